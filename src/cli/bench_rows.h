@@ -1,0 +1,50 @@
+/*
+ * bench_rows.h - the main figures: the library beside the floor, in alternating rounds on one disk.
+ *
+ * Shared by `pawl bench` and test/bench/main.c, so that what a user measures is what the project
+ * does.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef CLI_BENCH_ROWS_H
+#define CLI_BENCH_ROWS_H
+
+#include <stddef.h>
+
+#include <pawl.h>
+
+#include "base/macros.h"
+#include "cli/bench_table.h"
+
+/* The floor's file and the library's, both made by bench_rows(). Whoever calls it removes them,
+ * with their -wal and -shm. */
+struct bench_files {
+    char floor[1024], lib[1024];
+};
+/* Both names inside the folder `dir`; INVALID when they do not fit. */
+MUST_USE enum pawl_status bench_files_name(const char *dir, struct bench_files *out,
+                                           struct pawl_err *err);
+/* Only unlink(): safe inside a signal handler. */
+void bench_files_remove(const struct bench_files *files);
+
+struct bench_size {
+    size_t rounds;
+    size_t calls;   /* of one round of batches, a multiple of 1,000 */
+    double seconds; /* of one round of waiting threads */
+};
+extern const struct bench_size bench_size_full, bench_size_user, bench_size_quick;
+
+/* Told the name of what is measured next. */
+typedef void bench_told(void *ctx, const char *what);
+
+struct bench_run {
+    const struct bench_files *files;
+    const struct bench_size *size;
+    struct bench_table *table;
+    bench_told *told; /* may be NULL */
+    void *ctx;
+};
+/* Prints its rows at the end, between the table's begin and end, so that an error leaves no half
+ * table. */
+MUST_USE enum pawl_status bench_rows(const struct bench_run *run, struct pawl_err *err);
+
+#endif

@@ -1,0 +1,129 @@
+/*
+ * cli.h - what the subcommands of `pawl` share: one table of commands, one table of options each,
+ * and the ways to speak to a person or to a program.
+ *
+ * A subcommand is one file with one `const struct command cmd_NAME`, listed in commands.c. main.c
+ * reads its options against its table before run() is called, so run() sees checked names only and
+ * `--help`, `pawl help` and doc/cli.md cannot disagree with what is read. One thread.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <pawl.h>
+
+#include "base/macros.h"
+#include "cli/settings.h"
+
+struct cli;
+
+/* One option. `--name ARG` or `--name=ARG`; a flag has no arg. */
+struct option_row {
+    const char *name;     /* without the dashes; NULL ends the table */
+    const char *arg;      /* what follows, as help shows it: "N"; NULL: a flag */
+    const char *fallback; /* the default, as text; NULL: none */
+    const char *help;     /* one line; the default is added by --help itself */
+};
+
+struct command {
+    const char *name;
+    const char *summary; /* one line for `pawl help`, lower case, no stop */
+    const char *usage;   /* positional arguments, "[status|up|finish]"; "" for none */
+    const char *about;   /* a few sentences for --help; NULL: the summary says it all */
+    const char *example; /* lines ready to paste, each without indentation */
+    const struct option_row *options; /* its own; --db, --schema, --json, --help are added; may be
+                                         NULL */
+    int args_max;                     /* positional arguments it takes; more are refused for it */
+    bool offline;                     /* opens no database: a wrong setting does not stop it */
+    /* argv holds the positional arguments only. Returns the exit code: 0, or what cli_fail() gave.
+     */
+    int (*run)(struct cli *cli, int argc, char **argv);
+};
+
+/* Every command, in the order help shows them; name NULL ends it. */
+extern const struct command *const commands[];
+extern const struct command cmd_bench, cmd_doctor, cmd_gc, cmd_help, cmd_migrate, cmd_version;
+extern const struct option_row options_common[];
+const struct command *command_find(const char *name); /* NULL for none */
+
+#define CLI_OPTIONS_MAX 64
+
+struct cli {
+    const struct command *command;
+    FILE *out, *err;
+    bool json;                /* --json: one JSON value on `out`, nothing else there */
+    bool colour;              /* of `out`: it is a terminal and NO_COLOR is not set */
+    bool live;                /* of `err`: a terminal, so progress may be drawn */
+    bool drawn;               /* a line of progress stands on `err` */
+    struct settings settings; /* resolved: command line, environment, default */
+    struct {
+        const struct option_row *row;
+        const char *value; /* "" for a flag */
+    } given[CLI_OPTIONS_MAX];
+    int n_given;
+};
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* The value of an option of this command: as given (the last one wins), else its fallback, else
+ * NULL. */
+const char *cli_option(const struct cli *cli, const char *name);
+/* Was it on the command line? */
+bool cli_flag(const struct cli *cli, const char *name);
+/* The option as a whole number within min..max; INVALID names the option. */
+MUST_USE enum pawl_status cli_int(const struct cli *cli, const char *name, int64_t min, int64_t max,
+                                  int64_t *out, struct pawl_err *err);
+/* The option as a duration (`5s`, `500ms`). */
+MUST_USE enum pawl_status cli_duration(const struct cli *cli, const char *name, int64_t *out_us,
+                                       struct pawl_err *err);
+
+/* ---- The database ---------------------------------------------------------------------------- */
+
+/* The URL (`--db`, PAWL_DB, default; env: already followed), never to be printed: see url_safe().
+ */
+const char *cli_db(const struct cli *cli);
+const char *cli_schema(const struct cli *cli);
+/* NOT_FOUND when the database is a file that does not exist, so that a typing error makes no new
+ * one. */
+MUST_USE enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err);
+
+/* ---- Speaking -------------------------------------------------------------------------------- */
+
+/* Say on stderr `pawl COMMAND: sentence` (with --json `{"error":{...}}`); returns its exit code. */
+int cli_fail(struct cli *cli, const struct pawl_err *err);
+/* The same from a format. */
+int cli_failf(struct cli *cli, enum pawl_status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Did everything reach stdout? A full disk behind `> file` must not look like success. */
+int cli_done(struct cli *cli);
+
+/* One line that replaces the one before, on a terminal only. cli_progress_end() wipes it. */
+void cli_progress(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void cli_progress_end(struct cli *cli);
+
+enum paint { PAINT_NONE, PAINT_GOOD, PAINT_WARN, PAINT_BAD, PAINT_HEAD, PAINT_DIM };
+/* The escape sequences around a piece of text; "" when there is no colour. */
+const char *paint_on(const struct cli *cli, enum paint paint);
+const char *paint_off(const struct cli *cli, enum paint paint);
+
+/* --help of one command, and the overview that `pawl help` gives. */
+void help_command(struct cli *cli, const struct command *c);
+void help_overview(struct cli *cli);
+
+/* Read the command line after the command's name: options into cli->given and cli->settings,
+ * positional arguments to the front of argv, their number in *out_n. */
+MUST_USE enum pawl_status options_read(struct cli *cli, int argc, char **argv, int *out_n,
+                                       struct pawl_err *err);
+
+/* The nearest of a list of names, for "did you mean"; NULL when none is near. */
+struct nearest {
+    const char *asked, *best;
+    int distance;
+};
+void nearest_offer(struct nearest *n, const char *name);
+const char *nearest_name(const struct nearest *n);
+
+#endif

@@ -1,0 +1,283 @@
+/*
+ * doctor.c - `pawl doctor`: every setting and where it came from, and how the database is.
+ *
+ * It looks and changes nothing of its own; opening an SQLite file turns its journal into a WAL, as
+ * every opening does. Whatever goes wrong on the way is a finding like any other, so that the rest
+ * is still told.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/sheet.h"
+#include "store/store.h"
+
+#define DOCTOR_LEN_MAX (16 << 20)
+#define URL_SHOWN_LEN 512
+
+struct visit {
+    struct cli *cli;
+    struct arena arena;
+    struct sheet settings, checks;
+    enum finding_level worst;
+};
+
+static const char *level_name(enum finding_level level)
+{
+    return level == FINDING_OK ? "ok" : level == FINDING_WARN ? "warn" : "bad";
+}
+
+static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+
+static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
+{
+    static const enum paint paints[] = { PAINT_GOOD, PAINT_WARN, PAINT_BAD };
+    char text[700];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    sheet_text(&v->checks, "%s", level_name(level));
+    sheet_paint(&v->checks, paints[level]);
+    sheet_text(&v->checks, "%s", name);
+    sheet_text(&v->checks, "%s", text);
+    v->worst = MAX(v->worst, level);
+}
+
+/* ---- Settings -------------------------------------------------------------------------------- */
+
+static void show_settings(struct visit *v)
+{
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        const struct setting_value *value = &v->cli->settings.v[i];
+        char shown[URL_SHOWN_LEN];
+        url_safe(value->text, shown, sizeof(shown));
+        sheet_text(&v->settings, "%s", setting_table[i].name);
+        sheet_text(&v->settings, "%s", shown);
+        if (value->via)
+            sheet_text(&v->settings, "%s, env:%s", setting_from_text(value->from), value->via);
+        else
+            sheet_text(&v->settings, "%s", setting_from_text(value->from));
+        if (value->from == FROM_DEFAULT)
+            sheet_paint(&v->settings, PAINT_DIM);
+    }
+}
+
+/* PAWL_RETENTON=1d does nothing at all, silently; unless somebody says so. */
+static void look_at_variable(struct visit *v, const char *entry)
+{
+    char name[64];
+    size_t len = strcspn(entry, "=");
+    if (strncmp(entry, "PAWL_", 5) != 0 || len >= sizeof(name))
+        return;
+    for (size_t i = 5; i <= len; i++)
+        name[i - 5] = (char)(i < len ? tolower((unsigned char)entry[i]) : 0);
+    struct nearest n = { .asked = name };
+    for (int i = 0; i < SETTING_COUNT; i++)
+        nearest_offer(&n, setting_table[i].name);
+    const char *near = strlen(name) > 3 ? nearest_name(&n) : NULL; /* PAWL_B is not PAWL_DB */
+    if (near && n.distance > 0) {
+        char meant[64];
+        setting_variable(setting_find(near), meant, sizeof(meant));
+        found(v, FINDING_WARN, "environment", "%.*s is no setting; did you mean %s?", (int)len,
+              entry, meant);
+    }
+}
+
+/* ---- The database ---------------------------------------------------------------------------- */
+
+static bool look_at_schema(struct visit *v, struct store *s)
+{
+    struct schema has = { 0 };
+    struct pawl_err err = { 0 };
+    if (store_schema(s, &has, &err) != PAWL_OK) {
+        found(v, FINDING_BAD, "schema", "%s", err.text);
+        return false;
+    }
+    if (has.min_version > has.wanted)
+        found(v, FINDING_BAD, "schema", "version %d needs a newer program; this one knows %d",
+              has.version, has.wanted);
+    else if (has.version == 0)
+        found(v, FINDING_WARN, "schema", "empty; pawl migrate up makes the tables");
+    else if (has.version < has.wanted)
+        found(v, FINDING_WARN, "schema", "version %d, this program wants %d; pawl migrate up",
+              has.version, has.wanted);
+    else if (has.finish_due)
+        found(v, FINDING_WARN, "schema",
+              "version %d; pawl migrate finish when no older program runs any more", has.version);
+    else
+        found(v, FINDING_OK, "schema", "version %d, this program wants %d", has.version,
+              has.wanted);
+    return has.version >= has.wanted && has.min_version <= has.wanted;
+}
+
+static void look_at_queues(struct visit *v, struct store *s, int64_t now_us)
+{
+    struct queue_rows q;
+    struct pawl_err err = { 0 };
+    int64_t pending = 0, processing = 0, oldest_us = 0;
+    if (store_queues(s, &v->arena, &q, &err) != PAWL_OK) {
+        found(v, FINDING_BAD, "queues", "%s", err.text);
+        return;
+    }
+    for (size_t i = 0; i < q.n; i++) {
+        const struct queue_row *row = &q.v[i];
+        pending += row->pending;
+        processing += row->processing;
+        if (row->oldest_due_us)
+            oldest_us = MAX(oldest_us, now_us - row->oldest_due_us);
+        if (row->paused)
+            found(v, FINDING_WARN, "queue", "\"%.*s\" is paused, %" PRId64 " pending",
+                  BYTES_ARG(row->queue), row->pending);
+    }
+    char waits[32];
+    duration_text(oldest_us / SEC_US * SEC_US, waits);
+    found(v, FINDING_OK, "queues",
+          "%zu known, %" PRId64 " pending, %" PRId64 " processing, longest due for %s", q.n,
+          pending, processing, waits);
+}
+
+static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
+{
+    struct node_rows nodes;
+    struct pawl_err err = { 0 };
+    size_t alive = 0;
+    int64_t grace_us = v->cli->settings.v[SET_HEARTBEAT_GRACE].number;
+    if (store_nodes(s, &v->arena, &nodes, &err) != PAWL_OK) {
+        found(v, FINDING_BAD, "nodes", "%s", err.text);
+        return;
+    }
+    for (size_t i = 0; i < nodes.n; i++) {
+        const struct node_row *row = &nodes.v[i];
+        bool silent = !row->dead && now_us - row->beat_us > grace_us;
+        alive += !row->dead && !silent;
+        if (silent)
+            found(v, FINDING_WARN, "node",
+                  "\"%.*s\" has been silent for %" PRId64
+                  " s; what it holds is taken back as soon as another node runs",
+                  BYTES_ARG(row->node), (now_us - row->beat_us) / SEC_US);
+    }
+    found(v, FINDING_OK, "nodes", "%zu known, %zu alive", nodes.n, alive);
+}
+
+/* What the engine itself says of its files. */
+static void ask_engine(struct visit *v, struct store *s)
+{
+    struct findings f;
+    struct pawl_err err = { 0 };
+    if (store_doctor(s, &v->arena, &f, &err) != PAWL_OK) {
+        found(v, FINDING_BAD, "engine", "%s", err.text);
+        return;
+    }
+    for (size_t i = 0; i < f.n; i++)
+        found(v, f.v[i].level, f.v[i].name, "%s", f.v[i].text);
+}
+
+static void look_at_store(struct visit *v, struct store *s)
+{
+    int64_t now_us = 0;
+    struct pawl_err err = { 0 };
+    bool durable = store_traits(s) & STORE_DURABLE;
+    found(v, durable ? FINDING_OK : FINDING_WARN, "engine", "%s%s", s->ops->name,
+          durable ? "" : ": what is stored ends with the process");
+    ask_engine(v, s);
+    bool usable = look_at_schema(v, s);
+    if (store_now(s, &now_us, &err) != PAWL_OK) {
+        found(v, FINDING_BAD, "clock", "%s", err.text);
+        return;
+    }
+    char now[TIME_TEXT_LEN + 1];
+    time_text(now_us, now);
+    found(v, FINDING_OK, "clock", "%s", now);
+    if (!usable)
+        return;
+    look_at_queues(v, s, now_us);
+    look_at_nodes(v, s, now_us);
+}
+
+static void look_at_database(struct visit *v)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct pawl_err err = { 0 };
+    struct store_conf conf = { .url = cli_db(v->cli),
+                               .schema = cli_schema(v->cli),
+                               .role = STORE_READER,
+                               .retention_us = v->cli->settings.v[SET_RETENTION].number,
+                               .remember_us = v->cli->settings.v[SET_REMEMBER].number };
+    enum pawl_status st = cli_db_exists(v->cli, &err);
+    if (st == PAWL_OK)
+        st = store_open(&conf, &s, &err);
+    if (st == PAWL_OK)
+        look_at_store(v, s);
+    else
+        found(v, FINDING_BAD, "database", "%s", err.text);
+}
+
+/* ---- The answer ------------------------------------------------------------------------------ */
+
+static int show_json(struct visit *v)
+{
+    struct buf b;
+    buf_init(&b, DOCTOR_LEN_MAX);
+    buf_add_text(&b, "{\"version\":\"" PAWL_VERSION "\"");
+    json_add_name(&b, "verdict");
+    json_add_string(&b, bytes_of(level_name(v->worst)));
+    json_add_name(&b, "settings");
+    sheet_json(&b, &v->settings);
+    json_add_name(&b, "checks");
+    sheet_json(&b, &v->checks);
+    buf_add_char(&b, '}');
+    int code = sheet_send(v->cli, &b);
+    buf_release(&b);
+    return code;
+}
+
+static int show(struct visit *v)
+{
+    if (v->cli->json)
+        return show_json(v);
+    sheet_print(v->cli, &v->settings);
+    fputc('\n', v->cli->out);
+    sheet_print(v->cli, &v->checks);
+    return cli_done(v->cli);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    static const char *const settings[] = { "setting", "value", "from", NULL };
+    static const char *const checks[] = { "level", "check", "finding", NULL };
+    struct visit v = { .cli = cli };
+    (void)argc, (void)argv;
+    arena_init(&v.arena, DOCTOR_LEN_MAX);
+    sheet_init(&v.settings, settings);
+    sheet_init(&v.checks, checks);
+    found(&v, FINDING_OK, "program", "pawl %s", PAWL_VERSION);
+    show_settings(&v);
+    for (char **entry = environ; *entry; entry++)
+        look_at_variable(&v, *entry);
+    look_at_database(&v);
+    int code = show(&v);
+    sheet_release(&v.settings);
+    sheet_release(&v.checks);
+    arena_release(&v.arena);
+    return code ? code : v.worst == FINDING_BAD ? err_exit(PAWL_BROKEN) : 0;
+}
+
+const struct command cmd_doctor = {
+    .name = "doctor",
+    .summary = "show every setting and how the database is",
+    .usage = "",
+    .about =
+        "Prints each setting with its value and where it came from, then what was looked at: the\n"
+        "engine and its files, the schema, queues and nodes. Changes nothing. Exit code 0 when\n"
+        "nothing is bad (warnings are allowed), 9 when something is.",
+    .example = "pawl doctor --db sqlite:orders.db\npawl doctor --json | jq .verdict",
+    .run = run,
+};

@@ -1,0 +1,97 @@
+/*
+ * gc.c - `pawl gc`: remove ended calls past their time, beside whoever works on the database.
+ *
+ * A running process does the same by itself every gc_interval; this is for those who switched that
+ * off, or want the space now. Interrupted, it has done whole batches and no harm.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+
+#include "base/world.h"
+#include "cli/sheet.h"
+
+/* Small enough that the figure on the terminal moves, large enough that nobody notices it being
+ * drawn. */
+#define ROUND_MAX 2000
+/* More than any database of ours holds; the default of --max. */
+#define MAX_MAX 1000000000
+
+struct tally {
+    int64_t removed, forgotten;
+};
+
+static enum pawl_status collect(struct cli *cli, struct pawl *p, int64_t max, struct tally *t,
+                                struct pawl_err *err)
+{
+    for (;;) {
+        int64_t removed = 0, forgotten = 0;
+        int64_t round = MIN(max - t->removed - t->forgotten, ROUND_MAX);
+        enum pawl_status st = pawl_gc(p, round, &removed, &forgotten, err);
+        t->removed += removed;
+        t->forgotten += forgotten;
+        if (st != PAWL_OK || removed + forgotten < round || t->removed + t->forgotten >= max)
+            return st;
+        cli_progress(cli, "gc: %" PRId64 " calls removed, %" PRId64 " ids forgotten", t->removed,
+                     t->forgotten);
+    }
+}
+
+static int answer(struct cli *cli, const struct tally *t, int64_t took_us)
+{
+    static const char *const columns[] = { "removed", "forgotten", "seconds", NULL };
+    if (!cli->json) {
+        cli_progress_end(cli);
+        fprintf(cli->out, "%" PRId64 " calls removed, %" PRId64 " ids forgotten in %.3f s\n",
+                t->removed, t->forgotten, (double)took_us / 1e6);
+        return cli_done(cli);
+    }
+    struct sheet s;
+    sheet_init(&s, columns);
+    sheet_int(&s, t->removed);
+    sheet_int(&s, t->forgotten);
+    sheet_seconds(&s, took_us);
+    int code = sheet_answer(cli, &s);
+    sheet_release(&s);
+    return code;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    struct tally t = { 0 };
+    struct pawl_err err = { 0 };
+    struct pawl *p = NULL;
+    int64_t max = 0, began_us = world_mono(&world_real);
+    struct pawl_options options = settings_options(&cli->settings);
+    options.no_migrate = true; /* cleaning up is no reason to change a schema */
+    options.gc_interval_us = -1;
+    enum pawl_status st = cli_int(cli, "max", 1, MAX_MAX, &max, &err);
+    if (st == PAWL_OK)
+        st = cli_db_exists(cli, &err);
+    if (st == PAWL_OK)
+        st = pawl_open(&options, &p, &err);
+    if (st == PAWL_OK)
+        st = collect(cli, p, max, &t, &err);
+    pawl_close(p);
+    if (st != PAWL_OK)
+        return cli_fail(cli, &err);
+    return answer(cli, &t, world_mono(&world_real) - began_us);
+}
+
+static const struct option_row options[] = {
+    { "max", "N", "1000000000", "stop after about this many calls and ids" },
+    { 0 },
+};
+
+const struct command cmd_gc = {
+    .name = "gc",
+    .summary = "remove ended calls whose retention has passed",
+    .usage = "",
+    .about =
+        "Removes ended calls past their `keep` (input and result go, the id stays refused), and\n"
+        "forgets ids past `remember`. Works in small batches beside a busy database and never\n"
+        "touches a call that has not ended. A running process does this by itself.",
+    .example = "pawl gc --db sqlite:orders.db\npawl gc --max 100000 --json",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,267 @@
+/*
+ * help.c - `pawl help`, `--help` of every command, and doc/cli.md, all printed from the tables.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/sheet.h"
+
+#define HELP_LEN_MAX (1 << 20)
+#define OPTION_WIDTH 18
+
+/* ---- For people ------------------------------------------------------------------------------ */
+
+static void heading(struct cli *cli, const char *text)
+{
+    fprintf(cli->out, "\n%s%s%s\n", paint_on(cli, PAINT_HEAD), text, paint_off(cli, PAINT_HEAD));
+}
+
+/* Each line of `text` behind `before`. */
+static void lines(struct cli *cli, const char *before, const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        fprintf(cli->out, "%s%.*s\n", before, (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static void option_text(const struct option_row *row, char *out, size_t size)
+{
+    snprintf(out, size, "--%s%s%s", row->name, row->arg ? " " : "", row->arg ? row->arg : "");
+}
+
+static void option_lines(struct cli *cli, const struct option_row *row)
+{
+    for (; row && row->name; row++) {
+        char name[80];
+        option_text(row, name, sizeof(name));
+        fprintf(cli->out, "  %-*s %s", OPTION_WIDTH, name, row->help);
+        if (row->fallback)
+            fprintf(cli->out, " (default %s)", row->fallback);
+        fputc('\n', cli->out);
+    }
+}
+
+void help_command(struct cli *cli, const struct command *c)
+{
+    fprintf(cli->out, "usage: pawl %s%s%s [options]\n\n", c->name, *c->usage ? " " : "", c->usage);
+    if (c->about)
+        fprintf(cli->out, "%s\n", c->about);
+    else
+        fprintf(cli->out, "pawl %s: %s.\n", c->name, c->summary);
+    heading(cli, "options");
+    option_lines(cli, c->options);
+    option_lines(cli, options_common);
+    if (!c->offline)
+        fputs("  Every setting is an option as well: pawl help settings.\n", cli->out);
+    heading(cli, "example");
+    lines(cli, "  ", c->example);
+}
+
+void help_overview(struct cli *cli)
+{
+    fprintf(cli->out,
+            "pawl %s - durable execution on the database you already run\n"
+            "usage: pawl COMMAND [arguments] [options]\n",
+            PAWL_VERSION);
+    heading(cli, "commands");
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(cli->out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    heading(cli, "example");
+    fputs("  pawl migrate up --db sqlite:orders.db\n"
+          "  pawl doctor --db sqlite:orders.db\n\n"
+          "pawl COMMAND --help tells more of each; pawl help settings lists the settings.\n",
+          cli->out);
+}
+
+static void settings_fill(struct sheet *s)
+{
+    static const char *const columns[] = { "setting", "default", "variable", "meaning", NULL };
+    sheet_init(s, columns);
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        char variable[64];
+        setting_variable(i, variable, sizeof(variable));
+        sheet_text(s, "%s", setting_table[i].name);
+        sheet_text(s, "%s", setting_table[i].fallback);
+        sheet_text(s, "%s", variable);
+        sheet_text(s, "%s", setting_table[i].meaning);
+    }
+}
+
+static int help_settings(struct cli *cli)
+{
+    struct sheet s;
+    struct buf b;
+    int code;
+    settings_fill(&s);
+    buf_init(&b, HELP_LEN_MAX);
+    if (cli->json) {
+        sheet_json(&b, &s);
+        code = sheet_send(cli, &b);
+    } else {
+        sheet_print(cli, &s);
+        fputs("\nA setting is --name on the command line, else its variable, else the default.\n"
+              "Durations are 500ms, 5s, 2m, 3h, 7d; a bare number is seconds.\n",
+              cli->out);
+        code = cli_done(cli);
+    }
+    buf_release(&b);
+    sheet_release(&s);
+    return code;
+}
+
+/* ---- For programs ---------------------------------------------------------------------------- */
+
+static void member(struct buf *b, const char *name, const char *text)
+{
+    json_add_name(b, name);
+    if (text)
+        json_add_string(b, bytes_of(text));
+    else
+        buf_add_text(b, "null");
+}
+
+static void options_json(struct buf *b, const struct option_row *row)
+{
+    for (; row && row->name; row++) {
+        json_add_comma(b);
+        buf_add_char(b, '{');
+        member(b, "name", row->name);
+        member(b, "argument", row->arg);
+        member(b, "default", row->fallback);
+        member(b, "help", row->help);
+        buf_add_char(b, '}');
+    }
+}
+
+static void command_json(struct buf *b, const struct command *c)
+{
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    member(b, "name", c->name);
+    member(b, "summary", c->summary);
+    member(b, "usage", c->usage);
+    member(b, "about", c->about);
+    member(b, "example", c->example);
+    json_add_name(b, "options");
+    buf_add_char(b, '[');
+    options_json(b, c->options);
+    options_json(b, options_common);
+    buf_add_text(b, "]}");
+}
+
+static int help_json(struct cli *cli, const struct command *only)
+{
+    struct buf b;
+    buf_init(&b, HELP_LEN_MAX);
+    if (only) {
+        command_json(&b, only);
+    } else {
+        buf_add_text(&b, "{\"commands\":[");
+        for (size_t i = 0; commands[i]; i++)
+            command_json(&b, commands[i]);
+        buf_add_text(&b, "]}");
+    }
+    int code = sheet_send(cli, &b);
+    buf_release(&b);
+    return code;
+}
+
+/* ---- doc/cli.md ------------------------------------------------------------------------------ */
+
+static void markdown_options(struct cli *cli, const struct option_row *row)
+{
+    fputs("| option | default | |\n|---|---|---|\n", cli->out);
+    for (; row && row->name; row++) {
+        char name[80];
+        option_text(row, name, sizeof(name));
+        fprintf(cli->out, "| `%s` | %s | %s |\n", name, row->fallback ? row->fallback : "",
+                row->help);
+    }
+    fputc('\n', cli->out);
+}
+
+static void markdown_command(struct cli *cli, const struct command *c)
+{
+    fprintf(cli->out, "## pawl %s%s%s\n\n", c->name, *c->usage ? " " : "", c->usage);
+    if (c->about)
+        fprintf(cli->out, "%s\n\n", c->about);
+    else
+        fprintf(cli->out, "`pawl %s`: %s.\n\n", c->name, c->summary);
+    if (c->options)
+        markdown_options(cli, c->options);
+    lines(cli, "    ", c->example);
+    fputc('\n', cli->out);
+}
+
+static void markdown_settings(struct cli *cli)
+{
+    fputs(
+        "## Settings\n\nCommand line, then environment, then default. Durations are `500ms`, `5s`, "
+        "`2m`, `3h`, `7d`; a bare\nnumber is seconds. `pawl doctor` prints each with its value and "
+        "where it came from.\n\n| setting | variable | default | |\n|---|---|---|---|\n",
+        cli->out);
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        char variable[64];
+        setting_variable(i, variable, sizeof(variable));
+        fprintf(cli->out, "| `%s` | `%s` | %s | %s |\n", setting_table[i].name, variable,
+                setting_table[i].fallback, setting_table[i].meaning);
+    }
+}
+
+static int help_markdown(struct cli *cli)
+{
+    fputs(
+        "<!-- Printed by `pawl help --markdown`; change src/cli instead. -->\n"
+        "# The program\n\n"
+        "`pawl COMMAND [arguments] [options]`. Answers go to stdout, as aligned text or with\n"
+        "`--json` as one JSON value; errors go to stderr as one sentence that names the thing, or\n"
+        "with `--json` as `{\"error\":{\"code\",\"message\",\"retry\"}}`. There is colour on a\n"
+        "terminal unless `NO_COLOR` is set. Exit codes are those of [status.md](status.md). Every\n"
+        "command has these options, and every setting below is an option as well:\n\n",
+        cli->out);
+    markdown_options(cli, options_common);
+    for (size_t i = 0; commands[i]; i++)
+        markdown_command(cli, commands[i]);
+    markdown_settings(cli);
+    return cli_done(cli);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    if (cli_flag(cli, "markdown"))
+        return help_markdown(cli);
+    if (argc && strcmp(argv[0], "settings") == 0)
+        return help_settings(cli);
+    const struct command *c = argc ? command_find(argv[0]) : NULL;
+    if (argc && !c)
+        return cli_failf(cli, PAWL_INVALID, "no command \"%.60s\"; pawl help lists them", argv[0]);
+    if (cli->json)
+        return help_json(cli, c);
+    if (c)
+        help_command(cli, c);
+    else
+        help_overview(cli);
+    return cli_done(cli);
+}
+
+static const struct option_row options[] = {
+    { "markdown", NULL, NULL, "print everything as doc/cli.md" },
+    { 0 },
+};
+
+const struct command cmd_help = {
+    .name = "help",
+    .summary = "list the commands, or tell of one",
+    .usage = "[COMMAND|settings]",
+    .example = "pawl help\npawl help migrate\npawl help settings",
+    .options = options,
+    .args_max = 1,
+    .offline = true,
+    .run = run,
+};

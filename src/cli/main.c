@@ -1,0 +1,112 @@
+/*
+ * main.c - the program `pawl`: find the command, read its options, run it.
+ *
+ * Exit codes are those of the status map; nothing below calls exit().
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/cli.h"
+
+static bool wants(int argc, char **argv, const char *option)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], option) == 0)
+            return true;
+    return false;
+}
+
+static void cli_init(struct cli *cli, int argc, char **argv)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    bool plain = no_colour && *no_colour;
+    *cli = (struct cli){ .out = stdout, .err = stderr };
+    cli->json = wants(argc, argv, "--json");
+    cli->colour = !plain && !cli->json && isatty(STDOUT_FILENO);
+    cli->live = isatty(STDERR_FILENO);
+}
+
+static int unknown_command(struct cli *cli, const char *name)
+{
+    struct nearest n = { .asked = name };
+    for (size_t i = 0; commands[i]; i++)
+        nearest_offer(&n, commands[i]->name);
+    if (name[0] == '-')
+        return cli_failf(cli, PAWL_INVALID,
+                         "options come after the command; pawl help lists the commands");
+    if (nearest_name(&n))
+        return cli_failf(cli, PAWL_INVALID, "no command \"%.60s\"; did you mean %s?", name,
+                         nearest_name(&n));
+    return cli_failf(cli, PAWL_INVALID, "no command \"%.60s\"; pawl help lists them", name);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct pawl_err err = { 0 };
+    int n = 0;
+    if (wants(argc, argv, "--help") || wants(argc, argv, "-h")) {
+        help_command(cli, cli->command);
+        return cli_done(cli);
+    }
+    enum pawl_status st = settings_init(&cli->settings, &err);
+    if (cli->command->offline)
+        st = PAWL_OK;
+    if (st == PAWL_OK)
+        st = options_read(cli, argc, argv, &n, &err);
+    if (st == PAWL_OK && !cli->command->offline)
+        st = settings_settle(&cli->settings, &err);
+    if (st != PAWL_OK)
+        return cli_fail(cli, &err);
+    return cli->command->run(cli, n, argv);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli;
+    cli_init(&cli, argc, argv);
+    if (argc < 2) {
+        cli.out = stderr; /* nothing was asked for, so nothing is answered */
+        cli.colour = false;
+        help_overview(&cli);
+        return err_exit(PAWL_INVALID);
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        help_overview(&cli);
+        return cli_done(&cli);
+    }
+    cli.command = command_find(strcmp(name, "--version") == 0 ? "version" : name);
+    if (!cli.command)
+        return unknown_command(&cli, name);
+    return run(&cli, argc - 2, argv + 2);
+}
+
+/* ---- The database ---------------------------------------------------------------------------- */
+
+const char *cli_db(const struct cli *cli)
+{
+    return cli->settings.v[SET_DB].text;
+}
+
+const char *cli_schema(const struct cli *cli)
+{
+    return cli->settings.v[SET_SCHEMA].text;
+}
+
+enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err)
+{
+    struct stat found;
+    const char *url = cli_db(cli), *scheme = strstr(url, "sqlite:");
+    /* "sqlite:" stands first, or after wrappers: "trace+sqlite:". */
+    if (!scheme || (scheme > url && scheme[-1] != '+'))
+        return PAWL_OK;
+    const char *path = scheme + strlen("sqlite:");
+    if (!*path || stat(path, &found) == 0)
+        return PAWL_OK; /* whether it can be used is the engine's to say */
+    return err_set(err, PAWL_NOT_FOUND,
+                   "database \"%.300s\": no such file; pawl migrate up makes it", path);
+}

@@ -1,0 +1,224 @@
+/*
+ * migrate.c - `pawl migrate`: show the schema's steps, apply them, finish them, or print their SQL.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/sheet.h"
+#include "store/store.h"
+
+#define STEPS_LEN_MAX (16 << 20)
+
+/* What status and up show. */
+struct picture {
+    const char *engine;
+    struct schema schema;
+    struct steps steps;
+    bool changed; /* this run applied something */
+};
+
+static struct store_conf conf_of(const struct cli *cli)
+{
+    return (struct store_conf){ .url = cli_db(cli),
+                                .schema = cli_schema(cli),
+                                .role = STORE_WRITER,
+                                .retention_us = cli->settings.v[SET_RETENTION].number,
+                                .remember_us = cli->settings.v[SET_REMEMBER].number };
+}
+
+/* ---- The SQL --------------------------------------------------------------------------------- */
+
+static int print_json(struct cli *cli, const struct steps *steps)
+{
+    struct buf b;
+    buf_init(&b, STEPS_LEN_MAX);
+    buf_add_text(&b, "{\"steps\":[");
+    for (size_t i = 0; i < steps->n; i++) {
+        const struct step *step = &steps->v[i];
+        buf_addf(&b, "%s{\"number\":%d", i ? "," : "", step->number);
+        json_add_name(&b, "word");
+        json_add_string(&b, bytes_of(step->word));
+        json_add_name(&b, "up");
+        json_add_string(&b, bytes_of(step->expand));
+        json_add_name(&b, "finish");
+        json_add_string(&b, bytes_of(step->finish));
+        buf_add_char(&b, '}');
+    }
+    buf_add_text(&b, "]}");
+    int code = sheet_send(cli, &b);
+    buf_release(&b);
+    return code;
+}
+
+/* A script as it may be given to the database's own shell: one transaction for each half. */
+static void print_half(struct cli *cli, const struct step *step, const char *half, const char *sql)
+{
+    fprintf(cli->out, "-- step %d, %s: %s\nBEGIN;\n%s%sCOMMIT;\n\n", step->number, step->word, half,
+            sql, *sql && sql[strlen(sql) - 1] == '\n' ? "" : "\n");
+}
+
+static int print_steps(struct cli *cli, bool finish, struct arena *a)
+{
+    struct pawl_err err = { 0 };
+    struct steps steps;
+    struct store_conf conf = conf_of(cli);
+    if (store_steps(&conf, a, &steps, &err) != PAWL_OK)
+        return cli_fail(cli, &err);
+    if (cli->json)
+        return print_json(cli, &steps);
+    for (size_t i = 0; i < steps.n; i++) {
+        if (!finish)
+            print_half(cli, &steps.v[i], "up", steps.v[i].expand);
+        else if (steps.v[i].finish[0])
+            print_half(cli, &steps.v[i], "finish", steps.v[i].finish);
+    }
+    return cli_done(cli);
+}
+
+/* ---- The state of a database ----------------------------------------------------------------- */
+
+static const char *verdict(const struct schema *s)
+{
+    if (s->min_version > s->wanted)
+        return "too new for this program";
+    if (s->version > s->wanted)
+        return "newer than this program, which may use it";
+    if (s->version == 0)
+        return "empty: pawl migrate up makes the tables";
+    if (s->version < s->wanted)
+        return "old: pawl migrate up brings it up to date";
+    return s->finish_due ? "up to date; pawl migrate finish when no old program runs any more"
+                         : "up to date";
+}
+
+static void summary_fill(struct sheet *s, const struct picture *p)
+{
+    static const char *const columns[] = { "engine",     "version", "wanted", "min_version",
+                                           "finish_due", "changed", "state",  NULL };
+    sheet_init(s, columns);
+    sheet_text(s, "%s", p->engine);
+    sheet_int(s, p->schema.version);
+    sheet_int(s, p->schema.wanted);
+    sheet_int(s, p->schema.min_version);
+    sheet_bool(s, p->schema.finish_due);
+    sheet_bool(s, p->changed);
+    sheet_text(s, "%s", verdict(&p->schema));
+    sheet_paint(s, p->schema.min_version > p->schema.wanted ? PAINT_BAD
+                   : p->schema.version < p->schema.wanted   ? PAINT_WARN
+                                                            : PAINT_GOOD);
+}
+
+static void steps_fill(struct sheet *s, const struct picture *p)
+{
+    static const char *const columns[] = { "step", "word", "applied", NULL };
+    sheet_init(s, columns);
+    for (size_t i = 0; i < p->steps.n; i++) {
+        sheet_int(s, p->steps.v[i].number);
+        sheet_text(s, "%s", p->steps.v[i].word);
+        sheet_bool(s, p->steps.v[i].number <= p->schema.version);
+    }
+}
+
+static int show(struct cli *cli, const struct picture *p)
+{
+    struct sheet summary, steps;
+    summary_fill(&summary, p);
+    steps_fill(&steps, p);
+    int code = 0;
+    if (!cli->json) {
+        sheet_print_fields(cli, &summary);
+        fputc('\n', cli->out);
+        sheet_print(cli, &steps);
+        code = cli_done(cli);
+    } else {
+        struct buf b;
+        buf_init(&b, STEPS_LEN_MAX);
+        buf_add_char(&b, '{');
+        sheet_json_members(&b, &summary);
+        json_add_name(&b, "steps");
+        sheet_json(&b, &steps);
+        buf_add_char(&b, '}');
+        code = sheet_send(cli, &b);
+        buf_release(&b);
+    }
+    sheet_release(&summary);
+    sheet_release(&steps);
+    return code;
+}
+
+/* ---- Doing it -------------------------------------------------------------------------------- */
+
+/* A reader, unless something is to be written: looking at a database takes no lock others wait for.
+ */
+static enum pawl_status look_and_act(struct store_conf conf, bool up, bool finish,
+                                     struct picture *out, struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct schema before = { 0 };
+    conf.role = up ? STORE_WRITER : STORE_READER;
+    enum pawl_status st = store_open(&conf, &s, err);
+    if (st == PAWL_OK)
+        st = store_schema(s, &before, err);
+    if (st == PAWL_OK && up)
+        st = store_migrate(s, finish, err);
+    if (st == PAWL_OK)
+        st = store_schema(s, &out->schema, err);
+    if (st == PAWL_OK) {
+        out->engine = s->ops->name;
+        out->changed =
+            out->schema.version != before.version || out->schema.finish_due != before.finish_due;
+    }
+    return st;
+}
+
+static int act(struct cli *cli, bool up, bool finish, struct arena *a)
+{
+    struct picture p = { 0 };
+    struct pawl_err err = { 0 };
+    struct store_conf conf = conf_of(cli);
+    enum pawl_status st = up ? PAWL_OK : cli_db_exists(cli, &err);
+    if (st == PAWL_OK)
+        st = store_steps(&conf, a, &p.steps, &err);
+    if (st == PAWL_OK)
+        st = look_and_act(conf, up, finish, &p, &err);
+    return st == PAWL_OK ? show(cli, &p) : cli_fail(cli, &err);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    const char *what = argc ? argv[0] : "status";
+    bool up = strcmp(what, "up") == 0, finish = strcmp(what, "finish") == 0;
+    if (!up && !finish && strcmp(what, "status") != 0)
+        return cli_failf(cli, PAWL_INVALID, "\"%.60s\" is none of status, up and finish", what);
+    struct arena a;
+    arena_init(&a, STEPS_LEN_MAX);
+    int code =
+        cli_flag(cli, "print") ? print_steps(cli, finish, &a) : act(cli, up || finish, finish, &a);
+    arena_release(&a);
+    return code;
+}
+
+static const struct option_row options[] = {
+    { "print", NULL, NULL, "print the SQL instead of running it; opens no database" },
+    { 0 },
+};
+
+const struct command cmd_migrate = {
+    .name = "migrate",
+    .summary = "show the schema's state, or bring it up to date",
+    .usage = "[status|up|finish]",
+    .about =
+        "status (the default) shows which steps were applied; up applies those that are missing,\n"
+        "all or none, safely beside other processes that do the same; finish also runs the halves\n"
+        "that must wait until no older program uses the database. A program that opens a database\n"
+        "does `up` by itself; --print gives the same SQL to whoever would rather run it by hand.",
+    .example = "pawl migrate --db sqlite:orders.db\n"
+               "pawl migrate up --db sqlite:orders.db\n"
+               "pawl migrate up --print --schema orders | sqlite3 orders.db",
+    .options = options,
+    .args_max = 1,
+    .run = run,
+};

@@ -1,0 +1,168 @@
+/*
+ * options.c - reading a command line against the tables: the command's own options, those of every
+ * command, and the settings.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "cli/cli.h"
+
+/* `--pool-size=8` in pieces; `-` and `_` are one in names. */
+struct piece {
+    char name[64];
+    const char *value; /* NULL: no `=` */
+};
+
+static bool piece_read(const char *arg, struct piece *out)
+{
+    size_t len = strcspn(arg, "=");
+    if (len == 0 || len >= sizeof(out->name))
+        return false;
+    memcpy(out->name, arg, len);
+    out->name[len] = 0;
+    out->value = arg[len] ? arg + len + 1 : NULL;
+    return true;
+}
+
+static const struct option_row *row_find(const struct option_row *rows, const char *name)
+{
+    for (; rows && rows->name; rows++)
+        if (strcmp(rows->name, name) == 0)
+            return rows;
+    return NULL;
+}
+
+static void offer_rows(struct nearest *n, const struct option_row *rows)
+{
+    for (; rows && rows->name; rows++)
+        nearest_offer(n, rows->name);
+}
+
+static enum pawl_status unknown_option(const struct cli *cli, const char *name,
+                                       struct pawl_err *err)
+{
+    struct nearest n = { .asked = name };
+    offer_rows(&n, cli->command->options);
+    offer_rows(&n, options_common);
+    for (int i = 0; i < SETTING_COUNT; i++)
+        nearest_offer(&n, setting_table[i].name);
+    if (nearest_name(&n))
+        return err_set(err, PAWL_INVALID, "no option --%s; did you mean --%s?", name,
+                       nearest_name(&n));
+    return err_set(err, PAWL_INVALID, "no option --%s; pawl %s --help lists them", name,
+                   cli->command->name);
+}
+
+/* Keeps one option; a setting goes to the settings as well. */
+static enum pawl_status keep(struct cli *cli, const struct option_row *row, int setting,
+                             const char *value, struct pawl_err *err)
+{
+    if (cli->n_given == CLI_OPTIONS_MAX)
+        return err_set(err, PAWL_INVALID, "more than %d options", CLI_OPTIONS_MAX);
+    if (row) {
+        cli->given[cli->n_given].row = row;
+        cli->given[cli->n_given++].value = value;
+    }
+    return setting >= 0 ? settings_set(&cli->settings, setting, value, err) : PAWL_OK;
+}
+
+/* One option at argv[*at]; moves *at past its argument when that stands by itself. */
+static enum pawl_status option_read(struct cli *cli, int argc, char **argv, int *at,
+                                    struct pawl_err *err)
+{
+    struct piece p;
+    if (argv[*at][1] != '-')
+        return err_set(err, PAWL_INVALID, "no option \"%.60s\": options begin with two dashes",
+                       argv[*at]);
+    if (!piece_read(argv[*at] + 2, &p))
+        return err_set(err, PAWL_INVALID, "no option \"%.60s\"", argv[*at]);
+    const struct option_row *row = row_find(cli->command->options, p.name);
+    if (!row)
+        row = row_find(options_common, p.name);
+    int setting = row && row_find(cli->command->options, p.name) ? -1 : setting_find(p.name);
+    if (!row && setting < 0)
+        return unknown_option(cli, p.name, err);
+    bool flag = row && !row->arg;
+    if (flag && p.value)
+        return err_set(err, PAWL_INVALID, "option --%s takes no argument", p.name);
+    if (!flag && !p.value) {
+        if (*at + 1 >= argc)
+            return err_set(err, PAWL_INVALID, "option --%s needs %s", p.name,
+                           row ? row->arg : "a value");
+        p.value = argv[++*at];
+    }
+    return keep(cli, row, setting, flag ? "" : p.value, err);
+}
+
+enum pawl_status options_read(struct cli *cli, int argc, char **argv, int *out_n,
+                              struct pawl_err *err)
+{
+    int n = 0;
+    bool names_over = false;
+    for (int i = 0; i < argc; i++) {
+        if (!names_over && strcmp(argv[i], "--") == 0) {
+            names_over = true;
+        } else if (!names_over && argv[i][0] == '-' && argv[i][1]) {
+            enum pawl_status st = option_read(cli, argc, argv, &i, err);
+            if (st != PAWL_OK)
+                return st;
+        } else {
+            argv[n++] = argv[i]; /* n <= i, so nothing unread is lost */
+        }
+    }
+    if (n > cli->command->args_max)
+        return err_set(err, PAWL_INVALID, "\"%.100s\" is one argument too many",
+                       argv[cli->command->args_max]);
+    *out_n = n;
+    return PAWL_OK;
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------- */
+
+static const char *given(const struct cli *cli, const char *name)
+{
+    for (int i = cli->n_given - 1; i >= 0; i--)
+        if (strcmp(cli->given[i].row->name, name) == 0)
+            return cli->given[i].value;
+    return NULL;
+}
+
+const char *cli_option(const struct cli *cli, const char *name)
+{
+    const struct option_row *row = row_find(cli->command->options, name);
+    const char *value = given(cli, name);
+    return value ? value : row ? row->fallback : NULL;
+}
+
+bool cli_flag(const struct cli *cli, const char *name)
+{
+    return given(cli, name) != NULL;
+}
+
+enum pawl_status cli_int(const struct cli *cli, const char *name, int64_t min, int64_t max,
+                         int64_t *out, struct pawl_err *err)
+{
+    const char *text = cli_option(cli, name);
+    if (!text || !int_parse(bytes_of(text), out))
+        return err_set(err, PAWL_INVALID, "option --%s: \"%.100s\" is not a whole number", name,
+                       text ? text : "");
+    if (*out < min || *out > max)
+        return err_set(err, PAWL_INVALID, "option --%s: %s must be %" PRId64 " to %" PRId64, name,
+                       text, min, max);
+    return PAWL_OK;
+}
+
+enum pawl_status cli_duration(const struct cli *cli, const char *name, int64_t *out_us,
+                              struct pawl_err *err)
+{
+    const char *text = cli_option(cli, name);
+    if (!text || !duration_parse(bytes_of(text), out_us))
+        return err_set(err, PAWL_INVALID,
+                       "option --%s: \"%.100s\" is not a duration such as 500ms, 5s or 2m", name,
+                       text ? text : "");
+    return PAWL_OK;
+}

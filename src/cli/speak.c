@@ -1,0 +1,92 @@
+/*
+ * speak.c - errors, progress and colour: everything a command says that is not its answer.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/cli.h"
+
+#define ERROR_JSON_LEN_MAX 4096
+
+static void fail_json(FILE *to, const struct pawl_err *err)
+{
+    struct buf b;
+    buf_init(&b, ERROR_JSON_LEN_MAX);
+    buf_add_text(&b, "{\"error\":{\"code\":");
+    json_add_string(&b, bytes_of(pawl_status_name(err->status)));
+    buf_add_text(&b, ",\"message\":");
+    json_add_string(&b, bytes_of(err->text));
+    buf_addf(&b, ",\"retry\":\"%s\"}}", err_retry_text(err->status));
+    fprintf(to, "%.*s\n", BYTES_ARG(buf_bytes(&b)));
+    buf_release(&b);
+}
+
+int cli_fail(struct cli *cli, const struct pawl_err *err)
+{
+    cli_progress_end(cli);
+    fflush(cli->out); /* what was said before it comes before it */
+    if (cli->json)
+        fail_json(cli->err, err);
+    else
+        fprintf(cli->err, "pawl%s%s: %s\n", cli->command ? " " : "",
+                cli->command ? cli->command->name : "", err->text);
+    return err_exit(err->status);
+}
+
+int cli_failf(struct cli *cli, enum pawl_status status, const char *fmt, ...)
+{
+    struct pawl_err err = { .status = status };
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(err.text, sizeof(err.text), fmt, args);
+    va_end(args);
+    return cli_fail(cli, &err);
+}
+
+int cli_done(struct cli *cli)
+{
+    cli_progress_end(cli);
+    if (fflush(cli->out) == 0 && !ferror(cli->out))
+        return 0;
+    return cli_failf(cli, PAWL_BUSY, "its answer could not be written: %s", strerror(errno));
+}
+
+void cli_progress(struct cli *cli, const char *fmt, ...)
+{
+    va_list args;
+    if (!cli->live || cli->json)
+        return;
+    fputs("\r\033[K", cli->err);
+    va_start(args, fmt);
+    vfprintf(cli->err, fmt, args);
+    va_end(args);
+    fflush(cli->err);
+    cli->drawn = true;
+}
+
+void cli_progress_end(struct cli *cli)
+{
+    if (cli->drawn)
+        fputs("\r\033[K", cli->err);
+    cli->drawn = false;
+}
+
+const char *paint_on(const struct cli *cli, enum paint paint)
+{
+    static const char *const codes[] = {
+        [PAINT_NONE] = "",          [PAINT_GOOD] = "\033[32m", [PAINT_WARN] = "\033[33m",
+        [PAINT_BAD] = "\033[1;31m", [PAINT_HEAD] = "\033[1m",  [PAINT_DIM] = "\033[2m",
+    };
+    return cli->colour ? codes[paint] : "";
+}
+
+const char *paint_off(const struct cli *cli, enum paint paint)
+{
+    return cli->colour && paint != PAINT_NONE ? "\033[0m" : "";
+}

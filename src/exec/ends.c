@@ -1,0 +1,249 @@
+/*
+ * ends.c - how tries end: when time is up, when somebody wants them cancelled, and when their
+ * finish is settled.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "exec/exec.h"
+
+size_t pool_pick(struct pool *p, bool (*pick)(struct pawl_call *t, int64_t x), int64_t x,
+                 struct pawl_call **out, size_t max)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&p->lock);
+    for (struct pawl_call *t = p->running; t && n < max; t = t->next) {
+        if (pick(t, x)) {
+            atomic_fetch_add(&t->refs, 1);
+            out[n++] = t;
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return n;
+}
+
+static bool is_late(struct pawl_call *t, int64_t now_us)
+{
+    return t->deadline_us <= now_us && atomic_load(&t->stage) == TRY_RUNNING;
+}
+
+static bool has_seq(struct pawl_call *t, int64_t seq)
+{
+    return t->call->seq == seq;
+}
+
+bool pool_any(struct pawl_call *t, int64_t x)
+{
+    (void)t;
+    (void)x;
+    return true;
+}
+
+void pool_hung(struct pawl_call *t)
+{
+    struct pool *p = &t->e->pool;
+    pthread_mutex_lock(&p->lock);
+    bool hung = t->in_run_list && !t->hung;
+    if (hung) {
+        t->hung = true;
+        p->hung++;
+    }
+    bool more = hung && !p->stopping && p->hung < HUNG_MAX;
+    bool full = hung && p->hung == HUNG_MAX;
+    pthread_mutex_unlock(&p->lock);
+    if (full)
+        log_line(LOG_ERROR, "%d handlers did not return from their timeout; claiming no more",
+                 HUNG_MAX);
+    if (more && !pool_add_worker(t->e))
+        log_line(LOG_WARN, "no thread could be made in place of a hung worker");
+}
+
+static void time_out(struct pawl_call *t)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "took longer than its timeout of %g s",
+             (double)t->call->spec.timeout_us / SEC_US);
+    /* First its answer is void, then it is told: a handler that wakes up and answers must not win.
+     */
+    bool ours = try_take_over(t, TRY_RUNNING, END_TIMEOUT, text);
+    try_stop(t, STOP_TIME);
+    if (ours)
+        pool_hung(t);
+}
+
+int64_t pool_deadlines(struct exec *e, int64_t now_us)
+{
+    struct pool *p = &e->pool;
+    struct pawl_call *late[64];
+    size_t n;
+    do {
+        n = pool_pick(p, is_late, now_us, late, COUNT_OF(late));
+        for (size_t i = 0; i < n; i++) {
+            time_out(late[i]);
+            try_unref(late[i]);
+        }
+    } while (n == COUNT_OF(late));
+    int64_t next_us = INT64_MAX;
+    pthread_mutex_lock(&p->lock);
+    for (struct pawl_call *t = p->running; t; t = t->next)
+        if (atomic_load(&t->stage) != TRY_OVER)
+            next_us = MIN(next_us, t->deadline_us);
+    pthread_mutex_unlock(&p->lock);
+    return next_us;
+}
+
+/* Take a call that has not begun out of the queue. */
+static struct pawl_call *unqueue(struct pool *p, int64_t seq)
+{
+    struct pawl_call *before = NULL, *t = p->head;
+    while (t && t->call->seq != seq) {
+        before = t;
+        t = t->next;
+    }
+    if (!t)
+        return NULL;
+    if (before)
+        before->next = t->next;
+    else
+        p->head = t->next;
+    if (p->tail == t)
+        p->tail = before;
+    p->n_queued--;
+    return t;
+}
+
+void pool_cancel(struct exec *e, int64_t seq)
+{
+    struct pool *p = &e->pool;
+    struct pawl_call *t;
+    pthread_mutex_lock(&p->lock);
+    struct pawl_call *waiting = unqueue(p, seq);
+    pthread_mutex_unlock(&p->lock);
+    if (waiting)
+        try_take_over(waiting, TRY_QUEUED, END_CANCELLED, NULL);
+    if (pool_pick(p, has_seq, seq, &t, 1)) {
+        try_stop(t, STOP_WISH);
+        try_unref(t);
+    }
+}
+
+void pool_replaced(struct exec *e)
+{
+    struct pool *p = &e->pool;
+    struct pawl_call *v[SLOTS_MAX];
+    pthread_mutex_lock(&p->lock);
+    bool first = !p->replaced;
+    p->replaced = true;
+    pthread_mutex_unlock(&p->lock);
+    if (!first)
+        return;
+    log_line(LOG_ERROR, "node \"%s\": another process has taken this name; claiming no more",
+             e->conf.node);
+    size_t n = pool_pick(p, pool_any, 0, v, COUNT_OF(v));
+    for (size_t i = 0; i < n; i++) {
+        try_stop(v[i], STOP_PROCESS);
+        try_unref(v[i]);
+    }
+}
+
+/* ---- A finish is settled: on the store thread ---- */
+
+static struct pawl_call *try_of(struct job *j)
+{
+    return (struct pawl_call *)((char *)j - offsetof(struct pawl_call, job));
+}
+
+/* The call as it ended, for those who wait. */
+static void tell_waiters(struct pawl_call *t, const struct finish_item *f)
+{
+    struct call c = *t->call;
+    struct tries before = c.tries;
+    bool repeated = f->state == PAWL_COMPLETED && f->how != END_RESULT;
+    if (repeated || before.attempts || before.lost || before.redrives) {
+        /* A give-back that found the result stored after all does not have it; and what was claimed
+         * shows when this try was due, not when the first was. The stored call knows. */
+        exec_look(t->e, &c.spec.id, 1);
+        return;
+    }
+    int64_t keep_us = c.spec.keep_us ? c.spec.keep_us : t->e->conf.retention_us;
+    c.state = f->state;
+    c.tries = f->tries;
+    c.result = f->state == PAWL_COMPLETED ? f->result : (struct payload){ 0 };
+    c.error = f->error_out;
+    c.started_us = f->started_us ? f->started_us : c.claimed_us;
+    c.finished_us = f->finished_us;
+    c.keep_until_us = f->finished_us + keep_us;
+    t->e->told = waiters_tell(&t->e->waiters, &c, t->e->told);
+}
+
+static void finish_stored(struct pawl_call *t, const struct finish_item *f)
+{
+    struct exec *e = t->e;
+    if (f->how == END_ERROR || f->how == END_TIMEOUT || f->how == END_REFUSE)
+        atomic_fetch_add(&e->stats.failed_tries, 1);
+    if (f->state == PAWL_PENDING) {
+        pool_work_came(e, f->run_at_us);
+        return;
+    }
+    atomic_fetch_add(&e->stats.ended, 1);
+    if (f->state == PAWL_COMPLETED)
+        atomic_fetch_add(&e->stats.completed, 1);
+    if (f->state == PAWL_COMPLETED && f->n_send)
+        pool_work_came(e, 0);
+    tell_waiters(t, f);
+}
+
+/* The database refused this very finish: let the call fail with what it said, once. */
+static bool turn_into_error(struct pawl_call *t, const struct op *op)
+{
+    if (t->replaced_once)
+        return false;
+    t->replaced_once = true;
+    snprintf(t->their_error, sizeof(t->their_error), "its result was not stored: %.200s",
+             op->err.text);
+    t->theirs = (struct finish_item){ .seq = t->call->seq,
+                                      .id = t->call->spec.id,
+                                      .how = END_ERROR,
+                                      .retry_in_us = -1,
+                                      .started_us = t->started_us,
+                                      .error = bytes_of(t->their_error) };
+    try_post_finish(t, &t->theirs);
+    return true;
+}
+
+void pool_finish_done(struct job *j)
+{
+    struct pawl_call *t = try_of(j);
+    struct exec *e = t->e;
+    struct op *op = &j->op;
+    switch (op->status) {
+    case PAWL_OK:
+        finish_stored(t, &op->finish.v[0]);
+        break;
+    case PAWL_LOST_LEASE: /* Somebody else has the call now; this answer is void. */
+        atomic_fetch_add(&e->stats.lost, 1);
+        break;
+    case PAWL_BUSY:
+    case PAWL_UNKNOWN:
+    case PAWL_NO_MEMORY:
+        arena_reset(&t->end_arena);
+        atomic_fetch_add(&e->stats.repeats, 1);
+        keeper_repost(e, j);
+        return;
+    default:
+        if (turn_into_error(t, op))
+            return;
+        log_line(LOG_ERROR, "call \"%.*s\": its end could not be stored: %s",
+                 BYTES_ARG(t->call->spec.id), op->err.text);
+    }
+    if (t->lease->suspect) {
+        pthread_mutex_lock(&e->pool.lock);
+        e->pool.suspect = false;
+        pthread_mutex_unlock(&e->pool.lock);
+        pool_work_came(e, 0); /* The next suspect may have its turn. */
+    }
+    try_unref(t);
+}

@@ -1,0 +1,258 @@
+/*
+ * exec.c - opening, closing, posting: the parts of the machine put together.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exec/exec.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+static char *copy_text(const char *text)
+{
+    size_t len = strlen(text) + 1;
+    char *c = mem_alloc(len);
+    if (c)
+        memcpy(c, text, len);
+    return c;
+}
+
+static enum pawl_status copy_conf(struct exec *e, const struct exec_conf *conf,
+                                  struct pawl_err *err)
+{
+    char host[256] = "localhost";
+    gethostname(host, sizeof(host) - 1);
+    e->conf = *conf;
+    e->conf.url = copy_text(conf->url);
+    e->conf.schema = copy_text(conf->schema ? conf->schema : "pawl");
+    e->conf.node = copy_text(conf->node ? conf->node : host);
+    if (!e->conf.url || !e->conf.schema || !e->conf.node)
+        return err_no_memory(err, "opening the database");
+    return PAWL_OK;
+}
+
+static enum pawl_status check_schema(struct exec *e, struct pawl_err *err)
+{
+    struct schema s;
+    if (!e->conf.no_migrate)
+        return store_migrate(e->writer, false, err);
+    enum pawl_status st = store_schema(e->writer, &s, err);
+    if (st == PAWL_OK && s.version < s.wanted)
+        return err_set(err, PAWL_STATE,
+                       "the schema has version %d and this program wants %d: run pawl migrate up",
+                       s.version, s.wanted);
+    return st;
+}
+
+static enum pawl_status open_writer(struct exec *e, struct pawl_err *err)
+{
+    struct store_conf conf = { .url = e->conf.url,
+                               .schema = e->conf.schema,
+                               .role = STORE_WRITER,
+                               .world = e->conf.world,
+                               .retention_us = e->conf.retention_us,
+                               .remember_us = e->conf.remember_us };
+    int64_t now_us;
+    enum pawl_status st = store_open(&conf, &e->writer, err);
+    if (st == PAWL_OK)
+        st = check_schema(e, err);
+    if (st == PAWL_OK)
+        st = store_now(e->writer, &now_us, err);
+    if (st != PAWL_OK)
+        return st;
+    e->traits = store_traits(e->writer);
+    atomic_store(&e->clock_offset_us, now_us - world_mono(&world_real));
+    return PAWL_OK;
+}
+
+static void epoch_init(struct epoch *p)
+{
+    pthread_condattr_t attr;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->moved, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+/* The parts that hold memory but run nothing yet. */
+static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
+{
+    enum pawl_status st = queue_init(&e->queue, err);
+    epoch_init(&e->epoch);
+    if (st == PAWL_OK)
+        st = pool_init(&e->pool, err);
+    if (st == PAWL_OK)
+        st = waiters_init(&e->waiters, err);
+    if (st == PAWL_OK)
+        st = readers_init(&e->readers, e->conf.pool_size, err);
+    if (st == PAWL_OK)
+        st = open_writer(e, err);
+    if (st == PAWL_OK)
+        st = keeper_init(e, err);
+    return st;
+}
+
+static enum pawl_status start_threads(struct exec *e, struct pawl_err *err)
+{
+    e->writer_runs = !pthread_create(&e->writer_thread, NULL, writer_main, e);
+    e->keeper_runs = e->writer_runs && !pthread_create(&e->keeper_thread, NULL, keeper_main, e);
+    return e->keeper_runs ? PAWL_OK : err_no_memory(err, "starting the store thread");
+}
+
+enum pawl_status exec_open(const struct exec_conf *conf, struct exec **out, struct pawl_err *err)
+{
+    struct exec *e = mem_zalloc(sizeof(*e));
+    if (!e)
+        return err_no_memory(err, "opening the database");
+    atomic_init(&e->refs, 1);
+    uuid7_make(conf->world, e->boot);
+    enum pawl_status st = copy_conf(e, conf, err);
+    if (st == PAWL_OK)
+        st = make_parts(e, err);
+    if (st == PAWL_OK)
+        st = start_threads(e, err);
+    if (st != PAWL_OK) {
+        exec_close(e);
+        return st;
+    }
+    *out = e;
+    return PAWL_OK;
+}
+
+void exec_unref(struct exec *e)
+{
+    if (atomic_fetch_sub(&e->refs, 1) > 1)
+        return;
+    keeper_release(e);
+    readers_release(&e->readers);
+    waiters_release(&e->waiters);
+    pool_release(&e->pool);
+    registry_release(&e->registry);
+    store_close(e->writer);
+    queue_release(&e->queue);
+    pthread_mutex_destroy(&e->epoch.lock);
+    pthread_cond_destroy(&e->epoch.moved);
+    mem_free((char *)e->conf.url);
+    mem_free((char *)e->conf.schema);
+    mem_free((char *)e->conf.node);
+    mem_free(e);
+}
+
+void exec_close(struct exec *e)
+{
+    struct pawl_err err;
+    if (!e)
+        return;
+    if (e->writer_runs && pool_started(&e->pool) && exec_stop(e, 0, &err) != PAWL_OK)
+        log_line(LOG_WARN, "closing the database: %s", err.text);
+    if (e->keeper_runs) {
+        keeper_close(e);
+        pthread_join(e->keeper_thread, NULL);
+    }
+    if (e->writer_runs) {
+        queue_close(&e->queue);
+        pthread_join(e->writer_thread, NULL);
+    }
+    exec_unref(e);
+}
+
+int64_t exec_now(struct exec *e)
+{
+    return world_mono(&world_real) +
+           atomic_load_explicit(&e->clock_offset_us, memory_order_relaxed);
+}
+
+enum pawl_status exec_post(struct exec *e, struct job *j, struct pawl_err *err)
+{
+    return queue_put(&e->queue, j, false, err);
+}
+
+struct sync_job {
+    struct job job;
+    struct gate gate;
+};
+
+static void sync_done(struct job *j)
+{
+    gate_open(&((struct sync_job *)j)->gate);
+}
+
+enum pawl_status exec_do(struct exec *e, struct op *op)
+{
+    struct sync_job s = { .job = { .op = *op, .done = sync_done, .weight = 1 } };
+    gate_init(&s.gate);
+    if (op->kind == OP_ACCEPT) {
+        s.job.weight = op->accept.n;
+        for (size_t i = 0; i < op->accept.n; i++)
+            s.job.len += op->accept.v[i].input.bytes.len;
+    }
+    op->status = exec_post(e, &s.job, &op->err);
+    if (op->status != PAWL_OK)
+        return op->status;
+    while (!gate_wait(&s.gate, world_mono(&world_real) + SEC_US))
+        ; /* It comes: the queue is bounded and so is every operation in it. */
+    *op = s.job.op;
+    return op->status;
+}
+
+void exec_look(struct exec *e, const struct bytes *ids, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any |= waiters_mark(&e->waiters, ids[i]);
+    if (any)
+        keeper_nudge(e);
+}
+
+void exec_work_came(struct exec *e)
+{
+    pool_work_came(e, 0);
+    exec_epoch_move(e);
+}
+
+void exec_epoch_move(struct exec *e)
+{
+    struct epoch *p = &e->epoch;
+    pthread_mutex_lock(&p->lock);
+    p->n++;
+    bool any = p->waiting;
+    pthread_mutex_unlock(&p->lock);
+    if (any)
+        pthread_cond_broadcast(&p->moved);
+}
+
+bool exec_listens(struct exec *e)
+{
+    pthread_mutex_lock(&e->epoch.lock);
+    bool by_hand = e->epoch.waiting;
+    pthread_mutex_unlock(&e->epoch.lock);
+    pthread_mutex_lock(&e->pool.lock);
+    bool working = e->pool.started && !e->pool.stopping;
+    pthread_mutex_unlock(&e->pool.lock);
+    return by_hand || working || waiters_count(&e->waiters);
+}
+
+uint64_t exec_epoch(struct exec *e)
+{
+    pthread_mutex_lock(&e->epoch.lock);
+    uint64_t n = e->epoch.n;
+    pthread_mutex_unlock(&e->epoch.lock);
+    return n;
+}
+
+void exec_epoch_wait(struct exec *e, uint64_t seen, int64_t until_us)
+{
+    struct epoch *p = &e->epoch;
+    struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
+    pthread_mutex_lock(&p->lock);
+    p->waiting++;
+    while (p->n == seen && !pthread_cond_timedwait(&p->moved, &p->lock, &until))
+        ;
+    p->waiting--;
+    pthread_mutex_unlock(&p->lock);
+}

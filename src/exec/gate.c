@@ -1,0 +1,49 @@
+/*
+ * gate.c - the one-shot event on a futex.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exec/gate.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/world.h"
+
+enum { CLOSED, SLEPT_ON, OPEN };
+
+void gate_init(struct gate *g)
+{
+    atomic_init(&g->word, CLOSED);
+}
+
+void gate_open(struct gate *g)
+{
+    /* After the exchange the waiter may be gone; waking a stale address wakes nobody, harmlessly.
+     */
+    if (atomic_exchange(&g->word, OPEN) == SLEPT_ON)
+        syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+bool gate_is_open(struct gate *g)
+{
+    return atomic_load(&g->word) == OPEN;
+}
+
+bool gate_wait(struct gate *g, int64_t until_us)
+{
+    struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
+    for (;;) {
+        unsigned seen = CLOSED;
+        if (!atomic_compare_exchange_strong(&g->word, &seen, SLEPT_ON) && seen == OPEN)
+            return true;
+        if (world_mono(&world_real) >= until_us)
+            return gate_is_open(g);
+        /* BITSET takes an absolute CLOCK_MONOTONIC time; a spurious return only loops. */
+        syscall(SYS_futex, &g->word, FUTEX_WAIT_BITSET_PRIVATE, SLEPT_ON, &until, NULL,
+                FUTEX_BITSET_MATCH_ANY);
+    }
+}

@@ -1,0 +1,56 @@
+/*
+ * job.h - a write on its way to the store: an operation, where its answer lives, and who hears of
+ * it.
+ *
+ * Ownership moves with the job: from exec_post() until `done` is called it is the machine's, then
+ * whoever's `done` it was. A job is embedded in something larger; nothing here allocates.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EXEC_JOB_H
+#define EXEC_JOB_H
+
+#include <pthread.h>
+
+#include "exec/gate.h"
+#include "store/op.h"
+
+struct job {
+    struct op op;
+    void (*done)(struct job *j); /* on the store thread, after the commit; must not block */
+    struct job *next;
+    size_t weight; /* calls it carries, for the size of a group */
+    size_t len;    /* bytes it carries */
+};
+
+/* Any thread in, the store thread out. */
+struct queue {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct job *head, *tail;
+    size_t depth;
+    bool sleeping; /* the store thread waits on `wake` */
+    bool nudged;   /* look again, though no job came */
+    bool closed;   /* takes no more; the store thread ends when it is empty */
+};
+
+enum pawl_status queue_init(struct queue *q, struct pawl_err *err);
+void queue_release(struct queue *q);
+/* BUSY when STORE_QUEUE_MAX wait already, or it is closed. `must` jobs (finishes, give-backs) are
+ * taken even beyond the bound, which their number of slots bounds. */
+MUST_USE enum pawl_status queue_put(struct queue *q, struct job *j, bool must,
+                                    struct pawl_err *err);
+/* Make the store thread look for a claim. */
+void queue_nudge(struct queue *q);
+void queue_close(struct queue *q);
+size_t queue_depth(struct queue *q);
+
+struct job_list {
+    struct job *head;
+    size_t n;
+    bool ended; /* closed and empty */
+};
+/* Wait until something is there, somebody nudged, or until_us (monotonic) passes; then take up to a
+ * group's worth. An OP_HANDLER comes alone. */
+struct job_list queue_take(struct queue *q, int64_t until_us);
+
+#endif

@@ -1,0 +1,358 @@
+/*
+ * keeper.c - the thread that needs no traffic: beats, sweeps, deadlines, looks, gc, checkpoints.
+ *
+ * It sleeps until the earliest thing that is due. Its writes are jobs like everybody's, at most one
+ * of each kind under way; its reads use a connection of its own.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exec/keeper.h"
+
+#include <stddef.h>
+#include <time.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "exec/exec.h"
+
+/* A finish the database would not take is offered again after this. */
+#define REPOST_US (50 * MS_US)
+#define TEND_US (100 * MS_US)
+/* gc works at most one part in so many while there is other work. */
+#define GC_SHARE 16
+#define LOOK_MAX 1000
+
+enum pawl_status keeper_init(struct exec *e, struct pawl_err *err)
+{
+    pthread_condattr_t attr;
+    struct keeper *k = mem_zalloc(sizeof(*k));
+    if (!k)
+        return err_no_memory(err, "making the keeper");
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&k->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    atomic_init(&k->wake_us, 0);
+    for (size_t i = 0; i < KEEP_COUNT; i++) {
+        k->chores[i].e = e;
+        arena_init(&k->chores[i].arena, 64 << 20);
+    }
+    e->keeper = k;
+    struct store_conf conf = { .url = e->conf.url,
+                               .schema = e->conf.schema,
+                               .role = STORE_READER,
+                               .world = e->conf.world,
+                               .retention_us = e->conf.retention_us,
+                               .remember_us = e->conf.remember_us };
+    return store_open(&conf, &k->store, err);
+}
+
+void keeper_release(struct exec *e)
+{
+    struct keeper *k = e->keeper;
+    if (!k)
+        return;
+    for (struct job *j = k->again, *next; j; j = next) {
+        next = j->next;
+        try_unref((struct pawl_call *)((char *)j - offsetof(struct pawl_call, job)));
+    }
+    for (size_t i = 0; i < KEEP_COUNT; i++)
+        arena_release(&k->chores[i].arena);
+    observer_release(&k->observer);
+    store_close(k->store);
+    pthread_mutex_destroy(&k->lock);
+    pthread_cond_destroy(&k->wake);
+    mem_free(k);
+    e->keeper = NULL;
+}
+
+static void wake(struct keeper *k, bool *flag)
+{
+    pthread_mutex_lock(&k->lock);
+    *flag = true;
+    pthread_mutex_unlock(&k->lock);
+    pthread_cond_signal(&k->wake);
+}
+
+void keeper_nudge(struct exec *e)
+{
+    wake(e->keeper, &e->keeper->nudged);
+}
+
+void keeper_close(struct exec *e)
+{
+    wake(e->keeper, &e->keeper->closed);
+}
+
+void keeper_by(struct exec *e, int64_t mono_us)
+{
+    if (mono_us < atomic_load_explicit(&e->keeper->wake_us, memory_order_relaxed))
+        keeper_nudge(e);
+}
+
+void keeper_repost(struct exec *e, struct job *j)
+{
+    struct keeper *k = e->keeper;
+    pthread_mutex_lock(&k->lock);
+    j->next = k->again;
+    k->again = j;
+    if (!k->again_us)
+        k->again_us = world_mono(&world_real) + REPOST_US;
+    k->nudged = true;
+    pthread_mutex_unlock(&k->lock);
+    pthread_cond_signal(&k->wake);
+}
+
+static void repost_due(struct exec *e, int64_t now_us)
+{
+    struct keeper *k = e->keeper;
+    struct pawl_err err;
+    pthread_mutex_lock(&k->lock);
+    struct job *list = NULL;
+    if (k->again && k->again_us <= now_us) {
+        list = TAKE(k->again);
+        k->again_us = 0;
+    }
+    pthread_mutex_unlock(&k->lock);
+    for (struct job *j = list, *next; j; j = next) {
+        next = j->next;
+        if (queue_put(&e->queue, j, true, &err) != PAWL_OK)
+            try_unref((struct pawl_call *)((char *)j - offsetof(struct pawl_call, job)));
+    }
+}
+
+/* ---- Chores: writes that come round ---------------------------------------------------------- */
+
+static struct chore *chore_of(struct job *j)
+{
+    return (struct chore *)((char *)j - offsetof(struct chore, job));
+}
+
+/* On the store thread. */
+static void chore_done(struct job *j)
+{
+    struct chore *c = chore_of(j);
+    struct exec *e = c->e;
+    if (j->op.n_ended)
+        exec_look(e, j->op.ended, j->op.n_ended);
+    if (j->op.kind == OP_BEAT && j->op.status == PAWL_LOST_LEASE)
+        pool_replaced(e);
+    if ((j->op.kind == OP_SWEEP && j->op.sweep.reclaimed) ||
+        (j->op.kind == OP_BURY && j->op.node.reclaimed))
+        exec_work_came(e);
+    if (j->op.status != PAWL_OK && j->op.status != PAWL_LOST_LEASE && j->op.status != PAWL_STATE)
+        log_line(LOG_WARN, "%s: %s", op_name(j->op.kind), j->op.err.text);
+    c->ended_us = world_mono(&world_real);
+    atomic_store(&c->under_way, false);
+    keeper_nudge(e);
+}
+
+bool chore_post(struct chore *c, struct op op)
+{
+    struct pawl_err err;
+    if (atomic_load(&c->under_way))
+        return false;
+    arena_reset(&c->arena);
+    op.a = &c->arena;
+    c->job = (struct job){ .op = op, .done = chore_done, .weight = 1 };
+    c->began_us = world_mono(&world_real);
+    atomic_store(&c->under_way, true);
+    if (exec_post(c->e, &c->job, &err) == PAWL_OK)
+        return true;
+    atomic_store(&c->under_way, false);
+    return false;
+}
+
+static bool chore_free(const struct chore *c)
+{
+    return !atomic_load(&c->under_way);
+}
+
+static void beat(struct exec *e, int64_t now_us)
+{
+    struct keeper *k = e->keeper;
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    bool on = p->started && !p->stopping && !p->replaced;
+    int slots = p->slots, busy = (int)p->n_running;
+    pthread_mutex_unlock(&p->lock);
+    if (!on || now_us < k->beat_us)
+        return;
+    k->beat_us = now_us + e->conf.heartbeat_interval_us;
+    chore_post(&k->chores[KEEP_BEAT], (struct op){ .kind = OP_BEAT,
+                                                   .node = { .node = bytes_of(e->conf.node),
+                                                             .boot = bytes_of(e->boot),
+                                                             .slots = slots,
+                                                             .busy = busy } });
+    if (e->traits & STORE_SHARED)
+        observer_look(e, now_us);
+}
+
+static void sweep(struct exec *e, int64_t now_us)
+{
+    struct keeper *k = e->keeper;
+    struct chore *c = &k->chores[KEEP_SWEEP];
+    if (!chore_free(c))
+        return;
+    if (c->job.op.kind == OP_SWEEP && c->job.op.status == PAWL_OK && k->swept) {
+        const struct sweep *s = &c->job.op.sweep;
+        k->swept = false;
+        if (s->more)
+            k->sweep_us = now_us;
+        else if (s->next_us)
+            k->sweep_us = MIN(k->sweep_us, now_us + MAX(s->next_us - exec_now(e), 0));
+    }
+    if (now_us < k->sweep_us)
+        return;
+    k->sweep_us = now_us + e->conf.reclaim_interval_us;
+    k->swept = chore_post(c, (struct op){ .kind = OP_SWEEP, .sweep = { .max = SWEEP_STEP_MAX } });
+}
+
+/* One step of gc, then a pause in proportion to what it cost, so that it takes a bounded share. */
+static void gc(struct exec *e, int64_t now_us)
+{
+    struct keeper *k = e->keeper;
+    struct chore *c = &k->chores[KEEP_GC];
+    if (!e->conf.gc_interval_us || !chore_free(c))
+        return;
+    if (k->collected) {
+        k->collected = false;
+        bool more = c->job.op.status == PAWL_OK && c->job.op.gc.more;
+        int64_t cost_us = c->ended_us - c->began_us;
+        k->gc_us = now_us + (more ? cost_us * GC_SHARE : e->conf.gc_interval_us);
+    }
+    if (now_us < k->gc_us)
+        return;
+    k->gc_us = now_us + e->conf.gc_interval_us;
+    k->collected = chore_post(c, (struct op){ .kind = OP_GC, .gc = { .max = GC_STEP_MAX } });
+}
+
+static void tend(struct exec *e, int64_t now_us)
+{
+    struct keeper *k = e->keeper;
+    struct pawl_err err;
+    int64_t commits = atomic_load(&e->stats.commits);
+    if (now_us < k->tend_us || commits == k->tended_commits)
+        return;
+    k->tend_us = now_us + TEND_US;
+    k->tended_commits = commits;
+    if (store_tend(k->store, &err) != PAWL_OK && err.status != PAWL_BUSY)
+        log_line(LOG_WARN, "tending the database: %s", err.text);
+}
+
+/* ---- Looks: what others did ------------------------------------------------------------------ */
+
+/* One batched look-up for all who were marked. */
+static void look(struct exec *e)
+{
+    struct keeper *k = e->keeper;
+    struct bytes *ids;
+    struct pawl_err err;
+    struct waiter *told = NULL;
+    struct get g = { 0 };
+    struct arena a;
+    arena_init(&a, 256 << 20);
+    ids = arena_alloc(&a, LOOK_MAX * sizeof(*ids));
+    g = (struct get){ .ids = ids, .with = WITH_INPUT | WITH_RESULT };
+    g.n = ids ? waiters_marked(&e->waiters, &a, ids, LOOK_MAX) : 0;
+    if (g.n && store_get(k->store, &a, &g, &err) == PAWL_OK) {
+        for (size_t i = 0; i < g.n; i++)
+            if (g.found[i] == PAWL_OK && pawl_state_ended(g.out[i].state))
+                told = waiters_tell(&e->waiters, &g.out[i], told);
+        k->look_again = g.n == LOOK_MAX;
+    } else if (g.n) {
+        for (size_t i = 0; i < g.n; i++)
+            waiters_mark(&e->waiters, g.ids[i]); /* The database was away: ask again. */
+        k->look_us = world_mono(&world_real) + REPOST_US;
+    }
+    waiters_wake(told);
+    arena_release(&a);
+}
+
+static void look_for_wishes(struct exec *e, int64_t now_us)
+{
+    struct keeper *k = e->keeper;
+    struct wishes w;
+    struct pawl_err err;
+    struct arena a;
+    if (!(e->traits & STORE_SHARED) || now_us < k->wishes_us)
+        return;
+    k->wishes_us = now_us + e->conf.reclaim_interval_us;
+    pthread_mutex_lock(&e->pool.lock);
+    bool busy = e->pool.n_running || e->pool.n_queued;
+    pthread_mutex_unlock(&e->pool.lock);
+    if (!busy)
+        return;
+    arena_init(&a, 16 << 20);
+    if (store_wishes(k->store, &a, &w, &err) == PAWL_OK)
+        for (size_t i = 0; i < w.n; i++)
+            pool_cancel(e, w.seqs[i]);
+    arena_release(&a);
+}
+
+static void keep_clock(struct exec *e)
+{
+    struct pawl_err err;
+    int64_t now_us;
+    if (store_now(e->keeper->store, &now_us, &err) == PAWL_OK)
+        atomic_store(&e->clock_offset_us, now_us - world_mono(&world_real));
+}
+
+/* ---- The round ------------------------------------------------------------------------------- */
+
+static int64_t round_once(struct exec *e)
+{
+    struct keeper *k = e->keeper;
+    int64_t now_us = world_mono(&world_real);
+    if (now_us >= k->clock_us) {
+        keep_clock(e);
+        k->clock_us = now_us + e->conf.reclaim_interval_us;
+    }
+    int64_t next_us = pool_deadlines(e, now_us);
+    repost_due(e, now_us);
+    beat(e, now_us);
+    sweep(e, now_us);
+    gc(e, now_us);
+    look_for_wishes(e, now_us);
+    if (now_us >= k->look_us && waiters_any_marked(&e->waiters))
+        look(e);
+    tend(e, now_us);
+    if (k->look_again) {
+        k->look_again = false;
+        return now_us;
+    }
+    next_us = MIN(next_us, k->clock_us);
+    next_us = MIN(next_us, k->sweep_us);
+    if (pool_started(&e->pool))
+        next_us = MIN(next_us, k->beat_us);
+    if (e->conf.gc_interval_us && chore_free(&k->chores[KEEP_GC]))
+        next_us = MIN(next_us, k->gc_us);
+    if (waiters_any_marked(&e->waiters))
+        next_us = MIN(next_us, k->look_us);
+    if (k->tended_commits != atomic_load(&e->stats.commits))
+        next_us = MIN(next_us, k->tend_us);
+    return next_us;
+}
+
+void *keeper_main(void *arg)
+{
+    struct exec *e = arg;
+    struct keeper *k = e->keeper;
+    for (;;) {
+        int64_t next_us = round_once(e);
+        pthread_mutex_lock(&k->lock);
+        if (k->again)
+            next_us = MIN(next_us, k->again_us);
+        atomic_store(&k->wake_us, next_us);
+        struct timespec until = { .tv_sec = next_us / SEC_US, .tv_nsec = next_us % SEC_US * 1000 };
+        while (!k->nudged && !k->closed && !pthread_cond_timedwait(&k->wake, &k->lock, &until))
+            ;
+        k->nudged = false;
+        bool closed = k->closed;
+        atomic_store(&k->wake_us, 0);
+        pthread_mutex_unlock(&k->lock);
+        if (closed)
+            return NULL;
+    }
+}

@@ -1,0 +1,65 @@
+/*
+ * keeper.h - what the keeper thread remembers between its rounds. Room-private.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EXEC_KEEPER_H
+#define EXEC_KEEPER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "exec/job.h"
+#include "store/store.h"
+
+enum keep { KEEP_BEAT, KEEP_SWEEP, KEEP_GC, KEEP_BURY, KEEP_COUNT };
+
+/* A write that comes round, at most one under way. */
+struct chore {
+    struct exec *e;
+    struct job job;
+    struct arena arena; /* owned: the answer of the last one */
+    atomic_bool under_way;
+    int64_t began_us, ended_us;
+    char node[256], boot[64]; /* what a burial speaks of, while it is under way */
+};
+
+/* What is known of the other nodes' beats: a counter, and since when (monotonic, ours) it stands
+ * still. */
+struct seen_node {
+    char node[256], boot[64];
+    int64_t beats, since_us;
+    bool fresh;
+};
+struct observer {
+    struct seen_node *v; /* owned */
+    size_t n;
+    int64_t beating_since_us, last_us;
+};
+
+struct keeper {
+    pthread_mutex_t lock; /* again, nudged, closed */
+    pthread_cond_t wake;
+    struct job *again; /* finishes to offer again */
+    int64_t again_us;
+    bool nudged, closed;
+    atomic_int_least64_t wake_us; /* when it will wake by itself; 0 while awake */
+
+    /* The keeper's own from here on. */
+    struct store *store; /* owned */
+    struct chore chores[KEEP_COUNT];
+    struct observer observer;
+    int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us;
+    int64_t tended_commits;
+    bool swept, collected, look_again;
+};
+
+/* Send a chore on its way; false when the last one has not come back. Keeper thread. */
+bool chore_post(struct chore *c, struct op op);
+
+void observer_release(struct observer *o);
+/* Compare every other node's counter with what it was; bury who stood still for the whole grace
+ * while we beat. */
+void observer_look(struct exec *e, int64_t now_us);
+
+#endif

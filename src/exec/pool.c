@@ -1,0 +1,243 @@
+/*
+ * pool.c - worker threads, the calls waiting for them, and how much to claim.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exec/pool.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "exec/exec.h"
+
+/* Claim ahead what the slots are likely to finish in this time: long enough to hide a commit, short
+ * enough that a call does not sit here while another node is idle. */
+#define PREFETCH_US 10000
+/* After a claim that failed, before the next: the database has just said that it is in trouble. */
+#define CLAIM_PAUSE_US (50 * MS_US)
+/* A claim's inputs, the calls around them, and the tries. */
+#define LEASE_LEN_MAX (CLAIM_LEN_MAX + INPUT_LEN_MAX + (32 << 20))
+
+enum pawl_status pool_init(struct pool *p, struct pawl_err *err)
+{
+    pthread_condattr_t attr;
+    (void)err;
+    *p = (struct pool){ .next_claim_us = INT64_MAX, .mean_us = 1000 };
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->work, &attr);
+    pthread_cond_init(&p->quiet, &attr);
+    pthread_condattr_destroy(&attr);
+    return PAWL_OK;
+}
+
+void pool_release(struct pool *p)
+{
+    CHECK(!p->head && !p->running);
+    lease_run_free(p->spare);
+    for (size_t i = 0; i < p->n_queues; i++)
+        mem_free((char *)p->queues[i].data);
+    mem_free(p->queues);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->work);
+    pthread_cond_destroy(&p->quiet);
+}
+
+bool pool_started(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    bool started = p->started;
+    pthread_mutex_unlock(&p->lock);
+    return started;
+}
+
+/* ---- How much to claim: on the store thread -------------------------------------------------- */
+
+static bool may_claim(const struct exec *e)
+{
+    const struct pool *p = &e->pool;
+    return p->started && !p->stopping && !p->replaced && !e->conf.paused && p->hung < HUNG_MAX;
+}
+
+/* How many calls to claim now, under the lock. */
+static int wanted(const struct exec *e)
+{
+    const struct pool *p = &e->pool;
+    if (!may_claim(e) || (!p->hungry && world_mono(&world_real) < p->next_claim_us))
+        return 0;
+    int64_t ahead = (int64_t)(p->slots * (double)PREFETCH_US / MAX(p->mean_us, 1.0));
+    int64_t target = p->slots + MIN(ahead, CLAIM_MAX);
+    int64_t free = target - (int64_t)(p->n_queued + p->n_running) + p->hung + p->blocked;
+    /* A claim for the last few free places costs as much as one for many: wait for half of them,
+     * unless somebody is idle. */
+    if (free <= 0 || (p->n_queued && free < target / 2))
+        return 0;
+    return (int)MIN(free, CLAIM_MAX);
+}
+
+int pool_want(struct exec *e, bool fresh)
+{
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    p->hungry |= fresh; /* Also when there is no place free now. */
+    int want = wanted(e);
+    pthread_mutex_unlock(&p->lock);
+    return want;
+}
+
+int64_t pool_next_claim(struct exec *e)
+{
+    struct pool *p = &e->pool;
+    int64_t at_us = INT64_MAX;
+    pthread_mutex_lock(&p->lock);
+    if (wanted(e))
+        at_us = 0;
+    else if (may_claim(e) && !p->hungry)
+        at_us = p->next_claim_us;
+    pthread_mutex_unlock(&p->lock);
+    return at_us;
+}
+
+static void next_claim_by(struct pool *p, int64_t mono_us)
+{
+    p->next_claim_us = MIN(p->next_claim_us, mono_us);
+}
+
+static void enqueue(struct pool *p, struct pawl_call *t)
+{
+    t->next = NULL;
+    if (p->tail)
+        p->tail->next = t;
+    else
+        p->head = t;
+    p->tail = t;
+    p->n_queued++;
+}
+
+/* What the claim found, into the queue and into what we know of the backlog. False: the workers are
+ * stopping. */
+static bool take_in(struct exec *e, struct lease_run *l, struct pawl_call *v)
+{
+    struct pool *p = &e->pool;
+    const struct claim *c = &l->job.op.claim;
+    int64_t now_us = world_mono(&world_real);
+    pthread_mutex_lock(&p->lock);
+    bool stopping = p->stopping;
+    /* A claim that left suspects out knows nothing of them; if theirs has ended meanwhile, look
+     * again. */
+    p->hungry = c->more || (c->no_suspects && !p->suspect);
+    p->next_claim_us = INT64_MAX;
+    if (c->next_due_us)
+        next_claim_by(p, now_us + MAX(c->next_due_us - exec_now(e), 0));
+    if (l->suspect && !stopping)
+        p->suspect = true;
+    for (size_t i = 0; !stopping && v && i < c->n; i++)
+        enqueue(p, &v[i]);
+    bool wake = p->head && p->idle;
+    pthread_mutex_unlock(&p->lock);
+    if (wake)
+        pthread_cond_signal(&p->work);
+    return !stopping;
+}
+
+static void claim_failed(struct exec *e)
+{
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    p->hungry = false;
+    next_claim_by(p, world_mono(&world_real) + CLAIM_PAUSE_US);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Hand a whole claim back: there is no memory to run it. */
+static void give_back(struct lease_run *l)
+{
+    struct claim *c = &l->job.op.claim;
+    struct finish_item *v = mem_zalloc(c->n * sizeof(*v));
+    if (!v)
+        return; /* The lease stays ours until memory is back or the process ends; both return it. */
+    for (size_t i = 0; i < c->n; i++)
+        v[i] = (struct finish_item){ .seq = c->calls[i].seq,
+                                     .id = c->calls[i].spec.id,
+                                     .how = END_RELEASE };
+    struct op op = { .kind = OP_FINISH, .a = &l->arena, .finish = { l->token, v, c->n } };
+    struct op *one = &op;
+    store_commit(l->e->writer, &one, 1);
+    mem_free(v);
+}
+
+static void claim_done(struct job *j)
+{
+    struct lease_run *l = (struct lease_run *)((char *)j - offsetof(struct lease_run, job));
+    struct exec *e = l->e;
+    struct pawl_call *v = NULL;
+    if (j->op.n_ended)
+        exec_look(e, j->op.ended, j->op.n_ended);
+    if (j->op.status == PAWL_LOST_LEASE) {
+        pool_replaced(e);
+    } else if (j->op.status != PAWL_OK) {
+        claim_failed(e);
+    } else if (j->op.claim.n && try_make_all(l, &v) != PAWL_OK) {
+        give_back(l);
+        claim_failed(e);
+    } else {
+        l->suspect = j->op.claim.n && tries_suspect(j->op.claim.calls[0].tries);
+        atomic_fetch_add(&e->stats.claimed, (int64_t)j->op.claim.n);
+        if (take_in(e, l, v) && v)
+            return;
+        if (v)
+            give_back(l);
+    }
+    arena_reset(&l->arena); /* Nothing of it is in use: keep it for the next claim. */
+    lease_run_free(e->pool.spare);
+    e->pool.spare = l;
+}
+
+struct job *pool_claim_job(struct exec *e, int max)
+{
+    struct pool *p = &e->pool;
+    struct lease_run *l = TAKE(p->spare);
+    if (!l) {
+        l = mem_zalloc(sizeof(*l));
+        if (!l) {
+            claim_failed(e);
+            return NULL;
+        }
+        l->e = e;
+        arena_init(&l->arena, LEASE_LEN_MAX);
+    }
+    pthread_mutex_lock(&p->lock);
+    bool suspect = p->suspect;
+    pthread_mutex_unlock(&p->lock);
+    l->token = token_make(e->conf.world);
+    l->suspect = false;
+    l->job = (struct job){ .op = { .kind = OP_CLAIM,
+                                   .a = &l->arena,
+                                   .claim = { .token = l->token,
+                                              .node = bytes_of(e->conf.node),
+                                              .boot = bytes_of(e->boot),
+                                              .queues = p->queues,
+                                              .n_queues = p->n_queues,
+                                              .types = e->registry.types,
+                                              .n_types = e->registry.n_types,
+                                              .max = max,
+                                              .no_suspects = suspect } },
+                           .done = claim_done };
+    return &l->job;
+}
+
+void pool_work_came(struct exec *e, int64_t at_us)
+{
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    bool started = p->started;
+    int64_t wait_us = at_us ? at_us - exec_now(e) : 0;
+    if (wait_us <= 0)
+        p->hungry = true;
+    else
+        next_claim_by(p, world_mono(&world_real) + wait_us);
+    pthread_mutex_unlock(&p->lock);
+    if (started)
+        queue_nudge(&e->queue);
+}

@@ -1,0 +1,77 @@
+/*
+ * pool.h - the workers, the calls waiting for them, and how much to claim.
+ *
+ * The store thread asks pool_want() when it forms a group and adds a claim for that many; what
+ * comes back is queued here. Nothing is claimed for long ahead: as many calls as the slots, plus
+ * what they are likely to finish within PREFETCH_US at their recent pace.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EXEC_POOL_H
+#define EXEC_POOL_H
+
+#include <pthread.h>
+
+#include "exec/try.h"
+
+struct pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* workers: something is queued, or leave */
+    pthread_cond_t quiet; /* exec_stop: a worker has left */
+
+    struct pawl_call *head, *tail; /* queued */
+    struct pawl_call *running;     /* list; also hung ones whose try is over */
+    size_t n_queued, n_running;
+    int slots, threads, idle;
+    int blocked; /* workers that wait for a call they asked for; others take their place */
+    int hung;    /* workers whose handler ran out of time and has not returned */
+    bool started, stopping;
+    bool replaced; /* another process has taken this node's name: claim no more */
+
+    bool hungry;           /* something may be due */
+    bool suspect;          /* one suspect at a time */
+    int64_t next_claim_us; /* monotonic: when something will be due */
+    double mean_us;        /* how long handlers take, lately */
+
+    struct bytes *queues; /* owned, with their bytes */
+    size_t n_queues;
+    struct lease_run *spare; /* store thread only: a claim that came back empty */
+};
+
+enum pawl_status pool_init(struct pool *p, struct pawl_err *err);
+void pool_release(struct pool *p);
+
+/* exec_start() has been called. */
+bool pool_started(struct pool *p);
+
+/* Store thread: how many calls to claim with this group; 0: none. `fresh`: the group brings new
+ * calls. */
+int pool_want(struct exec *e, bool fresh);
+/* Store thread: until when there is nothing to claim (monotonic). */
+int64_t pool_next_claim(struct exec *e);
+/* Store thread: a claim to put into a group; NULL without memory. */
+struct job *pool_claim_job(struct exec *e, int max);
+
+/* Something may be due; from database time `at_us` on (0: now). */
+void pool_work_came(struct exec *e, int64_t at_us);
+/* Somebody wants this call cancelled. */
+void pool_cancel(struct exec *e, int64_t seq);
+/* Keeper: end tries whose time is up; returns the next deadline (monotonic), INT64_MAX for none. */
+int64_t pool_deadlines(struct exec *e, int64_t now_us);
+/* A try is over and its handler has not returned: somebody else takes its slot. */
+void pool_hung(struct pawl_call *t);
+/* Another process has our name: nothing we hold is ours any more. */
+void pool_replaced(struct exec *e);
+/* A worker is about to wait for another call, and is back. */
+void pool_block(struct exec *e, bool blocked);
+
+/* Store thread: a finish is settled. */
+void pool_finish_done(struct job *j);
+
+/* One more worker, detached: exec_stop() waits for `threads`, and the handle for its refs. */
+bool pool_add_worker(struct exec *e);
+/* The running tries for which `pick` holds, each with a reference, at most max. */
+size_t pool_pick(struct pool *p, bool (*pick)(struct pawl_call *t, int64_t x), int64_t x,
+                 struct pawl_call **out, size_t max);
+bool pool_any(struct pawl_call *t, int64_t x);
+
+#endif

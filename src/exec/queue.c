@@ -1,0 +1,131 @@
+/*
+ * queue.c - the bounded queue of writes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <time.h>
+
+#include "base/limits.h"
+#include "exec/job.h"
+
+enum pawl_status queue_init(struct queue *q, struct pawl_err *err)
+{
+    pthread_condattr_t attr;
+    *q = (struct queue){ 0 };
+    if (pthread_mutex_init(&q->lock, NULL))
+        return err_no_memory(err, "making a queue");
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&q->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    return PAWL_OK;
+}
+
+void queue_release(struct queue *q)
+{
+    CHECK(!q->head);
+    pthread_mutex_destroy(&q->lock);
+    pthread_cond_destroy(&q->wake);
+}
+
+enum pawl_status queue_put(struct queue *q, struct job *j, bool must, struct pawl_err *err)
+{
+    j->next = NULL;
+    pthread_mutex_lock(&q->lock);
+    bool refuse = q->closed || (!must && q->depth >= STORE_QUEUE_MAX);
+    bool wake = false;
+    if (!refuse) {
+        if (q->tail)
+            q->tail->next = j;
+        else
+            q->head = j;
+        q->tail = j;
+        q->depth++;
+        wake = q->sleeping;
+        q->sleeping = false;
+    }
+    bool closed = q->closed;
+    pthread_mutex_unlock(&q->lock);
+    if (wake)
+        pthread_cond_signal(&q->wake);
+    if (!refuse)
+        return PAWL_OK;
+    return closed ? err_set(err, PAWL_BUSY, "this process is closing its database")
+                  : err_set(err, PAWL_BUSY, "%d writes are waiting for the database, limit %d",
+                            STORE_QUEUE_MAX, STORE_QUEUE_MAX);
+}
+
+static void wake_for(struct queue *q, bool *flag)
+{
+    pthread_mutex_lock(&q->lock);
+    *flag = true;
+    bool wake = q->sleeping;
+    q->sleeping = false;
+    pthread_mutex_unlock(&q->lock);
+    if (wake)
+        pthread_cond_signal(&q->wake);
+}
+
+void queue_nudge(struct queue *q)
+{
+    wake_for(q, &q->nudged);
+}
+
+void queue_close(struct queue *q)
+{
+    wake_for(q, &q->closed);
+}
+
+size_t queue_depth(struct queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    size_t n = q->depth;
+    pthread_mutex_unlock(&q->lock);
+    return n;
+}
+
+/* A group's worth from the head, in order. */
+static struct job_list cut(struct queue *q)
+{
+    struct job_list l = { .head = q->head };
+    size_t weight = 0, len = 0;
+    struct job *last = NULL;
+    for (struct job *j = q->head; j; last = j, j = j->next) {
+        bool alone = j->op.kind == OP_HANDLER;
+        if (last && (alone || weight + j->weight > GROUP_MAX || len + j->len > GROUP_LEN_MAX))
+            break;
+        weight += j->weight;
+        len += j->len;
+        l.n++;
+        if (alone) {
+            last = j;
+            break;
+        }
+    }
+    if (last) {
+        q->head = last->next;
+        last->next = NULL;
+        q->depth -= l.n;
+    }
+    if (!q->head)
+        q->tail = NULL;
+    return l;
+}
+
+struct job_list queue_take(struct queue *q, int64_t until_us)
+{
+    struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
+    pthread_mutex_lock(&q->lock);
+    while (!q->head && !q->nudged && !q->closed) {
+        q->sleeping = true;
+        int late = pthread_cond_timedwait(&q->wake, &q->lock, &until);
+        q->sleeping = false;
+        if (late)
+            break;
+    }
+    q->nudged = false;
+    struct job_list l = cut(q);
+    l.ended = q->closed && !l.n;
+    pthread_mutex_unlock(&q->lock);
+    return l;
+}

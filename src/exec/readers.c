@@ -1,0 +1,93 @@
+/*
+ * readers.c - connections for reading: opened when first needed, borrowed one at a time.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <time.h>
+
+#include "base/mem.h"
+#include "exec/exec.h"
+
+/* Longest a reader may wait for a connection before it is told BUSY. */
+#define READER_WAIT_US (30 * SEC_US)
+
+enum pawl_status readers_init(struct readers *r, int max, struct pawl_err *err)
+{
+    pthread_condattr_t attr;
+    *r = (struct readers){ .max = max };
+    r->idle = mem_zalloc((size_t)max * sizeof(*r->idle));
+    if (!r->idle)
+        return err_no_memory(err, "making room for connections");
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->freed, &attr);
+    pthread_condattr_destroy(&attr);
+    return PAWL_OK;
+}
+
+void readers_release(struct readers *r)
+{
+    if (!r->idle)
+        return;
+    CHECK(r->n_idle == r->n_open);
+    for (int i = 0; i < r->n_idle; i++)
+        store_close(r->idle[i]);
+    mem_free(r->idle);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->freed);
+}
+
+/* An idle one, or leave to open one (NULL); false when the time is up. */
+static bool take(struct readers *r, struct store **out)
+{
+    int64_t until_us = world_mono(&world_real) + READER_WAIT_US;
+    struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
+    bool late = false;
+    *out = NULL;
+    pthread_mutex_lock(&r->lock);
+    while (!r->n_idle && r->n_open == r->max && !late)
+        late = pthread_cond_timedwait(&r->freed, &r->lock, &until) != 0;
+    bool got = r->n_idle || r->n_open < r->max;
+    if (r->n_idle)
+        *out = r->idle[--r->n_idle];
+    else if (got)
+        r->n_open++;
+    pthread_mutex_unlock(&r->lock);
+    return got;
+}
+
+static void give(struct readers *r, struct store *s)
+{
+    pthread_mutex_lock(&r->lock);
+    if (s)
+        r->idle[r->n_idle++] = s;
+    else
+        r->n_open--;
+    pthread_mutex_unlock(&r->lock);
+    pthread_cond_signal(&r->freed);
+}
+
+enum pawl_status exec_reader(struct exec *e, struct store **out, struct pawl_err *err)
+{
+    struct readers *r = &e->readers;
+    if (!take(r, out))
+        return err_set(err, PAWL_BUSY, "all %d connections for reading are in use", r->max);
+    if (*out)
+        return PAWL_OK;
+    struct store_conf conf = { .url = e->conf.url,
+                               .schema = e->conf.schema,
+                               .role = STORE_READER,
+                               .world = e->conf.world,
+                               .retention_us = e->conf.retention_us,
+                               .remember_us = e->conf.remember_us };
+    enum pawl_status st = store_open(&conf, out, err);
+    if (st != PAWL_OK)
+        give(r, NULL);
+    return st;
+}
+
+void exec_reader_back(struct exec *e, struct store *s)
+{
+    give(&e->readers, s);
+}

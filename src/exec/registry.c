@@ -1,0 +1,117 @@
+/*
+ * registry.c - handlers in a sorted array: few, looked up often, never removed.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exec/registry.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+void registry_release(struct registry *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        mem_free(r->v[i].type);
+        mem_free(r->v[i].method);
+    }
+    mem_free(r->v);
+    mem_free(r->types);
+    *r = (struct registry){ 0 };
+}
+
+/* Where (type, method) is, or where it belongs. */
+static size_t place(const struct registry *r, struct bytes type, struct bytes method, bool *found)
+{
+    size_t low = 0, high = r->n;
+    *found = false;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        int c = bytes_cmp(r->v[mid].type_b, type);
+        if (c == 0)
+            c = bytes_cmp(r->v[mid].method_b, method);
+        if (c == 0) {
+            *found = true;
+            return mid;
+        }
+        if (c < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static char *copy(struct bytes b)
+{
+    char *text = mem_alloc(b.len + 1);
+    if (text) {
+        memcpy(text, b.data, b.len);
+        text[b.len] = '\0';
+    }
+    return text;
+}
+
+static bool make_room(struct registry *r)
+{
+    if (r->n < r->cap)
+        return true;
+    size_t cap = r->cap ? r->cap * 2 : 16;
+    struct registry_entry *v = mem_resize(r->v, cap * sizeof(*v));
+    if (!v)
+        return false;
+    r->v = v;
+    r->cap = cap;
+    return true;
+}
+
+enum pawl_status registry_add(struct registry *r, const char *type, const char *method,
+                              pawl_handler *handler, struct pawl_err *err)
+{
+    struct bytes t = bytes_of(type), m = bytes_of(method);
+    const char *fault = name_fault(t) ? name_fault(t) : name_fault(m);
+    bool found;
+    if (fault)
+        return err_set(err, PAWL_INVALID, "handler \"%.*s.%.*s\": a name %s", BYTES_ARG(t),
+                       BYTES_ARG(m), fault);
+    size_t at = place(r, t, m, &found);
+    if (found)
+        return err_set(err, PAWL_CONFLICT, "handler \"%s.%s\" is registered already", type, method);
+    if (r->n >= LANES_MAX)
+        return err_set(err, PAWL_FULL, "%zu handlers are registered, limit %d", r->n, LANES_MAX);
+    struct registry_entry e = { .type = copy(t), .method = copy(m), .handler = handler };
+    if (!e.type || !e.method || !make_room(r)) {
+        mem_free(e.type);
+        mem_free(e.method);
+        return err_no_memory(err, "registering a handler");
+    }
+    e.type_b = (struct bytes){ e.type, t.len };
+    e.method_b = (struct bytes){ e.method, m.len };
+    memmove(r->v + at + 1, r->v + at, (r->n - at) * sizeof(e));
+    r->v[at] = e;
+    r->n++;
+    return PAWL_OK;
+}
+
+enum pawl_status registry_seal(struct registry *r, struct pawl_err *err)
+{
+    mem_free(r->types);
+    r->n_types = 0;
+    r->types = mem_alloc((r->n ? r->n : 1) * sizeof(*r->types));
+    if (!r->types)
+        return err_no_memory(err, "starting the workers");
+    for (size_t i = 0; i < r->n; i++)
+        if (!i || !bytes_eq(r->v[i].type_b, r->v[i - 1].type_b))
+            r->types[r->n_types++] = r->v[i].type_b;
+    return PAWL_OK;
+}
+
+pawl_handler *registry_find(const struct registry *r, struct bytes type, struct bytes method)
+{
+    bool found;
+    size_t at = place(r, type, method, &found);
+    return found ? r->v[at].handler : NULL;
+}

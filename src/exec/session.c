@@ -1,0 +1,269 @@
+/*
+ * session.c - a handler's SQL: the worker asks, the store thread runs it inside the call's
+ * transaction.
+ *
+ * At its first statement the worker posts an OP_HANDLER and waits until the store thread has begun
+ * it. From then on the store thread serves this try alone: statement by statement, until the try is
+ * over, then its finish is applied in the same transaction. On an engine with one writer everybody
+ * else waits meanwhile, so the whole may last SQLITE_TX_US; then the store thread ends the try
+ * itself and undoes what it did.
+ *
+ *     NEW --posted--> POSTED --begun--> OPEN <--> ASKED          worker asks, store thread answers
+ *      |                 |                |---> COMMIT | ABORT   the try is over, by its worker |
+ * by others
+ *      +------> DEAD <---+ (never begun)  +---> DEAD             settled
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <time.h>
+
+#include "base/limits.h"
+#include "exec/exec.h"
+
+enum session_state { S_NEW, S_POSTED, S_OPEN, S_ASKED, S_COMMIT, S_ABORT, S_DEAD };
+
+struct session {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    enum session_state state;
+    bool begun, failed; /* the store thread has entered it; a statement went wrong */
+    int64_t deadline_us;
+    struct job job; /* the OP_HANDLER */
+    struct sql_query query;
+    struct pawl_rows rows;
+    enum pawl_status status;
+    struct pawl_err err;
+};
+
+static void move(struct session *s, enum session_state to)
+{
+    s->state = to;
+    pthread_cond_broadcast(&s->moved);
+}
+
+/* ---- On the store thread --------------------------------------------------------------------- */
+
+static void serve(struct pawl_call *t, struct session *s, struct sql_tx *tx)
+{
+    s->query.deadline_us = s->deadline_us;
+    if (s->failed)
+        s->status = err_set(&s->err, PAWL_STATE, "an earlier statement of this try failed");
+    else
+        s->status = store_sql(tx, &t->arena, &s->query, &s->rows, &s->err);
+    if (s->status != PAWL_OK)
+        s->failed = true;
+    move(s, S_OPEN);
+}
+
+/* Its time is up. True when that ended the try; else somebody else just did, and will say so. */
+static bool time_is_up(struct pawl_call *t, struct session *s)
+{
+    int running = TRY_RUNNING;
+    if (!atomic_compare_exchange_strong(&t->stage, &running, TRY_OVER))
+        return false;
+    t->theirs =
+        (struct finish_item){ .seq = t->call->seq,
+                              .id = t->call->spec.id,
+                              .how = END_ERROR,
+                              .retry_in_us = -1,
+                              .started_us = t->started_us,
+                              .error = BYTES("its transaction was open for longer than 1 s") };
+    move(s, S_ABORT);
+    return true;
+}
+
+/* OP_HANDLER's run: true commits what the SQL did together with the handler's answer. */
+static bool session_run(void *ctx, struct sql_tx *tx)
+{
+    struct pawl_call *t = ctx;
+    struct session *s = atomic_load(&t->session);
+    bool timed = true, late = false;
+    pthread_mutex_lock(&s->lock);
+    s->begun = true;
+    s->deadline_us = world_mono(&world_real) + SQLITE_TX_US;
+    struct timespec until = { .tv_sec = s->deadline_us / SEC_US,
+                              .tv_nsec = s->deadline_us % SEC_US * 1000 };
+    if (s->state == S_POSTED)
+        move(s, S_OPEN);
+    while (s->state != S_COMMIT && s->state != S_ABORT) {
+        if (s->state == S_ASKED)
+            serve(t, s, tx);
+        else if (!timed)
+            pthread_cond_wait(&s->moved, &s->lock);
+        else if (pthread_cond_timedwait(&s->moved, &s->lock, &until) && s->state == S_OPEN)
+            timed = late = time_is_up(t, s);
+    }
+    bool commit = s->state == S_COMMIT && t->item.how == END_RESULT;
+    t->finish.v = s->state == S_COMMIT ? &t->item : &t->theirs;
+    pthread_mutex_unlock(&s->lock);
+    if (late) {
+        try_stop(t, STOP_TIME);
+        pool_hung(t);
+    }
+    return commit;
+}
+
+/* The transaction is settled, or never began. */
+static void session_done(struct job *j)
+{
+    struct session *s = (struct session *)((char *)j - offsetof(struct session, job));
+    struct pawl_call *t = j->op.handler.ctx;
+    pthread_mutex_lock(&s->lock);
+    bool ours = s->begun, aborted = s->state == S_ABORT;
+    s->status = j->op.status;
+    s->err = j->op.err;
+    move(s, S_DEAD);
+    pthread_mutex_unlock(&s->lock);
+    if (!ours) {
+        if (aborted)
+            try_post_finish(t, &t->theirs);
+        return; /* else the worker hears that it could not begin, and goes on without */
+    }
+    t->job = (struct job){ .op = { .kind = OP_FINISH,
+                                   .a = &t->end_arena,
+                                   .finish = t->finish,
+                                   .status = j->op.status,
+                                   .err = j->op.err } };
+    if (j->op.status == PAWL_OK || j->op.status == PAWL_LOST_LEASE) {
+        pool_finish_done(&t->job);
+        return;
+    }
+    /* The commit failed and the SQL is undone: the handler has to run again, which counts as
+     * nothing. */
+    t->theirs = (struct finish_item){
+        .seq = t->call->seq, .id = t->call->spec.id, .how = END_RELEASE, .started_us = t->started_us
+    };
+    try_post_finish(t, &t->theirs);
+}
+
+/* ---- On the worker --------------------------------------------------------------------------- */
+
+static enum pawl_status session_make(struct pawl_call *t, struct session **out,
+                                     struct pawl_err *err)
+{
+    pthread_condattr_t attr;
+    struct session *s = arena_zalloc(&t->arena, 1, sizeof(*s));
+    if (!s)
+        return err_no_memory(err, "opening a transaction");
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->moved, &attr);
+    pthread_condattr_destroy(&attr);
+    s->job =
+        (struct job){ .op = { .kind = OP_HANDLER,
+                              .a = &t->end_arena,
+                              .handler = { .run = session_run, .ctx = t, .finish = &t->finish } },
+                      .done = session_done,
+                      .weight = 1 };
+    atomic_store(&t->session, s);
+    *out = s;
+    return PAWL_OK;
+}
+
+/* Post it and wait until the store thread has begun it. The wait ends: the queue is bounded, and so
+ * is every operation in it. */
+static enum pawl_status session_begin(struct pawl_call *t, struct session *s, struct pawl_err *err)
+{
+    pthread_mutex_lock(&s->lock);
+    bool over = s->state != S_NEW;
+    if (!over)
+        s->state = S_POSTED;
+    pthread_mutex_unlock(&s->lock);
+    if (over)
+        return err_set(err, PAWL_STATE, "this try is over");
+    enum pawl_status st = queue_put(&t->e->queue, &s->job, true, err);
+    pthread_mutex_lock(&s->lock);
+    if (st != PAWL_OK)
+        move(s, S_DEAD);
+    while (s->state == S_POSTED)
+        pthread_cond_wait(&s->moved, &s->lock);
+    if (st == PAWL_OK && s->state != S_OPEN)
+        st = s->state == S_DEAD && s->status != PAWL_OK
+                 ? err_set(err, s->status, "%s", s->err.text)
+                 : err_set(err, PAWL_STATE, "this try is over");
+    s->failed = st != PAWL_OK; /* Then a reply is an error, too. */
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+enum pawl_status session_sql(struct pawl_call *t, const struct sql_query *q, struct pawl_rows *out,
+                             struct pawl_err *err)
+{
+    struct session *s = atomic_load(&t->session);
+    enum pawl_status st = PAWL_OK;
+    if (!s) {
+        st = session_make(t, &s, err);
+        if (st == PAWL_OK)
+            st = session_begin(t, s, err);
+        if (st != PAWL_OK)
+            return st;
+    }
+    pthread_mutex_lock(&s->lock);
+    if (s->state == S_OPEN) {
+        s->query = *q;
+        move(s, S_ASKED);
+        while (s->state == S_ASKED)
+            pthread_cond_wait(&s->moved, &s->lock);
+        st = s->status;
+        if (st != PAWL_OK)
+            err_set(err, st, "%s", s->err.text);
+        *out = s->rows;
+    } else {
+        st = err_set(err, PAWL_STATE, "this try's transaction is over");
+    }
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+bool session_open(struct pawl_call *t)
+{
+    struct session *s = atomic_load(&t->session);
+    if (!s)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool open = s->state != S_DEAD && s->state != S_NEW;
+    pthread_mutex_unlock(&s->lock);
+    return open;
+}
+
+bool session_finish(struct pawl_call *t)
+{
+    struct session *s = atomic_load(&t->session);
+    if (!s)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    if (s->failed && t->item.how == END_RESULT) {
+        char *text = arena_printf(&t->arena, "its SQL failed: %s", s->err.text);
+        try_error(t, END_ERROR, text ? bytes_of(text) : BYTES("its SQL failed"));
+        t->item.retry_in_us = -1;
+    }
+    bool open = s->state == S_OPEN;
+    if (open)
+        move(s, S_COMMIT);
+    pthread_mutex_unlock(&s->lock);
+    return open;
+}
+
+bool session_abort(struct pawl_call *t)
+{
+    struct session *s = atomic_load(&t->session);
+    if (!s)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool open = s->state == S_POSTED || s->state == S_OPEN || s->state == S_ASKED;
+    if (open)
+        move(s, S_ABORT);
+    else if (s->state == S_NEW)
+        move(s, S_DEAD);
+    pthread_mutex_unlock(&s->lock);
+    return open;
+}
+
+void session_free(struct pawl_call *t)
+{
+    struct session *s = atomic_load(&t->session);
+    if (!s)
+        return;
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->moved);
+}

@@ -1,0 +1,167 @@
+/*
+ * start.c - starting the workers and stopping them, with grace and without.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <time.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "exec/exec.h"
+
+static enum pawl_status copy_queues(struct pool *p, const struct exec_workers *w,
+                                    struct pawl_err *err)
+{
+    for (size_t i = 0; i < p->n_queues; i++)
+        mem_free((char *)p->queues[i].data); /* of a start that was refused further on */
+    mem_free(p->queues);
+    p->queues = NULL;
+    p->n_queues = 0;
+    if (!w->n_queues)
+        return PAWL_OK;
+    p->queues = mem_zalloc(w->n_queues * sizeof(*p->queues));
+    for (size_t i = 0; p->queues && i < w->n_queues; i++) {
+        size_t len = strlen(w->queues[i]);
+        char *text = mem_alloc(len + 1);
+        if (!text)
+            return err_no_memory(err, "starting the workers");
+        memcpy(text, w->queues[i], len + 1);
+        p->queues[p->n_queues++] = (struct bytes){ text, len };
+    }
+    return p->queues ? PAWL_OK : err_no_memory(err, "starting the workers");
+}
+
+static enum pawl_status join(struct exec *e, int slots, struct pawl_err *err)
+{
+    struct arena a;
+    char host[256] = "";
+    arena_init(&a, 1 << 20);
+    gethostname(host, sizeof(host) - 1);
+    struct op op = { .kind = OP_JOIN,
+                     .a = &a,
+                     .node = { .node = bytes_of(e->conf.node),
+                               .boot = bytes_of(e->boot),
+                               .host = bytes_of(host),
+                               .version = bytes_of(PAWL_VERSION),
+                               .slots = slots } };
+    enum pawl_status st = exec_do(e, &op);
+    if (st != PAWL_OK)
+        err_set(err, st, "%s", op.err.text);
+    exec_look(e, op.ended, op.n_ended);
+    if (st == PAWL_OK && op.node.reclaimed)
+        exec_work_came(e);
+    arena_release(&a);
+    return st;
+}
+
+enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct pawl_err *err)
+{
+    struct pool *p = &e->pool;
+    if (pool_started(p))
+        return err_set(err, PAWL_STATE, "the workers were started already");
+    if (w->slots < 1 || w->slots > SLOTS_MAX)
+        return err_set(err, PAWL_INVALID, "%d slots: must be 1 to %d", w->slots, SLOTS_MAX);
+    if (!e->registry.n)
+        return err_set(err, PAWL_INVALID, "no handler is registered: there is nothing to run");
+    enum pawl_status st = registry_seal(&e->registry, err);
+    if (st == PAWL_OK)
+        st = copy_queues(p, w, err);
+    if (st == PAWL_OK)
+        st = join(e, w->slots, err); /* The first beat comes before any work. */
+    if (st != PAWL_OK)
+        return st;
+    p->slots = w->slots;
+    for (int i = 0; i < w->slots; i++) {
+        if (!pool_add_worker(e) && i == 0)
+            return err_no_memory(err, "starting the workers");
+    }
+    pthread_mutex_lock(&p->lock);
+    p->started = true;
+    p->hungry = true;
+    pthread_mutex_unlock(&p->lock);
+    keeper_nudge(e);
+    queue_nudge(&e->queue);
+    return PAWL_OK;
+}
+
+/* Wait until every worker has left, or until then (monotonic); how many have not. */
+static int wait_quiet(struct pool *p, int64_t until_us)
+{
+    struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
+    pthread_mutex_lock(&p->lock);
+    while (p->threads && !pthread_cond_timedwait(&p->quiet, &p->lock, &until))
+        ;
+    int left = p->threads;
+    pthread_mutex_unlock(&p->lock);
+    return left;
+}
+
+/* Handlers that look get a moment to see that they should stop; then their calls are handed back.
+ */
+static void stop_hard(struct exec *e)
+{
+    struct pool *p = &e->pool;
+    struct pawl_call *v[SLOTS_MAX + HUNG_MAX];
+    size_t n = pool_pick(p, pool_any, 0, v, COUNT_OF(v));
+    for (size_t i = 0; i < n; i++)
+        try_stop(v[i], STOP_PROCESS);
+    wait_quiet(p, world_mono(&world_real) + 200 * MS_US);
+    for (size_t i = 0; i < n; i++) {
+        try_take_over(v[i], TRY_RUNNING, END_RELEASE, NULL);
+        try_unref(v[i]);
+    }
+}
+
+static void leave(struct exec *e)
+{
+    struct arena a;
+    arena_init(&a, 16 << 20);
+    struct op op = { .kind = OP_LEAVE,
+                     .a = &a,
+                     .node = { .node = bytes_of(e->conf.node), .boot = bytes_of(e->boot) } };
+    enum pawl_status st = exec_do(e, &op);
+    if (st != PAWL_OK && st != PAWL_LOST_LEASE)
+        log_line(LOG_WARN, "node \"%s\" could not leave: %s", e->conf.node, op.err.text);
+    arena_release(&a);
+}
+
+/* No more claims; what has not begun is handed back. True the first time. */
+static bool stop_claiming(struct exec *e)
+{
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    bool first = !p->stopping;
+    p->stopping = true;
+    struct pawl_call *queued = TAKE(p->head);
+    p->tail = NULL;
+    p->n_queued = 0;
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->lock);
+    for (struct pawl_call *t = queued, *next; t; t = next) {
+        next = t->next;
+        try_take_over(t, TRY_QUEUED, END_RELEASE, NULL);
+    }
+    return first;
+}
+
+enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct pawl_err *err)
+{
+    struct pool *p = &e->pool;
+    if (!pool_started(p))
+        return PAWL_OK;
+    int64_t until_us = world_mono(&world_real) + grace_us;
+    bool first = stop_claiming(e);
+    int left = wait_quiet(p, until_us);
+    if (left) {
+        stop_hard(e);
+        left = wait_quiet(p, 0);
+    }
+    if (first)
+        leave(e);
+    if (!left)
+        return PAWL_OK;
+    return err_set(err, PAWL_BUSY,
+                   "%d handlers did not return in time; their calls were handed back", left);
+}

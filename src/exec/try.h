@@ -1,0 +1,97 @@
+/*
+ * try.h - one try of one call: what a handler holds as `struct pawl_call`.
+ *
+ * A try is ended once. Its handler's answer, its deadline, a stop and a cancel race for that by
+ * moving `stage` from RUNNING (or QUEUED) to OVER; whoever moves it provides the finish, everybody
+ * else's is void. Memory: the tries of a lease live in the lease's arena; a try is over with when
+ * both its finish is settled and its handler has returned, a lease when all its tries are.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EXEC_TRY_H
+#define EXEC_TRY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "exec/gate.h"
+#include "exec/job.h"
+#include "store/op.h"
+
+struct exec;
+struct session;
+
+/* A lease this process holds. */
+struct lease_run {
+    struct exec *e; /* borrowed */
+    struct token token;
+    struct arena arena; /* owned: the claimed calls and their tries */
+    struct job job;     /* the claim itself */
+    atomic_size_t left; /* tries that are not over with */
+    bool suspect;       /* its one call was lost before */
+};
+
+enum try_stage { TRY_QUEUED, TRY_RUNNING, TRY_OVER };
+/* Why a handler should come to an end; the first reason stays. */
+enum try_stop { STOP_NONE, STOP_WISH, STOP_TIME, STOP_PROCESS };
+
+struct pawl_call {
+    struct exec *e;          /* borrowed */
+    struct lease_run *lease; /* held by its `left` */
+    const struct call *call; /* borrowed from the lease's arena */
+    struct pawl_view view;   /* filled at its first use */
+    bool viewed;
+
+    atomic_int stage, stop, refs;
+    struct gate stopped; /* opened with `stop` */
+    struct gate *also;   /* opened with it, while the handler waits for a call; under pool.lock */
+    int64_t started_us, began_us, deadline_us; /* database clock; monotonic; monotonic */
+    bool in_run_list, hung;                    /* under pool.lock */
+    struct pawl_call *next, *prev;             /* queue or run list, under pool.lock */
+
+    struct arena arena;      /* the handler's own */
+    struct finish_item item; /* the handler's answer */
+    bool answered;           /* item.result or item.error was set */
+    struct call_spec *send;  /* in arena */
+    size_t n_send, cap_send;
+    int n_asked;
+    _Atomic(struct session *) session; /* NULL: no SQL yet */
+
+    struct arena end_arena;    /* the finish's answer */
+    struct finish_item theirs; /* the finish of somebody else who ended it */
+    char their_error[256];
+    struct finish finish;
+    struct job job;     /* the finish on its way */
+    bool replaced_once; /* a refused finish was turned into an error */
+};
+
+/* Fill a lease's tries from its claim's answer. NO_MEMORY: none were made. */
+MUST_USE enum pawl_status try_make_all(struct lease_run *l, struct pawl_call **out);
+/* On a worker: run the handler and see its answer to the store. */
+void try_run(struct pawl_call *t);
+/* End it in the handler's stead, if nobody has: true when it was ours to end. */
+bool try_take_over(struct pawl_call *t, enum try_stage from, enum ending how, const char *error);
+/* Ask the handler to come to an end. */
+void try_stop(struct pawl_call *t, enum try_stop why);
+/* On the worker: this gate opens too when the handler is to stop; NULL: no more. */
+void try_also(struct pawl_call *t, struct gate *g);
+void try_unref(struct pawl_call *t);
+
+void lease_run_free(struct lease_run *l);
+
+/* ---- session.c: SQL in the call's own transaction -------------------------------------------- */
+
+MUST_USE enum pawl_status session_sql(struct pawl_call *t, const struct sql_query *q,
+                                      struct pawl_rows *out, struct pawl_err *err);
+/* The try is over and was ours to end: let the open transaction apply it, `item` with what the SQL
+ * did, or `theirs` after undoing it. False when there is none: post a plain finish. */
+bool session_finish(struct pawl_call *t);
+bool session_abort(struct pawl_call *t);
+/* Is a transaction open? Worker only. */
+bool session_open(struct pawl_call *t);
+void session_free(struct pawl_call *t);
+/* The try ended with an error that says this; the text is cut. */
+void try_error(struct pawl_call *t, enum ending how, struct bytes text);
+/* Send the finish that `v` describes on its way, outside any transaction. */
+void try_post_finish(struct pawl_call *t, struct finish_item *v);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * worker.c - the worker threads: take a call, run its handler, again.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "base/log.h"
+#include "exec/exec.h"
+
+static struct pawl_call *dequeue(struct pool *p)
+{
+    struct pawl_call *t = p->head;
+    p->head = t->next;
+    if (!p->head)
+        p->tail = NULL;
+    p->n_queued--;
+    return t;
+}
+
+static void list_add(struct pool *p, struct pawl_call *t)
+{
+    t->prev = NULL;
+    t->next = p->running;
+    if (p->running)
+        p->running->prev = t;
+    p->running = t;
+    t->in_run_list = true;
+    p->n_running++;
+}
+
+static void list_remove(struct pool *p, struct pawl_call *t)
+{
+    if (t->prev)
+        t->prev->next = t->next;
+    else
+        p->running = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+    t->in_run_list = false;
+    p->n_running--;
+    if (t->hung)
+        p->hung--;
+}
+
+/* More threads than slots: somebody came back from waiting or hanging. */
+static bool surplus(const struct pool *p)
+{
+    return p->threads - p->hung - p->blocked > p->slots;
+}
+
+static void *worker_main(void *arg)
+{
+    struct exec *e = arg;
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        p->idle++;
+        while (!p->head && !p->stopping && !surplus(p))
+            pthread_cond_wait(&p->work, &p->lock);
+        p->idle--;
+        if (!p->head || surplus(p))
+            break;
+        struct pawl_call *t = dequeue(p);
+        list_add(p, t);
+        t->deadline_us = world_mono(&world_real) + t->call->spec.timeout_us;
+        bool more = p->head && p->idle;
+        pthread_mutex_unlock(&p->lock);
+        if (more)
+            pthread_cond_signal(&p->work); /* Each wakes the next: idle workers cost nothing. */
+        keeper_by(e, t->deadline_us);
+        try_run(t);
+        int64_t took_us = world_mono(&world_real) - t->began_us;
+        pthread_mutex_lock(&p->lock);
+        p->mean_us += ((double)took_us - p->mean_us) / 64;
+        list_remove(p, t);
+        pthread_mutex_unlock(&p->lock);
+        try_unref(t);
+        pthread_mutex_lock(&p->lock);
+    }
+    p->threads--;
+    bool pass_on = p->head && p->idle;
+    pthread_cond_broadcast(&p->quiet);
+    pthread_mutex_unlock(&p->lock);
+    if (pass_on)
+        pthread_cond_signal(&p->work);
+    exec_unref(e);
+    return NULL;
+}
+
+bool pool_add_worker(struct exec *e)
+{
+    struct pool *p = &e->pool;
+    pthread_attr_t attr;
+    pthread_t thread;
+    atomic_fetch_add(&e->refs, 1);
+    pthread_mutex_lock(&p->lock);
+    p->threads++;
+    pthread_mutex_unlock(&p->lock);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    int failed = pthread_create(&thread, &attr, worker_main, e);
+    pthread_attr_destroy(&attr);
+    if (failed) {
+        pthread_mutex_lock(&p->lock);
+        p->threads--;
+        pthread_mutex_unlock(&p->lock);
+        exec_unref(e);
+    }
+    return !failed;
+}
+
+void pool_block(struct exec *e, bool blocked)
+{
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    p->blocked += blocked ? 1 : -1;
+    bool more = blocked && !p->stopping && p->threads - p->hung - p->blocked < p->slots &&
+                p->threads < SLOTS_MAX + HUNG_MAX;
+    pthread_mutex_unlock(&p->lock);
+    if (more && !pool_add_worker(e))
+        log_line(LOG_WARN, "no thread could be made in place of a waiting worker");
+    if (blocked)
+        queue_nudge(&e->queue); /* A place is free. */
+}

@@ -1,0 +1,121 @@
+/*
+ * writer.c - the store thread: everything that is waiting, of all threads, in one commit.
+ *
+ * While one group commits the next gathers; nothing waits on a timer. A claim joins the group
+ * whenever the pool is hungry, so that finish-and-claim and accept-and-claim are one commit. The
+ * one thing that must stay true: an answer (`done`) is given after the commit, never before.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/hook.h"
+#include "base/limits.h"
+#include "exec/exec.h"
+
+/* How often to ask whether another process has committed: quickly while it does, rarely while it
+ * does not. */
+#define POLL_MIN_US (5 * MS_US)
+#define POLL_MAX_US (250 * MS_US)
+/* Without anything to do the thread still looks this often, so that a lost wake-up cannot be for
+ * ever. */
+#define LOOK_US (5 * SEC_US)
+
+struct group {
+    struct op *ops[GROUP_MAX + 1];
+    struct job *jobs;
+    struct job *claim;
+    size_t n;
+    bool fresh; /* it brings calls that may be claimed */
+};
+
+/* Does this job bring calls that might be claimed right away? */
+static bool brings_calls(const struct job *j)
+{
+    if (j->op.kind == OP_ACCEPT)
+        return true;
+    if (j->op.kind == OP_FINISH)
+        return j->op.finish.v[0].n_send > 0;
+    return false;
+}
+
+static void form_group(struct exec *e, struct group *g, struct job_list l)
+{
+    bool alone = false;
+    g->fresh = false;
+    g->jobs = l.head;
+    g->n = 0;
+    g->claim = NULL;
+    for (struct job *j = l.head; j; j = j->next) {
+        CHECK(g->n < GROUP_MAX);
+        g->ops[g->n++] = &j->op;
+        g->fresh |= brings_calls(j);
+        alone |= j->op.kind == OP_HANDLER;
+    }
+    int want = alone ? 0 : pool_want(e, g->fresh);
+    if (want)
+        g->claim = pool_claim_job(e, want);
+    if (g->claim)
+        g->ops[g->n++] = &g->claim->op;
+}
+
+static void settle(struct exec *e, struct group *g)
+{
+    for (struct job *j = g->jobs, *next; j; j = next) {
+        next = j->next; /* `done` takes the job */
+        j->done(j);
+    }
+    if (g->claim)
+        g->claim->done(g->claim);
+    waiters_wake(TAKE(e->told)); /* Last: the workers have their calls by now. */
+}
+
+/* What the store thread knows of other processes on the same database. */
+struct others {
+    int64_t version, next_us, every_us;
+};
+
+/* This connection's version moves only when somebody else commits: then whoever waits may have his
+ * answer, and work may have come. Asked for only while that matters to anybody. */
+static void look_at_others(struct exec *e, struct others *o)
+{
+    struct pawl_err err;
+    int64_t version, now_us = world_mono(&world_real);
+    if (now_us < o->next_us)
+        return;
+    bool matters = e->traits & STORE_SHARED && exec_listens(e);
+    bool news =
+        matters && store_version(e->writer, &version, &err) == PAWL_OK && version != o->version;
+    o->every_us = news ? POLL_MIN_US : MIN(o->every_us * 2, POLL_MAX_US);
+    o->next_us = now_us + (matters ? o->every_us : POLL_MAX_US);
+    if (!news)
+        return;
+    o->version = version;
+    waiters_mark_all(&e->waiters);
+    keeper_nudge(e);
+    exec_work_came(e);
+}
+
+void *writer_main(void *arg)
+{
+    struct exec *e = arg;
+    struct others others = { .every_us = POLL_MIN_US };
+    struct group g;
+    for (;;) {
+        look_at_others(e, &others);
+        int64_t until_us = MIN(pool_next_claim(e), world_mono(&world_real) + LOOK_US);
+        if (exec_listens(e) && e->traits & STORE_SHARED)
+            until_us = MIN(until_us, others.next_us);
+        struct job_list l = queue_take(&e->queue, until_us);
+        if (l.ended)
+            return NULL;
+        form_group(e, &g, l);
+        if (!g.n)
+            continue;
+        CRASH_POINT("exec.before_group");
+        store_commit(e->writer, g.ops, g.n);
+        atomic_fetch_add(&e->stats.commits, 1);
+        CRASH_POINT("exec.before_answers");
+        settle(e, &g);
+        if (g.fresh)
+            exec_epoch_move(e);
+        CRASH_POINT("exec.after_answers");
+    }
+}

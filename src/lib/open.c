@@ -1,0 +1,163 @@
+/*
+ * open.c - opening and closing a database, and its figures.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "lib/lib.h"
+
+#define DAY_US (INT64_C(86400) * SEC_US)
+
+static int64_t or_default(int64_t given, int64_t fallback)
+{
+    return given ? given : fallback;
+}
+
+/* The caller's struct may be an older, shorter one: what it does not have is zero, which means
+ * default. */
+static enum pawl_status read_options(const struct pawl_options *given, struct pawl_options *out,
+                                     struct pawl_err *err)
+{
+    *out = (struct pawl_options){ PAWL_OPTIONS_INIT };
+    if (!given)
+        return PAWL_OK;
+    if (given->size < sizeof(size_t) || given->size > 4096)
+        return err_set(err, PAWL_INVALID,
+                       "struct pawl_options: its size is %zu; say PAWL_OPTIONS_INIT", given->size);
+    memcpy(out, given, MIN(given->size, sizeof(*out)));
+    return PAWL_OK;
+}
+
+static enum pawl_status check_conf(const struct exec_conf *c, struct pawl_err *err)
+{
+    const char *fault = c->node ? name_fault(bytes_of(c->node)) : NULL;
+    if (fault)
+        return err_set(err, PAWL_INVALID, "setting \"node\": %s", fault);
+    if (c->pool_size < 1 || c->pool_size > 256)
+        return err_set(err, PAWL_INVALID, "setting \"pool_size\": must be 1 to 256");
+    if (c->heartbeat_interval_us < MS_US || c->reclaim_interval_us < MS_US)
+        return err_set(err, PAWL_INVALID, "an interval must be at least 1 ms");
+    if (c->heartbeat_grace_us < 2 * c->heartbeat_interval_us)
+        return err_set(err, PAWL_INVALID,
+                       "setting \"heartbeat_grace\": must be at least twice heartbeat_interval");
+    if (c->retention_us < 0 || c->retention_us > DURATION_MAX_US || c->remember_us < 0 ||
+        c->remember_us > DURATION_MAX_US)
+        return err_set(err, PAWL_INVALID, "retention and remember must be 0 to 100 years");
+    return PAWL_OK;
+}
+
+static struct exec_conf conf_of(const struct pawl_options *o)
+{
+    const char *from_env = getenv("PAWL_DB");
+    return (struct exec_conf){
+        .url = o->db                   ? o->db
+               : from_env && *from_env ? from_env
+                                       : "sqlite:pawl.db",
+        .schema = o->schema,
+        .node = o->node,
+        .world = &world_real,
+        .pool_size = o->pool_size ? o->pool_size : 4,
+        .heartbeat_interval_us = or_default(o->heartbeat_interval_us, 2 * SEC_US),
+        .heartbeat_grace_us = or_default(o->heartbeat_grace_us, 10 * SEC_US),
+        .reclaim_interval_us = or_default(o->reclaim_interval_us, 1 * SEC_US),
+        .retention_us = or_default(o->retention_us, 7 * DAY_US),
+        .remember_us = or_default(o->remember_us, 30 * DAY_US),
+        .gc_interval_us = o->gc_interval_us < 0 ? 0 : or_default(o->gc_interval_us, 60 * SEC_US),
+        .no_migrate = o->no_migrate,
+        .paused = o->paused
+    };
+}
+
+static enum pawl_status copy_client(struct pawl *p, const char *client, struct pawl_err *err)
+{
+    if (!client)
+        return PAWL_OK;
+    const char *fault = name_fault(bytes_of(client));
+    if (fault)
+        return err_set(err, PAWL_INVALID, "setting \"client\": %s", fault);
+    size_t len = strlen(client) + 1;
+    p->client = mem_alloc(len);
+    if (!p->client)
+        return err_no_memory(err, "opening the database");
+    memcpy(p->client, client, len);
+    return PAWL_OK;
+}
+
+enum pawl_status pawl_open(const struct pawl_options *options, struct pawl **out,
+                           struct pawl_err *err)
+{
+    struct pawl_options o;
+    if (!out)
+        return err_set(err, PAWL_INVALID, "pawl_open: there is nowhere to put the handle");
+    *out = NULL;
+    enum pawl_status st = read_options(options, &o, err);
+    if (st != PAWL_OK)
+        return st;
+    struct exec_conf conf = conf_of(&o);
+    st = check_conf(&conf, err);
+    if (st != PAWL_OK)
+        return st;
+    struct pawl *p = mem_zalloc(sizeof(*p));
+    if (!p)
+        return err_no_memory(err, "opening the database");
+    p->program.p = p;
+    st = copy_client(p, o.client, err);
+    if (st == PAWL_OK)
+        st = exec_open(&conf, &p->e, err);
+    if (st != PAWL_OK) {
+        pawl_close(p);
+        return st;
+    }
+    *out = p;
+    return PAWL_OK;
+}
+
+void pawl_close(struct pawl *p)
+{
+    if (!p)
+        return;
+    /* A handler that has not returned still needs its module's code: then the modules stay. */
+    bool quiet = true;
+    if (p->e && pool_started(&p->e->pool)) {
+        struct pawl_err err;
+        quiet = exec_stop(p->e, 0, &err) == PAWL_OK;
+    }
+    exec_close(p->e);
+    for (size_t i = 0; quiet && i < p->n_handles; i++)
+        dlclose(p->handles[i]);
+    mem_free(p->handles);
+    mem_free(p->client);
+    mem_free(p);
+}
+
+void pawl_stats(struct pawl *p, struct pawl_stats *out)
+{
+    if (!p || !out)
+        return;
+    if (!p || !out)
+        return;
+    struct exec *e = p->e;
+    struct pawl_stats s = { .size = out->size };
+    s.accepted = atomic_load(&e->stats.accepted);
+    s.duplicates = atomic_load(&e->stats.duplicates);
+    s.claimed = atomic_load(&e->stats.claimed);
+    s.completed = atomic_load(&e->stats.completed);
+    s.failed_tries = atomic_load(&e->stats.failed_tries);
+    s.ended = atomic_load(&e->stats.ended);
+    s.lost = atomic_load(&e->stats.lost);
+    s.commits = atomic_load(&e->stats.commits);
+    s.repeats = atomic_load(&e->stats.repeats);
+    s.queue_depth = (int64_t)queue_depth(&e->queue);
+    s.waiting = (int64_t)waiters_count(&e->waiters);
+    pthread_mutex_lock(&e->pool.lock);
+    s.running = (int64_t)e->pool.n_running;
+    s.hung = e->pool.hung;
+    pthread_mutex_unlock(&e->pool.lock);
+    memcpy(out, &s, MIN(out->size, sizeof(s)));
+}

@@ -1,0 +1,328 @@
+/*
+ * submit.c - submit one and many, submit and wait, get.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "lib/lib.h"
+
+/* ---- Many ------------------------------------------------------------------------------------ */
+
+static void receipt_of(const struct call_spec *s, const struct accepted *r,
+                       struct pawl_receipt *out)
+{
+    *out = (struct pawl_receipt){
+        .status = r->status, .duplicate = r->duplicate, .state = r->call.state, .seq = r->call.seq
+    };
+    snprintf(out->id, sizeof(out->id), "%.*s", BYTES_ARG(s->id));
+    accepted_error(s, r, out->error, sizeof(out->error));
+}
+
+static void receipt_refused(const char *id, const struct pawl_err *err, struct pawl_receipt *out)
+{
+    *out = (struct pawl_receipt){ .status = err->status };
+    snprintf(out->id, sizeof(out->id), "%s", id ? id : "");
+    snprintf(out->error, sizeof(out->error), "%.190s", err->text);
+}
+
+/* One submit while it is looked at: which of the n calls are fit to be sent, and where each goes.
+ */
+struct batch {
+    struct arena a;
+    struct call_spec *specs;
+    size_t *place; /* specs[k] came from v[place[k]] */
+    size_t n, len;
+};
+
+/* Settle every call; the ones that break the contract get their receipt at once. */
+static enum pawl_status settle_all(struct pawl *p, struct batch *b, const struct pawl_spec *v,
+                                   size_t n, bool atomic, struct pawl_receipt *out,
+                                   struct pawl_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct pawl_err why = { 0 };
+        struct call_spec *s = &b->specs[b->n];
+        enum pawl_status st = spec_settle(p, &b->a, &v[i], s, &why);
+        if (st == PAWL_OK && b->len + s->input.bytes.len > BATCH_LEN_MAX)
+            st = err_set(&why, PAWL_TOO_LARGE, "the batch's inputs exceed %d bytes", BATCH_LEN_MAX);
+        if (st == PAWL_OK) {
+            b->len += s->input.bytes.len;
+            b->place[b->n++] = i;
+            snprintf(out[i].id, sizeof(out[i].id), "%.*s", BYTES_ARG(s->id));
+            continue;
+        }
+        receipt_refused(v[i].id, &why, &out[i]);
+        if (st == PAWL_NO_MEMORY || atomic)
+            return err_set(err, st, "call %zu of the batch: %s", i, why.text);
+    }
+    return PAWL_OK;
+}
+
+static enum pawl_status send_batch(struct pawl *p, struct batch *b, bool atomic,
+                                   struct pawl_receipt *out, struct pawl_err *err)
+{
+    struct op op = { .kind = OP_ACCEPT,
+                     .a = &b->a,
+                     .accept = { .v = b->specs, .n = b->n, .atomic = atomic } };
+    enum pawl_status st = exec_do(p->e, &op);
+    if (st != PAWL_OK) {
+        for (size_t k = 0; k < b->n; k++) {
+            struct pawl_receipt *r = &out[b->place[k]];
+            r->status = st;
+            snprintf(r->error, sizeof(r->error), "%.190s", op.err.text);
+        }
+        return err_set(err, st, "%s", op.err.text);
+    }
+    int64_t duplicates = 0, fresh = 0;
+    for (size_t k = 0; k < b->n; k++) {
+        receipt_of(&b->specs[k], &op.accept.out[k], &out[b->place[k]]);
+        duplicates += op.accept.out[k].duplicate;
+        fresh += op.accept.out[k].status == PAWL_OK && !op.accept.out[k].duplicate;
+    }
+    atomic_fetch_add(&p->e->stats.accepted, fresh);
+    atomic_fetch_add(&p->e->stats.duplicates, duplicates);
+    return PAWL_OK;
+}
+
+/* The batch was refused as a whole: no receipt of it may say OK. */
+static void refuse_rest(struct pawl_receipt *out, size_t n, enum pawl_status st)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (out[i].status != PAWL_OK)
+            continue;
+        out[i].status = st;
+        snprintf(out[i].error, sizeof(out[i].error), "nothing of its batch was stored");
+    }
+}
+
+enum pawl_status pawl_submit(struct pawl *p, const struct pawl_spec *v, size_t n, unsigned flags,
+                             struct pawl_receipt *out, struct pawl_err *err)
+{
+    bool atomic = flags & PAWL_ATOMIC;
+    if (!p || !v || !out || n < 1 || n > BATCH_MAX || flags & ~(unsigned)PAWL_ATOMIC)
+        return err_set(err, PAWL_INVALID,
+                       "a batch has 1 to %d calls and somewhere for its receipts", BATCH_MAX);
+    struct batch b = { 0 };
+    memset(out, 0, n * sizeof(*out));
+    arena_init(&b.a, REQUEST_LEN_MAX);
+    b.specs = arena_alloc(&b.a, n * sizeof(*b.specs));
+    b.place = arena_alloc(&b.a, n * sizeof(*b.place));
+    enum pawl_status st = b.specs && b.place ? PAWL_OK : err_no_memory(err, "reading a batch");
+    if (st == PAWL_OK)
+        st = settle_all(p, &b, v, n, atomic, out, err);
+    if (st == PAWL_OK && b.n)
+        st = send_batch(p, &b, atomic, out, err);
+    if (st != PAWL_OK)
+        refuse_rest(out, n, st);
+    arena_release(&b.a);
+    return st;
+}
+
+/* ---- Wait ------------------------------------------------------------------------------------ */
+
+/* One caller that waits, on its own stack. The accept's answer and the call's end come from other
+ * threads: it leaves only when the first was given and the second was given or given up. */
+struct caller {
+    struct waiter waiter;
+    struct job job;           /* the accept */
+    struct gate over;         /* nothing more to wait for: told, refused, known, or told to stop */
+    struct gate answered;     /* the accept is answered: its last touch */
+    struct gate woken;        /* the end was told: its last touch */
+    struct pawl_shown *shown; /* filled by whoever tells the end */
+    struct exec *e;
+    bool told, no_memory; /* shown shows the end; it could not be copied */
+    bool known;           /* it had ended before: taken out of the table by its accept */
+    bool duplicate;
+    enum pawl_status status;
+    struct pawl_err err;
+};
+
+static void caller_take(struct caller *c, const struct call *ended)
+{
+    c->told = view_fill(&c->shown->arena, ended, &c->shown->view);
+    c->no_memory = !c->told;
+}
+
+static void caller_told(struct waiter *w, const struct call *ended)
+{
+    caller_take((struct caller *)w, ended);
+}
+
+static void caller_wake(struct waiter *w)
+{
+    struct caller *c = (struct caller *)w;
+    gate_open(&c->over);
+    gate_open(&c->woken);
+}
+
+/* The call had ended before: its answer is here already, unless a look was faster. False: then that
+ * wakes. */
+static bool caller_known(struct caller *c, const struct call *ended)
+{
+    c->known = waiters_drop(&c->e->waiters, &c->waiter);
+    if (c->known)
+        caller_take(c, ended);
+    return c->known;
+}
+
+/* On the store thread. Its last touch of the caller is the last line. */
+static void caller_accepted(struct job *j)
+{
+    struct caller *c = (struct caller *)((char *)j - offsetof(struct caller, job));
+    const struct op *op = &j->op;
+    c->status = op->status;
+    bool over = true;
+    if (op->status != PAWL_OK) {
+        c->err = op->err;
+    } else {
+        const struct accepted *r = &op->accept.out[0];
+        c->status = r->status;
+        c->duplicate = r->duplicate;
+        atomic_fetch_add(r->duplicate ? &c->e->stats.duplicates : &c->e->stats.accepted, 1);
+        if (r->status != PAWL_OK)
+            accepted_error(op->accept.v, r, c->err.text, sizeof(c->err.text));
+        else if (pawl_state_ended(r->call.state))
+            over = caller_known(c, &r->call);
+        else
+            over = false; /* Its end will be told. */
+    }
+    if (over)
+        gate_open(&c->over);
+    gate_open(&c->answered);
+}
+
+static enum pawl_status caller_post(struct caller *c, const struct call_spec *spec, struct arena *a,
+                                    struct pawl_err *err)
+{
+    c->job = (struct job){
+        .op = { .kind = OP_ACCEPT, .a = a, .accept = { .v = spec, .n = 1, .want_result = true } },
+        .done = caller_accepted,
+        .weight = 1,
+        .len = spec->input.bytes.len
+    };
+    return exec_post(c->e, &c->job, err);
+}
+
+/* Look once before parking; *out when there is nothing to wait for. */
+static enum pawl_status look_first(struct exec *e, struct bytes id, struct pawl_shown **out,
+                                   struct pawl_err *err)
+{
+    struct pawl_shown *shown = NULL;
+    enum pawl_status st = show_now(e, id, &shown, err);
+    if (st == PAWL_OK && pawl_state_ended(shown->view.state))
+        *out = shown;
+    else
+        pawl_shown_free(shown);
+    return st;
+}
+
+/* What the caller found when it stopped waiting. */
+static enum pawl_status caller_result(struct caller *c, struct bytes id, struct pawl_shown **out,
+                                      struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    if (c->told)
+        *out = TAKE(c->shown);
+    else if (c->no_memory)
+        st = err_no_memory(err, "showing a call");
+    else if (c->status != PAWL_OK)
+        st = err_set(err, c->status, "%s", c->err.text);
+    else
+        st = show_now(c->e, id, out, err);
+    if (st == PAWL_OK)
+        (*out)->view.duplicate = c->duplicate;
+    return st;
+}
+
+/* Park until the call ends, its time is up, or the try that waits is told to stop. */
+static void caller_park(struct caller *c, const struct waiting *w)
+{
+    int64_t until_us = world_mono(&world_real) + w->wait_us;
+    if (w->by)
+        try_also(w->by, &c->over);
+    gate_wait(&c->over, until_us);
+    if (w->by)
+        try_also(w->by, NULL);
+    while (w->spec && !gate_wait(&c->answered, world_mono(&world_real) + SEC_US))
+        ; /* It comes: the queue is bounded and so is every operation in it. */
+}
+
+enum pawl_status wait_for(struct exec *e, const struct waiting *w, struct pawl_shown **out,
+                          struct pawl_err *err)
+{
+    struct caller c = { .e = e,
+                        .waiter = { .id = w->id, .tell = caller_told, .wake = caller_wake },
+                        .shown = shown_new() };
+    struct arena a;
+    if (!c.shown)
+        return err_no_memory(err, "waiting for a call");
+    arena_init(&a, REQUEST_LEN_MAX);
+    gate_init(&c.over);
+    gate_init(&c.answered);
+    gate_init(&c.woken);
+    waiters_enter(&e->waiters, &c.waiter);
+    *out = NULL;
+    enum pawl_status st =
+        w->spec ? caller_post(&c, w->spec, &a, err) : look_first(e, w->id, out, err);
+    if (st == PAWL_OK && !*out)
+        caller_park(&c, w);
+    /* Told while we were leaving for another reason: it touches us once more, to wake us. */
+    if (!c.known && !gate_is_open(&c.woken) && !waiters_drop(&e->waiters, &c.waiter))
+        while (!gate_wait(&c.woken, world_mono(&world_real) + SEC_US))
+            ;
+    if (st == PAWL_OK && !*out)
+        st = caller_result(&c, w->id, out, err);
+    pawl_shown_free(c.shown);
+    arena_release(&a);
+    return st;
+}
+
+static enum pawl_status check_wait(int64_t wait_us, struct pawl_err *err)
+{
+    if (wait_us < 0 || wait_us > WAIT_MAX_US)
+        return err_set(err, PAWL_INVALID, "field \"wait\": must be 0 to %d s",
+                       (int)(WAIT_MAX_US / SEC_US));
+    return PAWL_OK;
+}
+
+enum pawl_status pawl_submit_wait(struct pawl *p, const struct pawl_spec *spec, int64_t wait_us,
+                                  struct pawl_shown **out, struct pawl_err *err)
+{
+    struct call_spec s;
+    struct arena a;
+    if (!p || !spec || !out)
+        return err_set(err, PAWL_INVALID, "pawl_submit_wait: an argument is missing");
+    enum pawl_status st = check_wait(wait_us, err);
+    if (st != PAWL_OK)
+        return st;
+    arena_init(&a, REQUEST_LEN_MAX);
+    st = spec_settle(p, &a, spec, &s, err);
+    if (st == PAWL_OK)
+        st = wait_for(p->e, &(struct waiting){ .spec = &s, .id = s.id, .wait_us = wait_us }, out,
+                      err);
+    arena_release(&a);
+    return st;
+}
+
+enum pawl_status pawl_get(struct pawl *p, const char *id, int64_t wait_us, struct pawl_shown **out,
+                          struct pawl_err *err)
+{
+    if (!p || !id || !out)
+        return err_set(err, PAWL_INVALID, "pawl_get: an argument is missing");
+    enum pawl_status st = check_wait(wait_us, err);
+    const char *fault = name_fault(bytes_of(id));
+    if (st == PAWL_OK && fault)
+        st = err_set(err, PAWL_INVALID, "field \"id\": %s", fault);
+    if (st != PAWL_OK)
+        return st;
+    if (wait_us)
+        return wait_for(p->e, &(struct waiting){ .id = bytes_of(id), .wait_us = wait_us }, out,
+                        err);
+    return show_now(p->e, bytes_of(id), out, err);
+}

@@ -1,0 +1,120 @@
+/*
+ * call.c - a call's words, its defaults, its legal moves and its times. Pure, any thread.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "model/call.h"
+
+void call_spec_init(struct call_spec *s)
+{
+    *s = (struct call_spec){
+        .max_attempts = 3,
+        .max_lost = 5,
+        .timeout_us = 60 * SEC_US,
+        .backoff = { .base_us = SEC_US, .max_us = 300 * SEC_US, .factor = 2, .jitter = 0.1 },
+        .on_dead = PAWL_ON_DEAD_SKIP,
+    };
+}
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+static const struct {
+    enum pawl_state state;
+    const char *name;
+} states[] = {
+    { PAWL_PENDING, "pending" },         { PAWL_PROCESSING, "processing" },
+    { PAWL_COMPLETED, "completed" },     { PAWL_FAILED, "failed" },
+    { PAWL_DEAD_LETTER, "dead_letter" }, { PAWL_CANCELLED, "cancelled" },
+    { PAWL_EXPIRED, "expired" },
+};
+
+PAWL_API const char *pawl_state_name(enum pawl_state state)
+{
+    for (size_t i = 0; i < COUNT_OF(states); i++)
+        if (states[i].state == state)
+            return states[i].name;
+    return "?";
+}
+
+enum pawl_state call_state_of(struct bytes name)
+{
+    for (size_t i = 0; i < COUNT_OF(states); i++)
+        if (bytes_eq(name, bytes_of(states[i].name)))
+            return states[i].state;
+    return 0;
+}
+
+PAWL_API bool pawl_state_ended(enum pawl_state state)
+{
+    return state >= PAWL_COMPLETED && state <= PAWL_EXPIRED;
+}
+
+const char *call_wait_name(enum call_wait w)
+{
+    switch (w) {
+    case WAIT_NONE:
+        return NULL;
+    case WAIT_TIME:
+        return "time";
+    case WAIT_RETRY:
+        return "retry";
+    case WAIT_KEY:
+        return "key";
+    case WAIT_PAUSED:
+        return "paused";
+    case WAIT_LIMIT:
+        return "limit";
+    case WAIT_WORKER:
+        return "worker";
+    }
+    return NULL;
+}
+
+/* ---- Moves ----------------------------------------------------------------------------------- */
+
+bool call_may(enum pawl_state from, enum pawl_state to)
+{
+    if (from == 0)
+        return to == PAWL_PENDING;
+    if (to < PAWL_PENDING || to > PAWL_EXPIRED)
+        return false;
+    switch (from) {
+    case PAWL_PENDING: /* to itself: moved to another time, priority or queue */
+        return to == PAWL_PENDING || to == PAWL_PROCESSING || to == PAWL_CANCELLED ||
+               to == PAWL_EXPIRED;
+    case PAWL_PROCESSING: /* what has begun cannot expire any more */
+        return to != PAWL_PROCESSING && to != PAWL_EXPIRED;
+    case PAWL_COMPLETED:
+        return false;
+    case PAWL_FAILED:
+    case PAWL_DEAD_LETTER:
+    case PAWL_CANCELLED:
+    case PAWL_EXPIRED: /* redriven */
+        return to == PAWL_PENDING;
+    }
+    return false;
+}
+
+/* ---- Times ----------------------------------------------------------------------------------- */
+
+void call_times(const struct call_spec *s, int64_t now_us, int64_t *out_run_at_us,
+                int64_t *out_expires_us)
+{
+    assert(!s->delay_us || !s->run_at_us);
+    assert(!s->expires_in_us || !s->expires_at_us);
+    *out_run_at_us = MAX(now_us, s->run_at_us ? s->run_at_us : now_us + s->delay_us);
+    *out_expires_us = 0;
+    if (s->expires_at_us || s->expires_in_us)
+        *out_expires_us =
+            MAX(now_us, s->expires_at_us ? s->expires_at_us : now_us + s->expires_in_us);
+}
+
+enum call_wait call_waiting_for(const struct call *c, int64_t now_us, bool queue_paused)
+{
+    if (c->state != PAWL_PENDING)
+        return WAIT_NONE;
+    if (c->run_at_us > now_us)
+        return c->tries.attempts > 0 ? WAIT_RETRY : WAIT_TIME;
+    return queue_paused ? WAIT_PAUSED : WAIT_WORKER;
+}

@@ -1,0 +1,106 @@
+/*
+ * decide.c - what follows from how a try ended. Pure; every engine decides with these, so that all
+ * decide alike.
+ *
+ * The one thing that must stay true: whatever is decided is a legal move from processing.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <math.h>
+
+#include "base/limits.h"
+#include "model/call.h"
+
+int64_t backoff_us(const struct backoff *b, int n, const struct world *w)
+{
+    assert(n >= 1);
+    if (b->base_us <= 0 || b->max_us <= 0)
+        return 0;
+    /* factor^999 may be infinite; the comparison takes that as it comes. */
+    double max = (double)b->max_us;
+    double wait = (double)b->base_us * pow(b->factor, n - 1);
+    if (!(wait < max))
+        wait = max;
+    if (b->jitter > 0)
+        wait *= 1 + b->jitter * (2 * world_unit(w) - 1);
+    return (int64_t)wait;
+}
+
+static struct verdict again_at(struct verdict v, int64_t run_at_us)
+{
+    v.next = PAWL_PENDING;
+    v.run_at_us = run_at_us;
+    return v;
+}
+
+/* An error or a timeout: it counts, and the last one allowed is the end. */
+static struct verdict after_error(const struct call *c, const struct try_end *e, int64_t now_us,
+                                  const struct world *w, struct verdict v)
+{
+    int max = c->spec.max_attempts;
+    v.tries.attempts++;
+    v.count_try = true;
+    if (v.tries.attempts >= max) {
+        v.next = max == 1 ? PAWL_FAILED : PAWL_DEAD_LETTER;
+        return v;
+    }
+    int64_t wait = e->how == END_ERROR && e->retry_in_us >= 0
+                       ? MIN(e->retry_in_us, DURATION_MAX_US)
+                       : backoff_us(&c->spec.backoff, v.tries.attempts, w);
+    return again_at(v, now_us + wait);
+}
+
+/* Its owner died. The loss is counted, but only one that was alone in its lease can be blamed:
+ * among several the next claim will tell which it was. It keeps its place. */
+static struct verdict after_loss(const struct call *c, const struct try_end *e, struct verdict v)
+{
+    v.tries.lost++;
+    v.count_try = true;
+    if (e->wish)
+        v.next = PAWL_CANCELLED; /* A cancel that was accepted is never undone by a reclaim. */
+    else if (e->fail_lost)
+        v.next = PAWL_FAILED;
+    else if (v.tries.lost >= c->spec.max_lost && e->alone)
+        v.next = PAWL_DEAD_LETTER;
+    else
+        return again_at(v, c->run_at_us);
+    return v;
+}
+
+static struct verdict after(const struct call *c, const struct try_end *e, int64_t now_us,
+                            const struct world *w)
+{
+    struct verdict v = { .tries = c->tries };
+    switch (e->how) {
+    case END_RESULT:
+        v.next = PAWL_COMPLETED;
+        return v;
+    case END_ERROR:
+    case END_TIMEOUT:
+        return after_error(c, e, now_us, w, v);
+    case END_REFUSE:
+        v.next = PAWL_FAILED;
+        v.tries.attempts++;
+        v.count_try = true;
+        return v;
+    case END_LATER:
+        return again_at(v, now_us + MIN(MAX(e->retry_in_us, 0), DURATION_MAX_US));
+    case END_RELEASE:
+    case END_CANCELLED: /* without a wish nobody asked for it, so it is handed back */
+        return again_at(v, c->run_at_us);
+    case END_LOST:
+        return after_loss(c, e, v);
+    }
+    return v;
+}
+
+struct verdict call_after(const struct call *c, const struct try_end *e, int64_t now_us,
+                          const struct world *w)
+{
+    struct verdict v = after(c, e, now_us, w);
+    if (e->wish && v.next == PAWL_PENDING) {
+        v.next = PAWL_CANCELLED;
+        v.run_at_us = 0;
+    }
+    CHECK(call_may(PAWL_PROCESSING, v.next));
+    return v;
+}

@@ -1,0 +1,209 @@
+/*
+ * lease.c - the calls of a lease as a few bytes each (lease.h). Pure, any thread.
+ *
+ *     version 1 | count | item ...         item: flags | what the flags name, in their order
+ *
+ * Numbers are varints: seven bits a byte, the lowest first, the high bit on all but the last; those
+ * with a sign are folded (0, -1, 1, -2 ...). An ordinary call, the seq after the one before it, is
+ * its flags and the difference of its run_at: two to four bytes.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <limits.h>
+
+#include "base/limits.h"
+#include "model/lease.h"
+
+enum {
+    HAS_SEQ = 1,    /* how far the seq is beyond the next one; without: it is the next */
+    HAS_RUN_AT = 2, /* its difference to the item before; likewise lane and priority */
+    HAS_LANE = 4,
+    HAS_PRIORITY = 8,
+    HAS_TRIES = 16, /* attempts, lost, redrives; without: all are 0 */
+    HAS_ALL = 31,
+};
+
+#define VERSION 1
+#define VARINT_LEN_MAX 10
+/* Flags and seven numbers. */
+#define ITEM_LEN_MAX (1 + 7 * VARINT_LEN_MAX)
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static unsigned char *put(unsigned char *at, uint64_t n)
+{
+    for (; n >= 0x80; n >>= 7)
+        *at++ = (unsigned char)(n | 0x80);
+    *at++ = (unsigned char)n;
+    return at;
+}
+
+/* Differences wrap, so that any two numbers have one. */
+static unsigned char *put_diff(unsigned char *at, int64_t to, int64_t from)
+{
+    uint64_t d = (uint64_t)to - (uint64_t)from;
+    return put(at, d << 1 ^ (0 - (d >> 63)));
+}
+
+/* What has to be said of an item behind the one before it. */
+static int flags_of(const struct held *h, const struct held *before)
+{
+    bool tries = h->tries.attempts || h->tries.lost || h->tries.redrives;
+    return (h->seq - 1 != before->seq ? HAS_SEQ : 0) |
+           (h->run_at_us != before->run_at_us ? HAS_RUN_AT : 0) |
+           (h->lane != before->lane ? HAS_LANE : 0) |
+           (h->priority != before->priority ? HAS_PRIORITY : 0) | (tries ? HAS_TRIES : 0);
+}
+
+static unsigned char *put_item(unsigned char *at, const struct held *h, const struct held *before)
+{
+    int flags = flags_of(h, before);
+    *at++ = (unsigned char)flags;
+    if (flags & HAS_SEQ)
+        at = put(at, (uint64_t)(h->seq - before->seq - 1));
+    if (flags & HAS_RUN_AT)
+        at = put_diff(at, h->run_at_us, before->run_at_us);
+    if (flags & HAS_LANE)
+        at = put_diff(at, h->lane, before->lane);
+    if (flags & HAS_PRIORITY)
+        at = put_diff(at, h->priority, before->priority);
+    if (flags & HAS_TRIES) {
+        at = put(at, (uint64_t)h->tries.attempts);
+        at = put(at, (uint64_t)h->tries.lost);
+        at = put(at, (uint64_t)h->tries.redrives);
+    }
+    return at;
+}
+
+/* All of it at `at`; with NULL only how long it would be. */
+static size_t put_all(unsigned char *at, const struct held *v, size_t n)
+{
+    unsigned char item[ITEM_LEN_MAX];
+    struct held before = { 0 };
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char *to = at ? at + len : item;
+        len += (size_t)(put_item(to, &v[i], &before) - to);
+        before = v[i];
+    }
+    return len;
+}
+
+enum pawl_status lease_pack(struct arena *a, const struct held *v, size_t n, struct bytes *out,
+                            struct pawl_err *err)
+{
+    CHECK(n <= CLAIM_MAX);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(v[i].seq > (i ? v[i - 1].seq : 0));
+        CHECK(v[i].tries.attempts >= 0 && v[i].tries.lost >= 0 && v[i].tries.redrives >= 0);
+    }
+    unsigned char head[1 + VARINT_LEN_MAX] = { VERSION };
+    size_t head_len = (size_t)(put(head + 1, n) - head), len = head_len + put_all(NULL, v, n);
+    unsigned char *packed = arena_alloc(a, len);
+    if (!packed)
+        return err_no_memory(err, "a lease");
+    memcpy(packed, head, head_len);
+    put_all(packed + head_len, v, n);
+    *out = (struct bytes){ (char *)packed, len };
+    return PAWL_OK;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Remembers failure: after it every number is 0. */
+struct reader {
+    const unsigned char *at, *end;
+    bool failed;
+};
+
+static uint64_t get(struct reader *r)
+{
+    uint64_t n = 0;
+    for (int shift = 0; !r->failed && r->at < r->end && shift < 64; shift += 7) {
+        unsigned char c = *r->at++;
+        n |= (uint64_t)(c & 0x7f) << shift;
+        if (c >= 0x80)
+            continue;
+        /* A longer way to write the number, or bits beyond the 64th, is not ours. */
+        if ((c == 0 && shift > 0) || (shift == 63 && c > 1))
+            break;
+        return n;
+    }
+    r->failed = true;
+    return 0;
+}
+
+static int64_t get_diff(struct reader *r, int64_t from)
+{
+    uint64_t n = get(r);
+    return (int64_t)((uint64_t)from + (n >> 1 ^ (0 - (n & 1))));
+}
+
+static int get_int(struct reader *r, int64_t n, int64_t low)
+{
+    if (n >= low && n <= INT_MAX)
+        return (int)n;
+    r->failed = true;
+    return 0;
+}
+
+/* A flag whose number says nothing is not ours either: there is one way to write a lease. */
+static struct held get_item(struct reader *r, const struct held *before)
+{
+    struct held h = *before;
+    int flags = r->at < r->end ? *r->at++ : HAS_ALL + 1;
+    r->failed |= flags > HAS_ALL;
+    uint64_t far = flags & HAS_SEQ ? get(r) : 0;
+    r->failed |= far >= (uint64_t)(INT64_MAX - before->seq) || ((flags & HAS_SEQ) && far == 0);
+    h.seq = r->failed ? before->seq : before->seq + 1 + (int64_t)far;
+    if (flags & HAS_RUN_AT)
+        h.run_at_us = get_diff(r, before->run_at_us);
+    if (flags & HAS_LANE)
+        h.lane = get_int(r, get_diff(r, before->lane), INT_MIN);
+    if (flags & HAS_PRIORITY)
+        h.priority = get_int(r, get_diff(r, before->priority), INT_MIN);
+    h.tries = (struct tries){ 0 };
+    if (flags & HAS_TRIES) {
+        h.tries.attempts = get_int(r, (int64_t)get(r), 0);
+        h.tries.lost = get_int(r, (int64_t)get(r), 0);
+        h.tries.redrives = get_int(r, (int64_t)get(r), 0);
+    }
+    r->failed |= flags_of(&h, before) != flags;
+    return h;
+}
+
+enum pawl_status lease_unpack(struct arena *a, struct bytes packed, struct held **out,
+                              size_t *out_n, struct pawl_err *err)
+{
+    struct reader r = { (const unsigned char *)packed.data, NULL, packed.len < 2 };
+    if (r.failed || *r.at++ != VERSION)
+        return err_set(err, PAWL_BROKEN, "a stored lease is not one we wrote");
+    r.end = r.at + packed.len - 1;
+    uint64_t n = get(&r);
+    /* An item is a byte at least: a count beyond that must not size an allocation. */
+    if (r.failed || n > CLAIM_MAX || n > (uint64_t)(r.end - r.at))
+        return err_set(err, PAWL_BROKEN, "a stored lease names too many calls");
+
+    struct held *v = arena_alloc(a, n * sizeof *v), before = { 0 };
+    if (!v)
+        return err_no_memory(err, "a lease");
+    for (size_t i = 0; i < n && !r.failed; i++)
+        before = v[i] = get_item(&r, &before);
+    if (r.failed || r.at != r.end)
+        return err_set(err, PAWL_BROKEN, "a stored lease is not one we wrote");
+    *out = v;
+    *out_n = n;
+    return PAWL_OK;
+}
+
+struct held *lease_find(struct held *v, size_t n, int64_t seq)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (v[middle].seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && v[low].seq == seq ? &v[low] : NULL;
+}

@@ -1,0 +1,35 @@
+/*
+ * lease.h - which calls a lease holds, as the one compact value every engine stores.
+ *
+ * A lease names up to CLAIM_MAX calls, with what is needed to put each back: its tries, its lane,
+ * its priority, its run_at. A success does not touch it; a retry or give-back takes the call off
+ * the list; the last finish deletes it. Pure.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MODEL_LEASE_H
+#define MODEL_LEASE_H
+
+#include "base/arena.h"
+#include "base/ident.h"
+#include "model/call.h"
+
+struct held {
+    int64_t seq;
+    int64_t run_at_us;
+    int lane;
+    int priority;
+    struct tries tries; /* before this try */
+};
+
+/* Pack n items sorted by seq. Seqs are stored as differences, the rest only where it differs from a
+ * fresh call's (tries 0, same lane/priority as the item before, run_at as a difference), so that an
+ * ordinary call takes a handful of bytes. */
+MUST_USE enum pawl_status lease_pack(struct arena *a, const struct held *v, size_t n,
+                                     struct bytes *out, struct pawl_err *err);
+/* BROKEN: not what lease_pack wrote, or seqs not rising. */
+MUST_USE enum pawl_status lease_unpack(struct arena *a, struct bytes packed, struct held **out,
+                                       size_t *out_n, struct pawl_err *err);
+/* The item with this seq by binary search; NULL when the lease does not name it. */
+struct held *lease_find(struct held *v, size_t n, int64_t seq);
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * fault.c - `fault+URL`: an engine that fails its n-th call, before or after doing it.
+ *
+ * AFTER is the interesting one: the work is done and the answer is lost, which is what a cut
+ * connection looks like. The dial is process-wide, because a test has one world and several
+ * handles.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdatomic.h>
+
+#include "store/wrap.h"
+
+static atomic_int_least64_t calls;
+static atomic_int_least64_t fail_at;
+static atomic_int fail_when;
+static atomic_int fail_status;
+
+void store_fault(int64_t n, enum fault_when when, enum pawl_status status)
+{
+    atomic_store(&fail_when, when);
+    atomic_store(&fail_status, status);
+    atomic_store(&calls, 0);
+    atomic_store(&fail_at, n);
+}
+
+int64_t store_fault_count(void)
+{
+    return atomic_load(&calls);
+}
+
+/* Is this the call that fails? Counts it. */
+static bool chosen(void)
+{
+    int64_t n = atomic_fetch_add(&calls, 1) + 1;
+    return n == atomic_load(&fail_at);
+}
+
+static enum pawl_status injected(struct pawl_err *err)
+{
+    enum pawl_status st = (enum pawl_status)atomic_load(&fail_status);
+    return err_set(err, st, "fault: this call was told to fail");
+}
+
+/* Every slot is the same three lines around another call. */
+#define FAULTY(err, call)                                                                          \
+    bool fails = chosen();                                                                         \
+    if (fails && atomic_load(&fail_when) == FAULT_BEFORE)                                          \
+        return injected(err);                                                                      \
+    enum pawl_status st = (call);                                                                  \
+    return fails && st == PAWL_OK ? injected(err) : st
+
+static enum pawl_status fault_open(const struct store_conf *conf, struct store **out,
+                                   struct pawl_err *err)
+{
+    if (chosen())
+        return injected(err);
+    return wrap_open(&store_fault_ops, "fault+", conf, out, err);
+}
+static enum pawl_status fault_migrate(struct store *s, bool finish, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->migrate(in, finish, err));
+}
+static enum pawl_status fault_schema(struct store *s, struct schema *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->schema(in, out, err));
+}
+static enum pawl_status fault_commit(struct store *s, struct op *const *v, size_t n,
+                                     struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->commit(in, v, n, err));
+}
+static enum pawl_status fault_get(struct store *s, struct arena *a, struct get *g,
+                                  struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->get(in, a, g, err));
+}
+static enum pawl_status fault_list(struct store *s, struct arena *a, const struct query *q,
+                                   struct page *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->list(in, a, q, out, err));
+}
+static enum pawl_status fault_attempts(struct store *s, struct arena *a, struct bytes id,
+                                       struct attempts *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->attempts(in, a, id, out, err));
+}
+static enum pawl_status fault_queues(struct store *s, struct arena *a, struct queue_rows *out,
+                                     struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->queues(in, a, out, err));
+}
+static enum pawl_status fault_nodes(struct store *s, struct arena *a, struct node_rows *out,
+                                    struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->nodes(in, a, out, err));
+}
+static enum pawl_status fault_wishes(struct store *s, struct arena *a, struct wishes *out,
+                                     struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->wishes(in, a, out, err));
+}
+static enum pawl_status fault_now(struct store *s, int64_t *out_us, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->now(in, out_us, err));
+}
+static enum pawl_status fault_version(struct store *s, int64_t *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->version(in, out, err));
+}
+static enum pawl_status fault_tend(struct store *s, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->tend ? in->ops->tend(in, err) : PAWL_OK);
+}
+static enum pawl_status fault_steps(const struct store_conf *conf, struct arena *a,
+                                    struct steps *out, struct pawl_err *err)
+{
+    FAULTY(err, wrap_steps("fault+", conf, a, out, err));
+}
+static enum pawl_status fault_doctor(struct store *s, struct arena *a, struct findings *out,
+                                     struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->doctor ? in->ops->doctor(in, a, out, err) : PAWL_OK);
+}
+
+const struct store_ops store_fault_ops = {
+    .name = "fault",
+    .open = fault_open,
+    .close = wrap_close,
+    .migrate = fault_migrate,
+    .schema = fault_schema,
+    .commit = fault_commit,
+    .get = fault_get,
+    .list = fault_list,
+    .attempts = fault_attempts,
+    .queues = fault_queues,
+    .nodes = fault_nodes,
+    .wishes = fault_wishes,
+    .now = fault_now,
+    .version = fault_version,
+    .tend = fault_tend,
+    .steps = fault_steps,
+    .doctor = fault_doctor,
+    /* No sql slot: a transaction's handle is the inner engine's own, so its statements go there
+       directly. */
+};

@@ -1,0 +1,276 @@
+/*
+ * call.c - a call in memory: made, moved, shown. The reading of "where a call is".
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "base/mem.h"
+#include "store/mem/mem.h"
+
+#define CALLS_CAP_FIRST 1024
+
+struct tree_key ready_key(const struct mem_call *c)
+{
+    const struct stand *s = &c->now;
+    return KEY(s->lane->number, tries_suspect(s->tries), -s->priority, s->run_at_us, c->seq);
+}
+
+struct mem_call *call_by_id(const struct mem_db *db, struct bytes id)
+{
+    struct table_node *n = table_find(&db->ids, id);
+    return n ? THING_OF(n, struct mem_call, by_id) : NULL;
+}
+
+struct mem_call *call_at(struct tree_node *by_place)
+{
+    return by_place ? THING_OF(by_place, struct mem_call, by_place) : NULL;
+}
+
+/* ---- Making -----------------------------------------------------------------------------------
+ */
+
+static bool calls_reserve(struct mem_db *db)
+{
+    if ((size_t)db->last_seq < db->calls_cap)
+        return true;
+    size_t cap = db->calls_cap ? db->calls_cap * 2 : CALLS_CAP_FIRST;
+    struct mem_call **v = mem_resize(db->calls, cap * sizeof *v);
+    if (!v)
+        return false;
+    memset(v + db->calls_cap, 0, (cap - db->calls_cap) * sizeof *v);
+    db->calls = v;
+    db->calls_cap = cap;
+    return true;
+}
+
+static bool keep_tags(struct mem_call *c, const struct call_spec *from)
+{
+    if (from->n_tags == 0)
+        return true;
+    struct tag *tags = call_blob(c, from->n_tags * sizeof *tags);
+    if (!tags)
+        return false;
+    for (size_t i = 0; i < from->n_tags; i++)
+        if (!call_keep(c, from->tags[i].name, &tags[i].name) ||
+            !call_keep(c, from->tags[i].value, &tags[i].value))
+            return false;
+    c->spec.tags = tags;
+    return true;
+}
+
+/* The spec becomes the call's own: strings copied, wishes about time turned into times elsewhere.
+ */
+static bool keep_spec(struct mem_call *c, const struct call_spec *from)
+{
+    c->spec = *from;
+    c->spec.id = c->id;
+    c->spec.type = c->spec.queue = BYTES_NONE; /* the lane's */
+    c->spec.delay_us = c->spec.run_at_us = c->spec.expires_in_us = c->spec.expires_at_us = 0;
+    return call_keep(c, from->method, &c->spec.method) && call_keep(c, from->key, &c->spec.key) &&
+           call_keep(c, from->input.bytes, &c->spec.input.bytes) &&
+           call_keep(c, from->caller, &c->spec.caller) &&
+           call_keep(c, from->client, &c->spec.client) &&
+           call_keep(c, from->parent, &c->spec.parent) &&
+           call_keep(c, from->traceparent, &c->spec.traceparent) && keep_tags(c, from);
+}
+
+static struct mem_call *call_new(const struct call_spec *spec)
+{
+    struct mem_call *c = mem_zalloc(sizeof *c + spec->id.len);
+    if (!c)
+        return NULL;
+    c->thing.kind = THING_CALL;
+    memcpy(c->id_text, spec->id.data, spec->id.len);
+    c->id = (struct bytes){ c->id_text, spec->id.len };
+    memcpy(c->fingerprint, spec->fingerprint, FINGERPRINT_LEN);
+    if (!keep_spec(c, spec)) {
+        thing_free(&c->thing);
+        return NULL;
+    }
+    return c;
+}
+
+enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, struct mem_call **out)
+{
+    struct mem_db *db = tx->db;
+    struct lane *lane;
+    enum pawl_status st = lane_get(db, spec->queue, spec->type, &lane);
+    if (st != PAWL_OK)
+        return st;
+    struct mem_call *c = calls_reserve(db) ? call_new(spec) : NULL;
+    if (!c)
+        return PAWL_NO_MEMORY;
+    CHECK(call_may(0, PAWL_PENDING));
+    c->seq = db->last_seq + 1;
+    c->created_us = tx->now_us;
+    c->now.place = PLACE_READY;
+    c->now.state = PAWL_PENDING;
+    c->now.lane = lane;
+    c->now.priority = spec->priority;
+    call_times(spec, tx->now_us, &c->now.run_at_us, &c->now.expires_us);
+    c->now.own_run_at_us = c->now.run_at_us;
+    if (!thing_add(db, &c->thing))
+        return PAWL_NO_MEMORY;
+    db->last_seq++;
+    *out = c;
+    return PAWL_OK;
+}
+
+/* ---- Moving -----------------------------------------------------------------------------------
+ */
+
+void call_put(struct mem_db *db, struct mem_call *c, struct stand to)
+{
+    CHECK(c->now.state == to.state || call_may(c->now.state, to.state));
+    CHECK((to.place == PLACE_READY) == (to.state == PAWL_PENDING));
+    CHECK((to.place == PLACE_HELD) == (to.state == PAWL_PROCESSING));
+    thing_unlink(db, &c->thing);
+    to.blobs = c->now.blobs;
+    if (to.place != PLACE_HELD)
+        to.lease = NULL;
+    if (to.place != PLACE_ENDED)
+        to.outcome = NULL;
+    c->now = to;
+    thing_link(db, &c->thing);
+}
+
+enum pawl_status call_end(struct mem_tx *tx, struct mem_call *c, enum pawl_state state)
+{
+    if (!undo_save(tx->db, &c->thing))
+        return PAWL_NO_MEMORY;
+    struct outcome *o = call_blob(c, sizeof *o);
+    if (!o)
+        return PAWL_NO_MEMORY;
+    int64_t keep_us = c->spec.keep_us ? c->spec.keep_us : tx->s->retention_us;
+    *o = (struct outcome){ .state = state,
+                           .finished_us = tx->now_us,
+                           .keep_until_us = tx->now_us + keep_us };
+    struct stand to = c->now;
+    to.place = PLACE_ENDED;
+    to.state = state;
+    to.outcome = o;
+    to.wish = false;
+    call_put(tx->db, c, to);
+    return PAWL_OK;
+}
+
+enum pawl_status told_ended(struct mem_tx *tx, const struct mem_call *c)
+{
+    struct op *op = tx->op;
+    /* Room for 8, 16, 32, ...: the arena cannot give back, so grow by doubling. */
+    if (op->n_ended == 0 || (op->n_ended >= 8 && (op->n_ended & (op->n_ended - 1)) == 0)) {
+        size_t cap = op->n_ended ? op->n_ended * 2 : 8;
+        struct bytes *v = arena_zalloc(op->a, cap, sizeof *v);
+        if (!v)
+            return PAWL_NO_MEMORY;
+        if (op->n_ended)
+            memcpy(v, op->ended, op->n_ended * sizeof *v);
+        op->ended = v;
+    }
+    struct bytes id = arena_copy(op->a, c->id);
+    if (!id.data)
+        return PAWL_NO_MEMORY;
+    op->ended[op->n_ended++] = id;
+    return PAWL_OK;
+}
+
+/* ---- Showing ----------------------------------------------------------------------------------
+ */
+
+bool try_shown(const struct try_row *t)
+{
+    return t->how == END_ERROR || t->how == END_TIMEOUT || t->how == END_REFUSE ||
+           t->how == END_LOST;
+}
+
+static struct bytes pending_error(const struct mem_call *c)
+{
+    if (c->now.tries.attempts + c->now.tries.lost == 0)
+        return BYTES_NONE;
+    const struct try_row *t = c->now.newest_try;
+    while (t && !try_shown(t))
+        t = t->older;
+    return t ? t->error : BYTES_NONE;
+}
+
+static void model_ended(const struct mem_call *c, struct call *out)
+{
+    const struct outcome *o = c->now.outcome;
+    out->result = o->result;
+    out->error = o->error;
+    out->node = o->node;
+    out->claimed_us = o->claimed_us;
+    out->started_us = o->started_us;
+    out->finished_us = o->finished_us;
+    out->keep_until_us = o->keep_until_us;
+    out->run_at_us = c->now.own_run_at_us;
+}
+
+struct call call_model(const struct mem_call *c, int64_t now_us)
+{
+    const struct stand *s = &c->now;
+    struct call out = { .spec = c->spec,
+                        .seq = c->seq,
+                        .state = s->state,
+                        .cancel_requested = s->wish,
+                        .tries = s->tries,
+                        .created_us = c->created_us,
+                        .run_at_us = s->run_at_us,
+                        .expires_us = s->expires_us };
+    out.spec.type = s->lane->type;
+    out.spec.queue = s->lane->queue->by_name.name;
+    out.spec.priority = s->priority;
+    switch (s->place) {
+    case PLACE_READY:
+        out.error = pending_error(c);
+        break;
+    case PLACE_HELD:
+        out.node = s->lease->worker.data ? s->lease->worker : s->lease->node;
+        out.claimed_us = s->lease->claimed_us;
+        break;
+    case PLACE_ENDED:
+        model_ended(c, &out);
+        break;
+    case PLACE_GONE:
+        return (struct call){ .spec.id = c->id,
+                              .seq = c->seq,
+                              .state = s->state,
+                              .created_us = c->created_us,
+                              .finished_us = s->finished_us };
+    }
+    out.waiting_for = call_waiting_for(&out, now_us, s->lane->queue->paused);
+    return out;
+}
+
+static bool copy_tags(struct arena *a, struct call_spec *s)
+{
+    if (s->n_tags == 0)
+        return true;
+    struct tag *tags = arena_zalloc(a, s->n_tags, sizeof *tags);
+    if (!tags)
+        return false;
+    for (size_t i = 0; i < s->n_tags; i++) {
+        tags[i].name = arena_copy(a, s->tags[i].name);
+        tags[i].value = arena_copy(a, s->tags[i].value);
+    }
+    s->tags = tags;
+    return true;
+}
+
+bool call_show(struct arena *a, const struct mem_call *c, int64_t now_us, unsigned with,
+               struct call *out)
+{
+    *out = call_model(c, now_us);
+    if (!(with & WITH_INPUT))
+        out->spec.input = (struct payload){ 0 };
+    if (!(with & WITH_RESULT))
+        out->result = (struct payload){ 0 };
+    struct bytes *strings[] = { &out->spec.id,     &out->spec.type,        &out->spec.method,
+                                &out->spec.key,    &out->spec.queue,       &out->spec.input.bytes,
+                                &out->spec.caller, &out->spec.client,      &out->spec.parent,
+                                &out->error,       &out->spec.traceparent, &out->node,
+                                &out->result.bytes };
+    for (size_t i = 0; i < COUNT_OF(strings); i++)
+        *strings[i] = arena_copy(a, *strings[i]);
+    return copy_tags(a, &out->spec) && !a->failed;
+}

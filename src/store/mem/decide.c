@@ -1,0 +1,163 @@
+/*
+ * decide.c - what people decide about a call: extend, cancel, redrive, move; and pausing a queue.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "store/mem/mem.h"
+
+enum pawl_status mem_extend(struct mem_tx *tx, struct extend *q)
+{
+    struct mem_db *db = tx->db;
+    struct mem_lease *l = lease_find_token(db, q->token);
+    size_t n = 0;
+    q->until_us = 0;
+    q->n_cancelled = 0;
+    if (!l || lease_over(l, tx->now_us)) {
+        tx->op->status = err_set(&tx->op->err, PAWL_LOST_LEASE, "this lease is over");
+        return PAWL_OK;
+    }
+    if (l->now.until_us) {
+        if (!undo_save(db, &l->thing))
+            return PAWL_NO_MEMORY;
+        thing_unlink(db, &l->thing);
+        l->now.until_us = q->until_us = tx->now_us + q->lease_us;
+        thing_link(db, &l->thing);
+    }
+    for (struct mem_call *c = lease_first(db, l); c; c = lease_next(db, c))
+        n++;
+    q->cancelled = arena_zalloc(tx->op->a, n + 1, sizeof *q->cancelled);
+    if (!q->cancelled)
+        return PAWL_NO_MEMORY;
+    for (struct mem_call *c = lease_first(db, l); c; c = lease_next(db, c))
+        if (c->now.wish)
+            q->cancelled[q->n_cancelled++] = arena_copy(tx->op->a, c->id);
+    return tx->op->a->failed ? PAWL_NO_MEMORY : PAWL_OK;
+}
+
+/* The call an operation names, or NULL and op->status says why. */
+static struct mem_call *named_call(struct mem_tx *tx, struct by_id *q)
+{
+    struct op *op = tx->op;
+    struct mem_call *c = call_by_id(tx->db, q->id);
+    q->seq = c ? c->seq : 0;
+    q->state = c ? c->now.state : 0;
+    if (!c)
+        op->status = err_set(&op->err, PAWL_NOT_FOUND, "no call \"%.*s\"", BYTES_ARG(q->id));
+    else if (c->now.place == PLACE_GONE)
+        op->status =
+            err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and its retention has passed",
+                    BYTES_ARG(q->id));
+    return op->status == PAWL_OK ? c : NULL;
+}
+
+static enum pawl_status refuse_state(struct mem_tx *tx, const struct by_id *q)
+{
+    tx->op->status = err_set(&tx->op->err, PAWL_STATE, "call \"%.*s\" is %s", BYTES_ARG(q->id),
+                             pawl_state_name(q->state));
+    return PAWL_OK;
+}
+
+static enum pawl_status wish(struct mem_tx *tx, struct mem_call *c)
+{
+    if (c->now.wish)
+        return PAWL_OK;
+    if (!undo_save(tx->db, &c->thing))
+        return PAWL_NO_MEMORY;
+    struct stand to = c->now;
+    to.wish = true;
+    call_put(tx->db, c, to);
+    return PAWL_OK;
+}
+
+enum pawl_status mem_cancel(struct mem_tx *tx, struct by_id *q)
+{
+    struct mem_call *c = named_call(tx, q);
+    if (!c || c->now.state == PAWL_CANCELLED)
+        return PAWL_OK;
+    if (c->now.state == PAWL_PROCESSING)
+        return wish(tx, c);
+    if (c->now.state != PAWL_PENDING)
+        return refuse_state(tx, q);
+    q->state = PAWL_CANCELLED;
+    return call_end(tx, c, PAWL_CANCELLED);
+}
+
+/* The outcome becomes a row of tries that is never shown. */
+static struct try_row *former_row(struct mem_call *c)
+{
+    const struct outcome *o = c->now.outcome;
+    struct try_row *t = call_blob(c, sizeof *t);
+    if (!t)
+        return NULL;
+    *t = (struct try_row){ .older = c->now.newest_try,
+                           .no = c->now.newest_try ? c->now.newest_try->no + 1 : 1,
+                           .try_no = c->now.tries.attempts + c->now.tries.lost,
+                           .state = o->state,
+                           .error = o->error,
+                           .node = o->node,
+                           .token = o->token,
+                           .started_us = o->started_us,
+                           .finished_us = o->finished_us };
+    return t;
+}
+
+enum pawl_status mem_redrive(struct mem_tx *tx, struct by_id *q)
+{
+    struct mem_call *c = named_call(tx, q);
+    if (!c)
+        return PAWL_OK;
+    if (!pawl_state_ended(c->now.state) || !call_may(c->now.state, PAWL_PENDING))
+        return refuse_state(tx, q);
+    if (!lease_leave(tx->db, c) || !undo_save(tx->db, &c->thing))
+        return PAWL_NO_MEMORY;
+    struct try_row *former = former_row(c);
+    if (!former)
+        return PAWL_NO_MEMORY;
+    struct stand to = c->now;
+    to.place = PLACE_READY;
+    to.state = q->state = PAWL_PENDING;
+    to.newest_try = former;
+    to.tries = (struct tries){ .redrives = c->now.tries.redrives + 1 };
+    to.run_at_us = tx->now_us;
+    to.expires_us = 0;
+    call_put(tx->db, c, to);
+    return PAWL_OK;
+}
+
+enum pawl_status mem_move(struct mem_tx *tx, struct by_id *q)
+{
+    struct mem_call *c = named_call(tx, q);
+    if (!c)
+        return PAWL_OK;
+    if (c->now.state != PAWL_PENDING)
+        return refuse_state(tx, q);
+    struct stand to = c->now;
+    if (q->queue.data) {
+        struct bytes type = c->now.lane->type;
+        enum pawl_status st = lane_get(tx->db, q->queue, type, &to.lane);
+        if (st == PAWL_FULL)
+            tx->op->status =
+                err_set(&tx->op->err, st, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
+                        BYTES_ARG(q->queue), BYTES_ARG(type), LANES_MAX, LANES_MAX);
+        if (st != PAWL_OK)
+            return st == PAWL_FULL ? PAWL_OK : st;
+    }
+    if (q->priority != PAWL_SAME)
+        to.priority = q->priority;
+    if (q->run_at_us)
+        to.run_at_us = to.own_run_at_us = MAX(q->run_at_us, tx->now_us);
+    if (!undo_save(tx->db, &c->thing))
+        return PAWL_NO_MEMORY;
+    call_put(tx->db, c, to);
+    return PAWL_OK;
+}
+
+enum pawl_status mem_pause(struct mem_tx *tx, struct pause *q)
+{
+    struct queue *queue = queue_get(tx->db, q->queue);
+    if (!queue || !undo_save(tx->db, &queue->thing))
+        return PAWL_NO_MEMORY;
+    queue->paused = q->paused;
+    return PAWL_OK;
+}

@@ -1,0 +1,361 @@
+/*
+ * finish.c - how tries end: an owner's finish, and what reclaim shares with it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/mem/mem.h"
+
+/* ---- Leases -----------------------------------------------------------------------------------
+ */
+
+/* As memcmp orders tokens. */
+struct tree_key token_key(struct token t)
+{
+    uint64_t half[2] = { 0, 0 };
+    for (int i = 0; i < 16; i++)
+        half[i / 8] = half[i / 8] << 8 | t.b[i];
+    return KEY((int64_t)(half[0] ^ (UINT64_C(1) << 63)), (int64_t)(half[1] ^ (UINT64_C(1) << 63)));
+}
+
+struct mem_lease *lease_find_token(const struct mem_db *db, struct token token)
+{
+    struct tree_node *n = tree_from(&db->leases, token_key(token));
+    struct mem_lease *l = n ? THING_OF(n, struct mem_lease, by_token) : NULL;
+    return l && token_eq(l->token, token) ? l : NULL;
+}
+
+struct mem_call *lease_first(const struct mem_db *db, const struct mem_lease *l)
+{
+    struct mem_call *c =
+        call_at(tree_from(&db->held, KEY(l->serial, INT64_MIN, INT64_MIN, INT64_MIN)));
+    return c && c->now.lease == l ? c : NULL;
+}
+
+struct mem_call *lease_next(const struct mem_db *db, const struct mem_call *c)
+{
+    struct mem_call *next = call_at(tree_after(&db->held, &c->by_place));
+    return next && next->now.lease == c->now.lease ? next : NULL;
+}
+
+bool lease_over(const struct mem_lease *l, int64_t now_us)
+{
+    return l->now.until_us && l->now.until_us <= now_us;
+}
+
+bool lease_off(struct mem_db *db, struct mem_lease *l)
+{
+    if (!undo_save(db, &l->thing))
+        return false;
+    l->now.named--;
+    return true;
+}
+
+bool lease_leave(struct mem_db *db, const struct mem_call *c)
+{
+    const struct outcome *o = c->now.outcome;
+    struct mem_lease *l = lease_find_token(db, o->token);
+    return !l || l->serial != o->serial || lease_off(db, l);
+}
+
+/* ---- One try ends -----------------------------------------------------------------------------
+ */
+
+static struct bytes owner_of(const struct mem_lease *l)
+{
+    return l->worker.data ? l->worker : l->node;
+}
+
+static bool error_kept(const struct ending_of *e)
+{
+    return e->end.how == END_ERROR || e->end.how == END_TIMEOUT || e->end.how == END_REFUSE ||
+           e->end.how == END_LOST;
+}
+
+/* The row of tries this end leaves, or none: *out NULL. */
+static bool row_make(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e,
+                     const struct verdict *v, struct try_row **out)
+{
+    const struct mem_lease *l = c->now.lease;
+    bool trace = e->owner && l->now.until_us && v->next == PAWL_PENDING;
+    *out = NULL;
+    if (!v->count_try && !trace)
+        return true;
+    struct try_row *t = call_blob(c, sizeof *t);
+    if (!t)
+        return false;
+    *t = (struct try_row){ .older = c->now.newest_try,
+                           .no = c->now.newest_try ? c->now.newest_try->no + 1 : 1,
+                           .try_no = c->now.tries.attempts + c->now.tries.lost + 1,
+                           .how = (int)e->end.how,
+                           .state = v->next,
+                           .started_us = e->started_us ? e->started_us : l->claimed_us,
+                           .finished_us = tx->now_us };
+    if (e->owner)
+        t->token = l->token;
+    *out = t;
+    return call_keep(c, owner_of(l), &t->node) &&
+           call_keep(c, error_kept(e) ? e->error : BYTES_NONE, &t->error);
+}
+
+static struct outcome *outcome_make(struct mem_tx *tx, struct mem_call *c,
+                                    const struct ending_of *e, enum pawl_state state)
+{
+    const struct mem_lease *l = c->now.lease;
+    struct outcome *o = call_blob(c, sizeof *o);
+    if (!o)
+        return NULL;
+    int64_t keep_us = c->spec.keep_us ? c->spec.keep_us : tx->s->retention_us;
+    *o = (struct outcome){ .state = state,
+                           .serial = l->serial,
+                           .claimed_us = l->claimed_us,
+                           .started_us = e->started_us ? e->started_us : l->claimed_us,
+                           .finished_us = tx->now_us,
+                           .keep_until_us = tx->now_us + keep_us };
+    bool completed = state == PAWL_COMPLETED;
+    bool failed = state == PAWL_FAILED || state == PAWL_DEAD_LETTER;
+    if (e->owner)
+        o->token = l->token;
+    o->result.form = completed ? e->result.form : PAWL_NOTHING;
+    bool ok = call_keep(c, owner_of(l), &o->node) &&
+              call_keep(c, completed ? e->result.bytes : BYTES_NONE, &o->result.bytes) &&
+              call_keep(c, failed ? e->error : BYTES_NONE, &o->error);
+    return ok ? o : NULL;
+}
+
+enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e)
+{
+    struct mem_db *db = tx->db;
+    struct mem_lease *l = c->now.lease;
+    struct call model = call_model(c, tx->now_us);
+    struct try_end end = e->end;
+    end.wish = c->now.wish;
+    struct verdict v = call_after(&model, &end, tx->now_us, tx->s->world);
+    struct try_row *row;
+    if (!undo_save(db, &c->thing) || !row_make(tx, c, e, &v, &row))
+        return PAWL_NO_MEMORY;
+
+    struct stand to = c->now;
+    to.state = v.next;
+    to.tries = v.tries;
+    if (row)
+        to.newest_try = row;
+    if (v.next == PAWL_PENDING) {
+        to.place = PLACE_READY;
+        to.run_at_us = v.run_at_us;
+        if (!lease_off(db, l))
+            return PAWL_NO_MEMORY;
+    } else {
+        to.place = PLACE_ENDED;
+        to.wish = false;
+        to.outcome = outcome_make(tx, c, e, v.next);
+        if (!to.outcome)
+            return PAWL_NO_MEMORY;
+    }
+    call_put(db, c, to);
+    return PAWL_OK;
+}
+
+/* ---- Former answers ---------------------------------------------------------------------------
+ */
+
+static const struct outcome *former_outcome(const struct mem_call *c, struct token token)
+{
+    bool ours = c->now.place == PLACE_ENDED && token_eq(c->now.outcome->token, token);
+    return ours && !token_none(token) ? c->now.outcome : NULL;
+}
+
+static const struct try_row *former_try(const struct mem_call *c, struct token token)
+{
+    if (c->now.place == PLACE_GONE || token_none(token))
+        return NULL;
+    const struct try_row *t = c->now.newest_try;
+    while (t && !token_eq(t->token, token))
+        t = t->older;
+    return t;
+}
+
+static bool answer_error(struct mem_tx *tx, struct finish_item *f, struct bytes error)
+{
+    f->error_out = arena_copy(tx->op->a, error);
+    return !error.data || f->error_out.data;
+}
+
+/* What was just written, or the outcome that stands. */
+static bool answer_now(struct mem_tx *tx, struct finish_item *f, const struct mem_call *c)
+{
+    f->state = c->now.state;
+    f->tries = c->now.tries;
+    f->run_at_us = c->now.state == PAWL_PENDING ? c->now.run_at_us : 0;
+    f->finished_us = c->now.outcome ? c->now.outcome->finished_us : 0;
+    if (c->now.outcome)
+        return answer_error(tx, f, c->now.outcome->error);
+    bool counted = c->now.newest_try && f->how != END_LATER && f->how != END_RELEASE &&
+                   f->how != END_CANCELLED;
+    return answer_error(tx, f, counted ? c->now.newest_try->error : BYTES_NONE);
+}
+
+/* The former answer; where the call stands has perhaps moved on since. */
+static bool answer_row(struct mem_tx *tx, struct finish_item *f, const struct mem_call *c,
+                       const struct try_row *t)
+{
+    f->state = t->state;
+    f->tries = c->now.tries;
+    f->run_at_us = c->now.state == PAWL_PENDING ? c->now.run_at_us : 0;
+    f->finished_us = t->state == PAWL_PENDING ? 0 : t->finished_us;
+    return answer_error(tx, f, t->error);
+}
+
+/* ---- Finish -----------------------------------------------------------------------------------
+ */
+
+static struct mem_call *item_call(const struct mem_db *db, const struct finish_item *f)
+{
+    if (!f->seq)
+        return call_by_id(db, f->id);
+    return f->seq > 0 && f->seq <= db->last_seq ? db->calls[f->seq - 1] : NULL;
+}
+
+static bool live(const struct mem_tx *tx, const struct mem_call *c, const struct mem_lease *l)
+{
+    return l && !lease_over(l, tx->now_us) && c->now.place == PLACE_HELD && c->now.lease == l;
+}
+
+/* Has an item before the i-th named the same call? A number names itself, even when nothing has it.
+ */
+static bool named_before(struct mem_tx *tx, const struct finish *q, size_t i, uint64_t mark)
+{
+    struct mem_call *c = item_call(tx->db, &q->v[i]);
+    if (c) {
+        bool before = c->seen == mark;
+        c->seen = mark;
+        return before;
+    }
+    for (size_t k = 0; q->v[i].seq && k < i; k++)
+        if (q->v[k].seq == q->v[i].seq)
+            return true;
+    return false;
+}
+
+/* Every item has somewhere to go, or the operation is refused. */
+static bool items_check(struct mem_tx *tx, const struct finish *q, const struct mem_lease *l)
+{
+    struct op *op = tx->op;
+    uint64_t mark = ++tx->db->finishes;
+    for (size_t i = 0; i < q->n; i++) {
+        if (named_before(tx, q, i, mark)) {
+            op->status = err_set(&op->err, PAWL_INVALID, "a call is named twice in one finish");
+            return false;
+        }
+    }
+    for (size_t i = 0; i < q->n; i++) {
+        const struct mem_call *c = item_call(tx->db, &q->v[i]);
+        if (c && (live(tx, c, l) || former_outcome(c, q->token) || former_try(c, q->token)))
+            continue;
+        op->status = err_set(&op->err, PAWL_LOST_LEASE, "this lease does not hold call \"%.*s\"",
+                             BYTES_ARG(c ? c->id : q->v[i].id));
+        return false;
+    }
+    return true;
+}
+
+static bool same_content(const unsigned char *fingerprint, const struct call_spec *spec)
+{
+    return memcmp(fingerprint, spec->fingerprint, FINGERPRINT_LEN) == 0;
+}
+
+/* Does an earlier send of the same item, which found no lane, give this id other content? */
+static bool contradicts(const struct finish_item *f, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (bytes_eq(f->send[k].id, f->send[i].id))
+            return !same_content(f->send[k].fingerprint, &f->send[i]);
+    return false;
+}
+
+/* Accept every send; *at is the one that cannot be. A conflict counts before a missing lane. */
+static enum pawl_status send_each(struct mem_tx *tx, const struct finish_item *f, size_t *at)
+{
+    bool full = false;
+    for (size_t i = 0; i < f->n_send; i++) {
+        struct mem_call *c = call_by_id(tx->db, f->send[i].id);
+        bool other = c ? !same_content(c->fingerprint, &f->send[i]) : full && contradicts(f, i);
+        if (other) {
+            *at = i;
+            return PAWL_CONFLICT;
+        }
+        enum pawl_status st = c ? PAWL_OK : call_make(tx, &f->send[i], &c);
+        if (st == PAWL_NO_MEMORY)
+            return st;
+        if (st == PAWL_FULL && !full)
+            *at = i;
+        full = full || st == PAWL_FULL;
+    }
+    return full ? PAWL_FULL : PAWL_OK;
+}
+
+/* The result becomes this failure. */
+static enum pawl_status send_failed(struct mem_tx *tx, struct ending_of *e, enum ending how,
+                                    struct bytes id)
+{
+    const char *why =
+        how == END_ERROR ? ": too many queues and types" : " already exists with other content";
+    const char *text = arena_printf(tx->op->a, "outgoing call \"%.*s\"%s", BYTES_ARG(id), why);
+    e->end.how = how;
+    e->end.retry_in_us = -1;
+    e->error = bytes_of(text);
+    return text ? PAWL_OK : PAWL_NO_MEMORY;
+}
+
+/* Accept what it sends, or turn its result into the failure that follows from it. */
+static enum pawl_status send_all(struct mem_tx *tx, const struct finish_item *f,
+                                 struct ending_of *e)
+{
+    struct undo_mark mark = undo_mark(tx->db);
+    size_t at = 0;
+    enum pawl_status st = send_each(tx, f, &at);
+    if (st == PAWL_OK || st == PAWL_NO_MEMORY)
+        return st;
+    undo_to(tx->db, mark);
+    return send_failed(tx, e, st == PAWL_FULL ? END_ERROR : END_REFUSE, f->send[at].id);
+}
+
+static enum pawl_status finish_one(struct mem_tx *tx, const struct mem_lease *l, struct token token,
+                                   struct finish_item *f)
+{
+    struct mem_call *c = item_call(tx->db, f);
+    f->seq_found = c->seq;
+    f->run_at_us = f->finished_us = 0;
+    if (!live(tx, c, l)) {
+        bool ok = former_outcome(c, token) ? answer_now(tx, f, c)
+                                           : answer_row(tx, f, c, former_try(c, token));
+        return ok ? PAWL_OK : PAWL_NO_MEMORY;
+    }
+    struct ending_of e = { .end = { .how = f->how, .retry_in_us = f->retry_in_us },
+                           .result = f->result,
+                           .error = f->error,
+                           .started_us = f->started_us,
+                           .owner = true };
+    enum pawl_status st = PAWL_OK;
+    if (f->how == END_RESULT && f->n_send)
+        st = send_all(tx, f, &e);
+    if (st == PAWL_OK)
+        st = try_end_write(tx, c, &e);
+    if (st == PAWL_OK && !answer_now(tx, f, c))
+        st = PAWL_NO_MEMORY;
+    return st;
+}
+
+enum pawl_status mem_finish(struct mem_tx *tx, struct finish *q)
+{
+    struct mem_lease *l = lease_find_token(tx->db, q->token);
+    if (!items_check(tx, q, l))
+        return PAWL_OK;
+    for (size_t i = 0; i < q->n; i++) {
+        enum pawl_status st = finish_one(tx, l, q->token, &q->v[i]);
+        if (st != PAWL_OK)
+            return st;
+    }
+    if (l && !lease_first(tx->db, l) && !thing_drop(tx->db, &l->thing))
+        return PAWL_NO_MEMORY;
+    return PAWL_OK;
+}

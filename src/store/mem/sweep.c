@@ -1,0 +1,85 @@
+/*
+ * sweep.c - what needs no traffic: expiry, leases past their end, retention.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/mem/mem.h"
+
+/* The first node of the tree when its time has come. */
+static struct tree_node *first_due(const struct tree *t, int64_t now_us)
+{
+    struct tree_node *n = tree_from(t, KEY(INT64_MIN, INT64_MIN, INT64_MIN));
+    return n && n->key.k[0] <= now_us ? n : NULL;
+}
+
+static int64_t first_to_come(const struct tree *t, int64_t now_us)
+{
+    struct tree_node *n = tree_from(t, KEY(now_us + 1, INT64_MIN, INT64_MIN));
+    return n ? n->key.k[0] : 0;
+}
+
+enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
+{
+    struct mem_db *db = tx->db;
+    struct tree_node *n;
+    enum pawl_status st = PAWL_OK;
+    q->expired = q->reclaimed = q->cancelled = 0;
+    while (q->expired < q->max && (n = first_due(&db->expiry, tx->now_us))) {
+        struct mem_call *c = THING_OF(n, struct mem_call, by_expiry);
+        st = call_end(tx, c, PAWL_EXPIRED);
+        if (st == PAWL_OK)
+            st = told_ended(tx, c);
+        if (st != PAWL_OK)
+            return st;
+        q->expired++;
+    }
+    for (int i = 0; i < q->max && (n = first_due(&db->ends, tx->now_us)); i++) {
+        struct mem_lease *l = THING_OF(n, struct mem_lease, by_until);
+        struct try_end end = { .how = END_LOST, .fail_lost = q->fail_lost };
+        st = lease_reclaim(tx, l, end, &q->reclaimed);
+        if (st != PAWL_OK)
+            return st;
+    }
+    q->more = first_due(&db->expiry, tx->now_us) || first_due(&db->ends, tx->now_us);
+    int64_t expiry = first_to_come(&db->expiry, tx->now_us);
+    int64_t end = first_to_come(&db->ends, tx->now_us);
+    q->next_us = !expiry || (end && end < expiry) ? end : expiry;
+    return PAWL_OK;
+}
+
+/* Only a tombstone stays; the rest is freed once the commit stands. */
+static bool bury_call(struct mem_tx *tx, struct mem_call *c)
+{
+    struct mem_db *db = tx->db;
+    CHECK(c->now.place == PLACE_ENDED && c->now.outcome->keep_until_us <= tx->now_us);
+    if (!lease_leave(db, c) || !undo_save(db, &c->thing))
+        return false;
+    struct stand to = c->now;
+    to.place = PLACE_GONE;
+    to.finished_us = c->now.outcome->finished_us;
+    to.forget_us = c->now.outcome->keep_until_us + tx->s->remember_us;
+    to.newest_try = NULL;
+    db->undo.v[db->undo.n - 1].trash = c->now.blobs;
+    call_put(db, c, to);
+    c->now.blobs = NULL;
+    return true;
+}
+
+enum pawl_status mem_gc(struct mem_tx *tx, struct gc *q)
+{
+    struct mem_db *db = tx->db;
+    struct tree_node *n;
+    q->removed = q->forgotten = 0;
+    while (q->removed < q->max && (n = first_due(&db->keep, tx->now_us))) {
+        if (!bury_call(tx, call_at(n)))
+            return PAWL_NO_MEMORY;
+        q->removed++;
+    }
+    while (q->forgotten < q->max && (n = first_due(&db->forget, tx->now_us))) {
+        if (!thing_drop(db, &call_at(n)->thing))
+            return PAWL_NO_MEMORY;
+        q->forgotten++;
+    }
+    q->more = first_due(&db->keep, tx->now_us) || first_due(&db->forget, tx->now_us);
+    return PAWL_OK;
+}

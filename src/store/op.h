@@ -1,0 +1,321 @@
+/*
+ * op.h - what can be asked of a store: writes as operations that share a commit, reads as
+ * questions.
+ *
+ * An operation is all or nothing for itself and independent of its neighbours; any number of them
+ * go into one transaction (store_commit). Each carries its question, an arena for its answer, and
+ * the answer. The words are calls, leases and nodes; no engine's rows, no SQL text and no begin or
+ * commit leak upward. Operations of one commit take effect in the order given: a later one sees
+ * what an earlier one did.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef STORE_OP_H
+#define STORE_OP_H
+
+#include "base/arena.h"
+#include "base/ident.h"
+#include "model/call.h"
+
+/* ---- Writes ---------------------------------------------------------------------------------- */
+
+/* OP_ACCEPT: write calls down. Known ids are answered from what is stored, without a write. */
+struct accepted {
+    enum pawl_status status; /* OK, CONFLICT (other content), GONE (past retention), FULL (lanes) */
+    bool duplicate;
+    struct call call; /* as it stands: the fresh call, the known one, or (GONE) id, state, times;
+                         its input and result are there for duplicates when .want_result */
+};
+struct accept {
+    const struct call_spec *v; /* settled */
+    size_t n;
+    bool atomic; /* all or none: on the first refusal nothing of this operation is stored, op.status
+                    is that refusal and `refused` its index */
+    bool want_result;     /* duplicates come with input and result */
+    struct accepted *out; /* n, in the op's arena, made by the engine; the same id twice in v: the
+                             later one is a duplicate or conflict of the earlier */
+    size_t refused;
+};
+
+/* OP_CLAIM: lease due calls, best first: priority, then run_at, then seq, over all lanes served.
+ * The claimer chooses the token: the same claim again (its answer was lost) returns the same lease.
+ */
+struct claim {
+    struct token token;
+    struct bytes node, boot;    /* the owner: a process incarnation */
+    struct bytes worker;        /* shown as the call's node; absent: the node */
+    const struct bytes *queues; /* n_queues 0: all */
+    size_t n_queues;
+    const struct bytes *types; /* n_types 0: all */
+    size_t n_types;
+    int max;          /* 1..CLAIM_MAX */
+    int64_t lease_us; /* 0: lives as long as its node beats */
+    bool no_suspects; /* leave calls that were lost before */
+    /* answer */
+    struct call *calls; /* n, with inputs; state PROCESSING; tries before this one */
+    size_t n;
+    int64_t until_us; /* 0 with lease_us 0 */
+    bool more; /* something due was left that this very claim could have taken (with no_suspects,
+                  suspects do not count) */
+    int64_t next_due_us; /* without `more`: the earliest run_at of what is not due yet; 0: none */
+};
+
+/* OP_FINISH: end tries of one lease, all items together or none. op.status LOST_LEASE: the lease is
+ * unknown, over, taken, or does not name one of the calls; nothing was stored. A repeat of a finish
+ * that was stored gets the answer of the first. */
+struct finish_item {
+    int64_t seq; /* or 0 and: */
+    struct bytes id;
+    enum ending how;     /* not END_LOST */
+    int64_t retry_in_us; /* ERROR: below 0: the call's backoff. LATER: from now */
+    struct payload result;
+    struct bytes error;           /* at most ERROR_LEN_MAX */
+    int64_t started_us;           /* when its handler began; 0: when it was claimed */
+    const struct call_spec *send; /* settled; accepted in the same commit, with RESULT only */
+    size_t n_send;
+    /* answer */
+    int64_t seq_found;
+    enum pawl_state state;  /* FAILED with how RESULT: an id in send means something else (CONFLICT)
+                             */
+    int64_t run_at_us;      /* with PENDING */
+    int64_t finished_us;    /* with an ended state */
+    struct tries tries;     /* as they are now */
+    struct bytes error_out; /* what was stored as its error; absent for none */
+};
+struct finish {
+    struct token token;
+    struct finish_item *v;
+    size_t n;
+};
+
+/* OP_EXTEND: move a lease's end. LOST_LEASE. */
+struct extend {
+    struct token token;
+    int64_t lease_us;
+    int64_t until_us;        /* answer */
+    struct bytes *cancelled; /* answer: ids of the lease's calls somebody wants cancelled */
+    size_t n_cancelled;
+};
+
+/* OP_CANCEL, OP_REDRIVE, OP_MOVE: by id. NOT_FOUND, GONE, STATE (state says which). */
+struct by_id {
+    struct bytes id;
+    int64_t run_at_us;  /* OP_MOVE: 0: as it is */
+    int priority;       /* OP_MOVE: PAWL_SAME: as it is */
+    struct bytes queue; /* OP_MOVE: absent: as it is */
+    /* answer */
+    int64_t seq;
+    enum pawl_state state; /* as it is now: CANCEL: CANCELLED, or PROCESSING with the wish stored;
+                              REDRIVE: PENDING; with STATE: what stands in the way */
+};
+
+/* OP_PAUSE: a queue need not exist yet. */
+struct pause {
+    struct bytes queue;
+    bool paused;
+};
+
+/* OP_JOIN: enter the registry under a new boot id; what any other boot of this name held is taken
+ * back first (counted as lost). OP_BEAT: LOST_LEASE when another boot has taken the name. OP_LEAVE:
+ * leave, and hand back uncounted whatever is still held. OP_BURY: somebody else's: take back what
+ * it holds and mark it dead, but only while its beat counter is still `beats`: STATE when it moved.
+ */
+struct node_op {
+    struct bytes node, boot;
+    struct bytes host, version; /* JOIN */
+    int slots, busy;            /* JOIN, BEAT */
+    int64_t beats;              /* BURY */
+    bool fail_lost;             /* JOIN, BURY: reclaim_action = fail */
+    int64_t reclaimed;          /* answer: calls taken or handed back */
+};
+
+/* OP_SWEEP: one bounded step of what needs no traffic: pending calls past expires_at end `expired`,
+ * leases past their `until` are reclaimed (counted as lost), stored wishes meet pending calls. */
+struct sweep {
+    int max;
+    bool fail_lost;
+    int64_t expired, reclaimed, cancelled; /* answer */
+    int64_t next_us; /* answer: when the next expiry or lease end is due; 0: none */
+    bool more;       /* answer: come back at once */
+};
+
+/* OP_GC: one bounded step: ended calls past keep_until become tombstones, tombstones past their
+ * time are forgotten. Never anything that has not ended. */
+struct gc {
+    int max;
+    int64_t removed, forgotten; /* answer */
+    bool more;
+};
+
+/* OP_HANDLER: a handler's own SQL and its finish in one transaction. The engine opens it, calls
+ * `run` on the store thread with a handle for SQL; run returns true to apply `finish` together with
+ * what the SQL did, false to undo the SQL first and apply `finish` alone. If the finish is refused
+ * (LOST_LEASE) the SQL is undone as well. It is the only operation of its commit, and is never
+ * repeated: the handler has run. */
+struct sql_tx;
+struct handler_op {
+    bool (*run)(void *ctx, struct sql_tx *tx);
+    void *ctx;
+    struct finish *finish; /* read after run returns */
+    bool committed_sql;    /* answer: what the SQL did stands */
+};
+/* One statement inside OP_HANDLER's run, on the store thread. Rows live in `a`. */
+struct sql_query {
+    const char *sql;
+    const struct pawl_value *params;
+    size_t n_params;
+    int64_t deadline_us; /* world_mono; BUSY when it is over */
+};
+
+/* OP_SCRIPT: statements of the application (a module's CREATE TABLE IF NOT EXISTS). */
+struct script {
+    struct bytes sql;
+};
+
+/* What may be asked, with the name traces and metrics use. */
+#define OP_MAP(X)                                                                                  \
+    X(ACCEPT, accept)                                                                              \
+    X(CLAIM, claim)                                                                                \
+    X(FINISH, finish)                                                                              \
+    X(EXTEND, extend)                                                                              \
+    X(CANCEL, cancel)                                                                              \
+    X(REDRIVE, redrive)                                                                            \
+    X(MOVE, move)                                                                                  \
+    X(PAUSE, pause)                                                                                \
+    X(JOIN, join)                                                                                  \
+    X(BEAT, beat)                                                                                  \
+    X(LEAVE, leave)                                                                                \
+    X(BURY, bury)                                                                                  \
+    X(SWEEP, sweep)                                                                                \
+    X(GC, gc)                                                                                      \
+    X(HANDLER, handler)                                                                            \
+    X(SCRIPT, script)
+
+#define OP_ENUM(name, text) OP_##name,
+enum op_kind { OP_MAP(OP_ENUM) OP_COUNT };
+#undef OP_ENUM
+const char *op_name(enum op_kind kind);
+
+struct op {
+    enum op_kind kind;
+    struct arena *a; /* borrowed: where the answer lives. Not shared with another operation's thread
+                      */
+    union {
+        struct accept accept;
+        struct claim claim;
+        struct finish finish;
+        struct extend extend;
+        struct by_id by_id;
+        struct pause pause;
+        struct node_op node;
+        struct sweep sweep;
+        struct gc gc;
+        struct handler_op handler;
+        struct script script;
+    };
+    enum pawl_status status; /* answer: OK, or why this operation alone did nothing */
+    struct pawl_err err;     /* answer, with a status that is not OK */
+    struct bytes *ended; /* answer, in the arena: ids of calls that ended as a side effect (expired,
+                            cancelled by a wish, dead-lettered by a loss), for those who wait */
+    size_t n_ended;
+};
+
+/* ---- Reads ----------------------------------------------------------------------------------- */
+
+enum { WITH_INPUT = 1, WITH_RESULT = 2 };
+
+/* store_get: out[i] answers ids[i]; found[i] is OK, NOT_FOUND or GONE (then id, state and times).
+ */
+struct get {
+    const struct bytes *ids;
+    size_t n;
+    unsigned with;
+    enum pawl_status *found; /* answer: n, in the arena */
+    struct call *out;        /* answer: n, in the arena */
+};
+
+/* store_list: newest first (seq falling), every filter given must hold. */
+struct query {
+    enum pawl_state state; /* 0: all */
+    struct bytes queue, type, method, key, parent, caller, client, tag_name, tag_value;
+    int64_t since_us, until_us; /* created in [since, until); 0: open */
+    int64_t before_seq;         /* 0: from the newest */
+    int limit;                  /* 1..LIST_MAX */
+    unsigned with;
+};
+struct page {
+    struct call *v;
+    size_t n;
+    int64_t next_before; /* 0: nothing more; else go on with before_seq = this, though n may be
+                            short */
+};
+
+struct attempt {
+    int try_no;
+    enum ending how; /* ERROR, TIMEOUT, REFUSE, LOST */
+    struct bytes error, node;
+    int64_t started_us, finished_us;
+};
+struct attempts {
+    struct attempt *v; /* oldest first, the last ATTEMPTS_SHOWN_MAX, of every redrive */
+    size_t n;
+};
+
+struct queue_row {
+    struct bytes queue;
+    bool paused;
+    int64_t pending, due, processing; /* up to COUNT_MAX */
+    int64_t oldest_due_us;            /* run_at of the longest-due call; 0: none */
+};
+struct queue_rows {
+    struct queue_row *v; /* by name; every queue that was ever submitted to or paused */
+    size_t n;
+};
+
+struct node_row {
+    struct bytes node, boot, host, version;
+    bool dead;
+    int slots, busy;
+    int64_t beats, started_us, beat_us;
+};
+struct node_rows {
+    struct node_row *v;
+    size_t n;
+};
+
+/* Calls that are processing and that somebody wants cancelled. */
+struct wishes {
+    int64_t *seqs;
+    size_t n;
+};
+
+struct schema {
+    int version, wanted, min_version; /* version 0: empty database */
+    bool finish_due;                  /* a finish half has not run yet */
+};
+
+/* One step of the schema as the SQL that makes it, for whoever runs it by hand. */
+struct step {
+    int number;
+    const char *word;   /* "ledger" */
+    const char *expand; /* runs beside old nodes */
+    const char *finish; /* runs when no old node is left; "" when there is nothing to finish */
+};
+struct steps {
+    struct step *v; /* by number, from 1 */
+    size_t n;
+};
+
+/* What an engine has to say about the health of its database. BAD: promises do not hold, or soon
+ * will not. */
+enum finding_level { FINDING_OK, FINDING_WARN, FINDING_BAD };
+struct finding {
+    enum finding_level level;
+    const char *name; /* "journal_mode" */
+    const char *text; /* one line; what to do when it is not OK */
+};
+struct findings {
+    struct finding *v;
+    size_t n;
+};
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * open.c - from a URL to an engine: the one place that knows them all.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <string.h>
+
+#include "store/store.h"
+#include "store/wrap.h"
+
+extern const struct store_ops store_mem;
+extern const struct store_ops store_sqlite;
+
+static const struct {
+    const char *scheme;
+    const struct store_ops *ops;
+} engines[] = {
+    { "mem:", &store_mem },
+    { "sqlite:", &store_sqlite },
+    { "fault+", &store_fault_ops },
+    { "trace+", &store_trace_ops },
+};
+
+enum pawl_status store_engine(const char *url, const struct store_ops **out, struct pawl_err *err)
+{
+    for (size_t i = 0; i < COUNT_OF(engines); i++) {
+        if (strncmp(url, engines[i].scheme, strlen(engines[i].scheme)) == 0) {
+            *out = engines[i].ops;
+            return PAWL_OK;
+        }
+    }
+    int scheme_len = (int)strspn(url, "abcdefghijklmnopqrstuvwxyz"); /* The rest may hold a
+                                                                        password. */
+    return err_set(err, PAWL_INVALID,
+                   "database \"%.*s:...\": no such engine; use sqlite:PATH or mem:NAME", scheme_len,
+                   url);
+}
+
+static enum pawl_status check_conf(const struct store_conf *conf, struct pawl_err *err)
+{
+    const char *schema = conf->schema;
+    if (!conf->url)
+        return err_set(err, PAWL_INVALID, "no database was named");
+    if (conf->retention_us < 0 || conf->remember_us < 0)
+        return err_set(err, PAWL_INVALID, "retention and remember must not be below 0");
+    if (!schema)
+        return PAWL_OK;
+    size_t len = strspn(schema, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    if (schema[len] || len < 1 || len > 32 || schema[0] == '_' ||
+        (schema[0] >= '0' && schema[0] <= '9'))
+        return err_set(err, PAWL_INVALID,
+                       "schema \"%.40s\": must be 1 to 32 letters, digits or _, a letter first",
+                       schema);
+    return PAWL_OK;
+}
+
+enum pawl_status store_open(const struct store_conf *conf, struct store **out, struct pawl_err *err)
+{
+    const struct store_ops *ops = NULL;
+    struct store_conf full = *conf;
+    if (!full.world)
+        full.world = &world_real;
+    enum pawl_status st = check_conf(&full, err);
+    if (st == PAWL_OK)
+        st = store_engine(full.url, &ops, err);
+    if (st == PAWL_OK)
+        st = ops->open(&full, out, err);
+    CHECK(st != PAWL_OK || (*out)->ops);
+    return st;
+}
+
+unsigned store_traits(const struct store *s)
+{
+    while (s->ops == &store_fault_ops || s->ops == &store_trace_ops)
+        s = ((const struct wrap *)s)->inner;
+    return s->ops->traits;
+}
+
+enum pawl_status store_steps(const struct store_conf *conf, struct arena *a, struct steps *out,
+                             struct pawl_err *err)
+{
+    const struct store_ops *ops = NULL;
+    *out = (struct steps){ 0 };
+    enum pawl_status st = check_conf(conf, err);
+    if (st == PAWL_OK)
+        st = store_engine(conf->url, &ops, err);
+    if (st == PAWL_OK && ops->steps)
+        st = ops->steps(conf, a, out, err);
+    for (size_t i = 0; st == PAWL_OK && i < out->n; i++)
+        CHECK(out->v[i].number == (int)i + 1);
+    return st;
+}

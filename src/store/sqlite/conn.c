@@ -1,0 +1,292 @@
+/*
+ * conn.c - opening and closing a connection, its settings, its waiting, and what SQLite's errors
+ * mean.
+ *
+ * What must stay true: synchronous is FULL and the journal a WAL before anything is accepted, so
+ * that a commit that was answered survives a power cut.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "store/sqlite/engine.h"
+
+/* Waiting for the lock: past it the caller is told BUSY, as DESIGN 8 promises during an outage. */
+#define BUSY_US (2 * SEC_US)
+/* The same for a world whose clock stands still: at 1 ms or more each. */
+#define BUSY_NAPS_MAX 2000
+/* Memory of one transaction: lists of what it moves; inputs and results stay where they are. */
+#define SCRATCH_LEN_MAX (64 << 20)
+/* One lease: CLAIM_MAX calls of 48 bytes, and room. */
+#define UNPACK_LEN_MAX (1 << 20)
+/* The hot pages of a busy ledger stay in the writer's memory; readers live on the kernel's. In KiB.
+ */
+#define WRITER_CACHE 65536
+#define READER_CACHE 8192
+/* A log that grew behind a slow reader gives its space back when it starts over. In bytes. */
+#define LOG_KEPT (64 << 20)
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* A full or failing disk is the database's trouble and may pass: BUSY, like an outage. FULL is kept
+ * for our own limits. */
+static enum pawl_status status_of(int rc)
+{
+    if (rc == SQLITE_IOERR_NOMEM)
+        return PAWL_NO_MEMORY;
+    switch (rc & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+    case SQLITE_INTERRUPT:
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+        return PAWL_BUSY;
+    case SQLITE_NOMEM:
+        return PAWL_NO_MEMORY;
+    case SQLITE_TOOBIG:
+        return PAWL_TOO_LARGE;
+    default: /* CORRUPT, NOTADB, CONSTRAINT, SCHEMA, ERROR: what is stored is not what we stored */
+        return PAWL_BROKEN;
+    }
+}
+
+enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct pawl_err *err)
+{
+    int full = c->db ? sqlite3_extended_errcode(c->db) : rc;
+    /* Without memory SQLite may not have noted its error: believe what it returned. */
+    if ((full & 0xff) != (rc & 0xff))
+        full = rc;
+    bool noted = c->db && (sqlite3_errcode(c->db) & 0xff) == (rc & 0xff);
+    const char *why = noted ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc);
+    enum pawl_status st =
+        err_set(err, status_of(full), "database \"%s\": %s: %s", c->path, doing, why);
+    if (err)
+        err->native = full;
+    return st;
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+void lite_nap(struct lite *c)
+{
+    int64_t us = MS_US + (int64_t)(world_dice(c->world) % (4 * MS_US));
+    struct timespec t = { .tv_nsec = us * 1000 };
+    nanosleep(&t, NULL);
+}
+
+/* SQLite's own handler backs off up to 100 ms and starves whoever came first; short naps of uneven
+ * length give everybody a fair chance. */
+static int busy(void *ctx, int naps)
+{
+    struct lite *c = ctx;
+    int64_t now = world_mono(c->world);
+    if (naps == 0)
+        c->busy_until = now + BUSY_US;
+    if (now >= c->busy_until || naps >= BUSY_NAPS_MAX)
+        return 0;
+    lite_nap(c);
+    return 1;
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static bool schema_ok(const char *s)
+{
+    size_t len = strlen(s);
+    if (len == 0 || len > SCHEMA_LEN_MAX || !isalpha((unsigned char)s[0]))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)s[i]) && s[i] != '_')
+            return false;
+    return true;
+}
+
+static enum pawl_status conf_read(struct lite *c, const struct store_conf *conf,
+                                  struct pawl_err *err)
+{
+    const char *schema = conf->schema ? conf->schema : "pawl";
+    const char *path = strchr(conf->url, ':');
+    if (!path || !path[1] || path[1] == ':')
+        return err_set(err, PAWL_INVALID, "url \"%s\": sqlite: is followed by a file's path",
+                       conf->url);
+    if (!schema_ok(schema))
+        return err_set(err, PAWL_INVALID,
+                       "schema \"%s\": a letter, then letters, digits and _, at most %d", schema,
+                       SCHEMA_LEN_MAX);
+    size_t len = strlen(path + 1) + 1;
+    c->path = mem_alloc(len);
+    if (!c->path)
+        return err_no_memory(err, "a connection");
+    memcpy(c->path, path + 1, len);
+    snprintf(c->schema, sizeof c->schema, "%s", schema);
+    c->world = conf->world ? conf->world : &world_real;
+    c->role = conf->role;
+    c->retention_us = conf->retention_us;
+    c->remember_us = conf->remember_us;
+    return PAWL_OK;
+}
+
+static enum pawl_status file_open(struct lite *c, struct pawl_err *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    int rc = sqlite3_open_v2(c->path, &c->db, flags, NULL);
+    if (rc == SQLITE_OK) {
+        sqlite3_extended_result_codes(c->db, 1);
+        sqlite3_busy_handler(c->db, busy, c);
+        return PAWL_OK;
+    }
+    int os = c->db ? sqlite3_system_errno(c->db) : 0;
+    if (rc == SQLITE_NOMEM)
+        return err_no_memory(err, "a connection");
+    enum pawl_status st = err_set(err, PAWL_INVALID, "database \"%s\": cannot be opened: %s",
+                                  c->path, os ? strerror(os) : sqlite3_errstr(rc));
+    if (err)
+        err->native = rc;
+    return st;
+}
+
+/* Whatever a PRAGMA answers, as text in `out`; it may answer nothing. */
+static int pragma(struct lite *c, const char *text, char *out, size_t size)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = sqlite3_prepare_v2(c->db, text, -1, &q, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(q);
+    if (rc == SQLITE_ROW && out)
+        snprintf(out, size, "%s", (const char *)sqlite3_column_text(q, 0));
+    int end = sqlite3_finalize(q);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : end != SQLITE_OK ? end : rc;
+}
+
+/* Several processes may turn a new file into a WAL at once. SQLite does not ask the busy handler
+ * there, so the waiting is ours. */
+static enum pawl_status wal_on(struct lite *c, struct pawl_err *err)
+{
+    char mode[16] = "";
+    int rc = SQLITE_BUSY;
+    for (int i = 0; i < BUSY_NAPS_MAX / 2 && (rc & 0xff) == SQLITE_BUSY; i++) {
+        if (i)
+            lite_nap(c);
+        rc = pragma(c, "PRAGMA journal_mode = WAL", mode, sizeof mode);
+    }
+    if (rc != SQLITE_OK)
+        return lite_fail(c, rc, "opening", err);
+    if (strcmp(mode, "wal") != 0)
+        return err_set(err, PAWL_INVALID,
+                       "database \"%s\": needs a WAL, and this file or disk only does \"%s\"",
+                       c->path, mode);
+    return PAWL_OK;
+}
+
+static enum pawl_status settings(struct lite *c, struct pawl_err *err)
+{
+    char cache[64], log[64];
+    snprintf(cache, sizeof cache, "PRAGMA cache_size = -%d",
+             c->role == STORE_WRITER ? WRITER_CACHE : READER_CACHE);
+    snprintf(log, sizeof log, "PRAGMA journal_size_limit = %d", LOG_KEPT);
+    const char *const all[] = {
+        "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = OFF",
+        "PRAGMA temp_store = MEMORY",
+        "PRAGMA wal_autocheckpoint = 0",
+        "PRAGMA secure_delete = OFF",
+        cache,
+        log,
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        int rc = pragma(c, all[i], NULL, 0);
+        if (rc != SQLITE_OK)
+            return lite_fail(c, rc, all[i], err);
+    }
+    return PAWL_OK;
+}
+
+enum pawl_status lite_open(const struct store_conf *conf, struct store **out, struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct lite *c = mem_zalloc(sizeof *c);
+    if (!c)
+        return err_no_memory(err, "a connection");
+    c->base.ops = &store_sqlite;
+    s = &c->base;
+    arena_init(&c->scratch, SCRATCH_LEN_MAX);
+    arena_init(&c->unpack, UNPACK_LEN_MAX);
+    enum pawl_status st = conf_read(c, conf, err);
+    if (st == PAWL_OK)
+        st = file_open(c, err);
+    if (st == PAWL_OK)
+        st = wal_on(c, err);
+    if (st == PAWL_OK)
+        st = settings(c, err);
+    if (st != PAWL_OK)
+        return st;
+    lite_guard_init(c);
+    lite_checkpoint_init(c);
+    *out = TAKE(s);
+    return PAWL_OK;
+}
+
+void lite_close(struct store *s)
+{
+    struct lite *c = lite_of(s);
+    lite_statements_end(c);
+    lite_leases_end(c);
+    lite_lanes_end(c);
+    if (c->db)
+        CHECK(sqlite3_close(c->db) == SQLITE_OK);
+    arena_release(&c->scratch);
+    arena_release(&c->unpack);
+    mem_free(c->fresh);
+    mem_free(c->path);
+    mem_free(c);
+}
+
+/* ---- Small slots ----------------------------------------------------------------------------- */
+
+enum pawl_status lite_now(struct store *s, int64_t *out_us, struct pawl_err *err)
+{
+    (void)err;
+    *out_us = world_now(lite_of(s)->world);
+    return PAWL_OK;
+}
+
+enum pawl_status lite_version(struct store *s, int64_t *out, struct pawl_err *err)
+{
+    struct lite *c = lite_of(s);
+    enum pawl_status st = lite_plain(c, PLAIN_VERSION, err);
+    if (st == PAWL_OK) {
+        *out = lite_int(c->plain[PLAIN_VERSION], 0);
+        sqlite3_reset(c->plain[PLAIN_VERSION]);
+    }
+    return st;
+}
+
+const struct store_ops store_sqlite = {
+    .name = "sqlite",
+    .traits = STORE_ONE_WRITER | STORE_DURABLE | STORE_SHARED,
+    .open = lite_open,
+    .close = lite_close,
+    .migrate = lite_migrate,
+    .schema = lite_schema,
+    .commit = lite_commit_ops,
+    .get = lite_get,
+    .list = lite_list,
+    .attempts = lite_attempts,
+    .queues = lite_queues,
+    .nodes = lite_nodes,
+    .wishes = lite_wishes,
+    .now = lite_now,
+    .version = lite_version,
+    .tend = lite_tend,
+    .steps = lite_steps,
+    .doctor = lite_doctor,
+    .sql = lite_sql,
+};

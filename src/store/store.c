@@ -1,0 +1,254 @@
+/*
+ * store.c - the checked functions in front of every engine: arguments in, slot, answer checked.
+ *
+ * store_commit() is where "a bad operation fails alone" lives: a refused group is halved, an
+ * UNKNOWN one is repeated as it is (the writes are idempotent, LEDGER 1.10), a BUSY one is tried
+ * again a few times. Called on the thread that uses the handle.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/store.h"
+
+#include "base/limits.h"
+
+/* BUSY is the engine's word after its own waiting; a few more tries bridge a checkpoint or a slow
+ * neighbour. */
+#define BUSY_TRIES 3
+/* An answer lost twice is not found by asking forever; the caller repeats with the id in hand. */
+#define UNKNOWN_TRIES 3
+
+#define OP_NAME(name, text) [OP_##name] = #text,
+static const char *const op_names[OP_COUNT] = { OP_MAP(OP_NAME) };
+#undef OP_NAME
+
+const char *op_name(enum op_kind kind)
+{
+    return kind < OP_COUNT ? op_names[kind] : "?";
+}
+
+void store_close(struct store *s)
+{
+    if (s)
+        s->ops->close(s);
+}
+
+void store_end(struct store **s)
+{
+    store_close(*s);
+    *s = NULL;
+}
+
+enum pawl_status store_migrate(struct store *s, bool finish, struct pawl_err *err)
+{
+    return s->ops->migrate(s, finish, err);
+}
+
+enum pawl_status store_schema(struct store *s, struct schema *out, struct pawl_err *err)
+{
+    *out = (struct schema){ 0 };
+    return s->ops->schema(s, out, err);
+}
+
+/* ---- Commit ---------------------------------------------------------------------------------- */
+
+static void answer(struct op *op, enum pawl_status st, const struct pawl_err *err)
+{
+    op->status = st;
+    if (err)
+        op->err = *err;
+}
+
+static void clear_answer(struct op *op)
+{
+    op->status = PAWL_OK;
+    op->err.status = PAWL_OK;
+    op->ended = NULL;
+    op->n_ended = 0;
+}
+
+/* Our caller's duty; what the world may get wrong was refused before it became an operation. */
+static void check_question(const struct op *op, size_t n)
+{
+    assert(op->a);
+    switch (op->kind) {
+    case OP_ACCEPT:
+        assert(op->accept.n > 0 && op->accept.n <= BATCH_MAX);
+        break;
+    case OP_CLAIM:
+        assert(op->claim.max > 0 && op->claim.max <= CLAIM_MAX);
+        assert(op->claim.node.len && op->claim.boot.len && !token_none(op->claim.token));
+        break;
+    case OP_FINISH:
+        assert(op->finish.n > 0);
+        break;
+    case OP_HANDLER:
+        assert(n == 1);
+        break;
+    case OP_SWEEP:
+        assert(op->sweep.max > 0);
+        break;
+    case OP_GC:
+        assert(op->gc.max > 0);
+        break;
+    case OP_EXTEND:
+    case OP_CANCEL:
+    case OP_REDRIVE:
+    case OP_MOVE:
+    case OP_PAUSE:
+    case OP_JOIN:
+    case OP_BEAT:
+    case OP_LEAVE:
+    case OP_BURY:
+    case OP_SCRIPT:
+    case OP_COUNT:
+        break;
+    }
+    (void)n;
+}
+
+/* What an engine hands out is durable truth to everybody above. */
+static void check_answer(const struct op *op)
+{
+    if (op->status != PAWL_OK) {
+        CHECK(op->err.status == op->status);
+        return;
+    }
+    if (op->kind == OP_CLAIM) {
+        CHECK(op->claim.n <= (size_t)op->claim.max);
+        for (size_t i = 0; i < op->claim.n; i++) {
+            CHECK(op->claim.calls[i].state == PAWL_PROCESSING);
+            CHECK(!tries_suspect(op->claim.calls[i].tries) || op->claim.n == 1);
+        }
+    }
+    if (op->kind == OP_FINISH) {
+        for (size_t i = 0; i < op->finish.n; i++)
+            CHECK(call_may(PAWL_PROCESSING, op->finish.v[i].state));
+    }
+}
+
+/* One group as it is, repeated while its answer is unknown or the database is busy. A handler has
+ * run and cannot run again here, so it gets one chance. */
+static enum pawl_status commit_group(struct store *s, struct op *const *v, size_t n,
+                                     struct pawl_err *err)
+{
+    int tries = v[0]->kind == OP_HANDLER ? 1 : MAX(BUSY_TRIES, UNKNOWN_TRIES);
+    enum pawl_status st = PAWL_OK;
+    for (int i = 0; i < tries; i++) {
+        for (size_t k = 0; k < n; k++)
+            clear_answer(v[k]);
+        st = s->ops->commit(s, v, n, err);
+        if (st != PAWL_BUSY && st != PAWL_UNKNOWN)
+            break;
+    }
+    return st;
+}
+
+enum pawl_status store_commit(struct store *s, struct op *const *v, size_t n)
+{
+    struct pawl_err err = { 0 };
+    if (n == 0)
+        return PAWL_OK;
+    for (size_t i = 0; i < n; i++)
+        check_question(v[i], n);
+    enum pawl_status st = commit_group(s, v, n, &err);
+    if (st == PAWL_OK) {
+        for (size_t i = 0; i < n; i++)
+            check_answer(v[i]);
+        return PAWL_OK;
+    }
+    /* The database's own trouble is nobody's fault in particular: halving would only ask it log2(n)
+     * times. */
+    if (n == 1 || st == PAWL_BUSY || st == PAWL_UNKNOWN) {
+        for (size_t i = 0; i < n; i++)
+            answer(v[i], st, &err);
+        return st;
+    }
+    enum pawl_status left = store_commit(s, v, n / 2);
+    enum pawl_status right = store_commit(s, v + n / 2, n - n / 2);
+    return left != PAWL_OK ? left : right;
+}
+
+/* ---- Reads ----------------------------------------------------------------------------------- */
+
+enum pawl_status store_get(struct store *s, struct arena *a, struct get *g, struct pawl_err *err)
+{
+    assert(g->n > 0 && g->ids);
+    g->found = NULL;
+    g->out = NULL;
+    enum pawl_status st = s->ops->get(s, a, g, err);
+    CHECK(st != PAWL_OK || (g->found && g->out));
+    return st;
+}
+
+enum pawl_status store_list(struct store *s, struct arena *a, const struct query *q,
+                            struct page *out, struct pawl_err *err)
+{
+    assert(q->limit > 0 && q->limit <= LIST_MAX);
+    *out = (struct page){ 0 };
+    enum pawl_status st = s->ops->list(s, a, q, out, err);
+    if (st == PAWL_OK) {
+        CHECK(out->n <= (size_t)q->limit);
+        /* Pages must move, or a caller that follows them never ends. */
+        CHECK(!out->next_before || !q->before_seq || out->next_before < q->before_seq);
+    }
+    return st;
+}
+
+enum pawl_status store_attempts(struct store *s, struct arena *a, struct bytes id,
+                                struct attempts *out, struct pawl_err *err)
+{
+    *out = (struct attempts){ 0 };
+    return s->ops->attempts(s, a, id, out, err);
+}
+
+enum pawl_status store_queues(struct store *s, struct arena *a, struct queue_rows *out,
+                              struct pawl_err *err)
+{
+    *out = (struct queue_rows){ 0 };
+    return s->ops->queues(s, a, out, err);
+}
+
+enum pawl_status store_nodes(struct store *s, struct arena *a, struct node_rows *out,
+                             struct pawl_err *err)
+{
+    *out = (struct node_rows){ 0 };
+    return s->ops->nodes(s, a, out, err);
+}
+
+enum pawl_status store_wishes(struct store *s, struct arena *a, struct wishes *out,
+                              struct pawl_err *err)
+{
+    *out = (struct wishes){ 0 };
+    return s->ops->wishes(s, a, out, err);
+}
+
+enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err)
+{
+    return s->ops->now(s, out_us, err);
+}
+
+enum pawl_status store_version(struct store *s, int64_t *out, struct pawl_err *err)
+{
+    return s->ops->version(s, out, err);
+}
+
+enum pawl_status store_tend(struct store *s, struct pawl_err *err)
+{
+    return s->ops->tend ? s->ops->tend(s, err) : PAWL_OK;
+}
+
+enum pawl_status store_doctor(struct store *s, struct arena *a, struct findings *out,
+                              struct pawl_err *err)
+{
+    *out = (struct findings){ 0 };
+    enum pawl_status st = s->ops->doctor ? s->ops->doctor(s, a, out, err) : PAWL_OK;
+    for (size_t i = 0; st == PAWL_OK && i < out->n; i++)
+        CHECK(out->v[i].name && out->v[i].text && out->v[i].level <= FINDING_BAD);
+    return st;
+}
+
+enum pawl_status store_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
+                           struct pawl_rows *out, struct pawl_err *err)
+{
+    *out = (struct pawl_rows){ 0 };
+    return tx->ops->sql(tx, a, q, out, err);
+}

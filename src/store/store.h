@@ -1,0 +1,151 @@
+/*
+ * store.h - what every storage engine promises, and the checked functions everybody calls.
+ *
+ * A `struct store` is one connection. It is used by one thread at a time, by default the store
+ * thread that opened it; opening several on one database is normal. Everybody calls store_*(): it
+ * checks the arguments, calls the slot, checks the answer and counts it, so that each engine is
+ * watched by the same eyes.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "store/op.h"
+
+struct store;
+
+enum store_role { STORE_WRITER, STORE_READER };
+
+/* Borrowed by open for the call; strings are copied. */
+struct store_conf {
+    const char *url;    /* "sqlite:PATH", "mem:NAME", or a wrapped one: "trace+sqlite:PATH" */
+    const char *schema; /* NULL: "pawl"; letters, digits and _, at most 32, a letter first */
+    enum store_role role;
+    const struct world *world; /* NULL: world_real; must outlive the store */
+    int64_t retention_us, remember_us;
+};
+
+enum {
+    STORE_ONE_WRITER = 1, /* one connection writes at a time: beats ride in the group, handler SQL
+                             holds everybody up */
+    STORE_DURABLE = 2,    /* survives the process */
+    STORE_SHARED = 4,     /* other processes may write to the same database */
+};
+
+struct store_ops {
+    const char *name; /* "sqlite" */
+    unsigned traits;
+
+    enum pawl_status (*open)(const struct store_conf *conf, struct store **out,
+                             struct pawl_err *err);
+    void (*close)(struct store *s);
+
+    /* Bring the schema up to date under a lock: two processes starting together are fine. `finish`
+     * also runs the halves that wait until no old node is left. */
+    enum pawl_status (*migrate)(struct store *s, bool finish, struct pawl_err *err);
+    enum pawl_status (*schema)(struct store *s, struct schema *out, struct pawl_err *err);
+
+    /* All n operations in one durable transaction. OK: committed; v[i]->status answers each.
+     * Anything else: nothing was committed (UNKNOWN: perhaps it was), and the answers mean nothing.
+     * One bad operation must show as its own status if the engine can tell; if not, store_commit()
+     * halves the group. */
+    enum pawl_status (*commit)(struct store *s, struct op *const *v, size_t n,
+                               struct pawl_err *err);
+
+    enum pawl_status (*get)(struct store *s, struct arena *a, struct get *g, struct pawl_err *err);
+    enum pawl_status (*list)(struct store *s, struct arena *a, const struct query *q,
+                             struct page *out, struct pawl_err *err);
+    /* NOT_FOUND, GONE. */
+    enum pawl_status (*attempts)(struct store *s, struct arena *a, struct bytes id,
+                                 struct attempts *out, struct pawl_err *err);
+    enum pawl_status (*queues)(struct store *s, struct arena *a, struct queue_rows *out,
+                               struct pawl_err *err);
+    enum pawl_status (*nodes)(struct store *s, struct arena *a, struct node_rows *out,
+                              struct pawl_err *err);
+    enum pawl_status (*wishes)(struct store *s, struct arena *a, struct wishes *out,
+                               struct pawl_err *err);
+    /* The database's clock. */
+    enum pawl_status (*now)(struct store *s, int64_t *out_us, struct pawl_err *err);
+    /* A number that differs from the last answer when another connection may have committed since.
+     * Cheap enough to ask every few milliseconds. */
+    enum pawl_status (*version)(struct store *s, int64_t *out, struct pawl_err *err);
+    /* Work that must not stand in the writer's way (SQLite: checkpoint), on a connection of its
+     * own. NULL: nothing to do. */
+    enum pawl_status (*tend)(struct store *s, struct pawl_err *err);
+
+    /* The schema's steps, their table names as conf->schema has them. Opens nothing. NULL: it has
+     * none. */
+    enum pawl_status (*steps)(const struct store_conf *conf, struct arena *a, struct steps *out,
+                              struct pawl_err *err);
+    /* Look at the database's health: changes nothing, takes a few seconds at most. NULL: nothing to
+     * say. */
+    enum pawl_status (*doctor)(struct store *s, struct arena *a, struct findings *out,
+                               struct pawl_err *err);
+
+    /* One statement of the application inside OP_HANDLER. */
+    enum pawl_status (*sql)(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
+                            struct pawl_rows *out, struct pawl_err *err);
+};
+
+/* Every engine's struct begins with this. */
+struct store {
+    const struct store_ops *ops;
+};
+/* Every engine's handle for handler SQL begins with this. */
+struct sql_tx {
+    const struct store_ops *ops;
+};
+
+/* The engine a URL names; NULL and INVALID for none. Wrappers ("trace+", "fault+") come off first.
+ */
+MUST_USE enum pawl_status store_engine(const char *url, const struct store_ops **out,
+                                       struct pawl_err *err);
+MUST_USE enum pawl_status store_open(const struct store_conf *conf, struct store **out,
+                                     struct pawl_err *err);
+/* The traits of the engine at the bottom of any wrappers. */
+unsigned store_traits(const struct store *s);
+void store_close(struct store *s); /* accepts NULL */
+void store_end(struct store **s);  /* for AUTO */
+
+MUST_USE enum pawl_status store_migrate(struct store *s, bool finish, struct pawl_err *err);
+MUST_USE enum pawl_status store_schema(struct store *s, struct schema *out, struct pawl_err *err);
+
+/* Commit n operations together; if the engine refuses the group for a reason that may be one
+ * operation's fault it is halved, down to one, so that a bad operation fails alone at the cost of
+ * some log2(n) commits. Always answers every operation: v[i]->status and, when it is not OK,
+ * v[i]->err. BUSY is tried again a few times first. An UNKNOWN group is repeated as it is; only
+ * when that fails too its operations are UNKNOWN. Returns OK when every operation has an answer
+ * from the database. */
+enum pawl_status store_commit(struct store *s, struct op *const *v, size_t n);
+
+MUST_USE enum pawl_status store_get(struct store *s, struct arena *a, struct get *g,
+                                    struct pawl_err *err);
+MUST_USE enum pawl_status store_list(struct store *s, struct arena *a, const struct query *q,
+                                     struct page *out, struct pawl_err *err);
+MUST_USE enum pawl_status store_attempts(struct store *s, struct arena *a, struct bytes id,
+                                         struct attempts *out, struct pawl_err *err);
+MUST_USE enum pawl_status store_queues(struct store *s, struct arena *a, struct queue_rows *out,
+                                       struct pawl_err *err);
+MUST_USE enum pawl_status store_nodes(struct store *s, struct arena *a, struct node_rows *out,
+                                      struct pawl_err *err);
+MUST_USE enum pawl_status store_wishes(struct store *s, struct arena *a, struct wishes *out,
+                                       struct pawl_err *err);
+MUST_USE enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err);
+MUST_USE enum pawl_status store_version(struct store *s, int64_t *out, struct pawl_err *err);
+MUST_USE enum pawl_status store_tend(struct store *s, struct pawl_err *err);
+/* Empty for an engine without a schema or without an opinion. */
+MUST_USE enum pawl_status store_steps(const struct store_conf *conf, struct arena *a,
+                                      struct steps *out, struct pawl_err *err);
+MUST_USE enum pawl_status store_doctor(struct store *s, struct arena *a, struct findings *out,
+                                       struct pawl_err *err);
+MUST_USE enum pawl_status store_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
+                                    struct pawl_rows *out, struct pawl_err *err);
+
+/* The fault wrapper's dial, process-wide, for tests: `what` happens at the n-th slot call from now
+ * (from 1); BEFORE: the slot is not called and `status` is returned; AFTER: the slot does its work
+ * and `status` is returned all the same (a lost answer). n 0 switches off. */
+enum fault_when { FAULT_BEFORE, FAULT_AFTER };
+void store_fault(int64_t n, enum fault_when when, enum pawl_status status);
+int64_t store_fault_count(void); /* slot calls since the last store_fault() */
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * trace.c - `trace+URL`: an engine that logs every call, how it ended and how long it took.
+ *
+ * Lines go to base/log at LOG_DEBUG; inputs and results are never part of them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "store/wrap.h"
+
+static void trace_line(const char *slot, int64_t began_us, enum pawl_status st, const char *detail)
+{
+    log_line(LOG_DEBUG, "store %s%s%s: %s in %" PRId64 " us", slot, *detail ? " " : "", detail,
+             pawl_status_name(st), world_mono(&world_real) - began_us);
+}
+
+#define TRACED(slot, detail, call)                                                                 \
+    int64_t began_us = world_mono(&world_real);                                                    \
+    enum pawl_status st = (call);                                                                  \
+    trace_line(slot, began_us, st, detail);                                                        \
+    return st
+
+static enum pawl_status trace_open(const struct store_conf *conf, struct store **out,
+                                   struct pawl_err *err)
+{
+    TRACED("open", "", wrap_open(&store_trace_ops, "trace+", conf, out, err));
+}
+static enum pawl_status trace_migrate(struct store *s, bool finish, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("migrate", finish ? "finish" : "", in->ops->migrate(in, finish, err));
+}
+static enum pawl_status trace_schema(struct store *s, struct schema *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("schema", "", in->ops->schema(in, out, err));
+}
+
+/* "accept*64 claim": runs of one kind are counted. */
+static void describe(struct op *const *v, size_t n, struct buf *b)
+{
+    for (size_t i = 0, run; i < n; i += run) {
+        for (run = 1; i + run < n && v[i + run]->kind == v[i]->kind; run++)
+            ;
+        buf_addf(b, run > 1 ? "%s%s*%zu" : "%s%s", i ? " " : "", op_name(v[i]->kind), run);
+    }
+    buf_add_char(b, '\0');
+}
+
+static enum pawl_status trace_commit(struct store *s, struct op *const *v, size_t n,
+                                     struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    struct buf b;
+    buf_init(&b, 1024);
+    describe(v, n, &b);
+    int64_t began_us = world_mono(&world_real);
+    enum pawl_status st = in->ops->commit(in, v, n, err);
+    trace_line("commit", began_us, st, buf_ok(&b) ? b.data : "many");
+    buf_release(&b);
+    return st;
+}
+static enum pawl_status trace_get(struct store *s, struct arena *a, struct get *g,
+                                  struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("get", "", in->ops->get(in, a, g, err));
+}
+static enum pawl_status trace_list(struct store *s, struct arena *a, const struct query *q,
+                                   struct page *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("list", "", in->ops->list(in, a, q, out, err));
+}
+static enum pawl_status trace_attempts(struct store *s, struct arena *a, struct bytes id,
+                                       struct attempts *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("attempts", "", in->ops->attempts(in, a, id, out, err));
+}
+static enum pawl_status trace_queues(struct store *s, struct arena *a, struct queue_rows *out,
+                                     struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("queues", "", in->ops->queues(in, a, out, err));
+}
+static enum pawl_status trace_nodes(struct store *s, struct arena *a, struct node_rows *out,
+                                    struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("nodes", "", in->ops->nodes(in, a, out, err));
+}
+static enum pawl_status trace_wishes(struct store *s, struct arena *a, struct wishes *out,
+                                     struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("wishes", "", in->ops->wishes(in, a, out, err));
+}
+static enum pawl_status trace_now(struct store *s, int64_t *out_us, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("now", "", in->ops->now(in, out_us, err));
+}
+static enum pawl_status trace_version(struct store *s, int64_t *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("version", "", in->ops->version(in, out, err));
+}
+static enum pawl_status trace_tend(struct store *s, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("tend", "", in->ops->tend ? in->ops->tend(in, err) : PAWL_OK);
+}
+static enum pawl_status trace_steps(const struct store_conf *conf, struct arena *a,
+                                    struct steps *out, struct pawl_err *err)
+{
+    TRACED("steps", "", wrap_steps("trace+", conf, a, out, err));
+}
+static enum pawl_status trace_doctor(struct store *s, struct arena *a, struct findings *out,
+                                     struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("doctor", "", in->ops->doctor ? in->ops->doctor(in, a, out, err) : PAWL_OK);
+}
+
+const struct store_ops store_trace_ops = {
+    .name = "trace",
+    .open = trace_open,
+    .close = wrap_close,
+    .migrate = trace_migrate,
+    .schema = trace_schema,
+    .commit = trace_commit,
+    .get = trace_get,
+    .list = trace_list,
+    .attempts = trace_attempts,
+    .queues = trace_queues,
+    .nodes = trace_nodes,
+    .wishes = trace_wishes,
+    .now = trace_now,
+    .version = trace_version,
+    .tend = trace_tend,
+    .steps = trace_steps,
+    .doctor = trace_doctor,
+    /* No sql slot, as in fault.c. */
+};

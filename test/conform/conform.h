@@ -1,0 +1,140 @@
+/*
+ * conform.h - the words of the conformance suite, so that a case reads like a sentence.
+ *
+ *     CASE(a_stale_finish_is_refused)
+ *     {
+ *         accept_one(b, "a");
+ *         struct token old = claim_for(b, 1, 30 * SEC_US);
+ *         advance(b, 31 * SEC_US);
+ *         sweep(b);
+ *         EQ_STATUS(finish(b, old, "a", END_RESULT), PAWL_LOST_LEASE, NULL);
+ *     }
+ *
+ * Every case runs on every engine of main.c. A bed is one database in the case's own folder, a
+ * clock that moves by hand and one handle; answers live in its arena. Helpers end the case when
+ * what they ask for is not answered OK, unless they return a status.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef CONFORM_H
+#define CONFORM_H
+
+#include "base/limits.h"
+#include "check.h"
+#include "dump.h"
+#include "own_world.h"
+#include "store/store.h"
+
+#define RETENTION_US (100 * SEC_US)
+#define REMEMBER_US (1000 * SEC_US)
+
+struct engine {
+    const char *name;
+    const char *url;
+    bool sql; /* OP_HANDLER has SQL */
+};
+
+struct bed {
+    const struct engine *engine;
+    struct own_world world;
+    struct store *s; /* owned */
+    struct arena a;
+    struct pawl_err err;
+    unsigned tokens;
+    struct finish_item item; /* what the last finish() answered */
+    struct op op;            /* what the last one() answered */
+};
+
+#define CASE(name, ...)                                                                            \
+    static void name##_body(struct bed *b);                                                        \
+    TEST(name, __VA_ARGS__)                                                                        \
+    {                                                                                              \
+        AUTO(bed_end) struct bed *b = bed_open(param);                                             \
+        name##_body(b);                                                                            \
+    }                                                                                              \
+    static void name##_body(struct bed *b)
+
+struct bed *bed_open(const void *engine);
+void bed_end(struct bed **b);
+/* One more handle on the bed's database; the caller closes it. */
+struct store *bed_handle(struct bed *b);
+
+void advance(struct bed *b, int64_t us);
+int64_t now(struct bed *b);
+struct token fresh_token(struct bed *b);
+
+/* ---- Operations -------------------------------------------------------------------------------
+ */
+
+/* Commit these together. Every one gets the bed's arena. */
+void commit(struct bed *b, struct op *const *v, size_t n);
+#define TOGETHER(b, ...)                                                                           \
+    commit((b), (struct op *const[]){ __VA_ARGS__ },                                               \
+           sizeof((struct op *const[]){ __VA_ARGS__ }) / sizeof(struct op *))
+/* Commit one; the answer is b->op as well. */
+enum pawl_status one(struct bed *b, struct op *op);
+
+/* A call of type "t", input 1, no jitter; not settled yet. */
+struct call_spec plan(const char *id);
+/* Settled, with its strings in the bed's arena. */
+struct call_spec settled(struct bed *b, struct call_spec s);
+struct op accept_op(struct bed *b, struct call_spec s);
+/* Accept one and show what was said. */
+struct accepted accept_spec(struct bed *b, struct call_spec s);
+/* Accept a new one; its seq. */
+int64_t accept_one(struct bed *b, const char *id);
+/* n new calls `prefix0`, `prefix1`, ... in one operation. */
+void accept_n(struct bed *b, const char *prefix, int n);
+
+/* Up to max of everything, as node "n1", boot "b1", without an end. */
+struct claim want(struct bed *b, int max);
+struct claim claim_as(struct bed *b, struct claim q);
+struct op claim_op(struct claim q);
+/* Claim exactly n of up to n; the token. lease_us 0: no end. */
+struct token claim_for(struct bed *b, int n, int64_t lease_us);
+struct token claim_n(struct bed *b, int n);
+/* The ids a claim would take now, in order, "a b c"; it is given back at once. */
+const char *claimable(struct bed *b, struct claim q);
+
+struct finish_item item(const char *id, enum ending how);
+struct op finish_op(struct token token, struct finish_item *v, size_t n);
+/* The item's answer is b->item. */
+enum pawl_status finish_item(struct bed *b, struct token token, struct finish_item f);
+enum pawl_status finish(struct bed *b, struct token token, const char *id, enum ending how);
+/* A result (JSON), an error: both must be taken. */
+void finish_ok(struct bed *b, struct token token, const char *id, const char *result);
+void finish_error(struct bed *b, struct token token, const char *id, const char *error);
+/* Accept, claim and end a call in one go. */
+void ended_call(struct bed *b, const char *id, enum pawl_state state);
+
+struct op by_id_op(enum op_kind kind, const char *id);
+enum pawl_status by_id(struct bed *b, enum op_kind kind, const char *id);
+void pause_queue(struct bed *b, const char *queue, bool paused);
+struct sweep sweep(struct bed *b);
+struct sweep sweep_max(struct bed *b, int max);
+struct gc gc(struct bed *b);
+struct gc gc_max(struct bed *b, int max);
+struct op node_op(enum op_kind kind, const char *node, const char *boot);
+enum pawl_status node(struct bed *b, enum op_kind kind, const char *name, const char *boot);
+
+/* ---- Reads ------------------------------------------------------------------------------------
+ */
+
+/* With input and result; ends the case unless it is found. */
+struct call get(struct bed *b, const char *id);
+enum pawl_status found(struct bed *b, const char *id);
+enum pawl_state state_of(struct bed *b, const char *id);
+struct attempts attempts_of(struct bed *b, const char *id);
+struct queue_row queue_of(struct bed *b, const char *queue);
+/* Everything, as text in the bed's arena. */
+const char *snapshot(struct bed *b);
+/* Does `v` hold this id? */
+bool holds(const struct bytes *v, size_t n, const char *id);
+
+#define EQ_TEXT(got, want)                                                                         \
+    check_bytes(__FILE__, __LINE__, #got, (got).data, (got).len, (want), strlen(want))
+#define ABSENT(got) TRUE((got).data == NULL)
+#define STATE_IS(b, id, want)                                                                      \
+    check_str(__FILE__, __LINE__, "state of " id, pawl_state_name(state_of((b), (id))),            \
+              pawl_state_name(want))
+
+#endif

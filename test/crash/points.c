@@ -1,0 +1,93 @@
+/*
+ * points.c - the program is killed at every crash point, at its 1st, 2nd and 7th pass, and started
+ * again.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "crash_bed.h"
+
+enum { ROUNDS = 4, POINTS_MAX = 100 };
+
+int main(int argc, char **argv)
+{
+    crash_bed_program();
+    return check_run(argc, argv);
+}
+
+static char points[POINTS_MAX][128];
+static int n_points;
+static const char *const nodes[] = { "a" };
+
+/* Run the workload once, undisturbed, and learn the names. */
+static void learn(bool bulk)
+{
+    struct crash_bed b = { .node = "a", .rounds = ROUNDS, .log = "points.log", .bulk = bulk };
+    EQ_INT(crash_bed_wait(crash_bed_start(&b)), 0);
+    crash_bed_count(nodes, 1, ROUNDS);
+    FILE *f = fopen("points.log", "r");
+    TRUE(f != NULL);
+    while (n_points < POINTS_MAX && fgets(points[n_points], sizeof points[0], f)) {
+        points[n_points][strcspn(points[n_points], "\n")] = '\0';
+        n_points++;
+    }
+    fclose(f);
+    GT_INT(n_points, 5);
+}
+
+/* Killed at the n-th pass of every start until it gets through, at most `kills` times; false: never
+ * met. */
+static bool killed_at(const char *point, int pass, int kills, bool bulk)
+{
+    char crash[sizeof points[0] + 16];
+    bool met = false;
+    unlink("crash.db");
+    unlink("crash.db-wal");
+    unlink("crash.db-shm");
+    unlink("acked.a");
+    snprintf(crash, sizeof crash, "%.127s:%d", point, pass);
+    printf("%s\n", crash);
+    for (int i = 0;; i++) {
+        struct crash_bed b = { .node = "a", .rounds = ROUNDS, .bulk = bulk };
+        b.crash = i < kills ? crash : NULL;
+        if (crash_bed_wait(crash_bed_start(&b)) == 0)
+            break;
+        LT_INT(i, kills);
+        met = true;
+    }
+    crash_bed_count(nodes, 1, ROUNDS);
+    return met;
+}
+
+/* Points that only a long log of SQLite's passes. */
+TEST(points_of_the_checkpoint, .deadline_s = 240)
+{
+    int met = 0;
+    learn(true);
+    for (int i = 0; i < n_points; i++)
+        if (strcmp(points[i], "checkpoint.before") == 0 ||
+            strcmp(points[i], "checkpoint.after") == 0)
+            met += killed_at(points[i], 1, 1, true);
+    EQ_INT(met, 2);
+}
+
+TEST(every_point_and_every_pass, .deadline_s = 240)
+{
+    static const int passes[] = { 1, 2, 7 };
+    int met = 0, ran = 0;
+    learn(false);
+    for (int i = 0; i < n_points; i++) {
+        bool any = false;
+        for (int k = 0; k < (check_fast() ? 1 : 3); k++) {
+            bool was = killed_at(points[i], passes[k], k == 0 ? 2 : 1, false);
+            any |= was;
+            met += was;
+            ran++;
+        }
+        if (!any)
+            FAIL("point \"%s\" was passed when it was learnt and never again", points[i]);
+    }
+    printf("%d points, %d runs, killed in %d of them\n", n_points, ran, met);
+}

@@ -1,0 +1,114 @@
+/*
+ * poison.c - a call that kills its process, among 500 good ones that were claimed with it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "rig.h"
+
+#define DB "sqlite:poison.db"
+enum { GOOD = 500, MAX_LOST = 5 };
+
+static int poison(struct pawl_call *c)
+{
+    (void)c;
+    abort();
+}
+
+/* A process that serves both types until nothing is left. */
+static void serve(void)
+{
+    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+    alarm((unsigned)(100 * check_scale()));
+    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "n" });
+    rig_on(p, "good", rig_echo);
+    rig_on(p, "poison", poison);
+    rig_start(p, 64);
+    rig_drain(p);
+    pawl_close(p);
+    _exit(0);
+}
+
+static void submit_all(int at)
+{
+    static struct pawl_spec v[GOOD + 1];
+    static struct pawl_receipt r[GOOD + 1];
+    static char ids[GOOD + 1][16];
+    struct pawl_err err;
+    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "n" });
+    for (int i = 0; i <= GOOD; i++) {
+        snprintf(ids[i], sizeof ids[i], i == at ? "poison" : "g%d", i);
+        v[i] = (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[i],
+                                   .type = i == at ? "poison" : "good", .max_lost = MAX_LOST };
+    }
+    OK(pawl_submit(p, v, GOOD + 1, PAWL_ATOMIC, r, &err), &err);
+    pawl_close(p);
+}
+
+/* How often its process died before everything had ended. */
+static int run_until_done(void)
+{
+    for (int deaths = 0;; deaths++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            serve();
+        int status = 0;
+        EQ_INT(waitpid(pid, &status, 0), pid);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            return deaths;
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
+            FAIL("a worker ended with status %x", status);
+        LE_INT(deaths, MAX_LOST + 1);
+    }
+}
+
+static void check_good(struct pawl *p, int at)
+{
+    int charged = 0;
+    for (int i = 0; i <= GOOD; i++) {
+        char id[32];
+        if (i == at)
+            continue;
+        snprintf(id, sizeof id, "g%d", i);
+        struct pawl_shown *shown = rig_get(p, id);
+        const struct pawl_view *v = pawl_shown_view(shown);
+        EQ_INT(v->state, PAWL_COMPLETED);
+        EQ_INT(v->attempts, 0);
+        LE_INT(v->lost, 1); /* the one claim they shared */
+        charged += v->lost;
+        pawl_shown_free(shown);
+    }
+    printf("%d of %d good calls were lost once\n", charged, GOOD);
+}
+
+static void poisoned(int at)
+{
+    submit_all(at);
+    int64_t begun = rig_mono();
+    EQ_INT(run_until_done(), MAX_LOST);
+    int64_t took = rig_mono() - begun;
+    printf("done after %lld ms\n", (long long)(took / 1000));
+    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "n" });
+    struct pawl_shown *shown = rig_get(p, "poison");
+    EQ_INT(pawl_shown_view(shown)->state, PAWL_DEAD_LETTER);
+    EQ_INT(pawl_shown_view(shown)->lost, MAX_LOST);
+    pawl_shown_free(shown);
+    check_good(p, at);
+    EQ_INT(rig_count(p, PAWL_COMPLETED), GOOD);
+    pawl_close(p);
+    LT_INT(took, 30 * RIG_SEC * check_scale());
+}
+
+TEST(a_poison_call_first_among_500, .deadline_s = 240)
+{
+    poisoned(0);
+}
+
+TEST(a_poison_call_in_the_middle_of_500, .deadline_s = 240)
+{
+    poisoned(GOOD / 2);
+}

@@ -1,0 +1,80 @@
+/*
+ * random.c - two processes on one file, killed at random moments under load and started again.
+ *
+ * PAWL_SEED replays a sequence of moments; PAWL_CRASH_SECONDS says for how long (12).
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "crash_bed.h"
+#include "own_world.h"
+
+int main(int argc, char **argv)
+{
+    crash_bed_program();
+    return check_run(argc, argv);
+}
+
+static int64_t from_env(const char *name, int64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoll(text, NULL, 10) : otherwise;
+}
+
+static uint64_t seed;
+
+static int64_t dice(int64_t below)
+{
+    seed++;
+    return (int64_t)(mix64(seed) % (uint64_t)below);
+}
+
+/* One generation: a fresh database, both processes killed again and again, then left to finish. */
+static int generation(int rounds, int kills)
+{
+    static const char *const nodes[] = { "a", "b" };
+    pid_t pids[2] = { 0, 0 };
+    int killed = 0;
+    unlink("crash.db");
+    unlink("crash.db-wal");
+    unlink("crash.db-shm");
+    unlink("acked.a");
+    unlink("acked.b");
+    for (int i = 0; i < 2; i++)
+        pids[i] = crash_bed_start(&(struct crash_bed){ .node = nodes[i], .rounds = rounds });
+    for (int i = 0; i < kills; i++) {
+        int which = (int)dice(2);
+        usleep((unsigned)(1000 + dice(150000) * check_scale())); /* the moment is the test */
+        kill(pids[which], SIGKILL);
+        killed += crash_bed_wait(pids[which]) == -9;
+        pids[which] =
+            crash_bed_start(&(struct crash_bed){ .node = nodes[which], .rounds = rounds });
+    }
+    int64_t begun = rig_mono();
+    for (int i = 0; i < 2; i++)
+        EQ_INT(crash_bed_wait(pids[i]), 0);
+    int64_t took = rig_mono() - begun;
+    printf("%d rounds each, done %lld ms after the last kill\n", rounds, (long long)took / 1000);
+    LT_INT(took, 20 * RIG_SEC * check_scale()); /* the grace, 2 s, and the work */
+    crash_bed_count(nodes, 2, rounds);
+    return killed;
+}
+
+TEST(killed_at_random_moments, .deadline_s = 600)
+{
+    int64_t seconds = from_env("PAWL_CRASH_SECONDS", check_fast() ? 4 : 12);
+    int generations = 0, killed = 0;
+    seed = (uint64_t)from_env("PAWL_SEED", rig_mono());
+    int64_t until = rig_mono() + seconds * RIG_SEC;
+    do {
+        printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
+        fflush(stdout);
+        killed += generation(20 + (int)dice(60), 6);
+        generations++;
+    } while (rig_mono() < until);
+    printf("%d generations, %d kills\n", generations, killed);
+    GT_INT(killed, 0);
+}

@@ -1,0 +1,57 @@
+#!/bin/sh
+# docs.sh - the pages are true: printed ones are fresh, links lead somewhere, the README's program runs.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -u
+top=$(pwd)
+build=$top/build
+[ -e "$build/libpawl.so" ] || build=${PAWL_BUILD:?}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+echo 1..4
+
+check()
+{
+    if [ -z "$2" ]; then
+        echo "ok $1 - docs/$3"
+    else
+        echo "not ok $1 - docs/$3"
+        printf '%s\n' "$2" | sed 's/^/# /'
+    fi
+}
+
+check 1 "$(tools/docs.sh --check 2>&1)" printed_pages_are_fresh
+
+# Every relative link of every page, from where the page is.
+broken()
+{
+    git ls-files -co --exclude-standard '*.md' | while read -r page; do
+        grep -o '](\([^)#:]*\)[)#]' "$page" | sed 's/^](//; s/[)#]$//' | while read -r link; do
+            [ -z "$link" ] || [ -e "$(dirname "$page")/$link" ] || echo "$page: $link does not exist"
+        done
+    done
+}
+check 2 "$(broken)" links_lead_somewhere
+
+# The program of the sixty-second tour, as printed, twice: the second run finds the first one's answer.
+awk '/^```c$/ { on = 1; next } /^```$/ { if (on) exit } on' README.md > "$scratch/tour.c"
+want=$(sed -n 's/^    \(tour-1 is .*\)$/\1/p' README.md)
+tour()
+{
+    cd "$scratch" || return
+    cc -Wall -Wextra -Werror -I "$top/include" tour.c -L "$build" -lpawl -o tour 2>&1 || return
+    for round in 1 2; do
+        got=$(LD_LIBRARY_PATH=$build ./tour 2>&1)
+        [ "$got" = "$want" ] || echo "run $round printed \"$got\", the README says \"$want\""
+    done
+}
+check 3 "$(tour)" readme_tour_runs_as_printed
+
+# The guide's targets, and every make target the README names, exist.
+targets()
+{
+    grep -ho '`make [a-z-][a-z-]*\|^    make [a-z-][a-z-]*' README.md CONTRIBUTING.md | sed 's/.*make //' | sort -u | while read -r name; do
+        grep -q "^$name:" Makefile || echo "make $name is not in the Makefile"
+    done
+}
+check 4 "$(targets)" named_make_targets_exist

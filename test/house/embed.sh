@@ -1,0 +1,120 @@
+#!/bin/sh
+# embed.sh - the build stops when an engine and the list of statements disagree, and says where.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -u
+tools=$(pwd)/tools
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 2
+number=0
+echo 1..10
+
+# A tree of two statements and two migrations that is right.
+fresh()
+{
+    rm -rf sql out
+    mkdir -p sql/one/migrations sql/two out
+    printf '# the list\ncall_claim\ncall_get  # one\n' >sql/statements.txt
+    for engine in one two; do
+        cat >sql/$engine/call.sql <<'EOF'
+-- name: call_claim
+-- in:   queue text
+-- why:  a comment is not sent
+SELECT 'a\b', "q", '??(' -- kept
+
+ WHERE x = ?1;
+
+-- name: call_get
+SELECT 1;
+EOF
+    done
+    printf -- '-- "why"\nCREATE TABLE t (x);\n-- finish\nDROP TABLE u;\n' \
+        >sql/one/migrations/0001_begin.sql
+    echo 'CREATE TABLE v (x);' >sql/one/migrations/0002_more.sql
+}
+
+result()
+{
+    number=$((number + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $number - embed/$2"
+    else
+        echo "not ok $number - embed/$2"
+        sed 's/^/# /' log
+    fi
+}
+
+# refused NAME TEXT: embedding fails, says TEXT and writes nothing.
+refused()
+{
+    if "$tools/embed_sql.sh" sql out >log 2>&1 || ! grep -q "$2" log || [ -n "$(ls out)" ]; then
+        result 1 "$1"
+    else
+        result 0 "$1"
+    fi
+}
+
+fresh
+"$tools/embed_sql.sh" sql out >log 2>&1
+result $? complete_tree_is_taken
+
+cat >main.c <<'EOF'
+#include <stdio.h>
+#include "sql_names.h"
+int main(void)
+{
+    const struct sql_migration *m = sql_one_migrations;
+    printf("%d|%s|%s|%s|", SQL_COUNT, sql_name_text[SQL_CALL_GET], sql_two[SQL_CALL_CLAIM],
+           sql_two[SQL_CALL_GET]);
+    for (; m->number; m++)
+        printf("%d|%s|%s|%s|", m->number, m->word, m->expand, m->finish);
+    printf("%d\n", sql_two_migrations[0].number);
+    return 0;
+}
+EOF
+cat >want <<'EOF'
+2|call_get|SELECT 'a\b', "q", '??(' -- kept
+
+ WHERE x = ?1|SELECT 1|1|begin|-- "why"
+CREATE TABLE t (x);
+|DROP TABLE u;
+|2|more|CREATE TABLE v (x);
+||0
+EOF
+gcc -std=gnu17 -Wall -Wextra -Werror -Iout -o main main.c out/*.c >log 2>&1 && ./main >got 2>>log &&
+    diff want got >>log
+result $? text_survives_as_it_was
+
+fresh
+sed -i '/call_get/,$d' sql/two/call.sql
+refused missing_statement 'sql/two: engine two lacks statement "call_get"'
+
+fresh
+printf -- '-- name: call_lost\nSELECT 2;\n' >>sql/one/call.sql
+refused unknown_statement 'one/call.sql:[0-9]*: statement "call_lost" is not in sql/statements.txt'
+
+fresh
+printf -- '-- name: call_get\nSELECT 2;\n' >sql/one/more.sql
+refused statement_twice 'one/more.sql:1: engine one has statement "call_get" twice'
+
+fresh
+sed -i '/^SELECT 1/d' sql/two/call.sql
+refused empty_statement 'statement "call_get" has no text'
+
+fresh
+echo call_get >>sql/statements.txt
+refused name_listed_twice 'statements.txt:4: "call_get" is listed twice'
+
+fresh
+mv sql/one/migrations/0002_more.sql sql/one/migrations/0003_more.sql
+refused gap_in_migrations 'migration 3 follows 1'
+
+fresh
+mkdir sql/two/migrations
+echo 'SELECT 1;' >sql/two/migrations/0001_other.sql
+refused migrations_share_words 'migration 1 is "begin" in another engine'
+
+fresh
+sed -i '1i SELECT 0;' sql/one/call.sql
+refused text_before_a_name 'one/call.sql:1: SQL before the first'

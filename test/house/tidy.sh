@@ -1,0 +1,127 @@
+#!/bin/sh
+# tidy.sh - `make tidy` finds each thing it forbids, and finds nothing in this tree.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -u
+root=$(pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+number=0
+echo 1..16
+
+result()
+{
+    number=$((number + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $number - tidy/$2"
+    else
+        echo "not ok $number - tidy/$2"
+        sed 's/^/# /' "$tmp/log"
+    fi
+}
+
+"$root/tools/tidy.sh" >"$tmp/log" 2>&1
+result $? this_tree_is_tidy
+
+# A small tree in which everything is right.
+fresh()
+{
+    rm -rf "$tmp/tree"
+    mkdir -p "$tmp/tree/tools" "$tmp/tree/src/base" "$tmp/tree/src/exec" "$tmp/tree/samples/echo"
+    cd "$tmp/tree" || exit 2
+    cp "$root/.clang-format" .
+    cp "$root/tools/rooms.txt" tools
+    echo 'Bytes, and nothing else.' >src/base/README.md
+    echo 'The machine.' >src/exec/README.md
+    printf '/* a.h - one. */\n#include <stddef.h>\n\nsize_t a(void);\n' >src/base/a.h
+    printf '/* b.c - two. */\n#include "base/a.h"\n' >src/exec/b.c
+    printf '/* echo.c - three. */\n#include <stdio.h>\n' >samples/echo/echo.c
+}
+
+# finds NAME TEXT: tidy fails and says TEXT.
+finds()
+{
+    if "$root/tools/tidy.sh" . >"$tmp/log" 2>&1 || ! grep -q "$2" "$tmp/log"; then
+        result 1 "$1"
+    else
+        result 0 "$1"
+    fi
+}
+
+# long_function LINES: a function of that many lines, its head included.
+long_function()
+{
+    printf '\nvoid f(int *x);\n\nvoid f(int *x)\n{\n'
+    i=3
+    while [ $i -lt "$1" ]; do
+        echo '    *x += 1;'
+        i=$((i + 1))
+    done
+    echo '}'
+}
+
+fresh
+"$root/tools/tidy.sh" . >"$tmp/log" 2>&1
+result $? small_tree_is_tidy
+
+fresh
+printf '#include "exec/b.h"\n' >>src/base/a.h
+finds forbidden_room 'src/base/a.h:5: base may not look into exec'
+
+fresh
+printf '#include <sqlite3.h>\n' >>src/exec/b.c
+finds database_header_outside_its_engine 'src/exec/b.c:3: sqlite3.h stays inside'
+
+fresh
+printf '#include "base/a.h"\n' >>samples/echo/echo.c
+finds sample_looking_inside 'samples/echo/echo.c:3: a sample includes'
+
+fresh
+printf '\nstruct bytes b(size_t n, struct nobody x);\n' >>src/base/a.h
+finds header_not_alone 'src/base/a.h:.*compiled alone'
+
+fresh
+long_function 80 >>src/exec/b.c
+"$root/tools/tidy.sh" . >"$tmp/log" 2>&1 && grep -q 'warning: src/exec/b.c:6: a function of 80' "$tmp/log"
+result $? eighty_lines_are_allowed
+
+fresh
+long_function 81 >>src/exec/b.c
+finds eighty_one_are_not 'src/exec/b.c:6: a function of 81 lines'
+
+fresh
+i=0
+while [ $i -lt 900 ]; do
+    echo "int x$i;"
+    i=$((i + 1))
+done >>src/exec/b.c
+finds long_file '902 lines, limit 900'
+
+fresh
+printf '\nint f(const char *s);\n\nint f(const char *s)\n{\n    return atoi(s);\n}\n' >>src/exec/b.c
+finds banned_function 'src/exec/b.c:8: atoi() is banned'
+
+fresh
+printf '\n/* strcpy() is a word here, "sprintf(" a string. */\nconst char *b = "sprintf(x)";\n' >>src/exec/b.c
+"$root/tools/tidy.sh" . >"$tmp/log" 2>&1
+result $? banned_words_in_comments_are_free
+
+fresh
+rm src/exec/README.md
+finds room_without_readme 'src/exec/README.md:1: the room has no README'
+
+fresh
+echo '# exec' >src/exec/README.md
+finds readme_without_sentence 'src/exec/README.md:1: the first line is one sentence'
+
+fresh
+sed -i 1d src/exec/b.c
+finds file_without_opening_comment 'src/exec/b.c:1: a file opens with a comment'
+
+fresh
+printf '\nint  x;\n' >>src/exec/b.c
+finds unformatted_line 'src/exec/b.c:4: not formatted'
+
+fresh
+printf '\n/* tab:\there */\nint x; \n' >>src/exec/b.c
+finds tab_and_trailing_space 'src/exec/b.c:4: a tab'

@@ -1,0 +1,532 @@
+/*
+ * check.c - runs test cases, each in a forked child with a deadline and a folder of its own.
+ *
+ * One thread, one process that never runs a case itself: it forks, waits for children or for the
+ * next deadline, and prints TAP. What must stay true: whatever a case does, the program prints
+ * exactly one line for it and leaves no process of it behind.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PARAMS_MAX 16
+#define JOBS_MAX 64
+#define NAME_MAX_LEN 256
+/* A case that prints more than this in failing has hidden its reason anyway; the end is kept. */
+#define OUTPUT_MAX (64 * 1024)
+#define DEADLINE_S 60
+
+/* What a case says about itself, in memory its forked descendants share with us. */
+struct report {
+    bool failed; /* an assertion failed somewhere in the case, perhaps in a process it forked */
+    bool skipped;
+    char reason[400];
+};
+
+struct param {
+    const char *name;
+    void *value;
+};
+
+struct job {
+    pid_t pid; /* 0: free */
+    char name[NAME_MAX_LEN];
+    char dir[64];
+    int output; /* a memfd holding what the child printed */
+    int64_t begun_ms;
+    int64_t deadline_ms;
+    bool hung;
+    struct report *report; /* owned; shared mapping */
+};
+
+struct run {
+    bool list;
+    bool verbose;
+    int jobs;
+    char **patterns; /* borrowed from argv */
+    int pattern_count;
+    int done;
+    int failed;
+    struct job job[JOBS_MAX];
+};
+
+static struct check_case *cases;
+static struct check_case **cases_end = &cases;
+static struct param params[PARAMS_MAX];
+static int param_count;
+static struct report *report; /* of the case this process runs */
+
+void check_add(struct check_case *c)
+{
+    *cases_end = c;
+    cases_end = &c->next;
+}
+
+void check_param(const char *name, void *value)
+{
+    if (param_count == PARAMS_MAX) {
+        fprintf(stderr, "check: more than %d parameters\n", PARAMS_MAX);
+        exit(2);
+    }
+    params[param_count++] = (struct param){ .name = name, .value = value };
+}
+
+static int from_env(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? (int)strtol(text, NULL, 10) : otherwise;
+}
+
+bool check_fast(void)
+{
+    return from_env("PAWL_CHECK_FAST", 0) != 0;
+}
+
+int check_scale(void)
+{
+    int scale = from_env("PAWL_CHECK_SCALE", 1);
+    return scale > 0 ? scale : 1;
+}
+
+static bool no_fork(void)
+{
+    return from_env("PAWL_CHECK_NOFORK", 0) != 0;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- Assertions, in the child ---- */
+
+/* _exit and not exit: a failed case owes no clean-up, and its leaks would hide the reason. */
+static _Noreturn void end_failed(void)
+{
+    fflush(NULL);
+    if (report)
+        report->failed = true;
+    if (no_fork())
+        abort();
+    _exit(1);
+}
+
+void check_fail(const char *file, int line, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fflush(stdout);
+    fprintf(stderr, "%s:%d: ", file, line);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    end_failed();
+}
+
+void skip(const char *reason, ...)
+{
+    va_list args;
+    va_start(args, reason);
+    if (report) {
+        vsnprintf(report->reason, sizeof report->reason, reason, args);
+        report->skipped = true;
+    }
+    va_end(args);
+    exit(0);
+}
+
+void check_bool(const char *file, int line, const char *text, bool got, bool want)
+{
+    if (got != want)
+        check_fail(file, line, "%s\n  got:  %s\n  want: %s", text, got ? "true" : "false",
+                   want ? "true" : "false");
+}
+
+static bool holds(const char *op, int64_t a, int64_t b)
+{
+    switch (op[0]) {
+    case '=':
+        return a == b;
+    case '!':
+        return a != b;
+    case '<':
+        return op[1] ? a <= b : a < b;
+    default:
+        return op[1] ? a >= b : a > b;
+    }
+}
+
+void check_int(const char *file, int line, const char *text, const char *op, int64_t got,
+               int64_t want)
+{
+    if (!holds(op, got, want))
+        check_fail(file, line, "%s\n  got:  %lld\n  want: %s%s%lld", text, (long long)got,
+                   strcmp(op, "==") == 0 ? "" : op, strcmp(op, "==") == 0 ? "" : " ",
+                   (long long)want);
+}
+
+void check_uint(const char *file, int line, const char *text, uint64_t got, uint64_t want)
+{
+    if (got != want)
+        check_fail(file, line, "%s\n  got:  %llu\n  want: %llu", text, (unsigned long long)got,
+                   (unsigned long long)want);
+}
+
+void check_ptr(const char *file, int line, const char *text, const void *got, const void *want)
+{
+    if (got != want)
+        check_fail(file, line, "%s\n  got:  %p\n  want: %p", text, got, want);
+}
+
+void check_str(const char *file, int line, const char *text, const char *got, const char *want)
+{
+    bool same = got && want ? strcmp(got, want) == 0 : got == want;
+    if (!same)
+        check_fail(file, line, "%s\n  got:  %s%s%s\n  want: %s%s%s", text, got ? "\"" : "",
+                   got ? got : "NULL", got ? "\"" : "", want ? "\"" : "", want ? want : "NULL",
+                   want ? "\"" : "");
+}
+
+void check_has(const char *file, int line, const char *text, const char *got, const char *part)
+{
+    if (!got || !strstr(got, part))
+        check_fail(file, line, "%s\n  got:  \"%s\"\n  want: something with \"%s\"", text,
+                   got ? got : "NULL", part);
+}
+
+/* Hex of up to 32 bytes from `at` on, printable characters as themselves. */
+static void print_bytes(const char *label, const unsigned char *p, size_t len, size_t at)
+{
+    fprintf(stderr, "  %s %zu bytes, from %zu:", label, len, at);
+    for (size_t i = at; i < len && i < at + 32; i++)
+        fprintf(stderr, p[i] > 32 && p[i] < 127 ? " %c" : " %02x", p[i]);
+    fprintf(stderr, "%s\n", len > at + 32 ? " ..." : "");
+}
+
+void check_bytes(const char *file, int line, const char *text, const void *got, size_t got_len,
+                 const void *want, size_t want_len)
+{
+    const unsigned char *a = got, *b = want;
+    size_t at = 0, shorter = got_len < want_len ? got_len : want_len;
+    while (at < shorter && a[at] == b[at])
+        at++;
+    if (at == got_len && at == want_len)
+        return;
+    fflush(stdout);
+    fprintf(stderr, "%s:%d: %s\n", file, line, text);
+    print_bytes("got: ", a, got_len, at);
+    print_bytes("want:", b, want_len, at);
+    end_failed();
+}
+
+static const char *status_name(enum pawl_status st)
+{
+#define CHECK_NAME(name, http, exit, retry, text) #name,
+    static const char *const names[] = { PAWL_STATUS_MAP(CHECK_NAME) };
+#undef CHECK_NAME
+    return (size_t)st < sizeof names / sizeof names[0] ? names[st] : "no such status";
+}
+
+void check_status(const char *file, int line, const char *text, enum pawl_status got,
+                  enum pawl_status want, const struct pawl_err *err)
+{
+    if (got == want)
+        return;
+    check_fail(file, line, "%s\n  got:  %s%s%s\n  want: %s", text, status_name(got),
+               err && got != PAWL_OK ? ": " : "", err && got != PAWL_OK ? err->text : "",
+               status_name(want));
+}
+
+/* ---- The runner, in the parent ---- */
+
+static void name_of(const struct check_case *c, const struct param *p, char out[NAME_MAX_LEN])
+{
+    const char *slash = strrchr(c->file, '/');
+    const char *base = slash ? slash + 1 : c->file;
+    const char *dot = strrchr(base, '.');
+    int len = (int)(dot ? dot - base : (ptrdiff_t)strlen(base));
+    snprintf(out, NAME_MAX_LEN, "%.*s/%s%s%s", len, base, c->name, p ? ":" : "", p ? p->name : "");
+}
+
+static bool wanted(const struct run *r, const char *name)
+{
+    for (int i = 0; i < r->pattern_count; i++)
+        if (fnmatch(r->patterns[i], name, 0) == 0)
+            return true;
+    return r->pattern_count == 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st, (void)kind, (void)at;
+    return remove(path);
+}
+
+static void remove_dir(const char *dir)
+{
+    nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static bool make_dir(char *out, size_t len)
+{
+    const char *tmp = getenv("TMPDIR");
+    int n = snprintf(out, len, "%s/pawl-check-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (n < 0 || (size_t)n >= len)
+        snprintf(out, len, "/tmp/pawl-check-XXXXXX");
+    return mkdtemp(out) != NULL;
+}
+
+/* Prints each line of the child's output behind a `#`, the last OUTPUT_MAX bytes of it. */
+static void print_output(int fd)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    off_t from = size > OUTPUT_MAX ? size - OUTPUT_MAX : 0;
+    char *text = malloc(OUTPUT_MAX + 1);
+    ssize_t n = text && size > 0 ? pread(fd, text, OUTPUT_MAX, from) : 0;
+    if (from > 0)
+        printf("# (%lld bytes left out)\n", (long long)from);
+    bool fresh = true;
+    for (ssize_t i = 0; i < n; i++) {
+        if (fresh)
+            fputs("# ", stdout);
+        fresh = text[i] == '\n';
+        putchar(text[i]);
+    }
+    if (!fresh)
+        putchar('\n');
+    free(text);
+}
+
+static const char *how_it_ended(const struct job *j, int status, char *out, size_t len)
+{
+    if (j->hung)
+        snprintf(out, len, "hung: no end after %lld s, killed",
+                 (long long)(j->deadline_ms - j->begun_ms) / 1000);
+    else if (WIFSIGNALED(status))
+        snprintf(out, len, "crashed: signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) != 0)
+        snprintf(out, len, "failed: exit status %d", WEXITSTATUS(status));
+    else if (j->report->failed)
+        snprintf(out, len, "failed: in a process it forked");
+    else
+        return NULL;
+    return out;
+}
+
+static void job_end(struct run *r, struct job *j, int status)
+{
+    char text[200];
+    const char *bad = how_it_ended(j, status, text, sizeof text);
+    bool skipped = !bad && j->report->skipped;
+
+    printf("%s %d - %s%s%s\n", bad ? "not ok" : "ok", ++r->done, j->name, skipped ? " # SKIP " : "",
+           skipped ? j->report->reason : "");
+    if (bad || r->verbose)
+        print_output(j->output);
+    if (bad)
+        printf("# %s: %s\n# %s: its files are in %s\n", j->name, bad, j->name, j->dir);
+    else
+        remove_dir(j->dir);
+    if (r->verbose)
+        printf("# %s: %lld ms\n", j->name, (long long)(now_ms() - j->begun_ms));
+    fflush(stdout);
+    r->failed += bad != NULL;
+    close(j->output);
+    munmap(j->report, sizeof *j->report);
+    *j = (struct job){ 0 };
+}
+
+/* Ends whatever the case left running; the group is the child's own. */
+static void kill_group(const struct job *j)
+{
+    kill(-j->pid, SIGKILL);
+}
+
+static void wait_some(struct run *r)
+{
+    int64_t now = now_ms(), next = now + 1000;
+    for (int i = 0; i < r->jobs; i++) {
+        struct job *j = &r->job[i];
+        if (!j->pid)
+            continue;
+        siginfo_t info = { 0 };
+        /* Look first, reap after the group is dead: until then nobody else can be given its id. */
+        if (waitid(P_PID, (id_t)j->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid) {
+            int status = 0;
+            kill_group(j);
+            waitpid(j->pid, &status, 0);
+            job_end(r, j, status);
+            return;
+        }
+        if (!j->hung && now >= j->deadline_ms) {
+            j->hung = true;
+            kill_group(j);
+        }
+        if (!j->hung && j->deadline_ms < next)
+            next = j->deadline_ms;
+    }
+    int64_t left = next > now ? next - now : 1;
+    struct timespec t = { .tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000 };
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigtimedwait(&set, NULL, &t);
+}
+
+static _Noreturn void child(const struct check_case *c, struct job *j, void *value)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    dup2(j->output, STDOUT_FILENO);
+    dup2(j->output, STDERR_FILENO);
+    report = j->report;
+    if (chdir(j->dir) != 0)
+        FAIL("chdir %s: %s", j->dir, strerror(errno));
+    c->run(value);
+    /* exit and not _exit: leak checkers, race reports and coverage speak at exit. */
+    exit(0);
+}
+
+static struct job *free_job(struct run *r)
+{
+    for (;;) {
+        for (int i = 0; i < r->jobs; i++)
+            if (!r->job[i].pid)
+                return &r->job[i];
+        wait_some(r);
+    }
+}
+
+static _Noreturn void give_up(const char *what)
+{
+    printf("Bail out! %s: %s\n", what, strerror(errno));
+    fflush(stdout);
+    _exit(2);
+}
+
+static void start(struct run *r, const struct check_case *c, const char *name, void *value)
+{
+    struct job *j = free_job(r);
+    snprintf(j->name, sizeof j->name, "%s", name);
+    if (!make_dir(j->dir, sizeof j->dir))
+        give_up("temporary folder");
+    /* Appending, so that threads and forked processes do not write over one another. */
+    j->output = memfd_create("check", MFD_CLOEXEC);
+    if (j->output < 0 || fcntl(j->output, F_SETFL, O_APPEND) < 0)
+        give_up("memfd");
+    j->report =
+        mmap(NULL, sizeof *j->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (j->report == MAP_FAILED)
+        give_up("mmap");
+    j->begun_ms = now_ms();
+    j->deadline_ms =
+        j->begun_ms + (int64_t)(c->deadline_s ? c->deadline_s : DEADLINE_S) * 1000 * check_scale();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0)
+        give_up("fork");
+    if (pid == 0)
+        child(c, j, value);
+    setpgid(pid, pid); /* both sides do it, so that it is done whoever runs first */
+    j->pid = pid;
+}
+
+static void run_here(struct run *r, const struct check_case *c, const char *name, void *value)
+{
+    char dir[64];
+    if (!make_dir(dir, sizeof dir) || chdir(dir) != 0)
+        give_up("temporary folder");
+    c->run(value);
+    printf("ok %d - %s\n", ++r->done, name);
+    remove_dir(dir);
+}
+
+/* Calls start (or lists, or only counts when `r` is to be left alone) for each selected case. */
+static int each(struct run *r, bool count_only)
+{
+    int found = 0;
+    for (const struct check_case *c = cases; c; c = c->next) {
+        int times = param_count && !c->plain ? param_count : 1;
+        for (int i = 0; i < times; i++) {
+            const struct param *p = param_count && !c->plain ? &params[i] : NULL;
+            char name[NAME_MAX_LEN];
+            name_of(c, p, name);
+            if (!wanted(r, name))
+                continue;
+            found++;
+            if (count_only)
+                continue;
+            if (r->list)
+                printf("%s\n", name);
+            else if (no_fork())
+                run_here(r, c, name, p ? p->value : NULL);
+            else
+                start(r, c, name, p ? p->value : NULL);
+        }
+    }
+    return found;
+}
+
+static bool read_arguments(struct run *r, int argc, char **argv)
+{
+    int option;
+    while ((option = getopt(argc, argv, "lvj:")) != -1) {
+        if (option == 'l')
+            r->list = true;
+        else if (option == 'v')
+            r->verbose = true;
+        else if (option == 'j')
+            r->jobs = (int)strtol(optarg, NULL, 10);
+        else
+            return false;
+    }
+    r->patterns = argv + optind;
+    r->pattern_count = argc - optind;
+    return r->jobs >= 1 && r->jobs <= JOBS_MAX;
+}
+
+int check_run(int argc, char **argv)
+{
+    static struct run r = { .jobs = 1 };
+    if (!read_arguments(&r, argc, argv)) {
+        fprintf(stderr, "usage: %s [-l] [-v] [-j 1..%d] [NAME|GLOB]...\n", argv[0], JOBS_MAX);
+        return 2;
+    }
+    if (r.list)
+        return each(&r, false) > 0 ? 0 : 1;
+
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int planned = each(&r, true);
+    printf("1..%d\n", planned);
+    each(&r, false);
+    for (int i = 0; i < r.jobs; i++)
+        while (r.job[i].pid)
+            wait_some(&r);
+    if (planned == 0)
+        fprintf(stderr, "%s: no such case\n", argv[0]);
+    return planned > 0 && r.failed == 0 ? 0 : 1;
+}

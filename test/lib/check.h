@@ -1,0 +1,137 @@
+/*
+ * check.h - the test harness: cases, assertions that print both sides, TAP on stdout.
+ *
+ * Why not cmocka: a case here runs in a forked child with a deadline, in a temporary folder of its
+ * own, and takes a parameter, so that one suite runs on every engine and a test that crashes, hangs
+ * or leaks names itself and costs its neighbours nothing. cmocka has one process and no clock.
+ *
+ *     TEST(grows_by_pages)
+ *     {
+ *         EQ_INT(arena_used(a), 4096);
+ *     }
+ *
+ *     TEST(survives_a_million, .deadline_s = 300) { ... }
+ *
+ * A case belongs to the suite named after its file and registers itself; there is no list to forget
+ * it in. A failed assertion prints file, line, expression and both sides, and ends the case at
+ * once, from whichever thread or forked process it is called. A case passes when its process ends
+ * with status 0, which also makes every sanitizer report and every leak a failure.
+ *
+ * A program needs no main(). One that runs its cases on several engines writes
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         check_param("mem", &mem);
+ *         check_param("sqlite", &sqlite);
+ *         return check_run(argc, argv);
+ *     }
+ *
+ * and each case runs once per parameter, as `file/case:mem`, with `param` pointing at it.
+ *
+ * Command line: names or globs select (`arena/grows*`, `*:sqlite`), -l lists, -v shows the output
+ * of passing cases and times, -j N runs N cases at once. PAWL_CHECK_NOFORK=1 runs in this process,
+ * for gdb; PAWL_CHECK_SCALE=N multiplies deadlines, for sanitizers; PAWL_CHECK_FAST=1 asks cases
+ * that can to do less.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <pawl.h>
+
+/* One case. `file` and `name` are static strings; the rest is what TEST() was told. */
+struct check_case {
+    const char *file;
+    const char *name;
+    void (*run)(void *param);
+    int deadline_s; /* 0: 60 seconds */
+    bool plain;     /* runs once, with NULL, even in a program that has parameters */
+    struct check_case *next;
+};
+
+/* Called by TEST() before main(). `c` lives as long as the program. */
+void check_add(struct check_case *c);
+
+/* Run every case once more with `value`, adding `:name` to its name. Both are borrowed for good. */
+void check_param(const char *name, void *value);
+
+/* Run what the command line asks for. Returns main()'s status: 0 when all passed and some ran. */
+int check_run(int argc, char **argv);
+
+/* End the case as skipped; TAP carries the reason. Does not return. */
+_Noreturn void skip(const char *reason, ...) __attribute__((format(printf, 1, 2)));
+
+/* End the case as failed, saying so. Does not return. */
+_Noreturn void check_fail(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* True when PAWL_CHECK_FAST asks for fewer rounds, as `make check` does. */
+bool check_fast(void);
+
+/* What deadlines are multiplied by: 1, or more under a sanitizer. For waits inside a case. */
+int check_scale(void);
+
+#define TEST(case_name, ...)                                                                       \
+    static void case_name(void *param);                                                            \
+    static struct check_case check_case_##case_name = {                                            \
+        .file = __FILE__, .name = #case_name, .run = case_name, __VA_ARGS__                        \
+    };                                                                                             \
+    __attribute__((constructor)) static void check_add_##case_name(void)                           \
+    {                                                                                              \
+        check_add(&check_case_##case_name);                                                        \
+    }                                                                                              \
+    static void case_name(__attribute__((unused)) void *param)
+
+#define FAIL(...) check_fail(__FILE__, __LINE__, __VA_ARGS__)
+
+/* Truth, with the expression as it is written. */
+#define TRUE(x) check_bool(__FILE__, __LINE__, #x, (x) ? true : false, true)
+#define FALSE(x) check_bool(__FILE__, __LINE__, #x, (x) ? true : false, false)
+
+/* Integers of any kind up to 64 bits, signed and unsigned apart. */
+#define EQ_INT(got, want) check_int(__FILE__, __LINE__, #got, "==", (got), (want))
+#define NE_INT(got, want) check_int(__FILE__, __LINE__, #got, "!=", (got), (want))
+#define LT_INT(got, want) check_int(__FILE__, __LINE__, #got, "<", (got), (want))
+#define LE_INT(got, want) check_int(__FILE__, __LINE__, #got, "<=", (got), (want))
+#define GT_INT(got, want) check_int(__FILE__, __LINE__, #got, ">", (got), (want))
+#define GE_INT(got, want) check_int(__FILE__, __LINE__, #got, ">=", (got), (want))
+#define EQ_UINT(got, want) check_uint(__FILE__, __LINE__, #got, (got), (want))
+#define EQ_PTR(got, want) check_ptr(__FILE__, __LINE__, #got, (got), (want))
+
+/* Strings; NULL equals only NULL. HAS_STR: `got` contains `part`. */
+#define EQ_STR(got, want) check_str(__FILE__, __LINE__, #got, (got), (want))
+#define HAS_STR(got, part) check_has(__FILE__, __LINE__, #got, (got), (part))
+
+/* `len` bytes on both sides; EQ_BYTES gives each side its own length. */
+#define EQ_MEM(got, want, len) check_bytes(__FILE__, __LINE__, #got, (got), (len), (want), (len))
+#define EQ_BYTES(got, got_len, want, want_len)                                                     \
+    check_bytes(__FILE__, __LINE__, #got, (got), (got_len), (want), (want_len))
+
+/* A status, by name, with the sentence in `err` (`struct pawl_err *` or NULL) when it differs. */
+#define EQ_STATUS(got, want, err)                                                                  \
+    do {                                                                                           \
+        enum pawl_status check_st = (got);                                                         \
+        check_status(__FILE__, __LINE__, #got, check_st, (want), (err));                           \
+    } while (0)
+#define OK(got, err) EQ_STATUS(got, PAWL_OK, err)
+
+/* What the macros call; not for tests. */
+void check_bool(const char *file, int line, const char *text, bool got, bool want);
+void check_int(const char *file, int line, const char *text, const char *op, int64_t got,
+               int64_t want);
+void check_uint(const char *file, int line, const char *text, uint64_t got, uint64_t want);
+void check_ptr(const char *file, int line, const char *text, const void *got, const void *want);
+void check_str(const char *file, int line, const char *text, const char *got, const char *want);
+void check_has(const char *file, int line, const char *text, const char *got, const char *part);
+void check_bytes(const char *file, int line, const char *text, const void *got, size_t got_len,
+                 const void *want, size_t want_len);
+void check_status(const char *file, int line, const char *text, enum pawl_status got,
+                  enum pawl_status want, const struct pawl_err *err);
+
+#endif

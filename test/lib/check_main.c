@@ -1,0 +1,11 @@
+/*
+ * check_main.c - the main() of test programs that have none of their own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "check.h"
+
+int main(int argc, char **argv)
+{
+    return check_run(argc, argv);
+}

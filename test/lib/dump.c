@@ -1,0 +1,392 @@
+/*
+ * dump.c - a store and its answers as text.
+ *
+ * Only what the contract speaks of is printed: the order of side effects is not, so they are
+ * sorted.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "dump.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "check.h"
+
+#define DUMP_ARENA_MAX (256u << 20)
+
+void dump_bytes(struct buf *b, struct bytes v)
+{
+    if (!v.data) {
+        buf_add_char(b, '-');
+        return;
+    }
+    buf_add_char(b, '\'');
+    for (size_t i = 0; i < v.len && i < 80; i++) {
+        unsigned char c = (unsigned char)v.data[i];
+        if (c > 31 && c < 127 && c != '\'' && c != '\\')
+            buf_add_char(b, (char)c);
+        else
+            buf_addf(b, "\\%02x", c);
+    }
+    if (v.len > 80)
+        buf_addf(b, "...%zu", v.len);
+    buf_add_char(b, '\'');
+}
+
+static void field(struct buf *b, const char *name, struct bytes v)
+{
+    buf_addf(b, " %s=", name);
+    dump_bytes(b, v);
+}
+
+static void number(struct buf *b, const char *name, int64_t n)
+{
+    buf_addf(b, " %s=%" PRId64, name, n);
+}
+
+static void tries(struct buf *b, struct tries t)
+{
+    buf_addf(b, " tries=%d/%d/%d", t.attempts, t.lost, t.redrives);
+}
+
+static void dump_spec(struct buf *b, const struct call_spec *s)
+{
+    field(b, "id", s->id);
+    field(b, "type", s->type);
+    field(b, "method", s->method);
+    field(b, "key", s->key);
+    field(b, "queue", s->queue);
+    number(b, "priority", s->priority);
+    number(b, "max_attempts", s->max_attempts);
+    number(b, "max_lost", s->max_lost);
+    number(b, "timeout", s->timeout_us);
+    number(b, "keep", s->keep_us);
+    buf_addf(b, " backoff=%" PRId64 "/%" PRId64 "/%g/%g", s->backoff.base_us, s->backoff.max_us,
+             s->backoff.factor, s->backoff.jitter);
+    number(b, "on_dead", s->on_dead);
+    field(b, "caller", s->caller);
+    field(b, "client", s->client);
+    field(b, "parent", s->parent);
+    field(b, "trace", s->traceparent);
+    for (size_t i = 0; i < s->n_tags; i++) {
+        field(b, "tag", s->tags[i].name);
+        field(b, "value", s->tags[i].value);
+    }
+}
+
+void dump_call(struct buf *b, const struct call *c)
+{
+    buf_addf(b, "call %" PRId64 " %s", c->seq, pawl_state_name(c->state));
+    dump_spec(b, &c->spec);
+    buf_addf(b, " input=%d:", c->spec.input.form);
+    dump_bytes(b, c->spec.input.bytes);
+    buf_addf(b, " result=%d:", c->result.form);
+    dump_bytes(b, c->result.bytes);
+    number(b, "waiting", c->waiting_for);
+    number(b, "wish", c->cancel_requested);
+    tries(b, c->tries);
+    field(b, "error", c->error);
+    field(b, "node", c->node);
+    number(b, "created", c->created_us);
+    number(b, "run_at", c->run_at_us);
+    number(b, "claimed", c->claimed_us);
+    number(b, "started", c->started_us);
+    number(b, "finished", c->finished_us);
+    number(b, "expires", c->expires_us);
+    number(b, "keep_until", c->keep_until_us);
+    buf_add_char(b, '\n');
+}
+
+static void dump_attempts(struct buf *b, struct store *s, struct arena *a, struct bytes id)
+{
+    struct attempts t;
+    struct pawl_err err;
+    OK(store_attempts(s, a, id, &t, &err), &err);
+    for (size_t i = 0; i < t.n; i++) {
+        buf_addf(b, "  try %d how %d", t.v[i].try_no, (int)t.v[i].how);
+        field(b, "error", t.v[i].error);
+        field(b, "node", t.v[i].node);
+        number(b, "started", t.v[i].started_us);
+        number(b, "finished", t.v[i].finished_us);
+        buf_add_char(b, '\n');
+    }
+}
+
+static void dump_calls(struct buf *b, struct store *s, struct arena *a, int limit)
+{
+    struct query q = { .limit = limit, .with = WITH_INPUT | WITH_RESULT };
+    do {
+        struct page page;
+        struct pawl_err err;
+        OK(store_list(s, a, &q, &page, &err), &err);
+        for (size_t i = 0; i < page.n; i++) {
+            dump_call(b, &page.v[i]);
+            dump_attempts(b, s, a, page.v[i].spec.id);
+        }
+        q.before_seq = page.next_before;
+    } while (q.before_seq);
+}
+
+static void dump_queues(struct buf *b, struct store *s, struct arena *a)
+{
+    struct queue_rows rows;
+    struct pawl_err err;
+    OK(store_queues(s, a, &rows, &err), &err);
+    for (size_t i = 0; i < rows.n; i++) {
+        field(b, "queue", rows.v[i].queue);
+        number(b, "paused", rows.v[i].paused);
+        number(b, "pending", rows.v[i].pending);
+        number(b, "due", rows.v[i].due);
+        number(b, "processing", rows.v[i].processing);
+        number(b, "oldest", rows.v[i].oldest_due_us);
+        buf_add_char(b, '\n');
+    }
+}
+
+static void dump_nodes(struct buf *b, struct store *s, struct arena *a)
+{
+    struct node_rows rows;
+    struct pawl_err err;
+    OK(store_nodes(s, a, &rows, &err), &err);
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct node_row *n = &rows.v[i];
+        field(b, "node", n->node);
+        field(b, "boot", n->boot);
+        field(b, "host", n->host);
+        field(b, "version", n->version);
+        buf_addf(b, " dead=%d slots=%d busy=%d", n->dead, n->slots, n->busy);
+        number(b, "beats", n->beats);
+        number(b, "started", n->started_us);
+        number(b, "beat", n->beat_us);
+        buf_add_char(b, '\n');
+    }
+}
+
+static void dump_wishes(struct buf *b, struct store *s, struct arena *a)
+{
+    struct wishes w;
+    struct pawl_err err;
+    OK(store_wishes(s, a, &w, &err), &err);
+    buf_add_text(b, "wishes");
+    for (size_t i = 0; i < w.n; i++)
+        buf_addf(b, " %" PRId64, w.seqs[i]);
+    buf_add_char(b, '\n');
+}
+
+void dump_store(struct buf *b, struct store *s, int limit)
+{
+    struct arena a;
+    arena_init(&a, DUMP_ARENA_MAX);
+    dump_calls(b, s, &a, limit);
+    dump_queues(b, s, &a);
+    dump_nodes(b, s, &a);
+    dump_wishes(b, s, &a);
+    arena_release(&a);
+}
+
+void dump_ids(struct buf *b, struct store *s, const struct bytes *ids, size_t n)
+{
+    struct arena a;
+    struct pawl_err err;
+    struct get g = { .ids = ids, .n = n, .with = WITH_INPUT | WITH_RESULT };
+    arena_init(&a, DUMP_ARENA_MAX);
+    OK(store_get(s, &a, &g, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        buf_addf(b, "get %s ", pawl_status_name(g.found[i]));
+        if (g.found[i] == PAWL_OK)
+            dump_call(b, &g.out[i]);
+        else if (g.found[i] == PAWL_GONE)
+            buf_addf(b, "%s created=%" PRId64 " finished=%" PRId64 "\n",
+                     pawl_state_name(g.out[i].state), g.out[i].created_us, g.out[i].finished_us);
+        else
+            buf_add_char(b, '\n');
+    }
+    arena_release(&a);
+}
+
+/* ---- Answers ----------------------------------------------------------------------------------
+ */
+
+static int bytes_order(const void *x, const void *y)
+{
+    return bytes_cmp(*(const struct bytes *)x, *(const struct bytes *)y);
+}
+
+static void sorted(struct buf *b, const char *name, struct bytes *v, size_t n)
+{
+    if (n)
+        qsort(v, n, sizeof *v, bytes_order);
+    for (size_t i = 0; i < n; i++)
+        field(b, name, v[i]);
+}
+
+static void answer_accept(struct buf *b, const struct accept *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const struct accepted *r = &q->out[i];
+        buf_addf(b, "\n    %s duplicate=%d ", pawl_status_name(r->status), r->duplicate);
+        struct call c = r->call;
+        if (!r->duplicate || !q->want_result)
+            c.spec.input = c.result = (struct payload){ 0 };
+        if (r->status == PAWL_FULL)
+            continue;
+        if (r->status == PAWL_GONE)
+            c = (struct call){ .spec.id = c.spec.id,
+                               .state = c.state,
+                               .created_us = c.created_us,
+                               .finished_us = c.finished_us };
+        dump_call(b, &c);
+    }
+}
+
+static void answer_claim(struct buf *b, const struct claim *q)
+{
+    number(b, "until", q->until_us);
+    number(b, "more", q->more);
+    number(b, "next_due", q->next_due_us);
+    for (size_t i = 0; i < q->n; i++) {
+        buf_add_text(b, "\n    ");
+        dump_call(b, &q->calls[i]);
+    }
+}
+
+static void answer_finish(struct buf *b, const struct finish *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const struct finish_item *f = &q->v[i];
+        buf_addf(b, "\n    seq=%" PRId64 " %s", f->seq_found, pawl_state_name(f->state));
+        number(b, "run_at", f->run_at_us);
+        number(b, "finished", f->finished_us);
+        tries(b, f->tries);
+        field(b, "error", f->error_out);
+    }
+}
+
+static void answer_ok(struct buf *b, const struct op *op)
+{
+    switch (op->kind) {
+    case OP_ACCEPT:
+        answer_accept(b, &op->accept);
+        break;
+    case OP_CLAIM:
+        answer_claim(b, &op->claim);
+        break;
+    case OP_FINISH:
+        answer_finish(b, &op->finish);
+        break;
+    case OP_EXTEND:
+        number(b, "until", op->extend.until_us);
+        sorted(b, "cancelled", op->extend.cancelled, op->extend.n_cancelled);
+        break;
+    case OP_CANCEL:
+    case OP_REDRIVE:
+    case OP_MOVE:
+        buf_addf(b, " seq=%" PRId64 " %s", op->by_id.seq, pawl_state_name(op->by_id.state));
+        break;
+    case OP_JOIN:
+    case OP_LEAVE:
+    case OP_BURY:
+        number(b, "reclaimed", op->node.reclaimed);
+        break;
+    case OP_SWEEP:
+        number(b, "expired", op->sweep.expired);
+        number(b, "reclaimed", op->sweep.reclaimed);
+        number(b, "cancelled", op->sweep.cancelled);
+        number(b, "next", op->sweep.next_us);
+        number(b, "more", op->sweep.more);
+        break;
+    case OP_GC:
+        number(b, "removed", op->gc.removed);
+        number(b, "forgotten", op->gc.forgotten);
+        number(b, "more", op->gc.more);
+        break;
+    case OP_PAUSE:
+    case OP_BEAT:
+    case OP_HANDLER:
+    case OP_SCRIPT:
+    case OP_COUNT:
+        break;
+    }
+}
+
+void dump_answer(struct buf *b, const struct op *op)
+{
+    buf_addf(b, "%s %s", op_name(op->kind), pawl_status_name(op->status));
+    if (op->status == PAWL_OK)
+        answer_ok(b, op);
+    else if (op->kind == OP_ACCEPT && op->accept.atomic)
+        buf_addf(b, " refused=%zu", op->accept.refused);
+    else if (op->status == PAWL_STATE && op->kind != OP_BURY)
+        buf_addf(b, " seq=%" PRId64 " %s", op->by_id.seq, pawl_state_name(op->by_id.state));
+    sorted(b, "ended", op->ended, op->n_ended);
+    buf_add_char(b, '\n');
+}
+
+/* ---- Questions --------------------------------------------------------------------------------
+ */
+
+static void token_field(struct buf *b, struct token t)
+{
+    char text[33];
+    token_text(t, text);
+    buf_addf(b, " token=%.8s", text);
+}
+
+void dump_question(struct buf *b, const struct op *op)
+{
+    buf_addf(b, "%s", op_name(op->kind));
+    switch (op->kind) {
+    case OP_ACCEPT:
+        buf_addf(b, "%s", op->accept.atomic ? " atomic" : "");
+        for (size_t i = 0; i < op->accept.n; i++)
+            field(b, "id", op->accept.v[i].id);
+        break;
+    case OP_CLAIM:
+        token_field(b, op->claim.token);
+        number(b, "max", op->claim.max);
+        number(b, "lease", op->claim.lease_us);
+        number(b, "no_suspects", op->claim.no_suspects);
+        break;
+    case OP_FINISH:
+        token_field(b, op->finish.token);
+        for (size_t i = 0; i < op->finish.n; i++) {
+            const struct finish_item *f = &op->finish.v[i];
+            buf_addf(b, " [seq=%" PRId64, f->seq);
+            field(b, "id", f->id);
+            buf_addf(b, " how=%d send=%zu]", (int)f->how, f->n_send);
+        }
+        break;
+    case OP_EXTEND:
+        token_field(b, op->extend.token);
+        break;
+    case OP_CANCEL:
+    case OP_REDRIVE:
+    case OP_MOVE:
+        field(b, "id", op->by_id.id);
+        break;
+    case OP_PAUSE:
+        field(b, "queue", op->pause.queue);
+        number(b, "paused", op->pause.paused);
+        break;
+    case OP_JOIN:
+    case OP_BEAT:
+    case OP_LEAVE:
+    case OP_BURY:
+        field(b, "node", op->node.node);
+        field(b, "boot", op->node.boot);
+        number(b, "beats", op->node.beats);
+        break;
+    case OP_SWEEP:
+        number(b, "max", op->sweep.max);
+        break;
+    case OP_GC:
+        number(b, "max", op->gc.max);
+        break;
+    case OP_HANDLER:
+    case OP_SCRIPT:
+    case OP_COUNT:
+        break;
+    }
+    buf_add_char(b, '\n');
+}

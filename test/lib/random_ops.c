@@ -1,0 +1,293 @@
+/*
+ * random_ops.c - random operations and how they are chosen.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "random_ops.h"
+
+#include "check.h"
+
+/* ---- Dice -------------------------------------------------------------------------------------
+ */
+
+static uint64_t roll(struct random_ops *q)
+{
+    return mix64(q->dice++);
+}
+
+int below(struct random_ops *q, int n)
+{
+    return (int)(roll(q) % (uint64_t)n);
+}
+
+bool one_in(struct random_ops *q, int n)
+{
+    return below(q, n) == 0;
+}
+
+static struct bytes pick(struct random_ops *q, const char *const *v, int n)
+{
+    return bytes_of(v[below(q, n)]);
+}
+#define PICK(q, ...)                                                                               \
+    pick((q), (const char *const[]){ __VA_ARGS__ },                                                \
+         (int)(sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *)))
+
+static struct bytes some_id(struct random_ops *q)
+{
+    return bytes_of(arena_printf(&q->a, "i%d", below(q, RANDOM_IDS)));
+}
+
+/* ---- Questions --------------------------------------------------------------------------------
+ */
+
+static void some_options(struct random_ops *q, struct call_spec *s)
+{
+    s->priority = below(q, 3) - 1;
+    s->max_attempts = 1 + below(q, 3);
+    s->max_lost = 1 + below(q, 2);
+    s->keep_us = one_in(q, 3) ? 5 * SEC_US : 0;
+    if (one_in(q, 4))
+        s->delay_us = (1 + below(q, 5)) * SEC_US;
+    else if (one_in(q, 4))
+        s->run_at_us = OWN_WORLD_BEGIN + below(q, 200) * SEC_US;
+    if (one_in(q, 4))
+        s->expires_in_us = (1 + below(q, 30)) * SEC_US;
+    else if (one_in(q, 8))
+        s->expires_at_us = OWN_WORLD_BEGIN + below(q, 200) * SEC_US;
+    s->backoff.base_us = below(q, 3) * SEC_US + 1;
+    if (one_in(q, 3))
+        s->caller = PICK(q, "alice", "bob");
+    if (one_in(q, 5))
+        s->parent = some_id(q);
+}
+
+static struct call_spec some_spec(struct random_ops *q)
+{
+    static const struct tag red = { { "color", 5 }, { "red", 3 } };
+    struct call_spec s;
+    struct pawl_err err;
+    call_spec_init(&s);
+    s.id = some_id(q);
+    s.type = one_in(q, 6) ? BYTES("u") : BYTES("t");
+    s.queue = PICK(q, "q", "r", "q");
+    s.method = one_in(q, 12) ? BYTES("other") : BYTES("run");
+    /* The content mostly follows from the id, so that most repeats are duplicates and some
+     * conflict. */
+    s.type = s.id.data[1] % 2 ? BYTES("t") : s.type;
+    if (one_in(q, 10))
+        s.input = (struct payload){ PAWL_JSON, BYTES("2") };
+    some_options(q, &s);
+    if (one_in(q, 4)) {
+        s.tags = &red;
+        s.n_tags = 1;
+    }
+    OK(call_spec_settle(&q->a, q->world, &s, &err), &err);
+    return s;
+}
+
+static struct call_spec *some_specs(struct random_ops *q, size_t n)
+{
+    struct call_spec *v = arena_zalloc(&q->a, n, sizeof *v);
+    TRUE(v != NULL);
+    for (size_t i = 0; i < n; i++)
+        v[i] = some_spec(q);
+    return v;
+}
+
+static void ask_accept(struct random_ops *q, struct op *op)
+{
+    op->kind = OP_ACCEPT;
+    op->accept.n = (size_t)(1 + below(q, 4));
+    op->accept.v = some_specs(q, op->accept.n);
+    op->accept.atomic = one_in(q, 4);
+    op->accept.want_result = one_in(q, 2);
+}
+
+static struct bytes *names(struct random_ops *q, size_t *n, const char *x, const char *y)
+{
+    struct bytes *v = arena_zalloc(&q->a, 2, sizeof *v);
+    TRUE(v != NULL);
+    v[0] = bytes_of(x);
+    v[1] = bytes_of(y);
+    *n = (size_t)below(q, 3);
+    return v;
+}
+
+static void ask_claim(struct random_ops *q, struct op *op)
+{
+    struct claim *c = &op->claim;
+    op->kind = OP_CLAIM;
+    if (one_in(q, 8)) {
+        c->token = q->leases[below(q, RANDOM_TOKENS)].token;
+    } else {
+        uint64_t x = roll(q);
+        memcpy(c->token.b, &x, sizeof x);
+    }
+    c->token.b[15] = 1;
+    c->node = PICK(q, "n1", "n2", "n3");
+    c->boot = PICK(q, "b1", "b1", "b2");
+    if (one_in(q, 3))
+        c->worker = PICK(q, "w1", "w2");
+    if (one_in(q, 3))
+        c->queues = names(q, &c->n_queues, "q", "r");
+    if (one_in(q, 3))
+        c->types = names(q, &c->n_types, "t", "u");
+    c->max = 1 + below(q, RANDOM_ITEMS);
+    c->lease_us = one_in(q, 2) ? (1 + below(q, 30)) * SEC_US : 0;
+    c->no_suspects = one_in(q, 4);
+}
+
+static const struct lease_known *some_lease(struct random_ops *q)
+{
+    const struct lease_known *l = NULL;
+    for (int i = 0; i < 6; i++) { /* mostly one that was given something */
+        l = &q->leases[below(q, RANDOM_TOKENS)];
+        if (l->n)
+            break;
+    }
+    return l;
+}
+
+static void some_item(struct random_ops *q, const struct lease_known *l, struct finish_item *f)
+{
+    static const enum ending hows[] = { END_RESULT,  END_RESULT,   END_RESULT, END_ERROR,
+                                        END_ERROR,   END_TIMEOUT,  END_REFUSE, END_LATER,
+                                        END_RELEASE, END_CANCELLED };
+    size_t i = l->n ? (size_t)below(q, (int)l->n) : 0;
+    if (!l->n || one_in(q, 20))
+        f->id = some_id(q);
+    else if (one_in(q, 2))
+        f->id = l->ids[i];
+    else
+        f->seq = l->seqs[i];
+    f->how = hows[below(q, (int)COUNT_OF(hows))];
+    f->retry_in_us = below(q, 4) * SEC_US - 1;
+    if (one_in(q, 2))
+        f->result = (struct payload){ PAWL_JSON, PICK(q, "1", "[2]", "null") };
+    if (one_in(q, 2))
+        f->error = PICK(q, "boom", "b\xc3\xa4ng", "");
+    if (one_in(q, 3))
+        f->started_us = OWN_WORLD_BEGIN + below(q, 100);
+    if (one_in(q, 3)) {
+        f->n_send = (size_t)(1 + below(q, 3));
+        f->send = some_specs(q, f->n_send);
+    }
+}
+
+static void ask_finish(struct random_ops *q, struct op *op)
+{
+    const struct lease_known *l = some_lease(q);
+    op->kind = OP_FINISH;
+    op->finish.token = l->token;
+    op->finish.token.b[15] = 1;
+    op->finish.n = (size_t)(1 + below(q, 3));
+    op->finish.v = arena_zalloc(&q->a, op->finish.n, sizeof *op->finish.v);
+    TRUE(op->finish.v != NULL);
+    for (size_t i = 0; i < op->finish.n; i++)
+        some_item(q, l, &op->finish.v[i]);
+}
+
+static void ask_extend(struct random_ops *q, struct op *op)
+{
+    op->kind = OP_EXTEND;
+    op->extend.token = some_lease(q)->token;
+    op->extend.lease_us = (1 + below(q, 30)) * SEC_US;
+}
+
+static void ask_by_id(struct random_ops *q, struct op *op)
+{
+    static const enum op_kind kinds[] = { OP_CANCEL, OP_REDRIVE, OP_REDRIVE, OP_MOVE };
+    op->kind = kinds[below(q, 4)];
+    op->by_id.id = some_id(q);
+    op->by_id.priority = one_in(q, 2) ? below(q, 5) - 2 : PAWL_SAME;
+    if (one_in(q, 2))
+        op->by_id.run_at_us = OWN_WORLD_BEGIN + below(q, 200) * SEC_US;
+    if (one_in(q, 3))
+        op->by_id.queue = PICK(q, "q", "r", "s");
+}
+
+static void ask_node(struct random_ops *q, struct op *op)
+{
+    static const enum op_kind kinds[] = { OP_JOIN, OP_BEAT, OP_BEAT, OP_LEAVE, OP_BURY };
+    op->kind = kinds[below(q, 5)];
+    op->node.node = PICK(q, "n1", "n2", "n3");
+    op->node.boot = PICK(q, "b1", "b1", "b2");
+    op->node.host = BYTES("h");
+    op->node.version = BYTES("v");
+    op->node.slots = below(q, 9);
+    op->node.busy = below(q, 9);
+    op->node.beats = below(q, 2);
+    op->node.fail_lost = one_in(q, 6);
+}
+
+static void ask_rest(struct random_ops *q, struct op *op)
+{
+    int which = below(q, 4);
+    if (which == 0) {
+        op->kind = OP_PAUSE;
+        op->pause.queue = PICK(q, "q", "r", "z");
+        op->pause.paused = one_in(q, 3);
+    } else if (which < 3) {
+        op->kind = OP_SWEEP;
+        op->sweep.max = 1 + below(q, 5);
+        op->sweep.fail_lost = one_in(q, 8);
+    } else {
+        op->kind = OP_GC;
+        op->gc.max = 1 + below(q, 4);
+    }
+}
+
+void random_op(struct random_ops *q, struct op *op)
+{
+    *op = (struct op){ 0 };
+    int n = below(q, 100);
+    if (n < 28)
+        ask_accept(q, op);
+    else if (n < 48)
+        ask_claim(q, op);
+    else if (n < 70)
+        ask_finish(q, op);
+    else if (n < 74)
+        ask_extend(q, op);
+    else if (n < 85)
+        ask_by_id(q, op);
+    else if (n < 91)
+        ask_node(q, op);
+    else
+        ask_rest(q, op);
+}
+
+/* ---- Learning and reading ---------------------------------------------------------------------
+ */
+
+void random_learn(struct random_ops *q, const struct op *op)
+{
+    if (op->kind != OP_CLAIM || op->claim.n == 0)
+        return;
+    struct lease_known *l = &q->leases[below(q, RANDOM_TOKENS)];
+    l->token = op->claim.token;
+    l->n = op->claim.n;
+    for (size_t k = 0; k < l->n; k++) {
+        l->ids[k] = arena_copy(&q->a, op->claim.calls[k].spec.id);
+        l->seqs[k] = op->claim.calls[k].seq;
+    }
+}
+
+struct query random_query(struct random_ops *q)
+{
+    struct query f = { .limit = 1 + below(q, 4), .with = WITH_INPUT };
+    f.state = one_in(q, 2) ? (enum pawl_state)(1 + below(q, 7)) : 0;
+    f.queue = one_in(q, 3) ? PICK(q, "q", "r", "s") : BYTES_NONE;
+    f.type = one_in(q, 3) ? PICK(q, "t", "u") : BYTES_NONE;
+    f.method = one_in(q, 4) ? PICK(q, "run", "other") : BYTES_NONE;
+    f.caller = one_in(q, 4) ? PICK(q, "alice", "bob") : BYTES_NONE;
+    f.parent = one_in(q, 6) ? some_id(q) : BYTES_NONE;
+    if (one_in(q, 4)) {
+        f.tag_name = BYTES("color");
+        f.tag_value = PICK(q, "red", "blue");
+    }
+    f.since_us = one_in(q, 4) ? OWN_WORLD_BEGIN + below(q, 200) * SEC_US : 0;
+    f.until_us = one_in(q, 4) ? OWN_WORLD_BEGIN + below(q, 200) * SEC_US : 0;
+    return f;
+}

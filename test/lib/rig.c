@@ -1,0 +1,246 @@
+/*
+ * rig.c - see rig.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+atomic_int rig_inside, rig_runs;
+static atomic_bool gate;
+
+bool rig_is_mem(const void *param)
+{
+    return strncmp(param, "mem:", 4) == 0;
+}
+
+int64_t rig_mono(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * RIG_SEC + t.tv_nsec / 1000;
+}
+
+struct pawl *rig_open_as(const void *param, struct pawl_options o)
+{
+    struct pawl *p;
+    struct pawl_err err;
+    o.size = sizeof o;
+    if (!o.db)
+        o.db = param;
+    if (!o.node)
+        o.node = "rig";
+    if (!o.heartbeat_interval_us)
+        o.heartbeat_interval_us = 100 * RIG_MS;
+    if (!o.heartbeat_grace_us)
+        o.heartbeat_grace_us = 1 * RIG_SEC * check_scale();
+    if (!o.reclaim_interval_us)
+        o.reclaim_interval_us = 50 * RIG_MS;
+    if (!o.gc_interval_us)
+        o.gc_interval_us = -1;
+    OK(pawl_open(&o, &p, &err), &err);
+    return p;
+}
+
+struct pawl *rig_open(const void *param)
+{
+    return rig_open_as(param, (struct pawl_options){ 0 });
+}
+
+void rig_on(struct pawl *p, const char *type, pawl_handler *handler)
+{
+    OK(pawl_on(pawl_program(p), type, "run", handler), NULL);
+}
+
+void rig_start(struct pawl *p, int slots)
+{
+    struct pawl_err err;
+    OK(pawl_start(p, &(struct pawl_workers){ PAWL_WORKERS_INIT, .slots = slots }, &err), &err);
+}
+
+struct pawl_receipt rig_offer(struct pawl *p, struct pawl_spec s)
+{
+    struct pawl_receipt r;
+    struct pawl_err err;
+    s.size = sizeof s;
+    OK(pawl_submit(p, &s, 1, 0, &r, &err), &err);
+    return r;
+}
+
+void rig_submit_as(struct pawl *p, struct pawl_spec s)
+{
+    struct pawl_receipt r = rig_offer(p, s);
+    if (r.status != PAWL_OK || r.duplicate)
+        FAIL("call \"%s\" is %s%s: %s", r.id, pawl_status_name(r.status),
+             r.duplicate ? ", a duplicate" : "", r.error);
+}
+
+void rig_submit(struct pawl *p, const char *id, const char *type)
+{
+    rig_submit_as(p, (struct pawl_spec){ .id = id, .type = type });
+}
+
+void rig_submit_many(struct pawl *p, const char *type, int n)
+{
+    struct pawl_spec *v = calloc((size_t)n, sizeof *v);
+    struct pawl_receipt *r = calloc((size_t)n, sizeof *r);
+    char(*ids)[16] = calloc((size_t)n, sizeof *ids);
+    struct pawl_err err;
+    TRUE(v && r && ids);
+    for (int i = 0; i < n; i++) {
+        snprintf(ids[i], sizeof ids[i], "c%d", i);
+        v[i] = (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[i], .type = type };
+    }
+    OK(pawl_submit(p, v, (size_t)n, PAWL_ATOMIC, r, &err), &err);
+    for (int i = 0; i < n; i++) {
+        EQ_STATUS(r[i].status, PAWL_OK, NULL);
+        FALSE(r[i].duplicate);
+    }
+    free(v);
+    free(r);
+    free(ids);
+}
+
+struct pawl_shown *rig_get(struct pawl *p, const char *id)
+{
+    struct pawl_shown *shown = NULL;
+    struct pawl_err err;
+    OK(pawl_get(p, id, 0, &shown, &err), &err);
+    return shown;
+}
+
+enum pawl_state rig_state(struct pawl *p, const char *id)
+{
+    struct pawl_shown *shown = rig_get(p, id);
+    enum pawl_state state = pawl_shown_view(shown)->state;
+    pawl_shown_free(shown);
+    return state;
+}
+
+enum pawl_state rig_ended(struct pawl *p, const char *id)
+{
+    struct pawl_shown *shown = NULL;
+    struct pawl_err err;
+    OK(pawl_get(p, id, RIG_WAIT_US > 300 * RIG_SEC ? 300 * RIG_SEC : RIG_WAIT_US, &shown, &err),
+       &err);
+    enum pawl_state state = pawl_shown_view(shown)->state;
+    pawl_shown_free(shown);
+    return state;
+}
+
+void rig_ends(struct pawl *p, const char *id, enum pawl_state want)
+{
+    enum pawl_state got = rig_ended(p, id);
+    if (got != want)
+        FAIL("call \"%s\" is %s, not %s", id, pawl_state_name(got), pawl_state_name(want));
+}
+
+/* Goes through all calls once, newest first; a call that moves meanwhile is seen where it is. */
+static int count(struct pawl *p, enum pawl_state state, bool open_only)
+{
+    struct pawl_query q = { PAWL_QUERY_INIT, .state = state, .limit = 1000 };
+    struct pawl_err err;
+    char cursor[200] = "";
+    int n = 0;
+    for (;;) {
+        struct pawl_page *page;
+        OK(pawl_list(p, &q, &page, &err), &err);
+        for (size_t i = 0; i < page->n; i++)
+            n += !open_only || !pawl_state_ended(page->calls[i].state);
+        bool more = page->next != NULL;
+        if (more)
+            snprintf(cursor, sizeof cursor, "%s", page->next);
+        pawl_page_free(page);
+        if (!more)
+            return n;
+        q.cursor = cursor;
+    }
+}
+
+int rig_count(struct pawl *p, enum pawl_state state)
+{
+    return count(p, state, false);
+}
+
+/* Say which, before the case fails. */
+static void print_open(struct pawl *p)
+{
+    struct pawl_query q = { PAWL_QUERY_INIT, .limit = 1000 };
+    struct pawl_page *page;
+    OK(pawl_list(p, &q, &page, NULL), NULL);
+    for (size_t i = 0; i < page->n; i++) {
+        const struct pawl_view *v = &page->calls[i];
+        if (!pawl_state_ended(v->state))
+            printf("%s is %s on %s, waits for %s, %d attempts, %d lost\n", v->id,
+                   pawl_state_name(v->state), v->node ? v->node : "-",
+                   v->waiting_for ? v->waiting_for : "-", v->attempts, v->lost);
+    }
+    pawl_page_free(page);
+}
+
+void rig_drain(struct pawl *p)
+{
+    int64_t until = rig_mono() + RIG_WAIT_US;
+    while (count(p, 0, true) > 0) {
+        if (rig_mono() > until) {
+            print_open(p);
+            FAIL("these calls did not end");
+        }
+        usleep(1000);
+    }
+}
+
+struct pawl_lease *rig_claim(struct pawl *p, const char *type, int max)
+{
+    struct pawl_lease *l;
+    struct pawl_err err;
+    struct pawl_claim c = { PAWL_CLAIM_INIT, .types = &type, .n_types = 1, .max = max };
+    OK(pawl_claim(p, &c, &l, &err), &err);
+    GT_INT((int64_t)l->n, 0);
+    return l;
+}
+
+enum pawl_status rig_finish(struct pawl *p, const char *token, const char *id, enum pawl_ending how,
+                            enum pawl_state *out, struct pawl_err *err)
+{
+    struct pawl_finish f = { PAWL_FINISH_INIT, .id = id, .how = how, .error = "by hand" };
+    if (how == PAWL_END_RESULT)
+        f.result = PAWL_TEXT("1");
+    return pawl_finish(p, token, &f, 1, out, err);
+}
+
+int rig_echo(struct pawl_call *c)
+{
+    atomic_fetch_add(&rig_runs, 1);
+    return pawl_reply(c, pawl_input(c));
+}
+
+int rig_fails(struct pawl_call *c)
+{
+    atomic_fetch_add(&rig_runs, 1);
+    return pawl_fail(c, "no luck with %s", pawl_call_id(c));
+}
+
+int rig_refuse(struct pawl_call *c)
+{
+    atomic_fetch_add(&rig_runs, 1);
+    return pawl_refuse(c, "never %s", pawl_call_id(c));
+}
+
+int rig_blocks(struct pawl_call *c)
+{
+    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&rig_inside, 1);
+    while (!atomic_load(&gate))
+        usleep(1000);
+    atomic_fetch_sub(&rig_inside, 1);
+    return pawl_reply_int(c, 1);
+}
+
+void rig_open_gate(void)
+{
+    atomic_store(&gate, true);
+}

@@ -1,0 +1,90 @@
+/*
+ * rig.h - an open database for tests of the library, and the questions they ask over and over.
+ *
+ * A test program says RIG_MAIN, and each of its cases runs on mem and on SQLite; the case's
+ * parameter goes into rig_open(). Everything here ends the case when it cannot do what it says.
+ * Waits are conditions with a deadline, never sleeps.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define RIG_MS INT64_C(1000)
+#define RIG_SEC INT64_C(1000000)
+
+/* How long a wait may take before the case fails: long, for machines that are busy. */
+#define RIG_WAIT_US (30 * RIG_SEC * check_scale())
+
+/* Wait until it holds; look every millisecond. */
+#define UNTIL(cond)                                                                                \
+    do {                                                                                           \
+        int64_t until_ = rig_mono() + RIG_WAIT_US;                                                 \
+        while (!(cond)) {                                                                          \
+            if (rig_mono() > until_)                                                               \
+                FAIL("did not come: %s", #cond);                                                   \
+            usleep(1000);                                                                          \
+        }                                                                                          \
+    } while (0)
+
+/* Every case on every engine. */
+#define RIG_MAIN                                                                                   \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        check_param("mem", "mem:rig");                                                             \
+        check_param("sqlite", "sqlite:rig.db");                                                    \
+        return check_run(argc, argv);                                                              \
+    }
+
+bool rig_is_mem(const void *param);
+int64_t rig_mono(void);
+
+/* Open the database `param` names, impatient: beats every 100 ms, a grace of 1 s, sweeps every 50
+ * ms, gc by hand. Fields set in `o` stand. */
+struct pawl *rig_open(const void *param);
+struct pawl *rig_open_as(const void *param, struct pawl_options o);
+
+/* Serve type.run. */
+void rig_on(struct pawl *p, const char *type, pawl_handler *handler);
+void rig_start(struct pawl *p, int slots);
+
+/* One fresh call with defaults, or as `s` says; ends the case when it is refused or known already.
+ */
+void rig_submit(struct pawl *p, const char *id, const char *type);
+void rig_submit_as(struct pawl *p, struct pawl_spec s);
+/* The same without an opinion on the answer. */
+struct pawl_receipt rig_offer(struct pawl *p, struct pawl_spec s);
+/* "c0", "c1", ... "c(n-1)" of one type, in one batch. */
+void rig_submit_many(struct pawl *p, const char *type, int n);
+
+/* As it is now; when it has ended. */
+enum pawl_state rig_state(struct pawl *p, const char *id);
+enum pawl_state rig_ended(struct pawl *p, const char *id);
+struct pawl_shown *rig_get(struct pawl *p, const char *id);
+/* It ends like this, within the time of a wait. */
+void rig_ends(struct pawl *p, const char *id, enum pawl_state want);
+/* How many calls are in this state; 0: all of them. */
+int rig_count(struct pawl *p, enum pawl_state state);
+/* Wait until none is pending or processing. */
+void rig_drain(struct pawl *p);
+
+/* One call by hand, which must be there. The lease is the caller's to free. */
+struct pawl_lease *rig_claim(struct pawl *p, const char *type, int max);
+/* Finish one call of it. */
+enum pawl_status rig_finish(struct pawl *p, const char *token, const char *id, enum pawl_ending how,
+                            enum pawl_state *out, struct pawl_err *err);
+
+/* Handlers most tests need. */
+int rig_echo(struct pawl_call *c);   /* replies its input */
+int rig_fails(struct pawl_call *c);  /* an error, always */
+int rig_refuse(struct pawl_call *c); /* never again */
+int rig_blocks(struct pawl_call *c); /* counts itself into rig_inside, until rig_open_gate(); then
+                                        replies */
+extern atomic_int rig_inside, rig_runs;
+void rig_open_gate(void);
+
+#endif

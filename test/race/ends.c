@@ -1,0 +1,256 @@
+/*
+ * ends.c - two ends of one try at the same moment: answer, stop, cancel, timeout. One of them wins,
+ * whole.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hook.h"
+#include "rig.h"
+
+RIG_MAIN
+
+/* Handlers meet the test here: both go on together. */
+static pthread_barrier_t meeting;
+
+static int meets_and_replies(struct pawl_call *c)
+{
+    pthread_barrier_wait(&meeting);
+    return pawl_reply_int(c, 1);
+}
+
+/* A different gap before the test's half in every round, so that either comes first. */
+static void stagger(int round)
+{
+    int64_t until = rig_mono() + round % 8 * 20;
+    while (rig_mono() < until)
+        ;
+}
+
+static int rounds(int n)
+{
+    return check_fast() ? n / 4 : n;
+}
+
+TEST(finish_against_stop)
+{
+    int completed = 0, handed_back = 0;
+    struct pawl *watch = rig_open_as(param, (struct pawl_options){ .node = "watch" });
+    pthread_barrier_init(&meeting, NULL, 2);
+    for (int i = 0; i < rounds(60); i++) {
+        char id[32];
+        struct pawl *p = rig_open(param);
+        rig_on(p, "t", meets_and_replies);
+        rig_start(p, 1);
+        snprintf(id, sizeof id, "x%d", i);
+        rig_submit(p, id, "t");
+        pthread_barrier_wait(&meeting);
+        stagger(i);
+        OK(pawl_stop(p, 0, NULL), NULL); /* it ends within the moment a hard stop gives it */
+        pawl_close(p);
+        struct pawl_shown *shown = rig_get(watch, id);
+        const struct pawl_view *v = pawl_shown_view(shown);
+        EQ_INT(v->attempts + v->lost, 0);
+        TRUE(v->state == PAWL_COMPLETED || v->state == PAWL_PENDING);
+        completed += v->state == PAWL_COMPLETED;
+        handed_back += v->state == PAWL_PENDING;
+        pawl_shown_free(shown);
+        if (rig_state(watch, id) == PAWL_PENDING)
+            OK(pawl_cancel(watch, id, NULL, NULL), NULL);
+    }
+    printf("%d completed, %d handed back\n", completed, handed_back);
+    pawl_close(watch);
+}
+
+TEST(cancel_against_finish)
+{
+    struct pawl *p = rig_open(param);
+    int completed = 0, cancelled = 0, late = 0;
+    pthread_barrier_init(&meeting, NULL, 2);
+    rig_on(p, "t", meets_and_replies);
+    rig_start(p, 1);
+    for (int i = 0; i < rounds(200); i++) {
+        char id[32];
+        enum pawl_state said = 0;
+        snprintf(id, sizeof id, "x%d", i);
+        rig_submit(p, id, "t");
+        pthread_barrier_wait(&meeting);
+        stagger(i);
+        enum pawl_status st = pawl_cancel(p, id, &said, NULL);
+        enum pawl_state ended = rig_ended(p, id);
+        if (st == PAWL_STATE) {
+            EQ_INT(said, PAWL_COMPLETED);
+            EQ_INT(ended, PAWL_COMPLETED);
+            late++;
+        } else {
+            EQ_STATUS(st, PAWL_OK, NULL);
+            EQ_INT(said, PAWL_PROCESSING);
+            TRUE(ended == PAWL_COMPLETED || ended == PAWL_CANCELLED);
+        }
+        completed += ended == PAWL_COMPLETED;
+        cancelled += ended == PAWL_CANCELLED;
+        EQ_INT(rig_state(p, id), ended);
+    }
+    printf("%d completed, %d cancelled, %d cancels came too late\n", completed, cancelled, late);
+    pawl_close(p);
+}
+
+/* Takes about as long as it may; its answer is the number of its try. */
+static int takes_its_time(struct pawl_call *c)
+{
+    int64_t us = 2900 + pawl_call_view(c)->seq % 7 * 50;
+    int64_t until = rig_mono() + us;
+    while (rig_mono() < until && pawl_call_try(c) < 6)
+        ;
+    return pawl_reply_int(c, pawl_call_try(c));
+}
+
+TEST(timeout_against_answer)
+{
+    struct pawl *p = rig_open(param);
+    int timeouts = 0, n = rounds(150);
+    rig_on(p, "t", takes_its_time);
+    rig_start(p, 2);
+    for (int i = 0; i < n; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "x%d", i);
+        rig_submit_as(p, (struct pawl_spec){ .id = id,
+                                             .type = "t",
+                                             .timeout_us = 3000,
+                                             .max_attempts = 1000,
+                                             .backoff_base_us = 1 });
+    }
+    rig_drain(p);
+    for (int i = 0; i < n; i++) {
+        char id[32], want[32];
+        snprintf(id, sizeof id, "x%d", i);
+        struct pawl_shown *shown = rig_get(p, id);
+        const struct pawl_view *v = pawl_shown_view(shown);
+        EQ_INT(v->state, PAWL_COMPLETED);
+        /* The answer that stands is that of the try after all that were charged. */
+        snprintf(want, sizeof want, "%d", v->attempts + 1);
+        EQ_BYTES(v->result.data, v->result.len, want, strlen(want));
+        timeouts += v->attempts;
+        pawl_shown_free(shown);
+    }
+    printf("%d timeouts in %d calls\n", timeouts, n);
+    pawl_close(p);
+}
+
+TEST(expiry_against_claim)
+{
+    struct pawl *p = rig_open(param);
+    int n = rounds(200);
+    rig_on(p, "t", rig_echo);
+    rig_start(p, 2);
+    for (int i = 0; i < n; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "x%d", i);
+        rig_submit_as(p, (struct pawl_spec){ .id = id,
+                                             .type = "t",
+                                             .delay_us = 20 * RIG_MS,
+                                             .expires_in_us = 20 * RIG_MS + i % 5 * 100 });
+    }
+    rig_drain(p);
+    int completed = rig_count(p, PAWL_COMPLETED);
+    EQ_INT(completed + rig_count(p, PAWL_EXPIRED), n);
+    EQ_INT(completed, atomic_load(&rig_runs)); /* what expired never ran, what ran did not expire */
+    printf("%d ran, %d expired\n", completed, n - completed);
+    pawl_close(p);
+}
+
+/* ---- With the store thread held at a point ---- */
+
+static atomic_bool hold, held;
+static const char *hold_at;
+
+static void on_pause(const char *name, void *ctx)
+{
+    (void)ctx;
+    if (!atomic_load(&hold) || strcmp(name, hold_at) != 0)
+        return;
+    atomic_store(&held, true);
+    while (atomic_load(&hold))
+        usleep(500);
+    atomic_store(&held, false);
+}
+
+struct canceller {
+    struct pawl *p;
+    enum pawl_status status;
+    enum pawl_state state;
+};
+
+static void *cancels(void *arg)
+{
+    struct canceller *c = arg;
+    c->status = pawl_cancel(c->p, "x", &c->state, NULL);
+    return NULL;
+}
+
+/* The finish is in a commit that is under way when the cancel comes: the cancel is told it is too
+ * late. */
+TEST(cancel_behind_a_commit_that_is_under_way)
+{
+    if (rig_is_mem(param))
+        skip("mem: has no point to hold it at");
+    struct pawl *p =
+        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC });
+    struct canceller c = { .p = p };
+    struct pawl_stats st = { PAWL_STATS_INIT };
+    pthread_t thread;
+    pthread_barrier_init(&meeting, NULL, 2);
+    hold_at = "sqlite.before_commit";
+    hook_on_pause(on_pause, NULL);
+    rig_on(p, "t", meets_and_replies);
+    rig_start(p, 1);
+    rig_submit(p, "x", "t");
+    UNTIL((pawl_stats(p, &st), st.running == 1));
+    atomic_store(&hold, true);
+    pthread_barrier_wait(&meeting);
+    UNTIL(atomic_load(&held)); /* its finish is written and not committed */
+    EQ_INT(pthread_create(&thread, NULL, cancels, &c), 0);
+    UNTIL((pawl_stats(p, &st), st.queue_depth >= 1));
+    atomic_store(&hold, false);
+    pthread_join(thread, NULL);
+    hook_on_pause(NULL, NULL);
+    if (c.status == PAWL_STATE)
+        EQ_INT(c.state, PAWL_COMPLETED);
+    else /* what was held was a beat, and the finish came after the cancel */
+        EQ_STATUS(c.status, PAWL_OK, NULL);
+    TRUE(pawl_state_ended(rig_ended(p, "x")));
+    pawl_close(p);
+}
+
+/* The try times out while its own finish waits behind a slow commit: the answer came first and
+ * stands. */
+TEST(an_answer_in_the_queue_is_not_overtaken_by_its_deadline)
+{
+    if (rig_is_mem(param))
+        skip("mem: has no point to hold it at");
+    struct pawl *p = rig_open(param);
+    struct pawl_stats st = { PAWL_STATS_INIT };
+    pthread_barrier_init(&meeting, NULL, 2);
+    hold_at = "sqlite.begin";
+    hook_on_pause(on_pause, NULL);
+    rig_on(p, "t", meets_and_replies);
+    rig_start(p, 1);
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .timeout_us = 300 * RIG_MS });
+    UNTIL((pawl_stats(p, &st), st.running == 1));
+    atomic_store(&hold, true);
+    UNTIL(atomic_load(&held)); /* by a beat or a sweep */
+    pthread_barrier_wait(&meeting);
+    UNTIL((pawl_stats(p, &st), st.running == 0)); /* it has answered */
+    int64_t past = rig_mono() + 400 * RIG_MS;
+    UNTIL(rig_mono() > past); /* and its deadline has passed */
+    atomic_store(&hold, false);
+    rig_ends(p, "x", PAWL_COMPLETED);
+    hook_on_pause(NULL, NULL);
+    struct pawl_shown *shown = rig_get(p, "x");
+    EQ_INT(pawl_shown_view(shown)->attempts, 0);
+    pawl_shown_free(shown);
+    pawl_close(p);
+}

@@ -1,0 +1,122 @@
+/*
+ * call.c - words, the whole matrix of moves, and times.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "base/macros.h"
+#include "model/call.h"
+#include "check.h"
+
+TEST(words)
+{
+    static const char *const names[] = { "pending",     "processing", "completed", "failed",
+                                         "dead_letter", "cancelled",  "expired" };
+    for (int i = 0; i < 7; i++) {
+        EQ_STR(pawl_state_name((enum pawl_state)(i + 1)), names[i]);
+        EQ_INT(call_state_of(bytes_of(names[i])), i + 1);
+        EQ_INT(pawl_state_ended((enum pawl_state)(i + 1)), i >= 2);
+    }
+    EQ_STR(pawl_state_name((enum pawl_state)0), "?");
+    EQ_STR(pawl_state_name((enum pawl_state)8), "?");
+    FALSE(pawl_state_ended((enum pawl_state)0));
+    FALSE(pawl_state_ended((enum pawl_state)8));
+    EQ_INT(call_state_of(BYTES("Pending")), 0);
+    EQ_INT(call_state_of(BYTES("")), 0);
+    EQ_INT(call_state_of(BYTES_NONE), 0);
+}
+
+TEST(words_for_waiting)
+{
+    static const char *const names[] = {
+        NULL, "time", "retry", "key", "paused", "limit", "worker"
+    };
+    for (int i = 0; i < 7; i++)
+        EQ_STR(call_wait_name((enum call_wait)i), names[i]);
+    EQ_STR(call_wait_name((enum call_wait)7), NULL);
+}
+
+/* From each row to each column: nothing, pending, processing, completed, failed, dead_letter,
+ * cancelled, expired, and a number that is no state. */
+TEST(every_move)
+{
+    static const char *const may[] = {
+        "010000000", /* does not exist yet */
+        "011000110", /* pending */
+        "010111100", /* processing */
+        "000000000", /* completed */
+        "010000000", /* failed */
+        "010000000", /* dead_letter */
+        "010000000", /* cancelled */
+        "010000000", /* expired */
+        "000000000", /* no state */
+    };
+    for (int from = 0; from < 9; from++)
+        for (int to = 0; to < 9; to++)
+            if (call_may((enum pawl_state)from, (enum pawl_state)to) != (may[from][to] == '1'))
+                FAIL("from %d to %d", from, to);
+}
+
+TEST(defaults)
+{
+    struct call_spec s;
+    call_spec_init(&s);
+    EQ_INT(s.max_attempts, 3);
+    EQ_INT(s.max_lost, 5);
+    EQ_INT(s.timeout_us, 60 * SEC_US);
+    EQ_INT(s.keep_us, 0);
+    EQ_INT(s.backoff.base_us, SEC_US);
+    EQ_INT(s.backoff.max_us, 300 * SEC_US);
+    TRUE(s.backoff.factor == 2 && s.backoff.jitter == 0.1);
+    EQ_INT(s.priority, 0);
+    EQ_INT(s.on_dead, PAWL_ON_DEAD_SKIP);
+    TRUE(!s.id.data && !s.type.data && !s.method.data && !s.queue.data && !s.tags);
+}
+
+TEST(when_it_is_due_and_when_it_expires)
+{
+    static const struct {
+        int64_t delay, run_at, in, at; /* asked */
+        int64_t due, expires;          /* at 1000 */
+    } rows[] = {
+        { 0, 0, 0, 0, 1000, 0 },       { 5, 0, 0, 0, 1005, 0 },      { 0, 1007, 0, 0, 1007, 0 },
+        { 0, 999, 0, 0, 1000, 0 },     { 0, -5, 0, 0, 1000, 0 },     { 0, 0, 5, 0, 1000, 1005 },
+        { 0, 0, 0, 1007, 1000, 1007 }, { 0, 0, 0, 999, 1000, 1000 }, { 0, 0, 0, -5, 1000, 1000 },
+        { 10, 0, 5, 0, 1010, 1005 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct call_spec s;
+        int64_t due, expires;
+        call_spec_init(&s);
+        s.delay_us = rows[i].delay;
+        s.run_at_us = rows[i].run_at;
+        s.expires_in_us = rows[i].in;
+        s.expires_at_us = rows[i].at;
+        call_times(&s, 1000, &due, &expires);
+        EQ_INT(due, rows[i].due);
+        EQ_INT(expires, rows[i].expires);
+    }
+}
+
+TEST(why_it_waits)
+{
+    struct call c = { .state = PAWL_PENDING, .run_at_us = 1001 };
+    EQ_INT(call_waiting_for(&c, 1000, false), WAIT_TIME);
+    EQ_INT(call_waiting_for(&c, 1000, true), WAIT_TIME);
+    c.tries.lost = 1;
+    EQ_INT(call_waiting_for(&c, 1000, false), WAIT_TIME);
+    c.tries.attempts = 1;
+    EQ_INT(call_waiting_for(&c, 1000, false), WAIT_RETRY);
+    EQ_INT(call_waiting_for(&c, 1001, false), WAIT_WORKER);
+    EQ_INT(call_waiting_for(&c, 1001, true), WAIT_PAUSED);
+    for (int state = PAWL_PROCESSING; state <= PAWL_EXPIRED; state++) {
+        c.state = (enum pawl_state)state;
+        EQ_INT(call_waiting_for(&c, 1000, true), WAIT_NONE);
+    }
+}
+
+TEST(a_lost_call_is_a_suspect)
+{
+    FALSE(tries_suspect((struct tries){ .attempts = 5, .redrives = 5 }));
+    TRUE(tries_suspect((struct tries){ .lost = 1 }));
+}

@@ -1,0 +1,490 @@
+/*
+ * cli.c - the program `pawl` as people and scripts meet it: exit codes, sentences, JSON, colour.
+ *
+ * Each case runs build/pawl in its own folder through the shell; what the database holds is made
+ * with the library or with SQLite itself.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pty.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "check.h"
+
+#define PAWL PAWL_BUILD_DIR "/pawl"
+#define TEXT_MAX (256 << 10)
+#define SECOND INT64_C(1000000)
+
+static char out[TEXT_MAX], err_out[TEXT_MAX];
+
+static void slurp(const char *path, char *to)
+{
+    FILE *f = fopen(path, "r");
+    TRUE(f != NULL);
+    to[fread(to, 1, TEXT_MAX - 1, f)] = 0;
+    fclose(f);
+}
+
+/* Runs `pawl ARGS` with `before` (assignments) in front; fills out and err_out, returns the exit
+ * code. */
+static int run_with(const char *before, const char *args)
+{
+    char line[4096];
+    snprintf(line, sizeof(line), "%s " PAWL " %s >out.txt 2>err.txt", before, args);
+    int status = system(line);
+    TRUE(WIFEXITED(status));
+    slurp("out.txt", out);
+    slurp("err.txt", err_out);
+    return WEXITSTATUS(status);
+}
+
+static int run(const char *args)
+{
+    return run_with("", args);
+}
+
+static struct arena parsed;
+
+/* What stdout holds as one JSON value. */
+static struct json *answer(void)
+{
+    struct json *v = NULL;
+    struct pawl_err err;
+    arena_release(&parsed);
+    arena_init(&parsed, 16 << 20);
+    size_t len = strlen(out);
+    TRUE(len > 1 && out[len - 1] == '\n');
+    OK(json_parse(&parsed, (struct bytes){ out, len - 1 }, &v, &err), &err);
+    return v;
+}
+
+static int64_t number(const struct json *v, const char *name)
+{
+    int64_t n = -1;
+    TRUE(json_int(json_member(v, name), &n));
+    return n;
+}
+
+static const char *text(const struct json *v, const char *name)
+{
+    return json_string(&parsed, json_member(v, name)).data;
+}
+
+static void sql(const char *path, const char *statement)
+{
+    sqlite3 *db = NULL;
+    char *why = NULL;
+    EQ_INT(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_exec(db, statement, NULL, NULL, &why);
+    EQ_STR(why, NULL);
+    sqlite3_close(db);
+}
+
+static void write_file(const char *path, const char *content)
+{
+    FILE *f = fopen(path, "w");
+    TRUE(f && fputs(content, f) >= 0 && fclose(f) == 0);
+}
+
+/* The level of a check in doctor's answer; NULL when it is not there. */
+static const char *level_of(const char *check)
+{
+    for (struct json *c = json_member(answer(), "checks")->first; c; c = c->next)
+        if (strcmp(text(c, "check"), check) == 0)
+            return text(c, "level");
+    return NULL;
+}
+
+/* ---- Asking for help ------------------------------------------------------------------------- */
+
+TEST(every_command_has_help_with_an_example)
+{
+    EQ_INT(run("help --json"), 0);
+    const char *names[20];
+    int n = 0;
+    for (struct json *c = json_member(answer(), "commands")->first; c && n < 20; c = c->next)
+        names[n++] = strdup(text(c, "name"));
+    GE_INT(n, 6);
+    for (int i = 0; i < n; i++) {
+        char args[64], example[64];
+        snprintf(args, sizeof(args), "%s --help", names[i]);
+        snprintf(example, sizeof(example), "\nexample\n  pawl %s", names[i]);
+        EQ_INT(run(args), 0);
+        HAS_STR(out, "usage: pawl ");
+        HAS_STR(out, "--json");
+        HAS_STR(out, example);
+        EQ_STR(err_out, "");
+        snprintf(args, sizeof(args), "help %s --json", names[i]);
+        EQ_INT(run(args), 0);
+        EQ_STR(text(answer(), "name"), names[i]);
+        free((char *)names[i]);
+    }
+}
+
+TEST(help_lists_commands_and_settings)
+{
+    EQ_INT(run("help"), 0);
+    HAS_STR(out, "  migrate ");
+    EQ_INT(run("--help"), 0);
+    HAS_STR(out, "  migrate ");
+    EQ_INT(run("help settings"), 0);
+    HAS_STR(out, "PAWL_POOL_SIZE");
+    EQ_INT(run("help settings --json"), 0);
+    EQ_STR(text(answer()->first, "setting"), "db");
+    EQ_INT(run("help nobody"), 2);
+    HAS_STR(err_out, "no command \"nobody\"");
+    EQ_INT(run(""), 2);
+    HAS_STR(err_out, "usage: pawl COMMAND");
+    EQ_STR(out, "");
+}
+
+TEST(the_page_in_doc_is_what_the_program_prints)
+{
+    EQ_INT(run("help --markdown"), 0);
+    EQ_INT(system("diff -u " PAWL_SOURCE_DIR "/doc/cli.md out.txt >&2"), 0);
+}
+
+TEST(version_is_the_headers)
+{
+    EQ_INT(run("version"), 0);
+    EQ_STR(out, "pawl " PAWL_VERSION "\n");
+    EQ_INT(run("--version"), 0);
+    EQ_STR(out, "pawl " PAWL_VERSION "\n");
+    EQ_INT(run("version --json"), 0);
+    EQ_STR(text(answer(), "version"), PAWL_VERSION);
+}
+
+/* ---- Getting it wrong ------------------------------------------------------------------------ */
+
+TEST(wrong_names_are_invalid_and_hinted_at)
+{
+    EQ_INT(run("migrat"), 2);
+    EQ_STR(err_out, "pawl: no command \"migrat\"; did you mean migrate?\n");
+    EQ_INT(run("serve-coffee"), 2);
+    HAS_STR(err_out, "pawl help lists them");
+    EQ_INT(run("--db x migrate"), 2);
+    HAS_STR(err_out, "options come after the command");
+    EQ_INT(run("migrate --prnt"), 2);
+    EQ_STR(err_out, "pawl migrate: no option --prnt; did you mean --print?\n");
+    EQ_INT(run("migrate --frobnicate"), 2);
+    HAS_STR(err_out, "pawl migrate --help lists them");
+    EQ_INT(run("gc -m 5"), 2);
+    HAS_STR(err_out, "two dashes");
+    EQ_INT(run("gc --=5"), 2);
+    EQ_STR(out, "");
+}
+
+TEST(wrong_arguments_are_invalid)
+{
+    EQ_INT(run("migrate sideways"), 2);
+    HAS_STR(err_out, "\"sideways\" is none of status, up and finish");
+    EQ_INT(run("migrate up down"), 2);
+    HAS_STR(err_out, "\"down\" is one argument too many");
+    EQ_INT(run("gc --max"), 2);
+    HAS_STR(err_out, "option --max needs N");
+    EQ_INT(run("gc --retention"), 2);
+    HAS_STR(err_out, "option --retention needs a value");
+    EQ_INT(run("gc --max=many"), 2);
+    HAS_STR(err_out, "option --max: \"many\" is not a whole number");
+    EQ_INT(run("gc --max 0"), 2);
+    EQ_INT(run("gc --json=yes"), 2);
+    HAS_STR(err_out, "takes no argument");
+    EQ_INT(run_with("PAWL_POOL_SIZE=x", "gc"), 2);
+    HAS_STR(err_out, "PAWL_POOL_SIZE");
+    EQ_INT(run_with("PAWL_POOL_SIZE=x", "version"), 0);
+    EQ_INT(run("gc --schema 1x --db mem:x"), 2);
+    HAS_STR(err_out, "schema \"1x\"");
+}
+
+TEST(errors_are_json_when_asked)
+{
+    EQ_INT(run("migrate --db sqlite:none.db --json"), 3);
+    EQ_STR(out, "");
+    snprintf(out, sizeof(out), "%s", err_out);
+    struct json *e = json_member(answer(), "error");
+    EQ_STR(text(e, "code"), "NOT_FOUND");
+    HAS_STR(text(e, "message"), "none.db");
+    EQ_STR(text(e, "retry"), "never");
+}
+
+TEST(a_full_disk_behind_stdout_is_an_error)
+{
+    int status = system(PAWL " help >/dev/full 2>err.txt");
+    EQ_INT(WEXITSTATUS(status), 6);
+}
+
+TEST(looking_makes_no_file)
+{
+    EQ_INT(run("migrate --db sqlite:none.db"), 3);
+    EQ_INT(run("gc --db sqlite:none.db"), 3);
+    EQ_INT(run("doctor --db sqlite:none.db"), 9);
+    NE_INT(access("none.db", F_OK), 0);
+}
+
+TEST(no_password_is_printed)
+{
+    EQ_INT(run("doctor --db postgres://ann:hush@host/db"), 9);
+    FALSE(strstr(out, "hush") || strstr(err_out, "hush"));
+    HAS_STR(out, "postgres://ann:***@host/db");
+    EQ_INT(run_with("DATABASE_URL=postgres://ann:hush@host/db", "migrate --db env:DATABASE_URL"),
+           2);
+    FALSE(strstr(out, "hush") || strstr(err_out, "hush"));
+}
+
+/* ---- migrate --------------------------------------------------------------------------------- */
+
+TEST(migrate_makes_the_schema_once)
+{
+    EQ_INT(run("migrate up --db sqlite:a.db --json"), 0);
+    EQ_STR(json_member(answer(), "changed")->raw.data[0] == 't' ? "yes" : "no", "yes");
+    int64_t wanted = number(answer(), "wanted");
+    EQ_INT(number(answer(), "version"), wanted);
+    EQ_INT(json_member(answer(), "steps")->count, wanted);
+    EQ_INT(run("migrate up --db sqlite:a.db --json"), 0);
+    EQ_INT(json_member(answer(), "changed")->kind, JSON_FALSE);
+    EQ_INT(run("migrate finish --db sqlite:a.db"), 0);
+    EQ_INT(run_with("PAWL_DB=sqlite:a.db", "migrate status"), 0);
+    HAS_STR(out, "up to date");
+}
+
+TEST(migrate_tells_an_empty_database)
+{
+    sql("empty.db", "CREATE TABLE mine (x)");
+    EQ_INT(run("migrate --db sqlite:empty.db"), 0);
+    HAS_STR(out, "empty: pawl migrate up makes the tables");
+    EQ_INT(run("migrate --db sqlite:empty.db --json"), 0);
+    EQ_INT(number(answer(), "version"), 0);
+    EQ_INT(run("gc --db sqlite:empty.db"), 13);
+    EQ_INT(run("doctor --db sqlite:empty.db --json"), 0);
+    EQ_STR(level_of("schema"), "warn");
+}
+
+TEST(a_newer_database_is_used_or_refused)
+{
+    EQ_INT(run("migrate up --db sqlite:n.db --json"), 0);
+    char add[400];
+    snprintf(add, sizeof(add), "INSERT INTO pawl_migration VALUES (%d, 'later', X'00', 0, 1)",
+             (int)number(answer(), "wanted") + 1);
+    sql("n.db", add);
+    EQ_INT(run("migrate --db sqlite:n.db"), 0);
+    HAS_STR(out, "newer than this program, which may use it");
+    EQ_INT(run("doctor --db sqlite:n.db"), 0);
+    sql("n.db", "UPDATE pawl_meta SET value = 99 WHERE name = 'min_version'");
+    EQ_INT(run("migrate --db sqlite:n.db"), 0);
+    HAS_STR(out, "too new for this program");
+    EQ_INT(run("migrate up --db sqlite:n.db"), 13);
+    HAS_STR(err_out, "n.db");
+    EQ_INT(run("doctor --db sqlite:n.db --json"), 9);
+    EQ_STR(level_of("schema"), "bad");
+}
+
+TEST(the_printed_script_makes_the_same_schema)
+{
+    EQ_INT(run("migrate up --print --schema shop --db sqlite:none.db"), 0);
+    NE_INT(access("none.db", F_OK), 0);
+    static char script[TEXT_MAX];
+    snprintf(script, sizeof(script), "%s", out);
+    FALSE(strstr(script, "pawl_"));
+    sql("hand.db", script);
+    EQ_INT(run("migrate up --schema shop --db sqlite:hand.db --json"), 0);
+    EQ_INT(json_member(answer(), "changed")->kind, JSON_FALSE);
+    EQ_STR(text(answer(), "state"), "up to date");
+    EQ_INT(run("migrate --print --json"), 0);
+    EQ_INT(number(json_member(answer(), "steps")->first, "number"), 1);
+    EQ_INT(run("migrate finish --print"), 0);
+    EQ_INT(run("migrate --print --db trace+sqlite:none.db"), 0);
+    HAS_STR(out, "CREATE TABLE pawl_call");
+    EQ_INT(run("migrate --print --db mem:x"), 0);
+    EQ_STR(out, "");
+}
+
+/* ---- doctor ---------------------------------------------------------------------------------- */
+
+TEST(doctor_says_where_each_setting_came_from)
+{
+    EQ_INT(run("migrate up --db sqlite:d.db"), 0);
+    EQ_INT(run_with("PAWL_RETENTION=2d U=sqlite:d.db", "doctor --db env:U --pool-size 3 --json"),
+           0);
+    EQ_STR(text(answer(), "verdict"), "ok");
+    int seen = 0;
+    for (struct json *s = json_member(answer(), "settings")->first; s; s = s->next) {
+        const char *name = text(s, "setting"), *from = text(s, "from"), *value = text(s, "value");
+        seen++;
+        if (strcmp(name, "db") == 0)
+            TRUE(!strcmp(value, "sqlite:d.db") && !strcmp(from, "command line, env:U"));
+        else if (strcmp(name, "pool_size") == 0)
+            TRUE(!strcmp(value, "3") && !strcmp(from, "command line"));
+        else if (strcmp(name, "retention") == 0)
+            TRUE(!strcmp(value, "2d") && !strcmp(from, "environment"));
+        else
+            EQ_STR(from, "default");
+    }
+    GE_INT(seen, 10);
+    EQ_INT(run_with("PAWL_RETENTON=2d", "doctor --db sqlite:d.db"), 0);
+    HAS_STR(out, "PAWL_RETENTON is no setting; did you mean PAWL_RETENTION?");
+}
+
+TEST(doctor_looks_at_the_engine)
+{
+    EQ_INT(run("migrate up --db sqlite:d.db"), 0);
+    EQ_INT(run("doctor --db sqlite:d.db --json"), 0);
+    const char *const checks[] = { "engine", "sqlite", "journal_mode", "synchronous", "page_size",
+                                   "file",   "log",    "disk",         "integrity",   "schema",
+                                   "clock",  "queues", "nodes" };
+    for (size_t i = 0; i < COUNT_OF(checks); i++)
+        EQ_STR(level_of(checks[i]), "ok");
+    EQ_INT(run("doctor --db trace+sqlite:d.db --json"), 0);
+    EQ_STR(level_of("integrity"), "ok");
+    EQ_INT(run("doctor --db fault+sqlite:d.db --json"), 0);
+    EQ_STR(level_of("integrity"), "ok");
+    EQ_INT(run("migrate --print --db fault+sqlite:d.db"), 0);
+    HAS_STR(out, "CREATE TABLE pawl_call");
+    EQ_INT(run("doctor --db mem:x --json"), 0);
+    EQ_STR(level_of("engine"), "warn");
+    EQ_STR(text(answer(), "verdict"), "warn");
+}
+
+TEST(doctor_finds_what_is_bad)
+{
+    write_file("bad.db", "this is not a database, however long one looks at it; not at all.\n");
+    EQ_INT(run("doctor --db sqlite:bad.db --json"), 9);
+    EQ_STR(level_of("database"), "bad");
+    EQ_INT(run("migrate up --db sqlite:bad.db"), 9);
+    EQ_INT(run("doctor --db sqlite:no/such/folder/x.db"), 9);
+}
+
+/* A page of the file is overwritten: the header still reads, its own check does not pass. */
+TEST(doctor_finds_a_damaged_page)
+{
+    EQ_INT(run("migrate up --db sqlite:d.db"), 0);
+    sql("d.db", "PRAGMA wal_checkpoint(TRUNCATE)");
+    FILE *f = fopen("d.db", "r+");
+    TRUE(f && fseek(f, 2 * 4096, SEEK_SET) == 0);
+    for (int i = 0; i < 4096; i++)
+        fputc(0x5a, f);
+    fclose(f);
+    EQ_INT(run("doctor --db sqlite:d.db --json"), 9);
+    EQ_STR(level_of("integrity"), "bad");
+}
+
+static int nothing(struct pawl_call *c)
+{
+    (void)c;
+    return 0;
+}
+
+static struct pawl *open_work(const char *db)
+{
+    struct pawl *p = NULL;
+    struct pawl_err err;
+    struct pawl_options o = { PAWL_OPTIONS_INIT, .db = db, .node = "worker", .gc_interval_us = -1 };
+    OK(pawl_open(&o, &p, &err), &err);
+    OK(pawl_on(pawl_program(p), "no", "op", nothing), NULL);
+    return p;
+}
+
+TEST(doctor_names_paused_queues_and_silent_nodes)
+{
+    struct pawl_err err;
+    int status;
+    pid_t child = fork();
+    if (child == 0) { /* a process that dies without a word */
+        struct pawl *p = open_work("sqlite:d.db");
+        OK(pawl_pause(p, "mail", true, &err), &err);
+        OK(pawl_start(p, NULL, &err), &err);
+        _exit(0);
+    }
+    EQ_INT(waitpid(child, &status, 0), child);
+    EQ_INT(run("doctor --db sqlite:d.db --heartbeat-interval 1ms --heartbeat-grace 2ms"), 0);
+    HAS_STR(out, "\"mail\" is paused");
+    HAS_STR(out, "\"worker\" has been silent");
+}
+
+/* ---- gc -------------------------------------------------------------------------------------- */
+
+/* n ended calls whose time has passed, and one that is pending. */
+static void fill(const char *db, size_t n)
+{
+    struct pawl *p = open_work(db);
+    struct pawl_err err;
+    struct pawl_shown *shown = NULL;
+    struct pawl_spec *v = calloc(n, sizeof(*v));
+    struct pawl_receipt *receipts = calloc(n, sizeof(*receipts));
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct pawl_spec){ PAWL_SPEC_INIT, .type = "no", .method = "op", .keep_us = 1 };
+    OK(pawl_submit(p, v, n, 0, receipts, &err), &err);
+    OK(pawl_start(p, NULL, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        OK(pawl_get(p, receipts[i].id, 20 * SECOND, &shown, &err), &err);
+        EQ_INT(pawl_shown_view(shown)->state, PAWL_COMPLETED);
+        pawl_shown_free(shown);
+    }
+    struct pawl_spec pending = { PAWL_SPEC_INIT, .id = "waits", .type = "nobody", .keep_us = 1 };
+    OK(pawl_submit(p, &pending, 1, 0, receipts, &err), &err);
+    free(v);
+    free(receipts);
+    pawl_close(p);
+}
+
+TEST(gc_removes_ended_calls_and_nothing_else)
+{
+    fill("sqlite:g.db", 30);
+    EQ_INT(run("gc --db sqlite:g.db --max 10 --json"), 0);
+    EQ_INT(number(answer(), "removed"), 10);
+    EQ_INT(run("gc --db sqlite:g.db"), 0);
+    HAS_STR(out, "20 calls removed, 0 ids forgotten");
+    EQ_STR(err_out, "");
+    EQ_INT(run("gc --db sqlite:g.db --json"), 0);
+    EQ_INT(number(answer(), "removed"), 0);
+    struct pawl *p = open_work("sqlite:g.db");
+    struct pawl_shown *shown = NULL;
+    struct pawl_err err;
+    OK(pawl_get(p, "waits", 0, &shown, &err), &err);
+    EQ_INT(pawl_shown_view(shown)->state, PAWL_PENDING);
+    pawl_shown_free(shown);
+    pawl_close(p);
+}
+
+/* ---- On a terminal --------------------------------------------------------------------------- */
+
+/* Runs a line with a terminal as stdin, stdout and stderr; what it drew is in `out`. */
+static int run_on_terminal(const char *line)
+{
+    int master, status = 0;
+    size_t len = 0;
+    ssize_t n;
+    pid_t child = forkpty(&master, NULL, NULL, NULL);
+    TRUE(child >= 0);
+    if (child == 0)
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+    while (len < TEXT_MAX - 1 && (n = read(master, out + len, TEXT_MAX - 1 - len)) > 0)
+        len += (size_t)n;
+    out[len] = 0;
+    close(master);
+    EQ_INT(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
+}
+
+TEST(colour_is_for_terminals_without_no_color)
+{
+    EQ_INT(run("migrate up --db sqlite:c.db"), 0);
+    FALSE(strchr(out, '\033'));
+    EQ_INT(run_on_terminal("unset NO_COLOR; " PAWL " doctor --db sqlite:c.db"), 0);
+    HAS_STR(out, "\033[32mok\033[0m");
+    EQ_INT(run_on_terminal("NO_COLOR=1 " PAWL " doctor --db sqlite:c.db"), 0);
+    FALSE(strchr(out, '\033'));
+    EQ_INT(run_on_terminal("unset NO_COLOR; " PAWL " doctor --db sqlite:c.db --json"), 0);
+    FALSE(strchr(out, '\033'));
+}
+
+TEST(gc_draws_its_progress_on_a_terminal)
+{
+    fill("sqlite:g.db", 4100);
+    EQ_INT(run_on_terminal(PAWL " gc --db sqlite:g.db"), 0);
+    HAS_STR(out, "gc: 2000 calls removed");
+    HAS_STR(out, "4100 calls removed, 0 ids forgotten");
+}

@@ -1,0 +1,238 @@
+/*
+ * lease.c - any lease packs and unpacks to itself, in few bytes; anything else is broken, never a
+ * crash.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/macros.h"
+#include "base/mem.h"
+#include "base/world.h"
+#include "model/lease.h"
+#include "check.h"
+
+static struct arena arena;
+static struct pawl_err err;
+
+static uint64_t roll(uint64_t n)
+{
+    return world_dice(&world_real) % n;
+}
+
+static struct bytes packed(const struct held *v, size_t n)
+{
+    struct bytes out;
+    if (!arena.max)
+        arena_init(&arena, 16 << 20);
+    OK(lease_pack(&arena, v, n, &out, &err), &err);
+    return out;
+}
+
+static void eq_held(const struct held *a, const struct held *b)
+{
+    EQ_INT(a->seq, b->seq);
+    EQ_INT(a->run_at_us, b->run_at_us);
+    EQ_INT(a->lane, b->lane);
+    EQ_INT(a->priority, b->priority);
+    EQ_INT(a->tries.attempts, b->tries.attempts);
+    EQ_INT(a->tries.lost, b->tries.lost);
+    EQ_INT(a->tries.redrives, b->tries.redrives);
+}
+
+static void round_trip(const struct held *v, size_t n)
+{
+    struct held *back;
+    size_t back_n;
+    OK(lease_unpack(&arena, packed(v, n), &back, &back_n, &err), &err);
+    EQ_UINT(back_n, n);
+    for (size_t i = 0; i < n; i++)
+        eq_held(&back[i], &v[i]);
+}
+
+TEST(an_ordinary_lease_is_small)
+{
+    static struct held v[CLAIM_MAX];
+    for (int i = 0; i < CLAIM_MAX; i++)
+        v[i] = (struct held){ .seq = 123456789 + i,
+                              .lane = 7,
+                              .run_at_us = INT64_C(1794729600123456) + i * 900 };
+    struct bytes p = packed(v, CLAIM_MAX);
+    LT_INT((int64_t)p.len, 4 * CLAIM_MAX);
+    round_trip(v, CLAIM_MAX);
+    /* Accepted together: one byte each. */
+    for (int i = 0; i < CLAIM_MAX; i++)
+        v[i].run_at_us = INT64_C(1794729600123456);
+    LT_INT((int64_t)packed(v, CLAIM_MAX).len, CLAIM_MAX + 32);
+    round_trip(v, CLAIM_MAX);
+    arena_release(&arena);
+}
+
+TEST(the_edges_of_every_field)
+{
+    static const struct held v[] = {
+        { 1, INT64_MIN, INT_MIN, INT_MIN, { INT_MAX, 0, 0 } },
+        { 2, INT64_MAX, INT_MAX, INT_MAX, { 0, INT_MAX, 0 } },
+        { 4, INT64_MIN, 0, 0, { 0, 0, INT_MAX } },
+        { INT64_MAX - 1, 0, -1, 1, { 0, 0, 0 } },
+        { INT64_MAX, -1, INT_MIN, INT_MAX, { 1, 1, 1 } },
+    };
+    round_trip(v, 0);
+    for (size_t n = 1; n <= COUNT_OF(v); n++)
+        round_trip(v, n);
+    round_trip(v + 4, 1);
+    arena_release(&arena);
+}
+
+static size_t any_lease(struct held *v)
+{
+    size_t n = roll(4) ? roll(20) : roll(CLAIM_MAX + 1);
+    struct held h = { .seq = (int64_t)roll(1000000),
+                      .run_at_us = (int64_t)roll(UINT64_C(1) << 52) };
+    for (size_t i = 0; i < n; i++) {
+        h.seq += 1 + (roll(3) ? 0 : (int64_t)roll(1 << 20));
+        if (roll(2))
+            h.run_at_us += (int64_t)roll(1 << 20) - (1 << 19);
+        if (roll(8) == 0)
+            h.lane = (int)roll(10000);
+        if (roll(8) == 0)
+            h.priority = (int)roll(2001) - 1000;
+        h.tries = (struct tries){ 0 };
+        if (roll(5) == 0)
+            h.tries = (struct tries){ (int)roll(1000), (int)roll(1000), (int)roll(100) };
+        v[i] = h;
+    }
+    return n;
+}
+
+TEST(any_lease_unpacks_to_itself)
+{
+    static struct held v[CLAIM_MAX];
+    for (int round = 0; round < (check_fast() ? 300 : 3000); round++) {
+        round_trip(v, any_lease(v));
+        if (arena.max)
+            arena_reset(&arena);
+    }
+    arena_release(&arena);
+}
+
+/* From memory that ends where the bytes do. BROKEN or something that could be a lease. */
+static enum pawl_status unpack_exact(const char *data, size_t len)
+{
+    char *copy = malloc(len ? len : 1);
+    struct held *v;
+    size_t n;
+    memcpy(copy, data, len);
+    arena_reset(&arena);
+    enum pawl_status st = lease_unpack(&arena, (struct bytes){ copy, len }, &v, &n, &err);
+    if (st == PAWL_OK)
+        for (size_t i = 0; i < n; i++)
+            TRUE(v[i].seq > (i ? v[i - 1].seq : 0) && v[i].tries.lost >= 0);
+    else
+        EQ_STATUS(st, PAWL_BROKEN, &err);
+    free(copy);
+    return st;
+}
+
+TEST(random_bytes_are_broken)
+{
+    arena_init(&arena, 16 << 20);
+    for (int round = 0; round < (check_fast() ? 20000 : 300000); round++) {
+        char data[64];
+        size_t len = roll(sizeof data);
+        for (size_t i = 0; i < len; i++)
+            data[i] = (char)(roll(2) ? roll(256) : roll(32));
+        if (len > 0)
+            data[0] = 1;
+        if (len > 1)
+            data[1] = (char)roll(12);
+        (void)unpack_exact(data, len);
+    }
+    arena_release(&arena);
+}
+
+/* What unpacks packs to the same bytes: there is one way to write a lease. */
+TEST(mangled_leases)
+{
+    static struct held v[CLAIM_MAX];
+    arena_init(&arena, 16 << 20);
+    for (int round = 0; round < (check_fast() ? 2000 : 20000); round++) {
+        char data[4096];
+        struct held *back;
+        size_t n = any_lease(v) % 50, len;
+        arena_reset(&arena);
+        struct bytes p = packed(v, n);
+        memcpy(data, p.data, len = MIN(p.len, sizeof data));
+        if (roll(3) == 0)
+            len -= 1 + roll(len);
+        else
+            data[roll(len)] ^= (char)(1 << roll(8));
+        if (unpack_exact(data, len) == PAWL_OK) {
+            struct bytes mangled = { data, len };
+            OK(lease_unpack(&arena, mangled, &back, &n, &err), &err);
+            p = packed(back, n);
+            EQ_BYTES(p.data, p.len, data, len);
+        }
+    }
+    arena_release(&arena);
+}
+
+TEST(known_breakage)
+{
+    static const struct bytes bad[] = {
+        BYTES(""),
+        BYTES("\1"),
+        BYTES("\2\0"),                                           /* another version */
+        BYTES("\1\0\0"),                                         /* bytes behind the end */
+        BYTES("\1\1"),                                           /* an item missing */
+        BYTES("\1\1\x20"),                                       /* unknown flag */
+        BYTES("\1\1\1\x80\x00"),                                 /* a number written too long */
+        BYTES("\1\1\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), /* a seq beyond 63 bits */
+        BYTES("\1\1\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), /* beyond 64 bits */
+        BYTES("\1\1\x10\xff\xff\xff\xff\x0f\0\0"),               /* attempts beyond an int */
+        BYTES("\1\xe9\x07"),                                     /* 1001 calls */
+        BYTES("\1\xff\xff\xff\xff\x0f"),
+    };
+    arena_init(&arena, 1 << 20);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        EQ_STATUS(unpack_exact(bad[i].data, bad[i].len), PAWL_BROKEN, &err);
+    struct held *v;
+    size_t n;
+    EQ_STATUS(lease_unpack(&arena, BYTES_NONE, &v, &n, &err), PAWL_BROKEN, &err);
+    OK(lease_unpack(&arena, BYTES("\1\0"), &v, &n, &err), &err);
+    EQ_UINT(n, 0);
+    arena_release(&arena);
+}
+
+TEST(finds_by_seq)
+{
+    struct held v[100];
+    for (int i = 0; i < 100; i++)
+        v[i] = (struct held){ .seq = 10 + 3 * i };
+    for (size_t n = 0; n <= 100; n++)
+        for (int64_t seq = 8; seq < 312; seq++) {
+            struct held *h = lease_find(v, n, seq);
+            bool there = seq >= 10 && (seq - 10) % 3 == 0 && (size_t)(seq - 10) / 3 < n;
+            EQ_PTR(h, there ? &v[(seq - 10) / 3] : NULL);
+        }
+    EQ_PTR(lease_find(NULL, 0, 1), NULL);
+}
+
+TEST(survives_without_memory)
+{
+    static const struct held v[] = { { .seq = 1 }, { .seq = 2 } };
+    int64_t before = mem_live();
+    struct bytes out;
+    struct held *back;
+    size_t n;
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    mem_torture(1, 1);
+    EQ_STATUS(lease_pack(&a, v, 2, &out, &err), PAWL_NO_MEMORY, &err);
+    EQ_STATUS(lease_unpack(&a, BYTES("\1\1\0"), &back, &n, &err), PAWL_NO_MEMORY, &err);
+    mem_torture(0, 0);
+    arena_release(&a);
+    EQ_INT(mem_live(), before);
+}

@@ -1,0 +1,410 @@
+/*
+ * lib_life.c - opening, starting, stopping, closing, starting again: who holds what at each moment.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "rig.h"
+
+RIG_MAIN
+
+static void never_tried(struct pawl *p, const char *id)
+{
+    struct pawl_shown *shown = rig_get(p, id);
+    const struct pawl_view *v = pawl_shown_view(shown);
+    EQ_STR(pawl_state_name(v->state), "pending");
+    EQ_INT(v->attempts, 0);
+    EQ_INT(v->lost, 0);
+    pawl_shown_free(shown);
+}
+
+/* ---- Stop ---- */
+
+static void *opens_gate(void *arg)
+{
+    usleep(20000); /* so that the stop has begun; either order must do */
+    rig_open_gate();
+    return arg;
+}
+
+TEST(a_stop_with_grace_lets_what_runs_end)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", rig_blocks);
+    rig_start(p, 2);
+    rig_submit_many(p, "t", 6);
+    UNTIL(atomic_load(&rig_inside) == 2 && rig_count(p, PAWL_PROCESSING) == 6);
+    pthread_t opener;
+    EQ_INT(pthread_create(&opener, NULL, opens_gate, NULL), 0);
+    OK(pawl_stop(p, 60 * RIG_SEC, NULL), NULL);
+    pthread_join(opener, NULL);
+    /* The two that ran have ended, the four that waited are back, and nobody was charged. */
+    EQ_INT(rig_count(p, PAWL_PROCESSING), 0);
+    EQ_INT(rig_count(p, PAWL_COMPLETED) + rig_count(p, PAWL_PENDING), 6);
+    GE_INT(rig_count(p, PAWL_COMPLETED), 2);
+    for (int i = 0; i < 6; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "c%d", i);
+        if (rig_state(p, id) == PAWL_PENDING)
+            never_tried(p, id);
+    }
+    pawl_close(p);
+}
+
+static int sleeps_then_fails(struct pawl_call *c)
+{
+    atomic_fetch_add(&rig_inside, 1);
+    EQ_INT(pawl_sleep(c, 600 * RIG_SEC), 1);
+    TRUE(pawl_cancelled(c));
+    return pawl_fail(c, "told to stop");
+}
+
+TEST(handlers_that_see_the_stop_hand_back_unburnt)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", sleeps_then_fails);
+    rig_start(p, 2);
+    rig_submit_many(p, "t", 2);
+    UNTIL(atomic_load(&rig_inside) == 2);
+    OK(pawl_stop(p, 0, NULL), NULL);
+    never_tried(p, "c0");
+    never_tried(p, "c1");
+    pawl_close(p);
+}
+
+TEST(a_handler_that_does_not_stop_is_told_of_and_its_answer_void)
+{
+    struct pawl *p = rig_open(param);
+    struct pawl_err err;
+    struct pawl_stats st = { PAWL_STATS_INIT };
+    rig_on(p, "t", rig_blocks);
+    rig_start(p, 1);
+    rig_submit(p, "x", "t");
+    UNTIL(atomic_load(&rig_inside) == 1);
+    EQ_STATUS(pawl_stop(p, 10 * RIG_MS, &err), PAWL_BUSY, &err);
+    HAS_STR(err.text, "1 handlers did not return");
+    never_tried(p, "x");
+    EQ_STATUS(pawl_stop(p, 0, &err), PAWL_BUSY, &err); /* it still runs */
+    rig_open_gate();
+    UNTIL((pawl_stats(p, &st), st.running == 0));
+    OK(pawl_stop(p, 10 * RIG_SEC, &err), &err);
+    never_tried(p, "x");
+    pawl_close(p);
+}
+
+TEST(nothing_is_claimed_after_a_stop)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", rig_echo);
+    rig_start(p, 2);
+    rig_submit(p, "x", "t");
+    rig_ends(p, "x", PAWL_COMPLETED);
+    OK(pawl_stop(p, RIG_SEC, NULL), NULL);
+    rig_submit(p, "y", "t");
+    struct pawl_shown *shown;
+    OK(pawl_get(p, "y", 200 * RIG_MS, &shown, NULL), NULL);
+    EQ_INT(pawl_shown_view(shown)->state, PAWL_PENDING);
+    pawl_shown_free(shown);
+    struct pawl_err err;
+    EQ_STATUS(pawl_start(p, NULL, &err), PAWL_STATE, &err);
+    pawl_close(p);
+}
+
+TEST(a_stop_before_the_start_stops_nothing)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", rig_echo);
+    OK(pawl_stop(p, 0, NULL), NULL);
+    rig_start(p, 1);
+    rig_submit(p, "x", "t");
+    struct pawl_shown *shown;
+    OK(pawl_get(p, "x", 5 * RIG_SEC, &shown, NULL), NULL);
+    EQ_INT(pawl_shown_view(shown)->state, PAWL_COMPLETED);
+    pawl_shown_free(shown);
+    pawl_close(p);
+}
+
+TEST(starting_twice_or_with_nothing_to_run_is_told)
+{
+    struct pawl *p = rig_open(param);
+    struct pawl_err err;
+    EQ_STATUS(pawl_start(p, NULL, &err), PAWL_INVALID, &err);
+    rig_on(p, "t", rig_echo);
+    EQ_STATUS(pawl_on(pawl_program(p), "t", "run", rig_echo), PAWL_CONFLICT, NULL);
+    EQ_STATUS(pawl_start(p, &(struct pawl_workers){ PAWL_WORKERS_INIT, .slots = 1025 }, &err),
+              PAWL_INVALID, &err);
+    EQ_STATUS(pawl_start(p, &(struct pawl_workers){ PAWL_WORKERS_INIT, .slots = -1 }, &err),
+              PAWL_INVALID, &err);
+    rig_start(p, 1);
+    EQ_STATUS(pawl_start(p, NULL, &err), PAWL_STATE, &err);
+    EQ_STATUS(pawl_on(pawl_program(p), "u", "run", rig_echo), PAWL_STATE, NULL);
+    pawl_close(p);
+}
+
+TEST(a_paused_process_starts_no_work)
+{
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .paused = true });
+    rig_on(p, "t", rig_echo);
+    rig_start(p, 1);
+    rig_submit(p, "x", "t");
+    struct pawl_shown *shown;
+    OK(pawl_get(p, "x", 200 * RIG_MS, &shown, NULL), NULL);
+    EQ_INT(pawl_shown_view(shown)->state, PAWL_PENDING);
+    pawl_shown_free(shown);
+    pawl_close(p);
+}
+
+/* ---- Close ---- */
+
+TEST(closing_with_a_handler_that_does_not_return)
+{
+    struct pawl *other = rig_open_as(param, (struct pawl_options){ .node = "other" });
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", rig_blocks);
+    rig_start(p, 2);
+    rig_submit_many(p, "t", 3);
+    UNTIL(atomic_load(&rig_inside) == 2);
+    int64_t begun = rig_mono();
+    pawl_close(p);
+    LT_INT(rig_mono() - begun, 20 * RIG_SEC * check_scale());
+    for (int i = 0; i < 3; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "c%d", i);
+        never_tried(other, id);
+    }
+    rig_open_gate(); /* They come back to a handle that is closed, and find memory that is not
+                        freed. */
+    UNTIL(atomic_load(&rig_inside) == 0);
+    pawl_close(other);
+}
+
+TEST(closing_twice_over_and_closing_nothing)
+{
+    pawl_close(NULL);
+    for (int i = 0; i < 20; i++) {
+        struct pawl *p = rig_open(param);
+        if (i % 2) {
+            rig_on(p, "t", rig_echo);
+            rig_start(p, 4);
+        }
+        pawl_close(p);
+    }
+}
+
+/* ---- Start again ---- */
+
+TEST(a_restart_under_the_same_name_takes_back_at_once)
+{
+    /* A grace so long that only the name can be the reason. */
+    struct pawl_options o = { .node = "n", .heartbeat_grace_us = 600 * RIG_SEC };
+    struct pawl *a = rig_open_as(param, o), *b;
+    struct pawl_err err;
+    rig_on(a, "t", rig_blocks);
+    rig_start(a, 1);
+    rig_submit(a, "x", "t");
+    UNTIL(atomic_load(&rig_inside) == 1);
+    b = rig_open_as(param, o);
+    rig_on(b, "t", rig_echo);
+    rig_start(b, 1);
+    rig_ends(b, "x", PAWL_COMPLETED);
+    struct pawl_shown *shown = rig_get(b, "x");
+    EQ_INT(pawl_shown_view(shown)->lost, 1);
+    EQ_INT(pawl_shown_view(shown)->result.form, PAWL_NOTHING); /* b's answer */
+    int64_t finished = pawl_shown_view(shown)->finished_at_us;
+    pawl_shown_free(shown);
+    rig_open_gate(); /* a's answer is void */
+    EQ_STATUS(pawl_stop(a, 10 * RIG_SEC, &err), PAWL_OK, &err);
+    pawl_close(a);
+    shown = rig_get(b, "x");
+    EQ_INT(pawl_shown_view(shown)->finished_at_us, finished);
+    EQ_INT(pawl_shown_view(shown)->result.form, PAWL_NOTHING);
+    pawl_shown_free(shown);
+    rig_submit(b, "y", "t");
+    rig_ends(b, "y", PAWL_COMPLETED);
+    pawl_close(b);
+}
+
+TEST(the_former_process_of_a_name_claims_no_more)
+{
+    struct pawl_options o = { .node = "n" };
+    struct pawl *a = rig_open_as(param, o), *b = rig_open_as(param, o);
+    struct pawl_stats st = { PAWL_STATS_INIT };
+    rig_on(a, "t", rig_echo);
+    rig_on(b, "u", rig_echo);
+    rig_start(a, 1);
+    rig_start(b, 1);
+    /* It learns of it by its next beat; from then on what it serves stays pending. */
+    int64_t past = rig_mono() + RIG_SEC;
+    UNTIL(rig_mono() > past);
+    rig_submit(a, "x", "t");
+    struct pawl_shown *shown;
+    OK(pawl_get(a, "x", 300 * RIG_MS, &shown, NULL), NULL);
+    EQ_INT(pawl_shown_view(shown)->state, PAWL_PENDING);
+    pawl_shown_free(shown);
+    pawl_stats(a, &st);
+    EQ_INT(st.claimed, 0);
+    pawl_close(a);
+    pawl_close(b);
+}
+
+TEST(a_database_is_found_as_it_was_left)
+{
+    if (rig_is_mem(param))
+        skip("mem: is gone with its last handle");
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", rig_echo);
+    rig_submit(p, "x", "t");
+    pawl_close(p);
+    p = rig_open(param);
+    rig_on(p, "t", rig_echo);
+    rig_start(p, 1);
+    rig_ends(p, "x", PAWL_COMPLETED);
+    pawl_close(p);
+    p = rig_open_as(param, (struct pawl_options){ .no_migrate = true });
+    EQ_INT(rig_state(p, "x"), PAWL_COMPLETED);
+    pawl_close(p);
+}
+
+/* ---- Two processes ---- */
+
+/* A process of its own that works until it is killed. */
+static pid_t worker_process(const void *param, const char *node, pawl_handler *h)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = node });
+        rig_on(p, "t", h);
+        rig_start(p, 2);
+        for (;;)
+            pause();
+    }
+    GT_INT(pid, 0);
+    return pid;
+}
+
+TEST(another_process_works_and_this_one_is_answered)
+{
+    if (rig_is_mem(param))
+        skip("mem: is one process's");
+    pid_t pid = worker_process(param, "worker", rig_echo); /* before this process has threads */
+    struct pawl *p = rig_open(param);
+    struct pawl_shown *shown;
+    struct pawl_err err;
+    for (int i = 0; i < 20; i++) {
+        struct pawl_spec s = { PAWL_SPEC_INIT, .type = "t", .input = PAWL_TEXT("5") };
+        OK(pawl_submit_wait(p, &s, 60 * RIG_SEC, &shown, &err), &err);
+        EQ_STR(pawl_state_name(pawl_shown_view(shown)->state), "completed");
+        EQ_STR(pawl_shown_view(shown)->node, "worker");
+        EQ_BYTES(pawl_shown_view(shown)->result.data, pawl_shown_view(shown)->result.len, "5", 1);
+        pawl_shown_free(shown);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    pawl_close(p);
+}
+
+TEST(what_a_dead_process_held_is_taken_back_without_traffic)
+{
+    if (rig_is_mem(param))
+        skip("mem: is one process's");
+    pid_t pid = worker_process(param, "worker", rig_blocks);
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", rig_echo);
+    rig_submit(p, "x", "t");
+    UNTIL(rig_state(p, "x") == PAWL_PROCESSING);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    int64_t begun = rig_mono();
+    rig_start(p, 1);
+    rig_ends(p, "x", PAWL_COMPLETED);
+    LT_INT(rig_mono() - begun, 4 * RIG_SEC * check_scale()); /* the grace is 1 s, and 2 more */
+    struct pawl_shown *shown = rig_get(p, "x");
+    EQ_INT(pawl_shown_view(shown)->lost, 1);
+    EQ_STR(pawl_shown_view(shown)->node, "rig");
+    pawl_shown_free(shown);
+    struct pawl_attempts *a;
+    OK(pawl_attempts(p, "x", &a, NULL), NULL);
+    EQ_INT((int)a->n, 1);
+    EQ_STR(a->v[0].kind, "lost");
+    EQ_STR(a->v[0].error, "owner \"worker\" was lost");
+    pawl_attempts_free(a);
+    pawl_close(p);
+}
+
+TEST(processes_that_start_together_all_open)
+{
+    if (rig_is_mem(param))
+        skip("mem: is one process's");
+    enum { N = 6 };
+    pid_t pids[N];
+    for (int i = 0; i < N; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            char node[32], id[32];
+            snprintf(node, sizeof node, "n%d", i);
+            snprintf(id, sizeof id, "x%d", i);
+            struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = node });
+            rig_submit(p, id, "t");
+            pawl_close(p);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < N; i++) {
+        int status = 0;
+        EQ_INT(waitpid(pids[i], &status, 0), pids[i]);
+        EQ_INT(status, 0);
+    }
+    struct pawl *p = rig_open(param);
+    EQ_INT(rig_count(p, PAWL_PENDING), N);
+    pawl_close(p);
+}
+
+/* ---- False suspicion ---- */
+
+static int ask_file(const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *q;
+    int n = -1;
+    EQ_INT(sqlite3_open_v2("rig.db", &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
+    if (sqlite3_step(q) == SQLITE_ROW)
+        n = sqlite3_column_int(q, 0);
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+    return n;
+}
+
+/* A process that stood still for longer than the grace is declared dead. Nobody has taken its name:
+ * when it goes on, what it held is somebody else's, and it works again. */
+TEST(a_process_that_was_buried_by_mistake_works_again)
+{
+    if (rig_is_mem(param))
+        skip("mem: is one process's");
+    pid_t pid = worker_process(param, "sleeper", rig_echo);
+    struct pawl *p =
+        rig_open_as(param, (struct pawl_options){ .node = "watcher",
+                                                  .heartbeat_interval_us = 50 * RIG_MS,
+                                                  .heartbeat_grace_us = 400 * RIG_MS });
+    rig_on(p, "other", rig_echo);
+    rig_start(p, 1);
+    rig_submit(p, "before", "t");
+    rig_ends(p, "before", PAWL_COMPLETED);
+    UNTIL(ask_file("SELECT count(*) FROM pawl_lease") == 0);
+    kill(pid, SIGSTOP);
+    UNTIL(ask_file("SELECT dead FROM pawl_node WHERE node = 'sleeper'") == 1);
+    kill(pid, SIGCONT);
+    rig_submit(p, "after", "t");
+    struct pawl_shown *shown;
+    OK(pawl_get(p, "after", 15 * RIG_SEC * check_scale(), &shown, NULL), NULL);
+    EQ_STR(pawl_state_name(pawl_shown_view(shown)->state), "completed");
+    pawl_shown_free(shown);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    pawl_close(p);
+}

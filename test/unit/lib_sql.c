@@ -1,0 +1,495 @@
+/*
+ * lib_sql.c - a handler's SQL in its call's own transaction: what stands, what is undone, what is
+ * refused.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rig.h"
+#include "store/store.h"
+
+int main(int argc, char **argv)
+{
+    check_param("sqlite", "sqlite:rig.db");
+    return check_run(argc, argv);
+}
+
+/* Run one statement that must work. */
+static const struct pawl_rows *sql(struct pawl_call *c, const char *text)
+{
+    const struct pawl_rows *rows = NULL;
+    struct pawl_err err;
+    OK(pawl_sql(c, text, NULL, 0, &rows, &err), &err);
+    return rows;
+}
+
+static int count_rows(struct pawl_call *c)
+{
+    const struct pawl_rows *r = sql(c, "SELECT count(*) FROM box");
+    EQ_INT((int)r->n, 1);
+    EQ_INT((int)r->columns, 1);
+    return pawl_reply_int(c, r->v[0].i);
+}
+
+static struct pawl *open_box(void *param, pawl_handler *h, int slots)
+{
+    struct pawl *p =
+        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC });
+    OK(pawl_prepare(pawl_program(p), "CREATE TABLE IF NOT EXISTS box (id TEXT PRIMARY KEY, n)"),
+       NULL);
+    rig_on(p, "t", h);
+    rig_on(p, "count", count_rows);
+    rig_on(p, "echo", rig_echo);
+    rig_start(p, slots);
+    return p;
+}
+
+/* How many rows the application's table has, asked by a call. */
+static int in_box(struct pawl *p)
+{
+    struct pawl_shown *shown;
+    struct pawl_err err;
+    char text[32] = "";
+    OK(pawl_submit_wait(p, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "count" }, 60 * RIG_SEC,
+                        &shown, &err),
+       &err);
+    EQ_INT(pawl_shown_view(shown)->state, PAWL_COMPLETED);
+    snprintf(text, sizeof text, "%.*s", (int)pawl_shown_view(shown)->result.len,
+             (const char *)pawl_shown_view(shown)->result.data);
+    pawl_shown_free(shown);
+    return (int)strtol(text, NULL, 10);
+}
+
+static int puts_one(struct pawl_call *c)
+{
+    struct pawl_value v[] = {
+        { .kind = PAWL_V_TEXT, .data = pawl_call_id(c), .len = strlen(pawl_call_id(c)) },
+        { .kind = PAWL_V_INT, .i = pawl_call_try(c) }
+    };
+    const struct pawl_rows *rows;
+    struct pawl_err err;
+    atomic_fetch_add(&rig_runs, 1);
+    OK(pawl_sql(c, "INSERT INTO box VALUES (?, ?)", v, 2, &rows, &err), &err);
+    EQ_INT(rows->changed, 1);
+    int64_t what = 0;
+    pawl_input_int(c, &what);
+    if (what == 1)
+        return pawl_fail(c, "after the insert");
+    if (what == 2)
+        return pawl_refuse(c, "after the insert");
+    if (what == 3 && atomic_load(&rig_runs) == 1)
+        return pawl_later(c, 1);
+    if (what == 4)
+        return 9;
+    return pawl_reply_int(c, 1);
+}
+
+TEST(sql_commits_with_a_reply_and_is_undone_by_every_other_ending)
+{
+    static const struct {
+        const char *input;
+        enum pawl_state state;
+        int rows;
+    } v[] = { { "0", PAWL_COMPLETED, 1 },
+              { "1", PAWL_FAILED, 1 },
+              { "2", PAWL_FAILED, 1 },
+              { "4", PAWL_FAILED, 1 },
+              { "5", PAWL_COMPLETED, 2 } };
+    struct pawl *p = open_box(param, puts_one, 2);
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "x%zu", i);
+        rig_submit_as(p, (struct pawl_spec){ .id = id,
+                                             .type = "t",
+                                             .max_attempts = 1,
+                                             .input = { PAWL_JSON, v[i].input, 1 } });
+        rig_ends(p, id, v[i].state);
+        EQ_INT(in_box(p), v[i].rows);
+    }
+    atomic_store(&rig_runs, 0);
+    rig_submit_as(p, (struct pawl_spec){ .id = "later", .type = "t", .input = PAWL_TEXT("3") });
+    rig_ends(p, "later", PAWL_COMPLETED);
+    EQ_INT(in_box(p), 3);
+    pawl_close(p);
+}
+
+static int every_value(struct pawl_call *c)
+{
+    struct pawl_value v[] = { { .kind = PAWL_V_NULL },
+                              { .kind = PAWL_V_INT, .i = INT64_MIN },
+                              { .kind = PAWL_V_REAL, .r = 1.5 },
+                              { .kind = PAWL_V_TEXT, .data = "\xc3\xa4", .len = 2 },
+                              { .kind = PAWL_V_BLOB, .data = "\0\1", .len = 2 } };
+    const struct pawl_rows *r;
+    struct pawl_err err;
+    OK(pawl_sql(c, "SELECT ?, ?, ?, ?, ? UNION ALL SELECT 1, 2, 3, 4, 5", v, 5, &r, &err), &err);
+    EQ_INT((int)r->n, 2);
+    EQ_INT((int)r->columns, 5);
+    EQ_INT(r->v[0].kind, PAWL_V_NULL);
+    EQ_INT(r->v[1].i, INT64_MIN);
+    TRUE(r->v[2].kind == PAWL_V_REAL && r->v[2].r == 1.5);
+    EQ_INT(r->v[3].kind, PAWL_V_TEXT);
+    EQ_STR(r->v[3].data, "\xc3\xa4");
+    EQ_INT(r->v[4].kind, PAWL_V_BLOB);
+    EQ_BYTES(r->v[4].data, r->v[4].len, "\0\1", 2);
+    EQ_INT(r->v[9].i, 5);
+    OK(pawl_sql(c, "SELECT 1 WHERE 0", NULL, 0, &r, &err), &err);
+    EQ_INT((int)r->n, 0);
+    OK(pawl_sql(c, "SELECT 1", NULL, 0, NULL, &err), &err);
+    return 0;
+}
+
+TEST(values_go_in_and_come_out)
+{
+    struct pawl *p = open_box(param, every_value, 1);
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
+    rig_ends(p, "x", PAWL_COMPLETED);
+    pawl_close(p);
+}
+
+static int sql_from_input(struct pawl_call *c)
+{
+    const char *text;
+    struct pawl_err err = { 0 };
+    EQ_INT(pawl_input_get_text(c, "sql", &text), 0);
+    sql(c, "INSERT INTO box VALUES ('before', 0)");
+    enum pawl_status st = pawl_sql(c, text, NULL, 0, NULL, &err);
+    NE_INT(st, PAWL_OK);
+    NE_INT(strlen(err.text), 0);
+    EQ_STATUS(pawl_sql(c, "SELECT 1", NULL, 0, NULL, &err), PAWL_STATE, &err);
+    return pawl_reply_int(c, 1); /* which becomes an error */
+}
+
+TEST(a_statement_that_fails_poisons_the_try)
+{
+    static const char *const bad[] = {
+        "SELEC 1",
+        "INSERT INTO box VALUES ('before', 1)",
+        "SELECT 1; SELECT 2",
+        "",
+        "SELECT ?",
+        "DELETE FROM pawl_call",
+        "SELECT * FROM pawl_lease",
+        "UPDATE PAWL_OUTCOME SET status = 3",
+        "DROP TABLE pawl_ready",
+        "CREATE INDEX i ON pawl_call (id)",
+        "CREATE TRIGGER tr AFTER INSERT ON pawl_call BEGIN DELETE FROM box; END",
+        "ALTER TABLE pawl_call ADD COLUMN x",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "SAVEPOINT a",
+        "RELEASE a",
+        "PRAGMA synchronous = OFF",
+        "PRAGMA writable_schema = 1",
+        "ATTACH 'other.db' AS o",
+        "VACUUM",
+    };
+    struct pawl *p = open_box(param, sql_from_input, 1);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char input[200], id[32];
+        int len = snprintf(input, sizeof input, "{\"sql\":\"%s\"}", bad[i]);
+        snprintf(id, sizeof id, "x%zu", i);
+        rig_submit_as(p, (struct pawl_spec){ .id = id,
+                                             .type = "t",
+                                             .max_attempts = 1,
+                                             .input = { PAWL_JSON, input, (size_t)len } });
+        rig_ends(p, id, PAWL_FAILED);
+        struct pawl_shown *shown = rig_get(p, id);
+        HAS_STR(pawl_shown_view(shown)->error, "its SQL failed");
+        pawl_shown_free(shown);
+    }
+    EQ_INT(in_box(p), 0);
+    EQ_INT(rig_count(p, 0), (int)(sizeof bad / sizeof bad[0]) + 1);
+    pawl_close(p);
+}
+
+static int sends_and_writes(struct pawl_call *c)
+{
+    struct pawl_err err;
+    const struct pawl_view *v;
+    sql(c, "INSERT INTO box VALUES ('s', 0)");
+    EQ_STATUS(pawl_ask(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "echo" }, &v, &err),
+              PAWL_STATE, &err);
+    OK(pawl_send(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .id = "kid", .type = "echo" }, &err),
+       &err);
+    return 0;
+}
+
+TEST(sql_and_sends_are_one_commit)
+{
+    struct pawl *p = open_box(param, sends_and_writes, 1);
+    rig_submit_as(p, (struct pawl_spec){ .id = "kid", .type = "other" });
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t" });
+    rig_ends(p, "x", PAWL_FAILED); /* its send meets other content: the SQL is undone too */
+    EQ_INT(in_box(p), 0);
+    pawl_close(p);
+}
+
+TEST(sql_and_sends_land_together)
+{
+    struct pawl *p = open_box(param, sends_and_writes, 1);
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t" });
+    rig_ends(p, "x", PAWL_COMPLETED);
+    rig_ends(p, "kid", PAWL_COMPLETED);
+    EQ_INT(in_box(p), 1);
+    pawl_close(p);
+}
+
+/* ---- The limit of 1 s ---- */
+
+static int holds_too_long(struct pawl_call *c)
+{
+    atomic_fetch_add(&rig_runs, 1);
+    sql(c, "INSERT INTO box VALUES ('h', 0)");
+    EQ_INT(pawl_sleep(c, 600 * RIG_SEC), 1);
+    struct pawl_err err;
+    NE_INT(pawl_sql(c, "SELECT 1", NULL, 0, NULL, &err), PAWL_OK);
+    return pawl_reply_int(c, 1);
+}
+
+TEST(a_transaction_open_for_too_long_is_undone)
+{
+    struct pawl *p = open_box(param, holds_too_long, 2);
+    int64_t begun = rig_mono();
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
+    UNTIL(atomic_load(&rig_runs) == 1);
+    rig_submit(p, "y", "echo"); /* Everybody else waits for it, and not for longer than that. */
+    rig_ends(p, "y", PAWL_COMPLETED);
+    rig_ends(p, "x", PAWL_FAILED);
+    LT_INT(rig_mono() - begun, 6 * RIG_SEC * check_scale());
+    struct pawl_shown *shown = rig_get(p, "x");
+    HAS_STR(pawl_shown_view(shown)->error, "longer than 1 s");
+    pawl_shown_free(shown);
+    EQ_INT(in_box(p), 0);
+    pawl_close(p);
+}
+
+static int spins_in_sql(struct pawl_call *c)
+{
+    struct pawl_err err;
+    NE_INT(pawl_sql(c,
+                    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
+                    "SELECT count(*) FROM r",
+                    NULL, 0, NULL, &err),
+           PAWL_OK);
+    return pawl_reply_int(c, 1);
+}
+
+TEST(a_statement_that_runs_for_too_long_is_cut)
+{
+    struct pawl *p = open_box(param, spins_in_sql, 2);
+    int64_t begun = rig_mono();
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
+    rig_ends(p, "x", PAWL_FAILED);
+    LT_INT(rig_mono() - begun, 6 * RIG_SEC * check_scale());
+    pawl_close(p);
+}
+
+static int hangs_in_transaction(struct pawl_call *c)
+{
+    sql(c, "INSERT INTO box VALUES ('h', 0)");
+    return rig_blocks(c);
+}
+
+/* Its transaction is over after 1 s, its try with it: its slot must go to somebody else too. */
+TEST(a_handler_that_hangs_in_its_transaction_is_replaced)
+{
+    struct pawl *p = open_box(param, hangs_in_transaction, 1);
+    rig_submit_as(p, (struct pawl_spec){
+                         .id = "x", .type = "t", .max_attempts = 1, .timeout_us = 2 * RIG_SEC });
+    UNTIL(atomic_load(&rig_inside) == 1);
+    rig_submit(p, "y", "echo");
+    struct pawl_shown *shown;
+    OK(pawl_get(p, "y", 8 * RIG_SEC * check_scale(), &shown, NULL), NULL);
+    EQ_STR(pawl_state_name(pawl_shown_view(shown)->state), "completed");
+    pawl_shown_free(shown);
+    rig_ends(p, "x", PAWL_FAILED);
+    rig_open_gate();
+    EQ_INT(in_box(p), 0);
+    pawl_close(p);
+}
+
+/* ---- Throughput of nothing but SQL ---- */
+
+/* A claim does not join a handler's transaction; somebody has to think of the next one all the
+ * same. */
+TEST(a_backlog_of_sql_handlers_drains_without_pauses)
+{
+    struct pawl *p = open_box(param, puts_one, 1);
+    OK(pawl_pause(p, "default", true, NULL), NULL);
+    rig_submit_many(p, "t", 300);
+    int64_t begun = rig_mono();
+    OK(pawl_pause(p, "default", false, NULL), NULL);
+    rig_drain(p);
+    int64_t took = rig_mono() - begun;
+    EQ_INT(in_box(p), 300);
+    printf("300 handlers with SQL took %lld ms\n", (long long)(took / 1000));
+    struct pawl_stats st = { PAWL_STATS_INIT };
+    pawl_stats(p, &st);
+    LT_INT(took, 4 * RIG_SEC * check_scale());
+    pawl_close(p);
+}
+
+/* ---- When the database refuses ---- */
+
+/* The dial is turned inside the handler, so that mostly the commit its SQL opens is the one that
+ * fails; a round in which something else met it proves nothing, so there are several. */
+enum { ROUNDS = 12 };
+
+static void put_id(struct pawl_call *c, enum pawl_status *out)
+{
+    struct pawl_value id = { .kind = PAWL_V_TEXT, .data = pawl_call_id(c) };
+    id.len = strlen(id.data);
+    *out = pawl_sql(c, "INSERT INTO box VALUES (?, 1)", &id, 1, NULL, NULL);
+}
+
+/* Looks through a handle that never fails, and turns the dial back. */
+static void ends_completed(struct pawl *watch, const char *id)
+{
+    rig_ends(watch, id, PAWL_COMPLETED);
+    store_fault(0, FAULT_BEFORE, PAWL_OK);
+}
+
+static int ignores_sql_errors(struct pawl_call *c)
+{
+    enum pawl_status st;
+    if (pawl_call_try(c) == 1)
+        store_fault(1, FAULT_BEFORE, PAWL_BUSY);
+    put_id(c, &st);
+    return pawl_reply_int(c, st == PAWL_OK);
+}
+
+/* "After an error every further statement fails and a reply becomes an error": also when the
+ * transaction could not even begin. */
+TEST(a_reply_after_sql_that_could_not_begin_is_an_error)
+{
+    (void)param;
+    struct pawl *p = open_box("fault+sqlite:rig.db", ignores_sql_errors, 1);
+    struct pawl *watch = rig_open_as("sqlite:rig.db", (struct pawl_options){ .node = "watch" });
+    for (int i = 0; i < ROUNDS; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "x%d", i);
+        rig_submit_as(p, (struct pawl_spec){ .id = id, .type = "t", .backoff_base_us = 1 });
+        ends_completed(watch, id);
+        EQ_INT(in_box(p), i + 1);
+    }
+    pawl_close(p);
+    pawl_close(watch);
+}
+
+static int loses_answer(struct pawl_call *c)
+{
+    enum pawl_status st;
+    atomic_fetch_add(&rig_runs, 1);
+    store_fault(1, FAULT_AFTER, PAWL_UNKNOWN);
+    put_id(c, &st);
+    EQ_STATUS(st, PAWL_OK, NULL);
+    return pawl_reply_int(c, 42);
+}
+
+/* The commit happened and its answer was lost: the waiter hears the result that is stored. */
+TEST(a_handlers_commit_whose_answer_was_lost_is_not_run_again)
+{
+    (void)param;
+    struct pawl *p = open_box("fault+sqlite:rig.db", loses_answer, 1);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct pawl_shown *shown = NULL;
+        struct pawl_err err;
+        OK(pawl_submit_wait(p, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" }, 60 * RIG_SEC,
+                            &shown, &err),
+           &err);
+        store_fault(0, FAULT_BEFORE, PAWL_OK);
+        const struct pawl_view *v = pawl_shown_view(shown);
+        EQ_STR(pawl_state_name(v->state), "completed");
+        EQ_INT(atomic_load(&rig_runs), i + 1);
+        EQ_INT(in_box(p), i + 1);
+        EQ_BYTES(v->result.data, v->result.len, "42", 2);
+        pawl_shown_free(shown);
+    }
+    pawl_close(p);
+}
+
+static int too_many_rows(struct pawl_call *c)
+{
+    const struct pawl_rows *r;
+    struct pawl_err err;
+    int64_t over = 0;
+    char text[200];
+    EQ_INT(pawl_input_int(c, &over), 0);
+    snprintf(text, sizeof text,
+             "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < %d) "
+             "SELECT n FROM r",
+             10000 + (int)over);
+    enum pawl_status st = pawl_sql(c, text, NULL, 0, &r, &err);
+    if (st != PAWL_OK)
+        return pawl_refuse(c, "%s", err.text);
+    return pawl_reply_int(c, (int64_t)r->n);
+}
+
+TEST(ten_thousand_rows_come_back_and_not_one_more)
+{
+    struct pawl *p = open_box(param, too_many_rows, 1);
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("0") });
+    rig_submit_as(p, (struct pawl_spec){ .id = "y", .type = "t", .input = PAWL_TEXT("1") });
+    rig_ends(p, "x", PAWL_COMPLETED);
+    rig_ends(p, "y", PAWL_FAILED);
+    pawl_close(p);
+}
+
+TEST(a_script_that_is_wrong_is_told)
+{
+    struct pawl *p = rig_open(param);
+    struct pawl_module *m = pawl_program(p);
+    EQ_STATUS(pawl_prepare(m, "CREATE TABL x"), PAWL_INVALID, NULL);
+    EQ_STATUS(pawl_prepare(m, NULL), PAWL_INVALID, NULL);
+    EQ_STATUS(pawl_prepare(m, "DELETE FROM pawl_call"), PAWL_INVALID, NULL);
+    EQ_STATUS(pawl_prepare(NULL, "SELECT 1"), PAWL_INVALID, NULL);
+    OK(pawl_prepare(m, "CREATE TABLE IF NOT EXISTS ok (x)"), NULL);
+    OK(pawl_prepare(m, "CREATE TABLE IF NOT EXISTS ok (x)"), NULL);
+    rig_submit(p, "x", "t"); /* and the writer goes on */
+    pawl_close(p);
+}
+
+static int sends_u(struct pawl_call *c)
+{
+    struct pawl_err err;
+    sql(c, "INSERT INTO box VALUES ('u', 0)");
+    OK(pawl_send(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .id = "kid", .type = "u" }, &err), &err);
+    return 0;
+}
+
+static void *claims_u(void *arg)
+{
+    static const char *const u = "u";
+    struct pawl_claim c = { PAWL_CLAIM_INIT, .types = &u, .n_types = 1, .wait_us = 60 * RIG_SEC };
+    struct pawl_lease *l;
+    struct pawl_err err;
+    OK(pawl_claim(arg, &c, &l, &err), &err);
+    EQ_INT((int)l->n, 1);
+    pawl_lease_free(l);
+    atomic_fetch_add(&rig_runs, 1);
+    return NULL;
+}
+
+/* What a handler with SQL sends wakes those who wait for work by hand, as any other accept does. */
+TEST(a_call_sent_with_sql_wakes_a_waiting_claim)
+{
+    struct pawl *p = open_box(param, sends_u, 1);
+    struct pawl_stats st = { PAWL_STATS_INIT };
+    pthread_t thread;
+    pawl_stats(p, &st);
+    int64_t commits = st.commits;
+    EQ_INT(pthread_create(&thread, NULL, claims_u, p), 0);
+    UNTIL((pawl_stats(p, &st), st.commits > commits)); /* it has looked once, and waits */
+    rig_submit(p, "x", "t");
+    rig_ends(p, "x", PAWL_COMPLETED);
+    int64_t begun = rig_mono();
+    UNTIL(atomic_load(&rig_runs) == 1);
+    LT_INT(rig_mono() - begun, 10 * RIG_SEC * check_scale());
+    pthread_join(thread, NULL);
+    pawl_close(p);
+}

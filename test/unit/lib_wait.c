@@ -1,0 +1,351 @@
+/*
+ * lib_wait.c - waiting through pawl.h: who is told, when, what, and what giving up changes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+#include <stdio.h>
+
+#include "rig.h"
+
+RIG_MAIN
+
+/* One caller that waits on a thread of its own. */
+struct caller {
+    pthread_t thread;
+    struct pawl *p;
+    const char *id;
+    int64_t wait_us, took_us;
+    enum pawl_status status;
+    enum pawl_state state;
+    atomic_bool back;
+};
+
+static void *wait_for_it(void *arg)
+{
+    struct caller *c = arg;
+    struct pawl_shown *shown = NULL;
+    int64_t begun = rig_mono();
+    c->status = pawl_get(c->p, c->id, c->wait_us, &shown, NULL);
+    c->took_us = rig_mono() - begun;
+    if (c->status == PAWL_OK)
+        c->state = pawl_shown_view(shown)->state;
+    pawl_shown_free(shown);
+    atomic_store(&c->back, true);
+    return NULL;
+}
+
+static void caller_begin(struct caller *c, struct pawl *p, const char *id)
+{
+    struct pawl_stats s = { PAWL_STATS_INIT };
+    pawl_stats(p, &s);
+    int64_t before = s.waiting;
+    *c = (struct caller){ .p = p, .id = id, .wait_us = 100 * RIG_SEC };
+    EQ_INT(pthread_create(&c->thread, NULL, wait_for_it, c), 0);
+    UNTIL((pawl_stats(p, &s), s.waiting > before));
+}
+
+/* It was told within a time that shows it did not wait for its own end. */
+static void caller_end(struct caller *c, enum pawl_state want)
+{
+    UNTIL(atomic_load(&c->back));
+    pthread_join(c->thread, NULL);
+    EQ_STATUS(c->status, PAWL_OK, NULL);
+    EQ_STR(pawl_state_name(c->state), pawl_state_name(want));
+}
+
+TEST(submit_and_wait_gets_the_result)
+{
+    struct pawl *p = rig_open(param);
+    struct pawl_err err;
+    struct pawl_shown *shown;
+    rig_on(p, "t", rig_echo);
+    rig_start(p, 2);
+    struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "t", .input = PAWL_TEXT("[1,2]") };
+    for (int i = 0; i < 2; i++) { /* The second is a duplicate and gets the first one's answer. */
+        OK(pawl_submit_wait(p, &s, 60 * RIG_SEC, &shown, &err), &err);
+        const struct pawl_view *v = pawl_shown_view(shown);
+        EQ_INT(v->state, PAWL_COMPLETED);
+        EQ_BYTES(v->result.data, v->result.len, "[1,2]", 5);
+        EQ_INT(v->duplicate, i);
+        EQ_STR(v->error, NULL);
+        pawl_shown_free(shown);
+    }
+    EQ_INT(atomic_load(&rig_runs), 1);
+    s.input = PAWL_TEXT("[1]");
+    EQ_STATUS(pawl_submit_wait(p, &s, 60 * RIG_SEC, &shown, &err), PAWL_CONFLICT, &err);
+    HAS_STR(err.text, "\"x\" already exists");
+    pawl_close(p);
+}
+
+static void same_text(const char *a, const char *b)
+{
+    EQ_STR(a, b);
+}
+
+/* Every field, so that the two ways of showing a call cannot drift apart. */
+static void same_view(const struct pawl_view *a, const struct pawl_view *b)
+{
+    EQ_INT(a->seq, b->seq);
+    same_text(a->id, b->id);
+    same_text(a->type, b->type);
+    same_text(a->method, b->method);
+    same_text(a->queue, b->queue);
+    EQ_INT(a->state, b->state);
+    same_text(a->waiting_for, b->waiting_for);
+    EQ_INT(a->cancel_requested, b->cancel_requested);
+    EQ_INT(a->input.form, b->input.form);
+    EQ_BYTES(a->input.data, a->input.len, b->input.data, b->input.len);
+    EQ_INT(a->result.form, b->result.form);
+    EQ_INT((int)a->result.len, (int)b->result.len);
+    same_text(a->error, b->error);
+    EQ_INT(a->priority, b->priority);
+    EQ_INT(a->attempts, b->attempts);
+    EQ_INT(a->lost, b->lost);
+    EQ_INT(a->redrives, b->redrives);
+    EQ_INT(a->timeout_us, b->timeout_us);
+    same_text(a->node, b->node);
+    same_text(a->caller, b->caller);
+    same_text(a->client, b->client);
+    same_text(a->parent, b->parent);
+    EQ_INT((int)a->n_tags, (int)b->n_tags);
+    EQ_INT(a->created_at_us, b->created_at_us);
+    EQ_INT(a->claimed_at_us, b->claimed_at_us);
+    EQ_INT(a->started_at_us, b->started_at_us);
+    EQ_INT(a->finished_at_us, b->finished_at_us);
+    EQ_INT(a->expires_at_us, b->expires_at_us);
+    EQ_INT(a->keep_until_us, b->keep_until_us);
+}
+
+static int fails_first(struct pawl_call *c)
+{
+    if (pawl_call_try(c) == 1)
+        return pawl_fail(c, "the first time");
+    return pawl_reply(c, pawl_input(c));
+}
+
+/* What the waiter is told by the commit is what the database shows. */
+TEST(what_a_waiter_is_told_is_what_is_stored)
+{
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .client = "shop" });
+    static const char *const types[] = { "echo", "refuse", "fails", "again" };
+    struct pawl_tag tag = { "k", "v" };
+    struct pawl_err err;
+    rig_on(p, "echo", rig_echo);
+    rig_on(p, "refuse", rig_refuse);
+    rig_on(p, "fails", rig_fails);
+    rig_on(p, "again", fails_first);
+    rig_start(p, 2);
+    for (int i = 0; i < 4; i++) {
+        struct pawl_shown *told, *stored;
+        struct pawl_spec s = { PAWL_SPEC_INIT,
+                               .type = types[i],
+                               .input = PAWL_TEXT("{\"a\":1}"),
+                               .priority = 4,
+                               .max_attempts = 2,
+                               .expires_in_us = 3600 * RIG_SEC,
+                               .backoff_base_us = 1,
+                               .keep_us = 77 * RIG_SEC,
+                               .caller = "me",
+                               .parent = "up",
+                               .tags = &tag,
+                               .n_tags = 1 };
+        OK(pawl_submit_wait(p, &s, 60 * RIG_SEC, &told, &err), &err);
+        stored = rig_get(p, pawl_shown_view(told)->id);
+        same_view(pawl_shown_view(told), pawl_shown_view(stored));
+        pawl_shown_free(told);
+        pawl_shown_free(stored);
+    }
+    pawl_close(p);
+}
+
+/* Of an ended call run_at is the call's own, not that of its last retry. */
+TEST(a_waiter_is_told_the_run_at_that_is_stored)
+{
+    struct pawl *p = rig_open(param);
+    struct pawl_shown *told, *stored;
+    struct pawl_err err;
+    rig_on(p, "again", fails_first);
+    rig_start(p, 1);
+    struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "again", .backoff_base_us = RIG_MS };
+    OK(pawl_submit_wait(p, &s, 60 * RIG_SEC, &told, &err), &err);
+    stored = rig_get(p, "x");
+    EQ_INT(pawl_shown_view(told)->run_at_us, pawl_shown_view(stored)->run_at_us);
+    pawl_shown_free(told);
+    pawl_shown_free(stored);
+    pawl_close(p);
+}
+
+TEST(a_wait_shorter_than_the_call_shows_it_as_it_is)
+{
+    struct pawl *p = rig_open(param);
+    struct pawl_err err;
+    struct pawl_shown *shown;
+    rig_on(p, "t", rig_blocks);
+    rig_start(p, 1);
+    struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "t" };
+    OK(pawl_submit_wait(p, &s, 1, &shown, &err), &err);
+    FALSE(pawl_state_ended(pawl_shown_view(shown)->state));
+    pawl_shown_free(shown);
+    UNTIL(atomic_load(&rig_inside) == 1);
+    OK(pawl_get(p, "x", 30 * RIG_MS, &shown, &err), &err);
+    EQ_INT(pawl_shown_view(shown)->state, PAWL_PROCESSING);
+    EQ_STR(pawl_shown_view(shown)->node, "rig");
+    pawl_shown_free(shown);
+    rig_open_gate(); /* The one who gave up changed nothing. */
+    rig_ends(p, "x", PAWL_COMPLETED);
+    EQ_INT(atomic_load(&rig_runs), 1);
+    pawl_close(p);
+}
+
+TEST(two_waiters_are_both_told)
+{
+    struct pawl *p = rig_open(param);
+    struct caller a, b;
+    rig_on(p, "t", rig_blocks);
+    rig_start(p, 1);
+    rig_submit(p, "x", "t");
+    caller_begin(&a, p, "x");
+    caller_begin(&b, p, "x");
+    rig_open_gate();
+    caller_end(&a, PAWL_COMPLETED);
+    caller_end(&b, PAWL_COMPLETED);
+    pawl_close(p);
+}
+
+TEST(a_cancel_is_told_to_who_waits)
+{
+    struct pawl *p = rig_open(param);
+    struct caller a;
+    enum pawl_state state;
+    rig_submit(p, "x", "t");
+    caller_begin(&a, p, "x");
+    OK(pawl_cancel(p, "x", &state, NULL), NULL);
+    EQ_INT(state, PAWL_CANCELLED);
+    caller_end(&a, PAWL_CANCELLED);
+    LT_INT(a.took_us, 20 * RIG_SEC * check_scale());
+    pawl_close(p);
+}
+
+TEST(an_expiry_is_told_to_who_waits)
+{
+    struct pawl *p = rig_open(param);
+    struct caller a;
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .expires_in_us = 100 * RIG_MS });
+    caller_begin(&a, p, "x");
+    caller_end(&a, PAWL_EXPIRED);
+    pawl_close(p);
+}
+
+TEST(a_dead_letter_is_told_to_who_waits)
+{
+    struct pawl *p = rig_open(param);
+    struct caller a;
+    rig_on(p, "t", rig_fails);
+    rig_submit_as(p,
+                  (struct pawl_spec){
+                      .id = "x", .type = "t", .max_attempts = 3, .backoff_base_us = 10 * RIG_MS });
+    caller_begin(&a, p, "x");
+    rig_start(p, 1);
+    caller_end(&a, PAWL_DEAD_LETTER);
+    EQ_INT(atomic_load(&rig_runs), 3);
+    pawl_close(p);
+}
+
+TEST(a_finish_by_hand_is_told_to_who_waits)
+{
+    struct pawl *p = rig_open(param);
+    struct caller a;
+    enum pawl_state state;
+    struct pawl_err err;
+    rig_submit(p, "x", "t");
+    caller_begin(&a, p, "x");
+    struct pawl_lease *l = rig_claim(p, "t", 1);
+    OK(rig_finish(p, l->token, "x", PAWL_END_RESULT, &state, &err), &err);
+    pawl_lease_free(l);
+    caller_end(&a, PAWL_COMPLETED);
+    pawl_close(p);
+}
+
+TEST(a_loss_that_ends_a_call_is_told_to_who_waits)
+{
+    struct pawl *p = rig_open(param);
+    struct caller a;
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_lost = 1 });
+    struct pawl_lease *l;
+    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = RIG_SEC }, &l, NULL), NULL);
+    EQ_INT((int)l->n, 1);
+    pawl_lease_free(l);
+    caller_begin(&a, p, "x");
+    caller_end(&a, PAWL_DEAD_LETTER);
+    pawl_close(p);
+}
+
+/* A wish meets a call that a stopping process hands back: the call ends there and then. */
+TEST(a_wish_met_by_a_stop_is_told_to_who_waits)
+{
+    struct pawl *p = rig_open(param);
+    struct caller a;
+    enum pawl_state state;
+    rig_on(p, "t", rig_blocks);
+    rig_start(p, 1);
+    rig_submit(p, "x", "t");
+    UNTIL(atomic_load(&rig_inside) == 1);
+    caller_begin(&a, p, "x");
+    OK(pawl_cancel(p, "x", &state, NULL), NULL);
+    EQ_INT(state, PAWL_PROCESSING);
+    EQ_STATUS(pawl_stop(p, 0, NULL), PAWL_BUSY, NULL);
+    caller_end(&a, PAWL_CANCELLED);
+    rig_open_gate();
+    pawl_close(p);
+}
+
+TEST(many_waiters_are_told)
+{
+    enum { N = 60 };
+    struct pawl *p = rig_open(param);
+    static struct caller v[N];
+    static char ids[N][16];
+    rig_on(p, "t", rig_blocks);
+    rig_start(p, 4);
+    rig_submit_many(p, "t", N);
+    for (int i = 0; i < N; i++) {
+        snprintf(ids[i], sizeof ids[i], "c%d", i);
+        caller_begin(&v[i], p, ids[i]);
+    }
+    rig_open_gate();
+    for (int i = 0; i < N; i++)
+        caller_end(&v[i], PAWL_COMPLETED);
+    struct pawl_stats s = { PAWL_STATS_INIT };
+    pawl_stats(p, &s);
+    EQ_INT(s.waiting, 0);
+    pawl_close(p);
+}
+
+TEST(waiting_for_what_nobody_knows_is_answered_at_once)
+{
+    struct pawl *p = rig_open(param);
+    struct pawl_shown *shown;
+    struct pawl_err err;
+    int64_t begun = rig_mono();
+    EQ_STATUS(pawl_get(p, "x", 100 * RIG_SEC, &shown, &err), PAWL_NOT_FOUND, &err);
+    LT_INT(rig_mono() - begun, 20 * RIG_SEC);
+    pawl_close(p);
+}
+
+/* Another handle on the same database runs the call. */
+TEST(what_another_handle_ends_is_told_here)
+{
+    if (rig_is_mem(param))
+        skip("mem: handles do not hear of one another (no STORE_SHARED)");
+    struct pawl *p = rig_open(param), *w = rig_open_as(param, (struct pawl_options){ .node = "w" });
+    struct caller a;
+    rig_on(w, "t", rig_echo);
+    rig_start(w, 1);
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .delay_us = 50 * RIG_MS });
+    caller_begin(&a, p, "x");
+    caller_end(&a, PAWL_COMPLETED);
+    LT_INT(a.took_us, 10 * RIG_SEC * check_scale());
+    pawl_close(p);
+    pawl_close(w);
+}

@@ -1,0 +1,65 @@
+/*
+ * log.c - levels, the host's sink, and one line at a time on stderr.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "check.h"
+
+static char seen[4096];
+static int lines;
+
+static void sink(enum log_level level, const char *line, void *ctx)
+{
+    EQ_PTR(ctx, &lines);
+    lines++;
+    snprintf(seen, sizeof seen, "%d %s", (int)level, line);
+}
+
+TEST(drops_what_is_below_its_level)
+{
+    log_sink_set(sink, &lines);
+    log_line(LOG_INFO, "not by default");
+    EQ_INT(lines, 0);
+    log_line(LOG_WARN, "node %s", "a");
+    EQ_STR(seen, "2 node a");
+    log_level_set(LOG_DEBUG);
+    log_line(LOG_DEBUG, "x");
+    EQ_STR(seen, "0 x");
+    log_level_set(LOG_OFF);
+    log_line(LOG_ERROR, "x");
+    log_line(LOG_OFF, "x");
+    EQ_INT(lines, 2);
+}
+
+TEST(a_line_is_one_line)
+{
+    log_sink_set(sink, &lines);
+    log_line(LOG_ERROR, "a\nb\r\nc");
+    EQ_STR(seen, "3 a b  c");
+    log_line(LOG_ERROR, "%5000d", 1);
+    LT_INT((int64_t)strlen(seen), 2100);
+}
+
+TEST(stderr_without_a_sink)
+{
+    int fd[2];
+    char text[200] = "";
+    EQ_INT(pipe(fd), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fd[1], 2);
+        log_sink_set(NULL, NULL);
+        log_line(LOG_WARN, "hello");
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    TRUE(read(fd[0], text, sizeof text - 1) > 0);
+    HAS_STR(text, "Z warn pawl: hello\n");
+    close(fd[0]);
+    close(fd[1]);
+}

@@ -1,0 +1,127 @@
+/*
+ * settings.c - command line, then environment, then default; wrong values name their origin.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/settings.c"
+
+#include "base/world.h"
+#include "check.h"
+
+TEST(defaults_come_from_the_table)
+{
+    struct settings s;
+    struct pawl_err err;
+    OK(settings_init(&s, &err), &err);
+    EQ_STR(s.v[SET_SCHEMA].text, "pawl");
+    EQ_INT(s.v[SET_POOL_SIZE].number, 8);
+    EQ_INT(s.v[SET_RETENTION].number, 7 * 86400 * SEC_US);
+    for (int i = 0; i < SETTING_COUNT; i++)
+        EQ_STR(setting_from_text(s.v[i].from), "default");
+}
+
+TEST(command_line_beats_environment_beats_default)
+{
+    struct settings s;
+    struct pawl_err err;
+    setenv("PAWL_POOL_SIZE", "9", 1);
+    setenv("PAWL_RETENTION", "", 1);
+    OK(settings_init(&s, &err), &err);
+    EQ_INT(s.v[SET_POOL_SIZE].number, 9);
+    EQ_INT(s.v[SET_POOL_SIZE].from, FROM_ENVIRONMENT);
+    EQ_INT(s.v[SET_RETENTION].from, FROM_DEFAULT);
+    OK(settings_set(&s, SET_POOL_SIZE, "10", &err), &err);
+    EQ_INT(s.v[SET_POOL_SIZE].number, 10);
+    EQ_STR(setting_from_text(s.v[SET_POOL_SIZE].from), "command line");
+}
+
+TEST(names_take_dash_and_underscore)
+{
+    EQ_INT(setting_find("pool_size"), SET_POOL_SIZE);
+    EQ_INT(setting_find("pool-size"), SET_POOL_SIZE);
+    EQ_INT(setting_find("pool"), -1);
+    EQ_INT(setting_find("pool_size_"), -1);
+}
+
+TEST(a_wrong_value_names_where_it_came_from)
+{
+    struct settings s;
+    struct pawl_err err;
+    setenv("PAWL_POOL_SIZE", "many", 1);
+    setenv("PAWL_RETENTION", "long", 1);
+    EQ_STATUS(settings_init(&s, &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "PAWL_POOL_SIZE: \"many\" is not a whole number");
+    EQ_INT(s.v[SET_POOL_SIZE].number, 8);
+    EQ_STATUS(settings_set(&s, SET_RETENTION, "1 week", &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "--retention: \"1 week\" is not a duration such as 500ms, 5s, 2m or 7d");
+}
+
+TEST(bounds_hold_at_the_edge_and_one_past_it)
+{
+    struct settings s;
+    struct pawl_err err;
+    OK(settings_init(&s, &err), &err);
+    OK(settings_set(&s, SET_POOL_SIZE, "1", &err), &err);
+    OK(settings_set(&s, SET_POOL_SIZE, "256", &err), &err);
+    EQ_STATUS(settings_set(&s, SET_POOL_SIZE, "0", &err), PAWL_INVALID, &err);
+    EQ_STATUS(settings_set(&s, SET_POOL_SIZE, "257", &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "--pool-size: \"257\" must be 1 to 256");
+    OK(settings_set(&s, SET_HEARTBEAT_INTERVAL, "1ms", &err), &err);
+    EQ_STATUS(settings_set(&s, SET_HEARTBEAT_INTERVAL, "0.5ms", &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "--heartbeat-interval: \"0.5ms\" must be at least 1ms");
+}
+
+TEST(grace_is_twice_the_interval)
+{
+    struct settings s;
+    struct pawl_err err;
+    OK(settings_init(&s, &err), &err);
+    OK(settings_set(&s, SET_HEARTBEAT_INTERVAL, "5s", &err), &err);
+    OK(settings_settle(&s, &err), &err);
+    OK(settings_set(&s, SET_HEARTBEAT_INTERVAL, "6s", &err), &err);
+    EQ_STATUS(settings_settle(&s, &err), PAWL_INVALID, &err);
+    HAS_STR(err.text, "heartbeat_grace");
+}
+
+TEST(db_follows_env)
+{
+    struct settings s;
+    struct pawl_err err;
+    setenv("ORDERS_URL", "sqlite:orders.db", 1);
+    OK(settings_init(&s, &err), &err);
+    OK(settings_set(&s, SET_DB, "env:ORDERS_URL", &err), &err);
+    OK(settings_settle(&s, &err), &err);
+    EQ_STR(s.v[SET_DB].text, "sqlite:orders.db");
+    EQ_STR(s.v[SET_DB].via, "ORDERS_URL");
+    OK(settings_set(&s, SET_DB, "env:NOBODY_SET_THIS", &err), &err);
+    EQ_STATUS(settings_settle(&s, &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "setting \"db\": the environment has no NOBODY_SET_THIS");
+}
+
+TEST(what_is_no_url_is_refused_and_not_repeated)
+{
+    static const char *const wrong[] = { "host=h password=hush", "pawl.db", "/tmp/hush:x",
+                                         ":hush" };
+    struct settings s;
+    struct pawl_err err;
+    OK(settings_init(&s, &err), &err);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        OK(settings_set(&s, SET_DB, wrong[i], &err), &err);
+        EQ_STATUS(settings_settle(&s, &err), PAWL_INVALID, &err);
+        EQ_STR(err.text, "setting \"db\" (command line): must be a URL such as sqlite:pawl.db");
+    }
+}
+
+TEST(options_say_not_at_all_where_zero_means_default)
+{
+    struct settings s;
+    struct pawl_err err;
+    OK(settings_init(&s, &err), &err);
+    OK(settings_set(&s, SET_RETENTION, "0", &err), &err);
+    OK(settings_set(&s, SET_GC_INTERVAL, "0", &err), &err);
+    struct pawl_options o = settings_options(&s);
+    EQ_INT(o.retention_us, 1);
+    EQ_INT(o.gc_interval_us, -1);
+    EQ_PTR(o.node, NULL);
+    EQ_STR(o.schema, "pawl");
+}

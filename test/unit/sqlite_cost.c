@@ -1,0 +1,111 @@
+/*
+ * sqlite_cost.c - what an operation costs does not follow from what it does not touch. Counted in
+ * SQLite's own steps, so that no clock decides.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "lite.h"
+#include "own_world.h"
+
+#define MANY 20000
+
+/* Steps of every statement since the last time. */
+static int64_t steps(struct lite_rig *r)
+{
+    struct lite *c = lite_of_rig(r);
+    int64_t n = 0;
+    for (int i = 0; i < SQL_COUNT; i++)
+        if (c->stmts[i])
+            n += sqlite3_stmt_status(c->stmts[i], SQLITE_STMTSTATUS_VM_STEP, 1);
+    return n;
+}
+
+static void pause_queue(struct lite_rig *r, const char *queue)
+{
+    struct op op = { .kind = OP_PAUSE, .pause = { .queue = bytes_of(queue), .paused = true } };
+    OK(lite_one(r, &op), &op.err);
+}
+
+/* Twice: the second is what it costs when everything is prepared and known. */
+static int64_t claim_steps(struct lite_rig *r, const char *type, unsigned char token)
+{
+    int64_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        lite_accept_n(r, type, 3, 1, 0);
+        steps(r);
+        struct op op = lite_claim_of(r, type, 3, (unsigned char)(token + i));
+        EQ_INT(op.claim.n, 3);
+        n = steps(r);
+    }
+    return n;
+}
+
+TEST(a_claim_does_not_pay_for_what_others_wait_for)
+{
+    struct own_world world;
+    struct lite_rig r;
+    own_world_init(&world, 1);
+    lite_rig_open(&r, "sqlite:cost.db", &world.world);
+    int64_t alone = claim_steps(&r, "served", 1);
+    lite_accept_n(&r, "nobody serves this", MANY, 1, 0);
+    lite_accept_n(&r, "served", MANY, 1, 1000 * SEC_US); /* not due yet */
+    int64_t beside = claim_steps(&r, "served", 10);
+    /* A few steps to leap over the other lane and to learn what is due next; not thousands. */
+    LT_INT(beside, alone + 200);
+
+    lite_accept_n(&r, "paused later", MANY, 1, 0);
+    pause_queue(&r, "default");
+    steps(&r);
+    struct op op = lite_claim_of(&r, NULL, 3, 20);
+    EQ_INT(op.claim.n, 0);
+    LT_INT(steps(&r), 500);
+    lite_rig_close(&r);
+}
+
+TEST(a_thousand_suspects_do_not_stand_in_the_way)
+{
+    struct own_world world;
+    struct lite_rig r;
+    own_world_init(&world, 1);
+    lite_rig_open(&r, "sqlite:cost.db", &world.world);
+    int64_t alone = claim_steps(&r, "t", 1);
+    lite_accept_n(&r, "t", 1000, 1, 0);
+    struct op held = lite_claim_of(&r, "t", 1000, 50);
+    EQ_INT(held.claim.n, 1000);
+    struct op join = { .kind = OP_JOIN, .node = { .node = BYTES("n1"), .boot = BYTES("b2") } };
+    OK(lite_one(&r, &join), &join.err);
+    own_world_advance(&world, SEC_US);
+    lite_accept_n(&r, "t", 3, 1, 0);
+    steps(&r);
+    struct op op = { .kind = OP_CLAIM,
+                     .claim = { .token = { { 60, 1 } },
+                                .node = BYTES("n1"),
+                                .boot = BYTES("b2"),
+                                .max = 3,
+                                .no_suspects = true } };
+    OK(lite_one(&r, &op), &op.err);
+    EQ_INT(op.claim.n, 3);
+    LT_INT(steps(&r), alone + 200);
+    lite_rig_close(&r);
+}
+
+/* A result is one insert: no look at the call, at other outcomes, or at the list. */
+TEST(a_finish_costs_the_same_in_a_lease_of_a_thousand)
+{
+    struct lite_rig r;
+    int64_t cost[2];
+    lite_rig_open(&r, "sqlite:cost.db", NULL);
+    for (int i = 0; i < 2; i++) {
+        int n = i ? 1000 : 3;
+        lite_accept_n(&r, "t", n, 1, 0);
+        struct op op = lite_claim_of(&r, "t", n, (unsigned char)(i + 1));
+        EQ_INT(op.claim.n, n);
+        for (int k = 0; k < 2; k++) {
+            steps(&r);
+            OK(lite_finish_seq(&r, op.claim.token, op.claim.calls[k].seq), NULL);
+            cost[i] = steps(&r);
+        }
+    }
+    EQ_INT(cost[0], cost[1]);
+    lite_rig_close(&r);
+}

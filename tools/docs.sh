@@ -1,0 +1,42 @@
+#!/bin/sh
+# docs.sh - print the pages that have a source: doc/limits.md from limits.h, doc/status.md from pawl.h.
+# `docs.sh` writes them, `docs.sh --check` only says whether they are what it would write.
+set -eu
+cd "$(dirname "$0")/.."
+
+limits() {
+    echo "# Limits"
+    echo
+    echo "Printed from \`src/base/limits.h\` by \`tools/docs.sh\`. Each bound has its reason and what happens there."
+    echo
+    awk '
+        /^\/\* / { why = $0; while (why !~ /\*\/ *$/ && (getline line) > 0) why = why " " line
+                   gsub(/^\/\* |\*\/ *$/, "", why); gsub(/[ \t]+\* /, " ", why); gsub(/  +/, " ", why); next }
+        /^#define [A-Z_]+ / && !/BASE_LIMITS_H/ {
+            name = $2; $1 = $2 = ""; sub(/^ +/, ""); gsub(/INT64_C/, "")
+            if (why != "") { sub(/ +$/, "", why); printf "%s%s\n\n", gap, why; why = ""; gap = "\n" }
+            printf "- `%s` = `%s`\n", name, $0
+        }
+        /^$/ { why = "" }
+    ' src/base/limits.h
+}
+
+status() {
+    echo "# Endings"
+    echo
+    echo "Printed from \`PAWL_STATUS_MAP\` in \`include/pawl.h\` by \`tools/docs.sh\`."
+    echo
+    echo "| status | HTTP | exit | retry | what it means |"
+    echo "|---|---|---|---|---|"
+    sed -n '/define PAWL_STATUS_MAP/,/^$/p' include/pawl.h |
+        sed -n 's/^ *X(\([A-Z_]*\), \([0-9]*\), \([0-9]*\), \([A-Z]*\), "\(.*\)").*/| `\1` | \2 | \3 | \4 | \5 |/p'
+}
+
+if [ "${1:-}" = --check ]; then
+    for page in limits status; do
+        "$page" | cmp -s - "doc/$page.md" || { echo "doc/$page.md: out of date: run tools/docs.sh"; exit 1; }
+    done
+    exit 0
+fi
+limits > doc/limits.md
+status > doc/status.md

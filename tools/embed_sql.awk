@@ -1,0 +1,183 @@
+# embed_sql.awk - turn sql/statements.txt and sql/ENGINE/ into C tables.
+#
+# Called by embed_sql.sh with the working directory sql/, `engines` and `out` set, statements.txt first.
+# The one thing that must stay true: every engine answers to exactly the names in statements.txt,
+# each once; anything else is printed, file and line first, and the build stops with nothing written.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+function complain(where, what)
+{
+    sub(/^sql\//, "", where)
+    print "sql/" where ": " what > "/dev/stderr"
+    bad++
+}
+
+# One line of text as one C literal, newline included.
+function quoted(s)
+{
+    gsub(/\\/, "&&", s)
+    gsub(/"/, "\\\\&", s)
+    gsub(/\t/, "\\t", s)
+    gsub(/\?\?/, "?\\?", s)
+    return "\"" s "\\n\""
+}
+
+# The same without the newline, for the last line of a statement.
+function quoted_last(s)
+{
+    s = quoted(s)
+    return substr(s, 1, length(s) - 3) "\""
+}
+
+function ends_statement()
+{
+    if (name == "")
+        return
+    while (n > 0 && line[n] == "")
+        n--
+    if (n == 0)
+        complain(name_at, "statement \"" name "\" has no text")
+    sub(/;[ \t]*$/, "", line[n])
+    for (i = 1; i <= n; i++)
+        text[engine, name] = text[engine, name] "\n        " \
+            (i < n ? quoted(line[i]) : quoted_last(line[i]))
+    name = ""
+    n = 0
+}
+
+FNR == 1 {
+    ends_statement()
+    sub(/^\.\//, "", FILENAME)
+    split(FILENAME, part, "/")
+    engine = part[1]
+    kind = FILENAME == "statements.txt" ? "names" : part[2] == "migrations" ? "migration" : "query"
+    if (kind == "migration") {
+        file = part[3]
+        if (file !~ /^[0-9][0-9][0-9][0-9]_[a-z][a-z0-9_]*\.sql$/)
+            complain(FILENAME ":1", "a migration is called NNNN_word.sql")
+        number = substr(file, 1, 4) + 0
+        word = substr(file, 6, length(file) - 9)
+        if (number != migrations[engine] + 1)
+            complain(FILENAME ":1", "migration " number " follows " migrations[engine] + 0 \
+                ": numbers go up by one, each once")
+        if (number in words && words[number] != word)
+            complain(FILENAME ":1", "migration " number " is \"" words[number] "\" in another engine")
+        words[number] = word
+        migrations[engine] = number
+        step_word[engine, number] = word
+        half = "expand"
+    }
+}
+
+{ sub(/\r$/, "") }
+
+kind == "names" {
+    sub(/#.*/, "")
+    gsub(/[ \t]/, "")
+    if ($0 == "")
+        next
+    if ($0 !~ /^[a-z][a-z0-9_]*$/)
+        complain("statements.txt:" FNR, "\"" $0 "\" is no statement name")
+    if ($0 in known)
+        complain("statements.txt:" FNR, "\"" $0 "\" is listed twice")
+    known[$0] = 1
+    names[++count] = $0
+    next
+}
+
+# Comments stay inside migrations: the checksum covers the text as it was written.
+kind == "migration" {
+    if ($0 ~ /^-- finish[ \t]*$/) {
+        if (half == "finish")
+            complain(FILENAME ":" FNR, "a second \"-- finish\"")
+        half = "finish"
+        next
+    }
+    step[engine, number, half] = step[engine, number, half] "\n        " quoted($0)
+    next
+}
+
+/^-- name:/ {
+    ends_statement()
+    name = $3
+    name_at = FILENAME ":" FNR
+    if (!(name in known))
+        complain(name_at, "statement \"" name "\" is not in sql/statements.txt")
+    else if ((engine, name) in seen)
+        complain(name_at, "engine " engine " has statement \"" name "\" twice, first at " \
+            seen[engine, name])
+    seen[engine, name] = name_at
+    next
+}
+
+/^[ \t]*--/ { next }
+
+name == "" {
+    if ($0 !~ /^[ \t]*$/)
+        complain(FILENAME ":" FNR, "SQL before the first \"-- name:\" line")
+    next
+}
+
+/^[ \t]*$/ {
+    if (n > 0)
+        line[++n] = ""
+    next
+}
+
+{ line[++n] = $0 }
+
+END {
+    ends_statement()
+    engine_count = split(engines, engine_list, " ")
+    for (e = 1; e <= engine_count; e++)
+        for (i = 1; i <= count; i++)
+            if (!((engine_list[e], names[i]) in seen))
+                complain("sql/" engine_list[e], "engine " engine_list[e] " lacks statement \"" \
+                    names[i] "\"")
+    if (count == 0)
+        complain("sql/statements.txt", "no statement names")
+    if (bad) {
+        print "embed_sql: " bad " mistake(s), nothing was written" > "/dev/stderr"
+        exit 1
+    }
+
+    h = out "/sql_names.h"
+    made = "/* Made by tools/embed_sql.awk from sql/; change those files instead. */"
+    print made > h
+    print "#ifndef SQL_NAMES_H\n#define SQL_NAMES_H\n\nenum sql_name {" > h
+    for (i = 1; i <= count; i++)
+        print "    SQL_" toupper(names[i]) "," > h
+    print "    SQL_COUNT\n};\n" > h
+    print "/* One step of the schema. `finish` is \"\" when all of it is safe beside older nodes. */" > h
+    print "struct sql_migration {\n    int number;        /* from 1; 0 ends the list */" > h
+    print "    const char *word;\n    const char *expand;\n    const char *finish;\n};\n" > h
+    print "extern const char *const sql_name_text[SQL_COUNT];" > h
+    for (e = 1; e <= engine_count; e++) {
+        print "extern const char *const sql_" engine_list[e] "[SQL_COUNT];" > h
+        print "extern const struct sql_migration sql_" engine_list[e] "_migrations[];" > h
+    }
+    print "\n#endif" > h
+
+    c = out "/sql_names.c"
+    print made "\n#include \"sql_names.h\"\n\nconst char *const sql_name_text[SQL_COUNT] = {" > c
+    for (i = 1; i <= count; i++)
+        print "    [SQL_" toupper(names[i]) "] = \"" names[i] "\"," > c
+    print "};" > c
+
+    for (e = 1; e <= engine_count; e++) {
+        it = engine_list[e]
+        c = out "/sql_" it ".c"
+        print made "\n#include <stddef.h>\n\n#include \"sql_names.h\"\n" > c
+        print "const char *const sql_" it "[SQL_COUNT] = {" > c
+        for (i = 1; i <= count; i++)
+            print "    [SQL_" toupper(names[i]) "] =" text[it, names[i]] "," > c
+        print "};\n\nconst struct sql_migration sql_" it "_migrations[] = {" > c
+        for (i = 1; i <= migrations[it]; i++) {
+            print "    { " i ", \"" step_word[it, i] "\"," > c
+            print "      \"\"" step[it, i, "expand"] "," > c
+            print "      \"\"" step[it, i, "finish"] " }," > c
+        }
+        print "    { 0, NULL, NULL, NULL },\n};" > c
+    }
+}

@@ -1,0 +1,70 @@
+#!/bin/sh
+# setup.sh [build|test] - install the Debian 12 packages that building (or also testing) needs.
+#
+# Says which packages are missing before it installs them; when none is, it asks dpkg once and is done.
+# PAWL_INSTALL=no skips everything. Runs as root, or through sudo.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+
+build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev libssl-dev"
+# g++ proves that pawl.h is C++ as well; the formatter is pinned, another version formats otherwise.
+test="g++ clang-format-14 gcovr"
+
+case ${1:-build} in
+build) want=$build ;;
+test) want="$build $test" ;;
+*)
+    echo "usage: tools/setup.sh [build|test]" >&2
+    exit 2
+    ;;
+esac
+
+if [ "${PAWL_INSTALL:-yes}" = no ]; then
+    exit 0
+fi
+
+if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+    cat >&2 <<EOF
+setup.sh: this is not Debian, so nothing was installed. Pawl needs what Debian 12 calls
+    $want
+Install your distribution's packages of that kind (gcc 12 or newer, meson 1.0 or newer, SQLite 3.40 or
+newer, OpenSSL 3), then say PAWL_INSTALL=no, as in: make PAWL_INSTALL=no
+EOF
+    exit 1
+fi
+
+missing=
+# shellcheck disable=SC2086
+present=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $want 2>/dev/null || true)
+for package in $want; do
+    case "
+$present
+" in
+    *"
+installed $package
+"*) ;;
+    *) missing="$missing $package" ;;
+    esac
+done
+if [ -z "$missing" ]; then
+    exit 0
+fi
+
+sudo=
+if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+        echo "setup.sh: need root or sudo to install:$missing" >&2
+        exit 1
+    fi
+    sudo=sudo
+fi
+echo "setup.sh: installing$missing (PAWL_INSTALL=no skips this)"
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086
+install="$sudo apt-get -q -y --no-install-recommends install $missing"
+# The lists on the machine may be old or absent; fetch them once, only when they do not suffice.
+if ! $install; then
+    $sudo apt-get -q update
+    $install
+fi

@@ -1,0 +1,98 @@
+#!/bin/sh
+# test-run.sh BUILD_DIR [SUITE...] - run the test programs of BUILD_DIR, all suites unless some are named.
+#
+# Programs come from BUILD_DIR/test/programs.txt; the suite `house` is the scripts in test/house, which
+# also speak TAP. Each program's output is kept in BUILD_DIR/test/log. Failures are shown in full, skips
+# with their reason, and the last line is "N passed, N failed" (", N skipped" when some were).
+# CASES="name glob..." narrows every program to those cases; JOBS=N sets how many run at once.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -u
+cd "$(dirname "$0")/.." || exit 2
+build=$(cd "${1:?usage: test-run.sh BUILD_DIR [SUITE...]}" && pwd) || exit 2
+shift
+suites=${*:-unit conform race crash torture house}
+jobs=${JOBS:-$(nproc)}
+log=$build/test/log
+rm -rf "$log"
+mkdir -p "$log"
+
+# A report is one that ends the process with a status of its own; the harness sees only the status.
+export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1}"
+# A module brings libpawl.so along while its host holds the same library inside: two copies of each
+# global are what we mean there, so only that one check of AddressSanitizer is off.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_odr_violation=0:detect_stack_use_after_return=1}"
+export PAWL_BUILD="$build"
+
+# Counts one TAP log into "passed failed skipped"; a plan that was not kept is one failure more.
+count()
+{
+    awk -v status="$2" '
+        /^1\.\.[0-9]+/ { plan = substr($1, 4) + 0; planned = 1 }
+        /^ok .*# SKIP/ { skipped++; next }
+        /^ok /         { passed++ }
+        /^not ok /     { failed++ }
+        END {
+            seen = passed + failed + skipped
+            if (!planned || seen != plan || (status != 0 && failed == 0)) failed++
+            print passed + 0, failed + 0, skipped + 0
+        }' "$1"
+}
+
+passed=0 failed=0 skipped=0 ran=0
+
+# run SUITE NAME COMMAND...
+run()
+{
+    suite=$1 name=$2 out=$log/$2.tap
+    shift 2
+    begun=$(date +%s%N)
+    "$@" >"$out" 2>&1
+    status=$?
+    took=$((($(date +%s%N) - begun) / 1000000))
+    # shellcheck disable=SC2046
+    set -- $(count "$out" "$status")
+    # A program none of whose cases was asked for has nothing to say.
+    if [ -n "${CASES:-}" ] && grep -q '^1\.\.0' "$out"; then
+        return
+    fi
+    ran=$((ran + 1))
+    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+    printf '%-8s %-28s %4d passed %3d failed %3d skipped %7d ms\n' \
+        "$suite" "$name" "$1" "$2" "$3" "$took"
+    grep '^ok .*# SKIP' "$out" | sed 's/^ok [0-9]* - /         skipped: /'
+    if [ "$2" -gt 0 ]; then
+        grep -v '^ok \|^1\.\.' "$out" | sed 's/^/    /'
+        if ! grep -q '^not ok' "$out"; then
+            echo "    $name: ended with status $status before its plan was kept; see $out"
+        fi
+    fi
+}
+
+for suite in $suites; do
+    if [ "$suite" = house ]; then
+        for script in $(tools/sources.sh scripts test/house); do
+            run house "$(basename "$script" .sh)" timeout 300 sh "$script"
+        done
+        continue
+    fi
+    for program in $(awk -v suite="$suite" '$1 == suite { print $2 }' "$build/test/programs.txt"); do
+        # $CASES is a list of globs for the program, not for this shell.
+        set -f
+        # shellcheck disable=SC2086
+        run "$suite" "$program" "$build/test/$program" -j "$jobs" ${CASES:-}
+        set +f
+    done
+done
+
+if [ "$ran" = 0 ]; then
+    echo "test-run.sh: no test ran"
+    failed=1
+fi
+line="$passed passed, $failed failed"
+if [ "$skipped" -gt 0 ]; then
+    line="$line, $skipped skipped"
+fi
+echo "$line"
+[ "$failed" = 0 ]
