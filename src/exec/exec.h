@@ -117,6 +117,11 @@ MUST_USE enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct paw
 /* ---- Inside the room ------------------------------------------------------------------------- */
 
 void *writer_main(void *exec);
+/* Enter the registry; what another boot of this name held is taken back first. */
+MUST_USE enum pawl_status exec_join(struct exec *e, int slots, struct pawl_err *err);
+/* The database says that we are no longer the node: the keeper looks whether that is so. Any
+ * thread. */
+void keeper_doubt(struct exec *e);
 enum pawl_status keeper_init(struct exec *e, struct pawl_err *err);
 void keeper_release(struct exec *e);
 void *keeper_main(void *exec);

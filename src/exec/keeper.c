@@ -137,7 +137,7 @@ static void chore_done(struct job *j)
     if (j->op.n_ended)
         exec_look(e, j->op.ended, j->op.n_ended);
     if (j->op.kind == OP_BEAT && j->op.status == PAWL_LOST_LEASE)
-        pool_replaced(e);
+        keeper_doubt(e);
     if ((j->op.kind == OP_SWEEP && j->op.sweep.reclaimed) ||
         (j->op.kind == OP_BURY && j->op.node.reclaimed))
         exec_work_came(e);
@@ -187,6 +187,57 @@ static void beat(struct exec *e, int64_t now_us)
                                                              .busy = busy } });
     if (e->traits & STORE_SHARED)
         observer_look(e, now_us);
+}
+
+void keeper_doubt(struct exec *e)
+{
+    atomic_store(&e->keeper->doubt, true);
+    keeper_nudge(e);
+}
+
+/* Does the registry have our name under another boot? */
+static enum pawl_status taken(struct exec *e, bool *out, struct pawl_err *err)
+{
+    struct node_rows rows;
+    struct arena a;
+    arena_init(&a, 16 << 20);
+    enum pawl_status st = store_nodes(e->keeper->store, &a, &rows, err);
+    *out = false;
+    for (size_t i = 0; st == PAWL_OK && i < rows.n; i++)
+        if (bytes_eq(rows.v[i].node, bytes_of(e->conf.node)))
+            *out = !bytes_eq(rows.v[i].boot, bytes_of(e->boot));
+    arena_release(&a);
+    return st;
+}
+
+/* Refused as a node. Either another process has the name, and we are done; or we were silent for so
+ * long that somebody buried us: what we held is somebody else's by now (every finish of it will be
+ * void), but we live, and enter the registry again. */
+static void settle_doubt(struct exec *e)
+{
+    struct pawl_err err;
+    bool replaced;
+    if (!atomic_exchange(&e->keeper->doubt, false))
+        return;
+    pthread_mutex_lock(&e->pool.lock);
+    bool on = e->pool.started && !e->pool.stopping && !e->pool.replaced;
+    int slots = e->pool.slots;
+    pthread_mutex_unlock(&e->pool.lock);
+    if (!on)
+        return;
+    enum pawl_status st = taken(e, &replaced, &err);
+    if (st == PAWL_OK && replaced) {
+        pool_replaced(e);
+        return;
+    }
+    if (st == PAWL_OK)
+        st = exec_join(e, slots, &err);
+    if (st == PAWL_OK)
+        log_line(LOG_WARN, "node \"%s\": was taken for dead, and is back", e->conf.node);
+    else
+        atomic_store(&e->keeper->doubt, true); /* The database was away: ask again with the next
+                                                  round. */
+    exec_work_came(e);
 }
 
 static void sweep(struct exec *e, int64_t now_us)
@@ -311,6 +362,7 @@ static int64_t round_once(struct exec *e)
     }
     int64_t next_us = pool_deadlines(e, now_us);
     repost_due(e, now_us);
+    settle_doubt(e);
     beat(e, now_us);
     sweep(e, now_us);
     gc(e, now_us);

@@ -52,6 +52,7 @@ struct keeper {
     int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us;
     int64_t tended_commits;
     bool swept, collected, look_again;
+    atomic_bool doubt; /* a beat or claim was refused: are we still the node? */
 };
 
 /* Send a chore on its way; false when the last one has not come back. Keeper thread. */

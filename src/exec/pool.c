@@ -174,10 +174,10 @@ static void claim_done(struct job *j)
     struct pawl_call *v = NULL;
     if (j->op.n_ended)
         exec_look(e, j->op.ended, j->op.n_ended);
-    if (j->op.status == PAWL_LOST_LEASE) {
-        pool_replaced(e);
-    } else if (j->op.status != PAWL_OK) {
+    if (j->op.status != PAWL_OK) {
         claim_failed(e);
+        if (j->op.status == PAWL_LOST_LEASE)
+            keeper_doubt(e);
     } else if (j->op.claim.n && try_make_all(l, &v) != PAWL_OK) {
         give_back(l);
         claim_failed(e);

@@ -204,13 +204,14 @@ enum pawl_status session_sql(struct pawl_call *t, const struct sql_query *q, str
         move(s, S_ASKED);
         while (s->state == S_ASKED)
             pthread_cond_wait(&s->moved, &s->lock);
-        st = s->status;
-        if (st != PAWL_OK)
-            err_set(err, st, "%s", s->err.text);
-        *out = s->rows;
-    } else {
-        st = err_set(err, PAWL_STATE, "this try's transaction is over");
     }
+    /* If it was ended meanwhile, `status` is the end's and no longer the statement's. */
+    if (s->state != S_OPEN)
+        st = err_set(err, PAWL_STATE, "this try's transaction is over");
+    else if (s->status != PAWL_OK)
+        st = err_set(err, s->status, "%s", s->err.text);
+    else
+        *out = s->rows;
     pthread_mutex_unlock(&s->lock);
     return st;
 }

@@ -33,7 +33,7 @@ static enum pawl_status copy_queues(struct pool *p, const struct exec_workers *w
     return p->queues ? PAWL_OK : err_no_memory(err, "starting the workers");
 }
 
-static enum pawl_status join(struct exec *e, int slots, struct pawl_err *err)
+enum pawl_status exec_join(struct exec *e, int slots, struct pawl_err *err)
 {
     struct arena a;
     char host[256] = "";
@@ -69,7 +69,7 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     if (st == PAWL_OK)
         st = copy_queues(p, w, err);
     if (st == PAWL_OK)
-        st = join(e, w->slots, err); /* The first beat comes before any work. */
+        st = exec_join(e, w->slots, err); /* The first beat comes before any work. */
     if (st != PAWL_OK)
         return st;
     p->slots = w->slots;

@@ -29,6 +29,13 @@ struct pawl {
 /* A field of a caller's struct, absent when the struct the caller knows ends before it. */
 #define SPEC_HAS(s, field) ((s)->size >= offsetof(__typeof__(*(s)), field) + sizeof((s)->field))
 
+/* A size beyond this is not a size. */
+#define STRUCT_SIZE_MAX 4096
+
+/* The i-th of a caller's array, whose structs may be longer than ours: a newer header has more
+ * fields. */
+#define ARRAY_AT(v, i) ((const void *)((const char *)(v) + (i) * (v)->size))
+
 /* Fill a call_spec that borrows from `s`, defaults where it says so; not settled yet. */
 MUST_USE enum pawl_status spec_read(struct arena *a, const struct pawl_spec *s,
                                     struct call_spec *out, struct pawl_err *err);

@@ -104,7 +104,7 @@ enum pawl_status pawl_start(struct pawl *p, const struct pawl_workers *workers,
     struct pawl_workers w = { PAWL_WORKERS_INIT };
     if (!p)
         return err_set(err, PAWL_INVALID, "pawl_start: an argument is missing");
-    if (workers && (workers->size < sizeof(size_t) || workers->size > 4096))
+    if (workers && (workers->size < sizeof(size_t) || workers->size > STRUCT_SIZE_MAX))
         return err_set(err, PAWL_INVALID, "struct pawl_workers: say PAWL_WORKERS_INIT");
     if (workers)
         memcpy(&w, workers, MIN(workers->size, sizeof(w)));

@@ -27,7 +27,7 @@ static enum pawl_status read_options(const struct pawl_options *given, struct pa
     *out = (struct pawl_options){ PAWL_OPTIONS_INIT };
     if (!given)
         return PAWL_OK;
-    if (given->size < sizeof(size_t) || given->size > 4096)
+    if (given->size < sizeof(size_t) || given->size > STRUCT_SIZE_MAX)
         return err_set(err, PAWL_INVALID,
                        "struct pawl_options: its size is %zu; say PAWL_OPTIONS_INIT", given->size);
     memcpy(out, given, MIN(given->size, sizeof(*out)));

@@ -25,7 +25,7 @@ static enum pawl_status read_query(const struct pawl_query *given, struct query 
                                    struct pawl_err *err)
 {
     struct pawl_query g = { PAWL_QUERY_INIT };
-    if (given && (given->size < sizeof(size_t) || given->size > 4096))
+    if (given && (given->size < sizeof(size_t) || given->size > STRUCT_SIZE_MAX))
         return err_set(err, PAWL_INVALID, "struct pawl_query: say PAWL_QUERY_INIT");
     if (given)
         memcpy(&g, given, MIN(given->size, sizeof(g)));

@@ -48,7 +48,8 @@ static enum pawl_status settle_all(struct pawl *p, struct batch *b, const struct
     for (size_t i = 0; i < n; i++) {
         struct pawl_err why = { 0 };
         struct call_spec *s = &b->specs[b->n];
-        enum pawl_status st = spec_settle(p, &b->a, &v[i], s, &why);
+        const struct pawl_spec *given = ARRAY_AT(v, i);
+        enum pawl_status st = spec_settle(p, &b->a, given, s, &why);
         if (st == PAWL_OK && b->len + s->input.bytes.len > BATCH_LEN_MAX)
             st = err_set(&why, PAWL_TOO_LARGE, "the batch's inputs exceed %d bytes", BATCH_LEN_MAX);
         if (st == PAWL_OK) {
@@ -57,7 +58,7 @@ static enum pawl_status settle_all(struct pawl *p, struct batch *b, const struct
             snprintf(out[i].id, sizeof(out[i].id), "%.*s", BYTES_ARG(s->id));
             continue;
         }
-        receipt_refused(v[i].id, &why, &out[i]);
+        receipt_refused(given->id, &why, &out[i]);
         if (st == PAWL_NO_MEMORY || atomic)
             return err_set(err, st, "call %zu of the batch: %s", i, why.text);
     }
@@ -105,7 +106,8 @@ enum pawl_status pawl_submit(struct pawl *p, const struct pawl_spec *v, size_t n
                              struct pawl_receipt *out, struct pawl_err *err)
 {
     bool atomic = flags & PAWL_ATOMIC;
-    if (!p || !v || !out || n < 1 || n > BATCH_MAX || flags & ~(unsigned)PAWL_ATOMIC)
+    if (!p || !v || !out || n < 1 || n > BATCH_MAX || flags & ~(unsigned)PAWL_ATOMIC ||
+        v->size > STRUCT_SIZE_MAX)
         return err_set(err, PAWL_INVALID,
                        "a batch has 1 to %d calls and somewhere for its receipts", BATCH_MAX);
     struct batch b = { 0 };

@@ -122,7 +122,7 @@ enum pawl_status pawl_claim(struct pawl *p, const struct pawl_claim *claim, stru
     struct pawl_claim g = { PAWL_CLAIM_INIT };
     struct claim c;
     struct arena a;
-    if (!p || !out || (claim && (claim->size < sizeof(size_t) || claim->size > 4096)))
+    if (!p || !out || (claim && (claim->size < sizeof(size_t) || claim->size > STRUCT_SIZE_MAX)))
         return err_set(err, PAWL_INVALID, "pawl_claim: an argument is missing, or its size");
     if (claim)
         memcpy(&g, claim, MIN(claim->size, sizeof(g)));
@@ -189,7 +189,8 @@ static enum pawl_status read_sends(struct pawl *p, struct arena *a, const struct
 {
     if (!g->n_send)
         return PAWL_OK;
-    if (g->n_send > SEND_MAX || !g->send || g->how != PAWL_END_RESULT)
+    if (g->n_send > SEND_MAX || !g->send || g->send->size > STRUCT_SIZE_MAX ||
+        g->how != PAWL_END_RESULT)
         return err_set(err, PAWL_INVALID,
                        "call \"%s\": sends %zu calls, limit %d, with a result only", g->id,
                        g->n_send, SEND_MAX);
@@ -197,7 +198,8 @@ static enum pawl_status read_sends(struct pawl *p, struct arena *a, const struct
     enum pawl_status st = v ? PAWL_OK : err_no_memory(err, "reading a finish");
     for (size_t i = 0; st == PAWL_OK && i < g->n_send; i++) {
         struct pawl_spec s = { PAWL_SPEC_INIT };
-        memcpy(&s, &g->send[i], MIN(g->send[i].size, sizeof(s)));
+        const struct pawl_spec *given = ARRAY_AT(g->send, i);
+        memcpy(&s, given, MIN(given->size, sizeof(s)));
         if (!s.id)
             s.id = arena_printf(a, "%s.%zu", g->id, i + 1);
         if (!s.parent)
@@ -214,7 +216,7 @@ static enum pawl_status read_finish(struct pawl *p, struct arena *a,
                                     struct pawl_err *err)
 {
     struct pawl_finish g = { PAWL_FINISH_INIT };
-    if (given->size < sizeof(size_t) || given->size > 4096)
+    if (given->size < sizeof(size_t) || given->size > STRUCT_SIZE_MAX)
         return err_set(err, PAWL_INVALID, "struct pawl_finish: say PAWL_FINISH_INIT");
     memcpy(&g, given, MIN(given->size, sizeof(g)));
     const char *fault = name_fault(bytes_of(g.id));
@@ -262,7 +264,7 @@ enum pawl_status pawl_finish(struct pawl *p, const char *token, const struct paw
 {
     struct arena a;
     struct op op = { .kind = OP_FINISH, .a = &a };
-    if (!p || !v || n < 1 || n > CLAIM_MAX)
+    if (!p || !v || n < 1 || n > CLAIM_MAX || v->size > STRUCT_SIZE_MAX)
         return err_set(err, PAWL_INVALID, "a finish names 1 to %d calls", CLAIM_MAX);
     enum pawl_status st = read_token(token, &op.finish.token, err);
     if (st != PAWL_OK)
@@ -271,7 +273,7 @@ enum pawl_status pawl_finish(struct pawl *p, const char *token, const struct paw
     struct finish_item *items = arena_zalloc(&a, n, sizeof(*items));
     st = items ? PAWL_OK : err_no_memory(err, "reading a finish");
     for (size_t i = 0; st == PAWL_OK && i < n; i++)
-        st = read_finish(p, &a, &v[i], &items[i], err);
+        st = read_finish(p, &a, ARRAY_AT(v, i), &items[i], err);
     if (st == PAWL_OK) {
         op.finish.v = items;
         op.finish.n = n;

@@ -535,3 +535,26 @@ TEST(a_finish_that_makes_no_sense_is_invalid)
     pawl_lease_free(l);
     pawl_close(p);
 }
+
+/* A caller built against a newer header has longer structs: they are walked at its size, not at
+ * ours. */
+TEST(an_array_of_longer_structs_is_walked_at_its_own_size)
+{
+    struct longer {
+        struct pawl_spec spec;
+        char more[64];
+    } v[3] = { 0 };
+    struct pawl_receipt r[3];
+    struct pawl_err err;
+    struct pawl *p = rig_open(param);
+    for (int i = 0; i < 3; i++) {
+        v[i].spec = (struct pawl_spec){ .size = sizeof v[i], .type = "t" };
+        v[i].spec.id = (const char *[]){ "a", "b", "c" }[i];
+        memset(v[i].more, 0xff, sizeof v[i].more);
+    }
+    OK(pawl_submit(p, &v[0].spec, 3, 0, r, &err), &err);
+    for (int i = 0; i < 3; i++)
+        EQ_STR(r[i].id, v[i].spec.id);
+    EQ_INT(r[2].status, PAWL_OK);
+    pawl_close(p);
+}
