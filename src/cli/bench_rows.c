@@ -18,7 +18,7 @@
 
 #define BATCH 1000
 #define THREADS 64
-/* Issue "Foundation": accept and drain in batches of 1,000, and 64 threads that wait. */
+/* What we hold ourselves to: accept and drain in batches of 1,000, and 64 threads that wait. */
 #define GOAL_OF_FLOOR 0.60
 #define GOAL_PER_S 20000
 

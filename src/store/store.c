@@ -2,7 +2,7 @@
  * store.c - the checked functions in front of every engine: arguments in, slot, answer checked.
  *
  * store_commit() is where "a bad operation fails alone" lives: a refused group is halved, an
- * UNKNOWN one is repeated as it is (the writes are idempotent, LEDGER 1.10), a BUSY one is tried
+ * UNKNOWN one is repeated as it is (the writes are idempotent), a BUSY one is tried
  * again a few times. Called on the thread that uses the handle.
  * SPDX-License-Identifier: Apache-2.0
  */

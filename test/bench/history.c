@@ -1,7 +1,7 @@
 /*
  * history.c - what history and other people's backlog cost: nothing, if the ledger keeps its word.
  *
- * Three questions of the issue "Foundation". Is anything slower with 1,000,000 ended calls than
+ * Three questions. Is anything slower with 1,000,000 ended calls than
  * with 10,000? With 500,000 pending calls of a type nobody serves than with none? And does removing
  * 1,000,000 ended calls slow 64 busy threads down, or touch a call that has not ended? Pairs of
  * databases, alternating rounds; "beside" is the small, empty or quiet one.

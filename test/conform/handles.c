@@ -100,7 +100,7 @@ CASE(a_token_used_again_elsewhere_is_another_lease)
     pair_end(b, p);
 }
 
-/* LEDGER 1.2 with the retry and the reclaim on different handles. */
+/* A retry inside a batch lease, with the retry and the reclaim on different handles. */
 CASE(a_retry_elsewhere_is_not_revived_here)
 {
     struct pair p = pair_open(b);

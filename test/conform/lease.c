@@ -107,7 +107,7 @@ CASE(a_sweep_takes_leases_up_to_max)
     FALSE(b->op.sweep.more);
 }
 
-/* LEDGER 1.2: call 3 of lease 1 is retried, claimed and completed under lease 2; lease 1 dies. */
+/* Call 3 of lease 1 is retried, claimed and completed under lease 2; lease 1 dies. */
 CASE(a_retry_inside_a_batch_is_not_revived_by_the_reclaim)
 {
     accept_n(b, "a", 3);

@@ -1,5 +1,5 @@
 /*
- * promises.c - the promises of DESIGN.md section 2, by their numbers, as far as one store can keep
+ * promises.c - the promises of doc/promises.md, by their numbers, as far as one store can keep
  * them.
  *
  * Promise 4 (one at a time per key) comes with keys. What needs processes is in test/crash.

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "check.h"
 
-/* API.md's table, typed again on purpose. */
+/* The table, typed again on purpose. */
 TEST(says_what_the_contract_says)
 {
     static const struct {
