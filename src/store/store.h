@@ -29,7 +29,7 @@ enum {
     STORE_ONE_WRITER = 1, /* one connection writes at a time: beats ride in the group, handler SQL
                              holds everybody up */
     STORE_DURABLE = 2,    /* survives the process */
-    STORE_SHARED = 4,     /* other processes may write to the same database */
+    STORE_SHARED = 4,     /* others may write to it: ask `version` now and then */
 };
 
 struct store_ops {

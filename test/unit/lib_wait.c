@@ -336,8 +336,6 @@ TEST(waiting_for_what_nobody_knows_is_answered_at_once)
 /* Another handle on the same database runs the call. */
 TEST(what_another_handle_ends_is_told_here)
 {
-    if (rig_is_mem(param))
-        skip("mem: handles do not hear of one another (no STORE_SHARED)");
     struct pawl *p = rig_open(param), *w = rig_open_as(param, (struct pawl_options){ .node = "w" });
     struct caller a;
     rig_on(w, "t", rig_echo);

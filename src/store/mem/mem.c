@@ -235,6 +235,7 @@ static enum pawl_status mem_commit(struct store *base, struct op *const *v, size
     wrote = db->undo.n > 0;
     if (st == PAWL_OK) {
         db->version += wrote;
+        s->own += wrote;
         undo_forget(db);
     } else {
         undo_to(db, mark);
@@ -274,10 +275,11 @@ static enum pawl_status mem_now(struct store *s, int64_t *out_us, struct pawl_er
 
 static enum pawl_status mem_version(struct store *s, int64_t *out, struct pawl_err *err)
 {
-    struct mem_db *db = ((struct mem *)s)->db;
+    struct mem *m = (struct mem *)s;
+    struct mem_db *db = m->db;
     (void)err;
     pthread_mutex_lock(&db->lock);
-    *out = db->version;
+    *out = db->version - m->own; /* What others did: ours is no news to us. */
     pthread_mutex_unlock(&db->lock);
     return PAWL_OK;
 }
@@ -291,6 +293,7 @@ static enum pawl_status mem_sql(struct sql_tx *tx, struct arena *a, const struct
 
 const struct store_ops store_mem = {
     .name = "mem",
+    .traits = STORE_SHARED,
     .open = mem_open,
     .close = mem_close,
     .migrate = mem_migrate,

@@ -42,6 +42,7 @@ struct mem {
     struct mem_db *db;
     const struct world *world;
     int64_t retention_us, remember_us;
+    int64_t own; /* of the database's version, commits of this very handle; under its lock */
 };
 
 /* One operation inside one commit. */
