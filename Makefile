@@ -1,15 +1,18 @@
 # The front door. meson and ninja do the work; every build has a folder of its own, build*/.
 # Settings: PREFIX and DESTDIR for install, SUITES and CASES for the tests, QUICK=1 for the benchmarks,
-# PAWL_INSTALL=no to install no packages.
+# FUZZ and SECONDS for the fuzzer, SOAK for how long to soak, PAWL_INSTALL=no to install no packages.
 
 PREFIX  ?= /usr/local
 SUITES  ?=
 CASES   ?=
+FUZZ    ?= http
+SECONDS ?= 600
+SOAK    ?= 300
 TESTS   := -Dtests=true -Dhooks=true
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all help setup setup-test build-test run test check check-asan check-tsan coverage bench \
-        tidy format install clean
+.PHONY: all help setup setup-run setup-test build-test run test check check-asan check-tsan coverage bench \
+        fuzz soak tidy format install clean
 
 all: setup ## build the library, the program and the samples into build/
 	@tools/build.sh build
@@ -20,40 +23,49 @@ help: ## print this list
 setup:
 	@tools/setup.sh build
 
+setup-run:
+	@tools/setup.sh run
+
 setup-test:
 	@tools/setup.sh test
 
 build-test: setup-test
 	@tools/build.sh build-test $(TESTS)
 
-run: all ## build and run the sample program samples/hello.c on a scratch database
-	@tools/hello.sh build
+run: setup-run all ## build and serve the samples on http://127.0.0.1:7295, with a database in run/
+	@tools/run.sh build
 
 test: all build-test ## install what tests need, build, run every suite
 	@CASES='$(CASES)' tools/test-run.sh build-test $(SUITES)
 
 check: all build-test ## the fast part of the tests, under a minute
-	@PAWL_CHECK_FAST=1 CASES='$(CASES)' tools/test-run.sh build-test $(or $(SUITES),unit conform race)
+	@PAWL_CHECK_FAST=1 CASES='$(CASES)' tools/test-run.sh build-test $(or $(SUITES),unit conform api race)
 
 check-asan: setup-test ## every suite with address and undefined-behaviour sanitizers
 	@tools/build.sh build-asan $(TESTS) -Db_sanitize=address,undefined
 	@PAWL_CHECK_SCALE=5 CASES='$(CASES)' \
-	    tools/test-run.sh build-asan $(or $(SUITES),unit conform race crash torture)
+	    tools/test-run.sh build-asan $(or $(SUITES),unit conform api race crash torture)
 
 check-tsan: setup-test ## the threaded suites with the thread sanitizer
 	@tools/build.sh build-tsan $(TESTS) -Db_sanitize=thread
 	@PAWL_CHECK_SCALE=10 CASES='$(CASES)' \
-	    tools/test-run.sh build-tsan $(or $(SUITES),unit conform race crash)
+	    tools/test-run.sh build-tsan $(or $(SUITES),unit conform api race crash)
 
 coverage: setup-test ## run the suites and print the line coverage of src/
 	@tools/build.sh build-cov $(TESTS) -Db_coverage=true
 	@find build-cov -name '*.gcda' -delete
 	@PAWL_CHECK_SCALE=3 CASES='$(CASES)' \
-	    tools/test-run.sh build-cov $(or $(SUITES),unit conform race crash torture); status=$$?; \
+	    tools/test-run.sh build-cov $(or $(SUITES),unit conform api race crash torture); status=$$?; \
 	    cd build-cov && gcovr --root .. --filter '\.\./src/' --print-summary . && exit $$status
 
 bench: all ## print figures: every test/bench program; QUICK=1 takes under a minute
 	@PAWL_BENCH_QUICK='$(QUICK)' tools/bench-run.sh build
+
+fuzz: setup-test ## run one fuzz target: FUZZ=http SECONDS=600
+	@tools/fuzz.sh $(FUZZ) $(SECONDS)
+
+soak: setup-test all ## five minutes of load with connections that come and go: SOAK=300
+	@tools/soak.sh $(SOAK) build
 
 tidy: setup-test ## check format, rooms, headers, lengths and banned functions
 	@tools/tidy.sh

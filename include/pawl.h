@@ -196,6 +196,10 @@ struct pawl_options {
                                only by pawl_gc() */
     bool no_migrate;        /* refuse to open an older schema instead of bringing it up to date */
     bool paused;            /* start no work even after pawl_start() */
+    bool fail_lost; /* a call whose process died ends `failed` instead of being tried again */
+    int64_t pool_timeout_us;          /* the longest wait for a connection for reading; 30 s */
+    int64_t poll_min_us, poll_max_us; /* how often to look for what other processes did; 5 ms when
+                                         there was something, to 250 ms when there was not */
 };
 #define PAWL_OPTIONS_INIT .size = sizeof(struct pawl_options)
 

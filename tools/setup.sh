@@ -1,5 +1,6 @@
 #!/bin/sh
-# setup.sh [build|test] - install the Debian 12 packages that building (or also testing) needs.
+# setup.sh [build|run|test] - install the Debian 12 packages that building needs, or also the first
+# try with curl, or also testing.
 #
 # Says which packages are missing before it installs them; when none is, it asks dpkg once and is done.
 # PAWL_INSTALL=no skips everything. Runs as root, or through sudo.
@@ -7,15 +8,21 @@
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 
-build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev libssl-dev"
+build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev libssl-dev libuv1-dev
+    node-llhttp libconfuse-dev"
 # g++ proves that pawl.h is C++ as well; the formatter is pinned, another version formats otherwise.
-test="g++ clang-format-14 gcovr"
+# clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
+# certificate of the TLS tests; curl, jq and sqlite3 are in
+# the examples that the tests run as printed.
+test="g++ clang-format-14 gcovr openssl clang-14 libclang-rt-14-dev libjansson-dev curl jq sqlite3
+    wrk nghttp2-client"
 
 case ${1:-build} in
 build) want=$build ;;
+run) want="$build curl" ;;
 test) want="$build $test" ;;
 *)
-    echo "usage: tools/setup.sh [build|test]" >&2
+    echo "usage: tools/setup.sh [build|run|test]" >&2
     exit 2
     ;;
 esac
@@ -29,7 +36,8 @@ if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>
 setup.sh: this is not Debian, so nothing was installed. Pawl needs what Debian 12 calls
     $want
 Install your distribution's packages of that kind (gcc 12 or newer, meson 1.0 or newer, SQLite 3.40 or
-newer, OpenSSL 3), then say PAWL_INSTALL=no, as in: make PAWL_INSTALL=no
+newer, OpenSSL 3, libuv 1.44, libconfuse 3.3,
+the C sources of llhttp 8), then say PAWL_INSTALL=no, as in: make PAWL_INSTALL=no
 EOF
     exit 1
 fi

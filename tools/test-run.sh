@@ -11,7 +11,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 2
 build=$(cd "${1:?usage: test-run.sh BUILD_DIR [SUITE...]}" && pwd) || exit 2
 shift
-suites=${*:-unit conform race crash torture house}
+suites=${*:-unit conform api race crash torture house}
 jobs=${JOBS:-$(nproc)}
 log=$build/test/log
 rm -rf "$log"

@@ -67,6 +67,30 @@
 #define LEASE_MIN_US (INT64_C(1) * 1000000)
 #define LEASE_MAX_US (INT64_C(3600) * 1000000)
 #define SLOTS_MAX 1024
+/* HTTP, unless set otherwise. Request line and headers; twice what browsers send at their worst.
+ * Past it 431. */
+#define HTTP_HEAD_LEN_MAX (16 << 10)
+/* Headers in one request, past it 431. */
+#define HTTP_HEADERS_MAX 100
+/* A body is read to its end up to here; past it 413 and the connection is closed. */
+#define HTTP_BODY_LEN_MAX BATCH_LEN_MAX
+/* Bodies held for all requests together; past it 503. Eight of the largest batches. */
+#define HTTP_HELD_LEN_MAX (512 << 20)
+/* What a handler may take from a request's arena: the largest batch, parsed. */
+#define HTTP_ARENA_LEN_MAX (512 << 20)
+/* The bytes of an answer; past it the connection is cut. */
+#define HTTP_ANSWER_LEN_MAX (512 << 20)
+/* Connections; past it 503 and close. */
+#define HTTP_CONNS_MAX 10000
+/* Clients that are being told 503 at the same time; more are closed without a word. */
+#define HTTP_REFUSING_MAX 64
+/* From the first byte to the end of the headers, then to the end of the body; past it 408. */
+#define HTTP_HEAD_US (INT64_C(10) * 1000000)
+#define HTTP_BODY_US (INT64_C(60) * 1000000)
+/* A connection without a request, longer than the 60 s after which common proxies let go. */
+#define HTTP_IDLE_US (INT64_C(75) * 1000000)
+/* A client that reads none of its answer for so long is cut. */
+#define HTTP_WRITE_US (INT64_C(30) * 1000000)
 /* Threads whose handler ran out of time and did not return; past this a node stops claiming. */
 #define HUNG_MAX 64
 /* Ended calls removed by one step of gc: short enough to hide between two groups. */

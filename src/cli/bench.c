@@ -67,7 +67,12 @@ static int run(struct cli *cli, int argc, char **argv)
                                .told = told,
                                .ctx = cli };
     struct pawl_err err = { 0 };
-    char dir[900];
+    struct bench_beside beside;
+    char dir[900], why[1200];
+    if (bench_http_beside(&beside, why, sizeof why))
+        bench.http = &beside;
+    else
+        fprintf(cli->err, "pawl bench: nothing is measured over HTTP: %s\n", why);
     enum pawl_status st = folder_of(cli_db(cli), dir, sizeof dir, &err);
     if (st == PAWL_OK)
         st = bench_files_name(dir, &files, &err);
@@ -94,10 +99,12 @@ const struct command cmd_bench = {
     .usage = "",
     .about =
         "Accepts, drains and runs calls that do nothing, beside the same work on straight SQLite\n"
-        "with the same tables (\"beside\"; a ratio of 1 would mean that Pawl costs nothing). Uses\n"
-        "scratch files pawlbench-* in the folder of the database, never the database itself, and\n"
-        "removes them again. Takes 10 to 20 seconds, and wants the machine for itself.",
-    .example = "pawl bench --db sqlite:/var/lib/orders/orders.db\npawl bench --quick --json",
+        "with the same tables (\"beside\"; a ratio of 1 would mean that Pawl costs nothing). Then\n"
+        "serves the sample echo, when it lies beside the program, and asks it over HTTP from the\n"
+        "same machine. Uses scratch files pawlbench-* in the folder of the database, never the\n"
+        "database itself, and removes them again. Takes 15 to 30 seconds, and wants the machine\n"
+        "for itself.",
+    .example = "pawl bench --quick --db sqlite:orders.db",
     .options = options,
     .run = run,
 };

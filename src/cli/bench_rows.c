@@ -33,8 +33,9 @@ enum pawl_status bench_files_name(const char *dir, struct bench_files *out, stru
     int pid = (int)getpid();
     int a = snprintf(out->floor, sizeof out->floor, "%s/pawlbench-%d-floor.db", dir, pid);
     int b = snprintf(out->lib, sizeof out->lib, "%s/pawlbench-%d.db", dir, pid);
+    int c = snprintf(out->http, sizeof out->http, "%s/pawlbench-%d-http.db", dir, pid);
     /* Room for the longest ending. */
-    if (a < 0 || b < 0 || (size_t)MAX(a, b) + sizeof "-wal" > sizeof out->floor)
+    if (a < 0 || b < 0 || c < 0 || (size_t)MAX(a, c) + sizeof "-wal" > sizeof out->floor)
         return err_set(err, PAWL_INVALID, "the folder's name is too long: %.100s...", dir);
     return PAWL_OK;
 }
@@ -58,6 +59,7 @@ void bench_files_remove(const struct bench_files *files)
 {
     remove_one(files->floor);
     remove_one(files->lib);
+    remove_one(files->http);
 }
 
 /* ---- Both sides ------------------------------------------------------------------------------ */
@@ -70,6 +72,7 @@ struct sides {
     struct bench_id *ids; /* owned; calls of one round */
     struct bench_rounds accept, accept_v7, drain, drain_bare, work, wait, wait_p50, wait_p99, one,
         one_p50, one_p99;
+    struct bench_http http;
 };
 
 static void tell(const struct sides *s, const char *what)
@@ -263,7 +266,21 @@ static void rows_print(const struct sides *s)
     bench_table_begin(s->run->table, "main");
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         bench_table_row(s->run->table, &rows[i]);
+    if (s->run->http)
+        bench_http_rows(&s->http, s->run->table);
     bench_table_end(s->run->table);
+}
+
+static enum pawl_status measure_http(struct sides *s, struct pawl_err *err)
+{
+    const struct bench_run *run = s->run;
+    tell(s, "calls over HTTP");
+    s->http = (struct bench_http){ .server = { .program = run->http->program,
+                                               .module = run->http->module,
+                                               .path = run->files->http },
+                                   .rounds = run->size->rounds,
+                                   .seconds = run->size->seconds };
+    return bench_http_run(&s->http, err);
 }
 
 static enum pawl_status measure(struct sides *s, struct pawl_err *err)
@@ -295,6 +312,8 @@ enum pawl_status bench_rows(const struct bench_run *run, struct pawl_err *err)
         snprintf(s->url, sizeof s->url, "sqlite:%s", run->files->lib);
         st = measure(s, err);
     }
+    if (st == PAWL_OK && run->http)
+        st = measure_http(s, err);
     if (st == PAWL_OK)
         rows_print(s);
     free(ids);

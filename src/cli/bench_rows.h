@@ -13,14 +13,15 @@
 #include <pawl.h>
 
 #include "base/macros.h"
+#include "cli/bench_http.h"
 #include "cli/bench_table.h"
 
-/* The floor's file and the library's, both made by bench_rows(). Whoever calls it removes them,
- * with their -wal and -shm. */
+/* The floor's file, the library's and the server's, all made by bench_rows(). Whoever calls it
+ * removes them, with their -wal and -shm. */
 struct bench_files {
-    char floor[1024], lib[1024];
+    char floor[1024], lib[1024], http[1024];
 };
-/* Both names inside the folder `dir`; INVALID when they do not fit. */
+/* The names inside the folder `dir`; INVALID when they do not fit. */
 MUST_USE enum pawl_status bench_files_name(const char *dir, struct bench_files *out,
                                            struct pawl_err *err);
 /* Only unlink(): safe inside a signal handler. */
@@ -42,6 +43,7 @@ struct bench_run {
     struct bench_table *table;
     bench_told *told; /* may be NULL */
     void *ctx;
+    const struct bench_beside *http; /* what to serve over HTTP; NULL: no such rows */
 };
 /* Prints its rows at the end, between the table's begin and end, so that an error leaves no half
  * table. */

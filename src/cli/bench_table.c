@@ -96,6 +96,8 @@ static bool is_met(const struct bench_row *row, const struct summary *s)
         return s->ratio <= row->bound;
     case BENCH_FIGURE_MIN:
         return s->figure >= row->bound;
+    case BENCH_FIGURE_MAX:
+        return s->figure < row->bound;
     case BENCH_FIGURE_EXACT:
         return s->figure == row->bound;
     }
@@ -125,8 +127,8 @@ static void goal_text(const struct bench_row *row, char *out, size_t size)
     char bound[32];
     number_text(row->bound, "", bound, sizeof bound);
     static const char *const sign[] = {
-        [BENCH_NO_GOAL] = "",      [BENCH_RATIO_MIN] = "x >=",  [BENCH_RATIO_MAX] = "x <=",
-        [BENCH_FIGURE_MIN] = ">=", [BENCH_FIGURE_EXACT] = "==",
+        [BENCH_NO_GOAL] = "",      [BENCH_RATIO_MIN] = "x >=", [BENCH_RATIO_MAX] = "x <=",
+        [BENCH_FIGURE_MIN] = ">=", [BENCH_FIGURE_MAX] = "<",   [BENCH_FIGURE_EXACT] = "==",
     };
     if (row->goal == BENCH_NO_GOAL)
         out[0] = 0;

@@ -33,6 +33,7 @@ enum bench_goal {
     BENCH_RATIO_MIN, /* figure / floor at least */
     BENCH_RATIO_MAX, /* figure / floor at most */
     BENCH_FIGURE_MIN,
+    BENCH_FIGURE_MAX, /* below */
     BENCH_FIGURE_EXACT,
 };
 

@@ -29,16 +29,23 @@ struct option_row {
     const char *help;     /* one line; the default is added by --help itself */
 };
 
+/* What a command works on; it decides which options it has besides its own. */
+enum reach {
+    REACH_DATABASE, /* --db, --schema */
+    REACH_SERVER,   /* --url, over HTTP like anybody else */
+    REACH_NOTHING   /* a wrong setting does not stop it */
+};
+
 struct command {
     const char *name;
     const char *summary; /* one line for `pawl help`, lower case, no stop */
     const char *usage;   /* positional arguments, "[status|up|finish]"; "" for none */
     const char *about;   /* a few sentences for --help; NULL: the summary says it all */
     const char *example; /* lines ready to paste, each without indentation */
-    const struct option_row *options; /* its own; --db, --schema, --json, --help are added; may be
+    const struct option_row *options; /* its own; those of its reach and of all are added; may be
                                          NULL */
     int args_max;                     /* positional arguments it takes; more are refused for it */
-    bool offline;                     /* opens no database: a wrong setting does not stop it */
+    enum reach reach;
     /* argv holds the positional arguments only. Returns the exit code: 0, or what cli_fail() gave.
      */
     int (*run)(struct cli *cli, int argc, char **argv);
@@ -46,8 +53,13 @@ struct command {
 
 /* Every command, in the order help shows them; name NULL ends it. */
 extern const struct command *const commands[];
-extern const struct command cmd_bench, cmd_doctor, cmd_gc, cmd_help, cmd_migrate, cmd_version;
+extern const struct command cmd_attempts, cmd_batch, cmd_bench, cmd_call, cmd_cancel,
+    cmd_completion, cmd_doctor, cmd_gc, cmd_get, cmd_help, cmd_list, cmd_man, cmd_migrate,
+    cmd_nodes, cmd_pause, cmd_queues, cmd_resume, cmd_retry, cmd_serve, cmd_submit, cmd_token,
+    cmd_version, cmd_work;
+/* Tables of options besides a command's own: of all, and of its reach. */
 extern const struct option_row options_common[];
+const struct option_row *options_of(enum reach reach);
 const struct command *command_find(const char *name); /* NULL for none */
 
 #define CLI_OPTIONS_MAX 64
@@ -59,7 +71,7 @@ struct cli {
     bool colour;              /* of `out`: it is a terminal and NO_COLOR is not set */
     bool live;                /* of `err`: a terminal, so progress may be drawn */
     bool drawn;               /* a line of progress stands on `err` */
-    struct settings settings; /* resolved: command line, environment, default */
+    struct settings settings; /* resolved: command line, environment, file, default */
     struct {
         const struct option_row *row;
         const char *value; /* "" for a flag */
@@ -74,6 +86,9 @@ struct cli {
 const char *cli_option(const struct cli *cli, const char *name);
 /* Was it on the command line? */
 bool cli_flag(const struct cli *cli, const char *name);
+/* How often it was given, and the value of the i-th time. */
+int cli_count(const struct cli *cli, const char *name);
+const char *cli_nth(const struct cli *cli, const char *name, int i);
 /* The option as a whole number within min..max; INVALID names the option. */
 MUST_USE enum pawl_status cli_int(const struct cli *cli, const char *name, int64_t min, int64_t max,
                                   int64_t *out, struct pawl_err *err);
@@ -112,6 +127,8 @@ const char *paint_off(const struct cli *cli, enum paint paint);
 /* --help of one command, and the overview that `pawl help` gives. */
 void help_command(struct cli *cli, const struct command *c);
 void help_overview(struct cli *cli);
+/* doc/settings.md. */
+int help_settings_page(struct cli *cli);
 
 /* Read the command line after the command's name: options into cli->given and cli->settings,
  * positional arguments to the front of argv, their number in *out_n. */

@@ -58,13 +58,12 @@ static void show_settings(struct visit *v)
     for (int i = 0; i < SETTING_COUNT; i++) {
         const struct setting_value *value = &v->cli->settings.v[i];
         char shown[URL_SHOWN_LEN];
-        url_safe(value->text, shown, sizeof(shown));
+        char from[URL_SHOWN_LEN];
+        setting_shown(&v->cli->settings, i, shown, sizeof(shown));
+        setting_from_text(&v->cli->settings, i, from, sizeof(from));
         sheet_text(&v->settings, "%s", setting_table[i].name);
         sheet_text(&v->settings, "%s", shown);
-        if (value->via)
-            sheet_text(&v->settings, "%s, env:%s", setting_from_text(value->from), value->via);
-        else
-            sheet_text(&v->settings, "%s", setting_from_text(value->from));
+        sheet_text(&v->settings, "%s", from);
         if (value->from == FROM_DEFAULT)
             sheet_paint(&v->settings, PAINT_DIM);
     }

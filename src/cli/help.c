@@ -54,8 +54,9 @@ void help_command(struct cli *cli, const struct command *c)
         fprintf(cli->out, "pawl %s: %s.\n", c->name, c->summary);
     heading(cli, "options");
     option_lines(cli, c->options);
+    option_lines(cli, options_of(c->reach));
     option_lines(cli, options_common);
-    if (!c->offline)
+    if (c->reach != REACH_NOTHING)
         fputs("  Every setting is an option as well: pawl help settings.\n", cli->out);
     heading(cli, "example");
     lines(cli, "  ", c->example);
@@ -69,10 +70,10 @@ void help_overview(struct cli *cli)
             PAWL_VERSION);
     heading(cli, "commands");
     for (size_t i = 0; commands[i]; i++)
-        fprintf(cli->out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(cli->out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
     heading(cli, "example");
-    fputs("  pawl migrate up --db sqlite:orders.db\n"
-          "  pawl doctor --db sqlite:orders.db\n\n"
+    fputs("  pawl serve --db sqlite:orders.db --module build/samples/echo.so\n"
+          "  pawl call echo '{\"hello\": \"world\"}'\n\n"
           "pawl COMMAND --help tells more of each; pawl help settings lists the settings.\n",
           cli->out);
 }
@@ -103,7 +104,8 @@ static int help_settings(struct cli *cli)
         code = sheet_send(cli, &b);
     } else {
         sheet_print(cli, &s);
-        fputs("\nA setting is --name on the command line, else its variable, else the default.\n"
+        fputs("\nA setting is --name on the command line, else its variable, else its line in\n"
+              "pawl.conf, else the default.\n"
               "Durations are 500ms, 5s, 2m, 3h, 7d; a bare number is seconds.\n",
               cli->out);
         code = cli_done(cli);
@@ -149,6 +151,7 @@ static void command_json(struct buf *b, const struct command *c)
     json_add_name(b, "options");
     buf_add_char(b, '[');
     options_json(b, c->options);
+    options_json(b, options_of(c->reach));
     options_json(b, options_common);
     buf_add_text(b, "]}");
 }
@@ -197,21 +200,6 @@ static void markdown_command(struct cli *cli, const struct command *c)
     fputc('\n', cli->out);
 }
 
-static void markdown_settings(struct cli *cli)
-{
-    fputs(
-        "## Settings\n\nCommand line, then environment, then default. Durations are `500ms`, `5s`, "
-        "`2m`, `3h`, `7d`; a bare\nnumber is seconds. `pawl doctor` prints each with its value and "
-        "where it came from.\n\n| setting | variable | default | |\n|---|---|---|---|\n",
-        cli->out);
-    for (int i = 0; i < SETTING_COUNT; i++) {
-        char variable[64];
-        setting_variable(i, variable, sizeof(variable));
-        fprintf(cli->out, "| `%s` | `%s` | %s | %s |\n", setting_table[i].name, variable,
-                setting_table[i].fallback, setting_table[i].meaning);
-    }
-}
-
 static int help_markdown(struct cli *cli)
 {
     fputs(
@@ -221,12 +209,17 @@ static int help_markdown(struct cli *cli)
         "`--json` as one JSON value; errors go to stderr as one sentence that names the thing, or\n"
         "with `--json` as `{\"error\":{\"code\",\"message\",\"retry\"}}`. There is colour on a\n"
         "terminal unless `NO_COLOR` is set. Exit codes are those of [status.md](status.md). Every\n"
-        "command has these options, and every setting below is an option as well:\n\n",
+        "command has these options, and every [setting](settings.md) is an option as well:\n\n",
         cli->out);
     markdown_options(cli, options_common);
+    fputs("Commands that open a database have these:\n\n", cli->out);
+    markdown_options(cli, options_of(REACH_DATABASE));
+    fputs(
+        "Commands that speak to a server have this one, and take the token from `PAWL_TOKEN`:\n\n",
+        cli->out);
+    markdown_options(cli, options_of(REACH_SERVER));
     for (size_t i = 0; commands[i]; i++)
         markdown_command(cli, commands[i]);
-    markdown_settings(cli);
     return cli_done(cli);
 }
 
@@ -234,9 +227,10 @@ static int help_markdown(struct cli *cli)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
+    bool settings = argc && strcmp(argv[0], "settings") == 0;
     if (cli_flag(cli, "markdown"))
-        return help_markdown(cli);
-    if (argc && strcmp(argv[0], "settings") == 0)
+        return settings ? help_settings_page(cli) : help_markdown(cli);
+    if (settings)
         return help_settings(cli);
     const struct command *c = argc ? command_find(argv[0]) : NULL;
     if (argc && !c)
@@ -251,7 +245,7 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "markdown", NULL, NULL, "print everything as doc/cli.md" },
+    { "markdown", NULL, NULL, "print doc/cli.md; with settings, doc/settings.md" },
     { 0 },
 };
 
@@ -262,6 +256,6 @@ const struct command cmd_help = {
     .example = "pawl help\npawl help migrate\npawl help settings",
     .options = options,
     .args_max = 1,
-    .offline = true,
+    .reach = REACH_NOTHING,
     .run = run,
 };

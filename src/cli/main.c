@@ -52,16 +52,19 @@ static int run(struct cli *cli, int argc, char **argv)
         help_command(cli, cli->command);
         return cli_done(cli);
     }
+    bool alone = cli->command->reach == REACH_NOTHING;
     enum pawl_status st = settings_init(&cli->settings, &err);
-    if (cli->command->offline)
+    if (alone)
         st = PAWL_OK;
     if (st == PAWL_OK)
         st = options_read(cli, argc, argv, &n, &err);
-    if (st == PAWL_OK && !cli->command->offline)
+    if (st == PAWL_OK && !alone)
+        st = conf_read(&cli->settings, cli_option(cli, "config"), &err);
+    if (st == PAWL_OK && cli->command->reach == REACH_DATABASE)
         st = settings_settle(&cli->settings, &err);
-    if (st != PAWL_OK)
-        return cli_fail(cli, &err);
-    return cli->command->run(cli, n, argv);
+    int code = st == PAWL_OK ? cli->command->run(cli, n, argv) : cli_fail(cli, &err);
+    settings_release(&cli->settings);
+    return code;
 }
 
 int main(int argc, char **argv)

@@ -47,6 +47,7 @@ static enum pawl_status unknown_option(const struct cli *cli, const char *name,
 {
     struct nearest n = { .asked = name };
     offer_rows(&n, cli->command->options);
+    offer_rows(&n, options_of(cli->command->reach));
     offer_rows(&n, options_common);
     for (int i = 0; i < SETTING_COUNT; i++)
         nearest_offer(&n, setting_table[i].name);
@@ -82,12 +83,14 @@ static enum pawl_status option_read(struct cli *cli, int argc, char **argv, int 
         return err_set(err, PAWL_INVALID, "no option \"%.60s\"", argv[*at]);
     const struct option_row *row = row_find(cli->command->options, p.name);
     if (!row)
+        row = row_find(options_of(cli->command->reach), p.name);
+    if (!row)
         row = row_find(options_common, p.name);
-    int setting = row && row_find(cli->command->options, p.name) ? -1 : setting_find(p.name);
+    int setting = setting_find(p.name);
     if (!row && setting < 0)
         return unknown_option(cli, p.name, err);
-    bool flag = row && !row->arg;
-    if (flag && p.value)
+    bool flag = row ? !row->arg : setting_table[setting].kind == SETTING_BOOL;
+    if (flag && p.value && setting < 0)
         return err_set(err, PAWL_INVALID, "option --%s takes no argument", p.name);
     if (!flag && !p.value) {
         if (*at + 1 >= argc)
@@ -95,7 +98,13 @@ static enum pawl_status option_read(struct cli *cli, int argc, char **argv, int 
                            row ? row->arg : "a value");
         p.value = argv[++*at];
     }
-    return keep(cli, row, setting, flag ? "" : p.value, err);
+    return keep(cli, row, setting, p.value ? p.value : "", err);
+}
+
+/* `-` is stdin and -5 a number: both are arguments. */
+static bool is_option(const char *arg)
+{
+    return arg[0] == '-' && arg[1] && !(arg[1] >= '0' && arg[1] <= '9');
 }
 
 enum pawl_status options_read(struct cli *cli, int argc, char **argv, int *out_n,
@@ -106,7 +115,7 @@ enum pawl_status options_read(struct cli *cli, int argc, char **argv, int *out_n
     for (int i = 0; i < argc; i++) {
         if (!names_over && strcmp(argv[i], "--") == 0) {
             names_over = true;
-        } else if (!names_over && argv[i][0] == '-' && argv[i][1]) {
+        } else if (!names_over && is_option(argv[i])) {
             enum pawl_status st = option_read(cli, argc, argv, &i, err);
             if (st != PAWL_OK)
                 return st;
@@ -136,6 +145,22 @@ const char *cli_option(const struct cli *cli, const char *name)
     const struct option_row *row = row_find(cli->command->options, name);
     const char *value = given(cli, name);
     return value ? value : row ? row->fallback : NULL;
+}
+
+int cli_count(const struct cli *cli, const char *name)
+{
+    int n = 0;
+    for (int i = 0; i < cli->n_given; i++)
+        n += strcmp(cli->given[i].row->name, name) == 0;
+    return n;
+}
+
+const char *cli_nth(const struct cli *cli, const char *name, int at)
+{
+    for (int i = 0; i < cli->n_given; i++)
+        if (strcmp(cli->given[i].row->name, name) == 0 && at-- == 0)
+            return cli->given[i].value;
+    return NULL;
 }
 
 bool cli_flag(const struct cli *cli, const char *name)

@@ -1,5 +1,6 @@
 /*
- * settings.c - reading settings from the environment and the command line against their table.
+ * settings.c - reading settings from the environment and the command line against their table;
+ * conf.c adds those of the file.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,12 +15,14 @@
 #include "base/err.h"
 #include "base/text.h"
 
-#define SETTING_ROW(id, name, kind, fallback, min, max, meaning)                                   \
-    [SET_##id] = { name, SETTING_##kind, fallback, min, max, meaning },
+#define SETTING_ROW(id, name, kind, fallback, min, max, when, meaning)                             \
+    [SET_##id] = { name, SETTING_##kind, fallback, min, max, SETTING_##when, meaning },
 const struct setting setting_table[SETTING_COUNT] = { SETTING_MAP(SETTING_ROW) };
 #undef SETTING_ROW
 
 #define VARIABLE_LEN_MAX 64
+/* Lists of a few thousand tokens or queues; more is a mistake. */
+#define SETTINGS_LEN_MAX (4 << 20)
 
 static bool same_name(const char *a, const char *b)
 {
@@ -44,23 +47,62 @@ void setting_variable(int id, char *out, size_t size)
         out[i] = (char)toupper((unsigned char)out[i]);
 }
 
-const char *setting_from_text(enum setting_from from)
+const char *setting_choices(int id)
 {
-    static const char *const names[] = {
-        [FROM_DEFAULT] = "default",
-        [FROM_ENVIRONMENT] = "environment",
-        [FROM_COMMAND_LINE] = "command line",
-    };
-    return names[from];
+    switch (id) {
+    case SET_RECLAIM_ACTION:
+        return "requeue, fail";
+    case SET_LOG_LEVEL:
+        return "debug, info, warn, error";
+    case SET_LOG_FORMAT:
+        return "auto, text, json";
+    default:
+        return NULL;
+    }
+}
+
+bool setting_secret(int id)
+{
+    enum setting_kind kind = setting_table[id].kind;
+    return kind == SETTING_SECRET || kind == SETTING_LINES;
+}
+
+static bool is_list(int id)
+{
+    enum setting_kind kind = setting_table[id].kind;
+    return kind == SETTING_LIST || kind == SETTING_LINES;
+}
+
+void setting_from_text(const struct settings *s, int id, char *out, size_t size)
+{
+    static const char *const names[] = { "default", "file", "environment", "command line" };
+    const struct setting_value *v = &s->v[id];
+    if (v->from == FROM_FILE)
+        snprintf(out, size, "%s:%d", s->file, v->line);
+    else
+        snprintf(out, size, "%s%s%s", names[v->from], v->via ? ", env:" : "", v->via ? v->via : "");
+}
+
+void setting_shown(const struct settings *s, int id, char *out, size_t size)
+{
+    const struct setting_value *v = &s->v[id];
+    if (setting_table[id].kind == SETTING_LINES && v->n_items)
+        snprintf(out, size, "%zu set", v->n_items);
+    else if (setting_secret(id))
+        snprintf(out, size, "%s", *v->text ? "***" : "");
+    else
+        url_safe(v->text, out, size);
 }
 
 /* ---- One value ------------------------------------------------------------------------------- */
 
-/* "--pool-size" or "PAWL_POOL_SIZE": the words in which the user gave it. */
+/* "--pool-size", "PAWL_POOL_SIZE" or "pool_size": the words in which the user gave it. */
 static void origin_text(int id, enum setting_from from, char *out, size_t size)
 {
     if (from == FROM_COMMAND_LINE)
         snprintf(out, size, "--%s", setting_table[id].name);
+    else if (from == FROM_FILE)
+        snprintf(out, size, "%s", setting_table[id].name);
     else
         setting_variable(id, out, size);
     for (char *c = out; from == FROM_COMMAND_LINE && *c; c++)
@@ -70,10 +112,10 @@ static void origin_text(int id, enum setting_from from, char *out, size_t size)
 
 static void number_text(const struct setting *row, int64_t n, char out[32])
 {
-    if (row->kind == SETTING_DURATION)
-        duration_text(n, out);
-    else
+    if (row->kind == SETTING_INT)
         snprintf(out, 32, "%" PRId64, n);
+    else
+        duration_text(n, out);
 }
 
 static enum pawl_status out_of_range(int id, const char *origin, const char *text,
@@ -89,46 +131,195 @@ static enum pawl_status out_of_range(int id, const char *origin, const char *tex
     return err_set(err, PAWL_INVALID, "%s: \"%.100s\" must be at least %s", origin, text, min);
 }
 
+static bool bool_parse(const char *text, int64_t *out)
+{
+    static const char *const yes[] = { "yes", "true", "on", "1", "" };
+    static const char *const no[] = { "no", "false", "off", "0" };
+    for (size_t i = 0; i < COUNT_OF(yes); i++)
+        if (strcmp(text, yes[i]) == 0)
+            return *out = 1, true;
+    for (size_t i = 0; i < COUNT_OF(no); i++)
+        if (strcmp(text, no[i]) == 0)
+            return *out = 0, true;
+    return false;
+}
+
+/* "5ms to 250ms", or one duration for both. */
+static bool range_parse(const char *text, int64_t *out_first, int64_t *out_last)
+{
+    const char *to = strstr(text, " to ");
+    if (!to)
+        return duration_parse(bytes_of(text), out_first) && (*out_last = *out_first, true);
+    return duration_parse((struct bytes){ text, (size_t)(to - text) }, out_first) &&
+           duration_parse(bytes_of(to + 4), out_last) && *out_first <= *out_last;
+}
+
+static bool choice_known(const char *choices, const char *text)
+{
+    for (const char *at = choices; *at;) {
+        size_t len = strcspn(at, ",");
+        if (strlen(text) == len && strncmp(at, text, len) == 0)
+            return true;
+        at += len + strspn(at + len, ", ");
+    }
+    return false;
+}
+
+/* What was expected of this kind; NULL when `given` is right, and its numbers are filled in. */
+static const char *fault_of(int id, struct setting_value *given)
+{
+    switch (setting_table[id].kind) {
+    case SETTING_TEXT:
+    case SETTING_SECRET:
+    case SETTING_LIST:
+    case SETTING_LINES:
+        return NULL;
+    case SETTING_INT:
+        return int_parse(bytes_of(given->text), &given->number) ? NULL : "is not a whole number";
+    case SETTING_DURATION:
+        return duration_parse(bytes_of(given->text), &given->number)
+                   ? NULL
+                   : "is not a duration such as 500ms, 5s, 2m or 7d";
+    case SETTING_RANGE:
+        return range_parse(given->text, &given->number, &given->last)
+                   ? NULL
+                   : "is not a duration, or two as in 5ms to 250ms";
+    case SETTING_BOOL:
+        return bool_parse(given->text, &given->number) ? NULL : "is neither yes nor no";
+    case SETTING_CHOICE:
+        return choice_known(setting_choices(id), given->text) ? NULL : "is none of";
+    }
+    return NULL;
+}
+
 static enum pawl_status take(struct settings *s, int id, struct setting_value given,
                              struct pawl_err *err)
 {
     const struct setting *row = &setting_table[id];
     char origin[VARIABLE_LEN_MAX];
-    int64_t n = 0;
+    const char *fault = fault_of(id, &given);
     origin_text(id, given.from, origin, sizeof(origin));
-    if (row->kind == SETTING_INT && !int_parse(bytes_of(given.text), &n))
-        return err_set(err, PAWL_INVALID, "%s: \"%.100s\" is not a whole number", origin,
-                       given.text);
-    if (row->kind == SETTING_DURATION && !duration_parse(bytes_of(given.text), &n))
-        return err_set(err, PAWL_INVALID,
-                       "%s: \"%.100s\" is not a duration such as 500ms, 5s, 2m or 7d", origin,
-                       given.text);
-    if (row->kind != SETTING_TEXT && (n < row->min || (row->max && n > row->max)))
+    if (fault && row->kind == SETTING_CHOICE)
+        return err_set(err, PAWL_INVALID, "%s: \"%.100s\" is none of %s", origin, given.text,
+                       setting_choices(id));
+    if (fault)
+        return err_set(err, PAWL_INVALID, "%s: \"%.100s\" %s", origin, given.text, fault);
+    bool number =
+        row->kind == SETTING_INT || row->kind == SETTING_DURATION || row->kind == SETTING_RANGE;
+    if (number && (given.number < row->min || (row->max && given.number > row->max)))
         return out_of_range(id, origin, given.text, err);
-    given.number = n;
     s->v[id] = given;
     return PAWL_OK;
 }
 
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+/* More items; the text becomes the items with commas between them. */
+static bool list_add(struct settings *s, struct setting_value *v, const struct bytes *more,
+                     size_t n)
+{
+    const char **items = arena_alloc(&s->arena, (v->n_items + n) * sizeof(*items));
+    size_t len = 0;
+    for (size_t i = 0; items && i < v->n_items + n; i++) {
+        items[i] = i < v->n_items ? v->items[i] : arena_text(&s->arena, more[i - v->n_items]);
+        if (!items[i])
+            return false;
+        len += strlen(items[i]) + 1;
+    }
+    char *text = items ? arena_alloc(&s->arena, len + 1) : NULL;
+    if (!text)
+        return false;
+    *text = 0;
+    v->text = text;
+    v->items = items;
+    v->n_items += n;
+    for (size_t i = 0; i < v->n_items; i++)
+        text += snprintf(text, len + 1, "%s%s", i ? "," : "", items[i]);
+    return true;
+}
+
+/* The texts between commas, or between white space, without the space around them. */
+static enum pawl_status list_split(struct settings *s, int id, struct setting_value *v,
+                                   const char *text, struct pawl_err *err)
+{
+    const char *between = setting_table[id].kind == SETTING_LIST ? "," : " \t\r\n";
+    size_t n = 0;
+    struct bytes *items = arena_alloc(&s->arena, (strlen(text) / 2 + 1) * sizeof(*items));
+    for (const char *at = text; items && *at;) {
+        size_t len = strcspn(at, between);
+        struct bytes item = { at, len };
+        while (item.len && isspace((unsigned char)item.data[0]))
+            item.data++, item.len--;
+        while (item.len && isspace((unsigned char)item.data[item.len - 1]))
+            item.len--;
+        if (item.len)
+            items[n++] = item;
+        at += len + (at[len] != 0);
+    }
+    bool ok = items && (n == 0 || list_add(s, v, items, n));
+    return ok ? PAWL_OK : err_no_memory(err, "reading the settings");
+}
+
+/* A value given as one text; a list on the command line continues the one before it. */
+static enum pawl_status give(struct settings *s, int id, const char *text, enum setting_from from,
+                             struct pawl_err *err)
+{
+    struct setting_value given = { .text = text, .from = from };
+    if (!is_list(id))
+        return take(s, id, given, err);
+    if (from == FROM_COMMAND_LINE && s->v[id].from == from)
+        given = s->v[id];
+    else
+        given.text = "";
+    enum pawl_status st = list_split(s, id, &given, text, err);
+    return st == PAWL_OK ? take(s, id, given, err) : st;
+}
+
 enum pawl_status settings_set(struct settings *s, int id, const char *text, struct pawl_err *err)
 {
-    return take(s, id, (struct setting_value){ .text = text, .from = FROM_COMMAND_LINE }, err);
+    return give(s, id, text, FROM_COMMAND_LINE, err);
+}
+
+enum pawl_status settings_from_file(struct settings *s, int id, struct setting_texts texts,
+                                    int line, struct pawl_err *err)
+{
+    struct setting_value given = { .text = "", .from = FROM_FILE, .line = line };
+    struct bytes *items = arena_alloc(&s->arena, (texts.n + 1) * sizeof(*items));
+    for (size_t i = 0; items && i < texts.n; i++)
+        items[i] = bytes_of(texts.v[i]);
+    if (!is_list(id))
+        given.text = items ? arena_text(&s->arena, texts.n ? items[0] : BYTES("")) : NULL;
+    else if (items && texts.n && !list_add(s, &given, items, texts.n))
+        items = NULL;
+    if (!items || !given.text)
+        return err_no_memory(err, "reading the settings");
+    /* Checked also when something stronger was said: a wrong line stays wrong. */
+    struct setting_value strong = s->v[id];
+    enum pawl_status st = take(s, id, given, err);
+    if (strong.from > FROM_FILE)
+        s->v[id] = strong;
+    return st;
+}
+
+void settings_release(struct settings *s)
+{
+    arena_release(&s->arena);
 }
 
 enum pawl_status settings_init(struct settings *s, struct pawl_err *err)
 {
     enum pawl_status first = PAWL_OK;
     *s = (struct settings){ 0 };
+    arena_init(&s->arena, SETTINGS_LEN_MAX);
     for (int i = 0; i < SETTING_COUNT; i++) {
         char variable[VARIABLE_LEN_MAX];
-        struct setting_value fallback = { .text = setting_table[i].fallback };
-        CHECK(take(s, i, fallback, NULL) == PAWL_OK);
+        CHECK(take(s, i, (struct setting_value){ .text = setting_table[i].fallback }, NULL) ==
+              PAWL_OK);
         setting_variable(i, variable, sizeof(variable));
         const char *text = getenv(variable);
         if (!text || !*text) /* set but empty is how shells unset a thing for one command */
             continue;
-        struct setting_value given = { .text = text, .from = FROM_ENVIRONMENT };
-        enum pawl_status st = take(s, i, given, first == PAWL_OK ? err : NULL);
+        enum pawl_status st = give(s, i, text, FROM_ENVIRONMENT, first == PAWL_OK ? err : NULL);
         if (first == PAWL_OK)
             first = st;
     }
@@ -154,13 +345,16 @@ static enum pawl_status follow_env(struct setting_value *db, struct pawl_err *er
 
 /* What is no URL at all may be a secret all the same ("host=h password=p"), so it is not repeated.
  */
-static enum pawl_status check_db(const struct setting_value *db, struct pawl_err *err)
+static enum pawl_status check_db(const struct settings *s, struct pawl_err *err)
 {
-    size_t scheme = strspn(db->text, "abcdefghijklmnopqrstuvwxyz0123456789+");
-    if (scheme > 0 && db->text[scheme] == ':')
+    const char *text = s->v[SET_DB].text;
+    char from[600];
+    size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+");
+    if (scheme > 0 && text[scheme] == ':')
         return PAWL_OK;
-    return err_set(err, PAWL_INVALID, "setting \"db\" (%s): must be a URL such as sqlite:pawl.db",
-                   setting_from_text(db->from));
+    setting_from_text(s, SET_DB, from, sizeof(from));
+    return err_set(err, PAWL_INVALID,
+                   "setting \"db\" (%.300s): must be a URL such as sqlite:pawl.db", from);
 }
 
 enum pawl_status settings_settle(struct settings *s, struct pawl_err *err)
@@ -168,7 +362,7 @@ enum pawl_status settings_settle(struct settings *s, struct pawl_err *err)
     struct setting_value *v = s->v;
     enum pawl_status st = follow_env(&v[SET_DB], err);
     if (st == PAWL_OK)
-        st = check_db(&v[SET_DB], err);
+        st = check_db(s, err);
     if (st != PAWL_OK)
         return st;
     if (v[SET_HEARTBEAT_GRACE].number < 2 * v[SET_HEARTBEAT_INTERVAL].number)
@@ -176,6 +370,8 @@ enum pawl_status settings_settle(struct settings *s, struct pawl_err *err)
                        "setting \"heartbeat_grace\": %s must be at least twice "
                        "heartbeat_interval (%s)",
                        v[SET_HEARTBEAT_GRACE].text, v[SET_HEARTBEAT_INTERVAL].text);
+    if (!*v[SET_TLS_CERT].text != !*v[SET_TLS_KEY].text)
+        return err_set(err, PAWL_INVALID, "settings \"tls_cert\" and \"tls_key\": both or neither");
     return PAWL_OK;
 }
 
@@ -189,11 +385,16 @@ struct pawl_options settings_options(const struct settings *s)
         .schema = v[SET_SCHEMA].text,
         .node = *v[SET_NODE].text ? v[SET_NODE].text : NULL,
         .pool_size = (int)v[SET_POOL_SIZE].number,
+        .pool_timeout_us = v[SET_POOL_TIMEOUT].number,
         .heartbeat_interval_us = v[SET_HEARTBEAT_INTERVAL].number,
         .heartbeat_grace_us = v[SET_HEARTBEAT_GRACE].number,
         .reclaim_interval_us = v[SET_RECLAIM_INTERVAL].number,
+        .fail_lost = strcmp(v[SET_RECLAIM_ACTION].text, "fail") == 0,
+        .poll_min_us = v[SET_POLL_INTERVAL].number,
+        .poll_max_us = v[SET_POLL_INTERVAL].last,
         .retention_us = MAX(v[SET_RETENTION].number, 1),
         .remember_us = MAX(v[SET_REMEMBER].number, 1),
         .gc_interval_us = v[SET_GC_INTERVAL].number ? v[SET_GC_INTERVAL].number : -1,
+        .paused = v[SET_PAUSED].number != 0,
     };
 }

@@ -28,6 +28,6 @@ const struct command cmd_version = {
     .summary = "print the program's version",
     .usage = "",
     .example = "pawl version",
-    .offline = true,
+    .reach = REACH_NOTHING,
     .run = run,
 };

@@ -182,15 +182,12 @@ static void tell_waiters(struct pawl_call *t, const struct finish_item *f)
 static void finish_stored(struct pawl_call *t, const struct finish_item *f)
 {
     struct exec *e = t->e;
-    if (f->how == END_ERROR || f->how == END_TIMEOUT || f->how == END_REFUSE)
-        atomic_fetch_add(&e->stats.failed_tries, 1);
     if (f->state == PAWL_PENDING) {
         pool_work_came(e, f->run_at_us);
+        exec_epoch_move(e); /* Others may serve this type by hand, and need to know when it is due.
+                             */
         return;
     }
-    atomic_fetch_add(&e->stats.ended, 1);
-    if (f->state == PAWL_COMPLETED)
-        atomic_fetch_add(&e->stats.completed, 1);
     if (f->state == PAWL_COMPLETED && f->n_send)
         pool_work_came(e, 0);
     tell_waiters(t, f);
@@ -224,7 +221,6 @@ void pool_finish_done(struct job *j)
         finish_stored(t, &op->finish.v[0]);
         break;
     case PAWL_LOST_LEASE: /* Somebody else has the call now; this answer is void. */
-        atomic_fetch_add(&e->stats.lost, 1);
         break;
     case PAWL_BUSY:
     case PAWL_UNKNOWN:

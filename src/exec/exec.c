@@ -6,7 +6,6 @@
 #include "exec/exec.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -69,27 +68,19 @@ static enum pawl_status open_writer(struct exec *e, struct pawl_err *err)
     return PAWL_OK;
 }
 
-static void epoch_init(struct epoch *p)
-{
-    pthread_condattr_t attr;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->moved, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
 /* The parts that hold memory but run nothing yet. */
 static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
 {
     enum pawl_status st = queue_init(&e->queue, err);
     epoch_init(&e->epoch);
+    stats_init(&e->stats);
+    rates_init(&e->rates);
     if (st == PAWL_OK)
         st = pool_init(&e->pool, err);
     if (st == PAWL_OK)
         st = waiters_init(&e->waiters, err);
     if (st == PAWL_OK)
-        st = readers_init(&e->readers, e->conf.pool_size, err);
+        st = readers_init(&e->readers, e->conf.pool_size, e->conf.pool_timeout_us, err);
     if (st == PAWL_OK)
         st = open_writer(e, err);
     if (st == PAWL_OK)
@@ -135,8 +126,8 @@ void exec_unref(struct exec *e)
     registry_release(&e->registry);
     store_close(e->writer);
     queue_release(&e->queue);
-    pthread_mutex_destroy(&e->epoch.lock);
-    pthread_cond_destroy(&e->epoch.moved);
+    epoch_release(&e->epoch);
+    rates_release(&e->rates);
     mem_free((char *)e->conf.url);
     mem_free((char *)e->conf.schema);
     mem_free((char *)e->conf.node);
@@ -172,6 +163,11 @@ enum pawl_status exec_post(struct exec *e, struct job *j, struct pawl_err *err)
     return queue_put(&e->queue, j, false, err);
 }
 
+enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_err *err)
+{
+    return queue_put_all(&e->queue, first, err);
+}
+
 struct sync_job {
     struct job job;
     struct gate gate;
@@ -200,6 +196,12 @@ enum pawl_status exec_do(struct exec *e, struct op *op)
     return op->status;
 }
 
+void exec_wait(struct exec *e, struct waiter *w)
+{
+    if (waiters_enter(&e->waiters, w) && e->traits & STORE_SHARED)
+        queue_nudge(&e->queue);
+}
+
 void exec_look(struct exec *e, const struct bytes *ids, size_t n)
 {
     bool any = false;
@@ -215,21 +217,10 @@ void exec_work_came(struct exec *e)
     exec_epoch_move(e);
 }
 
-void exec_epoch_move(struct exec *e)
-{
-    struct epoch *p = &e->epoch;
-    pthread_mutex_lock(&p->lock);
-    p->n++;
-    bool any = p->waiting;
-    pthread_mutex_unlock(&p->lock);
-    if (any)
-        pthread_cond_broadcast(&p->moved);
-}
-
 bool exec_listens(struct exec *e)
 {
     pthread_mutex_lock(&e->epoch.lock);
-    bool by_hand = e->epoch.waiting;
+    bool by_hand = e->epoch.waiting || e->epoch.asked;
     pthread_mutex_unlock(&e->epoch.lock);
     pthread_mutex_lock(&e->pool.lock);
     bool working = e->pool.started && !e->pool.stopping;
@@ -237,22 +228,20 @@ bool exec_listens(struct exec *e)
     return by_hand || working || waiters_count(&e->waiters);
 }
 
-uint64_t exec_epoch(struct exec *e)
+void exec_figures(struct exec *e, struct exec_figures *out)
 {
-    pthread_mutex_lock(&e->epoch.lock);
-    uint64_t n = e->epoch.n;
-    pthread_mutex_unlock(&e->epoch.lock);
-    return n;
-}
-
-void exec_epoch_wait(struct exec *e, uint64_t seen, int64_t until_us)
-{
-    struct epoch *p = &e->epoch;
-    struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
+    struct pool *p = &e->pool;
     pthread_mutex_lock(&p->lock);
-    p->waiting++;
-    while (p->n == seen && !pthread_cond_timedwait(&p->moved, &p->lock, &until))
-        ;
-    p->waiting--;
+    *out = (struct exec_figures){ .slots = p->slots,
+                                  .busy = (int)p->n_running - p->hung,
+                                  .queued = (int)p->n_queued,
+                                  .hung = p->hung,
+                                  .blocked = p->blocked,
+                                  .started = p->started,
+                                  .drained = p->drained,
+                                  .stopping = p->stopping,
+                                  .replaced = p->replaced };
     pthread_mutex_unlock(&p->lock);
+    out->writes_waiting = queue_depth(&e->queue);
+    out->waiting = waiters_count(&e->waiters);
 }

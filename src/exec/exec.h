@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "exec/count.h"
 #include "exec/job.h"
 #include "exec/pool.h"
 #include "exec/registry.h"
@@ -25,12 +26,10 @@ struct exec_conf {
     int pool_size;
     int64_t heartbeat_interval_us, heartbeat_grace_us, reclaim_interval_us;
     int64_t retention_us, remember_us, gc_interval_us; /* gc_interval_us 0: never by itself */
+    int64_t pool_timeout_us;          /* the longest wait for a connection for reading */
+    int64_t poll_min_us, poll_max_us; /* how often to look for what other processes did */
+    bool fail_lost;                   /* a lost try ends its call `failed` */
     bool no_migrate, paused;
-};
-
-struct exec_stats {
-    atomic_int_least64_t accepted, duplicates, claimed, completed, failed_tries, ended, lost,
-        commits, repeats;
 };
 
 /* Connections for reading: opened when first needed, borrowed one at a time. */
@@ -39,10 +38,16 @@ struct readers {
     pthread_cond_t freed;
     struct store **idle; /* owned */
     int n_idle, n_open, max;
+    int64_t wait_us; /* the longest wait for one before BUSY */
 };
 
 /* What the keeper remembers between its rounds. */
 struct keeper;
+
+/* Somebody with a loop of its own, who is told instead of waiting on a thread. */
+struct epoch_watch {
+    void (*moved)(struct epoch_watch *w); /* on whichever thread moved it; must not block */
+};
 
 /* Work may have come: counted, and those who claim by hand wait for the count to move. */
 struct epoch {
@@ -50,6 +55,9 @@ struct epoch {
     pthread_cond_t moved;
     uint64_t n;
     int waiting;
+    struct epoch_watch *watch; /* borrowed; NULL: none */
+    bool asked;                /* it wants to be told of the next move */
+    int telling;               /* threads inside watch->moved */
 };
 
 struct exec {
@@ -66,6 +74,7 @@ struct exec {
     struct keeper *keeper; /* owned */
     struct epoch epoch;
     struct exec_stats stats;
+    struct rates rates;
     pthread_t writer_thread, keeper_thread;
     bool writer_runs, keeper_runs;
     atomic_int_least64_t clock_offset_us; /* database clock minus monotonic */
@@ -85,12 +94,19 @@ int64_t exec_now(struct exec *e);
 /* Hand a job over; its `done` is called on the store thread after the commit. On BUSY it is still
  * yours. */
 MUST_USE enum pawl_status exec_post(struct exec *e, struct job *j, struct pawl_err *err);
+/* The same for a list linked by `next`, all or none, without a gap for the store thread to take
+ * only the first of them: what comes together is committed together, as far as a group holds it. */
+MUST_USE enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_err *err);
 /* Post one operation and wait for its answer; not on the store thread. Returns op->status. */
 enum pawl_status exec_do(struct exec *e, struct op *op);
 
-/* Borrow a connection for reading, at most 30 s later; give it back. BUSY. */
+/* Borrow a connection for reading, at most pool_timeout later; give it back. BUSY. */
 MUST_USE enum pawl_status exec_reader(struct exec *e, struct store **out, struct pawl_err *err);
 void exec_reader_back(struct exec *e, struct store *s);
+
+/* Enter a waiter (waiters.h). The first one wakes the store thread, which listens to other
+ * processes only while that matters to anybody. */
+void exec_wait(struct exec *e, struct waiter *w);
 
 /* Calls may have ended or become due without our own finish: look again soon. */
 void exec_look(struct exec *e, const struct bytes *ids, size_t n);
@@ -103,6 +119,12 @@ uint64_t exec_epoch(struct exec *e);
 void exec_epoch_move(struct exec *e);
 /* Until it has moved from `seen`, or until_us (monotonic) has passed. */
 void exec_epoch_wait(struct exec *e, uint64_t seen, int64_t until_us);
+/* Have this one told when it was asked for; one at a time. NULL: no more, and when this returns
+ * nobody is inside its `moved`. */
+void exec_epoch_watch(struct exec *e, struct epoch_watch *w);
+/* Tell the watch of the next move, once; ask before you look, or a move falls between. */
+void exec_epoch_ask(struct exec *e);
+void exec_epoch_unask(struct exec *e);
 
 /* Run the registered handlers; see pawl_start() and pawl_stop(). */
 struct exec_workers {
@@ -114,7 +136,26 @@ MUST_USE enum pawl_status exec_start(struct exec *e, const struct exec_workers *
                                      struct pawl_err *err);
 MUST_USE enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct pawl_err *err);
 
+/* Begin nothing more: what was claimed and has not begun is handed back uncounted, what runs goes
+ * on. Off: claim again. */
+void exec_drain(struct exec *e, bool drained);
+bool exec_drained(struct exec *e);
+
+/* How things stand, for people and metrics. */
+struct exec_figures {
+    int slots, busy; /* busy: handlers that run, the hung ones left out */
+    int queued;      /* claimed, not begun */
+    int hung, blocked;
+    bool started, drained, stopping, replaced;
+    size_t writes_waiting; /* jobs the store thread has not taken */
+    size_t waiting;        /* callers that wait for an end */
+};
+void exec_figures(struct exec *e, struct exec_figures *out);
+
 /* ---- Inside the room ------------------------------------------------------------------------- */
+
+void epoch_init(struct epoch *p);
+void epoch_release(struct epoch *p);
 
 void *writer_main(void *exec);
 /* Enter the registry; what another boot of this name held is taken back first. */
@@ -132,7 +173,7 @@ void keeper_close(struct exec *e);
 /* Try this finish again a little later: the database was away. */
 void keeper_repost(struct exec *e, struct job *j);
 
-enum pawl_status readers_init(struct readers *r, int max, struct pawl_err *err);
+enum pawl_status readers_init(struct readers *r, int max, int64_t wait_us, struct pawl_err *err);
 void readers_release(struct readers *r);
 
 #endif

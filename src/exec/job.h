@@ -39,6 +39,8 @@ void queue_release(struct queue *q);
  * taken even beyond the bound, which their number of slots bounds. */
 MUST_USE enum pawl_status queue_put(struct queue *q, struct job *j, bool must,
                                     struct pawl_err *err);
+/* The jobs linked from `first`, in their order; BUSY: none of them. */
+MUST_USE enum pawl_status queue_put_all(struct queue *q, struct job *first, struct pawl_err *err);
 /* Make the store thread look for a claim. */
 void queue_nudge(struct queue *q);
 void queue_close(struct queue *q);

@@ -257,10 +257,22 @@ static void sweep(struct exec *e, int64_t now_us)
     if (now_us < k->sweep_us)
         return;
     k->sweep_us = now_us + e->conf.reclaim_interval_us;
-    k->swept = chore_post(c, (struct op){ .kind = OP_SWEEP, .sweep = { .max = SWEEP_STEP_MAX } });
+    k->swept = chore_post(
+        c, (struct op){ .kind = OP_SWEEP,
+                        .sweep = { .max = SWEEP_STEP_MAX, .fail_lost = e->conf.fail_lost } });
 }
 
-/* One step of gc, then a pause in proportion to what it cost, so that it takes a bounded share. */
+/* Does anything else want the store thread? */
+static bool others_work(struct exec *e)
+{
+    pthread_mutex_lock(&e->pool.lock);
+    bool busy = e->pool.n_running || e->pool.n_queued;
+    pthread_mutex_unlock(&e->pool.lock);
+    return busy || queue_depth(&e->queue);
+}
+
+/* One step of gc, then a pause in proportion to what it cost, so that it takes a bounded share
+ * while there is other work; none while there is not. */
 static void gc(struct exec *e, int64_t now_us)
 {
     struct keeper *k = e->keeper;
@@ -271,7 +283,8 @@ static void gc(struct exec *e, int64_t now_us)
         k->collected = false;
         bool more = c->job.op.status == PAWL_OK && c->job.op.gc.more;
         int64_t cost_us = c->ended_us - c->began_us;
-        k->gc_us = now_us + (more ? cost_us * GC_SHARE : e->conf.gc_interval_us);
+        int64_t pause_us = others_work(e) ? cost_us * GC_SHARE : 0;
+        k->gc_us = now_us + (more ? pause_us : e->conf.gc_interval_us);
     }
     if (now_us < k->gc_us)
         return;

@@ -61,7 +61,8 @@ static void bury(struct exec *e, const struct seen_node *s)
     chore_post(c, (struct op){ .kind = OP_BURY,
                                .node = { .node = bytes_of(c->node),
                                          .boot = bytes_of(c->boot),
-                                         .beats = s->beats } });
+                                         .beats = s->beats,
+                                         .fail_lost = e->conf.fail_lost } });
 }
 
 static void consider(struct exec *e, const struct node_row *r, int64_t now_us)

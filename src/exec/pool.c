@@ -57,7 +57,8 @@ bool pool_started(struct pool *p)
 static bool may_claim(const struct exec *e)
 {
     const struct pool *p = &e->pool;
-    return p->started && !p->stopping && !p->replaced && !e->conf.paused && p->hung < HUNG_MAX;
+    return p->started && !p->stopping && !p->replaced && !p->drained && !e->conf.paused &&
+           p->hung < HUNG_MAX;
 }
 
 /* How many calls to claim now, under the lock. */
@@ -116,14 +117,14 @@ static void enqueue(struct pool *p, struct pawl_call *t)
 }
 
 /* What the claim found, into the queue and into what we know of the backlog. False: the workers are
- * stopping. */
+ * stopping, or drained. */
 static bool take_in(struct exec *e, struct lease_run *l, struct pawl_call *v)
 {
     struct pool *p = &e->pool;
     const struct claim *c = &l->job.op.claim;
     int64_t now_us = world_mono(&world_real);
     pthread_mutex_lock(&p->lock);
-    bool stopping = p->stopping;
+    bool stopping = p->stopping || p->drained;
     /* A claim that left suspects out knows nothing of them; if theirs has ended meanwhile, look
      * again. */
     p->hungry = c->more || (c->no_suspects && !p->suspect);
@@ -183,7 +184,6 @@ static void claim_done(struct job *j)
         claim_failed(e);
     } else {
         l->suspect = j->op.claim.n && tries_suspect(j->op.claim.calls[0].tries);
-        atomic_fetch_add(&e->stats.claimed, (int64_t)j->op.claim.n);
         if (take_in(e, l, v) && v)
             return;
         if (v)

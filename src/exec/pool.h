@@ -26,6 +26,7 @@ struct pool {
     int hung;    /* workers whose handler ran out of time and has not returned */
     bool started, stopping;
     bool replaced; /* another process has taken this node's name: claim no more */
+    bool drained;  /* somebody wants this node to begin nothing more, for now */
 
     bool hungry;           /* something may be due */
     bool suspect;          /* one suspect at a time */

@@ -28,19 +28,20 @@ void queue_release(struct queue *q)
     pthread_cond_destroy(&q->wake);
 }
 
-enum pawl_status queue_put(struct queue *q, struct job *j, bool must, struct pawl_err *err)
+/* Append a linked list of n jobs, or say why not. */
+static enum pawl_status put(struct queue *q, struct job *first, struct job *last, size_t n,
+                            bool must, struct pawl_err *err)
 {
-    j->next = NULL;
     pthread_mutex_lock(&q->lock);
-    bool refuse = q->closed || (!must && q->depth >= STORE_QUEUE_MAX);
+    bool refuse = q->closed || (!must && q->depth + n > STORE_QUEUE_MAX);
     bool wake = false;
     if (!refuse) {
         if (q->tail)
-            q->tail->next = j;
+            q->tail->next = first;
         else
-            q->head = j;
-        q->tail = j;
-        q->depth++;
+            q->head = first;
+        q->tail = last;
+        q->depth += n;
         wake = q->sleeping;
         q->sleeping = false;
     }
@@ -53,6 +54,21 @@ enum pawl_status queue_put(struct queue *q, struct job *j, bool must, struct paw
     return closed ? err_set(err, PAWL_BUSY, "this process is closing its database")
                   : err_set(err, PAWL_BUSY, "%d writes are waiting for the database, limit %d",
                             STORE_QUEUE_MAX, STORE_QUEUE_MAX);
+}
+
+enum pawl_status queue_put(struct queue *q, struct job *j, bool must, struct pawl_err *err)
+{
+    j->next = NULL;
+    return put(q, j, j, 1, must, err);
+}
+
+enum pawl_status queue_put_all(struct queue *q, struct job *first, struct pawl_err *err)
+{
+    struct job *last = first;
+    size_t n = 1;
+    for (; last->next; last = last->next)
+        n++;
+    return put(q, first, last, n, false, err);
 }
 
 static void wake_for(struct queue *q, bool *flag)

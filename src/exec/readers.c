@@ -8,13 +8,10 @@
 #include "base/mem.h"
 #include "exec/exec.h"
 
-/* Longest a reader may wait for a connection before it is told BUSY. */
-#define READER_WAIT_US (30 * SEC_US)
-
-enum pawl_status readers_init(struct readers *r, int max, struct pawl_err *err)
+enum pawl_status readers_init(struct readers *r, int max, int64_t wait_us, struct pawl_err *err)
 {
     pthread_condattr_t attr;
-    *r = (struct readers){ .max = max };
+    *r = (struct readers){ .max = max, .wait_us = wait_us };
     r->idle = mem_zalloc((size_t)max * sizeof(*r->idle));
     if (!r->idle)
         return err_no_memory(err, "making room for connections");
@@ -41,7 +38,7 @@ void readers_release(struct readers *r)
 /* An idle one, or leave to open one (NULL); false when the time is up. */
 static bool take(struct readers *r, struct store **out)
 {
-    int64_t until_us = world_mono(&world_real) + READER_WAIT_US;
+    int64_t until_us = world_mono(&world_real) + r->wait_us;
     struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
     bool late = false;
     *out = NULL;

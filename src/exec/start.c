@@ -45,7 +45,8 @@ enum pawl_status exec_join(struct exec *e, int slots, struct pawl_err *err)
                                .boot = bytes_of(e->boot),
                                .host = bytes_of(host),
                                .version = bytes_of(PAWL_VERSION),
-                               .slots = slots } };
+                               .slots = slots,
+                               .fail_lost = e->conf.fail_lost } };
     enum pawl_status st = exec_do(e, &op);
     if (st != PAWL_OK)
         err_set(err, st, "%s", op.err.text);
@@ -127,6 +128,23 @@ static void leave(struct exec *e)
     arena_release(&a);
 }
 
+/* What has not begun, taken out of the queue; under the lock. */
+static struct pawl_call *take_queued(struct pool *p)
+{
+    struct pawl_call *queued = TAKE(p->head);
+    p->tail = NULL;
+    p->n_queued = 0;
+    return queued;
+}
+
+static void hand_back(struct pawl_call *queued)
+{
+    for (struct pawl_call *t = queued, *next; t; t = next) {
+        next = t->next;
+        try_take_over(t, TRY_QUEUED, END_RELEASE, NULL);
+    }
+}
+
 /* No more claims; what has not begun is handed back. True the first time. */
 static bool stop_claiming(struct exec *e)
 {
@@ -134,16 +152,31 @@ static bool stop_claiming(struct exec *e)
     pthread_mutex_lock(&p->lock);
     bool first = !p->stopping;
     p->stopping = true;
-    struct pawl_call *queued = TAKE(p->head);
-    p->tail = NULL;
-    p->n_queued = 0;
+    struct pawl_call *queued = take_queued(p);
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->lock);
-    for (struct pawl_call *t = queued, *next; t; t = next) {
-        next = t->next;
-        try_take_over(t, TRY_QUEUED, END_RELEASE, NULL);
-    }
+    hand_back(queued);
     return first;
+}
+
+void exec_drain(struct exec *e, bool drained)
+{
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    p->drained = drained;
+    struct pawl_call *queued = drained ? take_queued(p) : NULL;
+    pthread_mutex_unlock(&p->lock);
+    hand_back(queued);
+    if (!drained)
+        exec_work_came(e);
+}
+
+bool exec_drained(struct exec *e)
+{
+    pthread_mutex_lock(&e->pool.lock);
+    bool drained = e->pool.drained;
+    pthread_mutex_unlock(&e->pool.lock);
+    return drained;
 }
 
 enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct pawl_err *err)

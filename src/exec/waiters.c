@@ -63,7 +63,7 @@ static void grow(struct waiters *w)
     mem_free(old);
 }
 
-void waiters_enter(struct waiters *w, struct waiter *one)
+bool waiters_enter(struct waiters *w, struct waiter *one)
 {
     pthread_mutex_lock(&w->lock);
     if (w->n >= w->n_buckets)
@@ -73,8 +73,9 @@ void waiters_enter(struct waiters *w, struct waiter *one)
     one->entered = true;
     one->look = false;
     *b = one;
-    w->n++;
+    bool first = w->n++ == 0;
     pthread_mutex_unlock(&w->lock);
+    return first;
 }
 
 /* Take *at out of its chain. */

@@ -33,7 +33,8 @@ struct waiters {
 
 MUST_USE enum pawl_status waiters_init(struct waiters *w, struct pawl_err *err);
 void waiters_release(struct waiters *w);
-void waiters_enter(struct waiters *w, struct waiter *one);
+/* True when it is the only one: nobody listened to other processes until now. */
+bool waiters_enter(struct waiters *w, struct waiter *one);
 /* Take it out. False: it was told, and its `wake` has come or will. */
 bool waiters_drop(struct waiters *w, struct waiter *one);
 /* Tell all who wait for this id and put them, out of the table, before `told`; wake them with

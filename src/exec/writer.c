@@ -10,10 +10,6 @@
 #include "base/limits.h"
 #include "exec/exec.h"
 
-/* How often to ask whether another process has committed: quickly while it does, rarely while it
- * does not. */
-#define POLL_MIN_US (5 * MS_US)
-#define POLL_MAX_US (250 * MS_US)
 /* Without anything to do the thread still looks this often, so that a lost wake-up cannot be for
  * ever. */
 #define LOOK_US (5 * SEC_US)
@@ -31,8 +27,11 @@ static bool brings_calls(const struct job *j)
 {
     if (j->op.kind == OP_ACCEPT)
         return true;
-    if (j->op.kind == OP_FINISH)
-        return j->op.finish.v[0].n_send > 0;
+    if (j->op.kind != OP_FINISH)
+        return false;
+    for (size_t i = 0; i < j->op.finish.n; i++)
+        if (j->op.finish.v[i].n_send)
+            return true;
     return false;
 }
 
@@ -83,8 +82,9 @@ static void look_at_others(struct exec *e, struct others *o)
     bool matters = e->traits & STORE_SHARED && exec_listens(e);
     bool news =
         matters && store_version(e->writer, &version, &err) == PAWL_OK && version != o->version;
-    o->every_us = news ? POLL_MIN_US : MIN(o->every_us * 2, POLL_MAX_US);
-    o->next_us = now_us + (matters ? o->every_us : POLL_MAX_US);
+    /* Quickly while another process commits, rarely while it does not. */
+    o->every_us = news ? e->conf.poll_min_us : MIN(o->every_us * 2, e->conf.poll_max_us);
+    o->next_us = now_us + (matters ? o->every_us : e->conf.poll_max_us);
     if (!news)
         return;
     o->version = version;
@@ -96,7 +96,7 @@ static void look_at_others(struct exec *e, struct others *o)
 void *writer_main(void *arg)
 {
     struct exec *e = arg;
-    struct others others = { .every_us = POLL_MIN_US };
+    struct others others = { .every_us = e->conf.poll_min_us };
     struct group g;
     for (;;) {
         look_at_others(e, &others);
@@ -110,8 +110,9 @@ void *writer_main(void *arg)
         if (!g.n)
             continue;
         CRASH_POINT("exec.before_group");
+        int64_t began_us = world_mono(&world_real);
         store_commit(e->writer, g.ops, g.n);
-        atomic_fetch_add(&e->stats.commits, 1);
+        count_group(e, g.ops, g.n, world_mono(&world_real) - began_us);
         CRASH_POINT("exec.before_answers");
         settle(e, &g);
         if (g.fresh)

@@ -80,14 +80,8 @@ static enum pawl_status send_batch(struct pawl *p, struct batch *b, bool atomic,
         }
         return err_set(err, st, "%s", op.err.text);
     }
-    int64_t duplicates = 0, fresh = 0;
-    for (size_t k = 0; k < b->n; k++) {
+    for (size_t k = 0; k < b->n; k++)
         receipt_of(&b->specs[k], &op.accept.out[k], &out[b->place[k]]);
-        duplicates += op.accept.out[k].duplicate;
-        fresh += op.accept.out[k].status == PAWL_OK && !op.accept.out[k].duplicate;
-    }
-    atomic_fetch_add(&p->e->stats.accepted, fresh);
-    atomic_fetch_add(&p->e->stats.duplicates, duplicates);
     return PAWL_OK;
 }
 
@@ -186,7 +180,6 @@ static void caller_accepted(struct job *j)
         const struct accepted *r = &op->accept.out[0];
         c->status = r->status;
         c->duplicate = r->duplicate;
-        atomic_fetch_add(r->duplicate ? &c->e->stats.duplicates : &c->e->stats.accepted, 1);
         if (r->status != PAWL_OK)
             accepted_error(op->accept.v, r, c->err.text, sizeof(c->err.text));
         else if (pawl_state_ended(r->call.state))
@@ -268,7 +261,7 @@ enum pawl_status wait_for(struct exec *e, const struct waiting *w, struct pawl_s
     gate_init(&c.over);
     gate_init(&c.answered);
     gate_init(&c.woken);
-    waiters_enter(&e->waiters, &c.waiter);
+    exec_wait(e, &c.waiter);
     *out = NULL;
     enum pawl_status st =
         w->spec ? caller_post(&c, w->spec, &a, err) : look_first(e, w->id, out, err);

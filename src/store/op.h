@@ -80,11 +80,15 @@ struct finish_item {
     int64_t finished_us;    /* with an ended state */
     struct tries tries;     /* as they are now */
     struct bytes error_out; /* what was stored as its error; absent for none */
+    struct bytes queue; /* where it was; absent: it was answered before. Borrowed from the engine
+                           until its next commit */
 };
 struct finish {
     struct token token;
     struct finish_item *v;
     size_t n;
+    int64_t until_us; /* answer: when the rest of the lease ends; 0: nothing is left of it, or it
+                         lives as long as its node beats */
 };
 
 /* OP_EXTEND: move a lease's end. LOST_LEASE. */

@@ -56,6 +56,31 @@ CASE(results_of_every_form)
     STATE_IS(b, "a2", PAWL_COMPLETED);
 }
 
+/* What a finish says of the lease and of the queue; a repeat was counted when it was stored. */
+CASE(a_finish_says_when_the_rest_ends_and_where_it_was)
+{
+    accept_n(b, "a", 2);
+    struct token t = claim_for(b, 2, 30 * SEC_US);
+    int64_t until_us = now(b) + 30 * SEC_US;
+    OK(finish(b, t, "a0", END_RESULT), &b->err);
+    EQ_INT(b->op.finish.until_us, until_us);
+    EQ_TEXT(b->item.queue, "default");
+    OK(finish(b, t, "a0", END_RESULT), &b->err);
+    EQ_INT(b->op.finish.until_us, until_us);
+    ABSENT(b->item.queue);
+    OK(finish(b, t, "a1", END_RELEASE), &b->err);
+    EQ_INT(b->op.finish.until_us, 0);
+    EQ_TEXT(b->item.queue, "default");
+}
+
+CASE(a_lease_of_a_node_has_no_end)
+{
+    accept_n(b, "a", 2);
+    struct token t = claim_n(b, 2);
+    OK(finish(b, t, "a0", END_RESULT), &b->err);
+    EQ_INT(b->op.finish.until_us, 0);
+}
+
 CASE(started_is_the_claim_when_nobody_says)
 {
     accept_one(b, "a");

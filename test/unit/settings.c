@@ -8,6 +8,13 @@
 #include "base/world.h"
 #include "check.h"
 
+static const char *from(const struct settings *s, int id)
+{
+    static char text[300];
+    setting_from_text(s, id, text, sizeof(text));
+    return text;
+}
+
 TEST(defaults_come_from_the_table)
 {
     struct settings s;
@@ -17,7 +24,7 @@ TEST(defaults_come_from_the_table)
     EQ_INT(s.v[SET_POOL_SIZE].number, 8);
     EQ_INT(s.v[SET_RETENTION].number, 7 * 86400 * SEC_US);
     for (int i = 0; i < SETTING_COUNT; i++)
-        EQ_STR(setting_from_text(s.v[i].from), "default");
+        EQ_STR(from(&s, i), "default");
 }
 
 TEST(command_line_beats_environment_beats_default)
@@ -32,7 +39,7 @@ TEST(command_line_beats_environment_beats_default)
     EQ_INT(s.v[SET_RETENTION].from, FROM_DEFAULT);
     OK(settings_set(&s, SET_POOL_SIZE, "10", &err), &err);
     EQ_INT(s.v[SET_POOL_SIZE].number, 10);
-    EQ_STR(setting_from_text(s.v[SET_POOL_SIZE].from), "command line");
+    EQ_STR(from(&s, SET_POOL_SIZE), "command line");
 }
 
 TEST(names_take_dash_and_underscore)
@@ -124,4 +131,82 @@ TEST(options_say_not_at_all_where_zero_means_default)
     EQ_INT(o.gc_interval_us, -1);
     EQ_PTR(o.node, NULL);
     EQ_STR(o.schema, "pawl");
+}
+
+TEST(lists_are_split_and_grow_on_the_command_line)
+{
+    struct settings s;
+    struct pawl_err err;
+    setenv("PAWL_QUEUES", "mail, , default ,", 1);
+    setenv("PAWL_TOKENS", " a:app:1:x,y\n b:admin:2 ", 1);
+    OK(settings_init(&s, &err), &err);
+    EQ_INT(s.v[SET_QUEUES].n_items, 2);
+    EQ_STR(s.v[SET_QUEUES].items[1], "default");
+    EQ_STR(s.v[SET_QUEUES].text, "mail,default");
+    EQ_INT(s.v[SET_TOKENS].n_items, 2);
+    EQ_STR(s.v[SET_TOKENS].items[0], "a:app:1:x,y");
+    EQ_INT(s.v[SET_MODULE].n_items, 0);
+    OK(settings_set(&s, SET_MODULE, "a.so", &err), &err);
+    OK(settings_set(&s, SET_MODULE, "b.so,c.so", &err), &err);
+    EQ_INT(s.v[SET_MODULE].n_items, 3);
+    EQ_STR(s.v[SET_MODULE].text, "a.so,b.so,c.so");
+    OK(settings_set(&s, SET_QUEUES, "only", &err), &err);
+    EQ_STR(s.v[SET_QUEUES].text, "only");
+    settings_release(&s);
+}
+
+TEST(yes_no_choices_and_ranges)
+{
+    struct settings s;
+    struct pawl_err err;
+    OK(settings_init(&s, &err), &err);
+    EQ_INT(s.v[SET_PAUSED].number, 0);
+    OK(settings_set(&s, SET_PAUSED, "", &err), &err);
+    EQ_INT(s.v[SET_PAUSED].number, 1);
+    OK(settings_set(&s, SET_PAUSED, "off", &err), &err);
+    EQ_INT(s.v[SET_PAUSED].number, 0);
+    EQ_STATUS(settings_set(&s, SET_PAUSED, "maybe", &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "--paused: \"maybe\" is neither yes nor no");
+    EQ_STATUS(settings_set(&s, SET_LOG_LEVEL, "inf", &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "--log-level: \"inf\" is none of debug, info, warn, error");
+    OK(settings_set(&s, SET_LOG_LEVEL, "error", &err), &err);
+    EQ_INT(s.v[SET_POLL_INTERVAL].number, 5 * MS_US);
+    EQ_INT(s.v[SET_POLL_INTERVAL].last, 250 * MS_US);
+    OK(settings_set(&s, SET_POLL_INTERVAL, "20ms", &err), &err);
+    EQ_INT(s.v[SET_POLL_INTERVAL].last, 20 * MS_US);
+    EQ_STATUS(settings_set(&s, SET_POLL_INTERVAL, "20ms to 10ms", &err), PAWL_INVALID, &err);
+    OK(settings_set(&s, SET_RECLAIM_ACTION, "fail", &err), &err);
+    TRUE(settings_options(&s).fail_lost);
+    settings_release(&s);
+}
+
+TEST(secrets_are_not_shown)
+{
+    struct settings s;
+    struct pawl_err err;
+    char shown[100];
+    setenv("PAWL_TOKEN", "hush", 1);
+    setenv("PAWL_TOKENS", "a:app:hush b:app:hush", 1);
+    setenv("PAWL_DB", "postgres://ann:hush@h/d", 1);
+    OK(settings_init(&s, &err), &err);
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        setting_shown(&s, i, shown, sizeof(shown));
+        FALSE(strstr(shown, "hush"));
+    }
+    setting_shown(&s, SET_TOKENS, shown, sizeof(shown));
+    EQ_STR(shown, "2 set");
+    settings_release(&s);
+}
+
+TEST(tls_needs_both_files)
+{
+    struct settings s;
+    struct pawl_err err;
+    OK(settings_init(&s, &err), &err);
+    OK(settings_set(&s, SET_TLS_CERT, "cert.pem", &err), &err);
+    EQ_STATUS(settings_settle(&s, &err), PAWL_INVALID, &err);
+    HAS_STR(err.text, "both or neither");
+    OK(settings_set(&s, SET_TLS_KEY, "key.pem", &err), &err);
+    OK(settings_settle(&s, &err), &err);
+    settings_release(&s);
 }

@@ -49,6 +49,20 @@ TEST(secret_parameters_are_hidden)
     EQ_STR(safe("postgres://h/db?nopassword=1"), "postgres://h/db?nopassword=1");
 }
 
+/* Found by test/fuzz/url.c. */
+TEST(a_careless_parameter_is_hidden_whole)
+{
+    EQ_STR(safe("postgres://h/db?user=ann&password=a:b@c&x=1"),
+           "postgres://h/db?user=ann&password=***&x=1");
+    EQ_STR(safe("postgres://h:5432/db?password=a@b"), "postgres://h:***");
+    EQ_STR(safe("postgres://h/db?password=a;b"), "postgres://h/db?password=***");
+    EQ_STR(safe("postgres://h/db?password='a'b c&x=1"), "postgres://h/db?password=***&x=1");
+    EQ_STR(safe("host=h password=a&b;c dbname=d"), "host=h password=*** dbname=d");
+    EQ_STR(safe("password='a\\'b c' dbname=d"), "password=*** dbname=d");
+    EQ_STR(safe("host=h\tpassword = secret dbname=d"), "host=h\tpassword = *** dbname=d");
+    EQ_STR(safe("password=a://b host=h"), "password=***");
+}
+
 TEST(a_long_url_is_cut)
 {
     char out[8];

@@ -325,6 +325,7 @@ static enum pawl_status finish_one(struct mem_tx *tx, const struct mem_lease *l,
     struct mem_call *c = item_call(tx->db, f);
     f->seq_found = c->seq;
     f->run_at_us = f->finished_us = 0;
+    f->queue = BYTES_NONE;
     if (!live(tx, c, l)) {
         bool ok = former_outcome(c, token) ? answer_now(tx, f, c)
                                            : answer_row(tx, f, c, former_try(c, token));
@@ -342,6 +343,7 @@ static enum pawl_status finish_one(struct mem_tx *tx, const struct mem_lease *l,
         st = try_end_write(tx, c, &e);
     if (st == PAWL_OK && !answer_now(tx, f, c))
         st = PAWL_NO_MEMORY;
+    f->queue = c->now.lane->queue->by_name.name;
     return st;
 }
 
@@ -355,7 +357,9 @@ enum pawl_status mem_finish(struct mem_tx *tx, struct finish *q)
         if (st != PAWL_OK)
             return st;
     }
-    if (l && !lease_first(tx->db, l) && !thing_drop(tx->db, &l->thing))
+    bool left = l && lease_first(tx->db, l);
+    q->until_us = left && !lease_over(l, tx->now_us) ? l->now.until_us : 0;
+    if (l && !left && !thing_drop(tx->db, &l->thing))
         return PAWL_NO_MEMORY;
     return PAWL_OK;
 }

@@ -182,7 +182,7 @@ static enum pawl_status items_find(struct lite *c, struct op *op, struct finish 
         it->seq_found = it->seq;
         it->state = 0;
         it->run_at_us = it->finished_us = 0;
-        it->error_out = BYTES_NONE;
+        it->error_out = it->queue = BYTES_NONE;
         if (!it->seq) {
             enum pawl_status st = lite_id_find(c, it->id, &it->seq_found, NULL, err);
             if (st != PAWL_OK)
@@ -285,8 +285,11 @@ static enum pawl_status finish_one(struct lite *c, struct op *op, struct lite_le
                           .error = f->error,
                           .started_us = f->started_us,
                           .owner = true };
-    enum pawl_status st = PAWL_OK;
-    if (f->how == END_RESULT && f->n_send)
+    const struct lite_lane *lane;
+    enum pawl_status st = lite_lane(c, (*l)->held[i].lane, &lane, err);
+    if (st == PAWL_OK)
+        f->queue = lane->queue;
+    if (st == PAWL_OK && f->how == END_RESULT && f->n_send)
         st = send_all(c, op, f, &t, err);
     if (st == PAWL_OK)
         st = lite_try_end(c, *l, i, &t, NULL, err);
@@ -321,5 +324,6 @@ enum pawl_status lite_finish(struct lite *c, struct op *op, struct finish *f, si
         st = finish_one(c, op, &l, &f->v[i], err);
         ++*out_stored;
     }
+    f->until_us = l && !lite_lease_over(l, c->now_us) ? l->until_us : 0;
     return st;
 }

@@ -1,0 +1,336 @@
+/*
+ * call_json.c - a call as clients see it: every field of the contract in its order, payloads byte
+ * for byte. Pure.
+ *
+ * It is written for every answer, so names are literals and nothing goes through printf.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "api/inside.h"
+#include "base/text.h"
+
+/* What a list shows of one input or result. */
+#define CUT_LEN 4096
+
+#define LIT(b, literal) buf_add(b, literal, sizeof(literal) - 1)
+
+/* ---- Members --------------------------------------------------------------------------------- */
+
+/* Text that needs no escape, which is nearly all there is, goes in one piece. */
+static void put_string(struct buf *b, struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\') {
+            json_add_string(b, text);
+            return;
+        }
+    }
+    buf_add_char(b, '"');
+    buf_add_bytes(b, text);
+    buf_add_char(b, '"');
+}
+
+static void put_text(struct buf *b, struct bytes text)
+{
+    if (text.data)
+        put_string(b, text);
+    else
+        LIT(b, "null");
+}
+
+static void put_time(struct buf *b, int64_t us)
+{
+    char text[TIME_TEXT_LEN + 3];
+    if (!us) {
+        LIT(b, "null");
+        return;
+    }
+    text[0] = '"';
+    time_text(us, text + 1);
+    text[TIME_TEXT_LEN + 1] = '"';
+    buf_add(b, text, TIME_TEXT_LEN + 2);
+}
+
+static void put_bool(struct buf *b, bool v)
+{
+    if (v)
+        LIT(b, "true");
+    else
+        LIT(b, "false");
+}
+
+static void put_seconds(struct buf *b, int64_t us)
+{
+    char digits[6];
+    int64_t rest = us % SEC_US;
+    buf_add_int(b, us / SEC_US);
+    if (!rest)
+        return;
+    for (int i = 5; i >= 0; i--, rest /= 10)
+        digits[i] = (char)('0' + rest % 10);
+    size_t n = 6;
+    while (digits[n - 1] == '0')
+        n--;
+    buf_add_char(b, '.');
+    buf_add(b, digits, n);
+}
+
+/* `,"name":` */
+static void put_name(struct buf *b, const char *name)
+{
+    json_add_comma(b);
+    buf_add_char(b, '"');
+    buf_add_text(b, name);
+    buf_add(b, "\":", 2);
+}
+
+void add_text(struct buf *b, const char *name, struct bytes text)
+{
+    put_name(b, name);
+    put_text(b, text);
+}
+
+void add_int(struct buf *b, const char *name, int64_t n)
+{
+    put_name(b, name);
+    buf_add_int(b, n);
+}
+
+void add_bool(struct buf *b, const char *name, bool v)
+{
+    put_name(b, name);
+    put_bool(b, v);
+}
+
+void add_time(struct buf *b, const char *name, int64_t us)
+{
+    put_name(b, name);
+    put_time(b, us);
+}
+
+void add_seconds(struct buf *b, const char *name, int64_t us)
+{
+    put_name(b, name);
+    put_seconds(b, us);
+}
+
+void add_raw(struct buf *b, const char *name, struct bytes json)
+{
+    put_name(b, name);
+    buf_add_bytes(b, json.data ? json : BYTES("null"));
+}
+
+/* ---- Payloads -------------------------------------------------------------------------------- */
+
+static void put_base64(struct buf *b, struct bytes bytes)
+{
+    char out[1024];
+    buf_add_char(b, '"');
+    for (size_t at = 0; at < bytes.len; at += 768) { /* a multiple of 3: no padding inside */
+        struct bytes piece = { bytes.data + at, MIN(bytes.len - at, 768) };
+        buf_add(b, out, base64_write(piece, out));
+    }
+    buf_add_char(b, '"');
+}
+
+bool add_payload(struct buf *b, const char *name, const char *name_base64, struct payload p,
+                 size_t max)
+{
+    bool cut = max && p.form != PAWL_NOTHING && p.bytes.len > max;
+    put_name(b, name);
+    if (p.form == PAWL_JSON && cut)
+        json_add_string(b, utf8_cut(p.bytes, max)); /* Half a value is no JSON: its text is shown.
+                                                     */
+    else if (p.form == PAWL_JSON)
+        buf_add_bytes(b, p.bytes);
+    else
+        LIT(b, "null");
+    put_name(b, name_base64);
+    if (p.form == PAWL_BYTES)
+        put_base64(b, (struct bytes){ p.bytes.data, cut ? max : p.bytes.len });
+    else
+        LIT(b, "null");
+    return cut;
+}
+
+/* ---- A call ---------------------------------------------------------------------------------- */
+
+static void put_names(struct buf *b, const struct call *c)
+{
+    const struct call_spec *s = &c->spec;
+    LIT(b, "{\"id\":");
+    put_text(b, s->id);
+    LIT(b, ",\"seq\":");
+    buf_add_int(b, c->seq);
+    LIT(b, ",\"type\":");
+    put_text(b, s->type);
+    LIT(b, ",\"method\":");
+    put_text(b, s->method);
+    LIT(b, ",\"key\":");
+    put_text(b, s->key);
+    LIT(b, ",\"key_no\":null,\"position\":null,\"queue\":");
+    put_text(b, s->queue);
+    LIT(b, ",\"priority\":");
+    buf_add_int(b, s->priority);
+    LIT(b, ",\"status\":\"");
+    buf_add_text(b, pawl_state_name(c->state));
+    LIT(b, "\",\"waiting_for\":");
+    put_text(b, bytes_of(call_wait_name(c->waiting_for)));
+    LIT(b, ",\"cancel_requested\":");
+    put_bool(b, c->cancel_requested);
+}
+
+static bool put_payloads(struct buf *b, const struct call *c, unsigned show)
+{
+    const struct payload none = { 0 };
+    size_t max = show & SHOW_CUT ? CUT_LEN : 0;
+    bool cut =
+        add_payload(b, "input", "input_base64", show & SHOW_INPUT ? c->spec.input : none, max);
+    cut |= add_payload(b, "result", "result_base64", show & SHOW_RESULT ? c->result : none, max);
+    LIT(b, ",\"error\":");
+    put_text(b, show & SHOW_SECRETS && c->state != PAWL_COMPLETED ? c->error : BYTES_NONE);
+    return cut;
+}
+
+static void put_tries(struct buf *b, const struct call *c)
+{
+    LIT(b, ",\"attempts\":");
+    buf_add_int(b, c->tries.attempts);
+    LIT(b, ",\"lost\":");
+    buf_add_int(b, c->tries.lost);
+    LIT(b, ",\"redrives\":");
+    buf_add_int(b, c->tries.redrives);
+    LIT(b, ",\"max_attempts\":");
+    buf_add_int(b, c->spec.max_attempts);
+    LIT(b, ",\"max_lost\":");
+    buf_add_int(b, c->spec.max_lost);
+    LIT(b, ",\"timeout\":");
+    put_seconds(b, c->spec.timeout_us);
+}
+
+static void put_tags(struct buf *b, const struct call_spec *s)
+{
+    buf_add_char(b, '{');
+    for (size_t i = 0; i < s->n_tags; i++) {
+        json_add_comma(b);
+        put_string(b, s->tags[i].name);
+        buf_add_char(b, ':');
+        put_string(b, s->tags[i].value);
+    }
+    buf_add_char(b, '}');
+}
+
+static void put_origin(struct buf *b, const struct call *c, unsigned show)
+{
+    const struct call_spec *s = &c->spec;
+    bool traced = s->traceparent.len >= 35;
+    LIT(b, ",\"node\":");
+    put_text(b, c->node);
+    LIT(b, ",\"caller\":");
+    put_text(b, s->caller);
+    LIT(b, ",\"client\":");
+    put_text(b, s->client);
+    LIT(b, ",\"parent\":");
+    put_text(b, s->parent);
+    LIT(b, ",\"trace_id\":");
+    put_text(b, traced ? (struct bytes){ s->traceparent.data + 3, 32 } : BYTES_NONE);
+    LIT(b, ",\"tags\":");
+    if (show & SHOW_SECRETS)
+        put_tags(b, s);
+    else
+        LIT(b, "null");
+}
+
+static void put_times(struct buf *b, const struct call *c)
+{
+    LIT(b, ",\"created_at\":");
+    put_time(b, c->created_us);
+    LIT(b, ",\"run_at\":");
+    put_time(b, c->run_at_us);
+    LIT(b, ",\"claimed_at\":");
+    put_time(b, c->claimed_us);
+    LIT(b, ",\"started_at\":");
+    put_time(b, c->started_us);
+    LIT(b, ",\"finished_at\":");
+    put_time(b, c->finished_us);
+    LIT(b, ",\"expires_at\":");
+    put_time(b, c->expires_us);
+    LIT(b, ",\"keep_until\":");
+    put_time(b, c->keep_until_us);
+}
+
+void call_add(struct buf *b, const struct call *c, unsigned show)
+{
+    put_names(b, c);
+    bool cut = put_payloads(b, c, show);
+    put_tries(b, c);
+    put_origin(b, c, show);
+    put_times(b, c);
+    LIT(b, ",\"duplicate\":");
+    put_bool(b, show & SHOW_DUPLICATE);
+    if (cut)
+        LIT(b, ",\"truncated\":true");
+    if (!(show & SHOW_OPEN))
+        buf_add_char(b, '}');
+}
+
+unsigned ask_show(const struct ask *q, unsigned show)
+{
+    return q->who.role == ROLE_MONITOR ? show & ~(unsigned)SHOW_ALL : show;
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+/* One block for everything a call points at: two passes over the same list of places. */
+struct copying {
+    char *at; /* NULL: only measure */
+    size_t len;
+};
+
+static void copy_bytes(struct copying *c, struct bytes *b)
+{
+    if (!b->data)
+        return;
+    if (c->at) {
+        memcpy(c->at + c->len, b->data, b->len);
+        b->data = c->at + c->len;
+    }
+    c->len += b->len;
+}
+
+static void copy_all(struct copying *c, struct call *call)
+{
+    struct call_spec *s = &call->spec;
+    struct bytes *const places[] = { &s->id,     &s->type,        &s->method,          &s->key,
+                                     &s->queue,  &s->input.bytes, &s->caller,          &s->client,
+                                     &s->parent, &s->traceparent, &call->result.bytes, &call->error,
+                                     &call->node };
+    for (size_t i = 0; i < COUNT_OF(places); i++)
+        copy_bytes(c, places[i]);
+}
+
+static bool copy_tags(struct arena *a, struct call *out)
+{
+    size_t n = out->spec.n_tags;
+    struct tag *tags = n ? arena_alloc(a, n * sizeof *tags) : NULL;
+    if (n && !tags)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        tags[i] = (struct tag){ arena_copy(a, out->spec.tags[i].name),
+                                arena_copy(a, out->spec.tags[i].value) };
+    out->spec.tags = tags;
+    return !a->failed;
+}
+
+bool call_copy(struct arena *a, const struct call *c, struct call *out)
+{
+    struct copying copying = { 0 };
+    *out = *c;
+    copy_all(&copying, out);
+    copying.at = arena_alloc(a, copying.len + 1);
+    if (!copying.at)
+        return false;
+    copying.len = 0;
+    copy_all(&copying, out);
+    return copy_tags(a, out);
+}

@@ -1,0 +1,120 @@
+/*
+ * decide.c - cancel, retry and move one call: one operation each, what follows in this process, and
+ * the call as it is then.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "api/inside.h"
+
+struct decide {
+    struct ask_write write; /* first */
+    struct ask_read look;   /* whose is it: only an app's request needs to ask first */
+    struct get get;
+    struct bytes id;
+};
+
+void decided(struct api *api, const struct op *op)
+{
+    const struct by_id *what = &op->by_id;
+    if (op->status != PAWL_OK)
+        return;
+    if (op->kind == OP_CANCEL && what->state == PAWL_PROCESSING)
+        pool_cancel(api->exec, what->seq);
+    else if (op->kind == OP_CANCEL)
+        exec_look(api->exec, &what->id, 1);
+    else
+        exec_work_came(api->exec);
+}
+
+static void decide_written(struct ask_write *w)
+{
+    struct decide *d = (struct decide *)w;
+    struct ask *q = w->ask;
+    const struct op *op = &w->job.op;
+    enum pawl_state state = op->by_id.state;
+    enum op_kind kind = op->kind;
+    struct pawl_err err = op->err;
+    err.status = op->status;
+    decided(q->api, op);
+    ask_write_end(w);
+    if (err.status != PAWL_OK) {
+        ask_refuse(q, &(struct refusal){
+                          .status = err.status, .text = err.text, .id = d->id, .state = state });
+        return;
+    }
+    int status = kind == OP_REDRIVE || (kind == OP_CANCEL && state == PAWL_PROCESSING) ? 202 : 200;
+    show_call(q, d->id, status, SHOW_ALL);
+}
+
+static enum pawl_status look_work(struct ask_read *rd, struct store *s)
+{
+    struct decide *d = (struct decide *)((char *)rd - offsetof(struct decide, look));
+    d->get = (struct get){ .ids = &d->id, .n = 1 };
+    enum pawl_status st = store_get(s, &rd->arena, &d->get, &rd->err);
+    return st == PAWL_OK ? found_check(rd->ask, d->get.found[0], &d->get.out[0], &rd->err) : st;
+}
+
+static void look_done(struct ask_read *rd)
+{
+    struct decide *d = (struct decide *)((char *)rd - offsetof(struct decide, look));
+    ask_read_end(rd);
+    if (rd->status == PAWL_OK) {
+        ask_write(rd->ask, &d->write);
+        return;
+    }
+    rd->err.status = rd->status;
+    ask_fail_id(rd->ask, &rd->err, d->id);
+}
+
+/* Do `what` to the call the path names. */
+static void decide(struct ask *q, enum op_kind kind, struct by_id what)
+{
+    struct decide *d = arena_zalloc(q->a, 1, sizeof *d);
+    if (!d) {
+        ask_no_memory(q);
+        return;
+    }
+    what.id = d->id = q->path[0];
+    d->write.job.op = (struct op){ .kind = kind, .by_id = what };
+    d->write.done = decide_written;
+    d->look.work = look_work;
+    d->look.done = look_done;
+    if (q->who.role == ROLE_APP)
+        ask_read(q, &d->look);
+    else
+        ask_write(q, &d->write);
+}
+
+void route_cancel(struct ask *q)
+{
+    decide(q, OP_CANCEL, (struct by_id){ 0 });
+}
+
+void route_retry(struct ask *q)
+{
+    decide(q, OP_REDRIVE, (struct by_id){ 0 });
+}
+
+/* ---- PATCH ----------------------------------------------------------------------------------- */
+
+static const struct field patch_fields[] = {
+    { "run_at", FIELD_TIME, offsetof(struct by_id, run_at_us), .about = "when to run it" },
+    { "priority", FIELD_INT, offsetof(struct by_id, priority), 0, PRIORITY_MIN, PRIORITY_MAX,
+      .about = "higher first" },
+    { "queue", FIELD_NAME, offsetof(struct by_id, queue), .about = "where to run it" },
+};
+const struct shape patch_shape = SHAPE("CallPatch", patch_fields);
+
+void route_patch(struct ask *q)
+{
+    struct by_id what = { .priority = PAWL_SAME };
+    struct pawl_err err;
+    uint64_t given;
+    err.status = body_object(q, &what, &given, &err);
+    if (err.status == PAWL_OK && !given)
+        err_set(&err, PAWL_INVALID, "the body changes nothing; it may set run_at, priority, queue");
+    if (err.status == PAWL_OK)
+        decide(q, OP_MOVE, what);
+    else
+        ask_fail(q, &err);
+}

@@ -1,0 +1,263 @@
+/*
+ * desk.c - the lines of claims that wait for work (work.h says how they take turns).
+ *
+ * On the loop thread, but for moved(). What must stay true: while anybody stands in a line, exec
+ * has been asked to tell the next time work may have come, before the look that might miss it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "api/work.h"
+#include "base/mem.h"
+
+#define LINE_BUCKETS 256
+/* Claims of one line under way at once: enough to fill a commit, not enough to crowd others out. */
+#define LINE_LOOKING_MAX 32
+
+struct line {
+    struct line *next, **link; /* same bucket */
+    struct desk *desk;
+    struct claiming *first, **end; /* those that do not look at the moment, oldest first */
+    size_t members;                /* with those that do */
+    int looking;
+    bool again;              /* work may have come while somebody looked */
+    struct loop_timer timer; /* when something will be due */
+    unsigned char wants[32]; /* digest of queues and types */
+};
+
+struct desk {
+    struct epoch_watch watch; /* first */
+    struct api *api;
+    struct loop_task task; /* the epoch has moved */
+    struct line *buckets[LINE_BUCKETS];
+    size_t waiting;
+    bool asked;
+};
+
+/* ---- Turns ----------------------------------------------------------------------------------- */
+
+static struct claiming *pop(struct line *l)
+{
+    struct claiming *c = l->first;
+    l->first = c->next;
+    if (c->next)
+        c->next->link = &l->first;
+    else
+        l->end = &l->first;
+    c->next = NULL;
+    c->link = NULL;
+    return c;
+}
+
+/* Let up to n look. */
+static void wake(struct line *l, int n)
+{
+    while (n-- > 0 && l->first && l->looking < LINE_LOOKING_MAX) {
+        l->looking++;
+        claim_look(pop(l));
+    }
+}
+
+/* Something may be there. Whoever looks already may have looked too early: then once more. */
+static void stir(struct line *l)
+{
+    if (l->looking)
+        l->again = true;
+    else
+        wake(l, 1);
+}
+
+static void due(struct loop_timer *t)
+{
+    stir((struct line *)((char *)t - offsetof(struct line, timer)));
+}
+
+static void ask_epoch(struct desk *d)
+{
+    if (d->asked)
+        return;
+    d->asked = true;
+    exec_epoch_ask(d->api->exec);
+}
+
+/* Work may have come. */
+static void turn(struct loop_task *t)
+{
+    struct desk *d = (struct desk *)((char *)t - offsetof(struct desk, task));
+    d->asked = false;
+    if (!d->waiting || d->api->stopping)
+        return;
+    ask_epoch(d);
+    for (size_t i = 0; i < LINE_BUCKETS; i++)
+        for (struct line *l = d->buckets[i]; l; l = l->next)
+            stir(l);
+}
+
+/* On any thread. Asked for once, told once: the task is not posted twice. */
+static void moved(struct epoch_watch *w)
+{
+    struct desk *d = (struct desk *)w;
+    loop_post(d->api->loop, &d->task);
+}
+
+/* ---- Coming and going ------------------------------------------------------------------------ */
+
+static bool wants_digest(const struct claiming *c, unsigned char out[32])
+{
+    struct bytes parts[3] = { { (const char *)&c->want.n_queues, sizeof(c->want.n_queues) } };
+    unsigned char lists[2][32];
+    if (!digest_parts(c->want.queues, c->want.n_queues, lists[0]) ||
+        !digest_parts(c->want.types, c->want.n_types, lists[1]))
+        return false;
+    parts[1] = (struct bytes){ (const char *)lists[0], 32 };
+    parts[2] = (struct bytes){ (const char *)lists[1], 32 };
+    return digest_parts(parts, 3, out);
+}
+
+static struct line *line_make(struct desk *d, const unsigned char wants[32])
+{
+    struct line **at = &d->buckets[wants[0]];
+    struct line *l = mem_zalloc(sizeof(*l));
+    if (!l)
+        return NULL;
+    l->desk = d;
+    l->end = &l->first;
+    l->timer.run = due;
+    memcpy(l->wants, wants, sizeof(l->wants));
+    l->next = *at;
+    l->link = at;
+    if (*at)
+        (*at)->link = &l->next;
+    *at = l;
+    return l;
+}
+
+static void line_free(struct line *l)
+{
+    CHECK(!l->first && !l->looking);
+    loop_timer_cancel(l->desk->api->loop, &l->timer);
+    *l->link = l->next;
+    if (l->next)
+        l->next->link = l->link;
+    mem_free(l);
+}
+
+bool line_enter(struct claiming *c)
+{
+    struct desk *d = c->ask->api->desk;
+    unsigned char wants[32];
+    if (!wants_digest(c, wants))
+        return false;
+    struct line *l = d->buckets[wants[0]];
+    while (l && memcmp(l->wants, wants, sizeof(wants)) != 0)
+        l = l->next;
+    if (!l)
+        l = line_make(d, wants);
+    if (!l)
+        return false;
+    c->line = l;
+    l->members++;
+    l->looking++; /* It looks at once. */
+    d->waiting++;
+    ask_epoch(d);
+    return true;
+}
+
+static void put_first(struct line *l, struct claiming *c)
+{
+    c->next = l->first;
+    c->link = &l->first;
+    if (l->first)
+        l->first->link = &c->next;
+    else
+        l->end = &c->next;
+    l->first = c;
+}
+
+static void put_last(struct line *l, struct claiming *c)
+{
+    c->next = NULL;
+    c->link = l->end;
+    *l->end = c;
+    l->end = &c->next;
+}
+
+void line_back(struct claiming *c, int64_t next_due_us)
+{
+    struct line *l = c->line;
+    struct api *api = l->desk->api;
+    l->looking--;
+    if (c->seated)
+        put_first(l, c);
+    else
+        put_last(l, c);
+    c->seated = true;
+    if (next_due_us)
+        loop_timer_set(api->loop, &l->timer,
+                       world_mono(&world_real) + MAX(next_due_us - exec_now(api->exec), 0));
+    if (l->again) {
+        l->again = false;
+        wake(l, 1);
+    }
+}
+
+void line_leave(struct claiming *c, bool more)
+{
+    struct line *l = TAKE(c->line);
+    if (!l)
+        return;
+    if (c->link) {
+        *c->link = c->next;
+        if (c->next)
+            c->next->link = c->link;
+        else
+            l->end = c->link;
+        c->link = NULL;
+    } else {
+        l->looking--;
+    }
+    l->members--;
+    l->desk->waiting--;
+    if (!l->members) {
+        line_free(l);
+    } else if (more) {
+        wake(l, 2);
+    } else if (l->again && l->first) {
+        l->again = false;
+        wake(l, 1);
+    }
+}
+
+size_t desk_waiting(const struct api *api)
+{
+    return api->desk ? api->desk->waiting : 0;
+}
+
+/* ---- Opening and closing --------------------------------------------------------------------- */
+
+enum pawl_status desk_open(struct api *api, struct pawl_err *err)
+{
+    struct desk *d = mem_zalloc(sizeof(*d));
+    if (!d)
+        return err_no_memory(err, "opening the API");
+    d->api = api;
+    d->watch.moved = moved;
+    d->task.run = turn;
+    api->desk = d;
+    exec_epoch_watch(api->exec, &d->watch);
+    return PAWL_OK;
+}
+
+void desk_stop(struct api *api)
+{
+    if (api->desk)
+        exec_epoch_watch(api->exec, NULL);
+}
+
+void desk_close(struct api *api)
+{
+    if (!api->desk)
+        return;
+    desk_stop(api);
+    for (size_t i = 0; i < LINE_BUCKETS; i++)
+        CHECK(!api->desk->buckets[i]);
+    mem_free(TAKE(api->desk));
+}

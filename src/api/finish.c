@@ -1,0 +1,338 @@
+/*
+ * finish.c - POST /v1/work/finish: how the tries of a lease ended, what they send, and more work.
+ *
+ * All results are stored together or none. A claim in the same request is posted right behind the
+ * finish and shares its commit. Its token is made from the request itself, so that the same finish
+ * sent again finds the same lease, and gets the answer it would have got the first time.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "api/work.h"
+#include "base/text.h"
+
+/* ---- What is said of one call ---------------------------------------------------------------- */
+
+struct result_in {
+    struct bytes id, result, result_base64, error, state;
+    bool retry, release, cancelled, state_delete;
+    int64_t retry_in_us;
+    const struct json *calls;
+};
+
+/* In the order of the table, for the bits of `given`. */
+enum {
+    R_ID,
+    R_RESULT,
+    R_BASE64,
+    R_ERROR,
+    R_RETRY,
+    R_RETRY_IN,
+    R_RELEASE,
+    R_CANCELLED,
+    R_STATE,
+    R_STATE_DELETE,
+    R_CALLS
+};
+
+#define AT(member) offsetof(struct result_in, member)
+static const struct field result_fields[] = {
+    [R_ID] = { "id", FIELD_NAME, AT(id), FIELD_MUST },
+    [R_RESULT] = { "result", FIELD_JSON, AT(result), .about = "completed, with this result" },
+    [R_BASE64] = { "result_base64", FIELD_BASE64, AT(result_base64),
+                   .about = "completed, with these bytes" },
+    [R_ERROR] = { "error", FIELD_TEXT, AT(error), .about = "an error; counts as a try" },
+    [R_RETRY] = { "retry", FIELD_BOOL, AT(retry), .about = "with error; false: failed for good" },
+    [R_RETRY_IN] = { "retry_in", FIELD_SECONDS, AT(retry_in_us), .max = DURATION_MAX_US / SEC_US,
+                     .about =
+                         "with error: instead of the backoff; alone: later, counts as nothing" },
+    [R_RELEASE] = { "release", FIELD_BOOL, AT(release),
+                    .about = "give it back, counts as nothing" },
+    [R_CANCELLED] = { "cancelled", FIELD_BOOL, AT(cancelled), .about = "it was cancelled" },
+    [R_STATE] = { "state", FIELD_JSON, AT(state), .about = "not served yet" },
+    [R_STATE_DELETE] = { "state_delete", FIELD_BOOL, AT(state_delete), .about = "not served yet" },
+    [R_CALLS] = { "calls", FIELD_ARRAY, AT(calls), .shape = &spec_shape,
+                  .about = "calls to send, accepted in the same commit; with a result only" },
+};
+#undef AT
+static const struct shape result_shape = SHAPE("FinishResult", result_fields);
+
+/* Which of the endings is meant: exactly one. */
+static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
+                                  struct finish_item *out, struct pawl_err *err)
+{
+#define HAS(bit) ((given >> (bit)&1) != 0)
+    bool later = HAS(R_RETRY_IN) && !HAS(R_ERROR);
+    int n = HAS(R_RESULT) + HAS(R_BASE64) + HAS(R_ERROR) + later + in->release + in->cancelled;
+    if (n != 1)
+        return err_set(err, PAWL_INVALID,
+                       "call \"%.*s\": say one of result, result_base64, error, retry_in, release, "
+                       "cancelled",
+                       BYTES_ARG(in->id));
+    if (HAS(R_RETRY) && !HAS(R_ERROR))
+        return err_set(err, PAWL_INVALID, "field \"retry\": goes with an error only");
+    if (HAS(R_RETRY) && !in->retry && HAS(R_RETRY_IN))
+        return err_set(err, PAWL_INVALID, "field \"retry_in\": not with \"retry\" false");
+    if (HAS(R_STATE) || HAS(R_STATE_DELETE))
+        return err_set(err, PAWL_INVALID, "field \"%s\": keys and states are not served yet",
+                       HAS(R_STATE) ? "state" : "state_delete");
+    if (HAS(R_ERROR)) {
+        out->how = HAS(R_RETRY) && !in->retry ? END_REFUSE : END_ERROR;
+        out->retry_in_us = HAS(R_RETRY_IN) ? in->retry_in_us : -1;
+        out->error = utf8_cut(in->error, ERROR_LEN_MAX);
+    } else if (later) {
+        out->how = END_LATER;
+        out->retry_in_us = in->retry_in_us;
+    } else if (in->release || in->cancelled) {
+        out->how = in->release ? END_RELEASE : END_CANCELLED;
+    } else {
+        out->how = END_RESULT;
+        out->result = HAS(R_RESULT) ? (struct payload){ PAWL_JSON, in->result }
+                                    : (struct payload){ PAWL_BYTES, in->result_base64 };
+    }
+#undef HAS
+    if (out->result.bytes.len > RESULT_LEN_MAX)
+        return err_set(err, PAWL_TOO_LARGE, "call \"%.*s\": its result is %zu bytes, limit %d",
+                       BYTES_ARG(in->id), out->result.bytes.len, RESULT_LEN_MAX);
+    return PAWL_OK;
+}
+
+/* One call it sends: its parent is the call that sends it, and so its id unless it has one. */
+static enum pawl_status read_send(struct ask *q, const struct json *one, struct bytes id, size_t n,
+                                  struct call_spec *out, struct pawl_err *err)
+{
+    if (one->kind != JSON_OBJECT)
+        return err_set(err, PAWL_INVALID, "field \"calls\": an item is not an object");
+    enum pawl_status st = spec_read_json(q->a, one, q->api->call_timeout_us, out, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!out->id.data)
+        out->id = bytes_of(arena_printf(q->a, "%.*s.%zu", BYTES_ARG(id), n));
+    if (!out->id.data)
+        return err_no_memory(err, "reading a finish");
+    if (!out->parent.data)
+        out->parent = id;
+    out->client = q->who.name;
+    return call_spec_settle(q->a, q->api->world, out, err);
+}
+
+static enum pawl_status read_sends(struct ask *q, const struct json *list, struct finish_item *out,
+                                   struct pawl_err *err)
+{
+    if (!list || !list->count)
+        return PAWL_OK;
+    if (out->how != END_RESULT || list->count > SEND_MAX)
+        return err_set(err, PAWL_INVALID, "field \"calls\": %zu, limit %d, with a result only",
+                       list->count, SEND_MAX);
+    struct call_spec *v = arena_alloc(q->a, list->count * sizeof(*v));
+    enum pawl_status st = v ? PAWL_OK : err_no_memory(err, "reading a finish");
+    for (const struct json *one = list->first; one && st == PAWL_OK; one = one->next) {
+        st = read_send(q, one, out->id, out->n_send + 1, &v[out->n_send], err);
+        if (st == PAWL_OK)
+            out->n_send++;
+    }
+    out->send = v;
+    return st;
+}
+
+static enum pawl_status read_result(struct ask *q, const struct json *one, struct finish_item *out,
+                                    struct pawl_err *err)
+{
+    struct result_in in = { 0 };
+    uint64_t given;
+    if (one->kind != JSON_OBJECT)
+        return err_set(err, PAWL_INVALID, "field \"results\": an item is not an object");
+    enum pawl_status st = fields_read(q->a, one, &result_shape, &in, &given, err);
+    if (st != PAWL_OK)
+        return st;
+    *out = (struct finish_item){ .id = in.id };
+    st = ending_of(&in, given, out, err);
+    return st == PAWL_OK ? read_sends(q, in.calls, out, err) : st;
+}
+
+/* ---- The request ----------------------------------------------------------------------------- */
+
+struct finish_in {
+    struct bytes lease;
+    const struct json *results, *claim;
+};
+
+static const struct field finish_fields[] = {
+    { "lease", FIELD_TEXT, offsetof(struct finish_in, lease), FIELD_MUST,
+      .about = "as the claim gave it" },
+    { "results", FIELD_ARRAY, offsetof(struct finish_in, results), FIELD_MUST,
+      .about = "how the calls ended; the rest of the lease may follow", .shape = &result_shape },
+    { "claim", FIELD_OBJECT, offsetof(struct finish_in, claim), FIELD_NULL,
+      .about = "take more work in the same commit", .shape = &claim_shape },
+};
+const struct shape finish_shape = SHAPE("Finish", finish_fields);
+
+/* One finish until it is answered. */
+struct finishing {
+    struct ask_write w; /* first */
+    struct claiming claim;
+    bool claims;            /* it also claims */
+    bool finished, claimed; /* that part has its answer */
+    int64_t wait_us;
+};
+
+/* The claim's token: whoever knows the lease and says the same again means the same claim. */
+static enum pawl_status claim_token(struct ask *q, struct finishing *f, struct pawl_err *err)
+{
+    unsigned char sum[32];
+    struct bytes parts[] = { BYTES("claim of a finish"),
+                             { (const char *)f->w.job.op.finish.token.b, 16 },
+                             q->r->body };
+    if (!digest_parts(parts, COUNT_OF(parts), sum))
+        return err_no_memory(err, "reading a finish");
+    memcpy(f->claim.want.token.b, sum, sizeof(f->claim.want.token.b));
+    return PAWL_OK;
+}
+
+static enum pawl_status read_claim(struct ask *q, const struct json *object, struct finishing *f,
+                                   struct pawl_err *err)
+{
+    struct claim_in in;
+    if (!object)
+        return PAWL_OK;
+    claim_in_init(&in, q->api);
+    f->claims = true;
+    enum pawl_status st = fields_read(q->a, object, &claim_shape, &in, NULL, err);
+    if (st == PAWL_OK)
+        st = claim_read(q, &in, &f->claim, err);
+    if (st == PAWL_OK)
+        st = claim_token(q, f, err);
+    f->wait_us = in.wait_us;
+    return st;
+}
+
+static enum pawl_status read_results(struct ask *q, const struct json *list, struct finish *out,
+                                     struct pawl_err *err)
+{
+    if (!list->count || list->count > CLAIM_MAX)
+        return err_set(err, PAWL_INVALID, "field \"results\": %zu, must be 1 to %d", list->count,
+                       CLAIM_MAX);
+    struct finish_item *v = arena_zalloc(q->a, list->count, sizeof(*v));
+    enum pawl_status st = v ? PAWL_OK : err_no_memory(err, "reading a finish");
+    out->v = v;
+    for (const struct json *one = list->first; one && st == PAWL_OK; one = one->next)
+        st = read_result(q, one, &v[out->n++], err);
+    return st;
+}
+
+static enum pawl_status read_finish(struct ask *q, struct finishing *f, struct pawl_err *err)
+{
+    struct finish_in in = { 0 };
+    struct op *op = &f->w.job.op;
+    op->kind = OP_FINISH;
+    enum pawl_status st = body_object(q, &in, NULL, err);
+    if (st == PAWL_OK)
+        st = read_results(q, in.results, &op->finish, err);
+    /* A lease that is none is as good as one that is over; but first the request has to be one. */
+    bool known = st == PAWL_OK && token_parse(in.lease, &op->finish.token);
+    if (st == PAWL_OK)
+        st = read_claim(q, in.claim, f, err);
+    if (st == PAWL_OK && !known)
+        st = err_set(err, PAWL_LOST_LEASE, "lease \"%.40s\" is not a lease", in.lease.data);
+    return st;
+}
+
+/* ---- Answering ------------------------------------------------------------------------------- */
+
+void finish_told(struct exec *e, const struct finish *f)
+{
+    int64_t due_us = INT64_MAX;
+    for (size_t i = 0; i < f->n; i++) {
+        if (pawl_state_ended(f->v[i].state))
+            exec_look(e, &f->v[i].id, 1);
+        else
+            due_us = MIN(due_us, f->v[i].run_at_us);
+    }
+    if (due_us == INT64_MAX)
+        return;
+    pool_work_came(e, due_us);
+    exec_epoch_move(e);
+}
+
+static void finish_end(struct finishing *f)
+{
+    claim_end(&f->claim);
+    ask_write_end(&f->w);
+}
+
+static void answer(struct ask *q, struct finishing *f)
+{
+    const struct op *op = &f->w.job.op;
+    if (op->status != PAWL_OK) {
+        struct pawl_err err = op->err;
+        finish_end(f);
+        ask_fail(q, &err);
+        return;
+    }
+    struct buf *b = ask_buf(q);
+    buf_add_text(b, "{\"results\":[");
+    for (size_t i = 0; i < op->finish.n; i++) {
+        json_add_comma(b);
+        buf_add_char(b, '{');
+        add_text(b, "id", op->finish.v[i].id);
+        add_text(b, "status", bytes_of(pawl_state_name(op->finish.v[i].state)));
+        buf_add_char(b, '}');
+    }
+    buf_add_char(b, ']');
+    add_time(b, "until", op->finish.until_us);
+    if (f->claims) {
+        json_add_name(b, "claim");
+        buf_add_char(b, '{');
+        claim_add(q, b, &f->claim);
+        buf_add_char(b, '}');
+    }
+    buf_add_char(b, '}');
+    finish_end(f);
+    ask_reply(q, 200, b);
+}
+
+static void claim_found(struct claiming *c)
+{
+    struct finishing *f = (struct finishing *)((char *)c - offsetof(struct finishing, claim));
+    /* The finish is what was asked for: it is answered even when the claim could not be made. */
+    if (c->look.job.op.status != PAWL_OK)
+        c->look.job.op.claim.n = 0;
+    f->claimed = true;
+    if (f->finished)
+        answer(c->ask, f);
+}
+
+static void finished(struct ask_write *w)
+{
+    struct finishing *f = (struct finishing *)w;
+    if (w->job.op.status == PAWL_OK)
+        finish_told(w->ask->api->exec, &w->job.op.finish);
+    else
+        claim_unwant(&f->claim); /* Nothing is stored, so nothing is taken. */
+    f->finished = true;
+    if (!f->claims || f->claimed)
+        answer(w->ask, f);
+}
+
+void route_finish(struct ask *q)
+{
+    struct pawl_err err;
+    struct finishing *f = arena_zalloc(q->a, 1, sizeof(*f));
+    enum pawl_status st = f ? PAWL_OK : err_no_memory(&err, "reading a finish");
+    if (st == PAWL_OK)
+        st = read_finish(q, f, &err);
+    if (st != PAWL_OK) {
+        ask_fail(q, &err);
+        return;
+    }
+    struct job *j = &f->w.job;
+    for (size_t i = 0; i < j->op.finish.n; i++) {
+        const struct finish_item *it = &j->op.finish.v[i];
+        j->weight += 1 + it->n_send;
+        j->len += it->result.bytes.len;
+    }
+    f->w.done = finished;
+    ask_write(q, &f->w);
+    if (!f->claims)
+        return;
+    f->claim.found = claim_found;
+    claim_begin(q, &f->claim, f->wait_us);
+}

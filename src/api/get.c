@@ -1,0 +1,310 @@
+/*
+ * get.c - one call: as it is, when it ends, its tries, its result.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "api/inside.h"
+
+/* ---- A call as an answer --------------------------------------------------------------------- */
+
+void reply_call(struct ask *q, const struct call *c, int status, unsigned show)
+{
+    struct buf *b = ask_buf(q);
+    struct http_header h = { BYTES("Location"), BYTES_NONE };
+    size_t from = 0;
+    if (show & SHOW_LOCATION) {
+        buf_add_text(b, "/v1/calls/");
+        percent_add(b, c->spec.id);
+        from = b->len;
+    }
+    call_add(b, c, ask_show(q, show));
+    if (!buf_ok(b)) {
+        ask_no_memory(q);
+        return;
+    }
+    h.value = (struct bytes){ b->data, from };
+    if (!status)
+        status = pawl_state_ended(c->state) ? 200 : 202;
+    ask_reply_raw(q, &(struct http_reply){ .status = status,
+                                           .headers = &h,
+                                           .n_headers = from ? 1 : 0,
+                                           .body = { b->data + from, b->len - from } });
+}
+
+enum pawl_status found_check(const struct ask *q, enum pawl_status found, const struct call *c,
+                             struct pawl_err *err)
+{
+    if (found == PAWL_OK && !principal_sees(&q->who, c->spec.client))
+        found = PAWL_NOT_FOUND; /* Whose it is, and that it is, is nobody else's business. */
+    if (found == PAWL_NOT_FOUND)
+        return err_set(err, PAWL_NOT_FOUND, "there is no such call");
+    if (found == PAWL_GONE)
+        return err_set(err, PAWL_GONE, "the call ended %s and its retention has passed",
+                       pawl_state_name(c->state));
+    return PAWL_OK;
+}
+
+/* ---- Reading one ----------------------------------------------------------------------------- */
+
+/* One call on its way from the database. */
+struct call_read {
+    struct ask_read read; /* first */
+    struct bytes id;
+    struct get get;
+    int status;
+    unsigned show;
+    void (*found)(struct call_read *cr); /* it is there and may be seen */
+    struct wait wait;                    /* GET with wait */
+    int64_t wait_us;
+    bool waits;
+};
+
+static enum pawl_status call_work(struct ask_read *rd, struct store *s)
+{
+    struct call_read *cr = (struct call_read *)rd;
+    cr->get = (struct get){ .ids = &cr->id, .n = 1, .with = WITH_INPUT | WITH_RESULT };
+    return store_get(s, &rd->arena, &cr->get, &rd->err);
+}
+
+/* The end of the ask: whatever it holds goes first. */
+static void call_read_end(struct call_read *cr)
+{
+    ask_read_end(&cr->read);
+    wait_end(&cr->wait);
+}
+
+static void refuse_read(struct call_read *cr)
+{
+    struct ask *q = cr->read.ask;
+    const struct call *c = cr->get.out;
+    struct refusal why = { .status = cr->read.status, .text = cr->read.err.text, .id = cr->id };
+    struct call times;
+    if (why.status == PAWL_GONE) {
+        times = *c;
+        why.times = &times;
+        why.state = c->state;
+    }
+    call_read_end(cr);
+    ask_refuse(q, &why);
+}
+
+static void call_read_done(struct ask_read *rd)
+{
+    struct call_read *cr = (struct call_read *)rd;
+    if (rd->status == PAWL_OK)
+        rd->status = found_check(rd->ask, cr->get.found[0], &cr->get.out[0], &rd->err);
+    if (rd->status == PAWL_OK) {
+        cr->found(cr);
+        return;
+    }
+    /* Told in this moment of a call that is not ours to see: wait_done() refuses then. */
+    if (!cr->waits || wait_leave(&cr->wait))
+        refuse_read(cr);
+}
+
+static struct call_read *call_read_new(struct ask *q, struct bytes id)
+{
+    struct call_read *cr = arena_zalloc(q->a, 1, sizeof *cr);
+    if (!cr) {
+        ask_no_memory(q);
+        return NULL;
+    }
+    cr->id = id;
+    cr->read.work = call_work;
+    cr->read.done = call_read_done;
+    return cr;
+}
+
+static void found_show(struct call_read *cr)
+{
+    struct ask *q = cr->read.ask;
+    struct arena keep = cr->read.arena; /* The call lives there, and cr goes with the answer. */
+    struct call c = cr->get.out[0];
+    wait_end(&cr->wait);
+    reply_call(q, &c, cr->status, cr->show);
+    arena_release(&keep);
+}
+
+void show_call(struct ask *q, struct bytes id, int status, unsigned show)
+{
+    struct call_read *cr = call_read_new(q, id);
+    if (!cr)
+        return;
+    cr->status = status;
+    cr->show = show;
+    cr->found = found_show;
+    ask_read(q, &cr->read);
+}
+
+/* ---- GET /v1/calls/{id} ---------------------------------------------------------------------- */
+
+static void wait_done(struct wait *w, enum wait_end how)
+{
+    struct call_read *cr = (struct call_read *)((char *)w - offsetof(struct call_read, wait));
+    struct ask *q = cr->read.ask;
+    if (cr->read.status != PAWL_OK) {
+        refuse_read(cr);
+        return;
+    }
+    if (how == WAIT_TOLD) {
+        struct arena keep = w->arena;
+        struct call c = w->call;
+        ask_read_end(&cr->read);
+        reply_call(q, &c, 200, SHOW_ALL);
+        arena_release(&keep);
+        return;
+    }
+    /* What it was when we looked may be long ago. */
+    call_read_end(cr);
+    show_call(q, cr->id, 200, SHOW_ALL);
+}
+
+static void found_wait(struct call_read *cr)
+{
+    if (pawl_state_ended(cr->get.out[0].state)) {
+        cr->waits = false;
+        if (wait_leave(&cr->wait))
+            found_show(cr);
+        return;
+    }
+    ask_read_end(&cr->read); /* A caller that waits holds as little as it can. */
+    wait_park(&cr->wait, world_mono(&world_real) + cr->wait_us);
+}
+
+void route_get(struct ask *q)
+{
+    struct pawl_err err;
+    int64_t wait_us;
+    if (ask_wait_us(q, 0, &wait_us, &err) != PAWL_OK) {
+        ask_fail(q, &err);
+        return;
+    }
+    if (!wait_us) {
+        show_call(q, q->path[0], 200, SHOW_ALL);
+        return;
+    }
+    struct call_read *cr = call_read_new(q, q->path[0]);
+    if (!cr)
+        return;
+    cr->status = 200;
+    cr->show = SHOW_ALL;
+    cr->found = found_wait;
+    cr->wait_us = wait_us;
+    cr->waits = true;
+    cr->wait.done = wait_done;
+    wait_enter(q, &cr->wait, cr->id);
+    ask_read(q, &cr->read);
+}
+
+/* ---- GET /v1/calls/{id}/result --------------------------------------------------------------- */
+
+static void refuse_result(struct call_read *cr, const struct call *c)
+{
+    struct ask *q = cr->read.ask;
+    const char *text = arena_printf(q->a, "the call is %s%s%.*s", pawl_state_name(c->state),
+                                    c->error.len ? ": " : "", BYTES_ARG(c->error));
+    enum pawl_state state = c->state;
+    ask_read_end(&cr->read);
+    ask_refuse(
+        q, &(struct refusal){ .status = PAWL_STATE, .text = text, .id = cr->id, .state = state });
+}
+
+static void found_result(struct call_read *cr)
+{
+    struct ask *q = cr->read.ask;
+    struct call c = cr->get.out[0];
+    if (!pawl_state_ended(c.state)) {
+        found_show(cr);
+        return;
+    }
+    if (c.state != PAWL_COMPLETED) {
+        refuse_result(cr, &c);
+        return;
+    }
+    struct arena keep = cr->read.arena;
+    bool bytes = c.result.form == PAWL_BYTES;
+    ask_reply_raw(q, &(struct http_reply){
+                         .status = 200,
+                         .content_type = bytes ? "application/octet-stream" : NULL,
+                         .body = c.result.form == PAWL_NOTHING ? BYTES("null") : c.result.bytes });
+    arena_release(&keep);
+}
+
+void route_result(struct ask *q)
+{
+    struct call_read *cr = call_read_new(q, q->path[0]);
+    if (!cr)
+        return;
+    cr->status = 202;
+    cr->show = SHOW_ALL;
+    cr->found = found_result;
+    ask_read(q, &cr->read);
+}
+
+/* ---- GET /v1/calls/{id}/attempts ------------------------------------------------------------- */
+
+struct attempts_read {
+    struct ask_read read; /* first */
+    struct bytes id;
+    struct get get;
+    struct attempts attempts;
+};
+
+static enum pawl_status attempts_work(struct ask_read *rd, struct store *s)
+{
+    struct attempts_read *ar = (struct attempts_read *)rd;
+    ar->get = (struct get){ .ids = &ar->id, .n = 1 };
+    enum pawl_status st = store_get(s, &rd->arena, &ar->get, &rd->err);
+    if (st == PAWL_OK)
+        st = found_check(rd->ask, ar->get.found[0], &ar->get.out[0], &rd->err);
+    if (st == PAWL_OK)
+        st = store_attempts(s, &rd->arena, ar->id, &ar->attempts, &rd->err);
+    return st;
+}
+
+static void attempt_add(struct buf *b, const struct attempt *t, bool secrets)
+{
+    const char *kind = t->how == END_TIMEOUT ? "timeout" : t->how == END_LOST ? "lost" : "error";
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    add_int(b, "try", t->try_no);
+    add_text(b, "kind", bytes_of(kind));
+    add_text(b, "error", secrets ? t->error : BYTES_NONE);
+    add_text(b, "node", t->node);
+    add_time(b, "started_at", t->started_us);
+    add_time(b, "finished_at", t->finished_us);
+    buf_add_char(b, '}');
+}
+
+static void attempts_done(struct ask_read *rd)
+{
+    struct attempts_read *ar = (struct attempts_read *)rd;
+    struct ask *q = rd->ask;
+    struct buf *b = ask_buf(q);
+    if (rd->status != PAWL_OK) {
+        struct pawl_err err = rd->err;
+        err.status = rd->status;
+        ask_read_end(rd);
+        ask_fail_id(q, &err, ar->id);
+        return;
+    }
+    buf_add_text(b, "{\"attempts\":[");
+    for (size_t i = 0; i < ar->attempts.n; i++)
+        attempt_add(b, &ar->attempts.v[i], ask_show(q, SHOW_SECRETS));
+    buf_add_text(b, "]}");
+    ask_read_end(rd);
+    ask_reply(q, 200, b);
+}
+
+void route_attempts(struct ask *q)
+{
+    struct attempts_read *ar = arena_zalloc(q->a, 1, sizeof *ar);
+    if (!ar) {
+        ask_no_memory(q);
+        return;
+    }
+    ar->id = q->path[0];
+    ar->read.work = attempts_work;
+    ar->read.done = attempts_done;
+    ask_read(q, &ar->read);
+}

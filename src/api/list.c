@@ -1,0 +1,143 @@
+/*
+ * list.c - GET /v1/calls: newest first, filtered, page by page.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "api/inside.h"
+#include "model/cursor.h"
+
+struct list_read {
+    struct ask_read read; /* first */
+    struct query query;
+    struct page page;
+    unsigned show;
+};
+
+static enum pawl_status fault(struct pawl_err *err, const char *field, const char *what)
+{
+    return err_set(err, PAWL_INVALID, "field \"%s\": %s", field, what);
+}
+
+enum pawl_status list_filters(struct ask *q, const struct list_words *w, struct query *out,
+                              struct pawl_err *err)
+{
+    if (w->status.data && !(out->state = call_state_of(w->status)))
+        return fault(err, "status", "is no status");
+    if (w->cursor.data && !cursor_read(w->cursor, &out->before_seq))
+        return fault(err, "cursor", "is not one this server gave");
+    if (q->who.role == ROLE_APP)
+        out->client = q->who.name;
+    return PAWL_OK;
+}
+
+void list_next(struct buf *b, int64_t next_before)
+{
+    char text[CURSOR_TEXT_MAX];
+    if (next_before)
+        cursor_write(next_before, text);
+    add_text(b, "next", next_before ? bytes_of(text) : BYTES_NONE);
+}
+
+/* `include=input,result` */
+static enum pawl_status read_include(struct list_read *lr, struct bytes include,
+                                     struct pawl_err *err)
+{
+    while (include.len) {
+        const char *comma = memchr(include.data, ',', include.len);
+        struct bytes word = { include.data, comma ? (size_t)(comma - include.data) : include.len };
+        size_t used = word.len + (comma != NULL);
+        include = (struct bytes){ include.data + used, include.len - used };
+        if (bytes_eq(word, BYTES("input"))) {
+            lr->query.with |= WITH_INPUT;
+            lr->show |= SHOW_INPUT;
+        } else if (bytes_eq(word, BYTES("result"))) {
+            lr->query.with |= WITH_RESULT;
+            lr->show |= SHOW_RESULT;
+        } else {
+            return fault(err, "include", "has something else than input and result");
+        }
+    }
+    return PAWL_OK;
+}
+
+static enum pawl_status read_tag(struct ask *q, struct query *out, struct bytes tag,
+                                 struct pawl_err *err)
+{
+    const char *colon = tag.len ? memchr(tag.data, ':', tag.len) : NULL;
+    if (!colon || colon == tag.data)
+        return fault(err, "tag", "is not name:value");
+    if (q->who.role == ROLE_MONITOR)
+        return err_set(err, PAWL_FORBIDDEN, "a monitor does not see tags");
+    size_t len = (size_t)(colon - tag.data);
+    out->tag_name = (struct bytes){ tag.data, len };
+    out->tag_value = (struct bytes){ colon + 1, tag.len - len - 1 };
+    return PAWL_OK;
+}
+
+static enum pawl_status read_query(struct ask *q, struct list_read *lr, struct pawl_err *err)
+{
+    struct value limit = ask_query(q, "limit"), tag = ask_query(q, "tag");
+    struct list_words w = { ask_query(q, "status").text, ask_query(q, "cursor").text };
+    lr->show = SHOW_CUT | SHOW_SECRETS;
+    lr->query = (struct query){ .queue = ask_query(q, "queue").text,
+                                .type = ask_query(q, "type").text,
+                                .method = ask_query(q, "method").text,
+                                .key = ask_query(q, "key").text,
+                                .parent = ask_query(q, "parent").text,
+                                .caller = ask_query(q, "caller").text,
+                                .since_us = ask_query(q, "since").n,
+                                .until_us = ask_query(q, "until").n,
+                                .limit = limit.given ? (int)limit.n : LIST_DEFAULT };
+    enum pawl_status st = list_filters(q, &w, &lr->query, err);
+    if (st == PAWL_OK && tag.given)
+        st = read_tag(q, &lr->query, tag.text, err);
+    if (st == PAWL_OK)
+        st = read_include(lr, ask_query(q, "include").text, err);
+    return st;
+}
+
+static enum pawl_status list_work(struct ask_read *rd, struct store *s)
+{
+    struct list_read *lr = (struct list_read *)rd;
+    return store_list(s, &rd->arena, &lr->query, &lr->page, &rd->err);
+}
+
+static void list_done(struct ask_read *rd)
+{
+    struct list_read *lr = (struct list_read *)rd;
+    struct ask *q = rd->ask;
+    struct buf *b = ask_buf(q);
+    if (rd->status != PAWL_OK) {
+        ask_read_end(rd);
+        ask_fail(q, &rd->err);
+        return;
+    }
+    buf_add_text(b, "{\"calls\":[");
+    for (size_t i = 0; i < lr->page.n; i++) {
+        json_add_comma(b);
+        call_add(b, &lr->page.v[i], ask_show(q, lr->show));
+    }
+    buf_add_char(b, ']');
+    list_next(b, lr->page.next_before);
+    buf_add_char(b, '}');
+    ask_read_end(rd);
+    ask_reply(q, 200, b);
+}
+
+void route_list(struct ask *q)
+{
+    struct pawl_err err;
+    struct list_read *lr = arena_zalloc(q->a, 1, sizeof *lr);
+    if (!lr) {
+        ask_no_memory(q);
+        return;
+    }
+    err.status = read_query(q, lr, &err);
+    if (err.status != PAWL_OK) {
+        ask_fail(q, &err);
+        return;
+    }
+    lr->read.work = list_work;
+    lr->read.done = list_done;
+    ask_read(q, &lr->read);
+}

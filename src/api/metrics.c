@@ -1,0 +1,220 @@
+/*
+ * metrics.c - GET /metrics: Prometheus text, every line from a table or a loop.
+ *
+ * Counters are this process's, from its start. Figures of queues come from the database, so every
+ * node of a cluster shows the same ones.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "api/work.h"
+#include "base/text.h"
+
+/* Queues shown one by one: a series for each queue anybody ever named is a way to fill a disk. */
+#define QUEUES_SHOWN_MAX 200
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static void head(struct buf *b, const char *name, const char *type, const char *help)
+{
+    buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void one(struct buf *b, const char *name, const char *type, const char *help, int64_t n)
+{
+    head(b, name, type, help);
+    buf_addf(b, "%s %" PRId64 "\n", name, n);
+}
+
+/* A label's value: backslash, quote and line end escaped, as the format has it. */
+static void label_add(struct buf *b, struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (c == '\\' || c == '"')
+            buf_add_char(b, '\\');
+        if (c == '\n')
+            buf_add_text(b, "\\n");
+        else
+            buf_add_char(b, c);
+    }
+}
+
+/* ---- Of the machine -------------------------------------------------------------------------- */
+
+static const struct total {
+    const char *name, *help;
+    size_t at;
+} totals[] = {
+#define TOTAL(name, help)                                                                          \
+    {                                                                                              \
+        "pawl_" #name "_total", help, offsetof(struct exec_stats, name)                            \
+    }
+    TOTAL(accepted, "Calls written down."),
+    TOTAL(duplicates, "Submits of a known id, answered without a write."),
+    TOTAL(claimed, "Calls leased to a worker."),
+    TOTAL(completed, "Calls that ended with a result."),
+    TOTAL(failed_tries, "Tries that ended in an error or timeout."),
+    TOTAL(ended, "Calls that ended, whatever their status."),
+    TOTAL(lost, "Answers that came when the lease was over."),
+    TOTAL(commits, "Transactions of the store thread."),
+    TOTAL(repeats, "Finishes offered again because the database was away."),
+#undef TOTAL
+};
+
+/* bounds and the sum are divided by `unit`, so that seconds are shown for microseconds. */
+static void histogram_add(struct buf *b, const char *name, const char *help,
+                          const struct histogram *h, double unit)
+{
+    char text[32];
+    int64_t below = 0;
+    head(b, name, "histogram", help);
+    for (size_t i = 0; i < h->n; i++) {
+        below += atomic_load_explicit(&h->at[i], memory_order_relaxed);
+        real_text(h->bounds[i] / unit, text);
+        buf_addf(b, "%s_bucket{le=\"%s\"} %" PRId64 "\n", name, text, below);
+    }
+    below += atomic_load_explicit(&h->at[h->n], memory_order_relaxed);
+    real_text((double)atomic_load_explicit(&h->sum, memory_order_relaxed) / unit, text);
+    buf_addf(b, "%s_bucket{le=\"+Inf\"} %" PRId64 "\n", name, below);
+    buf_addf(b, "%s_sum %s\n%s_count %" PRId64 "\n", name, text, name, below);
+}
+
+static void exec_add(struct buf *b, struct exec *e)
+{
+    struct exec_figures f;
+    for (size_t i = 0; i < COUNT_OF(totals); i++) {
+        atomic_int_least64_t *at = (void *)((char *)&e->stats + totals[i].at);
+        one(b, totals[i].name, "counter", totals[i].help, atomic_load(at));
+    }
+    histogram_add(b, "pawl_group_operations", "Operations of one commit.", &e->stats.group_ops, 1);
+    histogram_add(b, "pawl_commit_seconds", "How long a commit took.", &e->stats.commit_us, SEC_US);
+    exec_figures(e, &f);
+    one(b, "pawl_writes_waiting", "gauge", "Writes the store thread has not taken yet.",
+        (int64_t)f.writes_waiting);
+    one(b, "pawl_writes_waiting_limit", "gauge", "How many may wait before BUSY.", STORE_QUEUE_MAX);
+    one(b, "pawl_slots", "gauge", "Handlers that may run at once here.", f.slots);
+    one(b, "pawl_running", "gauge", "Handlers that run here.", f.busy);
+    one(b, "pawl_claimed_ahead", "gauge", "Calls leased here that have not begun.", f.queued);
+    one(b, "pawl_hung", "gauge", "Handlers that did not return from their timeout.", f.hung);
+    one(b, "pawl_waiting", "gauge", "Callers that wait for the end of a call.", (int64_t)f.waiting);
+    one(b, "pawl_drained", "gauge", "1 while this node begins nothing new.", f.drained);
+}
+
+/* ---- Of the server --------------------------------------------------------------------------- */
+
+static void http_add(struct buf *b, const struct api *api)
+{
+    struct http_stats s = { 0 };
+    if (!api->server)
+        return;
+    http_stats(api->server, &s);
+    one(b, "pawl_http_connections", "gauge", "Open connections.", s.connections);
+    one(b, "pawl_http_connections_accepted_total", "counter", "Connections taken.", s.accepted);
+    one(b, "pawl_http_requests_total", "counter", "Requests answered by a route.", s.requests);
+    one(b, "pawl_http_received_bytes_total", "counter", "Bytes read.", s.bytes_in);
+    one(b, "pawl_http_sent_bytes_total", "counter", "Bytes written.", s.bytes_out);
+    one(b, "pawl_http_refused_total", "counter",
+        "Connections past the limit, requests that were none.", s.refused);
+    one(b, "pawl_http_timeouts_total", "counter", "Clients that were too slow.", s.timeouts);
+}
+
+static void process_add(struct buf *b, const struct api *api)
+{
+    head(b, "pawl_info", "gauge", "What runs here; always 1.");
+    buf_addf(b, "pawl_info{version=\"%s\",node=\"", PAWL_VERSION);
+    label_add(b, bytes_of(api->exec->conf.node));
+    buf_add_text(b, "\"} 1\n");
+    one(b, "pawl_requests_open", "gauge", "Requests that have no answer yet.", api->n_asks);
+    one(b, "pawl_claims_waiting", "gauge", "Claims that wait for something to do.",
+        (int64_t)desk_waiting(api));
+    one(b, "pawl_memory_bytes", "gauge", "Resident memory of the process.", process_memory());
+    head(b, "pawl_start_time_seconds", "gauge", "When it started, since 1970.");
+    buf_addf(b, "pawl_start_time_seconds %" PRId64 "\n", api->started_us / SEC_US);
+}
+
+/* ---- Of the queues --------------------------------------------------------------------------- */
+
+struct metrics_read {
+    struct ask_read rd; /* first */
+    struct queue_rows rows;
+};
+
+static enum pawl_status metrics_work(struct ask_read *rd, struct store *s)
+{
+    return store_queues(s, &rd->arena, &((struct metrics_read *)rd)->rows, &rd->err);
+}
+
+enum figure { PENDING, DUE, PROCESSING, PAUSED };
+
+static int64_t figure_of(const struct queue_row *r, enum figure what)
+{
+    switch (what) {
+    case PENDING:
+        return r->pending;
+    case DUE:
+        return r->due;
+    case PROCESSING:
+        return r->processing;
+    case PAUSED:
+        return r->paused;
+    }
+    return 0;
+}
+
+static void queues_add(struct buf *b, const struct queue_rows *rows, size_t n)
+{
+    static const char *const names[][2] = {
+        [PENDING] = { "pawl_queue_pending", "Calls that wait, counted up to 100000." },
+        [DUE] = { "pawl_queue_due", "Of these, calls that could run now." },
+        [PROCESSING] = { "pawl_queue_processing", "Calls held by a lease." },
+        [PAUSED] = { "pawl_queue_paused", "1 while the queue is paused." },
+    };
+    for (size_t k = 0; k < COUNT_OF(names); k++) {
+        head(b, names[k][0], "gauge", names[k][1]);
+        for (size_t i = 0; i < n; i++) {
+            buf_addf(b, "%s{queue=\"", names[k][0]);
+            label_add(b, rows->v[i].queue);
+            buf_addf(b, "\"} %" PRId64 "\n", figure_of(&rows->v[i], (enum figure)k));
+        }
+    }
+    one(b, "pawl_queues", "gauge", "Queues that are known; the first ones are shown one by one.",
+        (int64_t)rows->n);
+}
+
+/* Without the database the rest is still worth having, and says so. */
+static void metrics_done(struct ask_read *rd)
+{
+    struct ask *q = rd->ask;
+    const struct queue_rows *rows = &((struct metrics_read *)rd)->rows;
+    bool ok = rd->status == PAWL_OK;
+    struct buf *b = ask_buf(q);
+    process_add(b, q->api);
+    exec_add(b, q->api->exec);
+    http_add(b, q->api);
+    one(b, "pawl_database_up", "gauge", "1 when the database answered this very request.", ok);
+    if (ok)
+        queues_add(b, rows, MIN(rows->n, QUEUES_SHOWN_MAX));
+    ask_read_end(rd);
+    if (!buf_ok(b)) {
+        ask_refusef(q, PAWL_NO_MEMORY, "there is no memory for this answer");
+        return;
+    }
+    ask_reply_raw(q,
+                  &(struct http_reply){ .status = 200,
+                                        .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                                        .body = buf_bytes(b) });
+}
+
+void route_metrics(struct ask *q)
+{
+    struct metrics_read *r = arena_zalloc(q->a, 1, sizeof(*r));
+    if (!r) {
+        ask_refusef(q, PAWL_NO_MEMORY, "there is no memory for this request");
+        return;
+    }
+    r->rd.work = metrics_work;
+    r->rd.done = metrics_done;
+    ask_read(q, &r->rd);
+}

@@ -1,0 +1,152 @@
+/*
+ * park.c - requests that wait: for time, for a call's end, until their client leaves or the server
+ * stops. None of them holds a thread. Loop thread, but for the two that say otherwise.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "api/work.h"
+
+/* What one call may come to when it is copied for somebody who waits. */
+#define TOLD_LEN_MAX ((size_t)8 << 20)
+
+/* ---- A place to park ------------------------------------------------------------------------- */
+
+static void park_over(struct park *p, enum park_why why)
+{
+    park_leave(p);
+    p->over(p, why);
+}
+
+static void park_late(struct loop_timer *t)
+{
+    park_over((struct park *)((char *)t - offsetof(struct park, timer)), PARK_TIME);
+}
+
+static void park_gone(struct http_request *r)
+{
+    struct ask *q = r->user;
+    if (q->park)
+        park_over(q->park, PARK_GONE);
+}
+
+void park_enter(struct ask *q, struct park *p, int64_t until_us)
+{
+    struct api *api = q->api;
+    CHECK(!q->park);
+    if (p->ask != q) /* A wait's is set already, and may be read by whoever wakes it just now. */
+        p->ask = q;
+    p->timer = (struct loop_timer){ .run = park_late };
+    p->next = api->parked;
+    p->link = &api->parked;
+    if (p->next)
+        p->next->link = &p->next;
+    api->parked = p;
+    q->park = p;
+    q->r->on_gone = park_gone;
+    if (q->r->gone || api->stopping)
+        park_over(p, q->r->gone ? PARK_GONE : PARK_STOP);
+    else
+        loop_timer_set(api->loop, &p->timer, until_us);
+}
+
+void park_leave(struct park *p)
+{
+    if (!p->link)
+        return;
+    *p->link = p->next;
+    if (p->next)
+        p->next->link = p->link;
+    p->link = NULL;
+    p->ask->park = NULL;
+    p->ask->r->on_gone = NULL;
+    loop_timer_cancel(p->ask->api->loop, &p->timer);
+}
+
+void api_stop(struct api *api)
+{
+    api->stopping = true;
+    /* Nobody parks any more, so this comes to its end. */
+    while (api->parked)
+        park_over(api->parked, PARK_STOP);
+    desk_stop(api);
+}
+
+/* ---- Waiting for a call's end ---------------------------------------------------------------- */
+
+/* Under the table's lock, on the thread that ended the call: copy and be gone. */
+static void wait_tell(struct waiter *waiter, const struct call *ended)
+{
+    struct wait *w = (struct wait *)waiter;
+    w->failed = !call_copy(&w->arena, ended, &w->call);
+    w->told = true;
+}
+
+/* On the same thread; the last touch. */
+static void wait_wake(struct waiter *waiter)
+{
+    struct wait *w = (struct wait *)waiter;
+    loop_post(w->park.ask->api->loop, &w->task);
+}
+
+static void wait_say_told(struct wait *w)
+{
+    w->parked = false;
+    park_leave(&w->park);
+    w->done(w, w->failed ? WAIT_FAILED : WAIT_TOLD);
+}
+
+static void wait_woken(struct loop_task *t)
+{
+    struct wait *w = (struct wait *)((char *)t - offsetof(struct wait, task));
+    w->woken = true;
+    if (w->parked)
+        wait_say_told(w);
+}
+
+static void wait_over(struct park *p, enum park_why why)
+{
+    struct wait *w = (struct wait *)((char *)p - offsetof(struct wait, park));
+    if (!waiters_drop(&p->ask->api->exec->waiters, &w->waiter))
+        return; /* Told in this very moment: its wake is on its way, and that is the better answer.
+                 */
+    w->parked = w->entered = false;
+    w->why = why;
+    w->done(w, WAIT_OVER);
+}
+
+void wait_enter(struct ask *q, struct wait *w, struct bytes id)
+{
+    arena_init(&w->arena, TOLD_LEN_MAX);
+    w->park = (struct park){ .ask = q, .over = wait_over };
+    w->task.run = wait_woken;
+    w->waiter = (struct waiter){ .id = id, .tell = wait_tell, .wake = wait_wake };
+    w->entered = true;
+    exec_wait(q->api->exec, &w->waiter);
+}
+
+void wait_park(struct wait *w, int64_t until_us)
+{
+    w->parked = true;
+    if (w->woken)
+        wait_say_told(w);
+    else
+        park_enter(w->park.ask, &w->park, until_us);
+}
+
+bool wait_leave(struct wait *w)
+{
+    park_leave(&w->park);
+    if (!w->entered || w->woken)
+        return true;
+    if (waiters_drop(&w->park.ask->api->exec->waiters, &w->waiter)) {
+        w->parked = w->entered = false;
+        return true;
+    }
+    w->parked = true; /* Told, and not yet woken: `done` comes with it. */
+    return false;
+}
+
+void wait_end(struct wait *w)
+{
+    arena_release(&w->arena);
+}

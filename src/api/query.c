@@ -1,0 +1,164 @@
+/*
+ * query.c - the query string, read strictly against the route's table; and how long to wait.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <math.h>
+
+#include "api/inside.h"
+#include "base/text.h"
+
+static enum pawl_status fault(struct pawl_err *err, const char *field, const char *what)
+{
+    return err_set(err, PAWL_INVALID, "field \"%s\": %s", field, what);
+}
+
+static enum pawl_status read_int(const struct param *p, struct value *v, struct pawl_err *err)
+{
+    if (!int_parse(v->text, &v->n))
+        return fault(err, p->name, "is not a whole number");
+    if (v->n < p->min || v->n > p->max)
+        return err_set(err, PAWL_INVALID, "field \"%s\": is %lld, not in %lld..%lld", p->name,
+                       (long long)v->n, (long long)p->min, (long long)p->max);
+    return PAWL_OK;
+}
+
+static enum pawl_status read_seconds(const struct param *p, struct value *v, struct pawl_err *err)
+{
+    double s;
+    if (!v->text.len || !real_parse(v->text, &s))
+        return fault(err, p->name, "is not a number of seconds");
+    if (!(s >= (double)p->min && s <= (double)p->max))
+        return err_set(err, PAWL_INVALID, "field \"%s\": is %.*s, not in %lld..%lld seconds",
+                       p->name, (int)MIN(v->text.len, 40), v->text.data, (long long)p->min,
+                       (long long)p->max);
+    v->n = llround(s * SEC_US);
+    return PAWL_OK;
+}
+
+static enum pawl_status read_value(const struct param *p, struct value *v, struct pawl_err *err)
+{
+    const char *bad;
+    switch (p->kind) {
+    case PARAM_NAME:
+        bad = name_fault(v->text);
+        return bad ? fault(err, p->name, bad) : PAWL_OK;
+    case PARAM_TEXT:
+        return utf8_valid(v->text) ? PAWL_OK : fault(err, p->name, "is not UTF-8");
+    case PARAM_INT:
+        return read_int(p, v, err);
+    case PARAM_SECONDS:
+        return read_seconds(p, v, err);
+    case PARAM_TIME:
+        return time_parse(v->text, &v->n)
+                   ? PAWL_OK
+                   : fault(err, p->name, "is not a time such as 2026-11-15T08:00:00Z");
+    case PARAM_BOOL:
+        v->n = bytes_eq(v->text, BYTES("true"));
+        return v->n || bytes_eq(v->text, BYTES("false"))
+                   ? PAWL_OK
+                   : fault(err, p->name, "is neither true nor false");
+    }
+    return PAWL_OK;
+}
+
+/* A name as it may stand in a sentence: short, and nothing in it that could end the quotes. */
+static struct bytes shown_name(struct arena *a, struct bytes name)
+{
+    struct bytes shown = arena_copy(a, utf8_cut(name, 64));
+    for (size_t i = 0; i < shown.len; i++)
+        if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == '"' || shown.data[i] == 0x7f)
+            ((char *)shown.data)[i] = '?';
+    return shown;
+}
+
+static enum pawl_status read_pair(struct ask *q, struct bytes name, struct bytes text,
+                                  struct pawl_err *err)
+{
+    const struct route *r = q->route;
+    struct bytes plain = percent_decode(q->a, name, true);
+    struct bytes value = percent_decode(q->a, text, true);
+    for (size_t i = 0; i < r->n_params; i++) {
+        struct value *v = &q->query[i];
+        if (!bytes_eq(plain, bytes_of(r->params[i].name)))
+            continue;
+        if (v->given)
+            return fault(err, r->params[i].name, "is there twice");
+        if (!value.data)
+            return fault(err, r->params[i].name, "has a % that begins no escape");
+        *v = (struct value){ .given = true, .text = value };
+        return read_value(&r->params[i], v, err);
+    }
+    return err_set(err, PAWL_INVALID, "field \"%.*s\": is no query parameter of this path",
+                   BYTES_ARG(shown_name(q->a, plain.data ? plain : name)));
+}
+
+enum pawl_status query_read(struct ask *q, struct pawl_err *err)
+{
+    struct bytes rest = q->r->query;
+    enum pawl_status st = PAWL_OK;
+    CHECK(q->route->n_params <= ASK_QUERY_MAX);
+    while (st == PAWL_OK && rest.len) {
+        const char *amp = memchr(rest.data, '&', rest.len);
+        size_t len = amp ? (size_t)(amp - rest.data) : rest.len;
+        const char *eq = len ? memchr(rest.data, '=', len) : NULL;
+        size_t name_len = eq ? (size_t)(eq - rest.data) : len;
+        struct bytes name = { rest.data, name_len };
+        struct bytes text = eq ? (struct bytes){ eq + 1, len - name_len - 1 } : BYTES("");
+        if (len)
+            st = read_pair(q, name, text, err);
+        len += amp != NULL;
+        rest = (struct bytes){ rest.data + len, rest.len - len };
+    }
+    return st == PAWL_OK && q->a->failed ? err_no_memory(err, "a query") : st;
+}
+
+struct value ask_query(const struct ask *q, const char *name)
+{
+    for (size_t i = 0; i < q->route->n_params; i++)
+        if (!strcmp(q->route->params[i].name, name))
+            return q->query[i];
+    CHECK(!"a parameter that is in the route's table");
+    return (struct value){ 0 };
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+/* `wait=S` among the comma-separated preferences of RFC 7240. A preference that cannot be read is
+ * no preference: that is what the RFC says. */
+static bool prefer_wait(struct bytes prefer, int64_t *out_us)
+{
+    const char *at = prefer.data, *end = at + prefer.len;
+    while (at < end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma ? comma : end;
+        while (at < stop && (*at == ' ' || *at == '\t'))
+            at++;
+        struct bytes one = { at, (size_t)(stop - at) };
+        const char *params = memchr(one.data, ';', one.len);
+        one.len = params ? (size_t)(params - one.data) : one.len;
+        while (one.len && one.data[one.len - 1] == ' ')
+            one.len--;
+        double s;
+        if (one.len > 5 && !memcmp(one.data, "wait=", 5) &&
+            real_parse((struct bytes){ one.data + 5, one.len - 5 }, &s) && s >= 0) {
+            *out_us = s > (double)WAIT_MAX_US / SEC_US ? WAIT_MAX_US : llround(s * SEC_US);
+            return true;
+        }
+        at = comma ? comma + 1 : end;
+    }
+    return false;
+}
+
+enum pawl_status ask_wait_us(struct ask *q, int64_t dflt_us, int64_t *out, struct pawl_err *err)
+{
+    struct value wait = ask_query(q, "wait");
+    struct bytes prefer = http_header(q->r, "prefer");
+    (void)err;
+    *out = dflt_us;
+    if (wait.given)
+        *out = wait.n;
+    else if (prefer.data)
+        prefer_wait(prefer, out);
+    return PAWL_OK;
+}

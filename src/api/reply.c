@@ -1,0 +1,210 @@
+/*
+ * reply.c - answers: JSON from a buffer, and every error in the one shape of the contract. Loop
+ * thread.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "api/inside.h"
+#include "base/text.h"
+
+/* One large answer must not hold its memory for all the small ones after it. */
+#define SCRATCH_KEPT (256 << 10)
+/* What a route adds to an answer. */
+#define HEADERS_MAX 8
+/* When to come back, in seconds: a full queue or a busy database is a matter of moments. */
+#define RETRY_AFTER BYTES("1")
+
+/* ---- What every answer goes through ---------------------------------------------------------- */
+
+/* `alice POST /v1/calls/x/retry 202`; who is a JSON string, for a name may hold a line end's
+ * look-alikes, and so is the path. */
+static void audit(struct ask *q, int status)
+{
+    const struct api *api = q->api;
+    if (!api->audit || !q->route || !q->route->audited || q->who.role != ROLE_ADMIN ||
+        status >= 400)
+        return;
+    struct buf b;
+    buf_init(&b, 4096);
+    buf_add_text(&b, "client=");
+    json_add_string(&b, q->who.name.data ? q->who.name : BYTES("-"));
+    buf_addf(&b, " method=%s path=", http_method_name(q->r->method));
+    json_add_string(&b, utf8_cut(q->r->path, 2048));
+    buf_addf(&b, " status=%d", status);
+    buf_add_char(&b, '\0');
+    if (buf_ok(&b))
+        api->audit(b.data, api->audit_ctx);
+    buf_release(&b);
+}
+
+/* What lets a page of an allowed origin read the answer; how many headers there are then. */
+static size_t add_cors(const struct ask *q, struct http_header *v, size_t n)
+{
+    struct bytes origin = doors_origin(q->api->doors, q->r);
+    if (!origin.data)
+        return n;
+    v[n++] = (struct http_header){ BYTES("Access-Control-Allow-Origin"), origin };
+    v[n++] = (struct http_header){ BYTES("Access-Control-Expose-Headers"),
+                                   BYTES("Location, Retry-After, ETag, Allow") };
+    v[n++] = (struct http_header){ BYTES("Vary"), BYTES("Origin") };
+    return n;
+}
+
+void ask_reply_raw(struct ask *q, const struct http_reply *reply)
+{
+    struct api *api = q->api;
+    struct http_header headers[HEADERS_MAX + 3];
+    struct http_reply with = *reply;
+    CHECK(!q->park && reply->n_headers <= HEADERS_MAX);
+    for (size_t i = 0; i < reply->n_headers; i++)
+        headers[i] = reply->headers[i];
+    with.headers = headers;
+    with.n_headers = add_cors(q, headers, reply->n_headers);
+    audit(q, reply->status);
+    q->r->on_gone = NULL;
+    api->n_asks--;
+    http_reply(q->r, &with); /* q is gone with it */
+    if (api->scratch.cap > SCRATCH_KEPT)
+        buf_release(&api->scratch);
+}
+
+struct buf *ask_buf(struct ask *q)
+{
+    buf_reset(&q->api->scratch);
+    return &q->api->scratch;
+}
+
+void ask_reply_with(struct ask *q, int status, struct buf *b, const struct http_header *headers,
+                    size_t n)
+{
+    if (!buf_ok(b)) {
+        ask_no_memory(q);
+        return;
+    }
+    ask_reply_raw(q,
+                  &(struct http_reply){
+                      .status = status, .headers = headers, .n_headers = n, .body = buf_bytes(b) });
+}
+
+void ask_reply(struct ask *q, int status, struct buf *b)
+{
+    ask_reply_with(q, status, b, NULL, 0);
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+struct bytes refusal_field(const char *text)
+{
+    static const char begin[] = "field \"";
+    if (!text || strncmp(text, begin, sizeof begin - 1) != 0)
+        return BYTES_NONE;
+    const char *name = text + sizeof begin - 1, *end = strstr(name, "\": ");
+    return end ? (struct bytes){ name, (size_t)(end - name) } : BYTES_NONE;
+}
+
+/* The contract knows no code for a lack of memory: to a client it is a busy server. */
+static enum pawl_status shown_status(enum pawl_status st)
+{
+    return st == PAWL_NO_MEMORY || st == PAWL_OK ? PAWL_BUSY : st;
+}
+
+void refusal_add(struct buf *b, const struct refusal *why)
+{
+    enum pawl_status st = shown_status(why->status);
+    const char *text = why->text && why->text[0] ? why->text : err_meaning(st);
+    buf_addf(b, "{\"code\":\"%s\",\"message\":", pawl_status_name(st));
+    json_add_string(b, bytes_of(text));
+    add_text(b, "id", why->id);
+    add_text(b, "field", refusal_field(text));
+    add_text(b, "status", why->state ? bytes_of(pawl_state_name(why->state)) : BYTES_NONE);
+    buf_addf(b, ",\"retry\":\"%s\"", err_retry_text(st));
+    if (why->indexed)
+        add_int(b, "index", (int64_t)why->index);
+    if (why->times) {
+        add_time(b, "created_at", why->times->created_us);
+        add_time(b, "finished_at", why->times->finished_us);
+        add_time(b, "keep_until", why->times->keep_until_us);
+    }
+    buf_add_char(b, '}');
+}
+
+void ask_refuse(struct ask *q, const struct refusal *why)
+{
+    enum pawl_status st = shown_status(why->status);
+    struct http_header h = { 0 };
+    struct buf *b = ask_buf(q);
+    if (st == PAWL_BUSY || st == PAWL_FULL)
+        h = (struct http_header){ BYTES("Retry-After"), RETRY_AFTER };
+    else if (st == PAWL_UNAUTHORIZED)
+        h = (struct http_header){ BYTES("WWW-Authenticate"), BYTES("Bearer realm=\"pawl\"") };
+    buf_add_text(b, "{\"error\":");
+    refusal_add(b, why);
+    buf_add_char(b, '}');
+    if (!buf_ok(b)) {
+        static const char plain[] =
+            "{\"error\":{\"code\":\"BUSY\",\"message\":\"no memory\",\"id\":null,\"field\":null,"
+            "\"status\":null,\"retry\":\"soon\"}}";
+        buf_reset(b);
+        ask_reply_raw(q, &(struct http_reply){ .status = 503, .body = bytes_of(plain) });
+        return;
+    }
+    ask_reply_with(q, err_http(st), b, &h, h.name.data ? 1 : 0);
+}
+
+void ask_fail_id(struct ask *q, const struct pawl_err *err, struct bytes id)
+{
+    ask_refuse(q, &(struct refusal){ .status = err->status, .text = err->text, .id = id });
+}
+
+void ask_fail(struct ask *q, const struct pawl_err *err)
+{
+    ask_fail_id(q, err, BYTES_NONE);
+}
+
+void ask_refusef(struct ask *q, enum pawl_status status, const char *fmt, ...)
+{
+    struct pawl_err err = { .status = status };
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(err.text, sizeof err.text, fmt, args);
+    va_end(args);
+    ask_fail(q, &err);
+}
+
+void ask_no_memory(struct ask *q)
+{
+    ask_refusef(q, PAWL_NO_MEMORY, "there is no memory for this request");
+}
+
+/* ---- The HTTP server's own refusals ---------------------------------------------------------- */
+
+static enum pawl_status status_of(int http)
+{
+    switch (http) {
+    case 408:
+        return PAWL_TIMEOUT;
+    case 413:
+    case 431:
+        return PAWL_TOO_LARGE;
+    case 503:
+        return PAWL_BUSY;
+    default:
+        return PAWL_INVALID;
+    }
+}
+
+struct bytes api_error_body(struct arena *a, int status, const char *text, void *api)
+{
+    struct buf b;
+    (void)api;
+    buf_init(&b, 4096);
+    buf_add_text(&b, "{\"error\":");
+    refusal_add(&b, &(struct refusal){ .status = status_of(status), .text = text });
+    buf_add_char(&b, '}');
+    struct bytes body = buf_ok(&b) ? arena_copy(a, buf_bytes(&b)) : BYTES_NONE;
+    buf_release(&b);
+    return body.data ? body : BYTES("{}");
+}

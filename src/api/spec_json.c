@@ -1,0 +1,201 @@
+/*
+ * spec_json.c - a call as clients write it down, read strictly into a call_spec. Pure but for the
+ * id that is made.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "api/inside.h"
+
+struct spec_in {
+    struct call_spec s;
+    struct bytes input, bytes, on_dead;
+    const struct json *backoff, *tags;
+};
+
+#define AT(field) offsetof(struct spec_in, field)
+
+static const struct field backoff_fields[] = {
+    { "base", FIELD_SECONDS, AT(s.backoff.base_us), .about = "seconds before the second try" },
+    { "factor", FIELD_REAL, AT(s.backoff.factor), .about = "1 to 1000" },
+    { "max", FIELD_SECONDS, AT(s.backoff.max_us), .about = "the longest wait, in seconds" },
+    { "jitter", FIELD_REAL, AT(s.backoff.jitter), .about = "give or take this share, 0 to 1" },
+};
+static const struct shape backoff_shape = { "Backoff", backoff_fields, COUNT_OF(backoff_fields),
+                                            "backoff." };
+
+/* Names are checked when the call is settled, together with those of every other way in. */
+enum {
+    F_INPUT = 5,
+    F_BYTES = 6,
+    F_DELAY = 9,
+    F_RUN_AT = 10,
+    F_TIMEOUT = 14,
+    F_EXPIRES_IN = 15,
+    F_EXPIRES_AT = 16,
+    F_KEEP = 17
+};
+static const struct field spec_fields[] = {
+    { "id", FIELD_TEXT, AT(s.id), FIELD_NULL, .about = "made when missing" },
+    { "type", FIELD_TEXT, AT(s.type), FIELD_MUST, .about = "who serves it" },
+    { "method", FIELD_TEXT, AT(s.method), .about = "run when missing" },
+    { "key", FIELD_TEXT, AT(s.key), FIELD_NULL, .about = "calls of one key run in order" },
+    { "queue", FIELD_TEXT, AT(s.queue), .about = "default when missing" },
+    [F_INPUT] = { "input", FIELD_JSON, AT(input), .about = "any JSON value, kept byte for byte" },
+    [F_BYTES] = { "input_base64", FIELD_BASE64, AT(bytes), FIELD_NULL,
+                  .about = "any bytes, instead of input" },
+    { "priority", FIELD_INT, AT(s.priority), 0, PRIORITY_MIN, PRIORITY_MAX,
+      .about = "higher first" },
+    { "on_dead", FIELD_WORD, AT(on_dead), .words = "skip|block",
+      .about = "what a dead head does to its key" },
+    [F_DELAY] = { "delay", FIELD_SECONDS, AT(s.delay_us),
+                  .about = "run no earlier than in so many "
+                           "seconds" },
+    [F_RUN_AT] = { "run_at", FIELD_TIME, AT(s.run_at_us), FIELD_NULL,
+                   .about = "run no earlier than this, instead of delay" },
+    { "max_attempts", FIELD_INT, AT(s.max_attempts), 0, 1, TRIES_MAX,
+      .about = "tries that may end in an error or timeout" },
+    { "max_lost", FIELD_INT, AT(s.max_lost), 0, 1, TRIES_MAX,
+      .about = "tries whose owner may die" },
+    { "backoff", FIELD_OBJECT, AT(backoff), .shape = &backoff_shape,
+      .about = "how long to wait before the next try" },
+    [F_TIMEOUT] = { "timeout", FIELD_SECONDS, AT(s.timeout_us), FIELD_ABOVE_0,
+                    .about = "how long a try may "
+                             "take" },
+    [F_EXPIRES_IN] = { "expires_in", FIELD_SECONDS, AT(s.expires_in_us), FIELD_NULL,
+                       .about = "ends expired when it has not begun in so many seconds" },
+    [F_EXPIRES_AT] = { "expires_at", FIELD_TIME, AT(s.expires_at_us), FIELD_NULL,
+                       .about = "or by this time" },
+    [F_KEEP] = { "keep", FIELD_SECONDS, AT(s.keep_us), FIELD_NULL,
+                 .about = "how long it is kept after its end" },
+    { "caller", FIELD_TEXT, AT(s.caller), FIELD_NULL, .about = "who asked" },
+    { "parent", FIELD_TEXT, AT(s.parent), FIELD_NULL, .about = "the call that asked" },
+    { "traceparent", FIELD_TEXT, AT(s.traceparent), FIELD_NULL, .about = "W3C trace context" },
+    { "tags", FIELD_OBJECT, AT(tags), .about = "up to 16 short string pairs" },
+};
+const struct shape spec_shape = SHAPE("CallSpec", spec_fields);
+
+static enum pawl_status read_tags(struct arena *a, const struct json *tags, struct call_spec *s,
+                                  struct pawl_err *err)
+{
+    if (tags->count > TAG_MAX)
+        return err_set(err, PAWL_INVALID, "field \"tags\": has %zu tags, limit %d", tags->count,
+                       TAG_MAX);
+    struct tag *v = arena_zalloc(a, tags->count ? tags->count : 1, sizeof *v);
+    size_t n = 0;
+    for (const struct json *t = tags->first; v && t; t = t->next) {
+        if (t->kind != JSON_STRING)
+            return err_set(err, PAWL_INVALID, "field \"tags\": tag %zu is not a string", n + 1);
+        v[n++] = (struct tag){ json_name(a, t), json_string(a, t) };
+    }
+    s->tags = v;
+    s->n_tags = n;
+    return a->failed ? err_no_memory(err, "a call's tags") : PAWL_OK;
+}
+
+static bool both(uint64_t given, int x, int y)
+{
+    return given >> x & 1 && given >> y & 1;
+}
+
+static enum pawl_status twice(struct pawl_err *err, const char *field, const char *with)
+{
+    return err_set(err, PAWL_INVALID, "field \"%s\": is given together with \"%s\"", field, with);
+}
+
+/* What was said twice, and zeros that were said: 0 means "not said" behind this. */
+static enum pawl_status settle_given(struct spec_in *in, uint64_t given, struct pawl_err *err)
+{
+    struct call_spec *s = &in->s;
+    if (both(given, F_INPUT, F_BYTES))
+        return twice(err, "input_base64", "input");
+    if (both(given, F_DELAY, F_RUN_AT) && s->delay_us)
+        return twice(err, "run_at", "delay");
+    if (both(given, F_EXPIRES_IN, F_EXPIRES_AT))
+        return twice(err, "expires_at", "expires_in");
+    if (given >> F_EXPIRES_IN & 1 && !s->expires_in_us)
+        s->expires_in_us = 1;
+    if (given >> F_KEEP & 1 && !s->keep_us)
+        s->keep_us = 1;
+    if (given >> F_INPUT & 1)
+        s->input = (struct payload){ PAWL_JSON, in->input };
+    if (given >> F_BYTES & 1)
+        s->input = (struct payload){ PAWL_BYTES, in->bytes };
+    return PAWL_OK;
+}
+
+enum pawl_status spec_read_json(struct arena *a, const struct json *object, int64_t call_timeout_us,
+                                struct call_spec *out, struct pawl_err *err)
+{
+    struct spec_in in = { 0 };
+    uint64_t given;
+    call_spec_init(&in.s);
+    if (object->kind != JSON_OBJECT)
+        return err_set(err, PAWL_INVALID, "a call is a JSON object");
+    enum pawl_status st = fields_read(a, object, &spec_shape, &in, &given, err);
+    if (st == PAWL_OK && in.backoff)
+        st = fields_read(a, in.backoff, &backoff_shape, &in, NULL, err);
+    if (st == PAWL_OK && in.tags)
+        st = read_tags(a, in.tags, &in.s, err);
+    if (st == PAWL_OK)
+        st = settle_given(&in, given, err);
+    if (bytes_eq(in.on_dead, BYTES("block")))
+        in.s.on_dead = PAWL_ON_DEAD_BLOCK;
+    if (st == PAWL_OK && !(given >> F_TIMEOUT & 1) && call_timeout_us)
+        in.s.timeout_us = call_timeout_us;
+    *out = in.s;
+    return st;
+}
+
+enum pawl_status spec_of_json(struct ask *q, const struct json *object, struct bytes header_id,
+                              struct call_spec *out, struct pawl_err *err)
+{
+    enum pawl_status st = spec_read_json(q->a, object, q->api->call_timeout_us, out, err);
+    if (st != PAWL_OK)
+        return st;
+    if (header_id.data && out->id.data && !bytes_eq(header_id, out->id))
+        return err_set(err, PAWL_INVALID, "field \"id\": is not what Idempotency-Key says");
+    if (header_id.data)
+        out->id = header_id;
+    out->client = q->who.name;
+    if (out->input.bytes.len > q->api->input_len_max)
+        return err_set(err, PAWL_TOO_LARGE, "field \"input\": is %zu bytes, limit %zu",
+                       out->input.bytes.len, q->api->input_len_max);
+    return call_spec_settle(q->a, q->api->world, out, err);
+}
+
+/* ---- Idempotency-Key ------------------------------------------------------------------------- */
+
+/* A structured string (RFC 8941): its quotes and backslashes are not part of it. */
+static struct bytes unquote(struct arena *a, struct bytes h)
+{
+    char *out = arena_alloc(a, h.len), *put = out;
+    if (!out)
+        return BYTES_NONE;
+    for (size_t i = 1; i + 1 < h.len; i++) {
+        if (h.data[i] == '"')
+            return BYTES_NONE;
+        if (h.data[i] == '\\' && (++i + 1 >= h.len || (h.data[i] != '"' && h.data[i] != '\\')))
+            return BYTES_NONE;
+        *put++ = h.data[i];
+    }
+    return (struct bytes){ out, (size_t)(put - out) };
+}
+
+enum pawl_status ask_idempotency_key(struct ask *q, struct bytes *out, struct pawl_err *err)
+{
+    struct bytes h = http_header(q->r, "idempotency-key");
+    *out = h;
+    if (!h.data)
+        return PAWL_OK;
+    if (http_header_count(q->r, "idempotency-key") > 1)
+        return err_set(err, PAWL_INVALID, "field \"Idempotency-Key\": is there twice");
+    if (h.len >= 1 && h.data[0] == '"') {
+        *out = h.len >= 2 && h.data[h.len - 1] == '"' ? unquote(q->a, h) : BYTES_NONE;
+        if (!out->data)
+            return err_set(err, PAWL_INVALID,
+                           "field \"Idempotency-Key\": begins with a quote and is no string");
+    }
+    if (!out->len)
+        return err_set(err, PAWL_INVALID, "field \"Idempotency-Key\": is empty");
+    return PAWL_OK;
+}

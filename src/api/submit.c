@@ -1,0 +1,213 @@
+/*
+ * submit.c - POST /v1/calls: accept one call, and with `wait` answer when it has ended.
+ *
+ * The hot path: one write, and for a caller that waits one wake-up. Two things come back, in either
+ * order: the accept's answer and the call's end. The ask ends when there is nothing more to come.
+ * An accept that only says "stored, pending" to somebody who waits for the end is not announced to
+ * the loop at all: the end says it too.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "api/inside.h"
+#include "base/text.h"
+
+struct submit {
+    struct ask_write write; /* first */
+    struct call_spec spec;
+    struct wait wait;
+    bool waits;   /* in the table of those who wait, or was */
+    bool settled; /* the accept is answered */
+    bool over;    /* nothing comes from the wait any more */
+    bool told;    /* wait.call is the call as it ended */
+    bool fresh;   /* answered quietly: stored, pending */
+};
+
+void accepted_text(const struct call_spec *s, const struct accepted *r, char *out, size_t size)
+{
+    const struct call_spec *o = &r->call.spec;
+    out[0] = 0;
+    if (r->status == PAWL_CONFLICT && o->type.data) {
+        bool same = bytes_eq(o->type, s->type) && bytes_eq(o->method, s->method);
+        snprintf(out, size, "call \"%.*s\" already exists for %.*s.%.*s%s", BYTES_ARG(s->id),
+                 BYTES_ARG(o->type), BYTES_ARG(o->method), same ? " with another input" : "");
+    } else if (r->status == PAWL_CONFLICT) {
+        snprintf(out, size, "call \"%.*s\" already exists with other content", BYTES_ARG(s->id));
+    } else if (r->status == PAWL_GONE) {
+        snprintf(out, size, "call \"%.*s\" ended %s and its retention has passed", BYTES_ARG(s->id),
+                 pawl_state_name(r->call.state));
+    } else if (r->status == PAWL_FULL) {
+        snprintf(out, size, "queue \"%.*s\", type \"%.*s\": limit of %d lanes reached",
+                 BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX);
+    }
+}
+
+void accepted_hide(const struct ask *q, struct accepted *r)
+{
+    /* What is left of a call past its retention does not know whose it was, and tells nothing. */
+    bool known = r->status == PAWL_CONFLICT || r->duplicate;
+    if (!known || principal_sees(&q->who, r->call.spec.client))
+        return;
+    r->status = PAWL_CONFLICT;
+    r->duplicate = false;
+    r->call = (struct call){ 0 };
+}
+
+/* ---- The answer ------------------------------------------------------------------------------ */
+
+static void submit_end(struct submit *s)
+{
+    ask_write_end(&s->write);
+    if (s->waits)
+        wait_end(&s->wait);
+}
+
+static void submit_refuse(struct submit *s, const struct accepted *r)
+{
+    struct ask *q = s->write.ask;
+    struct pawl_err err = s->write.job.op.err;
+    struct call times = { 0 };
+    struct refusal why = { .status = s->write.job.op.status, .text = err.text, .id = s->spec.id };
+    if (r) {
+        accepted_text(&s->spec, r, err.text, sizeof err.text);
+        times = r->call;
+        why.status = r->status;
+        why.state = times.state;
+        why.times = r->status == PAWL_GONE ? &times : NULL;
+    }
+    submit_end(s);
+    ask_refuse(q, &why);
+}
+
+/* Answer with a call that lives in one of our arenas, which the answer's copy outlives. */
+static void submit_show(struct submit *s, const struct call *from, bool duplicate)
+{
+    struct arena keep[2] = { s->write.arena, s->wait.arena };
+    struct call c = *from;
+    if (!duplicate && !c.spec.input.bytes.data)
+        c.spec.input = s->spec.input;
+    reply_call(s->write.ask, &c, 0, SHOW_ALL | SHOW_LOCATION | (duplicate ? SHOW_DUPLICATE : 0));
+    arena_release(&keep[0]);
+    arena_release(&keep[1]);
+}
+
+/* Still going on: as it is now. */
+static void submit_look(struct submit *s, bool duplicate)
+{
+    struct ask *q = s->write.ask;
+    struct bytes id = s->spec.id;
+    submit_end(s);
+    show_call(q, id, 0, SHOW_ALL | SHOW_LOCATION | (duplicate ? SHOW_DUPLICATE : 0));
+}
+
+static void submit_answer(struct submit *s)
+{
+    const struct op *op = &s->write.job.op;
+    struct accepted *r = op->status == PAWL_OK && !s->fresh ? &op->accept.out[0] : NULL;
+    if (!s->fresh && op->status != PAWL_OK) {
+        submit_refuse(s, NULL);
+        return;
+    }
+    if (r)
+        accepted_hide(s->write.ask, r);
+    if (r && r->status != PAWL_OK)
+        submit_refuse(s, r);
+    else if (s->told)
+        submit_show(s, &s->wait.call, r && r->duplicate);
+    else if (r && (!s->waits || pawl_state_ended(r->call.state)))
+        submit_show(s, &r->call, r->duplicate);
+    else
+        submit_look(s, r && r->duplicate);
+}
+
+static void submit_step(struct submit *s)
+{
+    if (s->settled && (s->over || !s->waits))
+        submit_answer(s);
+}
+
+/* ---- What comes back ------------------------------------------------------------------------- */
+
+/* Store thread. A fresh call of somebody who waits: "stored" is all the answer says, so its memory
+ * goes at once. */
+static bool submit_quiet(struct ask_write *w)
+{
+    struct submit *s = (struct submit *)w;
+    const struct op *op = &w->job.op;
+    if (!s->waits || op->status != PAWL_OK)
+        return false;
+    const struct accepted *r = &op->accept.out[0];
+    if (r->status != PAWL_OK || r->duplicate || pawl_state_ended(r->call.state))
+        return false;
+    s->fresh = true;
+    ask_write_end(w);
+    return true;
+}
+
+static void submit_written(struct ask_write *w)
+{
+    struct submit *s = (struct submit *)w;
+    const struct op *op = &w->job.op;
+    s->settled = true;
+    const struct accepted *r = op->status == PAWL_OK && !s->fresh ? &op->accept.out[0] : NULL;
+    bool final = !s->fresh && (!r || r->status != PAWL_OK || pawl_state_ended(r->call.state) ||
+                               !principal_sees(&w->ask->who, r->call.spec.client));
+    if (s->waits && !s->over && final)
+        s->over = wait_leave(&s->wait);
+    submit_step(s);
+}
+
+static void submit_waited(struct wait *w, enum wait_end how)
+{
+    struct submit *s = (struct submit *)((char *)w - offsetof(struct submit, wait));
+    s->over = true;
+    s->told = how == WAIT_TOLD;
+    if (!s->settled && ask_write_settled(&s->write))
+        s->settled = true;
+    submit_step(s);
+}
+
+/* ---- The request ----------------------------------------------------------------------------- */
+
+static enum pawl_status submit_read(struct ask *q, struct submit *s, int64_t *wait_us,
+                                    struct pawl_err *err)
+{
+    struct bytes header_id;
+    struct json *body;
+    enum pawl_status st = ask_wait_us(q, 0, wait_us, err);
+    if (st == PAWL_OK)
+        st = body_json(q, false, &body, err);
+    if (st == PAWL_OK)
+        st = ask_idempotency_key(q, &header_id, err);
+    return st == PAWL_OK ? spec_of_json(q, body, header_id, &s->spec, err) : st;
+}
+
+static void submit_begin(struct ask *q, struct submit *s, int64_t wait_us)
+{
+    s->write.job.op =
+        (struct op){ .kind = OP_ACCEPT, .accept = { .v = &s->spec, .n = 1, .want_result = true } };
+    s->write.job.len = s->spec.input.bytes.len;
+    s->write.done = submit_written;
+    s->write.quiet = submit_quiet;
+    s->waits = wait_us > 0;
+    if (s->waits) {
+        s->wait.done = submit_waited;
+        wait_enter(q, &s->wait, s->spec.id);
+    }
+    ask_write(q, &s->write);
+    if (s->waits)
+        wait_park(&s->wait, world_mono(&world_real) + wait_us);
+}
+
+void route_submit(struct ask *q)
+{
+    struct pawl_err err;
+    int64_t wait_us;
+    struct submit *s = arena_zalloc(q->a, 1, sizeof *s);
+    if (!s)
+        ask_no_memory(q);
+    else if ((err.status = submit_read(q, s, &wait_us, &err)) != PAWL_OK)
+        ask_fail_id(q, &err, name_fault(s->spec.id) ? BYTES_NONE : s->spec.id);
+    else
+        submit_begin(q, s, wait_us);
+}

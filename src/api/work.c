@@ -1,0 +1,361 @@
+/*
+ * work.c - POST /v1/work/claim and /v1/work/extend: leases for workers that speak HTTP.
+ *
+ * A client that has gone takes nothing: it is looked for right before a claim is posted, and when
+ * it left while the claim was being committed, what the claim leased is given back at once and
+ * counts as nothing.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "api/work.h"
+
+#include "base/text.h"
+
+/* ---- What is asked for ----------------------------------------------------------------------- */
+
+#define SECONDS(us) ((us) / SEC_US)
+
+static const struct field claim_fields[] = {
+    { "worker", FIELD_NAME, offsetof(struct claim_in, worker), FIELD_NULL,
+      .about = "shown as the node of the calls it takes" },
+    { "queues", FIELD_ARRAY, offsetof(struct claim_in, queues), FIELD_NULL,
+      .about = "names of queues; missing: all that it may work" },
+    { "types", FIELD_ARRAY, offsetof(struct claim_in, types), FIELD_NULL,
+      .about = "names of types; missing: all" },
+    { "max", FIELD_INT, offsetof(struct claim_in, max), .min = 1, .max = CLAIM_MAX,
+      .about = "how many calls at most; 1" },
+    { "wait", FIELD_SECONDS, offsetof(struct claim_in, wait_us), .min = 0,
+      .max = SECONDS(WAIT_MAX_US), .about = "how long to wait for something to do; 0" },
+    { "lease_for", FIELD_SECONDS, offsetof(struct claim_in, lease_us), .min = SECONDS(LEASE_MIN_US),
+      .max = SECONDS(LEASE_MAX_US), .about = "how long the calls are held; 30" },
+};
+const struct shape claim_shape = SHAPE("Claim", claim_fields);
+
+void claim_in_init(struct claim_in *in, const struct api *api)
+{
+    *in = (struct claim_in){ .max = 1, .lease_us = api->lease_us };
+}
+
+static enum pawl_status read_names(struct arena *a, const struct json *list, const char *field,
+                                   const struct bytes **out, size_t *out_n, struct pawl_err *err)
+{
+    if (!list)
+        return PAWL_OK;
+    if (!list->count || list->count > LANES_MAX)
+        return err_set(err, PAWL_INVALID, "field \"%s\": %zu names, must be 1 to %d", field,
+                       list->count, LANES_MAX);
+    struct bytes *v = arena_alloc(a, list->count * sizeof(*v));
+    if (!v)
+        return err_no_memory(err, "reading a claim");
+    size_t n = 0;
+    for (const struct json *one = list->first; one; one = one->next) {
+        const char *fault = "must be a string";
+        if (one->kind == JSON_STRING) {
+            v[n] = json_string(a, one);
+            fault = v[n].data ? name_fault(v[n]) : "is too long";
+        }
+        if (fault)
+            return err_set(err, PAWL_INVALID, "field \"%s\": a name %s", field, fault);
+        n++;
+    }
+    *out = v;
+    *out_n = n;
+    return PAWL_OK;
+}
+
+/* A token that may work some queues only: those it named, or else all of its own. */
+static enum pawl_status allow_queues(const struct principal *who, struct claim *want,
+                                     struct pawl_err *err)
+{
+    for (size_t i = 0; i < want->n_queues; i++)
+        if (!principal_works(who, want->queues[i]))
+            return err_set(err, PAWL_FORBIDDEN, "token \"%.*s\" may not work queue \"%.*s\"",
+                           BYTES_ARG(who->name), BYTES_ARG(want->queues[i]));
+    if (!want->n_queues && who->n_queues) {
+        want->queues = who->queues;
+        want->n_queues = who->n_queues;
+    }
+    return PAWL_OK;
+}
+
+enum pawl_status claim_read(struct ask *q, const struct claim_in *in, struct claiming *c,
+                            struct pawl_err *err)
+{
+    struct exec *e = q->api->exec;
+    struct claim *want = &c->want;
+    *want = (struct claim){ .token = token_make(q->api->world),
+                            .node = bytes_of(e->conf.node),
+                            .boot = bytes_of(e->boot),
+                            .worker = in->worker,
+                            .max = in->max,
+                            .lease_us = in->lease_us };
+    enum pawl_status st =
+        read_names(q->a, in->queues, "queues", &want->queues, &want->n_queues, err);
+    if (st == PAWL_OK)
+        st = read_names(q->a, in->types, "types", &want->types, &want->n_types, err);
+    if (st == PAWL_OK)
+        st = allow_queues(&q->who, want, err);
+    return st;
+}
+
+/* ---- Looking --------------------------------------------------------------------------------- */
+
+static void looked(struct ask_write *w);
+
+void claim_look(struct claiming *c)
+{
+    struct exec *e = c->ask->api->exec;
+    if (c->line && exec_drained(e)) {
+        line_back(c, 0); /* An undrained node says that work may have come. */
+        return;
+    }
+    c->looking = true;
+    c->look = (struct ask_write){ .done = looked };
+    c->look.job.op = (struct op){ .kind = OP_CLAIM, .claim = c->want };
+    c->look.job.weight = 1;
+    ask_write(c->ask, &c->look);
+}
+
+/* No calls, and nothing went wrong. */
+static void forget(struct claiming *c)
+{
+    struct op *op = &c->look.job.op;
+    op->kind = OP_CLAIM;
+    op->status = PAWL_OK;
+    op->claim.n = 0;
+}
+
+static void given_back(struct ask_write *w)
+{
+    struct claiming *c = (struct claiming *)((char *)w - offsetof(struct claiming, back));
+    /* When the database refused it, the lease runs out: later, and counted as lost. */
+    if (w->job.op.status == PAWL_OK)
+        exec_work_came(c->ask->api->exec);
+    forget(c);
+    c->found(c);
+}
+
+/* Nobody is there to take it. */
+static void give_back(struct claiming *c)
+{
+    const struct claim *got = &c->look.job.op.claim;
+    struct finish_item *v = arena_zalloc(&c->look.arena, got->n, sizeof(*v));
+    if (!v) {
+        forget(c);
+        c->found(c);
+        return;
+    }
+    for (size_t i = 0; i < got->n; i++)
+        v[i] = (struct finish_item){ .seq = got->calls[i].seq,
+                                     .id = got->calls[i].spec.id,
+                                     .how = END_RELEASE };
+    c->back = (struct ask_write){ .done = given_back };
+    c->back.job.op =
+        (struct op){ .kind = OP_FINISH, .finish = { .token = got->token, .v = v, .n = got->n } };
+    c->back.job.weight = got->n;
+    ask_write(c->ask, &c->back);
+}
+
+static bool unwanted(const struct claiming *c)
+{
+    return c->unwanted || c->ask->r->gone;
+}
+
+static void looked(struct ask_write *w)
+{
+    struct claiming *c = (struct claiming *)w;
+    const struct op *op = &w->job.op;
+    bool ok = op->status == PAWL_OK;
+    c->looking = false;
+    if (op->n_ended)
+        exec_look(c->ask->api->exec, op->ended, op->n_ended);
+    if (ok && !op->claim.n && c->line && !c->over && !unwanted(c)) {
+        int64_t next_due_us = op->claim.next_due_us;
+        ask_write_end(w);
+        line_back(c, next_due_us);
+        return;
+    }
+    park_leave(&c->park);
+    line_leave(c, ok && op->claim.n && op->claim.more);
+    if (ok && op->claim.n && unwanted(c))
+        give_back(c);
+    else
+        c->found(c);
+}
+
+/* It waits no longer. While it looks, its answer decides. */
+static void waited(struct park *p, enum park_why why)
+{
+    struct claiming *c = (struct claiming *)((char *)p - offsetof(struct claiming, park));
+    (void)why;
+    c->over = true;
+    if (c->looking)
+        return;
+    line_leave(c, false);
+    forget(c);
+    c->found(c);
+}
+
+void claim_unwant(struct claiming *c)
+{
+    c->unwanted = true;
+    if (!c->line || c->looking)
+        return;
+    park_leave(&c->park);
+    line_leave(c, false);
+    forget(c);
+    c->found(c);
+}
+
+void claim_begin(struct ask *q, struct claiming *c, int64_t wait_us)
+{
+    c->ask = q;
+    forget(c);
+    if (q->r->gone || (!wait_us && exec_drained(q->api->exec))) {
+        c->found(c);
+        return;
+    }
+    if (wait_us) {
+        if (!line_enter(c)) {
+            c->look.job.op.status = err_no_memory(&c->look.job.op.err, "waiting for work");
+            c->found(c);
+            return;
+        }
+        c->looking = true; /* Parking may say at once that it is over. */
+        c->park.over = waited;
+        park_enter(q, &c->park, world_mono(&world_real) + wait_us);
+        if (c->over) {
+            c->looking = false;
+            line_leave(c, false);
+            c->found(c);
+            return;
+        }
+    }
+    claim_look(c);
+}
+
+/* ---- Answering ------------------------------------------------------------------------------- */
+
+void claim_add(struct ask *q, struct buf *b, const struct claiming *c)
+{
+    const struct claim *got = &c->look.job.op.claim;
+    char token[33];
+    token_text(got->token, token);
+    add_text(b, "lease", got->n ? bytes_of(token) : BYTES_NONE);
+    add_time(b, "until", got->n ? got->until_us : 0);
+    json_add_name(b, "calls");
+    buf_add_char(b, '[');
+    for (size_t i = 0; i < got->n; i++) {
+        const struct call *call = &got->calls[i];
+        json_add_comma(b);
+        call_add(b, call, ask_show(q, SHOW_ALL) | SHOW_OPEN);
+        add_int(b, "attempt", call->tries.attempts + call->tries.lost + 1);
+        add_raw(b, "state", BYTES_NONE);
+        add_raw(b, "state_version", BYTES_NONE);
+        buf_add_char(b, '}');
+    }
+    buf_add_char(b, ']');
+}
+
+void claim_end(struct claiming *c)
+{
+    ask_write_end(&c->back);
+    ask_write_end(&c->look);
+}
+
+static void claim_found(struct claiming *c)
+{
+    struct ask *q = c->ask;
+    const struct op *op = &c->look.job.op;
+    if (op->status != PAWL_OK) {
+        struct pawl_err err = op->err;
+        claim_end(c);
+        ask_fail(q, &err);
+        return;
+    }
+    struct buf *b = ask_buf(q);
+    buf_add_char(b, '{');
+    claim_add(q, b, c);
+    buf_add_char(b, '}');
+    claim_end(c);
+    ask_reply(q, 200, b);
+}
+
+void route_claim(struct ask *q)
+{
+    struct claim_in in;
+    struct pawl_err err;
+    claim_in_init(&in, q->api);
+    struct claiming *c = arena_zalloc(q->a, 1, sizeof(*c));
+    enum pawl_status st = c ? PAWL_OK : err_no_memory(&err, "reading a claim");
+    if (st == PAWL_OK)
+        st = body_object(q, &in, NULL, &err);
+    if (st == PAWL_OK)
+        st = claim_read(q, &in, c, &err);
+    if (st != PAWL_OK) {
+        ask_fail(q, &err);
+        return;
+    }
+    c->found = claim_found;
+    claim_begin(q, c, in.wait_us);
+}
+
+/* ---- Extend ---------------------------------------------------------------------------------- */
+
+struct extend_in {
+    struct bytes lease;
+    int64_t lease_us;
+};
+
+static const struct field extend_fields[] = {
+    { "lease", FIELD_TEXT, offsetof(struct extend_in, lease), FIELD_MUST,
+      .about = "as the claim gave it" },
+    { "lease_for", FIELD_SECONDS, offsetof(struct extend_in, lease_us),
+      .min = SECONDS(LEASE_MIN_US), .max = SECONDS(LEASE_MAX_US),
+      .about = "how long from now; 30" },
+};
+const struct shape extend_shape = SHAPE("Extend", extend_fields);
+
+static void extended(struct ask_write *w)
+{
+    struct ask *q = w->ask;
+    const struct op *op = &w->job.op;
+    if (op->status != PAWL_OK) {
+        struct pawl_err err = op->err;
+        ask_write_end(w);
+        ask_fail(q, &err);
+        return;
+    }
+    struct buf *b = ask_buf(q);
+    buf_add_char(b, '{');
+    add_time(b, "until", op->extend.until_us);
+    json_add_name(b, "cancelled");
+    buf_add_char(b, '[');
+    for (size_t i = 0; i < op->extend.n_cancelled; i++) {
+        json_add_comma(b);
+        json_add_string(b, op->extend.cancelled[i]);
+    }
+    buf_add_text(b, "]}");
+    ask_write_end(w);
+    ask_reply(q, 200, b);
+}
+
+void route_extend(struct ask *q)
+{
+    struct extend_in in = { .lease_us = q->api->lease_us };
+    struct pawl_err err;
+    struct ask_write *w = arena_zalloc(q->a, 1, sizeof(*w));
+    enum pawl_status st = w ? PAWL_OK : err_no_memory(&err, "reading an extend");
+    if (st == PAWL_OK)
+        st = body_object(q, &in, NULL, &err);
+    if (st == PAWL_OK && !token_parse(in.lease, &w->job.op.extend.token))
+        st = err_set(&err, PAWL_LOST_LEASE, "lease \"%.40s\" is not a lease", in.lease.data);
+    if (st != PAWL_OK) {
+        ask_fail(q, &err);
+        return;
+    }
+    w->job.op.kind = OP_EXTEND;
+    w->job.op.extend.lease_us = in.lease_us;
+    w->job.weight = 1;
+    w->done = extended;
+    ask_write(q, w);
+}

@@ -1,0 +1,239 @@
+/*
+ * batch.c - `pawl batch`: a file of calls, one JSON object a line, submitted a thousand at a time.
+ *
+ * A line without an id is given one before it is sent, so that a chunk whose answer was lost is
+ * sent again and nothing is stored twice.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/limits.h"
+#include "base/world.h"
+#include "cli/remote.h"
+
+#define CHUNK_MAX 1000
+/* Below the server's own limit for a batch. */
+#define CHUNK_LEN_MAX ((size_t)32 << 20)
+#define BAR_WIDTH 24
+/* A chunk whose answer was lost, or that was told to come back, is sent again so often. */
+#define SENDS_MAX 5
+
+struct batch {
+    struct remote r;
+    FILE *in;
+    int64_t size, done; /* bytes of the file, 0: not known; bytes read */
+    struct buf chunk;
+    size_t n;                 /* calls in the chunk */
+    int64_t line;             /* lines read */
+    int64_t lines[CHUNK_MAX]; /* of each call in the chunk */
+    int64_t accepted, duplicates, refused;
+    enum pawl_status first; /* of the first refusal */
+    int64_t began_us;
+};
+
+static void progress(struct batch *b)
+{
+    char bar[BAR_WIDTH + 1];
+    double seconds = (double)(world_mono(&world_real) - b->began_us) / 1e6;
+    int64_t n = b->accepted + b->duplicates + b->refused;
+    int rate = seconds > 0 ? (int)((double)n / seconds) : 0;
+    if (!b->size) {
+        cli_progress(b->r.cli, "batch: %" PRId64 " calls, %d/s", n, rate);
+        return;
+    }
+    int full = (int)(b->done * BAR_WIDTH / b->size);
+    memset(bar, '.', BAR_WIDTH);
+    memset(bar, '#', (size_t)MIN(full, BAR_WIDTH));
+    bar[BAR_WIDTH] = 0;
+    cli_progress(b->r.cli, "batch: [%s] %d%%, %" PRId64 " calls, %d/s", bar,
+                 (int)(b->done * 100 / b->size), n, rate);
+}
+
+static void refuse(struct batch *b, int64_t line, enum pawl_status status, const char *text)
+{
+    cli_progress_end(b->r.cli);
+    fprintf(b->r.cli->err, "pawl batch: line %" PRId64 ": %s\n", line, text);
+    b->refused++;
+    if (b->first == PAWL_OK)
+        b->first = status;
+}
+
+/* ---- Answers --------------------------------------------------------------------------------- */
+
+static void take_one(struct batch *b, const struct json *one, int64_t line)
+{
+    const struct json *error = json_member(one, "error");
+    const struct json *duplicate = json_member(one, "duplicate");
+    /* A call has a member `error` of its own: a text or null. A refusal's is an object. */
+    if (error && error->kind == JSON_OBJECT) {
+        const char *code = shown(&b->r.arena, error, "code");
+        const char *text = shown(&b->r.arena, error, "message");
+        enum pawl_status st = PAWL_INVALID;
+        for (int i = 1; code && i < PAWL_STATUS_COUNT; i++)
+            if (strcmp(code, pawl_status_name((enum pawl_status)i)) == 0)
+                st = (enum pawl_status)i;
+        refuse(b, line, st, text ? text : "refused");
+    } else if (duplicate && duplicate->kind == JSON_TRUE) {
+        b->duplicates++;
+    } else {
+        b->accepted++;
+    }
+    if (b->r.cli->json) {
+        fwrite(one->raw.data, 1, one->raw.len, b->r.cli->out);
+        fputc('\n', b->r.cli->out);
+    }
+}
+
+static enum pawl_status send_chunk(struct batch *b)
+{
+    struct json *answer = NULL;
+    struct client_ask ask = { .method = "POST",
+                              .path = "/v1/calls/batch",
+                              .body = buf_bytes(&b->chunk),
+                              .type = "application/x-ndjson" };
+    if (!b->n)
+        return PAWL_OK;
+    enum pawl_status st = PAWL_UNKNOWN;
+    for (int i = 0; i < SENDS_MAX && (st == PAWL_UNKNOWN || (i && st == PAWL_BUSY)); i++)
+        st = client_json(b->r.client, &b->r.arena, &ask, &answer, NULL, &b->r.err);
+    if (st != PAWL_OK)
+        return st;
+    const struct json *calls = json_member(answer, "calls");
+    size_t i = 0;
+    for (const struct json *c = calls ? calls->first : NULL; c && i < b->n; c = c->next)
+        take_one(b, c, b->lines[i++]);
+    if (i != b->n)
+        return err_set(&b->r.err, PAWL_BROKEN, "the server answered %zu of %zu calls", i, b->n);
+    buf_reset(&b->chunk);
+    b->n = 0;
+    arena_reset(&b->r.arena);
+    progress(b);
+    return PAWL_OK;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static bool blank(struct bytes line)
+{
+    for (size_t i = 0; i < line.len; i++)
+        if (!strchr(" \t\r\n", line.data[i]))
+            return false;
+    return true;
+}
+
+/* The line with an id in front when it has none. */
+static enum pawl_status add_line(struct batch *b, struct bytes line)
+{
+    struct json *v = NULL;
+    struct pawl_err err;
+    struct arena a;
+    arena_init(&a, 64 << 20);
+    enum pawl_status st = json_parse(&a, line, &v, &err);
+    if (st == PAWL_OK && v->kind != JSON_OBJECT)
+        st = err_set(&err, PAWL_INVALID, "must be one JSON object");
+    if (st != PAWL_OK) {
+        refuse(b, b->line, st, err.text);
+    } else {
+        struct json *id = json_member(v, "id");
+        char made[UUID_TEXT_LEN + 1];
+        uuid7_make(&world_real, made);
+        b->lines[b->n++] = b->line;
+        if (!id)
+            buf_addf(&b->chunk, "{\"id\":\"%s\"%s", made, v->count ? "," : "");
+        buf_add(&b->chunk, v->raw.data + !id, v->raw.len - !id);
+        buf_add_char(&b->chunk, '\n');
+    }
+    arena_release(&a);
+    return buf_ok(&b->chunk) ? PAWL_OK : err_no_memory(&b->r.err, "reading the batch");
+}
+
+static enum pawl_status read_all(struct batch *b)
+{
+    char *text = NULL;
+    size_t cap = 0;
+    ssize_t len;
+    enum pawl_status st = PAWL_OK;
+    while (st == PAWL_OK && (len = getline(&text, &cap, b->in)) >= 0) {
+        struct bytes line = { text, (size_t)len };
+        b->line++;
+        b->done += len;
+        while (line.len && strchr("\r\n", line.data[line.len - 1]))
+            line.len--;
+        if (blank(line))
+            continue;
+        if (b->n == CHUNK_MAX || b->chunk.len + line.len > CHUNK_LEN_MAX)
+            st = send_chunk(b);
+        if (st == PAWL_OK)
+            st = add_line(b, line);
+    }
+    if (st == PAWL_OK && ferror(b->in))
+        st = err_set(&b->r.err, PAWL_INVALID, "line %" PRId64 " cannot be read: %s", b->line + 1,
+                     strerror(errno));
+    free(text);
+    return st == PAWL_OK ? send_chunk(b) : st;
+}
+
+static int answer(struct batch *b)
+{
+    struct cli *cli = b->r.cli;
+    cli_progress_end(cli);
+    if (!cli->json)
+        fprintf(cli->out,
+                "%" PRId64 " accepted, %" PRId64 " known before, %" PRId64 " refused in %.3f s\n",
+                b->accepted, b->duplicates, b->refused,
+                (double)(world_mono(&world_real) - b->began_us) / 1e6);
+    int code = cli_done(cli);
+    return code ? code : err_exit(b->first);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct stat st;
+    if (!argc)
+        return cli_failf(cli, PAWL_INVALID, "FILE is missing; - is stdin");
+    struct batch *b = calloc(1, sizeof(*b));
+    if (!b)
+        return cli_failf(cli, PAWL_NO_MEMORY, "no memory for a batch");
+    b->began_us = world_mono(&world_real);
+    b->in = strcmp(argv[0], "-") == 0 ? stdin : fopen(argv[0], "re");
+    buf_init(&b->chunk, CHUNK_LEN_MAX + ((size_t)8 << 20));
+    int code;
+    if (!b->in)
+        code = cli_failf(cli, PAWL_INVALID, "file \"%.300s\": %s", argv[0], strerror(errno));
+    else if (remote_open(&b->r, cli) != PAWL_OK)
+        code = remote_fail(&b->r);
+    else {
+        if (fstat(fileno(b->in), &st) == 0 && S_ISREG(st.st_mode))
+            b->size = st.st_size;
+        code = read_all(b) == PAWL_OK ? answer(b) : remote_fail(&b->r);
+    }
+    if (b->in && b->in != stdin)
+        fclose(b->in);
+    buf_release(&b->chunk);
+    remote_close(&b->r);
+    free(b);
+    return code;
+}
+
+const struct command cmd_batch = {
+    .name = "batch",
+    .summary = "submit many calls from a file",
+    .usage = "FILE|-",
+    .about =
+        "One JSON object a line, with the fields of a call; only type is required. Sent a\n"
+        "thousand at a time, each thousand in one commit. What is refused is told on stderr\n"
+        "with its line, and the rest is accepted; the exit code is that of the first refusal.\n"
+        "With --json one object a line is printed for each call.",
+    .example =
+        "printf '%s\\n' '{\"type\":\"echo\",\"input\":1}' '{\"type\":\"echo\",\"input\":2}' |"
+        " pawl batch -",
+    .args_max = 1,
+    .reach = REACH_SERVER,
+    .run = run,
+};

@@ -1,0 +1,123 @@
+/*
+ * bench_http.c - the figures of `pawl serve` (bench_http.h).
+ *
+ * Two servers: a fresh one that is asked nothing and then holds waiting callers, so that their
+ * weight is not hidden in memory an earlier load has left behind; and one that is loaded.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/bench_http.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/bench_client.h"
+
+/* Issue "Server": the load generator and the server share two processors. */
+#define CONNS 64
+#define GOAL_PER_S 15000
+#define GOAL_P50_US 1000
+#define GOAL_IDLE_MIB 30
+#define PARKED 5000
+#define GOAL_PARKED_MIB 150
+
+bool bench_http_beside(struct bench_beside *out, char *out_why, size_t size)
+{
+    char self[sizeof out->program] = "";
+    if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) {
+        snprintf(out_why, size, "this program does not know where it is");
+        return false;
+    }
+    memcpy(out->program, self, sizeof self);
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = 0;
+    snprintf(out->module, sizeof out->module, "%s/samples/echo.so", self);
+    if (access(out->module, R_OK) == 0)
+        return true;
+    snprintf(out_why, size, "there is no %s to serve", out->module);
+    return false;
+}
+
+static enum pawl_status park_round(struct bench_http *h, struct pawl_err *err)
+{
+    struct bench_server s = { 0 };
+    struct bench_parked *parked = NULL;
+    struct bench_hit one;
+    size_t room = bench_client_files(PARKED);
+    if (room < PARKED)
+        return err_set(err, PAWL_FULL, "the system allows %zu connections, not %d", room, PARKED);
+    enum pawl_status st = bench_server_open(&s, &h->server, err);
+    struct bench_hits hits = { .port = s.port, .conns = 1, .seconds = 0.02, .type = "echo" };
+    if (st == PAWL_OK)
+        st = bench_client_hit(&hits, &one, err); /* all there is has run once */
+    double idle = bench_server_mib(&s);
+    hits.conns = PARKED;
+    hits.type = "nobody.serves.this";
+    if (st == PAWL_OK)
+        st = bench_client_park(&hits, &parked, err);
+    if (st == PAWL_OK) {
+        bench_rounds_add(&h->idle, idle, 0);
+        bench_rounds_add(&h->parked, bench_server_mib(&s), 0);
+    }
+    bench_client_leave(parked);
+    bench_server_close(&s);
+    return st;
+}
+
+static enum pawl_status hit_round(const struct bench_hits *hits, struct bench_rounds *const out[3],
+                                  struct pawl_err *err)
+{
+    struct bench_hit hit = { 0 };
+    enum pawl_status st = bench_client_hit(hits, &hit, err);
+    bench_rounds_add(out[0], hit.per_s, 0);
+    bench_rounds_add(out[1], hit.p50_us, 0);
+    bench_rounds_add(out[2], hit.p99_us, 0);
+    return st;
+}
+
+static enum pawl_status load_rounds(struct bench_http *h, struct pawl_err *err)
+{
+    struct bench_rounds *const many[] = { &h->many, &h->many_p50, &h->many_p99 };
+    struct bench_rounds *const one[] = { &h->one, &h->one_p50, &h->one_p99 };
+    struct bench_server s = { 0 };
+    enum pawl_status st = bench_server_open(&s, &h->server, err);
+    struct bench_hits hits = { .port = s.port, .seconds = h->seconds, .type = "echo" };
+    for (size_t i = 0; i < h->rounds && st == PAWL_OK; i++) {
+        hits.conns = CONNS;
+        st = hit_round(&hits, many, err);
+        hits.conns = 1;
+        if (st == PAWL_OK)
+            st = hit_round(&hits, one, err);
+    }
+    if (st == PAWL_OK)
+        bench_rounds_add(&h->after, bench_server_mib(&s), 0);
+    bench_server_close(&s);
+    return st;
+}
+
+enum pawl_status bench_http_run(struct bench_http *h, struct pawl_err *err)
+{
+    enum pawl_status st = park_round(h, err);
+    return st == PAWL_OK ? load_rounds(h, err) : st;
+}
+
+void bench_http_rows(const struct bench_http *h, struct bench_table *t)
+{
+    const struct bench_row rows[] = {
+        { "HTTP, 64 connections, submit one and wait", "/s", &h->many, BENCH_FIGURE_MIN,
+          GOAL_PER_S },
+        { "  64 connections, latency p50", "us", &h->many_p50, BENCH_NO_GOAL, 0 },
+        { "  64 connections, latency p99", "us", &h->many_p99, BENCH_NO_GOAL, 0 },
+        { "HTTP, 1 connection, submit one and wait", "/s", &h->one, BENCH_NO_GOAL, 0 },
+        { "  1 connection, latency p50", "us", &h->one_p50, BENCH_FIGURE_MAX, GOAL_P50_US },
+        { "  1 connection, latency p99", "us", &h->one_p99, BENCH_NO_GOAL, 0 },
+        { "server, idle, resident", "MiB", &h->idle, BENCH_FIGURE_MAX, GOAL_IDLE_MIB },
+        { "  with 5,000 callers that wait", "MiB", &h->parked, BENCH_FIGURE_MAX, GOAL_PARKED_MIB },
+        { "  after the load", "MiB", &h->after, BENCH_NO_GOAL, 0 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        bench_table_row(t, &rows[i]);
+}

@@ -1,0 +1,32 @@
+/*
+ * bench_http.h - the figures of `pawl serve`: calls over HTTP, and what callers weigh.
+ *
+ * Shared by `pawl bench` and test/bench/serve.c.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef CLI_BENCH_HTTP_H
+#define CLI_BENCH_HTTP_H
+
+#include "cli/bench_server.h"
+#include "cli/bench_table.h"
+
+struct bench_http {
+    struct bench_server_conf server;
+    size_t rounds;
+    double seconds; /* of one round */
+    struct bench_rounds many, many_p50, many_p99, one, one_p50, one_p99, idle, after, parked;
+};
+
+/* The program that runs now and the sample echo beside it, as a build has them. False: there is
+ * none, and out_why says where it was looked for. */
+struct bench_beside {
+    char program[1024], module[1100];
+};
+bool bench_http_beside(struct bench_beside *out, char *out_why, size_t size);
+
+/* Starts servers of its own on h->server.path, which the caller removes. Fills the rounds. */
+MUST_USE enum pawl_status bench_http_run(struct bench_http *h, struct pawl_err *err);
+/* Between the table's begin and end. */
+void bench_http_rows(const struct bench_http *h, struct bench_table *t);
+
+#endif

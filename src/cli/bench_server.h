@@ -1,0 +1,39 @@
+/*
+ * bench_server.h - `pawl serve` as a process of its own, on a scratch database, for measuring.
+ *
+ * The server dies with the thread that started it. One thread.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef CLI_BENCH_SERVER_H
+#define CLI_BENCH_SERVER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <pawl.h>
+
+#include "base/macros.h"
+
+struct bench_server_conf {
+    const char *program; /* the pawl to run */
+    const char *module;  /* handlers to load: the sample echo */
+    const char *path;    /* the database's file */
+};
+
+struct bench_server {
+    pid_t pid;
+    int out;  /* what it prints; read to its ready line */
+    int port; /* on 127.0.0.1 */
+};
+
+/* Returns when it listens. BUSY: it did not come up in 10 s; what it said is on stderr. */
+MUST_USE enum pawl_status bench_server_open(struct bench_server *s,
+                                            const struct bench_server_conf *conf,
+                                            struct pawl_err *err);
+/* Kill and reap; accepts one that was never opened (all 0). */
+void bench_server_close(struct bench_server *s);
+
+/* Resident memory in MiB; -1 when it has gone. */
+double bench_server_mib(const struct bench_server *s);
+
+#endif

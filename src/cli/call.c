@@ -1,0 +1,376 @@
+/*
+ * call.c - `pawl call` and `pawl submit`: one call, with or without waiting for its end.
+ *
+ * The id is made here when none is given, so that a request whose answer was lost can be sent again
+ * and means the same call.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/limits.h"
+#include "base/text.h"
+#include "base/world.h"
+#include "cli/remote.h"
+
+/* The input as base64 and the options around it. */
+#define BODY_LEN_MAX (4 << 20)
+/* A server waits 300 s at most; longer waits are several. */
+#define ONE_WAIT_US WAIT_MAX_US
+
+enum outcome {
+    OUT_COMPLETED = 0,
+    OUT_FAILED = 20,
+    OUT_DEAD,
+    OUT_CANCELLED,
+    OUT_EXPIRED,
+    OUT_NOT_ENDED
+};
+
+/* ---- The body -------------------------------------------------------------------------------- */
+
+static void add_text(struct buf *b, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    json_add_name(b, name);
+    json_add_string(b, bytes_of(text));
+}
+
+/* TYPE.METHOD splits at the last dot; --method switches that off. */
+static void add_type(const struct cli *cli, struct buf *b, const char *arg)
+{
+    const char *method = cli_option(cli, "method"), *dot = method ? NULL : strrchr(arg, '.');
+    json_add_name(b, "type");
+    json_add_string(b, dot ? (struct bytes){ arg, (size_t)(dot - arg) } : bytes_of(arg));
+    add_text(b, "method", dot ? dot + 1 : method);
+}
+
+static enum pawl_status add_numbers(const struct cli *cli, struct buf *b, struct pawl_err *err)
+{
+    static const struct {
+        const char *option, *field;
+        int64_t min, max;
+    } whole[] = { { "priority", "priority", PRIORITY_MIN, PRIORITY_MAX },
+                  { "max-attempts", "max_attempts", 1, TRIES_MAX },
+                  { "max-lost", "max_lost", 1, TRIES_MAX } };
+    static const char *const durations[][2] = { { "delay", "delay" },
+                                                { "timeout", "timeout" },
+                                                { "expires-in", "expires_in" },
+                                                { "keep", "keep" } };
+    enum pawl_status st = PAWL_OK;
+    int64_t n;
+    for (size_t i = 0; st == PAWL_OK && i < COUNT_OF(whole); i++)
+        if (cli_flag(cli, whole[i].option)) {
+            st = cli_int(cli, whole[i].option, whole[i].min, whole[i].max, &n, err);
+            json_add_name(b, whole[i].field);
+            buf_add_int(b, n);
+        }
+    for (size_t i = 0; st == PAWL_OK && i < COUNT_OF(durations); i++)
+        if (cli_flag(cli, durations[i][0])) {
+            st = cli_duration(cli, durations[i][0], &n, err);
+            json_add_name(b, durations[i][1]);
+            buf_addf(b, "%" PRId64 ".%06d", n / SEC_US, (int)(n % SEC_US));
+        }
+    return st;
+}
+
+/* --tag k:v or k=v, each once or more. */
+static enum pawl_status add_tags(const struct cli *cli, struct buf *b, struct pawl_err *err)
+{
+    int n = cli_count(cli, "tag");
+    if (!n)
+        return PAWL_OK;
+    json_add_name(b, "tags");
+    buf_add_char(b, '{');
+    for (int i = 0; i < n; i++) {
+        const char *tag = cli_nth(cli, "tag", i);
+        size_t len = strcspn(tag, ":=");
+        if (!tag[len])
+            return err_set(err, PAWL_INVALID, "option --tag: \"%.100s\" is not NAME:VALUE", tag);
+        if (i)
+            buf_add_char(b, ',');
+        json_add_string(b, (struct bytes){ tag, len });
+        buf_add_char(b, ':');
+        json_add_string(b, bytes_of(tag + len + 1));
+    }
+    buf_add_char(b, '}');
+    return PAWL_OK;
+}
+
+static enum pawl_status add_base64(struct arena *a, struct buf *b, struct bytes input)
+{
+    char *text = arena_alloc(a, 4 * ((input.len + 2) / 3) + 1);
+    if (!text)
+        return PAWL_NO_MEMORY;
+    json_add_name(b, "input_base64");
+    json_add_string(b, (struct bytes){ text, base64_write(input, text) });
+    return PAWL_OK;
+}
+
+/* JSON as it is; --text makes a JSON string of it, --bytes sends any bytes. */
+static enum pawl_status add_input(struct remote *r, struct buf *b, const char *arg)
+{
+    struct bytes input;
+    struct pawl_err why;
+    enum pawl_status st = input_read(&r->arena, arg, INPUT_LEN_MAX, &input, &r->err);
+    if (st != PAWL_OK)
+        return st;
+    if (cli_flag(r->cli, "bytes"))
+        return add_base64(&r->arena, b, input);
+    if (cli_flag(r->cli, "text")) {
+        if (!utf8_valid(input))
+            return err_set(&r->err, PAWL_INVALID, "INPUT is not UTF-8; --bytes sends it as it is");
+        json_add_name(b, "input");
+        json_add_string(b, input);
+        return PAWL_OK;
+    }
+    if (json_check(input, &why) != PAWL_OK)
+        return err_set(&r->err, PAWL_INVALID,
+                       "INPUT is not JSON (%.200s); --text sends it as a string", why.text);
+    json_add_name(b, "input");
+    buf_add_bytes(b, input);
+    return PAWL_OK;
+}
+
+static enum pawl_status body_write(struct remote *r, struct buf *b, int argc, char **argv)
+{
+    static const char *const texts[][2] = { { "key", "key" },
+                                            { "queue", "queue" },
+                                            { "run-at", "run_at" },
+                                            { "caller", "caller" },
+                                            { "parent", "parent" } };
+    const struct cli *cli = r->cli;
+    const char *id = cli_option(cli, "id");
+    char made[UUID_TEXT_LEN + 1];
+    uuid7_make(&world_real, made);
+    for (int i = 0; i < argc; i++)
+        if (argv[i][0] != '@' && i == 0 && !utf8_valid(bytes_of(argv[i])))
+            return err_set(&r->err, PAWL_INVALID, "TYPE is not UTF-8");
+    buf_add_char(b, '{');
+    add_text(b, "id", id ? id : made);
+    add_type(cli, b, argv[0]);
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        add_text(b, texts[i][1], cli_option(cli, texts[i][0]));
+    enum pawl_status st = add_numbers(cli, b, &r->err);
+    if (st == PAWL_OK)
+        st = add_tags(cli, b, &r->err);
+    if (st == PAWL_OK && argc > 1)
+        st = add_input(r, b, argv[1]);
+    buf_add_char(b, '}');
+    if (st == PAWL_OK && !buf_ok(b))
+        return err_set(&r->err, PAWL_TOO_LARGE, "the call is longer than %d bytes", BODY_LEN_MAX);
+    return st;
+}
+
+/* ---- Sending and waiting --------------------------------------------------------------------- */
+
+static bool has_ended(struct arena *a, const struct json *call)
+{
+    return shown(a, call, "finished_at") != NULL;
+}
+
+/* Ask again and again until it has ended, or the time is up. */
+static enum pawl_status wait_on(struct remote *r, int64_t until_us, struct json **call)
+{
+    enum pawl_status st = PAWL_OK;
+    const char *id = shown(&r->arena, *call, "id");
+    while (st == PAWL_OK && !has_ended(&r->arena, *call)) {
+        int64_t left_us = until_us - world_mono(&world_real);
+        if (left_us <= 0)
+            break;
+        int64_t wait_us = MIN(left_us, ONE_WAIT_US);
+        char query[64];
+        snprintf(query, sizeof(query), "?wait=%" PRId64 ".%06d", wait_us / SEC_US,
+                 (int)(wait_us % SEC_US));
+        struct client_ask ask = { .path = call_path(&r->arena, id, query), .wait_us = wait_us };
+        st = client_json(r->client, &r->arena, &ask, call, NULL, &r->err);
+    }
+    return st;
+}
+
+static enum pawl_status submit(struct remote *r, struct bytes body, int64_t wait_us,
+                               struct json **out)
+{
+    char path[64] = "/v1/calls";
+    int64_t first_us = MIN(wait_us, ONE_WAIT_US);
+    int64_t until_us = world_mono(&world_real) + wait_us;
+    if (wait_us)
+        snprintf(path, sizeof(path), "/v1/calls?wait=%" PRId64 ".%06d", first_us / SEC_US,
+                 (int)(first_us % SEC_US));
+    struct client_ask ask = { .method = "POST", .path = path, .body = body, .wait_us = first_us };
+    enum pawl_status st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
+    /* The id was in the body: the same call again gets the same answer. */
+    if (st == PAWL_UNKNOWN)
+        st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
+    return st == PAWL_OK && wait_us ? wait_on(r, until_us, out) : st;
+}
+
+/* ---- Telling --------------------------------------------------------------------------------- */
+
+static enum outcome outcome_of(const char *status)
+{
+    static const struct {
+        const char *status;
+        enum outcome outcome;
+    } rows[] = { { "completed", OUT_COMPLETED },
+                 { "failed", OUT_FAILED },
+                 { "dead_letter", OUT_DEAD },
+                 { "cancelled", OUT_CANCELLED },
+                 { "expired", OUT_EXPIRED } };
+    for (size_t i = 0; status && i < COUNT_OF(rows); i++)
+        if (strcmp(rows[i].status, status) == 0)
+            return rows[i].outcome;
+    return OUT_NOT_ENDED;
+}
+
+static void print_result(struct remote *r, const struct json *call)
+{
+    const struct json *bytes = json_member(call, "result_base64");
+    const struct json *result = json_member(call, "result");
+    if (bytes && bytes->kind == JSON_STRING) {
+        struct bytes text = json_string(&r->arena, bytes);
+        char *raw = arena_alloc(&r->arena, text.len + 1);
+        size_t len = 0;
+        if (raw && base64_read(text, raw, &len))
+            fwrite(raw, 1, len, r->cli->out);
+    } else if (result) {
+        remote_print_raw(r, result);
+    }
+}
+
+int call_outcome(struct remote *r, const struct json *call)
+{
+    struct cli *cli = r->cli;
+    const char *id = shown(&r->arena, call, "id"), *status = shown(&r->arena, call, "status");
+    const char *error = shown(&r->arena, call, "error");
+    const char *waits = shown(&r->arena, call, "waiting_for");
+    enum outcome outcome = outcome_of(status);
+    if (cli->json)
+        remote_print_raw(r, call);
+    else if (outcome == OUT_COMPLETED)
+        print_result(r, call);
+    int code = cli_done(cli);
+    if (outcome != OUT_COMPLETED && !cli->json)
+        fprintf(cli->err, "pawl %s: call \"%s\" %s %s%s%s%s%s\n", cli->command->name, id,
+                outcome == OUT_NOT_ENDED ? "has not ended: it is" : "ended", status,
+                waits ? ", waiting for " : "", waits ? waits : "", error ? ": " : "",
+                error ? error : "");
+    return code ? code : (int)outcome;
+}
+
+/* ---- The commands ---------------------------------------------------------------------------- */
+
+static int finish_call(struct remote *r, const struct json *call)
+{
+    return call_outcome(r, call);
+}
+
+static int finish_submit(struct remote *r, const struct json *call)
+{
+    if (r->cli->json)
+        return remote_print_raw(r, call);
+    fprintf(r->cli->out, "%s\n", shown(&r->arena, call, "id"));
+    return cli_done(r->cli);
+}
+
+static int act(struct cli *cli, int argc, char **argv, int64_t wait_us,
+               int (*finish)(struct remote *, const struct json *))
+{
+    struct remote r;
+    struct buf b;
+    struct json *call = NULL;
+    buf_init(&b, BODY_LEN_MAX);
+    enum pawl_status st = remote_open(&r, cli);
+    if (st == PAWL_OK)
+        st = body_write(&r, &b, argc, argv);
+    if (st == PAWL_OK)
+        st = submit(&r, buf_bytes(&b), wait_us, &call);
+    int code = st == PAWL_OK ? finish(&r, call) : remote_fail(&r);
+    buf_release(&b);
+    remote_close(&r);
+    return code;
+}
+
+static int run_call(struct cli *cli, int argc, char **argv)
+{
+    struct pawl_err err = { 0 };
+    int64_t wait_us = 0;
+    if (!argc)
+        return cli_failf(cli, PAWL_INVALID, "TYPE[.METHOD] is missing");
+    if (cli_duration(cli, "wait", &wait_us, &err) != PAWL_OK)
+        return cli_fail(cli, &err);
+    return act(cli, argc, argv, wait_us, finish_call);
+}
+
+static int run_submit(struct cli *cli, int argc, char **argv)
+{
+    if (!argc)
+        return cli_failf(cli, PAWL_INVALID, "TYPE[.METHOD] is missing");
+    return act(cli, argc, argv, 0, finish_submit);
+}
+
+#define SPEC_OPTIONS                                                                               \
+    { "id", "ID", NULL, "what it is known by; the same id again is the same call" },               \
+        { "key", "K", NULL, "its line: one at a time, in order" },                                 \
+        { "method", "M", NULL, "the method; TYPE is then taken whole" },                           \
+        { "queue", "Q", NULL, "where it waits" },                                                  \
+        { "priority", "N", NULL, "-1000 to 1000, higher first" },                                  \
+        { "delay", "D", NULL, "run no earlier than in this time" },                                \
+        { "run-at", "TIME", NULL, "run no earlier than at this time, RFC 3339" },                  \
+        { "expires-in", "D", NULL, "if it has not begun by then it ends expired" },                \
+        { "timeout", "D", NULL, "how long one try may take" },                                     \
+        { "max-attempts", "N", NULL, "tries that may end in an error or timeout" },                \
+        { "max-lost", "N", NULL, "tries whose process may die" },                                  \
+        { "keep", "D", NULL, "how long it is kept after its end" },                                \
+        { "tag", "NAME:VALUE", NULL, "stored, shown, filtered by; may be repeated" },              \
+        { "caller", "NAME", NULL, "who asked" }, { "parent", "ID", NULL, "under which call" },     \
+        { "text", NULL, NULL, "INPUT is a text: send it as a JSON string" },                       \
+    {                                                                                              \
+        "bytes", NULL, NULL, "INPUT is any bytes"                                                  \
+    }
+
+static const struct option_row options_call[] = {
+    { "wait", "D", "60s", "how long to wait for its end" },
+    SPEC_OPTIONS,
+    { 0 },
+};
+
+static const struct option_row options_submit[] = {
+    SPEC_OPTIONS,
+    { 0 },
+};
+
+const struct command cmd_call = {
+    .name = "call",
+    .summary = "submit a call and wait for its outcome",
+    .usage = "TYPE[.METHOD] [INPUT]",
+    .about =
+        "INPUT is JSON, @FILE, or - for stdin; TYPE.METHOD splits at the last dot. The result\n"
+        "goes to stdout, everything else to stderr. Exit code 0 completed, 20 failed,\n"
+        "21 dead_letter, 22 cancelled, 23 expired, 24 not ended in time; giving up changes\n"
+        "nothing about the call.",
+    .example = "pawl call echo '{\"hello\": \"world\"}'\n"
+               "pawl call lab.flaky '{\"times\": 1}' --id flaky-1 --wait 30s\n"
+               "echo 'any text' | pawl call echo.run - --text",
+    .options = options_call,
+    .args_max = 2,
+    .reach = REACH_SERVER,
+    .run = run_call,
+};
+
+const struct command cmd_submit = {
+    .name = "submit",
+    .summary = "submit a call and print its id",
+    .usage = "TYPE[.METHOD] [INPUT]",
+    .about = "Returns when the call is stored; it runs whether or not anybody waits. Without --id\n"
+             "an id is made. The options are those of pawl call.",
+    .example = "pawl submit echo.run '[1, 2, 3]' --id echo-1 --tag team:shop\n"
+               "pawl submit lab.sleep '{\"ms\": 100}' --delay 1s",
+    .options = options_submit,
+    .args_max = 2,
+    .reach = REACH_SERVER,
+    .run = run_submit,
+};

@@ -1,0 +1,299 @@
+/*
+ * client.c - requests and answers over one kept connection (client.h).
+ *
+ * A request on a connection that was idle may meet a server that has just closed it; it is sent
+ * again on a new one, once, when no byte of an answer came. Whatever changes something carries an
+ * id or a lease, so that sending twice is harmless; `once` is for what does not.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/client.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/world.h"
+
+#define CONNECT_US (10 * SEC_US)
+/* What an answer may take when nothing waits: a busy disk, a long list, a slow network. */
+#define ANSWER_US (60 * SEC_US)
+#define BODY_LEN_MAX ((size_t)256 << 20)
+#define READ_LEN (64 << 10)
+
+struct client {
+    struct client_url url;
+    char *token;    /* owned; "" for none */
+    struct wire *w; /* owned; NULL: not connected. Under `lock` when it changes */
+    bool used;      /* an answer has come over this connection */
+    pthread_mutex_t lock;
+};
+
+enum pawl_status client_open(const char *url, const char *token, struct client **out,
+                             struct pawl_err *err)
+{
+    struct client *c = mem_zalloc(sizeof(*c));
+    size_t len = strlen(token) + 1;
+    *out = NULL;
+    if (c)
+        c->token = mem_alloc(len);
+    if (!c || !c->token) {
+        mem_free(c);
+        return err_no_memory(err, "opening the client");
+    }
+    memcpy(c->token, token, len);
+    pthread_mutex_init(&c->lock, NULL);
+    enum pawl_status st = client_url_parse(url, &c->url, err);
+    if (st == PAWL_OK && strpbrk(token, "\r\n"))
+        st = err_set(err, PAWL_INVALID, "setting \"token\": holds the end of a line");
+    if (st != PAWL_OK) {
+        client_close(c);
+        return st;
+    }
+    *out = c;
+    return PAWL_OK;
+}
+
+enum pawl_status client_of(const struct cli *cli, struct client **out, struct pawl_err *err)
+{
+    return client_open(cli->settings.v[SET_URL].text, cli->settings.v[SET_TOKEN].text, out, err);
+}
+
+static void hang_up(struct client *c)
+{
+    pthread_mutex_lock(&c->lock);
+    wire_close(TAKE(c->w));
+    pthread_mutex_unlock(&c->lock);
+}
+
+void client_close(struct client *c)
+{
+    if (!c)
+        return;
+    hang_up(c);
+    pthread_mutex_destroy(&c->lock);
+    mem_free(c->token);
+    mem_free(c);
+}
+
+void client_end(struct client **c)
+{
+    client_close(*c);
+}
+
+void client_leave(struct client *c)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->w)
+        wire_half_close(c->w);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- One exchange ---------------------------------------------------------------------------- */
+
+static enum pawl_status dial(struct client *c, struct pawl_err *err)
+{
+    struct wire *w = NULL;
+    if (c->w)
+        return PAWL_OK;
+    enum pawl_status st = wire_open(&c->url, world_mono(&world_real) + CONNECT_US, &w, err);
+    pthread_mutex_lock(&c->lock);
+    c->w = w;
+    pthread_mutex_unlock(&c->lock);
+    c->used = false;
+    return st;
+}
+
+static void write_head(struct client *c, const struct client_ask *ask, struct buf *b)
+{
+    const char *method = ask->method ? ask->method : "GET";
+    bool six = strchr(c->url.host, ':') != NULL;
+    buf_addf(b, "%s %s%s HTTP/1.1\r\nHost: %s%s%s", method, c->url.prefix, ask->path,
+             six ? "[" : "", c->url.host, six ? "]" : "");
+    if (*c->url.port)
+        buf_addf(b, ":%s", c->url.port);
+    buf_add_text(b, "\r\nUser-Agent: pawl/" PAWL_VERSION "\r\nAccept: application/json\r\n");
+    if (*c->token)
+        buf_addf(b, "Authorization: Bearer %s\r\n", c->token);
+    if (ask->body.data || strcmp(method, "GET") != 0)
+        buf_addf(b, "Content-Type: %s\r\nContent-Length: %zu\r\n",
+                 ask->type ? ask->type : "application/json", ask->body.len);
+    buf_add_text(b, "\r\n");
+}
+
+/* Read more into `in`; false when there is no more, or no time. */
+static bool more(struct client *c, struct buf *in, int64_t until_us)
+{
+    char block[READ_LEN];
+    long n = wire_read(c->w, block, sizeof(block), until_us);
+    if (n <= 0)
+        return false;
+    buf_add(in, block, (size_t)n);
+    return buf_ok(in);
+}
+
+static void drop(struct buf *in, size_t n)
+{
+    memmove(in->data, in->data + n, in->len - n);
+    in->len -= n;
+}
+
+static bool read_body(struct client *c, const struct client_head *head, struct buf *in,
+                      struct buf *out, int64_t until_us)
+{
+    if (head->status == 204 || head->status == 304)
+        return true;
+    if (head->chunked) {
+        for (bool over = false;;) {
+            long n = chunks_read(buf_bytes(in), out, &over);
+            if (n < 0 || !buf_ok(out))
+                return false;
+            if (n > 0)
+                drop(in, (size_t)n);
+            if (over)
+                return true;
+            if (!more(c, in, until_us))
+                return false;
+        }
+    }
+    /* Without a length the answer ends with the connection. */
+    while (head->length < 0 || in->len < (size_t)head->length)
+        if (!more(c, in, until_us)) {
+            if (head->length >= 0)
+                return false;
+            break;
+        }
+    buf_add(out, in->data, head->length < 0 ? in->len : (size_t)head->length);
+    return buf_ok(out);
+}
+
+/* The answer's head and body; *out_began: a byte of it came. */
+static bool read_answer(struct client *c, struct client_head *head, struct buf *out,
+                        int64_t until_us, bool *out_began)
+{
+    struct buf in;
+    long n = 0;
+    buf_init(&in, BODY_LEN_MAX);
+    while ((n = head_read(buf_bytes(&in), head)) == 0 || (n > 0 && head->status < 200)) {
+        if (n > 0)
+            drop(&in, (size_t)n); /* 100 Continue */
+        else if (!more(c, &in, until_us))
+            break;
+    }
+    *out_began = in.len > 0;
+    bool ok = n > 0;
+    if (ok) {
+        drop(&in, (size_t)n);
+        ok = read_body(c, head, &in, out, until_us);
+    }
+    buf_release(&in);
+    return ok;
+}
+
+/* One try: OK; BUSY: it surely did not arrive; UNKNOWN: it may have. */
+static enum pawl_status exchange(struct client *c, const struct client_ask *ask,
+                                 struct client_head *head, struct buf *body, struct pawl_err *err)
+{
+    struct buf b;
+    bool began = false, kept = c->w && c->used;
+    enum pawl_status st = dial(c, err);
+    if (st != PAWL_OK)
+        return st;
+    int64_t until_us = world_mono(&world_real) + ANSWER_US + ask->wait_us;
+    buf_init(&b, 64 << 10);
+    write_head(c, ask, &b);
+    bool sent = buf_ok(&b) && wire_write(c->w, buf_bytes(&b), until_us) &&
+                (!ask->body.len || wire_write(c->w, ask->body, until_us));
+    buf_release(&b);
+    if (read_answer(c, head, body, sent ? until_us : world_mono(&world_real) + SEC_US, &began)) {
+        c->used = true;
+        if (head->close || (head->length < 0 && !head->chunked && head->status != 204))
+            hang_up(c);
+        return PAWL_OK;
+    }
+    bool late = world_mono(&world_real) >= until_us;
+    hang_up(c);
+    if (kept && !began && !late)
+        return err_set(err, PAWL_BUSY, "the server closed the connection");
+    return err_set(err, PAWL_UNKNOWN, "the request was sent to %s, and %s",
+                   *c->url.path ? c->url.path : c->url.host,
+                   late ? "no answer came in time" : "its answer was lost");
+}
+
+enum pawl_status client_send(struct client *c, struct arena *a, const struct client_ask *ask,
+                             struct client_answer *out, struct pawl_err *err)
+{
+    struct client_head head;
+    struct buf body;
+    enum pawl_status st;
+    bool kept = c->w != NULL;
+    buf_init(&body, BODY_LEN_MAX);
+    st = exchange(c, ask, &head, &body, err);
+    if (st == PAWL_BUSY && kept && !ask->once) {
+        buf_reset(&body);
+        st = exchange(c, ask, &head, &body, err);
+    }
+    if (st == PAWL_OK) {
+        *out = (struct client_answer){ head.status, arena_copy(a, buf_bytes(&body)) };
+        if (!out->body.data)
+            st = err_no_memory(err, "reading the answer");
+    }
+    buf_release(&body);
+    return st;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static enum pawl_status status_of(struct bytes code)
+{
+    for (int i = 1; i < PAWL_STATUS_COUNT; i++)
+        if (bytes_eq(code, bytes_of(pawl_status_name((enum pawl_status)i))))
+            return (enum pawl_status)i;
+    return PAWL_BROKEN;
+}
+
+/* The error an answer describes; one that is not ours is told by its status. */
+static enum pawl_status refused(struct arena *a, int http, const struct json *v,
+                                struct pawl_err *err)
+{
+    struct json *e = v ? json_member(v, "error") : NULL;
+    struct bytes code = e ? json_string(a, json_member(e, "code")) : BYTES_NONE;
+    struct bytes message = e ? json_string(a, json_member(e, "message")) : BYTES_NONE;
+    if (!code.data || !message.data)
+        return err_set(err, PAWL_BROKEN, "the server answered HTTP %d, which is not Pawl's answer",
+                       http);
+    return err_set(err, status_of(code), "%s", message.data);
+}
+
+enum pawl_status client_json(struct client *c, struct arena *a, const struct client_ask *ask,
+                             struct json **out, int *out_http, struct pawl_err *err)
+{
+    struct client_answer answer;
+    struct json *v = NULL;
+    enum pawl_status st = client_send(c, a, ask, &answer, err);
+    if (st != PAWL_OK)
+        return st;
+    st = json_parse(a, answer.body, &v, NULL);
+    if (answer.status >= 400)
+        return refused(a, answer.status, st == PAWL_OK ? v : NULL, err);
+    if (st != PAWL_OK)
+        return err_set(err, PAWL_BROKEN, "the server's answer to %s is not JSON", ask->path);
+    if (out_http)
+        *out_http = answer.status;
+    *out = v;
+    return PAWL_OK;
+}
+
+void url_add(struct buf *b, struct bytes name)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~";
+    for (size_t i = 0; i < name.len; i++) {
+        if (memchr(plain, name.data[i], sizeof(plain) - 1))
+            buf_add_char(b, name.data[i]);
+        else
+            buf_addf(b, "%%%02X", (unsigned char)name.data[i]);
+    }
+}

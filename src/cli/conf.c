@@ -1,0 +1,217 @@
+/*
+ * conf.c - the settings' file, read by libconfuse against the one table of settings.
+ *
+ *     # pawl.conf
+ *     listen = "0.0.0.0:7295"
+ *     retention = 14d
+ *     tokens = { "ann:admin:5e88...", "mailer:app:9f86...:mail" }
+ *     db = "postgres://pawl:${PGPASSWORD}@db/pawl"
+ *
+ * Every option is a text (or a list of them) to libconfuse; what it means is decided by
+ * settings_from_file() while it parses, when the line is known. libconfuse 3.3 counts a line with
+ * a comment three times, so comments are blanked before it sees them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <confuse.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+
+/* Thousands of tokens; whatever is longer is not a file of settings. */
+#define CONF_LEN_MAX (1 << 20)
+#define CONF_ITEMS_MAX 10000
+
+/* The one parse under way; libconfuse's callbacks carry nothing of ours. One thread. */
+static struct parse {
+    struct settings *s;
+    const char *path;
+    struct pawl_err err;
+    int line_of[SETTING_COUNT]; /* where it was set; 0: not yet */
+} now;
+
+/* ---- Comments -------------------------------------------------------------------------------- */
+
+/* Blank comments, keep line ends: `#` outside quotes; `//` and `/ *` where a word could begin, so
+ * that postgres://host stays whole. */
+static void blank_comments(char *text)
+{
+    bool word = false; /* inside an unquoted word */
+    for (char *at = text; *at; at++) {
+        if (*at == '"' || *at == '\'') {
+            char quote = *at;
+            for (at++; *at && *at != quote; at++)
+                if (*at == '\\' && at[1])
+                    at++;
+            if (!*at)
+                return;
+            word = true;
+        } else if (*at == '#' || (!word && at[0] == '/' && at[1] == '/')) {
+            while (*at && *at != '\n')
+                *at++ = ' ';
+            if (!*at)
+                return;
+            word = false;
+        } else if (!word && at[0] == '/' && at[1] == '*') {
+            char *end = strstr(at + 2, "*/");
+            for (end = end ? end + 2 : at + strlen(at); at < end; at++)
+                *at = *at == '\n' ? '\n' : ' ';
+            at--;
+        } else {
+            word = !strchr(" \t\r\n={},", *at);
+        }
+    }
+}
+
+/* ---- What libconfuse tells ------------------------------------------------------------------- */
+
+static void refuse(int line, const char *text)
+{
+    if (now.err.status == PAWL_OK)
+        err_set(&now.err, PAWL_INVALID, "%.150s:%d: %.300s", now.path, line, text);
+}
+
+/* `no such option 'retenton'` and syntax errors, in libconfuse's words made ours. */
+static void on_error(cfg_t *cfg, const char *fmt, va_list args)
+{
+    char text[300], name[64] = "";
+    vsnprintf(text, sizeof(text), fmt, args);
+    if (sscanf(text, "no such option '%60[^']'", name) == 1) {
+        struct nearest n = { .asked = name };
+        for (int i = 0; i < SETTING_COUNT; i++)
+            nearest_offer(&n, setting_table[i].name);
+        snprintf(text, sizeof(text), "no setting \"%s\"%s%s%s", name,
+                 nearest_name(&n) ? "; did you mean " : "; pawl help settings lists them",
+                 nearest_name(&n) ? nearest_name(&n) : "", nearest_name(&n) ? "?" : "");
+    }
+    refuse(cfg->line, text);
+}
+
+static bool is_list(int id)
+{
+    enum setting_kind kind = setting_table[id].kind;
+    return kind == SETTING_LIST || kind == SETTING_LINES;
+}
+
+/* Hand what an option holds to the settings; 0 when it is right. */
+static int hand_over(cfg_opt_t *opt, int id)
+{
+    const char *texts[CONF_ITEMS_MAX];
+    struct pawl_err err = { 0 };
+    struct setting_texts given = { texts, cfg_opt_size(opt) };
+    if (given.n > CONF_ITEMS_MAX) {
+        refuse(now.line_of[id], "a list of more than 10000");
+        return -1;
+    }
+    for (size_t i = 0; i < given.n; i++)
+        texts[i] = cfg_opt_getnstr(opt, (unsigned)i);
+    if (settings_from_file(now.s, id, given, now.line_of[id], &err) == PAWL_OK)
+        return 0;
+    refuse(now.line_of[id], err.text);
+    return -1;
+}
+
+/* Called after each value, while the line is known. A list has not ended then: it waits. */
+static int on_value(cfg_t *cfg, cfg_opt_t *opt)
+{
+    int id = setting_find(cfg_opt_name(opt));
+    CHECK(id >= 0);
+    if (!is_list(id) && now.line_of[id]) {
+        char text[120];
+        snprintf(text, sizeof(text), "%s: was set before, on line %d", setting_table[id].name,
+                 now.line_of[id]);
+        refuse(cfg->line, text);
+        return -1;
+    }
+    now.line_of[id] = cfg->line;
+    return is_list(id) ? 0 : hand_over(opt, id);
+}
+
+/* ---- Parsing --------------------------------------------------------------------------------- */
+
+static void options_fill(cfg_opt_t *out)
+{
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *row = &setting_table[i];
+        cfg_opt_t one = CFG_STR(row->name, 0, CFGF_NODEFAULT);
+        cfg_opt_t many = CFG_STR_LIST(row->name, 0, CFGF_NODEFAULT);
+        out[i] = is_list(i) ? many : one;
+    }
+    cfg_opt_t end = CFG_END();
+    out[SETTING_COUNT] = end;
+}
+
+enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes text,
+                            struct pawl_err *err)
+{
+    cfg_opt_t options[SETTING_COUNT + 1];
+    char *copy = mem_alloc(text.len + 1);
+    if (!copy)
+        return err_no_memory(err, "reading the settings");
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = 0;
+    now = (struct parse){ .s = s, .path = path };
+    s->file = arena_text(&s->arena, bytes_of(path));
+    if (strlen(copy) != text.len)
+        refuse(1, "it holds a NUL byte, so it is no text");
+    blank_comments(copy);
+    options_fill(options);
+    cfg_t *cfg = now.err.status == PAWL_OK ? cfg_init(options, CFGF_NONE) : NULL;
+    if (cfg) {
+        cfg_set_error_function(cfg, on_error);
+        for (int i = 0; i < SETTING_COUNT; i++)
+            cfg_set_validate_func(cfg, setting_table[i].name, on_value);
+        if (cfg_parse_buf(cfg, copy) != CFG_SUCCESS)
+            refuse(cfg->line, "cannot be read");
+        for (int i = 0; i < SETTING_COUNT && now.err.status == PAWL_OK; i++)
+            if (is_list(i) && now.line_of[i])
+                hand_over(cfg_getopt(cfg, setting_table[i].name), i);
+        cfg_free(cfg);
+    }
+    mem_free(copy);
+    if (now.err.status != PAWL_OK)
+        return err_set(err, now.err.status, "%s", now.err.text);
+    return cfg && s->file ? PAWL_OK : err_no_memory(err, "reading the settings");
+}
+
+/* The whole file into `a`. NOT_FOUND when it is not there. */
+static enum pawl_status slurp(struct arena *a, const char *path, struct bytes *out,
+                              struct pawl_err *err)
+{
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return err_set(err, errno == ENOENT ? PAWL_NOT_FOUND : PAWL_INVALID, "%.300s: %s", path,
+                       strerror(errno));
+    char *data = arena_alloc(a, CONF_LEN_MAX + 1);
+    size_t len = data ? fread(data, 1, CONF_LEN_MAX + 1, f) : 0;
+    bool failed = ferror(f);
+    fclose(f);
+    if (!data)
+        return err_no_memory(err, "reading the settings");
+    if (failed || len > CONF_LEN_MAX)
+        return err_set(err, PAWL_INVALID, "%.300s: %s", path,
+                       failed ? "cannot be read" : "is longer than 1 MiB");
+    *out = (struct bytes){ data, len };
+    return PAWL_OK;
+}
+
+enum pawl_status conf_read(struct settings *s, const char *path, struct pawl_err *err)
+{
+    const char *named = path ? path : getenv("PAWL_CONFIG");
+    bool must = named && *named;
+    struct bytes text;
+    struct arena a;
+    arena_init(&a, 2 * CONF_LEN_MAX);
+    named = must ? named : "pawl.conf";
+    enum pawl_status st = slurp(&a, named, &text, err);
+    if (st == PAWL_OK)
+        st = conf_parse(s, named, text, err);
+    else if (st == PAWL_NOT_FOUND && !must)
+        st = PAWL_OK;
+    arena_release(&a);
+    return st;
+}

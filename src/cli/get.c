@@ -1,0 +1,246 @@
+/*
+ * get.c - `pawl get`, `pawl attempts`, `pawl list`: calls as they are.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/world.h"
+#include "cli/remote.h"
+
+/* ---- get ------------------------------------------------------------------------------------- */
+
+/* A line for every member that has a value, in the server's order. */
+static void print_call(struct remote *r, const struct json *call)
+{
+    struct cli *cli = r->cli;
+    for (const struct json *m = call->first; m; m = m->next) {
+        const char *name = json_name(&r->arena, m).data;
+        const char *text = name ? shown(&r->arena, call, name) : NULL;
+        if (!text || m->kind == JSON_FALSE || strcmp(text, "{}") == 0)
+            continue;
+        fprintf(cli->out, "%s%-16s%s  ", paint_on(cli, PAINT_HEAD), name,
+                paint_off(cli, PAINT_HEAD));
+        enum paint paint = strcmp(name, "status") == 0 ? paint_of_status(text) : PAINT_NONE;
+        fputs(paint_on(cli, paint), cli->out);
+        /* A name from a database must not steer the terminal it is shown on. */
+        for (; *text; text++)
+            fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, cli->out);
+        fprintf(cli->out, "%s\n", paint_off(cli, paint));
+    }
+}
+
+static int run_get(struct cli *cli, int argc, char **argv)
+{
+    struct remote r;
+    struct json *call = NULL;
+    int64_t wait_us = 0;
+    char query[64] = "";
+    if (!argc)
+        return cli_failf(cli, PAWL_INVALID, "ID is missing");
+    enum pawl_status st = remote_open(&r, cli);
+    if (st == PAWL_OK && cli_flag(cli, "wait"))
+        st = cli_duration(cli, "wait", &wait_us, &r.err);
+    if (wait_us)
+        snprintf(query, sizeof(query), "?wait=%" PRId64 ".%06d", wait_us / SEC_US,
+                 (int)(wait_us % SEC_US));
+    struct client_ask ask = { .path = call_path(&r.arena, argv[0], query), .wait_us = wait_us };
+    if (st == PAWL_OK)
+        st = client_json(r.client, &r.arena, &ask, &call, NULL, &r.err);
+    int code;
+    if (st != PAWL_OK) {
+        code = remote_fail(&r);
+    } else if (cli_flag(cli, "result")) {
+        code = call_outcome(&r, call);
+    } else if (cli->json) {
+        code = remote_print_raw(&r, call);
+    } else {
+        print_call(&r, call);
+        code = cli_done(cli);
+    }
+    remote_close(&r);
+    return code;
+}
+
+static const struct option_row options_get[] = {
+    { "wait", "D", NULL, "answer when it has ended, or after this time" },
+    { "result", NULL, NULL, "only its result, with the exit codes of pawl call" },
+    { 0 },
+};
+
+const struct command cmd_get = {
+    .name = "get",
+    .summary = "show one call",
+    .usage = "ID",
+    .example = "pawl get echo-1\npawl get echo-1 --json | jq .status\npawl get echo-1 --result",
+    .options = options_get,
+    .args_max = 1,
+    .reach = REACH_SERVER,
+    .run = run_get,
+};
+
+/* ---- attempts -------------------------------------------------------------------------------- */
+
+static int run_attempts(struct cli *cli, int argc, char **argv)
+{
+    static const char *const columns[] = { "try",         "kind",  "node", "started_at",
+                                           "finished_at", "error", NULL };
+    struct remote r;
+    struct json *answer = NULL;
+    if (!argc)
+        return cli_failf(cli, PAWL_INVALID, "ID is missing");
+    enum pawl_status st = remote_open(&r, cli);
+    if (st == PAWL_OK)
+        st = remote_ask(&r, call_path(&r.arena, argv[0], "/attempts"), BYTES_NONE, &answer);
+    int code = st == PAWL_OK ? remote_table(&r, answer, "attempts", columns) : remote_fail(&r);
+    remote_close(&r);
+    return code;
+}
+
+const struct command cmd_attempts = {
+    .name = "attempts",
+    .summary = "show the tries of a call that did not succeed",
+    .usage = "ID",
+    .example = "pawl attempts flaky-1",
+    .args_max = 1,
+    .reach = REACH_SERVER,
+    .run = run_attempts,
+};
+
+/* ---- list ------------------------------------------------------------------------------------ */
+
+static void add_filter(struct buf *b, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    buf_addf(b, "%c%s=", b->len && memchr(b->data, '?', b->len) ? '&' : '?', name);
+    url_add(b, bytes_of(value));
+}
+
+static const char *list_path(struct remote *r, const char *cursor, int64_t limit)
+{
+    static const char *const filters[] = { "status", "queue",  "type",  "method", "key",
+                                           "parent", "caller", "since", "until" };
+    struct buf b;
+    char number[32];
+    buf_init(&b, 16 << 10);
+    buf_add_text(&b, "/v1/calls");
+    for (size_t i = 0; i < COUNT_OF(filters); i++)
+        add_filter(&b, filters[i], cli_option(r->cli, filters[i]));
+    for (int i = 0; i < cli_count(r->cli, "tag"); i++)
+        add_filter(&b, "tag", cli_nth(r->cli, "tag", i));
+    snprintf(number, sizeof(number), "%" PRId64, MIN(limit, 1000));
+    add_filter(&b, "limit", number);
+    add_filter(&b, "cursor", cursor);
+    const char *path = buf_ok(&b) ? arena_text(&r->arena, buf_bytes(&b)) : NULL;
+    buf_release(&b);
+    return path;
+}
+
+static void list_row(struct remote *r, struct sheet *s, const struct json *call)
+{
+    static const char *const members[] = {
+        "id", "type", "method", "status", "queue", "created_at"
+    };
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        const char *text = shown(&r->arena, call, members[i]);
+        if (strcmp(members[i], "created_at") == 0 && text)
+            sheet_text(s, "%.19sZ", text); /* seconds will do for people */
+        else
+            sheet_text(s, "%s", text ? text : "-");
+        if (strcmp(members[i], "status") == 0)
+            sheet_paint(s, paint_of_status(text));
+    }
+    const char *error = shown(&r->arena, call, "error");
+    const char *waits = shown(&r->arena, call, "waiting_for");
+    if (error)
+        sheet_text(s, "%s", error);
+    else if (waits)
+        sheet_text(s, "waiting for %s", waits);
+    else
+        sheet_none(s);
+}
+
+/* Page after page until there are enough; with --json each page's calls go into one array. */
+static enum pawl_status list_all(struct remote *r, int64_t limit, struct sheet *s, struct buf *json)
+{
+    const char *cursor = NULL;
+    int64_t n = 0;
+    do {
+        struct json *page = NULL, *calls;
+        enum pawl_status st = remote_ask(r, list_path(r, cursor, limit - n), BYTES_NONE, &page);
+        if (st != PAWL_OK)
+            return st;
+        calls = json_member(page, "calls");
+        for (const struct json *c = calls ? calls->first : NULL; c && n < limit; c = c->next, n++) {
+            list_row(r, s, c);
+            json_add_comma(json);
+            buf_add_bytes(json, c->raw);
+        }
+        cursor = shown(&r->arena, page, "next");
+        cli_progress(r->cli, "list: %" PRId64 " calls", n);
+    } while (cursor && n < limit);
+    cli_progress_end(r->cli);
+    return PAWL_OK;
+}
+
+static int run_list(struct cli *cli, int argc, char **argv)
+{
+    static const char *const columns[] = { "id",    "type",       "method", "status",
+                                           "queue", "created_at", "note",   NULL };
+    struct remote r;
+    struct sheet s;
+    struct buf json;
+    int64_t limit = 0;
+    (void)argc, (void)argv;
+    sheet_init(&s, columns);
+    buf_init(&json, (size_t)512 << 20);
+    buf_add_text(&json, "{\"calls\":[");
+    enum pawl_status st = remote_open(&r, cli);
+    if (st == PAWL_OK)
+        st = cli_int(cli, "limit", 1, 1000000, &limit, &r.err);
+    if (st == PAWL_OK)
+        st = list_all(&r, limit, &s, &json);
+    buf_add_text(&json, "]}");
+    int code;
+    if (st != PAWL_OK) {
+        code = remote_fail(&r);
+    } else if (cli->json) {
+        code = sheet_send(cli, &json);
+    } else {
+        sheet_print(cli, &s);
+        code = cli_done(cli);
+    }
+    buf_release(&json);
+    sheet_release(&s);
+    remote_close(&r);
+    return code;
+}
+
+static const struct option_row options_list[] = {
+    { "status", "S", NULL, "pending, processing, completed, failed, dead_letter, ..." },
+    { "queue", "Q", NULL, "of this queue" },
+    { "type", "T", NULL, "of this type" },
+    { "method", "M", NULL, "of this method" },
+    { "key", "K", NULL, "of this key" },
+    { "parent", "ID", NULL, "sent by this call" },
+    { "caller", "NAME", NULL, "asked by this caller" },
+    { "tag", "NAME:VALUE", NULL, "with this tag" },
+    { "since", "TIME", NULL, "accepted at this time or later, RFC 3339" },
+    { "until", "TIME", NULL, "accepted before this time" },
+    { "limit", "N", "100", "how many" },
+    { 0 },
+};
+
+const struct command cmd_list = {
+    .name = "list",
+    .summary = "list calls, newest first",
+    .usage = "",
+    .example = "pawl list --status dead_letter\n"
+               "pawl list --type echo --tag team:shop --json | jq -r '.calls[].id'",
+    .options = options_list,
+    .reach = REACH_SERVER,
+    .run = run_list,
+};

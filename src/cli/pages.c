@@ -1,0 +1,150 @@
+/*
+ * pages.c - `pawl completion bash` and `pawl man`: printed from the tables that read the command
+ * line, so that they cannot disagree with it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* ---- completion ------------------------------------------------------------------------------ */
+
+static void words(struct cli *cli, const struct option_row *row)
+{
+    for (; row && row->name; row++)
+        fprintf(cli->out, " --%s", row->name);
+}
+
+static int run_completion(struct cli *cli, int argc, char **argv)
+{
+    if (argc != 1 || strcmp(argv[0], "bash") != 0)
+        return cli_failf(cli, PAWL_INVALID, "say which shell: bash");
+    fputs("# bash completion of pawl, printed by `pawl completion bash`\n_pawl()\n{\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} words\n"
+          "    if [ \"$COMP_CWORD\" = 1 ]; then\n        words=\"",
+          cli->out);
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(cli->out, "%s%s", i ? " " : "", commands[i]->name);
+    fputs("\"\n    else\n        case ${COMP_WORDS[1]} in\n", cli->out);
+    for (size_t i = 0; commands[i]; i++) {
+        fprintf(cli->out, "        %s) words=\"", commands[i]->name);
+        words(cli, commands[i]->options);
+        words(cli, options_of(commands[i]->reach));
+        words(cli, options_common);
+        fputs("\" ;;\n", cli->out);
+    }
+    fputs(
+        "        esac\n    fi\n"
+        "    case $cur in\n"
+        "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
+        "    *)\n"
+        "        if [ \"$COMP_CWORD\" = 1 ]; then\n"
+        "            COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+        "        else\n            COMPREPLY=($(compgen -f -- \"$cur\"))\n        fi\n        ;;\n"
+        "    esac\n}\ncomplete -F _pawl pawl\n",
+        cli->out);
+    return cli_done(cli);
+}
+
+const struct command cmd_completion = {
+    .name = "completion",
+    .summary = "print the completion for a shell",
+    .usage = "bash",
+    .example = "pawl completion bash > pawl.bash && . ./pawl.bash",
+    .args_max = 1,
+    .reach = REACH_NOTHING,
+    .run = run_completion,
+};
+
+/* ---- man ------------------------------------------------------------------------------------- */
+
+/* A line of troff must not begin with its control characters, and a backslash is one anywhere. */
+static void roff(struct cli *cli, const char *text)
+{
+    bool start = true;
+    for (; *text; text++) {
+        if (start && (*text == '.' || *text == '\''))
+            fputs("\\&", cli->out);
+        if (*text == '\\')
+            fputs("\\e", cli->out);
+        else if (*text == '-')
+            fputs("\\-", cli->out);
+        else
+            fputc(*text, cli->out);
+        start = *text == '\n';
+    }
+}
+
+static void roff_options(struct cli *cli, const struct option_row *row)
+{
+    for (; row && row->name; row++) {
+        fputs(".TP\n.B ", cli->out);
+        roff(cli, "--");
+        roff(cli, row->name);
+        if (row->arg) {
+            fputs(" \\fI", cli->out);
+            roff(cli, row->arg);
+            fputs("\\fR", cli->out);
+        }
+        fputc('\n', cli->out);
+        roff(cli, row->help);
+        if (row->fallback) {
+            fputs(" (default ", cli->out);
+            roff(cli, row->fallback);
+            fputc(')', cli->out);
+        }
+        fputc('\n', cli->out);
+    }
+}
+
+static void roff_command(struct cli *cli, const struct command *c)
+{
+    fputs(".SS pawl ", cli->out);
+    roff(cli, c->name);
+    fprintf(cli->out, "%s", *c->usage ? " " : "");
+    roff(cli, c->usage);
+    fputc('\n', cli->out);
+    roff(cli, c->about ? c->about : c->summary);
+    fputc('\n', cli->out);
+    roff_options(cli, c->options);
+    fputs(".PP\n.nf\n.RS 4\n", cli->out);
+    roff(cli, c->example);
+    fputs("\n.RE\n.fi\n", cli->out);
+}
+
+static int run_man(struct cli *cli, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    fputs(".TH PAWL 1 \"\" \"pawl " PAWL_VERSION "\" \"User Commands\"\n.SH NAME\n"
+          "pawl \\- durable execution on the database you already run\n.SH SYNOPSIS\n"
+          ".B pawl\n\\fICOMMAND\\fR [arguments] [options]\n.SH COMMANDS\n",
+          cli->out);
+    for (size_t i = 0; commands[i]; i++)
+        roff_command(cli, commands[i]);
+    fputs(".SH OPTIONS OF EVERY COMMAND\n", cli->out);
+    roff_options(cli, options_common);
+    fputs(".SS Commands that open a database\n", cli->out);
+    roff_options(cli, options_of(REACH_DATABASE));
+    fputs(".SS Commands that speak to a server\n", cli->out);
+    roff_options(cli, options_of(REACH_SERVER));
+    fputs(".SH SETTINGS\nEach is an option, a variable PAWL_NAME, and a line of pawl.conf.\n",
+          cli->out);
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        fprintf(cli->out, ".TP\n.B %s\n", setting_table[i].name);
+        roff(cli, setting_table[i].meaning);
+        fprintf(cli->out, "%s", *setting_table[i].fallback ? " (default " : "");
+        roff(cli, setting_table[i].fallback);
+        fprintf(cli->out, "%s\n", *setting_table[i].fallback ? ")" : "");
+    }
+    return cli_done(cli);
+}
+
+const struct command cmd_man = {
+    .name = "man",
+    .summary = "print the man page",
+    .usage = "",
+    .example = "pawl man > pawl.1",
+    .reach = REACH_NOTHING,
+    .run = run_man,
+};

@@ -1,0 +1,148 @@
+/*
+ * remote.c - asking a server and showing what it says (remote.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/remote.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+
+/* Answers of one command: pages, batches of receipts, one large result. */
+#define REMOTE_LEN_MAX ((size_t)1 << 30)
+#define READ_LEN (64 << 10)
+
+enum pawl_status remote_open(struct remote *r, struct cli *cli)
+{
+    *r = (struct remote){ .cli = cli };
+    arena_init(&r->arena, REMOTE_LEN_MAX);
+    return client_of(cli, &r->client, &r->err);
+}
+
+void remote_close(struct remote *r)
+{
+    client_close(r->client);
+    arena_release(&r->arena);
+}
+
+int remote_fail(struct remote *r)
+{
+    return cli_fail(r->cli, &r->err);
+}
+
+enum pawl_status remote_ask(struct remote *r, const char *path, struct bytes body,
+                            struct json **out)
+{
+    struct client_ask ask = { .method = body.data ? "POST" : NULL, .path = path, .body = body };
+    if (!path)
+        return err_no_memory(&r->err, "asking the server");
+    return client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
+}
+
+const char *shown(struct arena *a, const struct json *object, const char *name)
+{
+    const struct json *v = json_member(object, name);
+    if (!v || v->kind == JSON_NULL)
+        return NULL;
+    return v->kind == JSON_STRING ? json_string(a, v).data : arena_text(a, v->raw);
+}
+
+int remote_print_raw(struct remote *r, const struct json *v)
+{
+    fwrite(v->raw.data, 1, v->raw.len, r->cli->out);
+    fputc('\n', r->cli->out);
+    return cli_done(r->cli);
+}
+
+enum paint paint_of_status(const char *status)
+{
+    static const struct {
+        const char *status;
+        enum paint paint;
+    } rows[] = { { "completed", PAINT_GOOD },  { "failed", PAINT_BAD },
+                 { "dead_letter", PAINT_BAD }, { "expired", PAINT_WARN },
+                 { "cancelled", PAINT_WARN },  { "up", PAINT_GOOD },
+                 { "dead", PAINT_BAD },        { "error", PAINT_BAD },
+                 { "timeout", PAINT_WARN },    { "lost", PAINT_WARN } };
+    for (size_t i = 0; status && i < COUNT_OF(rows); i++)
+        if (strcmp(rows[i].status, status) == 0)
+            return rows[i].paint;
+    return PAINT_NONE;
+}
+
+int remote_table(struct remote *r, const struct json *answer, const char *list,
+                 const char *const *columns)
+{
+    const struct json *rows = json_member(answer, list);
+    struct sheet s;
+    if (r->cli->json || !rows)
+        return remote_print_raw(r, answer);
+    sheet_init(&s, columns);
+    for (const struct json *row = rows->first; row; row = row->next)
+        for (size_t i = 0; columns[i]; i++) {
+            const struct json *v = json_member(row, columns[i]);
+            const char *text = shown(&r->arena, row, columns[i]);
+            if (v && (v->kind == JSON_TRUE || v->kind == JSON_FALSE))
+                sheet_bool(&s, v->kind == JSON_TRUE);
+            else if (text)
+                sheet_text(&s, "%s", text);
+            else
+                sheet_none(&s);
+            if (strcmp(columns[i], "status") == 0 || strcmp(columns[i], "kind") == 0)
+                sheet_paint(&s, paint_of_status(text));
+        }
+    sheet_print(r->cli, &s);
+    sheet_release(&s);
+    return cli_done(r->cli);
+}
+
+char *call_path(struct arena *a, const char *id, const char *rest)
+{
+    struct buf b;
+    buf_init(&b, 4096);
+    buf_add_text(&b, "/v1/calls/");
+    url_add(&b, bytes_of(id));
+    buf_add_text(&b, rest);
+    char *path = buf_ok(&b) ? arena_text(a, buf_bytes(&b)) : NULL;
+    buf_release(&b);
+    return path;
+}
+
+/* ---- INPUT ----------------------------------------------------------------------------------- */
+
+static enum pawl_status slurp(struct arena *a, FILE *f, size_t max, struct bytes *out)
+{
+    struct buf b;
+    char block[READ_LEN];
+    size_t n;
+    buf_init(&b, max);
+    while ((n = fread(block, 1, sizeof(block), f)) > 0 && buf_ok(&b))
+        buf_add(&b, block, n);
+    bool ok = buf_ok(&b) && !ferror(f);
+    *out = ok ? arena_copy(a, buf_bytes(&b)) : BYTES_NONE;
+    buf_release(&b);
+    return out->data ? PAWL_OK : ok ? PAWL_NO_MEMORY : ferror(f) ? PAWL_INVALID : PAWL_TOO_LARGE;
+}
+
+enum pawl_status input_read(struct arena *a, const char *arg, size_t max, struct bytes *out,
+                            struct pawl_err *err)
+{
+    bool stdin_too = strcmp(arg, "-") == 0;
+    if (!stdin_too && arg[0] != '@') {
+        *out = bytes_of(arg);
+        return PAWL_OK;
+    }
+    const char *name = stdin_too ? "stdin" : arg + 1;
+    FILE *f = stdin_too ? stdin : fopen(name, "re");
+    if (!f)
+        return err_set(err, PAWL_INVALID, "file \"%.300s\": %s", name, strerror(errno));
+    enum pawl_status st = slurp(a, f, max, out);
+    if (!stdin_too)
+        fclose(f);
+    if (st == PAWL_TOO_LARGE)
+        return err_set(err, st, "%.300s: longer than %zu bytes", name, max);
+    return st == PAWL_OK ? st : err_set(err, st, "%.300s: cannot be read", name);
+}

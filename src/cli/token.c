@@ -1,0 +1,95 @@
+/*
+ * token.c - `pawl token new NAME ROLE`: make a token, show it once, and the line to put into the
+ * settings.
+ *
+ * Opens nothing: what is stored anywhere is the line, which holds only the token's hash.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/text.h"
+#include "cli/sheet.h"
+
+/* Two times 128 bits of the dice that make lease tokens. */
+static void secret_make(char out[80])
+{
+    char a[33], b[33];
+    token_text(token_make(&world_real), a);
+    token_text(token_make(&world_real), b);
+    snprintf(out, 80, "pawl_%s%s", a, b);
+}
+
+static enum pawl_status check(int argc, char **argv, struct pawl_err *err)
+{
+    if (argc != 3 || strcmp(argv[0], "new") != 0)
+        return err_set(err, PAWL_INVALID, "say: pawl token new NAME admin|app|monitor");
+    const char *fault = name_fault(bytes_of(argv[1]));
+    if (fault || strpbrk(argv[1], ": \t"))
+        return err_set(err, PAWL_INVALID, "NAME \"%.100s\" %s", argv[1],
+                       fault ? fault : "must have no colon and no space");
+    if (strcmp(argv[2], "admin") && strcmp(argv[2], "app") && strcmp(argv[2], "monitor"))
+        return err_set(err, PAWL_INVALID, "ROLE \"%.60s\" is none of admin, app, monitor", argv[2]);
+    return PAWL_OK;
+}
+
+static int answer(struct cli *cli, const char *secret, const char *line)
+{
+    static const char *const columns[] = { "token", "line", NULL };
+    struct sheet s;
+    if (!cli->json) {
+        fprintf(cli->out, "%s\n", secret);
+        int code = cli_done(cli);
+        fprintf(cli->err,
+                "This is the token; it is not stored anywhere and not shown again.\n"
+                "Put this into pawl.conf, beside the other tokens if there are any, and send the\n"
+                "server a SIGHUP:\n\n    tokens += {\"%s\"}\n\n"
+                "Whoever has the token says PAWL_TOKEN=..., or Authorization: Bearer ...\n",
+                line);
+        return code;
+    }
+    sheet_init(&s, columns);
+    sheet_text(&s, "%s", secret);
+    sheet_text(&s, "%s", line);
+    int code = sheet_answer(cli, &s);
+    sheet_release(&s);
+    return code;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct pawl_err err = { 0 };
+    char secret[80], hex[65] = "", line[1024];
+    unsigned char hash[32];
+    const char *queues = cli_option(cli, "queues-of");
+    if (check(argc, argv, &err) != PAWL_OK)
+        return cli_fail(cli, &err);
+    secret_make(secret);
+    if (!digest_plain(bytes_of(secret), hash))
+        return cli_failf(cli, PAWL_NO_MEMORY, "no memory for a hash");
+    for (size_t i = 0; i < sizeof(hash); i++)
+        snprintf(hex + 2 * i, 3, "%02x", hash[i]);
+    snprintf(line, sizeof(line), "%.255s:%s:%s%s%.500s", argv[1], argv[2], hex, queues ? ":" : "",
+             queues ? queues : "");
+    return answer(cli, secret, line);
+}
+
+static const struct option_row options[] = {
+    { "queues-of", "A,B", NULL, "app: the queues it may work on; without it, all" },
+    { 0 },
+};
+
+const struct command cmd_token = {
+    .name = "token",
+    .summary = "make a token for a person or a program",
+    .usage = "new NAME ROLE",
+    .about = "ROLE is admin (everything), app (submit; see and cancel its own calls; work its\n"
+             "queues) or monitor (see everything but inputs, results, errors, states and tags).\n"
+             "Prints the token on stdout, once, and the line for `tokens` on stderr.",
+    .example = "pawl token new ann admin\npawl token new mailer app --queues-of mail --json",
+    .options = options,
+    .args_max = 3,
+    .reach = REACH_NOTHING,
+    .run = run,
+};

@@ -1,0 +1,98 @@
+/*
+ * epoch.c - work may have come: a number that rises, for those who claim by hand.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <time.h>
+
+#include "exec/exec.h"
+
+void epoch_init(struct epoch *p)
+{
+    pthread_condattr_t attr;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->moved, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+void epoch_release(struct epoch *p)
+{
+    CHECK(!p->watch && !p->telling);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->moved);
+}
+
+void exec_epoch_move(struct exec *e)
+{
+    struct epoch *p = &e->epoch;
+    pthread_mutex_lock(&p->lock);
+    p->n++;
+    bool any = p->waiting;
+    struct epoch_watch *w = p->asked ? p->watch : NULL;
+    p->asked = false;
+    p->telling += w != NULL;
+    pthread_mutex_unlock(&p->lock);
+    if (any)
+        pthread_cond_broadcast(&p->moved);
+    if (!w)
+        return;
+    w->moved(w);
+    pthread_mutex_lock(&p->lock);
+    p->telling--;
+    pthread_mutex_unlock(&p->lock);
+    pthread_cond_broadcast(&p->moved); /* It may be about to go. */
+}
+
+uint64_t exec_epoch(struct exec *e)
+{
+    pthread_mutex_lock(&e->epoch.lock);
+    uint64_t n = e->epoch.n;
+    pthread_mutex_unlock(&e->epoch.lock);
+    return n;
+}
+
+void exec_epoch_wait(struct exec *e, uint64_t seen, int64_t until_us)
+{
+    struct epoch *p = &e->epoch;
+    struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
+    pthread_mutex_lock(&p->lock);
+    p->waiting++;
+    while (p->n == seen && !pthread_cond_timedwait(&p->moved, &p->lock, &until))
+        ;
+    p->waiting--;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void exec_epoch_watch(struct exec *e, struct epoch_watch *w)
+{
+    struct epoch *p = &e->epoch;
+    pthread_mutex_lock(&p->lock);
+    CHECK(!w || !p->watch);
+    p->watch = w;
+    p->asked = false;
+    while (p->telling)
+        pthread_cond_wait(&p->moved, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void exec_epoch_ask(struct exec *e)
+{
+    struct epoch *p = &e->epoch;
+    pthread_mutex_lock(&p->lock);
+    bool first = !p->asked;
+    p->asked = p->watch != NULL;
+    pthread_mutex_unlock(&p->lock);
+    /* Other processes' commits are looked for only while somebody listens: the store thread may be
+     * asleep for longer than that. */
+    if (first && e->traits & STORE_SHARED)
+        queue_nudge(&e->queue);
+}
+
+void exec_epoch_unask(struct exec *e)
+{
+    pthread_mutex_lock(&e->epoch.lock);
+    e->epoch.asked = false;
+    pthread_mutex_unlock(&e->epoch.lock);
+}

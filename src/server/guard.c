@@ -1,0 +1,42 @@
+/*
+ * guard.c - who may reach us: without tokens nobody beyond this machine.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/server.h"
+
+bool guard_loopback(const char *listen)
+{
+    char host[64];
+    struct in6_addr six;
+    const char *colon = strrchr(listen, ':');
+    if (strncmp(listen, "unix:", 5) == 0)
+        return true;
+    if (!colon || (size_t)(colon - listen) >= sizeof(host))
+        return false;
+    bool bracket = listen[0] == '[' && colon > listen + 1 && colon[-1] == ']';
+    const char *from = listen + bracket, *end = colon - bracket;
+    snprintf(host, sizeof(host), "%.*s", (int)(end - from), from);
+    struct in_addr four;
+    if (inet_pton(AF_INET, host, &four) == 1)
+        return (ntohl(four.s_addr) >> 24) == 127;
+    if (inet_pton(AF_INET6, host, &six) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&six);
+    return strcmp(host, "localhost") == 0;
+}
+
+enum pawl_status guard_listen(const struct settings *s, struct pawl_err *err)
+{
+    const char *listen = s->v[SET_LISTEN].text;
+    if (s->v[SET_TOKENS].n_items || guard_loopback(listen))
+        return PAWL_OK;
+    return err_set(err, PAWL_FORBIDDEN,
+                   "setting \"listen\": %.100s can be reached from other machines, and no tokens "
+                   "are set; `pawl token new NAME admin` makes one and prints the line for "
+                   "`tokens` in pawl.conf, or listen on 127.0.0.1",
+                   listen);
+}

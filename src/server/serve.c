@@ -1,0 +1,240 @@
+/*
+ * serve.c - `pawl serve`: settings, database, modules, listen, workers, loop; and back.
+ *
+ * The main thread becomes the loop's. Whatever is wrong is said before the first call is claimed.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/world.h"
+#include "cli/sheet.h"
+#include "lib/lib.h"
+#include "server/server.h"
+
+/* Files besides the connections: the database's, the loop's, the modules'. */
+#define FILES_BESIDE 512
+
+/* ---- Starting -------------------------------------------------------------------------------- */
+
+static enum pawl_status open_database(struct server *s, struct pawl_err *err)
+{
+    struct pawl_options options = settings_options(&s->settings);
+    enum pawl_status st = pawl_open(&options, &s->pawl, err);
+    const struct setting_value *modules = &s->settings.v[SET_MODULE];
+    for (size_t i = 0; st == PAWL_OK && i < modules->n_items; i++) {
+        /* A name without a slash is a file here, not one in the linker's folders. */
+        char here[PATH_MAX];
+        const char *name = modules->items[i];
+        snprintf(here, sizeof(here), "%s%s", strchr(name, '/') ? "" : "./", name);
+        st = pawl_load(s->pawl, here, err);
+    }
+    return st;
+}
+
+static const char *not_ready(void *ctx)
+{
+    struct server *s = ctx;
+    if (atomic_load(&s->stopping))
+        return "stopping";
+    struct pool *p = &s->pawl->e->pool;
+    pthread_mutex_lock(&p->lock);
+    bool replaced = p->replaced;
+    pthread_mutex_unlock(&p->lock);
+    return replaced ? "another process has taken this node's name" : NULL;
+}
+
+static enum pawl_status open_http(struct server *s, struct pawl_err *err)
+{
+    const struct setting_value *v = s->settings.v;
+    struct api_conf conf = server_api_conf(s, &s->settings);
+    conf.exec = s->pawl->e;
+    conf.not_ready = not_ready;
+    conf.ready_ctx = s;
+    enum pawl_status st = api_open(&conf, &s->api, err);
+    if (st != PAWL_OK)
+        return st;
+    struct http_conf http = { .listen = v[SET_LISTEN].text,
+                              .tls_cert = *v[SET_TLS_CERT].text ? v[SET_TLS_CERT].text : NULL,
+                              .tls_key = *v[SET_TLS_KEY].text ? v[SET_TLS_KEY].text : NULL,
+                              .handler = api_handle,
+                              .ctx = s->api,
+                              .body_max = api_body_max,
+                              .error_body = api_error_body };
+    http_limits_init(&http.limits);
+    http.limits.connections = (int)v[SET_MAX_CONNECTIONS].number;
+    st = http_open(s->loop, &http, &s->http, err);
+    if (st == PAWL_OK)
+        api_serves(s->api, s->http);
+    return st;
+}
+
+/* Without handlers there is nothing to start: the server still serves HTTP and HTTP workers. */
+static enum pawl_status start_workers(struct server *s, struct pawl_err *err)
+{
+    const struct setting_value *queues = &s->settings.v[SET_QUEUES];
+    bool all = queues->n_items == 0 || strcmp(queues->text, "all") == 0;
+    struct pawl_workers workers = { PAWL_WORKERS_INIT,
+                                    .slots = (int)s->settings.v[SET_WORKER_SLOTS].number,
+                                    .queues = all ? NULL : queues->items,
+                                    .n_queues = all ? 0 : queues->n_items };
+    if (!s->pawl->e->registry.n)
+        return PAWL_OK;
+    s->works = true;
+    return pawl_start(s->pawl, &workers, err);
+}
+
+/* Each connection is a file; the soft limit is often 1024, the hard one far above. */
+static void raise_files(const struct settings *s)
+{
+    struct rlimit limit;
+    rlim_t want = (rlim_t)s->v[SET_MAX_CONNECTIONS].number + FILES_BESIDE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= want)
+        return;
+    rlim_t hard = limit.rlim_max;
+    limit.rlim_cur = MIN(want, hard);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (hard < want)
+        log_line(LOG_WARN,
+                 "setting \"max_connections\": the system allows this process %llu files, so "
+                 "there will be fewer connections",
+                 (unsigned long long)hard);
+}
+
+static void watch(struct loop_timer *t)
+{
+    struct server *s = (struct server *)((char *)t - offsetof(struct server, watchdog));
+    notify("WATCHDOG=1");
+    loop_timer_set(s->loop, t, world_mono(&world_real) + s->watchdog_us / 2);
+}
+
+static enum pawl_status server_open(struct server *s, struct pawl_err *err)
+{
+    enum pawl_status st = guard_listen(&s->settings, err);
+    if (st == PAWL_OK)
+        st = open_database(s, err);
+    if (st == PAWL_OK)
+        st = loop_open(&s->loop, err);
+    if (st == PAWL_OK)
+        st = open_http(s, err);
+    if (st == PAWL_OK)
+        st = start_workers(s, err);
+    if (st == PAWL_OK)
+        st = signals_open(s, err);
+    return st;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* The one line on stdout: people and scripts wait for it. */
+static void say_ready(struct server *s)
+{
+    char db[600];
+    FILE *out = s->cli->out;
+    url_safe(s->settings.v[SET_DB].text, db, sizeof(db));
+    if (s->cli->json) {
+        struct buf b;
+        buf_init(&b, 8192);
+        buf_add_text(&b, "{\"version\":\"" PAWL_VERSION "\"");
+        json_add_name(&b, "address");
+        json_add_string(&b, bytes_of(http_address(s->http)));
+        json_add_name(&b, "db");
+        json_add_string(&b, bytes_of(db));
+        json_add_name(&b, "node");
+        json_add_string(&b, bytes_of(s->pawl->e->conf.node));
+        buf_addf(&b, ",\"pid\":%d}", (int)getpid());
+        fprintf(out, "%.*s\n", BYTES_ARG(buf_bytes(&b)));
+        buf_release(&b);
+    } else {
+        fprintf(out, "pawl %s listening on %s (%s)\n", PAWL_VERSION, http_address(s->http), db);
+    }
+    fflush(out);
+}
+
+static void server_run(struct server *s)
+{
+    s->watchdog_us = notify_watchdog_us();
+    s->watchdog.run = watch;
+    if (s->watchdog_us)
+        watch(&s->watchdog);
+    say_ready(s);
+    log_line(LOG_INFO, "ready: %zu handlers, %d slots%s", s->pawl->e->registry.n,
+             s->works ? (int)s->settings.v[SET_WORKER_SLOTS].number : 0,
+             s->settings.v[SET_PAUSED].number ? ", paused" : "");
+    notify("READY=1");
+    loop_run(s->loop);
+}
+
+static void server_close(struct server *s)
+{
+    signals_close(s);
+    if (s->api)
+        api_serves(s->api, NULL);
+    http_close(s->http);
+    if (s->api)
+        api_close(s->api);
+    loop_close(s->loop);
+    pawl_close(s->pawl);
+    settings_release(&s->settings);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    struct pawl_err err = { 0 };
+    (void)argc, (void)argv;
+    if (!s)
+        return cli_failf(cli, PAWL_NO_MEMORY, "no memory to start");
+    s->cli = cli;
+    s->settings = cli->settings;
+    s->settings.arena = (struct arena){ 0 }; /* main's to release, at the end */
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    const char *node = s->settings.v[SET_NODE].text;
+    logs_use(&s->settings, *node ? node : host);
+    signals_block();
+    raise_files(&s->settings);
+    enum pawl_status st = server_open(s, &err);
+    if (st == PAWL_OK)
+        server_run(s);
+    server_close(s);
+    free(s);
+    if (st != PAWL_OK)
+        return cli_fail(cli, &err);
+    log_line(LOG_INFO, "stopped");
+    return cli_done(cli);
+}
+
+/* All of them settings; these are the ones people say on the command line. */
+static const struct option_row options[] = {
+    { "listen", "ADDR:PORT", "127.0.0.1:7295",
+      "where to listen, or unix:PATH; port 0 takes a free one" },
+    { "module", "FILE.so", NULL, "handlers to load; may be repeated" },
+    { "node", "NAME", "the host's name", "this process's name in the database" },
+    { "worker-slots", "N", "16", "handlers that run at a time" },
+    { "queues", "A,B", "all", "queues they work on" },
+    { "paused", NULL, NULL, "start no work; accepting goes on" },
+    { "tls-cert", "FILE", NULL, "certificate chain, PEM" },
+    { "tls-key", "FILE", NULL, "its private key, PEM" },
+    { 0 },
+};
+
+const struct command cmd_serve = {
+    .name = "serve",
+    .summary = "serve HTTP and run handlers on a database",
+    .usage = "",
+    .about =
+        "Opens the database, makes its schema where there is none, loads modules, and serves\n"
+        "until SIGTERM or SIGINT: then it stops claiming, lets what runs end within `grace`,\n"
+        "hands the rest back uncounted, answers who waits, and leaves; a second signal leaves at\n"
+        "once. SIGHUP reads the settings again. Prints one line with its address when ready.",
+    .example = "pawl serve --db sqlite:orders.db --module build/samples/echo.so\n"
+               "pawl serve --listen unix:pawl.sock --config pawl.conf --paused",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,213 @@
+/*
+ * auth.c - who may do what over HTTP: roles, other clients' calls, web pages, names.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "base/ident.h"
+#include "web.h"
+
+RIG_MAIN
+
+static int echo(struct pawl_call *c)
+{
+    return pawl_reply(c, pawl_input(c));
+}
+
+static const char *line(const char *who, const char *token, char out[256])
+{
+    unsigned char d[32];
+    char hex[65] = { 0 };
+    TRUE(digest_plain(bytes_of(token), d));
+    for (int i = 0; i < 32; i++)
+        snprintf(hex + 2 * i, 3, "%02x", d[i]);
+    snprintf(out, 256, "%s:%s", who, hex);
+    return out;
+}
+
+static char audited[2048];
+static void on_audit(const char *text, void *ctx)
+{
+    (void)ctx;
+    snprintf(audited, sizeof audited, "%s", text);
+}
+
+/* alice and bob are apps, mon monitors, root may everything. */
+static void begin(struct web *w, const void *param)
+{
+    static char v[4][256];
+    const char *tokens[] = { line("alice:app", "ta", v[0]), line("bob:app", "tb", v[1]),
+                             line("mon:monitor", "tm", v[2]), line("root:admin", "tr", v[3]) };
+    struct pawl *p = rig_open(param);
+    rig_on(p, "echo", echo);
+    rig_start(p, 2);
+    web_begin_as(w, p, &(struct api_conf){ .tokens = tokens, .n_tokens = 4, .audit = on_audit });
+}
+
+TEST(no_token_no_entry)
+{
+    struct web w;
+    begin(&w, param);
+    struct web_answer a = GET(&w, "/v1/calls");
+    EQ_INT(a.status, 401);
+    EQ_STR(AT(a, "error.code"), "UNAUTHORIZED");
+    HAS_STR(a.head.data, "WWW-Authenticate: Bearer");
+    w.token = "wrong";
+    EQ_INT(GET(&w, "/v1/calls").status, 401);
+    w.token = NULL;
+    w.more = "Authorization: Basic dGE6\r\n";
+    EQ_INT(GET(&w, "/v1/calls").status, 401);
+    w.more = NULL;
+    EQ_INT(GET(&w, "/healthz").status, 200);
+    EQ_INT(GET(&w, "/readyz").status, 200);
+    EQ_INT(GET(&w, "/metrics").status, 401);
+    web_end(&w);
+}
+
+TEST(apps_see_their_own)
+{
+    struct web w;
+    begin(&w, param);
+    w.token = "ta";
+    struct web_answer a =
+        POST(&w, "/v1/calls?wait=10", "{\"id\":\"a1\",\"type\":\"echo\",\"input\":\"secret\"}");
+    EQ_INT(a.status, 200);
+    EQ_STR(AT(a, "client"), "alice");
+    POST(&w, "/v1/calls", "{\"id\":\"a2\",\"type\":\"nobody\"}");
+    w.token = "tb";
+    EQ_INT(GET(&w, "/v1/calls/a1").status, 404);
+    EQ_INT(GET(&w, "/v1/calls/a1?wait=1").status, 404);
+    EQ_INT(GET(&w, "/v1/calls/a1/result").status, 404);
+    EQ_INT(GET(&w, "/v1/calls/a1/attempts").status, 404);
+    EQ_INT(POST(&w, "/v1/calls/a2/cancel", NULL).status, 404);
+    EQ_STR(AT(POST(&w, "/v1/calls/cancel", "{}"), "changed"), "0");
+    EQ_STR(AT(GET(&w, "/v1/calls"), "calls"), "[]");
+    /* The same id and content: neither the answer nor anything about it. */
+    static const char *const paths[] = { "/v1/calls", "/v1/calls?wait=5" };
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        a = POST(&w, paths[i], "{\"id\":\"a1\",\"type\":\"echo\",\"input\":\"secret\"}");
+        EQ_INT(a.status, 409);
+        EQ_STR(AT(a, "error.code"), "CONFLICT");
+        EQ_STR(AT(a, "error.status"), "null");
+        a = POST(&w, paths[i], "{\"id\":\"a2\",\"type\":\"nobody\"}");
+        EQ_INT(a.status, 409);
+        EQ_PTR(strstr(AT(a, "error.message"), "nobody"), NULL);
+    }
+    a = POST(&w, "/v1/calls/batch", "{\"calls\":[{\"id\":\"a2\",\"type\":\"nobody\"}]}");
+    EQ_STR(AT(a, "calls.0.error.code"), "CONFLICT");
+    w.token = "ta";
+    EQ_INT(GET(&w, "/v1/calls/a1").status, 200);
+    EQ_STR(AT(GET(&w, "/v1/calls?limit=1"), "calls.0.id"), "a2");
+    EQ_INT(POST(&w, "/v1/calls/a2/cancel", NULL).status, 200);
+    EQ_INT(POST(&w, "/v1/calls/a2/retry", NULL).status, 403);
+    EQ_INT(web_ask(&w, "PATCH", "/v1/calls/a2", "{\"priority\":1}").status, 403);
+    EQ_INT(POST(&w, "/v1/queues/default/pause", NULL).status, 403);
+    web_end(&w);
+}
+
+TEST(monitors_see_no_payload)
+{
+    struct web w;
+    begin(&w, param);
+    w.token = "ta";
+    POST(&w, "/v1/calls?wait=10",
+         "{\"id\":\"x\",\"type\":\"echo\",\"input\":\"secret\",\"tags\":{\"k\":\"secret\"}}");
+    w.token = "tm";
+    static const char *const paths[] = { "/v1/calls/x", "/v1/calls/x?wait=1",
+                                         "/v1/calls?include=input,result" };
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        struct web_answer a = GET(&w, paths[i]);
+        EQ_INT(a.status, 200);
+        EQ_PTR(memmem(a.body.data, a.body.len, "secret", 6), NULL);
+        HAS_STR(a.body.data, "\"tags\":null");
+    }
+    EQ_INT(GET(&w, "/v1/calls/x/result").status, 403);
+    EQ_INT(GET(&w, "/v1/calls?tag=k:secret").status, 403);
+    EQ_INT(POST(&w, "/v1/calls", "{\"type\":\"t\"}").status, 403);
+    EQ_INT(POST(&w, "/v1/calls/x/cancel", NULL).status, 403);
+    EQ_INT(POST(&w, "/v1/work/claim", "{\"worker\":\"w\"}").status, 403);
+    EQ_INT(GET(&w, "/metrics").status, 200);
+    web_end(&w);
+}
+
+TEST(admin_actions_are_audited)
+{
+    struct web w;
+    begin(&w, param);
+    w.token = "tr";
+    POST(&w, "/v1/calls", "{\"id\":\"x y\",\"type\":\"nobody\"}");
+    EQ_STR(audited, "");
+    EQ_INT(POST(&w, "/v1/calls/x%20y/cancel", NULL).status, 200);
+    EQ_STR(audited, "client=\"root\" method=POST path=\"/v1/calls/x%20y/cancel\" status=200");
+    EQ_INT(POST(&w, "/v1/calls/x%20y/retry", NULL).status, 202);
+    EQ_STR(audited, "client=\"root\" method=POST path=\"/v1/calls/x%20y/retry\" status=202");
+    web_end(&w);
+}
+
+TEST(token_lines_that_are_none)
+{
+    static const char *const bad[] = {
+        "",
+        "name",
+        "name:app",
+        "name:boss:00",
+        "name:app:00",
+        ":app:00",
+        "a:app:zz",
+        "a:app:0000000000000000000000000000000000000000000000000000000000000000:q,,r",
+    };
+    struct pawl *p = rig_open(param);
+    struct web w;
+    web_begin_as(&w, p, NULL);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct pawl_err err = { 0 };
+        EQ_INT(api_reload(w.api, &(struct api_conf){ .tokens = &bad[i], .n_tokens = 1 }, &err),
+               PAWL_INVALID);
+        GT_INT(strlen(err.text), 5);
+    }
+    EQ_INT(GET(&w, "/v1/calls").status, 200);
+    web_end(&w);
+}
+
+TEST(web_pages_stay_out)
+{
+    static const struct {
+        const char *more;
+        int status;
+    } cases[] = {
+        { "Origin: http://evil.example\r\n", 403 },
+        { "Origin: null\r\n", 403 },
+        { "Origin: http://localhost\r\n", 200 },
+        { "Origin: https://localhost\r\n", 403 },
+        { "Origin: http://localhost:81\r\n", 403 },
+        { "Host: evil.example\r\n", 403 },
+        { "Host: evil.example\r\nOrigin: http://evil.example\r\n", 403 },
+        { "Host: LOCALHOST:99\r\n", 200 },
+        { "Host: 127.0.0.1:7295\r\n", 200 },
+        { "Host: [::1]:7295\r\n", 200 },
+        { "Host: 127.0.0.1.evil.example\r\n", 403 },
+        { "Host: friend.example\r\n", 200 },
+        { "Origin: http://friend.example:8080\r\n", 200 },
+    };
+    const char *origins[] = { "http://friend.example:8080" }, *hosts[] = { "friend.example" };
+    struct web w;
+    web_begin_as(
+        &w, rig_open(param),
+        &(struct api_conf){ .origins = origins, .n_origins = 1, .hosts = hosts, .n_hosts = 1 });
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        w.more = cases[i].more;
+        struct web_answer a = GET(&w, "/v1/calls");
+        if (a.status != cases[i].status)
+            FAIL("%s: %d", cases[i].more, a.status);
+        if (a.status == 403)
+            EQ_STR(AT(a, "error.code"), "FORBIDDEN");
+    }
+    w.more = "Origin: http://friend.example:8080\r\n";
+    struct web_answer a = web_ask(&w, "OPTIONS", "/v1/calls/x", NULL);
+    EQ_INT(a.status, 204);
+    HAS_STR(a.head.data, "Access-Control-Allow-Origin: http://friend.example:8080\r\n");
+    HAS_STR(a.head.data, "Access-Control-Allow-Methods: GET, HEAD, PATCH\r\n");
+    HAS_STR(GET(&w, "/v1/calls").head.data, "Access-Control-Allow-Origin: http://friend");
+    web_end(&w);
+}

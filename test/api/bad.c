@@ -1,0 +1,281 @@
+/*
+ * bad.c - requests that break the contract: each a clear error that names the field, nothing
+ * stored.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "web.h"
+
+RIG_MAIN
+
+/* It was refused like this, and nothing is there. */
+static void refused(struct web *w, struct web_answer a, int status, const char *field)
+{
+    EQ_INT(a.status, status);
+    TRUE(AT(a, "error.code") != NULL);
+    EQ_STR(AT(a, "error.field"), field ? field : "null");
+    GT_INT(strlen(AT(a, "error.message")), 5);
+    EQ_STR(AT(GET(w, "/v1/calls"), "calls"), "[]");
+}
+
+TEST(bodies)
+{
+    static const struct {
+        const char *body, *field;
+    } bad[] = {
+        { "", NULL },
+        { " ", NULL },
+        { "{", NULL },
+        { "{\"type\":\"a\"", NULL },
+        { "{\"type\":\"a\"}}", NULL },
+        { "{\"type\":\"a\",}", NULL },
+        { "{'type':'a'}", NULL },
+        { "nul", NULL },
+        { "[]", NULL },
+        { "\"a\"", NULL },
+        { "5", NULL },
+        { "null", NULL },
+        { "{}", "type" },
+        { "{\"type\":null}", "type" },
+        { "{\"type\":5}", "type" },
+        { "{\"type\":\"\"}", "type" },
+        { "{\"type\":\".\"}", "type" },
+        { "{\"type\":\"..\"}", "type" },
+        { "{\"type\":\"a\\u0000b\"}", "type" },
+        { "{\"type\":\"a\\u0085b\"}", "type" },
+        { "{\"type\":\"a\nb\"}", NULL },
+        { "{\"type\":\"\xff\"}", NULL },
+        { "{\"type\":\"\xc0\xaf\"}", NULL },
+        { "{\"type\":\"\xed\xa0\x80\"}", NULL },
+        { "{\"type\":\"\\ud800\"}", NULL },
+        { "{\"type\":\"\\udc00\\ud800\"}", NULL },
+        { "{\"type\":\"a\",\"type\":\"a\"}", "type" },
+        { "{\"type\":\"a\",\"t\\u0079pe\":\"a\"}", "type" },
+        { "{\"type\":\"a\",\"colour\":1}", "colour" },
+        { "{\"type\":\"a\",\"Type\":1}", "Type" },
+        { "{\"type\":\"a\",\"\":1}", "" },
+        { "{\"type\":\"a\",\"a\\\"b\":1}", "a?b" },
+        { "{\"type\":\"a\",\"id\":7}", "id" },
+        { "{\"type\":\"a\",\"id\":\"\"}", "id" },
+        { "{\"type\":\"a\",\"id\":\"..\"}", "id" },
+        { "{\"type\":\"a\",\"method\":null}", "method" },
+        { "{\"type\":\"a\",\"queue\":null}", "queue" },
+        { "{\"type\":\"a\",\"queue\":[]}", "queue" },
+        { "{\"type\":\"a\",\"priority\":1001}", "priority" },
+        { "{\"type\":\"a\",\"priority\":-1001}", "priority" },
+        { "{\"type\":\"a\",\"priority\":1.5}", "priority" },
+        { "{\"type\":\"a\",\"priority\":\"1\"}", "priority" },
+        { "{\"type\":\"a\",\"priority\":null}", "priority" },
+        { "{\"type\":\"a\",\"priority\":99999999999999999999}", "priority" },
+        { "{\"type\":\"a\",\"max_attempts\":0}", "max_attempts" },
+        { "{\"type\":\"a\",\"max_attempts\":1001}", "max_attempts" },
+        { "{\"type\":\"a\",\"max_lost\":0}", "max_lost" },
+        { "{\"type\":\"a\",\"delay\":-1}", "delay" },
+        { "{\"type\":\"a\",\"delay\":\"5\"}", "delay" },
+        { "{\"type\":\"a\",\"delay\":1e400}", "delay" },
+        { "{\"type\":\"a\",\"delay\":1e12}", "delay" },
+        { "{\"type\":\"a\",\"timeout\":0}", "timeout" },
+        { "{\"type\":\"a\",\"timeout\":-0.0}", "timeout" },
+        { "{\"type\":\"a\",\"timeout\":null}", "timeout" },
+        { "{\"type\":\"a\",\"run_at\":\"tomorrow\"}", "run_at" },
+        { "{\"type\":\"a\",\"run_at\":1700000000}", "run_at" },
+        { "{\"type\":\"a\",\"run_at\":\"2026-02-30T00:00:00Z\"}", "run_at" },
+        { "{\"type\":\"a\",\"delay\":1,\"run_at\":\"2099-01-01T00:00:00Z\"}", "run_at" },
+        { "{\"type\":\"a\",\"expires_in\":1,\"expires_at\":\"2099-01-01T00:00:00Z\"}",
+          "expires_at" },
+        { "{\"type\":\"a\",\"input\":1,\"input_base64\":\"AA==\"}", "input_base64" },
+        { "{\"type\":\"a\",\"input_base64\":\"A\"}", "input_base64" },
+        { "{\"type\":\"a\",\"input_base64\":\"AA==\\n\"}", "input_base64" },
+        { "{\"type\":\"a\",\"input_base64\":5}", "input_base64" },
+        { "{\"type\":\"a\",\"backoff\":5}", "backoff" },
+        { "{\"type\":\"a\",\"backoff\":{\"base\":-1}}", "backoff.base" },
+        { "{\"type\":\"a\",\"backoff\":{\"factor\":0.5}}", "backoff.factor" },
+        { "{\"type\":\"a\",\"backoff\":{\"factor\":\"2\"}}", "backoff.factor" },
+        { "{\"type\":\"a\",\"backoff\":{\"jitter\":2}}", "backoff.jitter" },
+        { "{\"type\":\"a\",\"backoff\":{\"x\":2}}", "backoff.x" },
+        { "{\"type\":\"a\",\"backoff\":{\"max\":1,\"max\":1}}", "backoff.max" },
+        { "{\"type\":\"a\",\"tags\":[]}", "tags" },
+        { "{\"type\":\"a\",\"tags\":{\"a\":1}}", "tags" },
+        { "{\"type\":\"a\",\"tags\":{\"a\":\"1\",\"a\":\"2\"}}", "tags" },
+        { "{\"type\":\"a\",\"tags\":{\"\":\"1\"}}", "tags" },
+        { "{\"type\":\"a\",\"on_dead\":\"explode\"}", "on_dead" },
+        { "{\"type\":\"a\",\"traceparent\":\"00-zz\"}", "traceparent" },
+        { "{\"type\":\"a\",\"status\":\"completed\"}", "status" },
+    };
+    struct web w;
+    web_begin(&w, param);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct web_answer a = POST(&w, "/v1/calls?wait=1", bad[i].body);
+        if (a.status != 400 || strcmp(AT(a, "error.field"), bad[i].field ? bad[i].field : "null"))
+            FAIL("%s: %d %.*s", bad[i].body, a.status, BYTES_ARG(a.body));
+    }
+    refused(&w, POST(&w, "/v1/calls", ""), 400, NULL);
+    web_end(&w);
+}
+
+TEST(names_at_the_edge)
+{
+    struct web w;
+    char name[258];
+    web_begin(&w, param);
+    memset(name, 'n', sizeof name);
+    name[256] = 0;
+    refused(&w, POST(&w, "/v1/calls", web_text("{\"type\":\"%s\"}", name)), 400, "type");
+    refused(&w, POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"id\":\"%s\"}", name)), 400, "id");
+    refused(&w, GET(&w, web_text("/v1/calls/%s", name)), 400, "id");
+    name[255] = 0;
+    EQ_INT(POST(&w, "/v1/calls", web_text("{\"type\":\"%s\",\"id\":\"%s\"}", name, name)).status,
+           202);
+    EQ_INT(GET(&w, web_text("/v1/calls/%s", name)).status, 200);
+    web_end(&w);
+}
+
+TEST(nesting_at_the_edge)
+{
+    struct web w;
+    char deep[2 * JSON_DEPTH_MAX + 3] = { 0 };
+    web_begin(&w, param);
+    for (int i = 0; i < JSON_DEPTH_MAX; i++) {
+        deep[i] = '[';
+        deep[JSON_DEPTH_MAX + i] = ']';
+    }
+    refused(&w, POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"input\":%s}", deep)), 400, NULL);
+    /* One level is the call itself. */
+    memmove(deep, deep + 1, sizeof deep - 1);
+    deep[2 * JSON_DEPTH_MAX - 2] = 0;
+    EQ_INT(POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"input\":%s}", deep)).status, 202);
+    web_end(&w);
+}
+
+TEST(inputs_at_the_edge)
+{
+    struct web w;
+    web_begin(&w, param);
+    char *text = web_text("%*s", INPUT_LEN_MAX - 2, "x");
+    struct web_answer a =
+        POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"input\":\" %s\"}", text));
+    refused(&w, a, 413, "input");
+    EQ_STR(AT(a, "error.code"), "TOO_LARGE");
+    a = POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"input\":\"%s%s\"}", text, text));
+    refused(&w, a, 413, NULL);
+    a = POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"input\":\"%s\"}", text));
+    EQ_INT(a.status, 202);
+    EQ_INT(strlen(AT(a, "input")), INPUT_LEN_MAX - 2);
+    web_end(&w);
+}
+
+TEST(queries)
+{
+    static const struct {
+        const char *path, *field;
+    } bad[] = {
+        { "/v1/calls?limit=0", "limit" },
+        { "/v1/calls?limit=1001", "limit" },
+        { "/v1/calls?limit=x", "limit" },
+        { "/v1/calls?limit=", "limit" },
+        { "/v1/calls?limit=5&limit=5", "limit" },
+        { "/v1/calls?colour=1", "colour" },
+        { "/v1/calls?Limit=1", "Limit" },
+        { "/v1/calls?status=done", "status" },
+        { "/v1/calls?cursor=zzz", "cursor" },
+        { "/v1/calls?tag=x", "tag" },
+        { "/v1/calls?tag=:x", "tag" },
+        { "/v1/calls?since=yesterday", "since" },
+        { "/v1/calls?include=error", "include" },
+        { "/v1/calls?queue=", "queue" },
+        { "/v1/calls?queue=%00", "queue" },
+        { "/v1/calls?queue=%zz", "queue" },
+        { "/v1/calls?queue=%f", "queue" },
+        { "/v1/calls?queue=%ff", "queue" },
+        { "/v1/calls/x?wait=-1", "wait" },
+        { "/v1/calls/x?wait=301", "wait" },
+        { "/v1/calls/x?wait=nan", "wait" },
+        { "/v1/calls/x?wait=soon", "wait" },
+        { "/v1/calls/x?wait", "wait" },
+        { "/v1/calls/x/attempts?wait=1", "wait" },
+        { "/v1/calls/%ff", "id" },
+        { "/v1/calls/%2e%2e", "id" },
+        { "/v1/calls/%0a", "id" },
+        { "/v1/calls/%", "id" },
+    };
+    struct web w;
+    web_begin(&w, param);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct web_answer a = GET(&w, bad[i].path);
+        if (a.status != 400 || strcmp(AT(a, "error.field"), bad[i].field))
+            FAIL("%s: %d %.*s", bad[i].path, a.status, BYTES_ARG(a.body));
+    }
+    EQ_INT(GET(&w, "/v1/calls?").status, 200);
+    EQ_INT(GET(&w, "/v1/calls?limit=1&").status, 200);
+    web_end(&w);
+}
+
+TEST(paths_and_methods)
+{
+    struct web w;
+    web_begin(&w, param);
+    static const char *const none[] = {
+        "/v1",       "/v1/",          "/v1/calls/",          "/v1/call",
+        "/v2/calls", "/v1/calls/a/b", "/v1/calls/a/cancel/", "//v1/calls"
+    };
+    for (size_t i = 0; i < COUNT_OF(none); i++) {
+        struct web_answer a = GET(&w, none[i]);
+        if (a.status != 404 || strcmp(AT(a, "error.code"), "NOT_FOUND"))
+            FAIL("%s: %d", none[i], a.status);
+    }
+    struct web_answer a = web_ask(&w, "DELETE", "/v1/calls/x", NULL);
+    EQ_INT(a.status, 405);
+    EQ_STR(AT(a, "error.code"), "METHOD");
+    HAS_STR(a.head.data, "\r\nAllow: GET, HEAD, PATCH\r\n");
+    a = web_ask(&w, "PUT", "/v1/calls", "{}");
+    EQ_INT(a.status, 405);
+    HAS_STR(a.head.data, "\r\nAllow: POST, GET, HEAD\r\n");
+    EQ_INT(web_ask(&w, "OPTIONS", "/v1/calls", NULL).status, 405);
+    web_end(&w);
+}
+
+TEST(content_types)
+{
+    static const struct {
+        const char *type;
+        int status;
+    } types[] = {
+        { "application/json", 202 },
+        { "Application/JSON; charset=utf-8", 202 },
+        { "application/vnd.pawl+json", 202 },
+        { "application/x-www-form-urlencoded", 202 },
+        { "text/plain", 415 },
+        { "multipart/form-data; boundary=x", 415 },
+        { "application/xml", 415 },
+    };
+    struct web w;
+    web_begin(&w, param);
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        w.more = web_text("Content-Type: %s\r\n", types[i].type);
+        struct web_answer a = POST(&w, "/v1/calls", "{\"type\":\"a\"}");
+        EQ_INT(a.status, types[i].status);
+        if (a.status == 415)
+            EQ_STR(AT(a, "error.code"), "MEDIA");
+    }
+    web_end(&w);
+}
+
+TEST(a_refusal_leaves_the_connection_usable)
+{
+    struct web w;
+    web_begin(&w, param);
+    int fd = web_connect(&w);
+    for (int i = 0; i < 5; i++) {
+        web_send(&w, fd, "POST", "/v1/calls?wait=1", "{\"type\":}");
+        EQ_INT(web_take(fd).status, 400);
+        web_send(&w, fd, "GET", "/v1/calls/none", NULL);
+        EQ_INT(web_take(fd).status, 404);
+    }
+    web_send(&w, fd, "POST", "/v1/calls", "{\"type\":\"a\"}");
+    EQ_INT(web_take(fd).status, 202);
+    close(fd);
+    web_end(&w);
+}

@@ -1,0 +1,149 @@
+/*
+ * metrics.c - /metrics: the text holds to the format, and the figures to what happened.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "web.h"
+
+RIG_MAIN
+
+static double value(struct web_answer a, const char *series)
+{
+    const char *at = strstr(a.body.data, web_text("\n%s ", series));
+    if (!at)
+        FAIL("there is no %s", series);
+    return strtod(at + strlen(series) + 2, NULL);
+}
+
+TEST(counts_what_happened)
+{
+    struct web w;
+    struct pawl *p = rig_open(param);
+    rig_on(p, "echo", rig_echo);
+    rig_on(p, "fails", rig_fails);
+    rig_start(p, 2);
+    web_begin_as(&w, p, NULL);
+    POST(&w, "/v1/calls?wait=30", "{\"type\":\"echo\",\"id\":\"a\"}");
+    POST(&w, "/v1/calls?wait=30", "{\"type\":\"echo\",\"id\":\"a\"}");
+    POST(&w, "/v1/calls?wait=30", "{\"type\":\"fails\",\"max_attempts\":1}");
+    POST(&w, "/v1/calls", "{\"type\":\"nobody\",\"queue\":\"a\\\"b\\\\c\"}");
+    POST(&w, "/v1/work/finish",
+         "{\"lease\":\"0123456789abcdef0123456789abcdef\",\"results\":[{\"id\":\"a\","
+         "\"result\":1}]}");
+    struct web_answer a = GET(&w, "/metrics");
+    EQ_INT(a.status, 200);
+    HAS_STR(a.head.data, "text/plain; version=0.0.4");
+    EQ_INT(value(a, "pawl_accepted_total"), 3);
+    EQ_INT(value(a, "pawl_duplicates_total"), 1);
+    EQ_INT(value(a, "pawl_claimed_total"), 2);
+    EQ_INT(value(a, "pawl_completed_total"), 1);
+    EQ_INT(value(a, "pawl_failed_tries_total"), 1);
+    EQ_INT(value(a, "pawl_ended_total"), 2);
+    EQ_INT(value(a, "pawl_lost_total"), 1);
+    EQ_INT(value(a, "pawl_slots"), 2);
+    EQ_INT(value(a, "pawl_http_requests_total"), 6);
+    EQ_INT(value(a, "pawl_database_up"), 1);
+    EQ_INT(value(a, "pawl_queue_pending{queue=\"a\\\"b\\\\c\"}"), 1);
+    EQ_INT(value(a, "pawl_queue_pending{queue=\"default\"}"), 0);
+    EQ_INT(value(a, "pawl_commit_seconds_count"), value(a, "pawl_commits_total"));
+    EQ_INT(value(a, "pawl_group_operations_bucket{le=\"+Inf\"}"), value(a, "pawl_commits_total"));
+    web_end(&w);
+}
+
+/* ---- The format ------------------------------------------------------------------------------ */
+
+static size_t name_len(const char *at)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)at[n]) || at[n] == '_' || at[n] == ':')
+        n++;
+    return n;
+}
+
+/* `name{label="value",...} number`: where the number begins. */
+static const char *series(const char *line, size_t name)
+{
+    const char *at = line + name;
+    if (*at == '{') {
+        do {
+            size_t label = name_len(++at);
+            TRUE(label > 0 && at[label] == '=' && at[label + 1] == '"');
+            for (at += label + 2; *at != '"'; at++) {
+                NE_INT(*at, '\n');
+                if (*at == '\\')
+                    TRUE(strchr("\\\"n", *++at));
+            }
+            at++;
+        } while (*at == ',');
+        EQ_INT(*at++, '}');
+    }
+    EQ_INT(*at++, ' ');
+    return at;
+}
+
+/* Every series stands below the HELP and TYPE of its family, each family once and in one piece;
+ * counters end in _total; a histogram's buckets rise. */
+TEST(holds_to_the_format)
+{
+    struct web w;
+    char family[128] = "", type[32] = "";
+    double last = 0;
+    web_begin(&w, param);
+    POST(&w, "/v1/calls", "{\"type\":\"t\"}");
+    struct web_answer a = GET(&w, "/metrics");
+    EQ_INT(a.body.data[a.body.len - 1], '\n');
+    for (const char *line = a.body.data; *line; line = strchr(line, '\n') + 1) {
+        if (!strncmp(line, "# HELP ", 7)) {
+            size_t n = name_len(line + 7);
+            snprintf(family, sizeof family, "%.*s", (int)n, line + 7);
+            FALSE(strstr(line + 7, web_text("# HELP %s ", family)));
+            EQ_INT(line[7 + n], ' ');
+            last = 0;
+        } else if (*line == '#') {
+            char name[128];
+            EQ_INT(sscanf(line, "# TYPE %127s %31s", name, type), 2);
+            EQ_STR(name, family);
+            EQ_INT(!strcmp(type, "counter"),
+                   strlen(name) > 6 && !strcmp(name + strlen(name) - 6, "_total"));
+        } else {
+            size_t n = name_len(line);
+            char *end;
+            double v = strtod(series(line, n), &end);
+            EQ_INT(*end, '\n');
+            bool bucket =
+                !strcmp(type, "histogram") && !strncmp(line + strlen(family), "_bucket", 7);
+            EQ_MEM(line, family, strlen(family));
+            if (strcmp(type, "histogram"))
+                EQ_UINT(n, strlen(family));
+            if (bucket)
+                TRUE(v >= last);
+            last = v;
+        }
+    }
+    web_end(&w);
+}
+
+/* A queue for each of many names does not make as many series. */
+TEST(shows_a_bounded_number_of_queues)
+{
+    struct web w;
+    struct buf b;
+    web_begin(&w, param);
+    buf_init(&b, 1 << 20);
+    for (int i = 0; i < 300; i++)
+        buf_addf(&b, "%s{\"type\":\"t\",\"queue\":\"q%d\"}", i ? "," : "{\"calls\":[", i);
+    buf_addf(&b, "]}%c", 0);
+    EQ_INT(POST(&w, "/v1/calls/batch", b.data).status, 200);
+    buf_release(&b);
+    struct web_answer a = GET(&w, "/metrics");
+    EQ_INT(value(a, "pawl_queues"), 300);
+    int shown = 0;
+    for (const char *at = a.body.data; (at = strstr(at, "\npawl_queue_due{")); at++)
+        shown++;
+    EQ_INT(shown, 200);
+    web_end(&w);
+}

@@ -1,0 +1,337 @@
+/*
+ * http.c - the server is killed at random moments under load from many clients, and comes back.
+ *
+ * Clients give their calls ids of their own and ask the same again when an answer was lost. Each
+ * call adds 1 to a row of its client's in the same transaction that ends it, so the result of a
+ * client's n-th call is n, and the row says in the end how many took effect. PAWL_SEED replays the
+ * moments; PAWL_CRASH_SECONDS says for how long (12).
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "killed.h"
+
+enum { CLIENTS = 24, BATCH = 20, CALLS_MAX = 200000 };
+
+/* What a client was told about a call; it must be true for ever. */
+struct ledger {
+    bool cancelled; /* else completed */
+    int64_t result;
+};
+
+struct client {
+    struct killed_client http;
+    pthread_t thread;
+    int index;
+    int calls;             /* that have ended, ids %d-0 to %d-(calls-1) */
+    int64_t completed;     /* of these */
+    int repeats, refusals; /* asked for on purpose */
+    struct ledger *told;   /* owned */
+};
+
+static struct client clients[CLIENTS];
+static atomic_bool over;
+
+static void path_of(char *out, size_t size, const struct client *c, int n, const char *rest)
+{
+    snprintf(out, size, "/v1/calls/%d-%d%s", c->index, n, rest);
+}
+
+/* One call as JSON. Its ms keep the database's writer, so they are few. */
+static int call_make(char *out, size_t size, struct client *c, int n, const char *more)
+{
+    return snprintf(out, size,
+                    "{\"id\":\"%d-%d\",\"type\":\"lab\",\"method\":\"count\",\"max_lost\":1000,"
+                    "\"input\":{\"name\":\"c%d\",\"ms\":%d}%s}",
+                    c->index, n, c->index, n % 16 == 0, more);
+}
+
+static void told(struct client *c, bool cancelled, int64_t result)
+{
+    LT_INT(c->calls, CALLS_MAX);
+    c->told[c->calls++] = (struct ledger){ cancelled, result };
+    c->completed += !cancelled;
+}
+
+/* Wait for an accepted call; it must be there. */
+static struct killed_answer ended(struct client *c, int n)
+{
+    char path[64];
+    int64_t until = rig_mono() + RIG_WAIT_US;
+    path_of(path, sizeof path, c, n, "?wait=10");
+    for (;;) {
+        struct killed_answer a = killed_ask(&c->http, path, NULL);
+        if (a.status != 200)
+            FAIL("%s was accepted, and now is %d %.*s", path, a.status, BYTES_ARG(a.json->raw));
+        const char *status = killed_text(&c->http, a.json, "status");
+        if (strcmp(status, "pending") != 0 && strcmp(status, "processing") != 0)
+            return a;
+        if (rig_mono() > until)
+            FAIL("%s is stuck: %.*s", path, BYTES_ARG(a.json->raw));
+    }
+}
+
+static int64_t completed_with(struct client *c, struct killed_answer a)
+{
+    if (strcmp(killed_text(&c->http, a.json, "status"), "completed") != 0)
+        FAIL("not completed: %d %.*s", a.status, BYTES_ARG(a.json->raw));
+    return killed_int(a.json, "result");
+}
+
+/* ---- Three kinds of clients ------------------------------------------------------------------ */
+
+/* The same again, and the same id with another meaning. */
+static void again(struct client *c, const char *body, int n)
+{
+    char other[256];
+    struct killed_answer a = killed_ask(&c->http, "/v1/calls", body);
+    EQ_INT(a.status, 200);
+    TRUE(json_member(a.json, "duplicate")->kind == JSON_TRUE);
+    EQ_INT(completed_with(c, a), c->told[n].result);
+    c->repeats++;
+    snprintf(other, sizeof other, "{\"id\":\"%d-%d\",\"type\":\"lab\",\"method\":\"count\"}",
+             c->index, n);
+    a = killed_ask(&c->http, "/v1/calls", other);
+    EQ_INT(a.status, 409);
+    c->refusals++;
+}
+
+/* One call, in one question or in two. Its answer is the next number, whatever happened. */
+static void one(struct client *c)
+{
+    char body[256];
+    int n = c->calls;
+    bool waits = killed_dice(&c->http, 4) != 0;
+    call_make(body, sizeof body, c, n, "");
+    struct killed_answer a = killed_ask(&c->http, waits ? "/v1/calls?wait=10" : "/v1/calls", body);
+    if (a.status == 202)
+        a = ended(c, n);
+    EQ_INT(a.status, 200);
+    int64_t result = completed_with(c, a);
+    EQ_INT(result, n + 1);
+    told(c, false, result);
+    if (killed_dice(&c->http, 4) == 0)
+        again(c, body, n);
+}
+
+/* Many at once, sometimes all or none. Their answers are the next numbers in some order. */
+static void batch(struct client *c)
+{
+    char body[BATCH * 256];
+    int first = c->calls, len = snprintf(body, sizeof body, "{\"calls\":[");
+    bool seen[BATCH] = { false };
+    for (int i = 0; i < BATCH; i++) {
+        len += call_make(body + len, sizeof body - (size_t)len, c, first + i, "");
+        len += snprintf(body + len, sizeof body - (size_t)len, i < BATCH - 1 ? "," : "]");
+    }
+    snprintf(body + len, sizeof body - (size_t)len, ",\"atomic\":%s}",
+             killed_dice(&c->http, 2) ? "true" : "false");
+    struct killed_answer a = killed_ask(&c->http, "/v1/calls/batch", body);
+    if (a.status != 200)
+        FAIL("batch: %d %.*s", a.status, BYTES_ARG(a.json->raw));
+    const struct json *list = json_member(a.json, "calls");
+    EQ_INT((int64_t)list->count, BATCH);
+    for (const struct json *v = list->first; v; v = v->next)
+        if (!*killed_text(&c->http, v, "status"))
+            FAIL("refused in a batch: %.*s", BYTES_ARG(v->raw));
+    for (int i = 0; i < BATCH; i++) {
+        int64_t result = completed_with(c, ended(c, first + i));
+        if (result <= first || result > first + BATCH || seen[result - first - 1])
+            FAIL("call %d-%d: result %lld", c->index, first + i, (long long)result);
+        seen[result - first - 1] = true;
+        told(c, false, result);
+    }
+}
+
+/* Accepted, then cancelled: before its time, while it runs, or too late. */
+static void cancel(struct client *c)
+{
+    char body[256], path[64];
+    int n = c->calls;
+    call_make(body, sizeof body, c, n, killed_dice(&c->http, 2) ? ",\"delay\":0.02" : "");
+    path_of(path, sizeof path, c, n, "/cancel");
+    struct killed_answer a = killed_ask(&c->http, "/v1/calls", body);
+    if (a.status != 200 && a.status != 202)
+        FAIL("submit: %d %.*s", a.status, BYTES_ARG(a.json->raw));
+    int answered = killed_ask(&c->http, path, "").status;
+    if (answered != 200 && answered != 202 && answered != 409)
+        FAIL("%s: %d", path, answered);
+    a = ended(c, n);
+    bool is = strcmp(killed_text(&c->http, a.json, "status"), "cancelled") == 0;
+    if (answered == 200 && !is)
+        FAIL("%s: it was cancelled, and then %.*s", path, BYTES_ARG(a.json->raw));
+    if (answered == 409 && is)
+        FAIL("%s: it had ended, and then %.*s", path, BYTES_ARG(a.json->raw));
+    int64_t result = is ? 0 : completed_with(c, a);
+    if (!is)
+        EQ_INT(result, c->completed + 1);
+    told(c, is, result);
+}
+
+static void *client_run(void *arg)
+{
+    struct client *c = arg;
+    while (!atomic_load(&over))
+        switch (c->index % 6) {
+        case 4:
+            batch(c);
+            break;
+        case 5:
+            cancel(c);
+            break;
+        default:
+            one(c);
+        }
+    return NULL;
+}
+
+/* ---- The count ------------------------------------------------------------------------------- */
+
+/* Every answer ever given, asked for again. */
+static void check_told(struct client *c)
+{
+    char path[64];
+    for (int n = 0; n < c->calls; n++) {
+        path_of(path, sizeof path, c, n, "");
+        struct killed_answer a = killed_ask(&c->http, path, NULL);
+        EQ_INT(a.status, 200);
+        EQ_STR(killed_text(&c->http, a.json, "status"),
+               c->told[n].cancelled ? "cancelled" : "completed");
+        if (!c->told[n].cancelled)
+            EQ_INT(killed_int(a.json, "result"), c->told[n].result);
+    }
+}
+
+/* How many the list of one status has. */
+static int64_t listed(struct client *c, const char *status)
+{
+    char path[256], cursor[128] = "";
+    int64_t n = 0;
+    do {
+        snprintf(path, sizeof path, "/v1/calls?limit=1000&status=%s%s%s", status,
+                 *cursor ? "&cursor=" : "", cursor);
+        struct killed_answer a = killed_ask(&c->http, path, NULL);
+        EQ_INT(a.status, 200);
+        n += (int64_t)json_member(a.json, "calls")->count;
+        snprintf(cursor, sizeof cursor, "%s", killed_text(&c->http, a.json, "next"));
+    } while (*cursor);
+    return n;
+}
+
+static int64_t ask(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *q;
+    EQ_INT(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_step(q), SQLITE_ROW);
+    int64_t n = sqlite3_column_int64(q, 0);
+    sqlite3_finalize(q);
+    return n;
+}
+
+/* The file itself, when nobody has it open. */
+static void check_file(int64_t calls, int64_t completed)
+{
+    sqlite3 *db;
+    char sql[128];
+    EQ_INT(sqlite3_open_v2(KILLED_DB, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    for (int i = 0; i < CLIENTS; i++) {
+        snprintf(sql, sizeof sql, "SELECT coalesce(max(n), 0) FROM lab_count WHERE name = 'c%d'",
+                 i);
+        int64_t effects = ask(db, sql);
+        if (effects != clients[i].completed)
+            FAIL("client %d: %lld calls completed, %lld took effect", i,
+                 (long long)clients[i].completed, (long long)effects);
+    }
+    EQ_INT(ask(db, "SELECT sum(n) FROM lab_count"), completed);
+    EQ_INT(ask(db, "SELECT count(*) FROM pawl_call"), calls);
+    EQ_INT(ask(db, "SELECT count(*) FROM pawl_outcome"), calls);
+    EQ_INT(ask(db, "SELECT count(*) FROM pawl_id"), calls);
+    EQ_INT(ask(db, "SELECT count(*) FROM pawl_ready"), 0);
+    EQ_INT(ask(db, "SELECT count(*) FROM pawl_lease"), 0);
+    EQ_INT(ask(db, "SELECT count(*) FROM pawl_cancel"), 0);
+    EQ_INT(ask(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"), 0);
+    sqlite3_close(db);
+}
+
+static void count(void)
+{
+    int64_t calls = 0, completed = 0;
+    int lost = 0, repeats = 0;
+    for (int i = 0; i < CLIENTS; i++) {
+        calls += clients[i].calls;
+        completed += clients[i].completed;
+        lost += clients[i].http.lost;
+        repeats += clients[i].repeats;
+        check_told(&clients[i]);
+    }
+    printf("%lld calls, %lld completed, %d answers lost, %d repeats\n", (long long)calls,
+           (long long)completed, lost, repeats);
+    EQ_INT(listed(&clients[0], "completed"), completed);
+    EQ_INT(listed(&clients[0], "cancelled"), calls - completed);
+    EQ_INT(listed(&clients[0], "pending"), 0);
+    EQ_INT(listed(&clients[0], "processing"), 0);
+    killed_stop();
+    check_file(calls, completed);
+    GT_INT(completed, CLIENTS);
+    GT_INT(repeats, 0);
+    GT_INT(lost, 0);
+}
+
+static int64_t from_env(const char *name, int64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoll(text, NULL, 10) : otherwise;
+}
+
+/* Kill it again and again; one time in five before it listens. */
+static int kill_until(struct killed_client *dice, int64_t until)
+{
+    int kills = 0;
+    for (; rig_mono() < until; kills++) {
+        bool early = killed_dice(dice, 5) == 0;
+        killed_start();
+        if (!early)
+            killed_ready();
+        usleep((unsigned)(1000 + killed_dice(dice, early ? 30000 : 600000) * check_scale()));
+        killed_kill(); /* the moment is the test */
+    }
+    killed_start();
+    killed_ready();
+    return kills;
+}
+
+TEST(killed_at_random_moments_under_many_clients, .deadline_s = 1200)
+{
+    int64_t seconds = from_env("PAWL_CRASH_SECONDS", check_fast() ? 4 : 10);
+    uint64_t seed = (uint64_t)from_env("PAWL_SEED", rig_mono());
+    struct killed_client dice;
+    printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    killed_client_init(&dice, seed);
+    for (int i = 0; i < CLIENTS; i++) {
+        struct client *c = &clients[i];
+        c->index = i;
+        c->told = calloc(CALLS_MAX, sizeof *c->told);
+        TRUE(c->told != NULL);
+        killed_client_init(&c->http, seed + (uint64_t)(i + 1) * 1000000007);
+        EQ_INT(pthread_create(&c->thread, NULL, client_run, c), 0);
+    }
+    int kills = kill_until(&dice, rig_mono() + seconds * RIG_SEC * check_scale());
+    int64_t begun = rig_mono();
+    atomic_store(&over, true);
+    for (int i = 0; i < CLIENTS; i++)
+        EQ_INT(pthread_join(clients[i].thread, NULL), 0);
+    printf("%d kills, done %lld ms after the last\n", kills,
+           (long long)(rig_mono() - begun) / 1000);
+    GT_INT(kills, 3);
+    count();
+    for (int i = 0; i < CLIENTS; i++) {
+        killed_client_release(&clients[i].http);
+        free(clients[i].told);
+    }
+    killed_client_release(&dice);
+}

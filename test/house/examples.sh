@@ -1,0 +1,64 @@
+#!/bin/sh
+# examples.sh - every example of every --help text, and every shell block of the README, runs as printed.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -u
+suite=examples
+# shellcheck source=/dev/null
+. test/lib/serving.sh
+ln -s "$build" build
+: >pawl.conf
+port_of()
+{
+    echo "${1##*:}"
+}
+
+commands=$(pawl help --json | jq -r '.commands[].name')
+# shellcheck disable=SC2086
+set -- $commands
+echo "1..$(($# + 1))"
+
+start main || exit 1
+main=$url
+
+# The examples of `serve` do not end by themselves: ready, then a signal, then the right exit code.
+serve_example()
+{
+    PAWL_LISTEN=127.0.0.1:0 bash -c "exec $1" >serve.out 2>serve.err &
+    note
+    within 10 grep -q listening serve.out || echo "not ready: $1: $(cat serve.err)"
+    stop
+    same "exit code of: $1" "$code" 0
+}
+
+for command in "$@"; do
+    problem=$(
+        PAWL_URL=$main PAWL_DB=sqlite:orders.db
+        export PAWL_URL PAWL_DB
+        pawl help --json | jq -r --arg c "$command" '.commands[] | select(.name == $c) | .example' |
+            while IFS= read -r line; do
+                if [ "$command" = serve ]; then
+                    serve_example "$line" </dev/null
+                else
+                    out=$(timeout 60 bash -o pipefail -c "$line" </dev/null 2>&1) ||
+                        printf '%s: exit code %s: %s\n' "$line" $? "$out"
+                fi
+            done
+    )
+    result "help_$command" "$problem"
+done
+
+# The README's shell blocks, in order, in one shell; only the port is another.
+readme()
+{
+    awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' "$top/README.md" |
+        sed "s/127\.0\.0\.1:7295/127.0.0.1:$(port_of "$main")/g" >readme.sh
+    PAWL_URL=$main timeout 60 bash -e readme.sh >readme.out 2>&1 || echo "exit code $?: $(cat readme.out)"
+    out=$(cat readme.out)
+    has first "$out" '"result":{"hello":"world"}'
+    has flaky "$out" 'try 2 of 2 that fail'
+    has failed "$out" 'exit code 20'
+    has shout "$out" '"HELLO"'
+    has finish "$out" '"results":[{"id":"tour-4","status":"completed"}]'
+}
+result readme "$(readme)"

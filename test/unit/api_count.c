@@ -1,0 +1,113 @@
+/*
+ * api_count.c - what the machine counts: totals of every kind of write, the pace of queues, the
+ * watch of the epoch. What /metrics and /v1/queues are made of.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "lib/lib.h"
+#include "rig.h"
+
+RIG_MAIN
+
+#define COUNT(p, name) ((int64_t)atomic_load(&(p)->e->stats.name))
+
+TEST(totals)
+{
+    struct pawl *p = rig_open(param);
+    struct pawl_err err;
+    enum pawl_state state;
+    rig_submit(p, "a", "t");
+    rig_submit(p, "b", "t");
+    rig_offer(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "a", .type = "t" });
+    EQ_INT(COUNT(p, accepted), 2);
+    EQ_INT(COUNT(p, duplicates), 1);
+    struct pawl_lease *l = rig_claim(p, "t", 2);
+    EQ_INT(COUNT(p, claimed), 2);
+    OK(rig_finish(p, l->token, "a", PAWL_END_RESULT, &state, &err), &err);
+    OK(rig_finish(p, l->token, "a", PAWL_END_RESULT, &state, &err), &err); /* a repeat */
+    OK(rig_finish(p, l->token, "b", PAWL_END_REFUSE, &state, &err), &err);
+    EQ_INT(COUNT(p, completed), 1);
+    EQ_INT(COUNT(p, failed_tries), 1);
+    EQ_INT(COUNT(p, ended), 2);
+    EQ_INT(COUNT(p, lost), 0);
+    struct pace pace = exec_pace(p->e, BYTES("default"));
+    EQ_INT((int64_t)(pace.accepted * RATE_SECONDS + .5), 2);
+    EQ_INT((int64_t)(pace.ended * RATE_SECONDS + .5), 2);
+    pace = exec_pace(p->e, BYTES("other"));
+    TRUE(pace.accepted == 0 && pace.ended == 0);
+    pawl_lease_free(l);
+    pawl_close(p);
+}
+
+TEST(groups_and_commits_are_counted_alike)
+{
+    struct pawl *p = rig_open(param);
+    int64_t groups = 0, times = 0;
+    rig_submit_many(p, "t", 100);
+    const struct exec_stats *s = &p->e->stats;
+    for (size_t i = 0; i <= s->group_ops.n; i++)
+        groups += atomic_load(&s->group_ops.at[i]);
+    for (size_t i = 0; i <= s->commit_us.n; i++)
+        times += atomic_load(&s->commit_us.at[i]);
+    GT_INT(groups, 0);
+    EQ_INT(groups, times);
+    pawl_close(p);
+}
+
+/* ---- The watch ------------------------------------------------------------------------------- */
+
+struct seen {
+    struct epoch_watch watch; /* first */
+    atomic_int times;
+};
+
+static void moved(struct epoch_watch *w)
+{
+    atomic_fetch_add(&((struct seen *)w)->times, 1);
+}
+
+TEST(a_watch_is_told_once_for_each_time_it_asked)
+{
+    struct seen seen = { .watch.moved = moved };
+    struct pawl *p = rig_open(param);
+    exec_epoch_watch(p->e, &seen.watch);
+    rig_submit(p, "a", "t");
+    EQ_INT(seen.times, 0);
+    exec_epoch_ask(p->e);
+    TRUE(exec_listens(p->e));
+    exec_epoch_ask(p->e);
+    rig_submit(p, "b", "t");
+    UNTIL(seen.times == 1);
+    rig_submit(p, "c", "t");
+    rig_submit(p, "d", "t");
+    EQ_INT(seen.times, 1);
+    exec_epoch_ask(p->e);
+    exec_epoch_unask(p->e);
+    exec_epoch_move(p->e);
+    EQ_INT(seen.times, 1);
+    exec_epoch_ask(p->e);
+    exec_epoch_watch(p->e, NULL);
+    exec_epoch_move(p->e);
+    EQ_INT(seen.times, 1);
+    pawl_close(p);
+}
+
+/* A try that goes back says so to those who claim by hand. */
+TEST(a_handler_that_fails_moves_the_epoch)
+{
+    struct seen seen = { .watch.moved = moved };
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", rig_fails);
+    rig_start(p, 1);
+    exec_epoch_watch(p->e, &seen.watch);
+    rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "a", .type = "t",
+                                         .backoff_base_us = 3600 * RIG_SEC });
+    UNTIL(COUNT(p, failed_tries) == 1);
+    uint64_t before = exec_epoch(p->e);
+    rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "b", .type = "t",
+                                         .backoff_base_us = 3600 * RIG_SEC });
+    UNTIL(COUNT(p, failed_tries) == 2);
+    UNTIL(exec_epoch(p->e) >= before + 2); /* its submit, and its failure */
+    exec_epoch_watch(p->e, NULL);
+    pawl_close(p);
+}

@@ -1,0 +1,283 @@
+/*
+ * net_listen.c - addresses, socket files, draining, the end, and the answers of a server's own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/world.h"
+#include "net_rig.h"
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
+
+static void begin(struct net_rig *rig)
+{
+    net_init(rig);
+    net_begin(rig);
+}
+
+static int64_t connections(struct net_rig *rig)
+{
+    struct http_stats s;
+    net_stats(rig, &s);
+    return s.connections;
+}
+
+/* ---- Addresses ------------------------------------------------------------------------------- */
+
+static void refused_as(const char *listen, enum pawl_status want, const char *text)
+{
+    struct net_rig rig;
+    struct pawl_err err;
+    net_init(&rig);
+    rig.conf.listen = listen;
+    OK(loop_open(&rig.loop, &err), &err);
+    EQ_STATUS(http_open(rig.loop, &rig.conf, &rig.server, &err), want, &err);
+    HAS_STR(err.text, text);
+    loop_close(rig.loop);
+}
+
+TEST(refuses_addresses)
+{
+    static const char *const wrong[] = {
+        "",      "x",       ":80",        "127.0.0.1",       "::1:80",
+        "[::1]", "[::1:80", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:8x",
+        "[]:80", "unix:"
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        refused_as(wrong[i], PAWL_INVALID, "listen on ");
+    refused_as("192.0.2.1:0", PAWL_INVALID, "listen on 192.0.2.1:0: ");
+    struct net_rig rig;
+    char taken[40];
+    begin(&rig);
+    snprintf(taken, sizeof taken, "127.0.0.1:%d", net_port(&rig));
+    refused_as(taken, PAWL_BUSY, "in use");
+    net_end(&rig);
+}
+
+TEST(listens_on_ipv6)
+{
+    struct net_rig rig;
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    if (fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof to) != 0)
+        skip("no IPv6 here");
+    net_init(&rig);
+    rig.conf.listen = "[::1]:0";
+    net_begin(&rig);
+    EQ_MEM(http_address(rig.server), "http://[::1]:", 13);
+    close(fd);
+    fd = socket(AF_INET6, SOCK_STREAM, 0);
+    to.sin6_port = htons((uint16_t)net_port(&rig));
+    EQ_INT(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    net_say(fd, GET("/dump"));
+    HAS_STR(net_answer(fd), "GET /dump\n");
+    close(fd);
+    net_end(&rig);
+}
+
+static int unix_connect(const char *path)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+TEST(listens_on_a_unix_socket)
+{
+    struct net_rig rig;
+    struct stat st;
+    net_init(&rig);
+    rig.conf.listen = "unix:sock";
+    net_begin(&rig);
+    EQ_STR(http_address(rig.server), "unix:sock");
+    EQ_INT(stat("sock", &st), 0);
+    EQ_INT(st.st_mode & 0777, 0600);
+    int fd = unix_connect("sock");
+    net_say(fd, GET("/dump"));
+    HAS_STR(net_answer(fd), "GET /dump\n");
+    net_say(fd, GET("/park"));
+    NET_UNTIL(rig.n_parked == 1);
+    close(fd);
+    NET_UNTIL(rig.n_gone == 1);
+    refused_as("unix:sock", PAWL_BUSY, "in use"); /* and it is still there: */
+    EQ_INT(stat("sock", &st), 0);
+    net_end(&rig);
+    EQ_INT(stat("sock", &st), -1);
+}
+
+TEST(removes_a_stale_socket_and_nothing_else)
+{
+    struct net_rig rig;
+    struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "sock" };
+    int dead = socket(AF_UNIX, SOCK_STREAM, 0);
+    EQ_INT(bind(dead, (struct sockaddr *)&at, sizeof at), 0);
+    close(dead);
+    net_init(&rig);
+    rig.conf.listen = "unix:sock";
+    net_begin(&rig);
+    int fd = unix_connect("sock");
+    net_say(fd, GET("/dump"));
+    HAS_STR(net_answer(fd), "GET /dump\n");
+    close(fd);
+    /* Somebody else's file in its place is left alone. */
+    EQ_INT(unlink("sock"), 0);
+    close(open("sock", O_CREAT | O_WRONLY, 0600));
+    net_end(&rig);
+    EQ_INT(access("sock", F_OK), 0);
+    refused_as("unix:sock", PAWL_BUSY, "in use");
+    EQ_INT(access("sock", F_OK), 0);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static void drained(void *ctx)
+{
+    atomic_fetch_add(&((struct net_rig *)ctx)->n_drained, 1);
+}
+
+static void drain(struct net_rig *rig, void *us)
+{
+    http_drain(rig->server, world_mono(&world_real) + *(int64_t *)us, drained, rig);
+}
+
+TEST(drains)
+{
+    struct net_rig rig;
+    begin(&rig);
+    int64_t us = 20 * SEC_US;
+    int idle = net_connect(&rig), parked = net_connect(&rig), half = net_connect(&rig);
+    net_say(idle, GET("/dump"));
+    net_answer(idle);
+    net_say(parked, GET("/park") GET("/dump"));
+    NET_UNTIL(rig.n_parked == 1);
+    net_say(half, "GET /dump HTTP/1.1\r\n");
+    NET_UNTIL(connections(&rig) == 3);
+    for (int i = 0; i < 5; i++)
+        net_nap();
+    net_on_loop(&rig, drain, &us);
+    TRUE(net_ended(idle));
+    net_say(half, "Host: x\r\n\r\n");
+    const char *answer = net_answer(half);
+    HAS_STR(answer, "Connection: close\r\n");
+    HAS_STR(answer, "GET /dump\n");
+    TRUE(net_ended(half));
+    EQ_INT(rig.n_drained, 0);
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)net_port(&rig)),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int late = socket(AF_INET, SOCK_STREAM, 0);
+    EQ_INT(connect(late, (struct sockaddr *)&to, sizeof to), -1);
+    close(late);
+    net_release(&rig);
+    answer = net_answer(parked);
+    HAS_STR(answer, "late");
+    HAS_STR(answer, "Connection: close\r\n");
+    close(parked);
+    NET_UNTIL(rig.n_drained == 1);
+    EQ_INT(connections(&rig), 0);
+    close(idle);
+    close(half);
+    net_end(&rig);
+}
+
+TEST(drains_by_force_at_the_deadline)
+{
+    struct net_rig rig;
+    begin(&rig);
+    int64_t us = 50 * MS_US;
+    int parked = net_connect(&rig);
+    net_say(parked, GET("/park"));
+    NET_UNTIL(rig.n_parked == 1);
+    net_on_loop(&rig, drain, &us);
+    NET_UNTIL(rig.n_drained == 1);
+    EQ_INT(rig.n_gone, 1);
+    TRUE(net_ended(parked));
+    close(parked);
+    net_end(&rig);
+}
+
+TEST(drains_when_there_is_nobody)
+{
+    struct net_rig rig;
+    begin(&rig);
+    int64_t us = SEC_US;
+    net_on_loop(&rig, drain, &us);
+    NET_UNTIL(rig.n_drained == 1);
+    net_end(&rig);
+}
+
+static void close_now(struct net_rig *rig, void *arg)
+{
+    (void)arg;
+    http_close(rig->server);
+}
+
+TEST(a_reply_after_close_is_harmless)
+{
+    struct net_rig rig;
+    begin(&rig);
+    int fd = net_connect(&rig);
+    net_say(fd, GET("/park"));
+    NET_UNTIL(rig.n_parked == 1);
+    net_on_loop(&rig, close_now, NULL);
+    EQ_INT(rig.n_gone, 1);
+    TRUE(net_ended(fd));
+    close(fd);
+    net_release(&rig);
+    loop_stop(rig.loop);
+    pthread_join(rig.thread, NULL);
+    loop_close(rig.loop);
+    EQ_INT(mem_live(), rig.live);
+}
+
+/* ---- Answers of our own ---------------------------------------------------------------------- */
+
+static struct bytes error_json(struct arena *a, int status, const char *text, void *ctx)
+{
+    (void)ctx;
+    return bytes_of(arena_printf(a, "{\"%d\":\"%s\"}", status, text));
+}
+
+TEST(asks_for_the_text_of_its_own_answers)
+{
+    struct net_rig rig;
+    net_init(&rig);
+    rig.conf.error_body = error_json;
+    net_begin(&rig);
+    EQ_STR(net_ask(&rig, "GET / HTTP/1.1\r\n\r\n"),
+           "HTTP/1.1 400 Bad Request\r\nDate: -\r\nContent-Type: application/json\r\n"
+           "Content-Length: 26\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
+           "{\"400\":\"there is no Host\"}");
+    net_end(&rig);
+}
+
+/* The client is still sending when it is refused: it must be able to read why. */
+TEST(a_refusal_can_be_read)
+{
+    struct net_rig rig;
+    begin(&rig);
+    for (int i = 0; i < 20; i++) {
+        int fd = net_connect(&rig);
+        net_say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n");
+        char chunk[8192] = "";
+        for (int k = 0; k < 20; k++)
+            net_send(fd, chunk, sizeof chunk);
+        HAS_STR(net_answer(fd), "HTTP/1.1 413 ");
+        TRUE(net_ended(fd));
+        close(fd);
+    }
+    net_end(&rig);
+}

@@ -1,0 +1,136 @@
+/*
+ * settings_file.c - pawl.conf: what counts, what is refused, and that the line is the right one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/conf.c"
+
+#include "base/buf.h"
+#include "base/world.h"
+#include "check.h"
+
+static struct settings s;
+static struct pawl_err err;
+
+static enum pawl_status parse(const char *text)
+{
+    settings_release(&s);
+    OK(settings_init(&s, &err), &err);
+    return conf_parse(&s, "pawl.conf", bytes_of(text), &err);
+}
+
+static void refused(const char *text, const char *why)
+{
+    EQ_STATUS(parse(text), PAWL_INVALID, &err);
+    EQ_STR(err.text, why);
+    settings_release(&s);
+}
+
+static const char *from(int id)
+{
+    static char text[300];
+    setting_from_text(&s, id, text, sizeof(text));
+    return text;
+}
+
+TEST(values_of_every_kind_are_read)
+{
+    OK(parse("# a comment\n"
+             "retention = 14d\n"
+             "/* more\n of it */ worker_slots = 4 // to the end\n"
+             "paused = yes\n"
+             "poll_interval = \"10ms to 1s\"\n"
+             "db = postgres://ann@host/db\n"
+             "listen = \"[::1]:80\" # there\n"
+             "queues = {mail, \"two words\"}\n"
+             "tokens = {\"a:admin:1\",\n  \"b:app:2:x,y\"}\n"
+             "tokens += {\"c:monitor:3\"}\n"),
+       &err);
+    EQ_INT(s.v[SET_RETENTION].number, 14 * 86400 * SEC_US);
+    EQ_STR(from(SET_RETENTION), "pawl.conf:2");
+    EQ_INT(s.v[SET_WORKER_SLOTS].number, 4);
+    EQ_STR(from(SET_WORKER_SLOTS), "pawl.conf:4");
+    EQ_INT(s.v[SET_PAUSED].number, 1);
+    EQ_INT(s.v[SET_POLL_INTERVAL].last, SEC_US);
+    EQ_STR(s.v[SET_DB].text, "postgres://ann@host/db");
+    EQ_STR(s.v[SET_LISTEN].text, "[::1]:80");
+    EQ_STR(from(SET_LISTEN), "pawl.conf:8");
+    EQ_INT(s.v[SET_QUEUES].n_items, 2);
+    EQ_STR(s.v[SET_QUEUES].items[1], "two words");
+    EQ_INT(s.v[SET_TOKENS].n_items, 3);
+    EQ_STR(s.v[SET_TOKENS].items[1], "b:app:2:x,y");
+    EQ_STR(from(SET_TOKENS), "pawl.conf:12");
+    EQ_STR(from(SET_GRACE), "default");
+    settings_release(&s);
+}
+
+TEST(environment_and_command_line_are_stronger)
+{
+    setenv("PAWL_GRACE", "2s", 1);
+    OK(settings_init(&s, &err), &err);
+    OK(settings_set(&s, SET_REMEMBER, "3d", &err), &err);
+    OK(conf_parse(&s, "f", BYTES("grace = 5s\nremember = 6d\nretention = 7d\n"), &err), &err);
+    EQ_INT(s.v[SET_GRACE].number, 2 * SEC_US);
+    EQ_INT(s.v[SET_REMEMBER].number, 3 * 86400 * SEC_US);
+    EQ_STR(from(SET_RETENTION), "f:3");
+    settings_release(&s);
+    /* A wrong line stays wrong, also when something stronger was said. */
+    refused("grace = soon\n", "pawl.conf:1: grace: \"soon\" is not a duration such as 500ms, 5s, "
+                              "2m or 7d");
+}
+
+TEST(variables_are_followed)
+{
+    setenv("DB_PASSWORD", "p w", 1);
+    OK(parse("db = \"postgres://ann:${DB_PASSWORD}@${NO_HOST:-here}/db\"\n"), &err);
+    EQ_STR(s.v[SET_DB].text, "postgres://ann:p w@here/db");
+    settings_release(&s);
+}
+
+TEST(what_is_wrong_is_named_with_its_line)
+{
+    refused("# one\n\n# three\nretenton = 7d\n",
+            "pawl.conf:4: no setting \"retenton\"; did you mean retention?");
+    refused("\nfrobnicate = 1\n",
+            "pawl.conf:2: no setting \"frobnicate\"; pawl help settings lists them");
+    refused("# x\nworker_slots = 0 # none\n", "pawl.conf:2: worker_slots: \"0\" must be 1 to 1024");
+    refused("grace = 1s\n\ngrace = 2s\n", "pawl.conf:3: grace: was set before, on line 1");
+    refused("grace 1s\n", "pawl.conf:1: missing equal sign after option 'grace'");
+    refused("reclaim_action = retry\n",
+            "pawl.conf:1: reclaim_action: \"retry\" is none of requeue, fail");
+    EQ_STATUS(parse("listen = \"never ends\n"), PAWL_INVALID, &err);
+    EQ_STATUS(parse("queues = {a, b\n"), PAWL_INVALID, &err);
+    EQ_STATUS(conf_parse(&s, "f", (struct bytes){ "grace = 1s\0", 11 }, &err), PAWL_INVALID, &err);
+    settings_release(&s);
+}
+
+TEST(long_lists_fit)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_add_text(&b, "tokens = {");
+    for (int i = 0; i < 2000; i++)
+        buf_addf(&b, "%s\"client-%d:app:%064d\"", i ? ",\n" : "", i, i);
+    buf_add_text(&b, "}\n");
+    OK(settings_init(&s, &err), &err);
+    OK(conf_parse(&s, "f", buf_bytes(&b), &err), &err);
+    EQ_INT(s.v[SET_TOKENS].n_items, 2000);
+    buf_release(&b);
+    settings_release(&s);
+}
+
+TEST(a_file_is_found_or_missed)
+{
+    OK(settings_init(&s, &err), &err);
+    OK(conf_read(&s, NULL, &err), &err); /* there is none here */
+    EQ_STATUS(conf_read(&s, "none.conf", &err), PAWL_NOT_FOUND, &err);
+    HAS_STR(err.text, "none.conf");
+    FILE *f = fopen("pawl.conf", "w");
+    TRUE(f && fputs("grace = 9s\n", f) >= 0 && fclose(f) == 0);
+    OK(conf_read(&s, NULL, &err), &err);
+    EQ_INT(s.v[SET_GRACE].number, 9 * SEC_US);
+    setenv("PAWL_CONFIG", "none.conf", 1);
+    EQ_STATUS(conf_read(&s, NULL, &err), PAWL_NOT_FOUND, &err);
+    EQ_STATUS(conf_read(&s, ".", &err), PAWL_INVALID, &err);
+    settings_release(&s);
+}
