@@ -1,5 +1,5 @@
 /*
- * pool.c - worker threads, the calls waiting for them, and how much to claim.
+ * pool.c - the calls waiting for a worker, and how much to claim: on the store thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
