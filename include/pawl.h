@@ -11,6 +11,7 @@
  *      side pawl_call_id() and pawl_call_try() so that it can refuse a duplicate.
  *   3. A duplicate gets the first one's answer, without a write. The same id with other content is
  *      PAWL_CONFLICT.
+ *   4. One at a time, in order, per key: a call sees the state its predecessor left.
  *   5. A stale owner can change nothing: every write of an owner names its lease.
  *   6. Recovery needs no traffic.
  *   7. Bad work cannot block good work.
@@ -126,6 +127,8 @@ struct pawl_tag {
     const char *name, *value; /* up to 16 pairs, names to 64 bytes, values to 255 */
 };
 
+/* What a call with a key does to its line when it ends `failed` or `dead_letter`: the next one
+ * runs, or nothing of the key does until somebody decides (pawl_unblock). */
 enum pawl_on_dead { PAWL_ON_DEAD_SKIP = 0, PAWL_ON_DEAD_BLOCK = 1 };
 
 /* A call as it is submitted. Only `type` is required; NULL and 0 mean the default. */
@@ -134,7 +137,7 @@ struct pawl_spec {
     const char *id;         /* NULL: the library makes a UUIDv7 */
     const char *type;       /* who serves it */
     const char *method;     /* default "run" */
-    const char *key;        /* reserved for ordered calls; refused by this version */
+    const char *key;        /* calls of one key run one at a time, in order; NULL: none */
     const char *queue;      /* default "default" */
     struct pawl_data input; /* at most 1 MiB */
     int priority;           /* -1000..1000, higher first */
@@ -150,7 +153,7 @@ struct pawl_spec {
     int64_t backoff_max_us;  /* but never later than this; default 300 s */
     double backoff_factor;   /* default 2 */
     double backoff_jitter;   /* give or take this share; default 0.1; below 0: none */
-    enum pawl_on_dead on_dead;
+    enum pawl_on_dead on_dead; /* with a key: does it hold its key when it fails for good? */
     const char *caller, *parent, *traceparent; /* who asked, under which call, in which trace */
     const struct pawl_tag *tags;
     size_t n_tags;
@@ -176,6 +179,8 @@ struct pawl_view {
     size_t n_tags;
     int64_t created_at_us, run_at_us, claimed_at_us, started_at_us, finished_at_us;
     int64_t expires_at_us, keep_until_us;
+    int64_t key_no;   /* its number in its key, from 1, in the order they run; 0: not yet */
+    int64_t position; /* its place in its key's line: 0 while it runs, 1 is next; -1: in no line */
 };
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
@@ -200,6 +205,7 @@ struct pawl_options {
     int64_t pool_timeout_us;          /* the longest wait for a connection for reading; 30 s */
     int64_t poll_min_us, poll_max_us; /* how often to look for what other processes did; 5 ms when
                                          there was something, to 250 ms when there was not */
+    int64_t max_pending_key;          /* calls that may wait on one key: more are FULL; 100,000 */
 };
 #define PAWL_OPTIONS_INIT .size = sizeof(struct pawl_options)
 
@@ -335,6 +341,83 @@ PAWL_API void pawl_queues_free(struct pawl_queues *q);
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_gc(struct pawl *p, int64_t max, int64_t *out_removed,
                                                 int64_t *out_forgotten, struct pawl_err *err);
 
+/* ---- Objects and keys ------------------------------------------------------------------------ */
+
+/* An object is a type and a key; its calls are the calls of that type and key, and it keeps one
+ * state. Objects of several types may share a key; their calls then stand in one line. */
+struct pawl_object {
+    const char *type, *key;
+    struct pawl_data state;
+    int64_t version; /* rises with every change, and never comes back */
+    int64_t updated_at_us;
+    int64_t pending; /* its calls that wait, counted up to 100,000 */
+};
+/* What it keeps. NOT_FOUND: nothing. End *out with pawl_object_free(). */
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_object_load(struct pawl *p, const char *type,
+                                                         const char *key, struct pawl_object **out,
+                                                         struct pawl_err *err);
+PAWL_API void pawl_object_free(struct pawl_object *object);
+
+struct pawl_object_change {
+    size_t size;
+    const char *type, *key;
+    struct pawl_data state; /* save: JSON or bytes, at most 1 MiB */
+    int64_t if_version;     /* only while it has this version; 0: whatever it has */
+    int64_t wait_us;        /* how long to wait for the key's turn; 5 s; below 0: not at all */
+    bool cancel;            /* delete: end its pending calls `cancelled` in the same commit */
+};
+#define PAWL_OBJECT_CHANGE_INIT .size = sizeof(struct pawl_object_change)
+
+/* Change or delete a state from outside its calls, between two of them. BUSY: a call of the key ran
+ * for all that time. STALE: it has another version; *out_version is what it has. Delete: STATE
+ * while its calls are pending, unless they are to be cancelled; NOT_FOUND. out_version and
+ * out_cancelled may be NULL. */
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_object_save(struct pawl *p,
+                                                         const struct pawl_object_change *change,
+                                                         int64_t *out_version,
+                                                         struct pawl_err *err);
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_object_delete(struct pawl *p,
+                                                           const struct pawl_object_change *change,
+                                                           int64_t *out_cancelled,
+                                                           struct pawl_err *err);
+
+/* The calls of an object that have not begun, in the order they will run; delayed ones come last.
+ * At most limit (1..1000), with inputs; `next` is always NULL. type may be NULL: all of the key. */
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_pending(struct pawl *p, const char *type,
+                                                     const char *key, int limit,
+                                                     struct pawl_page **out, struct pawl_err *err);
+
+/* Keys on which something waits, runs or is blocked, by name. */
+struct pawl_key_query {
+    size_t size;
+    bool blocked;      /* only those that an ended call blocks */
+    int limit;         /* 1..1000, default 100 */
+    const char *after; /* the `next` of the page before */
+};
+#define PAWL_KEY_QUERY_INIT .size = sizeof(struct pawl_key_query)
+struct pawl_key {
+    const char *key;
+    const char *head; /* the id of the call that runs, blocks, or is next */
+    enum pawl_state head_state;
+    const char *waiting_for; /* what the head waits for; NULL: nothing */
+    bool blocked;
+    int64_t pending;  /* calls that wait */
+    int64_t since_us; /* blocked: since when; else when the head was accepted */
+};
+struct pawl_keys {
+    const struct pawl_key *v;
+    size_t n;
+    const char *next; /* NULL: that was the last page, though a page may be short */
+};
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_keys(struct pawl *p, const struct pawl_key_query *q,
+                                                  struct pawl_keys **out, struct pawl_err *err);
+PAWL_API void pawl_keys_free(struct pawl_keys *keys);
+
+/* Decide about a key that is blocked: run the call that blocks it once more, or let the next one
+ * run. STATE: it is not blocked. */
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_unblock(struct pawl *p, const char *key, bool retry,
+                                                     struct pawl_err *err);
+
 /* ---- Working by hand: claim, extend, finish -------------------------------------------------- */
 
 struct pawl_claim {
@@ -351,14 +434,22 @@ struct pawl_claim {
 };
 #define PAWL_CLAIM_INIT .size = sizeof(struct pawl_claim)
 
+/* What an object (type, key) keeps. */
+struct pawl_state_of {
+    struct pawl_data state; /* PAWL_NOTHING: nothing */
+    int64_t version;        /* 0 then */
+};
+
 struct pawl_lease {
     char token[40]; /* "" when n is 0 */
     int64_t until_us;
     const struct pawl_view *calls; /* best first; the number of the try is attempts + lost + 1 */
     size_t n;
+    const struct pawl_state_of *states; /* n: states[i] is what the object of calls[i] keeps */
 };
-/* Take up to max due calls under one lease. Fewer, or none, is normal. A call whose try was lost
- * before comes alone. End *out with pawl_lease_free(), which does not end the lease itself. */
+/* Take up to max due calls under one lease, at most one of a key. Fewer, or none, is normal. A call
+ * whose try was lost before comes alone. End *out with pawl_lease_free(), which does not end the
+ * lease itself. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_claim(struct pawl *p, const struct pawl_claim *claim,
                                                    struct pawl_lease **out, struct pawl_err *err);
 PAWL_API void pawl_lease_free(struct pawl_lease *lease);
@@ -387,6 +478,9 @@ struct pawl_finish {
     int64_t retry_in_us;     /* with ERROR, LATER: below 0 or (for ERROR) 0: the call's backoff */
     const struct pawl_spec *send; /* calls to accept in the same commit, with RESULT */
     size_t n_send;                /* ids default to {id}.{n} */
+    struct pawl_data state;       /* with RESULT, of a call with a key: what its object keeps from
+                                     now on; PAWL_NOTHING: as it is */
+    bool delete_state;            /* or: it keeps nothing */
 };
 #define PAWL_FINISH_INIT .size = sizeof(struct pawl_finish)
 
@@ -434,7 +528,8 @@ PAWL_API PAWL_MUST_USE enum pawl_status pawl_load(struct pawl *p, const char *pa
 PAWL_API const char *pawl_call_id(const struct pawl_call *c);
 PAWL_API const char *pawl_call_type(const struct pawl_call *c);
 PAWL_API const char *pawl_call_method(const struct pawl_call *c);
-PAWL_API int pawl_call_try(const struct pawl_call *c); /* attempts + lost + 1 */
+PAWL_API const char *pawl_call_key(const struct pawl_call *c); /* NULL: it has none */
+PAWL_API int pawl_call_try(const struct pawl_call *c);         /* attempts + lost + 1 */
 PAWL_API const struct pawl_view *pawl_call_view(const struct pawl_call *c);
 PAWL_API struct pawl_data pawl_input(const struct pawl_call *c);
 
@@ -462,6 +557,18 @@ PAWL_API int pawl_refuse(struct pawl_call *c, const char *fmt, ...) PAWL_PRINTF(
 /* Not now: run again in delay_us, counts as nothing. */
 PAWL_API int pawl_later(struct pawl_call *c, int64_t delay_us);
 
+/* What the object (type, key) of a call with a key keeps: as the call before it left it, or as this
+ * try has set it. PAWL_NOTHING: nothing, or the call has no key. The second reads a JSON number. */
+PAWL_API struct pawl_data pawl_state(const struct pawl_call *c);
+PAWL_API int64_t pawl_state_int(const struct pawl_call *c, int64_t otherwise);
+/* Keep this from now on, at most 1 MiB, JSON or bytes; it is copied, and commits with a reply or
+ * not at all. Non-zero when it cannot be: the call has no key, it is not JSON, or too large; then a
+ * reply is an error that says so. PAWL_NOTHING deletes. */
+PAWL_API int pawl_set_state(struct pawl_call *c, struct pawl_data state);
+PAWL_API int pawl_set_state_json(struct pawl_call *c, const char *fmt, ...) PAWL_PRINTF(2, 3);
+PAWL_API int pawl_set_state_int(struct pawl_call *c, int64_t n);
+PAWL_API int pawl_delete_state(struct pawl_call *c);
+
 /* Send a call that is accepted in the same commit as this one's completion, or not at all. Its id
  * defaults to {id}.{n}; its parent is this call. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_send(struct pawl_call *c, const struct pawl_spec *spec,
@@ -471,7 +578,9 @@ PAWL_API const char *pawl_sent_id(const struct pawl_call *c, size_t n);
 
 /* Submit a call and wait for its end from inside a handler. Its id defaults to {id}.ask.{n}, so
  * that a handler which is started again gets the same answer. The result in *out lives as long as
- * the try. A try that holds a transaction (pawl_sql) must not ask: PAWL_STATE. */
+ * the try. A try that holds a transaction (pawl_sql) must not ask: PAWL_STATE. Nor may it ask for
+ * its own key, or one that a call it was asked by holds: that would wait for itself for ever, and
+ * is PAWL_STATE at once, with the calls named. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
                                                  const struct pawl_view **out,
                                                  struct pawl_err *err);

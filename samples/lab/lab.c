@@ -163,7 +163,8 @@ static int lab_count(struct pawl_call *c)
 /* A request that breaks the contract breaks it again; everything else may pass. */
 static int end_with(struct pawl_call *c, enum pawl_status st, const struct pawl_err *err)
 {
-    bool for_good = st == PAWL_INVALID || st == PAWL_TOO_LARGE || st == PAWL_CONFLICT;
+    bool for_good = st == PAWL_INVALID || st == PAWL_TOO_LARGE || st == PAWL_CONFLICT ||
+                    st == PAWL_STATE; /* it asked for a key that waits for it */
     return for_good ? pawl_refuse(c, "%s", err->text) : pawl_fail(c, "%s", err->text);
 }
 

@@ -30,16 +30,18 @@ FROM pawl_call WHERE seq >= ?1 ORDER BY seq;
 -- in:   seq bigint, with_input int, with_result int
 -- out:  the 16 of call_claim; of ready: track, rank, run_at, attempts, lost, redrives; of the outcome: status,
 --       form, result, error, attempts, lost, redrives, node, claimed_at, started_at, finished_at, keep_until,
---       token
--- why:  Both places in one statement: a reader that sees a call in two of them, or in none, says so.
+--       token, key_no; of the line: pos, lane, priority, run_at, attempts, lost, redrives, key_no
+-- why:  All places in one statement: a reader that sees a call in two of them, or in none, says so.
 SELECT c.id, c.lane, c.method, c.key, c.form, CASE WHEN ?2 THEN c.input END, c.priority, c.created_at, c.run_at,
        c.expires_at, c.options, c.caller, c.client, c.parent, c.trace, c.tags,
        r.track, r.rank, r.run_at, r.attempts, r.lost, r.redrives,
        o.status, o.form, CASE WHEN ?3 THEN o.result END, o.error, o.attempts, o.lost, o.redrives, o.node,
-       o.claimed_at, o.started_at, o.finished_at, o.keep_until, o.token
+       o.claimed_at, o.started_at, o.finished_at, o.keep_until, o.token, o.key_no,
+       n.pos, n.lane, n.priority, n.run_at, n.attempts, n.lost, n.redrives, n.key_no
 FROM pawl_call c
 LEFT JOIN pawl_ready r ON r.seq = c.seq
 LEFT JOIN pawl_outcome o ON o.seq = c.seq
+LEFT JOIN pawl_line n ON n.seq = c.seq AND c.key IS NOT NULL
 WHERE c.seq = ?1;
 
 -- name: call_move

@@ -2,11 +2,12 @@
 
 -- name: outcome_add
 -- in:   seq bigint, status int, form int, result bytea, error text, attempts int, lost int, redrives int,
---       token bytea, node text, claimed_at bigint, started_at bigint, finished_at bigint, keep_until bigint
+--       key_no bigint, token bytea, node text, claimed_at bigint, started_at bigint, finished_at bigint,
+--       keep_until bigint
 -- why:  Plainly: a second outcome of one call must fail.
-INSERT INTO pawl_outcome (seq, status, form, result, error, attempts, lost, redrives, token, node, claimed_at,
-                          started_at, finished_at, keep_until)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14);
+INSERT INTO pawl_outcome (seq, status, form, result, error, attempts, lost, redrives, key_no, token, node,
+                          claimed_at, started_at, finished_at, keep_until)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
 
 -- name: outcome_of_token
 -- in:   seq bigint, token bytea
@@ -29,3 +30,8 @@ WHERE keep_until <= ?1 ORDER BY keep_until, seq LIMIT ?2;
 -- why:  "status <> 3" is what lets SQLite use the partial index for a status it does not know yet.
 SELECT seq FROM pawl_outcome INDEXED BY pawl_outcome_bad
 WHERE status = ?1 AND status <> 3 AND seq < ?2 ORDER BY seq DESC;
+
+-- name: outcome_keep
+-- in:   seq bigint, keep_until bigint
+-- why:  The one update of an outcome: a call that blocked its key was kept without an end until somebody decided.
+UPDATE pawl_outcome SET keep_until = ?2 WHERE seq = ?1;

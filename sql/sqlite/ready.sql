@@ -54,7 +54,14 @@ SELECT count(*) FROM (
   SELECT 1 FROM pawl_ready INDEXED BY pawl_ready_due
   WHERE track = ?1 AND rank = ?2 AND run_at <= ?3 LIMIT ?4);
 
+-- name: ready_tries
+-- in:   seq bigint
+-- out:  attempts int, lost int, redrives int
+SELECT attempts, lost, redrives FROM pawl_ready WHERE seq = ?1;
+
 -- name: ready_list
 -- in:   below bigint
 -- out:  seq bigint
-SELECT seq FROM pawl_ready WHERE seq < ?1 ORDER BY seq DESC;
+-- why:  What is pending, in the line or not: two indexes, merged.
+SELECT seq FROM pawl_ready WHERE seq < ?1 UNION ALL
+SELECT seq FROM pawl_line INDEXED BY pawl_line_seq WHERE seq < ?1 ORDER BY seq DESC;

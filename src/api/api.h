@@ -32,6 +32,7 @@ struct api_conf {
     bool metrics_open;
     int64_t lease_us;        /* default of lease_for: 30 s */
     int64_t call_timeout_us; /* default of timeout: 60 s */
+    int64_t session_wait_us; /* how long a session's request waits: 120 s */
     size_t input_len_max, batch_len_max;
     void (*audit)(const char *line, void *ctx); /* one line for every admin action; NULL: none */
     void *audit_ctx;

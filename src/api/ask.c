@@ -234,6 +234,7 @@ enum pawl_status api_open(const struct api_conf *conf, struct api **out, struct 
     api->metrics_open = conf->metrics_open;
     api->lease_us = conf->lease_us ? conf->lease_us : 30 * SEC_US;
     api->call_timeout_us = conf->call_timeout_us;
+    api->session_wait_us = conf->session_wait_us ? conf->session_wait_us : 120 * SEC_US;
     api->input_len_max = conf->input_len_max ? conf->input_len_max : INPUT_LEN_MAX;
     api->batch_len_max = conf->batch_len_max ? conf->batch_len_max : BATCH_LEN_MAX;
     api->audit = conf->audit;

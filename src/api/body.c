@@ -63,6 +63,16 @@ enum pawl_status body_json(struct ask *q, bool empty_ok, struct json **out, stru
     return st == PAWL_OK ? st : err_set(err, st, "the body is not JSON: %.400s", why.text);
 }
 
+enum pawl_status body_value(struct ask *q, bool empty_ok, struct payload *out, struct pawl_err *err)
+{
+    struct json *body;
+    *out = (struct payload){ 0 };
+    enum pawl_status st = body_json(q, empty_ok, &body, err);
+    if (st == PAWL_OK && body)
+        *out = (struct payload){ PAWL_JSON, body->raw };
+    return st;
+}
+
 enum pawl_status body_object(struct ask *q, void *out, uint64_t *given, struct pawl_err *err)
 {
     static const struct json none = { .kind = JSON_OBJECT };

@@ -51,6 +51,14 @@ static void put_time(struct buf *b, int64_t us)
     buf_add(b, text, TIME_TEXT_LEN + 2);
 }
 
+static void put_int_or_null(struct buf *b, int64_t n, bool there)
+{
+    if (there)
+        buf_add_int(b, n);
+    else
+        LIT(b, "null");
+}
+
 static void put_bool(struct buf *b, bool v)
 {
     if (v)
@@ -168,7 +176,11 @@ static void put_names(struct buf *b, const struct call *c)
     put_text(b, s->method);
     LIT(b, ",\"key\":");
     put_text(b, s->key);
-    LIT(b, ",\"key_no\":null,\"position\":null,\"queue\":");
+    LIT(b, ",\"key_no\":");
+    put_int_or_null(b, c->key_no, c->key_no != 0);
+    LIT(b, ",\"position\":");
+    put_int_or_null(b, c->position, c->in_line && !pawl_state_ended(c->state));
+    LIT(b, ",\"queue\":");
     put_text(b, s->queue);
     LIT(b, ",\"priority\":");
     buf_add_int(b, s->priority);

@@ -12,7 +12,7 @@
 /* ---- What is said of one call ---------------------------------------------------------------- */
 
 struct result_in {
-    struct bytes id, result, result_base64, error, state;
+    struct bytes id, result, result_base64, error, state, state_base64;
     bool retry, release, cancelled, state_delete;
     int64_t retry_in_us;
     const struct json *calls;
@@ -29,6 +29,7 @@ enum {
     R_RELEASE,
     R_CANCELLED,
     R_STATE,
+    R_STATE_BASE64,
     R_STATE_DELETE,
     R_CALLS
 };
@@ -47,19 +48,49 @@ static const struct field result_fields[] = {
     [R_RELEASE] = { "release", FIELD_BOOL, AT(release),
                     .about = "give it back, counts as nothing" },
     [R_CANCELLED] = { "cancelled", FIELD_BOOL, AT(cancelled), .about = "it was cancelled" },
-    [R_STATE] = { "state", FIELD_JSON, AT(state), .about = "not served yet" },
-    [R_STATE_DELETE] = { "state_delete", FIELD_BOOL, AT(state_delete), .about = "not served yet" },
+    [R_STATE] = { "state", FIELD_JSON, AT(state),
+                  .about = "with a result of a call that has a key: its object's new state" },
+    [R_STATE_BASE64] = { "state_base64", FIELD_BASE64, AT(state_base64),
+                         .about = "these bytes, instead of state" },
+    [R_STATE_DELETE] = { "state_delete", FIELD_BOOL, AT(state_delete),
+                         .about = "true: its object is deleted, instead of state" },
     [R_CALLS] = { "calls", FIELD_ARRAY, AT(calls), .shape = &spec_shape,
                   .about = "calls to send, accepted in the same commit; with a result only" },
 };
 #undef AT
 static const struct shape result_shape = SHAPE("FinishResult", result_fields);
 
+#define HAS(bit) ((given >> (bit)&1) != 0)
+
+/* What becomes of its object. */
+static enum pawl_status state_of(const struct result_in *in, uint64_t given,
+                                 struct finish_item *out, struct pawl_err *err)
+{
+    int n = HAS(R_STATE) + HAS(R_STATE_BASE64) + in->state_delete;
+    const char *field = in->state_delete ? "state_delete" : HAS(R_STATE) ? "state" : "state_base64";
+    if (!n)
+        return PAWL_OK;
+    if (n > 1)
+        return err_set(err, PAWL_INVALID,
+                       "call \"%.*s\": say one of state, state_base64, state_delete",
+                       BYTES_ARG(in->id));
+    if (out->how != END_RESULT)
+        return err_set(err, PAWL_INVALID, "field \"%s\": goes with a result only", field);
+    out->state_do = in->state_delete ? STATE_DELETE : STATE_SET;
+    if (HAS(R_STATE))
+        out->object = (struct payload){ PAWL_JSON, in->state };
+    else if (HAS(R_STATE_BASE64))
+        out->object = (struct payload){ PAWL_BYTES, in->state_base64 };
+    if (out->object.bytes.len > STATE_LEN_MAX)
+        return err_set(err, PAWL_TOO_LARGE, "call \"%.*s\": its state is %zu bytes, limit %d",
+                       BYTES_ARG(in->id), out->object.bytes.len, STATE_LEN_MAX);
+    return PAWL_OK;
+}
+
 /* Which of the endings is meant: exactly one. */
 static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
                                   struct finish_item *out, struct pawl_err *err)
 {
-#define HAS(bit) ((given >> (bit)&1) != 0)
     bool later = HAS(R_RETRY_IN) && !HAS(R_ERROR);
     int n = HAS(R_RESULT) + HAS(R_BASE64) + HAS(R_ERROR) + later + in->release + in->cancelled;
     if (n != 1)
@@ -71,9 +102,6 @@ static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
         return err_set(err, PAWL_INVALID, "field \"retry\": goes with an error only");
     if (HAS(R_RETRY) && !in->retry && HAS(R_RETRY_IN))
         return err_set(err, PAWL_INVALID, "field \"retry_in\": not with \"retry\" false");
-    if (HAS(R_STATE) || HAS(R_STATE_DELETE))
-        return err_set(err, PAWL_INVALID, "field \"%s\": keys and states are not served yet",
-                       HAS(R_STATE) ? "state" : "state_delete");
     if (HAS(R_ERROR)) {
         out->how = HAS(R_RETRY) && !in->retry ? END_REFUSE : END_ERROR;
         out->retry_in_us = HAS(R_RETRY_IN) ? in->retry_in_us : -1;
@@ -88,12 +116,12 @@ static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
         out->result = HAS(R_RESULT) ? (struct payload){ PAWL_JSON, in->result }
                                     : (struct payload){ PAWL_BYTES, in->result_base64 };
     }
-#undef HAS
     if (out->result.bytes.len > RESULT_LEN_MAX)
         return err_set(err, PAWL_TOO_LARGE, "call \"%.*s\": its result is %zu bytes, limit %d",
                        BYTES_ARG(in->id), out->result.bytes.len, RESULT_LEN_MAX);
-    return PAWL_OK;
+    return state_of(in, given, out, err);
 }
+#undef HAS
 
 /* One call it sends: its parent is the call that sends it, and so its id unless it has one. */
 static enum pawl_status read_send(struct ask *q, const struct json *one, struct bytes id, size_t n,
@@ -247,7 +275,7 @@ void finish_told(struct exec *e, const struct finish *f)
             due_us = MIN(due_us, f->v[i].run_at_us);
     }
     if (due_us == INT64_MAX)
-        return;
+        return; /* That a key may be free now exec knows by itself. */
     pool_work_came(e, due_us);
     exec_epoch_move(e);
 }
@@ -327,7 +355,7 @@ void route_finish(struct ask *q)
     for (size_t i = 0; i < j->op.finish.n; i++) {
         const struct finish_item *it = &j->op.finish.v[i];
         j->weight += 1 + it->n_send;
-        j->len += it->result.bytes.len;
+        j->len += it->result.bytes.len + it->object.bytes.len;
     }
     f->w.done = finished;
     ask_write(q, &f->w);

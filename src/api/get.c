@@ -7,11 +7,20 @@
 
 /* ---- A call as an answer --------------------------------------------------------------------- */
 
+/* A call that was stored a moment ago must not be answered with what means "nothing was stored". */
+static void no_memory(struct ask *q, unsigned show)
+{
+    if (show & SHOW_STORED)
+        ask_refusef(q, PAWL_UNKNOWN, "the call is stored, and there is no memory to show it");
+    else
+        ask_no_memory(q);
+}
+
 void reply_call(struct ask *q, const struct call *c, int status, unsigned show)
 {
     struct buf *b = ask_buf(q);
-    struct http_header h = { BYTES("Location"), BYTES_NONE };
-    size_t from = 0;
+    struct http_header h[2];
+    size_t from = 0, n = 0;
     if (show & SHOW_LOCATION) {
         buf_add_text(b, "/v1/calls/");
         percent_add(b, c->spec.id);
@@ -19,15 +28,18 @@ void reply_call(struct ask *q, const struct call *c, int status, unsigned show)
     }
     call_add(b, c, ask_show(q, show));
     if (!buf_ok(b)) {
-        ask_no_memory(q);
+        no_memory(q, show);
         return;
     }
-    h.value = (struct bytes){ b->data, from };
     if (!status)
         status = pawl_state_ended(c->state) ? 200 : 202;
+    if (from)
+        h[n++] = (struct http_header){ BYTES("Location"), { b->data, from } };
+    if (show & SHOW_RETRY && !pawl_state_ended(c->state))
+        h[n++] = (struct http_header){ BYTES("Retry-After"), BYTES("1") };
     ask_reply_raw(q, &(struct http_reply){ .status = status,
-                                           .headers = &h,
-                                           .n_headers = from ? 1 : 0,
+                                           .headers = h,
+                                           .n_headers = n,
                                            .body = { b->data + from, b->len - from } });
 }
 
@@ -53,8 +65,10 @@ struct call_read {
     struct get get;
     int status;
     unsigned show;
-    void (*found)(struct call_read *cr); /* it is there and may be seen */
-    struct wait wait;                    /* GET with wait */
+    void (*found)(struct call_read *cr);                          /* it is there and may be seen */
+    void (*hand)(struct ask *q, const struct call *c, void *ctx); /* read_call() */
+    void *ctx;
+    struct wait wait; /* GET with wait */
     int64_t wait_us;
     bool waits;
 };
@@ -79,6 +93,10 @@ static void refuse_read(struct call_read *cr)
     const struct call *c = cr->get.out;
     struct refusal why = { .status = cr->read.status, .text = cr->read.err.text, .id = cr->id };
     struct call times;
+    if (cr->show & SHOW_STORED && (why.status == PAWL_BUSY || why.status == PAWL_NO_MEMORY)) {
+        why.status = PAWL_UNKNOWN;
+        why.text = "the call is stored, and could not be read back";
+    }
     if (why.status == PAWL_GONE) {
         times = *c;
         why.times = &times;
@@ -102,14 +120,15 @@ static void call_read_done(struct ask_read *rd)
         refuse_read(cr);
 }
 
-static struct call_read *call_read_new(struct ask *q, struct bytes id)
+static struct call_read *call_read_new(struct ask *q, struct bytes id, unsigned show)
 {
     struct call_read *cr = arena_zalloc(q->a, 1, sizeof *cr);
     if (!cr) {
-        ask_no_memory(q);
+        no_memory(q, show);
         return NULL;
     }
     cr->id = id;
+    cr->show = show;
     cr->read.work = call_work;
     cr->read.done = call_read_done;
     return cr;
@@ -127,12 +146,32 @@ static void found_show(struct call_read *cr)
 
 void show_call(struct ask *q, struct bytes id, int status, unsigned show)
 {
-    struct call_read *cr = call_read_new(q, id);
+    struct call_read *cr = call_read_new(q, id, show);
     if (!cr)
         return;
     cr->status = status;
-    cr->show = show;
     cr->found = found_show;
+    ask_read(q, &cr->read);
+}
+
+static void found_hand(struct call_read *cr)
+{
+    struct ask *q = cr->read.ask;
+    struct arena keep = cr->read.arena;
+    struct call c = cr->get.out[0];
+    cr->hand(q, &c, cr->ctx);
+    arena_release(&keep);
+}
+
+void read_call(struct ask *q, struct bytes id, unsigned show,
+               void (*found)(struct ask *q, const struct call *c, void *ctx), void *ctx)
+{
+    struct call_read *cr = call_read_new(q, id, show);
+    if (!cr)
+        return;
+    cr->found = found_hand;
+    cr->hand = found;
+    cr->ctx = ctx;
     ask_read(q, &cr->read);
 }
 
@@ -183,11 +222,10 @@ void route_get(struct ask *q)
         show_call(q, q->path[0], 200, SHOW_ALL);
         return;
     }
-    struct call_read *cr = call_read_new(q, q->path[0]);
+    struct call_read *cr = call_read_new(q, q->path[0], SHOW_ALL);
     if (!cr)
         return;
     cr->status = 200;
-    cr->show = SHOW_ALL;
     cr->found = found_wait;
     cr->wait_us = wait_us;
     cr->waits = true;
@@ -232,11 +270,10 @@ static void found_result(struct call_read *cr)
 
 void route_result(struct ask *q)
 {
-    struct call_read *cr = call_read_new(q, q->path[0]);
+    struct call_read *cr = call_read_new(q, q->path[0], SHOW_ALL);
     if (!cr)
         return;
     cr->status = 202;
-    cr->show = SHOW_ALL;
     cr->found = found_result;
     ask_read(q, &cr->read);
 }

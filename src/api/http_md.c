@@ -25,6 +25,8 @@ static void route_add(struct buf *b, const struct route *r)
     buf_add_text(b, ".\n\n");
     for (size_t i = 0; i < r->n_params; i++)
         buf_addf(b, "- query `%s`: %s\n", r->params[i].name, r->params[i].about);
+    if (r->body && !r->body->v)
+        buf_add_text(b, "- body: any JSON value\n");
     for (size_t i = 0; r->body && i < r->body->n; i++) {
         const struct field *f = &r->body->v[i];
         buf_addf(b, "- body `%s`%s%s%s\n", f->name, f->flags & FIELD_MUST ? " (required)" : "",

@@ -51,6 +51,7 @@ void route_info(struct ask *q)
     buf_add_char(b, '{');
     for (size_t i = 0; i < COUNT_OF(limits); i++)
         add_int(b, limits[i].name, limits[i].n);
+    add_int(b, "pending_key", e->conf.key_pending_max);
     buf_add_text(b, "}}");
     ask_reply(q, 200, b);
 }

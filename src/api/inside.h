@@ -182,7 +182,7 @@ struct api {
     struct loop *loop; /* borrowed */
     const struct world *world;
     bool metrics_open, stopping;
-    int64_t lease_us, call_timeout_us;
+    int64_t lease_us, call_timeout_us, session_wait_us;
     size_t input_len_max, batch_len_max;
     void (*audit)(const char *line, void *ctx);
     void *audit_ctx;
@@ -223,6 +223,8 @@ struct refusal {
     bool indexed;          /* a batch: `index` says which */
     size_t index;
     const struct call *times; /* GONE: when it was made and when it ended; NULL: none */
+    const struct call *call;  /* as `call`, whole; NULL: none */
+    unsigned show;            /* what of it */
 };
 void ask_refuse(struct ask *q, const struct refusal *why);
 /* By what a function left in err. */
@@ -249,6 +251,10 @@ MUST_USE enum pawl_status body_json(struct ask *q, bool empty_ok, struct json **
 /* The body as an object of route->body, into *out as fields_read(). An empty body reads as {}. */
 MUST_USE enum pawl_status body_object(struct ask *q, void *out, uint64_t *given,
                                       struct pawl_err *err);
+/* The body as one JSON value, byte for byte. An empty one is nothing, or INVALID unless empty_ok.
+ */
+MUST_USE enum pawl_status body_value(struct ask *q, bool empty_ok, struct payload *out,
+                                     struct pawl_err *err);
 /* Is the body's type JSON (missing and curl's form default count)? NDJSON? */
 bool body_is_json(const struct http_request *r);
 bool body_is_ndjson(const struct http_request *r);
@@ -354,7 +360,15 @@ MUST_USE enum pawl_status spec_of_json(struct ask *q, const struct json *object,
 MUST_USE enum pawl_status spec_read_json(struct arena *a, const struct json *object,
                                          int64_t call_timeout_us, struct call_spec *out,
                                          struct pawl_err *err);
-extern const struct shape spec_shape;
+/* The last step of spec_of_json() alone: id, client, limits, defaults, fingerprint. */
+MUST_USE enum pawl_status spec_complete(struct ask *q, struct bytes header_id,
+                                        struct call_spec *out, struct pawl_err *err);
+/* A session's request: a call without a key, and whether it is cancelled when its wait is over. Not
+ * yet settled. */
+MUST_USE enum pawl_status session_of_json(struct ask *q, const struct json *object,
+                                          struct call_spec *out, bool *out_cancel,
+                                          struct pawl_err *err);
+extern const struct shape spec_shape, session_shape;
 /* Idempotency-Key; absent when there is none. INVALID. */
 MUST_USE enum pawl_status ask_idempotency_key(struct ask *q, struct bytes *out,
                                               struct pawl_err *err);
@@ -368,6 +382,9 @@ enum {
     SHOW_ALL = SHOW_INPUT | SHOW_RESULT | SHOW_SECRETS,
     SHOW_OPEN = 32,     /* leave the object open: the route adds members and the closing brace */
     SHOW_LOCATION = 64, /* reply_call: with a Location header */
+    SHOW_RETRY = 128,   /* reply_call: with Retry-After when it has not ended */
+    SHOW_STORED = 256,  /* reply_call, show_call, read_call: it was stored a moment ago; that it
+                           cannot be read  is UNKNOWN, for BUSY would say that nothing was stored */
 };
 /* What this principal may see of what the route shows. */
 unsigned ask_show(const struct ask *q, unsigned show);
@@ -381,6 +398,10 @@ void reply_call(struct ask *q, const struct call *c, int status, unsigned show);
 /* Read the call and answer with it as it is now; NOT_FOUND, GONE, and NOT_FOUND also when it is
  * somebody else's. Ends the ask. `id` lives as long as it. */
 void show_call(struct ask *q, struct bytes id, int status, unsigned show);
+/* The same, but `found` is called with the call instead; it ends the ask then or later. The call's
+ * memory goes when `found` returns. */
+void read_call(struct ask *q, struct bytes id, unsigned show,
+               void (*found)(struct ask *q, const struct call *c, void *ctx), void *ctx);
 /* What store_get() found, as an error about the call; OK when it may be shown. */
 MUST_USE enum pawl_status found_check(const struct ask *q, enum pawl_status found,
                                       const struct call *c, struct pawl_err *err);
@@ -395,6 +416,24 @@ void add_raw(struct buf *b, const char *name, struct bytes json); /* absent: nul
 /* `name` and `name_base64`; max 0: all of it. True: it was cut. */
 bool add_payload(struct buf *b, const char *name, const char *name_base64, struct payload p,
                  size_t max);
+
+/* Accepting one call, and answering with it when it ends or its time is up; at the head of a
+ * route's own struct, made on q->a and zeroed. Set spec (settled) and perhaps `show` and `late`.
+ * submit.c. */
+struct submit {
+    struct ask_write write; /* first */
+    struct call_spec spec;
+    struct wait wait;
+    unsigned show; /* more of SHOW_... */
+    /* Its time is up and it has not ended: ends the ask. NULL: answer with the call as it is. */
+    void (*late)(struct submit *s, bool duplicate);
+    bool waits;   /* in the table of those who wait, or was */
+    bool settled; /* the accept is answered */
+    bool over;    /* nothing comes from the wait any more */
+    bool told;    /* wait.call is the call as it ended */
+    bool fresh;   /* answered quietly: stored, pending */
+};
+void submit_begin(struct ask *q, struct submit *s, int64_t wait_us);
 
 /* A known id of another client's is a conflict to an app, and says nothing more. */
 void accepted_hide(const struct ask *q, struct accepted *r);
@@ -455,6 +494,13 @@ void route_cancel_many(struct ask *q);
 void route_retry_many(struct ask *q);
 void route_patch(struct ask *q);
 void route_openapi(struct ask *q);
+void route_session(struct ask *q);
+void route_object_call(struct ask *q);
+void route_object_get(struct ask *q);
+void route_object_put(struct ask *q);
+void route_object_delete(struct ask *q);
+void route_keys(struct ask *q);
+void route_unblock(struct ask *q);
 /* The second half: work.c, queues.c, nodes.c, info.c */
 void route_claim(struct ask *q);
 void route_finish(struct ask *q);
@@ -474,7 +520,7 @@ void route_home(struct ask *q);
 void route_favicon(struct ask *q);
 
 /* Shapes of bodies. */
-extern const struct shape batch_shape, bulk_shape, patch_shape;
+extern const struct shape batch_shape, bulk_shape, patch_shape, unblock_shape, any_shape;
 extern const struct shape claim_shape, finish_shape, extend_shape;
 
 #endif

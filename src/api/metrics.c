@@ -139,11 +139,16 @@ static void process_add(struct buf *b, const struct api *api)
 struct metrics_read {
     struct ask_read rd; /* first */
     struct queue_rows rows;
+    struct key_rows blocked;
 };
 
+/* Engines find blocked keys without looking at the others, and there are few. */
 static enum pawl_status metrics_work(struct ask_read *rd, struct store *s)
 {
-    return store_queues(s, &rd->arena, &((struct metrics_read *)rd)->rows, &rd->err);
+    struct metrics_read *mr = (struct metrics_read *)rd;
+    struct key_query blocked = { .blocked = true, .limit = LIST_MAX };
+    enum pawl_status st = store_queues(s, &rd->arena, &mr->rows, &rd->err);
+    return st == PAWL_OK ? store_keys(s, &rd->arena, &blocked, &mr->blocked, &rd->err) : st;
 }
 
 enum figure { PENDING, DUE, PROCESSING, PAUSED };
@@ -194,8 +199,12 @@ static void metrics_done(struct ask_read *rd)
     exec_add(b, q->api->exec);
     http_add(b, q->api);
     one(b, "pawl_database_up", "gauge", "1 when the database answered this very request.", ok);
-    if (ok)
+    if (ok) {
+        one(b, "pawl_keys_blocked", "gauge",
+            "Keys that wait for somebody to decide, counted up to 1000.",
+            (int64_t)((struct metrics_read *)rd)->blocked.n);
         queues_add(b, rows, MIN(rows->n, QUEUES_SHOWN_MAX));
+    }
     ask_read_end(rd);
     if (!buf_ok(b)) {
         ask_refusef(q, PAWL_NO_MEMORY, "there is no memory for this answer");

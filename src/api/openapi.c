@@ -166,6 +166,10 @@ static void field_add(struct buf *b, const struct field *f)
 static void shape_add(struct buf *b, const struct shape *s)
 {
     json_add_name(b, s->name);
+    if (!s->v) {
+        buf_add_text(b, "{}"); /* any value */
+        return;
+    }
     buf_add_text(b, "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
     for (size_t i = 0; i < s->n; i++)
         field_add(b, &s->v[i]);

@@ -128,6 +128,10 @@ void refusal_add(struct buf *b, const struct refusal *why)
         add_time(b, "finished_at", why->times->finished_us);
         add_time(b, "keep_until", why->times->keep_until_us);
     }
+    if (why->call) {
+        json_add_name(b, "call");
+        call_add(b, why->call, why->show);
+    }
     buf_add_char(b, '}');
 }
 

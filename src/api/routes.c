@@ -20,6 +20,25 @@ static const struct param wait_params[] = {
 static const struct param batch_params[] = {
     { "atomic", PARAM_BOOL, 0, 0, "all or none; the same as the member of that name" },
 };
+static const struct param turn_params[] = {
+    { "wait", PARAM_SECONDS, 0, WAIT_S_MAX, "seconds to wait for the key's turn, 5 when missing" },
+};
+static const struct param delete_params[] = {
+    { "wait", PARAM_SECONDS, 0, WAIT_S_MAX, "seconds to wait for the key's turn, 5 when missing" },
+    { "cancel", PARAM_BOOL, 0, 0, "cancel the object's pending calls in the same transaction" },
+};
+static const struct param method_params[] = {
+    { "wait", PARAM_SECONDS, 0, WAIT_S_MAX, "seconds to wait for the call's end, 30 when missing" },
+};
+static const struct param session_params[] = {
+    { "wait", PARAM_SECONDS, 0, WAIT_S_MAX,
+      "seconds to wait for the call's end, the setting session_wait when missing" },
+};
+static const struct param keys_params[] = {
+    { "blocked", PARAM_BOOL, 0, 0, "only keys that an ended call blocks" },
+    { "limit", PARAM_INT, 1, LIST_MAX, "keys in one page, 100 when missing" },
+    { "cursor", PARAM_TEXT, 0, 0, "the `next` of the page before" },
+};
 static const struct param list_params[] = {
     { "status", PARAM_TEXT, 0, 0, "only calls of this status" },
     { "queue", PARAM_NAME, 0, 0, "only calls of this queue" },
@@ -84,6 +103,39 @@ const struct route routes[] = {
       ANSWERS({ 200, "each call's status now", "Finished" }) },
     { HTTP_POST, "/v1/work/extend", route_extend, MAY_APP, .body = &extend_shape,
       .summary = "Move a lease's end", ANSWERS({ 200, "its new end", "Extended" }) },
+
+    { HTTP_POST, "/v1/objects/{type}/{key}/{method}", route_object_call, MAY_APP, .raw_body = true,
+      .body = &any_shape, PARAMS(method_params),
+      .summary = "Call a method of an object and wait for its end; the body is the input, it is "
+                 "tried once",
+      ANSWERS({ 200, "it has ended, whatever its status", "Call" },
+              { 202, "accepted and not ended", "Call" }) },
+    { HTTP_GET, "/v1/objects/{type}/{key}", route_object_get, MAY_APP | MAY_MONITOR,
+      .summary = "An object's state; its version is the ETag",
+      ANSWERS({ 200, "the object; a monitor sees no state", "Object" }) },
+    { HTTP_PUT, "/v1/objects/{type}/{key}", route_object_put, MAY_APP, .audited = true,
+      .raw_body = true, .body = &any_shape, PARAMS(turn_params),
+      .summary = "Write an object's state between two calls of its key; If-Match names the version "
+                 "it must have",
+      ANSWERS({ 200, "the object as it was written", "Object" }) },
+    { HTTP_DELETE, "/v1/objects/{type}/{key}", route_object_delete, MAY_APP, .audited = true,
+      PARAMS(delete_params),
+      .summary = "Delete an object's state; refused while calls of it are pending, unless they are "
+                 "cancelled with it",
+      ANSWERS({ 200, "deleted, and how many calls were cancelled", "ObjectDeleted" }) },
+    { HTTP_POST, "/v1/sessions/{session}/requests", route_session, MAY_APP, .raw_body = true,
+      .body = &session_shape, PARAMS(session_params),
+      .summary = "Accept a call whose key is the session, and wait for its end",
+      ANSWERS({ 200, "it has ended, whatever its status", "Call" },
+              { 202, "not ended in time; it stays in line, and position says where", "Call" },
+              { 503, "it will not run: not stored, or with on_timeout cancelled before it began",
+                "Error" }) },
+    { HTTP_GET, "/v1/keys", route_keys, MAY_MONITOR, PARAMS(keys_params),
+      .summary = "Keys on which something waits, runs or is blocked, by name",
+      ANSWERS({ 200, "one page; it may be short while next is not null", "Keys" }) },
+    { HTTP_POST, "/v1/keys/{key}/unblock", route_unblock, 0, .audited = true,
+      .body = &unblock_shape, .summary = "Decide about a key that an ended call blocks",
+      ANSWERS({ 200, "its line goes on", "Unblocked" }) },
 
     { HTTP_GET, "/v1/queues", route_queues, MAY_APP | MAY_MONITOR,
       .summary = "Queues and what waits in them", ANSWERS({ 200, "by name", "Queues" }) },

@@ -22,10 +22,15 @@ const struct schema_text schemas[] = {
     { "Attempt", "try:i kind:s error:s? node:s? started_at:t? finished_at:t?" },
     { "Attempts", "attempts:[@Attempt" },
     { "Lease", "lease:s? until:t? calls:[@ClaimedCall" },
-    { "ClaimedCall", CALL " attempt:i state:a state_version:i?" },
+    { "ClaimedCall", CALL " attempt:i state:a state_base64:s? state_version:i?" },
     { "Finished", "results:[@FinishedCall until:t? *claim:@Lease" },
     { "FinishedCall", "id:s status:s" },
     { "Extended", "until:t? cancelled:[s" },
+    { "Object", "type:s key:s state:a state_base64:s? version:i updated_at:t pending:i?" },
+    { "ObjectDeleted", "type:s key:s cancelled:i" },
+    { "Key", "key:s pending:i head:s? head_status:s? since:t? blocked:b waiting_for:s?" },
+    { "Keys", "keys:[@Key next:s?" },
+    { "Unblocked", "key:s action:s id:s?" },
     { "Queue", "queue:s paused:b pending:i due:i processing:i oldest_pending_seconds:n "
                "accepted_per_second:n ended_per_second:n" },
     { "Queues", "queues:[@Queue" },
@@ -40,7 +45,7 @@ const struct schema_text schemas[] = {
     { "Health", "alive:b" },
     { "Ready", "ready:b reason:s?" },
     { "ErrorBody", "code:s message:s id:s? field:s? status:s? retry:s *index:i *created_at:t? "
-                   "*finished_at:t? *keep_until:t?" },
+                   "*finished_at:t? *keep_until:t? *call:@Call" },
     { "Error", "error:@ErrorBody" },
 };
 const size_t n_schemas = COUNT_OF(schemas);

@@ -8,7 +8,7 @@
 
 struct spec_in {
     struct call_spec s;
-    struct bytes input, bytes, on_dead;
+    struct bytes input, bytes, on_dead, on_timeout;
     const struct json *backoff, *tags;
 };
 
@@ -23,7 +23,9 @@ static const struct field backoff_fields[] = {
 static const struct shape backoff_shape = { "Backoff", backoff_fields, COUNT_OF(backoff_fields),
                                             "backoff." };
 
-/* Names are checked when the call is settled, together with those of every other way in. */
+/* Names are checked when the call is settled, together with those of every other way in. The first
+ * field is of a session's request alone, the last of every other call: each shape is a part of the
+ * table. */
 enum {
     F_INPUT = 5,
     F_BYTES = 6,
@@ -35,10 +37,11 @@ enum {
     F_KEEP = 17
 };
 static const struct field spec_fields[] = {
+    { "on_timeout", FIELD_WORD, AT(on_timeout), .words = "wait|cancel",
+      .about = "when the wait is over: stay in line, or be cancelled if it has not begun" },
     { "id", FIELD_TEXT, AT(s.id), FIELD_NULL, .about = "made when missing" },
     { "type", FIELD_TEXT, AT(s.type), FIELD_MUST, .about = "who serves it" },
     { "method", FIELD_TEXT, AT(s.method), .about = "run when missing" },
-    { "key", FIELD_TEXT, AT(s.key), FIELD_NULL, .about = "calls of one key run in order" },
     { "queue", FIELD_TEXT, AT(s.queue), .about = "default when missing" },
     [F_INPUT] = { "input", FIELD_JSON, AT(input), .about = "any JSON value, kept byte for byte" },
     [F_BYTES] = { "input_base64", FIELD_BASE64, AT(bytes), FIELD_NULL,
@@ -46,7 +49,8 @@ static const struct field spec_fields[] = {
     { "priority", FIELD_INT, AT(s.priority), 0, PRIORITY_MIN, PRIORITY_MAX,
       .about = "higher first" },
     { "on_dead", FIELD_WORD, AT(on_dead), .words = "skip|block",
-      .about = "what a dead head does to its key" },
+      .about = "with a key, what its end as failed or dead_letter does: skip lets the next run, "
+               "block holds the key until somebody decides" },
     [F_DELAY] = { "delay", FIELD_SECONDS, AT(s.delay_us),
                   .about = "run no earlier than in so many "
                            "seconds" },
@@ -71,8 +75,12 @@ static const struct field spec_fields[] = {
     { "parent", FIELD_TEXT, AT(s.parent), FIELD_NULL, .about = "the call that asked" },
     { "traceparent", FIELD_TEXT, AT(s.traceparent), FIELD_NULL, .about = "W3C trace context" },
     { "tags", FIELD_OBJECT, AT(tags), .about = "up to 16 short string pairs" },
+    { "key", FIELD_TEXT, AT(s.key), FIELD_NULL,
+      .about = "calls of one key run one at a time, in order" },
 };
-const struct shape spec_shape = SHAPE("CallSpec", spec_fields);
+const struct shape spec_shape = { "CallSpec", spec_fields + 1, COUNT_OF(spec_fields) - 1, NULL };
+const struct shape session_shape = { "SessionRequest", spec_fields, COUNT_OF(spec_fields) - 1,
+                                     NULL };
 
 static enum pawl_status read_tags(struct arena *a, const struct json *tags, struct call_spec *s,
                                   struct pawl_err *err)
@@ -123,35 +131,50 @@ static enum pawl_status settle_given(struct spec_in *in, uint64_t given, struct 
     return PAWL_OK;
 }
 
+static enum pawl_status read_as(struct arena *a, const struct json *object,
+                                const struct shape *shape, struct spec_in *in, struct pawl_err *err)
+{
+    uint64_t given;
+    int64_t call_timeout_us = in->s.timeout_us;
+    call_spec_init(&in->s);
+    if (call_timeout_us)
+        in->s.timeout_us = call_timeout_us;
+    if (object->kind != JSON_OBJECT)
+        return err_set(err, PAWL_INVALID, "a call is a JSON object");
+    enum pawl_status st = fields_read(a, object, shape, in, &given, err);
+    if (st == PAWL_OK && in->backoff)
+        st = fields_read(a, in->backoff, &backoff_shape, in, NULL, err);
+    if (st == PAWL_OK && in->tags)
+        st = read_tags(a, in->tags, &in->s, err);
+    if (st == PAWL_OK)
+        st = settle_given(in, given << (shape->v - spec_fields), err);
+    if (bytes_eq(in->on_dead, BYTES("block")))
+        in->s.on_dead = PAWL_ON_DEAD_BLOCK;
+    return st;
+}
+
 enum pawl_status spec_read_json(struct arena *a, const struct json *object, int64_t call_timeout_us,
                                 struct call_spec *out, struct pawl_err *err)
 {
-    struct spec_in in = { 0 };
-    uint64_t given;
-    call_spec_init(&in.s);
-    if (object->kind != JSON_OBJECT)
-        return err_set(err, PAWL_INVALID, "a call is a JSON object");
-    enum pawl_status st = fields_read(a, object, &spec_shape, &in, &given, err);
-    if (st == PAWL_OK && in.backoff)
-        st = fields_read(a, in.backoff, &backoff_shape, &in, NULL, err);
-    if (st == PAWL_OK && in.tags)
-        st = read_tags(a, in.tags, &in.s, err);
-    if (st == PAWL_OK)
-        st = settle_given(&in, given, err);
-    if (bytes_eq(in.on_dead, BYTES("block")))
-        in.s.on_dead = PAWL_ON_DEAD_BLOCK;
-    if (st == PAWL_OK && !(given >> F_TIMEOUT & 1) && call_timeout_us)
-        in.s.timeout_us = call_timeout_us;
+    struct spec_in in = { .s.timeout_us = call_timeout_us };
+    enum pawl_status st = read_as(a, object, &spec_shape, &in, err);
     *out = in.s;
     return st;
 }
 
-enum pawl_status spec_of_json(struct ask *q, const struct json *object, struct bytes header_id,
-                              struct call_spec *out, struct pawl_err *err)
+enum pawl_status session_of_json(struct ask *q, const struct json *object, struct call_spec *out,
+                                 bool *out_cancel, struct pawl_err *err)
 {
-    enum pawl_status st = spec_read_json(q->a, object, q->api->call_timeout_us, out, err);
-    if (st != PAWL_OK)
-        return st;
+    struct spec_in in = { .s.timeout_us = q->api->call_timeout_us };
+    enum pawl_status st = read_as(q->a, object, &session_shape, &in, err);
+    *out = in.s;
+    *out_cancel = bytes_eq(in.on_timeout, BYTES("cancel"));
+    return st;
+}
+
+enum pawl_status spec_complete(struct ask *q, struct bytes header_id, struct call_spec *out,
+                               struct pawl_err *err)
+{
     if (header_id.data && out->id.data && !bytes_eq(header_id, out->id))
         return err_set(err, PAWL_INVALID, "field \"id\": is not what Idempotency-Key says");
     if (header_id.data)
@@ -161,6 +184,13 @@ enum pawl_status spec_of_json(struct ask *q, const struct json *object, struct b
         return err_set(err, PAWL_TOO_LARGE, "field \"input\": is %zu bytes, limit %zu",
                        out->input.bytes.len, q->api->input_len_max);
     return call_spec_settle(q->a, q->api->world, out, err);
+}
+
+enum pawl_status spec_of_json(struct ask *q, const struct json *object, struct bytes header_id,
+                              struct call_spec *out, struct pawl_err *err)
+{
+    enum pawl_status st = spec_read_json(q->a, object, q->api->call_timeout_us, out, err);
+    return st == PAWL_OK ? spec_complete(q, header_id, out, err) : st;
 }
 
 /* ---- Idempotency-Key ------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /*
- * submit.c - POST /v1/calls: accept one call, and with `wait` answer when it has ended.
+ * submit.c - POST /v1/calls: accept one call, and with `wait` answer when it has ended. Sessions
+ * and objects submit with the second half of it.
  *
  * The hot path: one write, and for a caller that waits one wake-up. Two things come back, in either
  * order: the accept's answer and the call's end. The ask ends when there is nothing more to come.
@@ -11,17 +12,6 @@
 
 #include "api/inside.h"
 #include "base/text.h"
-
-struct submit {
-    struct ask_write write; /* first */
-    struct call_spec spec;
-    struct wait wait;
-    bool waits;   /* in the table of those who wait, or was */
-    bool settled; /* the accept is answered */
-    bool over;    /* nothing comes from the wait any more */
-    bool told;    /* wait.call is the call as it ended */
-    bool fresh;   /* answered quietly: stored, pending */
-};
 
 void accepted_text(const struct call_spec *s, const struct accepted *r, char *out, size_t size)
 {
@@ -36,6 +26,9 @@ void accepted_text(const struct call_spec *s, const struct accepted *r, char *ou
     } else if (r->status == PAWL_GONE) {
         snprintf(out, size, "call \"%.*s\" ended %s and its retention has passed", BYTES_ARG(s->id),
                  pawl_state_name(r->call.state));
+    } else if (r->status == PAWL_FULL && r->line_full) {
+        snprintf(out, size, "key \"%.*s\": %lld calls are pending, and no more may be",
+                 BYTES_ARG(s->key), (long long)r->line_full);
     } else if (r->status == PAWL_FULL) {
         snprintf(out, size, "queue \"%.*s\", type \"%.*s\": limit of %d lanes reached",
                  BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX);
@@ -86,7 +79,8 @@ static void submit_show(struct submit *s, const struct call *from, bool duplicat
     struct call c = *from;
     if (!duplicate && !c.spec.input.bytes.data)
         c.spec.input = s->spec.input;
-    reply_call(s->write.ask, &c, 0, SHOW_ALL | SHOW_LOCATION | (duplicate ? SHOW_DUPLICATE : 0));
+    reply_call(s->write.ask, &c, 0,
+               SHOW_ALL | SHOW_LOCATION | SHOW_STORED | s->show | (duplicate ? SHOW_DUPLICATE : 0));
     arena_release(&keep[0]);
     arena_release(&keep[1]);
 }
@@ -96,8 +90,16 @@ static void submit_look(struct submit *s, bool duplicate)
 {
     struct ask *q = s->write.ask;
     struct bytes id = s->spec.id;
+    unsigned show = SHOW_ALL | SHOW_LOCATION | SHOW_STORED | s->show;
     submit_end(s);
-    show_call(q, id, 0, SHOW_ALL | SHOW_LOCATION | (duplicate ? SHOW_DUPLICATE : 0));
+    show_call(q, id, 0, show | (duplicate ? SHOW_DUPLICATE : 0));
+}
+
+/* Its time is up: not when the client has left, nor when the server stops. */
+static void submit_late(struct submit *s, bool duplicate)
+{
+    submit_end(s);
+    s->late(s, duplicate);
 }
 
 static void submit_answer(struct submit *s)
@@ -114,7 +116,11 @@ static void submit_answer(struct submit *s)
         submit_refuse(s, r);
     else if (s->told)
         submit_show(s, &s->wait.call, r && r->duplicate);
-    else if (r && (!s->waits || pawl_state_ended(r->call.state)))
+    else if (r && pawl_state_ended(r->call.state))
+        submit_show(s, &r->call, r->duplicate);
+    else if (s->late && (!s->waits || s->wait.why == PARK_TIME))
+        submit_late(s, r && r->duplicate);
+    else if (r && !s->waits)
         submit_show(s, &r->call, r->duplicate);
     else
         submit_look(s, r && r->duplicate);
@@ -182,7 +188,7 @@ static enum pawl_status submit_read(struct ask *q, struct submit *s, int64_t *wa
     return st == PAWL_OK ? spec_of_json(q, body, header_id, &s->spec, err) : st;
 }
 
-static void submit_begin(struct ask *q, struct submit *s, int64_t wait_us)
+void submit_begin(struct ask *q, struct submit *s, int64_t wait_us)
 {
     s->write.job.op =
         (struct op){ .kind = OP_ACCEPT, .accept = { .v = &s->spec, .n = 1, .want_result = true } };

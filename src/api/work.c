@@ -87,6 +87,7 @@ enum pawl_status claim_read(struct ask *q, const struct claim_in *in, struct cla
                             .boot = bytes_of(e->boot),
                             .worker = in->worker,
                             .max = in->max,
+                            .run_max = 1,
                             .lease_us = in->lease_us };
     enum pawl_status st =
         read_names(q->a, in->queues, "queues", &want->queues, &want->n_queues, err);
@@ -166,12 +167,18 @@ static void looked(struct ask_write *w)
     const struct op *op = &w->job.op;
     bool ok = op->status == PAWL_OK;
     c->looking = false;
-    if (op->n_ended)
+    if (op->n_ended) {
         exec_look(c->ask->api->exec, op->ended, op->n_ended);
+        exec_work_came(c->ask->api->exec); /* Whoever was behind them in a key may be next now. */
+    }
     if (ok && !op->claim.n && c->line && !c->over && !unwanted(c)) {
         int64_t next_due_us = op->claim.next_due_us;
+        bool more = op->claim.more;
         ask_write_end(w);
-        line_back(c, next_due_us);
+        if (more)
+            claim_look(c);
+        else
+            line_back(c, next_due_us);
         return;
     }
     park_leave(&c->park);
@@ -235,6 +242,17 @@ void claim_begin(struct ask *q, struct claiming *c, int64_t wait_us)
 
 /* ---- Answering ------------------------------------------------------------------------------- */
 
+/* The state a call of a key finds; `of` NULL, or no version: there is none. */
+static void state_add(struct buf *b, const struct object_state *of)
+{
+    bool is = of && of->version;
+    add_payload(b, "state", "state_base64", is ? of->payload : (struct payload){ 0 }, 0);
+    if (is)
+        add_int(b, "state_version", of->version);
+    else
+        add_raw(b, "state_version", BYTES_NONE);
+}
+
 void claim_add(struct ask *q, struct buf *b, const struct claiming *c)
 {
     const struct claim *got = &c->look.job.op.claim;
@@ -249,8 +267,7 @@ void claim_add(struct ask *q, struct buf *b, const struct claiming *c)
         json_add_comma(b);
         call_add(b, call, ask_show(q, SHOW_ALL) | SHOW_OPEN);
         add_int(b, "attempt", call->tries.attempts + call->tries.lost + 1);
-        add_raw(b, "state", BYTES_NONE);
-        add_raw(b, "state_version", BYTES_NONE);
+        state_add(b, got->states ? &got->states[i] : NULL);
         buf_add_char(b, '}');
     }
     buf_add_char(b, ']');

@@ -38,6 +38,8 @@ struct load {
     int ep;
     char question[512];
     size_t question_len;
+    char *digits; /* of the key, in the question; NULL: it has none */
+    size_t next_key;
     double *us; /* owned; the latencies */
     size_t n, max;
     bool counts; /* the warming up is over */
@@ -79,10 +81,17 @@ static int dial(int port)
     return -1;
 }
 
-static size_t question_make(char *out, size_t size, const char *type, int wait_s)
+#define KEY_DIGITS 5
+
+static size_t question_make(char *out, size_t size, const struct bench_hits *h, int wait_s)
 {
     char body[160];
-    int len = snprintf(body, sizeof body, "{\"type\":\"%s\",\"input\":{\"order\":1234567}}", type);
+    int len = h->keys ? snprintf(body, sizeof body,
+                                 "{\"type\":\"Wallet\",\"method\":\"add\",\"input\":1,"
+                                 "\"key\":\"wallet-%0*d\"}",
+                                 KEY_DIGITS, 0)
+                      : snprintf(body, sizeof body,
+                                 "{\"type\":\"%s\",\"input\":{\"order\":1234567}}", h->type);
     int n = snprintf(out, size,
                      "POST /v1/calls?wait=%d HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                      "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
@@ -90,9 +99,19 @@ static size_t question_make(char *out, size_t size, const char *type, int wait_s
     return (size_t)n;
 }
 
+/* The next key in turn, over the digits of the last one. */
+static void key_next(struct load *l)
+{
+    size_t n = l->next_key++ % l->hits->keys;
+    for (int i = KEY_DIGITS - 1; i >= 0; i--, n /= 10)
+        l->digits[i] = (char)('0' + n % 10);
+}
+
 static bool ask(struct load *l, struct conn *c)
 {
     c->len = 0;
+    if (l->digits)
+        key_next(l);
     c->asked = bench_clock();
     return send(c->fd, l->question, l->question_len, MSG_NOSIGNAL) == (ssize_t)l->question_len;
 }
@@ -209,7 +228,8 @@ enum pawl_status bench_client_hit(const struct bench_hits *h, struct bench_hit *
 {
     struct load l = { .hits = h, .max = 1 << 20, .ep = epoll_create1(EPOLL_CLOEXEC) };
     enum pawl_status st = PAWL_OK;
-    l.question_len = question_make(l.question, sizeof l.question, h->type, 10);
+    l.question_len = question_make(l.question, sizeof l.question, h, 10);
+    l.digits = h->keys ? strstr(l.question, "wallet-") + sizeof "wallet-" - 1 : NULL;
     l.conns = calloc(h->conns, sizeof *l.conns);
     l.us = calloc(l.max, sizeof *l.us);
     if (!l.conns || !l.us)
@@ -277,7 +297,7 @@ enum pawl_status bench_client_park(const struct bench_hits *h, struct bench_park
     struct bench_parked *p = calloc(1, sizeof *p + h->conns * sizeof p->fds[0]);
     enum pawl_status st = p ? PAWL_OK : err_no_memory(err, "the callers");
     char question[512];
-    ssize_t len = (ssize_t)question_make(question, sizeof question, h->type, 60);
+    ssize_t len = (ssize_t)question_make(question, sizeof question, h, 60);
     while (st == PAWL_OK && p->n < h->conns) {
         int fd = dial(h->port);
         if (fd < 0 || send(fd, question, (size_t)len, MSG_NOSIGNAL) != len)

@@ -65,9 +65,9 @@ static const char *const text_common[Q_COUNT] = {
     [Q_LEASE] = "INSERT INTO pawl_lease (token, node, boot, claimed_at, rev, low, high, held) "
                 "VALUES (?1, '" NODE "', 'boot', ?2, 0, ?3, ?4, ?5)",
     [Q_RELEASE] = "DELETE FROM pawl_lease WHERE token = ?1",
-    [Q_OUTCOME] = "INSERT INTO pawl_outcome (seq, status, form, attempts, lost, redrives, token, "
-                  "node, claimed_at, started_at, finished_at, keep_until) "
-                  "VALUES (?1, 3, 0, 0, 0, 0, ?2, '" NODE "', ?3, ?3, ?3, ?4)",
+    [Q_OUTCOME] = "INSERT INTO pawl_outcome (seq, status, form, attempts, lost, redrives, key_no, "
+                  "token, node, claimed_at, started_at, finished_at, keep_until) "
+                  "VALUES (?1, 3, 0, 0, 0, 0, 0, ?2, '" NODE "', ?3, ?3, ?3, ?4)",
     [Q_OLD] = "SELECT seq FROM pawl_outcome INDEXED BY pawl_outcome_keep "
               "WHERE keep_until <= ?1 ORDER BY keep_until, seq LIMIT ?2",
     [Q_OUTCOME_DROP] = "DELETE FROM pawl_outcome WHERE seq = ?1",

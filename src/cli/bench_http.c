@@ -15,9 +15,13 @@
 #include "base/err.h"
 #include "cli/bench_client.h"
 
-/* Issue "Server": the load generator and the server share two processors. */
+/* The load generator and the server share the processors. */
 #define CONNS 64
 #define GOAL_PER_S 15000
+#define GOAL_HOT_PER_S 5000
+/* Calls of many keys, beside calls without one. */
+#define KEYS 10000
+#define GOAL_KEYS_RATIO 0.5
 #define GOAL_P50_US 1000
 #define GOAL_IDLE_MIB 30
 #define PARKED 5000
@@ -34,10 +38,12 @@ bool bench_http_beside(struct bench_beside *out, char *out_why, size_t size)
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = 0;
-    snprintf(out->module, sizeof out->module, "%s/samples/echo.so", self);
-    if (access(out->module, R_OK) == 0)
+    snprintf(out->echo, sizeof out->echo, "%s/samples/echo.so", self);
+    snprintf(out->wallet, sizeof out->wallet, "%s/samples/wallet.so", self);
+    bool echo = access(out->echo, R_OK) == 0;
+    if (echo && access(out->wallet, R_OK) == 0)
         return true;
-    snprintf(out_why, size, "there is no %s to serve", out->module);
+    snprintf(out_why, size, "there is no %s to serve", echo ? out->wallet : out->echo);
     return false;
 }
 
@@ -78,10 +84,25 @@ static enum pawl_status hit_round(const struct bench_hits *hits, struct bench_ro
     return st;
 }
 
+/* Calls of many keys, and at once the same without one. */
+static enum pawl_status keys_round(struct bench_http *h, int port, struct pawl_err *err)
+{
+    struct bench_hits hits = { .port = port, .conns = CONNS, .seconds = h->seconds, .keys = KEYS };
+    struct bench_hit keyed = { 0 }, plain = { 0 };
+    enum pawl_status st = bench_client_hit(&hits, &keyed, err);
+    hits.keys = 0;
+    hits.type = "echo";
+    if (st == PAWL_OK)
+        st = bench_client_hit(&hits, &plain, err);
+    bench_rounds_add(&h->keys, keyed.per_s, plain.per_s);
+    return st;
+}
+
 static enum pawl_status load_rounds(struct bench_http *h, struct pawl_err *err)
 {
     struct bench_rounds *const many[] = { &h->many, &h->many_p50, &h->many_p99 };
     struct bench_rounds *const one[] = { &h->one, &h->one_p50, &h->one_p99 };
+    struct bench_rounds *const hot[] = { &h->hot, &h->hot_p50, &h->hot_p99 };
     struct bench_server s = { 0 };
     enum pawl_status st = bench_server_open(&s, &h->server, err);
     struct bench_hits hits = { .port = s.port, .seconds = h->seconds, .type = "echo" };
@@ -91,6 +112,13 @@ static enum pawl_status load_rounds(struct bench_http *h, struct pawl_err *err)
         hits.conns = 1;
         if (st == PAWL_OK)
             st = hit_round(&hits, one, err);
+        hits.conns = CONNS;
+        hits.keys = 1;
+        if (st == PAWL_OK)
+            st = hit_round(&hits, hot, err);
+        hits.keys = 0;
+        if (st == PAWL_OK)
+            st = keys_round(h, s.port, err);
     }
     if (st == PAWL_OK)
         bench_rounds_add(&h->after, bench_server_mib(&s), 0);
@@ -114,6 +142,11 @@ void bench_http_rows(const struct bench_http *h, struct bench_table *t)
         { "HTTP, 1 connection, submit one and wait", "/s", &h->one, BENCH_NO_GOAL, 0 },
         { "  1 connection, latency p50", "us", &h->one_p50, BENCH_FIGURE_MAX, GOAL_P50_US },
         { "  1 connection, latency p99", "us", &h->one_p99, BENCH_NO_GOAL, 0 },
+        { "HTTP, 64 connections, one key, Wallet.add", "/s", &h->hot, BENCH_FIGURE_MIN,
+          GOAL_HOT_PER_S },
+        { "  one key, latency p50", "us", &h->hot_p50, BENCH_NO_GOAL, 0 },
+        { "  one key, latency p99", "us", &h->hot_p99, BENCH_NO_GOAL, 0 },
+        { "HTTP, 10,000 keys (beside: no key)", "/s", &h->keys, BENCH_RATIO_MIN, GOAL_KEYS_RATIO },
         { "server, idle, resident", "MiB", &h->idle, BENCH_FIGURE_MAX, GOAL_IDLE_MIB },
         { "  with 5,000 callers that wait", "MiB", &h->parked, BENCH_FIGURE_MAX, GOAL_PARKED_MIB },
         { "  after the load", "MiB", &h->after, BENCH_NO_GOAL, 0 },

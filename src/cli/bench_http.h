@@ -15,12 +15,13 @@ struct bench_http {
     size_t rounds;
     double seconds; /* of one round */
     struct bench_rounds many, many_p50, many_p99, one, one_p50, one_p99, idle, after, parked;
+    struct bench_rounds hot, hot_p50, hot_p99, keys;
 };
 
-/* The program that runs now and the sample echo beside it, as a build has them. False: there is
- * none, and out_why says where it was looked for. */
+/* The program that runs now and the samples echo and wallet beside it, as a build has them. False:
+ * there is none, and out_why says where it was looked for. */
 struct bench_beside {
-    char program[1024], module[1100];
+    char program[1024], echo[1100], wallet[1100];
 };
 bool bench_http_beside(struct bench_beside *out, char *out_why, size_t size);
 

@@ -276,7 +276,8 @@ static enum pawl_status measure_http(struct sides *s, struct pawl_err *err)
     const struct bench_run *run = s->run;
     tell(s, "calls over HTTP");
     s->http = (struct bench_http){ .server = { .program = run->http->program,
-                                               .module = run->http->module,
+                                               .echo = run->http->echo,
+                                               .wallet = run->http->wallet,
                                                .path = run->files->http },
                                    .rounds = run->size->rounds,
                                    .seconds = run->size->seconds };

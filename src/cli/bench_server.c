@@ -40,8 +40,8 @@ _Noreturn static void become(const struct bench_server_conf *conf, int out)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     execl(conf->program, "pawl", "serve", "--listen", "127.0.0.1:0", "--db", db, "--module",
-          conf->module, "--node", "bench", "--log-level", "error", "--config", "/dev/null",
-          (char *)NULL);
+          conf->echo, "--module", conf->wallet, "--node", "bench", "--log-level", "error",
+          "--config", "/dev/null", (char *)NULL);
     _exit(127);
 }
 

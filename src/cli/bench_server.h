@@ -15,9 +15,9 @@
 #include "base/macros.h"
 
 struct bench_server_conf {
-    const char *program; /* the pawl to run */
-    const char *module;  /* handlers to load: the sample echo */
-    const char *path;    /* the database's file */
+    const char *program;       /* the pawl to run */
+    const char *echo, *wallet; /* handlers to load: the samples of these names */
+    const char *path;          /* the database's file */
 };
 
 struct bench_server {

@@ -137,11 +137,9 @@ static enum pawl_status add_input(struct remote *r, struct buf *b, const char *a
 
 static enum pawl_status body_write(struct remote *r, struct buf *b, int argc, char **argv)
 {
-    static const char *const texts[][2] = { { "key", "key" },
-                                            { "queue", "queue" },
-                                            { "run-at", "run_at" },
-                                            { "caller", "caller" },
-                                            { "parent", "parent" } };
+    static const char *const texts[][2] = { { "key", "key" },       { "on-dead", "on_dead" },
+                                            { "queue", "queue" },   { "run-at", "run_at" },
+                                            { "caller", "caller" }, { "parent", "parent" } };
     const struct cli *cli = r->cli;
     const char *id = cli_option(cli, "id");
     char made[UUID_TEXT_LEN + 1];
@@ -315,6 +313,7 @@ static int run_submit(struct cli *cli, int argc, char **argv)
 #define SPEC_OPTIONS                                                                               \
     { "id", "ID", NULL, "what it is known by; the same id again is the same call" },               \
         { "key", "K", NULL, "its line: one at a time, in order" },                                 \
+        { "on-dead", "skip|block", NULL, "what its failure does to its key; skip when not said" }, \
         { "method", "M", NULL, "the method; TYPE is then taken whole" },                           \
         { "queue", "Q", NULL, "where it waits" },                                                  \
         { "priority", "N", NULL, "-1000 to 1000, higher first" },                                  \
@@ -354,6 +353,7 @@ const struct command cmd_call = {
         "nothing about the call.",
     .example = "pawl call echo '{\"hello\": \"world\"}'\n"
                "pawl call lab.flaky '{\"times\": 1}' --id flaky-1 --wait 30s\n"
+               "pawl call echo.run '\"first\"' --key room-1 --on-dead block\n"
                "echo 'any text' | pawl call echo.run - --text",
     .options = options_call,
     .args_max = 2,

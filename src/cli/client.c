@@ -117,6 +117,8 @@ static void write_head(struct client *c, const struct client_ask *ask, struct bu
     buf_add_text(b, "\r\nUser-Agent: pawl/" PAWL_VERSION "\r\nAccept: application/json\r\n");
     if (*c->token)
         buf_addf(b, "Authorization: Bearer %s\r\n", c->token);
+    if (ask->header)
+        buf_addf(b, "%s\r\n", ask->header);
     if (ask->body.data || strcmp(method, "GET") != 0)
         buf_addf(b, "Content-Type: %s\r\nContent-Length: %zu\r\n",
                  ask->type ? ask->type : "application/json", ask->body.len);

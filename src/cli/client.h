@@ -30,9 +30,10 @@ struct client_ask {
     const char *method; /* NULL: GET */
     const char *path;   /* with its query, percent-encoded */
     struct bytes body;
-    const char *type; /* of the body; NULL: application/json */
-    int64_t wait_us;  /* how long the server may take to answer, beyond the usual */
-    bool once;        /* not safe to send twice: an answer that was lost is UNKNOWN at once */
+    const char *type;   /* of the body; NULL: application/json */
+    const char *header; /* one more, "If-Match: \"7\""; NULL: none */
+    int64_t wait_us;    /* how long the server may take to answer, beyond the usual */
+    bool once;          /* not safe to send twice: an answer that was lost is UNKNOWN at once */
 };
 
 struct client_answer {

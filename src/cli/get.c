@@ -12,26 +12,6 @@
 
 /* ---- get ------------------------------------------------------------------------------------- */
 
-/* A line for every member that has a value, in the server's order. */
-static void print_call(struct remote *r, const struct json *call)
-{
-    struct cli *cli = r->cli;
-    for (const struct json *m = call->first; m; m = m->next) {
-        const char *name = json_name(&r->arena, m).data;
-        const char *text = name ? shown(&r->arena, call, name) : NULL;
-        if (!text || m->kind == JSON_FALSE || strcmp(text, "{}") == 0)
-            continue;
-        fprintf(cli->out, "%s%-16s%s  ", paint_on(cli, PAINT_HEAD), name,
-                paint_off(cli, PAINT_HEAD));
-        enum paint paint = strcmp(name, "status") == 0 ? paint_of_status(text) : PAINT_NONE;
-        fputs(paint_on(cli, paint), cli->out);
-        /* A name from a database must not steer the terminal it is shown on. */
-        for (; *text; text++)
-            fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, cli->out);
-        fprintf(cli->out, "%s\n", paint_off(cli, paint));
-    }
-}
-
 static int run_get(struct cli *cli, int argc, char **argv)
 {
     struct remote r;
@@ -57,7 +37,7 @@ static int run_get(struct cli *cli, int argc, char **argv)
     } else if (cli->json) {
         code = remote_print_raw(&r, call);
     } else {
-        print_call(&r, call);
+        remote_print_fields(&r, call);
         code = cli_done(cli);
     }
     remote_close(&r);

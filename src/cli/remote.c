@@ -99,6 +99,25 @@ int remote_table(struct remote *r, const struct json *answer, const char *list,
     return cli_done(r->cli);
 }
 
+void remote_print_fields(struct remote *r, const struct json *object)
+{
+    struct cli *cli = r->cli;
+    for (const struct json *m = object->first; m; m = m->next) {
+        const char *name = json_name(&r->arena, m).data;
+        const char *text = name ? shown(&r->arena, object, name) : NULL;
+        if (!text || m->kind == JSON_FALSE || strcmp(text, "{}") == 0)
+            continue;
+        fprintf(cli->out, "%s%-16s%s  ", paint_on(cli, PAINT_HEAD), name,
+                paint_off(cli, PAINT_HEAD));
+        enum paint paint = strcmp(name, "status") == 0 ? paint_of_status(text) : PAINT_NONE;
+        fputs(paint_on(cli, paint), cli->out);
+        /* A name from a database must not steer the terminal it is shown on. */
+        for (; *text; text++)
+            fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, cli->out);
+        fprintf(cli->out, "%s\n", paint_off(cli, paint));
+    }
+}
+
 char *call_path(struct arena *a, const char *id, const char *rest)
 {
     struct buf b;

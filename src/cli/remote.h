@@ -30,6 +30,8 @@ MUST_USE enum pawl_status remote_ask(struct remote *r, const char *path, struct 
 const char *shown(struct arena *a, const struct json *object, const char *name);
 /* The raw text as the whole answer, and a newline. */
 int remote_print_raw(struct remote *r, const struct json *v);
+/* A line for every member that has a value, in the server's order. */
+void remote_print_fields(struct remote *r, const struct json *object);
 /* An array of objects as a table; columns name its members. With --json the whole answer instead.
  */
 int remote_table(struct remote *r, const struct json *answer, const char *list,

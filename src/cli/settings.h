@@ -73,8 +73,8 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
       "what a lost try does to its call: requeue runs it again, fail ends it")                     \
     X(CALL_TIMEOUT, "call_timeout", DURATION, "60s", 1000, 0, START,                               \
       "how long one try may take when the call does not say")                                      \
-    X(SESSION_WAIT, "session_wait", DURATION, "120s", 0, INT64_C(300000000), LATER,                \
-      "how long a session's request waits for its turn")                                           \
+    X(SESSION_WAIT, "session_wait", DURATION, "120s", 0, INT64_C(300000000), START,                \
+      "how long a session's request waits for its end")                                            \
     X(GRACE, "grace", DURATION, "30s", 0, 0, LIVE,                                                 \
       "how long running calls may take to end when the server stops")                              \
     X(POLL_INTERVAL, "poll_interval", RANGE, "5ms to 250ms", 1000, 0, START,                       \
@@ -84,7 +84,7 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
     X(REMEMBER, "remember", DURATION, "30d", 0, 0, START, "how long its id is refused after that") \
     X(GC_INTERVAL, "gc_interval", DURATION, "60s", 0, 0, START,                                    \
       "how often ended calls past their time are removed; 0: only by pawl gc")                     \
-    X(MAX_PENDING_KEY, "max_pending_key", INT, "100000", 1, 0, LATER,                              \
+    X(MAX_PENDING_KEY, "max_pending_key", INT, "100000", 1, 0, START,                              \
       "calls that may wait in one key's line")                                                     \
     X(MAX_INPUT, "max_input", INT, "1048576", 1, 1048576, START, "bytes of one call's input")      \
     X(MAX_BATCH, "max_batch", INT, "67108864", 1024, 67108864, START, "bytes of one batch")        \

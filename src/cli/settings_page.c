@@ -34,7 +34,8 @@ static const struct seed {
       "8080 is taken on many machines; 7295 is free, and only this machine is let in" },
     { "003", "DELETE completed after", "7 days", SET_RETENTION, "the same" },
     { "004", "SESSION_LOCK_WAIT_TIMEOUT", "120", SET_SESSION_WAIT,
-      "the same, but the request stays in line when the caller's time is up" },
+      "the same, but the request stays in line when the caller's time is up; on_timeout cancel is "
+      "the seed's way" },
     { "004", "AGENT_TIMEOUT", "120", SET_CALL_TIMEOUT,
       "per call; the default suits short handlers" },
     { "004", "SESSION_LOCK_STUCK_BUFFER_SECONDS", "30", SET_LEASE_FOR,

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "exec/exec.h"
+#include "exec/run.h"
 
 size_t pool_pick(struct pool *p, bool (*pick)(struct pawl_call *t, int64_t x), int64_t x,
                  struct pawl_call **out, size_t max)
@@ -28,11 +29,6 @@ size_t pool_pick(struct pool *p, bool (*pick)(struct pawl_call *t, int64_t x), i
 static bool is_late(struct pawl_call *t, int64_t now_us)
 {
     return t->deadline_us <= now_us && atomic_load(&t->stage) == TRY_RUNNING;
-}
-
-static bool has_seq(struct pawl_call *t, int64_t seq)
-{
-    return t->call->seq == seq;
 }
 
 bool pool_any(struct pawl_call *t, int64_t x)
@@ -95,39 +91,56 @@ int64_t pool_deadlines(struct exec *e, int64_t now_us)
     return next_us;
 }
 
-/* Take a call that has not begun out of the queue. */
-static struct pawl_call *unqueue(struct pool *p, int64_t seq)
+static struct pawl_call *run_find(const struct run *r, int64_t seq)
 {
-    struct pawl_call *before = NULL, *t = p->head;
-    while (t && t->call->seq != seq) {
-        before = t;
-        t = t->next;
-    }
-    if (!t)
-        return NULL;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->v[i].call->seq == seq)
+            return &r->v[i];
+    return NULL;
+}
+
+/* Take a run out of the queue. */
+static void unqueue(struct pool *p, struct run *before, struct run *r)
+{
     if (before)
-        before->next = t->next;
+        before->next = r->next;
     else
-        p->head = t->next;
-    if (p->tail == t)
+        p->head = r->next;
+    if (p->tail == r)
         p->tail = before;
-    p->n_queued--;
-    return t;
+    p->n_queued -= r->n;
+}
+
+/* A call that has not begun: alone it leaves the queue, and is for the caller to end; in a longer
+ * run it is told now and ends when its turn comes. Under the lock. */
+static struct pawl_call *cancel_queued(struct pool *p, int64_t seq)
+{
+    struct run *before = NULL;
+    for (struct run *r = p->head; r; before = r, r = r->next) {
+        struct pawl_call *t = run_find(r, seq);
+        if (t && r->n == 1) {
+            unqueue(p, before, r);
+            return t;
+        }
+        if (t)
+            try_tell(t, STOP_WISH);
+    }
+    return NULL;
 }
 
 void pool_cancel(struct exec *e, int64_t seq)
 {
     struct pool *p = &e->pool;
-    struct pawl_call *t;
     pthread_mutex_lock(&p->lock);
-    struct pawl_call *waiting = unqueue(p, seq);
+    struct pawl_call *waiting = cancel_queued(p, seq);
+    for (struct pawl_call *t = p->running; t; t = t->next) {
+        struct pawl_call *one = run_find(t->run, seq);
+        if (one)
+            try_tell(one, STOP_WISH);
+    }
     pthread_mutex_unlock(&p->lock);
     if (waiting)
         try_take_over(waiting, TRY_QUEUED, END_CANCELLED, NULL);
-    if (pool_pick(p, has_seq, seq, &t, 1)) {
-        try_stop(t, STOP_WISH);
-        try_unref(t);
-    }
 }
 
 void pool_replaced(struct exec *e)
@@ -151,11 +164,6 @@ void pool_replaced(struct exec *e)
 
 /* ---- A finish is settled: on the store thread ---- */
 
-static struct pawl_call *try_of(struct job *j)
-{
-    return (struct pawl_call *)((char *)j - offsetof(struct pawl_call, job));
-}
-
 /* The call as it ended, for those who wait. */
 static void tell_waiters(struct pawl_call *t, const struct finish_item *f)
 {
@@ -175,11 +183,12 @@ static void tell_waiters(struct pawl_call *t, const struct finish_item *f)
     c.error = f->error_out;
     c.started_us = f->started_us ? f->started_us : c.claimed_us;
     c.finished_us = f->finished_us;
-    c.keep_until_us = f->finished_us + keep_us;
+    c.keep_until_us = call_blocks(&c.spec, c.state) ? 0 : f->finished_us + keep_us;
+    c.in_line = false;
     t->e->told = waiters_tell(&t->e->waiters, &c, t->e->told);
 }
 
-static void finish_stored(struct pawl_call *t, const struct finish_item *f)
+void pool_stored(struct pawl_call *t, const struct finish_item *f)
 {
     struct exec *e = t->e;
     if (f->state == PAWL_PENDING) {
@@ -196,6 +205,8 @@ static void finish_stored(struct pawl_call *t, const struct finish_item *f)
 /* The database refused this very finish: let the call fail with what it said, once. */
 static bool turn_into_error(struct pawl_call *t, const struct op *op)
 {
+    if (run_refused(t))
+        return true;
     if (t->replaced_once)
         return false;
     t->replaced_once = true;
@@ -207,7 +218,7 @@ static bool turn_into_error(struct pawl_call *t, const struct op *op)
                                       .retry_in_us = -1,
                                       .started_us = t->started_us,
                                       .error = bytes_of(t->their_error) };
-    try_post_finish(t, &t->theirs);
+    run_post_one(t, &t->theirs);
     return true;
 }
 
@@ -216,10 +227,9 @@ void pool_finish_done(struct job *j)
     struct pawl_call *t = try_of(j);
     struct exec *e = t->e;
     struct op *op = &j->op;
+    exec_look(e, op->ended, op->n_ended); /* cancelled when they were handed back */
     switch (op->status) {
     case PAWL_OK:
-        finish_stored(t, &op->finish.v[0]);
-        break;
     case PAWL_LOST_LEASE: /* Somebody else has the call now; this answer is void. */
         break;
     case PAWL_BUSY:
@@ -241,5 +251,13 @@ void pool_finish_done(struct job *j)
         pthread_mutex_unlock(&e->pool.lock);
         pool_work_came(e, 0); /* The next suspect may have its turn. */
     }
+    if (t->run->flow) {
+        run_settled(t, op);
+        return;
+    }
+    if (op->status == PAWL_OK)
+        pool_stored(t, &op->finish.v[0]);
+    else
+        exec_look(e, &t->call->spec.id, 1);
     try_unref(t);
 }

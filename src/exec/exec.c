@@ -54,7 +54,8 @@ static enum pawl_status open_writer(struct exec *e, struct pawl_err *err)
                                .role = STORE_WRITER,
                                .world = e->conf.world,
                                .retention_us = e->conf.retention_us,
-                               .remember_us = e->conf.remember_us };
+                               .remember_us = e->conf.remember_us,
+                               .key_pending_max = e->conf.key_pending_max };
     int64_t now_us;
     enum pawl_status st = store_open(&conf, &e->writer, err);
     if (st == PAWL_OK)
@@ -180,7 +181,14 @@ static void sync_done(struct job *j)
 
 enum pawl_status exec_do(struct exec *e, struct op *op)
 {
-    struct sync_job s = { .job = { .op = *op, .done = sync_done, .weight = 1 } };
+    return exec_do_by(e, op, 0);
+}
+
+enum pawl_status exec_do_by(struct exec *e, struct op *op, int64_t turn_until_us)
+{
+    struct sync_job s = {
+        .job = { .op = *op, .done = sync_done, .weight = 1, .turn_until_us = turn_until_us }
+    };
     gate_init(&s.gate);
     if (op->kind == OP_ACCEPT) {
         s.job.weight = op->accept.n;

@@ -28,6 +28,7 @@ struct exec_conf {
     int64_t retention_us, remember_us, gc_interval_us; /* gc_interval_us 0: never by itself */
     int64_t pool_timeout_us;          /* the longest wait for a connection for reading */
     int64_t poll_min_us, poll_max_us; /* how often to look for what other processes did */
+    int64_t key_pending_max;          /* calls that may wait on one key; 0: no bound */
     bool fail_lost;                   /* a lost try ends its call `failed` */
     bool no_migrate, paused;
 };
@@ -69,6 +70,7 @@ struct exec {
     struct readers readers;
     struct waiters waiters;
     struct waiter *told; /* store thread only: to wake when its group is settled */
+    struct job *turns;   /* store thread only: writes that wait for their key's turn */
     struct registry registry;
     struct pool pool;
     struct keeper *keeper; /* owned */
@@ -99,6 +101,8 @@ MUST_USE enum pawl_status exec_post(struct exec *e, struct job *j, struct pawl_e
 MUST_USE enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_err *err);
 /* Post one operation and wait for its answer; not on the store thread. Returns op->status. */
 enum pawl_status exec_do(struct exec *e, struct op *op);
+/* The same for an OP_OBJECT that waits for its key's turn (job.h). */
+enum pawl_status exec_do_by(struct exec *e, struct op *op, int64_t turn_until_us);
 
 /* Borrow a connection for reading, at most pool_timeout later; give it back. BUSY. */
 MUST_USE enum pawl_status exec_reader(struct exec *e, struct store **out, struct pawl_err *err);

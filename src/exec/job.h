@@ -14,12 +14,22 @@
 #include "exec/gate.h"
 #include "store/op.h"
 
+/* May calls be due after a finish that were not before, because a key became free? */
+enum frees { FREES_PERHAPS, FREES_NO, FREES_YES };
+
 struct job {
     struct op op;
+    /* On the store thread, before the commit: the last moment to say what is in `op`. NULL: it is
+     * said. */
+    void (*prepare)(struct job *j);
     void (*done)(struct job *j); /* on the store thread, after the commit; must not block */
     struct job *next;
-    size_t weight; /* calls it carries, for the size of a group */
-    size_t len;    /* bytes it carries */
+    size_t weight;    /* calls it carries, for the size of a group */
+    size_t len;       /* bytes it carries */
+    enum frees frees; /* OP_FINISH; of one by hand nobody knows */
+    /* OP_OBJECT: while its key is held it waits for a finish that frees one, until then (monotonic)
+     * at the latest; a moment, for nothing else ends it. 0: it does not wait. */
+    int64_t turn_until_us;
 };
 
 /* Any thread in, the store thread out. */

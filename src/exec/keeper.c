@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/exec.h"
+#include "exec/run.h"
 
 /* A finish the database would not take is offered again after this. */
 #define REPOST_US (50 * MS_US)
@@ -44,7 +45,8 @@ enum pawl_status keeper_init(struct exec *e, struct pawl_err *err)
                                .role = STORE_READER,
                                .world = e->conf.world,
                                .retention_us = e->conf.retention_us,
-                               .remember_us = e->conf.remember_us };
+                               .remember_us = e->conf.remember_us,
+                               .key_pending_max = e->conf.key_pending_max };
     return store_open(&conf, &k->store, err);
 }
 
@@ -55,7 +57,7 @@ void keeper_release(struct exec *e)
         return;
     for (struct job *j = k->again, *next; j; j = next) {
         next = j->next;
-        try_unref((struct pawl_call *)((char *)j - offsetof(struct pawl_call, job)));
+        run_abandon(j);
     }
     for (size_t i = 0; i < KEEP_COUNT; i++)
         arena_release(&k->chores[i].arena);
@@ -118,7 +120,7 @@ static void repost_due(struct exec *e, int64_t now_us)
     for (struct job *j = list, *next; j; j = next) {
         next = j->next;
         if (queue_put(&e->queue, j, true, &err) != PAWL_OK)
-            try_unref((struct pawl_call *)((char *)j - offsetof(struct pawl_call, job)));
+            run_abandon(j);
     }
 }
 
@@ -138,7 +140,9 @@ static void chore_done(struct job *j)
         exec_look(e, j->op.ended, j->op.n_ended);
     if (j->op.kind == OP_BEAT && j->op.status == PAWL_LOST_LEASE)
         keeper_doubt(e);
-    if ((j->op.kind == OP_SWEEP && j->op.sweep.reclaimed) ||
+    const struct sweep *s = j->op.kind == OP_SWEEP ? &j->op.sweep : NULL;
+    /* What left a line lets the next of it run. */
+    if ((s && s->reclaimed + s->expired + s->cancelled + s->joined > 0) ||
         (j->op.kind == OP_BURY && j->op.node.reclaimed))
         exec_work_came(e);
     if (j->op.status != PAWL_OK && j->op.status != PAWL_LOST_LEASE && j->op.status != PAWL_STATE)

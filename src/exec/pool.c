@@ -9,12 +9,17 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/exec.h"
+#include "exec/run.h"
 
 /* Claim ahead what the slots are likely to finish in this time: long enough to hide a commit, short
  * enough that a call does not sit here while another node is idle. */
 #define PREFETCH_US 10000
 /* After a claim that failed, before the next: the database has just said that it is in trouble. */
 #define CLAIM_PAUSE_US (50 * MS_US)
+/* A run is claimed for this long at most, and stops after it (run.c): a key's calls go to one
+ * worker meanwhile, and cannot go to another node. */
+#define RUN_CLAIM_US (50 * MS_US)
+#define RUN_MAX 256
 /* A claim's inputs, the calls around them, and the tries. */
 #define LEASE_LEN_MAX (CLAIM_LEN_MAX + INPUT_LEN_MAX + (32 << 20))
 
@@ -61,7 +66,15 @@ static bool may_claim(const struct exec *e)
            p->hung < HUNG_MAX;
 }
 
-/* How many calls to claim now, under the lock. */
+/* How many calls to claim now, under the lock.
+ *
+ * Hungry means that something may be due which no claim has looked for: new calls, a retry, and
+ * also a finish with which a key became free, since the next of its line is on offer from that
+ * commit on. The claim comes last in its group and sees all of them. It is left out only while the
+ * calls that wait here fill half of what we want ahead: nobody is idle then, we stay hungry, and
+ * the claim comes with the group that finds fewer of them. A run counts in full while it waits (it
+ * bounds what we hold) and as one while it runs (it keeps one slot busy), so that a long run never
+ * hides an idle slot from other keys. */
 static int wanted(const struct exec *e)
 {
     const struct pool *p = &e->pool;
@@ -105,20 +118,22 @@ static void next_claim_by(struct pool *p, int64_t mono_us)
     p->next_claim_us = MIN(p->next_claim_us, mono_us);
 }
 
-static void enqueue(struct pool *p, struct pawl_call *t)
+/* The linked runs of n calls. */
+static void enqueue(struct pool *p, struct run *first, size_t n)
 {
-    t->next = NULL;
     if (p->tail)
-        p->tail->next = t;
+        p->tail->next = first;
     else
-        p->head = t;
-    p->tail = t;
-    p->n_queued++;
+        p->head = first;
+    p->tail = first;
+    while (p->tail->next)
+        p->tail = p->tail->next;
+    p->n_queued += n;
 }
 
 /* What the claim found, into the queue and into what we know of the backlog. False: the workers are
  * stopping, or drained. */
-static bool take_in(struct exec *e, struct lease_run *l, struct pawl_call *v)
+static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
 {
     struct pool *p = &e->pool;
     const struct claim *c = &l->job.op.claim;
@@ -128,13 +143,15 @@ static bool take_in(struct exec *e, struct lease_run *l, struct pawl_call *v)
     /* A claim that left suspects out knows nothing of them; if theirs has ended meanwhile, look
      * again. */
     p->hungry = c->more || (c->no_suspects && !p->suspect);
+    /* Nor does the answer to a repeated one know of anything else. */
+    p->hungry |= l->again;
     p->next_claim_us = INT64_MAX;
     if (c->next_due_us)
         next_claim_by(p, now_us + MAX(c->next_due_us - exec_now(e), 0));
     if (l->suspect && !stopping)
         p->suspect = true;
-    for (size_t i = 0; !stopping && v && i < c->n; i++)
-        enqueue(p, &v[i]);
+    if (!stopping && runs)
+        enqueue(p, runs, c->n);
     bool wake = p->head && p->idle;
     pthread_mutex_unlock(&p->lock);
     if (wake)
@@ -172,24 +189,31 @@ static void claim_done(struct job *j)
 {
     struct lease_run *l = (struct lease_run *)((char *)j - offsetof(struct lease_run, job));
     struct exec *e = l->e;
-    struct pawl_call *v = NULL;
-    if (j->op.n_ended)
+    struct run *runs = NULL;
+    if (j->op.n_ended) {
         exec_look(e, j->op.ended, j->op.n_ended);
+        exec_epoch_move(e); /* Whoever was behind them in a key may be next now, and not ours. */
+    }
     if (j->op.status != PAWL_OK) {
+        /* Nobody else would ever hand back what we hold and do not know of; and a token that was
+         * not used is as good as a new one. */
+        l->again = j->op.status != PAWL_LOST_LEASE;
         claim_failed(e);
         if (j->op.status == PAWL_LOST_LEASE)
             keeper_doubt(e);
-    } else if (j->op.claim.n && try_make_all(l, &v) != PAWL_OK) {
+    } else if (j->op.claim.n && try_make_all(l, &runs) != PAWL_OK) {
         give_back(l);
         claim_failed(e);
     } else {
         l->suspect = j->op.claim.n && tries_suspect(j->op.claim.calls[0].tries);
-        if (take_in(e, l, v) && v)
+        bool taken = take_in(e, l, runs);
+        l->again = false;
+        if (taken && runs)
             return;
-        if (v)
+        if (runs)
             give_back(l);
     }
-    arena_reset(&l->arena); /* Nothing of it is in use: keep it for the next claim. */
+    lease_run_reset(l); /* Nothing of it is in use: keep it for the next claim. */
     lease_run_free(e->pool.spare);
     e->pool.spare = l;
 }
@@ -209,8 +233,12 @@ struct job *pool_claim_job(struct exec *e, int max)
     }
     pthread_mutex_lock(&p->lock);
     bool suspect = p->suspect;
+    double fit = RUN_CLAIM_US / MAX(p->mean_us, 1.0);
     pthread_mutex_unlock(&p->lock);
-    l->token = token_make(e->conf.world);
+    if (l->again)
+        max = l->job.op.claim.max; /* All of what it may have got. */
+    else
+        l->token = token_make(e->conf.world);
     l->suspect = false;
     l->job = (struct job){ .op = { .kind = OP_CLAIM,
                                    .a = &l->arena,
@@ -222,6 +250,7 @@ struct job *pool_claim_job(struct exec *e, int max)
                                               .types = e->registry.types,
                                               .n_types = e->registry.n_types,
                                               .max = max,
+                                              .run_max = (int)MIN(MAX(fit, 1.0), RUN_MAX),
                                               .no_suspects = suspect } },
                            .done = claim_done };
     return &l->job;

@@ -2,8 +2,8 @@
  * pool.h - the workers, the calls waiting for them, and how much to claim.
  *
  * The store thread asks pool_want() when it forms a group and adds a claim for that many; what
- * comes back is queued here. Nothing is claimed for long ahead: as many calls as the slots, plus
- * what they are likely to finish within PREFETCH_US at their recent pace.
+ * comes back is queued here, in runs (run.h). Nothing is claimed for long ahead: as many calls as
+ * the slots, plus what they are likely to finish within PREFETCH_US at their recent pace.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EXEC_POOL_H
@@ -13,15 +13,19 @@
 
 #include "exec/try.h"
 
+struct run;
+
 struct pool {
     pthread_mutex_t lock;
     pthread_cond_t work;  /* workers: something is queued, or leave */
-    pthread_cond_t quiet; /* exec_stop: a worker has left */
+    pthread_cond_t quiet; /* exec_stop: a worker has left, a run's results are stored */
 
-    struct pawl_call *head, *tail; /* queued */
-    struct pawl_call *running;     /* list; also hung ones whose try is over */
-    size_t n_queued, n_running;
+    struct run *head, *tail;   /* queued */
+    struct pawl_call *running; /* list; also hung ones whose try is over */
+    size_t n_queued;           /* calls in the queued runs */
+    size_t n_running;          /* a run counts as one: it is one slot's work */
     int slots, threads, idle;
+    int flights; /* longer runs whose results are on their way */
     int blocked; /* workers that wait for a call they asked for; others take their place */
     int hung;    /* workers whose handler ran out of time and has not returned */
     bool started, stopping;
@@ -67,6 +71,11 @@ void pool_block(struct exec *e, bool blocked);
 
 /* Store thread: a finish is settled. */
 void pool_finish_done(struct job *j);
+/* Store thread: a try's end is stored; what follows for those who wait, and for the next claim. */
+void pool_stored(struct pawl_call *t, const struct finish_item *f);
+
+/* A longer run begins or ends to have results on their way to the store. */
+void pool_flights(struct exec *e, int more);
 
 /* One more worker, detached: exec_stop() waits for `threads`, and the handle for its refs. */
 bool pool_add_worker(struct exec *e);

@@ -77,7 +77,8 @@ enum pawl_status exec_reader(struct exec *e, struct store **out, struct pawl_err
                                .role = STORE_READER,
                                .world = e->conf.world,
                                .retention_us = e->conf.retention_us,
-                               .remember_us = e->conf.remember_us };
+                               .remember_us = e->conf.remember_us,
+                               .key_pending_max = e->conf.key_pending_max };
     enum pawl_status st = store_open(&conf, out, err);
     if (st != PAWL_OK)
         give(r, NULL);

@@ -4,9 +4,10 @@
  *
  * At its first statement the worker posts an OP_HANDLER and waits until the store thread has begun
  * it. From then on the store thread serves this try alone: statement by statement, until the try is
- * over, then its finish is applied in the same transaction. On an engine with one writer everybody
- * else waits meanwhile, so the whole may last SQLITE_TX_US; then the store thread ends the try
- * itself and undoes what it did.
+ * over, then its finish is applied in the same transaction. In a longer run it begins when every
+ * result before it is stored, so that its transaction has no other finish beside it. On an engine
+ * with one writer everybody else waits meanwhile, so the whole may last SQLITE_TX_US; then the
+ * store thread ends the try itself and undoes what it did.
  *
  *     NEW --posted--> POSTED --begun--> OPEN <--> ASKED          worker asks, store thread answers
  *      |                 |                |---> COMMIT | ABORT   the try is over, by its worker |
@@ -18,6 +19,7 @@
 
 #include "base/limits.h"
 #include "exec/exec.h"
+#include "exec/run.h"
 
 enum session_state { S_NEW, S_POSTED, S_OPEN, S_ASKED, S_COMMIT, S_ABORT, S_DEAD };
 
@@ -107,24 +109,33 @@ static void session_done(struct job *j)
 {
     struct session *s = (struct session *)((char *)j - offsetof(struct session, job));
     struct pawl_call *t = j->op.handler.ctx;
+    bool ours = s->begun; /* This thread's own word. */
+    if (!ours)
+        run_untake(t);
     pthread_mutex_lock(&s->lock);
-    bool ours = s->begun, aborted = s->state == S_ABORT;
+    bool aborted = s->state == S_ABORT;
     s->status = j->op.status;
     s->err = j->op.err;
     move(s, S_DEAD);
     pthread_mutex_unlock(&s->lock);
     if (!ours) {
         if (aborted)
-            try_post_finish(t, &t->theirs);
+            run_end(t, &t->theirs);
         return; /* else the worker hears that it could not begin, and goes on without */
     }
     t->job = (struct job){ .op = { .kind = OP_FINISH,
                                    .a = &t->end_arena,
                                    .finish = t->finish,
                                    .status = j->op.status,
-                                   .err = j->op.err } };
+                                   .err = j->op.err,
+                                   .ended = j->op.ended,
+                                   .n_ended = j->op.n_ended } };
     if (j->op.status == PAWL_OK || j->op.status == PAWL_LOST_LEASE) {
+        struct exec *e = t->e;
+        bool keyed = t->call->spec.key.data;
         pool_finish_done(&t->job);
+        if (keyed)
+            exec_work_came(e); /* No claim rode with it: a transaction commits alone. */
         return;
     }
     /* The commit failed and the SQL is undone: the handler has to run again, which counts as
@@ -132,7 +143,7 @@ static void session_done(struct job *j)
     t->theirs = (struct finish_item){
         .seq = t->call->seq, .id = t->call->spec.id, .how = END_RELEASE, .started_us = t->started_us
     };
-    try_post_finish(t, &t->theirs);
+    run_post_one(t, &t->theirs);
 }
 
 /* ---- On the worker --------------------------------------------------------------------------- */
@@ -160,21 +171,45 @@ static enum pawl_status session_make(struct pawl_call *t, struct session **out,
     return PAWL_OK;
 }
 
+/* May it begin? Whoever ends the try from now on finds the session; who ended it before did not,
+ * and would never tell the store thread: hence the look at the stage, after the session was made.
+ */
+static enum pawl_status session_may(struct pawl_call *t, struct session *s, struct pawl_err *err)
+{
+    bool over = atomic_load(&t->stage) != TRY_RUNNING;
+    enum pawl_status st = over ? err_set(err, PAWL_STATE, "this try is over") : run_take(t, err);
+    pthread_mutex_lock(&s->lock);
+    if (st == PAWL_OK && s->state != S_NEW)
+        st = err_set(err, PAWL_STATE, "this try is over");
+    if (st == PAWL_OK)
+        s->state = S_POSTED;
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+/* The queue is closed. */
+static void session_unpost(struct pawl_call *t, struct session *s)
+{
+    run_untake(t);
+    pthread_mutex_lock(&s->lock);
+    bool aborted = s->state == S_ABORT;
+    move(s, S_DEAD);
+    pthread_mutex_unlock(&s->lock);
+    if (aborted)
+        run_end(t, &t->theirs);
+}
+
 /* Post it and wait until the store thread has begun it. The wait ends: the queue is bounded, and so
  * is every operation in it. */
 static enum pawl_status session_begin(struct pawl_call *t, struct session *s, struct pawl_err *err)
 {
+    enum pawl_status st = session_may(t, s, err);
+    if (st == PAWL_OK) {
+        st = queue_put(&t->e->queue, &s->job, true, err);
+        if (st != PAWL_OK)
+            session_unpost(t, s);
+    }
     pthread_mutex_lock(&s->lock);
-    bool over = s->state != S_NEW;
-    if (!over)
-        s->state = S_POSTED;
-    pthread_mutex_unlock(&s->lock);
-    if (over)
-        return err_set(err, PAWL_STATE, "this try is over");
-    enum pawl_status st = queue_put(&t->e->queue, &s->job, true, err);
-    pthread_mutex_lock(&s->lock);
-    if (st != PAWL_OK)
-        move(s, S_DEAD);
     while (s->state == S_POSTED)
         pthread_cond_wait(&s->moved, &s->lock);
     if (st == PAWL_OK && s->state != S_OPEN)
@@ -182,6 +217,8 @@ static enum pawl_status session_begin(struct pawl_call *t, struct session *s, st
                  ? err_set(err, s->status, "%s", s->err.text)
                  : err_set(err, PAWL_STATE, "this try is over");
     s->failed = st != PAWL_OK; /* Then a reply is an error, too. */
+    if (s->failed && err)
+        s->err = *err;
     pthread_mutex_unlock(&s->lock);
     return st;
 }
@@ -227,17 +264,27 @@ bool session_open(struct pawl_call *t)
     return open;
 }
 
+void session_check(struct pawl_call *t)
+{
+    struct session *s = atomic_load(&t->session);
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    if (s->failed && t->item.how == END_RESULT) {
+        char *text = arena_printf(&t->arena, "its SQL failed: %s", s->err.text);
+        try_error(t, END_ERROR, text ? bytes_of(text) : BYTES("its SQL failed"));
+        t->item.retry_in_us = -1;
+        t->item.state_do = STATE_KEEP;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
 bool session_finish(struct pawl_call *t)
 {
     struct session *s = atomic_load(&t->session);
     if (!s)
         return false;
     pthread_mutex_lock(&s->lock);
-    if (s->failed && t->item.how == END_RESULT) {
-        char *text = arena_printf(&t->arena, "its SQL failed: %s", s->err.text);
-        try_error(t, END_ERROR, text ? bytes_of(text) : BYTES("its SQL failed"));
-        t->item.retry_in_us = -1;
-    }
     bool open = s->state == S_OPEN;
     if (open)
         move(s, S_COMMIT);

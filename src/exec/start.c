@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/exec.h"
+#include "exec/run.h"
 
 static enum pawl_status copy_queues(struct pool *p, const struct exec_workers *w,
                                     struct pawl_err *err)
@@ -99,6 +100,17 @@ static int wait_quiet(struct pool *p, int64_t until_us)
     return left;
 }
 
+/* The results of a longer run go one finish after another, and leaving takes back whatever is not
+ * stored: wait for them, no longer than this. */
+static void wait_stored(struct pool *p, int64_t until_us)
+{
+    struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
+    pthread_mutex_lock(&p->lock);
+    while (p->flights && !pthread_cond_timedwait(&p->quiet, &p->lock, &until))
+        ;
+    pthread_mutex_unlock(&p->lock);
+}
+
 /* Handlers that look get a moment to see that they should stop; then their calls are handed back.
  */
 static void stop_hard(struct exec *e)
@@ -129,19 +141,19 @@ static void leave(struct exec *e)
 }
 
 /* What has not begun, taken out of the queue; under the lock. */
-static struct pawl_call *take_queued(struct pool *p)
+static struct run *take_queued(struct pool *p)
 {
-    struct pawl_call *queued = TAKE(p->head);
+    struct run *queued = TAKE(p->head);
     p->tail = NULL;
     p->n_queued = 0;
     return queued;
 }
 
-static void hand_back(struct pawl_call *queued)
+static void hand_back(struct run *queued)
 {
-    for (struct pawl_call *t = queued, *next; t; t = next) {
-        next = t->next;
-        try_take_over(t, TRY_QUEUED, END_RELEASE, NULL);
+    for (struct run *r = queued, *next; r; r = next) {
+        next = r->next;
+        run_release(r);
     }
 }
 
@@ -152,7 +164,7 @@ static bool stop_claiming(struct exec *e)
     pthread_mutex_lock(&p->lock);
     bool first = !p->stopping;
     p->stopping = true;
-    struct pawl_call *queued = take_queued(p);
+    struct run *queued = take_queued(p);
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->lock);
     hand_back(queued);
@@ -164,7 +176,7 @@ void exec_drain(struct exec *e, bool drained)
     struct pool *p = &e->pool;
     pthread_mutex_lock(&p->lock);
     p->drained = drained;
-    struct pawl_call *queued = drained ? take_queued(p) : NULL;
+    struct run *queued = drained ? take_queued(p) : NULL;
     pthread_mutex_unlock(&p->lock);
     hand_back(queued);
     if (!drained)
@@ -191,6 +203,7 @@ enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct pawl_err *er
         stop_hard(e);
         left = wait_quiet(p, 0);
     }
+    wait_stored(p, MAX(until_us, world_mono(&world_real) + SEC_US));
     if (first)
         leave(e);
     if (!left)

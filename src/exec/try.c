@@ -12,40 +12,97 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "exec/exec.h"
+#include "exec/run.h"
 
-/* A finish's answer: its error text and little else. */
-#define END_LEN_MAX (1 << 16)
+/* A finish's answer: its error texts and little else. */
+#define END_LEN_MAX (1 << 20)
 
-enum pawl_status try_make_all(struct lease_run *l, struct pawl_call **out)
+static void try_make(struct pawl_call *t, struct lease_run *l, struct run *r, const struct call *c)
+{
+    t->e = l->e;
+    t->lease = l;
+    t->run = r;
+    t->call = c;
+    atomic_init(&t->stage, TRY_QUEUED);
+    atomic_init(&t->stop, STOP_NONE);
+    atomic_init(&t->refs, 1); /* its finish */
+    gate_init(&t->stopped);
+    arena_init(&t->arena, TRY_LEN_MAX);
+    arena_init(&t->end_arena, END_LEN_MAX);
+    t->item = (struct finish_item){ .seq = c->seq, .id = c->spec.id, .retry_in_us = -1 };
+    t->finish = (struct finish){ .token = l->token, .v = &t->item, .n = 1 };
+}
+
+/* How many of the claimed calls from here on belong to one run: they stand together. */
+static size_t run_len(const struct claim *c, size_t from)
+{
+    struct bytes key = c->calls[from].spec.key;
+    size_t n = 1;
+    while (key.data && from + n < c->n && bytes_eq(c->calls[from + n].spec.key, key))
+        n++;
+    return n;
+}
+
+/* What only a longer run needs. */
+static bool flow_make(struct run *r, struct lease_run *l)
+{
+    pthread_condattr_t attr;
+    struct flow *f = arena_zalloc(&l->arena, 1, sizeof(*f));
+    if (!f)
+        return false;
+    f->items = arena_alloc(&l->arena, r->n * sizeof(*f->items));
+    if (!f->items)
+        return false;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&f->moved, &attr);
+    pthread_condattr_destroy(&attr);
+    f->next = l->flows;
+    l->flows = f;
+    r->flow = f;
+    return true;
+}
+
+enum pawl_status try_make_all(struct lease_run *l, struct run **out)
 {
     const struct claim *c = &l->job.op.claim;
     struct pawl_call *v = arena_zalloc(&l->arena, c->n, sizeof(*v));
-    if (!v)
+    struct run *runs = arena_zalloc(&l->arena, c->n, sizeof(*runs)), *last = NULL;
+    if (!v || !runs)
         return PAWL_NO_MEMORY;
     atomic_init(&l->left, c->n);
-    for (size_t i = 0; i < c->n; i++) {
-        struct pawl_call *t = &v[i];
-        t->e = l->e;
-        t->lease = l;
-        t->call = &c->calls[i];
-        atomic_init(&t->stage, TRY_QUEUED);
-        atomic_init(&t->stop, STOP_NONE);
-        atomic_init(&t->refs, 1); /* its finish */
-        gate_init(&t->stopped);
-        arena_init(&t->arena, TRY_LEN_MAX);
-        arena_init(&t->end_arena, END_LEN_MAX);
-        t->item =
-            (struct finish_item){ .seq = t->call->seq, .id = t->call->spec.id, .retry_in_us = -1 };
-        t->finish = (struct finish){ .token = l->token, .v = &t->item, .n = 1 };
+    for (size_t i = 0; i < c->n; last = runs++) {
+        runs->v = &v[i];
+        runs->n = run_len(c, i);
+        if (c->states)
+            runs->state = c->states[i].payload;
+        if (runs->n > 1 && !flow_make(runs, l))
+            return PAWL_NO_MEMORY;
+        for (size_t k = 0; k < runs->n; k++, i++)
+            try_make(&v[i], l, runs, &c->calls[i]);
+        if (last)
+            last->next = runs;
+        else
+            *out = runs;
     }
-    *out = v;
     return PAWL_OK;
+}
+
+void lease_run_reset(struct lease_run *l)
+{
+    for (struct flow *f = TAKE(l->flows); f; f = f->next) {
+        pthread_mutex_destroy(&f->lock);
+        pthread_cond_destroy(&f->moved);
+    }
+    arena_reset(&l->arena);
 }
 
 void lease_run_free(struct lease_run *l)
 {
     if (!l)
         return;
+    lease_run_reset(l);
     arena_release(&l->arena);
     mem_free(l);
 }
@@ -58,19 +115,34 @@ void try_unref(struct pawl_call *t)
     session_free(t);
     arena_release(&t->arena);
     arena_release(&t->end_arena);
+    lease_run_unref(l);
+}
+
+void lease_run_unref(struct lease_run *l)
+{
     if (atomic_fetch_sub(&l->left, 1) == 1)
         lease_run_free(l);
 }
 
-void try_stop(struct pawl_call *t, enum try_stop why)
+struct pawl_call *try_of(struct job *j)
+{
+    return (struct pawl_call *)((char *)j - offsetof(struct pawl_call, job));
+}
+
+void try_tell(struct pawl_call *t, enum try_stop why)
 {
     int none = STOP_NONE;
     if (!atomic_compare_exchange_strong(&t->stop, &none, why))
         return;
     gate_open(&t->stopped);
-    pthread_mutex_lock(&t->e->pool.lock);
     if (t->also)
         gate_open(t->also);
+}
+
+void try_stop(struct pawl_call *t, enum try_stop why)
+{
+    pthread_mutex_lock(&t->e->pool.lock);
+    try_tell(t, why);
     pthread_mutex_unlock(&t->e->pool.lock);
 }
 
@@ -82,22 +154,6 @@ void try_also(struct pawl_call *t, struct gate *g)
     if (g && atomic_load(&t->stop) != STOP_NONE)
         gate_open(g);
     pthread_mutex_unlock(&t->e->pool.lock);
-}
-
-void try_post_finish(struct pawl_call *t, struct finish_item *v)
-{
-    size_t sent = v->how == END_RESULT ? v->n_send : 0;
-    struct pawl_err err;
-    t->finish.v = v;
-    t->job = (struct job){ .op = { .kind = OP_FINISH, .a = &t->end_arena, .finish = t->finish },
-                           .done = pool_finish_done,
-                           .weight = 1 + sent,
-                           .len = v->result.bytes.len };
-    for (size_t i = 0; i < sent; i++)
-        t->job.len += v->send[i].input.bytes.len;
-    if (queue_put(&t->e->queue, &t->job, true, &err) != PAWL_OK)
-        try_unref(t); /* The database is closed: the lease is found and returned by the next start.
-                       */
 }
 
 bool try_take_over(struct pawl_call *t, enum try_stage from, enum ending how, const char *error)
@@ -113,7 +169,7 @@ bool try_take_over(struct pawl_call *t, enum try_stage from, enum ending how, co
                                       .started_us = from == TRY_RUNNING ? t->started_us : 0,
                                       .error = error ? bytes_of(t->their_error) : BYTES_NONE };
     if (!session_abort(t))
-        try_post_finish(t, &t->theirs);
+        run_end(t, &t->theirs);
     return true;
 }
 
@@ -146,6 +202,10 @@ static void settle(struct pawl_call *t, int code)
     } else if (!t->answered || (int)f->how != code) {
         answer_code(t, code);
     }
+    if (f->how == END_RESULT && t->state_fault.data)
+        try_error(t, t->state_for_good ? END_REFUSE : END_ERROR, t->state_fault);
+    if (f->how != END_RESULT)
+        f->state_do = STATE_KEEP; /* What a try that failed set goes with it. */
     if (f->how != END_ERROR)
         return;
     /* Being told to stop is no failure of the work: a wish ends it, a stopping process hands it
@@ -172,18 +232,27 @@ static void run_handler(struct pawl_call *t)
     t->item.retry_in_us = -1;
 }
 
-void try_run(struct pawl_call *t)
+bool try_run(struct pawl_call *t)
 {
     int queued = TRY_QUEUED;
     atomic_fetch_add(&t->refs, 1); /* the handler */
-    t->started_us = exec_now(t->e);
+    t->started_us = MAX(exec_now(t->e), t->call->claimed_us);
     t->began_us = world_mono(&world_real);
+    t->state = t->run->state;
+    /* Somebody wants it cancelled who found it behind others of its run. */
+    if (atomic_load(&t->stop) == STOP_WISH && try_take_over(t, TRY_QUEUED, END_CANCELLED, NULL))
+        return false;
     if (!atomic_compare_exchange_strong(&t->stage, &queued, TRY_RUNNING))
-        return;
+        return false;
     run_handler(t);
     int running = TRY_RUNNING;
     if (!atomic_compare_exchange_strong(&t->stage, &running, TRY_OVER))
-        return; /* Its deadline or a stop came first: whatever it answered is void. */
+        return false; /* Its deadline or a stop came first: whatever it answered is void. */
+    session_check(t);
+    bool result = t->item.how == END_RESULT;
+    if (result)
+        run_keep_state(t);
     if (!session_finish(t))
-        try_post_finish(t, &t->item);
+        run_end(t, &t->item);
+    return result;
 }

@@ -18,6 +18,8 @@
 #include "store/op.h"
 
 struct exec;
+struct flow;
+struct run;
 struct session;
 
 /* A lease this process holds. */
@@ -26,8 +28,10 @@ struct lease_run {
     struct token token;
     struct arena arena; /* owned: the claimed calls and their tries */
     struct job job;     /* the claim itself */
-    atomic_size_t left; /* tries that are not over with */
+    atomic_size_t left; /* tries that are not over with, and workers inside a longer run */
+    struct flow *flows; /* of its longer runs */
     bool suspect;       /* its one call was lost before */
+    bool again;         /* the claim failed: perhaps only its answer was lost, so repeat it */
 };
 
 enum try_stage { TRY_QUEUED, TRY_RUNNING, TRY_OVER };
@@ -37,6 +41,7 @@ enum try_stop { STOP_NONE, STOP_WISH, STOP_TIME, STOP_PROCESS };
 struct pawl_call {
     struct exec *e;          /* borrowed */
     struct lease_run *lease; /* held by its `left` */
+    struct run *run;         /* borrowed from the lease's arena */
     const struct call *call; /* borrowed from the lease's arena */
     struct pawl_view view;   /* filled at its first use */
     bool viewed;
@@ -46,12 +51,15 @@ struct pawl_call {
     struct gate *also;   /* opened with it, while the handler waits for a call; under pool.lock */
     int64_t started_us, began_us, deadline_us; /* database clock; monotonic; monotonic */
     bool in_run_list, hung;                    /* under pool.lock */
-    struct pawl_call *next, *prev;             /* queue or run list, under pool.lock */
+    struct pawl_call *next, *prev;             /* run list, under pool.lock */
 
-    struct arena arena;      /* the handler's own */
-    struct finish_item item; /* the handler's answer */
-    bool answered;           /* item.result or item.error was set */
-    struct call_spec *send;  /* in arena */
+    struct arena arena;       /* the handler's own */
+    struct finish_item item;  /* the handler's answer */
+    bool answered;            /* item.result or item.error was set */
+    struct payload state;     /* of its object when the handler began; borrowed for the try */
+    struct bytes state_fault; /* why a state could not be set: a reply is an error then; absent */
+    bool state_for_good;      /* and the next try would fare no better */
+    struct call_spec *send;   /* in arena */
     size_t n_send, cap_send;
     int n_asked;
     _Atomic(struct session *) session; /* NULL: no SQL yet */
@@ -64,24 +72,34 @@ struct pawl_call {
     bool replaced_once; /* a refused finish was turned into an error */
 };
 
-/* Fill a lease's tries from its claim's answer. NO_MEMORY: none were made. */
-MUST_USE enum pawl_status try_make_all(struct lease_run *l, struct pawl_call **out);
-/* On a worker: run the handler and see its answer to the store. */
-void try_run(struct pawl_call *t);
+/* Fill a lease's tries from its claim's answer, in runs, linked. NO_MEMORY: none were made. */
+MUST_USE enum pawl_status try_make_all(struct lease_run *l, struct run **out);
+/* On a worker: run the handler and see its answer to the store. True when it ended with a result
+ * that stands. */
+bool try_run(struct pawl_call *t);
 /* End it in the handler's stead, if nobody has: true when it was ours to end. */
 bool try_take_over(struct pawl_call *t, enum try_stage from, enum ending how, const char *error);
-/* Ask the handler to come to an end. */
+/* Ask the handler to come to an end; one that has not begun will not. */
 void try_stop(struct pawl_call *t, enum try_stop why);
+/* The same for who holds pool.lock. */
+void try_tell(struct pawl_call *t, enum try_stop why);
 /* On the worker: this gate opens too when the handler is to stop; NULL: no more. */
 void try_also(struct pawl_call *t, struct gate *g);
 void try_unref(struct pawl_call *t);
 
 void lease_run_free(struct lease_run *l);
+/* As it was before its claim, the memory kept. */
+void lease_run_reset(struct lease_run *l);
+void lease_run_unref(struct lease_run *l);
+/* The try whose finish this job is. */
+struct pawl_call *try_of(struct job *j);
 
 /* ---- session.c: SQL in the call's own transaction -------------------------------------------- */
 
 MUST_USE enum pawl_status session_sql(struct pawl_call *t, const struct sql_query *q,
                                       struct pawl_rows *out, struct pawl_err *err);
+/* Worker: a reply after SQL that failed is an error. */
+void session_check(struct pawl_call *t);
 /* The try is over and was ours to end: let the open transaction apply it, `item` with what the SQL
  * did, or `theirs` after undoing it. False when there is none: post a plain finish. */
 bool session_finish(struct pawl_call *t);
@@ -91,7 +109,5 @@ bool session_open(struct pawl_call *t);
 void session_free(struct pawl_call *t);
 /* The try ended with an error that says this; the text is cut. */
 void try_error(struct pawl_call *t, enum ending how, struct bytes text);
-/* Send the finish that `v` describes on its way, outside any transaction. */
-void try_post_finish(struct pawl_call *t, struct finish_item *v);
 
 #endif

@@ -1,20 +1,21 @@
 /*
- * worker.c - the worker threads: take a call, run its handler, again.
+ * worker.c - the worker threads: take a run, its calls one after another, again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
 #include "base/log.h"
 #include "exec/exec.h"
+#include "exec/run.h"
 
-static struct pawl_call *dequeue(struct pool *p)
+static struct run *dequeue(struct pool *p)
 {
-    struct pawl_call *t = p->head;
-    p->head = t->next;
+    struct run *r = p->head;
+    p->head = r->next;
     if (!p->head)
         p->tail = NULL;
-    p->n_queued--;
-    return t;
+    p->n_queued -= r->n;
+    return r;
 }
 
 static void list_add(struct pool *p, struct pawl_call *t)
@@ -25,6 +26,7 @@ static void list_add(struct pool *p, struct pawl_call *t)
         p->running->prev = t;
     p->running = t;
     t->in_run_list = true;
+    t->deadline_us = world_mono(&world_real) + t->call->spec.timeout_us;
     p->n_running++;
 }
 
@@ -48,6 +50,39 @@ static bool surplus(const struct pool *p)
     return p->threads - p->hung - p->blocked > p->slots;
 }
 
+/* This try is over; in one step, so that whoever looks finds one or the other of its run, the next
+ * one runs, unless the workers are to begin nothing more. */
+static struct pawl_call *pass_on(struct pool *p, struct pawl_call *t, struct pawl_call *next)
+{
+    int64_t took_us = world_mono(&world_real) - t->began_us;
+    struct pawl_call *back = NULL;
+    pthread_mutex_lock(&p->lock);
+    p->mean_us += ((double)took_us - p->mean_us) / 64;
+    list_remove(p, t);
+    if (next && (p->stopping || p->drained || p->replaced))
+        back = TAKE(next);
+    if (next)
+        list_add(p, next);
+    pthread_mutex_unlock(&p->lock);
+    if (back)
+        try_take_over(back, TRY_QUEUED, END_RELEASE, NULL);
+    try_unref(t);
+    return next;
+}
+
+/* Its calls one after another; its first is in the list. */
+static void work_through(struct exec *e, struct run *r)
+{
+    bool longer = run_enter(r);
+    for (struct pawl_call *t = r->v; t;) {
+        keeper_by(e, t->deadline_us);
+        bool on = try_run(t);
+        t = pass_on(&e->pool, t, run_next(r, on));
+    }
+    if (longer)
+        run_leave(r);
+}
+
 static void *worker_main(void *arg)
 {
     struct exec *e = arg;
@@ -60,21 +95,17 @@ static void *worker_main(void *arg)
         p->idle--;
         if (!p->head || surplus(p))
             break;
-        struct pawl_call *t = dequeue(p);
-        list_add(p, t);
-        t->deadline_us = world_mono(&world_real) + t->call->spec.timeout_us;
+        struct run *r = dequeue(p);
+        list_add(p, r->v);
         bool more = p->head && p->idle;
+        /* A long run filled what we wanted ahead, and now is one slot's work. */
+        bool starving = r->n > 1 && p->hungry && p->idle && !p->head;
         pthread_mutex_unlock(&p->lock);
         if (more)
             pthread_cond_signal(&p->work); /* Each wakes the next: idle workers cost nothing. */
-        keeper_by(e, t->deadline_us);
-        try_run(t);
-        int64_t took_us = world_mono(&world_real) - t->began_us;
-        pthread_mutex_lock(&p->lock);
-        p->mean_us += ((double)took_us - p->mean_us) / 64;
-        list_remove(p, t);
-        pthread_mutex_unlock(&p->lock);
-        try_unref(t);
+        if (starving)
+            queue_nudge(&e->queue);
+        work_through(e, r);
         pthread_mutex_lock(&p->lock);
     }
     p->threads--;
@@ -85,6 +116,17 @@ static void *worker_main(void *arg)
         pthread_cond_signal(&p->work);
     exec_unref(e);
     return NULL;
+}
+
+void pool_flights(struct exec *e, int more)
+{
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    p->flights += more;
+    bool tell = p->stopping && !p->flights;
+    if (tell)
+        pthread_cond_broadcast(&p->quiet);
+    pthread_mutex_unlock(&p->lock);
 }
 
 bool pool_add_worker(struct exec *e)

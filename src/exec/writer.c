@@ -20,34 +20,92 @@ struct group {
     struct job *claim;
     size_t n;
     bool fresh; /* it brings calls that may be claimed */
+    bool frees; /* a key becomes free with it */
 };
 
-/* Does this job bring calls that might be claimed right away? */
+/* May calls be claimed right after this job that could not be before? New ones; and the next of a
+ * key's line, when the one before it is out of the way. */
 static bool brings_calls(const struct job *j)
 {
-    if (j->op.kind == OP_ACCEPT)
+    switch (j->op.kind) {
+    case OP_ACCEPT:
+    case OP_CANCEL:
+    case OP_REDRIVE:
+    case OP_MOVE:
+    case OP_OBJECT:
+    case OP_UNBLOCK:
         return true;
-    if (j->op.kind != OP_FINISH)
+    case OP_FINISH:
+        break;
+    default:
         return false;
+    }
+    if (j->frees != FREES_NO)
+        return true;
     for (size_t i = 0; i < j->op.finish.n; i++)
         if (j->op.finish.v[i].n_send)
             return true;
     return false;
 }
 
+/* ---- Turns -----------------------------------------------------------------------------------
+ *
+ * A busy key is free only inside a commit: between the finish of one run and the claim of the next.
+ * A write of its object from outside would never find it so. Hence those who met a held key wait
+ * here and go along with the next group that frees one, behind its finishes and before its claim.
+ */
+
+static int64_t turns_next(const struct exec *e)
+{
+    int64_t at_us = INT64_MAX;
+    for (const struct job *j = e->turns; j; j = j->next)
+        at_us = MIN(at_us, j->turn_until_us);
+    return at_us;
+}
+
+static bool waits_for_turn(const struct job *j)
+{
+    return j->turn_until_us && j->op.status == PAWL_BUSY &&
+           world_mono(&world_real) < j->turn_until_us;
+}
+
+/* Those that wait, as far as there is room; `end` is where the group's list of jobs ends. */
+static void take_turns(struct exec *e, struct group *g, struct job **end)
+{
+    bool due = turns_next(e) <= world_mono(&world_real);
+    while (e->turns && (g->frees || due) && g->n < GROUP_MAX) {
+        struct job *j = e->turns;
+        e->turns = j->next;
+        j->next = NULL;
+        *end = j;
+        end = &j->next;
+        g->ops[g->n++] = &j->op;
+        g->fresh = true;
+    }
+}
+
+/* ---- Groups ---------------------------------------------------------------------------------- */
+
 static void form_group(struct exec *e, struct group *g, struct job_list l)
 {
     bool alone = false;
-    g->fresh = false;
+    struct job **end = &g->jobs;
+    g->fresh = g->frees = false;
     g->jobs = l.head;
     g->n = 0;
     g->claim = NULL;
     for (struct job *j = l.head; j; j = j->next) {
         CHECK(g->n < GROUP_MAX);
+        if (j->prepare)
+            j->prepare(j);
         g->ops[g->n++] = &j->op;
         g->fresh |= brings_calls(j);
+        g->frees |= j->op.kind == OP_FINISH && j->frees != FREES_NO;
         alone |= j->op.kind == OP_HANDLER;
+        end = &j->next;
     }
+    if (!alone)
+        take_turns(e, g, end);
     int want = alone ? 0 : pool_want(e, g->fresh);
     if (want)
         g->claim = pool_claim_job(e, want);
@@ -59,6 +117,11 @@ static void settle(struct exec *e, struct group *g)
 {
     for (struct job *j = g->jobs, *next; j; j = next) {
         next = j->next; /* `done` takes the job */
+        if (waits_for_turn(j)) {
+            j->next = e->turns;
+            e->turns = j;
+            continue;
+        }
         j->done(j);
     }
     if (g->claim)
@@ -103,9 +166,15 @@ void *writer_main(void *arg)
         int64_t until_us = MIN(pool_next_claim(e), world_mono(&world_real) + LOOK_US);
         if (exec_listens(e) && e->traits & STORE_SHARED)
             until_us = MIN(until_us, others.next_us);
-        struct job_list l = queue_take(&e->queue, until_us);
-        if (l.ended)
+        struct job_list l = queue_take(&e->queue, MIN(until_us, turns_next(e)));
+        if (l.ended) {
+            while (e->turns) {
+                struct job *j = e->turns;
+                e->turns = j->next;
+                j->done(j);
+            }
             return NULL;
+        }
         form_group(e, &g, l);
         if (!g.n)
             continue;

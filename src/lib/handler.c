@@ -23,6 +23,7 @@ const struct pawl_view *pawl_call_view(const struct pawl_call *c)
     if (!t->viewed && view_fill(&t->arena, t->call, &t->view)) {
         t->viewed = true;
         t->view.started_at_us = t->started_us;
+        t->view.position = t->view.key ? 0 : -1; /* it runs */
     }
     return &t->view;
 }
@@ -302,6 +303,8 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
         return err_set(err, PAWL_STATE, "a try with an open transaction cannot wait for a call");
     char *id = arena_printf(&c->arena, "%.*s.ask.%d", BYTES_ARG(c->call->spec.id), ++c->n_asked);
     enum pawl_status st = child_spec(c, spec, id, &s, err);
+    if (st == PAWL_OK)
+        st = cycle_check(c, s.key, err);
     if (st != PAWL_OK)
         return st;
     pool_block(c->e, true);
@@ -322,7 +325,8 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
         kept->method = s.method.data;
         kept->queue = s.queue.data;
         kept->input = data_of(s.input);
-        kept->key = kept->node = kept->caller = kept->client = kept->parent = NULL;
+        kept->key = s.key.data;
+        kept->node = kept->caller = kept->client = kept->parent = NULL;
         kept->traceparent = NULL;
         kept->tags = NULL;
         kept->n_tags = 0;

@@ -49,7 +49,15 @@ struct pawl_data data_of(struct payload p);
 struct payload payload_of(struct pawl_data d);
 
 /* One sentence for a refused accept. */
-void accepted_error(const struct call_spec *s, const struct accepted *r, char *out, size_t size);
+void accepted_error(const struct exec *e, const struct call_spec *s, const struct accepted *r,
+                    char *out, size_t size);
+
+/* A page as its caller holds it: the struct first, so that the pointer it has is the pointer to
+ * free. */
+struct page_holder {
+    struct pawl_page shown;
+    struct arena arena;
+};
 
 struct pawl_shown {
     struct arena arena;
@@ -68,6 +76,10 @@ struct waiting {
 };
 MUST_USE enum pawl_status wait_for(struct exec *e, const struct waiting *w, struct pawl_shown **out,
                                    struct pawl_err *err);
+/* STATE, with the calls named, when a call of this key would wait for the try that asks for it. */
+MUST_USE enum pawl_status cycle_check(struct pawl_call *t, struct bytes key, struct pawl_err *err);
+/* A state that an object may keep: JSON that is JSON, or bytes, and not too large. */
+MUST_USE enum pawl_status state_check(struct pawl_data d, struct pawl_err *err);
 /* INVALID when there is a length and nothing it could be the length of. */
 MUST_USE enum pawl_status data_check(struct pawl_data d, const char *field, struct pawl_err *err);
 

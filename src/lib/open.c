@@ -52,6 +52,8 @@ static enum pawl_status check_conf(const struct exec_conf *c, struct pawl_err *e
     if (c->retention_us < 0 || c->retention_us > DURATION_MAX_US || c->remember_us < 0 ||
         c->remember_us > DURATION_MAX_US)
         return err_set(err, PAWL_INVALID, "retention and remember must be 0 to 100 years");
+    if (c->key_pending_max < 1)
+        return err_set(err, PAWL_INVALID, "setting \"max_pending_key\": must be at least 1");
     return PAWL_OK;
 }
 
@@ -75,6 +77,7 @@ static struct exec_conf conf_of(const struct pawl_options *o)
         .pool_timeout_us = or_default(o->pool_timeout_us, 30 * SEC_US),
         .poll_min_us = or_default(o->poll_min_us, 5 * MS_US),
         .poll_max_us = or_default(o->poll_max_us, 250 * MS_US),
+        .key_pending_max = or_default(o->max_pending_key, 100000),
         .fail_lost = o->fail_lost,
         .no_migrate = o->no_migrate,
         .paused = o->paused

@@ -17,7 +17,6 @@
         type shown;                                                                                \
         struct arena arena;                                                                        \
     }
-HOLDER(page_holder, struct pawl_page);
 HOLDER(attempts_holder, struct pawl_attempts);
 HOLDER(queues_holder, struct pawl_queues);
 

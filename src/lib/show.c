@@ -71,7 +71,9 @@ bool view_fill(struct arena *a, const struct call *c, struct pawl_view *v)
                              .started_at_us = c->started_us,
                              .finished_at_us = c->finished_us,
                              .expires_at_us = c->expires_us,
-                             .keep_until_us = c->keep_until_us };
+                             .keep_until_us = c->keep_until_us,
+                             .key_no = c->key_no,
+                             .position = c->in_line ? c->position : -1 };
     fill_names(a, c, v);
     fill_tags(a, c, v);
     return !a->failed;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "lib/lib.h"
 
@@ -23,6 +24,20 @@ enum pawl_status data_check(struct pawl_data d, const char *field, struct pawl_e
     if (d.form != PAWL_NOTHING && !d.data && d.len)
         return err_set(err, PAWL_INVALID, "field \"%s\": %zu bytes of nothing", field, d.len);
     return PAWL_OK;
+}
+
+enum pawl_status state_check(struct pawl_data d, struct pawl_err *err)
+{
+    enum pawl_status st = data_check(d, "state", err);
+    if (st == PAWL_OK && d.form == PAWL_NOTHING)
+        st = err_set(err, PAWL_INVALID, "field \"state\": there is none");
+    if (st == PAWL_OK && d.len > STATE_LEN_MAX)
+        st = err_set(err, PAWL_TOO_LARGE, "field \"state\": %zu bytes, limit %d", d.len,
+                     STATE_LEN_MAX);
+    struct pawl_err why;
+    if (st == PAWL_OK && d.form == PAWL_JSON && json_check(payload_of(d).bytes, &why) != PAWL_OK)
+        st = err_set(err, PAWL_INVALID, "field \"state\": is not JSON: %.300s", why.text);
+    return st;
 }
 
 static enum pawl_status read_tags(struct arena *a, const struct pawl_spec *s, struct call_spec *out,
@@ -104,7 +119,8 @@ enum pawl_status spec_settle(struct pawl *p, struct arena *a, const struct pawl_
     return call_spec_settle(a, p->e->conf.world, out, err);
 }
 
-void accepted_error(const struct call_spec *s, const struct accepted *r, char *out, size_t size)
+void accepted_error(const struct exec *e, const struct call_spec *s, const struct accepted *r,
+                    char *out, size_t size)
 {
     if (r->status == PAWL_CONFLICT) {
         const struct call_spec *o = &r->call.spec;
@@ -117,6 +133,9 @@ void accepted_error(const struct call_spec *s, const struct accepted *r, char *o
     } else if (r->status == PAWL_GONE) {
         snprintf(out, size, "call \"%.*s\" ended %s and its retention has passed", BYTES_ARG(s->id),
                  pawl_state_name(r->call.state));
+    } else if (r->status == PAWL_FULL && r->line_full) {
+        snprintf(out, size, "key \"%.*s\": %" PRId64 " calls pending, limit %" PRId64,
+                 BYTES_ARG(s->key), r->line_full, e->conf.key_pending_max);
     } else if (r->status == PAWL_FULL) {
         snprintf(out, size, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
                  BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX, LANES_MAX);

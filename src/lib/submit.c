@@ -14,14 +14,14 @@
 
 /* ---- Many ------------------------------------------------------------------------------------ */
 
-static void receipt_of(const struct call_spec *s, const struct accepted *r,
+static void receipt_of(const struct exec *e, const struct call_spec *s, const struct accepted *r,
                        struct pawl_receipt *out)
 {
     *out = (struct pawl_receipt){
         .status = r->status, .duplicate = r->duplicate, .state = r->call.state, .seq = r->call.seq
     };
     snprintf(out->id, sizeof(out->id), "%.*s", BYTES_ARG(s->id));
-    accepted_error(s, r, out->error, sizeof(out->error));
+    accepted_error(e, s, r, out->error, sizeof(out->error));
 }
 
 static void receipt_refused(const char *id, const struct pawl_err *err, struct pawl_receipt *out)
@@ -81,7 +81,7 @@ static enum pawl_status send_batch(struct pawl *p, struct batch *b, bool atomic,
         return err_set(err, st, "%s", op.err.text);
     }
     for (size_t k = 0; k < b->n; k++)
-        receipt_of(&b->specs[k], &op.accept.out[k], &out[b->place[k]]);
+        receipt_of(p->e, &b->specs[k], &op.accept.out[k], &out[b->place[k]]);
     return PAWL_OK;
 }
 
@@ -181,7 +181,7 @@ static void caller_accepted(struct job *j)
         c->status = r->status;
         c->duplicate = r->duplicate;
         if (r->status != PAWL_OK)
-            accepted_error(op->accept.v, r, c->err.text, sizeof(c->err.text));
+            accepted_error(c->e, op->accept.v, r, c->err.text, sizeof(c->err.text));
         else if (pawl_state_ended(r->call.state))
             over = caller_known(c, &r->call);
         else

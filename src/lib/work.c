@@ -81,9 +81,16 @@ static enum pawl_status fill_lease(struct lease_holder *h, const struct claim *c
                                    struct pawl_err *err)
 {
     struct pawl_view *v = arena_zalloc(&h->arena, c->n ? c->n : 1, sizeof(*v));
+    struct pawl_state_of *states = arena_zalloc(&h->arena, c->n ? c->n : 1, sizeof(*states));
     for (size_t i = 0; v && i < c->n; i++)
         view_fill(&h->arena, &c->calls[i], &v[i]);
-    h->shown = (struct pawl_lease){ .until_us = c->until_us, .calls = v, .n = c->n };
+    for (size_t i = 0; states && c->states && i < c->n; i++) {
+        struct payload state = c->states[i].payload;
+        state.bytes = arena_copy(&h->arena, state.bytes);
+        states[i] = (struct pawl_state_of){ data_of(state), c->states[i].version };
+    }
+    h->shown =
+        (struct pawl_lease){ .until_us = c->until_us, .calls = v, .n = c->n, .states = states };
     if (c->n)
         token_text(c->token, h->shown.token);
     /* Claimed and not shown: the lease runs out and the calls come back, counted as lost. */
@@ -108,6 +115,8 @@ static enum pawl_status claim_loop(struct pawl *p, const struct claim *c, int64_
         else if (done)
             st = fill_lease(h, &op.claim, err);
         exec_look(p->e, op.ended, op.n_ended);
+        if (op.n_ended)
+            exec_work_came(p->e); /* Whoever was behind them in a key may be next now. */
         arena_release(&a);
         if (done)
             return st;
@@ -211,6 +220,23 @@ static enum pawl_status read_sends(struct pawl *p, struct arena *a, const struct
     return st;
 }
 
+/* What becomes of its object. */
+static enum pawl_status read_state(const struct pawl_finish *g, struct finish_item *out,
+                                   struct pawl_err *err)
+{
+    out->object = payload_of(g->state);
+    out->state_do = g->delete_state                    ? STATE_DELETE
+                    : out->object.form != PAWL_NOTHING ? STATE_SET
+                                                       : STATE_KEEP;
+    if (out->state_do == STATE_KEEP)
+        return PAWL_OK;
+    if (g->how != PAWL_END_RESULT)
+        return err_set(err, PAWL_INVALID, "call \"%s\": a state is kept with a result only", g->id);
+    if (g->delete_state && out->object.form != PAWL_NOTHING)
+        return err_set(err, PAWL_INVALID, "call \"%s\": a state to keep, and to delete", g->id);
+    return g->delete_state ? PAWL_OK : state_check(g->state, err);
+}
+
 static enum pawl_status read_finish(struct pawl *p, struct arena *a,
                                     const struct pawl_finish *given, struct finish_item *out,
                                     struct pawl_err *err)
@@ -240,7 +266,8 @@ static enum pawl_status read_finish(struct pawl *p, struct arena *a,
                        out->result.bytes.len, RESULT_LEN_MAX);
     if (out->result.form == PAWL_JSON && json_check(out->result.bytes, err) != PAWL_OK)
         return PAWL_INVALID;
-    return read_sends(p, a, &g, out, err);
+    enum pawl_status st = read_state(&g, out, err);
+    return st == PAWL_OK ? read_sends(p, a, &g, out, err) : st;
 }
 
 /* Waiters in this process hear of it by a look: the finish does not carry the whole call. */

@@ -110,11 +110,21 @@ void call_times(const struct call_spec *s, int64_t now_us, int64_t *out_run_at_u
             MAX(now_us, s->expires_at_us ? s->expires_at_us : now_us + s->expires_in_us);
 }
 
-enum call_wait call_waiting_for(const struct call *c, int64_t now_us, bool queue_paused)
+enum call_wait call_waiting_for(const struct call *c, int64_t now_us, struct call_where where)
 {
     if (c->state != PAWL_PENDING)
         return WAIT_NONE;
+    if (where.behind)
+        return WAIT_KEY;
     if (c->run_at_us > now_us)
         return c->tries.attempts > 0 ? WAIT_RETRY : WAIT_TIME;
-    return queue_paused ? WAIT_PAUSED : WAIT_WORKER;
+    return where.queue_paused ? WAIT_PAUSED : WAIT_WORKER;
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+bool call_blocks(const struct call_spec *s, enum pawl_state ended)
+{
+    return s->key.data && s->on_dead == PAWL_ON_DEAD_BLOCK &&
+           (ended == PAWL_FAILED || ended == PAWL_DEAD_LETTER);
 }

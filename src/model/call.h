@@ -105,6 +105,9 @@ struct call {
     int64_t seq;
     enum pawl_state state;
     enum call_wait waiting_for;
+    bool in_line;     /* with a key: it has joined the line and has not ended */
+    int64_t position; /* with in_line: 0 while it runs, else its place: 1 is next */
+    int64_t key_no;   /* its number in its key, given when it is claimed first; 0: not yet */
     bool cancel_requested;
     struct tries tries;
     struct payload result;
@@ -163,7 +166,15 @@ int64_t backoff_us(const struct backoff *b, int n, const struct world *w);
 void call_times(const struct call_spec *s, int64_t now_us, int64_t *out_run_at_us,
                 int64_t *out_expires_us);
 
-/* Why a pending call is not running, from what an engine knows. */
-enum call_wait call_waiting_for(const struct call *c, int64_t now_us, bool queue_paused);
+/* Why a pending call is not running, from what an engine knows. One with a key that is not the next
+ * of its line, or is next while another of its key runs or blocks it, waits for its key: `behind`.
+ */
+struct call_where {
+    bool queue_paused, behind;
+};
+enum call_wait call_waiting_for(const struct call *c, int64_t now_us, struct call_where where);
+
+/* Does a call that ended so hold its key until somebody decides? */
+bool call_blocks(const struct call_spec *s, enum pawl_state ended);
 
 #endif

@@ -5,7 +5,7 @@
  *
  * Numbers are varints: seven bits a byte, the lowest first, the high bit on all but the last; those
  * with a sign are folded (0, -1, 1, -2 ...). An ordinary call, the seq after the one before it, is
- * its flags and the difference of its run_at: two to four bytes.
+ * its flags and the difference of its run_at: two to four bytes; one with a key two more.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <limits.h>
@@ -19,13 +19,15 @@ enum {
     HAS_LANE = 4,
     HAS_PRIORITY = 8,
     HAS_TRIES = 16, /* attempts, lost, redrives; without: all are 0 */
-    HAS_ALL = 31,
+    HAS_KEY = 32,   /* key, key_no as a difference to the item before; without: it has no key */
+    HAS_POS = 64,   /* its difference to the seq; without: it is the seq, or there is no key */
+    HAS_ALL = 127,
 };
 
 #define VERSION 1
 #define VARINT_LEN_MAX 10
-/* Flags and seven numbers. */
-#define ITEM_LEN_MAX (1 + 7 * VARINT_LEN_MAX)
+/* Flags and ten numbers. */
+#define ITEM_LEN_MAX (1 + 10 * VARINT_LEN_MAX)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -51,7 +53,8 @@ static int flags_of(const struct held *h, const struct held *before)
     return (h->seq - 1 != before->seq ? HAS_SEQ : 0) |
            (h->run_at_us != before->run_at_us ? HAS_RUN_AT : 0) |
            (h->lane != before->lane ? HAS_LANE : 0) |
-           (h->priority != before->priority ? HAS_PRIORITY : 0) | (tries ? HAS_TRIES : 0);
+           (h->priority != before->priority ? HAS_PRIORITY : 0) | (tries ? HAS_TRIES : 0) |
+           (h->key ? HAS_KEY : 0) | (h->key && h->pos != h->seq ? HAS_POS : 0);
 }
 
 static unsigned char *put_item(unsigned char *at, const struct held *h, const struct held *before)
@@ -71,6 +74,12 @@ static unsigned char *put_item(unsigned char *at, const struct held *h, const st
         at = put(at, (uint64_t)h->tries.lost);
         at = put(at, (uint64_t)h->tries.redrives);
     }
+    if (flags & HAS_KEY) {
+        at = put(at, (uint64_t)h->key);
+        at = put_diff(at, h->key_no, before->key_no);
+    }
+    if (flags & HAS_POS)
+        at = put_diff(at, h->pos, h->seq);
     return at;
 }
 
@@ -95,6 +104,8 @@ enum pawl_status lease_pack(struct arena *a, const struct held *v, size_t n, str
     for (size_t i = 0; i < n; i++) {
         CHECK(v[i].seq > (i ? v[i - 1].seq : 0));
         CHECK(v[i].tries.attempts >= 0 && v[i].tries.lost >= 0 && v[i].tries.redrives >= 0);
+        CHECK(v[i].key ? v[i].key > 0 && v[i].pos > 0 && v[i].key_no > 0
+                       : !v[i].pos && !v[i].key_no);
     }
     unsigned char head[1 + VARINT_LEN_MAX] = { VERSION };
     size_t head_len = (size_t)(put(head + 1, n) - head), len = head_len + put_all(NULL, v, n);
@@ -146,6 +157,18 @@ static int get_int(struct reader *r, int64_t n, int64_t low)
     return 0;
 }
 
+static void get_key(struct reader *r, int flags, const struct held *before, struct held *h)
+{
+    h->key = 0;
+    h->key_no = h->pos = 0;
+    if (flags & HAS_KEY) {
+        h->key = get_int(r, (int64_t)get(r), 1);
+        h->key_no = get_diff(r, before->key_no);
+        h->pos = flags & HAS_POS ? get_diff(r, h->seq) : h->seq;
+        r->failed |= h->key_no < 1 || h->pos < 1;
+    }
+}
+
 /* A flag whose number says nothing is not ours either: there is one way to write a lease. */
 static struct held get_item(struct reader *r, const struct held *before)
 {
@@ -167,6 +190,7 @@ static struct held get_item(struct reader *r, const struct held *before)
         h.tries.lost = get_int(r, (int64_t)get(r), 0);
         h.tries.redrives = get_int(r, (int64_t)get(r), 0);
     }
+    get_key(r, flags, before, &h);
     r->failed |= flags_of(&h, before) != flags;
     return h;
 }

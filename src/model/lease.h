@@ -19,6 +19,10 @@ struct held {
     int lane;
     int priority;
     struct tries tries; /* before this try */
+    /* With a key; all 0 without. */
+    int key;        /* which of the lease's keys, from 1: calls of one key have the same */
+    int64_t pos;    /* its place in the key's line: where it goes when it is handed back */
+    int64_t key_no; /* from 1 */
 };
 
 /* Pack n items sorted by seq. Seqs are stored as differences, the rest only where it differs from a

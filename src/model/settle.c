@@ -31,11 +31,9 @@ static enum pawl_status check_names(const struct call_spec *s, struct pawl_err *
     } names[] = {
         { "type", s->type, true },      { "id", s->id, false },
         { "method", s->method, false }, { "queue", s->queue, false },
-        { "caller", s->caller, false }, { "client", s->client, false },
-        { "parent", s->parent, false },
+        { "key", s->key, false },       { "caller", s->caller, false },
+        { "client", s->client, false }, { "parent", s->parent, false },
     };
-    if (s->key.data)
-        return field_fault(err, "key", "keyed calls are not served by this version");
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!names[i].required && !names[i].name.data)
             continue;

@@ -25,6 +25,7 @@ struct api_conf server_api_conf(struct server *s, const struct settings *setting
         .metrics_open = v[SET_METRICS_OPEN].number != 0,
         .lease_us = v[SET_LEASE_FOR].number,
         .call_timeout_us = v[SET_CALL_TIMEOUT].number,
+        .session_wait_us = MAX(v[SET_SESSION_WAIT].number, 1), /* 0 means the default there */
         .input_len_max = (size_t)v[SET_MAX_INPUT].number,
         .batch_len_max = (size_t)v[SET_MAX_BATCH].number,
         .audit = logs_audit,

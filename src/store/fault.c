@@ -90,6 +90,20 @@ static enum pawl_status fault_attempts(struct store *s, struct arena *a, struct 
     struct store *in = wrap_inner(s);
     FAULTY(err, in->ops->attempts(in, a, id, out, err));
 }
+static enum pawl_status fault_object(struct store *s, struct arena *a, struct bytes type,
+                                     struct bytes key, struct object *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->object(in, a, type, key, out, err));
+}
+
+static enum pawl_status fault_keys(struct store *s, struct arena *a, const struct key_query *q,
+                                   struct key_rows *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->keys(in, a, q, out, err));
+}
+
 static enum pawl_status fault_queues(struct store *s, struct arena *a, struct queue_rows *out,
                                      struct pawl_err *err)
 {
@@ -145,6 +159,8 @@ const struct store_ops store_fault_ops = {
     .get = fault_get,
     .list = fault_list,
     .attempts = fault_attempts,
+    .object = fault_object,
+    .keys = fault_keys,
     .queues = fault_queues,
     .nodes = fault_nodes,
     .wishes = fault_wishes,

@@ -20,10 +20,12 @@
 
 /* OP_ACCEPT: write calls down. Known ids are answered from what is stored, without a write. */
 struct accepted {
-    enum pawl_status status; /* OK, CONFLICT (other content), GONE (past retention), FULL (lanes) */
+    enum pawl_status status; /* OK, CONFLICT (other content), GONE (past retention), FULL (lanes, or
+                                the key's line) */
     bool duplicate;
-    struct call call; /* as it stands: the fresh call, the known one, or (GONE) id, state, times;
-                         its input and result are there for duplicates when .want_result */
+    int64_t line_full; /* FULL: so many calls are pending on its key; 0: it is the lanes */
+    struct call call;  /* as it stands: the fresh call, the known one, or (GONE) id, state, times;
+                          its input and result are there for duplicates when .want_result */
 };
 struct accept {
     const struct call_spec *v; /* settled */
@@ -36,9 +38,16 @@ struct accept {
     size_t refused;
 };
 
+/* An object's state as it is stored; version 0: there is none. */
+struct object_state {
+    struct payload payload;
+    int64_t version;
+};
+
 /* OP_CLAIM: lease due calls, best first: priority, then run_at, then seq, over all lanes served.
- * The claimer chooses the token: the same claim again (its answer was lost) returns the same lease.
- */
+ * With a call that has a key comes its run: those behind it in its line, in order, standing
+ * together. The claimer chooses the token: the same claim again (its answer was lost) returns the
+ * same lease. */
 struct claim {
     struct token token;
     struct bytes node, boot;    /* the owner: a process incarnation */
@@ -48,10 +57,13 @@ struct claim {
     const struct bytes *types; /* n_types 0: all */
     size_t n_types;
     int max;          /* 1..CLAIM_MAX */
+    int run_max;      /* calls of one key at most; 0: one */
     int64_t lease_us; /* 0: lives as long as its node beats */
     bool no_suspects; /* leave calls that were lost before */
     /* answer */
-    struct call *calls; /* n, with inputs; state PROCESSING; tries before this one */
+    struct call *calls;          /* n, with inputs; state PROCESSING; tries before this one */
+    struct object_state *states; /* n, of the first call of each key; NULL: none of them has a key
+                                  */
     size_t n;
     int64_t until_us; /* 0 with lease_us 0 */
     bool more; /* something due was left that this very claim could have taken (with no_suspects,
@@ -61,7 +73,9 @@ struct claim {
 
 /* OP_FINISH: end tries of one lease, all items together or none. op.status LOST_LEASE: the lease is
  * unknown, over, taken, or does not name one of the calls; nothing was stored. A repeat of a finish
- * that was stored gets the answer of the first. */
+ * that was stored gets the answer of the first. Calls of one key end in the order of their run, and
+ * one that does not complete takes those behind it along as RELEASE: else INVALID. */
+enum state_do { STATE_KEEP, STATE_SET, STATE_DELETE };
 struct finish_item {
     int64_t seq; /* or 0 and: */
     struct bytes id;
@@ -72,7 +86,11 @@ struct finish_item {
     int64_t started_us;           /* when its handler began; 0: when it was claimed */
     const struct call_spec *send; /* settled; accepted in the same commit, with RESULT only */
     size_t n_send;
+    enum state_do state_do; /* of its object (type, key), when it completes; a call without a key:
+                               INVALID */
+    struct payload object;  /* SET: JSON or bytes */
     /* answer */
+    int64_t version; /* of the object, with SET that was stored now; else 0 */
     int64_t seq_found;
     enum pawl_state state;  /* FAILED with how RESULT: an id in send means something else (CONFLICT)
                              */
@@ -106,6 +124,7 @@ struct by_id {
     int64_t run_at_us;  /* OP_MOVE: 0: as it is */
     int priority;       /* OP_MOVE: PAWL_SAME: as it is */
     struct bytes queue; /* OP_MOVE: absent: as it is */
+    bool only_pending;  /* OP_CANCEL: STATE instead of a wish when it is processing */
     /* answer */
     int64_t seq;
     enum pawl_state state; /* as it is now: CANCEL: CANCELLED, or PROCESSING with the wish stored;
@@ -116,6 +135,29 @@ struct by_id {
 struct pause {
     struct bytes queue;
     bool paused;
+};
+
+/* OP_OBJECT: write or delete an object's state from outside a call. BUSY: a lease holds the key;
+ * try again when its turn is over. STALE: it has another version than if_version, or does not
+ * exist. NOT_FOUND: DELETE of what is not there. STATE: DELETE without `cancel` while calls of this
+ * type and key are pending. */
+struct object_op {
+    struct bytes type, key;
+    enum state_do how;    /* SET or DELETE */
+    struct payload state; /* SET: JSON or bytes */
+    int64_t if_version;   /* 0: whatever it is */
+    bool cancel;          /* DELETE: pending calls of the key end cancelled, in op.ended too */
+    int64_t version, updated_us, cancelled; /* answer; version: SET: the new one, STALE: the present
+                                               one */
+};
+
+/* OP_UNBLOCK: decide about a key that an ended call blocks. NOT_FOUND: nothing is known of the key.
+ * STATE: it is not blocked. */
+struct unblock {
+    struct bytes key;
+    bool retry; /* redrive the call that blocks it, at the head of the line; else let the next run
+                 */
+    struct bytes id; /* answer: the call that blocked it */
 };
 
 /* OP_JOIN: enter the registry under a new boot id; what any other boot of this name held is taken
@@ -133,12 +175,13 @@ struct node_op {
 };
 
 /* OP_SWEEP: one bounded step of what needs no traffic: pending calls past expires_at end `expired`,
- * leases past their `until` are reclaimed (counted as lost), stored wishes meet pending calls. */
+ * leases past their `until` are reclaimed (counted as lost), stored wishes meet pending calls,
+ * delayed calls with a key whose time has come join its line. */
 struct sweep {
     int max;
     bool fail_lost;
-    int64_t expired, reclaimed, cancelled; /* answer */
-    int64_t next_us; /* answer: when the next expiry or lease end is due; 0: none */
+    int64_t expired, reclaimed, cancelled, joined; /* answer */
+    int64_t next_us; /* answer: when the next expiry, lease end or joining is due; 0: none */
     bool more;       /* answer: come back at once */
 };
 
@@ -185,6 +228,8 @@ struct script {
     X(REDRIVE, redrive)                                                                            \
     X(MOVE, move)                                                                                  \
     X(PAUSE, pause)                                                                                \
+    X(OBJECT, object)                                                                              \
+    X(UNBLOCK, unblock)                                                                            \
     X(JOIN, join)                                                                                  \
     X(BEAT, beat)                                                                                  \
     X(LEAVE, leave)                                                                                \
@@ -210,6 +255,8 @@ struct op {
         struct extend extend;
         struct by_id by_id;
         struct pause pause;
+        struct object_op object;
+        struct unblock unblock;
         struct node_op node;
         struct sweep sweep;
         struct gc gc;
@@ -262,6 +309,34 @@ struct attempt {
 struct attempts {
     struct attempt *v; /* oldest first, the last ATTEMPTS_SHOWN_MAX, of every redrive */
     size_t n;
+};
+
+/* store_object: NOT_FOUND when the key has no state of this type. */
+struct object {
+    struct bytes type, key;
+    struct payload state;
+    int64_t version, updated_us;
+    int64_t pending; /* calls of this type and key that no lease holds */
+};
+
+/* store_keys: keys on which something waits, runs or is blocked, by name. */
+struct key_query {
+    struct bytes after; /* absent: from the first */
+    bool blocked;       /* only those */
+    int limit;          /* 1..LIST_MAX */
+};
+struct key_row {
+    struct bytes key, head; /* head: the id of the call that runs, blocks, or is next */
+    enum pawl_state head_state;
+    enum call_wait waiting_for; /* of the head */
+    bool blocked;
+    int64_t pending;
+    int64_t since_us; /* blocked: since when; else when the head was accepted */
+};
+struct key_rows {
+    struct key_row *v;
+    size_t n;
+    struct bytes next; /* go on after this one, though n may be short; absent: that was all */
 };
 
 struct queue_row {

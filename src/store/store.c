@@ -75,6 +75,7 @@ static void check_question(const struct op *op, size_t n)
         break;
     case OP_CLAIM:
         assert(op->claim.max > 0 && op->claim.max <= CLAIM_MAX);
+        assert(op->claim.run_max >= 0);
         assert(op->claim.node.len && op->claim.boot.len && !token_none(op->claim.token));
         break;
     case OP_FINISH:
@@ -82,6 +83,10 @@ static void check_question(const struct op *op, size_t n)
         break;
     case OP_HANDLER:
         assert(n == 1);
+        break;
+    case OP_OBJECT:
+        assert(op->object.how == STATE_SET || op->object.how == STATE_DELETE);
+        assert(op->object.how == STATE_DELETE || op->object.state.form != PAWL_NOTHING);
         break;
     case OP_SWEEP:
         assert(op->sweep.max > 0);
@@ -94,6 +99,7 @@ static void check_question(const struct op *op, size_t n)
     case OP_REDRIVE:
     case OP_MOVE:
     case OP_PAUSE:
+    case OP_UNBLOCK:
     case OP_JOIN:
     case OP_BEAT:
     case OP_LEAVE:
@@ -117,6 +123,8 @@ static void check_answer(const struct op *op)
         for (size_t i = 0; i < op->claim.n; i++) {
             CHECK(op->claim.calls[i].state == PAWL_PROCESSING);
             CHECK(!tries_suspect(op->claim.calls[i].tries) || op->claim.n == 1);
+            CHECK(!op->claim.calls[i].spec.key.data ||
+                  (op->claim.states && op->claim.calls[i].key_no > 0));
         }
     }
     if (op->kind == OP_FINISH) {
@@ -198,6 +206,28 @@ enum pawl_status store_attempts(struct store *s, struct arena *a, struct bytes i
 {
     *out = (struct attempts){ 0 };
     return s->ops->attempts(s, a, id, out, err);
+}
+
+enum pawl_status store_object(struct store *s, struct arena *a, struct bytes type, struct bytes key,
+                              struct object *out, struct pawl_err *err)
+{
+    *out = (struct object){ 0 };
+    enum pawl_status st = s->ops->object(s, a, type, key, out, err);
+    CHECK(st != PAWL_OK || (out->version > 0 && out->state.form != PAWL_NOTHING));
+    return st;
+}
+
+enum pawl_status store_keys(struct store *s, struct arena *a, const struct key_query *q,
+                            struct key_rows *out, struct pawl_err *err)
+{
+    assert(q->limit > 0 && q->limit <= LIST_MAX);
+    *out = (struct key_rows){ 0 };
+    enum pawl_status st = s->ops->keys(s, a, q, out, err);
+    if (st == PAWL_OK) {
+        CHECK(out->n <= (size_t)q->limit);
+        CHECK(!out->next.data || !q->after.data || bytes_cmp(out->next, q->after) > 0);
+    }
+    return st;
 }
 
 enum pawl_status store_queues(struct store *s, struct arena *a, struct queue_rows *out,

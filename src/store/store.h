@@ -23,6 +23,7 @@ struct store_conf {
     enum store_role role;
     const struct world *world; /* NULL: world_real; must outlive the store */
     int64_t retention_us, remember_us;
+    int64_t key_pending_max; /* calls that may wait on one key; 0: no bound */
 };
 
 enum {
@@ -58,6 +59,11 @@ struct store_ops {
     /* NOT_FOUND, GONE. */
     enum pawl_status (*attempts)(struct store *s, struct arena *a, struct bytes id,
                                  struct attempts *out, struct pawl_err *err);
+    /* NOT_FOUND. */
+    enum pawl_status (*object)(struct store *s, struct arena *a, struct bytes type,
+                               struct bytes key, struct object *out, struct pawl_err *err);
+    enum pawl_status (*keys)(struct store *s, struct arena *a, const struct key_query *q,
+                             struct key_rows *out, struct pawl_err *err);
     enum pawl_status (*queues)(struct store *s, struct arena *a, struct queue_rows *out,
                                struct pawl_err *err);
     enum pawl_status (*nodes)(struct store *s, struct arena *a, struct node_rows *out,
@@ -124,6 +130,10 @@ MUST_USE enum pawl_status store_list(struct store *s, struct arena *a, const str
                                      struct page *out, struct pawl_err *err);
 MUST_USE enum pawl_status store_attempts(struct store *s, struct arena *a, struct bytes id,
                                          struct attempts *out, struct pawl_err *err);
+MUST_USE enum pawl_status store_object(struct store *s, struct arena *a, struct bytes type,
+                                       struct bytes key, struct object *out, struct pawl_err *err);
+MUST_USE enum pawl_status store_keys(struct store *s, struct arena *a, const struct key_query *q,
+                                     struct key_rows *out, struct pawl_err *err);
 MUST_USE enum pawl_status store_queues(struct store *s, struct arena *a, struct queue_rows *out,
                                        struct pawl_err *err);
 MUST_USE enum pawl_status store_nodes(struct store *s, struct arena *a, struct node_rows *out,

@@ -80,6 +80,20 @@ static enum pawl_status trace_attempts(struct store *s, struct arena *a, struct 
     struct store *in = wrap_inner(s);
     TRACED("attempts", "", in->ops->attempts(in, a, id, out, err));
 }
+static enum pawl_status trace_object(struct store *s, struct arena *a, struct bytes type,
+                                     struct bytes key, struct object *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("object", "", in->ops->object(in, a, type, key, out, err));
+}
+
+static enum pawl_status trace_keys(struct store *s, struct arena *a, const struct key_query *q,
+                                   struct key_rows *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("keys", "", in->ops->keys(in, a, q, out, err));
+}
+
 static enum pawl_status trace_queues(struct store *s, struct arena *a, struct queue_rows *out,
                                      struct pawl_err *err)
 {
@@ -135,6 +149,8 @@ const struct store_ops store_trace_ops = {
     .get = trace_get,
     .list = trace_list,
     .attempts = trace_attempts,
+    .object = trace_object,
+    .keys = trace_keys,
     .queues = trace_queues,
     .nodes = trace_nodes,
     .wishes = trace_wishes,

@@ -24,6 +24,7 @@ TEST(info)
     EQ_INT(strlen(AT(a, "now")), 27);
     EQ_STR(AT(a, "limits.input"), "1048576");
     EQ_STR(AT(a, "limits.wait"), "300");
+    EQ_STR(AT(a, "limits.pending_key"), "100000");
     web_end(&w);
 }
 

@@ -17,7 +17,8 @@ int main(void)
     const char *quick = getenv("PAWL_BENCH_QUICK"), *seconds = getenv("PAWL_BENCH_SECONDS");
     bool is_quick = quick && *quick;
     struct bench_http http = { .server = { .program = PAWL_BUILD_DIR "/pawl",
-                                           .module = PAWL_BUILD_DIR "/samples/echo.so",
+                                           .echo = PAWL_BUILD_DIR "/samples/echo.so",
+                                           .wallet = PAWL_BUILD_DIR "/samples/wallet.so",
                                            .path = "serve.db" },
                                .rounds = is_quick ? 3 : 5,
                                .seconds = is_quick ? 1 : 3 };

@@ -19,7 +19,8 @@ struct store *bed_handle(struct bed *b)
     struct store_conf conf = { .url = b->engine->url,
                                .world = &b->world.world,
                                .retention_us = RETENTION_US,
-                               .remember_us = REMEMBER_US };
+                               .remember_us = REMEMBER_US,
+                               .key_pending_max = b->key_pending_max };
     OK(store_open(&conf, &s, &b->err), &b->err);
     return s;
 }
@@ -171,15 +172,14 @@ struct token claim_n(struct bed *b, int n)
 const char *claimable(struct bed *b, struct claim q)
 {
     q = claim_as(b, q);
-    char *out = arena_printf(&b->a, "%s", "");
-    for (size_t i = 0; i < q.n; i++) {
-        char *id = arena_text(&b->a, q.calls[i].spec.id);
-        out = arena_printf(&b->a, "%s%s%s", out, i ? " " : "", id);
-    }
-    for (size_t i = 0; i < q.n; i++) {
-        struct finish_item f = { .seq = q.calls[i].seq, .how = END_RELEASE };
-        OK(finish_item(b, q.token, f), &b->err);
-    }
+    const char *out = ids_of(b, &q);
+    struct finish_item *v = arena_zalloc(&b->a, q.n + 1, sizeof *v);
+    TRUE(v != NULL);
+    for (size_t i = 0; i < q.n; i++)
+        v[i] = (struct finish_item){ .seq = q.calls[i].seq, .how = END_RELEASE };
+    struct op op = finish_op(q.token, v, q.n);
+    if (q.n)
+        OK(one(b, &op), &op.err);
     return out;
 }
 
@@ -301,6 +301,129 @@ enum pawl_status node(struct bed *b, enum op_kind kind, const char *name, const 
 {
     struct op op = node_op(kind, name, boot);
     return one(b, &op);
+}
+
+/* ---- Keys -------------------------------------------------------------------------------------
+ */
+
+struct call_spec keyed(const char *id, const char *key)
+{
+    struct call_spec s = plan(id);
+    s.key = bytes_of(key);
+    return s;
+}
+
+void line_up(struct bed *b, const char *key, const char *letters)
+{
+    for (; *letters; letters++) {
+        struct accepted r = accept_spec(b, keyed(arena_printf(&b->a, "%c", *letters), key));
+        OK(r.status, NULL);
+        FALSE(r.duplicate);
+    }
+}
+
+struct claim claim_run_for(struct bed *b, int max, int run_max, int64_t lease_us)
+{
+    struct claim q = want(b, max);
+    q.run_max = run_max;
+    q.lease_us = lease_us;
+    return claim_as(b, q);
+}
+
+struct claim claim_run(struct bed *b, int max, int run_max)
+{
+    return claim_run_for(b, max, run_max, 0);
+}
+
+const char *ids_of(struct bed *b, const struct claim *q)
+{
+    char *out = arena_printf(&b->a, "%s", "");
+    for (size_t i = 0; i < q->n; i++)
+        out = arena_printf(&b->a, "%s%s%s", out, i ? " " : "",
+                           arena_text(&b->a, q->calls[i].spec.id));
+    return out;
+}
+
+enum pawl_status finish_run(struct bed *b, struct token token, const char *letters, const char *how)
+{
+    static const char words[] = "reflbc";
+    static const enum ending hows[] = { END_RESULT, END_ERROR,   END_REFUSE,
+                                        END_LATER,  END_RELEASE, END_CANCELLED };
+    size_t n = strlen(letters);
+    struct finish_item *v = arena_zalloc(&b->a, n, sizeof *v);
+    TRUE(v != NULL && strlen(how) == n);
+    for (size_t i = 0; i < n; i++) {
+        const char *word = strchr(words, how[i]);
+        TRUE(word != NULL);
+        v[i] = item(arena_printf(&b->a, "%c", letters[i]), hows[word - words]);
+        if (how[i] == 'l')
+            v[i].retry_in_us = SEC_US;
+        if (how[i] == 'e' || how[i] == 'f')
+            v[i].error = BYTES("boom");
+    }
+    struct op op = finish_op(token, v, n);
+    return one(b, &op);
+}
+
+enum pawl_status object(struct bed *b, struct object_op q)
+{
+    struct op op = { .kind = OP_OBJECT, .object = q };
+    return one(b, &op);
+}
+
+int64_t object_put(struct bed *b, const char *type, const char *key, const char *json)
+{
+    struct object_op q = { .type = bytes_of(type),
+                           .key = bytes_of(key),
+                           .how = STATE_SET,
+                           .state = { PAWL_JSON, bytes_of(json) } };
+    OK(object(b, q), &b->op.err);
+    return b->op.object.version;
+}
+
+enum pawl_status object_found(struct bed *b, const char *type, const char *key)
+{
+    struct object o;
+    return store_object(b->s, &b->a, bytes_of(type), bytes_of(key), &o, &b->err);
+}
+
+struct object object_of(struct bed *b, const char *type, const char *key)
+{
+    struct object o;
+    OK(store_object(b->s, &b->a, bytes_of(type), bytes_of(key), &o, &b->err), &b->err);
+    return o;
+}
+
+enum pawl_status unblock(struct bed *b, const char *key, bool retry)
+{
+    struct op op = { .kind = OP_UNBLOCK, .unblock = { .key = bytes_of(key), .retry = retry } };
+    return one(b, &op);
+}
+
+const char *keys_shown(struct bed *b, bool blocked)
+{
+    struct key_query q = { .limit = 1, .blocked = blocked };
+    char *out = arena_printf(&b->a, "%s", "");
+    do {
+        struct key_rows rows;
+        OK(store_keys(b->s, &b->a, &q, &rows, &b->err), &b->err);
+        for (size_t i = 0; i < rows.n; i++)
+            out = arena_printf(&b->a, "%s%s%s", out, *out ? " " : "",
+                               arena_text(&b->a, rows.v[i].key));
+        q.after = rows.next;
+    } while (q.after.data);
+    return out;
+}
+
+struct key_row key_of(struct bed *b, const char *key)
+{
+    struct key_query q = { .limit = LIST_MAX };
+    struct key_rows rows;
+    OK(store_keys(b->s, &b->a, &q, &rows, &b->err), &b->err);
+    for (size_t i = 0; i < rows.n; i++)
+        if (bytes_eq(rows.v[i].key, bytes_of(key)))
+            return rows.v[i];
+    FAIL("key %s is not shown", key);
 }
 
 /* ---- Reads ------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ struct bed {
     struct arena a;
     struct pawl_err err;
     unsigned tokens;
+    int64_t key_pending_max; /* of handles opened from now on */
     struct finish_item item; /* what the last finish() answered */
     struct op op;            /* what the last one() answered */
 };
@@ -115,6 +116,31 @@ struct gc gc(struct bed *b);
 struct gc gc_max(struct bed *b, int max);
 struct op node_op(enum op_kind kind, const char *node, const char *boot);
 enum pawl_status node(struct bed *b, enum op_kind kind, const char *name, const char *boot);
+
+/* ---- Keys -------------------------------------------------------------------------------------
+ */
+
+struct call_spec keyed(const char *id, const char *key);
+/* A new due call of this key for every letter. */
+void line_up(struct bed *b, const char *key, const char *letters);
+/* Up to max, run_max of a key, without an end or with one. */
+struct claim claim_run(struct bed *b, int max, int run_max);
+struct claim claim_run_for(struct bed *b, int max, int run_max, int64_t lease_us);
+/* What a claim took, "a b c". */
+const char *ids_of(struct bed *b, const struct claim *q);
+/* Ends as the letters of `how` say, one a call of `letters`, in one finish: r result, e error (with
+ * the call's backoff), f refuse, l later (1 s), b release, c cancelled. b->op has the answers. */
+enum pawl_status finish_run(struct bed *b, struct token token, const char *letters,
+                            const char *how);
+enum pawl_status object(struct bed *b, struct object_op q);
+/* A state as JSON; its version. */
+int64_t object_put(struct bed *b, const char *type, const char *key, const char *json);
+enum pawl_status object_found(struct bed *b, const char *type, const char *key);
+struct object object_of(struct bed *b, const char *type, const char *key);
+enum pawl_status unblock(struct bed *b, const char *key, bool retry);
+/* Every key that is shown, through pages of one, "k1 k2". */
+const char *keys_shown(struct bed *b, bool blocked);
+struct key_row key_of(struct bed *b, const char *key);
 
 /* ---- Reads ------------------------------------------------------------------------------------
  */

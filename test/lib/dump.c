@@ -84,6 +84,7 @@ void dump_call(struct buf *b, const struct call *c)
     buf_addf(b, " result=%d:", c->result.form);
     dump_bytes(b, c->result.bytes);
     number(b, "waiting", c->waiting_for);
+    buf_addf(b, " line=%d/%" PRId64 "/%" PRId64, c->in_line, c->position, c->key_no);
     number(b, "wish", c->cancel_requested);
     tries(b, c->tries);
     field(b, "error", c->error);
@@ -163,6 +164,50 @@ static void dump_nodes(struct buf *b, struct store *s, struct arena *a)
     }
 }
 
+static void dump_keys(struct buf *b, struct store *s, struct arena *a, int limit, bool blocked)
+{
+    struct key_query q = { .limit = limit, .blocked = blocked };
+    do {
+        struct key_rows rows;
+        struct pawl_err err;
+        OK(store_keys(s, a, &q, &rows, &err), &err);
+        for (size_t i = 0; i < rows.n; i++) {
+            const struct key_row *k = &rows.v[i];
+            field(b, blocked ? "blocked" : "key", k->key);
+            field(b, "head", k->head);
+            buf_addf(b, " %s waiting=%d blocked=%d", pawl_state_name(k->head_state),
+                     (int)k->waiting_for, k->blocked);
+            number(b, "pending", k->pending);
+            number(b, "since", k->since_us);
+            buf_add_char(b, '\n');
+        }
+        q.after = rows.next;
+    } while (q.after.data);
+}
+
+void dump_object(struct buf *b, struct store *s, struct bytes type, struct bytes key)
+{
+    struct arena a;
+    struct object o;
+    struct pawl_err err;
+    arena_init(&a, DUMP_ARENA_MAX);
+    enum pawl_status st = store_object(s, &a, type, key, &o, &err);
+    if (st != PAWL_NOT_FOUND)
+        OK(st, &err);
+    buf_addf(b, "object %s", pawl_status_name(st));
+    field(b, "type", type);
+    field(b, "key", key);
+    if (st == PAWL_OK) {
+        buf_addf(b, " state=%d:", o.state.form);
+        dump_bytes(b, o.state.bytes);
+        number(b, "version", o.version);
+        number(b, "updated", o.updated_us);
+        number(b, "pending", o.pending);
+    }
+    buf_add_char(b, '\n');
+    arena_release(&a);
+}
+
 static void dump_wishes(struct buf *b, struct store *s, struct arena *a)
 {
     struct wishes w;
@@ -179,6 +224,8 @@ void dump_store(struct buf *b, struct store *s, int limit)
     struct arena a;
     arena_init(&a, DUMP_ARENA_MAX);
     dump_calls(b, s, &a, limit);
+    dump_keys(b, s, &a, limit, false);
+    dump_keys(b, s, &a, limit, true);
     dump_queues(b, s, &a);
     dump_nodes(b, s, &a);
     dump_wishes(b, s, &a);
@@ -247,6 +294,11 @@ static void answer_claim(struct buf *b, const struct claim *q)
     number(b, "next_due", q->next_due_us);
     for (size_t i = 0; i < q->n; i++) {
         buf_add_text(b, "\n    ");
+        if (q->states && q->states[i].version) {
+            buf_addf(b, "state=%d:", q->states[i].payload.form);
+            dump_bytes(b, q->states[i].payload.bytes);
+            buf_addf(b, " version=%" PRId64 " ", q->states[i].version);
+        }
         dump_call(b, &q->calls[i]);
     }
 }
@@ -259,6 +311,7 @@ static void answer_finish(struct buf *b, const struct finish *q)
         number(b, "run_at", f->run_at_us);
         number(b, "finished", f->finished_us);
         tries(b, f->tries);
+        number(b, "version", f->version);
         field(b, "error", f->error_out);
     }
 }
@@ -293,8 +346,17 @@ static void answer_ok(struct buf *b, const struct op *op)
         number(b, "expired", op->sweep.expired);
         number(b, "reclaimed", op->sweep.reclaimed);
         number(b, "cancelled", op->sweep.cancelled);
+        number(b, "joined", op->sweep.joined);
         number(b, "next", op->sweep.next_us);
         number(b, "more", op->sweep.more);
+        break;
+    case OP_OBJECT:
+        number(b, "version", op->object.version);
+        number(b, "updated", op->object.updated_us);
+        number(b, "cancelled", op->object.cancelled);
+        break;
+    case OP_UNBLOCK:
+        field(b, "id", op->unblock.id);
         break;
     case OP_GC:
         number(b, "removed", op->gc.removed);
@@ -310,15 +372,32 @@ static void answer_ok(struct buf *b, const struct op *op)
     }
 }
 
+/* Why it was refused, as far as the contract has the words. */
+static void answer_refused(struct buf *b, const struct op *op)
+{
+    if (op->kind == OP_ACCEPT && op->accept.atomic) {
+        buf_addf(b, " refused=%zu", op->accept.refused);
+        if (op->status == PAWL_FULL)
+            buf_addf(b, " %s", op->err.text);
+    } else if (op->kind == OP_OBJECT) {
+        number(b, "version", op->object.version);
+        buf_addf(b, " %s", op->err.text);
+    } else if (op->status == PAWL_STATE &&
+               (op->kind == OP_CANCEL || op->kind == OP_REDRIVE || op->kind == OP_MOVE)) {
+        buf_addf(b, " seq=%" PRId64 " %s", op->by_id.seq, pawl_state_name(op->by_id.state));
+    } else if (op->kind == OP_FINISH && op->status == PAWL_INVALID &&
+               !strstr(op->err.text, "named twice")) {
+        buf_addf(b, " %s", op->err.text);
+    }
+}
+
 void dump_answer(struct buf *b, const struct op *op)
 {
     buf_addf(b, "%s %s", op_name(op->kind), pawl_status_name(op->status));
     if (op->status == PAWL_OK)
         answer_ok(b, op);
-    else if (op->kind == OP_ACCEPT && op->accept.atomic)
-        buf_addf(b, " refused=%zu", op->accept.refused);
-    else if (op->status == PAWL_STATE && op->kind != OP_BURY)
-        buf_addf(b, " seq=%" PRId64 " %s", op->by_id.seq, pawl_state_name(op->by_id.state));
+    else
+        answer_refused(b, op);
     sorted(b, "ended", op->ended, op->n_ended);
     buf_add_char(b, '\n');
 }
@@ -339,12 +418,16 @@ void dump_question(struct buf *b, const struct op *op)
     switch (op->kind) {
     case OP_ACCEPT:
         buf_addf(b, "%s", op->accept.atomic ? " atomic" : "");
-        for (size_t i = 0; i < op->accept.n; i++)
+        for (size_t i = 0; i < op->accept.n; i++) {
             field(b, "id", op->accept.v[i].id);
+            if (op->accept.v[i].key.data)
+                field(b, "key", op->accept.v[i].key);
+        }
         break;
     case OP_CLAIM:
         token_field(b, op->claim.token);
         number(b, "max", op->claim.max);
+        number(b, "run_max", op->claim.run_max);
         number(b, "lease", op->claim.lease_us);
         number(b, "no_suspects", op->claim.no_suspects);
         break;
@@ -354,7 +437,7 @@ void dump_question(struct buf *b, const struct op *op)
             const struct finish_item *f = &op->finish.v[i];
             buf_addf(b, " [seq=%" PRId64, f->seq);
             field(b, "id", f->id);
-            buf_addf(b, " how=%d send=%zu]", (int)f->how, f->n_send);
+            buf_addf(b, " how=%d send=%zu state=%d]", (int)f->how, f->n_send, (int)f->state_do);
         }
         break;
     case OP_EXTEND:
@@ -364,10 +447,24 @@ void dump_question(struct buf *b, const struct op *op)
     case OP_REDRIVE:
     case OP_MOVE:
         field(b, "id", op->by_id.id);
+        if (op->kind == OP_MOVE) {
+            number(b, "run_at", op->by_id.run_at_us);
+            field(b, "queue", op->by_id.queue);
+        }
         break;
     case OP_PAUSE:
         field(b, "queue", op->pause.queue);
         number(b, "paused", op->pause.paused);
+        break;
+    case OP_OBJECT:
+        field(b, "type", op->object.type);
+        field(b, "key", op->object.key);
+        buf_addf(b, " how=%d cancel=%d", (int)op->object.how, op->object.cancel);
+        number(b, "if_version", op->object.if_version);
+        break;
+    case OP_UNBLOCK:
+        field(b, "key", op->unblock.key);
+        number(b, "retry", op->unblock.retry);
         break;
     case OP_JOIN:
     case OP_BEAT:

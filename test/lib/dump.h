@@ -10,11 +10,13 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-/* Every call with its tries, queues, nodes and wishes; pages of `limit` calls. Ends the case when a
+/* Every call with its tries, keys, queues, nodes and wishes; pages of `limit`. Ends the case when a
  * read fails. */
 void dump_store(struct buf *b, struct store *s, int limit);
 /* The same for these ids, which also shows tombstones. */
 void dump_ids(struct buf *b, struct store *s, const struct bytes *ids, size_t n);
+/* One object, one line, also when there is none. */
+void dump_object(struct buf *b, struct store *s, struct bytes type, struct bytes key);
 /* One call, one line. */
 void dump_call(struct buf *b, const struct call *c);
 /* An operation's answer: every field that means something, side effects in sorted order. */

@@ -38,9 +38,10 @@ _Noreturn static void become(int out)
     dup2(out, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
     execl(PAWL_BUILD_DIR "/pawl", "pawl", "serve", "--listen", "127.0.0.1:0", "--db",
-          "sqlite:" KILLED_DB, "--module", PAWL_BUILD_DIR "/samples/lab.so", "--node", "killed",
-          "--heartbeat-interval", "100ms", "--heartbeat-grace", grace, "--reclaim-interval",
-          "100ms", "--config", "/dev/null", (char *)NULL);
+          "sqlite:" KILLED_DB, "--module", PAWL_BUILD_DIR "/samples/lab.so", "--module",
+          PAWL_BUILD_DIR "/samples/wallet.so", "--node", "killed", "--heartbeat-interval", "100ms",
+          "--heartbeat-grace", grace, "--reclaim-interval", "100ms", "--config", "/dev/null",
+          (char *)NULL);
     _exit(127);
 }
 
@@ -199,27 +200,45 @@ static int hear(struct killed_client *c, struct bytes *out)
     return (int)strtol(c->buf + 9, NULL, 10);
 }
 
-static int once(struct killed_client *c, const char *path, const char *body, struct bytes *out)
+static void leave(struct killed_client *c)
+{
+    if (c->fd >= 0)
+        close(c->fd);
+    c->fd = -1;
+}
+
+/* False: nobody heard it. */
+static bool question(struct killed_client *c, const char *path, const char *body)
 {
     char head[700];
-    if (!connected(c)) {
-        usleep(1000);
-        return 0;
-    }
+    if (!connected(c))
+        return false;
     int n = snprintf(head, sizeof head,
                      "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
                      "Content-Length: %zu\r\n\r\n",
                      body ? "POST" : "GET", path, body ? strlen(body) : 0);
     LT_INT(n, (int)sizeof head);
-    int status = 0;
-    if (say(c, head, (size_t)n) && (!body || say(c, body, strlen(body))))
-        status = hear(c, out);
+    return say(c, head, (size_t)n) && (!body || say(c, body, strlen(body)));
+}
+
+static int once(struct killed_client *c, const char *path, const char *body, struct bytes *out)
+{
+    if (!connected(c)) {
+        usleep(1000);
+        return 0;
+    }
+    int status = question(c, path, body) ? hear(c, out) : 0;
     if (status)
         return status;
     c->lost++;
-    close(c->fd);
-    c->fd = -1;
+    leave(c);
     return 0;
+}
+
+void killed_abandon(struct killed_client *c, const char *path, const char *body)
+{
+    question(c, path, body);
+    leave(c);
 }
 
 struct killed_answer killed_ask(struct killed_client *c, const char *path, const char *body)

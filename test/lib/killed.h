@@ -50,6 +50,9 @@ struct killed_answer {
  * time. body NULL: a GET. Statuses that ask to come again (503, 504) are asked again. */
 struct killed_answer killed_ask(struct killed_client *c, const char *path, const char *body);
 
+/* Ask, and leave before the answer comes. */
+void killed_abandon(struct killed_client *c, const char *path, const char *body);
+
 /* A member of the answer as text, "" when it is none; numbers as written. */
 const char *killed_text(struct killed_client *c, const struct json *object, const char *member);
 int64_t killed_int(const struct json *object, const char *member);

@@ -38,6 +38,18 @@ static struct bytes some_id(struct random_ops *q)
     return bytes_of(arena_printf(&q->a, "i%d", below(q, RANDOM_IDS)));
 }
 
+/* Half of the ids have a key, and most of those the first: lines should be long. */
+static struct bytes key_of(struct bytes id)
+{
+    int n = id.data[id.len - 1] - '0';
+    return n % 2 ? BYTES_NONE : n == 8 ? BYTES("k2") : n == 6 ? BYTES("k3") : BYTES("k1");
+}
+
+static struct bytes some_key(struct random_ops *q)
+{
+    return PICK(q, "k1", "k1", "k2", "k3");
+}
+
 /* ---- Questions --------------------------------------------------------------------------------
  */
 
@@ -47,9 +59,9 @@ static void some_options(struct random_ops *q, struct call_spec *s)
     s->max_attempts = 1 + below(q, 3);
     s->max_lost = 1 + below(q, 2);
     s->keep_us = one_in(q, 3) ? 5 * SEC_US : 0;
-    if (one_in(q, 4))
+    if (one_in(q, 5))
         s->delay_us = (1 + below(q, 5)) * SEC_US;
-    else if (one_in(q, 4))
+    else if (one_in(q, 6))
         s->run_at_us = OWN_WORLD_BEGIN + below(q, 200) * SEC_US;
     if (one_in(q, 4))
         s->expires_in_us = (1 + below(q, 30)) * SEC_US;
@@ -75,9 +87,14 @@ static struct call_spec some_spec(struct random_ops *q)
     /* The content mostly follows from the id, so that most repeats are duplicates and some
      * conflict. */
     s.type = s.id.data[1] % 2 ? BYTES("t") : s.type;
+    s.key = one_in(q, 20) ? some_key(q) : key_of(s.id);
+    if (s.key.data && !one_in(q, 6))
+        s.queue = BYTES("q"); /* a run stays in one lane */
     if (one_in(q, 10))
         s.input = (struct payload){ PAWL_JSON, BYTES("2") };
     some_options(q, &s);
+    if (s.key.data && one_in(q, 3))
+        s.on_dead = PAWL_ON_DEAD_BLOCK;
     if (one_in(q, 4)) {
         s.tags = &red;
         s.n_tags = 1;
@@ -98,7 +115,7 @@ static struct call_spec *some_specs(struct random_ops *q, size_t n)
 static void ask_accept(struct random_ops *q, struct op *op)
 {
     op->kind = OP_ACCEPT;
-    op->accept.n = (size_t)(1 + below(q, 4));
+    op->accept.n = (size_t)(1 + below(q, 6));
     op->accept.v = some_specs(q, op->accept.n);
     op->accept.atomic = one_in(q, 4);
     op->accept.want_result = one_in(q, 2);
@@ -134,13 +151,16 @@ static void ask_claim(struct random_ops *q, struct op *op)
     if (one_in(q, 3))
         c->types = names(q, &c->n_types, "t", "u");
     c->max = 1 + below(q, RANDOM_ITEMS);
+    c->run_max = one_in(q, 4) ? below(q, 2) : 2 + below(q, 4);
     c->lease_us = one_in(q, 2) ? (1 + below(q, 30)) * SEC_US : 0;
     c->no_suspects = one_in(q, 4);
 }
 
 static const struct lease_known *some_lease(struct random_ops *q)
 {
-    const struct lease_known *l = NULL;
+    const struct lease_known *l = &q->leases[q->last_lease];
+    if (one_in(q, 2))
+        return l;
     for (int i = 0; i < 6; i++) { /* mostly one that was given something */
         l = &q->leases[below(q, RANDOM_TOKENS)];
         if (l->n)
@@ -149,13 +169,21 @@ static const struct lease_known *some_lease(struct random_ops *q)
     return l;
 }
 
-static void some_item(struct random_ops *q, const struct lease_known *l, struct finish_item *f)
+static void some_state(struct random_ops *q, struct finish_item *f)
+{
+    f->state_do = one_in(q, 4) ? STATE_DELETE : STATE_SET;
+    f->object = (struct payload){ one_in(q, 4) ? PAWL_BYTES : PAWL_JSON,
+                                  PICK(q, "1", "{\"n\":2}", "null") };
+}
+
+/* How the i-th call of a lease ends. */
+static void some_item(struct random_ops *q, const struct lease_known *l, size_t i,
+                      struct finish_item *f)
 {
     static const enum ending hows[] = { END_RESULT,  END_RESULT,   END_RESULT, END_ERROR,
                                         END_ERROR,   END_TIMEOUT,  END_REFUSE, END_LATER,
                                         END_RELEASE, END_CANCELLED };
-    size_t i = l->n ? (size_t)below(q, (int)l->n) : 0;
-    if (!l->n || one_in(q, 20))
+    if (i >= l->n || one_in(q, 20))
         f->id = some_id(q);
     else if (one_in(q, 2))
         f->id = l->ids[i];
@@ -173,6 +201,8 @@ static void some_item(struct random_ops *q, const struct lease_known *l, struct 
         f->n_send = (size_t)(1 + below(q, 3));
         f->send = some_specs(q, f->n_send);
     }
+    if (i < l->n && (l->keyed[i] ? one_in(q, 2) : one_in(q, 100)))
+        some_state(q, f);
 }
 
 static void ask_finish(struct random_ops *q, struct op *op)
@@ -184,8 +214,34 @@ static void ask_finish(struct random_ops *q, struct op *op)
     op->finish.n = (size_t)(1 + below(q, 3));
     op->finish.v = arena_zalloc(&q->a, op->finish.n, sizeof *op->finish.v);
     TRUE(op->finish.v != NULL);
-    for (size_t i = 0; i < op->finish.n; i++)
-        some_item(q, l, &op->finish.v[i]);
+    /* Mostly in the order of the claim: a run must end in its order. */
+    size_t first = one_in(q, 2) || !l->n ? 0 : (size_t)below(q, (int)l->n);
+    bool in_order = !one_in(q, 5);
+    for (size_t i = 0; i < op->finish.n; i++) {
+        size_t at = in_order ? first + i : l->n ? (size_t)below(q, (int)l->n) : 0;
+        if (in_order && at >= l->n && i > 0)
+            op->finish.n = i;
+        else
+            some_item(q, l, at, &op->finish.v[i]);
+    }
+}
+
+static void ask_key(struct random_ops *q, struct op *op)
+{
+    if (one_in(q, 2)) {
+        op->kind = OP_UNBLOCK;
+        op->unblock.key = some_key(q);
+        op->unblock.retry = one_in(q, 2);
+        return;
+    }
+    struct object_op *o = &op->object;
+    op->kind = OP_OBJECT;
+    o->type = PICK(q, "t", "t", "u");
+    o->key = some_key(q);
+    o->how = one_in(q, 3) ? STATE_SET : STATE_DELETE;
+    o->state = (struct payload){ PAWL_JSON, PICK(q, "3", "[]") };
+    o->if_version = one_in(q, 2) ? 0 : q->version + one_in(q, 4);
+    o->cancel = one_in(q, 3);
 }
 
 static void ask_extend(struct random_ops *q, struct op *op)
@@ -242,14 +298,16 @@ void random_op(struct random_ops *q, struct op *op)
 {
     *op = (struct op){ 0 };
     int n = below(q, 100);
-    if (n < 28)
+    if (n < 27)
         ask_accept(q, op);
-    else if (n < 48)
+    else if (n < 46)
         ask_claim(q, op);
-    else if (n < 70)
+    else if (n < 67)
         ask_finish(q, op);
-    else if (n < 74)
+    else if (n < 69)
         ask_extend(q, op);
+    else if (n < 75)
+        ask_key(q, op);
     else if (n < 85)
         ask_by_id(q, op);
     else if (n < 91)
@@ -261,16 +319,28 @@ void random_op(struct random_ops *q, struct op *op)
 /* ---- Learning and reading ---------------------------------------------------------------------
  */
 
+static void learn_version(struct random_ops *q, const struct op *op)
+{
+    if (op->kind == OP_OBJECT && op->object.version)
+        q->version = op->object.version;
+    for (size_t i = 0; op->kind == OP_FINISH && op->status == PAWL_OK && i < op->finish.n; i++)
+        if (op->finish.v[i].version)
+            q->version = op->finish.v[i].version;
+}
+
 void random_learn(struct random_ops *q, const struct op *op)
 {
+    learn_version(q, op);
     if (op->kind != OP_CLAIM || op->claim.n == 0)
         return;
-    struct lease_known *l = &q->leases[below(q, RANDOM_TOKENS)];
+    q->last_lease = below(q, RANDOM_TOKENS);
+    struct lease_known *l = &q->leases[q->last_lease];
     l->token = op->claim.token;
     l->n = op->claim.n;
     for (size_t k = 0; k < l->n; k++) {
         l->ids[k] = arena_copy(&q->a, op->claim.calls[k].spec.id);
         l->seqs[k] = op->claim.calls[k].seq;
+        l->keyed[k] = op->claim.calls[k].spec.key.data != NULL;
     }
 }
 
@@ -282,6 +352,7 @@ struct query random_query(struct random_ops *q)
     f.type = one_in(q, 3) ? PICK(q, "t", "u") : BYTES_NONE;
     f.method = one_in(q, 4) ? PICK(q, "run", "other") : BYTES_NONE;
     f.caller = one_in(q, 4) ? PICK(q, "alice", "bob") : BYTES_NONE;
+    f.key = one_in(q, 4) ? some_key(q) : BYTES_NONE;
     f.parent = one_in(q, 6) ? some_id(q) : BYTES_NONE;
     if (one_in(q, 4)) {
         f.tag_name = BYTES("color");

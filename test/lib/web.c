@@ -230,3 +230,11 @@ int64_t web_int(struct web_answer a, const char *path)
         FAIL("%s is %s, not a whole number", path, text ? text : "not there");
     return n;
 }
+
+int web_open_requests(struct web *w)
+{
+    struct web_answer a = GET(w, "/metrics");
+    const char *at = strstr(a.body.data, "\npawl_requests_open ");
+    TRUE(at);
+    return (int)strtol(at + sizeof "\npawl_requests_open " - 1, NULL, 10) - 1;
+}

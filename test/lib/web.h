@@ -46,6 +46,8 @@ struct web_answer web_ask(struct web *w, const char *method, const char *path, c
 #define POST(w, path, body) web_ask(w, "POST", path, body)
 /* The same in two steps, on a socket of one's own. */
 int web_connect(struct web *w);
+/* Requests that are being answered, this question left out. */
+int web_open_requests(struct web *w);
 void web_send(struct web *w, int fd, const char *method, const char *path, const char *body);
 struct web_answer web_take(int fd);
 

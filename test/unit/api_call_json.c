@@ -55,6 +55,23 @@ TEST(every_field_in_its_order)
            "\"finished_at\":null,\"expires_at\":null,\"keep_until\":null,\"duplicate\":false}");
 }
 
+TEST(places_are_of_calls_that_stand_in_line)
+{
+    struct call c = example();
+    c.spec.key = BYTES("k");
+    c.state = PAWL_PENDING;
+    HAS_STR(shown(&c, 0), "\"key\":\"k\",\"key_no\":null,\"position\":null,");
+    c.in_line = true;
+    c.position = 3;
+    HAS_STR(shown(&c, 0), "\"key_no\":null,\"position\":3,");
+    c.state = PAWL_PROCESSING;
+    c.position = 0;
+    c.key_no = 12;
+    HAS_STR(shown(&c, 0), "\"key_no\":12,\"position\":0,");
+    c.state = PAWL_COMPLETED;
+    HAS_STR(shown(&c, 0), "\"key_no\":12,\"position\":null,");
+}
+
 TEST(what_is_not_to_be_seen_is_null)
 {
     struct call c = example();

@@ -101,17 +101,17 @@ TEST(when_it_is_due_and_when_it_expires)
 TEST(why_it_waits)
 {
     struct call c = { .state = PAWL_PENDING, .run_at_us = 1001 };
-    EQ_INT(call_waiting_for(&c, 1000, false), WAIT_TIME);
-    EQ_INT(call_waiting_for(&c, 1000, true), WAIT_TIME);
+    EQ_INT(call_waiting_for(&c, 1000, (struct call_where){ 0 }), WAIT_TIME);
+    EQ_INT(call_waiting_for(&c, 1000, (struct call_where){ .queue_paused = true }), WAIT_TIME);
     c.tries.lost = 1;
-    EQ_INT(call_waiting_for(&c, 1000, false), WAIT_TIME);
+    EQ_INT(call_waiting_for(&c, 1000, (struct call_where){ 0 }), WAIT_TIME);
     c.tries.attempts = 1;
-    EQ_INT(call_waiting_for(&c, 1000, false), WAIT_RETRY);
-    EQ_INT(call_waiting_for(&c, 1001, false), WAIT_WORKER);
-    EQ_INT(call_waiting_for(&c, 1001, true), WAIT_PAUSED);
+    EQ_INT(call_waiting_for(&c, 1000, (struct call_where){ 0 }), WAIT_RETRY);
+    EQ_INT(call_waiting_for(&c, 1001, (struct call_where){ 0 }), WAIT_WORKER);
+    EQ_INT(call_waiting_for(&c, 1001, (struct call_where){ .queue_paused = true }), WAIT_PAUSED);
     for (int state = PAWL_PROCESSING; state <= PAWL_EXPIRED; state++) {
         c.state = (enum pawl_state)state;
-        EQ_INT(call_waiting_for(&c, 1000, true), WAIT_NONE);
+        EQ_INT(call_waiting_for(&c, 1000, (struct call_where){ .queue_paused = true }), WAIT_NONE);
     }
 }
 

@@ -9,6 +9,7 @@
  *
  *     PAWL_SEED=n       runs that sequence alone, and says what it does
  *     PAWL_SEQUENCES=n  how many to run (of each of the four cases)
+ *     PAWL_OTHER=url    what to compare with instead; mem:x only looks for crashes
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,6 +30,7 @@
 #define HANDLES 2
 #define RETENTION_US (60 * SEC_US)
 #define REMEMBER_US (200 * SEC_US)
+#define KEY_PENDING_MAX 5
 #define ARENA_MAX (64u << 20)
 
 /* One of the two engines. */
@@ -111,6 +113,15 @@ static void compare_answers(struct sequence *q)
     compare(q, "an answer");
 }
 
+static void dump_objects(struct side *s, struct store *handle)
+{
+    char key[] = "k1";
+    for (int k = 0; k < RANDOM_KEYS; k++, key[1]++) {
+        dump_object(&s->text, handle, BYTES("t"), bytes_of(key));
+        dump_object(&s->text, handle, BYTES("u"), bytes_of(key));
+    }
+}
+
 static void compare_state(struct sequence *q)
 {
     struct bytes ids[RANDOM_IDS];
@@ -119,6 +130,7 @@ static void compare_state(struct sequence *q)
     for (int k = 0; k < 2; k++) {
         dump_store(&q->side[k].text, q->side[k].s[q->handle], 1 + (int)(q->seed % 7));
         dump_ids(&q->side[k].text, q->side[k].s[q->handle], ids, RANDOM_IDS);
+        dump_objects(&q->side[k], q->side[k].s[q->handle]);
     }
     compare(q, "the state");
 }
@@ -167,7 +179,8 @@ static void side_open(struct side *s, const char *name, const char *url, uint64_
     struct store_conf conf = { .url = url,
                                .world = &s->world.world,
                                .retention_us = RETENTION_US,
-                               .remember_us = REMEMBER_US };
+                               .remember_us = REMEMBER_US,
+                               .key_pending_max = KEY_PENDING_MAX };
     for (int i = 0; i < HANDLES; i++)
         OK(store_open(&conf, &s->s[i], &err), &err);
     OK(store_migrate(s->s[0], true, &err), &err);
@@ -193,7 +206,7 @@ static void run_sequence(uint64_t seed, const char *url, bool loud)
     q->loud = loud;
     arena_init(&q->ops.a, ARENA_MAX);
     side_open(&q->side[0], "mem", "mem:differential", seed);
-    side_open(&q->side[1], "sqlite", url, seed);
+    side_open(&q->side[1], strncmp(url, "mem:", 4) ? "sqlite" : "other", url, seed);
     for (q->step = 0; q->step < GROUPS; q->step++) {
         q->n = (size_t)(one_in(&q->ops, 2) ? 1 : 1 + below(&q->ops, GROUP_OPS));
         for (size_t i = 0; i < q->n; i++)
@@ -226,6 +239,7 @@ static int64_t setting(const char *name, int64_t otherwise)
 static void run_share(int first)
 {
     struct fresh_db p;
+    const char *other = getenv("PAWL_OTHER");
     int64_t only = setting("PAWL_SEED", -1);
     int64_t n = setting("PAWL_SEQUENCES", check_fast() ? 50 : SEQUENCES_DEFAULT / check_scale());
     if (only >= 0 && only % 4 != first)
@@ -234,7 +248,8 @@ static void run_share(int first)
     printf("# seeds %d to %" PRId64 " in steps of 4\n", first, first + 4 * (n - 1));
     for (int64_t i = 0; i < n; i++) {
         fresh_db_reset(&p);
-        run_sequence(only >= 0 ? (uint64_t)only : (uint64_t)(first + 4 * i), p.url, only >= 0);
+        run_sequence(only >= 0 ? (uint64_t)only : (uint64_t)(first + 4 * i), other ? other : p.url,
+                     only >= 0);
         if (only >= 0)
             break;
     }

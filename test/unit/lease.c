@@ -40,6 +40,9 @@ static void eq_held(const struct held *a, const struct held *b)
     EQ_INT(a->tries.attempts, b->tries.attempts);
     EQ_INT(a->tries.lost, b->tries.lost);
     EQ_INT(a->tries.redrives, b->tries.redrives);
+    EQ_INT(a->key, b->key);
+    EQ_INT(a->pos, b->pos);
+    EQ_INT(a->key_no, b->key_no);
 }
 
 static void round_trip(const struct held *v, size_t n)
@@ -73,11 +76,11 @@ TEST(an_ordinary_lease_is_small)
 TEST(the_edges_of_every_field)
 {
     static const struct held v[] = {
-        { 1, INT64_MIN, INT_MIN, INT_MIN, { INT_MAX, 0, 0 } },
-        { 2, INT64_MAX, INT_MAX, INT_MAX, { 0, INT_MAX, 0 } },
-        { 4, INT64_MIN, 0, 0, { 0, 0, INT_MAX } },
-        { INT64_MAX - 1, 0, -1, 1, { 0, 0, 0 } },
-        { INT64_MAX, -1, INT_MIN, INT_MAX, { 1, 1, 1 } },
+        { 1, INT64_MIN, INT_MIN, INT_MIN, { INT_MAX, 0, 0 }, 0, 0, 0 },
+        { 2, INT64_MAX, INT_MAX, INT_MAX, { 0, INT_MAX, 0 }, INT_MAX, INT64_MAX, INT64_MAX },
+        { 4, INT64_MIN, 0, 0, { 0, 0, INT_MAX }, 1, 1, 1 },
+        { INT64_MAX - 1, 0, -1, 1, { 0, 0, 0 }, 0, 0, 0 },
+        { INT64_MAX, -1, INT_MIN, INT_MAX, { 1, 1, 1 }, 7, INT64_MAX, 3 },
     };
     round_trip(v, 0);
     for (size_t n = 1; n <= COUNT_OF(v); n++)
@@ -102,6 +105,10 @@ static size_t any_lease(struct held *v)
         h.tries = (struct tries){ 0 };
         if (roll(5) == 0)
             h.tries = (struct tries){ (int)roll(1000), (int)roll(1000), (int)roll(100) };
+        bool keyed = roll(2);
+        h.key = keyed ? 1 + (int)roll(5) : 0;
+        h.key_no = keyed ? 1 + (int64_t)roll(1000) : 0;
+        h.pos = !keyed ? 0 : roll(4) ? h.seq : 1 + (int64_t)roll(1 << 20);
         v[i] = h;
     }
     return n;

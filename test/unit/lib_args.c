@@ -247,7 +247,7 @@ TEST(names_of_255_bytes_and_one_more)
     REFUSED(.type = "a\x7f");
     REFUSED(.type = "\xff");
     REFUSED(.type = "t", .id = "");
-    REFUSED(.type = "t", .key = "k");
+    REFUSED(.type = "t", .key = "");
     REFUSED(.type = "t", .traceparent = "00-x");
     struct pawl_err err;
     struct pawl_shown *shown;

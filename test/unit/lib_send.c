@@ -294,7 +294,7 @@ static int asks_wrongly(struct pawl_call *c)
               PAWL_INVALID, &err);
     EQ_STATUS(pawl_send(c, NULL, &err), PAWL_INVALID, &err);
     EQ_STATUS(pawl_send(c, &(struct pawl_spec){ .size = 8 }, &err), PAWL_INVALID, &err);
-    EQ_STATUS(pawl_send(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t", .key = "k" }, &err),
+    EQ_STATUS(pawl_send(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t", .key = "\n" }, &err),
               PAWL_INVALID, &err);
     int64_t n = 3;
     bool b;

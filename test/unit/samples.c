@@ -216,7 +216,8 @@ TEST(ask_waits_for_another_call)
             "ended failed: never");
     refuses(p, "ask", "{\"method\": \"run\"}", "member \"type\"");
     refuses(p, "ask", "{\"type\": \"echo\", \"method\": 1}", "member \"method\"");
-    refuses(p, "ask", "{\"type\": \"echo\", \"key\": \"k\"}", "key");
+    completes(p, "lab", "ask", "{\"type\": \"echo\", \"key\": \"k\", \"input\": 1}", "1");
+    refuses(p, "ask", "{\"type\": \"echo\", \"key\": \"\"}", "key");
     pawl_close(p);
 }
 

@@ -101,10 +101,12 @@ TEST(names_at_their_edges)
     arena_release(&arena);
 }
 
-TEST(keys_come_later)
+TEST(a_key_is_a_name)
 {
-    REFUSES(key, BYTES("k"), "field \"key\": keyed calls are not served by this version");
-    REFUSES(key, BYTES(""), "field \"key\": keyed calls are not served by this version");
+    TAKES(key, BYTES("k"));
+    TAKES(key, of_len(255));
+    REFUSES(key, BYTES(""), "field \"key\": is empty");
+    REFUSES(key, of_len(256), "field \"key\": is longer than 255 bytes");
     arena_release(&arena);
 }
 

@@ -82,7 +82,7 @@ TEST(a_call_in_two_places_is_broken)
     lite_ask(&r, "INSERT INTO pawl_ready VALUES (1, 2, 0, 0, 0, 0, 0) RETURNING 1");
     struct get g = { .ids = &BYTES("i0"), .n = 1 };
     EQ_STATUS(store_get(r.s, &r.a, &g, &r.err), PAWL_BROKEN, NULL);
-    HAS_STR(r.err.text, "call 1 is pending and has ended");
+    HAS_STR(r.err.text, "call 1 is in two places");
     lite_ask(&r, "DELETE FROM pawl_ready RETURNING 1");
     lite_ask(&r, "DELETE FROM pawl_outcome RETURNING 1");
     EQ_STATUS(store_get(r.s, &r.a, &g, &r.err), PAWL_BROKEN, NULL);

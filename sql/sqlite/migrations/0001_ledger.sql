@@ -3,12 +3,12 @@
 -- byte, payload forms are 0 nothing, 1 JSON, 2 bytes. No foreign keys between operational tables: every move
 -- is one transaction of ours, and retention must not ask four tables for leave.
 
--- Single numbers: `seq` (the last one given out; never reused, so a plain max() would not do).
+-- Single numbers: `seq` and objects' `version` (the last ones given out; never reused, so a plain max() would not do).
 CREATE TABLE pawl_meta (
   name  TEXT PRIMARY KEY,
   value INTEGER NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO pawl_meta (name, value) VALUES ('seq', 0), ('min_version', 1);
+INSERT INTO pawl_meta (name, value) VALUES ('seq', 0), ('version', 0), ('min_version', 1);
 
 -- number <-> (queue, type). A claim looks only into the lanes its worker serves.
 CREATE TABLE pawl_lane (
@@ -64,7 +64,7 @@ CREATE TABLE pawl_tag (
   PRIMARY KEY (name, value, seq)
 ) WITHOUT ROWID;
 
--- Claimable calls without a key. track is lane * 2, plus 1 for a suspect (a call that was lost before and is
+-- Claimable calls: those without a key, and the first of each key that is free. track is lane * 2, plus 1 for a suspect (a call that was lost before and is
 -- claimed alone), so that a thousand suspects do not stand in the way of the others. rank is -priority, so
 -- that the index reads best first.
 CREATE TABLE pawl_ready (
@@ -78,35 +78,41 @@ CREATE TABLE pawl_ready (
 );
 CREATE INDEX pawl_ready_due ON pawl_ready (track, rank, run_at, seq);
 
--- Keyed calls: the line, the key, the token (who deletes it owns the key), the hint, the state.
+-- Pending calls with a key, but for the one on offer, which is in pawl_ready. pos is the place in the line; below 0
+-- (-seq) the call is delayed and has not joined.
 CREATE TABLE pawl_line (
   key      TEXT NOT NULL,
   pos      INTEGER NOT NULL,
-  seq      INTEGER NOT NULL UNIQUE,
+  seq      INTEGER NOT NULL,
+  lane     INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  run_at   INTEGER NOT NULL,
   attempts INTEGER NOT NULL,
   lost     INTEGER NOT NULL,
   redrives INTEGER NOT NULL,
+  key_no   INTEGER NOT NULL,
   PRIMARY KEY (key, pos)
 ) WITHOUT ROWID;
+CREATE UNIQUE INDEX pawl_line_seq ON pawl_line (seq);
+CREATE INDEX pawl_line_later ON pawl_line (run_at, seq) WHERE pos < 0;
+
+-- One row a key: state 0 idle, 1 offered, 2 held, 3 blocked. head is the call on offer, the first of the run without an
+-- outcome, or the one that blocks; its place and number mean something unless it is held. held counts the run's calls without an outcome, waiting
+-- those in line and on offer, later the delayed ones. ended_at is when a call of it last ended that had been claimed.
 CREATE TABLE pawl_key (
-  key     TEXT PRIMARY KEY,
-  active  INTEGER NOT NULL,
-  blocked INTEGER NOT NULL,
-  next_no INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE pawl_key_ready (
   key      TEXT PRIMARY KEY,
-  track    INTEGER NOT NULL,
-  rank     INTEGER NOT NULL,
-  run_at   INTEGER NOT NULL,
+  state    INTEGER NOT NULL,
+  head     INTEGER NOT NULL,
+  head_pos INTEGER NOT NULL,
+  head_no  INTEGER NOT NULL,
   next_no  INTEGER NOT NULL,
-  from_pos INTEGER NOT NULL
+  held     INTEGER NOT NULL,
+  waiting  INTEGER NOT NULL,
+  later    INTEGER NOT NULL,
+  since    INTEGER NOT NULL,
+  ended_at INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX pawl_key_ready_due ON pawl_key_ready (track, rank, run_at);
-CREATE TABLE pawl_key_hint (
-  n   INTEGER PRIMARY KEY,
-  key TEXT NOT NULL
-);
+CREATE INDEX pawl_key_blocked ON pawl_key (key) WHERE state = 3;
 CREATE TABLE pawl_object (
   key        TEXT NOT NULL,
   type       TEXT NOT NULL,
@@ -146,6 +152,7 @@ CREATE TABLE pawl_outcome (
   attempts    INTEGER NOT NULL,
   lost        INTEGER NOT NULL,
   redrives    INTEGER NOT NULL,
+  key_no      INTEGER NOT NULL,
   token       BLOB,
   node        TEXT,
   claimed_at  INTEGER,

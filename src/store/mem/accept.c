@@ -49,6 +49,11 @@ static struct lane *lane_new(struct mem_db *db, struct bytes queue, struct bytes
     return thing_add(db, &l->thing) ? l : NULL;
 }
 
+bool lane_none_left(struct mem_db *db, struct bytes queue, struct bytes type)
+{
+    return db->last_lane >= LANES_MAX && !lane_find(db, queue, type);
+}
+
 enum pawl_status lane_get(struct mem_db *db, struct bytes queue, struct bytes type,
                           struct lane **out)
 {
@@ -74,12 +79,25 @@ static enum pawl_status known(struct mem_tx *tx, const struct mem_call *c, bool 
     return call_show(tx->op->a, c, tx->now_us, with, &out->call) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
+/* How many wait on its key, when that is too many already; else 0. */
+static int64_t key_full(const struct mem_tx *tx, const struct call_spec *spec)
+{
+    const struct mem_key *k = spec->key.data ? key_find(tx->db, spec->key) : NULL;
+    int64_t n = k ? key_pending(k) : 0;
+    return tx->s->key_pending_max && n >= tx->s->key_pending_max ? n : 0;
+}
+
 static enum pawl_status accept_one(struct mem_tx *tx, const struct call_spec *spec,
                                    bool want_result, struct accepted *out)
 {
     struct mem_call *c = call_by_id(tx->db, spec->id);
     if (c)
         return known(tx, c, want_result, spec, out);
+    out->line_full = key_full(tx, spec);
+    if (out->line_full) {
+        out->status = PAWL_FULL;
+        return PAWL_OK;
+    }
     out->status = call_make(tx, spec, &c);
     if (out->status == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
@@ -90,10 +108,14 @@ static enum pawl_status accept_one(struct mem_tx *tx, const struct call_spec *sp
     return PAWL_OK;
 }
 
-static void say_refused(struct op *op, const struct call_spec *spec, enum pawl_status st)
+static void say_refused(struct mem_tx *tx, const struct call_spec *spec, const struct accepted *a)
 {
-    op->status = st;
-    if (st == PAWL_FULL)
+    struct op *op = tx->op;
+    enum pawl_status st = op->status = a->status;
+    if (a->line_full)
+        err_set(&op->err, st, "key \"%.*s\": %lld calls pending, limit %lld", BYTES_ARG(spec->key),
+                (long long)a->line_full, (long long)tx->s->key_pending_max);
+    else if (st == PAWL_FULL)
         err_set(&op->err, st, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
                 BYTES_ARG(spec->queue), BYTES_ARG(spec->type), LANES_MAX, LANES_MAX);
     else if (st == PAWL_GONE)
@@ -115,9 +137,9 @@ enum pawl_status mem_accept(struct mem_tx *tx, struct accept *q)
         if (st != PAWL_OK)
             return st;
         if (q->atomic && q->out[i].status != PAWL_OK) {
-            undo_to(tx->db, mark);
             q->refused = i;
-            say_refused(tx->op, &q->v[i], q->out[i].status);
+            say_refused(tx, &q->v[i], &q->out[i]);
+            undo_to(tx->db, mark);
             return PAWL_OK;
         }
     }

@@ -43,6 +43,11 @@ static bool calls_reserve(struct mem_db *db)
     return true;
 }
 
+int64_t seq_next(struct mem_db *db)
+{
+    return calls_reserve(db) ? ++db->last_seq : 0;
+}
+
 static bool keep_tags(struct mem_call *c, const struct call_spec *from)
 {
     if (from->n_tags == 0)
@@ -90,6 +95,19 @@ static struct mem_call *call_new(const struct call_spec *spec)
     return c;
 }
 
+/* Where a new call stands. False without memory. */
+static bool place_new(struct mem_tx *tx, struct mem_call *c)
+{
+    struct stand *s = &c->now;
+    s->place = PLACE_READY;
+    if (!c->spec.key.data)
+        return true;
+    s->key = key_get(tx->db, c->spec.key);
+    s->place = s->run_at_us > tx->now_us ? PLACE_LATER : PLACE_LINE;
+    s->pos = s->place == PLACE_LINE ? c->seq : 0;
+    return s->key != NULL;
+}
+
 enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, struct mem_call **out)
 {
     struct mem_db *db = tx->db;
@@ -103,17 +121,20 @@ enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, stru
     CHECK(call_may(0, PAWL_PENDING));
     c->seq = db->last_seq + 1;
     c->created_us = tx->now_us;
-    c->now.place = PLACE_READY;
     c->now.state = PAWL_PENDING;
     c->now.lane = lane;
     c->now.priority = spec->priority;
     call_times(spec, tx->now_us, &c->now.run_at_us, &c->now.expires_us);
     c->now.own_run_at_us = c->now.run_at_us;
+    if (!place_new(tx, c)) {
+        thing_free(&c->thing);
+        return PAWL_NO_MEMORY;
+    }
     if (!thing_add(db, &c->thing))
         return PAWL_NO_MEMORY;
     db->last_seq++;
     *out = c;
-    return PAWL_OK;
+    return key_settle(db, c->now.key) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 /* ---- Moving -----------------------------------------------------------------------------------
@@ -122,7 +143,8 @@ enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, stru
 void call_put(struct mem_db *db, struct mem_call *c, struct stand to)
 {
     CHECK(c->now.state == to.state || call_may(c->now.state, to.state));
-    CHECK((to.place == PLACE_READY) == (to.state == PAWL_PENDING));
+    CHECK((to.place <= PLACE_LATER) == (to.state == PAWL_PENDING));
+    CHECK(to.key || (to.place != PLACE_LINE && to.place != PLACE_LATER));
     CHECK((to.place == PLACE_HELD) == (to.state == PAWL_PROCESSING));
     thing_unlink(db, &c->thing);
     to.blobs = c->now.blobs;
@@ -206,6 +228,29 @@ static void model_ended(const struct mem_call *c, struct call *out)
     out->run_at_us = c->now.own_run_at_us;
 }
 
+/* What its key makes of it. */
+static void model_key(const struct mem_call *c, struct call *out)
+{
+    const struct stand *s = &c->now;
+    out->key_no = s->key_no;
+    out->in_line = s->place == PLACE_READY || s->place == PLACE_LINE || s->place == PLACE_HELD;
+    if (out->in_line)
+        out->position = tree_rank(&s->key->line, KEY(s->pos)) + (s->key->held ? 0 : 1);
+    if (call_behind(c)) {
+        out->state = PAWL_PENDING;
+        out->error = pending_error(c);
+    }
+}
+
+/* Why it waits, when it does. */
+static enum call_wait model_wait(const struct mem_call *c, const struct call *out, int64_t now_us)
+{
+    const struct stand *s = &c->now;
+    bool free = s->place == PLACE_READY || s->place == PLACE_LATER;
+    struct call_where where = { .queue_paused = s->lane->queue->paused, .behind = s->key && !free };
+    return call_waiting_for(out, now_us, where);
+}
+
 struct call call_model(const struct mem_call *c, int64_t now_us)
 {
     const struct stand *s = &c->now;
@@ -222,6 +267,8 @@ struct call call_model(const struct mem_call *c, int64_t now_us)
     out.spec.priority = s->priority;
     switch (s->place) {
     case PLACE_READY:
+    case PLACE_LINE:
+    case PLACE_LATER:
         out.error = pending_error(c);
         break;
     case PLACE_HELD:
@@ -238,7 +285,9 @@ struct call call_model(const struct mem_call *c, int64_t now_us)
                               .created_us = c->created_us,
                               .finished_us = s->finished_us };
     }
-    out.waiting_for = call_waiting_for(&out, now_us, s->lane->queue->paused);
+    if (s->key)
+        model_key(c, &out);
+    out.waiting_for = model_wait(c, &out, now_us);
     return out;
 }
 

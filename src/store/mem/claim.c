@@ -21,7 +21,10 @@ struct claiming {
     size_t n;
     struct mem_call **taken; /* q->max, on the arena */
     struct mem_lease *lease; /* NULL until something is taken */
+    struct mem_key **left;   /* CLAIM_MAX, on the arena: keys whose call on offer expired */
+    size_t n_left;
     size_t len;
+    bool complete; /* the next one does not fit */
 };
 
 static bool named(const struct bytes *v, size_t n, struct bytes name)
@@ -128,14 +131,27 @@ static bool lease_make(struct claiming *g)
     return true;
 }
 
+/* Its number in its key, a new one when it has none. */
+static bool number(struct mem_db *db, struct stand *to)
+{
+    struct mem_key *k = to->key;
+    if (!k)
+        return true;
+    if (!undo_save(db, &k->thing))
+        return false;
+    if (!to->key_no)
+        to->key_no = ++k->now.last_no;
+    return true;
+}
+
 static bool take(struct claiming *g, struct mem_call *c)
 {
     struct mem_db *db = g->tx->db;
     if (!g->lease && !lease_make(g))
         return false;
-    if (!undo_save(db, &c->thing))
-        return false;
     struct stand to = c->now;
+    if (!number(db, &to) || !undo_save(db, &c->thing))
+        return false;
     to.place = PLACE_HELD;
     to.state = PAWL_PROCESSING;
     to.lease = g->lease;
@@ -151,21 +167,88 @@ static bool expired(const struct mem_call *c, int64_t now_us)
     return c->now.expires_us && c->now.expires_us <= now_us;
 }
 
+static enum pawl_status expire(struct claiming *g, struct mem_call *c)
+{
+    enum pawl_status st = call_end(g->tx, c, PAWL_EXPIRED);
+    return st == PAWL_OK ? told_ended(g->tx, c) : st;
+}
+
+static bool fits(const struct claiming *g, const struct mem_call *c)
+{
+    return g->len + c->spec.input.bytes.len <= CLAIM_LEN_MAX;
+}
+
+static bool goes_on(const struct claiming *g)
+{
+    return g->q->n < (size_t)g->q->max && g->tx->op->n_ended < CLAIM_MAX && !g->complete;
+}
+
+/* May it be in a run that began in this lane? */
+static bool runs_along(const struct claiming *g, const struct mem_call *c, const struct lane *lane)
+{
+    return c->now.lane == lane && !tries_suspect(c->now.tries) && c->now.run_at_us <= g->tx->now_us;
+}
+
+/* What stands behind a call that was just taken. */
+static enum pawl_status take_run(struct claiming *g, struct mem_call *first)
+{
+    struct mem_key *k = first->now.key;
+    struct mem_call *c = line_next(k, first), *next;
+    for (int run = 1; run < g->q->run_max && c && goes_on(g); c = next) {
+        next = line_next(k, c);
+        if (!runs_along(g, c, first->now.lane))
+            break;
+        if (expired(c, g->tx->now_us)) {
+            if (expire(g, c) != PAWL_OK)
+                return PAWL_NO_MEMORY;
+            continue;
+        }
+        if (!fits(g, c)) {
+            g->complete = true;
+            break;
+        }
+        if (!take(g, c))
+            return PAWL_NO_MEMORY;
+        run++;
+    }
+    return PAWL_OK;
+}
+
+/* The rest of its line is the next claim's. */
+static enum pawl_status expire_offered(struct claiming *g, struct mem_call *c)
+{
+    if (c->now.key)
+        g->left[g->n_left++] = c->now.key;
+    return expire(g, c);
+}
+
+static bool offer_left(struct claiming *g)
+{
+    for (size_t i = 0; i < g->n_left; i++) {
+        if (!key_settle(g->tx->db, g->left[i]))
+            return false;
+        g->q->more |= g->left[i]->offer != NULL;
+    }
+    return true;
+}
+
 static enum pawl_status take_all(struct claiming *g)
 {
     struct claim *q = g->q;
-    while (q->n < (size_t)q->max && g->tx->op->n_ended < CLAIM_MAX) {
+    while (goes_on(g)) {
         struct cursor *at = best_of(g, q->n == 0);
         if (!at)
             break;
         struct mem_call *c = at->best;
         if (expired(c, g->tx->now_us)) {
-            if (call_end(g->tx, c, PAWL_EXPIRED) != PAWL_OK || told_ended(g->tx, c) != PAWL_OK)
+            if (expire_offered(g, c) != PAWL_OK)
                 return PAWL_NO_MEMORY;
         } else {
-            if (q->n && g->len + c->spec.input.bytes.len > CLAIM_LEN_MAX)
+            if (q->n && !fits(g, c))
                 break;
             if (!take(g, c))
+                return PAWL_NO_MEMORY;
+            if (c->now.key && !at->suspect && take_run(g, c) != PAWL_OK)
                 return PAWL_NO_MEMORY;
         }
         at->best = track_first(g, at, true);
@@ -179,9 +262,11 @@ static enum pawl_status take_all(struct claiming *g)
 static void look_ahead(struct claiming *g)
 {
     struct claim *q = g->q;
-    q->more = best_of(g, true) != NULL;
+    struct mem_call *later = call_at(tree_from(&g->tx->db->later, KEY(INT64_MIN, INT64_MIN)));
+    q->more |= best_of(g, true) != NULL;
     if (q->more)
         return;
+    q->next_due_us = later ? later->now.run_at_us : 0;
     for (size_t i = 0; i < g->n; i++) {
         const struct mem_call *c = track_first(g, &g->v[i], false);
         if (c && (!q->next_due_us || c->now.run_at_us < q->next_due_us))
@@ -189,6 +274,27 @@ static void look_ahead(struct claiming *g)
     }
 }
 
+/* The state of its object, for the first call of a key. */
+static bool show_state(struct claiming *g, size_t i)
+{
+    struct claim *q = g->q;
+    struct arena *a = g->tx->op->a;
+    const struct mem_call *c = g->taken[i];
+    if (!c->now.key)
+        return true;
+    if (!q->states)
+        q->states = arena_zalloc(a, q->n, sizeof *q->states);
+    if (!q->states || call_behind(c))
+        return q->states != NULL;
+    const struct mem_object *o =
+        object_find(g->tx->db, c->now.lane->type, c->now.key->by_name.name);
+    if (o)
+        q->states[i] =
+            (struct object_state){ { o->state.form, arena_copy(a, o->state.bytes) }, o->version };
+    return !a->failed;
+}
+
+/* All of them are the claimer's, also those that others are told have not begun. */
 static enum pawl_status show_taken(struct claiming *g)
 {
     struct claim *q = g->q;
@@ -196,25 +302,49 @@ static enum pawl_status show_taken(struct claiming *g)
     q->calls = arena_zalloc(a, q->n + 1, sizeof *q->calls);
     if (!q->calls)
         return PAWL_NO_MEMORY;
-    for (size_t i = 0; i < q->n; i++)
-        if (!call_show(a, g->taken[i], g->tx->now_us, WITH_INPUT, &q->calls[i]))
+    for (size_t i = 0; i < q->n; i++) {
+        if (!call_show(a, g->taken[i], g->tx->now_us, WITH_INPUT, &q->calls[i]) ||
+            !show_state(g, i))
             return PAWL_NO_MEMORY;
+        q->calls[i].state = PAWL_PROCESSING;
+        q->calls[i].waiting_for = WAIT_NONE;
+        q->calls[i].error = BYTES_NONE;
+    }
     return PAWL_OK;
 }
 
-/* The answer of the first claim was lost: the lease as it is now. */
+/* The answer of the first claim was lost: the lease as it is now. A run stands where its first call
+ * stands. */
 static void repeat(struct claiming *g)
 {
     struct mem_db *db = g->tx->db;
-    for (struct mem_call *c = lease_first(db, g->lease); c && g->q->n < (size_t)g->q->max;
-         c = lease_next(db, c))
-        g->taken[g->q->n++] = c;
+    size_t max = (size_t)g->q->max;
+    for (struct mem_call *c = lease_first(db, g->lease); c; c = lease_next(db, c)) {
+        if (call_behind(c))
+            continue;
+        for (struct mem_call *r = c; r && r->now.lease == g->lease && g->q->n < max;
+             r = c->now.key ? line_next(c->now.key, r) : NULL)
+            g->taken[g->q->n++] = r;
+    }
+}
+
+/* Delayed calls join first, so that this very claim can take them. */
+static bool claim_fresh(struct claiming *g)
+{
+    g->left = arena_zalloc(g->tx->op->a, CLAIM_MAX, sizeof(struct mem_key *));
+    if (!g->left || join_due(g->tx, CLAIM_MAX) < 0 || !cursors_make(g))
+        return false;
+    if (take_all(g) != PAWL_OK || !offer_left(g))
+        return false;
+    look_ahead(g);
+    return true;
 }
 
 enum pawl_status mem_claim(struct mem_tx *tx, struct claim *q)
 {
     struct claiming g = { .tx = tx, .q = q, .lease = lease_find_token(tx->db, q->token) };
     q->n = 0;
+    q->states = NULL;
     q->until_us = q->next_due_us = 0;
     q->more = false;
     g.taken = arena_zalloc(tx->op->a, (size_t)q->max, sizeof(struct mem_call *));
@@ -226,10 +356,8 @@ enum pawl_status mem_claim(struct mem_tx *tx, struct claim *q)
         tx->op->status = err_set(&tx->op->err, PAWL_LOST_LEASE,
                                  "node \"%.*s\" is no longer this process", BYTES_ARG(q->node));
         return PAWL_OK;
-    } else {
-        if (!cursors_make(&g) || take_all(&g) != PAWL_OK)
-            return PAWL_NO_MEMORY;
-        look_ahead(&g);
+    } else if (!claim_fresh(&g)) {
+        return PAWL_NO_MEMORY;
     }
     if (g.lease)
         q->until_us = g.lease->now.until_us;

@@ -76,11 +76,14 @@ enum pawl_status mem_cancel(struct mem_tx *tx, struct by_id *q)
     if (!c || c->now.state == PAWL_CANCELLED)
         return PAWL_OK;
     if (c->now.state == PAWL_PROCESSING)
-        return wish(tx, c);
+        return q->only_pending ? refuse_state(tx, q) : wish(tx, c);
     if (c->now.state != PAWL_PENDING)
         return refuse_state(tx, q);
     q->state = PAWL_CANCELLED;
-    return call_end(tx, c, PAWL_CANCELLED);
+    enum pawl_status st = call_end(tx, c, PAWL_CANCELLED);
+    if (st == PAWL_OK && !key_settle(tx->db, c->now.key))
+        st = PAWL_NO_MEMORY;
+    return st;
 }
 
 /* The outcome becomes a row of tries that is never shown. */
@@ -102,13 +105,20 @@ static struct try_row *former_row(struct mem_call *c)
     return t;
 }
 
-enum pawl_status mem_redrive(struct mem_tx *tx, struct by_id *q)
+/* Into the line again: the one that blocks its key where it was, any other at the end. */
+static bool line_up(struct mem_db *db, struct stand *to)
 {
-    struct mem_call *c = named_call(tx, q);
-    if (!c)
-        return PAWL_OK;
-    if (!pawl_state_ended(c->now.state) || !call_may(c->now.state, PAWL_PENDING))
-        return refuse_state(tx, q);
+    to->place = PLACE_LINE;
+    if (!to->blocks) {
+        to->pos = seq_next(db);
+        to->key_no = 0;
+    }
+    to->blocks = false;
+    return to->pos != 0;
+}
+
+enum pawl_status call_redrive(struct mem_tx *tx, struct mem_call *c)
+{
     if (!lease_leave(tx->db, c) || !undo_save(tx->db, &c->thing))
         return PAWL_NO_MEMORY;
     struct try_row *former = former_row(c);
@@ -116,13 +126,40 @@ enum pawl_status mem_redrive(struct mem_tx *tx, struct by_id *q)
         return PAWL_NO_MEMORY;
     struct stand to = c->now;
     to.place = PLACE_READY;
-    to.state = q->state = PAWL_PENDING;
+    if (to.key && !line_up(tx->db, &to))
+        return PAWL_NO_MEMORY;
+    to.state = PAWL_PENDING;
     to.newest_try = former;
     to.tries = (struct tries){ .redrives = c->now.tries.redrives + 1 };
     to.run_at_us = tx->now_us;
     to.expires_us = 0;
     call_put(tx->db, c, to);
-    return PAWL_OK;
+    return key_settle(tx->db, to.key) ? PAWL_OK : PAWL_NO_MEMORY;
+}
+
+enum pawl_status mem_redrive(struct mem_tx *tx, struct by_id *q)
+{
+    struct mem_call *c = named_call(tx, q);
+    if (!c)
+        return PAWL_OK;
+    if (!pawl_state_ended(c->now.state) || !call_may(c->now.state, PAWL_PENDING))
+        return refuse_state(tx, q);
+    q->state = PAWL_PENDING;
+    return call_redrive(tx, c);
+}
+
+/* With a time that is still to come it leaves the line; a delayed one whose time that was joins. */
+static bool line_move(struct mem_tx *tx, struct stand *to)
+{
+    if (to->run_at_us > tx->now_us) {
+        to->place = PLACE_LATER;
+        to->pos = 0;
+    } else if (to->place == PLACE_LATER) {
+        to->place = PLACE_LINE;
+        to->pos = seq_next(tx->db);
+        return to->pos != 0;
+    }
+    return true;
 }
 
 enum pawl_status mem_move(struct mem_tx *tx, struct by_id *q)
@@ -147,10 +184,12 @@ enum pawl_status mem_move(struct mem_tx *tx, struct by_id *q)
         to.priority = q->priority;
     if (q->run_at_us)
         to.run_at_us = to.own_run_at_us = MAX(q->run_at_us, tx->now_us);
+    if (to.key && q->run_at_us && !line_move(tx, &to))
+        return PAWL_NO_MEMORY;
     if (!undo_save(tx->db, &c->thing))
         return PAWL_NO_MEMORY;
     call_put(tx->db, c, to);
-    return PAWL_OK;
+    return key_settle(tx->db, to.key) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 enum pawl_status mem_pause(struct mem_tx *tx, struct pause *q)

@@ -71,6 +71,13 @@ static bool error_kept(const struct ending_of *e)
            e->end.how == END_LOST;
 }
 
+/* When its handler began: not before the one before it in its key had ended. */
+static int64_t started_of(const struct mem_call *c, const struct ending_of *e)
+{
+    int64_t us = e->started_us ? e->started_us : c->now.lease->claimed_us;
+    return c->now.key ? MAX(us, c->now.key->now.ended_us) : us;
+}
+
 /* The row of tries this end leaves, or none: *out NULL. */
 static bool row_make(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e,
                      const struct verdict *v, struct try_row **out)
@@ -88,7 +95,7 @@ static bool row_make(struct mem_tx *tx, struct mem_call *c, const struct ending_
                            .try_no = c->now.tries.attempts + c->now.tries.lost + 1,
                            .how = (int)e->end.how,
                            .state = v->next,
-                           .started_us = e->started_us ? e->started_us : l->claimed_us,
+                           .started_us = started_of(c, e),
                            .finished_us = tx->now_us };
     if (e->owner)
         t->token = l->token;
@@ -105,12 +112,13 @@ static struct outcome *outcome_make(struct mem_tx *tx, struct mem_call *c,
     if (!o)
         return NULL;
     int64_t keep_us = c->spec.keep_us ? c->spec.keep_us : tx->s->retention_us;
+    bool blocks = call_blocks(&c->spec, state);
     *o = (struct outcome){ .state = state,
                            .serial = l->serial,
                            .claimed_us = l->claimed_us,
-                           .started_us = e->started_us ? e->started_us : l->claimed_us,
+                           .started_us = started_of(c, e),
                            .finished_us = tx->now_us,
-                           .keep_until_us = tx->now_us + keep_us };
+                           .keep_until_us = blocks ? 0 : tx->now_us + keep_us };
     bool completed = state == PAWL_COMPLETED;
     bool failed = state == PAWL_FAILED || state == PAWL_DEAD_LETTER;
     if (e->owner)
@@ -120,6 +128,27 @@ static struct outcome *outcome_make(struct mem_tx *tx, struct mem_call *c,
               call_keep(c, completed ? e->result.bytes : BYTES_NONE, &o->result.bytes) &&
               call_keep(c, failed ? e->error : BYTES_NONE, &o->error);
     return ok ? o : NULL;
+}
+
+static bool run_goes_on(struct mem_tx *tx, struct mem_key *k)
+{
+    if (!k)
+        return true;
+    if (!undo_save(tx->db, &k->thing))
+        return false;
+    k->now.ended_us = tx->now_us;
+    return true;
+}
+
+/* Where it stands when it has ended. False without memory. */
+static bool ended_stand(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e,
+                        struct stand *to)
+{
+    to->place = PLACE_ENDED;
+    to->wish = false;
+    to->outcome = outcome_make(tx, c, e, to->state);
+    to->blocks = call_blocks(&c->spec, to->state);
+    return to->outcome && run_goes_on(tx, to->key);
 }
 
 enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e)
@@ -140,19 +169,35 @@ enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const stru
     if (row)
         to.newest_try = row;
     if (v.next == PAWL_PENDING) {
-        to.place = PLACE_READY;
+        to.place = to.key ? PLACE_LINE : PLACE_READY;
         to.run_at_us = v.run_at_us;
         if (!lease_off(db, l))
             return PAWL_NO_MEMORY;
-    } else {
-        to.place = PLACE_ENDED;
-        to.wish = false;
-        to.outcome = outcome_make(tx, c, e, v.next);
-        if (!to.outcome)
-            return PAWL_NO_MEMORY;
+    } else if (!ended_stand(tx, c, e, &to)) {
+        return PAWL_NO_MEMORY;
     }
     call_put(db, c, to);
     return PAWL_OK;
+}
+
+enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, bool owner, int64_t *count)
+{
+    struct ending_of e = { .end = { .how = END_RELEASE }, .owner = owner };
+    enum pawl_status st = PAWL_OK;
+    for (struct mem_call *c = line_first(k), *next; st == PAWL_OK && k->held; c = next) {
+        next = line_next(k, c);
+        if (c->now.place != PLACE_HELD)
+            continue; /* the one that did not complete */
+        st = try_end_write(tx, c, &e);
+        bool answered = owner && c->seen == tx->db->finishes;
+        if (st == PAWL_OK && c->now.place == PLACE_ENDED && !answered)
+            st = told_ended(tx, c);
+        c->handed = tx->db->finishes;
+        (*count)++;
+    }
+    if (st == PAWL_OK && !key_settle(tx->db, k))
+        st = PAWL_NO_MEMORY;
+    return st;
 }
 
 /* ---- Former answers ---------------------------------------------------------------------------
@@ -181,7 +226,8 @@ static bool answer_error(struct mem_tx *tx, struct finish_item *f, struct bytes 
 }
 
 /* What was just written, or the outcome that stands. */
-static bool answer_now(struct mem_tx *tx, struct finish_item *f, const struct mem_call *c)
+static bool answer_now(struct mem_tx *tx, struct finish_item *f, const struct mem_call *c,
+                       enum ending how)
 {
     f->state = c->now.state;
     f->tries = c->now.tries;
@@ -189,8 +235,8 @@ static bool answer_now(struct mem_tx *tx, struct finish_item *f, const struct me
     f->finished_us = c->now.outcome ? c->now.outcome->finished_us : 0;
     if (c->now.outcome)
         return answer_error(tx, f, c->now.outcome->error);
-    bool counted = c->now.newest_try && f->how != END_LATER && f->how != END_RELEASE &&
-                   f->how != END_CANCELLED;
+    bool counted =
+        c->now.newest_try && how != END_LATER && how != END_RELEASE && how != END_CANCELLED;
     return answer_error(tx, f, counted ? c->now.newest_try->error : BYTES_NONE);
 }
 
@@ -236,6 +282,39 @@ static bool named_before(struct mem_tx *tx, const struct finish *q, size_t i, ui
     return false;
 }
 
+/* The call before it in its run, when that has no outcome yet. */
+static const struct mem_call *run_before(const struct mem_call *c)
+{
+    const struct mem_call *before = NULL;
+    for (const struct mem_call *at = line_first(c->now.key); at != c;
+         at = line_next(c->now.key, at))
+        before = at;
+    return before;
+}
+
+/* Calls of a key end in the order of their run, and only they have a state. */
+static bool keys_check(struct mem_tx *tx, const struct finish *q, const struct mem_lease *l)
+{
+    struct op *op = tx->op;
+    uint64_t mark = ++tx->db->finishes;
+    for (size_t i = 0; i < q->n; i++) {
+        struct mem_call *c = item_call(tx->db, &q->v[i]);
+        const struct mem_call *before = c->now.key && live(tx, c, l) ? run_before(c) : NULL;
+        if (!c->now.key && q->v[i].state_do != STATE_KEEP)
+            op->status =
+                err_set(&op->err, PAWL_INVALID, "call \"%.*s\" has no key: it cannot keep a state",
+                        BYTES_ARG(c->id));
+        else if (before && before->seen != mark)
+            op->status = err_set(&op->err, PAWL_INVALID,
+                                 "call \"%.*s\": the call before it in key \"%.*s\" has not ended",
+                                 BYTES_ARG(c->id), BYTES_ARG(c->now.key->by_name.name));
+        if (op->status != PAWL_OK)
+            return false;
+        c->seen = mark;
+    }
+    return true;
+}
+
 /* Every item has somewhere to go, or the operation is refused. */
 static bool items_check(struct mem_tx *tx, const struct finish *q, const struct mem_lease *l)
 {
@@ -255,7 +334,7 @@ static bool items_check(struct mem_tx *tx, const struct finish *q, const struct 
                              BYTES_ARG(c ? c->id : q->v[i].id));
         return false;
     }
-    return true;
+    return keys_check(tx, q, l);
 }
 
 static bool same_content(const unsigned char *fingerprint, const struct call_spec *spec)
@@ -319,18 +398,49 @@ static enum pawl_status send_all(struct mem_tx *tx, const struct finish_item *f,
     return send_failed(tx, e, st == PAWL_FULL ? END_ERROR : END_REFUSE, f->send[at].id);
 }
 
+/* Its object's state, when it completed; the key is free or goes to the next, or everything behind
+ * it is handed back. */
+static enum pawl_status key_after(struct mem_tx *tx, struct finish_item *f, struct mem_call *c)
+{
+    struct mem_key *k = c->now.key;
+    int64_t handed = 0;
+    if (!k)
+        return PAWL_OK;
+    if (c->now.state != PAWL_COMPLETED)
+        return run_hand_back(tx, k, true, &handed);
+    bool ok = true;
+    if (f->state_do == STATE_SET) {
+        f->version = object_set(tx, c->now.lane->type, k, f->object);
+        ok = f->version != 0;
+    } else if (f->state_do == STATE_DELETE) {
+        ok = object_remove(tx->db, c->now.lane->type, k->by_name.name);
+    }
+    return ok && key_settle(tx->db, k) ? PAWL_OK : PAWL_NO_MEMORY;
+}
+
+/* It was ended before this item's turn: by a former finish, or behind another one in this. */
+static enum pawl_status finished_before(struct mem_tx *tx, struct token token,
+                                        struct finish_item *f, const struct mem_call *c)
+{
+    bool handed = c->handed == tx->db->finishes, ok;
+    if (handed)
+        f->queue = c->now.lane->queue->by_name.name;
+    if (handed || former_outcome(c, token))
+        ok = answer_now(tx, f, c, handed ? END_RELEASE : f->how);
+    else
+        ok = answer_row(tx, f, c, former_try(c, token));
+    return ok ? PAWL_OK : PAWL_NO_MEMORY;
+}
+
 static enum pawl_status finish_one(struct mem_tx *tx, const struct mem_lease *l, struct token token,
                                    struct finish_item *f)
 {
     struct mem_call *c = item_call(tx->db, f);
     f->seq_found = c->seq;
-    f->run_at_us = f->finished_us = 0;
+    f->run_at_us = f->finished_us = f->version = 0;
     f->queue = BYTES_NONE;
-    if (!live(tx, c, l)) {
-        bool ok = former_outcome(c, token) ? answer_now(tx, f, c)
-                                           : answer_row(tx, f, c, former_try(c, token));
-        return ok ? PAWL_OK : PAWL_NO_MEMORY;
-    }
+    if (!live(tx, c, l))
+        return finished_before(tx, token, f, c);
     struct ending_of e = { .end = { .how = f->how, .retry_in_us = f->retry_in_us },
                            .result = f->result,
                            .error = f->error,
@@ -341,7 +451,9 @@ static enum pawl_status finish_one(struct mem_tx *tx, const struct mem_lease *l,
         st = send_all(tx, f, &e);
     if (st == PAWL_OK)
         st = try_end_write(tx, c, &e);
-    if (st == PAWL_OK && !answer_now(tx, f, c))
+    if (st == PAWL_OK)
+        st = key_after(tx, f, c);
+    if (st == PAWL_OK && !answer_now(tx, f, c, f->how))
         st = PAWL_NO_MEMORY;
     f->queue = c->now.lane->queue->by_name.name;
     return st;

@@ -47,6 +47,8 @@ static void db_free(struct mem_db *db)
     table_free(&db->lanes, offsetof(struct lane, by_name));
     table_free(&db->queues, offsetof(struct queue, by_name));
     table_free(&db->nodes, offsetof(struct mem_node, by_name));
+    table_free(&db->keys, offsetof(struct mem_key, by_name));
+    table_free(&db->objects, offsetof(struct mem_object, by_name));
     tree_free(&db->leases, offsetof(struct mem_lease, by_token));
     mem_free(db->calls);
     mem_free(db->undo.v);
@@ -66,7 +68,7 @@ static struct mem_db *db_new(char *name)
     db->name = name;
     pthread_mutex_init(&db->lock, NULL);
     if (!table_init(&db->ids) || !table_init(&db->lanes) || !table_init(&db->queues) ||
-        !table_init(&db->nodes)) {
+        !table_init(&db->nodes) || !table_init(&db->keys) || !table_init(&db->objects)) {
         db_free(db);
         return NULL;
     }
@@ -137,6 +139,7 @@ static enum pawl_status mem_open(const struct store_conf *conf, struct store **o
     s->world = conf->world ? conf->world : &world_real;
     s->retention_us = conf->retention_us;
     s->remember_us = conf->remember_us;
+    s->key_pending_max = conf->key_pending_max;
     s->db = db_get(conf);
     if (!s->db) {
         mem_free(s);
@@ -178,6 +181,10 @@ static enum pawl_status apply(struct mem_tx *tx)
         return mem_move(tx, &op->by_id);
     case OP_PAUSE:
         return mem_pause(tx, &op->pause);
+    case OP_OBJECT:
+        return mem_object(tx, &op->object);
+    case OP_UNBLOCK:
+        return mem_unblock(tx, &op->unblock);
     case OP_JOIN:
         return mem_join(tx, &op->node);
     case OP_BEAT:
@@ -302,6 +309,8 @@ const struct store_ops store_mem = {
     .get = mem_get,
     .list = mem_list,
     .attempts = mem_attempts,
+    .object = mem_read_object,
+    .keys = mem_read_keys,
     .queues = mem_queues,
     .nodes = mem_nodes,
     .wishes = mem_wishes,

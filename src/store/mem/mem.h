@@ -19,17 +19,18 @@ struct mem_db {
     int handles;
     pthread_mutex_t lock; /* of all below */
 
-    struct table ids, lanes, queues, nodes;
+    struct table ids, lanes, queues, nodes, keys, objects;
     struct mem_call **calls; /* owned; by seq - 1; NULL: forgotten */
     size_t calls_cap;
-    struct tree ready;  /* lane, suspect, -priority, run_at, seq */
-    struct tree expiry; /* expires_at, seq: pending calls only */
-    struct tree held;   /* lease, -priority, run_at, seq */
-    struct tree keep;   /* keep_until, seq: ended calls */
-    struct tree forget; /* forget_at, seq: tombstones */
-    struct tree leases; /* token */
-    struct tree ends;   /* until, token: leases that have an end */
-    int64_t last_seq;
+    struct tree ready;              /* lane, suspect, -priority, run_at, seq */
+    struct tree expiry;             /* expires_at, seq: pending calls only */
+    struct tree later;              /* run_at, seq: delayed calls with a key */
+    struct tree held;               /* lease, -priority, run_at, seq */
+    struct tree keep;               /* keep_until, seq: ended calls */
+    struct tree forget;             /* forget_at, seq: tombstones */
+    struct tree leases;             /* token */
+    struct tree ends;               /* until, token: leases that have an end */
+    int64_t last_seq, last_version; /* of calls and places in lines; of objects */
     int last_lane;
     int64_t last_serial; /* of leases; never undone, only unique */
     uint64_t finishes;
@@ -42,6 +43,7 @@ struct mem {
     struct mem_db *db;
     const struct world *world;
     int64_t retention_us, remember_us;
+    int64_t key_pending_max; /* 0: no bound */
     int64_t own; /* of the database's version, commits of this very handle; under its lock */
 };
 
@@ -70,12 +72,17 @@ MUST_USE enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *s
 /* The one function that moves a call: from where it stands to `to` (whose blobs are ignored). The
  * call has been saved. */
 void call_put(struct mem_db *db, struct mem_call *c, struct stand to);
+/* A sequence number that no call gets; 0 without memory. */
+MUST_USE int64_t seq_next(struct mem_db *db);
+/* Does the queue and type have no lane, and can they have none any more? */
+bool lane_none_left(struct mem_db *db, struct bytes queue, struct bytes type);
 /* The lane, made when it is new. OK, FULL, NO_MEMORY. */
 MUST_USE enum pawl_status lane_get(struct mem_db *db, struct bytes queue, struct bytes type,
                                    struct lane **out);
 /* The queue, made when it is new; NULL without memory. */
 struct queue *queue_get(struct mem_db *db, struct bytes name);
-/* End a call without an owner's doing: cancelled or expired while it was pending. */
+/* End a call without an owner's doing: cancelled or expired while it was pending. Its key is the
+ * caller's to settle. */
 MUST_USE enum pawl_status call_end(struct mem_tx *tx, struct mem_call *c, enum pawl_state state);
 /* Add to op->ended. */
 MUST_USE enum pawl_status told_ended(struct mem_tx *tx, const struct mem_call *c);
@@ -85,6 +92,37 @@ struct call call_model(const struct mem_call *c, int64_t now_us);
  * times. False without memory. */
 MUST_USE bool call_show(struct arena *a, const struct mem_call *c, int64_t now_us, unsigned with,
                         struct call *out);
+
+/* ---- Keys and objects (key.c, object.c) -------------------------------------------------------
+ */
+
+struct mem_key *key_find(const struct mem_db *db, struct bytes name);
+/* The key, made when it is new; NULL without memory. */
+struct mem_key *key_get(struct mem_db *db, struct bytes name);
+/* The first call of the line, held or not, and the one behind; NULL: none. */
+struct mem_call *line_first(const struct mem_key *k);
+struct mem_call *line_next(const struct mem_key *k, const struct mem_call *c);
+/* Calls that have not ended and that no lease holds. */
+int64_t key_pending(const struct mem_key *k);
+/* The same of one type: what an object has. */
+int64_t key_pending_type(const struct mem_key *k, struct bytes type);
+/* Is it held and has not begun, because another one of its run comes before it? */
+bool call_behind(const struct mem_call *c);
+/* Put on offer what should be, and nothing else. Accepts NULL. False without memory. */
+MUST_USE bool key_settle(struct mem_db *db, struct mem_key *k);
+/* Forget what nothing is left of. Accepts NULL. False without memory. */
+MUST_USE bool key_forget(struct mem_db *db, struct mem_key *k);
+/* To the end of its line. False without memory. */
+MUST_USE bool call_join(struct mem_db *db, struct mem_call *c);
+/* Up to max delayed calls whose time has come join; how many, below 0 without memory. */
+MUST_USE int64_t join_due(struct mem_tx *tx, int64_t max);
+/* The object; NULL for none. */
+struct mem_object *object_find(const struct mem_db *db, struct bytes type, struct bytes key);
+/* Write its state; the version. 0 without memory. */
+MUST_USE int64_t object_set(struct mem_tx *tx, struct bytes type, struct mem_key *k,
+                            struct payload state);
+/* Remove it, if there is one. False without memory. */
+MUST_USE bool object_remove(struct mem_db *db, struct bytes type, struct bytes key);
 
 /* ---- How a try ends (finish.c, node.c) --------------------------------------------------------
  */
@@ -100,6 +138,10 @@ struct ending_of {
 /* Decide with the model and write it. A call that is pending again is off its lease's list. */
 MUST_USE enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c,
                                         const struct ending_of *e);
+/* Everything of the key's run that is left goes back to the line, as RELEASE. Those that end by it
+ * are told, unless `finish` names them. Adds to *count. */
+MUST_USE enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, bool owner,
+                                        int64_t *count);
 struct mem_lease *lease_find_token(const struct mem_db *db, struct token token);
 /* The first call without an outcome, in claim order; NULL: it can be dropped. */
 struct mem_call *lease_first(const struct mem_db *db, const struct mem_lease *l);
@@ -123,6 +165,10 @@ enum pawl_status mem_extend(struct mem_tx *tx, struct extend *q);
 enum pawl_status mem_cancel(struct mem_tx *tx, struct by_id *q);
 enum pawl_status mem_redrive(struct mem_tx *tx, struct by_id *q);
 enum pawl_status mem_move(struct mem_tx *tx, struct by_id *q);
+/* What redrive does, once it is known to be legal. */
+MUST_USE enum pawl_status call_redrive(struct mem_tx *tx, struct mem_call *c);
+enum pawl_status mem_object(struct mem_tx *tx, struct object_op *q);
+enum pawl_status mem_unblock(struct mem_tx *tx, struct unblock *q);
 enum pawl_status mem_pause(struct mem_tx *tx, struct pause *q);
 enum pawl_status mem_join(struct mem_tx *tx, struct node_op *q);
 /* Does the registry say that this process is no longer the node? */
@@ -133,7 +179,7 @@ enum pawl_status mem_bury(struct mem_tx *tx, struct node_op *q);
 enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q);
 enum pawl_status mem_gc(struct mem_tx *tx, struct gc *q);
 
-/* ---- Reads (read.c, list.c) -------------------------------------------------------------------
+/* ---- Reads (read.c, read_key.c) ---------------------------------------------------------------
  */
 
 enum pawl_status mem_get(struct store *s, struct arena *a, struct get *g, struct pawl_err *err);
@@ -141,6 +187,10 @@ enum pawl_status mem_list(struct store *s, struct arena *a, const struct query *
                           struct pawl_err *err);
 enum pawl_status mem_attempts(struct store *s, struct arena *a, struct bytes id,
                               struct attempts *out, struct pawl_err *err);
+enum pawl_status mem_read_object(struct store *s, struct arena *a, struct bytes type,
+                                 struct bytes key, struct object *out, struct pawl_err *err);
+enum pawl_status mem_read_keys(struct store *s, struct arena *a, const struct key_query *q,
+                               struct key_rows *out, struct pawl_err *err);
 enum pawl_status mem_queues(struct store *s, struct arena *a, struct queue_rows *out,
                             struct pawl_err *err);
 enum pawl_status mem_nodes(struct store *s, struct arena *a, struct node_rows *out,

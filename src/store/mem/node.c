@@ -15,6 +15,7 @@ enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l, struct tr
     struct mem_db *db = tx->db;
     struct bytes owner = l->worker.data ? l->worker : l->node;
     struct ending_of e = { .end = how };
+    enum pawl_status st = PAWL_OK;
     if (how.how == END_LOST) {
         e.error = bytes_of(arena_printf(tx->op->a, "owner \"%.*s\" was lost", BYTES_ARG(owner)));
         if (!e.error.data)
@@ -22,9 +23,14 @@ enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l, struct tr
     }
     e.end.alone = l->now.named == 1;
     for (struct mem_call *c = lease_first(db, l); c; c = lease_first(db, l)) {
-        enum pawl_status st = try_end_write(tx, c, &e);
+        struct mem_key *k = c->now.key;
+        if (k)
+            c = line_first(k); /* of its run: those behind have not begun */
+        st = try_end_write(tx, c, &e);
         if (st == PAWL_OK && c->now.place == PLACE_ENDED)
             st = told_ended(tx, c);
+        if (st == PAWL_OK && k)
+            st = run_hand_back(tx, k, false, count);
         if (st != PAWL_OK)
             return st;
         (*count)++;

@@ -156,21 +156,36 @@ static void count_up(int64_t *n)
         ++*n;
 }
 
+static void count_pending(struct queue_row *row, const struct mem_call *c, int64_t now_us)
+{
+    count_up(&row->pending);
+    if (c->now.run_at_us > now_us)
+        return;
+    count_up(&row->due);
+    if (!row->oldest_due_us || c->now.run_at_us < row->oldest_due_us)
+        row->oldest_due_us = c->now.run_at_us;
+}
+
+/* A call behind another one of its run counts as what it is shown as: pending. */
 static void count_calls(const struct mem_db *db, int64_t now_us, struct queue_rows *out)
 {
+    const struct tree *all[] = { &db->ready, &db->later, &db->held };
     struct tree_key first = KEY(INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN);
-    for (struct tree_node *n = tree_from(&db->ready, first); n; n = tree_after(&db->ready, n)) {
-        const struct mem_call *c = call_at(n);
-        struct queue_row *row = row_of(out, c);
-        count_up(&row->pending);
-        if (c->now.run_at_us > now_us)
-            continue;
-        count_up(&row->due);
-        if (!row->oldest_due_us || c->now.run_at_us < row->oldest_due_us)
-            row->oldest_due_us = c->now.run_at_us;
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        for (struct tree_node *n = tree_from(all[i], first); n; n = tree_after(all[i], n)) {
+            const struct mem_call *c = call_at(n);
+            if (c->now.place == PLACE_HELD && !call_behind(c))
+                count_up(&row_of(out, c)->processing);
+            else
+                count_pending(row_of(out, c), c, now_us);
+        }
     }
-    for (struct tree_node *n = tree_from(&db->held, first); n; n = tree_after(&db->held, n))
-        count_up(&row_of(out, call_at(n))->processing);
+    for (struct table_node *t = table_next(&db->keys, NULL); t; t = table_next(&db->keys, t)) {
+        const struct mem_key *k = THING_OF(t, struct mem_key, by_name);
+        for (struct mem_call *c = line_first(k); c; c = line_next(k, c))
+            if (c->now.place == PLACE_LINE)
+                count_pending(row_of(out, c), c, now_us);
+    }
 }
 
 enum pawl_status mem_queues(struct store *s, struct arena *a, struct queue_rows *out,

@@ -18,15 +18,30 @@ static int64_t first_to_come(const struct tree *t, int64_t now_us)
     return n ? n->key.k[0] : 0;
 }
 
+static void look_ahead(const struct mem_tx *tx, struct sweep *q)
+{
+    const struct tree *all[] = { &tx->db->expiry, &tx->db->ends, &tx->db->later };
+    q->more = false;
+    q->next_us = 0;
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        int64_t next_us = first_to_come(all[i], tx->now_us);
+        q->more |= first_due(all[i], tx->now_us) != NULL;
+        if (next_us && (!q->next_us || next_us < q->next_us))
+            q->next_us = next_us;
+    }
+}
+
 enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
 {
     struct mem_db *db = tx->db;
     struct tree_node *n;
     enum pawl_status st = PAWL_OK;
-    q->expired = q->reclaimed = q->cancelled = 0;
+    q->expired = q->reclaimed = q->cancelled = q->joined = 0;
     while (q->expired < q->max && (n = first_due(&db->expiry, tx->now_us))) {
         struct mem_call *c = THING_OF(n, struct mem_call, by_expiry);
         st = call_end(tx, c, PAWL_EXPIRED);
+        if (st == PAWL_OK && !key_settle(db, c->now.key))
+            st = PAWL_NO_MEMORY;
         if (st == PAWL_OK)
             st = told_ended(tx, c);
         if (st != PAWL_OK)
@@ -40,10 +55,10 @@ enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
         if (st != PAWL_OK)
             return st;
     }
-    q->more = first_due(&db->expiry, tx->now_us) || first_due(&db->ends, tx->now_us);
-    int64_t expiry = first_to_come(&db->expiry, tx->now_us);
-    int64_t end = first_to_come(&db->ends, tx->now_us);
-    q->next_us = !expiry || (end && end < expiry) ? end : expiry;
+    q->joined = join_due(tx, q->max);
+    if (q->joined < 0)
+        return PAWL_NO_MEMORY;
+    look_ahead(tx, q);
     return PAWL_OK;
 }
 
@@ -51,7 +66,9 @@ enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
 static bool bury_call(struct mem_tx *tx, struct mem_call *c)
 {
     struct mem_db *db = tx->db;
-    CHECK(c->now.place == PLACE_ENDED && c->now.outcome->keep_until_us <= tx->now_us);
+    struct mem_key *k = c->now.key;
+    CHECK(c->now.place == PLACE_ENDED && !c->now.blocks &&
+          c->now.outcome->keep_until_us <= tx->now_us);
     if (!lease_leave(db, c) || !undo_save(db, &c->thing))
         return false;
     struct stand to = c->now;
@@ -59,10 +76,11 @@ static bool bury_call(struct mem_tx *tx, struct mem_call *c)
     to.finished_us = c->now.outcome->finished_us;
     to.forget_us = c->now.outcome->keep_until_us + tx->s->remember_us;
     to.newest_try = NULL;
+    to.key = NULL;
     db->undo.v[db->undo.n - 1].trash = c->now.blobs;
     call_put(db, c, to);
     c->now.blobs = NULL;
-    return true;
+    return key_forget(db, k);
 }
 
 enum pawl_status mem_gc(struct mem_tx *tx, struct gc *q)

@@ -10,50 +10,104 @@
 #include "base/mem.h"
 #include "store/mem/mem.h"
 
-static void link_call(struct mem_db *db, struct mem_call *c)
+static bool in_line(const struct stand *s)
+{
+    return s->key && (s->place == PLACE_READY || s->place == PLACE_LINE || s->place == PLACE_HELD);
+}
+
+static bool expires(const struct stand *s)
+{
+    return s->state == PAWL_PENDING && s->expires_us;
+}
+
+static void link_to_key(struct mem_call *c)
 {
     const struct stand *s = &c->now;
-    table_add(&db->ids, &c->by_id, c->id);
-    db->calls[c->seq - 1] = c;
+    struct mem_key *k = s->key;
+    k->calls++;
+    if (in_line(s))
+        tree_add(&k->line, &c->by_line, KEY(s->pos));
+    else if (s->place == PLACE_LATER)
+        tree_add(&k->delayed, &c->by_line, KEY(c->seq));
+    k->held += s->place == PLACE_HELD;
+    if (s->place == PLACE_READY) {
+        CHECK(!k->offer);
+        k->offer = c;
+    }
+    if (s->blocks) {
+        CHECK(s->place == PLACE_ENDED && !k->blocker);
+        k->blocker = c;
+    }
+}
+
+static void unlink_from_key(struct mem_call *c)
+{
+    const struct stand *s = &c->now;
+    struct mem_key *k = s->key;
+    k->calls--;
+    if (in_line(s))
+        tree_remove(&k->line, &c->by_line);
+    else if (s->place == PLACE_LATER)
+        tree_remove(&k->delayed, &c->by_line);
+    k->held -= s->place == PLACE_HELD;
+    if (k->offer == c)
+        k->offer = NULL;
+    if (k->blocker == c)
+        k->blocker = NULL;
+}
+
+/* The index a call is in by where it is, and its key there; NULL: it is in none. */
+static struct tree *place_index(struct mem_db *db, const struct mem_call *c, struct tree_key *out)
+{
+    const struct stand *s = &c->now;
     switch (s->place) {
     case PLACE_READY:
-        tree_add(&db->ready, &c->by_place, ready_key(c));
-        if (s->expires_us)
-            tree_add(&db->expiry, &c->by_expiry, KEY(s->expires_us, c->seq));
-        return;
+        *out = ready_key(c);
+        return &db->ready;
+    case PLACE_LINE:
+        return NULL;
+    case PLACE_LATER:
+        *out = KEY(s->run_at_us, c->seq);
+        return &db->later;
     case PLACE_HELD:
-        tree_add(&db->held, &c->by_place,
-                 KEY(s->lease->serial, -s->priority, s->run_at_us, c->seq));
-        return;
+        *out = KEY(s->lease->serial, -s->priority, s->run_at_us, c->seq);
+        return &db->held;
     case PLACE_ENDED:
-        tree_add(&db->keep, &c->by_place, KEY(s->outcome->keep_until_us, c->seq));
-        return;
+        *out = KEY(s->outcome->keep_until_us, c->seq);
+        return s->blocks ? NULL : &db->keep;
     case PLACE_GONE:
-        tree_add(&db->forget, &c->by_place, KEY(s->forget_us, c->seq));
-        return;
+        *out = KEY(s->forget_us, c->seq);
+        return &db->forget;
     }
+    return NULL;
+}
+
+static void link_call(struct mem_db *db, struct mem_call *c)
+{
+    struct tree_key key;
+    struct tree *index = place_index(db, c, &key);
+    table_add(&db->ids, &c->by_id, c->id);
+    db->calls[c->seq - 1] = c;
+    if (index)
+        tree_add(index, &c->by_place, key);
+    if (expires(&c->now))
+        tree_add(&db->expiry, &c->by_expiry, KEY(c->now.expires_us, c->seq));
+    if (c->now.key)
+        link_to_key(c);
 }
 
 static void unlink_call(struct mem_db *db, struct mem_call *c)
 {
+    struct tree_key key;
+    struct tree *index = place_index(db, c, &key);
     table_remove(&db->ids, &c->by_id);
     db->calls[c->seq - 1] = NULL;
-    switch (c->now.place) {
-    case PLACE_READY:
-        tree_remove(&db->ready, &c->by_place);
-        if (c->now.expires_us)
-            tree_remove(&db->expiry, &c->by_expiry);
-        return;
-    case PLACE_HELD:
-        tree_remove(&db->held, &c->by_place);
-        return;
-    case PLACE_ENDED:
-        tree_remove(&db->keep, &c->by_place);
-        return;
-    case PLACE_GONE:
-        tree_remove(&db->forget, &c->by_place);
-        return;
-    }
+    if (index)
+        tree_remove(index, &c->by_place);
+    if (expires(&c->now))
+        tree_remove(&db->expiry, &c->by_expiry);
+    if (c->now.key)
+        unlink_from_key(c);
 }
 
 static void link_lease(struct mem_db *db, struct mem_lease *l)
@@ -69,6 +123,12 @@ static void unlink_lease(struct mem_db *db, struct mem_lease *l)
     tree_remove(&db->leases, &l->by_token);
     if (l->now.until_us)
         tree_remove(&db->ends, &l->by_until);
+}
+
+static void link_object(struct mem_db *db, struct mem_object *o)
+{
+    table_add(&db->objects, &o->by_name, o->by_name.name);
+    o->key->objects++;
 }
 
 void thing_link(struct mem_db *db, struct thing *t)
@@ -88,6 +148,12 @@ void thing_link(struct mem_db *db, struct thing *t)
         return;
     case THING_NODE:
         table_add(&db->nodes, &((struct mem_node *)t)->by_name, ((struct mem_node *)t)->name);
+        return;
+    case THING_KEY:
+        table_add(&db->keys, &((struct mem_key *)t)->by_name, ((struct mem_key *)t)->by_name.name);
+        return;
+    case THING_OBJECT:
+        link_object(db, (struct mem_object *)t);
         return;
     }
 }
@@ -109,6 +175,13 @@ void thing_unlink(struct mem_db *db, struct thing *t)
         return;
     case THING_NODE:
         table_remove(&db->nodes, &((struct mem_node *)t)->by_name);
+        return;
+    case THING_KEY:
+        table_remove(&db->keys, &((struct mem_key *)t)->by_name);
+        return;
+    case THING_OBJECT:
+        table_remove(&db->objects, &((struct mem_object *)t)->by_name);
+        ((struct mem_object *)t)->key->objects--;
         return;
     }
 }

@@ -15,7 +15,15 @@
 
 struct mem_db;
 
-enum thing_kind { THING_CALL, THING_LEASE, THING_LANE, THING_QUEUE, THING_NODE };
+enum thing_kind {
+    THING_CALL,
+    THING_LEASE,
+    THING_LANE,
+    THING_QUEUE,
+    THING_NODE,
+    THING_KEY,
+    THING_OBJECT
+};
 
 /* Every thing begins with this. */
 struct thing {
@@ -41,6 +49,35 @@ struct lane {
     char name[];
 };
 
+struct mem_call;
+
+/* What is known of a key, as long as there is a call or an object of it. */
+struct mem_key {
+    struct thing thing;
+    struct table_node by_name;
+    /* Indexes: they follow from the calls and objects that have this key. */
+    struct tree line;    /* pos: calls that have joined and not ended; those that are held first */
+    struct tree delayed; /* seq: calls that have not joined */
+    int64_t calls;       /* all that are not GONE */
+    int64_t held, objects;
+    struct mem_call *offer, *blocker; /* NULL: none */
+    struct key_state {
+        int64_t last_no;  /* given to a call */
+        int64_t ended_us; /* when a call last ended that was held; 0: none has */
+    } now;
+    char name[];
+};
+
+/* The state of (type, key). Never changed: a new state is a new thing. */
+struct mem_object {
+    struct thing thing;
+    struct table_node by_name; /* type, NUL, key */
+    struct mem_key *key;
+    struct payload state; /* inside text */
+    int64_t version, updated_us;
+    char text[];
+};
+
 /* A piece of memory that belongs to a call and never changes once it is written. */
 struct blob {
     struct blob *older;
@@ -54,7 +91,7 @@ struct outcome {
     struct bytes error, node;
     struct token token; /* none: no owner ended it */
     int64_t serial;     /* of its lease: a token may be used again once its lease is over */
-    int64_t claimed_us, started_us, finished_us, keep_until_us;
+    int64_t claimed_us, started_us, finished_us, keep_until_us; /* keep 0: it blocks its key */
 };
 
 /* A row of tries. Lives in a blob. how 0: a former outcome. */
@@ -83,7 +120,9 @@ struct mem_lease {
 };
 
 enum place {
-    PLACE_READY, /* pending */
+    PLACE_READY, /* pending, and can be claimed: without a key, or on offer */
+    PLACE_LINE,  /* pending, joined its key's line, not on offer */
+    PLACE_LATER, /* pending, has a key and has not joined */
     PLACE_HELD,  /* a lease without an outcome: processing */
     PLACE_ENDED, /* an outcome */
     PLACE_GONE,  /* a tombstone */
@@ -97,12 +136,16 @@ struct mem_call {
     int64_t created_us;
     struct call_spec spec; /* strings in blobs: nothing of it may be read once it is GONE */
     uint64_t seen;         /* the last finish that named it */
+    uint64_t handed;       /* the last finish that handed it back behind another */
     struct table_node by_id;
-    struct tree_node by_place, by_expiry;
+    struct tree_node by_place, by_expiry, by_line;
     struct stand {
         enum place place;
         enum pawl_state state;
         struct lane *lane;
+        struct mem_key *key; /* NULL: none, or GONE */
+        int64_t pos, key_no; /* its place in the line, its number; 0: none yet */
+        bool blocks;         /* ENDED, and holds its key */
         int priority;
         int64_t run_at_us;     /* where it stands now */
         int64_t own_run_at_us; /* the call's own: shown once it has ended */
@@ -141,6 +184,7 @@ struct undo_record {
         struct stand call;
         struct lease_state lease;
         struct node_state node;
+        struct key_state key;
         bool paused;
     } was;
     struct blob *trash; /* to be freed when the change stands */
@@ -154,7 +198,7 @@ struct undo {
 /* How far the log had come, and the numbers given out by then. */
 struct undo_mark {
     size_t n;
-    int64_t last_seq;
+    int64_t last_seq, last_version;
     int last_lane;
 };
 

@@ -28,40 +28,45 @@ static uint64_t key_weight(const struct tree_key *key)
     return w;
 }
 
-/* Everything below key goes left, the rest right. */
+static int64_t size_of(const struct tree_node *n)
+{
+    return n ? n->size : 0;
+}
+
+static void count(struct tree_node *n)
+{
+    n->size = 1 + size_of(n->left) + size_of(n->right);
+}
+
+/* Everything below key goes left, the rest right. As deep as the tree: some log2(n). */
 static void split(struct tree_node *n, const struct tree_key *key, struct tree_node **left,
                   struct tree_node **right)
 {
-    while (n) {
-        if (key_cmp(&n->key, key) < 0) {
-            *left = n;
-            left = &n->right;
-            n = n->right;
-        } else {
-            *right = n;
-            right = &n->left;
-            n = n->left;
-        }
+    if (!n) {
+        *left = *right = NULL;
+        return;
     }
-    *left = *right = NULL;
+    if (key_cmp(&n->key, key) < 0) {
+        *left = n;
+        split(n->right, key, &n->right, right);
+    } else {
+        *right = n;
+        split(n->left, key, left, &n->left);
+    }
+    count(n);
 }
 
 /* Every key of a is below every key of b. */
 static struct tree_node *merge(struct tree_node *a, struct tree_node *b)
 {
-    struct tree_node *root = NULL, **at = &root;
-    while (a && b) {
-        if (a->weight > b->weight) {
-            *at = a;
-            at = &a->right;
-            a = a->right;
-        } else {
-            *at = b;
-            at = &b->left;
-            b = b->left;
-        }
-    }
-    *at = a ? a : b;
+    if (!a || !b)
+        return a ? a : b;
+    struct tree_node *root = a->weight > b->weight ? a : b;
+    if (root == a)
+        a->right = merge(a->right, b);
+    else
+        b->left = merge(a, b->left);
+    count(root);
     return root;
 }
 
@@ -73,21 +78,45 @@ void tree_add(struct tree *t, struct tree_node *n, struct tree_key key)
     n->left = n->right = NULL;
 
     struct tree_node **at = &t->root;
-    while (*at && (*at)->weight >= n->weight)
+    while (*at && (*at)->weight >= n->weight) {
+        (*at)->size++;
         at = key_cmp(&(*at)->key, &key) < 0 ? &(*at)->right : &(*at)->left;
+    }
     split(*at, &key, &left, &right);
     n->left = left;
     n->right = right;
+    count(n);
     *at = n;
 }
 
 void tree_remove(struct tree *t, struct tree_node *n)
 {
     struct tree_node **at = &t->root;
-    while (*at && *at != n)
+    while (*at && *at != n) {
+        (*at)->size--;
         at = key_cmp(&(*at)->key, &n->key) < 0 ? &(*at)->right : &(*at)->left;
+    }
     CHECK(*at == n);
     *at = merge(n->left, n->right);
+}
+
+int64_t tree_count(const struct tree *t)
+{
+    return size_of(t->root);
+}
+
+int64_t tree_rank(const struct tree *t, struct tree_key key)
+{
+    int64_t below = 0;
+    for (const struct tree_node *n = t->root; n;) {
+        if (key_cmp(&n->key, &key) < 0) {
+            below += size_of(n->left) + 1;
+            n = n->right;
+        } else {
+            n = n->left;
+        }
+    }
+    return below;
 }
 
 struct tree_node *tree_from(const struct tree *t, struct tree_key from)

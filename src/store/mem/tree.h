@@ -22,6 +22,7 @@ struct tree_key {
 struct tree_node {
     struct tree_node *left, *right;
     uint64_t weight;
+    int64_t size; /* of the tree it is the root of */
     struct tree_key key;
 };
 
@@ -34,6 +35,9 @@ void tree_add(struct tree *t, struct tree_node *n, struct tree_key key);
 void tree_remove(struct tree *t, struct tree_node *n);
 /* The first node whose key is `from` or greater; NULL for none. */
 struct tree_node *tree_from(const struct tree *t, struct tree_key from);
+/* How many there are, and how many of them have a key below this one. */
+int64_t tree_count(const struct tree *t);
+int64_t tree_rank(const struct tree *t, struct tree_key key);
 /* The next one in order, whether or not `n` is still in the tree. */
 struct tree_node *tree_after(const struct tree *t, const struct tree_node *n);
 

@@ -42,8 +42,12 @@ bool undo_save(struct mem_db *db, struct thing *t)
     case THING_NODE:
         r->was.node = ((struct mem_node *)t)->now;
         break;
-    case THING_LANE:
-        break; /* only ever made */
+    case THING_KEY:
+        r->was.key = ((struct mem_key *)t)->now;
+        break;
+    case THING_LANE: /* only ever made */
+    case THING_OBJECT:
+        break; /* only ever made and dropped */
     }
     return true;
 }
@@ -67,7 +71,11 @@ static void restore(struct undo_record *r)
     case THING_NODE:
         ((struct mem_node *)t)->now = r->was.node;
         break;
+    case THING_KEY:
+        ((struct mem_key *)t)->now = r->was.key;
+        break;
     case THING_LANE:
+    case THING_OBJECT:
         break;
     }
 }
@@ -80,7 +88,7 @@ static void record_end(struct undo_record *r)
 
 struct undo_mark undo_mark(const struct mem_db *db)
 {
-    return (struct undo_mark){ db->undo.n, db->last_seq, db->last_lane };
+    return (struct undo_mark){ db->undo.n, db->last_seq, db->last_version, db->last_lane };
 }
 
 void undo_to(struct mem_db *db, struct undo_mark mark)
@@ -96,6 +104,7 @@ void undo_to(struct mem_db *db, struct undo_mark mark)
         record_end(r);
     }
     db->last_seq = mark.last_seq;
+    db->last_version = mark.last_version;
     db->last_lane = mark.last_lane;
 }
 

@@ -40,12 +40,49 @@ static enum pawl_status row_write(struct lite *c, const struct call_spec *s, int
                     NULL, err);
 }
 
+/* Where a new call waits: where it can be claimed, or in its key's line. */
+static enum pawl_status place_new(struct lite *c, const struct call_spec *s, int lane,
+                                  struct call *out, struct call_where *where, struct pawl_err *err)
+{
+    struct lite_key *k;
+    bool offer = true;
+    enum pawl_status st = PAWL_OK;
+    if (s->key.data) {
+        struct lite_place p = { .pos = out->seq,
+                                .seq = out->seq,
+                                .lane = lane,
+                                .priority = s->priority,
+                                .run_at_us = out->run_at_us };
+        st = lite_key_get(c, s->key, &k, err);
+        if (st != PAWL_OK)
+            return st;
+        out->in_line = out->run_at_us <= c->now_us;
+        offer = false;
+        st = out->in_line ? lite_key_join(c, k, &p, &offer, err) : lite_key_later(c, k, &p, err);
+        if (out->in_line)
+            out->position = MAX(k->held - 1, 0) + k->waiting;
+        where->behind = out->in_line && !offer;
+    }
+    if (st == PAWL_OK && offer)
+        return lite_fresh_add(c,
+                              &(struct lite_fresh){ .seq = out->seq,
+                                                    .run_at_us = out->run_at_us,
+                                                    .expires_us = out->expires_us,
+                                                    .spec = s,
+                                                    .lane = lane,
+                                                    .priority = s->priority },
+                              err);
+    if (st == PAWL_OK && out->expires_us)
+        st = lite_run(c, SQL_EXPIRY_ADD, ARGS(INT(out->expires_us), INT(out->seq)), NULL, err);
+    return st;
+}
+
 enum pawl_status lite_call_make(struct lite *c, const struct call_spec *s, int lane,
                                 struct call *out, bool *out_new, struct pawl_err *err)
 {
     struct bytes print = { (const char *)s->fingerprint, sizeof s->fingerprint };
     int changed = 0;
-    bool paused;
+    struct call_where where = { 0 };
     enum pawl_status st = lite_seq_load(c, err);
     if (st == PAWL_OK)
         st =
@@ -61,17 +98,11 @@ enum pawl_status lite_call_make(struct lite *c, const struct call_spec *s, int l
     if (st == PAWL_OK)
         st = tags_write(c, s, out->seq, err);
     if (st == PAWL_OK)
-        st = lite_fresh_add(c,
-                            &(struct lite_fresh){ .seq = out->seq,
-                                                  .run_at_us = out->run_at_us,
-                                                  .expires_us = out->expires_us,
-                                                  .spec = s,
-                                                  .lane = lane },
-                            err);
+        st = place_new(c, s, lane, out, &where, err);
     if (st == PAWL_OK)
-        st = lite_lane_paused(c, lane, &paused, err);
+        st = lite_lane_paused(c, lane, &where.queue_paused, err);
     if (st == PAWL_OK)
-        out->waiting_for = call_waiting_for(out, c->now_us, paused);
+        out->waiting_for = call_waiting_for(out, c->now_us, where);
     return st;
 }
 
@@ -164,8 +195,27 @@ enum pawl_status lite_look(struct lite *c, const struct call_spec *v, size_t n,
 
 /* ---- The operation --------------------------------------------------------------------------- */
 
-static enum pawl_status say_full(const struct call_spec *s, struct pawl_err *err)
+/* How many calls are pending on its key, `more` of them new in the same operation, when that is as
+ * many as may be; else 0. */
+static enum pawl_status line_full(struct lite *c, const struct call_spec *s, int64_t more,
+                                  int64_t *out, struct pawl_err *err)
 {
+    struct lite_key *k;
+    *out = 0;
+    if (!s->key.data || !c->key_pending_max)
+        return PAWL_OK;
+    enum pawl_status st = lite_key_get(c, s->key, &k, err);
+    if (st == PAWL_OK && lite_key_pending(k) + more >= c->key_pending_max)
+        *out = lite_key_pending(k) + more;
+    return st;
+}
+
+static enum pawl_status say_full(const struct lite *c, const struct call_spec *s,
+                                 const struct accepted *a, struct pawl_err *err)
+{
+    if (a->line_full)
+        return err_set(err, PAWL_FULL, "key \"%.*s\": %lld calls pending, limit %lld",
+                       BYTES_ARG(s->key), (long long)a->line_full, (long long)c->key_pending_max);
     return err_set(err, PAWL_FULL, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
                    BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX, LANES_MAX);
 }
@@ -199,21 +249,38 @@ static enum pawl_status accept_one(struct lite *c, struct op *op, const struct c
     int64_t seq = 0;
     bool fresh = false;
     enum pawl_status st = lite_lane_find(c, s->queue, s->type, &lane, err);
-    /* A new lane is made only for a call that is new. */
-    if (st == PAWL_OK && !lane)
+    if (st == PAWL_OK)
+        st = line_full(c, s, 0, &out->line_full, err);
+    /* A new lane is made only for a call that is new, and a line is full only to one. */
+    if (st == PAWL_OK && (!lane || out->line_full))
         st = lite_id_find(c, s->id, &seq, NULL, err);
-    if (st == PAWL_OK && !lane && !seq) {
+    if (seq)
+        out->line_full = 0;
+    if (st == PAWL_OK && !lane && !seq && !out->line_full)
         st = lite_lane_for(c, s, &lane, err);
-        if (st == PAWL_OK && !lane) {
-            out->status = PAWL_FULL;
-            return PAWL_OK;
-        }
+    if (st == PAWL_OK && !seq && (!lane || out->line_full)) {
+        out->status = PAWL_FULL;
+        return PAWL_OK;
     }
     if (st == PAWL_OK && !seq)
         st = lite_call_make(c, s, lane, &out->call, &fresh, err);
     if (st == PAWL_OK && !fresh)
         st = known(c, op, s, out, err);
     return st;
+}
+
+/* Would the i-th of a batch find its line full? Those before it that are new count. */
+static enum pawl_status line_full_at(struct lite *c, const struct accept *q,
+                                     const struct lite_look *look, size_t i, int64_t *out,
+                                     struct pawl_err *err)
+{
+    int64_t more = 0;
+    enum pawl_status st = line_full(c, &q->v[i], (int64_t)i, out, err);
+    if (st != PAWL_OK || !*out)
+        return st;
+    for (size_t k = 0; k < i; k++)
+        more += look[k].known == KNOWN_NOT && bytes_eq(q->v[k].key, q->v[i].key);
+    return line_full(c, &q->v[i], more, out, err);
 }
 
 /* The first of an atomic batch that would be refused; n: none. */
@@ -228,7 +295,9 @@ static enum pawl_status first_refusal(struct lite *c, struct op *op, size_t *out
     for (*out = 0; st == PAWL_OK && *out < q->n; ++*out) {
         struct accepted *answer = &q->out[*out];
         lanes += look[*out].new_lane;
-        if (look[*out].new_lane && lite_lanes_full(c, lanes))
+        if (look[*out].known == KNOWN_NOT)
+            st = line_full_at(c, q, look, *out, &answer->line_full, err);
+        if (answer->line_full || (look[*out].new_lane && lite_lanes_full(c, lanes)))
             answer->status = PAWL_FULL;
         else if (look[*out].known != KNOWN_NOT) {
             int64_t seq;
@@ -244,11 +313,12 @@ static enum pawl_status first_refusal(struct lite *c, struct op *op, size_t *out
     return st;
 }
 
-static void say_refused(struct op *op, const struct call_spec *s, enum pawl_status st)
+static void say_refused(const struct lite *c, struct op *op, const struct call_spec *s,
+                        const struct accepted *a)
 {
-    op->status = st;
+    enum pawl_status st = op->status = a->status;
     if (st == PAWL_FULL)
-        say_full(s, &op->err);
+        say_full(c, s, a, &op->err);
     else if (st == PAWL_GONE)
         err_set(&op->err, st, "call \"%.*s\" has ended and its retention has passed",
                 BYTES_ARG(s->id));
@@ -266,7 +336,7 @@ enum pawl_status lite_accept(struct lite *c, struct op *op, struct pawl_err *err
     if (q->atomic) {
         st = first_refusal(c, op, &q->refused, err);
         if (st == PAWL_OK && q->refused < q->n) {
-            say_refused(op, &q->v[q->refused], q->out[q->refused].status);
+            say_refused(c, op, &q->v[q->refused], &q->out[q->refused]);
             return PAWL_OK;
         }
         q->refused = 0;

@@ -39,7 +39,7 @@ enum pawl_status lite_begin(struct lite *c, enum lite_plain how, struct pawl_err
 void lite_forget(struct lite *c)
 {
     c->n_fresh = 0;
-    c->seq_tx = c->wishes_tx = c->paused_tx = 0;
+    c->seq_tx = c->version_tx = c->wishes_tx = c->paused_tx = c->keys.tx = 0;
     lite_leases_after(c, true);
     lite_lanes_undo(c);
 }
@@ -81,14 +81,16 @@ enum pawl_status lite_commit(struct lite *taken, struct pawl_err *err)
 static enum pawl_status settle(struct lite *c, struct pawl_err *err)
 {
     enum pawl_status st = lite_fresh_write(c, err);
-    return st == PAWL_OK ? lite_leases_write(c, err) : st;
+    if (st == PAWL_OK)
+        st = lite_leases_write(c, err);
+    return st == PAWL_OK ? lite_keys_write(c, err) : st;
 }
 
 static enum pawl_status apply(struct lite *c, struct op *op, struct pawl_err *err)
 {
     size_t stored;
-    bool in_memory = op->kind == OP_ACCEPT || op->kind == OP_CLAIM || op->kind == OP_FINISH;
-    if (!in_memory) {
+    c->gathers = op->kind == OP_ACCEPT || op->kind == OP_CLAIM || op->kind == OP_FINISH;
+    if (!c->gathers) {
         enum pawl_status st = settle(c, err);
         if (st != PAWL_OK)
             return st;
@@ -110,6 +112,10 @@ static enum pawl_status apply(struct lite *c, struct op *op, struct pawl_err *er
         return lite_move_to(c, op, err);
     case OP_PAUSE:
         return lite_pause(c, op, err);
+    case OP_OBJECT:
+        return lite_object_op(c, op, err);
+    case OP_UNBLOCK:
+        return lite_unblock(c, op, err);
     case OP_JOIN:
         return lite_join(c, op, err);
     case OP_BEAT:
@@ -134,9 +140,12 @@ static enum pawl_status apply(struct lite *c, struct op *op, struct pawl_err *er
 
 static enum pawl_status seq_write(struct lite *c, struct pawl_err *err)
 {
-    if (c->seq_tx != c->tx || c->seq == c->seq_stored)
-        return PAWL_OK;
-    return lite_run(c, SQL_META_SET, ARGS(TEXT(BYTES("seq")), INT(c->seq)), NULL, err);
+    enum pawl_status st = PAWL_OK;
+    if (c->seq_tx == c->tx && c->seq != c->seq_stored)
+        st = lite_run(c, SQL_META_SET, ARGS(TEXT(BYTES("seq")), INT(c->seq)), NULL, err);
+    if (st == PAWL_OK && c->version_tx == c->tx)
+        st = lite_run(c, SQL_META_SET, ARGS(TEXT(BYTES("version")), INT(c->version)), NULL, err);
+    return st;
 }
 
 enum pawl_status lite_commit_ops(struct store *s, struct op *const *v, size_t n,

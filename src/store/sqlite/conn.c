@@ -130,6 +130,7 @@ static enum pawl_status conf_read(struct lite *c, const struct store_conf *conf,
     c->world = conf->world ? conf->world : &world_real;
     c->role = conf->role;
     c->retention_us = conf->retention_us;
+    c->key_pending_max = conf->key_pending_max;
     c->remember_us = conf->remember_us;
     return PAWL_OK;
 }
@@ -280,6 +281,8 @@ const struct store_ops store_sqlite = {
     .get = lite_get,
     .list = lite_list,
     .attempts = lite_attempts,
+    .object = lite_object,
+    .keys = lite_keys,
     .queues = lite_queues,
     .nodes = lite_nodes,
     .wishes = lite_wishes,

@@ -129,6 +129,48 @@ static enum pawl_status count_ready(struct lite *c, const struct queue_rows *row
     }
 }
 
+/* Calls with a key that are not on offer. */
+static enum pawl_status count_line(struct lite *c, const struct queue_rows *rows,
+                                   struct pawl_err *err)
+{
+    AUTO(lite_reset) sqlite3_stmt *q = NULL;
+    bool more = false;
+    enum pawl_status st = lite_query(c, SQL_LINE_LIST, ARGS(INT(COUNT_MAX)), &q, err);
+    while (st == PAWL_OK && (st = lite_next(c, q, &more, err)) == PAWL_OK && more) {
+        struct queue_row *row;
+        int64_t run_at_us = lite_int(q, 1);
+        st = lane_row(c, rows, (int)lite_int(q, 0), &row, err);
+        if (st != PAWL_OK)
+            return st;
+        row->pending = MIN(row->pending + 1, COUNT_MAX);
+        if (run_at_us > c->now_us)
+            continue;
+        row->due = MIN(row->due + 1, COUNT_MAX);
+        if (!row->oldest_due_us || run_at_us < row->oldest_due_us)
+            row->oldest_due_us = run_at_us;
+    }
+    return st;
+}
+
+/* Does it stand behind another of its run that has not ended? `first` has the lowest place of each
+ * key's calls that are open. */
+static bool behind(const struct held *h, const int64_t *first)
+{
+    return h->key && first[h->key] < h->pos;
+}
+
+static void count_one(struct lite *c, struct queue_row *row, const struct held *h, bool pending)
+{
+    if (!pending) {
+        row->processing = MIN(row->processing + 1, COUNT_MAX);
+        return;
+    }
+    row->pending = MIN(row->pending + 1, COUNT_MAX);
+    row->due += h->run_at_us <= c->now_us && row->due < COUNT_MAX;
+    if (h->run_at_us <= c->now_us && (!row->oldest_due_us || h->run_at_us < row->oldest_due_us))
+        row->oldest_due_us = h->run_at_us;
+}
+
 static enum pawl_status count_list(struct lite *c, const struct queue_rows *rows,
                                    struct bytes packed, struct pawl_err *err)
 {
@@ -136,14 +178,25 @@ static enum pawl_status count_list(struct lite *c, const struct queue_rows *rows
     size_t n = 0;
     arena_reset(&c->unpack);
     enum pawl_status st = lease_unpack(&c->unpack, packed, &held, &n, err);
+    int64_t *first = st == PAWL_OK ? arena_zalloc(&c->unpack, CLAIM_MAX + 1, sizeof *first) : NULL;
+    bool *open = first ? arena_zalloc(&c->unpack, n + 1, sizeof *open) : NULL;
+    if (st == PAWL_OK && !open)
+        st = err_no_memory(err, "queues");
+    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+        int64_t ended = 0;
+        st = lite_number(c, SQL_LEASE_HELD_ENDED, ARGS(INT(held[i].seq)), 0, &ended, err);
+        open[i] = !ended;
+        int key = held[i].key;
+        if (key > CLAIM_MAX)
+            return err_set(err, PAWL_BROKEN, "a stored lease has a key of no call");
+        if (open[i] && key && (!first[key] || held[i].pos < first[key]))
+            first[key] = held[i].pos;
+    }
     for (size_t i = 0; i < n && st == PAWL_OK; i++) {
         struct queue_row *row;
-        int64_t ended = 1;
         st = lane_row(c, rows, held[i].lane, &row, err);
-        if (st == PAWL_OK && row->processing < COUNT_MAX)
-            st = lite_number(c, SQL_LEASE_HELD_ENDED, ARGS(INT(held[i].seq)), 1, &ended, err);
-        if (st == PAWL_OK)
-            row->processing += !ended;
+        if (st == PAWL_OK && open[i])
+            count_one(c, row, &held[i], behind(&held[i], first));
     }
     return st;
 }
@@ -174,6 +227,8 @@ enum pawl_status lite_queues(struct store *s, struct arena *a, struct queue_rows
         st = rows_make(c, a, out, err);
     if (st == PAWL_OK)
         st = count_ready(c, out, err);
+    if (st == PAWL_OK)
+        st = count_line(c, out, err);
     return st == PAWL_OK ? count_held(c, out, err) : st;
 }
 

@@ -77,6 +77,9 @@ static enum pawl_status named_call(struct lite *c, struct op *op, struct call *o
         return PAWL_OK;
     }
     st = lite_stands(c, &to, q->seq, 0, out, err);
+    /* Behind another of its run: it is shown pending, but a lease holds it. */
+    if (st == PAWL_OK && out->state == PAWL_PENDING && out->claimed_us)
+        out->state = PAWL_PROCESSING;
     q->state = out->state;
     if (st == PAWL_GONE) {
         op->status =
@@ -97,15 +100,16 @@ static enum pawl_status refuse_state(struct op *op)
 enum pawl_status lite_end_pending(struct lite *c, const struct call *as, enum pawl_state to,
                                   struct pawl_err *err)
 {
-    return lite_move(
-        c,
-        &(struct lite_move){ .seq = as->seq,
-                             .from = PAWL_PENDING,
-                             .to = to,
-                             .tries = as->tries,
-                             .expires_us = as->expires_us,
-                             .end = &(struct lite_end){ .keep_us = as->spec.keep_us } },
-        err);
+    return lite_move(c,
+                     &(struct lite_move){ .seq = as->seq,
+                                          .from = PAWL_PENDING,
+                                          .to = to,
+                                          .tries = as->tries,
+                                          .expires_us = as->expires_us,
+                                          .end = &(struct lite_end){ .keep_us = as->spec.keep_us },
+                                          .key = as->spec.key,
+                                          .key_no = as->key_no },
+                     err);
 }
 
 enum pawl_status lite_cancel(struct lite *c, struct op *op, struct pawl_err *err)
@@ -115,6 +119,8 @@ enum pawl_status lite_cancel(struct lite *c, struct op *op, struct pawl_err *err
     enum pawl_status st = named_call(c, op, &call, err);
     if (st != PAWL_OK || op->status != PAWL_OK || q->state == PAWL_CANCELLED)
         return st;
+    if (q->state == PAWL_PROCESSING && q->only_pending)
+        return refuse_state(op);
     if (q->state == PAWL_PROCESSING)
         return call.cancel_requested ? PAWL_OK : lite_wish_add(c, q->seq, err);
     if (q->state != PAWL_PENDING)
@@ -136,34 +142,42 @@ static enum pawl_status leave_lease(struct lite *c, int64_t seq, struct pawl_err
     return st;
 }
 
+enum pawl_status lite_redrive_call(struct lite *c, const struct call *as, struct pawl_err *err)
+{
+    struct lite_move m = { .seq = as->seq,
+                           .from = as->state,
+                           .to = PAWL_PENDING,
+                           .tries = { .redrives = as->tries.redrives + 1 },
+                           .priority = as->spec.priority,
+                           .run_at_us = c->now_us,
+                           .key = as->spec.key };
+    enum pawl_status st = lite_lane_find(c, as->spec.queue, as->spec.type, &m.lane, err);
+    if (st == PAWL_OK && m.key.data) {
+        struct lite_key *k;
+        st = lite_key_get(c, m.key, &k, err);
+        if (st == PAWL_OK && k->turn == KEY_BLOCKED && k->head == as->seq) {
+            m.pos = k->head_pos;
+            m.key_no = k->head_no;
+        }
+    }
+    if (st == PAWL_OK)
+        st = leave_lease(c, as->seq, err);
+    if (st == PAWL_OK)
+        st = lite_run(c, SQL_ATTEMPT_OF_OUTCOME, ARGS(INT(as->seq)), NULL, err);
+    return st == PAWL_OK ? lite_move(c, &m, err) : st;
+}
+
 enum pawl_status lite_redrive(struct lite *c, struct op *op, struct pawl_err *err)
 {
     struct by_id *q = &op->by_id;
     struct call call;
-    int lane = 0;
     enum pawl_status st = named_call(c, op, &call, err);
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     if (!pawl_state_ended(q->state) || !call_may(q->state, PAWL_PENDING))
         return refuse_state(op);
-    st = lite_lane_find(c, call.spec.queue, call.spec.type, &lane, err);
-    if (st == PAWL_OK)
-        st = leave_lease(c, q->seq, err);
-    if (st == PAWL_OK)
-        st = lite_run(c, SQL_ATTEMPT_OF_OUTCOME, ARGS(INT(q->seq)), NULL, err);
-    if (st != PAWL_OK)
-        return st;
-    enum pawl_state from = q->state;
     q->state = PAWL_PENDING;
-    return lite_move(c,
-                     &(struct lite_move){ .seq = q->seq,
-                                          .from = from,
-                                          .to = PAWL_PENDING,
-                                          .tries = { .redrives = call.tries.redrives + 1 },
-                                          .lane = lane,
-                                          .priority = call.spec.priority,
-                                          .run_at_us = c->now_us },
-                     err);
+    return lite_redrive_call(c, &call, err);
 }
 
 /* The lane a call is moved to; 0 and op->status when it cannot be made. */
@@ -197,6 +211,26 @@ static enum pawl_status row_follow(struct lite *c, const struct by_id *q, const 
                     ARGS(INT(m->seq), INT(m->lane), INT(m->priority), INT(run_at_us)), NULL, err);
 }
 
+/* Where in its key's line a call goes that is moved: it keeps its place, unless it has none or is
+ * to wait for a time. */
+static enum pawl_status place_for(struct lite *c, const struct by_id *q, struct lite_move *m,
+                                  struct pawl_err *err)
+{
+    struct lite_place at = { 0 };
+    struct lite_key *k;
+    bool found = false;
+    if (!m->key.data)
+        return PAWL_OK;
+    enum pawl_status st = lite_key_get(c, m->key, &k, err);
+    if (st == PAWL_OK)
+        st = lite_key_place(c, m->seq, &found, &at, err);
+    if (st != PAWL_OK)
+        return st;
+    m->later = q->run_at_us ? m->run_at_us > c->now_us : at.pos < 0;
+    m->pos = found ? MAX(at.pos, 0) : k->head_pos;
+    return PAWL_OK;
+}
+
 enum pawl_status lite_move_to(struct lite *c, struct op *op, struct pawl_err *err)
 {
     struct by_id *q = &op->by_id;
@@ -218,7 +252,11 @@ enum pawl_status lite_move_to(struct lite *c, struct op *op, struct pawl_err *er
                            .priority = q->priority == PAWL_SAME ? call.spec.priority : q->priority,
                            .run_at_us =
                                q->run_at_us ? MAX(q->run_at_us, c->now_us) : call.run_at_us,
-                           .expires_us = call.expires_us };
-    st = lite_move(c, &m, err);
+                           .expires_us = call.expires_us,
+                           .key = call.spec.key,
+                           .key_no = call.key_no };
+    st = place_for(c, q, &m, err);
+    if (st == PAWL_OK)
+        st = lite_move(c, &m, err);
     return st == PAWL_OK ? row_follow(c, q, &m, err) : st;
 }

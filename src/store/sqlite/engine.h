@@ -11,6 +11,7 @@
 #ifndef STORE_SQLITE_ENGINE_H
 #define STORE_SQLITE_ENGINE_H
 
+#include "store/sqlite/key.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/lease.h"
 #include "store/sqlite/stmt.h"
@@ -18,11 +19,16 @@
 
 #define SCHEMA_LEN_MAX 32
 
-/* A call accepted in the running transaction whose row in pawl_ready is not written yet. */
+/* A call that can be claimed since the running transaction, and whose row in pawl_ready is not
+ * written yet. */
 struct lite_fresh {
-    int64_t seq, run_at_us, expires_us;
-    const struct call_spec *spec; /* borrowed from the operation, for the transaction */
-    int lane;
+    int64_t seq, run_at_us;
+    int64_t expires_us; /* with spec: its row in pawl_expiry is not written either; 0: it has none
+                         */
+    const struct call_spec *spec; /* accepted now: borrowed from the operation, for the transaction;
+                                     NULL: it came on offer */
+    int lane, priority;
+    struct tries tries;
 };
 
 struct lite {
@@ -32,7 +38,7 @@ struct lite {
     enum store_role role;
     char *path; /* owned */
     char schema[SCHEMA_LEN_MAX + 1];
-    int64_t retention_us, remember_us;
+    int64_t retention_us, remember_us, key_pending_max;
 
     sqlite3_stmt *stmts[SQL_COUNT]; /* owned, made at first use */
     sqlite3_stmt *plain[PLAIN_COUNT];
@@ -52,6 +58,9 @@ struct lite {
     int64_t seq;          /* the last number given out; valid with seq_tx */
     uint64_t seq_tx;
     int64_t seq_stored;
+    int64_t version; /* of objects, the last one given out; valid with version_tx */
+    uint64_t version_tx;
+    struct lite_keys keys;
     struct bytes *paused; /* in scratch; valid with paused_tx */
     size_t n_paused;
     uint64_t paused_tx;
@@ -59,6 +68,8 @@ struct lite {
     uint64_t wishes_tx;
     struct lite_fresh *fresh; /* owned */
     size_t n_fresh, fresh_cap;
+    int64_t fresh_low; /* no fresh call has a lower seq */
+    bool gathers;      /* the running operation leaves fresh calls unwritten */
 
     /* Checkpoints. */
     int wal_pages;   /* after the last commit of ours */
@@ -114,6 +125,10 @@ enum pawl_status lite_list(struct store *s, struct arena *a, const struct query 
                            struct page *out, struct pawl_err *err);
 enum pawl_status lite_attempts(struct store *s, struct arena *a, struct bytes id,
                                struct attempts *out, struct pawl_err *err);
+enum pawl_status lite_object(struct store *s, struct arena *a, struct bytes type, struct bytes key,
+                             struct object *out, struct pawl_err *err);
+enum pawl_status lite_keys(struct store *s, struct arena *a, const struct key_query *q,
+                           struct key_rows *out, struct pawl_err *err);
 enum pawl_status lite_queues(struct store *s, struct arena *a, struct queue_rows *out,
                              struct pawl_err *err);
 enum pawl_status lite_nodes(struct store *s, struct arena *a, struct node_rows *out,

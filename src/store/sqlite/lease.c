@@ -9,8 +9,11 @@
  * at its end.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdlib.h>
+
+#include "base/limits.h"
 #include "base/mem.h"
-#include "store/sqlite/engine.h"
+#include "store/sqlite/read.h"
 
 static size_t bucket_of(const struct token *t)
 {
@@ -57,21 +60,65 @@ void lite_leases_after(struct lite *c, bool undone)
 
 /* ---- Remembering ----------------------------------------------------------------------------- */
 
-/* One block for everything; NULL without memory. */
-static struct lite_lease *lease_new(const struct token *token, struct bytes owner, size_t n)
+/* By key, then in the order of its run. */
+static int compare_runs(const void *a, const void *b, void *held)
 {
-    size_t per_call = sizeof(struct held) + sizeof(int64_t) + 1;
-    struct lite_lease *l = mem_zalloc(sizeof *l + n * per_call + owner.len);
+    const struct held *x = (const struct held *)held + *(const int *)a;
+    const struct held *y = (const struct held *)held + *(const int *)b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->pos > y->pos) - (x->pos < y->pos);
+}
+
+static void runs_link(struct lite_lease *l)
+{
+    int order[CLAIM_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        l->run[i] = (struct lite_link){ -1, -1 };
+        if (l->held[i].key)
+            order[n++] = (int)i;
+    }
+    qsort_r(order, n, sizeof *order, compare_runs, l->held);
+    for (size_t i = 1; i < n; i++) {
+        if (l->held[order[i]].key != l->held[order[i - 1]].key)
+            continue;
+        l->run[order[i]].before = order[i - 1];
+        l->run[order[i - 1]].behind = order[i];
+    }
+}
+
+/* One block for everything; NULL without memory. */
+static struct lite_lease *lease_new(const struct token *token, struct bytes owner,
+                                    const struct lite_hold *h)
+{
+    size_t n = h->n, names = owner.len;
+    size_t per_call = sizeof(struct held) + sizeof(int64_t) + sizeof(struct lite_link) + 1;
+    for (size_t i = 0; i < h->n_keys; i++)
+        names += h->keys[i].len;
+    struct lite_lease *l =
+        mem_zalloc(sizeof *l + n * per_call + h->n_keys * sizeof(struct bytes) + names);
     if (!l)
         return NULL;
     l->token = *token;
     l->n = l->named = l->left = n;
+    l->n_keys = h->n_keys;
     l->held = (struct held *)(l + 1);
     l->keep_us = (int64_t *)(l->held + n);
-    l->state = (unsigned char *)(l->keep_us + n);
+    l->keys = h->n_keys ? (struct bytes *)(l->keep_us + n) : NULL;
+    l->run = (struct lite_link *)((struct bytes *)(l->keep_us + n) + h->n_keys);
+    l->state = (unsigned char *)(l->run + n);
     char *name = (char *)(l->state + n);
+    memcpy(l->held, h->held, n * sizeof *l->held);
     memcpy(name, owner.data, owner.len);
     l->owner = (struct bytes){ name, owner.len };
+    name += owner.len;
+    for (size_t i = 0; i < h->n_keys; i++) {
+        memcpy(name, h->keys[i].data, h->keys[i].len);
+        l->keys[i] = (struct bytes){ name, h->keys[i].len };
+        name += h->keys[i].len;
+    }
+    runs_link(l);
     return l;
 }
 
@@ -128,10 +175,10 @@ static enum pawl_status lease_row(struct lite *c, const struct token *token, sql
     enum pawl_status st = lease_unpack(&c->unpack, lite_column(q, 4), &held, &n, err);
     if (st != PAWL_OK)
         return st;
-    struct lite_lease *l = lease_new(token, lite_column(q, 0), n);
+    struct lite_lease *l =
+        lease_new(token, lite_column(q, 0), &(struct lite_hold){ .held = held, .n = n });
     if (!l)
         return err_no_memory(err, "a lease");
-    memcpy(l->held, held, n * sizeof *held);
     l->claimed_us = lite_int(q, 1);
     l->until_us = lite_int(q, 2);
     l->rev = lite_int(q, 3);
@@ -193,6 +240,26 @@ enum pawl_status lite_lease_get(struct lite *c, const struct token *token, struc
     return row ? lease_load(c, token, out, err) : PAWL_OK;
 }
 
+enum pawl_status lite_lease_key(struct lite *c, const struct lite_lease *l, size_t i,
+                                struct bytes *out, struct pawl_err *err)
+{
+    struct lite_shelf to = { .a = &c->scratch };
+    const struct held *h = &l->held[i];
+    struct call call;
+    *out = BYTES_NONE;
+    if (!h->key || l->keys) {
+        if (h->key)
+            *out = l->keys[h->key - 1];
+        return PAWL_OK;
+    }
+    enum pawl_status st = lite_asked(c, &to, h->seq, false, &call, err);
+    if (st == PAWL_OK && !call.spec.key.data)
+        st = err_set(err, PAWL_BROKEN, "call %lld is held for a key it does not have",
+                     (long long)h->seq);
+    *out = call.spec.key;
+    return st;
+}
+
 ssize_t lite_lease_find(const struct lite_lease *l, int64_t seq)
 {
     struct held *h = lease_find(l->held, l->n, seq);
@@ -210,9 +277,11 @@ static int64_t first_rev(void)
     return (int64_t)dice << 20;
 }
 
-enum pawl_status lite_lease_make(struct lite *c, const struct claim *q, const struct held *held,
-                                 const int64_t *keep_us, size_t n, struct pawl_err *err)
+enum pawl_status lite_lease_make(struct lite *c, const struct claim *q, const struct lite_hold *h,
+                                 struct pawl_err *err)
 {
+    const struct held *held = h->held;
+    size_t n = h->n;
     struct bytes packed;
     int64_t rev = first_rev();
     enum pawl_status st = lease_pack(&c->scratch, held, n, &packed, err);
@@ -224,11 +293,10 @@ enum pawl_status lite_lease_make(struct lite *c, const struct claim *q, const st
                       NULL, err);
     if (st != PAWL_OK)
         return st;
-    struct lite_lease *l = lease_new(&q->token, q->worker.data ? q->worker : q->node, n);
+    struct lite_lease *l = lease_new(&q->token, q->worker.data ? q->worker : q->node, h);
     if (!l)
         return PAWL_OK; /* Remembering is a convenience; a finish can read the row. */
-    memcpy(l->held, held, n * sizeof *held);
-    memcpy(l->keep_us, keep_us, n * sizeof *keep_us);
+    memcpy(l->keep_us, h->keep_us, n * sizeof *h->keep_us);
     l->rev = rev;
     l->claimed_us = c->now_us;
     l->until_us = q->until_us;

@@ -27,7 +27,13 @@ struct lite_lease {
     size_t n, named, left; /* in memory, on the list, of these without an outcome */
     struct held *held;     /* n, rising by seq */
     int64_t *keep_us;      /* n; -1: not known */
+    struct lite_link *run; /* n; with a key: who is before and behind it in its run */
     unsigned char *state;  /* n; enum lite_held */
+    struct bytes *keys;    /* by held.key - 1; NULL: not known */
+    size_t n_keys;
+};
+struct lite_link {
+    int before, behind; /* index; -1: nobody */
 };
 enum lite_held { HELD_OPEN, HELD_ENDED, HELD_OFF };
 
@@ -40,9 +46,18 @@ enum lite_held { HELD_OPEN, HELD_ENDED, HELD_OFF };
 MUST_USE enum pawl_status lite_lease_get(struct lite *c, const struct token *token,
                                          struct lite_lease **out, struct pawl_err *err);
 /* Write a new lease over `held` (rising by seq) and remember it. */
+struct lite_hold {
+    const struct held *held;
+    const int64_t *keep_us;
+    size_t n;
+    const struct bytes *keys;
+    size_t n_keys;
+};
 MUST_USE enum pawl_status lite_lease_make(struct lite *c, const struct claim *q,
-                                          const struct held *held, const int64_t *keep_us, size_t n,
-                                          struct pawl_err *err);
+                                          const struct lite_hold *h, struct pawl_err *err);
+/* The key of its i-th call; absent: it has none. In scratch, or the lease's. */
+MUST_USE enum pawl_status lite_lease_key(struct lite *c, const struct lite_lease *l, size_t i,
+                                         struct bytes *out, struct pawl_err *err);
 /* The index of a call in the list, or -1. */
 ssize_t lite_lease_find(const struct lite_lease *l, int64_t seq);
 /* The i-th call has its outcome (off false) or left the list (off true). The last one ends the

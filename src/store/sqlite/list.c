@@ -23,6 +23,7 @@ struct feed {
     sqlite3_stmt *q;
     int64_t *v;
     size_t n, at;
+    int64_t ahead; /* read from q and not given out; 0: nothing */
     struct head *heads;
     size_t n_heads;
 };
@@ -116,27 +117,37 @@ static enum pawl_status heads_next(struct lite *c, struct feed *f, int64_t *out,
     return best ? head_move(c, best, best->seq, err) : PAWL_OK;
 }
 
-/* The next seq; 0: no more. */
-static enum pawl_status feed_next(struct listing *l, int64_t *out, struct pawl_err *err)
+static enum pawl_status row_next(struct listing *l, int64_t *out, struct pawl_err *err)
 {
     struct feed *f = &l->feed;
     bool row = false;
     *out = 0;
-    if (f->heads)
-        return heads_next(l->c, f, out, err);
-    if (!f->q) {
-        while (f->at < f->n && !*out) {
-            *out = f->v[f->at++];
-            if (f->at > 1 && *out == f->v[f->at - 2])
-                *out = 0; /* a call may stand on two lists: ended on one, held by another */
-        }
-        return PAWL_OK;
-    }
-    enum pawl_status st = lite_next(l->c, f->q, &row, err);
+    enum pawl_status st = f->q ? lite_next(l->c, f->q, &row, err) : PAWL_OK;
     if (st == PAWL_OK && row)
         *out = lite_int(f->q, 0);
     if (!row)
-        f->q = NULL; /* reset already; a list of none now */
+        f->q = NULL; /* reset already */
+    return st;
+}
+
+/* The next seq; 0: no more. */
+static enum pawl_status feed_next(struct listing *l, int64_t *out, struct pawl_err *err)
+{
+    struct feed *f = &l->feed;
+    enum pawl_status st = PAWL_OK;
+    if (f->heads)
+        return heads_next(l->c, f, out, err);
+    if (!f->ahead)
+        st = row_next(l, &f->ahead, err);
+    /* A call may stand on two lists: ended on one, held by another. */
+    while (f->at && f->at < f->n && f->v[f->at] == f->v[f->at - 1])
+        f->at++;
+    int64_t listed = f->at < f->n ? f->v[f->at] : 0;
+    *out = MAX(f->ahead, listed);
+    if (*out == listed)
+        f->at++;
+    if (*out == f->ahead)
+        f->ahead = 0;
     return st;
 }
 
@@ -147,10 +158,13 @@ static enum pawl_status feed_open(struct listing *l, struct pawl_err *err)
     struct lite *c = l->c;
     sqlite3_stmt **to = &l->feed.q;
     struct lite_arg below = INT(l->below);
-    if (q->state == PAWL_PENDING)
-        return lite_query(c, SQL_READY_LIST, ARGS(below), to, err);
-    if (q->state == PAWL_PROCESSING)
-        return feed_held(l, err);
+    /* Calls behind another of their run are held, and shown pending. */
+    if (q->state == PAWL_PENDING || q->state == PAWL_PROCESSING) {
+        enum pawl_status st = feed_held(l, err);
+        if (st == PAWL_OK && q->state == PAWL_PENDING)
+            st = lite_query(c, SQL_READY_LIST, ARGS(below), to, err);
+        return st;
+    }
     if (q->state && q->state != PAWL_COMPLETED)
         return lite_query(c, SQL_OUTCOME_LIST_BAD, ARGS(INT(q->state), below), to, err);
     if (q->key.data)
@@ -225,12 +239,23 @@ static enum pawl_status lanes_find(struct listing *l, struct pawl_err *err)
 
 /* ---- The filter ------------------------------------------------------------------------------ */
 
-static enum pawl_state row_state(sqlite3_stmt *row)
+static enum pawl_status row_state(struct listing *l, int64_t seq, sqlite3_stmt *row,
+                                  enum pawl_state *out, struct pawl_err *err)
 {
-    if (!lite_null(row, READ_TRACK))
-        return PAWL_PENDING;
-    return lite_null(row, READ_STATUS) ? PAWL_PROCESSING
-                                       : (enum pawl_state)lite_int(row, READ_STATUS);
+    struct lite_shelf to = { .a = &l->c->scratch };
+    struct lite_holder by = { .before = 0 };
+    enum pawl_status st = PAWL_OK;
+    *out = (enum pawl_state)lite_int(row, READ_STATUS);
+    if (!lite_null(row, READ_STATUS))
+        return PAWL_OK;
+    *out = PAWL_PENDING;
+    if (!lite_null(row, READ_TRACK) || !lite_null(row, READ_POS))
+        return PAWL_OK;
+    if (!lite_null(row, ASKED_KEY))
+        st = lite_holder(l->c, &to, seq, &by, err);
+    if (!by.before)
+        *out = PAWL_PROCESSING;
+    return st;
 }
 
 static bool other(struct bytes filter, sqlite3_stmt *row, int column)
@@ -254,13 +279,16 @@ static enum pawl_status tagged(struct listing *l, sqlite3_stmt *row, bool *out,
     return st;
 }
 
-static enum pawl_status matches(struct listing *l, sqlite3_stmt *row, bool *out,
+static enum pawl_status matches(struct listing *l, int64_t seq, sqlite3_stmt *row, bool *out,
                                 struct pawl_err *err)
 {
     const struct query *q = l->q;
     int64_t lane = lite_int(row, ASKED_LANE), created_us = lite_int(row, ASKED_CREATED);
-    *out = (!q->state || row_state(row) == q->state) &&
-           (!q->until_us || created_us < q->until_us) &&
+    enum pawl_state state = 0;
+    enum pawl_status st = q->state ? row_state(l, seq, row, &state, err) : PAWL_OK;
+    if (st != PAWL_OK)
+        return st;
+    *out = state == q->state && (!q->until_us || created_us < q->until_us) &&
            (!q->since_us || created_us >= q->since_us) &&
            (!l->lanes || (lane > 0 && lane <= (int64_t)l->c->lanes.n && l->lanes[lane - 1])) &&
            !other(q->method, row, ASKED_METHOD) && !other(q->key, row, ASKED_KEY) &&
@@ -288,7 +316,7 @@ static enum pawl_status look_at(struct listing *l, struct lite_shelf *to, int64_
     if (st != PAWL_OK || !there)
         return st;
     *out_older = q->since_us && lite_int(row, ASKED_CREATED) < q->since_us;
-    st = matches(l, row, &match, err);
+    st = matches(l, seq, row, &match, err);
     if (st != PAWL_OK || !match)
         return st;
     return lite_stands_row(l->c, to, seq, q->with, row, &out->v[out->n++], err);

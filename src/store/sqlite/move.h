@@ -15,6 +15,7 @@ struct lite_end {
     struct bytes error, node;
     const struct token *token;               /* NULL: ended by no owner */
     int64_t claimed_us, started_us, keep_us; /* keep 0: the retention setting */
+    bool blocks;                             /* it holds its key, and is kept as long */
 };
 /* One move of one call. */
 struct lite_move {
@@ -25,6 +26,11 @@ struct lite_move {
     int64_t run_at_us;          /* to PENDING */
     int64_t expires_us;         /* from or to PENDING: its row in pawl_expiry; 0: it has none */
     const struct lite_end *end; /* to an ended state */
+    struct bytes key;           /* absent: it has none */
+    int64_t key_no;
+    int64_t pos;    /* to PENDING, with a key: its place in the line; 0: the end */
+    bool later;     /* to PENDING, with a key: it joins when it is due */
+    int64_t behind; /* from PROCESSING, with a key: the next of its run; 0: it is the last */
 };
 /* The one function that moves a call between places. */
 MUST_USE enum pawl_status lite_move(struct lite *c, const struct lite_move *m,
@@ -43,6 +49,11 @@ MUST_USE enum pawl_status lite_fresh_add(struct lite *c, const struct lite_fresh
 /* Could this be one of the transaction's fresh calls that are not written yet? */
 bool lite_fresh_has(const struct lite *c, int64_t seq);
 MUST_USE enum pawl_status lite_fresh_write(struct lite *c, struct pawl_err *err);
+/* Its rows, now. */
+MUST_USE enum pawl_status lite_ready_add(struct lite *c, const struct lite_fresh *f,
+                                         struct pawl_err *err);
+/* The next version of an object. */
+MUST_USE enum pawl_status lite_version_next(struct lite *c, int64_t *out, struct pawl_err *err);
 MUST_USE enum pawl_status lite_wish_has(struct lite *c, int64_t seq, bool *out,
                                         struct pawl_err *err);
 MUST_USE enum pawl_status lite_wish_add(struct lite *c, int64_t seq, struct pawl_err *err);

@@ -19,6 +19,18 @@ static enum pawl_status take_back(struct lite *c, struct op *op, struct lite_lea
     return st;
 }
 
+/* A call, and those behind it in its run, which have not begun. */
+static enum pawl_status take_run(struct lite *c, struct op *op, struct lite_lease *l, size_t i,
+                                 const struct lite_try *how, int64_t *count, struct pawl_err *err)
+{
+    struct lite_try back = { .end = { .how = END_RELEASE } };
+    enum pawl_status st = take_back(c, op, l, i, how, err);
+    ++*count;
+    for (int at = l->run[i].behind; at >= 0 && st == PAWL_OK; at = l->run[at].behind, ++*count)
+        st = take_back(c, op, l, (size_t)at, &back, err);
+    return st;
+}
+
 enum pawl_status lite_reclaim(struct lite *c, struct op *op, const struct token *token,
                               const struct try_end *how, int64_t *count, struct pawl_err *err)
 {
@@ -36,10 +48,9 @@ enum pawl_status lite_reclaim(struct lite *c, struct op *op, const struct token 
         t.error = bytes_of(text);
     }
     for (size_t i = 0; i < l->n && st == PAWL_OK; i++) {
-        if (l->state[i] != HELD_OPEN)
-            continue;
-        st = take_back(c, op, l, i, &t, err);
-        ++*count;
+        int before = l->run[i].before;
+        if (l->state[i] == HELD_OPEN && (before < 0 || l->state[before] != HELD_OPEN))
+            st = take_run(c, op, l, i, &t, count, err);
     }
     return st == PAWL_OK ? lite_lease_drop(c, l, err) : st;
 }

@@ -19,6 +19,8 @@ MUST_USE enum pawl_status lite_extend(struct lite *c, struct op *op, struct pawl
 MUST_USE enum pawl_status lite_cancel(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_redrive(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_move_to(struct lite *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status lite_object_op(struct lite *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status lite_unblock(struct lite *c, struct op *op, struct pawl_err *err);
 /* Does the registry say that this process is no longer the node? */
 MUST_USE enum pawl_status lite_node_replaced(struct lite *c, struct bytes node, struct bytes boot,
                                              bool *out, struct pawl_err *err);
@@ -32,6 +34,14 @@ MUST_USE enum pawl_status lite_handler(struct lite *c, struct op *op, struct paw
 MUST_USE enum pawl_status lite_script_op(struct lite *c, struct op *op, struct pawl_err *err);
 
 /* What operations share. */
+
+/* The state of (type, key), on `a`; version 0: there is none. */
+MUST_USE enum pawl_status lite_object_read(struct lite *c, struct arena *a, struct bytes type,
+                                           struct bytes key, struct object_state *out,
+                                           struct pawl_err *err);
+/* SET or DELETE; *out_version with SET. */
+MUST_USE enum pawl_status lite_object_write(struct lite *c, const struct object_op *o,
+                                            int64_t *out_version, struct pawl_err *err);
 
 /* What is known about the ids of a batch before any of it is written. */
 struct lite_look {
@@ -65,6 +75,9 @@ MUST_USE enum pawl_status lite_try_end(struct lite *c, struct lite_lease *l, siz
 MUST_USE enum pawl_status lite_reclaim(struct lite *c, struct op *op, const struct token *token,
                                        const struct try_end *how, int64_t *count,
                                        struct pawl_err *err);
+/* Redrive: `as` is the call as it stands, ended. */
+MUST_USE enum pawl_status lite_redrive_call(struct lite *c, const struct call *as,
+                                            struct pawl_err *err);
 /* A pending call ends without an owner: cancelled or expired. `as` is the call as it stands. */
 MUST_USE enum pawl_status lite_end_pending(struct lite *c, const struct call *as,
                                            enum pawl_state to, struct pawl_err *err);

@@ -113,6 +113,20 @@ static struct tries tries_read(sqlite3_stmt *q, int at)
                            .redrives = (int)lite_int(q, at + 2) };
 }
 
+enum pawl_status lite_tries(struct lite *c, int64_t seq, struct tries *out, struct pawl_err *err)
+{
+    AUTO(lite_reset) sqlite3_stmt *q = NULL;
+    bool row = false;
+    enum pawl_status st = lite_query(c, SQL_READY_TRIES, ARGS(INT(seq)), &q, err);
+    if (st == PAWL_OK)
+        st = lite_next(c, q, &row, err);
+    if (st == PAWL_OK && !row)
+        st = err_set(err, PAWL_BROKEN, "call %lld is on offer and not ready", (long long)seq);
+    if (st == PAWL_OK)
+        *out = tries_read(q, 0);
+    return st;
+}
+
 static enum pawl_status last_error(struct lite *c, struct lite_shelf *to, struct call *out,
                                    struct pawl_err *err)
 {
@@ -126,21 +140,44 @@ static enum pawl_status last_error(struct lite *c, struct lite_shelf *to, struct
     return st;
 }
 
+/* Where it stands in its key's line; on offer when it is not in it. */
+static enum pawl_status stands_in_line(struct lite *c, sqlite3_stmt *q, struct call *out,
+                                       struct call_where *where, struct pawl_err *err)
+{
+    struct lite_key *k;
+    bool offered = lite_null(q, READ_POS);
+    int64_t pos = offered ? 0 : lite_int(q, READ_POS);
+    enum pawl_status st = lite_key_get(c, out->spec.key, &k, err);
+    if (st != PAWL_OK)
+        return st;
+    out->in_line = pos >= 0;
+    out->key_no = offered ? k->head_no : lite_int(q, READ_POS + 7);
+    where->behind = pos > 0;
+    if (offered)
+        out->position = 1;
+    else if (pos > 0)
+        st = lite_key_position(c, k, pos, &out->position, err);
+    return st;
+}
+
 static enum pawl_status stands_pending(struct lite *c, struct lite_shelf *to, sqlite3_stmt *q,
                                        struct call *out, struct pawl_err *err)
 {
-    int lane = (int)lite_int(q, READ_TRACK) / 2;
-    bool paused = false;
+    bool ready = !lite_null(q, READ_TRACK);
+    int lane = (int)(ready ? lite_int(q, READ_TRACK) / 2 : lite_int(q, READ_POS + 1));
+    struct call_where where = { 0 };
     out->state = PAWL_PENDING;
-    out->spec.priority = (int)-lite_int(q, READ_TRACK + 1);
-    out->run_at_us = lite_int(q, READ_TRACK + 2);
-    out->tries = tries_read(q, READ_TRACK + 3);
+    out->spec.priority = (int)(ready ? -lite_int(q, READ_TRACK + 1) : lite_int(q, READ_POS + 2));
+    out->run_at_us = lite_int(q, ready ? READ_TRACK + 2 : READ_POS + 3);
+    out->tries = tries_read(q, ready ? READ_TRACK + 3 : READ_POS + 4);
     enum pawl_status st = names_read(c, to, lane, &out->spec, err);
     if (st == PAWL_OK)
-        st = lite_lane_paused(c, lane, &paused, err);
+        st = lite_lane_paused(c, lane, &where.queue_paused, err);
     if (st == PAWL_OK && out->tries.attempts + out->tries.lost > 0)
         st = last_error(c, to, out, err);
-    out->waiting_for = call_waiting_for(out, c->now_us, paused);
+    if (st == PAWL_OK && out->spec.key.data)
+        st = stands_in_line(c, q, out, &where, err);
+    out->waiting_for = call_waiting_for(out, c->now_us, where);
     return st;
 }
 
@@ -159,57 +196,102 @@ static void stands_ended(struct lite_shelf *to, unsigned with, sqlite3_stmt *q, 
     out->started_us = lite_int(q, at + 9);
     out->finished_us = lite_int(q, at + 10);
     out->keep_until_us = lite_int(q, at + 11);
+    if (out->keep_until_us == INT64_MAX)
+        out->keep_until_us = 0; /* it blocks its key */
+    out->key_no = lite_int(q, READ_KEY_NO);
 }
 
-static enum pawl_status stands_held(struct lite *c, struct lite_shelf *to, const struct held *h,
-                                    sqlite3_stmt *lease, struct call *out, struct pawl_err *err)
+/* How many of its run stand before it without an outcome. */
+static enum pawl_status run_before(struct lite *c, const struct held *v, size_t n,
+                                   const struct held *h, int64_t *out, struct pawl_err *err)
 {
-    out->state = PAWL_PROCESSING;
-    out->spec.priority = h->priority;
-    out->run_at_us = h->run_at_us;
-    out->tries = h->tries;
-    out->node = column_copy(to, lease, 0);
-    out->claimed_us = lite_int(lease, 1);
-    enum pawl_status st = names_read(c, to, h->lane, &out->spec, err);
-    if (st == PAWL_OK)
-        st = lite_wish_has(c, out->seq, &out->cancel_requested, err);
-    return st;
+    *out = 0;
+    for (size_t i = 0; h->key && i < n; i++) {
+        int64_t ended;
+        if (v[i].key != h->key || v[i].pos >= h->pos)
+            continue;
+        enum pawl_status st =
+            lite_number(c, SQL_LEASE_HELD_ENDED, ARGS(INT(v[i].seq)), 0, &ended, err);
+        if (st != PAWL_OK)
+            return st;
+        *out += !ended;
+    }
+    return PAWL_OK;
 }
 
-/* Which lease holds it: those whose range covers the seq are opened one by one. */
-static enum pawl_status stands_processing(struct lite *c, struct lite_shelf *to, struct call *out,
-                                          struct pawl_err *err)
+/* The lease that names it: those whose range covers the seq are opened one by one. */
+static enum pawl_status lease_of(struct lite *c, int64_t seq, sqlite3_stmt **q, struct held **out,
+                                 size_t *out_n, struct held **out_held, struct pawl_err *err)
 {
-    AUTO(lite_reset) sqlite3_stmt *q = NULL;
     bool row = false;
     /* A group may have handed it back and claimed it again: two rows would name it. */
     enum pawl_status st = lite_leases_write(c, err);
     if (st == PAWL_OK)
-        st = lite_query(c, SQL_LEASE_AROUND, ARGS(INT(out->seq)), &q, err);
-    while (st == PAWL_OK && (st = lite_next(c, q, &row, err)) == PAWL_OK && row) {
-        struct held *held;
-        size_t n;
+        st = lite_query(c, SQL_LEASE_AROUND, ARGS(INT(seq)), q, err);
+    while (st == PAWL_OK && (st = lite_next(c, *q, &row, err)) == PAWL_OK && row) {
         arena_reset(&c->unpack);
-        st = lease_unpack(&c->unpack, lite_column(q, 2), &held, &n, err);
-        struct held *h = st == PAWL_OK ? lease_find(held, n, out->seq) : NULL;
-        if (h)
-            return stands_held(c, to, h, q, out, err);
+        st = lease_unpack(&c->unpack, lite_column(*q, 2), out, out_n, err);
+        *out_held = st == PAWL_OK ? lease_find(*out, *out_n, seq) : NULL;
+        if (*out_held)
+            return PAWL_OK;
     }
     if (st == PAWL_OK)
         st = err_set(err, PAWL_BROKEN, "call %lld is neither pending nor held nor ended",
-                     (long long)out->seq);
+                     (long long)seq);
+    return st;
+}
+
+enum pawl_status lite_holder(struct lite *c, struct lite_shelf *to, int64_t seq,
+                             struct lite_holder *out, struct pawl_err *err)
+{
+    AUTO(lite_reset) sqlite3_stmt *q = NULL;
+    struct held *v, *h;
+    size_t n;
+    enum pawl_status st = lease_of(c, seq, &q, &v, &n, &h, err);
+    if (st != PAWL_OK)
+        return st;
+    *out = (struct lite_holder){ .owner = column_copy(to, q, 0),
+                                 .claimed_us = lite_int(q, 1),
+                                 .held = *h };
+    return run_before(c, v, n, h, &out->before, err);
+}
+
+static enum pawl_status stands_processing(struct lite *c, struct lite_shelf *to, struct call *out,
+                                          struct pawl_err *err)
+{
+    struct lite_holder by;
+    enum pawl_status st = lite_holder(c, to, out->seq, &by, err);
+    if (st != PAWL_OK)
+        return st;
+    out->state = by.before ? PAWL_PENDING : PAWL_PROCESSING;
+    out->spec.priority = by.held.priority;
+    out->run_at_us = by.held.run_at_us;
+    out->tries = by.held.tries;
+    out->node = by.owner;
+    out->claimed_us = by.claimed_us;
+    out->in_line = by.held.key != 0;
+    out->position = by.before;
+    out->key_no = by.held.key_no;
+    out->waiting_for =
+        call_waiting_for(out, c->now_us, (struct call_where){ .behind = by.before > 0 });
+    st = names_read(c, to, by.held.lane, &out->spec, err);
+    if (st == PAWL_OK)
+        st = lite_wish_has(c, out->seq, &out->cancel_requested, err);
+    if (st == PAWL_OK && by.before && out->tries.attempts + out->tries.lost > 0)
+        st = last_error(c, to, out, err);
     return st;
 }
 
 enum pawl_status lite_stands_row(struct lite *c, struct lite_shelf *to, int64_t seq, unsigned with,
                                  sqlite3_stmt *q, struct call *out, struct pawl_err *err)
 {
-    bool ready = !lite_null(q, READ_TRACK), ended = !lite_null(q, READ_STATUS);
+    bool ready = !lite_null(q, READ_TRACK), line = !lite_null(q, READ_POS);
+    bool ended = !lite_null(q, READ_STATUS);
     *out = (struct call){ .seq = seq };
-    if (ready && ended)
-        return err_set(err, PAWL_BROKEN, "call %lld is pending and has ended", (long long)seq);
+    if (ready + line + ended > 1)
+        return err_set(err, PAWL_BROKEN, "call %lld is in two places", (long long)seq);
     enum pawl_status st = lite_asked_read(c, to, q, out, err);
-    if (st == PAWL_OK && ready)
+    if (st == PAWL_OK && (ready || line))
         st = stands_pending(c, to, q, out, err);
     else if (st == PAWL_OK && ended)
         stands_ended(to, with, q, out);

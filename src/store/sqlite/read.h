@@ -32,6 +32,18 @@ MUST_USE enum pawl_status lite_stands(struct lite *c, struct lite_shelf *to, int
 MUST_USE enum pawl_status lite_stands_row(struct lite *c, struct lite_shelf *to, int64_t seq,
                                           unsigned with, sqlite3_stmt *q, struct call *out,
                                           struct pawl_err *err);
+/* Who holds a call, and how many of its run stand before it without an outcome: it has not begun
+ * unless none. BROKEN: no lease holds it. */
+struct lite_holder {
+    struct bytes owner; /* on `to` */
+    int64_t claimed_us, before;
+    struct held held;
+};
+MUST_USE enum pawl_status lite_holder(struct lite *c, struct lite_shelf *to, int64_t seq,
+                                      struct lite_holder *out, struct pawl_err *err);
+/* The tries of a call that can be claimed. BROKEN: it cannot. */
+MUST_USE enum pawl_status lite_tries(struct lite *c, int64_t seq, struct tries *out,
+                                     struct pawl_err *err);
 /* seq 0: unknown. fingerprint may be NULL. */
 MUST_USE enum pawl_status lite_id_find(struct lite *c, struct bytes id, int64_t *out_seq,
                                        unsigned char fingerprint[FINGERPRINT_LEN],
@@ -49,7 +61,9 @@ enum {
     FROM_SEQ = 16, /* of call_from */
     READ_TRACK = 16,
     READ_STATUS = 22,
-    READ_TOKEN = 34
+    READ_TOKEN = 34,
+    READ_KEY_NO = 35,
+    READ_POS = 36
 };
 
 #endif

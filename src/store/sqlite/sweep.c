@@ -42,12 +42,15 @@ static enum pawl_status is_due(struct lite *c, enum sql_name name, bool *out, st
     return st == PAWL_OK ? lite_next(c, q, out, err) : st;
 }
 
-/* Is anything of either kind left that is due now? */
-static enum pawl_status any_due(struct lite *c, enum sql_name a, enum sql_name b, bool *out,
+/* Is anything of these kinds left that is due now? */
+static enum pawl_status any_due(struct lite *c, const enum sql_name *kinds, size_t n, bool *out,
                                 struct pawl_err *err)
 {
-    enum pawl_status st = is_due(c, a, out, err);
-    return st == PAWL_OK && !*out ? is_due(c, b, out, err) : st;
+    enum pawl_status st = PAWL_OK;
+    *out = false;
+    for (size_t i = 0; i < n && st == PAWL_OK && !*out; i++)
+        st = is_due(c, kinds[i], out, err);
+    return st;
 }
 
 /* ---- Sweep ----------------------------------------------------------------------------------- */
@@ -100,11 +103,15 @@ static enum pawl_status reclaim_some(struct lite *c, struct op *op, struct pawl_
 
 static enum pawl_status next_event(struct lite *c, int64_t *out, struct pawl_err *err)
 {
-    int64_t expiry = 0, end = 0;
-    enum pawl_status st = lite_number(c, SQL_EXPIRY_NEXT, ARGS(INT(c->now_us)), 0, &expiry, err);
-    if (st == PAWL_OK)
-        st = lite_number(c, SQL_LEASE_NEXT, ARGS(INT(c->now_us)), 0, &end, err);
-    *out = !expiry || (end && end < expiry) ? end : expiry;
+    static const enum sql_name kinds[] = { SQL_EXPIRY_NEXT, SQL_LEASE_NEXT, SQL_LINE_NEXT };
+    enum pawl_status st = PAWL_OK;
+    *out = 0;
+    for (size_t i = 0; i < COUNT_OF(kinds) && st == PAWL_OK; i++) {
+        int64_t at_us = 0;
+        st = lite_number(c, kinds[i], ARGS(INT(c->now_us)), 0, &at_us, err);
+        if (at_us && (!*out || at_us < *out))
+            *out = at_us;
+    }
     return st;
 }
 
@@ -113,12 +120,15 @@ enum pawl_status lite_sweep(struct lite *c, struct op *op, struct pawl_err *err)
     struct sweep *s = &op->sweep;
     /* A wish never meets a pending call here: whatever hands a call back looks at its wish first.
      */
-    s->expired = s->reclaimed = s->cancelled = 0;
+    static const enum sql_name kinds[] = { SQL_EXPIRY_DUE, SQL_LEASE_OVER, SQL_LINE_DUE };
+    s->expired = s->reclaimed = s->cancelled = s->joined = 0;
     enum pawl_status st = expire_some(c, op, err);
     if (st == PAWL_OK)
         st = reclaim_some(c, op, err);
     if (st == PAWL_OK)
-        st = any_due(c, SQL_EXPIRY_DUE, SQL_LEASE_OVER, &s->more, err);
+        st = lite_keys_join_due(c, s->max, &s->joined, err);
+    if (st == PAWL_OK)
+        st = any_due(c, kinds, COUNT_OF(kinds), &s->more, err);
     return st == PAWL_OK ? next_event(c, &s->next_us, err) : st;
 }
 
@@ -169,7 +179,7 @@ static enum pawl_status remove_one(struct lite *c, const struct due *d, struct p
                       ARGS(INT(d->seq), TEXT(call.spec.id), INT(d->state), INT(call.created_us),
                            INT(d->finished_us), INT(d->keep_until_us + c->remember_us)),
                       NULL, err);
-    return st;
+    return st == PAWL_OK && call.spec.key.data ? lite_key_gone(c, call.spec.key, err) : st;
 }
 
 static enum pawl_status forget_one(struct lite *c, const struct due *d, struct pawl_err *err)
@@ -183,6 +193,7 @@ enum pawl_status lite_gc(struct lite *c, struct op *op, struct pawl_err *err)
     struct gc *g = &op->gc;
     struct due *v;
     size_t n = 0;
+    static const enum sql_name kinds[] = { SQL_OUTCOME_KEPT, SQL_GONE_OVER };
     g->removed = g->forgotten = 0;
     enum pawl_status st = due_list(c, SQL_OUTCOME_KEPT, g->max, read_kept, &v, &n, err);
     for (size_t i = 0; i < n && st == PAWL_OK; i++, g->removed++)
@@ -192,5 +203,5 @@ enum pawl_status lite_gc(struct lite *c, struct op *op, struct pawl_err *err)
         st = due_list(c, SQL_GONE_OVER, g->max, read_gone, &v, &n, err);
     for (size_t i = 0; i < n && st == PAWL_OK; i++, g->forgotten++)
         st = forget_one(c, &v[i], err);
-    return st == PAWL_OK ? any_due(c, SQL_OUTCOME_KEPT, SQL_GONE_OVER, &g->more, err) : st;
+    return st == PAWL_OK ? any_due(c, kinds, COUNT_OF(kinds), &g->more, err) : st;
 }

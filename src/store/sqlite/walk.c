@@ -148,10 +148,11 @@ static enum pawl_status fresh_find(struct lite *c, struct walk *w, struct pawl_e
         struct lite_fresh *f = &c->fresh[i];
         if (!w->served[f->lane - 1] || f->run_at_us > c->now_us)
             continue;
-        w->fresh[w->n_fresh++] = (struct candidate){ .rank = -f->spec->priority,
+        w->fresh[w->n_fresh++] = (struct candidate){ .rank = -f->priority,
                                                      .run_at_us = f->run_at_us,
                                                      .seq = f->seq,
                                                      .lane = f->lane,
+                                                     .tries = f->tries,
                                                      .fresh = f };
         if (w->n_fresh > 1 && !before(&w->fresh[w->n_fresh - 2], &w->fresh[w->n_fresh - 1]))
             sorted = false;

@@ -1,0 +1,180 @@
+/*
+ * keys.c - `pawl keys` and `pawl unblock`: lines that are not empty, and what a person decides
+ * about one that stands still.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/remote.h"
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static void key_row(struct remote *r, struct sheet *s, const struct json *key)
+{
+    static const char *const members[] = {
+        "key", "pending", "head", "head_status", "since", "note"
+    };
+    for (size_t i = 0; i + 1 < COUNT_OF(members); i++) {
+        const char *text = shown(&r->arena, key, members[i]);
+        if (strcmp(members[i], "since") == 0 && text)
+            sheet_text(s, "%.19sZ", text); /* seconds will do for people */
+        else
+            sheet_text(s, "%s", text ? text : "-");
+        if (strcmp(members[i], "head_status") == 0)
+            sheet_paint(s, paint_of_status(text));
+    }
+    const struct json *blocked = json_member(key, "blocked");
+    const char *waits = shown(&r->arena, key, "waiting_for");
+    if (blocked && blocked->kind == JSON_TRUE) {
+        sheet_text(s, "blocked");
+        sheet_paint(s, PAINT_BAD);
+    } else if (waits) {
+        sheet_text(s, "waiting for %s", waits);
+    } else {
+        sheet_none(s);
+    }
+}
+
+/* Page after page until there are enough; with --json each page's keys go into one array. */
+static enum pawl_status keys_all(struct remote *r, int64_t limit, struct sheet *s, struct buf *json)
+{
+    const char *cursor = NULL;
+    int64_t n = 0;
+    do {
+        struct json *page = NULL;
+        /* A cursor is letters and digits. */
+        const char *path =
+            arena_printf(&r->arena, "/v1/keys?limit=%" PRId64 "%s%s%s", MIN(limit - n, 1000),
+                         cli_flag(r->cli, "blocked") ? "&blocked=true" : "",
+                         cursor ? "&cursor=" : "", cursor ? cursor : "");
+        enum pawl_status st = remote_ask(r, path, BYTES_NONE, &page);
+        if (st != PAWL_OK)
+            return st;
+        const struct json *keys = json_member(page, "keys");
+        for (const struct json *k = keys ? keys->first : NULL; k && n < limit; k = k->next, n++) {
+            key_row(r, s, k);
+            json_add_comma(json);
+            buf_add_bytes(json, k->raw);
+        }
+        cursor = shown(&r->arena, page, "next");
+        cli_progress(r->cli, "keys: %" PRId64, n);
+    } while (cursor && n < limit);
+    cli_progress_end(r->cli);
+    return PAWL_OK;
+}
+
+static int run_keys(struct cli *cli, int argc, char **argv)
+{
+    static const char *const columns[] = { "key",   "pending", "head", "head_status",
+                                           "since", "note",    NULL };
+    struct remote r;
+    struct sheet s;
+    struct buf json;
+    int64_t limit = 0;
+    int code;
+    (void)argc, (void)argv;
+    sheet_init(&s, columns);
+    buf_init(&json, (size_t)512 << 20);
+    buf_add_text(&json, "{\"keys\":[");
+    enum pawl_status st = remote_open(&r, cli);
+    if (st == PAWL_OK)
+        st = cli_int(cli, "limit", 1, 1000000, &limit, &r.err);
+    if (st == PAWL_OK)
+        st = keys_all(&r, limit, &s, &json);
+    buf_add_text(&json, "]}");
+    if (st != PAWL_OK) {
+        code = remote_fail(&r);
+    } else if (cli->json) {
+        code = sheet_send(cli, &json);
+    } else {
+        sheet_print(cli, &s);
+        code = cli_done(cli);
+    }
+    buf_release(&json);
+    sheet_release(&s);
+    remote_close(&r);
+    return code;
+}
+
+static const struct option_row options_keys[] = {
+    { "blocked", NULL, NULL, "only those that wait for somebody to decide" },
+    { "limit", "N", "100", "how many" },
+    { 0 },
+};
+
+const struct command cmd_keys = {
+    .name = "keys",
+    .summary = "list keys on which something waits, runs or is blocked",
+    .usage = "",
+    .about = "The head of a key is the call that runs, is next, or blocks it: one submitted with\n"
+             "--on-dead block that failed. pawl unblock decides about those.",
+    .example = "pawl keys\n"
+               "pawl keys --blocked --json | jq -r '.keys[].key'",
+    .options = options_keys,
+    .reach = REACH_SERVER,
+    .run = run_keys,
+};
+
+/* ---- unblock --------------------------------------------------------------------------------- */
+
+static enum pawl_status unblock(struct remote *r, const char *key, const char *action,
+                                struct json **out)
+{
+    struct buf path, body;
+    buf_init(&path, 4096);
+    buf_init(&body, 64 << 10);
+    buf_add_text(&path, "/v1/keys/");
+    url_add(&path, bytes_of(key));
+    buf_add_text(&path, "/unblock");
+    buf_add_text(&body, "{\"action\":");
+    json_add_string(&body, bytes_of(action));
+    buf_add_char(&body, '}');
+    enum pawl_status st =
+        remote_ask(r, arena_text(&r->arena, buf_bytes(&path)), buf_bytes(&body), out);
+    buf_release(&path);
+    buf_release(&body);
+    return st;
+}
+
+static int run_unblock(struct cli *cli, int argc, char **argv)
+{
+    struct remote r;
+    struct json *answer = NULL;
+    int code;
+    if (argc != 2 || (strcmp(argv[1], "skip") != 0 && strcmp(argv[1], "retry") != 0))
+        return cli_failf(cli, PAWL_INVALID, "say which key, and skip or retry");
+    enum pawl_status st = remote_open(&r, cli);
+    if (st == PAWL_OK)
+        st = unblock(&r, argv[0], argv[1], &answer);
+    if (st != PAWL_OK) {
+        code = remote_fail(&r);
+    } else if (cli->json) {
+        code = remote_print_raw(&r, answer);
+    } else {
+        const char *id = shown(&r.arena, answer, "id");
+        fprintf(cli->out, "%s: %s %s\n", argv[0],
+                strcmp(argv[1], "skip") == 0 ? "skipped" : "retrying", id ? id : "?");
+        code = cli_done(cli);
+    }
+    remote_close(&r);
+    return code;
+}
+
+const struct command cmd_unblock = {
+    .name = "unblock",
+    .summary = "decide about a key that a failed call blocks",
+    .usage = "KEY skip|retry",
+    .about =
+        "skip leaves the call as it ended and lets the next one run; retry runs it once more,\n"
+        "with fresh tries, before everything behind it.",
+    .example = "pawl call lab.fail '{\"permanent\": true}' --key desk-1 --on-dead block; "
+               "pawl unblock desk-1 skip\n"
+               "pawl call lab.fail '{\"permanent\": true}' --key desk-2 --on-dead block; "
+               "pawl unblock desk-2 retry",
+    .args_max = 2,
+    .reach = REACH_SERVER,
+    .run = run_unblock,
+};

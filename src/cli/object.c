@@ -1,0 +1,126 @@
+/*
+ * object.c - `pawl object`: an object's state, shown, written or deleted from outside a call.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "base/world.h"
+#include "cli/remote.h"
+
+static char *object_path(struct remote *r, char **argv, int64_t wait_us)
+{
+    struct buf b;
+    buf_init(&b, 4096);
+    buf_add_text(&b, "/v1/objects/");
+    url_add(&b, bytes_of(argv[0]));
+    buf_add_char(&b, '/');
+    url_add(&b, bytes_of(argv[1]));
+    if (wait_us >= 0)
+        buf_addf(&b, "?wait=%" PRId64 ".%06d", wait_us / SEC_US, (int)(wait_us % SEC_US));
+    if (cli_flag(r->cli, "cancel"))
+        buf_add_text(&b, "&cancel=true");
+    char *path = buf_ok(&b) ? arena_text(&r->arena, buf_bytes(&b)) : NULL;
+    buf_release(&b);
+    return path;
+}
+
+/* --set: JSON, @FILE or -. */
+static enum pawl_status state_read(struct remote *r, struct bytes *out)
+{
+    struct pawl_err why;
+    enum pawl_status st =
+        input_read(&r->arena, cli_option(r->cli, "set"), STATE_LEN_MAX, out, &r->err);
+    if (st == PAWL_OK && json_check(*out, &why) != PAWL_OK)
+        st = err_set(&r->err, PAWL_INVALID, "option --set: not JSON (%.200s)", why.text);
+    return st;
+}
+
+/* How it is asked, from the options; GET without --set and --delete. */
+static enum pawl_status ask_of(struct remote *r, char **argv, struct client_ask *out)
+{
+    bool set = cli_flag(r->cli, "set"), delete = cli_flag(r->cli, "delete");
+    int64_t version = 0;
+    enum pawl_status st = PAWL_OK;
+    if (set)
+        st = state_read(r, &out->body);
+    if (st == PAWL_OK && (set || delete))
+        st = cli_duration(r->cli, "wait", &out->wait_us, &r->err);
+    if (st == PAWL_OK && cli_flag(r->cli, "if-version")) {
+        st = cli_int(r->cli, "if-version", 1, INT64_MAX, &version, &r->err);
+        out->header = arena_printf(&r->arena, "If-Match: \"%" PRId64 "\"", version);
+    }
+    out->method = set ? "PUT" : delete ? "DELETE" : NULL;
+    out->once = set || delete;
+    out->path = object_path(r, argv, set || delete ? out->wait_us : -1);
+    return st == PAWL_OK && !out->path ? err_no_memory(&r->err, "asking the server") : st;
+}
+
+static int say(struct remote *r, char **argv, const struct json *answer)
+{
+    struct cli *cli = r->cli;
+    const char *cancelled = shown(&r->arena, answer, "cancelled");
+    if (cli->json)
+        return remote_print_raw(r, answer);
+    if (cli_flag(cli, "delete"))
+        fprintf(cli->out, "%s %s deleted, %s calls cancelled\n", argv[0], argv[1],
+                cancelled ? cancelled : "0");
+    else
+        remote_print_fields(r, answer);
+    return cli_done(cli);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct remote r;
+    struct client_ask ask = { 0 };
+    struct json *answer = NULL;
+    bool set = cli_flag(cli, "set"), delete = cli_flag(cli, "delete");
+    if (argc != 2)
+        return cli_failf(cli, PAWL_INVALID, "say TYPE and KEY");
+    if (set && delete)
+        return cli_failf(cli, PAWL_INVALID, "say --set or --delete, not both");
+    if (cli_flag(cli, "cancel") && !delete)
+        return cli_failf(cli, PAWL_INVALID, "option --cancel: goes with --delete only");
+    if (cli_flag(cli, "if-version") && !set && !delete)
+        return cli_failf(cli, PAWL_INVALID,
+                         "option --if-version: goes with --set or --delete only");
+    enum pawl_status st = remote_open(&r, cli);
+    if (st == PAWL_OK)
+        st = ask_of(&r, argv, &ask);
+    if (st == PAWL_OK)
+        st = client_json(r.client, &r.arena, &ask, &answer, NULL, &r.err);
+    int code = st == PAWL_OK ? say(&r, argv, answer) : remote_fail(&r);
+    remote_close(&r);
+    return code;
+}
+
+static const struct option_row options[] = {
+    { "set", "JSON", NULL, "write this state; @FILE, or - for stdin" },
+    { "delete", NULL, NULL, "delete the state; refused while calls of the object are pending" },
+    { "cancel", NULL, NULL, "with --delete: cancel them in the same transaction" },
+    { "if-version", "N", NULL, "write or delete only when it has this version" },
+    { "wait", "D", "5s", "how long a write waits for the key's turn" },
+    { 0 },
+};
+
+const struct command cmd_object = {
+    .name = "object",
+    .summary = "show, write or delete the state of an object",
+    .usage = "TYPE KEY",
+    .about =
+        "A state belongs to a type and a key; calls of that key read and write it in their own\n"
+        "commit. From here it is written between two of them.",
+    .example = "pawl object Counter c-1 --set '{\"n\": 1}'\n"
+               "pawl object Counter c-1 --json | jq .state\n"
+               "pawl object Counter c-1 --set 2 --if-version \"$(pawl object Counter c-1 --json | "
+               "jq .version)\"\n"
+               "pawl object Counter c-1 --delete",
+    .options = options,
+    .args_max = 2,
+    .reach = REACH_SERVER,
+    .run = run,
+};

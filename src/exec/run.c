@@ -1,0 +1,335 @@
+/*
+ * run.c - calls of one key, one after another on one worker, and their results in order.
+ *
+ * A worker ends most tries, the keeper those whose time is up, exec_stop() the rest; the store
+ * thread settles them. What they share of a longer run is its flow, under its lock. Whoever holds
+ * the lock of a flow takes no second.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exec/run.h"
+
+#include <time.h>
+
+#include "base/limits.h"
+#include "exec/exec.h"
+
+/* A run lasts no longer than this by more than its last call: others want the worker, too, and what
+ * is behind in the run cannot go to another node meanwhile. */
+#define RUN_US (50 * MS_US)
+
+static size_t index_of(const struct pawl_call *t)
+{
+    return (size_t)(t - t->run->v);
+}
+
+/* ---- On its way to the store ----------------------------------------------------------------- */
+
+static size_t item_weight(const struct finish_item *v)
+{
+    return 1 + (v->how == END_RESULT ? v->n_send : 0);
+}
+
+static size_t item_len(const struct finish_item *v)
+{
+    size_t len = v->result.bytes.len + v->object.bytes.len;
+    for (size_t i = 0; v->how == END_RESULT && i < v->n_send; i++)
+        len += v->send[i].input.bytes.len;
+    return len;
+}
+
+static void put(struct pawl_call *t)
+{
+    struct pawl_err err;
+    if (queue_put(&t->e->queue, &t->job, true, &err) != PAWL_OK)
+        run_abandon(&t->job);
+}
+
+void run_post_one(struct pawl_call *t, struct finish_item *v)
+{
+    t->finish.v = v;
+    t->job = (struct job){ .op = { .kind = OP_FINISH, .a = &t->end_arena, .finish = t->finish },
+                           .done = pool_finish_done,
+                           .weight = item_weight(v),
+                           .len = item_len(v),
+                           .frees = t->call->spec.key.data ? FREES_YES : FREES_NO };
+    put(t);
+}
+
+/* Store thread: what has gathered by now goes with this finish. */
+static void cut(struct job *j)
+{
+    struct pawl_call *t = try_of(j);
+    struct run *r = t->run;
+    struct flow *f = r->flow;
+    size_t first = index_of(t), n = 0, weight = 0, len = 0;
+    pthread_mutex_lock(&f->lock);
+    CHECK(f->flying && f->sent == first && first < f->done);
+    for (; first + n < f->done; n++) {
+        weight += item_weight(&f->items[first + n]);
+        len += item_len(&f->items[first + n]);
+        if (n && (f->singly || weight > GROUP_MAX || len > GROUP_LEN_MAX))
+            break;
+    }
+    f->sent = first + n;
+    bool last = f->sent == r->n || (f->closed && f->sent == f->done);
+    pthread_mutex_unlock(&f->lock);
+    j->op.finish = (struct finish){ .token = t->lease->token, .v = &f->items[first], .n = n };
+    j->frees = last ? FREES_YES : FREES_NO;
+    j->prepare = NULL;
+}
+
+/* Post what has gathered from `t` on; what joins it until the store thread takes it goes along. */
+static void post_from(struct pawl_call *t)
+{
+    const struct finish_item *v = &t->run->flow->items[index_of(t)];
+    t->job = (struct job){ .op = { .kind = OP_FINISH, .a = &t->end_arena },
+                           .prepare = cut,
+                           .done = pool_finish_done,
+                           .weight = item_weight(v),
+                           .len = item_len(v) };
+    put(t);
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------ */
+
+/* No call of it begins any more; the first that would have. n: somebody has closed it before. Under
+ * the lock. */
+static size_t close_flow(struct run *r)
+{
+    size_t from = r->flow->closed ? r->n : r->flow->begun;
+    r->flow->closed = true;
+    pthread_cond_broadcast(&r->flow->moved);
+    return from;
+}
+
+/* These tries will never be finished: the store has handed them back, or will. */
+static void drop(struct run *r, size_t from, size_t to, bool look)
+{
+    for (size_t i = from; i < to; i++) {
+        struct pawl_call *t = &r->v[i];
+        if (look)
+            exec_look(t->e, &t->call->spec.id, 1);
+        try_unref(t);
+    }
+}
+
+/* Its transaction took this try and will not end it. (One that does end it may still be under way
+ * when the next try of the run ends.) Under the lock. */
+static bool untake(struct flow *f, size_t i)
+{
+    if (!f->taken || f->done != i + 1)
+        return false;
+    f->taken = f->flying = false;
+    f->done--;
+    f->sent--;
+    return true;
+}
+
+void run_end(struct pawl_call *t, struct finish_item *v)
+{
+    struct run *r = t->run;
+    struct flow *f = r->flow;
+    if (!f) {
+        run_post_one(t, v);
+        return;
+    }
+    pthread_mutex_lock(&f->lock);
+    bool flying = f->flying, voided = f->voided, post = false;
+    untake(f, index_of(t));
+    if (!voided) {
+        CHECK(f->done == index_of(t));
+        f->items[f->done++] = *v;
+        post = !f->flying;
+        f->flying = true;
+    }
+    size_t rest = v->how == END_RESULT ? r->n : close_flow(r);
+    pthread_mutex_unlock(&f->lock);
+    drop(r, rest, r->n, false);
+    if (post && !flying)
+        pool_flights(t->e, 1);
+    if (post)
+        post_from(t);
+    else if (voided)
+        drop(r, index_of(t), index_of(t) + 1, true);
+}
+
+void run_release(struct run *r)
+{
+    if (r->flow)
+        r->flow->begun = 1; /* Nobody else has it. */
+    try_take_over(r->v, TRY_QUEUED, END_RELEASE, NULL);
+}
+
+/* ---- On the worker --------------------------------------------------------------------------- */
+
+bool run_enter(struct run *r)
+{
+    if (!r->flow)
+        return false;
+    r->began_us = world_mono(&world_real);
+    atomic_fetch_add(&r->v->lease->left, 1);
+    r->flow->begun = 1; /* It was the queue's until now, and is ours. */
+    return true;
+}
+
+void run_leave(struct run *r)
+{
+    struct lease_run *l = r->v->lease;
+    if (r->state_of)
+        try_unref(r->state_of);
+    lease_run_unref(l);
+}
+
+void run_keep_state(struct pawl_call *t)
+{
+    struct run *r = t->run;
+    if (!r->flow || t->item.state_do == STATE_KEEP)
+        return;
+    struct pawl_call *former = r->state_of;
+    bool set = t->item.state_do == STATE_SET;
+    r->state = set ? t->item.object : (struct payload){ 0 };
+    r->state_of = set ? t : NULL;
+    if (set)
+        atomic_fetch_add(&t->refs, 1);
+    if (former)
+        try_unref(former);
+}
+
+struct pawl_call *run_next(struct run *r, bool on)
+{
+    struct flow *f = r->flow;
+    if (!f)
+        return NULL;
+    pthread_mutex_lock(&f->lock);
+    size_t rest = on ? r->n : close_flow(r);
+    struct pawl_call *next = f->closed || f->begun == r->n ? NULL : &r->v[f->begun++];
+    pthread_mutex_unlock(&f->lock);
+    drop(r, rest, r->n, false);
+    if (!next || world_mono(&world_real) < r->began_us + RUN_US)
+        return next;
+    try_take_over(next, TRY_QUEUED, END_RELEASE, NULL);
+    return NULL;
+}
+
+enum pawl_status run_take(struct pawl_call *t, struct pawl_err *err)
+{
+    struct flow *f = t->run->flow;
+    size_t i = index_of(t);
+    struct timespec until = { .tv_sec = t->deadline_us / SEC_US,
+                              .tv_nsec = t->deadline_us % SEC_US * 1000 };
+    if (!f)
+        return PAWL_OK;
+    enum pawl_status st = PAWL_OK;
+    pthread_mutex_lock(&f->lock);
+    while (f->settled < i && !f->closed)
+        if (pthread_cond_timedwait(&f->moved, &f->lock, &until))
+            break;
+    if (f->closed)
+        st = err_set(err, PAWL_STATE, "this try is over");
+    else if (f->settled < i)
+        st = err_set(err, PAWL_BUSY, "the calls before it in its key are not stored yet");
+    if (st == PAWL_OK) {
+        f->done = f->sent = i + 1;
+        f->taken = f->flying = true;
+    }
+    pthread_mutex_unlock(&f->lock);
+    if (st == PAWL_OK)
+        pool_flights(t->e, 1);
+    return st;
+}
+
+void run_untake(struct pawl_call *t)
+{
+    struct flow *f = t->run->flow;
+    if (!f)
+        return;
+    pthread_mutex_lock(&f->lock);
+    bool landed = untake(f, index_of(t));
+    pthread_mutex_unlock(&f->lock);
+    if (landed)
+        pool_flights(t->e, -1);
+}
+
+/* ---- Settled: on the store thread ------------------------------------------------------------ */
+
+/* How many of its items completed, from the first on. Tell those who wait. */
+static size_t tell(struct pawl_call *t, const struct op *op)
+{
+    struct flow *f = t->run->flow;
+    size_t good = 0;
+    if (op->status != PAWL_OK)
+        return 0;
+    for (; good < op->finish.n; good++) {
+        struct finish_item *v = &op->finish.v[good];
+        /* As the store has it: never before the call before it had ended. */
+        v->started_us = MAX(v->started_us, f->ended_us);
+        f->ended_us = v->finished_us;
+        pool_stored(&t[good], v);
+        if (v->state != PAWL_COMPLETED)
+            break; /* What is behind it was handed back. */
+    }
+    return good;
+}
+
+void run_settled(struct pawl_call *t, const struct op *op)
+{
+    struct run *r = t->run;
+    struct flow *f = r->flow;
+    size_t first = index_of(t), n = op->finish.n;
+    bool look = op->status != PAWL_OK;
+    size_t completed = tell(t, op);
+    bool good = completed == n;
+    pthread_mutex_lock(&f->lock);
+    CHECK(f->flying && f->sent == first + n);
+    f->settled = f->sent;
+    f->taken = false;
+    bool more = good && f->done > f->sent;
+    f->flying = more;
+    size_t rest = good ? r->n : close_flow(r);
+    /* What ran behind it, and what runs now: the latter is dropped when it ends. */
+    size_t ran = good ? f->sent : f->done;
+    f->voided = !good;
+    pthread_cond_broadcast(&f->moved);
+    pthread_mutex_unlock(&f->lock);
+    if (more)
+        post_from(&r->v[first + n]);
+    else
+        pool_flights(t->e, -1);
+    drop(r, first + n, ran, true);
+    drop(r, rest, r->n, look);
+    /* What was named behind the one that did not complete was handed back, or cancelled. */
+    drop(r, first + MIN(completed + 1, n), first + n, true);
+    drop(r, first, first + MIN(completed + 1, n), look);
+}
+
+bool run_refused(struct pawl_call *t)
+{
+    struct flow *f = t->run->flow;
+    if (!f || t->job.op.finish.n == 1)
+        return false;
+    pthread_mutex_lock(&f->lock);
+    f->singly = true;
+    f->sent = index_of(t);
+    pthread_mutex_unlock(&f->lock);
+    arena_reset(&t->end_arena);
+    post_from(t);
+    return true;
+}
+
+void run_abandon(struct job *j)
+{
+    struct pawl_call *t = try_of(j);
+    struct run *r = t->run;
+    struct flow *f = r->flow;
+    if (!f) {
+        try_unref(t);
+        return;
+    }
+    pthread_mutex_lock(&f->lock);
+    size_t rest = close_flow(r), done = f->done;
+    f->voided = true;
+    pthread_mutex_unlock(&f->lock);
+    pool_flights(t->e, -1);
+    drop(r, rest, r->n, false);
+    drop(r, index_of(t), done, false);
+}
