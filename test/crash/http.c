@@ -306,7 +306,9 @@ static int kill_until(struct killed_client *dice, int64_t until)
 
 TEST(killed_at_random_moments_under_many_clients, .deadline_s = 1200)
 {
-    int64_t seconds = from_env("PAWL_CRASH_SECONDS", check_fast() ? 4 : 10);
+    int64_t seconds = from_env("PAWL_CRASH_SECONDS", check_fast()        ? 4
+                                                     : check_scale() > 1 ? 20
+                                                                         : 10);
     uint64_t seed = (uint64_t)from_env("PAWL_SEED", rig_mono());
     struct killed_client dice;
     printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
@@ -320,7 +322,7 @@ TEST(killed_at_random_moments_under_many_clients, .deadline_s = 1200)
         killed_client_init(&c->http, seed + (uint64_t)(i + 1) * 1000000007);
         EQ_INT(pthread_create(&c->thread, NULL, client_run, c), 0);
     }
-    int kills = kill_until(&dice, rig_mono() + seconds * RIG_SEC * check_scale());
+    int kills = kill_until(&dice, rig_mono() + seconds * RIG_SEC);
     int64_t begun = rig_mono();
     atomic_store(&over, true);
     for (int i = 0; i < CLIENTS; i++)

@@ -254,7 +254,9 @@ static void count(int kills)
 
 TEST(every_balance_is_what_the_clients_were_told, .deadline_s = 1200)
 {
-    int64_t seconds = from_env("PAWL_CRASH_SECONDS", check_fast() ? 4 : 10);
+    int64_t seconds = from_env("PAWL_CRASH_SECONDS", check_fast()        ? 4
+                                                     : check_scale() > 1 ? 20
+                                                                         : 10);
     uint64_t seed = (uint64_t)from_env("PAWL_SEED", rig_mono());
     struct killed_client dice;
     printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
@@ -265,7 +267,7 @@ TEST(every_balance_is_what_the_clients_were_told, .deadline_s = 1200)
         killed_client_init(&clients[i].http, seed + (uint64_t)(i + 1) * 1000000007);
         EQ_INT(pthread_create(&clients[i].thread, NULL, client_run, &clients[i]), 0);
     }
-    int kills = kill_until(&dice, rig_mono() + seconds * RIG_SEC * check_scale());
+    int kills = kill_until(&dice, rig_mono() + seconds * RIG_SEC);
     atomic_store(&over, true);
     for (int i = 0; i < CLIENTS; i++)
         EQ_INT(pthread_join(clients[i].thread, NULL), 0);

@@ -16,7 +16,7 @@
 #include "random_ops.h"
 #include "store/store.h"
 
-#define SEQUENCES 1500
+#define SEQUENCES 700
 #define STEPS 60
 #define RETENTION_US (60 * SEC_US)
 #define ARENA_MAX (64u << 20)
