@@ -19,7 +19,7 @@ mkdir -p "$log"
 
 # A report is one that ends the process with a status of its own; the harness sees only the status.
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}"
-export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:suppressions=$PWD/test/tsan.txt}"
 # A module brings libpawl.so along while its host holds the same library inside: two copies of each
 # global are what we mean there, so only that one check of AddressSanitizer is off.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_odr_violation=0:detect_stack_use_after_return=1}"
