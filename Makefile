@@ -1,10 +1,11 @@
 # The front door. meson and ninja do the work; every build has a folder of its own, build*/.
-# Settings: PREFIX and DESTDIR for install, SUITES and CASES for the tests, QUICK=1 for the benchmarks,
+# Settings: PREFIX and DESTDIR for install, SUITES, CASES and ENGINES for the tests, QUICK=1 for the benchmarks,
 # FUZZ and SECONDS for the fuzzer, SOAK for how long to soak, PAWL_INSTALL=no to install no packages.
 
 PREFIX  ?= /usr/local
 SUITES  ?=
 CASES   ?=
+ENGINES ?=
 FUZZ    ?= http
 SECONDS ?= 600
 SOAK    ?= 300
@@ -36,14 +37,14 @@ run: setup-run all ## build and serve the samples on http://127.0.0.1:7295, with
 	@tools/run.sh build
 
 test: all build-test ## install what tests need, build, run every suite
-	@CASES='$(CASES)' tools/test-run.sh build-test $(SUITES)
+	@PAWL_ENGINES='$(ENGINES)' CASES='$(CASES)' tools/test-run.sh build-test $(SUITES)
 
 check: all build-test ## the fast part of the tests, under a minute
 	@PAWL_CHECK_FAST=1 CASES='$(CASES)' tools/test-run.sh build-test $(or $(SUITES),unit conform api race)
 
 check-asan: setup-test ## every suite with address and undefined-behaviour sanitizers
 	@tools/build.sh build-asan $(TESTS) -Db_sanitize=address,undefined
-	@PAWL_CHECK_SCALE=5 CASES='$(CASES)' \
+	@PAWL_CHECK_SCALE=5 PAWL_ENGINES='$(ENGINES)' CASES='$(CASES)' \
 	    tools/test-run.sh build-asan $(or $(SUITES),unit conform api race crash torture)
 
 check-tsan: setup-test ## the threaded suites with the thread sanitizer
@@ -58,7 +59,7 @@ coverage: setup-test ## run the suites and print the line coverage of src/
 	    tools/test-run.sh build-cov $(or $(SUITES),unit conform api race crash torture); status=$$?; \
 	    cd build-cov && gcovr --root .. --filter '\.\./src/' --print-summary . && exit $$status
 
-bench: all ## print figures: every test/bench program; QUICK=1 takes under a minute
+bench: all ## print figures: every test/bench program; QUICK=1 takes minutes
 	@PAWL_BENCH_QUICK='$(QUICK)' tools/bench-run.sh build
 
 fuzz: setup-test ## run one fuzz target: FUZZ=http SECONDS=600

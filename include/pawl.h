@@ -206,6 +206,8 @@ struct pawl_options {
     int64_t poll_min_us, poll_max_us; /* how often to look for what other processes did; 5 ms when
                                          there was something, to 250 ms when there was not */
     int64_t max_pending_key;          /* calls that may wait on one key: more are FULL; 100,000 */
+    int64_t pool_lifetime_us; /* a connection to a server older than that is replaced between two
+                                 uses; 30 minutes */
 };
 #define PAWL_OPTIONS_INIT .size = sizeof(struct pawl_options)
 

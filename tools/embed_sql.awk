@@ -1,8 +1,9 @@
 # embed_sql.awk - turn sql/statements.txt and sql/ENGINE/ into C tables.
 #
 # Called by embed_sql.sh with the working directory sql/, `engines` and `out` set, statements.txt first.
-# The one thing that must stay true: every engine answers to exactly the names in statements.txt,
-# each once; anything else is printed, file and line first, and the build stops with nothing written.
+# The one thing that must stay true: every engine answers to exactly the names in statements.txt that are
+# its own (a name is followed by its engines; by none: it is everybody's), each once; anything else is
+# printed, file and line first, and the build stops with nothing written.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -74,16 +75,26 @@ FNR == 1 {
 
 kind == "names" {
     sub(/#.*/, "")
-    gsub(/[ \t]/, "")
-    if ($0 == "")
+    if (NF == 0)
         next
-    if ($0 !~ /^[a-z][a-z0-9_]*$/)
-        complain("statements.txt:" FNR, "\"" $0 "\" is no statement name")
-    if ($0 in known)
-        complain("statements.txt:" FNR, "\"" $0 "\" is listed twice")
-    known[$0] = 1
-    names[++count] = $0
+    if ($1 !~ /^[a-z][a-z0-9_]*$/)
+        complain("statements.txt:" FNR, "\"" $1 "\" is no statement name")
+    if ($1 in known)
+        complain("statements.txt:" FNR, "\"" $1 "\" is listed twice")
+    known[$1] = NF
+    names[++count] = $1
+    for (i = 2; i <= NF; i++) {
+        if (index(" " engines " ", " " $i " ") == 0)
+            complain("statements.txt:" FNR, "\"" $i "\" is no engine")
+        own[$i, $1] = 1
+    }
     next
+}
+
+# Is this statement one of the engine's?
+function has(engine, name)
+{
+    return known[name] == 1 || (engine, name) in own
 }
 
 # Comments stay inside migrations: the checksum covers the text as it was written.
@@ -104,6 +115,8 @@ kind == "migration" {
     name_at = FILENAME ":" FNR
     if (!(name in known))
         complain(name_at, "statement \"" name "\" is not in sql/statements.txt")
+    else if (!has(engine, name))
+        complain(name_at, "statement \"" name "\" is not " engine "'s in sql/statements.txt")
     else if ((engine, name) in seen)
         complain(name_at, "engine " engine " has statement \"" name "\" twice, first at " \
             seen[engine, name])
@@ -132,7 +145,7 @@ END {
     engine_count = split(engines, engine_list, " ")
     for (e = 1; e <= engine_count; e++)
         for (i = 1; i <= count; i++)
-            if (!((engine_list[e], names[i]) in seen))
+            if (has(engine_list[e], names[i]) && !((engine_list[e], names[i]) in seen))
                 complain("sql/" engine_list[e], "engine " engine_list[e] " lacks statement \"" \
                     names[i] "\"")
     if (count == 0)
@@ -171,7 +184,8 @@ END {
         print made "\n#include <stddef.h>\n\n#include \"sql_names.h\"\n" > c
         print "const char *const sql_" it "[SQL_COUNT] = {" > c
         for (i = 1; i <= count; i++)
-            print "    [SQL_" toupper(names[i]) "] =" text[it, names[i]] "," > c
+            if (has(it, names[i]))
+                print "    [SQL_" toupper(names[i]) "] =" text[it, names[i]] "," > c
         print "};\n\nconst struct sql_migration sql_" it "_migrations[] = {" > c
         for (i = 1; i <= migrations[it]; i++) {
             print "    { " i ", \"" step_word[it, i] "\"," > c

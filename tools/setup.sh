@@ -8,14 +8,15 @@
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 
-build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev libssl-dev libuv1-dev
-    node-llhttp libconfuse-dev"
+build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev libpq-dev
+    libmariadb-dev libssl-dev libuv1-dev node-llhttp libconfuse-dev"
 # g++ proves that pawl.h is C++ as well; the formatter is pinned, another version formats otherwise.
 # clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
-# certificate of the TLS tests; curl, jq and sqlite3 are in
-# the examples that the tests run as printed.
+# certificate of the TLS tests; curl, jq and sqlite3 are in the examples that the tests run as printed.
+# postgresql, mariadb-*-core and pgbouncer are for servers of the tests' own, in their folders. The core
+# packages of MariaDB are its programs alone: no service, no system database, no account.
 test="g++ clang-format-14 gcovr openssl clang-14 libclang-rt-14-dev libjansson-dev curl jq sqlite3
-    wrk nghttp2-client"
+    wrk nghttp2-client postgresql mariadb-server-core mariadb-client-core pgbouncer"
 
 case ${1:-build} in
 build) want=$build ;;
@@ -36,7 +37,7 @@ if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>
 setup.sh: this is not Debian, so nothing was installed. Pawl needs what Debian 12 calls
     $want
 Install your distribution's packages of that kind (gcc 12 or newer, meson 1.0 or newer, SQLite 3.40 or
-newer, OpenSSL 3, libuv 1.44, libconfuse 3.3,
+newer, libpq 14, libmariadb 3.3, OpenSSL 3, libuv 1.44, libconfuse 3.3,
 the C sources of llhttp 8), then say PAWL_INSTALL=no, as in: make PAWL_INSTALL=no
 EOF
     exit 1
@@ -69,6 +70,15 @@ if [ "$(id -u)" != 0 ]; then
 fi
 echo "setup.sh: installing$missing (PAWL_INSTALL=no skips this)"
 export DEBIAN_FRONTEND=noninteractive
+# A package that brings a server starts it as it is installed; nobody here wants that. A policy that
+# the machine has already is its owner's business.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    trap '$sudo rm -f "$policy"' EXIT
+    trap 'exit 1' INT TERM HUP
+    printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+    $sudo chmod 755 "$policy"
+fi
 # shellcheck disable=SC2086
 install="$sudo apt-get -q -y --no-install-recommends install $missing"
 # The lists on the machine may be old or absent; fetch them once, only when they do not suffice.

@@ -3,7 +3,9 @@
 #
 # Programs come from BUILD_DIR/test/programs.txt; the suite `house` is the scripts in test/house, which
 # also speak TAP. Each program's output is kept in BUILD_DIR/test/log. Failures are shown in full, skips
-# with their reason, and the last line is "N passed, N failed" (", N skipped" when some were).
+# with their reason; then come the counts per engine of every suite that has engines, and the last line is
+# "N passed, N failed" (", N skipped" when some were). All programs share one server of each kind, which
+# the first that needs it starts (test/lib/db_share.c) and which ends with the run.
 # CASES="name glob..." narrows every program to those cases; JOBS=N sets how many run at once.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -24,6 +26,26 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:sup
 # global are what we mean there, so only that one check of AddressSanitizer is off.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_odr_violation=0:detect_stack_use_after_return=1}"
 export PAWL_BUILD="$build"
+
+PAWL_TEST_RUN=$(mktemp -d /tmp/pawl-run-XXXXXX) || exit 2
+export PAWL_TEST_RUN
+echo $$ >"$PAWL_TEST_RUN/owner"
+
+# End the servers of this run: each has a keeper, which removes its file when it is done.
+end_servers()
+{
+    for place in "$PAWL_TEST_RUN"/postgres "$PAWL_TEST_RUN"/mariadb; do
+        if read -r _ _ keeper 2>/dev/null <"$place"; then
+            kill "$keeper" 2>/dev/null
+            for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+                [ -e "$place" ] && sleep 0.1
+            done
+        fi
+    done 2>/dev/null
+    rm -rf "$PAWL_TEST_RUN"
+}
+trap end_servers EXIT
+trap 'exit 130' INT TERM HUP
 
 # Counts one TAP log into "passed failed skipped"; a plan that was not kept is one failure more.
 count()
@@ -85,6 +107,32 @@ for suite in $suites; do
         set +f
     done
 done
+
+# A case that ran on an engine has its name behind a colon.
+engines()
+{
+    for suite in $suites; do
+        awk -v suite="$suite" '
+            !/^(not )?ok .* - .*:[a-z+]+( # SKIP.*)?$/ { next }
+            {
+                skip = sub(/ # SKIP.*/, "")
+                engine = $0
+                sub(/.*:/, "", engine)
+                if (!(engine in ran)) order[++n] = engine
+                ran[engine] += !skip
+                skipped[engine] += skip
+            }
+            END {
+                for (i = 1; i <= n; i++) {
+                    e = order[i]
+                    line = line (i > 1 ? ", " : "") e " " ran[e] + 0
+                    if (skipped[e]) line = line " (" skipped[e] " skipped)"
+                }
+                if (n) print suite ": " line
+            }' "$log/$suite"*.tap 2>/dev/null
+    done
+}
+engines
 
 if [ "$ran" = 0 ]; then
     echo "test-run.sh: no test ran"

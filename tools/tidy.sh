@@ -14,7 +14,7 @@ cd "${1:-$tools/..}" || exit 2
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 flags="-std=gnu17 -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wformat=2
-    -Werror -D_GNU_SOURCE -fsyntax-only -isystem /usr/share/include"
+    -Werror -D_GNU_SOURCE -fsyntax-only -isystem /usr/share/include $(pkg-config --cflags libpq)"
 bad=0
 
 dirs=

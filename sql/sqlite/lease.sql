@@ -45,6 +45,12 @@ DELETE FROM pawl_lease WHERE token = ?1;
 SELECT token FROM pawl_lease INDEXED BY pawl_lease_until
 WHERE until IS NOT NULL AND until <= ?1 ORDER BY until, token LIMIT ?2;
 
+-- name: lease_old
+-- in:   before bigint, max int
+-- out:  token bytea
+-- why:  Leases are few, one a busy worker: no index for what a person asks now and then.
+SELECT token FROM pawl_lease WHERE claimed_at < ?1 ORDER BY claimed_at, token LIMIT ?2;
+
 -- name: lease_next
 -- in:   now bigint
 -- out:  until bigint

@@ -24,6 +24,12 @@ DELETE FROM pawl_outcome WHERE seq = ?1;
 SELECT seq, status, finished_at, keep_until, token FROM pawl_outcome INDEXED BY pawl_outcome_keep
 WHERE keep_until <= ?1 ORDER BY keep_until, seq LIMIT ?2;
 
+-- name: outcome_walk
+-- in:   after bigint
+-- out:  as outcome_kept
+-- why:  Without an index on finished_at, which every finish would pay for and only an archive would read.
+SELECT seq, status, finished_at, keep_until, token FROM pawl_outcome WHERE seq > ?1 ORDER BY seq;
+
 -- name: outcome_list_bad
 -- in:   status int, below bigint
 -- out:  seq bigint

@@ -78,6 +78,8 @@ static const char *why_not(const struct api *api)
         return "the node is drained";
     if (f.hung >= HUNG_MAX)
         return "too many handlers did not return from their timeout";
+    if (f.away_us)
+        return "the database does not answer";
     if (f.writes_waiting >= STORE_QUEUE_MAX)
         return "the database does not keep up with what is asked of it";
     return api->not_ready ? api->not_ready(api->ready_ctx) : NULL;

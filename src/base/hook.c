@@ -95,6 +95,11 @@ void hook_on_pause(void (*fn)(const char *name, void *ctx), void *ctx)
     pthread_mutex_unlock(&pause_lock);
 }
 
+bool hook_pausing(void)
+{
+    return atomic_load(&pause_on);
+}
+
 void hook_pause(const char *name)
 {
     if (!atomic_load(&pause_on))

@@ -12,6 +12,8 @@
 #ifndef BASE_HOOK_H
 #define BASE_HOOK_H
 
+#include <stdbool.h>
+
 #ifdef PAWL_TEST
 #define CRASH_POINT(name) hook_crash(name)
 #define PAUSE_POINT(name) hook_pause(name)
@@ -19,7 +21,10 @@ void hook_crash(const char *name);
 void hook_pause(const char *name);
 /* NULL switches off. */
 void hook_on_pause(void (*fn)(const char *name, void *ctx), void *ctx);
+/* Is there one? What is done in one go is then done in steps between which it can stop. */
+bool hook_pausing(void);
 #else
+#define hook_pausing() false
 #define CRASH_POINT(name) ((void)0)
 #define PAUSE_POINT(name) ((void)0)
 #endif

@@ -95,6 +95,8 @@
 #define HUNG_MAX 64
 /* Ended calls removed by one step of gc: short enough to hide between two groups. */
 #define GC_STEP_MAX 200
+/* Leases one step of `pawl requeue-stuck` ends: CLAIM_MAX calls each at the most. */
+#define REQUEUE_STEP_MAX 20
 /* Leases and expired calls one step of the sweeper takes. */
 #define SWEEP_STEP_MAX 1000
 

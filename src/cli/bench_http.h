@@ -25,7 +25,7 @@ struct bench_beside {
 };
 bool bench_http_beside(struct bench_beside *out, char *out_why, size_t size);
 
-/* Starts servers of its own on h->server.path, which the caller removes. Fills the rounds. */
+/* Starts servers of its own on h->server.db, which the caller removes. Fills the rounds. */
 MUST_USE enum pawl_status bench_http_run(struct bench_http *h, struct pawl_err *err);
 /* Between the table's begin and end. */
 void bench_http_rows(const struct bench_http *h, struct bench_table *t);

@@ -274,11 +274,13 @@ static void rows_print(const struct sides *s)
 static enum pawl_status measure_http(struct sides *s, struct pawl_err *err)
 {
     const struct bench_run *run = s->run;
+    char db[sizeof run->files->http + sizeof "sqlite:"];
     tell(s, "calls over HTTP");
+    snprintf(db, sizeof db, "sqlite:%s", run->files->http);
     s->http = (struct bench_http){ .server = { .program = run->http->program,
                                                .echo = run->http->echo,
                                                .wallet = run->http->wallet,
-                                               .path = run->files->http },
+                                               .db = db },
                                    .rounds = run->size->rounds,
                                    .seconds = run->size->seconds };
     return bench_http_run(&s->http, err);

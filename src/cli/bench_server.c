@@ -26,7 +26,6 @@
 _Noreturn static void become(const struct bench_server_conf *conf, int out)
 {
     extern char **environ;
-    char db[1100];
     for (char **e = environ; *e;)
         if (strncmp(*e, "PAWL_", 5) == 0) {
             char name[128];
@@ -36,10 +35,9 @@ _Noreturn static void become(const struct bench_server_conf *conf, int out)
         } else {
             e++;
         }
-    snprintf(db, sizeof db, "sqlite:%s", conf->path);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
-    execl(conf->program, "pawl", "serve", "--listen", "127.0.0.1:0", "--db", db, "--module",
+    execl(conf->program, "pawl", "serve", "--listen", "127.0.0.1:0", "--db", conf->db, "--module",
           conf->echo, "--module", conf->wallet, "--node", "bench", "--log-level", "error",
           "--config", "/dev/null", (char *)NULL);
     _exit(127);

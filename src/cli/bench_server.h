@@ -17,7 +17,7 @@
 struct bench_server_conf {
     const char *program;       /* the pawl to run */
     const char *echo, *wallet; /* handlers to load: the samples of these names */
-    const char *path;          /* the database's file */
+    const char *db;            /* the database's URL */
 };
 
 struct bench_server {

@@ -20,6 +20,8 @@
 
 #define DOCTOR_LEN_MAX (16 << 20)
 #define URL_SHOWN_LEN 512
+/* More than a question and its answer take, less than anybody's deadline. */
+#define CLOCK_WARN_US SEC_US
 
 struct visit {
     struct cli *cli;
@@ -179,6 +181,19 @@ static void ask_engine(struct visit *v, struct store *s)
         found(v, f.v[i].level, f.v[i].name, "%s", f.v[i].text);
 }
 
+/* Times in the ledger are the database's; a deadline that an application reckons by its own clock
+ * is off by the difference. */
+static void look_at_clock(struct visit *v, int64_t now_us, int64_t ours_us)
+{
+    char now[TIME_TEXT_LEN + 1], apart[32];
+    int64_t difference_us = now_us > ours_us ? now_us - ours_us : ours_us - now_us;
+    bool far = difference_us > CLOCK_WARN_US;
+    time_text(now_us, now);
+    duration_text(difference_us / MS_US * MS_US, apart);
+    found(v, far ? FINDING_WARN : FINDING_OK, "clock", "%s, %s %s this machine's%s", now, apart,
+          now_us > ours_us ? "ahead of" : "behind", far ? ": set the clocks right" : "");
+}
+
 static void look_at_store(struct visit *v, struct store *s)
 {
     int64_t now_us = 0;
@@ -192,9 +207,7 @@ static void look_at_store(struct visit *v, struct store *s)
         found(v, FINDING_BAD, "clock", "%s", err.text);
         return;
     }
-    char now[TIME_TEXT_LEN + 1];
-    time_text(now_us, now);
-    found(v, FINDING_OK, "clock", "%s", now);
+    look_at_clock(v, now_us, world_now(&world_real));
     if (!usable)
         return;
     look_at_queues(v, s, now_us);
@@ -275,7 +288,8 @@ const struct command cmd_doctor = {
     .usage = "",
     .about =
         "Prints each setting with its value and where it came from, then what was looked at: the\n"
-        "engine and its files, the schema, queues and nodes. Changes nothing. Exit code 0 when\n"
+        "engine, its version, isolation and whatever weakens what it promises, the schema, the\n"
+        "difference between the clocks, queues and nodes. Changes nothing. Exit code 0 when\n"
         "nothing is bad (warnings are allowed), 9 when something is.",
     .example = "pawl doctor --db sqlite:orders.db\npawl doctor --json | jq .verdict",
     .run = run,

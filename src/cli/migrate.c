@@ -1,14 +1,16 @@
 /*
- * migrate.c - `pawl migrate`: show the schema's steps, apply them, finish them, or print their SQL.
+ * migrate.c - `pawl migrate`: show the schema's steps, apply them, finish them, print their SQL, or
+ * let the database's roles use what they made.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/json.h"
+#include "cli/direct.h"
 #include "cli/sheet.h"
-#include "store/store.h"
 
 #define STEPS_LEN_MAX (16 << 20)
 
@@ -19,15 +21,6 @@ struct picture {
     struct steps steps;
     bool changed; /* this run applied something */
 };
-
-static struct store_conf conf_of(const struct cli *cli)
-{
-    return (struct store_conf){ .url = cli_db(cli),
-                                .schema = cli_schema(cli),
-                                .role = STORE_WRITER,
-                                .retention_us = cli->settings.v[SET_RETENTION].number,
-                                .remember_us = cli->settings.v[SET_REMEMBER].number };
-}
 
 /* ---- The SQL --------------------------------------------------------------------------------- */
 
@@ -64,7 +57,7 @@ static int print_steps(struct cli *cli, bool finish, struct arena *a)
 {
     struct pawl_err err = { 0 };
     struct steps steps;
-    struct store_conf conf = conf_of(cli);
+    struct store_conf conf = direct_conf(cli, STORE_WRITER);
     if (store_steps(&conf, a, &steps, &err) != PAWL_OK)
         return cli_fail(cli, &err);
     if (cli->json)
@@ -149,72 +142,185 @@ static int show(struct cli *cli, const struct picture *p)
     return code;
 }
 
-/* ---- Doing it -------------------------------------------------------------------------------- */
+/* ---- Who still runs -------------------------------------------------------------------------- */
 
-/* A reader, unless something is to be written: looking at a database takes no lock others wait for.
- */
-static enum pawl_status look_and_act(struct store_conf conf, bool up, bool finish,
-                                     struct picture *out, struct pawl_err *err)
+/* Is version "0.9.1" older than "0.10"? Texts that are no numbers are equal. */
+static bool older(const char *a, const char *b)
 {
-    AUTO(store_end) struct store *s = NULL;
-    struct schema before = { 0 };
-    conf.role = up ? STORE_WRITER : STORE_READER;
-    enum pawl_status st = store_open(&conf, &s, err);
+    while (*a && *b) {
+        char *after_a, *after_b;
+        long x = strtol(a, &after_a, 10), y = strtol(b, &after_b, 10);
+        if (x != y)
+            return x < y;
+        a = *after_a == '.' ? after_a + 1 : "";
+        b = *after_b == '.' ? after_b + 1 : "";
+    }
+    return !*a && *b;
+}
+
+/* A finish half takes away what older programs need: none of them may be at work. */
+static enum pawl_status no_old_nodes(struct cli *cli, struct store *s, struct arena *a,
+                                     struct pawl_err *err)
+{
+    struct node_rows nodes;
+    int64_t now_us = 0, grace_us = cli->settings.v[SET_HEARTBEAT_GRACE].number;
+    enum pawl_status st = store_nodes(s, a, &nodes, err);
     if (st == PAWL_OK)
-        st = store_schema(s, &before, err);
-    if (st == PAWL_OK && up)
-        st = store_migrate(s, finish, err);
-    if (st == PAWL_OK)
-        st = store_schema(s, &out->schema, err);
-    if (st == PAWL_OK) {
-        out->engine = s->ops->name;
-        out->changed =
-            out->schema.version != before.version || out->schema.finish_due != before.finish_due;
+        st = store_now(s, &now_us, err);
+    for (size_t i = 0; st == PAWL_OK && i < nodes.n; i++) {
+        const struct node_row *n = &nodes.v[i];
+        const char *version = n->version.data ? arena_text(a, n->version) : "";
+        if (!version)
+            return err_no_memory(err, "looking at the nodes");
+        if (!n->dead && now_us - n->beat_us <= grace_us && older(version, PAWL_VERSION))
+            return err_set(err, PAWL_STATE,
+                           "node \"%.*s\" runs pawl %.20s, and this is %s: stop it before pawl "
+                           "migrate finish",
+                           BYTES_ARG(n->node), version, PAWL_VERSION);
     }
     return st;
 }
 
-static int act(struct cli *cli, bool up, bool finish, struct arena *a)
+/* ---- Doing it -------------------------------------------------------------------------------- */
+
+struct wish {
+    bool up, finish, force;
+};
+
+/* A reader, unless something is to be written: looking at a database takes no lock others wait for.
+ */
+static enum pawl_status look_and_act(struct cli *cli, struct wish w, struct arena *a,
+                                     struct picture *out, struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct schema before = { 0 };
+    struct store_conf conf = direct_conf(cli, w.up ? STORE_WRITER : STORE_READER);
+    enum pawl_status st = store_open(&conf, &s, err);
+    if (st == PAWL_OK)
+        st = store_schema(s, &before, err);
+    if (st == PAWL_OK && w.up)
+        st = store_migrate(s, false, err);
+    if (st == PAWL_OK)
+        st = store_schema(s, &out->schema, err);
+    if (st == PAWL_OK && w.finish && out->schema.finish_due) {
+        if (!w.force)
+            st = no_old_nodes(cli, s, a, err);
+        if (st == PAWL_OK)
+            st = store_migrate(s, true, err);
+        if (st == PAWL_OK)
+            st = store_schema(s, &out->schema, err);
+    }
+    if (st != PAWL_OK)
+        return st;
+    out->engine = s->ops->name;
+    out->changed =
+        out->schema.version != before.version || out->schema.finish_due != before.finish_due;
+    return PAWL_OK;
+}
+
+static int act(struct cli *cli, struct wish w, struct arena *a)
 {
     struct picture p = { 0 };
     struct pawl_err err = { 0 };
-    struct store_conf conf = conf_of(cli);
-    enum pawl_status st = up ? PAWL_OK : cli_db_exists(cli, &err);
+    struct store_conf conf = direct_conf(cli, STORE_READER);
+    enum pawl_status st = w.up ? PAWL_OK : cli_db_exists(cli, &err);
     if (st == PAWL_OK)
         st = store_steps(&conf, a, &p.steps, &err);
     if (st == PAWL_OK)
-        st = look_and_act(conf, up, finish, &p, &err);
+        st = look_and_act(cli, w, a, &p, &err);
     return st == PAWL_OK ? show(cli, &p) : cli_fail(cli, &err);
 }
+
+/* ---- Grants ---------------------------------------------------------------------------------- */
+
+/* A role's name; "" leaves it out. */
+static const char *role(const struct cli *cli, const char *option)
+{
+    const char *name = cli_option(cli, option);
+    return *name ? name : NULL;
+}
+
+static enum pawl_status grant(struct cli *cli, const char *sql, struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    enum pawl_status st = direct_open(cli, STORE_WRITER, &s, err);
+    return st == PAWL_OK ? store_grant(s, sql, err) : st;
+}
+
+static int grants_json(struct cli *cli, const char *sql, bool applied)
+{
+    static const char *const columns[] = { "sql", "applied", NULL };
+    struct sheet s;
+    sheet_init(&s, columns);
+    sheet_text(&s, "%s", sql);
+    sheet_bool(&s, applied);
+    int code = sheet_answer(cli, &s);
+    sheet_release(&s);
+    return code;
+}
+
+static int grants(struct cli *cli, struct arena *a)
+{
+    struct pawl_err err = { 0 };
+    const char *sql = NULL;
+    bool apply = cli_flag(cli, "apply");
+    struct roles roles = { role(cli, "app"), role(cli, "monitor"), role(cli, "admin") };
+    struct store_conf conf = direct_conf(cli, STORE_READER);
+    enum pawl_status st = store_grants(&conf, &roles, a, &sql, &err);
+    if (st == PAWL_OK && apply)
+        st = grant(cli, sql, &err);
+    if (st != PAWL_OK)
+        return cli_fail(cli, &err);
+    if (cli->json)
+        return grants_json(cli, sql, apply);
+    fputs(sql, cli->out);
+    return cli_done(cli);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
 
 static int run(struct cli *cli, int argc, char **argv)
 {
     const char *what = argc ? argv[0] : "status";
-    bool up = strcmp(what, "up") == 0, finish = strcmp(what, "finish") == 0;
-    if (!up && !finish && strcmp(what, "status") != 0)
-        return cli_failf(cli, PAWL_INVALID, "\"%.60s\" is none of status, up and finish", what);
+    struct wish w = { .up = strcmp(what, "up") == 0,
+                      .finish = strcmp(what, "finish") == 0,
+                      .force = cli_flag(cli, "force") };
+    bool roles = strcmp(what, "grants") == 0;
+    if (!w.up && !w.finish && !roles && strcmp(what, "status") != 0)
+        return cli_failf(cli, PAWL_INVALID, "\"%.60s\" is none of status, up, finish and grants",
+                         what);
+    if (cli_flag(cli, "apply") && (!roles || cli_flag(cli, "print")))
+        return cli_failf(cli, PAWL_INVALID, "option --apply: only with grants, without --print");
+    w.up = w.up || w.finish;
     struct arena a;
     arena_init(&a, STEPS_LEN_MAX);
-    int code =
-        cli_flag(cli, "print") ? print_steps(cli, finish, &a) : act(cli, up || finish, finish, &a);
+    int code = roles                    ? grants(cli, &a)
+               : cli_flag(cli, "print") ? print_steps(cli, w.finish, &a)
+                                        : act(cli, w, &a);
     arena_release(&a);
     return code;
 }
 
 static const struct option_row options[] = {
     { "print", NULL, NULL, "print the SQL instead of running it; opens no database" },
+    { "force", NULL, NULL, "finish: also while a node runs an older program" },
+    { "apply", NULL, NULL, "grants: run the SQL as well" },
+    { "app", "ROLE", "pawl_app", "grants: who submits in SQL; empty: nobody" },
+    { "monitor", "ROLE", "pawl_monitor", "grants: who looks, but not at contents" },
+    { "admin", "ROLE", "pawl_admin", "grants: who runs nodes" },
     { 0 },
 };
 
 const struct command cmd_migrate = {
     .name = "migrate",
     .summary = "show the schema's state, or bring it up to date",
-    .usage = "[status|up|finish]",
+    .usage = "[status|up|finish|grants]",
     .about =
         "status (the default) shows which steps were applied; up applies those that are missing,\n"
         "all or none, safely beside other processes that do the same; finish also runs the halves\n"
         "that must wait until no older program uses the database. A program that opens a database\n"
-        "does `up` by itself; --print gives the same SQL to whoever would rather run it by hand.",
+        "does `up` by itself; --print gives the same SQL to whoever would rather run it by hand.\n"
+        "grants prints what lets the roles of a database server do their part (SQLite has none).",
     .example = "pawl migrate --db sqlite:orders.db\n"
                "pawl migrate up --db sqlite:orders.db\n"
                "pawl migrate up --print --schema orders | sqlite3 orders.db",

@@ -386,6 +386,7 @@ struct pawl_options settings_options(const struct settings *s)
         .node = *v[SET_NODE].text ? v[SET_NODE].text : NULL,
         .pool_size = (int)v[SET_POOL_SIZE].number,
         .pool_timeout_us = v[SET_POOL_TIMEOUT].number,
+        .pool_lifetime_us = v[SET_POOL_LIFETIME].number,
         .heartbeat_interval_us = v[SET_HEARTBEAT_INTERVAL].number,
         .heartbeat_grace_us = v[SET_HEARTBEAT_GRACE].number,
         .reclaim_interval_us = v[SET_RECLAIM_INTERVAL].number,

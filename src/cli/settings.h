@@ -59,7 +59,7 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
     X(POOL_SIZE, "pool_size", INT, "8", 1, 256, START, "connections for reading")                  \
     X(POOL_TIMEOUT, "pool_timeout", DURATION, "30s", 1000, 0, START,                               \
       "the longest wait for one of them; then 503")                                                \
-    X(POOL_LIFETIME, "pool_lifetime", DURATION, "30m", 1000, 0, LATER,                             \
+    X(POOL_LIFETIME, "pool_lifetime", DURATION, "30m", 1000, 0, START,                             \
       "when a connection to a database server is replaced")                                        \
     X(LEASE_FOR, "lease_for", DURATION, "30s", 1000000, INT64_C(3600000000), START,                \
       "how long an HTTP worker holds a call when it does not say")                                 \

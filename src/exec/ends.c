@@ -198,7 +198,7 @@ void pool_stored(struct pawl_call *t, const struct finish_item *f)
         return;
     }
     if (f->state == PAWL_COMPLETED && f->n_send)
-        pool_work_came(e, 0);
+        exec_work_came(e); /* Also for those who claim by hand. */
     tell_waiters(t, f);
 }
 

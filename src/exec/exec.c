@@ -36,28 +36,28 @@ static enum pawl_status copy_conf(struct exec *e, const struct exec_conf *conf,
 
 static enum pawl_status check_schema(struct exec *e, struct pawl_err *err)
 {
-    struct schema s;
-    if (!e->conf.no_migrate)
-        return store_migrate(e->writer, false, err);
-    enum pawl_status st = store_schema(e->writer, &s, err);
-    if (st == PAWL_OK && s.version < s.wanted)
-        return err_set(err, PAWL_STATE,
-                       "the schema has version %d and this program wants %d: run pawl migrate up",
-                       s.version, s.wanted);
-    return st;
+    return e->conf.no_migrate ? store_fits(e->writer, err) : store_migrate(e->writer, false, err);
+}
+
+enum pawl_status exec_store(const struct exec *e, enum store_role role, struct store **out,
+                            struct pawl_err *err)
+{
+    struct store_conf conf = { .url = e->conf.url,
+                               .schema = e->conf.schema,
+                               .role = role,
+                               .world = e->conf.world,
+                               .retention_us = e->conf.retention_us,
+                               .remember_us = e->conf.remember_us,
+                               .key_pending_max = e->conf.key_pending_max,
+                               .lifetime_us = e->conf.pool_lifetime_us,
+                               .retry_max_us = e->conf.heartbeat_grace_us / 8 };
+    return store_open(&conf, out, err);
 }
 
 static enum pawl_status open_writer(struct exec *e, struct pawl_err *err)
 {
-    struct store_conf conf = { .url = e->conf.url,
-                               .schema = e->conf.schema,
-                               .role = STORE_WRITER,
-                               .world = e->conf.world,
-                               .retention_us = e->conf.retention_us,
-                               .remember_us = e->conf.remember_us,
-                               .key_pending_max = e->conf.key_pending_max };
     int64_t now_us;
-    enum pawl_status st = store_open(&conf, &e->writer, err);
+    enum pawl_status st = exec_store(e, STORE_HASTY, &e->writer, err);
     if (st == PAWL_OK)
         st = check_schema(e, err);
     if (st == PAWL_OK)
@@ -91,9 +91,15 @@ static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
 
 static enum pawl_status start_threads(struct exec *e, struct pawl_err *err)
 {
+    enum pawl_status st = side_open(e, err);
+    if (st != PAWL_OK)
+        return st;
     e->writer_runs = !pthread_create(&e->writer_thread, NULL, writer_main, e);
     e->keeper_runs = e->writer_runs && !pthread_create(&e->keeper_thread, NULL, keeper_main, e);
-    return e->keeper_runs ? PAWL_OK : err_no_memory(err, "starting the store thread");
+    if (!e->keeper_runs)
+        return err_no_memory(err, "starting the store thread");
+    st = beat_open(e, err);
+    return st == PAWL_OK ? ear_open(e, err) : st;
 }
 
 enum pawl_status exec_open(const struct exec_conf *conf, struct exec **out, struct pawl_err *err)
@@ -120,6 +126,9 @@ void exec_unref(struct exec *e)
 {
     if (atomic_fetch_sub(&e->refs, 1) > 1)
         return;
+    ear_release(e);
+    side_release(e);
+    beat_release(e);
     keeper_release(e);
     readers_release(&e->readers);
     waiters_release(&e->waiters);
@@ -142,10 +151,13 @@ void exec_close(struct exec *e)
         return;
     if (e->writer_runs && pool_started(&e->pool) && exec_stop(e, 0, &err) != PAWL_OK)
         log_line(LOG_WARN, "closing the database: %s", err.text);
+    ear_close(e);
+    beat_close(e);
     if (e->keeper_runs) {
         keeper_close(e);
         pthread_join(e->keeper_thread, NULL);
     }
+    side_close(e);
     if (e->writer_runs) {
         queue_close(&e->queue);
         pthread_join(e->writer_thread, NULL);
@@ -159,14 +171,25 @@ int64_t exec_now(struct exec *e)
            atomic_load_explicit(&e->clock_offset_us, memory_order_relaxed);
 }
 
+/* While the database is away whoever asks for something hears so at once, instead of after a wait
+ * that ends the same way. The keeper finds out when it is back. */
+static enum pawl_status at_the_door(struct exec *e, struct pawl_err *err)
+{
+    if (!atomic_load(&e->away_us) || !atomic_load(&e->refused))
+        return PAWL_OK;
+    return err_set(err, PAWL_BUSY, "the database does not answer");
+}
+
 enum pawl_status exec_post(struct exec *e, struct job *j, struct pawl_err *err)
 {
-    return queue_put(&e->queue, j, false, err);
+    enum pawl_status st = at_the_door(e, err);
+    return st == PAWL_OK ? queue_put(&e->queue, j, false, err) : st;
 }
 
 enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_err *err)
 {
-    return queue_put_all(&e->queue, first, err);
+    enum pawl_status st = at_the_door(e, err);
+    return st == PAWL_OK ? queue_put_all(&e->queue, first, err) : st;
 }
 
 struct sync_job {
@@ -252,4 +275,6 @@ void exec_figures(struct exec *e, struct exec_figures *out)
     pthread_mutex_unlock(&p->lock);
     out->writes_waiting = queue_depth(&e->queue);
     out->waiting = waiters_count(&e->waiters);
+    int64_t away_us = atomic_load(&e->away_us);
+    out->away_us = away_us ? MAX(world_mono(&world_real) - away_us, 1) : 0;
 }

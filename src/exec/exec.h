@@ -27,6 +27,7 @@ struct exec_conf {
     int64_t heartbeat_interval_us, heartbeat_grace_us, reclaim_interval_us;
     int64_t retention_us, remember_us, gc_interval_us; /* gc_interval_us 0: never by itself */
     int64_t pool_timeout_us;          /* the longest wait for a connection for reading */
+    int64_t pool_lifetime_us;         /* a connection older than that is replaced; 0: never */
     int64_t poll_min_us, poll_max_us; /* how often to look for what other processes did */
     int64_t key_pending_max;          /* calls that may wait on one key; 0: no bound */
     bool fail_lost;                   /* a lost try ends its call `failed` */
@@ -61,6 +62,37 @@ struct epoch {
     int telling;               /* threads inside watch->moved */
 };
 
+/* Hints to and from other processes (ear.c); nothing of it runs on engines without them. */
+struct ear {
+    struct store *store; /* owned; the ear thread's alone */
+    pthread_t thread;
+    bool open, runs;
+    int wake_fd; /* owned, while open */
+    atomic_uint tell;
+    atomic_bool hears, closed;
+};
+
+/* The heartbeat of engines on which many write at once (beat.c). */
+struct beater {
+    struct store *store; /* owned; the beat thread's alone */
+    pthread_t thread;
+    pthread_mutex_t lock; /* nudged, closed */
+    pthread_cond_t wake;
+    bool open, runs, nudged, closed;
+};
+
+/* Threads that commit beside the store thread, where the engine lets them (side.c). */
+#define SIDE_MAX 64
+struct side {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct job *head, **end;
+    struct store *first; /* owned until its thread takes it: no handler waits for a connection */
+    pthread_t v[SIDE_MAX];
+    int n, idle, max, waiting; /* max 0: there are none */
+    bool closed;
+};
+
 struct exec {
     struct exec_conf conf; /* strings owned */
     char boot[UUID_TEXT_LEN + 1];
@@ -74,13 +106,19 @@ struct exec {
     struct registry registry;
     struct pool pool;
     struct keeper *keeper; /* owned */
+    struct ear ear;
+    struct side side;
+    struct beater beater;
     struct epoch epoch;
     struct exec_stats stats;
     struct rates rates;
     pthread_t writer_thread, keeper_thread;
     bool writer_runs, keeper_runs;
     atomic_int_least64_t clock_offset_us; /* database clock minus monotonic */
-    atomic_int refs;                      /* the handle and every thread that may outlive it */
+    atomic_int_least64_t away_us; /* since when it does not answer (monotonic); 0: it does */
+    atomic_bool refused;          /* the last group was, whole */
+    atomic_int_least64_t found;   /* claims and looks that found something; a pace, not a count */
+    atomic_int refs;              /* the handle and every thread that may outlive it */
 };
 
 MUST_USE enum pawl_status exec_open(const struct exec_conf *conf, struct exec **out,
@@ -89,6 +127,13 @@ MUST_USE enum pawl_status exec_open(const struct exec_conf *conf, struct exec **
  * not return keep the memory alive until it does. */
 void exec_close(struct exec *e);
 void exec_unref(struct exec *e);
+
+/* Commit this job beside the others; its `done` is called on the store thread all the same. False:
+ * there is no such way here, and the job is still yours. */
+bool side_post(struct exec *e, struct job *j);
+MUST_USE enum pawl_status side_open(struct exec *e, struct pawl_err *err);
+void side_close(struct exec *e); /* when what was posted is committed */
+void side_release(struct exec *e);
 
 /* The database's clock, from the monotonic one and the last known difference. */
 int64_t exec_now(struct exec *e);
@@ -153,6 +198,7 @@ struct exec_figures {
     bool started, drained, stopping, replaced;
     size_t writes_waiting; /* jobs the store thread has not taken */
     size_t waiting;        /* callers that wait for an end */
+    int64_t away_us;       /* for how long the database has not answered; 0: it does */
 };
 void exec_figures(struct exec *e, struct exec_figures *out);
 
@@ -160,6 +206,24 @@ void exec_figures(struct exec *e, struct exec_figures *out);
 
 void epoch_init(struct epoch *p);
 void epoch_release(struct epoch *p);
+
+/* A connection of one's own. */
+MUST_USE enum pawl_status exec_store(const struct exec *e, enum store_role role, struct store **out,
+                                     struct pawl_err *err);
+
+MUST_USE enum pawl_status ear_open(struct exec *e, struct pawl_err *err);
+/* Its thread ends. */
+void ear_close(struct exec *e);
+void ear_release(struct exec *e);
+/* Have the other processes look for this (HINT_...). Any thread, cheap. */
+void ear_tell(struct exec *e, unsigned kinds);
+/* Do their hints get through to us just now? */
+bool ear_hears(struct exec *e);
+
+MUST_USE enum pawl_status beat_open(struct exec *e, struct pawl_err *err);
+void beat_nudge(struct exec *e);
+void beat_close(struct exec *e);
+void beat_release(struct exec *e);
 
 void *writer_main(void *exec);
 /* Enter the registry; what another boot of this name held is taken back first. */
@@ -171,6 +235,8 @@ enum pawl_status keeper_init(struct exec *e, struct pawl_err *err);
 void keeper_release(struct exec *e);
 void *keeper_main(void *exec);
 void keeper_nudge(struct exec *e);
+/* The database refused something: the keeper looks whether it answers at all. Any thread. */
+void keeper_probe(struct exec *e);
 /* Wake the keeper no later than this (monotonic). */
 void keeper_by(struct exec *e, int64_t mono_us);
 void keeper_close(struct exec *e);

@@ -24,6 +24,7 @@ struct job {
     void (*prepare)(struct job *j);
     void (*done)(struct job *j); /* on the store thread, after the commit; must not block */
     struct job *next;
+    bool answered;    /* it was committed beside the others (side.c): only `done` is left */
     size_t weight;    /* calls it carries, for the size of a group */
     size_t len;       /* bytes it carries */
     enum frees frees; /* OP_FINISH; of one by hand nobody knows */

@@ -19,6 +19,10 @@
 /* A finish the database would not take is offered again after this. */
 #define REPOST_US (50 * MS_US)
 #define TEND_US (100 * MS_US)
+/* How often the difference of the clocks is measured, and how often a database that does not answer
+ * is asked again; the engine's own pauses between two connects are longer. */
+#define CLOCK_US (5 * SEC_US)
+#define PROBE_US (100 * MS_US)
 /* gc works at most one part in so many while there is other work. */
 #define GC_SHARE 16
 #define LOOK_MAX 1000
@@ -40,14 +44,7 @@ enum pawl_status keeper_init(struct exec *e, struct pawl_err *err)
         arena_init(&k->chores[i].arena, 64 << 20);
     }
     e->keeper = k;
-    struct store_conf conf = { .url = e->conf.url,
-                               .schema = e->conf.schema,
-                               .role = STORE_READER,
-                               .world = e->conf.world,
-                               .retention_us = e->conf.retention_us,
-                               .remember_us = e->conf.remember_us,
-                               .key_pending_max = e->conf.key_pending_max };
-    return store_open(&conf, &k->store, err);
+    return exec_store(e, STORE_READER, &k->store, err);
 }
 
 void keeper_release(struct exec *e)
@@ -145,7 +142,9 @@ static void chore_done(struct job *j)
     if ((s && s->reclaimed + s->expired + s->cancelled + s->joined > 0) ||
         (j->op.kind == OP_BURY && j->op.node.reclaimed))
         exec_work_came(e);
-    if (j->op.status != PAWL_OK && j->op.status != PAWL_LOST_LEASE && j->op.status != PAWL_STATE)
+    bool away = j->op.status == PAWL_BUSY || j->op.status == PAWL_UNKNOWN; /* keep_clock() tells */
+    if (j->op.status != PAWL_OK && j->op.status != PAWL_LOST_LEASE && j->op.status != PAWL_STATE &&
+        !away)
         log_line(LOG_WARN, "%s: %s", op_name(j->op.kind), j->op.err.text);
     c->ended_us = world_mono(&world_real);
     atomic_store(&c->under_way, false);
@@ -162,7 +161,7 @@ bool chore_post(struct chore *c, struct op op)
     c->job = (struct job){ .op = op, .done = chore_done, .weight = 1 };
     c->began_us = world_mono(&world_real);
     atomic_store(&c->under_way, true);
-    if (exec_post(c->e, &c->job, &err) == PAWL_OK)
+    if (queue_put(&c->e->queue, &c->job, false, &err) == PAWL_OK)
         return true;
     atomic_store(&c->under_way, false);
     return false;
@@ -181,7 +180,7 @@ static void beat(struct exec *e, int64_t now_us)
     bool on = p->started && !p->stopping && !p->replaced;
     int slots = p->slots, busy = (int)p->n_running;
     pthread_mutex_unlock(&p->lock);
-    if (!on || now_us < k->beat_us)
+    if (!on || now_us < k->beat_us || !(e->traits & STORE_ONE_WRITER))
         return;
     k->beat_us = now_us + e->conf.heartbeat_interval_us;
     chore_post(&k->chores[KEEP_BEAT], (struct op){ .kind = OP_BEAT,
@@ -190,13 +189,19 @@ static void beat(struct exec *e, int64_t now_us)
                                                              .slots = slots,
                                                              .busy = busy } });
     if (e->traits & STORE_SHARED)
-        observer_look(e, now_us);
+        observer_look(e, k->store, now_us);
 }
 
 void keeper_doubt(struct exec *e)
 {
     atomic_store(&e->keeper->doubt, true);
     keeper_nudge(e);
+}
+
+void keeper_probe(struct exec *e)
+{
+    if (!atomic_load(&e->away_us) && !atomic_exchange(&e->keeper->probe, true))
+        keeper_nudge(e);
 }
 
 /* Does the registry have our name under another boot? */
@@ -329,6 +334,7 @@ static void look(struct exec *e)
             if (g.found[i] == PAWL_OK && pawl_state_ended(g.out[i].state))
                 told = waiters_tell(&e->waiters, &g.out[i], told);
         k->look_again = g.n == LOOK_MAX;
+        atomic_fetch_add(&e->found, told != NULL);
     } else if (g.n) {
         for (size_t i = 0; i < g.n; i++)
             waiters_mark(&e->waiters, g.ids[i]); /* The database was away: ask again. */
@@ -359,12 +365,38 @@ static void look_for_wishes(struct exec *e, int64_t now_us)
     arena_release(&a);
 }
 
-static void keep_clock(struct exec *e)
+/* It answers. After an outage everybody looks at once: hints were lost, and what was due is late.
+ */
+static void back(struct exec *e)
 {
+    int64_t since_us = atomic_exchange(&e->away_us, 0);
+    if (!since_us)
+        return;
+    log_line(LOG_WARN, "the database answers again, after %.1f s",
+             (double)(world_mono(&world_real) - since_us) / SEC_US);
+    waiters_mark_all(&e->waiters);
+    exec_work_came(e);
+    beat_nudge(e);
+}
+
+/* Measures the difference of the clocks, and whether the database answers at all. */
+static void keep_clock(struct exec *e, int64_t mono_us)
+{
+    struct keeper *k = e->keeper;
     struct pawl_err err;
-    int64_t now_us;
-    if (store_now(e->keeper->store, &now_us, &err) == PAWL_OK)
+    int64_t now_us, none = 0;
+    bool probe = atomic_exchange(&k->probe, false);
+    if (mono_us < k->clock_us && !probe)
+        return;
+    if (store_now(k->store, &now_us, &err) == PAWL_OK) {
         atomic_store(&e->clock_offset_us, now_us - world_mono(&world_real));
+        k->clock_us = mono_us + CLOCK_US;
+        back(e);
+        return;
+    }
+    k->clock_us = mono_us + PROBE_US;
+    if (atomic_compare_exchange_strong(&e->away_us, &none, mono_us))
+        log_line(LOG_ERROR, "the database does not answer: %s", err.text);
 }
 
 /* ---- The round ------------------------------------------------------------------------------- */
@@ -373,10 +405,7 @@ static int64_t round_once(struct exec *e)
 {
     struct keeper *k = e->keeper;
     int64_t now_us = world_mono(&world_real);
-    if (now_us >= k->clock_us) {
-        keep_clock(e);
-        k->clock_us = now_us + e->conf.reclaim_interval_us;
-    }
+    keep_clock(e, now_us);
     int64_t next_us = pool_deadlines(e, now_us);
     repost_due(e, now_us);
     settle_doubt(e);
@@ -393,7 +422,7 @@ static int64_t round_once(struct exec *e)
     }
     next_us = MIN(next_us, k->clock_us);
     next_us = MIN(next_us, k->sweep_us);
-    if (pool_started(&e->pool))
+    if (pool_started(&e->pool) && e->traits & STORE_ONE_WRITER)
         next_us = MIN(next_us, k->beat_us);
     if (e->conf.gc_interval_us && chore_free(&k->chores[KEEP_GC]))
         next_us = MIN(next_us, k->gc_us);

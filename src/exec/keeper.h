@@ -52,6 +52,7 @@ struct keeper {
     int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us;
     int64_t tended_commits;
     bool swept, collected, look_again;
+    atomic_bool probe; /* does the database answer? */
     atomic_bool doubt; /* a beat or claim was refused: are we still the node? */
 };
 
@@ -60,7 +61,9 @@ bool chore_post(struct chore *c, struct op op);
 
 void observer_release(struct observer *o);
 /* Compare every other node's counter with what it was; bury who stood still for the whole grace
- * while we beat. */
-void observer_look(struct exec *e, int64_t now_us);
+ * while we beat. On whichever thread beats, after a beat that was stored. */
+void observer_look(struct exec *e, struct store *s, int64_t now_us);
+/* Our own beat did not get through: what others did meanwhile says nothing. */
+void observer_silent(struct exec *e);
 
 #endif

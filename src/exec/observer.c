@@ -2,8 +2,8 @@
  * observer.c - who is dead: silence counts only while the observer itself was beating.
  *
  * Counters are compared, never clocks, and time is our own monotonic one: after a database outage,
- * or a stop of this very process, everybody's counter stood still and nobody is blamed. Keeper
- * thread only.
+ * or a stop of this very process, everybody's counter stood still and nobody is blamed. One thread
+ * only, the one that beats.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -83,7 +83,12 @@ static void consider(struct exec *e, const struct node_row *r, int64_t now_us)
         bury(e, s);
 }
 
-void observer_look(struct exec *e, int64_t now_us)
+void observer_silent(struct exec *e)
+{
+    e->keeper->observer.last_us = 0;
+}
+
+void observer_look(struct exec *e, struct store *s, int64_t now_us)
 {
     struct observer *o = &e->keeper->observer;
     struct node_rows rows;
@@ -94,7 +99,7 @@ void observer_look(struct exec *e, int64_t now_us)
         o->beating_since_us = now_us;
     o->last_us = now_us;
     arena_init(&a, 16 << 20);
-    if (store_nodes(e->keeper->store, &a, &rows, &err) != PAWL_OK) {
+    if (store_nodes(s, &a, &rows, &err) != PAWL_OK) {
         o->last_us = 0;
     } else {
         for (size_t i = 0; i < o->n; i++)

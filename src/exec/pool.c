@@ -205,6 +205,7 @@ static void claim_done(struct job *j)
         give_back(l);
         claim_failed(e);
     } else {
+        atomic_fetch_add(&e->found, j->op.claim.n > 0);
         l->suspect = j->op.claim.n && tries_suspect(j->op.claim.calls[0].tries);
         bool taken = take_in(e, l, runs);
         l->again = false;

@@ -107,7 +107,7 @@ static struct job_list cut(struct queue *q)
     size_t weight = 0, len = 0;
     struct job *last = NULL;
     for (struct job *j = q->head; j; last = j, j = j->next) {
-        bool alone = j->op.kind == OP_HANDLER;
+        bool alone = j->op.kind == OP_HANDLER && !j->answered;
         if (last && (alone || weight + j->weight > GROUP_MAX || len + j->len > GROUP_LEN_MAX))
             break;
         weight += j->weight;

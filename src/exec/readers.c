@@ -72,14 +72,7 @@ enum pawl_status exec_reader(struct exec *e, struct store **out, struct pawl_err
         return err_set(err, PAWL_BUSY, "all %d connections for reading are in use", r->max);
     if (*out)
         return PAWL_OK;
-    struct store_conf conf = { .url = e->conf.url,
-                               .schema = e->conf.schema,
-                               .role = STORE_READER,
-                               .world = e->conf.world,
-                               .retention_us = e->conf.retention_us,
-                               .remember_us = e->conf.remember_us,
-                               .key_pending_max = e->conf.key_pending_max };
-    enum pawl_status st = store_open(&conf, out, err);
+    enum pawl_status st = exec_store(e, STORE_READER, out, err);
     if (st != PAWL_OK)
         give(r, NULL);
     return st;

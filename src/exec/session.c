@@ -7,7 +7,8 @@
  * over, then its finish is applied in the same transaction. In a longer run it begins when every
  * result before it is stored, so that its transaction has no other finish beside it. On an engine
  * with one writer everybody else waits meanwhile, so the whole may last SQLITE_TX_US; then the
- * store thread ends the try itself and undoes what it did.
+ * store thread ends the try itself and undoes what it did. Elsewhere it has a thread and a
+ * connection of its own (side.c), and lasts as long as the call may.
  *
  *     NEW --posted--> POSTED --begun--> OPEN <--> ASKED          worker asks, store thread answers
  *      |                 |                |---> COMMIT | ABORT   the try is over, by its worker |
@@ -78,10 +79,11 @@ static bool session_run(void *ctx, struct sql_tx *tx)
 {
     struct pawl_call *t = ctx;
     struct session *s = atomic_load(&t->session);
-    bool timed = true, late = false;
+    /* Where others can write meanwhile only its own deadline ends it, and who watches that. */
+    bool timed = t->e->traits & STORE_ONE_WRITER, late = false;
     pthread_mutex_lock(&s->lock);
     s->begun = true;
-    s->deadline_us = world_mono(&world_real) + SQLITE_TX_US;
+    s->deadline_us = timed ? world_mono(&world_real) + SQLITE_TX_US : t->deadline_us;
     struct timespec until = { .tv_sec = s->deadline_us / SEC_US,
                               .tv_nsec = s->deadline_us % SEC_US * 1000 };
     if (s->state == S_POSTED)
@@ -205,7 +207,8 @@ static enum pawl_status session_begin(struct pawl_call *t, struct session *s, st
 {
     enum pawl_status st = session_may(t, s, err);
     if (st == PAWL_OK) {
-        st = queue_put(&t->e->queue, &s->job, true, err);
+        if (!side_post(t->e, &s->job))
+            st = queue_put(&t->e->queue, &s->job, true, err);
         if (st != PAWL_OK)
             session_unpost(t, s);
     }

@@ -84,6 +84,7 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     p->hungry = true;
     pthread_mutex_unlock(&p->lock);
     keeper_nudge(e);
+    beat_nudge(e);
     queue_nudge(&e->queue);
     return PAWL_OK;
 }

@@ -13,6 +13,8 @@
 /* Without anything to do the thread still looks this often, so that a lost wake-up cannot be for
  * ever. */
 #define LOOK_US (5 * SEC_US)
+/* How often to ask for others' commits while they tell us of them. */
+#define HEARING_POLL_US (1 * SEC_US)
 
 struct group {
     struct op *ops[GROUP_MAX + 1];
@@ -34,6 +36,8 @@ static bool brings_calls(const struct job *j)
     case OP_MOVE:
     case OP_OBJECT:
     case OP_UNBLOCK:
+        return true;
+    case OP_HANDLER: /* beside the others */
         return true;
     case OP_FINISH:
         break;
@@ -96,12 +100,13 @@ static void form_group(struct exec *e, struct group *g, struct job_list l)
     g->claim = NULL;
     for (struct job *j = l.head; j; j = j->next) {
         CHECK(g->n < GROUP_MAX);
-        if (j->prepare)
+        if (j->prepare && !j->answered)
             j->prepare(j);
-        g->ops[g->n++] = &j->op;
+        if (!j->answered)
+            g->ops[g->n++] = &j->op;
         g->fresh |= brings_calls(j);
         g->frees |= j->op.kind == OP_FINISH && j->frees != FREES_NO;
-        alone |= j->op.kind == OP_HANDLER;
+        alone |= j->op.kind == OP_HANDLER && !j->answered;
         end = &j->next;
     }
     if (!alone)
@@ -113,8 +118,122 @@ static void form_group(struct exec *e, struct group *g, struct job_list l)
         g->ops[g->n++] = &g->claim->op;
 }
 
+/* ---- What others hear of it ------------------------------------------------------------------ */
+
+/* What a group did that concerns other processes. */
+struct news {
+    bool offers; /* calls may be due that were not before */
+    bool ours;   /* they are new ones, all of types that run here too */
+    int ended;
+};
+
+static bool serves(const struct exec *e, struct bytes type)
+{
+    bool found = false;
+    for (size_t i = 0; i < e->registry.n_types && !found; i++)
+        found = bytes_eq(e->registry.types[i], type);
+    return found && !e->pool.n_queues;
+}
+
+static void accepted(const struct exec *e, const struct accept *a, struct news *out)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        if (a->out[i].status != PAWL_OK || a->out[i].duplicate)
+            continue;
+        out->offers = true;
+        out->ours = out->ours && serves(e, a->v[i].type);
+    }
+}
+
+static void finished(const struct finish *f, struct news *out)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        out->ended += pawl_state_ended(f->v[i].state);
+        if (f->v[i].state == PAWL_PENDING || f->v[i].n_send) {
+            out->offers = true;
+            out->ours = false;
+        }
+    }
+}
+
+static void op_news(const struct exec *e, const struct op *op, struct news *out)
+{
+    bool freed = false;
+    out->ended += (int)op->n_ended;
+    switch (op->kind) {
+    case OP_ACCEPT:
+        accepted(e, &op->accept, out);
+        return;
+    case OP_FINISH:
+        finished(&op->finish, out);
+        return;
+    case OP_HANDLER:
+        finished(op->handler.finish, out);
+        return;
+    case OP_CANCEL:
+        out->ended += op->by_id.state == PAWL_CANCELLED;
+        freed = true;
+        break;
+    case OP_SWEEP:
+        freed = op->sweep.reclaimed + op->sweep.expired + op->sweep.joined > 0;
+        break;
+    case OP_JOIN:
+    case OP_LEAVE:
+    case OP_BURY:
+        freed = op->node.reclaimed > 0;
+        break;
+    case OP_REDRIVE:
+    case OP_MOVE:
+    case OP_PAUSE:
+    case OP_OBJECT:
+    case OP_UNBLOCK:
+        freed = true;
+        break;
+    default:
+        break;
+    }
+    out->offers |= freed;
+    out->ours = out->ours && !freed;
+}
+
+/* Before the jobs are handed back. */
+static struct news group_news(const struct exec *e, const struct group *g)
+{
+    struct news out = { .ours = g->claim != NULL };
+    for (const struct job *j = g->jobs; j; j = j->next)
+        if (j->op.status == PAWL_OK)
+            op_news(e, &j->op, &out);
+    if (g->claim && g->claim->op.status == PAWL_OK)
+        op_news(e, &g->claim->op, &out);
+    out.offers |= g->frees;
+    out.ours = out.ours && !g->frees;
+    return out;
+}
+
+/* New calls of which our own claim left none over concern nobody else; and an end that somebody
+ * here has waited for most likely neither. Whoever is wronged by that polls. */
+static void tell_others(struct exec *e, struct news n, bool all_taken, int told)
+{
+    ear_tell(e, (n.offers && !(n.ours && all_taken) ? HINT_WORK : 0) |
+                    (n.ended > told ? HINT_ENDED : 0));
+}
+
+/* ---- Answers --------------------------------------------------------------------------------- */
+
+static int count_told(const struct waiter *w)
+{
+    int n = 0;
+    for (; w; w = w->next)
+        n++;
+    return n;
+}
+
 static void settle(struct exec *e, struct group *g)
 {
+    const struct op *claim = g->claim ? &g->claim->op : NULL;
+    struct news news = group_news(e, g);
+    bool all_taken = claim && claim->status == PAWL_OK && !claim->claim.more;
+
     for (struct job *j = g->jobs, *next; j; j = next) {
         next = j->next; /* `done` takes the job */
         if (waits_for_turn(j)) {
@@ -122,17 +241,34 @@ static void settle(struct exec *e, struct group *g)
             e->turns = j;
             continue;
         }
+        if (j->op.status == PAWL_BUSY && !j->answered && store_blocked(&j->op.err) &&
+            side_post(e, j))
+            continue;
         j->done(j);
     }
     if (g->claim)
         g->claim->done(g->claim);
+    tell_others(e, news, all_taken, count_told(e->told));
     waiters_wake(TAKE(e->told)); /* Last: the workers have their calls by now. */
 }
 
 /* What the store thread knows of other processes on the same database. */
 struct others {
-    int64_t version, next_us, every_us;
+    int64_t version, next_us, every_us, found;
 };
+
+/* Quickly while what other processes do concerns us, rarely while it does not: their beats move the
+ * version too. */
+static void set_pace(struct exec *e, struct others *o, int64_t now_us)
+{
+    int64_t found = atomic_load(&e->found);
+    bool hears = ear_hears(e);
+    int64_t max_us = hears ? MAX(e->conf.poll_max_us, HEARING_POLL_US) : e->conf.poll_max_us;
+    o->every_us = hears ? max_us : found != o->found ? e->conf.poll_min_us : o->every_us * 2;
+    o->every_us = MIN(o->every_us, max_us);
+    o->found = found;
+    o->next_us = now_us + o->every_us;
+}
 
 /* This connection's version moves only when somebody else commits: then whoever waits may have his
  * answer, and work may have come. Asked for only while that matters to anybody. */
@@ -145,15 +281,24 @@ static void look_at_others(struct exec *e, struct others *o)
     bool matters = e->traits & STORE_SHARED && exec_listens(e);
     bool news =
         matters && store_version(e->writer, &version, &err) == PAWL_OK && version != o->version;
-    /* Quickly while another process commits, rarely while it does not. */
-    o->every_us = news ? e->conf.poll_min_us : MIN(o->every_us * 2, e->conf.poll_max_us);
-    o->next_us = now_us + (matters ? o->every_us : e->conf.poll_max_us);
+    set_pace(e, o, now_us);
     if (!news)
         return;
     o->version = version;
     waiters_mark_all(&e->waiters);
     keeper_nudge(e);
     exec_work_came(e);
+}
+
+static void commit(struct exec *e, struct group *g)
+{
+    int64_t began_us = world_mono(&world_real);
+    enum pawl_status st = store_commit(e->writer, g->ops, g->n);
+    bool refused = st == PAWL_BUSY || st == PAWL_UNKNOWN;
+    atomic_store(&e->refused, refused);
+    if (refused)
+        keeper_probe(e);
+    count_group(e, g->ops, g->n, world_mono(&world_real) - began_us);
 }
 
 void *writer_main(void *arg)
@@ -176,12 +321,11 @@ void *writer_main(void *arg)
             return NULL;
         }
         form_group(e, &g, l);
-        if (!g.n)
+        if (!g.jobs && !g.n)
             continue;
         CRASH_POINT("exec.before_group");
-        int64_t began_us = world_mono(&world_real);
-        store_commit(e->writer, g.ops, g.n);
-        count_group(e, g.ops, g.n, world_mono(&world_real) - began_us);
+        if (g.n)
+            commit(e, &g);
         CRASH_POINT("exec.before_answers");
         settle(e, &g);
         if (g.fresh)

@@ -49,6 +49,8 @@ static enum pawl_status check_conf(const struct exec_conf *c, struct pawl_err *e
     if (c->poll_min_us < MS_US || c->poll_max_us < c->poll_min_us || c->pool_timeout_us < 0)
         return err_set(err, PAWL_INVALID,
                        "setting \"poll_interval\": must be 1 ms or more, the longest at the end");
+    if (c->pool_lifetime_us < 0)
+        return err_set(err, PAWL_INVALID, "setting \"pool_lifetime\": must not be below 0");
     if (c->retention_us < 0 || c->retention_us > DURATION_MAX_US || c->remember_us < 0 ||
         c->remember_us > DURATION_MAX_US)
         return err_set(err, PAWL_INVALID, "retention and remember must be 0 to 100 years");
@@ -75,6 +77,7 @@ static struct exec_conf conf_of(const struct pawl_options *o)
         .remember_us = or_default(o->remember_us, 30 * DAY_US),
         .gc_interval_us = o->gc_interval_us < 0 ? 0 : or_default(o->gc_interval_us, 60 * SEC_US),
         .pool_timeout_us = or_default(o->pool_timeout_us, 30 * SEC_US),
+        .pool_lifetime_us = or_default(o->pool_lifetime_us, 30 * 60 * SEC_US),
         .poll_min_us = or_default(o->poll_min_us, 5 * MS_US),
         .poll_max_us = or_default(o->poll_max_us, 250 * MS_US),
         .key_pending_max = or_default(o->max_pending_key, 100000),

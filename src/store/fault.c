@@ -132,6 +132,11 @@ static enum pawl_status fault_version(struct store *s, int64_t *out, struct pawl
     struct store *in = wrap_inner(s);
     FAULTY(err, in->ops->version(in, out, err));
 }
+/* Not counted: when hints come is nobody's plan, and the dial counts calls. */
+static enum pawl_status fault_hint(struct store *s, struct hint *h, struct pawl_err *err)
+{
+    return store_hint(wrap_inner(s), h, err);
+}
 static enum pawl_status fault_tend(struct store *s, struct pawl_err *err)
 {
     struct store *in = wrap_inner(s);
@@ -147,6 +152,21 @@ static enum pawl_status fault_doctor(struct store *s, struct arena *a, struct fi
 {
     struct store *in = wrap_inner(s);
     FAULTY(err, in->ops->doctor ? in->ops->doctor(in, a, out, err) : PAWL_OK);
+}
+static enum pawl_status fault_grants(const struct store_conf *conf, const struct roles *roles,
+                                     struct arena *a, const char **out, struct pawl_err *err)
+{
+    FAULTY(err, wrap_grants("fault+", conf, roles, a, out, err));
+}
+static enum pawl_status fault_grant(struct store *s, const char *sql, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, store_grant(in, sql, err));
+}
+static enum pawl_status fault_backup(struct store *s, const struct backup *b, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, store_backup(in, b, err));
 }
 
 const struct store_ops store_fault_ops = {
@@ -166,9 +186,13 @@ const struct store_ops store_fault_ops = {
     .wishes = fault_wishes,
     .now = fault_now,
     .version = fault_version,
+    .hint = fault_hint,
     .tend = fault_tend,
     .steps = fault_steps,
     .doctor = fault_doctor,
+    .grants = fault_grants,
+    .grant = fault_grant,
+    .backup = fault_backup,
     /* No sql slot: a transaction's handle is the inner engine's own, so its statements go there
        directly. */
 };

@@ -186,11 +186,28 @@ struct sweep {
 };
 
 /* OP_GC: one bounded step: ended calls past keep_until become tombstones, tombstones past their
- * time are forgotten. Never anything that has not ended. */
+ * time are forgotten. Never anything that has not ended, or that blocks its key. With
+ * `ended_before_us` it is about calls that ended before that instead, by seq, and about no
+ * tombstones: the asker fixes the moment once, and walks with after_seq until `more` is false. */
 struct gc {
     int max;
-    int64_t removed, forgotten; /* answer */
+    int64_t ended_before_us; /* 0: those past keep_until */
+    int64_t after_seq;       /* with ended_before_us: only those behind it */
+    bool archive;            /* what is removed is copied into the archive, in the same commit */
+    /* answer */
+    int64_t removed, forgotten;
+    int64_t next_seq; /* with ended_before_us and `more`: go on with after_seq = this; else 0 */
     bool more;
+};
+
+/* OP_REQUEUE: one bounded step: leases that were claimed before a moment end now, whatever their
+ * owner says later. Their calls are reclaimed (counted as lost), whether it beats or not. */
+struct requeue {
+    int max;                   /* leases */
+    int64_t claimed_before_us; /* fixed once by the asker, by the database's clock */
+    bool fail_lost;
+    int64_t leases, reclaimed; /* answer: leases ended, calls taken back */
+    bool more;                 /* answer: come back at once */
 };
 
 /* OP_HANDLER: a handler's own SQL and its finish in one transaction. The engine opens it, calls
@@ -236,6 +253,7 @@ struct script {
     X(BURY, bury)                                                                                  \
     X(SWEEP, sweep)                                                                                \
     X(GC, gc)                                                                                      \
+    X(REQUEUE, requeue)                                                                            \
     X(HANDLER, handler)                                                                            \
     X(SCRIPT, script)
 
@@ -260,6 +278,7 @@ struct op {
         struct node_op node;
         struct sweep sweep;
         struct gc gc;
+        struct requeue requeue;
         struct handler_op handler;
         struct script script;
     };
@@ -384,8 +403,24 @@ struct steps {
     size_t n;
 };
 
-/* What an engine has to say about the health of its database. BAD: promises do not hold, or soon
- * will not. */
+/* The database's own roles that `migrate grants` speaks of; NULL: leave that one out. */
+struct roles {
+    const char *app;     /* submits, and sees what it submitted; no table is open to it */
+    const char *monitor; /* looks: everything but inputs, results, errors, states and tags */
+    const char *admin;   /* runs nodes: everything but changing tables, which is their owner's */
+};
+
+/* A copy of the whole database as a file. */
+struct backup {
+    const char *path; /* a file that is not there yet; made with mode 0600 */
+    /* Called now and then with pages copied and pages in all; may be NULL. */
+    void (*progress)(void *ctx, int64_t done, int64_t total);
+    void *ctx;
+};
+
+/* What an engine has to say about the health of its database: its version, the isolation it works
+ * with, settings that weaken a promise, a pooler in between, sizes. BAD: promises do not hold, or
+ * soon will not. */
 enum finding_level { FINDING_OK, FINDING_WARN, FINDING_BAD };
 struct finding {
     enum finding_level level;

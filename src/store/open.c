@@ -8,17 +8,21 @@
 #include "store/store.h"
 #include "store/wrap.h"
 
+/* A name in every database we know, MySQL's name@host included. */
+#define ROLE_LEN_MAX 93
+
 extern const struct store_ops store_mem;
+extern const struct store_ops store_mysql;
+extern const struct store_ops store_pg;
 extern const struct store_ops store_sqlite;
 
 static const struct {
     const char *scheme;
     const struct store_ops *ops;
 } engines[] = {
-    { "mem:", &store_mem },
-    { "sqlite:", &store_sqlite },
-    { "fault+", &store_fault_ops },
-    { "trace+", &store_trace_ops },
+    { "mem:", &store_mem },         { "sqlite:", &store_sqlite },   { "postgres://", &store_pg },
+    { "postgresql://", &store_pg }, { "mysql://", &store_mysql },   { "mariadb://", &store_mysql },
+    { "fault+", &store_fault_ops }, { "trace+", &store_trace_ops },
 };
 
 enum pawl_status store_engine(const char *url, const struct store_ops **out, struct pawl_err *err)
@@ -32,8 +36,9 @@ enum pawl_status store_engine(const char *url, const struct store_ops **out, str
     int scheme_len = (int)strspn(url, "abcdefghijklmnopqrstuvwxyz"); /* The rest may hold a
                                                                         password. */
     return err_set(err, PAWL_INVALID,
-                   "database \"%.*s:...\": no such engine; use sqlite:PATH or mem:NAME", scheme_len,
-                   url);
+                   "database \"%.*s:...\": no such engine; use sqlite:PATH, postgres://..., "
+                   "mysql://... or mem:NAME",
+                   scheme_len, url);
 }
 
 static enum pawl_status check_conf(const struct store_conf *conf, struct pawl_err *err)
@@ -66,6 +71,42 @@ enum pawl_status store_open(const struct store_conf *conf, struct store **out, s
     if (st == PAWL_OK)
         st = ops->open(&full, out, err);
     CHECK(st != PAWL_OK || (*out)->ops);
+    if (st == PAWL_OK)
+        (*out)->hasty = conf->role == STORE_HASTY;
+    return st;
+}
+
+/* Every role is a plain name, so that an engine can put it into its SQL between quotes. */
+static enum pawl_status check_roles(const struct roles *r, struct pawl_err *err)
+{
+    const char *const names[] = { r->app, r->monitor, r->admin };
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (!names[i])
+            continue;
+        size_t len = strspn(names[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789_-.@%");
+        if (names[i][len] || len < 1 || len > ROLE_LEN_MAX)
+            return err_set(err, PAWL_INVALID,
+                           "role \"%.70s\": must be 1 to %d letters, digits or any of _-.@%%",
+                           names[i], ROLE_LEN_MAX);
+    }
+    return PAWL_OK;
+}
+
+enum pawl_status store_grants(const struct store_conf *conf, const struct roles *roles,
+                              struct arena *a, const char **out, struct pawl_err *err)
+{
+    const struct store_ops *ops = NULL;
+    enum pawl_status st = check_conf(conf, err);
+    if (st == PAWL_OK)
+        st = check_roles(roles, err);
+    if (st == PAWL_OK)
+        st = store_engine(conf->url, &ops, err);
+    if (st == PAWL_OK && !ops->grants)
+        st = err_set(err, PAWL_INVALID, "engine \"%s\" has no roles", ops->name);
+    if (st == PAWL_OK)
+        st = ops->grants(conf, roles, a, out, err);
+    CHECK(st != PAWL_OK || *out);
     return st;
 }
 

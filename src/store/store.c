@@ -13,6 +13,8 @@
 /* BUSY is the engine's word after its own waiting; a few more tries bridge a checkpoint or a slow
  * neighbour. */
 #define BUSY_TRIES 3
+/* A database that took so long to say no is not asked again: somebody waits for the answer. */
+#define BUSY_US (1 * SEC_US)
 /* An answer lost twice is not found by asking forever; the caller repeats with the id in hand. */
 #define UNKNOWN_TRIES 3
 
@@ -57,6 +59,11 @@ static void answer(struct op *op, enum pawl_status st, const struct pawl_err *er
         op->err = *err;
 }
 
+bool store_blocked(const struct pawl_err *err)
+{
+    return strcmp(err->sqlstate, "55P03") == 0;
+}
+
 static void clear_answer(struct op *op)
 {
     op->status = PAWL_OK;
@@ -93,6 +100,10 @@ static void check_question(const struct op *op, size_t n)
         break;
     case OP_GC:
         assert(op->gc.max > 0);
+        assert(op->gc.ended_before_us >= 0 && op->gc.after_seq >= 0);
+        break;
+    case OP_REQUEUE:
+        assert(op->requeue.max > 0);
         break;
     case OP_EXTEND:
     case OP_CANCEL:
@@ -127,6 +138,9 @@ static void check_answer(const struct op *op)
                   (op->claim.states && op->claim.calls[i].key_no > 0));
         }
     }
+    /* A walk must move, or whoever follows it never ends. */
+    if (op->kind == OP_GC && op->gc.ended_before_us && op->gc.more)
+        CHECK(op->gc.next_seq > op->gc.after_seq);
     if (op->kind == OP_FINISH) {
         for (size_t i = 0; i < op->finish.n; i++)
             CHECK(call_may(PAWL_PROCESSING, op->finish.v[i].state));
@@ -134,45 +148,63 @@ static void check_answer(const struct op *op)
 }
 
 /* One group as it is, repeated while its answer is unknown or the database is busy. A handler has
- * run and cannot run again here, so it gets one chance. */
-static enum pawl_status commit_group(struct store *s, struct op *const *v, size_t n,
+ * run and cannot run again here, so it gets one chance. `doubt`: one of its operations may have
+ * been committed before without our hearing of it, and then BUSY says nothing about that. */
+static enum pawl_status commit_group(struct store *s, struct op *const *v, size_t n, bool *doubt,
                                      struct pawl_err *err)
 {
     int tries = v[0]->kind == OP_HANDLER ? 1 : MAX(BUSY_TRIES, UNKNOWN_TRIES);
     enum pawl_status st = PAWL_OK;
+    int64_t began_us = world_mono(&world_real);
     for (int i = 0; i < tries; i++) {
         for (size_t k = 0; k < n; k++)
             clear_answer(v[k]);
         st = s->ops->commit(s, v, n, err);
+        *doubt |= st == PAWL_UNKNOWN;
         if (st != PAWL_BUSY && st != PAWL_UNKNOWN)
             break;
+        if (st == PAWL_BUSY && store_blocked(err) && (n > 1 || s->hasty))
+            break;
+        if (!*doubt && world_mono(&world_real) - began_us > BUSY_US)
+            break;
+    }
+    if (*doubt && (st == PAWL_BUSY || (st == PAWL_NO_MEMORY && n == 1))) {
+        struct pawl_err last = *err;
+        st =
+            err_set(err, PAWL_UNKNOWN, "the commit's answer was lost, and then: %.120s", last.text);
     }
     return st;
 }
 
-enum pawl_status store_commit(struct store *s, struct op *const *v, size_t n)
+static enum pawl_status commit_some(struct store *s, struct op *const *v, size_t n, bool doubt)
 {
     struct pawl_err err = { 0 };
-    if (n == 0)
-        return PAWL_OK;
-    for (size_t i = 0; i < n; i++)
-        check_question(v[i], n);
-    enum pawl_status st = commit_group(s, v, n, &err);
+    enum pawl_status st = commit_group(s, v, n, &doubt, &err);
     if (st == PAWL_OK) {
         for (size_t i = 0; i < n; i++)
             check_answer(v[i]);
         return PAWL_OK;
     }
     /* The database's own trouble is nobody's fault in particular: halving would only ask it log2(n)
-     * times. */
-    if (n == 1 || st == PAWL_BUSY || st == PAWL_UNKNOWN) {
+     * times. What waits for a row of a stranger's is one operation, and the others go on. */
+    bool blocked = st == PAWL_BUSY && store_blocked(&err) && !s->hasty;
+    if (n == 1 || (st == PAWL_BUSY && !blocked) || st == PAWL_UNKNOWN) {
         for (size_t i = 0; i < n; i++)
             answer(v[i], st, &err);
         return st;
     }
-    enum pawl_status left = store_commit(s, v, n / 2);
-    enum pawl_status right = store_commit(s, v + n / 2, n - n / 2);
+    enum pawl_status left = commit_some(s, v, n / 2, doubt);
+    enum pawl_status right = commit_some(s, v + n / 2, n - n / 2, doubt);
     return left != PAWL_OK ? left : right;
+}
+
+enum pawl_status store_commit(struct store *s, struct op *const *v, size_t n)
+{
+    if (n == 0)
+        return PAWL_OK;
+    for (size_t i = 0; i < n; i++)
+        check_question(v[i], n);
+    return commit_some(s, v, n, false);
 }
 
 /* ---- Reads ----------------------------------------------------------------------------------- */
@@ -266,6 +298,16 @@ enum pawl_status store_tend(struct store *s, struct pawl_err *err)
     return s->ops->tend ? s->ops->tend(s, err) : PAWL_OK;
 }
 
+enum pawl_status store_hint(struct store *s, struct hint *h, struct pawl_err *err)
+{
+    h->heard = 0;
+    if (!s->ops->hint)
+        return err_set(err, PAWL_STATE, "this engine carries no hints");
+    enum pawl_status st = s->ops->hint(s, h, err);
+    CHECK(!(h->heard & ~(unsigned)(HINT_WORK | HINT_ENDED)));
+    return st;
+}
+
 enum pawl_status store_doctor(struct store *s, struct arena *a, struct findings *out,
                               struct pawl_err *err)
 {
@@ -274,6 +316,40 @@ enum pawl_status store_doctor(struct store *s, struct arena *a, struct findings 
     for (size_t i = 0; st == PAWL_OK && i < out->n; i++)
         CHECK(out->v[i].name && out->v[i].text && out->v[i].level <= FINDING_BAD);
     return st;
+}
+
+enum pawl_status store_fits(struct store *s, struct pawl_err *err)
+{
+    struct schema has;
+    enum pawl_status st = store_schema(s, &has, err);
+    if (st != PAWL_OK)
+        return st;
+    if (has.min_version > has.wanted)
+        return err_set(err, PAWL_STATE,
+                       "the schema needs a program that knows version %d or later; this one (pawl "
+                       "%s) knows %d",
+                       has.min_version, PAWL_VERSION, has.wanted);
+    if (has.version < has.wanted)
+        return err_set(err, PAWL_STATE,
+                       "the schema has version %d and this program wants %d: run pawl migrate up",
+                       has.version, has.wanted);
+    return PAWL_OK;
+}
+
+enum pawl_status store_grant(struct store *s, const char *sql, struct pawl_err *err)
+{
+    if (!s->ops->grant)
+        return err_set(err, PAWL_INVALID, "engine \"%s\" has no roles", s->ops->name);
+    return s->ops->grant(s, sql, err);
+}
+
+enum pawl_status store_backup(struct store *s, const struct backup *b, struct pawl_err *err)
+{
+    assert(b->path && *b->path);
+    if (!s->ops->backup)
+        return err_set(err, PAWL_INVALID, "engine \"%s\" has no file that could be copied",
+                       s->ops->name);
+    return s->ops->backup(s, b, err);
 }
 
 enum pawl_status store_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,

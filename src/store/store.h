@@ -14,7 +14,9 @@
 
 struct store;
 
-enum store_role { STORE_WRITER, STORE_READER };
+/* HASTY: a writer for whom others do what meets a row that a stranger's transaction holds: it hears
+ * BUSY at once (store_blocked) instead of waiting. */
+enum store_role { STORE_WRITER, STORE_READER, STORE_HASTY };
 
 /* Borrowed by open for the call; strings are copied. */
 struct store_conf {
@@ -24,6 +26,9 @@ struct store_conf {
     const struct world *world; /* NULL: world_real; must outlive the store */
     int64_t retention_us, remember_us;
     int64_t key_pending_max; /* calls that may wait on one key; 0: no bound */
+    int64_t retry_max_us;    /* the longest pause before a lost connection is tried again; 0: the
+                                engine's own */
+    int64_t lifetime_us; /* a connection older than that is replaced between two uses; 0: never */
 };
 
 enum {
@@ -31,6 +36,16 @@ enum {
                              holds everybody up */
     STORE_DURABLE = 2,    /* survives the process */
     STORE_SHARED = 4,     /* others may write to it: ask `version` now and then */
+    STORE_HINTS = 8,      /* processes can tell each other to look: `hint` */
+};
+
+/* What one process has the others look for. Work that may be claimed; calls that have ended. */
+enum { HINT_WORK = 1, HINT_ENDED = 2 };
+struct hint {
+    unsigned tell;    /* HINT_..., 0: nothing */
+    int64_t until_us; /* monotonic */
+    int wake_fd;      /* stop waiting when it can be read; -1: none */
+    unsigned heard;   /* answer; also everything at once after a connection was lost */
 };
 
 struct store_ops {
@@ -75,6 +90,10 @@ struct store_ops {
     /* A number that differs from the last answer when another connection may have committed since.
      * Cheap enough to ask every few milliseconds. */
     enum pawl_status (*version)(struct store *s, int64_t *out, struct pawl_err *err);
+    /* Tell the other processes, then wait until one of them tells us, on a handle that does nothing
+     * else. A hint may be lost and says no more than "look": whoever relies on it asks `version`
+     * too, only more rarely. STATE: none get through here, and none will. NULL: there are none. */
+    enum pawl_status (*hint)(struct store *s, struct hint *h, struct pawl_err *err);
     /* Work that must not stand in the writer's way (SQLite: checkpoint), on a connection of its
      * own. NULL: nothing to do. */
     enum pawl_status (*tend)(struct store *s, struct pawl_err *err);
@@ -88,6 +107,17 @@ struct store_ops {
     enum pawl_status (*doctor)(struct store *s, struct arena *a, struct findings *out,
                                struct pawl_err *err);
 
+    /* SQL that lets these roles of the database do their part, and nothing more; names as
+     * conf->schema has them. Opens nothing. NULL: it has no roles. */
+    enum pawl_status (*grants)(const struct store_conf *conf, const struct roles *roles,
+                               struct arena *a, const char **out, struct pawl_err *err);
+    /* Run what `grants` gave, in one transaction where that is possible. NULL with `grants`. */
+    enum pawl_status (*grant)(struct store *s, const char *sql, struct pawl_err *err);
+    /* A copy of the database as it is at one moment, while others work on it: synced and checked
+     * before OK is said; with anything else the file is gone again. NULL: it is no file; whoever
+     * wants a copy asks the database's own tools. */
+    enum pawl_status (*backup)(struct store *s, const struct backup *b, struct pawl_err *err);
+
     /* One statement of the application inside OP_HANDLER. */
     enum pawl_status (*sql)(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
                             struct pawl_rows *out, struct pawl_err *err);
@@ -96,6 +126,7 @@ struct store_ops {
 /* Every engine's struct begins with this. */
 struct store {
     const struct store_ops *ops;
+    bool hasty; /* set by store_open() */
 };
 /* Every engine's handle for handler SQL begins with this. */
 struct sql_tx {
@@ -112,6 +143,9 @@ MUST_USE enum pawl_status store_open(const struct store_conf *conf, struct store
 unsigned store_traits(const struct store *s);
 void store_close(struct store *s); /* accepts NULL */
 void store_end(struct store **s);  /* for AUTO */
+
+/* BUSY because somebody held a row for too long: alone, and later, it may well do. */
+bool store_blocked(const struct pawl_err *err);
 
 MUST_USE enum pawl_status store_migrate(struct store *s, bool finish, struct pawl_err *err);
 MUST_USE enum pawl_status store_schema(struct store *s, struct schema *out, struct pawl_err *err);
@@ -142,11 +176,21 @@ MUST_USE enum pawl_status store_wishes(struct store *s, struct arena *a, struct 
                                        struct pawl_err *err);
 MUST_USE enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err);
 MUST_USE enum pawl_status store_version(struct store *s, int64_t *out, struct pawl_err *err);
+MUST_USE enum pawl_status store_hint(struct store *s, struct hint *h, struct pawl_err *err);
 MUST_USE enum pawl_status store_tend(struct store *s, struct pawl_err *err);
 /* Empty for an engine without a schema or without an opinion. */
 MUST_USE enum pawl_status store_steps(const struct store_conf *conf, struct arena *a,
                                       struct steps *out, struct pawl_err *err);
 MUST_USE enum pawl_status store_doctor(struct store *s, struct arena *a, struct findings *out,
+                                       struct pawl_err *err);
+/* May this program work on the database as it is? STATE names both versions when it may not: the
+ * schema is older than what it wants, or needs a newer program. */
+MUST_USE enum pawl_status store_fits(struct store *s, struct pawl_err *err);
+/* INVALID for an engine that has no roles (no file to copy). */
+MUST_USE enum pawl_status store_grants(const struct store_conf *conf, const struct roles *roles,
+                                       struct arena *a, const char **out, struct pawl_err *err);
+MUST_USE enum pawl_status store_grant(struct store *s, const char *sql, struct pawl_err *err);
+MUST_USE enum pawl_status store_backup(struct store *s, const struct backup *b,
                                        struct pawl_err *err);
 MUST_USE enum pawl_status store_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
                                     struct pawl_rows *out, struct pawl_err *err);

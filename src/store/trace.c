@@ -122,6 +122,11 @@ static enum pawl_status trace_version(struct store *s, int64_t *out, struct pawl
     struct store *in = wrap_inner(s);
     TRACED("version", "", in->ops->version(in, out, err));
 }
+static enum pawl_status trace_hint(struct store *s, struct hint *h, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("hint", "", store_hint(in, h, err));
+}
 static enum pawl_status trace_tend(struct store *s, struct pawl_err *err)
 {
     struct store *in = wrap_inner(s);
@@ -137,6 +142,21 @@ static enum pawl_status trace_doctor(struct store *s, struct arena *a, struct fi
 {
     struct store *in = wrap_inner(s);
     TRACED("doctor", "", in->ops->doctor ? in->ops->doctor(in, a, out, err) : PAWL_OK);
+}
+static enum pawl_status trace_grants(const struct store_conf *conf, const struct roles *roles,
+                                     struct arena *a, const char **out, struct pawl_err *err)
+{
+    TRACED("grants", "", wrap_grants("trace+", conf, roles, a, out, err));
+}
+static enum pawl_status trace_grant(struct store *s, const char *sql, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("grant", "", store_grant(in, sql, err));
+}
+static enum pawl_status trace_backup(struct store *s, const struct backup *b, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("backup", "", store_backup(in, b, err));
 }
 
 const struct store_ops store_trace_ops = {
@@ -156,8 +176,12 @@ const struct store_ops store_trace_ops = {
     .wishes = trace_wishes,
     .now = trace_now,
     .version = trace_version,
+    .hint = trace_hint,
     .tend = trace_tend,
     .steps = trace_steps,
     .doctor = trace_doctor,
+    .grants = trace_grants,
+    .grant = trace_grant,
+    .backup = trace_backup,
     /* No sql slot, as in fault.c. */
 };

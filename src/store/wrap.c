@@ -41,3 +41,12 @@ enum pawl_status wrap_steps(const char *prefix, const struct store_conf *conf, s
     below.url = conf->url + strlen(prefix);
     return store_steps(&below, a, out, err);
 }
+
+enum pawl_status wrap_grants(const char *prefix, const struct store_conf *conf,
+                             const struct roles *roles, struct arena *a, const char **out,
+                             struct pawl_err *err)
+{
+    struct store_conf below = *conf;
+    below.url = conf->url + strlen(prefix);
+    return store_grants(&below, roles, a, out, err);
+}

@@ -26,6 +26,11 @@ void wrap_close(struct store *s);
 MUST_USE enum pawl_status wrap_steps(const char *prefix, const struct store_conf *conf,
                                      struct arena *a, struct steps *out, struct pawl_err *err);
 
+/* The grants of what follows `prefix`. */
+MUST_USE enum pawl_status wrap_grants(const char *prefix, const struct store_conf *conf,
+                                      const struct roles *roles, struct arena *a, const char **out,
+                                      struct pawl_err *err);
+
 static inline struct store *wrap_inner(struct store *s)
 {
     return ((struct wrap *)s)->inner;

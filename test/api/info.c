@@ -19,7 +19,7 @@ TEST(info)
     struct web_answer a = GET(&w, "/v1/info");
     EQ_INT(a.status, 200);
     EQ_STR(AT(a, "version"), PAWL_VERSION);
-    EQ_STR(AT(a, "engine"), rig_is_mem(param) ? "mem" : "sqlite");
+    EQ_STR(AT(a, "engine"), engine_of(param)->says);
     EQ_STR(AT(a, "node"), "rig");
     EQ_INT(strlen(AT(a, "now")), 27);
     EQ_STR(AT(a, "limits.input"), "1048576");

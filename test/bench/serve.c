@@ -19,7 +19,7 @@ int main(void)
     struct bench_http http = { .server = { .program = PAWL_BUILD_DIR "/pawl",
                                            .echo = PAWL_BUILD_DIR "/samples/echo.so",
                                            .wallet = PAWL_BUILD_DIR "/samples/wallet.so",
-                                           .path = "serve.db" },
+                                           .db = "sqlite:serve.db" },
                                .rounds = is_quick ? 3 : 5,
                                .seconds = is_quick ? 1 : 3 };
     struct bench_table table = { .out = stdout };

@@ -16,7 +16,7 @@
 struct store *bed_handle(struct bed *b)
 {
     struct store *s = NULL;
-    struct store_conf conf = { .url = b->engine->url,
+    struct store_conf conf = { .url = b->url,
                                .world = &b->world.world,
                                .retention_us = RETENTION_US,
                                .remember_us = REMEMBER_US,
@@ -25,13 +25,16 @@ struct store *bed_handle(struct bed *b)
     return s;
 }
 
-struct bed *bed_open(const void *engine)
+struct bed *bed_open(const char *url)
 {
     struct bed *b = calloc(1, sizeof *b);
     TRUE(b != NULL);
-    b->engine = engine;
+    b->engine = engine_of(url);
     own_world_init(&b->world, 1);
     arena_init(&b->a, BED_ARENA_MAX);
+    engine_another();
+    b->url = arena_text(&b->a, bytes_of(engine_url(url)));
+    TRUE(b->url != NULL);
     b->s = bed_handle(b);
     OK(store_migrate(b->s, true, &b->err), &b->err);
     return b;

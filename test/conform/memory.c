@@ -148,7 +148,7 @@ CASE(opening_without_memory_says_so)
     accept_one(b, "a");
     for (int64_t n = 1; n < FAILURES_MAX; n++) {
         struct store *s = NULL;
-        struct store_conf conf = { .url = b->engine->url, .schema = "fresh" };
+        struct store_conf conf = { .url = b->url, .schema = "fresh" };
         mem_torture(n, 0);
         enum pawl_status st = store_open(&conf, &s, &b->err);
         mem_torture(0, 0);
@@ -175,4 +175,42 @@ CASE(an_answer_that_does_not_fit_its_arena_fails_alone)
     EQ_STATUS(claim.status, PAWL_NO_MEMORY, &claim.err);
     STATE_IS(b, "a0", PAWL_PENDING);
     arena_release(&small);
+}
+
+/* What people ask for now and then, under the same conditions. */
+CASE(an_archive_and_a_requeue_without_memory_leave_what_was_before, .deadline_s = 300)
+{
+    furnish(b);
+    line_up(b, "k", "xyz");
+    int leases = 0;
+    while (claim_run(b, 2, 2).n)
+        leases++;
+    GT_INT(leases, 2);
+    advance(b, 1);
+    struct play *s = arena_zalloc(&b->a, 1, sizeof *s);
+    TRUE(s != NULL);
+    add(s, (struct op){ .kind = OP_GC,
+                        .gc = { .max = 10, .ended_before_us = now(b), .archive = true } });
+    add(s,
+        (struct op){ .kind = OP_REQUEUE, .requeue = { .max = 10, .claimed_before_us = now(b) } });
+    for (size_t i = 0; i < s->n; i++)
+        s->v[i]->a = &b->a;
+    const char *before = snapshot(b);
+    int64_t n = 1;
+    enum pawl_status st = PAWL_NO_MEMORY;
+    for (; n < FAILURES_MAX && st != PAWL_OK; n++) {
+        mem_torture(n, 0);
+        st = b->s->ops->commit(b->s, s->v, s->n, &b->err);
+        mem_torture(0, 0);
+        if (st == PAWL_OK)
+            break;
+        EQ_STATUS(st, PAWL_NO_MEMORY, &b->err);
+        b->a.failed = false;
+        EQ_STR(snapshot(b), before);
+    }
+    LT_INT(n, FAILURES_MAX);
+    EQ_INT(s->ops[0].gc.removed, 2);
+    EQ_INT(s->ops[1].requeue.leases, leases);
+    EQ_STATUS(found(b, "old"), PAWL_GONE, NULL);
+    STATE_IS(b, "x", PAWL_PENDING);
 }

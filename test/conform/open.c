@@ -23,9 +23,7 @@ CASE(two_handles_see_one_database)
 CASE(a_reader_reads)
 {
     accept_one(b, "a");
-    struct store_conf conf = { .url = b->engine->url,
-                               .role = STORE_READER,
-                               .world = &b->world.world };
+    struct store_conf conf = { .url = b->url, .role = STORE_READER, .world = &b->world.world };
     AUTO(store_end) struct store *reader = NULL;
     OK(store_open(&conf, &reader, &b->err), &b->err);
     struct store *mine = b->s;
@@ -41,7 +39,7 @@ CASE(a_reader_reads)
 CASE(another_schema_is_another_database)
 {
     accept_one(b, "a");
-    struct store_conf conf = { .url = b->engine->url, .schema = "other", .world = &b->world.world };
+    struct store_conf conf = { .url = b->url, .schema = "other", .world = &b->world.world };
     AUTO(store_end) struct store *other = NULL;
     OK(store_open(&conf, &other, &b->err), &b->err);
     OK(store_migrate(other, false, &b->err), &b->err);
@@ -162,4 +160,49 @@ TEST(a_database_that_is_none_is_refused, .plain = true)
     }
     struct store_conf conf = { .url = "mem:x", .schema = "bad-name" };
     EQ_STATUS(store_open(&conf, &s, &err), PAWL_INVALID, &err);
+}
+
+/* One more schema in the bed's own database. */
+static struct store *schema_open(struct bed *b, const char *schema)
+{
+    struct store *s = NULL;
+    struct store_conf conf = { .url = b->url,
+                               .schema = schema,
+                               .world = &b->world.world,
+                               .retention_us = RETENTION_US,
+                               .remember_us = REMEMBER_US };
+    OK(store_open(&conf, &s, &b->err), &b->err);
+    OK(store_migrate(s, true, &b->err), &b->err);
+    return s;
+}
+
+/* The same ids, keys, nodes and queues twice over, and neither knows of the other. */
+CASE(schemas_of_one_database_do_not_see_each_other)
+{
+    struct store *first = b->s, *second = schema_open(b, "Shop_2");
+    line_up(b, "k", "ab");
+    OK(node(b, OP_JOIN, "n1", "b1"), NULL);
+    pause_queue(b, "q", true);
+    struct token t = claim_n(b, 1);
+    const char *before = snapshot(b);
+
+    b->s = second;
+    EQ_STATUS(found(b, "a"), PAWL_NOT_FOUND, NULL);
+    struct node_rows nodes;
+    OK(store_nodes(b->s, &b->a, &nodes, &b->err), &b->err);
+    EQ_INT(nodes.n, 0);
+    struct queue_rows queues;
+    OK(store_queues(b->s, &b->a, &queues, &b->err), &b->err);
+    EQ_INT(queues.n, 0);
+    line_up(b, "k", "a"); /* new here: its key is free, its number the first */
+    EQ_INT(get(b, "a").seq, 1);
+    EQ_STATUS(finish(b, t, "a", END_RESULT), PAWL_LOST_LEASE, NULL);
+    finish_ok(b, claim_n(b, 1), "a", "2");
+    OK(node(b, OP_JOIN, "n1", "b2"), NULL); /* takes back nothing over there */
+    EQ_INT(b->op.node.reclaimed, 0);
+
+    b->s = first;
+    EQ_STR(snapshot(b), before);
+    finish_ok(b, t, "a", "1");
+    store_close(second);
 }

@@ -232,8 +232,7 @@ CASE(promise_9_the_same_on_every_engine)
     advance(b, 30 * SEC_US);
     sweep(b);
     const char *mine = snapshot(b);
-    static struct engine mem = { "mem", "mem:promise 9", false };
-    AUTO(bed_end) struct bed *m = bed_open(&mem);
+    AUTO(bed_end) struct bed *m = bed_open("mem:promise 9");
     accept_n(m, "a", 4);
     t = claim_for(m, 3, 30 * SEC_US);
     finish_ok(m, t, "a0", "[1]");

@@ -9,11 +9,12 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "killed.h"
+
+ENGINES_MAIN(ENGINES_DURABLE)
 
 enum { CLIENTS = 24, BATCH = 20, CALLS_MAX = 200000 };
 
@@ -222,42 +223,29 @@ static int64_t listed(struct client *c, const char *status)
     return n;
 }
 
-static int64_t ask(sqlite3 *db, const char *sql)
+/* The tables themselves, when nobody serves them. */
+static void check_tables(const void *param, int64_t calls, int64_t completed)
 {
-    sqlite3_stmt *q;
-    EQ_INT(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
-    EQ_INT(sqlite3_step(q), SQLITE_ROW);
-    int64_t n = sqlite3_column_int64(q, 0);
-    sqlite3_finalize(q);
-    return n;
-}
-
-/* The file itself, when nobody has it open. */
-static void check_file(int64_t calls, int64_t completed)
-{
-    sqlite3 *db;
     char sql[128];
-    EQ_INT(sqlite3_open_v2(KILLED_DB, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     for (int i = 0; i < CLIENTS; i++) {
         snprintf(sql, sizeof sql, "SELECT coalesce(max(n), 0) FROM lab_count WHERE name = 'c%d'",
                  i);
-        int64_t effects = ask(db, sql);
+        int64_t effects = engine_int(param, sql);
         if (effects != clients[i].completed)
             FAIL("client %d: %lld calls completed, %lld took effect", i,
                  (long long)clients[i].completed, (long long)effects);
     }
-    EQ_INT(ask(db, "SELECT sum(n) FROM lab_count"), completed);
-    EQ_INT(ask(db, "SELECT count(*) FROM pawl_call"), calls);
-    EQ_INT(ask(db, "SELECT count(*) FROM pawl_outcome"), calls);
-    EQ_INT(ask(db, "SELECT count(*) FROM pawl_id"), calls);
-    EQ_INT(ask(db, "SELECT count(*) FROM pawl_ready"), 0);
-    EQ_INT(ask(db, "SELECT count(*) FROM pawl_lease"), 0);
-    EQ_INT(ask(db, "SELECT count(*) FROM pawl_cancel"), 0);
-    EQ_INT(ask(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"), 0);
-    sqlite3_close(db);
+    EQ_INT(engine_int(param, "SELECT sum(n) FROM lab_count"), completed);
+    EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_call"), calls);
+    EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_outcome"), calls);
+    EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_id"), calls);
+    EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_ready"), 0);
+    EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_lease"), 0);
+    EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_cancel"), 0);
+    engine_intact(param);
 }
 
-static void count(void)
+static void count(const void *param)
 {
     int64_t calls = 0, completed = 0;
     int lost = 0, repeats = 0;
@@ -275,7 +263,7 @@ static void count(void)
     EQ_INT(listed(&clients[0], "pending"), 0);
     EQ_INT(listed(&clients[0], "processing"), 0);
     killed_stop();
-    check_file(calls, completed);
+    check_tables(param, calls, completed);
     GT_INT(completed, CLIENTS);
     GT_INT(repeats, 0);
     GT_INT(lost, 0);
@@ -313,6 +301,7 @@ TEST(killed_at_random_moments_under_many_clients, .deadline_s = 1200)
     struct killed_client dice;
     printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
     fflush(stdout);
+    killed_on(param);
     killed_client_init(&dice, seed);
     for (int i = 0; i < CLIENTS; i++) {
         struct client *c = &clients[i];
@@ -330,7 +319,7 @@ TEST(killed_at_random_moments_under_many_clients, .deadline_s = 1200)
     printf("%d kills, done %lld ms after the last\n", kills,
            (long long)(rig_mono() - begun) / 1000);
     GT_INT(kills, 3);
-    count();
+    count(param);
     for (int i = 0; i < CLIENTS; i++) {
         killed_client_release(&clients[i].http);
         free(clients[i].told);

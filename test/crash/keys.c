@@ -1,5 +1,5 @@
 /*
- * keys.c - the order of a key over processes that die, share a file, or commit late.
+ * keys.c - the order of a key over processes that die, share a database, or commit late.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,8 @@
 #include "base/hook.h"
 #include "rig.h"
 
-#define DB "sqlite:keys.db"
+ENGINES_MAIN(ENGINES_DURABLE)
+
 enum { GOOD = 60, MAX_LOST = 4, CALLS = 1000 };
 
 /* The state counts; the reply is the count. */
@@ -36,10 +37,10 @@ static void submit(struct pawl *p, const char *id, const char *method)
                                          .key = "k", .max_lost = MAX_LOST });
 }
 
-static struct pawl *open_serving(const char *node)
+static struct pawl *open_serving(void *param, const char *node)
 {
     struct pawl_err err;
-    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = node });
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = node });
     OK(pawl_on(pawl_program(p), "t", "count", counts), &err);
     OK(pawl_on(pawl_program(p), "t", "poison", poison), &err);
     rig_start(p, 8);
@@ -57,22 +58,22 @@ static int64_t number(struct pawl_data d)
 
 /* ---- A call that kills its process ----------------------------------------------------------- */
 
-static void serve_until_empty(void)
+static void serve_until_empty(void *param)
 {
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     alarm((unsigned)(100 * check_scale()));
-    struct pawl *p = open_serving("n");
+    struct pawl *p = open_serving(param, "n");
     rig_drain(p);
     pawl_close(p);
     _exit(0);
 }
 
-static int run_until_done(void)
+static int run_until_done(void *param)
 {
     for (int deaths = 0;; deaths++) {
         pid_t pid = fork();
         if (pid == 0)
-            serve_until_empty();
+            serve_until_empty(param);
         int status = 0;
         EQ_INT(waitpid(pid, &status, 0), pid);
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -86,7 +87,7 @@ static int run_until_done(void)
 TEST(a_poison_call_is_given_up_and_its_key_goes_on, .deadline_s = 240)
 {
     char id[16];
-    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "n" });
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
     for (int i = 0; i < GOOD; i++) {
         if (i == GOOD / 2)
             submit(p, "poison", "poison");
@@ -94,8 +95,8 @@ TEST(a_poison_call_is_given_up_and_its_key_goes_on, .deadline_s = 240)
         submit(p, id, "count");
     }
     pawl_close(p);
-    printf("%d deaths\n", run_until_done());
-    p = rig_open_as(DB, (struct pawl_options){ .node = "n" });
+    printf("%d deaths\n", run_until_done(param));
+    p = rig_open_as(param, (struct pawl_options){ .node = "n" });
     struct pawl_shown *shown = rig_get(p, "poison");
     EQ_INT(pawl_shown_view(shown)->state, PAWL_DEAD_LETTER);
     EQ_INT(pawl_shown_view(shown)->lost, MAX_LOST);
@@ -114,7 +115,7 @@ TEST(a_poison_call_is_given_up_and_its_key_goes_on, .deadline_s = 240)
     pawl_close(p);
 }
 
-/* ---- Two processes on one file --------------------------------------------------------------- */
+/* ---- Two processes on one database ----------------------------------------------------------- */
 
 struct answer {
     int64_t result;
@@ -122,10 +123,10 @@ struct answer {
 };
 
 /* A process that submits what it is told to, waits for its end and says so; and serves. */
-static void relay(int fd, const char *node)
+static void relay(void *param, int fd, const char *node)
 {
     alarm((unsigned)(200 * check_scale()));
-    struct pawl *p = open_serving(node);
+    struct pawl *p = open_serving(param, node);
     int n;
     while (read(fd, &n, sizeof n) == sizeof n) {
         char id[16];
@@ -151,7 +152,7 @@ TEST(one_after_another_over_two_processes, .deadline_s = 400)
 {
     int fds[2][2], n = check_fast() ? CALLS / 5 : CALLS, elsewhere = 0;
     pid_t pids[2];
-    pawl_close(rig_open_as(DB, (struct pawl_options){ .node = "x" }));
+    pawl_close(rig_open_as(param, (struct pawl_options){ .node = "x" }));
     for (int i = 0; i < 2; i++) {
         EQ_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds[i]), 0);
         pids[i] = fork();
@@ -159,7 +160,7 @@ TEST(one_after_another_over_two_processes, .deadline_s = 400)
             close(fds[i][0]);
             if (i)
                 close(fds[0][0]);
-            relay(fds[i][1], i ? "b" : "a");
+            relay(param, fds[i][1], i ? "b" : "a");
         }
         close(fds[i][1]);
     }
@@ -188,7 +189,7 @@ static void hold_commit(const char *name, void *ctx)
 {
     bool *once = ctx;
     char go = 0;
-    if (strcmp(name, "sqlite.before_commit") != 0 || *once)
+    if (!engine_point(name, "before_commit") || *once)
         return;
     *once = true;
     EQ_INT(write(held[1], "h", 1), 1);
@@ -207,13 +208,13 @@ TEST(an_accept_that_commits_late_still_runs)
 {
     pthread_t thread;
     char said = 0;
-    pawl_close(rig_open_as(DB, (struct pawl_options){ .node = "x" }));
+    pawl_close(rig_open_as(param, (struct pawl_options){ .node = "x" }));
     EQ_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, held), 0);
     pid_t pid = fork();
     if (pid == 0) {
         bool once = false;
         close(held[0]);
-        struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "late" });
+        struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "late" });
         hook_on_pause(hold_commit, &once);
         submit(p, "first", "count");
         hook_on_pause(NULL, NULL);
@@ -223,7 +224,7 @@ TEST(an_accept_that_commits_late_still_runs)
     close(held[1]);
     EQ_INT(read(held[0], &said, 1), 1);
     /* Readers go on: nothing of it is there yet. */
-    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "n", .no_migrate = true });
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n", .no_migrate = true });
     EQ_INT(rig_count(p, 0), 0);
     EQ_INT(pthread_create(&thread, NULL, submit_second, p), 0);
     EQ_INT(write(held[0], "g", 1), 1);
@@ -232,7 +233,7 @@ TEST(an_accept_that_commits_late_still_runs)
     EQ_INT(waitpid(pid, &status, 0), pid);
     EQ_INT(status, 0);
     pawl_close(p);
-    p = open_serving("n");
+    p = open_serving(param, "n");
     rig_ends(p, "first", PAWL_COMPLETED);
     rig_ends(p, "second", PAWL_COMPLETED);
     struct pawl_shown *shown = rig_get(p, "second");

@@ -11,22 +11,20 @@
 
 enum { ROUNDS = 4, POINTS_MAX = 100 };
 
-int main(int argc, char **argv)
-{
-    crash_bed_program();
-    return check_run(argc, argv);
-}
+CRASH_BED_MAIN
 
 static char points[POINTS_MAX][128];
 static int n_points;
 static const char *const nodes[] = { "a" };
 
 /* Run the workload once, undisturbed, and learn the names. */
-static void learn(bool bulk)
+static void learn(void *param, bool bulk)
 {
-    struct crash_bed b = { .node = "a", .rounds = ROUNDS, .log = "points.log", .bulk = bulk };
+    struct crash_bed b = {
+        .param = param, .node = "a", .rounds = ROUNDS, .log = "points.log", .bulk = bulk
+    };
     EQ_INT(crash_bed_wait(crash_bed_start(&b)), 0);
-    crash_bed_count(nodes, 1, ROUNDS);
+    crash_bed_count(param, nodes, 1, ROUNDS);
     FILE *f = fopen("points.log", "r");
     TRUE(f != NULL);
     while (n_points < POINTS_MAX && fgets(points[n_points], sizeof points[0], f)) {
@@ -39,25 +37,23 @@ static void learn(bool bulk)
 
 /* Killed at the n-th pass of every start until it gets through, at most `kills` times; false: never
  * met. */
-static bool killed_at(const char *point, int pass, int kills, bool bulk)
+static bool killed_at(void *param, const char *point, int pass, int kills, bool bulk)
 {
     char crash[sizeof points[0] + 16];
     bool met = false;
-    unlink("crash.db");
-    unlink("crash.db-wal");
-    unlink("crash.db-shm");
+    engine_fresh(param);
     unlink("acked.a");
     snprintf(crash, sizeof crash, "%.127s:%d", point, pass);
     printf("%s\n", crash);
     for (int i = 0;; i++) {
-        struct crash_bed b = { .node = "a", .rounds = ROUNDS, .bulk = bulk };
+        struct crash_bed b = { .param = param, .node = "a", .rounds = ROUNDS, .bulk = bulk };
         b.crash = i < kills ? crash : NULL;
         if (crash_bed_wait(crash_bed_start(&b)) == 0)
             break;
         LT_INT(i, kills);
         met = true;
     }
-    crash_bed_count(nodes, 1, ROUNDS);
+    crash_bed_count(param, nodes, 1, ROUNDS);
     return met;
 }
 
@@ -65,11 +61,13 @@ static bool killed_at(const char *point, int pass, int kills, bool bulk)
 TEST(points_of_the_checkpoint, .deadline_s = 240)
 {
     int met = 0;
-    learn(true);
+    if (engine_of(param)->kind != ENGINE_FILE)
+        skip("%s: has no checkpoints of ours", engine_of(param)->name);
+    learn(param, true);
     for (int i = 0; i < n_points; i++)
         if (strcmp(points[i], "checkpoint.before") == 0 ||
             strcmp(points[i], "checkpoint.after") == 0)
-            met += killed_at(points[i], 1, 1, true);
+            met += killed_at(param, points[i], 1, 1, true);
     EQ_INT(met, 2);
 }
 
@@ -77,11 +75,11 @@ TEST(every_point_and_every_pass, .deadline_s = 240)
 {
     static const int passes[] = { 1, 2, 7 };
     int met = 0, ran = 0;
-    learn(false);
+    learn(param, false);
     for (int i = 0; i < n_points; i++) {
         bool any = false;
         for (int k = 0; k < (check_fast() ? 1 : 3); k++) {
-            bool was = killed_at(points[i], passes[k], k == 0 ? 2 : 1, false);
+            bool was = killed_at(param, points[i], passes[k], k == 0 ? 2 : 1, false);
             any |= was;
             met += was;
             ran++;

@@ -10,7 +10,8 @@
 
 #include "rig.h"
 
-#define DB "sqlite:poison.db"
+ENGINES_MAIN(ENGINES_DURABLE)
+
 enum { GOOD = 500, MAX_LOST = 5 };
 
 static int poison(struct pawl_call *c)
@@ -20,11 +21,11 @@ static int poison(struct pawl_call *c)
 }
 
 /* A process that serves both types until nothing is left. */
-static void serve(void)
+static void serve(void *param)
 {
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     alarm((unsigned)(100 * check_scale()));
-    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "n" });
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
     rig_on(p, "good", rig_echo);
     rig_on(p, "poison", poison);
     rig_start(p, 64);
@@ -33,13 +34,13 @@ static void serve(void)
     _exit(0);
 }
 
-static void submit_all(int at)
+static void submit_all(void *param, int at)
 {
     static struct pawl_spec v[GOOD + 1];
     static struct pawl_receipt r[GOOD + 1];
     static char ids[GOOD + 1][16];
     struct pawl_err err;
-    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "n" });
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
     for (int i = 0; i <= GOOD; i++) {
         snprintf(ids[i], sizeof ids[i], i == at ? "poison" : "g%d", i);
         v[i] = (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[i],
@@ -50,12 +51,12 @@ static void submit_all(int at)
 }
 
 /* How often its process died before everything had ended. */
-static int run_until_done(void)
+static int run_until_done(void *param)
 {
     for (int deaths = 0;; deaths++) {
         pid_t pid = fork();
         if (pid == 0)
-            serve();
+            serve(param);
         int status = 0;
         EQ_INT(waitpid(pid, &status, 0), pid);
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -85,14 +86,14 @@ static void check_good(struct pawl *p, int at)
     printf("%d of %d good calls were lost once\n", charged, GOOD);
 }
 
-static void poisoned(int at)
+static void poisoned(void *param, int at)
 {
-    submit_all(at);
+    submit_all(param, at);
     int64_t begun = rig_mono();
-    EQ_INT(run_until_done(), MAX_LOST);
+    EQ_INT(run_until_done(param), MAX_LOST);
     int64_t took = rig_mono() - begun;
     printf("done after %lld ms\n", (long long)(took / 1000));
-    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "n" });
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
     struct pawl_shown *shown = rig_get(p, "poison");
     EQ_INT(pawl_shown_view(shown)->state, PAWL_DEAD_LETTER);
     EQ_INT(pawl_shown_view(shown)->lost, MAX_LOST);
@@ -105,10 +106,10 @@ static void poisoned(int at)
 
 TEST(a_poison_call_first_among_500, .deadline_s = 240)
 {
-    poisoned(0);
+    poisoned(param, 0);
 }
 
 TEST(a_poison_call_in_the_middle_of_500, .deadline_s = 240)
 {
-    poisoned(GOOD / 2);
+    poisoned(param, GOOD / 2);
 }

@@ -1,5 +1,5 @@
 /*
- * random.c - two processes on one file, killed at random moments under load and started again.
+ * random.c - two processes on one database, killed at random moments under load and started again.
  *
  * PAWL_SEED replays a sequence of moments; PAWL_CRASH_SECONDS says for how long (12).
  * SPDX-License-Identifier: Apache-2.0
@@ -12,11 +12,7 @@
 #include "crash_bed.h"
 #include "own_world.h"
 
-int main(int argc, char **argv)
-{
-    crash_bed_program();
-    return check_run(argc, argv);
-}
+CRASH_BED_MAIN
 
 static int64_t from_env(const char *name, int64_t otherwise)
 {
@@ -33,25 +29,24 @@ static int64_t dice(int64_t below)
 }
 
 /* One generation: a fresh database, both processes killed again and again, then left to finish. */
-static int generation(int rounds, int kills)
+static int generation(void *param, int rounds, int kills)
 {
     static const char *const nodes[] = { "a", "b" };
     pid_t pids[2] = { 0, 0 };
     int killed = 0;
-    unlink("crash.db");
-    unlink("crash.db-wal");
-    unlink("crash.db-shm");
+    engine_fresh(param);
     unlink("acked.a");
     unlink("acked.b");
     for (int i = 0; i < 2; i++)
-        pids[i] = crash_bed_start(&(struct crash_bed){ .node = nodes[i], .rounds = rounds });
+        pids[i] = crash_bed_start(
+            &(struct crash_bed){ .param = param, .node = nodes[i], .rounds = rounds });
     for (int i = 0; i < kills; i++) {
         int which = (int)dice(2);
         usleep((unsigned)(1000 + dice(150000) * check_scale())); /* the moment is the test */
         kill(pids[which], SIGKILL);
         killed += crash_bed_wait(pids[which]) == -9;
-        pids[which] =
-            crash_bed_start(&(struct crash_bed){ .node = nodes[which], .rounds = rounds });
+        pids[which] = crash_bed_start(
+            &(struct crash_bed){ .param = param, .node = nodes[which], .rounds = rounds });
     }
     int64_t begun = rig_mono();
     for (int i = 0; i < 2; i++)
@@ -59,7 +54,7 @@ static int generation(int rounds, int kills)
     int64_t took = rig_mono() - begun;
     printf("%d rounds each, done %lld ms after the last kill\n", rounds, (long long)took / 1000);
     LT_INT(took, 20 * RIG_SEC * check_scale()); /* the grace, 2 s, and the work */
-    crash_bed_count(nodes, 2, rounds);
+    crash_bed_count(param, nodes, 2, rounds);
     return killed;
 }
 
@@ -72,7 +67,7 @@ TEST(killed_at_random_moments, .deadline_s = 600)
     do {
         printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
         fflush(stdout);
-        killed += generation(20 + (int)dice(60), 6);
+        killed += generation(param, 20 + (int)dice(60), 6);
         generations++;
     } while (rig_mono() < until);
     printf("%d generations, %d kills\n", generations, killed);

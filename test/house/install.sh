@@ -66,6 +66,6 @@ result $? links_with_the_shared_library
 # The system's own libraries are not below DESTDIR, so their flags come without its prefix.
 # shellcheck disable=SC2046
 gcc -std=c11 -Wall -Wextra -Werror user.c -o static -I"root$prefix/include" "$lib/libpawl.a" \
-    $(PKG_CONFIG_SYSROOT_DIR='' pkg-config --libs sqlite3 libcrypto) -pthread -ldl -lm >log 2>&1 &&
+    $(PKG_CONFIG_SYSROOT_DIR='' pkg-config --libs sqlite3 libcrypto libpq libmariadb) -pthread -ldl -lm >log 2>&1 &&
     ./static >>log 2>&1
 result $? links_with_the_archive

@@ -41,6 +41,8 @@ struct report {
 struct param {
     const char *name;
     void *value;
+    bool (*prepare)(void *value); /* NULL: nothing to prepare */
+    bool asked;                   /* a case will run with it */
 };
 
 struct job {
@@ -79,11 +81,16 @@ void check_add(struct check_case *c)
 
 void check_param(const char *name, void *value)
 {
+    check_param_after(name, value, NULL);
+}
+
+void check_param_after(const char *name, void *value, bool (*prepare)(void *value))
+{
     if (param_count == PARAMS_MAX) {
         fprintf(stderr, "check: more than %d parameters\n", PARAMS_MAX);
         exit(2);
     }
-    params[param_count++] = (struct param){ .name = name, .value = value };
+    params[param_count++] = (struct param){ .name = name, .value = value, .prepare = prepare };
 }
 
 static int from_env(const char *name, int otherwise)
@@ -469,12 +476,14 @@ static int each(struct run *r, bool count_only)
     for (const struct check_case *c = cases; c; c = c->next) {
         int times = param_count && !c->plain ? param_count : 1;
         for (int i = 0; i < times; i++) {
-            const struct param *p = param_count && !c->plain ? &params[i] : NULL;
+            struct param *p = param_count && !c->plain ? &params[i] : NULL;
             char name[NAME_MAX_LEN];
             name_of(c, p, name);
             if (!wanted(r, name))
                 continue;
             found++;
+            if (p)
+                p->asked = true;
             if (count_only)
                 continue;
             if (r->list)
@@ -506,6 +515,16 @@ static bool read_arguments(struct run *r, int argc, char **argv)
     return r->jobs >= 1 && r->jobs <= JOBS_MAX;
 }
 
+static bool prepare_all(void)
+{
+    for (int i = 0; i < param_count; i++)
+        if (params[i].asked && params[i].prepare && !params[i].prepare(params[i].value)) {
+            printf("Bail out! %s could not be prepared\n", params[i].name);
+            return false;
+        }
+    return true;
+}
+
 int check_run(int argc, char **argv)
 {
     static struct run r = { .jobs = 1 };
@@ -516,11 +535,13 @@ int check_run(int argc, char **argv)
     if (r.list)
         return each(&r, false) > 0 ? 0 : 1;
 
+    int planned = each(&r, true);
+    if (!prepare_all())
+        return 1;
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    int planned = each(&r, true);
     printf("1..%d\n", planned);
     each(&r, false);
     for (int i = 0; i < r.jobs; i++)

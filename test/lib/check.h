@@ -60,6 +60,9 @@ void check_add(struct check_case *c);
 
 /* Run every case once more with `value`, adding `:name` to its name. Both are borrowed for good. */
 void check_param(const char *name, void *value);
+/* The same for what must be begun first: `prepare` runs in the program itself, before the first
+ * case, unless no case with this parameter is asked for. False ends the program as failed. */
+void check_param_after(const char *name, void *value, bool (*prepare)(void *value));
 
 /* Run what the command line asks for. Returns main()'s status: 0 when all passed and some ran. */
 int check_run(int argc, char **argv);

@@ -10,14 +10,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
 #include "store/store.h"
-
-#define DB "sqlite:crash.db"
 
 enum kind { SQL, RETRY, BRIEF, SEND, CANCEL, HOLD, DELAY, KINDS };
 static const char *const kind_names[KINDS] = { "sql",    "retry", "brief", "send",
@@ -182,7 +179,7 @@ static void migrate_finish(void)
     struct store *s;
     struct pawl_err err;
     struct store_conf conf = {
-        .url = DB, .role = STORE_WRITER, .retention_us = 1, .remember_us = 1
+        .url = getenv("CRASH_BED_DB"), .role = STORE_WRITER, .retention_us = 1, .remember_us = 1
     };
     must(store_open(&conf, &s, &err), &err, "open");
     must(store_migrate(s, true, &err), &err, "migrate");
@@ -200,7 +197,7 @@ void crash_bed_program(void)
     int rounds = (int)strtol(getenv("CRASH_BED_ROUNDS"), NULL, 10);
     snprintf(acked_path, sizeof acked_path, "acked.%s", node);
     struct pawl_options o = { PAWL_OPTIONS_INIT,
-                              .db = DB,
+                              .db = getenv("CRASH_BED_DB"),
                               .node = node,
                               .heartbeat_interval_us = 100 * RIG_MS,
                               .heartbeat_grace_us = RIG_SEC * check_scale(),
@@ -208,7 +205,8 @@ void crash_bed_program(void)
                               .gc_interval_us = 5 * RIG_MS };
     must(pawl_open(&o, &p, &err), &err, "open");
     migrate_finish();
-    must(pawl_prepare(pawl_program(p), "CREATE TABLE IF NOT EXISTS box (id TEXT)"), &err, "table");
+    must(pawl_prepare(pawl_program(p), "CREATE TABLE IF NOT EXISTS box (id VARCHAR(100))"), &err,
+         "table");
     for (int k = 0; k < KINDS; k++)
         if (k != CANCEL)
             must(pawl_on(pawl_program(p), kind_names[k], "run",
@@ -237,10 +235,12 @@ pid_t crash_bed_start(const struct crash_bed *b)
 {
     char rounds[32];
     snprintf(rounds, sizeof rounds, "%d", b->rounds);
+    const char *db = engine_url(b->param);
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
         setenv("CRASH_BED", b->node, 1);
+        setenv("CRASH_BED_DB", db, 1);
         setenv("CRASH_BED_ROUNDS", rounds, 1);
         unsetenv("PAWL_CRASH");
         unsetenv("PAWL_CRASH_LOG");
@@ -269,19 +269,20 @@ int crash_bed_wait(pid_t pid)
     return 0;
 }
 
-static int ask_int(sqlite3 *db, const char *sql, const char *arg)
+/* How often the id is among the lines. */
+static int count_lines(const char *lines, const char *id)
 {
-    sqlite3_stmt *q;
-    EQ_INT(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
-    if (arg)
-        sqlite3_bind_text(q, 1, arg, -1, SQLITE_STATIC);
-    EQ_INT(sqlite3_step(q), SQLITE_ROW);
-    int n = sqlite3_column_int(q, 0);
-    sqlite3_finalize(q);
+    size_t len = strlen(id);
+    int n = 0;
+    for (const char *at = lines; at && *at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        n += strncmp(at, id, len) == 0 && (at[len] == '\n' || at[len] == '\0');
+    }
     return n;
 }
 
-static void check_call(struct pawl *p, sqlite3 *db, const char *id, enum kind k)
+/* `box`: the ids of all effects, a line each. */
+static void check_call(struct pawl *p, const char *box, const char *id, enum kind k)
 {
     struct pawl_shown *shown = NULL;
     struct pawl_err err;
@@ -298,46 +299,49 @@ static void check_call(struct pawl *p, sqlite3 *db, const char *id, enum kind k)
     }
     if (!gone && state != PAWL_COMPLETED)
         FAIL("call \"%s\" is %s", id, pawl_state_name(state));
-    int effects = ask_int(db, "SELECT count(*) FROM box WHERE id = ?1", id);
+    int effects = count_lines(box, id);
     int want = k != SEND;
     if (effects != want)
         FAIL("call \"%s\" took effect %d times, not %d", id, effects, want);
 }
 
-static void check_round(struct pawl *p, sqlite3 *db, const char *node, int round)
+static void check_round(struct pawl *p, const char *box, const char *node, int round)
 {
     char id[64], child[80];
     for (int k = 0; k < KINDS; k++) {
         make_id(id, sizeof id, node, round, (enum kind)k);
-        check_call(p, db, id, (enum kind)k);
+        check_call(p, box, id, (enum kind)k);
     }
     make_id(id, sizeof id, node, round, SEND);
     for (int i = 1; i <= 2; i++) {
         snprintf(child, sizeof child, "%s.%d", id, i);
         EQ_INT(rig_ended(p, child), PAWL_COMPLETED);
-        check_call(p, db, child, SQL);
+        check_call(p, box, child, SQL);
     }
 }
 
-void crash_bed_count(const char *const *nodes, size_t n_nodes, int rounds)
+void crash_bed_count(const void *param, const char *const *nodes, size_t n_nodes, int rounds)
 {
-    struct pawl *p = rig_open_as(DB, (struct pawl_options){ .node = "counter" });
-    sqlite3 *db;
-    EQ_INT(sqlite3_open_v2("crash.db", &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    static const char *const empty[] = { "ready", "lease", "cancel" };
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "counter" });
+    char *box = strdup(engine_rows(param, "SELECT id FROM box WHERE id NOT LIKE 'bulk%'"));
+    TRUE(box != NULL);
+    int n = *box ? 1 : 0;
+    for (const char *at = box; (at = strchr(at, '\n')); at++)
+        n++;
     for (size_t i = 0; i < n_nodes; i++)
         for (int k = 0; k < rounds; k++)
-            check_round(p, db, nodes[i], k);
-    EQ_INT(ask_int(db, "SELECT count(*) FROM box WHERE id NOT GLOB 'bulk*'", NULL),
-           (int)n_nodes * rounds * 6);
-    EQ_INT(ask_int(db, "SELECT count(*) - count(DISTINCT id) FROM box", NULL), 0);
+            check_round(p, box, nodes[i], k);
+    EQ_INT(n, (int)n_nodes * rounds * 6);
+    EQ_INT(engine_int(param, "SELECT count(*) - count(DISTINCT id) FROM box"), 0);
     EQ_INT(rig_count(p, PAWL_PENDING), 0);
     EQ_INT(rig_count(p, PAWL_PROCESSING), 0);
-    EQ_INT(ask_int(db, "SELECT count(*) FROM pawl_ready", NULL), 0);
-    EQ_INT(ask_int(db, "SELECT count(*) FROM pawl_lease", NULL), 0);
-    EQ_INT(ask_int(db, "SELECT count(*) FROM pawl_cancel", NULL), 0);
-    EQ_INT(ask_int(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
-                   NULL),
-           0);
-    sqlite3_close(db);
+    for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
+        char sql[60];
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM pawl_%s", empty[i]);
+        EQ_INT(engine_int(param, sql), 0);
+    }
+    engine_intact(param);
+    free(box);
     pawl_close(p);
 }

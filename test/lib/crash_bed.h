@@ -1,10 +1,11 @@
 /*
  * crash_bed.h - a program that is killed and started again, and the count that is made afterwards.
  *
- * The test's own binary, started with CRASH_BED set, is the program: it opens ./crash.db, submits
- * what has not been acknowledged yet, writes each acknowledged id into a file right after the
- * answer, runs the handlers and leaves with status 0 when everything it submitted has ended.
- * Whatever happens to it on the way, the count must come out: crash_bed_count().
+ * The test's own binary, started with CRASH_BED set, is the program: it opens the
+ * database it is told, submits what has not been acknowledged yet, writes each acknowledged id into
+ * a file right after the answer, runs the handlers and leaves with status 0 when everything it
+ * submitted has ended. Whatever happens to it on the way, the count must come out:
+ * crash_bed_count().
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef CRASH_BED_H
@@ -21,6 +22,7 @@ void crash_bed_program(void);
  * calls it submits (7 calls a round). PAWL_CRASH is `crash` (NULL: none), PAWL_CRASH_LOG is `log`
  * (NULL: none). */
 struct crash_bed {
+    const void *param; /* the case's: which engine */
     const char *node;
     int rounds;
     const char *crash, *log;
@@ -33,6 +35,15 @@ int crash_bed_wait(pid_t pid);
 
 /* Nothing acknowledged is lost, no effect is there twice, nothing is stuck or left behind. `nodes`
  * are all that were started on this database. */
-void crash_bed_count(const char *const *nodes, size_t n_nodes, int rounds);
+void crash_bed_count(const void *param, const char *const *nodes, size_t n_nodes, int rounds);
+
+/* A program whose cases run on every engine that a killed process can be started on again. */
+#define CRASH_BED_MAIN                                                                             \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        crash_bed_program();                                                                       \
+        engines_add(ENGINES_DURABLE);                                                              \
+        return check_run(argc, argv);                                                              \
+    }
 
 #endif

@@ -361,7 +361,13 @@ static void answer_ok(struct buf *b, const struct op *op)
     case OP_GC:
         number(b, "removed", op->gc.removed);
         number(b, "forgotten", op->gc.forgotten);
+        number(b, "next", op->gc.next_seq);
         number(b, "more", op->gc.more);
+        break;
+    case OP_REQUEUE:
+        number(b, "leases", op->requeue.leases);
+        number(b, "reclaimed", op->requeue.reclaimed);
+        number(b, "more", op->requeue.more);
         break;
     case OP_PAUSE:
     case OP_BEAT:
@@ -479,6 +485,13 @@ void dump_question(struct buf *b, const struct op *op)
         break;
     case OP_GC:
         number(b, "max", op->gc.max);
+        number(b, "ended_before", op->gc.ended_before_us);
+        number(b, "after", op->gc.after_seq);
+        number(b, "archive", op->gc.archive);
+        break;
+    case OP_REQUEUE:
+        number(b, "max", op->requeue.max);
+        number(b, "claimed_before", op->requeue.claimed_before_us);
         break;
     case OP_HANDLER:
     case OP_SCRIPT:

@@ -2,8 +2,8 @@
  * killed.h - `pawl serve` as a process that is killed and started again, and clients that do not
  * give up: what a program on the other side of a crash does.
  *
- * One server at a time, on ./killed.db. Everything here ends the case when it cannot do what it
- * says.
+ * One server at a time, on the case's database. Everything here ends the case when it cannot do
+ * what it says.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef KILLED_H
@@ -13,11 +13,11 @@
 #include "base/json.h"
 #include "rig.h"
 
-#define KILLED_DB "killed.db"
-
 /* ---- The server: one thread starts and ends it ------------------------------------------------
  */
 
+/* Which engine, once, before it is started. */
+void killed_on(const void *param);
 /* Start it; what it says on stderr is added to ./server.log. Nobody is told its port yet. */
 void killed_start(void);
 /* Wait until it listens, and let clients in. */
@@ -49,6 +49,9 @@ struct killed_answer {
 /* Ask until there is an answer, however often the server dies meanwhile: the same question each
  * time. body NULL: a GET. Statuses that ask to come again (503, 504) are asked again. */
 struct killed_answer killed_ask(struct killed_client *c, const char *path, const char *body);
+
+/* Ask a server that lives once, whatever its answer. */
+struct killed_answer killed_once(struct killed_client *c, const char *path, const char *body);
 
 /* Ask, and leave before the answer comes. */
 void killed_abandon(struct killed_client *c, const char *path, const char *body);

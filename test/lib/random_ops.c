@@ -294,6 +294,24 @@ static void ask_rest(struct random_ops *q, struct op *op)
     }
 }
 
+/* What people ask for now and then. */
+static void ask_operator(struct random_ops *q, struct op *op)
+{
+    int64_t edge_us = world_now(q->world) - below(q, 40) * SEC_US;
+    if (one_in(q, 2)) {
+        op->kind = OP_REQUEUE;
+        op->requeue = (struct requeue){ .max = 1 + below(q, 3),
+                                        .claimed_before_us = edge_us,
+                                        .fail_lost = one_in(q, 8) };
+        return;
+    }
+    op->kind = OP_GC;
+    op->gc = (struct gc){ .max = 1 + below(q, 4),
+                          .ended_before_us = edge_us,
+                          .after_seq = one_in(q, 2) ? 0 : below(q, 20),
+                          .archive = one_in(q, 2) };
+}
+
 void random_op(struct random_ops *q, struct op *op)
 {
     *op = (struct op){ 0 };
@@ -312,8 +330,10 @@ void random_op(struct random_ops *q, struct op *op)
         ask_by_id(q, op);
     else if (n < 91)
         ask_node(q, op);
-    else
+    else if (n < 98)
         ask_rest(q, op);
+    else
+        ask_operator(q, op);
 }
 
 /* ---- Learning and reading ---------------------------------------------------------------------

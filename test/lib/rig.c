@@ -30,7 +30,7 @@ struct pawl *rig_open_as(const void *param, struct pawl_options o)
     struct pawl_err err;
     o.size = sizeof o;
     if (!o.db)
-        o.db = param;
+        o.db = engine_url(param);
     if (!o.node)
         o.node = "rig";
     if (!o.heartbeat_interval_us)

@@ -1,8 +1,8 @@
 /*
  * rig.h - an open database for tests of the library, and the questions they ask over and over.
  *
- * A test program says RIG_MAIN, and each of its cases runs on mem and on SQLite; the case's
- * parameter goes into rig_open(). Everything here ends the case when it cannot do what it says.
+ * A test program says RIG_MAIN, and each of its cases runs on every engine; the case's parameter
+ * goes into rig_open(). Everything here ends the case when it cannot do what it says.
  * Waits are conditions with a deadline, never sleeps.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "engines.h"
 
 #define RIG_MS INT64_C(1000)
 #define RIG_SEC INT64_C(1000000)
@@ -32,13 +33,7 @@
     } while (0)
 
 /* Every case on every engine. */
-#define RIG_MAIN                                                                                   \
-    int main(int argc, char **argv)                                                                \
-    {                                                                                              \
-        check_param("mem", "mem:rig");                                                             \
-        check_param("sqlite", "sqlite:rig.db");                                                    \
-        return check_run(argc, argv);                                                              \
-    }
+#define RIG_MAIN ENGINES_MAIN(ENGINES_ALL)
 
 bool rig_is_mem(const void *param);
 int64_t rig_mono(void);

@@ -170,7 +170,7 @@ static const char *hold_at;
 static void on_pause(const char *name, void *ctx)
 {
     (void)ctx;
-    if (!atomic_load(&hold) || strcmp(name, hold_at) != 0)
+    if (!atomic_load(&hold) || !engine_point(name, hold_at))
         return;
     atomic_store(&held, true);
     while (atomic_load(&hold))
@@ -203,7 +203,7 @@ TEST(cancel_behind_a_commit_that_is_under_way)
     struct pawl_stats st = { PAWL_STATS_INIT };
     pthread_t thread;
     pthread_barrier_init(&meeting, NULL, 2);
-    hold_at = "sqlite.before_commit";
+    hold_at = "before_commit";
     hook_on_pause(on_pause, NULL);
     rig_on(p, "t", meets_and_replies);
     rig_start(p, 1);
@@ -234,7 +234,7 @@ TEST(an_answer_in_the_queue_is_not_overtaken_by_its_deadline)
     struct pawl *p = rig_open(param);
     struct pawl_stats st = { PAWL_STATS_INIT };
     pthread_barrier_init(&meeting, NULL, 2);
-    hold_at = "sqlite.begin";
+    hold_at = "begin";
     hook_on_pause(on_pause, NULL);
     rig_on(p, "t", meets_and_replies);
     rig_start(p, 1);

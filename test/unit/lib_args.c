@@ -200,8 +200,17 @@ TEST(a_database_that_cannot_be_opened_is_told)
     struct pawl_options o = { PAWL_OPTIONS_INIT, .db = "sqlite:no/such/folder/x.db" };
     struct pawl_err err;
     struct pawl *p;
+    const struct engine *e = engine_of(param);
+    char nowhere[300];
+    if (e->server) { /* it is there, and has no such database */
+        snprintf(nowhere, sizeof nowhere, "%s", engine_url(param));
+        memcpy(strstr(nowhere, "/case_"), "/none", 5);
+        o.db = nowhere;
+    }
     NE_INT(pawl_open(&o, &p, &err), PAWL_OK);
     NE_INT(strlen(err.text), 0);
+    if (e->server)
+        return;
     FILE *f = fopen("not.db", "w");
     TRUE(f != NULL);
     for (int i = 0; i < 1000; i++)

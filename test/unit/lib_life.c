@@ -5,7 +5,6 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
@@ -275,6 +274,7 @@ TEST(a_database_is_found_as_it_was_left)
 /* A process of its own that works until it is killed. */
 static pid_t worker_process(const void *param, const char *node, pawl_handler *h)
 {
+    engine_url(param); /* made here, so that both have the same */
     pid_t pid = fork();
     if (pid == 0) {
         struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = node });
@@ -342,6 +342,7 @@ TEST(processes_that_start_together_all_open)
         skip("mem: is one process's");
     enum { N = 6 };
     pid_t pids[N];
+    engine_url(param); /* one for all of them */
     for (int i = 0; i < N; i++) {
         pids[i] = fork();
         if (pids[i] == 0) {
@@ -366,20 +367,6 @@ TEST(processes_that_start_together_all_open)
 
 /* ---- False suspicion ---- */
 
-static int ask_file(const char *sql)
-{
-    sqlite3 *db;
-    sqlite3_stmt *q;
-    int n = -1;
-    EQ_INT(sqlite3_open_v2("rig.db", &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    EQ_INT(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
-    if (sqlite3_step(q) == SQLITE_ROW)
-        n = sqlite3_column_int(q, 0);
-    sqlite3_finalize(q);
-    sqlite3_close(db);
-    return n;
-}
-
 /* A process that stood still for longer than the grace is declared dead. Nobody has taken its name:
  * when it goes on, what it held is somebody else's, and it works again. */
 TEST(a_process_that_was_buried_by_mistake_works_again)
@@ -395,9 +382,9 @@ TEST(a_process_that_was_buried_by_mistake_works_again)
     rig_start(p, 1);
     rig_submit(p, "before", "t");
     rig_ends(p, "before", PAWL_COMPLETED);
-    UNTIL(ask_file("SELECT count(*) FROM pawl_lease") == 0);
+    UNTIL(engine_int(param, "SELECT count(*) FROM pawl_lease") == 0);
     kill(pid, SIGSTOP);
-    UNTIL(ask_file("SELECT dead FROM pawl_node WHERE node = 'sleeper'") == 1);
+    UNTIL(engine_int(param, "SELECT dead FROM pawl_node WHERE node = 'sleeper'") == 1);
     kill(pid, SIGCONT);
     rig_submit(p, "after", "t");
     struct pawl_shown *shown;

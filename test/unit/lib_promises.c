@@ -26,6 +26,7 @@ TEST(promise_1_accepted_means_stored)
         pawl_close(other);
         return;
     }
+    engine_url(param); /* one for all of them */
     for (int i = 0; i < 5; i++) {
         pid_t pid = fork();
         if (pid == 0) {

@@ -11,11 +11,7 @@
 #include "rig.h"
 #include "store/store.h"
 
-int main(int argc, char **argv)
-{
-    check_param("sqlite", "sqlite:rig.db");
-    return check_run(argc, argv);
-}
+ENGINES_MAIN(ENGINES_DURABLE)
 
 /* Run one statement that must work. */
 static const struct pawl_rows *sql(struct pawl_call *c, const char *text)
@@ -34,11 +30,12 @@ static int count_rows(struct pawl_call *c)
     return pawl_reply_int(c, r->v[0].i);
 }
 
-static struct pawl *open_box(void *param, pawl_handler *h, int slots)
+static struct pawl *open_box(const void *param, pawl_handler *h, int slots)
 {
     struct pawl *p =
         rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC });
-    OK(pawl_prepare(pawl_program(p), "CREATE TABLE IF NOT EXISTS box (id TEXT PRIMARY KEY, n)"),
+    OK(pawl_prepare(pawl_program(p),
+                    "CREATE TABLE IF NOT EXISTS box (id VARCHAR(100) PRIMARY KEY, n INTEGER)"),
        NULL);
     rig_on(p, "t", h);
     rig_on(p, "count", count_rows);
@@ -125,8 +122,10 @@ static int every_value(struct pawl_call *c)
                               { .kind = PAWL_V_BLOB, .data = "\0\1", .len = 2 } };
     const struct pawl_rows *r;
     struct pawl_err err;
-    OK(pawl_sql(c, "SELECT ?, ?, ?, ?, ? UNION ALL SELECT 1, 2, 3, 4, 5", v, 5, &r, &err), &err);
-    EQ_INT((int)r->n, 2);
+    OK(pawl_sql(c, "INSERT INTO kinds VALUES (?, ?, ?, ?, ?)", v, 5, &r, &err), &err);
+    EQ_INT(r->changed, 1);
+    OK(pawl_sql(c, "SELECT a, b, c, d, e FROM kinds", NULL, 0, &r, &err), &err);
+    EQ_INT((int)r->n, 1);
     EQ_INT((int)r->columns, 5);
     EQ_INT(r->v[0].kind, PAWL_V_NULL);
     EQ_INT(r->v[1].i, INT64_MIN);
@@ -135,8 +134,10 @@ static int every_value(struct pawl_call *c)
     EQ_STR(r->v[3].data, "\xc3\xa4");
     EQ_INT(r->v[4].kind, PAWL_V_BLOB);
     EQ_BYTES(r->v[4].data, r->v[4].len, "\0\1", 2);
-    EQ_INT(r->v[9].i, 5);
-    OK(pawl_sql(c, "SELECT 1 WHERE 0", NULL, 0, &r, &err), &err);
+    OK(pawl_sql(c, "SELECT 1, 2 UNION ALL SELECT 3, 4 ORDER BY 1", NULL, 0, &r, &err), &err);
+    EQ_INT((int)r->n, 2);
+    EQ_INT(r->v[3].i, 4);
+    OK(pawl_sql(c, "SELECT n FROM box WHERE 1 = 0", NULL, 0, &r, &err), &err);
     EQ_INT((int)r->n, 0);
     OK(pawl_sql(c, "SELECT 1", NULL, 0, NULL, &err), &err);
     return 0;
@@ -145,6 +146,11 @@ static int every_value(struct pawl_call *c)
 TEST(values_go_in_and_come_out)
 {
     struct pawl *p = open_box(param, every_value, 1);
+    char sql[200];
+    snprintf(sql, sizeof sql,
+             "CREATE TABLE kinds (a INTEGER, b BIGINT, c DOUBLE PRECISION, d VARCHAR(9), e %s)",
+             engine_of(param)->blob);
+    OK(pawl_prepare(pawl_program(p), sql), NULL);
     rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
     rig_ends(p, "x", PAWL_COMPLETED);
     pawl_close(p);
@@ -251,8 +257,16 @@ static int holds_too_long(struct pawl_call *c)
     return pawl_reply_int(c, 1);
 }
 
+/* Only where a transaction holds everybody up is there a limit on how long it may be open. */
+static void one_writer(const char *param)
+{
+    if (engine_of(param)->kind == ENGINE_SERVER)
+        skip("%s: an open transaction holds nobody up, and has no limit", engine_of(param)->name);
+}
+
 TEST(a_transaction_open_for_too_long_is_undone)
 {
+    one_writer(param);
     struct pawl *p = open_box(param, holds_too_long, 2);
     int64_t begun = rig_mono();
     rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
@@ -281,6 +295,7 @@ static int spins_in_sql(struct pawl_call *c)
 
 TEST(a_statement_that_runs_for_too_long_is_cut)
 {
+    one_writer(param);
     struct pawl *p = open_box(param, spins_in_sql, 2);
     int64_t begun = rig_mono();
     rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
@@ -354,6 +369,13 @@ static void ends_completed(struct pawl *watch, const char *id)
     store_fault(0, FAULT_BEFORE, PAWL_OK);
 }
 
+static const char *faulty(const char *param)
+{
+    static char url[200];
+    snprintf(url, sizeof url, "fault+%s", param);
+    return url;
+}
+
 static int ignores_sql_errors(struct pawl_call *c)
 {
     enum pawl_status st;
@@ -367,9 +389,8 @@ static int ignores_sql_errors(struct pawl_call *c)
  * transaction could not even begin. */
 TEST(a_reply_after_sql_that_could_not_begin_is_an_error)
 {
-    (void)param;
-    struct pawl *p = open_box("fault+sqlite:rig.db", ignores_sql_errors, 1);
-    struct pawl *watch = rig_open_as("sqlite:rig.db", (struct pawl_options){ .node = "watch" });
+    struct pawl *p = open_box(faulty(param), ignores_sql_errors, 1);
+    struct pawl *watch = rig_open_as(param, (struct pawl_options){ .node = "watch" });
     for (int i = 0; i < ROUNDS; i++) {
         char id[32];
         snprintf(id, sizeof id, "x%d", i);
@@ -394,8 +415,7 @@ static int loses_answer(struct pawl_call *c)
 /* The commit happened and its answer was lost: the waiter hears the result that is stored. */
 TEST(a_handlers_commit_whose_answer_was_lost_is_not_run_again)
 {
-    (void)param;
-    struct pawl *p = open_box("fault+sqlite:rig.db", loses_answer, 1);
+    struct pawl *p = open_box(faulty(param), loses_answer, 1);
     for (int i = 0; i < ROUNDS; i++) {
         struct pawl_shown *shown = NULL;
         struct pawl_err err;
@@ -448,8 +468,8 @@ TEST(a_script_that_is_wrong_is_told)
     EQ_STATUS(pawl_prepare(m, NULL), PAWL_INVALID, NULL);
     EQ_STATUS(pawl_prepare(m, "DELETE FROM pawl_call"), PAWL_INVALID, NULL);
     EQ_STATUS(pawl_prepare(NULL, "SELECT 1"), PAWL_INVALID, NULL);
-    OK(pawl_prepare(m, "CREATE TABLE IF NOT EXISTS ok (x)"), NULL);
-    OK(pawl_prepare(m, "CREATE TABLE IF NOT EXISTS ok (x)"), NULL);
+    OK(pawl_prepare(m, "CREATE TABLE IF NOT EXISTS ok (x INTEGER)"), NULL);
+    OK(pawl_prepare(m, "CREATE TABLE IF NOT EXISTS ok (x INTEGER)"), NULL);
     rig_submit(p, "x", "t"); /* and the writer goes on */
     pawl_close(p);
 }

@@ -104,6 +104,8 @@ static void prepare_all(struct store *s)
     arena_init(&a, 1 << 20);
     for (int i = 0; i < SQL_COUNT; i++) {
         sqlite3_stmt *q = NULL;
+        if (!sql_sqlite[i])
+            continue; /* another engine's alone */
         const char *text = lite_own_names(c, &a, sql_sqlite[i]);
         if (sqlite3_prepare_v2(c->db, text, -1, &q, NULL) != SQLITE_OK)
             FAIL("%s: %s", sql_name_text[i], sqlite3_errmsg(c->db));
@@ -151,4 +153,167 @@ TEST(a_file_that_is_no_database_is_broken)
     EQ_STATUS(store_open(&(struct store_conf){ .url = "sqlite:text.db" }, &s, &err), PAWL_BROKEN,
               &err);
     HAS_STR(err.text, "text.db");
+}
+
+/* ---- Programs of several releases on one file ------------------------------------------------ */
+
+#define KNOWN_MAX 8
+
+/* What a program knows that is one step ahead of ours: the step says what it needs, in two halves.
+ */
+static const struct sql_migration *newer_program(void)
+{
+    static struct sql_migration v[KNOWN_MAX];
+    int n = 0;
+    for (; sql_sqlite_migrations[n].number; n++)
+        v[n] = sql_sqlite_migrations[n];
+    TRUE(n + 2 <= KNOWN_MAX);
+    v[n] = (struct sql_migration){ n + 1, "word", "ALTER TABLE pawl_call ADD COLUMN word TEXT;\n",
+                                   "UPDATE pawl_meta SET value = 3 WHERE name = 'min_version';\n"
+                                   "CREATE INDEX pawl_call_word ON pawl_call (word);\n" };
+    EQ_INT(n + 1, 3); /* a new step of ours: say its number above */
+    return v;
+}
+
+static void accept_call(struct store *s, const char *id)
+{
+    struct pawl_err err;
+    struct arena a;
+    struct call_spec spec;
+    arena_init(&a, 1 << 20);
+    call_spec_init(&spec);
+    spec.id = bytes_of(id);
+    spec.type = BYTES("t");
+    OK(call_spec_settle(&a, &world_real, &spec, &err), &err);
+    struct op op = { .kind = OP_ACCEPT, .a = &a, .accept = { .v = &spec, .n = 1 } };
+    OK(store_commit(s, &(struct op *){ &op }, 1), &op.err);
+    OK(op.accept.out[0].status, NULL);
+    arena_release(&a);
+}
+
+static struct schema schema_of(struct store *s)
+{
+    struct schema schema;
+    struct pawl_err err;
+    OK(store_schema(s, &schema, &err), &err);
+    return schema;
+}
+
+TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
+{
+    AUTO(store_end) struct store *old = opened("sqlite:rolling.db", NULL);
+    struct pawl_err err;
+    OK(store_migrate(old, true, &err), &err);
+    accept_call(old, "before");
+
+    lite_migrations = newer_program();
+    AUTO(store_end) struct store *new = opened("sqlite:rolling.db", NULL);
+    OK(store_migrate(new, false, &err), &err);
+    EQ_INT(schema_of(new).version, 3);
+    TRUE(schema_of(new).finish_due);
+    accept_call(new, "new");
+
+    lite_migrations = sql_sqlite_migrations; /* the old one, on its old connection and a new one */
+    accept_call(old, "between");
+    AUTO(store_end) struct store *again = opened("sqlite:rolling.db", NULL);
+    OK(store_migrate(again, false, &err), &err);
+    OK(store_fits(again, &err), &err);
+    EQ_INT(schema_of(again).version, 3);
+    accept_call(again, "again");
+    OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
+    EQ_INT(schema_of(again).min_version, 1);
+
+    lite_migrations = newer_program();
+    OK(store_migrate(new, true, &err), &err);
+    FALSE(schema_of(new).finish_due);
+    EQ_INT(schema_of(new).min_version, 3);
+    OK(store_fits(new, &err), &err);
+
+    lite_migrations = sql_sqlite_migrations;
+    EQ_STATUS(store_migrate(again, false, &err), PAWL_STATE, &err);
+    HAS_STR(err.text, "schema 3 or later");
+    HAS_STR(err.text, "knows 2");
+    EQ_STATUS(store_fits(again, &err), PAWL_STATE, &err);
+    HAS_STR(err.text, "version 3 or later");
+    HAS_STR(err.text, "knows 2");
+}
+
+TEST(a_newer_program_wants_up_first)
+{
+    AUTO(store_end) struct store *s = opened("sqlite:up.db", NULL);
+    struct pawl_err err;
+    OK(store_migrate(s, true, &err), &err);
+    lite_migrations = newer_program();
+    EQ_STATUS(store_fits(s, &err), PAWL_STATE, &err);
+    HAS_STR(err.text, "has version 2 and this program wants 3");
+    lite_migrations = sql_sqlite_migrations;
+}
+
+/* Old and new programs start at once, on an empty file and on one of the former release. */
+TEST(programs_of_two_releases_start_together)
+{
+    struct pawl_err err;
+    for (int i = 0; i < PROCESSES; i++) {
+        pid_t child = fork();
+        TRUE(child >= 0);
+        if (child == 0) {
+            if (i % 2)
+                lite_migrations = newer_program();
+            AUTO(store_end) struct store *s = opened("sqlite:mixed.db", NULL);
+            OK(store_migrate(s, false, &err), &err);
+            accept_call(s, i % 2 ? (i == 1 ? "a" : "b") : "c");
+            store_end(&s);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+        TRUE(wait(&status) > 0);
+        EQ_INT(status, 0);
+    }
+    AUTO(store_end) struct store *s = opened("sqlite:mixed.db", NULL);
+    EQ_INT(schema_of(s).version, 3);
+}
+
+TEST(printed_halves_add_up_to_a_migration)
+{
+    struct pawl_err err;
+    struct steps steps;
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    lite_migrations = newer_program();
+    AUTO(store_end) struct store *s = opened("sqlite:hand.db", "shop");
+    struct store_conf conf = { .url = "sqlite:hand.db", .schema = "shop" };
+    OK(store_steps(&conf, &a, &steps, &err), &err);
+    EQ_INT(steps.n, 3);
+    for (size_t i = 0; i < steps.n; i++)
+        run_sql(s, steps.v[i].expand);
+    TRUE(schema_of(s).finish_due);
+    OK(store_migrate(s, false, &err), &err); /* each step is known by its checksum */
+    run_sql(s, steps.v[2].finish);
+    FALSE(schema_of(s).finish_due);
+    EQ_INT(schema_of(s).min_version, 3);
+    lite_migrations = sql_sqlite_migrations;
+    arena_release(&a);
+}
+
+TEST(a_file_has_no_roles)
+{
+    struct pawl_err err;
+    struct arena a;
+    const char *sql = NULL;
+    arena_init(&a, 1 << 20);
+    struct roles roles = { .app = "pawl_app" };
+    struct store_conf conf = { .url = "trace+sqlite:x.db" };
+    EQ_STATUS(store_grants(&conf, &roles, &a, &sql, &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "engine \"sqlite\" has no roles");
+    conf.url = "mem:x";
+    EQ_STATUS(store_grants(&conf, &roles, &a, &sql, &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "engine \"mem\" has no roles");
+    roles.monitor = "a'; DROP TABLE x; --";
+    EQ_STATUS(store_grants(&conf, &roles, &a, &sql, &err), PAWL_INVALID, &err);
+    HAS_STR(err.text, "role \"a'; DROP");
+    AUTO(store_end) struct store *s = opened("sqlite:x.db", NULL);
+    EQ_STATUS(store_grant(s, "GRANT", &err), PAWL_INVALID, &err);
+    arena_release(&a);
 }

@@ -197,6 +197,8 @@ static enum pawl_status apply(struct mem_tx *tx)
         return mem_sweep(tx, &op->sweep);
     case OP_GC:
         return mem_gc(tx, &op->gc);
+    case OP_REQUEUE:
+        return mem_requeue(tx, &op->requeue);
     case OP_HANDLER:
         return mem_finish(tx, op->handler.finish);
     case OP_SCRIPT:

@@ -178,6 +178,7 @@ enum pawl_status mem_leave(struct mem_tx *tx, struct node_op *q);
 enum pawl_status mem_bury(struct mem_tx *tx, struct node_op *q);
 enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q);
 enum pawl_status mem_gc(struct mem_tx *tx, struct gc *q);
+MUST_USE enum pawl_status mem_requeue(struct mem_tx *tx, struct requeue *q);
 
 /* ---- Reads (read.c, read_key.c) ---------------------------------------------------------------
  */

@@ -62,13 +62,48 @@ enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
     return PAWL_OK;
 }
 
-/* Only a tombstone stays; the rest is freed once the commit stands. */
+/* ---- Leases that somebody wants ended ---------------------------------------------------------
+ */
+
+/* The one that was claimed first of those that were claimed before; NULL: none. */
+static struct mem_lease *oldest_lease(const struct mem_db *db, int64_t before_us)
+{
+    struct mem_lease *oldest = NULL;
+    struct tree_node *n =
+        db->leases.root ? tree_from(&db->leases, KEY(INT64_MIN, INT64_MIN)) : NULL;
+    for (; n; n = tree_after(&db->leases, n)) {
+        struct mem_lease *l = THING_OF(n, struct mem_lease, by_token);
+        if (l->claimed_us < before_us && (!oldest || l->claimed_us < oldest->claimed_us))
+            oldest = l;
+    }
+    return oldest;
+}
+
+enum pawl_status mem_requeue(struct mem_tx *tx, struct requeue *q)
+{
+    struct try_end end = { .how = END_LOST, .fail_lost = q->fail_lost };
+    struct mem_lease *l;
+    q->leases = q->reclaimed = 0;
+    while (q->leases < q->max && (l = oldest_lease(tx->db, q->claimed_before_us))) {
+        enum pawl_status st = lease_reclaim(tx, l, end, &q->reclaimed);
+        if (st != PAWL_OK)
+            return st;
+        q->leases++;
+    }
+    q->more = oldest_lease(tx->db, q->claimed_before_us) != NULL;
+    return PAWL_OK;
+}
+
+/* ---- Retention --------------------------------------------------------------------------------
+ */
+
+/* Only a tombstone stays; the rest is freed once the commit stands. An archive would end with the
+ * process like everything else here, so there is none. */
 static bool bury_call(struct mem_tx *tx, struct mem_call *c)
 {
     struct mem_db *db = tx->db;
     struct mem_key *k = c->now.key;
-    CHECK(c->now.place == PLACE_ENDED && !c->now.blocks &&
-          c->now.outcome->keep_until_us <= tx->now_us);
+    CHECK(c->now.place == PLACE_ENDED && !c->now.blocks);
     if (!lease_leave(db, c) || !undo_save(db, &c->thing))
         return false;
     struct stand to = c->now;
@@ -83,11 +118,32 @@ static bool bury_call(struct mem_tx *tx, struct mem_call *c)
     return key_forget(db, k);
 }
 
+/* Ended before a moment, by seq. */
+static enum pawl_status gc_ended(struct mem_tx *tx, struct gc *q)
+{
+    struct mem_db *db = tx->db;
+    int64_t seq = q->after_seq;
+    while (seq < db->last_seq && q->removed < q->max) {
+        struct mem_call *c = db->calls[seq++];
+        if (!c || c->now.place != PLACE_ENDED || c->now.blocks ||
+            c->now.outcome->finished_us >= q->ended_before_us)
+            continue;
+        if (!bury_call(tx, c))
+            return PAWL_NO_MEMORY;
+        q->removed++;
+    }
+    q->more = q->removed == q->max;
+    q->next_seq = q->more ? seq : 0;
+    return PAWL_OK;
+}
+
 enum pawl_status mem_gc(struct mem_tx *tx, struct gc *q)
 {
     struct mem_db *db = tx->db;
     struct tree_node *n;
-    q->removed = q->forgotten = 0;
+    q->removed = q->forgotten = q->next_seq = 0;
+    if (q->ended_before_us)
+        return gc_ended(tx, q);
     while (q->removed < q->max && (n = first_due(&db->keep, tx->now_us))) {
         if (!bury_call(tx, call_at(n)))
             return PAWL_NO_MEMORY;

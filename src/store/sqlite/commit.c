@@ -128,6 +128,8 @@ static enum pawl_status apply(struct lite *c, struct op *op, struct pawl_err *er
         return lite_sweep(c, op, err);
     case OP_GC:
         return lite_gc(c, op, err);
+    case OP_REQUEUE:
+        return lite_requeue(c, op, err);
     case OP_HANDLER:
         return lite_handler(c, op, err);
     case OP_SCRIPT:

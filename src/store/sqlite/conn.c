@@ -291,5 +291,6 @@ const struct store_ops store_sqlite = {
     .tend = lite_tend,
     .steps = lite_steps,
     .doctor = lite_doctor,
+    .backup = lite_backup,
     .sql = lite_sql,
 };

@@ -84,6 +84,7 @@ static void look_at_settings(struct visit *v)
           mode);
     found(v, full ? FINDING_OK : FINDING_BAD, "synchronous", "%s",
           full ? "full" : "not full: an accepted call may be lost with the power");
+    found(v, FINDING_OK, "isolation", "serializable: one writer at a time");
     found(v, FINDING_OK, "page_size", "%s bytes", page);
 }
 

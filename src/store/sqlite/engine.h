@@ -92,6 +92,13 @@ static inline struct lite *lite_of(struct store *s)
     return (struct lite *)s;
 }
 
+/* The schema's steps as this program knows them; a test may be an older or a newer program. */
+#ifdef PAWL_TEST
+extern const struct sql_migration *lite_migrations;
+#else
+#define lite_migrations sql_sqlite_migrations
+#endif
+
 /* ---- The connection (conn.c)
  * --------------------------------------------------------------------- */
 
@@ -142,6 +149,7 @@ enum pawl_status lite_steps(const struct store_conf *conf, struct arena *a, stru
                             struct pawl_err *err);
 enum pawl_status lite_doctor(struct store *s, struct arena *a, struct findings *out,
                              struct pawl_err *err);
+enum pawl_status lite_backup(struct store *s, const struct backup *b, struct pawl_err *err);
 enum pawl_status lite_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
                           struct pawl_rows *out, struct pawl_err *err);
 /* Keep the log short (checkpoint.c): called by the writer between two commits. */

@@ -16,6 +16,10 @@
 #define CHECKSUM_LEN 32
 #define STEPS_MAX 1000
 
+#ifdef PAWL_TEST
+const struct sql_migration *lite_migrations = sql_sqlite_migrations;
+#endif
+
 /* What the database says of itself. */
 struct applied {
     int version;
@@ -26,7 +30,7 @@ struct applied {
 static int wanted(void)
 {
     int n = 0;
-    while (sql_sqlite_migrations[n].number)
+    while (lite_migrations[n].number)
         n++;
     return n;
 }
@@ -57,7 +61,7 @@ static enum pawl_status same_step(struct lite *c, int number, struct bytes store
     unsigned char ours[CHECKSUM_LEN];
     if (number > wanted())
         return PAWL_OK;
-    const struct sql_migration *m = &sql_sqlite_migrations[number - 1];
+    const struct sql_migration *m = &lite_migrations[number - 1];
     enum pawl_status st = checksum(m, ours, err);
     if (st == PAWL_OK && !bytes_eq(stored, (struct bytes){ (char *)ours, sizeof ours }))
         st = err_set(err, PAWL_BROKEN,
@@ -129,7 +133,7 @@ static enum pawl_status steps_run(struct lite *c, struct applied *had, bool fini
                                   struct pawl_err *err)
 {
     enum pawl_status st = lite_run(c, SQL_MIGRATION_TABLE, NO_ARGS, NULL, err);
-    for (const struct sql_migration *m = sql_sqlite_migrations; m->number && st == PAWL_OK; m++) {
+    for (const struct sql_migration *m = lite_migrations; m->number && st == PAWL_OK; m++) {
         if (m->number > had->version) {
             st = step_apply(c, m, err);
             had->finished[m->number] = m->finish[0] == 0;

@@ -30,6 +30,7 @@ MUST_USE enum pawl_status lite_leave(struct lite *c, struct op *op, struct pawl_
 MUST_USE enum pawl_status lite_bury(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_sweep(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_gc(struct lite *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status lite_requeue(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_handler(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_script_op(struct lite *c, struct op *op, struct pawl_err *err);
 

@@ -56,7 +56,7 @@ enum pawl_status lite_steps(const struct store_conf *conf, struct arena *a, stru
                             struct pawl_err *err)
 {
     size_t n = 0;
-    while (sql_sqlite_migrations[n].number)
+    while (lite_migrations[n].number)
         n++;
     struct step *v = arena_zalloc(a, MAX(n, 1), sizeof *v);
     struct lite *c = mem_zalloc(sizeof *c); /* for its schema's name alone; nothing is opened */
@@ -64,7 +64,7 @@ enum pawl_status lite_steps(const struct store_conf *conf, struct arena *a, stru
     if (st == PAWL_OK)
         snprintf(c->schema, sizeof c->schema, "%s", conf->schema ? conf->schema : "pawl");
     for (size_t i = 0; i < n && st == PAWL_OK; i++)
-        st = step_text(c, a, &sql_sqlite_migrations[i], &v[i], err);
+        st = step_text(c, a, &lite_migrations[i], &v[i], err);
     mem_free(c);
     *out = (struct steps){ .v = v, .n = st == PAWL_OK ? n : 0 };
     return st;

@@ -1,0 +1,23 @@
+-- number <-> (queue, type), and paused queues.
+
+-- name: lane_lock
+-- in:   schema text
+-- why:  Numbers are dense and appear in order, because their makers take turns.
+SELECT value FROM pawl_meta WHERE name = 'lane' FOR UPDATE;
+
+-- name: lane_list
+-- in:   after int
+-- out:  lane int, queue text, type text
+SELECT lane, queue, type FROM pawl_lane FORCE INDEX (PRIMARY) WHERE lane > $1 ORDER BY lane;
+
+-- name: lane_add
+-- in:   lane int[], queue text[], type text[]
+INSERT INTO pawl_lane (lane, queue, type) VALUES rows($1, $2, $3);
+
+-- name: queue_list
+-- out:  queue text, paused int
+SELECT queue, paused FROM pawl_queue ORDER BY queue;
+
+-- name: queue_pause
+-- in:   queue text, paused int
+INSERT INTO pawl_queue (queue, paused) VALUES ($1, $2) ON DUPLICATE KEY UPDATE paused = VALUES(paused);

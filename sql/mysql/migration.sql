@@ -1,0 +1,45 @@
+-- Which steps of the schema were applied. The table is older than the first step.
+
+-- name: migration_table
+-- why:  Made by whoever comes first; the steps themselves are then a list in the database.
+CREATE TABLE IF NOT EXISTS pawl_migration (
+  number     INT NOT NULL PRIMARY KEY,
+  word       VARBINARY(255) NOT NULL,
+  checksum   VARBINARY(32) NOT NULL,
+  applied_at BIGINT NOT NULL,
+  finished   INT NOT NULL
+) ENGINE = InnoDB;
+
+-- name: migration_exists
+-- in:   schema text, table text
+-- out:  one int
+-- why:  An empty database has no table to ask; asking the catalogue is no error.
+SELECT 1 FROM information_schema.TABLES
+WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = CONCAT(CONVERT($1 USING utf8), '_', CONVERT($2 USING utf8));
+
+-- name: migration_lock
+-- in:   schema text, seconds int
+-- out:  one int
+-- why:  Two processes that start together take turns: the second finds everything done.
+SELECT GET_LOCK(CONCAT('pawl/', MD5(CONCAT(DATABASE(), '/', $1))), $2);
+
+-- name: migration_unlock
+-- in:   schema text
+SELECT RELEASE_LOCK(CONCAT('pawl/', MD5(CONCAT(DATABASE(), '/', $1))));
+
+-- name: migration_list
+-- out:  number int, checksum bytea, finished int
+SELECT number, checksum, finished FROM pawl_migration ORDER BY number;
+
+-- name: migration_add
+-- in:   number int, word text, checksum bytea, applied_at bigint, finished int
+INSERT INTO pawl_migration (number, word, checksum, applied_at, finished) VALUES ($1, $2, $3, $4, $5);
+
+-- name: migration_finish
+-- in:   number int
+UPDATE pawl_migration SET finished = 1 WHERE number = $1;
+
+-- name: meta_get
+-- in:   name text
+-- out:  value bigint
+SELECT value FROM pawl_meta WHERE name = $1;

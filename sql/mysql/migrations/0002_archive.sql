@@ -1,0 +1,36 @@
+-- Ended calls that somebody took out of the ledger (pawl archive), for people and their tools: names instead of
+-- numbers, times as DATETIME in UTC, inputs and results as text when they are JSON, else as bytes. Nothing of ours
+-- reads it, and whoever wants the space deletes from it. An older program does not know it.
+CREATE TABLE IF NOT EXISTS pawl_archive (
+  seq          BIGINT NOT NULL PRIMARY KEY,
+  id           VARCHAR(255) NOT NULL,
+  status       VARCHAR(20) NOT NULL,
+  queue        VARCHAR(255) NOT NULL,
+  type         VARCHAR(255) NOT NULL,
+  method       VARCHAR(255) NOT NULL,
+  `key`        VARCHAR(255),
+  key_no       BIGINT,
+  input        MEDIUMTEXT,
+  input_bytes  MEDIUMBLOB,
+  result       MEDIUMTEXT,
+  result_bytes MEDIUMBLOB,
+  error        TEXT,
+  attempts     INT NOT NULL,
+  lost         INT NOT NULL,
+  redrives     INT NOT NULL,
+  priority     INT NOT NULL,
+  node         VARCHAR(255),
+  created_at   DATETIME(6) NOT NULL,
+  run_at       DATETIME(6),
+  started_at   DATETIME(6),
+  finished_at  DATETIME(6) NOT NULL,
+  archived_at  DATETIME(6) NOT NULL,
+  caller       VARCHAR(255),
+  client       VARCHAR(255),
+  parent       VARCHAR(255),
+  trace        VARCHAR(255),
+  tags         TEXT,
+  options      TEXT,
+  KEY archive_id (id),
+  KEY archive_finished (finished_at)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

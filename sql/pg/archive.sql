@@ -1,0 +1,19 @@
+-- Ended calls that are taken out of the ledger.
+
+-- name: archive_add
+-- in:   seq bigint[], now bigint
+-- out:  copied bigint
+SELECT pawl.archive_copy($1::bigint[], $2::bigint);
+
+-- name: outcome_walk
+-- in:   after bigint, max int
+-- out:  seq bigint, finished_at bigint, keep_until bigint
+-- why:  Without an index on finished_at, which every finish would pay for and only an archive would read.
+SELECT seq, finished_at, keep_until FROM pawl.outcome WHERE seq > $1::bigint ORDER BY seq LIMIT $2::bigint;
+
+-- name: lease_old
+-- in:   before bigint, max int
+-- out:  token bytea
+-- why:  Leases are few: no index for what a person asks now and then.
+SELECT token FROM pawl.lease WHERE claimed_at < $1::bigint ORDER BY claimed_at, token LIMIT $2::bigint
+FOR UPDATE SKIP LOCKED;

@@ -1,0 +1,37 @@
+-- The server's clock, and its numbers.
+
+-- name: clock
+-- out:  now bigint
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+
+-- name: settings
+-- in:   local int
+-- out:  now bigint, and what was set
+-- why:  Plans are pinned to indexes: the hot tables are empty whenever the planner's statistics are taken. Whoever
+--       waits longer than lock_timeout for a row waits for a stranger's transaction. With the clock, because behind a pooler each
+--       transaction begins with this.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+  set_config('lock_timeout', '100ms', l), set_config('statement_timeout', '60s', l),
+  set_config('idle_in_transaction_session_timeout', '60s', l), set_config('enable_seqscan', 'off', l),
+  set_config('enable_bitmapscan', 'off', l), set_config('enable_hashjoin', 'off', l),
+  set_config('enable_mergejoin', 'off', l), set_config('jit', 'off', l),
+  set_config('plan_cache_mode', 'force_generic_plan', l), set_config('timezone', 'UTC', l),
+  set_config('standard_conforming_strings', 'on', l), set_config('bytea_output', 'hex', l),
+  set_config('client_min_messages', 'warning', l), set_config('idle_session_timeout', '0', l)
+FROM (SELECT $1::bigint = 1 AS l) t;
+
+-- name: version
+-- out:  ended bigint
+-- why:  How many transactions with a number have ended.
+SELECT pg_snapshot_xmax(s)::text::bigint - (SELECT count(*) FROM pg_snapshot_xip(s))
+FROM (SELECT pg_current_snapshot() AS s) t;
+
+-- name: seq_next
+-- in:   n bigint
+-- out:  seq bigint
+SELECT nextval('pawl.seq') FROM generate_series(1, $1::bigint);
+
+-- name: version_next
+-- in:   n bigint
+-- out:  version bigint
+SELECT nextval('pawl.version') FROM generate_series(1, $1::bigint);

@@ -1,0 +1,191 @@
+-- Leases, keys, objects, nodes.
+
+-- name: lease_read
+-- in:   token bytea[]
+-- out:  token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, held bytea
+-- why:  The fence: no row, no lease. In order, so that two groups do not lock each other out.
+SELECT token, node, boot, worker, claimed_at, until, rev, held FROM pawl.lease
+WHERE token = ANY ($1::bytea[]) ORDER BY token FOR UPDATE;
+
+-- name: lease_around
+-- in:   low bigint, high bigint
+-- out:  as lease_read
+SELECT token, node, boot, worker, claimed_at, until, rev, held FROM pawl.lease
+WHERE low <= $2::bigint AND high >= $1::bigint;
+
+-- name: lease_ended
+-- in:   seq bigint[]
+-- out:  seq bigint
+-- why:  A call that retention has taken ended before; a list that still names it must not bring it back.
+SELECT s FROM unnest($1::bigint[]) s
+WHERE EXISTS (SELECT 1 FROM pawl.outcome o WHERE o.seq = s) OR NOT EXISTS (SELECT 1 FROM pawl.call c WHERE c.seq = s);
+
+-- name: lease_calls
+-- in:   seq bigint[]
+-- out:  seq bigint, ended int, id text, lane int, key text, priority int, expires_at bigint, options text, wished_at bigint
+-- why:  What a finish needs of the calls of its lease, and which of them have ended; as lease_ended has it.
+SELECT s.seq, CASE WHEN c.seq IS NULL OR o.seq IS NOT NULL THEN 1 ELSE 0 END,
+       c.id, c.lane, c.key, c.priority, c.expires_at, c.options, w.wished_at
+FROM unnest($1::bigint[]) s (seq)
+LEFT JOIN pawl.call c ON c.seq = s.seq
+LEFT JOIN pawl.outcome o ON o.seq = s.seq
+LEFT JOIN pawl.cancel w ON w.seq = s.seq;
+
+-- name: lease_add
+INSERT INTO pawl.lease (token, node, boot, worker, claimed_at, until, rev, low, high, held)
+SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+                     $8::bigint[], $9::bigint[], $10::bytea[]);
+
+-- name: lease_write
+-- in:   token bytea[], until bigint[], low bigint[], high bigint[], held bytea[]
+UPDATE pawl.lease l SET until = v.until, rev = l.rev + 1, low = v.low, high = v.high, held = v.held
+FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[]) v (token, until, low, high, held)
+WHERE l.token = v.token;
+
+-- name: lease_remove
+-- in:   token bytea[]
+DELETE FROM pawl.lease WHERE token = ANY ($1::bytea[]);
+
+-- name: lease_over
+-- in:   now bigint, max int
+-- out:  token bytea
+SELECT token FROM pawl.lease WHERE until IS NOT NULL AND until <= $1::bigint ORDER BY until, token
+LIMIT $2::bigint FOR UPDATE SKIP LOCKED;
+
+-- name: lease_any_over
+SELECT 1 FROM pawl.lease WHERE until IS NOT NULL AND until <= $1::bigint LIMIT 1;
+
+-- name: lease_next
+-- in:   now bigint
+SELECT until FROM pawl.lease WHERE until IS NOT NULL AND until > $1::bigint ORDER BY until LIMIT 1;
+
+-- name: lease_of_node
+-- in:   node text, boot text, own int
+-- out:  token bytea
+-- why:  own 0: every other boot of the name, which is what a restarted process takes back. A lease with an end
+--       belongs to a worker outside the process.
+SELECT token FROM pawl.lease WHERE node = $1::text AND (boot = $2::text) = ($3::bigint = 1) AND until IS NULL
+ORDER BY token;
+
+-- name: key_look
+-- in:   key text[]
+-- out:  key text, state int, head bigint, head_pos bigint, head_no bigint, next_no bigint, held bigint,
+--       waiting bigint, later bigint, since bigint, ended_at bigint
+SELECT key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at FROM pawl.key
+WHERE key = ANY ($1::text[]);
+
+-- name: key_try
+-- out:  as key_look
+-- why:  An accept never waits for a key.
+SELECT key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at FROM pawl.key
+WHERE key = ANY ($1::text[]) ORDER BY key FOR UPDATE SKIP LOCKED;
+
+-- name: key_wait
+-- out:  as key_look
+SELECT key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at FROM pawl.key
+WHERE key = ANY ($1::text[]) ORDER BY key FOR UPDATE;
+
+-- name: key_add
+-- in:   key text[]
+-- out:  key text
+INSERT INTO pawl.key (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
+SELECT k, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0 FROM unnest($1::text[]) k ON CONFLICT DO NOTHING RETURNING key;
+
+-- name: key_write
+UPDATE pawl.key k SET state = v.state, head = v.head, head_pos = v.head_pos, head_no = v.head_no,
+  next_no = v.next_no, held = v.held, waiting = v.waiting, later = v.later, since = v.since, ended_at = v.ended_at
+FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+            $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+     v (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
+WHERE k.key = v.key;
+
+-- name: key_remove
+-- in:   key text[]
+DELETE FROM pawl.key WHERE key = ANY ($1::text[]);
+
+-- name: key_list
+-- in:   after text, max int
+-- out:  key text, state int
+SELECT key, state FROM pawl.key WHERE key > $1::text ORDER BY key LIMIT $2::bigint;
+
+-- name: key_list_blocked
+SELECT key, state FROM pawl.key WHERE state = 3 AND key > $1::text ORDER BY key LIMIT $2::bigint;
+
+-- name: hint_add
+-- in:   key text[], waiting bigint[], later bigint[]
+INSERT INTO pawl.hint (key, waiting, later) SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]);
+
+-- name: hint_list
+-- in:   max int
+-- out:  key text
+SELECT DISTINCT key FROM (SELECT key FROM pawl.hint ORDER BY n LIMIT $1::bigint) t ORDER BY key;
+
+-- name: hint_of_key
+-- in:   key text[]
+-- out:  n bigint, key text, waiting bigint, later bigint
+SELECT n, key, waiting, later FROM pawl.hint WHERE key = ANY ($1::text[]);
+
+-- name: hint_remove
+-- in:   n bigint[]
+DELETE FROM pawl.hint WHERE n = ANY ($1::bigint[]);
+
+-- name: object_read
+-- in:   key text[], type text[]
+-- out:  key text, type text, form int, state bytea, version bigint, updated_at bigint
+SELECT o.key, o.type, o.form, o.state, o.version, o.updated_at
+FROM unnest($1::text[], $2::text[]) v (key, type)
+JOIN pawl.object o ON o.key = v.key AND o.type = v.type;
+
+-- name: object_write
+INSERT INTO pawl.object (key, type, form, state, version, updated_at)
+SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bigint[])
+ON CONFLICT (key, type) DO UPDATE SET form = excluded.form, state = excluded.state,
+  version = excluded.version, updated_at = excluded.updated_at;
+
+-- name: object_remove
+-- in:   key text[], type text[]
+DELETE FROM pawl.object o USING unnest($1::text[], $2::text[]) v (key, type)
+WHERE o.key = v.key AND o.type = v.type;
+
+-- name: object_any
+-- in:   key text
+SELECT 1 FROM pawl.object WHERE key = $1::text LIMIT 1;
+
+-- name: node_join
+INSERT INTO pawl.node (node, boot, host, version, dead, slots, busy, beats, started_at, beat_at)
+VALUES ($1::text, $2::text, $3::text, $4::text, 0, $5::bigint, $6::bigint, 0, $7::bigint, $7::bigint)
+ON CONFLICT (node) DO UPDATE SET boot = excluded.boot, host = excluded.host, version = excluded.version, dead = 0,
+  slots = excluded.slots, busy = excluded.busy, beats = 0, started_at = excluded.started_at,
+  beat_at = excluded.beat_at;
+
+-- name: node_beat
+-- why:  now 0: the server's clock.
+UPDATE pawl.node SET beats = beats + 1, slots = $3::bigint, busy = $4::bigint,
+  beat_at = CASE WHEN $5::bigint > 0 THEN $5::bigint ELSE (extract(epoch FROM clock_timestamp()) * 1000000)::bigint END
+WHERE node = $1::text AND boot = $2::text AND dead = 0;
+
+-- name: node_bury
+UPDATE pawl.node SET dead = 1 WHERE node = $1::text AND boot = $2::text AND beats = $3::bigint;
+
+-- name: node_lock
+-- in:   node text
+-- out:  boot text, beats bigint, dead int
+-- why:  Before its leases are listed: a claim of the node waits here, and then knows.
+SELECT boot, beats, dead FROM pawl.node WHERE node = $1::text FOR UPDATE;
+
+-- name: node_read
+-- in:   node text
+-- out:  as node_lock
+SELECT boot, beats, dead FROM pawl.node WHERE node = $1::text;
+
+-- name: node_share
+-- in:   node text
+-- out:  as node_lock
+-- why:  Not in the way of its own beats, only of who takes it down.
+SELECT boot, beats, dead FROM pawl.node WHERE node = $1::text FOR KEY SHARE;
+
+-- name: node_remove
+DELETE FROM pawl.node WHERE node = $1::text;
+
+-- name: node_list
+SELECT node, boot, host, version, dead, slots, busy, beats, started_at, beat_at FROM pawl.node ORDER BY node;

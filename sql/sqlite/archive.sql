@@ -1,0 +1,26 @@
+-- Calls that were taken out of the ledger, as one wide row each. Nothing of ours reads them.
+
+-- name: archive_len
+-- in:   seq bigint
+-- out:  bytes bigint
+SELECT coalesce(length(c.input), 0) + coalesce(length(o.result), 0)
+FROM pawl_call c JOIN pawl_outcome o ON o.seq = c.seq WHERE c.seq = ?1;
+
+-- name: archive_add
+-- in:   seq bigint, status text, archived_at bigint
+-- why:  Form 1 is JSON: text, so that people can read it; everything else stays bytes.
+INSERT INTO pawl_archive (seq, id, status, queue, type, method, key, key_no, input, result, error, attempts,
+                          lost, redrives, priority, node, created_at, run_at, started_at, finished_at,
+                          archived_at, caller, client, parent, trace, tags, options)
+SELECT c.seq, c.id, ?2, l.queue, l.type, c.method, c.key, nullif(o.key_no, 0),
+       CASE c.form WHEN 1 THEN CAST(c.input AS TEXT) ELSE c.input END,
+       CASE o.form WHEN 1 THEN CAST(o.result AS TEXT) ELSE o.result END,
+       o.error, o.attempts, o.lost, o.redrives, c.priority, o.node,
+       strftime('%Y-%m-%dT%H:%M:%S', c.created_at / 1000000, 'unixepoch') || printf('.%06dZ', c.created_at % 1000000),
+       strftime('%Y-%m-%dT%H:%M:%S', c.run_at / 1000000, 'unixepoch') || printf('.%06dZ', c.run_at % 1000000),
+       strftime('%Y-%m-%dT%H:%M:%S', o.started_at / 1000000, 'unixepoch') || printf('.%06dZ', o.started_at % 1000000),
+       strftime('%Y-%m-%dT%H:%M:%S', o.finished_at / 1000000, 'unixepoch') || printf('.%06dZ', o.finished_at % 1000000),
+       strftime('%Y-%m-%dT%H:%M:%S', ?3 / 1000000, 'unixepoch') || printf('.%06dZ', ?3 % 1000000),
+       c.caller, c.client, c.parent, c.trace, c.tags, c.options
+FROM pawl_call c JOIN pawl_outcome o ON o.seq = c.seq JOIN pawl_lane l ON l.lane = c.lane
+WHERE c.seq = ?1;

@@ -1,0 +1,236 @@
+/*
+ * bench_engine_store.c - the engine's side of bench_engine.h: operations through store.h.
+ *
+ * Calls are settled before anything is measured: a store takes them settled. Leases live as long as
+ * their node beats, as those of a process's own workers do.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "cli/bench_engine.h"
+#include "store/store.h"
+
+/* Answers of one commit, and the calls of one round. */
+#define ANSWER_LEN_MAX ((size_t)64 << 20)
+#define SPECS_LEN_MAX ((size_t)1 << 30)
+
+static const struct bytes node = { "bench", 5 };
+
+struct conn {
+    struct store *s;
+    struct arena specs_in, answer;
+    struct call_spec *specs; /* in specs_in */
+    struct bytes boot;
+    struct op ops[BENCH_BATCH];
+    struct op *v[BENCH_BATCH];
+    struct token token; /* of the lease */
+    struct finish_item items[BENCH_BATCH];
+    size_t n_items;
+};
+
+/* ---- Commits --------------------------------------------------------------------------------- */
+
+static enum pawl_status commit(struct conn *c, size_t n, struct pawl_err *err)
+{
+    enum pawl_status st = store_commit(c->s, c->v, n);
+    for (size_t i = 0; i < n; i++)
+        if (c->ops[i].status != PAWL_OK) {
+            *err = c->ops[i].err;
+            return c->ops[i].status;
+        }
+    return st == PAWL_OK ? PAWL_OK : err_set(err, st, "a commit had no answer");
+}
+
+static void op_make(struct conn *c, size_t i, enum op_kind kind)
+{
+    c->ops[i] = (struct op){ .kind = kind, .a = &c->answer };
+    c->v[i] = &c->ops[i];
+}
+
+static enum pawl_status accepted(const struct op *op, struct pawl_err *err)
+{
+    for (size_t i = 0; i < op->accept.n; i++)
+        if (op->accept.out[i].status != PAWL_OK || op->accept.out[i].duplicate)
+            return err_set(err, PAWL_BROKEN, "a fresh call was not accepted as one");
+    return PAWL_OK;
+}
+
+static enum pawl_status accept_batch(void *conn, size_t at, size_t n, struct pawl_err *err)
+{
+    struct conn *c = conn;
+    arena_reset(&c->answer);
+    op_make(c, 0, OP_ACCEPT);
+    c->ops[0].accept = (struct accept){ .v = c->specs + at, .n = n };
+    enum pawl_status st = commit(c, 1, err);
+    return st == PAWL_OK ? accepted(&c->ops[0], err) : st;
+}
+
+static enum pawl_status accept_singles(void *conn, size_t at, size_t n, struct pawl_err *err)
+{
+    struct conn *c = conn;
+    arena_reset(&c->answer);
+    for (size_t i = 0; i < n; i++) {
+        op_make(c, i, OP_ACCEPT);
+        c->ops[i].accept = (struct accept){ .v = c->specs + at + i, .n = 1 };
+    }
+    enum pawl_status st = commit(c, n, err);
+    for (size_t i = 0; i < n && st == PAWL_OK; i++)
+        st = accepted(&c->ops[i], err);
+    return st;
+}
+
+/* ---- Leases ---------------------------------------------------------------------------------- */
+
+static void claim_make(struct conn *c, size_t i, size_t max)
+{
+    op_make(c, i, OP_CLAIM);
+    c->ops[i].claim = (struct claim){ .token = token_make(&world_real),
+                                      .node = node,
+                                      .boot = c->boot,
+                                      .max = (int)max,
+                                      .run_max = 64 };
+}
+
+/* What the next finish says of the calls a claim brought. */
+static void claimed(struct conn *c, const struct claim *q, size_t *out_n)
+{
+    c->token = q->token;
+    c->n_items = *out_n = q->n;
+    for (size_t i = 0; i < q->n; i++)
+        c->items[i] =
+            (struct finish_item){ .seq = q->calls[i].seq,
+                                  .how = END_RESULT,
+                                  .result = { .form = PAWL_JSON,
+                                              .bytes = { bench_result, bench_result_len } } };
+}
+
+static void finish_make(struct conn *c, size_t i)
+{
+    op_make(c, i, OP_FINISH);
+    c->ops[i].finish = (struct finish){ .token = c->token, .v = c->items, .n = c->n_items };
+}
+
+static enum pawl_status claim(void *conn, size_t max, size_t *out_n, struct pawl_err *err)
+{
+    struct conn *c = conn;
+    arena_reset(&c->answer);
+    claim_make(c, 0, max);
+    enum pawl_status st = commit(c, 1, err);
+    if (st == PAWL_OK)
+        claimed(c, &c->ops[0].claim, out_n);
+    return st;
+}
+
+static enum pawl_status finish(void *conn, struct pawl_err *err)
+{
+    struct conn *c = conn;
+    arena_reset(&c->answer);
+    finish_make(c, 0);
+    return commit(c, 1, err);
+}
+
+static enum pawl_status finish_claim(void *conn, size_t max, size_t *out_n, struct pawl_err *err)
+{
+    struct conn *c = conn;
+    arena_reset(&c->answer);
+    finish_make(c, 0);
+    claim_make(c, 1, max);
+    enum pawl_status st = commit(c, 2, err);
+    if (st == PAWL_OK)
+        claimed(c, &c->ops[1].claim, out_n);
+    return st;
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static enum pawl_status load(void *conn, const struct bench_id *ids, size_t n, struct pawl_err *err)
+{
+    struct conn *c = conn;
+    enum pawl_status st = PAWL_OK;
+    arena_reset(&c->specs_in);
+    c->specs = arena_zalloc(&c->specs_in, n, sizeof *c->specs);
+    if (!c->specs)
+        return err_no_memory(err, "calls");
+    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+        struct call_spec *s = &c->specs[i];
+        call_spec_init(s);
+        s->id = bytes_of(ids[i].text);
+        s->type = BYTES("noop");
+        s->input = (struct payload){ .form = PAWL_JSON, .bytes = { bench_input, bench_input_len } };
+        st = call_spec_settle(&c->specs_in, &world_real, s, err);
+    }
+    return st;
+}
+
+static void conn_close(void *conn)
+{
+    struct conn *c = conn;
+    if (!c)
+        return;
+    store_close(c->s);
+    arena_release(&c->specs_in);
+    arena_release(&c->answer);
+    free(c);
+}
+
+static enum pawl_status handle_open(const char *url, struct store **out, struct pawl_err *err)
+{
+    return store_open(&(struct store_conf){ .url = url,
+                                            .role = STORE_WRITER,
+                                            .retention_us = 7 * 86400 * SEC_US,
+                                            .remember_us = 30 * 86400 * SEC_US,
+                                            .key_pending_max = 100000 },
+                      out, err);
+}
+
+static enum pawl_status conn_open(const char *url, void **out, struct pawl_err *err)
+{
+    struct conn *c = calloc(1, sizeof *c);
+    if (!c)
+        return err_no_memory(err, "a connection");
+    arena_init(&c->specs_in, SPECS_LEN_MAX);
+    arena_init(&c->answer, ANSWER_LEN_MAX);
+    enum pawl_status st = handle_open(url, &c->s, err);
+    /* All connections are one process: who joined first is who the node is. */
+    static char boot[UUID_TEXT_LEN + 1];
+    if (!*boot)
+        uuid7_make(&world_real, boot);
+    c->boot = bytes_of(boot);
+    op_make(c, 0, OP_JOIN);
+    c->ops[0].node = (struct node_op){ .node = node, .boot = c->boot, .slots = 1 };
+    if (st == PAWL_OK)
+        st = commit(c, 1, err);
+    if (st == PAWL_OK)
+        *out = c;
+    else
+        conn_close(c);
+    return st;
+}
+
+enum pawl_status bench_engine_schema(const char *url, struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    enum pawl_status st = handle_open(url, &s, err);
+    return st == PAWL_OK ? store_migrate(s, true, err) : st;
+}
+
+const struct bench_side bench_side_batch = {
+    .open = conn_open,
+    .close = conn_close,
+    .load = load,
+    .accept = accept_batch,
+    .claim = claim,
+    .finish = finish,
+    .finish_claim = finish_claim,
+};
+const struct bench_side bench_side_singles = {
+    .open = conn_open,
+    .close = conn_close,
+    .load = load,
+    .accept = accept_singles,
+    .claim = claim,
+    .finish = finish,
+    .finish_claim = finish_claim,
+};

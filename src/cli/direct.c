@@ -1,0 +1,66 @@
+/*
+ * direct.c - commands that work on the database themselves (direct.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/direct.h"
+
+#include <time.h>
+
+/* What one step answers: ids that ended. */
+#define STEP_LEN_MAX (64 << 20)
+#define PAUSE_MAX_US (100 * MS_US)
+
+struct store_conf direct_conf(const struct cli *cli, enum store_role role)
+{
+    return (struct store_conf){ .url = cli_db(cli),
+                                .schema = cli_schema(cli),
+                                .role = role,
+                                .retention_us = cli->settings.v[SET_RETENTION].number,
+                                .remember_us = cli->settings.v[SET_REMEMBER].number };
+}
+
+enum pawl_status direct_open(const struct cli *cli, enum store_role role, struct store **out,
+                             struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct store_conf conf = direct_conf(cli, role);
+    enum pawl_status st = cli_db_exists(cli, err);
+    if (st == PAWL_OK)
+        st = store_open(&conf, &s, err);
+    if (st == PAWL_OK)
+        st = store_fits(s, err);
+    if (st == PAWL_OK)
+        *out = TAKE(s);
+    return st;
+}
+
+enum pawl_status direct_before(const struct cli *cli, struct store *s, const char *option,
+                               int64_t *out_us, struct pawl_err *err)
+{
+    int64_t now_us = 0, ago_us = 0;
+    enum pawl_status st = cli_duration(cli, option, &ago_us, err);
+    if (st == PAWL_OK)
+        st = store_now(s, &now_us, err);
+    *out_us = MAX(now_us - ago_us, 1);
+    return st;
+}
+
+enum pawl_status direct_step(struct store *s, struct op *op, struct pawl_err *err)
+{
+    struct arena a;
+    int64_t began_us = world_mono(&world_real);
+    arena_init(&a, STEP_LEN_MAX);
+    op->a = &a;
+    enum pawl_status st = store_commit(s, &op, 1);
+    if (st == PAWL_OK)
+        st = op->status;
+    if (st != PAWL_OK)
+        *err = op->err;
+    op->a = NULL;
+    op->ended = NULL; /* their number still counts */
+    arena_release(&a);
+    int64_t took_us = MIN(world_mono(&world_real) - began_us, PAUSE_MAX_US);
+    nanosleep(&(struct timespec){ .tv_nsec = took_us * 1000 }, NULL);
+    return st;
+}

@@ -1,0 +1,96 @@
+/*
+ * requeue.c - `pawl requeue-stuck`: end leases that have lasted too long, so that others run what
+ * they hold.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "cli/direct.h"
+#include "cli/sheet.h"
+
+struct tally {
+    int64_t leases, calls, ended;
+};
+
+static enum pawl_status end_all(struct cli *cli, struct store *s, int64_t before_us,
+                                struct tally *t, struct pawl_err *err)
+{
+    struct op op = { .kind = OP_REQUEUE };
+    do {
+        op.requeue = (struct requeue){ .max = REQUEUE_STEP_MAX,
+                                       .claimed_before_us = before_us,
+                                       .fail_lost = strcmp(cli->settings.v[SET_RECLAIM_ACTION].text,
+                                                           "fail") == 0 };
+        enum pawl_status st = direct_step(s, &op, err);
+        if (st != PAWL_OK)
+            return st;
+        t->leases += op.requeue.leases;
+        t->calls += op.requeue.reclaimed;
+        t->ended += (int64_t)op.n_ended;
+        cli_progress(cli, "requeue-stuck: %" PRId64 " calls", t->calls);
+    } while (op.requeue.more);
+    return PAWL_OK;
+}
+
+static int answer(struct cli *cli, const struct tally *t, int64_t took_us)
+{
+    static const char *const columns[] = { "leases", "calls", "ended", "seconds", NULL };
+    if (!cli->json) {
+        cli_progress_end(cli);
+        fprintf(cli->out,
+                "%" PRId64 " leases ended in %.3f s: %" PRId64 " calls pending again, %" PRId64
+                " ended\n",
+                t->leases, (double)took_us / 1e6, t->calls - t->ended, t->ended);
+        return cli_done(cli);
+    }
+    struct sheet s;
+    sheet_init(&s, columns);
+    sheet_int(&s, t->leases);
+    sheet_int(&s, t->calls);
+    sheet_int(&s, t->ended);
+    sheet_seconds(&s, took_us);
+    int code = sheet_answer(cli, &s);
+    sheet_release(&s);
+    return code;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    AUTO(store_end) struct store *s = NULL;
+    struct pawl_err err = { 0 };
+    struct tally t = { 0 };
+    int64_t before_us = 0, began_us = world_mono(&world_real);
+    enum pawl_status st = direct_open(cli, STORE_WRITER, &s, &err);
+    if (st == PAWL_OK)
+        st = direct_before(cli, s, "older-than", &before_us, &err);
+    if (st == PAWL_OK)
+        st = end_all(cli, s, before_us, &t, &err);
+    if (st != PAWL_OK)
+        return cli_fail(cli, &err);
+    return answer(cli, &t, world_mono(&world_real) - began_us);
+}
+
+static const struct option_row options[] = {
+    { "older-than", "D", "10m", "calls that were claimed longer ago than this" },
+    { 0 },
+};
+
+const struct command cmd_requeue_stuck = {
+    .name = "requeue-stuck",
+    .summary = "take back calls that have been processing for too long",
+    .usage = "",
+    .about =
+        "Ends every lease that was claimed longer ago than D, whether its owner lives or not. Its\n"
+        "calls are pending again, counted as lost: `max_lost` holds, and so does the order within\n"
+        "a key. Whatever the former owner still says about them is refused; what it did outside\n"
+        "the database may then happen twice. Calls that take longer than D by nature are ended as\n"
+        "well: choose D accordingly. A dead node's calls come back without this.",
+    .example =
+        "pawl requeue-stuck --db sqlite:orders.db\npawl requeue-stuck --older-than 1h --json",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,127 @@
+/*
+ * beat.c - "we live", from a thread and a connection that do nothing else.
+ *
+ * For engines on which many write at once: there a beat must not wait behind a group, a look, or a
+ * connection that hangs, since others take what we hold when it does not come. On engines with one
+ * writer the keeper's beats ride in the group. Who beats also watches the others (observer.c).
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <time.h>
+
+#include "base/log.h"
+#include "exec/exec.h"
+#include "exec/keeper.h"
+
+/* A beat that failed is tried again soon: the grace of whoever waits for it is running. */
+#define AGAIN_US (250 * MS_US)
+
+/* May we say so? *op: what to say. */
+static bool beat_due(struct exec *e, struct op *op)
+{
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    bool on = p->started && !p->stopping && !p->replaced;
+    *op = (struct op){ .kind = OP_BEAT,
+                       .node = { .node = bytes_of(e->conf.node),
+                                 .boot = bytes_of(e->boot),
+                                 .slots = p->slots,
+                                 .busy = (int)p->n_running } };
+    pthread_mutex_unlock(&p->lock);
+    return on;
+}
+
+/* Returns when the next one is due. */
+static int64_t beat_once(struct exec *e)
+{
+    struct beater *b = &e->beater;
+    struct op op, *one = &op;
+    struct arena a;
+    int64_t now_us = world_mono(&world_real);
+    if (!beat_due(e, &op))
+        return now_us + e->conf.heartbeat_interval_us;
+    arena_init(&a, 1 << 20);
+    op.a = &a;
+    enum pawl_status st = store_commit(b->store, &one, 1);
+    arena_release(&a);
+    if (st == PAWL_OK && op.status == PAWL_OK) {
+        observer_look(e, b->store, now_us);
+        return now_us + e->conf.heartbeat_interval_us;
+    }
+    observer_silent(e);
+    if (op.status == PAWL_LOST_LEASE)
+        keeper_doubt(e);
+    else
+        keeper_probe(e);
+    return now_us + MIN(AGAIN_US, e->conf.heartbeat_interval_us);
+}
+
+static void *beat_main(void *arg)
+{
+    struct exec *e = arg;
+    struct beater *b = &e->beater;
+    for (;;) {
+        int64_t next_us = beat_once(e);
+        struct timespec until = { .tv_sec = next_us / SEC_US, .tv_nsec = next_us % SEC_US * 1000 };
+        pthread_mutex_lock(&b->lock);
+        while (!b->closed && !b->nudged && !pthread_cond_timedwait(&b->wake, &b->lock, &until))
+            ;
+        bool closed = b->closed;
+        b->nudged = false;
+        pthread_mutex_unlock(&b->lock);
+        if (closed)
+            return NULL;
+    }
+}
+
+enum pawl_status beat_open(struct exec *e, struct pawl_err *err)
+{
+    struct beater *b = &e->beater;
+    pthread_condattr_t attr;
+    if (e->traits & STORE_ONE_WRITER)
+        return PAWL_OK;
+    enum pawl_status st = exec_store(e, STORE_WRITER, &b->store, err);
+    if (st != PAWL_OK)
+        return st;
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&b->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    b->open = true;
+    b->runs = !pthread_create(&b->thread, NULL, beat_main, e);
+    return b->runs ? PAWL_OK : err_no_memory(err, "starting the heartbeat");
+}
+
+static void wake(struct beater *b, bool *flag)
+{
+    pthread_mutex_lock(&b->lock);
+    *flag = true;
+    pthread_mutex_unlock(&b->lock);
+    pthread_cond_signal(&b->wake);
+}
+
+void beat_nudge(struct exec *e)
+{
+    if (e->beater.runs)
+        wake(&e->beater, &e->beater.nudged);
+}
+
+void beat_close(struct exec *e)
+{
+    struct beater *b = &e->beater;
+    if (!b->runs)
+        return;
+    wake(b, &b->closed);
+    pthread_join(b->thread, NULL);
+    b->runs = false;
+}
+
+void beat_release(struct exec *e)
+{
+    struct beater *b = &e->beater;
+    store_close(b->store);
+    if (!b->open)
+        return;
+    pthread_mutex_destroy(&b->lock);
+    pthread_cond_destroy(&b->wake);
+}

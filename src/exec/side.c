@@ -1,0 +1,119 @@
+/*
+ * side.c - writes that must not hold up the others: handlers' transactions, and what met a row that
+ * a stranger's transaction holds.
+ *
+ * Only where the engine lets several write at the same time. Each thread has a connection of its
+ * own and commits one job at a time; the job then goes to the store thread, which calls its `done`
+ * as if it had committed it. Threads are made as they are needed and stay.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exec/exec.h"
+
+static struct job *take(struct side *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->idle++;
+    while (!s->head && !s->closed)
+        pthread_cond_wait(&s->wake, &s->lock);
+    s->idle--;
+    struct job *j = s->head;
+    if (j) {
+        s->head = j->next;
+        s->waiting--;
+        if (!s->head)
+            s->end = &s->head;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return j;
+}
+
+/* Without a connection nothing was stored. */
+static void refuse(struct op *op, const struct pawl_err *why)
+{
+    op->err = *why;
+    op->status = op->err.status = PAWL_BUSY;
+    op->ended = NULL;
+    op->n_ended = 0;
+}
+
+static void *side_main(void *arg)
+{
+    struct exec *e = arg;
+    struct job *j;
+    pthread_mutex_lock(&e->side.lock);
+    struct store *store = TAKE(e->side.first);
+    pthread_mutex_unlock(&e->side.lock);
+    while ((j = take(&e->side))) {
+        struct op *op = &j->op;
+        struct pawl_err err = { 0 };
+        enum pawl_status st = store ? PAWL_OK : exec_store(e, STORE_WRITER, &store, &err);
+        if (st != PAWL_OK)
+            refuse(op, &err);
+        else
+            (void)store_commit(store, &op, 1);
+        j->answered = true;
+        /* It closes after us. */
+        CHECK(queue_put(&e->queue, j, true, &err) == PAWL_OK);
+    }
+    store_close(store);
+    return NULL;
+}
+
+bool side_post(struct exec *e, struct job *j)
+{
+    struct side *s = &e->side;
+    if (!s->max)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool taken = !s->closed;
+    if (taken && s->waiting >= s->idle && s->n < s->max)
+        s->n += !pthread_create(&s->v[s->n], NULL, side_main, e);
+    taken = taken && s->n > 0;
+    if (taken) {
+        j->next = NULL;
+        *s->end = j;
+        s->end = &j->next;
+        s->waiting++;
+        pthread_cond_signal(&s->wake);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return taken;
+}
+
+enum pawl_status side_open(struct exec *e, struct pawl_err *err)
+{
+    struct side *s = &e->side;
+    if (e->traits & STORE_ONE_WRITER)
+        return PAWL_OK;
+    enum pawl_status st = exec_store(e, STORE_WRITER, &s->first, err);
+    if (st != PAWL_OK)
+        return st;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->wake, NULL);
+    s->end = &s->head;
+    s->max = MIN(e->conf.pool_size, SIDE_MAX);
+    return PAWL_OK;
+}
+
+void side_close(struct exec *e)
+{
+    struct side *s = &e->side;
+    if (!s->max)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->closed = true;
+    pthread_cond_broadcast(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->n; i++)
+        pthread_join(s->v[i], NULL);
+    s->n = 0;
+}
+
+void side_release(struct exec *e)
+{
+    store_close(e->side.first);
+    if (!e->side.max)
+        return;
+    pthread_mutex_destroy(&e->side.lock);
+    pthread_cond_destroy(&e->side.wake);
+}

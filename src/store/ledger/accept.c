@@ -1,0 +1,341 @@
+/*
+ * accept.c - writing calls down. Known ids are answered from what is stored, without a write.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+/* ---- One call -------------------------------------------------------------------------------- */
+
+/* Where a new call waits: where it can be claimed, or in its key's line. */
+static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct call *out,
+                                  struct call_where *where, struct pawl_err *err)
+{
+    struct led_stand *s = &it->now;
+    struct led_key *k;
+    s->place = AT_READY;
+    if (!it->spec.key.data)
+        return PAWL_OK;
+    enum pawl_status st = led_key_get(c, it->spec.key, LOCK_TRY, &k, err);
+    if (st != PAWL_OK)
+        return st;
+    out->in_line = s->run_at_us <= c->now_us;
+    if (!out->in_line) {
+        s->place = AT_LATER;
+        *(k->got ? &k->later : &k->hint_later) += 1;
+    } else {
+        s->pos = it->seq;
+        bool first = k->got && k->turn == KEY_IDLE && k->waiting == 0;
+        s->place = first ? AT_READY : AT_LINE;
+        *(k->got ? &k->waiting : &k->hint_waiting) += 1;
+        if (first) {
+            k->turn = KEY_OFFERED;
+            k->head = it->seq;
+        }
+        out->position = MAX(k->held - 1, 0) + k->waiting + k->hint_waiting + k->seen_waiting;
+        where->behind = !first;
+    }
+    k->dirty = k->dirty || k->got;
+    k->moving = k->moving || s->place == AT_LINE;
+    if (k->got)
+        led_key_turn(c, k);
+    return PAWL_OK;
+}
+
+enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int lane,
+                               struct call *out, struct pawl_err *err)
+{
+    struct led_id *id;
+    struct call_where where = { 0 };
+    int64_t seq;
+    enum pawl_status st = led_id_get(c, s->id, &id, err);
+    if (st == PAWL_OK)
+        st = led_number_next(c, &seq, err);
+    if (st != PAWL_OK)
+        return st;
+    struct led_call *it = led_call_new(c, seq);
+    if (!it)
+        return err_no_memory(err, "a call");
+    id->seq = seq;
+    id->fresh = true;
+    memcpy(id->fingerprint, s->fingerprint, FINGERPRINT_LEN);
+    *out = (struct call){ .spec = *s, .seq = seq, .state = PAWL_PENDING, .created_us = c->now_us };
+    call_times(s, c->now_us, &out->run_at_us, &out->expires_us);
+    it->spec = *s; /* borrowed from the operation, for the transaction */
+    it->spec.delay_us = it->spec.run_at_us = it->spec.expires_in_us = it->spec.expires_at_us = 0;
+    it->payload = it->fresh = true;
+    it->created_us = c->now_us;
+    it->own_lane = lane;
+    it->own_priority = s->priority;
+    it->own_run_at_us = out->run_at_us;
+    it->own_expires_us = out->expires_us;
+    it->now = (struct led_stand){ .state = PAWL_PENDING,
+                                  .lane = lane,
+                                  .priority = s->priority,
+                                  .run_at_us = out->run_at_us,
+                                  .expires_us = out->expires_us };
+    c->tx->news = true;
+    st = place_new(c, it, out, &where, err);
+    if (st == PAWL_OK)
+        st = led_lane_paused(c, lane, &where.queue_paused, err);
+    if (st == PAWL_OK)
+        out->waiting_for = call_waiting_for(out, c->now_us, where);
+    return st;
+}
+
+/* ---- A batch, looked at before it is written ------------------------------------------------- */
+
+/* One of a batch, for sorting: by id, or by lane; the earlier one first among equals. */
+struct entry {
+    const struct call_spec *s;
+    size_t i;
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = bytes_cmp(x->s->id, y->s->id);
+    return order ? order : (x->i > y->i) - (x->i < y->i);
+}
+
+static int compare_lanes(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = bytes_cmp(x->s->queue, y->s->queue);
+    if (!order)
+        order = bytes_cmp(x->s->type, y->s->type);
+    return order ? order : (x->i > y->i) - (x->i < y->i);
+}
+
+static enum led_known same_print(const unsigned char *a, const unsigned char *b)
+{
+    return memcmp(a, b, FINGERPRINT_LEN) == 0 ? KNOWN_SAME : KNOWN_OTHER;
+}
+
+/* Ids against each other and against what is stored. */
+static enum pawl_status look_ids(struct ledger *c, struct entry *e, size_t n, struct led_look *out,
+                                 struct pawl_err *err)
+{
+    const struct entry *first = NULL;
+    qsort(e, n, sizeof *e, compare_ids);
+    for (size_t k = 0; k < n; k++) {
+        struct led_id *id;
+        if (first && bytes_eq(first->s->id, e[k].s->id)) {
+            out[e[k].i].known = same_print(first->s->fingerprint, e[k].s->fingerprint);
+            continue;
+        }
+        enum pawl_status st = led_id_get(c, e[k].s->id, &id, err);
+        if (st != PAWL_OK)
+            return st;
+        if (id->seq)
+            out[e[k].i].known = same_print(id->fingerprint, e[k].s->fingerprint);
+        else
+            first = &e[k];
+    }
+    return PAWL_OK;
+}
+
+enum pawl_status led_look(struct ledger *c, const struct call_spec *v, size_t n,
+                          struct led_look *out, struct pawl_err *err)
+{
+    struct entry *e = arena_alloc(&c->scratch, (n + 1) * sizeof *e);
+    size_t missing = 0;
+    if (!e)
+        return err_no_memory(err, "a batch");
+    memset(out, 0, n * sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        e[i] = (struct entry){ &v[i], i };
+    enum pawl_status st = look_ids(c, e, n, out, err);
+    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+        int lane = 0;
+        if (out[i].known == KNOWN_NOT)
+            st = led_lane_find(c, v[i].queue, v[i].type, &lane, err);
+        if (out[i].known == KNOWN_NOT && !lane)
+            e[missing++] = (struct entry){ &v[i], i };
+    }
+    if (st == PAWL_OK && missing)
+        st = led_lanes_lock(c, err);
+    qsort(e, missing, sizeof *e, compare_lanes);
+    for (size_t k = 0; k < missing && st == PAWL_OK; k++) {
+        int lane = 0;
+        st = led_lane_find(c, e[k].s->queue, e[k].s->type, &lane, err);
+        out[e[k].i].new_lane = !lane && (k == 0 || !bytes_eq(e[k].s->queue, e[k - 1].s->queue) ||
+                                         !bytes_eq(e[k].s->type, e[k - 1].s->type));
+    }
+    return st;
+}
+
+/* ---- The operation --------------------------------------------------------------------------- */
+
+/* How many calls are pending on its key, `more` of them new in the same operation, when that is as
+ * many as may be; else 0. */
+static enum pawl_status line_full(struct ledger *c, const struct call_spec *s, int64_t more,
+                                  int64_t *out, struct pawl_err *err)
+{
+    struct led_key *k;
+    *out = 0;
+    if (!s->key.data || !c->key_pending_max)
+        return PAWL_OK;
+    enum pawl_status st = led_key_get(c, s->key, LOCK_TRY, &k, err);
+    if (st == PAWL_OK && led_key_pending(k) + more >= c->key_pending_max)
+        *out = led_key_pending(k) + more;
+    return st;
+}
+
+static enum pawl_status say_full(const struct ledger *c, const struct call_spec *s,
+                                 const struct accepted *a, struct pawl_err *err)
+{
+    if (a->line_full)
+        return err_set(err, PAWL_FULL, "key \"%.*s\": %lld calls pending, limit %lld",
+                       BYTES_ARG(s->key), (long long)a->line_full, (long long)c->key_pending_max);
+    return err_set(err, PAWL_FULL, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
+                   BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX, LANES_MAX);
+}
+
+/* The id is known: what stands there, and how that compares. */
+static enum pawl_status known(struct ledger *c, struct op *op, const struct call_spec *s,
+                              const struct led_id *id, struct accepted *out, struct pawl_err *err)
+{
+    struct led_call *it;
+    bool same = same_print(id->fingerprint, s->fingerprint) == KNOWN_SAME;
+    unsigned with = same && op->accept.want_result ? WITH_INPUT | WITH_RESULT : 0;
+    enum pawl_status st = led_call_get(c, id->seq, &it, err);
+    if (st == PAWL_OK && !it)
+        st = led_again(c, "a call has an id and is nowhere", err);
+    if (st == PAWL_OK)
+        st = led_show(c, op->a, it, with, &out->call, err);
+    if (st != PAWL_OK)
+        return st;
+    out->status = !same ? PAWL_CONFLICT : it->now.place == AT_GONE ? PAWL_GONE : PAWL_OK;
+    out->duplicate = out->status == PAWL_OK;
+    return PAWL_OK;
+}
+
+static enum pawl_status accept_one(struct ledger *c, struct op *op, const struct call_spec *s,
+                                   struct accepted *out, struct pawl_err *err)
+{
+    struct led_id *id;
+    int lane;
+    enum pawl_status st = led_id_get(c, s->id, &id, err);
+    if (st != PAWL_OK)
+        return st;
+    if (id->seq)
+        return known(c, op, s, id, out, err);
+    st = line_full(c, s, 0, &out->line_full, err);
+    if (st == PAWL_OK && !out->line_full)
+        st = led_lane_for(c, s->queue, s->type, &lane, err);
+    if (st == PAWL_OK && (out->line_full || !lane)) {
+        out->status = PAWL_FULL;
+        return PAWL_OK;
+    }
+    return st == PAWL_OK ? led_call_make(c, s, lane, &out->call, err) : st;
+}
+
+/* Would the i-th of a batch find its line full? Those before it that are new count. */
+static enum pawl_status line_full_at(struct ledger *c, const struct accept *q,
+                                     const struct led_look *look, size_t i, int64_t *out,
+                                     struct pawl_err *err)
+{
+    int64_t more = 0;
+    enum pawl_status st = line_full(c, &q->v[i], (int64_t)i, out, err);
+    if (st != PAWL_OK || !*out)
+        return st;
+    for (size_t k = 0; k < i; k++)
+        more += look[k].known == KNOWN_NOT && bytes_eq(q->v[k].key, q->v[i].key);
+    return line_full(c, &q->v[i], more, out, err);
+}
+
+/* The first of an atomic batch that would be refused; n: none. */
+static enum pawl_status first_refusal(struct ledger *c, struct op *op, const struct led_look *look,
+                                      size_t *out, struct pawl_err *err)
+{
+    struct accept *q = &op->accept;
+    size_t lanes = 0;
+    enum pawl_status st = PAWL_OK;
+    for (*out = 0; st == PAWL_OK && *out < q->n; ++*out) {
+        struct accepted *answer = &q->out[*out];
+        struct led_id *id;
+        lanes += look[*out].new_lane;
+        if (look[*out].known == KNOWN_NOT)
+            st = line_full_at(c, q, look, *out, &answer->line_full, err);
+        if (st == PAWL_OK)
+            st = led_id_get(c, q->v[*out].id, &id, err);
+        if (st != PAWL_OK)
+            return st;
+        if (answer->line_full || (look[*out].new_lane && led_lanes_full(c, lanes)))
+            answer->status = PAWL_FULL;
+        else if (look[*out].known != KNOWN_NOT && id->seq)
+            st = known(c, op, &q->v[*out], id, answer, err);
+        else if (look[*out].known == KNOWN_OTHER)
+            answer->status = PAWL_CONFLICT; /* with an earlier one of the batch */
+        if (st != PAWL_OK || answer->status != PAWL_OK)
+            break;
+    }
+    return st;
+}
+
+void led_say_refused(const struct ledger *c, struct op *op, const struct call_spec *s,
+                     const struct accepted *a)
+{
+    enum pawl_status st = op->status = a->status;
+    if (st == PAWL_FULL)
+        say_full(c, s, a, &op->err);
+    else if (st == PAWL_GONE)
+        err_set(&op->err, st, "call \"%.*s\" has ended and its retention has passed",
+                BYTES_ARG(s->id));
+    else
+        err_set(&op->err, st, "call \"%.*s\" already exists with other content", BYTES_ARG(s->id));
+}
+
+/* Keys and numbers of what is new, at once. */
+static enum pawl_status prepare(struct ledger *c, const struct accept *q,
+                                const struct led_look *look, struct pawl_err *err)
+{
+    struct bytes *keys = arena_alloc(&c->scratch, (q->n + 1) * sizeof *keys);
+    size_t n_keys = 0, n = 0;
+    if (!keys)
+        return err_no_memory(err, "a batch");
+    for (size_t i = 0; i < q->n; i++) {
+        if (look[i].known != KNOWN_NOT)
+            continue;
+        n++;
+        if (q->v[i].key.data)
+            keys[n_keys++] = q->v[i].key;
+    }
+    enum pawl_status st = n_keys ? led_keys_load(c, keys, n_keys, LOCK_TRY, err) : PAWL_OK;
+    /* Some of them may be refused, and a refused call uses no number. */
+    bool sure = !led_lanes_full(c, n);
+    for (size_t i = 0; st == PAWL_OK && i < n_keys && sure && c->key_pending_max; i++) {
+        struct led_key *k;
+        st = led_key_get(c, keys[i], LOCK_TRY, &k, err);
+        sure = st == PAWL_OK && led_key_pending(k) + (int64_t)n <= c->key_pending_max;
+    }
+    return st == PAWL_OK && sure ? led_numbers(c, n, err) : st;
+}
+
+enum pawl_status led_accept(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct accept *q = &op->accept;
+    struct led_look *look = arena_alloc(&c->scratch, q->n * sizeof *look);
+    q->out = arena_zalloc(op->a, q->n, sizeof *q->out);
+    if (!q->out || !look)
+        return err_no_memory(err, "accepted calls");
+    enum pawl_status st = led_look(c, q->v, q->n, look, err);
+    if (st == PAWL_OK && q->atomic) {
+        st = first_refusal(c, op, look, &q->refused, err);
+        if (st == PAWL_OK && q->refused < q->n) {
+            led_say_refused(c, op, &q->v[q->refused], &q->out[q->refused]);
+            return PAWL_OK;
+        }
+        q->refused = 0;
+        memset(q->out, 0, q->n * sizeof *q->out);
+    }
+    if (st == PAWL_OK)
+        st = prepare(c, q, look, err);
+    for (size_t i = 0; i < q->n && st == PAWL_OK; i++)
+        st = accept_one(c, op, &q->v[i], &q->out[i], err);
+    return st;
+}

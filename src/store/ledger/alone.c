@@ -1,0 +1,144 @@
+/*
+ * alone.c - what needs no transaction: a beat, and the sweeps and claims of a process that has
+ * nothing to do.
+ *
+ * One statement that commits by itself. A look says whether there is anything to sweep or to claim;
+ * if there may be, the group runs as ever. So an idle process costs a statement a look, and what it
+ * answers is what the operations would have answered on the same rows.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/hook.h"
+#include "store/ledger/cache.h"
+
+/* What a look found. Times: the first of its kind, due or still to come; 0: there is none. */
+struct look {
+    int64_t now_us, expires_us, until_us, joins_us, ready_us;
+    bool lease, replaced, hint;
+};
+
+enum { SWEEPS = 1, CLAIMS = 2, BEATS = 4 };
+
+enum pawl_status led_begin_alone(struct ledger *c, struct pawl_err *err)
+{
+    if (!c->db->alone)
+        return led_begin(c, LED_READ, NULL, err);
+    arena_reset(&c->scratch);
+    c->tx = NULL;
+    c->redo = c->reading = false;
+    c->now_us = c->own_clock ? world_now(c->world) : 0;
+    enum pawl_status st = led_forget(c, err);
+    return st == PAWL_OK ? c->db->alone(c, err) : st;
+}
+
+/* Which kinds a group consists of; 0: also of others. */
+static unsigned kinds(struct op *const *v, size_t n)
+{
+    unsigned all = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i]->kind != OP_SWEEP && v[i]->kind != OP_CLAIM && v[i]->kind != OP_BEAT)
+            return 0;
+        all |= v[i]->kind == OP_SWEEP ? SWEEPS : v[i]->kind == OP_CLAIM ? CLAIMS : BEATS;
+    }
+    return all;
+}
+
+/* `q`: who claims; NULL: nobody. */
+static enum pawl_status look(struct ledger *c, const struct claim *q, struct look *out,
+                             struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    bool of_node = q && !q->lease_us;
+    led_int(&p, c->now_us);
+    led_text(&p, q ? (struct bytes){ (const char *)q->token.b, sizeof q->token.b } : BYTES_NONE);
+    led_text(&p, of_node ? q->node : BYTES_NONE);
+    led_text(&p, of_node ? q->boot : BYTES_NONE);
+    enum pawl_status st = led_query(c, SQL_LOOK, &p, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    if (r->n != 1)
+        return err_set(err, PAWL_BROKEN, "database: a look has %d answers", r->n);
+    *out = (struct look){ .now_us = led_get_int(r, 0, 0),
+                          .lease = led_get_int(r, 0, 1) != 0,
+                          .replaced = led_get_int(r, 0, 2) != 0,
+                          .hint = led_get_int(r, 0, 3) != 0,
+                          .expires_us = led_get_int(r, 0, 4),
+                          .until_us = led_get_int(r, 0, 5),
+                          .joins_us = led_get_int(r, 0, 6),
+                          .ready_us = led_get_int(r, 0, 7) };
+    return PAWL_OK;
+}
+
+static bool due(const struct look *k, int64_t at_us)
+{
+    return at_us && at_us <= k->now_us;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a && (!b || a < b) ? a : b;
+}
+
+/* Nothing to sweep. */
+static bool sweep_idle(const struct look *k, struct sweep *s)
+{
+    if (k->hint || due(k, k->expires_us) || due(k, k->until_us) || due(k, k->joins_us))
+        return false;
+    s->expired = s->reclaimed = s->cancelled = s->joined = 0;
+    s->more = false;
+    s->next_us = earlier(earlier(k->expires_us, k->until_us), k->joins_us);
+    return true;
+}
+
+/* Nothing to claim, now or later, but for calls that join a line later. */
+static bool claim_idle(const struct look *k, struct claim *q)
+{
+    if (k->lease || k->replaced || k->hint || k->ready_us || due(k, k->joins_us))
+        return false;
+    q->calls = NULL;
+    q->states = NULL;
+    q->n = 0;
+    q->more = false;
+    q->until_us = 0;
+    q->next_due_us = k->joins_us;
+    return true;
+}
+
+static enum pawl_status looks(struct ledger *c, struct op *const *v, size_t n, bool *done,
+                              struct pawl_err *err)
+{
+    const struct claim *q = NULL;
+    struct look k = { 0 };
+    for (size_t i = 0; i < n; i++)
+        if (v[i]->kind == OP_CLAIM)
+            q = &v[i]->claim;
+    PAUSE_POINT("ledger.begin");
+    enum pawl_status st = look(c, q, &k, err);
+    bool idle = st == PAWL_OK;
+    for (size_t i = 0; i < n && idle; i++) {
+        v[i]->status = PAWL_OK;
+        idle = v[i]->kind == OP_SWEEP ? sweep_idle(&k, &v[i]->sweep) : claim_idle(&k, &v[i]->claim);
+    }
+    *done = idle;
+    return st;
+}
+
+enum pawl_status led_alone(struct ledger *c, struct op *const *v, size_t n, bool *done,
+                           struct pawl_err *err)
+{
+    *done = false;
+    unsigned of = c->db->alone && n <= 2 ? kinds(v, n) : 0;
+    if (of & CLAIMS && c->busy)
+        return PAWL_OK; /* the last claim found something: so may this one */
+    bool one_claim = n == 1 || v[0]->kind != v[1]->kind;
+    if (!of || (of & BEATS && n > 1) || !one_claim)
+        return PAWL_OK;
+    enum pawl_status st = led_begin_alone(c, err);
+    if (st != PAWL_OK)
+        return st;
+    if (of != BEATS)
+        return looks(c, v, n, done, err);
+    st = led_beat(c, v[0], err);
+    *done = st == PAWL_OK;
+    return st;
+}

@@ -1,0 +1,433 @@
+/*
+ * cache.h - what a running transaction knows: calls, leases and keys as they were loaded and as
+ * they are now. Private to store/pg.
+ *
+ * A call is looked at and moved here; led_flush() writes what changed. Loading is in batches where
+ * a group can foresee what it needs; whatever was not foreseen is loaded when it is asked for.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef STORE_LEDGER_CACHE_H
+#define STORE_LEDGER_CACHE_H
+
+#include <sys/types.h>
+
+#include "store/ledger/ledger.h"
+
+#include "model/lease.h"
+
+enum led_place {
+    AT_NONE, /* not written yet */
+    AT_READY,
+    AT_LINE,
+    AT_LATER,
+    AT_HELD, /* a lease without an outcome */
+    AT_ENDED,
+    AT_GONE,
+};
+
+/* How a call ended. Never changed: a new one is made. */
+struct led_outcome {
+    struct payload result;
+    struct bytes error, node;
+    struct bytes token; /* absent: ended by no owner */
+    int64_t claimed_us, started_us, finished_us;
+    int64_t keep_until_us; /* INT64_MAX: it blocks its key */
+};
+
+struct led_stand {
+    enum led_place place;
+    enum pawl_state state;
+    int lane, priority;
+    int64_t run_at_us, expires_us; /* expires 0: never */
+    int64_t pos, key_no;
+    struct tries tries;
+    bool wish;
+    const struct led_outcome *outcome;
+};
+
+/* A row of tries that is not written yet. */
+struct led_try {
+    struct led_try *older;
+    int try_no, how;
+    enum pawl_state state;
+    struct bytes error, node, token;
+    int64_t started_us, finished_us;
+};
+
+struct led_lease;
+struct led_key;
+
+struct led_call {
+    struct led_call *same;  /* same bucket */
+    struct led_call *newer; /* in the order they were loaded */
+    int64_t seq;
+    struct call_spec spec; /* without its payload, unless `payload` */
+    bool payload;
+    int64_t created_us, own_run_at_us, own_expires_us;
+    int own_lane, own_priority;
+    bool fresh;   /* its row is not written */
+    bool moved;   /* its row follows */
+    bool partial; /* only where it stands is known: a row of a line */
+    bool lean;    /* partial, but enough to end its try */
+    bool cut;     /* its input was too long to come along with it */
+    bool counted; /* among the ends a group foresees */
+    struct led_stand was, now;
+    struct led_lease *lease; /* HELD: who, once it was asked */
+    size_t held_at;          /* lean: where in the lease */
+    struct led_try *tries;   /* newest first, not written */
+    unsigned mark;           /* of the finish that looked at it last */
+    int64_t forget_us;       /* GONE */
+    bool skipped;            /* by the running claim */
+};
+
+struct led_id {
+    struct led_id *same;
+    struct bytes id;
+    int64_t seq; /* 0: nobody knows it */
+    unsigned char fingerprint[FINGERPRINT_LEN];
+    bool fresh;
+    bool counted; /* by led_ids_new() */
+};
+
+enum { HELD_OPEN, HELD_ENDED, HELD_OFF };
+struct led_link {
+    int before, behind; /* in its run; below 0: none */
+};
+struct led_lease {
+    struct led_lease *same, *newer;
+    struct token token;
+    struct bytes node, boot, worker, owner;
+    int64_t claimed_us, until_us, rev;
+    size_t n, named, left;
+    struct held *held;
+    unsigned char *state; /* HELD_ */
+    struct led_link *run;
+    bool missing, stored, dirty; /* missing: there is none, or no longer */
+    bool locked;                 /* asked for under a lock, there or not */
+};
+
+enum led_turn { KEY_IDLE, KEY_OFFERED, KEY_HELD, KEY_BLOCKED };
+struct led_key {
+    struct led_key *same, *newer, *next_due;
+    struct bytes name;
+    bool got;   /* its row is locked by us */
+    bool tried; /* or was by somebody else when we asked */
+    bool known; /* there is a row */
+    bool dirty, due, drop;
+    bool moving; /* its line is not what is stored */
+    enum led_turn turn;
+    int64_t head, head_pos, head_no;
+    int64_t next_no, held, waiting, later, since_us, ended_us;
+    int64_t hint_waiting, hint_later; /* for whoever gets it next */
+    int64_t seen_waiting, seen_later; /* not got: hints of others, just to be shown */
+    int64_t *folded;                  /* hints that are in the numbers above, and go */
+    size_t n_folded;
+    struct led_call **ahead; /* the next of its line, read ahead for the running claim */
+    size_t n_ahead;
+};
+
+struct led_object {
+    struct led_object *same, *newer;
+    struct bytes type, key;
+    struct object_state state; /* version 0: there is none */
+    int64_t updated_us;
+    bool dirty;
+};
+
+/* What a claim looks at first, asked together with the beginning of the transaction. */
+struct led_ahead {
+    bool asked;
+    struct led_rows *inbox, *hints, *pairs, *first, *node;
+    struct bytes whose; /* node */
+};
+
+/* Numbers in reserve. */
+struct led_reserve {
+    int64_t *v;
+    size_t n, at;
+};
+
+struct led_cache {
+    struct led_call *calls[LED_BUCKETS], *first_call, **last_call;
+    struct led_id *ids[LED_BUCKETS];
+    struct led_lease *leases[LED_BUCKETS], *first_lease;
+    struct led_key *keys[LED_BUCKETS], *first_key, *due;
+    struct led_object *objects[LED_BUCKETS], *first_object;
+    struct led_ahead ahead;
+    struct claim *late; /* its `more` and `next_due_us` are answered with the last flush */
+    bool late_passed;   /* it passed over keys of others */
+    bool last_op;       /* no operation of the group comes after the one that is being decided */
+    bool news;          /* something unwritten can be claimed, or will */
+    struct bytes *paused;
+    size_t n_paused;
+    bool paused_read;
+    bool hold; /* a claim is walking: nothing comes on offer */
+    unsigned marks;
+    struct led_reserve numbers, versions;
+};
+
+/* ---- Loading (load.c) ------------------------------------------------------------------------ */
+
+MUST_USE enum pawl_status led_ids_load(struct ledger *c, const struct bytes *ids, size_t n,
+                                       struct pawl_err *err);
+/* What is known of an id; seq 0: nothing. Borrowed for the transaction. */
+MUST_USE enum pawl_status led_id_get(struct ledger *c, struct bytes id, struct led_id **out,
+                                     struct pawl_err *err);
+/* The same in halves. When it is sure that each of the fresh ones which nobody knows will take a
+ * number, those come along. */
+struct led_asked_ids {
+    const struct bytes *fresh;
+    size_t n_fresh;
+    const struct bytes *ids;
+    size_t n_ids;
+    bool sure;
+};
+MUST_USE enum pawl_status led_ids_ask(struct ledger *c, struct led_batch *b, struct led_rows **out,
+                                      const struct led_asked_ids *q, struct pawl_err *err);
+MUST_USE enum pawl_status led_ids_take(struct ledger *c, const struct led_rows *r,
+                                       struct pawl_err *err);
+/* How many of these, each counted once, nobody knows. */
+size_t led_ids_new(struct ledger *c, const struct bytes *ids, size_t n);
+MUST_USE enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, size_t n,
+                                         struct pawl_err *err);
+/* The call of a row of ready_take or line_take, whose columns of the call begin at `at`. */
+MUST_USE enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int row,
+                                         int at, struct led_call *it, struct pawl_err *err);
+/* NULL: no call and no tombstone has this number. */
+MUST_USE enum pawl_status led_call_get(struct ledger *c, int64_t seq, struct led_call **out,
+                                       struct pawl_err *err);
+struct led_call *led_call_find(struct ledger *c, int64_t seq);
+/* An empty one in the cache; NULL without memory. */
+struct led_call *led_call_new(struct ledger *c, int64_t seq);
+struct led_id *led_id_new(struct ledger *c, struct bytes id);
+/* Inputs and results. */
+MUST_USE enum pawl_status led_payloads_load(struct ledger *c, struct led_call *const *v, size_t n,
+                                            struct pawl_err *err);
+/* The next n sequence numbers are in reserve. */
+MUST_USE enum pawl_status led_numbers(struct ledger *c, size_t n, struct pawl_err *err);
+MUST_USE enum pawl_status led_versions(struct ledger *c, size_t n, struct pawl_err *err);
+MUST_USE enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct pawl_err *err);
+/* The error of its newest try that is shown; absent for none. */
+MUST_USE enum pawl_status led_last_error(struct ledger *c, const struct led_call *call,
+                                         struct bytes *out, struct pawl_err *err);
+/* The call as others see it, everything in `a`. */
+MUST_USE enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *call,
+                                   unsigned with, struct call *out, struct pawl_err *err);
+/* Spec and stand as the model wants them, nothing copied. */
+struct call led_model(const struct led_call *call);
+
+uint64_t led_hash(const void *data, size_t len);
+
+/* ---- Leases (lease.c) ------------------------------------------------------------------------ */
+
+MUST_USE enum pawl_status led_leases_load(struct ledger *c, const struct token *v, size_t n,
+                                          struct pawl_err *err);
+/* The same in halves, of which the first half can go along with other questions. */
+MUST_USE enum pawl_status led_leases_ask(struct ledger *c, struct led_batch *b,
+                                         const struct token *v, size_t n, struct led_rows **out,
+                                         struct pawl_err *err);
+MUST_USE enum pawl_status led_leases_take(struct ledger *c, const struct token *v, size_t n,
+                                          const struct led_rows *r, struct pawl_err *err);
+/* The calls of the leases that are in memory, lean, and which of them have ended. */
+MUST_USE enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err);
+/* Locked; NULL when there is none. */
+MUST_USE enum pawl_status led_lease_get(struct ledger *c, const struct token *token,
+                                        struct led_lease **out, struct pawl_err *err);
+/* The leases that hold these calls, without a lock. BROKEN when one is held by nobody. */
+MUST_USE enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, size_t n,
+                                           struct pawl_err *err);
+/* Every lease there is, without a lock. */
+MUST_USE enum pawl_status led_all_leases(struct ledger *c, struct pawl_err *err);
+struct led_lease *led_lease_new(struct ledger *c, const struct token *token);
+/* Fill in n, state and run from held. False without memory. */
+MUST_USE bool led_lease_list(struct ledger *c, struct led_lease *l, struct held *held, size_t n);
+ssize_t led_lease_find(const struct led_lease *l, int64_t seq);
+static inline bool led_lease_over(const struct led_lease *l, int64_t now_us)
+{
+    return l->until_us && l->until_us <= now_us;
+}
+/* The i-th call is no longer open; off: it leaves the list. The last one ends the lease. */
+void led_lease_done(struct led_lease *l, size_t i, bool off);
+/* The lease an ended call ended under may still stand for the sake of others: off its list. */
+MUST_USE enum pawl_status led_lease_leave(struct ledger *c, struct bytes token, int64_t seq,
+                                          struct pawl_err *err);
+/* How many of its run stand before it without an outcome. */
+int64_t led_lease_before(const struct led_lease *l, size_t i);
+
+/* ---- Keys (key.c) ---------------------------------------------------------------------------- */
+
+enum led_lock { LOCK_TRY, LOCK_WAIT };
+MUST_USE enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size_t n,
+                                        enum led_lock how, struct pawl_err *err);
+MUST_USE enum pawl_status led_key_get(struct ledger *c, struct bytes name, enum led_lock how,
+                                      struct led_key **out, struct pawl_err *err);
+/* As it is stored, without a lock, for reading; NULL when there is none. */
+MUST_USE enum pawl_status led_key_look(struct ledger *c, struct bytes name, struct led_key **out,
+                                       struct pawl_err *err);
+static inline int64_t led_key_pending(const struct led_key *k)
+{
+    return k->waiting + k->later + k->hint_waiting + k->hint_later + k->seen_waiting +
+           k->seen_later;
+}
+/* The key's first call is perhaps to be put on offer. */
+void led_key_turn(struct ledger *c, struct led_key *k);
+/* Offer what is due, as far as lines are stored as they are (`written`: all of them). *out_any:
+ * something changed. */
+MUST_USE enum pawl_status led_keys_settle(struct ledger *c, bool written, bool *out_any,
+                                          struct pawl_err *err);
+/* Up to max delayed calls whose time has come join. */
+MUST_USE enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joined,
+                                            struct pawl_err *err);
+/* Keys that others could not lock: look at them now. */
+void led_hints_ask(struct led_batch *b, struct led_rows **out);
+MUST_USE enum pawl_status led_hints_read(struct ledger *c, struct led_rows **out,
+                                         struct pawl_err *err);
+MUST_USE enum pawl_status led_keys_fold(struct ledger *c, const struct led_rows *hints,
+                                        struct pawl_err *err);
+/* The first calls of these keys' lines, up to max each, into the cache as partial calls, by key,
+ * then place. */
+struct led_place_row {
+    struct bytes key;
+    struct led_call *call;
+};
+/* The same with everything a claim needs of them, for keys of which each says how many. They are
+ * kept as what is ahead of the key. */
+MUST_USE enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v,
+                                         const int64_t *max, size_t n, int64_t len,
+                                         struct pawl_err *err);
+MUST_USE enum pawl_status led_lines_load(struct ledger *c, struct led_key *const *v, size_t n,
+                                         int max, struct led_place_row **out, size_t *out_n,
+                                         struct pawl_err *err);
+/* Rows of keys of which nothing is left go, at the end of a transaction. */
+MUST_USE enum pawl_status led_keys_drop(struct ledger *c, struct pawl_err *err);
+/* The last call of a key went: so does what is known of it, if nothing else is left. */
+MUST_USE enum pawl_status led_key_gone(struct ledger *c, struct bytes name, struct pawl_err *err);
+
+/* ---- Marks (mark.c) -------------------------------------------------------------------------- */
+
+/* May the running transaction's claim look from the marks on? Else it looks at everything. */
+bool led_marks_trusted(struct ledger *c);
+/* Where to look from: *out_run_at and *out_seq; 0: from the beginning. */
+void led_mark_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq);
+/* The question, of every pair known. */
+void led_marks_ask(struct ledger *c, struct led_batch *b, struct led_rows **out);
+/* A claim has taken everything up to this row. */
+void led_mark_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
+/* There is such a pair. */
+void led_mark_seen(struct ledger *c, int64_t track, int64_t rank);
+/* A row is there, of ours or seen: it is not passed over. */
+void led_mark_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
+
+/* ---- Moving and writing (flush.c, move.c) ---------------------------------------------------- */
+
+/* The one function that moves a call between places; the key's numbers follow. `behind` is the next
+ * of its run when it was held. */
+MUST_USE enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_stand to,
+                                  int64_t behind, struct pawl_err *err);
+/* Ended while it was pending: cancelled or expired. */
+MUST_USE enum pawl_status led_end_pending(struct ledger *c, struct led_call *call,
+                                          enum pawl_state state, struct pawl_err *err);
+MUST_USE enum pawl_status led_told_ended(struct op *op, struct bytes id, struct pawl_err *err);
+/* Everything that changed goes to the server. */
+MUST_USE enum pawl_status led_flush(struct ledger *c, struct pawl_err *err);
+/* And questions after it, which `ask` adds when it is known what is written. */
+typedef void led_ask_fn(struct ledger *c, struct led_batch *b);
+MUST_USE enum pawl_status led_flush_ask(struct ledger *c, led_ask_fn *ask, struct pawl_err *err);
+/* And the commit, in the same round trip if `sure`: every row that is to go or to change is locked.
+ */
+MUST_USE enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask, bool sure,
+                                           struct pawl_err *err);
+
+/* ---- Objects (object.c) ---------------------------------------------------------------------- */
+
+MUST_USE enum pawl_status led_object_get(struct ledger *c, struct bytes type, struct bytes key,
+                                         struct led_object **out, struct pawl_err *err);
+/* Several at once: what led_object_get() would ask for one by one. */
+MUST_USE enum pawl_status led_objects_load(struct ledger *c, const struct bytes *types,
+                                           const struct bytes *keys, size_t n,
+                                           struct pawl_err *err);
+MUST_USE enum pawl_status led_object_set(struct ledger *c, struct led_object *o, enum state_do how,
+                                         struct payload state, struct pawl_err *err);
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+/* They answer in op->status and op->err; what they return is not OK only when the whole transaction
+ * must be undone. */
+MUST_USE enum pawl_status led_accept(struct ledger *c, struct op *op, struct pawl_err *err);
+/* Why a call was not accepted, as the operation's status and sentence. */
+void led_say_refused(const struct ledger *c, struct op *op, const struct call_spec *s,
+                     const struct accepted *a);
+MUST_USE enum pawl_status led_claim(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_finish(struct ledger *c, struct op *op, struct finish *f,
+                                     size_t *out_stored, struct pawl_err *err);
+MUST_USE enum pawl_status led_extend(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_cancel(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_redrive(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_redrive_call(struct ledger *c, struct led_call *call,
+                                           struct pawl_err *err);
+MUST_USE enum pawl_status led_move_to(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_pause(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_object_op(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_unblock(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_join(struct ledger *c, struct op *op, struct pawl_err *err);
+/* For one statement: without a transaction if the engine can, and then without a clock (now_us 0).
+ */
+MUST_USE enum pawl_status led_begin_alone(struct ledger *c, struct pawl_err *err);
+/* Done without a transaction (*done), or nothing was done; alone.c. */
+MUST_USE enum pawl_status led_alone(struct ledger *c, struct op *const *v, size_t n, bool *done,
+                                    struct pawl_err *err);
+MUST_USE enum pawl_status led_beat(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_leave(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_bury(struct ledger *c, struct op *op, struct pawl_err *err);
+/* What a claim asks first, and last. */
+void led_claim_ask(struct ledger *c, struct led_batch *b, const struct claim *q);
+void led_claim_ask_last(struct ledger *c, struct led_batch *b);
+void led_claim_late(struct ledger *c);
+/* Which queues are paused, as queue_list answered. */
+MUST_USE enum pawl_status led_paused_take(struct ledger *c, const struct led_rows *r,
+                                          struct pawl_err *err);
+/* Does the registry, as node_read or node_share answered, say that the claimer is no longer the
+ * node? */
+bool led_node_replaced(const struct claim *q, const struct led_rows *r);
+MUST_USE enum pawl_status led_sweep(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_gc(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_script_op(struct ledger *c, struct op *op, struct pawl_err *err);
+
+MUST_USE enum pawl_status led_requeue(struct ledger *c, struct op *op, struct pawl_err *err);
+
+/* Calls that were submitted in SQL and committed since (inbox.c): are there any? */
+MUST_USE enum pawl_status led_inbox_any(struct ledger *c, bool *out, struct pawl_err *err);
+/* Up to max of them become calls. */
+MUST_USE enum pawl_status led_inbox_move(struct ledger *c, int max, struct pawl_err *err);
+/* Those that were refused and that nobody has looked at for as long as calls are kept go. */
+MUST_USE enum pawl_status led_inbox_forget(struct ledger *c, int max, struct pawl_err *err);
+
+/* What is known about the ids of a batch before any of it is written. */
+struct led_look {
+    enum led_known { KNOWN_NOT, KNOWN_SAME, KNOWN_OTHER } known;
+    bool new_lane;
+};
+MUST_USE enum pawl_status led_look(struct ledger *c, const struct call_spec *v, size_t n,
+                                   struct led_look *out, struct pawl_err *err);
+/* Write down a new call. */
+MUST_USE enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int lane,
+                                        struct call *out, struct pawl_err *err);
+
+/* One try of the i-th call of a lease ends; reclaim shares it. */
+struct led_end {
+    struct try_end end;
+    struct payload result;
+    struct bytes error;
+    int64_t started_us;
+    bool owner; /* a finish of the owner: it leaves the token */
+    struct verdict verdict;
+};
+MUST_USE enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i,
+                                      struct led_end *e, struct led_call **out,
+                                      struct pawl_err *err);
+MUST_USE enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token *token,
+                                      const struct try_end *how, int64_t *count,
+                                      struct pawl_err *err);
+
+#endif

@@ -1,0 +1,692 @@
+/*
+ * claim.c - leasing due calls, best first, over every lane a worker serves.
+ *
+ * The pairs (track, rank) in use are found by skipping through the index; rank by rank the due rows
+ * of the tracks that are served are locked and read with their calls, passing over what others are
+ * claiming. Keys that others hold are passed over too. While a claim walks nothing comes on offer:
+ * what it has read must stay.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+/* A claim that took all it could comes back at once, and need not look into the inbox each time. */
+
+struct pair {
+    int64_t track, rank, run_at_us;
+};
+/* Columns of ready_take: where the call's begin. */
+#define TAKEN_READY 8
+/* Somebody else held a key: its calls are looked at again after this. */
+#define PASSED_US (5 * MS_US)
+
+struct claiming {
+    struct ledger *c;
+    struct op *op;
+    struct claim *q;
+    struct pair *pairs; /* served, by rank, then track */
+    size_t n_pairs;
+    struct led_call **taken; /* q->max */
+    struct held *held;       /* q->max */
+    int64_t *position;       /* q->max */
+    int n_keys;              /* so many keys among them */
+    size_t len;
+    int expired;
+    int64_t rank;          /* of what is being taken */
+    bool complete, passed; /* passed: somebody else held a key */
+};
+
+/* ---- Which pairs ----------------------------------------------------------------------------- */
+
+static bool named(const struct bytes *v, size_t n, struct bytes name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (bytes_eq(v[i], name))
+            return true;
+    return n == 0;
+}
+
+static enum pawl_status serves(struct claiming *g, int64_t track, bool *out, struct pawl_err *err)
+{
+    const struct claim *q = g->q;
+    const struct led_lane *lane;
+    bool paused = false;
+    *out = false;
+    if (q->no_suspects && track % 2)
+        return PAWL_OK;
+    enum pawl_status st = led_lane(g->c, (int)(track / 2), &lane, err);
+    if (st != PAWL_OK || !named(q->queues, q->n_queues, lane->queue) ||
+        !named(q->types, q->n_types, lane->type))
+        return st;
+    st = led_lane_paused(g->c, (int)(track / 2), &paused, err);
+    *out = !paused;
+    return st;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->track > y->track) - (x->track < y->track);
+}
+
+/* The pairs of an answer of ready_pairs that the claim serves. */
+static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
+                                   struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    g->n_pairs = 0;
+    g->pairs = arena_alloc(&g->c->scratch, ((size_t)r->n + 1) * sizeof *g->pairs);
+    if (!g->pairs)
+        return err_no_memory(err, "a claim");
+    for (int i = 0; i < r->n && st == PAWL_OK; i++) {
+        struct pair p = { led_get_int(r, i, 0), led_get_int(r, i, 1), led_get_int(r, i, 2) };
+        bool served;
+        led_mark_seen(g->c, p.track, p.rank);
+        st = serves(g, p.track, &served, err);
+        if (served)
+            g->pairs[g->n_pairs++] = p;
+    }
+    qsort(g->pairs, g->n_pairs, sizeof *g->pairs, compare_pairs);
+    return st;
+}
+
+/* ---- Taking ---------------------------------------------------------------------------------- */
+
+static bool over(const struct claiming *g, const struct led_call *it)
+{
+    return it->now.expires_us && it->now.expires_us <= g->c->now_us;
+}
+
+static bool fits(const struct claiming *g, const struct led_call *it)
+{
+    return !it->cut && (!g->q->n || g->len + it->spec.input.bytes.len <= CLAIM_LEN_MAX);
+}
+
+static bool goes_on(const struct claiming *g)
+{
+    return g->q->n < (size_t)g->q->max && g->expired < CLAIM_MAX && !g->complete;
+}
+
+static enum pawl_status expire(struct claiming *g, struct led_call *it, struct pawl_err *err)
+{
+    enum pawl_status st = led_end_pending(g->c, it, PAWL_EXPIRED, err);
+    g->expired++;
+    return st == PAWL_OK ? led_told_ended(g->op, it->spec.id, err) : st;
+}
+
+static enum pawl_status take(struct claiming *g, struct led_call *it, struct led_key *k,
+                             int64_t position, struct pawl_err *err)
+{
+    struct led_stand to = it->now;
+    size_t n = g->q->n;
+    if (k && !to.key_no)
+        to.key_no = k->next_no++;
+    g->n_keys += k && position == 0;
+    g->held[n] = (struct held){ .seq = it->seq,
+                                .run_at_us = to.run_at_us,
+                                .lane = to.lane,
+                                .priority = to.priority,
+                                .tries = to.tries,
+                                .key = k ? g->n_keys : 0,
+                                .pos = k ? to.pos : 0,
+                                .key_no = k ? to.key_no : 0 };
+    to.place = AT_HELD;
+    to.state = PAWL_PROCESSING;
+    g->taken[n] = it;
+    g->position[n] = position;
+    g->len += it->spec.input.bytes.len;
+    g->q->n++;
+    return led_put(g->c, it, to, 0, err);
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+struct run {
+    struct led_key *key;
+    int lane, left;
+    int64_t position;
+    bool stopped;
+};
+
+static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_call *it,
+                                struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    r->stopped =
+        it->now.lane != r->lane || tries_suspect(it->now.tries) || it->now.run_at_us > g->c->now_us;
+    if (r->stopped)
+        return PAWL_OK;
+    if (over(g, it)) {
+        st = expire(g, it, err);
+    } else if (fits(g, it)) {
+        st = take(g, it, r->key, ++r->position, err);
+        r->left--;
+    } else {
+        g->complete = true;
+    }
+    r->stopped = !goes_on(g);
+    return st;
+}
+
+/* The calls behind a key's first one, as far as they may go with it. */
+static enum pawl_status take_run(struct claiming *g, struct led_key *k, int lane,
+                                 struct pawl_err *err)
+{
+    struct run r = { .key = k, .lane = lane, .left = g->q->run_max - 1 };
+    enum pawl_status st = PAWL_OK;
+    r.left = (int)MIN((int64_t)r.left, (int64_t)g->q->max - (int64_t)g->q->n);
+    while (st == PAWL_OK && r.left > 0 && k->waiting > 0 && !r.stopped && goes_on(g)) {
+        if (!k->n_ahead) { /* not foreseen, or some have expired: look again */
+            st = led_flush(g->c, err);
+            if (st == PAWL_OK)
+                st = led_lines_take(g->c, &k, &(int64_t){ r.left }, 1,
+                                    CLAIM_LEN_MAX - (int64_t)g->len, err);
+            r.stopped = !k->n_ahead;
+        }
+        for (; k->n_ahead && st == PAWL_OK && !r.stopped && r.left > 0; k->n_ahead--)
+            st = run_one(g, &r, *k->ahead++, err);
+    }
+    k->n_ahead = 0;
+    return st;
+}
+
+/* ---- Candidates ------------------------------------------------------------------------------ */
+
+/* A row of ready_take as a call. */
+static enum pawl_status candidate(struct claiming *g, const struct led_rows *r, int row,
+                                  struct led_call **out, struct pawl_err *err)
+{
+    struct led_call *it = led_call_new(g->c, led_get_int(r, row, 0));
+    *out = it;
+    if (!it)
+        return err_no_memory(err, "a claim");
+    if (it->skipped)
+        return PAWL_OK;
+    it->lease = NULL;
+    it->now = (struct led_stand){ .place = AT_READY,
+                                  .state = PAWL_PENDING,
+                                  .lane = (int)(led_get_int(r, row, 1) / 2),
+                                  .priority = (int)-g->rank,
+                                  .run_at_us = led_get_int(r, row, 2),
+                                  .tries = { .attempts = (int)led_get_int(r, row, 3),
+                                             .lost = (int)led_get_int(r, row, 4),
+                                             .redrives = (int)led_get_int(r, row, 5) },
+                                  .pos = led_get_int(r, row, 6),
+                                  .key_no = led_get_int(r, row, 7) };
+    return led_call_taken(g->c, r, row, TAKEN_READY, it, err);
+}
+
+/* The best due calls of one rank, locked, in order, no more than may be taken. */
+static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n, size_t limit,
+                              struct led_call ***out, size_t *out_n, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params q = { 0 };
+    struct led_column tracks, from, from_seq;
+    led_column_init(&tracks, &g->c->scratch, LED_INTS);
+    led_column_init(&from, &g->c->scratch, LED_INTS);
+    led_column_init(&from_seq, &g->c->scratch, LED_INTS);
+    for (size_t i = 0; i < n; i++)
+        if (p[i].run_at_us <= g->c->now_us && (g->q->n == 0 || p[i].track % 2 == 0)) {
+            int64_t run_at_us, seq;
+            led_mark_get(g->c, p[i].track, p[i].rank, &run_at_us, &seq);
+            led_add_int(&tracks, p[i].track);
+            led_add_int(&from, run_at_us);
+            led_add_int(&from_seq, seq);
+        }
+    *out_n = 0;
+    if (tracks.n == 0)
+        return PAWL_OK;
+    g->rank = p[0].rank;
+    led_column(&q, &tracks);
+    led_int(&q, g->rank);
+    led_int(&q, g->c->now_us);
+    led_int(&q, (int64_t)limit);
+    led_int(&q, MAX(CLAIM_LEN_MAX - (int64_t)g->len, 0));
+    led_column(&q, &from);
+    led_column(&q, &from_seq);
+    enum pawl_status st = led_query(g->c, SQL_READY_TAKE, &q, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    *out = arena_alloc(&g->c->scratch, ((size_t)r->n + 1) * sizeof **out);
+    if (!*out)
+        return err_no_memory(err, "a claim");
+    for (int i = 0; i < r->n && st == PAWL_OK; i++)
+        st = candidate(g, r, i, &(*out)[i], err);
+    *out_n = (size_t)r->n;
+    return st;
+}
+
+/* The keys of these, and as much of their lines as may go with them. */
+static enum pawl_status lines_ahead(struct claiming *g, struct led_call *const *v, size_t n,
+                                    struct pawl_err *err)
+{
+    struct ledger *c = g->c;
+    struct bytes *names = arena_alloc(&c->scratch, (n + 1) * sizeof *names);
+    struct led_key **keys = arena_alloc(&c->scratch, (n + 1) * sizeof(struct led_key *));
+    int64_t *max = arena_alloc(&c->scratch, (n + 1) * sizeof *max);
+    int64_t room = (int64_t)g->q->max - (int64_t)g->q->n;
+    size_t n_names = 0, n_keys = 0;
+    if (!names || !keys || !max)
+        return err_no_memory(err, "a claim");
+    for (size_t i = 0; i < n; i++)
+        if (v[i]->spec.key.data)
+            names[n_names++] = v[i]->spec.key;
+    enum pawl_status st = n_names ? led_keys_load(c, names, n_names, LOCK_TRY, err) : PAWL_OK;
+    for (size_t i = 0; st == PAWL_OK && i < n && room > 1; i++, room--) {
+        struct led_key *k;
+        if (!v[i]->spec.key.data || tries_suspect(v[i]->now.tries))
+            continue;
+        st = led_key_get(c, v[i]->spec.key, LOCK_TRY, &k, err);
+        if (st != PAWL_OK || !k->got)
+            continue;
+        max[n_keys] = MIN(MIN((int64_t)g->q->run_max, k->waiting) - 1, room - 1);
+        if (max[n_keys] <= 0)
+            continue;
+        room -= max[n_keys];
+        keys[n_keys++] = k;
+    }
+    if (st == PAWL_OK && n_keys)
+        st = led_lines_take(c, keys, max, n_keys, CLAIM_LEN_MAX - (int64_t)g->len, err);
+    return st;
+}
+
+static enum pawl_status take_candidate(struct claiming *g, struct led_call *it, bool *progress,
+                                       struct pawl_err *err)
+{
+    struct led_key *k = NULL;
+    enum pawl_status st = PAWL_OK;
+    bool suspect = tries_suspect(it->now.tries);
+    if (it->skipped || (suspect && g->q->n))
+        return PAWL_OK;
+    if (it->spec.key.data)
+        st = led_key_get(g->c, it->spec.key, LOCK_TRY, &k, err);
+    if (st != PAWL_OK)
+        return st;
+    if (k && !k->got) {
+        it->skipped = g->passed = true;
+        return PAWL_OK;
+    }
+    *progress = true;
+    if (!g->passed) /* what was passed over is to be found again */
+        led_mark_raise(g->c, it->now.lane * 2 + suspect, -it->now.priority, it->now.run_at_us,
+                       it->seq);
+    if (over(g, it))
+        return expire(g, it, err);
+    if (!fits(g, it)) {
+        g->complete = true;
+        return PAWL_OK;
+    }
+    int lane = it->now.lane;
+    st = take(g, it, k, 0, err);
+    if (st == PAWL_OK && k && !suspect)
+        st = take_run(g, k, lane, err);
+    g->complete = g->complete || suspect;
+    return st;
+}
+
+static enum pawl_status take_rank(struct claiming *g, const struct pair *p, size_t n,
+                                  struct pawl_err *err)
+{
+    bool whole = false, progress = true, again = false;
+    enum pawl_status st = PAWL_OK;
+    while (st == PAWL_OK && !whole && progress && goes_on(g)) {
+        struct led_call **v = NULL;
+        size_t m = 0, limit = (size_t)g->q->max - g->q->n;
+        progress = false;
+        st = again ? led_flush(g->c, err) : PAWL_OK;
+        if (st == PAWL_OK)
+            st = fetch(g, p, n, limit, &v, &m, err);
+        whole = m < limit;
+        again = true;
+        if (st == PAWL_OK && m)
+            st = lines_ahead(g, v, m, err);
+        for (size_t i = 0; i < m && st == PAWL_OK && goes_on(g); i++)
+            st = take_candidate(g, v[i], &progress, err);
+    }
+    return st;
+}
+
+/* ---- The lease ------------------------------------------------------------------------------- */
+
+static int compare_held(const void *a, const void *b)
+{
+    const struct held *x = a, *y = b;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
+{
+    const struct claim *q = g->q;
+    struct led_lease *l = led_lease_new(g->c, &q->token);
+    if (!l)
+        return err_no_memory(err, "a lease");
+    if (!q->lease_us) { /* only now: a claim that finds nothing leaves nothing behind */
+        struct led_rows *node;
+        struct led_params p = { 0 };
+        led_text(&p, q->node);
+        enum pawl_status st = led_query(g->c, SQL_NODE_SHARE, &p, &node, err);
+        if (st != PAWL_OK)
+            return st;
+        if (led_node_replaced(q, node))
+            return led_again(g->c, "the node", err);
+    }
+    qsort(g->held, q->n, sizeof *g->held, compare_held);
+    if (!led_lease_list(g->c, l, g->held, q->n))
+        return err_no_memory(err, "a lease");
+    l->missing = l->stored = false;
+    l->dirty = l->locked = true;
+    l->node = q->node;
+    l->boot = q->boot;
+    l->worker = q->worker;
+    l->owner = q->worker.data ? q->worker : q->node;
+    l->claimed_us = g->c->now_us;
+    l->until_us = q->until_us;
+    l->rev = 1;
+    for (size_t i = 0; i < q->n; i++)
+        g->taken[i]->lease = l;
+    return PAWL_OK;
+}
+
+/* ---- What comes first, and last -------------------------------------------------------------- */
+
+static void pairs_ask(struct ledger *c, struct led_batch *b)
+{
+    if (led_marks_trusted(c))
+        led_marks_ask(c, b, &c->tx->ahead.pairs);
+    else
+        led_batch_ask(b, SQL_READY_PAIRS, NULL, &c->tx->ahead.pairs);
+}
+
+static void look_ask(struct ledger *c, struct led_batch *b)
+{
+    struct led_ahead *a = &c->tx->ahead;
+    if (c->db->inbox)
+        led_batch_ask(b, SQL_INBOX_ANY, NULL, &a->inbox);
+    led_hints_ask(b, &a->hints);
+    led_batch_ask(b, SQL_LINE_FIRST, NULL, &a->first);
+    pairs_ask(c, b);
+}
+
+void led_claim_ask(struct ledger *c, struct led_batch *b, const struct claim *q)
+{
+    struct led_params p = { 0 };
+    led_text(&p, q->node);
+    led_batch_ask(b, SQL_NODE_READ, &p, &c->tx->ahead.node);
+    c->tx->ahead.whose = q->node;
+    look_ask(c, b);
+    c->tx->ahead.asked = true;
+}
+
+/* What there is to claim: as it was when the transaction began, if nothing came since. */
+static enum pawl_status look(struct claiming *g, struct pawl_err *err)
+{
+    struct ledger *c = g->c;
+    struct led_ahead *a = &c->tx->ahead;
+    int64_t joined;
+    enum pawl_status st = PAWL_OK;
+    for (int pass = 0; pass < 2 && st == PAWL_OK; pass++) {
+        if (!a->asked || c->tx->news || c->tx->due)
+            st = led_flush_ask(c, look_ask, err);
+        a->asked = false;
+        bool due = st == PAWL_OK && a->first->n && led_get_int(a->first, 0, 0) <= c->now_us;
+        bool sent = st == PAWL_OK && a->inbox && a->inbox->n;
+        if (st != PAWL_OK || pass || (!due && !sent && a->hints->n == 0))
+            break;
+        if (sent)
+            st = led_inbox_move(c, CLAIM_MAX, err);
+        if (st == PAWL_OK && a->hints->n)
+            st = led_keys_fold(c, a->hints, err);
+        if (st == PAWL_OK && due)
+            st = led_keys_join_due(c, CLAIM_MAX, &joined, err);
+    }
+    return st == PAWL_OK ? pairs_take(g, a->pairs, err) : st;
+}
+
+void led_claim_ask_last(struct ledger *c, struct led_batch *b)
+{
+    led_batch_ask(b, SQL_LINE_FIRST, NULL, &c->tx->ahead.first);
+    pairs_ask(c, b);
+}
+
+/* What is left, and when the next is due. */
+static enum pawl_status look_ahead(struct claiming *g, struct pawl_err *err)
+{
+    struct claim *q = g->q;
+    const struct led_ahead *a = &g->c->tx->ahead;
+    enum pawl_status st = pairs_take(g, a->pairs, err);
+    for (size_t i = 0; st == PAWL_OK && i < g->n_pairs; i++) {
+        int64_t at = g->pairs[i].run_at_us;
+        q->more = q->more || at <= g->c->now_us;
+        if (!q->next_due_us || at < q->next_due_us)
+            q->next_due_us = at;
+    }
+    int64_t joins = a->first->n ? MAX(led_get_int(a->first, 0, 0), g->c->now_us + 1) : 0;
+    if (joins && (!q->next_due_us || joins < q->next_due_us))
+        q->next_due_us = joins;
+    /* Only what others hold is left, for all we know: no use in asking again at once. */
+    if (g->passed && q->n == 0) {
+        q->more = false;
+        q->next_due_us = g->c->now_us + PASSED_US;
+    }
+    if (q->more)
+        q->next_due_us = 0;
+    return st;
+}
+
+void led_claim_late(struct ledger *c)
+{
+    struct claiming g = { .c = c, .q = c->tx->late, .passed = c->tx->late_passed };
+    if (look_ahead(&g, NULL) != PAWL_OK)
+        g.q->more = true; /* it is stored: whoever claims next will see */
+}
+
+/* Others of the group come after it: what they do is not seen. */
+static enum pawl_status answer_now(struct ledger *c, struct pawl_err *err)
+{
+    enum pawl_status st = led_flush_ask(c, led_claim_ask_last, err);
+    if (st == PAWL_OK)
+        led_claim_late(c);
+    c->tx->late = NULL;
+    return st;
+}
+
+/* ---- The walk -------------------------------------------------------------------------------- */
+
+static enum pawl_status take_all(struct claiming *g, struct pawl_err *err)
+{
+    struct ledger *c = g->c;
+    enum pawl_status st = look(g, err);
+    c->tx->hold = true;
+    for (size_t i = 0, n; st == PAWL_OK && i < g->n_pairs && goes_on(g); i += n) {
+        for (n = 1; i + n < g->n_pairs && g->pairs[i + n].rank == g->pairs[i].rank; n++)
+            ;
+        st = take_rank(g, g->pairs + i, n, err);
+    }
+    c->tx->hold = false;
+    if (st == PAWL_OK && g->q->n)
+        st = lease_write(g, err);
+    c->busy = g->q->n > 0;
+    c->tx->late = g->q;
+    c->tx->late_passed = g->passed;
+    return st == PAWL_OK && !c->tx->last_op ? answer_now(c, err) : st;
+}
+
+/* ---- The answer ------------------------------------------------------------------------------ */
+
+/* The states of the objects whose calls come first in their runs. */
+static enum pawl_status states_load(struct claiming *g, struct pawl_err *err)
+{
+    struct claim *q = g->q;
+    struct bytes *types = arena_alloc(&g->c->scratch, (q->n + 1) * sizeof *types);
+    struct bytes *keys = arena_alloc(&g->c->scratch, (q->n + 1) * sizeof *keys);
+    size_t n = 0;
+    bool any = false;
+    if (!types || !keys)
+        return err_no_memory(err, "a claim");
+    for (size_t i = 0; i < q->n; i++) {
+        const struct led_lane *lane;
+        any = any || g->taken[i]->spec.key.data;
+        if (!g->taken[i]->spec.key.data || g->position[i] > 0)
+            continue;
+        enum pawl_status st = led_lane(g->c, g->taken[i]->now.lane, &lane, err);
+        if (st != PAWL_OK)
+            return st;
+        keys[n] = g->taken[i]->spec.key;
+        types[n++] = lane->type;
+    }
+    if (any && !(q->states = arena_zalloc(g->op->a, q->n, sizeof *q->states)))
+        return err_no_memory(err, "a claim");
+    return n ? led_objects_load(g->c, types, keys, n, err) : PAWL_OK;
+}
+
+static enum pawl_status show_state(struct claiming *g, size_t i, struct pawl_err *err)
+{
+    struct claim *q = g->q;
+    const struct led_call *it = g->taken[i];
+    struct led_object *o;
+    if (!it->spec.key.data || g->position[i] > 0)
+        return PAWL_OK;
+    enum pawl_status st = led_object_get(g->c, q->calls[i].spec.type, it->spec.key, &o, err);
+    if (st == PAWL_OK) {
+        q->states[i] = o->state;
+        q->states[i].payload.bytes = arena_copy(g->op->a, o->state.payload.bytes);
+    }
+    return st;
+}
+
+static enum pawl_status show_taken(struct claiming *g, struct pawl_err *err)
+{
+    struct claim *q = g->q;
+    q->calls = arena_zalloc(g->op->a, q->n + 1, sizeof *q->calls);
+    enum pawl_status st = q->calls ? states_load(g, err) : err_no_memory(err, "a claim");
+    for (size_t i = 0; i < q->n && st == PAWL_OK; i++) {
+        st = led_show(g->c, g->op->a, g->taken[i], WITH_INPUT, &q->calls[i], err);
+        if (st == PAWL_OK)
+            st = show_state(g, i, err);
+        q->calls[i].state = PAWL_PROCESSING;
+        q->calls[i].waiting_for = WAIT_NONE;
+        q->calls[i].error = BYTES_NONE;
+        q->calls[i].position = g->position[i];
+    }
+    return st == PAWL_OK && g->op->a->failed ? err_no_memory(err, "a claim") : st;
+}
+
+/* A call of a run stands where the first of it that is left does. */
+struct left {
+    const struct held *held, *lead;
+    int64_t position;
+};
+
+static int compare_claimed(const void *a, const void *b)
+{
+    const struct left *x = a, *y = b;
+    const struct held *p = x->lead, *q = y->lead;
+    if (p == q)
+        return (x->held->pos > y->held->pos) - (x->held->pos < y->held->pos);
+    if (p->priority != q->priority)
+        return p->priority > q->priority ? -1 : 1;
+    if (p->run_at_us != q->run_at_us)
+        return p->run_at_us < q->run_at_us ? -1 : 1;
+    return compare_held(p, q);
+}
+
+static struct left left_of(const struct led_lease *l, size_t i)
+{
+    struct left out = { .held = &l->held[i] };
+    int before;
+    for (; (before = l->run[i].before) >= 0 && l->state[before] == HELD_OPEN; i = (size_t)before)
+        out.position++;
+    out.lead = &l->held[i];
+    return out;
+}
+
+/* The answer of the first claim was lost: the lease as it is now. */
+static enum pawl_status repeat(struct claiming *g, const struct led_lease *l, struct pawl_err *err)
+{
+    struct claim *q = g->q;
+    struct left *v = arena_alloc(&g->c->scratch, (l->n + 1) * sizeof *v);
+    int64_t *seqs = arena_alloc(&g->c->scratch, (l->n + 1) * sizeof *seqs);
+    size_t n = 0;
+    if (!v || !seqs)
+        return err_no_memory(err, "a claim");
+    for (size_t i = 0; i < l->n; i++)
+        if (l->state[i] == HELD_OPEN) {
+            seqs[n] = l->held[i].seq;
+            v[n++] = left_of(l, i);
+        }
+    enum pawl_status st = led_calls_load(g->c, seqs, n, err);
+    qsort(v, n, sizeof *v, compare_claimed);
+    q->until_us = l->until_us;
+    for (size_t i = 0; st == PAWL_OK && i < n && q->n < (size_t)q->max; i++) {
+        g->taken[q->n] = led_call_find(g->c, v[i].held->seq);
+        g->position[q->n] = v[i].position;
+        if (!g->taken[q->n])
+            return led_again(g->c, "a call of a lease", err);
+        q->n++;
+    }
+    if (st == PAWL_OK)
+        st = led_holders_load(g->c, g->taken, q->n, err);
+    return st == PAWL_OK ? led_payloads_load(g->c, g->taken, q->n, err) : st;
+}
+
+static bool room(struct claiming *g)
+{
+    size_t max = (size_t)g->q->max;
+    struct arena *a = &g->c->scratch;
+    g->taken = arena_zalloc(a, max, sizeof(struct led_call *));
+    g->held = arena_zalloc(a, max, sizeof *g->held);
+    g->position = arena_zalloc(a, max, sizeof *g->position);
+    return g->taken && g->held && g->position;
+}
+
+static enum pawl_status node_asked(struct ledger *c, const struct claim *q, bool *replaced,
+                                   struct pawl_err *err)
+{
+    struct led_rows *node = c->tx->ahead.node;
+    struct led_params p = { 0 };
+    enum pawl_status st = PAWL_OK;
+    led_text(&p, q->node);
+    if (!node || !bytes_eq(c->tx->ahead.whose, q->node))
+        st = led_query(c, SQL_NODE_READ, &p, &node, err);
+    *replaced = st == PAWL_OK && led_node_replaced(q, node);
+    return st;
+}
+
+enum pawl_status led_claim(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct claim *q = &op->claim;
+    struct claiming g = { .c = c, .op = op, .q = q };
+    struct led_lease *l;
+    bool replaced = false;
+    q->calls = NULL;
+    q->states = NULL;
+    q->n = 0;
+    q->run_max = MAX(q->run_max, 1);
+    q->more = false;
+    q->next_due_us = q->until_us = 0;
+    if (!room(&g))
+        return err_no_memory(err, "a claim");
+    enum pawl_status st = led_lease_get(c, &q->token, &l, err);
+    if (st == PAWL_OK && !l && !q->lease_us)
+        st = node_asked(c, q, &replaced, err);
+    if (st != PAWL_OK)
+        return st;
+    if (l) {
+        st = repeat(&g, l, err);
+    } else if (replaced) {
+        op->status = err_set(&op->err, PAWL_LOST_LEASE, "node \"%.*s\" is no longer this process",
+                             BYTES_ARG(q->node));
+        return PAWL_OK;
+    } else {
+        q->until_us = q->lease_us ? c->now_us + q->lease_us : 0;
+        st = take_all(&g, err);
+        if (q->n == 0)
+            q->until_us = 0;
+    }
+    return st == PAWL_OK ? show_taken(&g, err) : st;
+}

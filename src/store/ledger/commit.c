@@ -1,0 +1,106 @@
+/*
+ * commit.c - handles and transactions.
+ *
+ * Between sending COMMIT and its answer a lost connection leaves a transaction UNKNOWN; before,
+ * nothing was stored.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "store/ledger/cache.h"
+
+/* Memory of one transaction: rows it looks at, what it writes on its way out. */
+#define SCRATCH_LEN_MAX (512 << 20)
+
+/* ---- Handles --------------------------------------------------------------------------------- */
+
+void led_init(struct ledger *c, const struct store_conf *conf, const struct led_driver *db)
+{
+    c->db = db;
+    arena_init(&c->scratch, SCRATCH_LEN_MAX);
+    snprintf(c->schema, sizeof c->schema, "%s", conf->schema ? conf->schema : "pawl");
+    c->world = conf->world ? conf->world : &world_real;
+    c->own_clock = c->world != &world_real;
+    c->retention_us = conf->retention_us;
+    c->remember_us = conf->remember_us;
+    c->key_pending_max = conf->key_pending_max;
+}
+
+void led_end(struct ledger *c)
+{
+    led_lanes_end(c);
+    mem_free(c->marks.v);
+    arena_release(&c->scratch);
+}
+
+/* ---- Transactions ---------------------------------------------------------------------------- */
+
+enum pawl_status led_forget(struct ledger *c, struct pawl_err *err)
+{
+    const struct led_cache *old = c->tx;
+    c->tx = arena_zalloc(&c->scratch, 1, sizeof *c->tx);
+    if (!c->tx)
+        return err_no_memory(err, "a transaction");
+    c->tx->last_call = &c->tx->first_call;
+    if (old) { /* numbers are not stored: they are still ours */
+        c->tx->numbers = old->numbers;
+        c->tx->versions = old->versions;
+    }
+    return PAWL_OK;
+}
+
+enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *err)
+{
+    if (c->reading)
+        return err_set(err, PAWL_BROKEN, "database: %s", what);
+    c->redo = true;
+    return err_set(err, PAWL_BUSY, "database: somebody else was faster (%s)", what);
+}
+
+enum pawl_status led_fresh(struct ledger *c, enum led_begin how, struct pawl_err *err)
+{
+    arena_reset(&c->scratch);
+    c->tx = NULL;
+    c->redo = c->blocked = false;
+    c->reading = how == LED_READ;
+    return led_forget(c, err);
+}
+
+enum pawl_status led_begin(struct ledger *c, enum led_begin how, const struct led_batch *first,
+                           struct pawl_err *err)
+{
+    enum pawl_status st = first ? PAWL_OK : led_fresh(c, how, err);
+    if (st == PAWL_OK && c->scratch.failed)
+        st = err_no_memory(err, "a transaction");
+    if (st == PAWL_OK)
+        st = c->db->begin(c, how, first, err);
+    if (st == PAWL_OK && c->own_clock)
+        c->now_us = world_now(c->world);
+    return st;
+}
+
+void led_undo(struct ledger **tx)
+{
+    struct ledger *c = *tx;
+    if (!c)
+        return;
+    bool redo = c->redo;
+    c->db->rollback(c);
+    c->redo = redo;
+    led_lanes_undo(c);
+    *tx = NULL;
+}
+
+enum pawl_status led_commit(struct ledger *taken, const struct led_batch *last,
+                            struct pawl_err *err)
+{
+    AUTO(led_undo) struct ledger *tx = taken;
+    enum pawl_status st = tx->db->commit(tx, last, err);
+    if (st != PAWL_OK)
+        return st;
+    tx->lanes.n_stored = tx->lanes.n_written = tx->lanes.n;
+    tx->lanes.read = tx->lanes.locked = false;
+    tx = NULL;
+    return PAWL_OK;
+}

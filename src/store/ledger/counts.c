@@ -1,0 +1,231 @@
+/*
+ * counts.c - what operators look at: queues with their numbers, nodes, wishes.
+ *
+ * Counting stops at COUNT_MAX a queue, and goes by (lane, priority), so that calls that are not due
+ * yet are not walked over to count those that are.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+/* ---- Queues ---------------------------------------------------------------------------------- */
+
+static int compare_rows(const void *a, const void *b)
+{
+    return bytes_cmp(((const struct queue_row *)a)->queue, ((const struct queue_row *)b)->queue);
+}
+
+/* Sorted, each once. */
+static void rows_unique(struct queue_rows *rows)
+{
+    size_t n = 0;
+    qsort(rows->v, rows->n, sizeof *rows->v, compare_rows);
+    for (size_t i = 0; i < rows->n; i++)
+        if (n == 0 || !bytes_eq(rows->v[n - 1].queue, rows->v[i].queue))
+            rows->v[n++] = rows->v[i];
+        else
+            rows->v[n - 1].paused = rows->v[n - 1].paused || rows->v[i].paused;
+    rows->n = n;
+}
+
+/* Every queue of a lane, and every one somebody paused or resumed. */
+static enum pawl_status rows_make(struct ledger *c, struct arena *a, struct queue_rows *out,
+                                  struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    enum pawl_status st = led_query(c, SQL_QUEUE_LIST, NULL, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    out->v = arena_zalloc(a, c->lanes.n + r->n + 1, sizeof *out->v);
+    for (size_t i = 0; out->v && i < c->lanes.n; i++)
+        out->v[out->n++].queue = arena_copy(a, c->lanes.v[i].queue);
+    for (int i = 0; out->v && i < r->n; i++)
+        out->v[out->n++] = (struct queue_row){ .queue = arena_copy(a, led_get(r, i, 0)),
+                                               .paused = led_get_int(r, i, 1) != 0 };
+    if (a->failed)
+        return err_no_memory(err, "queues");
+    rows_unique(out);
+    return PAWL_OK;
+}
+
+static enum pawl_status lane_row(struct ledger *c, const struct queue_rows *rows, int lane,
+                                 struct queue_row **out, struct pawl_err *err)
+{
+    const struct led_lane *l;
+    enum pawl_status st = led_lane(c, lane, &l, err);
+    if (st != PAWL_OK)
+        return st;
+    struct queue_row key = { .queue = l->queue };
+    *out = rows->n ? bsearch(&key, rows->v, rows->n, sizeof key, compare_rows) : NULL;
+    return *out ? PAWL_OK : err_set(err, PAWL_BROKEN, "lane %d has no queue", lane);
+}
+
+static void up(int64_t *n, int64_t more)
+{
+    *n = MIN(*n + more, COUNT_MAX);
+}
+
+static void oldest(struct queue_row *row, int64_t run_at_us, int64_t now_us)
+{
+    if (run_at_us <= now_us && (!row->oldest_due_us || run_at_us < row->oldest_due_us))
+        row->oldest_due_us = run_at_us;
+}
+
+/* How many of these pairs have their time come by `until`, each up to COUNT_MAX. */
+static enum pawl_status count_pairs(struct ledger *c, const struct queue_rows *rows,
+                                    const struct led_rows *pairs, bool due, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    struct led_column tracks, ranks;
+    led_column_init(&tracks, &c->scratch, LED_INTS);
+    led_column_init(&ranks, &c->scratch, LED_INTS);
+    for (int i = 0; i < pairs->n; i++) {
+        led_add_int(&tracks, led_get_int(pairs, i, 0));
+        led_add_int(&ranks, led_get_int(pairs, i, 1));
+    }
+    led_column(&p, &tracks);
+    led_column(&p, &ranks);
+    led_int(&p, due ? c->now_us : INT64_MAX);
+    led_int(&p, COUNT_MAX);
+    enum pawl_status st = led_query(c, SQL_READY_COUNT, &p, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        struct queue_row *row;
+        st = lane_row(c, rows, (int)led_get_int(r, i, 0) / 2, &row, err);
+        if (st == PAWL_OK)
+            up(due ? &row->due : &row->pending, led_get_int(r, i, 1));
+    }
+    return st;
+}
+
+static enum pawl_status count_ready(struct ledger *c, const struct queue_rows *rows,
+                                    struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    enum pawl_status st = led_query(c, SQL_READY_PAIRS, NULL, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        struct queue_row *row;
+        st = lane_row(c, rows, (int)led_get_int(r, i, 0) / 2, &row, err);
+        if (st == PAWL_OK)
+            oldest(row, led_get_int(r, i, 2), c->now_us);
+    }
+    if (st != PAWL_OK || r->n == 0)
+        return st;
+    st = count_pairs(c, rows, r, false, err);
+    return st == PAWL_OK ? count_pairs(c, rows, r, true, err) : st;
+}
+
+/* Calls with a key that are not on offer. */
+static enum pawl_status count_line(struct ledger *c, const struct queue_rows *rows,
+                                   struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    led_int(&p, c->now_us);
+    led_int(&p, COUNT_MAX);
+    enum pawl_status st = led_query(c, SQL_LINE_LIST, &p, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        struct queue_row *row;
+        st = lane_row(c, rows, (int)led_get_int(r, i, 0), &row, err);
+        if (st != PAWL_OK)
+            break;
+        up(&row->pending, led_get_int(r, i, 1));
+        up(&row->due, led_get_int(r, i, 2));
+        oldest(row, led_get_int(r, i, 3), c->now_us);
+    }
+    return st;
+}
+
+/* What leases hold; one that stands behind another of its run counts as what it is shown as. */
+static enum pawl_status count_held(struct ledger *c, const struct queue_rows *rows,
+                                   struct pawl_err *err)
+{
+    enum pawl_status st = led_all_leases(c, err);
+    for (const struct led_lease *l = c->tx->first_lease; l && st == PAWL_OK; l = l->newer)
+        for (size_t i = 0; i < l->n && st == PAWL_OK; i++) {
+            struct queue_row *row;
+            if (l->state[i] != HELD_OPEN)
+                continue;
+            st = lane_row(c, rows, l->held[i].lane, &row, err);
+            if (st != PAWL_OK)
+                break;
+            if (!led_lease_before(l, i)) {
+                up(&row->processing, 1);
+                continue;
+            }
+            up(&row->pending, 1);
+            up(&row->due, l->held[i].run_at_us <= c->now_us);
+            oldest(row, l->held[i].run_at_us, c->now_us);
+        }
+    return st;
+}
+
+enum pawl_status led_queues(struct store *s, struct arena *a, struct queue_rows *out,
+                            struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    AUTO(led_undo) struct ledger *tx = NULL;
+    enum pawl_status st = led_begin(c, LED_READ, NULL, err);
+    if (st != PAWL_OK)
+        return st;
+    tx = c;
+    st = led_lanes_read(c, err);
+    if (st == PAWL_OK)
+        st = rows_make(c, a, out, err);
+    if (st == PAWL_OK)
+        st = count_ready(c, out, err);
+    if (st == PAWL_OK)
+        st = count_line(c, out, err);
+    return st == PAWL_OK ? count_held(c, out, err) : st;
+}
+
+/* ---- Nodes and wishes ------------------------------------------------------------------------ */
+
+enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *out,
+                           struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    struct led_rows *r = NULL;
+    enum pawl_status st = led_begin_alone(c, err);
+    AUTO(led_undo) struct ledger *tx = st == PAWL_OK ? c : NULL;
+    if (st == PAWL_OK)
+        st = led_query(c, SQL_NODE_LIST, NULL, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    out->v = arena_zalloc(a, r->n + 1, sizeof *out->v);
+    for (int i = 0; out->v && i < r->n; i++)
+        out->v[out->n++] = (struct node_row){ .node = arena_copy(a, led_get(r, i, 0)),
+                                              .boot = arena_copy(a, led_get(r, i, 1)),
+                                              .host = arena_copy(a, led_get(r, i, 2)),
+                                              .version = arena_copy(a, led_get(r, i, 3)),
+                                              .dead = led_get_int(r, i, 4) != 0,
+                                              .slots = (int)led_get_int(r, i, 5),
+                                              .busy = (int)led_get_int(r, i, 6),
+                                              .beats = led_get_int(r, i, 7),
+                                              .started_us = led_get_int(r, i, 8),
+                                              .beat_us = led_get_int(r, i, 9) };
+    return a->failed ? err_no_memory(err, "nodes") : PAWL_OK;
+}
+
+enum pawl_status led_wishes(struct store *s, struct arena *a, struct wishes *out,
+                            struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    struct led_rows *r = NULL;
+    AUTO(led_undo) struct ledger *tx = NULL;
+    struct led_params p = { 0 };
+    enum pawl_status st = led_begin(c, LED_READ, NULL, err);
+    if (st != PAWL_OK)
+        return st;
+    tx = c;
+    led_int(&p, COUNT_MAX);
+    st = led_query(c, SQL_WISH_LIST, &p, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    out->seqs = arena_zalloc(a, r->n + 1, sizeof *out->seqs);
+    for (int i = 0; out->seqs && i < r->n; i++)
+        out->seqs[out->n++] = led_get_int(r, i, 0);
+    return a->failed ? err_no_memory(err, "wishes") : PAWL_OK;
+}

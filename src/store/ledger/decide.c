@@ -1,0 +1,240 @@
+/*
+ * decide.c - what people decide about a call or a lease: extend, cancel, redrive, move.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+/* ---- Extend ---------------------------------------------------------------------------------- */
+
+static enum pawl_status wished_read(struct ledger *c, struct op *op, const struct led_lease *l,
+                                    struct pawl_err *err)
+{
+    struct extend *q = &op->extend;
+    int64_t *seqs = arena_alloc(&c->scratch, (l->n + 1) * sizeof *seqs);
+    size_t n = 0;
+    q->cancelled = arena_zalloc(op->a, l->n + 1, sizeof *q->cancelled);
+    if (!seqs || !q->cancelled)
+        return err_no_memory(err, "a lease");
+    for (size_t i = 0; i < l->n; i++)
+        if (l->state[i] == HELD_OPEN)
+            seqs[n++] = l->held[i].seq;
+    enum pawl_status st = led_calls_load(c, seqs, n, err);
+    for (size_t i = 0; st == PAWL_OK && i < n; i++) {
+        const struct led_call *it = led_call_find(c, seqs[i]);
+        if (it && it->now.wish)
+            q->cancelled[q->n_cancelled++] = arena_copy(op->a, it->spec.id);
+    }
+    return st == PAWL_OK && op->a->failed ? err_no_memory(err, "a lease") : st;
+}
+
+enum pawl_status led_extend(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct extend *q = &op->extend;
+    struct led_lease *l;
+    q->until_us = 0;
+    q->n_cancelled = 0;
+    enum pawl_status st = led_lease_get(c, &q->token, &l, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!l || led_lease_over(l, c->now_us)) {
+        op->status = err_set(&op->err, PAWL_LOST_LEASE, "this lease is over");
+        return PAWL_OK;
+    }
+    if (l->until_us) {
+        l->until_us = q->until_us = c->now_us + q->lease_us;
+        l->dirty = true;
+    }
+    return wished_read(c, op, l, err);
+}
+
+/* ---- By id ----------------------------------------------------------------------------------- */
+
+/* The call an operation names; op->status says why there is none. */
+static enum pawl_status named_call(struct ledger *c, struct op *op, struct led_call **out,
+                                   struct pawl_err *err)
+{
+    struct by_id *q = &op->by_id;
+    struct led_id *id;
+    enum pawl_status st = led_id_get(c, q->id, &id, err);
+    if (st != PAWL_OK)
+        return st;
+    q->seq = id->seq;
+    q->state = 0;
+    if (!q->seq) {
+        op->status = err_set(&op->err, PAWL_NOT_FOUND, "no call \"%.*s\"", BYTES_ARG(q->id));
+        return PAWL_OK;
+    }
+    st = led_call_get(c, q->seq, out, err);
+    if (st == PAWL_OK && !*out)
+        st = led_again(c, "a call has an id and is nowhere", err);
+    if (st != PAWL_OK)
+        return st;
+    q->state = (*out)->now.state;
+    if ((*out)->now.place == AT_GONE)
+        op->status =
+            err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and its retention has passed",
+                    BYTES_ARG(q->id));
+    return PAWL_OK;
+}
+
+static enum pawl_status refuse_state(struct op *op)
+{
+    op->status = err_set(&op->err, PAWL_STATE, "call \"%.*s\" is %s", BYTES_ARG(op->by_id.id),
+                         pawl_state_name(op->by_id.state));
+    return PAWL_OK;
+}
+
+/* The wish is stored under the lock of the lease: whoever hands the call back looks at it after
+ * having waited for that lock. */
+static enum pawl_status wish(struct ledger *c, struct led_call *it, struct pawl_err *err)
+{
+    struct led_lease *l;
+    if (it->now.wish)
+        return PAWL_OK;
+    enum pawl_status st = led_holders_load(c, &it, 1, err);
+    if (st == PAWL_OK)
+        st = led_lease_get(c, &it->lease->token, &l, err);
+    if (st == PAWL_OK &&
+        (!l || led_lease_find(l, it->seq) < 0 || l->state[led_lease_find(l, it->seq)] != HELD_OPEN))
+        st = led_again(c, "a call of a lease", err);
+    if (st == PAWL_OK)
+        it->now.wish = true;
+    return st;
+}
+
+enum pawl_status led_cancel(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct by_id *q = &op->by_id;
+    struct led_call *it;
+    enum pawl_status st = named_call(c, op, &it, err);
+    if (st != PAWL_OK || op->status != PAWL_OK || q->state == PAWL_CANCELLED)
+        return st;
+    if (q->state == PAWL_PROCESSING)
+        return q->only_pending ? refuse_state(op) : wish(c, it, err);
+    if (q->state != PAWL_PENDING)
+        return refuse_state(op);
+    q->state = PAWL_CANCELLED;
+    return led_end_pending(c, it, PAWL_CANCELLED, err);
+}
+
+/* The outcome becomes a row of tries that is never shown. */
+static enum pawl_status former_row(struct ledger *c, struct led_call *it, struct pawl_err *err)
+{
+    const struct led_outcome *o = it->now.outcome;
+    struct led_try *t = arena_zalloc(&c->scratch, 1, sizeof *t);
+    if (!t)
+        return err_no_memory(err, "a try");
+    *t = (struct led_try){ .older = it->tries,
+                           .try_no = it->now.tries.attempts + it->now.tries.lost,
+                           .state = it->now.state,
+                           .error = o->error,
+                           .node = o->node,
+                           .token = o->token,
+                           .started_us = o->started_us,
+                           .finished_us = o->finished_us };
+    it->tries = t;
+    return PAWL_OK;
+}
+
+/* Into the line again: the one that blocks its key where it was, any other at the end. */
+static enum pawl_status line_up(struct ledger *c, const struct led_call *it, struct led_stand *to,
+                                struct pawl_err *err)
+{
+    struct led_key *k;
+    enum pawl_status st = led_key_get(c, it->spec.key, LOCK_WAIT, &k, err);
+    if (st != PAWL_OK)
+        return st;
+    to->place = AT_LINE;
+    if (k->turn == KEY_BLOCKED && k->head == it->seq) {
+        to->pos = k->head_pos;
+        to->key_no = k->head_no;
+        return PAWL_OK;
+    }
+    to->key_no = 0;
+    return led_number_next(c, &to->pos, err);
+}
+
+enum pawl_status led_redrive_call(struct ledger *c, struct led_call *it, struct pawl_err *err)
+{
+    struct led_stand to = it->now;
+    to.place = AT_READY;
+    enum pawl_status st = led_lease_leave(c, it->now.outcome->token, it->seq, err);
+    if (st == PAWL_OK && it->spec.key.data)
+        st = line_up(c, it, &to, err);
+    if (st == PAWL_OK)
+        st = former_row(c, it, err);
+    if (st != PAWL_OK)
+        return st;
+    to.state = PAWL_PENDING;
+    to.tries = (struct tries){ .redrives = it->now.tries.redrives + 1 };
+    to.lane = it->own_lane;
+    to.priority = it->own_priority;
+    to.run_at_us = c->now_us;
+    to.expires_us = 0;
+    return led_put(c, it, to, 0, err);
+}
+
+enum pawl_status led_redrive(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct by_id *q = &op->by_id;
+    struct led_call *it;
+    enum pawl_status st = named_call(c, op, &it, err);
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
+    if (!pawl_state_ended(q->state) || !call_may(q->state, PAWL_PENDING))
+        return refuse_state(op);
+    q->state = PAWL_PENDING;
+    return led_redrive_call(c, it, err);
+}
+
+/* With a time that is still to come it leaves the line; a delayed one whose time that was joins. */
+static enum pawl_status line_move(struct ledger *c, struct led_stand *to, struct pawl_err *err)
+{
+    if (to->run_at_us > c->now_us) {
+        to->place = AT_LATER;
+        to->pos = 0;
+        return PAWL_OK;
+    }
+    if (to->place != AT_LATER)
+        return PAWL_OK;
+    to->place = AT_LINE;
+    return led_number_next(c, &to->pos, err);
+}
+
+enum pawl_status led_move_to(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct by_id *q = &op->by_id;
+    const struct led_lane *lane;
+    struct led_call *it;
+    enum pawl_status st = named_call(c, op, &it, err);
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
+    if (q->state != PAWL_PENDING)
+        return refuse_state(op);
+    struct led_stand to = it->now;
+    st = led_lane(c, to.lane, &lane, err);
+    if (st == PAWL_OK && q->queue.data) {
+        struct bytes type = arena_copy(&c->scratch, lane->type); /* lanes may move in memory */
+        st = led_lane_for(c, q->queue, type, &to.lane, err);
+        if (st == PAWL_OK && !to.lane)
+            op->status =
+                err_set(&op->err, PAWL_FULL, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
+                        BYTES_ARG(q->queue), BYTES_ARG(type), LANES_MAX, LANES_MAX);
+    }
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
+    if (q->priority != PAWL_SAME)
+        to.priority = q->priority;
+    if (q->run_at_us)
+        to.run_at_us = it->own_run_at_us = MAX(q->run_at_us, c->now_us);
+    if (it->spec.key.data && to.place == AT_READY)
+        to.place = AT_LINE; /* it is put on offer again */
+    if (it->spec.key.data && q->run_at_us)
+        st = line_move(c, &to, err);
+    it->own_lane = to.lane;
+    it->own_priority = to.priority;
+    it->moved = true;
+    return st == PAWL_OK ? led_put(c, it, to, 0, err) : st;
+}

@@ -1,0 +1,478 @@
+/*
+ * finish.c - how tries end: an owner's finish with what it sends, and the end of one try, which
+ * reclaim shares.
+ *
+ * A finish is decided for all its items before any of it changes anything: an item that the lease
+ * does not hold, and that was not answered under the same token before, refuses the whole.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+
+#include "store/ledger/cache.h"
+
+/* ---- One try ends ---------------------------------------------------------------------------- */
+
+static bool error_kept(enum ending how)
+{
+    return how == END_ERROR || how == END_TIMEOUT || how == END_REFUSE || how == END_LOST;
+}
+
+static struct bytes token_bytes(const struct led_lease *l)
+{
+    return (struct bytes){ (const char *)l->token.b, sizeof l->token.b };
+}
+
+/* The row of tries this end leaves, if any: a try that counts, or what an owner with an end of its
+ * own handed back, so that its repeat finds the answer. */
+static enum pawl_status row_add(struct ledger *c, const struct led_lease *l, struct led_call *it,
+                                const struct led_end *e, struct pawl_err *err)
+{
+    const struct verdict *v = &e->verdict;
+    bool trace = e->owner && l->until_us && v->next == PAWL_PENDING;
+    if (!v->count_try && !trace)
+        return PAWL_OK;
+    struct led_try *t = arena_zalloc(&c->scratch, 1, sizeof *t);
+    if (!t)
+        return err_no_memory(err, "a try");
+    *t = (struct led_try){ .older = it->tries,
+                           .try_no = it->now.tries.attempts + it->now.tries.lost + 1,
+                           .how = (int)e->end.how,
+                           .state = v->next,
+                           .error = error_kept(e->end.how) ? e->error : BYTES_NONE,
+                           .node = l->owner,
+                           .token = e->owner ? token_bytes(l) : BYTES_NONE,
+                           .started_us = e->started_us,
+                           .finished_us = c->now_us };
+    it->tries = t;
+    return PAWL_OK;
+}
+
+static struct led_outcome *outcome_make(struct ledger *c, const struct led_lease *l,
+                                        const struct led_call *it, const struct led_end *e)
+{
+    enum pawl_state to = e->verdict.next;
+    struct led_outcome *o = arena_zalloc(&c->scratch, 1, sizeof *o);
+    if (!o)
+        return NULL;
+    bool failed = to == PAWL_FAILED || to == PAWL_DEAD_LETTER;
+    int64_t keep_us = it->spec.keep_us ? it->spec.keep_us : c->retention_us;
+    *o = (struct led_outcome){ .error = failed ? e->error : BYTES_NONE,
+                               .node = l->owner,
+                               .token = e->owner ? token_bytes(l) : BYTES_NONE,
+                               .claimed_us = l->claimed_us,
+                               .started_us = e->started_us,
+                               .finished_us = c->now_us,
+                               .keep_until_us =
+                                   call_blocks(&it->spec, to) ? INT64_MAX : c->now_us + keep_us };
+    if (to == PAWL_COMPLETED)
+        o->result = e->result;
+    return o;
+}
+
+/* When it began: not before the one before it in its key had ended, though the clock that saw it
+ * begin is not the one that saw the other end. */
+static enum pawl_status started(struct ledger *c, const struct led_lease *l,
+                                const struct led_call *it, struct led_end *e, struct pawl_err *err)
+{
+    struct led_key *k;
+    if (!e->started_us)
+        e->started_us = l->claimed_us;
+    if (!it->spec.key.data)
+        return PAWL_OK;
+    enum pawl_status st = led_key_get(c, it->spec.key, LOCK_WAIT, &k, err);
+    if (st == PAWL_OK)
+        e->started_us = MAX(e->started_us, k->ended_us);
+    return st;
+}
+
+/* What is known of it may be just enough to end its try. */
+static enum pawl_status lean_get(struct ledger *c, int64_t seq, struct led_call **out,
+                                 struct pawl_err *err)
+{
+    *out = led_call_find(c, seq);
+    return *out && (*out)->lean ? PAWL_OK : led_call_get(c, seq, out, err);
+}
+
+static enum pawl_status held_call(struct ledger *c, int64_t seq, struct led_call **out,
+                                  struct pawl_err *err)
+{
+    enum pawl_status st = lean_get(c, seq, out, err);
+    if (st == PAWL_OK && (!*out || (*out)->now.place != AT_HELD))
+        return led_again(c, "a call of a lease", err);
+    return st == PAWL_OK ? led_holders_load(c, out, 1, err) : st;
+}
+
+enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, struct led_end *e,
+                             struct led_call **out, struct pawl_err *err)
+{
+    struct led_call *it;
+    enum pawl_status st = held_call(c, l->held[i].seq, &it, err);
+    if (st == PAWL_OK)
+        st = started(c, l, it, e, err);
+    if (st != PAWL_OK)
+        return st;
+    struct call model = led_model(it);
+    e->end.wish = it->now.wish;
+    e->verdict = call_after(&model, &e->end, c->now_us, c->world);
+    st = row_add(c, l, it, e, err);
+    if (st != PAWL_OK)
+        return st;
+    struct led_stand to = it->now;
+    to.state = e->verdict.next;
+    to.tries = e->verdict.tries;
+    if (to.state == PAWL_PENDING) {
+        to.place = it->spec.key.data ? AT_LINE : AT_READY;
+        to.run_at_us = e->verdict.run_at_us;
+    } else {
+        to.place = AT_ENDED;
+        to.lane = it->own_lane;
+        to.priority = it->own_priority;
+        to.outcome = outcome_make(c, l, it, e);
+        if (!to.outcome)
+            return err_no_memory(err, "an outcome");
+    }
+    int behind = l->run[i].behind;
+    *out = it;
+    return led_put(c, it, to, behind < 0 ? 0 : l->held[behind].seq, err);
+}
+
+/* ---- Former answers -------------------------------------------------------------------------- */
+
+static void former_outcome(struct op *op, const struct token *token, const struct led_call *it,
+                           struct finish_item *f, bool *out)
+{
+    const struct led_outcome *o = it->now.place == AT_ENDED ? it->now.outcome : NULL;
+    *out = o && o->token.len == sizeof token->b &&
+           memcmp(o->token.data, token->b, sizeof token->b) == 0;
+    if (!*out)
+        return;
+    f->state = it->now.state;
+    f->error_out = arena_copy(op->a, o->error);
+    f->tries = it->now.tries;
+    f->finished_us = o->finished_us;
+}
+
+/* A row of tries: state, end and error as they were, the rest as it is now. */
+static enum pawl_status former_try(struct ledger *c, struct op *op, const struct token *token,
+                                   struct led_call *it, struct finish_item *f, bool *out,
+                                   struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    enum pawl_status st = it->tries ? led_flush(c, err) : PAWL_OK;
+    led_int(&p, it->seq);
+    led_text(&p, (struct bytes){ (const char *)token->b, sizeof token->b });
+    if (st == PAWL_OK)
+        st = led_query(c, SQL_ATTEMPT_OF_TOKEN, &p, &r, err);
+    *out = st == PAWL_OK && r->n > 0;
+    if (!*out)
+        return st;
+    f->state = (enum pawl_state)led_get_int(r, 0, 0);
+    f->error_out = arena_copy(op->a, led_get(r, 0, 1));
+    f->finished_us = f->state == PAWL_PENDING ? 0 : led_get_int(r, 0, 2);
+    if (it->now.place == AT_HELD)
+        st = led_holders_load(c, &it, 1, err);
+    f->tries = it->now.tries;
+    f->run_at_us = it->now.state == PAWL_PENDING ? it->now.run_at_us : 0;
+    return st;
+}
+
+static enum pawl_status former(struct ledger *c, struct op *op, const struct token *token,
+                               struct finish_item *f, bool *out, struct pawl_err *err)
+{
+    struct led_call *it;
+    *out = false;
+    enum pawl_status st = led_call_get(c, f->seq_found, &it, err);
+    if (st != PAWL_OK || !it || it->now.place == AT_GONE)
+        return st;
+    former_outcome(op, token, it, f, out);
+    if (!*out)
+        st = former_try(c, op, token, it, f, out, err);
+    return st == PAWL_OK && op->a->failed ? err_no_memory(err, "a finish") : st;
+}
+
+/* ---- Looking at the items -------------------------------------------------------------------- */
+
+static int compare_seqs(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void say_twice(struct op *op, const struct finish *f, int64_t seq)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].seq_found == seq && f->v[i].id.data) {
+            op->status =
+                err_set(&op->err, PAWL_INVALID, "call \"%.*s\" is named twice in one finish",
+                        BYTES_ARG(f->v[i].id));
+            return;
+        }
+    op->status =
+        err_set(&op->err, PAWL_INVALID, "call %lld is named twice in one finish", (long long)seq);
+}
+
+/* Which calls the items name, each once. */
+static enum pawl_status items_find(struct ledger *c, struct op *op, struct finish *f,
+                                   struct pawl_err *err)
+{
+    int64_t *seqs = arena_alloc(&c->scratch, f->n * sizeof *seqs);
+    if (!seqs)
+        return err_no_memory(err, "a finish");
+    for (size_t i = 0; i < f->n; i++) {
+        struct finish_item *it = &f->v[i];
+        struct led_id *id;
+        it->seq_found = it->seq;
+        it->state = 0;
+        it->run_at_us = it->finished_us = it->version = 0;
+        it->error_out = it->queue = BYTES_NONE;
+        if (!it->seq) {
+            enum pawl_status st = led_id_get(c, it->id, &id, err);
+            if (st != PAWL_OK)
+                return st;
+            it->seq_found = id->seq;
+        }
+        seqs[i] = it->seq_found;
+    }
+    if (f->n > 1)
+        qsort(seqs, f->n, sizeof *seqs, compare_seqs);
+    for (size_t i = 1; i < f->n && op->status == PAWL_OK; i++)
+        if (seqs[i] && seqs[i] == seqs[i - 1])
+            say_twice(op, f, seqs[i]);
+    return PAWL_OK;
+}
+
+static bool holds(const struct ledger *c, const struct led_lease *l, int64_t seq)
+{
+    ssize_t i = l && !led_lease_over(l, c->now_us) ? led_lease_find(l, seq) : -1;
+    return i >= 0 && l->state[i] == HELD_OPEN;
+}
+
+/* Every item has somewhere to go, or op->status refuses. Those answered before have their state. */
+static enum pawl_status items_check(struct ledger *c, struct op *op, struct finish *f,
+                                    const struct led_lease *l, struct pawl_err *err)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct finish_item *it = &f->v[i];
+        bool answered = false;
+        if (holds(c, l, it->seq_found))
+            continue;
+        if (it->seq_found > 0) {
+            enum pawl_status st = former(c, op, &f->token, it, &answered, err);
+            if (st != PAWL_OK)
+                return st;
+        }
+        if (answered)
+            continue;
+        if (it->id.data)
+            op->status = err_set(&op->err, PAWL_LOST_LEASE,
+                                 "this lease does not hold call \"%.*s\"", BYTES_ARG(it->id));
+        else
+            op->status = err_set(&op->err, PAWL_LOST_LEASE, "this lease does not hold call %lld",
+                                 (long long)it->seq);
+        return PAWL_OK;
+    }
+    return PAWL_OK;
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+/* Calls of one key come in the order of their run, and only they have a state; `named` has those
+ * that came before. */
+static enum pawl_status key_check(struct ledger *c, struct op *op, const struct finish_item *f,
+                                  const struct led_lease *l, bool *named, struct pawl_err *err)
+{
+    struct led_call *it;
+    enum pawl_status st = lean_get(c, f->seq_found, &it, err);
+    if (st != PAWL_OK || !it)
+        return st == PAWL_OK ? led_again(c, "a call of a lease", err) : st;
+    if (!it->spec.key.data && f->state_do != STATE_KEEP) {
+        op->status =
+            err_set(&op->err, PAWL_INVALID, "call \"%.*s\" has no key: it cannot keep a state",
+                    BYTES_ARG(it->spec.id));
+        return PAWL_OK;
+    }
+    if (f->state) /* answered before */
+        return PAWL_OK;
+    size_t at = (size_t)led_lease_find(l, f->seq_found);
+    int before = l->run[at].before;
+    named[at] = true;
+    if (before >= 0 && l->state[before] == HELD_OPEN && !named[before])
+        op->status = err_set(&op->err, PAWL_INVALID,
+                             "call \"%.*s\": the call before it in key \"%.*s\" has not ended",
+                             BYTES_ARG(it->spec.id), BYTES_ARG(it->spec.key));
+    return PAWL_OK;
+}
+
+/* Own keys are locked at once, in order. */
+static enum pawl_status keys_check(struct ledger *c, struct op *op, const struct finish *f,
+                                   const struct led_lease *l, struct pawl_err *err)
+{
+    bool *named = arena_zalloc(&c->scratch, l ? l->n + 1 : 1, sizeof *named);
+    struct bytes *keys = arena_alloc(&c->scratch, (f->n + 1) * sizeof *keys);
+    size_t n = 0;
+    if (!named || !keys)
+        return err_no_memory(err, "a finish");
+    for (size_t i = 0; i < f->n; i++) {
+        enum pawl_status st = key_check(c, op, &f->v[i], l, named, err);
+        if (st != PAWL_OK || op->status != PAWL_OK)
+            return st;
+        const struct led_call *it = led_call_find(c, f->v[i].seq_found);
+        if (!f->v[i].state && it->spec.key.data)
+            keys[n++] = it->spec.key;
+    }
+    return n ? led_keys_load(c, keys, n, LOCK_WAIT, err) : PAWL_OK;
+}
+
+static enum pawl_status state_write(struct ledger *c, struct finish_item *f,
+                                    const struct led_call *it, struct pawl_err *err)
+{
+    const struct led_lane *lane;
+    struct led_object *o;
+    enum pawl_status st = led_lane(c, it->now.lane, &lane, err);
+    if (st == PAWL_OK)
+        st = led_object_get(c, lane->type, it->spec.key, &o, err);
+    if (st == PAWL_OK)
+        st = led_object_set(c, o, f->state_do, f->object, err);
+    if (st == PAWL_OK && f->state_do == STATE_SET)
+        f->version = o->state.version;
+    return st;
+}
+
+/* ---- What it sends --------------------------------------------------------------------------- */
+
+/* The result becomes this failure. */
+static enum pawl_status send_failed(struct op *op, struct led_end *e, enum ending how,
+                                    struct bytes id, struct pawl_err *err)
+{
+    const char *why =
+        how == END_ERROR ? ": too many queues and types" : " already exists with other content";
+    const char *text = arena_printf(op->a, "outgoing call \"%.*s\"%s", BYTES_ARG(id), why);
+    e->end.how = how;
+    e->end.retry_in_us = -1;
+    e->error = bytes_of(text);
+    return text ? PAWL_OK : err_no_memory(err, "a finish");
+}
+
+static enum pawl_status send_all(struct ledger *c, struct op *op, const struct finish_item *f,
+                                 struct led_end *e, struct pawl_err *err)
+{
+    struct led_look *look = arena_alloc(&c->scratch, f->n_send * sizeof *look);
+    size_t lanes = 0, n = 0;
+    enum pawl_status st =
+        look ? led_look(c, f->send, f->n_send, look, err) : err_no_memory(err, "sent calls");
+    for (size_t i = 0; i < f->n_send && st == PAWL_OK; i++) {
+        if (look[i].known == KNOWN_OTHER)
+            return send_failed(op, e, END_REFUSE, f->send[i].id, err);
+        n += look[i].known == KNOWN_NOT;
+    }
+    for (size_t i = 0; i < f->n_send && st == PAWL_OK; i++) {
+        lanes += look[i].new_lane;
+        if (look[i].new_lane && led_lanes_full(c, lanes))
+            return send_failed(op, e, END_ERROR, f->send[i].id, err);
+    }
+    if (st == PAWL_OK)
+        st = led_numbers(c, n, err);
+    for (size_t i = 0; i < f->n_send && st == PAWL_OK; i++) {
+        struct call call;
+        int lane = 0;
+        if (look[i].known != KNOWN_NOT)
+            continue;
+        st = led_lane_for(c, f->send[i].queue, f->send[i].type, &lane, err);
+        if (st == PAWL_OK)
+            st = led_call_make(c, &f->send[i], lane, &call, err);
+    }
+    return st;
+}
+
+/* ---- The operation --------------------------------------------------------------------------- */
+
+static void answer(struct ledger *c, const struct led_end *e, struct finish_item *f)
+{
+    const struct verdict *v = &e->verdict;
+    bool pending = v->next == PAWL_PENDING;
+    bool failed = v->next == PAWL_FAILED || v->next == PAWL_DEAD_LETTER;
+    f->state = v->next;
+    f->tries = v->tries;
+    f->run_at_us = pending ? v->run_at_us : 0;
+    f->finished_us = pending ? 0 : c->now_us;
+    f->error_out = failed || (pending && v->count_try) ? e->error : BYTES_NONE;
+}
+
+/* Everything behind a call that did not complete goes back, whatever the finish says of it. */
+static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_lease *l, int i,
+                                  struct finish *f, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    while (i >= 0 && st == PAWL_OK) {
+        struct led_end e = { .end = { .how = END_RELEASE }, .owner = true };
+        struct led_call *it = NULL;
+        bool named = false;
+        st = led_try_end(c, l, (size_t)i, &e, &it, err);
+        for (size_t k = 0; k < f->n && st == PAWL_OK && !named; k++)
+            if ((named = f->v[k].seq_found == l->held[i].seq))
+                answer(c, &e, &f->v[k]);
+        if (st == PAWL_OK && it->now.place == AT_ENDED && !named)
+            st = led_told_ended(op, it->spec.id, err);
+        if (st == PAWL_OK)
+            led_lease_done(l, (size_t)i, e.verdict.next == PAWL_PENDING);
+        i = l->run[i].behind;
+    }
+    return st;
+}
+
+static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_lease *l,
+                                   struct finish *f, struct finish_item *it, struct pawl_err *err)
+{
+    size_t i = (size_t)led_lease_find(l, it->seq_found);
+    int behind = l->run[i].behind;
+    struct led_end e = { .end = { .how = it->how, .retry_in_us = it->retry_in_us },
+                         .result = it->result,
+                         .error = it->error,
+                         .started_us = it->started_us,
+                         .owner = true };
+    const struct led_lane *lane;
+    struct led_call *call;
+    enum pawl_status st = held_call(c, it->seq_found, &call, err);
+    if (st == PAWL_OK && it->how == END_RESULT && it->n_send)
+        st = send_all(c, op, it, &e, err);
+    if (st == PAWL_OK && e.end.how == END_RESULT && it->state_do != STATE_KEEP)
+        st = state_write(c, it, call, err);
+    if (st == PAWL_OK)
+        st = led_lane(c, l->held[i].lane, &lane, err);
+    if (st != PAWL_OK)
+        return st;
+    it->queue = lane->queue;
+    st = led_try_end(c, l, i, &e, &call, err);
+    if (st != PAWL_OK)
+        return st;
+    answer(c, &e, it);
+    led_lease_done(l, i, it->state == PAWL_PENDING);
+    if (it->state != PAWL_COMPLETED && behind >= 0)
+        st = hand_back(c, op, l, behind, f, err);
+    return st;
+}
+
+enum pawl_status led_finish(struct ledger *c, struct op *op, struct finish *f, size_t *out_stored,
+                            struct pawl_err *err)
+{
+    struct led_lease *l = NULL;
+    *out_stored = 0;
+    enum pawl_status st = items_find(c, op, f, err);
+    if (st == PAWL_OK && op->status == PAWL_OK)
+        st = led_lease_get(c, &f->token, &l, err);
+    if (st == PAWL_OK && op->status == PAWL_OK)
+        st = items_check(c, op, f, l, err);
+    if (st == PAWL_OK && op->status == PAWL_OK)
+        st = keys_check(c, op, f, l, err);
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
+    for (size_t i = 0; i < f->n && st == PAWL_OK; i++) {
+        if (f->v[i].state)
+            continue; /* answered before, or handed back with the one before it */
+        st = finish_one(c, op, l, f, &f->v[i], err);
+        ++*out_stored;
+    }
+    f->until_us = l && !l->missing && !led_lease_over(l, c->now_us) ? l->until_us : 0;
+    return st;
+}

@@ -1,0 +1,491 @@
+/*
+ * flush.c - what changed goes to the server: one statement a table and kind, in one round trip.
+ *
+ * A row that should be there and is not means that somebody else was faster: the group is done
+ * again. Ids come first, sorted, because they are the one thing two groups of fresh calls could
+ * wait for each other over.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+
+#include "base/hook.h"
+#include "store/ledger/cache.h"
+
+/* Columns on their way into one statement; kinds: i number, z number or null for 0, t text, b
+ * bytes. */
+struct sheet {
+    enum sql_name name;
+    const char *kinds;
+    struct led_column v[LED_PARAMS_MAX];
+    size_t rows;
+};
+
+struct writing {
+    struct ledger *c;
+    struct sheet ids, calls, tags, ready_out, ready_in, line_out, line_in, expiry_out, expiry_in,
+        outcome_out, outcome_in, outcome_keep, attempts, wish_in, wish_out, moved, gone, call_out,
+        attempt_out, tag_out, lease_in, lease_new, lease_out, key, key_out, hint, hint_out, object,
+        object_out, lanes;
+};
+
+static void sheet_init(struct sheet *s, enum sql_name name, const char *kinds)
+{
+    s->name = name;
+    s->kinds = kinds;
+    s->rows = 0;
+}
+
+static struct led_column *row(struct ledger *c, struct sheet *s)
+{
+    if (s->rows++ == 0)
+        for (size_t i = 0; s->kinds[i]; i++)
+            led_column_init(&s->v[i], &c->scratch,
+                            s->kinds[i] == 't'   ? LED_TEXTS
+                            : s->kinds[i] == 'b' ? LED_BLOBS
+                                                 : LED_INTS);
+    return s->v;
+}
+
+/* The values of one row, in the order of its kinds. */
+union value {
+    int64_t i;
+    struct bytes b;
+};
+#define I(x) ((union value){ .i = (x) })
+#define B(x) ((union value){ .b = (x) })
+#define ROW(c, s, ...) row_add((c), (s), (const union value[]){ __VA_ARGS__ })
+
+static void row_add(struct ledger *c, struct sheet *s, const union value *v)
+{
+    struct led_column *to = row(c, s);
+    for (size_t i = 0; s->kinds[i]; i++) {
+        if (s->kinds[i] == 'i')
+            led_add_int(&to[i], v[i].i);
+        else if (s->kinds[i] == 'z')
+            led_add_int_or_null(&to[i], v[i].i);
+        else
+            led_add_bytes(&to[i], v[i].b);
+    }
+}
+
+enum count { ANY, EXACT };
+static void put(struct led_batch *b, struct sheet *s, enum count count)
+{
+    struct led_params p = { 0 };
+    if (s->rows == 0)
+        return;
+    for (size_t i = 0; s->kinds[i]; i++)
+        led_column(&p, &s->v[i]);
+    led_batch_add(b, s->name, &p, count == EXACT ? (int64_t)s->rows : -1);
+}
+
+static void sheets_init(struct writing *w)
+{
+    sheet_init(&w->lanes, SQL_LANE_ADD, "itt");
+    sheet_init(&w->ids, SQL_ID_ADD, "tib");
+    sheet_init(&w->calls, SQL_CALL_ADD, "itittibiiiztttttt");
+    sheet_init(&w->tags, SQL_TAG_ADD, "tti");
+    sheet_init(&w->tag_out, SQL_TAG_REMOVE, "tti");
+    sheet_init(&w->ready_out, SQL_READY_REMOVE, "i");
+    sheet_init(&w->ready_in, SQL_READY_ADD, "iiiiiiizz");
+    sheet_init(&w->line_out, SQL_LINE_REMOVE, "i");
+    sheet_init(&w->line_in, SQL_LINE_ADD, "tiiiiiiiii");
+    sheet_init(&w->expiry_out, SQL_EXPIRY_REMOVE, "ii");
+    sheet_init(&w->expiry_in, SQL_EXPIRY_ADD, "ii");
+    sheet_init(&w->outcome_out, SQL_OUTCOME_REMOVE, "i");
+    sheet_init(&w->outcome_in, SQL_OUTCOME_ADD, "iiibtiiiibtzzii");
+    sheet_init(&w->outcome_keep, SQL_OUTCOME_KEEP, "ii");
+    sheet_init(&w->attempts, SQL_ATTEMPT_ADD, "iiiiittbzi");
+    sheet_init(&w->attempt_out, SQL_ATTEMPT_REMOVE, "i");
+    sheet_init(&w->wish_in, SQL_WISH_ADD, "i");
+    sheet_init(&w->wish_out, SQL_WISH_REMOVE, "i");
+    sheet_init(&w->moved, SQL_CALL_MOVE, "iiii");
+    sheet_init(&w->call_out, SQL_CALL_REMOVE, "i");
+    sheet_init(&w->gone, SQL_GONE_ADD, "itiiii");
+    sheet_init(&w->lease_new, SQL_LEASE_ADD, "btttiziiib");
+    sheet_init(&w->lease_in, SQL_LEASE_WRITE, "bziib");
+    sheet_init(&w->lease_out, SQL_LEASE_REMOVE, "b");
+    sheet_init(&w->key, SQL_KEY_WRITE, "tiiiiiiiiii");
+    sheet_init(&w->key_out, SQL_KEY_REMOVE, "t");
+    sheet_init(&w->hint, SQL_HINT_ADD, "tii");
+    sheet_init(&w->hint_out, SQL_HINT_REMOVE, "i");
+    sheet_init(&w->object, SQL_OBJECT_WRITE, "ttibii");
+    sheet_init(&w->object_out, SQL_OBJECT_REMOVE, "tt");
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static bool pending(const struct led_stand *s)
+{
+    return s->place == AT_READY || s->place == AT_LINE || s->place == AT_LATER;
+}
+
+static bool same_place(const struct led_stand *a, const struct led_stand *b)
+{
+    return a->place == b->place && a->lane == b->lane && a->priority == b->priority &&
+           a->run_at_us == b->run_at_us && a->pos == b->pos && a->key_no == b->key_no &&
+           memcmp(&a->tries, &b->tries, sizeof a->tries) == 0;
+}
+
+static void write_place_in(struct writing *w, const struct led_call *it)
+{
+    const struct led_stand *s = &it->now;
+    struct tries t = s->tries;
+    if (s->place == AT_READY)
+        led_mark_lower(w->c, s->lane * 2 + tries_suspect(t), -s->priority, s->run_at_us, it->seq);
+    if (s->place == AT_READY)
+        ROW(w->c, &w->ready_in, I(it->seq), I(s->lane * 2 + tries_suspect(t)), I(-s->priority),
+            I(s->run_at_us), I(t.attempts), I(t.lost), I(t.redrives), I(s->pos), I(s->key_no));
+    else
+        ROW(w->c, &w->line_in, B(it->spec.key), I(s->place == AT_LATER ? -it->seq : s->pos),
+            I(it->seq), I(s->lane), I(s->priority), I(s->run_at_us), I(t.attempts), I(t.lost),
+            I(t.redrives), I(s->key_no));
+}
+
+static void write_place(struct writing *w, const struct led_call *it)
+{
+    const struct led_stand *was = &it->was, *now = &it->now;
+    bool same = same_place(was, now);
+    if (pending(was) && !same)
+        ROW(w->c, was->place == AT_READY ? &w->ready_out : &w->line_out, I(it->seq));
+    if (pending(now) && !same)
+        write_place_in(w, it);
+    int64_t old = pending(was) ? was->expires_us : 0, new = pending(now) ? now->expires_us : 0;
+    if (old && old != new)
+        ROW(w->c, &w->expiry_out, I(old), I(it->seq));
+    if (new &&old != new)
+        ROW(w->c, &w->expiry_in, I(new), I(it->seq));
+}
+
+static void write_outcome(struct writing *w, const struct led_call *it)
+{
+    const struct led_outcome *old = it->was.place == AT_ENDED ? it->was.outcome : NULL;
+    const struct led_outcome *o = it->now.place == AT_ENDED ? it->now.outcome : NULL;
+    struct tries t = it->now.tries;
+    if (old == o)
+        return;
+    if (old && o && old->finished_us == o->finished_us && it->was.state == it->now.state) {
+        ROW(w->c, &w->outcome_keep, I(it->seq), I(o->keep_until_us));
+        return;
+    }
+    if (old)
+        ROW(w->c, &w->outcome_out, I(it->seq));
+    if (o)
+        ROW(w->c, &w->outcome_in, I(it->seq), I(it->now.state), I(o->result.form),
+            B(o->result.bytes), B(o->error), I(t.attempts), I(t.lost), I(t.redrives),
+            I(it->now.key_no), B(o->token), B(o->node), I(o->claimed_us), I(o->started_us),
+            I(o->finished_us), I(o->keep_until_us));
+}
+
+static void write_tries(struct writing *w, struct led_call *it)
+{
+    struct led_try *oldest = NULL;
+    int no = 0;
+    while (it->tries) { /* newest first: turn it around */
+        struct led_try *t = it->tries;
+        it->tries = t->older;
+        t->older = oldest;
+        oldest = t;
+    }
+    for (struct led_try *t = oldest; t; t = t->older)
+        ROW(w->c, &w->attempts, I(it->seq), I(++no), I(t->try_no), I(t->how), I(t->state),
+            B(t->error), B(t->node), B(t->token), I(t->started_us), I(t->finished_us));
+}
+
+static enum pawl_status write_fresh(struct writing *w, const struct led_call *it,
+                                    struct pawl_err *err)
+{
+    struct ledger *c = w->c;
+    const struct call_spec *s = &it->spec;
+    struct bytes options, tags;
+    enum pawl_status st = call_options_write(&c->scratch, s, &options, err);
+    if (st == PAWL_OK)
+        st = call_tags_write(&c->scratch, s, &tags, err);
+    if (st != PAWL_OK)
+        return st;
+    ROW(c, &w->calls, I(it->seq), B(s->id), I(it->own_lane), B(s->method), B(s->key),
+        I(s->input.form), B(s->input.bytes), I(it->own_priority), I(it->created_us),
+        I(it->own_run_at_us), I(it->own_expires_us), B(options), B(s->caller), B(s->client),
+        B(s->parent), B(s->traceparent), B(tags));
+    for (size_t i = 0; i < s->n_tags; i++)
+        ROW(c, &w->tags, B(s->tags[i].name), B(s->tags[i].value), I(it->seq));
+    return PAWL_OK;
+}
+
+static void write_gone(struct writing *w, const struct led_call *it)
+{
+    const struct call_spec *s = &it->spec;
+    if (it->was.place == AT_GONE || it->now.place != AT_GONE)
+        return;
+    ROW(w->c, &w->outcome_out, I(it->seq));
+    ROW(w->c, &w->call_out, I(it->seq));
+    ROW(w->c, &w->attempt_out, I(it->seq));
+    for (size_t i = 0; i < s->n_tags; i++)
+        ROW(w->c, &w->tag_out, B(s->tags[i].name), B(s->tags[i].value), I(it->seq));
+    ROW(w->c, &w->gone, I(it->seq), B(s->id), I(it->now.state), I(it->created_us),
+        I(it->now.outcome->finished_us), I(it->forget_us));
+}
+
+static enum pawl_status write_call(struct writing *w, struct led_call *it, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    if (it->fresh)
+        st = write_fresh(w, it, err);
+    write_place(w, it);
+    if (it->now.place == AT_GONE) {
+        write_gone(w, it);
+    } else {
+        write_outcome(w, it);
+        write_tries(w, it);
+    }
+    if (it->now.wish && !it->was.wish)
+        ROW(w->c, &w->wish_in, I(it->seq));
+    if (it->was.wish && !it->now.wish)
+        ROW(w->c, &w->wish_out, I(it->seq));
+    if (it->moved && !it->fresh)
+        ROW(w->c, &w->moved, I(it->seq), I(it->own_lane), I(it->own_priority),
+            I(it->own_run_at_us));
+    it->fresh = it->moved = false;
+    it->was = it->now;
+    return st;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct led_id *const *x = a, *const *y = b;
+    return bytes_cmp((*x)->id, (*y)->id);
+}
+
+static enum pawl_status write_ids(struct writing *w, struct pawl_err *err)
+{
+    struct led_id **v;
+    size_t n = 0;
+    for (size_t i = 0; i < LED_BUCKETS; i++)
+        for (struct led_id *it = w->c->tx->ids[i]; it; it = it->same)
+            n += it->fresh;
+    v = arena_alloc(&w->c->scratch, (n + 1) * sizeof(struct led_id *));
+    if (!v)
+        return err_no_memory(err, "ids");
+    n = 0;
+    for (size_t i = 0; i < LED_BUCKETS; i++)
+        for (struct led_id *it = w->c->tx->ids[i]; it; it = it->same)
+            if (it->fresh)
+                v[n++] = it;
+    qsort(v, n, sizeof(struct led_id *), compare_ids);
+    for (size_t i = 0; i < n; i++) {
+        ROW(w->c, &w->ids, B(v[i]->id), I(v[i]->seq),
+            B(((struct bytes){ (char *)v[i]->fingerprint, FINGERPRINT_LEN })));
+        v[i]->fresh = false;
+    }
+    return PAWL_OK;
+}
+
+/* ---- Leases, keys, objects, lanes ------------------------------------------------------------ */
+
+static enum pawl_status write_lease(struct writing *w, struct led_lease *l, struct pawl_err *err)
+{
+    struct ledger *c = w->c;
+    struct bytes token = { (const char *)l->token.b, sizeof l->token.b }, packed;
+    size_t n = 0;
+    if (!l->dirty)
+        return PAWL_OK;
+    l->dirty = false;
+    for (size_t i = 0; i < l->n; i++)
+        n += l->state[i] != HELD_OFF;
+    if (l->missing || n == 0) {
+        l->missing = true;
+        if (l->stored)
+            ROW(c, &w->lease_out, B(token));
+        l->stored = false;
+        return PAWL_OK;
+    }
+    struct held *v = arena_alloc(&c->scratch, n * sizeof *v);
+    if (!v)
+        return err_no_memory(err, "a lease");
+    n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->state[i] != HELD_OFF)
+            v[n++] = l->held[i];
+    enum pawl_status st = lease_pack(&c->scratch, v, n, &packed, err);
+    if (st != PAWL_OK)
+        return st;
+    if (l->stored)
+        ROW(c, &w->lease_in, B(token), I(l->until_us), I(v[0].seq), I(v[n - 1].seq), B(packed));
+    else
+        ROW(c, &w->lease_new, B(token), B(l->node), B(l->boot), B(l->worker), I(l->claimed_us),
+            I(l->until_us), I(l->rev), I(v[0].seq), I(v[n - 1].seq), B(packed));
+    l->stored = true;
+    return PAWL_OK;
+}
+
+static void write_key(struct writing *w, struct led_key *k)
+{
+    struct ledger *c = w->c;
+    for (size_t i = 0; i < k->n_folded; i++)
+        ROW(c, &w->hint_out, I(k->folded[i]));
+    k->n_folded = 0;
+    k->moving = false;
+    if (k->got && k->dirty)
+        ROW(c, &w->key, B(k->name), I(k->turn), I(k->head), I(k->head_pos), I(k->head_no),
+            I(k->next_no), I(k->held), I(k->waiting), I(k->later), I(k->since_us), I(k->ended_us));
+    if (k->hint_waiting || k->hint_later)
+        ROW(c, &w->hint, B(k->name), I(k->hint_waiting), I(k->hint_later));
+    k->dirty = false;
+    k->seen_waiting += k->hint_waiting;
+    k->seen_later += k->hint_later;
+    k->hint_waiting = k->hint_later = 0;
+}
+
+static void write_objects(struct writing *w)
+{
+    for (struct led_object *o = w->c->tx->first_object; o; o = o->newer) {
+        if (o->dirty && o->state.version)
+            ROW(w->c, &w->object, B(o->key), B(o->type), I(o->state.payload.form),
+                B(o->state.payload.bytes), I(o->state.version), I(o->updated_us));
+        else if (o->dirty)
+            ROW(w->c, &w->object_out, B(o->key), B(o->type));
+        o->dirty = false;
+    }
+}
+
+static void write_lanes(struct writing *w)
+{
+    struct led_lanes *l = &w->c->lanes;
+    for (size_t i = MAX(l->n_stored, l->n_written); i < l->n; i++)
+        ROW(w->c, &w->lanes, I((int64_t)i + 1), B(l->v[i].queue), B(l->v[i].type));
+    l->n_written = l->n;
+}
+
+static void put_all(struct writing *w, struct led_batch *b)
+{
+    put(b, &w->lanes, EXACT);
+    put(b, &w->ids, EXACT);
+    put(b, &w->calls, EXACT);
+    put(b, &w->tags, EXACT);
+    put(b, &w->ready_out, EXACT);
+    put(b, &w->line_out, EXACT);
+    put(b, &w->ready_in, EXACT);
+    put(b, &w->line_in, EXACT);
+    put(b, &w->expiry_out, EXACT);
+    put(b, &w->expiry_in, EXACT);
+    put(b, &w->outcome_out, EXACT);
+    put(b, &w->outcome_in, EXACT);
+    put(b, &w->outcome_keep, EXACT);
+    put(b, &w->attempts, EXACT);
+    put(b, &w->attempt_out, ANY);
+    put(b, &w->wish_out, ANY);
+    put(b, &w->moved, EXACT);
+    put(b, &w->call_out, EXACT);
+    put(b, &w->tag_out, EXACT);
+    put(b, &w->gone, EXACT);
+    put(b, &w->lease_out, EXACT);
+    put(b, &w->lease_new, EXACT);
+    put(b, &w->lease_in, EXACT);
+    put(b, &w->key, EXACT);
+    put(b, &w->hint, EXACT);
+    put(b, &w->hint_out, ANY);
+    put(b, &w->object, EXACT);
+    put(b, &w->object_out, ANY);
+    if (w->wish_in.rows) {
+        struct led_params p = { 0 };
+        led_column(&p, &w->wish_in.v[0]);
+        led_int(&p, w->c->now_us);
+        led_batch_add(b, SQL_WISH_ADD, &p, -1);
+    }
+}
+
+/* Everything that changed, as statements; from here on it counts as written. */
+static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct pawl_err *err)
+{
+    struct writing *w = arena_alloc(&c->scratch, sizeof *w);
+    if (!w)
+        return err_no_memory(err, "what a group writes");
+    w->c = c;
+    sheets_init(w);
+    enum pawl_status st = write_ids(w, err);
+    for (struct led_call *it = c->tx->first_call; it && st == PAWL_OK; it = it->newer)
+        if (it->was.place != it->now.place || it->fresh || it->moved || it->tries ||
+            it->was.wish != it->now.wish || it->was.outcome != it->now.outcome ||
+            !same_place(&it->was, &it->now))
+            st = write_call(w, it, err);
+    for (struct led_lease *l = c->tx->first_lease; l && st == PAWL_OK; l = l->newer)
+        st = write_lease(w, l, err);
+    for (struct led_key *k = c->tx->first_key; k; k = k->newer)
+        write_key(w, k);
+    write_objects(w);
+    write_lanes(w);
+    put_all(w, b);
+    return st;
+}
+
+/* Write until nothing is left but what goes out with the last round trip, which is in *out. A key
+ * whose line changes is settled after that was written; all others before. */
+static enum pawl_status write_most(struct ledger *c, struct led_batch **out, struct pawl_err *err)
+{
+    struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
+    enum pawl_status st = b ? PAWL_OK : err_no_memory(err, "what a group writes");
+    bool any;
+    *out = b;
+    if (b)
+        b->n = 0;
+    while (st == PAWL_OK) {
+        st = led_keys_settle(c, false, &any, err);
+        if (st == PAWL_OK)
+            st = write_all(c, b, err);
+        if (st != PAWL_OK || !c->tx->due || c->tx->hold)
+            break;
+        st = led_batch_run(c, b, err);
+        b->n = 0;
+        if (st == PAWL_OK)
+            st = led_keys_settle(c, true, &any, err);
+    }
+    if (c->tx->news)
+        c->tx->ahead.asked = false; /* what a claim had been told at the beginning is old */
+    c->tx->news = false;
+    return st;
+}
+
+enum pawl_status led_flush_ask(struct ledger *c, led_ask_fn *ask, struct pawl_err *err)
+{
+    struct led_batch *b = NULL;
+    CHECK(!ask || !c->reading);
+    if (c->reading)
+        return PAWL_OK;
+    enum pawl_status st = write_most(c, &b, err);
+    if (st == PAWL_OK && ask)
+        ask(c, b);
+    return st == PAWL_OK ? led_batch_run(c, b, err) : st;
+}
+
+enum pawl_status led_flush(struct ledger *c, struct pawl_err *err)
+{
+    return led_flush_ask(c, NULL, err);
+}
+
+enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask, bool sure,
+                                  struct pawl_err *err)
+{
+    AUTO(led_undo) struct ledger *tx = taken;
+    struct led_batch *b = NULL;
+    bool drops = false;
+    for (const struct led_key *k = tx->tx->first_key; k; k = k->newer)
+        drops = drops || k->drop;
+    enum pawl_status st = write_most(tx, &b, err);
+    if (st == PAWL_OK && ask)
+        ask(tx, b);
+    if (st == PAWL_OK && (!sure || drops || hook_pausing())) {
+        st = led_batch_run(tx, b, err);
+        if (st == PAWL_OK)
+            st = led_keys_drop(tx, err);
+        b = NULL;
+    }
+    if (st != PAWL_OK)
+        return st;
+    if (tx->scratch.failed)
+        return err_no_memory(err, "what a group writes");
+    CRASH_POINT("ledger.before_commit");
+    PAUSE_POINT("ledger.before_commit");
+    st = led_commit(TAKE(tx), b, err);
+    CRASH_POINT("ledger.after_commit");
+    return st;
+}

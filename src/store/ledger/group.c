@@ -1,0 +1,396 @@
+/*
+ * group.c - a group of operations as one transaction: load what they will touch, decide, write.
+ *
+ * READ COMMITTED: what a group relies on it locks, or checks when it writes; when somebody else was
+ * faster the whole group is undone and done again, a few times. What can be foreseen is asked for
+ * in three round trips at most: with the beginning leases, ids and what claims look at; then the
+ * calls these name; then their keys, sorted over the whole group so that two groups do not lock
+ * each other out, and objects.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "base/hook.h"
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+/* How often a group that somebody got in the way of is done again before its caller hears BUSY. */
+#define REDO_MAX 10
+#define REDO_NAP_US (1 * MS_US)
+
+static void nap(const struct ledger *c, int64_t us)
+{
+    us += (int64_t)(world_dice(c->world) % (uint64_t)us);
+    struct timespec t = { .tv_sec = us / SEC_US, .tv_nsec = us % SEC_US * 1000 };
+    nanosleep(&t, NULL);
+}
+
+static enum pawl_status apply(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    size_t stored;
+    switch (op->kind) {
+    case OP_ACCEPT:
+        return led_accept(c, op, err);
+    case OP_CLAIM:
+        return led_claim(c, op, err);
+    case OP_FINISH:
+        return led_finish(c, op, &op->finish, &stored, err);
+    case OP_EXTEND:
+        return led_extend(c, op, err);
+    case OP_CANCEL:
+        return led_cancel(c, op, err);
+    case OP_REDRIVE:
+        return led_redrive(c, op, err);
+    case OP_MOVE:
+        return led_move_to(c, op, err);
+    case OP_PAUSE:
+        return led_pause(c, op, err);
+    case OP_OBJECT:
+        return led_object_op(c, op, err);
+    case OP_UNBLOCK:
+        return led_unblock(c, op, err);
+    case OP_JOIN:
+        return led_join(c, op, err);
+    case OP_BEAT:
+        return led_beat(c, op, err);
+    case OP_LEAVE:
+        return led_leave(c, op, err);
+    case OP_BURY:
+        return led_bury(c, op, err);
+    case OP_SWEEP:
+        return led_sweep(c, op, err);
+    case OP_GC:
+        return led_gc(c, op, err);
+    case OP_REQUEUE:
+        return led_requeue(c, op, err);
+    case OP_HANDLER:
+        return led_handler(c, op, err);
+    case OP_SCRIPT:
+        return led_script_op(c, op, err);
+    case OP_COUNT:
+        break;
+    }
+    return err_set(err, PAWL_INVALID, "operation %d is none", (int)op->kind);
+}
+
+/* ---- What a group will ask for --------------------------------------------------------------- */
+
+struct foreseen {
+    struct op *const *v; /* the group */
+    size_t n;
+    struct bytes *fresh; /* ids that are perhaps new, and take a number then */
+    struct bytes *ids;   /* others */
+    struct bytes *keys;
+    struct token *tokens;
+    size_t n_fresh, n_ids, n_keys, n_tokens;
+    bool sure;                 /* no new call can be refused */
+    const struct claim *claim; /* the first */
+    bool paused, finish, atomic;
+    bool plain; /* accepts, claims, finishes: every row that goes or changes is locked first */
+    struct led_rows *leases, *known;
+};
+
+static void foresee_specs(struct foreseen *f, const struct call_spec *v, size_t n, bool sent,
+                          bool fill)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (fill)
+            *(sent ? &f->ids[f->n_ids] : &f->fresh[f->n_fresh]) = v[i].id;
+        f->n_ids += sent;
+        f->n_fresh += !sent;
+        if (v[i].key.data && fill)
+            f->keys[f->n_keys] = v[i].key;
+        f->n_keys += v[i].key.data != NULL;
+    }
+}
+
+static void foresee_finish(struct foreseen *f, const struct finish *q, bool fill)
+{
+    f->finish = true;
+    if (fill)
+        f->tokens[f->n_tokens] = q->token;
+    f->n_tokens++;
+    for (size_t i = 0; i < q->n; i++) {
+        foresee_specs(f, q->v[i].send, q->v[i].n_send, true, fill);
+        f->paused = f->paused || q->v[i].n_send;
+        if (q->v[i].seq)
+            continue;
+        if (fill)
+            f->ids[f->n_ids] = q->v[i].id;
+        f->n_ids++;
+    }
+}
+
+static void foresee(struct foreseen *f, const struct op *op, bool fill)
+{
+    switch (op->kind) {
+    case OP_ACCEPT:
+        foresee_specs(f, op->accept.v, op->accept.n, false, fill);
+        f->paused = true;
+        f->atomic = f->atomic || op->accept.atomic;
+        break;
+    case OP_CANCEL:
+    case OP_REDRIVE:
+    case OP_MOVE:
+        if (fill)
+            f->ids[f->n_ids] = op->by_id.id;
+        f->n_ids++;
+        break;
+    case OP_FINISH:
+        foresee_finish(f, &op->finish, fill);
+        break;
+    case OP_CLAIM:
+        if (fill)
+            f->tokens[f->n_tokens] = op->claim.token;
+        f->n_tokens++;
+        f->claim = f->claim ? f->claim : &op->claim;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Does it lock every row that it removes or changes before it decides? */
+static bool locks_all(const struct foreseen *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        enum op_kind kind = f->v[i]->kind;
+        if (kind != OP_ACCEPT && kind != OP_CLAIM && kind != OP_FINISH && kind != OP_EXTEND)
+            return false;
+    }
+    return true;
+}
+
+static enum pawl_status foresee_all(struct ledger *c, struct foreseen *f, struct pawl_err *err)
+{
+    for (size_t i = 0; i < f->n; i++)
+        foresee(f, f->v[i], false);
+    f->fresh = arena_alloc(&c->scratch, (f->n_fresh + 1) * sizeof *f->fresh);
+    f->ids = arena_alloc(&c->scratch, (f->n_ids + 1) * sizeof *f->ids);
+    f->keys = arena_alloc(&c->scratch, (f->n_keys + 1) * sizeof *f->keys);
+    f->tokens = arena_alloc(&c->scratch, (f->n_tokens + 1) * sizeof *f->tokens);
+    if (!f->fresh || !f->ids || !f->keys || !f->tokens)
+        return err_no_memory(err, "a group");
+    f->n_fresh = f->n_ids = f->n_keys = f->n_tokens = 0;
+    for (size_t i = 0; i < f->n; i++)
+        foresee(f, f->v[i], true);
+    /* A refused call uses no number: where one may be refused, numbers come later. */
+    f->sure = f->n_keys == 0 && !f->atomic && !led_lanes_full(c, f->n_fresh);
+    f->plain = locks_all(f);
+    return PAWL_OK;
+}
+
+/* ---- Loading --------------------------------------------------------------------------------- */
+
+/* With the beginning. Leases first: who waits for one must hold nothing that its holder may want.
+ */
+static enum pawl_status load_first(struct ledger *c, struct foreseen *f, struct pawl_err *err)
+{
+    struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
+    struct led_rows *paused = NULL;
+    if (!b)
+        return err_no_memory(err, "a group");
+    b->n = 0;
+    enum pawl_status st = led_leases_ask(c, b, f->tokens, f->n_tokens, &f->leases, err);
+    if (st == PAWL_OK)
+        st = led_ids_ask(c, b, &f->known,
+                         &(struct led_asked_ids){ f->fresh, f->n_fresh, f->ids, f->n_ids, f->sure },
+                         err);
+    if (f->paused || f->claim)
+        led_batch_ask(b, SQL_QUEUE_LIST, NULL, &paused);
+    if (f->claim && f->plain)
+        led_claim_ask(c, b, f->claim);
+    if (st == PAWL_OK)
+        st = led_begin(c, LED_WRITE, b, err);
+    if (st == PAWL_OK && f->leases)
+        st = led_leases_take(c, f->tokens, f->n_tokens, f->leases, err);
+    if (st == PAWL_OK && f->known)
+        st = led_ids_take(c, f->known, err);
+    return st == PAWL_OK && paused ? led_paused_take(c, paused, err) : st;
+}
+
+/* The calls that leases and known ids name. */
+static enum pawl_status load_calls(struct ledger *c, const struct foreseen *f, struct pawl_err *err)
+{
+    size_t n = 0, all = f->n_fresh + f->n_ids;
+    int64_t *seqs = arena_alloc(&c->scratch, (all + 1) * sizeof *seqs);
+    enum pawl_status st = seqs ? led_leases_calls(c, err) : err_no_memory(err, "a group");
+    for (size_t i = 0; i < all && st == PAWL_OK; i++) {
+        struct led_id *id;
+        st = led_id_get(c, i < f->n_fresh ? f->fresh[i] : f->ids[i - f->n_fresh], &id, err);
+        const struct led_call *it = st == PAWL_OK && id->seq ? led_call_find(c, id->seq) : NULL;
+        if (st == PAWL_OK && id->seq && !(it && it->lean))
+            seqs[n++] = id->seq;
+    }
+    return st == PAWL_OK && n ? led_calls_load(c, seqs, n, err) : st;
+}
+
+static struct led_call *held_item(struct ledger *c, const struct finish_item *it)
+{
+    struct led_id *id;
+    int64_t seq = it->seq;
+    if (!seq && led_id_get(c, it->id, &id, NULL) == PAWL_OK)
+        seq = id->seq;
+    struct led_call *call = seq > 0 ? led_call_find(c, seq) : NULL;
+    return call && call->lean ? call : NULL;
+}
+
+/* Will every item of it end as it says? Then how many versions it takes is known; else they come
+ * one by one, so that none is lost. */
+static bool ends_as_said(struct ledger *c, const struct finish *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        struct led_call *call = held_item(c, &q->v[i]);
+        if (!call || call->counted || q->v[i].how != END_RESULT || q->v[i].n_send ||
+            led_lease_over(call->lease, c->now_us) || !token_eq(call->lease->token, q->token) ||
+            (!call->spec.key.data && q->v[i].state_do != STATE_KEEP))
+            return false;
+        call->counted = true;
+        int before = call->lease->run[call->held_at].before;
+        if (before >= 0 && call->lease->state[before] == HELD_OPEN) {
+            const struct led_call *first = led_call_find(c, call->lease->held[before].seq);
+            if (!first->counted)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* What the finishes of a group end: their keys, the objects that change, versions. */
+struct ending_now {
+    struct bytes *keys, *objects, *types;
+    size_t n, n_objects, versions;
+};
+
+static enum pawl_status foresee_ends(struct ledger *c, const struct finish *q, struct ending_now *e,
+                                     struct pawl_err *err)
+{
+    bool sure = ends_as_said(c, q);
+    for (size_t i = 0; i < q->n; i++) {
+        const struct finish_item *it = &q->v[i];
+        const struct led_call *call = held_item(c, it);
+        const struct led_lane *lane;
+        if (!call || !call->spec.key.data)
+            continue;
+        e->keys[e->n++] = call->spec.key;
+        if (it->how != END_RESULT || it->state_do == STATE_KEEP)
+            continue;
+        enum pawl_status st = led_lane(c, call->now.lane, &lane, err);
+        if (st != PAWL_OK)
+            return st;
+        e->objects[e->n_objects] = call->spec.key;
+        e->types[e->n_objects++] = lane->type;
+        e->versions += sure && it->state_do == STATE_SET;
+    }
+    return PAWL_OK;
+}
+
+static enum pawl_status load_keys(struct ledger *c, const struct foreseen *f, struct pawl_err *err)
+{
+    struct ending_now e = { 0 };
+    size_t m = 1;
+    for (size_t i = 0; i < f->n; i++)
+        m += f->v[i]->kind == OP_FINISH ? f->v[i]->finish.n : 0;
+    e.keys = arena_alloc(&c->scratch, m * sizeof *e.keys);
+    e.objects = arena_alloc(&c->scratch, m * sizeof *e.objects);
+    e.types = arena_alloc(&c->scratch, m * sizeof *e.types);
+    enum pawl_status st = e.keys && e.objects && e.types ? PAWL_OK : err_no_memory(err, "a group");
+    for (size_t i = 0; i < f->n && st == PAWL_OK; i++)
+        if (f->v[i]->kind == OP_FINISH)
+            st = foresee_ends(c, &f->v[i]->finish, &e, err);
+    if (st == PAWL_OK && e.n)
+        st = led_keys_load(c, e.keys, e.n, LOCK_WAIT, err);
+    if (st == PAWL_OK && e.n_objects)
+        st = led_objects_load(c, e.types, e.objects, e.n_objects, err);
+    return st == PAWL_OK && e.versions ? led_versions(c, e.versions, err) : st;
+}
+
+/* The keys that new calls join, as far as nobody has them just now; and numbers, if none of the
+ * calls can be refused. */
+static enum pawl_status load_lines(struct ledger *c, const struct foreseen *f, struct pawl_err *err)
+{
+    enum pawl_status st = led_keys_load(c, f->keys, f->n_keys, LOCK_TRY, err);
+    bool sure = !f->atomic && !led_lanes_full(c, f->n_fresh);
+    for (size_t i = 0; st == PAWL_OK && i < f->n_keys && sure && c->key_pending_max; i++) {
+        struct led_key *k;
+        st = led_key_get(c, f->keys[i], LOCK_TRY, &k, err);
+        sure = st == PAWL_OK && led_key_pending(k) + (int64_t)f->n_fresh <= c->key_pending_max;
+    }
+    return st == PAWL_OK && sure ? led_numbers(c, led_ids_new(c, f->fresh, f->n_fresh), err) : st;
+}
+
+static enum pawl_status load(struct ledger *c, struct foreseen *f, struct pawl_err *err)
+{
+    enum pawl_status st = f->leases || f->known ? load_calls(c, f, err) : PAWL_OK;
+    if (st == PAWL_OK && f->finish)
+        st = load_keys(c, f, err);
+    if (st == PAWL_OK && f->n_keys)
+        st = load_lines(c, f, err);
+    return st;
+}
+
+/* ---- The group ------------------------------------------------------------------------------- */
+
+static enum pawl_status decide(struct ledger *c, const struct foreseen *f, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < f->n && st == PAWL_OK; i++) {
+        f->v[i]->status = PAWL_OK;
+        f->v[i]->ended = NULL;
+        f->v[i]->n_ended = 0;
+        c->tx->last_op = i + 1 == f->n;
+        st = apply(c, f->v[i], err);
+    }
+    return st;
+}
+
+static enum pawl_status group_once(struct ledger *c, struct op *const *v, size_t n,
+                                   struct pawl_err *err)
+{
+    AUTO(led_undo) struct ledger *tx = NULL;
+    struct foreseen f = { .v = v, .n = n };
+    enum pawl_status st = led_fresh(c, LED_WRITE, err);
+    if (st == PAWL_OK)
+        st = foresee_all(c, &f, err);
+    if (st != PAWL_OK)
+        return st;
+    CRASH_POINT("ledger.begin");
+    PAUSE_POINT("ledger.begin");
+    tx = c;
+    st = load_first(c, &f, err);
+    if (st == PAWL_OK)
+        st = load(c, &f, err);
+    if (st == PAWL_OK)
+        st = decide(c, &f, err);
+    if (st != PAWL_OK)
+        return st;
+    st = led_flush_commit(TAKE(tx), c->tx->late ? led_claim_ask_last : NULL, f.plain, err);
+    if (st == PAWL_OK && c->tx->late)
+        led_claim_late(c);
+    return st;
+}
+
+enum pawl_status led_commit_ops(struct store *s, struct op *const *v, size_t n,
+                                struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    bool done;
+    enum pawl_status st = led_alone(c, v, n, &done, err);
+    if (st != PAWL_OK || done)
+        return st;
+    /* A handler has run and cannot run again. */
+    int tries = v[0]->kind == OP_HANDLER ? 1 : REDO_MAX;
+    for (int i = 0; i < tries; i++) {
+        if (i)
+            nap(c, REDO_NAP_US * i);
+        st = group_once(c, v, n, err);
+        if (st == PAWL_OK || st == PAWL_UNKNOWN || !c->redo)
+            return st;
+        if (c->blocked && (n > 1 || s->hasty))
+            break;
+    }
+    if (c->blocked && err)
+        snprintf(err->sqlstate, sizeof err->sqlstate, "55P03");
+    return st == PAWL_BROKEN ? st : PAWL_BUSY;
+}

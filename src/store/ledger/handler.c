@@ -1,0 +1,70 @@
+/*
+ * handler.c - the application's own SQL: a handler's inside its finish, and a module's script.
+ *
+ * It runs on the connection of the store, inside our transaction. A savepoint before the first
+ * statement lets us undo the SQL and still store how the try ended.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/hook.h"
+#include "store/ledger/cache.h"
+
+/* Back to the savepoint, in the database and in memory; or to a new transaction when theirs was
+ * lost. */
+static enum pawl_status undo_theirs(struct ledger *c, struct pawl_err *err)
+{
+    led_lanes_undo(c);
+    if (!c->db->in_tx(c)) {
+        enum pawl_status st = led_begin(c, LED_WRITE, NULL, err);
+        return st == PAWL_OK ? c->db->plain(c, "SAVEPOINT handler", err) : st;
+    }
+    enum pawl_status st = c->db->plain(c, "ROLLBACK TO SAVEPOINT handler", err);
+    return st == PAWL_OK ? led_forget(c, err) : st;
+}
+
+/* Did everything end now, and as the handler wanted, so that its SQL may stand? A finish that turns
+ * out to be a repeat was stored together with the SQL of the first. */
+static bool completed(const struct op *op, size_t stored)
+{
+    const struct finish *f = op->handler.finish;
+    if (stored != f->n)
+        return false;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].state != PAWL_COMPLETED)
+            return false;
+    return op->status == PAWL_OK;
+}
+
+enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct handler_op *h = &op->handler;
+    struct led_tx tx = { .base = { .ops = c->base.ops }, .c = c };
+    size_t stored;
+    h->committed_sql = false;
+    enum pawl_status st = c->db->plain(c, "SAVEPOINT handler", err);
+    if (st != PAWL_OK)
+        return st;
+    bool keep = h->run(h->ctx, &tx.base) && !tx.lost;
+    CRASH_POINT("ledger.handler_ran");
+    PAUSE_POINT("ledger.handler_ran");
+    if (keep) {
+        st = led_finish(c, op, h->finish, &stored, err);
+        h->committed_sql = st == PAWL_OK && completed(op, stored);
+    }
+    if (st == PAWL_OK && !h->committed_sql) {
+        st = undo_theirs(c, err);
+        /* A refused finish is refused without the SQL too; a failed one is stored alone. */
+        if (st == PAWL_OK && op->status == PAWL_OK)
+            st = led_finish(c, op, h->finish, &stored, err);
+    }
+    return st;
+}
+
+enum pawl_status led_script_op(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    enum pawl_status st = c->db->script(c, op->script.sql, err);
+    if (st != PAWL_INVALID)
+        return st;
+    /* Theirs alone: the rest of the group goes on. */
+    op->status = err_set(&op->err, PAWL_INVALID, "%s", err ? err->text : "SQL");
+    return PAWL_OK;
+}

@@ -1,0 +1,182 @@
+/*
+ * inbox.c - calls that applications submitted in SQL become calls of the ledger.
+ *
+ * A row of the inbox was committed by a transaction of the application's; it is checked and
+ * accepted here by the code that every other call goes through, in the transaction of whoever looks
+ * (a claim, a sweep). What must stay true: one bad row stops nobody. It stays where it is, with the
+ * reason, and is not looked at again.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+/* Columns of inbox_take. */
+enum {
+    IN_N,
+    IN_ID,
+    IN_TYPE,
+    IN_METHOD,
+    IN_KEY,
+    IN_QUEUE,
+    IN_FORM,
+    IN_INPUT,
+    IN_PRIORITY,
+    IN_RUN_AT,
+    IN_EXPIRES_AT,
+    IN_OPTIONS,
+    IN_CALLER,
+    IN_CLIENT,
+    IN_PARENT,
+    IN_TRACE,
+    IN_TAGS,
+};
+
+struct moving {
+    struct ledger *c;
+    struct call_spec *v; /* those that may be accepted */
+    int64_t *ns;         /* their rows */
+    size_t n;
+    struct led_column gone, refused, codes, reasons;
+};
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static enum pawl_status spec_read(struct ledger *c, const struct led_rows *r, int i,
+                                  struct call_spec *s, struct pawl_err *err)
+{
+    call_spec_init(s);
+    s->id = led_get(r, i, IN_ID);
+    s->type = led_get(r, i, IN_TYPE);
+    s->method = led_get(r, i, IN_METHOD);
+    s->key = led_get(r, i, IN_KEY);
+    s->queue = led_get(r, i, IN_QUEUE);
+    s->input =
+        (struct payload){ (enum pawl_form)led_get_int(r, i, IN_FORM), led_get(r, i, IN_INPUT) };
+    s->priority = (int)led_get_int(r, i, IN_PRIORITY);
+    s->run_at_us = led_get_int(r, i, IN_RUN_AT);
+    s->expires_at_us = led_get_int(r, i, IN_EXPIRES_AT);
+    s->caller = led_get(r, i, IN_CALLER);
+    s->client = led_get(r, i, IN_CLIENT);
+    s->parent = led_get(r, i, IN_PARENT);
+    s->traceparent = led_get(r, i, IN_TRACE);
+    enum pawl_status st = call_options_read(&c->scratch, led_get(r, i, IN_OPTIONS), s, err);
+    if (st == PAWL_OK)
+        st = call_tags_read(&c->scratch, led_get(r, i, IN_TAGS), s, err);
+    return st == PAWL_OK ? call_spec_settle(&c->scratch, c->world, s, err) : st;
+}
+
+static void refuse(struct moving *m, int64_t n, const struct pawl_err *why)
+{
+    led_add_int(&m->refused, n);
+    led_add_bytes(&m->codes, bytes_of(pawl_status_name(why->status)));
+    led_add_bytes(&m->reasons, arena_copy(&m->c->scratch, bytes_of(why->text)));
+}
+
+/* What breaks the contract is refused here; the rest may be accepted. */
+static enum pawl_status rows_read(struct moving *m, const struct led_rows *r, struct pawl_err *err)
+{
+    struct arena *a = &m->c->scratch;
+    m->v = arena_alloc(a, (size_t)r->n * sizeof *m->v);
+    m->ns = arena_alloc(a, (size_t)r->n * sizeof *m->ns);
+    if (!m->v || !m->ns)
+        return err_no_memory(err, "the inbox");
+    for (int i = 0; i < r->n; i++) {
+        struct pawl_err why = { 0 };
+        enum pawl_status st = spec_read(m->c, r, i, &m->v[m->n], &why);
+        if (st == PAWL_NO_MEMORY)
+            return err_no_memory(err, "the inbox");
+        if (st == PAWL_OK)
+            m->ns[m->n++] = led_get_int(r, i, IN_N);
+        else
+            refuse(m, led_get_int(r, i, IN_N), &why);
+    }
+    return PAWL_OK;
+}
+
+/* ---- Accepting ------------------------------------------------------------------------------- */
+
+static enum pawl_status accept(struct moving *m, struct pawl_err *err)
+{
+    struct ledger *c = m->c;
+    struct op op = { .kind = OP_ACCEPT, .a = &c->scratch, .accept = { .v = m->v, .n = m->n } };
+    struct bytes *ids = arena_alloc(&c->scratch, (m->n + 1) * sizeof *ids);
+    if (!ids)
+        return err_no_memory(err, "the inbox");
+    for (size_t i = 0; i < m->n; i++)
+        ids[i] = m->v[i].id;
+    enum pawl_status st = m->n ? led_ids_load(c, ids, m->n, err) : PAWL_OK;
+    if (st == PAWL_OK && m->n)
+        st = led_accept(c, &op, err);
+    for (size_t i = 0; st == PAWL_OK && i < m->n; i++) {
+        const struct accepted *a = &op.accept.out[i];
+        if (a->status == PAWL_OK) { /* new, or a duplicate that has its answer elsewhere */
+            led_add_int(&m->gone, m->ns[i]);
+            continue;
+        }
+        led_say_refused(c, &op, &m->v[i], a);
+        refuse(m, m->ns[i], &op.err);
+    }
+    return st;
+}
+
+static enum pawl_status rows_write(struct moving *m, struct pawl_err *err)
+{
+    struct ledger *c = m->c;
+    struct led_params gone = { 0 }, refused = { 0 };
+    enum pawl_status st = PAWL_OK;
+    led_column(&gone, &m->gone);
+    led_int(&refused, c->now_us);
+    led_column(&refused, &m->refused);
+    led_column(&refused, &m->codes);
+    led_column(&refused, &m->reasons);
+    if (m->gone.n)
+        st = led_run(c, SQL_INBOX_REMOVE, &gone, NULL, err);
+    if (st == PAWL_OK && m->refused.n)
+        st = led_run(c, SQL_INBOX_REFUSE, &refused, NULL, err);
+    return st;
+}
+
+enum pawl_status led_inbox_any(struct ledger *c, bool *out, struct pawl_err *err)
+{
+    int64_t any = 0;
+    *out = false;
+    if (!c->db->inbox)
+        return PAWL_OK;
+    enum pawl_status st = led_number(c, SQL_INBOX_ANY, NULL, 0, &any, err);
+    *out = any != 0;
+    return st;
+}
+
+enum pawl_status led_inbox_move(struct ledger *c, int max, struct pawl_err *err)
+{
+    struct moving m = { .c = c };
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    bool any;
+    enum pawl_status st = led_inbox_any(c, &any, err);
+    if (st != PAWL_OK || !any)
+        return st;
+    led_column_init(&m.gone, &c->scratch, LED_INTS);
+    led_column_init(&m.refused, &c->scratch, LED_INTS);
+    led_column_init(&m.codes, &c->scratch, LED_TEXTS);
+    led_column_init(&m.reasons, &c->scratch, LED_TEXTS);
+    led_int(&p, MIN(max, CLAIM_MAX));
+    led_int(&p, CLAIM_LEN_MAX);
+    st = led_query(c, SQL_INBOX_TAKE, &p, &r, err);
+    if (st != PAWL_OK || r->n == 0) /* another has them */
+        return st;
+    st = rows_read(&m, r, err);
+    if (st == PAWL_OK)
+        st = accept(&m, err);
+    return st == PAWL_OK ? rows_write(&m, err) : st;
+}
+
+enum pawl_status led_inbox_forget(struct ledger *c, int max, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    if (!c->db->inbox)
+        return PAWL_OK;
+    led_int(&p, c->now_us - c->retention_us);
+    led_int(&p, max);
+    return led_run(c, SQL_INBOX_FORGET, &p, NULL, err);
+}

@@ -1,0 +1,398 @@
+/*
+ * lease.c - leases: who holds which calls, and which of them have ended.
+ *
+ * A lease that is to be changed is locked first; which of its calls have ended is asked in a
+ * statement of its own after that, so that what the lock's former holder did is seen.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+static struct led_lease **slot(struct ledger *c, const struct token *token)
+{
+    struct led_lease **at = &c->tx->leases[led_hash(token->b, sizeof token->b) % LED_BUCKETS];
+    while (*at && !token_eq((*at)->token, *token))
+        at = &(*at)->same;
+    return at;
+}
+
+struct led_lease *led_lease_new(struct ledger *c, const struct token *token)
+{
+    struct led_lease **at = slot(c, token);
+    if (*at)
+        return *at;
+    struct led_lease *l = arena_zalloc(&c->scratch, 1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->token = *token;
+    l->missing = true;
+    l->newer = c->tx->first_lease;
+    c->tx->first_lease = l;
+    *at = l;
+    return l;
+}
+
+/* By key, then in the order of its run. */
+static int compare_runs(const void *a, const void *b, void *held)
+{
+    const struct held *x = (const struct held *)held + *(const int *)a;
+    const struct held *y = (const struct held *)held + *(const int *)b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->pos > y->pos) - (x->pos < y->pos);
+}
+
+bool led_lease_list(struct ledger *c, struct led_lease *l, struct held *held, size_t n)
+{
+    int *order = arena_alloc(&c->scratch, (n + 1) * sizeof *order);
+    size_t m = 0;
+    l->held = held;
+    l->n = l->named = l->left = n;
+    l->state = arena_zalloc(&c->scratch, n + 1, 1);
+    l->run = arena_zalloc(&c->scratch, n + 1, sizeof *l->run);
+    if (!order || !l->state || !l->run)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        l->run[i] = (struct led_link){ -1, -1 };
+        if (held[i].key)
+            order[m++] = (int)i;
+    }
+    qsort_r(order, m, sizeof *order, compare_runs, held);
+    for (size_t i = 1; i < m; i++) {
+        if (held[order[i]].key != held[order[i - 1]].key)
+            continue;
+        l->run[order[i]].before = order[i - 1];
+        l->run[order[i - 1]].behind = order[i];
+    }
+    return true;
+}
+
+static enum pawl_status lease_row(struct ledger *c, const struct led_rows *r, int row,
+                                  struct led_lease **out, struct pawl_err *err)
+{
+    struct bytes b = led_get(r, row, 0);
+    struct token token;
+    struct held *held;
+    size_t n;
+    if (b.len != sizeof token.b)
+        return err_set(err, PAWL_BROKEN, "a lease has a token of %zu bytes", b.len);
+    memcpy(token.b, b.data, sizeof token.b);
+    struct led_lease *l = led_lease_new(c, &token);
+    *out = l;
+    if (l && (l->locked || !l->missing)) /* as this transaction has it, unless it only looked */
+        return l->locked || l->rev == led_get_int(r, row, 6) ? PAWL_OK
+                                                             : led_again(c, "a lease", err);
+    enum pawl_status st = lease_unpack(&c->scratch, led_get(r, row, 7), &held, &n, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!l || !led_lease_list(c, l, held, n))
+        return err_no_memory(err, "a lease");
+    l->missing = false;
+    l->stored = true;
+    l->node = arena_copy(&c->scratch, led_get(r, row, 1));
+    l->boot = arena_copy(&c->scratch, led_get(r, row, 2));
+    l->worker = arena_copy(&c->scratch, led_get(r, row, 3));
+    l->owner = l->worker.data ? l->worker : l->node;
+    l->claimed_us = led_get_int(r, row, 4);
+    l->until_us = led_get_int(r, row, 5);
+    l->rev = led_get_int(r, row, 6);
+    return c->scratch.failed ? err_no_memory(err, "a lease") : PAWL_OK;
+}
+
+/* Which calls of these leases have ended. */
+static enum pawl_status ended_load(struct ledger *c, struct led_lease *const *v, size_t n,
+                                   struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    struct led_column col;
+    led_column_init(&col, &c->scratch, LED_INTS);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < v[i]->n; k++)
+            led_add_int(&col, v[i]->held[k].seq);
+    led_column(&p, &col);
+    enum pawl_status st = n ? led_query(c, SQL_LEASE_ENDED, &p, &r, err) : PAWL_OK;
+    for (int i = 0; r && i < r->n; i++)
+        for (size_t k = 0; k < n; k++) {
+            ssize_t at = led_lease_find(v[k], led_get_int(r, i, 0));
+            if (at < 0 || v[k]->state[at] != HELD_OPEN)
+                continue;
+            v[k]->state[at] = HELD_ENDED;
+            v[k]->left--;
+        }
+    return st;
+}
+
+static struct token row_token(const struct led_rows *r, int row)
+{
+    struct bytes b = led_get(r, row, 0);
+    struct token token = { { 0 } };
+    memcpy(token.b, b.data, MIN(b.len, sizeof token.b));
+    return token;
+}
+
+static enum pawl_status leases_read(struct ledger *c, const struct led_rows *r, bool ended,
+                                    struct pawl_err *err)
+{
+    struct led_lease **fresh = arena_zalloc(&c->scratch, (size_t)r->n + 1, sizeof *fresh);
+    size_t n = 0;
+    enum pawl_status st = fresh ? PAWL_OK : err_no_memory(err, "leases");
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        struct token token = row_token(r, i);
+        const struct led_lease *had = *slot(c, &token);
+        bool known = had && had->locked;
+        struct led_lease *l = NULL;
+        st = lease_row(c, r, i, &l, err);
+        if (st == PAWL_OK && !known)
+            fresh[n++] = l;
+    }
+    return st == PAWL_OK && ended ? ended_load(c, fresh, n, err) : st;
+}
+
+/* One that was seen without a lock must still be there. */
+static enum pawl_status still_missing(struct ledger *c, const struct token *v, size_t n,
+                                      const struct led_rows *r, struct pawl_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct led_lease *l = *slot(c, &v[i]);
+        bool found = l->locked || l->missing;
+        for (int k = 0; k < r->n && !found; k++)
+            found = token_eq(row_token(r, k), v[i]);
+        if (!found)
+            return led_again(c, "a lease", err);
+    }
+    return PAWL_OK;
+}
+
+/* Tokens that were not asked for under a lock yet. */
+static bool leases_wanting(struct ledger *c, const struct token *v, size_t n,
+                           struct led_column *out)
+{
+    led_column_init(out, &c->scratch, LED_BLOBS);
+    for (size_t i = 0; i < n; i++) {
+        struct led_lease *l = led_lease_new(c, &v[i]);
+        if (!l)
+            return false;
+        if (!l->locked)
+            led_add_bytes(out, (struct bytes){ (const char *)v[i].b, sizeof v[i].b });
+    }
+    return true;
+}
+
+enum pawl_status led_leases_ask(struct ledger *c, struct led_batch *b, const struct token *v,
+                                size_t n, struct led_rows **out, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_column col;
+    if (!leases_wanting(c, v, n, &col))
+        return err_no_memory(err, "leases");
+    led_column(&p, &col);
+    if (col.n)
+        led_batch_ask(b, SQL_LEASE_READ, &p, out);
+    return PAWL_OK;
+}
+
+static enum pawl_status leases_take(struct ledger *c, const struct token *v, size_t n,
+                                    const struct led_rows *r, bool ended, struct pawl_err *err)
+{
+    enum pawl_status st = still_missing(c, v, n, r, err);
+    if (st == PAWL_OK)
+        st = leases_read(c, r, ended, err);
+    for (size_t i = 0; st == PAWL_OK && i < n; i++)
+        (*slot(c, &v[i]))->locked = true;
+    return st;
+}
+
+enum pawl_status led_leases_take(struct ledger *c, const struct token *v, size_t n,
+                                 const struct led_rows *r, struct pawl_err *err)
+{
+    return leases_take(c, v, n, r, false, err);
+}
+
+enum pawl_status led_leases_load(struct ledger *c, const struct token *v, size_t n,
+                                 struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    struct led_column col;
+    if (!leases_wanting(c, v, n, &col))
+        return err_no_memory(err, "leases");
+    if (col.n == 0)
+        return PAWL_OK;
+    led_column(&p, &col);
+    enum pawl_status st = led_query(c, SQL_LEASE_READ, &p, &r, err);
+    return st == PAWL_OK ? leases_take(c, v, n, r, true, err) : st;
+}
+
+enum pawl_status led_lease_get(struct ledger *c, const struct token *token, struct led_lease **out,
+                               struct pawl_err *err)
+{
+    *out = NULL;
+    enum pawl_status st = led_leases_load(c, token, 1, err);
+    if (st == PAWL_OK && !(*slot(c, token))->missing)
+        *out = *slot(c, token);
+    return st;
+}
+
+/* The call as its lease has it. */
+static void hold(struct led_call *it, struct led_lease *l, const struct held *h)
+{
+    it->lease = l;
+    it->now.lane = h->lane;
+    it->now.priority = h->priority;
+    it->now.run_at_us = h->run_at_us;
+    it->now.tries = h->tries;
+    it->now.pos = h->pos;
+    it->now.key_no = h->key_no;
+    if (h->tries.redrives > 0)
+        it->now.expires_us = 0;
+    it->was = it->now;
+}
+
+/* One row of lease_calls. */
+static enum pawl_status lean_row(struct ledger *c, const struct led_rows *r, int row,
+                                 struct pawl_err *err)
+{
+    struct led_call *it = led_call_find(c, led_get_int(r, row, 0));
+    struct led_lease *l = it->lease;
+    if (led_get_int(r, row, 1)) {
+        l->state[it->held_at] = HELD_ENDED;
+        l->left--;
+        it->lease = NULL;
+        return PAWL_OK;
+    }
+    call_spec_init(&it->spec);
+    it->lean = true;
+    it->spec.id = led_get(r, row, 2);
+    it->own_lane = (int)led_get_int(r, row, 3);
+    it->spec.key = led_get(r, row, 4);
+    it->own_priority = (int)led_get_int(r, row, 5);
+    it->now.expires_us = led_get_int(r, row, 6);
+    it->now.wish = !led_null(r, row, 8);
+    enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, 7), &it->spec, err);
+    hold(it, l, &l->held[it->held_at]);
+    return st;
+}
+
+enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    struct led_column col;
+    led_column_init(&col, &c->scratch, LED_INTS);
+    for (struct led_lease *l = c->tx->first_lease; l; l = l->newer)
+        for (size_t k = 0; !l->missing && k < l->n; k++) {
+            struct led_call *it = led_call_new(c, l->held[k].seq);
+            if (!it)
+                return err_no_memory(err, "a lease");
+            *it = (struct led_call){ .same = it->same,
+                                     .newer = it->newer,
+                                     .seq = it->seq,
+                                     .partial = true,
+                                     .lease = l,
+                                     .held_at = k };
+            it->now.place = AT_HELD;
+            it->now.state = PAWL_PROCESSING;
+            it->was = it->now;
+            led_add_int(&col, it->seq);
+        }
+    if (col.n == 0)
+        return PAWL_OK;
+    led_column(&p, &col);
+    enum pawl_status st = led_query(c, SQL_LEASE_CALLS, &p, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++)
+        st = lean_row(c, r, i, err);
+    return st;
+}
+
+static bool hold_in(struct ledger *c, struct led_call *it)
+{
+    for (struct led_lease *l = c->tx->first_lease; l && !it->lease; l = l->newer) {
+        ssize_t at = l->missing ? -1 : led_lease_find(l, it->seq);
+        if (at >= 0 && l->state[at] == HELD_OPEN)
+            hold(it, l, &l->held[at]);
+    }
+    return it->lease != NULL;
+}
+
+enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, size_t n,
+                                  struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    int64_t low = INT64_MAX, high = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i]->now.place != AT_HELD || v[i]->lease || hold_in(c, v[i]))
+            continue;
+        low = MIN(low, v[i]->seq);
+        high = MAX(high, v[i]->seq);
+    }
+    if (high == 0)
+        return PAWL_OK;
+    led_int(&p, low);
+    led_int(&p, high);
+    enum pawl_status st = led_query(c, SQL_LEASE_AROUND, &p, &r, err);
+    if (st == PAWL_OK)
+        st = leases_read(c, r, true, err);
+    for (size_t i = 0; st == PAWL_OK && i < n; i++)
+        if (v[i]->now.place == AT_HELD && !v[i]->lease && !hold_in(c, v[i]))
+            st = led_again(c, "a call is neither pending nor held nor ended", err);
+    return st;
+}
+
+enum pawl_status led_all_leases(struct ledger *c, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    led_int(&p, 0);
+    led_int(&p, INT64_MAX);
+    enum pawl_status st = led_query(c, SQL_LEASE_AROUND, &p, &r, err);
+    return st == PAWL_OK ? leases_read(c, r, true, err) : st;
+}
+
+ssize_t led_lease_find(const struct led_lease *l, int64_t seq)
+{
+    struct held *h = lease_find(l->held, l->n, seq);
+    return h ? h - l->held : -1;
+}
+
+int64_t led_lease_before(const struct led_lease *l, size_t i)
+{
+    int64_t n = 0;
+    for (int at = l->run[i].before; at >= 0; at = l->run[at].before)
+        n += l->state[at] == HELD_OPEN;
+    return n;
+}
+
+void led_lease_done(struct led_lease *l, size_t i, bool off)
+{
+    CHECK(i < l->n && l->state[i] == HELD_OPEN && l->left > 0);
+    l->state[i] = off ? HELD_OFF : HELD_ENDED;
+    l->left--;
+    l->named -= off;
+    l->dirty = l->dirty || off;
+    if (l->left == 0) {
+        l->missing = true;
+        l->dirty = true;
+    }
+}
+
+enum pawl_status led_lease_leave(struct ledger *c, struct bytes token, int64_t seq,
+                                 struct pawl_err *err)
+{
+    struct token t;
+    struct led_lease *l;
+    if (token.len != sizeof t.b)
+        return PAWL_OK;
+    memcpy(t.b, token.data, sizeof t.b);
+    enum pawl_status st = led_lease_get(c, &t, &l, err);
+    ssize_t i = st == PAWL_OK && l ? led_lease_find(l, seq) : -1;
+    if (i < 0 || l->state[i] != HELD_ENDED)
+        return st;
+    l->state[i] = HELD_OFF;
+    l->named--;
+    l->dirty = true;
+    return PAWL_OK;
+}

@@ -1,0 +1,257 @@
+/*
+ * ledger.h - the ledger on a database server: load, decide, flush, over a driver.
+ *
+ * Private to store/ledger and to the engines that drive it (store/pg, store/maria), whose handle
+ * begins with a `struct ledger`, which belongs to one thread at a time. A transaction loads rows
+ * into `tx`, decides on them in memory, and writes the difference between what each was and what it
+ * is (led_flush). Everything a transaction knows lives in `scratch` and is worth nothing in the
+ * next.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef STORE_LEDGER_LEDGER_H
+#define STORE_LEDGER_LEDGER_H
+
+#include "sql_names.h"
+#include "store/store.h"
+
+#define SCHEMA_LEN_MAX 32
+#define LED_PARAMS_MAX 20
+#define LED_BUCKETS 1024
+
+struct led_lane {
+    struct bytes queue, type; /* owned: one block, at queue.data */
+};
+struct led_lanes {
+    struct led_lane *v; /* owned; lane n is v[n - 1] */
+    size_t n, cap;
+    size_t n_stored;  /* of these are committed */
+    size_t n_written; /* of these are in the table, as the running transaction sees it */
+    int *slots;       /* owned; lane numbers by hash; 0: free */
+    size_t n_slots;
+    bool read;   /* the table was read up to its end in this transaction */
+    bool locked; /* nobody else makes lanes until this transaction ends */
+};
+
+/* Where claims of a (track, rank) go on: everything before was taken, or was somebody else's. */
+struct led_mark {
+    int64_t track, rank, run_at_us, seq;
+};
+struct led_marks {
+    struct led_mark *v; /* owned; by track, then rank */
+    size_t n, cap;
+    int64_t full_us, near_us; /* world_mono: when everything, and what is a little older, was looked
+                                 at last */
+};
+
+struct led_cache;
+struct led_driver;
+
+struct ledger {
+    struct store base;
+    const struct led_driver *db;
+    const struct world *world; /* borrowed */
+    bool own_clock;            /* the world is a test's: its clock, not the server's */
+    char schema[SCHEMA_LEN_MAX + 1];
+    int64_t retention_us, remember_us, key_pending_max;
+    struct led_lanes lanes;
+    struct led_marks marks;
+    bool busy; /* its last claim took something */
+
+    /* The running transaction. */
+    bool reading; /* one snapshot for all of it: nobody can be faster */
+    bool blocked; /* it waited in vain for a row that somebody holds */
+    bool redo;    /* it failed because somebody else was faster: the same again may well do */
+    int64_t now_us;
+    struct arena scratch;
+    struct led_cache *tx; /* in scratch */
+};
+
+static inline struct ledger *led_of(struct store *s)
+{
+    return (struct ledger *)s;
+}
+
+/* What every engine sets up and takes down. */
+void led_init(struct ledger *c, const struct store_conf *conf, const struct led_driver *db);
+void led_end(struct ledger *c);
+
+/* ---- Statements (stmt.c) --------------------------------------------------------------------- */
+
+/* A column of values on their way to the server. Bytes are borrowed until the statement has run.
+ * What does not fit into memory shows in the arena's `failed`. */
+enum led_kind { LED_INTS, LED_TEXTS, LED_BLOBS };
+#define LED_NULL INT64_MIN
+struct led_column {
+    struct arena *a;
+    enum led_kind kind;
+    size_t n, cap;
+    int64_t *ints;       /* INTS; LED_NULL: null */
+    struct bytes *bytes; /* else; absent: null */
+};
+void led_column_init(struct led_column *k, struct arena *a, enum led_kind kind);
+void led_add_int(struct led_column *k, int64_t v);
+void led_add_int_or_null(struct led_column *k, int64_t v); /* 0: null */
+void led_add_bytes(struct led_column *k, struct bytes v);  /* absent: null */
+
+/* Parameters, in order: one value, or a column of them. */
+struct led_param {
+    bool many;
+    int64_t i;      /* one number */
+    struct bytes b; /* or bytes */
+    enum led_kind kind;
+    struct led_column k;
+};
+struct led_params {
+    struct led_param v[LED_PARAMS_MAX];
+    int n;
+};
+void led_int(struct led_params *p, int64_t v);
+void led_text(struct led_params *p, struct bytes v);
+void led_column(struct led_params *p, const struct led_column *k);
+void led_ints(struct ledger *c, struct led_params *p, const int64_t *v, size_t n);
+void led_texts(struct ledger *c, struct led_params *p, const struct bytes *v, size_t n);
+
+/* Rows of an answer, in scratch: they live as long as the transaction. */
+struct led_cell {
+    struct bytes b; /* absent: null. Bytes of text and blobs; of numbers nothing one may look at */
+    int64_t i;      /* numbers; null: 0 */
+};
+struct led_rows {
+    int n, columns;
+    struct led_cell *v;
+};
+int64_t led_get_int(const struct led_rows *r, int row, int column);  /* null: 0 */
+struct bytes led_get(const struct led_rows *r, int row, int column); /* null: absent */
+bool led_null(const struct led_rows *r, int row, int column);
+
+/* One statement, now. */
+MUST_USE enum pawl_status led_query(struct ledger *c, enum sql_name name,
+                                    const struct led_params *p, struct led_rows **out,
+                                    struct pawl_err *err);
+/* The same for what changes rows: nothing comes back. */
+MUST_USE enum pawl_status led_run(struct ledger *c, enum sql_name name, const struct led_params *p,
+                                  int64_t *out_rows, struct pawl_err *err);
+/* The first column of the first row; `otherwise` when there is none. */
+MUST_USE enum pawl_status led_number(struct ledger *c, enum sql_name name,
+                                     const struct led_params *p, int64_t otherwise, int64_t *out,
+                                     struct pawl_err *err);
+
+/* Statements that go out together and are done in order. `rows` below 0: any number; else another
+ * number means that somebody was faster, and the transaction is to be done again. `out` may be
+ * NULL. */
+struct led_batch {
+    struct led_batched {
+        enum sql_name name;
+        struct led_params p;
+        int64_t rows;
+        struct led_rows **out;
+    } v[48];
+    size_t n;
+};
+void led_batch_add(struct led_batch *b, enum sql_name name, const struct led_params *p,
+                   int64_t rows);
+/* A question among them. */
+void led_batch_ask(struct led_batch *b, enum sql_name name, const struct led_params *p,
+                   struct led_rows **out);
+MUST_USE enum pawl_status led_batch_run(struct ledger *c, const struct led_batch *b,
+                                        struct pawl_err *err);
+
+/* ---- The driver ------------------------------------------------------------------------------ */
+
+enum led_begin { LED_WRITE, LED_READ };
+
+/* What an engine adds: a connection that runs named statements. Errors come as a status and a
+ * sentence; `c->redo` is set by those after which the same transaction may well do. */
+struct led_driver {
+    bool marks; /* it has ready_known */
+    bool inbox; /* applications submit in SQL: there is a table for it */
+    /* Connected, in a transaction of its own, whatever was open before. LED_WRITE: READ COMMITTED;
+     * LED_READ: one snapshot for all of it. Sets now_us, unless the clock is a test's. `first` are
+     * its first statements, if any, so that they need no round trip of their own. */
+    enum pawl_status (*begin)(struct ledger *c, enum led_begin how, const struct led_batch *first,
+                              struct pawl_err *err);
+    /* Connected, and in no transaction: a statement commits by itself. NULL: it cannot. */
+    enum pawl_status (*alone)(struct ledger *c, struct pawl_err *err);
+    /* `last` are its last statements, if any: of those whose `rows` cannot fail to hold. UNKNOWN:
+     * the answer was lost. After anything but OK the transaction is over all the same, or
+     * rollback() ends it. */
+    enum pawl_status (*commit)(struct ledger *c, const struct led_batch *last,
+                               struct pawl_err *err);
+    void (*rollback)(struct ledger *c);
+    /* Is the transaction that was begun still there? */
+    bool (*in_tx)(struct ledger *c);
+    /* Parameters and statement are the ledger's; out_rows: how many changed. Each may be NULL. */
+    enum pawl_status (*query)(struct ledger *c, enum sql_name name, const struct led_params *p,
+                              struct led_rows **out, int64_t *out_rows, struct pawl_err *err);
+    /* In order, in as few round trips as can be; led_again() when one's `rows` do not hold. */
+    enum pawl_status (*batch)(struct ledger *c, const struct led_batch *b, struct pawl_err *err);
+    /* n fresh sequence numbers, rising, each above every one that was given before this began. */
+    enum pawl_status (*numbers)(struct ledger *c, int64_t *out, size_t n, struct pawl_err *err);
+    /* "SAVEPOINT x" and its like. */
+    enum pawl_status (*plain)(struct ledger *c, const char *text, struct pawl_err *err);
+    /* The application's own statements, inside or outside the transaction; INVALID: theirs is
+     * the mistake, and nothing of them stands. */
+    enum pawl_status (*script)(struct ledger *c, struct bytes text, struct pawl_err *err);
+};
+
+/* ---- Transactions (commit.c) ----------------------------------------------------------------- */
+
+MUST_USE enum pawl_status led_begin(struct ledger *c, enum led_begin how,
+                                    const struct led_batch *first, struct pawl_err *err);
+/* Empty memory, before anything is asked. */
+MUST_USE enum pawl_status led_fresh(struct ledger *c, enum led_begin how, struct pawl_err *err);
+void led_undo(struct ledger **c); /* for AUTO: roll back unless it was taken */
+MUST_USE enum pawl_status led_commit(struct ledger *taken, const struct led_batch *last,
+                                     struct pawl_err *err);
+/* Empty memory of the transaction's rows: what is stored is what counts again. */
+MUST_USE enum pawl_status led_forget(struct ledger *c, struct pawl_err *err);
+/* Somebody was faster: do the group again. */
+enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *err);
+
+/* ---- Lanes (lanes.c) ------------------------------------------------------------------------- */
+
+MUST_USE enum pawl_status led_lanes_read(struct ledger *c, struct pawl_err *err);
+MUST_USE enum pawl_status led_lane_find(struct ledger *c, struct bytes queue, struct bytes type,
+                                        int *out, struct pawl_err *err);
+/* Made when it is new; *out 0: no lane is left. */
+MUST_USE enum pawl_status led_lane_for(struct ledger *c, struct bytes queue, struct bytes type,
+                                       int *out, struct pawl_err *err);
+bool led_lanes_full(const struct ledger *c, size_t more);
+/* Nobody else makes lanes from here on; needed before lanes are counted. */
+MUST_USE enum pawl_status led_lanes_lock(struct ledger *c, struct pawl_err *err);
+MUST_USE enum pawl_status led_lane(struct ledger *c, int lane, const struct led_lane **out,
+                                   struct pawl_err *err);
+MUST_USE enum pawl_status led_lane_paused(struct ledger *c, int lane, bool *out,
+                                          struct pawl_err *err);
+void led_lanes_undo(struct ledger *c);
+void led_lanes_end(struct ledger *c);
+
+/* ---- Slots, for the engines' tables ---------------------------------------------------------- */
+
+enum pawl_status led_commit_ops(struct store *s, struct op *const *v, size_t n,
+                                struct pawl_err *err);
+enum pawl_status led_get_calls(struct store *s, struct arena *a, struct get *g,
+                               struct pawl_err *err);
+enum pawl_status led_list(struct store *s, struct arena *a, const struct query *q, struct page *out,
+                          struct pawl_err *err);
+enum pawl_status led_attempts(struct store *s, struct arena *a, struct bytes id,
+                              struct attempts *out, struct pawl_err *err);
+enum pawl_status led_read_object(struct store *s, struct arena *a, struct bytes type,
+                                 struct bytes key, struct object *out, struct pawl_err *err);
+enum pawl_status led_read_keys(struct store *s, struct arena *a, const struct key_query *q,
+                               struct key_rows *out, struct pawl_err *err);
+enum pawl_status led_queues(struct store *s, struct arena *a, struct queue_rows *out,
+                            struct pawl_err *err);
+enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *out,
+                           struct pawl_err *err);
+enum pawl_status led_wishes(struct store *s, struct arena *a, struct wishes *out,
+                            struct pawl_err *err);
+
+/* The handle for a handler's SQL, for the engine's `sql` slot. */
+struct led_tx {
+    struct sql_tx base;
+    struct ledger *c;
+    bool lost; /* the transaction is gone, or the connection */
+};
+
+#endif

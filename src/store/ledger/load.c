@@ -1,0 +1,659 @@
+/*
+ * load.c - rows become calls: what was asked, where they stand, and how they are shown.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/ledger/cache.h"
+
+/* Columns of call_read. */
+enum {
+    ASKED_TAGS = 14,
+    READ_READY = 15,
+    READ_OUTCOME = 23,
+    READ_LINE = 35,
+    READ_WISH = 43,
+};
+
+uint64_t led_hash(const void *data, size_t len)
+{
+    const unsigned char *at = data;
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ at[i]) * UINT64_C(1099511628211);
+    return h ^ h >> 31;
+}
+
+/* ---- Ids ------------------------------------------------------------------------------------- */
+
+static struct led_id **id_slot(struct ledger *c, struct bytes id)
+{
+    struct led_id **at = &c->tx->ids[led_hash(id.data, id.len) % LED_BUCKETS];
+    while (*at && !bytes_eq((*at)->id, id))
+        at = &(*at)->same;
+    return at;
+}
+
+struct led_id *led_id_new(struct ledger *c, struct bytes id)
+{
+    struct led_id **at = id_slot(c, id);
+    if (*at)
+        return *at;
+    struct led_id *it = arena_zalloc(&c->scratch, 1, sizeof *it);
+    if (!it)
+        return NULL;
+    it->id = arena_copy(&c->scratch, id);
+    if (!it->id.data)
+        return NULL;
+    *at = it;
+    return it;
+}
+
+/* Those that are not in memory yet, and now are, as far as is known. */
+static bool ids_wanting(struct ledger *c, const struct bytes *ids, size_t n, struct led_column *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (*id_slot(c, ids[i]))
+            continue;
+        if (!led_id_new(c, ids[i]))
+            return false;
+        led_add_bytes(out, ids[i]);
+    }
+    return true;
+}
+
+enum pawl_status led_ids_ask(struct ledger *c, struct led_batch *b, struct led_rows **out,
+                             const struct led_asked_ids *q, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_column col;
+    led_column_init(&col, &c->scratch, LED_TEXTS);
+    bool ok = ids_wanting(c, q->fresh, q->n_fresh, &col);
+    size_t fresh = col.n;
+    ok = ok && ids_wanting(c, q->ids, q->n_ids, &col);
+    if (!ok)
+        return err_no_memory(err, "ids");
+    led_column(&p, &col);
+    led_int(&p, q->sure ? (int64_t)fresh : 0);
+    if (col.n)
+        led_batch_ask(b, SQL_ID_FIND, &p, out);
+    return PAWL_OK;
+}
+
+size_t led_ids_new(struct ledger *c, const struct bytes *ids, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct led_id *it = *id_slot(c, ids[i]);
+        if (!it || it->seq || it->counted)
+            continue;
+        it->counted = true;
+        count++;
+    }
+    return count;
+}
+
+/* Rows without an id are numbers for those that are new. */
+static bool number_keep(struct ledger *c, size_t rows, int64_t number)
+{
+    struct led_reserve *r = &c->tx->numbers;
+    if (!r->v)
+        r->v = arena_alloc(&c->scratch, rows * sizeof *r->v);
+    if (r->v)
+        r->v[r->n++] = number;
+    return r->v != NULL;
+}
+
+enum pawl_status led_ids_take(struct ledger *c, const struct led_rows *r, struct pawl_err *err)
+{
+    CHECK(!c->tx->numbers.v);
+    for (int i = 0; i < r->n; i++) {
+        if (led_null(r, i, 0)) {
+            if (!number_keep(c, (size_t)r->n, led_get_int(r, i, 1)))
+                return err_no_memory(err, "numbers");
+            continue;
+        }
+        struct led_id *it = *id_slot(c, led_get(r, i, 0));
+        struct bytes print = led_get(r, i, 2);
+        if (!it || print.len != FINGERPRINT_LEN)
+            return err_set(err, PAWL_BROKEN, "id \"%.*s\" has a fingerprint of %zu bytes",
+                           BYTES_ARG(led_get(r, i, 0)), print.len);
+        it->seq = led_get_int(r, i, 1);
+        memcpy(it->fingerprint, print.data, FINGERPRINT_LEN);
+    }
+    return PAWL_OK;
+}
+
+enum pawl_status led_ids_load(struct ledger *c, const struct bytes *ids, size_t n,
+                              struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    struct led_column col;
+    led_column_init(&col, &c->scratch, LED_TEXTS);
+    if (!ids_wanting(c, ids, n, &col))
+        return err_no_memory(err, "ids");
+    if (col.n == 0)
+        return PAWL_OK;
+    led_column(&p, &col);
+    led_int(&p, 0);
+    enum pawl_status st = led_query(c, SQL_ID_FIND, &p, &r, err);
+    struct led_reserve kept = c->tx->numbers;
+    c->tx->numbers = (struct led_reserve){ 0 };
+    if (st == PAWL_OK)
+        st = led_ids_take(c, r, err);
+    c->tx->numbers = kept;
+    return st;
+}
+
+enum pawl_status led_id_get(struct ledger *c, struct bytes id, struct led_id **out,
+                            struct pawl_err *err)
+{
+    enum pawl_status st = led_ids_load(c, &id, 1, err);
+    if (st == PAWL_OK)
+        *out = *id_slot(c, id);
+    return st;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static struct led_call **call_slot(struct ledger *c, int64_t seq)
+{
+    struct led_call **at = &c->tx->calls[(uint64_t)seq % LED_BUCKETS];
+    while (*at && (*at)->seq != seq)
+        at = &(*at)->same;
+    return at;
+}
+
+struct led_call *led_call_find(struct ledger *c, int64_t seq)
+{
+    return *call_slot(c, seq);
+}
+
+struct led_call *led_call_new(struct ledger *c, int64_t seq)
+{
+    struct led_call **at = call_slot(c, seq);
+    if (*at)
+        return *at;
+    struct led_call *it = arena_zalloc(&c->scratch, 1, sizeof *it);
+    if (!it)
+        return NULL;
+    it->seq = seq;
+    *at = it;
+    *c->tx->last_call = it;
+    c->tx->last_call = &it->newer;
+    return it;
+}
+
+static enum pawl_status asked_read(struct ledger *c, const struct led_rows *r, int row,
+                                   struct led_call *it, struct pawl_err *err)
+{
+    struct call_spec *s = &it->spec;
+    call_spec_init(s);
+    it->payload = false;
+    s->id = led_get(r, row, 1);
+    it->own_lane = (int)led_get_int(r, row, 2);
+    s->method = led_get(r, row, 3);
+    s->key = led_get(r, row, 4);
+    it->own_priority = (int)led_get_int(r, row, 5);
+    it->created_us = led_get_int(r, row, 6);
+    it->own_run_at_us = led_get_int(r, row, 7);
+    s->caller = led_get(r, row, 10);
+    s->client = led_get(r, row, 11);
+    s->parent = led_get(r, row, 12);
+    s->traceparent = led_get(r, row, 13);
+    enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, 9), s, err);
+    if (st == PAWL_OK)
+        st = call_tags_read(&c->scratch, led_get(r, row, ASKED_TAGS), s, err);
+    return st == PAWL_OK && c->scratch.failed ? err_no_memory(err, "a call") : st;
+}
+
+static struct tries tries_read(const struct led_rows *r, int row, int at)
+{
+    return (struct tries){ .attempts = (int)led_get_int(r, row, at),
+                           .lost = (int)led_get_int(r, row, at + 1),
+                           .redrives = (int)led_get_int(r, row, at + 2) };
+}
+
+static void stand_ready(const struct led_rows *r, int row, struct led_stand *to)
+{
+    int at = READ_READY;
+    to->place = AT_READY;
+    to->state = PAWL_PENDING;
+    to->lane = (int)led_get_int(r, row, at) / 2;
+    to->priority = (int)-led_get_int(r, row, at + 1);
+    to->run_at_us = led_get_int(r, row, at + 2);
+    to->tries = tries_read(r, row, at + 3);
+    to->pos = led_get_int(r, row, at + 6);
+    to->key_no = led_get_int(r, row, at + 7);
+}
+
+static void stand_line(const struct led_rows *r, int row, int at, struct led_stand *to)
+{
+    int64_t pos = led_get_int(r, row, at);
+    to->place = pos < 0 ? AT_LATER : AT_LINE;
+    to->state = PAWL_PENDING;
+    to->pos = MAX(pos, 0);
+    to->lane = (int)led_get_int(r, row, at + 1);
+    to->priority = (int)led_get_int(r, row, at + 2);
+    to->run_at_us = led_get_int(r, row, at + 3);
+    to->tries = tries_read(r, row, at + 4);
+    to->key_no = led_get_int(r, row, at + 7);
+}
+
+static bool stand_ended(struct ledger *c, const struct led_rows *r, int row, struct led_stand *to)
+{
+    int at = READ_OUTCOME;
+    struct led_outcome *o = arena_zalloc(&c->scratch, 1, sizeof *o);
+    if (!o)
+        return false;
+    to->place = AT_ENDED;
+    to->state = (enum pawl_state)led_get_int(r, row, at);
+    o->error = led_get(r, row, at + 1);
+    to->tries = tries_read(r, row, at + 2);
+    o->node = led_get(r, row, at + 5);
+    o->claimed_us = led_get_int(r, row, at + 6);
+    o->started_us = led_get_int(r, row, at + 7);
+    o->finished_us = led_get_int(r, row, at + 8);
+    o->keep_until_us = led_get_int(r, row, at + 9);
+    o->token = led_get(r, row, at + 10);
+    to->key_no = led_get_int(r, row, at + 11);
+    to->outcome = o;
+    return !c->scratch.failed;
+}
+
+static enum pawl_status stand_read(struct ledger *c, const struct led_rows *r, int row,
+                                   struct led_call *it, struct pawl_err *err)
+{
+    bool ready = !led_null(r, row, READ_READY), ended = !led_null(r, row, READ_OUTCOME);
+    bool line = !led_null(r, row, READ_LINE);
+    struct led_stand to = { .place = AT_HELD,
+                            .state = PAWL_PROCESSING,
+                            .lane = it->own_lane,
+                            .priority = it->own_priority,
+                            .run_at_us = it->own_run_at_us,
+                            .expires_us = led_get_int(r, row, 8),
+                            .wish = !led_null(r, row, READ_WISH) };
+    if (ready + line + ended > 1)
+        return err_set(err, PAWL_BROKEN, "call %lld is in two places", (long long)it->seq);
+    if (ready)
+        stand_ready(r, row, &to);
+    else if (line)
+        stand_line(r, row, READ_LINE, &to);
+    else if (ended && !stand_ended(c, r, row, &to))
+        return err_no_memory(err, "a call");
+    if (to.tries.redrives > 0)
+        to.expires_us = 0; /* a redriven call has left its first life's end behind */
+    it->lease = NULL;
+    it->was = it->now = to;
+    return PAWL_OK;
+}
+
+static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int row,
+                                 struct pawl_err *err)
+{
+    struct led_call *it = led_call_new(c, led_get_int(r, row, 0));
+    if (!it)
+        return err_no_memory(err, "a call");
+    bool moved = it->partial && it->was.place != it->now.place;
+    enum pawl_status st = asked_read(c, r, row, it, err);
+    if (st == PAWL_OK && !moved)
+        st = stand_read(c, r, row, it, err);
+    if (st == PAWL_OK && moved)
+        it->was.expires_us = it->now.expires_us =
+            it->now.tries.redrives > 0 ? 0 : led_get_int(r, row, 8);
+    it->partial = it->lean = false;
+    return st;
+}
+
+enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int row, int at,
+                                struct led_call *it, struct pawl_err *err)
+{
+    struct call_spec *s = &it->spec;
+    call_spec_init(s);
+    s->id = led_get(r, row, at);
+    it->own_lane = (int)led_get_int(r, row, at + 1);
+    s->method = led_get(r, row, at + 2);
+    s->key = led_get(r, row, at + 3);
+    it->own_priority = (int)led_get_int(r, row, at + 4);
+    it->created_us = led_get_int(r, row, at + 5);
+    it->own_run_at_us = led_get_int(r, row, at + 6);
+    it->now.expires_us = it->now.tries.redrives > 0 ? 0 : led_get_int(r, row, at + 7);
+    s->caller = led_get(r, row, at + 9);
+    s->client = led_get(r, row, at + 10);
+    s->parent = led_get(r, row, at + 11);
+    s->traceparent = led_get(r, row, at + 12);
+    s->input.bytes = led_get(r, row, at + 16);
+    s->input.form = s->input.bytes.data ? (enum pawl_form)led_get_int(r, row, at + 14) : 0;
+    it->cut = led_get_int(r, row, at + 15) >= 0 && !s->input.bytes.data;
+    it->payload = !it->cut;
+    it->now.wish = !led_null(r, row, at + 17);
+    it->was = it->now;
+    it->partial = it->lean = false;
+    enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, at + 8), s, err);
+    if (st == PAWL_OK)
+        st = call_tags_read(&c->scratch, led_get(r, row, at + 13), s, err);
+    return st == PAWL_OK && c->scratch.failed ? err_no_memory(err, "a call") : st;
+}
+
+static enum pawl_status gone_load(struct ledger *c, const int64_t *seqs, size_t n,
+                                  struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    led_ints(c, &p, seqs, n);
+    enum pawl_status st = led_query(c, SQL_GONE_READ, &p, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        struct led_call *it = led_call_new(c, led_get_int(r, i, 0));
+        struct led_outcome *o = arena_zalloc(&c->scratch, 1, sizeof *o);
+        if (!it || !o)
+            return err_no_memory(err, "a call");
+        it->spec.id = led_get(r, i, 1);
+        it->created_us = led_get_int(r, i, 3);
+        o->finished_us = led_get_int(r, i, 4);
+        it->was = it->now = (struct led_stand){ .place = AT_GONE,
+                                                .state = (enum pawl_state)led_get_int(r, i, 2),
+                                                .outcome = o };
+    }
+    return st;
+}
+
+enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, size_t n,
+                                struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    int64_t *want = arena_alloc(&c->scratch, (n + 1) * sizeof *want);
+    size_t m = 0, left = 0;
+    if (!want)
+        return err_no_memory(err, "calls");
+    for (size_t i = 0; i < n; i++) {
+        const struct led_call *it = led_call_find(c, seqs[i]);
+        if (!it || it->partial)
+            want[m++] = seqs[i];
+    }
+    if (m == 0)
+        return PAWL_OK;
+    led_ints(c, &p, want, m);
+    enum pawl_status st = led_query(c, SQL_CALL_READ, &p, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++)
+        st = call_row(c, r, i, err);
+    for (size_t i = 0; i < m && st == PAWL_OK; i++)
+        if (!led_call_find(c, want[i]))
+            want[left++] = want[i];
+    return st == PAWL_OK && left ? gone_load(c, want, left, err) : st;
+}
+
+enum pawl_status led_call_get(struct ledger *c, int64_t seq, struct led_call **out,
+                              struct pawl_err *err)
+{
+    enum pawl_status st = led_calls_load(c, &seq, 1, err);
+    *out = st == PAWL_OK ? led_call_find(c, seq) : NULL;
+    return st;
+}
+
+static enum pawl_status payload_row(struct ledger *c, const struct led_rows *r, int row,
+                                    struct pawl_err *err)
+{
+    struct led_call *it = led_call_find(c, led_get_int(r, row, 0));
+    it->spec.input.bytes = led_get(r, row, 2);
+    it->spec.input.form = it->spec.input.bytes.data ? (enum pawl_form)led_get_int(r, row, 1) : 0;
+    it->payload = true;
+    if (it->now.outcome && it->now.outcome == it->was.outcome && !led_null(r, row, 3)) {
+        struct led_outcome *o = arena_alloc(&c->scratch, sizeof *o);
+        if (!o)
+            return err_no_memory(err, "a call");
+        *o = *it->now.outcome;
+        o->result.form = (enum pawl_form)led_get_int(r, row, 3);
+        o->result.bytes = led_get(r, row, 4);
+        it->was.outcome = it->now.outcome = o;
+    }
+    return c->scratch.failed ? err_no_memory(err, "a call") : PAWL_OK;
+}
+
+enum pawl_status led_payloads_load(struct ledger *c, struct led_call *const *v, size_t n,
+                                   struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    struct led_column col;
+    led_column_init(&col, &c->scratch, LED_INTS);
+    for (size_t i = 0; i < n; i++)
+        if (!v[i]->payload && v[i]->now.place != AT_GONE)
+            led_add_int(&col, v[i]->seq);
+    if (col.n == 0)
+        return PAWL_OK;
+    led_column(&p, &col);
+    enum pawl_status st = led_query(c, SQL_CALL_PAYLOAD, &p, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++)
+        st = payload_row(c, r, i, err);
+    return st;
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+/* Room for n more behind what is left; NULL without memory. */
+static int64_t *reserve_room(struct ledger *c, struct led_reserve *r, size_t n)
+{
+    size_t have = r->n - r->at;
+    int64_t *v = arena_alloc(&c->scratch, (have + n) * sizeof *v);
+    if (!v)
+        return NULL;
+    if (have)
+        memcpy(v, r->v + r->at, have * sizeof *v);
+    *r = (struct led_reserve){ .v = v, .n = have };
+    return v + have;
+}
+
+enum pawl_status led_numbers(struct ledger *c, size_t n, struct pawl_err *err)
+{
+    struct led_reserve *r = &c->tx->numbers;
+    size_t have = r->n - r->at;
+    if (n <= have)
+        return PAWL_OK;
+    int64_t *to = reserve_room(c, r, n - have);
+    if (!to)
+        return err_no_memory(err, "numbers");
+    enum pawl_status st = c->db->numbers(c, to, n - have, err);
+    if (st == PAWL_OK)
+        r->n = n;
+    return st;
+}
+
+enum pawl_status led_versions(struct ledger *c, size_t n, struct pawl_err *err)
+{
+    struct led_reserve *r = &c->tx->versions;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    size_t have = r->n - r->at;
+    if (n <= have)
+        return PAWL_OK;
+    int64_t *to = reserve_room(c, r, n - have);
+    led_int(&p, (int64_t)(n - have));
+    if (!to)
+        return err_no_memory(err, "versions");
+    enum pawl_status st = led_query(c, SQL_VERSION_NEXT, &p, &rows, err);
+    for (int i = 0; st == PAWL_OK && i < rows->n; i++)
+        to[i] = led_get_int(rows, i, 0);
+    if (st == PAWL_OK)
+        r->n = n;
+    return st;
+}
+
+enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct pawl_err *err)
+{
+    enum pawl_status st = led_numbers(c, 1, err);
+    if (st == PAWL_OK)
+        *out = c->tx->numbers.v[c->tx->numbers.at++];
+    return st;
+}
+
+/* ---- Showing --------------------------------------------------------------------------------- */
+
+enum pawl_status led_last_error(struct ledger *c, const struct led_call *call, struct bytes *out,
+                                struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    *out = BYTES_NONE;
+    for (const struct led_try *t = call->tries; t; t = t->older)
+        if (t->how == END_ERROR || t->how == END_TIMEOUT || t->how == END_REFUSE ||
+            t->how == END_LOST) {
+            *out = t->error;
+            return PAWL_OK;
+        }
+    led_int(&p, call->seq);
+    enum pawl_status st = led_query(c, SQL_ATTEMPT_ERROR, &p, &r, err);
+    if (st == PAWL_OK && r->n)
+        *out = led_get(r, 0, 0);
+    return st;
+}
+
+struct call led_model(const struct led_call *it)
+{
+    const struct led_stand *s = &it->now;
+    struct call out = { .spec = it->spec,
+                        .seq = it->seq,
+                        .state = s->state,
+                        .cancel_requested = s->wish && s->place == AT_HELD,
+                        .tries = s->tries,
+                        .key_no = s->key_no,
+                        .created_us = it->created_us,
+                        .run_at_us = s->run_at_us,
+                        .expires_us = s->expires_us };
+    out.spec.priority = s->priority;
+    return out;
+}
+
+static void show_ended(const struct led_call *it, struct call *out)
+{
+    const struct led_outcome *o = it->now.outcome;
+    out->result = o->result;
+    out->error = o->error;
+    out->node = o->node;
+    out->claimed_us = o->claimed_us;
+    out->started_us = o->started_us;
+    out->finished_us = o->finished_us;
+    out->keep_until_us = o->keep_until_us == INT64_MAX ? 0 : o->keep_until_us;
+    out->run_at_us = it->own_run_at_us;
+}
+
+/* Its place in the line, from 1. */
+static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct call *out,
+                                   struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_key *k;
+    int64_t newer;
+    enum pawl_status st = led_flush(c, err);
+    if (st == PAWL_OK)
+        st = led_key_look(c, it->spec.key, &k, err);
+    if (st != PAWL_OK)
+        return st;
+    /* The flush may have put it on offer. */
+    if (it->now.place == AT_READY || !k) {
+        out->position = 1;
+        return PAWL_OK;
+    }
+    led_text(&p, it->spec.key);
+    led_int(&p, it->now.pos);
+    st = led_number(c, SQL_LINE_NEWER, &p, 0, &newer, err);
+    out->position = MAX(k->held - 1, 0) + k->waiting + k->hint_waiting + k->seen_waiting - newer;
+    return st;
+}
+
+static enum pawl_status show_pending(struct ledger *c, struct led_call *it, struct call *out,
+                                     struct pawl_err *err)
+{
+    struct call_where where = { 0 };
+    enum pawl_status st = led_lane_paused(c, it->now.lane, &where.queue_paused, err);
+    if (st == PAWL_OK && out->tries.attempts + out->tries.lost > 0)
+        st = led_last_error(c, it, &out->error, err);
+    if (st == PAWL_OK && it->spec.key.data && it->now.place != AT_LATER) {
+        out->in_line = true;
+        out->position = 1;
+        if (it->now.place == AT_LINE)
+            st = show_place(c, it, out, err);
+        where.behind = it->now.place == AT_LINE;
+    }
+    out->waiting_for = call_waiting_for(out, c->now_us, where);
+    return st;
+}
+
+static enum pawl_status show_held(struct ledger *c, struct led_call *it, struct call *out,
+                                  struct pawl_err *err)
+{
+    enum pawl_status st = it->lease ? PAWL_OK : led_holders_load(c, &it, 1, err);
+    if (st != PAWL_OK)
+        return st;
+    const struct led_lease *l = it->lease;
+    size_t at = (size_t)led_lease_find(l, it->seq);
+    int64_t before = led_lease_before(l, at);
+    *out = led_model(it);
+    out->node = l->owner;
+    out->claimed_us = l->claimed_us;
+    out->in_line = it->spec.key.data != NULL;
+    out->position = before;
+    if (before) {
+        out->state = PAWL_PENDING;
+        if (out->tries.attempts + out->tries.lost > 0)
+            st = led_last_error(c, it, &out->error, err);
+    }
+    out->waiting_for =
+        call_waiting_for(out, c->now_us, (struct call_where){ .behind = before > 0 });
+    return st;
+}
+
+/* Everything into the answer's arena. */
+static enum pawl_status own(struct arena *a, struct call *out, struct pawl_err *err)
+{
+    struct call_spec *s = &out->spec;
+    struct bytes *strings[] = {
+        &s->id,          &s->type,   &s->method,        &s->key,    &s->queue,
+        &s->input.bytes, &s->caller, &s->client,        &s->parent, &s->traceparent,
+        &out->error,     &out->node, &out->result.bytes
+    };
+    for (size_t i = 0; i < COUNT_OF(strings); i++)
+        *strings[i] = arena_copy(a, *strings[i]);
+    struct tag *tags = s->n_tags ? arena_zalloc(a, s->n_tags, sizeof *tags) : NULL;
+    for (size_t i = 0; tags && i < s->n_tags; i++) {
+        tags[i].name = arena_copy(a, s->tags[i].name);
+        tags[i].value = arena_copy(a, s->tags[i].value);
+    }
+    s->tags = tags;
+    return a->failed ? err_no_memory(err, "a call") : PAWL_OK;
+}
+
+enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it, unsigned with,
+                          struct call *out, struct pawl_err *err)
+{
+    const struct led_lane *lane;
+    enum pawl_status st = PAWL_OK;
+    if (it->now.place == AT_GONE) {
+        *out = (struct call){ .spec.id = it->spec.id,
+                              .seq = it->seq,
+                              .state = it->now.state,
+                              .created_us = it->created_us,
+                              .finished_us = it->now.outcome->finished_us };
+        return own(a, out, err);
+    }
+    if (with)
+        st = led_payloads_load(c, &it, 1, err);
+    *out = led_model(it);
+    if (st == PAWL_OK && it->now.place == AT_HELD)
+        st = show_held(c, it, out, err);
+    else if (st == PAWL_OK && it->now.place == AT_ENDED)
+        show_ended(it, out);
+    else if (st == PAWL_OK)
+        st = show_pending(c, it, out, err);
+    if (st == PAWL_OK)
+        st = led_lane(c, it->now.lane, &lane, err);
+    if (st != PAWL_OK)
+        return st;
+    out->spec.queue = lane->queue;
+    out->spec.type = lane->type;
+    if (!(with & WITH_INPUT))
+        out->spec.input = (struct payload){ 0 };
+    if (!(with & WITH_RESULT))
+        out->result = (struct payload){ 0 };
+    return own(a, out, err);
+}

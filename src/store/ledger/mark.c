@@ -1,0 +1,149 @@
+/*
+ * mark.c - where claims go on, so that they do not walk over what was claimed before.
+ *
+ * A claimed row is deleted, and stays in the index for as long as any snapshot may see it: somebody
+ * who holds one open for minutes would make every claim walk over all that was claimed since. So
+ * the claims of a connection remember how far they came in each (track, rank) and go on from there.
+ * That alone would lose calls: a row can be committed late, be given back with the place it had,
+ * or come into a pair that nobody here knows. What this connection writes lowers its marks; what
+ * others write is found by looking a little behind the marks every NEAR_US, and at everything every
+ * FULL_US. Nothing waits longer than that.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/mem.h"
+#include "store/ledger/cache.h"
+
+#define NEAR_US (50 * MS_US)
+#define FULL_US (1 * SEC_US)
+/* How far behind a mark "a little" is. */
+#define BEHIND_US (2 * SEC_US)
+/* Beyond that many pairs every look is a full one. */
+#define MARKS_MAX 1000
+
+static int compare(const struct led_mark *m, int64_t track, int64_t rank)
+{
+    if (m->track != track)
+        return m->track < track ? -1 : 1;
+    return (m->rank > rank) - (m->rank < rank);
+}
+
+/* Where the pair is, or would be. */
+static size_t place(const struct led_marks *k, int64_t track, int64_t rank)
+{
+    size_t low = 0, high = k->n;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (compare(&k->v[mid], track, rank) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static struct led_mark *find(struct led_marks *k, int64_t track, int64_t rank)
+{
+    size_t i = place(k, track, rank);
+    return i < k->n && compare(&k->v[i], track, rank) == 0 ? &k->v[i] : NULL;
+}
+
+/* One that is new; NULL without memory or room: then looks are full ones. */
+static struct led_mark *add(struct led_marks *k, int64_t track, int64_t rank)
+{
+    if (k->n >= MARKS_MAX) {
+        k->full_us = 0;
+        return NULL;
+    }
+    if (k->n == k->cap) {
+        size_t cap = k->cap ? 2 * k->cap : 16;
+        struct led_mark *v = mem_resize(k->v, cap * sizeof *v);
+        if (!v) {
+            k->full_us = 0;
+            return NULL;
+        }
+        k->v = v;
+        k->cap = cap;
+    }
+    size_t i = place(k, track, rank);
+    memmove(&k->v[i + 1], &k->v[i], (k->n - i) * sizeof *k->v);
+    k->v[i] = (struct led_mark){ .track = track, .rank = rank };
+    k->n++;
+    return &k->v[i];
+}
+
+bool led_marks_trusted(struct ledger *c)
+{
+    struct led_marks *k = &c->marks;
+    int64_t now = world_mono(&world_real);
+    /* A test's clock says nothing about how long ago others wrote. */
+    if (!c->db->marks || c->own_clock)
+        return false;
+    if (!k->full_us || now - k->full_us >= FULL_US) {
+        k->full_us = k->near_us = now;
+        for (size_t i = 0; i < k->n; i++)
+            k->v[i].run_at_us = k->v[i].seq = 0;
+        return false;
+    }
+    if (now - k->near_us >= NEAR_US) {
+        k->near_us = now;
+        for (size_t i = 0; i < k->n; i++)
+            if (k->v[i].run_at_us > c->now_us - BEHIND_US) {
+                k->v[i].run_at_us = c->now_us - BEHIND_US;
+                k->v[i].seq = 0;
+            }
+    }
+    return true;
+}
+
+void led_mark_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq)
+{
+    const struct led_mark *m = find(&c->marks, track, rank);
+    *run_at_us = m ? m->run_at_us : 0;
+    *seq = m ? m->seq : 0;
+}
+
+void led_marks_ask(struct ledger *c, struct led_batch *b, struct led_rows **out)
+{
+    struct led_column v[4];
+    struct led_params p = { 0 };
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        led_column_init(&v[i], &c->scratch, LED_INTS);
+    for (size_t i = 0; i < c->marks.n; i++) {
+        const struct led_mark *m = &c->marks.v[i];
+        led_add_int(&v[0], m->track);
+        led_add_int(&v[1], m->rank);
+        led_add_int(&v[2], m->run_at_us);
+        led_add_int(&v[3], m->seq);
+    }
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        led_column(&p, &v[i]);
+    led_batch_ask(b, SQL_READY_KNOWN, &p, out);
+}
+
+void led_mark_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq)
+{
+    struct led_mark *m = find(&c->marks, track, rank);
+    if (!c->db->marks || c->own_clock || (!m && !(m = add(&c->marks, track, rank))))
+        return;
+    m->run_at_us = run_at_us;
+    m->seq = seq;
+}
+
+void led_mark_seen(struct ledger *c, int64_t track, int64_t rank)
+{
+    if (c->db->marks && !c->own_clock && !find(&c->marks, track, rank))
+        add(&c->marks, track, rank);
+}
+
+void led_mark_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq)
+{
+    if (!c->db->marks || c->own_clock)
+        return;
+    struct led_mark *m = find(&c->marks, track, rank);
+    if (!m) {
+        add(&c->marks, track, rank); /* from the beginning */
+    } else if (run_at_us < m->run_at_us || (run_at_us == m->run_at_us && seq < m->seq)) {
+        m->run_at_us = run_at_us;
+        m->seq = seq;
+    }
+}

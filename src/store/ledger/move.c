@@ -1,0 +1,143 @@
+/*
+ * move.c - the one function that moves a call between places, in memory; its key's numbers follow.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/ledger/cache.h"
+
+static void leave(struct ledger *c, const struct led_call *call, struct led_key *k, int64_t behind)
+{
+    switch (call->now.place) {
+    case AT_READY:
+        k->waiting--;
+        if (k->turn == KEY_OFFERED && k->head == call->seq)
+            k->turn = KEY_IDLE;
+        break;
+    case AT_LINE:
+        k->waiting--;
+        break;
+    case AT_LATER:
+        k->later--;
+        break;
+    case AT_HELD:
+        CHECK(k->held > 0);
+        k->held--;
+        if (k->turn == KEY_HELD)
+            k->head = behind;
+        if (k->turn == KEY_HELD && !k->held)
+            k->turn = KEY_IDLE;
+        break;
+    case AT_ENDED:
+        if (k->turn == KEY_BLOCKED && k->head == call->seq) {
+            k->turn = KEY_IDLE; /* the one that blocked it is decided about */
+            k->since_us = 0;
+        }
+        break;
+    case AT_NONE:
+    case AT_GONE:
+        break;
+    }
+    (void)c;
+}
+
+static void enter(struct ledger *c, struct led_call *call, const struct led_stand *to,
+                  struct led_key *k)
+{
+    switch (to->place) {
+    case AT_READY:
+        k->turn = KEY_OFFERED;
+        k->head = call->seq;
+        k->waiting++;
+        break;
+    case AT_LINE:
+        k->waiting++;
+        break;
+    case AT_LATER:
+        k->later++;
+        break;
+    case AT_HELD:
+        k->held++;
+        if (k->turn != KEY_HELD)
+            k->head = call->seq;
+        k->turn = KEY_HELD;
+        break;
+    case AT_ENDED:
+        if (call->now.place == AT_HELD)
+            k->ended_us = c->now_us;
+        if (to->outcome->keep_until_us == INT64_MAX) {
+            k->turn = KEY_BLOCKED;
+            k->head = call->seq;
+            k->head_pos = to->pos;
+            k->head_no = to->key_no;
+            k->since_us = c->now_us;
+        }
+        break;
+    case AT_NONE:
+    case AT_GONE:
+        break;
+    }
+}
+
+enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_stand to,
+                         int64_t behind, struct pawl_err *err)
+{
+    struct led_key *k;
+    CHECK(call->now.state == to.state || call_may(call->now.state, to.state));
+    CHECK((to.place >= AT_READY && to.place <= AT_LATER) == (to.state == PAWL_PENDING));
+    if (to.place != AT_ENDED && to.place != AT_GONE)
+        to.outcome = NULL;
+    if (to.place == AT_ENDED)
+        to.wish = false;
+    if (call->spec.key.data) {
+        enum pawl_status st = led_key_get(c, call->spec.key, LOCK_WAIT, &k, err);
+        if (st != PAWL_OK)
+            return st;
+        leave(c, call, k, behind);
+        enter(c, call, &to, k);
+        k->dirty = true;
+        k->moving = k->moving || call->now.place == AT_LINE || to.place == AT_LINE;
+        led_key_turn(c, k);
+    }
+    bool here = to.state == PAWL_PENDING || call->now.state == PAWL_PENDING;
+    c->tx->news = c->tx->news || (here && !c->tx->hold);
+    if (to.place != AT_HELD)
+        call->lease = NULL;
+    call->now = to;
+    return PAWL_OK;
+}
+
+enum pawl_status led_end_pending(struct ledger *c, struct led_call *call, enum pawl_state state,
+                                 struct pawl_err *err)
+{
+    struct led_outcome *o = arena_zalloc(&c->scratch, 1, sizeof *o);
+    struct led_stand to = call->now;
+    if (!o)
+        return err_no_memory(err, "an outcome");
+    o->finished_us = c->now_us;
+    o->keep_until_us = c->now_us + (call->spec.keep_us ? call->spec.keep_us : c->retention_us);
+    to.place = AT_ENDED;
+    to.state = state;
+    to.outcome = o;
+    to.lane = call->own_lane;
+    to.priority = call->own_priority;
+    return led_put(c, call, to, 0, err);
+}
+
+enum pawl_status led_told_ended(struct op *op, struct bytes id, struct pawl_err *err)
+{
+    /* Room for 8, 16, 32, ...: an arena cannot give back, so grow by doubling. */
+    size_t n = op->n_ended;
+    if (n == 0 || (n >= 8 && (n & (n - 1)) == 0)) {
+        struct bytes *v = arena_zalloc(op->a, n ? n * 2 : 8, sizeof *v);
+        if (!v)
+            return err_no_memory(err, "ended calls");
+        if (n)
+            memcpy(v, op->ended, n * sizeof *v);
+        op->ended = v;
+    }
+    op->ended[n] = arena_copy(op->a, id);
+    if (!op->ended[n].data)
+        return err_no_memory(err, "ended calls");
+    op->n_ended++;
+    return PAWL_OK;
+}

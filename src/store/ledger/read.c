@@ -1,0 +1,302 @@
+/*
+ * read.c - calls by id, their tries, and pages of calls. Each slot reads in one snapshot.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+/* Calls by number, with everything that showing them needs, at once. */
+static enum pawl_status foresee(struct ledger *c, const int64_t *seqs, size_t n, unsigned with,
+                                struct pawl_err *err)
+{
+    struct led_call **v = arena_alloc(&c->scratch, (n + 1) * sizeof(struct led_call *));
+    size_t m = 0;
+    if (!v)
+        return err_no_memory(err, "calls");
+    enum pawl_status st = led_calls_load(c, seqs, n, err);
+    for (size_t i = 0; st == PAWL_OK && i < n; i++)
+        if ((v[m] = led_call_find(c, seqs[i])))
+            m++;
+    if (st == PAWL_OK)
+        st = led_holders_load(c, v, m, err);
+    return st == PAWL_OK && with ? led_payloads_load(c, v, m, err) : st;
+}
+
+static enum pawl_status get_all(struct ledger *c, struct arena *a, struct get *g,
+                                struct pawl_err *err)
+{
+    int64_t *seqs = arena_alloc(&c->scratch, (g->n + 1) * sizeof *seqs);
+    size_t n = 0;
+    enum pawl_status st = seqs ? led_ids_load(c, g->ids, g->n, err) : err_no_memory(err, "calls");
+    for (size_t i = 0; st == PAWL_OK && i < g->n; i++) {
+        struct led_id *id;
+        st = led_id_get(c, g->ids[i], &id, err);
+        if (st == PAWL_OK && id->seq)
+            seqs[n++] = id->seq;
+    }
+    if (st == PAWL_OK)
+        st = foresee(c, seqs, n, g->with, err);
+    for (size_t i = 0; st == PAWL_OK && i < g->n; i++) {
+        struct led_id *id;
+        struct led_call *it = NULL;
+        st = led_id_get(c, g->ids[i], &id, err);
+        g->found[i] = PAWL_NOT_FOUND;
+        if (st != PAWL_OK || !id->seq)
+            continue;
+        it = led_call_find(c, id->seq);
+        if (!it)
+            return err_set(err, PAWL_BROKEN, "call %lld has an id and is nowhere",
+                           (long long)id->seq);
+        g->found[i] = it->now.place == AT_GONE ? PAWL_GONE : PAWL_OK;
+        st = led_show(c, a, it, g->with, &g->out[i], err);
+    }
+    return st;
+}
+
+enum pawl_status led_get_calls(struct store *s, struct arena *a, struct get *g,
+                               struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    AUTO(led_undo) struct ledger *tx = NULL;
+    g->out = arena_zalloc(a, g->n, sizeof *g->out);
+    g->found = arena_zalloc(a, g->n, sizeof *g->found);
+    if (!g->out || !g->found)
+        return err_no_memory(err, "calls");
+    enum pawl_status st = led_begin(c, LED_READ, NULL, err);
+    if (st != PAWL_OK)
+        return st;
+    tx = c;
+    return get_all(c, a, g, err);
+}
+
+static enum pawl_status attempts_read(struct ledger *c, struct arena *a, int64_t seq,
+                                      struct attempts *out, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    led_int(&p, seq);
+    led_int(&p, ATTEMPTS_SHOWN_MAX);
+    enum pawl_status st = led_query(c, SQL_ATTEMPT_LIST, &p, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    out->n = r->n;
+    out->v = arena_zalloc(a, out->n + 1, sizeof *out->v);
+    /* Newest first, as many as are shown: oldest first then. */
+    for (size_t i = 0; out->v && i < out->n; i++)
+        out->v[out->n - 1 - i] = (struct attempt){ .try_no = (int)led_get_int(r, (int)i, 0),
+                                                   .how = (enum ending)led_get_int(r, (int)i, 1),
+                                                   .error = arena_copy(a, led_get(r, (int)i, 2)),
+                                                   .node = arena_copy(a, led_get(r, (int)i, 3)),
+                                                   .started_us = led_get_int(r, (int)i, 4),
+                                                   .finished_us = led_get_int(r, (int)i, 5) };
+    return a->failed ? err_no_memory(err, "attempts") : PAWL_OK;
+}
+
+enum pawl_status led_attempts(struct store *s, struct arena *a, struct bytes id,
+                              struct attempts *out, struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    struct led_id *found;
+    struct led_call *it = NULL;
+    AUTO(led_undo) struct ledger *tx = NULL;
+    enum pawl_status st = led_begin(c, LED_READ, NULL, err);
+    if (st != PAWL_OK)
+        return st;
+    tx = c;
+    st = led_id_get(c, id, &found, err);
+    if (st == PAWL_OK && found->seq)
+        st = led_call_get(c, found->seq, &it, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!it)
+        return err_set(err, PAWL_NOT_FOUND, "no call \"%.*s\"", BYTES_ARG(id));
+    if (it->now.place == AT_GONE)
+        return err_set(err, PAWL_GONE, "call \"%.*s\" has ended and its retention has passed",
+                       BYTES_ARG(id));
+    return attempts_read(c, a, it->seq, out, err);
+}
+
+/* ---- Pages ----------------------------------------------------------------------------------- */
+
+/* Numbers are read in pieces that grow: a page is mostly filled by the first. */
+#define PIECE_FIRST 256
+#define PIECE_MAX 2048
+
+struct listing {
+    struct ledger *c;
+    const struct query *q;
+    int64_t *lanes; /* those asked for; NULL: all */
+    size_t n_lanes;
+    int64_t below;
+    int64_t *v; /* the present piece, falling */
+    size_t n, at;
+    int piece;
+    bool ended;
+};
+
+static enum pawl_status lanes_find(struct listing *l, struct pawl_err *err)
+{
+    const struct query *q = l->q;
+    struct led_lanes *lanes = &l->c->lanes;
+    enum pawl_status st = led_lanes_read(l->c, err);
+    if (st != PAWL_OK || (!q->queue.data && !q->type.data))
+        return st;
+    l->lanes = arena_alloc(&l->c->scratch, (lanes->n + 1) * sizeof *l->lanes);
+    if (!l->lanes)
+        return err_no_memory(err, "a page");
+    for (size_t i = 0; i < lanes->n; i++)
+        if ((!q->queue.data || bytes_eq(q->queue, lanes->v[i].queue)) &&
+            (!q->type.data || bytes_eq(q->type, lanes->v[i].type)))
+            l->lanes[l->n_lanes++] = (int64_t)i + 1;
+    return PAWL_OK;
+}
+
+/* The index that fits the question best. Only lanes that a call was accepted in find those that
+ * were moved since by their own row, which follows. */
+static enum sql_name feed_of(const struct listing *l, struct led_params *p)
+{
+    const struct query *q = l->q;
+    if (q->key.data) {
+        led_text(p, q->key);
+        return SQL_CALL_LIST_KEY;
+    }
+    if (q->parent.data) {
+        led_text(p, q->parent);
+        return SQL_CALL_LIST_PARENT;
+    }
+    if (q->tag_name.data && q->tag_value.data) {
+        led_text(p, q->tag_name);
+        led_text(p, q->tag_value);
+        return SQL_CALL_LIST_TAG;
+    }
+    if (q->caller.data) {
+        led_text(p, q->caller);
+        return SQL_CALL_LIST_CALLER;
+    }
+    if (q->client.data) {
+        led_text(p, q->client);
+        return SQL_CALL_LIST_CLIENT;
+    }
+    if (pawl_state_ended(q->state) && q->state != PAWL_COMPLETED) {
+        led_int(p, q->state);
+        return SQL_CALL_LIST_BAD;
+    }
+    if (l->lanes) {
+        led_ints(l->c, p, l->lanes, l->n_lanes);
+        return SQL_CALL_LIST_LANE;
+    }
+    return SQL_CALL_LIST;
+}
+
+static enum pawl_status feed(struct listing *l, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    led_int(&p, l->below);
+    led_int(&p, l->piece);
+    enum sql_name name = feed_of(l, &p);
+    enum pawl_status st = led_query(l->c, name, &p, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    l->n = r->n;
+    l->at = 0;
+    l->ended = l->n < (size_t)l->piece;
+    l->piece = MIN(l->piece * 2, PIECE_MAX);
+    l->v = arena_alloc(&l->c->scratch, (l->n + 1) * sizeof *l->v);
+    if (!l->v)
+        return err_no_memory(err, "a page");
+    for (size_t i = 0; i < l->n; i++)
+        l->v[i] = led_get_int(r, (int)i, 0);
+    if (l->n)
+        l->below = l->v[l->n - 1];
+    return foresee(l->c, l->v, l->n, 0, err);
+}
+
+static bool other(struct bytes filter, struct bytes value)
+{
+    return filter.data && !bytes_eq(filter, value);
+}
+
+static bool tagged(const struct call_spec *s, const struct query *q)
+{
+    if (!q->tag_name.data)
+        return true;
+    for (size_t i = 0; i < s->n_tags; i++)
+        if (bytes_eq(s->tags[i].name, q->tag_name) && !other(q->tag_value, s->tags[i].value))
+            return true;
+    return false;
+}
+
+static bool lane_asked(const struct listing *l, int lane)
+{
+    bool asked = !l->lanes;
+    for (size_t i = 0; i < l->n_lanes && !asked; i++)
+        asked = l->lanes[i] == lane;
+    return asked;
+}
+
+/* As it is shown: one that is held behind another of its run has not begun. */
+static enum pawl_state shown_state(const struct led_call *it)
+{
+    if (it->now.place != AT_HELD || !it->spec.key.data)
+        return it->now.state;
+    size_t at = (size_t)led_lease_find(it->lease, it->seq);
+    return led_lease_before(it->lease, at) ? PAWL_PENDING : PAWL_PROCESSING;
+}
+
+static bool matches(const struct listing *l, const struct led_call *it)
+{
+    const struct query *q = l->q;
+    const struct call_spec *s = &it->spec;
+    return it->now.place != AT_GONE && (!q->state || shown_state(it) == q->state) &&
+           (!q->since_us || it->created_us >= q->since_us) &&
+           (!q->until_us || it->created_us < q->until_us) && lane_asked(l, it->now.lane) &&
+           !other(q->method, s->method) && !other(q->key, s->key) && !other(q->parent, s->parent) &&
+           !other(q->caller, s->caller) && !other(q->client, s->client) && tagged(s, q);
+}
+
+static enum pawl_status page_fill(struct listing *l, struct arena *a, struct page *out,
+                                  struct pawl_err *err)
+{
+    int64_t last = 0;
+    for (int looked = 0;; looked++) {
+        enum pawl_status st = PAWL_OK;
+        while (l->at == l->n && !l->ended && st == PAWL_OK)
+            st = feed(l, err);
+        if (st != PAWL_OK || l->at == l->n)
+            return st;
+        if (out->n == (size_t)l->q->limit || looked == LIST_LOOK_MAX) {
+            out->next_before = last;
+            return PAWL_OK;
+        }
+        last = l->v[l->at++];
+        struct led_call *it = led_call_find(l->c, last);
+        if (it && matches(l, it))
+            st = led_show(l->c, a, it, l->q->with, &out->v[out->n++], err);
+        if (st != PAWL_OK)
+            return st;
+    }
+}
+
+enum pawl_status led_list(struct store *s, struct arena *a, const struct query *q, struct page *out,
+                          struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    struct listing l = { .c = c,
+                         .q = q,
+                         .below = q->before_seq ? q->before_seq : INT64_MAX,
+                         .piece = MIN(PIECE_FIRST, q->limit + 1) };
+    AUTO(led_undo) struct ledger *tx = NULL;
+    *out = (struct page){ .v = arena_zalloc(a, (size_t)q->limit, sizeof *out->v) };
+    if (!out->v)
+        return err_no_memory(err, "a page");
+    enum pawl_status st = led_begin(c, LED_READ, NULL, err);
+    if (st != PAWL_OK)
+        return st;
+    tx = c;
+    st = lanes_find(&l, err);
+    return st == PAWL_OK ? page_fill(&l, a, out, err) : st;
+}

@@ -1,0 +1,255 @@
+/*
+ * sweep.c - what needs no traffic: expiry, leases past their end, retention. Each a bounded step.
+ *
+ * What another sweeper works on just now is passed over.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+/* Up to max rows whose time has come by then. */
+static enum pawl_status due(struct ledger *c, enum sql_name name, int64_t by_us, int max,
+                            struct led_rows **out, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    enum pawl_status st = led_flush(c, err);
+    led_int(&p, by_us);
+    led_int(&p, max);
+    return st == PAWL_OK ? led_query(c, name, &p, out, err) : st;
+}
+
+/* The earliest to come, or whether anything is due, of several kinds. */
+static enum pawl_status ask(struct ledger *c, const enum sql_name *kinds, size_t n, bool *any,
+                            int64_t *first, struct pawl_err *err)
+{
+    enum pawl_status st = led_flush(c, err);
+    struct led_params p = { 0 };
+    led_int(&p, c->now_us);
+    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+        int64_t v = 0;
+        st = led_number(c, kinds[i], &p, 0, &v, err);
+        if (any)
+            *any = *any || v;
+        if (first && v && (!*first || v < *first))
+            *first = v;
+    }
+    return st;
+}
+
+/* Calls with their keys. */
+static enum pawl_status calls_load(struct ledger *c, const int64_t *seqs, size_t n,
+                                   struct pawl_err *err)
+{
+    size_t n_keys = 0;
+    struct bytes *keys = arena_alloc(&c->scratch, (n + 1) * sizeof *keys);
+    if (!keys)
+        return err_no_memory(err, "a sweep");
+    enum pawl_status st = led_calls_load(c, seqs, n, err);
+    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+        const struct led_call *it = led_call_find(c, seqs[i]);
+        if (it && it->spec.key.data)
+            keys[n_keys++] = it->spec.key;
+    }
+    return st == PAWL_OK && n_keys ? led_keys_load(c, keys, n_keys, LOCK_WAIT, err) : st;
+}
+
+/* The first column. */
+static int64_t *numbers(struct ledger *c, const struct led_rows *r)
+{
+    int64_t *v = arena_alloc(&c->scratch, ((size_t)r->n + 1) * sizeof *v);
+    for (int i = 0; v && i < r->n; i++)
+        v[i] = led_get_int(r, i, 0);
+    return v;
+}
+
+static enum pawl_status calls_of(struct ledger *c, const struct led_rows *r, struct pawl_err *err)
+{
+    const int64_t *seqs = numbers(c, r);
+    return seqs ? calls_load(c, seqs, (size_t)r->n, err) : err_no_memory(err, "a sweep");
+}
+
+/* ---- Sweep ----------------------------------------------------------------------------------- */
+
+static enum pawl_status expire_some(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    enum pawl_status st = due(c, SQL_EXPIRY_DUE, c->now_us, op->sweep.max, &r, err);
+    if (st == PAWL_OK)
+        st = calls_of(c, r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        struct led_call *it = led_call_find(c, led_get_int(r, i, 0));
+        if (!it || it->now.state != PAWL_PENDING)
+            return led_again(c, "a call past its expiry", err);
+        st = led_end_pending(c, it, PAWL_EXPIRED, err);
+        if (st == PAWL_OK)
+            st = led_told_ended(op, it->spec.id, err);
+        op->sweep.expired++;
+    }
+    return st;
+}
+
+/* Leases by the first column. */
+static enum pawl_status reclaim_listed(struct ledger *c, struct op *op, const struct led_rows *r,
+                                       bool fail_lost, int64_t *count, struct pawl_err *err)
+{
+    struct try_end end = { .how = END_LOST, .fail_lost = fail_lost };
+    enum pawl_status st = PAWL_OK;
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        struct bytes b = led_get(r, i, 0);
+        struct token token;
+        if (b.len != sizeof token.b)
+            return err_set(err, PAWL_BROKEN, "a lease has a token of %zu bytes", b.len);
+        memcpy(token.b, b.data, sizeof token.b);
+        st = led_reclaim(c, op, &token, &end, count, err);
+    }
+    return st;
+}
+
+static enum pawl_status reclaim_some(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct sweep *s = &op->sweep;
+    enum pawl_status st = due(c, SQL_LEASE_OVER, c->now_us, s->max, &r, err);
+    return st == PAWL_OK ? reclaim_listed(c, op, r, s->fail_lost, &s->reclaimed, err) : st;
+}
+
+enum pawl_status led_requeue(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct requeue *q = &op->requeue;
+    struct led_rows *r = NULL;
+    q->leases = q->reclaimed = 0;
+    q->more = false;
+    enum pawl_status st = due(c, SQL_LEASE_OLD, q->claimed_before_us, q->max, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    q->leases = r->n;
+    st = reclaim_listed(c, op, r, q->fail_lost, &q->reclaimed, err);
+    if (st == PAWL_OK)
+        st = due(c, SQL_LEASE_OLD, q->claimed_before_us, 1, &r, err);
+    q->more = st == PAWL_OK && r->n > 0;
+    return st;
+}
+
+enum pawl_status led_sweep(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct sweep *s = &op->sweep;
+    static const enum sql_name now[] = { SQL_EXPIRY_ANY_DUE, SQL_LEASE_ANY_OVER, SQL_LINE_ANY_DUE };
+    static const enum sql_name next[] = { SQL_EXPIRY_NEXT, SQL_LEASE_NEXT, SQL_LINE_NEXT };
+    s->expired = s->reclaimed = s->cancelled = s->joined = s->next_us = 0;
+    s->more = false;
+    struct led_rows *hints = NULL;
+    enum pawl_status st = led_inbox_move(c, s->max, err);
+    if (st == PAWL_OK)
+        st = led_hints_read(c, &hints, err);
+    if (st == PAWL_OK)
+        st = led_keys_fold(c, hints, err);
+    if (st == PAWL_OK)
+        st = expire_some(c, op, err);
+    if (st == PAWL_OK)
+        st = reclaim_some(c, op, err);
+    if (st == PAWL_OK)
+        st = led_keys_join_due(c, s->max, &s->joined, err);
+    if (st == PAWL_OK)
+        st = led_inbox_any(c, &s->more, err);
+    if (st == PAWL_OK)
+        st = ask(c, now, COUNT_OF(now), &s->more, NULL, err);
+    return st == PAWL_OK ? ask(c, next, COUNT_OF(next), NULL, &s->next_us, err) : st;
+}
+
+/* ---- Retention ------------------------------------------------------------------------------- */
+
+/* Only a tombstone stays. */
+static enum pawl_status remove_one(struct ledger *c, struct led_call *it, struct pawl_err *err)
+{
+    const struct led_outcome *o = it->now.outcome;
+    CHECK(it->now.place == AT_ENDED && o->keep_until_us != INT64_MAX); /* that one blocks */
+    enum pawl_status st = led_lease_leave(c, o->token, it->seq, err);
+    if (st != PAWL_OK)
+        return st;
+    it->forget_us = o->keep_until_us + c->remember_us;
+    it->now.place = AT_GONE;
+    return it->spec.key.data ? led_key_gone(c, it->spec.key, err) : PAWL_OK;
+}
+
+static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    enum pawl_status st = due(c, SQL_GONE_OVER, c->now_us, g->max, &r, err);
+    if (st != PAWL_OK || r->n == 0)
+        return st;
+    struct led_params seqs = { 0 }, ids = { 0 };
+    struct led_column seq, id;
+    led_column_init(&seq, &c->scratch, LED_INTS);
+    led_column_init(&id, &c->scratch, LED_TEXTS);
+    for (int i = 0; i < r->n; i++) {
+        led_add_int(&seq, led_get_int(r, i, 0));
+        led_add_bytes(&id, led_get(r, i, 1));
+    }
+    led_column(&seqs, &seq);
+    led_column(&ids, &id);
+    st = led_run(c, SQL_GONE_REMOVE, &seqs, NULL, err);
+    if (st == PAWL_OK)
+        st = led_run(c, SQL_ID_REMOVE, &ids, NULL, err);
+    g->forgotten = r->n;
+    /* What this group knew of them is over. */
+    return st == PAWL_OK ? led_forget(c, err) : st;
+}
+
+/* These leave, copied first when that is the wish. */
+static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int64_t *seqs, size_t n,
+                                      struct pawl_err *err)
+{
+    struct led_rows *copied;
+    struct led_params p = { 0 };
+    enum pawl_status st = calls_load(c, seqs, n, err);
+    led_ints(c, &p, seqs, n);
+    led_int(&p, c->now_us);
+    if (st == PAWL_OK && g->archive && n)
+        st = led_query(c, SQL_ARCHIVE_ADD, &p, &copied, err);
+    for (size_t i = 0; st == PAWL_OK && i < n; i++, g->removed++) {
+        struct led_call *it = led_call_find(c, seqs[i]);
+        st = it && it->now.place == AT_ENDED ? remove_one(c, it, err)
+                                             : led_again(c, "an ended call", err);
+    }
+    return st;
+}
+
+/* Calls that ended before a moment, by seq. */
+static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    size_t n = 0;
+    int at = 0;
+    enum pawl_status st = due(c, SQL_OUTCOME_WALK, g->after_seq, LIST_LOOK_MAX, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    int64_t *seqs = arena_alloc(&c->scratch, (size_t)g->max * sizeof *seqs);
+    if (!seqs)
+        return err_no_memory(err, "an archive");
+    for (; at < r->n && n < (size_t)g->max; at++)
+        if (led_get_int(r, at, 1) < g->ended_before_us && led_get_int(r, at, 2) != INT64_MAX)
+            seqs[n++] = led_get_int(r, at, 0);
+    g->more = n == (size_t)g->max || r->n == LIST_LOOK_MAX;
+    g->next_seq = g->more ? led_get_int(r, at - 1, 0) : 0;
+    return remove_listed(c, g, seqs, n, err);
+}
+
+enum pawl_status led_gc(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct gc *g = &op->gc;
+    static const enum sql_name kinds[] = { SQL_OUTCOME_DUE, SQL_GONE_DUE };
+    g->removed = g->forgotten = g->next_seq = 0;
+    g->more = false;
+    if (g->ended_before_us)
+        return gc_ended(c, g, err);
+    enum pawl_status st = due(c, SQL_OUTCOME_KEPT, c->now_us, g->max, &r, err);
+    const int64_t *seqs = st == PAWL_OK ? numbers(c, r) : NULL;
+    if (st == PAWL_OK)
+        st = seqs ? remove_listed(c, g, seqs, (size_t)r->n, err) : err_no_memory(err, "gc");
+    if (st == PAWL_OK)
+        st = forget_some(c, g, err);
+    if (st == PAWL_OK)
+        st = led_inbox_forget(c, g->max, err);
+    return st == PAWL_OK ? ask(c, kinds, COUNT_OF(kinds), &g->more, NULL, err) : st;
+}

@@ -1,0 +1,499 @@
+/*
+ * conn.c - opening, losing and finding again a connection, and what the server's errors mean.
+ *
+ * What must stay true: READ COMMITTED, so that a statement after a lock sees what the lock's former
+ * holder did; UTC; strict about what does not fit; and an answer is only given after a commit that
+ * waited for the disk, which is the server's setting and the doctor's business.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <mariadb/errmsg.h>
+#include <mariadb/mysqld_error.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "store/mysql/mydb.h"
+
+/* A lost connection is tried again after this, then twice as long, up to the second; each a little
+ * longer by chance, so that a server that is back is not run down. */
+#define RETRY_FIRST_US (20 * MS_US)
+#define RETRY_MAX_US (2 * SEC_US)
+/* How long the first questions of a connection may take, and the first of a transaction: nothing is
+ * lost yet, and callers are waiting. */
+#define CONNECT_S 2
+#define CONNECT_US (CONNECT_S * SEC_US)
+#define BEGIN_US (2 * SEC_US)
+#define BEGIN_MUCH_US (5 * SEC_US)
+/* A statement without a transaction is a look, or a beat, for which others do not wait for ever. */
+#define ALONE_US (3 * SEC_US)
+/* A connection that was not used for longer is looked at before it is: the server may have closed
+ * it, and a caller need not hear of that. */
+#define STALE_US (50 * MS_US)
+/* The client library's own limit, for what wait.c does not see. */
+#define ANSWER_S 70
+/* Statements in one packet: far below what servers take (16 MB at least, unless somebody lowered
+ * it), and enough that the next packet costs nothing. */
+#define SEND_LEN_MAX (4 << 20)
+/* The longest packet there can be: one row more, as hex. */
+#define OUT_LEN_MAX (64 << 20)
+/* A lock is waited for a second, which is the least the server knows; so often in a row. */
+#define LOCK_WAITS_MAX 2
+
+/* Numbers of one server that the other's headers do not have. */
+enum {
+    CODE_SNAPSHOT = 1020,       /* MariaDB: the record has changed */
+    CODE_TABLE_CHANGED = 1412,  /* a snapshot is older than the table */
+    CODE_KILLED = 1927,         /* MariaDB */
+    CODE_STATEMENT_TIME = 1969, /* MariaDB */
+    CODE_EXECUTION_TIME = 3024, /* MySQL */
+    CODE_IDLE_TOO_LONG = 4031,  /* MySQL */
+    CODE_READ_ONLY_MODE = 1836,
+    CODE_ACCESS_DENIED_SOCKET = 1698,
+};
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+enum meaning {
+    IS_STATUS,  /* just its status */
+    IS_PASSING, /* somebody else was in the way; the same again may well do */
+    IS_LOST,    /* the connection is gone */
+};
+
+static const struct {
+    unsigned code;
+    enum pawl_status status;
+    enum meaning meaning;
+} codes[] = {
+    { ER_LOCK_DEADLOCK, PAWL_BUSY, IS_PASSING },
+    { ER_LOCK_WAIT_TIMEOUT, PAWL_BUSY, IS_PASSING },
+    { ER_DUP_ENTRY, PAWL_BROKEN, IS_PASSING },
+    { CODE_SNAPSHOT, PAWL_BUSY, IS_PASSING },
+    { CODE_TABLE_CHANGED, PAWL_BUSY, IS_PASSING },
+    { CR_SERVER_GONE_ERROR, PAWL_BUSY, IS_LOST },
+    { CR_SERVER_LOST, PAWL_BUSY, IS_LOST },
+    { CR_SERVER_LOST_EXTENDED, PAWL_BUSY, IS_LOST },
+    { CR_COMMANDS_OUT_OF_SYNC, PAWL_BUSY, IS_LOST },
+    { CR_MALFORMED_PACKET, PAWL_BUSY, IS_LOST },
+    { CODE_KILLED, PAWL_BUSY, IS_LOST },
+    { CODE_IDLE_TOO_LONG, PAWL_BUSY, IS_LOST },
+    { ER_SERVER_SHUTDOWN, PAWL_BUSY, IS_LOST },
+    { ER_NORMAL_SHUTDOWN, PAWL_BUSY, IS_LOST },
+    { ER_FORCING_CLOSE, PAWL_BUSY, IS_LOST },
+    { ER_ABORTING_CONNECTION, PAWL_BUSY, IS_LOST },
+    { ER_NEW_ABORTING_CONNECTION, PAWL_BUSY, IS_LOST },
+    { ER_NET_READ_ERROR, PAWL_BUSY, IS_LOST },
+    { ER_NET_READ_INTERRUPTED, PAWL_BUSY, IS_LOST },
+    { ER_NET_ERROR_ON_WRITE, PAWL_BUSY, IS_LOST },
+    { ER_NET_WRITE_INTERRUPTED, PAWL_BUSY, IS_LOST },
+    { ER_QUERY_INTERRUPTED, PAWL_BUSY, IS_STATUS },
+    { CODE_STATEMENT_TIME, PAWL_BUSY, IS_STATUS },
+    { CODE_EXECUTION_TIME, PAWL_BUSY, IS_STATUS },
+    { CR_CONNECTION_ERROR, PAWL_BUSY, IS_LOST },
+    { CR_CONN_HOST_ERROR, PAWL_BUSY, IS_LOST },
+    { CR_UNKNOWN_HOST, PAWL_BUSY, IS_LOST },
+    { CR_SERVER_HANDSHAKE_ERR, PAWL_BUSY, IS_LOST },
+    { ER_CON_COUNT_ERROR, PAWL_BUSY, IS_STATUS },
+    { ER_TOO_MANY_USER_CONNECTIONS, PAWL_BUSY, IS_STATUS },
+    { ER_USER_LIMIT_REACHED, PAWL_BUSY, IS_STATUS },
+    { ER_OPTION_PREVENTS_STATEMENT, PAWL_BUSY, IS_STATUS }, /* read-only: a replica */
+    { ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, PAWL_BUSY, IS_STATUS },
+    { CODE_READ_ONLY_MODE, PAWL_BUSY, IS_STATUS },
+    { ER_DISK_FULL, PAWL_BUSY, IS_STATUS },
+    { ER_RECORD_FILE_FULL, PAWL_BUSY, IS_STATUS },
+    { ER_GET_ERRNO, PAWL_BUSY, IS_STATUS },
+    { ER_ERROR_DURING_COMMIT, PAWL_BUSY, IS_STATUS },
+    { ER_OUTOFMEMORY, PAWL_BUSY, IS_STATUS },
+    { ER_OUT_OF_RESOURCES, PAWL_BUSY, IS_STATUS },
+    { ER_LOCK_TABLE_FULL, PAWL_BUSY, IS_STATUS },
+    { CR_OUT_OF_MEMORY, PAWL_NO_MEMORY, IS_LOST },
+    { ER_ACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
+    { CODE_ACCESS_DENIED_SOCKET, PAWL_INVALID, IS_STATUS },
+    { ER_DBACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
+    { ER_TABLEACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
+    { ER_COLUMNACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
+    { ER_SPECIFIC_ACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
+    { ER_BAD_DB_ERROR, PAWL_INVALID, IS_STATUS },
+    { ER_HOST_NOT_PRIVILEGED, PAWL_INVALID, IS_STATUS },
+    { CR_SSL_CONNECTION_ERROR, PAWL_INVALID, IS_LOST },
+    { ER_NET_PACKET_TOO_LARGE, PAWL_TOO_LARGE, IS_LOST },
+    { CR_NET_PACKET_TOO_LARGE, PAWL_TOO_LARGE, IS_LOST },
+};
+
+/* Is the same worth trying again? A lock that was waited for a few times over is a stranger's. */
+static bool worth_again(struct mydb *c, unsigned code)
+{
+    if (code == ER_LOCK_WAIT_TIMEOUT)
+        return ++c->lock_waits <= LOCK_WAITS_MAX;
+    return true;
+}
+
+enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, const char *doing,
+                           struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_BROKEN;
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        if (codes[i].code != code)
+            continue;
+        st = codes[i].status;
+        c->lost = c->lost || codes[i].meaning == IS_LOST;
+        if (codes[i].meaning == IS_PASSING && worth_again(c, code))
+            c->ledger.redo = true;
+        c->ledger.blocked = c->ledger.blocked || code == ER_LOCK_WAIT_TIMEOUT;
+    }
+    /* The server has undone the whole transaction, or there is none any more. */
+    if (code == ER_LOCK_DEADLOCK || c->lost)
+        c->open = false;
+    st = err_set(err, st, "database: %s: %.300s", doing, text);
+    if (err)
+        err->native = (int)code;
+    return st;
+}
+
+enum pawl_status mydb_failed(struct mydb *c, const char *doing, struct pawl_err *err)
+{
+    enum pawl_status st = mydb_fail(c, mysql_errno(c->db), mysql_error(c->db), doing, err);
+    if (err)
+        snprintf(err->sqlstate, sizeof err->sqlstate, "%s", mysql_sqlstate(c->db));
+    return st;
+}
+
+/* ---- Connecting ------------------------------------------------------------------------------ */
+
+static void library_begin(void)
+{
+    mysql_library_init(0, NULL, NULL);
+}
+
+static void options(const struct mydb *c, MYSQL *db)
+{
+    const struct mydb_url *u = &c->url;
+    unsigned connect_s = CONNECT_S, answer_s = ANSWER_S, no = 0;
+    enum mysql_protocol_type tcp = MYSQL_PROTOCOL_TCP, local = MYSQL_PROTOCOL_SOCKET;
+    my_bool yes = 1;
+    mysql_options(db, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
+    mysql_options(db, MYSQL_OPT_READ_TIMEOUT, &answer_s);
+    mysql_options(db, MYSQL_OPT_WRITE_TIMEOUT, &answer_s);
+    mysql_options(db, MYSQL_OPT_LOCAL_INFILE, &no);
+    mysql_options(db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    mysql_options4(db, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "pawl");
+    if (u->socket)
+        mysql_options(db, MYSQL_OPT_PROTOCOL, &local);
+    else if (u->host)
+        mysql_options(db, MYSQL_OPT_PROTOCOL, &tcp);
+    if (u->tls == MYDB_TLS_NONE)
+        return;
+    mysql_ssl_set(db, u->key, u->cert, u->ca, NULL, NULL);
+    mysql_options(db, MYSQL_OPT_SSL_ENFORCE, &yes);
+    if (u->tls == MYDB_TLS_VERIFIED)
+        mysql_options(db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
+}
+
+/* found_rows: an update that changes nothing still found its row. */
+static MYSQL *open_one(struct mydb *c, struct pawl_err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const struct mydb_url *u = &c->url;
+    pthread_once(&once, library_begin);
+    MYSQL *db = mysql_init(NULL);
+    if (!db) {
+        err_no_memory(err, "a connection");
+        return NULL;
+    }
+    options(c, db);
+    if (mysql_real_connect(db, u->host, u->user, u->password, u->database, u->port, u->socket,
+                           CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS))
+        return db;
+    mydb_fail(c, mysql_errno(db), mysql_error(db), "connecting", err);
+    mysql_close(db);
+    return NULL;
+}
+
+static enum pawl_status version_fits(struct mydb *c, struct pawl_err *err)
+{
+    unsigned long version = mysql_get_server_version(c->db), least;
+    c->maria = strstr(mysql_get_server_info(c->db), "MariaDB") != NULL;
+    least = c->maria ? 100600 : 80000;
+    if (version < least)
+        return err_set(err, PAWL_INVALID, "database: %s %lu.%lu is too old, Pawl needs %s",
+                       c->maria ? "MariaDB" : "MySQL", version / 10000, version / 100 % 100,
+                       c->maria ? "10.6" : "8.0");
+    return PAWL_OK;
+}
+
+/* lock_wait_timeout is about tables that somebody alters. */
+static enum pawl_status settings(struct mydb *c, struct pawl_err *err)
+{
+    static const char common[] =
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+        "SET SESSION autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = 1,"
+        " lock_wait_timeout = 30, sql_safe_updates = 0, sql_select_limit = DEFAULT,"
+        " max_error_count = 0,"
+        " sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';";
+    static const char maria[] =
+        "SET SESSION max_statement_time = 60, idle_transaction_timeout = 60,"
+        " max_recursive_iterations = 1000000;";
+    static const char mysql[] =
+        "SET SESSION max_execution_time = 60000, cte_max_recursion_depth = 1000000;";
+    int64_t packet;
+    enum pawl_status st = mydb_say(c, common, NULL, err);
+    if (st == PAWL_OK)
+        st = mydb_say(c, c->maria ? maria : mysql, NULL, err);
+    if (st == PAWL_OK)
+        st = mydb_say(c, "SELECT @@max_allowed_packet", &packet, err);
+    if (st == PAWL_OK)
+        c->send_max = (size_t)MIN((int64_t)SEND_LEN_MAX, packet / 4);
+    return st;
+}
+
+static void disconnect(struct mydb *c)
+{
+    if (c->db)
+        mysql_close(c->db);
+    c->db = NULL;
+    c->lost = c->open = c->wrote = false;
+    c->limit_s = 0;
+}
+
+static enum pawl_status connect_now(struct mydb *c, struct pawl_err *err)
+{
+    struct pawl_err own = { 0 };
+    c->db = open_one(c, &own);
+    enum pawl_status st = c->db ? PAWL_OK : own.status;
+    if (st != PAWL_OK && err)
+        *err = own;
+    if (st == PAWL_OK)
+        st = version_fits(c, err);
+    return st == PAWL_OK ? settings(c, err) : st;
+}
+
+/* Some of what a pause lasts, at random. */
+static int64_t jitter(int64_t us)
+{
+    return (int64_t)(world_unit(&world_real) * (double)us / 2);
+}
+
+/* A connection as it should be, in c->db, or none. */
+static enum pawl_status reconnect(struct mydb *c, int64_t now, struct pawl_err *err)
+{
+    disconnect(c);
+    led_lanes_undo(&c->ledger);
+    c->patience_us = CONNECT_US;
+    enum pawl_status st = connect_now(c, err);
+    c->patience_us = 0;
+    if (st == PAWL_OK) {
+        c->retry_gap_us = 0;
+        c->replace_at_us = c->lifetime_us ? now + c->lifetime_us + jitter(c->lifetime_us / 4) : 0;
+        return PAWL_OK;
+    }
+    disconnect(c);
+    c->retry_gap_us = c->retry_gap_us ? MIN(c->retry_gap_us * 2, c->retry_max_us) : RETRY_FIRST_US;
+    c->retry_at_us = world_mono(&world_real) + c->retry_gap_us + jitter(c->retry_gap_us);
+    return st;
+}
+
+enum pawl_status mydb_connect(struct mydb *c, struct pawl_err *err)
+{
+    int64_t now = world_mono(&world_real);
+    bool there = c->db && !c->lost, idle = there && now - c->used_us > STALE_US;
+    c->used_us = now;
+    if (there && !(idle && mydb_closed(c)))
+        return c->replace_at_us && now >= c->replace_at_us && !c->open ? reconnect(c, now, err)
+                                                                       : PAWL_OK;
+    if (!there && now < c->retry_at_us)
+        return err_set(err, PAWL_BUSY, "database: the connection was lost a moment ago");
+    return reconnect(c, now, err);
+}
+
+enum pawl_status mydb_second(struct mydb *c, MYSQL **out, struct pawl_err *err)
+{
+    struct pawl_err own = { 0 };
+    bool lost = c->lost, open = c->open;
+    *out = open_one(c, &own);
+    c->lost = lost; /* that is about the first */
+    c->open = open;
+    if (!*out && err)
+        *err = own;
+    return *out ? PAWL_OK : own.status;
+}
+
+/* ---- Transactions ---------------------------------------------------------------------------- */
+
+static bool in_tx(struct ledger *l)
+{
+    const struct mydb *c = mydb_of(l);
+    return c->db && !c->lost && c->open;
+}
+
+static enum pawl_status begin_once(struct mydb *c, enum led_begin how,
+                                   const struct led_batch *first, struct pawl_err *err)
+{
+    char text[240];
+    struct mydb_frame f = { .begin = text, .n_begin = 1 };
+    const char *usual =
+        c->maria ? "SET SESSION max_statement_time = 60;"
+                 : "SET SESSION max_execution_time = 60000, cte_max_recursion_depth = 1000000;";
+    snprintf(text, sizeof text, "%s%s%s", c->open ? "ROLLBACK;" : "", c->limit_s ? usual : "",
+             how == LED_READ ? "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
+                               "START TRANSACTION READ ONLY"
+                             : "START TRANSACTION");
+    f.n_begin += (size_t)c->open + (c->limit_s != 0) + (how == LED_READ);
+    c->open = true;
+    c->wrote = false;
+    c->limit_s = 0;
+    return mydb_batch_framed(c, first, &f, err);
+}
+
+static void rollback(struct ledger *l)
+{
+    struct mydb *c = mydb_of(l);
+    if (in_tx(l)) {
+        enum pawl_status undone = mydb_say(c, "ROLLBACK", NULL, NULL);
+        (void)undone;
+    }
+    c->open = c->wrote = false;
+}
+
+/* What a handler left behind is taken back. */
+static enum pawl_status alone(struct ledger *l, struct pawl_err *err)
+{
+    struct mydb *c = mydb_of(l);
+    enum pawl_status st = mydb_connect(c, err);
+    c->patience_us = ALONE_US;
+    if (st == PAWL_OK && c->open)
+        rollback(l);
+    return st;
+}
+
+static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct led_batch *first,
+                              struct pawl_err *err)
+{
+    struct mydb *c = mydb_of(l);
+    enum pawl_status st = mydb_connect(c, err);
+    c->patience_us = how == LED_READ ? 0 : first ? BEGIN_MUCH_US : BEGIN_US;
+    if (st == PAWL_OK)
+        st = begin_once(c, how, first, err);
+    c->patience_us = 0;
+    return st;
+}
+
+/* From the moment COMMIT is sent a lost answer means that nobody knows, and so does an error of
+ * COMMIT itself, but for those that say it was undone. */
+static enum pawl_status commit(struct ledger *l, const struct led_batch *last, struct pawl_err *err)
+{
+    struct mydb *c = mydb_of(l);
+    struct mydb_frame f = { .commit = true };
+    if (!in_tx(l))
+        return err_set(err, PAWL_BUSY, "database: the transaction is gone");
+    enum pawl_status st = mydb_batch_framed(c, last, &f, err);
+    unsigned code = st == PAWL_OK || !f.sent ? 0 : mysql_errno(c->db);
+    bool undone = !f.sent || f.undone || code == ER_LOCK_DEADLOCK || code == ER_ERROR_DURING_COMMIT;
+    if (f.committed || !undone)
+        c->open = false;
+    if (f.committed)
+        c->lock_waits = 0;
+    if (st == PAWL_OK || (undone && !f.committed))
+        return st;
+    c->ledger.redo = false;
+    if (f.committed)
+        return err_set(err, PAWL_BROKEN, "database: a row that was locked was not there");
+    return err_set(err, PAWL_UNKNOWN, "database: the answer to COMMIT was lost");
+}
+
+static const struct led_driver driver = {
+    .begin = begin,
+    .alone = alone,
+    .commit = commit,
+    .rollback = rollback,
+    .in_tx = in_tx,
+    .query = mydb_query,
+    .batch = mydb_batch,
+    .numbers = mydb_numbers,
+    .plain = mydb_plain,
+    .script = mydb_script,
+};
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static enum pawl_status open_mysql(const struct store_conf *conf, struct store **out,
+                                   struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct mydb *c = mem_zalloc(sizeof *c);
+    if (!c)
+        return err_no_memory(err, "a connection");
+    c->ledger.base.ops = &store_mysql;
+    s = &c->ledger.base;
+    led_init(&c->ledger, conf, &driver);
+    buf_init(&c->out, OUT_LEN_MAX);
+    c->lifetime_us = conf->lifetime_us;
+    c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;
+    enum pawl_status st = mydb_url_read(conf->url, &c->url, err);
+    if (st == PAWL_OK)
+        st = mydb_connect(c, err);
+    if (st != PAWL_OK)
+        return st;
+    *out = TAKE(s);
+    return PAWL_OK;
+}
+
+static void close_mysql(struct store *s)
+{
+    struct mydb *c = mydb_of(led_of(s));
+    disconnect(c);
+    led_end(&c->ledger);
+    mydb_url_release(&c->url);
+    for (size_t i = 0; i < SQL_COUNT; i++)
+        mem_free(c->texts[i]);
+    mem_free(c->marks);
+    buf_release(&c->out);
+    mem_free(c);
+}
+
+/* ---- Small slots ----------------------------------------------------------------------------- */
+
+/* One number outside a transaction. */
+static enum pawl_status ask(struct ledger *l, enum sql_name name, int64_t *out,
+                            struct pawl_err *err)
+{
+    arena_reset(&l->scratch);
+    enum pawl_status st = alone(l, err);
+    return st == PAWL_OK ? led_number(l, name, NULL, 0, out, err) : st;
+}
+
+static enum pawl_status now(struct store *s, int64_t *out_us, struct pawl_err *err)
+{
+    struct ledger *l = led_of(s);
+    if (!l->own_clock)
+        return ask(l, SQL_CLOCK, out_us, err);
+    *out_us = world_now(l->world);
+    return PAWL_OK;
+}
+
+static enum pawl_status version(struct store *s, int64_t *out, struct pawl_err *err)
+{
+    return ask(led_of(s), SQL_CHANGE_SUM, out, err);
+}
+
+const struct store_ops store_mysql = {
+    .name = "mariadb",
+    .traits = STORE_DURABLE | STORE_SHARED,
+    .open = open_mysql,
+    .close = close_mysql,
+    .migrate = mydb_migrate,
+    .schema = mydb_schema,
+    .commit = led_commit_ops,
+    .get = led_get_calls,
+    .list = led_list,
+    .attempts = led_attempts,
+    .object = led_read_object,
+    .keys = led_read_keys,
+    .queues = led_queues,
+    .nodes = led_nodes,
+    .wishes = led_wishes,
+    .now = now,
+    .version = version,
+    .steps = mydb_steps,
+    .doctor = mydb_doctor,
+    .sql = mydb_sql,
+};

@@ -1,0 +1,121 @@
+/*
+ * doctor.c - how healthy the server is: its version, its promises about the disk, its clock.
+ *
+ * Everything here only looks.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/mysql/mydb.h"
+
+#define FINDINGS_MAX 16
+/* Times are the server's; a clock that is this far off confuses whoever reads them here. */
+#define CLOCK_WARN_US (2 * SEC_US)
+/* The largest call is one packet: its input as hex, and as much again. */
+#define PACKET_MIN (8 << 20)
+
+struct visit {
+    struct mydb *c;
+    struct arena *a;
+    struct findings *out;
+};
+
+static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+
+static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    const char *kept = arena_text(v->a, bytes_of(text));
+    assert(v->out->n < FINDINGS_MAX);
+    if (kept)
+        v->out->v[v->out->n++] = (struct finding){ level, name, kept };
+}
+
+/* A variable's text; "" when there is none of the name. */
+static void show(struct visit *v, const char *name, char *out, size_t size)
+{
+    char sql[120];
+    MYSQL *db = v->c->db;
+    out[0] = 0;
+    snprintf(sql, sizeof sql, "SHOW VARIABLES LIKE '%s'", name);
+    if (mysql_query(db, sql) != 0)
+        return;
+    MYSQL_RES *res = mysql_store_result(db);
+    MYSQL_ROW row = res ? mysql_fetch_row(res) : NULL;
+    if (row && row[1])
+        snprintf(out, size, "%s", row[1]);
+    mysql_free_result(res);
+}
+
+/* A setting that must have one value; what it means when it has another. */
+static void look_at(struct visit *v, const char *name, const char *want, enum finding_level level,
+                    const char *else_what)
+{
+    char text[80];
+    show(v, name, text, sizeof text);
+    if (!text[0])
+        return;
+    bool ok = strcmp(text, want) == 0;
+    found(v, ok ? FINDING_OK : level, name, "%s%s%s", text, ok ? "" : ": ", ok ? "" : else_what);
+}
+
+static void look_at_settings(struct visit *v)
+{
+    char text[80];
+    found(v, FINDING_OK, v->c->maria ? "mariadb" : "mysql", "%s", mysql_get_server_info(v->c->db));
+    show(v, "transaction_isolation", text, sizeof text);
+    look_at(v, text[0] ? "transaction_isolation" : "tx_isolation", "READ-COMMITTED", FINDING_BAD,
+            "Pawl needs READ-COMMITTED");
+    look_at(v, "innodb_flush_log_at_trx_commit", "1", FINDING_BAD,
+            "an accepted call may be lost with the power");
+    look_at(v, "innodb_doublewrite", "ON", FINDING_WARN, "the disk must never write half a page");
+    show(v, "log_bin", text, sizeof text);
+    if (strcmp(text, "ON") == 0) {
+        look_at(v, "sync_binlog", "1", FINDING_WARN,
+                "after a power cut a replica may know less than this server");
+        show(v, "binlog_format", text, sizeof text);
+        if (strcmp(text, "STATEMENT") == 0)
+            found(v, FINDING_BAD, "binlog_format",
+                  "STATEMENT: READ COMMITTED cannot be written to such a log");
+    }
+    look_at(v, "read_only", "OFF", FINDING_BAD, "a replica cannot be written to");
+    show(v, "max_allowed_packet", text, sizeof text);
+    bool ok = strtoll(text, NULL, 10) >= PACKET_MIN;
+    found(v, ok ? FINDING_OK : FINDING_WARN, "max_allowed_packet", "%s%s", text,
+          ok ? "" : ": the largest inputs and results may not fit");
+}
+
+static void look_at_clock(struct visit *v)
+{
+    int64_t server;
+    if (led_number(&v->c->ledger, SQL_CLOCK, NULL, 0, &server, NULL) != PAWL_OK)
+        return;
+    int64_t off = server - world_now(&world_real);
+    bool ok = off < CLOCK_WARN_US && off > -CLOCK_WARN_US;
+    found(v, ok ? FINDING_OK : FINDING_WARN, "clock", "the server's is %lld ms %s of ours%s",
+          (long long)((off < 0 ? -off : off) / MS_US), off < 0 ? "behind" : "ahead",
+          ok ? "" : "; set both by NTP");
+}
+
+enum pawl_status mydb_doctor(struct store *s, struct arena *a, struct findings *out,
+                             struct pawl_err *err)
+{
+    struct visit v = { .c = mydb_of(led_of(s)), .a = a, .out = out };
+    *out = (struct findings){ .v = arena_zalloc(a, FINDINGS_MAX, sizeof *out->v) };
+    if (!out->v)
+        return err_no_memory(err, "looking at the database");
+    arena_reset(&v.c->ledger.scratch);
+    enum pawl_status st = mydb_connect(v.c, err);
+    if (st != PAWL_OK)
+        return st;
+    look_at_settings(&v);
+    look_at_clock(&v);
+    return a->failed ? err_no_memory(err, "looking at the database") : PAWL_OK;
+}

@@ -1,0 +1,79 @@
+/*
+ * steps.c - the schema's steps as a script, for whoever may not let a program run DDL.
+ *
+ * What must stay true: a database made by running the printed script is the one migrate.c would
+ * have made, its own table of steps included, so that the two ways can be mixed.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "base/ident.h"
+#include "base/mem.h"
+#include "store/mysql/mydb.h"
+
+#define CHECKSUM_LEN 32
+
+static enum pawl_status checksum_text(const struct sql_migration *m, char out[2 * CHECKSUM_LEN + 1],
+                                      struct pawl_err *err)
+{
+    unsigned char sum[CHECKSUM_LEN];
+    struct bytes halves[] = { bytes_of(m->expand), bytes_of(m->finish) };
+    if (!digest_parts(halves, 2, sum))
+        return err_no_memory(err, "a checksum");
+    for (size_t i = 0; i < CHECKSUM_LEN; i++)
+        snprintf(out + 2 * i, 3, "%02x", sum[i]);
+    return PAWL_OK;
+}
+
+/* With the schema's names, in the arena; NULL in, NULL out. */
+static const char *own_names(struct arena *a, const char *schema, const char *text)
+{
+    char *own = text ? mydb_own_names(schema, text) : NULL;
+    const char *out = own ? arena_text(a, bytes_of(own)) : NULL;
+    mem_free(own);
+    return out;
+}
+
+/* The step and the row that says it was done; the first makes the table of such rows as well. */
+static enum pawl_status step_text(const char *schema, struct arena *a,
+                                  const struct sql_migration *m, struct step *out,
+                                  struct pawl_err *err)
+{
+    char sum[2 * CHECKSUM_LEN + 1];
+    bool first = m->number == 1;
+    enum pawl_status st = checksum_text(m, sum, err);
+    if (st != PAWL_OK)
+        return st;
+    const char *expand =
+        arena_printf(a,
+                     "%s%s%s\n"
+                     "INSERT INTO pawl_migration (number, word, checksum, applied_at, finished)\n"
+                     "  VALUES (%d, '%s', x'%s', UNIX_TIMESTAMP() * 1000000, %d);\n",
+                     first ? sql_mysql[SQL_MIGRATION_TABLE] : "", first ? ";\n" : "", m->expand,
+                     m->number, m->word, sum, m->finish[0] == 0);
+    const char *finish =
+        m->finish[0]
+            ? arena_printf(a, "%s\nUPDATE pawl_migration SET finished = 1 WHERE number = %d;\n",
+                           m->finish, m->number)
+            : "";
+    *out = (struct step){ .number = m->number,
+                          .word = m->word,
+                          .expand = own_names(a, schema, expand),
+                          .finish = own_names(a, schema, finish) };
+    return out->expand && out->finish ? PAWL_OK : err_no_memory(err, "printing the schema");
+}
+
+enum pawl_status mydb_steps(const struct store_conf *conf, struct arena *a, struct steps *out,
+                            struct pawl_err *err)
+{
+    const char *schema = conf->schema ? conf->schema : "pawl";
+    size_t n = 0;
+    while (sql_mysql_migrations[n].number)
+        n++;
+    struct step *v = arena_zalloc(a, MAX(n, 1), sizeof *v);
+    enum pawl_status st = v ? PAWL_OK : err_no_memory(err, "printing the schema");
+    for (size_t i = 0; i < n && st == PAWL_OK; i++)
+        st = step_text(schema, a, &sql_mysql_migrations[i], &v[i], err);
+    *out = (struct steps){ .v = v, .n = st == PAWL_OK ? n : 0 };
+    return st;
+}

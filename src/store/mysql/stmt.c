@@ -1,0 +1,422 @@
+/*
+ * stmt.c - named statements, one by one or many in one packet, and what comes back.
+ *
+ * Everything a group writes goes out as one text of many statements, in pieces when it is larger
+ * than a packet should be. Answers come in the same order; the first that failed is the last.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "store/mysql/mydb.h"
+
+#define MARKS_FIRST 64
+#define ROWS_FIRST 16
+
+/* ---- What comes back ------------------------------------------------------------------------- */
+
+static bool is_number(enum enum_field_types type)
+{
+    switch (type) {
+    case MYSQL_TYPE_TINY:
+    case MYSQL_TYPE_SHORT:
+    case MYSQL_TYPE_INT24:
+    case MYSQL_TYPE_LONG:
+    case MYSQL_TYPE_LONGLONG:
+    case MYSQL_TYPE_DECIMAL:
+    case MYSQL_TYPE_NEWDECIMAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Room for n more rows. */
+static bool rows_room(struct arena *a, struct mydb_answer *to, size_t n, unsigned columns)
+{
+    struct led_rows *r = to->rows;
+    if (!r) {
+        r = to->rows = arena_zalloc(a, 1, sizeof *r);
+        if (!r)
+            return false;
+        r->columns = (int)columns;
+    }
+    CHECK(r->columns == (int)columns);
+    if ((size_t)r->n + n <= to->cap && r->v)
+        return true;
+    size_t cap = MAX((size_t)r->n + n, to->cap * 2);
+    struct led_cell *v = arena_alloc(a, MAX(cap, 1) * columns * sizeof *v);
+    if (!v)
+        return false;
+    if (r->n)
+        memcpy(v, r->v, (size_t)r->n * columns * sizeof *v);
+    r->v = v;
+    to->cap = cap;
+    return true;
+}
+
+static void cell_read(struct arena *a, struct led_cell *to, const char *data, unsigned long len,
+                      bool number)
+{
+    *to = (struct led_cell){ 0 };
+    if (!data)
+        return;
+    if (number) {
+        to->i = strtoll(data, NULL, 10);
+        to->b = BYTES("");
+    } else {
+        to->b = arena_copy(a, (struct bytes){ data, len });
+    }
+}
+
+/* The rows of one statement, behind those that are there. */
+static bool rows_read(struct arena *a, MYSQL_RES *res, struct mydb_answer *to)
+{
+    unsigned columns = mysql_num_fields(res);
+    const MYSQL_FIELD *fields = mysql_fetch_fields(res);
+    if (!rows_room(a, to, (size_t)mysql_num_rows(res), columns))
+        return false;
+    MYSQL_ROW row;
+    while ((row = mysql_fetch_row(res))) {
+        const unsigned long *len = mysql_fetch_lengths(res);
+        struct led_cell *cell = &to->rows->v[to->rows->n++ * (int)columns];
+        for (unsigned i = 0; i < columns; i++)
+            cell_read(a, &cell[i], row[i], len[i], is_number(fields[i].type));
+    }
+    return !a->failed;
+}
+
+/* One statement's answer, which has come. `to` may be NULL: nobody asks. */
+static enum pawl_status answer_read(struct mydb *c, struct mydb_answer *to, bool counted,
+                                    const char *doing, struct pawl_err *err)
+{
+    if (mysql_field_count(c->db) == 0) {
+        int64_t n = (int64_t)mysql_affected_rows(c->db);
+        c->wrote = c->wrote || n > 0;
+        if (to && counted) {
+            to->counted = true;
+            to->changed += n;
+        }
+        return PAWL_OK;
+    }
+    MYSQL_RES *res = mysql_store_result(c->db);
+    if (!res)
+        return mydb_failed(c, doing, err);
+    bool ok = !to || rows_read(&c->ledger.scratch, res, to);
+    mysql_free_result(res);
+    return ok ? PAWL_OK : err_no_memory(err, doing);
+}
+
+/* Answers that nobody will read: without them the connection cannot go on. */
+static void answers_drop(struct mydb *c)
+{
+    while (!c->lost && mysql_more_results(c->db) && mysql_next_result(c->db) == 0) {
+        MYSQL_RES *res = mysql_store_result(c->db);
+        mysql_free_result(res);
+    }
+}
+
+/* ---- Sending --------------------------------------------------------------------------------- */
+
+struct sending {
+    struct mydb *c;
+    const struct led_batch *b; /* whose items they are; NULL: there is one, `name` */
+    enum sql_name name;
+    struct mydb_answer *answers; /* by item */
+    size_t at;                   /* the item whose answer was waited for last */
+};
+/* Items of no batch. */
+enum { ITEM_BEGIN = COUNT_OF(((struct led_batch *)0)->v), ITEM_COMMIT, ITEMS };
+
+static const char *item_name(const struct sending *s, size_t item)
+{
+    if (item == ITEM_BEGIN)
+        return "BEGIN";
+    if (item == ITEM_COMMIT)
+        return "COMMIT";
+    return sql_name_text[s->b ? s->b->v[item].name : s->name];
+}
+
+static enum pawl_status answers_read(struct sending *s, struct pawl_err *err)
+{
+    struct mydb *c = s->c;
+    bool first = true;
+    for (size_t i = 0; i < c->n_marks; i++) {
+        const struct mydb_mark *m = &c->marks[i];
+        const char *doing = item_name(s, m->item);
+        s->at = m->item;
+        for (size_t k = 0; k < m->n; k++) {
+            if (!first && mysql_next_result(c->db) != 0)
+                return mydb_failed(c, doing, err);
+            first = false;
+            enum pawl_status st = answer_read(c, &s->answers[m->item], m->counted, doing, err);
+            if (st != PAWL_OK)
+                return st;
+        }
+    }
+    return PAWL_OK;
+}
+
+/* What is in `out` goes, and its answers come. */
+static enum pawl_status send_now(struct sending *s, struct pawl_err *err)
+{
+    struct mydb *c = s->c;
+    enum pawl_status st = PAWL_OK;
+    if (!buf_ok(&c->out))
+        st = err_no_memory(err, "what a group writes");
+    else if (c->n_marks == 0)
+        return PAWL_OK;
+    else if ((s->at = c->marks[0].item, !mydb_exec(c, c->out.data, c->out.len)))
+        st = mydb_failed(c, item_name(s, s->at), err);
+    else
+        st = answers_read(s, err);
+    if (st != PAWL_OK)
+        answers_drop(c);
+    buf_reset(&c->out);
+    c->n_marks = 0;
+    return st;
+}
+
+static bool mark(struct mydb *c, struct mydb_mark m)
+{
+    if (c->n_marks == c->cap_marks) {
+        size_t cap = c->cap_marks ? c->cap_marks * 2 : MARKS_FIRST;
+        struct mydb_mark *v = mem_resize(c->marks, cap * sizeof *v);
+        if (!v)
+            return false;
+        c->marks = v;
+        c->cap_marks = cap;
+    }
+    c->marks[c->n_marks++] = m;
+    return true;
+}
+
+/* One statement of a name's text, in as many pieces as its values need. */
+static enum pawl_status put_part(struct sending *s, size_t item, struct mydb_part *part,
+                                 const struct led_params *p, struct pawl_err *err)
+{
+    struct mydb *c = s->c;
+    size_t rows = mydb_rows(p);
+    enum pawl_status st = PAWL_OK;
+    for (part->row = 0; part->row < rows && st == PAWL_OK; part->row = part->end) {
+        part->end = part->row + mydb_rows_within(p, part->row, c->send_max);
+        size_t n = mydb_expand(&c->out, part, p);
+        if (n && !mark(c, (struct mydb_mark){ item, n, part->counted }))
+            return err_no_memory(err, "what a group writes");
+        if (c->out.len >= c->send_max)
+            st = send_now(s, err);
+    }
+    return st;
+}
+
+const char *mydb_text(struct mydb *c, enum sql_name name)
+{
+    CHECK(sql_mysql[name]);
+    if (!c->texts[name])
+        c->texts[name] = mydb_own_names(c->ledger.schema, sql_mysql[name]);
+    return c->texts[name];
+}
+
+static enum pawl_status put(struct sending *s, size_t item, enum sql_name name,
+                            const struct led_params *p, struct pawl_err *err)
+{
+    const char *at = mydb_text(s->c, name);
+    struct mydb_part part;
+    enum pawl_status st = at ? PAWL_OK : err_no_memory(err, sql_name_text[name]);
+    while (st == PAWL_OK && mydb_part_next(&at, &part))
+        st = put_part(s, item, &part, p, err);
+    return st;
+}
+
+/* ---- The driver's ---------------------------------------------------------------------------- */
+
+static enum pawl_status sending_begin(struct sending *s, struct pawl_err *err)
+{
+    buf_reset(&s->c->out);
+    s->c->n_marks = 0;
+    if (!s->c->db || s->c->lost)
+        return err_set(err, PAWL_BUSY, "database: the connection is gone");
+    return PAWL_OK;
+}
+
+/* Rows for whoever asked, of a statement that perhaps was not said for want of anything to say. */
+static bool rows_give(struct ledger *l, struct mydb_answer *from, struct led_rows **out)
+{
+    if (!rows_room(&l->scratch, from, 0, from->rows ? (unsigned)from->rows->columns : 1))
+        return false;
+    *out = from->rows;
+    return true;
+}
+
+static enum pawl_status query(struct ledger *l, enum sql_name name, const struct led_params *p,
+                              struct led_rows **out, int64_t *out_rows, struct pawl_err *err)
+{
+    struct mydb_answer answer = { 0 };
+    struct sending s = { .c = mydb_of(l), .name = name, .answers = &answer };
+    enum pawl_status st = sending_begin(&s, err);
+    if (st == PAWL_OK)
+        st = put(&s, 0, name, p, err);
+    if (st == PAWL_OK)
+        st = send_now(&s, err);
+    if (st != PAWL_OK)
+        return st;
+    if (out_rows)
+        *out_rows = answer.changed;
+    if (out && !rows_give(l, &answer, out))
+        return err_no_memory(err, sql_name_text[name]);
+    return PAWL_OK;
+}
+
+/* Text of ours among the rest; n statements. */
+static bool put_plain(struct mydb *c, size_t item, const char *text, size_t n)
+{
+    buf_add_text(&c->out, text);
+    buf_add_char(&c->out, ';');
+    return mark(c, (struct mydb_mark){ item, n, false });
+}
+
+static enum pawl_status put_begin(struct sending *s, const struct mydb_frame *f,
+                                  struct pawl_err *err)
+{
+    struct mydb *c = s->c;
+    bool ok = put_plain(c, ITEM_BEGIN, f->begin, f->n_begin);
+    if (ok && !c->ledger.own_clock) {
+        const char *clock = mydb_text(c, SQL_CLOCK);
+        ok = clock && put_plain(c, ITEM_BEGIN, clock, 1);
+    }
+    return ok ? PAWL_OK : err_no_memory(err, "a transaction");
+}
+
+static enum pawl_status put_commit(struct sending *s, struct mydb_frame *f, struct pawl_err *err)
+{
+    struct mydb *c = s->c;
+    struct led_params p = { 0 };
+    enum pawl_status st = PAWL_OK;
+    led_int(&p, world_now(&world_real));
+    if (c->wrote || (s->b && s->b->n))
+        st = put(s, ITEM_BEGIN, SQL_CHANGE_ADD, &p, err);
+    if (st == PAWL_OK && !put_plain(c, ITEM_COMMIT, "COMMIT", 1))
+        st = err_no_memory(err, "a commit");
+    f->sent = st == PAWL_OK;
+    return st;
+}
+
+/* What a batch's statements said. */
+static enum pawl_status batch_answers(struct ledger *l, const struct led_batch *b,
+                                      struct mydb_answer *answers, struct pawl_err *err)
+{
+    for (size_t i = 0; b && i < b->n; i++) {
+        const struct led_batched *it = &b->v[i];
+        if (it->rows >= 0 && answers[i].counted && answers[i].changed != it->rows)
+            return led_again(l, sql_name_text[it->name], err);
+        if (it->out && !rows_give(l, &answers[i], it->out))
+            return err_no_memory(err, sql_name_text[it->name]);
+    }
+    return PAWL_OK;
+}
+
+enum pawl_status mydb_batch_framed(struct mydb *c, const struct led_batch *b, struct mydb_frame *f,
+                                   struct pawl_err *err)
+{
+    struct mydb_answer answers[ITEMS] = { 0 };
+    struct sending s = { .c = c, .b = b, .answers = answers };
+    enum pawl_status st = sending_begin(&s, err);
+    if (st == PAWL_OK && f->begin)
+        st = put_begin(&s, f, err);
+    for (size_t i = 0; b && i < b->n && st == PAWL_OK; i++)
+        st = put(&s, i, b->v[i].name, &b->v[i].p, err);
+    if (st == PAWL_OK && f->commit)
+        st = put_commit(&s, f, err);
+    if (st == PAWL_OK)
+        st = send_now(&s, err);
+    f->undone = st != PAWL_OK && s.at != ITEM_COMMIT && !c->lost;
+    f->committed = st == PAWL_OK && f->commit;
+    const struct led_rows *clock = answers[ITEM_BEGIN].rows;
+    if (clock && clock->n)
+        c->ledger.now_us = clock->v[0].i;
+    return st == PAWL_OK ? batch_answers(&c->ledger, b, answers, err) : st;
+}
+
+enum pawl_status mydb_batch(struct ledger *l, const struct led_batch *b, struct pawl_err *err)
+{
+    return mydb_batch_framed(mydb_of(l), b, &(struct mydb_frame){ 0 }, err);
+}
+
+/* n numbers in a row; the first. */
+static enum pawl_status reserve(struct ledger *l, enum sql_name name, size_t n, int64_t *out,
+                                struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_column kept;
+    struct led_rows *r;
+    led_column_init(&kept, &l->scratch, LED_INTS);
+    for (size_t i = 0; i < n; i++)
+        led_add_int(&kept, i == 0);
+    led_column(&p, &kept);
+    enum pawl_status st = query(l, name, &p, &r, NULL, err);
+    if (st == PAWL_OK)
+        *out = r->v[0].i;
+    return st;
+}
+
+enum pawl_status mydb_numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err)
+{
+    int64_t first = 0;
+    enum pawl_status st = n ? reserve(l, SQL_SEQ_NEXT, n, &first, err) : PAWL_OK;
+    for (size_t i = 0; st == PAWL_OK && i < n; i++)
+        out[i] = first + (int64_t)i;
+    return st;
+}
+
+/* Asked for by their number, which this server's SQL cannot turn into rows. */
+static enum pawl_status versions(struct ledger *l, const struct led_params *p,
+                                 struct led_rows **out, struct pawl_err *err)
+{
+    struct mydb_answer answer = { 0 };
+    size_t n = (size_t)p->v[0].i;
+    int64_t first = 0;
+    enum pawl_status st = reserve(l, SQL_VERSION_NEXT, n, &first, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!rows_room(&l->scratch, &answer, n, 1))
+        return err_no_memory(err, "versions");
+    for (size_t i = 0; i < n; i++)
+        answer.rows->v[i] = (struct led_cell){ .b = BYTES(""), .i = first + (int64_t)i };
+    answer.rows->n = (int)n;
+    *out = answer.rows;
+    return PAWL_OK;
+}
+
+enum pawl_status mydb_query(struct ledger *l, enum sql_name name, const struct led_params *p,
+                            struct led_rows **out, int64_t *out_rows, struct pawl_err *err)
+{
+    return name == SQL_VERSION_NEXT ? versions(l, p, out, err)
+                                    : query(l, name, p, out, out_rows, err);
+}
+
+enum pawl_status mydb_say(struct mydb *c, const char *text, int64_t *out, struct pawl_err *err)
+{
+    static const char doing[] = "a statement";
+    struct mydb_answer answer = { 0 };
+    enum pawl_status st = PAWL_OK;
+    if (!c->db || c->lost)
+        return err_set(err, PAWL_BUSY, "database: the connection is gone");
+    if (!mydb_exec(c, text, strlen(text)))
+        return mydb_failed(c, doing, err);
+    for (int more = 0; more == 0 && st == PAWL_OK;) {
+        st = answer_read(c, out ? &answer : NULL, false, doing, err);
+        more = st == PAWL_OK ? mysql_next_result(c->db) : -1;
+        if (more > 0)
+            st = mydb_failed(c, doing, err);
+    }
+    if (st != PAWL_OK)
+        answers_drop(c);
+    else if (out)
+        *out = answer.rows && answer.rows->n ? answer.rows->v[0].i : 0;
+    return st;
+}
+
+enum pawl_status mydb_plain(struct ledger *l, const char *text, struct pawl_err *err)
+{
+    return mydb_say(mydb_of(l), text, NULL, err);
+}

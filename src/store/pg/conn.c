@@ -1,0 +1,398 @@
+/*
+ * conn.c - opening, losing and finding again a connection, and what the server's errors mean.
+ *
+ * What must stay true: READ COMMITTED, so that a statement after a lock sees what the lock's former
+ * holder did; UTF-8; and an answer is only given after a commit that waited for the disk, which is
+ * the server's setting and the doctor's business.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "store/pg/pg.h"
+
+/* A lost connection is tried again after this, then twice as long, up to the second; each a little
+ * longer by chance, so that a server that is back is not run down. */
+#define RETRY_FIRST_US (20 * MS_US)
+#define RETRY_MAX_US (2 * SEC_US)
+/* How long the first questions of a connection may take, and the first of a transaction: nothing is
+ * lost yet, and callers are waiting. libpq itself knows no less than 2 s for connecting. */
+#define CONNECT_US (2 * SEC_US)
+#define BEGIN_US (2 * SEC_US)
+#define BEGIN_MUCH_US (5 * SEC_US)
+/* A statement without a transaction is a look, or a beat, for which others do not wait for ever. */
+#define ALONE_US (3 * SEC_US)
+/* A connection that was not used for longer is looked at before it is: the server may have closed
+ * it, and a caller need not hear of that. */
+#define STALE_US (50 * MS_US)
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+static bool is(const char *state, const char *prefix)
+{
+    return strncmp(state, prefix, strlen(prefix)) == 0;
+}
+
+/* Somebody else was in the way; the same again may well do. */
+static bool passing(const char *state)
+{
+    return is(state, "40") || is(state, "55P03") || is(state, "23505");
+}
+
+static enum pawl_status status_of(const char *state)
+{
+    static const struct {
+        const char *prefix;
+        enum pawl_status status;
+    } map[] = {
+        { "40", PAWL_BUSY },       /* serialization, deadlock */
+        { "55P03", PAWL_BUSY },    /* lock_timeout */
+        { "57014", PAWL_BUSY },    /* statement_timeout */
+        { "57P", PAWL_BUSY },      /* shutting down, starting up */
+        { "08", PAWL_BUSY },       /* connection */
+        { "53", PAWL_BUSY },       /* full disk, no memory over there, too many connections */
+        { "25006", PAWL_BUSY },    /* read-only: a standby, until it is promoted */
+        { "58", PAWL_BUSY },       /* I/O */
+        { "22021", PAWL_INVALID }, /* not a character of UTF-8 */
+        { "42501", PAWL_INVALID }, /* may not */
+        { "28", PAWL_INVALID },    /* who are you */
+        { "3D000", PAWL_INVALID }, /* no such database */
+    };
+    for (size_t i = 0; i < COUNT_OF(map); i++)
+        if (is(state, map[i].prefix))
+            return map[i].status;
+    return PAWL_BROKEN;
+}
+
+/* Without the newline libpq ends its sentences with. */
+static int text_len(const char *text)
+{
+    size_t len = strcspn(text, "\n");
+    return (int)MIN(len, (size_t)300);
+}
+
+enum pawl_status pg_fail(struct pg *c, const PGresult *r, const char *doing, struct pawl_err *err)
+{
+    const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
+    const char *text = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    enum pawl_status st = PAWL_BUSY;
+    if (!text)
+        text = c->db ? PQerrorMessage(c->db) : "no connection";
+    if (state)
+        st = status_of(state);
+    c->ledger.redo = c->ledger.redo || (state && passing(state));
+    c->ledger.blocked = c->ledger.blocked || (state && is(state, "55P03"));
+    st = err_set(err, st, "database: %s: %.*s", doing, text_len(text), text);
+    if (err && state)
+        snprintf(err->sqlstate, sizeof err->sqlstate, "%s", state);
+    return st;
+}
+
+/* ---- Connecting ------------------------------------------------------------------------------ */
+
+static void noticed(void *ctx, const PGresult *r)
+{
+    struct pg *c = ctx;
+    const char *level = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
+    c->warned = c->warned || (level && strcmp(level, "WARNING") == 0);
+}
+
+enum pawl_status pg_plain(struct ledger *l, const char *text, struct pawl_err *err)
+{
+    struct pg *c = pg_of(l);
+    AUTO(pg_clear) PGresult *r = pg_exec(c, text);
+    ExecStatusType st = PQresultStatus(r);
+    return st == PGRES_COMMAND_OK || st == PGRES_TUPLES_OK ? PAWL_OK
+                                                           : pg_fail(c, r, "a statement", err);
+}
+
+/* Is the session ours? A pooler gives its clients numbers of its own for backends; which one of the
+ * server's backends works for us may change with each transaction then. */
+static enum pawl_status probe(struct pg *c, struct pawl_err *err)
+{
+    AUTO(pg_clear)
+    PGresult *r = pg_exec(c, "SELECT pg_backend_pid(), current_setting('server_encoding')");
+    if (PQresultStatus(r) != PGRES_TUPLES_OK)
+        return pg_fail(c, r, "a first question", err);
+    c->pooled = strtol(PQgetvalue(r, 0, 0), NULL, 10) != PQbackendPID(c->db);
+    const char *encoding = PQgetvalue(r, 0, 1);
+    if (strcmp(encoding, "UTF8") != 0)
+        return err_set(err, PAWL_INVALID, "database: its encoding is \"%.60s\", Pawl needs UTF8",
+                       encoding);
+    return PAWL_OK;
+}
+
+/* For the session; behind a pooler for each transaction instead, with its begin. */
+static enum pawl_status settings(struct pg *c, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    enum pawl_status st = probe(c, err);
+    if (st != PAWL_OK || c->pooled)
+        return st;
+    led_int(&p, 0);
+    return led_run(&c->ledger, SQL_SETTINGS, &p, NULL, err);
+}
+
+static void disconnect(struct pg *c)
+{
+    PQfinish(c->db);
+    c->db = NULL;
+    c->listening = false;
+    memset(c->prepared, 0, sizeof c->prepared);
+}
+
+static enum pawl_status connect_now(struct pg *c, struct pawl_err *err)
+{
+    /* What the URL says itself comes last, and stands. */
+    static const char *const names[] = {
+        "connect_timeout",  "keepalives_idle",  "keepalives_interval",
+        "keepalives_count", "tcp_user_timeout", "fallback_application_name",
+        "client_encoding",  "dbname",           NULL
+    };
+    /* The first time nobody waits but who opens it; after that everybody does. */
+    const char *const values[] = {
+        c->known ? "2" : "10", "10", "5", "3", "30000", "pawl", "UTF8", c->url, NULL
+    };
+    c->db = PQconnectdbParams(names, values, 1);
+    if (!c->db)
+        return err_no_memory(err, "a connection");
+    if (PQstatus(c->db) != CONNECTION_OK)
+        return err_set(err, PAWL_BUSY, "database: connecting: %.*s",
+                       text_len(PQerrorMessage(c->db)), PQerrorMessage(c->db));
+    if (PQserverVersion(c->db) < 140000)
+        return err_set(err, PAWL_INVALID, "database: PostgreSQL %d is too old, Pawl needs 14",
+                       PQserverVersion(c->db) / 10000);
+    c->known = true;
+    PQsetNoticeReceiver(c->db, noticed, c);
+    return settings(c, err);
+}
+
+/* Some of what a pause lasts, at random. */
+static int64_t jitter(int64_t us)
+{
+    return (int64_t)(world_unit(&world_real) * (double)us / 2);
+}
+
+/* A connection as it should be, in c->db, or none. */
+static enum pawl_status reconnect(struct pg *c, int64_t now, struct pawl_err *err)
+{
+    disconnect(c);
+    led_lanes_undo(&c->ledger);
+    c->patience_us = CONNECT_US;
+    enum pawl_status st = connect_now(c, err);
+    c->patience_us = 0;
+    if (st == PAWL_OK) {
+        c->retry_gap_us = 0;
+        c->replace_at_us = c->lifetime_us ? now + c->lifetime_us + jitter(c->lifetime_us / 4) : 0;
+        return PAWL_OK;
+    }
+    disconnect(c);
+    c->retry_gap_us = c->retry_gap_us ? MIN(c->retry_gap_us * 2, c->retry_max_us) : RETRY_FIRST_US;
+    c->retry_at_us = world_mono(&world_real) + c->retry_gap_us + jitter(c->retry_gap_us);
+    return st;
+}
+
+/* The server's last words and its hanging up come one after the other. */
+static void listen_for_end(struct pg *c, int64_t now)
+{
+    if (c->db && now - c->used_us > STALE_US && PQconsumeInput(c->db))
+        PQconsumeInput(c->db);
+    c->used_us = now;
+}
+
+/* One that did not get out of the middle of many statements never will. */
+static bool usable(const struct pg *c)
+{
+    return c->db && PQstatus(c->db) == CONNECTION_OK && PQpipelineStatus(c->db) == PQ_PIPELINE_OFF;
+}
+
+enum pawl_status pg_connect(struct pg *c, struct pawl_err *err)
+{
+    int64_t now = world_mono(&world_real);
+    listen_for_end(c, now);
+    if (usable(c)) {
+        bool old = c->replace_at_us && now >= c->replace_at_us &&
+                   PQtransactionStatus(c->db) == PQTRANS_IDLE;
+        return old ? reconnect(c, now, err) : PAWL_OK;
+    }
+    if (now < c->retry_at_us)
+        return err_set(err, PAWL_BUSY, "database: the connection was lost a moment ago");
+    return reconnect(c, now, err);
+}
+
+/* ---- Transactions ---------------------------------------------------------------------------- */
+
+static enum pawl_status alone(struct ledger *l, struct pawl_err *err)
+{
+    struct pg *c = pg_of(l);
+    enum pawl_status st = pg_connect(c, err);
+    c->patience_us = ALONE_US;
+    if (st == PAWL_OK && PQtransactionStatus(c->db) != PQTRANS_IDLE)
+        st = pg_plain(l, "ROLLBACK", err);
+    return st;
+}
+
+static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct led_batch *first,
+                              struct pawl_err *err)
+{
+    struct pg *c = pg_of(l);
+    struct pg_frame f = { .begin = how == LED_READ
+                                       ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+                                       : "BEGIN ISOLATION LEVEL READ COMMITTED" };
+    enum pawl_status st = alone(l, err);
+    c->wrote = false;
+    c->patience_us = how == LED_READ ? 0 : first ? BEGIN_MUCH_US : BEGIN_US;
+    if (st == PAWL_OK)
+        st = pg_batch_framed(c, first, &f, err);
+    c->patience_us = 0;
+    return st;
+}
+
+static bool in_tx(struct ledger *l)
+{
+    const struct pg *c = pg_of(l);
+    return usable(c) && PQtransactionStatus(c->db) != PQTRANS_IDLE;
+}
+
+static void rollback(struct ledger *l)
+{
+    /* Its number counts whether it commits or not; that it cannot be asked for after an error makes
+     * us look once too often, no more. */
+    if (in_tx(l)) {
+        enum pawl_status undone = pg_plain(l, "ROLLBACK", NULL);
+        (void)undone;
+    }
+}
+
+/* From the moment COMMIT is sent a lost answer means that nobody knows. */
+static enum pawl_status commit(struct ledger *l, const struct led_batch *last, struct pawl_err *err)
+{
+    struct pg *c = pg_of(l);
+    struct pg_frame f = { .commit = true };
+    c->warned = false;
+    enum pawl_status st = pg_batch_framed(c, last, &f, err);
+    if (f.committed == PG_COMMITTED && st == PAWL_OK && !c->warned) {
+        c->own_commits += c->wrote;
+        return PAWL_OK;
+    }
+    bool lost =
+        f.committed == PG_SENT || (f.committed == PG_UNDONE && PQstatus(c->db) != CONNECTION_OK);
+    if (lost || (f.committed == PG_COMMITTED && c->warned))
+        return err_set(err, PAWL_UNKNOWN, "database: the answer to COMMIT was lost");
+    if (f.committed == PG_COMMITTED)
+        return err_set(err, PAWL_BROKEN, "database: a row that was locked was not there");
+    return st != PAWL_OK ? st : err_set(err, PAWL_BUSY, "database: the commit was undone");
+}
+
+static const struct led_driver driver = {
+    .marks = true,
+    .inbox = true,
+    .begin = begin,
+    .alone = alone,
+    .commit = commit,
+    .rollback = rollback,
+    .in_tx = in_tx,
+    .query = pg_query,
+    .batch = pg_batch,
+    .numbers = pg_numbers,
+    .plain = pg_plain,
+    .script = pg_script,
+};
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static enum pawl_status open_pg(const struct store_conf *conf, struct store **out,
+                                struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct pg *c = mem_zalloc(sizeof *c);
+    size_t len = strlen(conf->url) + 1;
+    if (!c)
+        return err_no_memory(err, "a connection");
+    c->ledger.base.ops = &store_pg;
+    s = &c->ledger.base;
+    led_init(&c->ledger, conf, &driver);
+    snprintf(c->quoted, sizeof c->quoted, strcmp(c->ledger.schema, "pawl") ? "\"%s\"" : "%s",
+             c->ledger.schema);
+    c->url = mem_alloc(len);
+    if (!c->url)
+        return err_no_memory(err, "a connection");
+    memcpy(c->url, conf->url, len);
+    c->lifetime_us = conf->lifetime_us;
+    c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;
+    enum pawl_status st = pg_connect(c, err);
+    if (st != PAWL_OK)
+        return st;
+    *out = TAKE(s);
+    return PAWL_OK;
+}
+
+static void close_pg(struct store *s)
+{
+    struct pg *c = pg_of(led_of(s));
+    disconnect(c);
+    for (size_t i = 0; i < SQL_COUNT; i++)
+        mem_free(c->texts[i]);
+    led_end(&c->ledger);
+    if (c->url)
+        explicit_bzero(c->url, strlen(c->url));
+    mem_free(c->url);
+    mem_free(c);
+}
+
+/* ---- Small slots ----------------------------------------------------------------------------- */
+
+static enum pawl_status now(struct store *s, int64_t *out_us, struct pawl_err *err)
+{
+    struct ledger *l = led_of(s);
+    if (l->own_clock) {
+        *out_us = world_now(l->world);
+        return PAWL_OK;
+    }
+    arena_reset(&l->scratch);
+    enum pawl_status st = alone(l, err);
+    return st == PAWL_OK ? led_number(l, SQL_CLOCK, NULL, 0, out_us, err) : st;
+}
+
+/* How many transactions that may have written have ended, but for our own. A snapshot is taken at
+ * the same moment at which what it counts becomes visible. */
+static enum pawl_status version(struct store *s, int64_t *out, struct pawl_err *err)
+{
+    struct ledger *l = led_of(s);
+    int64_t ended;
+    arena_reset(&l->scratch);
+    enum pawl_status st = alone(l, err);
+    if (st == PAWL_OK)
+        st = led_number(l, SQL_VERSION, NULL, 0, &ended, err);
+    if (st == PAWL_OK)
+        *out = ended - pg_of(l)->own_commits;
+    return st;
+}
+
+const struct store_ops store_pg = {
+    .name = "postgres",
+    .traits = STORE_DURABLE | STORE_SHARED | STORE_HINTS,
+    .open = open_pg,
+    .close = close_pg,
+    .migrate = pg_migrate,
+    .schema = pg_schema,
+    .commit = led_commit_ops,
+    .get = led_get_calls,
+    .list = led_list,
+    .attempts = led_attempts,
+    .object = led_read_object,
+    .keys = led_read_keys,
+    .queues = led_queues,
+    .nodes = led_nodes,
+    .wishes = led_wishes,
+    .now = now,
+    .version = version,
+    .hint = pg_hint,
+    .steps = pg_steps,
+    .grants = pg_grants,
+    .grant = pg_grant,
+    .doctor = pg_doctor,
+    .sql = pg_sql,
+};

@@ -1,0 +1,104 @@
+/*
+ * doctor.c - how healthy the server is: its version, its promises about the disk, its clock.
+ *
+ * Everything here only looks.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "store/pg/pg.h"
+
+#define FINDINGS_MAX 16
+/* Times are the server's; a clock that is this far off confuses whoever reads them here. */
+#define CLOCK_WARN_US (2 * SEC_US)
+
+struct visit {
+    struct pg *c;
+    struct arena *a;
+    struct findings *out;
+};
+
+static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+
+static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    const char *kept = arena_text(v->a, bytes_of(text));
+    assert(v->out->n < FINDINGS_MAX);
+    if (kept)
+        v->out->v[v->out->n++] = (struct finding){ level, name, kept };
+}
+
+/* A setting's text; "" when it cannot be asked. */
+static void show(struct visit *v, const char *sql, char *out, size_t size)
+{
+    AUTO(pg_clear) PGresult *r = pg_exec(v->c, sql);
+    out[0] = 0;
+    if (PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) > 0)
+        snprintf(out, size, "%s", PQgetvalue(r, 0, 0));
+}
+
+static void look_at_settings(struct visit *v)
+{
+    char text[80];
+    show(v, "SHOW server_version", text, sizeof text);
+    found(v, FINDING_OK, "postgres", "%s", text);
+    bool ok;
+    found(v, FINDING_OK, "isolation", "read committed, said with each transaction");
+    if (v->c->pooled)
+        found(v, FINDING_OK, "pooler",
+              "pooler detected: statements are not prepared, and other nodes' work is polled for");
+    else
+        found(v, FINDING_OK, "pooler", "none");
+    show(v, "SHOW fsync", text, sizeof text);
+    ok = strcmp(text, "on") == 0;
+    found(v, ok ? FINDING_OK : FINDING_BAD, "fsync", ok ? "%s" : "%s: an accepted call may be lost",
+          text);
+    show(v, "SHOW full_page_writes", text, sizeof text);
+    ok = strcmp(text, "on") == 0;
+    found(v, ok ? FINDING_OK : FINDING_WARN, "full_page_writes",
+          ok ? "%s" : "%s: the disk must never write half a page", text);
+    show(v, "SHOW synchronous_commit", text, sizeof text);
+    ok = strcmp(text, "off") != 0;
+    found(v, ok ? FINDING_OK : FINDING_BAD, "synchronous_commit",
+          ok ? "%s" : "%s: an accepted call may be lost with the power", text);
+    show(v, "SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' ELSE 'primary' END", text,
+         sizeof text);
+    ok = strcmp(text, "primary") == 0;
+    found(v, ok ? FINDING_OK : FINDING_BAD, "role", ok ? "%s" : "%s: it cannot be written to",
+          text);
+}
+
+static void look_at_clock(struct visit *v)
+{
+    int64_t server;
+    if (led_number(&v->c->ledger, SQL_CLOCK, NULL, 0, &server, NULL) != PAWL_OK)
+        return;
+    int64_t off = server - world_now(&world_real);
+    bool ok = off < CLOCK_WARN_US && off > -CLOCK_WARN_US;
+    found(v, ok ? FINDING_OK : FINDING_WARN, "clock", "the server's is %lld ms %s of ours%s",
+          (long long)((off < 0 ? -off : off) / MS_US), off < 0 ? "behind" : "ahead",
+          ok ? "" : "; set both by NTP");
+}
+
+enum pawl_status pg_doctor(struct store *s, struct arena *a, struct findings *out,
+                           struct pawl_err *err)
+{
+    struct visit v = { .c = pg_of(led_of(s)), .a = a, .out = out };
+    *out = (struct findings){ .v = arena_zalloc(a, FINDINGS_MAX, sizeof *out->v) };
+    if (!out->v)
+        return err_no_memory(err, "looking at the database");
+    arena_reset(&v.c->ledger.scratch);
+    enum pawl_status st = pg_connect(v.c, err);
+    if (st != PAWL_OK)
+        return st;
+    look_at_settings(&v);
+    look_at_clock(&v);
+    return a->failed ? err_no_memory(err, "looking at the database") : PAWL_OK;
+}

@@ -1,0 +1,59 @@
+/*
+ * grants.c - what lets roles of the database use what the schema's steps made.
+ *
+ * The steps themselves give nobody but the schema's owner anything: names of roles are the
+ * database's own. What must stay true: whoever only submits never sees a table, and whoever only
+ * looks never sees what calls carry.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/pg/pg.h"
+
+static const char app[] =
+    "-- %1$s submits in its own transactions, and sees the calls it submitted.\n"
+    "GRANT USAGE ON SCHEMA \"%2$s\" TO \"%1$s\";\n"
+    "GRANT EXECUTE ON FUNCTION \"%2$s\".submit TO \"%1$s\";\n"
+    "GRANT SELECT ON \"%2$s\".own_calls TO \"%1$s\";\n";
+
+static const char monitor[] =
+    "-- %1$s sees every call, but not what it carries: inputs, results, errors and tags.\n"
+    "GRANT USAGE ON SCHEMA \"%2$s\" TO \"%1$s\";\n"
+    "GRANT SELECT (id, seq, type, method, key, key_no, queue, priority, status, attempts, lost,\n"
+    "              redrives, node, caller, client, parent, trace_id, created_at, run_at,\n"
+    "              claimed_at, started_at, finished_at, expires_at, keep_until)\n"
+    "  ON \"%2$s\".calls TO \"%1$s\";\n"
+    "GRANT SELECT (n, id, type, method, key, queue, client, code, reason, created_at, refused_at)\n"
+    "  ON \"%2$s\".inbox_conflicts TO \"%1$s\";\n";
+
+static const char admin[] =
+    "-- %1$s runs nodes and may do everything but change tables, which is their owner's.\n"
+    "GRANT USAGE, CREATE ON SCHEMA \"%2$s\" TO \"%1$s\";\n"
+    "GRANT ALL ON ALL TABLES IN SCHEMA \"%2$s\" TO \"%1$s\";\n"
+    "GRANT ALL ON ALL SEQUENCES IN SCHEMA \"%2$s\" TO \"%1$s\";\n"
+    "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA \"%2$s\" TO \"%1$s\";\n";
+
+/* One role's part; "" for a role that is left out. */
+#define PART(text, role) ((role) ? arena_printf(a, text, role, schema) : "")
+
+enum pawl_status pg_grants(const struct store_conf *conf, const struct roles *roles,
+                           struct arena *a, const char **out, struct pawl_err *err)
+{
+    const char *schema = conf->schema ? conf->schema : "pawl";
+    const char *parts[] = { PART(app, roles->app), PART(monitor, roles->monitor),
+                            PART(admin, roles->admin) };
+    if (a->failed)
+        return err_no_memory(err, "printing grants");
+    *out = arena_printf(a, "%s%s%s", parts[0], parts[1], parts[2]);
+    return *out ? PAWL_OK : err_no_memory(err, "printing grants");
+}
+
+enum pawl_status pg_grant(struct store *s, const char *sql, struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    AUTO(led_undo) struct ledger *tx = NULL;
+    enum pawl_status st = led_begin(c, LED_WRITE, NULL, err);
+    if (st != PAWL_OK)
+        return st;
+    tx = c;
+    st = pg_plain(c, sql, err);
+    return st == PAWL_OK ? led_commit(TAKE(tx), NULL, err) : st;
+}

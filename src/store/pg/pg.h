@@ -1,0 +1,109 @@
+/*
+ * pg.h - one PostgreSQL connection as Pawl uses it. Private to store/pg.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef STORE_PG_PG_H
+#define STORE_PG_PG_H
+
+#include <libpq-fe.h>
+
+#include "store/ledger/ledger.h"
+
+/* The channel on which processes tell each other to look: this and the schema's name. Functions in
+ * SQL say it too. */
+#define PG_CHANNEL_PREFIX "pawl_"
+#define PG_CHANNEL_LEN_MAX (5 + SCHEMA_LEN_MAX)
+static_assert(sizeof PG_CHANNEL_PREFIX - 1 == 5 && PG_CHANNEL_LEN_MAX <= 63, "it is a name");
+
+/* Since when the server's plans of our statements are as they are. */
+struct pg_plans {
+    int64_t made_us;         /* world_mono */
+    int64_t rows, made_rows; /* that we wrote: all in all, and before that */
+    int used;                /* transactions */
+};
+
+struct pg {
+    struct ledger ledger;
+    PGconn *db; /* owned; NULL: not connected */
+    char *url;  /* owned; never printed: it may hold a password */
+    char quoted[SCHEMA_LEN_MAX + 3];
+    bool prepared[SQL_COUNT];
+    char *texts[SQL_COUNT]; /* owned; statements with the schema's name in them, as they are needed
+                             */
+    bool known;             /* it was connected before */
+    bool pooled; /* between us and the server is a pooler: no session is ours for longer than a
+                    transaction, so nothing may rely on one */
+    int64_t retry_at_us, retry_gap_us; /* world_mono: when a lost connection is tried again */
+    int64_t retry_max_us;
+    int64_t lifetime_us, replace_at_us; /* world_mono; 0: it may grow as old as it likes */
+    int64_t own_commits;                /* of ours that the server counts among its transactions */
+    int64_t used_us;                    /* world_mono: when it was last asked for */
+    int64_t patience_us; /* how long an answer may take; 0: as long as the server lets it */
+    struct pg_plans plans;
+    bool warned;            /* the server had something to say about the last commit */
+    bool wrote;             /* the running transaction did, for certain */
+    bool listening, others; /* listen.c: we do; others did, at others_us (world_mono; 0: unknown) */
+    int64_t others_us;
+};
+
+static inline struct pg *pg_of(struct ledger *c)
+{
+    return (struct pg *)c;
+}
+
+/* ---- Statements (stmt.c) --------------------------------------------------------------------- */
+
+void pg_clear(PGresult **r); /* for AUTO */
+/* PQgetResult with a deadline, after which the connection is lost. NULL: there is no more. */
+PGresult *pg_next(struct pg *c);
+/* The last of what there is; NULL: the connection is lost. */
+PGresult *pg_answer(struct pg *c);
+/* What PQexec does, with that deadline. */
+PGresult *pg_exec(struct pg *c, const char *text);
+/* A text in which "pawl." is the schema's name; in `a`. NULL without memory. */
+char *pg_own_names(const struct pg *c, struct arena *a, const char *text);
+enum pawl_status pg_query(struct ledger *l, enum sql_name name, const struct led_params *p,
+                          struct led_rows **out, int64_t *out_rows, struct pawl_err *err);
+enum pawl_status pg_batch(struct ledger *l, const struct led_batch *b, struct pawl_err *err);
+/* The same, b perhaps NULL, between BEGIN or its like (NULL: without) with the clock, and COMMIT.
+ */
+struct pg_frame {
+    const char *begin;
+    bool commit;
+    bool discard; /* answer: with plans made anew */
+    enum pg_committed { PG_NOT_SENT, PG_SENT, PG_COMMITTED, PG_UNDONE } committed; /* answer */
+};
+enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct pg_frame *f,
+                                 struct pawl_err *err);
+enum pawl_status pg_numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err);
+
+/* ---- The connection (conn.c) ----------------------------------------------------------------- */
+
+/* What the server or libpq said, as a status and a sentence. The only place where SQLSTATEs are
+ * read. r may be NULL. */
+enum pawl_status pg_fail(struct pg *c, const PGresult *r, const char *doing, struct pawl_err *err);
+/* Connected, or BUSY. */
+MUST_USE enum pawl_status pg_connect(struct pg *c, struct pawl_err *err);
+/* Text of ours without parameters: BEGIN and its like, or a script. */
+enum pawl_status pg_plain(struct ledger *l, const char *text, struct pawl_err *err);
+
+/* ---- Slots ----------------------------------------------------------------------------------- */
+
+enum pawl_status pg_script(struct ledger *l, struct bytes text, struct pawl_err *err);
+enum pawl_status pg_migrate(struct store *s, bool finish, struct pawl_err *err);
+enum pawl_status pg_schema(struct store *s, struct schema *out, struct pawl_err *err);
+enum pawl_status pg_steps(const struct store_conf *conf, struct arena *a, struct steps *out,
+                          struct pawl_err *err);
+enum pawl_status pg_grants(const struct store_conf *conf, const struct roles *roles,
+                           struct arena *a, const char **out, struct pawl_err *err);
+enum pawl_status pg_grant(struct store *s, const char *sql, struct pawl_err *err);
+enum pawl_status pg_doctor(struct store *s, struct arena *a, struct findings *out,
+                           struct pawl_err *err);
+enum pawl_status pg_hint(struct store *s, struct hint *h, struct pawl_err *err);
+enum pawl_status pg_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
+                        struct pawl_rows *out, struct pawl_err *err);
+
+extern const struct store_ops store_pg;
+
+#endif

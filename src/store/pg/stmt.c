@@ -1,0 +1,425 @@
+/*
+ * stmt.c - named statements with binary parameters and results, one by one or many in a row.
+ *
+ * Whatever an operation of a group writes goes out as columns: one statement a table, one array a
+ * column. Nothing is built from users' text; only the schema's name is put into our own.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <endian.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "store/pg/pg.h"
+
+/* ndim, flags, element type, length, lower bound. */
+#define ARRAY_HEAD 20
+/* When plans are made anew. */
+#define PLAN_ROWS 500
+#define PLAN_USES 100
+#define PLAN_AGE_US (1 * SEC_US)
+#define PLAN_AGE_MAX_US (60 * SEC_US)
+enum { OID_BYTEA = 17, OID_INT8 = 20, OID_INT4 = 23, OID_TEXT = 25 };
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+static char *put32(char *at, uint32_t v)
+{
+    v = htonl(v);
+    memcpy(at, &v, sizeof v);
+    return at + 4;
+}
+
+static char *put64(char *at, int64_t v)
+{
+    uint64_t raw = htobe64((uint64_t)v);
+    memcpy(at, &raw, sizeof raw);
+    return at + 8;
+}
+
+static size_t column_len(const struct led_column *k)
+{
+    size_t len = ARRAY_HEAD;
+    for (size_t i = 0; i < k->n; i++)
+        len += k->kind == LED_INTS ? 12 : 4 + k->bytes[i].len;
+    return len;
+}
+
+static char *put_bytes(char *at, struct bytes b, bool *nulls)
+{
+    if (!b.data) {
+        *nulls = true;
+        return put32(at, UINT32_MAX);
+    }
+    at = put32(at, (uint32_t)b.len);
+    if (b.len)
+        memcpy(at, b.data, b.len);
+    return at + b.len;
+}
+
+/* An array in its binary form. */
+static struct bytes column_write(struct arena *a, const struct led_column *k)
+{
+    static const uint32_t types[] = {
+        [LED_INTS] = OID_INT8, [LED_TEXTS] = OID_TEXT, [LED_BLOBS] = OID_BYTEA
+    };
+    char *data = arena_alloc(a, column_len(k));
+    bool nulls = false;
+    if (!data)
+        return BYTES_NONE;
+    char *at = data + ARRAY_HEAD;
+    for (size_t i = 0; i < k->n; i++) {
+        if (k->kind != LED_INTS) {
+            at = put_bytes(at, k->bytes[i], &nulls);
+        } else if (k->ints[i] == LED_NULL) {
+            nulls = true;
+            at = put32(at, UINT32_MAX);
+        } else {
+            at = put64(put32(at, 8), k->ints[i]);
+        }
+    }
+    put32(data, k->n ? 1 : 0);
+    put32(data + 4, nulls);
+    put32(data + 8, types[k->kind]);
+    put32(data + 12, (uint32_t)k->n);
+    put32(data + 16, 1);
+    return (struct bytes){ data, k->n ? (size_t)(at - data) : 12 };
+}
+
+static int64_t number_read(const PGresult *r, int row, int column)
+{
+    const char *at = PQgetvalue(r, row, column);
+    uint64_t wide;
+    uint32_t narrow;
+    switch (PQgetlength(r, row, column)) {
+    case 8:
+        memcpy(&wide, at, 8);
+        return (int64_t)be64toh(wide);
+    case 4:
+        memcpy(&narrow, at, 4);
+        return (int32_t)ntohl(narrow);
+    default:
+        return *at;
+    }
+}
+
+/* The answer as the ledger reads it, in scratch. */
+static struct led_rows *rows_read(struct arena *a, const PGresult *r)
+{
+    struct led_rows *out = arena_zalloc(a, 1, sizeof *out);
+    int n = PQntuples(r), columns = PQnfields(r);
+    struct led_cell *v = arena_zalloc(a, (size_t)n * (size_t)columns + 1, sizeof *v);
+    if (!out || !v)
+        return NULL;
+    *out = (struct led_rows){ .n = n, .columns = columns, .v = v };
+    for (int k = 0; k < columns; k++) {
+        bool number = PQftype(r, k) == OID_INT8 || PQftype(r, k) == OID_INT4;
+        for (int i = 0; i < n; i++) {
+            struct led_cell *to = &v[i * columns + k];
+            if (PQgetisnull(r, i, k))
+                continue;
+            if (number) {
+                to->i = number_read(r, i, k);
+                to->b = BYTES("");
+            } else {
+                to->b = arena_copy(
+                    a, (struct bytes){ PQgetvalue(r, i, k), (size_t)PQgetlength(r, i, k) });
+            }
+        }
+    }
+    return a->failed ? NULL : out;
+}
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+static bool in_name(char ch)
+{
+    return isalnum((unsigned char)ch) || ch == '_' || ch == '"' || ch == '.';
+}
+
+char *pg_own_names(const struct pg *c, struct arena *a, const char *text)
+{
+    static const char word[] = "pawl";
+    size_t len = strlen(text), own = strlen(c->quoted), n = 0;
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        n++;
+    char *out = arena_alloc(a, len + n * own + 1), *to = out;
+    if (!out)
+        return NULL;
+    for (const char *at = text; *at;) {
+        bool whole = strncmp(at, word, 4) == 0 && (at == text || !in_name(at[-1])) &&
+                     (at[4] == '.' || at[4] == 0 || at[4] == ';');
+        if (whole) {
+            memcpy(to, c->quoted, own);
+            to += own;
+            at += 4;
+        } else {
+            *to++ = *at++;
+        }
+    }
+    *to = 0;
+    return out;
+}
+
+/* The statement with our schema's name in it, for as long as the handle lives. */
+static const char *text_of(struct pg *c, enum sql_name name)
+{
+    CHECK(sql_pg[name]);
+    if (c->texts[name])
+        return c->texts[name];
+    const char *text = pg_own_names(c, &c->ledger.scratch, sql_pg[name]);
+    size_t size = text ? strlen(text) + 1 : 0;
+    c->texts[name] = text ? mem_alloc(size) : NULL;
+    if (c->texts[name])
+        memcpy(c->texts[name], text, size);
+    return c->texts[name];
+}
+
+/* Known to the server by its name; behind a pooler, where names do not stay with us, it goes along
+ * as text each time. */
+static enum pawl_status prepare(struct pg *c, enum sql_name name, struct pawl_err *err)
+{
+    AUTO(pg_clear) PGresult *r = NULL;
+    if (c->prepared[name])
+        return PAWL_OK;
+    const char *text = text_of(c, name);
+    if (!text)
+        return err_no_memory(err, "a statement");
+    if (c->pooled)
+        return PAWL_OK;
+    r = PQsendPrepare(c->db, sql_name_text[name], text, 0, NULL) ? pg_answer(c) : NULL;
+    if (PQresultStatus(r) != PGRES_COMMAND_OK)
+        return pg_fail(c, r, sql_name_text[name], err);
+    c->prepared[name] = true;
+    return PAWL_OK;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+struct raw_params {
+    const char *v[LED_PARAMS_MAX];
+    int n, len[LED_PARAMS_MAX], binary[LED_PARAMS_MAX];
+};
+
+static bool raw(struct arena *a, const struct led_params *p, struct raw_params *out)
+{
+    out->n = p ? p->n : 0;
+    for (int i = 0; i < out->n; i++) {
+        const struct led_param *q = &p->v[i];
+        struct bytes b = q->b;
+        if (q->many) {
+            b = column_write(a, &q->k);
+        } else if (q->kind == LED_INTS) {
+            char *at = arena_alloc(a, 8);
+            if (at)
+                put64(at, q->i);
+            b = (struct bytes){ at, 8 };
+        }
+        out->v[i] = b.data;
+        out->len[i] = (int)b.len;
+        out->binary[i] = 1;
+    }
+    return !a->failed;
+}
+
+static bool send_one(struct pg *c, enum sql_name name, const struct raw_params *q)
+{
+    return c->pooled
+               ? PQsendQueryParams(c->db, c->texts[name], q->n, NULL, q->v, q->len, q->binary, 1)
+               : PQsendQueryPrepared(c->db, sql_name_text[name], q->n, q->v, q->len, q->binary, 1);
+}
+
+void pg_clear(PGresult **r)
+{
+    PQclear(*r);
+}
+
+static bool fine(const PGresult *r)
+{
+    ExecStatusType st = PQresultStatus(r);
+    return st == PGRES_TUPLES_OK || st == PGRES_COMMAND_OK;
+}
+
+static int64_t rows_of(PGresult *r)
+{
+    const char *n = PQcmdTuples(r);
+    return *n ? strtoll(n, NULL, 10) : 0;
+}
+
+enum pawl_status pg_query(struct ledger *l, enum sql_name name, const struct led_params *p,
+                          struct led_rows **out, int64_t *out_rows, struct pawl_err *err)
+{
+    struct pg *c = pg_of(l);
+    AUTO(pg_clear) PGresult *r = NULL;
+    struct raw_params q;
+    enum pawl_status st = prepare(c, name, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!raw(&l->scratch, p, &q))
+        return err_no_memory(err, sql_name_text[name]);
+    r = send_one(c, name, &q) ? pg_answer(c) : NULL;
+    if (!fine(r))
+        return pg_fail(c, r, sql_name_text[name], err);
+    if (out_rows)
+        *out_rows = rows_of(r);
+    c->wrote = c->wrote || (out_rows && *out_rows > 0);
+    if (out && !(*out = rows_read(&l->scratch, r)))
+        return err_no_memory(err, sql_name_text[name]);
+    return PAWL_OK;
+}
+
+enum pawl_status pg_numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_rows *r;
+    led_int(&p, (int64_t)n);
+    enum pawl_status st = led_query(l, SQL_SEQ_NEXT, &p, &r, err);
+    for (size_t i = 0; st == PAWL_OK && i < n; i++)
+        out[i] = led_get_int(r, (int)i, 0);
+    return st;
+}
+
+/* ---- Many at once ---------------------------------------------------------------------------- */
+
+/* One statement's answer. *st keeps the first thing that went wrong. */
+static void batch_answer(struct pg *c, const struct led_batched *b, enum pawl_status *st,
+                         struct pawl_err *err)
+{
+    PGresult *r;
+    while ((r = pg_next(c))) {
+        if (*st == PAWL_OK && !fine(r) && PQresultStatus(r) != PGRES_PIPELINE_ABORTED)
+            *st = pg_fail(c, r, sql_name_text[b->name], err);
+        else if (*st == PAWL_OK && b->rows >= 0 && rows_of(r) != b->rows)
+            *st = led_again(&c->ledger, sql_name_text[b->name], err);
+        else if (*st == PAWL_OK && b->out && !(*b->out = rows_read(&c->ledger.scratch, r)))
+            *st = err_no_memory(err, sql_name_text[b->name]);
+        c->wrote = c->wrote || (*st == PAWL_OK && b->rows > 0);
+        c->plans.rows += MAX(b->rows, 0);
+        PQclear(r);
+    }
+}
+
+/* The answer to BEGIN, the clock, or COMMIT. */
+static void frame_answer(struct pg *c, const char *what, struct pg_frame *f, enum pawl_status *st,
+                         struct pawl_err *err)
+{
+    PGresult *r;
+    while ((r = pg_next(c))) {
+        bool done = fine(r);
+        if (*st == PAWL_OK && !done && PQresultStatus(r) != PGRES_PIPELINE_ABORTED)
+            *st = pg_fail(c, r, what, err);
+        if (f && done)
+            f->committed = strcmp(PQcmdStatus(r), "COMMIT") == 0 ? PG_COMMITTED : PG_UNDONE;
+        else if (f && PQresultErrorField(r, PG_DIAG_SQLSTATE))
+            f->committed = PG_UNDONE;
+        else if (f && PQresultStatus(r) == PGRES_PIPELINE_ABORTED)
+            f->committed = PG_NOT_SENT;
+        if (done && PQntuples(r) == 1)
+            c->ledger.now_us = number_read(r, 0, 0);
+        PQclear(r);
+    }
+}
+
+static bool plain_send(struct pg *c, const char *text)
+{
+    return PQsendQueryParams(c->db, text, 0, NULL, NULL, NULL, NULL, 1);
+}
+
+/* What a transaction begins with: the clock, unless it is a test's; behind a pooler our settings,
+ * which come with the clock. False: nothing. */
+static bool opens_with(const struct pg *c, enum sql_name *out)
+{
+    *out = c->pooled ? SQL_SETTINGS : SQL_CLOCK;
+    return c->pooled || !c->ledger.own_clock;
+}
+
+/* Plans are made once and kept, and made when a table was empty they are bad when it is not: they
+ * are dropped when what we wrote since has doubled, and now and then, for what others wrote. */
+static bool plans_old(struct pg *c)
+{
+    struct pg_plans *p = &c->plans;
+    int64_t now = world_mono(&world_real), age = now - p->made_us;
+    p->used++;
+    bool old = p->rows > PLAN_ROWS + 2 * p->made_rows ||
+               (age > PLAN_AGE_US && p->used > PLAN_USES) || age > PLAN_AGE_MAX_US;
+    if (old)
+        *p = (struct pg_plans){ .made_us = now, .rows = p->rows, .made_rows = p->rows };
+    return old && !c->pooled;
+}
+
+static const struct led_params local = { .v = { { .kind = LED_INTS, .i = 1 } }, .n = 1 };
+
+static bool framed_send(struct pg *c, const struct led_batch *b, const struct raw_params *q,
+                        struct pg_frame *f)
+{
+    enum sql_name opening;
+    struct raw_params settings;
+    bool ok = PQenterPipelineMode(c->db);
+    if (ok && f->begin)
+        ok = plain_send(c, f->begin);
+    if (ok && f->discard)
+        ok = plain_send(c, "DISCARD PLANS");
+    if (ok && f->begin && opens_with(c, &opening))
+        ok = raw(&c->ledger.scratch, opening == SQL_SETTINGS ? &local : NULL, &settings) &&
+             send_one(c, opening, &settings);
+    for (size_t i = 0; b && i < b->n && ok; i++)
+        ok = send_one(c, b->v[i].name, &q[i]);
+    if (ok && f->commit) {
+        f->committed = PG_SENT;
+        ok = plain_send(c, "COMMIT");
+    }
+    return ok && PQpipelineSync(c->db);
+}
+
+static enum pawl_status batch_ready(struct pg *c, const struct led_batch *b,
+                                    struct raw_params **out, struct pawl_err *err)
+{
+    struct arena *a = &c->ledger.scratch;
+    size_t n = b ? b->n : 0;
+    struct raw_params *q = arena_alloc(a, (n + 1) * sizeof *q);
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; q && i < n && st == PAWL_OK; i++) {
+        st = prepare(c, b->v[i].name, err);
+        raw(a, &b->v[i].p, &q[i]);
+    }
+    *out = q;
+    return st == PAWL_OK && a->failed ? err_no_memory(err, "what a group asks and writes") : st;
+}
+
+enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct pg_frame *f,
+                                 struct pawl_err *err)
+{
+    struct raw_params *q;
+    enum sql_name opening;
+    bool opens = f->begin && opens_with(c, &opening);
+    enum pawl_status st = opens ? prepare(c, opening, err) : PAWL_OK;
+    if (st == PAWL_OK)
+        st = batch_ready(c, b, &q, err);
+    if (st != PAWL_OK)
+        return st;
+    f->discard = f->begin && plans_old(c);
+    if (!framed_send(c, b, q, f))
+        return pg_fail(c, NULL, "sending", err);
+    if (f->begin)
+        frame_answer(c, "BEGIN", NULL, &st, err);
+    if (f->discard)
+        frame_answer(c, "DISCARD PLANS", NULL, &st, err);
+    if (opens)
+        frame_answer(c, "the clock", NULL, &st, err);
+    for (size_t i = 0; b && i < b->n; i++)
+        batch_answer(c, &b->v[i], &st, err);
+    if (f->commit)
+        frame_answer(c, "COMMIT", f, &st, err);
+    PGresult *sync = pg_next(c);
+    if (PQresultStatus(sync) != PGRES_PIPELINE_SYNC && st == PAWL_OK)
+        st = pg_fail(c, sync, "sending", err);
+    PQclear(sync);
+    PQexitPipelineMode(c->db); /* where it cannot, the connection counts as lost: pg_connect() */
+    return st;
+}
+
+enum pawl_status pg_batch(struct ledger *l, const struct led_batch *b, struct pawl_err *err)
+{
+    return pg_batch_framed(pg_of(l), b, &(struct pg_frame){ 0 }, err);
+}

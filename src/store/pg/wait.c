@@ -1,0 +1,51 @@
+/*
+ * wait.c - waiting for the server, never for ever.
+ *
+ * A server that is stopped, or a network that swallows what it is given, answers nothing and closes
+ * nothing; and a pooler without a server lets its clients wait for minutes. Past the deadline the
+ * socket is shut down, and from there on it is a lost connection like any other.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "store/pg/pg.h"
+
+/* Somewhat longer than the server itself lets a statement run. */
+#define ANSWER_US (65 * SEC_US)
+
+/* Until the next answer can be read, or nothing can any more. */
+static void await(struct pg *c, int64_t until_us)
+{
+    while (PQisBusy(c->db)) {
+        struct pollfd v = { .fd = PQsocket(c->db), .events = POLLIN };
+        int64_t left_us = until_us - world_mono(&world_real);
+        if (left_us <= 0)
+            shutdown(v.fd, SHUT_RDWR);
+        else if (poll(&v, 1, (int)(left_us / MS_US + 1)) <= 0)
+            continue;
+        if (!PQconsumeInput(c->db))
+            return;
+    }
+}
+
+PGresult *pg_next(struct pg *c)
+{
+    await(c, world_mono(&world_real) + (c->patience_us ? c->patience_us : ANSWER_US));
+    return PQgetResult(c->db);
+}
+
+PGresult *pg_answer(struct pg *c)
+{
+    PGresult *last = NULL, *r;
+    while ((r = pg_next(c))) {
+        PQclear(last);
+        last = r;
+    }
+    return last;
+}
+
+PGresult *pg_exec(struct pg *c, const char *text)
+{
+    return PQsendQuery(c->db, text) ? pg_answer(c) : NULL;
+}

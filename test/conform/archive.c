@@ -1,0 +1,186 @@
+/*
+ * archive.c - taking ended calls out of the ledger before their time: what goes, what never does,
+ * and what is left of it. What an archive holds is the engine's own to show.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "conform.h"
+
+/* One step; ended_before 0 asks for what is past its retention. */
+static struct gc archive_step(struct bed *b, int64_t before_us, int64_t after_seq, int max)
+{
+    struct op op = {
+        .kind = OP_GC,
+        .gc = { .max = max, .ended_before_us = before_us, .after_seq = after_seq, .archive = true }
+    };
+    OK(one(b, &op), &op.err);
+    return op.gc;
+}
+
+/* All of them, by steps of max; how many went. */
+static int64_t archive_all(struct bed *b, int64_t before_us, int max)
+{
+    int64_t removed = 0;
+    struct gc g = { .more = true };
+    for (int steps = 0; g.more; steps++) {
+        TRUE(steps < 100);
+        g = archive_step(b, before_us, g.next_seq, max);
+        removed += g.removed;
+        EQ_INT(g.forgotten, 0);
+    }
+    EQ_INT(g.next_seq, 0);
+    return removed;
+}
+
+CASE(an_archived_call_is_gone_and_remembered)
+{
+    ended_call(b, "a", PAWL_COMPLETED);
+    struct call was = get(b, "a");
+    advance(b, 1);
+    EQ_INT(archive_all(b, now(b), 10), 1);
+    EQ_STATUS(found(b, "a"), PAWL_GONE, NULL);
+    struct accepted r = accept_spec(b, plan("a"));
+    EQ_STATUS(r.status, PAWL_GONE, NULL);
+    EQ_INT(r.call.state, PAWL_COMPLETED);
+    EQ_INT(r.call.created_us, was.created_us);
+    EQ_INT(r.call.finished_us, was.finished_us);
+    EQ_INT(claim_as(b, want(b, 1)).n, 0);
+    /* Its id is refused exactly as long as if it had stayed until its time. */
+    advance(b, RETENTION_US + REMEMBER_US - 2);
+    EQ_INT(gc(b).forgotten, 0);
+    EQ_STATUS(found(b, "a"), PAWL_GONE, NULL);
+    advance(b, 1);
+    EQ_INT(gc(b).forgotten, 1);
+    EQ_STATUS(found(b, "a"), PAWL_NOT_FOUND, NULL);
+}
+
+CASE(an_archive_has_one_fixed_edge)
+{
+    ended_call(b, "a", PAWL_COMPLETED);
+    advance(b, 1);
+    int64_t edge = now(b);
+    ended_call(b, "b", PAWL_COMPLETED); /* ended at the edge: not before it */
+    advance(b, 5);
+    EQ_INT(archive_all(b, edge, 10), 1);
+    EQ_STATUS(found(b, "a"), PAWL_GONE, NULL);
+    STATE_IS(b, "b", PAWL_COMPLETED);
+    EQ_INT(archive_all(b, edge, 10), 0);
+    EQ_INT(archive_all(b, edge + 1, 10), 1);
+}
+
+CASE(every_way_to_end_is_archived)
+{
+    ended_call(b, "completed", PAWL_COMPLETED);
+    ended_call(b, "failed", PAWL_FAILED);
+    ended_call(b, "dead", PAWL_DEAD_LETTER);
+    ended_call(b, "cancelled", PAWL_CANCELLED);
+    ended_call(b, "expired", PAWL_EXPIRED);
+    advance(b, 1);
+    EQ_INT(archive_all(b, now(b), 2), 5);
+    EQ_STATUS(found(b, "completed"), PAWL_GONE, NULL);
+    EQ_STATUS(found(b, "expired"), PAWL_GONE, NULL);
+}
+
+CASE(an_archive_goes_by_seq_in_steps)
+{
+    accept_n(b, "a", 5);
+    struct token t = claim_n(b, 5);
+    for (int i = 4; i >= 0; i--) /* ended in another order */
+        finish_ok(b, t, arena_printf(&b->a, "a%d", i), "1");
+    advance(b, 1);
+    struct gc g = archive_step(b, now(b), 0, 2);
+    EQ_INT(g.removed, 2);
+    TRUE(g.more);
+    EQ_INT(g.next_seq, 2);
+    EQ_STATUS(found(b, "a1"), PAWL_GONE, NULL);
+    STATE_IS(b, "a2", PAWL_COMPLETED);
+    /* What is behind the mark is not looked at again. */
+    g = archive_step(b, now(b), 4, 10);
+    EQ_INT(g.removed, 1);
+    FALSE(g.more);
+    EQ_INT(g.next_seq, 0);
+    STATE_IS(b, "a3", PAWL_COMPLETED);
+    EQ_INT(archive_all(b, now(b), 1), 2);
+}
+
+CASE(what_has_not_ended_is_never_archived)
+{
+    accept_one(b, "pending");
+    struct call_spec s = plan("processing");
+    s.priority = 1;
+    accept_spec(b, s);
+    struct token t = claim_n(b, 1);
+    ended_call(b, "redriven", PAWL_CANCELLED);
+    OK(by_id(b, OP_REDRIVE, "redriven"), NULL);
+    advance(b, RETENTION_US);
+    EQ_INT(archive_all(b, now(b), 10), 0);
+    STATE_IS(b, "pending", PAWL_PENDING);
+    STATE_IS(b, "processing", PAWL_PROCESSING);
+    finish_ok(b, t, "processing", "1");
+}
+
+CASE(what_blocks_its_key_is_never_archived)
+{
+    struct call_spec s = keyed("bad", "k");
+    s.on_dead = PAWL_ON_DEAD_BLOCK;
+    s.max_attempts = 1;
+    accept_spec(b, s);
+    accept_spec(b, keyed("next", "k"));
+    finish_error(b, claim_n(b, 1), "bad", "x");
+    advance(b, 10 * RETENTION_US);
+    EQ_INT(archive_all(b, now(b), 10), 0);
+    TRUE(key_of(b, "k").blocked);
+    OK(unblock(b, "k", false), NULL);
+    EQ_INT(archive_all(b, now(b), 10), 1);
+    EQ_STATUS(found(b, "bad"), PAWL_GONE, NULL);
+    claim_n(b, 1); /* the next one of the key goes on */
+}
+
+/* The last call of a key goes: so does what is known of the key. */
+CASE(a_key_ends_with_its_last_call)
+{
+    line_up(b, "k", "ab");
+    struct claim q = claim_run(b, 2, 2);
+    OK(finish_run(b, q.token, "ab", "rr"), &b->op.err);
+    advance(b, 1);
+    EQ_INT(archive_all(b, now(b), 1), 2);
+    EQ_STATUS(unblock(b, "k", false), PAWL_NOT_FOUND, NULL);
+}
+
+/* A lease whose other calls still run: what was archived is not put back with it. */
+CASE(a_reclaim_does_not_bring_an_archived_call_back)
+{
+    accept_n(b, "a", 2);
+    struct token t = claim_for(b, 2, 30 * SEC_US);
+    finish_ok(b, t, "a0", "1");
+    advance(b, 1);
+    EQ_INT(archive_all(b, now(b), 10), 1);
+    advance(b, 31 * SEC_US);
+    EQ_INT(sweep(b).reclaimed, 1);
+    EQ_STATUS(found(b, "a0"), PAWL_GONE, NULL);
+    STATE_IS(b, "a1", PAWL_PENDING);
+    EQ_STATUS(finish(b, t, "a0", END_RESULT), PAWL_LOST_LEASE, NULL);
+}
+
+/* gc itself may archive what it removes. */
+CASE(retention_may_archive)
+{
+    ended_call(b, "a", PAWL_COMPLETED);
+    advance(b, RETENTION_US - 1);
+    EQ_INT(archive_step(b, 0, 0, 10).removed, 0);
+    advance(b, 1);
+    struct gc g = archive_step(b, 0, 0, 10);
+    EQ_INT(g.removed, 1);
+    EQ_INT(g.next_seq, 0);
+    EQ_STATUS(found(b, "a"), PAWL_GONE, NULL);
+}
+
+CASE(an_archive_may_leave_no_copy)
+{
+    ended_call(b, "a", PAWL_COMPLETED);
+    advance(b, 1);
+    struct op op = { .kind = OP_GC, .gc = { .max = 10, .ended_before_us = now(b) } };
+    OK(one(b, &op), &op.err);
+    EQ_INT(op.gc.removed, 1);
+    EQ_STATUS(found(b, "a"), PAWL_GONE, NULL);
+}

@@ -1,0 +1,82 @@
+/*
+ * faults.c - money moves between wallets while the database's server cuts connections, is stopped,
+ * is killed, and now and then Pawl with it.
+ *
+ * Pawl must live through everything but its own kill. PAWL_SEED replays the moments;
+ * PAWL_CRASH_SECONDS says for how long.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "db_server.h"
+#include "wallet_bed.h"
+
+ENGINES_MAIN(ENGINE_SERVER | ENGINE_OWN)
+
+struct faults {
+    int cuts, cut, restarts, crashes, kills;
+};
+
+/* One fault after a while of peace. */
+static void one(struct db_server *s, struct killed_client *dice, struct faults *f, bool harder)
+{
+    usleep((unsigned)(1000 + killed_dice(dice, 500000) * check_scale())); /* the moment is the test
+                                                                           */
+    switch (killed_dice(dice, harder ? 6 : 1)) {
+    case 0:
+    case 1:
+    case 2:
+        f->cut += db_kill_connections(s);
+        f->cuts++;
+        break;
+    case 3:
+        db_restart(s, DB_CLEAN);
+        f->restarts++;
+        break;
+    case 4:
+        db_restart(s, DB_KILL);
+        f->crashes++;
+        break;
+    default:
+        killed_kill();
+        killed_start();
+        killed_ready();
+        f->kills++;
+    }
+}
+
+static struct faults stress(void *param, bool harder)
+{
+    int64_t otherwise = check_fast() ? 4 : check_scale() > 1 ? 20 : 8;
+    int64_t seconds = wallet_setting("PAWL_CRASH_SECONDS", otherwise);
+    uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", rig_mono());
+    struct db_server *s = engine_own(param);
+    struct killed_client dice;
+    struct faults f = { 0 };
+    printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    killed_client_init(&dice, seed);
+    wallet_begin(param, seed);
+    killed_start();
+    killed_ready();
+    for (int64_t until = rig_mono() + seconds * RIG_SEC; rig_mono() < until;)
+        one(s, &dice, &f, harder);
+    printf("%d cuts of %d connections, %d restarts, %d crashes, %d kills\n", f.cuts, f.cut,
+           f.restarts, f.crashes, f.kills);
+    wallet_end(param);
+    killed_client_release(&dice);
+    return f;
+}
+
+TEST(connections_are_cut_at_random, .deadline_s = 1200)
+{
+    struct faults f = stress(param, false);
+    GT_INT(f.cuts, 2);
+    GT_INT(f.cut, f.cuts); /* somebody was connected */
+}
+
+TEST(the_server_restarts_at_random, .deadline_s = 1200)
+{
+    struct faults f = stress(param, true);
+    GT_INT(f.cuts + f.restarts + f.crashes + f.kills, 2);
+}

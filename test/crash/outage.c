@@ -1,0 +1,220 @@
+/*
+ * outage.c - the database goes away for a while and comes back: /readyz says so, callers wait or
+ * are told to come again, nothing is lost, and work goes on by itself.
+ *
+ * PAWL_OUTAGE_SECONDS says for how long it is away (5).
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "db_server.h"
+#include "killed.h"
+#include "wallet_bed.h"
+
+ENGINES_MAIN(ENGINE_SERVER | ENGINE_OWN)
+
+enum { CALLS = 100, WAITERS = 8 };
+
+/* How long an answer may take that only says to come again. */
+#define ANSWER_US (15 * RIG_SEC * check_scale())
+
+static struct killed_client client;
+
+static int ready(void)
+{
+    return killed_once(&client, "/readyz", NULL).status;
+}
+
+/* ---- Somebody who waits all the while -------------------------------------------------------- */
+
+struct waiter {
+    struct killed_client http;
+    pthread_t thread;
+    int index;
+    atomic_bool asks;
+};
+
+/* One question and its answer, or told to come again and then again. */
+static void *waits(void *arg)
+{
+    struct waiter *v = arg;
+    char body[200];
+    snprintf(body, sizeof body,
+             "{\"id\":\"w%d\",\"type\":\"lab\",\"method\":\"sleep\",\"max_attempts\":1,"
+             "\"max_lost\":1,\"input\":{\"ms\":%d}}",
+             v->index, 300 * (v->index + 1));
+    atomic_store(&v->asks, true);
+    struct killed_answer a = { 0 };
+    for (int64_t until = rig_mono() + 2 * RIG_WAIT_US; a.status != 200;) {
+        if (rig_mono() > until)
+            FAIL("call w%d has not ended: %d", v->index, a.status);
+        a = killed_ask(&v->http, "/v1/calls?wait=60", body);
+        if (a.status != 200 && a.status != 202)
+            FAIL("call w%d: %d %.*s", v->index, a.status, BYTES_ARG(a.json->raw));
+    }
+    /* Its try was nobody's fault: it is neither failed nor lost. */
+    EQ_STR(killed_text(&v->http, a.json, "status"), "completed");
+    EQ_INT(killed_int(a.json, "attempts"), 0);
+    return NULL;
+}
+
+static void waiters_begin(struct waiter *v)
+{
+    for (int i = 0; i < WAITERS; i++) {
+        v[i].index = i;
+        killed_client_init(&v[i].http, (uint64_t)i);
+        EQ_INT(pthread_create(&v[i].thread, NULL, waits, &v[i]), 0);
+    }
+    for (int i = 0; i < WAITERS; i++)
+        UNTIL(atomic_load(&v[i].asks));
+}
+
+static void waiters_end(struct waiter *v)
+{
+    for (int i = 0; i < WAITERS; i++) {
+        EQ_INT(pthread_join(v[i].thread, NULL), 0);
+        killed_client_release(&v[i].http);
+    }
+}
+
+/* ---- Before, during and after ---------------------------------------------------------------- */
+
+static void call_make(char *out, size_t size, const char *prefix, int n)
+{
+    snprintf(out, size,
+             "{\"id\":\"%s%d\",\"type\":\"lab\",\"method\":\"count\",\"input\":{\"name\":\"n\"}}",
+             prefix, n);
+}
+
+static void accept_before(void)
+{
+    for (int i = 0; i < CALLS; i++) {
+        char body[200];
+        call_make(body, sizeof body, "b", i);
+        struct killed_answer a = killed_ask(&client, "/v1/calls", body);
+        if (a.status != 200 && a.status != 202)
+            FAIL("%s: %d", body, a.status);
+    }
+}
+
+/* Every answer is the truth: alive, and nothing accepted. How many asked in vain. */
+static int during(int64_t until)
+{
+    int refused = 0;
+    while (rig_mono() < until) {
+        char body[200];
+        int64_t asked = rig_mono();
+        call_make(body, sizeof body, "d", refused);
+        struct killed_answer a = killed_once(&client, "/v1/calls", body);
+        LT_INT(rig_mono() - asked, ANSWER_US);
+        if (a.status != 503 && a.status != 504)
+            FAIL("a submit without a database was answered %d %.*s", a.status,
+                 BYTES_ARG(a.json->raw));
+        const struct json *error = json_member(a.json, "error");
+        EQ_STR(killed_text(&client, error, "code"), a.status == 503 ? "BUSY" : "UNKNOWN");
+        refused++;
+        EQ_INT(killed_once(&client, "/healthz", NULL).status, 200);
+        usleep(50000); /* a client that comes again, not one that hammers */
+    }
+    return refused;
+}
+
+static void ended(const char *prefix, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/v1/calls/%s%d?wait=30", prefix, i);
+        struct killed_answer a = killed_ask(&client, path, NULL);
+        EQ_INT(a.status, 200);
+        if (strcmp(killed_text(&client, a.json, "status"), "completed") != 0)
+            FAIL("%.*s", BYTES_ARG(a.json->raw));
+    }
+}
+
+/* The ids that were refused are given again, and each takes effect once. */
+static void after(int refused)
+{
+    for (int i = 0; i < refused; i++) {
+        char body[200];
+        call_make(body, sizeof body, "d", i);
+        struct killed_answer a = killed_ask(&client, "/v1/calls", body);
+        if (a.status != 200 && a.status != 202)
+            FAIL("%s: %d", body, a.status);
+    }
+    ended("b", CALLS);
+    ended("d", refused);
+}
+
+static struct db_server *begin(void *param)
+{
+    struct db_server *s = engine_own(param);
+    killed_client_init(&client, 1);
+    killed_on(param);
+    killed_start();
+    killed_ready();
+    return s;
+}
+
+static int64_t away_us(void)
+{
+    return RIG_SEC * wallet_setting("PAWL_OUTAGE_SECONDS", check_fast() ? 3 : 5);
+}
+
+static void outage(void *param, enum db_stop how)
+{
+    struct db_server *s = begin(param);
+    static struct waiter waiters[WAITERS];
+    waiters_begin(waiters);
+    int64_t asked = rig_mono();
+    accept_before();
+    printf("%d accepted in %lld ms\n", CALLS, (long long)(rig_mono() - asked) / 1000);
+    db_stop(s, how);
+    int refused = during(rig_mono() + away_us());
+    db_up(s);
+    int64_t begun = rig_mono();
+    char body[200];
+    call_make(body, sizeof body, "d", 0);
+    killed_ask(&client, "/v1/calls", body);
+    int64_t took = rig_mono() - begun;
+    printf("%d refused; the first was accepted %lld ms after it was back\n", refused,
+           (long long)took / 1000);
+    LT_INT(took, 5 * RIG_SEC * check_scale());
+    GT_INT(refused, 0);
+    after(refused);
+    waiters_end(waiters);
+    killed_stop();
+    EQ_INT(db_int(s, "SELECT n FROM lab_count WHERE name = 'n';"), CALLS + refused);
+    killed_client_release(&client);
+}
+
+TEST(the_database_is_stopped_for_a_while, .deadline_s = 300)
+{
+    outage(param, DB_CLEAN);
+}
+
+TEST(the_database_is_killed_and_stays_away, .deadline_s = 300)
+{
+    outage(param, DB_KILL);
+}
+
+/* Without a single request that needs the database. */
+TEST(readyz_says_that_the_database_is_away, .deadline_s = 120)
+{
+    struct db_server *s = begin(param);
+    EQ_INT(ready(), 200);
+    db_stop(s, DB_CLEAN);
+    int64_t begun = rig_mono();
+    UNTIL(ready() == 503);
+    LT_INT(rig_mono() - begun, 10 * RIG_SEC * check_scale());
+    struct killed_answer a = killed_once(&client, "/readyz", NULL);
+    TRUE(*killed_text(&client, a.json, "reason"));
+    EQ_INT(killed_once(&client, "/healthz", NULL).status, 200);
+    db_up(s);
+    begun = rig_mono();
+    UNTIL(ready() == 200);
+    LT_INT(rig_mono() - begun, 5 * RIG_SEC * check_scale());
+    killed_stop();
+    killed_client_release(&client);
+}

@@ -1,0 +1,129 @@
+/*
+ * db_share.c - one server for all programs of a test run.
+ *
+ * tools/test-run.sh makes a folder for the run and writes its own process number into `owner`. The
+ * first program that needs a server starts a keeper for it under a lock; the keeper writes down
+ * where the server is, waits until the run is over (or is told to end), and then ends it. A
+ * run that is killed takes its servers along.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/pidfd.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "db_driver.h"
+
+enum { PATH_LEN = 300 };
+
+static void path_of(char out[PATH_LEN], const char *run, const char *name, const char *rest)
+{
+    snprintf(out, PATH_LEN, "%s/%s%s", run, name, rest);
+}
+
+static bool read_place(struct db_server *s, const char *run)
+{
+    char path[PATH_LEN];
+    path_of(path, run, s->name, "");
+    FILE *f = fopen(path, "r");
+    bool found = f && fscanf(f, "%63s %d", s->dir, &s->port) == 2;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* Whole or not at all. */
+static bool write_place(const struct db_server *s, const char *run)
+{
+    char path[PATH_LEN], whole[PATH_LEN];
+    path_of(path, run, s->name, ".new");
+    path_of(whole, run, s->name, "");
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return false;
+    fprintf(f, "%s %d %ld\n", s->dir, s->port, (long)getpid());
+    return fclose(f) == 0 && rename(path, whole) == 0;
+}
+
+static int owner_of(const char *run)
+{
+    char path[PATH_LEN];
+    long pid = 0;
+    path_of(path, run, "owner", "");
+    FILE *f = fopen(path, "r");
+    if (f && fscanf(f, "%ld", &pid) != 1)
+        pid = 0;
+    if (f)
+        fclose(f);
+    return pid > 0 ? pidfd_open((pid_t)pid, 0) : -1;
+}
+
+/* Its own session, so that whatever ends the program that happened to be the first spares it. */
+_Noreturn static void keep(struct db_server *s, const char *run, int ready)
+{
+    char path[PATH_LEN];
+    sigset_t set;
+    path_of(path, run, s->name, ".log");
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    dup2(open("/dev/null", O_RDONLY), 0);
+    dup2(log, 1);
+    dup2(log, 2);
+    setsid();
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    struct pollfd p[] = { { .fd = owner_of(run), .events = POLLIN },
+                          { .fd = signalfd(-1, &set, SFD_CLOEXEC), .events = POLLIN } };
+    bool ok = p[0].fd >= 0 && p[1].fd >= 0 && db_begin(s, true) && write_place(s, run);
+    if (write(ready, ok ? "y" : "n", 1) != 1)
+        ok = false;
+    close(ready);
+    while (ok && poll(p, 2, -1) <= 0)
+        ;
+    db_finish(s);
+    path_of(path, run, s->name, "");
+    unlink(path);
+    _exit(0);
+}
+
+static bool start_keeper(struct db_server *s, const char *run, int lock)
+{
+    int ends[2];
+    char said = 'n';
+    if (pipe2(ends, O_CLOEXEC))
+        return false;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(lock);
+        close(ends[0]);
+        keep(s, run, ends[1]);
+    }
+    close(ends[1]);
+    bool ok = pid > 0 && read(ends[0], &said, 1) == 1 && said == 'y';
+    close(ends[0]);
+    if (!ok)
+        fprintf(stderr, "db_server: no %s for this run; see %s/%s.log\n", s->name, run, s->name);
+    return ok;
+}
+
+bool db_share(struct db_server *s, const char *run)
+{
+    char path[PATH_LEN];
+    path_of(path, run, s->name, ".lock");
+    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock < 0 || flock(lock, LOCK_EX) != 0 || !s->find(s))
+        return false;
+    bool ok = read_place(s, run) || (start_keeper(s, run, lock) && read_place(s, run));
+    close(lock);
+    return ok;
+}

@@ -1,0 +1,236 @@
+/*
+ * engines.c - see engines.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "engines.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "check.h"
+#include "db_server.h"
+#include "pooler.h"
+
+const struct engine engines[] = {
+    { .name = "mem", .says = "mem", .url = "mem:rig", .kind = ENGINE_MEM },
+    { .name = "sqlite",
+      .says = "sqlite",
+      .url = "sqlite:rig.db",
+      .kind = ENGINE_FILE,
+      .sql = true,
+      .tables = "pawl_",
+      .blob = "BLOB" },
+    { .name = "postgres",
+      .says = "postgres",
+      .url = "postgres:",
+      .kind = ENGINE_SERVER,
+      .sql = true,
+      .tables = "pawl.",
+      .blob = "BYTEA",
+      .server = &db_postgres },
+    { .name = "pooled",
+      .says = "postgres",
+      .url = "pooled:",
+      .kind = ENGINE_POOLED,
+      .sql = true,
+      .tables = "pawl.",
+      .blob = "BYTEA",
+      .server = &db_postgres,
+      .way_there = pooler_there,
+      .way = pooler_url },
+    { .name = "mariadb",
+      .says = "mariadb",
+      .url = "mysql:",
+      .kind = ENGINE_SERVER,
+      .sql = true,
+      .tables = "pawl_",
+      .blob = "BLOB",
+      .server = &db_mariadb },
+};
+const size_t n_engines = COUNT_OF(engines);
+
+static bool start_server(void *url)
+{
+    return db_start(engine_of(url)->server);
+}
+
+/* PAWL_ENGINES names those to run on, apart by spaces; unset: all. */
+static bool wanted(const char *name)
+{
+    const char *names = getenv("PAWL_ENGINES");
+    size_t len = strlen(name);
+    if (!names || !*names)
+        return true;
+    for (const char *at = names; (at = strstr(at, name)); at += len)
+        if ((at == names || at[-1] == ' ') && (at[len] == 0 || at[len] == ' '))
+            return true;
+    return false;
+}
+
+void engines_add(unsigned kinds)
+{
+    bool any = false;
+    for (size_t i = 0; i < n_engines; i++)
+        any = any || (engines[i].kind & kinds && wanted(engines[i].name));
+    if (!any) { /* without an engine a case would run on none */
+        printf("1..0\n");
+        exit(0);
+    }
+    for (size_t i = 0; i < n_engines; i++) {
+        const struct engine *e = &engines[i];
+        if (e->off || !(e->kind & kinds) || !wanted(e->name))
+            continue;
+        if (!e->server)
+            check_param(e->name, (void *)e->url);
+        else if (db_there(e->server) && (!e->way_there || e->way_there()))
+            check_param_after(e->name, (void *)e->url, kinds & ENGINE_OWN ? NULL : start_server);
+        else
+            printf("# %s is not installed: its cases are left out\n", e->name);
+    }
+}
+
+/* The scheme at the end of any wrappers. */
+const struct engine *engine_of(const char *url)
+{
+    size_t colon = strcspn(url, ":");
+    for (size_t i = 0; i < n_engines; i++) {
+        size_t len = strcspn(engines[i].url, ":");
+        if (len <= colon && strncmp(url + colon - len, engines[i].url, len) == 0 &&
+            (len == colon || url[colon - len - 1] == '+'))
+            return &engines[i];
+    }
+    FAIL("no engine has the URL %s", url);
+}
+
+static const char *own; /* the case's database on a server */
+
+const char *engine_url(const char *param)
+{
+    const struct engine *e = engine_of(param);
+    const char *colon = strchr(param, ':');
+    static char wrapped[300];
+    if (!e->server || colon[1])
+        return param;
+    if (!own)
+        own = e->way ? e->way(db_database(e->server)) : db_database(e->server);
+    size_t before = (size_t)(colon - param) - strcspn(e->url, ":");
+    if (!before)
+        return own;
+    snprintf(wrapped, sizeof wrapped, "%.*s%s", (int)before, param, own);
+    return wrapped;
+}
+
+static const char *file_of(const char *param)
+{
+    return strchr(param, ':') + 1;
+}
+
+void engine_fresh(const char *param)
+{
+    static const char *const tails[] = { "", "-wal", "-shm" };
+    if (own)
+        db_drop(engine_of(param)->server);
+    own = NULL;
+    for (size_t i = 0; engine_of(param)->kind == ENGINE_FILE && i < COUNT_OF(tails); i++) {
+        char path[200];
+        snprintf(path, sizeof path, "%s%s", file_of(param), tails[i]);
+        unlink(path);
+    }
+}
+
+void engine_another(void)
+{
+    own = NULL;
+}
+
+struct db_server *engine_own(const char *param)
+{
+    struct db_server *s = engine_of(param)->server;
+    db_start_own(s);
+    return s;
+}
+
+/* ---- Beside Pawl ----------------------------------------------------------------------------- */
+
+static const char *with_names(const struct engine *e, const char *sql)
+{
+    static const char ours[] = "pawl_";
+    static char out[4000];
+    size_t len = 0, step = strlen(e->tables);
+    while (*sql) {
+        bool name = strncmp(sql, ours, sizeof ours - 1) == 0;
+        LT_INT((int64_t)(len + step + 2), (int64_t)sizeof out);
+        if (name)
+            memcpy(out + len, e->tables, step);
+        else
+            out[len] = *sql;
+        len += name ? step : 1;
+        sql += name ? sizeof ours - 1 : 1;
+    }
+    memcpy(out + len, ";", 2);
+    return out;
+}
+
+static const char *sqlite_rows(const char *file, const char *sql)
+{
+    static char *out;
+    static size_t cap;
+    size_t len = 0;
+    sqlite3 *db;
+    sqlite3_stmt *q;
+    EQ_INT(sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
+    if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK)
+        FAIL("%s: %s", sql, sqlite3_errmsg(db));
+    for (int st; (st = sqlite3_step(q)) != SQLITE_DONE;) {
+        EQ_INT(st, SQLITE_ROW);
+        const char *text = (const char *)sqlite3_column_text(q, 0);
+        size_t more = text ? strlen(text) : 0;
+        if (len + more + 2 > cap)
+            out = realloc(out, cap = (len + more + 2) * 2);
+        TRUE(out != NULL);
+        if (len)
+            out[len++] = '\n';
+        memcpy(out + len, text ? text : "", more + 1);
+        len += more;
+    }
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+    return len ? out : "";
+}
+
+const char *engine_rows(const char *param, const char *sql)
+{
+    const struct engine *e = engine_of(param);
+    if (!e->tables)
+        FAIL("%s has no tables", e->name);
+    sql = with_names(e, sql);
+    return e->server ? db_ask(e->server, sql) : sqlite_rows(file_of(param), sql);
+}
+
+int64_t engine_int(const char *param, const char *sql)
+{
+    char *rest;
+    const char *text = engine_rows(param, sql);
+    int64_t n = strtoll(text, &rest, 10);
+    if (rest == text || *rest)
+        FAIL("%s: \"%s\" is not a number", sql, text);
+    return n;
+}
+
+void engine_intact(const char *param)
+{
+    if (engine_of(param)->kind == ENGINE_FILE)
+        EQ_STR(engine_rows(param, "PRAGMA integrity_check"), "ok");
+}
+
+bool engine_point(const char *name, const char *what)
+{
+    const char *dot = strchr(name, '.');
+    return dot && strcmp(dot + 1, what) == 0 && strncmp(name, "migrate.", 8) != 0;
+}

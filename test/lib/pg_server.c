@@ -1,0 +1,91 @@
+/*
+ * pg_server.c - PostgreSQL as a throw-away server: its programs and how they are called.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "db_driver.h"
+
+/* The newest version Debian has put under /usr/lib/postgresql, or what is in the PATH. */
+static bool find(struct db_server *s)
+{
+    for (int version = 30; version >= 14; version--) {
+        char initdb[240];
+        snprintf(s->bin, sizeof s->bin, "/usr/lib/postgresql/%d/bin", version);
+        snprintf(initdb, sizeof initdb, "%s/initdb", s->bin);
+        if (access(initdb, X_OK) == 0)
+            return true;
+    }
+    snprintf(s->bin, sizeof s->bin, "/usr/bin");
+    return access("/usr/bin/initdb", X_OK) == 0;
+}
+
+static void make(const struct db_server *s, struct words *w)
+{
+    word(w, "%s/initdb", s->bin);
+    word(w, "--pgdata=%s", s->data);
+    word(w, "--username=pawl");
+    word(w, "--auth=trust");
+    word(w, "--encoding=UTF8");
+    word(w, "--locale=C");
+    word(w, "--no-sync");
+    word(w, "--no-instructions");
+}
+
+static void serve(const struct db_server *s, struct words *w)
+{
+    word(w, "%s/postgres", s->bin);
+    word(w, "-D");
+    word(w, "%s", s->data);
+    word(w, "--port=5432"); /* names the socket; nothing listens on the network */
+    word(w, "--listen_addresses=");
+    word(w, "--unix_socket_directories=%s", s->dir);
+    word(w, "--unix_socket_permissions=0777");
+    word(w, "--fsync=%s", s->fast ? "off" : "on");
+    word(w, "--autovacuum=%s", s->fast ? "off" : "on");
+    word(w, "--max_connections=300");
+    word(w, "--shared_buffers=%s", s->fast ? "64MB" : "128MB");
+    word(w, "--max_wal_size=%s", s->fast ? "256MB" : "1GB");
+}
+
+static void client(const struct db_server *s, struct words *w, const char *database)
+{
+    word(w, "%s/psql", s->bin);
+    word(w, "--no-psqlrc");
+    word(w, "--quiet");
+    word(w, "--no-align");
+    word(w, "--tuples-only");
+    word(w, "--field-separator=\t");
+    word(w, "--set=ON_ERROR_STOP=1");
+    word(w, "--host=%s", s->dir);
+    word(w, "--port=5432");
+    word(w, "--username=pawl");
+    word(w, "--dbname=%s", database);
+}
+
+static void url(const struct db_server *s, char *out, size_t size, const char *database)
+{
+    snprintf(out, size, "postgres://pawl@/%s?host=%s&port=5432", database, s->dir);
+}
+
+struct db_server db_postgres = {
+    .name = "postgres",
+    .users = { "postgres", "nobody" },
+    .clean = SIGINT,
+    .kill = SIGQUIT,
+    .admin = "postgres",
+    .cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+           " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
+    .waits = "SELECT count(*) FROM pg_stat_activity"
+             " WHERE datname = current_database() AND wait_event_type = 'Lock';",
+    .list = "SELECT datname FROM pg_database;",
+    .drop = " WITH (FORCE)",
+    .find = find,
+    .make = make,
+    .serve = serve,
+    .client = client,
+    .url = url,
+};

@@ -1,0 +1,259 @@
+/*
+ * wire.c - see wire.h.
+ *
+ * A thread takes connections, one more for each carries it. Only the client's side is read message
+ * by message: a byte for the kind (but for the first message), four for the length, the rest.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define PORT "5432"
+#define TICK_MS 2
+
+static struct {
+    char to[120]; /* the server's socket */
+    char url[400];
+    int listener;
+    atomic_llong statements, connections;
+    atomic_int cut, state;
+    atomic_bool was_cut, let_go;
+} wire;
+
+struct line {
+    int client, server;
+    char *in;        /* what the client said and was not carried yet */
+    size_t len, cap; /* of it */
+    bool greeted;    /* its first message, which has no kind, is through */
+    bool deaf;       /* the client hears no more */
+    bool last;       /* when the server is ready again, it is over */
+};
+
+static bool send_all(int fd, const char *data, size_t len)
+{
+    while (len) {
+        ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+        if (n <= 0)
+            return false;
+        data += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+/* How long the message at the head is; 0: not all of it is here. */
+static size_t message_len(const struct line *l)
+{
+    uint32_t len;
+    size_t head = l->greeted ? 1 : 0;
+    if (l->len < head + 4)
+        return 0;
+    memcpy(&len, l->in + head, 4);
+    size_t all = head + ntohl(len);
+    return l->len >= all ? all : 0;
+}
+
+static bool is_commit(const struct line *l, size_t len)
+{
+    static const char word[] = "COMMIT";
+    if (l->in[0] == 'Q')
+        return len >= 5 + sizeof word && memcmp(l->in + 5, word, sizeof word) == 0;
+    return l->in[0] == 'P' && len >= 6 + sizeof word && memcmp(l->in + 6, word, sizeof word) == 0;
+}
+
+/* The client has gone; wait for leave to carry the rest of what it said, and for the server to be
+ * done with it. */
+static void hold(struct line *l)
+{
+    char block[4096];
+    struct pollfd v = { .fd = l->client, .events = POLLIN };
+    while (poll(&v, 1, 20) > 0 && l->len + sizeof block < l->cap) { /* what is still on its way */
+        ssize_t n = recv(l->client, l->in + l->len, l->cap - l->len, MSG_DONTWAIT);
+        if (n <= 0)
+            break;
+        l->len += (size_t)n;
+    }
+    shutdown(l->client, SHUT_RDWR);
+    atomic_store(&wire.was_cut, true);
+    while (!atomic_load(&wire.let_go))
+        usleep(1000);
+    if (send_all(l->server, l->in, l->len))
+        shutdown(l->server, SHUT_WR);
+    while (recv(l->server, block, sizeof block, 0) > 0)
+        ;
+}
+
+/* One message of the client's, in l->in. False: the line is over. */
+static bool carry(struct line *l, size_t len)
+{
+    char kind = l->greeted ? l->in[0] : 0;
+    int cut = kind && is_commit(l, len) ? atomic_exchange(&wire.cut, 0) : 0;
+    if (kind == 'Q' || kind == 'E')
+        atomic_fetch_add(&wire.statements, 1);
+    if (cut == WIRE_HOLD)
+        hold(l);
+    if (cut == WIRE_HOLD || cut == WIRE_NEVER) {
+        atomic_store(&wire.was_cut, true);
+        return false;
+    }
+    l->deaf |= cut == WIRE_AFTER;
+    l->last |= l->deaf && (kind == 'Q' || kind == 'S');
+    l->greeted = true;
+    bool ok = send_all(l->server, l->in, len);
+    l->len -= len;
+    memmove(l->in, l->in + len, l->len);
+    return ok;
+}
+
+static bool from_client(struct line *l)
+{
+    if (l->cap - l->len < 65536)
+        l->in = realloc(l->in, l->cap = l->cap * 2 + 131072);
+    if (!l->in)
+        abort();
+    ssize_t n = recv(l->client, l->in + l->len, l->cap - l->len, 0);
+    if (n <= 0)
+        return false;
+    l->len += (size_t)n;
+    for (size_t len; (len = message_len(l));)
+        if (!carry(l, len))
+            return false;
+    return true;
+}
+
+static bool from_server(struct line *l)
+{
+    static const char ready[] = { 'Z', 0, 0, 0, 5 };
+    char block[65536];
+    ssize_t n = recv(l->server, block, sizeof block, 0);
+    if (n <= 0)
+        return false;
+    if (!l->deaf)
+        return send_all(l->client, block, (size_t)n);
+    /* The answer to COMMIT is short and comes in one piece: it ends with "ready". */
+    bool done = l->last && n >= 6 && memcmp(block + n - 6, ready, sizeof ready) == 0;
+    if (done)
+        atomic_store(&wire.was_cut, true);
+    return !done;
+}
+
+static void *line_main(void *arg)
+{
+    struct line l = *(struct line *)arg;
+    free(arg);
+    bool on = true;
+    while (on && atomic_load(&wire.state) != WIRE_CUT) {
+        struct pollfd v[] = { { .fd = l.client, .events = POLLIN },
+                              { .fd = l.server, .events = POLLIN } };
+        if (atomic_load(&wire.state) == WIRE_FROZEN) {
+            usleep(TICK_MS * 1000);
+            continue;
+        }
+        if (poll(v, 2, TICK_MS) <= 0)
+            continue;
+        if (v[0].revents)
+            on = from_client(&l);
+        if (on && v[1].revents)
+            on = from_server(&l);
+    }
+    close(l.client);
+    close(l.server);
+    free(l.in);
+    return NULL;
+}
+
+static int reach(void)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    snprintf(at.sun_path, sizeof at.sun_path, "%.100s", wire.to);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void *take_main(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        int client = accept(wire.listener, NULL, NULL);
+        int server = client >= 0 && atomic_load(&wire.state) != WIRE_CUT ? reach() : -1;
+        struct line *l = server >= 0 ? calloc(1, sizeof *l) : NULL;
+        pthread_t thread;
+        if (!l) {
+            close(client);
+            continue;
+        }
+        *l = (struct line){ .client = client, .server = server };
+        if (pthread_create(&thread, NULL, line_main, l))
+            abort();
+        pthread_detach(thread);
+        atomic_fetch_add(&wire.connections, 1);
+    }
+    return NULL;
+}
+
+const char *wire_url(const char *url)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    char here[200];
+    pthread_t thread;
+    const char *host = strstr(url, "host=");
+    TRUE(host != NULL && !wire.url[0]);
+    TRUE(getcwd(here, sizeof here) != NULL);
+    int n = (int)(host - url);
+    snprintf(wire.to, sizeof wire.to, "%.*s/.s.PGSQL." PORT, (int)strcspn(host + 5, "&"), host + 5);
+    snprintf(at.sun_path, sizeof at.sun_path, "%.80s/.s.PGSQL." PORT, here);
+    wire.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EQ_INT(bind(wire.listener, (struct sockaddr *)&at, sizeof at), 0);
+    EQ_INT(listen(wire.listener, 64), 0);
+    snprintf(wire.url, sizeof wire.url, "%.*shost=%s&port=" PORT, n, url, here);
+    EQ_INT(pthread_create(&thread, NULL, take_main, NULL), 0);
+    pthread_detach(thread);
+    return wire.url;
+}
+
+int64_t wire_connections(void)
+{
+    return atomic_load(&wire.connections);
+}
+
+int64_t wire_statements(void)
+{
+    return atomic_load(&wire.statements);
+}
+
+void wire_cut_commit(enum wire_cut how)
+{
+    atomic_store(&wire.was_cut, false);
+    atomic_store(&wire.let_go, false);
+    atomic_store(&wire.cut, how);
+}
+
+bool wire_was_cut(void)
+{
+    return atomic_load(&wire.was_cut);
+}
+
+void wire_let_go(void)
+{
+    atomic_store(&wire.let_go, true);
+}
+
+void wire_set(enum wire_state state)
+{
+    atomic_store(&wire.state, state);
+}

@@ -1,0 +1,137 @@
+/*
+ * db_server.c - the tests' own database servers: what a suite that breaks them relies on.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "db_driver.h"
+#include "rig.h"
+
+int main(int argc, char **argv)
+{
+    check_param("postgres", &db_postgres);
+    check_param("mariadb", &db_mariadb);
+    return check_run(argc, argv);
+}
+
+static struct db_server *begin(void *param)
+{
+    if (!db_there(param))
+        skip("%s is not installed", db_name(param));
+    db_start_own(param);
+    return param;
+}
+
+/* It keeps what was committed over both kinds of stop, and is found where it was. */
+TEST(a_server_comes_back_with_what_it_had)
+{
+    struct db_server *s = begin(param);
+    char url[200];
+    snprintf(url, sizeof url, "%s", db_database(s));
+    int port = s->port;
+    db_ask(s, "CREATE TABLE t (n INT); INSERT INTO t VALUES (1);");
+    for (int i = 0; i < 2; i++) {
+        db_stop(s, i ? DB_KILL : DB_CLEAN);
+        EQ_INT(db_try_int(s, "SELECT 1;"), -1);
+        db_up(s);
+        EQ_INT(db_int(s, "SELECT count(*) FROM t;"), i + 1);
+        db_ask(s, "INSERT INTO t VALUES (2);");
+    }
+    db_restart(s, DB_KILL);
+    EQ_INT(db_int(s, "SELECT count(*) FROM t;"), 3);
+    EQ_INT(s->port, port);
+    TRUE(strcmp(url, db_database(s)) != 0); /* another database */
+    EQ_INT(db_try_int(s, "SELECT count(*) FROM t;"), -1);
+}
+
+/* A session is killed in its transaction, and nothing of it stands. */
+TEST(connections_are_cut)
+{
+    struct db_server *s = begin(param);
+    db_database(s);
+    db_ask(s, "CREATE TABLE t (n INT);");
+    struct db_session *v = db_session_open(s);
+    db_session_say(v, "BEGIN; INSERT INTO t VALUES (1);");
+    EQ_INT(db_int(s, "SELECT count(*) FROM t;"), 0);
+    EQ_INT(db_kill_connections(s), 1);
+    UNTIL(db_kill_connections(s) == 0); /* it is gone, and nothing stands of what it did */
+    EQ_INT(db_int(s, "SELECT count(*) FROM t;"), 0);
+    db_session_close(v);
+    v = db_session_open(s);
+    db_session_say(v, "BEGIN; INSERT INTO t VALUES (1);");
+    db_session_say(v, "COMMIT;");
+    db_session_close(v);
+    EQ_INT(db_int(s, "SELECT count(*) FROM t;"), 1);
+}
+
+/* Commits wait for the disk, and it is nobody's with rights on this machine. */
+TEST(it_is_durable_and_unprivileged)
+{
+    struct db_server *s = begin(param);
+    char path[100], line[300];
+    db_database(s);
+    if (s == &db_postgres) {
+        EQ_STR(db_ask(s, "SHOW fsync;"), "on");
+        EQ_STR(db_ask(s, "SHOW synchronous_commit;"), "on");
+    } else {
+        EQ_INT(db_int(s, "SELECT @@innodb_flush_log_at_trx_commit;"), 1);
+        EQ_INT(db_int(s, "SELECT count(*) FROM mysql.user WHERE user = '';"), 0);
+    }
+    snprintf(path, sizeof path, "/proc/%d/status", s->pid);
+    FILE *f = fopen(path, "r");
+    int uid = -1;
+    while (f && fgets(line, sizeof line, f))
+        sscanf(line, "Uid: %d", &uid);
+    TRUE(f != NULL);
+    fclose(f);
+    GT_INT(uid, 0);
+}
+
+/* Gone, or waiting for somebody to ask how it ended. */
+static bool over(pid_t pid)
+{
+    char path[100], line[300], state = 'Z';
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        sscanf(line, "State: %c", &state);
+    if (f)
+        fclose(f);
+    return state == 'Z';
+}
+
+/* Whoever is killed takes the server along, and the next one to start removes the folder. */
+TEST(a_killed_owner_leaves_nothing_for_long)
+{
+    struct db_server *s = param;
+    int ends[2];
+    pid_t server = 0;
+    char dir[sizeof s->dir] = "";
+    if (!db_there(s))
+        skip("%s is not installed", db_name(s));
+    EQ_INT(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        db_start_own(s);
+        EQ_INT(write(ends[1], &s->pid, sizeof s->pid), sizeof s->pid);
+        EQ_INT(write(ends[1], s->dir, sizeof s->dir), sizeof s->dir);
+        pause();
+    }
+    EQ_INT(read(ends[0], &server, sizeof server), sizeof server);
+    EQ_INT(read(ends[0], dir, sizeof dir), sizeof dir);
+    EQ_INT(access(dir, F_OK), 0);
+    EQ_INT(kill(server, 0), 0);
+    kill(pid, SIGKILL);
+    EQ_INT(waitpid(pid, NULL, 0), pid);
+    UNTIL(over(server));
+    db_start_own(s);
+    NE_INT(access(dir, F_OK), 0);
+    db_stop(s, DB_KILL);
+}

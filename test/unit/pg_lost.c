@@ -1,0 +1,162 @@
+/*
+ * pg_lost.c - the answer to a COMMIT never came: what was said again lands once, and waits for a
+ * backend that is still at it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+#include <stdio.h>
+
+#include "db_server.h"
+#include "rig.h"
+#include "store/store.h"
+#include "wire.h"
+
+int main(int argc, char **argv)
+{
+    if (!db_there(&db_postgres))
+        printf("# postgres is not installed: its cases are left out\n");
+    else if (db_start(&db_postgres))
+        check_param("postgres", "postgres:");
+    else
+        return 1;
+    return check_run(argc, argv);
+}
+
+static struct store *handle(void *param, struct arena *a)
+{
+    struct store *s = NULL;
+    struct pawl_err err;
+    struct store_conf conf = { .url = wire_url(engine_url(param)), .retention_us = RIG_SEC * 3600 };
+    OK(store_open(&conf, &s, &err), &err);
+    OK(store_migrate(s, true, &err), &err);
+    arena_init(a, 64 << 20);
+    return s;
+}
+
+static struct op accept_of(struct arena *a, const char *id)
+{
+    struct pawl_err err;
+    struct call_spec *v = arena_zalloc(a, 1, sizeof *v);
+    TRUE(v != NULL);
+    call_spec_init(v);
+    v->id = bytes_of(id);
+    v->type = BYTES("t");
+    OK(call_spec_settle(a, &world_real, v, &err), &err);
+    return (struct op){ .kind = OP_ACCEPT, .a = a, .accept = { .v = v, .n = 1 } };
+}
+
+static enum pawl_status commit(struct store *s, struct op *op)
+{
+    struct op *v = op;
+    return store_commit(s, &v, 1);
+}
+
+static int64_t rows(const char *table)
+{
+    char sql[100];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM pawl.%s;", table);
+    return db_int(&db_postgres, sql);
+}
+
+TEST(an_accept_is_stored_once)
+{
+    static const enum wire_cut cuts[] = { WIRE_AFTER, WIRE_NEVER };
+    struct arena a;
+    struct store *s = handle(param, &a);
+    for (int i = 0; i < 2; i++) {
+        struct op op = accept_of(&a, i ? "second" : "first");
+        wire_cut_commit(cuts[i]);
+        OK(commit(s, &op), &op.err);
+        TRUE(wire_was_cut());
+        OK(op.accept.out[0].status, NULL);
+        EQ_INT(op.accept.out[0].duplicate, cuts[i] == WIRE_AFTER);
+        EQ_INT(rows("call"), i + 1);
+    }
+    store_close(s);
+    arena_release(&a);
+}
+
+TEST(a_claim_and_a_finish_are_stored_once)
+{
+    struct arena a;
+    struct store *s = handle(param, &a);
+    struct op op = accept_of(&a, "x");
+    OK(commit(s, &op), &op.err);
+    op = (struct op){ .kind = OP_CLAIM,
+                      .a = &a,
+                      .claim = { .token = token_make(&world_real),
+                                 .node = BYTES("n"),
+                                 .boot = BYTES("b"),
+                                 .max = 5 } };
+    wire_cut_commit(WIRE_AFTER);
+    OK(commit(s, &op), &op.err);
+    TRUE(wire_was_cut());
+    EQ_INT(op.claim.n, 1);
+    EQ_INT(rows("lease"), 1);
+    struct finish_item f = { .seq = op.claim.calls[0].seq, .how = END_RESULT };
+    struct op end = { .kind = OP_FINISH,
+                      .a = &a,
+                      .finish = { .token = op.claim.token, .v = &f, .n = 1 } };
+    wire_cut_commit(WIRE_AFTER);
+    OK(commit(s, &end), &end.err);
+    TRUE(wire_was_cut());
+    EQ_INT(f.state, PAWL_COMPLETED);
+    EQ_INT(rows("outcome"), 1);
+    store_close(s);
+    arena_release(&a);
+}
+
+struct asked {
+    struct store *s;
+    struct op op;
+    atomic_bool done;
+};
+
+static void *asks(void *arg)
+{
+    struct asked *q = arg;
+    commit(q->s, &q->op);
+    atomic_store(&q->done, true);
+    return NULL;
+}
+
+/* The old backend has not heard of the COMMIT yet; the repeat waits for it, and finds its call. */
+TEST(a_repeat_waits_for_the_first)
+{
+    struct arena a;
+    struct asked q = { .s = handle(param, &a), .op = accept_of(&a, "x") };
+    pthread_t thread;
+    wire_cut_commit(WIRE_HOLD);
+    EQ_INT(pthread_create(&thread, NULL, asks, &q), 0);
+    UNTIL(wire_was_cut());
+    UNTIL(db_int(&db_postgres, "SELECT count(*) FROM pg_locks WHERE NOT granted;") > 0);
+    FALSE(atomic_load(&q.done));
+    wire_let_go();
+    pthread_join(thread, NULL);
+    OK(q.op.status, &q.op.err);
+    TRUE(q.op.accept.out[0].duplicate);
+    EQ_INT(rows("call"), 1);
+    store_close(q.s);
+    arena_release(&a);
+}
+
+/* It never hears of it: nobody can say what became of the call, and that is the answer; BUSY would
+ * mean that nothing was stored. */
+TEST(what_cannot_be_found_out_is_unknown)
+{
+    struct arena a;
+    struct store *s = handle(param, &a);
+    struct op op = accept_of(&a, "x");
+    wire_cut_commit(WIRE_HOLD);
+    EQ_STATUS(commit(s, &op), PAWL_UNKNOWN, &op.err);
+    EQ_STATUS(op.status, PAWL_UNKNOWN, &op.err);
+    HAS_STR(op.err.text, "answer was lost");
+    wire_let_go();
+    UNTIL(rows("call") == 1);
+    op = accept_of(&a, "x");
+    OK(commit(s, &op), &op.err);
+    TRUE(op.accept.out[0].duplicate);
+    store_close(s);
+    arena_release(&a);
+}

@@ -1,0 +1,203 @@
+/*
+ * pg_outage.c - the database goes away under load and comes back: callers are told soon, nothing is
+ * lost, nobody is taken for dead, and work goes on.
+ *
+ * The wire between us and the server is cut, or frozen, which is what a stopped server or a silent
+ * network looks like.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+#include <stdio.h>
+
+#include "db_server.h"
+#include "exec/exec.h"
+#include "lib/lib.h"
+#include "rig.h"
+#include "wire.h"
+
+int main(int argc, char **argv)
+{
+    if (!db_there(&db_postgres))
+        printf("# postgres is not installed: its cases are left out\n");
+    else if (db_start(&db_postgres))
+        check_param("postgres", "postgres:");
+    else
+        return 1;
+    return check_run(argc, argv);
+}
+
+static int64_t away_us(void)
+{
+    return (check_fast() ? 2 : 4) * RIG_SEC;
+}
+
+/* As life has it, but for the grace, which is shorter than the outage. */
+static struct pawl *node(const char *url, const char *name)
+{
+    struct pawl_options o = { .db = url,
+                              .node = name,
+                              .heartbeat_interval_us = 200 * RIG_MS,
+                              .heartbeat_grace_us = 1 * RIG_SEC * check_scale() };
+    struct pawl *p = rig_open_as(NULL, o);
+    rig_on(p, "t", rig_echo);
+    rig_on(p, "slow", rig_blocks);
+    rig_start(p, 4);
+    return p;
+}
+
+static bool is_away(struct pawl *p)
+{
+    struct exec_figures f;
+    exec_figures(p->e, &f);
+    return f.away_us > 0;
+}
+
+/* ---- Somebody who submits all the while ------------------------------------------------------ */
+
+struct client {
+    struct pawl *p;
+    char name;
+    atomic_bool stop;
+    atomic_int sent, accepted, refused;
+    atomic_llong longest_us;
+    pthread_t thread;
+};
+
+static void *submits(void *arg)
+{
+    struct client *c = arg;
+    for (int n = 0; !atomic_load(&c->stop); n++) {
+        char id[32];
+        struct pawl_receipt r;
+        struct pawl_err err;
+        int64_t began_us = rig_mono();
+        snprintf(id, sizeof id, "%c-%d", c->name, n);
+        struct pawl_spec s = { PAWL_SPEC_INIT, .id = id, .type = "t" };
+        enum pawl_status st = pawl_submit(c->p, &s, 1, 0, &r, &err);
+        atomic_store(&c->longest_us, MAX(atomic_load(&c->longest_us), rig_mono() - began_us));
+        if (st != PAWL_OK && st != PAWL_BUSY && st != PAWL_UNKNOWN)
+            OK(st, &err);
+        atomic_fetch_add(&c->sent, 1);
+        atomic_fetch_add(st == PAWL_OK ? &c->accepted : &c->refused, 1);
+        usleep(st == PAWL_OK ? 500 : 5000);
+    }
+    return NULL;
+}
+
+static void clients_start(struct client *v, struct pawl *p, int n)
+{
+    for (int i = 0; i < n; i++) {
+        v[i] = (struct client){ .p = p, .name = (char)('a' + i) };
+        EQ_INT(pthread_create(&v[i].thread, NULL, submits, &v[i]), 0);
+    }
+}
+
+/* Everything that was accepted ends, once; nothing else does but what was UNKNOWN. */
+static void clients_end(struct client *v, int n, struct pawl *p, int64_t answer_max_us)
+{
+    int accepted = 0, refused = 0;
+    for (int i = 0; i < n; i++) {
+        atomic_store(&v[i].stop, true);
+        pthread_join(v[i].thread, NULL);
+        accepted += atomic_load(&v[i].accepted);
+        refused += atomic_load(&v[i].refused);
+        printf("client %c: %d accepted, %d refused, the longest answer took %lld ms\n", v[i].name,
+               atomic_load(&v[i].accepted), atomic_load(&v[i].refused),
+               atomic_load(&v[i].longest_us) / RIG_MS);
+        LT_INT(atomic_load(&v[i].longest_us), answer_max_us);
+    }
+    GT_INT(accepted, 0);
+    GT_INT(refused, 0);
+    rig_drain(p);
+    GE_INT(rig_count(p, PAWL_COMPLETED), accepted);
+    LE_INT(rig_count(p, PAWL_COMPLETED), accepted + refused + 1);
+    EQ_INT(rig_count(p, PAWL_DEAD_LETTER) + rig_count(p, PAWL_FAILED), 0);
+}
+
+/* A call that runs through the outage, and somebody who waits for it through the outage. */
+static void *waits(void *arg)
+{
+    rig_ends(arg, "through", PAWL_COMPLETED);
+    return NULL;
+}
+
+TEST(an_outage_passes, .deadline_s = 120)
+{
+    const char *straight = engine_url(param);
+    struct client v[2];
+    struct pawl *p = node(wire_url(straight), "n");
+    pthread_t waiting;
+    rig_submit(p, "through", "slow");
+    UNTIL(atomic_load(&rig_inside) == 1);
+    EQ_INT(pthread_create(&waiting, NULL, waits, p), 0);
+    clients_start(v, p, 2);
+    UNTIL(atomic_load(&v[0].accepted) > 20);
+    FALSE(is_away(p));
+
+    wire_set(WIRE_CUT);
+    int64_t until_us = rig_mono() + away_us();
+    UNTIL(is_away(p));
+    rig_open_gate(); /* It ends now, and its result has nowhere to go. */
+    UNTIL(rig_mono() > until_us);
+    EQ_INT(db_int(&db_postgres, "SELECT count(*) FROM pawl.outcome o JOIN pawl.call c USING (seq) "
+                                "WHERE c.id = 'through';"),
+           0);
+    int before = atomic_load(&v[0].accepted);
+    wire_set(WIRE_UP);
+
+    UNTIL(!is_away(p));
+    UNTIL(atomic_load(&v[0].accepted) > before + 20);
+    pthread_join(waiting, NULL);
+    clients_end(v, 2, p, 2 * RIG_SEC * check_scale());
+    /* What ran was not run again: its result was kept. */
+    EQ_INT(db_int(&db_postgres, "SELECT count(*) FROM pawl.attempt;"), 0);
+    EQ_INT(db_int(&db_postgres, "SELECT dead FROM pawl.node;"), 0);
+    pawl_close(p);
+}
+
+/* Two nodes lose the database together: neither buries the other, whoever is back first. */
+TEST(nobody_is_taken_for_dead, .deadline_s = 120)
+{
+    const char *url = wire_url(engine_url(param));
+    struct pawl *a = node(url, "a"), *b = node(url, "b");
+    const char *beats = "SELECT min(beats) FROM pawl.node;";
+    rig_submit(a, "held", "slow");
+    UNTIL(atomic_load(&rig_inside) == 1);
+    UNTIL(db_int(&db_postgres, beats) > 3);
+    wire_set(WIRE_CUT);
+    usleep((unsigned)away_us());
+    int64_t was = db_int(&db_postgres, beats);
+    wire_set(WIRE_UP);
+    UNTIL(db_int(&db_postgres, beats) > was + 10); /* two seconds: twice the grace */
+    EQ_INT(db_int(&db_postgres, "SELECT sum(dead) FROM pawl.node;"), 0);
+    rig_open_gate();
+    rig_ends(b, "held", PAWL_COMPLETED);
+    EQ_INT(db_int(&db_postgres, "SELECT count(*) FROM pawl.attempt;"), 0);
+    pawl_close(a);
+    pawl_close(b);
+}
+
+/* A server that says nothing at all. */
+TEST(a_silent_server_is_not_waited_for, .deadline_s = 120)
+{
+    struct client v[2];
+    struct pawl *p = node(wire_url(engine_url(param)), "n");
+    rig_submit(p, "first", "t");
+    rig_ends(p, "first", PAWL_COMPLETED);
+    wire_set(WIRE_FROZEN);
+    clients_start(v, p, 2);
+    UNTIL(is_away(p));
+    /* What was under way when it fell silent may take a while; who comes later hears at once. */
+    for (int i = 0; i < 2; i++) {
+        UNTIL(atomic_load(&v[i].refused) > 2);
+        LT_INT(atomic_load(&v[i].longest_us), 10 * RIG_SEC * check_scale());
+        atomic_store(&v[i].longest_us, 0);
+    }
+    usleep((unsigned)away_us());
+    EQ_INT(atomic_load(&v[0].accepted), 0);
+    wire_set(WIRE_UP);
+    UNTIL(atomic_load(&v[0].accepted) > 20);
+    UNTIL(!is_away(p));
+    clients_end(v, 2, p, 2 * RIG_SEC * check_scale());
+    pawl_close(p);
+}

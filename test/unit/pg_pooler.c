@@ -1,0 +1,98 @@
+/*
+ * pg_pooler.c - PostgreSQL behind a pooler that hands out sessions for one transaction each:
+ * noticed without being told, and everything works by polling.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "db_server.h"
+#include "pooler.h"
+#include "rig.h"
+#include "store/store.h"
+
+int main(int argc, char **argv)
+{
+    if (!db_there(&db_postgres) || !pooler_there())
+        printf("# postgres or pgbouncer is not installed: their cases are left out\n");
+    else if (db_start(&db_postgres))
+        check_param("pooled", "pooled:");
+    else
+        return 1;
+    return check_run(argc, argv);
+}
+
+static const char *found(const char *url, const char *name)
+{
+    static char text[400];
+    struct store *s = NULL;
+    struct pawl_err err;
+    struct findings f;
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    OK(store_open(&(struct store_conf){ .url = url }, &s, &err), &err);
+    OK(store_doctor(s, &a, &f, &err), &err);
+    text[0] = 0;
+    for (size_t i = 0; i < f.n; i++)
+        if (strcmp(f.v[i].name, name) == 0)
+            snprintf(text, sizeof text, "%s", f.v[i].text);
+    store_close(s);
+    arena_release(&a);
+    return text;
+}
+
+TEST(the_doctor_notices)
+{
+    char straight[300];
+    snprintf(straight, sizeof straight, "%s", db_database(&db_postgres));
+    EQ_STR(found(straight, "pooler"), "none");
+    HAS_STR(found(pooler_url(straight), "pooler"), "pooler detected");
+}
+
+TEST(hints_are_not_waited_for)
+{
+    struct store *s = NULL;
+    struct pawl_err err;
+    struct hint h = { .wake_fd = -1, .until_us = INT64_MAX };
+    OK(store_open(&(struct store_conf){ .url = engine_url(param) }, &s, &err), &err);
+    EQ_STATUS(store_hint(s, &h, &err), PAWL_STATE, &err);
+    HAS_STR(err.text, "pooler");
+    store_close(s);
+}
+
+static int adds(struct pawl_call *c)
+{
+    struct pawl_err err;
+    OK(pawl_sql(c, "UPDATE box SET n = n + 1", NULL, 0, NULL, &err), &err);
+    return pawl_reply_int(c, 1);
+}
+
+/* Two nodes, keys, handlers with SQL: each call counts once, on whichever session it was run; and
+ * nothing of ours is left on the sessions for others to trip over. */
+TEST(two_nodes_work_through_it)
+{
+    enum { CALLS = 60 };
+    char straight[300], url[300];
+    snprintf(straight, sizeof straight, "%s", db_database(&db_postgres));
+    snprintf(url, sizeof url, "%s", pooler_url(straight));
+    db_ask(&db_postgres, "CREATE TABLE box (n bigint); INSERT INTO box VALUES (0);");
+    struct pawl *a = rig_open_as(NULL, (struct pawl_options){ .db = url, .node = "a" });
+    struct pawl *b = rig_open_as(NULL, (struct pawl_options){ .db = url, .node = "b" });
+    rig_on(a, "echo", rig_echo);
+    rig_on(b, "add", adds);
+    rig_start(a, 2);
+    rig_start(b, 2);
+    for (int i = 0; i < CALLS; i++) {
+        char id[32], key[8];
+        snprintf(id, sizeof id, "c%d", i);
+        snprintf(key, sizeof key, "k%d", i % 3);
+        rig_submit_as(i % 4 < 2 ? a : b, (struct pawl_spec){ .id = id,
+                                                             .type = i % 2 ? "add" : "echo",
+                                                             .key = i % 5 ? key : NULL });
+    }
+    rig_drain(a);
+    EQ_INT(rig_count(b, PAWL_COMPLETED), CALLS);
+    EQ_INT(db_int(&db_postgres, "SELECT n FROM box;"), CALLS / 2);
+    pawl_close(a);
+    pawl_close(b);
+}

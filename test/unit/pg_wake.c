@@ -1,0 +1,183 @@
+/*
+ * pg_wake.c - several nodes on one PostgreSQL: they tell each other of what happened, and cost
+ * little when nothing does.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "db_server.h"
+#include "rig.h"
+#include "store/store.h"
+#include "wire.h"
+
+int main(int argc, char **argv)
+{
+    if (!db_there(&db_postgres))
+        printf("# postgres is not installed: its cases are left out\n");
+    else if (db_start(&db_postgres))
+        check_param("postgres", "postgres:");
+    else
+        return 1;
+    return check_run(argc, argv);
+}
+
+/* Looks at what others do so rarely that it cannot be how anything here is found out. */
+static struct pawl *node(const char *url, const char *name)
+{
+    struct pawl_options o = { .db = url,
+                              .node = name,
+                              .poll_min_us = 600 * RIG_SEC,
+                              .poll_max_us = 600 * RIG_SEC,
+                              .reclaim_interval_us = 600 * RIG_SEC };
+    return rig_open_as(NULL, o);
+}
+
+/* Until each of them knows that the other listens, some hints are not sent. */
+static void hear_each_other(struct pawl *a, struct pawl *b, const char *type)
+{
+    for (int i = 0; i < 100; i++) {
+        char id[32];
+        struct pawl_err err;
+        struct pawl_shown *shown = NULL;
+        snprintf(id, sizeof id, "hello-%s-%d", type, i);
+        struct pawl_spec s = { PAWL_SPEC_INIT, .id = id, .type = type };
+        if (pawl_submit_wait(a, &s, RIG_SEC / 2, &shown, &err) == PAWL_OK &&
+            pawl_state_ended(pawl_shown_view(shown)->state)) {
+            pawl_shown_free(shown);
+            return;
+        }
+        pawl_shown_free(shown);
+    }
+    (void)b;
+    FAIL("%s is not heard", type);
+}
+
+/* Work goes to the other node and its result comes back, many times, without any polling. */
+TEST(a_call_runs_on_the_other_node_and_its_end_is_told)
+{
+    const char *url = engine_url(param);
+    struct pawl *a = node(url, "a"), *b = node(url, "b");
+    rig_on(a, "on-a", rig_echo);
+    rig_on(b, "on-b", rig_echo);
+    rig_start(a, 2);
+    rig_start(b, 2);
+    hear_each_other(a, b, "on-b");
+    hear_each_other(b, a, "on-a");
+    for (int i = 0; i < 50; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "c%d", i);
+        rig_submit(i % 2 ? a : b, id, i % 2 ? "on-b" : "on-a");
+        rig_ends(i % 2 ? a : b, id, PAWL_COMPLETED);
+    }
+    pawl_close(a);
+    pawl_close(b);
+}
+
+/* Anybody's NOTIFY on the channel makes a node look. */
+TEST(a_notify_by_hand_is_a_hint)
+{
+    const char *url = engine_url(param);
+    struct store *s = NULL;
+    struct pawl_err err;
+    struct store_conf conf = { .url = url };
+    struct hint h = { .wake_fd = -1 };
+    OK(store_open(&conf, &s, &err), &err);
+    OK(store_hint(s, &h, &err), &err);
+    EQ_INT(h.heard, HINT_WORK | HINT_ENDED); /* whatever was said before it listened */
+    h = (struct hint){ .wake_fd = -1 };
+    OK(store_hint(s, &h, &err), &err);
+    EQ_INT(h.heard, 0);
+    db_ask(&db_postgres, "NOTIFY pawl_pawl;");
+    h = (struct hint){ .wake_fd = -1, .until_us = rig_mono() + RIG_WAIT_US };
+    OK(store_hint(s, &h, &err), &err);
+    EQ_INT(h.heard, HINT_WORK);
+    db_ask(&db_postgres, "NOTIFY pawl_other; NOTIFY pawl_pawl, 'e';");
+    h = (struct hint){ .wake_fd = -1, .until_us = rig_mono() + RIG_WAIT_US };
+    OK(store_hint(s, &h, &err), &err);
+    EQ_INT(h.heard, HINT_ENDED);
+    store_close(s);
+}
+
+/* What one tells the other hears, and not itself; who is alone tells nobody. */
+TEST(hints_go_to_others)
+{
+    const char *url = engine_url(param);
+    struct store *s[2] = { NULL };
+    struct pawl_err err;
+    struct store_conf conf = { .url = url };
+    for (int i = 0; i < 2; i++) {
+        struct hint h = { .wake_fd = -1, .tell = HINT_WORK };
+        OK(store_open(&conf, &s[i], &err), &err);
+        OK(store_hint(s[i], &h, &err), &err);
+    }
+    struct hint h = { .wake_fd = -1, .until_us = rig_mono() + RIG_WAIT_US };
+    OK(store_hint(s[0], &h, &err), &err);
+    EQ_INT(h.heard, HINT_WORK);
+    h = (struct hint){ .wake_fd = -1, .tell = HINT_ENDED };
+    OK(store_hint(s[1], &h, &err), &err);
+    EQ_INT(h.heard, 0);
+    store_close(s[0]);
+    store_close(s[1]);
+}
+
+/* ---- Nothing to do --------------------------------------------------------------------------- */
+
+static struct pawl *idle_node(const char *url, const char *name)
+{
+    struct pawl_options o = { .db = url,
+                              .node = name,
+                              .heartbeat_interval_us = 2 * RIG_SEC,
+                              .heartbeat_grace_us = 10 * RIG_SEC,
+                              .reclaim_interval_us = 1 * RIG_SEC,
+                              .gc_interval_us = 60 * RIG_SEC };
+    struct pawl *p = rig_open_as(NULL, o);
+    rig_on(p, "t", rig_echo);
+    rig_start(p, 2);
+    return p;
+}
+
+/* As `pawl serve` is set, another node beside it: fewer than 5 statements a second. Time itself is
+ * measured here, so time has to pass. */
+TEST(an_idle_node_says_little, .deadline_s = 120)
+{
+    char straight[300];
+    int seconds = check_fast() ? 6 : 10;
+    snprintf(straight, sizeof straight, "%s", engine_url(param));
+    struct pawl *other = idle_node(straight, "other");
+    struct pawl *p = idle_node(wire_url(straight), "counted");
+    rig_submit(p, "a", "t");
+    rig_ends(p, "a", PAWL_COMPLETED);
+    usleep(2000000); /* whoever was fast is slow again */
+    int64_t before = wire_statements(), began_us = rig_mono();
+    usleep((unsigned)seconds * 1000000);
+    double took = (double)(rig_mono() - began_us) / RIG_SEC;
+    double each = (double)(wire_statements() - before) / took;
+    printf("%.2f statements a second\n", each);
+    TRUE(each < 5);
+    TRUE(each > 0.5); /* it lives, and the wire was in between */
+    rig_submit(other, "b", "t");
+    rig_ends(p, "b", PAWL_COMPLETED);
+    pawl_close(p);
+    pawl_close(other);
+}
+
+/* A connection that has grown old is replaced between two uses, and not before. */
+TEST(connections_grow_old)
+{
+    struct store *s = NULL;
+    struct pawl_err err;
+    struct store_conf conf = { .url = wire_url(engine_url(param)), .lifetime_us = 3600 * RIG_SEC };
+    int64_t now;
+    OK(store_open(&conf, &s, &err), &err);
+    for (int i = 0; i < 5; i++)
+        OK(store_now(s, &now, &err), &err);
+    EQ_INT(wire_connections(), 1);
+    store_close(s);
+    conf.lifetime_us = 1;
+    OK(store_open(&conf, &s, &err), &err);
+    usleep(10);
+    OK(store_now(s, &now, &err), &err);
+    EQ_INT(wire_connections(), 3);
+    store_close(s);
+}
