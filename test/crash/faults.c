@@ -59,7 +59,9 @@ static struct faults stress(void *param, bool harder)
     wallet_begin(param, seed);
     killed_start();
     killed_ready();
-    for (int64_t until = rig_mono() + seconds * RIG_SEC; rig_mono() < until;)
+    /* However long each takes here: a few of them. */
+    int64_t until = rig_mono() + seconds * RIG_SEC;
+    while (rig_mono() < until || f.cuts + f.restarts + f.crashes + f.kills < 3)
         one(s, &dice, &f, harder);
     printf("%d cuts of %d connections, %d restarts, %d crashes, %d kills\n", f.cuts, f.cut,
            f.restarts, f.crashes, f.kills);

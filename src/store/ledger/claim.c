@@ -149,6 +149,7 @@ struct run {
     struct led_key *key;
     int lane, left;
     int64_t position;
+    int64_t pos; /* of the last one in it */
     bool stopped;
 };
 
@@ -156,10 +157,13 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
                                 struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
-    r->stopped =
-        it->now.lane != r->lane || tries_suspect(it->now.tries) || it->now.run_at_us > g->c->now_us;
+    /* A lease knows the order of a run by its places. One that was committed late can stand before
+     * the one on offer: it comes after it, and not in the same run. */
+    r->stopped = it->now.lane != r->lane || tries_suspect(it->now.tries) ||
+                 it->now.run_at_us > g->c->now_us || it->now.pos < r->pos;
     if (r->stopped)
         return PAWL_OK;
+    r->pos = it->now.pos;
     if (over(g, it)) {
         st = expire(g, it, err);
     } else if (fits(g, it)) {
@@ -173,10 +177,13 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
 }
 
 /* The calls behind a key's first one, as far as they may go with it. */
-static enum pawl_status take_run(struct claiming *g, struct led_key *k, int lane,
+static enum pawl_status take_run(struct claiming *g, struct led_key *k, const struct led_call *first,
                                  struct pawl_err *err)
 {
-    struct run r = { .key = k, .lane = lane, .left = g->q->run_max - 1 };
+    struct run r = { .key = k,
+                     .lane = first->now.lane,
+                     .pos = first->now.pos,
+                     .left = g->q->run_max - 1 };
     enum pawl_status st = PAWL_OK;
     r.left = (int)MIN((int64_t)r.left, (int64_t)g->q->max - (int64_t)g->q->n);
     while (st == PAWL_OK && r.left > 0 && k->waiting > 0 && !r.stopped && goes_on(g)) {
@@ -321,10 +328,9 @@ static enum pawl_status take_candidate(struct claiming *g, struct led_call *it, 
         g->complete = true;
         return PAWL_OK;
     }
-    int lane = it->now.lane;
     st = take(g, it, k, 0, err);
     if (st == PAWL_OK && k && !suspect)
-        st = take_run(g, k, lane, err);
+        st = take_run(g, k, it, err);
     g->complete = g->complete || suspect;
     return st;
 }
