@@ -14,6 +14,7 @@ static struct buf out;
 static const char *expanded(const char *text, const struct led_params *p)
 {
     struct mydb_part part;
+    buf_release(&out);
     buf_init(&out, 1 << 20);
     while (mydb_part_next(&text, &part)) {
         part.end = mydb_rows(p);
