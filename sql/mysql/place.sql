@@ -14,8 +14,17 @@ STRAIGHT_JOIN pawl_ready r FORCE INDEX (PRIMARY) ON r.seq = v.seq;
 -- why:  Skips from one (track, rank) in use to the next, whatever stands behind the first of each.
 SELECT track, `rank`, MIN(run_at) FROM pawl_ready FORCE INDEX (ready_due) GROUP BY track, `rank`;
 
+-- name: ready_known
+-- in:   track int[], rank int[], run_at bigint[], seq bigint[]
+-- out:  as ready_pairs
+-- why:  Only of pairs that are known, each from where its last claim ended: rows that were claimed before stay in the
+--       index for a while, for as long as somebody's snapshot may see them.
+each{SELECT track, `rank`, run_at FROM pawl_ready FORCE INDEX (ready_due)
+     WHERE track = $1 AND `rank` = $2 AND run_at >= $3 AND (run_at > $3 OR seq >= $4)
+     ORDER BY run_at, seq LIMIT 1};
+
 -- name: ready_take
--- in:   track int[], rank int, now bigint, max int, len bigint
+-- in:   track int[], rank int, now bigint, max int, len bigint, run_at bigint[], seq bigint[]: from there on
 -- out:  seq bigint, track int, run_at bigint, attempts int, lost int, redrives int, pos bigint, key_no bigint; of the
 --       call what line_take has, too
 -- why:  What somebody else is claiming just now is passed over. Inputs come along as long as all of them together
@@ -27,7 +36,8 @@ SELECT r.seq, r.track, r.run_at, r.attempts, r.lost, r.redrives, r.pos, r.key_no
        IF((@pawl_len := @pawl_len + COALESCE(LENGTH(c.input), 0)) <= $5, c.input, NULL), w.wished_at
 FROM (each UNION ALL {(SELECT seq, track, run_at, attempts, lost, redrives, pos, key_no
                          FROM pawl_ready FORCE INDEX (ready_due)
-                         WHERE track = $1 AND `rank` = $2 AND run_at <= $3
+                         WHERE track = $1 AND `rank` = $2 AND run_at <= $3 AND run_at >= $6
+                           AND (run_at > $6 OR seq >= $7)
                          ORDER BY run_at, seq LIMIT $4 FOR UPDATE SKIP LOCKED)}
       ORDER BY run_at, seq LIMIT $4) r
 STRAIGHT_JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = r.seq

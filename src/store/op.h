@@ -67,7 +67,7 @@ struct claim {
     size_t n;
     int64_t until_us; /* 0 with lease_us 0 */
     bool more; /* something due was left that this very claim could have taken (with no_suspects,
-                  suspects do not count) */
+                  suspects do not count), or the line of a key whose call on offer had expired */
     int64_t next_due_us; /* without `more`: the earliest run_at of what is not due yet; 0: none */
 };
 

@@ -148,8 +148,14 @@ TEST(a_whole_life_beside_rows_that_are_held)
         left -= (int)q.n;
     }
     db_session_close(other);
-    q = claim_some(s, &memory, 4);
-    EQ_INT(q.n, 2); /* the call that was ready, and the first of their key */
+    /* The call that was ready, and the first of their key: found once the server has let go of them
+       and a claim looks where it passed over them before. */
+    int64_t until = world_mono(&world_real) + 20 * SEC_US;
+    for (size_t got = 0; got < 2; got += q.n) {
+        TRUE(world_mono(&world_real) < until);
+        q = claim_some(s, &memory, 4);
+    }
+    EQ_INT(claim_some(s, &memory, 4).n, 0);
     arena_release(&memory);
 }
 

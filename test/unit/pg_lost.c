@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "base/hook.h"
 #include "db_server.h"
 #include "rig.h"
 #include "store/store.h"
@@ -23,15 +24,20 @@ int main(int argc, char **argv)
     return check_run(argc, argv);
 }
 
-static struct store *handle(void *param, struct arena *a)
+static struct store *handle_at(const char *url, struct arena *a)
 {
     struct store *s = NULL;
     struct pawl_err err;
-    struct store_conf conf = { .url = wire_url(engine_url(param)), .retention_us = RIG_SEC * 3600 };
+    struct store_conf conf = { .url = url, .retention_us = RIG_SEC * 3600 };
     OK(store_open(&conf, &s, &err), &err);
     OK(store_migrate(s, true, &err), &err);
     arena_init(a, 64 << 20);
     return s;
+}
+
+static struct store *handle(void *param, struct arena *a)
+{
+    return handle_at(wire_url(engine_url(param)), a);
 }
 
 static struct op accept_of(struct arena *a, const char *id)
@@ -103,6 +109,50 @@ TEST(a_claim_and_a_finish_are_stored_once)
     TRUE(wire_was_cut());
     EQ_INT(f.state, PAWL_COMPLETED);
     EQ_INT(rows("outcome"), 1);
+    store_close(s);
+    arena_release(&a);
+}
+
+/* ---- Connections that end in the middle ------------------------------------------------------ */
+
+static const char *end_at; /* a pause point */
+static bool ended;
+
+static void end_them(void)
+{
+    db_ask(&db_postgres, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                         "WHERE datname = current_database() AND pid <> pg_backend_pid();");
+    ended = true;
+}
+
+static void on_pause(const char *name, void *ctx)
+{
+    (void)ctx;
+    if (ended || strcmp(name, end_at) != 0)
+        return;
+    end_them();
+}
+
+/* Wherever its connection ends, a group is stored once, by a connection that follows. */
+TEST(a_group_outlives_its_connection)
+{
+    static const char *const points[] = { "ledger.begin", "ledger.before_commit", "between" };
+    struct arena a;
+    struct store *s = handle_at(engine_url(param), &a);
+    hook_on_pause(on_pause, NULL);
+    for (int i = 0; i < 60; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "c%d", i);
+        struct op op = accept_of(&a, id);
+        end_at = points[i % 3];
+        ended = false;
+        if (i % 3 == 2)
+            end_them();
+        OK(commit(s, &op), &op.err);
+        TRUE(ended);
+        EQ_INT(rows("call"), i + 1);
+    }
+    hook_on_pause(NULL, NULL);
     store_close(s);
     arena_release(&a);
 }

@@ -88,10 +88,12 @@ TEST(a_notify_by_hand_is_a_hint)
     h = (struct hint){ .wake_fd = -1 };
     OK(store_hint(s, &h, &err), &err);
     EQ_INT(h.heard, 0);
-    db_ask(&db_postgres, "NOTIFY pawl_pawl;");
-    h = (struct hint){ .wake_fd = -1, .until_us = rig_mono() + RIG_WAIT_US };
-    OK(store_hint(s, &h, &err), &err);
-    EQ_INT(h.heard, HINT_WORK);
+    for (int i = 0; i < 2; i++) {
+        db_ask(&db_postgres, i ? "NOTIFY pawl_pawl, 'sweet';" : "NOTIFY pawl_pawl;");
+        h = (struct hint){ .wake_fd = -1, .until_us = rig_mono() + RIG_WAIT_US };
+        OK(store_hint(s, &h, &err), &err);
+        EQ_INT(h.heard, HINT_WORK);
+    }
     db_ask(&db_postgres, "NOTIFY pawl_other; NOTIFY pawl_pawl, 'e';");
     h = (struct hint){ .wake_fd = -1, .until_us = rig_mono() + RIG_WAIT_US };
     OK(store_hint(s, &h, &err), &err);

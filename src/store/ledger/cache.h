@@ -65,12 +65,12 @@ struct led_call {
     bool payload;
     int64_t created_us, own_run_at_us, own_expires_us;
     int own_lane, own_priority;
-    bool fresh;   /* its row is not written */
-    bool moved;   /* its row follows */
-    bool partial; /* only where it stands is known: a row of a line */
-    bool lean;    /* partial, but enough to end its try */
-    bool cut;     /* its input was too long to come along with it */
-    bool counted; /* among the ends a group foresees */
+    bool fresh;       /* its row is not written */
+    bool moved;       /* its row follows */
+    bool partial;     /* only where it stands is known: a row of a line */
+    bool lean;        /* partial, but enough to end its try */
+    bool cut;         /* its input was too long to come along with it */
+    bool named, ends; /* by a finish of the group; for sure */
     struct led_stand was, now;
     struct led_lease *lease; /* HELD: who, once it was asked */
     size_t held_at;          /* lean: where in the lease */

@@ -177,13 +177,12 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
 }
 
 /* The calls behind a key's first one, as far as they may go with it. */
-static enum pawl_status take_run(struct claiming *g, struct led_key *k, const struct led_call *first,
-                                 struct pawl_err *err)
+static enum pawl_status take_run(struct claiming *g, struct led_key *k,
+                                 const struct led_call *first, struct pawl_err *err)
 {
-    struct run r = { .key = k,
-                     .lane = first->now.lane,
-                     .pos = first->now.pos,
-                     .left = g->q->run_max - 1 };
+    struct run r = {
+        .key = k, .lane = first->now.lane, .pos = first->now.pos, .left = g->q->run_max - 1
+    };
     enum pawl_status st = PAWL_OK;
     r.left = (int)MIN((int64_t)r.left, (int64_t)g->q->max - (int64_t)g->q->n);
     while (st == PAWL_OK && r.left > 0 && k->waiting > 0 && !r.stopped && goes_on(g)) {
@@ -322,8 +321,11 @@ static enum pawl_status take_candidate(struct claiming *g, struct led_call *it, 
     if (!g->passed) /* what was passed over is to be found again */
         led_mark_raise(g->c, it->now.lane * 2 + suspect, -it->now.priority, it->now.run_at_us,
                        it->seq);
-    if (over(g, it))
-        return expire(g, it, err);
+    if (over(g, it)) {
+        st = expire(g, it, err);
+        g->q->more |= k && k->waiting > 0; /* the rest of its line is the next claim's */
+        return st;
+    }
     if (!fits(g, it)) {
         g->complete = true;
         return PAWL_OK;

@@ -236,25 +236,33 @@ static struct led_call *held_item(struct ledger *c, const struct finish_item *it
     return call && call->lean ? call : NULL;
 }
 
+/* Is the call before it in its run ended, or about to be by what comes before in the group? */
+static bool next_of_run(struct ledger *c, const struct led_call *call)
+{
+    int before = call->lease->run[call->held_at].before;
+    return before < 0 || call->lease->state[before] != HELD_OPEN ||
+           led_call_find(c, call->lease->held[before].seq)->ends;
+}
+
 /* Will every item of it end as it says? Then how many versions it takes is known; else they come
- * one by one, so that none is lost. */
+ * one by one, so that none is lost. Of a call that an item named before, nothing is known. */
 static bool ends_as_said(struct ledger *c, const struct finish *q)
 {
+    bool sure = true;
     for (size_t i = 0; i < q->n; i++) {
         struct led_call *call = held_item(c, &q->v[i]);
-        if (!call || call->counted || q->v[i].how != END_RESULT || q->v[i].n_send ||
-            led_lease_over(call->lease, c->now_us) || !token_eq(call->lease->token, q->token) ||
-            (!call->spec.key.data && q->v[i].state_do != STATE_KEEP))
-            return false;
-        call->counted = true;
-        int before = call->lease->run[call->held_at].before;
-        if (before >= 0 && call->lease->state[before] == HELD_OPEN) {
-            const struct led_call *first = led_call_find(c, call->lease->held[before].seq);
-            if (!first->counted)
-                return false;
-        }
+        sure = sure && call && !call->named && q->v[i].how == END_RESULT && !q->v[i].n_send &&
+               !led_lease_over(call->lease, c->now_us) && token_eq(call->lease->token, q->token) &&
+               (call->spec.key.data || q->v[i].state_do == STATE_KEEP) && next_of_run(c, call);
+        if (call)
+            call->named = call->ends = true;
     }
-    return true;
+    for (size_t i = 0; i < q->n && !sure; i++) {
+        struct led_call *call = held_item(c, &q->v[i]);
+        if (call)
+            call->ends = false;
+    }
+    return sure;
 }
 
 /* What the finishes of a group end: their keys, the objects that change, versions. */

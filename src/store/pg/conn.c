@@ -277,8 +277,7 @@ static enum pawl_status commit(struct ledger *l, const struct led_batch *last, s
         c->own_commits += c->wrote;
         return PAWL_OK;
     }
-    bool lost =
-        f.committed == PG_SENT || (f.committed == PG_UNDONE && PQstatus(c->db) != CONNECTION_OK);
+    bool lost = f.committed == PG_SENT || (f.committed == PG_UNDONE && !usable(c));
     if (lost || (f.committed == PG_COMMITTED && c->warned))
         return err_set(err, PAWL_UNKNOWN, "database: the answer to COMMIT was lost");
     if (f.committed == PG_COMMITTED)

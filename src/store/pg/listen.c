@@ -77,9 +77,9 @@ static unsigned arrived(struct pg *c)
     PGnotify *n;
     while ((n = PQnotifies(c->db))) {
         if (n->be_pid != PQbackendPID(c->db)) {
-            bool ended = strchr(n->extra, 'e');
-            heard |= ended ? HINT_ENDED : HINT_WORK;
-            heard |= strchr(n->extra, 'w') ? HINT_WORK : 0;
+            bool ours = n->extra[0] && !n->extra[strspn(n->extra, "we")];
+            heard |= !ours || strchr(n->extra, 'w') ? HINT_WORK : 0;
+            heard |= ours && strchr(n->extra, 'e') ? HINT_ENDED : 0;
         }
         PQfreemem(n);
     }
