@@ -32,6 +32,12 @@ LEFT JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = v.seq
 LEFT JOIN pawl_outcome o FORCE INDEX (PRIMARY) ON o.seq = v.seq
 LEFT JOIN pawl_cancel w FORCE INDEX (PRIMARY) ON w.seq = v.seq;
 
+-- name: lease_wishes
+-- in:   seq bigint[]
+-- out:  seq bigint
+SELECT v.seq FROM JSON_TABLE(json($1), '$[*]' COLUMNS (seq BIGINT PATH '$')) v
+STRAIGHT_JOIN pawl_cancel w FORCE INDEX (PRIMARY) ON w.seq = v.seq;
+
 -- name: lease_add
 INSERT INTO pawl_lease into(token = $1, node = $2, boot = $3, worker = $4, claimed_at = $5, `until` = $6, rev = $7,
     low = $8, high = $9, held = $10);

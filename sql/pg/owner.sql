@@ -31,6 +31,11 @@ LEFT JOIN pawl.call c ON c.seq = s.seq
 LEFT JOIN pawl.outcome o ON o.seq = s.seq
 LEFT JOIN pawl.cancel w ON w.seq = s.seq;
 
+-- name: lease_wishes
+-- in:   seq bigint[]
+-- out:  seq bigint
+SELECT seq FROM pawl.cancel WHERE seq = ANY ($1::bigint[]);
+
 -- name: lease_add
 INSERT INTO pawl.lease (token, node, boot, worker, claimed_at, until, rev, low, high, held)
 SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],

@@ -102,6 +102,8 @@ struct led_lease {
     struct held *held;
     unsigned char *state; /* HELD_ */
     struct led_link *run;
+    struct led_kept *kept;       /* what is remembered of it, when that holds */
+    bool fresh, rewritten;       /* in this transaction */
     bool missing, stored, dirty; /* missing: there is none, or no longer */
     bool locked;                 /* asked for under a lock, there or not */
 };
@@ -228,6 +230,14 @@ MUST_USE enum pawl_status led_leases_ask(struct ledger *c, struct led_batch *b,
                                          struct pawl_err *err);
 MUST_USE enum pawl_status led_leases_take(struct ledger *c, const struct token *v, size_t n,
                                           const struct led_rows *r, struct pawl_err *err);
+/* ---- What a handle remembers (kept.c) -------------------------------------------------------- */
+
+/* What is kept of a lease, if it is still true. */
+struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l);
+void led_kept_stored(struct ledger *c); /* the transaction was */
+void led_kept_doubt(struct ledger *c);  /* nobody knows */
+void led_kept_end(struct ledger *c);
+
 /* The calls of the leases that are in memory, lean, and which of them have ended. */
 MUST_USE enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err);
 /* Locked; NULL when there is none. */

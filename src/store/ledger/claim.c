@@ -387,7 +387,7 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
     if (!led_lease_list(g->c, l, g->held, q->n))
         return err_no_memory(err, "a lease");
     l->missing = l->stored = false;
-    l->dirty = l->locked = true;
+    l->dirty = l->locked = l->fresh = true;
     l->node = q->node;
     l->boot = q->boot;
     l->worker = q->worker;

@@ -30,6 +30,7 @@ void led_init(struct ledger *c, const struct store_conf *conf, const struct led_
 void led_end(struct ledger *c)
 {
     led_lanes_end(c);
+    led_kept_end(c);
     mem_free(c->marks.v);
     arena_release(&c->scratch);
 }
@@ -89,6 +90,7 @@ void led_undo(struct ledger **tx)
     c->db->rollback(c);
     c->redo = redo;
     led_lanes_undo(c);
+    led_kept_doubt(c);
     *tx = NULL;
 }
 
@@ -101,6 +103,7 @@ enum pawl_status led_commit(struct ledger *taken, const struct led_batch *last,
         return st;
     tx->lanes.n_stored = tx->lanes.n_written = tx->lanes.n;
     tx->lanes.read = tx->lanes.locked = false;
+    led_kept_stored(tx);
     tx = NULL;
     return PAWL_OK;
 }

@@ -98,6 +98,7 @@ static enum pawl_status lease_row(struct ledger *c, const struct led_rows *r, in
     l->claimed_us = led_get_int(r, row, 4);
     l->until_us = led_get_int(r, row, 5);
     l->rev = led_get_int(r, row, 6);
+    l->kept = led_kept_find(c, l);
     return c->scratch.failed ? err_no_memory(err, "a lease") : PAWL_OK;
 }
 
@@ -276,12 +277,47 @@ static enum pawl_status lean_row(struct ledger *c, const struct led_rows *r, int
     return st;
 }
 
+/* The same of a lease that is remembered. */
+static void lean_kept(struct led_call *it, size_t i)
+{
+    struct led_lease *l = it->lease;
+    const struct led_kept_call *v = &l->kept->v[i];
+    if (v->ended) {
+        l->state[i] = HELD_ENDED;
+        l->left--;
+        it->lease = NULL;
+        return;
+    }
+    it->lean = true;
+    it->spec = v->spec;
+    it->own_lane = v->lane;
+    it->own_priority = v->priority;
+    it->now.expires_us = v->expires_us;
+    hold(it, l, &l->held[i]);
+}
+
+/* The wishes for calls that are remembered: anybody may leave one at any time. */
+static void wishes_take(struct ledger *c, const struct led_rows *r)
+{
+    for (int i = 0; r && i < r->n; i++) {
+        struct led_call *it = led_call_find(c, led_get_int(r, i, 0));
+        if (it->lease)
+            it->now.wish = it->was.wish = true;
+    }
+}
+
 enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
 {
     struct led_rows *r = NULL;
-    struct led_params p = { 0 };
-    struct led_column col;
+    struct led_rows *wishes = NULL;
+    struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
+    struct led_params p = { 0 }, p_kept = { 0 };
+    struct led_column col, kept;
+    if (!b)
+        return err_no_memory(err, "a lease");
+    b->n = 0;
     led_column_init(&col, &c->scratch, LED_INTS);
+    led_column_init(&kept, &c->scratch, LED_INTS);
     for (struct led_lease *l = c->tx->first_lease; l; l = l->newer)
         for (size_t k = 0; !l->missing && k < l->n; k++) {
             struct led_call *it = led_call_new(c, l->held[k].seq);
@@ -296,14 +332,21 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
             it->now.place = AT_HELD;
             it->now.state = PAWL_PROCESSING;
             it->was = it->now;
-            led_add_int(&col, it->seq);
+            if (l->kept)
+                lean_kept(it, k);
+            led_add_int(l->kept ? &kept : &col, it->seq);
         }
-    if (col.n == 0)
-        return PAWL_OK;
     led_column(&p, &col);
-    enum pawl_status st = led_query(c, SQL_LEASE_CALLS, &p, &r, err);
-    for (int i = 0; st == PAWL_OK && i < r->n; i++)
+    led_column(&p_kept, &kept);
+    if (col.n)
+        led_batch_ask(b, SQL_LEASE_CALLS, &p, &r);
+    if (kept.n)
+        led_batch_ask(b, SQL_LEASE_WISHES, &p_kept, &wishes);
+    enum pawl_status st = led_batch_run(c, b, err);
+    for (int i = 0; st == PAWL_OK && r && i < r->n; i++)
         st = lean_row(c, r, i, err);
+    if (st == PAWL_OK)
+        wishes_take(c, wishes);
     return st;
 }
 
@@ -372,7 +415,8 @@ void led_lease_done(struct led_lease *l, size_t i, bool off)
     l->state[i] = off ? HELD_OFF : HELD_ENDED;
     l->left--;
     l->named -= off;
-    l->dirty = l->dirty || off;
+    /* Who remembers the lease has to learn of it: see kept.c. */
+    l->dirty = l->dirty || off || !l->kept;
     if (l->left == 0) {
         l->missing = true;
         l->dirty = true;

@@ -43,6 +43,27 @@ struct led_marks {
                                  at last */
 };
 
+/* What is remembered of leases that were given out here (kept.c). */
+struct led_kept_call {
+    int64_t seq;
+    struct call_spec spec; /* id, key and options */
+    int lane, priority;    /* its own */
+    int64_t expires_us;
+    bool ended;
+};
+struct led_kept {
+    struct led_kept *same, *older, *newer;
+    struct token token;
+    int64_t rev, claimed_us;
+    size_t n;
+    struct led_kept_call v[]; /* in the order of the lease's list; behind them what they name */
+};
+#define LED_KEPT_SLOTS 256
+struct led_kept_all {
+    struct led_kept *slots[LED_KEPT_SLOTS], *oldest, *newest; /* owned */
+    size_t n;                                                 /* calls */
+};
+
 struct led_cache;
 struct led_driver;
 
@@ -55,6 +76,7 @@ struct ledger {
     int64_t retention_us, remember_us, key_pending_max;
     struct led_lanes lanes;
     struct led_marks marks;
+    struct led_kept_all kept;
     bool busy; /* its last claim took something */
 
     /* The running transaction. */

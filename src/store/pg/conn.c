@@ -141,6 +141,7 @@ static void disconnect(struct pg *c)
     c->db = NULL;
     c->listening = false;
     memset(c->prepared, 0, sizeof c->prepared);
+    pg_shapes_forget(c);
 }
 
 static enum pawl_status connect_now(struct pg *c, struct pawl_err *err)
@@ -334,6 +335,7 @@ static void close_pg(struct store *s)
     disconnect(c);
     for (size_t i = 0; i < SQL_COUNT; i++)
         mem_free(c->texts[i]);
+    pg_shapes_end(c);
     led_end(&c->ledger);
     if (c->url)
         explicit_bzero(c->url, strlen(c->url));

@@ -23,6 +23,15 @@ struct pg_plans {
     int used;                /* transactions */
 };
 
+/* One shape of an insert (shape.c). */
+struct pg_shape {
+    struct pg_shape *next;
+    uint32_t mask; /* columns that are one value */
+    char *text;    /* owned */
+    char label[48];
+    bool prepared;
+};
+
 struct pg {
     struct ledger ledger;
     PGconn *db; /* owned; NULL: not connected */
@@ -31,7 +40,8 @@ struct pg {
     bool prepared[SQL_COUNT];
     char *texts[SQL_COUNT]; /* owned; statements with the schema's name in them, as they are needed
                              */
-    bool known;             /* it was connected before */
+    struct pg_shape *shapes[SQL_COUNT]; /* owned */
+    bool known;                         /* it was connected before */
     bool pooled; /* between us and the server is a pooler: no session is ours for longer than a
                     transaction, so nothing may rely on one */
     int64_t retry_at_us, retry_gap_us; /* world_mono: when a lost connection is tried again */
@@ -77,6 +87,12 @@ struct pg_frame {
 enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct pg_frame *f,
                                  struct pawl_err *err);
 enum pawl_status pg_numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err);
+
+/* The shape in which these columns are to be inserted; NULL: as the text is, with arrays. */
+struct pg_shape *pg_shape(struct pg *c, enum sql_name name, const char *text,
+                          const struct led_params *p);
+void pg_shapes_forget(struct pg *c); /* by the server */
+void pg_shapes_end(struct pg *c);
 
 /* ---- The connection (conn.c) ----------------------------------------------------------------- */
 

@@ -176,58 +176,81 @@ static const char *text_of(struct pg *c, enum sql_name name)
     return c->texts[name];
 }
 
-/* Known to the server by its name; behind a pooler, where names do not stay with us, it goes along
- * as text each time. */
-static enum pawl_status prepare(struct pg *c, enum sql_name name, struct pawl_err *err)
-{
-    AUTO(pg_clear) PGresult *r = NULL;
-    if (c->prepared[name])
-        return PAWL_OK;
-    const char *text = text_of(c, name);
-    if (!text)
-        return err_no_memory(err, "a statement");
-    if (c->pooled)
-        return PAWL_OK;
-    r = PQsendPrepare(c->db, sql_name_text[name], text, 0, NULL) ? pg_answer(c) : NULL;
-    if (PQresultStatus(r) != PGRES_COMMAND_OK)
-        return pg_fail(c, r, sql_name_text[name], err);
-    c->prepared[name] = true;
-    return PAWL_OK;
-}
-
-/* ---- Running --------------------------------------------------------------------------------- */
-
+/* A statement on its way: under which name the server knows it, and its parameters. */
 struct raw_params {
+    const char *label, *text;
     const char *v[LED_PARAMS_MAX];
     int n, len[LED_PARAMS_MAX], binary[LED_PARAMS_MAX];
 };
 
-static bool raw(struct arena *a, const struct led_params *p, struct raw_params *out)
+/* Known to the server by its name; behind a pooler, where names do not stay with us, it goes along
+ * as text each time. */
+static enum pawl_status prepare(struct pg *c, const struct raw_params *q, bool *prepared,
+                                struct pawl_err *err)
+{
+    AUTO(pg_clear) PGresult *r = NULL;
+    if (*prepared || c->pooled)
+        return PAWL_OK;
+    r = PQsendPrepare(c->db, q->label, q->text, 0, NULL) ? pg_answer(c) : NULL;
+    if (PQresultStatus(r) != PGRES_COMMAND_OK)
+        return pg_fail(c, r, q->label, err);
+    *prepared = true;
+    return PAWL_OK;
+}
+
+static struct bytes value(struct arena *a, enum led_kind kind, int64_t i, struct bytes b)
+{
+    if (kind != LED_INTS)
+        return b;
+    char *at = i == LED_NULL ? NULL : arena_alloc(a, 8);
+    if (at)
+        put64(at, i);
+    return (struct bytes){ at, at ? 8 : 0 };
+}
+
+static void raw(struct arena *a, const struct led_params *p, uint32_t same, struct raw_params *out)
 {
     out->n = p ? p->n : 0;
     for (int i = 0; i < out->n; i++) {
         const struct led_param *q = &p->v[i];
-        struct bytes b = q->b;
-        if (q->many) {
+        struct bytes b;
+        if (!q->many)
+            b = value(a, q->kind, q->i, q->b);
+        else if (!(same >> i & 1))
             b = column_write(a, &q->k);
-        } else if (q->kind == LED_INTS) {
-            char *at = arena_alloc(a, 8);
-            if (at)
-                put64(at, q->i);
-            b = (struct bytes){ at, 8 };
-        }
+        else if (q->kind == LED_INTS)
+            b = value(a, q->kind, q->k.ints[0], BYTES_NONE);
+        else
+            b = q->k.bytes[0];
         out->v[i] = b.data;
         out->len[i] = (int)b.len;
         out->binary[i] = 1;
     }
-    return !a->failed;
 }
 
-static bool send_one(struct pg *c, enum sql_name name, const struct raw_params *q)
+/* Everything that has to be sent, the statement itself known to the server. */
+static enum pawl_status statement(struct pg *c, enum sql_name name, const struct led_params *p,
+                                  struct raw_params *out, struct pawl_err *err)
 {
-    return c->pooled
-               ? PQsendQueryParams(c->db, c->texts[name], q->n, NULL, q->v, q->len, q->binary, 1)
-               : PQsendQueryPrepared(c->db, sql_name_text[name], q->n, q->v, q->len, q->binary, 1);
+    struct arena *a = &c->ledger.scratch;
+    const char *text = text_of(c, name);
+    if (!text)
+        return err_no_memory(err, "a statement");
+    struct pg_shape *s = pg_shape(c, name, text, p);
+    raw(a, p, s ? s->mask : 0, out);
+    if (a->failed)
+        return err_no_memory(err, sql_name_text[name]);
+    out->label = s ? s->label : sql_name_text[name];
+    out->text = s ? s->text : text;
+    return prepare(c, out, s ? &s->prepared : &c->prepared[name], err);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static bool send_one(struct pg *c, const struct raw_params *q)
+{
+    return c->pooled ? PQsendQueryParams(c->db, q->text, q->n, NULL, q->v, q->len, q->binary, 1)
+                     : PQsendQueryPrepared(c->db, q->label, q->n, q->v, q->len, q->binary, 1);
 }
 
 void pg_clear(PGresult **r)
@@ -253,12 +276,10 @@ enum pawl_status pg_query(struct ledger *l, enum sql_name name, const struct led
     struct pg *c = pg_of(l);
     AUTO(pg_clear) PGresult *r = NULL;
     struct raw_params q;
-    enum pawl_status st = prepare(c, name, err);
+    enum pawl_status st = statement(c, name, p, &q, err);
     if (st != PAWL_OK)
         return st;
-    if (!raw(&l->scratch, p, &q))
-        return err_no_memory(err, sql_name_text[name]);
-    r = send_one(c, name, &q) ? pg_answer(c) : NULL;
+    r = send_one(c, &q) ? pg_answer(c) : NULL;
     if (!fine(r))
         return pg_fail(c, r, sql_name_text[name], err);
     if (out_rows)
@@ -350,21 +371,19 @@ static bool plans_old(struct pg *c)
 
 static const struct led_params local = { .v = { { .kind = LED_INTS, .i = 1 } }, .n = 1 };
 
-static bool framed_send(struct pg *c, const struct led_batch *b, const struct raw_params *q,
-                        struct pg_frame *f)
+/* `opening` may be NULL. */
+static bool framed_send(struct pg *c, const struct raw_params *opening, const struct raw_params *q,
+                        size_t n, struct pg_frame *f)
 {
-    enum sql_name opening;
-    struct raw_params settings;
     bool ok = PQenterPipelineMode(c->db);
     if (ok && f->begin)
         ok = plain_send(c, f->begin);
     if (ok && f->discard)
         ok = plain_send(c, "DISCARD PLANS");
-    if (ok && f->begin && opens_with(c, &opening))
-        ok = raw(&c->ledger.scratch, opening == SQL_SETTINGS ? &local : NULL, &settings) &&
-             send_one(c, opening, &settings);
-    for (size_t i = 0; b && i < b->n && ok; i++)
-        ok = send_one(c, b->v[i].name, &q[i]);
+    if (ok && opening)
+        ok = send_one(c, opening);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = send_one(c, &q[i]);
     if (ok && f->commit) {
         f->committed = PG_SENT;
         ok = plain_send(c, "COMMIT");
@@ -372,34 +391,33 @@ static bool framed_send(struct pg *c, const struct led_batch *b, const struct ra
     return ok && PQpipelineSync(c->db);
 }
 
-static enum pawl_status batch_ready(struct pg *c, const struct led_batch *b,
+static enum pawl_status batch_ready(struct pg *c, const struct led_batch *b, size_t n,
                                     struct raw_params **out, struct pawl_err *err)
 {
-    struct arena *a = &c->ledger.scratch;
-    size_t n = b ? b->n : 0;
-    struct raw_params *q = arena_alloc(a, (n + 1) * sizeof *q);
-    enum pawl_status st = PAWL_OK;
-    for (size_t i = 0; q && i < n && st == PAWL_OK; i++) {
-        st = prepare(c, b->v[i].name, err);
-        raw(a, &b->v[i].p, &q[i]);
-    }
+    struct raw_params *q = arena_alloc(&c->ledger.scratch, (n + 1) * sizeof *q);
+    enum pawl_status st = q ? PAWL_OK : err_no_memory(err, "what a group asks and writes");
+    for (size_t i = 0; i < n && st == PAWL_OK; i++)
+        st = statement(c, b->v[i].name, &b->v[i].p, &q[i], err);
     *out = q;
-    return st == PAWL_OK && a->failed ? err_no_memory(err, "what a group asks and writes") : st;
+    return st;
 }
 
 enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct pg_frame *f,
                                  struct pawl_err *err)
 {
-    struct raw_params *q;
-    enum sql_name opening;
-    bool opens = f->begin && opens_with(c, &opening);
-    enum pawl_status st = opens ? prepare(c, opening, err) : PAWL_OK;
+    struct raw_params *q, opening;
+    enum sql_name first;
+    size_t n = b ? b->n : 0;
+    bool opens = f->begin && opens_with(c, &first);
+    enum pawl_status st = PAWL_OK;
+    if (opens)
+        st = statement(c, first, first == SQL_SETTINGS ? &local : NULL, &opening, err);
     if (st == PAWL_OK)
-        st = batch_ready(c, b, &q, err);
+        st = batch_ready(c, b, n, &q, err);
     if (st != PAWL_OK)
         return st;
     f->discard = f->begin && plans_old(c);
-    if (!framed_send(c, b, q, f))
+    if (!framed_send(c, opens ? &opening : NULL, q, n, f))
         return pg_fail(c, NULL, "sending", err);
     if (f->begin)
         frame_answer(c, "BEGIN", NULL, &st, err);
@@ -407,7 +425,7 @@ enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct
         frame_answer(c, "DISCARD PLANS", NULL, &st, err);
     if (opens)
         frame_answer(c, "the clock", NULL, &st, err);
-    for (size_t i = 0; b && i < b->n; i++)
+    for (size_t i = 0; i < n; i++)
         batch_answer(c, &b->v[i], &st, err);
     if (f->commit)
         frame_answer(c, "COMMIT", f, &st, err);

@@ -1,0 +1,133 @@
+/*
+ * kept.c - what a handle remembers of the leases it gave out, so that a finish need not read it.
+ *
+ * What a try's end needs of its call never changes while a lease names it; which of the calls have
+ * ended does. Whoever ends a call of a lease without remembering it, here or in another process,
+ * therefore writes the lease anew (led_lease_done), and that makes its number, `rev`, another one:
+ * what is kept counts only while the numbers are the same. It is a memory, not a truth: it may be
+ * dropped at any time, and is, when anything went wrong or it grows too long.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/mem.h"
+#include "store/ledger/cache.h"
+
+/* Calls, in all leases of a handle. */
+#define KEPT_MAX (32 << 10)
+
+static struct led_kept **slot(struct ledger *c, const struct token *token)
+{
+    struct led_kept **at = &c->kept.slots[led_hash(token->b, sizeof token->b) % LED_KEPT_SLOTS];
+    while (*at && !token_eq((*at)->token, *token))
+        at = &(*at)->same;
+    return at;
+}
+
+static void drop(struct ledger *c, struct led_kept *k)
+{
+    if (!k)
+        return;
+    *slot(c, &k->token) = k->same;
+    *(k->older ? &k->older->newer : &c->kept.oldest) = k->newer;
+    *(k->newer ? &k->newer->older : &c->kept.newest) = k->older;
+    c->kept.n -= k->n;
+    mem_free(k);
+}
+
+static void enter(struct ledger *c, struct led_kept *k)
+{
+    drop(c, *slot(c, &k->token)); /* of a token that was given out before */
+    *slot(c, &k->token) = k;
+    k->same = NULL;
+    k->older = c->kept.newest;
+    k->newer = NULL;
+    *(k->older ? &k->older->newer : &c->kept.oldest) = k;
+    c->kept.newest = k;
+    c->kept.n += k->n;
+    while (c->kept.n > KEPT_MAX)
+        drop(c, c->kept.oldest);
+}
+
+struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l)
+{
+    struct led_kept *k = *slot(c, &l->token);
+    bool same = k && k->rev == l->rev && k->claimed_us == l->claimed_us && k->n == l->n;
+    for (size_t i = 0; same && i < k->n; i++)
+        same = k->v[i].seq == l->held[i].seq;
+    if (!same)
+        drop(c, k);
+    return same ? k : NULL;
+}
+
+static char *put(char *to, struct bytes *b)
+{
+    if (!b->data)
+        return to;
+    memcpy(to, b->data, b->len);
+    b->data = to;
+    return to + b->len;
+}
+
+/* A lease that was made in the transaction that has just been stored. */
+static void keep(struct ledger *c, const struct led_lease *l)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct led_call *it = led_call_find(c, l->held[i].seq);
+        if (!it || it->partial || it->lean || l->state[i] != HELD_OPEN)
+            return;
+        len += it->spec.id.len + it->spec.key.len;
+    }
+    struct led_kept *k = l->n < KEPT_MAX ? mem_alloc(sizeof *k + l->n * sizeof *k->v + len) : NULL;
+    if (!k)
+        return;
+    k->token = l->token;
+    k->rev = l->rev;
+    k->claimed_us = l->claimed_us;
+    k->n = l->n;
+    char *to = (char *)(k->v + l->n);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct led_call *it = led_call_find(c, l->held[i].seq);
+        struct led_kept_call *v = &k->v[i];
+        *v = (struct led_kept_call){ .seq = it->seq,
+                                     .spec = it->spec,
+                                     .lane = it->own_lane,
+                                     .priority = it->own_priority,
+                                     .expires_us = it->now.expires_us };
+        v->spec.input = (struct payload){ 0 };
+        v->spec.type = v->spec.method = v->spec.queue = v->spec.caller = v->spec.client =
+            v->spec.parent = v->spec.traceparent = BYTES_NONE;
+        v->spec.tags = NULL;
+        v->spec.n_tags = 0;
+        to = put(put(to, &v->spec.id), &v->spec.key);
+    }
+    enter(c, k);
+}
+
+void led_kept_stored(struct ledger *c)
+{
+    for (struct led_lease *l = c->tx->first_lease; l; l = l->newer) {
+        if (l->kept && (l->missing || l->rewritten)) {
+            drop(c, l->kept);
+            l->kept = NULL;
+        } else if (l->kept) {
+            for (size_t i = 0; i < l->n; i++)
+                l->kept->v[i].ended = l->state[i] != HELD_OPEN;
+        } else if (l->fresh && !l->missing && !l->rewritten) {
+            keep(c, l);
+        }
+    }
+}
+
+void led_kept_doubt(struct ledger *c)
+{
+    for (struct led_lease *l = c->tx ? c->tx->first_lease : NULL; l; l = l->newer) {
+        drop(c, l->kept);
+        l->kept = NULL;
+    }
+}
+
+void led_kept_end(struct ledger *c)
+{
+    while (c->kept.oldest)
+        drop(c, c->kept.oldest);
+}

@@ -1,0 +1,142 @@
+/*
+ * shape.c - inserts of columns, of which only those are arrays that differ from row to row.
+ *
+ * A group's calls mostly share what they do not say: unpacking seventeen arrays of a thousand
+ * nulls costs the server as much as the rows themselves. "INSERT ... SELECT * FROM unnest(...)" is
+ * therefore sent in one of a few shapes, each a statement of its own.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "store/pg/pg.h"
+
+#define COLUMNS "SELECT * FROM unnest("
+/* Between one row, which needs no arrays, and this many the arrays are cheap. */
+#define SHAPE_ROWS 8
+/* Of one statement. */
+#define SHAPES_MAX 8
+
+static bool same(const struct led_column *k)
+{
+    for (size_t i = 1; i < k->n; i++)
+        if (k->kind == LED_INTS
+                ? k->ints[i] != k->ints[0]
+                : !k->bytes[i].data != !k->bytes[0].data || !bytes_eq(k->bytes[i], k->bytes[0]))
+            return false;
+    return k->n > 0;
+}
+
+/* Columns with one value for all rows, as bits; 0: not worth it, or nothing but arrays will do. */
+static uint32_t sames(const struct led_params *p)
+{
+    uint32_t out = 0, all = (1u << p->n) - 1;
+    size_t n = p->v[0].many ? p->v[0].k.n : 0;
+    if (n != 1 && n < SHAPE_ROWS)
+        return 0;
+    for (int i = 0; i < p->n; i++) {
+        if (!p->v[i].many || p->v[i].k.n != n)
+            return 0;
+        out |= (uint32_t)same(&p->v[i].k) << i;
+    }
+    return n > 1 && out == all ? out & ~1u : out;
+}
+
+/* "$7::text[]" as "$7::text" when it is the same for all; where its column comes from. */
+static void column(struct buf *head, struct buf *list, struct buf *names, const char *at,
+                   size_t len, int number, bool one)
+{
+    const char *comma = number > 1 ? ", " : "";
+    if (one) {
+        buf_addf(head, "%s%.*s", comma, (int)len - 2, at);
+        return;
+    }
+    const char *other = list->len ? ", " : "";
+    buf_addf(head, "%su.c%d", comma, number);
+    buf_addf(list, "%s%.*s", other, (int)len, at);
+    buf_addf(names, "%sc%d", other, number);
+}
+
+/* The text of a shape, owned by the caller; NULL without memory. */
+static char *shape_text(const char *text, uint32_t mask)
+{
+    const char *from = strstr(text, COLUMNS), *at = from + strlen(COLUMNS), *end = strchr(at, ')');
+    AUTO(buf_release) struct buf head;
+    AUTO(buf_release) struct buf list;
+    AUTO(buf_release) struct buf names;
+    char *out = NULL;
+    buf_init(&head, 1 << 16);
+    buf_init(&list, 1 << 16);
+    buf_init(&names, 1 << 16);
+    buf_addf(&head, "%.*sSELECT ", (int)(from - text), text);
+    for (int i = 1; at < end; i++) {
+        at += strspn(at, " \n");
+        size_t len = strcspn(at, ",)");
+        column(&head, &list, &names, at, len, i, mask >> (i - 1) & 1);
+        at += len + (at[len] == ',');
+    }
+    if (list.len)
+        buf_addf(&head, " FROM unnest(%.*s) u (%.*s)", BYTES_ARG(buf_bytes(&list)),
+                 BYTES_ARG(buf_bytes(&names)));
+    buf_addf(&head, "%s", end + 1);
+    if (!head.failed && !list.failed && !names.failed && (out = mem_alloc(head.len + 1))) {
+        memcpy(out, head.data, head.len);
+        out[head.len] = 0;
+    }
+    return out;
+}
+
+static struct pg_shape *shape_new(struct pg *c, enum sql_name name, const char *text, uint32_t mask)
+{
+    struct pg_shape *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->mask = mask;
+    s->text = shape_text(text, mask);
+    if (!s->text) {
+        mem_free(s);
+        return NULL;
+    }
+    snprintf(s->label, sizeof s->label, "%s_%x", sql_name_text[name], (unsigned)mask);
+    s->next = c->shapes[name];
+    c->shapes[name] = s;
+    return s;
+}
+
+struct pg_shape *pg_shape(struct pg *c, enum sql_name name, const char *text,
+                          const struct led_params *p)
+{
+    struct pg_shape *best = NULL;
+    int n = 0;
+    uint32_t mask = p && p->n && strstr(text, COLUMNS) ? sames(p) : 0;
+    if (!mask)
+        return NULL;
+    for (struct pg_shape *s = c->shapes[name]; s; s = s->next, n++) {
+        if (s->mask == mask)
+            return s;
+        if ((s->mask & mask) == s->mask &&
+            (!best || __builtin_popcount(s->mask) > __builtin_popcount(best->mask)))
+            best = s;
+    }
+    struct pg_shape *fresh = n < SHAPES_MAX ? shape_new(c, name, text, mask) : NULL;
+    return fresh ? fresh : best;
+}
+
+void pg_shapes_forget(struct pg *c)
+{
+    for (int i = 0; i < SQL_COUNT; i++)
+        for (struct pg_shape *s = c->shapes[i]; s; s = s->next)
+            s->prepared = false;
+}
+
+void pg_shapes_end(struct pg *c)
+{
+    for (int i = 0; i < SQL_COUNT; i++)
+        for (struct pg_shape *s = c->shapes[i], *next; s; s = next) {
+            next = s->next;
+            mem_free(s->text);
+            mem_free(s);
+        }
+}
