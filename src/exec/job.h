@@ -38,10 +38,10 @@ struct queue {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct job *head, *tail;
-    size_t depth;
-    bool sleeping; /* the store thread waits on `wake` */
-    bool nudged;   /* look again, though no job came */
-    bool closed;   /* takes no more; the store thread ends when it is empty */
+    size_t depth, enough; /* how many wake the store thread */
+    bool sleeping;        /* the store thread waits on `wake` */
+    bool nudged;          /* look again, though no job came */
+    bool closed;          /* takes no more; the store thread ends when it is empty */
 };
 
 enum pawl_status queue_init(struct queue *q, struct pawl_err *err);
@@ -65,5 +65,7 @@ struct job_list {
 /* Wait until something is there, somebody nudged, or until_us (monotonic) passes; then take up to a
  * group's worth. An OP_HANDLER comes alone. */
 struct job_list queue_take(struct queue *q, int64_t until_us);
+/* Wait until n jobs are there, or until_us passes. False: they are not. */
+bool queue_gather(struct queue *q, size_t n, int64_t until_us);
 
 #endif

@@ -42,8 +42,8 @@ static enum pawl_status put(struct queue *q, struct job *first, struct job *last
             q->head = first;
         q->tail = last;
         q->depth += n;
-        wake = q->sleeping;
-        q->sleeping = false;
+        wake = q->sleeping && q->depth >= q->enough;
+        q->sleeping = q->sleeping && !wake;
     }
     bool closed = q->closed;
     pthread_mutex_unlock(&q->lock);
@@ -128,17 +128,33 @@ static struct job_list cut(struct queue *q)
     return l;
 }
 
-struct job_list queue_take(struct queue *q, int64_t until_us)
+/* Under the lock. False: until_us has passed. */
+static bool sleep_until(struct queue *q, int64_t until_us)
 {
     struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
+    q->sleeping = true;
+    int late = pthread_cond_timedwait(&q->wake, &q->lock, &until);
+    q->sleeping = false;
+    return !late;
+}
+
+bool queue_gather(struct queue *q, size_t n, int64_t until_us)
+{
     pthread_mutex_lock(&q->lock);
-    while (!q->head && !q->nudged && !q->closed) {
-        q->sleeping = true;
-        int late = pthread_cond_timedwait(&q->wake, &q->lock, &until);
-        q->sleeping = false;
-        if (late)
-            break;
-    }
+    q->enough = n;
+    while (q->depth < n && !q->closed && sleep_until(q, until_us))
+        ;
+    q->enough = 0;
+    bool there = q->depth >= n;
+    pthread_mutex_unlock(&q->lock);
+    return there;
+}
+
+struct job_list queue_take(struct queue *q, int64_t until_us)
+{
+    pthread_mutex_lock(&q->lock);
+    while (!q->head && !q->nudged && !q->closed && sleep_until(q, until_us))
+        ;
     q->nudged = false;
     struct job_list l = cut(q);
     l.ended = q->closed && !l.n;
