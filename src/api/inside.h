@@ -15,26 +15,12 @@
 
 #include <stdatomic.h>
 
-#include "api/api.h"
+#include "api/front.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
 
 /* ---- Who asks -------------------------------------------------------------------------------- */
-
-struct principal {
-    struct bytes name;          /* stored as `client`; absent without tokens */
-    enum api_role role;         /* ADMIN without tokens */
-    const struct bytes *queues; /* those it may work; n_queues 0: all. Borrowed from the tokens */
-    size_t n_queues;
-};
-
-/* Bits of route.may. ROLE_ADMIN may everything and is never named. */
-enum {
-    MAY_OPEN = 1 << ROLE_NONE, /* needs no token */
-    MAY_MONITOR = 1 << ROLE_MONITOR,
-    MAY_APP = 1 << ROLE_APP,
-};
 
 /* May this principal see calls of this client? Only ROLE_APP is told apart. */
 bool principal_sees(const struct principal *who, struct bytes client);
@@ -255,8 +241,7 @@ MUST_USE enum pawl_status body_object(struct ask *q, void *out, uint64_t *given,
  */
 MUST_USE enum pawl_status body_value(struct ask *q, bool empty_ok, struct payload *out,
                                      struct pawl_err *err);
-/* Is the body's type JSON (missing and curl's form default count)? NDJSON? */
-bool body_is_json(const struct http_request *r);
+/* Is the body's type one of NDJSON's? */
 bool body_is_ndjson(const struct http_request *r);
 
 /* ---- Writes and reads -------------------------------------------------------------------------
@@ -455,18 +440,6 @@ void percent_add(struct buf *b, struct bytes text);
 
 /* Read the query string against route->params. */
 MUST_USE enum pawl_status query_read(struct ask *q, struct pawl_err *err);
-
-/* Tokens, origins, hosts. */
-struct doors;
-MUST_USE enum pawl_status doors_open(const struct api_conf *conf, struct doors **out,
-                                     struct pawl_err *err);
-void doors_close(struct doors *d);
-/* The request's Origin when it is one of `origins`: its page may read the answer. Else absent. */
-struct bytes doors_origin(const struct doors *d, const struct http_request *r);
-/* Fill *out with copies on the request's arena, or UNAUTHORIZED or FORBIDDEN. `may` is the route's.
- */
-MUST_USE enum pawl_status doors_check(const struct doors *d, struct http_request *r, unsigned may,
-                                      struct principal *out, struct pawl_err *err);
 
 /* What lists share. `status` and `cursor` as they were written; an app sees its own calls only. */
 struct list_words {

@@ -183,6 +183,30 @@ void ask_no_memory(struct ask *q)
     ask_refusef(q, PAWL_NO_MEMORY, "there is no memory for this request");
 }
 
+void front_add(struct buf *b, const struct pawl_err *err, struct bytes id)
+{
+    buf_add_text(b, "{\"error\":");
+    refusal_add(b, &(struct refusal){ .status = err->status, .text = err->text, .id = id });
+    buf_add_char(b, '}');
+}
+
+void front_refuse(struct http_request *r, const struct pawl_err *err, struct bytes id)
+{
+    enum pawl_status st = shown_status(err->status);
+    struct http_header h = { BYTES("Retry-After"), RETRY_AFTER };
+    struct buf b;
+    buf_init(&b, 8192);
+    if (st == PAWL_UNAUTHORIZED)
+        h = (struct http_header){ BYTES("WWW-Authenticate"), BYTES("Bearer realm=\"pawl\"") };
+    front_add(&b, err, id);
+    bool with = st == PAWL_BUSY || st == PAWL_FULL || st == PAWL_UNAUTHORIZED;
+    http_reply(r, &(struct http_reply){ .status = err_http(st),
+                                        .headers = &h,
+                                        .n_headers = with ? 1 : 0,
+                                        .body = buf_ok(&b) ? buf_bytes(&b) : BYTES("{}") });
+    buf_release(&b);
+}
+
 /* ---- The HTTP server's own refusals ---------------------------------------------------------- */
 
 static enum pawl_status status_of(int http)

@@ -99,5 +99,19 @@
 #define REQUEUE_STEP_MAX 20
 /* Leases and expired calls one step of the sweeper takes. */
 #define SWEEP_STEP_MAX 1000
+/* pawl events: requests that wait for the database, of each kind, before a further one is told
+ * BUSY. */
+#define EVENTS_QUEUE_MAX 10000
+/* New events of one transaction, for which everybody else's wait at the counter. */
+#define EVENTS_GROUP_MAX 1000
+/* Events looked for in one scan of the table. */
+#define EVENTS_LOOK_MAX 256
+#define EVENTS_LOOK_LEN_MAX (4 << 20)
+/* Pending events one worker holds at a time. */
+#define EVENTS_BATCH_MAX 1000
+/* Events that failed and are passed by for a while; of more, the one that comes back first makes
+ * way.
+ */
+#define EVENTS_SKIP_MAX 1000
 
 #endif

@@ -97,6 +97,14 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
     X(HOSTS, "hosts", LIST, "", 0, 0, LIVE,                                                        \
       "names the server may be called by when there are no tokens, besides localhost")             \
     X(METRICS_OPEN, "metrics_open", BOOL, "no", 0, 0, LIVE, "GET /metrics needs no token")         \
+    X(EVENTS_WORKERS, "events_workers", INT, "4", 1, 256, START,                                   \
+      "pawl events work: threads, each with a connection")                                         \
+    X(EVENTS_BATCH, "events_batch", INT, "100", 1, 1000, START,                                    \
+      "pawl events work: pending events of one transaction")                                       \
+    X(EVENTS_POLL, "events_poll", DURATION, "1s", 1000, INT64_C(3600000000), START,                \
+      "pawl events work: how long to wait after finding nothing")                                  \
+    X(EVENTS_JITTER, "events_jitter", DURATION, "500ms", 0, INT64_C(3600000000), START,            \
+      "pawl events work: up to so much longer, by chance")                                         \
     X(LOG_LEVEL, "log_level", CHOICE, "info", 0, 0, LIVE, "debug, info, warn or error")            \
     X(LOG_FORMAT, "log_format", CHOICE, "auto", 0, 0, LIVE,                                        \
       "text, json (a JSON object a line), or auto: text on a terminal")                            \

@@ -15,8 +15,10 @@
 struct store;
 
 /* HASTY: a writer for whom others do what meets a row that a stranger's transaction holds: it hears
- * BUSY at once (store_blocked) instead of waiting. */
-enum store_role { STORE_WRITER, STORE_READER, STORE_HASTY };
+ * BUSY at once (store_blocked) instead of waiting. BARE: a connection for tables that are not the
+ * ledger's, none of which is touched: where the engine has STORE_DRIVEN its handle begins with a
+ * `struct ledger`, whose driver is all there is to it. */
+enum store_role { STORE_WRITER, STORE_READER, STORE_HASTY, STORE_BARE };
 
 /* Borrowed by open for the call; strings are copied. */
 struct store_conf {
@@ -37,6 +39,7 @@ enum {
     STORE_DURABLE = 2,    /* survives the process */
     STORE_SHARED = 4,     /* others may write to it: ask `version` now and then */
     STORE_HINTS = 8,      /* processes can tell each other to look: `hint` */
+    STORE_DRIVEN = 16,    /* its handle begins with a `struct ledger` (store/ledger) */
 };
 
 /* What one process has the others look for. Work that may be claimed; calls that have ended. */

@@ -102,6 +102,9 @@ static void prepare_all(struct store *s)
     struct lite *c = (struct lite *)s;
     struct arena a;
     arena_init(&a, 1 << 20);
+    /* Tables of the event service, which are no part of the schema. */
+    EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_STATUS], NULL, NULL, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_EVENTS], NULL, NULL, NULL), SQLITE_OK);
     for (int i = 0; i < SQL_COUNT; i++) {
         sqlite3_stmt *q = NULL;
         if (!sql_sqlite[i])

@@ -427,6 +427,7 @@ static enum pawl_status open_mysql(const struct store_conf *conf, struct store *
     s = &c->ledger.base;
     led_init(&c->ledger, conf, &driver);
     buf_init(&c->out, OUT_LEN_MAX);
+    c->bare = conf->role == STORE_BARE;
     c->lifetime_us = conf->lifetime_us;
     c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;
     enum pawl_status st = mydb_url_read(conf->url, &c->url, err);
@@ -478,7 +479,7 @@ static enum pawl_status version(struct store *s, int64_t *out, struct pawl_err *
 
 const struct store_ops store_mysql = {
     .name = "mariadb",
-    .traits = STORE_DURABLE | STORE_SHARED,
+    .traits = STORE_DURABLE | STORE_SHARED | STORE_DRIVEN,
     .open = open_mysql,
     .close = close_mysql,
     .migrate = mydb_migrate,

@@ -39,6 +39,7 @@ struct mydb {
     MYSQL *db; /* owned; NULL: not connected */
     struct mydb_url url;
     bool maria;                        /* else MySQL */
+    bool bare;                         /* none of the ledger's tables are there */
     bool lost;                         /* what `db` was connected to is gone */
     bool open;                         /* a transaction was begun, and nothing ended it */
     bool wrote;                        /* and something was changed in it */

@@ -293,7 +293,7 @@ static enum pawl_status put_commit(struct sending *s, struct mydb_frame *f, stru
     struct led_params p = { 0 };
     enum pawl_status st = PAWL_OK;
     led_int(&p, world_now(&world_real));
-    if (c->wrote || (s->b && s->b->n))
+    if (!c->bare && (c->wrote || (s->b && s->b->n)))
         st = put(s, ITEM_BEGIN, SQL_CHANGE_ADD, &p, err);
     if (st == PAWL_OK && !put_plain(c, ITEM_COMMIT, "COMMIT", 1))
         st = err_no_memory(err, "a commit");

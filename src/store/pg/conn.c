@@ -374,7 +374,7 @@ static enum pawl_status version(struct store *s, int64_t *out, struct pawl_err *
 
 const struct store_ops store_pg = {
     .name = "postgres",
-    .traits = STORE_DURABLE | STORE_SHARED | STORE_HINTS,
+    .traits = STORE_DURABLE | STORE_SHARED | STORE_HINTS | STORE_DRIVEN,
     .open = open_pg,
     .close = close_pg,
     .migrate = pg_migrate,

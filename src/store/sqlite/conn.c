@@ -213,6 +213,8 @@ static enum pawl_status settings(struct lite *c, struct pawl_err *err)
 enum pawl_status lite_open(const struct store_conf *conf, struct store **out, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
+    if (conf->role == STORE_BARE)
+        return lite_bare_open(conf, out, err);
     struct lite *c = mem_zalloc(sizeof *c);
     if (!c)
         return err_no_memory(err, "a connection");

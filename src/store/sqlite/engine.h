@@ -152,6 +152,9 @@ enum pawl_status lite_doctor(struct store *s, struct arena *a, struct findings *
 enum pawl_status lite_backup(struct store *s, const struct backup *b, struct pawl_err *err);
 enum pawl_status lite_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
                           struct pawl_rows *out, struct pawl_err *err);
+/* A connection without the ledger (bare.c). */
+enum pawl_status lite_bare_open(const struct store_conf *conf, struct store **out,
+                                struct pawl_err *err);
 /* Keep the log short (checkpoint.c): called by the writer between two commits. */
 void lite_bound_log(struct lite *c);
 void lite_checkpoint_init(struct lite *c);

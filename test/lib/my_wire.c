@@ -1,0 +1,210 @@
+/*
+ * my_wire.c - see my_wire.h.
+ *
+ * A packet is three bytes of length, lowest first, a number, and so many bytes. Only the client's
+ * are looked at; of the server's the answers to a COMMIT that nobody hears are counted.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "my_wire.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define HEAD 4
+#define IN_MAX (8 << 20)
+
+static struct {
+    char url[300];
+    int port, listener;
+    atomic_int cut, answers;
+    atomic_bool was_cut, let_go;
+} wire;
+
+struct line {
+    int client, server;
+    unsigned char *in; /* the client's bytes that were not carried yet */
+    size_t len;
+};
+
+static bool send_all(int fd, const void *data, size_t len)
+{
+    const char *at = data;
+    while (len) {
+        ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
+        if (n <= 0)
+            return false;
+        at += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+static size_t packet_len(const unsigned char *p, size_t len)
+{
+    size_t all = len < HEAD ? 0 : HEAD + (p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16);
+    return len >= all ? all : 0;
+}
+
+static bool is_commit(const unsigned char *p, size_t len)
+{
+    static const char word[] = "COMMIT;";
+    size_t n = sizeof word - 1;
+    return len > HEAD + 1 + n && p[HEAD] == 3 && memcmp(p + len - n, word, n) == 0;
+}
+
+/* The server does what it was told; its answers end here. */
+static void swallow(int server, int answers)
+{
+    unsigned char block[65536];
+    size_t n = 0;
+    while (answers > 0 && n < sizeof block) {
+        ssize_t got = recv(server, block + n, sizeof block - n, 0);
+        if (got <= 0)
+            return;
+        n += (size_t)got;
+        for (size_t len; answers > 0 && (len = packet_len(block, n)); answers--) {
+            n -= len;
+            memmove(block, block + len, n);
+        }
+    }
+}
+
+/* One packet of the client's. False: the line is over. */
+static bool carry(struct line *l, size_t len)
+{
+    int cut = is_commit(l->in, len) ? atomic_exchange(&wire.cut, 0) : 0;
+    if (cut == WIRE_HOLD) {
+        shutdown(l->client, SHUT_RDWR);
+        atomic_store(&wire.was_cut, true);
+        while (!atomic_load(&wire.let_go))
+            usleep(1000);
+    }
+    if (cut == WIRE_NEVER) {
+        atomic_store(&wire.was_cut, true);
+        return false;
+    }
+    bool ok = send_all(l->server, l->in, len);
+    l->len -= len;
+    memmove(l->in, l->in + len, l->len);
+    if (!cut)
+        return ok;
+    swallow(l->server, atomic_load(&wire.answers));
+    atomic_store(&wire.was_cut, true);
+    return false;
+}
+
+static bool from_client(struct line *l)
+{
+    ssize_t n = recv(l->client, l->in + l->len, IN_MAX - l->len, 0);
+    if (n <= 0)
+        return false;
+    l->len += (size_t)n;
+    for (size_t len; (len = packet_len(l->in, l->len));)
+        if (!carry(l, len))
+            return false;
+    return true;
+}
+
+static bool from_server(struct line *l)
+{
+    char block[65536];
+    ssize_t n = recv(l->server, block, sizeof block, 0);
+    return n > 0 && send_all(l->client, block, (size_t)n);
+}
+
+static void *line_main(void *arg)
+{
+    struct line l = *(struct line *)arg;
+    free(arg);
+    bool on = (l.in = malloc(IN_MAX)) != NULL;
+    while (on) {
+        struct pollfd v[] = { { .fd = l.client, .events = POLLIN },
+                              { .fd = l.server, .events = POLLIN } };
+        if (poll(v, 2, -1) <= 0)
+            continue;
+        if (v[0].revents)
+            on = from_client(&l);
+        if (on && v[1].revents)
+            on = from_server(&l);
+    }
+    close(l.client);
+    close(l.server);
+    free(l.in);
+    return NULL;
+}
+
+static int tcp(int port, bool listens)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int failed = listens ? bind(fd, (struct sockaddr *)&at, sizeof at) || listen(fd, 64)
+                         : connect(fd, (struct sockaddr *)&at, sizeof at);
+    if (!failed)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void *take_main(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        int client = accept(wire.listener, NULL, NULL), server = tcp(wire.port, false);
+        struct line *l = client >= 0 && server >= 0 ? calloc(1, sizeof *l) : NULL;
+        pthread_t thread;
+        if (!l)
+            abort();
+        *l = (struct line){ .client = client, .server = server };
+        if (pthread_create(&thread, NULL, line_main, l))
+            abort();
+        pthread_detach(thread);
+    }
+    return NULL;
+}
+
+const char *my_wire_url(const char *url)
+{
+    struct sockaddr_in at;
+    socklen_t len = sizeof at;
+    pthread_t thread;
+    const char *port = strrchr(url, ':'), *database = strrchr(url, '/');
+    TRUE(port != NULL && database > port && !wire.url[0]);
+    wire.port = (int)strtol(port + 1, NULL, 10);
+    wire.listener = tcp(0, true);
+    GE_INT(wire.listener, 0);
+    EQ_INT(getsockname(wire.listener, (struct sockaddr *)&at, &len), 0);
+    snprintf(wire.url, sizeof wire.url, "%.*s:%d%s", (int)(port - url), url, ntohs(at.sin_port),
+             database);
+    EQ_INT(pthread_create(&thread, NULL, take_main, NULL), 0);
+    pthread_detach(thread);
+    return wire.url;
+}
+
+void my_wire_cut_commit(enum wire_cut how, int answers)
+{
+    atomic_store(&wire.was_cut, false);
+    atomic_store(&wire.let_go, false);
+    atomic_store(&wire.answers, answers);
+    atomic_store(&wire.cut, how);
+}
+
+bool my_wire_was_cut(void)
+{
+    return atomic_load(&wire.was_cut);
+}
+
+void my_wire_let_go(void)
+{
+    atomic_store(&wire.let_go, true);
+}
