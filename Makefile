@@ -1,6 +1,6 @@
 # The front door. meson and ninja do the work; every build has a folder of its own, build*/.
 # Settings: PREFIX and DESTDIR for install, SUITES, CASES and ENGINES for the tests, QUICK=1 for the benchmarks,
-# FUZZ and SECONDS for the fuzzer, SOAK for how long to soak, PAWL_INSTALL=no to install no packages.
+# FUZZ and SECONDS for the fuzzer, CHAOS and SOAK for how long, PAWL_INSTALL=no to install no packages.
 
 PREFIX  ?= /usr/local
 SUITES  ?=
@@ -9,11 +9,12 @@ ENGINES ?=
 FUZZ    ?= http
 SECONDS ?= 600
 SOAK    ?= 300
+CHAOS   ?= 210
 TESTS   := -Dtests=true -Dhooks=true
 MAKEFLAGS += --no-print-directory
 
 .PHONY: all help setup setup-run setup-test build-test run test check check-asan check-tsan coverage bench \
-        fuzz soak tidy format install clean
+        chaos fuzz soak tidy format install clean
 
 all: setup ## build the library, the program and the samples into build/
 	@tools/build.sh build
@@ -64,6 +65,9 @@ bench: all ## print figures: every test/bench program; QUICK=1 takes minutes
 
 fuzz: setup-test ## run one fuzz target: FUZZ=http SECONDS=600
 	@tools/fuzz.sh $(FUZZ) $(SECONDS)
+
+chaos: build-test ## three nodes under load while everything breaks, within 5 minutes: CHAOS=210 PAWL_SEED=n
+	@PAWL_CHAOS_SECONDS=$(CHAOS) PAWL_ENGINES='$(ENGINES)' CASES='$(CASES)' tools/test-run.sh build-test chaos
 
 soak: setup-test all ## five minutes of load with connections that come and go: SOAK=300
 	@tools/soak.sh $(SOAK) build

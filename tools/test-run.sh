@@ -13,7 +13,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 2
 build=$(cd "${1:?usage: test-run.sh BUILD_DIR [SUITE...]}" && pwd) || exit 2
 shift
-suites=${*:-unit conform api race crash torture house}
+suites=${*:-unit conform api race crash chaos torture house}
 jobs=${JOBS:-$(nproc)}
 log=$build/test/log
 rm -rf "$log"

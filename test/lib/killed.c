@@ -149,8 +149,10 @@ int64_t killed_dice(struct killed_client *c, int64_t below)
 
 static bool connected(struct killed_client *c)
 {
-    int port = atomic_load(&server_port), on = 1;
+    int port = c->port ? c->port : atomic_load(&server_port), on = 1;
     struct timeval patience = { .tv_sec = 40 * check_scale() };
+    if (c->patience_ms)
+        patience = (struct timeval){ c->patience_ms / 1000, c->patience_ms % 1000 * 1000 };
     struct sockaddr_in to = { .sin_family = AF_INET,
                               .sin_port = htons((uint16_t)port),
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -187,7 +189,7 @@ static int hear(struct killed_client *c, struct bytes *out)
     char *end = NULL;
     while (!end || len < want) {
         ssize_t n = recv(c->fd, c->buf + len, ANSWER_MAX - len, 0);
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        if (n < 0 && !c->patience_ms && (errno == EAGAIN || errno == EWOULDBLOCK))
             FAIL("no answer for %d s from a server that lives", 40 * check_scale());
         if (n <= 0)
             return 0;
@@ -247,12 +249,47 @@ void killed_abandon(struct killed_client *c, const char *path, const char *body)
     leave(c);
 }
 
+static struct json *parsed(struct killed_client *c, struct bytes text)
+{
+    struct json *json = NULL;
+    struct pawl_err err;
+    arena_reset(&c->a);
+    OK(json_parse(&c->a, text, &json, &err), &err);
+    return json;
+}
+
+/* A client's connection leads to one of them. */
+static void turn_to(struct killed_client *c, int port)
+{
+    if (c->port != port)
+        leave(c);
+    c->port = port;
+}
+
+void killed_abandon_at(struct killed_client *c, int port, const char *path, const char *body)
+{
+    turn_to(c, port);
+    killed_abandon(c, path, body);
+}
+
+struct killed_answer killed_try(struct killed_client *c, int port, const char *path,
+                                const char *body)
+{
+    struct bytes text = { 0 };
+    struct killed_answer a = { 0 };
+    turn_to(c, port);
+    if (port)
+        a.status = once(c, path, body, &text);
+    if (a.status)
+        a.json = parsed(c, text);
+    return a;
+}
+
 struct killed_answer killed_ask(struct killed_client *c, const char *path, const char *body)
 {
     int64_t until = rig_mono() + 2 * RIG_WAIT_US;
     struct killed_answer a = { 0 };
     struct bytes text = { 0 };
-    struct pawl_err err;
     while (a.status == 0 || a.status == 503 || a.status == 504) {
         if (rig_mono() > until)
             FAIL("%s: no answer but %d in %d s", path, a.status, 60 * check_scale());
@@ -260,8 +297,7 @@ struct killed_answer killed_ask(struct killed_client *c, const char *path, const
             usleep(5000);
         a.status = once(c, path, body, &text);
     }
-    arena_reset(&c->a);
-    OK(json_parse(&c->a, text, &a.json, &err), &err);
+    a.json = parsed(c, text);
     return a;
 }
 
@@ -269,14 +305,12 @@ struct killed_answer killed_once(struct killed_client *c, const char *path, cons
 {
     struct killed_answer a = { 0 };
     struct bytes text = { 0 };
-    struct pawl_err err;
     a.status = once(c, path, body, &text);
     if (!a.status) /* the connection was one that had been left */
         a.status = once(c, path, body, &text);
     if (!a.status)
         FAIL("%s: no answer from a server that lives", path);
-    arena_reset(&c->a);
-    OK(json_parse(&c->a, text, &a.json, &err), &err);
+    a.json = parsed(c, text);
     return a;
 }
 

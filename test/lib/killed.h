@@ -33,9 +33,11 @@ void killed_stop(void);
 struct killed_client {
     int fd; /* -1: not connected */
     struct arena a;
-    char *buf;     /* owned */
-    uint64_t seed; /* of its dice */
-    int lost;      /* answers that did not come */
+    char *buf;       /* owned */
+    uint64_t seed;   /* of its dice */
+    int lost;        /* answers that did not come */
+    int port;        /* of a server that is not killed.h's own; 0: the one that is */
+    int patience_ms; /* an answer that has not come by then is lost; 0: ends the case */
 };
 void killed_client_init(struct killed_client *c, uint64_t seed);
 void killed_client_release(struct killed_client *c);
@@ -53,8 +55,13 @@ struct killed_answer killed_ask(struct killed_client *c, const char *path, const
 /* Ask a server that lives once, whatever its answer. */
 struct killed_answer killed_once(struct killed_client *c, const char *path, const char *body);
 
+/* Ask whoever listens on `port` once; 0: no answer came, and the connection is given up. */
+struct killed_answer killed_try(struct killed_client *c, int port, const char *path,
+                                const char *body);
+
 /* Ask, and leave before the answer comes. */
 void killed_abandon(struct killed_client *c, const char *path, const char *body);
+void killed_abandon_at(struct killed_client *c, int port, const char *path, const char *body);
 
 /* A member of the answer as text, "" when it is none; numbers as written. */
 const char *killed_text(struct killed_client *c, const struct json *object, const char *member);

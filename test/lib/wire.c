@@ -29,6 +29,7 @@ static struct {
     int listener;
     atomic_llong statements, connections;
     atomic_int cut, state;
+    _Atomic(const char *) words; /* of the statement to be cut */
     atomic_bool was_cut, let_go;
 } wire;
 
@@ -65,12 +66,15 @@ static size_t message_len(const struct line *l)
     return l->len >= all ? all : 0;
 }
 
-static bool is_commit(const struct line *l, size_t len)
+/* Is it the statement that is to be cut? A nameless one that is parsed has its name's end before
+ * it.
+ */
+static bool is_it(const struct line *l, size_t len)
 {
-    static const char word[] = "COMMIT";
-    if (l->in[0] == 'Q')
-        return len >= 5 + sizeof word && memcmp(l->in + 5, word, sizeof word) == 0;
-    return l->in[0] == 'P' && len >= 6 + sizeof word && memcmp(l->in + 6, word, sizeof word) == 0;
+    const char *words = atomic_load(&wire.words);
+    size_t n = strlen(words), at = l->in[0] == 'P' ? 6 : 5;
+    return (l->in[0] == 'Q' || l->in[0] == 'P') && len >= at + n &&
+           memcmp(l->in + at, words, n) == 0;
 }
 
 /* The client has gone; wait for leave to carry the rest of what it said, and for the server to be
@@ -99,7 +103,7 @@ static void hold(struct line *l)
 static bool carry(struct line *l, size_t len)
 {
     char kind = l->greeted ? l->in[0] : 0;
-    int cut = kind && is_commit(l, len) ? atomic_exchange(&wire.cut, 0) : 0;
+    int cut = kind && atomic_load(&wire.cut) && is_it(l, len) ? atomic_exchange(&wire.cut, 0) : 0;
     if (kind == 'Q' || kind == 'E')
         atomic_fetch_add(&wire.statements, 1);
     if (cut == WIRE_HOLD)
@@ -236,11 +240,17 @@ int64_t wire_statements(void)
     return atomic_load(&wire.statements);
 }
 
-void wire_cut_commit(enum wire_cut how)
+void wire_cut_at(const char *words, enum wire_cut how)
 {
+    atomic_store(&wire.words, words);
     atomic_store(&wire.was_cut, false);
     atomic_store(&wire.let_go, false);
     atomic_store(&wire.cut, how);
+}
+
+void wire_cut_commit(enum wire_cut how)
+{
+    wire_cut_at("COMMIT", how);
 }
 
 bool wire_was_cut(void)

@@ -25,6 +25,8 @@ int64_t wire_statements(void);
  * HOLD   the client is cut, and the server hears the COMMIT only when wire_let_go() says so. */
 enum wire_cut { WIRE_NEVER = 1, WIRE_AFTER, WIRE_HOLD };
 void wire_cut_commit(enum wire_cut how);
+/* The same for the next statement that begins like this, which is kept. */
+void wire_cut_at(const char *words, enum wire_cut how);
 /* Has it happened? */
 bool wire_was_cut(void);
 void wire_let_go(void);

@@ -210,3 +210,35 @@ TEST(what_cannot_be_found_out_is_unknown)
     store_close(s);
     arena_release(&a);
 }
+
+/* ---- A handler's SQL ------------------------------------------------------------------------- */
+
+static atomic_int tallied;
+
+/* The first time the connection is lost behind the statement, which was answered. */
+static int tallies(struct pawl_call *c)
+{
+    struct pawl_err err;
+    if (atomic_fetch_add(&tallied, 1) == 0)
+        wire_cut_at("RELEASE statement", WIRE_NEVER);
+    if (pawl_sql(c, "UPDATE tally SET n = n + 1", NULL, 0, NULL, &err) != PAWL_OK)
+        return pawl_fail(c, "%s", err.text);
+    return pawl_reply_int(c, 1);
+}
+
+TEST(a_result_is_not_stored_without_its_sql)
+{
+    const char *straight = engine_url(param);
+    struct pawl *p =
+        rig_open_as(wire_url(straight), (struct pawl_options){ PAWL_OPTIONS_INIT, .node = "n" });
+    db_ask(&db_postgres, "CREATE TABLE tally (n bigint NOT NULL); INSERT INTO tally VALUES (0);");
+    rig_on(p, "tally", tallies);
+    rig_start(p, 1);
+    rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "t", .type = "tally",
+                                         .backoff_base_us = 1000 });
+    rig_ends(p, "t", PAWL_COMPLETED);
+    TRUE(wire_was_cut());
+    EQ_INT(atomic_load(&tallied), 2);
+    EQ_INT(db_int(&db_postgres, "SELECT n FROM tally;"), 1);
+    pawl_close(p);
+}

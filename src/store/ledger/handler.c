@@ -43,9 +43,12 @@ enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *e
     enum pawl_status st = c->db->plain(c, "SAVEPOINT handler", err);
     if (st != PAWL_OK)
         return st;
-    bool keep = h->run(h->ctx, &tx.base) && !tx.lost;
+    bool keep = h->run(h->ctx, &tx.base);
     CRASH_POINT("ledger.handler_ran");
     PAUSE_POINT("ledger.handler_ran");
+    /* A result without the SQL it was made with is none: the handler has to run again. */
+    if (keep && (tx.lost || !c->db->in_tx(c)))
+        return err_set(err, PAWL_BUSY, "database: a handler's transaction was lost");
     if (keep) {
         st = led_finish(c, op, h->finish, &stored, err);
         h->committed_sql = st == PAWL_OK && completed(op, stored);

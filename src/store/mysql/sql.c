@@ -376,6 +376,8 @@ enum pawl_status mydb_sql(struct sql_tx *tx, struct arena *a, const struct sql_q
     if (st == PAWL_OK && !(c->db->server_status & SERVER_STATUS_IN_TRANS))
         c->open = false;
     t->lost = t->lost || c->lost || !c->open;
+    if (st == PAWL_OK && t->lost)
+        st = err_set(err, PAWL_BUSY, "SQL: the transaction was over behind the statement");
     return st;
 }
 

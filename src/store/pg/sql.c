@@ -318,6 +318,9 @@ enum pawl_status pg_sql(struct sql_tx *tx, struct arena *a, const struct sql_que
     if (!t->lost &&
         pg_plain(t->c, "RELEASE statement; SET LOCAL statement_timeout = '60s'", NULL) != PAWL_OK)
         t->lost = true;
+    /* What it did is gone with the transaction, whatever it was answered. */
+    if (st == PAWL_OK && t->lost)
+        st = err_set(err, PAWL_BUSY, "SQL: the transaction was lost behind the statement");
     return st;
 }
 
