@@ -12,10 +12,11 @@ build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev l
     libmariadb-dev libssl-dev libuv1-dev node-llhttp libconfuse-dev"
 # g++ proves that pawl.h is C++ as well; the formatter is pinned, another version formats otherwise.
 # clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
-# certificate of the TLS tests; curl, jq and sqlite3 are in the examples that the tests run as printed.
+# certificate of the TLS tests; curl, jq and sqlite3 are in the examples that the tests run as printed; faketime is a
+# node whose clock is wrong.
 # postgresql, mariadb-*-core and pgbouncer are for servers of the tests' own, in their folders. The core
 # packages of MariaDB are its programs alone: no service, no system database, no account.
-test="g++ clang-format-14 gcovr openssl clang-14 libclang-rt-14-dev libjansson-dev curl jq sqlite3
+test="g++ clang-format-14 gcovr openssl clang-14 libclang-rt-14-dev libjansson-dev curl jq sqlite3 faketime
     wrk nghttp2-client postgresql mariadb-server-core mariadb-client-core pgbouncer"
 
 case ${1:-build} in

@@ -31,9 +31,9 @@ SELECT t.last FROM (SELECT COALESCE(MAX(id), 0) AS last FROM events) t WHERE NOT
 SELECT COUNT(*) FROM status;
 
 -- name: events_patience
--- in:   ms bigint
--- why:  Here the statements that need it carry their own; see events_count.
-uncounted DO $1;
+-- in:   lock bigint, look bigint: milliseconds
+-- why:  Here a lock is waited for a second, and looks carry their own; see events_count.
+uncounted DO $1 + $2;
 
 -- name: events_counter
 -- out:  id int, transaction bigint (0: it has no number one could ask for)
@@ -58,6 +58,12 @@ INSERT INTO events (id, value) VALUES rows($1, $2);
 -- out:  id int, value text
 /*M! SET STATEMENT max_statement_time = $2 / 1000 FOR */ SELECT /*+ MAX_EXECUTION_TIME($2) */ id, value
 FROM events WHERE id IN (rows($1));
+
+-- name: events_any
+-- in:   without bigint[]
+-- out:  id int
+-- why:  Whoever found nothing the last time looks without locking anything.
+SELECT id FROM events WHERE value IS NULL AND id > 0 AND id NOT IN (rows($1)) LIMIT 1;
 
 -- name: events_take
 -- in:   max bigint, without bigint[]

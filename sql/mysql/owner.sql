@@ -164,16 +164,20 @@ each{DELETE FROM pawl_object WHERE `key` = $1 AND type = $2};
 SELECT 1 FROM pawl_object WHERE `key` = $1 LIMIT 1;
 
 -- name: node_join
+-- why:  The wish that it drain stays, whichever boot it was said to.
 uncounted INSERT IGNORE INTO pawl_guard (node) VALUES ($1);
-INSERT INTO pawl_node (node, boot, host, version, dead, slots, busy, beats, started_at, beat_at)
-VALUES ($1, $2, $3, $4, 0, $5, $6, 0, $7, $7)
-ON DUPLICATE KEY UPDATE boot = VALUES(boot), host = VALUES(host), version = VALUES(version), dead = 0,
-  slots = VALUES(slots), busy = VALUES(busy), beats = 0, started_at = VALUES(started_at), beat_at = VALUES(beat_at);
+INSERT INTO pawl_node (node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy,
+                       connections, cpu_milli, memory, beats, started_at, beat_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, $8, $9, $10, $11, $12, 0, $13, $13)
+ON DUPLICATE KEY UPDATE boot = VALUES(boot), host = VALUES(host), version = VALUES(version),
+  address = VALUES(address), roles = VALUES(roles), queues = VALUES(queues), dead = 0, state = 0,
+  slots = VALUES(slots), busy = VALUES(busy), connections = VALUES(connections), cpu_milli = VALUES(cpu_milli),
+  memory = VALUES(memory), beats = 0, started_at = VALUES(started_at), beat_at = VALUES(beat_at);
 
 -- name: node_beat
 -- why:  now 0: the server's clock.
-UPDATE pawl_node SET beats = beats + 1, slots = $3, busy = $4,
-  beat_at = IF($5 > 0, $5, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED))
+UPDATE pawl_node SET beats = beats + 1, state = $3, slots = $4, busy = $5, connections = $6, cpu_milli = $7,
+  memory = $8, beat_at = IF($9 > 0, $9, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED))
 WHERE node = $1 AND boot = $2 AND dead = 0;
 
 -- name: node_bury
@@ -203,4 +207,28 @@ uncounted DELETE FROM pawl_guard WHERE node = $1;
 DELETE FROM pawl_node WHERE node = $1;
 
 -- name: node_list
-SELECT node, boot, host, version, dead, slots, busy, beats, started_at, beat_at FROM pawl_node ORDER BY node;
+SELECT node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy, connections, cpu_milli,
+  memory, beats, started_at, beat_at FROM pawl_node ORDER BY node;
+
+-- name: node_drain
+-- in:   node text, drain int
+UPDATE pawl_node SET drain = $2 WHERE node = $1;
+
+-- name: leader_read
+-- in:   role text
+-- out:  node text, boot text, epoch bigint, acquired_at bigint, until bigint
+SELECT node, boot, epoch, acquired_at, `until` FROM pawl_leader WHERE role = $1 FOR UPDATE;
+
+-- name: leader_write
+-- in:   role text, node text, boot text, epoch bigint, acquired_at bigint, until bigint
+UPDATE pawl_leader SET node = $2, boot = $3, epoch = $4, acquired_at = $5, `until` = $6 WHERE role = $1;
+
+-- name: leader_vacate
+-- in:   node text, boot text, own int
+-- why:  own 0: what every other boot of the name had. By role: then only rows of this table's key are locked.
+UPDATE pawl_leader SET `until` = 0
+WHERE role IN ('maintenance', 'scheduler') AND node = $1 AND (boot = $2) = ($3 = 1) AND `until` > 0;
+
+-- name: leader_list
+-- out:  role text, node text, boot text, epoch bigint, acquired_at bigint, until bigint
+SELECT role, node, boot, epoch, acquired_at, `until` FROM pawl_leader ORDER BY role;

@@ -5,19 +5,21 @@
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
 
 -- name: settings
--- in:   local int
+-- in:   local int, idle bigint
 -- out:  now bigint, and what was set
 -- why:  Plans are pinned to indexes: the hot tables are empty whenever the planner's statistics are taken. Whoever
---       waits longer than lock_timeout for a row waits for a stranger's transaction. With the clock, because behind a pooler each
+--       waits longer than lock_timeout for a row waits for a stranger's transaction. A process that was stopped
+--       in the middle of one holds its rows for `idle` milliseconds, no longer. With the clock, because behind a pooler each
 --       transaction begins with this.
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
   set_config('lock_timeout', '100ms', l), set_config('statement_timeout', '60s', l),
-  set_config('idle_in_transaction_session_timeout', '60s', l), set_config('enable_seqscan', 'off', l),
+  set_config('idle_in_transaction_session_timeout', $2::bigint::text || 'ms', l), set_config('enable_seqscan', 'off', l),
   set_config('enable_bitmapscan', 'off', l), set_config('enable_hashjoin', 'off', l),
   set_config('enable_mergejoin', 'off', l), set_config('jit', 'off', l),
   set_config('plan_cache_mode', 'force_generic_plan', l), set_config('timezone', 'UTC', l),
   set_config('standard_conforming_strings', 'on', l), set_config('bytea_output', 'hex', l),
-  set_config('client_min_messages', 'warning', l), set_config('idle_session_timeout', '0', l)
+  set_config('client_min_messages', 'warning', l),
+  CASE WHEN current_setting('server_version_num')::int >= 140000 THEN set_config('idle_session_timeout', '0', l) END
 FROM (SELECT $1::bigint = 1 AS l) t;
 
 -- name: version

@@ -34,9 +34,9 @@ SELECT t.last FROM (SELECT coalesce(max(id), 0) AS last FROM events) t WHERE NOT
 SELECT count(*) FROM status;
 
 -- name: events_patience
--- in:   ms bigint
+-- in:   lock bigint, look bigint: milliseconds
 -- out:  what was set
-SELECT set_config('lock_timeout', $1::bigint || 'ms', true), set_config('statement_timeout', $1::bigint || 'ms', true);
+SELECT set_config('lock_timeout', $1::bigint || 'ms', true), set_config('statement_timeout', $2::bigint || 'ms', true);
 
 -- name: events_counter
 -- out:  id bigint, transaction bigint
@@ -64,6 +64,12 @@ SELECT count(*) FROM events WHERE $1::bigint > 0;
 -- in:   id bigint[], ms bigint
 -- out:  id bigint, value text
 SELECT id::bigint, value::text FROM events WHERE id::bigint = ANY($1::bigint[]) AND $2::bigint > 0;
+
+-- name: events_any
+-- in:   without bigint[]
+-- out:  id bigint
+-- why:  Whoever found nothing the last time looks without locking anything.
+SELECT id::bigint FROM events WHERE value IS NULL AND id > 0 AND NOT (id::bigint = ANY($1::bigint[])) LIMIT 1;
 
 -- name: events_take
 -- in:   max bigint, without bigint[]

@@ -40,3 +40,7 @@ SELECT CASE WHEN $1::bigint > 0 THEN $1::bigint ELSE (extract(epoch FROM clock_t
   (SELECT until FROM pawl.lease WHERE until IS NOT NULL ORDER BY until LIMIT 1),
   (SELECT run_at FROM pawl.line WHERE pos < 0 ORDER BY run_at LIMIT 1),
   (SELECT min(run_at) FROM p);
+
+-- name: script_lock
+-- why:  CREATE TABLE IF NOT EXISTS of two processes at the same moment: the second of them fails.
+SELECT pg_advisory_xact_lock(1885435758, 1);

@@ -157,16 +157,25 @@ WHERE o.key = v.key AND o.type = v.type;
 SELECT 1 FROM pawl.object WHERE key = $1::text LIMIT 1;
 
 -- name: node_join
-INSERT INTO pawl.node (node, boot, host, version, dead, slots, busy, beats, started_at, beat_at)
-VALUES ($1::text, $2::text, $3::text, $4::text, 0, $5::bigint, $6::bigint, 0, $7::bigint, $7::bigint)
-ON CONFLICT (node) DO UPDATE SET boot = excluded.boot, host = excluded.host, version = excluded.version, dead = 0,
-  slots = excluded.slots, busy = excluded.busy, beats = 0, started_at = excluded.started_at,
-  beat_at = excluded.beat_at;
+-- in:   node text, boot text, host text, version text, address text, roles text, queues text, slots int, busy int,
+--       connections bigint, cpu_milli bigint, memory bigint, now bigint
+-- why:  The wish that it drain stays, whichever boot it was said to.
+INSERT INTO pawl.node (node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy,
+                       connections, cpu_milli, memory, beats, started_at, beat_at)
+VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, 0, 0, 0, $8::bigint, $9::bigint,
+        $10::bigint, $11::bigint, $12::bigint, 0, $13::bigint, $13::bigint)
+ON CONFLICT (node) DO UPDATE SET boot = excluded.boot, host = excluded.host, version = excluded.version,
+  address = excluded.address, roles = excluded.roles, queues = excluded.queues, dead = 0, state = 0,
+  slots = excluded.slots, busy = excluded.busy, connections = excluded.connections, cpu_milli = excluded.cpu_milli,
+  memory = excluded.memory, beats = 0, started_at = excluded.started_at, beat_at = excluded.beat_at;
 
 -- name: node_beat
+-- in:   node text, boot text, state int, slots int, busy int, connections bigint, cpu_milli bigint, memory bigint,
+--       now bigint
 -- why:  now 0: the server's clock.
-UPDATE pawl.node SET beats = beats + 1, slots = $3::bigint, busy = $4::bigint,
-  beat_at = CASE WHEN $5::bigint > 0 THEN $5::bigint ELSE (extract(epoch FROM clock_timestamp()) * 1000000)::bigint END
+UPDATE pawl.node SET beats = beats + 1, state = $3::bigint, slots = $4::bigint, busy = $5::bigint,
+  connections = $6::bigint, cpu_milli = $7::bigint, memory = $8::bigint,
+  beat_at = CASE WHEN $9::bigint > 0 THEN $9::bigint ELSE (extract(epoch FROM clock_timestamp()) * 1000000)::bigint END
 WHERE node = $1::text AND boot = $2::text AND dead = 0;
 
 -- name: node_bury
@@ -193,4 +202,32 @@ SELECT boot, beats, dead FROM pawl.node WHERE node = $1::text FOR KEY SHARE;
 DELETE FROM pawl.node WHERE node = $1::text;
 
 -- name: node_list
-SELECT node, boot, host, version, dead, slots, busy, beats, started_at, beat_at FROM pawl.node ORDER BY node;
+-- out:  node text, boot text, host text, version text, address text, roles text, queues text, dead int, state int,
+--       drain int, slots int, busy int, connections bigint, cpu_milli bigint, memory bigint, beats bigint,
+--       started_at bigint, beat_at bigint
+SELECT node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy, connections, cpu_milli,
+  memory, beats, started_at, beat_at FROM pawl.node ORDER BY node;
+
+-- name: node_drain
+-- in:   node text, drain int
+UPDATE pawl.node SET drain = $2::bigint WHERE node = $1::text;
+
+-- name: leader_read
+-- in:   role text
+-- out:  node text, boot text, epoch bigint, acquired_at bigint, until bigint
+SELECT node, boot, epoch, acquired_at, until FROM pawl.leader WHERE role = $1::text FOR UPDATE;
+
+-- name: leader_write
+-- in:   role text, node text, boot text, epoch bigint, acquired_at bigint, until bigint
+UPDATE pawl.leader SET node = $2::text, boot = $3::text, epoch = $4::bigint, acquired_at = $5::bigint,
+  until = $6::bigint WHERE role = $1::text;
+
+-- name: leader_vacate
+-- in:   node text, boot text, own int
+-- why:  own 0: what every other boot of the name had.
+UPDATE pawl.leader SET until = 0
+WHERE node = $1::text AND (boot = $2::text) = ($3::bigint = 1) AND until > 0;
+
+-- name: leader_list
+-- out:  role text, node text, boot text, epoch bigint, acquired_at bigint, until bigint
+SELECT role, node, boot, epoch, acquired_at, until FROM pawl.leader ORDER BY role;

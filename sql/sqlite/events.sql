@@ -32,9 +32,9 @@ SELECT t.last FROM (SELECT coalesce(max(id), 0) AS last FROM events) t WHERE NOT
 SELECT count(*) FROM status;
 
 -- name: events_patience
--- in:   ms int
--- why:  The engine has its own.
-SELECT ?1;
+-- in:   lock int, look int: milliseconds
+-- why:  The writer's lock has a patience of its own; patience() is the connection's.
+SELECT ?1, patience(?2);
 
 -- name: events_counter
 -- out:  id int, transaction int (0: it has no number one could ask for)
@@ -57,6 +57,12 @@ SELECT count(*) FROM events WHERE ?1 > 0;
 -- in:   id as a JSON array, ms int
 -- out:  id int, value text
 SELECT id, value FROM events WHERE id IN (SELECT value FROM json_each(?1)) AND ?2 > 0;
+
+-- name: events_any
+-- in:   without as a JSON array
+-- out:  id int
+-- why:  An empty poll must not be the one that writes.
+SELECT id FROM events WHERE value IS NULL AND id > 0 AND id NOT IN (SELECT value FROM json_each(?1)) LIMIT 1;
 
 -- name: events_take
 -- in:   max int, without as a JSON array

@@ -30,6 +30,7 @@ struct api_conf {
     const char *const *hosts; /* more names the Host header may have without tokens */
     size_t n_hosts;
     bool metrics_open;
+    bool no_gateway;         /* only what is about this node and the others is answered */
     int64_t lease_us;        /* default of lease_for: 30 s */
     int64_t call_timeout_us; /* default of timeout: 60 s */
     int64_t session_wait_us; /* how long a session's request waits: 120 s */

@@ -164,6 +164,16 @@ static void answer_preflight(struct ask *q, const char *allow)
     ask_reply_raw(q, &(struct http_reply){ .status = 204, .headers = h, .n_headers = COUNT_OF(h) });
 }
 
+/* Is it about calls, which are for gateways to answer? */
+static bool about_calls(const struct route *r)
+{
+    static const char *const others[] = { "/v1/nodes", "/v1/leaders", "/v1/info" };
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (strncmp(r->pattern, others[i], strlen(others[i])) == 0)
+            return false;
+    return strncmp(r->pattern, "/v1/", 4) == 0;
+}
+
 static void handle(struct ask *q)
 {
     struct pawl_err err = { 0 }, path_err = { 0 };
@@ -185,6 +195,9 @@ static void handle(struct ask *q)
         refuse_method(q, allow);
     } else if (path_err.status != PAWL_OK) {
         ask_fail(q, &path_err);
+    } else if (q->api->no_gateway && about_calls(q->route)) {
+        ask_refusef(q, PAWL_BUSY, "node \"%s\" is no gateway: ask another one",
+                    q->api->exec->conf.node);
     } else if (query_read(q, &err) != PAWL_OK || check_no_body(q, &err) != PAWL_OK) {
         ask_fail(q, &err);
     } else {
@@ -232,6 +245,7 @@ enum pawl_status api_open(const struct api_conf *conf, struct api **out, struct 
     api->loop = conf->loop;
     api->world = conf->exec->conf.world;
     api->metrics_open = conf->metrics_open;
+    api->no_gateway = conf->no_gateway;
     api->lease_us = conf->lease_us ? conf->lease_us : 30 * SEC_US;
     api->call_timeout_us = conf->call_timeout_us;
     api->session_wait_us = conf->session_wait_us ? conf->session_wait_us : 120 * SEC_US;

@@ -76,6 +76,8 @@ static const char *why_not(const struct api *api)
         return "another process has taken this node's name";
     if (f.drained)
         return "the node is drained";
+    if (api->no_gateway)
+        return "the node is no gateway";
     if (f.hung >= HUNG_MAX)
         return "too many handlers did not return from their timeout";
     if (f.away_us)

@@ -168,6 +168,7 @@ struct api {
     struct loop *loop; /* borrowed */
     const struct world *world;
     bool metrics_open, stopping;
+    bool no_gateway;
     int64_t lease_us, call_timeout_us, session_wait_us;
     size_t input_len_max, batch_len_max;
     void (*audit)(const char *line, void *ctx);

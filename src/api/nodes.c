@@ -2,62 +2,13 @@
  * nodes.c - GET /v1/nodes and /v1/leaders, POST /v1/nodes/{node}/drain and /undrain.
  *
  * Of other nodes this one knows what they wrote into the registry with their last beat; of itself
- * it knows how things stand now. A process that runs no handlers is in no registry and still
- * serves, so it adds itself.
+ * it knows how things stand now. A process that has not entered the registry and still serves adds
+ * itself.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "api/work.h"
-
-/* ---- This process ---------------------------------------------------------------------------- */
-
-/* A share is measured over at least this long: shorter ones jump. */
-#define CPU_SPAN_US SEC_US
-
-static int64_t cpu_used_us(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * SEC_US + u.ru_utime.tv_usec +
-           u.ru_stime.tv_usec;
-}
-
-/* How many cores the process used since it was last asked, or lately when that is only just past. A
- * process has one clock of its own, so this is one for all handles in it. */
-static double cpu_share(void)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static int64_t at_us, used_us;
-    static double share;
-    int64_t now_us = world_mono(&world_real);
-    pthread_mutex_lock(&lock);
-    if (now_us - at_us >= CPU_SPAN_US) {
-        int64_t used = cpu_used_us();
-        share = at_us ? (double)(used - used_us) / (double)(now_us - at_us) : 0;
-        at_us = now_us;
-        used_us = used;
-    }
-    double out = share;
-    pthread_mutex_unlock(&lock);
-    return out;
-}
-
-int64_t process_memory(void)
-{
-    char text[128];
-    long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (!f)
-        return 0;
-    if (!fgets(text, sizeof(text), f) || sscanf(text, "%*d %ld", &pages) != 1)
-        pages = 0;
-    fclose(f);
-    return (int64_t)pages * sysconf(_SC_PAGESIZE);
-}
 
 void api_serves(struct api *api, const struct http_server *server)
 {
@@ -81,60 +32,59 @@ static bool is_here(const struct exec *e, const struct node_row *r)
     return bytes_eq(r->node, bytes_of(e->conf.node)) && bytes_eq(r->boot, bytes_of(e->boot));
 }
 
-static const char *status_of(const struct exec_figures *f)
+static const char *status_of(const struct node_row *r)
 {
-    return f->stopping ? "stopping" : f->drained ? "draining" : "up";
+    static const char *const names[] = {
+        [NODE_JOINING] = "joining", [NODE_ACTIVE] = "active", [NODE_DRAINING] = "draining"
+    };
+    return r->dead ? "dead" : r->drain ? "draining" : names[MIN(r->state, NODE_DRAINING)];
 }
 
-/* Which queues the workers here serve; null: all. */
-static void queues_add(struct buf *b, const struct pool *p)
+/* Names with newlines between them as an array; absent: null. */
+static void names_add(struct buf *b, const char *member, struct bytes names)
 {
-    if (!p->n_queues) {
-        add_raw(b, "queues", BYTES_NONE);
+    if (!names.data) {
+        add_raw(b, member, BYTES_NONE);
         return;
     }
-    json_add_name(b, "queues");
+    json_add_name(b, member);
     buf_add_char(b, '[');
-    for (size_t i = 0; i < p->n_queues; i++) {
+    while (names.len) {
+        const char *end = memchr(names.data, '\n', names.len);
+        size_t len = end ? (size_t)(end - names.data) : names.len;
         json_add_comma(b);
-        json_add_string(b, p->queues[i]);
+        json_add_string(b, (struct bytes){ names.data, len });
+        names.data += len + (end != NULL);
+        names.len -= len + (end != NULL);
     }
     buf_add_char(b, ']');
 }
 
-static void who_add(struct buf *b, const struct node_row *r, struct bytes address)
+static void node_add(struct buf *b, const struct node_row *r)
 {
     json_add_comma(b);
     buf_add_char(b, '{');
     add_text(b, "node", r->node);
     add_text(b, "boot", r->boot);
     add_text(b, "host", r->host);
-    add_text(b, "address", address);
-}
-
-static void times_add(struct buf *b, const struct node_row *r)
-{
+    add_text(b, "address", r->address);
+    names_add(b, "roles", r->roles);
+    names_add(b, "queues", r->queues);
+    add_text(b, "status", bytes_of(status_of(r)));
     add_text(b, "version", r->version);
     add_time(b, "started_at", r->started_us);
     add_time(b, "heartbeat_at", r->beat_us);
-}
-
-static void other_add(struct buf *b, const struct node_row *r)
-{
-    who_add(b, r, BYTES_NONE);
-    add_raw(b, "roles", BYTES_NONE);
-    add_raw(b, "queues", BYTES_NONE);
-    add_text(b, "status", r->dead ? BYTES("dead") : BYTES("up"));
-    times_add(b, r);
     add_int(b, "slots", r->slots);
     add_int(b, "busy", r->busy);
-    add_raw(b, "connections", BYTES_NONE);
-    add_raw(b, "cpu", BYTES_NONE);
-    add_raw(b, "memory", BYTES_NONE);
+    add_int(b, "connections", r->connections);
+    json_add_name(b, "cpu");
+    buf_addf(b, "%.3f", (double)r->cpu_milli / 1000);
+    add_int(b, "memory", r->memory);
     buf_add_char(b, '}');
 }
 
-static void here_add(struct ask *q, struct buf *b, const struct node_row *r)
+/* Of this process: how it is now. */
+static struct node_row here(struct ask *q, struct node_row r)
 {
     struct api *api = q->api;
     struct exec_figures f;
@@ -142,18 +92,15 @@ static void here_add(struct ask *q, struct buf *b, const struct node_row *r)
     exec_figures(api->exec, &f);
     if (api->server)
         http_stats(api->server, &http);
-    who_add(b, r, api->server ? bytes_of(http_address(api->server)) : BYTES_NONE);
-    add_raw(b, "roles", BYTES("[\"all\"]"));
-    queues_add(b, &api->exec->pool);
-    add_text(b, "status", bytes_of(status_of(&f)));
-    times_add(b, r);
-    add_int(b, "slots", f.slots);
-    add_int(b, "busy", f.busy);
-    add_int(b, "connections", http.connections);
-    json_add_name(b, "cpu");
-    buf_addf(b, "%.3f", cpu_share());
-    add_int(b, "memory", process_memory());
-    buf_add_char(b, '}');
+    if (api->server)
+        r.address = bytes_of(http_address(api->server));
+    r.state = f.stopping || f.drained ? NODE_DRAINING : NODE_ACTIVE;
+    r.slots = f.started ? f.slots : r.slots;
+    r.busy = f.busy;
+    r.connections = http.connections;
+    r.cpu_milli = process_cpu_milli();
+    r.memory = process_memory();
+    return r;
 }
 
 /* This process when no registry has it: it beats for nobody. */
@@ -166,6 +113,7 @@ static struct node_row unlisted(struct ask *q, char host[256])
                               .boot = bytes_of(e->boot),
                               .host = bytes_of(host),
                               .version = BYTES(PAWL_VERSION),
+                              .roles = BYTES("gateway"),
                               .started_us = q->api->started_us };
 }
 
@@ -183,16 +131,14 @@ static void nodes_done(struct ask_read *rd)
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"nodes\":[");
     for (size_t i = 0; i < rows->n; i++) {
-        bool here = is_here(q->api->exec, &rows->v[i]);
-        listed |= here;
-        if (here)
-            here_add(q, b, &rows->v[i]);
-        else
-            other_add(b, &rows->v[i]);
+        bool own = is_here(q->api->exec, &rows->v[i]);
+        struct node_row r = own ? here(q, rows->v[i]) : rows->v[i];
+        listed |= own;
+        node_add(b, &r);
     }
     if (!listed) {
-        struct node_row r = unlisted(q, host);
-        here_add(q, b, &r);
+        struct node_row r = here(q, unlisted(q, host));
+        node_add(b, &r);
     }
     buf_add_text(b, "]}");
     ask_read_end(rd);
@@ -211,36 +157,108 @@ void route_nodes(struct ask *q)
     ask_read(q, &r->rd);
 }
 
-/* One process on a database has nobody to lead. */
+/* ---- Leaders --------------------------------------------------------------------------------- */
+
+struct leaders_read {
+    struct ask_read rd; /* first */
+    struct leader_rows rows;
+};
+
+static enum pawl_status leaders_work(struct ask_read *rd, struct store *s)
+{
+    return store_leaders(s, &rd->arena, &((struct leaders_read *)rd)->rows, &rd->err);
+}
+
+static void leaders_done(struct ask_read *rd)
+{
+    struct ask *q = rd->ask;
+    const struct leader_rows *rows = &((struct leaders_read *)rd)->rows;
+    if (rd->status != PAWL_OK) {
+        ask_read_end(rd);
+        ask_fail(q, &rd->err);
+        return;
+    }
+    struct buf *b = ask_buf(q);
+    buf_add_text(b, "{\"leaders\":[");
+    for (size_t i = 0; i < rows->n; i++) {
+        struct leader_row r = rows->v[i];
+        if (r.until_us <= exec_now(q->api->exec)) /* its lease is over: nobody has it */
+            r = (struct leader_row){ .role = r.role, .epoch = r.epoch };
+        json_add_comma(b);
+        buf_add_char(b, '{');
+        add_text(b, "role", r.role);
+        add_text(b, "node", r.node);
+        add_int(b, "epoch", r.epoch);
+        add_time(b, "acquired_at", r.acquired_us);
+        add_time(b, "lease_until", r.until_us);
+        buf_add_char(b, '}');
+    }
+    buf_add_text(b, "]}");
+    ask_read_end(rd);
+    ask_reply(q, 200, b);
+}
+
 void route_leaders(struct ask *q)
 {
-    struct buf *b = ask_buf(q);
-    buf_add_text(b, "{\"leaders\":[]}");
-    ask_reply(q, 200, b);
+    struct leaders_read *r = arena_zalloc(q->a, 1, sizeof(*r));
+    if (!r) {
+        ask_refusef(q, PAWL_NO_MEMORY, "there is no memory for this request");
+        return;
+    }
+    r->rd.work = leaders_work;
+    r->rd.done = leaders_done;
+    ask_read(q, &r->rd);
 }
 
 /* ---- Draining -------------------------------------------------------------------------------- */
 
-static void drain_to(struct ask *q, bool drained)
+static void drain_reply(struct ask *q, bool drain)
 {
-    struct exec *e = q->api->exec;
-    struct exec_figures f;
-    if (!bytes_eq(q->path[0], bytes_of(e->conf.node))) {
-        ask_refusef(
-            q, PAWL_STATE,
-            "node \"%.*s\" is not this one (\"%s\"): draining other nodes comes with clusters",
-            BYTES_ARG(q->path[0]), e->conf.node);
-        return;
-    }
-    exec_drain(e, drained);
-    exec_figures(e, &f);
     struct buf *b = ask_buf(q);
     buf_add_char(b, '{');
     add_text(b, "node", q->path[0]);
-    add_text(b, "status", bytes_of(status_of(&f)));
-    add_int(b, "busy", f.busy);
+    add_text(b, "status", drain ? BYTES("draining") : BYTES("active"));
     buf_add_char(b, '}');
     ask_reply(q, 200, b);
+}
+
+static bool own_name(const struct ask *q)
+{
+    return bytes_eq(q->path[0], bytes_of(q->api->exec->conf.node));
+}
+
+static void drained(struct ask_write *w)
+{
+    struct ask *q = w->ask;
+    struct pawl_err err = w->job.op.err;
+    enum pawl_status st = w->job.op.status;
+    bool drain = w->job.op.node.drain;
+    ask_write_end(w);
+    if (st != PAWL_OK) {
+        ask_fail(q, &err);
+        return;
+    }
+    if (own_name(q))
+        exec_drain_wished(q->api->exec, drain);
+    drain_reply(q, drain);
+}
+
+/* Whichever node it is, it reads the wish with its next beat. */
+static void drain_to(struct ask *q, bool drain)
+{
+    if (own_name(q) && !exec_entered(q->api->exec)) {
+        exec_drain(q->api->exec, drain);
+        drain_reply(q, drain);
+        return;
+    }
+    struct ask_write *w = arena_zalloc(q->a, 1, sizeof(*w));
+    if (!w) {
+        ask_refusef(q, PAWL_NO_MEMORY, "there is no memory for this request");
+        return;
+    }
+    w->job.op = (struct op){ .kind = OP_DRAIN, .node = { .node = q->path[0], .drain = drain } };
+    w->done = drained;
+    ask_write(q, w);
 }
 
 void route_drain(struct ask *q)

@@ -38,8 +38,8 @@ const struct schema_text schemas[] = {
     { "Node", "node:s boot:s host:s? address:s? roles:a queues:a status:s version:s? started_at:t? "
               "heartbeat_at:t? slots:i busy:i connections:i? cpu:n? memory:i?" },
     { "Nodes", "nodes:[@Node" },
-    { "NodeDrained", "node:s status:s busy:i" },
-    { "Leader", "role:s node:s epoch:i acquired_at:t lease_until:t" },
+    { "NodeDrained", "node:s status:s" },
+    { "Leader", "role:s node:s? epoch:i acquired_at:t? lease_until:t?" },
     { "Leaders", "leaders:[@Leader" },
     { "Info", "version:s engine:s schema:s node:s boot:s now:t started_at:t limits:o" },
     { "Health", "alive:b" },

@@ -51,8 +51,6 @@ void claim_add(struct ask *q, struct buf *b, const struct claiming *c);
 void claim_end(struct claiming *c); /* drop its memory */
 
 /* Everything about lines, of one api (desk.c). */
-/* Resident bytes of this process; 0: not known. nodes.c. */
-int64_t process_memory(void);
 
 struct desk;
 MUST_USE enum pawl_status desk_open(struct api *api, struct pawl_err *err);

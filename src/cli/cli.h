@@ -54,9 +54,10 @@ struct command {
 /* Every command, in the order help shows them; name NULL ends it. */
 extern const struct command *const commands[];
 extern const struct command cmd_archive, cmd_attempts, cmd_backup, cmd_batch, cmd_bench, cmd_call,
-    cmd_cancel, cmd_completion, cmd_doctor, cmd_events, cmd_gc, cmd_get, cmd_help, cmd_keys,
-    cmd_list, cmd_man, cmd_migrate, cmd_nodes, cmd_object, cmd_pause, cmd_queues, cmd_requeue_stuck,
-    cmd_resume, cmd_retry, cmd_serve, cmd_submit, cmd_token, cmd_unblock, cmd_version, cmd_work;
+    cmd_cancel, cmd_completion, cmd_doctor, cmd_drain, cmd_events, cmd_gc, cmd_get, cmd_help,
+    cmd_keys, cmd_leaders, cmd_list, cmd_man, cmd_migrate, cmd_nodes, cmd_object, cmd_pause,
+    cmd_queues, cmd_requeue_stuck, cmd_resume, cmd_retry, cmd_serve, cmd_submit, cmd_token,
+    cmd_unblock, cmd_undrain, cmd_version, cmd_work;
 /* Tables of options besides a command's own: of all, and of its reach. */
 extern const struct option_row options_common[];
 const struct option_row *options_of(enum reach reach);

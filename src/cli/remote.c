@@ -64,7 +64,7 @@ enum paint paint_of_status(const char *status)
         enum paint paint;
     } rows[] = { { "completed", PAINT_GOOD },  { "failed", PAINT_BAD },
                  { "dead_letter", PAINT_BAD }, { "expired", PAINT_WARN },
-                 { "cancelled", PAINT_WARN },  { "up", PAINT_GOOD },
+                 { "cancelled", PAINT_WARN },  { "active", PAINT_GOOD },
                  { "dead", PAINT_BAD },        { "error", PAINT_BAD },
                  { "timeout", PAINT_WARN },    { "lost", PAINT_WARN } };
     for (size_t i = 0; status && i < COUNT_OF(rows); i++)

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "exec/exec.h"
 
 #define SETTING_ROW(id, name, kind, fallback, min, max, when, meaning)                             \
     [SET_##id] = { name, SETTING_##kind, fallback, min, max, SETTING_##when, meaning },
@@ -357,6 +358,23 @@ static enum pawl_status check_db(const struct settings *s, struct pawl_err *err)
                    "setting \"db\" (%.300s): must be a URL such as sqlite:pawl.db", from);
 }
 
+enum pawl_status settings_duties(const struct settings *s, unsigned *out, struct pawl_err *err)
+{
+    const struct setting_value *v = &s->v[SET_ROLES];
+    *out = v->n_items ? 0 : DUTY_ALL;
+    for (size_t i = 0; i < v->n_items; i++) {
+        unsigned duty =
+            strcmp(v->items[i], "all") == 0 ? DUTY_ALL : duty_find(bytes_of(v->items[i]));
+        if (!duty)
+            return err_set(
+                err, PAWL_INVALID,
+                "setting \"roles\": \"%.60s\" is none of gateway, worker, scheduler, all",
+                v->items[i]);
+        *out |= duty;
+    }
+    return PAWL_OK;
+}
+
 enum pawl_status settings_settle(struct settings *s, struct pawl_err *err)
 {
     struct setting_value *v = s->v;
@@ -370,6 +388,10 @@ enum pawl_status settings_settle(struct settings *s, struct pawl_err *err)
                        "setting \"heartbeat_grace\": %s must be at least twice "
                        "heartbeat_interval (%s)",
                        v[SET_HEARTBEAT_GRACE].text, v[SET_HEARTBEAT_INTERVAL].text);
+    unsigned duties;
+    st = settings_duties(s, &duties, err);
+    if (st != PAWL_OK)
+        return st;
     if (!*v[SET_TLS_CERT].text != !*v[SET_TLS_KEY].text)
         return err_set(err, PAWL_INVALID, "settings \"tls_cert\" and \"tls_key\": both or neither");
     return PAWL_OK;

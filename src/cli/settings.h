@@ -53,7 +53,8 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
     X(TLS_KEY, "tls_key", TEXT, "", 0, 0, START, "its private key, PEM")                           \
     X(MODULE, "module", LIST, "", 0, 0, START, "shared objects with handlers to load")             \
     X(QUEUES, "queues", LIST, "all", 0, 0, START, "queues the handlers work on; all: every one")   \
-    X(ROLES, "roles", LIST, "all", 0, 0, LATER, "what this node does in a cluster")                \
+    X(ROLES, "roles", LIST, "all", 0, 0, START,                                                    \
+      "what this node does: gateway, worker, scheduler; all: all of it")                           \
     X(WORKER_SLOTS, "worker_slots", INT, "16", 1, 1024, START, "handlers that run at a time")      \
     X(PAUSED, "paused", BOOL, "no", 0, 0, START, "start no work; accepting goes on")               \
     X(POOL_SIZE, "pool_size", INT, "8", 1, 256, START, "connections for reading")                  \
@@ -173,6 +174,8 @@ struct setting_texts {
 MUST_USE enum pawl_status settings_from_file(struct settings *s, int id, struct setting_texts texts,
                                              int line, struct pawl_err *err);
 /* What must hold between settings, and `db = env:NAME` followed. Once, when all are set. */
+MUST_USE enum pawl_status settings_duties(const struct settings *s, unsigned *out,
+                                          struct pawl_err *err); /* `roles` as DUTY_... */
 MUST_USE enum pawl_status settings_settle(struct settings *s, struct pawl_err *err);
 
 /* Read the settings' file: `path`, or when NULL $PAWL_CONFIG, or pawl.conf here if there is one.

@@ -1,5 +1,5 @@
 /*
- * state.c - `pawl queues` and `pawl nodes`: how things stand.
+ * state.c - `pawl queues`, `nodes` and `leaders`: how things stand; `drain` and `undrain`.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,11 +34,58 @@ static int run_queues(struct cli *cli, int argc, char **argv)
 
 static int run_nodes(struct cli *cli, int argc, char **argv)
 {
-    static const char *const columns[] = { "node",         "status",  "slots",   "busy",
-                                           "host",         "address", "version", "started_at",
-                                           "heartbeat_at", NULL };
+    static const char *const columns[] = { "node",    "status",     "slots",        "busy",
+                                           "cpu",     "memory",     "connections",  "host",
+                                           "address", "started_at", "heartbeat_at", NULL };
     (void)argc, (void)argv;
     return show(cli, "/v1/nodes", "nodes", columns);
+}
+
+static int run_leaders(struct cli *cli, int argc, char **argv)
+{
+    static const char *const columns[] = { "role",        "node",        "epoch",
+                                           "acquired_at", "lease_until", NULL };
+    (void)argc, (void)argv;
+    return show(cli, "/v1/leaders", "leaders", columns);
+}
+
+static int drain_to(struct cli *cli, const char *node, const char *action)
+{
+    struct remote r;
+    struct json *answer = NULL;
+    struct buf path;
+    buf_init(&path, 4096);
+    buf_add_text(&path, "/v1/nodes/");
+    url_add(&path, bytes_of(node));
+    buf_addf(&path, "/%s", action);
+    enum pawl_status st = remote_open(&r, cli);
+    if (st == PAWL_OK)
+        st = remote_ask(&r, arena_text(&r.arena, buf_bytes(&path)), BYTES("{}"), &answer);
+    int code = st == PAWL_OK ? 0 : remote_fail(&r);
+    if (st == PAWL_OK && cli->json) {
+        code = remote_print_raw(&r, answer);
+    } else if (st == PAWL_OK) {
+        const char *status = shown(&r.arena, answer, "status");
+        fprintf(cli->out, "%s %s\n", node, status ? status : "?");
+        code = cli_done(cli);
+    }
+    remote_close(&r);
+    buf_release(&path);
+    return code;
+}
+
+static int run_drain(struct cli *cli, int argc, char **argv)
+{
+    if (argc != 1)
+        return cli_failf(cli, PAWL_INVALID, "say which node");
+    return drain_to(cli, argv[0], "drain");
+}
+
+static int run_undrain(struct cli *cli, int argc, char **argv)
+{
+    if (argc != 1)
+        return cli_failf(cli, PAWL_INVALID, "say which node");
+    return drain_to(cli, argv[0], "undrain");
 }
 
 const struct command cmd_queues = {
@@ -54,7 +101,46 @@ const struct command cmd_nodes = {
     .name = "nodes",
     .summary = "show the processes that work on the database",
     .usage = "",
-    .example = "pawl nodes",
+    .about =
+        "A node is joining, active, draining or dead: one whose beats stopped for longer than\n"
+        "`heartbeat_grace`. Figures are those of its last beat.",
+    .example = "pawl nodes\n"
+               "pawl nodes --json | jq -r '.nodes[] | select(.status == \"dead\") | .node'",
     .reach = REACH_SERVER,
     .run = run_nodes,
+};
+
+const struct command cmd_leaders = {
+    .name = "leaders",
+    .summary = "show which node has which role",
+    .usage = "",
+    .about = "One node at a time has `maintenance` (expiry, lost leases, retention) and one\n"
+             "`scheduler`. An epoch is one turn of one node.",
+    .example = "pawl leaders",
+    .reach = REACH_SERVER,
+    .run = run_leaders,
+};
+
+const struct command cmd_drain = {
+    .name = "drain",
+    .summary = "have a node begin nothing more",
+    .usage = "NODE",
+    .about =
+        "Any server may be asked: the wish is stored, and the node reads it with its next beat.\n"
+        "What runs there goes on; what was claimed and has not begun is handed back uncounted;\n"
+        "its /readyz says 503. It holds until pawl undrain, or until the node leaves.",
+    .example = "pawl drain \"$(pawl nodes --json | jq -r '.nodes[0].node')\"",
+    .args_max = 1,
+    .reach = REACH_SERVER,
+    .run = run_drain,
+};
+
+const struct command cmd_undrain = {
+    .name = "undrain",
+    .summary = "have a drained node work again",
+    .usage = "NODE",
+    .example = "pawl undrain \"$(pawl nodes --json | jq -r '.nodes[0].node')\"",
+    .args_max = 1,
+    .reach = REACH_SERVER,
+    .run = run_undrain,
 };

@@ -100,6 +100,8 @@ void lane_close(struct lane *l)
         pthread_cond_signal(&l->cond);
         pthread_mutex_unlock(&l->lock);
         pthread_join(l->thread, NULL);
+        pthread_mutex_destroy(&l->lock);
+        pthread_cond_destroy(&l->cond);
         l->runs = false;
     }
     events_db_close(l->db);

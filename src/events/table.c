@@ -19,9 +19,10 @@
  * wait for it have somewhat longer (http.c). */
 #define ADD_US (5 * SEC_US)
 #define SETTLE_US (5 * SEC_US)
-/* One wait for a lock, and one look at everything there is. */
-#define PATIENCE_MS 2000
+/* One wait for a lock; one look at everything there is, for a client and for a worker. */
+#define LOCK_MS 2000
 #define LOOK_MS 5000
+#define SCAN_MS 60000
 #define GATE_S 10
 #define MAKE_TRIES 10
 #define NAP_US (2 * MS_US)
@@ -80,13 +81,20 @@ static void nap(void)
 
 /* ---- Small words ----------------------------------------------------------------------------- */
 
-/* A transaction whose first statement is this question; empty memory before it. */
-static enum pawl_status begin_asking(struct ledger *l, enum led_begin how, int64_t patience_ms,
-                                     struct led_batch *b, struct pawl_err *err)
+/* How long a transaction's statements may take, and how long they wait for a lock. */
+struct patience {
+    int64_t lock_ms, look_ms;
+};
+static const struct patience usual = { LOCK_MS, SCAN_MS }, quick = { LOCK_MS, LOOK_MS };
+
+/* A transaction that begins with these statements, in one round trip; memory was emptied before. */
+static enum pawl_status begin_with(struct ledger *l, enum led_begin how, struct patience patience,
+                                   struct led_batch *b, struct pawl_err *err)
 {
     struct led_params p = { 0 };
     struct led_rows *set;
-    led_int(&p, patience_ms);
+    led_int(&p, patience.lock_ms);
+    led_int(&p, patience.look_ms);
     memmove(&b->v[1], &b->v[0], b->n * sizeof b->v[0]);
     b->v[0] = (struct led_batched){ .name = SQL_EVENTS_PATIENCE, .p = p, .rows = -1, .out = &set };
     b->n++;
@@ -143,7 +151,7 @@ static enum pawl_status make_once(struct events_db *db, struct pawl_err *err)
     if (st != PAWL_OK)
         return st;
     tx = db->l;
-    st = begin_asking(tx, LED_WRITE, GATE_S * 1000, &first, err);
+    st = begin_with(tx, LED_WRITE, (struct patience){ GATE_S * 1000, SCAN_MS }, &first, err);
     led_int(&p, GATE_S);
     if (st == PAWL_OK)
         st = led_number(tx, SQL_EVENTS_GATE, &p, 0, &got, err);
@@ -199,7 +207,7 @@ static enum pawl_status lock_counter(struct ledger *l, struct passage *out, int6
     struct led_batch first = { 0 };
     struct led_rows *r = NULL;
     led_batch_ask(&first, SQL_EVENTS_COUNTER, &(struct led_params){ 0 }, &r);
-    enum pawl_status st = begin_asking(l, LED_WRITE, PATIENCE_MS, &first, err);
+    enum pawl_status st = begin_with(l, LED_WRITE, usual, &first, err);
     if (st == PAWL_OK)
         st = counter_read(r, out_id, err);
     if (st == PAWL_OK)
@@ -382,7 +390,7 @@ enum pawl_status events_db_ready(struct events_db *db, struct pawl_err *err)
         return st;
     tx = db->l;
     led_batch_ask(&first, SQL_EVENTS_COUNTERS, &(struct led_params){ 0 }, &r);
-    st = begin_asking(tx, LED_READ, PATIENCE_MS, &first, err);
+    st = begin_with(tx, LED_READ, quick, &first, err);
     if (st == PAWL_OK && led_get_int(r, 0, 0) != 1)
         st = err_set(err, PAWL_BROKEN, "table status has %" PRId64 " rows, and must have one",
                      led_get_int(r, 0, 0));
@@ -401,7 +409,7 @@ enum pawl_status events_db_count(struct events_db *db, int64_t *out, struct pawl
     tx = db->l;
     led_int(&p, LOOK_MS);
     led_batch_ask(&first, SQL_EVENTS_COUNT, &p, &r);
-    st = begin_asking(tx, LED_READ, LOOK_MS, &first, err);
+    st = begin_with(tx, LED_READ, quick, &first, err);
     if (st == PAWL_OK)
         *out = led_get_int(r, 0, 0);
     return st;
@@ -438,7 +446,7 @@ enum pawl_status events_db_find(struct events_db *db, struct arena *a, struct ev
     led_column(&p, &ids);
     led_int(&p, LOOK_MS);
     led_batch_ask(&first, SQL_EVENTS_FIND, &p, &r);
-    st = begin_asking(tx, LED_READ, LOOK_MS, &first, err);
+    st = begin_with(tx, LED_READ, quick, &first, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++)
         found(a, r, &v[i]);
     return st == PAWL_OK && a->failed ? err_no_memory(err, "events") : st;
@@ -446,28 +454,34 @@ enum pawl_status events_db_find(struct events_db *db, struct arena *a, struct ev
 
 /* ---- Working --------------------------------------------------------------------------------- */
 
-static enum pawl_status take(struct ledger *l, enum led_begin how, const struct event_work *w,
-                             struct led_rows **out, struct pawl_err *err)
+/* Not with the begin: that has little patience, and this may read all there is. */
+static enum pawl_status take(struct ledger *l, const struct event_work *w, struct led_rows **out,
+                             struct pawl_err *err)
 {
-    struct led_batch first = { 0 };
+    struct led_batch none = { 0 };
     struct led_params p = { 0 };
+    enum pawl_status st = begin_with(l, LED_WRITE, usual, &none, err);
     led_int(&p, (int64_t)w->max);
     led_ints(l, &p, w->skip, w->n_skip);
-    led_batch_ask(&first, SQL_EVENTS_TAKE, &p, out);
-    return begin_asking(l, how, how == LED_READ ? LOOK_MS : PATIENCE_MS, &first, err);
+    return st == PAWL_OK ? led_query(l, SQL_EVENTS_TAKE, &p, out, err) : st;
 }
 
-/* Where one transaction writes at a time, an empty poll must not be one of those. */
+/* Is there anything at all? Locks nothing: for whoever found nothing the last time, and where one
+ * transaction writes at a time. */
 static enum pawl_status look(struct events_db *db, const struct event_work *w, bool *out_any,
                              struct pawl_err *err)
 {
     AUTO(led_undo) struct ledger *tx = NULL;
+    struct led_batch first = { 0 };
+    struct led_params p = { 0 };
     struct led_rows *r = NULL;
     enum pawl_status st = led_fresh(db->l, LED_READ, err);
     if (st != PAWL_OK)
         return st;
     tx = db->l;
-    st = take(tx, LED_READ, w, &r, err);
+    led_ints(tx, &p, w->skip, w->n_skip);
+    led_batch_ask(&first, SQL_EVENTS_ANY, &p, &r);
+    st = begin_with(tx, LED_READ, usual, &first, err);
     *out_any = st == PAWL_OK && r->n > 0;
     if (!*out_any)
         PAUSE_POINT("events.empty");
@@ -511,14 +525,14 @@ enum pawl_status events_db_work(struct events_db *db, struct event_work *w, stru
     bool any = true;
     w->taken = w->done = 0;
     assert(w->n_skip > 0);
-    enum pawl_status st = db->one_writer ? look(db, w, &any, err) : PAWL_OK;
+    enum pawl_status st = db->one_writer || w->idle ? look(db, w, &any, err) : PAWL_OK;
     if (st != PAWL_OK || !any)
         return st;
     st = led_fresh(db->l, LED_WRITE, err);
     if (st != PAWL_OK)
         return st;
     tx = db->l;
-    st = take(tx, LED_WRITE, w, &r, err);
+    st = take(tx, w, &r, err);
     if (st != PAWL_OK || r->n == 0) {
         PAUSE_POINT("events.empty");
         return st;

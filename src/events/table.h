@@ -51,6 +51,7 @@ MUST_USE enum pawl_status events_db_find(struct events_db *db, struct arena *a, 
 /* Up to max pending events, held, given their values and let go in one transaction. */
 struct event_work {
     size_t max;
+    bool idle;           /* nothing was found the last time */
     const int64_t *skip; /* ids to pass by, at least one: 0 is no event's */
     size_t n_skip;
     event_maker *make;

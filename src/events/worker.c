@@ -46,6 +46,7 @@ struct worker {
     pthread_t thread;
     bool runs;
     int single; /* so many batches of one are left, to find out whose fault it was */
+    bool idle;  /* it found nothing the last time */
     int64_t said_us;
 };
 
@@ -160,6 +161,7 @@ static void one_batch(struct worker *k)
     struct pawl_err err = { 0 };
     int64_t skip[EVENTS_SKIP_MAX + 1];
     struct event_work b = { .max = k->single > 0 ? 1 : (size_t)w->conf.batch,
+                            .idle = k->idle,
                             .skip = skip,
                             .n_skip = skip_list(w, skip),
                             .make = w->conf.make,
@@ -171,11 +173,13 @@ static void one_batch(struct worker *k)
     atomic_fetch_add(&w->done, (long long)b.done);
     if (k->single > 0)
         k->single--;
-    if (st == PAWL_OK && b.taken == 0) {
+    k->idle = st == PAWL_OK && b.taken == 0;
+    if (k->idle) {
         atomic_fetch_add(&w->empty, 1);
         rest(w, w->conf.poll_us + some_of(w->conf.jitter_us));
     } else if (st == PAWL_BUSY && events_db_met(k->db)) {
         atomic_fetch_add(&w->again, 1);
+        log_line(LOG_DEBUG, "events: once more: %s", err.text);
         rest(w, MET_US + some_of(MET_US));
     } else if (st == PAWL_BUSY || st == PAWL_UNKNOWN || st == PAWL_NO_MEMORY) {
         say(k, &err);

@@ -15,21 +15,6 @@
 /* A beat that failed is tried again soon: the grace of whoever waits for it is running. */
 #define AGAIN_US (250 * MS_US)
 
-/* May we say so? *op: what to say. */
-static bool beat_due(struct exec *e, struct op *op)
-{
-    struct pool *p = &e->pool;
-    pthread_mutex_lock(&p->lock);
-    bool on = p->started && !p->stopping && !p->replaced;
-    *op = (struct op){ .kind = OP_BEAT,
-                       .node = { .node = bytes_of(e->conf.node),
-                                 .boot = bytes_of(e->boot),
-                                 .slots = p->slots,
-                                 .busy = (int)p->n_running } };
-    pthread_mutex_unlock(&p->lock);
-    return on;
-}
-
 /* Returns when the next one is due. */
 static int64_t beat_once(struct exec *e)
 {
@@ -37,15 +22,16 @@ static int64_t beat_once(struct exec *e)
     struct op op, *one = &op;
     struct arena a;
     int64_t now_us = world_mono(&world_real);
-    if (!beat_due(e, &op))
+    if (!member_beat(e, &op))
         return now_us + e->conf.heartbeat_interval_us;
     arena_init(&a, 1 << 20);
     op.a = &a;
     enum pawl_status st = store_commit(b->store, &one, 1);
     arena_release(&a);
     if (st == PAWL_OK && op.status == PAWL_OK) {
-        observer_look(e, b->store, now_us);
-        return now_us + e->conf.heartbeat_interval_us;
+        member_stored(e, now_us);
+        int64_t due_us = observer_look(e, b->store, now_us);
+        return MIN(now_us + e->conf.heartbeat_interval_us, due_us);
     }
     observer_silent(e);
     if (op.status == PAWL_LOST_LEASE)

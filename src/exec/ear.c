@@ -52,6 +52,8 @@ static void heard(struct exec *e, unsigned kinds)
         waiters_mark_all(&e->waiters);
         keeper_nudge(e);
     }
+    if (kinds & HINT_NODES)
+        registry_changed(e);
     if (kinds & HINT_WORK)
         exec_work_came(e);
 }

@@ -160,6 +160,7 @@ void pool_replaced(struct exec *e)
         try_stop(v[i], STOP_PROCESS);
         try_unref(v[i]);
     }
+    member_replaced(e);
 }
 
 /* ---- A finish is settled: on the store thread ---- */
@@ -185,7 +186,7 @@ static void tell_waiters(struct pawl_call *t, const struct finish_item *f)
     c.finished_us = f->finished_us;
     c.keep_until_us = call_blocks(&c.spec, c.state) ? 0 : f->finished_us + keep_us;
     c.in_line = false;
-    t->e->told = waiters_tell(&t->e->waiters, &c, t->e->told);
+    t->e->told = waiters_tell(&t->e->waiters, &c, WAITERS_ALL, t->e->told);
 }
 
 void pool_stored(struct pawl_call *t, const struct finish_item *f)

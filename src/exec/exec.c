@@ -50,7 +50,8 @@ enum pawl_status exec_store(const struct exec *e, enum store_role role, struct s
                                .remember_us = e->conf.remember_us,
                                .key_pending_max = e->conf.key_pending_max,
                                .lifetime_us = e->conf.pool_lifetime_us,
-                               .retry_max_us = e->conf.heartbeat_grace_us / 8 };
+                               .retry_max_us = e->conf.heartbeat_grace_us / 8,
+                               .idle_us = e->conf.heartbeat_grace_us };
     return store_open(&conf, out, err);
 }
 
@@ -74,6 +75,7 @@ static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
 {
     enum pawl_status st = queue_init(&e->queue, err);
     epoch_init(&e->epoch);
+    member_init(&e->member);
     stats_init(&e->stats);
     rates_init(&e->rates);
     if (st == PAWL_OK)
@@ -133,6 +135,7 @@ void exec_unref(struct exec *e)
     readers_release(&e->readers);
     waiters_release(&e->waiters);
     pool_release(&e->pool);
+    member_release(&e->member);
     registry_release(&e->registry);
     store_close(e->writer);
     queue_release(&e->queue);
@@ -149,8 +152,9 @@ void exec_close(struct exec *e)
     struct pawl_err err;
     if (!e)
         return;
-    if (e->writer_runs && pool_started(&e->pool) && exec_stop(e, 0, &err) != PAWL_OK)
+    if (e->writer_runs && exec_stop(e, 0, &err) != PAWL_OK)
         log_line(LOG_WARN, "closing the database: %s", err.text);
+    member_close(e);
     ear_close(e);
     beat_close(e);
     if (e->keeper_runs) {

@@ -81,6 +81,36 @@ struct beater {
     bool open, runs, nudged, closed;
 };
 
+/* What a node does, its roles in the registry: answer HTTP, run handlers, stand for the roles that
+ * one at a time has. */
+enum { DUTY_GATEWAY = 1, DUTY_WORKER = 2, DUTY_SCHEDULER = 4, DUTY_ALL = 7 };
+/* The bit of a name; 0: there is no such role. */
+unsigned duty_find(struct bytes name);
+
+/* This process among the others (member.c). */
+struct membership {
+    pthread_mutex_t lock;
+    /* Set when it enters, before anybody looks. */
+    char *address, *roles_text, *queues; /* owned; NULL: nowhere; none; all */
+    unsigned roles;
+    int slots;
+    atomic_int_least64_t connections; /* of HTTP clients */
+    /* Under the lock. */
+    bool joined;     /* it is in the registry, and beats */
+    bool drain;      /* what the registry last said that it should do */
+    uint64_t drains; /* how often that was decided here */
+    int64_t sent_us; /* when the last beat that was stored was sent; monotonic */
+    enum { CUT_NOT, CUT_TOLD, CUT_DONE } cut; /* too long ago: workers told to stop; taken from */
+    void (*replaced)(void *ctx);
+    void *replaced_ctx;
+    pthread_t thread; /* watches sent_us, and never asks the database anything */
+    pthread_cond_t wake;
+    bool runs, closed;
+};
+
+/* Roles that one node at a time has (lead.c). */
+enum lead_role { LEAD_MAINTENANCE, LEAD_SCHEDULER, LEAD_COUNT };
+
 /* Threads that commit beside the store thread, where the engine lets them (side.c). */
 #define SIDE_MAX 64
 struct side {
@@ -105,7 +135,9 @@ struct exec {
     struct job *turns;   /* store thread only: writes that wait for their key's turn */
     struct registry registry;
     struct pool pool;
-    struct keeper *keeper; /* owned */
+    struct membership member;
+    atomic_int_least64_t lead_until_us[LEAD_COUNT]; /* monotonic; 0: not ours */
+    struct keeper *keeper;                          /* owned */
     struct ear ear;
     struct side side;
     struct beater beater;
@@ -175,7 +207,32 @@ void exec_epoch_watch(struct exec *e, struct epoch_watch *w);
 void exec_epoch_ask(struct exec *e);
 void exec_epoch_unask(struct exec *e);
 
-/* Run the registered handlers; see pawl_start() and pawl_stop(). */
+/* Enter the registry and beat, once: first of all, before anything is claimed. Strings are copied.
+ */
+struct exec_member {
+    const char *address; /* NULL: it answers no HTTP */
+    unsigned roles;
+    int slots;                 /* handlers that will run here; 0: none */
+    const char *const *queues; /* n_queues 0: all */
+    size_t n_queues;
+};
+MUST_USE enum pawl_status exec_enter(struct exec *e, const struct exec_member *m,
+                                     struct pawl_err *err);
+bool exec_entered(struct exec *e);
+/* Out of the registry; what is still held is handed back uncounted, what is led is free. */
+void exec_leave(struct exec *e);
+/* Called once, on a thread of the machine, when another process has taken this node's name. Must
+ * not block. NULL: no more, and when this returns nobody is inside. */
+void exec_on_replaced(struct exec *e, void (*replaced)(void *ctx), void *ctx);
+/* Is this node the one that has the role just now? */
+bool exec_leads(struct exec *e, enum lead_role role);
+
+/* What this process uses: thousandths of a core lately, bytes. */
+int64_t process_cpu_milli(void);
+int64_t process_memory(void);
+
+/* Run the registered handlers; see pawl_start() and pawl_stop(). A process that has not entered the
+ * registry enters it here. */
 struct exec_workers {
     int slots;
     const char *const *queues;
@@ -188,6 +245,8 @@ MUST_USE enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct paw
 /* Begin nothing more: what was claimed and has not begun is handed back uncounted, what runs goes
  * on. Off: claim again. */
 void exec_drain(struct exec *e, bool drained);
+/* The same for who has written the wish into the registry: it is not news then. */
+void exec_drain_wished(struct exec *e, bool drain);
 bool exec_drained(struct exec *e);
 
 /* How things stand, for people and metrics. */
@@ -227,7 +286,24 @@ void beat_release(struct exec *e);
 
 void *writer_main(void *exec);
 /* Enter the registry; what another boot of this name held is taken back first. */
-MUST_USE enum pawl_status exec_join(struct exec *e, int slots, struct pawl_err *err);
+MUST_USE enum pawl_status exec_join(struct exec *e, struct pawl_err *err);
+void member_init(struct membership *m);
+void member_release(struct membership *m);
+/* What to say with a beat; false: nothing, it is not ours to beat. */
+bool member_beat(struct exec *e, struct op *out);
+/* A beat that was sent then (monotonic) is stored. */
+void member_stored(struct exec *e, int64_t sent_us);
+/* Its thread ends. */
+void member_close(struct exec *e);
+/* Are they stopped? */
+bool member_cut(struct exec *e);
+/* Our row as it was read after member_look() gave `since`. */
+uint64_t member_look(struct exec *e);
+void member_seen(struct exec *e, const struct node_row *own, uint64_t since);
+void member_replaced(struct exec *e);
+/* Nodes or leaders may have changed: beat and look now. Any thread. */
+void registry_changed(struct exec *e);
+void keeper_registry(struct exec *e);
 /* The database says that we are no longer the node: the keeper looks whether that is so. Any
  * thread. */
 void keeper_doubt(struct exec *e);

@@ -135,7 +135,11 @@ static void chore_done(struct job *j)
     struct exec *e = c->e;
     if (j->op.n_ended)
         exec_look(e, j->op.ended, j->op.n_ended);
-    if (j->op.kind == OP_BEAT && j->op.status == PAWL_LOST_LEASE)
+    if (j->op.kind == OP_BEAT && j->op.status == PAWL_OK)
+        member_stored(e, c->began_us);
+    if (j->op.kind == OP_LEAD)
+        lead_done(e, c);
+    if ((j->op.kind == OP_BEAT || j->op.kind == OP_LEAD) && j->op.status == PAWL_LOST_LEASE)
         keeper_doubt(e);
     const struct sweep *s = j->op.kind == OP_SWEEP ? &j->op.sweep : NULL;
     /* What left a line lets the next of it run. */
@@ -175,21 +179,20 @@ static bool chore_free(const struct chore *c)
 static void beat(struct exec *e, int64_t now_us)
 {
     struct keeper *k = e->keeper;
-    struct pool *p = &e->pool;
-    pthread_mutex_lock(&p->lock);
-    bool on = p->started && !p->stopping && !p->replaced;
-    int slots = p->slots, busy = (int)p->n_running;
-    pthread_mutex_unlock(&p->lock);
-    if (!on || now_us < k->beat_us || !(e->traits & STORE_ONE_WRITER))
+    struct op op;
+    if (!(e->traits & STORE_ONE_WRITER) || (now_us < k->beat_us && !atomic_load(&k->registry)) ||
+        !member_beat(e, &op))
         return;
     k->beat_us = now_us + e->conf.heartbeat_interval_us;
-    chore_post(&k->chores[KEEP_BEAT], (struct op){ .kind = OP_BEAT,
-                                                   .node = { .node = bytes_of(e->conf.node),
-                                                             .boot = bytes_of(e->boot),
-                                                             .slots = slots,
-                                                             .busy = busy } });
-    if (e->traits & STORE_SHARED)
-        observer_look(e, k->store, now_us);
+    chore_post(&k->chores[KEEP_BEAT], op);
+    k->due_us = observer_look(e, k->store, now_us);
+    k->beat_us = MIN(k->beat_us, k->due_us);
+}
+
+void keeper_registry(struct exec *e)
+{
+    atomic_store(&e->keeper->registry, true);
+    keeper_nudge(e);
 }
 
 void keeper_doubt(struct exec *e)
@@ -229,10 +232,9 @@ static void settle_doubt(struct exec *e)
     if (!atomic_exchange(&e->keeper->doubt, false))
         return;
     pthread_mutex_lock(&e->pool.lock);
-    bool on = e->pool.started && !e->pool.stopping && !e->pool.replaced;
-    int slots = e->pool.slots;
+    bool on = !e->pool.replaced;
     pthread_mutex_unlock(&e->pool.lock);
-    if (!on)
+    if (!on || !exec_entered(e))
         return;
     enum pawl_status st = taken(e, &replaced, &err);
     if (st == PAWL_OK && replaced) {
@@ -240,7 +242,9 @@ static void settle_doubt(struct exec *e)
         return;
     }
     if (st == PAWL_OK)
-        st = exec_join(e, slots, &err);
+        st = exec_join(e, &err);
+    if (st == PAWL_OK)
+        registry_changed(e);
     if (st == PAWL_OK)
         log_line(LOG_WARN, "node \"%s\": was taken for dead, and is back", e->conf.node);
     else
@@ -266,6 +270,8 @@ static void sweep(struct exec *e, int64_t now_us)
     if (now_us < k->sweep_us)
         return;
     k->sweep_us = now_us + e->conf.reclaim_interval_us;
+    if (lead_elsewhere(e, LEAD_MAINTENANCE, now_us))
+        return;
     k->swept = chore_post(
         c, (struct op){ .kind = OP_SWEEP,
                         .sweep = { .max = SWEEP_STEP_MAX, .fail_lost = e->conf.fail_lost } });
@@ -298,6 +304,8 @@ static void gc(struct exec *e, int64_t now_us)
     if (now_us < k->gc_us)
         return;
     k->gc_us = now_us + e->conf.gc_interval_us;
+    if (lead_elsewhere(e, LEAD_MAINTENANCE, now_us))
+        return;
     k->collected = chore_post(c, (struct op){ .kind = OP_GC, .gc = { .max = GC_STEP_MAX } });
 }
 
@@ -325,14 +333,15 @@ static void look(struct exec *e)
     struct waiter *told = NULL;
     struct get g = { 0 };
     struct arena a;
+    uint64_t came = 0;
     arena_init(&a, 256 << 20);
     ids = arena_alloc(&a, LOOK_MAX * sizeof(*ids));
     g = (struct get){ .ids = ids, .with = WITH_INPUT | WITH_RESULT };
-    g.n = ids ? waiters_marked(&e->waiters, &a, ids, LOOK_MAX) : 0;
+    g.n = ids ? waiters_marked(&e->waiters, &a, ids, LOOK_MAX, &came) : 0;
     if (g.n && store_get(k->store, &a, &g, &err) == PAWL_OK) {
         for (size_t i = 0; i < g.n; i++)
             if (g.found[i] == PAWL_OK && pawl_state_ended(g.out[i].state))
-                told = waiters_tell(&e->waiters, &g.out[i], told);
+                told = waiters_tell(&e->waiters, &g.out[i], came, told);
         k->look_again = g.n == LOOK_MAX;
         atomic_fetch_add(&e->found, told != NULL);
     } else if (g.n) {
@@ -420,6 +429,7 @@ static int64_t round_once(struct exec *e)
     repost_due(e, now_us);
     settle_doubt(e);
     beat(e, now_us);
+    lead_round(e, now_us);
     sweep(e, now_us);
     gc(e, now_us);
     look_for_wishes(e, now_us);
@@ -432,8 +442,11 @@ static int64_t round_once(struct exec *e)
     }
     next_us = MIN(next_us, k->clock_us);
     next_us = MIN(next_us, k->sweep_us);
-    if (pool_started(&e->pool) && e->traits & STORE_ONE_WRITER)
+    bool entered = exec_entered(e);
+    if (entered && e->traits & STORE_ONE_WRITER)
         next_us = MIN(next_us, k->beat_us);
+    if (entered || !(e->traits & STORE_ONE_WRITER))
+        next_us = MIN(next_us, k->lead_us);
     if (e->conf.gc_interval_us && chore_free(&k->chores[KEEP_GC]))
         next_us = MIN(next_us, k->gc_us);
     if (waiters_any_marked(&e->waiters))

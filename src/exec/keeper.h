@@ -9,10 +9,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "exec/exec.h"
 #include "exec/job.h"
 #include "store/store.h"
 
-enum keep { KEEP_BEAT, KEEP_SWEEP, KEEP_GC, KEEP_BURY, KEEP_COUNT };
+/* KEEP_LEAD: one a role. */
+enum keep { KEEP_BEAT, KEEP_SWEEP, KEEP_GC, KEEP_BURY, KEEP_LEAD, KEEP_COUNT = KEEP_LEAD + 2 };
 
 /* A write that comes round, at most one under way. */
 struct chore {
@@ -35,6 +37,7 @@ struct observer {
     struct seen_node *v; /* owned */
     size_t n;
     int64_t beating_since_us, last_us;
+    int64_t seen_us; /* when the registry was last read */
 };
 
 struct keeper {
@@ -49,11 +52,14 @@ struct keeper {
     struct store *store; /* owned */
     struct chore chores[KEEP_COUNT];
     struct observer observer;
-    int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us;
+    int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us, lead_us;
+    int64_t led_until_us[2]; /* by another node, at least until then (monotonic); 0: by none */
+    int64_t due_us;          /* when another node may be dead */
     int64_t tended_commits;
     bool swept, collected, look_again;
-    atomic_bool probe; /* does the database answer? */
-    atomic_bool doubt; /* a beat or claim was refused: are we still the node? */
+    atomic_bool probe;    /* does the database answer? */
+    atomic_bool registry; /* nodes or leaders may have changed */
+    atomic_bool doubt;    /* a beat or claim was refused: are we still the node? */
 };
 
 /* Send a chore on its way; false when the last one has not come back. Keeper thread. */
@@ -61,8 +67,15 @@ bool chore_post(struct chore *c, struct op op);
 
 void observer_release(struct observer *o);
 /* Compare every other node's counter with what it was; bury who stood still for the whole grace
- * while we beat. On whichever thread beats, after a beat that was stored. */
-void observer_look(struct exec *e, struct store *s, int64_t now_us);
+ * while we beat. On whichever thread beats, after a beat that was stored. When the next one may be
+ * dead (monotonic). */
+int64_t observer_look(struct exec *e, struct store *s, int64_t now_us);
+/* Stand for roles and keep them, when that is due. */
+void lead_round(struct exec *e, int64_t now_us);
+/* On the store thread: a chore about a role is settled. */
+void lead_done(struct exec *e, const struct chore *c);
+/* Has another node the role, for all we know? Then its work is not ours. */
+bool lead_elsewhere(struct exec *e, enum lead_role role, int64_t now_us);
 /* Our own beat did not get through: what others did meanwhile says nothing. */
 void observer_silent(struct exec *e);
 

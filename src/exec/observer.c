@@ -65,22 +65,34 @@ static void bury(struct exec *e, const struct seen_node *s)
                                          .fail_lost = e->conf.fail_lost } });
 }
 
-static void consider(struct exec *e, const struct node_row *r, int64_t now_us)
+/* Since when its counter stands still: since it was stored, by the database's clock, but no earlier
+ * than we last saw another one. */
+static int64_t still_since(struct exec *e, const struct node_row *r, int64_t now_us)
+{
+    int64_t age_us = exec_now(e) - r->beat_us;
+    int64_t since_us = now_us - MAX(age_us, 0);
+    return MAX(since_us, e->keeper->observer.seen_us);
+}
+
+/* When it is due to be buried (monotonic). */
+static int64_t consider(struct exec *e, const struct node_row *r, int64_t now_us)
 {
     struct observer *o = &e->keeper->observer;
     struct seen_node *s = find(o, r);
+    bool known = s;
     if (!s)
         s = add(o, r);
     if (!s)
-        return;
+        return INT64_MAX;
     s->fresh = true;
     if (s->beats != r->beats) {
         s->beats = r->beats;
-        s->since_us = now_us;
+        s->since_us = known ? still_since(e, r, now_us) : now_us;
     }
-    int64_t grace_us = e->conf.heartbeat_grace_us;
-    if (now_us - s->since_us >= grace_us && now_us - o->beating_since_us >= grace_us)
+    int64_t due_us = MAX(s->since_us, o->beating_since_us) + e->conf.heartbeat_grace_us;
+    if (now_us >= due_us)
         bury(e, s);
+    return now_us >= due_us ? INT64_MAX : due_us;
 }
 
 void observer_silent(struct exec *e)
@@ -88,26 +100,43 @@ void observer_silent(struct exec *e)
     e->keeper->observer.last_us = 0;
 }
 
-void observer_look(struct exec *e, struct store *s, int64_t now_us)
+/* Everybody in the registry. */
+static int64_t consider_all(struct exec *e, const struct node_rows *rows, uint64_t since,
+                            int64_t now_us)
+{
+    struct observer *o = &e->keeper->observer;
+    int64_t due_us = INT64_MAX;
+    for (size_t i = 0; i < o->n; i++)
+        o->v[i].fresh = false;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct node_row *r = &rows->v[i];
+        if (bytes_eq(r->node, bytes_of(e->conf.node)))
+            member_seen(e, r, since);
+        else if (!r->dead)
+            due_us = MIN(due_us, consider(e, r, now_us));
+    }
+    drop_stale(o);
+    o->seen_us = now_us;
+    return due_us;
+}
+
+int64_t observer_look(struct exec *e, struct store *s, int64_t now_us)
 {
     struct observer *o = &e->keeper->observer;
     struct node_rows rows;
     struct pawl_err err;
     struct arena a;
+    int64_t due_us = INT64_MAX;
     /* A look that comes late was itself silent: start counting anew. */
     if (!o->last_us || now_us - o->last_us > 2 * e->conf.heartbeat_interval_us)
         o->beating_since_us = now_us;
     o->last_us = now_us;
+    uint64_t since = member_look(e);
     arena_init(&a, 16 << 20);
-    if (store_nodes(s, &a, &rows, &err) != PAWL_OK) {
+    if (store_nodes(s, &a, &rows, &err) != PAWL_OK)
         o->last_us = 0;
-    } else {
-        for (size_t i = 0; i < o->n; i++)
-            o->v[i].fresh = false;
-        for (size_t i = 0; i < rows.n; i++)
-            if (!rows.v[i].dead && !bytes_eq(rows.v[i].node, bytes_of(e->conf.node)))
-                consider(e, &rows.v[i], now_us);
-        drop_stale(o);
-    }
+    else
+        due_us = consider_all(e, &rows, since, now_us);
     arena_release(&a);
+    return due_us;
 }

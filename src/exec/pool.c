@@ -62,8 +62,8 @@ bool pool_started(struct pool *p)
 static bool may_claim(const struct exec *e)
 {
     const struct pool *p = &e->pool;
-    return p->started && !p->stopping && !p->replaced && !p->drained && !e->conf.paused &&
-           p->hung < HUNG_MAX;
+    return p->started && !p->stopping && !p->replaced && !p->drained && !p->cut &&
+           !e->conf.paused && p->hung < HUNG_MAX;
 }
 
 /* How many calls to claim now, under the lock.
@@ -139,7 +139,7 @@ static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
     const struct claim *c = &l->job.op.claim;
     int64_t now_us = world_mono(&world_real);
     pthread_mutex_lock(&p->lock);
-    bool stopping = p->stopping || p->drained;
+    bool stopping = p->stopping || p->drained || p->cut;
     /* A claim that left suspects out knows nothing of them; if theirs has ended meanwhile, look
      * again. */
     p->hungry = c->more || (c->no_suspects && !p->suspect);

@@ -31,6 +31,7 @@ struct pool {
     bool started, stopping;
     bool replaced; /* another process has taken this node's name: claim no more */
     bool drained;  /* somebody wants this node to begin nothing more, for now */
+    bool cut;      /* our beats are not stored: others may take what we hold */
 
     bool hungry;           /* something may be due */
     bool suspect;          /* one suspect at a time */
@@ -66,6 +67,11 @@ int64_t pool_deadlines(struct exec *e, int64_t now_us);
 void pool_hung(struct pawl_call *t);
 /* Another process has our name: nothing we hold is ours any more. */
 void pool_replaced(struct exec *e);
+/* Our beats are not stored for too long: begin nothing more, hand back what has not begun, tell
+ * what runs to stop. Off: go on. */
+void pool_cut_off(struct exec *e, bool cut);
+/* Take what still runs from its handlers and hand it back. */
+void pool_take_all(struct exec *e);
 /* A worker is about to wait for another call, and is back. */
 void pool_block(struct exec *e, bool blocked);
 

@@ -22,6 +22,9 @@
 #include "exec/exec.h"
 #include "exec/run.h"
 
+/* How often in a grace an open transaction is touched. */
+#define AWAKE_SHARE 3
+
 enum session_state { S_NEW, S_POSTED, S_OPEN, S_ASKED, S_COMMIT, S_ABORT, S_DEAD };
 
 struct session {
@@ -57,6 +60,35 @@ static void serve(struct pawl_call *t, struct session *s, struct sql_tx *tx)
     move(s, S_OPEN);
 }
 
+/* The server ends a transaction of which nothing was heard for the grace: what a stopped process
+ * holds must become free. A handler that lives and thinks is not meant by that. */
+static void stay_awake(struct session *s, struct sql_tx *tx)
+{
+    struct arena a;
+    struct pawl_rows rows;
+    struct sql_query q = { .sql = "SELECT 1", .deadline_us = s->deadline_us };
+    arena_init(&a, 64 << 10);
+    if (!s->failed && store_sql(tx, &a, &q, &rows, &s->err) != PAWL_OK) {
+        s->status = s->err.status;
+        s->failed = true;
+    }
+    arena_release(&a);
+}
+
+static struct timespec moment(int64_t us)
+{
+    return (struct timespec){ .tv_sec = us / SEC_US, .tv_nsec = us % SEC_US * 1000 };
+}
+
+/* Until the worker has something to say; where others can write meanwhile. */
+static void wait_awake(struct pawl_call *t, struct session *s, struct sql_tx *tx)
+{
+    struct timespec until =
+        moment(world_mono(&world_real) + t->e->conf.heartbeat_grace_us / AWAKE_SHARE);
+    if (pthread_cond_timedwait(&s->moved, &s->lock, &until) && s->state == S_OPEN)
+        stay_awake(s, tx);
+}
+
 /* Its time is up. True when that ended the try; else somebody else just did, and will say so. */
 static bool time_is_up(struct pawl_call *t, struct session *s)
 {
@@ -84,15 +116,14 @@ static bool session_run(void *ctx, struct sql_tx *tx)
     pthread_mutex_lock(&s->lock);
     s->begun = true;
     s->deadline_us = timed ? world_mono(&world_real) + SQLITE_TX_US : t->deadline_us;
-    struct timespec until = { .tv_sec = s->deadline_us / SEC_US,
-                              .tv_nsec = s->deadline_us % SEC_US * 1000 };
+    struct timespec until = moment(s->deadline_us);
     if (s->state == S_POSTED)
         move(s, S_OPEN);
     while (s->state != S_COMMIT && s->state != S_ABORT) {
         if (s->state == S_ASKED)
             serve(t, s, tx);
         else if (!timed)
-            pthread_cond_wait(&s->moved, &s->lock);
+            wait_awake(t, s, tx);
         else if (pthread_cond_timedwait(&s->moved, &s->lock, &until) && s->state == S_OPEN)
             timed = late = time_is_up(t, s);
     }

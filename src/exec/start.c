@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <time.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/log.h"
@@ -34,28 +33,17 @@ static enum pawl_status copy_queues(struct pool *p, const struct exec_workers *w
     return p->queues ? PAWL_OK : err_no_memory(err, "starting the workers");
 }
 
-enum pawl_status exec_join(struct exec *e, int slots, struct pawl_err *err)
+/* A process that serves nobody but its own callers. */
+static enum pawl_status enter(struct exec *e, const struct exec_workers *w, struct pawl_err *err)
 {
-    struct arena a;
-    char host[256] = "";
-    arena_init(&a, 1 << 20);
-    gethostname(host, sizeof(host) - 1);
-    struct op op = { .kind = OP_JOIN,
-                     .a = &a,
-                     .node = { .node = bytes_of(e->conf.node),
-                               .boot = bytes_of(e->boot),
-                               .host = bytes_of(host),
-                               .version = bytes_of(PAWL_VERSION),
-                               .slots = slots,
-                               .fail_lost = e->conf.fail_lost } };
-    enum pawl_status st = exec_do(e, &op);
-    if (st != PAWL_OK)
-        err_set(err, st, "%s", op.err.text);
-    exec_look(e, op.ended, op.n_ended);
-    if (st == PAWL_OK && op.node.reclaimed)
-        exec_work_came(e);
-    arena_release(&a);
-    return st;
+    if (exec_entered(e))
+        return PAWL_OK;
+    return exec_enter(e,
+                      &(struct exec_member){ .roles = DUTY_WORKER | DUTY_SCHEDULER,
+                                             .slots = w->slots,
+                                             .queues = w->queues,
+                                             .n_queues = w->n_queues },
+                      err);
 }
 
 enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct pawl_err *err)
@@ -71,7 +59,7 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     if (st == PAWL_OK)
         st = copy_queues(p, w, err);
     if (st == PAWL_OK)
-        st = exec_join(e, w->slots, err); /* The first beat comes before any work. */
+        st = enter(e, w, err); /* The first beat comes before any work. */
     if (st != PAWL_OK)
         return st;
     p->slots = w->slots;
@@ -84,7 +72,6 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     p->hungry = true;
     pthread_mutex_unlock(&p->lock);
     keeper_nudge(e);
-    beat_nudge(e);
     queue_nudge(&e->queue);
     return PAWL_OK;
 }
@@ -126,19 +113,6 @@ static void stop_hard(struct exec *e)
         try_take_over(v[i], TRY_RUNNING, END_RELEASE, NULL);
         try_unref(v[i]);
     }
-}
-
-static void leave(struct exec *e)
-{
-    struct arena a;
-    arena_init(&a, 16 << 20);
-    struct op op = { .kind = OP_LEAVE,
-                     .a = &a,
-                     .node = { .node = bytes_of(e->conf.node), .boot = bytes_of(e->boot) } };
-    enum pawl_status st = exec_do(e, &op);
-    if (st != PAWL_OK && st != PAWL_LOST_LEASE)
-        log_line(LOG_WARN, "node \"%s\" could not leave: %s", e->conf.node, op.err.text);
-    arena_release(&a);
 }
 
 /* What has not begun, taken out of the queue; under the lock. */
@@ -184,6 +158,35 @@ void exec_drain(struct exec *e, bool drained)
         exec_work_came(e);
 }
 
+void pool_cut_off(struct exec *e, bool cut)
+{
+    struct pool *p = &e->pool;
+    struct pawl_call *v[SLOTS_MAX + HUNG_MAX];
+    pthread_mutex_lock(&p->lock);
+    p->cut = cut;
+    struct run *queued = cut ? take_queued(p) : NULL;
+    pthread_mutex_unlock(&p->lock);
+    hand_back(queued);
+    size_t n = cut ? pool_pick(p, pool_any, 0, v, COUNT_OF(v)) : 0;
+    for (size_t i = 0; i < n; i++) {
+        try_stop(v[i], STOP_PROCESS);
+        try_unref(v[i]);
+    }
+    if (!cut)
+        exec_work_came(e);
+}
+
+void pool_take_all(struct exec *e)
+{
+    struct pawl_call *v[SLOTS_MAX + HUNG_MAX];
+    size_t n = pool_pick(&e->pool, pool_any, 0, v, COUNT_OF(v));
+    for (size_t i = 0; i < n; i++) {
+        if (try_take_over(v[i], TRY_RUNNING, END_RELEASE, NULL))
+            pool_hung(v[i]);
+        try_unref(v[i]);
+    }
+}
+
 bool exec_drained(struct exec *e)
 {
     pthread_mutex_lock(&e->pool.lock);
@@ -195,10 +198,13 @@ bool exec_drained(struct exec *e)
 enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct pawl_err *err)
 {
     struct pool *p = &e->pool;
-    if (!pool_started(p))
+    if (!pool_started(p)) {
+        exec_leave(e);
         return PAWL_OK;
+    }
     int64_t until_us = world_mono(&world_real) + grace_us;
     bool first = stop_claiming(e);
+    keeper_registry(e); /* What we lead is somebody else's to do from now on. */
     int left = wait_quiet(p, until_us);
     if (left) {
         stop_hard(e);
@@ -206,7 +212,7 @@ enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct pawl_err *er
     }
     wait_stored(p, MAX(until_us, world_mono(&world_real) + SEC_US));
     if (first)
-        leave(e);
+        exec_leave(e);
     if (!left)
         return PAWL_OK;
     return err_set(err, PAWL_BUSY,

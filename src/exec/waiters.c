@@ -72,6 +72,7 @@ bool waiters_enter(struct waiters *w, struct waiter *one)
     one->next = *b;
     one->entered = true;
     one->look = false;
+    one->no = w->came++;
     *b = one;
     bool first = w->n++ == 0;
     pthread_mutex_unlock(&w->lock);
@@ -104,12 +105,13 @@ bool waiters_drop(struct waiters *w, struct waiter *one)
     return there;
 }
 
-struct waiter *waiters_tell(struct waiters *w, const struct call *ended, struct waiter *told)
+struct waiter *waiters_tell(struct waiters *w, const struct call *ended, uint64_t came,
+                            struct waiter *told)
 {
     pthread_mutex_lock(&w->lock);
     struct waiter **at = w->n ? bucket(w, ended->spec.id) : NULL;
     while (at && *at) {
-        if (!bytes_eq((*at)->id, ended->spec.id)) {
+        if ((*at)->no >= came || !bytes_eq((*at)->id, ended->spec.id)) {
             at = &(*at)->next;
             continue;
         }
@@ -159,10 +161,12 @@ void waiters_mark_all(struct waiters *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-size_t waiters_marked(struct waiters *w, struct arena *a, struct bytes *out, size_t max)
+size_t waiters_marked(struct waiters *w, struct arena *a, struct bytes *out, size_t max,
+                      uint64_t *came)
 {
     size_t n = 0;
     pthread_mutex_lock(&w->lock);
+    *came = w->came;
     for (size_t i = 0; w->n_look && n < max && i < w->n_buckets; i++) {
         for (struct waiter *o = w->buckets[i]; o && n < max; o = o->next) {
             if (!o->look)

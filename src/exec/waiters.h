@@ -22,6 +22,7 @@ struct waiter {
     void (*wake)(struct waiter *w);                       /* the last touch */
     struct waiter *next;                                  /* same bucket; or told, not yet woken */
     bool entered, look;                                   /* in the table; a look was asked for */
+    uint64_t no;                                          /* those who came later have more */
 };
 
 struct waiters {
@@ -29,6 +30,7 @@ struct waiters {
     struct waiter **buckets; /* owned */
     size_t n_buckets, n;
     size_t n_look;
+    uint64_t came; /* all who were ever entered */
 };
 
 MUST_USE enum pawl_status waiters_init(struct waiters *w, struct pawl_err *err);
@@ -37,15 +39,19 @@ void waiters_release(struct waiters *w);
 bool waiters_enter(struct waiters *w, struct waiter *one);
 /* Take it out. False: it was told, and its `wake` has come or will. */
 bool waiters_drop(struct waiters *w, struct waiter *one);
-/* Tell all who wait for this id and put them, out of the table, before `told`; wake them with
- * waiters_wake(). */
-struct waiter *waiters_tell(struct waiters *w, const struct call *ended, struct waiter *told);
+/* Tell all who wait for this id, the first `came` of all, and put them, out of the table, before
+ * `told`; wake them with waiters_wake(). WAITERS_ALL: whoever waits now. */
+#define WAITERS_ALL UINT64_MAX
+struct waiter *waiters_tell(struct waiters *w, const struct call *ended, uint64_t came,
+                            struct waiter *told);
 void waiters_wake(struct waiter *told);
 /* Ask for a look at this id; true when somebody waits for it. */
 bool waiters_mark(struct waiters *w, struct bytes id);
 void waiters_mark_all(struct waiters *w);
-/* The ids marked, copied into `a`, at most max; marks are taken back. */
-size_t waiters_marked(struct waiters *w, struct arena *a, struct bytes *out, size_t max);
+/* The ids marked, copied into `a`, at most max; marks are taken back. `came`: whom an answer to
+ * what is asked from now on concerns. Who comes later may ask about a call that has begun anew. */
+size_t waiters_marked(struct waiters *w, struct arena *a, struct bytes *out, size_t max,
+                      uint64_t *came);
 bool waiters_any_marked(struct waiters *w);
 size_t waiters_count(struct waiters *w);
 

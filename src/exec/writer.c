@@ -129,6 +129,7 @@ static void form_group(struct exec *e, struct group *g, struct job_list l)
 struct news {
     bool offers; /* calls may be due that were not before */
     bool ours;   /* they are new ones, all of types that run here too */
+    bool nodes;  /* the registry, or who leads */
     int ended;
 };
 
@@ -186,6 +187,13 @@ static void op_news(const struct exec *e, const struct op *op, struct news *out)
     case OP_LEAVE:
     case OP_BURY:
         freed = op->node.reclaimed > 0;
+        out->nodes = true;
+        break;
+    case OP_DRAIN:
+        out->nodes = true;
+        break;
+    case OP_LEAD:
+        out->nodes = out->nodes || op->lead.resign;
         break;
     case OP_REDRIVE:
     case OP_MOVE:
@@ -220,7 +228,7 @@ static struct news group_news(const struct exec *e, const struct group *g)
 static void tell_others(struct exec *e, struct news n, bool all_taken, int told)
 {
     ear_tell(e, (n.offers && !(n.ours && all_taken) ? HINT_WORK : 0) |
-                    (n.ended > told ? HINT_ENDED : 0));
+                    (n.ended > told ? HINT_ENDED : 0) | (n.nodes ? HINT_NODES : 0));
 }
 
 /* ---- Answers --------------------------------------------------------------------------------- */

@@ -54,6 +54,7 @@ static enum pawl_status open_http(struct server *s, struct pawl_err *err)
     const struct setting_value *v = s->settings.v;
     struct api_conf conf = server_api_conf(s, &s->settings);
     conf.exec = s->pawl->e;
+    conf.no_gateway = !(s->duties & DUTY_GATEWAY);
     conf.not_ready = not_ready;
     conf.ready_ctx = s;
     enum pawl_status st = api_open(&conf, &s->api, err);
@@ -74,19 +75,33 @@ static enum pawl_status open_http(struct server *s, struct pawl_err *err)
     return st;
 }
 
-/* Without handlers there is nothing to start: the server still serves HTTP and HTTP workers. */
+/* On whichever thread found out. */
+static void replaced(void *ctx)
+{
+    struct server *s = ctx;
+    loop_post(s->loop, &s->on_replaced);
+}
+
+/* The first beat comes before anything is claimed, here or by HTTP workers. Without handlers there
+ * is nothing to start: the server still serves HTTP and HTTP workers. */
 static enum pawl_status start_workers(struct server *s, struct pawl_err *err)
 {
+    struct exec *e = s->pawl->e;
     const struct setting_value *queues = &s->settings.v[SET_QUEUES];
     bool all = queues->n_items == 0 || strcmp(queues->text, "all") == 0;
     struct pawl_workers workers = { PAWL_WORKERS_INIT,
                                     .slots = (int)s->settings.v[SET_WORKER_SLOTS].number,
                                     .queues = all ? NULL : queues->items,
                                     .n_queues = all ? 0 : queues->n_items };
-    if (!s->pawl->e->registry.n)
-        return PAWL_OK;
-    s->works = true;
-    return pawl_start(s->pawl, &workers, err);
+    s->works = e->registry.n && s->duties & DUTY_WORKER;
+    struct exec_member me = { .address = http_address(s->http),
+                              .roles = s->duties,
+                              .slots = s->works ? workers.slots : 0,
+                              .queues = workers.queues,
+                              .n_queues = workers.n_queues };
+    exec_on_replaced(e, replaced, s);
+    enum pawl_status st = exec_enter(e, &me, err);
+    return st == PAWL_OK && s->works ? pawl_start(s->pawl, &workers, err) : st;
 }
 
 /* Each connection is a file; the soft limit is often 1024, the hard one far above. */
@@ -113,9 +128,23 @@ static void watch(struct loop_timer *t)
     loop_timer_set(s->loop, t, world_mono(&world_real) + s->watchdog_us / 2);
 }
 
+/* What a beat says of our clients; the loop alone may count them. */
+static void count(struct loop_timer *t)
+{
+    struct server *s = (struct server *)((char *)t - offsetof(struct server, counting));
+    struct http_stats stats;
+    http_stats(s->http, &stats);
+    atomic_store(&s->pawl->e->member.connections, stats.connections);
+    loop_timer_set(s->loop, t,
+                   world_mono(&world_real) + s->settings.v[SET_HEARTBEAT_INTERVAL].number);
+}
+
 static enum pawl_status server_open(struct server *s, struct pawl_err *err)
 {
     enum pawl_status st = guard_listen(&s->settings, err);
+    if (st == PAWL_OK)
+        st = settings_duties(&s->settings, &s->duties, err);
+    signals_init(s);
     if (st == PAWL_OK)
         st = open_database(s, err);
     if (st == PAWL_OK)
@@ -162,6 +191,8 @@ static void server_run(struct server *s)
     s->watchdog.run = watch;
     if (s->watchdog_us)
         watch(&s->watchdog);
+    s->counting.run = count;
+    count(&s->counting);
     say_ready(s);
     log_line(LOG_INFO, "ready: %zu handlers, %d slots%s", s->pawl->e->registry.n,
              s->works ? (int)s->settings.v[SET_WORKER_SLOTS].number : 0,
@@ -173,6 +204,8 @@ static void server_run(struct server *s)
 static void server_close(struct server *s)
 {
     signals_close(s);
+    if (s->pawl)
+        exec_on_replaced(s->pawl->e, NULL, NULL);
     if (s->api)
         api_serves(s->api, NULL);
     http_close(s->http);
@@ -202,9 +235,13 @@ static int run(struct cli *cli, int argc, char **argv)
     enum pawl_status st = server_open(s, &err);
     if (st == PAWL_OK)
         server_run(s);
+    bool was_replaced = st == PAWL_OK && s->replaced;
+    if (was_replaced)
+        err_set(&err, PAWL_LOST_LEASE, "node \"%.200s\": another process has taken this name",
+                s->pawl->e->conf.node);
     server_close(s);
     free(s);
-    if (st != PAWL_OK)
+    if (st != PAWL_OK || was_replaced)
         return cli_fail(cli, &err);
     log_line(LOG_INFO, "stopped");
     return cli_done(cli);

@@ -21,14 +21,16 @@ struct server {
     struct loop *loop;
     struct api *api;
     struct http_server *http;
-    bool works; /* handlers run here */
+    unsigned duties; /* DUTY_... */
+    bool works;      /* handlers run here */
+    bool replaced;   /* another process has this node's name */
 
     atomic_bool stopping;  /* any thread */
     atomic_bool reloading; /* a reload is on its way; any thread */
     pthread_t signal_thread, stop_thread;
     bool signals_run, stop_runs;
-    struct loop_task on_stop, on_reload, on_stopped;
-    struct loop_timer watchdog;
+    struct loop_task on_stop, on_reload, on_stopped, on_replaced;
+    struct loop_timer watchdog, counting;
     int64_t watchdog_us; /* 0: nobody watches */
     int64_t grace_us;    /* of the stop under way */
 };
@@ -40,6 +42,8 @@ bool guard_loopback(const char *listen);
 
 /* stop.c: block the signals, before any thread is made; wait for them on a thread of our own. */
 void signals_block(void);
+/* The tasks; before anybody may post one. */
+void signals_init(struct server *s);
 MUST_USE enum pawl_status signals_open(struct server *s, struct pawl_err *err);
 void signals_close(struct server *s);
 

@@ -51,6 +51,14 @@ static void *stop_main(void *arg)
     return NULL;
 }
 
+/* The watchdog goes on: the loop does. */
+static void stop_begin(struct server *s)
+{
+    s->stop_runs = pthread_create(&s->stop_thread, NULL, stop_main, s) == 0;
+    if (!s->stop_runs)
+        stop_main(s);
+}
+
 static void on_stop(struct loop_task *t)
 {
     struct server *s = server_of(t, offsetof(struct server, on_stop));
@@ -62,10 +70,19 @@ static void on_stop(struct loop_task *t)
     duration_text(s->grace_us, grace);
     log_line(LOG_INFO, "stopping: %" PRId64 " calls run here and have %s to end", stats.running,
              grace);
-    loop_timer_cancel(s->loop, &s->watchdog); /* the grace may be longer than its patience */
-    s->stop_runs = pthread_create(&s->stop_thread, NULL, stop_main, s) == 0;
-    if (!s->stop_runs)
-        stop_main(s);
+    stop_begin(s);
+}
+
+/* Nothing that we hold is ours any more: there is nothing to wait for. */
+static void on_replaced(struct loop_task *t)
+{
+    struct server *s = server_of(t, offsetof(struct server, on_replaced));
+    s->replaced = true;
+    if (atomic_exchange(&s->stopping, true))
+        return;
+    notify("STOPPING=1");
+    s->grace_us = 0;
+    stop_begin(s);
 }
 
 static void on_reload(struct loop_task *t)
@@ -117,11 +134,16 @@ static void *signals_main(void *arg)
     return NULL;
 }
 
-enum pawl_status signals_open(struct server *s, struct pawl_err *err)
+void signals_init(struct server *s)
 {
     s->on_stop.run = on_stop;
     s->on_reload.run = on_reload;
     s->on_stopped.run = on_stopped;
+    s->on_replaced.run = on_replaced;
+}
+
+enum pawl_status signals_open(struct server *s, struct pawl_err *err)
+{
     if (pthread_create(&s->signal_thread, NULL, signals_main, s) != 0)
         return err_no_memory(err, "starting the thread for signals");
     s->signals_run = true;

@@ -116,6 +116,12 @@ static enum pawl_status fault_nodes(struct store *s, struct arena *a, struct nod
     struct store *in = wrap_inner(s);
     FAULTY(err, in->ops->nodes(in, a, out, err));
 }
+static enum pawl_status fault_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                                      struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, in->ops->leaders(in, a, out, err));
+}
 static enum pawl_status fault_wishes(struct store *s, struct arena *a, struct wishes *out,
                                      struct pawl_err *err)
 {
@@ -183,6 +189,7 @@ const struct store_ops store_fault_ops = {
     .keys = fault_keys,
     .queues = fault_queues,
     .nodes = fault_nodes,
+    .leaders = fault_leaders,
     .wishes = fault_wishes,
     .now = fault_now,
     .version = fault_version,

@@ -164,14 +164,39 @@ struct unblock {
  * back first (counted as lost). OP_BEAT: LOST_LEASE when another boot has taken the name. OP_LEAVE:
  * leave, and hand back uncounted whatever is still held. OP_BURY: somebody else's: take back what
  * it holds and mark it dead, but only while its beat counter is still `beats`: STATE when it moved.
+ * OP_DRAIN: note whether somebody wants it to begin nothing more, whichever boot has the name;
+ * NOT_FOUND. Whoever joins, leaves or is buried leads nothing any more under another boot, or at
+ * all.
  */
+enum node_state { NODE_JOINING, NODE_ACTIVE, NODE_DRAINING };
 struct node_op {
     struct bytes node, boot;
     struct bytes host, version; /* JOIN */
+    struct bytes address;       /* JOIN: where it answers HTTP; absent: nowhere */
+    struct bytes roles, queues; /* JOIN: names with newlines between them; absent: none; all */
+    enum node_state state;      /* BEAT; who joins is JOINING */
     int slots, busy;            /* JOIN, BEAT */
+    int64_t connections;        /* JOIN, BEAT: of HTTP clients */
+    int64_t cpu_milli;          /* JOIN, BEAT: thousandths of a core */
+    int64_t memory;             /* JOIN, BEAT: bytes */
+    bool drain;                 /* DRAIN */
     int64_t beats;              /* BURY */
     bool fail_lost;             /* JOIN, BURY: reclaim_action = fail */
     int64_t reclaimed;          /* answer: calls taken or handed back */
+};
+
+/* OP_LEAD: stand for a role that one node at a time has. It is ours when nobody has it (its lease
+ * is over by the database's clock), or when it was ours before; a new holder makes a new epoch.
+ * With `resign` it is nobody's when it was ours. LOST_LEASE: the registry has our name under
+ * another boot, or dead. NOT_FOUND: there is no such role. What a leader does is fit to be done
+ * twice: a lease ends by a clock, and who held it may not know yet. */
+struct lead {
+    struct bytes role, node, boot;
+    int64_t lease_us;
+    bool resign;
+    /* answer */
+    bool ours;
+    int64_t epoch, until_us; /* of whoever has it now; until_us 0: nobody */
 };
 
 /* OP_SWEEP: one bounded step of what needs no traffic: pending calls past expires_at end `expired`,
@@ -251,6 +276,8 @@ struct script {
     X(BEAT, beat)                                                                                  \
     X(LEAVE, leave)                                                                                \
     X(BURY, bury)                                                                                  \
+    X(DRAIN, drain)                                                                                \
+    X(LEAD, lead)                                                                                  \
     X(SWEEP, sweep)                                                                                \
     X(GC, gc)                                                                                      \
     X(REQUEUE, requeue)                                                                            \
@@ -276,6 +303,7 @@ struct op {
         struct object_op object;
         struct unblock unblock;
         struct node_op node;
+        struct lead lead;
         struct sweep sweep;
         struct gc gc;
         struct requeue requeue;
@@ -370,13 +398,27 @@ struct queue_rows {
 };
 
 struct node_row {
-    struct bytes node, boot, host, version;
+    struct bytes node, boot, host, version, address, roles, queues; /* as struct node_op has them */
     bool dead;
+    enum node_state state;
+    bool drain; /* somebody wants it to begin nothing more */
     int slots, busy;
     int64_t beats, started_us, beat_us;
+    int64_t connections, cpu_milli, memory;
 };
 struct node_rows {
     struct node_row *v;
+    size_t n;
+};
+
+/* store_leaders: every role, by name. */
+struct leader_row {
+    struct bytes role, node, boot; /* node, boot absent: nobody has it */
+    int64_t epoch;                 /* how often it has changed hands; 0: never had */
+    int64_t acquired_us, until_us; /* 0: nobody has it */
+};
+struct leader_rows {
+    struct leader_row *v;
     size_t n;
 };
 

@@ -105,6 +105,10 @@ static void check_question(const struct op *op, size_t n)
     case OP_REQUEUE:
         assert(op->requeue.max > 0);
         break;
+    case OP_LEAD:
+        assert(op->lead.node.len && op->lead.boot.len);
+        assert(op->lead.resign || op->lead.lease_us > 0);
+        break;
     case OP_EXTEND:
     case OP_CANCEL:
     case OP_REDRIVE:
@@ -115,6 +119,7 @@ static void check_question(const struct op *op, size_t n)
     case OP_BEAT:
     case OP_LEAVE:
     case OP_BURY:
+    case OP_DRAIN:
     case OP_SCRIPT:
     case OP_COUNT:
         break;
@@ -276,6 +281,13 @@ enum pawl_status store_nodes(struct store *s, struct arena *a, struct node_rows 
     return s->ops->nodes(s, a, out, err);
 }
 
+enum pawl_status store_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                               struct pawl_err *err)
+{
+    *out = (struct leader_rows){ 0 };
+    return s->ops->leaders(s, a, out, err);
+}
+
 enum pawl_status store_wishes(struct store *s, struct arena *a, struct wishes *out,
                               struct pawl_err *err)
 {
@@ -304,7 +316,7 @@ enum pawl_status store_hint(struct store *s, struct hint *h, struct pawl_err *er
     if (!s->ops->hint)
         return err_set(err, PAWL_STATE, "this engine carries no hints");
     enum pawl_status st = s->ops->hint(s, h, err);
-    CHECK(!(h->heard & ~(unsigned)(HINT_WORK | HINT_ENDED)));
+    CHECK(!(h->heard & ~(unsigned)HINT_ALL));
     return st;
 }
 

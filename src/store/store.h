@@ -31,6 +31,8 @@ struct store_conf {
     int64_t retry_max_us;    /* the longest pause before a lost connection is tried again; 0: the
                                 engine's own */
     int64_t lifetime_us; /* a connection older than that is replaced between two uses; 0: never */
+    int64_t idle_us;     /* how long a transaction may hold rows while nothing is asked of it: then
+                            the server ends it; 0: the engine's own */
 };
 
 enum {
@@ -42,8 +44,9 @@ enum {
     STORE_DRIVEN = 16,    /* its handle begins with a `struct ledger` (store/ledger) */
 };
 
-/* What one process has the others look for. Work that may be claimed; calls that have ended. */
-enum { HINT_WORK = 1, HINT_ENDED = 2 };
+/* What one process has the others look for. Work that may be claimed; calls that have ended; nodes
+ * that joined, left, died or are to drain, and roles that became free. */
+enum { HINT_WORK = 1, HINT_ENDED = 2, HINT_NODES = 4, HINT_ALL = 7 };
 struct hint {
     unsigned tell;    /* HINT_..., 0: nothing */
     int64_t until_us; /* monotonic */
@@ -86,6 +89,8 @@ struct store_ops {
                                struct pawl_err *err);
     enum pawl_status (*nodes)(struct store *s, struct arena *a, struct node_rows *out,
                               struct pawl_err *err);
+    enum pawl_status (*leaders)(struct store *s, struct arena *a, struct leader_rows *out,
+                                struct pawl_err *err);
     enum pawl_status (*wishes)(struct store *s, struct arena *a, struct wishes *out,
                                struct pawl_err *err);
     /* The database's clock. */
@@ -175,6 +180,8 @@ MUST_USE enum pawl_status store_queues(struct store *s, struct arena *a, struct 
                                        struct pawl_err *err);
 MUST_USE enum pawl_status store_nodes(struct store *s, struct arena *a, struct node_rows *out,
                                       struct pawl_err *err);
+MUST_USE enum pawl_status store_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                                        struct pawl_err *err);
 MUST_USE enum pawl_status store_wishes(struct store *s, struct arena *a, struct wishes *out,
                                        struct pawl_err *err);
 MUST_USE enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err);

@@ -106,6 +106,12 @@ static enum pawl_status trace_nodes(struct store *s, struct arena *a, struct nod
     struct store *in = wrap_inner(s);
     TRACED("nodes", "", in->ops->nodes(in, a, out, err));
 }
+static enum pawl_status trace_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                                      struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("leaders", "", in->ops->leaders(in, a, out, err));
+}
 static enum pawl_status trace_wishes(struct store *s, struct arena *a, struct wishes *out,
                                      struct pawl_err *err)
 {
@@ -173,6 +179,7 @@ const struct store_ops store_trace_ops = {
     .keys = trace_keys,
     .queues = trace_queues,
     .nodes = trace_nodes,
+    .leaders = trace_leaders,
     .wishes = trace_wishes,
     .now = trace_now,
     .version = trace_version,

@@ -85,14 +85,19 @@ TEST(a_node_without_handlers_shows_itself)
     struct web_answer a = GET(&w, "/v1/nodes");
     EQ_STR(AT(a, "nodes.0.node"), "rig");
     EQ_STR(AT(a, "nodes.0.boot"), w.p->e->boot);
-    EQ_STR(AT(a, "nodes.0.status"), "up");
+    EQ_STR(AT(a, "nodes.0.status"), "active");
     EQ_STR(AT(a, "nodes.0.address"), http_address(w.server));
     EQ_STR(AT(a, "nodes.0.slots"), "0");
     EQ_STR(AT(a, "nodes.0.connections"), "1");
     EQ_STR(AT(a, "nodes.0.queues"), "null");
     GT_INT(web_int(a, "nodes.0.memory"), 1 << 20);
     FALSE(AT(a, "nodes.1"));
-    EQ_STR(AT(GET(&w, "/v1/leaders"), "leaders"), "[]");
+    a = GET(&w, "/v1/leaders");
+    EQ_STR(AT(a, "leaders.0.role"), "maintenance");
+    EQ_STR(AT(a, "leaders.0.node"), "null");
+    EQ_STR(AT(a, "leaders.0.epoch"), "0");
+    EQ_STR(AT(a, "leaders.1.role"), "scheduler");
+    FALSE(AT(a, "leaders.2"));
     web_end(&w);
 }
 
@@ -128,7 +133,7 @@ TEST(a_drained_node_begins_nothing)
     a = POST(&w, "/v1/calls?wait=0.2", "{\"type\":\"echo\",\"id\":\"a\"}");
     EQ_INT(a.status, 202);
     EQ_STR(AT(a, "status"), "pending");
-    EQ_STR(AT(POST(&w, "/v1/nodes/rig/undrain", NULL), "status"), "up");
+    EQ_STR(AT(POST(&w, "/v1/nodes/rig/undrain", NULL), "status"), "active");
     EQ_STR(AT(GET(&w, "/v1/calls/a?wait=30"), "status"), "completed");
     web_end(&w);
 }
@@ -158,14 +163,56 @@ TEST(draining_gives_back_what_has_not_begun)
     web_end(&w);
 }
 
-TEST(another_node_cannot_be_drained_from_here)
+/* Any node may be asked about any other. */
+TEST(another_node_is_drained_from_here)
+{
+    struct web w;
+    struct pawl *p = rig_open(param),
+                *other = rig_open_as(param, (struct pawl_options){ .node = "elsewhere" });
+    rig_on(other, "echo", rig_echo);
+    rig_start(other, 1);
+    web_begin_as(&w, p, NULL);
+    struct web_answer a = POST(&w, "/v1/nodes/elsewhere/drain", NULL);
+    EQ_INT(a.status, 200);
+    EQ_STR(AT(a, "node"), "elsewhere");
+    EQ_STR(AT(a, "status"), "draining");
+    EQ_STR(AT(GET(&w, "/v1/nodes"), "nodes.0.status"), "draining");
+    UNTIL(exec_drained(other->e));
+    POST(&w, "/v1/calls", "{\"type\":\"echo\",\"id\":\"a\"}");
+    EQ_STR(AT(GET(&w, "/v1/calls/a?wait=0.2"), "status"), "pending");
+    EQ_STR(AT(POST(&w, "/v1/nodes/elsewhere/undrain", NULL), "status"), "active");
+    EQ_STR(AT(GET(&w, "/v1/calls/a?wait=30"), "status"), "completed");
+    EQ_STR(AT(GET(&w, "/v1/calls/a"), "node"), "elsewhere");
+    pawl_close(other);
+    web_end(&w);
+}
+
+TEST(nobody_drains_a_node_that_is_not_there)
 {
     struct web w;
     web_begin(&w, param);
     struct web_answer a = POST(&w, "/v1/nodes/elsewhere/drain", NULL);
-    EQ_INT(a.status, 409);
-    EQ_STR(AT(a, "error.code"), "STATE");
-    HAS_STR(AT(a, "error.message"), "elsewhere");
+    EQ_INT(a.status, 404);
+    EQ_STR(AT(a, "error.message"), "no node \"elsewhere\"");
+    web_end(&w);
+}
+
+/* Who works leads; who leaves leads no more. */
+TEST(leaders_are_shown)
+{
+    struct web w;
+    struct pawl *p = rig_open(param),
+                *other = rig_open_as(param, (struct pawl_options){ .node = "elsewhere" });
+    rig_on(other, "echo", rig_echo);
+    rig_start(other, 1);
+    web_begin_as(&w, p, NULL);
+    struct web_answer a;
+    UNTIL((a = GET(&w, "/v1/leaders"), strcmp(AT(a, "leaders.0.node"), "elsewhere") == 0));
+    EQ_STR(AT(a, "leaders.0.epoch"), "1");
+    TRUE(strcmp(AT(a, "leaders.0.acquired_at"), AT(a, "leaders.0.lease_until")) < 0);
+    pawl_close(other);
+    EQ_STR(AT(GET(&w, "/v1/leaders"), "leaders.0.node"), "null");
+    EQ_STR(AT(GET(&w, "/v1/leaders"), "leaders.0.epoch"), "1");
     web_end(&w);
 }
 

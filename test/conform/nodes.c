@@ -50,6 +50,79 @@ CASE(a_node_joins_beats_and_leaves)
     ABSENT(row(b, "n1").node);
 }
 
+/* Everything an operator wants to know of a node is in its row. */
+CASE(a_node_says_what_it_is)
+{
+    struct op op = node_op(OP_JOIN, "n1", "b1");
+    op.node.address = BYTES("127.0.0.1:7295");
+    op.node.roles = BYTES("gateway\nworker");
+    op.node.queues = BYTES("mail\nbulk");
+    op.node.connections = 3;
+    op.node.cpu_milli = 1500;
+    op.node.memory = INT64_C(1) << 40;
+    OK(one(b, &op), &op.err);
+    struct node_row r = row(b, "n1");
+    EQ_TEXT(r.address, "127.0.0.1:7295");
+    EQ_TEXT(r.roles, "gateway\nworker");
+    EQ_TEXT(r.queues, "mail\nbulk");
+    EQ_INT(r.state, NODE_JOINING);
+    EQ_INT(r.connections, 3);
+    EQ_INT(r.cpu_milli, 1500);
+    EQ_INT(r.memory, INT64_C(1) << 40);
+    op = node_op(OP_BEAT, "n1", "b1");
+    op.node.state = NODE_ACTIVE;
+    op.node.connections = 4;
+    op.node.cpu_milli = 5;
+    op.node.memory = 6;
+    OK(one(b, &op), &op.err);
+    r = row(b, "n1");
+    EQ_INT(r.state, NODE_ACTIVE);
+    EQ_INT(r.connections, 4);
+    EQ_INT(r.cpu_milli, 5);
+    EQ_INT(r.memory, 6);
+    EQ_TEXT(r.address, "127.0.0.1:7295"); /* a beat says nothing of that */
+    op.node.state = NODE_DRAINING;
+    OK(one(b, &op), &op.err);
+    EQ_INT(row(b, "n1").state, NODE_DRAINING);
+}
+
+CASE(what_a_node_does_not_say_is_absent)
+{
+    OK(node(b, OP_JOIN, "n1", "b1"), NULL);
+    struct node_row r = row(b, "n1");
+    ABSENT(r.address);
+    ABSENT(r.roles);
+    ABSENT(r.queues);
+}
+
+static enum pawl_status drain(struct bed *b, const char *name, bool on)
+{
+    struct op op = { .kind = OP_DRAIN, .node = { .node = bytes_of(name), .drain = on } };
+    return one(b, &op);
+}
+
+CASE(a_wish_to_drain_is_kept_until_it_is_taken_back)
+{
+    EQ_STATUS(drain(b, "n1", true), PAWL_NOT_FOUND, &b->op.err);
+    EQ_STR(b->op.err.text, "no node \"n1\"");
+    OK(node(b, OP_JOIN, "n1", "b1"), NULL);
+    OK(node(b, OP_JOIN, "n2", "b1"), NULL);
+    FALSE(row(b, "n1").drain);
+    OK(drain(b, "n1", true), NULL);
+    OK(drain(b, "n1", true), NULL); /* the same again is the same */
+    OK(node(b, OP_BEAT, "n1", "b1"), NULL);
+    TRUE(row(b, "n1").drain);
+    FALSE(row(b, "n2").drain);
+    OK(node(b, OP_JOIN, "n1", "b2"), NULL); /* also over a restart that was no leaving */
+    TRUE(row(b, "n1").drain);
+    OK(drain(b, "n1", false), NULL);
+    FALSE(row(b, "n1").drain);
+    OK(drain(b, "n1", true), NULL);
+    OK(node(b, OP_LEAVE, "n1", "b2"), NULL);
+    OK(node(b, OP_JOIN, "n1", "b3"), NULL);
+    FALSE(row(b, "n1").drain); /* who left is forgotten */
+}
+
 CASE(nodes_come_by_name)
 {
     OK(node(b, OP_JOIN, "b", "1"), NULL);

@@ -160,6 +160,30 @@ static void dump_nodes(struct buf *b, struct store *s, struct arena *a)
         number(b, "beats", n->beats);
         number(b, "started", n->started_us);
         number(b, "beat", n->beat_us);
+        field(b, "address", n->address);
+        field(b, "roles", n->roles);
+        field(b, "queues", n->queues);
+        buf_addf(b, " state=%d drain=%d", (int)n->state, n->drain);
+        number(b, "connections", n->connections);
+        number(b, "cpu", n->cpu_milli);
+        number(b, "memory", n->memory);
+        buf_add_char(b, '\n');
+    }
+}
+
+static void dump_leaders(struct buf *b, struct store *s, struct arena *a)
+{
+    struct leader_rows rows;
+    struct pawl_err err;
+    OK(store_leaders(s, a, &rows, &err), &err);
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct leader_row *l = &rows.v[i];
+        field(b, "role", l->role);
+        field(b, "node", l->node);
+        field(b, "boot", l->boot);
+        number(b, "epoch", l->epoch);
+        number(b, "acquired", l->acquired_us);
+        number(b, "until", l->until_us);
         buf_add_char(b, '\n');
     }
 }
@@ -228,6 +252,7 @@ void dump_store(struct buf *b, struct store *s, int limit)
     dump_keys(b, s, &a, limit, true);
     dump_queues(b, s, &a);
     dump_nodes(b, s, &a);
+    dump_leaders(b, s, &a);
     dump_wishes(b, s, &a);
     arena_release(&a);
 }
@@ -342,6 +367,11 @@ static void answer_ok(struct buf *b, const struct op *op)
     case OP_BURY:
         number(b, "reclaimed", op->node.reclaimed);
         break;
+    case OP_LEAD:
+        number(b, "ours", op->lead.ours);
+        number(b, "epoch", op->lead.epoch);
+        number(b, "until", op->lead.until_us);
+        break;
     case OP_SWEEP:
         number(b, "expired", op->sweep.expired);
         number(b, "reclaimed", op->sweep.reclaimed);
@@ -371,6 +401,7 @@ static void answer_ok(struct buf *b, const struct op *op)
         break;
     case OP_PAUSE:
     case OP_BEAT:
+    case OP_DRAIN:
     case OP_HANDLER:
     case OP_SCRIPT:
     case OP_COUNT:
@@ -476,9 +507,16 @@ void dump_question(struct buf *b, const struct op *op)
     case OP_BEAT:
     case OP_LEAVE:
     case OP_BURY:
+    case OP_DRAIN:
         field(b, "node", op->node.node);
         field(b, "boot", op->node.boot);
         number(b, "beats", op->node.beats);
+        break;
+    case OP_LEAD:
+        field(b, "role", op->lead.role);
+        field(b, "node", op->lead.node);
+        field(b, "boot", op->lead.boot);
+        number(b, "resign", op->lead.resign);
         break;
     case OP_SWEEP:
         number(b, "max", op->sweep.max);

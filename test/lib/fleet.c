@@ -49,11 +49,17 @@ _Noreturn static void become(int index, int out)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     dup2(fd, STDERR_FILENO);
+    if (conf.preload[index]) {
+        setenv("LD_PRELOAD", conf.preload[index], 1);
+        setenv("FAKETIME", conf.clock[index], 1);
+        setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1); /* it is the wall clock that is wrong */
+    }
     execl(PAWL_BUILD_DIR "/pawl", "pawl", "serve", "--listen", "127.0.0.1:0", "--db", conf.db,
           "--module", PAWL_BUILD_DIR "/samples/lab.so", "--module",
-          PAWL_BUILD_DIR "/samples/wallet.so", "--node", name, "--heartbeat-interval", beat,
-          "--heartbeat-grace", grace, "--reclaim-interval", "100ms", "--grace", STOP_GRACE,
-          "--config", "/dev/null", (char *)NULL);
+          PAWL_BUILD_DIR "/samples/wallet.so", "--node", name, "--heartbeat-interval",
+          conf.beat ? conf.beat : beat, "--heartbeat-grace", grace, "--reclaim-interval", "100ms",
+          "--grace", conf.stop_grace ? conf.stop_grace : STOP_GRACE, "--config", "/dev/null",
+          (char *)NULL);
     _exit(127);
 }
 
@@ -250,6 +256,26 @@ void fleet_end(void)
 {
     for (int i = 0; i < FLEET_NODES; i++)
         stop(&nodes[i]);
+}
+
+void fleet_ask_to_stop(int index)
+{
+    nodes[index].wanted = false;
+    kill(nodes[index].pid, SIGTERM);
+}
+
+bool fleet_has_stopped(int index)
+{
+    struct node *v = &nodes[index];
+    int status = 0;
+    if (!v->pid)
+        return true;
+    if (waitpid(v->pid, &status, WNOHANG) == 0)
+        return false;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        bad_end(v, status, "when it was asked to stop");
+    gone(v);
+    return true;
 }
 
 int fleet_port(int index)

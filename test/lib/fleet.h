@@ -19,6 +19,9 @@ struct fleet_conf {
     const char *db;
     int64_t grace_us;       /* silence after which a node is taken for dead */
     void (*died)(int node); /* one aborted; NULL: none may */
+    const char *beat;       /* heartbeat_interval; NULL: an eighth of the grace */
+    const char *stop_grace; /* NULL: 3s */
+    const char *preload[FLEET_NODES], *clock[FLEET_NODES]; /* LD_PRELOAD, FAKETIME; NULL: none */
 };
 void fleet_begin(const struct fleet_conf *conf);
 /* Start a node; it says when it listens, and fleet_tend() hears it. */
@@ -36,6 +39,9 @@ void fleet_freeze(int node);
 void fleet_thaw(int node);
 /* SIGTERM to all that are up; each must end with status 0. */
 void fleet_end(void);
+/* SIGTERM and no waiting; then whether it has ended, and reaped with status 0. */
+void fleet_ask_to_stop(int node);
+bool fleet_has_stopped(int node);
 
 /* Where it listens; 0: do not try. A frozen node listens and does not answer. */
 int fleet_port(int node);

@@ -265,8 +265,8 @@ static void ask_by_id(struct random_ops *q, struct op *op)
 
 static void ask_node(struct random_ops *q, struct op *op)
 {
-    static const enum op_kind kinds[] = { OP_JOIN, OP_BEAT, OP_BEAT, OP_LEAVE, OP_BURY };
-    op->kind = kinds[below(q, 5)];
+    static const enum op_kind kinds[] = { OP_JOIN, OP_BEAT, OP_BEAT, OP_LEAVE, OP_BURY, OP_DRAIN };
+    op->kind = kinds[below(q, 6)];
     op->node.node = PICK(q, "n1", "n2", "n3");
     op->node.boot = PICK(q, "b1", "b1", "b2");
     op->node.host = BYTES("h");
@@ -275,6 +275,22 @@ static void ask_node(struct random_ops *q, struct op *op)
     op->node.busy = below(q, 9);
     op->node.beats = below(q, 2);
     op->node.fail_lost = one_in(q, 6);
+    op->node.address = PICK(q, "127.0.0.1:1", "unix:x");
+    op->node.roles = BYTES("gateway\nworker");
+    op->node.state = one_in(q, 2) ? NODE_ACTIVE : NODE_DRAINING;
+    op->node.drain = one_in(q, 2);
+    op->node.connections = below(q, 3);
+    op->node.memory = below(q, 3);
+}
+
+static void ask_lead(struct random_ops *q, struct op *op)
+{
+    op->kind = OP_LEAD;
+    op->lead.role = PICK(q, "maintenance", "scheduler");
+    op->lead.node = PICK(q, "n1", "n2", "n3");
+    op->lead.boot = PICK(q, "b1", "b1", "b2");
+    op->lead.lease_us = (1 + below(q, 20)) * SEC_US;
+    op->lead.resign = one_in(q, 4);
 }
 
 static void ask_rest(struct random_ops *q, struct op *op)
@@ -330,6 +346,8 @@ void random_op(struct random_ops *q, struct op *op)
         ask_by_id(q, op);
     else if (n < 91)
         ask_node(q, op);
+    else if (n < 93)
+        ask_lead(q, op);
     else if (n < 98)
         ask_rest(q, op);
     else

@@ -39,6 +39,7 @@ struct line {
     size_t len, cap; /* of it */
     bool greeted;    /* its first message, which has no kind, is through */
     bool deaf;       /* the client hears no more */
+    bool behind;     /* but what comes before that is heard */
     bool last;       /* when the server is ready again, it is over */
 };
 
@@ -112,7 +113,8 @@ static bool carry(struct line *l, size_t len)
         atomic_store(&wire.was_cut, true);
         return false;
     }
-    l->deaf |= cut == WIRE_AFTER;
+    l->behind |= cut == WIRE_BEHIND;
+    l->deaf |= cut == WIRE_AFTER || cut == WIRE_BEHIND;
     l->last |= l->deaf && (kind == 'Q' || kind == 'S');
     l->greeted = true;
     bool ok = send_all(l->server, l->in, len);
@@ -148,6 +150,8 @@ static bool from_server(struct line *l)
         return send_all(l->client, block, (size_t)n);
     /* The answer to COMMIT is short and comes in one piece: it ends with "ready". */
     bool done = l->last && n >= 6 && memcmp(block + n - 6, ready, sizeof ready) == 0;
+    if (l->behind && !send_all(l->client, block, (size_t)(done ? n - 6 : n)))
+        return false;
     if (done)
         atomic_store(&wire.was_cut, true);
     return !done;

@@ -22,8 +22,9 @@ int64_t wire_statements(void);
 /* What happens to the next COMMIT that comes by, once:
  * NEVER  it does not reach the server, both ends are cut;
  * AFTER  it is carried out, and its answer never arrives;
- * HOLD   the client is cut, and the server hears the COMMIT only when wire_let_go() says so. */
-enum wire_cut { WIRE_NEVER = 1, WIRE_AFTER, WIRE_HOLD };
+ * HOLD   the client is cut, and the server hears the COMMIT only when wire_let_go() says so;
+ * BEHIND its answer arrives, and the connection ends before the server says that it is ready. */
+enum wire_cut { WIRE_NEVER = 1, WIRE_AFTER, WIRE_HOLD, WIRE_BEHIND };
 void wire_cut_commit(enum wire_cut how);
 /* The same for the next statement that begins like this, which is kept. */
 void wire_cut_at(const char *words, enum wire_cut how);

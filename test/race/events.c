@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "base/hook.h"
+#include "base/log.h"
 #include "base/world.h"
 #include "events_rig.h"
 #include "net_rig.h"
 
 ENGINES_MAIN(ENGINES_DURABLE)
 
-enum { EVENTS = 1000, WORKERS = 8 };
+enum { EVENTS = 1000, WORKERS = 8, AGAIN_MAX = 50 };
 
 static atomic_int made[EVENTS + 1];
 static atomic_bool healed;
@@ -58,23 +59,37 @@ static struct events_figures figures(const struct events_workers *w)
     return f;
 }
 
+/* Each of n was made and stored once. A batch that was undone and taken once more was made for
+ * nothing before; nothing else is made twice. Ends the workers. */
+static void made_once(struct events_workers *w, int n, int batch)
+{
+    NET_UNTIL(figures(w).done == n); /* counted a moment after the commit */
+    struct events_figures f = figures(w);
+    int64_t sum = 0;
+    events_workers_close(w);
+    printf("# %lld polls, %lld empty, %lld done again\n", (long long)f.polls, (long long)f.empty,
+           (long long)f.again);
+    /* InnoDB may see a cycle in two scans that pass by each other's rows; that is rare, done once
+     * more, and nobody hears of it. With locks on every row it would be hundreds. */
+    LE_INT(f.again, AGAIN_MAX);
+    EQ_INT(f.done, n);
+    for (int i = 1; i <= n; i++) {
+        GE_INT(atomic_load(&made[i]), 1);
+        sum += atomic_load(&made[i]);
+    }
+    LE_INT(sum, n + f.again * batch);
+}
+
 /* ---- Many workers ---------------------------------------------------------------------------- */
 
 static void many(const void *param, int batch)
 {
+    log_level_set(LOG_DEBUG); /* says what was done again, and why */
     events_pending(param, EVENTS);
     struct events_workers *w = workers(param, WORKERS, batch, count_made);
     events_until_done(param);
-    events_workers_stop(w);
-    struct events_figures f = figures(w);
-    events_workers_close(w);
-    printf("# %lld polls, %lld empty, %lld done again\n", (long long)f.polls, (long long)f.empty,
-           (long long)f.again);
-    EQ_INT(f.failed, 0);
-    EQ_INT(f.again, 0); /* nobody heard of a deadlock, nor waited for a lock in vain */
-    EQ_INT(f.done, EVENTS);
-    for (int i = 1; i <= EVENTS; i++)
-        EQ_INT(atomic_load(&made[i]), 1);
+    EQ_INT(figures(w).failed, 0);
+    made_once(w, EVENTS, batch);
     EQ_INT(events_whole(param), EVENTS);
     EQ_INT(engine_int(param, "SELECT count(DISTINCT value) FROM events;"), EVENTS);
 }
@@ -112,10 +127,8 @@ TEST(a_worker_that_holds_some_stops_nobody)
     NET_UNTIL(events_left(param) == 10);
     atomic_store(&let_go, true);
     events_until_done(param);
-    events_workers_close(w);
+    made_once(w, 100, 10);
     hook_on_pause(NULL, NULL);
-    for (int i = 1; i <= 100; i++)
-        EQ_INT(atomic_load(&made[i]), 1);
 }
 
 /* ---- Idle pollers ---------------------------------------------------------------------------- */
@@ -162,11 +175,9 @@ TEST(pollers_beside_inserts_leave_nothing)
         EQ_INT(events_read(fd).id, i);
     }
     events_until_done(param);
-    events_workers_close(w);
+    made_once(w, 200, 10);
     close(fd);
     events_here_close(&h);
-    for (int i = 1; i <= 200; i++)
-        EQ_INT(atomic_load(&made[i]), 1);
 }
 
 TEST(waiting_lasts_as_long_as_it_was_told)
@@ -198,9 +209,7 @@ TEST(an_event_that_cannot_be_made_stops_no_other)
            0);
     atomic_store(&healed, true);
     events_until_done(param);
-    events_workers_close(w);
-    for (int i = 1; i <= 700; i++)
-        EQ_INT(atomic_load(&made[i]), 1);
+    made_once(w, 700, 5);
 }
 
 /* The database itself refuses one value. */

@@ -298,6 +298,54 @@ TEST(a_claim_against_itself)
     close_all();
 }
 
+/* ---- A call that was committed late ---------------------------------------------------------- */
+
+static struct op accept_keyed(const char *id)
+{
+    struct op op = accept_of(id, "1");
+    struct call_spec *v = spec(id, "1");
+    v->key = BYTES("k");
+    op.accept.v = v;
+    return op;
+}
+
+static const char *claimed_by_two(void)
+{
+    OK(commit(&two, claim_of(1)), &two.op.err);
+    EQ_INT(two.op.claim.n, 1);
+    return arena_text(&memory, two.op.claim.calls[0].spec.id);
+}
+
+/* `early` has the lower place and is committed when `late` runs already. What runs is the head of
+ * its key, and stays it when it is handed back. */
+TEST(a_head_that_is_handed_back_is_not_overtaken)
+{
+    open_all(param);
+    OK(commit(&third, accept_keyed("first")), &third.op.err);
+    struct claim q = claim_one();
+    start(&third, finish_of(&q), "before_commit"); /* has the key's row */
+    UNTIL(atomic_load(&third.held));
+    start(&one, accept_keyed("early"), "before_commit");
+    UNTIL(atomic_load(&one.held));
+    finished(&third);
+    OK(third.op.status, &third.op.err);
+    OK(commit(&two, accept_keyed("late")), &two.op.err);
+    EQ_STR(claimed_by_two(), "late");
+    q = two.op.claim;
+    finished(&one);
+    OK(one.op.status, &one.op.err);
+    LT_INT(shown("early").seq, shown("late").seq);
+    struct op back = finish_of(&q);
+    back.finish.v[0] = (struct finish_item){ .seq = q.calls[0].seq, .how = END_RELEASE };
+    OK(commit(&two, back), &two.op.err);
+    EQ_STR(claimed_by_two(), "late");
+    q = two.op.claim;
+    OK(commit(&two, finish_of(&q)), &two.op.err);
+    EQ_STR(claimed_by_two(), "early");
+    EQ_INT(shown("early").key_no, shown("late").key_no + 1);
+    close_all();
+}
+
 /* ---- Finish against reclaim ------------------------------------------------------------------ */
 
 /* The finish is written when the lease's end comes: the sweep leaves it alone. */

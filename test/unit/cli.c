@@ -621,7 +621,7 @@ TEST(a_program_below_min_version_says_both)
         snprintf(line, sizeof(line), "%s --db sqlite:m.db", commands[i]);
         EQ_INT(run(line), 13);
         HAS_STR(err_out, "99 or later");
-        HAS_STR(err_out, "knows 2");
+        HAS_STR(err_out, "knows 4");
     }
 }
 
@@ -630,7 +630,8 @@ TEST(finish_waits_for_older_nodes)
 {
     EQ_INT(run("migrate up --db sqlite:f.db"), 0);
     sql("f.db", "UPDATE pawl_migration SET finished = 0 WHERE number = 2");
-    sql("f.db", "INSERT INTO pawl_node VALUES ('old-one', 'b', 'h', '0.0.9', 0, 1, 0, 1, 0, "
+    sql("f.db", "INSERT INTO pawl_node (node, boot, host, version, dead, slots, busy, beats, "
+                "started_at, beat_at) VALUES ('old-one', 'b', 'h', '0.0.9', 0, 1, 0, 1, 0, "
                 "CAST(strftime('%s', 'now') AS INTEGER) * 1000000)");
     EQ_INT(run("migrate finish --db sqlite:f.db"), 13);
     HAS_STR(err_out, "node \"old-one\" runs pawl 0.0.9, and this is " PAWL_VERSION);

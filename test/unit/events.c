@@ -10,6 +10,7 @@
 
 #include "base/hook.h"
 #include "base/world.h"
+#include "db_server.h"
 #include "events_rig.h"
 #include "events/table.h"
 #include "net_rig.h"
@@ -197,6 +198,28 @@ TEST(a_full_queue_is_busy)
     hook_on_pause(NULL, NULL);
     events_here_close(&h);
     EQ_INT(events_whole(param), 4);
+}
+
+/* Somebody has the whole table, as long as a scan of a very large one would take. */
+TEST(a_look_has_a_deadline)
+{
+    struct events_here h;
+    if (on_file(param))
+        skip("nobody can keep a reader waiting on this engine");
+    bool pg = strcmp(engine_of(param)->name, "postgres") == 0;
+    events_here_open(&h, engine_url(param), 0);
+    struct db_session *other = db_session_open(engine_of(param)->server);
+    db_session_say(other, pg ? "BEGIN;" : "SELECT 1;");
+    db_session_say(other, pg ? "LOCK TABLE events IN ACCESS EXCLUSIVE MODE;"
+                             : "LOCK TABLES events WRITE;");
+    int64_t begun = world_mono(&world_real);
+    struct events_answer a = events_ask(h.port, "GET", "/events/1", NULL);
+    EQ_INT(a.status, 503);
+    HAS_STR(a.body, "BUSY");
+    LT_INT(world_mono(&world_real) - begun, 12 * SEC_US * check_scale());
+    db_session_close(other);
+    EQ_INT(events_ask(h.port, "GET", "/events/1", NULL).status, 404);
+    events_here_close(&h);
 }
 
 /* ---- The tables ------------------------------------------------------------------------------ */

@@ -33,7 +33,8 @@ static int count_rows(struct pawl_call *c)
 static struct pawl *open_box(const void *param, pawl_handler *h, int slots)
 {
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC });
+        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC,
+                                                  .heartbeat_grace_us = 30 * RIG_SEC });
     OK(pawl_prepare(pawl_program(p),
                     "CREATE TABLE IF NOT EXISTS box (id VARCHAR(100) PRIMARY KEY, n INTEGER)"),
        NULL);
@@ -472,6 +473,39 @@ TEST(a_script_that_is_wrong_is_told)
     OK(pawl_prepare(m, "CREATE TABLE IF NOT EXISTS ok (x INTEGER)"), NULL);
     rig_submit(p, "x", "t"); /* and the writer goes on */
     pawl_close(p);
+}
+
+enum { LOADERS = 4, TABLES = 20 };
+static pthread_barrier_t at_once;
+
+static void *loads(void *arg)
+{
+    for (int i = 0; i < TABLES; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "CREATE TABLE IF NOT EXISTS many%d (x INTEGER)", i);
+        pthread_barrier_wait(&at_once);
+        OK(pawl_prepare(pawl_program(arg), text), NULL);
+    }
+    return NULL;
+}
+
+/* As processes do that are started together, each with the same module. */
+TEST(tables_that_are_made_by_several_at_once_are_made)
+{
+    pthread_t threads[LOADERS];
+    struct pawl *v[LOADERS];
+    pthread_barrier_init(&at_once, NULL, LOADERS);
+    for (int i = 0; i < LOADERS; i++) {
+        static const char *const names[LOADERS] = { "a", "b", "c", "d" };
+        v[i] = rig_open_as(param, (struct pawl_options){ .node = names[i] });
+    }
+    for (int i = 0; i < LOADERS; i++)
+        EQ_INT(pthread_create(&threads[i], NULL, loads, v[i]), 0);
+    for (int i = 0; i < LOADERS; i++)
+        EQ_INT(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < LOADERS; i++)
+        pawl_close(v[i]);
+    pthread_barrier_destroy(&at_once);
 }
 
 static int sends_u(struct pawl_call *c)

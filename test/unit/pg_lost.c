@@ -67,11 +67,12 @@ static int64_t rows(const char *table)
 
 TEST(an_accept_is_stored_once)
 {
-    static const enum wire_cut cuts[] = { WIRE_AFTER, WIRE_NEVER };
+    static const enum wire_cut cuts[] = { WIRE_AFTER, WIRE_NEVER, WIRE_BEHIND };
+    static const char *const ids[] = { "first", "second", "third" };
     struct arena a;
     struct store *s = handle(param, &a);
-    for (int i = 0; i < 2; i++) {
-        struct op op = accept_of(&a, i ? "second" : "first");
+    for (int i = 0; i < 3; i++) {
+        struct op op = accept_of(&a, ids[i]);
         wire_cut_commit(cuts[i]);
         OK(commit(s, &op), &op.err);
         TRUE(wire_was_cut());

@@ -84,7 +84,7 @@ TEST(a_notify_by_hand_is_a_hint)
     struct hint h = { .wake_fd = -1 };
     OK(store_open(&conf, &s, &err), &err);
     OK(store_hint(s, &h, &err), &err);
-    EQ_INT(h.heard, HINT_WORK | HINT_ENDED); /* whatever was said before it listened */
+    EQ_INT(h.heard, HINT_ALL); /* whatever was said before it listened */
     h = (struct hint){ .wake_fd = -1 };
     OK(store_hint(s, &h, &err), &err);
     EQ_INT(h.heard, 0);
@@ -162,6 +162,32 @@ TEST(an_idle_node_says_little, .deadline_s = 120)
     rig_ends(p, "b", PAWL_COMPLETED);
     pawl_close(p);
     pawl_close(other);
+}
+
+/* The whole of a cluster that has nothing to do: fewer than 100 statements a second. */
+TEST(twenty_idle_nodes_say_little, .deadline_s = 180)
+{
+    enum { NODES = 20 };
+    struct pawl *p[NODES];
+    char name[20];
+    int seconds = check_fast() ? 6 : 10;
+    const char *url = wire_url(engine_url(param));
+    for (int i = 0; i < NODES; i++) {
+        snprintf(name, sizeof name, "idle%d", i);
+        p[i] = idle_node(url, name);
+    }
+    rig_submit(p[0], "a", "t");
+    rig_ends(p[NODES - 1], "a", PAWL_COMPLETED);
+    usleep(4000000); /* whoever was fast is slow again, and who leads is known */
+    int64_t before = wire_statements(), began_us = rig_mono();
+    usleep((unsigned)seconds * 1000000);
+    double took = (double)(rig_mono() - began_us) / RIG_SEC;
+    double all = (double)(wire_statements() - before) / took;
+    printf("%.1f statements a second of %d nodes\n", all, NODES);
+    TRUE(all < 100);
+    TRUE(all > NODES * 0.4); /* they beat */
+    for (int i = 0; i < NODES; i++)
+        pawl_close(p[i]);
 }
 
 /* A connection that has grown old is replaced between two uses, and not before. */

@@ -139,6 +139,8 @@ struct led_object {
 /* What a claim looks at first, asked together with the beginning of the transaction. */
 struct led_ahead {
     bool asked;
+    bool by_marks; /* pairs: only known ones, from where claims of them ended */
+    bool full;     /* or, once in this transaction, all of them */
     struct led_rows *inbox, *hints, *pairs, *first, *node;
     struct bytes whose; /* node */
 };
@@ -317,6 +319,9 @@ MUST_USE enum pawl_status led_key_gone(struct ledger *c, struct bytes name, stru
 
 /* May the running transaction's claim look from the marks on? Else it looks at everything. */
 bool led_marks_trusted(struct ledger *c);
+/* They led to nothing: is it time for another full look, which is the next one? */
+#define LED_MARKS_DOUBT_US (50 * MS_US)
+bool led_marks_doubt(struct ledger *c);
 /* Where to look from: *out_run_at and *out_seq; 0: from the beginning. */
 void led_mark_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq);
 /* The question, of every pair known. */
@@ -389,6 +394,11 @@ MUST_USE enum pawl_status led_alone(struct ledger *c, struct op *const *v, size_
 MUST_USE enum pawl_status led_beat(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_leave(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_bury(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_drain(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_lead(struct ledger *c, struct op *op, struct pawl_err *err);
+/* The node, under this boot (own) or under every other one, leads nothing any more. */
+MUST_USE enum pawl_status led_vacate(struct ledger *c, const struct node_op *n, bool own,
+                                     struct pawl_err *err);
 /* What a claim asks first, and last. */
 void led_claim_ask(struct ledger *c, struct led_batch *b, const struct claim *q);
 void led_claim_ask_last(struct ledger *c, struct led_batch *b);
@@ -398,7 +408,7 @@ MUST_USE enum pawl_status led_paused_take(struct ledger *c, const struct led_row
                                           struct pawl_err *err);
 /* Does the registry, as node_read or node_share answered, say that the claimer is no longer the
  * node? */
-bool led_node_replaced(const struct claim *q, const struct led_rows *r);
+bool led_node_replaced(struct bytes boot, const struct led_rows *r);
 MUST_USE enum pawl_status led_sweep(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_gc(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *err);

@@ -380,7 +380,7 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
         enum pawl_status st = led_query(g->c, SQL_NODE_SHARE, &p, &node, err);
         if (st != PAWL_OK)
             return st;
-        if (led_node_replaced(q, node))
+        if (led_node_replaced(q->boot, node))
             return led_again(g->c, "the node", err);
     }
     qsort(g->held, q->n, sizeof *g->held, compare_held);
@@ -404,7 +404,9 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
 
 static void pairs_ask(struct ledger *c, struct led_batch *b)
 {
-    if (led_marks_trusted(c))
+    c->tx->ahead.by_marks = led_marks_trusted(c);
+    c->tx->ahead.full |= !c->tx->ahead.by_marks;
+    if (c->tx->ahead.by_marks)
         led_marks_ask(c, b, &c->tx->ahead.pairs);
     else
         led_batch_ask(b, SQL_READY_PAIRS, NULL, &c->tx->ahead.pairs);
@@ -430,6 +432,14 @@ void led_claim_ask(struct ledger *c, struct led_batch *b, const struct claim *q)
     c->tx->ahead.asked = true;
 }
 
+static bool any_due(const struct claiming *g)
+{
+    for (size_t i = 0; i < g->n_pairs; i++)
+        if (g->pairs[i].run_at_us <= g->c->now_us)
+            return true;
+    return false;
+}
+
 /* What there is to claim: as it was when the transaction began, if nothing came since. */
 static enum pawl_status look(struct claiming *g, struct pawl_err *err)
 {
@@ -452,7 +462,15 @@ static enum pawl_status look(struct claiming *g, struct pawl_err *err)
         if (st == PAWL_OK && due)
             st = led_keys_join_due(c, CLAIM_MAX, &joined, err);
     }
-    return st == PAWL_OK ? pairs_take(g, a->pairs, err) : st;
+    if (st == PAWL_OK)
+        st = pairs_take(g, a->pairs, err);
+    /* Nothing, as far as we remember: others may have put something behind our marks. */
+    if (st == PAWL_OK && a->by_marks && !any_due(g) && led_marks_doubt(c)) {
+        st = led_flush_ask(c, look_ask, err);
+        if (st == PAWL_OK)
+            st = pairs_take(g, a->pairs, err);
+    }
+    return st;
 }
 
 void led_claim_ask_last(struct ledger *c, struct led_batch *b)
@@ -481,6 +499,11 @@ static enum pawl_status look_ahead(struct claiming *g, struct pawl_err *err)
         q->more = false;
         q->next_due_us = g->c->now_us + PASSED_US;
     }
+    /* Whoever relies on marks finds what others put behind them only by looking again: nobody else
+     * will say so, and a call must not wait for the next one to come. */
+    int64_t again = g->c->now_us + LED_MARKS_DOUBT_US;
+    if (!a->full && (!q->next_due_us || again < q->next_due_us))
+        q->next_due_us = again;
     if (q->more)
         q->next_due_us = 0;
     return st;
@@ -661,7 +684,7 @@ static enum pawl_status node_asked(struct ledger *c, const struct claim *q, bool
     led_text(&p, q->node);
     if (!node || !bytes_eq(c->tx->ahead.whose, q->node))
         st = led_query(c, SQL_NODE_READ, &p, &node, err);
-    *replaced = st == PAWL_OK && led_node_replaced(q, node);
+    *replaced = st == PAWL_OK && led_node_replaced(q->boot, node);
     return st;
 }
 

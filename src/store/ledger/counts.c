@@ -200,13 +200,47 @@ enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *o
                                               .boot = arena_copy(a, led_get(r, i, 1)),
                                               .host = arena_copy(a, led_get(r, i, 2)),
                                               .version = arena_copy(a, led_get(r, i, 3)),
-                                              .dead = led_get_int(r, i, 4) != 0,
-                                              .slots = (int)led_get_int(r, i, 5),
-                                              .busy = (int)led_get_int(r, i, 6),
-                                              .beats = led_get_int(r, i, 7),
-                                              .started_us = led_get_int(r, i, 8),
-                                              .beat_us = led_get_int(r, i, 9) };
+                                              .address = arena_copy(a, led_get(r, i, 4)),
+                                              .roles = arena_copy(a, led_get(r, i, 5)),
+                                              .queues = arena_copy(a, led_get(r, i, 6)),
+                                              .dead = led_get_int(r, i, 7) != 0,
+                                              .state = (enum node_state)led_get_int(r, i, 8),
+                                              .drain = led_get_int(r, i, 9) != 0,
+                                              .slots = (int)led_get_int(r, i, 10),
+                                              .busy = (int)led_get_int(r, i, 11),
+                                              .connections = led_get_int(r, i, 12),
+                                              .cpu_milli = led_get_int(r, i, 13),
+                                              .memory = led_get_int(r, i, 14),
+                                              .beats = led_get_int(r, i, 15),
+                                              .started_us = led_get_int(r, i, 16),
+                                              .beat_us = led_get_int(r, i, 17) };
     return a->failed ? err_no_memory(err, "nodes") : PAWL_OK;
+}
+
+enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                             struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    struct led_rows *r = NULL;
+    enum pawl_status st = led_begin_alone(c, err);
+    AUTO(led_undo) struct ledger *tx = st == PAWL_OK ? c : NULL;
+    if (st == PAWL_OK)
+        st = led_query(c, SQL_LEADER_LIST, NULL, &r, err);
+    if (st != PAWL_OK)
+        return st;
+    out->v = arena_zalloc(a, r->n + 1, sizeof *out->v);
+    for (int i = 0; out->v && i < r->n; i++) {
+        struct leader_row *to = &out->v[out->n++];
+        *to = (struct leader_row){ .role = arena_copy(a, led_get(r, i, 0)),
+                                   .epoch = led_get_int(r, i, 3) };
+        if (!led_get_int(r, i, 5))
+            continue;
+        to->node = arena_copy(a, led_get(r, i, 1));
+        to->boot = arena_copy(a, led_get(r, i, 2));
+        to->acquired_us = led_get_int(r, i, 4);
+        to->until_us = led_get_int(r, i, 5);
+    }
+    return a->failed ? err_no_memory(err, "leaders") : PAWL_OK;
 }
 
 enum pawl_status led_wishes(struct store *s, struct arena *a, struct wishes *out,

@@ -102,6 +102,21 @@ static enum pawl_status held_call(struct ledger *c, int64_t seq, struct led_call
     return st == PAWL_OK ? led_holders_load(c, out, 1, err) : st;
 }
 
+/* Where it goes when it is handed back. The head of its key stays the head: it does not join the
+ * line, where one that was committed late may have a place before its own. */
+static enum pawl_status place_back(struct ledger *c, const struct led_call *it, enum led_place *out,
+                                   struct pawl_err *err)
+{
+    struct led_key *k;
+    *out = AT_READY;
+    if (!it->spec.key.data)
+        return PAWL_OK;
+    enum pawl_status st = led_key_get(c, it->spec.key, LOCK_WAIT, &k, err);
+    if (st == PAWL_OK && !(k->turn == KEY_HELD && k->head == it->seq))
+        *out = AT_LINE;
+    return st;
+}
+
 enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, struct led_end *e,
                              struct led_call **out, struct pawl_err *err)
 {
@@ -121,7 +136,9 @@ enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, st
     to.state = e->verdict.next;
     to.tries = e->verdict.tries;
     if (to.state == PAWL_PENDING) {
-        to.place = it->spec.key.data ? AT_LINE : AT_READY;
+        st = place_back(c, it, &to.place, err);
+        if (st != PAWL_OK)
+            return st;
         to.run_at_us = e->verdict.run_at_us;
     } else {
         to.place = AT_ENDED;

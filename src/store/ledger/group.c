@@ -58,6 +58,10 @@ static enum pawl_status apply(struct ledger *c, struct op *op, struct pawl_err *
         return led_leave(c, op, err);
     case OP_BURY:
         return led_bury(c, op, err);
+    case OP_DRAIN:
+        return led_drain(c, op, err);
+    case OP_LEAD:
+        return led_lead(c, op, err);
     case OP_SWEEP:
         return led_sweep(c, op, err);
     case OP_GC:

@@ -266,6 +266,8 @@ enum pawl_status led_queues(struct store *s, struct arena *a, struct queue_rows 
                             struct pawl_err *err);
 enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *out,
                            struct pawl_err *err);
+enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                             struct pawl_err *err);
 enum pawl_status led_wishes(struct store *s, struct arena *a, struct wishes *out,
                             struct pawl_err *err);
 

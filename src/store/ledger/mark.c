@@ -95,6 +95,14 @@ bool led_marks_trusted(struct ledger *c)
     return true;
 }
 
+bool led_marks_doubt(struct ledger *c)
+{
+    bool old = world_mono(&world_real) - c->marks.full_us >= LED_MARKS_DOUBT_US;
+    if (old)
+        c->marks.full_us = 0;
+    return old;
+}
+
 void led_mark_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq)
 {
     const struct led_mark *m = find(&c->marks, track, rank);

@@ -130,6 +130,16 @@ static enum pawl_status node_find(struct ledger *c, enum sql_name name, struct b
     return st;
 }
 
+/* What it says of itself with every beat. */
+static void said(struct led_params *p, const struct node_op *n)
+{
+    led_int(p, n->slots);
+    led_int(p, n->busy);
+    led_int(p, n->connections);
+    led_int(p, n->cpu_milli);
+    led_int(p, n->memory);
+}
+
 enum pawl_status led_join(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     const struct node_op *n = &op->node;
@@ -138,12 +148,16 @@ enum pawl_status led_join(struct ledger *c, struct op *op, struct pawl_err *err)
     enum pawl_status st = node_find(c, SQL_NODE_LOCK, n->node, &now, err);
     if (st == PAWL_OK)
         st = reclaim_node(c, op, false, END_LOST, err);
+    if (st == PAWL_OK)
+        st = led_vacate(c, n, false, err);
     led_text(&p, n->node);
     led_text(&p, n->boot);
     led_text(&p, n->host);
     led_text(&p, n->version);
-    led_int(&p, n->slots);
-    led_int(&p, n->busy);
+    led_text(&p, n->address);
+    led_text(&p, n->roles);
+    led_text(&p, n->queues);
+    said(&p, n);
     led_int(&p, c->now_us);
     return st == PAWL_OK ? led_run(c, SQL_NODE_JOIN, &p, NULL, err) : st;
 }
@@ -162,8 +176,8 @@ enum pawl_status led_beat(struct ledger *c, struct op *op, struct pawl_err *err)
     int64_t changed = 0;
     led_text(&p, n->node);
     led_text(&p, n->boot);
-    led_int(&p, n->slots);
-    led_int(&p, n->busy);
+    led_int(&p, n->state);
+    said(&p, n);
     led_int(&p, c->now_us);
     enum pawl_status st = led_run(c, SQL_NODE_BEAT, &p, &changed, err);
     return st == PAWL_OK && changed == 0 ? not_ours(op) : st;
@@ -178,6 +192,8 @@ enum pawl_status led_leave(struct ledger *c, struct op *op, struct pawl_err *err
     if (st != PAWL_OK || !now.there || !bytes_eq(now.boot, op->node.boot))
         return st == PAWL_OK ? not_ours(op) : st;
     st = reclaim_node(c, op, true, END_RELEASE, err);
+    if (st == PAWL_OK)
+        st = led_vacate(c, &op->node, true, err);
     led_text(&p, op->node.node);
     return st == PAWL_OK ? led_run(c, SQL_NODE_REMOVE, &p, NULL, err) : st;
 }
@@ -197,14 +213,29 @@ enum pawl_status led_bury(struct ledger *c, struct op *op, struct pawl_err *err)
         return PAWL_OK;
     }
     st = reclaim_node(c, op, true, END_LOST, err);
+    if (st == PAWL_OK)
+        st = led_vacate(c, n, true, err);
     led_text(&p, n->node);
     led_text(&p, n->boot);
     led_int(&p, n->beats);
     return st == PAWL_OK ? led_run(c, SQL_NODE_BURY, &p, NULL, err) : st;
 }
 
-bool led_node_replaced(const struct claim *q, const struct led_rows *r)
+enum pawl_status led_drain(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    const struct node_op *n = &op->node;
+    struct led_params p = { 0 };
+    int64_t changed = 0;
+    led_text(&p, n->node);
+    led_int(&p, n->drain);
+    enum pawl_status st = led_run(c, SQL_NODE_DRAIN, &p, &changed, err);
+    if (st == PAWL_OK && changed == 0)
+        op->status = err_set(&op->err, PAWL_NOT_FOUND, "no node \"%.*s\"", BYTES_ARG(n->node));
+    return st;
+}
+
+bool led_node_replaced(struct bytes boot, const struct led_rows *r)
 {
     struct node now = node_of(r);
-    return now.there && (now.dead || !bytes_eq(now.boot, q->boot));
+    return now.there && (now.dead || !bytes_eq(now.boot, boot));
 }

@@ -72,6 +72,7 @@ static struct mem_db *db_new(char *name)
         db_free(db);
         return NULL;
     }
+    mem_leaders_init(db);
     return db;
 }
 
@@ -193,6 +194,10 @@ static enum pawl_status apply(struct mem_tx *tx)
         return mem_leave(tx, &op->node);
     case OP_BURY:
         return mem_bury(tx, &op->node);
+    case OP_DRAIN:
+        return mem_drain(tx, &op->node);
+    case OP_LEAD:
+        return mem_lead(tx, &op->lead);
     case OP_SWEEP:
         return mem_sweep(tx, &op->sweep);
     case OP_GC:
@@ -315,6 +320,7 @@ const struct store_ops store_mem = {
     .keys = mem_read_keys,
     .queues = mem_queues,
     .nodes = mem_nodes,
+    .leaders = mem_leaders,
     .wishes = mem_wishes,
     .now = mem_now,
     .version = mem_version,

@@ -20,7 +20,8 @@ struct mem_db {
     pthread_mutex_t lock; /* of all below */
 
     struct table ids, lanes, queues, nodes, keys, objects;
-    struct mem_call **calls; /* owned; by seq - 1; NULL: forgotten */
+    struct mem_leader leaders[2]; /* by role */
+    struct mem_call **calls;      /* owned; by seq - 1; NULL: forgotten */
     size_t calls_cap;
     struct tree ready;              /* lane, suspect, -priority, run_at, seq */
     struct tree expiry;             /* expires_at, seq: pending calls only */
@@ -176,6 +177,12 @@ bool mem_node_replaced(const struct mem_db *db, struct bytes node, struct bytes 
 enum pawl_status mem_beat(struct mem_tx *tx, struct node_op *q);
 enum pawl_status mem_leave(struct mem_tx *tx, struct node_op *q);
 enum pawl_status mem_bury(struct mem_tx *tx, struct node_op *q);
+enum pawl_status mem_drain(struct mem_tx *tx, struct node_op *q);
+enum pawl_status mem_lead(struct mem_tx *tx, struct lead *q);
+void mem_leaders_init(struct mem_db *db);
+/* The node, under this boot or under every other one, leads nothing any more. */
+MUST_USE bool leaders_vacate(struct mem_db *db, struct bytes node, struct bytes boot,
+                             bool same_boot);
 enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q);
 enum pawl_status mem_gc(struct mem_tx *tx, struct gc *q);
 MUST_USE enum pawl_status mem_requeue(struct mem_tx *tx, struct requeue *q);
@@ -196,6 +203,8 @@ enum pawl_status mem_queues(struct store *s, struct arena *a, struct queue_rows 
                             struct pawl_err *err);
 enum pawl_status mem_nodes(struct store *s, struct arena *a, struct node_rows *out,
                            struct pawl_err *err);
+enum pawl_status mem_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                             struct pawl_err *err);
 enum pawl_status mem_wishes(struct store *s, struct arena *a, struct wishes *out,
                             struct pawl_err *err);
 

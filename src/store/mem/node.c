@@ -91,9 +91,21 @@ static char *put_text(char *at, struct bytes in, struct bytes *out)
     return at + in.len;
 }
 
-static bool node_make(struct mem_tx *tx, const struct node_op *q)
+/* What it says of itself with every beat. */
+static void said(const struct mem_tx *tx, struct mem_node *n, const struct node_op *q)
 {
-    size_t len = q->node.len + q->boot.len + q->host.len + q->version.len;
+    n->now.beat_us = tx->now_us;
+    n->now.slots = q->slots;
+    n->now.busy = q->busy;
+    n->now.connections = q->connections;
+    n->now.cpu_milli = q->cpu_milli;
+    n->now.memory = q->memory;
+}
+
+static bool node_make(struct mem_tx *tx, const struct node_op *q, bool drain)
+{
+    size_t len = q->node.len + q->boot.len + q->host.len + q->version.len + q->address.len +
+                 q->roles.len + q->queues.len;
     struct mem_node *n = mem_zalloc(sizeof *n + len);
     if (!n)
         return false;
@@ -101,9 +113,13 @@ static bool node_make(struct mem_tx *tx, const struct node_op *q)
     char *at = put_text(n->text, q->node, &n->name);
     at = put_text(at, q->boot, &n->boot);
     at = put_text(at, q->host, &n->host);
-    put_text(at, q->version, &n->version);
+    at = put_text(at, q->version, &n->version);
+    at = put_text(at, q->address, &n->address);
+    at = put_text(at, q->roles, &n->roles);
+    put_text(at, q->queues, &n->queues);
     n->started_us = tx->now_us;
-    n->now = (struct node_state){ .slots = q->slots, .busy = q->busy, .beat_us = tx->now_us };
+    n->now.drain = drain;
+    said(tx, n, q);
     return thing_add(tx->db, &n->thing);
 }
 
@@ -114,9 +130,10 @@ enum pawl_status mem_join(struct mem_tx *tx, struct node_op *q)
     enum pawl_status st = reclaim_node(tx, q, false, END_LOST);
     if (st != PAWL_OK)
         return st;
-    if (n && !thing_drop(tx->db, &n->thing))
+    bool drain = n && n->now.drain;
+    if (!leaders_vacate(tx->db, q->node, q->boot, false) || (n && !thing_drop(tx->db, &n->thing)))
         return PAWL_NO_MEMORY;
-    return node_make(tx, q) ? PAWL_OK : PAWL_NO_MEMORY;
+    return node_make(tx, q, drain) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 enum pawl_status mem_beat(struct mem_tx *tx, struct node_op *q)
@@ -127,9 +144,8 @@ enum pawl_status mem_beat(struct mem_tx *tx, struct node_op *q)
     if (!undo_save(tx->db, &n->thing))
         return PAWL_NO_MEMORY;
     n->now.beats++;
-    n->now.beat_us = tx->now_us;
-    n->now.slots = q->slots;
-    n->now.busy = q->busy;
+    n->now.state = q->state;
+    said(tx, n, q);
     return PAWL_OK;
 }
 
@@ -142,6 +158,8 @@ enum pawl_status mem_leave(struct mem_tx *tx, struct node_op *q)
     enum pawl_status st = reclaim_node(tx, q, true, END_RELEASE);
     if (st != PAWL_OK)
         return st;
+    if (!leaders_vacate(tx->db, q->node, q->boot, true))
+        return PAWL_NO_MEMORY;
     return thing_drop(tx->db, &n->thing) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -157,9 +175,23 @@ enum pawl_status mem_bury(struct mem_tx *tx, struct node_op *q)
     enum pawl_status st = reclaim_node(tx, q, true, END_LOST);
     if (st != PAWL_OK)
         return st;
-    if (!undo_save(tx->db, &n->thing))
+    if (!leaders_vacate(tx->db, q->node, q->boot, true) || !undo_save(tx->db, &n->thing))
         return PAWL_NO_MEMORY;
     n->now.dead = true;
+    return PAWL_OK;
+}
+
+enum pawl_status mem_drain(struct mem_tx *tx, struct node_op *q)
+{
+    struct mem_node *n = node_find(tx->db, q->node);
+    if (!n) {
+        tx->op->status =
+            err_set(&tx->op->err, PAWL_NOT_FOUND, "no node \"%.*s\"", BYTES_ARG(q->node));
+        return PAWL_OK;
+    }
+    if (!undo_save(tx->db, &n->thing))
+        return PAWL_NO_MEMORY;
+    n->now.drain = q->drain;
     return PAWL_OK;
 }
 

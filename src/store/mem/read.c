@@ -227,7 +227,15 @@ enum pawl_status mem_nodes(struct store *s, struct arena *a, struct node_rows *o
                                               .boot = arena_copy(a, n->boot),
                                               .host = arena_copy(a, n->host),
                                               .version = arena_copy(a, n->version),
+                                              .address = arena_copy(a, n->address),
+                                              .roles = arena_copy(a, n->roles),
+                                              .queues = arena_copy(a, n->queues),
                                               .dead = n->now.dead,
+                                              .drain = n->now.drain,
+                                              .state = n->now.state,
+                                              .connections = n->now.connections,
+                                              .cpu_milli = n->now.cpu_milli,
+                                              .memory = n->now.memory,
                                               .slots = n->now.slots,
                                               .busy = n->now.busy,
                                               .beats = n->now.beats,
@@ -235,6 +243,25 @@ enum pawl_status mem_nodes(struct store *s, struct arena *a, struct node_rows *o
                                               .beat_us = n->now.beat_us };
     }
     qsort(out->v, out->n, sizeof *out->v, node_cmp);
+    return unlock(db, a, err);
+}
+
+enum pawl_status mem_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                             struct pawl_err *err)
+{
+    struct mem_db *db = lock(s);
+    out->v = arena_zalloc(a, COUNT_OF(db->leaders), sizeof *out->v);
+    for (size_t i = 0; out->v && i < COUNT_OF(db->leaders); i++) {
+        const struct leader_stand *l = &db->leaders[i].now;
+        struct leader_row *r = &out->v[out->n++];
+        *r = (struct leader_row){ .role = bytes_of(db->leaders[i].role), .epoch = l->epoch };
+        if (!l->until_us)
+            continue;
+        r->node = arena_copy(a, bytes_of(l->node));
+        r->boot = arena_copy(a, bytes_of(l->boot));
+        r->acquired_us = l->acquired_us;
+        r->until_us = l->until_us;
+    }
     return unlock(db, a, err);
 }
 

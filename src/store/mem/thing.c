@@ -149,6 +149,8 @@ void thing_link(struct mem_db *db, struct thing *t)
     case THING_NODE:
         table_add(&db->nodes, &((struct mem_node *)t)->by_name, ((struct mem_node *)t)->name);
         return;
+    case THING_LEADER:
+        return;
     case THING_KEY:
         table_add(&db->keys, &((struct mem_key *)t)->by_name, ((struct mem_key *)t)->by_name.name);
         return;
@@ -175,6 +177,8 @@ void thing_unlink(struct mem_db *db, struct thing *t)
         return;
     case THING_NODE:
         table_remove(&db->nodes, &((struct mem_node *)t)->by_name);
+        return;
+    case THING_LEADER:
         return;
     case THING_KEY:
         table_remove(&db->keys, &((struct mem_key *)t)->by_name);

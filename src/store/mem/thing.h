@@ -12,6 +12,7 @@
 #include "model/call.h"
 #include "store/mem/table.h"
 #include "store/mem/tree.h"
+#include "store/op.h"
 
 struct mem_db;
 
@@ -21,6 +22,7 @@ enum thing_kind {
     THING_LANE,
     THING_QUEUE,
     THING_NODE,
+    THING_LEADER,
     THING_KEY,
     THING_OBJECT
 };
@@ -164,14 +166,26 @@ struct mem_call {
 struct mem_node {
     struct thing thing;
     struct table_node by_name;
-    struct bytes name, boot, host, version; /* inside text */
+    struct bytes name, boot, host, version, address, roles, queues; /* inside text */
     int64_t started_us;
-    struct node_state {
-        bool dead;
+    struct node_stand {
+        bool dead, drain;
+        enum node_state state;
         int slots, busy;
         int64_t beats, beat_us;
+        int64_t connections, cpu_milli, memory;
     } now;
     char text[];
+};
+
+/* One of the roles that one node at a time has. Part of the database, never made nor dropped. */
+struct mem_leader {
+    struct thing thing;
+    const char *role;
+    struct leader_stand {
+        char node[256], boot[64];
+        int64_t epoch, acquired_us, until_us; /* until_us 0: nobody has it */
+    } now;
 };
 
 /* ---- The undo log -----------------------------------------------------------------------------
@@ -183,7 +197,8 @@ struct undo_record {
     union {
         struct stand call;
         struct lease_state lease;
-        struct node_state node;
+        struct node_stand node;
+        struct leader_stand leader;
         struct key_state key;
         bool paused;
     } was;

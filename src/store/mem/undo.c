@@ -42,6 +42,9 @@ bool undo_save(struct mem_db *db, struct thing *t)
     case THING_NODE:
         r->was.node = ((struct mem_node *)t)->now;
         break;
+    case THING_LEADER:
+        r->was.leader = ((struct mem_leader *)t)->now;
+        break;
     case THING_KEY:
         r->was.key = ((struct mem_key *)t)->now;
         break;
@@ -70,6 +73,9 @@ static void restore(struct undo_record *r)
         break;
     case THING_NODE:
         ((struct mem_node *)t)->now = r->was.node;
+        break;
+    case THING_LEADER:
+        ((struct mem_leader *)t)->now = r->was.leader;
         break;
     case THING_KEY:
         ((struct mem_key *)t)->now = r->was.key;

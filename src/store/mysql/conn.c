@@ -31,6 +31,8 @@
  * it, and a caller need not hear of that. */
 #define STALE_US (50 * MS_US)
 /* The client library's own limit, for what wait.c does not see. */
+/* How long a transaction may be idle when nobody says. */
+#define IDLE_S 60
 #define ANSWER_S 70
 /* Statements in one packet: far below what servers take (16 MB at least, unless somebody lowered
  * it), and enough that the next packet costs nothing. */
@@ -230,9 +232,11 @@ static enum pawl_status settings(struct mydb *c, struct pawl_err *err)
         " lock_wait_timeout = 30, sql_safe_updates = 0, sql_select_limit = DEFAULT,"
         " max_error_count = 0,"
         " sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';";
-    static const char maria[] =
-        "SET SESSION max_statement_time = 60, idle_transaction_timeout = 60,"
-        " max_recursive_iterations = 1000000;";
+    char maria[120];
+    snprintf(maria, sizeof maria,
+             "SET SESSION max_statement_time = 60, idle_transaction_timeout = %d,"
+             " max_recursive_iterations = 1000000;",
+             c->idle_s);
     static const char mysql[] =
         "SET SESSION max_execution_time = 60000, cte_max_recursion_depth = 1000000;";
     int64_t packet;
@@ -332,7 +336,8 @@ static enum pawl_status begin_once(struct mydb *c, enum led_begin how,
     struct mydb_frame f = { .begin = text, .n_begin = 1 };
     const char *usual =
         c->maria ? "SET SESSION max_statement_time = 60;"
-                 : "SET SESSION max_execution_time = 60000, cte_max_recursion_depth = 1000000;";
+                 : "SET SESSION max_execution_time = 60000, cte_max_recursion_depth = 1000000,"
+                   " wait_timeout = DEFAULT;";
     snprintf(text, sizeof text, "%s%s%s", c->open ? "ROLLBACK;" : "", c->limit_s ? usual : "",
              how == LED_READ ? "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
                                "START TRANSACTION READ ONLY"
@@ -429,6 +434,7 @@ static enum pawl_status open_mysql(const struct store_conf *conf, struct store *
     buf_init(&c->out, OUT_LEN_MAX);
     c->bare = conf->role == STORE_BARE;
     c->lifetime_us = conf->lifetime_us;
+    c->idle_s = conf->idle_us ? (int)MIN((conf->idle_us + SEC_US - 1) / SEC_US, 86400) : IDLE_S;
     c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;
     enum pawl_status st = mydb_url_read(conf->url, &c->url, err);
     if (st == PAWL_OK)
@@ -492,6 +498,7 @@ const struct store_ops store_mysql = {
     .keys = led_read_keys,
     .queues = led_queues,
     .nodes = led_nodes,
+    .leaders = led_leaders,
     .wishes = led_wishes,
     .now = now,
     .version = version,

@@ -43,6 +43,7 @@ struct mydb {
     bool lost;                         /* what `db` was connected to is gone */
     bool open;                         /* a transaction was begun, and nothing ended it */
     bool wrote;                        /* and something was changed in it */
+    int idle_s;                        /* how long a transaction may hold rows for nothing */
     int limit_s;                       /* of statements, while it is not the usual one; 0: it is */
     int lock_waits;                    /* in a row that lasted as long as the server lets them */
     int64_t retry_at_us, retry_gap_us; /* world_mono: when a lost connection is tried again */

@@ -347,14 +347,16 @@ static enum pawl_status run_theirs(struct mydb *c, struct arena *a, const struct
 /* Whole seconds, so that a handler's statements mostly share one setting; begin() takes it back. */
 static enum pawl_status limit(struct mydb *c, int64_t left_us, struct pawl_err *err)
 {
-    char text[80];
+    char text[120];
     int seconds = (int)MIN(left_us / SEC_US + 1, INT64_C(1000000));
     if (seconds == c->limit_s)
         return PAWL_OK;
-    snprintf(text, sizeof text,
-             c->maria ? "SET SESSION max_statement_time = %d"
-                      : "SET SESSION max_execution_time = %d000",
-             seconds);
+    /* MySQL knows no limit for idle transactions, only one for idle connections. */
+    if (c->maria)
+        snprintf(text, sizeof text, "SET SESSION max_statement_time = %d", seconds);
+    else
+        snprintf(text, sizeof text, "SET SESSION max_execution_time = %d000, wait_timeout = %d",
+                 seconds, c->idle_s);
     c->limit_s = seconds;
     return mydb_say(c, text, NULL, err);
 }

@@ -27,6 +27,8 @@
 /* A connection that was not used for longer is looked at before it is: the server may have closed
  * it, and a caller need not hear of that. */
 #define STALE_US (50 * MS_US)
+/* How long a transaction may be idle when nobody says. */
+#define IDLE_US (60 * SEC_US)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
@@ -124,14 +126,21 @@ static enum pawl_status probe(struct pg *c, struct pawl_err *err)
     return PAWL_OK;
 }
 
+struct led_params pg_settings(const struct pg *c, bool local)
+{
+    struct led_params p = { 0 };
+    led_int(&p, local);
+    led_int(&p, c->idle_us / MS_US);
+    return p;
+}
+
 /* For the session; behind a pooler for each transaction instead, with its begin. */
 static enum pawl_status settings(struct pg *c, struct pawl_err *err)
 {
-    struct led_params p = { 0 };
+    struct led_params p = pg_settings(c, false);
     enum pawl_status st = probe(c, err);
     if (st != PAWL_OK || c->pooled)
         return st;
-    led_int(&p, 0);
     return led_run(&c->ledger, SQL_SETTINGS, &p, NULL, err);
 }
 
@@ -162,8 +171,8 @@ static enum pawl_status connect_now(struct pg *c, struct pawl_err *err)
     if (PQstatus(c->db) != CONNECTION_OK)
         return err_set(err, PAWL_BUSY, "database: connecting: %.*s",
                        text_len(PQerrorMessage(c->db)), PQerrorMessage(c->db));
-    if (PQserverVersion(c->db) < 140000)
-        return err_set(err, PAWL_INVALID, "database: PostgreSQL %d is too old, Pawl needs 14",
+    if (PQserverVersion(c->db) < 130000)
+        return err_set(err, PAWL_INVALID, "database: PostgreSQL %d is too old, Pawl needs 13",
                        PQserverVersion(c->db) / 10000);
     c->known = true;
     PQsetNoticeReceiver(c->db, noticed, c);
@@ -321,6 +330,7 @@ static enum pawl_status open_pg(const struct store_conf *conf, struct store **ou
         return err_no_memory(err, "a connection");
     memcpy(c->url, conf->url, len);
     c->lifetime_us = conf->lifetime_us;
+    c->idle_us = conf->idle_us ? MAX(conf->idle_us, MS_US) : IDLE_US;
     c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;
     enum pawl_status st = pg_connect(c, err);
     if (st != PAWL_OK)
@@ -387,6 +397,7 @@ const struct store_ops store_pg = {
     .keys = led_read_keys,
     .queues = led_queues,
     .nodes = led_nodes,
+    .leaders = led_leaders,
     .wishes = led_wishes,
     .now = now,
     .version = version,

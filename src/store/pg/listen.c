@@ -60,8 +60,8 @@ static enum pawl_status tell(struct pg *c, unsigned kinds, struct pawl_err *err)
     char channel[PG_CHANNEL_LEN_MAX + 1], payload[8];
     struct led_params p = { 0 };
     channel_name(c, channel);
-    snprintf(payload, sizeof payload, "%s%s", kinds & HINT_WORK ? "w" : "",
-             kinds & HINT_ENDED ? "e" : "");
+    snprintf(payload, sizeof payload, "%s%s%s", kinds & HINT_WORK ? "w" : "",
+             kinds & HINT_ENDED ? "e" : "", kinds & HINT_NODES ? "n" : "");
     led_text(&p, bytes_of(channel));
     enum pawl_status st = count_others(c, &p, err);
     if (st != PAWL_OK || !c->others)
@@ -77,9 +77,10 @@ static unsigned arrived(struct pg *c)
     PGnotify *n;
     while ((n = PQnotifies(c->db))) {
         if (n->be_pid != PQbackendPID(c->db)) {
-            bool ours = n->extra[0] && !n->extra[strspn(n->extra, "we")];
+            bool ours = n->extra[0] && !n->extra[strspn(n->extra, "wen")];
             heard |= !ours || strchr(n->extra, 'w') ? HINT_WORK : 0;
             heard |= ours && strchr(n->extra, 'e') ? HINT_ENDED : 0;
+            heard |= ours && strchr(n->extra, 'n') ? HINT_NODES : 0;
         }
         PQfreemem(n);
     }
@@ -118,7 +119,7 @@ enum pawl_status pg_hint(struct store *s, struct hint *h, struct pawl_err *err)
         return err_set(err, PAWL_STATE, "database: a pooler lets no hints through");
     if (!c->listening) {
         st = listen(c, err);
-        h->heard = HINT_WORK | HINT_ENDED; /* Who knows what was said while we did not. */
+        h->heard = HINT_ALL; /* Who knows what was said while we did not. */
     }
     if (st == PAWL_OK && h->tell)
         st = tell(c, h->tell, err);

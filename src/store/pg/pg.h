@@ -46,6 +46,7 @@ struct pg {
                     transaction, so nothing may rely on one */
     int64_t retry_at_us, retry_gap_us; /* world_mono: when a lost connection is tried again */
     int64_t retry_max_us;
+    int64_t idle_us; /* how long a transaction may hold rows while nothing is asked of it */
     int64_t lifetime_us, replace_at_us; /* world_mono; 0: it may grow as old as it likes */
     int64_t own_commits;                /* of ours that the server counts among its transactions */
     int64_t used_us;                    /* world_mono: when it was last asked for */
@@ -61,6 +62,9 @@ static inline struct pg *pg_of(struct ledger *c)
 {
     return (struct pg *)c;
 }
+
+/* What SQL_SETTINGS asks for: for this transaction alone, or for the session. */
+struct led_params pg_settings(const struct pg *c, bool local);
 
 /* ---- Statements (stmt.c) --------------------------------------------------------------------- */
 

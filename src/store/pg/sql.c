@@ -332,7 +332,9 @@ enum pawl_status pg_script(struct ledger *l, struct bytes sql, struct pawl_err *
     char *text = arena_text(&l->scratch, sql);
     if (!text)
         return err_no_memory(err, "a script");
-    enum pawl_status st = pg_plain(l, "SAVEPOINT script", err);
+    enum pawl_status st = led_run(l, SQL_SCRIPT_LOCK, NULL, NULL, err);
+    if (st == PAWL_OK)
+        st = pg_plain(l, "SAVEPOINT script", err);
     if (st != PAWL_OK)
         return st;
     AUTO(pg_clear) PGresult *r = pg_exec(c, text);

@@ -369,8 +369,6 @@ static bool plans_old(struct pg *c)
     return old && !c->pooled;
 }
 
-static const struct led_params local = { .v = { { .kind = LED_INTS, .i = 1 } }, .n = 1 };
-
 /* `opening` may be NULL. */
 static bool framed_send(struct pg *c, const struct raw_params *opening, const struct raw_params *q,
                         size_t n, struct pg_frame *f)
@@ -406,6 +404,7 @@ enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct
                                  struct pawl_err *err)
 {
     struct raw_params *q, opening;
+    struct led_params local = pg_settings(c, true);
     enum sql_name first;
     size_t n = b ? b->n : 0;
     bool opens = f->begin && opens_with(c, &first);
@@ -430,7 +429,9 @@ enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct
     if (f->commit)
         frame_answer(c, "COMMIT", f, &st, err);
     PGresult *sync = pg_next(c);
-    if (PQresultStatus(sync) != PGRES_PIPELINE_SYNC && st == PAWL_OK)
+    /* A server that ends the connection behind the answer to COMMIT has committed. */
+    if (PQresultStatus(sync) != PGRES_PIPELINE_SYNC && st == PAWL_OK &&
+        f->committed != PG_COMMITTED)
         st = pg_fail(c, sync, "sending", err);
     PQclear(sync);
     PQexitPipelineMode(c->db); /* where it cannot, the connection counts as lost: pg_connect() */

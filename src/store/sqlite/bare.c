@@ -13,8 +13,6 @@
 #include "store/ledger/ledger.h"
 #include "store/sqlite/engine.h"
 
-/* A transaction that only reads may last so long: there may be no index to help it. */
-#define READ_US (5 * SEC_US)
 /* Steps of SQLite's machine between two looks at the clock. */
 #define LOOK_STEPS 10000
 #define LIST_LEN_MAX (1 << 20)
@@ -34,6 +32,16 @@ static int late(void *ctx)
 {
     struct lite *c = ctx;
     return c->sql_until_us && world_mono(c->world) >= c->sql_until_us;
+}
+
+/* patience(ms): what the transaction does from here on may take so long; it is 0 when one begins.
+ */
+static void patience(sqlite3_context *ctx, int n, sqlite3_value **v)
+{
+    struct lite *c = sqlite3_user_data(ctx);
+    int64_t ms = n ? sqlite3_value_int64(v[0]) : 0;
+    c->sql_until_us = ms ? world_mono(c->world) + ms * MS_US : 0;
+    sqlite3_result_int64(ctx, ms);
 }
 
 /* The lock of somebody else's transaction: the same again may well do. */
@@ -163,7 +171,7 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
                               struct pawl_err *err)
 {
     struct lite *c = lite_in(l);
-    c->sql_until_us = how == LED_READ ? world_mono(c->world) + READ_US : 0;
+    c->sql_until_us = 0;
     enum pawl_status st = lite_begin(c, how == LED_READ ? PLAIN_BEGIN : PLAIN_BEGIN_WRITE, err);
     l->now_us = c->now_us;
     return st == PAWL_OK ? batch(l, first, err) : said(l, st);
@@ -238,6 +246,9 @@ enum pawl_status lite_bare_open(const struct store_conf *conf, struct store **ou
         return st;
     b->c = lite_of(opened);
     sqlite3_progress_handler(b->c->db, LOOK_STEPS, late, b->c);
+    if (sqlite3_create_function(b->c->db, "patience", 1, SQLITE_UTF8, b->c, patience, NULL, NULL) !=
+        SQLITE_OK)
+        return err_no_memory(err, "a connection");
     *out = TAKE(s);
     return PAWL_OK;
 }

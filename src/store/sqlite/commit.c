@@ -124,6 +124,10 @@ static enum pawl_status apply(struct lite *c, struct op *op, struct pawl_err *er
         return lite_leave(c, op, err);
     case OP_BURY:
         return lite_bury(c, op, err);
+    case OP_DRAIN:
+        return lite_drain(c, op, err);
+    case OP_LEAD:
+        return lite_lead(c, op, err);
     case OP_SWEEP:
         return lite_sweep(c, op, err);
     case OP_GC:

@@ -287,6 +287,7 @@ const struct store_ops store_sqlite = {
     .keys = lite_keys,
     .queues = lite_queues,
     .nodes = lite_nodes,
+    .leaders = lite_leaders,
     .wishes = lite_wishes,
     .now = lite_now,
     .version = lite_version,

@@ -240,12 +240,20 @@ static void node_read(struct arena *a, sqlite3_stmt *q, struct node_row *out)
                               .boot = arena_copy(a, lite_column(q, 1)),
                               .host = arena_copy(a, lite_column(q, 2)),
                               .version = arena_copy(a, lite_column(q, 3)),
-                              .dead = lite_int(q, 4) != 0,
-                              .slots = (int)lite_int(q, 5),
-                              .busy = (int)lite_int(q, 6),
-                              .beats = lite_int(q, 7),
-                              .started_us = lite_int(q, 8),
-                              .beat_us = lite_int(q, 9) };
+                              .address = arena_copy(a, lite_column(q, 4)),
+                              .roles = arena_copy(a, lite_column(q, 5)),
+                              .queues = arena_copy(a, lite_column(q, 6)),
+                              .dead = lite_int(q, 7) != 0,
+                              .state = (enum node_state)lite_int(q, 8),
+                              .drain = lite_int(q, 9) != 0,
+                              .slots = (int)lite_int(q, 10),
+                              .busy = (int)lite_int(q, 11),
+                              .connections = lite_int(q, 12),
+                              .cpu_milli = lite_int(q, 13),
+                              .memory = lite_int(q, 14),
+                              .beats = lite_int(q, 15),
+                              .started_us = lite_int(q, 16),
+                              .beat_us = lite_int(q, 17) };
 }
 
 /* Room for one more of an array that grows by doubling; NULL without memory. */
@@ -279,6 +287,36 @@ enum pawl_status lite_nodes(struct store *s, struct arena *a, struct node_rows *
         node_read(a, q, &out->v[out->n++]);
     }
     return st == PAWL_OK && a->failed ? err_no_memory(err, "nodes") : st;
+}
+
+enum pawl_status lite_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                              struct pawl_err *err)
+{
+    struct lite *c = lite_of(s);
+    bool row = false;
+    AUTO(lite_undo) struct lite *tx = NULL;
+    AUTO(lite_reset) sqlite3_stmt *q = NULL;
+    *out = (struct leader_rows){ 0 };
+    enum pawl_status st = lite_begin(c, PLAIN_BEGIN, err);
+    if (st != PAWL_OK)
+        return st;
+    tx = c;
+    st = lite_query(c, SQL_LEADER_LIST, NO_ARGS, &q, err);
+    while (st == PAWL_OK && (st = lite_next(c, q, &row, err)) == PAWL_OK && row) {
+        out->v = room(a, out->v, out->n, sizeof *out->v);
+        if (!out->v)
+            return err_no_memory(err, "leaders");
+        struct leader_row *r = &out->v[out->n++];
+        *r = (struct leader_row){ .role = arena_copy(a, lite_column(q, 0)),
+                                  .epoch = lite_int(q, 3) };
+        if (!lite_int(q, 5))
+            continue;
+        r->node = arena_copy(a, lite_column(q, 1));
+        r->boot = arena_copy(a, lite_column(q, 2));
+        r->acquired_us = lite_int(q, 4);
+        r->until_us = lite_int(q, 5);
+    }
+    return st == PAWL_OK && a->failed ? err_no_memory(err, "leaders") : st;
 }
 
 enum pawl_status lite_wishes(struct store *s, struct arena *a, struct wishes *out,

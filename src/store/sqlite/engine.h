@@ -138,6 +138,8 @@ enum pawl_status lite_keys(struct store *s, struct arena *a, const struct key_qu
                            struct key_rows *out, struct pawl_err *err);
 enum pawl_status lite_queues(struct store *s, struct arena *a, struct queue_rows *out,
                              struct pawl_err *err);
+enum pawl_status lite_leaders(struct store *s, struct arena *a, struct leader_rows *out,
+                              struct pawl_err *err);
 enum pawl_status lite_nodes(struct store *s, struct arena *a, struct node_rows *out,
                             struct pawl_err *err);
 enum pawl_status lite_wishes(struct store *s, struct arena *a, struct wishes *out,

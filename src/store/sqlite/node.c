@@ -90,11 +90,15 @@ enum pawl_status lite_join(struct lite *c, struct op *op, struct pawl_err *err)
 {
     const struct node_op *n = &op->node;
     enum pawl_status st = reclaim_node(c, op, false, END_LOST, err);
+    if (st == PAWL_OK)
+        st = lite_vacate(c, n, false, err);
     if (st != PAWL_OK)
         return st;
     return lite_run(c, SQL_NODE_JOIN,
                     ARGS(TEXT(n->node), TEXT(n->boot), TEXT(n->host), TEXT(n->version),
-                         INT(n->slots), INT(n->busy), INT(c->now_us)),
+                         TEXT(n->address), TEXT(n->roles), TEXT(n->queues), INT(n->slots),
+                         INT(n->busy), INT(n->connections), INT(n->cpu_milli), INT(n->memory),
+                         INT(c->now_us)),
                     NULL, err);
 }
 
@@ -111,7 +115,8 @@ enum pawl_status lite_beat(struct lite *c, struct op *op, struct pawl_err *err)
     int changed = 0;
     enum pawl_status st =
         lite_run(c, SQL_NODE_BEAT,
-                 ARGS(TEXT(n->node), TEXT(n->boot), INT(n->slots), INT(n->busy), INT(c->now_us)),
+                 ARGS(TEXT(n->node), TEXT(n->boot), INT(n->state), INT(n->slots), INT(n->busy),
+                      INT(n->connections), INT(n->cpu_milli), INT(n->memory), INT(c->now_us)),
                  &changed, err);
     return st == PAWL_OK && changed == 0 ? not_ours(op) : st;
 }
@@ -139,6 +144,8 @@ enum pawl_status lite_leave(struct lite *c, struct op *op, struct pawl_err *err)
         return st == PAWL_OK ? not_ours(op) : st;
     st = reclaim_node(c, op, true, END_RELEASE, err);
     if (st == PAWL_OK)
+        st = lite_vacate(c, &op->node, true, err);
+    if (st == PAWL_OK)
         st = lite_run(c, SQL_NODE_REMOVE, ARGS(TEXT(op->node.node)), NULL, err);
     return st;
 }
@@ -158,8 +165,21 @@ enum pawl_status lite_bury(struct lite *c, struct op *op, struct pawl_err *err)
     }
     st = reclaim_node(c, op, true, END_LOST, err);
     if (st == PAWL_OK)
+        st = lite_vacate(c, n, true, err);
+    if (st == PAWL_OK)
         st = lite_run(c, SQL_NODE_BURY, ARGS(TEXT(n->node), TEXT(n->boot), INT(n->beats)), NULL,
                       err);
+    return st;
+}
+
+enum pawl_status lite_drain(struct lite *c, struct op *op, struct pawl_err *err)
+{
+    const struct node_op *n = &op->node;
+    int changed = 0;
+    enum pawl_status st =
+        lite_run(c, SQL_NODE_DRAIN, ARGS(TEXT(n->node), INT(n->drain)), &changed, err);
+    if (st == PAWL_OK && changed == 0)
+        op->status = err_set(&op->err, PAWL_NOT_FOUND, "no node \"%.*s\"", BYTES_ARG(n->node));
     return st;
 }
 

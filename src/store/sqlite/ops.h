@@ -28,6 +28,11 @@ MUST_USE enum pawl_status lite_join(struct lite *c, struct op *op, struct pawl_e
 MUST_USE enum pawl_status lite_beat(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_leave(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_bury(struct lite *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status lite_drain(struct lite *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status lite_lead(struct lite *c, struct op *op, struct pawl_err *err);
+/* The node, under this boot (own) or under every other one, leads nothing any more. */
+MUST_USE enum pawl_status lite_vacate(struct lite *c, const struct node_op *n, bool own,
+                                      struct pawl_err *err);
 MUST_USE enum pawl_status lite_sweep(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_gc(struct lite *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status lite_requeue(struct lite *c, struct op *op, struct pawl_err *err);

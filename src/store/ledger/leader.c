@@ -1,0 +1,86 @@
+/*
+ * leader.c - roles that one node at a time has, by a lease and the database's clock.
+ *
+ * A node's row is locked before a role's, as everywhere: whoever takes the node down waits for us,
+ * or we know.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/ledger/cache.h"
+
+enum pawl_status led_vacate(struct ledger *c, const struct node_op *n, bool own,
+                            struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    led_text(&p, n->node);
+    led_text(&p, n->boot);
+    led_int(&p, own);
+    return led_run(c, SQL_LEADER_VACATE, &p, NULL, err);
+}
+
+struct leader {
+    bool there, ours;
+    int64_t epoch, acquired_us, until_us;
+};
+
+static enum pawl_status leader_read(struct ledger *c, const struct lead *q, struct leader *out,
+                                    struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    *out = (struct leader){ 0 };
+    led_text(&p, q->role);
+    enum pawl_status st = led_query(c, SQL_LEADER_READ, &p, &r, err);
+    if (st != PAWL_OK || r->n == 0)
+        return st;
+    *out = (struct leader){ .there = true,
+                            .epoch = led_get_int(r, 0, 2),
+                            .acquired_us = led_get_int(r, 0, 3),
+                            .until_us = led_get_int(r, 0, 4) };
+    out->ours = out->until_us > c->now_us && bytes_eq(led_get(r, 0, 0), q->node) &&
+                bytes_eq(led_get(r, 0, 1), q->boot);
+    return PAWL_OK;
+}
+
+/* How it stands from now on, if that is for this one to say. */
+static enum pawl_status settle(struct ledger *c, struct lead *q, struct leader l,
+                               struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    bool may = q->resign ? l.ours : l.ours || l.until_us <= c->now_us;
+    if (may && !l.ours) {
+        l.epoch++;
+        l.acquired_us = c->now_us;
+    }
+    if (may)
+        l.until_us = q->resign ? 0 : c->now_us + q->lease_us;
+    q->ours = may && !q->resign;
+    q->epoch = l.epoch;
+    q->until_us = l.until_us;
+    led_text(&p, q->role);
+    led_text(&p, q->node);
+    led_text(&p, q->boot);
+    led_int(&p, l.epoch);
+    led_int(&p, l.acquired_us);
+    led_int(&p, l.until_us);
+    return may ? led_run(c, SQL_LEADER_WRITE, &p, NULL, err) : PAWL_OK;
+}
+
+enum pawl_status led_lead(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct lead *q = &op->lead;
+    struct led_rows *node = NULL;
+    struct led_params p = { 0 };
+    struct leader l = { 0 };
+    led_text(&p, q->node);
+    enum pawl_status st = led_query(c, SQL_NODE_SHARE, &p, &node, err);
+    if (st == PAWL_OK)
+        st = leader_read(c, q, &l, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!l.there)
+        op->status = err_set(&op->err, PAWL_NOT_FOUND, "no role \"%.*s\"", BYTES_ARG(q->role));
+    else if (led_node_replaced(q->boot, node))
+        op->status = err_set(&op->err, PAWL_LOST_LEASE, "node \"%.*s\" is no longer this process",
+                             BYTES_ARG(q->node));
+    return op->status == PAWL_OK ? settle(c, q, l, err) : PAWL_OK;
+}

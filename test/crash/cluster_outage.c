@@ -1,0 +1,47 @@
+/*
+ * cluster_outage.c - three nodes lose their database together, under load: nobody is taken for dead
+ * and nothing counts as lost.
+ *
+ * PAWL_OUTAGE_SECONDS says for how long it is away (twice the grace).
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "db_server.h"
+#include "fleet.h"
+#include "fleet_load.h"
+#include "wallet_bed.h"
+
+ENGINES_MAIN(ENGINE_SERVER | ENGINE_OWN)
+
+#define GRACE_US (2 * RIG_SEC * check_scale())
+
+TEST(nothing_is_lost_when_the_database_comes_back, .deadline_s = 400)
+{
+    struct db_server *s = engine_own(param);
+    fleet_begin(&(struct fleet_conf){ .db = engine_url(param), .grace_us = GRACE_US });
+    for (int i = 0; i < FLEET_NODES; i++)
+        fleet_start(i);
+    fleet_ready();
+    fleet_load_begin(6);
+    UNTIL((fleet_tend(), fleet_load_done() > 50));
+    int64_t seconds = wallet_setting("PAWL_OUTAGE_SECONDS", (int)(2 * GRACE_US / RIG_SEC));
+    db_stop(s, DB_CLEAN);
+    int64_t back = rig_mono() + seconds * RIG_SEC;
+    while (rig_mono() < back) {
+        fleet_tend();
+        usleep(10000);
+    }
+    db_up(s);
+    int64_t up = rig_mono();
+    int before = fleet_load_done();
+    UNTIL((fleet_tend(), fleet_load_done() > before));
+    printf("away for %lld s; the next call ended %lld ms after it was back\n", (long long)seconds,
+           (long long)(rig_mono() - up) / 1000);
+    UNTIL((fleet_tend(), fleet_load_done() > before + 50));
+    int calls = fleet_load_end();
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_node WHERE dead = 1"), 0);
+    fleet_end();
+    fleet_load_check(param, calls);
+    EQ_INT(fleet_starts(), FLEET_NODES); /* none of them ended */
+}

@@ -1,0 +1,128 @@
+#!/bin/sh
+# cluster.sh - several servers on one SQLite file, as operators meet them: nodes, leaders, draining, replacing,
+# roles, and what a service manager hears.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -u
+suite=cluster
+# shellcheck source=/dev/null
+. test/lib/serving.sh
+echo 1..6
+
+# join NAME ARGUMENTS...: one more server on c.db; leaves $pid and $url.
+join()
+{
+    who=$1
+    shift
+    rm -f "$who.out"
+    pawl serve --listen 127.0.0.1:0 --db sqlite:c.db --module "$build/samples/echo.so" --module "$build/samples/lab.so" \
+        --node "$who" --heartbeat-interval 200ms --heartbeat-grace 2s "$@" >"$who.out" 2>>"$who.err" &
+    note
+    until_ready "$who"
+}
+
+node_status()
+{
+    [ "$(pawl nodes --json --url "$1" | jq -r ".nodes[] | select(.node == \"$2\") | .status")" = "$3" ]
+}
+
+join one
+one_url=$url
+join two --roles gateway,worker --queues default,mail
+two_url=$url
+
+registry()
+{
+    same names "$(pawl nodes --json --url "$one_url" | jq -r '[.nodes[].node] | join(" ")')" "one two"
+    same roles "$(pawl nodes --json --url "$one_url" | jq -c '.nodes[1].roles')" '["gateway","worker"]'
+    same queues "$(pawl nodes --json --url "$one_url" | jq -c '[.nodes[].queues]')" '[null,["default","mail"]]'
+    same address "$(pawl nodes --json --url "$one_url" | jq -r '.nodes[1].address')" "$two_url"
+    within 5 node_status "$one_url" two active || echo "two is not active"
+    has table "$(pawl nodes --url "$two_url")" "active"
+}
+result every_node_knows_every_other "$(registry)"
+
+leads_is()
+{
+    [ "$(pawl leaders --json --url "$two_url" | jq -r '.leaders[0].node')" = "$1" ]
+}
+
+leaders()
+{
+    within 5 leads_is one || echo "one does not lead"
+    has table "$(pawl leaders --url "$two_url")" "maintenance"
+}
+result only_schedulers_lead "$(leaders)"
+
+drains()
+{
+    same says "$(pawl drain two --url "$one_url")" "two draining"
+    within 5 grep -q '"node \\"two\\": draining"' two.err || echo "two has not heard of it"
+    same ready "$(curl -s "$two_url/readyz" | jq -r .reason)" "the node is drained"
+    same runs "$(pawl call echo 1 --url "$two_url")" 1
+    same where "$(pawl list --json --url "$one_url" | jq -r '.calls[0].node')" one
+    same says "$(pawl undrain two --url "$two_url")" "two active"
+    pawl drain three --url "$one_url" 2>err
+    same code $? 3
+    has err "$(cat err)" 'no node "three"'
+}
+result a_node_is_drained_from_anywhere "$(drains)"
+
+replaced()
+{
+    join three
+    old=$pid
+    join three
+    wait "$old" 2>/dev/null
+    same code $? 4
+    has says "$(cat three.err)" 'pawl serve: node "three": another process has taken this name'
+    stop
+    same new "$code" 0
+}
+result who_is_replaced_says_so_and_exits "$(replaced)"
+
+no_gateway()
+{
+    join back --roles worker,scheduler
+    same ready "$(curl -s "$url/readyz" | jq -r .reason)" "the node is no gateway"
+    pawl submit echo 1 --url "$url" 2>err && echo "it took a call"
+    has err "$(cat err)" 'node "back" is no gateway'
+    same nodes "$(curl -s "$url/v1/nodes" | jq '.nodes | length')" 3
+    stop
+    same code "$code" 0
+    pawl serve --roles king --db sqlite:k.db >out 2>err
+    same wrong $? 2
+    has err "$(cat err)" 'setting "roles": "king" is none of gateway, worker, scheduler, all'
+}
+result roles_say_what_a_node_does "$(no_gateway)"
+
+# What a service manager hears, one datagram a line.
+manager()
+{
+    python3 - "$1" <<'PY' >heard 2>&1 &
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    print(s.recv(200).decode(), flush=True)
+PY
+    note
+    within 5 test -S "$1"
+}
+
+watched()
+{
+    command -v python3 >/dev/null || { echo "# left out: there is no python3 to listen" >&2; return; }
+    manager notify.sock
+    NOTIFY_SOCKET=notify.sock WATCHDOG_USEC=200000 start w
+    within 5 grep -q READY=1 heard || echo "not READY"
+    within 5 sh -c '[ "$(grep -c WATCHDOG=1 heard)" -ge 3 ]' || echo "no WATCHDOG"
+    pawl submit lab.sleep '{"ms": 1000}' --id w1 >/dev/null
+    within 5 status_is w1 processing || echo "w1 does not run"
+    before=$(grep -c WATCHDOG=1 heard)
+    stop
+    same code "$code" 0
+    grep -q STOPPING=1 heard || echo "not STOPPING"
+    [ "$(grep -c WATCHDOG=1 heard)" -gt "$before" ] || echo "no WATCHDOG while it stops"
+}
+result a_service_manager_is_told "$(watched)"

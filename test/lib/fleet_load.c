@@ -1,0 +1,87 @@
+/*
+ * fleet_load.c - see fleet_load.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fleet_load.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "fleet.h"
+#include "killed.h"
+
+enum { THREADS_MAX = 16 };
+
+static pthread_t threads[THREADS_MAX];
+static int n_threads;
+static atomic_bool over;
+static atomic_int done;
+
+/* One call, wherever it is answered. Each caller counts in a row of its own: waiting for somebody
+ * else's would be an error of the handler's. */
+static void call(struct killed_client *c, int thread, int n)
+{
+    char body[200];
+    int64_t until = rig_mono() + 4 * RIG_WAIT_US;
+    snprintf(body, sizeof body,
+             "{\"id\":\"l%d-%d\",\"type\":\"lab\",\"method\":\"count\","
+             "\"input\":{\"name\":\"load%d\",\"ms\":2}}",
+             thread, n, thread);
+    for (int node = thread;; node++) {
+        if (rig_mono() > until)
+            FAIL("call l%d-%d has not ended", thread, n);
+        struct killed_answer a =
+            killed_try(c, fleet_port(node % FLEET_NODES), "/v1/calls?wait=2", body);
+        if (a.status == 200) {
+            EQ_STR(killed_text(c, a.json, "status"), "completed");
+            break;
+        }
+        if (a.status != 0 && a.status != 202 && a.status != 503 && a.status != 504)
+            FAIL("call l%d-%d: %d %.*s", thread, n, a.status, BYTES_ARG(a.json->raw));
+        usleep(2000);
+    }
+    atomic_fetch_add(&done, 1);
+}
+
+static void *caller(void *arg)
+{
+    int thread = (int)(intptr_t)arg;
+    struct killed_client c;
+    killed_client_init(&c, (uint64_t)thread);
+    c.patience_ms = 5000 * check_scale();
+    for (int n = 0; !atomic_load(&over); n++)
+        call(&c, thread, n);
+    killed_client_release(&c);
+    return NULL;
+}
+
+void fleet_load_begin(int n)
+{
+    n_threads = n;
+    for (int i = 0; i < n; i++)
+        EQ_INT(pthread_create(&threads[i], NULL, caller, (void *)(intptr_t)i), 0);
+}
+
+int fleet_load_done(void)
+{
+    return atomic_load(&done);
+}
+
+int fleet_load_end(void)
+{
+    atomic_store(&over, true);
+    for (int i = 0; i < n_threads; i++)
+        EQ_INT(pthread_join(threads[i], NULL), 0);
+    return atomic_load(&done);
+}
+
+void fleet_load_check(const void *param, int calls)
+{
+    EQ_INT(engine_int(param, "SELECT SUM(n) FROM lab_count WHERE name LIKE 'load%'"), calls);
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_outcome WHERE status = 3"), calls);
+    EQ_STR(engine_rows(param, "SELECT error FROM pawl_attempt"), "");
+    EQ_INT(engine_int(param, "SELECT COALESCE(SUM(lost), 0) FROM pawl_outcome"), 0);
+    EQ_INT(engine_int(param, "SELECT COALESCE(SUM(attempts), 0) FROM pawl_outcome"), 0);
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_lease"), 0);
+}

@@ -1,0 +1,104 @@
+/*
+ * pg_cut.c - a node whose beats do not reach the database stops its own workers before anybody else
+ * may take what they hold.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "db_server.h"
+#include "lib/lib.h"
+#include "rig.h"
+#include "wire.h"
+
+/* The wire speaks PostgreSQL. */
+int main(int argc, char **argv)
+{
+    if (!db_there(&db_postgres))
+        printf("# postgres is not installed: its cases are left out\n");
+    else if (db_start(&db_postgres))
+        check_param("postgres", "postgres:");
+    else
+        return 1;
+    return check_run(argc, argv);
+}
+
+#define GRACE_US (2 * RIG_SEC * check_scale())
+
+static atomic_int begun;
+static _Atomic int64_t told_us;
+
+/* The first try works until it is told to stop; the next is done at once. */
+static int works(struct pawl_call *c)
+{
+    if (atomic_fetch_add(&begun, 1) > 0)
+        return pawl_reply_int(c, 1);
+    int stopped = pawl_sleep(c, 100 * RIG_SEC);
+    atomic_store(&told_us, rig_mono());
+    return stopped ? pawl_fail(c, "told to stop") : 0;
+}
+
+/* Told never to look, it sleeps through it all. */
+static int sleeps(struct pawl_call *c)
+{
+    if (atomic_fetch_add(&begun, 1) > 0)
+        return pawl_reply_int(c, 2);
+    UNTIL(atomic_load(&told_us) != 0);
+    return pawl_reply_int(c, 1);
+}
+
+static struct pawl *begin(const void *param, pawl_handler *h)
+{
+    struct pawl *p = rig_open_as(NULL, (struct pawl_options){ .db = wire_url(engine_url(param)),
+                                                              .heartbeat_grace_us = GRACE_US });
+    rig_on(p, "t", h);
+    rig_start(p, 2);
+    rig_submit_as(p, (struct pawl_spec){ .id = "a", .type = "t", .timeout_us = 200 * RIG_SEC });
+    UNTIL(atomic_load(&begun) == 1);
+    return p;
+}
+
+static void no_try_was_burnt(struct pawl *p)
+{
+    struct pawl_shown *s = rig_get(p, "a");
+    EQ_INT(pawl_shown_view(s)->attempts, 0);
+    EQ_INT(pawl_shown_view(s)->lost, 0);
+    pawl_shown_free(s);
+}
+
+TEST(its_handlers_are_told_before_the_grace_is_over, .deadline_s = 120)
+{
+    struct pawl *p = begin(param, works);
+    int64_t frozen_us = rig_mono();
+    wire_set(WIRE_FROZEN);
+    UNTIL(atomic_load(&told_us) != 0);
+    LT_INT(atomic_load(&told_us) - frozen_us, GRACE_US);
+    TRUE(member_cut(p->e));
+    EQ_INT(atomic_load(&begun), 1);
+    wire_set(WIRE_UP);
+    rig_ends(p, "a", PAWL_COMPLETED);
+    EQ_INT(atomic_load(&begun), 2);
+    FALSE(member_cut(p->e));
+    no_try_was_burnt(p);
+    pawl_close(p);
+}
+
+/* Its call is taken from it and runs again; what it says afterwards is void. */
+TEST(a_handler_that_does_not_look_has_nothing_to_say, .deadline_s = 120)
+{
+    struct pawl *p = begin(param, sleeps);
+    wire_set(WIRE_CUT);
+    UNTIL(member_cut(p->e));
+    UNTIL(p->e->pool.hung == 1);
+    wire_set(WIRE_UP);
+    rig_ends(p, "a", PAWL_COMPLETED);
+    EQ_INT(atomic_load(&begun), 2);
+    atomic_store(&told_us, 1);
+    UNTIL(p->e->pool.hung == 0);
+    struct pawl_shown *s = rig_get(p, "a");
+    EQ_INT(pawl_shown_view(s)->result.len, 1);
+    EQ_INT(*(const char *)pawl_shown_view(s)->result.data, '2');
+    pawl_shown_free(s);
+    no_try_was_burnt(p);
+    pawl_close(p);
+}
