@@ -14,6 +14,13 @@
 
 static const char *const names[LEAD_COUNT] = { "maintenance", "scheduler" };
 
+/* Longer than it takes to notice that a node has died, which ends its leases: so keeping a role
+ * costs little. */
+static int64_t lease_us(const struct exec *e)
+{
+    return 3 * e->conf.heartbeat_grace_us;
+}
+
 static bool stands(struct exec *e)
 {
     if (!exec_entered(e) || !(e->member.roles & DUTY_SCHEDULER) || member_cut(e))
@@ -31,12 +38,12 @@ static void ask(struct exec *e, int role, bool resign)
                             .lead = { .role = bytes_of(names[role]),
                                       .node = bytes_of(e->conf.node),
                                       .boot = bytes_of(e->boot),
-                                      .lease_us = e->conf.heartbeat_grace_us,
+                                      .lease_us = lease_us(e),
                                       .resign = resign } });
 }
 
-/* What is to be done about one role, as it stands. */
-static void consider(struct exec *e, int role, const struct leader_row *r, bool may)
+/* What is to be done about one role, as it stands; how long that can be left alone. */
+static int64_t consider(struct exec *e, int role, const struct leader_row *r, bool may)
 {
     struct keeper *k = e->keeper;
     int64_t left_us = r->until_us ? r->until_us - exec_now(e) : 0;
@@ -47,8 +54,10 @@ static void consider(struct exec *e, int role, const struct leader_row *r, bool 
         atomic_store(&e->lead_until_us[role], 0);
     if (ours && !may)
         ask(e, role, true);
-    else if (may && (left_us <= 0 || (ours && left_us < e->conf.heartbeat_grace_us / 2)))
+    else if (may && (left_us <= 0 || (ours && left_us < lease_us(e) / 2)))
         ask(e, role, false);
+    /* Whoever has it may hand it over at any time. */
+    return MAX(ours ? left_us - lease_us(e) / 2 : 0, e->conf.heartbeat_interval_us);
 }
 
 void lead_round(struct exec *e, int64_t now_us)
@@ -60,14 +69,15 @@ void lead_round(struct exec *e, int64_t now_us)
     if ((now_us < k->lead_us && !atomic_exchange(&k->registry, false)) ||
         (!exec_entered(e) && e->traits & STORE_ONE_WRITER))
         return;
-    k->lead_us = now_us + e->conf.heartbeat_interval_us;
+    int64_t rest_us = INT64_MAX;
     arena_init(&a, 1 << 20);
     bool may = stands(e);
     if (store_leaders(k->store, &a, &rows, &err) == PAWL_OK)
         for (size_t i = 0; i < rows.n; i++)
             for (int role = 0; role < LEAD_COUNT; role++)
                 if (bytes_eq(rows.v[i].role, bytes_of(names[role])))
-                    consider(e, role, &rows.v[i], may);
+                    rest_us = MIN(rest_us, consider(e, role, &rows.v[i], may));
+    k->lead_us = now_us + (rest_us < INT64_MAX ? rest_us : e->conf.heartbeat_interval_us);
     arena_release(&a);
 }
 

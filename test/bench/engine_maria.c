@@ -213,10 +213,24 @@ static enum pawl_status claim_rest(struct conn *c, size_t max, size_t *out_n, st
     return st;
 }
 
+/* Deletes of many rows lock each other out now and then: the same again. */
+#define DEADLOCKS_MAX 20
+static bool deadlock(struct conn *c, enum pawl_status st, int *n)
+{
+    buf_reset(&c->text);
+    return st != PAWL_OK && mysql_errno(c->db) == 1213 && ++*n < DEADLOCKS_MAX;
+}
+
 static enum pawl_status maria_claim(void *conn, size_t max, size_t *out_n, struct pawl_err *err)
 {
-    buf_add_text(&((struct conn *)conn)->text, "BEGIN;");
-    return claim_rest(conn, max, out_n, err);
+    struct conn *c = conn;
+    enum pawl_status st;
+    int n = 0;
+    do {
+        buf_add_text(&c->text, "BEGIN;");
+        st = claim_rest(c, max, out_n, err);
+    } while (deadlock(c, st, &n));
+    return st;
 }
 
 static void put_finish(struct conn *c)
@@ -250,8 +264,19 @@ static enum pawl_status maria_finish(void *conn, struct pawl_err *err)
 static enum pawl_status maria_finish_claim(void *conn, size_t max, size_t *out_n,
                                            struct pawl_err *err)
 {
-    put_finish(conn);
-    return claim_rest(conn, max, out_n, err);
+    struct conn *c = conn;
+    struct conn was = *c; /* the lease that ends with it */
+    enum pawl_status st;
+    int n = 0;
+    do {
+        memcpy(c->held, was.held, sizeof c->held);
+        c->n = was.n;
+        c->token = was.token;
+        c->claimed_us = was.claimed_us;
+        put_finish(c);
+        st = claim_rest(c, max, out_n, err);
+    } while (deadlock(c, st, &n));
+    return st;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */

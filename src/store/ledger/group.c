@@ -337,7 +337,7 @@ static enum pawl_status load(struct ledger *c, struct foreseen *f, struct pawl_e
     enum pawl_status st = f->leases || f->known ? load_calls(c, f, err) : PAWL_OK;
     if (st == PAWL_OK && f->finish)
         st = load_keys(c, f, err);
-    if (st == PAWL_OK && f->n_keys)
+    if (st == PAWL_OK && (f->n_keys || f->n_fresh))
         st = load_lines(c, f, err);
     return st;
 }
