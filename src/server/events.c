@@ -223,9 +223,8 @@ const struct command cmd_events = {
         "POST /events, POST /events/async, GET /events and GET /events/ID; ids are 1, 2, 3 and so\n"
         "on without gaps, however many servers run. work gives each pending event a random word,\n"
         "once, however many workers run. Both stop at SIGTERM when what is under way has ended.",
-    .example = "pawl events serve --db mysql://app@db.example/events\n"
-               "pawl events work --db mysql://app@db.example/events --events-workers 8\n"
-               "curl -s -X POST http://127.0.0.1:7295/events",
+    .example = "pawl events serve --db sqlite:events.db\n"
+               "pawl events work --db sqlite:events.db --events-workers 8",
     .options = options,
     .args_max = 1,
     .run = run,

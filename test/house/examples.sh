@@ -21,12 +21,12 @@ echo "1..$(($# + 1))"
 start main || exit 1
 main=$url
 
-# The examples of `serve` do not end by themselves: ready, then a signal, then the right exit code.
+# The examples of `serve` and `events` do not end by themselves: ready, then a signal, then the right exit code.
 serve_example()
 {
     PAWL_LISTEN=127.0.0.1:0 bash -c "exec $1" >serve.out 2>serve.err &
     note
-    within 10 grep -q listening serve.out || echo "not ready: $1: $(cat serve.err)"
+    within 10 grep -Eq 'listening|working' serve.out || echo "not ready: $1: $(cat serve.err)"
     stop
     same "exit code of: $1" "$code" 0
 }
@@ -37,7 +37,7 @@ for command in "$@"; do
         export PAWL_URL PAWL_DB
         pawl help --json | jq -r --arg c "$command" '.commands[] | select(.name == $c) | .example' |
             while IFS= read -r line; do
-                if [ "$command" = serve ]; then
+                if [ "$command" = serve ] || [ "$command" = events ]; then
                     serve_example "$line" </dev/null
                 else
                     out=$(timeout 60 bash -o pipefail -c "$line" </dev/null 2>&1) ||
