@@ -248,6 +248,38 @@ MUST_USE enum pawl_status led_lane_paused(struct ledger *c, int lane, bool *out,
 void led_lanes_undo(struct ledger *c);
 void led_lanes_end(struct ledger *c);
 
+/* ---- The schema's steps (steps.c) ------------------------------------------------------------ */
+
+#define LED_STEPS_MAX 1000
+
+/* What an engine brings: texts with our own names in them, and a way to run one. */
+struct led_steps {
+    const struct sql_migration *v; /* number 0 ends it */
+    const char *const *texts;      /* of statements */
+    enum sql_name first[2];        /* before any of them */
+    int n_first;
+    enum pawl_status (*script)(struct ledger *c, const char *text, struct pawl_err *err);
+};
+/* What the database says of itself. */
+struct led_applied {
+    int version;
+    int64_t min_version;
+    bool finished[LED_STEPS_MAX + 1];
+};
+int led_steps_wanted(const struct led_steps *s);
+MUST_USE enum pawl_status led_applied_read(struct ledger *c, const struct led_steps *s,
+                                           struct led_applied *out, struct pawl_err *err);
+MUST_USE enum pawl_status led_steps_fit(const struct led_steps *s, const struct led_applied *had,
+                                        struct pawl_err *err);
+/* Nothing is due when every step we know is there, and its second half too if that was asked for.
+ */
+bool led_steps_due(const struct led_steps *s, const struct led_applied *had, bool finish);
+/* Under the engine's lock. */
+MUST_USE enum pawl_status led_steps_run(struct ledger *c, const struct led_steps *s,
+                                        struct led_applied *had, bool finish, struct pawl_err *err);
+MUST_USE enum pawl_status led_schema(struct ledger *c, const struct led_steps *s,
+                                     struct schema *out, struct pawl_err *err);
+
 /* ---- Slots, for the engines' tables ---------------------------------------------------------- */
 
 enum pawl_status led_commit_ops(struct store *s, struct op *const *v, size_t n,
