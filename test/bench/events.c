@@ -22,6 +22,8 @@
 #include "events/table.h"
 
 enum { CONNS = 64, GROUP = 1000 };
+/* Work that has not ended by then never will. */
+#define WORK_S 300
 
 struct sizes {
     size_t rounds;
@@ -138,6 +140,7 @@ static double work(const char *url, int n, int batch)
     double begun = bench_clock();
     OK(events_workers_open(&conf, &w, &err), &err);
     while (f.done < n) {
+        TRUE(bench_clock() - begun < WORK_S);
         usleep(500);
         events_workers_figures(w, &f);
     }

@@ -1,11 +1,12 @@
 /*
  * ledger.h - the ledger on a database server: load, decide, flush, over a driver.
  *
- * Private to store/ledger and to the engines that drive it (store/pg, store/maria), whose handle
- * begins with a `struct ledger`, which belongs to one thread at a time. A transaction loads rows
- * into `tx`, decides on them in memory, and writes the difference between what each was and what it
- * is (led_flush). Everything a transaction knows lives in `scratch` and is worth nothing in the
- * next.
+ * For store/ledger, the engines that drive it (store/pg, store/mysql), whose handle begins with a
+ * `struct ledger`, and the event service, which uses their drivers alone. A handle belongs to one
+ * thread at a time. A transaction loads rows into `tx`, decides on them in memory, and writes the
+ * difference between what each was and what it is (led_flush). Everything a transaction knows lives
+ * in `scratch` and is worth nothing in the next; what a handle remembers (lanes, marks, kept) may
+ * be dropped at any time.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STORE_LEDGER_LEDGER_H
