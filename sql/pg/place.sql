@@ -53,6 +53,28 @@ JOIN pawl.call c ON c.seq = r.seq
 LEFT JOIN pawl.cancel w ON w.seq = r.seq
 ORDER BY r.run_at, r.seq;
 
+-- name: ready_grab
+-- in:   as ready_take; len: of each input
+-- out:  as ready_take, in no order
+-- why:  The same for calls that will all be taken: deleted as they are found, by ctid, which is what it costs to lock them. Who
+--       takes one not after all puts it back.
+WITH r AS (
+  DELETE FROM pawl.ready WHERE ctid = ANY (ARRAY(
+    SELECT q.ctid FROM unnest($1::bigint[], $6::bigint[], $7::bigint[]) t (track, run_at, seq)
+    CROSS JOIN LATERAL (
+      SELECT r.ctid, run_at, seq FROM pawl.ready r
+      WHERE r.track = t.track AND r.rank = $2::bigint AND (r.run_at, r.seq) >= (t.run_at, t.seq)
+        AND r.run_at <= $3::bigint
+      ORDER BY run_at, seq LIMIT $4::bigint FOR UPDATE SKIP LOCKED) q
+    ORDER BY q.run_at, q.seq LIMIT $4::bigint))
+  RETURNING seq, track, run_at, attempts, lost, redrives, pos, key_no)
+SELECT r.seq, r.track, r.run_at, r.attempts, r.lost, r.redrives, r.pos, r.key_no,
+       c.id, c.lane, c.method, c.key, c.priority, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
+       c.parent, c.trace, c.tags, c.form, coalesce(octet_length(c.input), -1)::bigint,
+       CASE WHEN octet_length(c.input) <= $5::bigint THEN c.input END, w.wished_at
+FROM r JOIN pawl.call c ON c.seq = r.seq
+LEFT JOIN pawl.cancel w ON w.seq = r.seq;
+
 -- name: ready_count
 -- in:   track int[], rank int[], until bigint, max int
 -- out:  track int, n bigint

@@ -24,6 +24,8 @@
 
 /* How often in a grace an open transaction is touched. */
 #define AWAKE_SHARE 3
+/* A try that got no transaction comes again then: not at once, the rest may work all the while. */
+#define AGAIN_US (250 * MS_US)
 
 enum session_state { S_NEW, S_POSTED, S_OPEN, S_ASKED, S_COMMIT, S_ABORT, S_DEAD };
 
@@ -251,6 +253,7 @@ static enum pawl_status session_begin(struct pawl_call *t, struct session *s, st
                  ? err_set(err, s->status, "%s", s->err.text)
                  : err_set(err, PAWL_STATE, "this try is over");
     s->failed = st != PAWL_OK; /* Then a reply is an error, too. */
+    s->status = st;
     if (s->failed && err)
         s->err = *err;
     pthread_mutex_unlock(&s->lock);
@@ -303,12 +306,18 @@ void session_check(struct pawl_call *t)
     struct session *s = atomic_load(&t->session);
     if (!s)
         return;
+    struct finish_item *f = &t->item;
     pthread_mutex_lock(&s->lock);
-    if (s->failed && t->item.how == END_RESULT) {
+    if (s->failed && f->how == END_RESULT) {
         char *text = arena_printf(&t->arena, "its SQL failed: %s", s->err.text);
         try_error(t, END_ERROR, text ? bytes_of(text) : BYTES("its SQL failed"));
-        t->item.retry_in_us = -1;
-        t->item.state_do = STATE_KEEP;
+        f->retry_in_us = -1;
+        f->state_do = STATE_KEEP;
+    }
+    /* The database was away before its first statement: no fault of the work. */
+    if (s->failed && !s->begun && s->status == PAWL_BUSY && f->how == END_ERROR) {
+        try_error(t, END_LATER, BYTES_NONE);
+        f->retry_in_us = AGAIN_US;
     }
     pthread_mutex_unlock(&s->lock);
 }

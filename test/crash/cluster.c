@@ -160,7 +160,7 @@ TEST(restarts_one_after_another_burn_nothing, .deadline_s = 300)
     int calls = fleet_load_end();
     printf("%d calls over %d restarts\n", calls, fleet_starts() - FLEET_NODES);
     end();
-    fleet_load_check(param, calls);
+    fleet_load_check(param, calls, false);
     EQ_INT(nodes_that(param, "1 = 1"), 0); /* who leaves is forgotten */
 }
 

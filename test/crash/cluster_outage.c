@@ -42,6 +42,6 @@ TEST(nothing_is_lost_when_the_database_comes_back, .deadline_s = 400)
     int calls = fleet_load_end();
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_node WHERE dead = 1"), 0);
     fleet_end();
-    fleet_load_check(param, calls);
+    fleet_load_check(param, calls, true);
     EQ_INT(fleet_starts(), FLEET_NODES); /* none of them ended */
 }

@@ -76,12 +76,17 @@ int fleet_load_end(void)
     return atomic_load(&done);
 }
 
-void fleet_load_check(const void *param, int calls)
+void fleet_load_check(const void *param, int calls, bool database_went)
 {
     EQ_INT(engine_int(param, "SELECT SUM(n) FROM lab_count WHERE name LIKE 'load%'"), calls);
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_outcome WHERE status = 3"), calls);
-    EQ_STR(engine_rows(param, "SELECT error FROM pawl_attempt"), "");
+    int64_t tries = engine_int(param, "SELECT COUNT(*) FROM pawl_attempt");
+    EQ_STR(engine_rows(param, database_went ? "SELECT error FROM pawl_attempt WHERE error NOT LIKE "
+                                              "'SQL: %' AND error NOT LIKE 'database: %'"
+                                            : "SELECT error FROM pawl_attempt"),
+           "");
+    LE_INT(tries, database_went ? n_threads : 0);
     EQ_INT(engine_int(param, "SELECT COALESCE(SUM(lost), 0) FROM pawl_outcome"), 0);
-    EQ_INT(engine_int(param, "SELECT COALESCE(SUM(attempts), 0) FROM pawl_outcome"), 0);
+    EQ_INT(engine_int(param, "SELECT COALESCE(SUM(attempts), 0) FROM pawl_outcome"), tries);
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_lease"), 0);
 }

@@ -8,12 +8,15 @@
 #ifndef FLEET_LOAD_H
 #define FLEET_LOAD_H
 
+#include <stdbool.h>
+
 /* Threads that call, until fleet_load_end(); it gives how many calls completed. */
 void fleet_load_begin(int threads);
 int fleet_load_end(void);
 /* So far. */
 int fleet_load_done(void);
-/* After the end, when nothing runs: each call counted once, and no try of any was burnt or lost. */
-void fleet_load_check(const void *param, int calls);
+/* After the end, when nothing runs: each call counted once, and no try of any was burnt or lost;
+ * but that a statement under way when the database went may have cost its try. */
+void fleet_load_check(const void *param, int calls, bool database_went);
 
 #endif

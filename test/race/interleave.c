@@ -346,6 +346,104 @@ TEST(a_head_that_is_handed_back_is_not_overtaken)
     close_all();
 }
 
+/* The same of those behind the head that were handed out with it. */
+TEST(a_run_that_is_handed_back_is_not_overtaken)
+{
+    open_all(param);
+    OK(commit(&third, accept_keyed("first")), &third.op.err);
+    struct claim q = claim_one();
+    start(&third, finish_of(&q), "before_commit"); /* has the key's row */
+    UNTIL(atomic_load(&third.held));
+    OK(commit(&two, accept_keyed("head")), &two.op.err);
+    start(&one, accept_keyed("early"), "before_commit");
+    UNTIL(atomic_load(&one.held));
+    finished(&third);
+    OK(third.op.status, &third.op.err);
+    OK(commit(&two, accept_keyed("behind")), &two.op.err);
+    struct op run = claim_of(2);
+    run.claim.run_max = 2;
+    OK(commit(&two, run), &two.op.err);
+    EQ_INT(two.op.claim.n, 2);
+    q = two.op.claim;
+    finished(&one);
+    OK(one.op.status, &one.op.err);
+    LT_INT(shown("early").seq, shown("behind").seq);
+    struct finish_item v[] = { { .seq = q.calls[0].seq, .how = END_RELEASE },
+                               { .seq = q.calls[1].seq, .how = END_RELEASE } };
+    struct op back = { .kind = OP_FINISH, .finish = { .token = q.token, .v = v, .n = 2 } };
+    OK(commit(&two, back), &two.op.err);
+    static const char *const order[] = { "head", "behind", "early" };
+    for (int i = 0; i < 3; i++) {
+        EQ_STR(claimed_by_two(), order[i]);
+        EQ_INT(two.op.claim.calls[0].key_no, i + 2);
+        q = two.op.claim;
+        OK(commit(&two, finish_of(&q)), &two.op.err);
+    }
+    close_all();
+}
+
+/* ---- What a group knew before it had the key ------------------------------------------------- */
+
+/* `one` asks for `b` again and claims, in one group; what it read of `b` is old when it claims. */
+static void *asks_and_claims(void *arg)
+{
+    struct side *v = arg;
+    static struct op again;
+    struct op *group[] = { &again, &v->op };
+    self = v;
+    again = accept_keyed("b");
+    again.a = v->op.a = &v->a;
+    v->status = store_commit(v->s, group, 2);
+    TRUE(again.accept.out[0].duplicate);
+    atomic_store(&v->over, true);
+    return NULL;
+}
+
+static void asks_again(bool held_then)
+{
+    static const char *const ids[] = { "a", "b", "c" };
+    for (int i = 0; i < 3; i++)
+        OK(commit(&third, accept_keyed(ids[i])), &third.op.err);
+    struct op run = claim_of(2);
+    run.claim.run_max = 2;
+    if (held_then)
+        OK(commit(&two, run), &two.op.err);
+    one.hold_at = "loaded";
+    one.op = claim_of(3);
+    one.op.claim.run_max = 3;
+    EQ_INT(pthread_create(&one.thread, NULL, asks_and_claims, &one), 0);
+    UNTIL(atomic_load(&one.held));
+    if (!held_then)
+        OK(commit(&two, run), &two.op.err);
+    struct claim q = two.op.claim;
+    EQ_INT(q.n, 2);
+    struct finish_item v[] = { { .seq = q.calls[0].seq, .how = END_RELEASE },
+                               { .seq = q.calls[1].seq, .how = END_RELEASE } };
+    struct op back = { .kind = OP_FINISH, .finish = { .token = q.token, .v = v, .n = 2 } };
+    OK(commit(&two, back), &two.op.err);
+    finished(&one);
+    OK(one.status, &one.op.err);
+    EQ_INT(one.op.claim.n, 3);
+    for (int i = 0; i < 3; i++) {
+        EQ_STR(arena_text(&memory, one.op.claim.calls[i].spec.id), ids[i]);
+        EQ_INT(one.op.claim.calls[i].key_no, i + 1);
+    }
+}
+
+TEST(a_place_that_was_read_before_it_changed)
+{
+    open_all(param);
+    asks_again(false);
+    close_all();
+}
+
+TEST(an_owner_that_was_read_before_it_gave_back)
+{
+    open_all(param);
+    asks_again(true);
+    close_all();
+}
+
 /* ---- Finish against reclaim ------------------------------------------------------------------ */
 
 /* The finish is written when the lease's end comes: the sweep leaves it alone. */

@@ -177,6 +177,45 @@ TEST(nobody_is_taken_for_dead, .deadline_s = 120)
     pawl_close(b);
 }
 
+/* ---- A handler whose transaction cannot begin ------------------------------------------------ */
+
+static atomic_bool counts_may;
+
+static int counts(struct pawl_call *c)
+{
+    struct pawl_err err;
+    atomic_fetch_add(&rig_inside, 1);
+    UNTIL(atomic_load(&counts_may));
+    enum pawl_status st = pawl_sql(c, "UPDATE public.counted SET n = n + 1", NULL, 0, NULL, &err);
+    atomic_fetch_add(&rig_runs, 1);
+    return st == PAWL_OK ? pawl_reply_int(c, 1) : pawl_fail(c, "%s", err.text);
+}
+
+/* It may be tried once only; and that the database was away is not its doing. */
+TEST(a_try_without_a_transaction_is_none, .deadline_s = 120)
+{
+    struct pawl_options o = { .db = wire_url(engine_url(param)) };
+    struct pawl *p = rig_open_as(NULL, o);
+    db_ask(&db_postgres,
+           "CREATE TABLE public.counted (n int); INSERT INTO public.counted VALUES (0); "
+           "GRANT ALL ON public.counted TO public;");
+    rig_on(p, "counts", counts);
+    rig_start(p, 2);
+    rig_submit_as(
+        p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "c", .type = "counts", .max_attempts = 1 });
+    UNTIL(atomic_load(&rig_inside) == 1);
+    wire_set(WIRE_CUT);
+    atomic_store(&counts_may, true);
+    UNTIL(atomic_load(&rig_runs) == 1);
+    wire_set(WIRE_UP);
+    rig_ends(p, "c", PAWL_COMPLETED);
+    GE_INT(atomic_load(&rig_runs), 2);
+    EQ_INT(db_int(&db_postgres, "SELECT n FROM public.counted;"), 1);
+    EQ_INT(db_int(&db_postgres, "SELECT count(*) FROM pawl.attempt;"), 0);
+    EQ_INT(db_int(&db_postgres, "SELECT attempts FROM pawl.outcome;"), 0);
+    pawl_close(p);
+}
+
 /* A server that says nothing at all. */
 TEST(a_silent_server_is_not_waited_for, .deadline_s = 120)
 {

@@ -34,6 +34,14 @@ struct led_outcome {
     int64_t keep_until_us; /* INT64_MAX: it blocks its key */
 };
 
+/* A place in a key's line. Who joins it stands at LINE_FRESH + a number, in the order of numbers,
+ * and may be committed late, with a place before others that have begun long since. So what was
+ * handed out has a place in front of all of these, in case it comes back: its number in the key by
+ * LINE_STEP, or right behind the last of them if it joined the line again with the number it had.
+ */
+#define LINE_FRESH (INT64_C(1) << 50)
+#define LINE_STEP 1024
+
 struct led_stand {
     enum led_place place;
     enum pawl_state state;
@@ -70,6 +78,7 @@ struct led_call {
     bool partial;     /* only where it stands is known: a row of a line */
     bool lean;        /* partial, but enough to end its try */
     bool cut;         /* its input was too long to come along with it */
+    size_t input_len; /* of one that was taken */
     bool named, ends; /* by a finish of the group; for sure */
     struct led_stand was, now;
     struct led_lease *lease; /* HELD: who, once it was asked */
@@ -78,6 +87,7 @@ struct led_call {
     unsigned mark;           /* of the finish that looked at it last */
     int64_t forget_us;       /* GONE */
     bool skipped;            /* by the running claim */
+    bool grabbed;            /* its row of ready was deleted when it was found */
 };
 
 struct led_id {
@@ -120,6 +130,7 @@ struct led_key {
     enum led_turn turn;
     int64_t head, head_pos, head_no;
     int64_t next_no, held, waiting, later, since_us, ended_us;
+    int64_t last_place;               /* that a claim of this group gave */
     int64_t hint_waiting, hint_later; /* for whoever gets it next */
     int64_t seen_waiting, seen_later; /* not got: hints of others, just to be shown */
     int64_t *folded;                  /* hints that are in the numbers above, and go */
@@ -211,6 +222,10 @@ MUST_USE enum pawl_status led_payloads_load(struct ledger *c, struct led_call *c
 MUST_USE enum pawl_status led_numbers(struct ledger *c, size_t n, struct pawl_err *err);
 MUST_USE enum pawl_status led_versions(struct ledger *c, size_t n, struct pawl_err *err);
 MUST_USE enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct pawl_err *err);
+/* Where a call of a lease stands when it comes back. */
+int64_t led_held_place(const struct held *h);
+/* The place behind all others of a line. */
+MUST_USE enum pawl_status led_line_end(struct ledger *c, int64_t *out, struct pawl_err *err);
 /* The error of its newest try that is shown; absent for none. */
 MUST_USE enum pawl_status led_last_error(struct ledger *c, const struct led_call *call,
                                          struct bytes *out, struct pawl_err *err);

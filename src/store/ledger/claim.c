@@ -36,6 +36,7 @@ struct claiming {
     int expired;
     int64_t rank;          /* of what is being taken */
     bool complete, passed; /* passed: somebody else held a key */
+    bool grab;             /* what is found is deleted at once */
 };
 
 /* ---- Which pairs ----------------------------------------------------------------------------- */
@@ -118,13 +119,32 @@ static enum pawl_status expire(struct claiming *g, struct led_call *it, struct p
     return st == PAWL_OK ? led_told_ended(g->op, it->spec.id, err) : st;
 }
 
+/* Its number in the key, and the place it comes back to: behind all that were handed out. */
+static void place(struct led_key *k, const struct led_call *it, struct led_stand *to)
+{
+    bool numbered = to->key_no;
+    if (!numbered || to->pos >= LINE_FRESH) {
+        if (!numbered)
+            to->key_no = k->next_no++;
+        to->pos = MAX(k->last_place, (k->next_no - 1) * LINE_STEP) + numbered;
+        to->pos += numbered && to->pos == it->seq; /* that would stand for another one */
+    }
+    k->last_place = MAX(k->last_place, to->pos);
+}
+
+/* In the list of its lease, see led_held_place(). */
+static int64_t place_listed(const struct led_call *it, const struct led_stand *to)
+{
+    return to->pos == to->key_no * LINE_STEP ? it->seq : to->pos;
+}
+
 static enum pawl_status take(struct claiming *g, struct led_call *it, struct led_key *k,
                              int64_t position, struct pawl_err *err)
 {
     struct led_stand to = it->now;
     size_t n = g->q->n;
-    if (k && !to.key_no)
-        to.key_no = k->next_no++;
+    if (k)
+        place(k, it, &to);
     g->n_keys += k && position == 0;
     g->held[n] = (struct held){ .seq = it->seq,
                                 .run_at_us = to.run_at_us,
@@ -132,7 +152,7 @@ static enum pawl_status take(struct claiming *g, struct led_call *it, struct led
                                 .priority = to.priority,
                                 .tries = to.tries,
                                 .key = k ? g->n_keys : 0,
-                                .pos = k ? to.pos : 0,
+                                .pos = k ? place_listed(it, &to) : 0,
                                 .key_no = k ? to.key_no : 0 };
     to.place = AT_HELD;
     to.state = PAWL_PROCESSING;
@@ -149,7 +169,6 @@ struct run {
     struct led_key *key;
     int lane, left;
     int64_t position;
-    int64_t pos; /* of the last one in it */
     bool stopped;
 };
 
@@ -157,13 +176,10 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
                                 struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
-    /* A lease knows the order of a run by its places. One that was committed late can stand before
-     * the one on offer: it comes after it, and not in the same run. */
-    r->stopped = it->now.lane != r->lane || tries_suspect(it->now.tries) ||
-                 it->now.run_at_us > g->c->now_us || it->now.pos < r->pos;
+    r->stopped =
+        it->now.lane != r->lane || tries_suspect(it->now.tries) || it->now.run_at_us > g->c->now_us;
     if (r->stopped)
         return PAWL_OK;
-    r->pos = it->now.pos;
     if (over(g, it)) {
         st = expire(g, it, err);
     } else if (fits(g, it)) {
@@ -180,9 +196,7 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
 static enum pawl_status take_run(struct claiming *g, struct led_key *k,
                                  const struct led_call *first, struct pawl_err *err)
 {
-    struct run r = {
-        .key = k, .lane = first->now.lane, .pos = first->now.pos, .left = g->q->run_max - 1
-    };
+    struct run r = { .key = k, .lane = first->now.lane, .left = g->q->run_max - 1 };
     enum pawl_status st = PAWL_OK;
     r.left = (int)MIN((int64_t)r.left, (int64_t)g->q->max - (int64_t)g->q->n);
     while (st == PAWL_OK && r.left > 0 && k->waiting > 0 && !r.stopped && goes_on(g)) {
@@ -210,6 +224,7 @@ static enum pawl_status candidate(struct claiming *g, const struct led_rows *r, 
     *out = it;
     if (!it)
         return err_no_memory(err, "a claim");
+    it->grabbed = g->grab;
     if (it->skipped)
         return PAWL_OK;
     it->lease = NULL;
@@ -226,7 +241,51 @@ static enum pawl_status candidate(struct claiming *g, const struct led_rows *r, 
     return led_call_taken(g->c, r, row, TAKEN_READY, it, err);
 }
 
-/* The best due calls of one rank, locked, in order, no more than may be taken. */
+static int compare_due(const void *a, const void *b)
+{
+    const struct led_call *x = *(struct led_call *const *)a, *y = *(struct led_call *const *)b;
+    if (x->now.run_at_us != y->now.run_at_us)
+        return x->now.run_at_us < y->now.run_at_us ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* The inputs that were too long to come along, as far as the claim has room for them. */
+static enum pawl_status inputs_load(struct claiming *g, struct led_call **v, size_t n,
+                                    struct pawl_err *err)
+{
+    struct led_call **cut = arena_alloc(&g->c->scratch, (n + 1) * sizeof *cut);
+    size_t m = 0, len = g->len;
+    if (!cut)
+        return err_no_memory(err, "a claim");
+    for (size_t i = 0; i < n; i++) {
+        len += v[i]->input_len;
+        if (v[i]->cut && (len <= CLAIM_LEN_MAX || (g->q->n == 0 && i == 0)))
+            cut[m++] = v[i];
+    }
+    enum pawl_status st = m ? led_payloads_load(g->c, cut, m, err) : PAWL_OK;
+    for (size_t i = 0; i < m; i++)
+        cut[i]->cut = false;
+    return st;
+}
+
+/* The rows of ready_take or ready_grab, best first. */
+static enum pawl_status found(struct claiming *g, const struct led_rows *r, struct led_call **v,
+                              struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    g->c->keyed = false;
+    for (int i = 0; i < r->n && st == PAWL_OK; i++) {
+        st = candidate(g, r, i, &v[i], err);
+        g->c->keyed |= st == PAWL_OK && v[i]->spec.key.data;
+    }
+    if (st != PAWL_OK || !g->grab)
+        return st;
+    qsort(v, (size_t)r->n, sizeof(struct led_call *), compare_due);
+    return inputs_load(g, v, (size_t)r->n, err);
+}
+
+/* The best due calls of one rank, locked, in order, no more than may be taken. Without keys all of
+ * them will be taken; of heads of lines most may not, since the calls behind them come along. */
 static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n, size_t limit,
                               struct led_call ***out, size_t *out_n, struct pawl_err *err)
 {
@@ -248,23 +307,22 @@ static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n
     if (tracks.n == 0)
         return PAWL_OK;
     g->rank = p[0].rank;
+    g->grab = g->c->db->grabs && !g->c->keyed;
     led_column(&q, &tracks);
     led_int(&q, g->rank);
     led_int(&q, g->c->now_us);
     led_int(&q, (int64_t)limit);
-    led_int(&q, MAX(CLAIM_LEN_MAX - (int64_t)g->len, 0));
+    led_int(&q, MAX(CLAIM_LEN_MAX - (int64_t)g->len, 0) / (g->grab ? (int64_t)limit : 1));
     led_column(&q, &from);
     led_column(&q, &from_seq);
-    enum pawl_status st = led_query(g->c, SQL_READY_TAKE, &q, &r, err);
+    enum pawl_status st = led_query(g->c, g->grab ? SQL_READY_GRAB : SQL_READY_TAKE, &q, &r, err);
     if (st != PAWL_OK)
         return st;
     *out = arena_alloc(&g->c->scratch, ((size_t)r->n + 1) * sizeof **out);
     if (!*out)
         return err_no_memory(err, "a claim");
-    for (int i = 0; i < r->n && st == PAWL_OK; i++)
-        st = candidate(g, r, i, &(*out)[i], err);
     *out_n = (size_t)r->n;
-    return st;
+    return found(g, r, *out, err);
 }
 
 /* The keys of these, and as much of their lines as may go with them. */
@@ -618,7 +676,7 @@ static int compare_claimed(const void *a, const void *b)
     const struct left *x = a, *y = b;
     const struct held *p = x->lead, *q = y->lead;
     if (p == q)
-        return (x->held->pos > y->held->pos) - (x->held->pos < y->held->pos);
+        return (x->position > y->position) - (x->position < y->position);
     if (p->priority != q->priority)
         return p->priority > q->priority ? -1 : 1;
     if (p->run_at_us != q->run_at_us)

@@ -153,7 +153,7 @@ static enum pawl_status line_up(struct ledger *c, const struct led_call *it, str
         return PAWL_OK;
     }
     to->key_no = 0;
-    return led_number_next(c, &to->pos, err);
+    return led_line_end(c, &to->pos, err);
 }
 
 enum pawl_status led_redrive_call(struct ledger *c, struct led_call *it, struct pawl_err *err)
@@ -200,7 +200,7 @@ static enum pawl_status line_move(struct ledger *c, struct led_stand *to, struct
     if (to->place != AT_LATER)
         return PAWL_OK;
     to->place = AT_LINE;
-    return led_number_next(c, &to->pos, err);
+    return led_line_end(c, &to->pos, err);
 }
 
 enum pawl_status led_move_to(struct ledger *c, struct op *op, struct pawl_err *err)

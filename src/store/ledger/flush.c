@@ -145,8 +145,8 @@ static void write_place_in(struct writing *w, const struct led_call *it)
 static void write_place(struct writing *w, const struct led_call *it)
 {
     const struct led_stand *was = &it->was, *now = &it->now;
-    bool same = same_place(was, now);
-    if (pending(was) && !same)
+    bool same = same_place(was, now) && !it->grabbed;
+    if (pending(was) && !same && !it->grabbed)
         ROW(w->c, was->place == AT_READY ? &w->ready_out : &w->line_out, I(it->seq));
     if (pending(now) && !same)
         write_place_in(w, it);
@@ -245,7 +245,7 @@ static enum pawl_status write_call(struct writing *w, struct led_call *it, struc
     if (it->moved && !it->fresh)
         ROW(w->c, &w->moved, I(it->seq), I(it->own_lane), I(it->own_priority),
             I(it->own_run_at_us));
-    it->fresh = it->moved = false;
+    it->fresh = it->moved = it->grabbed = false;
     it->was = it->now;
     return st;
 }
@@ -405,7 +405,7 @@ static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct 
     sheets_init(w);
     enum pawl_status st = write_ids(w, err);
     for (struct led_call *it = c->tx->first_call; it && st == PAWL_OK; it = it->newer)
-        if (it->was.place != it->now.place || it->fresh || it->moved || it->tries ||
+        if (it->was.place != it->now.place || it->fresh || it->moved || it->grabbed || it->tries ||
             it->was.wish != it->now.wish || it->was.outcome != it->now.outcome ||
             !same_place(&it->was, &it->now))
             st = write_call(w, it, err);

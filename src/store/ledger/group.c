@@ -335,6 +335,7 @@ static enum pawl_status load_lines(struct ledger *c, const struct foreseen *f, s
 static enum pawl_status load(struct ledger *c, struct foreseen *f, struct pawl_err *err)
 {
     enum pawl_status st = f->leases || f->known ? load_calls(c, f, err) : PAWL_OK;
+    PAUSE_POINT("ledger.loaded");
     if (st == PAWL_OK && f->finish)
         st = load_keys(c, f, err);
     if (st == PAWL_OK && (f->n_keys || f->n_fresh))

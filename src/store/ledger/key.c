@@ -251,28 +251,35 @@ static int compare_rows(const void *a, const void *b)
     return (x->call->now.pos > y->call->now.pos) - (x->call->now.pos < y->call->now.pos);
 }
 
-/* A row of a line as a call of which nothing else is known. */
+/* Did this group do something to it that is not written yet? */
+static bool changed(const struct led_call *it)
+{
+    return it->was.place != it->now.place || it->was.pos != it->now.pos || it->moved;
+}
+
+/* A row of a line as a call, of which nothing else need be known. We have the key, so the row is
+ * how things are: where the call stood when it was read, before we had the key, may be long past.
+ */
 static struct led_call *row_call(struct ledger *c, const struct led_rows *r, int row,
                                  struct led_key *k)
 {
-    struct led_call *it = led_call_find(c, led_get_int(r, row, 2));
-    if (it && it->was.place != AT_NONE)
+    struct led_call *it = led_call_new(c, led_get_int(r, row, 2));
+    if (!it || (it->was.place != AT_NONE && changed(it)))
         return it;
-    it = led_call_new(c, led_get_int(r, row, 2));
-    if (!it)
-        return NULL;
-    it->partial = true;
+    struct tries tries = { (int)led_get_int(r, row, 6), (int)led_get_int(r, row, 7),
+                           (int)led_get_int(r, row, 8) };
+    it->partial = it->was.place == AT_NONE || it->partial || it->lean;
     it->spec.key = k->name;
-    it->now =
-        (struct led_stand){ .place = AT_LINE,
-                            .state = PAWL_PENDING,
-                            .pos = led_get_int(r, row, 1),
-                            .lane = (int)led_get_int(r, row, 3),
-                            .priority = (int)led_get_int(r, row, 4),
-                            .run_at_us = led_get_int(r, row, 5),
-                            .tries = { (int)led_get_int(r, row, 6), (int)led_get_int(r, row, 7),
-                                       (int)led_get_int(r, row, 8) },
-                            .key_no = led_get_int(r, row, 9) };
+    it->lease = NULL;
+    it->now = (struct led_stand){ .place = AT_LINE,
+                                  .state = PAWL_PENDING,
+                                  .pos = led_get_int(r, row, 1),
+                                  .lane = (int)led_get_int(r, row, 3),
+                                  .priority = (int)led_get_int(r, row, 4),
+                                  .run_at_us = led_get_int(r, row, 5),
+                                  .expires_us = tries.redrives > 0 ? 0 : it->now.expires_us,
+                                  .tries = tries,
+                                  .key_no = led_get_int(r, row, 9) };
     it->was = it->now;
     return it;
 }
@@ -469,7 +476,7 @@ enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joine
             continue; /* the next claim's */
         struct led_stand to = it->now;
         to.place = AT_LINE;
-        st = led_number_next(c, &to.pos, err);
+        st = led_line_end(c, &to.pos, err);
         if (st == PAWL_OK)
             st = led_put(c, it, to, 0, err);
         ++*out_joined;

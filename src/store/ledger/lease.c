@@ -34,6 +34,13 @@ struct led_lease *led_lease_new(struct ledger *c, const struct token *token)
     return l;
 }
 
+/* The list of a lease is short where `pos` is the call's own number; that stands for the place that
+ * its number in the key gives it, which nearly all have. */
+int64_t led_held_place(const struct held *h)
+{
+    return h->pos == h->seq ? h->key_no * LINE_STEP : h->pos;
+}
+
 /* By key, then in the order of its run. */
 static int compare_runs(const void *a, const void *b, void *held)
 {
@@ -41,7 +48,8 @@ static int compare_runs(const void *a, const void *b, void *held)
     const struct held *y = (const struct held *)held + *(const int *)b;
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
-    return (x->pos > y->pos) - (x->pos < y->pos);
+    int64_t p = led_held_place(x), q = led_held_place(y);
+    return (p > q) - (p < q);
 }
 
 bool led_lease_list(struct ledger *c, struct led_lease *l, struct held *held, size_t n)
@@ -245,7 +253,7 @@ static void hold(struct led_call *it, struct led_lease *l, const struct held *h)
     it->now.priority = h->priority;
     it->now.run_at_us = h->run_at_us;
     it->now.tries = h->tries;
-    it->now.pos = h->pos;
+    it->now.pos = h->key ? led_held_place(h) : 0;
     it->now.key_no = h->key_no;
     if (h->tries.redrives > 0)
         it->now.expires_us = 0;

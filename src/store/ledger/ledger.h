@@ -77,6 +77,7 @@ struct ledger {
     int64_t retention_us, remember_us, key_pending_max;
     struct led_lanes lanes;
     struct led_marks marks;
+    bool keyed; /* the last claim found calls with keys */
     struct led_kept_all kept;
     bool busy; /* its last claim took something */
 
@@ -187,6 +188,7 @@ enum led_begin { LED_WRITE, LED_READ };
  * sentence; `c->redo` is set by those after which the same transaction may well do. */
 struct led_driver {
     bool marks; /* it has ready_known */
+    bool grabs; /* it has ready_grab */
     bool inbox; /* applications submit in SQL: there is a table for it */
     /* Connected, in a transaction of its own, whatever was open before. LED_WRITE: READ COMMITTED;
      * LED_READ: one snapshot for all of it. Sets now_us, unless the clock is a test's. `first` are

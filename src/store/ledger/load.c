@@ -324,7 +324,9 @@ enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int 
     s->traceparent = led_get(r, row, at + 12);
     s->input.bytes = led_get(r, row, at + 16);
     s->input.form = s->input.bytes.data ? (enum pawl_form)led_get_int(r, row, at + 14) : 0;
-    it->cut = led_get_int(r, row, at + 15) >= 0 && !s->input.bytes.data;
+    int64_t len = led_get_int(r, row, at + 15);
+    it->input_len = len > 0 ? (size_t)len : 0;
+    it->cut = len >= 0 && !s->input.bytes.data;
     it->payload = !it->cut;
     it->now.wish = !led_null(r, row, at + 17);
     it->was = it->now;
@@ -484,6 +486,13 @@ enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct pawl_err
     enum pawl_status st = led_numbers(c, 1, err);
     if (st == PAWL_OK)
         *out = c->tx->numbers.v[c->tx->numbers.at++];
+    return st;
+}
+
+enum pawl_status led_line_end(struct ledger *c, int64_t *out, struct pawl_err *err)
+{
+    enum pawl_status st = led_number_next(c, out, err);
+    *out += LINE_FRESH;
     return st;
 }
 

@@ -297,6 +297,7 @@ static enum pawl_status commit(struct ledger *l, const struct led_batch *last, s
 
 static const struct led_driver driver = {
     .marks = true,
+    .grabs = true,
     .inbox = true,
     .begin = begin,
     .alone = alone,
