@@ -55,11 +55,13 @@ ORDER BY r.run_at, r.seq;
 
 -- name: ready_grab
 -- in:   as ready_take; len: of each input
--- out:  as ready_take, in no order
--- why:  The same for calls that will all be taken: deleted as they are found, by ctid, which is what it costs to lock them. Who
---       takes one not after all puts it back.
-WITH r AS (
-  DELETE FROM pawl.ready WHERE ctid = ANY (ARRAY(
+-- out:  as ready_take, in no order. What nearly all calls have in common is null: lane and priority, which the row of
+--       ready has as well; run_at and created_at where they are that row's run_at; form where it is 1; the length of an
+--       input that is there; wished_at
+-- why:  The same for calls that will all be taken: deleted as they are found, by ctid, which costs what locking them
+--       does. Who takes one not after all puts it back. A column costs as much as a probe of an index.
+DELETE FROM pawl.ready r USING pawl.call c
+WHERE r.ctid = ANY (ARRAY(
     SELECT q.ctid FROM unnest($1::bigint[], $6::bigint[], $7::bigint[]) t (track, run_at, seq)
     CROSS JOIN LATERAL (
       SELECT r.ctid, run_at, seq FROM pawl.ready r
@@ -67,13 +69,12 @@ WITH r AS (
         AND r.run_at <= $3::bigint
       ORDER BY run_at, seq LIMIT $4::bigint FOR UPDATE SKIP LOCKED) q
     ORDER BY q.run_at, q.seq LIMIT $4::bigint))
-  RETURNING seq, track, run_at, attempts, lost, redrives, pos, key_no)
-SELECT r.seq, r.track, r.run_at, r.attempts, r.lost, r.redrives, r.pos, r.key_no,
-       c.id, c.lane, c.method, c.key, c.priority, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
-       c.parent, c.trace, c.tags, c.form, coalesce(octet_length(c.input), -1)::bigint,
-       CASE WHEN octet_length(c.input) <= $5::bigint THEN c.input END, w.wished_at
-FROM r JOIN pawl.call c ON c.seq = r.seq
-LEFT JOIN pawl.cancel w ON w.seq = r.seq;
+  AND c.seq = r.seq
+RETURNING r.seq, r.track, r.run_at, NULLIF(r.attempts, 0), NULLIF(r.lost, 0), NULLIF(r.redrives, 0), NULLIF(r.pos, 0),
+  NULLIF(r.key_no, 0), c.id, NULL::bigint, c.method, c.key, NULL::bigint, NULLIF(c.created_at, r.run_at),
+  NULLIF(c.run_at, r.run_at), c.expires_at, c.options, c.caller, c.client, c.parent, c.trace, c.tags, NULLIF(c.form, 1),
+  CASE WHEN octet_length(c.input) > $5::bigint THEN octet_length(c.input)::bigint END,
+  CASE WHEN octet_length(c.input) <= $5::bigint THEN c.input END, NULL::bigint;
 
 -- name: ready_count
 -- in:   track int[], rank int[], until bigint, max int

@@ -305,28 +305,34 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
     return st;
 }
 
+/* NULL is what it nearly always is. */
+static int64_t given(const struct led_rows *r, int row, int column, int64_t common)
+{
+    return led_null(r, row, column) ? common : led_get_int(r, row, column);
+}
+
 enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int row, int at,
                                 struct led_call *it, struct pawl_err *err)
 {
     struct call_spec *s = &it->spec;
     call_spec_init(s);
     s->id = led_get(r, row, at);
-    it->own_lane = (int)led_get_int(r, row, at + 1);
+    it->own_lane = (int)given(r, row, at + 1, it->now.lane);
     s->method = led_get(r, row, at + 2);
     s->key = led_get(r, row, at + 3);
-    it->own_priority = (int)led_get_int(r, row, at + 4);
-    it->created_us = led_get_int(r, row, at + 5);
-    it->own_run_at_us = led_get_int(r, row, at + 6);
+    it->own_priority = (int)given(r, row, at + 4, it->now.priority);
+    it->created_us = given(r, row, at + 5, it->now.run_at_us);
+    it->own_run_at_us = given(r, row, at + 6, it->now.run_at_us);
     it->now.expires_us = it->now.tries.redrives > 0 ? 0 : led_get_int(r, row, at + 7);
     s->caller = led_get(r, row, at + 9);
     s->client = led_get(r, row, at + 10);
     s->parent = led_get(r, row, at + 11);
     s->traceparent = led_get(r, row, at + 12);
     s->input.bytes = led_get(r, row, at + 16);
-    s->input.form = s->input.bytes.data ? (enum pawl_form)led_get_int(r, row, at + 14) : 0;
-    int64_t len = led_get_int(r, row, at + 15);
+    s->input.form = s->input.bytes.data ? (enum pawl_form)given(r, row, at + 14, PAWL_JSON) : 0;
+    int64_t len = given(r, row, at + 15, (int64_t)s->input.bytes.len);
     it->input_len = len > 0 ? (size_t)len : 0;
-    it->cut = len >= 0 && !s->input.bytes.data;
+    it->cut = len > 0 && !s->input.bytes.data;
     it->payload = !it->cut;
     it->now.wish = !led_null(r, row, at + 17);
     it->was = it->now;
