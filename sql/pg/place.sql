@@ -6,8 +6,13 @@ SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5:
                      $7::bigint[], $8::bigint[], $9::bigint[]);
 
 -- name: ready_remove
--- in:   seq bigint[]
-DELETE FROM pawl.ready WHERE seq = ANY ($1::bigint[]);
+-- in:   seq bigint[], track int[], rank int[], run_at bigint[]
+-- why:  One by one, then by ctid: asked for many numbers at once the server may read an index from end to end, if it
+--       planned that when the table looked empty; and beside somebody's old snapshot it is long.
+DELETE FROM pawl.ready WHERE ctid = ANY (ARRAY(
+  SELECT (SELECT r.ctid FROM pawl.ready r
+          WHERE r.track = v.track AND r.rank = v.rank AND r.run_at = v.run_at AND r.seq = v.seq)
+  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) v (seq, track, rank, run_at)));
 
 -- name: ready_pairs
 -- out:  track int, rank int, run_at bigint
@@ -60,8 +65,9 @@ ORDER BY r.run_at, r.seq;
 --       input that is there; wished_at
 -- why:  The same for calls that will all be taken: deleted as they are found, by ctid, which costs what locking them
 --       does. Who takes one not after all puts it back. A column costs as much as a probe of an index.
-DELETE FROM pawl.ready r USING pawl.call c
-WHERE r.ctid = ANY (ARRAY(
+--       OFFSET 0 and the ARRAY keep the server from reading a table from end to end that looked empty when it planned.
+WITH r AS (
+  DELETE FROM pawl.ready WHERE ctid = ANY (ARRAY(
     SELECT q.ctid FROM unnest($1::bigint[], $6::bigint[], $7::bigint[]) t (track, run_at, seq)
     CROSS JOIN LATERAL (
       SELECT r.ctid, run_at, seq FROM pawl.ready r
@@ -69,12 +75,13 @@ WHERE r.ctid = ANY (ARRAY(
         AND r.run_at <= $3::bigint
       ORDER BY run_at, seq LIMIT $4::bigint FOR UPDATE SKIP LOCKED) q
     ORDER BY q.run_at, q.seq LIMIT $4::bigint))
-  AND c.seq = r.seq
-RETURNING r.seq, r.track, r.run_at, NULLIF(r.attempts, 0), NULLIF(r.lost, 0), NULLIF(r.redrives, 0), NULLIF(r.pos, 0),
+  RETURNING seq, track, run_at, attempts, lost, redrives, pos, key_no)
+SELECT r.seq, r.track, r.run_at, NULLIF(r.attempts, 0), NULLIF(r.lost, 0), NULLIF(r.redrives, 0), NULLIF(r.pos, 0),
   NULLIF(r.key_no, 0), c.id, NULL::bigint, c.method, c.key, NULL::bigint, NULLIF(c.created_at, r.run_at),
   NULLIF(c.run_at, r.run_at), c.expires_at, c.options, c.caller, c.client, c.parent, c.trace, c.tags, NULLIF(c.form, 1),
   CASE WHEN octet_length(c.input) > $5::bigint THEN octet_length(c.input)::bigint END,
-  CASE WHEN octet_length(c.input) <= $5::bigint THEN c.input END, NULL::bigint;
+  CASE WHEN octet_length(c.input) <= $5::bigint THEN c.input END, NULL::bigint
+FROM r CROSS JOIN LATERAL (SELECT * FROM pawl.call WHERE seq = r.seq OFFSET 0) c;
 
 -- name: ready_count
 -- in:   track int[], rank int[], until bigint, max int

@@ -86,7 +86,7 @@ static void sheets_init(struct writing *w)
     sheet_init(&w->calls, SQL_CALL_ADD, "itittibiiiztttttt");
     sheet_init(&w->tags, SQL_TAG_ADD, "tti");
     sheet_init(&w->tag_out, SQL_TAG_REMOVE, "tti");
-    sheet_init(&w->ready_out, SQL_READY_REMOVE, "i");
+    sheet_init(&w->ready_out, SQL_READY_REMOVE, "iiii");
     sheet_init(&w->ready_in, SQL_READY_ADD, "iiiiiiizz");
     sheet_init(&w->line_out, SQL_LINE_REMOVE, "i");
     sheet_init(&w->line_in, SQL_LINE_ADD, "tiiiiiiiii");
@@ -142,12 +142,22 @@ static void write_place_in(struct writing *w, const struct led_call *it)
             I(t.redrives), I(s->key_no));
 }
 
+static void write_place_out(struct writing *w, const struct led_call *it)
+{
+    const struct led_stand *s = &it->was;
+    if (s->place == AT_READY)
+        ROW(w->c, &w->ready_out, I(it->seq), I(s->lane * 2 + tries_suspect(s->tries)),
+            I(-s->priority), I(s->run_at_us));
+    else
+        ROW(w->c, &w->line_out, I(it->seq));
+}
+
 static void write_place(struct writing *w, const struct led_call *it)
 {
     const struct led_stand *was = &it->was, *now = &it->now;
     bool same = same_place(was, now) && !it->grabbed;
     if (pending(was) && !same && !it->grabbed)
-        ROW(w->c, was->place == AT_READY ? &w->ready_out : &w->line_out, I(it->seq));
+        write_place_out(w, it);
     if (pending(now) && !same)
         write_place_in(w, it);
     int64_t old = pending(was) ? was->expires_us : 0, new = pending(now) ? now->expires_us : 0;
