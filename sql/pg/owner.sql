@@ -28,8 +28,8 @@ SELECT s.seq, CASE WHEN c.seq IS NULL OR o.seq IS NOT NULL THEN 1 ELSE 0 END,
        c.id, c.lane, c.key, c.priority, c.expires_at, c.options, w.wished_at
 FROM unnest($1::bigint[]) s (seq)
 LEFT JOIN pawl.call c ON c.seq = s.seq
-LEFT JOIN pawl.outcome o ON o.seq = s.seq
-LEFT JOIN pawl.cancel w ON w.seq = s.seq;
+LEFT JOIN LATERAL (SELECT * FROM pawl.outcome WHERE seq = s.seq OFFSET 0) o ON true
+LEFT JOIN LATERAL (SELECT * FROM pawl.cancel WHERE seq = s.seq OFFSET 0) w ON true;
 
 -- name: lease_wishes
 -- in:   seq bigint[]

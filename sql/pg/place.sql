@@ -55,7 +55,7 @@ FROM (
     ORDER BY run_at, seq LIMIT $4::bigint FOR UPDATE SKIP LOCKED) q
   ORDER BY q.run_at, q.seq LIMIT $4::bigint) r
 JOIN pawl.call c ON c.seq = r.seq
-LEFT JOIN pawl.cancel w ON w.seq = r.seq
+LEFT JOIN LATERAL (SELECT * FROM pawl.cancel WHERE seq = r.seq OFFSET 0) w ON true
 ORDER BY r.run_at, r.seq;
 
 -- name: ready_grab
@@ -119,7 +119,7 @@ SELECT k.key, n.pos, n.seq, n.lane, n.priority, n.run_at, n.attempts, n.lost, n.
 FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY k (key, max, at)
 CROSS JOIN LATERAL (SELECT * FROM pawl.line WHERE line.key = k.key AND pos > 0 ORDER BY pos LIMIT k.max) n
 JOIN pawl.call c ON c.seq = n.seq
-LEFT JOIN pawl.cancel w ON w.seq = n.seq
+LEFT JOIN LATERAL (SELECT * FROM pawl.cancel WHERE seq = n.seq OFFSET 0) w ON true
 ORDER BY k.at, n.pos;
 
 -- name: line_newer

@@ -154,6 +154,9 @@ struct led_ahead {
     bool full;     /* or, once in this transaction, all of them */
     struct led_rows *inbox, *hints, *pairs, *first, *node;
     struct bytes whose; /* node */
+    bool shared;        /* and its row is ours to rely on */
+    bool wished;        /* `wishes` has those for all that is remembered of the group's leases */
+    struct led_rows *wishes;
 };
 
 /* Numbers in reserve. */
@@ -222,6 +225,8 @@ MUST_USE enum pawl_status led_payloads_load(struct ledger *c, struct led_call *c
 MUST_USE enum pawl_status led_numbers(struct ledger *c, size_t n, struct pawl_err *err);
 MUST_USE enum pawl_status led_versions(struct ledger *c, size_t n, struct pawl_err *err);
 MUST_USE enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct pawl_err *err);
+/* The wishes for what is remembered of these leases, after their rows were locked. */
+void led_kept_ask(struct ledger *c, struct led_batch *b, const struct token *v, size_t n);
 /* Where a call of a lease stands when it comes back. */
 int64_t led_held_place(const struct held *h);
 /* The place behind all others of a line. */

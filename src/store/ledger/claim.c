@@ -431,7 +431,9 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
     struct led_lease *l = led_lease_new(g->c, &q->token);
     if (!l)
         return err_no_memory(err, "a lease");
-    if (!q->lease_us) { /* only now: a claim that finds nothing leaves nothing behind */
+    const struct led_ahead *a = &g->c->tx->ahead;
+    bool shared = a->shared && bytes_eq(a->whose, q->node);
+    if (!q->lease_us && !shared) { /* only now: a claim that finds nothing leaves nothing behind */
         struct led_rows *node;
         struct led_params p = { 0 };
         led_text(&p, q->node);
@@ -484,7 +486,9 @@ void led_claim_ask(struct ledger *c, struct led_batch *b, const struct claim *q)
 {
     struct led_params p = { 0 };
     led_text(&p, q->node);
-    led_batch_ask(b, SQL_NODE_READ, &p, &c->tx->ahead.node);
+    /* Sharing it is a write: only where the claim is likely to find something. */
+    c->tx->ahead.shared = c->busy && !q->lease_us;
+    led_batch_ask(b, c->tx->ahead.shared ? SQL_NODE_SHARE : SQL_NODE_READ, &p, &c->tx->ahead.node);
     c->tx->ahead.whose = q->node;
     look_ask(c, b);
     c->tx->ahead.asked = true;

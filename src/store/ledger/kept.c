@@ -58,6 +58,24 @@ struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l)
     return same ? k : NULL;
 }
 
+void led_kept_ask(struct ledger *c, struct led_batch *b, const struct token *v, size_t n)
+{
+    struct led_params p = { 0 };
+    struct led_column col;
+    led_column_init(&col, &c->scratch, LED_INTS);
+    for (size_t i = 0; i < n; i++) {
+        const struct led_kept *k = *slot(c, &v[i]);
+        for (size_t j = 0; k && j < k->n; j++)
+            if (!k->v[j].ended)
+                led_add_int(&col, k->v[j].seq);
+    }
+    c->tx->ahead.wished = true;
+    if (!col.n)
+        return;
+    led_column(&p, &col);
+    led_batch_ask(b, SQL_LEASE_WISHES, &p, &c->tx->ahead.wishes);
+}
+
 static char *put(char *to, struct bytes *b)
 {
     if (!b->data)

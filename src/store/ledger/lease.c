@@ -309,7 +309,7 @@ static void wishes_take(struct ledger *c, const struct led_rows *r)
 {
     for (int i = 0; r && i < r->n; i++) {
         struct led_call *it = led_call_find(c, led_get_int(r, i, 0));
-        if (it->lease)
+        if (it && it->lease)
             it->now.wish = it->was.wish = true;
     }
 }
@@ -317,7 +317,7 @@ static void wishes_take(struct ledger *c, const struct led_rows *r)
 enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
 {
     struct led_rows *r = NULL;
-    struct led_rows *wishes = NULL;
+    struct led_rows *wishes = c->tx->ahead.wishes;
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
     struct led_params p = { 0 }, p_kept = { 0 };
     struct led_column col, kept;
@@ -348,9 +348,9 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
     led_column(&p_kept, &kept);
     if (col.n)
         led_batch_ask(b, SQL_LEASE_CALLS, &p, &r);
-    if (kept.n)
+    if (kept.n && !c->tx->ahead.wished)
         led_batch_ask(b, SQL_LEASE_WISHES, &p_kept, &wishes);
-    enum pawl_status st = led_batch_run(c, b, err);
+    enum pawl_status st = b->n ? led_batch_run(c, b, err) : PAWL_OK;
     for (int i = 0; st == PAWL_OK && r && i < r->n; i++)
         st = lean_row(c, r, i, err);
     if (st == PAWL_OK)
