@@ -1,19 +1,27 @@
 /*
- * bench.c - `pawl bench`: what Pawl does on this machine and this disk, beside straight SQLite.
+ * bench.c - `pawl bench`: what Pawl does on this machine and this database, beside straight SQLite,
+ * libpq or libmariadb.
  *
- * Works on scratch files of its own in the folder of the database it is given, so that the disk is
- * the one that matters and the database itself is never opened. They are removed at the end, and
+ * SQLite: on scratch files of its own in the folder of the database it is given, so that the disk
+ * is the one that matters and the database itself is never opened. A server: in schemas of its own,
+ * which this process makes and removes, and a child measures in. Both are removed at the end, and
  * also when it is interrupted.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "cli/bench_db.h"
+#include "cli/bench_engine.h"
 #include "cli/bench_rows.h"
 #include "cli/cli.h"
+
+/* ---- SQLite ---------------------------------------------------------------------------------- */
 
 /* What a signal handler may still touch. */
 static struct bench_files files;
@@ -26,7 +34,7 @@ static void interrupted(int sig)
 
 static void guard(void (*what)(int))
 {
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
     struct sigaction act = { .sa_handler = what };
     for (size_t i = 0; i < COUNT_OF(signals); i++)
         sigaction(signals[i], &act, NULL);
@@ -39,7 +47,8 @@ static enum pawl_status folder_of(const char *url, char *out, size_t size, struc
     if (strncmp(url, scheme, sizeof scheme - 1) != 0) {
         char safe[256];
         url_safe(url, safe, sizeof safe);
-        return err_set(err, PAWL_INVALID, "%s: bench measures sqlite: databases", safe);
+        return err_set(err, PAWL_INVALID,
+                       "%s: bench measures sqlite:, postgres: and mysql: databases", safe);
     }
     const char *path = url + sizeof scheme - 1, *slash = strrchr(path, '/');
     size_t len = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
@@ -56,23 +65,18 @@ static void told(void *ctx, const char *what)
     cli_progress(ctx, "bench: %s", what);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_sqlite(struct cli *cli, const struct bench_beside *http)
 {
-    (void)argc, (void)argv;
     struct bench_table table = { .out = cli->out, .json = cli->json };
     struct bench_run bench = { .files = &files,
                                .size =
                                    cli_flag(cli, "quick") ? &bench_size_quick : &bench_size_user,
                                .table = &table,
                                .told = told,
-                               .ctx = cli };
+                               .ctx = cli,
+                               .http = http };
     struct pawl_err err = { 0 };
-    struct bench_beside beside;
-    char dir[900], why[1200];
-    if (bench_http_beside(&beside, why, sizeof why))
-        bench.http = &beside;
-    else
-        fprintf(cli->err, "pawl bench: nothing is measured over HTTP: %s\n", why);
+    char dir[900];
     enum pawl_status st = folder_of(cli_db(cli), dir, sizeof dir, &err);
     if (st == PAWL_OK)
         st = bench_files_name(dir, &files, &err);
@@ -88,6 +92,87 @@ static int run(struct cli *cli, int argc, char **argv)
     return cli_done(cli);
 }
 
+/* ---- A server -------------------------------------------------------------------------------- */
+
+/* The child's half: everything that may be killed at any moment. It makes nothing. */
+_Noreturn static void measure(struct cli *cli, const struct bench_scratch *scratch,
+                              const struct bench_beside *http, const sigset_t *mask)
+{
+    struct bench_table table = { .out = cli->out, .json = cli->json };
+    struct bench_db bench = { .scratch = scratch,
+                              .quick = cli_flag(cli, "quick"),
+                              .table = &table,
+                              .told = told,
+                              .ctx = cli,
+                              .http = http };
+    struct pawl_err err = { 0 };
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    enum pawl_status st = bench_db(&bench, &err);
+    cli_progress_end(cli);
+    int code = st == PAWL_OK ? cli_done(cli) : cli_fail(cli, &err);
+    fflush(cli->err);
+    _exit(code);
+}
+
+/* Until it has ended, or a signal says that it has to. The exit code. */
+static int watch(pid_t child, const sigset_t *set)
+{
+    int status = 0, sig = 0;
+    while (waitpid(child, &status, WNOHANG) == 0)
+        if (sigwait(set, &sig) == 0 && sig != SIGCHLD) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            return 128 + sig;
+        }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* A signal that comes while the schemas are made waits until they are: what is half made and
+ * nobody's could not be found again. */
+static int run_server(struct cli *cli, const struct bench_beside *http)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD };
+    struct bench_scratch scratch;
+    struct pawl_err err = { 0 };
+    sigset_t set, before;
+    int code = 0;
+    sigemptyset(&set);
+    for (size_t i = 0; i < COUNT_OF(signals); i++)
+        sigaddset(&set, signals[i]);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    told(cli, "making its schemas");
+    if (bench_scratch_make(&scratch, cli_db(cli), &err) == PAWL_OK) {
+        fflush(cli->out);
+        pid_t child = fork();
+        if (child == 0)
+            measure(cli, &scratch, http, &before);
+        code = child > 0 ? watch(child, &set)
+                         : cli_failf(cli, PAWL_BUSY, "a process of its own cannot be started");
+    } else {
+        code = cli_fail(cli, &err);
+    }
+    if (bench_scratch_remove(&scratch, &err) != PAWL_OK) {
+        int left = cli_fail(cli, &err);
+        code = code ? code : left;
+    }
+    cli_progress_end(cli);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    struct bench_beside beside;
+    char why[1200];
+    bool http = bench_http_beside(&beside, why, sizeof why);
+    if (!http)
+        fprintf(cli->err, "pawl bench: nothing is measured over HTTP: %s\n", why);
+    return bench_floor_of(cli_db(cli)) ? run_server(cli, http ? &beside : NULL)
+                                       : run_sqlite(cli, http ? &beside : NULL);
+}
+
 static const struct option_row options[] = {
     { "quick", NULL, NULL, "shorter rounds, rougher figures" },
     { 0 },
@@ -95,15 +180,19 @@ static const struct option_row options[] = {
 
 const struct command cmd_bench = {
     .name = "bench",
-    .summary = "measure Pawl on this machine and this disk",
+    .summary = "measure Pawl on this machine and this database",
     .usage = "",
     .about =
-        "Accepts, drains and runs calls that do nothing, beside the same work on straight SQLite\n"
-        "with the same tables (\"beside\"; a ratio of 1 would mean that Pawl costs nothing). Then\n"
-        "serves the sample echo, when it lies beside the program, and asks it over HTTP from the\n"
-        "same machine. Uses scratch files pawlbench-* in the folder of the database, never the\n"
-        "database itself, and removes them again. Takes 15 to 30 seconds, and wants the machine\n"
-        "for itself.",
+        "Accepts, drains and runs calls that do nothing, beside the same work on straight\n"
+        "SQLite, libpq or libmariadb with the same tables (\"beside\"; a ratio of 1 would mean\n"
+        "that Pawl costs nothing). Then serves the sample echo, when it lies beside the\n"
+        "program, and asks it over HTTP from the same machine. Your Pawl and your tables are\n"
+        "never touched: on SQLite it uses scratch files pawlbench-* in the folder of the\n"
+        "database, on a server schemas (MariaDB, MySQL: tables) pawlbench_*, which its user\n"
+        "must be allowed to make. It removes them again, also when it is interrupted, and says\n"
+        "what it could not remove; what a kill -9 leaves can be dropped by hand. Takes 15 to\n"
+        "40 seconds, writes a few hundred MB, and wants the machine for itself: not beside work\n"
+        "that matters.",
     .example = "pawl bench --quick --db sqlite:orders.db",
     .options = options,
     .run = run,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,11 @@
 #include "cli/bench_table.h"
 
 #define EVENTS 128
-/* Nothing here takes that long; a server that does not answer is an error, not a wait for ever. */
-#define SILENCE_MS 15000
+/* A server that does not answer so long after it should is an error, not a wait for ever. */
+#define SILENCE_MS 5000
+#define WAIT_S 10
+/* Until thousands of callers wait. */
+#define PARK_S 15
 /* Files besides the connections: epoll, the database of another bench, the terminal. */
 #define FILES_BESIDE 64
 
@@ -64,6 +68,11 @@ size_t bench_client_files(size_t connections)
     return limit.rlim_cur > FILES_BESIDE ? (size_t)limit.rlim_cur - FILES_BESIDE : 0;
 }
 
+static int wait_of(const struct bench_hits *h)
+{
+    return h->wait_s ? h->wait_s : WAIT_S;
+}
+
 /* ---- Connections ----------------------------------------------------------------------------- */
 
 static int dial(int port)
@@ -85,17 +94,21 @@ static int dial(int port)
 
 static size_t question_make(char *out, size_t size, const struct bench_hits *h, int wait_s)
 {
-    char body[160];
+    char body[200], wait[32] = "";
     int len = h->keys ? snprintf(body, sizeof body,
                                  "{\"type\":\"Wallet\",\"method\":\"add\",\"input\":1,"
                                  "\"key\":\"wallet-%0*d\"}",
                                  KEY_DIGITS, 0)
                       : snprintf(body, sizeof body,
-                                 "{\"type\":\"%s\",\"input\":{\"order\":1234567}}", h->type);
+                                 "{\"type\":\"%s\",\"queue\":\"%s\",\"priority\":%d,"
+                                 "\"input\":{\"order\":1234567}}",
+                                 h->type, h->queue ? h->queue : "default", h->priority);
+    if (!h->no_wait)
+        snprintf(wait, sizeof wait, "?wait=%d", wait_s);
     int n = snprintf(out, size,
-                     "POST /v1/calls?wait=%d HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                     "POST /v1/calls%s HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                      "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-                     wait_s, len, body);
+                     wait, len, body);
     return (size_t)n;
 }
 
@@ -134,9 +147,11 @@ static long answer_len(const char *text, size_t len)
     return body < 0 ? -1 : (size_t)all > len ? 0 : all;
 }
 
-static bool is_completed(const char *text, long len)
+static bool is_right(const struct load *l, const char *text, long len)
 {
     static const char word[] = "\"status\":\"completed\"";
+    if (l->hits->no_wait)
+        return strncmp(text, "HTTP/1.1 202", 12) == 0;
     return strncmp(text, "HTTP/1.1 200", 12) == 0 &&
            memmem(text, (size_t)len, word, sizeof word - 1);
 }
@@ -154,7 +169,7 @@ static bool take(struct load *l, struct conn *c)
     long all = answer_len(c->answer, c->len);
     if (all == 0)
         return c->len < sizeof c->answer - 1;
-    if (all < 0 || (size_t)all != c->len || !is_completed(c->answer, all))
+    if (all < 0 || (size_t)all != c->len || !is_right(l, c->answer, all))
         return false;
     if (l->counts) {
         if (l->n < l->max)
@@ -175,9 +190,10 @@ static enum pawl_status wrong(const struct conn *c, struct pawl_err *err)
 static enum pawl_status turn(struct load *l, struct pawl_err *err)
 {
     struct epoll_event events[EVENTS];
-    int n = epoll_wait(l->ep, events, EVENTS, SILENCE_MS);
+    int silence_ms = wait_of(l->hits) * 1000 + SILENCE_MS;
+    int n = epoll_wait(l->ep, events, EVENTS, silence_ms);
     if (n == 0)
-        return err_set(err, PAWL_BUSY, "the server has not answered for %d s", SILENCE_MS / 1000);
+        return err_set(err, PAWL_BUSY, "the server has not answered for %d s", silence_ms / 1000);
     for (int i = 0; i < n; i++)
         if (!take(l, events[i].data.ptr))
             return wrong(events[i].data.ptr, err);
@@ -188,7 +204,8 @@ static enum pawl_status run(struct load *l, double seconds, double *out_s, struc
 {
     enum pawl_status st = PAWL_OK;
     double began = bench_clock(), now = began;
-    for (; st == PAWL_OK && now - began < seconds; now = bench_clock())
+    size_t most = l->hits->calls ? l->hits->calls : SIZE_MAX;
+    for (; st == PAWL_OK && now - began < seconds && l->n < most; now = bench_clock())
         st = turn(l, err);
     *out_s = now - began;
     return st;
@@ -211,7 +228,8 @@ static enum pawl_status measure(struct load *l, struct bench_hit *out, struct pa
 {
     double took = 0;
     enum pawl_status st = connect_all(l, err);
-    if (st == PAWL_OK)
+    l->counts = l->hits->at_once;
+    if (st == PAWL_OK && !l->counts)
         st = run(l, l->hits->seconds / 5, &took, err);
     l->counts = true;
     if (st == PAWL_OK)
@@ -228,7 +246,7 @@ enum pawl_status bench_client_hit(const struct bench_hits *h, struct bench_hit *
 {
     struct load l = { .hits = h, .max = 1 << 20, .ep = epoll_create1(EPOLL_CLOEXEC) };
     enum pawl_status st = PAWL_OK;
-    l.question_len = question_make(l.question, sizeof l.question, h, 10);
+    l.question_len = question_make(l.question, sizeof l.question, h, wait_of(h));
     l.digits = h->keys ? strstr(l.question, "wallet-") + sizeof "wallet-" - 1 : NULL;
     l.conns = calloc(h->conns, sizeof *l.conns);
     l.us = calloc(l.max, sizeof *l.us);
@@ -279,7 +297,7 @@ static long gauge(int port, const char *name)
 
 static enum pawl_status all_wait(const struct bench_hits *h, struct pawl_err *err)
 {
-    double until = bench_clock() + SILENCE_MS / 1000;
+    double until = bench_clock() + PARK_S;
     long n = 0;
     while (bench_clock() < until) {
         n = gauge(h->port, "\npawl_waiting ");
@@ -287,8 +305,7 @@ static enum pawl_status all_wait(const struct bench_hits *h, struct pawl_err *er
             return PAWL_OK;
         usleep(10000);
     }
-    return err_set(err, PAWL_BUSY, "%ld of %zu callers wait after %d s", n, h->conns,
-                   SILENCE_MS / 1000);
+    return err_set(err, PAWL_BUSY, "%ld of %zu callers wait after %d s", n, h->conns, PARK_S);
 }
 
 enum pawl_status bench_client_park(const struct bench_hits *h, struct bench_parked **out,

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -84,11 +85,12 @@ static void hand_close(struct hand *h)
     *h = (struct hand){ 0 };
 }
 
-static enum pawl_status hand_open(struct hand *h, const struct bench_side *side, const char *url,
-                                  size_t calls, struct pawl_err *err)
+static enum pawl_status hand_open(struct hand *h, const struct bench_side *side,
+                                  const struct bench_place *place, size_t calls,
+                                  struct pawl_err *err)
 {
     *h = (struct hand){ .side = side, .ids = calloc(calls, sizeof *h->ids) };
-    return h->ids ? side->open(url, &h->conn, err) : err_no_memory(err, "ids");
+    return h->ids ? side->open(place, &h->conn, err) : err_no_memory(err, "ids");
 }
 
 /* ---- Two of them ----------------------------------------------------------------------------- */
@@ -103,12 +105,13 @@ static void team_close(struct team *t)
         hand_close(&t->hands[i]);
 }
 
-static enum pawl_status team_open(struct team *t, const struct bench_side *side, const char *url,
-                                  size_t calls, struct pawl_err *err)
+static enum pawl_status team_open(struct team *t, const struct bench_side *side,
+                                  const struct bench_place *place, size_t calls,
+                                  struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
     for (size_t i = 0; i < BENCH_CONNS && st == PAWL_OK; i++)
-        st = hand_open(&t->hands[i], side, url, calls, err);
+        st = hand_open(&t->hands[i], side, place, calls, err);
     return st;
 }
 
@@ -174,8 +177,8 @@ struct match {
 
 static enum pawl_status tend(const struct bench_engine *e, struct pawl_err *err)
 {
-    enum pawl_status st = e->tend ? e->tend(e->floor_url, err) : PAWL_OK;
-    return st == PAWL_OK && e->tend ? e->tend(e->url, err) : st;
+    enum pawl_status st = e->tend ? e->tend(e->floor_place.url, err) : PAWL_OK;
+    return st == PAWL_OK && e->tend ? e->tend(e->place.url, err) : st;
 }
 
 static enum pawl_status both(struct match *m, struct team *engine, enum bench_shape shape,
@@ -221,14 +224,15 @@ static enum pawl_status match_open(struct match *m, struct pawl_err *err)
     m->ids = calloc(e->calls, sizeof *m->ids);
     enum pawl_status st = m->ids ? PAWL_OK : err_no_memory(err, "ids");
     if (st == PAWL_OK)
-        st = bench_engine_schema(e->floor_url, err);
+        st = bench_engine_schema(&e->floor_place, err);
     if (st == PAWL_OK)
-        st = bench_engine_schema(e->url, err);
+        st = bench_engine_schema(&e->place, err);
     if (st == PAWL_OK)
-        st = team_open(&m->floor, e->floor, e->floor_url, e->calls, err);
+        st = team_open(&m->floor, e->floor, &e->floor_place, e->calls, err);
     if (st == PAWL_OK)
-        st = team_open(&m->batch, &bench_side_batch, e->url, e->calls, err);
-    return st == PAWL_OK ? team_open(&m->singles, &bench_side_singles, e->url, e->calls, err) : st;
+        st = team_open(&m->batch, &bench_side_batch, &e->place, e->calls, err);
+    return st == PAWL_OK ? team_open(&m->singles, &bench_side_singles, &e->place, e->calls, err)
+                         : st;
 }
 
 static void match_close(struct match *m)
@@ -321,7 +325,7 @@ enum pawl_status bench_engine_alone(const struct bench_alone *b, double *out_s,
                                     struct pawl_err *err)
 {
     struct hand h;
-    enum pawl_status st = hand_open(&h, b->side, b->url, b->calls, err);
+    enum pawl_status st = hand_open(&h, b->side, &b->place, b->calls, err);
     h.shape = b->shape;
     h.n_ids = b->calls;
     bench_ids_make(BENCH_IDS_ORDERED, h.ids, h.ids ? b->calls : 0);
@@ -339,4 +343,32 @@ enum pawl_status bench_engine_alone(const struct bench_alone *b, double *out_s,
     }
     hand_close(&h);
     return st;
+}
+
+enum pawl_status bench_engine_through(const struct bench_alone *b, double *out_accept,
+                                      double *out_drain, struct pawl_err *err)
+{
+    struct team t = { 0 };
+    struct bench_id *ids = calloc(b->calls, sizeof *ids);
+    enum pawl_status st = ids ? PAWL_OK : err_no_memory(err, "ids");
+    if (st == PAWL_OK)
+        st = team_open(&t, b->side, &b->place, b->calls, err);
+    bench_ids_make(BENCH_IDS_ORDERED, ids, ids ? b->calls : 0);
+    if (st == PAWL_OK)
+        st = team_deal(&t, ids, b->calls, err);
+    if (st == PAWL_OK)
+        st = team_run(&t, SHAPE_ACCEPT, b->calls, out_accept, err);
+    if (st == PAWL_OK)
+        st = team_run(&t, SHAPE_FUSED, b->calls, out_drain, err);
+    team_close(&t);
+    free(ids);
+    return st;
+}
+
+const struct bench_side *bench_floor_of(const char *url)
+{
+    if (strncmp(url, "postgres", 8) == 0)
+        return &bench_floor_pg;
+    return strncmp(url, "mysql:", 6) == 0 || strncmp(url, "mariadb:", 8) == 0 ? &bench_floor_maria
+                                                                              : NULL;
 }

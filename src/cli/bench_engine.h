@@ -22,9 +22,15 @@
 extern const char bench_result[];
 extern const size_t bench_result_len;
 
+/* Where a side has its tables. */
+struct bench_place {
+    const char *url;
+    const char *schema; /* NULL: "pawl" */
+};
+
 /* A connection is used by one thread at a time. */
 struct bench_side {
-    enum pawl_status (*open)(const char *url, void **out, struct pawl_err *err);
+    enum pawl_status (*open)(const struct bench_place *place, void **out, struct pawl_err *err);
     void (*close)(void *conn); /* accepts NULL */
     /* Get ready to accept these; not measured. Borrowed until the next load. */
     enum pawl_status (*load)(void *conn, const struct bench_id *ids, size_t n,
@@ -42,13 +48,18 @@ struct bench_side {
 /* The engine behind a URL. A batch is one operation of 1,000 calls, as a program hands it in, or
  * 1,000 operations of one call, as 1,000 callers do who meet in one group. */
 extern const struct bench_side bench_side_batch, bench_side_singles;
+/* Straight libpq and straight libmariadb (bench_floor_pg.c, bench_floor_maria.c). */
+extern const struct bench_side bench_floor_pg, bench_floor_maria;
+/* The floor of a URL's engine; NULL: it has none of this kind. */
+const struct bench_side *bench_floor_of(const char *url);
 /* Make the schema. */
-MUST_USE enum pawl_status bench_engine_schema(const char *url, struct pawl_err *err);
+MUST_USE enum pawl_status bench_engine_schema(const struct bench_place *place,
+                                              struct pawl_err *err);
 
-/* Two sides take turns, each on a database of its own with the schema in it, so that both are of
- * one size. */
+/* Two sides take turns, each in a place of its own with the schema in it, so that both are of one
+ * size. */
 struct bench_engine {
-    const char *url, *floor_url;
+    struct bench_place place, floor_place;
     const struct bench_side *floor;
     /* Between two measurements, on each database: what the server would do at some moment of its
      * own choosing. May be NULL. */
@@ -66,14 +77,17 @@ MUST_USE enum pawl_status bench_engine_burst(struct bench_engine *e, struct pawl
 /* Between the table's begin and end. */
 void bench_engine_rows(const struct bench_engine *e, struct bench_table *t);
 
-/* One shape of work by one connection alone, for a trace: how long it took. */
 enum bench_shape { SHAPE_ACCEPT, SHAPE_DRAIN, SHAPE_FUSED };
 struct bench_alone {
-    const char *url;
+    struct bench_place place;
     const struct bench_side *side;
     enum bench_shape shape;
     size_t calls; /* a multiple of 1,000 */
 };
+/* So many calls accepted and then drained, by two connections of one side alone, both timed. */
+MUST_USE enum pawl_status bench_engine_through(const struct bench_alone *b, double *out_accept,
+                                               double *out_drain, struct pawl_err *err);
+/* One shape of work by one connection alone, for a trace: how long it took. */
 MUST_USE enum pawl_status bench_engine_alone(const struct bench_alone *b, double *out_s,
                                              struct pawl_err *err);
 

@@ -175,9 +175,11 @@ static void conn_close(void *conn)
     free(c);
 }
 
-static enum pawl_status handle_open(const char *url, struct store **out, struct pawl_err *err)
+static enum pawl_status handle_open(const struct bench_place *place, struct store **out,
+                                    struct pawl_err *err)
 {
-    return store_open(&(struct store_conf){ .url = url,
+    return store_open(&(struct store_conf){ .url = place->url,
+                                            .schema = place->schema,
                                             .role = STORE_WRITER,
                                             .retention_us = 7 * 86400 * SEC_US,
                                             .remember_us = 30 * 86400 * SEC_US,
@@ -185,14 +187,14 @@ static enum pawl_status handle_open(const char *url, struct store **out, struct 
                       out, err);
 }
 
-static enum pawl_status conn_open(const char *url, void **out, struct pawl_err *err)
+static enum pawl_status conn_open(const struct bench_place *place, void **out, struct pawl_err *err)
 {
     struct conn *c = calloc(1, sizeof *c);
     if (!c)
         return err_no_memory(err, "a connection");
     arena_init(&c->specs_in, SPECS_LEN_MAX);
     arena_init(&c->answer, ANSWER_LEN_MAX);
-    enum pawl_status st = handle_open(url, &c->s, err);
+    enum pawl_status st = handle_open(place, &c->s, err);
     /* All connections are one process: who joined first is who the node is. */
     static char boot[UUID_TEXT_LEN + 1];
     if (!*boot)
@@ -209,10 +211,10 @@ static enum pawl_status conn_open(const char *url, void **out, struct pawl_err *
     return st;
 }
 
-enum pawl_status bench_engine_schema(const char *url, struct pawl_err *err)
+enum pawl_status bench_engine_schema(const struct bench_place *place, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
-    enum pawl_status st = handle_open(url, &s, err);
+    enum pawl_status st = handle_open(place, &s, err);
     return st == PAWL_OK ? store_migrate(s, true, err) : st;
 }
 

@@ -22,6 +22,7 @@
 
 struct load_conf {
     const char *url;
+    const char *schema; /* NULL: "pawl" */
     const char *node;
     bool gc; /* remove what is over its time, at once and continuously; else never */
 };
@@ -35,7 +36,7 @@ MUST_USE enum pawl_status load_start(struct pawl *p, struct pawl_err *err);
 
 /* ids NULL: the library makes them. Every receipt is looked at; a refusal is a failure. */
 struct load_batch {
-    const char *type;
+    const char *type, *queue; /* queue NULL: the default one */
     const struct bench_id *ids;
     size_t n, batch;
 };
@@ -50,10 +51,17 @@ MUST_USE enum pawl_status load_drain(struct pawl *p, size_t n, size_t max, doubl
 MUST_USE enum pawl_status load_work_off(struct pawl *p, size_t n, double *out_per_s,
                                         struct pawl_err *err);
 
+/* With workers that run: let the default queue go on, which was paused with at least n calls in it,
+ * until n have completed. It is paused again. */
+MUST_USE enum pawl_status load_first(struct pawl *p, size_t n, double *out_per_s,
+                                     struct pawl_err *err);
+
 /* Threads that each submit a call of LOAD_TYPE_NOOP and wait for its end, again and again. */
 struct load_wait {
     size_t threads;
     double seconds;
+    bool to_handler; /* latencies: until the handler ran, and not until the caller knows; of one
+                        thread */
 };
 struct load_waited {
     double per_s, p50_us, p99_us;

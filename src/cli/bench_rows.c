@@ -222,7 +222,9 @@ static enum pawl_status wait_round(struct sides *s, size_t threads, struct bench
     floor_wait(s, threads, &floor);
     enum pawl_status st = floor_ok(s->floor, err);
     if (st == PAWL_OK)
-        st = load_wait(s->lib, &(struct load_wait){ threads, s->run->size->seconds }, &figure, err);
+        st = load_wait(s->lib,
+                       &(struct load_wait){ .threads = threads, .seconds = s->run->size->seconds },
+                       &figure, err);
     bench_rounds_add(out[0], figure.per_s, floor.per_s);
     bench_rounds_add(out[1], figure.p50_us, floor.p50_us);
     bench_rounds_add(out[2], figure.p99_us, floor.p99_us);

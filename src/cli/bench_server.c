@@ -37,9 +37,11 @@ _Noreturn static void become(const struct bench_server_conf *conf, int out)
         }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
-    execl(conf->program, "pawl", "serve", "--listen", "127.0.0.1:0", "--db", conf->db, "--module",
-          conf->echo, "--module", conf->wallet, "--node", "bench", "--log-level", "error",
-          "--config", "/dev/null", (char *)NULL);
+    setenv("PAWL_DB", conf->db, 1); /* a URL may hold a password, and arguments are for all to see
+                                     */
+    execl(conf->program, "pawl", "serve", "--listen", "127.0.0.1:0", "--module", conf->echo,
+          "--module", conf->wallet, "--node", "bench", "--log-level", "error", "--config",
+          "/dev/null", "--schema", conf->schema ? conf->schema : "pawl", (char *)NULL);
     _exit(127);
 }
 

@@ -18,6 +18,7 @@ struct bench_server_conf {
     const char *program;       /* the pawl to run */
     const char *echo, *wallet; /* handlers to load: the samples of these names */
     const char *db;            /* the database's URL */
+    const char *schema;        /* NULL: "pawl" */
 };
 
 struct bench_server {

@@ -156,7 +156,9 @@ static enum pawl_status submit_own(struct bench *b, struct base *d, double *out,
 static enum pawl_status submit_random(struct bench *b, struct base *d, double *out,
                                       struct pawl_err *err)
 {
-    struct load_batch batch = { LOAD_TYPE_HAND, b->ids, b->size->calls, 1000 };
+    struct load_batch batch = {
+        .type = LOAD_TYPE_HAND, .ids = b->ids, .n = b->size->calls, .batch = 1000
+    };
     bench_ids_make(BENCH_IDS_RANDOM, b->ids, b->size->calls);
     return load_submit(d->p, &batch, out, err);
 }
@@ -170,7 +172,8 @@ static enum pawl_status drain(struct bench *b, struct base *d, double *out, stru
 static enum pawl_status wait_64(struct bench *b, struct base *d, double *out, struct pawl_err *err)
 {
     struct load_waited w;
-    enum pawl_status st = load_wait(d->p, &(struct load_wait){ 64, b->size->seconds }, &w, err);
+    enum pawl_status st =
+        load_wait(d->p, &(struct load_wait){ .threads = 64, .seconds = b->size->seconds }, &w, err);
     *out = w.per_s;
     return st;
 }
@@ -178,7 +181,8 @@ static enum pawl_status wait_64(struct bench *b, struct base *d, double *out, st
 static enum pawl_status wait_1(struct bench *b, struct base *d, double *out, struct pawl_err *err)
 {
     struct load_waited w;
-    enum pawl_status st = load_wait(d->p, &(struct load_wait){ 1, b->size->seconds / 2 }, &w, err);
+    enum pawl_status st = load_wait(
+        d->p, &(struct load_wait){ .threads = 1, .seconds = b->size->seconds / 2 }, &w, err);
     *out = w.p50_us;
     return st;
 }

@@ -1,0 +1,142 @@
+/*
+ * bench_scratch.c - see bench_scratch.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/bench_scratch.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/bench_engine.h"
+#include "cli/bench_table.h"
+#include "store/ledger/ledger.h"
+
+#define STEPS_LEN_MAX (4 << 20)
+/* Statements of a process that was killed end after their own time, and so do their locks. */
+#define REMOVE_S 15
+#define PAUSE_NS (200 * 1000000)
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* Nobody has the name; else it is not ours to remove. */
+static enum pawl_status is_free(const struct bench_place *place, struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct schema is = { 0 };
+    struct store_conf conf = { .url = place->url, .schema = place->schema, .role = STORE_READER };
+    enum pawl_status st = store_open(&conf, &s, err);
+    if (st == PAWL_OK)
+        st = store_schema(s, &is, err);
+    if (st == PAWL_OK && is.version)
+        st = err_set(err, PAWL_STATE, "schema \"%s\": is there already; once more takes another",
+                     place->schema);
+    return st;
+}
+
+enum pawl_status bench_scratch_make(struct bench_scratch *s, const char *url, struct pawl_err *err)
+{
+    static const char what[SCRATCH_COUNT] = { 'e', 'f', 's' };
+    unsigned by_chance = (unsigned)world_dice(&world_real);
+    enum pawl_status st = PAWL_OK;
+    *s = (struct bench_scratch){ .url = url };
+    for (int i = 0; i < SCRATCH_COUNT && st == PAWL_OK; i++) {
+        struct bench_place place = { .url = url, .schema = s->names[i] };
+        snprintf(s->names[i], sizeof s->names[i], "pawlbench_%08x%c", by_chance, what[i]);
+        st = is_free(&place, err);
+        s->made[i] = st == PAWL_OK;
+        if (st == PAWL_OK)
+            st = bench_engine_schema(&place, err);
+    }
+    return st;
+}
+
+/* ---- Removing -------------------------------------------------------------------------------- */
+
+/* DROP TABLE of every table that the schema's steps make, as they name them. */
+static enum pawl_status drop_text(const struct bench_place *place, struct buf *out,
+                                  struct pawl_err *err)
+{
+    static const char make[] = "CREATE TABLE IF NOT EXISTS ";
+    struct arena a;
+    struct steps steps = { 0 };
+    size_t n = 0;
+    arena_init(&a, STEPS_LEN_MAX);
+    enum pawl_status st = store_steps(
+        &(struct store_conf){ .url = place->url, .schema = place->schema }, &a, &steps, err);
+    for (size_t i = 0; st == PAWL_OK && i < steps.n; i++)
+        for (const char *at = steps.v[i].expand; (at = strstr(at, make));) {
+            at += sizeof make - 1;
+            buf_add_text(out, n++ ? ", " : "DROP TABLE IF EXISTS ");
+            buf_add(out, at, strcspn(at, " (\n"));
+        }
+    arena_release(&a);
+    buf_add_char(out, 0);
+    return out->failed ? err_no_memory(err, "the names of tables") : st;
+}
+
+/* A lock is waited for longer than Pawl would: there is nobody behind us. */
+static enum pawl_status drop_schema(struct ledger *l, const char *name, struct pawl_err *err)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "SET LOCAL lock_timeout = '4s'; SET LOCAL client_min_messages = 'error'; "
+             "DROP SCHEMA IF EXISTS \"%s\" CASCADE",
+             name);
+    enum pawl_status st = led_begin(l, LED_WRITE, NULL, err);
+    if (st == PAWL_OK)
+        st = l->db->plain(l, text, err);
+    if (st == PAWL_OK)
+        return l->db->commit(l, NULL, err);
+    l->db->rollback(l);
+    return st;
+}
+
+static enum pawl_status drop_tables(struct ledger *l, const struct bench_place *place,
+                                    struct pawl_err *err)
+{
+    struct buf text;
+    buf_init(&text, STEPS_LEN_MAX);
+    enum pawl_status st = drop_text(place, &text, err);
+    if (st == PAWL_OK)
+        st = l->db->alone(l, err);
+    if (st == PAWL_OK)
+        st = l->db->plain(l, text.data, err);
+    buf_release(&text);
+    return st;
+}
+
+static enum pawl_status drop(const struct bench_place *place, struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct store_conf conf = { .url = place->url, .schema = place->schema, .role = STORE_BARE };
+    enum pawl_status st = store_open(&conf, &s, err);
+    if (st != PAWL_OK)
+        return st;
+    return bench_floor_of(place->url) == &bench_floor_pg
+               ? drop_schema(led_of(s), place->schema, err)
+               : drop_tables(led_of(s), place, err);
+}
+
+enum pawl_status bench_scratch_remove(struct bench_scratch *s, struct pawl_err *err)
+{
+    double until = bench_clock() + REMOVE_S;
+    enum pawl_status first = PAWL_OK;
+    for (int i = 0; i < SCRATCH_COUNT; i++) {
+        struct bench_place place = { .url = s->url, .schema = s->names[i] };
+        struct pawl_err why = { 0 };
+        enum pawl_status st = s->made[i] ? drop(&place, &why) : PAWL_OK;
+        while (st != PAWL_OK && bench_clock() < until) {
+            nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+            st = drop(&place, &why);
+        }
+        s->made[i] = st != PAWL_OK;
+        if (st != PAWL_OK && first == PAWL_OK)
+            first = err_set(err, st, "%s was left behind, and has to be dropped by hand: %s",
+                            s->names[i], why.text);
+    }
+    return first;
+}
