@@ -1,6 +1,6 @@
 # The front door. meson and ninja do the work; every build has a folder of its own, build*/.
-# Settings: PREFIX and DESTDIR for install, SUITES, CASES and ENGINES for the tests, QUICK=1 for the benchmarks,
-# FUZZ and SECONDS for the fuzzer, CHAOS and SOAK for how long, PAWL_INSTALL=no to install no packages.
+# Settings: PREFIX and DESTDIR for install, SUITES, CASES and ENGINES for the tests, QUICK=1, ROUNDS and PEERS for the
+# benchmarks, FUZZ and SECONDS for the fuzzer, CHAOS and SOAK for how long, PAWL_INSTALL=no to install no packages.
 
 PREFIX  ?= /usr/local
 SUITES  ?=
@@ -9,12 +9,14 @@ ENGINES ?=
 FUZZ    ?= http
 SECONDS ?= 600
 SOAK    ?= 300
+ROUNDS  ?= 3
+PEERS   ?=
 CHAOS   ?= 210
 TESTS   := -Dtests=true -Dhooks=true
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all help setup setup-run setup-test build-test run test check check-asan check-tsan coverage bench \
-        chaos fuzz soak tidy format install clean
+.PHONY: all help setup setup-run setup-test setup-bench build-test run test check check-asan check-tsan coverage \
+        bench bench-peers chaos fuzz soak tidy format install clean
 
 all: setup ## build the library, the program and the samples into build/
 	@tools/build.sh build
@@ -30,6 +32,9 @@ setup-run:
 
 setup-test:
 	@tools/setup.sh test
+
+setup-bench:
+	@tools/setup.sh bench
 
 build-test: setup-test
 	@tools/build.sh build-test $(TESTS)
@@ -60,8 +65,13 @@ coverage: setup-test ## run the suites and print the line coverage of src/
 	    tools/test-run.sh build-cov $(or $(SUITES),unit conform api race crash torture); status=$$?; \
 	    cd build-cov && gcovr --root .. --filter '\.\./src/' --print-summary . && exit $$status
 
-bench: all ## print figures: every test/bench program; QUICK=1 takes minutes
+bench: setup-bench all ## every test/bench program, then bench-peers: over an hour; QUICK=1 takes half of one
 	@PAWL_BENCH_QUICK='$(QUICK)' tools/bench-run.sh build
+	@$(MAKE) bench-peers
+
+bench-peers: setup-bench all ## Pawl beside its peers, into doc/benchmarks.md: QUICK=1 ROUNDS=3 PEERS="pawl dbos"
+	@QUICK='$(QUICK)' ROUNDS='$(ROUNDS)' PEERS='$(PEERS)' tools/bench-peers.sh build build/bench-results.tsv
+	@tools/bench-report.sh build/bench-results.tsv doc
 
 fuzz: setup-test ## run one fuzz target: FUZZ=http SECONDS=600
 	@tools/fuzz.sh $(FUZZ) $(SECONDS)

@@ -3,7 +3,7 @@
 #
 # Each runs alone, in a scratch folder below BENCH_DIR (default: the build folder, so that the disk is the
 # one the project lies on). Nothing here passes or fails on a number: machines differ. `pawl bench` prints
-# the same rows as bench_main and is not run again.
+# the same rows as bench_main and is not run again; bench_versus is for tools/bench-peers.sh.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -14,7 +14,7 @@ for name in main history ids; do
     commands="$commands $build/test/bench_$name"
 done
 for f in test/bench/*.c; do
-    case " main history ids " in
+    case " main history ids versus " in
     *" $(basename "$f" .c) "*) ;;
     *) commands="$commands $build/test/bench_$(basename "$f" .c)" ;;
     esac

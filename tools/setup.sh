@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [build|run|test] - install the Debian 12 packages that building needs, or also the first
-# try with curl, or also testing.
+# setup.sh [build|run|test|bench] - install the Debian 12 packages that building needs, or also the first
+# try with curl, or also testing, or also the peers of the benchmarks.
 #
 # Says which packages are missing before it installs them; when none is, it asks dpkg once and is done.
 # PAWL_INSTALL=no skips everything. Runs as root, or through sudo.
@@ -13,18 +13,24 @@ build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev l
 # g++ proves that pawl.h is C++ as well; the formatter is pinned, another version formats otherwise.
 # clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
 # certificate of the TLS tests; curl, jq and sqlite3 are in the examples that the tests run as printed; faketime is a
-# node whose clock is wrong.
+# node whose clock is wrong; gnuplot draws the figures of the benchmarks, and a test looks at the pictures.
 # postgresql, mariadb-*-core and pgbouncer are for servers of the tests' own, in their folders. The core
 # packages of MariaDB are its programs alone: no service, no system database, no account.
 test="g++ clang-format-14 gcovr openssl clang-14 libclang-rt-14-dev libjansson-dev curl jq sqlite3 faketime
-    wrk nghttp2-client postgresql mariadb-server-core mariadb-client-core pgbouncer"
+    wrk nghttp2-client postgresql mariadb-server-core mariadb-client-core pgbouncer gnuplot-nox"
+# The peers run on Node and Redis. Node may be there without a package of that name.
+bench="postgresql mariadb-server-core mariadb-client-core gnuplot-nox redis-server"
+if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
+    bench="$bench nodejs npm"
+fi
 
 case ${1:-build} in
 build) want=$build ;;
 run) want="$build curl" ;;
 test) want="$build $test" ;;
+bench) want="$build $bench" ;;
 *)
-    echo "usage: tools/setup.sh [build|run|test]" >&2
+    echo "usage: tools/setup.sh [build|run|test|bench]" >&2
     exit 2
     ;;
 esac
