@@ -5,7 +5,6 @@
  */
 #include "exec/pool.h"
 
-#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/exec.h"
@@ -185,6 +184,21 @@ static void give_back(struct lease_run *l)
     mem_free(v);
 }
 
+/* A queue with a long backlog would keep calls of the others waiting for all of it, which are due
+ * later. So the one that filled a claim comes last in the next. */
+static void note_crowd(struct pool *p, const struct claim *c)
+{
+    struct bytes queue = c->n ? c->calls[0].spec.queue : BYTES_NONE;
+    bool one = c->n && c->more && queue.len <= sizeof p->crowd_name;
+    for (size_t i = 1; i < c->n && one; i++)
+        one = bytes_eq(c->calls[i].spec.queue, queue);
+    p->crowd = BYTES_NONE;
+    if (!one)
+        return;
+    memcpy(p->crowd_name, queue.data, queue.len);
+    p->crowd = (struct bytes){ p->crowd_name, queue.len };
+}
+
 static void claim_done(struct job *j)
 {
     struct lease_run *l = (struct lease_run *)((char *)j - offsetof(struct lease_run, job));
@@ -206,6 +220,7 @@ static void claim_done(struct job *j)
         claim_failed(e);
     } else {
         atomic_fetch_add(&e->found, j->op.claim.n > 0);
+        note_crowd(&e->pool, &j->op.claim);
         l->suspect = j->op.claim.n && tries_suspect(j->op.claim.calls[0].tries);
         bool taken = take_in(e, l, runs);
         l->again = false;
@@ -252,7 +267,8 @@ struct job *pool_claim_job(struct exec *e, int max)
                                               .n_types = e->registry.n_types,
                                               .max = max,
                                               .run_max = (int)MIN(MAX(fit, 1.0), RUN_MAX),
-                                              .no_suspects = suspect } },
+                                              .no_suspects = suspect,
+                                              .last = p->crowd } },
                            .done = claim_done };
     return &l->job;
 }

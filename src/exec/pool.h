@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "base/limits.h"
 #include "exec/try.h"
 
 struct run;
@@ -41,6 +42,8 @@ struct pool {
     struct bytes *queues; /* owned, with their bytes */
     size_t n_queues;
     struct lease_run *spare; /* store thread only: a claim that came back empty */
+    struct bytes crowd;      /* store thread only: the queue that filled the last claim; in: */
+    char crowd_name[NAME_LEN_MAX];
 };
 
 enum pawl_status pool_init(struct pool *p, struct pawl_err *err);

@@ -56,10 +56,12 @@ struct claim {
     size_t n_queues;
     const struct bytes *types; /* n_types 0: all */
     size_t n_types;
-    int max;          /* 1..CLAIM_MAX */
-    int run_max;      /* calls of one key at most; 0: one */
-    int64_t lease_us; /* 0: lives as long as its node beats */
-    bool no_suspects; /* leave calls that were lost before */
+    int max;           /* 1..CLAIM_MAX */
+    int run_max;       /* calls of one key at most; 0: one */
+    int64_t lease_us;  /* 0: lives as long as its node beats */
+    bool no_suspects;  /* leave calls that were lost before */
+    struct bytes last; /* a queue whose calls come behind those of the others, priority by priority;
+                          absent: none */
     /* answer */
     struct call *calls;          /* n, with inputs; state PROCESSING; tries before this one */
     struct object_state *states; /* n, of the first call of each key; NULL: none of them has a key

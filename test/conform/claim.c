@@ -79,6 +79,24 @@ CASE(best_first_over_all_lanes)
     EQ_STR(claimable(b, want(b, 2)), "high b");
 }
 
+CASE(a_queue_may_come_last)
+{
+    accept_at(b, "full-1", "full", "t", 0, 0);
+    accept_at(b, "full-2", "full", "u", 0, 0);
+    accept_at(b, "full-3", "full", "t", 5, 0);
+    accept_at(b, "other", "other", "t", 0, 0);
+    accept_at(b, "low", "other", "t", -5, 0);
+    struct claim q = want(b, 10);
+    q.last = BYTES("full");
+    EQ_STR(claimable(b, q), "full-3 other full-1 full-2 low");
+    q.max = 2;
+    EQ_STR(claimable(b, q), "full-3 other");
+    q.last = BYTES("other");
+    EQ_STR(claimable(b, q), "full-3 full-1");
+    q.last = BYTES("nobody's");
+    EQ_STR(claimable(b, q), "full-3 full-1");
+}
+
 CASE(what_is_not_due_waits)
 {
     accept_at(b, "later", "q", "t", 1000, 10);

@@ -154,6 +154,8 @@ static void ask_claim(struct random_ops *q, struct op *op)
     c->run_max = one_in(q, 4) ? below(q, 2) : 2 + below(q, 4);
     c->lease_us = one_in(q, 2) ? (1 + below(q, 30)) * SEC_US : 0;
     c->no_suspects = one_in(q, 4);
+    if (one_in(q, 3))
+        c->last = PICK(q, "q", "r");
 }
 
 static const struct lease_known *some_lease(struct random_ops *q)

@@ -77,7 +77,7 @@ enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int 
                                   .priority = s->priority,
                                   .run_at_us = out->run_at_us,
                                   .expires_us = out->expires_us };
-    c->tx->news = true;
+    *(s->key.data ? &c->tx->news : &c->tx->fresh) = true;
     st = place_new(c, it, out, &where, err);
     if (st == PAWL_OK)
         st = led_lane_paused(c, lane, &where.queue_paused, err);

@@ -176,6 +176,7 @@ struct led_cache {
     bool late_passed;   /* it passed over keys of others */
     bool last_op;       /* no operation of the group comes after the one that is being decided */
     bool news;          /* something unwritten can be claimed, or will */
+    bool fresh;         /* the same of new calls without keys */
     struct bytes *paused;
     size_t n_paused;
     bool paused_read;

@@ -16,6 +16,7 @@
 
 struct pair {
     int64_t track, rank, run_at_us;
+    bool last; /* in its rank: it is of the queue that comes last */
 };
 /* Columns of ready_take: where the call's begin. */
 #define TAKEN_READY 8
@@ -49,18 +50,20 @@ static bool named(const struct bytes *v, size_t n, struct bytes name)
     return n == 0;
 }
 
-static enum pawl_status serves(struct claiming *g, int64_t track, bool *out, struct pawl_err *err)
+static enum pawl_status serves(struct claiming *g, int64_t track, bool *out, bool *out_last,
+                               struct pawl_err *err)
 {
     const struct claim *q = g->q;
     const struct led_lane *lane;
     bool paused = false;
-    *out = false;
+    *out = *out_last = false;
     if (q->no_suspects && track % 2)
         return PAWL_OK;
     enum pawl_status st = led_lane(g->c, (int)(track / 2), &lane, err);
     if (st != PAWL_OK || !named(q->queues, q->n_queues, lane->queue) ||
         !named(q->types, q->n_types, lane->type))
         return st;
+    *out_last = q->last.data && bytes_eq(lane->queue, q->last);
     st = led_lane_paused(g->c, (int)(track / 2), &paused, err);
     *out = !paused;
     return st;
@@ -71,6 +74,8 @@ static int compare_pairs(const void *a, const void *b)
     const struct pair *x = a, *y = b;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
+    if (x->last != y->last)
+        return y->last ? -1 : 1;
     return (x->track > y->track) - (x->track < y->track);
 }
 
@@ -84,10 +89,12 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
     if (!g->pairs)
         return err_no_memory(err, "a claim");
     for (int i = 0; i < r->n && st == PAWL_OK; i++) {
-        struct pair p = { led_get_int(r, i, 0), led_get_int(r, i, 1), led_get_int(r, i, 2) };
+        struct pair p = { .track = led_get_int(r, i, 0),
+                          .rank = led_get_int(r, i, 1),
+                          .run_at_us = led_get_int(r, i, 2) };
         bool served;
         led_mark_seen(g->c, p.track, p.rank);
-        st = serves(g, p.track, &served, err);
+        st = serves(g, p.track, &served, &p.last, err);
         if (served)
             g->pairs[g->n_pairs++] = p;
     }
@@ -417,6 +424,47 @@ static enum pawl_status take_rank(struct claiming *g, const struct pair *p, size
     return st;
 }
 
+/* ---- New calls ------------------------------------------------------------------------------- */
+
+static int compare_fresh(const void *a, const void *b, void *q)
+{
+    const struct led_call *x = *(struct led_call *const *)a, *y = *(struct led_call *const *)b;
+    const struct bytes *last = &((const struct claim *)q)->last;
+    if (x->now.priority != y->now.priority)
+        return x->now.priority > y->now.priority ? -1 : 1;
+    bool x_last = last->data && bytes_eq(x->spec.queue, *last);
+    bool y_last = last->data && bytes_eq(y->spec.queue, *last);
+    if (x_last != y_last)
+        return y_last ? -1 : 1;
+    return compare_due(a, b);
+}
+
+/* Calls that this group brings, when nothing else is due: they go straight to who claims them, and
+ * never stand where others could find them. */
+static enum pawl_status take_fresh(struct claiming *g, struct pawl_err *err)
+{
+    struct ledger *c = g->c;
+    struct led_call **v;
+    size_t n = 0, all = 0;
+    enum pawl_status st = PAWL_OK;
+    for (struct led_call *it = c->tx->first_call; it; it = it->newer)
+        all += it->fresh;
+    v = arena_alloc(&c->scratch, (all + 1) * sizeof(struct led_call *));
+    if (!v)
+        return err_no_memory(err, "a claim");
+    for (struct led_call *it = c->tx->first_call; it && st == PAWL_OK; it = it->newer) {
+        bool served = false, last;
+        if (it->fresh && it->now.place == AT_READY && it->now.run_at_us <= c->now_us)
+            st = serves(g, (int64_t)it->now.lane * 2, &served, &last, err);
+        if (served)
+            v[n++] = it;
+    }
+    qsort_r(v, n, sizeof(struct led_call *), compare_fresh, g->q);
+    for (size_t i = 0; i < n && st == PAWL_OK && goes_on(g); i++)
+        st = take_candidate(g, v[i], &(bool){ false }, err);
+    return st;
+}
+
 /* ---- The lease ------------------------------------------------------------------------------- */
 
 static int compare_held(const void *a, const void *b)
@@ -526,8 +574,10 @@ static enum pawl_status look(struct claiming *g, struct pawl_err *err)
     }
     if (st == PAWL_OK)
         st = pairs_take(g, a->pairs, err);
-    /* Nothing, as far as we remember: others may have put something behind our marks. */
-    if (st == PAWL_OK && a->by_marks && !any_due(g) && led_marks_doubt(c)) {
+    /* Nothing, as far as we remember: others may have put something behind our marks. Or what is
+     * stored comes before what is new, or after it: the database sorts them. */
+    bool doubt = st == PAWL_OK && a->by_marks && !any_due(g) && led_marks_doubt(c);
+    if (doubt || (st == PAWL_OK && c->tx->fresh && any_due(g))) {
         st = led_flush_ask(c, look_ask, err);
         if (st == PAWL_OK)
             st = pairs_take(g, a->pairs, err);
@@ -595,10 +645,13 @@ static enum pawl_status take_all(struct claiming *g, struct pawl_err *err)
     struct ledger *c = g->c;
     enum pawl_status st = look(g, err);
     c->tx->hold = true;
+    if (st == PAWL_OK && c->tx->fresh)
+        st = take_fresh(g, err);
     for (size_t i = 0, n; st == PAWL_OK && i < g->n_pairs && goes_on(g); i += n) {
-        for (n = 1; i + n < g->n_pairs && g->pairs[i + n].rank == g->pairs[i].rank; n++)
+        const struct pair *p = g->pairs + i;
+        for (n = 1; i + n < g->n_pairs && p[n].rank == p->rank && p[n].last == p->last; n++)
             ;
-        st = take_rank(g, g->pairs + i, n, err);
+        st = take_rank(g, p, n, err);
     }
     c->tx->hold = false;
     if (st == PAWL_OK && g->q->n)
@@ -731,9 +784,10 @@ static bool room(struct claiming *g)
 {
     size_t max = (size_t)g->q->max;
     struct arena *a = &g->c->scratch;
-    g->taken = arena_zalloc(a, max, sizeof(struct led_call *));
-    g->held = arena_zalloc(a, max, sizeof *g->held);
-    g->position = arena_zalloc(a, max, sizeof *g->position);
+    /* Room for many, of which few are needed: written as they are taken, not before. */
+    g->taken = arena_alloc(a, max * sizeof(struct led_call *));
+    g->held = arena_alloc(a, max * sizeof *g->held);
+    g->position = arena_alloc(a, max * sizeof *g->position);
     return g->taken && g->held && g->position;
 }
 

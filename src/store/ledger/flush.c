@@ -450,9 +450,9 @@ static enum pawl_status write_most(struct ledger *c, struct led_batch **out, str
         if (st == PAWL_OK)
             st = led_keys_settle(c, true, &any, err);
     }
-    if (c->tx->news)
+    if (c->tx->news || c->tx->fresh)
         c->tx->ahead.asked = false; /* what a claim had been told at the beginning is old */
-    c->tx->news = false;
+    c->tx->news = c->tx->fresh = false;
     return st;
 }
 

@@ -79,11 +79,18 @@ static bool cursors_make(struct claiming *g)
     return true;
 }
 
-/* Priority falling, run_at rising, seq rising. */
-static bool before(const struct mem_call *a, const struct mem_call *b)
+static bool comes_last(const struct claim *q, const struct mem_call *c)
+{
+    return q->last.data && bytes_eq(c->now.lane->queue->by_name.name, q->last);
+}
+
+/* Priority falling, the others before the queue that comes last, run_at rising, seq rising. */
+static bool before(const struct claim *q, const struct mem_call *a, const struct mem_call *b)
 {
     if (a->now.priority != b->now.priority)
         return a->now.priority > b->now.priority;
+    if (comes_last(q, a) != comes_last(q, b))
+        return comes_last(q, b);
     if (a->now.run_at_us != b->now.run_at_us)
         return a->now.run_at_us < b->now.run_at_us;
     return a->seq < b->seq;
@@ -94,7 +101,8 @@ static struct cursor *best_of(const struct claiming *g, bool suspects_too)
     struct cursor *best = NULL;
     for (size_t i = 0; i < g->n; i++) {
         struct cursor *at = &g->v[i];
-        if (at->best && (suspects_too || !at->suspect) && (!best || before(at->best, best->best)))
+        if (at->best && (suspects_too || !at->suspect) &&
+            (!best || before(g->q, at->best, best->best)))
             best = at;
     }
     return best;

@@ -39,7 +39,8 @@ static enum pawl_status served_find(struct lite *c, struct walk *w, struct pawl_
     if (st != PAWL_OK)
         return st;
     w->served = arena_zalloc(&c->scratch, c->lanes.n + 1, sizeof *w->served);
-    if (!w->served)
+    w->last = arena_zalloc(&c->scratch, c->lanes.n + 1, sizeof *w->last);
+    if (!w->served || !w->last)
         return err_no_memory(err, "a claim");
     for (size_t i = 0; i < c->lanes.n && st == PAWL_OK; i++) {
         const struct lite_lane *l = &c->lanes.v[i];
@@ -48,6 +49,7 @@ static enum pawl_status served_find(struct lite *c, struct walk *w, struct pawl_
             continue;
         st = lite_lane_paused(c, (int)i + 1, &paused, err);
         w->served[i] = !paused;
+        w->last[i] = q->last.data && bytes_eq(l->queue, q->last);
     }
     return st;
 }
@@ -126,6 +128,8 @@ static bool before(const struct candidate *a, const struct candidate *b)
 {
     if (a->rank != b->rank)
         return a->rank < b->rank;
+    if (a->last != b->last)
+        return b->last;
     if (a->run_at_us != b->run_at_us)
         return a->run_at_us < b->run_at_us;
     return a->seq < b->seq;
@@ -151,6 +155,7 @@ static enum pawl_status fresh_find(struct lite *c, struct walk *w, struct pawl_e
         w->fresh[w->n_fresh++] = (struct candidate){ .rank = -f->priority,
                                                      .run_at_us = f->run_at_us,
                                                      .seq = f->seq,
+                                                     .last = w->last[f->lane - 1],
                                                      .lane = f->lane,
                                                      .tries = f->tries,
                                                      .fresh = f };
@@ -191,6 +196,7 @@ static enum pawl_status rows_read(struct lite *c, struct walk *w, struct source 
                                            .seq = lite_int(q, 0),
                                            .run_at_us = lite_int(q, 1),
                                            .lane = (int)s->track / 2,
+                                           .last = w->last[s->track / 2 - 1],
                                            .tries = { .attempts = (int)lite_int(q, 2),
                                                       .lost = (int)lite_int(q, 3),
                                                       .redrives = (int)lite_int(q, 4) } };

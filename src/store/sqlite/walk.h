@@ -14,7 +14,8 @@
 
 /* One due call. */
 struct candidate {
-    int64_t rank, run_at_us, seq; /* its order */
+    int64_t rank, run_at_us, seq; /* its order, with: */
+    bool last;                    /* it is of the queue that comes last in its rank */
     int lane;
     struct tries tries;
     struct lite_fresh *fresh; /* NULL: it is stored */
@@ -24,7 +25,7 @@ struct source;
 
 struct walk {
     const struct claim *q;
-    bool *served;            /* by lane - 1 */
+    bool *served, *last;     /* by lane - 1 */
     struct source *pairs;    /* every (track, rank) in use, by rank */
     size_t n_pairs, n_open;  /* of which the first n_open were begun */
     struct candidate *fresh; /* due fresh calls in order */

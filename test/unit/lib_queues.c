@@ -1,0 +1,82 @@
+/*
+ * lib_queues.c - queues that share workers.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "rig.h"
+
+RIG_MAIN
+
+#define CROWD 6000
+
+static atomic_int ran, light_at;
+
+static int counts(struct pawl_call *c)
+{
+    int at = atomic_fetch_add(&ran, 1) + 1;
+    if (strcmp(pawl_call_id(c), "light") == 0)
+        atomic_store(&light_at, at);
+    return pawl_reply_int(c, at);
+}
+
+/* What is due later, in another queue, does not wait for the whole backlog of the first. */
+TEST(a_full_queue_lets_others_through)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", counts);
+    rig_submit_many(p, "t", CROWD);
+    rig_submit_as(
+        p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "light", .type = "t", .queue = "light" });
+    rig_start(p, 1);
+    rig_ends(p, "light", PAWL_COMPLETED);
+    rig_drain(p);
+    EQ_INT(atomic_load(&ran), CROWD + 1);
+    printf("ran as number %d of %d\n", atomic_load(&light_at), CROWD + 1);
+    LT_INT(atomic_load(&light_at), CROWD / 2);
+    pawl_close(p);
+}
+
+/* Two that are both full take turns: neither is done before the other is half done. */
+static atomic_int done[2], other_when_done[2];
+
+static int takes_turns(struct pawl_call *c)
+{
+    int i = pawl_call_id(c)[0] == 'b';
+    if (atomic_fetch_add(&done[i], 1) + 1 == CROWD / 2)
+        atomic_store(&other_when_done[i], atomic_load(&done[!i]));
+    return pawl_reply_int(c, i);
+}
+
+static void fill(struct pawl *p, char name, const char *queue)
+{
+    static struct pawl_spec v[1000];
+    static char ids[1000][16];
+    static struct pawl_receipt r[1000];
+    struct pawl_err err;
+    for (int i = 0; i < CROWD / 2; i++) {
+        int k = i % 1000;
+        snprintf(ids[k], sizeof ids[k], "%c%d", name, i);
+        v[k] = (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[k], .type = "t", .queue = queue };
+        if (k == 999)
+            OK(pawl_submit(p, v, 1000, 0, r, &err), &err);
+    }
+}
+
+TEST(two_full_queues_take_turns)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", takes_turns);
+    fill(p, 'a', "first");
+    fill(p, 'b', "second");
+    rig_start(p, 1);
+    rig_drain(p);
+    EQ_INT(atomic_load(&done[0]), CROWD / 2);
+    EQ_INT(atomic_load(&done[1]), CROWD / 2);
+    printf("when one was done: %d and %d of %d of the other\n", atomic_load(&other_when_done[0]),
+           atomic_load(&other_when_done[1]), CROWD / 2);
+    GT_INT(atomic_load(&other_when_done[0]), CROWD / 8);
+    pawl_close(p);
+}
