@@ -48,8 +48,8 @@ static void nap(double s)
 
 /* ---- Somebody else --------------------------------------------------------------------------- */
 
-static const char hold_id[] = "BEGIN; INSERT INTO pawl.id (id, seq, fingerprint) "
-                              "VALUES ('held ' || random(), nextval('pawl.seq'), '\\x00')";
+static const char hold_id[] =
+    "BEGIN; SELECT pawl.submit('echo', id => 'held ' || random(), key => 'k')";
 static const char hold_snapshot[] =
     "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pawl.node";
 
