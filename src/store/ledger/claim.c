@@ -2,17 +2,16 @@
  * claim.c - leasing due calls, best first, over every lane a worker serves.
  *
  * The pairs (track, rank) in use are found by skipping through the index; rank by rank the due rows
- * of the tracks that are served are locked and read with their calls, passing over what others are
- * claiming. Keys that others hold are passed over too. While a claim walks nothing comes on offer:
- * what it has read must stay.
+ * of the tracks that are served are deleted, or locked where keys are about, and read with their
+ * calls, passing over what others are claiming. Keys that others hold are passed over too. While a
+ * claim walks nothing comes on offer: what it has read must stay. When nothing stored is due, the
+ * new calls of the group are taken as they are, before they are written.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
 
 #include "base/limits.h"
 #include "store/ledger/cache.h"
-
-/* A claim that took all it could comes back at once, and need not look into the inbox each time. */
 
 struct pair {
     int64_t track, rank, run_at_us;
