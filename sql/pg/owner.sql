@@ -32,9 +32,10 @@ LEFT JOIN LATERAL (SELECT * FROM pawl.outcome WHERE seq = s.seq OFFSET 0) o ON t
 LEFT JOIN LATERAL (SELECT * FROM pawl.cancel WHERE seq = s.seq OFFSET 0) w ON true;
 
 -- name: lease_wishes
--- in:   seq bigint[]
+-- in:   low bigint, high bigint
 -- out:  seq bigint
-SELECT seq FROM pawl.cancel WHERE seq = ANY ($1::bigint[]);
+-- why:  For calls of these leases, or others between them: there are few at any time.
+SELECT seq FROM pawl.cancel WHERE seq BETWEEN $1::bigint AND $2::bigint;
 
 -- name: lease_add
 INSERT INTO pawl.lease (token, node, boot, worker, claimed_at, until, rev, low, high, held)

@@ -115,7 +115,7 @@ struct led_lease {
     struct led_kept *kept;       /* what is remembered of it, when that holds */
     bool fresh, rewritten;       /* in this transaction */
     bool missing, stored, dirty; /* missing: there is none, or no longer */
-    bool locked;                 /* asked for under a lock, there or not */
+    bool asked, locked;          /* asked for under a lock; and answered, there or not */
 };
 
 enum led_turn { KEY_IDLE, KEY_OFFERED, KEY_HELD, KEY_BLOCKED };
@@ -159,6 +159,13 @@ struct led_ahead {
     struct led_rows *wishes;
 };
 
+/* A claim's question for rows, which goes along with a flush. */
+struct led_take {
+    enum sql_name name;
+    const struct led_params *params;
+    struct led_rows *rows;
+};
+
 /* Numbers in reserve. */
 struct led_reserve {
     int64_t *v;
@@ -172,6 +179,7 @@ struct led_cache {
     struct led_key *keys[LED_BUCKETS], *first_key, *due;
     struct led_object *objects[LED_BUCKETS], *first_object;
     struct led_ahead ahead;
+    struct led_take take;
     struct claim *late; /* its `more` and `next_due_us` are answered with the last flush */
     bool late_passed;   /* it passed over keys of others */
     bool last_op;       /* no operation of the group comes after the one that is being decided */
@@ -181,7 +189,6 @@ struct led_cache {
     size_t n_paused;
     bool paused_read;
     bool hold; /* a claim is walking: nothing comes on offer */
-    unsigned marks;
     struct led_reserve numbers, versions;
 };
 
@@ -226,8 +233,9 @@ MUST_USE enum pawl_status led_payloads_load(struct ledger *c, struct led_call *c
 MUST_USE enum pawl_status led_numbers(struct ledger *c, size_t n, struct pawl_err *err);
 MUST_USE enum pawl_status led_versions(struct ledger *c, size_t n, struct pawl_err *err);
 MUST_USE enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct pawl_err *err);
-/* The wishes for what is remembered of these leases, after their rows were locked. */
-void led_kept_ask(struct ledger *c, struct led_batch *b, const struct token *v, size_t n);
+/* The wishes for what is remembered of the leases that were asked for, after their rows are locked.
+ */
+void led_kept_ask(struct ledger *c, struct led_batch *b);
 /* Where a call of a lease stands when it comes back. */
 int64_t led_held_place(const struct held *h);
 /* The place behind all others of a line. */
@@ -338,19 +346,22 @@ MUST_USE enum pawl_status led_key_gone(struct ledger *c, struct bytes name, stru
 
 /* ---- Marks (mark.c) -------------------------------------------------------------------------- */
 
-/* May the running transaction's claim look from the marks on? Else it looks at everything. */
-bool led_marks_trusted(struct ledger *c);
-/* They led to nothing: is it time for another full look, which is the next one? */
+/* May the running transaction's claim look from the marks on? Else it looks at everything. last: it
+ * has looked before. */
+bool led_marks_trusted(struct ledger *c, bool last);
+/* They led to nothing: is it time for another full look, which is the next one? And how long is it
+ * from one to the next, then? */
 #define LED_MARKS_DOUBT_US (50 * MS_US)
 bool led_marks_doubt(struct ledger *c);
+int64_t led_marks_rest(const struct ledger *c);
+/* What a look found: the first row of each pair that has one, from its mark on. */
+void led_marks_answered(struct ledger *c, const struct led_rows *r);
 /* Where to look from: *out_run_at and *out_seq; 0: from the beginning. */
 void led_mark_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq);
 /* The question, of every pair known. */
 void led_marks_ask(struct ledger *c, struct led_batch *b, struct led_rows **out);
 /* A claim has taken everything up to this row. */
 void led_mark_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
-/* There is such a pair. */
-void led_mark_seen(struct ledger *c, int64_t track, int64_t rank);
 /* A row is there, of ours or seen: it is not passed over. */
 void led_mark_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
 

@@ -37,6 +37,7 @@ struct claiming {
     int64_t rank;          /* of what is being taken */
     bool complete, passed; /* passed: somebody else held a key */
     bool grab;             /* what is found is deleted at once */
+    bool fetched;          /* something was, and what was decided before is written */
 };
 
 /* ---- Which pairs ----------------------------------------------------------------------------- */
@@ -87,12 +88,12 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
     g->pairs = arena_alloc(&g->c->scratch, ((size_t)r->n + 1) * sizeof *g->pairs);
     if (!g->pairs)
         return err_no_memory(err, "a claim");
+    led_marks_answered(g->c, r);
     for (int i = 0; i < r->n && st == PAWL_OK; i++) {
         struct pair p = { .track = led_get_int(r, i, 0),
                           .rank = led_get_int(r, i, 1),
                           .run_at_us = led_get_int(r, i, 2) };
         bool served;
-        led_mark_seen(g->c, p.track, p.rank);
         st = serves(g, p.track, &served, &p.last, err);
         if (served)
             g->pairs[g->n_pairs++] = p;
@@ -290,12 +291,18 @@ static enum pawl_status found(struct claiming *g, const struct led_rows *r, stru
     return inputs_load(g, v, (size_t)r->n, err);
 }
 
+static void take_ask(struct ledger *c, struct led_batch *b)
+{
+    led_batch_ask(b, c->tx->take.name, c->tx->take.params, &c->tx->take.rows);
+}
+
 /* The best due calls of one rank, locked, in order, no more than may be taken. Without keys all of
- * them will be taken; of heads of lines most may not, since the calls behind them come along. */
+ * them will be taken; of heads of lines most may not, since the calls behind them come along. What
+ * is decided by now is written on the way (once: later it would put back what the claim has found
+ * and left): rows that are locked are in the way of others. */
 static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n, size_t limit,
                               struct led_call ***out, size_t *out_n, struct pawl_err *err)
 {
-    struct led_rows *r = NULL;
     struct led_params q = { 0 };
     struct led_column tracks, from, from_seq;
     led_column_init(&tracks, &g->c->scratch, LED_INTS);
@@ -321,9 +328,14 @@ static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n
     led_int(&q, MAX(CLAIM_LEN_MAX - (int64_t)g->len, 0) / (g->grab ? (int64_t)limit : 1));
     led_column(&q, &from);
     led_column(&q, &from_seq);
-    enum pawl_status st = led_query(g->c, g->grab ? SQL_READY_GRAB : SQL_READY_TAKE, &q, &r, err);
+    struct led_take *t = &g->c->tx->take;
+    *t = (struct led_take){ g->grab ? SQL_READY_GRAB : SQL_READY_TAKE, &q, NULL };
+    enum pawl_status st = g->fetched ? led_query(g->c, t->name, &q, &t->rows, err)
+                                     : led_flush_ask(g->c, take_ask, err);
     if (st != PAWL_OK)
         return st;
+    const struct led_rows *r = t->rows;
+    g->fetched = true;
     *out = arena_alloc(&g->c->scratch, ((size_t)r->n + 1) * sizeof **out);
     if (!*out)
         return err_no_memory(err, "a claim");
@@ -509,9 +521,9 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
 
 /* ---- What comes first, and last -------------------------------------------------------------- */
 
-static void pairs_ask(struct ledger *c, struct led_batch *b)
+static void pairs_ask(struct ledger *c, struct led_batch *b, bool last)
 {
-    c->tx->ahead.by_marks = led_marks_trusted(c);
+    c->tx->ahead.by_marks = led_marks_trusted(c, last);
     c->tx->ahead.full |= !c->tx->ahead.by_marks;
     if (c->tx->ahead.by_marks)
         led_marks_ask(c, b, &c->tx->ahead.pairs);
@@ -526,7 +538,7 @@ static void look_ask(struct ledger *c, struct led_batch *b)
         led_batch_ask(b, SQL_INBOX_ANY, NULL, &a->inbox);
     led_hints_ask(b, &a->hints);
     led_batch_ask(b, SQL_LINE_FIRST, NULL, &a->first);
-    pairs_ask(c, b);
+    pairs_ask(c, b, false);
 }
 
 void led_claim_ask(struct ledger *c, struct led_batch *b, const struct claim *q)
@@ -547,6 +559,18 @@ static bool any_due(const struct claiming *g)
         if (g->pairs[i].run_at_us <= g->c->now_us)
             return true;
     return false;
+}
+
+/* At everything that is stored. */
+static enum pawl_status look_again(struct claiming *g, struct pawl_err *err)
+{
+    struct led_batch *b = arena_alloc(&g->c->scratch, sizeof *b);
+    if (!b)
+        return err_no_memory(err, "a claim");
+    b->n = 0;
+    pairs_ask(g->c, b, false);
+    enum pawl_status st = led_batch_run(g->c, b, err);
+    return st == PAWL_OK ? pairs_take(g, g->c->tx->ahead.pairs, err) : st;
 }
 
 /* What there is to claim: as it was when the transaction began, if nothing came since. */
@@ -573,10 +597,12 @@ static enum pawl_status look(struct claiming *g, struct pawl_err *err)
     }
     if (st == PAWL_OK)
         st = pairs_take(g, a->pairs, err);
-    /* Nothing, as far as we remember: others may have put something behind our marks. Or what is
-     * stored comes before what is new, or after it: the database sorts them. */
-    bool doubt = st == PAWL_OK && a->by_marks && !any_due(g) && led_marks_doubt(c);
-    if (doubt || (st == PAWL_OK && c->tx->fresh && any_due(g))) {
+    /* Nothing, as far as we remember: others may have put something behind our marks. */
+    if (st == PAWL_OK && a->by_marks && !any_due(g) && led_marks_doubt(c))
+        st = look_again(g, err);
+    c->marks.dry = st == PAWL_OK && !any_due(g);
+    /* What is stored comes before what is new, or after it: the database sorts them. */
+    if (st == PAWL_OK && c->tx->fresh && any_due(g)) {
         st = led_flush_ask(c, look_ask, err);
         if (st == PAWL_OK)
             st = pairs_take(g, a->pairs, err);
@@ -587,7 +613,7 @@ static enum pawl_status look(struct claiming *g, struct pawl_err *err)
 void led_claim_ask_last(struct ledger *c, struct led_batch *b)
 {
     led_batch_ask(b, SQL_LINE_FIRST, NULL, &c->tx->ahead.first);
-    pairs_ask(c, b);
+    pairs_ask(c, b, true);
 }
 
 /* What is left, and when the next is due. */
@@ -612,7 +638,7 @@ static enum pawl_status look_ahead(struct claiming *g, struct pawl_err *err)
     }
     /* Whoever relies on marks finds what others put behind them only by looking again: nobody else
      * will say so, and a call must not wait for the next one to come. */
-    int64_t again = g->c->now_us + LED_MARKS_DOUBT_US;
+    int64_t again = g->c->now_us + led_marks_rest(g->c);
     if (!a->full && (!q->next_due_us || again < q->next_due_us))
         q->next_due_us = again;
     if (q->more)

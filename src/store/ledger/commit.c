@@ -91,6 +91,8 @@ void led_undo(struct ledger **tx)
     c->redo = redo;
     led_lanes_undo(c);
     led_kept_doubt(c);
+    if (c->tx && c->tx->ahead.pairs)
+        c->marks.full_us = 0; /* they may be behind what is there again */
     *tx = NULL;
 }
 

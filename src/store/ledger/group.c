@@ -202,7 +202,7 @@ static enum pawl_status load_first(struct ledger *c, struct foreseen *f, struct 
                          &(struct led_asked_ids){ f->fresh, f->n_fresh, f->ids, f->n_ids, f->sure },
                          err);
     if (st == PAWL_OK && f->finish)
-        led_kept_ask(c, b, f->tokens, f->n_tokens);
+        led_kept_ask(c, b);
     if (f->paused || f->claim)
         led_batch_ask(b, SQL_QUEUE_LIST, NULL, &paused);
     if (f->claim && f->plain)

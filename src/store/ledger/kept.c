@@ -58,21 +58,22 @@ struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l)
     return same ? k : NULL;
 }
 
-void led_kept_ask(struct ledger *c, struct led_batch *b, const struct token *v, size_t n)
+void led_kept_ask(struct ledger *c, struct led_batch *b)
 {
     struct led_params p = { 0 };
-    struct led_column col;
-    led_column_init(&col, &c->scratch, LED_INTS);
-    for (size_t i = 0; i < n; i++) {
-        const struct led_kept *k = *slot(c, &v[i]);
-        for (size_t j = 0; k && j < k->n; j++)
-            if (!k->v[j].ended)
-                led_add_int(&col, k->v[j].seq);
+    int64_t low = INT64_MAX, high = 0;
+    for (const struct led_lease *l = c->tx->first_lease; l; l = l->newer) {
+        const struct led_kept *k = *slot(c, &l->token);
+        if (!k)
+            continue;
+        low = MIN(low, k->v[0].seq);
+        high = MAX(high, k->v[k->n - 1].seq);
     }
     c->tx->ahead.wished = true;
-    if (!col.n)
+    if (!high)
         return;
-    led_column(&p, &col);
+    led_int(&p, low);
+    led_int(&p, high);
     led_batch_ask(b, SQL_LEASE_WISHES, &p, &c->tx->ahead.wishes);
 }
 

@@ -184,8 +184,9 @@ static bool leases_wanting(struct ledger *c, const struct token *v, size_t n,
         struct led_lease *l = led_lease_new(c, &v[i]);
         if (!l)
             return false;
-        if (!l->locked)
+        if (!l->locked && !l->asked) /* many operations of a group may name the same one */
             led_add_bytes(out, (struct bytes){ (const char *)v[i].b, sizeof v[i].b });
+        l->asked = true;
     }
     return true;
 }
@@ -317,15 +318,14 @@ static void wishes_take(struct ledger *c, const struct led_rows *r)
 enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
 {
     struct led_rows *r = NULL;
-    struct led_rows *wishes = c->tx->ahead.wishes;
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
-    struct led_params p = { 0 }, p_kept = { 0 };
-    struct led_column col, kept;
+    struct led_params p = { 0 };
+    struct led_column col;
+    bool kept = false;
     if (!b)
         return err_no_memory(err, "a lease");
     b->n = 0;
     led_column_init(&col, &c->scratch, LED_INTS);
-    led_column_init(&kept, &c->scratch, LED_INTS);
     for (struct led_lease *l = c->tx->first_lease; l; l = l->newer)
         for (size_t k = 0; !l->missing && k < l->n; k++) {
             struct led_call *it = led_call_new(c, l->held[k].seq);
@@ -342,19 +342,20 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
             it->was = it->now;
             if (l->kept)
                 lean_kept(it, k);
-            led_add_int(l->kept ? &kept : &col, it->seq);
+            else
+                led_add_int(&col, it->seq);
+            kept = kept || l->kept;
         }
     led_column(&p, &col);
-    led_column(&p_kept, &kept);
     if (col.n)
         led_batch_ask(b, SQL_LEASE_CALLS, &p, &r);
-    if (kept.n && !c->tx->ahead.wished)
-        led_batch_ask(b, SQL_LEASE_WISHES, &p_kept, &wishes);
+    if (kept && !c->tx->ahead.wished)
+        led_kept_ask(c, b);
     enum pawl_status st = b->n ? led_batch_run(c, b, err) : PAWL_OK;
     for (int i = 0; st == PAWL_OK && r && i < r->n; i++)
         st = lean_row(c, r, i, err);
     if (st == PAWL_OK)
-        wishes_take(c, wishes);
+        wishes_take(c, c->tx->ahead.wishes);
     return st;
 }
 

@@ -36,12 +36,16 @@ struct led_lanes {
 /* Where claims of a (track, rank) go on: everything before was taken, or was somebody else's. */
 struct led_mark {
     int64_t track, rank, run_at_us, seq;
+    int64_t next_us; /* of the first row that the running look found, INT64_MAX: none */
 };
 struct led_marks {
     struct led_mark *v; /* owned; by track, then rank */
     size_t n, cap;
     int64_t full_us, near_us; /* world_mono: when everything, and what is a little older, was looked
                                  at last */
+    int64_t full_cost_us, near_cost_us; /* how long that took */
+    bool looking, looking_full;         /* such a look is under way */
+    bool dry;                           /* the last claim was led to nothing */
 };
 
 /* What is remembered of leases that were given out here (kept.c). */

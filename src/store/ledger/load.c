@@ -16,11 +16,15 @@ enum {
 
 uint64_t led_hash(const void *data, size_t len)
 {
-    const unsigned char *at = data;
-    uint64_t h = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ at[i]) * UINT64_C(1099511628211);
-    return h ^ h >> 31;
+    const char *at = data;
+    uint64_t h = UINT64_C(14695981039346656037) ^ len;
+    for (; len > 0; at += MIN(len, 8), len -= MIN(len, 8)) {
+        uint64_t word = 0;
+        memcpy(&word, at, MIN(len, 8));
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    return h;
 }
 
 /* ---- Ids ------------------------------------------------------------------------------------- */

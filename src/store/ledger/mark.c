@@ -3,11 +3,13 @@
  *
  * A claimed row is deleted, and stays in the index for as long as any snapshot may see it: somebody
  * who holds one open for minutes would make every claim walk over all that was claimed since. So
- * the claims of a connection remember how far they came in each (track, rank) and go on from there.
- * That alone would lose calls: a row can be committed late, be given back with the place it had,
- * or come into a pair that nobody here knows. What this connection writes lowers its marks; what
- * others write is found by looking a little behind the marks every NEAR_US, and at everything every
- * FULL_US. Nothing waits longer than that.
+ * the claims of a connection remember how far they came in each (track, rank), and where the first
+ * row was when they looked, and go on from there. That alone would lose calls: a row can be
+ * committed late, be given back with the place it had, or come into a pair that nobody here knows.
+ * What this connection writes lowers its marks; what others write is found by looking a little
+ * behind the marks every NEAR_US, and at everything every FULL_US, or LED_MARKS_DOUBT_US where the
+ * marks lead to nothing. A look that takes long comes less often, so that looking is never more
+ * than a small share of the work.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
@@ -17,6 +19,12 @@
 #define FULL_US (1 * SEC_US)
 /* How far behind a mark "a little" is. */
 #define BEHIND_US (2 * SEC_US)
+/* A look is one part of the time in so many; and in case the clock was stopped, no rarer than that.
+ */
+#define LOOK_SHARE 40
+#define LOOK_MAX_US (30 * SEC_US)
+/* Others store calls about this long after they asked for the time: marks stay so far behind it. */
+#define LATE_US (200 * MS_US)
 /* Beyond that many pairs every look is a full one. */
 #define MARKS_MAX 1000
 
@@ -71,21 +79,37 @@ static struct led_mark *add(struct led_marks *k, int64_t track, int64_t rank)
     return &k->v[i];
 }
 
-bool led_marks_trusted(struct ledger *c)
+/* How long to leave it at what a look of this kind found. */
+static int64_t rest(int64_t least_us, int64_t cost_us)
+{
+    return MIN(MAX(least_us, cost_us * LOOK_SHARE), LOOK_MAX_US);
+}
+
+static void look_begins(struct led_marks *k, int64_t now, bool full)
+{
+    k->near_us = now;
+    if (full)
+        k->full_us = now;
+    k->looking = true;
+    k->looking_full = full;
+}
+
+bool led_marks_trusted(struct ledger *c, bool last)
 {
     struct led_marks *k = &c->marks;
     int64_t now = world_mono(&world_real);
     /* A test's clock says nothing about how long ago others wrote. */
     if (!c->db->marks || c->own_clock)
         return false;
-    if (!k->full_us || now - k->full_us >= FULL_US) {
-        k->full_us = k->near_us = now;
+    int64_t full_us = rest(k->dry ? LED_MARKS_DOUBT_US : FULL_US, k->full_cost_us);
+    if (!k->full_us || (!last && now - k->full_us >= full_us)) {
+        look_begins(k, now, true);
         for (size_t i = 0; i < k->n; i++)
             k->v[i].run_at_us = k->v[i].seq = 0;
         return false;
     }
-    if (now - k->near_us >= NEAR_US) {
-        k->near_us = now;
+    if (!last && now - k->near_us >= rest(NEAR_US, k->near_cost_us)) {
+        look_begins(k, now, false);
         for (size_t i = 0; i < k->n; i++)
             if (k->v[i].run_at_us > c->now_us - BEHIND_US) {
                 k->v[i].run_at_us = c->now_us - BEHIND_US;
@@ -95,12 +119,44 @@ bool led_marks_trusted(struct ledger *c)
     return true;
 }
 
+int64_t led_marks_rest(const struct ledger *c)
+{
+    return rest(LED_MARKS_DOUBT_US, c->marks.full_cost_us);
+}
+
 bool led_marks_doubt(struct ledger *c)
 {
-    bool old = world_mono(&world_real) - c->marks.full_us >= LED_MARKS_DOUBT_US;
+    bool old = world_mono(&world_real) - c->marks.full_us >= led_marks_rest(c);
     if (old)
         c->marks.full_us = 0;
     return old;
+}
+
+void led_marks_answered(struct ledger *c, const struct led_rows *r)
+{
+    struct led_marks *k = &c->marks;
+    if (!c->db->marks || c->own_clock)
+        return;
+    if (k->looking)
+        *(k->looking_full ? &k->full_cost_us : &k->near_cost_us) =
+            world_mono(&world_real) - k->near_us;
+    k->looking = false;
+    for (size_t i = 0; i < k->n; i++)
+        k->v[i].next_us = INT64_MAX;
+    for (int i = 0; i < r->n; i++) {
+        int64_t track = led_get_int(r, i, 0), rank = led_get_int(r, i, 1);
+        struct led_mark *m = find(k, track, rank);
+        if (m || (m = add(k, track, rank)))
+            m->next_us = led_get_int(r, i, 2);
+    }
+    for (size_t i = 0; i < k->n; i++) {
+        struct led_mark *m = &k->v[i];
+        int64_t to = MIN(m->next_us, c->now_us - LATE_US);
+        if (to > m->run_at_us) {
+            m->run_at_us = to;
+            m->seq = 0;
+        }
+    }
 }
 
 void led_mark_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq)
@@ -135,12 +191,6 @@ void led_mark_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_a
         return;
     m->run_at_us = run_at_us;
     m->seq = seq;
-}
-
-void led_mark_seen(struct ledger *c, int64_t track, int64_t rank)
-{
-    if (c->db->marks && !c->own_clock && !find(&c->marks, track, rank))
-        add(&c->marks, track, rank);
 }
 
 void led_mark_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq)

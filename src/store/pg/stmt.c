@@ -104,30 +104,35 @@ static int64_t number_read(const PGresult *r, int row, int column)
     }
 }
 
+static bool is_number(const PGresult *r, int column)
+{
+    return PQftype(r, column) == OID_INT8 || PQftype(r, column) == OID_INT4;
+}
+
 /* The answer as the ledger reads it, in scratch. */
 static struct led_rows *rows_read(struct arena *a, const PGresult *r)
 {
     struct led_rows *out = arena_zalloc(a, 1, sizeof *out);
     int n = PQntuples(r), columns = PQnfields(r);
-    struct led_cell *v = arena_zalloc(a, (size_t)n * (size_t)columns + 1, sizeof *v);
-    if (!out || !v)
+    struct led_cell *v = arena_alloc(a, ((size_t)n * (size_t)columns + 1) * sizeof *v), *to = v;
+    bool *number = arena_alloc(a, (size_t)columns + 1);
+    if (!out || !v || !number)
         return NULL;
     *out = (struct led_rows){ .n = n, .columns = columns, .v = v };
-    for (int k = 0; k < columns; k++) {
-        bool number = PQftype(r, k) == OID_INT8 || PQftype(r, k) == OID_INT4;
-        for (int i = 0; i < n; i++) {
-            struct led_cell *to = &v[i * columns + k];
+    for (int k = 0; k < columns; k++)
+        number[k] = is_number(r, k);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < columns; k++, to++) {
             if (PQgetisnull(r, i, k))
-                continue;
-            if (number) {
-                to->i = number_read(r, i, k);
-                to->b = BYTES("");
-            } else {
-                to->b = arena_copy(
-                    a, (struct bytes){ PQgetvalue(r, i, k), (size_t)PQgetlength(r, i, k) });
-            }
+                *to = (struct led_cell){ 0 };
+            else if (number[k])
+                *to = (struct led_cell){ BYTES(""), number_read(r, i, k) };
+            else
+                *to = (struct led_cell){ arena_copy(a,
+                                                    (struct bytes){ PQgetvalue(r, i, k),
+                                                                    (size_t)PQgetlength(r, i, k) }),
+                                         0 };
         }
-    }
     return a->failed ? NULL : out;
 }
 

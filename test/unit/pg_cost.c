@@ -1,0 +1,142 @@
+/*
+ * pg_cost.c - what a group sends and reads does not grow faster than the group.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "pg_log.h"
+#include "pg_rig.h"
+#include "store/ledger/cache.h"
+
+PGR_MAIN
+
+/* ---- Bytes on the wire ----------------------------------------------------------------------- */
+
+/* A store whose statements are written down with all they carry. */
+static void open_logged(struct pg_rig *r, struct pg_log *log)
+{
+    char url[sizeof log->url];
+    if (!db_there(&db_postgres))
+        skip("no PostgreSQL is installed");
+    const char *plain = db_database(&db_postgres);
+    pg_log_begin(log, plain);
+    snprintf(url, sizeof url, "%.300s&options=-c%%20log_min_duration_statement%%3D0", plain);
+    pgr_beside(r, &(struct pg_rig){ .url = url }, NULL);
+}
+
+static void accept_many(struct pg_rig *r, int n)
+{
+    r->tokens++;
+    for (int i = 0; i < n; i++) {
+        char id[40];
+        snprintf(id, sizeof id, "%u-%d", r->tokens, i);
+        struct call_spec s = pgr_plan(arena_text(&r->a, bytes_of(id)));
+        OK(pgr_accept(r, &s).status, NULL);
+    }
+}
+
+/* Bytes of statements with which n calls of one lease end, each by an operation of its own, in one
+ * group: as workers do it. */
+static long ends_cost(struct pg_rig *r, struct pg_log *log, int n)
+{
+    accept_many(r, n);
+    struct claim q = pgr_claim(r, n);
+    EQ_INT(q.n, n);
+    struct op *ops = arena_zalloc(&r->a, (size_t)n, sizeof *ops), **v;
+    struct finish_item *items = arena_zalloc(&r->a, (size_t)n, sizeof *items);
+    v = arena_alloc(&r->a, (size_t)n * sizeof *v);
+    for (int i = 0; i < n; i++) {
+        items[i] = (struct finish_item){
+            .seq = q.calls[i].seq, .id = q.calls[i].spec.id, .how = END_RESULT, .retry_in_us = -1
+        };
+        ops[i] = (struct op){ .kind = OP_FINISH,
+                              .a = &r->a,
+                              .finish = { .token = q.token, .v = &items[i], .n = 1 } };
+        v[i] = &ops[i];
+    }
+    pg_log_skip(log);
+    long from = log->at;
+    EQ_STATUS(store_commit(r->s, v, (size_t)n), PAWL_OK, NULL);
+    for (int i = 0; i < n; i++)
+        EQ_STATUS(ops[i].status, PAWL_OK, &ops[i].err);
+    pg_log_skip(log);
+    return log->at - from;
+}
+
+TEST(many_ends_of_one_lease_name_it_once)
+{
+    struct pg_rig r;
+    struct pg_log log;
+    open_logged(&r, &log);
+    ends_cost(&r, &log, 50); /* statements are prepared */
+    long few = ends_cost(&r, &log, 50), many = ends_cost(&r, &log, 500);
+    TRUE(few > 0);
+    /* Ten times, if what each costs is the same; a hundred times, if each asks for all. */
+    if (many > 20 * few)
+        FAIL("%ld bytes for 500 ends, %ld for 50", many, few);
+    pgr_close(&r);
+}
+
+/* ---- Marks ----------------------------------------------------------------------------------- */
+
+/* A ledger that has nothing but marks. */
+static const struct led_driver with_marks = { .marks = true };
+#define NOW_US (1000 * SEC_US)
+
+static struct led_rows answer(struct led_cell *v, int64_t track, int64_t run_at_us)
+{
+    v[0].i = track;
+    v[1].i = 0;
+    v[2].i = run_at_us;
+    return (struct led_rows){ .n = track ? 1 : 0, .columns = 3, .v = v };
+}
+
+static int64_t mark_of(struct ledger *c, int64_t track)
+{
+    int64_t at_us, seq;
+    led_mark_get(c, track, 0, &at_us, &seq);
+    return at_us;
+}
+
+TEST(a_mark_stands_where_the_last_look_found_something)
+{
+    struct ledger c = { .db = &with_marks, .now_us = NOW_US };
+    struct led_cell v[3] = { 0 };
+    struct led_rows due = answer(v, 2, NOW_US - 10 * SEC_US);
+    FALSE(led_marks_trusted(&c, false)); /* nothing is known: look at everything */
+    led_marks_answered(&c, &due);
+    EQ_INT(mark_of(&c, 2), NOW_US - 10 * SEC_US);
+    /* Nothing any more: what comes has a time that is not long past. */
+    struct led_rows none = answer(v, 0, 0);
+    TRUE(led_marks_trusted(&c, true));
+    led_marks_answered(&c, &none);
+    GT_INT(mark_of(&c, 2), NOW_US - 1 * SEC_US);
+    /* And not in the future, where the next one may be known to stand. */
+    struct led_rows later = answer(v, 2, NOW_US + 3600 * SEC_US);
+    led_marks_answered(&c, &later);
+    LT_INT(mark_of(&c, 2), NOW_US);
+    mem_free(c.marks.v);
+}
+
+TEST(what_is_written_here_is_never_behind_a_mark)
+{
+    struct ledger c = { .db = &with_marks, .now_us = NOW_US };
+    struct led_cell v[3] = { 0 };
+    struct led_rows due = answer(v, 2, NOW_US - 1 * SEC_US);
+    led_marks_answered(&c, &due);
+    led_mark_lower(&c, 2, 0, NOW_US - 100 * SEC_US, 7);
+    EQ_INT(mark_of(&c, 2), NOW_US - 100 * SEC_US);
+    mem_free(c.marks.v);
+}
+
+TEST(a_look_that_takes_long_comes_less_often)
+{
+    struct ledger c = { .db = &with_marks, .now_us = NOW_US };
+    EQ_INT(led_marks_rest(&c), LED_MARKS_DOUBT_US);
+    c.marks.full_cost_us = 100 * MS_US;
+    GE_INT(led_marks_rest(&c), 2 * SEC_US);
+    c.marks.full_cost_us = 3600 * SEC_US; /* somebody was asleep, or the clock was */
+    LE_INT(led_marks_rest(&c), 60 * SEC_US);
+}
