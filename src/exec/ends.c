@@ -109,6 +109,7 @@ static void unqueue(struct pool *p, struct run *before, struct run *r)
     if (p->tail == r)
         p->tail = before;
     p->n_queued -= r->n;
+    p->n_hauled -= r->v->lease->hauler ? r->n : 0;
 }
 
 /* A call that has not begun: alone it leaves the queue, and is for the caller to end; in a longer

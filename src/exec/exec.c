@@ -96,6 +96,7 @@ static enum pawl_status start_threads(struct exec *e, struct pawl_err *err)
     enum pawl_status st = side_open(e, err);
     if (st != PAWL_OK)
         return st;
+    haul_open(e);
     e->writer_runs = !pthread_create(&e->writer_thread, NULL, writer_main, e);
     e->keeper_runs = e->writer_runs && !pthread_create(&e->keeper_thread, NULL, keeper_main, e);
     if (!e->keeper_runs)
@@ -130,6 +131,7 @@ void exec_unref(struct exec *e)
         return;
     ear_release(e);
     side_release(e);
+    haul_release(e);
     beat_release(e);
     keeper_release(e);
     readers_release(&e->readers);
@@ -161,6 +163,8 @@ void exec_close(struct exec *e)
         keeper_close(e);
         pthread_join(e->keeper_thread, NULL);
     }
+    if (e->writer_runs)
+        haul_close(e);
     side_close(e);
     if (e->writer_runs) {
         queue_close(&e->queue);

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "exec/count.h"
+#include "exec/haul.h"
 #include "exec/job.h"
 #include "exec/pool.h"
 #include "exec/registry.h"
@@ -140,6 +141,7 @@ struct exec {
     struct keeper *keeper;                          /* owned */
     struct ear ear;
     struct side side;
+    struct hauls hauls;
     struct beater beater;
     struct epoch epoch;
     struct exec_stats stats;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/exec.h"
+#include "exec/haul.h"
 #include "exec/run.h"
 
 /* Claim ahead what the slots are likely to finish in this time: long enough to hide a commit, short
@@ -19,6 +20,8 @@
  * worker meanwhile, and cannot go to another node. */
 #define RUN_CLAIM_US (50 * MS_US)
 #define RUN_MAX 256
+/* Haulers stop now and then for a claim that sees everything: they know nothing of suspects. */
+#define HAUL_US (5 * SEC_US)
 /* A claim's inputs, the calls around them, and the tries. */
 #define LEASE_LEN_MAX (CLAIM_LEN_MAX + INPUT_LEN_MAX + (32 << 20))
 
@@ -65,6 +68,12 @@ static bool may_claim(const struct exec *e)
            !e->conf.paused && p->hung < HUNG_MAX;
 }
 
+/* Calls that the slots are likely to finish in PREFETCH_US; under the lock. */
+static int64_t ahead(const struct pool *p)
+{
+    return (int64_t)(p->slots * (double)PREFETCH_US / MAX(p->mean_us, 1.0));
+}
+
 /* How many calls to claim now, under the lock.
  *
  * Hungry means that something may be due which no claim has looked for: new calls, a retry, and
@@ -79,14 +88,39 @@ static int wanted(const struct exec *e)
     const struct pool *p = &e->pool;
     if (!may_claim(e) || (!p->hungry && world_mono(&world_real) < p->next_claim_us))
         return 0;
-    int64_t ahead = (int64_t)(p->slots * (double)PREFETCH_US / MAX(p->mean_us, 1.0));
-    int64_t target = p->slots + MIN(ahead, CLAIM_MAX);
-    int64_t free = target - (int64_t)(p->n_queued + p->n_running) + p->hung + p->blocked;
+    int64_t target = p->slots + MIN(ahead(p), CLAIM_MAX);
+    size_t queued = p->n_queued - p->n_hauled; /* theirs come behind ours */
+    int64_t free = target - (int64_t)(queued + p->n_running) + p->hung + p->blocked;
     /* A claim for the last few free places costs as much as one for many: wait for half of them,
      * unless somebody is idle. */
-    if (free <= 0 || (p->n_queued && free < target / 2))
+    if (free <= 0 || (queued && free < target / 2))
         return 0;
     return (int)MIN(free, CLAIM_MAX);
+}
+
+/* Nobody hauls any more: the next claim is one like all others. */
+static void haul_ends(struct pool *p)
+{
+    p->hauled = false;
+    pthread_mutex_lock(&p->lock);
+    p->hungry = true;
+    pthread_mutex_unlock(&p->lock);
+}
+
+int pool_haul_want(struct exec *e)
+{
+    struct pool *p = &e->pool;
+    if (!p->hauled)
+        return 0;
+    pthread_mutex_lock(&p->lock);
+    int64_t target = p->slots + MIN(ahead(p), HAULERS * CLAIM_MAX);
+    int64_t free = target - (int64_t)(p->n_queued + p->n_running) + p->hung + p->blocked;
+    bool may = may_claim(e);
+    pthread_mutex_unlock(&p->lock);
+    bool slow = target < HAUL_MIN; /* handlers take longer than they did */
+    if (slow || world_mono(&world_real) >= p->haul_until_us)
+        haul_ends(p);
+    return may && p->hauled && free >= HAUL_MIN ? (int)MIN(free, CLAIM_MAX) : 0;
 }
 
 int pool_want(struct exec *e, bool fresh)
@@ -117,28 +151,29 @@ static void next_claim_by(struct pool *p, int64_t mono_us)
     p->next_claim_us = MIN(p->next_claim_us, mono_us);
 }
 
-/* The linked runs of n calls. */
+/* The linked runs of n calls; what a hauler brought comes behind what others did. */
 static void enqueue(struct pool *p, struct run *first, size_t n)
 {
-    if (p->tail)
-        p->tail->next = first;
-    else
+    bool hauled = first->v->lease->hauler;
+    struct run *last = first;
+    while (last->next)
+        last = last->next;
+    if (p->head && p->n_hauled && !hauled) {
+        last->next = p->head;
         p->head = first;
-    p->tail = first;
-    while (p->tail->next)
-        p->tail = p->tail->next;
+    } else {
+        *(p->tail ? &p->tail->next : &p->head) = first;
+        p->tail = last;
+    }
     p->n_queued += n;
+    p->n_hauled += hauled ? n : 0;
 }
 
-/* What the claim found, into the queue and into what we know of the backlog. False: the workers are
- * stopping, or drained. */
-static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
+/* What a claim of the store thread's says of the backlog. Under the lock. */
+static void note_backlog(struct exec *e, const struct lease_run *l)
 {
     struct pool *p = &e->pool;
     const struct claim *c = &l->job.op.claim;
-    int64_t now_us = world_mono(&world_real);
-    pthread_mutex_lock(&p->lock);
-    bool stopping = p->stopping || p->drained || p->cut;
     /* A claim that left suspects out knows nothing of them; if theirs has ended meanwhile, look
      * again. */
     p->hungry = c->more || (c->no_suspects && !p->suspect);
@@ -146,11 +181,25 @@ static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
     p->hungry |= l->again;
     p->next_claim_us = INT64_MAX;
     if (c->next_due_us)
-        next_claim_by(p, now_us + MAX(c->next_due_us - exec_now(e), 0));
+        next_claim_by(p, world_mono(&world_real) + MAX(c->next_due_us - exec_now(e), 0));
+}
+
+/* What the claim found, into the queue and into what we know of the backlog. False: the workers are
+ * stopping, or drained. */
+static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
+{
+    struct pool *p = &e->pool;
+    size_t n = l->job.op.claim.n;
+    if (l->hauler)
+        haul_out(l->hauler, runs ? n : 0);
+    pthread_mutex_lock(&p->lock);
+    bool stopping = p->stopping || p->drained || p->cut;
+    if (!l->hauler)
+        note_backlog(e, l);
     if (l->suspect && !stopping)
         p->suspect = true;
     if (!stopping && runs)
-        enqueue(p, runs, c->n);
+        enqueue(p, runs, n);
     bool wake = p->head && p->idle;
     pthread_mutex_unlock(&p->lock);
     if (wake)
@@ -158,9 +207,14 @@ static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
     return !stopping;
 }
 
-static void claim_failed(struct exec *e)
+static void claim_failed(struct exec *e, struct lease_run *l)
 {
     struct pool *p = &e->pool;
+    if (l && l->hauler) {
+        l->hauler->again_us = world_mono(&world_real) + CLAIM_PAUSE_US;
+        haul_ends(p);
+        return;
+    }
     pthread_mutex_lock(&p->lock);
     p->hungry = false;
     next_claim_by(p, world_mono(&world_real) + CLAIM_PAUSE_US);
@@ -186,17 +240,34 @@ static void give_back(struct lease_run *l)
 
 /* A queue with a long backlog would keep calls of the others waiting for all of it, which are due
  * later. So the one that filled a claim comes last in the next. */
-static void note_crowd(struct pool *p, const struct claim *c)
+static void note_crowd(struct exec *e, const struct claim *c)
 {
+    struct pool *p = &e->pool;
     struct bytes queue = c->n ? c->calls[0].spec.queue : BYTES_NONE;
-    bool one = c->n && c->more && queue.len <= sizeof p->crowd_name;
-    for (size_t i = 1; i < c->n && one; i++)
+    bool one = c->n && c->more && queue.len <= sizeof p->crowd_name, keyed = false;
+    if (p->hauled)
+        return; /* it is not in this claim */
+    for (size_t i = 0; i < c->n && one; i++) {
         one = bytes_eq(c->calls[i].spec.queue, queue);
+        keyed |= c->calls[i].spec.key.data != NULL;
+    }
     p->crowd = BYTES_NONE;
     if (!one)
         return;
     memcpy(p->crowd_name, queue.data, queue.len);
     p->crowd = (struct bytes){ p->crowd_name, queue.len };
+    p->hauled = e->hauls.open && c->n >= HAUL_MIN && !keyed;
+    p->haul_until_us = world_mono(&world_real) + HAUL_US;
+}
+
+/* Does the hauler's queue go on as it began? */
+static void note_haul(struct pool *p, const struct claim *c)
+{
+    bool on = c->more;
+    for (size_t i = 0; i < c->n && on; i++)
+        on = !c->calls[i].spec.key.data;
+    if (p->hauled && !on)
+        haul_ends(p);
 }
 
 static void claim_done(struct job *j)
@@ -212,15 +283,18 @@ static void claim_done(struct job *j)
         /* Nobody else would ever hand back what we hold and do not know of; and a token that was
          * not used is as good as a new one. */
         l->again = j->op.status != PAWL_LOST_LEASE;
-        claim_failed(e);
+        claim_failed(e, l);
         if (j->op.status == PAWL_LOST_LEASE)
             keeper_doubt(e);
     } else if (j->op.claim.n && try_make_all(l, &runs) != PAWL_OK) {
         give_back(l);
-        claim_failed(e);
+        claim_failed(e, l);
     } else {
         atomic_fetch_add(&e->found, j->op.claim.n > 0);
-        note_crowd(&e->pool, &j->op.claim);
+        if (l->hauler)
+            note_haul(&e->pool, &j->op.claim);
+        else
+            note_crowd(e, &j->op.claim);
         l->suspect = j->op.claim.n && tries_suspect(j->op.claim.calls[0].tries);
         bool taken = take_in(e, l, runs);
         l->again = false;
@@ -230,23 +304,43 @@ static void claim_done(struct job *j)
             give_back(l);
     }
     lease_run_reset(l); /* Nothing of it is in use: keep it for the next claim. */
-    lease_run_free(e->pool.spare);
-    e->pool.spare = l;
+    struct lease_run **spare = l->hauler ? &l->hauler->spare : &e->pool.spare;
+    lease_run_free(*spare);
+    *spare = l;
 }
 
-struct job *pool_claim_job(struct exec *e, int max)
+static struct lease_run *lease_make(struct exec *e, struct hauler *h)
+{
+    struct lease_run *l = mem_zalloc(sizeof(*l));
+    if (!l) {
+        claim_failed(e, NULL);
+        return NULL;
+    }
+    l->e = e;
+    l->hauler = h;
+    arena_init(&l->arena, LEASE_LEN_MAX);
+    return l;
+}
+
+/* What a hauler's claim is made of; one that asks again, from the same queue. */
+static void haul_from(struct claim *c, struct hauler *h, const struct pool *p, bool again)
+{
+    if (!again) {
+        memcpy(h->queue_name, p->crowd.data, p->crowd.len);
+        h->queue = (struct bytes){ h->queue_name, p->crowd.len };
+    }
+    c->queues = &h->queue;
+    c->n_queues = 1;
+    c->no_suspects = true;
+    c->last = c->without = BYTES_NONE;
+}
+
+struct job *pool_claim_job(struct exec *e, int max, struct hauler *h)
 {
     struct pool *p = &e->pool;
-    struct lease_run *l = TAKE(p->spare);
-    if (!l) {
-        l = mem_zalloc(sizeof(*l));
-        if (!l) {
-            claim_failed(e);
-            return NULL;
-        }
-        l->e = e;
-        arena_init(&l->arena, LEASE_LEN_MAX);
-    }
+    struct lease_run *l = h ? TAKE(h->spare) : TAKE(p->spare);
+    if (!l && !(l = lease_make(e, h)))
+        return NULL;
     pthread_mutex_lock(&p->lock);
     bool suspect = p->suspect;
     double fit = RUN_CLAIM_US / MAX(p->mean_us, 1.0);
@@ -268,8 +362,11 @@ struct job *pool_claim_job(struct exec *e, int max)
                                               .max = max,
                                               .run_max = (int)MIN(MAX(fit, 1.0), RUN_MAX),
                                               .no_suspects = suspect,
-                                              .last = p->crowd } },
+                                              .last = p->hauled ? BYTES_NONE : p->crowd,
+                                              .without = p->hauled ? p->crowd : BYTES_NONE } },
                            .done = claim_done };
+    if (h)
+        haul_from(&l->job.op.claim, h, p, l->again);
     return &l->job;
 }
 

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "exec/try.h"
 
+struct hauler;
 struct run;
 
 struct pool {
@@ -24,6 +25,7 @@ struct pool {
     struct run *head, *tail;   /* queued */
     struct pawl_call *running; /* list; also hung ones whose try is over */
     size_t n_queued;           /* calls in the queued runs */
+    size_t n_hauled;           /* those of them that haulers claimed */
     size_t n_running;          /* a run counts as one: it is one slot's work */
     int slots, threads, idle;
     int flights; /* longer runs whose results are on their way */
@@ -44,6 +46,8 @@ struct pool {
     struct lease_run *spare; /* store thread only: a claim that came back empty */
     struct bytes crowd;      /* store thread only: the queue that filled the last claim; in: */
     char crowd_name[NAME_LEN_MAX];
+    bool hauled;           /* store thread only: haulers run it off, nobody else claims from it */
+    int64_t haul_until_us; /* for so long at most; monotonic */
 };
 
 enum pawl_status pool_init(struct pool *p, struct pawl_err *err);
@@ -57,8 +61,10 @@ bool pool_started(struct pool *p);
 int pool_want(struct exec *e, bool fresh);
 /* Store thread: until when there is nothing to claim (monotonic). */
 int64_t pool_next_claim(struct exec *e);
-/* Store thread: a claim to put into a group; NULL without memory. */
-struct job *pool_claim_job(struct exec *e, int max);
+/* Store thread: a claim to put into a group, of this hauler's or its own; NULL without memory. */
+struct job *pool_claim_job(struct exec *e, int max, struct hauler *h);
+/* Store thread: how many calls a hauler is to claim; 0: none. */
+int pool_haul_want(struct exec *e);
 
 /* Something may be due; from database time `at_us` on (0: now). */
 void pool_work_came(struct exec *e, int64_t at_us);

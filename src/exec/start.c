@@ -120,7 +120,7 @@ static struct run *take_queued(struct pool *p)
 {
     struct run *queued = TAKE(p->head);
     p->tail = NULL;
-    p->n_queued = 0;
+    p->n_queued = p->n_hauled = 0;
     return queued;
 }
 

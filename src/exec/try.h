@@ -19,6 +19,7 @@
 
 struct exec;
 struct flow;
+struct hauler;
 struct run;
 struct session;
 
@@ -26,12 +27,13 @@ struct session;
 struct lease_run {
     struct exec *e; /* borrowed */
     struct token token;
-    struct arena arena; /* owned: the claimed calls and their tries */
-    struct job job;     /* the claim itself */
-    atomic_size_t left; /* tries that are not over with, and workers inside a longer run */
-    struct flow *flows; /* of its longer runs */
-    bool suspect;       /* its one call was lost before */
-    bool again;         /* the claim failed: perhaps only its answer was lost, so repeat it */
+    struct arena arena;    /* owned: the claimed calls and their tries */
+    struct job job;        /* the claim itself */
+    atomic_size_t left;    /* tries that are not over with, and workers inside a longer run */
+    struct flow *flows;    /* of its longer runs */
+    struct hauler *hauler; /* who claimed it (haul.h); NULL: the store thread */
+    bool suspect;          /* its one call was lost before */
+    bool again;            /* the claim failed: perhaps only its answer was lost, so repeat it */
 };
 
 enum try_stage { TRY_QUEUED, TRY_RUNNING, TRY_OVER };

@@ -15,6 +15,7 @@ static struct run *dequeue(struct pool *p)
     if (!p->head)
         p->tail = NULL;
     p->n_queued -= r->n;
+    p->n_hauled -= r->v->lease->hauler ? r->n : 0;
     return r;
 }
 

@@ -21,15 +21,6 @@
 #define GATHER_US 300
 #define GATHER_SKIPS 6
 
-struct group {
-    struct op *ops[GROUP_MAX + 1];
-    struct job *jobs;
-    struct job *claim;
-    size_t n;
-    bool fresh; /* it brings calls that may be claimed */
-    bool frees; /* a key becomes free with it */
-};
-
 /* May calls be claimed right after this job that could not be before? New ones; and the next of a
  * key's line, when the one before it is out of the way. */
 static bool brings_calls(const struct job *j)
@@ -114,11 +105,13 @@ static void form_group(struct exec *e, struct group *g, struct job_list l)
         alone |= j->op.kind == OP_HANDLER && !j->answered;
         end = &j->next;
     }
+    if (g->fresh)
+        e->hauls.others_us = world_mono(&world_real);
     if (!alone)
         take_turns(e, g, end);
     int want = alone ? 0 : pool_want(e, g->fresh);
     if (want)
-        g->claim = pool_claim_job(e, want);
+        g->claim = pool_claim_job(e, want, NULL);
     if (g->claim)
         g->ops[g->n++] = &g->claim->op;
 }
@@ -241,7 +234,7 @@ static int count_told(const struct waiter *w)
     return n;
 }
 
-static void settle(struct exec *e, struct group *g)
+void group_settle(struct exec *e, struct group *g)
 {
     const struct op *claim = g->claim ? &g->claim->op : NULL;
     struct news news = group_news(e, g);
@@ -345,7 +338,9 @@ void *writer_main(void *arg)
     struct group g;
     for (;;) {
         look_at_others(e, &others);
+        haul_turn(e);
         int64_t until_us = MIN(pool_next_claim(e), world_mono(&world_real) + LOOK_US);
+        until_us = MIN(until_us, haul_next(e));
         if (exec_listens(e) && e->traits & STORE_SHARED)
             until_us = MIN(until_us, others.next_us);
         struct job_list l = queue_take(&e->queue, MIN(until_us, turns_next(e)));
@@ -365,7 +360,7 @@ void *writer_main(void *arg)
             commit(e, &g);
         CRASH_POINT("exec.before_answers");
         size_t claimed = g.claim && g.claim->op.status == PAWL_OK ? g.claim->op.claim.n : 0;
-        settle(e, &g);
+        group_settle(e, &g);
         if (g.fresh)
             exec_epoch_move(e);
         gather(e, &gathering, claimed);

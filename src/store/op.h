@@ -62,6 +62,7 @@ struct claim {
     bool no_suspects;  /* leave calls that were lost before */
     struct bytes last; /* a queue whose calls come behind those of the others, priority by priority;
                           absent: none */
+    struct bytes without; /* a queue that is not served, though it is named; absent: none */
     /* answer */
     struct call *calls;          /* n, with inputs; state PROCESSING; tries before this one */
     struct object_state *states; /* n, of the first call of each key; NULL: none of them has a key

@@ -97,6 +97,23 @@ CASE(a_queue_may_come_last)
     EQ_STR(claimable(b, q), "full-3 full-1");
 }
 
+CASE(a_queue_may_be_left_out)
+{
+    accept_at(b, "full", "full", "t", 5, 0);
+    accept_at(b, "soon", "full", "t", 5, 10);
+    accept_at(b, "other", "other", "t", 0, 0);
+    accept_at(b, "late", "other", "t", 0, 20);
+    struct claim q = want(b, 10);
+    q.without = BYTES("full");
+    q = claim_as(b, q);
+    EQ_INT(q.n, 1);
+    EQ_TEXT(q.calls[0].spec.id, "other");
+    /* What is in it is neither due nor to come, as far as this claim is concerned. */
+    FALSE(q.more);
+    EQ_INT(q.next_due_us, now(b) + 20);
+    EQ_STR(claimable(b, want(b, 10)), "full");
+}
+
 CASE(what_is_not_due_waits)
 {
     accept_at(b, "later", "q", "t", 1000, 10);

@@ -61,6 +61,7 @@ static enum pawl_status serves(struct claiming *g, int64_t track, bool *out, boo
         return PAWL_OK;
     enum pawl_status st = led_lane(g->c, (int)(track / 2), &lane, err);
     if (st != PAWL_OK || !named(q->queues, q->n_queues, lane->queue) ||
+        (q->without.data && bytes_eq(lane->queue, q->without)) ||
         !named(q->types, q->n_types, lane->type))
         return st;
     *out_last = q->last.data && bytes_eq(lane->queue, q->last);

@@ -37,7 +37,9 @@ static bool named(const struct bytes *v, size_t n, struct bytes name)
 
 static bool serves(const struct claim *q, const struct lane *l)
 {
-    return !l->queue->paused && named(q->queues, q->n_queues, l->queue->by_name.name) &&
+    struct bytes queue = l->queue->by_name.name;
+    return !l->queue->paused && named(q->queues, q->n_queues, queue) &&
+           !(q->without.data && bytes_eq(queue, q->without)) &&
            named(q->types, q->n_types, l->type);
 }
 

@@ -45,7 +45,8 @@ static enum pawl_status served_find(struct lite *c, struct walk *w, struct pawl_
     for (size_t i = 0; i < c->lanes.n && st == PAWL_OK; i++) {
         const struct lite_lane *l = &c->lanes.v[i];
         bool paused = false;
-        if (!named(q->types, q->n_types, l->type) || !named(q->queues, q->n_queues, l->queue))
+        if (!named(q->types, q->n_types, l->type) || !named(q->queues, q->n_queues, l->queue) ||
+            (q->without.data && bytes_eq(l->queue, q->without)))
             continue;
         st = lite_lane_paused(c, (int)i + 1, &paused, err);
         w->served[i] = !paused;

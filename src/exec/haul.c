@@ -1,0 +1,289 @@
+/*
+ * haul.c - the haulers: loading, committing, settling.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exec/haul.h"
+
+#include "exec/exec.h"
+
+/* Ends that make a group, however many more are to come; and how long fewer wait for them. */
+#define ENOUGH 512
+#define WAIT_US (3 * MS_US)
+/* Somebody else wrote something that recently: one hauls, and leaves him the rest of the machine.
+ */
+#define RECENT_US (100 * MS_US)
+
+/* ---- Ends that wait -------------------------------------------------------------------------- */
+
+static bool nothing_left(const struct hauler *h)
+{
+    return h->stage == HAUL_IDLE && !h->head;
+}
+
+bool haul_post(struct pawl_call *t)
+{
+    struct hauler *h = t->lease->hauler;
+    struct job *j = &t->job;
+    if (!h)
+        return false;
+    struct hauls *all = &t->e->hauls;
+    pthread_mutex_lock(&all->lock);
+    h->out -= h->out > 0;
+    bool taken = !all->closed && j->weight == 1 && j->frees == FREES_NO;
+    bool flies = taken && !h->flying;
+    h->flying |= taken;
+    if (taken) {
+        j->next = NULL;
+        if (!h->n++)
+            h->since_us = world_mono(&world_real);
+        *h->end = j;
+        h->end = &j->next;
+    }
+    bool tell = taken && h->stage == HAUL_IDLE && (h->n == 1 || h->n == ENOUGH || !h->out);
+    pthread_mutex_unlock(&all->lock);
+    if (flies)
+        pool_flights(t->e, 1); /* whoever stops us waits for them */
+    if (tell)
+        queue_nudge(&t->e->queue);
+    return taken;
+}
+
+void haul_out(struct hauler *h, size_t n)
+{
+    pthread_mutex_lock(&h->e->hauls.lock);
+    h->out = n;
+    pthread_mutex_unlock(&h->e->hauls.lock);
+}
+
+/* ---- The hauler ------------------------------------------------------------------------------ */
+
+static void refuse(struct group *g, const struct pawl_err *why)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        g->ops[i]->err = *why;
+        g->ops[i]->status = g->ops[i]->err.status = PAWL_BUSY;
+        g->ops[i]->ended = NULL;
+        g->ops[i]->n_ended = 0;
+    }
+}
+
+static void haul(struct hauler *h, struct store **store)
+{
+    struct pawl_err err = { 0 };
+    int64_t began_us = world_mono(&world_real);
+    enum pawl_status st = *store ? PAWL_OK : exec_store(h->e, STORE_HASTY, store, &err);
+    if (st == PAWL_OK)
+        st = store_commit(*store, h->group.ops, h->group.n);
+    else
+        refuse(&h->group, &err);
+    h->refused = st != PAWL_OK;
+    h->took_us = world_mono(&world_real) - began_us;
+}
+
+static void *hauler_main(void *arg)
+{
+    struct hauler *h = arg;
+    struct hauls *all = &h->e->hauls;
+    struct store *store = NULL; /* owned; when there is something to do */
+    for (;;) {
+        pthread_mutex_lock(&all->lock);
+        while (h->stage != HAUL_LOADED && !all->closed)
+            pthread_cond_wait(&all->loaded, &all->lock);
+        bool leave = h->stage != HAUL_LOADED;
+        pthread_mutex_unlock(&all->lock);
+        if (leave)
+            break;
+        haul(h, &store);
+        pthread_mutex_lock(&all->lock);
+        h->stage = HAUL_BACK;
+        pthread_mutex_unlock(&all->lock);
+        queue_nudge(&h->e->queue);
+    }
+    store_close(store);
+    return NULL;
+}
+
+/* ---- The store thread ------------------------------------------------------------------------ */
+
+/* A group's worth of what waits. */
+static void take_ends(struct hauler *h)
+{
+    struct group *g = &h->group;
+    struct job **end = &g->jobs;
+    while (h->head && g->n < GROUP_MAX) {
+        struct job *j = h->head;
+        h->head = j->next;
+        h->n--;
+        g->ops[g->n++] = &j->op;
+        *end = j;
+        end = &j->next;
+    }
+    *end = NULL;
+    if (!h->head)
+        h->end = &h->head;
+}
+
+static bool enough(const struct hauler *h, bool closed)
+{
+    return h->n && (!h->out || h->n >= ENOUGH || closed ||
+                    world_mono(&world_real) >= h->since_us + WAIT_US);
+}
+
+static bool asks_again(const struct hauler *h)
+{
+    return h->spare && h->spare->again;
+}
+
+/* How many to claim with it; 0: none. Under the lock. */
+static int claim_max(const struct hauler *h, bool closed)
+{
+    const struct hauls *all = &h->e->hauls;
+    int64_t now_us = world_mono(&world_real);
+    if (closed || (!h->n && h->out))
+        return 0;
+    if (asks_again(h))
+        return now_us >= h->again_us;
+    if (h != all->v && now_us < all->others_us + RECENT_US)
+        return 0;
+    return pool_haul_want(h->e);
+}
+
+static bool has_thread(struct hauler *h)
+{
+    if (!h->runs)
+        h->runs = !pthread_create(&h->thread, NULL, hauler_main, h);
+    return h->runs;
+}
+
+/* Its next group, if there is one. */
+static void load(struct hauler *h)
+{
+    struct hauls *all = &h->e->hauls;
+    struct group *g = &h->group;
+    *g = (struct group){ 0 };
+    pthread_mutex_lock(&all->lock);
+    int want = h->n && !enough(h, all->closed) ? 0 : claim_max(h, all->closed);
+    if (enough(h, all->closed))
+        take_ends(h);
+    if (want && has_thread(h))
+        g->claim = pool_claim_job(h->e, want, h);
+    if (g->claim)
+        g->ops[g->n++] = &g->claim->op;
+    if (g->n) {
+        h->stage = HAUL_LOADED;
+        pthread_cond_broadcast(&all->loaded);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+static void settle(struct hauler *h)
+{
+    struct hauls *all = &h->e->hauls;
+    atomic_store(&h->e->refused, h->refused);
+    if (h->refused)
+        keeper_probe(h->e);
+    count_group(h->e, h->group.ops, h->group.n, h->took_us);
+    group_settle(h->e, &h->group);
+    pthread_mutex_lock(&all->lock);
+    h->stage = HAUL_IDLE;
+    if (h->head)
+        h->since_us = 0; /* they have waited long enough */
+    bool landed = h->flying && !h->head;
+    h->flying = h->head;
+    pthread_cond_broadcast(&all->idle);
+    pthread_mutex_unlock(&all->lock);
+    if (landed)
+        pool_flights(h->e, -1);
+}
+
+void haul_turn(struct exec *e)
+{
+    if (!e->hauls.open)
+        return;
+    for (size_t i = 0; i < HAULERS; i++) {
+        struct hauler *h = &e->hauls.v[i];
+        pthread_mutex_lock(&e->hauls.lock);
+        enum haul_stage stage = h->stage;
+        pthread_mutex_unlock(&e->hauls.lock);
+        if (stage == HAUL_BACK)
+            settle(h);
+        if (stage != HAUL_LOADED)
+            load(h);
+    }
+}
+
+int64_t haul_next(struct exec *e)
+{
+    int64_t at_us = INT64_MAX;
+    if (!e->hauls.open)
+        return at_us;
+    pthread_mutex_lock(&e->hauls.lock);
+    for (size_t i = 0; i < HAULERS; i++) {
+        const struct hauler *h = &e->hauls.v[i];
+        if (h->stage == HAUL_BACK)
+            at_us = 0;
+        if (h->stage == HAUL_IDLE && h->head)
+            at_us = MIN(at_us, h->since_us + WAIT_US);
+        if (h->stage == HAUL_IDLE && asks_again(h))
+            at_us = MIN(at_us, h->again_us);
+    }
+    pthread_mutex_unlock(&e->hauls.lock);
+    return at_us;
+}
+
+/* ---- Opening and closing --------------------------------------------------------------------- */
+
+void haul_open(struct exec *e)
+{
+    struct hauls *all = &e->hauls;
+    if (e->traits & STORE_ONE_WRITER)
+        return;
+    pthread_mutex_init(&all->lock, NULL);
+    pthread_cond_init(&all->loaded, NULL);
+    pthread_cond_init(&all->idle, NULL);
+    for (size_t i = 0; i < HAULERS; i++) {
+        all->v[i].e = e;
+        all->v[i].end = &all->v[i].head;
+    }
+    all->open = true;
+}
+
+static bool all_idle(const struct hauls *all)
+{
+    for (size_t i = 0; i < HAULERS; i++)
+        if (!nothing_left(&all->v[i]))
+            return false;
+    return true;
+}
+
+void haul_close(struct exec *e)
+{
+    struct hauls *all = &e->hauls;
+    if (!all->open)
+        return;
+    pthread_mutex_lock(&all->lock);
+    all->closed = true;
+    pthread_mutex_unlock(&all->lock);
+    queue_nudge(&e->queue);
+    pthread_mutex_lock(&all->lock);
+    while (!all_idle(all))
+        pthread_cond_wait(&all->idle, &all->lock);
+    pthread_cond_broadcast(&all->loaded);
+    pthread_mutex_unlock(&all->lock);
+    for (size_t i = 0; i < HAULERS; i++)
+        if (all->v[i].runs)
+            pthread_join(all->v[i].thread, NULL);
+}
+
+void haul_release(struct exec *e)
+{
+    struct hauls *all = &e->hauls;
+    if (!all->open)
+        return;
+    for (size_t i = 0; i < HAULERS; i++)
+        lease_run_free(all->v[i].spare);
+    pthread_mutex_destroy(&all->lock);
+    pthread_cond_destroy(&all->loaded);
+    pthread_cond_destroy(&all->idle);
+}

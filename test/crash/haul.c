@@ -1,0 +1,62 @@
+/*
+ * haul.c - a process is killed while it runs off a long backlog, again and again: no call is lost,
+ * and none runs oftener than somebody died with it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "rig.h"
+
+ENGINES_MAIN(ENGINES_DURABLE)
+
+enum { CROWD = 5000, KILLS = 1 };
+
+static int quick(struct pawl_call *c)
+{
+    return pawl_reply_int(c, 1);
+}
+
+static _Noreturn void works(const void *param)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", quick);
+    rig_start(p, 4);
+    for (;;)
+        pause();
+}
+
+static int64_t ended(const void *param)
+{
+    return engine_int(param, "SELECT count(*) FROM pawl_outcome");
+}
+
+TEST(a_backlog_survives_whoever_runs_it)
+{
+    struct pawl *p = rig_open(param);
+    rig_submit_many(p, "t", CROWD);
+    pawl_close(p);
+    for (int i = 1; i <= KILLS; i++) {
+        int64_t before = ended(param);
+        pid_t pid = fork();
+        if (pid == 0)
+            works(param);
+        UNTIL(ended(param) >= before + CROWD / (KILLS + 2));
+        EQ_INT(kill(pid, SIGKILL), 0);
+        EQ_INT(waitpid(pid, NULL, 0), pid);
+        printf("killed after %lld of %d\n", (long long)ended(param), CROWD);
+    }
+    p = rig_open(param);
+    rig_on(p, "t", quick);
+    rig_start(p, 4);
+    rig_drain(p);
+    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD);
+    pawl_close(p);
+    EQ_INT(ended(param), CROWD);
+    EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_lease"), 0);
+    EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_ready"), 0);
+    LE_INT(engine_int(param, "SELECT max(lost) FROM pawl_outcome"), KILLS);
+    EQ_INT(engine_int(param, "SELECT max(attempts) FROM pawl_outcome"), 0);
+}

@@ -1,0 +1,201 @@
+/*
+ * lib_haul.c - a long backlog, run off on connections of its own where the engine has them: every
+ * call once, whatever happens meanwhile.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "db_server.h"
+#include "exec/exec.h"
+#include "lib/lib.h"
+#include "rig.h"
+
+RIG_MAIN
+
+enum { CROWD = 5000, KEYS = 10, KEYED = 500 };
+
+static atomic_int ran[CROWD], runs;
+
+static int index_of(struct pawl_call *c)
+{
+    return (int)strtol(pawl_call_id(c) + 1, NULL, 10);
+}
+
+static int counts(struct pawl_call *c)
+{
+    atomic_fetch_add(&ran[index_of(c)], 1);
+    return pawl_reply_int(c, atomic_fetch_add(&runs, 1));
+}
+
+static void each_ran_once(void)
+{
+    for (int i = 0; i < CROWD; i++)
+        if (atomic_load(&ran[i]) != 1)
+            FAIL("call %d ran %d times", i, atomic_load(&ran[i]));
+}
+
+/* Did haulers have a part in it, as they must where they can? */
+static void hauled(const struct pawl *p)
+{
+    bool can = !(p->e->traits & STORE_ONE_WRITER);
+    EQ_INT(p->e->hauls.v[0].runs, can);
+}
+
+TEST(every_call_of_a_backlog_runs_once)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", counts);
+    rig_submit_many(p, "t", CROWD);
+    rig_start(p, 4);
+    rig_drain(p);
+    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD);
+    each_ran_once();
+    hauled(p);
+    pawl_close(p);
+}
+
+/* Whatever ran is stored, whatever did not is as it was. */
+TEST(a_stop_in_the_middle)
+{
+    struct pawl_err err;
+    struct pawl *p = rig_open(param);
+    if (rig_is_mem(param))
+        skip("mem: nothing is left after it was closed");
+    rig_on(p, "t", counts);
+    rig_submit_many(p, "t", CROWD);
+    rig_start(p, 4);
+    UNTIL(atomic_load(&runs) > CROWD / 3);
+    OK(pawl_stop(p, 10 * RIG_SEC, &err), &err);
+    int had_run = atomic_load(&runs);
+    hauled(p);
+    EQ_INT(rig_count(p, PAWL_COMPLETED), had_run);
+    EQ_INT(rig_count(p, PAWL_PROCESSING), 0);
+    printf("%d of %d had run\n", had_run, CROWD);
+    pawl_close(p);
+    p = rig_open(param);
+    rig_on(p, "t", counts);
+    rig_start(p, 4);
+    rig_drain(p);
+    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD);
+    each_ran_once();
+    pawl_close(p);
+}
+
+/* The same without a word of farewell: it is handed back, or stored. */
+TEST(a_close_in_the_middle)
+{
+    struct pawl *p = rig_open(param);
+    if (rig_is_mem(param))
+        skip("mem: nothing is left after it was closed");
+    rig_on(p, "t", counts);
+    rig_submit_many(p, "t", CROWD);
+    rig_start(p, 4);
+    UNTIL(atomic_load(&runs) > CROWD / 3);
+    pawl_close(p);
+    p = rig_open(param);
+    EQ_INT(rig_count(p, PAWL_PROCESSING), 0);
+    EQ_INT(rig_count(p, PAWL_COMPLETED), atomic_load(&runs));
+    pawl_close(p);
+}
+
+/* ---- What else is in the queue --------------------------------------------------------------- */
+
+static atomic_int next_of_key[KEYS], out_of_order;
+
+static int in_order(struct pawl_call *c)
+{
+    int i = index_of(c);
+    if (pawl_call_id(c)[0] == 'k' && atomic_fetch_add(&next_of_key[i % KEYS], 1) != i / KEYS)
+        atomic_fetch_add(&out_of_order, 1);
+    atomic_fetch_add(&runs, 1);
+    return pawl_reply_int(c, i);
+}
+
+static void submit_keyed(struct pawl *p)
+{
+    for (int i = 0; i < KEYED; i++) {
+        char id[16], key[16];
+        snprintf(id, sizeof id, "k%d", i);
+        snprintf(key, sizeof key, "key-%d", i % KEYS);
+        rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "t", .key = key });
+    }
+}
+
+/* Keys that come into it are not the haulers': they go by as ever. */
+TEST(keys_keep_their_order_in_a_backlog)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", in_order);
+    rig_submit_many(p, "t", CROWD / 2);
+    submit_keyed(p);
+    rig_start(p, 4);
+    rig_drain(p);
+    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD / 2 + KEYED);
+    EQ_INT(atomic_load(&runs), CROWD / 2 + KEYED);
+    EQ_INT(atomic_load(&out_of_order), 0);
+    hauled(p);
+    pawl_close(p);
+}
+
+static int sometimes(struct pawl_call *c)
+{
+    int i = index_of(c);
+    atomic_fetch_add(&ran[i], 1);
+    return i % 10 == 0 ? pawl_fail(c, "not this one") : pawl_reply_int(c, i);
+}
+
+/* Calls that fail end as they would anywhere. */
+TEST(failures_in_a_backlog)
+{
+    struct pawl_err err;
+    struct pawl *p = rig_open(param);
+    static struct pawl_spec v[1000];
+    static char ids[1000][16];
+    static struct pawl_receipt r[1000];
+    rig_on(p, "t", sometimes);
+    for (int from = 0; from < CROWD; from += 1000) {
+        for (int i = 0; i < 1000; i++) {
+            snprintf(ids[i], sizeof ids[i], "c%d", from + i);
+            v[i] =
+                (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[i], .type = "t", .max_attempts = 1 };
+        }
+        OK(pawl_submit(p, v, 1000, 0, r, &err), &err);
+    }
+    rig_start(p, 4);
+    rig_drain(p);
+    each_ran_once();
+    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD / 10 * 9);
+    EQ_INT(rig_count(p, PAWL_COMPLETED) + rig_count(p, PAWL_FAILED) +
+               rig_count(p, PAWL_DEAD_LETTER),
+           CROWD);
+    hauled(p);
+    pawl_close(p);
+}
+
+/* ---- What goes wrong ------------------------------------------------------------------------- */
+
+/* Connections end in the middle, again and again: what had run is stored all the same. */
+TEST(connections_that_end_meanwhile)
+{
+    const struct engine *g = engine_of(param);
+    if (!g->server)
+        skip("%s: no connection to lose", g->name);
+    struct db_server *server = engine_own(param);
+    struct pawl *p = rig_open_as(
+        param, (struct pawl_options){ PAWL_OPTIONS_INIT, .heartbeat_grace_us = 20 * RIG_SEC });
+    rig_on(p, "t", counts);
+    rig_submit_many(p, "t", CROWD);
+    rig_start(p, 4);
+    for (int i = 1; i <= 4; i++) {
+        UNTIL(atomic_load(&runs) > CROWD * i / 6);
+        db_kill_connections(server);
+    }
+    rig_drain(p);
+    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD);
+    each_ran_once();
+    pawl_close(p);
+}
