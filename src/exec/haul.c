@@ -53,6 +53,7 @@ void haul_out(struct hauler *h, size_t n)
 {
     pthread_mutex_lock(&h->e->hauls.lock);
     h->out = n;
+    h->claimed_us = world_mono(&world_real);
     pthread_mutex_unlock(&h->e->hauls.lock);
 }
 
@@ -130,18 +131,23 @@ static bool enough(const struct hauler *h, bool closed)
                     world_mono(&world_real) >= h->since_us + WAIT_US);
 }
 
+/* Nothing has ended yet of what it has just claimed: its next claim goes with that. Handlers that
+ * take their time are not waited for. */
+static bool expects(const struct hauler *h)
+{
+    return !h->n && h->out && world_mono(&world_real) < h->claimed_us + WAIT_US;
+}
+
 static bool asks_again(const struct hauler *h)
 {
     return h->spare && h->spare->again;
 }
 
-/* How many to claim with it; 0: none. Under the lock. */
-static int claim_max(const struct hauler *h, bool closed)
+/* How many to claim with its next group; 0: none. */
+static int claim_max(const struct hauler *h)
 {
     const struct hauls *all = &h->e->hauls;
     int64_t now_us = world_mono(&world_real);
-    if (closed || (!h->n && h->out))
-        return 0;
     if (asks_again(h))
         return now_us >= h->again_us;
     if (h != all->v && now_us < all->others_us + RECENT_US)
@@ -153,6 +159,7 @@ static bool has_thread(struct hauler *h)
 {
     if (!h->runs)
         h->runs = !pthread_create(&h->thread, NULL, hauler_main, h);
+    h->e->hauls.off = !h->runs;
     return h->runs;
 }
 
@@ -163,17 +170,22 @@ static void load(struct hauler *h)
     struct group *g = &h->group;
     *g = (struct group){ 0 };
     pthread_mutex_lock(&all->lock);
-    int want = h->n && !enough(h, all->closed) ? 0 : claim_max(h, all->closed);
-    if (enough(h, all->closed))
+    bool ends = enough(h, all->closed), closed = all->closed;
+    bool waits = !ends && (h->n || expects(h));
+    h->stage = waits ? HAUL_IDLE : HAUL_LOADING;
+    if (ends)
         take_ends(h);
+    pthread_mutex_unlock(&all->lock);
+    if (waits)
+        return;
+    int want = closed ? 0 : claim_max(h);
     if (want && has_thread(h))
         g->claim = pool_claim_job(h->e, want, h);
     if (g->claim)
         g->ops[g->n++] = &g->claim->op;
-    if (g->n) {
-        h->stage = HAUL_LOADED;
-        pthread_cond_broadcast(&all->loaded);
-    }
+    pthread_mutex_lock(&all->lock);
+    h->stage = g->n ? HAUL_LOADED : HAUL_IDLE;
+    pthread_cond_broadcast(g->n ? &all->loaded : &all->idle);
     pthread_mutex_unlock(&all->lock);
 }
 
@@ -201,6 +213,7 @@ void haul_turn(struct exec *e)
 {
     if (!e->hauls.open)
         return;
+    pool_haul_check(e);
     for (size_t i = 0; i < HAULERS; i++) {
         struct hauler *h = &e->hauls.v[i];
         pthread_mutex_lock(&e->hauls.lock);
@@ -215,7 +228,7 @@ void haul_turn(struct exec *e)
 
 int64_t haul_next(struct exec *e)
 {
-    int64_t at_us = INT64_MAX;
+    int64_t at_us = e->pool.hauled ? e->pool.haul_until_us : INT64_MAX;
     if (!e->hauls.open)
         return at_us;
     pthread_mutex_lock(&e->hauls.lock);
@@ -224,7 +237,9 @@ int64_t haul_next(struct exec *e)
         if (h->stage == HAUL_BACK)
             at_us = 0;
         if (h->stage == HAUL_IDLE && h->head)
-            at_us = MIN(at_us, h->since_us + WAIT_US);
+            at_us = MIN(at_us, enough(h, e->hauls.closed) ? 0 : h->since_us + WAIT_US);
+        if (h->stage == HAUL_IDLE && expects(h))
+            at_us = MIN(at_us, h->claimed_us + WAIT_US);
         if (h->stage == HAUL_IDLE && asks_again(h))
             at_us = MIN(at_us, h->again_us);
     }

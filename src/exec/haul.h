@@ -8,9 +8,10 @@
  * meanwhile. The store thread forms their groups and settles them; a hauler does nothing but commit
  * one. Only where the engine lets several write at the same time.
  *
- *     idle -> loaded   store thread: a group is formed
- *     loaded -> back   hauler: it is committed
- *     back -> idle     store thread: it is settled
+ *     idle -> loading            store thread: is there something?
+ *     loading -> loaded, idle    store thread: a group is formed; there is nothing
+ *     loaded -> back             hauler: it is committed
+ *     back -> idle               store thread: it is settled
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +27,7 @@
 /* A claim that brought so many begins it. */
 #define HAUL_MIN 256
 
-enum haul_stage { HAUL_IDLE, HAUL_LOADED, HAUL_BACK };
+enum haul_stage { HAUL_IDLE, HAUL_LOADING, HAUL_LOADED, HAUL_BACK };
 
 struct hauler {
     struct exec *e; /* borrowed */
@@ -37,9 +38,10 @@ struct hauler {
     enum haul_stage stage;
     struct job *head, **end; /* ends that wait for its next group */
     size_t n;
-    size_t out;       /* calls of its last claim whose ends are still to come, as far as we know */
-    int64_t since_us; /* when the first that waits came; monotonic */
-    bool flying;      /* some wait, or are being committed */
+    size_t out;         /* calls of its last claim whose ends are to come, as far as we know; */
+    int64_t claimed_us; /* when that was; monotonic */
+    int64_t since_us;   /* when the first that waits came; monotonic */
+    bool flying;        /* some wait, or are being committed */
 
     /* The store thread's, and the hauler's while it is loaded. */
     struct group group;
@@ -60,6 +62,7 @@ struct hauls {
     struct hauler v[HAULERS];
     bool open, closed;
     int64_t others_us; /* store thread: when somebody else last wrote something; monotonic */
+    bool off;          /* store thread: there was no thread to be had, so nobody hauls */
 };
 
 void haul_open(struct exec *e);

@@ -117,10 +117,16 @@ int pool_haul_want(struct exec *e)
     int64_t free = target - (int64_t)(p->n_queued + p->n_running) + p->hung + p->blocked;
     bool may = may_claim(e);
     pthread_mutex_unlock(&p->lock);
-    bool slow = target < HAUL_MIN; /* handlers take longer than they did */
-    if (slow || world_mono(&world_real) >= p->haul_until_us)
+    if (target < HAUL_MIN) /* handlers take longer than they did */
         haul_ends(p);
     return may && p->hauled && free >= HAUL_MIN ? (int)MIN(free, CLAIM_MAX) : 0;
+}
+
+void pool_haul_check(struct exec *e)
+{
+    const struct pool *p = &e->pool;
+    if (p->hauled && (e->hauls.off || world_mono(&world_real) >= p->haul_until_us))
+        haul_ends(&e->pool);
 }
 
 int pool_want(struct exec *e, bool fresh)
@@ -256,7 +262,7 @@ static void note_crowd(struct exec *e, const struct claim *c)
         return;
     memcpy(p->crowd_name, queue.data, queue.len);
     p->crowd = (struct bytes){ p->crowd_name, queue.len };
-    p->hauled = e->hauls.open && c->n >= HAUL_MIN && !keyed;
+    p->hauled = e->hauls.open && !e->hauls.off && c->n >= HAUL_MIN && !keyed;
     p->haul_until_us = world_mono(&world_real) + HAUL_US;
 }
 

@@ -63,8 +63,10 @@ int pool_want(struct exec *e, bool fresh);
 int64_t pool_next_claim(struct exec *e);
 /* Store thread: a claim to put into a group, of this hauler's or its own; NULL without memory. */
 struct job *pool_claim_job(struct exec *e, int max, struct hauler *h);
-/* Store thread: how many calls a hauler is to claim; 0: none. */
+/* Store thread: how many calls a hauler is to claim; 0: none. And is it time for a claim that sees
+ * everything? */
 int pool_haul_want(struct exec *e);
+void pool_haul_check(struct exec *e);
 
 /* Something may be due; from database time `at_us` on (0: now). */
 void pool_work_came(struct exec *e, int64_t at_us);

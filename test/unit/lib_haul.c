@@ -176,6 +176,31 @@ TEST(failures_in_a_backlog)
     pawl_close(p);
 }
 
+/* Two of them take their time, from different claims: nobody waits for them. */
+static int may_block(struct pawl_call *c)
+{
+    int i = index_of(c);
+    if (i == CROWD / 4 || i == CROWD / 2)
+        return rig_blocks(c);
+    return counts(c);
+}
+
+TEST(long_calls_hold_up_nobody)
+{
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", may_block);
+    rig_submit_many(p, "t", CROWD);
+    rig_start(p, 4);
+    UNTIL(atomic_load(&runs) == CROWD - 2);
+    EQ_INT(atomic_load(&rig_inside), 2);
+    rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "c0-more", .type = "t" });
+    rig_ends(p, "c0-more", PAWL_COMPLETED);
+    rig_open_gate();
+    rig_drain(p);
+    hauled(p);
+    pawl_close(p);
+}
+
 /* ---- What goes wrong ------------------------------------------------------------------------- */
 
 /* Connections end in the middle, again and again: what had run is stored all the same. */
