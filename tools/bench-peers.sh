@@ -14,8 +14,7 @@
 # forwards, even ones backwards. A program that fails is said so and missing from that round; the bench goes on.
 #
 # ROUNDS=3 says how many, QUICK=1 asks for the quick form, PEERS="pawl restate" and BENCH_GROUPS="drain http"
-# narrow what runs (PEERS may also name pawl-sqlite); BENCH_N, BENCH_SECONDS, BENCH_HELD and BENCH_BACKLOG say
-# how much.
+# narrow what runs; BENCH_N, BENCH_SECONDS, BENCH_HELD and BENCH_BACKLOG say how much.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -23,7 +22,7 @@ cd "$(dirname "$0")/.."
 build=$(cd "${1:?usage: bench-peers.sh BUILD_DIR RESULTS}" && pwd)
 results=${2:?usage: bench-peers.sh BUILD_DIR RESULTS}
 rounds=${ROUNDS:-3}
-peers=${PEERS:-pawl graphile-worker pg-boss bullmq dbos restate}
+peers=${PEERS:-pawl pawl-sqlite graphile-worker pg-boss bullmq dbos restate}
 rows=${BENCH_GROUPS:-enqueue drain latency http hot keys backlog held light cost}
 packages=$build/bench-peers
 begun=$(date +%s)
