@@ -31,9 +31,9 @@ each{SELECT track, `rank`, run_at FROM pawl_ready FORCE INDEX (ready_due)
 --       are not longer than len.
 uncounted SET @pawl_len = 0;
 SELECT r.seq, r.track, r.run_at, r.attempts, r.lost, r.redrives, r.pos, r.key_no,
-       c.id, c.lane, c.method, c.`key`, c.priority, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
+       c.id, c.method, c.`key`, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
        c.parent, c.trace, c.tags, c.form, COALESCE(LENGTH(c.input), -1),
-       IF((@pawl_len := @pawl_len + COALESCE(LENGTH(c.input), 0)) <= $5, c.input, NULL), w.wished_at
+       IF((@pawl_len := @pawl_len + COALESCE(LENGTH(c.input), 0)) <= $5, c.input, NULL), c.lane, c.priority, w.wished_at
 FROM (each UNION ALL {(SELECT seq, track, run_at, attempts, lost, redrives, pos, key_no
                          FROM pawl_ready FORCE INDEX (ready_due)
                          WHERE track = $1 AND `rank` = $2 AND run_at <= $3 AND run_at >= $6
@@ -66,15 +66,15 @@ each{SELECT `key`, pos, seq, lane, priority, run_at, attempts, lost, redrives, k
 
 -- name: line_take
 -- in:   key text[], max int[], len bigint
--- out:  key text, pos, seq, lane, priority, run_at, attempts, lost, redrives, key_no; of the call: id text, lane int,
---       method text, key text, priority int, created_at bigint, run_at bigint, expires_at bigint, options text,
---       caller text, client text, parent text, trace text, tags text, form int, length bigint (below 0: none), input
---       bytea, wished_at bigint
+-- out:  key text, pos, seq, lane, priority, run_at, attempts, lost, redrives, key_no; of the call: id text,
+--       method text, key text, created_at bigint, run_at bigint, expires_at bigint, options text, caller text,
+--       client text, parent text, trace text, tags text, form int, length bigint (below 0: none), input bytea,
+--       lane int, priority int, wished_at bigint
 uncounted SET @pawl_len = 0;
 each{SELECT n.`key`, n.pos, n.seq, n.lane, n.priority, n.run_at, n.attempts, n.lost, n.redrives, n.key_no,
-       c.id, c.lane, c.method, c.`key`, c.priority, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
+       c.id, c.method, c.`key`, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
        c.parent, c.trace, c.tags, c.form, COALESCE(LENGTH(c.input), -1),
-       IF((@pawl_len := @pawl_len + COALESCE(LENGTH(c.input), 0)) <= $3, c.input, NULL), w.wished_at
+       IF((@pawl_len := @pawl_len + COALESCE(LENGTH(c.input), 0)) <= $3, c.input, NULL), c.lane, c.priority, w.wished_at
 FROM (SELECT * FROM pawl_line FORCE INDEX (PRIMARY) WHERE `key` = $1 AND pos > 0 ORDER BY pos LIMIT $2) n
 STRAIGHT_JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = n.seq
 LEFT JOIN pawl_cancel w FORCE INDEX (PRIMARY) ON w.seq = n.seq};

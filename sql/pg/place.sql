@@ -43,9 +43,10 @@ CROSS JOIN LATERAL (
 -- why:  What somebody else is claiming just now is passed over. Inputs come along as long as all of them together
 --       are not longer than len.
 SELECT r.seq, r.track, r.run_at, r.attempts, r.lost, r.redrives, r.pos, r.key_no,
-       c.id, c.lane, c.method, c.key, c.priority, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
+       c.id, c.method, c.key, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
        c.parent, c.trace, c.tags, c.form, coalesce(octet_length(c.input), -1)::bigint,
-       CASE WHEN sum(octet_length(c.input)) OVER (ORDER BY r.run_at, r.seq) <= $5::bigint THEN c.input END, w.wished_at
+       CASE WHEN sum(octet_length(c.input)) OVER (ORDER BY r.run_at, r.seq) <= $5::bigint THEN c.input END,
+       c.lane, c.priority, w.wished_at
 FROM (
   SELECT q.* FROM unnest($1::bigint[], $6::bigint[], $7::bigint[]) t (track, run_at, seq)
   CROSS JOIN LATERAL (
@@ -60,28 +61,42 @@ ORDER BY r.run_at, r.seq;
 
 -- name: ready_grab
 -- in:   as ready_take; len: of each input
--- out:  as ready_take, in no order. What nearly all calls have in common is null: lane and priority, which the row of
---       ready has as well; run_at and created_at where they are that row's run_at; form where it is 1; the length of an
---       input that is there; wished_at
+-- out:  as ready_take up to the input, in no order. What nearly all calls have in common is null: run_at and created_at
+--       where they are the run_at of the row of ready; form where it is 1; the length of an input that is there
 -- why:  The same for calls that will all be taken: deleted as they are found, by ctid, which costs what locking them
 --       does. Who takes one not after all puts it back. A column costs as much as a probe of an index.
---       OFFSET 0 and the ARRAY keep the server from reading a table from end to end that looked empty when it planned.
-WITH r AS (
-  DELETE FROM pawl.ready WHERE ctid = ANY (ARRAY(
-    SELECT q.ctid FROM unnest($1::bigint[], $6::bigint[], $7::bigint[]) t (track, run_at, seq)
-    CROSS JOIN LATERAL (
-      SELECT r.ctid, run_at, seq FROM pawl.ready r
-      WHERE r.track = t.track AND r.rank = $2::bigint AND (r.run_at, r.seq) >= (t.run_at, t.seq)
-        AND r.run_at <= $3::bigint
-      ORDER BY run_at, seq LIMIT $4::bigint FOR UPDATE SKIP LOCKED) q
-    ORDER BY q.run_at, q.seq LIMIT $4::bigint))
-  RETURNING seq, track, run_at, attempts, lost, redrives, pos, key_no)
-SELECT r.seq, r.track, r.run_at, NULLIF(r.attempts, 0), NULLIF(r.lost, 0), NULLIF(r.redrives, 0), NULLIF(r.pos, 0),
-  NULLIF(r.key_no, 0), c.id, NULL::bigint, c.method, c.key, NULL::bigint, NULLIF(c.created_at, r.run_at),
-  NULLIF(c.run_at, r.run_at), c.expires_at, c.options, c.caller, c.client, c.parent, c.trace, c.tags, NULLIF(c.form, 1),
+--       The ARRAY, and a range where an equality would do, keep the server from reading a table from end to end that
+--       looked empty when it planned: nothing but a ctid leads to r, and nothing but r to c.
+DELETE FROM pawl.ready r USING pawl.call c
+WHERE c.seq >= r.seq AND c.seq <= r.seq AND r.ctid = ANY (ARRAY(
+  SELECT q.ctid FROM unnest($1::bigint[], $6::bigint[], $7::bigint[]) t (track, run_at, seq)
+  CROSS JOIN LATERAL (
+    SELECT r.ctid, run_at, seq FROM pawl.ready r
+    WHERE r.track = t.track AND r.rank = $2::bigint AND (r.run_at, r.seq) >= (t.run_at, t.seq)
+      AND r.run_at <= $3::bigint
+    ORDER BY run_at, seq LIMIT $4::bigint FOR UPDATE SKIP LOCKED) q
+  ORDER BY q.run_at, q.seq LIMIT $4::bigint))
+RETURNING r.seq, r.track, r.run_at, NULLIF(r.attempts, 0), NULLIF(r.lost, 0), NULLIF(r.redrives, 0),
+  CASE WHEN c.key IS NOT NULL THEN r.pos END, CASE WHEN c.key IS NOT NULL THEN r.key_no END, c.id, c.method, c.key,
+  NULLIF(c.created_at, r.run_at), NULLIF(c.run_at, r.run_at), c.expires_at, c.options, c.caller, c.client, c.parent, c.trace, c.tags, NULLIF(c.form, 1),
   CASE WHEN octet_length(c.input) > $5::bigint THEN octet_length(c.input)::bigint END,
-  CASE WHEN octet_length(c.input) <= $5::bigint THEN c.input END, NULL::bigint
-FROM r CROSS JOIN LATERAL (SELECT * FROM pawl.call WHERE seq = r.seq OFFSET 0) c;
+  CASE WHEN octet_length(c.input) <= $5::bigint THEN c.input END;
+
+-- name: ready_grab_one
+-- in:   as ready_grab; track, run_at and seq are those of one track
+-- out:  as ready_grab
+-- why:  One track is what most claims find due, and needs no sorting.
+DELETE FROM pawl.ready r USING pawl.call c
+WHERE c.seq >= r.seq AND c.seq <= r.seq AND r.ctid = ANY (ARRAY(
+  SELECT r.ctid FROM pawl.ready r
+  WHERE r.track = $1::bigint AND r.rank = $2::bigint AND (r.run_at, r.seq) >= ($6::bigint, $7::bigint)
+    AND r.run_at <= $3::bigint
+  ORDER BY run_at, seq LIMIT $4::bigint FOR UPDATE SKIP LOCKED))
+RETURNING r.seq, r.track, r.run_at, NULLIF(r.attempts, 0), NULLIF(r.lost, 0), NULLIF(r.redrives, 0),
+  CASE WHEN c.key IS NOT NULL THEN r.pos END, CASE WHEN c.key IS NOT NULL THEN r.key_no END, c.id, c.method, c.key,
+  NULLIF(c.created_at, r.run_at), NULLIF(c.run_at, r.run_at), c.expires_at, c.options, c.caller, c.client, c.parent, c.trace, c.tags, NULLIF(c.form, 1),
+  CASE WHEN octet_length(c.input) > $5::bigint THEN octet_length(c.input)::bigint END,
+  CASE WHEN octet_length(c.input) <= $5::bigint THEN c.input END;
 
 -- name: ready_count
 -- in:   track int[], rank int[], until bigint, max int
@@ -108,14 +123,15 @@ CROSS JOIN LATERAL (SELECT * FROM pawl.line WHERE line.key = k.key AND pos > 0 O
 
 -- name: line_take
 -- in:   key text[], max int[], len bigint
--- out:  key text, pos, seq, lane, priority, run_at, attempts, lost, redrives, key_no; of the call: id text, lane int,
---       method text, key text, priority int, created_at bigint, run_at bigint, expires_at bigint, options text,
---       caller text, client text, parent text, trace text, tags text, form int, length bigint (below 0: none), input
---       bytea, wished_at bigint
+-- out:  key text, pos, seq, lane, priority, run_at, attempts, lost, redrives, key_no; of the call: id text,
+--       method text, key text, created_at bigint, run_at bigint, expires_at bigint, options text, caller text,
+--       client text, parent text, trace text, tags text, form int, length bigint (below 0: none), input bytea,
+--       lane int, priority int, wished_at bigint
 SELECT k.key, n.pos, n.seq, n.lane, n.priority, n.run_at, n.attempts, n.lost, n.redrives, n.key_no,
-       c.id, c.lane, c.method, c.key, c.priority, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
+       c.id, c.method, c.key, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
        c.parent, c.trace, c.tags, c.form, coalesce(octet_length(c.input), -1)::bigint,
-       CASE WHEN sum(octet_length(c.input)) OVER (ORDER BY k.at, n.pos) <= $3::bigint THEN c.input END, w.wished_at
+       CASE WHEN sum(octet_length(c.input)) OVER (ORDER BY k.at, n.pos) <= $3::bigint THEN c.input END,
+       c.lane, c.priority, w.wished_at
 FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY k (key, max, at)
 CROSS JOIN LATERAL (SELECT * FROM pawl.line WHERE line.key = k.key AND pos > 0 ORDER BY pos LIMIT k.max) n
 JOIN pawl.call c ON c.seq = n.seq

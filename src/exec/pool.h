@@ -56,8 +56,8 @@ void pool_release(struct pool *p);
 /* exec_start() has been called. */
 bool pool_started(struct pool *p);
 
-/* Store thread: how many calls to claim with this group; 0: none. `fresh`: the group brings new
- * calls. */
+/* Store thread: how many calls to claim with this group; 0: none. `fresh`: the group brings calls
+ * that may run here. */
 int pool_want(struct exec *e, bool fresh);
 /* Store thread: until when there is nothing to claim (monotonic). */
 int64_t pool_next_claim(struct exec *e);

@@ -48,6 +48,26 @@ static bool brings_calls(const struct job *j)
     return false;
 }
 
+static bool runs_here(const struct exec *e, struct bytes type)
+{
+    bool found = false;
+    for (size_t i = 0; i < e->registry.n_types && !found; i++)
+        found = bytes_eq(e->registry.types[i], type);
+    return found;
+}
+
+/* The same for our own claims: new calls that only others run are theirs. */
+static bool brings_ours(const struct exec *e, const struct job *j)
+{
+    const struct accept *a = &j->op.accept;
+    if (j->op.kind != OP_ACCEPT)
+        return brings_calls(j);
+    for (size_t i = 0; i < a->n; i++)
+        if ((i == 0 || !bytes_eq(a->v[i].type, a->v[i - 1].type)) && runs_here(e, a->v[i].type))
+            return true;
+    return false;
+}
+
 /* ---- Turns -----------------------------------------------------------------------------------
  *
  * A busy key is free only inside a commit: between the finish of one run and the claim of the next.
@@ -88,7 +108,7 @@ static void take_turns(struct exec *e, struct group *g, struct job **end)
 
 static void form_group(struct exec *e, struct group *g, struct job_list l)
 {
-    bool alone = false;
+    bool alone = false, ours = false;
     struct job **end = &g->jobs;
     g->fresh = g->frees = false;
     g->jobs = l.head;
@@ -101,15 +121,17 @@ static void form_group(struct exec *e, struct group *g, struct job_list l)
         if (!j->answered)
             g->ops[g->n++] = &j->op;
         g->fresh |= brings_calls(j);
+        ours = ours || brings_ours(e, j);
         g->frees |= j->op.kind == OP_FINISH && j->frees != FREES_NO;
         alone |= j->op.kind == OP_HANDLER && !j->answered;
         end = &j->next;
     }
     if (g->fresh)
         e->hauls.others_us = world_mono(&world_real);
+    size_t turns = g->n;
     if (!alone)
         take_turns(e, g, end);
-    int want = alone ? 0 : pool_want(e, g->fresh);
+    int want = alone ? 0 : pool_want(e, ours || g->n > turns);
     if (want)
         g->claim = pool_claim_job(e, want, NULL);
     if (g->claim)
@@ -126,21 +148,13 @@ struct news {
     int ended;
 };
 
-static bool serves(const struct exec *e, struct bytes type)
-{
-    bool found = false;
-    for (size_t i = 0; i < e->registry.n_types && !found; i++)
-        found = bytes_eq(e->registry.types[i], type);
-    return found && !e->pool.n_queues;
-}
-
 static void accepted(const struct exec *e, const struct accept *a, struct news *out)
 {
     for (size_t i = 0; i < a->n; i++) {
         if (a->out[i].status != PAWL_OK || a->out[i].duplicate)
             continue;
         out->offers = true;
-        out->ours = out->ours && serves(e, a->v[i].type);
+        out->ours = out->ours && !e->pool.n_queues && runs_here(e, a->v[i].type);
     }
 }
 

@@ -152,10 +152,17 @@ struct try_end {
     bool wish;           /* a cancel wish is stored for it */
 };
 
+/* Of the call whose try it was. */
+struct try_of {
+    const struct call_spec *spec;
+    struct tries tries; /* before it */
+    int64_t run_at_us;  /* what it was claimed with */
+};
+
 /* Decide. `now_us` is the database's clock; `run_at_us` of a lost or released call stays what it
  * was, so that it keeps its place. A wish turns every ending that would go back to pending into
  * cancelled. */
-struct verdict call_after(const struct call *c, const struct try_end *e, int64_t now_us,
+struct verdict call_after(const struct try_of *c, const struct try_end *e, int64_t now_us,
                           const struct world *w);
 
 /* After the n-th error (n from 1): min(max, base * factor^(n-1)), give or take jitter of it. */

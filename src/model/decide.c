@@ -33,10 +33,10 @@ static struct verdict again_at(struct verdict v, int64_t run_at_us)
 }
 
 /* An error or a timeout: it counts, and the last one allowed is the end. */
-static struct verdict after_error(const struct call *c, const struct try_end *e, int64_t now_us,
+static struct verdict after_error(const struct try_of *c, const struct try_end *e, int64_t now_us,
                                   const struct world *w, struct verdict v)
 {
-    int max = c->spec.max_attempts;
+    int max = c->spec->max_attempts;
     v.tries.attempts++;
     v.count_try = true;
     if (v.tries.attempts >= max) {
@@ -45,13 +45,13 @@ static struct verdict after_error(const struct call *c, const struct try_end *e,
     }
     int64_t wait = e->how == END_ERROR && e->retry_in_us >= 0
                        ? MIN(e->retry_in_us, DURATION_MAX_US)
-                       : backoff_us(&c->spec.backoff, v.tries.attempts, w);
+                       : backoff_us(&c->spec->backoff, v.tries.attempts, w);
     return again_at(v, now_us + wait);
 }
 
 /* Its owner died. The loss is counted, but only one that was alone in its lease can be blamed:
  * among several the next claim will tell which it was. It keeps its place. */
-static struct verdict after_loss(const struct call *c, const struct try_end *e, struct verdict v)
+static struct verdict after_loss(const struct try_of *c, const struct try_end *e, struct verdict v)
 {
     v.tries.lost++;
     v.count_try = true;
@@ -59,14 +59,14 @@ static struct verdict after_loss(const struct call *c, const struct try_end *e, 
         v.next = PAWL_CANCELLED; /* A cancel that was accepted is never undone by a reclaim. */
     else if (e->fail_lost)
         v.next = PAWL_FAILED;
-    else if (v.tries.lost >= c->spec.max_lost && e->alone)
+    else if (v.tries.lost >= c->spec->max_lost && e->alone)
         v.next = PAWL_DEAD_LETTER;
     else
         return again_at(v, c->run_at_us);
     return v;
 }
 
-static struct verdict after(const struct call *c, const struct try_end *e, int64_t now_us,
+static struct verdict after(const struct try_of *c, const struct try_end *e, int64_t now_us,
                             const struct world *w)
 {
     struct verdict v = { .tries = c->tries };
@@ -93,7 +93,7 @@ static struct verdict after(const struct call *c, const struct try_end *e, int64
     return v;
 }
 
-struct verdict call_after(const struct call *c, const struct try_end *e, int64_t now_us,
+struct verdict call_after(const struct try_of *c, const struct try_end *e, int64_t now_us,
                           const struct world *w)
 {
     struct verdict v = after(c, e, now_us, w);

@@ -114,7 +114,7 @@ static enum pawl_status measure(bool quick, struct pawl_err *err)
                               .floor_place = { .url = u.floor },
                               .floor = &bench_floor_pg,
                               .tend = tend,
-                              .rounds = quick ? 3 : 5,
+                              .rounds = quick ? 3 : 9,
                               .calls = quick ? 20000 : 60000,
                               .goal = GOAL };
     bench_table_load(&table);

@@ -87,12 +87,11 @@ static char letter(enum pawl_state state)
 
 static void check_row(const struct row *r, bool wish)
 {
-    struct call c = { .state = PAWL_PROCESSING,
-                      .run_at_us = PLACE,
-                      .tries = { r->attempts, r->lost, 9 } };
-    call_spec_init(&c.spec);
+    struct call_spec spec;
+    struct try_of c = { &spec, { r->attempts, r->lost, 9 }, PLACE };
+    call_spec_init(&spec);
     if (r->max_attempts)
-        c.spec.max_attempts = r->max_attempts;
+        spec.max_attempts = r->max_attempts;
     struct try_end e = { r->how, r->retry_in, r->alone, r->fail_lost, wish };
     word = MIDDLE;
     struct verdict v = call_after(&c, &e, NOW, &own);

@@ -1,11 +1,13 @@
 /*
- * lib_queues.c - queues that share workers.
+ * lib_queues.c - queues that share workers, and types that they do not run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "exec/exec.h"
+#include "lib/lib.h"
 #include "rig.h"
 
 RIG_MAIN
@@ -78,5 +80,43 @@ TEST(two_full_queues_take_turns)
     printf("when one was done: %d and %d of %d of the other\n", atomic_load(&other_when_done[0]),
            atomic_load(&other_when_done[1]), CROWD / 2);
     GT_INT(atomic_load(&other_when_done[0]), CROWD / 8);
+    pawl_close(p);
+}
+
+/* ---- Types that run elsewhere ---------------------------------------------------------------- */
+
+/* Operations that were not alone in their commit. */
+static int64_t company(const struct pawl *p)
+{
+    const struct histogram *h = &p->e->stats.group_ops;
+    int64_t groups = 0;
+    for (size_t i = 0; i <= h->n; i++)
+        groups += atomic_load(&h->at[i]);
+    return atomic_load(&h->sum) - groups;
+}
+
+TEST(calls_that_others_run_bring_no_claim)
+{
+    enum { OTHERS = 100 };
+    struct pawl *p = rig_open(param);
+    struct pawl_receipt receipts[2];
+    struct pawl_err err;
+    rig_on(p, "t", counts);
+    rig_start(p, 2);
+    rig_submit(p, "first", "t");
+    rig_ends(p, "first", PAWL_COMPLETED);
+    int64_t before = company(p);
+    for (int i = 0; i < OTHERS; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "other-%d", i);
+        rig_submit(p, id, "other");
+    }
+    LT_INT(company(p) - before, OTHERS / 2); /* a claim with each would be as many as they are */
+    /* One of ours among them is not overlooked. */
+    struct pawl_spec both[] = { { PAWL_SPEC_INIT, .id = "theirs", .type = "other" },
+                                { PAWL_SPEC_INIT, .id = "ours", .type = "t" } };
+    OK(pawl_submit(p, both, 2, 0, receipts, &err), &err);
+    rig_ends(p, "ours", PAWL_COMPLETED);
+    EQ_INT(rig_count(p, PAWL_PENDING), OTHERS + 1);
     pawl_close(p);
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "pg_log.h"
 #include "pg_rig.h"
+#include "sql_names.h"
 #include "store/ledger/cache.h"
 
 PGR_MAIN
@@ -76,6 +77,46 @@ TEST(many_ends_of_one_lease_name_it_once)
     /* Ten times, if what each costs is the same; a hundred times, if each asks for all. */
     if (many > 20 * few)
         FAIL("%ld bytes for 500 ends, %ld for 50", many, few);
+    pgr_close(&r);
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+static size_t times(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        n++;
+    return n;
+}
+
+/* A claim's plan, made when the first call had come to tables that the server knows as empty: what
+ * is ready is read by its place, and everything else by the index that leads there. */
+static void plan_holds(struct pg_rig *r, enum sql_name name, const char *values)
+{
+    sql_run(r->db, "PREPARE claim AS %s", sql_pg[name]);
+    const char *plan =
+        sql_ask(r->db, "EXPLAIN (FORMAT json, COSTS off) EXECUTE claim (%s)", values);
+    EQ_INT(times(plan, "\"Tid Scan\""), 1);
+    EQ_INT(times(plan, "\"Index Name\": \"ready_due\""), 1);
+    EQ_INT(times(plan, "\"Index Name\": \"call_pkey\""), 1);
+    EQ_INT(times(plan, "\"Index Name\""), 2);
+    EQ_INT(times(plan, "\"Index Cond\""), 2);
+    EQ_INT(times(plan, "Seq Scan"), 0);
+    sql_run(r->db, "DEALLOCATE claim");
+}
+
+TEST(a_claim_planned_on_empty_tables_is_right_for_full_ones)
+{
+    struct pg_rig r;
+    pgr_open(&r, NULL);
+    sql_run(r.db, "VACUUM ANALYZE pawl.ready");
+    sql_run(r.db, "VACUUM ANALYZE pawl.call");
+    accept_many(&r, 1);
+    sql_run(r.db, "PREPARE settings AS %s", sql_pg[SQL_SETTINGS]);
+    sql_run(r.db, "EXECUTE settings (0, 60000)");
+    plan_holds(&r, SQL_READY_GRAB_ONE, "2, 0, 1, 1000, 1000, 0, 0");
+    plan_holds(&r, SQL_READY_GRAB, "'{2,4}', 0, 1, 1000, 1000, '{0,0}', '{0,0}'");
     pgr_close(&r);
 }
 

@@ -120,7 +120,7 @@ static enum pawl_status look_ids(struct ledger *c, struct entry *e, size_t n, st
                                  struct pawl_err *err)
 {
     const struct entry *first = NULL;
-    qsort(e, n, sizeof *e, compare_ids);
+    led_sort(e, n, sizeof *e, compare_ids);
     for (size_t k = 0; k < n; k++) {
         struct led_id *id;
         if (first && bytes_eq(first->s->id, e[k].s->id)) {

@@ -246,10 +246,10 @@ MUST_USE enum pawl_status led_last_error(struct ledger *c, const struct led_call
 /* The call as others see it, everything in `a`. */
 MUST_USE enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *call,
                                    unsigned with, struct call *out, struct pawl_err *err);
-/* Spec and stand as the model wants them, nothing copied. */
-struct call led_model(const struct led_call *call);
 
 uint64_t led_hash(const void *data, size_t len);
+/* qsort(), of what mostly is in order. */
+void led_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *));
 
 /* ---- Leases (lease.c) ------------------------------------------------------------------------ */
 

@@ -288,13 +288,43 @@ static enum pawl_status found(struct claiming *g, const struct led_rows *r, stru
     }
     if (st != PAWL_OK || !g->grab)
         return st;
-    qsort(v, (size_t)r->n, sizeof(struct led_call *), compare_due);
+    led_sort(v, (size_t)r->n, sizeof(struct led_call *), compare_due);
     return inputs_load(g, v, (size_t)r->n, err);
 }
 
 static void take_ask(struct ledger *c, struct led_batch *b)
 {
     led_batch_ask(b, c->tx->take.name, c->tx->take.params, &c->tx->take.rows);
+}
+
+/* Where the due tracks of a rank go on. */
+struct from {
+    struct led_column track, run_at, seq;
+    struct led_mark last; /* added */
+};
+
+static void from_gather(struct claiming *g, const struct pair *p, size_t n, struct from *out)
+{
+    led_column_init(&out->track, &g->c->scratch, LED_INTS);
+    led_column_init(&out->run_at, &g->c->scratch, LED_INTS);
+    led_column_init(&out->seq, &g->c->scratch, LED_INTS);
+    for (size_t i = 0; i < n; i++)
+        if (p[i].run_at_us <= g->c->now_us && (g->q->n == 0 || p[i].track % 2 == 0)) {
+            struct led_mark *m = &out->last;
+            *m = (struct led_mark){ .track = p[i].track };
+            led_mark_get(g->c, p[i].track, p[i].rank, &m->run_at_us, &m->seq);
+            led_add_int(&out->track, m->track);
+            led_add_int(&out->run_at, m->run_at_us);
+            led_add_int(&out->seq, m->seq);
+        }
+}
+
+static void from_put(struct led_params *q, const struct led_column *k, bool one, int64_t last)
+{
+    if (one)
+        led_int(q, last);
+    else
+        led_column(q, k);
 }
 
 /* The best due calls of one rank, locked, in order, no more than may be taken. Without keys all of
@@ -305,32 +335,24 @@ static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n
                               struct led_call ***out, size_t *out_n, struct pawl_err *err)
 {
     struct led_params q = { 0 };
-    struct led_column tracks, from, from_seq;
-    led_column_init(&tracks, &g->c->scratch, LED_INTS);
-    led_column_init(&from, &g->c->scratch, LED_INTS);
-    led_column_init(&from_seq, &g->c->scratch, LED_INTS);
-    for (size_t i = 0; i < n; i++)
-        if (p[i].run_at_us <= g->c->now_us && (g->q->n == 0 || p[i].track % 2 == 0)) {
-            int64_t run_at_us, seq;
-            led_mark_get(g->c, p[i].track, p[i].rank, &run_at_us, &seq);
-            led_add_int(&tracks, p[i].track);
-            led_add_int(&from, run_at_us);
-            led_add_int(&from_seq, seq);
-        }
+    struct from from;
+    from_gather(g, p, n, &from);
     *out_n = 0;
-    if (tracks.n == 0)
+    if (from.track.n == 0)
         return PAWL_OK;
     g->rank = p[0].rank;
     g->grab = g->c->db->grabs && !g->c->keyed;
-    led_column(&q, &tracks);
+    bool one = g->grab && from.track.n == 1;
+    from_put(&q, &from.track, one, from.last.track);
     led_int(&q, g->rank);
     led_int(&q, g->c->now_us);
     led_int(&q, (int64_t)limit);
     led_int(&q, MAX(CLAIM_LEN_MAX - (int64_t)g->len, 0) / (g->grab ? (int64_t)limit : 1));
-    led_column(&q, &from);
-    led_column(&q, &from_seq);
+    from_put(&q, &from.run_at, one, from.last.run_at_us);
+    from_put(&q, &from.seq, one, from.last.seq);
     struct led_take *t = &g->c->tx->take;
-    *t = (struct led_take){ g->grab ? SQL_READY_GRAB : SQL_READY_TAKE, &q, NULL };
+    t->name = one ? SQL_READY_GRAB_ONE : g->grab ? SQL_READY_GRAB : SQL_READY_TAKE;
+    t->params = &q;
     enum pawl_status st = g->fetched ? led_query(g->c, t->name, &q, &t->rows, err)
                                      : led_flush_ask(g->c, take_ask, err);
     if (st != PAWL_OK)
@@ -503,7 +525,7 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
         if (led_node_replaced(q->boot, node))
             return led_again(g->c, "the node", err);
     }
-    qsort(g->held, q->n, sizeof *g->held, compare_held);
+    led_sort(g->held, q->n, sizeof *g->held, compare_held);
     if (!led_lease_list(g->c, l, g->held, q->n))
         return err_no_memory(err, "a lease");
     l->missing = l->stored = false;

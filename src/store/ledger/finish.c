@@ -126,9 +126,9 @@ enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, st
         st = started(c, l, it, e, err);
     if (st != PAWL_OK)
         return st;
-    struct call model = led_model(it);
+    struct try_of try = { &it->spec, it->now.tries, it->now.run_at_us };
     e->end.wish = it->now.wish;
-    e->verdict = call_after(&model, &e->end, c->now_us, c->world);
+    e->verdict = call_after(&try, &e->end, c->now_us, c->world);
     st = row_add(c, l, it, e, err);
     if (st != PAWL_OK)
         return st;
@@ -251,8 +251,7 @@ static enum pawl_status items_find(struct ledger *c, struct op *op, struct finis
         }
         seqs[i] = it->seq_found;
     }
-    if (f->n > 1)
-        qsort(seqs, f->n, sizeof *seqs, compare_seqs);
+    led_sort(seqs, f->n, sizeof *seqs, compare_seqs);
     for (size_t i = 1; i < f->n && op->status == PAWL_OK; i++)
         if (seqs[i] && seqs[i] == seqs[i - 1])
             say_twice(op, f, seqs[i]);
@@ -450,9 +449,11 @@ static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_l
                          .owner = true };
     const struct led_lane *lane;
     struct led_call *call;
-    enum pawl_status st = held_call(c, it->seq_found, &call, err);
-    if (st == PAWL_OK && it->how == END_RESULT && it->n_send)
+    enum pawl_status st = PAWL_OK;
+    if (it->how == END_RESULT && it->n_send)
         st = send_all(c, op, it, &e, err);
+    if (st == PAWL_OK && e.end.how == END_RESULT && it->state_do != STATE_KEEP)
+        st = held_call(c, it->seq_found, &call, err);
     if (st == PAWL_OK && e.end.how == END_RESULT && it->state_do != STATE_KEEP)
         st = state_write(c, it, call, err);
     if (st == PAWL_OK)

@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdlib.h>
+
 #include "store/ledger/cache.h"
 
 /* Columns of call_read. */
@@ -25,6 +27,16 @@ uint64_t led_hash(const void *data, size_t len)
         h ^= h >> 32;
     }
     return h;
+}
+
+void led_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+    const char *at = v;
+    size_t i = 1;
+    while (i < n && compare(at + (i - 1) * size, at + i * size) <= 0)
+        i++;
+    if (i < n)
+        qsort(v, n, size, compare);
 }
 
 /* ---- Ids ------------------------------------------------------------------------------------- */
@@ -309,6 +321,10 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
     return st;
 }
 
+/* Columns of a call that is taken; those behind them are the lane, the priority and a wish, and
+ * what a claim grabs has none of them: it has the lane and the priority of its row of ready. */
+#define TAKEN_WHOLE 15
+
 /* NULL is what it nearly always is. */
 static int64_t given(const struct led_rows *r, int row, int column, int64_t common)
 {
@@ -320,30 +336,31 @@ enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int 
 {
     struct call_spec *s = &it->spec;
     call_spec_init(s);
+    bool whole = r->columns > at + TAKEN_WHOLE;
     s->id = led_get(r, row, at);
-    it->own_lane = (int)given(r, row, at + 1, it->now.lane);
-    s->method = led_get(r, row, at + 2);
-    s->key = led_get(r, row, at + 3);
-    it->own_priority = (int)given(r, row, at + 4, it->now.priority);
-    it->created_us = given(r, row, at + 5, it->now.run_at_us);
-    it->own_run_at_us = given(r, row, at + 6, it->now.run_at_us);
-    it->now.expires_us = it->now.tries.redrives > 0 ? 0 : led_get_int(r, row, at + 7);
-    s->caller = led_get(r, row, at + 9);
-    s->client = led_get(r, row, at + 10);
-    s->parent = led_get(r, row, at + 11);
-    s->traceparent = led_get(r, row, at + 12);
-    s->input.bytes = led_get(r, row, at + 16);
-    s->input.form = s->input.bytes.data ? (enum pawl_form)given(r, row, at + 14, PAWL_JSON) : 0;
-    int64_t len = given(r, row, at + 15, (int64_t)s->input.bytes.len);
+    s->method = led_get(r, row, at + 1);
+    s->key = led_get(r, row, at + 2);
+    it->created_us = given(r, row, at + 3, it->now.run_at_us);
+    it->own_run_at_us = given(r, row, at + 4, it->now.run_at_us);
+    it->now.expires_us = it->now.tries.redrives > 0 ? 0 : led_get_int(r, row, at + 5);
+    s->caller = led_get(r, row, at + 7);
+    s->client = led_get(r, row, at + 8);
+    s->parent = led_get(r, row, at + 9);
+    s->traceparent = led_get(r, row, at + 10);
+    s->input.bytes = led_get(r, row, at + 14);
+    s->input.form = s->input.bytes.data ? (enum pawl_form)given(r, row, at + 12, PAWL_JSON) : 0;
+    int64_t len = given(r, row, at + 13, (int64_t)s->input.bytes.len);
     it->input_len = len > 0 ? (size_t)len : 0;
     it->cut = len > 0 && !s->input.bytes.data;
     it->payload = !it->cut;
-    it->now.wish = !led_null(r, row, at + 17);
+    it->own_lane = whole ? (int)led_get_int(r, row, at + TAKEN_WHOLE) : it->now.lane;
+    it->own_priority = whole ? (int)led_get_int(r, row, at + TAKEN_WHOLE + 1) : it->now.priority;
+    it->now.wish = whole && !led_null(r, row, at + TAKEN_WHOLE + 2);
     it->was = it->now;
     it->partial = it->lean = false;
-    enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, at + 8), s, err);
+    enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, at + 6), s, err);
     if (st == PAWL_OK)
-        st = call_tags_read(&c->scratch, led_get(r, row, at + 13), s, err);
+        st = call_tags_read(&c->scratch, led_get(r, row, at + 11), s, err);
     return st == PAWL_OK && c->scratch.failed ? err_no_memory(err, "a call") : st;
 }
 
@@ -527,20 +544,19 @@ enum pawl_status led_last_error(struct ledger *c, const struct led_call *call, s
     return st;
 }
 
-struct call led_model(const struct led_call *it)
+static void model(const struct led_call *it, struct call *out)
 {
     const struct led_stand *s = &it->now;
-    struct call out = { .spec = it->spec,
-                        .seq = it->seq,
-                        .state = s->state,
-                        .cancel_requested = s->wish && s->place == AT_HELD,
-                        .tries = s->tries,
-                        .key_no = s->key_no,
-                        .created_us = it->created_us,
-                        .run_at_us = s->run_at_us,
-                        .expires_us = s->expires_us };
-    out.spec.priority = s->priority;
-    return out;
+    *out = (struct call){ .spec = it->spec,
+                          .seq = it->seq,
+                          .state = s->state,
+                          .cancel_requested = s->wish && s->place == AT_HELD,
+                          .tries = s->tries,
+                          .key_no = s->key_no,
+                          .created_us = it->created_us,
+                          .run_at_us = s->run_at_us,
+                          .expires_us = s->expires_us };
+    out->spec.priority = s->priority;
 }
 
 static void show_ended(const struct led_call *it, struct call *out)
@@ -601,13 +617,10 @@ static enum pawl_status show_pending(struct ledger *c, struct led_call *it, stru
 static enum pawl_status show_held(struct ledger *c, struct led_call *it, struct call *out,
                                   struct pawl_err *err)
 {
-    enum pawl_status st = it->lease ? PAWL_OK : led_holders_load(c, &it, 1, err);
-    if (st != PAWL_OK)
-        return st;
     const struct led_lease *l = it->lease;
     size_t at = (size_t)led_lease_find(l, it->seq);
     int64_t before = led_lease_before(l, at);
-    *out = led_model(it);
+    enum pawl_status st = PAWL_OK;
     out->node = l->owner;
     out->claimed_us = l->claimed_us;
     out->in_line = it->spec.key.data != NULL;
@@ -657,7 +670,9 @@ enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it
     }
     if (with)
         st = led_payloads_load(c, &it, 1, err);
-    *out = led_model(it);
+    if (st == PAWL_OK && it->now.place == AT_HELD)
+        st = led_holders_load(c, &it, 1, err);
+    model(it, out);
     if (st == PAWL_OK && it->now.place == AT_HELD)
         st = show_held(c, it, out, err);
     else if (st == PAWL_OK && it->now.place == AT_ENDED)

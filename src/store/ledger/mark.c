@@ -21,7 +21,7 @@
 #define BEHIND_US (2 * SEC_US)
 /* A look is one part of the time in so many; and in case the clock was stopped, no rarer than that.
  */
-#define LOOK_SHARE 40
+#define LOOK_SHARE 100
 #define LOOK_MAX_US (30 * SEC_US)
 /* Others store calls about this long after they asked for the time: marks stay so far behind it. */
 #define LATE_US (200 * MS_US)

@@ -155,10 +155,10 @@ enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const stru
 {
     struct mem_db *db = tx->db;
     struct mem_lease *l = c->now.lease;
-    struct call model = call_model(c, tx->now_us);
+    struct try_of try = { &c->spec, c->now.tries, c->now.run_at_us };
     struct try_end end = e->end;
     end.wish = c->now.wish;
-    struct verdict v = call_after(&model, &end, tx->now_us, tx->s->world);
+    struct verdict v = call_after(&try, &end, tx->now_us, tx->s->world);
     struct try_row *row;
     if (!undo_save(db, &c->thing) || !row_make(tx, c, e, &v, &row))
         return PAWL_NO_MEMORY;

@@ -17,6 +17,7 @@
 #define ARRAY_HEAD 20
 /* When plans are made anew. */
 #define PLAN_ROWS 500
+#define PLAN_GROWTH 8
 #define PLAN_USES 100
 #define PLAN_AGE_US (1 * SEC_US)
 #define PLAN_AGE_MAX_US (60 * SEC_US)
@@ -361,13 +362,14 @@ static bool opens_with(const struct pg *c, enum sql_name *out)
 }
 
 /* Plans are made once and kept, and made when a table was empty they are bad when it is not: they
- * are dropped when what we wrote since has doubled, and now and then, for what others wrote. */
+ * are dropped when there is a multiple of what we had written then, and now and then, for what
+ * others wrote. */
 static bool plans_old(struct pg *c)
 {
     struct pg_plans *p = &c->plans;
     int64_t now = world_mono(&world_real), age = now - p->made_us;
     p->used++;
-    bool old = p->rows > PLAN_ROWS + 2 * p->made_rows ||
+    bool old = p->rows > PLAN_ROWS + PLAN_GROWTH * p->made_rows ||
                (age > PLAN_AGE_US && p->used > PLAN_USES) || age > PLAN_AGE_MAX_US;
     if (old)
         *p = (struct pg_plans){ .made_us = now, .rows = p->rows, .made_rows = p->rows };

@@ -113,7 +113,8 @@ enum pawl_status lite_try_end(struct lite *c, struct lite_lease *l, size_t i, st
     st = started(c, l, call.spec.key, t, err);
     if (st != PAWL_OK)
         return st;
-    t->verdict = call_after(&call, &t->end, c->now_us, c->world);
+    t->verdict = call_after(&(struct try_of){ &call.spec, h->tries, h->run_at_us }, &t->end,
+                            c->now_us, c->world);
     st = row_write(c, l, h, t, err);
     if (st == PAWL_OK)
         st = move_write(c, l, h, t, &call, err);
