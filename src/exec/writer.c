@@ -108,7 +108,8 @@ static void take_turns(struct exec *e, struct group *g, struct job **end)
 
 static void form_group(struct exec *e, struct group *g, struct job_list l)
 {
-    bool alone = false, ours = false;
+    /* Types are known for good once the workers have started. */
+    bool started = pool_started(&e->pool), alone = false, ours = false;
     struct job **end = &g->jobs;
     g->fresh = g->frees = false;
     g->jobs = l.head;
@@ -121,7 +122,7 @@ static void form_group(struct exec *e, struct group *g, struct job_list l)
         if (!j->answered)
             g->ops[g->n++] = &j->op;
         g->fresh |= brings_calls(j);
-        ours = ours || brings_ours(e, j);
+        ours = ours || (started ? brings_ours(e, j) : brings_calls(j));
         g->frees |= j->op.kind == OP_FINISH && j->frees != FREES_NO;
         alone |= j->op.kind == OP_HANDLER && !j->answered;
         end = &j->next;
