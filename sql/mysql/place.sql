@@ -101,10 +101,11 @@ FOR UPDATE SKIP LOCKED;
 -- in:   now bigint
 SELECT 1 FROM pawl_line FORCE INDEX (line_later) WHERE due <= $1 LIMIT 1;
 
--- name: line_first
--- out:  run_at bigint
--- why:  When the first of the delayed calls joins.
-SELECT due FROM pawl_line FORCE INDEX (line_later) WHERE due > 0 ORDER BY due, seq LIMIT 1;
+-- name: claim_look
+-- out:  inbox int, hint int: null when there is none; run_at bigint: when the first of the delayed calls joins
+-- why:  What every claim has to know before it looks at what is ready, most of the time nothing, in one statement.
+SELECT NULL, (SELECT 1 FROM pawl_hint ORDER BY n LIMIT 1),
+  (SELECT due FROM pawl_line FORCE INDEX (line_later) WHERE due > 0 ORDER BY due, seq LIMIT 1);
 
 -- name: line_next
 -- in:   now bigint

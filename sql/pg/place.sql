@@ -160,10 +160,11 @@ FOR UPDATE SKIP LOCKED;
 -- in:   now bigint
 SELECT 1 FROM pawl.line WHERE pos < 0 AND run_at <= $1::bigint LIMIT 1;
 
--- name: line_first
--- out:  run_at bigint
--- why:  When the first of the delayed calls joins.
-SELECT run_at FROM pawl.line WHERE pos < 0 ORDER BY run_at, seq LIMIT 1;
+-- name: claim_look
+-- out:  inbox int, hint int: null when there is none; run_at bigint: when the first of the delayed calls joins
+-- why:  What every claim has to know before it looks at what is ready, most of the time nothing, in one statement.
+SELECT (SELECT 1 FROM pawl.inbox WHERE refused_at IS NULL LIMIT 1), (SELECT 1 FROM pawl.hint ORDER BY n LIMIT 1),
+  (SELECT run_at FROM pawl.line WHERE pos < 0 ORDER BY run_at, seq LIMIT 1);
 
 -- name: line_next
 -- in:   now bigint

@@ -152,7 +152,7 @@ struct led_ahead {
     bool asked;
     bool by_marks; /* pairs: only known ones, from where claims of them ended */
     bool full;     /* or, once in this transaction, all of them */
-    struct led_rows *inbox, *hints, *pairs, *first, *node;
+    struct led_rows *look, *pairs, *node;
     struct bytes whose; /* node */
     bool shared;        /* and its row is ours to rely on */
     bool wished;        /* `wishes` has those for all that is remembered of the group's leases */
@@ -320,7 +320,6 @@ MUST_USE enum pawl_status led_keys_settle(struct ledger *c, bool written, bool *
 MUST_USE enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joined,
                                             struct pawl_err *err);
 /* Keys that others could not lock: look at them now. */
-void led_hints_ask(struct led_batch *b, struct led_rows **out);
 MUST_USE enum pawl_status led_hints_read(struct ledger *c, struct led_rows **out,
                                          struct pawl_err *err);
 MUST_USE enum pawl_status led_keys_fold(struct ledger *c, const struct led_rows *hints,

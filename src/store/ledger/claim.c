@@ -556,11 +556,7 @@ static void pairs_ask(struct ledger *c, struct led_batch *b, bool last)
 
 static void look_ask(struct ledger *c, struct led_batch *b)
 {
-    struct led_ahead *a = &c->tx->ahead;
-    if (c->db->inbox)
-        led_batch_ask(b, SQL_INBOX_ANY, NULL, &a->inbox);
-    led_hints_ask(b, &a->hints);
-    led_batch_ask(b, SQL_LINE_FIRST, NULL, &a->first);
+    led_batch_ask(b, SQL_CLAIM_LOOK, NULL, &c->tx->ahead.look);
     pairs_ask(c, b, false);
 }
 
@@ -596,6 +592,16 @@ static enum pawl_status look_again(struct claiming *g, struct pawl_err *err)
     return st == PAWL_OK ? pairs_take(g, g->c->tx->ahead.pairs, err) : st;
 }
 
+/* Columns of claim_look; it has one row. */
+enum { LOOK_INBOX, LOOK_HINT, LOOK_JOINS };
+
+static enum pawl_status hints_fold(struct ledger *c, struct pawl_err *err)
+{
+    struct led_rows *hints = NULL;
+    enum pawl_status st = led_hints_read(c, &hints, err);
+    return st == PAWL_OK && hints->n ? led_keys_fold(c, hints, err) : st;
+}
+
 /* What there is to claim: as it was when the transaction began, if nothing came since. */
 static enum pawl_status look(struct claiming *g, struct pawl_err *err)
 {
@@ -607,14 +613,17 @@ static enum pawl_status look(struct claiming *g, struct pawl_err *err)
         if (!a->asked || c->tx->news || c->tx->due)
             st = led_flush_ask(c, look_ask, err);
         a->asked = false;
-        bool due = st == PAWL_OK && a->first->n && led_get_int(a->first, 0, 0) <= c->now_us;
-        bool sent = st == PAWL_OK && a->inbox && a->inbox->n;
-        if (st != PAWL_OK || pass || (!due && !sent && a->hints->n == 0))
+        if (st != PAWL_OK || pass)
+            break;
+        bool sent = !led_null(a->look, 0, LOOK_INBOX), hinted = !led_null(a->look, 0, LOOK_HINT);
+        bool due =
+            !led_null(a->look, 0, LOOK_JOINS) && led_get_int(a->look, 0, LOOK_JOINS) <= c->now_us;
+        if (!sent && !hinted && !due)
             break;
         if (sent)
             st = led_inbox_move(c, CLAIM_MAX, err);
-        if (st == PAWL_OK && a->hints->n)
-            st = led_keys_fold(c, a->hints, err);
+        if (st == PAWL_OK && hinted)
+            st = hints_fold(c, err);
         if (st == PAWL_OK && due)
             st = led_keys_join_due(c, CLAIM_MAX, &joined, err);
     }
@@ -635,7 +644,8 @@ static enum pawl_status look(struct claiming *g, struct pawl_err *err)
 
 void led_claim_ask_last(struct ledger *c, struct led_batch *b)
 {
-    led_batch_ask(b, SQL_LINE_FIRST, NULL, &c->tx->ahead.first);
+    if (c->tx->first_key) /* else no line is another one than it was */
+        led_batch_ask(b, SQL_CLAIM_LOOK, NULL, &c->tx->ahead.look);
     pairs_ask(c, b, true);
 }
 
@@ -651,7 +661,9 @@ static enum pawl_status look_ahead(struct claiming *g, struct pawl_err *err)
         if (!q->next_due_us || at < q->next_due_us)
             q->next_due_us = at;
     }
-    int64_t joins = a->first->n ? MAX(led_get_int(a->first, 0, 0), g->c->now_us + 1) : 0;
+    int64_t joins = led_null(a->look, 0, LOOK_JOINS)
+                        ? 0
+                        : MAX(led_get_int(a->look, 0, LOOK_JOINS), g->c->now_us + 1);
     if (joins && (!q->next_due_us || joins < q->next_due_us))
         q->next_due_us = joins;
     /* Only what others hold is left, for all we know: no use in asking again at once. */

@@ -418,13 +418,6 @@ enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v, cons
     return st;
 }
 
-void led_hints_ask(struct led_batch *b, struct led_rows **out)
-{
-    struct led_params p = { 0 };
-    led_int(&p, FOLD_MAX);
-    led_batch_ask(b, SQL_HINT_LIST, &p, out);
-}
-
 enum pawl_status led_hints_read(struct ledger *c, struct led_rows **out, struct pawl_err *err)
 {
     struct led_params p = { 0 };

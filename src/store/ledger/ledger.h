@@ -273,6 +273,10 @@ struct led_applied {
     int64_t min_version;
     bool finished[LED_STEPS_MAX + 1];
 };
+#ifdef PAWL_TEST
+/* Those of a program of a later release, instead. */
+extern const struct sql_migration *led_steps_newer;
+#endif
 int led_steps_wanted(const struct led_steps *s);
 MUST_USE enum pawl_status led_applied_read(struct ledger *c, const struct led_steps *s,
                                            struct led_applied *out, struct pawl_err *err);
