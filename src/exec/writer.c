@@ -56,11 +56,12 @@ static bool runs_here(const struct exec *e, struct bytes type)
     return found;
 }
 
-/* The same for our own claims: new calls that only others run are theirs. */
+/* The same for our own claims: new calls that only others run are theirs. One that was stored
+ * beside us may have kept a key from us meanwhile. */
 static bool brings_ours(const struct exec *e, const struct job *j)
 {
     const struct accept *a = &j->op.accept;
-    if (j->op.kind != OP_ACCEPT)
+    if (j->op.kind != OP_ACCEPT || j->answered)
         return brings_calls(j);
     for (size_t i = 0; i < a->n; i++)
         if ((i == 0 || !bytes_eq(a->v[i].type, a->v[i - 1].type)) && runs_here(e, a->v[i].type))

@@ -217,17 +217,18 @@ static enum pawl_status look_first(struct exec *e, struct bytes id, struct pawl_
     return st;
 }
 
-/* What the caller found when it stopped waiting. */
+/* What the caller found when it stopped waiting. A refusal first: what was told meanwhile is the
+ * end of the call that has the id, which is another one then. */
 static enum pawl_status caller_result(struct caller *c, struct bytes id, struct pawl_shown **out,
                                       struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
-    if (c->told)
+    if (c->status != PAWL_OK)
+        st = err_set(err, c->status, "%s", c->err.text);
+    else if (c->told)
         *out = TAKE(c->shown);
     else if (c->no_memory)
         st = err_no_memory(err, "showing a call");
-    else if (c->status != PAWL_OK)
-        st = err_set(err, c->status, "%s", c->err.text);
     else
         st = show_now(c->e, id, out, err);
     if (st == PAWL_OK)

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "exec/exec.h"
+#include "lib/lib.h"
 #include "rig.h"
 
 RIG_MAIN
@@ -346,4 +348,68 @@ TEST(what_another_handle_ends_is_told_here)
     LT_INT(a.took_us, 10 * RIG_SEC * check_scale());
     pawl_close(p);
     pawl_close(w);
+}
+
+/* ---- Refused while somebody tells ------------------------------------------------------------ */
+
+static atomic_bool store_held, store_goes_on;
+
+/* The store thread stays here; nothing is committed for it. */
+static void hold_store(struct job *j)
+{
+    atomic_store(&store_held, true);
+    UNTIL(atomic_load(&store_goes_on));
+    j->answered = true;
+}
+
+static void nothing(struct job *j)
+{
+    (void)j;
+}
+
+static void *submit_another(void *arg)
+{
+    struct caller *c = arg;
+    struct pawl_shown *shown = NULL;
+    struct pawl_spec s = { PAWL_SPEC_INIT, .id = c->id, .type = "t", .input = PAWL_TEXT("8") };
+    c->status = pawl_submit_wait(c->p, &s, c->wait_us, &shown, NULL);
+    pawl_shown_free(shown);
+    return NULL;
+}
+
+static int64_t waiting(struct pawl *p)
+{
+    struct pawl_stats s = { PAWL_STATS_INIT };
+    pawl_stats(p, &s);
+    return s.waiting;
+}
+
+static bool told(struct pawl *p)
+{
+    waiters_mark_all(&p->e->waiters);
+    keeper_nudge(p->e);
+    return waiting(p) == 0;
+}
+
+/* The end of the call that has its id is no answer to a call with other content, whoever comes
+ * first: the store thread with the refusal, or a look that finds the id ended. */
+TEST(a_conflict_is_no_answer_of_the_call_before)
+{
+    struct pawl *p = rig_open(param);
+    struct caller c = { .p = p, .id = "x", .wait_us = 30 * RIG_SEC };
+    struct job held = { .prepare = hold_store, .done = nothing, .weight = 1 };
+    struct pawl_err err;
+    rig_on(p, "t", rig_echo);
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("7") });
+    rig_start(p, 1);
+    rig_ends(p, "x", PAWL_COMPLETED);
+    OK(exec_post(p->e, &held, &err), &err);
+    UNTIL(atomic_load(&store_held));
+    EQ_INT(pthread_create(&c.thread, NULL, submit_another, &c), 0);
+    UNTIL(waiting(p) == 1);
+    UNTIL(told(p));
+    atomic_store(&store_goes_on, true);
+    pthread_join(c.thread, NULL);
+    EQ_STATUS(c.status, PAWL_CONFLICT, NULL);
+    pawl_close(p);
 }
