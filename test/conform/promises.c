@@ -48,12 +48,9 @@ CASE(promise_2_a_repeated_finish_lands_once)
     EQ_STR(snapshot(b), before);
 }
 
-CASE(promise_3_a_duplicate_gets_the_first_ones_answer_without_a_write)
+/* By how much the version moves while three duplicates come. */
+static int64_t duplicates_move(struct bed *b, struct store *watcher)
 {
-    accept_one(b, "a");
-    finish_ok(b, claim_n(b, 1), "a", "\"first\"");
-    AUTO(store_end) struct store *watcher = bed_handle(b);
-    const char *before = snapshot(b);
     int64_t version = 0, after = 0;
     OK(store_version(watcher, &version, &b->err), &b->err);
     for (int i = 0; i < 3; i++) {
@@ -63,7 +60,21 @@ CASE(promise_3_a_duplicate_gets_the_first_ones_answer_without_a_write)
         EQ_TEXT(r.call.result.bytes, "\"first\"");
     }
     OK(store_version(watcher, &after, &b->err), &b->err);
-    EQ_INT(after, version);
+    return after - version;
+}
+
+CASE(promise_3_a_duplicate_gets_the_first_ones_answer_without_a_write)
+{
+    accept_one(b, "a");
+    finish_ok(b, claim_n(b, 1), "a", "\"first\"");
+    AUTO(store_end) struct store *watcher = bed_handle(b);
+    const char *before = snapshot(b);
+    /* Where the version is the whole server's, its housekeeping may move it, too; a write of ours
+     * would do so each time. */
+    int64_t moved = 1;
+    for (int i = 0; i < 5 && moved; i++)
+        moved = duplicates_move(b, watcher);
+    EQ_INT(moved, 0);
     EQ_STR(snapshot(b), before);
     EQ_INT(accept_one(b, "b"), 2); /* not even a number was used */
 }
