@@ -4,11 +4,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "bare_store.h"
 #include "check.h"
 #include "db_server.h"
 #include "sql_names.h"
 #include "store/ledger/ledger.h"
-#include "store/store.h"
 
 static bool there[2];
 
@@ -40,72 +40,40 @@ static const struct sql_migration *newer_program(const struct sql_migration *our
     return v;
 }
 
-static void accept_call(struct store *s, const char *id)
-{
-    struct pawl_err err;
-    struct arena a;
-    struct call_spec spec;
-    arena_init(&a, 1 << 20);
-    call_spec_init(&spec);
-    spec.id = bytes_of(id);
-    spec.type = BYTES("t");
-    OK(call_spec_settle(&a, &world_real, &spec, &err), &err);
-    struct op op = { .kind = OP_ACCEPT, .a = &a, .accept = { .v = &spec, .n = 1 } };
-    OK(store_commit(s, &(struct op *){ &op }, 1), &op.err);
-    OK(op.accept.out[0].status, NULL);
-    arena_release(&a);
-}
-
-static struct store *opened(const char *url)
-{
-    struct store *s = NULL;
-    struct pawl_err err;
-    OK(store_open(&(struct store_conf){ .url = url }, &s, &err), &err);
-    return s;
-}
-
-static struct schema schema_of(struct store *s)
-{
-    struct schema schema;
-    struct pawl_err err;
-    OK(store_schema(s, &schema, &err), &err);
-    return schema;
-}
-
 static void two_releases(struct db_server *server, const struct sql_migration *newer)
 {
     struct pawl_err err;
     const char *url = db_database(server);
-    AUTO(store_end) struct store *old = opened(url);
+    AUTO(store_end) struct store *old = bare_open(url, NULL);
     OK(store_migrate(old, true, &err), &err);
-    accept_call(old, "before");
+    bare_accept(old, "before", BYTES_NONE);
 
     led_steps_newer = newer;
-    AUTO(store_end) struct store *new = opened(url);
+    AUTO(store_end) struct store *new = bare_open(url, NULL);
     EQ_STATUS(store_fits(new, &err), PAWL_STATE, &err);
     HAS_STR(err.text, "has version 4 and this program wants 5");
     OK(store_migrate(new, false, &err), &err);
-    EQ_INT(schema_of(new).version, 5);
-    TRUE(schema_of(new).finish_due);
-    accept_call(new, "new");
+    EQ_INT(bare_schema(new).version, 5);
+    TRUE(bare_schema(new).finish_due);
+    bare_accept(new, "new", BYTES_NONE);
 
     led_steps_newer = NULL; /* the old one, on its old connection and on a new one */
-    accept_call(old, "between");
-    AUTO(store_end) struct store *again = opened(url);
+    bare_accept(old, "between", BYTES_NONE);
+    AUTO(store_end) struct store *again = bare_open(url, NULL);
     OK(store_migrate(again, false, &err), &err);
     OK(store_fits(again, &err), &err);
-    EQ_INT(schema_of(again).version, 5);
-    accept_call(again, "again");
+    EQ_INT(bare_schema(again).version, 5);
+    bare_accept(again, "again", BYTES_NONE);
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
-    EQ_INT(schema_of(again).min_version, 1);
+    EQ_INT(bare_schema(again).min_version, 1);
 
     led_steps_newer = newer;
     OK(store_migrate(new, true, &err), &err);
     OK(store_migrate(new, true, &err), &err); /* once is enough */
-    FALSE(schema_of(new).finish_due);
-    EQ_INT(schema_of(new).min_version, 5);
+    FALSE(bare_schema(new).finish_due);
+    EQ_INT(bare_schema(new).min_version, 5);
     OK(store_fits(new, &err), &err);
-    accept_call(new, "after");
+    bare_accept(new, "after", BYTES_NONE);
 
     led_steps_newer = NULL;
     EQ_STATUS(store_migrate(again, false, &err), PAWL_STATE, &err);

@@ -8,19 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bare_store.h"
 #include "check.h"
 #include "store/sqlite/engine.h"
 
 #define PROCESSES 6
-
-static struct store *opened(const char *url, const char *schema)
-{
-    struct pawl_err err;
-    struct store *s = NULL;
-    struct store_conf conf = { .url = url, .schema = schema, .retention_us = SEC_US };
-    OK(store_open(&conf, &s, &err), &err);
-    return s;
-}
 
 static void run_sql(struct store *s, const char *sql)
 {
@@ -35,7 +27,7 @@ TEST(processes_that_start_together_all_succeed)
         pid_t child = fork();
         TRUE(child >= 0);
         if (child == 0) {
-            AUTO(store_end) struct store *s = opened("sqlite:together.db", NULL);
+            AUTO(store_end) struct store *s = bare_open("sqlite:together.db", NULL);
             OK(store_migrate(s, true, &err), &err);
             store_end(&s);
             _exit(0);
@@ -46,7 +38,7 @@ TEST(processes_that_start_together_all_succeed)
         TRUE(wait(&status) > 0);
         EQ_INT(status, 0);
     }
-    AUTO(store_end) struct store *s = opened("sqlite:together.db", NULL);
+    AUTO(store_end) struct store *s = bare_open("sqlite:together.db", NULL);
     struct schema schema;
     OK(store_schema(s, &schema, &err), &err);
     EQ_INT(schema.version, schema.wanted);
@@ -55,7 +47,7 @@ TEST(processes_that_start_together_all_succeed)
 
 TEST(an_empty_file_is_version_0)
 {
-    AUTO(store_end) struct store *s = opened("sqlite:empty.db", NULL);
+    AUTO(store_end) struct store *s = bare_open("sqlite:empty.db", NULL);
     struct pawl_err err;
     struct schema schema;
     OK(store_schema(s, &schema, &err), &err);
@@ -65,7 +57,7 @@ TEST(an_empty_file_is_version_0)
 
 TEST(a_step_that_is_not_ours_is_refused)
 {
-    AUTO(store_end) struct store *s = opened("sqlite:other.db", NULL);
+    AUTO(store_end) struct store *s = bare_open("sqlite:other.db", NULL);
     struct pawl_err err;
     OK(store_migrate(s, true, &err), &err);
     run_sql(s, "UPDATE pawl_migration SET checksum = x'00' WHERE number = 1");
@@ -75,7 +67,7 @@ TEST(a_step_that_is_not_ours_is_refused)
 
 TEST(a_newer_schema_says_which_program_can)
 {
-    AUTO(store_end) struct store *s = opened("sqlite:newer.db", NULL);
+    AUTO(store_end) struct store *s = bare_open("sqlite:newer.db", NULL);
     struct pawl_err err;
     OK(store_migrate(s, true, &err), &err);
     run_sql(s, "INSERT INTO pawl_migration SELECT 1 + max(number), 'later', x'00', 0, 1 "
@@ -88,8 +80,8 @@ TEST(a_newer_schema_says_which_program_can)
 
 TEST(schemas_stand_side_by_side)
 {
-    AUTO(store_end) struct store *one = opened("sqlite:two.db", NULL);
-    AUTO(store_end) struct store *two = opened("sqlite:two.db", "shop_1");
+    AUTO(store_end) struct store *one = bare_open("sqlite:two.db", NULL);
+    AUTO(store_end) struct store *two = bare_open("sqlite:two.db", "shop_1");
     struct pawl_err err;
     OK(store_migrate(one, true, &err), &err);
     OK(store_migrate(two, true, &err), &err);
@@ -130,7 +122,7 @@ TEST(every_statement_fits_the_schema)
 {
     const char *const schemas[] = { NULL, "other" };
     for (size_t i = 0; i < COUNT_OF(schemas); i++) {
-        AUTO(store_end) struct store *s = opened("sqlite:all.db", schemas[i]);
+        AUTO(store_end) struct store *s = bare_open("sqlite:all.db", schemas[i]);
         struct pawl_err err;
         OK(store_migrate(s, true, &err), &err);
         prepare_all(s);
@@ -187,58 +179,34 @@ static const struct sql_migration *newer_program(void)
     return v;
 }
 
-static void accept_call(struct store *s, const char *id)
-{
-    struct pawl_err err;
-    struct arena a;
-    struct call_spec spec;
-    arena_init(&a, 1 << 20);
-    call_spec_init(&spec);
-    spec.id = bytes_of(id);
-    spec.type = BYTES("t");
-    OK(call_spec_settle(&a, &world_real, &spec, &err), &err);
-    struct op op = { .kind = OP_ACCEPT, .a = &a, .accept = { .v = &spec, .n = 1 } };
-    OK(store_commit(s, &(struct op *){ &op }, 1), &op.err);
-    OK(op.accept.out[0].status, NULL);
-    arena_release(&a);
-}
-
-static struct schema schema_of(struct store *s)
-{
-    struct schema schema;
-    struct pawl_err err;
-    OK(store_schema(s, &schema, &err), &err);
-    return schema;
-}
-
 TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
 {
-    AUTO(store_end) struct store *old = opened("sqlite:rolling.db", NULL);
+    AUTO(store_end) struct store *old = bare_open("sqlite:rolling.db", NULL);
     struct pawl_err err;
     OK(store_migrate(old, true, &err), &err);
-    accept_call(old, "before");
+    bare_accept(old, "before", BYTES_NONE);
 
     lite_migrations = newer_program();
-    AUTO(store_end) struct store *new = opened("sqlite:rolling.db", NULL);
+    AUTO(store_end) struct store *new = bare_open("sqlite:rolling.db", NULL);
     OK(store_migrate(new, false, &err), &err);
-    EQ_INT(schema_of(new).version, 5);
-    TRUE(schema_of(new).finish_due);
-    accept_call(new, "new");
+    EQ_INT(bare_schema(new).version, 5);
+    TRUE(bare_schema(new).finish_due);
+    bare_accept(new, "new", BYTES_NONE);
 
     lite_migrations = sql_sqlite_migrations; /* the old one, on its old connection and a new one */
-    accept_call(old, "between");
-    AUTO(store_end) struct store *again = opened("sqlite:rolling.db", NULL);
+    bare_accept(old, "between", BYTES_NONE);
+    AUTO(store_end) struct store *again = bare_open("sqlite:rolling.db", NULL);
     OK(store_migrate(again, false, &err), &err);
     OK(store_fits(again, &err), &err);
-    EQ_INT(schema_of(again).version, 5);
-    accept_call(again, "again");
+    EQ_INT(bare_schema(again).version, 5);
+    bare_accept(again, "again", BYTES_NONE);
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
-    EQ_INT(schema_of(again).min_version, 1);
+    EQ_INT(bare_schema(again).min_version, 1);
 
     lite_migrations = newer_program();
     OK(store_migrate(new, true, &err), &err);
-    FALSE(schema_of(new).finish_due);
-    EQ_INT(schema_of(new).min_version, 5);
+    FALSE(bare_schema(new).finish_due);
+    EQ_INT(bare_schema(new).min_version, 5);
     OK(store_fits(new, &err), &err);
 
     lite_migrations = sql_sqlite_migrations;
@@ -252,7 +220,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
 
 TEST(a_newer_program_wants_up_first)
 {
-    AUTO(store_end) struct store *s = opened("sqlite:up.db", NULL);
+    AUTO(store_end) struct store *s = bare_open("sqlite:up.db", NULL);
     struct pawl_err err;
     OK(store_migrate(s, true, &err), &err);
     lite_migrations = newer_program();
@@ -271,9 +239,9 @@ TEST(programs_of_two_releases_start_together)
         if (child == 0) {
             if (i % 2)
                 lite_migrations = newer_program();
-            AUTO(store_end) struct store *s = opened("sqlite:mixed.db", NULL);
+            AUTO(store_end) struct store *s = bare_open("sqlite:mixed.db", NULL);
             OK(store_migrate(s, false, &err), &err);
-            accept_call(s, i % 2 ? (i == 1 ? "a" : "b") : "c");
+            bare_accept(s, i % 2 ? (i == 1 ? "a" : "b") : "c", BYTES_NONE);
             store_end(&s);
             _exit(0);
         }
@@ -283,8 +251,8 @@ TEST(programs_of_two_releases_start_together)
         TRUE(wait(&status) > 0);
         EQ_INT(status, 0);
     }
-    AUTO(store_end) struct store *s = opened("sqlite:mixed.db", NULL);
-    EQ_INT(schema_of(s).version, 5);
+    AUTO(store_end) struct store *s = bare_open("sqlite:mixed.db", NULL);
+    EQ_INT(bare_schema(s).version, 5);
 }
 
 TEST(printed_halves_add_up_to_a_migration)
@@ -294,17 +262,17 @@ TEST(printed_halves_add_up_to_a_migration)
     struct arena a;
     arena_init(&a, 1 << 20);
     lite_migrations = newer_program();
-    AUTO(store_end) struct store *s = opened("sqlite:hand.db", "shop");
+    AUTO(store_end) struct store *s = bare_open("sqlite:hand.db", "shop");
     struct store_conf conf = { .url = "sqlite:hand.db", .schema = "shop" };
     OK(store_steps(&conf, &a, &steps, &err), &err);
     EQ_INT(steps.n, 5);
     for (size_t i = 0; i < steps.n; i++)
         run_sql(s, steps.v[i].expand);
-    TRUE(schema_of(s).finish_due);
+    TRUE(bare_schema(s).finish_due);
     OK(store_migrate(s, false, &err), &err); /* each step is known by its checksum */
     run_sql(s, steps.v[4].finish);
-    FALSE(schema_of(s).finish_due);
-    EQ_INT(schema_of(s).min_version, 5);
+    FALSE(bare_schema(s).finish_due);
+    EQ_INT(bare_schema(s).min_version, 5);
     lite_migrations = sql_sqlite_migrations;
     arena_release(&a);
 }
@@ -325,7 +293,7 @@ TEST(a_file_has_no_roles)
     roles.monitor = "a'; DROP TABLE x; --";
     EQ_STATUS(store_grants(&conf, &roles, &a, &sql, &err), PAWL_INVALID, &err);
     HAS_STR(err.text, "role \"a'; DROP");
-    AUTO(store_end) struct store *s = opened("sqlite:x.db", NULL);
+    AUTO(store_end) struct store *s = bare_open("sqlite:x.db", NULL);
     EQ_STATUS(store_grant(s, "GRANT", &err), PAWL_INVALID, &err);
     arena_release(&a);
 }
