@@ -1,6 +1,6 @@
 # The front door. meson and ninja do the work; every build has a folder of its own, build*/.
 # Settings: PREFIX and DESTDIR for install, SUITES, CASES and ENGINES for the tests, QUICK=1, ROUNDS and PEERS for the
-# benchmarks, FUZZ and SECONDS for the fuzzer, CHAOS and SOAK for how long, PAWL_INSTALL=no to install no packages.
+# benchmarks, FUZZ and SECONDS for the fuzzer, CHAOS, SOAK, SEEDS and STEPS for the nightly run, PAWL_INSTALL=no to install no packages.
 
 PREFIX  ?= /usr/local
 SUITES  ?=
@@ -12,11 +12,13 @@ SOAK    ?= 300
 ROUNDS  ?= 3
 PEERS   ?=
 CHAOS   ?= 210
+SEEDS   ?= 1000
+STEPS   ?=
 TESTS   := -Dtests=true -Dhooks=true
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all help setup setup-run setup-test setup-bench build-test run test check check-asan check-tsan coverage \
-        bench bench-peers chaos fuzz soak tidy format install clean
+.PHONY: all help setup setup-run setup-test setup-bench benches build-test build-clang run test check check-asan check-tsan coverage \
+        bench bench-peers chaos fuzz soak nightly analyze tidy format install clean
 
 all: setup ## build the library, the program and the samples into build/
 	@tools/build.sh build
@@ -39,18 +41,21 @@ setup-bench:
 build-test: setup-test
 	@tools/build.sh build-test $(TESTS)
 
+build-clang: setup-test ## build everything with clang as well, without optimizing: its warnings
+	@CC=clang-14 tools/build.sh build-clang $(TESTS) -Doptimization=0 -Ddebug=false
+
 run: setup-run all ## build and serve the samples on http://127.0.0.1:7295, with a database in run/
 	@tools/run.sh build
 
 test: all build-test ## install what tests need, build, run every suite
 	@PAWL_ENGINES='$(ENGINES)' CASES='$(CASES)' tools/test-run.sh build-test $(SUITES)
 
-check: all build-test ## the fast part of the tests, under a minute
-	@PAWL_CHECK_FAST=1 CASES='$(CASES)' tools/test-run.sh build-test $(or $(SUITES),unit conform api race)
+check: all build-test ## the tests that need no database server, a minute or two
+	@PAWL_ENGINES='mem sqlite' CASES='$(CASES)' tools/test-run.sh build-test $(or $(SUITES),unit conform api race)
 
 check-asan: setup-test ## every suite with address and undefined-behaviour sanitizers
 	@tools/build.sh build-asan $(TESTS) -Db_sanitize=address,undefined
-	@PAWL_CHECK_SCALE=5 PAWL_ENGINES='$(ENGINES)' CASES='$(CASES)' \
+	@PAWL_CHECK_SCALE=3 PAWL_ENGINES='$(ENGINES)' CASES='$(CASES)' \
 	    tools/test-run.sh build-asan $(or $(SUITES),unit conform api race crash torture)
 
 check-tsan: setup-test ## the threaded suites with the thread sanitizer
@@ -65,11 +70,14 @@ coverage: setup-test ## run the suites and print the line coverage of src/
 	    tools/test-run.sh build-cov $(or $(SUITES),unit conform api race crash torture); status=$$?; \
 	    cd build-cov && gcovr --root .. --filter '\.\./src/' --print-summary . && exit $$status
 
-bench: setup-bench all ## every test/bench program, then bench-peers: over an hour; QUICK=1 takes half of one
+benches: setup-bench all
+	@TARGETS=benches tools/build.sh build
+
+bench: benches ## every test/bench program, then bench-peers: over an hour; QUICK=1 takes half of one
 	@PAWL_BENCH_QUICK='$(QUICK)' tools/bench-run.sh build
 	@$(MAKE) bench-peers
 
-bench-peers: setup-bench all ## Pawl beside its peers, into doc/benchmarks.md: QUICK=1 ROUNDS=3 PEERS="pawl dbos"
+bench-peers: benches ## Pawl beside its peers, into doc/benchmarks.md: QUICK=1 ROUNDS=3 PEERS="pawl dbos"
 	@QUICK='$(QUICK)' ROUNDS='$(ROUNDS)' PEERS='$(PEERS)' tools/bench-peers.sh build build/bench-results.tsv
 	@tools/bench-report.sh build/bench-results.tsv doc
 
@@ -82,6 +90,12 @@ chaos: build-test ## three nodes under load while everything breaks, within 5 mi
 soak: setup-test all ## five minutes of load with connections that come and go: SOAK=300
 	@tools/soak.sh $(SOAK) build
 
+nightly: setup-test ## everything long, hours: STEPS="analyze openapi long asan seeds tsan chaos soak fuzz"
+	@CHAOS=$(CHAOS) SOAK=$(SOAK) FUZZ_SECONDS=$(SECONDS) SEEDS=$(SEEDS) tools/nightly.sh $(STEPS)
+
+analyze: setup-test ## read the code with clang --analyze, gcc -fanalyzer and cppcheck
+	@tools/analyze.sh
+
 tidy: setup-test ## check format, rooms, headers, lengths and banned functions
 	@tools/tidy.sh
 
@@ -89,8 +103,7 @@ format: setup-test ## rewrite the C files in the project's format
 	@tools/format.sh
 
 install: all ## install into PREFIX (/usr/local), below DESTDIR when set
-	@tools/build.sh build -Dprefix=$(PREFIX)
-	@DESTDIR='$(DESTDIR)' meson install -C build --quiet
+	@tools/install.sh build '$(PREFIX)' '$(DESTDIR)'
 
 clean: ## remove every build folder
 	rm -rf build build-*

@@ -57,15 +57,15 @@ extern "C" {
 #define PAWL_STATUS_MAP(X)                                                                         \
     X(OK, 200, 0, NEVER, "done")                                                                   \
     X(INVALID, 400, 2, NEVER, "the request breaks the contract")                                   \
-    X(UNAUTHORIZED, 401, 11, NEVER, "no token, or one nobody knows")                               \
+    X(UNAUTHORIZED, 401, 11, NEVER, "no token, or an unknown one")                                 \
     X(FORBIDDEN, 403, 12, NEVER, "this token may not do that")                                     \
-    X(NOT_FOUND, 404, 3, NEVER, "no such call, key or schedule")                                   \
+    X(NOT_FOUND, 404, 3, NEVER, "no such call, key, object or node")                               \
     X(METHOD, 405, 2, NEVER, "this path does not take that method")                                \
     X(TIMEOUT, 408, 6, SOON, "the request did not arrive in time")                                 \
     X(CONFLICT, 409, 10, NEVER, "this id already means something else")                            \
     X(STATE, 409, 13, NEVER, "not possible in its present state")                                  \
     X(LOST_LEASE, 409, 4, NEVER, "another worker owns this try now")                               \
-    X(GONE, 410, 15, NEVER, "its retention has passed")                                            \
+    X(GONE, 410, 15, NEVER, "ended and no longer kept: retention, or archived")                    \
     X(STALE, 412, 16, NEVER, "the version it was based on is no longer the present one")           \
     X(TOO_LARGE, 413, 17, NEVER, "larger than its limit; nothing was stored")                      \
     X(MEDIA, 415, 2, NEVER, "a content type that is not understood")                               \
@@ -120,8 +120,33 @@ struct pawl_data {
     size_t len;
 };
 
-/* A JSON text from a C string: PAWL_TEXT("{\"to\":1}"). */
-#define PAWL_TEXT(s) ((struct pawl_data){ PAWL_JSON, (s), sizeof(s) - 1 })
+/* A JSON text that lies in a C string: pawl_text(line). The string is borrowed, not copied; NULL
+ * makes PAWL_NOTHING. */
+PAWL_API struct pawl_data pawl_text(const char *json);
+
+/* The same without a call, for a literal: PAWL_TEXT("{\"to\":1}"). Also takes a char array that its
+ * text fills to the last byte. A pointer does not compile, because sizeof knows nothing of what it
+ * points at: that is what pawl_text() is for. */
+#ifdef __cplusplus
+extern "C++" {
+template <size_t size> inline struct pawl_data pawl_text_of_array(const char (&array)[size])
+{
+    struct pawl_data data = { PAWL_JSON, array, size - 1 };
+    return data;
+}
+}
+#define PAWL_TEXT(s) (pawl_text_of_array(s))
+#else
+#define PAWL_TEXT(s) ((struct pawl_data){ PAWL_JSON, (s), sizeof(s) - sizeof(PAWL_TEXT_CHECK(s)) })
+/* A type of one byte; it does not compile when s is no array of char. */
+#define PAWL_TEXT_CHECK(s)                                                                         \
+    struct {                                                                                       \
+        _Static_assert(                                                                            \
+            _Generic(&(s), char (*)[sizeof(s)] : 1, const char (*)[sizeof(s)] : 1, default : 0),   \
+            "PAWL_TEXT takes a string literal or a char array; for a pointer use pawl_text()");    \
+        char byte;                                                                                 \
+    }
+#endif
 
 struct pawl_tag {
     const char *name, *value; /* up to 16 pairs, names to 64 bytes, values to 255 */
@@ -191,7 +216,10 @@ struct pawl_options {
     size_t size;
     const char *db;     /* "sqlite:PATH" or "mem:NAME"; NULL: $PAWL_DB, else sqlite:pawl.db */
     const char *schema; /* default "pawl": the prefix of every table */
-    const char *node;   /* this process's name in the database; default: the host's name */
+    const char *node;   /* this process's name in the database; default: the host's name and digits
+                           that tell machine, database and working folder apart. A process that
+                           starts workers replaces one of the same name on another machine; on this
+                           one it is refused (STATE), or gets a number behind a default name */
     const char *client; /* stored with every call submitted through this handle; may be NULL */
     int pool_size;      /* connections for reading; default 4 */
     int64_t heartbeat_interval_us, heartbeat_grace_us; /* 2 s, 10 s */
@@ -248,14 +276,18 @@ PAWL_API const struct pawl_view *pawl_shown_view(const struct pawl_shown *shown)
 PAWL_API void pawl_shown_free(struct pawl_shown *shown);
 
 /* Submit one call and wait until it ends or wait_us (at most 300 s) has passed; then *out shows it
- * as it is, so look at its state. Giving up changes nothing about the call. */
+ * as it is, so look at its state. Giving up changes nothing about the call. UNKNOWN: the commit's
+ * answer was lost; err->text names the id, also one that was made here: submit the same call again
+ * with it. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_submit_wait(struct pawl *p,
                                                          const struct pawl_spec *spec,
                                                          int64_t wait_us, struct pawl_shown **out,
                                                          struct pawl_err *err);
 
 /* The call with this id as it is; with wait_us above 0, when it has ended or that time has passed.
- * NOT_FOUND; GONE: it ended and its retention has passed. */
+ * NOT_FOUND; GONE: it ended and is no longer kept, since its retention has passed or it was
+ * archived, which the message says (`pawl get --archived` reads it then). BUSY: the database does
+ * not answer; a caller that waits is told so only when its time has passed. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_get(struct pawl *p, const char *id, int64_t wait_us,
                                                  struct pawl_shown **out, struct pawl_err *err);
 
@@ -451,12 +483,15 @@ struct pawl_lease {
 };
 /* Take up to max due calls under one lease, at most one of a key. Fewer, or none, is normal. A call
  * whose try was lost before comes alone. End *out with pawl_lease_free(), which does not end the
- * lease itself. */
+ * lease itself. UNKNOWN: the commit's answer has not come; claim again. What it took is handed back
+ * uncounted when the answer comes, or when the lease ends, counted as lost. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_claim(struct pawl *p, const struct pawl_claim *claim,
                                                    struct pawl_lease **out, struct pawl_err *err);
 PAWL_API void pawl_lease_free(struct pawl_lease *lease);
 
-/* Move the lease's end to now + lease_us. LOST_LEASE: it is over; stop, your results are void. */
+/* Move the lease's end to now + lease_us, or to when the last of its calls is past its timeout if
+ * that comes first. Calls that are past their timeout end as such; the lease goes on with the
+ * others. LOST_LEASE: it is over; stop, your results are void. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_extend(struct pawl *p, const char *token,
                                                     int64_t lease_us, int64_t *out_until_us,
                                                     struct pawl_err *err);

@@ -5,7 +5,8 @@
 # "about" (a word, what it is), "config" (a system, its versions and settings), and "skip" (a system, a row,
 # why there is no figure). tools/bench-report.sh makes pages of it.
 #
-# Packages come from npm into BUILD_DIR/bench-peers, as test/bench/peers/package.json names them; data lies in
+# Packages come from npm into BUILD_DIR/bench-peers, as test/bench/peers/package.json names them, and a Node into
+# BUILD_DIR/bench-node when the machine's is too old for them (bench-node.sh); data lies in
 # a scratch folder below BENCH_DIR (default: the build folder, so that the disk is the one the project lies
 # on) and goes away again. PostgreSQL and Redis are private ones on free ports, run by somebody who owns
 # nothing when we are root. fsync is on everywhere.
@@ -27,6 +28,7 @@ rows=${BENCH_GROUPS:-enqueue drain latency http hot keys backlog held light cost
 packages=$build/bench-peers
 begun=$(date +%s)
 server='' redis='' program='' scratch=''
+. tools/bench-node.sh
 
 case ${QUICK:-} in
 '' | 0) n=100000 seconds=10 held=60 backlog=1000000 limit=1800 ;;
@@ -337,6 +339,8 @@ chmod 711 "$scratch"
 npm=yes
 if ! have node || ! have npm; then
     npm='node and npm are not installed (tools/setup.sh bench)'
+elif ! use_node "$build/bench-node"; then
+    npm="Node $node_needed or newer is needed and could not be installed from npm"
 elif ! install_packages; then
     npm='its packages could not be installed'
 fi

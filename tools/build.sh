@@ -2,7 +2,8 @@
 # build.sh DIR [OPTION...] - bring the build folder DIR up to date, made with these meson options.
 #
 # meson is asked again only when the options differ from last time or when a source file came or
-# went, which ninja cannot see (see sources.sh).
+# went, which ninja cannot see (see sources.sh). A warning of the compiler is printed and the
+# build goes on; with PAWL_WERROR=yes, as in .ci/run, it is an error. TARGETS="a b" builds these alone.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -11,6 +12,12 @@ shift
 cd "$(dirname "$0")/.."
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+
+werror=false
+if [ "${PAWL_WERROR:-no}" = yes ]; then
+    werror=true
+fi
+set -- -Dwerror=$werror "$@"
 
 now=$(
     echo "$@"
@@ -30,10 +37,17 @@ if [ ! -e "$dir/build.ninja" ] || [ "$(cat "$dir/sources.list" 2>/dev/null)" != 
 fi
 
 # On a terminal ninja shows its progress; in a log only what went wrong is worth a line.
+# shellcheck disable=SC2086
 if [ -t 1 ]; then
-    exec ninja -C "$dir"
+    ninja -C "$dir" ${TARGETS:-}
+    exit
 fi
-if ! ninja -C "$dir" --quiet >"$tmp/log" 2>&1; then
+# shellcheck disable=SC2086
+if ! ninja -C "$dir" --quiet ${TARGETS:-} >"$tmp/log" 2>&1; then
     cat "$tmp/log"
     exit 1
+fi
+# What the compiler has said of files that it compiled all the same.
+if grep -q 'warning:' "$tmp/log"; then
+    cat "$tmp/log"
 fi

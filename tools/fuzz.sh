@@ -15,7 +15,7 @@ if [ ! -e "test/fuzz/$target.c" ]; then
     exit 2
 fi
 CC=clang-14 tools/build.sh build-fuzz -Dfuzz=true -Dhooks=true -Db_sanitize=address,undefined \
-    -Db_lundef=false -Dwerror=false
+    -Db_lundef=false
 mkdir -p "build-fuzz/$target"
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1} exec \
     "build-fuzz/test/fuzz_$target" -max_total_time="$seconds" -max_len="${MAX_LEN:-2048}" -timeout=10 \

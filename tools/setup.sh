@@ -11,13 +11,13 @@ set -eu
 build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev libpq-dev
     libmariadb-dev libssl-dev libuv1-dev node-llhttp libconfuse-dev"
 # g++ proves that pawl.h is C++ as well; the formatter is pinned, another version formats otherwise.
-# clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
+# cppcheck reads the code at night; clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
 # certificate of the TLS tests; curl, jq and sqlite3 are in the examples that the tests run as printed; faketime is a
 # node whose clock is wrong; gnuplot draws the figures of the benchmarks, and a test looks at the pictures.
 # postgresql, mariadb-*-core and pgbouncer are for servers of the tests' own, in their folders. The core
 # packages of MariaDB are its programs alone: no service, no system database, no account. mariadb-client has the
 # program that makes backups.
-test="g++ clang-format-14 gcovr openssl clang-14 libclang-rt-14-dev libjansson-dev curl jq sqlite3 faketime
+test="g++ clang-format-14 gcovr cppcheck openssl clang-14 libclang-rt-14-dev libjansson-dev curl jq sqlite3 faketime
     wrk nghttp2-client postgresql mariadb-server-core mariadb-client-core mariadb-client pgbouncer gnuplot-nox"
 # The peers run on Node and Redis. Node may be there without a package of that name.
 bench="postgresql mariadb-server-core mariadb-client-core gnuplot-nox redis-server"

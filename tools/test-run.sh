@@ -1,12 +1,13 @@
 #!/bin/sh
 # test-run.sh BUILD_DIR [SUITE...] - run the test programs of BUILD_DIR, all suites unless some are named.
 #
-# Programs come from BUILD_DIR/test/programs.txt; the suite `house` is the scripts in test/house, which
-# also speak TAP. Each program's output is kept in BUILD_DIR/test/log. Failures are shown in full, skips
-# with their reason; then come the counts per engine of every suite that has engines, and the last line is
-# "N passed, N failed" (", N skipped" when some were). All programs share one server of each kind, which
-# the first that needs it starts (test/lib/db_share.c) and which ends with the run.
-# CASES="name glob..." narrows every program to those cases; JOBS=N sets how many run at once.
+# A suite is one program of BUILD_DIR/test; the suite `house` is the scripts in test/house, which also speak
+# TAP and run one after another beside the programs. Each program's output is kept in BUILD_DIR/test/log, with the
+# time of every case. Failures are shown in full, skips with their reason; then come the counts per engine of every
+# suite that has engines, and the last line is "N passed, N failed" (", N skipped" when some were). All programs share
+# one server of each kind, which the first case that needs it starts (test/lib/db_share.c) and which ends with the run.
+# CASES="name glob..." narrows every program to those cases; JOBS=N sets how many run at once: twice as many as there
+# are processors unless it is said, since most cases mostly wait.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -14,7 +15,7 @@ cd "$(dirname "$0")/.." || exit 2
 build=$(cd "${1:?usage: test-run.sh BUILD_DIR [SUITE...]}" && pwd) || exit 2
 shift
 suites=${*:-unit conform api race crash chaos torture house}
-jobs=${JOBS:-$(nproc)}
+jobs=${JOBS:-$(($(nproc) * 2))}
 log=$build/test/log
 rm -rf "$log"
 mkdir -p "$log"
@@ -62,9 +63,7 @@ count()
         }' "$1"
 }
 
-passed=0 failed=0 skipped=0 ran=0
-
-# run SUITE NAME COMMAND...
+# run SUITE NAME COMMAND...: prints what came of it in one piece; the counts go into a file, since some run beside us.
 run()
 {
     suite=$1 name=$2 out=$log/$2.tap
@@ -79,34 +78,43 @@ run()
     if [ -n "${CASES:-}" ] && grep -q '^1\.\.0' "$out"; then
         return
     fi
-    ran=$((ran + 1))
-    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
-    printf '%-8s %-28s %4d passed %3d failed %3d skipped %7d ms\n' \
-        "$suite" "$name" "$1" "$2" "$3" "$took"
-    grep '^ok .*# SKIP' "$out" | sed 's/^ok [0-9]* - /         skipped: /'
-    if [ "$2" -gt 0 ]; then
-        grep -v '^ok \|^1\.\.' "$out" | sed 's/^/    /'
-        if ! grep -q '^not ok' "$out"; then
-            echo "    $name: ended with status $status before its plan was kept; see $out"
+    echo "$1 $2 $3" >>"$log/counts"
+    {
+        printf '%-8s %-14s %4d passed %3d failed %3d skipped %7d ms\n' "$suite" "$name" "$1" "$2" "$3" "$took"
+        grep '^ok .*# SKIP' "$out" | sed 's/^ok [0-9]* - /         skipped: /'
+        if [ "$2" -gt 0 ]; then
+            grep -v '^ok \|^1\.\.\|^# .*: [0-9]* ms$' "$out" | sed 's/^/    /'
+            if ! grep -q '^not ok' "$out"; then
+                echo "    $name: ended with status $status before its plan was kept; see $out"
+            fi
         fi
-    fi
+    } >"$log/$name.report"
+    cat "$log/$name.report"
 }
 
-for suite in $suites; do
-    if [ "$suite" = house ]; then
+: >"$log/counts"
+case " $suites " in
+*" house "*)
+    (
         for script in $(tools/sources.sh scripts test/house); do
             run house "$(basename "$script" .sh)" timeout 300 sh "$script"
         done
-        continue
-    fi
-    for program in $(awk -v suite="$suite" '$1 == suite { print $2 }' "$build/test/programs.txt"); do
+    ) &
+    ;;
+esac
+for suite in $suites; do
+    if [ "$suite" != house ]; then
         # $CASES is a list of globs for the program, not for this shell.
         set -f
         # shellcheck disable=SC2086
-        run "$suite" "$program" "$build/test/$program" -j "$jobs" ${CASES:-}
+        run "$suite" "$suite" "$build/test/$suite" -t -j "$jobs" ${CASES:-}
         set +f
-    done
+    fi
 done
+wait
+# shellcheck disable=SC2046
+set -- $(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0, NR }' "$log/counts")
+passed=$1 failed=$2 skipped=$3 ran=$4
 
 # A case that ran on an engine has its name behind a colon.
 engines()
@@ -129,7 +137,7 @@ engines()
                     if (skipped[e]) line = line " (" skipped[e] " skipped)"
                 }
                 if (n) print suite ": " line
-            }' "$log/$suite"*.tap 2>/dev/null
+            }' "$log/$suite.tap" 2>/dev/null
     done
 }
 engines

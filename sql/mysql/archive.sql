@@ -29,3 +29,18 @@ SELECT seq, finished_at, keep_until FROM pawl_outcome FORCE INDEX (PRIMARY) WHER
 -- out:  token bytea
 -- why:  Leases are few: no index for what a person asks now and then.
 SELECT token FROM pawl_lease WHERE claimed_at < $1 ORDER BY claimed_at, token LIMIT $2 FOR UPDATE SKIP LOCKED;
+
+-- name: archive_read
+-- in:   id text
+-- out:  id, status, queue, type, method, key, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
+--       trace, tags, options (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
+--       finished_at, archived_at (bigint)
+-- why:  An id that was forgotten may have been used again: the newest is shown.
+SELECT id, status, queue, type, method, `key`, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
+       trace, tags, options, seq, key_no, attempts, lost, redrives, priority,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at),
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', run_at),
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', started_at),
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', finished_at),
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', archived_at)
+FROM pawl_archive WHERE id = $1 ORDER BY seq DESC LIMIT 1;

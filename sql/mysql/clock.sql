@@ -6,22 +6,51 @@ SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED);
 
 -- name: seq_next
 -- in:   kept bigint[]: 1, then 0 as often as further numbers are wanted
--- out:  the first number
+-- out:  the first number, and how far the next is from it
 -- why:  A counter goes up at once and for good, whatever becomes of its rows: nobody waits for anybody's commit. A
 --       statement takes as many numbers as it names rows, in a row, before it looks at them; only the first is fit
 --       to be stored, which saves the work of storing the others.
 uncounted SAVEPOINT numbers;
 uncounted INSERT IGNORE INTO pawl_number (n, kept) VALUES rows(NULL, $1);
-SELECT LAST_INSERT_ID();
+SELECT LAST_INSERT_ID(), @@auto_increment_increment;
 uncounted ROLLBACK TO SAVEPOINT numbers;
 
 -- name: version_next
 -- in:   kept bigint[], as seq_next
--- out:  the first number
+-- out:  as seq_next
 uncounted SAVEPOINT numbers;
 uncounted INSERT IGNORE INTO pawl_version (n, kept) VALUES rows(NULL, $1);
-SELECT LAST_INSERT_ID();
+SELECT LAST_INSERT_ID(), @@auto_increment_increment;
 uncounted ROLLBACK TO SAVEPOINT numbers;
+
+-- name: seq_upto
+-- out:  upto bigint
+-- why:  What a counter has to be above before its first number is used. A program of an older release gives out numbers
+--       without reserving them: hence the second look.
+SELECT GREATEST(COALESCE((SELECT upto FROM pawl_reserve WHERE name = 'seq'), 0),
+                COALESCE((SELECT MAX(seq) FROM pawl_call), 0));
+
+-- name: version_upto
+-- out:  upto bigint
+SELECT COALESCE((SELECT upto FROM pawl_reserve WHERE name = 'version'), 0);
+
+-- name: seq_above
+-- in:   upto bigint
+-- why:  A row with a number of its own raises the counter past it, for good, though the row goes at once.
+uncounted SAVEPOINT numbers;
+uncounted INSERT IGNORE INTO pawl_number (n, kept) VALUES ($1, 1);
+uncounted ROLLBACK TO SAVEPOINT numbers;
+
+-- name: version_above
+-- in:   upto bigint
+uncounted SAVEPOINT numbers;
+uncounted INSERT IGNORE INTO pawl_version (n, kept) VALUES ($1, 1);
+uncounted ROLLBACK TO SAVEPOINT numbers;
+
+-- name: reserve_raise
+-- in:   name text, upto bigint
+-- why:  On a connection of its own: committed before any number up to there is used, and no group waits for another's.
+uncounted INSERT INTO pawl_reserve (name, upto) VALUES ($1, $2) ON DUPLICATE KEY UPDATE upto = GREATEST(upto, $2);
 
 -- name: look
 -- in:   now bigint, token bytea, node text, boot text
@@ -58,3 +87,13 @@ SELECT conn FROM pawl_change WHERE n < $1;
 -- name: change_remove
 -- in:   conn bigint[]
 each{DELETE FROM pawl_change WHERE conn = $1};
+
+-- name: standby_wait
+-- in:   id bigint; 0: any session of this account
+-- out:  works bigint; then name text, waits bigint
+-- why:  A commit that waits for a semi-synchronous replica, a slow one and a dead connection look alike to who waits
+--       for the answer. Asked on another connection. With AFTER_SYNC only the first of a group of commits shows that
+--       it waits, perhaps another account's: so the server's own count says whether any does.
+SELECT COUNT(*) FROM information_schema.processlist
+WHERE ($1 = 0 OR id = $1) AND id <> CONNECTION_ID() AND command <> 'Sleep';
+SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_wait_sessions';

@@ -16,8 +16,13 @@ INSERT INTO pawl_lane (lane, queue, type) VALUES rows($1, $2, $3);
 
 -- name: queue_list
 -- out:  queue text, paused int
-SELECT queue, paused FROM pawl_queue ORDER BY queue;
+-- why:  A queue that is not paused needs no row; earlier programs left one with 0 behind.
+SELECT queue, paused FROM pawl_queue WHERE paused <> 0 ORDER BY queue;
 
 -- name: queue_pause
 -- in:   queue text, paused int
 INSERT INTO pawl_queue (queue, paused) VALUES ($1, $2) ON DUPLICATE KEY UPDATE paused = VALUES(paused);
+
+-- name: queue_resume
+-- in:   queue text
+DELETE FROM pawl_queue WHERE queue = $1;

@@ -2,16 +2,17 @@
 
 -- name: lease_read
 -- in:   token bytea[]
--- out:  token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, held bytea
+-- out:  token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, held bytea,
+--       width int
 -- why:  The fence: no row, no lease. In order, so that two groups do not lock each other out.
-SELECT l.token, l.node, l.boot, l.worker, l.claimed_at, l.`until`, l.rev, l.held
+SELECT l.token, l.node, l.boot, l.worker, l.claimed_at, l.`until`, l.rev, l.held, l.width
 FROM JSON_TABLE(json($1), '$[*]' COLUMNS (token VARCHAR(64) PATH '$')) v
 STRAIGHT_JOIN pawl_lease l FORCE INDEX (PRIMARY) ON l.token = UNHEX(v.token) FOR UPDATE;
 
 -- name: lease_around
 -- in:   low bigint, high bigint
 -- out:  as lease_read
-SELECT token, node, boot, worker, claimed_at, `until`, rev, held FROM pawl_lease WHERE low <= $2 AND high >= $1;
+SELECT token, node, boot, worker, claimed_at, `until`, rev, held, width FROM pawl_lease WHERE low <= $2 AND high >= $1;
 
 -- name: lease_ended
 -- in:   seq bigint[]
@@ -32,6 +33,14 @@ LEFT JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = v.seq
 LEFT JOIN pawl_outcome o FORCE INDEX (PRIMARY) ON o.seq = v.seq
 LEFT JOIN pawl_cancel w FORCE INDEX (PRIMARY) ON w.seq = v.seq;
 
+-- name: lease_timeouts
+-- in:   seq bigint[]
+-- out:  seq bigint, timeout_us bigint
+-- why:  An extend needs no more of its calls, and comes every few seconds.
+SELECT c.seq, CAST(JSON_UNQUOTE(JSON_EXTRACT(CONVERT(c.options USING utf8mb4), '$.timeout_us')) AS SIGNED)
+FROM JSON_TABLE(json($1), '$[*]' COLUMNS (seq BIGINT PATH '$')) v
+JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = v.seq WHERE c.options LIKE '%"timeout_us"%';
+
 -- name: lease_wishes
 -- in:   low bigint, high bigint
 -- out:  seq bigint
@@ -40,7 +49,7 @@ SELECT seq FROM pawl_cancel FORCE INDEX (PRIMARY) WHERE seq BETWEEN $1 AND $2;
 
 -- name: lease_add
 INSERT INTO pawl_lease into(token = $1, node = $2, boot = $3, worker = $4, claimed_at = $5, `until` = $6, rev = $7,
-    low = $8, high = $9, held = $10);
+    low = $8, high = $9, held = $10, width = $11);
 
 -- name: lease_write
 -- in:   token bytea[], until bigint[], low bigint[], high bigint[], held bytea[]

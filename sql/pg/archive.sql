@@ -17,3 +17,18 @@ SELECT seq, finished_at, keep_until FROM pawl.outcome WHERE seq > $1::bigint ORD
 -- why:  Leases are few: no index for what a person asks now and then.
 SELECT token FROM pawl.lease WHERE claimed_at < $1::bigint ORDER BY claimed_at, token LIMIT $2::bigint
 FOR UPDATE SKIP LOCKED;
+
+-- name: archive_read
+-- in:   id text
+-- out:  id, status, queue, type, method, key, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
+--       trace, tags, options (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
+--       finished_at, archived_at (bigint)
+-- why:  An id that was forgotten may have been used again: the newest is shown.
+SELECT id, status, queue, type, method, key, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
+       trace, tags, options, seq, key_no, attempts::bigint, lost::bigint, redrives::bigint, priority::bigint,
+       (extract(epoch FROM created_at) * 1000000)::bigint,
+       (extract(epoch FROM run_at) * 1000000)::bigint,
+       (extract(epoch FROM started_at) * 1000000)::bigint,
+       (extract(epoch FROM finished_at) * 1000000)::bigint,
+       (extract(epoch FROM archived_at) * 1000000)::bigint
+FROM pawl.archive WHERE id = $1::text ORDER BY seq DESC LIMIT 1;

@@ -37,3 +37,12 @@ SELECT nextval('pawl.seq') FROM generate_series(1, $1::bigint);
 -- in:   n bigint
 -- out:  version bigint
 SELECT nextval('pawl.version') FROM generate_series(1, $1::bigint);
+
+-- name: standby_wait
+-- in:   pid bigint; 0: any session of this user
+-- out:  works bigint, waits bigint
+-- why:  A commit that waits for a synchronous standby, a slow one and a dead connection look alike to who waits for
+--       the answer. Asked on another connection. A session that is idle has answered: its answer was lost.
+SELECT count(*), count(*) FILTER (WHERE wait_event = 'SyncRep') FROM pg_stat_activity
+WHERE state <> 'idle' AND usename = current_user AND pid <> pg_backend_pid()
+  AND ($1::bigint = 0 OR pid = $1::bigint);

@@ -16,9 +16,14 @@ INSERT INTO pawl.lane (lane, queue, type) SELECT * FROM unnest($1::bigint[], $2:
 
 -- name: queue_list
 -- out:  queue text, paused int
-SELECT queue, paused FROM pawl.queue ORDER BY queue;
+-- why:  A queue that is not paused needs no row; earlier programs left one with 0 behind.
+SELECT queue, paused FROM pawl.queue WHERE paused <> 0 ORDER BY queue;
 
 -- name: queue_pause
 -- in:   queue text, paused int
 INSERT INTO pawl.queue (queue, paused) VALUES ($1::text, $2::bigint)
 ON CONFLICT (queue) DO UPDATE SET paused = excluded.paused;
+
+-- name: queue_resume
+-- in:   queue text
+DELETE FROM pawl.queue WHERE queue = $1::text;

@@ -41,3 +41,39 @@ UPDATE pawl.migration SET finished = 1 WHERE number = $1::bigint;
 -- in:   name text
 -- out:  value bigint
 SELECT value FROM pawl.meta WHERE name = $1::text;
+
+-- name: migration_strangers
+-- in:   schema text, max int
+-- out:  what text
+-- why:  A function or a trigger that another role put beside ours, while it was allowed to, may run with the
+--       owner's rights. Ours have no triggers. The owner is whoever owns the table of steps.
+SELECT v.what FROM (
+  SELECT pg_catalog.format('function %s.%s(%s) of role "%s"', n.nspname, p.proname,
+           pg_catalog.pg_get_function_identity_arguments(p.oid), pg_catalog.pg_get_userbyid(p.proowner)) AS what
+  FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+  JOIN pg_catalog.pg_class m ON m.relnamespace = n.oid AND m.relname = 'migration'
+  WHERE n.nspname = $1::text AND p.proowner <> m.relowner
+  UNION ALL
+  SELECT pg_catalog.format('trigger "%s" on %s.%s, which calls %s', t.tgname, n.nspname, c.relname,
+           t.tgfoid::pg_catalog.regprocedure)
+  FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = $1::text AND NOT t.tgisinternal) v
+ORDER BY v.what LIMIT $2::bigint;
+
+-- name: migration_grantees
+-- in:   schema text, max int
+-- out:  role text, what text
+-- why:  What `migrate grants` gave an admin before step 7 stays until it is run again. CREATE in the schema, or TRIGGER
+--       on one of its tables, lets a role run code with the owner's rights.
+SELECT CASE v.role WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(v.role) END, pg_catalog.min(v.what) FROM (
+  SELECT g.grantee AS role, n.nspowner AS owner, pg_catalog.format('CREATE on schema %s', n.nspname) AS what
+  FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) g
+  WHERE n.nspname = $1::text AND g.privilege_type = 'CREATE'
+  UNION ALL
+  SELECT g.grantee, c.relowner, pg_catalog.format('TRIGGER on table %s.%s', n.nspname, c.relname)
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace,
+    pg_catalog.aclexplode(c.relacl) g
+  WHERE n.nspname = $1::text AND g.privilege_type = 'TRIGGER') v
+WHERE v.role <> v.owner
+GROUP BY v.role ORDER BY 1 LIMIT $2::bigint;

@@ -2,15 +2,16 @@
 
 -- name: lease_read
 -- in:   token bytea[]
--- out:  token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, held bytea
+-- out:  token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, held bytea,
+--       width int
 -- why:  The fence: no row, no lease. In order, so that two groups do not lock each other out.
-SELECT token, node, boot, worker, claimed_at, until, rev, held FROM pawl.lease
+SELECT token, node, boot, worker, claimed_at, until, rev, held, width FROM pawl.lease
 WHERE token = ANY ($1::bytea[]) ORDER BY token FOR UPDATE;
 
 -- name: lease_around
 -- in:   low bigint, high bigint
 -- out:  as lease_read
-SELECT token, node, boot, worker, claimed_at, until, rev, held FROM pawl.lease
+SELECT token, node, boot, worker, claimed_at, until, rev, held, width FROM pawl.lease
 WHERE low <= $2::bigint AND high >= $1::bigint;
 
 -- name: lease_ended
@@ -31,6 +32,13 @@ LEFT JOIN pawl.call c ON c.seq = s.seq
 LEFT JOIN LATERAL (SELECT * FROM pawl.outcome WHERE seq = s.seq OFFSET 0) o ON true
 LEFT JOIN LATERAL (SELECT * FROM pawl.cancel WHERE seq = s.seq OFFSET 0) w ON true;
 
+-- name: lease_timeouts
+-- in:   seq bigint[]
+-- out:  seq bigint, timeout_us bigint
+-- why:  An extend needs no more of its calls, and comes every few seconds.
+SELECT c.seq, (c.options::jsonb ->> 'timeout_us')::bigint
+FROM unnest($1::bigint[]) s (seq) JOIN pawl.call c ON c.seq = s.seq WHERE c.options LIKE '%"timeout_us"%';
+
 -- name: lease_wishes
 -- in:   low bigint, high bigint
 -- out:  seq bigint
@@ -38,9 +46,9 @@ LEFT JOIN LATERAL (SELECT * FROM pawl.cancel WHERE seq = s.seq OFFSET 0) w ON tr
 SELECT seq FROM pawl.cancel WHERE seq BETWEEN $1::bigint AND $2::bigint;
 
 -- name: lease_add
-INSERT INTO pawl.lease (token, node, boot, worker, claimed_at, until, rev, low, high, held)
+INSERT INTO pawl.lease (token, node, boot, worker, claimed_at, until, rev, low, high, held, width)
 SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-                     $8::bigint[], $9::bigint[], $10::bytea[]);
+                     $8::bigint[], $9::bigint[], $10::bytea[], $11::bigint[]);
 
 -- name: lease_write
 -- in:   token bytea[], until bigint[], low bigint[], high bigint[], held bytea[]

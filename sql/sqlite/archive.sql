@@ -1,4 +1,4 @@
--- Calls that were taken out of the ledger, as one wide row each. Nothing of ours reads them.
+-- Calls that were taken out of the ledger, as one wide row each.
 
 -- name: archive_len
 -- in:   seq bigint
@@ -24,3 +24,20 @@ SELECT c.seq, c.id, ?2, l.queue, l.type, c.method, c.key, nullif(o.key_no, 0),
        c.caller, c.client, c.parent, c.trace, c.tags, c.options
 FROM pawl_call c JOIN pawl_outcome o ON o.seq = c.seq JOIN pawl_lane l ON l.lane = c.lane
 WHERE c.seq = ?1;
+
+-- name: archive_read
+-- in:   id text
+-- out:  id, status, queue, type, method, key, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
+--       trace, tags, options (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
+--       finished_at, archived_at (bigint)
+-- why:  An id that was forgotten may have been used again: the newest is shown.
+SELECT id, status, queue, type, method, key,
+       CASE typeof(input) WHEN 'text' THEN input END, CASE typeof(input) WHEN 'blob' THEN input END,
+       CASE typeof(result) WHEN 'text' THEN result END, CASE typeof(result) WHEN 'blob' THEN result END,
+       error, node, caller, client, parent, trace, tags, options, seq, key_no, attempts, lost, redrives, priority,
+       CAST(strftime('%s', created_at) AS INTEGER) * 1000000 + CAST(substr(created_at, 21, 6) AS INTEGER),
+       CAST(strftime('%s', run_at) AS INTEGER) * 1000000 + CAST(substr(run_at, 21, 6) AS INTEGER),
+       CAST(strftime('%s', started_at) AS INTEGER) * 1000000 + CAST(substr(started_at, 21, 6) AS INTEGER),
+       CAST(strftime('%s', finished_at) AS INTEGER) * 1000000 + CAST(substr(finished_at, 21, 6) AS INTEGER),
+       CAST(strftime('%s', archived_at) AS INTEGER) * 1000000 + CAST(substr(archived_at, 21, 6) AS INTEGER)
+FROM pawl_archive WHERE id = ?1 ORDER BY seq DESC LIMIT 1;

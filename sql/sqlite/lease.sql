@@ -2,9 +2,9 @@
 
 -- name: lease_add
 -- in:   token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, low bigint,
---       high bigint, held bytea
-INSERT INTO pawl_lease (token, node, boot, worker, claimed_at, until, rev, low, high, held)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+--       high bigint, held bytea, width int
+INSERT INTO pawl_lease (token, node, boot, worker, claimed_at, until, rev, low, high, held, width)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 -- name: lease_rev
 -- in:   token bytea
@@ -14,18 +14,18 @@ SELECT rev, until FROM pawl_lease WHERE token = ?1;
 
 -- name: lease_read
 -- in:   token bytea
--- out:  owner text, claimed_at bigint, until bigint, rev bigint, held bytea
-SELECT coalesce(worker, node), claimed_at, until, rev, held FROM pawl_lease WHERE token = ?1;
+-- out:  owner text, claimed_at bigint, until bigint, rev bigint, held bytea, width int, by_worker int
+SELECT coalesce(worker, node), claimed_at, until, rev, held, width, worker IS NOT NULL FROM pawl_lease WHERE token = ?1;
 
 -- name: lease_around
 -- in:   seq bigint
--- out:  owner text, claimed_at bigint, held bytea
-SELECT coalesce(worker, node), claimed_at, held FROM pawl_lease WHERE low <= ?1 AND high >= ?1;
+-- out:  owner text, claimed_at bigint, held bytea, token bytea, width int
+SELECT coalesce(worker, node), claimed_at, held, token, width FROM pawl_lease WHERE low <= ?1 AND high >= ?1;
 
 -- name: lease_list
 -- in:   below bigint
--- out:  held bytea
-SELECT held FROM pawl_lease WHERE low < ?1;
+-- out:  held bytea, width int
+SELECT held, width FROM pawl_lease WHERE low < ?1;
 
 -- name: lease_rewrite
 -- in:   token bytea, low bigint, high bigint, held bytea

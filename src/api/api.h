@@ -13,6 +13,8 @@
 #include "exec/exec.h"
 #include "net/http.h"
 
+struct log_record;
+
 struct api;
 struct buf;
 
@@ -35,7 +37,8 @@ struct api_conf {
     int64_t call_timeout_us; /* default of timeout: 60 s */
     int64_t session_wait_us; /* how long a session's request waits: 120 s */
     size_t input_len_max, batch_len_max;
-    void (*audit)(const char *line, void *ctx); /* one line for every admin action; NULL: none */
+    /* One record for every admin action: client, method, path, status; NULL: none. */
+    void (*audit)(const struct log_record *r, void *ctx);
     void *audit_ctx;
     /* Why it could not take work now, NULL when it can; any thread. */
     const char *(*not_ready)(void *ctx);

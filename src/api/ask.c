@@ -30,9 +30,28 @@ static void write_settled(struct job *j)
 {
     struct ask_write *w = (struct ask_write *)j;
     int out = WRITE_OUT;
-    if (w->quiet && w->quiet(w) && atomic_compare_exchange_strong(&w->settled, &out, WRITE_QUIET))
+    /* One that is late is announced: the task that says so must run before the ask can end. */
+    if (!w->is_late && w->quiet && w->quiet(w) &&
+        atomic_compare_exchange_strong(&w->settled, &out, WRITE_QUIET))
         return;
     loop_post(w->ask->api->loop, &w->task);
+}
+
+/* On the thread that watches commits. */
+static void write_late(struct job *j)
+{
+    struct ask_write *w = (struct ask_write *)j;
+    w->is_late = true;
+    loop_post(w->ask->api->loop, &w->late);
+}
+
+/* The answer has not come, or its task is behind this one: the ask lives. */
+static void write_is_late(struct loop_task *t)
+{
+    struct ask_write *w = (struct ask_write *)((char *)t - offsetof(struct ask_write, late));
+    struct pawl_err err = { 0 };
+    exec_unknown(&err);
+    ask_unknown(w->ask, &err, w->id);
 }
 
 bool ask_write_settled(struct ask_write *w)
@@ -57,8 +76,7 @@ static void turn_over(struct loop_task *t)
         return;
     for (struct ask_write *w = first, *next; w; w = next) {
         next = w->next; /* `done` may end its request */
-        w->job.op.status = st;
-        w->job.op.err = err;
+        op_refuse(&w->job.op, &err);
         w->done(w);
     }
 }
@@ -69,9 +87,11 @@ void ask_write(struct ask *q, struct ask_write *w)
     w->ask = q;
     w->next = NULL;
     w->task.run = write_back;
+    w->late.run = write_is_late;
     arena_init(&w->arena, ANSWER_LEN_MAX);
     w->job.op.a = &w->arena;
     w->job.done = write_settled;
+    w->job.late = write_late;
     w->job.weight = w->job.weight ? w->job.weight : 1;
     if (!api->turn)
         loop_later(api->loop, &api->turn_task);
@@ -144,8 +164,8 @@ static void refuse_method(struct ask *q, const char *allow)
     struct http_header h = { BYTES("Allow"), bytes_of(allow) };
     struct buf *b = ask_buf(q);
     char text[160];
-    snprintf(text, sizeof text, "this path does not take %s; it takes %s",
-             http_method_name(q->r->method), allow);
+    snprintf(text, sizeof text, "%.*s does not take %s; it takes %s", (int)MIN(q->r->path.len, 64),
+             q->r->path.data, http_method_name(q->r->method), allow);
     buf_add_text(b, "{\"error\":");
     refusal_add(b, &(struct refusal){ .status = PAWL_METHOD, .text = text });
     buf_add_char(b, '}');
@@ -186,7 +206,7 @@ static void handle(struct ask *q)
     if (st != PAWL_OK) {
         ask_fail(q, &err);
     } else if (m == MATCH_NONE) {
-        ask_refusef(q, PAWL_NOT_FOUND, "there is no %.*s here; /openapi.json lists what there is",
+        ask_refusef(q, PAWL_NOT_FOUND, "no route %.*s; /openapi.json lists them",
                     (int)MIN(q->r->path.len, 120), q->r->path.data);
     } else if (m == MATCH_METHOD && q->r->method == HTTP_OPTIONS &&
                doors_origin(q->api->doors, q->r).data) {
@@ -196,7 +216,7 @@ static void handle(struct ask *q)
     } else if (path_err.status != PAWL_OK) {
         ask_fail(q, &path_err);
     } else if (q->api->no_gateway && about_calls(q->route)) {
-        ask_refusef(q, PAWL_BUSY, "node \"%s\" is no gateway: ask another one",
+        ask_refusef(q, PAWL_BUSY, "node \"%s\" is not a gateway: ask another node",
                     q->api->exec->conf.node);
     } else if (query_read(q, &err) != PAWL_OK || check_no_body(q, &err) != PAWL_OK) {
         ask_fail(q, &err);

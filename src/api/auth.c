@@ -102,9 +102,10 @@ static enum pawl_status read_token(struct arena *a, const char *line, struct key
     struct bytes role = part(&rest, ':');
     out->who.role = role.data ? role_of(role) : ROLE_NONE;
     if (!out->who.role)
-        return err_set(err, PAWL_INVALID,
-                       "token of \"%.*s\": its role is none of app, monitor, admin",
-                       BYTES_ARG(out->who.name));
+        return err_set(
+            err, PAWL_INVALID,
+            "token of \"%.*s\": role \"%.*s\" is unknown; expected app, monitor or admin",
+            BYTES_ARG(out->who.name), (int)MIN(role.len, 40), role.data ? role.data : "");
     struct bytes digest = part(&rest, ':');
     if (!digest.data || !read_digest(digest, out->digest))
         return err_set(err, PAWL_INVALID,
@@ -191,7 +192,8 @@ static enum pawl_status check_origin(const struct doors *d, const struct http_re
         !memcmp(origin.data, scheme.data, scheme.len) &&
         same_case((struct bytes){ origin.data + scheme.len, host.len }, host))
         return PAWL_OK;
-    return err_set(err, PAWL_FORBIDDEN, "a page of %.*s may not ask this server; see `origins`",
+    return err_set(err, PAWL_FORBIDDEN,
+                   "a page of %.*s may not ask this server; the setting `origins` allows it",
                    (int)MIN(origin.len, 120), origin.data);
 }
 
@@ -227,7 +229,8 @@ static enum pawl_status check_host(const struct doors *d, const struct http_requ
     if (is_address(name) || same_case(name, BYTES("localhost")) ||
         in_list(d->hosts, d->n_hosts, name))
         return PAWL_OK;
-    return err_set(err, PAWL_FORBIDDEN, "this server does not go by the name %.*s; see `hosts`",
+    return err_set(err, PAWL_FORBIDDEN,
+                   "this server does not go by the name %.*s; the setting `hosts` allows it",
                    (int)MIN(name.len, 120), name.data);
 }
 
@@ -295,12 +298,16 @@ enum pawl_status doors_check(const struct doors *d, struct http_request *r, unsi
         return st;
     if (!k)
         return err_set(err, PAWL_UNAUTHORIZED, "%s",
-                       token.len ? "this token is not known here"
-                                 : "this needs a token: Authorization: Bearer TOKEN");
+                       token.len
+                           ? "this token is unknown; the setting `tokens` lists those that are "
+                             "known"
+                           : "a token is missing: send Authorization: Bearer TOKEN (pawl: set "
+                             "PAWL_TOKEN)");
     if (out->role == ROLE_ADMIN || may & 1u << out->role)
         return PAWL_OK;
-    return err_set(err, PAWL_FORBIDDEN, "the token of \"%.*s\" may not do that",
-                   BYTES_ARG(out->name));
+    return err_set(err, PAWL_FORBIDDEN, "token \"%.*s\" (%s) may not %s %.*s", BYTES_ARG(out->name),
+                   out->role == ROLE_APP ? "app" : "monitor", http_method_name(r->method),
+                   (int)MIN(r->path.len, 120), r->path.data);
 }
 
 /* ---- What a principal may see ---------------------------------------------------------------- */

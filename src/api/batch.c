@@ -36,8 +36,9 @@ struct batch_in {
 };
 static const struct field batch_fields[] = {
     { "calls", FIELD_ARRAY, offsetof(struct batch_in, calls), FIELD_MUST, .shape = &spec_shape,
-      .about = "1 to 10,000 calls" },
-    { "atomic", FIELD_BOOL, offsetof(struct batch_in, atomic), .about = "all or none" },
+      .unit = "1..10000", .about = "the calls, in order" },
+    { "atomic", FIELD_BOOL, offsetof(struct batch_in, atomic), .dflt = "false",
+      .about = "true: all are stored, or none" },
 };
 const struct shape batch_shape = SHAPE("Batch", batch_fields);
 
@@ -164,7 +165,7 @@ static void item_add(struct buf *out, struct batch *b, const struct item *it)
     accepted_hide(b->ask, r);
     if (r->status == PAWL_OK) {
         call_add(out, &r->call,
-                 ask_show(b->ask, SHOW_SECRETS | (r->duplicate ? SHOW_DUPLICATE : 0)));
+                 ask_show(b->ask, SHOW_LISTED | (r->duplicate ? SHOW_DUPLICATE : 0)));
         return;
     }
     char text[512];

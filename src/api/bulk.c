@@ -16,14 +16,17 @@ struct bulk_in {
 };
 static const struct field bulk_fields[] = {
     { "status", FIELD_TEXT, offsetof(struct bulk_in, status),
-      .about = "only calls of this status; every one that can be changed when missing" },
+      .dflt = "every one that can be changed",
+      .about = "only calls of this status: cancel takes pending, processing; retry takes failed, "
+               "dead_letter, cancelled, expired" },
     { "queue", FIELD_NAME, offsetof(struct bulk_in, queue), .about = "only calls of this queue" },
     { "type", FIELD_NAME, offsetof(struct bulk_in, type), .about = "only calls of this type" },
     { "key", FIELD_NAME, offsetof(struct bulk_in, key), .about = "only calls of this key" },
     { "before", FIELD_TEXT, offsetof(struct bulk_in, before), FIELD_NULL,
-      .about = "only calls made before this time; or the `next` of the last answer" },
-    { "limit", FIELD_INT, offsetof(struct bulk_in, limit), 0, 1, LIST_MAX,
-      .about = "calls to look at, 100 when missing" },
+      .unit = "RFC 3339, or a cursor",
+      .about = "only calls accepted before this time; or the `next` of the last answer" },
+    { "limit", FIELD_INT, offsetof(struct bulk_in, limit), 0, 1, LIST_MAX, .dflt = "100",
+      .about = "how many calls to look at" },
 };
 const struct shape bulk_shape = SHAPE("Bulk", bulk_fields);
 
@@ -124,13 +127,15 @@ static enum pawl_status bulk_read(struct ask *q, struct bulk *k, struct pawl_err
     if (in.before.data && !cursor_read(in.before, &k->query.before_seq) &&
         !time_parse(in.before, &k->query.until_us))
         return err_set(err, PAWL_INVALID,
-                       "field \"before\": is neither a time nor a `next` this server gave");
-    st = list_filters(q, &(struct list_words){ .status = in.status }, &k->query, err);
-    if (st == PAWL_OK && k->query.state && !bulk_fits(k, k->query.state))
-        st = err_set(err, PAWL_INVALID, "field \"status\": calls that are %s cannot be %s",
-                     pawl_state_name(k->query.state),
-                     k->kind == OP_CANCEL ? "cancelled" : "redriven");
-    return st;
+                       "field \"before\": is \"%.*s\", not a time nor the `next` of an earlier "
+                       "answer",
+                       BYTES_ARG(text_shown(q->a, in.before)));
+    const char *words = k->kind == OP_CANCEL ? CANCEL_WORDS : RETRY_WORDS;
+    if (call_state_of(in.status) && !word_in(words, in.status))
+        return err_set(err, PAWL_INVALID, "field \"status\": calls that are %.*s cannot be %s",
+                       BYTES_ARG(in.status), k->kind == OP_CANCEL ? "cancelled" : "retried");
+    struct list_words w = { .status = in.status, .words = words };
+    return list_filters(q, &w, &k->query, err);
 }
 
 static void bulk_begin(struct ask *q, enum op_kind kind)

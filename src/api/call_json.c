@@ -196,9 +196,13 @@ static bool put_payloads(struct buf *b, const struct call *c, unsigned show)
 {
     const struct payload none = { 0 };
     size_t max = show & SHOW_CUT ? CUT_LEN : 0;
-    bool cut =
-        add_payload(b, "input", "input_base64", show & SHOW_INPUT ? c->spec.input : none, max);
-    cut |= add_payload(b, "result", "result_base64", show & SHOW_RESULT ? c->result : none, max);
+    bool cut = false;
+    if (!(show & SHOW_NO_INPUT))
+        cut |=
+            add_payload(b, "input", "input_base64", show & SHOW_INPUT ? c->spec.input : none, max);
+    if (!(show & SHOW_NO_RESULT))
+        cut |=
+            add_payload(b, "result", "result_base64", show & SHOW_RESULT ? c->result : none, max);
     LIT(b, ",\"error\":");
     put_text(b, show & SHOW_SECRETS && c->state != PAWL_COMPLETED ? c->error : BYTES_NONE);
     return cut;

@@ -9,7 +9,7 @@
 struct decide {
     struct ask_write write; /* first */
     struct ask_read look;   /* whose is it: only an app's request needs to ask first */
-    struct get get;
+    struct found found;
     struct bytes id;
 };
 
@@ -49,9 +49,7 @@ static void decide_written(struct ask_write *w)
 static enum pawl_status look_work(struct ask_read *rd, struct store *s)
 {
     struct decide *d = (struct decide *)((char *)rd - offsetof(struct decide, look));
-    d->get = (struct get){ .ids = &d->id, .n = 1 };
-    enum pawl_status st = store_get(s, &rd->arena, &d->get, &rd->err);
-    return st == PAWL_OK ? found_check(rd->ask, d->get.found[0], &d->get.out[0], &rd->err) : st;
+    return call_find(rd, s, d->id, 0, &d->found);
 }
 
 static void look_done(struct ask_read *rd)
@@ -76,6 +74,7 @@ static void decide(struct ask *q, enum op_kind kind, struct by_id what)
     }
     what.id = d->id = q->path[0];
     d->write.job.op = (struct op){ .kind = kind, .by_id = what };
+    d->write.id = what.id;
     d->write.done = decide_written;
     d->look.work = look_work;
     d->look.done = look_done;
@@ -98,10 +97,12 @@ void route_retry(struct ask *q)
 /* ---- PATCH ----------------------------------------------------------------------------------- */
 
 static const struct field patch_fields[] = {
-    { "run_at", FIELD_TIME, offsetof(struct by_id, run_at_us), .about = "when to run it" },
+    { "run_at", FIELD_TIME, offsetof(struct by_id, run_at_us), .dflt = "as it is",
+      .about = "when to run it; a time that has passed means now" },
     { "priority", FIELD_INT, offsetof(struct by_id, priority), 0, PRIORITY_MIN, PRIORITY_MAX,
-      .about = "higher first" },
-    { "queue", FIELD_NAME, offsetof(struct by_id, queue), .about = "where to run it" },
+      .dflt = "as it is", .about = "higher first" },
+    { "queue", FIELD_NAME, offsetof(struct by_id, queue), .dflt = "as it is",
+      .about = "where to run it" },
 };
 const struct shape patch_shape = SHAPE("CallPatch", patch_fields);
 

@@ -6,6 +6,7 @@
  */
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "api/inside.h"
 #include "base/text.h"
@@ -17,30 +18,68 @@ struct reading {
     struct pawl_err *err;
 };
 
+static const char *prefix_of(const struct reading *rd)
+{
+    return rd->shape->prefix ? rd->shape->prefix : "";
+}
+
 static enum pawl_status fault(const struct reading *rd, const struct field *f, const char *what)
 {
-    return err_set(rd->err, PAWL_INVALID, "field \"%s%s\": %s",
-                   rd->shape->prefix ? rd->shape->prefix : "", f->name, what);
+    return err_set(rd->err, PAWL_INVALID, "field \"%s%s\": %s", prefix_of(rd), f->name, what);
+}
+
+/* `field "max": is "7", not a number`: the value as it was written, the beginning of it. */
+static enum pawl_status wrong(const struct reading *rd, const struct field *f, const struct json *v,
+                              const char *what)
+{
+    struct bytes raw = utf8_cut(v->raw, 60);
+    return err_set(rd->err, PAWL_INVALID, "field \"%s%s\": is %.*s%s, not %s", prefix_of(rd),
+                   f->name, BYTES_ARG(raw), raw.len < v->raw.len ? "..." : "", what);
+}
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+bool word_next(const char **at, struct bytes *out)
+{
+    if (!*at || !**at)
+        return false;
+    *out = (struct bytes){ *at, strcspn(*at, "|") };
+    *at = out->data + out->len + (out->data[out->len] == '|');
+    return true;
+}
+
+bool word_in(const char *words, struct bytes word)
+{
+    struct bytes one;
+    while (word_next(&words, &one))
+        if (bytes_eq(word, one))
+            return true;
+    return false;
+}
+
+/* `status "zzz" is unknown; expected pending, processing or completed` */
+enum pawl_status unknown_word(struct arena *a, const char *field, struct bytes word,
+                              const char *words, struct pawl_err *err)
+{
+    char expected[256];
+    size_t len = 0;
+    struct bytes one;
+    for (const char *at = words; word_next(&at, &one) && len + one.len + 8 < sizeof expected;) {
+        const char *join = !len ? "" : *at ? ", " : " or ";
+        len +=
+            (size_t)snprintf(expected + len, sizeof expected - len, "%s%.*s", join, BYTES_ARG(one));
+    }
+    return err_set(err, PAWL_INVALID, "%s \"%.*s\" is unknown; expected %s", field,
+                   BYTES_ARG(text_shown(a, word)), expected);
 }
 
 /* ---- One value ------------------------------------------------------------------------------- */
-
-/* "skip|block": is it one of them? */
-static bool word_in(const char *words, struct bytes word)
-{
-    for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
-        size_t len = strcspn(at, "|");
-        if (bytes_eq(word, (struct bytes){ at, len }))
-            return true;
-    }
-    return false;
-}
 
 static enum pawl_status read_text(const struct reading *rd, const struct field *f,
                                   const struct json *v, struct bytes *out)
 {
     if (v->kind != JSON_STRING)
-        return fault(rd, f, "is not a string");
+        return wrong(rd, f, v, "a string");
     struct bytes text = json_string(rd->a, v);
     if (!text.data)
         return err_no_memory(rd->err, "a request's fields");
@@ -48,7 +87,7 @@ static enum pawl_status read_text(const struct reading *rd, const struct field *
     if (bad)
         return fault(rd, f, bad);
     if (f->kind == FIELD_WORD && !word_in(f->words, text))
-        return err_set(rd->err, PAWL_INVALID, "field \"%s\": is none of %s", f->name, f->words);
+        return unknown_word(rd->a, f->name, text, f->words, rd->err);
     *out = text;
     return PAWL_OK;
 }
@@ -58,9 +97,9 @@ static enum pawl_status read_int(const struct reading *rd, const struct field *f
 {
     int64_t n;
     if (v->kind != JSON_NUMBER)
-        return fault(rd, f, "is not a number");
+        return wrong(rd, f, v, "a number");
     if (!json_int(v, &n))
-        return fault(rd, f, "is not a whole number, or too large");
+        return wrong(rd, f, v, "a whole number of 64 bits");
     if (n < f->min || n > f->max)
         return err_set(rd->err, PAWL_INVALID, "field \"%s\": is %lld, not in %lld..%lld", f->name,
                        (long long)n, (long long)f->min, (long long)f->max);
@@ -74,12 +113,13 @@ static enum pawl_status read_seconds(const struct reading *rd, const struct fiel
 {
     double s, max = f->max ? (double)f->max : (double)(DURATION_MAX_US / SEC_US);
     if (v->kind != JSON_NUMBER)
-        return fault(rd, f, "is not a number of seconds");
+        return wrong(rd, f, v, "a number of seconds");
     if (!json_real(v, &s) || !(s >= (double)f->min && s <= max))
-        return err_set(rd->err, PAWL_INVALID, "field \"%s%s\": is not in %lld..%.0f seconds",
-                       rd->shape->prefix ? rd->shape->prefix : "", f->name, (long long)f->min, max);
+        return err_set(rd->err, PAWL_INVALID, "field \"%s%s\": is %.*s, not in %lld..%.0f seconds",
+                       prefix_of(rd), f->name, (int)MIN(v->raw.len, 40), v->raw.data,
+                       (long long)f->min, max);
     if (f->flags & FIELD_ABOVE_0 && !(s > 0))
-        return fault(rd, f, "is not above 0");
+        return wrong(rd, f, v, "above 0");
     *out = llround(s * SEC_US);
     if (s > 0 && !*out)
         *out = 1; /* Less than we can tell apart is still not nothing. */
@@ -90,12 +130,12 @@ static enum pawl_status read_time(const struct reading *rd, const struct field *
                                   const struct json *v, int64_t *out)
 {
     if (v->kind != JSON_STRING)
-        return fault(rd, f, "is not a string with a time");
+        return wrong(rd, f, v, "a string with a time such as 2026-11-15T08:00:00Z");
     struct bytes text = json_string(rd->a, v);
     if (!text.data)
         return err_no_memory(rd->err, "a request's fields");
     if (!time_parse(text, out))
-        return fault(rd, f, "is not a time such as 2026-11-15T08:00:00Z");
+        return wrong(rd, f, v, "a time such as 2026-11-15T08:00:00Z");
     if (!*out)
         *out = 1; /* 0 is "none" everywhere behind this; both are long past. */
     return PAWL_OK;
@@ -105,14 +145,14 @@ static enum pawl_status read_base64(const struct reading *rd, const struct field
                                     const struct json *v, struct bytes *out)
 {
     if (v->kind != JSON_STRING)
-        return fault(rd, f, "is not a string");
+        return wrong(rd, f, v, "a string of base64");
     struct bytes text = json_string(rd->a, v);
     char *to = text.data ? arena_alloc(rd->a, text.len / 4 * 3 + 1) : NULL;
     size_t len;
     if (!to)
         return err_no_memory(rd->err, "a request's fields");
     if (!base64_read(text, to, &len))
-        return fault(rd, f, "is not base64");
+        return wrong(rd, f, v, "base64 with its padding");
     *out = (struct bytes){ to, len };
     return PAWL_OK;
 }
@@ -122,7 +162,7 @@ static enum pawl_status read_node(const struct reading *rd, const struct field *
 {
     bool object = f->kind == FIELD_OBJECT;
     if (v->kind != (object ? JSON_OBJECT : JSON_ARRAY))
-        return fault(rd, f, object ? "is not an object" : "is not an array");
+        return wrong(rd, f, v, object ? "an object" : "an array");
     *out = v;
     return PAWL_OK;
 }
@@ -138,14 +178,14 @@ static enum pawl_status read_value(const struct reading *rd, const struct field 
     case FIELD_INT:
         return read_int(rd, f, v, out);
     case FIELD_REAL:
-        return json_real(v, out) ? PAWL_OK : fault(rd, f, "is not a number");
+        return json_real(v, out) ? PAWL_OK : wrong(rd, f, v, "a number");
     case FIELD_SECONDS:
         return read_seconds(rd, f, v, out);
     case FIELD_TIME:
         return read_time(rd, f, v, out);
     case FIELD_BOOL:
         if (v->kind != JSON_TRUE && v->kind != JSON_FALSE)
-            return fault(rd, f, "is neither true nor false");
+            return wrong(rd, f, v, "true or false");
         *(bool *)out = v->kind == JSON_TRUE;
         return PAWL_OK;
     case FIELD_JSON:
@@ -153,6 +193,9 @@ static enum pawl_status read_value(const struct reading *rd, const struct field 
         return PAWL_OK;
     case FIELD_BASE64:
         return read_base64(rd, f, v, out);
+    case FIELD_LEASE:
+        *(struct bytes *)out = BYTES("");
+        return v->kind == JSON_STRING ? read_text(rd, f, v, out) : PAWL_OK;
     case FIELD_OBJECT:
     case FIELD_ARRAY:
         return read_node(rd, f, v, out);
@@ -170,14 +213,27 @@ static const struct field *find(const struct shape *s, struct bytes name)
     return NULL;
 }
 
+/* The names that would have done, as many as a sentence takes. */
+static void names_of(const struct shape *s, char *out, size_t size)
+{
+    size_t len = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (len + strlen(s->v[i].name) + 8 > size) {
+            snprintf(out + len, size - len, ", ...");
+            return;
+        }
+        len += (size_t)snprintf(out + len, size - len, "%s%s", len ? ", " : "", s->v[i].name);
+    }
+}
+
 static enum pawl_status unknown(const struct reading *rd, struct bytes name)
 {
-    struct bytes shown = arena_copy(rd->a, utf8_cut(name, 64));
-    for (size_t i = 0; i < shown.len; i++)
-        if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == '"' || shown.data[i] == 0x7f)
-            ((char *)shown.data)[i] = '?'; /* or it could end the quotes */
-    return err_set(rd->err, PAWL_INVALID, "field \"%s%.*s\": is not known here",
-                   rd->shape->prefix ? rd->shape->prefix : "", BYTES_ARG(shown));
+    char names[320];
+    names_of(rd->shape, names, sizeof names);
+    return err_set(rd->err, PAWL_INVALID, "field \"%s%.*s\": is unknown; %s%s", prefix_of(rd),
+                   BYTES_ARG(text_shown(rd->a, name)), rd->shape->n ? "expected " : "none is taken",
+                   names);
 }
 
 static enum pawl_status missing(const struct reading *rd, uint64_t seen)
@@ -195,7 +251,8 @@ enum pawl_status fields_read(struct arena *a, const struct json *object, const s
     uint64_t seen = 0, there = 0;
     CHECK(shape->n <= 64);
     if (object->kind != JSON_OBJECT)
-        return err_set(err, PAWL_INVALID, "the body is not a JSON object");
+        return err_set(err, PAWL_INVALID, "the body is %.*s, not a JSON object",
+                       (int)MIN(object->raw.len, 40), object->raw.data);
     for (const struct json *v = object->first; v; v = v->next) {
         bool escaped = memchr(v->name.data, '\\', v->name.len);
         struct bytes name = escaped ? json_name(a, v) : v->name;
@@ -204,7 +261,7 @@ enum pawl_status fields_read(struct arena *a, const struct json *object, const s
             return a->failed ? err_no_memory(err, "a request's fields") : unknown(&rd, name);
         uint64_t bit = UINT64_C(1) << (f - shape->v);
         if (seen & bit)
-            return fault(&rd, f, "is there twice");
+            return fault(&rd, f, "is given twice");
         seen |= bit;
         if (v->kind == JSON_NULL && f->flags & FIELD_NULL)
             continue;

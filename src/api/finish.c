@@ -36,26 +36,32 @@ enum {
 
 #define AT(member) offsetof(struct result_in, member)
 static const struct field result_fields[] = {
-    [R_ID] = { "id", FIELD_NAME, AT(id), FIELD_MUST },
+    [R_ID] = { "id", FIELD_NAME, AT(id), .flags = FIELD_MUST, .about = "which call of the lease" },
     [R_RESULT] = { "result", FIELD_JSON, AT(result), .about = "completed, with this result" },
     [R_BASE64] = { "result_base64", FIELD_BASE64, AT(result_base64),
                    .about = "completed, with these bytes" },
-    [R_ERROR] = { "error", FIELD_TEXT, AT(error), .about = "an error; counts as a try" },
-    [R_RETRY] = { "retry", FIELD_BOOL, AT(retry), .about = "with error; false: failed for good" },
+    [R_ERROR] = { "error", FIELD_TEXT, AT(error), .unit = "cut at 4 KiB",
+                  .about = "an error; counts as an attempt" },
+    [R_RETRY] = { "retry", FIELD_BOOL, AT(retry), .dflt = "true",
+                  .about = "with error; false: failed for good" },
     [R_RETRY_IN] = { "retry_in", FIELD_SECONDS, AT(retry_in_us), .max = DURATION_MAX_US / SEC_US,
-                     .about =
-                         "with error: instead of the backoff; alone: later, counts as nothing" },
-    [R_RELEASE] = { "release", FIELD_BOOL, AT(release),
-                    .about = "give it back, counts as nothing" },
-    [R_CANCELLED] = { "cancelled", FIELD_BOOL, AT(cancelled), .about = "it was cancelled" },
-    [R_STATE] = { "state", FIELD_JSON, AT(state),
+                     .dflt = "the call's backoff",
+                     .about = "with error: when it is attempted again; alone: later, counts as "
+                              "nothing" },
+    [R_RELEASE] = { "release", FIELD_BOOL, AT(release), .dflt = "false",
+                    .about = "true: give it back, counts as nothing" },
+    [R_CANCELLED] = { "cancelled", FIELD_BOOL, AT(cancelled), .dflt = "false",
+                      .about = "true: it stopped because it was to be cancelled" },
+    [R_STATE] = { "state", FIELD_JSON, AT(state), .dflt = "the state stays as it is",
                   .about = "with a result of a call that has a key: its object's new state" },
     [R_STATE_BASE64] = { "state_base64", FIELD_BASE64, AT(state_base64),
                          .about = "these bytes, instead of state" },
-    [R_STATE_DELETE] = { "state_delete", FIELD_BOOL, AT(state_delete),
+    [R_STATE_DELETE] = { "state_delete", FIELD_BOOL, AT(state_delete), .dflt = "false",
                          .about = "true: its object is deleted, instead of state" },
-    [R_CALLS] = { "calls", FIELD_ARRAY, AT(calls), .shape = &spec_shape,
-                  .about = "calls to send, accepted in the same commit; with a result only" },
+    [R_CALLS] = { "calls", FIELD_ARRAY, AT(calls), .shape = &spec_shape, .unit = "at most 10000",
+                  .dflt = "[]",
+                  .about = "calls to send, accepted in the same commit; with a result only. Their "
+                           "ids default to ID.1, ID.2 ..., their parent to ID" },
 };
 #undef AT
 static const struct shape result_shape = SHAPE("FinishResult", result_fields);
@@ -72,10 +78,12 @@ static enum pawl_status state_of(const struct result_in *in, uint64_t given,
         return PAWL_OK;
     if (n > 1)
         return err_set(err, PAWL_INVALID,
-                       "call \"%.*s\": say one of state, state_base64, state_delete",
+                       "call \"%.*s\": send only one of state, state_base64, state_delete",
                        BYTES_ARG(in->id));
     if (out->how != END_RESULT)
-        return err_set(err, PAWL_INVALID, "field \"%s\": goes with a result only", field);
+        return err_set(err, PAWL_INVALID,
+                       "field \"%s\": call \"%.*s\" can keep a state with a result only", field,
+                       BYTES_ARG(in->id));
     out->state_do = in->state_delete ? STATE_DELETE : STATE_SET;
     if (HAS(R_STATE))
         out->object = (struct payload){ PAWL_JSON, in->state };
@@ -94,14 +102,19 @@ static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
     bool later = HAS(R_RETRY_IN) && !HAS(R_ERROR);
     int n = HAS(R_RESULT) + HAS(R_BASE64) + HAS(R_ERROR) + later + in->release + in->cancelled;
     if (n != 1)
-        return err_set(err, PAWL_INVALID,
-                       "call \"%.*s\": say one of result, result_base64, error, retry_in, release, "
-                       "cancelled",
-                       BYTES_ARG(in->id));
+        return err_set(
+            err, PAWL_INVALID,
+            "call \"%.*s\": send one of result, result_base64, error, retry_in, release, "
+            "cancelled",
+            BYTES_ARG(in->id));
     if (HAS(R_RETRY) && !HAS(R_ERROR))
-        return err_set(err, PAWL_INVALID, "field \"retry\": goes with an error only");
+        return err_set(err, PAWL_INVALID,
+                       "field \"retry\": call \"%.*s\" has no error it could go with",
+                       BYTES_ARG(in->id));
     if (HAS(R_RETRY) && !in->retry && HAS(R_RETRY_IN))
-        return err_set(err, PAWL_INVALID, "field \"retry_in\": not with \"retry\" false");
+        return err_set(err, PAWL_INVALID,
+                       "field \"retry_in\": call \"%.*s\" also says \"retry\" false",
+                       BYTES_ARG(in->id));
     if (HAS(R_ERROR)) {
         out->how = HAS(R_RETRY) && !in->retry ? END_REFUSE : END_ERROR;
         out->retry_in_us = HAS(R_RETRY_IN) ? in->retry_in_us : -1;
@@ -128,7 +141,8 @@ static enum pawl_status read_send(struct ask *q, const struct json *one, struct 
                                   struct call_spec *out, struct pawl_err *err)
 {
     if (one->kind != JSON_OBJECT)
-        return err_set(err, PAWL_INVALID, "field \"calls\": an item is not an object");
+        return err_set(err, PAWL_INVALID, "field \"calls\": item %zu is %.*s, not an object", n,
+                       (int)MIN(one->raw.len, 40), one->raw.data);
     enum pawl_status st = spec_read_json(q->a, one, q->api->call_timeout_us, out, err);
     if (st != PAWL_OK)
         return st;
@@ -147,9 +161,13 @@ static enum pawl_status read_sends(struct ask *q, const struct json *list, struc
 {
     if (!list || !list->count)
         return PAWL_OK;
-    if (out->how != END_RESULT || list->count > SEND_MAX)
-        return err_set(err, PAWL_INVALID, "field \"calls\": %zu, limit %d, with a result only",
-                       list->count, SEND_MAX);
+    if (out->how != END_RESULT)
+        return err_set(err, PAWL_INVALID,
+                       "field \"calls\": call \"%.*s\" can send calls with a result only",
+                       BYTES_ARG(out->id));
+    if (list->count > SEND_MAX)
+        return err_set(err, PAWL_INVALID, "field \"calls\": call \"%.*s\" sends %zu, limit %d",
+                       BYTES_ARG(out->id), list->count, SEND_MAX);
     struct call_spec *v = arena_alloc(q->a, list->count * sizeof(*v));
     enum pawl_status st = v ? PAWL_OK : err_no_memory(err, "reading a finish");
     for (const struct json *one = list->first; one && st == PAWL_OK; one = one->next) {
@@ -167,7 +185,8 @@ static enum pawl_status read_result(struct ask *q, const struct json *one, struc
     struct result_in in = { 0 };
     uint64_t given;
     if (one->kind != JSON_OBJECT)
-        return err_set(err, PAWL_INVALID, "field \"results\": an item is not an object");
+        return err_set(err, PAWL_INVALID, "field \"results\": an item is %.*s, not an object",
+                       (int)MIN(one->raw.len, 40), one->raw.data);
     enum pawl_status st = fields_read(q->a, one, &result_shape, &in, &given, err);
     if (st != PAWL_OK)
         return st;
@@ -184,10 +203,11 @@ struct finish_in {
 };
 
 static const struct field finish_fields[] = {
-    { "lease", FIELD_TEXT, offsetof(struct finish_in, lease), FIELD_MUST,
+    { "lease", FIELD_LEASE, offsetof(struct finish_in, lease), FIELD_MUST,
       .about = "as the claim gave it" },
     { "results", FIELD_ARRAY, offsetof(struct finish_in, results), FIELD_MUST,
-      .about = "how the calls ended; the rest of the lease may follow", .shape = &result_shape },
+      .about = "how the calls ended; the rest of the lease may follow", .shape = &result_shape,
+      .unit = "1..1000" },
     { "claim", FIELD_OBJECT, offsetof(struct finish_in, claim), FIELD_NULL,
       .about = "take more work in the same commit", .shape = &claim_shape },
 };
@@ -236,8 +256,8 @@ static enum pawl_status read_results(struct ask *q, const struct json *list, str
                                      struct pawl_err *err)
 {
     if (!list->count || list->count > CLAIM_MAX)
-        return err_set(err, PAWL_INVALID, "field \"results\": %zu, must be 1 to %d", list->count,
-                       CLAIM_MAX);
+        return err_set(err, PAWL_INVALID, "field \"results\": has %zu items, not in 1..%d",
+                       list->count, CLAIM_MAX);
     struct finish_item *v = arena_zalloc(q->a, list->count, sizeof(*v));
     enum pawl_status st = v ? PAWL_OK : err_no_memory(err, "reading a finish");
     out->v = v;
@@ -254,12 +274,16 @@ static enum pawl_status read_finish(struct ask *q, struct finishing *f, struct p
     enum pawl_status st = body_object(q, &in, NULL, err);
     if (st == PAWL_OK)
         st = read_results(q, in.results, &op->finish, err);
-    /* A lease that is none is as good as one that is over; but first the request has to be one. */
-    bool known = st == PAWL_OK && token_parse(in.lease, &op->finish.token);
+    /* The lease is judged last: a request that is malformed elsewhere is INVALID first. */
+    struct pawl_err lost = { 0 };
+    if (st == PAWL_OK)
+        lost.status = lease_read(in.lease, &op->finish.token, &lost);
     if (st == PAWL_OK)
         st = read_claim(q, in.claim, f, err);
-    if (st == PAWL_OK && !known)
-        st = err_set(err, PAWL_LOST_LEASE, "lease \"%.40s\" is not a lease", in.lease.data);
+    if (st == PAWL_OK && lost.status != PAWL_OK) {
+        *err = lost;
+        st = lost.status;
+    }
     return st;
 }
 

@@ -4,6 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/inside.h"
+#include "base/text.h"
+
+/* How often a request that waits looks for its call while the database does not answer. */
+#define LOOK_AGAIN_US (250 * MS_US)
 
 /* ---- A call as an answer --------------------------------------------------------------------- */
 
@@ -11,7 +15,8 @@
 static void no_memory(struct ask *q, unsigned show)
 {
     if (show & SHOW_STORED)
-        ask_refusef(q, PAWL_UNKNOWN, "the call is stored, and there is no memory to show it");
+        ask_refusef(q, PAWL_UNKNOWN,
+                    "the call is stored, but there is no memory to show it; read it by its id");
     else
         ask_no_memory(q);
 }
@@ -43,16 +48,47 @@ void reply_call(struct ask *q, const struct call *c, int status, unsigned show)
                                            .body = { b->data + from, b->len - from } });
 }
 
-enum pawl_status found_check(const struct ask *q, enum pawl_status found, const struct call *c,
-                             struct pawl_err *err)
+/* ---- Finding one ----------------------------------------------------------------------------- */
+
+/* Whether the archive has a call that is gone: what cannot be asked is not said. */
+static void archive_ask(struct ask_read *rd, struct store *s, struct bytes id, struct found *out)
 {
-    if (found == PAWL_OK && !principal_sees(&q->who, c->spec.client))
-        found = PAWL_NOT_FOUND; /* Whose it is, and that it is, is nobody else's business. */
-    if (found == PAWL_NOT_FOUND)
-        return err_set(err, PAWL_NOT_FOUND, "there is no such call");
-    if (found == PAWL_GONE)
-        return err_set(err, PAWL_GONE, "the call ended %s and its retention has passed",
-                       pawl_state_name(c->state));
+    struct archived copy;
+    struct pawl_err err;
+    if (store_archived(s, &rd->arena, id, &copy, &err) == PAWL_OK &&
+        principal_sees(&rd->ask->who, copy.call.spec.client))
+        out->archived_us = copy.archived_us;
+}
+
+static enum pawl_status say_gone(struct ask_read *rd, struct bytes id, const struct found *f)
+{
+    char when[TIME_TEXT_LEN + 1];
+    if (!f->archived_us)
+        return err_set(&rd->err, PAWL_GONE, "call \"%.*s\" ended %s and is no longer kept",
+                       BYTES_ARG(id), pawl_state_name(f->call.state));
+    time_text(f->archived_us, when);
+    return err_set(&rd->err, PAWL_GONE,
+                   "call \"%.*s\" ended %s and was archived at %s: ?archived=true (pawl get "
+                   "--archived) shows it",
+                   BYTES_ARG(id), pawl_state_name(f->call.state), when);
+}
+
+enum pawl_status call_find(struct ask_read *rd, struct store *s, struct bytes id, unsigned with,
+                           struct found *out)
+{
+    struct get g = { .ids = &id, .n = 1, .with = with };
+    *out = (struct found){ 0 };
+    enum pawl_status st = store_get(s, &rd->arena, &g, &rd->err);
+    if (st != PAWL_OK)
+        return st;
+    out->call = g.out[0];
+    if (g.found[0] == PAWL_GONE) {
+        archive_ask(rd, s, id, out);
+        return say_gone(rd, id, out);
+    }
+    /* Whose it is, and that it is, is not told to others. */
+    if (g.found[0] != PAWL_OK || !principal_sees(&rd->ask->who, out->call.spec.client))
+        return err_set(&rd->err, PAWL_NOT_FOUND, "no call \"%.*s\"", BYTES_ARG(id));
     return PAWL_OK;
 }
 
@@ -62,22 +98,21 @@ enum pawl_status found_check(const struct ask *q, enum pawl_status found, const 
 struct call_read {
     struct ask_read read; /* first */
     struct bytes id;
-    struct get get;
+    struct found got;
     int status;
     unsigned show;
     void (*found)(struct call_read *cr);                          /* it is there and may be seen */
     void (*hand)(struct ask *q, const struct call *c, void *ctx); /* read_call() */
     void *ctx;
     struct wait wait; /* GET with wait */
-    int64_t wait_us;
+    int64_t until_us;
     bool waits;
 };
 
 static enum pawl_status call_work(struct ask_read *rd, struct store *s)
 {
     struct call_read *cr = (struct call_read *)rd;
-    cr->get = (struct get){ .ids = &cr->id, .n = 1, .with = WITH_INPUT | WITH_RESULT };
-    return store_get(s, &rd->arena, &cr->get, &rd->err);
+    return call_find(rd, s, cr->id, WITH_INPUT | WITH_RESULT, &cr->got);
 }
 
 /* The end of the ask: whatever it holds goes first. */
@@ -90,12 +125,12 @@ static void call_read_end(struct call_read *cr)
 static void refuse_read(struct call_read *cr)
 {
     struct ask *q = cr->read.ask;
-    const struct call *c = cr->get.out;
+    const struct call *c = &cr->got.call;
     struct refusal why = { .status = cr->read.status, .text = cr->read.err.text, .id = cr->id };
     struct call times;
     if (cr->show & SHOW_STORED && (why.status == PAWL_BUSY || why.status == PAWL_NO_MEMORY)) {
         why.status = PAWL_UNKNOWN;
-        why.text = "the call is stored, and could not be read back";
+        why.text = "the call is stored, but could not be read back; read it by its id";
     }
     if (why.status == PAWL_GONE) {
         times = *c;
@@ -106,13 +141,23 @@ static void refuse_read(struct call_read *cr)
     ask_refuse(q, &why);
 }
 
+/* A database that is away, or a connection that was cut a moment ago, is no answer to a request
+ * that waits: look again, until told or until its time is up. */
+static bool looks_again(const struct call_read *cr)
+{
+    return cr->waits && cr->read.status == PAWL_BUSY && world_mono(&world_real) < cr->until_us;
+}
+
 static void call_read_done(struct ask_read *rd)
 {
     struct call_read *cr = (struct call_read *)rd;
-    if (rd->status == PAWL_OK)
-        rd->status = found_check(rd->ask, cr->get.found[0], &cr->get.out[0], &rd->err);
     if (rd->status == PAWL_OK) {
         cr->found(cr);
+        return;
+    }
+    if (looks_again(cr)) {
+        ask_read_end(rd);
+        wait_park(&cr->wait, MIN(world_mono(&world_real) + LOOK_AGAIN_US, cr->until_us));
         return;
     }
     /* Told in this moment of a call that is not ours to see: wait_done() refuses then. */
@@ -138,7 +183,7 @@ static void found_show(struct call_read *cr)
 {
     struct ask *q = cr->read.ask;
     struct arena keep = cr->read.arena; /* The call lives there, and cr goes with the answer. */
-    struct call c = cr->get.out[0];
+    struct call c = cr->got.call;
     wait_end(&cr->wait);
     reply_call(q, &c, cr->status, cr->show);
     arena_release(&keep);
@@ -158,7 +203,7 @@ static void found_hand(struct call_read *cr)
 {
     struct ask *q = cr->read.ask;
     struct arena keep = cr->read.arena;
-    struct call c = cr->get.out[0];
+    struct call c = cr->got.call;
     cr->hand(q, &c, cr->ctx);
     arena_release(&keep);
 }
@@ -177,10 +222,32 @@ void read_call(struct ask *q, struct bytes id, unsigned show,
 
 /* ---- GET /v1/calls/{id} ---------------------------------------------------------------------- */
 
+/* Registered before the look, so that no end is missed between the two. */
+static void wait_look(struct ask *q, struct call_read *cr)
+{
+    wait_enter(q, &cr->wait, cr->id);
+    ask_read(q, &cr->read);
+}
+
+/* The end was told before any look was answered: is it ours to see? */
+static void told_unseen(struct call_read *cr, const struct wait *w)
+{
+    cr->read.status = PAWL_OK;
+    if (!principal_sees(&cr->read.ask->who, w->call.spec.client))
+        cr->read.status =
+            err_set(&cr->read.err, PAWL_NOT_FOUND, "no call \"%.*s\"", BYTES_ARG(cr->id));
+}
+
 static void wait_done(struct wait *w, enum wait_end how)
 {
     struct call_read *cr = (struct call_read *)((char *)w - offsetof(struct call_read, wait));
     struct ask *q = cr->read.ask;
+    if (how == WAIT_OVER && w->why == PARK_TIME && looks_again(cr)) {
+        wait_look(q, cr);
+        return;
+    }
+    if (how == WAIT_TOLD && cr->read.status == PAWL_BUSY)
+        told_unseen(cr, w);
     if (cr->read.status != PAWL_OK) {
         refuse_read(cr);
         return;
@@ -200,20 +267,72 @@ static void wait_done(struct wait *w, enum wait_end how)
 
 static void found_wait(struct call_read *cr)
 {
-    if (pawl_state_ended(cr->get.out[0].state)) {
+    if (pawl_state_ended(cr->got.call.state)) {
         cr->waits = false;
         if (wait_leave(&cr->wait))
             found_show(cr);
         return;
     }
     ask_read_end(&cr->read); /* A caller that waits holds as little as it can. */
-    wait_park(&cr->wait, world_mono(&world_real) + cr->wait_us);
+    wait_park(&cr->wait, cr->until_us);
+}
+
+/* ---- GET /v1/calls/{id}?archived=true -------------------------------------------------------- */
+
+struct archive_read {
+    struct ask_read read; /* first */
+    struct archived copy;
+};
+
+static enum pawl_status archived_work(struct ask_read *rd, struct store *s)
+{
+    struct archive_read *ar = (struct archive_read *)rd;
+    struct bytes id = rd->ask->path[0];
+    enum pawl_status st = store_archived(s, &rd->arena, id, &ar->copy, &rd->err);
+    if (st == PAWL_OK && !principal_sees(&rd->ask->who, ar->copy.call.spec.client))
+        st = err_set(&rd->err, PAWL_NOT_FOUND, "no call \"%.*s\" in the archive", BYTES_ARG(id));
+    return st;
+}
+
+static void archived_done(struct ask_read *rd)
+{
+    struct archive_read *ar = (struct archive_read *)rd;
+    struct ask *q = rd->ask;
+    if (rd->status != PAWL_OK) {
+        struct pawl_err err = rd->err;
+        err.status = rd->status;
+        ask_read_end(rd);
+        ask_fail_id(q, &err, q->path[0]);
+        return;
+    }
+    struct buf *b = ask_buf(q);
+    call_add(b, &ar->copy.call, ask_show(q, SHOW_ALL) | SHOW_OPEN);
+    add_time(b, "archived_at", ar->copy.archived_us);
+    buf_add_char(b, '}');
+    ask_read_end(rd);
+    ask_reply(q, 200, b);
+}
+
+static void archived_begin(struct ask *q)
+{
+    struct archive_read *ar = arena_zalloc(q->a, 1, sizeof *ar);
+    if (!ar) {
+        ask_no_memory(q);
+        return;
+    }
+    ar->read.work = archived_work;
+    ar->read.done = archived_done;
+    ask_read(q, &ar->read);
 }
 
 void route_get(struct ask *q)
 {
     struct pawl_err err;
     int64_t wait_us;
+    if (ask_query(q, "archived").n) {
+        archived_begin(q);
+        return;
+    }
     if (ask_wait_us(q, 0, &wait_us, &err) != PAWL_OK) {
         ask_fail(q, &err);
         return;
@@ -227,11 +346,10 @@ void route_get(struct ask *q)
         return;
     cr->status = 200;
     cr->found = found_wait;
-    cr->wait_us = wait_us;
+    cr->until_us = world_mono(&world_real) + wait_us;
     cr->waits = true;
     cr->wait.done = wait_done;
-    wait_enter(q, &cr->wait, cr->id);
-    ask_read(q, &cr->read);
+    wait_look(q, cr);
 }
 
 /* ---- GET /v1/calls/{id}/result --------------------------------------------------------------- */
@@ -239,8 +357,9 @@ void route_get(struct ask *q)
 static void refuse_result(struct call_read *cr, const struct call *c)
 {
     struct ask *q = cr->read.ask;
-    const char *text = arena_printf(q->a, "the call is %s%s%.*s", pawl_state_name(c->state),
-                                    c->error.len ? ": " : "", BYTES_ARG(c->error));
+    const char *text =
+        arena_printf(q->a, "call \"%.*s\" is %s%s%.*s", BYTES_ARG(cr->id),
+                     pawl_state_name(c->state), c->error.len ? ": " : "", BYTES_ARG(c->error));
     enum pawl_state state = c->state;
     ask_read_end(&cr->read);
     ask_refuse(
@@ -250,7 +369,7 @@ static void refuse_result(struct call_read *cr, const struct call *c)
 static void found_result(struct call_read *cr)
 {
     struct ask *q = cr->read.ask;
-    struct call c = cr->get.out[0];
+    struct call c = cr->got.call;
     if (!pawl_state_ended(c.state)) {
         found_show(cr);
         return;
@@ -283,17 +402,14 @@ void route_result(struct ask *q)
 struct attempts_read {
     struct ask_read read; /* first */
     struct bytes id;
-    struct get get;
+    struct found found;
     struct attempts attempts;
 };
 
 static enum pawl_status attempts_work(struct ask_read *rd, struct store *s)
 {
     struct attempts_read *ar = (struct attempts_read *)rd;
-    ar->get = (struct get){ .ids = &ar->id, .n = 1 };
-    enum pawl_status st = store_get(s, &rd->arena, &ar->get, &rd->err);
-    if (st == PAWL_OK)
-        st = found_check(rd->ask, ar->get.found[0], &ar->get.out[0], &rd->err);
+    enum pawl_status st = call_find(rd, s, ar->id, 0, &ar->found);
     if (st == PAWL_OK)
         st = store_attempts(s, &rd->arena, ar->id, &ar->attempts, &rd->err);
     return st;

@@ -1,14 +1,52 @@
 /*
- * http_md.c - doc/http.md from the table of routes.
+ * http_md.c - doc/http.md from the table of routes, for people.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdio.h>
+
 #include "api/inside.h"
+
+/* A cell of a table: `|` would end it. */
+static void cell_add(struct buf *b, const char *text)
+{
+    for (; text && *text; text++) {
+        if (*text == '|')
+            buf_add_char(b, '\\');
+        buf_add_char(b, *text);
+    }
+}
+
+/* "skip|block" as `skip`, `block` */
+static void words_add(struct buf *b, const char *words)
+{
+    struct bytes one;
+    bool first = true;
+    while (word_next(&words, &one)) {
+        buf_addf(b, "%s`%.*s`", first ? "" : ", ", BYTES_ARG(one));
+        first = false;
+    }
+}
+
+/* JSON as code, words as they are. */
+static void default_add(struct buf *b, const char *dflt, bool must)
+{
+    bool json = dflt && strchr("\"{[-0123456789", dflt[0]);
+    bool word = dflt && (!strcmp(dflt, "true") || !strcmp(dflt, "false") || !strcmp(dflt, "null"));
+    if (must)
+        buf_add_text(b, "required");
+    else if (json || word)
+        buf_addf(b, "`%s`", dflt);
+    else if (dflt)
+        cell_add(b, dflt);
+    else
+        buf_add_text(b, "none");
+}
 
 static void who_add(struct buf *b, const struct route *r)
 {
     if (r->may & MAY_OPEN) {
-        buf_add_text(b, "anybody");
+        buf_add_text(b, "everybody");
         return;
     }
     buf_add_text(b, "admin");
@@ -18,45 +56,198 @@ static void who_add(struct buf *b, const struct route *r)
         buf_add_text(b, ", monitor");
 }
 
-static void route_add(struct buf *b, const struct route *r)
+/* ---- What is sent ---------------------------------------------------------------------------- */
+
+static void param_add(struct buf *b, const struct param *p)
 {
-    buf_addf(b, "## %s %s\n\n%s. For: ", http_method_name(r->method), r->pattern, r->summary);
-    who_add(b, r);
-    buf_add_text(b, ".\n\n");
-    for (size_t i = 0; i < r->n_params; i++)
-        buf_addf(b, "- query `%s`: %s\n", r->params[i].name, r->params[i].about);
-    if (r->body && !r->body->v)
-        buf_add_text(b, "- body: any JSON value\n");
-    for (size_t i = 0; r->body && i < r->body->n; i++) {
-        const struct field *f = &r->body->v[i];
-        buf_addf(b, "- body `%s`%s%s%s\n", f->name, f->flags & FIELD_MUST ? " (required)" : "",
-                 f->about ? ": " : "", f->about ? f->about : "");
+    static const char *const types[] = {
+        [PARAM_NAME] = "string",    [PARAM_TEXT] = "string",  [PARAM_INT] = "integer",
+        [PARAM_SECONDS] = "number", [PARAM_TIME] = "string",  [PARAM_BOOL] = "boolean",
+        [PARAM_WORD] = "string",    [PARAM_WORDS] = "strings"
+    };
+    buf_addf(b, "| `%s` | %s | ", p->name, types[p->kind]);
+    default_add(b, p->dflt, false);
+    buf_add_text(b, " | ");
+    if (p->kind == PARAM_SECONDS)
+        buf_addf(b, "seconds, %lld..%lld", (long long)p->min, (long long)p->max);
+    else if (p->kind == PARAM_INT)
+        buf_addf(b, "%lld..%lld", (long long)p->min, (long long)p->max);
+    else if (p->kind == PARAM_TIME)
+        buf_add_text(b, "RFC 3339");
+    else if (p->kind == PARAM_NAME)
+        buf_addf(b, "1..%d bytes", NAME_LEN_MAX);
+    else
+        words_add(b, p->words);
+    buf_add_text(b, " | ");
+    cell_add(b, p->about);
+    buf_add_text(b, " |\n");
+}
+
+static void type_add(struct buf *b, const struct field *f)
+{
+    static const char *const types[] = {
+        [FIELD_NAME] = "string",   [FIELD_TEXT] = "string",  [FIELD_WORD] = "string",
+        [FIELD_INT] = "integer",   [FIELD_REAL] = "number",  [FIELD_SECONDS] = "number",
+        [FIELD_TIME] = "string",   [FIELD_BOOL] = "boolean", [FIELD_JSON] = "any JSON",
+        [FIELD_BASE64] = "string", [FIELD_LEASE] = "string", [FIELD_OBJECT] = "object",
+        [FIELD_ARRAY] = "array",
+    };
+    buf_add_text(b, types[f->kind]);
+    if (f->kind == FIELD_ARRAY)
+        buf_add_text(b, f->shape ? " of objects" : " of strings");
+    if (f->kind == FIELD_OBJECT && !f->shape)
+        buf_add_text(b, " of strings");
+    if (f->flags & FIELD_NULL)
+        buf_add_text(b, " or null");
+}
+
+static void unit_add(struct buf *b, const struct field *f)
+{
+    if (f->unit)
+        cell_add(b, f->unit);
+    else if (f->kind == FIELD_SECONDS && f->flags & FIELD_ABOVE_0)
+        buf_add_text(b, "seconds, above 0");
+    else if (f->kind == FIELD_SECONDS && f->max && f->max < DURATION_MAX_US / SEC_US)
+        buf_addf(b, "seconds, %lld..%lld", (long long)f->min, (long long)f->max);
+    else if (f->kind == FIELD_SECONDS)
+        buf_add_text(b, "seconds");
+    else if (f->kind == FIELD_INT)
+        buf_addf(b, "%lld..%lld", (long long)f->min, (long long)f->max);
+    else if (f->kind == FIELD_TIME)
+        buf_add_text(b, "RFC 3339");
+    else if (f->kind == FIELD_BASE64)
+        buf_add_text(b, "base64");
+    else if (f->kind == FIELD_LEASE)
+        buf_add_text(b, "32 hex digits");
+    else if (f->kind == FIELD_NAME)
+        buf_addf(b, "1..%d bytes", NAME_LEN_MAX);
+    else
+        words_add(b, f->words);
+}
+
+/* Every field a body may have, those inside others too, as results[].id; a call inside is said
+ * once, at POST /v1/calls. */
+static void shape_add(struct buf *b, const struct shape *s, const char *inside)
+{
+    char deeper[128];
+    for (size_t i = 0; i < s->n; i++) {
+        const struct field *f = &s->v[i];
+        bool call = f->shape == &spec_shape;
+        buf_addf(b, "| `%s%s` | ", inside, f->name);
+        type_add(b, f);
+        buf_add_text(b, " | ");
+        default_add(b, f->dflt, f->flags & FIELD_MUST);
+        buf_add_text(b, " | ");
+        unit_add(b, f);
+        buf_add_text(b, " | ");
+        cell_add(b, f->about);
+        buf_add_text(b, call ? "; each as in [POST /v1/calls](#post-v1calls) |\n" : " |\n");
+        if (!f->shape || call)
+            continue;
+        snprintf(deeper, sizeof deeper, "%s%s%s.", inside, f->name,
+                 f->kind == FIELD_ARRAY ? "[]" : "");
+        shape_add(b, f->shape, deeper);
     }
-    for (size_t i = 0; i < r->n_answers; i++) {
-        buf_addf(b, "- answers %d: %s", r->answers[i].status, r->answers[i].about);
-        if (r->answers[i].schema)
-            buf_addf(b, " (`%s`)", r->answers[i].schema);
+}
+
+static void sent_add(struct buf *b, const struct route *r)
+{
+    if (r->n_params) {
+        buf_add_text(b, "| query | type | default | unit | meaning |\n|---|---|---|---|---|\n");
+        for (size_t i = 0; i < r->n_params; i++)
+            param_add(b, &r->params[i]);
         buf_add_char(b, '\n');
+    }
+    if (r->headers)
+        buf_addf(b, "Headers it looks at: %s.\n\n", r->headers);
+    if (r->body && !r->body->v)
+        buf_add_text(b, "The body is any JSON value.\n\n");
+    if (r->body && r->body->v) {
+        buf_add_text(b, "| body | type | default | unit | meaning |\n|---|---|---|---|---|\n");
+        shape_add(b, r->body, "");
+        buf_add_char(b, '\n');
+    }
+}
+
+static void example_add(struct buf *b, const struct route *r)
+{
+    const char *method = http_method_name(r->method);
+    bool plain = r->method == HTTP_GET || (r->method == HTTP_POST && r->body_example);
+    buf_add_text(b, "    curl");
+    if (!plain)
+        buf_addf(b, " -X %s", method);
+    buf_addf(b, " '127.0.0.1:7295%s'", r->example);
+    if (r->body_example)
+        buf_addf(b, " -d '%s'", r->body_example);
+    buf_add_text(b, "\n\n");
+}
+
+/* ---- What comes back ------------------------------------------------------------------------- */
+
+static void answers_add(struct buf *b, const struct route *r)
+{
+    buf_add_text(b, "| answer | body | headers | meaning |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < r->n_answers; i++) {
+        const struct answer *a = &r->answers[i];
+        buf_addf(b, "| %d | ", a->status);
+        if (a->schema)
+            buf_addf(b, "`%s`%s", a->schema, a->type ? " or " : "");
+        if (a->type || !a->schema)
+            buf_add_text(b, a->type ? a->type : "none");
+        buf_addf(b, " | %s | ", a->headers ? a->headers : "");
+        cell_add(b, a->about);
+        buf_add_text(b, " |\n");
     }
     buf_add_char(b, '\n');
 }
 
-static void schemas_add(struct buf *b)
+static void route_add(struct buf *b, const struct route *r)
 {
-    buf_add_text(b, "## What answers look like\n\n");
-    for (size_t i = 0; i < n_schemas; i++) {
-        buf_addf(b, "**%s**: `", schemas[i].name);
-        for (const char *p = schemas[i].members; *p; p++) {
-            /* `name:kind` reads as its name alone; openapi.json has the kinds. */
-            if (*p == ':')
-                p += strcspn(p, " ") - 1;
-            else if (*p == ' ')
-                buf_add_text(b, "` `");
-            else if (*p != '*')
-                buf_add_char(b, *p);
-        }
-        buf_add_text(b, "`\n\n");
+    buf_addf(b, "## %s %s\n\n%s%s %s For: ", http_method_name(r->method), r->pattern, r->summary,
+             r->summary[strlen(r->summary) - 1] == '?' ? "" : ".", r->about);
+    who_add(b, r);
+    buf_add_text(b, ".\n\n");
+    example_add(b, r);
+    sent_add(b, r);
+    answers_add(b, r);
+}
+
+static void kind_add(struct buf *b, const struct member *m)
+{
+    static const char *const kinds[] = {
+        ['s'] = "string", ['t'] = "time", ['i'] = "integer", ['n'] = "number", ['b'] = "boolean"
+    };
+    if (m->array)
+        buf_add_text(b, "array of ");
+    else if (m->map)
+        buf_add_text(b, "object of ");
+    if (m->kind.data[0] == '@')
+        buf_addf(b, "%.*s", (int)m->kind.len - 1, m->kind.data + 1);
+    else
+        buf_add_text(b, kinds[(unsigned char)m->kind.data[0]]);
+    if (m->null)
+        buf_add_text(b, " or null");
+}
+
+static void schema_add(struct buf *b, const struct schema_text *s)
+{
+    struct member m;
+    buf_addf(b, "**%s**%s%s: ", s->name, s->about ? ", " : "", s->about ? s->about : "");
+    if (s->words || s->any) {
+        if (s->any)
+            buf_add_text(b, "one of ");
+        words_add(b, s->words ? s->words : s->any);
+        buf_add_text(b, ".\n\n");
+        return;
     }
+    bool first = true;
+    for (const char *at = s->members; member_next(&at, &m); first = false) {
+        buf_addf(b, "%s`%.*s` ", first ? "" : ", ", BYTES_ARG(m.name));
+        kind_add(b, &m);
+        if (m.maybe)
+            buf_add_text(b, " (not always there)");
+    }
+    buf_add_text(b, ".\n\n");
 }
 
 void api_print_markdown(struct buf *b)
@@ -64,8 +255,13 @@ void api_print_markdown(struct buf *b)
     buf_add_text(b, "# The HTTP API\n\n<!-- Printed from src/api/routes.c; do not edit. -->\n\n"
                     "Errors are `{\"error\":{\"code\",\"message\",\"id\",\"field\",\"status\","
                     "\"retry\"}}`; [status.md](status.md) lists the codes. Query parameters and "
-                    "bodies are read strictly: what is not known here is refused by name.\n\n");
+                    "bodies are read strictly: unknown and repeated ones are refused by name. A "
+                    "default of `none` means that nothing happens without it. Times are RFC 3339; "
+                    "those in answers are UTC and always 27 characters long. `Json` is any JSON "
+                    "value.\n\n");
     for (size_t i = 0; i < n_routes; i++)
         route_add(b, &routes[i]);
-    schemas_add(b);
+    buf_add_text(b, "## What answers look like\n\n");
+    for (size_t i = 0; i < n_schemas; i++)
+        schema_add(b, &schemas[i]);
 }

@@ -77,11 +77,13 @@ static const char *why_not(const struct api *api)
     if (f.drained)
         return "the node is drained";
     if (api->no_gateway)
-        return "the node is no gateway";
+        return "the node is not a gateway";
     if (f.hung >= HUNG_MAX)
         return "too many handlers did not return from their timeout";
     if (f.away_us)
         return "the database does not answer";
+    if (f.stalled_us)
+        return "the database does not confirm commits: perhaps it waits for a standby that is away";
     if (f.writes_waiting >= STORE_QUEUE_MAX)
         return "the database does not keep up with what is asked of it";
     return api->not_ready ? api->not_ready(api->ready_ctx) : NULL;

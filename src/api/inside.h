@@ -36,6 +36,8 @@ enum param_kind {
     PARAM_SECONDS, /* fractions allowed; min..max are seconds, the value microseconds */
     PARAM_TIME,    /* RFC 3339; the value microseconds */
     PARAM_BOOL,    /* true or false; the value 1 or 0 */
+    PARAM_WORD,    /* one of `words` */
+    PARAM_WORDS,   /* some of `words`, separated by commas */
 };
 
 /* One query parameter. Unknown and repeated ones are refused by name before the route runs. */
@@ -44,6 +46,8 @@ struct param {
     enum param_kind kind;
     int64_t min, max; /* of INT and SECONDS */
     const char *about;
+    const char *dflt;  /* what a missing one means: JSON, or words; NULL: nothing */
+    const char *words; /* WORD, WORDS: "pending|processing" */
 };
 
 /* One member of a JSON object, and where its value goes. */
@@ -59,6 +63,8 @@ enum field_kind {
     FIELD_BOOL,    /* bool */
     FIELD_JSON,    /* struct bytes: the value as it was written */
     FIELD_BASE64,  /* struct bytes: decoded */
+    FIELD_LEASE,   /* struct bytes: the text of a lease; empty for anything that is not a string,
+                      since a malformed lease is LOST_LEASE and not INVALID (lease_read) */
     FIELD_OBJECT,  /* const struct json *: an object */
     FIELD_ARRAY,   /* const struct json *: an array */
 };
@@ -74,8 +80,11 @@ struct field {
     unsigned flags; /* FIELD_MUST... */
     int64_t min, max;
     const char *words;         /* WORD: "skip|block" */
-    const char *about;         /* for openapi.json; may be NULL */
-    const struct shape *shape; /* OBJECT, ARRAY (of its items): for openapi.json; may be NULL */
+    const char *about;         /* what it means, for the documents */
+    const struct shape *shape; /* OBJECT; ARRAY: of its items. NULL: an object of strings; an array
+                                  of names */
+    const char *dflt;          /* what a missing one means: JSON, or words; NULL: nothing */
+    const char *unit;          /* for the documents, where the kind does not say it */
 };
 struct shape {
     const char *name; /* "CallSpec": its schema in openapi.json */
@@ -96,14 +105,30 @@ MUST_USE enum pawl_status fields_read(struct arena *a, const struct json *object
                                       const struct shape *shape, void *out, uint64_t *given,
                                       struct pawl_err *err);
 
+/* "skip|block": the next word off *at; is it one of them? */
+bool word_next(const char **at, struct bytes *out);
+bool word_in(const char *words, struct bytes word);
+/* INVALID: `status "zzz" is unknown; expected pending, processing or completed`. */
+enum pawl_status unknown_word(struct arena *a, const char *field, struct bytes word,
+                              const char *words, struct pawl_err *err);
+/* Text as it may stand in a sentence: short, and nothing in it that could end the quotes. */
+struct bytes text_shown(struct arena *a, struct bytes text);
+
+/* The words of call_state_of(): all, and those that a cancel or a retry can change. */
+#define STATE_WORDS "pending|processing|completed|failed|dead_letter|cancelled|expired"
+#define CANCEL_WORDS "pending|processing"
+#define RETRY_WORDS "failed|dead_letter|cancelled|expired"
+
 struct ask;
 
-/* What an answer is, for openapi.json. */
+/* What an answer is, for the documents. Errors need no line: all are `Error`. */
 struct answer {
     int status;
     const char *about;
-    const char *schema; /* "Call", "CallList"...; NULL: none. Errors need no line: all are `Error`
-                         */
+    const char *schema;  /* "Call", "CallList"...; NULL: none */
+    const char *headers; /* "Location Retry-After"; NULL: none that matter */
+    const char *type; /* of a body that is no JSON, or may be none: "text/plain"; NULL: it is JSON
+                       */
 };
 
 struct route {
@@ -113,7 +138,11 @@ struct route {
     unsigned may;  /* MAY_..., 0: admin only */
     bool audited;  /* one audit line for each that was answered below 400 */
     bool raw_body; /* the body is no JSON object: run looks at it itself (body_json, NDJSON) */
-    const char *summary;
+    bool ndjson;   /* with raw_body: it may also be NDJSON */
+    const char *summary, *about; /* one line; what else is to be known */
+    const char *op, *tag;        /* operationId, and the group it is shown in */
+    const char *headers;         /* request headers it looks at: "If-Match Prefer"; NULL: none */
+    const char *example, *body_example; /* a path and a body that are well-formed */
     const struct param *params;
     size_t n_params;
     const struct shape *body; /* NULL: takes none */
@@ -122,12 +151,21 @@ struct route {
 };
 
 /* Schemas of answers: members separated by spaces, each `name:kind`, a `?` behind it: may be null.
- * Kinds: s string, t time, i integer, n number, b boolean, o object, a anything, @Name a schema;
- * `[` before one: an array of it. Every member is always there, but those with a `*` before their
- * name. schemas.c. */
+ * Kinds: s string, t time, i integer, n number, b boolean, @Name a schema; `[` before one: an array
+ * of it, `{`: an object whose members are all of it. Every member is always there, but those with a
+ * `*` before their name. Or one of several `words`, or `any` of several schemas. schemas.c. */
 struct schema_text {
     const char *name, *members;
+    const char *words; /* "pending|processing": a string */
+    const char *any;   /* "Call|ArchivedCall" */
+    const char *about; /* NULL: the name says it */
 };
+/* One member, taken apart. */
+struct member {
+    struct bytes name, kind; /* kind without `[`, `{` and `?` */
+    bool array, map, null, maybe;
+};
+bool member_next(const char **at, struct member *out);
 extern const struct schema_text schemas[];
 extern const size_t n_schemas;
 
@@ -171,7 +209,7 @@ struct api {
     bool no_gateway;
     int64_t lease_us, call_timeout_us, session_wait_us;
     size_t input_len_max, batch_len_max;
-    void (*audit)(const char *line, void *ctx);
+    void (*audit)(const struct log_record *r, void *ctx);
     void *audit_ctx;
     const char *(*not_ready)(void *ctx);
     void *ready_ctx;
@@ -204,7 +242,7 @@ void ask_reply_raw(struct ask *q, const struct http_reply *reply);
 /* What an error answer says. Zero and absent: null. */
 struct refusal {
     enum pawl_status status;
-    const char *text;      /* one that begins `field "x"` also fills `field` */
+    const char *text;      /* one about a field (refusal_field) also fills `field` */
     struct bytes id;       /* which call */
     enum pawl_state state; /* as it is; 0: not about a call's state */
     bool indexed;          /* a batch: `index` says which */
@@ -220,12 +258,17 @@ void ask_fail(struct ask *q, const struct pawl_err *err);
 void ask_fail_id(struct ask *q, const struct pawl_err *err, struct bytes id);
 void ask_refusef(struct ask *q, enum pawl_status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* The client has waited for long enough: an error answer now, while the ask goes on without it. At
+ * once for a client that has had its answer. */
+void ask_unknown(struct ask *q, const struct pawl_err *err, struct bytes id);
+
 /* There is no memory for it. */
 void ask_no_memory(struct ask *q);
 
 /* `{"code":...}` without the "error" around it, for one call of a batch. */
 void refusal_add(struct buf *b, const struct refusal *why);
-/* The field a text that begins `field "x"` names; absent when it names none. */
+/* The field that a text names, one that begins `field "x": ` or an unknown_word(); absent when it
+ * names none. */
 struct bytes refusal_field(const char *text);
 
 /* ---- Bodies -----------------------------------------------------------------------------------
@@ -252,7 +295,8 @@ bool body_is_ndjson(const struct http_request *r);
  * (without .a) and done, then ask_write(). The writes of one turn go out together. `done` runs on
  * the loop thread with the answer in job.op and job.op.status; it is called exactly once, with BUSY
  * also when the write could not be posted. What the answer points at lives in `arena`, until
- * ask_write_end(). */
+ * ask_write_end(). When its commit has no answer for COMMIT_WAIT_US the client hears UNKNOWN with
+ * `id`, and the route goes on as if the client had gone: `done` comes all the same. */
 struct ask_write {
     struct job job; /* first */
     struct ask *ask;
@@ -260,7 +304,10 @@ struct ask_write {
     void (*done)(struct ask_write *w);
     struct loop_task task;
     struct ask_write *next;
-    atomic_int settled;                 /* see ask_write_quiet() */
+    struct bytes id;       /* the call it is about, for who hears UNKNOWN; absent: several */
+    struct loop_task late; /* its commit has no answer for too long */
+    bool is_late;          /* `late` was posted; set before the answer, never after */
+    atomic_int settled;    /* see ask_write_quiet() */
     bool (*quiet)(struct ask_write *w); /* store thread: nobody needs to hear of this answer */
 };
 void ask_write(struct ask *q, struct ask_write *w);
@@ -354,6 +401,9 @@ MUST_USE enum pawl_status spec_complete(struct ask *q, struct bytes header_id,
 MUST_USE enum pawl_status session_of_json(struct ask *q, const struct json *object,
                                           struct call_spec *out, bool *out_cancel,
                                           struct pawl_err *err);
+/* If-Match as the condition of a write; nothing is set when there is none. INVALID: malformed, or
+ * If-None-Match. */
+MUST_USE enum pawl_status if_match_read(struct ask *q, struct object_op *out, struct pawl_err *err);
 extern const struct shape spec_shape, session_shape;
 /* Idempotency-Key; absent when there is none. INVALID. */
 MUST_USE enum pawl_status ask_idempotency_key(struct ask *q, struct bytes *out,
@@ -366,15 +416,18 @@ enum {
     SHOW_DUPLICATE = 8,
     SHOW_SECRETS = 16, /* errors and tags: all but monitors see them */
     SHOW_ALL = SHOW_INPUT | SHOW_RESULT | SHOW_SECRETS,
-    SHOW_OPEN = 32,     /* leave the object open: the route adds members and the closing brace */
-    SHOW_LOCATION = 64, /* reply_call: with a Location header */
-    SHOW_RETRY = 128,   /* reply_call: with Retry-After when it has not ended */
-    SHOW_STORED = 256,  /* reply_call, show_call, read_call: it was stored a moment ago; that it
-                           cannot be read  is UNKNOWN, for BUSY would say that nothing was stored */
+    SHOW_OPEN = 32,      /* leave the object open: the route adds members and the closing brace */
+    SHOW_LOCATION = 64,  /* reply_call: with a Location header */
+    SHOW_RETRY = 128,    /* reply_call: with Retry-After when it has not ended */
+    SHOW_STORED = 256,   /* reply_call, show_call, read_call: it was stored a moment ago; that it
+                            cannot be read is UNKNOWN: BUSY would say that nothing was stored */
+    SHOW_NO_INPUT = 512, /* lists: leave out input and input_base64 when they were not asked for */
+    SHOW_NO_RESULT = 1024, /* likewise result and result_base64 */
+    SHOW_LISTED = SHOW_CUT | SHOW_SECRETS | SHOW_NO_INPUT | SHOW_NO_RESULT,
 };
 /* What this principal may see of what the route shows. */
 unsigned ask_show(const struct ask *q, unsigned show);
-/* `{"id":...}`, every field there. */
+/* `{"id":...}`, every field there but those that SHOW_NO_... leaves out. */
 void call_add(struct buf *b, const struct call *c, unsigned show);
 /* A deep copy; false without memory. Any thread that owns `a`. */
 bool call_copy(struct arena *a, const struct call *c, struct call *out);
@@ -388,9 +441,15 @@ void show_call(struct ask *q, struct bytes id, int status, unsigned show);
  * memory goes when `found` returns. */
 void read_call(struct ask *q, struct bytes id, unsigned show,
                void (*found)(struct ask *q, const struct call *c, void *ctx), void *ctx);
-/* What store_get() found, as an error about the call; OK when it may be shown. */
-MUST_USE enum pawl_status found_check(const struct ask *q, enum pawl_status found,
-                                      const struct call *c, struct pawl_err *err);
+/* One call as a reader finds it. */
+struct found {
+    struct call call;    /* of one that is gone: id, state and times */
+    int64_t archived_us; /* it is gone, and the archive has it since then; 0: no */
+};
+/* On a reader's thread. NOT_FOUND, also when it is another client's; GONE; both name the call. What
+ * is found lives in `a`. */
+MUST_USE enum pawl_status call_find(struct ask_read *rd, struct store *s, struct bytes id,
+                                    unsigned with, struct found *out);
 
 /* Members, each with its name: null when absent. */
 void add_text(struct buf *b, const char *name, struct bytes text);
@@ -445,6 +504,7 @@ MUST_USE enum pawl_status query_read(struct ask *q, struct pawl_err *err);
 /* What lists share. `status` and `cursor` as they were written; an app sees its own calls only. */
 struct list_words {
     struct bytes status, cursor;
+    const char *words; /* of status; NULL: STATE_WORDS */
 };
 MUST_USE enum pawl_status list_filters(struct ask *q, const struct list_words *w, struct query *out,
                                        struct pawl_err *err);

@@ -105,7 +105,9 @@ void route_keys(struct ask *q)
     if (cursor.given)
         kr->query.after = cursor_key(q->a, cursor.text);
     if (cursor.given && !kr->query.after.data) {
-        ask_refusef(q, PAWL_INVALID, "field \"cursor\": is not one this server gave");
+        ask_refusef(q, PAWL_INVALID,
+                    "field \"cursor\": is \"%.*s\", not the `next` of an earlier answer",
+                    BYTES_ARG(text_shown(q->a, cursor.text)));
         return;
     }
     kr->read.work = keys_work;

@@ -13,18 +13,18 @@ struct list_read {
     unsigned show;
 };
 
-static enum pawl_status fault(struct pawl_err *err, const char *field, const char *what)
-{
-    return err_set(err, PAWL_INVALID, "field \"%s\": %s", field, what);
-}
-
 enum pawl_status list_filters(struct ask *q, const struct list_words *w, struct query *out,
                               struct pawl_err *err)
 {
-    if (w->status.data && !(out->state = call_state_of(w->status)))
-        return fault(err, "status", "is no status");
+    const char *words = w->words ? w->words : STATE_WORDS;
+    if (w->status.data && !word_in(words, w->status))
+        return unknown_word(q->a, "status", w->status, words, err);
+    if (w->status.data)
+        out->state = call_state_of(w->status);
     if (w->cursor.data && !cursor_read(w->cursor, &out->before_seq))
-        return fault(err, "cursor", "is not one this server gave");
+        return err_set(err, PAWL_INVALID,
+                       "field \"cursor\": is \"%.*s\", not the `next` of an earlier answer",
+                       BYTES_ARG(text_shown(q->a, w->cursor)));
     if (q->who.role == ROLE_APP)
         out->client = q->who.name;
     return PAWL_OK;
@@ -38,9 +38,8 @@ void list_next(struct buf *b, int64_t next_before)
     add_text(b, "next", next_before ? bytes_of(text) : BYTES_NONE);
 }
 
-/* `include=input,result` */
-static enum pawl_status read_include(struct list_read *lr, struct bytes include,
-                                     struct pawl_err *err)
+/* `include=input,result`, which the table has checked. */
+static void read_include(struct list_read *lr, struct bytes include)
 {
     while (include.len) {
         const char *comma = memchr(include.data, ',', include.len);
@@ -49,15 +48,12 @@ static enum pawl_status read_include(struct list_read *lr, struct bytes include,
         include = (struct bytes){ include.data + used, include.len - used };
         if (bytes_eq(word, BYTES("input"))) {
             lr->query.with |= WITH_INPUT;
-            lr->show |= SHOW_INPUT;
-        } else if (bytes_eq(word, BYTES("result"))) {
-            lr->query.with |= WITH_RESULT;
-            lr->show |= SHOW_RESULT;
+            lr->show = (lr->show | SHOW_INPUT) & ~(unsigned)SHOW_NO_INPUT;
         } else {
-            return fault(err, "include", "has something else than input and result");
+            lr->query.with |= WITH_RESULT;
+            lr->show = (lr->show | SHOW_RESULT) & ~(unsigned)SHOW_NO_RESULT;
         }
     }
-    return PAWL_OK;
 }
 
 static enum pawl_status read_tag(struct ask *q, struct query *out, struct bytes tag,
@@ -65,9 +61,12 @@ static enum pawl_status read_tag(struct ask *q, struct query *out, struct bytes 
 {
     const char *colon = tag.len ? memchr(tag.data, ':', tag.len) : NULL;
     if (!colon || colon == tag.data)
-        return fault(err, "tag", "is not name:value");
+        return err_set(err, PAWL_INVALID, "field \"tag\": is \"%.*s\", not NAME:VALUE",
+                       BYTES_ARG(text_shown(q->a, tag)));
     if (q->who.role == ROLE_MONITOR)
-        return err_set(err, PAWL_FORBIDDEN, "a monitor does not see tags");
+        return err_set(err, PAWL_FORBIDDEN,
+                       "token \"%.*s\" is a monitor's, which does not see tags",
+                       BYTES_ARG(q->who.name));
     size_t len = (size_t)(colon - tag.data);
     out->tag_name = (struct bytes){ tag.data, len };
     out->tag_value = (struct bytes){ colon + 1, tag.len - len - 1 };
@@ -77,8 +76,9 @@ static enum pawl_status read_tag(struct ask *q, struct query *out, struct bytes 
 static enum pawl_status read_query(struct ask *q, struct list_read *lr, struct pawl_err *err)
 {
     struct value limit = ask_query(q, "limit"), tag = ask_query(q, "tag");
-    struct list_words w = { ask_query(q, "status").text, ask_query(q, "cursor").text };
-    lr->show = SHOW_CUT | SHOW_SECRETS;
+    struct list_words w = { .status = ask_query(q, "status").text,
+                            .cursor = ask_query(q, "cursor").text };
+    lr->show = SHOW_LISTED;
     lr->query = (struct query){ .queue = ask_query(q, "queue").text,
                                 .type = ask_query(q, "type").text,
                                 .method = ask_query(q, "method").text,
@@ -91,8 +91,7 @@ static enum pawl_status read_query(struct ask *q, struct list_read *lr, struct p
     enum pawl_status st = list_filters(q, &w, &lr->query, err);
     if (st == PAWL_OK && tag.given)
         st = read_tag(q, &lr->query, tag.text, err);
-    if (st == PAWL_OK)
-        st = read_include(lr, ask_query(q, "include").text, err);
+    read_include(lr, ask_query(q, "include").text);
     return st;
 }
 

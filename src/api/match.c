@@ -110,7 +110,8 @@ static enum pawl_status decode(struct ask *q, const struct bytes raw[ASK_PARAMS_
             return q->a->failed
                        ? err_no_memory(err, "a path")
                        : err_set(err, PAWL_INVALID,
-                                 "field \"%.*s\": has a %% that begins no escape", BYTES_ARG(name));
+                                 "field \"%.*s\": has a %% that is not followed by two hex digits",
+                                 BYTES_ARG(name));
         const char *fault = name_fault(q->path[i]);
         if (fault)
             return err_set(err, PAWL_INVALID, "field \"%.*s\": %s", BYTES_ARG(name), fault);

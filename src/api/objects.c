@@ -158,7 +158,7 @@ static void object_refuse(struct object_ask *o)
     struct pawl_err err = o->write.job.op.err;
     err.status = o->write.job.op.status;
     /* A version that does not hold because there is nothing is one that does not hold. */
-    if (err.status == PAWL_NOT_FOUND && o->want.if_version)
+    if (err.status == PAWL_NOT_FOUND && object_conditional(&o->want))
         err.status = PAWL_STALE;
     ask_write_end(&o->write);
     ask_fail(q, &err);
@@ -254,22 +254,6 @@ static void object_look(struct object_ask *o)
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-/* If-Match: "7". One version, strong: lists, * and W/ say something else. */
-static enum pawl_status read_if_match(const struct ask *q, int64_t *out, struct pawl_err *err)
-{
-    struct bytes h = http_header(q->r, "if-match");
-    if (http_header(q->r, "if-none-match").data)
-        return err_set(err, PAWL_INVALID, "field \"If-None-Match\": is not understood here");
-    if (!h.data)
-        return PAWL_OK;
-    bool quoted = h.len > 2 && h.data[0] == '"' && h.data[h.len - 1] == '"';
-    bool one = http_header_count(q->r, "if-match") == 1;
-    if (!quoted || !one || !int_parse((struct bytes){ h.data + 1, h.len - 2 }, out) || *out < 1)
-        return err_set(err, PAWL_INVALID,
-                       "field \"If-Match\": is not one version in quotes, such as \"7\"");
-    return PAWL_OK;
-}
-
 static enum pawl_status object_begin(struct ask *q, struct object_ask *o, enum state_do how,
                                      struct pawl_err *err)
 {
@@ -282,7 +266,7 @@ static enum pawl_status object_begin(struct ask *q, struct object_ask *o, enum s
     if (st == PAWL_OK)
         st = ask_wait_us(q, TURN_WAIT_US, &wait_us, err);
     if (st == PAWL_OK)
-        st = read_if_match(q, &o->want.if_version, err);
+        st = if_match_read(q, &o->want, err);
     if (st == PAWL_OK)
         o->until_us = world_mono(&world_real) + wait_us;
     return st;
@@ -308,7 +292,8 @@ void route_object_put(struct ask *q)
     if (err.status == PAWL_OK)
         err.status = body_value(q, false, &o->want.state, &err);
     if (err.status == PAWL_OK && o->want.state.bytes.len > STATE_LEN_MAX)
-        err_set(&err, PAWL_TOO_LARGE, "the state is %zu bytes, limit %d", o->want.state.bytes.len,
+        err_set(&err, PAWL_TOO_LARGE, "object \"%.*s\" \"%.*s\": its state is %zu bytes, limit %d",
+                BYTES_ARG(q->path[0]), BYTES_ARG(q->path[1]), o->want.state.bytes.len,
                 STATE_LEN_MAX);
     object_go(q, o, &err);
 }

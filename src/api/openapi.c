@@ -1,21 +1,25 @@
 /*
- * openapi.c - the table of routes as documents: openapi.json for programs, doc/http.md for people.
+ * openapi.c - the table of routes as openapi.json, for programs. http_md.c prints it for people.
  *
+ * test/api/openapi.c holds real answers to it and checks its form; tools/openapi-lint.sh runs
+ * spectral on it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
 
 #include "api/inside.h"
 
+#define REF(kind) "{\"$ref\":\"#/components/" kind "/%.*s\"}"
+
+static void string_add(struct buf *b, const char *name, const char *text)
+{
+    json_add_name(b, name);
+    json_add_string(b, bytes_of(text));
+}
+
 /* ---- Schemas --------------------------------------------------------------------------------- */
 
-/* One word of schema_text.members, taken apart. */
-struct member {
-    struct bytes name, kind; /* kind without `[` and `?` */
-    bool array, null, maybe;
-};
-
-static bool next_member(const char **at, struct member *m)
+bool member_next(const char **at, struct member *m)
 {
     *at += strspn(*at, " ");
     size_t len = strcspn(*at, " ");
@@ -26,57 +30,108 @@ static bool next_member(const char **at, struct member *m)
     *m = (struct member){ .maybe = **at == '*' };
     m->name = (struct bytes){ *at + m->maybe, (size_t)(colon - *at) - m->maybe };
     m->array = kind.data[0] == '[';
+    m->map = kind.data[0] == '{';
     m->null = kind.data[kind.len - 1] == '?';
-    m->kind = (struct bytes){ kind.data + m->array, kind.len - m->array - m->null };
+    size_t before = m->array || m->map;
+    m->kind = (struct bytes){ kind.data + before, kind.len - before - m->null };
     *at += len;
     return true;
 }
 
-static void type_add(struct buf *b, struct bytes kind, bool null)
+static void enum_add(struct buf *b, const char *words)
 {
-    static const char *const types[] = { ['s'] = "string", ['t'] = "string",  ['i'] = "integer",
-                                         ['n'] = "number", ['b'] = "boolean", ['o'] = "object" };
-    if (kind.data[0] == '@') {
-        buf_addf(b, "{\"$ref\":\"#/components/schemas/%.*s\"}", (int)kind.len - 1, kind.data + 1);
-        return;
+    struct bytes one;
+    buf_add_text(b, ",\"enum\":[");
+    while (word_next(&words, &one)) {
+        json_add_comma(b);
+        json_add_string(b, one);
     }
-    if (kind.data[0] == 'a') {
-        buf_add_text(b, "{}");
-        return;
-    }
-    const char *type = types[(unsigned char)kind.data[0]];
+    buf_add_char(b, ']');
+}
+
+/* `"type":"string"`, or `"type":["string","null"]` */
+static void type_add(struct buf *b, const char *type, bool null)
+{
     if (null)
-        buf_addf(b, "{\"type\":[\"%s\",\"null\"]", type);
+        buf_addf(b, "\"type\":[\"%s\",\"null\"]", type);
     else
-        buf_addf(b, "{\"type\":\"%s\"", type);
+        buf_addf(b, "\"type\":\"%s\"", type);
+}
+
+static void kind_add(struct buf *b, struct bytes kind, bool null)
+{
+    static const char *const types[] = {
+        ['s'] = "string", ['t'] = "string", ['i'] = "integer", ['n'] = "number", ['b'] = "boolean"
+    };
+    if (kind.data[0] == '@') {
+        if (null)
+            buf_add_text(b, "{\"anyOf\":[");
+        buf_addf(b, REF("schemas"), (int)kind.len - 1, kind.data + 1);
+        if (null)
+            buf_add_text(b, ",{\"type\":\"null\"}]}");
+        return;
+    }
+    buf_add_char(b, '{');
+    type_add(b, types[(unsigned char)kind.data[0]], null);
     if (kind.data[0] == 't')
         buf_add_text(b, ",\"format\":\"date-time\"");
     buf_add_char(b, '}');
 }
 
-static void schema_add(struct buf *b, const struct schema_text *s)
+static void member_add(struct buf *b, const struct member *m)
+{
+    bool many = m->array || m->map;
+    json_add_comma(b);
+    json_add_string(b, m->name);
+    buf_add_char(b, ':');
+    if (many) {
+        buf_add_char(b, '{');
+        type_add(b, m->array ? "array" : "object", m->null);
+        buf_add_text(b, m->array ? ",\"items\":" : ",\"additionalProperties\":");
+    }
+    kind_add(b, m->kind, m->null && !many);
+    if (many)
+        buf_add_char(b, '}');
+}
+
+static void members_add(struct buf *b, const char *members)
 {
     struct member m;
-    json_add_name(b, s->name);
-    buf_add_text(b, "{\"type\":\"object\",\"properties\":{");
-    for (const char *at = s->members; next_member(&at, &m);) {
-        json_add_comma(b);
-        json_add_string(b, m.name);
-        buf_add_char(b, ':');
-        if (m.array)
-            buf_add_text(b, "{\"type\":\"array\",\"items\":");
-        type_add(b, m.kind, m.null);
-        if (m.array)
-            buf_add_char(b, '}');
-    }
+    buf_add_text(b, "\"type\":\"object\",\"properties\":{");
+    for (const char *at = members; member_next(&at, &m);)
+        member_add(b, &m);
     buf_add_text(b, "},\"required\":[");
-    for (const char *at = s->members; next_member(&at, &m);) {
+    for (const char *at = members; member_next(&at, &m);) {
         if (m.maybe)
             continue;
         json_add_comma(b);
         json_add_string(b, m.name);
     }
-    buf_add_text(b, "]}");
+    buf_add_char(b, ']');
+}
+
+static void schema_add(struct buf *b, const struct schema_text *s)
+{
+    struct bytes one;
+    json_add_name(b, s->name);
+    buf_add_char(b, '{');
+    if (s->about)
+        string_add(b, "description", s->about);
+    json_add_comma(b);
+    if (s->words) {
+        type_add(b, "string", false);
+        enum_add(b, s->words);
+    } else if (s->any) {
+        buf_add_text(b, "\"anyOf\":[");
+        for (const char *at = s->any; word_next(&at, &one);) {
+            json_add_comma(b);
+            buf_addf(b, REF("schemas"), BYTES_ARG(one));
+        }
+        buf_add_char(b, ']');
+    } else {
+        members_add(b, s->members);
+    }
+    buf_add_char(b, '}');
 }
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
@@ -89,6 +144,7 @@ static const char *field_type(enum field_kind kind)
     case FIELD_WORD:
     case FIELD_TIME:
     case FIELD_BASE64:
+    case FIELD_LEASE:
         return "string";
     case FIELD_INT:
         return "integer";
@@ -107,24 +163,25 @@ static const char *field_type(enum field_kind kind)
     return NULL;
 }
 
-static void words_add(struct buf *b, const char *words)
+/* A default that is words is for people only. */
+static void default_add(struct buf *b, const char *dflt)
 {
-    buf_add_text(b, ",\"enum\":[");
-    for (const char *at = words; *at; at += strspn(at, "|")) {
-        size_t len = strcspn(at, "|");
-        json_add_comma(b);
-        json_add_string(b, (struct bytes){ at, len });
-        at += len;
-    }
-    buf_add_char(b, ']');
+    bool json = dflt && (strchr("\"{[-0123456789", dflt[0]) || !strcmp(dflt, "true") ||
+                         !strcmp(dflt, "false"));
+    if (json)
+        buf_addf(b, ",\"default\":%s", dflt);
 }
+
+#define NAME_SCHEMA "\"minLength\":1,\"maxLength\":%d"
 
 static void field_limits(struct buf *b, const struct field *f)
 {
     if (f->kind == FIELD_NAME)
-        buf_addf(b, ",\"minLength\":1,\"maxLength\":%d", NAME_LEN_MAX);
+        buf_addf(b, "," NAME_SCHEMA, NAME_LEN_MAX);
     if (f->kind == FIELD_TIME)
         buf_add_text(b, ",\"format\":\"date-time\"");
+    if (f->kind == FIELD_BASE64)
+        buf_add_text(b, ",\"contentEncoding\":\"base64\"");
     if (f->kind == FIELD_INT)
         buf_addf(b, ",\"minimum\":%lld,\"maximum\":%lld", (long long)f->min, (long long)f->max);
     if (f->kind == FIELD_SECONDS && f->flags & FIELD_ABOVE_0)
@@ -134,31 +191,39 @@ static void field_limits(struct buf *b, const struct field *f)
     if (f->kind == FIELD_SECONDS && f->max)
         buf_addf(b, ",\"maximum\":%lld", (long long)f->max);
     if (f->kind == FIELD_WORD)
-        words_add(b, f->words);
+        enum_add(b, f->words);
+    if (f->kind == FIELD_OBJECT)
+        buf_addf(b, ",\"additionalProperties\":{\"type\":\"string\"},\"maxProperties\":%d",
+                 TAG_MAX);
+    if (f->kind == FIELD_ARRAY && f->shape)
+        buf_addf(b, ",\"items\":{\"$ref\":\"#/components/schemas/%s\"}", f->shape->name);
+    else if (f->kind == FIELD_ARRAY)
+        buf_addf(b, ",\"items\":{\"type\":\"string\"," NAME_SCHEMA "},\"minItems\":1",
+                 NAME_LEN_MAX);
+    default_add(b, f->dflt);
+}
+
+/* What a reference stands for may be null, too. */
+static void reference_add(struct buf *b, const struct field *f, const char *name)
+{
+    if (f->flags & FIELD_NULL)
+        buf_addf(b, ",\"anyOf\":[{\"$ref\":\"#/components/schemas/%s\"},{\"type\":\"null\"}]}",
+                 name);
+    else
+        buf_addf(b, ",\"$ref\":\"#/components/schemas/%s\"}", name);
 }
 
 static void field_add(struct buf *b, const struct field *f)
 {
-    const char *type = field_type(f->kind);
     json_add_name(b, f->name);
-    if (f->kind == FIELD_OBJECT && f->shape) {
-        buf_addf(b, "{\"$ref\":\"#/components/schemas/%s\"}", f->shape->name);
+    buf_add_char(b, '{');
+    string_add(b, "description", f->about);
+    if (f->kind == FIELD_JSON || (f->kind == FIELD_OBJECT && f->shape)) {
+        reference_add(b, f, f->shape ? f->shape->name : any_shape.name);
         return;
     }
-    buf_add_char(b, '{');
-    if (f->about) {
-        json_add_name(b, "description");
-        json_add_string(b, bytes_of(f->about));
-    }
-    if (type) {
-        json_add_name(b, "type");
-        if (f->flags & FIELD_NULL)
-            buf_addf(b, "[\"%s\",\"null\"]", type);
-        else
-            buf_addf(b, "\"%s\"", type);
-    }
-    if (f->kind == FIELD_ARRAY && f->shape)
-        buf_addf(b, ",\"items\":{\"$ref\":\"#/components/schemas/%s\"}", f->shape->name);
+    buf_add_char(b, ',');
+    type_add(b, field_type(f->kind), f->flags & FIELD_NULL);
     field_limits(b, f);
     buf_add_char(b, '}');
 }
@@ -167,7 +232,9 @@ static void shape_add(struct buf *b, const struct shape *s)
 {
     json_add_name(b, s->name);
     if (!s->v) {
-        buf_add_text(b, "{}"); /* any value */
+        buf_add_text(b, "{\"description\":\"any JSON value\",\"type\":[\"object\",\"array\","
+                        "\"string\",\"number\",\"boolean\",\"null\"],\"items\":{},"
+                        "\"additionalProperties\":true}");
         return;
     }
     buf_add_text(b, "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
@@ -202,17 +269,88 @@ static void shapes_gather(struct shapes *all, const struct shape *s)
             shapes_gather(all, s->v[i].shape);
 }
 
+/* ---- Headers, tags --------------------------------------------------------------------------- */
+
+static const struct documented {
+    const char *name, *about;
+} request_headers[] = {
+    { "Idempotency-Key", "another way to give `id`, as it is or as a quoted string (RFC 8941); "
+                         "header and body must agree" },
+    { "Prefer", "`wait=SECONDS` is another way to give the query parameter wait (RFC 7240)" },
+    { "If-Match", "versions in quotes, one of which the object must have, or `*`: it must exist "
+                  "(RFC 9110)" },
+}, answer_headers[] = {
+    { "Location", "the call's path" },
+    { "ETag", "the object's version, in quotes" },
+    { "Retry-After", "seconds after which to ask again" },
+    { "Allow", "with 405: the methods this path takes" },
+    { "WWW-Authenticate", "with 401: Bearer" },
+}, tags[] = {
+    { "calls", "submitting calls, looking at them, deciding about them" },
+    { "work", "workers over HTTP: claim, extend, finish" },
+    { "objects", "states that belong to a type and a key" },
+    { "sessions", "requests that run one at a time, in order" },
+    { "keys", "lines of calls with the same key" },
+    { "queues", "what waits where, pausing" },
+    { "cluster", "nodes and their roles" },
+    { "server", "this process" },
+};
+
+/* "Location Retry-After": the next name. */
+static bool name_next(const char **at, struct bytes *out)
+{
+    if (!*at || !**at)
+        return false;
+    *out = (struct bytes){ *at, strcspn(*at, " ") };
+    *at += out->len;
+    *at += strspn(*at, " ");
+    return true;
+}
+
+static void header_parameters_add(struct buf *b)
+{
+    for (size_t i = 0; i < COUNT_OF(request_headers); i++) {
+        json_add_name(b, request_headers[i].name);
+        buf_add_text(b, "{\"in\":\"header\"");
+        string_add(b, "name", request_headers[i].name);
+        string_add(b, "description", request_headers[i].about);
+        buf_add_text(b, ",\"schema\":{\"type\":\"string\"}}");
+    }
+}
+
+static void headers_add(struct buf *b)
+{
+    for (size_t i = 0; i < COUNT_OF(answer_headers); i++) {
+        json_add_name(b, answer_headers[i].name);
+        buf_add_char(b, '{');
+        string_add(b, "description", answer_headers[i].about);
+        buf_addf(b, ",\"schema\":{\"type\":\"%s\"}}",
+                 strcmp(answer_headers[i].name, "Retry-After") ? "string" : "integer");
+    }
+}
+
+static void tags_add(struct buf *b)
+{
+    for (size_t i = 0; i < COUNT_OF(tags); i++) {
+        json_add_comma(b);
+        buf_add_char(b, '{');
+        string_add(b, "name", tags[i].name);
+        string_add(b, "description", tags[i].about);
+        buf_add_char(b, '}');
+    }
+}
+
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
 static void path_params_add(struct buf *b, const char *pattern)
 {
     for (const char *open = strchr(pattern, '{'); open; open = strchr(open + 1, '{')) {
-        size_t len = strcspn(open + 1, "}");
+        int len = (int)strcspn(open + 1, "}");
         json_add_comma(b);
         buf_addf(b,
-                 "{\"name\":\"%.*s\",\"in\":\"path\",\"required\":true,\"schema\":{\"type\":"
-                 "\"string\",\"minLength\":1,\"maxLength\":%d}}",
-                 (int)len, open + 1, NAME_LEN_MAX);
+                 "{\"name\":\"%.*s\",\"in\":\"path\",\"required\":true,\"description\":\"one "
+                 "percent-encoded segment\",\"schema\":{\"type\":\"string\"," NAME_SCHEMA "}}",
+                 len, open + 1, NAME_LEN_MAX);
     }
 }
 
@@ -220,52 +358,85 @@ static void param_add(struct buf *b, const struct param *p)
 {
     static const char *const types[] = {
         [PARAM_NAME] = "string",    [PARAM_TEXT] = "string", [PARAM_INT] = "integer",
-        [PARAM_SECONDS] = "number", [PARAM_TIME] = "string", [PARAM_BOOL] = "boolean"
+        [PARAM_SECONDS] = "number", [PARAM_TIME] = "string", [PARAM_BOOL] = "boolean",
+        [PARAM_WORD] = "string",    [PARAM_WORDS] = "string"
     };
     json_add_comma(b);
-    buf_addf(b, "{\"name\":\"%s\",\"in\":\"query\",\"description\":", p->name);
-    json_add_string(b, bytes_of(p->about));
-    buf_addf(b, ",\"schema\":{\"type\":\"%s\"", types[p->kind]);
+    buf_addf(b, "{\"name\":\"%s\",\"in\":\"query\"", p->name);
+    string_add(b, "description", p->about);
+    if (p->kind == PARAM_WORDS)
+        buf_add_text(b, ",\"style\":\"form\",\"explode\":false,\"schema\":{\"type\":\"array\","
+                        "\"items\":");
+    else
+        buf_add_text(b, ",\"schema\":");
+    buf_addf(b, "{\"type\":\"%s\"", types[p->kind]);
     if (p->kind == PARAM_INT || p->kind == PARAM_SECONDS)
         buf_addf(b, ",\"minimum\":%lld,\"maximum\":%lld", (long long)p->min, (long long)p->max);
+    if (p->kind == PARAM_NAME)
+        buf_addf(b, "," NAME_SCHEMA, NAME_LEN_MAX);
     if (p->kind == PARAM_TIME)
         buf_add_text(b, ",\"format\":\"date-time\"");
+    if (p->words)
+        enum_add(b, p->words);
+    default_add(b, p->dflt);
+    buf_add_text(b, p->kind == PARAM_WORDS ? "}}}" : "}}");
+}
+
+static void parameters_add(struct buf *b, const struct route *r)
+{
+    struct bytes name;
+    buf_add_text(b, ",\"parameters\":[");
+    path_params_add(b, r->pattern);
+    for (size_t i = 0; i < r->n_params; i++)
+        param_add(b, &r->params[i]);
+    for (const char *at = r->headers; name_next(&at, &name);) {
+        json_add_comma(b);
+        buf_addf(b, REF("parameters"), BYTES_ARG(name));
+    }
+    buf_add_char(b, ']');
+}
+
+static void body_add(struct buf *b, const struct route *r)
+{
+    buf_addf(b,
+             ",\"requestBody\":{\"content\":{\"application/json\":{\"schema\":{\"$ref\":"
+             "\"#/components/schemas/%s\"}",
+             r->body->name);
+    if (r->body_example)
+        buf_addf(b, ",\"example\":%s", r->body_example);
+    buf_add_char(b, '}');
+    if (r->ndjson)
+        buf_add_text(b, ",\"application/x-ndjson\":{\"schema\":{\"type\":\"string\","
+                        "\"description\":\"one CallSpec a line\"}}");
     buf_add_text(b, "}}");
 }
 
 static void answer_add(struct buf *b, const struct answer *a)
 {
+    struct bytes name;
     json_add_comma(b);
-    if (a->status)
-        buf_addf(b, "\"%d\":{\"description\":", a->status);
-    else
-        buf_add_text(b, "\"default\":{\"description\":");
-    json_add_string(b, bytes_of(a->about));
-    if (a->schema)
-        buf_addf(b,
-                 ",\"content\":{\"application/json\":{\"schema\":{\"$ref\":"
-                 "\"#/components/schemas/%s\"}}}",
-                 a->schema);
-    buf_add_char(b, '}');
-}
-
-/* "post" + "/v1/calls/{id}/cancel" -> "post_v1_calls_id_cancel" */
-static void operation_id_add(struct buf *b, const struct route *r)
-{
-    bool gap = true;
-    json_add_name(b, "operationId");
-    buf_add_char(b, '"');
-    for (const char *p = http_method_name(r->method); *p; p++)
-        buf_add_char(b, (char)tolower((unsigned char)*p));
-    for (const char *p = r->pattern; *p; p++) {
-        bool word = isalnum((unsigned char)*p);
-        if (word && gap)
-            buf_add_char(b, '_');
-        if (word)
-            buf_add_char(b, *p);
-        gap = !word;
+    buf_addf(b, "\"%d\":{", a->status);
+    string_add(b, "description", a->about);
+    if (a->headers) {
+        buf_add_text(b, ",\"headers\":{");
+        for (const char *at = a->headers; name_next(&at, &name);) {
+            json_add_comma(b);
+            json_add_string(b, name);
+            buf_add_char(b, ':');
+            buf_addf(b, REF("headers"), BYTES_ARG(name));
+        }
+        buf_add_char(b, '}');
     }
-    buf_add_char(b, '"');
+    if (a->schema || a->type)
+        buf_add_text(b, ",\"content\":{");
+    if (a->schema)
+        buf_addf(b, "\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/%s\"}}",
+                 a->schema);
+    if (a->type)
+        buf_addf(b, "%s\"%s\":{\"schema\":{\"type\":\"string\"}}", a->schema ? "," : "", a->type);
+    if (a->schema || a->type)
+        buf_add_char(b, '}');
+    buf_add_char(b, '}');
 }
 
 static void operation_add(struct buf *b, const struct route *r)
@@ -275,26 +446,19 @@ static void operation_add(struct buf *b, const struct route *r)
         method[i] = (char)tolower((unsigned char)http_method_name(r->method)[i]);
     json_add_name(b, method);
     buf_add_char(b, '{');
-    operation_id_add(b, r);
-    json_add_name(b, "summary");
-    json_add_string(b, bytes_of(r->summary));
-    buf_add_text(b, ",\"parameters\":[");
-    path_params_add(b, r->pattern);
-    for (size_t i = 0; i < r->n_params; i++)
-        param_add(b, &r->params[i]);
-    buf_add_char(b, ']');
+    string_add(b, "operationId", r->op);
+    buf_addf(b, ",\"tags\":[\"%s\"]", r->tag);
+    string_add(b, "summary", r->summary);
+    string_add(b, "description", r->about);
+    parameters_add(b, r);
     if (r->body)
-        buf_addf(b,
-                 ",\"requestBody\":{\"content\":{\"application/json\":{\"schema\":{\"$ref\":"
-                 "\"#/components/schemas/%s\"}}}}",
-                 r->body->name);
+        body_add(b, r);
     if (r->may & MAY_OPEN)
         buf_add_text(b, ",\"security\":[]");
     buf_add_text(b, ",\"responses\":{");
     for (size_t i = 0; i < r->n_answers; i++)
         answer_add(b, &r->answers[i]);
-    answer_add(b, &(struct answer){ 0, "an error", "Error" });
-    buf_add_text(b, "}}");
+    buf_add_text(b, ",\"default\":{\"$ref\":\"#/components/responses/Error\"}}}");
 }
 
 static void paths_add(struct buf *b)
@@ -314,16 +478,9 @@ static void paths_add(struct buf *b)
     }
 }
 
-void api_print_openapi(struct buf *b)
+static void schemas_add(struct buf *b)
 {
     struct shapes all = { 0 };
-    buf_add_text(b,
-                 "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Pawl\",\"version\":\"" PAWL_VERSION
-                 "\",\"license\":{\"name\":\"Apache-2.0\",\"identifier\":\"Apache-2.0\"}},"
-                 "\"servers\":[{\"url\":\"/\"}],\"security\":[{\"token\":[]},{}],\"paths\":{");
-    paths_add(b);
-    buf_add_text(b, "},\"components\":{\"securitySchemes\":{\"token\":{\"type\":\"http\","
-                    "\"scheme\":\"bearer\"}},\"schemas\":{");
     for (size_t i = 0; i < n_schemas; i++)
         schema_add(b, &schemas[i]);
     for (size_t i = 0; i < n_routes; i++)
@@ -331,6 +488,46 @@ void api_print_openapi(struct buf *b)
             shapes_gather(&all, routes[i].body);
     for (size_t i = 0; i < all.n; i++)
         shape_add(b, all.v[i]);
+}
+
+static void info_add(struct buf *b)
+{
+    buf_add_text(b, "\"info\":{\"title\":\"Pawl\",\"version\":\"" PAWL_VERSION "\"");
+    string_add(
+        b, "description",
+        "Durable execution on the database you already run: calls that are stored before they "
+        "are answered and take effect at most once per id. Requests are read strictly: unknown "
+        "and repeated fields and parameters are refused by name. Answers may gain members and "
+        "never lose any.");
+    buf_add_text(b, ",\"contact\":{\"name\":\"the Pawl maintainers\"},\"license\":{\"name\":"
+                    "\"Apache-2.0\",\"identifier\":\"Apache-2.0\"}}");
+}
+
+void api_print_openapi(struct buf *b)
+{
+    buf_add_text(b, "{\"openapi\":\"3.1.0\",");
+    info_add(b);
+    buf_add_text(b, ",\"servers\":[{\"url\":\"/\"}],\"security\":[{\"token\":[]},{}],\"tags\":[");
+    tags_add(b);
+    buf_add_text(b, "],\"paths\":{");
+    paths_add(b);
+    buf_add_text(b, "},\"components\":{\"securitySchemes\":{\"token\":{\"type\":\"http\","
+                    "\"scheme\":\"bearer\"}},\"parameters\":{");
+    header_parameters_add(b);
+    buf_add_text(b, "},\"headers\":{");
+    headers_add(b);
+    buf_add_text(b, "},\"responses\":{\"Error\":{\"description\":\"an error; `code` says which\","
+                    "\"headers\":{");
+    for (size_t i = 0; i < COUNT_OF(answer_headers); i++) {
+        const char *name = answer_headers[i].name;
+        if (!strcmp(name, "Location") || !strcmp(name, "ETag"))
+            continue;
+        json_add_name(b, name);
+        buf_addf(b, REF("headers"), (int)strlen(name), name);
+    }
+    buf_add_text(b, "},\"content\":{\"application/json\":{\"schema\":{\"$ref\":"
+                    "\"#/components/schemas/Error\"}}}}},\"schemas\":{");
+    schemas_add(b);
     buf_add_text(b, "}}}");
 }
 

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "api/inside.h"
 #include "base/text.h"
@@ -13,21 +14,31 @@ static enum pawl_status fault(struct pawl_err *err, const char *field, const cha
     return err_set(err, PAWL_INVALID, "field \"%s\": %s", field, what);
 }
 
-static enum pawl_status read_int(const struct param *p, struct value *v, struct pawl_err *err)
+/* `field "limit": is "x", not a whole number` */
+static enum pawl_status wrong(struct arena *a, const struct param *p, const struct value *v,
+                              const char *what, struct pawl_err *err)
+{
+    return err_set(err, PAWL_INVALID, "field \"%s\": is \"%.*s\", not %s", p->name,
+                   BYTES_ARG(text_shown(a, v->text)), what);
+}
+
+static enum pawl_status read_int(struct arena *a, const struct param *p, struct value *v,
+                                 struct pawl_err *err)
 {
     if (!int_parse(v->text, &v->n))
-        return fault(err, p->name, "is not a whole number");
+        return wrong(a, p, v, "a whole number", err);
     if (v->n < p->min || v->n > p->max)
         return err_set(err, PAWL_INVALID, "field \"%s\": is %lld, not in %lld..%lld", p->name,
                        (long long)v->n, (long long)p->min, (long long)p->max);
     return PAWL_OK;
 }
 
-static enum pawl_status read_seconds(const struct param *p, struct value *v, struct pawl_err *err)
+static enum pawl_status read_seconds(struct arena *a, const struct param *p, struct value *v,
+                                     struct pawl_err *err)
 {
     double s;
     if (!v->text.len || !real_parse(v->text, &s))
-        return fault(err, p->name, "is not a number of seconds");
+        return wrong(a, p, v, "a number of seconds", err);
     if (!(s >= (double)p->min && s <= (double)p->max))
         return err_set(err, PAWL_INVALID, "field \"%s\": is %.*s, not in %lld..%lld seconds",
                        p->name, (int)MIN(v->text.len, 40), v->text.data, (long long)p->min,
@@ -36,7 +47,24 @@ static enum pawl_status read_seconds(const struct param *p, struct value *v, str
     return PAWL_OK;
 }
 
-static enum pawl_status read_value(const struct param *p, struct value *v, struct pawl_err *err)
+/* Words with commas between them, each one of the parameter's. */
+static enum pawl_status read_words(struct arena *a, const struct param *p, const struct value *v,
+                                   struct pawl_err *err)
+{
+    struct bytes rest = v->text;
+    while (rest.len) {
+        const char *comma = memchr(rest.data, ',', rest.len);
+        struct bytes word = { rest.data, comma ? (size_t)(comma - rest.data) : rest.len };
+        size_t used = word.len + (comma != NULL);
+        rest = (struct bytes){ rest.data + used, rest.len - used };
+        if (!word_in(p->words, word))
+            return unknown_word(a, p->name, word, p->words, err);
+    }
+    return PAWL_OK;
+}
+
+static enum pawl_status read_value(struct arena *a, const struct param *p, struct value *v,
+                                   struct pawl_err *err)
 {
     const char *bad;
     switch (p->kind) {
@@ -46,30 +74,49 @@ static enum pawl_status read_value(const struct param *p, struct value *v, struc
     case PARAM_TEXT:
         return utf8_valid(v->text) ? PAWL_OK : fault(err, p->name, "is not UTF-8");
     case PARAM_INT:
-        return read_int(p, v, err);
+        return read_int(a, p, v, err);
     case PARAM_SECONDS:
-        return read_seconds(p, v, err);
+        return read_seconds(a, p, v, err);
     case PARAM_TIME:
         return time_parse(v->text, &v->n)
                    ? PAWL_OK
-                   : fault(err, p->name, "is not a time such as 2026-11-15T08:00:00Z");
+                   : wrong(a, p, v, "a time such as 2026-11-15T08:00:00Z", err);
     case PARAM_BOOL:
         v->n = bytes_eq(v->text, BYTES("true"));
-        return v->n || bytes_eq(v->text, BYTES("false"))
-                   ? PAWL_OK
-                   : fault(err, p->name, "is neither true nor false");
+        return v->n || bytes_eq(v->text, BYTES("false")) ? PAWL_OK
+                                                         : wrong(a, p, v, "true or false", err);
+    case PARAM_WORD:
+        return word_in(p->words, v->text) ? PAWL_OK
+                                          : unknown_word(a, p->name, v->text, p->words, err);
+    case PARAM_WORDS:
+        return read_words(a, p, v, err);
     }
     return PAWL_OK;
 }
 
-/* A name as it may stand in a sentence: short, and nothing in it that could end the quotes. */
-static struct bytes shown_name(struct arena *a, struct bytes name)
+struct bytes text_shown(struct arena *a, struct bytes text)
 {
-    struct bytes shown = arena_copy(a, utf8_cut(name, 64));
-    for (size_t i = 0; i < shown.len; i++)
-        if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == '"' || shown.data[i] == 0x7f)
+    struct bytes shown = arena_copy(a, utf8_cut(text, 64));
+    bool utf8 = utf8_valid(shown);
+    for (size_t i = 0; i < shown.len; i++) {
+        unsigned char c = (unsigned char)shown.data[i];
+        if (c < 0x20 || c == '"' || c == 0x7f || (c >= 0x80 && !utf8))
             ((char *)shown.data)[i] = '?';
+    }
     return shown;
+}
+
+static enum pawl_status unknown_param(struct ask *q, struct bytes name, struct pawl_err *err)
+{
+    const struct route *r = q->route;
+    char names[256] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < r->n_params && len < sizeof names - 64; i++)
+        len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", len ? ", " : "",
+                                r->params[i].name);
+    return err_set(err, PAWL_INVALID,
+                   "field \"%.*s\": is no query parameter of this path; it takes %s",
+                   BYTES_ARG(text_shown(q->a, name)), len ? names : "none");
 }
 
 static enum pawl_status read_pair(struct ask *q, struct bytes name, struct bytes text,
@@ -83,14 +130,13 @@ static enum pawl_status read_pair(struct ask *q, struct bytes name, struct bytes
         if (!bytes_eq(plain, bytes_of(r->params[i].name)))
             continue;
         if (v->given)
-            return fault(err, r->params[i].name, "is there twice");
+            return fault(err, r->params[i].name, "is given twice");
         if (!value.data)
-            return fault(err, r->params[i].name, "has a % that begins no escape");
+            return fault(err, r->params[i].name, "has a % that is not followed by two hex digits");
         *v = (struct value){ .given = true, .text = value };
-        return read_value(&r->params[i], v, err);
+        return read_value(q->a, &r->params[i], v, err);
     }
-    return err_set(err, PAWL_INVALID, "field \"%.*s\": is no query parameter of this path",
-                   BYTES_ARG(shown_name(q->a, plain.data ? plain : name)));
+    return unknown_param(q, plain.data ? plain : name, err);
 }
 
 enum pawl_status query_read(struct ask *q, struct pawl_err *err)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "api/inside.h"
+#include "base/log.h"
 #include "base/text.h"
 
 /* One large answer must not hold its memory for all the small ones after it. */
@@ -19,25 +20,21 @@
 
 /* ---- What every answer goes through ---------------------------------------------------------- */
 
-/* `alice POST /v1/calls/x/retry 202`; who is a JSON string, for a name may hold a line end's
- * look-alikes, and so is the path. */
+/* Who did what, and how it was answered. */
 static void audit(struct ask *q, int status)
 {
     const struct api *api = q->api;
     if (!api->audit || !q->route || !q->route->audited || q->who.role != ROLE_ADMIN ||
         status >= 400)
         return;
-    struct buf b;
-    buf_init(&b, 4096);
-    buf_add_text(&b, "client=");
-    json_add_string(&b, q->who.name.data ? q->who.name : BYTES("-"));
-    buf_addf(&b, " method=%s path=", http_method_name(q->r->method));
-    json_add_string(&b, utf8_cut(q->r->path, 2048));
-    buf_addf(&b, " status=%d", status);
-    buf_add_char(&b, '\0');
-    if (buf_ok(&b))
-        api->audit(b.data, api->audit_ctx);
-    buf_release(&b);
+    const struct log_field fields[] = {
+        LOG_TEXT("client", q->who.name.data ? q->who.name : BYTES("-")),
+        LOG_TEXT("method", bytes_of(http_method_name(q->r->method))),
+        LOG_TEXT("path", q->r->path),
+        LOG_NUMBER("status", status),
+    };
+    api->audit(&(struct log_record){ LOG_INFO, "admin action", fields, COUNT_OF(fields) },
+               api->audit_ctx);
 }
 
 /* What lets a page of an allowed origin read the answer; how many headers there are then. */
@@ -53,16 +50,25 @@ static size_t add_cors(const struct ask *q, struct http_header *v, size_t n)
     return n;
 }
 
-void ask_reply_raw(struct ask *q, const struct http_reply *reply)
+/* `headers` has room for HEADERS_MAX + 3. */
+static struct http_reply with_cors(const struct ask *q, const struct http_reply *reply,
+                                   struct http_header *headers)
 {
-    struct api *api = q->api;
-    struct http_header headers[HEADERS_MAX + 3];
     struct http_reply with = *reply;
-    CHECK(!q->park && reply->n_headers <= HEADERS_MAX);
+    CHECK(reply->n_headers <= HEADERS_MAX);
     for (size_t i = 0; i < reply->n_headers; i++)
         headers[i] = reply->headers[i];
     with.headers = headers;
     with.n_headers = add_cors(q, headers, reply->n_headers);
+    return with;
+}
+
+void ask_reply_raw(struct ask *q, const struct http_reply *reply)
+{
+    struct api *api = q->api;
+    struct http_header headers[HEADERS_MAX + 3];
+    struct http_reply with = with_cors(q, reply, headers);
+    CHECK(!q->park);
     audit(q, reply->status);
     q->r->on_gone = NULL;
     api->n_asks--;
@@ -99,8 +105,13 @@ void ask_reply(struct ask *q, int status, struct buf *b)
 struct bytes refusal_field(const char *text)
 {
     static const char begin[] = "field \"";
-    if (!text || strncmp(text, begin, sizeof begin - 1) != 0)
+    if (!text)
         return BYTES_NONE;
+    size_t word = strcspn(text, " \"");
+    if (strncmp(text, begin, sizeof begin - 1) != 0)
+        return word && !strncmp(text + word, " \"", 2) && strstr(text, "\" is unknown; expected ")
+                   ? (struct bytes){ text, word }
+                   : BYTES_NONE;
     const char *name = text + sizeof begin - 1, *end = strstr(name, "\": ");
     return end ? (struct bytes){ name, (size_t)(end - name) } : BYTES_NONE;
 }
@@ -156,6 +167,21 @@ void ask_refuse(struct ask *q, const struct refusal *why)
         return;
     }
     ask_reply_with(q, err_http(st), b, &h, h.name.data ? 1 : 0);
+}
+
+void ask_unknown(struct ask *q, const struct pawl_err *err, struct bytes id)
+{
+    struct http_header headers[HEADERS_MAX + 3];
+    struct buf b;
+    if (q->r->cut)
+        return;
+    buf_init(&b, 8192);
+    front_add(&b, err, id);
+    struct http_reply plain = { .status = err_http(err->status),
+                                .body = buf_ok(&b) ? buf_bytes(&b) : BYTES("{}") };
+    struct http_reply with = with_cors(q, &plain, headers);
+    http_reply_early(q->r, &with); /* q may be gone with it */
+    buf_release(&b);
 }
 
 void ask_fail_id(struct ask *q, const struct pawl_err *err, struct bytes id)

@@ -1,5 +1,6 @@
 /*
- * routes.c - the one table of what there is: matched by match.c, printed by openapi.c.
+ * routes.c - the one table of what there is: matched by match.c, printed by openapi.c and
+ * http_md.c.
  *
  * A literal segment stands before a `{}` in the same place, for the first that fits is taken; the
  * busiest come first.
@@ -7,168 +8,342 @@
  */
 #include "api/inside.h"
 
+#define ANSWER(code, schema_name, text)                                                            \
+    {                                                                                              \
+        .status = (code), .about = (text), .schema = (schema_name)                                 \
+    }
+#define ANSWER_WITH(code, schema_name, header_names, text)                                         \
+    {                                                                                              \
+        .status = (code), .about = (text), .schema = (schema_name), .headers = (header_names)      \
+    }
+#define ANSWER_AS(code, media_type, text)                                                          \
+    {                                                                                              \
+        .status = (code), .about = (text), .type = (media_type)                                    \
+    }
 #define ANSWERS(...)                                                                               \
     .answers = (const struct answer[]){ __VA_ARGS__ },                                             \
     .n_answers = COUNT_OF(((const struct answer[]){ __VA_ARGS__ }))
 #define PARAMS(v) .params = (v), .n_params = COUNT_OF(v)
 
 #define WAIT_S_MAX (WAIT_MAX_US / SEC_US)
+#define SECONDS_PARAM(title, fallback, text)                                                       \
+    {                                                                                              \
+        .name = (title), .kind = PARAM_SECONDS, .max = WAIT_S_MAX, .dflt = (fallback),             \
+        .about = (text)                                                                            \
+    }
+#define BOOL_PARAM(title, text)                                                                    \
+    {                                                                                              \
+        .name = (title), .kind = PARAM_BOOL, .dflt = "false", .about = (text)                      \
+    }
+#define FILTER(title, text)                                                                        \
+    {                                                                                              \
+        .name = (title), .kind = PARAM_NAME, .about = (text)                                       \
+    }
+#define LIMIT_PARAM(text)                                                                          \
+    {                                                                                              \
+        .name = "limit", .kind = PARAM_INT, .min = 1, .max = LIST_MAX, .dflt = "100",              \
+        .about = (text)                                                                            \
+    }
+#define CURSOR_PARAM                                                                               \
+    {                                                                                              \
+        .name = "cursor", .kind = PARAM_TEXT, .about = "the `next` of the page before"             \
+    }
 
 static const struct param wait_params[] = {
-    { "wait", PARAM_SECONDS, 0, WAIT_S_MAX, "seconds to wait for the call's end" },
+    SECONDS_PARAM("wait", "0", "how long to wait for the call's end"),
+};
+static const struct param get_params[] = {
+    SECONDS_PARAM("wait", "0", "how long to wait for the call's end"),
+    BOOL_PARAM("archived", "true: the call as the archive has it, with `archived_at`"),
 };
 static const struct param batch_params[] = {
-    { "atomic", PARAM_BOOL, 0, 0, "all or none; the same as the member of that name" },
+    BOOL_PARAM("atomic", "all or none; the same as the member of that name"),
 };
 static const struct param turn_params[] = {
-    { "wait", PARAM_SECONDS, 0, WAIT_S_MAX, "seconds to wait for the key's turn, 5 when missing" },
+    SECONDS_PARAM("wait", "5", "how long to wait for the key's turn"),
 };
 static const struct param delete_params[] = {
-    { "wait", PARAM_SECONDS, 0, WAIT_S_MAX, "seconds to wait for the key's turn, 5 when missing" },
-    { "cancel", PARAM_BOOL, 0, 0, "cancel the object's pending calls in the same transaction" },
+    SECONDS_PARAM("wait", "5", "how long to wait for the key's turn"),
+    BOOL_PARAM("cancel", "cancel the object's pending calls in the same transaction"),
 };
 static const struct param method_params[] = {
-    { "wait", PARAM_SECONDS, 0, WAIT_S_MAX, "seconds to wait for the call's end, 30 when missing" },
+    SECONDS_PARAM("wait", "30", "how long to wait for the call's end"),
 };
 static const struct param session_params[] = {
-    { "wait", PARAM_SECONDS, 0, WAIT_S_MAX,
-      "seconds to wait for the call's end, the setting session_wait when missing" },
+    SECONDS_PARAM("wait", "the setting session_wait, 120", "how long to wait for the call's end"),
 };
 static const struct param keys_params[] = {
-    { "blocked", PARAM_BOOL, 0, 0, "only keys that an ended call blocks" },
-    { "limit", PARAM_INT, 1, LIST_MAX, "keys in one page, 100 when missing" },
-    { "cursor", PARAM_TEXT, 0, 0, "the `next` of the page before" },
+    BOOL_PARAM("blocked", "only keys that an ended call blocks"),
+    LIMIT_PARAM("keys in one page"),
+    CURSOR_PARAM,
 };
 static const struct param list_params[] = {
-    { "status", PARAM_TEXT, 0, 0, "only calls of this status" },
-    { "queue", PARAM_NAME, 0, 0, "only calls of this queue" },
-    { "type", PARAM_NAME, 0, 0, "only calls of this type" },
-    { "method", PARAM_NAME, 0, 0, "only calls of this method" },
-    { "key", PARAM_NAME, 0, 0, "only calls of this key" },
-    { "parent", PARAM_NAME, 0, 0, "only calls of this parent" },
-    { "caller", PARAM_NAME, 0, 0, "only calls of this caller" },
-    { "tag", PARAM_TEXT, 0, 0, "only calls with this tag, as name:value" },
-    { "since", PARAM_TIME, 0, 0, "only calls made at this time or later" },
-    { "until", PARAM_TIME, 0, 0, "only calls made before this time" },
-    { "limit", PARAM_INT, 1, LIST_MAX, "calls in one page, 100 when missing" },
-    { "cursor", PARAM_TEXT, 0, 0, "the `next` of the page before" },
-    { "include", PARAM_TEXT, 0, 0, "input, result or both, separated by a comma" },
+    { .name = "status",
+      .kind = PARAM_WORD,
+      .words = STATE_WORDS,
+      .about = "only calls of this status" },
+    FILTER("queue", "only calls of this queue"),
+    FILTER("type", "only calls of this type"),
+    FILTER("method", "only calls of this method"),
+    FILTER("key", "only calls of this key"),
+    FILTER("parent", "only calls that this call sent"),
+    FILTER("caller", "only calls of this caller"),
+    { .name = "tag", .kind = PARAM_TEXT, .about = "only calls with this tag, as NAME:VALUE" },
+    { .name = "since", .kind = PARAM_TIME, .about = "only calls accepted at this time or later" },
+    { .name = "until", .kind = PARAM_TIME, .about = "only calls accepted before this time" },
+    LIMIT_PARAM("calls in one page"),
+    CURSOR_PARAM,
+    { .name = "include",
+      .kind = PARAM_WORDS,
+      .words = "input|result",
+      .about = "show these as well, each cut at 4 KiB (then `truncated` is true)" },
 };
 static_assert(COUNT_OF(list_params) <= ASK_QUERY_MAX, "they fit into an ask");
+
+#define LEASE_EXAMPLE "6f1d3c0a9b8e47f2a5c4d3e2f1a0b9c8"
 
 /* clang-format off */
 const struct route routes[] = {
     { HTTP_POST, "/v1/calls", route_submit, MAY_APP, .raw_body = true, .body = &spec_shape,
-      PARAMS(wait_params), .summary = "Accept one call; with wait, answer when it has ended",
-      ANSWERS({ 200, "it has ended, whatever its status", "Call" },
-              { 202, "accepted and not ended", "Call" }) },
+      PARAMS(wait_params), .headers = "Idempotency-Key Prefer", .op = "submitCall", .tag = "calls",
+      .summary = "Accept one call; with wait, answer when it has ended",
+      .about = "The answer is sent after the call is stored durably. A call with a known id and "
+               "the same type, method, key and input is answered with the first one's answer and "
+               "`duplicate` true; with another content it is 409 `CONFLICT`. A client that "
+               "leaves while it waits changes nothing.",
+      .example = "/v1/calls?wait=10",
+      .body_example = "{\"id\":\"order-17-mail\",\"type\":\"mail\",\"method\":\"send\","
+                      "\"input\":{\"to\":\"ann@example.org\"},\"max_attempts\":5,\"timeout\":30}",
+      ANSWERS(ANSWER_WITH(200, "Call", "Location", "it has ended, whatever its status"),
+              ANSWER_WITH(202, "Call", "Location", "accepted and not ended")) },
     { HTTP_GET, "/v1/calls", route_list, MAY_APP | MAY_MONITOR, PARAMS(list_params),
-      .summary = "Calls, newest first",
-      ANSWERS({ 200, "one page; it may be short while next is not null", "CallList" }) },
-    { HTTP_POST, "/v1/calls/batch", route_batch, MAY_APP, .raw_body = true, .body = &batch_shape,
-      PARAMS(batch_params), .summary = "Accept up to 10,000 calls in one commit; also as NDJSON",
-      ANSWERS({ 200, "in order, each the call without its payloads, or why not", "BatchAnswer" }) },
+      .op = "listCalls", .tag = "calls", .summary = "Calls, newest first",
+      .about = "Every filter that is given must hold. A page looks at a bounded number of rows "
+               "and may be short, even empty, while `next` is not null; following `next` until "
+               "it is null shows every match once. Inputs and results are there only when "
+               "`include` asks for them.",
+      .example = "/v1/calls?status=dead_letter&queue=mail&include=input&limit=20",
+      ANSWERS(ANSWER(200, "CallList", "one page")) },
+    { HTTP_POST, "/v1/calls/batch", route_batch, MAY_APP, .raw_body = true, .ndjson = true,
+      .body = &batch_shape, PARAMS(batch_params), .op = "submitBatch", .tag = "calls",
+      .summary = "Accept up to 10,000 calls in one commit",
+      .about = "Also takes NDJSON, one call a line, with `Content-Type: application/x-ndjson`. "
+               "Each call is accepted or refused for itself, and answered in its place; with "
+               "`atomic` all are stored or none, and the first refusal is the answer, with its "
+               "`index`.",
+      .example = "/v1/calls/batch",
+      .body_example = "{\"calls\":[{\"type\":\"mail\",\"id\":\"m1\"},{\"type\":\"mail\","
+                      "\"id\":\"m2\"}],\"atomic\":true}",
+      ANSWERS(ANSWER(200, "BatchAnswer", "in order, each the call without input and result, or why "
+                                         "it was refused")) },
     { HTTP_POST, "/v1/calls/retry", route_retry_many, 0, .audited = true, .body = &bulk_shape,
-      .summary = "Redrive calls that ended without completing",
-      ANSWERS({ 200, "how many were redriven", "Changed" }) },
+      .op = "retryCalls", .tag = "calls", .summary = "Retry calls that ended without completing",
+      .about = "Looks at one page of calls, newest first, and retries each that fits. What has "
+               "moved on meanwhile is left alone and not counted. Send `next` as `before` to go "
+               "on.",
+      .example = "/v1/calls/retry",
+      .body_example = "{\"status\":\"dead_letter\",\"queue\":\"mail\"}",
+      ANSWERS(ANSWER(200, "Changed", "how many were retried")) },
     { HTTP_POST, "/v1/calls/cancel", route_cancel_many, MAY_APP, .audited = true,
-      .body = &bulk_shape,
+      .body = &bulk_shape, .op = "cancelCalls", .tag = "calls",
       .summary = "Cancel calls that have not ended",
-      ANSWERS({ 200, "how many were cancelled or asked to stop", "Changed" }) },
-    { HTTP_GET, "/v1/calls/{id}", route_get, MAY_APP | MAY_MONITOR, PARAMS(wait_params),
+      .about = "Looks at one page of calls, newest first, and cancels each that fits, or asks "
+               "its worker to stop. What has ended meanwhile is left alone and not counted. Send "
+               "`next` as `before` to go on. An app cancels its own calls only.",
+      .example = "/v1/calls/cancel", .body_example = "{\"status\":\"pending\",\"type\":\"mail\"}",
+      ANSWERS(ANSWER(200, "Changed", "how many were cancelled or asked to stop")) },
+    { HTTP_GET, "/v1/calls/{id}", route_get, MAY_APP | MAY_MONITOR, PARAMS(get_params),
+      .headers = "Prefer", .op = "getCall", .tag = "calls",
       .summary = "One call as it is; with wait, when it has ended",
-      ANSWERS({ 200, "the call", "Call" }) },
+      .about = "404 for an id that is not known, 410 `GONE` for a call that has ended and is no "
+               "longer kept: its retention has passed, or it was archived, which the message "
+               "says. `archived=true` reads it from the archive.",
+      .example = "/v1/calls/order-17-mail?wait=30",
+      ANSWERS(ANSWER(200, "AnyCall", "the call, ended or not")) },
     { HTTP_PATCH, "/v1/calls/{id}", route_patch, 0, .audited = true, .body = &patch_shape,
+      .op = "changeCall", .tag = "calls",
       .summary = "Change when, how urgently or where a pending call runs",
-      ANSWERS({ 200, "the call", "Call" }) },
+      .about = "409 `STATE` when the call is not pending.",
+      .example = "/v1/calls/order-17-mail",
+      .body_example = "{\"priority\":100,\"run_at\":\"2026-11-15T08:00:00Z\"}",
+      ANSWERS(ANSWER(200, "Call", "the call")) },
     { HTTP_GET, "/v1/calls/{id}/attempts", route_attempts, MAY_APP | MAY_MONITOR,
-      .summary = "The tries that did not succeed, the last 100",
-      ANSWERS({ 200, "oldest first", "Attempts" }) },
-    { HTTP_GET, "/v1/calls/{id}/result", route_result, MAY_APP,
+      .op = "listAttempts", .tag = "calls",
+      .summary = "The attempts that did not succeed, the last 100",
+      .about = "Errors, timeouts and attempts whose owner was lost, each with its text and its "
+               "times.",
+      .example = "/v1/calls/order-17-mail/attempts",
+      ANSWERS(ANSWER(200, "Attempts", "oldest first")) },
+    { HTTP_GET, "/v1/calls/{id}/result", route_result, MAY_APP, .op = "getResult", .tag = "calls",
       .summary = "The raw result",
-      ANSWERS({ 200, "the result as the handler gave it", NULL }, { 202, "not ended", "Call" }) },
+      .about = "The bytes the handler returned: JSON, or application/octet-stream. 409 `STATE` "
+               "with the error when the call ended without completing.",
+      .example = "/v1/calls/order-17-mail/result",
+      ANSWERS({ .status = 200, .schema = "Json", .type = "application/octet-stream",
+                .about = "the result as the handler gave it" },
+              ANSWER(202, "Call", "not ended")) },
     { HTTP_POST, "/v1/calls/{id}/cancel", route_cancel, MAY_APP, .audited = true,
-      .summary = "Cancel a call, or ask its worker to stop",
-      ANSWERS({ 200, "cancelled; it will never run", "Call" },
-              { 202, "its worker was asked to stop", "Call" }) },
-    { HTTP_POST, "/v1/calls/{id}/retry", route_retry, 0, .audited = true,
-      .summary = "Run a call that ended without completing once more",
-      ANSWERS({ 202, "pending again, with fresh tries", "Call" }) },
+      .op = "cancelCall", .tag = "calls", .summary = "Cancel a call, or ask its worker to stop",
+      .about = "A worker that finishes before it notices wins; one that dies makes the call "
+               "cancelled. 409 `STATE` when the call has ended otherwise.",
+      .example = "/v1/calls/order-17-mail/cancel",
+      ANSWERS(ANSWER(200, "Call", "cancelled; it will never run"),
+              ANSWER(202, "Call", "its worker was asked to stop")) },
+    { HTTP_POST, "/v1/calls/{id}/retry", route_retry, 0, .audited = true, .op = "retryCall",
+      .tag = "calls", .summary = "Run a call that ended without completing once more",
+      .about = "Failed, dead_letter, cancelled and expired calls are pending again with no "
+               "attempts used; the old outcome moves to the history of attempts. 409 `STATE` "
+               "otherwise.",
+      .example = "/v1/calls/order-17-mail/retry",
+      ANSWERS(ANSWER(202, "Call", "pending again, with fresh attempts")) },
 
-    { HTTP_POST, "/v1/work/claim", route_claim, MAY_APP, .body = &claim_shape,
-      .summary = "Take calls to work on, under a lease",
-      ANSWERS({ 200, "best first; none in time: no lease", "Lease" }) },
+    { HTTP_POST, "/v1/work/claim", route_claim, MAY_APP, .body = &claim_shape, .op = "claimWork",
+      .tag = "work", .summary = "Take calls to work on, under a lease",
+      .about = "At most one call of a key. The lease ends at `until`, and never later than the "
+               "timeouts of its calls allow: extend it while the work goes on, finish its calls "
+               "before it ends. A client that has gone takes nothing.",
+      .example = "/v1/work/claim",
+      .body_example = "{\"worker\":\"w1\",\"queues\":[\"mail\"],\"types\":[\"mail\"],\"max\":10,"
+                      "\"wait\":20,\"lease_for\":30}",
+      ANSWERS(ANSWER(200, "Lease", "best first; nothing in time: `lease` is null")) },
     { HTTP_POST, "/v1/work/finish", route_finish, MAY_APP, .body = &finish_shape,
-      .summary = "End tries of a lease, all in one commit",
-      ANSWERS({ 200, "each call's status now", "Finished" }) },
+      .op = "finishWork", .tag = "work", .summary = "End attempts of a lease, all in one commit",
+      .about = "All results are stored together or none. Calls of the lease that are not named "
+               "may be finished later. The same finish sent again gets the same answer. A lease "
+               "that is malformed, unknown, over or taken back is 409 `LOST_LEASE`, and nothing "
+               "is stored. With `claim` more work is taken in the same commit.",
+      .example = "/v1/work/finish",
+      .body_example = "{\"lease\":\"" LEASE_EXAMPLE "\",\"results\":[{\"id\":\"m1\",\"result\":1},"
+                      "{\"id\":\"m2\",\"error\":\"mailbox full\",\"retry_in\":60}],"
+                      "\"claim\":{\"worker\":\"w1\",\"queues\":[\"mail\"]}}",
+      ANSWERS(ANSWER(200, "Finished", "each call's status now")) },
     { HTTP_POST, "/v1/work/extend", route_extend, MAY_APP, .body = &extend_shape,
-      .summary = "Move a lease's end", ANSWERS({ 200, "its new end", "Extended" }) },
+      .op = "extendLease", .tag = "work", .summary = "Move a lease's end",
+      .about = "Calls that are past their `timeout` end as a timeout and are named in "
+               "`timed_out`; the lease goes on with the others. `cancelled` names calls that are "
+               "to stop. A lease that is malformed, unknown or over, or of which no call is "
+               "left, is 409 `LOST_LEASE`.",
+      .example = "/v1/work/extend",
+      .body_example = "{\"lease\":\"" LEASE_EXAMPLE "\",\"lease_for\":30}",
+      ANSWERS(ANSWER(200, "Extended", "its new end")) },
 
     { HTTP_POST, "/v1/objects/{type}/{key}/{method}", route_object_call, MAY_APP, .raw_body = true,
-      .body = &any_shape, PARAMS(method_params),
-      .summary = "Call a method of an object and wait for its end; the body is the input, it is "
-                 "tried once",
-      ANSWERS({ 200, "it has ended, whatever its status", "Call" },
-              { 202, "accepted and not ended", "Call" }) },
+      .body = &any_shape, PARAMS(method_params), .headers = "Idempotency-Key Prefer",
+      .op = "callObject", .tag = "objects",
+      .summary = "Call a method of an object and wait for its end",
+      .about = "A call with this key, attempted once; the body is its input, and an empty body "
+               "is null.",
+      .example = "/v1/objects/Wallet/alice/add", .body_example = "5",
+      ANSWERS(ANSWER_WITH(200, "Call", "Location", "it has ended, whatever its status"),
+              ANSWER_WITH(202, "Call", "Location", "accepted and not ended")) },
     { HTTP_GET, "/v1/objects/{type}/{key}", route_object_get, MAY_APP | MAY_MONITOR,
-      .summary = "An object's state; its version is the ETag",
-      ANSWERS({ 200, "the object; a monitor sees no state", "Object" }) },
+      .op = "getObject", .tag = "objects", .summary = "An object's state; its version is the ETag",
+      .about = "A monitor sees no state. 404 when the object has none.",
+      .example = "/v1/objects/Wallet/alice",
+      ANSWERS(ANSWER_WITH(200, "Object", "ETag", "the object")) },
     { HTTP_PUT, "/v1/objects/{type}/{key}", route_object_put, MAY_APP, .audited = true,
-      .raw_body = true, .body = &any_shape, PARAMS(turn_params),
-      .summary = "Write an object's state between two calls of its key; If-Match names the version "
-                 "it must have",
-      ANSWERS({ 200, "the object as it was written", "Object" }) },
+      .raw_body = true, .body = &any_shape, PARAMS(turn_params), .headers = "If-Match Prefer",
+      .op = "putObject", .tag = "objects",
+      .summary = "Write an object's state between two calls of its key",
+      .about = "Waits for the key's turn; 503 `BUSY` when it did not come in time, and nothing "
+               "was written. With `If-Match` the version must be one of those named (`*`: any), "
+               "else 412 `STALE`.",
+      .example = "/v1/objects/Wallet/alice", .body_example = "120",
+      ANSWERS(ANSWER_WITH(200, "Object", "ETag", "the object as it was written")) },
     { HTTP_DELETE, "/v1/objects/{type}/{key}", route_object_delete, MAY_APP, .audited = true,
-      PARAMS(delete_params),
-      .summary = "Delete an object's state; refused while calls of it are pending, unless they are "
-                 "cancelled with it",
-      ANSWERS({ 200, "deleted, and how many calls were cancelled", "ObjectDeleted" }) },
+      PARAMS(delete_params), .headers = "If-Match Prefer", .op = "deleteObject", .tag = "objects",
+      .summary = "Delete an object's state",
+      .about = "409 `STATE` while calls of it are pending, unless `cancel` is true. Waits for "
+               "the key's turn and takes `If-Match` as PUT does.",
+      .example = "/v1/objects/Wallet/alice?cancel=true",
+      ANSWERS(ANSWER(200, "ObjectDeleted", "deleted, and how many calls were cancelled")) },
     { HTTP_POST, "/v1/sessions/{session}/requests", route_session, MAY_APP, .raw_body = true,
-      .body = &session_shape, PARAMS(session_params),
+      .body = &session_shape, PARAMS(session_params), .headers = "Idempotency-Key Prefer",
+      .op = "submitSessionRequest", .tag = "sessions",
       .summary = "Accept a call whose key is the session, and wait for its end",
-      ANSWERS({ 200, "it has ended, whatever its status", "Call" },
-              { 202, "not ended in time; it stays in line, and position says where", "Call" },
-              { 503, "it will not run: not stored, or with on_timeout cancelled before it began",
-                "Error" }) },
-    { HTTP_GET, "/v1/keys", route_keys, MAY_MONITOR, PARAMS(keys_params),
-      .summary = "Keys on which something waits, runs or is blocked, by name",
-      ANSWERS({ 200, "one page; it may be short while next is not null", "Keys" }) },
+      .about = "Requests of one session run one at a time, in order. 503 means that it will not "
+               "run.",
+      .example = "/v1/sessions/s-42/requests?wait=60",
+      .body_example = "{\"type\":\"chat\",\"input\":\"hello\",\"on_timeout\":\"cancel\"}",
+      ANSWERS(ANSWER_WITH(200, "Call", "Location", "it has ended, whatever its status"),
+              ANSWER_WITH(202, "Call", "Location Retry-After",
+                          "not ended in time; it stays in line, and `position` says where"),
+              ANSWER_WITH(503, "Error", "Retry-After",
+                          "it will not run: not stored, or with on_timeout cancelled before it "
+                          "began")) },
+    { HTTP_GET, "/v1/keys", route_keys, MAY_MONITOR, PARAMS(keys_params), .op = "listKeys",
+      .tag = "keys", .summary = "Keys on which something waits, runs or is blocked, by name",
+      .about = "A page looks at a bounded number of keys and may be short while `next` is not "
+               "null.",
+      .example = "/v1/keys?blocked=true",
+      ANSWERS(ANSWER(200, "Keys", "one page")) },
     { HTTP_POST, "/v1/keys/{key}/unblock", route_unblock, 0, .audited = true,
-      .body = &unblock_shape, .summary = "Decide about a key that an ended call blocks",
-      ANSWERS({ 200, "its line goes on", "Unblocked" }) },
+      .body = &unblock_shape, .op = "unblockKey", .tag = "keys",
+      .summary = "Decide about a key that an ended call blocks",
+      .about = "409 `STATE` when the key is not blocked, 404 when nothing is known of it.",
+      .example = "/v1/keys/alice/unblock", .body_example = "{\"action\":\"retry\"}",
+      ANSWERS(ANSWER(200, "Unblocked", "its line goes on")) },
 
-    { HTTP_GET, "/v1/queues", route_queues, MAY_APP | MAY_MONITOR,
-      .summary = "Queues and what waits in them", ANSWERS({ 200, "by name", "Queues" }) },
-    { HTTP_POST, "/v1/queues/{queue}/pause", route_pause, 0, .audited = true,
-      .summary = "Stop claiming from a queue; accepting goes on",
-      ANSWERS({ 200, "paused", "QueuePaused" }) },
+    { HTTP_GET, "/v1/queues", route_queues, MAY_APP | MAY_MONITOR, .op = "listQueues",
+      .tag = "queues", .summary = "Queues and what waits in them",
+      .about = "Every queue that ever had a call, and every one that is paused. Counting stops "
+               "at 100,000 calls a queue; the rates are those of this node.",
+      .example = "/v1/queues",
+      ANSWERS(ANSWER(200, "Queues", "by name")) },
+    { HTTP_POST, "/v1/queues/{queue}/pause", route_pause, 0, .audited = true, .op = "pauseQueue",
+      .tag = "queues", .summary = "Stop claiming from a queue; accepting goes on",
+      .about = "What runs already is not stopped. A queue need not be known to be paused.",
+      .example = "/v1/queues/mail/pause",
+      ANSWERS(ANSWER(200, "QueuePaused", "paused")) },
     { HTTP_POST, "/v1/queues/{queue}/resume", route_resume, 0, .audited = true,
-      .summary = "Claim from it again", ANSWERS({ 200, "not paused", "QueuePaused" }) },
+      .op = "resumeQueue", .tag = "queues", .summary = "Claim from a queue again",
+      .about = "Harmless when it is not paused.",
+      .example = "/v1/queues/mail/resume",
+      ANSWERS(ANSWER(200, "QueuePaused", "not paused")) },
 
-    { HTTP_GET, "/v1/nodes", route_nodes, MAY_MONITOR, .summary = "Processes on this database",
-      ANSWERS({ 200, "alive and dead", "Nodes" }) },
-    { HTTP_GET, "/v1/leaders", route_leaders, MAY_MONITOR, .summary = "Who leads what",
-      ANSWERS({ 200, "one for each role", "Leaders" }) },
-    { HTTP_POST, "/v1/nodes/{node}/drain", route_drain, 0, .audited = true,
-      .summary = "Have a node begin nothing more", ANSWERS({ 200, "the node", "NodeDrained" }) },
+    { HTTP_GET, "/v1/nodes", route_nodes, MAY_MONITOR, .op = "listNodes", .tag = "cluster",
+      .summary = "Processes on this database",
+      .about = "Of other nodes what their last heartbeat said, of this one how it is now.",
+      .example = "/v1/nodes", ANSWERS(ANSWER(200, "Nodes", "alive and dead, by name")) },
+    { HTTP_GET, "/v1/leaders", route_leaders, MAY_MONITOR, .op = "listLeaders", .tag = "cluster",
+      .summary = "Which node has which role that only one may have",
+      .about = "`node` is null while no node has the role.",
+      .example = "/v1/leaders", ANSWERS(ANSWER(200, "Leaders", "one for each role")) },
+    { HTTP_POST, "/v1/nodes/{node}/drain", route_drain, 0, .audited = true, .op = "drainNode",
+      .tag = "cluster", .summary = "Stop a node from taking new work",
+      .about = "The node reads the wish with its next heartbeat. What runs there goes on.",
+      .example = "/v1/nodes/node-1/drain", ANSWERS(ANSWER(200, "NodeDrained", "the node")) },
     { HTTP_POST, "/v1/nodes/{node}/undrain", route_undrain, 0, .audited = true,
-      .summary = "Have it work again", ANSWERS({ 200, "the node", "NodeDrained" }) },
+      .op = "undrainNode", .tag = "cluster", .summary = "Let a drained node take work again",
+      .about = "The node reads it with its next heartbeat.",
+      .example = "/v1/nodes/node-1/undrain", ANSWERS(ANSWER(200, "NodeDrained", "the node")) },
 
-    { HTTP_GET, "/v1/info", route_info, MAY_APP | MAY_MONITOR,
+    { HTTP_GET, "/v1/info", route_info, MAY_APP | MAY_MONITOR, .op = "getInfo", .tag = "server",
       .summary = "Version, engine, limits, time",
-      ANSWERS({ 200, "about this server", "Info" }) },
-    { HTTP_GET, "/metrics", route_metrics, MAY_MONITOR, .summary = "Prometheus text",
-      ANSWERS({ 200, "text, not JSON", NULL }) },
-    { HTTP_GET, "/healthz", route_healthz, MAY_OPEN, .summary = "Is the process alive?",
-      ANSWERS({ 200, "yes", "Health" }) },
-    { HTTP_GET, "/readyz", route_readyz, MAY_OPEN, .summary = "Can it take work?",
-      ANSWERS({ 200, "yes", "Ready" }, { 503, "no, and why", "Ready" }) },
-    { HTTP_GET, "/openapi.json", route_openapi, MAY_OPEN, .summary = "This contract",
-      ANSWERS({ 200, "OpenAPI 3.1", NULL }) },
-    { HTTP_GET, "/", route_home, MAY_OPEN, .summary = "What is here, for people",
-      ANSWERS({ 200, "HTML", NULL }) },
-    { HTTP_GET, "/favicon.ico", route_favicon, MAY_OPEN, .summary = "Browsers ask for it",
-      ANSWERS({ 204, "nothing", NULL }) },
+      .about = "`now` is the database's clock. Limits are bytes, numbers of calls, or seconds.",
+      .example = "/v1/info", ANSWERS(ANSWER(200, "Info", "about this server")) },
+    { HTTP_GET, "/metrics", route_metrics, MAY_MONITOR, .op = "getMetrics", .tag = "server",
+      .summary = "Figures for Prometheus",
+      .about = "Needs the role monitor unless the setting metrics_open is on.",
+      .example = "/metrics", ANSWERS(ANSWER_AS(200, "text/plain", "Prometheus text")) },
+    { HTTP_GET, "/healthz", route_healthz, MAY_OPEN, .op = "getHealth", .tag = "server",
+      .summary = "Is the process alive?", .about = "Asks nothing of the database.",
+      .example = "/healthz", ANSWERS(ANSWER(200, "Health", "yes")) },
+    { HTTP_GET, "/readyz", route_readyz, MAY_OPEN, .op = "getReadiness", .tag = "server",
+      .summary = "Can it take work?",
+      .about = "Not while it stops, is drained or replaced, or the database does not answer.",
+      .example = "/readyz",
+      ANSWERS(ANSWER(200, "Ready", "yes"), ANSWER(503, "Ready", "no, and why")) },
+    { HTTP_GET, "/openapi.json", route_openapi, MAY_OPEN, .op = "getOpenapi", .tag = "server",
+      .summary = "This contract", .about = "OpenAPI 3.1, printed from the table of routes.",
+      .example = "/openapi.json", ANSWERS(ANSWER(200, "Json", "OpenAPI 3.1")) },
+    { HTTP_GET, "/", route_home, MAY_OPEN, .op = "getHomePage", .tag = "server",
+      .summary = "What is here, for people", .about = "A page with links and one line to try.",
+      .example = "/", ANSWERS(ANSWER_AS(200, "text/html", "HTML")) },
+    { HTTP_GET, "/favicon.ico", route_favicon, MAY_OPEN, .op = "getFavicon", .tag = "server",
+      .summary = "Nothing, for browsers that ask for an icon",
+      .about = "There is no icon; 204 keeps browsers from reporting an error.",
+      .example = "/favicon.ico", ANSWERS(ANSWER(204, NULL, "nothing")) },
 };
 /* clang-format on */
 const size_t n_routes = COUNT_OF(routes);

@@ -6,46 +6,84 @@
 #include "api/inside.h"
 
 /* clang-format off */
-#define CALL                                                                                      \
-    "id:s seq:i type:s method:s key:s? key_no:i? position:i? queue:s priority:i status:s "        \
-    "waiting_for:s? cancel_requested:b input:a input_base64:s? result:a result_base64:s? "        \
+#define CALL_HEAD                                                                                 \
+    "id:s seq:i type:s method:s key:s? key_no:i? position:i? queue:s priority:i "                 \
+    "status:@CallStatus waiting_for:@WaitingFor? cancel_requested:b "
+#define CALL_TAIL                                                                                 \
     "error:s? attempts:i lost:i redrives:i max_attempts:i max_lost:i timeout:n node:s? "          \
-    "caller:s? client:s? parent:s? trace_id:s? tags:o? created_at:t run_at:t claimed_at:t? "      \
-    "started_at:t? finished_at:t? expires_at:t? keep_until:t? duplicate:b *truncated:b"
+    "caller:s? client:s? parent:s? trace_id:s? tags:{s? created_at:t run_at:t? claimed_at:t? "    \
+    "started_at:t? finished_at:t? expires_at:t? keep_until:t? duplicate:b"
+#define CALL                                                                                      \
+    CALL_HEAD "input:@Json input_base64:s? result:@Json result_base64:s? " CALL_TAIL
+#define LISTED_CALL                                                                               \
+    CALL_HEAD "*input:@Json *input_base64:s? *result:@Json *result_base64:s? " CALL_TAIL          \
+    " *truncated:b"
 /* clang-format on */
 
 const struct schema_text schemas[] = {
-    { "Call", CALL },
-    { "CallList", "calls:[@Call next:s?" },
-    { "BatchAnswer", "calls:[o" },
-    { "Changed", "changed:i next:s?" },
-    { "Attempt", "try:i kind:s error:s? node:s? started_at:t? finished_at:t?" },
-    { "Attempts", "attempts:[@Attempt" },
-    { "Lease", "lease:s? until:t? calls:[@ClaimedCall" },
-    { "ClaimedCall", CALL " attempt:i state:a state_base64:s? state_version:i?" },
-    { "Finished", "results:[@FinishedCall until:t? *claim:@Lease" },
-    { "FinishedCall", "id:s status:s" },
-    { "Extended", "until:t? cancelled:[s" },
-    { "Object", "type:s key:s state:a state_base64:s? version:i updated_at:t pending:i?" },
-    { "ObjectDeleted", "type:s key:s cancelled:i" },
-    { "Key", "key:s pending:i head:s? head_status:s? since:t? blocked:b waiting_for:s?" },
-    { "Keys", "keys:[@Key next:s?" },
-    { "Unblocked", "key:s action:s id:s?" },
-    { "Queue", "queue:s paused:b pending:i due:i processing:i oldest_pending_seconds:n "
-               "accepted_per_second:n ended_per_second:n" },
-    { "Queues", "queues:[@Queue" },
-    { "QueuePaused", "queue:s paused:b" },
-    { "Node", "node:s boot:s host:s? address:s? roles:a queues:a status:s version:s? started_at:t? "
-              "heartbeat_at:t? slots:i busy:i connections:i? cpu:n? memory:i?" },
-    { "Nodes", "nodes:[@Node" },
-    { "NodeDrained", "node:s status:s" },
-    { "Leader", "role:s node:s? epoch:i acquired_at:t? lease_until:t?" },
-    { "Leaders", "leaders:[@Leader" },
-    { "Info", "version:s engine:s schema:s node:s boot:s now:t started_at:t limits:o" },
-    { "Health", "alive:b" },
-    { "Ready", "ready:b reason:s?" },
-    { "ErrorBody", "code:s message:s id:s? field:s? status:s? retry:s *index:i *created_at:t? "
-                   "*finished_at:t? *keep_until:t? *call:@Call" },
-    { "Error", "error:@ErrorBody" },
+    { .name = "CallStatus", .words = STATE_WORDS },
+    { .name = "WaitingFor", .words = "time|retry|key|paused|limit|worker" },
+    { .name = "AttemptKind", .words = "error|timeout|lost" },
+    { .name = "NodeStatus", .words = "joining|active|draining|dead" },
+    { .name = "LeaderRole", .words = "maintenance|scheduler" },
+    { .name = "UnblockAction", .words = "skip|retry" },
+    { .name = "ErrorCode",
+      .words = "INVALID|UNAUTHORIZED|FORBIDDEN|NOT_FOUND|METHOD|TIMEOUT|CONFLICT|STATE|LOST_LEASE|"
+               "GONE|STALE|TOO_LARGE|MEDIA|FULL|BROKEN|BUSY|UNKNOWN" },
+    { .name = "ErrorRetry", .words = "never|later|soon|readback" },
+    { .name = "Call", .members = CALL, .about = "a call, every field there" },
+    { .name = "ArchivedCall",
+      .members = CALL " archived_at:t",
+      .about = "a call as the archive has it" },
+    { .name = "AnyCall", .any = "Call|ArchivedCall" },
+    { .name = "ListedCall",
+      .members = LISTED_CALL,
+      .about = "a call in a list: without what was not asked for" },
+    { .name = "CallList", .members = "calls:[@ListedCall next:s?" },
+    { .name = "RefusedCall", .members = "id:s? error:@ErrorBody" },
+    { .name = "BatchItem", .any = "ListedCall|RefusedCall" },
+    { .name = "BatchAnswer", .members = "calls:[@BatchItem" },
+    { .name = "Changed", .members = "changed:i next:s?" },
+    { .name = "Attempt",
+      .members = "try:i kind:@AttemptKind error:s? node:s? started_at:t? finished_at:t?" },
+    { .name = "Attempts", .members = "attempts:[@Attempt" },
+    { .name = "Lease", .members = "lease:s? until:t? calls:[@ClaimedCall" },
+    { .name = "ClaimedCall",
+      .members = CALL " attempt:i state:@Json state_base64:s? state_version:i?",
+      .about = "a call to work on: `attempt` is its number, `state` what its object keeps" },
+    { .name = "Finished", .members = "results:[@FinishedCall until:t? *claim:@Lease" },
+    { .name = "FinishedCall", .members = "id:s status:@CallStatus" },
+    { .name = "Extended", .members = "until:t? cancelled:[s timed_out:[s" },
+    { .name = "Object",
+      .members = "type:s key:s state:@Json state_base64:s? version:i updated_at:t pending:i?" },
+    { .name = "ObjectDeleted", .members = "type:s key:s cancelled:i" },
+    { .name = "Key",
+      .members = "key:s pending:i head:s? head_status:@CallStatus? since:t? blocked:b "
+                 "waiting_for:@WaitingFor?" },
+    { .name = "Keys", .members = "keys:[@Key next:s?" },
+    { .name = "Unblocked", .members = "key:s action:@UnblockAction id:s?" },
+    { .name = "Queue",
+      .members = "queue:s paused:b pending:i due:i processing:i oldest_pending_seconds:n "
+                 "accepted_per_second:n ended_per_second:n" },
+    { .name = "Queues", .members = "queues:[@Queue" },
+    { .name = "QueuePaused", .members = "queue:s paused:b" },
+    { .name = "Node",
+      .members =
+          "node:s boot:s host:s? address:s? roles:[s? queues:[s? status:@NodeStatus version:s? "
+          "started_at:t? heartbeat_at:t? slots:i busy:i connections:i? cpu:n? memory:i?" },
+    { .name = "Nodes", .members = "nodes:[@Node" },
+    { .name = "NodeDrained", .members = "node:s status:@NodeStatus" },
+    { .name = "Leader",
+      .members = "role:@LeaderRole node:s? epoch:i acquired_at:t? lease_until:t?" },
+    { .name = "Leaders", .members = "leaders:[@Leader" },
+    { .name = "Info",
+      .members = "version:s engine:s schema:s node:s boot:s now:t started_at:t limits:{i" },
+    { .name = "Health", .members = "alive:b" },
+    { .name = "Ready", .members = "ready:b reason:s?" },
+    { .name = "ErrorBody",
+      .members = "code:@ErrorCode message:s id:s? field:s? status:@CallStatus? retry:@ErrorRetry "
+                 "*index:i *created_at:t? *finished_at:t? *keep_until:t? *call:@Call",
+      .about = "`id` the call, `field` what was wrong in the request, `status` the call's" },
+    { .name = "Error", .members = "error:@ErrorBody" },
 };
 const size_t n_schemas = COUNT_OF(schemas);

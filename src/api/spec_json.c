@@ -13,12 +13,17 @@ struct spec_in {
 };
 
 #define AT(field) offsetof(struct spec_in, field)
+/* Names are checked when the call is settled. */
+#define NAME_UNIT "1..255 bytes"
 
 static const struct field backoff_fields[] = {
-    { "base", FIELD_SECONDS, AT(s.backoff.base_us), .about = "seconds before the second try" },
-    { "factor", FIELD_REAL, AT(s.backoff.factor), .about = "1 to 1000" },
-    { "max", FIELD_SECONDS, AT(s.backoff.max_us), .about = "the longest wait, in seconds" },
-    { "jitter", FIELD_REAL, AT(s.backoff.jitter), .about = "give or take this share, 0 to 1" },
+    { "base", FIELD_SECONDS, AT(s.backoff.base_us), .dflt = "1",
+      .about = "how long to wait before the second attempt" },
+    { "factor", FIELD_REAL, AT(s.backoff.factor), .dflt = "2", .unit = "1..1000",
+      .about = "each further wait is this many times the one before" },
+    { "max", FIELD_SECONDS, AT(s.backoff.max_us), .dflt = "300", .about = "the longest wait" },
+    { "jitter", FIELD_REAL, AT(s.backoff.jitter), .dflt = "0.1", .unit = "0..1",
+      .about = "give or take this share of the wait" },
 };
 static const struct shape backoff_shape = { "Backoff", backoff_fields, COUNT_OF(backoff_fields),
                                             "backoff." };
@@ -37,45 +42,55 @@ enum {
     F_KEEP = 17
 };
 static const struct field spec_fields[] = {
-    { "on_timeout", FIELD_WORD, AT(on_timeout), .words = "wait|cancel",
+    { "on_timeout", FIELD_WORD, AT(on_timeout), .words = "wait|cancel", .dflt = "\"wait\"",
       .about = "when the wait is over: stay in line, or be cancelled if it has not begun" },
-    { "id", FIELD_TEXT, AT(s.id), FIELD_NULL, .about = "made when missing" },
-    { "type", FIELD_TEXT, AT(s.type), FIELD_MUST, .about = "who serves it" },
-    { "method", FIELD_TEXT, AT(s.method), .about = "run when missing" },
-    { "queue", FIELD_TEXT, AT(s.queue), .about = "default when missing" },
-    [F_INPUT] = { "input", FIELD_JSON, AT(input), .about = "any JSON value, kept byte for byte" },
+    { "id", FIELD_TEXT, AT(s.id), FIELD_NULL, .dflt = "a UUIDv7 is made", .unit = NAME_UNIT,
+      .about = "what the call is known by; a repeat with the same id takes effect once" },
+    { "type", FIELD_TEXT, AT(s.type), FIELD_MUST, .unit = NAME_UNIT,
+      .about = "what kind of call it is: workers say which types they serve" },
+    { "method", FIELD_TEXT, AT(s.method), .dflt = "\"run\"", .unit = NAME_UNIT,
+      .about = "what of the type is called" },
+    { "queue", FIELD_TEXT, AT(s.queue), .dflt = "\"default\"", .unit = NAME_UNIT,
+      .about = "where it waits" },
+    [F_INPUT] = { "input", FIELD_JSON, AT(input), .dflt = "null",
+                  .about = "any JSON value, kept byte for byte" },
     [F_BYTES] = { "input_base64", FIELD_BASE64, AT(bytes), FIELD_NULL,
                   .about = "any bytes, instead of input" },
-    { "priority", FIELD_INT, AT(s.priority), 0, PRIORITY_MIN, PRIORITY_MAX,
-      .about = "higher first" },
-    { "on_dead", FIELD_WORD, AT(on_dead), .words = "skip|block",
+    { "priority", FIELD_INT, AT(s.priority), 0, PRIORITY_MIN, PRIORITY_MAX, .dflt = "0",
+      .about = "higher first; inside one key order wins" },
+    { "on_dead", FIELD_WORD, AT(on_dead), .words = "skip|block", .dflt = "\"skip\"",
       .about = "with a key, what its end as failed or dead_letter does: skip lets the next run, "
-               "block holds the key until somebody decides" },
-    [F_DELAY] = { "delay", FIELD_SECONDS, AT(s.delay_us),
-                  .about = "run no earlier than in so many "
-                           "seconds" },
+               "block holds the key until it is unblocked" },
+    [F_DELAY] = { "delay", FIELD_SECONDS, AT(s.delay_us), .dflt = "0",
+                  .about = "run it no earlier than this long from now" },
     [F_RUN_AT] = { "run_at", FIELD_TIME, AT(s.run_at_us), FIELD_NULL,
-                   .about = "run no earlier than this, instead of delay" },
-    { "max_attempts", FIELD_INT, AT(s.max_attempts), 0, 1, TRIES_MAX,
-      .about = "tries that may end in an error or timeout" },
-    { "max_lost", FIELD_INT, AT(s.max_lost), 0, 1, TRIES_MAX,
-      .about = "tries whose owner may die" },
-    { "backoff", FIELD_OBJECT, AT(backoff), .shape = &backoff_shape,
-      .about = "how long to wait before the next try" },
+                   .about = "run it no earlier than this, instead of delay" },
+    { "max_attempts", FIELD_INT, AT(s.max_attempts), 0, 1, TRIES_MAX, .dflt = "3",
+      .about = "attempts that may end in an error or timeout" },
+    { "max_lost", FIELD_INT, AT(s.max_lost), 0, 1, TRIES_MAX, .dflt = "5",
+      .about = "attempts whose owner may die" },
+    { "backoff", FIELD_OBJECT, AT(backoff), .shape = &backoff_shape, .dflt = "its members' own",
+      .about = "how long to wait before the next attempt" },
     [F_TIMEOUT] = { "timeout", FIELD_SECONDS, AT(s.timeout_us), FIELD_ABOVE_0,
-                    .about = "how long a try may "
-                             "take" },
+                    .dflt = "the setting call_timeout, 60",
+                    .about = "how long an attempt may take" },
     [F_EXPIRES_IN] = { "expires_in", FIELD_SECONDS, AT(s.expires_in_us), FIELD_NULL,
-                       .about = "ends expired when it has not begun in so many seconds" },
+                       .dflt = "never",
+                       .about = "it ends expired when it has not begun this long from now" },
     [F_EXPIRES_AT] = { "expires_at", FIELD_TIME, AT(s.expires_at_us), FIELD_NULL,
-                       .about = "or by this time" },
+                       .about = "the same as a time, instead of expires_in" },
     [F_KEEP] = { "keep", FIELD_SECONDS, AT(s.keep_us), FIELD_NULL,
+                 .dflt = "the setting retention, 7 days",
                  .about = "how long it is kept after its end" },
-    { "caller", FIELD_TEXT, AT(s.caller), FIELD_NULL, .about = "who asked" },
-    { "parent", FIELD_TEXT, AT(s.parent), FIELD_NULL, .about = "the call that asked" },
-    { "traceparent", FIELD_TEXT, AT(s.traceparent), FIELD_NULL, .about = "W3C trace context" },
-    { "tags", FIELD_OBJECT, AT(tags), .about = "up to 16 short string pairs" },
-    { "key", FIELD_TEXT, AT(s.key), FIELD_NULL,
+    { "caller", FIELD_TEXT, AT(s.caller), FIELD_NULL, .unit = NAME_UNIT,
+      .about = "who asked; stored, shown, filtered by" },
+    { "parent", FIELD_TEXT, AT(s.parent), FIELD_NULL, .unit = NAME_UNIT,
+      .about = "the id of the call that asked" },
+    { "traceparent", FIELD_TEXT, AT(s.traceparent), FIELD_NULL, .unit = "W3C trace context",
+      .about = "the trace it belongs to" },
+    { "tags", FIELD_OBJECT, AT(tags), .dflt = "{}", .unit = "up to 16 pairs",
+      .about = "short strings, stored, shown, filtered by" },
+    { "key", FIELD_TEXT, AT(s.key), FIELD_NULL, .unit = NAME_UNIT,
       .about = "calls of one key run one at a time, in order" },
 };
 const struct shape spec_shape = { "CallSpec", spec_fields + 1, COUNT_OF(spec_fields) - 1, NULL };
@@ -92,7 +107,9 @@ static enum pawl_status read_tags(struct arena *a, const struct json *tags, stru
     size_t n = 0;
     for (const struct json *t = tags->first; v && t; t = t->next) {
         if (t->kind != JSON_STRING)
-            return err_set(err, PAWL_INVALID, "field \"tags\": tag %zu is not a string", n + 1);
+            return err_set(err, PAWL_INVALID, "field \"tags\": \"%.*s\" is %.*s, not a string",
+                           BYTES_ARG(text_shown(a, t->name)), (int)MIN(t->raw.len, 40),
+                           t->raw.data);
         v[n++] = (struct tag){ json_name(a, t), json_string(a, t) };
     }
     s->tags = v;
@@ -140,7 +157,8 @@ static enum pawl_status read_as(struct arena *a, const struct json *object,
     if (call_timeout_us)
         in->s.timeout_us = call_timeout_us;
     if (object->kind != JSON_OBJECT)
-        return err_set(err, PAWL_INVALID, "a call is a JSON object");
+        return err_set(err, PAWL_INVALID, "a call must be a JSON object, it is %.*s",
+                       (int)MIN(object->raw.len, 40), object->raw.data);
     enum pawl_status st = fields_read(a, object, shape, in, &given, err);
     if (st == PAWL_OK && in->backoff)
         st = fields_read(a, in->backoff, &backoff_shape, in, NULL, err);
@@ -176,7 +194,9 @@ enum pawl_status spec_complete(struct ask *q, struct bytes header_id, struct cal
                                struct pawl_err *err)
 {
     if (header_id.data && out->id.data && !bytes_eq(header_id, out->id))
-        return err_set(err, PAWL_INVALID, "field \"id\": is not what Idempotency-Key says");
+        return err_set(
+            err, PAWL_INVALID, "field \"id\": is \"%.*s\", and Idempotency-Key says \"%.*s\"",
+            BYTES_ARG(text_shown(q->a, out->id)), BYTES_ARG(text_shown(q->a, header_id)));
     if (header_id.data)
         out->id = header_id;
     out->client = q->who.name;
@@ -218,12 +238,14 @@ enum pawl_status ask_idempotency_key(struct ask *q, struct bytes *out, struct pa
     if (!h.data)
         return PAWL_OK;
     if (http_header_count(q->r, "idempotency-key") > 1)
-        return err_set(err, PAWL_INVALID, "field \"Idempotency-Key\": is there twice");
+        return err_set(err, PAWL_INVALID, "field \"Idempotency-Key\": is given twice");
     if (h.len >= 1 && h.data[0] == '"') {
         *out = h.len >= 2 && h.data[h.len - 1] == '"' ? unquote(q->a, h) : BYTES_NONE;
         if (!out->data)
-            return err_set(err, PAWL_INVALID,
-                           "field \"Idempotency-Key\": begins with a quote and is no string");
+            return err_set(
+                err, PAWL_INVALID,
+                "field \"Idempotency-Key\": begins with a quote and is not a quoted string "
+                "(RFC 8941)");
     }
     if (!out->len)
         return err_set(err, PAWL_INVALID, "field \"Idempotency-Key\": is empty");

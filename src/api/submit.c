@@ -24,7 +24,7 @@ void accepted_text(const struct call_spec *s, const struct accepted *r, char *ou
     } else if (r->status == PAWL_CONFLICT) {
         snprintf(out, size, "call \"%.*s\" already exists with other content", BYTES_ARG(s->id));
     } else if (r->status == PAWL_GONE) {
-        snprintf(out, size, "call \"%.*s\" ended %s and its retention has passed", BYTES_ARG(s->id),
+        snprintf(out, size, "call \"%.*s\" ended %s and is no longer kept", BYTES_ARG(s->id),
                  pawl_state_name(r->call.state));
     } else if (r->status == PAWL_FULL && r->line_full) {
         snprintf(out, size, "key \"%.*s\": %lld calls are pending, and no more may be",
@@ -193,6 +193,7 @@ void submit_begin(struct ask *q, struct submit *s, int64_t wait_us)
     s->write.job.op =
         (struct op){ .kind = OP_ACCEPT, .accept = { .v = &s->spec, .n = 1, .want_result = true } };
     s->write.job.len = s->spec.input.bytes.len;
+    s->write.id = s->spec.id;
     s->write.done = submit_written;
     s->write.quiet = submit_quiet;
     s->waits = wait_us > 0;

@@ -16,18 +16,21 @@
 
 static const struct field claim_fields[] = {
     { "worker", FIELD_NAME, offsetof(struct claim_in, worker), FIELD_NULL,
-      .about = "shown as the node of the calls it takes" },
+      .dflt = "the token's name, or http",
+      .about = "who works: shown as the node of the calls it takes, and named when it is lost" },
     { "queues", FIELD_ARRAY, offsetof(struct claim_in, queues), FIELD_NULL,
-      .about = "names of queues; missing: all that it may work" },
-    { "types", FIELD_ARRAY, offsetof(struct claim_in, types), FIELD_NULL,
-      .about = "names of types; missing: all" },
-    { "max", FIELD_INT, offsetof(struct claim_in, max), .min = 1, .max = CLAIM_MAX,
-      .about = "how many calls at most; 1" },
+      .dflt = "all that the token may work", .about = "names of queues" },
+    { "types", FIELD_ARRAY, offsetof(struct claim_in, types), FIELD_NULL, .dflt = "all",
+      .about = "names of types" },
+    { "max", FIELD_INT, offsetof(struct claim_in, max), .min = 1, .max = CLAIM_MAX, .dflt = "1",
+      .unit = "calls, 1..1000", .about = "how many calls at most" },
     { "wait", FIELD_SECONDS, offsetof(struct claim_in, wait_us), .min = 0,
-      .max = SECONDS(WAIT_MAX_US), .about = "how long to wait for something to do; 0" },
+      .max = SECONDS(WAIT_MAX_US), .dflt = "0", .about = "how long to wait for something to do" },
     { "lease_for", FIELD_SECONDS, offsetof(struct claim_in, lease_us), .min = SECONDS(LEASE_MIN_US),
-      .max = SECONDS(LEASE_MAX_US), .about = "how long the calls are held; 30" },
+      .max = SECONDS(LEASE_MAX_US), .dflt = "the setting lease_for, 30",
+      .about = "how long the calls are held unless the lease is extended" },
 };
+static_assert(CLAIM_MAX == 1000, "the table says so");
 const struct shape claim_shape = SHAPE("Claim", claim_fields);
 
 void claim_in_init(struct claim_in *in, const struct api *api)
@@ -41,20 +44,21 @@ static enum pawl_status read_names(struct arena *a, const struct json *list, con
     if (!list)
         return PAWL_OK;
     if (!list->count || list->count > LANES_MAX)
-        return err_set(err, PAWL_INVALID, "field \"%s\": %zu names, must be 1 to %d", field,
+        return err_set(err, PAWL_INVALID, "field \"%s\": has %zu names, not in 1..%d", field,
                        list->count, LANES_MAX);
     struct bytes *v = arena_alloc(a, list->count * sizeof(*v));
     if (!v)
         return err_no_memory(err, "reading a claim");
     size_t n = 0;
     for (const struct json *one = list->first; one; one = one->next) {
-        const char *fault = "must be a string";
+        const char *fault = "is not a string";
         if (one->kind == JSON_STRING) {
             v[n] = json_string(a, one);
             fault = v[n].data ? name_fault(v[n]) : "is too long";
         }
         if (fault)
-            return err_set(err, PAWL_INVALID, "field \"%s\": a name %s", field, fault);
+            return err_set(err, PAWL_INVALID, "field \"%s\": name %zu, %.*s, %s", field, n + 1,
+                           (int)MIN(one->raw.len, 40), one->raw.data, fault);
         n++;
     }
     *out = v;
@@ -77,6 +81,15 @@ static enum pawl_status allow_queues(const struct principal *who, struct claim *
     return PAWL_OK;
 }
 
+/* A client that gives no name is known by its token's; it must not pass for the server itself,
+ * which is what the node's name would say. */
+static struct bytes worker_name(const struct principal *who, const struct claim_in *in)
+{
+    if (in->worker.data)
+        return in->worker;
+    return who->name.len ? who->name : BYTES("http");
+}
+
 enum pawl_status claim_read(struct ask *q, const struct claim_in *in, struct claiming *c,
                             struct pawl_err *err)
 {
@@ -85,7 +98,7 @@ enum pawl_status claim_read(struct ask *q, const struct claim_in *in, struct cla
     *want = (struct claim){ .token = token_make(q->api->world),
                             .node = bytes_of(e->conf.node),
                             .boot = bytes_of(e->boot),
-                            .worker = in->worker,
+                            .worker = worker_name(&q->who, in),
                             .max = in->max,
                             .run_max = 1,
                             .lease_us = in->lease_us };
@@ -324,18 +337,42 @@ struct extend_in {
 };
 
 static const struct field extend_fields[] = {
-    { "lease", FIELD_TEXT, offsetof(struct extend_in, lease), FIELD_MUST,
+    { "lease", FIELD_LEASE, offsetof(struct extend_in, lease), FIELD_MUST,
       .about = "as the claim gave it" },
     { "lease_for", FIELD_SECONDS, offsetof(struct extend_in, lease_us),
       .min = SECONDS(LEASE_MIN_US), .max = SECONDS(LEASE_MAX_US),
-      .about = "how long from now; 30" },
+      .dflt = "the setting lease_for, 30", .about = "how long from now" },
 };
 const struct shape extend_shape = SHAPE("Extend", extend_fields);
+
+enum pawl_status lease_read(struct bytes text, struct token *out, struct pawl_err *err)
+{
+    if (token_parse(text, out))
+        return PAWL_OK;
+    return err_set(err, PAWL_LOST_LEASE,
+                   "lease \"%.*s\" is malformed; expected the 32 hex digits a claim gave",
+                   (int)MIN(text.len, 40), text.data);
+}
+
+static void ids_add(struct buf *b, const char *name, const struct bytes *v, size_t n)
+{
+    json_add_name(b, name);
+    buf_add_char(b, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_add_comma(b);
+        json_add_string(b, v[i]);
+    }
+    buf_add_char(b, ']');
+}
 
 static void extended(struct ask_write *w)
 {
     struct ask *q = w->ask;
     const struct op *op = &w->job.op;
+    if (op->n_ended)
+        exec_look(q->api->exec, op->ended, op->n_ended);
+    if (op->n_ended || op->extend.n_timed_out)
+        exec_work_came(q->api->exec); /* a retry has a time, and a key may be free */
     if (op->status != PAWL_OK) {
         struct pawl_err err = op->err;
         ask_write_end(w);
@@ -345,13 +382,9 @@ static void extended(struct ask_write *w)
     struct buf *b = ask_buf(q);
     buf_add_char(b, '{');
     add_time(b, "until", op->extend.until_us);
-    json_add_name(b, "cancelled");
-    buf_add_char(b, '[');
-    for (size_t i = 0; i < op->extend.n_cancelled; i++) {
-        json_add_comma(b);
-        json_add_string(b, op->extend.cancelled[i]);
-    }
-    buf_add_text(b, "]}");
+    ids_add(b, "cancelled", op->extend.cancelled, op->extend.n_cancelled);
+    ids_add(b, "timed_out", op->extend.timed_out, op->extend.n_timed_out);
+    buf_add_char(b, '}');
     ask_write_end(w);
     ask_reply(q, 200, b);
 }
@@ -364,8 +397,8 @@ void route_extend(struct ask *q)
     enum pawl_status st = w ? PAWL_OK : err_no_memory(&err, "reading an extend");
     if (st == PAWL_OK)
         st = body_object(q, &in, NULL, &err);
-    if (st == PAWL_OK && !token_parse(in.lease, &w->job.op.extend.token))
-        st = err_set(&err, PAWL_LOST_LEASE, "lease \"%.40s\" is not a lease", in.lease.data);
+    if (st == PAWL_OK)
+        st = lease_read(in.lease, &w->job.op.extend.token, &err);
     if (st != PAWL_OK) {
         ask_fail(q, &err);
         return;

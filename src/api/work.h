@@ -50,6 +50,10 @@ void claim_unwant(struct claiming *c);
 void claim_add(struct ask *q, struct buf *b, const struct claiming *c);
 void claim_end(struct claiming *c); /* drop its memory */
 
+/* The token of a lease that a request names. LOST_LEASE: it is malformed, and so no lease of ours.
+ */
+MUST_USE enum pawl_status lease_read(struct bytes text, struct token *out, struct pawl_err *err);
+
 /* Everything about lines, of one api (desk.c). */
 
 struct desk;

@@ -76,6 +76,18 @@ void arena_reset(struct arena *a)
     a->head = kept;
 }
 
+void arena_adopt(struct arena *a, struct arena *from)
+{
+    struct arena_chunk **last = a->head ? &a->head->next : &a->head;
+    while (*last)
+        last = &(*last)->next;
+    *last = from->head;
+    a->used += from->used;
+    a->max = MAX(a->max, a->used);
+    a->failed |= from->failed;
+    arena_init(from, from->max);
+}
+
 static struct arena_chunk *chunk_make(size_t size)
 {
     struct arena_chunk *c = mem_alloc(sizeof *c + size);

@@ -30,6 +30,9 @@ void arena_release(struct arena *a);
 /* Forget everything but keep the newest chunk for the next use. */
 void arena_reset(struct arena *a);
 
+/* Everything `from` holds is `a`'s from now on, whatever its cap; `from` is empty. */
+void arena_adopt(struct arena *a, struct arena *from);
+
 /* 16-byte aligned, uninitialised. NULL at the cap or without memory. */
 MUST_USE void *arena_alloc(struct arena *a, size_t size);
 /* n items of size, zeroed; NULL also when n * size overflows. */

@@ -112,4 +112,12 @@ void hook_pause(const char *name)
     if (fn)
         fn(name, ctx);
 }
+
+int hook_scale(void)
+{
+    const char *text = getenv("PAWL_CHECK_SCALE");
+    long n = text ? strtol(text, NULL, 10) : 1;
+    return n < 1 ? 1 : n > 100 ? 100 : (int)n;
+}
+
 #endif

@@ -57,6 +57,9 @@
 #define GROUP_LEN_MAX (64 << 20)
 /* Requests waiting for the store before a further one is told BUSY. */
 #define STORE_QUEUE_MAX 65536
+/* A commit that has no answer by then, as while a synchronous standby is away: its callers hear
+ * UNKNOWN, further ones BUSY. As long as a caller waits for BUSY while the database is away. */
+#define COMMIT_WAIT_US (INT64_C(2) * 1000000)
 /* SQLite: a handler's transaction holds the only write lock; everybody else waits for it. */
 #define SQLITE_TX_US 1000000
 #define SQL_ROWS_MAX 10000
@@ -113,5 +116,10 @@
  * way.
  */
 #define EVENTS_SKIP_MAX 1000
+/* Failed and lost attempts with a line of their own in a process's log, each second: enough to see
+ * what goes wrong. The others are counted, and one line says how many there were. */
+#define LOG_FAILURES_MAX 20
+/* Lost attempts that one operation of the store tells of by name; it counts the others. */
+#define LOST_TOLD_MAX LOG_FAILURES_MAX
 
 #endif

@@ -12,8 +12,9 @@
 #define MUST_USE __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
-/* `AUTO(f) T *x` ends x by f(&x) when the scope does. f accepts a pointer to NULL. */
-#define AUTO(f) __attribute__((cleanup(f)))
+/* `AUTO(f) T *x` ends x by f(&x) when the scope does. f accepts a pointer to NULL. `unused`: a
+ * variable that only its end uses is a warning of clang's. */
+#define AUTO(f) __attribute__((cleanup(f), unused))
 
 /* Hand p over: yields its value and leaves NULL behind, so that AUTO has nothing to end. */
 #define TAKE(p)                                                                                    \

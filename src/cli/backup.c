@@ -80,7 +80,7 @@ static enum pawl_status name_free(const char *path, struct pawl_err *err)
     struct stat s;
     if (lstat(path, &s) != 0)
         return PAWL_OK; /* what else is wrong is said by whoever makes it */
-    return err_set(err, PAWL_INVALID, "\"%.150s\" is there already; a backup overwrites nothing",
+    return err_set(err, PAWL_INVALID, "\"%.150s\" exists already; a backup overwrites nothing",
                    path);
 }
 
@@ -106,7 +106,7 @@ static enum pawl_status name_take(struct job *j, struct pawl_err *err)
     if (rc == 0 && folder_sync(j))
         return PAWL_OK;
     enum pawl_status st =
-        err_set(err, PAWL_BUSY, "\"%.150s\" could not be named so: %s", j->path, strerror(errno));
+        err_set(err, PAWL_BUSY, "\"%.150s\" could not get its name: %s", j->path, strerror(errno));
     if (rc != 0)
         unlink(j->partial);
     return st;
@@ -122,8 +122,8 @@ static enum pawl_status backup(struct job *j, struct pawl_err *err)
     enum pawl_status st = name_free(j->path, err);
     if (st == PAWL_OK && access(j->partial, F_OK) == 0)
         st = err_set(err, PAWL_INVALID,
-                     "\"%.150s\" is there: another backup runs, or one was interrupted; then "
-                     "remove it",
+                     "\"%.150s\" exists: another backup is writing it, or one was interrupted; if "
+                     "none runs, remove it",
                      j->partial);
     if (st == PAWL_OK)
         st = dump_for(cli_db(j->cli)) ? copy_server(j, err) : copy_engine(j, err);
@@ -157,7 +157,7 @@ static int run(struct cli *cli, int argc, char **argv)
     struct pawl_err err = { 0 };
     int64_t began_us = world_mono(&world_real);
     if (!*j.path)
-        return cli_failf(cli, PAWL_INVALID, "which file? pawl backup FILE makes it");
+        return cli_missing(cli, "FILE");
     arena_init(&j.arena, WORK_LEN_MAX);
     enum pawl_status st = backup(&j, &err);
     int code = st == PAWL_OK ? answer(&j, world_mono(&world_real) - began_us) : cli_fail(cli, &err);
@@ -166,7 +166,7 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "timeout", "D", "1h", "how long a server's own program may take" },
+    { "timeout", "D", "1h", "how long pg_dump or mariadb-dump may take" },
     { 0 },
 };
 
@@ -175,7 +175,7 @@ const struct command cmd_backup = {
     .summary = "copy the database into a file while it is in use",
     .usage = "FILE",
     .about =
-        "FILE must not be there yet; it is complete, synced and checked when the command says so,\n"
+        "FILE must not exist yet; it is complete, synced and checked when the command says so,\n"
         "and shows the database as it was at one moment. SQLite: the whole file, tables of the\n"
         "application included, as a database of its own. PostgreSQL: Pawl's schema by pg_dump, to\n"
         "be read by pg_restore. MariaDB and MySQL: Pawl's tables by mariadb-dump or mysqldump, as\n"

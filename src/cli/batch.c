@@ -136,7 +136,7 @@ static enum pawl_status add_line(struct batch *b, struct bytes line)
     arena_init(&a, 64 << 20);
     enum pawl_status st = json_parse(&a, line, &v, &err);
     if (st == PAWL_OK && v->kind != JSON_OBJECT)
-        st = err_set(&err, PAWL_INVALID, "must be one JSON object");
+        st = err_set(&err, PAWL_INVALID, "is not a JSON object");
     if (st != PAWL_OK) {
         refuse(b, b->line, st, err.text);
     } else {
@@ -196,7 +196,7 @@ static int run(struct cli *cli, int argc, char **argv)
 {
     struct stat st;
     if (!argc)
-        return cli_failf(cli, PAWL_INVALID, "FILE is missing; - is stdin");
+        return cli_missing(cli, "FILE (or - for stdin)");
     struct batch *b = calloc(1, sizeof(*b));
     if (!b)
         return cli_failf(cli, PAWL_NO_MEMORY, "no memory for a batch");
@@ -226,10 +226,10 @@ const struct command cmd_batch = {
     .summary = "submit many calls from a file",
     .usage = "FILE|-",
     .about =
-        "One JSON object a line, with the fields of a call; only type is required. Sent a\n"
-        "thousand at a time, each thousand in one commit. What is refused is told on stderr\n"
-        "with its line, and the rest is accepted; the exit code is that of the first refusal.\n"
-        "With --json one object a line is printed for each call.",
+        "Each line is a JSON object with the fields of a call; only type is required. A thousand\n"
+        "lines are sent at a time and stored in one commit. A line that is refused is reported on\n"
+        "stderr with its number, and the others are accepted; the exit code is that of the first\n"
+        "refusal. With --json, prints one object a line for each call.",
     .example =
         "printf '%s\\n' '{\"type\":\"echo\",\"input\":1}' '{\"type\":\"echo\",\"input\":2}' |"
         " pawl batch -",

@@ -297,7 +297,7 @@ static int run_call(struct cli *cli, int argc, char **argv)
     struct pawl_err err = { 0 };
     int64_t wait_us = 0;
     if (!argc)
-        return cli_failf(cli, PAWL_INVALID, "TYPE[.METHOD] is missing");
+        return cli_missing(cli, "TYPE");
     if (cli_duration(cli, "wait", &wait_us, &err) != PAWL_OK)
         return cli_fail(cli, &err);
     return act(cli, argc, argv, wait_us, finish_call);
@@ -306,33 +306,35 @@ static int run_call(struct cli *cli, int argc, char **argv)
 static int run_submit(struct cli *cli, int argc, char **argv)
 {
     if (!argc)
-        return cli_failf(cli, PAWL_INVALID, "TYPE[.METHOD] is missing");
+        return cli_missing(cli, "TYPE");
     return act(cli, argc, argv, 0, finish_submit);
 }
 
 #define SPEC_OPTIONS                                                                               \
-    { "id", "ID", NULL, "what it is known by; the same id again is the same call" },               \
-        { "key", "K", NULL, "its line: one at a time, in order" },                                 \
-        { "on-dead", "skip|block", NULL, "what its failure does to its key; skip when not said" }, \
-        { "method", "M", NULL, "the method; TYPE is then taken whole" },                           \
-        { "queue", "Q", NULL, "where it waits" },                                                  \
+    { "id", "ID", NULL, "the call's id, else one is made; the same id again is the same call" },   \
+        { "key", "K", NULL, "calls of one key run one at a time, in order" },                      \
+        { "on-dead", "skip|block", NULL,                                                           \
+          "if it fails for good: the key goes on (skip, as usual) or stops" },                     \
+        { "method", "M", NULL, "the method; TYPE is then not split at its last dot" },             \
+        { "queue", "Q", NULL, "the queue it waits in, else \"default\"" },                         \
         { "priority", "N", NULL, "-1000 to 1000, higher first" },                                  \
-        { "delay", "D", NULL, "run no earlier than in this time" },                                \
-        { "run-at", "TIME", NULL, "run no earlier than at this time, RFC 3339" },                  \
-        { "expires-in", "D", NULL, "if it has not begun by then it ends expired" },                \
-        { "timeout", "D", NULL, "how long one try may take" },                                     \
-        { "max-attempts", "N", NULL, "tries that may end in an error or timeout" },                \
-        { "max-lost", "N", NULL, "tries whose process may die" },                                  \
-        { "keep", "D", NULL, "how long it is kept after its end" },                                \
-        { "tag", "NAME:VALUE", NULL, "stored, shown, filtered by; may be repeated" },              \
-        { "caller", "NAME", NULL, "who asked" }, { "parent", "ID", NULL, "under which call" },     \
-        { "text", NULL, NULL, "INPUT is a text: send it as a JSON string" },                       \
+        { "delay", "D", NULL, "run it no earlier than after this time" },                          \
+        { "run-at", "TIME", NULL, "run it no earlier than at this time, RFC 3339" },               \
+        { "expires-in", "D", NULL, "end it as expired when it has not started by then" },          \
+        { "timeout", "D", NULL, "how long one attempt may take" },                                 \
+        { "max-attempts", "N", NULL, "attempts that may end in an error or a timeout" },           \
+        { "max-lost", "N", NULL, "attempts whose worker may die" },                                \
+        { "keep", "D", NULL, "how long to keep it after its end" },                                \
+        { "tag", "NAME:VALUE", NULL, "a label to list calls by; may be repeated" },                \
+        { "caller", "NAME", NULL, "the name of who asks" },                                        \
+        { "parent", "ID", NULL, "the call it belongs to" },                                        \
+        { "text", NULL, NULL, "INPUT is plain text: send it as a JSON string" },                   \
     {                                                                                              \
-        "bytes", NULL, NULL, "INPUT is any bytes"                                                  \
+        "bytes", NULL, NULL, "INPUT is binary: send its bytes"                                     \
     }
 
 static const struct option_row options_call[] = {
-    { "wait", "D", "60s", "how long to wait for its end" },
+    { "wait", "D", "60s", "how long to wait for the outcome" },
     SPEC_OPTIONS,
     { 0 },
 };
@@ -348,9 +350,9 @@ const struct command cmd_call = {
     .usage = "TYPE[.METHOD] [INPUT]",
     .about =
         "INPUT is JSON, @FILE, or - for stdin; TYPE.METHOD splits at the last dot. The result\n"
-        "goes to stdout, everything else to stderr. Exit code 0 completed, 20 failed,\n"
-        "21 dead_letter, 22 cancelled, 23 expired, 24 not ended in time; giving up changes\n"
-        "nothing about the call.",
+        "goes to stdout, everything else to stderr. Exit code 0: completed, 20: failed,\n"
+        "21: dead_letter, 22: cancelled, 23: expired, 24: not ended within --wait; the call goes\n"
+        "on all the same.",
     .example = "pawl call echo '{\"hello\": \"world\"}'\n"
                "pawl call lab.flaky '{\"times\": 1}' --id flaky-1 --wait 30s\n"
                "pawl call echo.run '\"first\"' --key room-1 --on-dead block\n"
@@ -365,8 +367,9 @@ const struct command cmd_submit = {
     .name = "submit",
     .summary = "submit a call and print its id",
     .usage = "TYPE[.METHOD] [INPUT]",
-    .about = "Returns when the call is stored; it runs whether or not anybody waits. Without --id\n"
-             "an id is made. The options are those of pawl call.",
+    .about =
+        "Returns when the call is stored; it runs whether or not a client waits. Without --id\n"
+        "an id is made. The options are those of pawl call.",
     .example = "pawl submit echo.run '[1, 2, 3]' --id echo-1 --tag team:shop\n"
                "pawl submit lab.sleep '{\"ms\": 100}' --delay 1s",
     .options = options_submit,

@@ -21,11 +21,12 @@
 
 struct cli;
 
-/* One option. `--name ARG` or `--name=ARG`; a flag has no arg. */
+/* One option. `--name ARG` or `--name=ARG`, some also by a letter (option_letter()); a flag has no
+ * arg. */
 struct option_row {
     const char *name;     /* without the dashes; NULL ends the table */
     const char *arg;      /* what follows, as help shows it: "N"; NULL: a flag */
-    const char *fallback; /* the default, as text; NULL: none */
+    const char *fallback; /* the default, which cli_option() answers; NULL: none */
     const char *help;     /* one line; the default is added by --help itself */
 };
 
@@ -71,6 +72,7 @@ struct cli {
     bool json;                /* --json: one JSON value on `out`, nothing else there */
     bool colour;              /* of `out`: it is a terminal and NO_COLOR is not set */
     bool live;                /* of `err`: a terminal, so progress may be drawn */
+    bool person;              /* stdin and `err` are terminals, so a question may be asked */
     bool drawn;               /* a line of progress stands on `err` */
     struct settings settings; /* resolved: command line, environment, file, default */
     struct {
@@ -113,8 +115,15 @@ MUST_USE enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *
 int cli_fail(struct cli *cli, const struct pawl_err *err);
 /* The same from a format. */
 int cli_failf(struct cli *cli, enum pawl_status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* INVALID: `ID is missing; usage: pawl get ID`. */
+int cli_missing(struct cli *cli, const char *what);
+/* INVALID: `unknown subcommand "x"; expected serve or work`; argument is "" when none was given. */
+int cli_unknown(struct cli *cli, const char *what, const char *argument, const char *expected);
 /* Did everything reach stdout? A full disk behind `> file` must not look like success. */
 int cli_done(struct cli *cli);
+
+/* Ask a question on `err` and read one line of stdin: was it y or yes? For cli->person only. */
+bool cli_ask(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* One line that replaces the one before, on a terminal only. cli_progress_end() wipes it. */
 void cli_progress(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -128,13 +137,20 @@ const char *paint_off(const struct cli *cli, enum paint paint);
 /* --help of one command, and the overview that `pawl help` gives. */
 void help_command(struct cli *cli, const struct command *c);
 void help_overview(struct cli *cli);
-/* doc/settings.md. */
+/* doc/settings.md, and a pawl.conf in which every setting stands commented out. */
 int help_settings_page(struct cli *cli);
+int help_settings_conf(struct cli *cli);
 
-/* Read the command line after the command's name: options into cli->given and cli->settings,
+/* Read the command line without the command's name: options into cli->given and cli->settings,
  * positional arguments to the front of argv, their number in *out_n. */
 MUST_USE enum pawl_status options_read(struct cli *cli, int argc, char **argv, int *out_n,
                                        struct pawl_err *err);
+
+/* Where the command's name stands: behind the options in front of it and their values; argc when
+ * there is none. INVALID: one of them is an option of no command. */
+MUST_USE enum pawl_status command_place(int argc, char **argv, int *out_at, struct pawl_err *err);
+/* The short form of an option, 'n' for --limit; 0 for none. */
+char option_letter(const char *name);
 
 /* The nearest of a list of names, for "did you mean"; NULL when none is near. */
 struct nearest {

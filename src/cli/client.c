@@ -20,12 +20,15 @@
 #define CONNECT_US (10 * SEC_US)
 /* What an answer may take when nothing waits: a busy disk, a long list, a slow network. */
 #define ANSWER_US (60 * SEC_US)
+/* What it may take to find out that a server speaks TLS. */
+#define PROBE_US (3 * SEC_US)
 #define BODY_LEN_MAX ((size_t)256 << 20)
 #define READ_LEN (64 << 10)
 
 struct client {
     struct client_url url;
     char *token;    /* owned; "" for none */
+    char from[80];  /* where the token was set, for errors: "environment" */
     struct wire *w; /* owned; NULL: not connected. Under `lock` when it changes */
     bool used;      /* an answer has come over this connection */
     pthread_mutex_t lock;
@@ -47,7 +50,8 @@ enum pawl_status client_open(const char *url, const char *token, struct client *
     pthread_mutex_init(&c->lock, NULL);
     enum pawl_status st = client_url_parse(url, &c->url, err);
     if (st == PAWL_OK && strpbrk(token, "\r\n"))
-        st = err_set(err, PAWL_INVALID, "setting \"token\": holds the end of a line");
+        st = err_set(err, PAWL_INVALID,
+                     "setting \"token\": a token is one line, and this one has a line end in it");
     if (st != PAWL_OK) {
         client_close(c);
         return st;
@@ -58,7 +62,11 @@ enum pawl_status client_open(const char *url, const char *token, struct client *
 
 enum pawl_status client_of(const struct cli *cli, struct client **out, struct pawl_err *err)
 {
-    return client_open(cli->settings.v[SET_URL].text, cli->settings.v[SET_TOKEN].text, out, err);
+    const struct settings *s = &cli->settings;
+    enum pawl_status st = client_open(s->v[SET_URL].text, s->v[SET_TOKEN].text, out, err);
+    if (st == PAWL_OK)
+        setting_from_text(s, SET_TOKEN, (*out)->from, sizeof((*out)->from));
+    return st;
 }
 
 static void hang_up(struct client *c)
@@ -171,9 +179,11 @@ static bool read_body(struct client *c, const struct client_head *head, struct b
     return buf_ok(out);
 }
 
-/* The answer's head and body; *out_began: a byte of it came. */
+/* What came instead of an answer, or before it broke off. */
+enum came { CAME_NOTHING, CAME_PART, CAME_OTHER }; /* OTHER: bytes that are not HTTP */
+
 static bool read_answer(struct client *c, struct client_head *head, struct buf *out,
-                        int64_t until_us, bool *out_began)
+                        int64_t until_us, enum came *out_came)
 {
     struct buf in;
     long n = 0;
@@ -184,7 +194,7 @@ static bool read_answer(struct client *c, struct client_head *head, struct buf *
         else if (!more(c, &in, until_us))
             break;
     }
-    *out_began = in.len > 0;
+    *out_came = n < 0 ? CAME_OTHER : in.len > 0 ? CAME_PART : CAME_NOTHING;
     bool ok = n > 0;
     if (ok) {
         drop(&in, (size_t)n);
@@ -194,12 +204,33 @@ static bool read_answer(struct client *c, struct client_head *head, struct buf *
     return ok;
 }
 
+/* Why there is no answer to a request that was sent. `kept`: over a connection that had one. */
+static enum pawl_status no_answer(struct client *c, enum came came, bool kept, bool late,
+                                  struct pawl_err *err)
+{
+    char url[300];
+    int64_t until_us = world_mono(&world_real) + PROBE_US;
+    client_url_text(&c->url, url, sizeof(url));
+    if (kept && came == CAME_NOTHING && !late)
+        return err_set(err, PAWL_BUSY, "%s closed the connection", url);
+    /* A TLS port closes, or answers with an alert, when a request comes in the clear. */
+    if (!kept && came != CAME_PART && !late && !c->url.tls && wire_speaks_tls(&c->url, until_us))
+        return err_set(err, PAWL_INVALID, "the server at %s:%s speaks TLS; use --url https://%s:%s",
+                       c->url.host, c->url.port, c->url.host, c->url.port);
+    if (came == CAME_OTHER)
+        return err_set(err, PAWL_INVALID, "what listens at %s does not speak HTTP; is --url right?",
+                       url);
+    return err_set(err, PAWL_UNKNOWN, "the request was sent to %s, and %s", url,
+                   late ? "no answer came in time" : "its answer was lost");
+}
+
 /* One try: OK; BUSY: it surely did not arrive; UNKNOWN: it may have. */
 static enum pawl_status exchange(struct client *c, const struct client_ask *ask,
                                  struct client_head *head, struct buf *body, struct pawl_err *err)
 {
     struct buf b;
-    bool began = false, kept = c->w && c->used;
+    bool kept = c->w && c->used;
+    enum came came = CAME_NOTHING;
     enum pawl_status st = dial(c, err);
     if (st != PAWL_OK)
         return st;
@@ -209,7 +240,7 @@ static enum pawl_status exchange(struct client *c, const struct client_ask *ask,
     bool sent = buf_ok(&b) && wire_write(c->w, buf_bytes(&b), until_us) &&
                 (!ask->body.len || wire_write(c->w, ask->body, until_us));
     buf_release(&b);
-    if (read_answer(c, head, body, sent ? until_us : world_mono(&world_real) + SEC_US, &began)) {
+    if (read_answer(c, head, body, sent ? until_us : world_mono(&world_real) + SEC_US, &came)) {
         c->used = true;
         if (head->close || (head->length < 0 && !head->chunked && head->status != 204))
             hang_up(c);
@@ -217,11 +248,7 @@ static enum pawl_status exchange(struct client *c, const struct client_ask *ask,
     }
     bool late = world_mono(&world_real) >= until_us;
     hang_up(c);
-    if (kept && !began && !late)
-        return err_set(err, PAWL_BUSY, "the server closed the connection");
-    return err_set(err, PAWL_UNKNOWN, "the request was sent to %s, and %s",
-                   *c->url.path ? c->url.path : c->url.host,
-                   late ? "no answer came in time" : "its answer was lost");
+    return no_answer(c, came, kept, late, err);
 }
 
 enum pawl_status client_send(struct client *c, struct arena *a, const struct client_ask *ask,
@@ -256,16 +283,38 @@ static enum pawl_status status_of(struct bytes code)
     return PAWL_BROKEN;
 }
 
+/* The server wants a token, or another one: say where the program takes it from. */
+static enum pawl_status unauthorized(const struct client *c, struct pawl_err *err)
+{
+    char url[300];
+    client_url_text(&c->url, url, sizeof(url));
+    if (!*c->token)
+        return err_set(err, PAWL_UNAUTHORIZED,
+                       "%s asks for a token, and none is set: put it into PAWL_TOKEN (`pawl token "
+                       "new NAME ROLE` makes one)",
+                       url);
+    return err_set(err, PAWL_UNAUTHORIZED,
+                   "%s does not know this token (setting \"token\", from: %s); put one of its "
+                   "tokens into PAWL_TOKEN",
+                   url, *c->from ? c->from : "the program");
+}
+
 /* The error an answer describes; one that is not ours is told by its status. */
-static enum pawl_status refused(struct arena *a, int http, const struct json *v,
-                                struct pawl_err *err)
+static enum pawl_status refused(const struct client *c, struct arena *a, int http,
+                                const struct json *v, struct pawl_err *err)
 {
     struct json *e = v ? json_member(v, "error") : NULL;
     struct bytes code = e ? json_string(a, json_member(e, "code")) : BYTES_NONE;
     struct bytes message = e ? json_string(a, json_member(e, "message")) : BYTES_NONE;
-    if (!code.data || !message.data)
-        return err_set(err, PAWL_BROKEN, "the server answered HTTP %d, which is not Pawl's answer",
+    if (!code.data || !message.data) {
+        char url[300];
+        client_url_text(&c->url, url, sizeof(url));
+        return err_set(err, PAWL_BROKEN,
+                       "%s answered HTTP %d without an error of Pawl's; is --url right?", url,
                        http);
+    }
+    if (status_of(code) == PAWL_UNAUTHORIZED)
+        return unauthorized(c, err);
     return err_set(err, status_of(code), "%s", message.data);
 }
 
@@ -279,9 +328,10 @@ enum pawl_status client_json(struct client *c, struct arena *a, const struct cli
         return st;
     st = json_parse(a, answer.body, &v, NULL);
     if (answer.status >= 400)
-        return refused(a, answer.status, st == PAWL_OK ? v : NULL, err);
+        return refused(c, a, answer.status, st == PAWL_OK ? v : NULL, err);
     if (st != PAWL_OK)
-        return err_set(err, PAWL_BROKEN, "the server's answer to %s is not JSON", ask->path);
+        return err_set(err, PAWL_BROKEN, "the answer to %s is not JSON; is --url right?",
+                       ask->path);
     if (out_http)
         *out_http = answer.status;
     *out = v;

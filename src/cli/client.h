@@ -42,8 +42,8 @@ struct client_answer {
 };
 
 /* Send and read the answer, whatever its status. A kept connection that the server has closed
- * meanwhile is opened again. BUSY: nobody answers; UNKNOWN: it was sent, and the answer was lost.
- */
+ * meanwhile is opened again. BUSY: nobody answers; INVALID: what answers does not speak HTTP, or
+ * not the http:// or https:// of the URL; UNKNOWN: it was sent, and the answer was lost. */
 MUST_USE enum pawl_status client_send(struct client *c, struct arena *a,
                                       const struct client_ask *ask, struct client_answer *out,
                                       struct pawl_err *err);
@@ -82,14 +82,20 @@ struct client_url {
 MUST_USE enum pawl_status client_url_parse(const char *url, struct client_url *out,
                                            struct pawl_err *err);
 
+/* "https://host:7295" or "unix:PATH", as the user would write it. */
+void client_url_text(const struct client_url *url, char *out, size_t size);
+
 struct wire;
-/* until_us is monotonic. */
+/* until_us is monotonic. BUSY: nobody answers, or the certificate is not trusted; INVALID: https://
+ * where there is no TLS. */
 MUST_USE enum pawl_status wire_open(const struct client_url *url, int64_t until_us,
                                     struct wire **out, struct pawl_err *err);
 void wire_close(struct wire *w); /* accepts NULL */
 MUST_USE bool wire_write(struct wire *w, struct bytes data, int64_t until_us);
 /* Bytes read; 0: the other side has ended; -1: an error, or the time is up. */
 MUST_USE long wire_read(struct wire *w, char *to, size_t max, int64_t until_us);
+/* Does a TLS handshake at this address succeed, whatever its certificate? For http:// URLs. */
+bool wire_speaks_tls(const struct client_url *url, int64_t until_us);
 bool wire_secure(const struct wire *w);
 void wire_half_close(struct wire *w);
 

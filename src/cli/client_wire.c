@@ -176,7 +176,8 @@ static bool tls_wait(struct wire *w, int rc, int64_t until_us)
     return false;
 }
 
-static bool tls_open(struct wire *w, const struct client_url *url, int64_t until_us)
+/* verify false: only to see whether the other side speaks TLS at all. */
+static bool tls_open(struct wire *w, const struct client_url *url, bool verify, int64_t until_us)
 {
     struct in6_addr six;
     struct in_addr four;
@@ -186,7 +187,7 @@ static bool tls_open(struct wire *w, const struct client_url *url, int64_t until
     if (!w->ctx || !SSL_CTX_set_min_proto_version(w->ctx, TLS1_2_VERSION) ||
         !SSL_CTX_set_default_verify_paths(w->ctx))
         return false;
-    SSL_CTX_set_verify(w->ctx, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_verify(w->ctx, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
     w->ssl = SSL_new(w->ctx);
     if (!w->ssl || !SSL_set_fd(w->ssl, w->fd))
         return false;
@@ -201,39 +202,99 @@ static bool tls_open(struct wire *w, const struct client_url *url, int64_t until
     return true;
 }
 
-static const char *tls_why(const struct wire *w)
+void client_url_text(const struct client_url *url, char *out, size_t size)
 {
+    bool six = strchr(url->host, ':') != NULL;
+    if (*url->path)
+        snprintf(out, size, "unix:%s", url->path);
+    else
+        snprintf(out, size, "http%s://%s%s%s:%s", url->tls ? "s" : "", six ? "[" : "", url->host,
+                 six ? "]" : "", url->port);
+}
+
+/* What a person can do about a certificate that was refused. */
+static const char *certificate_help(long verdict)
+{
+    switch (verdict) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return "write --url with a name that the certificate is for";
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+        return "renew it on the server";
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        return "check the clocks of both machines";
+    default:
+        return "set SSL_CERT_FILE to a file with the certificate of its authority, or install that "
+               "for the whole system";
+    }
+}
+
+/* Why the handshake failed. The request was not sent. */
+static enum pawl_status tls_failed(const struct wire *w, const struct client_url *url,
+                                   struct pawl_err *err)
+{
+    char origin[300];
     long verdict = w->ssl ? SSL_get_verify_result(w->ssl) : X509_V_OK;
-    const char *reason = ERR_reason_error_string(ERR_peek_error());
+    unsigned long code = ERR_peek_error();
+    const char *reason = ERR_reason_error_string(code);
+    client_url_text(url, origin, sizeof(origin));
     if (verdict != X509_V_OK)
-        return X509_verify_cert_error_string(verdict);
-    return reason ? reason : "the TLS handshake failed";
+        return err_set(err, PAWL_BUSY, "the certificate of %s is not trusted: %s; %s", origin,
+                       X509_verify_cert_error_string(verdict), certificate_help(verdict));
+    if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
+        return err_set(err, PAWL_INVALID,
+                       "the server at %s:%s does not speak TLS; use --url http://%s:%s", url->host,
+                       url->port, url->host, url->port);
+    return err_set(err, PAWL_BUSY, "the TLS handshake with %s failed: %s", origin,
+                   reason ? reason : "it closed the connection or did not answer in time");
+}
+
+static enum pawl_status unreachable(const struct client_url *url, const char *why, bool no_host,
+                                    struct pawl_err *err)
+{
+    char origin[300];
+    client_url_text(url, origin, sizeof(origin));
+    if (no_host)
+        return err_set(err, PAWL_BUSY, "cannot reach %s: host \"%s\": %s; is --url right?", origin,
+                       url->host, why);
+    return err_set(err, PAWL_BUSY, "cannot reach %s: %s; is `pawl serve` running there?", origin,
+                   why);
 }
 
 enum pawl_status wire_open(const struct client_url *url, int64_t until_us, struct wire **out,
                            struct pawl_err *err)
 {
-    const char *why = NULL;
+    const char *no_host = NULL;
+    enum pawl_status st = PAWL_OK;
     struct wire *w = mem_zalloc(sizeof(*w));
     if (!w)
         return err_no_memory(err, "connecting");
-    w->fd = *url->path ? connect_unix(url->path, until_us) : connect_tcp(url, until_us, &why);
-    if (w->fd < 0 && !why)
-        why = strerror(errno);
-    if (w->fd >= 0 && url->tls && !tls_open(w, url, until_us))
-        why = tls_why(w);
-    if (!why) {
+    w->fd = *url->path ? connect_unix(url->path, until_us) : connect_tcp(url, until_us, &no_host);
+    ERR_clear_error(); /* what failed before is not about this connection */
+    if (w->fd < 0)
+        st = unreachable(url, no_host ? no_host : strerror(errno), no_host != NULL, err);
+    else if (url->tls && !tls_open(w, url, true, until_us))
+        st = tls_failed(w, url, err);
+    if (st == PAWL_OK)
         *out = w;
-        return PAWL_OK;
-    }
-    if (*url->path)
-        err_set(err, PAWL_BUSY, "cannot reach unix:%s: %s; is `pawl serve` running there?",
-                url->path, why);
     else
-        err_set(err, PAWL_BUSY, "cannot reach http%s://%s:%s: %s; is `pawl serve` running there?",
-                url->tls ? "s" : "", url->host, url->port, why);
-    wire_close(w);
-    return PAWL_BUSY;
+        wire_close(w);
+    return st;
+}
+
+bool wire_speaks_tls(const struct client_url *url, int64_t until_us)
+{
+    const char *no_host = NULL;
+    if (*url->path)
+        return false;
+    struct wire w = { .fd = connect_tcp(url, until_us, &no_host) };
+    bool speaks = w.fd >= 0 && tls_open(&w, url, false, until_us);
+    SSL_free(w.ssl);
+    SSL_CTX_free(w.ctx);
+    if (w.fd >= 0)
+        close(w.fd);
+    ERR_clear_error();
+    return speaks;
 }
 
 void wire_close(struct wire *w)

@@ -17,23 +17,24 @@ const struct command *const commands[] = {
 };
 
 const struct option_row options_common[] = {
-    { "config", "FILE", "$PAWL_CONFIG, or pawl.conf here", "the file of settings" },
-    { "json", NULL, NULL, "one JSON value on stdout, for programs" },
-    { "help", NULL, NULL, "print this" },
+    { "config", "FILE", "$PAWL_CONFIG, else ./pawl.conf", "read settings from this file" },
+    { "json", NULL, NULL, "print one JSON value on stdout, for programs" },
+    { "help", NULL, NULL, "print this help" },
     { 0 },
 };
 
-/* These are settings, too; they stand here because everybody who reaches that far needs them. */
+/* These are settings too; every command of that reach shows them in its help. */
 static const struct option_row options_database[] = {
-    { "db", "URL", "$PAWL_DB, or sqlite:pawl.db",
-      "the database; env:NAME takes it from that variable" },
-    { "schema", "NAME", "$PAWL_SCHEMA, or pawl",
-      "which Pawl in that database: a prefix on SQLite" },
+    { "db", "URL", "$PAWL_DB, else sqlite:pawl.db",
+      "sqlite:PATH, postgres://..., mysql://..., or env:NAME to read it from that variable" },
+    { "schema", "NAME", "$PAWL_SCHEMA, else pawl",
+      "schema of Pawl's tables; on SQLite, MariaDB and MySQL a prefix of their names" },
     { 0 },
 };
 
 static const struct option_row options_server[] = {
-    { "url", "URL", "$PAWL_URL, or http://127.0.0.1:7295", "the server; PAWL_TOKEN says who asks" },
+    { "url", "URL", "$PAWL_URL, else http://127.0.0.1:7295",
+      "address of the server; the token is taken from PAWL_TOKEN" },
     { 0 },
 };
 

@@ -76,6 +76,7 @@ static void refuse(int line, const char *text)
 }
 
 /* `no such option 'retenton'` and syntax errors, in libconfuse's words made ours. */
+PRINTF_LIKE(2, 0)
 static void on_error(cfg_t *cfg, const char *fmt, va_list args)
 {
     char text[300], name[64] = "";
@@ -104,7 +105,10 @@ static int hand_over(cfg_opt_t *opt, int id)
     struct pawl_err err = { 0 };
     struct setting_texts given = { texts, cfg_opt_size(opt) };
     if (given.n > CONF_ITEMS_MAX) {
-        refuse(now.line_of[id], "a list of more than 10000");
+        char text[120];
+        snprintf(text, sizeof(text), "%s: a list of %zu items, limit %d", setting_table[id].name,
+                 given.n, CONF_ITEMS_MAX);
+        refuse(now.line_of[id], text);
         return -1;
     }
     for (size_t i = 0; i < given.n; i++)
@@ -157,7 +161,7 @@ enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes t
     now = (struct parse){ .s = s, .path = path };
     s->file = arena_text(&s->arena, bytes_of(path));
     if (strlen(copy) != text.len)
-        refuse(1, "it holds a NUL byte, so it is no text");
+        refuse(1, "holds a NUL byte, so it is not a text file");
     blank_comments(copy);
     options_fill(options);
     cfg_t *cfg = now.err.status == PAWL_OK ? cfg_init(options, CFGF_NONE) : NULL;
@@ -184,8 +188,8 @@ static enum pawl_status slurp(struct arena *a, const char *path, struct bytes *o
 {
     FILE *f = fopen(path, "re");
     if (!f)
-        return err_set(err, errno == ENOENT ? PAWL_NOT_FOUND : PAWL_INVALID, "%.300s: %s", path,
-                       strerror(errno));
+        return err_set(err, errno == ENOENT ? PAWL_NOT_FOUND : PAWL_INVALID,
+                       "settings file \"%.300s\": %s", path, strerror(errno));
     char *data = arena_alloc(a, CONF_LEN_MAX + 1);
     size_t len = data ? fread(data, 1, CONF_LEN_MAX + 1, f) : 0;
     bool failed = ferror(f);
@@ -193,7 +197,7 @@ static enum pawl_status slurp(struct arena *a, const char *path, struct bytes *o
     if (!data)
         return err_no_memory(err, "reading the settings");
     if (failed || len > CONF_LEN_MAX)
-        return err_set(err, PAWL_INVALID, "%.300s: %s", path,
+        return err_set(err, PAWL_INVALID, "settings file \"%.300s\": %s", path,
                        failed ? "cannot be read" : "is longer than 1 MiB");
     *out = (struct bytes){ data, len };
     return PAWL_OK;

@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "cli/remote.h"
+
+/* How many calls are looked at to say how many match; beyond that it is "at least". */
+#define COUNT_MAX 1000
 
 /* ---- Calls by id ----------------------------------------------------------------------------- */
 
@@ -67,11 +71,11 @@ static enum pawl_status bulk_page(struct remote *r, const char *path, const char
 }
 
 /* In steps the server bounds, until it says that there is no more. */
-static int bulk(struct remote *r, const char *path, const char *did)
+static int bulk(struct remote *r, const char *path, const char *did, int64_t max)
 {
-    int64_t changed = 0, max = 0;
+    int64_t changed = 0;
     const char *next = NULL;
-    enum pawl_status st = cli_int(r->cli, "limit", 1, 1000000000, &max, &r->err);
+    enum pawl_status st = PAWL_OK;
     while (st == PAWL_OK && changed < max) {
         struct json *answer = NULL;
         int64_t n = 0;
@@ -92,59 +96,134 @@ static int bulk(struct remote *r, const char *path, const char *did)
     return cli_done(r->cli);
 }
 
+/* ---- Asking first ---------------------------------------------------------------------------- */
+
+struct decision {
+    const char *verb, *action, *path, *did;
+    const char *const *statuses; /* of calls that it can change; NULL ends them */
+};
+
+/* How many calls of this status match the filters, up to COUNT_MAX; *more: there are others. */
+static enum pawl_status count_status(struct remote *r, const char *status, int64_t *n, bool *more)
+{
+    static const char *const filters[] = { "queue", "type", "key" };
+    const char *before = cli_option(r->cli, "before");
+    struct json *page = NULL;
+    struct buf b;
+    int64_t time_us;
+    buf_init(&b, 16 << 10);
+    buf_addf(&b, "/v1/calls?limit=%d", COUNT_MAX);
+    query_add(&b, "status", status);
+    for (size_t i = 0; i < COUNT_OF(filters); i++)
+        query_add(&b, filters[i], cli_option(r->cli, filters[i]));
+    /* --before may also be the `next` of an answer, as the API says. */
+    bool time = before && time_parse(bytes_of(before), &time_us);
+    query_add(&b, time ? "until" : "cursor", before);
+    enum pawl_status st = remote_ask(r, arena_text(&r->arena, buf_bytes(&b)), BYTES_NONE, &page);
+    buf_release(&b);
+    if (st != PAWL_OK)
+        return st;
+    const struct json *calls = json_member(page, "calls");
+    *n += calls ? (int64_t)calls->count : 0;
+    *more |= shown(&r->arena, page, "next") != NULL;
+    return PAWL_OK;
+}
+
+/* On a terminal: say how many calls it would change, and ask. *go: yes, or there is none. */
+static enum pawl_status confirm(struct remote *r, const struct decision *d, int64_t limit, bool *go)
+{
+    const char *only = cli_option(r->cli, "status");
+    enum pawl_status st = PAWL_OK;
+    int64_t n = 0;
+    bool more = false;
+    for (size_t i = 0; st == PAWL_OK && d->statuses[i]; i++)
+        if (!only || strcmp(only, d->statuses[i]) == 0)
+            st = count_status(r, d->statuses[i], &n, &more);
+    if (st != PAWL_OK)
+        return st;
+    more = more && n < limit;
+    n = MIN(n, limit);
+    *go = n == 0 || cli_ask(r->cli, "%s %s%" PRId64 " call%s?", d->verb, more ? "at least " : "", n,
+                            n == 1 ? "" : "s");
+    return PAWL_OK;
+}
+
 static bool filtered(const struct cli *cli)
 {
     return cli_flag(cli, "status") || cli_flag(cli, "queue") || cli_flag(cli, "type") ||
            cli_flag(cli, "key") || cli_flag(cli, "before");
 }
 
-struct decision {
-    const char *action, *path, *did;
-};
+/* Every call that matches the filters. */
+static int decide_many(struct remote *r, const struct decision *d)
+{
+    int64_t limit = 0;
+    bool go = true;
+    enum pawl_status st = cli_int(r->cli, "limit", 1, 1000000000, &limit, &r->err);
+    if (st == PAWL_OK && r->cli->person && !cli_flag(r->cli, "yes"))
+        st = confirm(r, d, limit, &go);
+    if (st != PAWL_OK)
+        return remote_fail(r);
+    if (!go)
+        return cli_failf(r->cli, PAWL_INVALID, "not confirmed; nothing was changed");
+    return bulk(r, d->path, d->did, limit);
+}
 
-static int decide(struct cli *cli, int argc, char **argv, struct decision d)
+static int decide(struct cli *cli, int argc, char **argv, const struct decision *d)
 {
     struct remote r;
     int code;
-    if ((argc != 0) == filtered(cli))
-        return cli_failf(cli, PAWL_INVALID, "say ids, or --status and its like; one of the two");
+    if (argc && filtered(cli))
+        return cli_failf(cli, PAWL_INVALID, "ID and filters such as --status exclude each other");
+    if (!argc && !filtered(cli))
+        return cli_missing(cli, "ID, or a filter such as --status,");
     if (remote_open(&r, cli) != PAWL_OK)
         code = remote_fail(&r);
     else
-        code = argc ? each_call(&r, argc, argv, d.action) : bulk(&r, d.path, d.did);
+        code = argc ? each_call(&r, argc, argv, d->action) : decide_many(&r, d);
     remote_close(&r);
     return code;
 }
 
 static int run_cancel(struct cli *cli, int argc, char **argv)
 {
-    return decide(cli, argc, argv, (struct decision){ "/cancel", "/v1/calls/cancel", "cancelled" });
+    static const char *const statuses[] = { "pending", "processing", NULL };
+    static const struct decision d = { "cancel", "/cancel", "/v1/calls/cancel", "cancelled",
+                                       statuses };
+    return decide(cli, argc, argv, &d);
 }
 
 static int run_retry(struct cli *cli, int argc, char **argv)
 {
-    return decide(cli, argc, argv, (struct decision){ "/retry", "/v1/calls/retry", "redriven" });
+    static const char *const statuses[] = { "failed", "dead_letter", "cancelled", "expired", NULL };
+    static const struct decision d = { "retry", "/retry", "/v1/calls/retry", "retried", statuses };
+    return decide(cli, argc, argv, &d);
 }
 
 static const struct option_row options_bulk[] = {
     { "status", "S", NULL, "every call of this status" },
-    { "queue", "Q", NULL, "of this queue" },
-    { "type", "T", NULL, "of this type" },
-    { "key", "K", NULL, "of this key" },
-    { "before", "TIME", NULL, "accepted before this time, RFC 3339" },
-    { "limit", "N", "1000000000", "at most so many" },
+    { "queue", "Q", NULL, "every call of this queue" },
+    { "type", "T", NULL, "every call of this type" },
+    { "key", "K", NULL, "every call of this key" },
+    { "before", "TIME", NULL, "every call accepted before this time, RFC 3339" },
+    { "limit", "N", "1000000000", "at most this many" },
+    { "yes", NULL, NULL, "do not ask" },
     { 0 },
 };
 
 #define IDS_MAX 10000
+#define BULK_ABOUT                                                                                 \
+    "With filters instead of IDs: every call that matches all of them.\n"                          \
+    "On a terminal that form says how many calls it would change and asks; --yes does not ask.\n"  \
+    "Where stdin or stderr is not a terminal, as in a script, it does not ask either."
 
 const struct command cmd_cancel = {
     .name = "cancel",
     .summary = "cancel calls",
     .usage = "ID...",
     .about =
-        "A pending call will never run. A running one is asked to stop; whichever comes first\n"
-        "wins, its end or the wish. With --status and its like: every call that fits.",
+        "A pending call will never run. A running one is asked to stop; when it ends first, its\n"
+        "outcome stays. " BULK_ABOUT,
     .example = "pawl submit echo --id later-1 --delay 1h && pawl cancel later-1\n"
                "pawl cancel --status pending --type nobody",
     .options = options_bulk,
@@ -157,8 +236,9 @@ const struct command cmd_retry = {
     .name = "retry",
     .summary = "run calls again that did not complete",
     .usage = "ID...",
-    .about = "Redrives failed, dead_letter, cancelled and expired calls under their own ids, with\n"
-             "fresh tries. With --status and its like: every call that fits.",
+    .about =
+        "Runs failed, dead_letter, cancelled and expired calls again under their own ids, with\n"
+        "all their attempts. " BULK_ABOUT,
     .example = "pawl retry later-1\npawl retry --status dead_letter --queue default",
     .options = options_bulk,
     .args_max = IDS_MAX,
@@ -205,8 +285,10 @@ static int queues(struct cli *cli, int argc, char **argv, const char *action)
     struct remote r;
     int code = 0;
     bool all = cli_flag(cli, "all");
-    if ((argc != 0) == all)
-        return cli_failf(cli, PAWL_INVALID, "say which queue, or --all");
+    if (argc && all)
+        return cli_failf(cli, PAWL_INVALID, "QUEUE and --all exclude each other");
+    if (!argc && !all)
+        return cli_missing(cli, "QUEUE, or --all,");
     if (remote_open(&r, cli) != PAWL_OK)
         code = remote_fail(&r);
     else if (all)
@@ -228,15 +310,17 @@ static int run_resume(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options_all[] = {
-    { "all", NULL, NULL, "every queue that is known" },
+    { "all", NULL, NULL, "every known queue" },
     { 0 },
 };
 
 const struct command cmd_pause = {
     .name = "pause",
-    .summary = "stop claiming from a queue; accepting goes on",
+    .summary = "stop taking calls from a queue; new ones are still accepted",
     .usage = "QUEUE...",
-    .about = "For every node, until pawl resume. What runs already is not touched.",
+    .about =
+        "No node takes calls of the queue until pawl resume; running calls go on, and new ones\n"
+        "are accepted.",
     .example = "pawl pause mail",
     .options = options_all,
     .args_max = 100,
@@ -246,7 +330,7 @@ const struct command cmd_pause = {
 
 const struct command cmd_resume = {
     .name = "resume",
-    .summary = "claim from a queue again",
+    .summary = "take calls from a queue again",
     .usage = "QUEUE...",
     .example = "pawl resume mail\npawl resume --all",
     .options = options_all,

@@ -22,6 +22,8 @@
 #define URL_SHOWN_LEN 512
 /* More than a question and its answer take, less than anybody's deadline. */
 #define CLOCK_WARN_US SEC_US
+/* Nodes with a line of their own; the others are counted. */
+#define NODES_TOLD_MAX 20
 
 struct visit {
     struct cli *cli;
@@ -145,11 +147,29 @@ static void look_at_queues(struct visit *v, struct store *s, int64_t now_us)
           pending, processing, waits);
 }
 
+/* A silent node may be back in a moment, and no other node has noticed; a dead one was found out.
+ * One that died longer ago than calls are kept is history: it is counted, and warned of no more. */
+static void look_at_node(struct visit *v, const struct node_row *row, int64_t silent_us)
+{
+    char gone[32];
+    duration_text(silent_us / SEC_US * SEC_US, gone);
+    if (!row->dead)
+        found(
+            v, FINDING_WARN, "node",
+            "\"%.*s\" has been silent for %s; what it holds is taken back as soon as another node "
+            "runs",
+            BYTES_ARG(row->node), gone);
+    else if (silent_us <= v->cli->settings.v[SET_RETENTION].number)
+        found(v, FINDING_WARN, "node",
+              "\"%.*s\" is dead: its last beat was %s ago; what it held was taken back",
+              BYTES_ARG(row->node), gone);
+}
+
 static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
 {
     struct node_rows nodes;
     struct pawl_err err = { 0 };
-    size_t alive = 0;
+    size_t alive = 0, dead = 0, told = 0;
     int64_t grace_us = v->cli->settings.v[SET_HEARTBEAT_GRACE].number;
     if (store_nodes(s, &v->arena, &nodes, &err) != PAWL_OK) {
         found(v, FINDING_BAD, "nodes", "%s", err.text);
@@ -157,15 +177,14 @@ static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
     }
     for (size_t i = 0; i < nodes.n; i++) {
         const struct node_row *row = &nodes.v[i];
-        bool silent = !row->dead && now_us - row->beat_us > grace_us;
-        alive += !row->dead && !silent;
-        if (silent)
-            found(v, FINDING_WARN, "node",
-                  "\"%.*s\" has been silent for %" PRId64
-                  " s; what it holds is taken back as soon as another node runs",
-                  BYTES_ARG(row->node), (now_us - row->beat_us) / SEC_US);
+        int64_t silent_us = MAX(now_us - row->beat_us, 0);
+        bool lives = !row->dead && silent_us <= grace_us;
+        alive += lives;
+        dead += row->dead;
+        if (!lives && told++ < NODES_TOLD_MAX)
+            look_at_node(v, row, silent_us);
     }
-    found(v, FINDING_OK, "nodes", "%zu known, %zu alive", nodes.n, alive);
+    found(v, FINDING_OK, "nodes", "%zu known, %zu alive, %zu dead", nodes.n, alive, dead);
 }
 
 /* What the engine itself says of its files. */
@@ -288,7 +307,7 @@ const struct command cmd_doctor = {
     .usage = "",
     .about =
         "Prints each setting with its value and where it came from, then what was looked at: the\n"
-        "engine, its version, isolation and whatever weakens what it promises, the schema, the\n"
+        "engine, its version, isolation and what weakens its promises, the schema, the\n"
         "difference between the clocks, queues and nodes. Changes nothing. Exit code 0 when\n"
         "nothing is bad (warnings are allowed), 9 when something is.",
     .example = "pawl doctor --db sqlite:orders.db\npawl doctor --json | jq .verdict",

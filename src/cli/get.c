@@ -19,13 +19,15 @@ static int run_get(struct cli *cli, int argc, char **argv)
     int64_t wait_us = 0;
     char query[64] = "";
     if (!argc)
-        return cli_failf(cli, PAWL_INVALID, "ID is missing");
+        return cli_missing(cli, "ID");
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK && cli_flag(cli, "wait"))
         st = cli_duration(cli, "wait", &wait_us, &r.err);
     if (wait_us)
         snprintf(query, sizeof(query), "?wait=%" PRId64 ".%06d", wait_us / SEC_US,
                  (int)(wait_us % SEC_US));
+    if (cli_flag(cli, "archived"))
+        snprintf(query, sizeof(query), "?archived=true");
     struct client_ask ask = { .path = call_path(&r.arena, argv[0], query), .wait_us = wait_us };
     if (st == PAWL_OK)
         st = client_json(r.client, &r.arena, &ask, &call, NULL, &r.err);
@@ -45,8 +47,9 @@ static int run_get(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options_get[] = {
-    { "wait", "D", NULL, "answer when it has ended, or after this time" },
-    { "result", NULL, NULL, "only its result, with the exit codes of pawl call" },
+    { "wait", "D", NULL, "wait for its end, at most this long" },
+    { "result", NULL, NULL, "print only its result, with the exit codes of pawl call" },
+    { "archived", NULL, NULL, "from the archive: a call that pawl archive took out of the ledger" },
     { 0 },
 };
 
@@ -70,7 +73,7 @@ static int run_attempts(struct cli *cli, int argc, char **argv)
     struct remote r;
     struct json *answer = NULL;
     if (!argc)
-        return cli_failf(cli, PAWL_INVALID, "ID is missing");
+        return cli_missing(cli, "ID");
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK)
         st = remote_ask(&r, call_path(&r.arena, argv[0], "/attempts"), BYTES_NONE, &answer);
@@ -81,7 +84,7 @@ static int run_attempts(struct cli *cli, int argc, char **argv)
 
 const struct command cmd_attempts = {
     .name = "attempts",
-    .summary = "show the tries of a call that did not succeed",
+    .summary = "show the attempts of a call that did not succeed",
     .usage = "ID",
     .example = "pawl attempts flaky-1",
     .args_max = 1,
@@ -90,14 +93,6 @@ const struct command cmd_attempts = {
 };
 
 /* ---- list ------------------------------------------------------------------------------------ */
-
-static void add_filter(struct buf *b, const char *name, const char *value)
-{
-    if (!value)
-        return;
-    buf_addf(b, "%c%s=", b->len && memchr(b->data, '?', b->len) ? '&' : '?', name);
-    url_add(b, bytes_of(value));
-}
 
 static const char *list_path(struct remote *r, const char *cursor, int64_t limit)
 {
@@ -108,12 +103,12 @@ static const char *list_path(struct remote *r, const char *cursor, int64_t limit
     buf_init(&b, 16 << 10);
     buf_add_text(&b, "/v1/calls");
     for (size_t i = 0; i < COUNT_OF(filters); i++)
-        add_filter(&b, filters[i], cli_option(r->cli, filters[i]));
+        query_add(&b, filters[i], cli_option(r->cli, filters[i]));
     for (int i = 0; i < cli_count(r->cli, "tag"); i++)
-        add_filter(&b, "tag", cli_nth(r->cli, "tag", i));
+        query_add(&b, "tag", cli_nth(r->cli, "tag", i));
     snprintf(number, sizeof(number), "%" PRId64, MIN(limit, 1000));
-    add_filter(&b, "limit", number);
-    add_filter(&b, "cursor", cursor);
+    query_add(&b, "limit", number);
+    query_add(&b, "cursor", cursor);
     const char *path = buf_ok(&b) ? arena_text(&r->arena, buf_bytes(&b)) : NULL;
     buf_release(&b);
     return path;
@@ -143,10 +138,11 @@ static void list_row(struct remote *r, struct sheet *s, const struct json *call)
         sheet_none(s);
 }
 
-/* Page after page until there are enough; with --json each page's calls go into one array. */
+/* Page after page until there are enough; with --json each page's calls go into one array, and
+ * `next` is the last page's: where to go on, or null. */
 static enum pawl_status list_all(struct remote *r, int64_t limit, struct sheet *s, struct buf *json)
 {
-    const char *cursor = NULL;
+    const char *cursor = cli_option(r->cli, "cursor");
     int64_t n = 0;
     do {
         struct json *page = NULL, *calls;
@@ -163,6 +159,13 @@ static enum pawl_status list_all(struct remote *r, int64_t limit, struct sheet *
         cli_progress(r->cli, "list: %" PRId64 " calls", n);
     } while (cursor && n < limit);
     cli_progress_end(r->cli);
+    buf_add_char(json, ']');
+    json_add_name(json, "next");
+    if (cursor)
+        json_add_string(json, bytes_of(cursor));
+    else
+        buf_add_text(json, "null");
+    buf_add_char(json, '}');
     return PAWL_OK;
 }
 
@@ -183,7 +186,6 @@ static int run_list(struct cli *cli, int argc, char **argv)
         st = cli_int(cli, "limit", 1, 1000000, &limit, &r.err);
     if (st == PAWL_OK)
         st = list_all(&r, limit, &s, &json);
-    buf_add_text(&json, "]}");
     int code;
     if (st != PAWL_OK) {
         code = remote_fail(&r);
@@ -200,7 +202,8 @@ static int run_list(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options_list[] = {
-    { "status", "S", NULL, "pending, processing, completed, failed, dead_letter, ..." },
+    { "status", "S", NULL,
+      "pending, processing, completed, failed, dead_letter, cancelled, expired" },
     { "queue", "Q", NULL, "of this queue" },
     { "type", "T", NULL, "of this type" },
     { "method", "M", NULL, "of this method" },
@@ -210,7 +213,8 @@ static const struct option_row options_list[] = {
     { "tag", "NAME:VALUE", NULL, "with this tag" },
     { "since", "TIME", NULL, "accepted at this time or later, RFC 3339" },
     { "until", "TIME", NULL, "accepted before this time" },
-    { "limit", "N", "100", "how many" },
+    { "limit", "N", "100", "at most this many" },
+    { "cursor", "TEXT", NULL, "go on where an answer ended: its \"next\" (--json)" },
     { 0 },
 };
 

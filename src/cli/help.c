@@ -30,7 +30,11 @@ static void lines(struct cli *cli, const char *before, const char *text)
 
 static void option_text(const struct option_row *row, char *out, size_t size)
 {
-    snprintf(out, size, "--%s%s%s", row->name, row->arg ? " " : "", row->arg ? row->arg : "");
+    char letter = option_letter(row->name), before[8] = "";
+    if (letter)
+        snprintf(before, sizeof(before), "-%c, ", letter);
+    snprintf(out, size, "%s--%s%s%s", before, row->name, row->arg ? " " : "",
+             row->arg ? row->arg : "");
 }
 
 static void option_lines(struct cli *cli, const struct option_row *row)
@@ -66,15 +70,15 @@ void help_overview(struct cli *cli)
 {
     fprintf(cli->out,
             "pawl %s - durable execution on the database you already run\n"
-            "usage: pawl COMMAND [arguments] [options]\n",
+            "usage: pawl [options] COMMAND [arguments] [options]\n",
             PAWL_VERSION);
     heading(cli, "commands");
     for (size_t i = 0; commands[i]; i++)
-        fprintf(cli->out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(cli->out, "  %-13s %s\n", commands[i]->name, commands[i]->summary);
     heading(cli, "example");
     fputs("  pawl serve --db sqlite:orders.db --module build/samples/echo.so\n"
           "  pawl call echo '{\"hello\": \"world\"}'\n\n"
-          "pawl COMMAND --help tells more of each; pawl help settings lists the settings.\n",
+          "pawl COMMAND --help explains a command; pawl help settings lists the settings.\n",
           cli->out);
 }
 
@@ -181,8 +185,10 @@ static void markdown_options(struct cli *cli, const struct option_row *row)
     for (; row && row->name; row++) {
         char name[80];
         option_text(row, name, sizeof(name));
-        fprintf(cli->out, "| `%s` | %s | %s |\n", name, row->fallback ? row->fallback : "",
-                row->help);
+        fputs("| `", cli->out);
+        for (const char *c = name; *c; c++) /* a bar would end the cell */
+            fprintf(cli->out, "%s%c", *c == '|' ? "\\" : "", *c);
+        fprintf(cli->out, "` | %s | %s |\n", row->fallback ? row->fallback : "", row->help);
     }
     fputc('\n', cli->out);
 }
@@ -205,11 +211,12 @@ static int help_markdown(struct cli *cli)
     fputs(
         "<!-- Printed by `pawl help --markdown`; change src/cli instead. -->\n"
         "# The program\n\n"
-        "`pawl COMMAND [arguments] [options]`. Answers go to stdout, as aligned text or with\n"
-        "`--json` as one JSON value; errors go to stderr as one sentence that names the thing, or\n"
-        "with `--json` as `{\"error\":{\"code\",\"message\",\"retry\"}}`. There is colour on a\n"
-        "terminal unless `NO_COLOR` is set. Exit codes are those of [status.md](status.md). Every\n"
-        "command has these options, and every [setting](settings.md) is an option as well:\n\n",
+        "`pawl [options] COMMAND [arguments] [options]`. Answers go to stdout, as aligned text or\n"
+        "with `--json` as one JSON value; errors go to stderr as one sentence that names the\n"
+        "thing, or with `--json` as `{\"error\":{\"code\",\"message\",\"retry\"}}`. There is\n"
+        "colour on a terminal unless `NO_COLOR` is set. Exit codes are those of\n"
+        "[status.md](status.md). Every command has these options, and every\n"
+        "[setting](settings.md) is an option as well:\n\n",
         cli->out);
     markdown_options(cli, options_common);
     fputs("Commands that open a database have these:\n\n", cli->out);
@@ -228,6 +235,10 @@ static int help_markdown(struct cli *cli)
 static int run(struct cli *cli, int argc, char **argv)
 {
     bool settings = argc && strcmp(argv[0], "settings") == 0;
+    if (cli_flag(cli, "conf") && !settings)
+        return cli_failf(cli, PAWL_INVALID, "option --conf goes with pawl help settings only");
+    if (cli_flag(cli, "conf"))
+        return help_settings_conf(cli);
     if (cli_flag(cli, "markdown"))
         return settings ? help_settings_page(cli) : help_markdown(cli);
     if (settings)
@@ -246,14 +257,16 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const struct option_row options[] = {
     { "markdown", NULL, NULL, "print doc/cli.md; with settings, doc/settings.md" },
+    { "conf", NULL, NULL, "with settings: print a pawl.conf, each of them commented out" },
     { 0 },
 };
 
 const struct command cmd_help = {
     .name = "help",
-    .summary = "list the commands, or tell of one",
+    .summary = "list the commands, or explain one",
     .usage = "[COMMAND|settings]",
-    .example = "pawl help\npawl help migrate\npawl help settings",
+    .example = "pawl help\npawl help migrate\npawl help settings\n"
+               "pawl help settings --conf > pawl.conf",
     .options = options,
     .args_max = 1,
     .reach = REACH_NOTHING,

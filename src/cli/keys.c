@@ -100,8 +100,8 @@ static int run_keys(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options_keys[] = {
-    { "blocked", NULL, NULL, "only those that wait for somebody to decide" },
-    { "limit", "N", "100", "how many" },
+    { "blocked", NULL, NULL, "only keys that a failed call blocks" },
+    { "limit", "N", "100", "at most this many" },
     { 0 },
 };
 
@@ -110,7 +110,7 @@ const struct command cmd_keys = {
     .summary = "list keys on which something waits, runs or is blocked",
     .usage = "",
     .about = "The head of a key is the call that runs, is next, or blocks it: one submitted with\n"
-             "--on-dead block that failed. pawl unblock decides about those.",
+             "--on-dead block that failed. pawl unblock lets a blocked key go on.",
     .example = "pawl keys\n"
                "pawl keys --blocked --json | jq -r '.keys[].key'",
     .options = options_keys,
@@ -144,8 +144,10 @@ static int run_unblock(struct cli *cli, int argc, char **argv)
     struct remote r;
     struct json *answer = NULL;
     int code;
+    if (!argc)
+        return cli_missing(cli, "KEY");
     if (argc != 2 || (strcmp(argv[1], "skip") != 0 && strcmp(argv[1], "retry") != 0))
-        return cli_failf(cli, PAWL_INVALID, "say which key, and skip or retry");
+        return cli_unknown(cli, "action", argc == 2 ? argv[1] : "", "skip or retry");
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK)
         st = unblock(&r, argv[0], argv[1], &answer);
@@ -165,11 +167,11 @@ static int run_unblock(struct cli *cli, int argc, char **argv)
 
 const struct command cmd_unblock = {
     .name = "unblock",
-    .summary = "decide about a key that a failed call blocks",
+    .summary = "let a key go on that a failed call blocks",
     .usage = "KEY skip|retry",
     .about =
-        "skip leaves the call as it ended and lets the next one run; retry runs it once more,\n"
-        "with fresh tries, before everything behind it.",
+        "skip leaves the failed call as it ended and lets the next one run; retry runs it again,\n"
+        "with all its attempts, before the calls behind it.",
     .example = "pawl call lab.fail '{\"permanent\": true}' --key desk-1 --on-dead block; "
                "pawl unblock desk-1 skip\n"
                "pawl call lab.fail '{\"permanent\": true}' --key desk-2 --on-dead block; "

@@ -4,6 +4,7 @@
  * Exit codes are those of the status map; nothing below calls exit().
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,15 @@
 
 #include "base/err.h"
 #include "cli/cli.h"
+
+/* A standard stream that is closed would be taken by the next file that is opened, and errors would
+ * be written into it. What stands in for it fails as a closed one does. */
+static void streams_hold(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+            _exit(err_exit(PAWL_BUSY));
+}
 
 static bool wants(int argc, char **argv, const char *option)
 {
@@ -28,6 +38,7 @@ static void cli_init(struct cli *cli, int argc, char **argv)
     cli->json = wants(argc, argv, "--json");
     cli->colour = !plain && !cli->json && isatty(STDOUT_FILENO);
     cli->live = isatty(STDERR_FILENO);
+    cli->person = cli->live && isatty(STDIN_FILENO);
 }
 
 static int unknown_command(struct cli *cli, const char *name)
@@ -35,9 +46,6 @@ static int unknown_command(struct cli *cli, const char *name)
     struct nearest n = { .asked = name };
     for (size_t i = 0; commands[i]; i++)
         nearest_offer(&n, commands[i]->name);
-    if (name[0] == '-')
-        return cli_failf(cli, PAWL_INVALID,
-                         "options come after the command; pawl help lists the commands");
     if (nearest_name(&n))
         return cli_failf(cli, PAWL_INVALID, "no command \"%.60s\"; did you mean %s?", name,
                          nearest_name(&n));
@@ -67,25 +75,40 @@ static int run(struct cli *cli, int argc, char **argv)
     return code;
 }
 
+/* No command: an overview is asked for, or nothing is. */
+static int run_without(struct cli *cli, int argc, char **argv)
+{
+    bool asked = wants(argc, argv, "--help") || wants(argc, argv, "-h");
+    if (!asked) {
+        cli->out = stderr; /* nothing was asked for, so nothing is answered */
+        cli->colour = false;
+    }
+    help_overview(cli);
+    return asked ? cli_done(cli) : err_exit(PAWL_INVALID);
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli;
+    struct pawl_err err = { 0 };
+    int at = 0;
+    streams_hold();
+    argc -= argc > 0;
+    argv++;
     cli_init(&cli, argc, argv);
-    if (argc < 2) {
-        cli.out = stderr; /* nothing was asked for, so nothing is answered */
-        cli.colour = false;
-        help_overview(&cli);
-        return err_exit(PAWL_INVALID);
-    }
-    const char *name = argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        help_overview(&cli);
-        return cli_done(&cli);
-    }
-    cli.command = command_find(strcmp(name, "--version") == 0 ? "version" : name);
+    if (command_place(argc, argv, &at, &err) != PAWL_OK)
+        return cli_fail(&cli, &err);
+    bool version = wants(at, argv, "--version");
+    if (at == argc && !version)
+        return run_without(&cli, argc, argv);
+    cli.command = command_find(version ? "version" : argv[at]);
     if (!cli.command)
-        return unknown_command(&cli, name);
-    return run(&cli, argc - 2, argv + 2);
+        return unknown_command(&cli, argv[at]);
+    if (version) /* whatever stands around it */
+        return cli.command->run(&cli, 0, argv);
+    /* Its name goes; what stood before it and behind it is read as one. */
+    memmove(&argv[at], &argv[at + 1], (size_t)(argc - at) * sizeof(*argv));
+    return run(&cli, argc - 1, argv);
 }
 
 /* ---- The database ---------------------------------------------------------------------------- */

@@ -287,10 +287,10 @@ static int run(struct cli *cli, int argc, char **argv)
                       .force = cli_flag(cli, "force") };
     bool roles = strcmp(what, "grants") == 0;
     if (!w.up && !w.finish && !roles && strcmp(what, "status") != 0)
-        return cli_failf(cli, PAWL_INVALID, "\"%.60s\" is none of status, up, finish and grants",
-                         what);
+        return cli_unknown(cli, "subcommand", what, "status, up, finish or grants");
     if (cli_flag(cli, "apply") && (!roles || cli_flag(cli, "print")))
-        return cli_failf(cli, PAWL_INVALID, "option --apply: only with grants, without --print");
+        return cli_failf(cli, PAWL_INVALID,
+                         "option --apply goes with grants only, and not with --print");
     w.up = w.up || w.finish;
     struct arena a;
     arena_init(&a, STEPS_LEN_MAX);
@@ -305,7 +305,7 @@ static const struct option_row options[] = {
     { "print", NULL, NULL, "print the SQL instead of running it; opens no database" },
     { "force", NULL, NULL, "finish: also while a node runs an older program" },
     { "apply", NULL, NULL, "grants: run the SQL as well" },
-    { "app", "ROLE", "pawl_app", "grants: who submits in SQL; empty: nobody" },
+    { "app", "ROLE", "pawl_app", "grants: who submits; empty: leave it out" },
     { "monitor", "ROLE", "pawl_monitor", "grants: who looks, but not at contents" },
     { "admin", "ROLE", "pawl_admin", "grants: who runs nodes" },
     { 0 },
@@ -319,8 +319,9 @@ const struct command cmd_migrate = {
         "status (the default) shows which steps were applied; up applies those that are missing,\n"
         "all or none, safely beside other processes that do the same; finish also runs the halves\n"
         "that must wait until no older program uses the database. A program that opens a database\n"
-        "does `up` by itself; --print gives the same SQL to whoever would rather run it by hand.\n"
-        "grants prints what lets the roles of a database server do their part (SQLite has none).",
+        "does `up` by itself; --print prints the SQL instead, for running it by hand.\n"
+        "grants prints what lets the roles of a database server do their part (SQLite has none;\n"
+        "on MariaDB and MySQL a role is a name, or an account as user@host).",
     .example = "pawl migrate --db sqlite:orders.db\n"
                "pawl migrate up --db sqlite:orders.db\n"
                "pawl migrate up --print --schema orders | sqlite3 orders.db",

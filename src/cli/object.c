@@ -35,7 +35,8 @@ static enum pawl_status state_read(struct remote *r, struct bytes *out)
     enum pawl_status st =
         input_read(&r->arena, cli_option(r->cli, "set"), STATE_LEN_MAX, out, &r->err);
     if (st == PAWL_OK && json_check(*out, &why) != PAWL_OK)
-        st = err_set(&r->err, PAWL_INVALID, "option --set: not JSON (%.200s)", why.text);
+        st = err_set(&r->err, PAWL_INVALID, "option --set: the state is not JSON (%.200s)",
+                     why.text);
     return st;
 }
 
@@ -80,14 +81,13 @@ static int run(struct cli *cli, int argc, char **argv)
     struct json *answer = NULL;
     bool set = cli_flag(cli, "set"), delete = cli_flag(cli, "delete");
     if (argc != 2)
-        return cli_failf(cli, PAWL_INVALID, "say TYPE and KEY");
+        return cli_missing(cli, argc ? "KEY" : "TYPE");
     if (set && delete)
-        return cli_failf(cli, PAWL_INVALID, "say --set or --delete, not both");
+        return cli_failf(cli, PAWL_INVALID, "options --set and --delete exclude each other");
     if (cli_flag(cli, "cancel") && !delete)
-        return cli_failf(cli, PAWL_INVALID, "option --cancel: goes with --delete only");
+        return cli_failf(cli, PAWL_INVALID, "option --cancel goes with --delete only");
     if (cli_flag(cli, "if-version") && !set && !delete)
-        return cli_failf(cli, PAWL_INVALID,
-                         "option --if-version: goes with --set or --delete only");
+        return cli_failf(cli, PAWL_INVALID, "option --if-version goes with --set or --delete only");
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK)
         st = ask_of(&r, argv, &ask);
@@ -101,7 +101,7 @@ static int run(struct cli *cli, int argc, char **argv)
 static const struct option_row options[] = {
     { "set", "JSON", NULL, "write this state; @FILE, or - for stdin" },
     { "delete", NULL, NULL, "delete the state; refused while calls of the object are pending" },
-    { "cancel", NULL, NULL, "with --delete: cancel them in the same transaction" },
+    { "cancel", NULL, NULL, "with --delete: cancel those calls in the same transaction" },
     { "if-version", "N", NULL, "write or delete only when it has this version" },
     { "wait", "D", "5s", "how long a write waits for the key's turn" },
     { 0 },
@@ -112,8 +112,8 @@ const struct command cmd_object = {
     .summary = "show, write or delete the state of an object",
     .usage = "TYPE KEY",
     .about =
-        "A state belongs to a type and a key; calls of that key read and write it in their own\n"
-        "commit. From here it is written between two of them.",
+        "The state of an object belongs to a type and a key; calls of that key read it and write\n"
+        "it in their own commit. This command writes it between two of them.",
     .example = "pawl object Counter c-1 --set '{\"n\": 1}'\n"
                "pawl object Counter c-1 --json | jq .state\n"
                "pawl object Counter c-1 --set 2 --if-version \"$(pawl object Counter c-1 --json | "

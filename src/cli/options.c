@@ -11,20 +11,46 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
-/* `--pool-size=8` in pieces; `-` and `_` are one in names. */
+/* The short forms: the same letter means the same option in every command that has it. */
+static const struct {
+    char letter;
+    const char *name;
+} letters[] = { { 'h', "help" }, { 'n', "limit" } };
+
+char option_letter(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(letters); i++)
+        if (strcmp(letters[i].name, name) == 0)
+            return letters[i].letter;
+    return 0;
+}
+
+static const char *letter_name(char letter)
+{
+    for (size_t i = 0; i < COUNT_OF(letters); i++)
+        if (letters[i].letter == letter)
+            return letters[i].name;
+    return NULL;
+}
+
+/* `--pool-size=8`, `-n 8` or `-n8` in pieces; `-` and `_` are one in names. */
 struct piece {
     char name[64];
-    const char *value; /* NULL: no `=` */
+    const char *value; /* NULL: none in this argument */
 };
 
 static bool piece_read(const char *arg, struct piece *out)
 {
-    size_t len = strcspn(arg, "=");
+    bool is_short = arg[1] != '-';
+    const char *text = is_short ? letter_name(arg[1]) : arg + 2;
+    size_t len = text ? strcspn(text, "=") : 0;
     if (len == 0 || len >= sizeof(out->name))
         return false;
-    memcpy(out->name, arg, len);
+    memcpy(out->name, text, len);
     out->name[len] = 0;
-    out->value = arg[len] ? arg + len + 1 : NULL;
+    out->value = text[len] ? text + len + 1 : NULL;
+    if (is_short)
+        out->value = arg[2] ? arg + 2 : NULL;
     return true;
 }
 
@@ -63,7 +89,8 @@ static enum pawl_status keep(struct cli *cli, const struct option_row *row, int 
                              const char *value, struct pawl_err *err)
 {
     if (cli->n_given == CLI_OPTIONS_MAX)
-        return err_set(err, PAWL_INVALID, "more than %d options", CLI_OPTIONS_MAX);
+        return err_set(err, PAWL_INVALID, "more than %d options on one command line",
+                       CLI_OPTIONS_MAX);
     if (row) {
         cli->given[cli->n_given].row = row;
         cli->given[cli->n_given++].value = value;
@@ -76,11 +103,9 @@ static enum pawl_status option_read(struct cli *cli, int argc, char **argv, int 
                                     struct pawl_err *err)
 {
     struct piece p;
-    if (argv[*at][1] != '-')
-        return err_set(err, PAWL_INVALID, "no option \"%.60s\": options begin with two dashes",
-                       argv[*at]);
-    if (!piece_read(argv[*at] + 2, &p))
-        return err_set(err, PAWL_INVALID, "no option \"%.60s\"", argv[*at]);
+    if (!piece_read(argv[*at], &p))
+        return err_set(err, PAWL_INVALID, "no option \"%.60s\"; pawl %s --help lists them",
+                       argv[*at], cli->command->name);
     const struct option_row *row = row_find(cli->command->options, p.name);
     if (!row)
         row = row_find(options_of(cli->command->reach), p.name);
@@ -107,6 +132,41 @@ static bool is_option(const char *arg)
     return arg[0] == '-' && arg[1] && !(arg[1] >= '0' && arg[1] <= '9');
 }
 
+/* Does the option take the next argument as its value? Asked before the command is known, so every
+ * table is looked at; *out_known: it is in one. */
+static bool takes_next(const struct piece *p, bool *out_known)
+{
+    int setting = setting_find(p->name);
+    const struct option_row *row = row_find(options_common, p->name);
+    for (int i = 0; !row && i <= REACH_NOTHING; i++)
+        row = row_find(options_of((enum reach)i), p->name);
+    for (size_t i = 0; !row && setting < 0 && commands[i]; i++)
+        row = row_find(commands[i]->options, p->name);
+    *out_known = row || setting >= 0;
+    bool flag = row ? !row->arg : setting >= 0 && setting_table[setting].kind == SETTING_BOOL;
+    return *out_known && !flag && !p->value;
+}
+
+enum pawl_status command_place(int argc, char **argv, int *out_at, struct pawl_err *err)
+{
+    int i = 0;
+    for (; i < argc && is_option(argv[i]); i++) {
+        struct piece p = { 0 };
+        bool known = strcmp(argv[i], "--version") == 0;
+        bool next = !known && piece_read(argv[i], &p) && takes_next(&p, &known);
+        if (next && i + 1 == argc)
+            return err_set(err, PAWL_INVALID, "option --%s needs a value", p.name);
+        i += next;
+        if (!known)
+            return err_set(err, PAWL_INVALID,
+                           "no option \"%.60s\"; pawl help lists the commands, and pawl COMMAND "
+                           "--help the options of each",
+                           argv[i]);
+    }
+    *out_at = i;
+    return PAWL_OK;
+}
+
 enum pawl_status options_read(struct cli *cli, int argc, char **argv, int *out_n,
                               struct pawl_err *err)
 {
@@ -124,8 +184,9 @@ enum pawl_status options_read(struct cli *cli, int argc, char **argv, int *out_n
         }
     }
     if (n > cli->command->args_max)
-        return err_set(err, PAWL_INVALID, "\"%.100s\" is one argument too many",
-                       argv[cli->command->args_max]);
+        return err_set(err, PAWL_INVALID, "unexpected argument \"%.100s\"; usage: pawl %s%s%s",
+                       argv[cli->command->args_max], cli->command->name,
+                       *cli->command->usage ? " " : "", cli->command->usage);
     *out_n = n;
     return PAWL_OK;
 }

@@ -19,7 +19,7 @@ static void words(struct cli *cli, const struct option_row *row)
 static int run_completion(struct cli *cli, int argc, char **argv)
 {
     if (argc != 1 || strcmp(argv[0], "bash") != 0)
-        return cli_failf(cli, PAWL_INVALID, "say which shell: bash");
+        return cli_unknown(cli, "shell", argc ? argv[0] : "", "bash");
     fputs("# bash completion of pawl, printed by `pawl completion bash`\n_pawl()\n{\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} words\n"
           "    if [ \"$COMP_CWORD\" = 1 ]; then\n        words=\"",
@@ -79,7 +79,10 @@ static void roff(struct cli *cli, const char *text)
 static void roff_options(struct cli *cli, const struct option_row *row)
 {
     for (; row && row->name; row++) {
+        char letter = option_letter(row->name);
         fputs(".TP\n.B ", cli->out);
+        if (letter)
+            fprintf(cli->out, "\\-%c, ", letter);
         roff(cli, "--");
         roff(cli, row->name);
         if (row->arg) {

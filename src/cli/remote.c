@@ -130,6 +130,14 @@ char *call_path(struct arena *a, const char *id, const char *rest)
     return path;
 }
 
+void query_add(struct buf *path, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    buf_addf(path, "%c%s=", path->len && memchr(path->data, '?', path->len) ? '&' : '?', name);
+    url_add(path, bytes_of(value));
+}
+
 /* ---- INPUT ----------------------------------------------------------------------------------- */
 
 static enum pawl_status slurp(struct arena *a, FILE *f, size_t max, struct bytes *out)

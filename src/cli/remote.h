@@ -42,6 +42,9 @@ enum paint paint_of_status(const char *status);
 /* "/v1/calls/" + id + rest, in the arena; NULL without memory. */
 char *call_path(struct arena *a, const char *id, const char *rest);
 
+/* `?name=value` or `&name=value` at the end of a path; value NULL: nothing. */
+void query_add(struct buf *path, const char *name, const char *value);
+
 /* The bytes of INPUT: the text itself, `@file`, or `-` for stdin; in the arena, at most max. */
 MUST_USE enum pawl_status input_read(struct arena *a, const char *arg, size_t max,
                                      struct bytes *out, struct pawl_err *err);

@@ -86,9 +86,9 @@ const struct command cmd_requeue_stuck = {
     .about =
         "Ends every lease that was claimed longer ago than D, whether its owner lives or not. Its\n"
         "calls are pending again, counted as lost: `max_lost` holds, and so does the order within\n"
-        "a key. Whatever the former owner still says about them is refused; what it did outside\n"
-        "the database may then happen twice. Calls that take longer than D by nature are ended as\n"
-        "well: choose D accordingly. A dead node's calls come back without this.",
+        "a key. Results that the former owner still sends are refused; what it did outside\n"
+        "the database may then happen twice. Choose D longer than the longest call takes. The\n"
+        "calls of a dead node come back without this command.",
     .example =
         "pawl requeue-stuck --db sqlite:orders.db\npawl requeue-stuck --older-than 1h --json",
     .options = options,

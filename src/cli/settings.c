@@ -188,7 +188,7 @@ static const char *fault_of(int id, struct setting_value *given)
     case SETTING_BOOL:
         return bool_parse(given->text, &given->number) ? NULL : "is neither yes nor no";
     case SETTING_CHOICE:
-        return choice_known(setting_choices(id), given->text) ? NULL : "is none of";
+        return choice_known(setting_choices(id), given->text) ? NULL : "is unknown";
     }
     return NULL;
 }
@@ -201,8 +201,8 @@ static enum pawl_status take(struct settings *s, int id, struct setting_value gi
     const char *fault = fault_of(id, &given);
     origin_text(id, given.from, origin, sizeof(origin));
     if (fault && row->kind == SETTING_CHOICE)
-        return err_set(err, PAWL_INVALID, "%s: \"%.100s\" is none of %s", origin, given.text,
-                       setting_choices(id));
+        return err_set(err, PAWL_INVALID, "%s: \"%.100s\" is unknown; expected %s", origin,
+                       given.text, setting_choices(id));
     if (fault)
         return err_set(err, PAWL_INVALID, "%s: \"%.100s\" %s", origin, given.text, fault);
     bool number =
@@ -337,8 +337,10 @@ static enum pawl_status follow_env(struct setting_value *db, struct pawl_err *er
     const char *name = db->text + 4;
     const char *text = getenv(name);
     if (!text || !*text)
-        return err_set(err, PAWL_INVALID, "setting \"db\": the environment has no %.100s",
-                       *name ? name : "variable without a name");
+        return err_set(
+            err, PAWL_INVALID,
+            "setting \"db\" is env:%.100s, and the environment variable %.100s is not set", name,
+            *name ? name : "\"\"");
     db->via = name;
     db->text = text;
     return PAWL_OK;
@@ -354,8 +356,9 @@ static enum pawl_status check_db(const struct settings *s, struct pawl_err *err)
     if (scheme > 0 && text[scheme] == ':')
         return PAWL_OK;
     setting_from_text(s, SET_DB, from, sizeof(from));
-    return err_set(err, PAWL_INVALID,
-                   "setting \"db\" (%.300s): must be a URL such as sqlite:pawl.db", from);
+    return err_set(
+        err, PAWL_INVALID,
+        "setting \"db\" (%.300s): must be a URL: sqlite:PATH, postgres://..., mysql://...", from);
 }
 
 enum pawl_status settings_duties(const struct settings *s, unsigned *out, struct pawl_err *err)
@@ -368,7 +371,7 @@ enum pawl_status settings_duties(const struct settings *s, unsigned *out, struct
         if (!duty)
             return err_set(
                 err, PAWL_INVALID,
-                "setting \"roles\": \"%.60s\" is none of gateway, worker, scheduler, all",
+                "setting \"roles\": \"%.60s\" is unknown; expected gateway, worker, scheduler, all",
                 v->items[i]);
         *out |= duty;
     }
@@ -393,7 +396,10 @@ enum pawl_status settings_settle(struct settings *s, struct pawl_err *err)
     if (st != PAWL_OK)
         return st;
     if (!*v[SET_TLS_CERT].text != !*v[SET_TLS_KEY].text)
-        return err_set(err, PAWL_INVALID, "settings \"tls_cert\" and \"tls_key\": both or neither");
+        return err_set(err, PAWL_INVALID,
+                       "setting \"%s\" is not set, but \"%s\" is: TLS needs both",
+                       *v[SET_TLS_CERT].text ? "tls_key" : "tls_cert",
+                       *v[SET_TLS_CERT].text ? "tls_cert" : "tls_key");
     return PAWL_OK;
 }
 

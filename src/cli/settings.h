@@ -42,11 +42,12 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
  *   id  name  kind  default  min  max  when  meaning */
 #define SETTING_MAP(X)                                                                             \
     X(DB, "db", TEXT, "sqlite:pawl.db", 0, 0, START,                                               \
-      "the database: sqlite:PATH, mem:NAME, or env:NAME to take it from that variable")            \
+      "the database: sqlite:PATH, postgres://..., mysql://..., mem:NAME, or env:NAME to take it "  \
+      "from that variable")                                                                        \
     X(SCHEMA, "schema", TEXT, "pawl", 0, 0, START,                                                 \
-      "one Pawl is one schema; on SQLite the prefix of every table")                               \
+      "one Pawl is one schema; on SQLite and MariaDB the prefix of every table")                   \
     X(NODE, "node", TEXT, "", 0, 0, START,                                                         \
-      "this process's name in the database; empty: the host's name")                               \
+      "this process's name in the database; empty: the host's and digits of its own")              \
     X(LISTEN, "listen", TEXT, "127.0.0.1:7295", 0, 0, START,                                       \
       "ADDR:PORT or unix:PATH; beyond loopback only with tokens")                                  \
     X(TLS_CERT, "tls_cert", TEXT, "", 0, 0, START, "certificate chain, PEM; with tls_key")         \
@@ -56,8 +57,9 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
     X(ROLES, "roles", LIST, "all", 0, 0, START,                                                    \
       "what this node does: gateway, worker, scheduler; all: all of it")                           \
     X(WORKER_SLOTS, "worker_slots", INT, "16", 1, 1024, START, "handlers that run at a time")      \
-    X(PAUSED, "paused", BOOL, "no", 0, 0, START, "start no work; accepting goes on")               \
-    X(POOL_SIZE, "pool_size", INT, "8", 1, 256, START, "connections for reading")                  \
+    X(PAUSED, "paused", BOOL, "no", 0, 0, START, "start no work; calls are still accepted")        \
+    X(POOL_SIZE, "pool_size", INT, "8", 1, 256, START,                                             \
+      "connections for reading; on servers up to as many more for handlers' transactions")         \
     X(POOL_TIMEOUT, "pool_timeout", DURATION, "30s", 1000, 0, START,                               \
       "the longest wait for one of them; then 503")                                                \
     X(POOL_LIFETIME, "pool_lifetime", DURATION, "30m", 1000, 0, START,                             \
@@ -65,7 +67,7 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
     X(LEASE_FOR, "lease_for", DURATION, "30s", 1000000, INT64_C(3600000000), START,                \
       "how long an HTTP worker holds a call when it does not say")                                 \
     X(HEARTBEAT_INTERVAL, "heartbeat_interval", DURATION, "2s", 1000, 0, START,                    \
-      "how often a node says that it lives")                                                       \
+      "how often a node writes its heartbeat")                                                     \
     X(HEARTBEAT_GRACE, "heartbeat_grace", DURATION, "10s", 0, 0, START,                            \
       "silence after which a node's calls are taken back; at least twice the interval")            \
     X(RECLAIM_INTERVAL, "reclaim_interval", DURATION, "1s", 1000, 0, START,                        \
@@ -90,7 +92,7 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
     X(MAX_INPUT, "max_input", INT, "1048576", 1, 1048576, START, "bytes of one call's input")      \
     X(MAX_BATCH, "max_batch", INT, "67108864", 1024, 67108864, START, "bytes of one batch")        \
     X(MAX_CONNECTIONS, "max_connections", INT, "10000", 1, 1000000, START,                         \
-      "HTTP connections at a time; the next is told 503")                                          \
+      "HTTP connections at a time; more are answered 503")                                         \
     X(TOKENS, "tokens", LINES, "", 0, 0, LIVE,                                                     \
       "who may do what: name:role:sha256[:queue,queue], as pawl token new prints it")              \
     X(ORIGINS, "origins", LIST, "", 0, 0, LIVE,                                                    \
@@ -110,8 +112,8 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
     X(LOG_FORMAT, "log_format", CHOICE, "auto", 0, 0, LIVE,                                        \
       "text, json (a JSON object a line), or auto: text on a terminal")                            \
     X(URL, "url", TEXT, "http://127.0.0.1:7295", 0, 0, START,                                      \
-      "the server that pawl call and its like speak to; unix:PATH for a socket")                   \
-    X(TOKEN, "token", SECRET, "", 0, 0, START, "the token they show; best kept in PAWL_TOKEN")
+      "the server of pawl call, list and the other client commands; unix:PATH for a socket")       \
+    X(TOKEN, "token", SECRET, "", 0, 0, START, "the token they send; best kept in PAWL_TOKEN")
 
 #define SETTING_ENUM(id, name, kind, fallback, min, max, when, meaning) SET_##id,
 enum setting_id { SETTING_MAP(SETTING_ENUM) SETTING_COUNT };

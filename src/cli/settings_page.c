@@ -13,7 +13,7 @@ static const struct seed {
     const char *why;
 } seeds[] = {
     { "000", "SetMaxOpenConns", "25", SET_POOL_SIZE,
-      "one thread writes and batches; connections only read, and idle ones cost memory" },
+      "one thread writes and batches for all; these read, and idle ones cost memory" },
     { "000", "SetConnMaxLifetime", "5 minutes", SET_POOL_LIFETIME,
       "a healthy connection is kept; half an hour follows a moved database soon enough" },
     { "000", "mark_stuck_requests_as_failed", "5 minutes", SET_HEARTBEAT_GRACE,
@@ -78,8 +78,8 @@ int help_settings_page(struct cli *cli)
         "    queues = {\"default\", \"mail\"}\n"
         "    tokens = {\"ann:admin:SHA256\", \"mailer:app:SHA256:mail\"}\n"
         "    db = \"postgres://pawl:${DB_PASSWORD}@db/pawl\"\n\n"
-        "The last column says when a new value counts: with the next SIGHUP, with the next start,\n"
-        "or not yet: it is read and checked, and what it is about comes with a later version.\n\n"
+        "The last column says when a new value counts: with the next SIGHUP, or with the next\n"
+        "start.\n\n"
         "| setting | default | | counts |\n|---|---|---|---|\n",
         cli->out);
     for (int i = 0; i < SETTING_COUNT; i++)
@@ -93,5 +93,48 @@ int help_settings_page(struct cli *cli)
         fprintf(cli->out, "| %s | `%s` | %s | `%s` | %s | %s |\n", seeds[i].where, seeds[i].name,
                 seeds[i].said, setting_table[seeds[i].id].name, setting_table[seeds[i].id].fallback,
                 seeds[i].why);
+    return cli_done(cli);
+}
+
+/* ---- pawl.conf ------------------------------------------------------------------------------- */
+
+static void conf_value(struct cli *cli, const struct setting *row)
+{
+    switch (row->kind) {
+    case SETTING_INT:
+    case SETTING_DURATION:
+    case SETTING_BOOL:
+    case SETTING_CHOICE:
+        fprintf(cli->out, "%s", row->fallback);
+        break;
+    case SETTING_LIST:
+    case SETTING_LINES:
+        fprintf(cli->out, *row->fallback ? "{\"%s\"}" : "{%s}", row->fallback);
+        break;
+    case SETTING_TEXT:
+    case SETTING_SECRET:
+    case SETTING_RANGE:
+        fprintf(cli->out, "\"%s\"", row->fallback);
+        break;
+    }
+}
+
+int help_settings_conf(struct cli *cli)
+{
+    fputs(
+        "# pawl.conf - the settings of pawl " PAWL_VERSION ", each with its default.\n"
+        "# A line counts when the # before its name is taken away. pawl.service reads\n"
+        "# /etc/pawl.conf; otherwise name the file by --config or PAWL_CONFIG, or call it\n"
+        "# pawl.conf in the working directory. `pawl doctor --config FILE` prints every value and\n"
+        "# where it came from.\n"
+        "#\n"
+        "# Durations are 500ms, 5s, 2m, 3h, 7d. Lists have braces: {\"default\", \"mail\"}.\n"
+        "# ${NAME} in a quoted text is the environment variable NAME.\n",
+        cli->out);
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        fprintf(cli->out, "\n# %s\n#%s = ", setting_table[i].meaning, setting_table[i].name);
+        conf_value(cli, &setting_table[i]);
+        fputc('\n', cli->out);
+    }
     return cli_done(cli);
 }

@@ -191,7 +191,7 @@ void sheet_json(struct buf *b, const struct sheet *s)
 int sheet_send(struct cli *cli, const struct buf *b)
 {
     if (!buf_ok(b))
-        return cli_failf(cli, PAWL_NO_MEMORY, "its answer found no memory");
+        return cli_failf(cli, PAWL_NO_MEMORY, "no memory for the answer");
     fwrite(b->data, 1, b->len, cli->out);
     fputc('\n', cli->out);
     return cli_done(cli);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -49,12 +50,45 @@ int cli_failf(struct cli *cli, enum pawl_status status, const char *fmt, ...)
     return cli_fail(cli, &err);
 }
 
+int cli_missing(struct cli *cli, const char *what)
+{
+    return cli_failf(cli, PAWL_INVALID, "%s is missing; usage: pawl %s %s", what,
+                     cli->command->name, cli->command->usage);
+}
+
+int cli_unknown(struct cli *cli, const char *what, const char *argument, const char *expected)
+{
+    if (!*argument)
+        return cli_failf(cli, PAWL_INVALID, "%s is missing; expected %s", what, expected);
+    return cli_failf(cli, PAWL_INVALID, "unknown %s \"%.60s\"; expected %s", what, argument,
+                     expected);
+}
+
 int cli_done(struct cli *cli)
 {
     cli_progress_end(cli);
     if (fflush(cli->out) == 0 && !ferror(cli->out))
         return 0;
-    return cli_failf(cli, PAWL_BUSY, "its answer could not be written: %s", strerror(errno));
+    return cli_failf(cli, PAWL_BUSY, "the answer could not be written to stdout: %s",
+                     strerror(errno));
+}
+
+bool cli_ask(struct cli *cli, const char *fmt, ...)
+{
+    char line[16] = "";
+    va_list args;
+    cli_progress_end(cli);
+    fflush(cli->out);
+    fprintf(cli->err, "pawl %s: ", cli->command->name);
+    va_start(args, fmt);
+    vfprintf(cli->err, fmt, args);
+    va_end(args);
+    fputs(" [y/N] ", cli->err);
+    fflush(cli->err);
+    if (!fgets(line, sizeof(line), stdin))
+        fputc('\n', cli->err); /* the end of the input is no answer, and wrote no line end */
+    line[strcspn(line, "\r\n")] = 0;
+    return strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
 }
 
 void cli_progress(struct cli *cli, const char *fmt, ...)

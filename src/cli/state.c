@@ -77,14 +77,14 @@ static int drain_to(struct cli *cli, const char *node, const char *action)
 static int run_drain(struct cli *cli, int argc, char **argv)
 {
     if (argc != 1)
-        return cli_failf(cli, PAWL_INVALID, "say which node");
+        return cli_missing(cli, "NODE");
     return drain_to(cli, argv[0], "drain");
 }
 
 static int run_undrain(struct cli *cli, int argc, char **argv)
 {
     if (argc != 1)
-        return cli_failf(cli, PAWL_INVALID, "say which node");
+        return cli_missing(cli, "NODE");
     return drain_to(cli, argv[0], "undrain");
 }
 
@@ -101,9 +101,8 @@ const struct command cmd_nodes = {
     .name = "nodes",
     .summary = "show the processes that work on the database",
     .usage = "",
-    .about =
-        "A node is joining, active, draining or dead: one whose beats stopped for longer than\n"
-        "`heartbeat_grace`. Figures are those of its last beat.",
+    .about = "A node is joining, active, draining or dead (no heartbeat for longer than\n"
+             "`heartbeat_grace`). The figures are those of its last heartbeat.",
     .example = "pawl nodes\n"
                "pawl nodes --json | jq -r '.nodes[] | select(.status == \"dead\") | .node'",
     .reach = REACH_SERVER,
@@ -114,8 +113,8 @@ const struct command cmd_leaders = {
     .name = "leaders",
     .summary = "show which node has which role",
     .usage = "",
-    .about = "One node at a time has `maintenance` (expiry, lost leases, retention) and one\n"
-             "`scheduler`. An epoch is one turn of one node.",
+    .about = "One node at a time has the role `maintenance` (expiry, lost leases, retention), and\n"
+             "one has `scheduler`. The epoch grows each time a role is taken.",
     .example = "pawl leaders",
     .reach = REACH_SERVER,
     .run = run_leaders,
@@ -123,12 +122,13 @@ const struct command cmd_leaders = {
 
 const struct command cmd_drain = {
     .name = "drain",
-    .summary = "have a node begin nothing more",
+    .summary = "stop a node from taking new work",
     .usage = "NODE",
     .about =
-        "Any server may be asked: the wish is stored, and the node reads it with its next beat.\n"
-        "What runs there goes on; what was claimed and has not begun is handed back uncounted;\n"
-        "its /readyz says 503. It holds until pawl undrain, or until the node leaves.",
+        "Any server of the cluster can be asked: the node reads the request with its next\n"
+        "heartbeat. Calls that run there go on; claimed calls that have not started are handed\n"
+        "back, which counts as no attempt; its /readyz answers 503. This lasts until pawl\n"
+        "undrain, or until the node leaves.",
     .example = "pawl drain \"$(pawl nodes --json | jq -r '.nodes[0].node')\"",
     .args_max = 1,
     .reach = REACH_SERVER,
@@ -137,7 +137,7 @@ const struct command cmd_drain = {
 
 const struct command cmd_undrain = {
     .name = "undrain",
-    .summary = "have a drained node work again",
+    .summary = "let a drained node take work again",
     .usage = "NODE",
     .example = "pawl undrain \"$(pawl nodes --json | jq -r '.nodes[0].node')\"",
     .args_max = 1,

@@ -24,13 +24,15 @@ static void secret_make(char out[80])
 static enum pawl_status check(int argc, char **argv, struct pawl_err *err)
 {
     if (argc != 3 || strcmp(argv[0], "new") != 0)
-        return err_set(err, PAWL_INVALID, "say: pawl token new NAME admin|app|monitor");
+        return err_set(err, PAWL_INVALID,
+                       "usage: pawl token new NAME ROLE; ROLE is admin, app or monitor");
     const char *fault = name_fault(bytes_of(argv[1]));
     if (fault || strpbrk(argv[1], ": \t"))
         return err_set(err, PAWL_INVALID, "NAME \"%.100s\" %s", argv[1],
                        fault ? fault : "must have no colon and no space");
     if (strcmp(argv[2], "admin") && strcmp(argv[2], "app") && strcmp(argv[2], "monitor"))
-        return err_set(err, PAWL_INVALID, "ROLE \"%.60s\" is none of admin, app, monitor", argv[2]);
+        return err_set(err, PAWL_INVALID,
+                       "ROLE \"%.60s\" is unknown; expected admin, app or monitor", argv[2]);
     return PAWL_OK;
 }
 
@@ -45,7 +47,7 @@ static int answer(struct cli *cli, const char *secret, const char *line)
                 "This is the token; it is not stored anywhere and not shown again.\n"
                 "Put this into pawl.conf, beside the other tokens if there are any, and send the\n"
                 "server a SIGHUP:\n\n    tokens += {\"%s\"}\n\n"
-                "Whoever has the token says PAWL_TOKEN=..., or Authorization: Bearer ...\n",
+                "Programs send it as Authorization: Bearer ...; pawl takes it from PAWL_TOKEN.\n",
                 line);
         return code;
     }

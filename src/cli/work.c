@@ -98,8 +98,11 @@ static enum pawl_status conf_read_options(struct worker *w, struct arena *a, int
     w->command = cli_option(cli, "exec");
     w->types = array_of(a, cli, "type");
     w->queues = array_of(a, cli, "queue");
-    if (!w->command || !*w->command || !w->types)
-        return err_set(err, PAWL_INVALID, "--exec and --type say what to run for which calls");
+    if (!w->command || !*w->command)
+        return err_set(err, PAWL_INVALID,
+                       "option --exec is missing: the program to run for each call");
+    if (!w->types)
+        return err_set(err, PAWL_INVALID, "option --type is missing: the calls to run it for");
     gethostname(host, sizeof(host) - 1);
     w->name = cli_option(cli, "worker");
     if (!w->name)
@@ -181,13 +184,13 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "exec", "CMD", NULL, "what to run for each call, by /bin/sh -c" },
+    { "exec", "CMD", NULL, "the program to run for each call, by /bin/sh -c" },
     { "type", "T", NULL, "for calls of this type; may be repeated" },
     { "queue", "Q", NULL, "from this queue only; may be repeated" },
-    { "slots", "N", "1", "programs at a time" },
-    { "worker", "NAME", "host-pid", "shown as the node of what it holds" },
-    { "retry-in", "D", "30s", "after exit code 75" },
-    { "idle", "D", NULL, "leave when nothing came for so long" },
+    { "slots", "N", "1", "programs that run at the same time" },
+    { "worker", "NAME", NULL, "shown as the node of the calls it holds, else HOST-PID" },
+    { "retry-in", "D", "30s", "when to run it again after exit code 75" },
+    { "idle", "D", NULL, "exit when no call came for this long" },
     { 0 },
 };
 
@@ -198,10 +201,11 @@ const struct command cmd_work = {
     .about =
         "The program gets the input on stdin and PAWL_CALL_ID, _TYPE, _METHOD, _KEY, _ATTEMPT,\n"
         "_DEADLINE and TRACEPARENT in its environment; no token and no database URL. stdout is\n"
-        "the result: JSON if it is, else a string, else bytes. Exit code 0 completed, 65 failed\n"
-        "for good, 75 again later (counts as nothing), anything else an error that is retried;\n"
-        "the end of stderr is its text. A program that outlives its timeout, its cancelled call\n"
-        "or the worker's `grace` is ended with its whole process group. SIGTERM drains.",
+        "the result: JSON if it is, else a string, else bytes. Exit code 0: completed, 65: failed\n"
+        "for good, 75: run it again after --retry-in (counts as no attempt), any other: an error\n"
+        "that is retried, with the end of stderr as its text. A program that outlives its\n"
+        "timeout, its cancelled call or the worker's `grace` is killed with its process group.\n"
+        "On SIGTERM the worker takes no more calls and exits when those that run have ended.",
     .example = "pawl submit shout '\"hello\"' --id shout-1\n"
                "pawl work --exec 'tr a-z A-Z' --type shout --idle 1s\n"
                "pawl get shout-1 --result",

@@ -14,8 +14,6 @@
 /* Longer than everything the database may take for it (table.c): only a server that answers nothing
  * at all gets there. */
 #define ANSWER_US (20 * SEC_US)
-/* There is nothing to say in a body; a client library may say {} all the same. */
-#define BODY_LEN_MAX 4096
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
@@ -203,56 +201,13 @@ static void submit(struct events_server *s, struct http_request *r, enum errand_
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-enum path { PATH_EVENTS, PATH_ASYNC, PATH_EVENT, PATH_HEALTHZ, PATH_READYZ, PATH_NONE };
-
-static enum path path_of(struct bytes path, struct bytes *out_id)
+static void refuse_method(struct http_request *r, const struct events_question *q,
+                          const struct pawl_err *err)
 {
-    static const struct bytes names[] = { [PATH_EVENTS] = BYTES("/events"),
-                                          [PATH_ASYNC] = BYTES("/events/async"),
-                                          [PATH_HEALTHZ] = BYTES("/healthz"),
-                                          [PATH_READYZ] = BYTES("/readyz") };
-    static const char begin[] = "/events/";
-    size_t len = sizeof begin - 1;
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (names[i].data && bytes_eq(path, names[i]))
-            return (enum path)i;
-    if (path.len <= len || memcmp(path.data, begin, len) != 0)
-        return PATH_NONE;
-    *out_id = (struct bytes){ path.data + len, path.len - len };
-    return memchr(out_id->data, '/', out_id->len) ? PATH_NONE : PATH_EVENT;
-}
-
-/* As we write it, and no other way: 1 to EVENT_ID_MAX. */
-static bool id_read(struct bytes text, int64_t *out)
-{
-    *out = 0;
-    if (!text.len || text.len > 10 || text.data[0] == '0')
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return false;
-        *out = *out * 10 + (text.data[i] - '0');
-    }
-    return *out <= EVENT_ID_MAX;
-}
-
-static void refuse_id(struct http_request *r, struct bytes id)
-{
-    struct pawl_err err;
-    err_set(&err, PAWL_INVALID, "field \"id\": \"%.*s\" is not a whole number from 1 to %" PRId64,
-            (int)MIN(id.len, 40), id.data, EVENT_ID_MAX);
-    front_refuse(r, &err, BYTES_NONE);
-}
-
-static void refuse_method(struct http_request *r, const char *allow)
-{
-    struct pawl_err err;
     struct buf b;
-    struct http_header h = { BYTES("Allow"), bytes_of(allow) };
-    err_set(&err, PAWL_METHOD, "%s is not for %.*s; it takes %s", http_method_name(r->method),
-            (int)MIN(r->path.len, 60), r->path.data, allow);
+    struct http_header h = { BYTES("Allow"), bytes_of(q->allow) };
     buf_init(&b, 4096);
-    front_add(&b, &err, BYTES_NONE);
+    front_add(&b, err, BYTES_NONE);
     http_reply(r, &(struct http_reply){ .status = err_http(PAWL_METHOD),
                                         .headers = &h,
                                         .n_headers = 1,
@@ -260,49 +215,9 @@ static void refuse_method(struct http_request *r, const char *allow)
     buf_release(&b);
 }
 
-/* The values are ours to make up: whoever sends one is told so, and not left to wonder. */
-static enum pawl_status check_body(struct http_request *r, struct pawl_err *err)
+static void run(struct events_server *s, struct http_request *r, const struct events_question *q)
 {
-    struct json *body;
-    struct pawl_err why;
-    if (r->too_large)
-        return err_set(err, PAWL_TOO_LARGE, "the body is larger than %d bytes", BODY_LEN_MAX);
-    if (!r->body.len)
-        return PAWL_OK;
-    if (!body_is_json(r))
-        return err_set(err, PAWL_MEDIA, "the body is not JSON; send none, or {}");
-    enum pawl_status st = json_parse(&r->arena, r->body, &body, &why);
-    if (st != PAWL_OK)
-        return err_set(err, st, "the body is not JSON: %.300s", why.text);
-    if (body->kind != JSON_OBJECT && body->kind != JSON_NULL)
-        return err_set(err, PAWL_INVALID, "the body is neither empty nor {}");
-    if (body->kind == JSON_OBJECT && body->first)
-        return err_set(err, PAWL_INVALID, "field \"%.*s\": an event has none to be sent",
-                       (int)MIN(body->first->name.len, 100), body->first->name.data);
-    return PAWL_OK;
-}
-
-static enum pawl_status check(struct events_server *s, struct http_request *r, enum path path,
-                              bool post, struct pawl_err *err)
-{
-    struct principal who;
-    unsigned may = path == PATH_HEALTHZ || path == PATH_READYZ || path == PATH_NONE ? MAY_OPEN
-                   : post                                                           ? MAY_APP
-                          : MAY_APP | MAY_MONITOR;
-    enum pawl_status st = doors_check(s->doors, r, may, &who, err);
-    if (st == PAWL_OK && path == PATH_NONE)
-        st = err_set(err, PAWL_NOT_FOUND, "there is no %.*s here; there is /events",
-                     (int)MIN(r->path.len, 100), r->path.data);
-    if (st == PAWL_OK && r->query.len)
-        st = err_set(err, PAWL_INVALID, "parameter \"%.*s\": there is none here",
-                     (int)MIN(strcspn(r->query.data, "=&"), MIN(r->query.len, 60)), r->query.data);
-    return st;
-}
-
-static void run(struct events_server *s, struct http_request *r, enum path path, struct bytes id)
-{
-    int64_t number;
-    switch (path) {
+    switch (q->path) {
     case PATH_EVENTS:
         submit(s, r, r->method == HTTP_POST ? ERRAND_ADD : ERRAND_COUNT, 0);
         break;
@@ -310,10 +225,7 @@ static void run(struct events_server *s, struct http_request *r, enum path path,
         submit(s, r, ERRAND_ADD_LATER, 0);
         break;
     case PATH_EVENT:
-        if (id_read(id, &number))
-            submit(s, r, ERRAND_FIND, number);
-        else
-            refuse_id(r, id);
+        submit(s, r, ERRAND_FIND, q->id);
         break;
     case PATH_READYZ:
         if (atomic_load(&s->stopping))
@@ -328,32 +240,32 @@ static void run(struct events_server *s, struct http_request *r, enum path path,
     }
 }
 
+static unsigned may(const struct http_request *r, enum events_path path)
+{
+    if (path == PATH_HEALTHZ || path == PATH_READYZ || path == PATH_NONE)
+        return MAY_OPEN;
+    return r->method == HTTP_POST ? MAY_APP : MAY_APP | MAY_MONITOR;
+}
+
 void events_handle(struct http_request *r, void *server)
 {
-    static const char *const allow[] = { [PATH_EVENTS] = "GET, HEAD, POST",
-                                         [PATH_ASYNC] = "POST",
-                                         [PATH_EVENT] = "GET, HEAD",
-                                         [PATH_HEALTHZ] = "GET, HEAD",
-                                         [PATH_READYZ] = "GET, HEAD" };
     struct events_server *s = server;
     struct pawl_err err;
-    struct bytes id = BYTES_NONE;
-    enum path path = path_of(r->path, &id);
-    bool post = r->method == HTTP_POST, get = r->method == HTTP_GET || r->method == HTTP_HEAD;
-    bool fits =
-        (post && (path == PATH_EVENTS || path == PATH_ASYNC)) || (get && path != PATH_ASYNC);
-    if (check(s, r, path, post, &err) != PAWL_OK)
-        front_refuse(r, &err, BYTES_NONE);
-    else if (!fits)
-        refuse_method(r, allow[path]);
-    else if (check_body(r, &err) != PAWL_OK)
+    struct principal who;
+    struct events_question q;
+    enum pawl_status st = doors_check(s->doors, r, may(r, events_path_of(r)), &who, &err);
+    if (st == PAWL_OK)
+        st = events_question_read(r, &q, &err);
+    if (st == PAWL_METHOD)
+        refuse_method(r, &q, &err);
+    else if (st != PAWL_OK)
         front_refuse(r, &err, BYTES_NONE);
     else
-        run(s, r, path, id);
+        run(s, r, &q);
 }
 
 size_t events_body_max(const struct http_request *r, void *server)
 {
     (void)r, (void)server;
-    return BODY_LEN_MAX;
+    return EVENTS_BODY_MAX;
 }

@@ -75,6 +75,21 @@ struct events_server {
     bool stops; /* the task was run */
 };
 
+/* What a request asks for (request.c). */
+enum events_path { PATH_EVENTS, PATH_ASYNC, PATH_EVENT, PATH_HEALTHZ, PATH_READYZ, PATH_NONE };
+struct events_question {
+    enum events_path path;
+    int64_t id;        /* PATH_EVENT: which */
+    const char *allow; /* the methods its path takes; static */
+};
+/* There is nothing to say in a body; a client library may say {} all the same. */
+#define EVENTS_BODY_MAX 4096
+/* Its path alone, which decides who may. PATH_NONE: there is no such. */
+enum events_path events_path_of(const struct http_request *r);
+/* NOT_FOUND, INVALID, METHOD (`allow` is filled in), TOO_LARGE, MEDIA or NO_MEMORY: refused. */
+MUST_USE enum pawl_status events_question_read(struct http_request *r, struct events_question *out,
+                                               struct pawl_err *err);
+
 /* http_conf's. */
 void events_handle(struct http_request *r, void *server);
 size_t events_body_max(const struct http_request *r, void *server);

@@ -26,10 +26,16 @@ static int64_t beat_once(struct exec *e)
         return now_us + e->conf.heartbeat_interval_us;
     arena_init(&a, 1 << 20);
     op.a = &a;
+    stall_begin(e, &e->stall.beat, b->store, NULL);
     enum pawl_status st = store_commit(b->store, &one, 1);
+    stall_end(e, &e->stall.beat);
     arena_release(&a);
     if (st == PAWL_OK && op.status == PAWL_OK) {
         member_stored(e, now_us);
+        /* Its commit waited, as everybody's did: while nobody could beat nobody's silence counts.
+         */
+        if (world_mono(&world_real) > now_us + e->conf.heartbeat_interval_us)
+            observer_silent(e);
         int64_t due_us = observer_look(e, b->store, now_us);
         return MIN(now_us + e->conf.heartbeat_interval_us, due_us);
     }

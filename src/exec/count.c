@@ -95,6 +95,7 @@ struct counting {
     struct exec *e;
     struct rate *last; /* found last */
     int64_t second;
+    int64_t failures; /* attempts that failed or were lost, or calls that ended so */
 };
 
 static void count_pace(struct counting *c, struct bytes queue, int64_t accepted, int64_t ended)
@@ -156,6 +157,7 @@ static void count_finish(struct counting *c, const struct finish *q)
             continue; /* A repeat: counted when it was stored. */
         failed += f->how == END_ERROR || f->how == END_TIMEOUT || f->how == END_REFUSE;
         completed += f->state == PAWL_COMPLETED;
+        c->failures += f->error_out.data != NULL;
         if (!pawl_state_ended(f->state))
             continue;
         ended++;
@@ -177,6 +179,7 @@ static void count_op(struct counting *c, const struct op *op)
     if (op->status != PAWL_OK)
         return;
     add(&s->ended, (int64_t)op->n_ended);
+    c->failures += op->n_lost > 0;
     if (op->kind == OP_ACCEPT)
         count_accept(c, &op->accept);
     else if (op->kind == OP_CLAIM)
@@ -192,6 +195,8 @@ void count_group(struct exec *e, struct op *const *v, size_t n, int64_t took_us)
     for (size_t i = 0; i < n; i++)
         count_op(&c, v[i]);
     pthread_mutex_unlock(&e->rates.lock);
+    if (c.failures)
+        failures_tell(e, v, n);
     add(&e->stats.commits, 1);
     histogram_add(&e->stats.group_ops, (int64_t)n);
     histogram_add(&e->stats.commit_us, took_us);

@@ -46,6 +46,7 @@ void pool_hung(struct pawl_call *t)
     if (hung) {
         t->hung = true;
         p->hung++;
+        pool_count_slow(p, t, false);
     }
     bool more = hung && !p->stopping && p->hung < HUNG_MAX;
     bool full = hung && p->hung == HUNG_MAX;
@@ -55,6 +56,8 @@ void pool_hung(struct pawl_call *t)
                  HUNG_MAX);
     if (more && !pool_add_worker(t->e))
         log_line(LOG_WARN, "no thread could be made in place of a hung worker");
+    if (more)
+        queue_nudge(&t->e->queue); /* A place is free. */
 }
 
 static void time_out(struct pawl_call *t)
@@ -99,19 +102,6 @@ static struct pawl_call *run_find(const struct run *r, int64_t seq)
     return NULL;
 }
 
-/* Take a run out of the queue. */
-static void unqueue(struct pool *p, struct run *before, struct run *r)
-{
-    if (before)
-        before->next = r->next;
-    else
-        p->head = r->next;
-    if (p->tail == r)
-        p->tail = before;
-    p->n_queued -= r->n;
-    p->n_hauled -= r->v->lease->hauler ? r->n : 0;
-}
-
 /* A call that has not begun: alone it leaves the queue, and is for the caller to end; in a longer
  * run it is told now and ends when its turn comes. Under the lock. */
 static struct pawl_call *cancel_queued(struct pool *p, int64_t seq)
@@ -120,7 +110,8 @@ static struct pawl_call *cancel_queued(struct pool *p, int64_t seq)
     for (struct run *r = p->head; r; before = r, r = r->next) {
         struct pawl_call *t = run_find(r, seq);
         if (t && r->n == 1) {
-            unqueue(p, before, r);
+            pool_unqueue(p, before, r);
+            pool_count_slow(p, t, false);
             return t;
         }
         if (t)
@@ -244,8 +235,11 @@ void pool_finish_done(struct job *j)
     default:
         if (turn_into_error(t, op))
             return;
-        log_line(LOG_ERROR, "call \"%.*s\": its end could not be stored: %s",
-                 BYTES_ARG(t->call->spec.id), op->err.text);
+        log_fields(LOG_ERROR, "the end of a call could not be stored",
+                   (const struct log_field[]){ LOG_TEXT("id", t->call->spec.id),
+                                               LOG_TEXT("type", t->call->spec.type),
+                                               LOG_TEXT("error", bytes_of(op->err.text)) },
+                   3);
     }
     if (t->lease->suspect) {
         pthread_mutex_lock(&e->pool.lock);

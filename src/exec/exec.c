@@ -8,8 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+
+/* A question with its copies, and its answer: a batch, or a full claim. */
+#define ANSWER_LEN_MAX ((size_t)BATCH_LEN_MAX * 4 + (64 << 20))
 
 static char *copy_text(const char *text)
 {
@@ -23,15 +27,13 @@ static char *copy_text(const char *text)
 static enum pawl_status copy_conf(struct exec *e, const struct exec_conf *conf,
                                   struct pawl_err *err)
 {
-    char host[256] = "localhost";
-    gethostname(host, sizeof(host) - 1);
+    const char *node = conf->node;
     e->conf = *conf;
     e->conf.url = copy_text(conf->url);
     e->conf.schema = copy_text(conf->schema ? conf->schema : "pawl");
-    e->conf.node = copy_text(conf->node ? conf->node : host);
-    if (!e->conf.url || !e->conf.schema || !e->conf.node)
+    if (!e->conf.url || !e->conf.schema)
         return err_no_memory(err, "opening the database");
-    return PAWL_OK;
+    return name_open(e, node, err);
 }
 
 static enum pawl_status check_schema(struct exec *e, struct pawl_err *err)
@@ -78,6 +80,7 @@ static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
     member_init(&e->member);
     stats_init(&e->stats);
     rates_init(&e->rates);
+    failures_init(&e->failures);
     if (st == PAWL_OK)
         st = pool_init(&e->pool, err);
     if (st == PAWL_OK)
@@ -93,7 +96,9 @@ static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
 
 static enum pawl_status start_threads(struct exec *e, struct pawl_err *err)
 {
-    enum pawl_status st = side_open(e, err);
+    enum pawl_status st = stall_open(e, err);
+    if (st == PAWL_OK)
+        st = side_open(e, err);
     if (st != PAWL_OK)
         return st;
     haul_open(e);
@@ -111,6 +116,7 @@ enum pawl_status exec_open(const struct exec_conf *conf, struct exec **out, stru
     if (!e)
         return err_no_memory(err, "opening the database");
     atomic_init(&e->refs, 1);
+    e->presence = -1;
     uuid7_make(conf->world, e->boot);
     enum pawl_status st = copy_conf(e, conf, err);
     if (st == PAWL_OK)
@@ -133,6 +139,7 @@ void exec_unref(struct exec *e)
     side_release(e);
     haul_release(e);
     beat_release(e);
+    stall_release(e);
     keeper_release(e);
     readers_release(&e->readers);
     waiters_release(&e->waiters);
@@ -143,9 +150,10 @@ void exec_unref(struct exec *e)
     queue_release(&e->queue);
     epoch_release(&e->epoch);
     rates_release(&e->rates);
+    failures_release(&e->failures);
     mem_free((char *)e->conf.url);
     mem_free((char *)e->conf.schema);
-    mem_free((char *)e->conf.node);
+    name_release(e);
     mem_free(e);
 }
 
@@ -169,7 +177,9 @@ void exec_close(struct exec *e)
     if (e->writer_runs) {
         queue_close(&e->queue);
         pthread_join(e->writer_thread, NULL);
+        failures_flush(e, true);
     }
+    stall_close(e);
     exec_unref(e);
 }
 
@@ -184,7 +194,7 @@ int64_t exec_now(struct exec *e)
 static enum pawl_status at_the_door(struct exec *e, struct pawl_err *err)
 {
     if (!atomic_load(&e->away_us) || !atomic_load(&e->refused))
-        return PAWL_OK;
+        return exec_stalled(e, err);
     return err_set(err, PAWL_BUSY, "the database does not answer");
 }
 
@@ -200,39 +210,186 @@ enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_er
     return st == PAWL_OK ? queue_put_all(&e->queue, first, err) : st;
 }
 
-struct sync_job {
-    struct job job;
-    struct gate gate;
+/* What else is to be known of an operation that its caller waits for. */
+struct sync_how {
+    int64_t turn_until_us; /* job.h */
+    bool give_back;        /* a claim whose caller has left hands back what it took */
 };
+
+/* One operation and who waits for it. On the caller's stack where every commit is answered soon;
+ * else apart, with copies of all it names, for the store thread may have it longer than the caller
+ * waits. */
+struct sync_job {
+    struct job job;   /* first */
+    struct gate gate; /* apart: there is something to see; else the answer, and its last touch */
+    struct gate answered; /* apart: the answer's last touch */
+    struct arena arena;
+    struct exec *e; /* borrowed */
+    struct sync_how how;
+    atomic_int state;
+};
+enum { SYNC_WAITS, SYNC_LEFT, SYNC_DONE };
 
 static void sync_done(struct job *j)
 {
     gate_open(&((struct sync_job *)j)->gate);
 }
 
+static void sync_free(struct sync_job *s)
+{
+    arena_release(&s->arena);
+    mem_free(s);
+}
+
+/* Whoever comes first: the answer, or the caller who leaves. */
+static bool sync_move(struct sync_job *s, int to)
+{
+    int waits = SYNC_WAITS;
+    return atomic_compare_exchange_strong(&s->state, &waits, to);
+}
+
+/* When the database refused it, the lease runs out: later, and counted as lost. */
+static void sync_given_back(struct job *j)
+{
+    struct sync_job *s = (struct sync_job *)j;
+    if (j->op.status == PAWL_OK)
+        exec_work_came(s->e);
+    sync_free(s);
+}
+
+/* Nobody knows the token of this lease: its calls go back, uncounted. False: it took none. */
+static bool sync_give_back(struct sync_job *s)
+{
+    const struct claim *got = &s->job.op.claim;
+    struct pawl_err err;
+    if (!s->how.give_back || s->job.op.status != PAWL_OK || !got->n)
+        return false;
+    struct finish_item *v = arena_zalloc(&s->arena, got->n, sizeof(*v));
+    if (!v)
+        return false;
+    for (size_t i = 0; i < got->n; i++)
+        v[i] = (struct finish_item){ .seq = got->calls[i].seq,
+                                     .id = got->calls[i].spec.id,
+                                     .how = END_RELEASE };
+    s->job = (struct job){ .op = { .kind = OP_FINISH,
+                                   .a = &s->arena,
+                                   .finish = { .token = got->token, .v = v, .n = got->n } },
+                           .done = sync_given_back,
+                           .weight = got->n };
+    return queue_put(&s->e->queue, &s->job, true, &err) == PAWL_OK;
+}
+
+/* The caller heard UNKNOWN and has left. */
+static void sync_orphaned(struct sync_job *s)
+{
+    const struct op *op = &s->job.op;
+    exec_look(s->e, op->ended, op->n_ended);
+    if (!sync_give_back(s))
+        sync_free(s);
+}
+
+static void sync_apart_done(struct job *j)
+{
+    struct sync_job *s = (struct sync_job *)j;
+    if (!sync_move(s, SYNC_DONE)) {
+        sync_orphaned(s);
+        return;
+    }
+    gate_open(&s->gate);
+    gate_open(&s->answered);
+}
+
+/* The caller looks; if it leaves, what is left is sync_apart_done()'s. */
+static void sync_late(struct job *j)
+{
+    gate_open(&((struct sync_job *)j)->gate);
+}
+
+static void sync_post(struct sync_job *s, struct op *op)
+{
+    gate_init(&s->gate);
+    gate_init(&s->answered);
+    s->job.weight = 1;
+    s->job.turn_until_us = s->how.turn_until_us;
+    if (op->kind == OP_ACCEPT) {
+        s->job.weight = op->accept.n;
+        for (size_t i = 0; i < op->accept.n; i++)
+            s->job.len += op->accept.v[i].input.bytes.len;
+    }
+    op->status = exec_post(s->e, &s->job, &op->err);
+}
+
+/* It opens: the store thread answers every job of its queue, and one whose commit has no answer is
+ * told that it is late. */
+static void sync_wait(struct gate *g)
+{
+    while (!gate_wait(g, world_mono(&world_real) + SEC_US))
+        ;
+}
+
+/* The answer is in the caller's arena, as if it had been made there. */
+static void sync_take(struct sync_job *s, struct op *op)
+{
+    struct arena *a = op->a;
+    *op = s->job.op;
+    op->a = a;
+    arena_adopt(a, &s->arena);
+    sync_free(s);
+}
+
+static enum pawl_status do_apart(struct exec *e, struct op *op, struct sync_how how)
+{
+    struct sync_job *s = mem_zalloc(sizeof(*s));
+    if (s)
+        arena_init(&s->arena, ANSWER_LEN_MAX);
+    if (!s || !op_copy(&s->arena, op, &s->job.op)) {
+        if (s)
+            sync_free(s);
+        return op->status = err_no_memory(&op->err, "a write");
+    }
+    s->e = e;
+    s->how = how;
+    s->job.done = sync_apart_done;
+    s->job.late = sync_late;
+    sync_post(s, op);
+    if (op->status != PAWL_OK) {
+        sync_free(s);
+        return op->status;
+    }
+    sync_wait(&s->gate);
+    if (sync_move(s, SYNC_LEFT))
+        return op->status = exec_unknown(&op->err);
+    sync_wait(&s->answered);
+    sync_take(s, op);
+    return op->status;
+}
+
+static enum pawl_status do_sync(struct exec *e, struct op *op, struct sync_how how)
+{
+    if (e->stall.open)
+        return do_apart(e, op, how);
+    struct sync_job s = { .job = { .op = *op, .done = sync_done }, .e = e, .how = how };
+    sync_post(&s, op);
+    if (op->status != PAWL_OK)
+        return op->status;
+    sync_wait(&s.gate);
+    *op = s.job.op;
+    return op->status;
+}
+
 enum pawl_status exec_do(struct exec *e, struct op *op)
 {
-    return exec_do_by(e, op, 0);
+    return do_sync(e, op, (struct sync_how){ 0 });
 }
 
 enum pawl_status exec_do_by(struct exec *e, struct op *op, int64_t turn_until_us)
 {
-    struct sync_job s = {
-        .job = { .op = *op, .done = sync_done, .weight = 1, .turn_until_us = turn_until_us }
-    };
-    gate_init(&s.gate);
-    if (op->kind == OP_ACCEPT) {
-        s.job.weight = op->accept.n;
-        for (size_t i = 0; i < op->accept.n; i++)
-            s.job.len += op->accept.v[i].input.bytes.len;
-    }
-    op->status = exec_post(e, &s.job, &op->err);
-    if (op->status != PAWL_OK)
-        return op->status;
-    while (!gate_wait(&s.gate, world_mono(&world_real) + SEC_US))
-        ; /* It comes: the queue is bounded and so is every operation in it. */
-    *op = s.job.op;
-    return op->status;
+    return do_sync(e, op, (struct sync_how){ .turn_until_us = turn_until_us });
+}
+
+enum pawl_status exec_claim(struct exec *e, struct op *op)
+{
+    return do_sync(e, op, (struct sync_how){ .give_back = true });
 }
 
 void exec_wait(struct exec *e, struct waiter *w)
@@ -285,4 +442,6 @@ void exec_figures(struct exec *e, struct exec_figures *out)
     out->waiting = waiters_count(&e->waiters);
     int64_t away_us = atomic_load(&e->away_us);
     out->away_us = away_us ? MAX(world_mono(&world_real) - away_us, 1) : 0;
+    int64_t stalled_us = atomic_load(&e->stalled_us);
+    out->stalled_us = stalled_us ? MAX(world_mono(&world_real) - stalled_us, 1) : 0;
 }

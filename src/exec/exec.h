@@ -13,8 +13,10 @@
 #include <stdatomic.h>
 
 #include "exec/count.h"
+#include "exec/failures.h"
 #include "exec/haul.h"
 #include "exec/job.h"
+#include "exec/name.h"
 #include "exec/pool.h"
 #include "exec/registry.h"
 #include "exec/waiters.h"
@@ -22,7 +24,8 @@
 
 /* What exec_open() is told; strings are copied. Every number is set, none means "default". */
 struct exec_conf {
-    const char *url, *schema, *node;
+    const char *url, *schema;
+    const char *_Atomic node; /* NULL: a default (name.h); changes at most while entering */
     const struct world *world;
     int pool_size;
     int64_t heartbeat_interval_us, heartbeat_grace_us, reclaim_interval_us;
@@ -124,9 +127,30 @@ struct side {
     bool closed;
 };
 
+/* Commits that have no answer (stall.c). */
+struct under_way {
+    struct store *store; /* borrowed, while it commits; NULL: it does not */
+    struct job *jobs;    /* what it commits, linked by `next` */
+    int64_t since_us;    /* told: when its COMMIT was sent; monotonic */
+    bool told;           /* who waits for it heard UNKNOWN */
+    bool counts;         /* nobody else's doing can hold it up: new writes are refused then. Else it
+                            is a thread of side.c */
+    struct under_way *next;
+};
+struct stall {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    struct under_way *all, writer, beat; /* one for each thread that commits */
+    bool open, runs, closed, sleeping;
+};
+
 struct exec {
     struct exec_conf conf; /* strings owned */
     char boot[UUID_TEXT_LEN + 1];
+    struct exec_name *names; /* owned: conf.node, and those it was before */
+    bool named;              /* the name was given, and is no other */
+    int presence;            /* the socket that says that this boot lives; -1: none */
     unsigned traits;
     struct store *writer; /* owned; the store thread's alone once it runs */
     struct queue queue;
@@ -143,16 +167,20 @@ struct exec {
     struct side side;
     struct hauls hauls;
     struct beater beater;
+    struct stall stall;
     struct epoch epoch;
     struct exec_stats stats;
     struct rates rates;
+    struct failures failures;
     pthread_t writer_thread, keeper_thread;
     bool writer_runs, keeper_runs;
     atomic_int_least64_t clock_offset_us; /* database clock minus monotonic */
-    atomic_int_least64_t away_us; /* since when it does not answer (monotonic); 0: it does */
-    atomic_bool refused;          /* the last group was, whole */
-    atomic_int_least64_t found;   /* claims and looks that found something; a pace, not a count */
-    atomic_int refs;              /* the handle and every thread that may outlive it */
+    atomic_int_least64_t away_us;    /* since when it does not answer (monotonic); 0: it does */
+    atomic_int_least64_t stalled_us; /* since when a commit has no answer (monotonic), once that is
+                                        COMMIT_WAIT_US ago; 0: none is so late */
+    atomic_bool refused;             /* the last group was, whole */
+    atomic_int_least64_t found; /* claims and looks that found something; a pace, not a count */
+    atomic_int refs;            /* the handle and every thread that may outlive it */
 };
 
 MUST_USE enum pawl_status exec_open(const struct exec_conf *conf, struct exec **out,
@@ -165,6 +193,9 @@ void exec_unref(struct exec *e);
 /* Commit this job beside the others; its `done` is called on the store thread all the same. False:
  * there is no such way here, and the job is still yours. */
 bool side_post(struct exec *e, struct job *j);
+/* Out of those that wait for a thread: jobs with `late`, in their order, if no thread will come to
+ * them soon, for so many of the threads are in commits without an answer. */
+struct job *side_shed(struct exec *e, int stalled);
 MUST_USE enum pawl_status side_open(struct exec *e, struct pawl_err *err);
 void side_close(struct exec *e); /* when what was posted is committed */
 void side_release(struct exec *e);
@@ -178,9 +209,19 @@ MUST_USE enum pawl_status exec_post(struct exec *e, struct job *j, struct pawl_e
 /* The same for a list linked by `next`, all or none, without a gap for the store thread to take
  * only the first of them: what comes together is committed together, as far as a group holds it. */
 MUST_USE enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_err *err);
-/* Post one operation and wait for its answer; not on the store thread. Returns op->status. */
+/* Post one operation and wait for its answer; not on the store thread. Returns op->status. Where
+ * commits may wait for somebody else the question is copied, and its answer says UNKNOWN when it
+ * has not come COMMIT_WAIT_US after its COMMIT was sent: it may still be stored. `op` then has no
+ * answer, and what it names is the caller's again. */
 enum pawl_status exec_do(struct exec *e, struct op *op);
-/* The same for an OP_OBJECT that waits for its key's turn (job.h). */
+/* BUSY while a commit has had no answer for COMMIT_WAIT_US. */
+enum pawl_status exec_stalled(struct exec *e, struct pawl_err *err);
+/* UNKNOWN, for whoever waits for that commit. */
+enum pawl_status exec_unknown(struct pawl_err *err);
+/* exec_do() for an OP_CLAIM with a token that only this caller knows: after UNKNOWN what it took is
+ * handed back uncounted when the commit lands. */
+enum pawl_status exec_claim(struct exec *e, struct op *op);
+/* exec_do() for an OP_OBJECT that waits for its key's turn (job.h). */
 enum pawl_status exec_do_by(struct exec *e, struct op *op, int64_t turn_until_us);
 
 /* Borrow a connection for reading, at most pool_timeout later; give it back. BUSY. */
@@ -260,6 +301,7 @@ struct exec_figures {
     size_t writes_waiting; /* jobs the store thread has not taken */
     size_t waiting;        /* callers that wait for an end */
     int64_t away_us;       /* for how long the database has not answered; 0: it does */
+    int64_t stalled_us; /* for how long a commit has had no answer, past COMMIT_WAIT_US; else 0 */
 };
 void exec_figures(struct exec *e, struct exec_figures *out);
 
@@ -285,6 +327,16 @@ MUST_USE enum pawl_status beat_open(struct exec *e, struct pawl_err *err);
 void beat_nudge(struct exec *e);
 void beat_close(struct exec *e);
 void beat_release(struct exec *e);
+
+MUST_USE enum pawl_status stall_open(struct exec *e, struct pawl_err *err);
+void stall_close(struct exec *e); /* when nothing commits any more */
+void stall_release(struct exec *e);
+/* A thread that commits. `counts`: see struct under_way. */
+void stall_enter(struct exec *e, struct under_way *u, bool counts);
+void stall_leave(struct exec *e, struct under_way *u);
+/* Around store_commit(); jobs may be NULL. After stall_end() none of them is told any more. */
+void stall_begin(struct exec *e, struct under_way *u, struct store *store, struct job *jobs);
+void stall_end(struct exec *e, struct under_way *u);
 
 void *writer_main(void *exec);
 /* Enter the registry; what another boot of this name held is taken back first. */

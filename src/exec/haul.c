@@ -59,16 +59,6 @@ void haul_out(struct hauler *h, size_t n)
 
 /* ---- The hauler ------------------------------------------------------------------------------ */
 
-static void refuse(struct group *g, const struct pawl_err *why)
-{
-    for (size_t i = 0; i < g->n; i++) {
-        g->ops[i]->err = *why;
-        g->ops[i]->status = g->ops[i]->err.status = PAWL_BUSY;
-        g->ops[i]->ended = NULL;
-        g->ops[i]->n_ended = 0;
-    }
-}
-
 static void haul(struct hauler *h, struct store **store)
 {
     struct pawl_err err = { 0 };
@@ -77,7 +67,8 @@ static void haul(struct hauler *h, struct store **store)
     if (st == PAWL_OK)
         st = store_commit(*store, h->group.ops, h->group.n);
     else
-        refuse(&h->group, &err);
+        for (size_t i = 0; i < h->group.n; i++)
+            op_refuse(h->group.ops[i], &err);
     h->refused = st != PAWL_OK;
     h->took_us = world_mono(&world_real) - began_us;
 }

@@ -22,8 +22,15 @@ struct job {
     /* On the store thread, before the commit: the last moment to say what is in `op`. NULL: it is
      * said. */
     void (*prepare)(struct job *j);
-    void (*done)(struct job *j); /* on the store thread, after the commit; must not block */
+    /* On the store thread, after the commit; must not block. One with `late` that waited while a
+     * commit had no answer is told BUSY on the thread that watches commits instead. */
+    void (*done)(struct job *j);
+    /* Somebody waits for the answer, and its commit has none for COMMIT_WAIT_US: called once, on
+     * the thread that watches commits, under a lock, so that the job is not settled meanwhile; must
+     * not block, take a lock, or touch `op`. `done` still comes, later. NULL: nobody waits. */
+    void (*late)(struct job *j);
     struct job *next;
+    bool told_late;   /* `late` was called */
     bool answered;    /* it was committed beside the others (side.c): only `done` is left */
     size_t weight;    /* calls it carries, for the size of a group */
     size_t len;       /* bytes it carries */
@@ -52,6 +59,13 @@ MUST_USE enum pawl_status queue_put(struct queue *q, struct job *j, bool must,
                                     struct pawl_err *err);
 /* The jobs linked from `first`, in their order; BUSY: none of them. */
 MUST_USE enum pawl_status queue_put_all(struct queue *q, struct job *first, struct pawl_err *err);
+/* Call `late`, if it has one and was not told before. */
+void job_tell_late(struct job *j);
+/* Out of the list: all that have `late` and are not answered; in their order. */
+struct job *jobs_shed(struct job **head);
+/* The same for the queue. Those that are answered are told that they are late, for the store thread
+ * will not come to them soon. */
+struct job *queue_shed(struct queue *q);
 /* Make the store thread look for a claim. */
 void queue_nudge(struct queue *q);
 void queue_close(struct queue *q);

@@ -128,6 +128,27 @@ static struct chore *chore_of(struct job *j)
     return (struct chore *)((char *)j - offsetof(struct chore, job));
 }
 
+/* A process that only submits may use an account that may do no more: what it must not tidy up is
+ * left to the nodes. */
+static bool left_to_nodes(struct exec *e, const struct chore *c)
+{
+    return atomic_load(&c->denied) && !exec_entered(e);
+}
+
+/* What went wrong and is not the database's absence, which keep_clock() tells. */
+static void tell_failure(struct exec *e, struct chore *c)
+{
+    const struct op *op = &c->job.op;
+    bool before = op->status == PAWL_INVALID && atomic_exchange(&c->denied, true);
+    bool said = before && left_to_nodes(e, c); /* a node goes on trying, and says so each time */
+    if (op->status != PAWL_OK && op->status != PAWL_LOST_LEASE && op->status != PAWL_STATE &&
+        op->status != PAWL_BUSY && op->status != PAWL_UNKNOWN && !said)
+        log_line(LOG_WARN, "%s: %s%s", op_name(op->kind), op->err.text,
+                 left_to_nodes(e, c) ? "; left to the nodes" : "");
+    if (op->status == PAWL_OK)
+        atomic_store(&c->denied, false);
+}
+
 /* On the store thread. */
 static void chore_done(struct job *j)
 {
@@ -146,10 +167,7 @@ static void chore_done(struct job *j)
     if ((s && s->reclaimed + s->expired + s->cancelled + s->joined > 0) ||
         (j->op.kind == OP_BURY && j->op.node.reclaimed))
         exec_work_came(e);
-    bool away = j->op.status == PAWL_BUSY || j->op.status == PAWL_UNKNOWN; /* keep_clock() tells */
-    if (j->op.status != PAWL_OK && j->op.status != PAWL_LOST_LEASE && j->op.status != PAWL_STATE &&
-        !away)
-        log_line(LOG_WARN, "%s: %s", op_name(j->op.kind), j->op.err.text);
+    tell_failure(e, c);
     c->ended_us = world_mono(&world_real);
     atomic_store(&c->under_way, false);
     keeper_nudge(e);
@@ -270,7 +288,7 @@ static void sweep(struct exec *e, int64_t now_us)
     if (now_us < k->sweep_us)
         return;
     k->sweep_us = now_us + e->conf.reclaim_interval_us;
-    if (lead_elsewhere(e, LEAD_MAINTENANCE, now_us))
+    if (left_to_nodes(e, c) || lead_elsewhere(e, LEAD_MAINTENANCE, now_us))
         return;
     k->swept = chore_post(
         c, (struct op){ .kind = OP_SWEEP,
@@ -304,7 +322,7 @@ static void gc(struct exec *e, int64_t now_us)
     if (now_us < k->gc_us)
         return;
     k->gc_us = now_us + e->conf.gc_interval_us;
-    if (lead_elsewhere(e, LEAD_MAINTENANCE, now_us))
+    if (left_to_nodes(e, c) || lead_elsewhere(e, LEAD_MAINTENANCE, now_us))
         return;
     k->collected = chore_post(c, (struct op){ .kind = OP_GC, .gc = { .max = GC_STEP_MAX } });
 }
@@ -425,7 +443,7 @@ static int64_t round_once(struct exec *e)
     struct keeper *k = e->keeper;
     int64_t now_us = world_mono(&world_real);
     keep_clock(e, now_us);
-    int64_t next_us = pool_deadlines(e, now_us);
+    int64_t next_us = MIN(pool_deadlines(e, now_us), pool_stale(e, now_us));
     repost_due(e, now_us);
     settle_doubt(e);
     beat(e, now_us);
@@ -436,12 +454,15 @@ static int64_t round_once(struct exec *e)
     if (now_us >= k->look_us && waiters_any_marked(&e->waiters))
         look(e);
     tend(e, now_us);
+    failures_flush(e, false);
     if (k->look_again) {
         k->look_again = false;
         return now_us;
     }
     next_us = MIN(next_us, k->clock_us);
-    next_us = MIN(next_us, k->sweep_us);
+    /* One that is under way nudges us at its end, which may be far off: its commit may stall. */
+    if (chore_free(&k->chores[KEEP_SWEEP]))
+        next_us = MIN(next_us, k->sweep_us);
     bool entered = exec_entered(e);
     if (entered && e->traits & STORE_ONE_WRITER)
         next_us = MIN(next_us, k->beat_us);

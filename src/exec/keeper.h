@@ -22,6 +22,7 @@ struct chore {
     struct job job;
     struct arena arena; /* owned: the answer of the last one */
     atomic_bool under_way;
+    atomic_bool denied; /* the account may not, and said so once */
     int64_t began_us, ended_us;
     char node[256], boot[64]; /* what a burial speaks of, while it is under way */
 };

@@ -148,10 +148,14 @@ enum pawl_status exec_join(struct exec *e, struct pawl_err *err)
 enum pawl_status exec_enter(struct exec *e, const struct exec_member *given, struct pawl_err *err)
 {
     struct membership *m = &e->member;
-    int64_t sent_us = world_mono(&world_real);
     enum pawl_status st = describe(m, given, err);
+    int turn = name_turn(e->conf.node);
+    if (st == PAWL_OK)
+        st = name_settle(e, err);
+    int64_t sent_us = world_mono(&world_real);
     if (st == PAWL_OK)
         st = exec_join(e, err);
+    name_turn_end(turn);
     struct op beat = { .kind = OP_BEAT, .node = said(e) };
     if (st == PAWL_OK)
         st = post(e, &beat, err);
@@ -202,24 +206,29 @@ bool member_beat(struct exec *e, struct op *out)
     return true;
 }
 
-void member_stored(struct exec *e, int64_t sent_us)
-{
-    struct membership *m = &e->member;
-    pthread_mutex_lock(&m->lock);
-    m->sent_us = MAX(m->sent_us, sent_us);
-    bool was_cut = m->cut != CUT_NOT;
-    m->cut = CUT_NOT;
-    pthread_mutex_unlock(&m->lock);
-    if (!was_cut)
-        return;
-    log_line(LOG_WARN, "node \"%s\": beats are stored again; working again", e->conf.node);
-    pool_cut_off(e, false);
-}
-
 /* How long before the others begin we are done, and half of it for handlers that look. */
 static int64_t margin(const struct exec *e)
 {
     return MIN(e->conf.heartbeat_interval_us, e->conf.heartbeat_grace_us / 4);
+}
+
+void member_stored(struct exec *e, int64_t sent_us)
+{
+    struct membership *m = &e->member;
+    int64_t now_us = world_mono(&world_real);
+    pthread_mutex_lock(&m->lock);
+    m->sent_us = MAX(m->sent_us, sent_us);
+    /* One whose commit waited for longer than that says nothing of now: the next follows at once.
+     */
+    bool recent = now_us < m->sent_us + e->conf.heartbeat_grace_us - margin(e);
+    bool was_cut = m->cut != CUT_NOT;
+    if (recent)
+        m->cut = CUT_NOT;
+    pthread_mutex_unlock(&m->lock);
+    if (!was_cut || !recent)
+        return;
+    log_line(LOG_WARN, "node \"%s\": beats are stored again; working again", e->conf.node);
+    pool_cut_off(e, false);
 }
 
 /* Stop the workers when the last stored beat is too long ago; when to look again. */

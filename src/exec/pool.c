@@ -5,13 +5,14 @@
  */
 #include "exec/pool.h"
 
+#include "base/hook.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/exec.h"
 #include "exec/haul.h"
 #include "exec/run.h"
 
-/* Claim ahead what the slots are likely to finish in this time: long enough to hide a commit, short
+/* Claim ahead what the slots are likely to begin in this time: long enough to hide a commit, short
  * enough that a call does not sit here while another node is idle. */
 #define PREFETCH_US 10000
 /* After a claim that failed, before the next: the database has just said that it is in trouble. */
@@ -29,7 +30,7 @@ enum pawl_status pool_init(struct pool *p, struct pawl_err *err)
 {
     pthread_condattr_t attr;
     (void)err;
-    *p = (struct pool){ .next_claim_us = INT64_MAX, .mean_us = 1000 };
+    *p = (struct pool){ .next_claim_us = INT64_MAX };
     pthread_mutex_init(&p->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -46,6 +47,7 @@ void pool_release(struct pool *p)
     for (size_t i = 0; i < p->n_queues; i++)
         mem_free((char *)p->queues[i].data);
     mem_free(p->queues);
+    durations_release(&p->durations);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->work);
     pthread_cond_destroy(&p->quiet);
@@ -68,10 +70,33 @@ static bool may_claim(const struct exec *e)
            !e->conf.paused && p->hung < HUNG_MAX;
 }
 
-/* Calls that the slots are likely to finish in PREFETCH_US; under the lock. */
-static int64_t ahead(const struct pool *p)
+/* Slots that no slow call holds, nor one that is queued; under the lock. A slot without a thread,
+ * for one could not be made, runs nothing. */
+static int64_t open_slots(const struct pool *p)
 {
-    return (int64_t)(p->slots * (double)PREFETCH_US / MAX(p->mean_us, 1.0));
+    int64_t have = MAX(MIN(p->slots, p->threads - p->hung - p->blocked), 0);
+    int64_t n = have - p->n_slow + atomic_load(&p->ending_slow);
+    return MIN(MAX(n, 0), have);
+}
+
+/* How many calls to hold that are not slow: one a slot, and those that will begin within
+ * PREFETCH_US, at most so many. Under the lock. */
+static int64_t target(const struct pool *p, int64_t ahead_max)
+{
+    const struct durations *d = &p->durations;
+    int64_t open = open_slots(p);
+    if (!d->n_quick)
+        return open;
+    double ahead = (double)open * PREFETCH_US / MAX(d->mean_us, 1.0);
+    return open + (int64_t)MIN(ahead, (double)ahead_max);
+}
+
+/* Calls we hold that are not slow, but for n that others will count; under the lock. */
+static int64_t held_quick(const struct pool *p, size_t others)
+{
+    int64_t ending = atomic_load(&p->ending) - atomic_load(&p->ending_slow);
+    int64_t n = (int64_t)(p->n_queued - others + p->n_running) - p->hung - p->blocked - p->n_slow;
+    return MAX(n - ending, 0);
 }
 
 /* How many calls to claim now, under the lock.
@@ -88,12 +113,10 @@ static int wanted(const struct exec *e)
     const struct pool *p = &e->pool;
     if (!may_claim(e) || (!p->hungry && world_mono(&world_real) < p->next_claim_us))
         return 0;
-    int64_t target = p->slots + MIN(ahead(p), CLAIM_MAX);
-    size_t queued = p->n_queued - p->n_hauled; /* theirs come behind ours */
-    int64_t free = target - (int64_t)(queued + p->n_running) + p->hung + p->blocked;
+    int64_t aim = target(p, CLAIM_MAX), free = aim - held_quick(p, p->n_hauled);
     /* A claim for the last few free places costs as much as one for many: wait for half of them,
-     * unless somebody is idle. */
-    if (free <= 0 || (queued && free < target / 2))
+     * unless a worker is idle. */
+    if (free <= 0 || (p->n_queued > p->n_hauled && free < aim / 2))
         return 0;
     return (int)MIN(free, CLAIM_MAX);
 }
@@ -113,11 +136,10 @@ int pool_haul_want(struct exec *e)
     if (!p->hauled)
         return 0;
     pthread_mutex_lock(&p->lock);
-    int64_t target = p->slots + MIN(ahead(p), HAULERS * CLAIM_MAX);
-    int64_t free = target - (int64_t)(p->n_queued + p->n_running) + p->hung + p->blocked;
+    int64_t aim = target(p, HAULERS * CLAIM_MAX), free = aim - held_quick(p, 0);
     bool may = may_claim(e);
     pthread_mutex_unlock(&p->lock);
-    if (target < HAUL_MIN) /* handlers take longer than they did */
+    if (aim < HAUL_MIN) /* handlers take longer than they did */
         haul_ends(p);
     return may && p->hauled && free >= HAUL_MIN ? (int)MIN(free, CLAIM_MAX) : 0;
 }
@@ -157,24 +179,6 @@ static void next_claim_by(struct pool *p, int64_t mono_us)
     p->next_claim_us = MIN(p->next_claim_us, mono_us);
 }
 
-/* The linked runs of n calls; what a hauler brought comes behind what others did. */
-static void enqueue(struct pool *p, struct run *first, size_t n)
-{
-    bool hauled = first->v->lease->hauler;
-    struct run *last = first;
-    while (last->next)
-        last = last->next;
-    if (p->head && p->n_hauled && !hauled) {
-        last->next = p->head;
-        p->head = first;
-    } else {
-        *(p->tail ? &p->tail->next : &p->head) = first;
-        p->tail = last;
-    }
-    p->n_queued += n;
-    p->n_hauled += hauled ? n : 0;
-}
-
 /* What a claim of the store thread's says of the backlog. Under the lock. */
 static void note_backlog(struct exec *e, const struct lease_run *l)
 {
@@ -196,6 +200,8 @@ static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
 {
     struct pool *p = &e->pool;
     size_t n = l->job.op.claim.n;
+    l->came_us = world_mono(&world_real);
+    runs = pool_arrange(runs);
     if (l->hauler)
         haul_out(l->hauler, runs ? n : 0);
     pthread_mutex_lock(&p->lock);
@@ -205,11 +211,13 @@ static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
     if (l->suspect && !stopping)
         p->suspect = true;
     if (!stopping && runs)
-        enqueue(p, runs, n);
+        pool_enqueue(p, runs, n);
     bool wake = p->head && p->idle;
     pthread_mutex_unlock(&p->lock);
     if (wake)
         pthread_cond_signal(&p->work);
+    if (runs)
+        keeper_by(e, l->came_us + STALE_US);
     return !stopping;
 }
 
@@ -227,21 +235,23 @@ static void claim_failed(struct exec *e, struct lease_run *l)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Hand a whole claim back: there is no memory to run it. */
-static void give_back(struct lease_run *l)
+/* Hand a whole claim back: there is no memory to run it, or the node may not run it any more.
+ * False: the lease is still ours, and no other node takes it while this process beats. */
+static bool give_back(struct lease_run *l)
 {
     struct claim *c = &l->job.op.claim;
     struct finish_item *v = mem_zalloc(c->n * sizeof(*v));
     if (!v)
-        return; /* The lease stays ours until memory is back or the process ends; both return it. */
+        return false;
     for (size_t i = 0; i < c->n; i++)
         v[i] = (struct finish_item){ .seq = c->calls[i].seq,
                                      .id = c->calls[i].spec.id,
                                      .how = END_RELEASE };
-    struct op op = { .kind = OP_FINISH, .a = &l->arena, .finish = { l->token, v, c->n } };
+    struct op op = { .kind = OP_FINISH, .a = &l->arena, .finish = { l->token, v, .n = c->n } };
     struct op *one = &op;
-    store_commit(l->e->writer, &one, 1);
+    enum pawl_status st = store_commit(l->e->writer, &one, 1);
     mem_free(v);
+    return st == PAWL_OK || st == PAWL_LOST_LEASE;
 }
 
 /* A queue with a long backlog would keep calls of the others waiting for all of it, which are due
@@ -276,11 +286,21 @@ static void note_haul(struct pool *p, const struct claim *c)
         haul_ends(p);
 }
 
+/* Nothing of it is in use: keep it for the next claim. */
+static void lease_spare(struct lease_run *l)
+{
+    struct lease_run **spare = l->hauler ? &l->hauler->spare : &l->e->pool.spare;
+    lease_run_reset(l);
+    lease_run_free(*spare);
+    *spare = l;
+}
+
 static void claim_done(struct job *j)
 {
     struct lease_run *l = (struct lease_run *)((char *)j - offsetof(struct lease_run, job));
     struct exec *e = l->e;
     struct run *runs = NULL;
+    PAUSE_POINT("exec.claimed");
     if (j->op.n_ended) {
         exec_look(e, j->op.ended, j->op.n_ended);
         exec_epoch_move(e); /* Whoever was behind them in a key may be next now, and not ours. */
@@ -293,7 +313,7 @@ static void claim_done(struct job *j)
         if (j->op.status == PAWL_LOST_LEASE)
             keeper_doubt(e);
     } else if (j->op.claim.n && try_make_all(l, &runs) != PAWL_OK) {
-        give_back(l);
+        l->again = !give_back(l);
         claim_failed(e, l);
     } else {
         atomic_fetch_add(&e->found, j->op.claim.n > 0);
@@ -306,13 +326,12 @@ static void claim_done(struct job *j)
         l->again = false;
         if (taken && runs)
             return;
-        if (runs)
-            give_back(l);
+        if (runs && !give_back(l)) {
+            l->again = true; /* the next claim has the same token, and gets the same calls */
+            claim_failed(e, l);
+        }
     }
-    lease_run_reset(l); /* Nothing of it is in use: keep it for the next claim. */
-    struct lease_run **spare = l->hauler ? &l->hauler->spare : &e->pool.spare;
-    lease_run_free(*spare);
-    *spare = l;
+    lease_spare(l);
 }
 
 static struct lease_run *lease_make(struct exec *e, struct hauler *h)
@@ -328,7 +347,26 @@ static struct lease_run *lease_make(struct exec *e, struct hauler *h)
     return l;
 }
 
-/* What a hauler's claim is made of; one that asks again, from the same queue. */
+/* What may be claimed beyond the open slots. Under the lock; what the claim names stays in its own
+ * memory, since the list may change while it is under way. False: no memory. */
+static bool claim_quick(struct lease_run *l, const struct pool *p, struct claim *c)
+{
+    const struct durations *d = &p->durations;
+    double fit = RUN_CLAIM_US / MAX(d->mean_us, 1.0);
+    c->run_max = d->n_quick ? (int)MIN(MAX(fit, 1.0), RUN_MAX) : 1;
+    if (durations_all_quick(d))
+        return true;
+    struct bytes *quick = arena_alloc(&l->arena, d->n_quick * sizeof *quick);
+    if (!quick)
+        return false;
+    memcpy(quick, d->quick, d->n_quick * sizeof *quick);
+    c->quick = quick;
+    c->n_quick = d->n_quick;
+    c->max_any = (int)MAX(MIN(open_slots(p), (int64_t)c->max), 1);
+    return true;
+}
+
+/* What a hauler's claim is made of: quick types alone; one that asks again, from the same queue. */
 static void haul_from(struct claim *c, struct hauler *h, const struct pool *p, bool again)
 {
     if (!again) {
@@ -337,6 +375,11 @@ static void haul_from(struct claim *c, struct hauler *h, const struct pool *p, b
     }
     c->queues = &h->queue;
     c->n_queues = 1;
+    if (c->n_quick) { /* none is quick: only a repeated claim gets here, for as few as max_any */
+        c->types = c->quick;
+        c->n_types = c->n_quick;
+        c->max_any = 0;
+    }
     c->no_suspects = true;
     c->last = c->without = BYTES_NONE;
 }
@@ -347,10 +390,6 @@ struct job *pool_claim_job(struct exec *e, int max, struct hauler *h)
     struct lease_run *l = h ? TAKE(h->spare) : TAKE(p->spare);
     if (!l && !(l = lease_make(e, h)))
         return NULL;
-    pthread_mutex_lock(&p->lock);
-    bool suspect = p->suspect;
-    double fit = RUN_CLAIM_US / MAX(p->mean_us, 1.0);
-    pthread_mutex_unlock(&p->lock);
     if (l->again)
         max = l->job.op.claim.max; /* All of what it may have got. */
     else
@@ -366,13 +405,23 @@ struct job *pool_claim_job(struct exec *e, int max, struct hauler *h)
                                               .types = e->registry.types,
                                               .n_types = e->registry.n_types,
                                               .max = max,
-                                              .run_max = (int)MIN(MAX(fit, 1.0), RUN_MAX),
-                                              .no_suspects = suspect,
+                                              .width = p->slots,
                                               .last = p->hauled ? BYTES_NONE : p->crowd,
                                               .without = p->hauled ? p->crowd : BYTES_NONE } },
                            .done = claim_done };
+    struct claim *c = &l->job.op.claim;
+    pthread_mutex_lock(&p->lock);
+    c->no_suspects = p->suspect;
+    bool room = claim_quick(l, p, c);
+    pthread_mutex_unlock(&p->lock);
+    if (!room) {
+        /* One that may have taken something is asked for again with its token, later. */
+        claim_failed(e, l);
+        lease_spare(l);
+        return NULL;
+    }
     if (h)
-        haul_from(&l->job.op.claim, h, p, l->again);
+        haul_from(c, h, p, l->again);
     return &l->job;
 }
 

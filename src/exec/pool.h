@@ -2,8 +2,10 @@
  * pool.h - the workers, the calls waiting for them, and how much to claim.
  *
  * The store thread asks pool_want() when it forms a group and adds a claim for that many; what
- * comes back is queued here, in runs (run.h). Nothing is claimed for long ahead: as many calls as
- * the slots, plus what they are likely to finish within PREFETCH_US at their recent pace.
+ * comes back is queued here, in runs (run.h). A node claims what it can run: as many calls as it
+ * has slots that no slow call holds, and ahead of that only calls of quick types (duration.h), as
+ * many as are likely to begin within PREFETCH_US. What has not begun after STALE_US all the same is
+ * handed back, for other nodes, and for calls of a higher priority.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EXEC_POOL_H
@@ -12,7 +14,12 @@
 #include <pthread.h>
 
 #include "base/limits.h"
+#include "exec/duration.h"
 #include "exec/try.h"
+
+/* What was claimed was expected to begin within PREFETCH_US (pool.c). After this long it is handed
+ * back. */
+#define STALE_US (100 * MS_US)
 
 struct hauler;
 struct run;
@@ -22,11 +29,14 @@ struct pool {
     pthread_cond_t work;  /* workers: something is queued, or leave */
     pthread_cond_t quiet; /* exec_stop: a worker has left, a run's results are stored */
 
-    struct run *head, *tail;   /* queued */
+    struct run *head, *tail;   /* queued, in the order of run_before() */
     struct pawl_call *running; /* list; also hung ones whose try is over */
     size_t n_queued;           /* calls in the queued runs */
     size_t n_hauled;           /* those of them that haulers claimed */
     size_t n_running;          /* a run counts as one: it is one slot's work */
+    int n_slow;             /* runs, queued or running, that hold a slot for more than a moment */
+    atomic_int ending;      /* running tries whose finish is posted: their slots are free */
+    atomic_int ending_slow; /* those of them that are in n_slow */
     int slots, threads, idle;
     int flights; /* longer runs whose results are on their way */
     int blocked; /* workers that wait for a call they asked for; others take their place */
@@ -39,7 +49,7 @@ struct pool {
     bool hungry;           /* something may be due */
     bool suspect;          /* one suspect at a time */
     int64_t next_claim_us; /* monotonic: when something will be due */
-    double mean_us;        /* how long handlers take, lately */
+    struct durations durations;
 
     struct bytes *queues; /* owned, with their bytes */
     size_t n_queues;
@@ -84,7 +94,22 @@ void pool_cut_off(struct exec *e, bool cut);
 /* Take what still runs from its handlers and hand it back. */
 void pool_take_all(struct exec *e);
 /* A worker is about to wait for another call, and is back. */
-void pool_block(struct exec *e, bool blocked);
+void pool_block(struct pawl_call *t, bool blocked);
+/* Worker, before it posts the finish of its try: the slot is as good as free. */
+void pool_ending(struct pawl_call *t);
+/* Keeper: hand back what was claimed and has not begun in STALE_US; returns when to look again
+ * (monotonic), INT64_MAX: nothing is queued. */
+int64_t pool_stale(struct exec *e, int64_t now_us);
+/* Store thread: the runs of a claim in the order they are to begin. */
+struct run *pool_arrange(struct run *first);
+/* Under the lock: add linked runs that pool_arrange() put in order, n calls in all. */
+void pool_enqueue(struct pool *p, struct run *first, size_t n);
+/* Under the lock: take the first run, which begins now; there is one. */
+struct run *pool_dequeue(struct pool *p);
+/* Under the lock: take a run out of the queue; `before` is the one in front of it. */
+void pool_unqueue(struct pool *p, struct run *before, struct run *r);
+/* Under the lock: does this try hold a slot as a slow one? `n_slow` follows. */
+void pool_count_slow(struct pool *p, struct pawl_call *t, bool counts);
 
 /* Store thread: a finish is settled. */
 void pool_finish_done(struct job *j);

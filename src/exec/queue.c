@@ -100,6 +100,46 @@ size_t queue_depth(struct queue *q)
     return n;
 }
 
+void job_tell_late(struct job *j)
+{
+    if (!j->late || j->told_late)
+        return;
+    j->told_late = true;
+    j->late(j);
+}
+
+struct job *jobs_shed(struct job **head)
+{
+    struct job *out = NULL, **end = &out, **at = head;
+    while (*at) {
+        struct job *j = *at;
+        if (j->late && !j->answered) {
+            *at = j->next;
+            *end = j;
+            end = &j->next;
+        } else {
+            at = &j->next;
+        }
+    }
+    *end = NULL;
+    return out;
+}
+
+struct job *queue_shed(struct queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    struct job *out = jobs_shed(&q->head);
+    for (const struct job *j = out; j; j = j->next)
+        q->depth--;
+    q->tail = NULL;
+    for (struct job *j = q->head; j; j = j->next) {
+        q->tail = j;
+        job_tell_late(j);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return out;
+}
+
 /* A group's worth from the head, in order. */
 static struct job_list cut(struct queue *q)
 {

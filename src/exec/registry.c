@@ -109,9 +109,9 @@ enum pawl_status registry_seal(struct registry *r, struct pawl_err *err)
     return PAWL_OK;
 }
 
-pawl_handler *registry_find(const struct registry *r, struct bytes type, struct bytes method)
+int registry_find(const struct registry *r, struct bytes type, struct bytes method)
 {
     bool found;
     size_t at = place(r, type, method, &found);
-    return found ? r->v[at].handler : NULL;
+    return found ? (int)at : -1;
 }

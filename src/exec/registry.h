@@ -31,7 +31,7 @@ MUST_USE enum pawl_status registry_add(struct registry *r, const char *type, con
                                        pawl_handler *handler, struct pawl_err *err);
 /* No more additions; `types` is there. */
 MUST_USE enum pawl_status registry_seal(struct registry *r, struct pawl_err *err);
-/* NULL when nobody serves it. */
-pawl_handler *registry_find(const struct registry *r, struct bytes type, struct bytes method);
+/* The index into `v`; below 0: no handler serves it. */
+int registry_find(const struct registry *r, struct bytes type, struct bytes method);
 
 #endif

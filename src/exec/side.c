@@ -19,6 +19,7 @@ static struct job *take(struct side *s)
     struct job *j = s->head;
     if (j) {
         s->head = j->next;
+        j->next = NULL;
         s->waiting--;
         if (!s->head)
             s->end = &s->head;
@@ -27,34 +28,39 @@ static struct job *take(struct side *s)
     return j;
 }
 
-/* Without a connection nothing was stored. */
-static void refuse(struct op *op, const struct pawl_err *why)
+static void commit(struct exec *e, struct under_way *way, struct store *store, struct job *j)
 {
-    op->err = *why;
-    op->status = op->err.status = PAWL_BUSY;
-    op->ended = NULL;
-    op->n_ended = 0;
+    struct op *op = &j->op;
+    stall_begin(e, way, store, j);
+    (void)store_commit(store, &op, 1);
+    stall_end(e, way);
 }
 
 static void *side_main(void *arg)
 {
     struct exec *e = arg;
+    struct under_way way;
     struct job *j;
     pthread_mutex_lock(&e->side.lock);
     struct store *store = TAKE(e->side.first);
     pthread_mutex_unlock(&e->side.lock);
+    /* A handler's COMMIT may run triggers of the application's: that it takes long says nothing of
+     * others'. */
+    stall_enter(e, &way, false);
     while ((j = take(&e->side))) {
         struct op *op = &j->op;
         struct pawl_err err = { 0 };
         enum pawl_status st = store ? PAWL_OK : exec_store(e, STORE_WRITER, &store, &err);
         if (st != PAWL_OK)
-            refuse(op, &err);
+            op_refuse(op, &err); /* Without a connection nothing was stored. */
         else
-            (void)store_commit(store, &op, 1);
+            commit(e, &way, store, j);
+        failures_tell(e, &op, 1); /* what it says is the store's until the next commit */
         j->answered = true;
         /* It closes after us. */
         CHECK(queue_put(&e->queue, j, true, &err) == PAWL_OK);
     }
+    stall_leave(e, &way);
     store_close(store);
     return NULL;
 }
@@ -78,6 +84,20 @@ bool side_post(struct exec *e, struct job *j)
     }
     pthread_mutex_unlock(&s->lock);
     return taken;
+}
+
+struct job *side_shed(struct exec *e, int stalled)
+{
+    struct side *s = &e->side;
+    pthread_mutex_lock(&s->lock);
+    struct job *out = stalled < s->n ? NULL : jobs_shed(&s->head);
+    for (const struct job *j = out; j; j = j->next)
+        s->waiting--;
+    s->end = &s->head;
+    while (*s->end)
+        s->end = &(*s->end)->next;
+    pthread_mutex_unlock(&s->lock);
+    return out;
 }
 
 enum pawl_status side_open(struct exec *e, struct pawl_err *err)

@@ -57,17 +57,24 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
         return err_set(err, PAWL_INVALID, "no handler is registered: there is nothing to run");
     enum pawl_status st = registry_seal(&e->registry, err);
     if (st == PAWL_OK)
+        st = durations_init(&p->durations, &e->registry, err);
+    if (st == PAWL_OK)
         st = copy_queues(p, w, err);
     if (st == PAWL_OK)
         st = enter(e, w, err); /* The first beat comes before any work. */
     if (st != PAWL_OK)
         return st;
+    int made = 0;
     p->slots = w->slots;
-    for (int i = 0; i < w->slots; i++) {
-        if (!pool_add_worker(e) && i == 0)
-            return err_no_memory(err, "starting the workers");
-    }
+    while (made < w->slots && pool_add_worker(e))
+        made++;
+    if (!made)
+        return err_no_memory(err, "starting the workers");
+    if (made < w->slots)
+        log_line(LOG_WARN, "%d workers run instead of %d: no more threads could be made", made,
+                 w->slots);
     pthread_mutex_lock(&p->lock);
+    p->slots = made; /* a lease says how many of its calls may run at once */
     p->started = true;
     p->hungry = true;
     pthread_mutex_unlock(&p->lock);
@@ -121,6 +128,8 @@ static struct run *take_queued(struct pool *p)
     struct run *queued = TAKE(p->head);
     p->tail = NULL;
     p->n_queued = p->n_hauled = 0;
+    for (const struct run *r = queued; r; r = r->next)
+        pool_count_slow(p, r->v, false);
     return queued;
 }
 

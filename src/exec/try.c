@@ -17,6 +17,15 @@
 /* A finish's answer: its error texts and little else. */
 #define END_LEN_MAX (1 << 20)
 
+/* Most neighbours of a claim have the same handler: `before` is tried first. */
+static int handler_of(const struct registry *r, const struct call_spec *s, int before)
+{
+    if (before >= 0 && bytes_eq(r->v[before].type_b, s->type) &&
+        bytes_eq(r->v[before].method_b, s->method))
+        return before;
+    return registry_find(r, s->type, s->method);
+}
+
 static void try_make(struct pawl_call *t, struct lease_run *l, struct run *r, const struct call *c)
 {
     t->e = l->e;
@@ -71,6 +80,7 @@ enum pawl_status try_make_all(struct lease_run *l, struct run **out)
     struct run *runs = arena_zalloc(&l->arena, c->n, sizeof(*runs)), *last = NULL;
     if (!v || !runs)
         return PAWL_NO_MEMORY;
+    int handler = -1;
     atomic_init(&l->left, c->n);
     for (size_t i = 0; i < c->n; last = runs++) {
         runs->v = &v[i];
@@ -79,8 +89,11 @@ enum pawl_status try_make_all(struct lease_run *l, struct run **out)
             runs->state = c->states[i].payload;
         if (runs->n > 1 && !flow_make(runs, l))
             return PAWL_NO_MEMORY;
-        for (size_t k = 0; k < runs->n; k++, i++)
+        for (size_t k = 0; k < runs->n; k++, i++) {
             try_make(&v[i], l, runs, &c->calls[i]);
+            handler = handler_of(&l->e->registry, &c->calls[i].spec, handler);
+            v[i].handler = handler;
+        }
         if (last)
             last->next = runs;
         else
@@ -95,6 +108,7 @@ void lease_run_reset(struct lease_run *l)
         pthread_mutex_destroy(&f->lock);
         pthread_cond_destroy(&f->moved);
     }
+    l->begun = NULL;
     arena_reset(&l->arena);
 }
 
@@ -220,9 +234,8 @@ static void settle(struct pawl_call *t, int code)
 static void run_handler(struct pawl_call *t)
 {
     const struct call_spec *s = &t->call->spec;
-    pawl_handler *handler = registry_find(&t->e->registry, s->type, s->method);
-    if (handler) {
-        settle(t, handler(t));
+    if (t->handler >= 0) {
+        settle(t, t->e->registry.v[t->handler].handler(t));
         return;
     }
     char *text = arena_printf(&t->arena, "%.*s has no method \"%.*s\" on node \"%s\"",
@@ -244,6 +257,7 @@ bool try_run(struct pawl_call *t)
         return false;
     if (!atomic_compare_exchange_strong(&t->stage, &queued, TRY_RUNNING))
         return false;
+    t->ran = true;
     run_handler(t);
     int running = TRY_RUNNING;
     if (!atomic_compare_exchange_strong(&t->stage, &running, TRY_OVER))
@@ -252,6 +266,7 @@ bool try_run(struct pawl_call *t)
     bool result = t->item.how == END_RESULT;
     if (result)
         run_keep_state(t);
+    pool_ending(t);
     if (!session_finish(t))
         run_end(t, &t->item);
     return result;

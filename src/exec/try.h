@@ -32,6 +32,8 @@ struct lease_run {
     atomic_size_t left;    /* tries that are not over with, and workers inside a longer run */
     struct flow *flows;    /* of its longer runs */
     struct hauler *hauler; /* who claimed it (haul.h); NULL: the store thread */
+    int64_t came_us;       /* when its calls were queued; monotonic */
+    struct run *begun;     /* the last of its runs that a worker took; under pool.lock */
     bool suspect;          /* its one call was lost before */
     bool again;            /* the claim failed: perhaps only its answer was lost, so repeat it */
 };
@@ -41,18 +43,22 @@ enum try_stage { TRY_QUEUED, TRY_RUNNING, TRY_OVER };
 enum try_stop { STOP_NONE, STOP_WISH, STOP_TIME, STOP_PROCESS };
 
 struct pawl_call {
-    struct exec *e;          /* borrowed */
-    struct lease_run *lease; /* held by its `left` */
-    struct run *run;         /* borrowed from the lease's arena */
-    const struct call *call; /* borrowed from the lease's arena */
-    struct pawl_view view;   /* filled at its first use */
+    struct exec *e;           /* borrowed */
+    struct lease_run *lease;  /* held by its `left` */
+    struct run *run;          /* borrowed from the lease's arena */
+    const struct call *call;  /* borrowed from the lease's arena */
+    int handler;              /* its index in the registry; below 0: there is none */
+    atomic_bool slow;         /* counted in pool.n_slow; written under pool.lock */
+    bool ending, ending_slow; /* counted in the pool's numbers of that name; the worker's own */
+    bool ran;                 /* its handler was called; the worker's own */
+    struct pawl_view view;    /* filled at its first use */
     bool viewed;
 
     atomic_int stage, stop, refs;
     struct gate stopped; /* opened with `stop` */
     struct gate *also;   /* opened with it, while the handler waits for a call; under pool.lock */
     int64_t started_us, began_us, deadline_us; /* database clock; monotonic; monotonic */
-    bool in_run_list, hung;                    /* under pool.lock */
+    bool in_run_list, hung, blocked;           /* under pool.lock */
     struct pawl_call *next, *prev;             /* run list, under pool.lock */
 
     struct arena arena;       /* the handler's own */

@@ -8,17 +8,6 @@
 #include "exec/exec.h"
 #include "exec/run.h"
 
-static struct run *dequeue(struct pool *p)
-{
-    struct run *r = p->head;
-    p->head = r->next;
-    if (!p->head)
-        p->tail = NULL;
-    p->n_queued -= r->n;
-    p->n_hauled -= r->v->lease->hauler ? r->n : 0;
-    return r;
-}
-
 static void list_add(struct pool *p, struct pawl_call *t)
 {
     t->prev = NULL;
@@ -29,6 +18,7 @@ static void list_add(struct pool *p, struct pawl_call *t)
     t->in_run_list = true;
     t->deadline_us = world_mono(&world_real) + t->call->spec.timeout_us;
     p->n_running++;
+    pool_count_slow(p, t, !durations_quick(&p->durations, t->handler));
 }
 
 static void list_remove(struct pool *p, struct pawl_call *t)
@@ -41,8 +31,13 @@ static void list_remove(struct pool *p, struct pawl_call *t)
         t->next->prev = t->prev;
     t->in_run_list = false;
     p->n_running--;
+    pool_count_slow(p, t, false);
     if (t->hung)
         p->hung--;
+    if (t->ending)
+        atomic_fetch_sub(&p->ending, 1);
+    if (t->ending_slow)
+        atomic_fetch_sub(&p->ending_slow, 1);
 }
 
 /* More threads than slots: somebody came back from waiting or hanging. */
@@ -58,7 +53,8 @@ static struct pawl_call *pass_on(struct pool *p, struct pawl_call *t, struct paw
     int64_t took_us = world_mono(&world_real) - t->began_us;
     struct pawl_call *back = NULL;
     pthread_mutex_lock(&p->lock);
-    p->mean_us += ((double)took_us - p->mean_us) / 64;
+    if (t->ran) /* one that was cancelled before says nothing of its handler */
+        durations_note(&p->durations, t->handler, took_us);
     list_remove(p, t);
     if (next && (p->stopping || p->drained || p->replaced))
         back = TAKE(next);
@@ -96,7 +92,7 @@ static void *worker_main(void *arg)
         p->idle--;
         if (!p->head || surplus(p))
             break;
-        struct run *r = dequeue(p);
+        struct run *r = pool_dequeue(p);
         list_add(p, r->v);
         bool more = p->head && p->idle;
         /* A long run filled what we wanted ahead, and now is one slot's work. */
@@ -117,6 +113,18 @@ static void *worker_main(void *arg)
         pthread_cond_signal(&p->work);
     exec_unref(e);
     return NULL;
+}
+
+void pool_ending(struct pawl_call *t)
+{
+    struct pool *p = &t->e->pool;
+    if (t->run->flow) /* its worker goes on with the next call of the run */
+        return;
+    t->ending = true;
+    t->ending_slow = atomic_load(&t->slow);
+    if (t->ending_slow)
+        atomic_fetch_add(&p->ending_slow, 1);
+    atomic_fetch_add(&p->ending, 1);
 }
 
 void pool_flights(struct exec *e, int more)
@@ -152,11 +160,14 @@ bool pool_add_worker(struct exec *e)
     return !failed;
 }
 
-void pool_block(struct exec *e, bool blocked)
+void pool_block(struct pawl_call *t, bool blocked)
 {
+    struct exec *e = t->e;
     struct pool *p = &e->pool;
     pthread_mutex_lock(&p->lock);
     p->blocked += blocked ? 1 : -1;
+    t->blocked = blocked;
+    pool_count_slow(p, t, !blocked && !t->hung && !durations_quick(&p->durations, t->handler));
     bool more = blocked && !p->stopping && p->threads - p->hung - p->blocked < p->slots &&
                 p->threads < SLOTS_MAX + HUNG_MAX;
     pthread_mutex_unlock(&p->lock);

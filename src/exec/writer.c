@@ -258,13 +258,14 @@ void group_settle(struct exec *e, struct group *g)
 
     for (struct job *j = g->jobs, *next; j; j = next) {
         next = j->next; /* `done` takes the job */
+        bool beside = j->answered;
+        j->answered = false; /* one that `done` queues again is to be committed again */
         if (waits_for_turn(j)) {
             j->next = e->turns;
             e->turns = j;
             continue;
         }
-        if (j->op.status == PAWL_BUSY && !j->answered && store_blocked(&j->op.err) &&
-            side_post(e, j))
+        if (j->op.status == PAWL_BUSY && !beside && store_blocked(&j->op.err) && side_post(e, j))
             continue;
         j->done(j);
     }
@@ -315,7 +316,9 @@ static void look_at_others(struct exec *e, struct others *o)
 static void commit(struct exec *e, struct group *g)
 {
     int64_t began_us = world_mono(&world_real);
+    stall_begin(e, &e->stall.writer, e->writer, g->jobs);
     enum pawl_status st = store_commit(e->writer, g->ops, g->n);
+    stall_end(e, &e->stall.writer);
     bool refused = st == PAWL_BUSY || st == PAWL_UNKNOWN;
     atomic_store(&e->refused, refused);
     if (refused)

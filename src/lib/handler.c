@@ -112,6 +112,7 @@ int pawl_input_get_json(struct pawl_call *c, const char *member, struct pawl_dat
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
+PRINTF_LIKE(3, 0)
 static int answer_error(struct pawl_call *c, enum ending how, const char *fmt, va_list args)
 {
     char text[ERROR_LEN_MAX + 1];
@@ -307,11 +308,11 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
         st = cycle_check(c, s.key, err);
     if (st != PAWL_OK)
         return st;
-    pool_block(c->e, true);
+    pool_block(c, true);
     int64_t wait_us = MIN(pawl_time_left_us(c), WAIT_MAX_US);
     st = wait_for(c->e, &(struct waiting){ .spec = &s, .id = s.id, .wait_us = wait_us, .by = c },
                   &shown, err);
-    pool_block(c->e, false);
+    pool_block(c, false);
     if (st != PAWL_OK)
         return st;
     struct pawl_view *kept = arena_alloc(&c->arena, sizeof(*kept));

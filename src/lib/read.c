@@ -32,7 +32,8 @@ static enum pawl_status read_query(const struct pawl_query *given, struct query 
         return err_set(err, PAWL_INVALID, "field \"limit\": %d, must be 1 to %d", g.limit,
                        LIST_MAX);
     if ((int)g.state < 0 || g.state > PAWL_EXPIRED)
-        return err_set(err, PAWL_INVALID, "field \"status\": %d is no state", (int)g.state);
+        return err_set(err, PAWL_INVALID, "field \"status\": is %d, not one of enum pawl_state",
+                       (int)g.state);
     *q = (struct query){ .state = g.state,
                          .queue = bytes_of(g.queue),
                          .type = bytes_of(g.type),
@@ -48,7 +49,9 @@ static enum pawl_status read_query(const struct pawl_query *given, struct query 
                          .with =
                              (g.with_input ? WITH_INPUT : 0) | (g.with_result ? WITH_RESULT : 0) };
     if (g.cursor && !cursor_read(bytes_of(g.cursor), &q->before_seq))
-        return err_set(err, PAWL_INVALID, "field \"cursor\": is not one this server gave");
+        return err_set(err, PAWL_INVALID,
+                       "field \"cursor\": is \"%.64s\", not the cursor of an earlier page",
+                       g.cursor);
     return PAWL_OK;
 }
 

@@ -100,6 +100,18 @@ void pawl_shown_free(struct pawl_shown *shown)
     mem_free(shown);
 }
 
+/* What is known of a call that is no longer kept. */
+static enum pawl_status say_gone(struct store *s, struct arena *a, const struct call *call,
+                                 struct bytes id, struct pawl_err *err)
+{
+    struct archived copy;
+    struct pawl_err own;
+    bool archived = store_archived(s, a, id, &copy, &own) == PAWL_OK;
+    return err_set(err, PAWL_GONE, "call \"%.*s\" ended %s and %s", BYTES_ARG(id),
+                   pawl_state_name(call->state),
+                   archived ? "was archived: pawl get --archived reads it" : "is no longer kept");
+}
+
 /* Read one call into a fresh pawl_shown. */
 static enum pawl_status read_one(struct store *s, struct bytes id, struct pawl_shown *to,
                                  struct pawl_err *err)
@@ -111,8 +123,7 @@ static enum pawl_status read_one(struct store *s, struct bytes id, struct pawl_s
     if (st == PAWL_OK && g.found[0] == PAWL_NOT_FOUND)
         st = err_set(err, PAWL_NOT_FOUND, "call \"%.*s\" does not exist", BYTES_ARG(id));
     else if (st == PAWL_OK && g.found[0] == PAWL_GONE)
-        st = err_set(err, PAWL_GONE, "call \"%.*s\" ended %s and its retention has passed",
-                     BYTES_ARG(id), pawl_state_name(g.out[0].state));
+        st = say_gone(s, &a, &g.out[0], id, err);
     if (st == PAWL_OK && !view_fill(&to->arena, &g.out[0], &to->view))
         st = err_no_memory(err, "showing a call");
     arena_release(&a);

@@ -5,10 +5,18 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/limits.h"
 #include "lib/lib.h"
+
+PAWL_API struct pawl_data pawl_text(const char *json)
+{
+    if (!json)
+        return (struct pawl_data){ 0 };
+    return (struct pawl_data){ PAWL_JSON, json, strlen(json) };
+}
 
 struct payload payload_of(struct pawl_data d)
 {
@@ -20,9 +28,11 @@ struct payload payload_of(struct pawl_data d)
 enum pawl_status data_check(struct pawl_data d, const char *field, struct pawl_err *err)
 {
     if (d.form < PAWL_NOTHING || d.form > PAWL_BYTES)
-        return err_set(err, PAWL_INVALID, "field \"%s\": %d is no form", field, (int)d.form);
+        return err_set(err, PAWL_INVALID, "field \"%s\": its form is %d, not one of enum pawl_form",
+                       field, (int)d.form);
     if (d.form != PAWL_NOTHING && !d.data && d.len)
-        return err_set(err, PAWL_INVALID, "field \"%s\": %zu bytes of nothing", field, d.len);
+        return err_set(err, PAWL_INVALID, "field \"%s\": has %zu bytes and a NULL pointer", field,
+                       d.len);
     return PAWL_OK;
 }
 
@@ -30,7 +40,7 @@ enum pawl_status state_check(struct pawl_data d, struct pawl_err *err)
 {
     enum pawl_status st = data_check(d, "state", err);
     if (st == PAWL_OK && d.form == PAWL_NOTHING)
-        st = err_set(err, PAWL_INVALID, "field \"state\": there is none");
+        st = err_set(err, PAWL_INVALID, "field \"state\": is missing; expected JSON or bytes");
     if (st == PAWL_OK && d.len > STATE_LEN_MAX)
         st = err_set(err, PAWL_TOO_LARGE, "field \"state\": %zu bytes, limit %d", d.len,
                      STATE_LEN_MAX);
@@ -53,7 +63,8 @@ static enum pawl_status read_tags(struct arena *a, const struct pawl_spec *s, st
         return err_no_memory(err, "reading a call");
     for (size_t i = 0; i < s->n_tags; i++) {
         if (!s->tags[i].name || !s->tags[i].value)
-            return err_set(err, PAWL_INVALID, "field \"tags\": pair %zu is not a pair", i);
+            return err_set(err, PAWL_INVALID,
+                           "field \"tags\": pair %zu lacks its name or its value", i + 1);
         v[i] = (struct tag){ bytes_of(s->tags[i].name), bytes_of(s->tags[i].value) };
     }
     out->tags = v;
@@ -131,7 +142,7 @@ void accepted_error(const struct exec *e, const struct call_spec *s, const struc
             snprintf(out, size, "call \"%.*s\" already existed with other content",
                      BYTES_ARG(s->id));
     } else if (r->status == PAWL_GONE) {
-        snprintf(out, size, "call \"%.*s\" ended %s and its retention has passed", BYTES_ARG(s->id),
+        snprintf(out, size, "call \"%.*s\" ended %s and is no longer kept", BYTES_ARG(s->id),
                  pawl_state_name(r->call.state));
     } else if (r->status == PAWL_FULL && r->line_full) {
         snprintf(out, size, "key \"%.*s\": %" PRId64 " calls pending, limit %" PRId64,

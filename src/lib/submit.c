@@ -12,6 +12,18 @@
 #include "base/text.h"
 #include "lib/lib.h"
 
+/* How often a caller whose time is up looks whether its accept will have no answer for long. */
+#define ANSWER_LOOK_US (100 * MS_US)
+/* How often a caller that waits looks for its call while the database does not answer. */
+#define LOOK_AGAIN_US (100 * MS_US)
+
+/* UNKNOWN can be acted on only by who knows the id, which may be one that was made here: `why` with
+ * the id before it. A long id is its giver's own, and is cut. */
+static enum pawl_status unknown_of(struct bytes id, const char *why, struct pawl_err *err)
+{
+    return err_set(err, PAWL_UNKNOWN, "call \"%.*s\": %.110s", (int)MIN(id.len, 76), id.data, why);
+}
+
 /* ---- Many ------------------------------------------------------------------------------------ */
 
 static void receipt_of(const struct exec *e, const struct call_spec *s, const struct accepted *r,
@@ -73,12 +85,15 @@ static enum pawl_status send_batch(struct pawl *p, struct batch *b, bool atomic,
                      .accept = { .v = b->specs, .n = b->n, .atomic = atomic } };
     enum pawl_status st = exec_do(p->e, &op);
     if (st != PAWL_OK) {
+        struct pawl_err why = op.err;
         for (size_t k = 0; k < b->n; k++) {
             struct pawl_receipt *r = &out[b->place[k]];
+            if (st == PAWL_UNKNOWN)
+                unknown_of(b->specs[k].id, op.err.text, &why);
             r->status = st;
-            snprintf(r->error, sizeof(r->error), "%.190s", op.err.text);
+            snprintf(r->error, sizeof(r->error), "%.190s", why.text);
         }
-        return err_set(err, st, "%s", op.err.text);
+        return err_set(err, st, "%s", b->n == 1 ? why.text : op.err.text);
     }
     for (size_t k = 0; k < b->n; k++)
         receipt_of(p->e, &b->specs[k], &op.accept.out[k], &out[b->place[k]]);
@@ -122,11 +137,17 @@ enum pawl_status pawl_submit(struct pawl *p, const struct pawl_spec *v, size_t n
 
 /* ---- Wait ------------------------------------------------------------------------------------ */
 
-/* One caller that waits, on its own stack. The accept's answer and the call's end come from other
- * threads: it leaves only when the first was given and the second was given or given up. */
+/* One caller that waits. The accept's answer and the call's end come from other threads: it leaves
+ * when the first was given and the second was given or given up; or when the accept's commit has no
+ * answer for too long. The last of the two who use it frees it. */
 struct caller {
     struct waiter waiter;
     struct job job;           /* the accept */
+    struct call_spec spec;    /* its own copy, where the store thread may have it for longer */
+    struct arena arena;       /* the accept's answer, and what spec names */
+    atomic_int refs;          /* the caller, and the accept while it is out */
+    atomic_int state;         /* of the accept */
+    atomic_bool late;         /* its commit has no answer */
     struct gate over;         /* nothing more to wait for: told, refused, known, or told to stop */
     struct gate answered;     /* the accept is answered: its last touch */
     struct gate woken;        /* the end was told: its last touch */
@@ -138,6 +159,38 @@ struct caller {
     enum pawl_status status;
     struct pawl_err err;
 };
+enum { ACCEPT_OUT, ACCEPT_LEFT, ACCEPT_ANSWERED };
+
+static struct caller *caller_new(struct exec *e)
+{
+    struct caller *c = mem_zalloc(sizeof(*c));
+    if (!c)
+        return NULL;
+    c->e = e;
+    c->shown = shown_new();
+    atomic_init(&c->refs, 1);
+    arena_init(&c->arena, REQUEST_LEN_MAX);
+    gate_init(&c->over);
+    gate_init(&c->answered);
+    gate_init(&c->woken);
+    return c;
+}
+
+static void caller_unref(struct caller *c)
+{
+    if (!c || atomic_fetch_sub(&c->refs, 1) > 1)
+        return;
+    pawl_shown_free(c->shown);
+    arena_release(&c->arena);
+    mem_free(c);
+}
+
+/* Whoever comes first: the accept's answer, or the caller who leaves. */
+static bool caller_move(struct caller *c, int to)
+{
+    int out = ACCEPT_OUT;
+    return atomic_compare_exchange_strong(&c->state, &out, to);
+}
 
 static void caller_take(struct caller *c, const struct call *ended)
 {
@@ -167,11 +220,15 @@ static bool caller_known(struct caller *c, const struct call *ended)
     return c->known;
 }
 
-/* On the store thread. Its last touch of the caller is the last line. */
+/* On the store thread, or refused on the one that watches commits. */
 static void caller_accepted(struct job *j)
 {
     struct caller *c = (struct caller *)((char *)j - offsetof(struct caller, job));
     const struct op *op = &j->op;
+    if (!caller_move(c, ACCEPT_ANSWERED)) {
+        caller_unref(c);
+        return;
+    }
     c->status = op->status;
     bool over = true;
     if (op->status != PAWL_OK) {
@@ -190,23 +247,42 @@ static void caller_accepted(struct job *j)
     if (over)
         gate_open(&c->over);
     gate_open(&c->answered);
+    caller_unref(c);
 }
 
-static enum pawl_status caller_post(struct caller *c, const struct call_spec *spec, struct arena *a,
+/* On the thread that watches commits. */
+static void caller_late(struct job *j)
+{
+    struct caller *c = (struct caller *)((char *)j - offsetof(struct caller, job));
+    atomic_store(&c->late, true);
+    gate_open(&c->over);
+}
+
+static enum pawl_status caller_post(struct caller *c, const struct call_spec *spec,
                                     struct pawl_err *err)
 {
-    c->job = (struct job){
-        .op = { .kind = OP_ACCEPT, .a = a, .accept = { .v = spec, .n = 1, .want_result = true } },
-        .done = caller_accepted,
-        .weight = 1,
-        .len = spec->input.bytes.len
-    };
-    return exec_post(c->e, &c->job, err);
+    bool copied = c->e->stall.open;
+    if (!copied)
+        c->spec = *spec;
+    else if (!call_spec_copy(&c->arena, spec, &c->spec))
+        return err_no_memory(err, "waiting for a call");
+    c->job = (struct job){ .op = { .kind = OP_ACCEPT,
+                                   .a = &c->arena,
+                                   .accept = { .v = &c->spec, .n = 1, .want_result = true } },
+                           .done = caller_accepted,
+                           .late = caller_late,
+                           .weight = 1,
+                           .len = spec->input.bytes.len };
+    atomic_fetch_add(&c->refs, 1);
+    enum pawl_status st = exec_post(c->e, &c->job, err);
+    if (st != PAWL_OK)
+        atomic_fetch_sub(&c->refs, 1);
+    return st;
 }
 
-/* Look once before parking; *out when there is nothing to wait for. */
-static enum pawl_status look_first(struct exec *e, struct bytes id, struct pawl_shown **out,
-                                   struct pawl_err *err)
+/* *out when there is nothing to wait for. */
+static enum pawl_status look(struct exec *e, struct bytes id, struct pawl_shown **out,
+                             struct pawl_err *err)
 {
     struct pawl_shown *shown = NULL;
     enum pawl_status st = show_now(e, id, &shown, err);
@@ -215,6 +291,21 @@ static enum pawl_status look_first(struct exec *e, struct bytes id, struct pawl_
     else
         pawl_shown_free(shown);
     return st;
+}
+
+/* Look before parking. A database that is away, or a connection that was cut a moment ago, is no
+ * answer to a caller that waits: look again, until told or until its time is up. */
+static enum pawl_status look_first(struct caller *c, struct bytes id, int64_t until_us,
+                                   struct pawl_shown **out, struct pawl_err *err)
+{
+    for (;;) {
+        enum pawl_status st = look(c->e, id, out, err);
+        int64_t now_us = world_mono(&world_real);
+        if (st != PAWL_BUSY || now_us >= until_us)
+            return st;
+        if (gate_wait(&c->over, MIN(now_us + LOOK_AGAIN_US, until_us)))
+            return PAWL_OK;
+    }
 }
 
 /* What the caller found when it stopped waiting. A refusal first: what was told meanwhile is the
@@ -236,46 +327,52 @@ static enum pawl_status caller_result(struct caller *c, struct bytes id, struct 
     return st;
 }
 
-/* Park until the call ends, its time is up, or the try that waits is told to stop. */
-static void caller_park(struct caller *c, const struct waiting *w)
+/* Park until the call ends, its time is up, or the try that waits is told to stop. False: the
+ * accept's commit has no answer, and the caller leaves. */
+static bool caller_park(struct caller *c, const struct waiting *w, int64_t until_us)
 {
-    int64_t until_us = world_mono(&world_real) + w->wait_us;
     if (w->by)
         try_also(w->by, &c->over);
     gate_wait(&c->over, until_us);
     if (w->by)
         try_also(w->by, NULL);
-    while (w->spec && !gate_wait(&c->answered, world_mono(&world_real) + SEC_US))
-        ; /* It comes: the queue is bounded and so is every operation in it. */
+    while (w->spec && !gate_wait(&c->answered, world_mono(&world_real) + ANSWER_LOOK_US))
+        if (atomic_load(&c->late) && caller_move(c, ACCEPT_LEFT))
+            return false;
+    return true;
+}
+
+/* Told while the caller leaves for another reason: the caller is touched once more, to be woken. */
+static void caller_unwait(struct caller *c)
+{
+    if (!c->known && !gate_is_open(&c->woken) && !waiters_drop(&c->e->waiters, &c->waiter))
+        while (!gate_wait(&c->woken, world_mono(&world_real) + SEC_US))
+            ;
 }
 
 enum pawl_status wait_for(struct exec *e, const struct waiting *w, struct pawl_shown **out,
                           struct pawl_err *err)
 {
-    struct caller c = { .e = e,
-                        .waiter = { .id = w->id, .tell = caller_told, .wake = caller_wake },
-                        .shown = shown_new() };
-    struct arena a;
-    if (!c.shown)
+    int64_t until_us = world_mono(&world_real) + w->wait_us;
+    struct caller *c = caller_new(e);
+    if (!c || !c->shown) {
+        caller_unref(c);
         return err_no_memory(err, "waiting for a call");
-    arena_init(&a, REQUEST_LEN_MAX);
-    gate_init(&c.over);
-    gate_init(&c.answered);
-    gate_init(&c.woken);
-    exec_wait(e, &c.waiter);
+    }
+    c->waiter = (struct waiter){ .id = w->id, .tell = caller_told, .wake = caller_wake };
+    exec_wait(e, &c->waiter);
     *out = NULL;
     enum pawl_status st =
-        w->spec ? caller_post(&c, w->spec, &a, err) : look_first(e, w->id, out, err);
-    if (st == PAWL_OK && !*out)
-        caller_park(&c, w);
-    /* Told while we were leaving for another reason: it touches us once more, to wake us. */
-    if (!c.known && !gate_is_open(&c.woken) && !waiters_drop(&e->waiters, &c.waiter))
-        while (!gate_wait(&c.woken, world_mono(&world_real) + SEC_US))
-            ;
-    if (st == PAWL_OK && !*out)
-        st = caller_result(&c, w->id, out, err);
-    pawl_shown_free(c.shown);
-    arena_release(&a);
+        w->spec ? caller_post(c, w->spec, err) : look_first(c, w->id, until_us, out, err);
+    bool left = st == PAWL_OK && !*out && !caller_park(c, w, until_us);
+    caller_unwait(c);
+    if (left)
+        st = c->status = exec_unknown(&c->err);
+    else if (st == PAWL_OK && !*out)
+        st = caller_result(c, w->id, out, err);
+    if (st == PAWL_UNKNOWN && c->status == PAWL_UNKNOWN)
+        unknown_of(w->id, c->err.text, err);
+    caller_unref(c);
     return st;
 }
 

@@ -71,7 +71,9 @@ static enum pawl_status read_claim(struct pawl *p, struct arena *a, const struct
     c->n_queues = g->n_queues;
     c->n_types = g->n_types;
     if (st == PAWL_OK && g->repeats && !token_parse(bytes_of(g->repeats), &c->token))
-        st = err_set(err, PAWL_LOST_LEASE, "lease \"%.40s\" is not a lease", g->repeats);
+        st = err_set(err, PAWL_LOST_LEASE,
+                     "lease \"%.40s\" is malformed; expected the 32 hex digits a claim gave",
+                     g->repeats);
     if (st == PAWL_OK && !g->repeats)
         c->token = token_make(p->e->conf.world);
     return st;
@@ -97,17 +99,19 @@ static enum pawl_status fill_lease(struct lease_holder *h, const struct claim *c
     return h->arena.failed ? err_no_memory(err, "showing a claim") : PAWL_OK;
 }
 
-/* Claim; while nothing is due, until something may be or the time is up. */
-static enum pawl_status claim_loop(struct pawl *p, const struct claim *c, int64_t wait_us,
-                                   struct lease_holder *h, struct pawl_err *err)
+/* Claim; while nothing is due, until something may be or the time is up. One that repeats another
+ * has a token that its caller knows. */
+static enum pawl_status claim_loop(struct pawl *p, const struct claim *c,
+                                   const struct pawl_claim *g, struct lease_holder *h,
+                                   struct pawl_err *err)
 {
-    int64_t until_us = world_mono(&world_real) + wait_us;
+    int64_t until_us = world_mono(&world_real) + g->wait_us;
     for (;;) {
         struct arena a;
         uint64_t seen = exec_epoch(p->e);
         arena_init(&a, REQUEST_LEN_MAX);
         struct op op = { .kind = OP_CLAIM, .a = &a, .claim = *c };
-        enum pawl_status st = exec_do(p->e, &op);
+        enum pawl_status st = g->repeats ? exec_do(p->e, &op) : exec_claim(p->e, &op);
         int64_t now_us = world_mono(&world_real), next_us = op.claim.next_due_us;
         bool done = st != PAWL_OK || op.claim.n || now_us >= until_us;
         if (st != PAWL_OK)
@@ -142,7 +146,7 @@ enum pawl_status pawl_claim(struct pawl *p, const struct pawl_claim *claim, stru
     arena_init(&a, 1 << 20);
     enum pawl_status st = read_claim(p, &a, &g, &c, err);
     if (st == PAWL_OK)
-        st = claim_loop(p, &c, g.wait_us, h, err);
+        st = claim_loop(p, &c, &g, h, err);
     arena_release(&a);
     if (st == PAWL_OK)
         *out = &h->shown;
@@ -165,7 +169,9 @@ void pawl_lease_free(struct pawl_lease *lease)
 static enum pawl_status read_token(const char *text, struct token *out, struct pawl_err *err)
 {
     if (!text || !token_parse(bytes_of(text), out))
-        return err_set(err, PAWL_LOST_LEASE, "lease \"%.40s\" is not a lease", text ? text : "");
+        return err_set(err, PAWL_LOST_LEASE,
+                       "lease \"%.40s\" is malformed; expected the 32 hex digits a claim gave",
+                       text ? text : "");
     return PAWL_OK;
 }
 
@@ -184,6 +190,10 @@ enum pawl_status pawl_extend(struct pawl *p, const char *token, int64_t lease_us
         return err_set(err, PAWL_INVALID, "field \"lease_for\": must be 1 s to 1 h");
     arena_init(&a, 1 << 20);
     st = exec_do(p->e, &op);
+    if (op.n_ended)
+        exec_look(p->e, op.ended, op.n_ended);
+    if (op.n_ended || op.extend.n_timed_out)
+        exec_work_came(p->e); /* a retry has a time, and a key may be free */
     if (st != PAWL_OK)
         err_set(err, st, "%s", op.err.text);
     else if (out_until_us)
@@ -249,7 +259,8 @@ static enum pawl_status read_finish(struct pawl *p, struct arena *a,
     if (fault)
         return err_set(err, PAWL_INVALID, "field \"id\": %s", fault);
     if (g.how < PAWL_END_RESULT || g.how > PAWL_END_CANCELLED)
-        return err_set(err, PAWL_INVALID, "call \"%s\": %d is no ending", g.id, (int)g.how);
+        return err_set(err, PAWL_INVALID, "call \"%s\": how is %d, not one of enum pawl_ending",
+                       g.id, (int)g.how);
     *out = (struct finish_item){ .id = bytes_of(g.id),
                                  .how = (enum ending)g.how,
                                  .retry_in_us = g.retry_in_us,

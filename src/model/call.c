@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <string.h>
+
 #include "base/limits.h"
 #include "model/call.h"
 
@@ -15,6 +17,38 @@ void call_spec_init(struct call_spec *s)
         .backoff = { .base_us = SEC_US, .max_us = 300 * SEC_US, .factor = 2, .jitter = 0.1 },
         .on_dead = PAWL_ON_DEAD_SKIP,
     };
+}
+
+static bool copy_tags(struct arena *a, struct call_spec *s)
+{
+    struct tag *tags = s->n_tags ? arena_alloc(a, s->n_tags * sizeof *tags) : NULL;
+    for (size_t i = 0; tags && i < s->n_tags; i++)
+        tags[i] = (struct tag){ arena_copy(a, s->tags[i].name), arena_copy(a, s->tags[i].value) };
+    s->tags = tags;
+    return !a->failed;
+}
+
+/* One block for all names. */
+bool call_spec_copy(struct arena *a, const struct call_spec *s, struct call_spec *out)
+{
+    *out = *s;
+    struct bytes *const places[] = { &out->id,     &out->type,        &out->method, &out->key,
+                                     &out->queue,  &out->input.bytes, &out->caller, &out->client,
+                                     &out->parent, &out->traceparent };
+    size_t len = 0;
+    for (size_t i = 0; i < COUNT_OF(places); i++)
+        len += places[i]->data ? places[i]->len + 1 : 0;
+    char *at = arena_alloc(a, len + 1);
+    for (size_t i = 0; at && i < COUNT_OF(places); i++) {
+        struct bytes from = *places[i];
+        if (!from.data)
+            continue;
+        memcpy(at, from.data, from.len);
+        at[from.len] = 0;
+        places[i]->data = at;
+        at += from.len + 1;
+    }
+    return copy_tags(a, out);
 }
 
 /* ---- Words ----------------------------------------------------------------------------------- */

@@ -55,6 +55,9 @@ struct call_spec {
     unsigned char fingerprint[FINGERPRINT_LEN];
 };
 
+/* A copy of all it names, in `a`; false without memory. */
+bool call_spec_copy(struct arena *a, const struct call_spec *s, struct call_spec *out);
+
 /* All defaults, no id, no type. */
 void call_spec_init(struct call_spec *s);
 
@@ -149,6 +152,8 @@ struct try_end {
                             from now */
     bool alone;          /* LOST: it was the only call of its lease */
     bool fail_lost;      /* LOST: reclaim_action = fail: ends `failed` at once */
+    bool timed;          /* LOST, by an engine that takes a try back: TIMEOUT instead when it is
+                            past its timeout (try_timed_out) */
     bool wish;           /* a cancel wish is stored for it */
 };
 
@@ -164,6 +169,18 @@ struct try_of {
  * cancelled. */
 struct verdict call_after(const struct try_of *c, const struct try_end *e, int64_t now_us,
                           const struct world *w);
+
+/* When a try that began then is past its timeout. */
+static inline int64_t call_deadline(const struct call_spec *s, int64_t begun_us)
+{
+    return s->timeout_us ? begun_us + s->timeout_us : INT64_MAX;
+}
+
+/* A try is taken back from its owner, which held it until held_us. If `end` says `timed` and its
+ * timeout had passed by then, it becomes a TIMEOUT and *error the sentence that says so, in `a`.
+ * False without memory. */
+MUST_USE bool try_timed_out(struct arena *a, const struct call_spec *s, int64_t begun_us,
+                            int64_t held_us, struct try_end *end, struct bytes *error);
 
 /* After the n-th error (n from 1): min(max, base * factor^(n-1)), give or take jitter of it. */
 int64_t backoff_us(const struct backoff *b, int n, const struct world *w);

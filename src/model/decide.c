@@ -93,6 +93,17 @@ static struct verdict after(const struct try_of *c, const struct try_end *e, int
     return v;
 }
 
+bool try_timed_out(struct arena *a, const struct call_spec *s, int64_t begun_us, int64_t held_us,
+                   struct try_end *end, struct bytes *error)
+{
+    if (!end->timed || call_deadline(s, begun_us) > held_us)
+        return true;
+    end->how = END_TIMEOUT;
+    *error = bytes_of(
+        arena_printf(a, "took longer than its timeout of %g s", (double)s->timeout_us / SEC_US));
+    return error->data != NULL;
+}
+
 struct verdict call_after(const struct try_of *c, const struct try_end *e, int64_t now_us,
                           const struct world *w)
 {

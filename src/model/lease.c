@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <limits.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "model/lease.h"
@@ -234,4 +235,39 @@ struct held *lease_find(struct held *v, size_t n, int64_t seq)
             high = middle;
     }
     return low < n && v[low].seq == seq ? &v[low] : NULL;
+}
+
+/* ---- Which calls have begun ------------------------------------------------------------------ */
+
+static int compare_order(const void *a, const void *b, void *held)
+{
+    const struct held *x = (const struct held *)held + *(const int *)a;
+    const struct held *y = (const struct held *)held + *(const int *)b;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    if (x->run_at_us != y->run_at_us)
+        return x->run_at_us < y->run_at_us ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+void lease_begun(const struct held *v, size_t n, int width, bool *begun)
+{
+    int order[CLAIM_MAX];
+    size_t first = 0;
+    CHECK(n <= CLAIM_MAX && width >= 0);
+    if (width == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (begun[i])
+            order[first++] = (int)i;
+    if (first <= (size_t)width)
+        return;
+    qsort_r(order, first, sizeof *order, compare_order, (void *)v);
+    for (size_t i = (size_t)width; i < first; i++)
+        begun[order[i]] = false;
+}
+
+const char *lease_lost_text(struct arena *a, bool by_worker, struct bytes owner)
+{
+    return arena_printf(a, "%s \"%.*s\" was lost", by_worker ? "worker" : "node", BYTES_ARG(owner));
 }

@@ -36,4 +36,15 @@ MUST_USE enum pawl_status lease_unpack(struct arena *a, struct bytes packed, str
 /* The item with this seq by binary search; NULL when the lease does not name it. */
 struct held *lease_find(struct held *v, size_t n, int64_t seq);
 
+/* Which calls of a lease have begun. A claimer runs `width` of its calls at once, and begins them
+ * in the lease's order: priority falling, run_at rising, seq rising. On entry begun[i] says whether
+ * the i-th call has no outcome and no call without one stands before it in its run (a call without
+ * a key is a run of one). On return it is true for the first `width` of these only; with width 0
+ * for all of them. n is CLAIM_MAX at most. */
+void lease_begun(const struct held *v, size_t n, int width, bool *begun);
+
+/* The error of an attempt whose owner was lost: `worker "w1" was lost`, or `node "n1" was lost`
+ * when the lease names no worker. On `a`; NULL without memory. */
+const char *lease_lost_text(struct arena *a, bool by_worker, struct bytes owner);
+
 #endif

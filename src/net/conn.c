@@ -377,19 +377,34 @@ void conn_refuse(struct http_conn *c, int status, const char *text)
         server_intake_put(s, TAKE(c->intake));
 }
 
-void http_reply(struct http_request *r, const struct http_reply *reply)
+/* Send it, if there is still a connection; the request has none afterwards. */
+static void send_reply(struct http_request *r, const struct http_reply *reply)
 {
     struct intake *i = intake_of(r);
     struct http_server *s = i->server;
-    struct http_conn *c = r->conn;
-    if (c) {
-        assert(c->state == CONN_BUSY && c->intake == i);
-        bool last = c->eof && conn_ahead(c) == 0;
-        c->intake = NULL;
-        c->linger |= conn_ahead(c) > 0;
-        answer(c, &(struct answer){ reply, server_date(s), r->method == HTTP_HEAD,
-                                    reply->close || !i->keep_alive || s->draining || last,
-                                    i->http10 });
-    }
-    server_intake_put(s, i);
+    struct http_conn *c = TAKE(r->conn);
+    if (!c)
+        return;
+    assert(c->state == CONN_BUSY && c->intake == i);
+    bool last = c->eof && conn_ahead(c) == 0;
+    c->intake = NULL;
+    c->linger |= conn_ahead(c) > 0;
+    answer(c, &(struct answer){ reply, server_date(s), r->method == HTTP_HEAD,
+                                reply->close || !i->keep_alive || s->draining || last, i->http10 });
+}
+
+void http_reply(struct http_request *r, const struct http_reply *reply)
+{
+    struct intake *i = intake_of(r);
+    send_reply(r, reply);
+    server_intake_put(i->server, i);
+}
+
+void http_reply_early(struct http_request *r, const struct http_reply *reply)
+{
+    send_reply(r, reply);
+    bool told = r->gone;
+    r->gone = r->cut = true;
+    if (!told && r->on_gone)
+        r->on_gone(r); /* may reply, and then r is no more */
 }

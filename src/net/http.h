@@ -116,6 +116,11 @@ struct http_reply {
 };
 /* Answer; exactly once for each request. The request is no longer yours. */
 void http_reply(struct http_request *r, const struct http_reply *reply);
+/* Answer the client now and keep the request, at most once and before http_reply(), which frees it
+ * and sends nothing any more. To the handler it is as if the client had gone (gone, cut, on_gone).
+ * For a request that somebody else still works on and that its client has waited for long enough.
+ */
+void http_reply_early(struct http_request *r, const struct http_reply *reply);
 
 /* ---- The server ------------------------------------------------------------------------------ */
 

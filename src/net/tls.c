@@ -4,8 +4,10 @@
  * OpenSSL reads from one memory BIO and writes to another. Loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "net/server.h"
@@ -37,12 +39,19 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
     return SSL_TLSEXT_ERR_OK;
 }
 
+/* OpenSSL's last error is its outermost one: "system lib" for a file that is not there. */
 static enum pawl_status tls_err(struct pawl_err *err, const char *what, const char *file)
 {
-    char text[120];
-    ERR_error_string_n(ERR_peek_last_error(), text, sizeof text);
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = ERR_reason_error_string(code);
+    int cannot_read = access(file, R_OK) == 0 ? 0 : errno;
     ERR_clear_error();
-    return err_set(err, PAWL_INVALID, "TLS %s \"%s\": %s", what, file, text);
+    if (cannot_read)
+        reason = strerror(cannot_read);
+    else if (ERR_GET_LIB(code) == ERR_LIB_PEM || ERR_GET_REASON(code) == ERR_R_PEM_LIB)
+        reason = "not a PEM file of that kind";
+    return err_set(err, PAWL_INVALID, "TLS %s \"%s\": %s", what, file,
+                   reason ? reason : "cannot be used");
 }
 
 static enum pawl_status ctx_load(SSL_CTX *ctx, const char *cert, const char *key,

@@ -187,7 +187,7 @@ static int run(struct cli *cli, int argc, char **argv)
     const char *what = argc ? argv[0] : "";
     bool serves = strcmp(what, "serve") == 0;
     if (!serves && strcmp(what, "work") != 0)
-        return cli_failf(cli, PAWL_INVALID, "\"%.60s\" is none of serve and work", what);
+        return cli_unknown(cli, "subcommand", what, "serve or work");
     logs_use(&cli->settings, cli->settings.v[SET_NODE].text);
     signals_block();
     sem_init(&r.stopped, 0, 0);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
+#include "base/text.h"
 #include "server/server.h"
 
 bool guard_loopback(const char *listen)
@@ -29,9 +31,29 @@ bool guard_loopback(const char *listen)
     return strcmp(host, "localhost") == 0;
 }
 
+/* ADDR:PORT or unix:PATH; a name is looked up only when it is listened on. */
+static enum pawl_status check_form(const char *listen, struct pawl_err *err)
+{
+    const char *colon = strrchr(listen, ':'), *port = colon ? colon + 1 : "";
+    size_t digits = strspn(port, "0123456789");
+    if (strncmp(listen, "unix:", 5) == 0 && listen[5])
+        return PAWL_OK;
+    if (!colon || colon == listen || !digits || port[digits])
+        return err_set(err, PAWL_INVALID,
+                       "setting \"listen\": \"%.100s\" is not ADDR:PORT, [ADDR]:PORT or unix:PATH",
+                       listen);
+    int64_t number = 0;
+    if (!int_parse(bytes_of(port), &number) || number > 65535)
+        return err_set(err, PAWL_INVALID, "setting \"listen\": \"%.100s\": port must be 0 to 65535",
+                       listen);
+    return PAWL_OK;
+}
+
 enum pawl_status guard_listen(const struct settings *s, struct pawl_err *err)
 {
     const char *listen = s->v[SET_LISTEN].text;
+    if (check_form(listen, err) != PAWL_OK)
+        return PAWL_INVALID;
     if (s->v[SET_TOKENS].n_items || guard_loopback(listen))
         return PAWL_OK;
     return err_set(err, PAWL_FORBIDDEN,

@@ -1,8 +1,8 @@
 /*
  * logs.c - where log lines go: stderr, as text for people or as one JSON object a line.
  *
- * Any thread. A line is built whole and written by one write(). Lines of the library that are about
- * a call begin `call "ID"`; as JSON that id is a member of its own.
+ * Any thread. A line is built whole and written by one write(). What a line is about stands in
+ * fields (base/log.h): members of their own as JSON, name=value behind the sentence as text.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pthread.h>
@@ -25,76 +25,52 @@ static struct {
     char node[256];
 } how = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static const char *level_name(enum log_level level)
-{
-    static const char *const names[] = { "debug", "info", "warn", "error", "off" };
-    return names[level];
-}
-
-/* The id in `call "ID"...`; absent when the line is about something else. */
-static struct bytes call_of(const char *line)
-{
-    static const char begins[] = "call \"";
-    if (strncmp(line, begins, sizeof(begins) - 1) != 0)
-        return BYTES_NONE;
-    const char *id = line + sizeof(begins) - 1, *end = strstr(id, "\"");
-    return end ? (struct bytes){ id, (size_t)(end - id) } : BYTES_NONE;
-}
-
-static void add_member(struct buf *b, const char *name, struct bytes text)
-{
-    json_add_name(b, name);
-    if (utf8_valid(text))
-        json_add_string(b, text);
-    else
-        buf_add_text(b, "\"?\"");
-}
-
-static void add_json(struct buf *b, enum log_level level, const char *line, const char *kind)
+static void add_line(struct buf *b, const struct log_record *r, const char *kind)
 {
     char now[TIME_TEXT_LEN + 1];
     time_text(world_now(&world_real), now);
-    buf_addf(b, "{\"time\":\"%s\",\"level\":\"%s\"", now, level_name(level));
-    add_member(b, "node", bytes_of(how.node));
-    if (*kind)
-        add_member(b, "kind", bytes_of(kind));
-    if (call_of(line).data)
-        add_member(b, "call", call_of(line));
-    add_member(b, "message", bytes_of(line));
-    buf_add_text(b, "}\n");
-}
-
-static void put(enum log_level level, const char *line, const char *kind)
-{
-    struct buf b;
-    char now[TIME_TEXT_LEN + 1];
-    buf_init(&b, LINE_LEN_MAX);
     pthread_mutex_lock(&how.lock);
     if (how.json) {
-        add_json(&b, level, line, kind);
+        buf_addf(b, "{\"time\":\"%s\",\"level\":\"%s\"", now, log_level_name(r->level));
+        json_add_name(b, "node");
+        json_add_string(b, utf8_valid(bytes_of(how.node)) ? bytes_of(how.node) : BYTES("?"));
+        if (*kind) {
+            json_add_name(b, "kind");
+            json_add_string(b, bytes_of(kind));
+        }
+        log_json_add(b, r);
+        buf_add_text(b, "}\n");
     } else {
-        time_text(world_now(&world_real), now);
-        buf_addf(&b, "%s %-5s %s%s%s\n", now, level_name(level), kind, *kind ? ": " : "", line);
+        buf_addf(b, "%s %-5s %s%s", now, log_level_name(r->level), kind, *kind ? ": " : "");
+        log_text_add(b, r);
+        buf_add_char(b, '\n');
     }
     pthread_mutex_unlock(&how.lock);
+}
+
+static void put(const struct log_record *r, const char *kind)
+{
+    struct buf b;
+    buf_init(&b, LINE_LEN_MAX);
+    add_line(&b, r, kind);
     if (buf_ok(&b)) {
         ssize_t ignored = write(STDERR_FILENO, b.data, b.len);
-        (void)ignored; /* nobody is left to tell when stderr itself cannot be written */
+        (void)ignored; /* nothing is left to tell it to when stderr itself cannot be written */
     }
     buf_release(&b);
 }
 
-static void sink(enum log_level level, const char *line, void *ctx)
+static void sink(const struct log_record *r, void *ctx)
 {
     (void)ctx;
-    put(level, line, "");
+    put(r, "");
 }
 
-/* Written whatever the level: who wants no audit has no tokens. */
-void logs_audit(const char *line, void *ctx)
+/* Written whatever the level: a server without tokens writes none. */
+void logs_audit(const struct log_record *r, void *ctx)
 {
     (void)ctx;
-    put(LOG_INFO, line, "audit");
+    put(r, "audit");
 }
 
 void logs_use(const struct settings *s, const char *node)

@@ -32,6 +32,18 @@ struct api_conf server_api_conf(struct server *s, const struct settings *setting
     };
 }
 
+/* Tokens may be exchanged while the server runs, not taken away: without any, everybody who reaches
+ * the address may do everything, and a file that is empty for a moment must not do that. */
+static enum pawl_status tokens_stay(const struct settings *old, const struct settings *new,
+                                    struct pawl_err *err)
+{
+    if (!old->v[SET_TOKENS].n_items || new->v[SET_TOKENS].n_items)
+        return PAWL_OK;
+    return err_set(err, PAWL_FORBIDDEN,
+                   "setting \"tokens\": there are none any more, which would open this server to "
+                   "everybody; that takes a restart");
+}
+
 /* The settings as a start would see them now. */
 static enum pawl_status read_again(const struct server *s, struct settings *out,
                                    struct pawl_err *err)
@@ -45,9 +57,11 @@ static enum pawl_status read_again(const struct server *s, struct settings *out,
         st = conf_read(out, cli_option(s->cli, "config"), err);
     if (st == PAWL_OK)
         st = settings_settle(out, err);
+    if (st == PAWL_OK)
+        st = tokens_stay(&s->settings, out, err);
     if (st != PAWL_OK)
         return st;
-    /* Listening goes on where it was: taking the tokens away would open it to everybody. */
+    /* Listening goes on where it was. */
     struct settings both = *out;
     both.v[SET_LISTEN] = s->settings.v[SET_LISTEN];
     return guard_listen(&both, err);

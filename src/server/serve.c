@@ -101,6 +101,8 @@ static enum pawl_status start_workers(struct server *s, struct pawl_err *err)
                               .n_queues = workers.n_queues };
     exec_on_replaced(e, replaced, s);
     enum pawl_status st = exec_enter(e, &me, err);
+    if (st == PAWL_OK)
+        logs_use(&s->settings, e->conf.node);
     return st == PAWL_OK && s->works ? pawl_start(s->pawl, &workers, err) : st;
 }
 
@@ -158,6 +160,18 @@ static enum pawl_status server_open(struct server *s, struct pawl_err *err)
     return st;
 }
 
+/* A file that nobody named changes what the server does because of where it was started. */
+static void say_file(struct cli *cli)
+{
+    char folder[PATH_MAX] = "?";
+    const char *named = getenv("PAWL_CONFIG");
+    if (!cli->settings.file || cli_flag(cli, "config") || (named && *named))
+        return;
+    if (!getcwd(folder, sizeof(folder)))
+        snprintf(folder, sizeof(folder), "?");
+    log_line(LOG_INFO, "settings are from ./%s, in %s", cli->settings.file, folder);
+}
+
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* The one line on stdout: people and scripts wait for it. */
@@ -201,6 +215,23 @@ static void server_run(struct server *s)
     loop_run(s->loop);
 }
 
+/* A commit that waits for a standby may wait for ever, and so would we: its thread has requests
+ * that nothing else can end. Whoever asked for it has heard UNKNOWN; the database goes on waiting
+ * without us. */
+static void leave_stalled(struct server *s)
+{
+    struct exec_figures f;
+    if (!s->pawl)
+        return;
+    exec_figures(s->pawl->e, &f);
+    if (!f.stalled_us)
+        return;
+    log_line(LOG_WARN, "leaving while the database has not confirmed a commit for %.1f s",
+             (double)f.stalled_us / SEC_US);
+    fflush(NULL);
+    _exit(0);
+}
+
 static void server_close(struct server *s)
 {
     signals_close(s);
@@ -209,6 +240,7 @@ static void server_close(struct server *s)
     if (s->api)
         api_serves(s->api, NULL);
     http_close(s->http);
+    leave_stalled(s);
     if (s->api)
         api_close(s->api);
     loop_close(s->loop);
@@ -230,6 +262,7 @@ static int run(struct cli *cli, int argc, char **argv)
     gethostname(host, sizeof(host) - 1);
     const char *node = s->settings.v[SET_NODE].text;
     logs_use(&s->settings, *node ? node : host);
+    say_file(cli);
     signals_block();
     raise_files(&s->settings);
     enum pawl_status st = server_open(s, &err);
@@ -250,13 +283,13 @@ static int run(struct cli *cli, int argc, char **argv)
 /* All of them settings; these are the ones people say on the command line. */
 static const struct option_row options[] = {
     { "listen", "ADDR:PORT", "127.0.0.1:7295",
-      "where to listen, or unix:PATH; port 0 takes a free one" },
-    { "module", "FILE.so", NULL, "handlers to load; may be repeated" },
-    { "node", "NAME", "the host's name", "this process's name in the database" },
-    { "worker-slots", "N", "16", "handlers that run at a time" },
-    { "queues", "A,B", "all", "queues they work on" },
-    { "paused", NULL, NULL, "start no work; accepting goes on" },
-    { "tls-cert", "FILE", NULL, "certificate chain, PEM" },
+      "address to listen on, or unix:PATH; port 0 takes a free port" },
+    { "module", "FILE.so", NULL, "shared object with handlers to load; may be repeated" },
+    { "node", "NAME", "HOST-DIGITS", "this process's name in the database" },
+    { "worker-slots", "N", "16", "handlers that run at the same time" },
+    { "queues", "A,B", "all", "queues the handlers take calls from" },
+    { "paused", NULL, NULL, "start no work; calls are still accepted" },
+    { "tls-cert", "FILE", NULL, "certificate chain, PEM; needs --tls-key" },
     { "tls-key", "FILE", NULL, "its private key, PEM" },
     { 0 },
 };
@@ -266,10 +299,11 @@ const struct command cmd_serve = {
     .summary = "serve HTTP and run handlers on a database",
     .usage = "",
     .about =
-        "Opens the database, makes its schema where there is none, loads modules, and serves\n"
-        "until SIGTERM or SIGINT: then it stops claiming, lets what runs end within `grace`,\n"
-        "hands the rest back uncounted, answers who waits, and leaves; a second signal leaves at\n"
-        "once. SIGHUP reads the settings again. Prints one line with its address when ready.",
+        "Opens the database, creates its schema if there is none, loads modules and serves HTTP\n"
+        "until SIGTERM or SIGINT. Then it takes no more work, gives running calls `grace` to end,\n"
+        "hands the rest back (which counts as no attempt), answers the requests that wait, and\n"
+        "exits; a second signal exits at once. SIGHUP reads the settings again. Prints one line\n"
+        "with its address when it is ready.",
     .example = "pawl serve --db sqlite:orders.db --module build/samples/echo.so\n"
                "pawl serve --listen unix:pawl.sock --config pawl.conf --paused",
     .options = options,

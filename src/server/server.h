@@ -54,7 +54,8 @@ struct api_conf server_api_conf(struct server *s, const struct settings *setting
 
 /* logs.c: lines go to stderr in the format and from the level these settings name. Any thread. */
 void logs_use(const struct settings *s, const char *node);
-void logs_audit(const char *line, void *ctx);
+struct log_record;
+void logs_audit(const struct log_record *r, void *ctx);
 
 /* notify.c: one message to whoever started us and asked for it. Any thread. */
 void notify(const char *message);

@@ -90,6 +90,12 @@ static enum pawl_status fault_attempts(struct store *s, struct arena *a, struct 
     struct store *in = wrap_inner(s);
     FAULTY(err, in->ops->attempts(in, a, id, out, err));
 }
+static enum pawl_status fault_archived(struct store *s, struct arena *a, struct bytes id,
+                                       struct archived *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, store_archived(in, a, id, out, err));
+}
 static enum pawl_status fault_object(struct store *s, struct arena *a, struct bytes type,
                                      struct bytes key, struct object *out, struct pawl_err *err)
 {
@@ -185,6 +191,7 @@ const struct store_ops store_fault_ops = {
     .get = fault_get,
     .list = fault_list,
     .attempts = fault_attempts,
+    .archived = fault_archived,
     .object = fault_object,
     .keys = fault_keys,
     .queues = fault_queues,

@@ -56,13 +56,22 @@ struct claim {
     size_t n_queues;
     const struct bytes *types; /* n_types 0: all */
     size_t n_types;
-    int max;           /* 1..CLAIM_MAX */
-    int run_max;       /* calls of one key at most; 0: one */
+    int max;     /* 1..CLAIM_MAX */
+    int run_max; /* calls of one key at most; 0: one */
+    int max_any; /* once so many are taken only calls of `quick` types are, and only those come
+                    in runs; 0: types make no difference */
+    const struct bytes *quick; /* with max_any: types of which the claimer takes more than it has
+                                  free slots, since each call takes a few milliseconds */
+    size_t n_quick;            /* 0 with max_any: no type is quick */
+    int width; /* how many of its calls the claimer runs at once; stored with the lease. Calls begin
+                  in the lease's order, and only the first `width` that have not ended count as
+                  begun, for readers and when the lease is reclaimed. 0: all of them */
     int64_t lease_us;  /* 0: lives as long as its node beats */
     bool no_suspects;  /* leave calls that were lost before */
     struct bytes last; /* a queue whose calls come behind those of the others, priority by priority;
                           absent: none */
-    struct bytes without; /* a queue that is not served, though it is named; absent: none */
+    struct bytes without; /* a queue that is not served, though it is named; with max_any its slow
+                             types are; absent: none */
     /* answer */
     struct call *calls;          /* n, with inputs; state PROCESSING; tries before this one */
     struct object_state *states; /* n, of the first call of each key; NULL: none of them has a key
@@ -73,6 +82,18 @@ struct claim {
                   suspects do not count), or the line of a key whose call on offer had expired */
     int64_t next_due_us; /* without `more`: the earliest run_at of what is not due yet; 0: none */
 };
+
+/* A lease with an end does not outlive the timeouts of its calls: `until_us` of a claim that has
+ * just taken its calls. Those behind another of their run have not begun. */
+static inline int64_t claim_until(const struct claim *q)
+{
+    int64_t last_us = 0;
+    for (size_t i = 0; i < q->n && q->until_us; i++)
+        last_us = MAX(last_us, q->calls[i].position
+                                   ? INT64_MAX
+                                   : call_deadline(&q->calls[i].spec, q->calls[i].claimed_us));
+    return MIN(q->until_us, last_us);
+}
 
 /* OP_FINISH: end tries of one lease, all items together or none. op.status LOST_LEASE: the lease is
  * unknown, over, taken, or does not name one of the calls; nothing was stored. A repeat of a finish
@@ -103,6 +124,7 @@ struct finish_item {
     struct bytes error_out; /* what was stored as its error; absent for none */
     struct bytes queue; /* where it was; absent: it was answered before. Borrowed from the engine
                            until its next commit */
+    struct bytes type;  /* with queue, and borrowed like it */
 };
 struct finish {
     struct token token;
@@ -112,13 +134,18 @@ struct finish {
                          lives as long as its node beats */
 };
 
-/* OP_EXTEND: move a lease's end. LOST_LEASE. */
+/* OP_EXTEND: move a lease's end. Calls past their timeout end as TIMEOUT, and the lease goes on
+ * with the others, at most until the last of them is past its own. LOST_LEASE: it is over, or no
+ * call is left of it. */
 struct extend {
     struct token token;
     int64_t lease_us;
     int64_t until_us;        /* answer */
     struct bytes *cancelled; /* answer: ids of the lease's calls somebody wants cancelled */
     size_t n_cancelled;
+    struct bytes *timed_out; /* answer: ids of calls that this operation ended so; in op.ended too
+                                when they will not be tried again */
+    size_t n_timed_out;
 };
 
 /* OP_CANCEL, OP_REDRIVE, OP_MOVE: by id. NOT_FOUND, GONE, STATE (state says which). */
@@ -141,18 +168,38 @@ struct pause {
 };
 
 /* OP_OBJECT: write or delete an object's state from outside a call. BUSY: a lease holds the key;
- * try again when its turn is over. STALE: it has another version than if_version, or does not
- * exist. NOT_FOUND: DELETE of what is not there. STATE: DELETE without `cancel` while calls of this
- * type and key are pending. */
+ * try again when its turn is over. STALE: its condition does not hold: it has
+ * another version than those named, or does not exist. NOT_FOUND: DELETE of what is not there.
+ * STATE: DELETE without `cancel` while calls of this type and key are pending. */
 struct object_op {
     struct bytes type, key;
-    enum state_do how;    /* SET or DELETE */
-    struct payload state; /* SET: JSON or bytes */
-    int64_t if_version;   /* 0: whatever it is */
-    bool cancel;          /* DELETE: pending calls of the key end cancelled, in op.ended too */
+    enum state_do how;          /* SET or DELETE */
+    struct payload state;       /* SET: JSON or bytes */
+    int64_t if_version;         /* 0: whatever it is */
+    const int64_t *or_versions; /* others that would do as well as if_version */
+    size_t n_or_versions;
+    bool if_any; /* it must exist, in whatever version */
+    bool cancel; /* DELETE: pending calls of the key end cancelled, in op.ended too */
     int64_t version, updated_us, cancelled; /* answer; version: SET: the new one, STALE: the present
                                                one */
 };
+
+/* Is the write bound to what is there? */
+static inline bool object_conditional(const struct object_op *o)
+{
+    return o->if_version || o->if_any;
+}
+
+/* Does its condition hold for an object of this version? 0: there is none. */
+static inline bool object_fits(const struct object_op *o, int64_t version)
+{
+    if (!object_conditional(o))
+        return true;
+    bool fits = version && (o->if_any || o->if_version == version);
+    for (size_t i = 0; i < o->n_or_versions; i++)
+        fits |= version && o->or_versions[i] == version;
+    return fits;
+}
 
 /* OP_UNBLOCK: decide about a key that an ended call blocks. NOT_FOUND: nothing is known of the key.
  * STATE: it is not blocked. */
@@ -292,6 +339,14 @@ enum op_kind { OP_MAP(OP_ENUM) OP_COUNT };
 #undef OP_ENUM
 const char *op_name(enum op_kind kind);
 
+/* An attempt that was lost with its owner, or taken back from it after its timeout; for the log. */
+struct lost_attempt {
+    struct bytes id, type, error;
+    bool late;             /* it was taken back after its timeout */
+    int attempt_no;        /* from 1 */
+    enum pawl_state state; /* of its call, now */
+};
+
 struct op {
     enum op_kind kind;
     struct arena *a; /* borrowed: where the answer lives. Not shared with another operation's thread
@@ -318,7 +373,21 @@ struct op {
     struct bytes *ended; /* answer, in the arena: ids of calls that ended as a side effect (expired,
                             cancelled by a wish, dead-lettered by a loss), for those who wait */
     size_t n_ended;
+    struct lost_attempt *lost; /* answer, in the arena: the first LOST_TOLD_MAX of n_lost */
+    size_t n_lost;
 };
+
+/* The question with everything it names, copied into `a`, which is also where its answer will live:
+ * for one that may be answered after its asker has left. False without memory. Not for OP_HANDLER.
+ */
+MUST_USE bool op_copy(struct arena *a, const struct op *op, struct op *out);
+
+/* It was not tried, or not to its end: BUSY with this text, and nothing of an earlier answer. */
+void op_refuse(struct op *op, const struct pawl_err *why);
+
+/* For engines: one more was lost. The texts are copied. */
+MUST_USE enum pawl_status op_lost(struct op *op, const struct lost_attempt *one,
+                                  struct pawl_err *err);
 
 /* ---- Reads ----------------------------------------------------------------------------------- */
 
@@ -332,6 +401,13 @@ struct get {
     unsigned with;
     enum pawl_status *found; /* answer: n, in the arena */
     struct call *out;        /* answer: n, in the arena */
+};
+
+/* store_archived: the copy that OP_GC with `archive` keeps of a call. Of its times claimed, expires
+ * and keep_until are not kept. */
+struct archived {
+    struct call call;
+    int64_t archived_us;
 };
 
 /* store_list: newest first (seq falling), every filter given must hold. */

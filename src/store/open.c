@@ -110,11 +110,22 @@ enum pawl_status store_grants(const struct store_conf *conf, const struct roles 
     return st;
 }
 
-unsigned store_traits(const struct store *s)
+/* The engine at the bottom of any wrappers. */
+static const struct store *bottom(const struct store *s)
 {
     while (s->ops == &store_fault_ops || s->ops == &store_trace_ops)
         s = ((const struct wrap *)s)->inner;
-    return s->ops->traits;
+    return s;
+}
+
+unsigned store_traits(const struct store *s)
+{
+    return bottom(s)->ops->traits;
+}
+
+int64_t store_committing(const struct store *s)
+{
+    return atomic_load(&bottom(s)->commit_us);
 }
 
 enum pawl_status store_steps(const struct store_conf *conf, struct arena *a, struct steps *out,

@@ -8,6 +8,8 @@
  */
 #include "store/store.h"
 
+#include <stdio.h>
+
 #include "base/limits.h"
 
 /* BUSY is the engine's word after its own waiting; a few more tries bridge a checkpoint or a slow
@@ -70,6 +72,53 @@ static void clear_answer(struct op *op)
     op->err.status = PAWL_OK;
     op->ended = NULL;
     op->n_ended = 0;
+    op->lost = NULL;
+    op->n_lost = 0;
+}
+
+void op_refuse(struct op *op, const struct pawl_err *why)
+{
+    op->err = *why;
+    op->status = op->err.status = PAWL_BUSY;
+    op->ended = NULL;
+    op->n_ended = 0;
+    op->lost = NULL;
+    op->n_lost = 0;
+}
+
+enum pawl_status op_lost(struct op *op, const struct lost_attempt *one, struct pawl_err *err)
+{
+    if (op->n_lost++ >= LOST_TOLD_MAX)
+        return PAWL_OK;
+    if (!op->lost)
+        op->lost = arena_zalloc(op->a, LOST_TOLD_MAX, sizeof *op->lost);
+    if (!op->lost)
+        return err_no_memory(err, "a lost attempt");
+    struct lost_attempt *to = &op->lost[op->n_lost - 1];
+    *to = *one;
+    to->id = arena_copy(op->a, one->id);
+    to->type = arena_copy(op->a, one->type);
+    to->error = arena_copy(op->a, one->error);
+    return op->a->failed ? err_no_memory(err, "a lost attempt") : PAWL_OK;
+}
+
+enum pawl_status op_lost_lease(struct op *op, const struct token *token)
+{
+    char text[33];
+    token_text(*token, text);
+    op->status =
+        err_set(&op->err, PAWL_LOST_LEASE, "lease \"%s\" is over, or was never given", text);
+    return PAWL_OK;
+}
+
+enum pawl_status op_not_held(struct op *op, const struct token *token, struct bytes id, int64_t seq)
+{
+    char lease[33], number[32];
+    token_text(*token, lease);
+    snprintf(number, sizeof number, "%lld", (long long)seq);
+    op->status = err_set(&op->err, PAWL_LOST_LEASE, "lease \"%s\" does not hold call \"%.*s\"",
+                         lease, BYTES_ARG(id.data ? id : bytes_of(number)));
+    return PAWL_OK;
 }
 
 /* Our caller's duty; what the world may get wrong was refused before it became an operation. */
@@ -82,7 +131,7 @@ static void check_question(const struct op *op, size_t n)
         break;
     case OP_CLAIM:
         assert(op->claim.max > 0 && op->claim.max <= CLAIM_MAX);
-        assert(op->claim.run_max >= 0);
+        assert(op->claim.run_max >= 0 && op->claim.max_any >= 0 && op->claim.width >= 0);
         assert(op->claim.node.len && op->claim.boot.len && !token_none(op->claim.token));
         break;
     case OP_FINISH:
@@ -314,7 +363,7 @@ enum pawl_status store_hint(struct store *s, struct hint *h, struct pawl_err *er
 {
     h->heard = 0;
     if (!s->ops->hint)
-        return err_set(err, PAWL_STATE, "this engine carries no hints");
+        return err_set(err, PAWL_STATE, "engine \"%s\" carries no notifications", s->ops->name);
     enum pawl_status st = s->ops->hint(s, h, err);
     CHECK(!(h->heard & ~(unsigned)HINT_ALL));
     return st;

@@ -10,6 +10,9 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
+#include <stdatomic.h>
+
+#include "base/world.h"
 #include "store/op.h"
 
 struct store;
@@ -80,6 +83,9 @@ struct store_ops {
     /* NOT_FOUND, GONE. */
     enum pawl_status (*attempts)(struct store *s, struct arena *a, struct bytes id,
                                  struct attempts *out, struct pawl_err *err);
+    /* The newest copy with this id. NOT_FOUND. NULL: it keeps no archive. */
+    enum pawl_status (*archived)(struct store *s, struct arena *a, struct bytes id,
+                                 struct archived *out, struct pawl_err *err);
     /* NOT_FOUND. */
     enum pawl_status (*object)(struct store *s, struct arena *a, struct bytes type,
                                struct bytes key, struct object *out, struct pawl_err *err);
@@ -135,7 +141,16 @@ struct store_ops {
 struct store {
     const struct store_ops *ops;
     bool hasty; /* set by store_open() */
+    /* World_mono: when something was sent that commits and has no answer yet; 0: nothing was. Set
+     * by the engine's thread (store_commits), read by any (store_committing). */
+    atomic_int_least64_t commit_us;
 };
+/* For engines whose commits may wait for somebody else, as for a synchronous standby: one is on its
+ * way, or is answered. */
+static inline void store_commits(struct store *s, bool sent)
+{
+    atomic_store(&s->commit_us, sent ? world_mono(&world_real) : 0);
+}
 /* Every engine's handle for handler SQL begins with this. */
 struct sql_tx {
     const struct store_ops *ops;
@@ -149,8 +164,17 @@ MUST_USE enum pawl_status store_open(const struct store_conf *conf, struct store
                                      struct pawl_err *err);
 /* The traits of the engine at the bottom of any wrappers. */
 unsigned store_traits(const struct store *s);
+/* Since when (world_mono) a commit of this handle waits for its answer; 0: none does, or the engine
+ * never waits for anybody else. Any thread, while the handle is open. */
+int64_t store_committing(const struct store *s);
 void store_close(struct store *s); /* accepts NULL */
 void store_end(struct store **s);  /* for AUTO */
+
+/* For engines: LOST_LEASE as the answer of an operation, naming the lease; the call it was to end,
+ * too. Always OK: the operation is answered. */
+enum pawl_status op_lost_lease(struct op *op, const struct token *token);
+enum pawl_status op_not_held(struct op *op, const struct token *token, struct bytes id,
+                             int64_t seq);
 
 /* BUSY because somebody held a row for too long: alone, and later, it may well do. */
 bool store_blocked(const struct pawl_err *err);
@@ -172,6 +196,16 @@ MUST_USE enum pawl_status store_list(struct store *s, struct arena *a, const str
                                      struct page *out, struct pawl_err *err);
 MUST_USE enum pawl_status store_attempts(struct store *s, struct arena *a, struct bytes id,
                                          struct attempts *out, struct pawl_err *err);
+MUST_USE enum pawl_status store_archived(struct store *s, struct arena *a, struct bytes id,
+                                         struct archived *out, struct pawl_err *err);
+/* For engines: a row of archive_read as the call it was, copied into `a`. */
+enum { ARCHIVE_TEXTS = 18, ARCHIVE_NUMBERS = 11 };
+struct archive_row {
+    struct bytes text[ARCHIVE_TEXTS]; /* in the statement's order */
+    int64_t number[ARCHIVE_NUMBERS];
+};
+MUST_USE enum pawl_status archived_read(struct arena *a, const struct archive_row *row,
+                                        struct archived *out, struct pawl_err *err);
 MUST_USE enum pawl_status store_object(struct store *s, struct arena *a, struct bytes type,
                                        struct bytes key, struct object *out, struct pawl_err *err);
 MUST_USE enum pawl_status store_keys(struct store *s, struct arena *a, const struct key_query *q,

@@ -80,6 +80,12 @@ static enum pawl_status trace_attempts(struct store *s, struct arena *a, struct 
     struct store *in = wrap_inner(s);
     TRACED("attempts", "", in->ops->attempts(in, a, id, out, err));
 }
+static enum pawl_status trace_archived(struct store *s, struct arena *a, struct bytes id,
+                                       struct archived *out, struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("archived", "", store_archived(in, a, id, out, err));
+}
 static enum pawl_status trace_object(struct store *s, struct arena *a, struct bytes type,
                                      struct bytes key, struct object *out, struct pawl_err *err)
 {
@@ -175,6 +181,7 @@ const struct store_ops store_trace_ops = {
     .get = trace_get,
     .list = trace_list,
     .attempts = trace_attempts,
+    .archived = trace_archived,
     .object = trace_object,
     .keys = trace_keys,
     .queues = trace_queues,

@@ -6,9 +6,10 @@
 #include <stdio.h>
 
 #include "base/ident.h"
+#include "base/log.h"
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 static int echo(struct pawl_call *c)
 {
@@ -27,10 +28,15 @@ static const char *line(const char *who, const char *token, char out[256])
 }
 
 static char audited[2048];
-static void on_audit(const char *text, void *ctx)
+static void on_audit(const struct log_record *r, void *ctx)
 {
     (void)ctx;
-    snprintf(audited, sizeof audited, "%s", text);
+    struct buf b;
+    buf_init(&b, sizeof audited - 1);
+    log_text_add(&b, r);
+    TRUE(buf_ok(&b));
+    snprintf(audited, sizeof audited, "%.*s", BYTES_ARG(buf_bytes(&b)));
+    buf_release(&b);
 }
 
 /* alice and bob are apps, mon monitors, root may everything. */
@@ -106,6 +112,24 @@ TEST(apps_see_their_own)
     web_end(&w);
 }
 
+TEST(refusals_say_whose_token_and_what_is_missing)
+{
+    struct web w;
+    begin(&w, param);
+    w.token = NULL;
+    struct web_answer a = GET(&w, "/v1/queues");
+    EQ_INT(a.status, 401);
+    HAS_STR(AT(a, "error.message"), "a token is missing: send Authorization: Bearer TOKEN");
+    HAS_STR(AT(a, "error.message"), "PAWL_TOKEN");
+    w.token = "tm";
+    a = POST(&w, "/v1/queues/q/pause", NULL);
+    EQ_INT(a.status, 403);
+    HAS_STR(AT(a, "error.message"), "(monitor) may not POST /v1/queues/q/pause");
+    w.token = "nobody's";
+    HAS_STR(AT(GET(&w, "/v1/queues"), "error.message"), "this token is unknown");
+    web_end(&w);
+}
+
 TEST(monitors_see_no_payload)
 {
     struct web w;
@@ -139,9 +163,13 @@ TEST(admin_actions_are_audited)
     POST(&w, "/v1/calls", "{\"id\":\"x y\",\"type\":\"nobody\"}");
     EQ_STR(audited, "");
     EQ_INT(POST(&w, "/v1/calls/x%20y/cancel", NULL).status, 200);
-    EQ_STR(audited, "client=\"root\" method=POST path=\"/v1/calls/x%20y/cancel\" status=200");
+    EQ_STR(
+        audited,
+        "admin action: client=\"root\" method=\"POST\" path=\"/v1/calls/x%20y/cancel\" status=200");
     EQ_INT(POST(&w, "/v1/calls/x%20y/retry", NULL).status, 202);
-    EQ_STR(audited, "client=\"root\" method=POST path=\"/v1/calls/x%20y/retry\" status=202");
+    EQ_STR(
+        audited,
+        "admin action: client=\"root\" method=\"POST\" path=\"/v1/calls/x%20y/retry\" status=202");
     web_end(&w);
 }
 

@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 /* It was refused like this, and nothing is there. */
 static void refused(struct web *w, struct web_answer a, int status, const char *field)
@@ -210,6 +210,71 @@ TEST(queries)
     }
     EQ_INT(GET(&w, "/v1/calls?").status, 200);
     EQ_INT(GET(&w, "/v1/calls?limit=1&").status, 200);
+    web_end(&w);
+}
+
+/* A sentence names what it is about, as it was given, and what would have been right. */
+TEST(errors_name_the_thing)
+{
+    static const struct {
+        const char *method, *path, *body, *text;
+    } rows[] = {
+        { "GET", "/v1/calls/none%20such", NULL, "no call \"none such\"" },
+        { "GET", "/v1/calls/x/result", NULL, "no call \"x\"" },
+        { "GET", "/v1/calls/x/attempts", NULL, "no call \"x\"" },
+        { "POST", "/v1/calls/x/cancel", NULL, "no call \"x\"" },
+        { "POST", "/v1/calls/x/retry", NULL, "no call \"x\"" },
+        { "GET", "/v1/objects/T/k", NULL, "no object \"T\" \"k\"" },
+        { "POST", "/v1/nodes/x/drain", NULL, "no node \"x\"" },
+        { "GET", "/v1/nothing", NULL, "no route /v1/nothing; /openapi.json lists them" },
+        { "DELETE", "/v1/calls/x", NULL, "/v1/calls/x does not take DELETE; it takes GET, HEAD" },
+        { "GET", "/v1/calls?status=zzz", NULL,
+          "status \"zzz\" is unknown; expected pending, processing, completed, failed, "
+          "dead_letter, cancelled or expired" },
+        { "GET", "/v1/calls?include=error", NULL,
+          "include \"error\" is unknown; expected input or result" },
+        { "GET", "/v1/calls?limit=x%22", NULL, "field \"limit\": is \"x?\", not a whole number" },
+        { "GET", "/v1/calls?colour=1", NULL,
+          "field \"colour\": is no query parameter of this path; it takes status, queue" },
+        { "GET", "/v1/calls?cursor=zzz", NULL,
+          "field \"cursor\": is \"zzz\", not the `next` of an earlier answer" },
+        { "GET", "/v1/calls?tag=x", NULL, "field \"tag\": is \"x\", not NAME:VALUE" },
+        { "GET", "/v1/keys?blocked=yes", NULL, "field \"blocked\": is \"yes\", not true or false" },
+        { "POST", "/v1/calls/retry", "{\"status\":\"zzz\"}",
+          "status \"zzz\" is unknown; expected failed, dead_letter, cancelled or expired" },
+        { "POST", "/v1/calls/cancel", "{\"status\":\"failed\"}",
+          "field \"status\": calls that are failed cannot be cancelled" },
+        { "POST", "/v1/calls", "{\"type\":7}", "field \"type\": is 7, not a string" },
+        { "POST", "/v1/calls", "{\"typ\":\"t\"}",
+          "field \"typ\": is unknown; expected id, type, method" },
+        { "POST", "/v1/calls", "{\"type\":\"t\",\"on_dead\":\"stop\"}",
+          "on_dead \"stop\" is unknown; expected skip or block" },
+        { "POST", "/v1/calls", "{\"type\":\"t\",\"tags\":{\"a\":1}}",
+          "field \"tags\": \"a\" is 1, not a string" },
+        { "POST", "/v1/calls", "[1]", "a call must be a JSON object, it is [1]" },
+        { "POST", "/v1/keys/k/unblock", "{\"action\":\"go\"}",
+          "action \"go\" is unknown; expected skip or retry" },
+        { "POST", "/v1/work/claim", "{\"queues\":[\"a\",5]}",
+          "field \"queues\": name 2, 5, is not a string" },
+        { "POST", "/v1/work/extend", "{\"lease\":\"x\"}",
+          "lease \"x\" is malformed; expected the 32 hex digits a claim gave" },
+        { "POST", "/v1/work/extend", "{\"lease\":\"0123456789abcdef0123456789abcdef\"}",
+          "lease \"0123456789abcdef0123456789abcdef\" is over, or was never given" },
+        { "POST", "/v1/work/finish",
+          "{\"lease\":\"0123456789abcdef0123456789abcdef\",\"results\":[{\"id\":\"c\",\"result\":"
+          "1}]}",
+          "lease \"0123456789abcdef0123456789abcdef\" does not hold call \"c\"" },
+    };
+    struct web w;
+    web_begin(&w, param);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct web_answer a = web_ask(&w, rows[i].method, rows[i].path, rows[i].body);
+        GE_INT(a.status, 400);
+        const char *got = AT(a, "error.message");
+        if (!got || strncmp(got, rows[i].text, strlen(rows[i].text)))
+            FAIL("%s %s: \"%s\", not \"%s\"", rows[i].method, rows[i].path, got, rows[i].text);
+    }
+    EQ_STR(AT(GET(&w, "/v1/calls?status=zzz"), "error.field"), "status");
     web_end(&w);
 }
 

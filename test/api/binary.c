@@ -8,7 +8,7 @@
 
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 /* Each is another name to Pawl; to some collation or quoting some of them are one, or none. */
 static const char *const names[] = {

@@ -5,9 +5,10 @@
  */
 #include <stdio.h>
 
+#include "lib/lib.h"
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 static int echo(struct pawl_call *c)
 {
@@ -473,6 +474,62 @@ TEST(bulk_changes_what_fits)
     web_end(&w);
 }
 
+/* ---- The archive ----------------------------------------------------------------------------- */
+
+/* What `pawl archive` does, of everything that has ended. */
+static void archive_all(struct pawl *p)
+{
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    struct op op = { .kind = OP_GC,
+                     .a = &a,
+                     .gc = { .max = 100, .ended_before_us = INT64_MAX, .archive = true } };
+    OK(exec_do(p->e, &op), &op.err);
+    arena_release(&a);
+}
+
+TEST(archived_calls_say_so_and_can_be_read)
+{
+    struct web w;
+    bool mem = rig_is_mem(param); /* keeps no archive */
+    begin(&w, param);
+    EQ_INT(POST(&w, "/v1/calls?wait=30",
+                "{\"id\":\"a b\",\"type\":\"echo\",\"input\":{\"n\": 1.0},\"tags\":{\"k\":\"v\"}}")
+               .status,
+           200);
+    struct web_answer was = GET(&w, "/v1/calls/a%20b");
+    EQ_INT(GET(&w, "/v1/calls/a%20b?archived=true").status, 404);
+    archive_all(w.p);
+    static const char *const reads[] = { "", "?wait=1", "/result", "/attempts" };
+    for (size_t i = 0; i < COUNT_OF(reads); i++) {
+        struct web_answer a = GET(&w, web_text("/v1/calls/a%%20b%s", reads[i]));
+        EQ_INT(a.status, 410);
+        EQ_STR(AT(a, "error.code"), "GONE");
+        EQ_STR(AT(a, "error.id"), "a b");
+        HAS_STR(AT(a, "error.message"), mem ? "call \"a b\" ended completed and is no longer kept"
+                                            : "call \"a b\" ended completed and was archived at 2");
+    }
+    struct web_answer a = GET(&w, "/v1/calls/a%20b?archived=true");
+    if (mem) {
+        EQ_INT(a.status, 404);
+        web_end(&w);
+        return;
+    }
+    EQ_INT(a.status, 200);
+    static const char *const same[] = { "id",      "seq",      "type",         "method", "status",
+                                        "queue",   "input",    "result",       "tags",   "node",
+                                        "timeout", "attempts", "max_attempts", "error",  "key" };
+    for (size_t i = 0; i < COUNT_OF(same); i++)
+        EQ_STR(AT(a, same[i]), AT(was, same[i]));
+    EQ_INT(strlen(AT(a, "archived_at")), 27);
+    EQ_INT(strncmp(AT(a, "finished_at"), AT(was, "finished_at"), 23), 0);
+    a = GET(&w, "/v1/calls/nobody?archived=true");
+    EQ_INT(a.status, 404);
+    EQ_STR(AT(a, "error.message"), "no call \"nobody\" in the archive");
+    EQ_STR(AT(a, "error.id"), "nobody");
+    web_end(&w);
+}
+
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
 TEST(list_filters_and_pages)
@@ -489,7 +546,6 @@ TEST(list_filters_and_pages)
     EQ_STR(AT(a, "calls.0.id"), "c4");
     EQ_STR(AT(a, "calls.1.id"), "c3");
     EQ_PTR(AT(a, "calls.2"), NULL);
-    EQ_STR(AT(a, "calls.0.input"), "null");
     a = GET(&w, web_text("/v1/calls?limit=2&cursor=%s", AT(a, "next")));
     EQ_STR(AT(a, "calls.0.id"), "c2");
     a = GET(&w, "/v1/calls?type=t1&include=input,result");
@@ -503,6 +559,39 @@ TEST(list_filters_and_pages)
     EQ_STR(AT(GET(&w, "/v1/calls?since=2099-01-01T00:00:00Z"), "calls"), "[]");
     EQ_STR(AT(GET(&w, "/v1/calls?until=2000-01-01T00:00:00Z"), "calls"), "[]");
     EQ_STR(AT(GET(&w, "/v1/calls?parent=none"), "calls"), "[]");
+    web_end(&w);
+}
+
+/* Which payload members the first call of an answer has, as letters: i, I, r, R. */
+static const char *payloads_shown(struct web_answer a)
+{
+    static const char *const names[] = { "input", "input_base64", "result", "result_base64" };
+    char *out = web_text("....");
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (AT(a, web_text("calls.0.%s", names[i])))
+            out[i] = "iIrR"[i];
+    return out;
+}
+
+TEST(lists_have_payloads_only_when_included)
+{
+    struct web w;
+    web_begin(&w, param);
+    POST(&w, "/v1/calls", "{\"id\":\"a\",\"type\":\"t\",\"input\":1}");
+    struct web_answer a = GET(&w, "/v1/calls");
+    EQ_STR(payloads_shown(a), "....");
+    size_t n = 0;
+    for (const struct json *m = json_member(a.json, "calls")->first->first; m; m = m->next)
+        n++;
+    EQ_UINT(n, COUNT_OF(fields) - 4);
+    EQ_STR(payloads_shown(GET(&w, "/v1/calls?include=input")), "iI..");
+    EQ_STR(payloads_shown(GET(&w, "/v1/calls?include=result")), "..rR");
+    a = GET(&w, "/v1/calls?include=result,input");
+    EQ_STR(payloads_shown(a), "iIrR");
+    EQ_STR(AT(a, "calls.0.input"), "1");
+    EQ_STR(AT(a, "calls.0.result"), "null");
+    a = POST(&w, "/v1/calls/batch", "{\"calls\":[{\"id\":\"b\",\"type\":\"t\",\"input\":1}]}");
+    EQ_STR(payloads_shown(a), "....");
     web_end(&w);
 }
 

@@ -10,7 +10,7 @@
 #include "lib/lib.h"
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 TEST(info)
 {

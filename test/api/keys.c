@@ -9,9 +9,10 @@
 
 #include "base/ident.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 static void submit(struct web *w, const char *id, const char *key, const char *more)
 {
@@ -394,10 +395,15 @@ static const char *line(const char *who, const char *token)
 }
 
 static char audited[512];
-static void on_audit(const char *text, void *ctx)
+static void on_audit(const struct log_record *r, void *ctx)
 {
     (void)ctx;
-    snprintf(audited, sizeof audited, "%s", text);
+    struct buf b;
+    buf_init(&b, sizeof audited - 1);
+    log_text_add(&b, r);
+    TRUE(buf_ok(&b));
+    snprintf(audited, sizeof audited, "%.*s", BYTES_ARG(buf_bytes(&b)));
+    buf_release(&b);
 }
 
 TEST(roles)
@@ -418,7 +424,8 @@ TEST(roles)
         EQ_INT(GET(&w, "/v1/keys").status, rows[i].list);
         EQ_INT(POST(&w, "/v1/keys/k/unblock", "{\"action\":\"skip\"}").status, rows[i].decide);
         if (!strcmp(w.token, "tr"))
-            EQ_STR(audited, "client=\"root\" method=POST path=\"/v1/keys/k/unblock\" status=200");
+            EQ_STR(audited, "admin action: client=\"root\" method=\"POST\" "
+                            "path=\"/v1/keys/k/unblock\" status=200");
         EQ_INT(POST(&w, "/v1/sessions/s/requests?wait=0", "{\"type\":\"t\"}").status,
                rows[i].session);
     }

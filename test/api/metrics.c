@@ -9,7 +9,7 @@
 
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 static double value(struct web_answer a, const char *series)
 {

@@ -9,9 +9,10 @@
 
 #include "base/ident.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 static struct web_answer put(struct web *w, const char *path, const char *match, const char *state)
 {
@@ -238,15 +239,13 @@ TEST(states_are_read_strictly)
         { "/v1/objects/T/k?wait=-1", "1", NULL, 400, "wait" },
         { "/v1/objects/T/k?cancel=true", "1", NULL, 400, "cancel" },
         { "/v1/objects/T/k", "1", "If-Match: 1\r\n", 400, "If-Match" },
-        { "/v1/objects/T/k", "1", "If-Match: \"\"\r\n", 400, "If-Match" },
-        { "/v1/objects/T/k", "1", "If-Match: \"0\"\r\n", 400, "If-Match" },
-        { "/v1/objects/T/k", "1", "If-Match: \"-1\"\r\n", 400, "If-Match" },
-        { "/v1/objects/T/k", "1", "If-Match: \"x\"\r\n", 400, "If-Match" },
-        { "/v1/objects/T/k", "1", "If-Match: W/\"1\"\r\n", 400, "If-Match" },
-        { "/v1/objects/T/k", "1", "If-Match: *\r\n", 400, "If-Match" },
-        { "/v1/objects/T/k", "1", "If-Match: \"1\", \"2\"\r\n", 400, "If-Match" },
-        { "/v1/objects/T/k", "1", "If-Match: \"1\"\r\nIf-Match: \"1\"\r\n", 400, "If-Match" },
-        { "/v1/objects/T/k", "1", "If-Match: \"99999999999999999999\"\r\n", 400, "If-Match" },
+        { "/v1/objects/T/k", "1", "If-Match: \r\n", 400, "If-Match" },
+        { "/v1/objects/T/k", "1", "If-Match: \"1\r\n", 400, "If-Match" },
+        { "/v1/objects/T/k", "1", "If-Match: \"1 2\"\r\n", 400, "If-Match" },
+        { "/v1/objects/T/k", "1", "If-Match: \"1\" \"2\"\r\n", 400, "If-Match" },
+        { "/v1/objects/T/k", "1", "If-Match: w/\"1\"\r\n", 400, "If-Match" },
+        { "/v1/objects/T/k", "1", "If-Match: *, \"1\"\r\n", 400, "If-Match" },
+        { "/v1/objects/T/k", "1", "If-Match: *\r\nIf-Match: \"1\"\r\n", 400, "If-Match" },
         { "/v1/objects/T/k", "1", "If-None-Match: *\r\n", 400, "If-None-Match" },
     };
     struct web w;
@@ -263,6 +262,39 @@ TEST(states_are_read_strictly)
     refused(web_ask(&w, "DELETE", "/v1/objects/T/k?cancel=yes", NULL), 400, "INVALID");
     refused(GET(&w, "/v1/objects/T/k?wait=1"), 400, "INVALID");
     refused(GET(&w, "/v1/objects/T/k"), 404, "NOT_FOUND");
+    web_end(&w);
+}
+
+/* RFC 9110: any of the tags will do, weak ones never, and * is whatever is there. */
+TEST(if_match_takes_every_form_of_a_tag)
+{
+    static const char *const never[] = { "\"\"",     "\"0\"",          "\"-1\"",
+                                         "\"x\"",    "\"01\"",         "\"99999999999999999999\"",
+                                         "W/\"%s\"", "\"x\", W/\"%s\"" };
+    struct web w;
+    web_begin(&w, param);
+    refused(put(&w, "/v1/objects/T/k", "*", "1"), 412, "STALE");
+    struct web_answer a = put(&w, "/v1/objects/T/k", NULL, "1");
+    const char *version = AT(a, "version");
+    for (size_t i = 0; i < COUNT_OF(never); i++) {
+        const char *at = strstr(never[i], "%s");
+        const char *tag =
+            at ? web_text("%.*s%s%s", (int)(at - never[i]), never[i], version, at + 2) : never[i];
+        refused(put(&w, "/v1/objects/T/k", tag, "2"), 412, "STALE");
+        a = remove_object(&w, "/v1/objects/T/k", tag);
+        refused(a, 412, "STALE");
+        HAS_STR(AT(a, "error.message"), web_text("has version %s", version));
+    }
+    a = put(&w, "/v1/objects/T/k", web_text("\"x\" ,, W/\"1\",\"%s\"", version), "2");
+    EQ_INT(a.status, 200);
+    refused(put(&w, "/v1/objects/T/k", web_text("\"%s\", \"x\"", version), "3"), 412, "STALE");
+    a = put(&w, "/v1/objects/T/k",
+            web_text("\"x\"\r\nIf-Match: \"%s\", \"%s\"", version, AT(a, "version")), "3");
+    EQ_INT(a.status, 200);
+    EQ_INT(put(&w, "/v1/objects/T/k", "*", "4").status, 200);
+    EQ_STR(AT(GET(&w, "/v1/objects/T/k"), "state"), "4");
+    EQ_INT(remove_object(&w, "/v1/objects/T/k", "*").status, 200);
+    refused(remove_object(&w, "/v1/objects/T/k", "*"), 412, "STALE");
     web_end(&w);
 }
 
@@ -398,10 +430,15 @@ static const char *line(const char *who, const char *token, const char *queues)
 }
 
 static char audited[512];
-static void on_audit(const char *text, void *ctx)
+static void on_audit(const struct log_record *r, void *ctx)
 {
     (void)ctx;
-    snprintf(audited, sizeof audited, "%s", text);
+    struct buf b;
+    buf_init(&b, sizeof audited - 1);
+    log_text_add(&b, r);
+    TRUE(buf_ok(&b));
+    snprintf(audited, sizeof audited, "%.*s", BYTES_ARG(buf_bytes(&b)));
+    buf_release(&b);
 }
 
 TEST(roles)
@@ -424,7 +461,7 @@ TEST(roles)
         const char *path = "/v1/objects/T/k";
         w.token = "tr";
         EQ_INT(put(&w, path, NULL, "\"secret\"").status, 200);
-        HAS_STR(audited, "method=PUT path=\"/v1/objects/T/k\" status=200");
+        HAS_STR(audited, "method=\"PUT\" path=\"/v1/objects/T/k\" status=200");
         w.token = rows[i].token;
         EQ_INT(POST(&w, "/v1/objects/T/k/m?wait=0", "1").status, rows[i].call);
         struct web_answer a = GET(&w, path);
@@ -435,7 +472,7 @@ TEST(roles)
         EQ_INT(remove_object(&w, path, NULL).status, rows[i].delete);
         EQ_INT(remove_object(&w, web_text("%s?cancel=true", path), NULL).status, rows[i].cancel);
     }
-    HAS_STR(audited, "method=DELETE path=\"/v1/objects/T/k\" status=200");
+    HAS_STR(audited, "method=\"DELETE\" path=\"/v1/objects/T/k\" status=200");
     w.token = NULL;
     EQ_INT(GET(&w, "/v1/objects/T/k").status, 401);
     web_end(&w);

@@ -7,7 +7,7 @@
 
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 /* The place of a queue in the list, by its name. */
 static const char *of(struct web_answer a, const char *queue, const char *member)
@@ -84,6 +84,17 @@ TEST(pause_and_resume)
     EQ_STR(AT(POST(&w, "/v1/work/claim", "{}"), "lease"), "null");
     EQ_STR(AT(POST(&w, "/v1/queues/default/resume", NULL), "paused"), "false");
     EQ_STR(AT(POST(&w, "/v1/work/claim", "{}"), "calls.0.id"), "a");
+    web_end(&w);
+}
+
+TEST(a_queue_that_was_only_paused_goes_away)
+{
+    struct web w;
+    web_begin(&w, param);
+    EQ_INT(POST(&w, "/v1/queues/typo/pause", NULL).status, 200);
+    EQ_STR(of(GET(&w, "/v1/queues"), "typo", "paused"), "true");
+    EQ_INT(POST(&w, "/v1/queues/typo/resume", NULL).status, 200);
+    EQ_STR(AT(GET(&w, "/v1/queues"), "queues"), "[]");
     web_end(&w);
 }
 

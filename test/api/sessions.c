@@ -8,7 +8,7 @@
 
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 #define PATH "/v1/sessions/s1/requests"
 

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "base/text.h"
 #include "lib/lib.h"
 #include "web.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 static void submit(struct web *w, const char *id, const char *more)
 {
@@ -242,20 +243,37 @@ TEST(the_same_finish_gets_the_same_answer)
 
 TEST(a_lease_that_is_none)
 {
-    static const char *const leases[] = { "", "x", "00000000000000000000000000000000",
-                                          "0123456789abcdef0123456789abcdef" };
+    static const char *const leases[] = { "\"\"",
+                                          "\"x\"",
+                                          "\"00000000000000000000000000000000\"",
+                                          "\"0123456789abcdef0123456789abcdef\"",
+                                          "\"0123456789ABCDEF0123456789ABCDEF\"",
+                                          "\"0123456789abcdef0123456789abcdef0\"",
+                                          "null",
+                                          "17",
+                                          "true",
+                                          "[\"x\"]",
+                                          "{\"lease\":1}" };
     struct web w;
     web_begin(&w, param);
     submit(&w, "a", "");
     const char *lease = claim(&w, "a");
     for (size_t i = 0; i < COUNT_OF(leases); i++) {
-        struct web_answer a = finish(&w, leases[i], "{\"id\":\"a\",\"result\":1}");
+        struct web_answer a =
+            POST(&w, "/v1/work/finish",
+                 web_text("{\"lease\":%s,\"results\":[{\"id\":\"a\",\"result\":1}]}", leases[i]));
         EQ_INT(a.status, 409);
         EQ_STR(AT(a, "error.code"), "LOST_LEASE");
-        a = POST(&w, "/v1/work/extend", web_text("{\"lease\":\"%s\"}", leases[i]));
+        a = POST(&w, "/v1/work/finish",
+                 web_text("{\"lease\":%s,\"results\":[{\"id\":\"a\",\"result\":1}],\"claim\":{}}",
+                          leases[i]));
+        EQ_INT(a.status, 409);
+        EQ_STR(AT(a, "error.code"), "LOST_LEASE");
+        a = POST(&w, "/v1/work/extend", web_text("{\"lease\":%s}", leases[i]));
         EQ_INT(a.status, 409);
         EQ_STR(AT(a, "error.code"), "LOST_LEASE");
     }
+    EQ_INT(POST(&w, "/v1/work/extend", "{}").status, 400); /* none was named at all */
     /* One of its calls is not the lease's: nothing is stored of the others. */
     submit(&w, "b", "");
     struct web_answer a =
@@ -281,12 +299,91 @@ TEST(a_lease_that_is_over)
     web_end(&w);
 }
 
+/* A time of an answer, as microseconds. */
+static int64_t time_at(struct web_answer a, const char *path)
+{
+    int64_t us = 0;
+    const char *text = web_at(a, path);
+    if (!text || !time_parse(bytes_of(text), &us))
+        FAIL("%s is %s, not a time", path, text ? text : "not there");
+    return us;
+}
+
+/* One more extend: did it say that this call, and no other, is past its timeout? */
+static bool extend_ends(struct web *w, const char *extend, const char *id)
+{
+    struct web_answer a = POST(w, "/v1/work/extend", extend);
+    EQ_INT(a.status, 200);
+    EQ_STR(AT(a, "cancelled"), "[]");
+    bool ends = strcmp(AT(a, "timed_out"), "[]") != 0;
+    if (ends)
+        EQ_STR(AT(a, "timed_out"), web_text("[\"%s\"]", id));
+    return ends;
+}
+
+/* A worker that keeps extending: the call that hangs is tried again, the other one is kept. */
+TEST(a_timeout_ends_a_call_though_its_worker_extends)
+{
+    struct web w;
+    web_begin(&w, param);
+    submit(&w, "hangs", ",\"timeout\":1,\"max_attempts\":2,\"backoff\":{\"base\":0}");
+    submit(&w, "works", "");
+    struct web_answer c = POST(&w, "/v1/work/claim", "{\"max\":2,\"lease_for\":30}");
+    const char *lease = AT(c, "lease");
+    const char *extend = web_text("{\"lease\":\"%s\",\"lease_for\":30}", lease);
+    UNTIL(extend_ends(&w, extend, "hangs"));
+    struct web_answer a = finish(&w, lease, "{\"id\":\"hangs\",\"result\":1}");
+    EQ_INT(a.status, 409);
+    EQ_STR(AT(a, "error.code"), "LOST_LEASE");
+    a = GET(&w, "/v1/calls/hangs/attempts");
+    EQ_STR(AT(a, "attempts.0.kind"), "timeout");
+    EQ_STR(AT(a, "attempts.0.error"), "took longer than its timeout of 1 s");
+    /* Not before its time; how long the extends took does not matter. */
+    GE_INT(time_at(a, "attempts.0.finished_at") - time_at(a, "attempts.0.started_at"), 1 * RIG_SEC);
+    EQ_INT(finish(&w, lease, "{\"id\":\"works\",\"result\":1}").status, 200);
+
+    /* Alone in its lease: nobody has to ask, and whoever waits for its end hears of it. */
+    int fd = web_connect(&w);
+    web_send(&w, fd, "GET", "/v1/calls/hangs?wait=60", NULL);
+    c = POST(&w, "/v1/work/claim", "{\"wait\":30,\"lease_for\":3600}");
+    EQ_STR(AT(c, "calls.0.id"), "hangs");
+    EQ_STR(AT(c, "calls.0.attempts"), "1");
+    EQ_STR(AT(c, "calls.0.lost"), "0");
+    extend = web_text("{\"lease\":\"%s\",\"lease_for\":3600}", AT(c, "lease"));
+    UNTIL(POST(&w, "/v1/work/extend", extend).status == 409);
+    a = web_take(fd);
+    EQ_STR(AT(a, "status"), "dead_letter");
+    EQ_STR(AT(a, "attempts"), "2");
+    close(fd);
+    web_end(&w);
+}
+
+/* The attempt names the worker, also one that gave no name: never the server it claimed from. */
+TEST(a_lost_worker_is_named)
+{
+    struct web w;
+    web_begin(&w, param);
+    submit(&w, "a", "");
+    struct web_answer c = POST(&w, "/v1/work/claim", "{\"worker\":\"w1\",\"lease_for\":1}");
+    EQ_STR(AT(c, "calls.0.node"), "w1");
+    c = POST(&w, "/v1/work/claim", "{\"wait\":30,\"lease_for\":1}");
+    EQ_STR(AT(c, "calls.0.node"), "http");
+    c = POST(&w, "/v1/work/claim", "{\"wait\":30}");
+    EQ_STR(AT(c, "calls.0.attempt"), "3");
+    struct web_answer a = GET(&w, "/v1/calls/a/attempts");
+    EQ_STR(AT(a, "attempts.0.error"), "worker \"w1\" was lost");
+    EQ_STR(AT(a, "attempts.0.node"), "w1");
+    EQ_STR(AT(a, "attempts.1.error"), "worker \"http\" was lost");
+    EQ_STR(AT(a, "attempts.1.node"), "http");
+    web_end(&w);
+}
+
 TEST(extend_says_who_is_to_be_cancelled)
 {
     struct web w;
     web_begin(&w, param);
     submit(&w, "a", "");
-    struct web_answer c = POST(&w, "/v1/work/claim", "{\"lease_for\":5}");
+    struct web_answer c = POST(&w, "/v1/work/claim", "{\"lease_for\":30}");
     struct web_answer a = POST(&w, "/v1/work/extend",
                                web_text("{\"lease\":\"%s\",\"lease_for\":60}", AT(c, "lease")));
     EQ_INT(a.status, 200);
@@ -564,7 +661,7 @@ TEST(a_client_that_has_gone_takes_nothing)
  * back and was never counted. */
 TEST(clients_that_leave_at_any_moment)
 {
-    int rounds = check_fast() ? 50 : 300;
+    int rounds = check_long() ? 300 : 50;
     struct web w;
     web_begin(&w, param);
     for (int i = 0; i < rounds; i++) {
@@ -626,7 +723,7 @@ static void *work(void *arg)
 TEST(workers_and_submitters, .deadline_s = 120)
 {
     enum { WORKERS = 8 };
-    int n = check_fast() ? 300 : 1000;
+    int n = check_long() ? 1000 : 300;
     struct worker workers[WORKERS];
     struct web w;
     int done = 0;

@@ -184,3 +184,73 @@ CASE(an_archive_may_leave_no_copy)
     EQ_INT(op.gc.removed, 1);
     EQ_STATUS(found(b, "a"), PAWL_GONE, NULL);
 }
+
+/* What an archive gives back is the call as it was; an engine that ends with the process has none.
+ */
+CASE(an_archived_call_is_read_back)
+{
+    static const struct tag tags[] = { { { "k", 1 }, { "v\xc3\xa9", 3 } } };
+    struct call_spec s = keyed("a", "k");
+    s.input = (struct payload){ PAWL_JSON, BYTES("{\"n\": 9.990}") };
+    s.method = BYTES("m");
+    s.queue = BYTES("q");
+    s.priority = -3;
+    s.max_attempts = 7;
+    s.timeout_us = 1500 * MS_US;
+    s.caller = BYTES("me");
+    s.client = BYTES("app");
+    s.parent = BYTES("p");
+    s.tags = tags;
+    s.n_tags = 1;
+    accept_spec(b, s);
+    advance(b, 100 * MS_US);
+    struct token t = claim_n(b, 1);
+    finish_error(b, t, "a", "once");
+    advance(b, SEC_US);
+    struct finish_item f = item("a", END_RESULT);
+    f.result = (struct payload){ PAWL_BYTES, { "\0\xff", 2 } };
+    OK(finish_item(b, claim_n(b, 1), f), NULL);
+    struct call was = get(b, "a");
+    advance(b, 700 * MS_US);
+    int64_t then = now(b);
+    EQ_INT(archive_all(b, now(b), 10), 1);
+    struct archived got;
+    struct pawl_err err;
+    enum pawl_status st = store_archived(b->s, &b->a, BYTES("a"), &got, &err);
+    if (b->engine->kind & ENGINE_MEM) {
+        EQ_STATUS(st, PAWL_NOT_FOUND, NULL);
+        return;
+    }
+    OK(st, &err);
+    EQ_INT(got.archived_us, then);
+    EQ_INT(got.call.seq, was.seq);
+    EQ_INT(got.call.state, PAWL_COMPLETED);
+    EQ_TEXT(got.call.spec.id, "a");
+    EQ_TEXT(got.call.spec.type, "t");
+    EQ_TEXT(got.call.spec.method, "m");
+    EQ_TEXT(got.call.spec.queue, "q");
+    EQ_TEXT(got.call.spec.key, "k");
+    EQ_INT(got.call.key_no, 1);
+    EQ_INT(got.call.spec.priority, -3);
+    EQ_INT(got.call.spec.max_attempts, 7);
+    EQ_INT(got.call.spec.timeout_us, 1500 * MS_US);
+    EQ_INT(got.call.spec.input.form, PAWL_JSON);
+    EQ_TEXT(got.call.spec.input.bytes, "{\"n\": 9.990}");
+    EQ_INT(got.call.result.form, PAWL_BYTES);
+    EQ_UINT(got.call.result.bytes.len, 2);
+    EQ_INT(memcmp(got.call.result.bytes.data, "\0\xff", 2), 0);
+    ABSENT(got.call.error);
+    EQ_INT(got.call.tries.attempts, 1);
+    EQ_TEXT(got.call.node, "n1");
+    EQ_TEXT(got.call.spec.caller, "me");
+    EQ_TEXT(got.call.spec.client, "app");
+    EQ_TEXT(got.call.spec.parent, "p");
+    EQ_INT(got.call.spec.n_tags, 1);
+    EQ_TEXT(got.call.spec.tags[0].value, "v\xc3\xa9");
+    EQ_INT(got.call.created_us, was.created_us);
+    EQ_INT(got.call.run_at_us, was.run_at_us);
+    EQ_INT(got.call.started_us, was.started_us);
+    EQ_INT(got.call.finished_us, was.finished_us);
+    EQ_STATUS(store_archived(b->s, &b->a, BYTES("b"), &got, &err), PAWL_NOT_FOUND, &err);
+    EQ_STR(err.text, "no call \"b\" in the archive");
+}

@@ -143,12 +143,13 @@ CASE(lanes_and_pauses_made_elsewhere_are_seen)
     b->s = p.second;
     struct call_spec s = plan("b");
     s.queue = BYTES("new");
-    accept_spec(b, s);
+    int64_t before = accept_spec(b, s).call.seq;
     pause_queue(b, "default", true);
     b->s = p.first;
     EQ_STR(claimable(b, want(b, 5)), "b");
     s.id = BYTES("c");
-    EQ_INT(accept_spec(b, s).call.seq, 3);
+    int64_t after = accept_spec(b, s).call.seq;
+    GT_INT(after, before); /* a connection's first number may be far above the one before */
     pair_end(b, p);
 }
 

@@ -62,18 +62,24 @@ CASE(a_lost_lease_gives_its_calls_back_in_place)
     EQ_INT(w.expired, 0);
     FALSE(w.more);
     EQ_INT(b->op.n_ended, 0);
+    EQ_INT(b->op.n_lost, 1); /* for the log */
+    EQ_TEXT(b->op.lost[0].id, "a");
+    EQ_TEXT(b->op.lost[0].type, "t");
+    EQ_TEXT(b->op.lost[0].error, "worker \"w1\" was lost");
+    EQ_INT(b->op.lost[0].attempt_no, 1);
+    EQ_INT(b->op.lost[0].state, PAWL_PENDING);
     struct call c = get(b, "a");
     EQ_INT(c.state, PAWL_PENDING);
     EQ_INT(c.tries.lost, 1);
     EQ_INT(c.tries.attempts, 0);
     EQ_INT(c.run_at_us, due); /* a lost try is repeated at once */
     EQ_INT(c.spec.priority, 3);
-    EQ_TEXT(c.error, "owner \"w1\" was lost");
+    EQ_TEXT(c.error, "worker \"w1\" was lost");
     struct attempts t = attempts_of(b, "a");
     EQ_INT(t.n, 1);
     EQ_INT(t.v[0].how, END_LOST);
     EQ_INT(t.v[0].try_no, 1);
-    EQ_TEXT(t.v[0].error, "owner \"w1\" was lost");
+    EQ_TEXT(t.v[0].error, "worker \"w1\" was lost");
     EQ_TEXT(t.v[0].node, "w1");
     EQ_INT(t.v[0].started_us, due);
     EQ_INT(t.v[0].finished_us, now(b));
@@ -263,11 +269,36 @@ CASE(a_shared_loss_is_counted_but_charges_nobody_out)
     EQ_INT(b->op.n_ended, 1);
     struct call c = get(b, "a");
     EQ_INT(c.tries.lost, 2);
-    EQ_TEXT(c.error, "owner \"n1\" was lost");
+    EQ_TEXT(c.error, "node \"n1\" was lost");
     EQ_TEXT(c.node, "n1");
     EQ_INT(c.claimed_us, now(b) - 30 * SEC_US);
     EQ_INT(c.started_us, c.claimed_us);
     EQ_INT(c.finished_us, now(b));
+}
+
+/* One past the bound, the rest is counted; what had not begun behind it was not lost. */
+CASE(lost_attempts_are_told_up_to_a_bound)
+{
+    accept_n(b, "a", LOST_TOLD_MAX + 1);
+    claim_for(b, LOST_TOLD_MAX + 1, 30 * SEC_US);
+    struct call_spec s = plan("k1");
+    s.key = BYTES("k");
+    accept_spec(b, s);
+    s.id = BYTES("k2");
+    accept_spec(b, s);
+    struct claim q = want(b, 2);
+    q.run_max = 2;
+    q.lease_us = 30 * SEC_US;
+    claim_as(b, q);
+    advance(b, 30 * SEC_US);
+    sweep(b);
+    EQ_INT(b->op.n_lost, LOST_TOLD_MAX + 2);
+    for (size_t i = 0; i < LOST_TOLD_MAX; i++) {
+        EQ_INT(b->op.lost[i].attempt_no, 1);
+        TRUE(b->op.lost[i].id.len && !bytes_eq(b->op.lost[i].id, BYTES("k2")));
+    }
+    sweep(b);
+    EQ_INT(b->op.n_lost, 0);
 }
 
 CASE(losses_run_out_at_max_lost)
@@ -305,5 +336,5 @@ CASE(reclaim_may_fail_at_once)
     EQ_INT(op.sweep.reclaimed, 2);
     EQ_INT(op.n_ended, 2);
     STATE_IS(b, "a0", PAWL_FAILED);
-    EQ_TEXT(get(b, "a1").error, "owner \"n1\" was lost");
+    EQ_TEXT(get(b, "a1").error, "node \"n1\" was lost");
 }

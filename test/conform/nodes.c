@@ -166,7 +166,7 @@ CASE(joining_takes_back_what_the_former_self_held)
     EQ_INT(b->op.node.reclaimed, 2);
     STATE_IS(b, "a0", PAWL_PENDING);
     EQ_INT(get(b, "a0").tries.lost, 1); /* counted */
-    EQ_TEXT(get(b, "a0").error, "owner \"n1\" was lost");
+    EQ_TEXT(get(b, "a0").error, "node \"n1\" was lost");
     EQ_STATUS(finish(b, old, "a0", END_RESULT), PAWL_LOST_LEASE, NULL);
 }
 

@@ -68,6 +68,30 @@ CASE(versions_rise_over_all_objects_and_never_come_back)
     EQ_INT(object_of(b, "t", "l").version, 2);
 }
 
+CASE(a_condition_names_several_versions_or_any)
+{
+    static const int64_t others[] = { 7, 2, 9 };
+    struct object_op q = set("1", 8), any = set("[1]", 0), gone = del(0, false);
+    q.or_versions = others;
+    q.n_or_versions = 3;
+    any.if_any = gone.if_any = true;
+    EQ_STATUS(object(b, any), PAWL_STALE, NULL);
+    EQ_STR(b->op.err.text, "object \"t\" \"k\" does not exist");
+    EQ_STATUS(object(b, gone), PAWL_STALE, NULL);
+    EQ_STATUS(object(b, q), PAWL_STALE, NULL);
+    EQ_INT(object_put(b, "t", "k", "0"), 1);
+    EQ_STATUS(object(b, q), PAWL_STALE, NULL);
+    EQ_STR(b->op.err.text, "object \"t\" \"k\" has version 1");
+    EQ_INT(b->op.object.version, 1);
+    OK(object(b, any), NULL);
+    EQ_INT(object_of(b, "t", "k").version, 2);
+    OK(object(b, q), NULL);
+    EQ_TEXT(object_of(b, "t", "k").state.bytes, "1");
+    EQ_STATUS(object(b, q), PAWL_STALE, NULL);
+    OK(object(b, gone), NULL);
+    EQ_STATUS(object_found(b, "t", "k"), PAWL_NOT_FOUND, NULL);
+}
+
 CASE(another_version_is_stale)
 {
     EQ_STATUS(object(b, set("1", 5)), PAWL_STALE, NULL);

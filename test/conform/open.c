@@ -51,6 +51,21 @@ CASE(another_schema_is_another_database)
     STATE_IS(b, "a", PAWL_PENDING);
 }
 
+/* What the command looks at itself, an engine leaves to it: nothing is shown twice. */
+CASE(a_doctor_says_each_thing_once)
+{
+    static const char *const commands[] = { "engine", "schema", "clock", "queues", "nodes" };
+    struct findings f = { 0 };
+    OK(store_doctor(b->s, &b->a, &f, &b->err), &b->err);
+    for (size_t i = 0; i < f.n; i++) {
+        for (size_t k = 0; k < i; k++)
+            TRUE(strcmp(f.v[i].name, f.v[k].name) != 0);
+        for (size_t k = 0; k < COUNT_OF(commands); k++)
+            if (strcmp(f.v[i].name, commands[k]) == 0)
+                FAIL("the engine speaks of \"%s\"", commands[k]);
+    }
+}
+
 struct hand {
     struct bed *b;
     int number, done;

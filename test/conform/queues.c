@@ -83,6 +83,25 @@ CASE(a_queue_need_not_exist_to_be_paused)
     EQ_STR(claimable(b, want(b, 1)), "a");
 }
 
+CASE(a_queue_without_calls_goes_with_its_pause)
+{
+    pause_queue(b, "typo", true);
+    pause_queue(b, "never paused", false);
+    TRUE(queue_of(b, "typo").paused);
+    pause_queue(b, "typo", false);
+    struct queue_rows rows;
+    OK(store_queues(b->s, &b->a, &rows, &b->err), &b->err);
+    EQ_INT(rows.n, 0);
+    struct call_spec s = plan("a"); /* by that name it is a queue like any other */
+    s.queue = BYTES("typo");
+    accept_spec(b, s);
+    EQ_STR(claimable(b, want(b, 1)), "a");
+    pause_queue(b, "typo", true);
+    EQ_STR(claimable(b, want(b, 1)), "");
+    pause_queue(b, "typo", false);
+    EQ_INT(queue_of(b, "typo").pending, 1);
+}
+
 CASE(pausing_does_not_stop_what_runs)
 {
     accept_n(b, "a", 2);

@@ -33,7 +33,7 @@ CASE(a_stuck_call_is_pending_again)
     struct call c = get(b, "a");
     EQ_INT(c.state, PAWL_PENDING);
     EQ_INT(c.tries.lost, 1); /* counted */
-    EQ_TEXT(c.error, "owner \"n1\" was lost");
+    EQ_TEXT(c.error, "node \"n1\" was lost");
     EQ_STATUS(finish(b, t, "a", END_RESULT), PAWL_LOST_LEASE, NULL);
     OK(node(b, OP_BEAT, "n1", "b1"), NULL); /* it is still a node */
     advance(b, 3600 * SEC_US);

@@ -12,7 +12,7 @@
 #include "fleet_load.h"
 #include "wallet_bed.h"
 
-ENGINES_MAIN(ENGINE_SERVER | ENGINE_OWN)
+RUNS_ON(ENGINE_SERVER)
 
 #define GRACE_US (2 * RIG_SEC * check_scale())
 

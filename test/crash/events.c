@@ -15,7 +15,7 @@
 #include "events_rig.h"
 #include "net_rig.h"
 
-ENGINES_MAIN(ENGINES_DURABLE)
+RUNS_ON(ENGINES_DURABLE)
 
 enum { REQUESTS = 1000, CLIENTS = 40 };
 

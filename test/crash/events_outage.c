@@ -13,7 +13,7 @@
 #include "events_rig.h"
 #include "net_rig.h"
 
-ENGINES_MAIN(ENGINE_SERVER | ENGINE_OWN)
+RUNS_ON(ENGINE_SERVER)
 
 enum { CLIENTS = 8 };
 

@@ -11,7 +11,7 @@
 #include "db_server.h"
 #include "wallet_bed.h"
 
-ENGINES_MAIN(ENGINE_SERVER | ENGINE_OWN)
+RUNS_ON(ENGINE_SERVER)
 
 struct faults {
     int cuts, cut, restarts, crashes, kills;
@@ -47,7 +47,7 @@ static void one(struct db_server *s, struct killed_client *dice, struct faults *
 
 static struct faults stress(void *param, bool harder)
 {
-    int64_t otherwise = check_fast() ? 4 : check_scale() > 1 ? 20 : 8;
+    int64_t otherwise = !check_long() ? 4 : check_scale() > 1 ? 20 : 8;
     int64_t seconds = wallet_setting("PAWL_CRASH_SECONDS", otherwise);
     uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", rig_mono());
     struct db_server *s = engine_own(param);

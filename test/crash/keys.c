@@ -13,7 +13,7 @@
 #include "base/hook.h"
 #include "rig.h"
 
-ENGINES_MAIN(ENGINES_DURABLE)
+RUNS_ON(ENGINES_DURABLE)
 
 enum { GOOD = 60, MAX_LOST = 4, CALLS = 1000 };
 
@@ -150,7 +150,7 @@ static void relay(void *param, int fd, const char *node)
 
 TEST(one_after_another_over_two_processes, .deadline_s = 400)
 {
-    int fds[2][2], n = check_fast() ? CALLS / 5 : CALLS, elsewhere = 0;
+    int fds[2][2], n = check_long() ? CALLS : CALLS / 5, elsewhere = 0;
     pid_t pids[2];
     pawl_close(rig_open_as(param, (struct pawl_options){ .node = "x" }));
     for (int i = 0; i < 2; i++) {

@@ -13,7 +13,7 @@
 #include "killed.h"
 #include "wallet_bed.h"
 
-ENGINES_MAIN(ENGINE_SERVER | ENGINE_OWN)
+RUNS_ON(ENGINE_SERVER)
 
 enum { CALLS = 100, WAITERS = 8 };
 
@@ -159,7 +159,7 @@ static struct db_server *begin(void *param)
 
 static int64_t away_us(void)
 {
-    return RIG_SEC * wallet_setting("PAWL_OUTAGE_SECONDS", check_fast() ? 3 : 5);
+    return RIG_SEC * wallet_setting("PAWL_OUTAGE_SECONDS", check_long() ? 5 : 3);
 }
 
 static void outage(void *param, enum db_stop how)
@@ -215,6 +215,66 @@ TEST(readyz_says_that_the_database_is_away, .deadline_s = 120)
     begun = rig_mono();
     UNTIL(ready() == 200);
     LT_INT(rig_mono() - begun, 5 * RIG_SEC * check_scale());
+    killed_stop();
+    killed_client_release(&client);
+}
+
+/* ---- Requests that begin to wait during the outage ------------------------------------------- */
+
+struct latecomer {
+    struct killed_client http;
+    pthread_t thread;
+    const char *id;
+    int want;
+    atomic_bool asks;
+};
+
+/* One request, which is answered once: no 503 in between. */
+static void *comes_late(void *arg)
+{
+    struct latecomer *v = arg;
+    char path[64];
+    snprintf(path, sizeof path, "/v1/calls/%s?wait=60", v->id);
+    atomic_store(&v->asks, true);
+    struct killed_answer a = killed_once(&v->http, path, NULL);
+    bool done = strcmp(killed_text(&v->http, a.json, "status"), "completed") == 0;
+    if (a.status != v->want || done != (v->want == 200))
+        FAIL("%s: %d %.*s", path, a.status, BYTES_ARG(a.json->raw));
+    return NULL;
+}
+
+/* One call has ended, one runs through the outage, one was never submitted. A GET that waits for
+ * one of them is answered when the database is back; it is refused only when its own time is up. */
+TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 300)
+{
+    static struct latecomer v[] = { { .id = "was", .want = 200 },
+                                    { .id = "runs", .want = 200 },
+                                    { .id = "never", .want = 404 } };
+    struct db_server *s = begin(param);
+    EQ_INT(killed_ask(&client, "/v1/calls?wait=60",
+                      "{\"id\":\"was\",\"type\":\"lab\",\"method\":\"sleep\",\"input\":{\"ms\":1}}")
+               .status,
+           200);
+    killed_ask(&client, "/v1/calls",
+               "{\"id\":\"runs\",\"type\":\"lab\",\"method\":\"sleep\",\"input\":{\"ms\":3000}}");
+    db_stop(s, DB_CLEAN);
+    int64_t asked = rig_mono();
+    struct killed_answer a = killed_once(&client, "/v1/calls/was?wait=1", NULL);
+    EQ_INT(a.status, 503);
+    GE_INT(rig_mono() - asked, 1 * RIG_SEC);
+    for (size_t i = 0; i < COUNT_OF(v); i++) {
+        killed_client_init(&v[i].http, 10 + i);
+        EQ_INT(pthread_create(&v[i].thread, NULL, comes_late, &v[i]), 0);
+    }
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        UNTIL(atomic_load(&v[i].asks));
+    /* A request that does not wait is refused at once. */
+    EQ_INT(killed_once(&client, "/v1/calls/was", NULL).status, 503);
+    db_up(s);
+    for (size_t i = 0; i < COUNT_OF(v); i++) {
+        EQ_INT(pthread_join(v[i].thread, NULL), 0);
+        killed_client_release(&v[i].http);
+    }
     killed_stop();
     killed_client_release(&client);
 }

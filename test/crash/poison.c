@@ -10,7 +10,7 @@
 
 #include "rig.h"
 
-ENGINES_MAIN(ENGINES_DURABLE)
+RUNS_ON(ENGINES_DURABLE)
 
 enum { GOOD = 500, MAX_LOST = 5 };
 
@@ -112,4 +112,80 @@ TEST(a_poison_call_first_among_500, .deadline_s = 240)
 TEST(a_poison_call_in_the_middle_of_500, .deadline_s = 240)
 {
     poisoned(param, GOOD / 2);
+}
+
+/* ---- Beside a full queue --------------------------------------------------------------------- */
+
+/* Two slots, and calls that count as quick: the first claim takes 202 calls of the full queue, the
+ * second takes the poison call together with older ones of that queue. */
+enum { SLOTS = 2, BULK = 600 };
+
+static struct pawl *node;
+static atomic_int returned;
+static atomic_bool poisoned_inside;
+
+static int bulk(struct pawl_call *c)
+{
+    while (atomic_load(&poisoned_inside))
+        pause();
+    atomic_fetch_add(&returned, 1);
+    return pawl_reply_int(c, 1);
+}
+
+/* Die when every result is stored: then only calls that run are open and before it in its lease. */
+static int poison_stored(struct pawl_call *c)
+{
+    (void)c;
+    atomic_store(&poisoned_inside, true);
+    while (rig_count(node, PAWL_COMPLETED) < atomic_load(&returned))
+        ;
+    abort();
+}
+
+static _Noreturn void serve_bulk(void *param)
+{
+    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+    rig_assume_quick();
+    node = rig_open_as(param, (struct pawl_options){ .node = "n" });
+    rig_on(node, "good", bulk);
+    rig_on(node, "poison", poison_stored);
+    rig_start(node, SLOTS);
+    for (;;)
+        pause();
+}
+
+static void submit_bulk(struct pawl *p)
+{
+    static struct pawl_spec v[BULK];
+    static struct pawl_receipt r[BULK];
+    static char ids[BULK][16];
+    struct pawl_err err;
+    for (int i = 0; i < BULK; i++) {
+        snprintf(ids[i], sizeof ids[i], "g%d", i);
+        v[i] = (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[i], .type = "good", .queue = "bulk" };
+    }
+    OK(pawl_submit(p, v, BULK, PAWL_ATOMIC, r, &err), &err);
+    rig_submit(p, "poison", "poison");
+}
+
+/* Its first death is charged to it, and to none of those that were claimed with it and waited. */
+TEST(a_poison_call_beside_a_full_queue)
+{
+    int status = 0;
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
+    submit_bulk(p);
+    pawl_close(p);
+    pid_t pid = fork();
+    if (pid == 0)
+        serve_bulk(param);
+    EQ_INT(waitpid(pid, &status, 0), pid);
+    TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    p = rig_open_as(param, (struct pawl_options){ .node = "n" });
+    rig_on(p, "other", rig_echo); /* it enters the registry, and so takes back what the first had */
+    rig_start(p, 1);
+    struct pawl_shown *shown = rig_get(p, "poison");
+    EQ_INT(pawl_shown_view(shown)->lost, 1);
+    pawl_shown_free(shown);
+    pawl_close(p);
+    LT_INT(engine_int(param, "SELECT count(*) FROM pawl_ready WHERE lost > 0"), SLOTS + 1);
 }

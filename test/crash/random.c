@@ -12,7 +12,7 @@
 #include "crash_bed.h"
 #include "own_world.h"
 
-CRASH_BED_MAIN
+RUNS_ON_CRASH_BED
 
 static int64_t from_env(const char *name, int64_t otherwise)
 {
@@ -60,7 +60,7 @@ static int generation(void *param, int rounds, int kills)
 
 TEST(killed_at_random_moments, .deadline_s = 600)
 {
-    int64_t seconds = from_env("PAWL_CRASH_SECONDS", check_fast() ? 4 : 12);
+    int64_t seconds = from_env("PAWL_CRASH_SECONDS", check_long() ? 12 : 4);
     int generations = 0, killed = 0;
     seed = (uint64_t)from_env("PAWL_SEED", rig_mono());
     int64_t until = rig_mono() + seconds * RIG_SEC;

@@ -7,7 +7,7 @@ set -u
 suite=cluster
 # shellcheck source=/dev/null
 . test/lib/serving.sh
-echo 1..6
+echo 1..8
 
 # join NAME ARGUMENTS...: one more server on c.db; leaves $pid and $url.
 join()
@@ -68,31 +68,86 @@ drains()
 }
 result a_node_is_drained_from_anywhere "$(drains)"
 
+# As if a process on another machine had entered under the name.
 replaced()
 {
     join three
-    old=$pid
-    join three
-    wait "$old" 2>/dev/null
+    sqlite3 -cmd '.timeout 10000' c.db "UPDATE pawl_node SET boot = 'elsewhere' WHERE node = 'three'"
+    wait "$pid" 2>/dev/null
     same code $? 4
     has says "$(cat three.err)" 'pawl serve: node "three": another process has taken this name'
-    stop
-    same new "$code" 0
+    sqlite3 -cmd '.timeout 10000' c.db "DELETE FROM pawl_node WHERE node = 'three'"
 }
 result who_is_replaced_says_so_and_exits "$(replaced)"
+
+# On one machine the second is refused, and the first never hears of it.
+twice()
+{
+    join three
+    pawl serve --listen 127.0.0.1:0 --db "sqlite:$scratch/c.db" --node three >out 2>err
+    same code $? 13
+    same says "$(grep -c . err)" 1
+    has says "$(cat err)" 'node "three": another process on this machine has this name; give this one another (--node)'
+    same alive "$(pawl call echo 1 --url "$url")" 1
+    same ready "$(curl -s -o /dev/null -w '%{http_code}' "$url/readyz")" 200
+    # Dead, it is replaced at once, however long the grace is.
+    kill -9 "$pid"
+    wait "$pid" 2>/dev/null
+    join three --heartbeat-grace 1h
+    same again "$(pawl call echo 1 --url "$url")" 1
+    stop
+    same code "$code" 0
+}
+result a_living_node_keeps_its_name "$(twice)"
+
+# unnamed NAME ARGUMENTS...: the same without --node, on a file of its own.
+unnamed()
+{
+    who=$1
+    shift
+    rm -f "$who.out"
+    pawl serve --listen 127.0.0.1:0 --db sqlite:d.db --module "$build/samples/echo.so" "$@" >"$who.out" 2>>"$who.err" &
+    note
+    until_ready "$who"
+}
+
+defaults()
+{
+    echo 'worker_slots = 3' >pawl.conf
+    unnamed first
+    one=$pid one_url=$url
+    name=$(curl -s "$url/v1/info" | jq -r .node)
+    has name "$name" "$(hostname)-"
+    has file "$(cat first.err)" '"message":"settings are from ./pawl.conf, in '
+    unnamed second
+    same second "$(curl -s "$url/v1/info" | jq -r .node)" "$name-2"
+    same log "$(jq -r 'select(.message | test("^ready")) | .node' <second.err)" "$name-2"
+    same lives "$(pawl call echo 1 --url "$one_url")" 1
+    same both "$(curl -s "$url/v1/nodes" | jq -r '[.nodes[].status] | join(" ")')" "active active"
+    two=$pid
+    kill "$one"
+    wait "$one"
+    same code $? 0
+    unnamed third
+    same stable "$(curl -s "$url/v1/info" | jq -r .node)" "$name"
+    kill "$two" "$pid"
+    wait "$two" "$pid"
+    rm pawl.conf
+}
+result default_names_are_stable_and_apart "$(defaults)"
 
 no_gateway()
 {
     join back --roles worker,scheduler
-    same ready "$(curl -s "$url/readyz" | jq -r .reason)" "the node is no gateway"
+    same ready "$(curl -s "$url/readyz" | jq -r .reason)" "the node is not a gateway"
     pawl submit echo 1 --url "$url" 2>err && echo "it took a call"
-    has err "$(cat err)" 'node "back" is no gateway'
+    has err "$(cat err)" 'node "back" is not a gateway'
     same nodes "$(curl -s "$url/v1/nodes" | jq '.nodes | length')" 3
     stop
     same code "$code" 0
     pawl serve --roles king --db sqlite:k.db >out 2>err
     same wrong $? 2
-    has err "$(cat err)" 'setting "roles": "king" is none of gateway, worker, scheduler, all'
+    has err "$(cat err)" 'setting "roles": "king" is unknown; expected gateway, worker, scheduler, all'
 }
 result roles_say_what_a_node_does "$(no_gateway)"
 

@@ -48,12 +48,16 @@ for command in "$@"; do
     result "help_$command" "$problem"
 done
 
-# The README's shell blocks, in order, in one shell; only the port is another.
+# The README's shell blocks, in order, in one shell; only the port is another. They need curl and what every system
+# has, and no jq.
 readme()
 {
+    mkdir -p bare
+    printf '#!/bin/sh\necho "jq: not found" >&2\nexit 127\n' >bare/jq
+    chmod +x bare/jq
     awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' "$top/README.md" |
         sed "s/127\.0\.0\.1:7295/127.0.0.1:$(port_of "$main")/g" >readme.sh
-    PAWL_URL=$main timeout 60 bash -e readme.sh >readme.out 2>&1 || echo "exit code $?: $(cat readme.out)"
+    PATH=$PWD/bare:$PATH PAWL_URL=$main timeout 60 bash -e readme.sh >readme.out 2>&1 || echo "exit code $?: $(cat readme.out)"
     out=$(cat readme.out)
     has first "$out" '"result":{"hello":"world"}'
     has flaky "$out" 'try 2 of 2 that fail'

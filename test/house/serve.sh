@@ -6,7 +6,7 @@ set -u
 suite=serve
 # shellcheck source=/dev/null
 . test/lib/serving.sh
-echo 1..14
+echo 1..15
 
 # ---- Starting
 
@@ -145,9 +145,9 @@ comes_back()
 {
     start k
     seq 1 300 | sed 's/.*/{"id":"k&","type":"lab","method":"count","input":{"name":"k"}}/' >k.ndjson
-    pawl batch k.ndjson >/dev/null &
+    pawl batch k.ndjson >/dev/null 2>k.batch & # the server may be gone before it comes
     batch=$!
-    sleep 0.1
+    sleep 0.1 # the moment is the test
     kill -9 $pid
     wait $pid 2>/dev/null
     wait $batch
@@ -183,13 +183,25 @@ reloads()
     kill -HUP $pid
     within 5 grep -q 'the old ones stay' r.err || echo "a wrong file was taken"
     has line "$(cat r.err)" 'r.conf:5: grace'
-    : >r.conf
-    kill -HUP $pid
-    within 5 sh -c "[ \$(grep -c 'settings read again' r.err) -ge 2 ]"
-    # On loopback the tokens may go; then everybody may do everything.
-    PAWL_TOKEN= pawl queues >out 2>err
-    same open $? 0
+    # Tokens never go while the server runs: the old ones stay, whatever else the file says.
+    for none in '' 'tokens = {}'; do
+        refusals=$(grep -c 'would open this server' r.err)
+        echo "$none" >r.conf
+        kill -HUP $pid
+        within 5 sh -c "[ \$(grep -c 'would open this server' r.err) -gt $refusals ]" ||
+            echo "nothing is said of \"$none\": $(tail -1 r.err)"
+        PAWL_TOKEN= pawl queues >out 2>err
+        same closed $? 11
+        pawl queues >out 2>err
+        same still_known $? 0
+    done
+    has level "$(grep 'would open this server' r.err | tail -1)" '"level":"error"'
     PAWL_TOKEN=
+    stop
+    # A restart is what opens it.
+    start r --config r.conf
+    pawl queues >out 2>err
+    same open $? 0
     stop
     hasnt secret "$(cat r.err)" "$(echo "$first" | jq -r .token)"
     hasnt secret "$(cat r.err)" "$(echo "$second" | jq -r .token)"
@@ -200,14 +212,41 @@ result sighup_reads_tokens_and_settings_again "$(reloads)"
 logs()
 {
     jq -e . <r.err >/dev/null || echo "a line is not JSON"
+    same fields "$(jq -r 'select(.message | test("[a-z]+=")) | .message' <r.err)" ""
     same levels "$(jq -r 'select(.level == null or .time == null or .message == null)' <r.err)" ""
     start l --log-format text --log-level warn
     pawl pause mail >/dev/null
     stop
     has audit "$(cat l.err)" ' audit: '
+    has audit "$(cat l.err)" 'method="POST" path="/v1/queues/mail/pause" status=200'
     hasnt info "$(cat l.err)" ready
 }
 result logs_are_json_lines_or_text_and_audited "$(logs)"
+
+# told FILTER: that line of the log, as soon as it is there.
+told()
+{
+    within 20 sh -c "[ -n \"\$(jq -c '$1' <w.err)\" ]" || echo "no line for $1: $(cat w.err)"
+    jq -r "$1 | [.level, .message, .type, .try, .status, .error] | join(\"|\")" <w.err
+}
+
+failures()
+{
+    start w
+    pawl call lab.fail '{"message":"no luck","permanent":true}' --id w1 >out 2>&1
+    same failed "$(told 'select(.id == "w1")')" 'warn|call failed for good|lab|1|failed|no luck'
+    curl -s "$url/v1/calls" -d '{"id":"w2","type":"far","max_lost":1}' >/dev/null
+    curl -s "$url/v1/work/claim" -d '{"worker":"w","types":["far"],"lease_for":1}' >/dev/null
+    same lost "$(told 'select(.id == "w2")')" \
+        'warn|call lost too often: dead letter|far|1|dead_letter|worker "w" was lost'
+    curl -s "$url/v1/calls" -d '{"id":"w3","type":"near","max_attempts":2}' >/dev/null
+    lease=$(curl -s "$url/v1/work/claim" -d '{"types":["near"]}' | jq -r .lease)
+    curl -s "$url/v1/work/finish" \
+        -d "{\"lease\":\"$lease\",\"results\":[{\"id\":\"w3\",\"error\":\"later\"}]}" >/dev/null
+    same worker "$(told 'select(.id == "w3")')" 'warn|call failed, to be tried again|near|1|pending|later'
+    stop
+}
+result failed_and_lost_calls_are_logged "$(failures)"
 
 doctor()
 {

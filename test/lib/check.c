@@ -24,12 +24,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PARAMS_MAX 16
+#define PARAMS_MAX 400
 #define JOBS_MAX 64
 #define NAME_MAX_LEN 256
 /* A case that prints more than this in failing has hidden its reason anyway; the end is kept. */
 #define OUTPUT_MAX (64 * 1024)
 #define DEADLINE_S 60
+/* Deadlines are multiplied by this setting; on a busy machine by up to SCALE_MAX. */
+#define SCALE "PAWL_CHECK_SCALE"
+#define SCALE_MAX 8
 
 /* What a case says about itself, in memory its forked descendants share with us. */
 struct report {
@@ -39,10 +42,10 @@ struct report {
 };
 
 struct param {
+    const char *file; /* whose cases run with it; NULL: those of every file that says nothing */
     const char *name;
     void *value;
-    bool (*prepare)(void *value); /* NULL: nothing to prepare */
-    bool asked;                   /* a case will run with it */
+    int every; /* only each n-th case of a file, the first among them */
 };
 
 struct job {
@@ -52,16 +55,20 @@ struct job {
     int output; /* a memfd holding what the child printed */
     int64_t begun_ms;
     int64_t deadline_ms;
+    int scale;
     bool hung;
     struct report *report; /* owned; shared mapping */
 };
 
 struct run {
     bool list;
+    bool counting; /* how many there are, before the first is started */
     bool verbose;
+    bool times;
     int jobs;
     char **patterns; /* borrowed from argv */
     int pattern_count;
+    int planned;
     int done;
     int failed;
     struct job job[JOBS_MAX];
@@ -69,28 +76,59 @@ struct run {
 
 static struct check_case *cases;
 static struct check_case **cases_end = &cases;
+static struct check_file *files;
+static const struct check_file *adding; /* whose params() runs */
 static struct param params[PARAMS_MAX];
 static int param_count;
 static struct report *report; /* of the case this process runs */
 
 void check_add(struct check_case *c)
 {
+    static const struct check_case *last;
+    c->index = last && strcmp(last->file, c->file) == 0 ? last->index + 1 : 0;
+    last = c;
     *cases_end = c;
     cases_end = &c->next;
 }
 
-void check_param(const char *name, void *value)
+void check_file_add(struct check_file *f)
 {
-    check_param_after(name, value, NULL);
+    f->next = files;
+    files = f;
 }
 
-void check_param_after(const char *name, void *value, bool (*prepare)(void *value))
+void check_param(const char *name, void *value)
+{
+    check_param_sample(name, value, 1);
+}
+
+void check_param_sample(const char *name, void *value, int every)
 {
     if (param_count == PARAMS_MAX) {
         fprintf(stderr, "check: more than %d parameters\n", PARAMS_MAX);
         exit(2);
     }
-    params[param_count++] = (struct param){ .name = name, .value = value, .prepare = prepare };
+    params[param_count++] = (struct param){
+        .file = adding->file, .name = name, .value = value, .every = check_long() ? 1 : every
+    };
+}
+
+static bool is_file(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* What says how often the cases of `file` run: its own CHECK_PARAMS, else that of the program. */
+static const struct check_file *says_of(const char *file)
+{
+    const struct check_file *all = NULL;
+    for (const struct check_file *f = files; f; f = f->next) {
+        if (is_file(f->file, file))
+            return f;
+        if (!f->file)
+            all = f;
+    }
+    return all;
 }
 
 static int from_env(const char *name, int otherwise)
@@ -99,15 +137,36 @@ static int from_env(const char *name, int otherwise)
     return text && *text ? (int)strtol(text, NULL, 10) : otherwise;
 }
 
-bool check_fast(void)
+bool check_long(void)
 {
-    return from_env("PAWL_CHECK_FAST", 0) != 0;
+    return from_env("PAWL_CHECK_LONG", 0) != 0;
 }
 
 int check_scale(void)
 {
-    int scale = from_env("PAWL_CHECK_SCALE", 1);
+    int scale = from_env(SCALE, 1);
     return scale > 0 ? scale : 1;
+}
+
+/* How many processes want a processor for each one there is: over the last minute, or now. */
+static int crowded(void)
+{
+    double minute = 0;
+    int now = 0;
+    FILE *f = fopen("/proc/loadavg", "r");
+    if (f && fscanf(f, "%lf %*f %*f %d/", &minute, &now) != 2)
+        minute = now = 0;
+    if (f)
+        fclose(f);
+    double most = minute > now ? minute : now, processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    return most > SCALE_MAX * processors ? SCALE_MAX : (int)((most + processors - 1) / processors);
+}
+
+/* What a case that starts now is given: a busy machine is slow, as a sanitizer is. */
+static int scale_now(void)
+{
+    int asked = check_scale(), busy = crowded();
+    return busy > asked ? busy : asked;
 }
 
 static bool no_fork(void)
@@ -352,7 +411,7 @@ static void job_end(struct run *r, struct job *j, int status)
         printf("# %s: %s\n# %s: its files are in %s\n", j->name, bad, j->name, j->dir);
     else
         remove_dir(j->dir);
-    if (r->verbose)
+    if (r->times)
         printf("# %s: %lld ms\n", j->name, (long long)(now_ms() - j->begun_ms));
     fflush(stdout);
     r->failed += bad != NULL;
@@ -405,9 +464,15 @@ static _Noreturn void child(const struct check_case *c, struct job *j, void *val
     sigset_t set;
     sigemptyset(&set);
     sigprocmask(SIG_SETMASK, &set, NULL);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(nothing, STDIN_FILENO); /* a case that needs a terminal makes one */
     dup2(j->output, STDOUT_FILENO);
     dup2(j->output, STDERR_FILENO);
     report = j->report;
+    /* One number for the whole case and for the programs it starts. */
+    char scale[12];
+    snprintf(scale, sizeof scale, "%d", j->scale);
+    setenv(SCALE, scale, 1);
     if (chdir(j->dir) != 0)
         FAIL("chdir %s: %s", j->dir, strerror(errno));
     c->run(value);
@@ -423,6 +488,28 @@ static struct job *free_job(struct run *r)
                 return &r->job[i];
         wait_some(r);
     }
+}
+
+/* Cases are the same whatever the shell they are started from has: no settings of Pawl's or of the
+ * databases' clients, no other language, no closed stream. Before main(), which may start servers.
+ */
+__attribute__((constructor)) static void stand_alone(void)
+{
+    static const char *const unset[] = {
+        "PAWL_DB",       "PAWL_SCHEMA", "PAWL_URL",        "PAWL_TOKEN",     "PAWL_TOKENS",
+        "PAWL_CONFIG",   "PAWL_LISTEN", "PAWL_NODE",       "PAWL_MODULE",    "PAWL_LOG_LEVEL",
+        "PAWL_QUEUES",   "PAWL_ROLES",  "PAWL_LOG_FORMAT", "SSL_CERT_FILE",  "SSL_CERT_DIR",
+        "PGHOST",        "PGHOSTADDR",  "PGPORT",          "PGUSER",         "PGPASSWORD",
+        "PGPASSFILE",    "PGDATABASE",  "PGSERVICE",       "PGOPTIONS",      "PGSSLMODE",
+        "PGAPPNAME",     "MYSQL_HOST",  "MYSQL_PWD",       "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT",
+        "NOTIFY_SOCKET", "NO_COLOR",
+    };
+    for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++)
+        unsetenv(unset[i]);
+    setenv("LC_ALL", "C", 1);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", O_RDWR);
 }
 
 static _Noreturn void give_up(const char *what)
@@ -447,8 +534,9 @@ static void start(struct run *r, const struct check_case *c, const char *name, v
     if (j->report == MAP_FAILED)
         give_up("mmap");
     j->begun_ms = now_ms();
+    j->scale = scale_now();
     j->deadline_ms =
-        j->begun_ms + (int64_t)(c->deadline_s ? c->deadline_s : DEADLINE_S) * 1000 * check_scale();
+        j->begun_ms + (int64_t)(c->deadline_s ? c->deadline_s : DEADLINE_S) * 1000 * j->scale;
     fflush(NULL);
     pid_t pid = fork();
     if (pid < 0)
@@ -469,42 +557,47 @@ static void run_here(struct run *r, const struct check_case *c, const char *name
     remove_dir(dir);
 }
 
-/* Calls start (or lists, or only counts when `r` is to be left alone) for each selected case. */
-static int each(struct run *r, bool count_only)
+static void run_one(struct run *r, const struct check_case *c, const struct param *p)
 {
-    int found = 0;
+    char name[NAME_MAX_LEN];
+    name_of(c, p, name);
+    if (!wanted(r, name))
+        return;
+    r->planned++;
+    if (r->counting)
+        return;
+    if (r->list)
+        printf("%s\n", name);
+    else if (no_fork())
+        run_here(r, c, name, p ? p->value : NULL);
+    else
+        start(r, c, name, p ? p->value : NULL);
+}
+
+/* Every selected case: started, listed, or only counted. */
+static void each(struct run *r)
+{
+    r->planned = 0;
     for (const struct check_case *c = cases; c; c = c->next) {
-        int times = param_count && !c->plain ? param_count : 1;
-        for (int i = 0; i < times; i++) {
-            struct param *p = param_count && !c->plain ? &params[i] : NULL;
-            char name[NAME_MAX_LEN];
-            name_of(c, p, name);
-            if (!wanted(r, name))
-                continue;
-            found++;
-            if (p)
-                p->asked = true;
-            if (count_only)
-                continue;
-            if (r->list)
-                printf("%s\n", name);
-            else if (no_fork())
-                run_here(r, c, name, p ? p->value : NULL);
-            else
-                start(r, c, name, p ? p->value : NULL);
-        }
+        const struct check_file *says = c->plain ? NULL : says_of(c->file);
+        if (!says)
+            run_one(r, c, NULL);
+        for (int i = 0; says && i < param_count; i++)
+            if (is_file(params[i].file, says->file) && c->index % params[i].every == 0)
+                run_one(r, c, &params[i]);
     }
-    return found;
 }
 
 static bool read_arguments(struct run *r, int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "lvj:")) != -1) {
+    while ((option = getopt(argc, argv, "lvtj:")) != -1) {
         if (option == 'l')
             r->list = true;
         else if (option == 'v')
             r->verbose = true;
+        else if (option == 't')
+            r->times = true;
         else if (option == 'j')
             r->jobs = (int)strtol(optarg, NULL, 10);
         else
@@ -515,39 +608,49 @@ static bool read_arguments(struct run *r, int argc, char **argv)
     return r->jobs >= 1 && r->jobs <= JOBS_MAX;
 }
 
-static bool prepare_all(void)
+/* The longest first, so that none of them runs alone at the end; else as they were written. */
+static void sort_cases(void)
 {
-    for (int i = 0; i < param_count; i++)
-        if (params[i].asked && params[i].prepare && !params[i].prepare(params[i].value)) {
-            printf("Bail out! %s could not be prepared\n", params[i].name);
-            return false;
-        }
-    return true;
+    struct check_case *sorted = NULL;
+    while (cases) {
+        struct check_case *c = cases, **at = &sorted;
+        cases = c->next;
+        while (*at && (*at)->deadline_s >= c->deadline_s)
+            at = &(*at)->next;
+        c->next = *at;
+        *at = c;
+    }
+    cases = sorted;
 }
 
 int check_run(int argc, char **argv)
 {
     static struct run r = { .jobs = 1 };
     if (!read_arguments(&r, argc, argv)) {
-        fprintf(stderr, "usage: %s [-l] [-v] [-j 1..%d] [NAME|GLOB]...\n", argv[0], JOBS_MAX);
+        fprintf(stderr, "usage: %s [-l] [-v] [-t] [-j 1..%d] [NAME|GLOB]...\n", argv[0], JOBS_MAX);
         return 2;
     }
-    if (r.list)
-        return each(&r, false) > 0 ? 0 : 1;
+    for (adding = files; adding; adding = adding->next)
+        adding->params();
+    if (r.list) {
+        each(&r);
+        return r.planned > 0 ? 0 : 1;
+    }
 
-    int planned = each(&r, true);
-    if (!prepare_all())
-        return 1;
+    r.counting = true;
+    each(&r);
+    r.counting = false;
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    printf("1..%d\n", planned);
-    each(&r, false);
+    printf("1..%d\n", r.planned);
+    sort_cases();
+    each(&r);
     for (int i = 0; i < r.jobs; i++)
         while (r.job[i].pid)
             wait_some(&r);
-    if (planned == 0)
+    if (r.planned == 0)
         fprintf(stderr, "%s: no such case\n", argv[0]);
-    return planned > 0 && r.failed == 0 ? 0 : 1;
+    return r.planned > 0 && r.failed == 0 ? 0 : 1;
 }

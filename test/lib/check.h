@@ -17,21 +17,24 @@
  * once, from whichever thread or forked process it is called. A case passes when its process ends
  * with status 0, which also makes every sanitizer report and every leak a failure.
  *
- * A program needs no main(). One that runs its cases on several engines writes
+ * A program is all files of one suite. A file whose cases run on several engines says so:
  *
- *     int main(int argc, char **argv)
+ *     CHECK_PARAMS
  *     {
  *         check_param("mem", &mem);
  *         check_param("sqlite", &sqlite);
- *         return check_run(argc, argv);
  *     }
  *
- * and each case runs once per parameter, as `file/case:mem`, with `param` pointing at it.
+ * and each of its cases runs once per parameter, as `file/case:mem`, with `param` pointing at it.
  *
  * Command line: names or globs select (`arena/grows*`, `*:sqlite`), -l lists, -v shows the output
- * of passing cases and times, -j N runs N cases at once. PAWL_CHECK_NOFORK=1 runs in this process,
- * for gdb; PAWL_CHECK_SCALE=N multiplies deadlines, for sanitizers; PAWL_CHECK_FAST=1 asks cases
- * that can to do less.
+ * of passing cases, -t the time of each, -j N runs N cases at once. PAWL_CHECK_NOFORK=1 runs in
+ * this process, for gdb; PAWL_CHECK_SCALE=N multiplies deadlines, for sanitizers (a busy
+ * machine does by itself, for each case that starts then); PAWL_CHECK_LONG=1
+ * asks cases that can to do more, as `make nightly` does.
+ *
+ * A case has /dev/null as its stdin and none of the settings of the shell that started the program:
+ * no PAWL_DB, no PGHOST, LC_ALL=C. One that needs a terminal makes its own with forkpty().
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -51,18 +54,27 @@ struct check_case {
     const char *name;
     void (*run)(void *param);
     int deadline_s; /* 0: 60 seconds */
-    bool plain;     /* runs once, with NULL, even in a program that has parameters */
+    bool plain;     /* runs once, with NULL, even in a file that has parameters */
+    int index;      /* among the cases of its file */
     struct check_case *next;
 };
 
 /* Called by TEST() before main(). `c` lives as long as the program. */
 void check_add(struct check_case *c);
 
-/* Run every case once more with `value`, adding `:name` to its name. Both are borrowed for good. */
+/* What the cases of one file run with. params() calls check_param() for each; when it calls it for
+ * none, they do not run. `file` NULL: those of every file of the program that says nothing. */
+struct check_file {
+    const char *file;
+    void (*params)(void);
+    struct check_file *next;
+};
+void check_file_add(struct check_file *f);
+/* Inside params(): run every case once more with `value`, adding `:name` to its name. Both are
+ * borrowed for good. */
 void check_param(const char *name, void *value);
-/* The same for what must be begun first: `prepare` runs in the program itself, before the first
- * case, unless no case with this parameter is asked for. False ends the program as failed. */
-void check_param_after(const char *name, void *value, bool (*prepare)(void *value));
+/* The same for one case in `every` of each file, the first among them; all with PAWL_CHECK_LONG. */
+void check_param_sample(const char *name, void *value, int every);
 
 /* Run what the command line asks for. Returns main()'s status: 0 when all passed and some ran. */
 int check_run(int argc, char **argv);
@@ -74,10 +86,11 @@ _Noreturn void skip(const char *reason, ...) __attribute__((format(printf, 1, 2)
 _Noreturn void check_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* True when PAWL_CHECK_FAST asks for fewer rounds, as `make check` does. */
-bool check_fast(void);
+/* True when PAWL_CHECK_LONG asks for more rounds, as `make nightly` does. */
+bool check_long(void);
 
-/* What deadlines are multiplied by: 1, or more under a sanitizer. For waits inside a case. */
+/* What deadlines are multiplied by: 1, or more under a sanitizer or on a machine that was busy when
+ * the case began. For waits inside a case. */
 int check_scale(void);
 
 #define TEST(case_name, ...)                                                                       \
@@ -90,6 +103,16 @@ int check_scale(void);
         check_add(&check_case_##case_name);                                                        \
     }                                                                                              \
     static void case_name(__attribute__((unused)) void *param)
+
+#define CHECK_PARAMS_OF(which)                                                                     \
+    static void check_params(void);                                                                \
+    static struct check_file check_this_file = { .file = (which), .params = check_params };        \
+    __attribute__((constructor)) static void check_add_this_file(void)                             \
+    {                                                                                              \
+        check_file_add(&check_this_file);                                                          \
+    }                                                                                              \
+    static void check_params(void)
+#define CHECK_PARAMS CHECK_PARAMS_OF(__FILE__)
 
 #define FAIL(...) check_fail(__FILE__, __LINE__, __VA_ARGS__)
 

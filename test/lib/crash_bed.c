@@ -134,23 +134,34 @@ static void cancel_round(struct pawl *p, const char *node, int round)
     }
 }
 
+static void wait_call(struct pawl *p, const char *id)
+{
+    struct pawl_shown *shown = NULL;
+    struct pawl_err err;
+    enum pawl_status st = pawl_get(p, id, 60 * RIG_SEC, &shown, &err);
+    if (st == PAWL_GONE)
+        return;
+    must(st, &err, "wait");
+    if (!pawl_state_ended(pawl_shown_view(shown)->state)) {
+        fprintf(stderr, "crash_bed: %s is stuck: %s\n", id,
+                pawl_state_name(pawl_shown_view(shown)->state));
+        exit(5);
+    }
+    pawl_shown_free(shown);
+}
+
+/* Also the two that SEND sent: what is pending at a clean stop stays so. */
 static void wait_round(struct pawl *p, const char *node, int round)
 {
+    char id[64], child[80];
     for (int k = 0; k < KINDS; k++) {
-        struct pawl_shown *shown = NULL;
-        struct pawl_err err;
-        char id[64];
         make_id(id, sizeof id, node, round, (enum kind)k);
-        enum pawl_status st = pawl_get(p, id, 60 * RIG_SEC, &shown, &err);
-        if (st == PAWL_GONE)
-            continue;
-        must(st, &err, "wait");
-        if (!pawl_state_ended(pawl_shown_view(shown)->state)) {
-            fprintf(stderr, "crash_bed: %s is stuck: %s\n", id,
-                    pawl_state_name(pawl_shown_view(shown)->state));
-            exit(5);
-        }
-        pawl_shown_free(shown);
+        wait_call(p, id);
+    }
+    make_id(id, sizeof id, node, round, SEND);
+    for (int i = 1; i <= 2; i++) {
+        snprintf(child, sizeof child, "%s.%d", id, i);
+        wait_call(p, child);
     }
 }
 

@@ -37,13 +37,12 @@ int crash_bed_wait(pid_t pid);
  * are all that were started on this database. */
 void crash_bed_count(const void *param, const char *const *nodes, size_t n_nodes, int rounds);
 
-/* A program whose cases run on every engine that a killed process can be started on again. */
-#define CRASH_BED_MAIN                                                                             \
-    int main(int argc, char **argv)                                                                \
+/* A file whose cases run on every engine that a killed process can be started on again. */
+#define RUNS_ON_CRASH_BED                                                                          \
+    CHECK_PARAMS                                                                                   \
     {                                                                                              \
         crash_bed_program();                                                                       \
         engines_add(ENGINES_DURABLE);                                                              \
-        return check_run(argc, argv);                                                              \
     }
 
 #endif

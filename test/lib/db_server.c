@@ -17,6 +17,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -158,28 +159,25 @@ static size_t read_all(int fd, char *out, size_t size)
     return len;
 }
 
-/* One client process that says `sql` and ends; its status, and what it printed. */
-static int say(const struct db_server *s, const char *database, const char *sql, char *out,
-               size_t size)
+void rows_begin(struct rows *r, char *out, size_t size)
 {
-    struct words w = { 0 };
-    struct db_session v;
-    s->client(s, &w, database);
-    client_start(s, &w, &v);
-    size_t len = strlen(sql), at = 0;
-    signal(SIGPIPE, SIG_IGN);
-    while (at < len) {
-        ssize_t n = write(v.in, sql + at, len - at);
-        if (n <= 0)
-            break;
-        at += (size_t)n;
-    }
-    close(v.in);
-    len = read_all(v.out, out, size);
-    while (len && out[len - 1] == '\n')
-        out[--len] = '\0';
-    close(v.out);
-    return wait_status(v.pid);
+    *r = (struct rows){ .out = out, .size = size };
+    out[0] = '\0';
+}
+
+static void rows_add(struct rows *r, const char *text, size_t len)
+{
+    size_t left = r->size - 1 - r->len;
+    len = len < left ? len : left;
+    memcpy(r->out + r->len, text, len);
+    r->out[r->len += len] = '\0';
+}
+
+void rows_cell(struct rows *r, bool first, const char *text, size_t len)
+{
+    if (!first || r->len)
+        rows_add(r, first ? "\n" : "\t", 1);
+    rows_add(r, text, len);
 }
 
 /* ---- Its life -------------------------------------------------------------------------------- */
@@ -187,7 +185,7 @@ static int say(const struct db_server *s, const char *database, const char *sql,
 static bool answers(const struct db_server *s)
 {
     char out[1000];
-    return say(s, s->admin, "SELECT 1;", out, sizeof out) == 0;
+    return s->say(s, s->admin, "SELECT 1;", out, sizeof out) == 0;
 }
 
 /* The kernel tells it to end when the thread that starts it does, whatever that dies of. */
@@ -195,6 +193,8 @@ static pid_t spawn(const struct db_server *s)
 {
     struct words w = { 0 };
     s->serve(s, &w);
+    for (int i = 0; i < s->n_options; i++)
+        word(&w, "%s", s->options[i]);
     pid_t parent = getpid(), pid = fork();
     if (pid != 0)
         return pid;
@@ -233,7 +233,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 
 /* Who owned it is known until nothing else is left: a server that is still on its way out writes
  * into a folder that is being removed, and then somebody comes again. */
-static void remove_folder(const char *dir)
+void db_remove_folder(const char *dir)
 {
     char data[100];
     snprintf(data, sizeof data, "%.80s/data", dir);
@@ -258,23 +258,26 @@ void db_finish(struct db_server *s)
     if (getpid() != s->owner)
         return;
     end(s, s->kill);
-    remove_folder(s->dir);
+    db_remove_folder(s->dir);
     s->owner = 0;
 }
 
+/* Those that this program has started. */
+static struct db_server *begun[4];
+static int n_begun;
+
 static void finish_all(void)
 {
-    db_finish(&db_postgres);
-    db_finish(&db_mariadb);
+    for (int i = n_begun; i > 0; i--)
+        db_finish(begun[i - 1]);
 }
 
 /* Whoever is told to end ends the servers first. */
 static void told(int sig)
 {
-    struct db_server *const v[] = { &db_postgres, &db_mariadb };
-    for (int i = 0; i < 2; i++)
-        if (getpid() == v[i]->owner && v[i]->pid > 0)
-            kill(v[i]->pid, v[i]->kill);
+    for (int i = 0; i < n_begun; i++)
+        if (getpid() == begun[i]->owner && begun[i]->pid > 0)
+            kill(begun[i]->pid, begun[i]->kill);
     signal(sig, SIG_DFL);
     raise(sig);
 }
@@ -284,7 +287,7 @@ static void remove_stale(const struct db_server *s)
 {
     char pattern[80];
     glob_t found;
-    snprintf(pattern, sizeof pattern, "{/tmp," FAST_PLACE "}/pawl-%s-*", s->name);
+    snprintf(pattern, sizeof pattern, "{/tmp," FAST_PLACE "}/pawl-{%s,run}-*", s->name);
     if (glob(pattern, GLOB_BRACE, NULL, &found) != 0)
         return;
     for (size_t i = 0; i < found.gl_pathc; i++) {
@@ -296,7 +299,7 @@ static void remove_stale(const struct db_server *s)
         if (f)
             fclose(f);
         if (said && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-            remove_folder(found.gl_pathv[i]);
+            db_remove_folder(found.gl_pathv[i]);
     }
     globfree(&found);
 }
@@ -373,44 +376,76 @@ static void print_log(const struct db_server *s)
     close(fd);
 }
 
+/* A server's first files take seconds to make and are always the same: they are made once a run,
+ * under a lock, and copied. Those of a replica are its primary's. */
+static bool make_data(struct db_server *s)
+{
+    char lock_path[120], made[100], command[500];
+    struct words w = { 0 };
+    if (s->of) {
+        s->make(s, &w);
+        return run_as_servant(s, &w) == 0;
+    }
+    int n = snprintf(made, sizeof made, "%s/%s.data", getenv("PAWL_TEST_RUN"), s->name);
+    LT_INT(n, (int)sizeof made);
+    snprintf(lock_path, sizeof lock_path, "%s.lock", made);
+    int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    bool ok = lock >= 0 && flock(lock, LOCK_EX) == 0;
+    if (ok && access(made, F_OK) != 0) {
+        s->make(s, &w);
+        snprintf(command, sizeof command, "cp -a %s %s.new && mv %s.new %s", s->data, made, made,
+                 made);
+        ok = run_as_servant(s, &w) == 0 && system(command) == 0;
+    } else if (ok) {
+        snprintf(command, sizeof command, "cp -a %s %s", made, s->data);
+        ok = system(command) == 0;
+    }
+    if (lock >= 0)
+        close(lock);
+    return ok;
+}
+
 bool db_begin(struct db_server *s, bool fast)
 {
-    struct words w = { 0 };
     char said[2000] = "";
     s->fast = fast;
     if (!s->find(s) || !make_folder(s)) {
         fprintf(stderr, "db_server: no %s, or no folder for it\n", s->name);
         return false;
     }
-    s->make(s, &w);
-    if (run_as_servant(s, &w) == 0 && run_somewhere(s) &&
-        (!s->first || say(s, s->admin, s->first, said, sizeof said) == 0))
+    if (make_data(s) && run_somewhere(s) &&
+        (!s->first || s->say(s, s->admin, s->first, said, sizeof said) == 0))
         return true;
     fprintf(stderr, "db_server: %s in %s does not start %s\n", s->name, s->dir, said);
     print_log(s);
     return false;
 }
 
-static bool begin_here(struct db_server *s, bool fast)
+static bool begin_here(struct db_server *s)
 {
-    static bool known;
-    if (!known)
+    bool known = false;
+    if (!n_begun)
         atexit(finish_all);
-    known = true;
+    for (int i = 0; i < n_begun; i++)
+        known |= begun[i] == s;
+    if (!known) {
+        LT_INT(n_begun, (int)(sizeof begun / sizeof begun[0]));
+        begun[n_begun++] = s;
+    }
     signal(SIGTERM, told);
     signal(SIGINT, told);
-    return db_begin(s, fast);
+    return db_begin(s, false);
 }
 
-bool db_start(struct db_server *s)
+void db_option(struct db_server *s, const char *option)
 {
-    const char *run = getenv("PAWL_TEST_RUN");
-    return run && *run ? db_share(s, run) : begin_here(s, true);
+    LT_INT(s->n_options, (int)(sizeof s->options / sizeof s->options[0]));
+    s->options[s->n_options++] = option;
 }
 
 void db_start_own(struct db_server *s)
 {
-    if (!begin_here(s, false))
+    if (!begin_here(s))
         FAIL("no server of %s; its folder is %s", s->name, s->dir);
 }
 
@@ -419,43 +454,63 @@ void db_start_own(struct db_server *s)
 /* Databases of cases that are over. They are many files each, so they do not wait for the end. */
 static void drop_old(const struct db_server *s, char *names)
 {
-    char sql[4000], said[4000];
-    int len = 0, n = 0;
-    for (char *name; (name = strsep(&names, "\n")) && len < (int)sizeof sql - 200;) {
+    const char *old[OLD_MAX];
+    int n = 0;
+    for (char *name; n < OLD_MAX && (name = strsep(&names, "\n"));) {
         long pid = 0;
         int end_at = 0;
-        if (sscanf(name, "case_%ld_%*d%n", &pid, &end_at) != 1 || name[end_at] ||
-            kill((pid_t)pid, 0) == 0)
-            continue;
-        len += snprintf(sql + len, sizeof sql - (size_t)len, "DROP DATABASE IF EXISTS %.60s%s;\n",
-                        name, s->drop);
-        n++;
+        if (sscanf(name, "case_%ld_%*d%n", &pid, &end_at) == 1 && !name[end_at] &&
+            kill((pid_t)pid, 0) != 0)
+            old[n++] = name;
     }
-    if (n >= OLD_MAX) /* somebody else may be at it too */
-        say(s, s->admin, sql, said, sizeof said);
+    for (int i = 0; n == OLD_MAX && i < n; i++) { /* another case may drop it at the same time */
+        char sql[200], said[1000];
+        snprintf(sql, sizeof sql, "DROP DATABASE IF EXISTS %.60s%s", old[i], s->drop);
+        s->say(s, s->admin, sql, said, sizeof said);
+    }
+}
+
+/* The shared server is started by the first case that needs it. */
+static void db_need(struct db_server *s)
+{
+    if (!s->port && !db_start(s))
+        FAIL("no server of %s", s->name);
 }
 
 /* The process's number is in the name: cases of several programs share a server. */
-const char *db_database(struct db_server *s)
+static const char *make_database(struct db_server *s, const char *how)
 {
     static char urls[DATABASES_MAX][200];
     static int n;
     char sql[200], said[16000];
     LT_INT(n, DATABASES_MAX);
+    db_need(s);
     snprintf(s->database, sizeof s->database, "case_%ld_%d", (long)getpid(), ++s->databases);
-    snprintf(sql, sizeof sql, "CREATE DATABASE %s; %s", s->database, s->list);
-    if (say(s, s->admin, sql, said, sizeof said) != 0)
+    snprintf(sql, sizeof sql, "CREATE DATABASE %s%s", s->database, how);
+    if (s->say(s, s->admin, sql, said, sizeof said) != 0)
         FAIL("%s: %s: %s", s->name, sql, said);
-    drop_old(s, said);
+    if (s->say(s, s->admin, s->list, said, sizeof said) == 0)
+        drop_old(s, said);
     s->url(s, urls[n], sizeof urls[n], s->database);
     return urls[n++];
+}
+
+const char *db_database(struct db_server *s)
+{
+    return make_database(s, "");
+}
+
+const char *db_migrated(struct db_server *s)
+{
+    db_need(s);
+    return make_database(s, s->copies ? s->copy : "");
 }
 
 void db_drop(struct db_server *s)
 {
     char sql[200], said[2000];
     snprintf(sql, sizeof sql, "DROP DATABASE %s%s;", s->database, s->drop);
-    if (say(s, s->admin, sql, said, sizeof said) != 0)
+    if (s->say(s, s->admin, sql, said, sizeof said) != 0)
         FAIL("%s: %s: %s", s->name, sql, said);
 }
 
@@ -471,7 +526,7 @@ static char *answer(void)
 const char *db_ask(struct db_server *s, const char *sql)
 {
     char *text = answer();
-    if (say(s, s->database, sql, text, ANSWER_MAX) != 0)
+    if (s->say(s, s->database, sql, text, ANSWER_MAX) != 0)
         FAIL("%s: %s: %s", s->name, sql, text);
     return text;
 }
@@ -489,12 +544,12 @@ int64_t db_int(struct db_server *s, const char *sql)
 int64_t db_try_int(struct db_server *s, const char *sql)
 {
     char text[2000];
-    return say(s, s->database, sql, text, sizeof text) == 0 ? strtoll(text, NULL, 10) : -1;
+    return s->say(s, s->database, sql, text, sizeof text) == 0 ? strtoll(text, NULL, 10) : -1;
 }
 
 bool db_waits(struct db_server *s)
 {
-    return db_int(s, s->waits) > 0;
+    return s->waits(s);
 }
 
 /* ---- Faults ---------------------------------------------------------------------------------- */
@@ -529,12 +584,12 @@ int db_kill_connections(struct db_server *s)
     int n = 0;
     char *rows = answer();
     must_own(s);
-    if (say(s, s->admin, s->cut, rows, ANSWER_MAX) != 0)
+    if (s->say(s, s->admin, s->cut, rows, ANSWER_MAX) != 0)
         FAIL("%s: %s: %s", s->name, s->cut, rows);
     for (char *line; (line = strsep(&rows, "\n")) && *line; n++) {
         char said[2000];
         if (s->cut_says) /* who has just left by himself is an error */
-            say(s, s->admin, line, said, sizeof said);
+            s->say(s, s->admin, line, said, sizeof said);
     }
     return n;
 }

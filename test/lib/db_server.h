@@ -6,11 +6,10 @@
  * whoever started it, however that ends. What a killed test left behind is removed by the next. No
  * other server on the machine is looked at.
  *
- * There are two ways to one. db_start(), in the program before its first case: the server that all
- * programs of one test run share when tools/test-run.sh runs them (PAWL_TEST_RUN), else the
- * program's own; cases may make databases there and nothing else. db_start_own(), in a case: its
- * own, to be stopped, killed and started again. Functions without a result end the case when they
- * cannot do what they say.
+ * There are two ways to one. db_start(): the server that all programs of one test run share
+ * (db_share.c); cases may make databases there and nothing else, and db_database() starts it when
+ * nobody has. db_start_own(), in a case: its own, to be stopped, killed and started again.
+ * Functions without a result end the case when they cannot do what they say.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef DB_SERVER_H
@@ -33,8 +32,15 @@ bool db_start(struct db_server *s);
  * outlive it. */
 void db_start_own(struct db_server *s);
 
-/* A new database with nothing in it; its URL, for the process. */
+/* One more word of the command line of a server of the case's own; before it starts, and lives as
+ * long as it. */
+void db_option(struct db_server *s, const char *option);
+
+/* A new database with nothing in it; its URL, for the process. Without db_start() or
+ * db_start_own() before it, on the shared server. */
 const char *db_database(struct db_server *s);
+/* The same with Pawl's tables in it, where the server can copy a database; else empty. */
+const char *db_migrated(struct db_server *s);
 /* Remove the one this process made last. */
 void db_drop(struct db_server *s);
 /* Statements as superuser in the database this process made last; rows as lines, columns apart by

@@ -1,10 +1,10 @@
 /*
  * db_share.c - one server for all programs of a test run.
  *
- * tools/test-run.sh makes a folder for the run and writes its own process number into `owner`. The
- * first program that needs a server starts a keeper for it under a lock; the keeper writes down
- * where the server is, waits until the run is over (or is told to end), and then ends it. A
- * run that is killed takes its servers along.
+ * tools/test-run.sh makes a folder for the run, PAWL_TEST_RUN, and writes its own process number
+ * into `owner`; a program that is run without it makes its own. The first case that needs a server
+ * starts a keeper for it under a lock; the keeper writes down where the server is, waits until the
+ * run is over (or is told to end), and then ends it. A run that is killed takes its servers along.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <fcntl.h>
@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "db_driver.h"
+#include "store/store.h"
 
 enum { PATH_LEN = 300 };
 
@@ -33,7 +34,9 @@ static bool read_place(struct db_server *s, const char *run)
     char path[PATH_LEN];
     path_of(path, run, s->name, "");
     FILE *f = fopen(path, "r");
-    bool found = f && fscanf(f, "%63s %d", s->dir, &s->port) == 2;
+    int copies = 0;
+    bool found = f && fscanf(f, "%63s %d %*d %d", s->dir, &s->port, &copies) == 3;
+    s->copies = copies;
     if (f)
         fclose(f);
     return found;
@@ -48,7 +51,7 @@ static bool write_place(const struct db_server *s, const char *run)
     FILE *f = fopen(path, "w");
     if (!f)
         return false;
-    fprintf(f, "%s %d %ld\n", s->dir, s->port, (long)getpid());
+    fprintf(f, "%s %d %ld %d\n", s->dir, s->port, (long)getpid(), s->copies);
     return fclose(f) == 0 && rename(path, whole) == 0;
 }
 
@@ -63,6 +66,22 @@ static int owner_of(const char *run)
     if (f)
         fclose(f);
     return pid > 0 ? pidfd_open((pid_t)pid, 0) : -1;
+}
+
+/* Migrating is what a new database mostly costs: it is done once, and copied. */
+static bool make_copied(struct db_server *s)
+{
+    char url[200], said[1000];
+    struct store *store = NULL;
+    struct pawl_err err;
+    if (!s->copy)
+        return true;
+    s->url(s, url, sizeof url, MADE_DATABASE);
+    bool ok = s->say(s, s->admin, "CREATE DATABASE " MADE_DATABASE, said, sizeof said) == 0 &&
+              store_open(&(struct store_conf){ .url = url }, &store, &err) == PAWL_OK &&
+              store_migrate(store, true, &err) == PAWL_OK;
+    store_close(store);
+    return s->copies = ok;
 }
 
 /* Its own session, so that whatever ends the program that happened to be the first spares it. */
@@ -83,7 +102,8 @@ _Noreturn static void keep(struct db_server *s, const char *run, int ready)
     sigprocmask(SIG_BLOCK, &set, NULL);
     struct pollfd p[] = { { .fd = owner_of(run), .events = POLLIN },
                           { .fd = signalfd(-1, &set, SFD_CLOEXEC), .events = POLLIN } };
-    bool ok = p[0].fd >= 0 && p[1].fd >= 0 && db_begin(s, true) && write_place(s, run);
+    bool ok =
+        p[0].fd >= 0 && p[1].fd >= 0 && db_begin(s, true) && make_copied(s) && write_place(s, run);
     if (write(ready, ok ? "y" : "n", 1) != 1)
         ok = false;
     close(ready);
@@ -116,9 +136,10 @@ static bool start_keeper(struct db_server *s, const char *run, int lock)
     return ok;
 }
 
-bool db_share(struct db_server *s, const char *run)
+bool db_start(struct db_server *s)
 {
     char path[PATH_LEN];
+    const char *run = getenv("PAWL_TEST_RUN");
     path_of(path, run, s->name, ".lock");
     int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock < 0 || flock(lock, LOCK_EX) != 0 || !s->find(s))
@@ -126,4 +147,51 @@ bool db_share(struct db_server *s, const char *run)
     bool ok = read_place(s, run) || (start_keeper(s, run, lock) && read_place(s, run));
     close(lock);
     return ok;
+}
+
+/* ---- The run of a program that is started by hand -------------------------------------------- */
+
+static char own_run[64];
+static pid_t own_run_of;
+
+/* Its keepers see that the program has ended; who waits for them is its last forked process. */
+static void end_own_run(void)
+{
+    struct db_server *const servers[] = { &db_postgres, &db_mariadb };
+    if (getpid() != own_run_of)
+        return;
+    for (size_t i = 0; i < COUNT_OF(servers); i++) {
+        char path[PATH_LEN];
+        long keeper = 0;
+        path_of(path, own_run, servers[i]->name, "");
+        FILE *f = fopen(path, "r");
+        if (f && fscanf(f, "%*s %*d %ld", &keeper) == 1)
+            kill((pid_t)keeper, SIGTERM);
+        if (f)
+            fclose(f);
+        for (int tries = 0; keeper && access(path, F_OK) == 0 && tries < 500; tries++)
+            usleep(10000);
+    }
+    db_remove_folder(own_run);
+}
+
+__attribute__((constructor)) static void make_own_run(void)
+{
+    char path[PATH_LEN];
+    const char *given = getenv("PAWL_TEST_RUN");
+    if (given && *given)
+        return;
+    snprintf(own_run, sizeof own_run, "/tmp/pawl-run-XXXXXX");
+    FILE *f = NULL;
+    if (mkdtemp(own_run)) {
+        path_of(path, own_run, "owner", "");
+        f = fopen(path, "w");
+    }
+    if (!f || fprintf(f, "%ld\n", (long)getpid()) < 0 || fclose(f) != 0) {
+        fprintf(stderr, "db_server: no folder %s\n", own_run);
+        exit(2);
+    }
+    own_run_of = getpid();
+    setenv("PAWL_TEST_RUN", own_run, 1);
+    atexit(end_own_run);
 }

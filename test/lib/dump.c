@@ -356,6 +356,7 @@ static void answer_ok(struct buf *b, const struct op *op)
     case OP_EXTEND:
         number(b, "until", op->extend.until_us);
         sorted(b, "cancelled", op->extend.cancelled, op->extend.n_cancelled);
+        sorted(b, "timed_out", op->extend.timed_out, op->extend.n_timed_out);
         break;
     case OP_CANCEL:
     case OP_REDRIVE:
@@ -465,6 +466,10 @@ void dump_question(struct buf *b, const struct op *op)
         token_field(b, op->claim.token);
         number(b, "max", op->claim.max);
         number(b, "run_max", op->claim.run_max);
+        number(b, "max_any", op->claim.max_any);
+        for (size_t i = 0; i < op->claim.n_quick; i++)
+            field(b, "quick", op->claim.quick[i]);
+        number(b, "width", op->claim.width);
         number(b, "lease", op->claim.lease_us);
         number(b, "no_suspects", op->claim.no_suspects);
         break;

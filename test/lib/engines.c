@@ -54,11 +54,6 @@ const struct engine engines[] = {
 };
 const size_t n_engines = COUNT_OF(engines);
 
-static bool start_server(void *url)
-{
-    return db_start(engine_of(url)->server);
-}
-
 /* PAWL_ENGINES names those to run on, apart by spaces; unset: all. */
 static bool wanted(const char *name)
 {
@@ -72,26 +67,37 @@ static bool wanted(const char *name)
     return false;
 }
 
+/* A program has many files: what is missing is said once. */
+static void say_missing(const struct engine *e)
+{
+    static bool said[COUNT_OF(engines)];
+    if (!said[e - engines])
+        printf("# %s is not installed: its cases are left out\n", e->name);
+    said[e - engines] = true;
+}
+
+static void add(const struct engine *e, int every)
+{
+    if (e->off || !wanted(e->name))
+        return;
+    if (!e->server || (db_there(e->server) && (!e->way_there || e->way_there())))
+        check_param_sample(e->name, (void *)e->url, every);
+    else
+        say_missing(e);
+}
+
 void engines_add(unsigned kinds)
 {
-    bool any = false;
     for (size_t i = 0; i < n_engines; i++)
-        any = any || (engines[i].kind & kinds && wanted(engines[i].name));
-    if (!any) { /* without an engine a case would run on none */
-        printf("1..0\n");
-        exit(0);
-    }
-    for (size_t i = 0; i < n_engines; i++) {
-        const struct engine *e = &engines[i];
-        if (e->off || !(e->kind & kinds) || !wanted(e->name))
-            continue;
-        if (!e->server)
-            check_param(e->name, (void *)e->url);
-        else if (db_there(e->server) && (!e->way_there || e->way_there()))
-            check_param_after(e->name, (void *)e->url, kinds & ENGINE_OWN ? NULL : start_server);
-        else
-            printf("# %s is not installed: its cases are left out\n", e->name);
-    }
+        if (engines[i].kind & kinds)
+            add(&engines[i], 1);
+}
+
+void engines_add_sample(const char *name, int every)
+{
+    for (size_t i = 0; i < n_engines; i++)
+        if (strcmp(engines[i].name, name) == 0)
+            add(&engines[i], every);
 }
 
 /* The scheme at the end of any wrappers. */
@@ -117,12 +123,19 @@ const char *engine_url(const char *param)
     if (!e->server || colon[1])
         return param;
     if (!own)
-        own = e->way ? e->way(db_database(e->server)) : db_database(e->server);
+        own = e->way ? e->way(db_migrated(e->server)) : db_migrated(e->server);
     size_t before = (size_t)(colon - param) - strcspn(e->url, ":");
     if (!before)
         return own;
     snprintf(wrapped, sizeof wrapped, "%.*s%s", (int)before, param, own);
     return wrapped;
+}
+
+void engine_empty(const char *param)
+{
+    const struct engine *e = engine_of(param);
+    if (e->server)
+        own = e->way ? e->way(db_database(e->server)) : db_database(e->server);
 }
 
 static const char *file_of(const char *param)

@@ -2,8 +2,8 @@
  * engines.h - the engines that tests run on, in one table.
  *
  * A case's parameter is a row's `url`: one that opens as it is, or that of a server, which stands
- * for a database of the case's own (engine_url). A program says which rows it is for and gets each
- * of its cases once on each; servers are started when a case that needs one is asked for.
+ * for a database of the case's own (engine_url). A file says which rows it is for and gets each of
+ * its cases once on each; a server is started by the first case that needs it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ENGINES_H
@@ -15,8 +15,7 @@
 
 struct db_server;
 
-/* OWN beside the others: no server is started, every case starts its own (engine_own). */
-enum { ENGINE_MEM = 1, ENGINE_FILE = 2, ENGINE_SERVER = 4, ENGINE_OWN = 8, ENGINE_POOLED = 16 };
+enum { ENGINE_MEM = 1, ENGINE_FILE = 2, ENGINE_SERVER = 4, ENGINE_POOLED = 8 };
 #define ENGINES_ALL (ENGINE_MEM | ENGINE_FILE | ENGINE_SERVER)
 /* What a second process can open. */
 #define ENGINES_DURABLE (ENGINE_FILE | ENGINE_SERVER)
@@ -37,14 +36,19 @@ struct engine {
 extern const struct engine engines[];
 extern const size_t n_engines;
 
-/* check_param() for each row of these kinds that is not off. A server that is not installed is said
- * and left out. */
+/* check_param() for each row of these kinds that is not off and that PAWL_ENGINES names. A server
+ * that is not installed is said and left out. */
 void engines_add(unsigned kinds);
+/* One by its name, for one case in `every` of a file (check_param_sample). */
+void engines_add_sample(const char *name, int every);
 /* The row of a case's parameter, or of any URL, wrapped or not; ends the case when there is none.
  */
 const struct engine *engine_of(const char *url);
-/* What to open: itself, or the case's own database, made when it is first asked for. */
+/* What to open: itself, or the case's own database, made when it is first asked for, with Pawl's
+ * tables where the server can copy them. */
 const char *engine_url(const char *param);
+/* That one is empty: for what is about making the tables. Before engine_url(). */
+void engine_empty(const char *param);
 /* Remove that one; the next is new. Nobody may have it open. */
 void engine_fresh(const char *param);
 /* The next is new, and the one before stays. */
@@ -65,12 +69,17 @@ void engine_intact(const char *param);
  * of a migration is not. */
 bool engine_point(const char *name, const char *what);
 
-/* A program whose cases run on these. */
-#define ENGINES_MAIN(kinds)                                                                        \
-    int main(int argc, char **argv)                                                                \
+/* A file whose cases run on these. */
+#define RUNS_ON(kinds)                                                                             \
+    CHECK_PARAMS                                                                                   \
     {                                                                                              \
         engines_add(kinds);                                                                        \
-        return check_run(argc, argv);                                                              \
+    }
+/* A file whose cases run on one, by its name. */
+#define RUNS_ON_ENGINE(name)                                                                       \
+    CHECK_PARAMS                                                                                   \
+    {                                                                                              \
+        engines_add_sample(name, 1);                                                               \
     }
 
 #endif

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/err.h"
 #include "own_world.h"
 
 /* A page of 1,000 calls is the largest answer. */
@@ -72,6 +73,18 @@ static void gone(int status, const char *when)
     FAIL("the server ended with status %d %s; see server.log", WEXITSTATUS(status), when);
 }
 
+/* A server that cannot open its database because it is away, or was cut off by the case, ends with
+ * BUSY: whoever supervises it starts it again, and so do we. */
+static void start_again(int64_t until)
+{
+    int status = 0;
+    waitpid(server, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != err_exit(PAWL_BUSY) || rig_mono() > until)
+        gone(status, "before it was ready");
+    close(server_out);
+    killed_start();
+}
+
 void killed_ready(void)
 {
     char line[512];
@@ -84,9 +97,9 @@ void killed_ready(void)
             FAIL("the server has not said that it is ready");
         ssize_t got = read(server_out, line + n, sizeof line - 1 - n);
         if (got <= 0) {
-            int status = 0;
-            waitpid(server, &status, 0);
-            gone(status, "before it was ready");
+            start_again(until);
+            n = 0;
+            continue;
         }
         n += (size_t)got;
         line[n] = '\0';

@@ -6,8 +6,11 @@
  * Pawl needs it must ask for.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <mariadb/mysql.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "db_driver.h"
@@ -25,6 +28,7 @@ static void make(const struct db_server *s, struct words *w)
     word(w, "%s/bin/mariadb-install-db", s->bin);
     word(w, "--no-defaults");
     word(w, "--datadir=%s", s->data);
+    word(w, "--tmpdir=%s", s->dir); /* a server that starts empties the one it shares with others */
     word(w, "--auth-root-authentication-method=normal");
     word(w, "--skip-test-db");
     word(w, "--skip-name-resolve");
@@ -36,6 +40,7 @@ static void serve(const struct db_server *s, struct words *w)
     word(w, "%s/sbin/mariadbd", s->bin);
     word(w, "--no-defaults");
     word(w, "--datadir=%s", s->data);
+    word(w, "--tmpdir=%s", s->dir);
     word(w, "--socket=%s/socket", s->dir);
     word(w, "--pid-file=%s/pid", s->dir);
     word(w, "--bind-address=127.0.0.1");
@@ -64,9 +69,77 @@ static void client(const struct db_server *s, struct words *w, const char *datab
     word(w, "%s", database);
 }
 
+/* NULL is "NULL", as the server's own client prints it. */
+static void take_rows(MYSQL *db, struct rows *rows)
+{
+    MYSQL_RES *r = mysql_store_result(db);
+    for (MYSQL_ROW row; r && (row = mysql_fetch_row(r));) {
+        unsigned long *len = mysql_fetch_lengths(r);
+        for (unsigned i = 0; i < mysql_num_fields(r); i++)
+            rows_cell(rows, i == 0, row[i] ? row[i] : "NULL", row[i] ? len[i] : 4);
+    }
+    mysql_free_result(r);
+}
+
+static int say(const struct db_server *s, const char *database, const char *sql, char *out,
+               size_t size)
+{
+    char path[100];
+    struct rows rows;
+    rows_begin(&rows, out, size);
+    snprintf(path, sizeof path, "%s/socket", s->dir);
+    MYSQL *db = mysql_init(NULL);
+    mysql_options(db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    bool ok =
+        mysql_real_connect(db, NULL, "root", NULL, database, 0, path, CLIENT_MULTI_STATEMENTS) &&
+        mysql_query(db, sql) == 0;
+    for (int more = 0; ok && more == 0; more = mysql_next_result(db), ok = more <= 0)
+        take_rows(db, &rows);
+    if (!ok)
+        snprintf(out, size, "%s", mysql_error(db));
+    mysql_close(db);
+    return ok ? 0 : 1;
+}
+
 static void url(const struct db_server *s, char *out, size_t size, const char *database)
 {
     snprintf(out, size, "mysql://pawl:pawl@127.0.0.1:%d/%s", s->port, database);
+}
+
+/* Is there a transaction of this connection among those that wait, in the report of InnoDB?
+ *     ---TRANSACTION 1234, ACTIVE 0 sec starting index read
+ *     ...
+ *     LOCK WAIT 2 lock struct(s), heap size 1128, 1 row lock(s)
+ *     MariaDB thread id 17, OS thread handle ... */
+static bool row_waits(const char *report, long thread)
+{
+    for (const char *at = report; (at = strstr(at, "\nLOCK WAIT ")); at++) {
+        const char *id = strstr(at, " thread id ");
+        if (id && strtol(id + strlen(" thread id "), NULL, 10) == thread)
+            return true;
+    }
+    return false;
+}
+
+/* The tables of information_schema are no help: InnoDB makes them anew only when nobody has read
+ * them for 100 ms, and other cases read them as well. */
+static bool waits(struct db_server *s)
+{
+    enum { THREADS = 64 };
+    long thread[THREADS];
+    int n = 0;
+    char *at = (char *)db_ask(s, "SELECT id, state LIKE 'Waiting for%lock' OR state = 'User lock'"
+                                 " FROM information_schema.processlist WHERE db = database()");
+    for (char *line; n < THREADS && (line = strsep(&at, "\n")) && *line;) {
+        thread[n++] = strtol(line, &line, 10);
+        if (line[0] == '\t' && line[1] == '1')
+            return true;
+    }
+    const char *report = db_ask(s, "SHOW ENGINE INNODB STATUS");
+    for (int i = 0; i < n; i++)
+        if (row_waits(report, thread[i]))
+            return true;
+    return false;
 }
 
 struct db_server db_mariadb = {
@@ -82,13 +155,10 @@ struct db_server db_mariadb = {
     .cut = "SELECT concat('KILL ', id, ';') FROM information_schema.processlist"
            " WHERE user IN ('pawl', 'root') AND id <> connection_id()",
     .cut_says = true,
-    .waits = "SELECT (SELECT count(*) FROM information_schema.innodb_trx x"
-             " JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id"
-             " WHERE x.trx_state = 'LOCK WAIT' AND p.db = database())"
-             " + (SELECT count(*) FROM information_schema.processlist"
-             " WHERE db = database() AND (state = 'User lock' OR state LIKE 'Waiting for%lock'));",
+    .waits = waits,
     .list = "SELECT schema_name FROM information_schema.schemata;",
     .drop = "",
+    .say = say,
     .find = find,
     .make = make,
     .serve = serve,

@@ -78,6 +78,35 @@ static void swallow(int server, int answers)
     }
 }
 
+/* A packet that says OK and that no answer follows: two counts, then flags. */
+static bool is_last_ok(const unsigned char *p, size_t len)
+{
+    static const size_t count_len[] = { [0xfc] = 3, [0xfd] = 4, [0xfe] = 9, [0xff] = 1 };
+    size_t at = HEAD + 1;
+    for (int i = 0; i < 2 && at < len; i++)
+        at += p[at] < 0xfb ? 1 : count_len[p[at]];
+    return len > HEAD && p[HEAD] == 0 && at < len && !(p[at] & 8);
+}
+
+/* All answers but the last go on. */
+static void pass_but_last(const struct line *l)
+{
+    unsigned char block[65536];
+    size_t n = 0;
+    for (;;) {
+        ssize_t got = recv(l->server, block + n, sizeof block - n, 0);
+        if (got <= 0)
+            return;
+        n += (size_t)got;
+        for (size_t len; (len = packet_len(block, n));) {
+            if (is_last_ok(block, len) || !send_all(l->client, block, len))
+                return;
+            n -= len;
+            memmove(block, block + len, n);
+        }
+    }
+}
+
 /* One packet of the client's. False: the line is over. */
 static bool carry(struct line *l, size_t len)
 {
@@ -97,8 +126,15 @@ static bool carry(struct line *l, size_t len)
     memmove(l->in, l->in + len, l->len);
     if (!cut)
         return ok;
-    swallow(l->server, atomic_load(&wire.answers));
-    atomic_store(&wire.was_cut, true);
+    if (cut == WIRE_STUCK) {
+        pass_but_last(l);
+        atomic_store(&wire.was_cut, true);
+        while (!atomic_load(&wire.let_go))
+            usleep(1000);
+    } else {
+        swallow(l->server, atomic_load(&wire.answers));
+        atomic_store(&wire.was_cut, true);
+    }
     return false;
 }
 

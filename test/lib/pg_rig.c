@@ -72,6 +72,7 @@ void pgr_close(struct pg_rig *r)
 
 /* ---- SQL ------------------------------------------------------------------------------------- */
 
+PRINTF_LIKE(2, 0)
 static PGresult *execute(PGconn *db, const char *fmt, va_list args)
 {
     static char text[SQL_TEXT_MAX];
@@ -96,6 +97,7 @@ void sql_run(PGconn *db, const char *fmt, ...)
     PQclear(r);
 }
 
+PRINTF_LIKE(2, 0)
 static const char *ask(PGconn *db, const char *fmt, va_list args)
 {
     static char kept[16][4096];

@@ -26,15 +26,6 @@ struct pg_rig {
     unsigned tokens;
 };
 
-/* A program whose cases use this. */
-#define PGR_MAIN                                                                                   \
-    int main(int argc, char **argv)                                                                \
-    {                                                                                              \
-        if (db_there(&db_postgres) && !db_start(&db_postgres))                                     \
-            return 1;                                                                              \
-        return check_run(argc, argv);                                                              \
-    }
-
 /* A new database with this schema in it; NULL: "pawl". Skips without PostgreSQL. */
 void pgr_open(struct pg_rig *r, const char *schema);
 /* The same on a server of the case's own, for what a whole server shares: roles. */

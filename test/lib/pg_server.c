@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <libpq-fe.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -66,9 +67,38 @@ static void client(const struct db_server *s, struct words *w, const char *datab
     word(w, "--dbname=%s", database);
 }
 
+static int say(const struct db_server *s, const char *database, const char *sql, char *out,
+               size_t size)
+{
+    char to[300];
+    struct rows rows;
+    rows_begin(&rows, out, size);
+    snprintf(to, sizeof to, "host=%s port=5432 user=pawl dbname=%s connect_timeout=60", s->dir,
+             database);
+    PGconn *db = PQconnectdb(to);
+    bool ok = PQstatus(db) == CONNECTION_OK && PQsendQuery(db, sql);
+    for (PGresult *r; ok && (r = PQgetResult(db)); PQclear(r)) {
+        ExecStatusType st = PQresultStatus(r);
+        ok = st == PGRES_TUPLES_OK || st == PGRES_COMMAND_OK || st == PGRES_EMPTY_QUERY;
+        for (int i = 0; ok && i < PQntuples(r); i++)
+            for (int j = 0; j < PQnfields(r); j++)
+                rows_cell(&rows, j == 0, PQgetvalue(r, i, j), (size_t)PQgetlength(r, i, j));
+    }
+    if (!ok)
+        snprintf(out, size, "%s", PQerrorMessage(db));
+    PQfinish(db);
+    return ok ? 0 : 1;
+}
+
 static void url(const struct db_server *s, char *out, size_t size, const char *database)
 {
     snprintf(out, size, "postgres://pawl@/%s?host=%s&port=5432", database, s->dir);
+}
+
+static bool waits(struct db_server *s)
+{
+    return db_int(s, "SELECT count(*) FROM pg_stat_activity"
+                     " WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0;
 }
 
 struct db_server db_postgres = {
@@ -79,10 +109,11 @@ struct db_server db_postgres = {
     .admin = "postgres",
     .cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
            " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
-    .waits = "SELECT count(*) FROM pg_stat_activity"
-             " WHERE datname = current_database() AND wait_event_type = 'Lock';",
+    .waits = waits,
     .list = "SELECT datname FROM pg_database;",
     .drop = " WITH (FORCE)",
+    .copy = " TEMPLATE " MADE_DATABASE,
+    .say = say,
     .find = find,
     .make = make,
     .serve = serve,

@@ -59,6 +59,9 @@ static void some_options(struct random_ops *q, struct call_spec *s)
     s->max_attempts = 1 + below(q, 3);
     s->max_lost = 1 + below(q, 2);
     s->keep_us = one_in(q, 3) ? 5 * SEC_US : 0;
+    /* Without dice of its own, so that a seed stays the sequence it was. */
+    if (s->max_lost == 1)
+        s->timeout_us = s->keep_us ? 20 * SEC_US : 7 * SEC_US;
     if (one_in(q, 5))
         s->delay_us = (1 + below(q, 5)) * SEC_US;
     else if (one_in(q, 6))
@@ -152,6 +155,11 @@ static void ask_claim(struct random_ops *q, struct op *op)
         c->types = names(q, &c->n_types, "t", "u");
     c->max = 1 + below(q, RANDOM_ITEMS);
     c->run_max = one_in(q, 4) ? below(q, 2) : 2 + below(q, 4);
+    if (one_in(q, 2)) {
+        c->max_any = 1 + below(q, 3);
+        c->quick = names(q, &c->n_quick, one_in(q, 2) ? "t" : "u", "u");
+    }
+    c->width = one_in(q, 3) ? 0 : 1 + below(q, 3);
     c->lease_us = one_in(q, 2) ? (1 + below(q, 30)) * SEC_US : 0;
     c->no_suspects = one_in(q, 4);
     if (one_in(q, 3))

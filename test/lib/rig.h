@@ -1,8 +1,8 @@
 /*
  * rig.h - an open database for tests of the library, and the questions they ask over and over.
  *
- * A test program says RIG_MAIN, and each of its cases runs on every engine; the case's parameter
- * goes into rig_open(). Everything here ends the case when it cannot do what it says.
+ * A file says RUNS_ON(ENGINES_ALL), and each of its cases runs on every engine; the case's
+ * parameter goes into rig_open(). Everything here ends the case when it cannot do what it says.
  * Waits are conditions with a deadline, never sleeps.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,9 +32,6 @@
         }                                                                                          \
     } while (0)
 
-/* Every case on every engine. */
-#define RIG_MAIN ENGINES_MAIN(ENGINES_ALL)
-
 bool rig_is_mem(const void *param);
 int64_t rig_mono(void);
 
@@ -46,6 +43,9 @@ struct pawl *rig_open_as(const void *param, struct pawl_options o);
 /* Serve type.run. */
 void rig_on(struct pawl *p, const char *type, pawl_handler *handler);
 void rig_start(struct pawl *p, int slots);
+/* Before rig_start(): every type counts as quick from the first call on, as if calls of it had been
+ * measured. So they are claimed ahead and in runs, whatever their handlers do. */
+void rig_assume_quick(void);
 
 /* One fresh call with defaults, or as `s` says; ends the case when it is refused or known already.
  */

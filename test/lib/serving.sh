@@ -7,7 +7,10 @@ build=$top/${SERVE_BUILD:-build}
 [ -x "$build/pawl" ] || build=${PAWL_BUILD:?}
 PATH=$build:$PATH
 export PATH
-unset PAWL_DB PAWL_URL PAWL_TOKEN PAWL_CONFIG PAWL_LISTEN
+unset PAWL_DB PAWL_SCHEMA PAWL_URL PAWL_TOKEN PAWL_TOKENS PAWL_CONFIG PAWL_LISTEN PAWL_NODE PAWL_MODULE PAWL_QUEUES PAWL_ROLES \
+    PAWL_LOG_LEVEL PAWL_LOG_FORMAT
+# Nothing here reads the terminal, and nothing asks a question on it.
+exec </dev/null
 scratch=$(mktemp -d)
 number=0
 

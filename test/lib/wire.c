@@ -27,8 +27,8 @@ static struct {
     char to[120]; /* the server's socket */
     char url[400];
     int listener;
-    atomic_llong statements, connections;
-    atomic_int cut, state;
+    atomic_llong statements, connections, bytes;
+    atomic_int cut, state, open;
     _Atomic(const char *) words; /* of the statement to be cut */
     atomic_bool was_cut, let_go;
 } wire;
@@ -117,6 +117,7 @@ static bool carry(struct line *l, size_t len)
     l->deaf |= cut == WIRE_AFTER || cut == WIRE_BEHIND;
     l->last |= l->deaf && (kind == 'Q' || kind == 'S');
     l->greeted = true;
+    atomic_fetch_add(&wire.bytes, (long long)len);
     bool ok = send_all(l->server, l->in, len);
     l->len -= len;
     memmove(l->in, l->in + len, l->len);
@@ -146,6 +147,7 @@ static bool from_server(struct line *l)
     ssize_t n = recv(l->server, block, sizeof block, 0);
     if (n <= 0)
         return false;
+    atomic_fetch_add(&wire.bytes, n);
     if (!l->deaf)
         return send_all(l->client, block, (size_t)n);
     /* The answer to COMMIT is short and comes in one piece: it ends with "ready". */
@@ -179,6 +181,7 @@ static void *line_main(void *arg)
     close(l.client);
     close(l.server);
     free(l.in);
+    atomic_fetch_sub(&wire.open, 1);
     return NULL;
 }
 
@@ -206,6 +209,7 @@ static void *take_main(void *arg)
             continue;
         }
         *l = (struct line){ .client = client, .server = server };
+        atomic_fetch_add(&wire.open, 1);
         if (pthread_create(&thread, NULL, line_main, l))
             abort();
         pthread_detach(thread);
@@ -239,9 +243,19 @@ int64_t wire_connections(void)
     return atomic_load(&wire.connections);
 }
 
+int wire_open_now(void)
+{
+    return atomic_load(&wire.open);
+}
+
 int64_t wire_statements(void)
 {
     return atomic_load(&wire.statements);
+}
+
+int64_t wire_bytes(void)
+{
+    return atomic_load(&wire.bytes);
 }
 
 void wire_cut_at(const char *words, enum wire_cut how)

@@ -8,7 +8,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 enum { THREADS = 16 };
 
@@ -68,9 +68,9 @@ static void round_of(struct pawl *const *handles, size_t n_handles, int round, b
 TEST(the_same_id_from_many_threads)
 {
     struct pawl *p = rig_open(param);
-    for (int i = 0; i < (check_fast() ? 10 : 60); i++)
+    for (int i = 0; i < (check_long() ? 60 : 10); i++)
         round_of(&p, 1, i, i % 2);
-    EQ_INT(rig_count(p, 0), check_fast() ? 10 : 60);
+    EQ_INT(rig_count(p, 0), check_long() ? 60 : 10);
     pawl_close(p);
 }
 
@@ -78,7 +78,7 @@ TEST(the_same_id_from_many_handles)
 {
     struct pawl *p[3] = { rig_open(param), rig_open_as(param, (struct pawl_options){ .node = "b" }),
                           rig_open_as(param, (struct pawl_options){ .node = "c" }) };
-    int n = check_fast() ? 5 : 25;
+    int n = check_long() ? 25 : 5;
     for (int i = 0; i < n; i++)
         round_of(p, 3, i, i % 2);
     EQ_INT(rig_count(p[0], 0), n);

@@ -14,7 +14,7 @@
 #include "events_rig.h"
 #include "net_rig.h"
 
-ENGINES_MAIN(ENGINES_DURABLE)
+RUNS_ON(ENGINES_DURABLE)
 
 enum { EVENTS = 1000, WORKERS = 8, AGAIN_MAX = 50 };
 

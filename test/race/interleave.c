@@ -18,7 +18,7 @@
 #include "rig.h"
 #include "store/store.h"
 
-ENGINES_MAIN(ENGINE_SERVER)
+RUNS_ON(ENGINE_SERVER)
 
 /* ---- The bed --------------------------------------------------------------------------------- */
 
@@ -151,8 +151,7 @@ static bool play(struct op first, const char *hold_at, struct op second)
     UNTIL(atomic_load(&two.begun));
     /* Either it ends, or it waits for what the first holds: the server says so. */
     while (!atomic_load(&two.over) && !db_waits(engine_of(url)->server))
-        usleep(120000); /* InnoDB's list of waits is made anew only if nobody has read it for 100 ms
-                         */
+        usleep(5000);
     bool alone = atomic_load(&two.over);
     finished(&one);
     finished(&two);
@@ -640,6 +639,7 @@ TEST(two_migrations_of_an_empty_database)
 {
     struct schema schema;
     struct pawl_err err;
+    engine_empty(param);
     url = engine_url(param);
     own_world_init(&world, 1);
     arena_init(&memory, 64 << 20);

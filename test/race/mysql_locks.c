@@ -17,16 +17,7 @@
 #include "engines.h"
 #include "store/store.h"
 
-int main(int argc, char **argv)
-{
-    if (!db_there(&db_mariadb))
-        printf("# mariadb is not installed: its cases are left out\n");
-    else if (db_start(&db_mariadb))
-        check_param("mariadb", "mysql:");
-    else
-        return 1;
-    return check_run(argc, argv);
-}
+RUNS_ON_ENGINE("mariadb")
 
 enum { THREADS = 8, BATCH = 20 };
 
@@ -165,7 +156,7 @@ static atomic_int accepted, finished;
 
 static int rounds(void)
 {
-    return check_fast() ? 10 : 60 / check_scale();
+    return check_long() ? 60 / check_scale() : 10;
 }
 
 static void *accepts(void *arg)

@@ -18,7 +18,7 @@
 #include "engines.h"
 #include "store/store.h"
 
-ENGINES_MAIN(ENGINE_SERVER)
+RUNS_ON(ENGINE_SERVER)
 
 enum { ACCEPTERS = 3, WORKERS = 3, KEYS = 4 };
 
@@ -29,7 +29,7 @@ static int last[KEYS][ACCEPTERS]; /* under the lock */
 
 static int calls_each(void)
 {
-    return check_fast() ? 60 : 400 / check_scale();
+    return check_long() ? 400 / check_scale() : 60;
 }
 
 static struct store *handle(void)
@@ -66,7 +66,7 @@ static void *accepts(void *arg)
         call_spec_init(&spec);
         spec.id = bytes_of(arena_printf(&a, "%d-%d-%d", n % KEYS, who, n));
         spec.key = bytes_of(arena_printf(&a, "k%d", n % KEYS));
-        spec.type = BYTES("t");
+        spec.type = n % KEYS % 2 ? BYTES("slow") : BYTES("quick");
         spec.max_attempts = 1000;
         spec.backoff.base_us = 1;
         spec.backoff.max_us = 1;
@@ -140,6 +140,7 @@ static void finish_all(struct store *s, struct arena *a, const struct claim *q, 
 static void *works(void *arg)
 {
     int who = (int)(intptr_t)arg, turn = 0;
+    const struct bytes quick = BYTES("quick");
     AUTO(store_end) struct store *s = handle();
     struct arena a;
     arena_init(&a, 64 << 20);
@@ -153,6 +154,10 @@ static void *works(void *arg)
                                     .boot = BYTES("b"),
                                     .max = 8,
                                     .run_max = 1 + turn % 4,
+                                    .max_any = turn % 5, /* now and then: any */
+                                    .quick = &quick,
+                                    .n_quick = 1,
+                                    .width = turn % 3,
                                     .lease_us = 60 * SEC_US } };
         commit(s, &op);
         OK(op.status, &op.err);

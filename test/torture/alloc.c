@@ -13,11 +13,6 @@
 #include "base/mem.h"
 #include "scenario.h"
 
-int main(int argc, char **argv)
-{
-    return check_run(argc, argv);
-}
-
 enum { SECONDS = 7, STRETCH = 60 };
 
 /* ---- SQLite's allocator, counted ---- */
@@ -133,7 +128,7 @@ static void torture(const char *url, struct dial d)
     where = url;
     log_level_set(LOG_OFF); /* hundreds of honest warnings */
     run_point(url, 0);
-    scenario_points(run_point(url, 0), check_fast() ? 2 : SECONDS, run_here);
+    scenario_points(run_point(url, 0), check_long() ? SECONDS : 2, run_here);
 }
 
 #define TORTURE(name, url, ...)                                                                    \

@@ -12,11 +12,6 @@
 #include "scenario.h"
 #include "store/store.h"
 
-int main(int argc, char **argv)
-{
-    return check_run(argc, argv);
-}
-
 enum { SECONDS = 3 };
 
 /* Holds a mem: database while nobody else does, and does nothing with it: handles of mem: do not
@@ -71,7 +66,7 @@ static void torture(const char *url, enum fault_when when, enum pawl_status stat
     fault_when = when;
     fault_status = status;
     log_level_set(LOG_OFF); /* hundreds of honest warnings */
-    scenario_points(run_point(url, 0, when, status), check_fast() ? 1 : SECONDS, run_here);
+    scenario_points(run_point(url, 0, when, status), check_long() ? SECONDS : 1, run_here);
 }
 
 #define TORTURE(name, url, when, status)                                                           \
@@ -111,7 +106,7 @@ static void *outage(void *arg)
 static void outages(const char *url, enum fault_when when, enum pawl_status status)
 {
     const char *plain = strchr(url, '+') + 1;
-    int rounds = check_fast() ? 3 : 8;
+    int rounds = check_long() ? 8 : 3;
     fault_when = when;
     fault_status = status;
     log_level_set(LOG_OFF);

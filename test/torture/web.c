@@ -11,11 +11,10 @@
 #include "base/mem.h"
 #include "web.h"
 
-int main(int argc, char **argv)
+CHECK_PARAMS
 {
     check_param("sqlite", "sqlite:rig.db");
     check_param("mem", "mem:rig");
-    return check_run(argc, argv);
 }
 
 static int echo(struct pawl_call *c)

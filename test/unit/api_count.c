@@ -7,7 +7,7 @@
 #include "lib/lib.h"
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 #define COUNT(p, name) ((int64_t)atomic_load(&(p)->e->stats.name))
 

@@ -75,7 +75,7 @@ TEST(nulls_read_as_missing_where_they_may)
     EQ_UINT(given, 1);
     EQ_INT(t.at_us, 7);
     EQ_INT(read("{\"name\":\"x\",\"n\":null}", &t, NULL, &err), PAWL_INVALID);
-    EQ_STR(err.text, "field \"n\": is not a number");
+    EQ_STR(err.text, "field \"n\": is null, not a number");
     arena_release(&a);
 }
 
@@ -144,6 +144,10 @@ TEST(the_field_in_a_sentence)
 {
     TRUE(bytes_eq(refusal_field("field \"id\": is empty"), BYTES("id")));
     TRUE(bytes_eq(refusal_field("field \"\": is empty"), BYTES("")));
+    TRUE(bytes_eq(refusal_field("status \"x\" is unknown; expected a or b"), BYTES("status")));
+    EQ_PTR(refusal_field("call \"x\" is unknown").data, NULL);
+    EQ_PTR(refusal_field("\"x\" is unknown; expected a").data, NULL);
+    EQ_PTR(refusal_field("the status \"x\" is unknown; expected a").data, NULL);
     EQ_PTR(refusal_field("the field \"id\": is empty").data, NULL);
     EQ_PTR(refusal_field("field \"id").data, NULL);
     EQ_PTR(refusal_field("").data, NULL);

@@ -13,19 +13,6 @@
 #include "check.h"
 #include "db_server.h"
 
-static bool there[2];
-
-int main(int argc, char **argv)
-{
-    struct db_server *const servers[] = { &db_postgres, &db_mariadb };
-    for (size_t i = 0; i < COUNT_OF(servers); i++) {
-        there[i] = db_there(servers[i]);
-        if (there[i] && !db_start(servers[i]))
-            return 1;
-    }
-    return check_run(argc, argv);
-}
-
 static int run(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 static int run(const char *fmt, ...)
@@ -79,7 +66,7 @@ static void moving_ends(const struct moving *m, const char *schema)
 
 TEST(a_schema_comes_back_on_postgresql, .deadline_s = 60)
 {
-    if (!there[0])
+    if (!db_there(&db_postgres))
         skip("no PostgreSQL is installed");
     if (run("command -v pg_dump >/dev/null && command -v pg_restore >/dev/null") != 0)
         skip("pg_dump and pg_restore are not in PATH");
@@ -107,7 +94,7 @@ static int feed(const char *url, const char *file)
 
 TEST(a_schema_comes_back_on_mariadb, .deadline_s = 60)
 {
-    if (!there[1])
+    if (!db_there(&db_mariadb))
         skip("no MariaDB is installed");
     if (run("command -v mariadb-dump >/dev/null && command -v mariadb >/dev/null") != 0)
         skip("mariadb-dump and mariadb are not in PATH");

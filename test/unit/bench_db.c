@@ -16,7 +16,7 @@
 #include "db_server.h"
 #include "engines.h"
 
-ENGINES_MAIN(ENGINE_SERVER)
+RUNS_ON(ENGINE_SERVER)
 
 #define LIST_LEN 65536
 #define WAIT_S 60
@@ -179,8 +179,6 @@ TEST(an_end_while_tables_are_made_leaves_nothing_behind, .deadline_s = 120)
 TEST(what_could_not_be_removed_is_said, .deadline_s = 120)
 {
     char sql[200], name[100];
-    if (check_fast())
-        skip("it is tried for 15 seconds");
     pid_t pid = begin(their_pawl(param));
     await_calls(param, 1);
     snprintf(name, sizeof name, "%s", bench_table(param));

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -145,6 +146,18 @@ static void writes_file(void)
 }
 INNER(writes_file);
 
+static void stands_alone(void)
+{
+    char byte;
+    EQ_INT(read(STDIN_FILENO, &byte, 1), 0);
+    FALSE(isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO));
+    EQ_STR(getenv("PAWL_DB"), NULL);
+    EQ_STR(getenv("PGHOST"), NULL);
+    EQ_STR(getenv("LC_ALL"), "C");
+    GT_INT(open("/dev/null", O_RDONLY), STDERR_FILENO);
+}
+INNER(stands_alone);
+
 /* ---- What has to be said about it ---- */
 
 static char output[64 * 1024];
@@ -185,6 +198,19 @@ TEST(a_passing_case_is_ok)
 {
     EQ_INT(run_inner("passes"), 0);
     EQ_STR(output, "1..1\nok 1 - check_self/inner_passes\n");
+}
+
+/* The terminal, a closed stdin and the user's own settings stay outside. */
+TEST(a_case_has_nothing_of_the_shells)
+{
+    setenv("PAWL_DB", "sqlite:mine.db", 1);
+    setenv("PGHOST", "db.example.org", 1);
+    setenv("LC_ALL", "de_DE.UTF-8", 1);
+    EQ_INT(run_inner("stands_alone"), 0);
+    close(STDIN_FILENO);
+    EQ_INT(run_inner("stands_alone"), 0);
+    TRUE(freopen("/dev/zero", "r", stdin) != NULL); /* something to read */
+    EQ_INT(run_inner("stands_alone"), 0);
 }
 
 TEST(a_failing_case_prints_both_sides)

@@ -3,9 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/client_head.c"
-#include "cli/client_wire.c"
-#undef CONNECT_US
+#include "cli/client.h"
 
 #include "check.h"
 

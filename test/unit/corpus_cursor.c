@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define LLVMFuzzerTestOneInput fuzz_cursor
 #include "../fuzz/cursor.c"
 
 #include "check.h"
@@ -11,5 +12,5 @@
 
 TEST(corpus)
 {
-    corpus_run("cursor", LLVMFuzzerTestOneInput, 10);
+    corpus_run("cursor", fuzz_cursor, 10);
 }

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define LLVMFuzzerTestOneInput fuzz_json
 #include "../fuzz/json.c"
 
 #include "check.h"
@@ -10,5 +11,5 @@
 
 TEST(corpus)
 {
-    corpus_run("json", LLVMFuzzerTestOneInput, 10);
+    corpus_run("json", fuzz_json, 10);
 }

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define LLVMFuzzerTestOneInput fuzz_settings
 #include "../fuzz/settings.c"
 
 #include "check.h"
@@ -11,5 +12,5 @@
 
 TEST(corpus)
 {
-    corpus_run("settings", LLVMFuzzerTestOneInput, 10);
+    corpus_run("settings", fuzz_settings, 10);
 }

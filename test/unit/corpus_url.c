@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define LLVMFuzzerTestOneInput fuzz_url
 #include "../fuzz/url.c"
 
 #include "check.h"
@@ -10,5 +11,5 @@
 
 TEST(corpus)
 {
-    corpus_run("url", LLVMFuzzerTestOneInput, 10);
+    corpus_run("url", fuzz_url, 10);
 }

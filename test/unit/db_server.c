@@ -13,11 +13,10 @@
 #include "db_driver.h"
 #include "rig.h"
 
-int main(int argc, char **argv)
+CHECK_PARAMS
 {
     check_param("postgres", &db_postgres);
     check_param("mariadb", &db_mariadb);
-    return check_run(argc, argv);
 }
 
 static struct db_server *begin(void *param)

@@ -92,7 +92,11 @@ static void check_row(const struct row *r, bool wish)
     call_spec_init(&spec);
     if (r->max_attempts)
         spec.max_attempts = r->max_attempts;
-    struct try_end e = { r->how, r->retry_in, r->alone, r->fail_lost, wish };
+    struct try_end e = { .how = r->how,
+                         .retry_in_us = r->retry_in,
+                         .alone = r->alone,
+                         .fail_lost = r->fail_lost,
+                         .wish = wish };
     word = MIDDLE;
     struct verdict v = call_after(&c, &e, NOW, &own);
     if (letter(v.next) != (wish ? r->wished : r->next))
@@ -113,6 +117,25 @@ TEST(every_ending)
         check_row(&rows[i], false);
         check_row(&rows[i], true);
     }
+}
+
+TEST(a_try_taken_back_is_late_from_its_deadline_on)
+{
+    struct call_spec spec;
+    struct arena a;
+    arena_init(&a, 4096);
+    call_spec_init(&spec);
+    spec.timeout_us = 1500 * MS_US;
+    for (int late = 0; late < 2; late++)
+        for (int timed = 0; timed < 2; timed++) {
+            struct try_end e = { .how = END_LOST, .timed = timed };
+            struct bytes error = BYTES("was lost");
+            TRUE(try_timed_out(&a, &spec, NOW, NOW + spec.timeout_us - !late, &e, &error));
+            EQ_INT(e.how, late && timed ? END_TIMEOUT : END_LOST);
+            EQ_STR(error.data,
+                   late && timed ? "took longer than its timeout of 1.5 s" : "was lost");
+        }
+    arena_release(&a);
 }
 
 /* ---- Backoff --------------------------------------------------------------------------------- */

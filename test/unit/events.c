@@ -15,7 +15,7 @@
 #include "events/table.h"
 #include "net_rig.h"
 
-ENGINES_MAIN(ENGINES_DURABLE)
+RUNS_ON(ENGINES_DURABLE)
 
 static bool on_file(const void *param)
 {
@@ -83,7 +83,9 @@ TEST(what_is_refused)
         { "GET", "/events/", NULL, 404, "NOT_FOUND" },
         { "GET", "/events/1/2", NULL, 404, "NOT_FOUND" },
         { "GET", "/v1/calls", NULL, 404, "NOT_FOUND" },
-        { "GET", "/events?limit=3", NULL, 400, "limit" },
+        { "GET", "/events?limit=3", NULL, 400, "parameter \\\"limit\\\"" },
+        { "GET", "/healthz?zzzz", NULL, 400, "parameter \\\"zzzz\\\"" },
+        { "GET", "/readyz?&", NULL, 400, "parameter \\\"\\\"" },
         { "GET", "/events/async", NULL, 405, "METHOD" },
         { "PUT", "/events", NULL, 405, "GET, HEAD, POST" },
         { "DELETE", "/events/1", NULL, 405, "GET, HEAD" },
@@ -241,7 +243,8 @@ static int64_t forbidden(const void *param)
             "'events')) + (SELECT count(*) FROM information_schema.routines WHERE routine_schema "
             "= 'public') + (SELECT count(*) FROM information_schema.columns WHERE table_name IN "
             "('status', 'events') AND (column_default IS NOT NULL OR is_identity = 'YES')) + "
-            "(SELECT count(*) FROM information_schema.sequences);");
+            "(SELECT count(*) FROM information_schema.sequences "
+            "WHERE sequence_schema = 'public');");
     return engine_int(
         param,
         "SELECT (SELECT COUNT(*) FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = "
@@ -255,6 +258,7 @@ static int64_t forbidden(const void *param)
 
 TEST(there_is_no_key_index_trigger_or_procedure)
 {
+    engine_empty(param);
     events_pending(param, 3);
     EQ_INT(forbidden(param), 0);
     EQ_INT(engine_int(param, on_file(param) ? "SELECT count(*) FROM sqlite_master;"

@@ -15,7 +15,7 @@
 #include "my_wire.h"
 #include "net_rig.h"
 
-ENGINES_MAIN(ENGINE_SERVER)
+RUNS_ON(ENGINE_SERVER)
 
 /* UPDATE, INSERT, COMMIT. */
 #define ANSWERS 3

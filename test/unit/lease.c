@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/limits.h"
@@ -117,7 +118,7 @@ static size_t any_lease(struct held *v)
 TEST(any_lease_unpacks_to_itself)
 {
     static struct held v[CLAIM_MAX];
-    for (int round = 0; round < (check_fast() ? 300 : 3000); round++) {
+    for (int round = 0; round < 3000; round++) {
         round_trip(v, any_lease(v));
         if (arena.max)
             arena_reset(&arena);
@@ -146,7 +147,7 @@ static enum pawl_status unpack_exact(const char *data, size_t len)
 TEST(random_bytes_are_broken)
 {
     arena_init(&arena, 16 << 20);
-    for (int round = 0; round < (check_fast() ? 20000 : 300000); round++) {
+    for (int round = 0; round < 300000; round++) {
         char data[64];
         size_t len = roll(sizeof data);
         for (size_t i = 0; i < len; i++)
@@ -165,7 +166,7 @@ TEST(mangled_leases)
 {
     static struct held v[CLAIM_MAX];
     arena_init(&arena, 16 << 20);
-    for (int round = 0; round < (check_fast() ? 2000 : 20000); round++) {
+    for (int round = 0; round < 20000; round++) {
         char data[4096];
         struct held *back;
         size_t n = any_lease(v) % 50, len;
@@ -242,4 +243,80 @@ TEST(survives_without_memory)
     mem_torture(0, 0);
     arena_release(&a);
     EQ_INT(mem_live(), before);
+}
+
+/* ---- Which calls have begun ------------------------------------------------------------------ */
+
+/* Calls 1, 2, ... of these priorities and times: which of them begin, "2 4". */
+static const char *begun(const int (*v)[2], size_t n, int width, const char *first)
+{
+    static char text[256];
+    struct held held[8] = { 0 };
+    bool out[8] = { 0 };
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        held[i] = (struct held){ .seq = (int64_t)i + 1, .priority = v[i][0], .run_at_us = v[i][1] };
+        out[i] = first[i] == 'f';
+    }
+    lease_begun(held, n, width, out);
+    text[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (out[i])
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s%zu", len ? " " : "", i + 1);
+    return text;
+}
+
+TEST(calls_begin_in_the_order_of_the_lease)
+{
+    static const int v[][2] = { { 0, 5 }, { 3, 9 }, { 0, 4 }, { 3, 9 }, { -1, 1 }, { 0, 4 } };
+    EQ_STR(begun(v, 6, 1, "ffffff"), "2");
+    EQ_STR(begun(v, 6, 2, "ffffff"), "2 4");
+    EQ_STR(begun(v, 6, 3, "ffffff"), "2 3 4");
+    EQ_STR(begun(v, 6, 4, "ffffff"), "2 3 4 6");
+    EQ_STR(begun(v, 6, 5, "ffffff"), "1 2 3 4 6");
+    EQ_STR(begun(v, 6, 6, "ffffff"), "1 2 3 4 5 6");
+    EQ_STR(begun(v, 6, 1000, "ffffff"), "1 2 3 4 5 6");
+}
+
+TEST(without_a_width_every_first_call_has_begun)
+{
+    static const int v[][2] = { { 0, 5 }, { 3, 9 }, { 0, 4 } };
+    EQ_STR(begun(v, 3, 0, "fff"), "1 2 3");
+    EQ_STR(begun(v, 3, 0, "f-f"), "1 3");
+    EQ_STR(begun(v, 0, 0, ""), "");
+}
+
+TEST(only_first_calls_fill_the_width)
+{
+    static const int v[][2] = { { 9, 1 }, { 0, 2 }, { 9, 1 }, { 0, 3 }, { 0, 4 } };
+    EQ_STR(begun(v, 5, 2, "-f-ff"), "2 4"); /* the others ended, or stand behind in their run */
+    EQ_STR(begun(v, 5, 3, "-f-ff"), "2 4 5");
+    EQ_STR(begun(v, 5, 1, "-----"), "");
+}
+
+/* The same as counting, for each call, how many come before it. */
+TEST(any_lease_begins_as_many_as_its_width)
+{
+    static struct held v[CLAIM_MAX];
+    static bool first[CLAIM_MAX], out[CLAIM_MAX];
+    for (int round = 0; round < 50; round++) {
+        size_t n = round == 0 ? CLAIM_MAX : 1 + roll(60);
+        int width = (int)roll(n + 2);
+        for (size_t i = 0; i < n; i++) {
+            v[i] = (struct held){ .seq = (int64_t)i + 1,
+                                  .priority = (int)roll(3) - 1,
+                                  .run_at_us = (int64_t)roll(5) };
+            out[i] = first[i] = roll(4) > 0;
+        }
+        lease_begun(v, n, width, out);
+        for (size_t i = 0; i < n; i++) {
+            int before = 0;
+            for (size_t k = 0; k < n; k++)
+                before += first[k] &&
+                          (v[k].priority != v[i].priority     ? v[k].priority > v[i].priority
+                           : v[k].run_at_us != v[i].run_at_us ? v[k].run_at_us < v[i].run_at_us
+                                                              : k < i);
+            EQ_INT(out[i], first[i] && (width == 0 || before < width));
+        }
+    }
 }

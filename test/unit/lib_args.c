@@ -10,7 +10,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 #define INVALID(call) EQ_STATUS(call, PAWL_INVALID, &err)
 

@@ -8,7 +8,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 /* ---- Cancel ---- */
 
@@ -95,9 +95,10 @@ TEST(cancelling_a_call_that_was_claimed_but_has_not_begun)
     struct pawl *p = rig_open(param);
     enum pawl_state state;
     rig_on(p, "t", rig_blocks);
-    rig_start(p, 1);
+    rig_assume_quick(); /* so that it is claimed ahead, until it is handed back */
     rig_submit_many(p, "t", 5);
-    UNTIL(atomic_load(&rig_inside) == 1 && rig_count(p, PAWL_PROCESSING) == 5);
+    rig_start(p, 1);
+    UNTIL(atomic_load(&rig_inside) == 1);
     OK(pawl_cancel(p, "c4", &state, NULL), NULL);
     rig_ends(p, "c4", PAWL_CANCELLED);
     EQ_INT(atomic_load(&rig_runs), 1);

@@ -8,7 +8,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 TEST(a_claim_by_hand_is_finished_by_hand)
 {

@@ -6,11 +6,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "lib/lib.h"
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 static void never_tried(struct pawl *p, const char *id)
 {
@@ -35,9 +38,10 @@ TEST(a_stop_with_grace_lets_what_runs_end)
 {
     struct pawl *p = rig_open(param);
     rig_on(p, "t", rig_blocks);
-    rig_start(p, 2);
+    rig_assume_quick(); /* so that it holds more than it runs */
     rig_submit_many(p, "t", 6);
-    UNTIL(atomic_load(&rig_inside) == 2 && rig_count(p, PAWL_PROCESSING) == 6);
+    rig_start(p, 2);
+    UNTIL(atomic_load(&rig_inside) == 2);
     pthread_t opener;
     EQ_INT(pthread_create(&opener, NULL, opens_gate, NULL), 0);
     OK(pawl_stop(p, 60 * RIG_SEC, NULL), NULL);
@@ -209,6 +213,7 @@ TEST(a_restart_under_the_same_name_takes_back_at_once)
     UNTIL(atomic_load(&rig_inside) == 1);
     b = rig_open_as(param, o);
     rig_on(b, "t", rig_echo);
+    setenv("PAWL_TEST_MACHINE", "another", 1); /* where nobody can tell that the first one lives */
     rig_start(b, 1);
     rig_ends(b, "x", PAWL_COMPLETED);
     struct pawl_shown *shown = rig_get(b, "x");
@@ -228,6 +233,99 @@ TEST(a_restart_under_the_same_name_takes_back_at_once)
     pawl_close(b);
 }
 
+/* On one machine a name has one living process: the second is refused, the first goes on. */
+TEST(a_living_process_of_a_name_is_not_replaced_from_its_own_machine)
+{
+    struct pawl_options o = { .node = "n" };
+    struct pawl *a = rig_open_as(param, o), *b = rig_open_as(param, o);
+    struct pawl_err err;
+    rig_on(a, "t", rig_echo);
+    rig_on(b, "t", rig_echo);
+    rig_start(a, 1);
+    EQ_STATUS(pawl_start(b, NULL, &err), PAWL_STATE, &err);
+    EQ_STR(err.text, "node \"n\": another process on this machine has this name; give this one "
+                     "another (--node)");
+    pawl_close(b);
+    rig_submit(a, "x", "t");
+    rig_ends(a, "x", PAWL_COMPLETED);
+    pawl_close(a);
+    /* It has left, and the name is free. */
+    b = rig_open_as(param, o);
+    if (!rig_is_mem(param)) {
+        rig_on(b, "t", rig_echo);
+        rig_start(b, 1);
+    }
+    pawl_close(b);
+}
+
+/* Default names are of the machine, the database and the folder, and get numbers. */
+TEST(default_names_are_stable_and_apart)
+{
+    struct pawl_options o = { PAWL_OPTIONS_INIT, .db = engine_url(param) };
+    struct pawl *v[3];
+    struct pawl_err err;
+    char host[65] = "", first[100], wanted[120];
+    gethostname(host, sizeof(host) - 1);
+    for (int i = 0; i < 3; i++) {
+        OK(pawl_open(&o, &v[i], &err), &err);
+        EQ_STR(v[i]->e->conf.node, v[0]->e->conf.node);
+        rig_on(v[i], "t", rig_echo);
+    }
+    snprintf(first, sizeof(first), "%s", v[0]->e->conf.node);
+    TRUE(strncmp(first, host, strlen(host)) == 0 && strlen(first) == strlen(host) + 9);
+    for (int i = 0; i < 3; i++) {
+        OK(pawl_start(v[i], NULL, &err), &err);
+        snprintf(wanted, sizeof(wanted), i ? "%s-%d" : "%s", first, i + 1);
+        EQ_STR(v[i]->e->conf.node, wanted);
+    }
+    rig_submit(v[0], "x", "t");
+    rig_ends(v[0], "x", PAWL_COMPLETED);
+    pawl_close(v[1]); /* the next one has its number */
+    OK(pawl_open(&o, &v[1], &err), &err);
+    rig_on(v[1], "t", rig_echo);
+    OK(pawl_start(v[1], NULL, &err), &err);
+    snprintf(wanted, sizeof(wanted), "%s-2", first);
+    EQ_STR(v[1]->e->conf.node, wanted);
+    o.schema = "other";
+    struct pawl *other;
+    OK(pawl_open(&o, &other, &err), &err);
+    TRUE(strcmp(other->e->conf.node, first) != 0);
+    pawl_close(other);
+    for (int i = 0; i < 3; i++)
+        pawl_close(v[i]);
+}
+
+/* A child that was forked, and lives on, does not keep its parent's name. */
+TEST(a_name_is_free_when_its_process_is_dead)
+{
+    if (rig_is_mem(param))
+        skip("mem: is one process's");
+    int up[2], stay[2]; /* it is up; how long the child stays */
+    char word;
+    struct pawl_options o = { .node = "n", .heartbeat_grace_us = 600 * RIG_SEC };
+    TRUE(pipe(up) == 0 && pipe(stay) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(stay[1]);
+        struct pawl *a = rig_open_as(param, o);
+        rig_on(a, "t", rig_echo);
+        rig_start(a, 1);
+        if (fork() == 0) { /* has the socket that says its parent lives */
+            TRUE(write(up[1], "x", 1) == 1);
+            _exit((int)read(stay[0], &word, 1));
+        }
+        pause();
+    }
+    EQ_INT(read(up[0], &word, 1), 1);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    struct pawl *b = rig_open_as(param, o);
+    rig_on(b, "t", rig_echo);
+    rig_start(b, 1);
+    pawl_close(b);
+    close(stay[1]);
+}
+
 TEST(the_former_process_of_a_name_claims_no_more)
 {
     struct pawl_options o = { .node = "n" };
@@ -236,6 +334,7 @@ TEST(the_former_process_of_a_name_claims_no_more)
     rig_on(a, "t", rig_echo);
     rig_on(b, "u", rig_echo);
     rig_start(a, 1);
+    setenv("PAWL_TEST_MACHINE", "another", 1);
     rig_start(b, 1);
     /* It learns of it by its next beat; from then on what it serves stays pending. */
     int64_t past = rig_mono() + RIG_SEC;
@@ -331,7 +430,7 @@ TEST(what_a_dead_process_held_is_taken_back_without_traffic)
     OK(pawl_attempts(p, "x", &a, NULL), NULL);
     EQ_INT((int)a->n, 1);
     EQ_STR(a->v[0].kind, "lost");
-    EQ_STR(a->v[0].error, "owner \"worker\" was lost");
+    EQ_STR(a->v[0].error, "node \"worker\" was lost");
     pawl_attempts_free(a);
     pawl_close(p);
 }

@@ -8,7 +8,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 static struct pawl_data json(const char *text)
 {

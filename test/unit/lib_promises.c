@@ -11,7 +11,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 /* The answer comes after the commit: a process that dies right after it has lost nothing. */
 TEST(promise_1_accepted_means_stored)

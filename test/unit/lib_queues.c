@@ -10,7 +10,7 @@
 #include "lib/lib.h"
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 #define CROWD 6000
 

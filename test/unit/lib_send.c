@@ -7,7 +7,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 /* ---- Sends ---- */
 

@@ -11,7 +11,7 @@
 #include "rig.h"
 #include "store/store.h"
 
-ENGINES_MAIN(ENGINES_DURABLE)
+RUNS_ON(ENGINES_DURABLE)
 
 /* Run one statement that must work. */
 static const struct pawl_rows *sql(struct pawl_call *c, const char *text)

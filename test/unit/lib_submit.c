@@ -9,7 +9,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 TEST(one_call_is_pending_and_shown_as_given)
 {
@@ -52,6 +52,26 @@ TEST(one_call_is_pending_and_shown_as_given)
     GT_INT(v->created_at_us, 0);
     EQ_INT(v->finished_at_us, 0);
     pawl_shown_free(shown);
+    pawl_close(p);
+}
+
+/* PAWL_TEXT(line) of a pointer stored its first seven bytes. */
+TEST(a_string_at_run_time_is_stored_whole)
+{
+    struct pawl *p = rig_open(param);
+    char line[] = "{\"name\": \"longer than a pointer\"} and what is cut off";
+    line[33] = 0;
+    struct pawl_data input = pawl_text(line);
+    EQ_INT(input.form, PAWL_JSON);
+    EQ_PTR(input.data, line);
+    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = input });
+    rig_submit_as(p, (struct pawl_spec){ .id = "none", .type = "t", .input = pawl_text(NULL) });
+    struct pawl_shown *x = rig_get(p, "x"), *none = rig_get(p, "none");
+    struct pawl_data got = pawl_shown_view(x)->input;
+    EQ_BYTES(got.data, got.len, "{\"name\": \"longer than a pointer\"}", 33);
+    EQ_INT(pawl_shown_view(none)->input.form, PAWL_NOTHING);
+    pawl_shown_free(x);
+    pawl_shown_free(none);
     pawl_close(p);
 }
 

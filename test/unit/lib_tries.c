@@ -9,7 +9,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 /* ---- Codes and answers ---- */
 

@@ -10,7 +10,7 @@
 #include "lib/lib.h"
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 /* One caller that waits on a thread of its own. */
 struct caller {

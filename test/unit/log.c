@@ -13,11 +13,46 @@
 static char seen[4096];
 static int lines;
 
-static void sink(enum log_level level, const char *line, void *ctx)
+static void sink(const struct log_record *r, void *ctx)
 {
+    struct buf b;
     EQ_PTR(ctx, &lines);
     lines++;
-    snprintf(seen, sizeof seen, "%d %s", (int)level, line);
+    buf_init(&b, sizeof seen - 10);
+    log_text_add(&b, r);
+    TRUE(buf_ok(&b));
+    snprintf(seen, sizeof seen, "%d %.*s", (int)r->level, BYTES_ARG(buf_bytes(&b)));
+    buf_release(&b);
+}
+
+/* The members that a record adds to a JSON object. */
+static const char *as_json(const struct log_record *r)
+{
+    static char text[4096];
+    struct buf b;
+    buf_init(&b, sizeof text - 1);
+    log_json_add(&b, r);
+    TRUE(buf_ok(&b));
+    snprintf(text, sizeof text, "%.*s", BYTES_ARG(buf_bytes(&b)));
+    buf_release(&b);
+    return text;
+}
+
+TEST(fields_are_fields)
+{
+    const struct log_field v[] = { LOG_TEXT("id", BYTES("a \"b\"\nc")), LOG_NUMBER("try", 2),
+                                   LOG_TEXT("error", BYTES("")), LOG_TEXT("odd", BYTES("\xff")) };
+    log_sink_set(sink, &lines);
+    log_fields(LOG_WARN, "call failed", v, COUNT_OF(v));
+    EQ_STR(seen, "2 call failed: id=\"a \\\"b\\\"\\nc\" try=2 error=\"\" "
+                 "odd=\"1 bytes that are not UTF-8\"");
+    struct log_record r = { LOG_WARN, "call failed", v, 3 };
+    HAS_STR(as_json(&r), "\"message\":\"call failed\",\"id\":\"a \\\"b\\\"\\nc\",\"try\":2,"
+                         "\"error\":\"\"");
+    lines = 0;
+    log_level_set(LOG_ERROR);
+    log_fields(LOG_WARN, "below its level", v, 1);
+    EQ_INT(lines, 0);
 }
 
 TEST(drops_what_is_below_its_level)

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/nearest.c"
+#include "cli/cli.h"
 
 #include "check.h"
 

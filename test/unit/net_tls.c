@@ -202,9 +202,9 @@ TEST(refuses_wrong_files)
     begin(&rig);
     refused_as(&rig, "cert.pem", NULL, "both");
     refused_as(&rig, NULL, "key.pem", "both");
-    refused_as(&rig, "none.pem", "key.pem", "certificate \"none.pem\"");
-    refused_as(&rig, "cert.pem", "none.pem", "key \"none.pem\"");
-    refused_as(&rig, "key.pem", "key.pem", "certificate \"key.pem\"");
-    refused_as(&rig, "cert.pem", "cert.pem", "key \"cert.pem\"");
+    refused_as(&rig, "none.pem", "key.pem", "certificate \"none.pem\": No such file or directory");
+    refused_as(&rig, "cert.pem", "none.pem", "key \"none.pem\": No such file or directory");
+    refused_as(&rig, "key.pem", "key.pem", "certificate \"key.pem\": not a PEM file of that kind");
+    refused_as(&rig, "cert.pem", "cert.pem", "key \"cert.pem\": not a PEM file of that kind");
     net_end(&rig);
 }

@@ -9,8 +9,6 @@
 #include "model/lease.h"
 #include "pg_rig.h"
 
-PGR_MAIN
-
 static struct pg_rig r;
 
 static const char *column(const char *id, const char *name)
@@ -131,6 +129,108 @@ TEST(every_state_has_its_word)
     pgr_close(&r);
 }
 
+/* Up to max, of which `width` run at once. */
+static struct claim claim_wide(int max, int width)
+{
+    struct op op = { .kind = OP_CLAIM,
+                     .claim = { .token = token_make(&world_real),
+                                .node = BYTES("node-1"),
+                                .boot = BYTES("boot-1"),
+                                .max = max,
+                                .run_max = 8,
+                                .width = width,
+                                .lease_us = 60 * SEC_US } };
+    pgr_do(&r, &op);
+    return op.claim;
+}
+
+/* The ids of a status, in order. */
+static const char *ids_of(const char *status)
+{
+    return sql_ask(r.db,
+                   "SELECT string_agg(id, ' ' ORDER BY seq) FROM pawl.calls WHERE status = '%s'",
+                   status);
+}
+
+TEST(what_has_not_begun_is_pending)
+{
+    static const char *const ids[] = { "a", "b", "c", "k1", "k2", "k3", "high", "x", "y" };
+    pgr_open(&r, NULL);
+    sql_run(r.db, "SELECT pawl.submit('t', id => 'a'); SELECT pawl.submit('t', id => 'b');"
+                  "SELECT pawl.submit('t', id => 'k1', key => 'k');"
+                  "SELECT pawl.submit('t', id => 'k2', key => 'k');"
+                  "SELECT pawl.submit('t', id => 'c');"
+                  "SELECT pawl.submit('t', id => 'high', priority => 9)");
+    pgr_sweep(&r);
+    struct claim q = claim_wide(10, 2);
+    EQ_INT(q.n, 6);
+    sql_run(r.db, "SELECT pawl.submit('t', id => 'x'); SELECT pawl.submit('t', id => 'y');"
+                  "SELECT pawl.submit('t', id => 'k3', key => 'k')");
+    pgr_sweep(&r);
+    EQ_INT(claim_wide(10, 0).n, 2); /* another lease, of an older program perhaps */
+    EQ_STR(ids_of("processing"), "a high x y");
+    EQ_STR(ids_of("pending"), "b k1 k2 c k3");
+    for (size_t i = 0; i < COUNT_OF(ids); i++)
+        agrees(ids[i]);
+    EQ_STR(column("b", "node"), "node-1"); /* its lease's */
+    pgr_finish(&r, q.token, "high", END_RESULT);
+    EQ_STR(ids_of("processing"), "a b x y");
+    pgr_finish(&r, q.token, "a", END_RESULT);
+    EQ_STR(ids_of("processing"), "b k1 x y");
+    pgr_finish(&r, q.token, "k1", END_RESULT);
+    EQ_STR(ids_of("processing"), "b k2 x y");
+    pgr_finish(&r, q.token, "c", END_RESULT);
+    for (size_t i = 0; i < COUNT_OF(ids); i++)
+        agrees(ids[i]);
+    EQ_STR(sql_ask(r.db, "SELECT string_agg(status, ' ' ORDER BY seq) FROM pawl.own_calls"),
+           "completed processing completed processing completed completed processing processing "
+           "pending");
+    pgr_close(&r);
+}
+
+/* Calls of a run stand in the order of its line; a number that was given before says nothing. */
+TEST(a_run_is_shown_in_the_order_of_its_line)
+{
+    static const char *const ids[] = { "a", "b", "c" };
+    pgr_open(&r, NULL);
+    sql_run(r.db, "SELECT pawl.submit('t', id => 'a', key => 'k');"
+                  "SELECT pawl.submit('t', id => 'b', key => 'k');"
+                  "SELECT pawl.submit('t', id => 'c', key => 'k')");
+    pgr_sweep(&r);
+    pgr_finish(&r, pgr_claim(&r, 1).token, "a", END_RELEASE);
+    struct op op = { .kind = OP_MOVE,
+                     .by_id = { .id = BYTES("a"),
+                                .priority = PAWL_SAME,
+                                .run_at_us = world_now(&world_real) + 3600 * SEC_US } };
+    pgr_do(&r, &op); /* out of the line, and then in again, at its end */
+    op.by_id.run_at_us = 1;
+    pgr_do(&r, &op);
+    struct claim q = pgr_claim(&r, 10);
+    EQ_INT(q.n, 3);
+    TRUE(bytes_eq(q.calls[2].spec.id, BYTES("a")));
+    EQ_INT(q.calls[2].key_no, 1);
+    EQ_STR(ids_of("processing"), "b");
+    for (size_t i = 0; i < COUNT_OF(ids); i++)
+        agrees(ids[i]);
+    pgr_close(&r);
+}
+
+/* A lease of a program that writes no width. */
+TEST(a_lease_without_a_width_is_as_it_was)
+{
+    pgr_open(&r, NULL);
+    sql_run(r.db, "INSERT INTO pawl.lease (token, node, boot, claimed_at, rev, low, high, held) "
+                  "VALUES ('\\x01', 'n', 'b', 1, 1, 1, 1, '\\x0100')");
+    EQ_INT(sql_count(r.db, "SELECT width FROM pawl.lease"), 0);
+    pgr_close(&r);
+}
+
+/* Where a call of a lease stands in its key's line: not written where its number gives it. */
+static int64_t place_of(const struct held *h)
+{
+    return h->pos == h->seq ? h->key_no * 1024 : h->pos;
+}
+
 /* What SQL reads out of a lease is what was packed, whatever it holds. */
 TEST(a_lease_reads_the_same_in_sql)
 {
@@ -165,8 +265,8 @@ TEST(a_lease_reads_the_same_in_sql)
         for (size_t i = 0; i < n; i++) {
             const struct held *before = NULL;
             for (size_t k = 0; v[i].key && k < n; k++)
-                if (v[k].key == v[i].key && v[k].key_no < v[i].key_no &&
-                    (!before || v[k].key_no > before->key_no))
+                if (v[k].key == v[i].key && place_of(&v[k]) < place_of(&v[i]) &&
+                    (!before || place_of(&v[k]) > place_of(before)))
                     before = &v[k];
             const char *want =
                 arena_printf(&r.a, "(%lld,%lld,%d,%d,%d,%d,%d,%s,%s)", (long long)v[i].seq,
@@ -371,13 +471,17 @@ TEST(an_application_submits_and_sees_its_own)
     pgr_sweep(&r);
     EQ_STR(sql_ask(app, "SELECT string_agg(id || ' ' || status, ',') FROM pawl.own_calls"),
            "mine pending");
+    EQ_INT(pgr_claim(&r, 1).n, 1);
+    EQ_STR(sql_ask(app, "SELECT string_agg(id || ' ' || status, ',') FROM pawl.own_calls"),
+           "mine processing");
     static const char *const forbidden[] = {
         "SELECT 1 FROM pawl.calls",
         "SELECT 1 FROM pawl.inbox",
         "SELECT 1 FROM pawl.call",
+        "SELECT 1 FROM pawl.leased",
         "SELECT 1 FROM pawl.inbox_conflicts",
-        "INSERT INTO pawl.inbox (id, type, method, queue, form, priority, created_at) "
-        "VALUES ('x', 't', 'run', 'default', 0, 0, 0)",
+        ("INSERT INTO pawl.inbox (id, type, method, queue, form, priority, created_at) "
+         "VALUES ('x', 't', 'run', 'default', 0, 0, 0)"),
         "SELECT pawl.cleanup_expired()",
         "SELECT pawl.requeue_stuck('1 s')",
         "SELECT pawl.archive('1 s')",

@@ -12,16 +12,7 @@
 #include "wire.h"
 
 /* The wire speaks PostgreSQL. */
-int main(int argc, char **argv)
-{
-    if (!db_there(&db_postgres))
-        printf("# postgres is not installed: its cases are left out\n");
-    else if (db_start(&db_postgres))
-        check_param("postgres", "postgres:");
-    else
-        return 1;
-    return check_run(argc, argv);
-}
+RUNS_ON_ENGINE("postgres")
 
 #define GRACE_US (2 * RIG_SEC * check_scale())
 

@@ -13,16 +13,7 @@
 #include "store/store.h"
 #include "wire.h"
 
-int main(int argc, char **argv)
-{
-    if (!db_there(&db_postgres))
-        printf("# postgres is not installed: its cases are left out\n");
-    else if (db_start(&db_postgres))
-        check_param("postgres", "postgres:");
-    else
-        return 1;
-    return check_run(argc, argv);
-}
+RUNS_ON_ENGINE("postgres")
 
 static struct store *handle_at(const char *url, struct arena *a)
 {

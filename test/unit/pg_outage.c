@@ -9,40 +9,45 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "base/hook.h"
 #include "db_server.h"
 #include "exec/exec.h"
 #include "lib/lib.h"
 #include "rig.h"
 #include "wire.h"
 
-int main(int argc, char **argv)
-{
-    if (!db_there(&db_postgres))
-        printf("# postgres is not installed: its cases are left out\n");
-    else if (db_start(&db_postgres))
-        check_param("postgres", "postgres:");
-    else
-        return 1;
-    return check_run(argc, argv);
-}
+RUNS_ON_ENGINE("postgres")
 
 static int64_t away_us(void)
 {
-    return (check_fast() ? 2 : 4) * RIG_SEC;
+    return (check_long() ? 4 : 2) * RIG_SEC;
 }
 
-/* As life has it, but for the grace, which is shorter than the outage. */
-static struct pawl *node(const char *url, const char *name)
+static struct pawl *node_as(struct pawl_options o)
 {
-    struct pawl_options o = { .db = url,
-                              .node = name,
-                              .heartbeat_interval_us = 200 * RIG_MS,
-                              .heartbeat_grace_us = 1 * RIG_SEC * check_scale() };
     struct pawl *p = rig_open_as(NULL, o);
     rig_on(p, "t", rig_echo);
     rig_on(p, "slow", rig_blocks);
     rig_start(p, 4);
     return p;
+}
+
+/* As life has it, but for the grace, which is shorter than the outage. */
+static struct pawl *node(const char *url, const char *name)
+{
+    return node_as((struct pawl_options){ .db = url,
+                                          .node = name,
+                                          .heartbeat_interval_us = 200 * RIG_MS,
+                                          .heartbeat_grace_us = 1 * RIG_SEC * check_scale() });
+}
+
+/* For cases in which the grace plays no part: a machine that is busy for a second ends no
+ * transaction and stops no worker. */
+#define LONG_GRACE_US (60 * RIG_SEC)
+
+static struct pawl *node_with_long_grace(const char *url)
+{
+    return node_as((struct pawl_options){ .db = url, .heartbeat_grace_us = LONG_GRACE_US });
 }
 
 static bool is_away(struct pawl *p)
@@ -155,6 +160,31 @@ TEST(an_outage_passes, .deadline_s = 120)
     pawl_close(p);
 }
 
+/* A caller that begins to wait while the database is away waits for the database as well, until its
+ * own time is up. */
+TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 120)
+{
+    struct pawl *p = node_with_long_grace(wire_url(engine_url(param)));
+    struct pawl_shown *shown = NULL;
+    struct pawl_err err;
+    pthread_t waiting;
+    rig_submit(p, "through", "slow");
+    UNTIL(atomic_load(&rig_inside) == 1);
+    wire_set(WIRE_CUT);
+    UNTIL(wire_open_now() == 0);
+    EQ_STATUS(pawl_get(p, "through", 0, &shown, &err), PAWL_BUSY, &err);
+    int64_t asked_us = rig_mono();
+    EQ_STATUS(pawl_get(p, "through", 500 * RIG_MS, &shown, &err), PAWL_BUSY, &err);
+    GE_INT(rig_mono() - asked_us, 500 * RIG_MS);
+    EQ_INT(pthread_create(&waiting, NULL, waits, p), 0);
+    UNTIL(waiters_count(&p->e->waiters) == 1);
+    rig_open_gate();
+    wire_set(WIRE_UP);
+    pthread_join(waiting, NULL);
+    EQ_STATUS(pawl_get(p, "never", 60 * RIG_SEC, &shown, &err), PAWL_NOT_FOUND, &err);
+    pawl_close(p);
+}
+
 /* Two nodes lose the database together: neither buries the other, whoever is back first. */
 TEST(nobody_is_taken_for_dead, .deadline_s = 120)
 {
@@ -177,6 +207,50 @@ TEST(nobody_is_taken_for_dead, .deadline_s = 120)
     pawl_close(b);
 }
 
+/* ---- A claim that comes too late ------------------------------------------------------------- */
+
+static struct pawl *claims;
+static atomic_bool came;
+
+static int64_t leases(void)
+{
+    return db_int(&db_postgres, "SELECT count(*) FROM pawl.lease;");
+}
+
+/* The node is drained, and loses the database, in the moment after its claim was stored. */
+static void drains(const char *name, void *ctx)
+{
+    (void)ctx;
+    if (strcmp(name, "exec.claimed") || atomic_load(&came) || !leases())
+        return;
+    exec_drain(claims->e, true);
+    wire_set(WIRE_CUT);
+    UNTIL(wire_open_now() == 0);
+    atomic_store(&came, true);
+}
+
+/* The claim could not be handed back: the node still holds the calls, and runs them when it may. */
+TEST(a_claim_that_is_not_handed_back_is_not_forgotten, .deadline_s = 120)
+{
+    struct pawl *p = node_with_long_grace(wire_url(engine_url(param)));
+    struct pawl_spec other = { PAWL_SPEC_INIT, .id = "other", .type = "t" };
+    struct pawl_receipt r;
+    struct pawl_err err;
+    claims = p;
+    hook_on_pause(drains, NULL);
+    rig_submit(p, "c", "t");
+    UNTIL(atomic_load(&came));
+    /* The store thread comes to this after the claim: by then the hand-back was refused, too. */
+    EQ_STATUS(pawl_submit(p, &other, 1, 0, &r, &err), PAWL_BUSY, &err);
+    EQ_INT(leases(), 1);
+    wire_set(WIRE_UP);
+    hook_on_pause(NULL, NULL);
+    exec_drain(p->e, false);
+    rig_ends(p, "c", PAWL_COMPLETED);
+    EQ_INT(atomic_load(&rig_runs), 1);
+    pawl_close(p);
+}
+
 /* ---- A handler whose transaction cannot begin ------------------------------------------------ */
 
 static atomic_bool counts_may;
@@ -194,7 +268,8 @@ static int counts(struct pawl_call *c)
 /* It may be tried once only; and that the database was away is not its doing. */
 TEST(a_try_without_a_transaction_is_none, .deadline_s = 120)
 {
-    struct pawl_options o = { .db = wire_url(engine_url(param)) };
+    struct pawl_options o = { .db = wire_url(engine_url(param)),
+                              .heartbeat_grace_us = LONG_GRACE_US };
     struct pawl *p = rig_open_as(NULL, o);
     db_ask(&db_postgres,
            "CREATE TABLE public.counted (n int); INSERT INTO public.counted VALUES (0); "

@@ -10,8 +10,6 @@
 
 #include "pg_rig.h"
 
-PGR_MAIN
-
 static struct pg_rig r;
 
 static int64_t in_inbox(void)
@@ -447,7 +445,13 @@ TEST(strict_knows_what_is_gone)
     pgr_finish(&r, q.token, "x", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
     EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', id => 'x', strict => true)"), "23505");
-    EQ_STR(sql_said(), "call \"x\" has ended and its retention has passed");
+    EQ_STR(sql_said(), "call \"x\" has ended and is no longer kept");
+    sql_run(r.db, "SELECT pawl.submit('t', id => 'z')");
+    q = pgr_claim(&r, 1);
+    pgr_finish(&r, q.token, "z", END_RESULT);
+    EQ_INT(sql_count(r.db, "SELECT pawl.archive('0')"), 1);
+    EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', id => 'z', strict => true)"), "23505");
+    EQ_STR(sql_said(), "call \"z\" has ended and was archived: pawl get --archived reads it");
     /* Without it, the move finds out. */
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x')");
     pgr_sweep(&r);

@@ -11,16 +11,7 @@
 #include "store/store.h"
 #include "wire.h"
 
-int main(int argc, char **argv)
-{
-    if (!db_there(&db_postgres))
-        printf("# postgres is not installed: its cases are left out\n");
-    else if (db_start(&db_postgres))
-        check_param("postgres", "postgres:");
-    else
-        return 1;
-    return check_run(argc, argv);
-}
+RUNS_ON_ENGINE("postgres")
 
 /* Looks at what others do so rarely that it cannot be how anything here is found out. */
 static struct pawl *node(const char *url, const char *name)
@@ -144,7 +135,7 @@ static struct pawl *idle_node(const char *url, const char *name)
 TEST(an_idle_node_says_little, .deadline_s = 120)
 {
     char straight[300];
-    int seconds = check_fast() ? 6 : 10;
+    int seconds = check_long() ? 10 : 6;
     snprintf(straight, sizeof straight, "%s", engine_url(param));
     struct pawl *other = idle_node(straight, "other");
     struct pawl *p = idle_node(wire_url(straight), "counted");
@@ -170,7 +161,7 @@ TEST(twenty_idle_nodes_say_little, .deadline_s = 180)
     enum { NODES = 20 };
     struct pawl *p[NODES];
     char name[20];
-    int seconds = check_fast() ? 6 : 10;
+    int seconds = check_long() ? 10 : 6;
     const char *url = wire_url(engine_url(param));
     for (int i = 0; i < NODES; i++) {
         snprintf(name, sizeof name, "idle%d", i);

@@ -11,7 +11,7 @@
 
 #include "rig.h"
 
-RIG_MAIN
+RUNS_ON(ENGINES_ALL)
 
 #define SAMPLES PAWL_BUILD_DIR "/samples/"
 

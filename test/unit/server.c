@@ -3,8 +3,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "server/guard.c"
-#include "server/notify.c"
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "server/server.h"
 
 #include "check.h"
 
@@ -30,6 +34,24 @@ TEST(far_addresses_want_tokens)
     HAS_STR(err.text, "pawl token new NAME admin");
     s.v[SET_TOKENS].n_items = 1;
     OK(guard_listen(&s, &err), &err);
+}
+
+TEST(what_is_no_address_is_said_to_be_none)
+{
+    static const char *const wrong[] = { "",      "7295",        "localhost", "127.0.0.1:",
+                                         ":7295", "127.0.0.1:x", "unix:" };
+    struct settings s = { 0 };
+    struct pawl_err err;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        s.v[SET_LISTEN].text = wrong[i];
+        EQ_STATUS(guard_listen(&s, &err), PAWL_INVALID, &err);
+        HAS_STR(err.text, "is not ADDR:PORT, [ADDR]:PORT or unix:PATH");
+    }
+    s.v[SET_LISTEN].text = "127.0.0.1:65535";
+    OK(guard_listen(&s, &err), &err);
+    s.v[SET_LISTEN].text = "127.0.0.1:65536";
+    EQ_STATUS(guard_listen(&s, &err), PAWL_INVALID, &err);
+    HAS_STR(err.text, "setting \"listen\": \"127.0.0.1:65536\": port must be 0 to 65535");
 }
 
 /* A socket as systemd makes it; returns what came. */

@@ -3,7 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/settings.c"
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/settings.h"
 
 #include "base/world.h"
 #include "check.h"
@@ -102,7 +105,9 @@ TEST(db_follows_env)
     EQ_STR(s.v[SET_DB].via, "ORDERS_URL");
     OK(settings_set(&s, SET_DB, "env:NOBODY_SET_THIS", &err), &err);
     EQ_STATUS(settings_settle(&s, &err), PAWL_INVALID, &err);
-    EQ_STR(err.text, "setting \"db\": the environment has no NOBODY_SET_THIS");
+    EQ_STR(err.text,
+           "setting \"db\" is env:NOBODY_SET_THIS, and the environment variable NOBODY_SET_THIS "
+           "is not set");
 }
 
 TEST(what_is_no_url_is_refused_and_not_repeated)
@@ -115,7 +120,9 @@ TEST(what_is_no_url_is_refused_and_not_repeated)
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         OK(settings_set(&s, SET_DB, wrong[i], &err), &err);
         EQ_STATUS(settings_settle(&s, &err), PAWL_INVALID, &err);
-        EQ_STR(err.text, "setting \"db\" (command line): must be a URL such as sqlite:pawl.db");
+        EQ_STR(err.text,
+               "setting \"db\" (command line): must be a URL: sqlite:PATH, postgres://..., "
+               "mysql://...");
     }
 }
 
@@ -168,7 +175,7 @@ TEST(yes_no_choices_and_ranges)
     EQ_STATUS(settings_set(&s, SET_PAUSED, "maybe", &err), PAWL_INVALID, &err);
     EQ_STR(err.text, "--paused: \"maybe\" is neither yes nor no");
     EQ_STATUS(settings_set(&s, SET_LOG_LEVEL, "inf", &err), PAWL_INVALID, &err);
-    EQ_STR(err.text, "--log-level: \"inf\" is none of debug, info, warn, error");
+    EQ_STR(err.text, "--log-level: \"inf\" is unknown; expected debug, info, warn, error");
     OK(settings_set(&s, SET_LOG_LEVEL, "error", &err), &err);
     EQ_INT(s.v[SET_POLL_INTERVAL].number, 5 * MS_US);
     EQ_INT(s.v[SET_POLL_INTERVAL].last, 250 * MS_US);
@@ -205,7 +212,7 @@ TEST(tls_needs_both_files)
     OK(settings_init(&s, &err), &err);
     OK(settings_set(&s, SET_TLS_CERT, "cert.pem", &err), &err);
     EQ_STATUS(settings_settle(&s, &err), PAWL_INVALID, &err);
-    HAS_STR(err.text, "both or neither");
+    HAS_STR(err.text, "TLS needs both");
     OK(settings_set(&s, SET_TLS_KEY, "key.pem", &err), &err);
     OK(settings_settle(&s, &err), &err);
     settings_release(&s);

@@ -3,7 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/conf.c"
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/settings.h"
 
 #include "base/buf.h"
 #include "base/world.h"
@@ -97,7 +100,7 @@ TEST(what_is_wrong_is_named_with_its_line)
     refused("grace = 1s\n\ngrace = 2s\n", "pawl.conf:3: grace: was set before, on line 1");
     refused("grace 1s\n", "pawl.conf:1: missing equal sign after option 'grace'");
     refused("reclaim_action = retry\n",
-            "pawl.conf:1: reclaim_action: \"retry\" is none of requeue, fail");
+            "pawl.conf:1: reclaim_action: \"retry\" is unknown; expected requeue, fail");
     EQ_STATUS(parse("listen = \"never ends\n"), PAWL_INVALID, &err);
     EQ_STATUS(parse("queues = {a, b\n"), PAWL_INVALID, &err);
     EQ_STATUS(conf_parse(&s, "f", (struct bytes){ "grace = 1s\0", 11 }, &err), PAWL_INVALID, &err);

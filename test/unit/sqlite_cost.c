@@ -4,6 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdio.h>
+
 #include "lite.h"
 #include "own_world.h"
 
@@ -107,5 +109,72 @@ TEST(a_finish_costs_the_same_in_a_lease_of_a_thousand)
         }
     }
     EQ_INT(cost[0], cost[1]);
+    lite_rig_close(&r);
+}
+
+/* Steps of a page of calls of one lease, all of it held: how many of them are processing. */
+static int64_t page_steps(struct lite_rig *r, int64_t *out_processing)
+{
+    struct query q = { .limit = 100 };
+    struct page page;
+    steps(r);
+    OK(store_list(r->s, &r->a, &q, &page, &r->err), &r->err);
+    EQ_INT(page.n, 100);
+    *out_processing = 0;
+    for (size_t i = 0; i < page.n; i++)
+        *out_processing += page.v[i].state == PAWL_PROCESSING;
+    return steps(r);
+}
+
+/* A page of a lease with more calls than run at once looks at each of them once, not once for each
+ * call that it shows; and a lease with fewer is not looked through at all. */
+TEST(a_page_looks_through_a_lease_once)
+{
+    int64_t cost[3], processing[3];
+    const int width[] = { 0, 1000, 950 };
+    for (int i = 0; i < 3; i++) {
+        struct lite_rig r;
+        char url[40];
+        snprintf(url, sizeof url, "sqlite:cost%d.db", i);
+        lite_rig_open(&r, url, NULL);
+        lite_accept_n(&r, "t", 1000, 1, 0);
+        struct op op = { .kind = OP_CLAIM,
+                         .claim = { .token = { { 1, 1 } },
+                                    .node = BYTES("n1"),
+                                    .boot = BYTES("b1"),
+                                    .max = 1000,
+                                    .width = width[i] } };
+        OK(lite_one(&r, &op), &op.err);
+        EQ_INT(op.claim.n, 1000);
+        cost[i] = page_steps(&r, &processing[i]);
+        lite_rig_close(&r);
+    }
+    EQ_INT(processing[0], 100);
+    EQ_INT(processing[1], 100);
+    EQ_INT(processing[2], 50);
+    EQ_INT(cost[1], cost[0]);
+    LT_INT(cost[2], cost[0] + 1000 * 40); /* a look takes some 20 steps */
+}
+
+/* A claim that may take few slow calls reads few of them, however many it may take in all. */
+TEST(a_claim_reads_no_more_slow_calls_than_it_may_take)
+{
+    struct lite_rig r;
+    lite_rig_open(&r, "sqlite:cost.db", NULL);
+    lite_accept_n(&r, "slow", 5000, 1, 0);
+    int64_t cost[2];
+    for (int i = 0; i < 4; i++) {
+        struct op op = { .kind = OP_CLAIM,
+                         .claim = { .token = { { (unsigned char)(1 + i), 1 } },
+                                    .node = BYTES("n1"),
+                                    .boot = BYTES("b1"),
+                                    .max = i % 2 ? 1000 : 3,
+                                    .max_any = i % 2 ? 3 : 0 } };
+        steps(&r);
+        OK(lite_one(&r, &op), &op.err);
+        EQ_INT(op.claim.n, 3);
+        cost[i % 2] = steps(&r);
+    }
+    LT_INT(cost[1], cost[0] + 100);
     lite_rig_close(&r);
 }

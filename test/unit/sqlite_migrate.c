@@ -161,7 +161,7 @@ TEST(a_file_that_is_no_database_is_broken)
 
 /* ---- Programs of several releases on one file ------------------------------------------------ */
 
-#define KNOWN_MAX 8
+#define KNOWN_MAX 16
 
 /* What a program knows that is one step ahead of ours: the step says what it needs, in two halves.
  */
@@ -173,9 +173,9 @@ static const struct sql_migration *newer_program(void)
         v[n] = sql_sqlite_migrations[n];
     TRUE(n + 2 <= KNOWN_MAX);
     v[n] = (struct sql_migration){ n + 1, "word", "ALTER TABLE pawl_call ADD COLUMN word TEXT;\n",
-                                   "UPDATE pawl_meta SET value = 5 WHERE name = 'min_version';\n"
+                                   "UPDATE pawl_meta SET value = 8 WHERE name = 'min_version';\n"
                                    "CREATE INDEX pawl_call_word ON pawl_call (word);\n" };
-    EQ_INT(n + 1, 5); /* a new step of ours: say its number above */
+    EQ_INT(n + 1, 8); /* a new step of ours: say its number above */
     return v;
 }
 
@@ -189,7 +189,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     lite_migrations = newer_program();
     AUTO(store_end) struct store *new = bare_open("sqlite:rolling.db", NULL);
     OK(store_migrate(new, false, &err), &err);
-    EQ_INT(bare_schema(new).version, 5);
+    EQ_INT(bare_schema(new).version, 8);
     TRUE(bare_schema(new).finish_due);
     bare_accept(new, "new", BYTES_NONE);
 
@@ -198,7 +198,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     AUTO(store_end) struct store *again = bare_open("sqlite:rolling.db", NULL);
     OK(store_migrate(again, false, &err), &err);
     OK(store_fits(again, &err), &err);
-    EQ_INT(bare_schema(again).version, 5);
+    EQ_INT(bare_schema(again).version, 8);
     bare_accept(again, "again", BYTES_NONE);
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
     EQ_INT(bare_schema(again).min_version, 1);
@@ -206,16 +206,28 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     lite_migrations = newer_program();
     OK(store_migrate(new, true, &err), &err);
     FALSE(bare_schema(new).finish_due);
-    EQ_INT(bare_schema(new).min_version, 5);
+    EQ_INT(bare_schema(new).min_version, 8);
     OK(store_fits(new, &err), &err);
 
     lite_migrations = sql_sqlite_migrations;
     EQ_STATUS(store_migrate(again, false, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "schema 5 or later");
-    HAS_STR(err.text, "knows 4");
+    HAS_STR(err.text, "schema 8 or later");
+    HAS_STR(err.text, "knows 7");
     EQ_STATUS(store_fits(again, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "version 5 or later");
-    HAS_STR(err.text, "knows 4");
+    HAS_STR(err.text, "version 8 or later");
+    HAS_STR(err.text, "knows 7");
+}
+
+/* A program that does not know of a lease's width writes none: all its calls count as begun. */
+TEST(an_older_program_goes_on_writing_leases)
+{
+    AUTO(store_end) struct store *s = bare_open("sqlite:lease.db", NULL);
+    struct pawl_err err;
+    OK(store_migrate(s, true, &err), &err);
+    run_sql(s, "INSERT INTO pawl_lease (token, node, boot, claimed_at, rev, low, high, held) "
+               "VALUES (x'01', 'n', 'b', 1, 1, 1, 1, x'')");
+    run_sql(s, "CREATE TABLE seen (n INTEGER CHECK (n = 0))");
+    run_sql(s, "INSERT INTO seen SELECT width FROM pawl_lease");
 }
 
 TEST(a_newer_program_wants_up_first)
@@ -225,7 +237,7 @@ TEST(a_newer_program_wants_up_first)
     OK(store_migrate(s, true, &err), &err);
     lite_migrations = newer_program();
     EQ_STATUS(store_fits(s, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "has version 4 and this program wants 5");
+    HAS_STR(err.text, "has version 7 and this program wants 8");
     lite_migrations = sql_sqlite_migrations;
 }
 
@@ -252,7 +264,7 @@ TEST(programs_of_two_releases_start_together)
         EQ_INT(status, 0);
     }
     AUTO(store_end) struct store *s = bare_open("sqlite:mixed.db", NULL);
-    EQ_INT(bare_schema(s).version, 5);
+    EQ_INT(bare_schema(s).version, 8);
 }
 
 TEST(printed_halves_add_up_to_a_migration)
@@ -265,14 +277,14 @@ TEST(printed_halves_add_up_to_a_migration)
     AUTO(store_end) struct store *s = bare_open("sqlite:hand.db", "shop");
     struct store_conf conf = { .url = "sqlite:hand.db", .schema = "shop" };
     OK(store_steps(&conf, &a, &steps, &err), &err);
-    EQ_INT(steps.n, 5);
+    EQ_INT(steps.n, 8);
     for (size_t i = 0; i < steps.n; i++)
         run_sql(s, steps.v[i].expand);
     TRUE(bare_schema(s).finish_due);
     OK(store_migrate(s, false, &err), &err); /* each step is known by its checksum */
-    run_sql(s, steps.v[4].finish);
+    run_sql(s, steps.v[7].finish);
     FALSE(bare_schema(s).finish_due);
-    EQ_INT(bare_schema(s).min_version, 5);
+    EQ_INT(bare_schema(s).min_version, 8);
     lite_migrations = sql_sqlite_migrations;
     arena_release(&a);
 }

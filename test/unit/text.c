@@ -46,8 +46,7 @@ TEST(utf8_bad)
         "\xc0\x80",
         "\xc1\xbf",
         "\xc2",
-        "\xc2"
-        "a",
+        "\xc2\x61",
         "\xe0\x9f\xbf",
         "\xe2\x82",
         "\xed\xa0\x80",

@@ -50,7 +50,7 @@ TEST(the_first_the_last_and_beyond)
 
 TEST(agrees_with_the_c_library)
 {
-    for (int64_t day = -719162; day < 2932897; day += check_fast() ? 97 : 1) {
+    for (int64_t day = -719162; day < 2932897; day++) {
         char got[TIME_TEXT_LEN + 1], want[64];
         time_t sec = (time_t)(day * 86400 + (day * 7919 % 86400 + 86400) % 86400);
         struct tm tm;

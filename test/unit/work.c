@@ -3,8 +3,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/child.c"
-#include "cli/work_say.c"
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/world.h"
+#include "cli/child.h"
+#include "cli/work.h"
 
 #include "check.h"
 

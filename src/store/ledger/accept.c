@@ -284,8 +284,7 @@ void led_say_refused(const struct ledger *c, struct op *op, const struct call_sp
     if (st == PAWL_FULL)
         say_full(c, s, a, &op->err);
     else if (st == PAWL_GONE)
-        err_set(&op->err, st, "call \"%.*s\" has ended and its retention has passed",
-                BYTES_ARG(s->id));
+        err_set(&op->err, st, "call \"%.*s\" has ended and is no longer kept", BYTES_ARG(s->id));
     else
         err_set(&op->err, st, "call \"%.*s\" already exists with other content", BYTES_ARG(s->id));
 }

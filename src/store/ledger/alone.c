@@ -138,7 +138,9 @@ enum pawl_status led_alone(struct ledger *c, struct op *const *v, size_t n, bool
         return st;
     if (of != BEATS)
         return looks(c, v, n, done, err);
+    store_commits(&c->base, true);
     st = led_beat(c, v[0], err);
+    store_commits(&c->base, false);
     *done = st == PAWL_OK;
     return st;
 }

@@ -1,6 +1,6 @@
 /*
  * cache.h - what a running transaction knows: calls, leases and keys as they were loaded and as
- * they are now. Private to store/pg.
+ * they are now. Private to store/ledger.
  *
  * A call is looked at and moved here; led_flush() writes what changed. Loading is in batches where
  * a group can foresee what it needs; whatever was not foreseen is loaded when it is asked for.
@@ -82,6 +82,7 @@ struct led_call {
     bool named, ends; /* by a finish of the group; for sure */
     struct led_stand was, now;
     struct led_lease *lease; /* HELD: who, once it was asked */
+    struct led_lease *left;  /* no longer HELD: who did, in this transaction */
     size_t held_at;          /* lean: where in the lease */
     struct led_try *tries;   /* newest first, not written */
     unsigned mark;           /* of the finish that looked at it last */
@@ -108,11 +109,14 @@ struct led_lease {
     struct token token;
     struct bytes node, boot, worker, owner;
     int64_t claimed_us, until_us, rev;
+    int width; /* calls its owner runs at once; 0: all */
     size_t n, named, left;
     struct held *held;
     unsigned char *state; /* HELD_ */
     struct led_link *run;
-    struct led_kept *kept;       /* what is remembered of it, when that holds */
+    bool *begun;                 /* n; true while `left` is begun_left: led_lease_begun() */
+    size_t begun_left;           /* 0: not known */
+    bool kept;                   /* led_kept_find() had this very list when it was read */
     bool fresh, rewritten;       /* in this transaction */
     bool missing, stored, dirty; /* missing: there is none, or no longer */
     bool asked, locked;          /* asked for under a lock; and answered, there or not */
@@ -126,7 +130,8 @@ struct led_key {
     bool tried; /* or was by somebody else when we asked */
     bool known; /* there is a row */
     bool dirty, due, drop;
-    bool moving; /* its line is not what is stored */
+    bool written; /* its row, by this transaction */
+    bool moving;  /* its line is not what is stored */
     enum led_turn turn;
     int64_t head, head_pos, head_no;
     int64_t next_no, held, waiting, later, since_us, ended_us;
@@ -243,7 +248,9 @@ MUST_USE enum pawl_status led_line_end(struct ledger *c, int64_t *out, struct pa
 /* The error of its newest try that is shown; absent for none. */
 MUST_USE enum pawl_status led_last_error(struct ledger *c, const struct led_call *call,
                                          struct bytes *out, struct pawl_err *err);
-/* The call as others see it, everything in `a`. */
+/* The call as others see it, everything in `a`. LED_AS_OWNER in `with`: as the owner of its lease
+ * does, to whom all of it runs; without questions about what others are shown. */
+#define LED_AS_OWNER 0x100u
 MUST_USE enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *call,
                                    unsigned with, struct call *out, struct pawl_err *err);
 
@@ -263,10 +270,15 @@ MUST_USE enum pawl_status led_leases_take(struct ledger *c, const struct token *
                                           const struct led_rows *r, struct pawl_err *err);
 /* ---- What a handle remembers (kept.c) -------------------------------------------------------- */
 
-/* What is kept of a lease, if it is still true. */
+/* What is kept of a lease, if it is still true: same rev, same list; what is not is dropped. The
+ * answer is borrowed until the next call of this file: hold no pointer to it, look it up again.
+ * What its calls name (id, key) stays until the transaction ends or is forgotten. */
 struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l);
-void led_kept_stored(struct ledger *c); /* the transaction was */
-void led_kept_doubt(struct ledger *c);  /* nobody knows */
+/* The transaction was committed: what it changed is remembered. */
+void led_kept_stored(struct ledger *c);
+/* It was undone, its end is not known, or its leases are about to be forgotten before the commit:
+ * nothing that it looked at is remembered. */
+void led_kept_doubt(struct ledger *c);
 void led_kept_end(struct ledger *c);
 
 /* The calls of the leases that are in memory, lean, and which of them have ended. */
@@ -280,20 +292,34 @@ MUST_USE enum pawl_status led_holders_load(struct ledger *c, struct led_call *co
 /* Every lease there is, without a lock. */
 MUST_USE enum pawl_status led_all_leases(struct ledger *c, struct pawl_err *err);
 struct led_lease *led_lease_new(struct ledger *c, const struct token *token);
-/* Fill in n, state and run from held. False without memory. */
+/* For a claim, when there is none: if one of this token ended in this group, its row is removed
+ * before the new one is written. */
+MUST_USE enum pawl_status led_lease_make(struct ledger *c, const struct token *token,
+                                         struct led_lease **out, struct pawl_err *err);
+/* The lease names these calls from now on, all of them open: fill in n, state, run and begun, and
+ * forget what was remembered of another list. False without memory. */
 MUST_USE bool led_lease_list(struct ledger *c, struct led_lease *l, struct held *held, size_t n);
 ssize_t led_lease_find(const struct led_lease *l, int64_t seq);
 static inline bool led_lease_over(const struct led_lease *l, int64_t now_us)
 {
     return l->until_us && l->until_us <= now_us;
 }
+/* What claim_until() says, of calls that are not shown yet. */
+int64_t led_claim_until(const struct claim *q, struct led_call *const *taken,
+                        const int64_t *position, int64_t now_us);
 /* The i-th call is no longer open; off: it leaves the list. The last one ends the lease. */
 void led_lease_done(struct led_lease *l, size_t i, bool off);
 /* The lease an ended call ended under may still stand for the sake of others: off its list. */
 MUST_USE enum pawl_status led_lease_leave(struct ledger *c, struct bytes token, int64_t seq,
                                           struct pawl_err *err);
-/* How many of its run stand before it without an outcome. */
-int64_t led_lease_before(const struct led_lease *l, size_t i);
+/* How many of its run stand before it without an outcome; *out_first: the first of these, or i. */
+int64_t led_lease_before(const struct led_lease *l, size_t i, size_t *out_first);
+/* Has the i-th call, which is open, begun? Else it is shown pending, and a reclaim hands it back
+ * uncounted. */
+bool led_lease_begun(struct led_lease *l, size_t i);
+/* Has the first call of a key that is held begun? True when its lease is gone meanwhile. */
+MUST_USE enum pawl_status led_head_begun(struct ledger *c, const struct led_key *k, bool *out,
+                                         struct pawl_err *err);
 
 /* ---- Keys (key.c) ---------------------------------------------------------------------------- */
 
@@ -310,6 +336,11 @@ static inline int64_t led_key_pending(const struct led_key *k)
     return k->waiting + k->later + k->hint_waiting + k->hint_later + k->seen_waiting +
            k->seen_later;
 }
+/* Before a call leaves a line, or joins one: do the key's numbers count it? Calls that joined after
+ * we locked the key are counted now. A call that is not counted even so has moved since we read it:
+ * the group is done again. */
+MUST_USE enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, enum led_place from,
+                                         struct pawl_err *err);
 /* The key's first call is perhaps to be put on offer. */
 void led_key_turn(struct ledger *c, struct led_key *k);
 /* Offer what is due, as far as lines are stored as they are (`written`: all of them). *out_any:
@@ -363,6 +394,31 @@ void led_marks_ask(struct ledger *c, struct led_batch *b, struct led_rows **out)
 void led_mark_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
 /* A row is there, of ours or seen: it is not passed over. */
 void led_mark_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
+
+/* ---- What must hold (check.c) ---------------------------------------------------------------- */
+
+/* LOADED: as it was read, by itself; what is wrong is the database's, and BROKEN. DECIDED: as it is
+ * about to be written, also beside what is locked; what is wrong is our own mistake, and ends the
+ * process (CHECK). The cost is that of the rows that are looked at. */
+enum led_when { LED_LOADED, LED_DECIDED };
+/* Place and state agree; number, tries, expiry, priority are possible; it has a place in a line if,
+ * and only if, it has a key and stands in the line, on offer or in a run; an outcome if it ended.
+ * DECIDED: the lease that holds it lists it as it is, and one that it left does not list it. */
+MUST_USE enum pawl_status led_call_check(const struct led_call *it, enum led_when when,
+                                         struct pawl_err *err);
+/* Its calls rise by number, each with a lane and possible tries, with a number and a place in its
+ * key or neither; runs are linked both ways and in their order; it has an owner. DECIDED, of a
+ * lease that is locked and stays: what is left and named is what the list says, something is left,
+ * runs end in their order, and one that was made here holds what it lists. */
+MUST_USE enum pawl_status led_lease_check(struct ledger *c, const struct led_lease *l,
+                                          enum led_when when, struct pawl_err *err);
+/* Of a key that is locked, with its hints in its numbers: no number is below 0; calls are held if,
+ * and only if, it is their turn; an offer, a run and a block have a first call. */
+MUST_USE enum pawl_status led_key_check(const struct led_key *k, enum led_when when,
+                                        struct pawl_err *err);
+/* Every lease and key of the transaction, DECIDED; and that no line waits with nothing on offer. To
+ * be called when all is settled and written. */
+void led_check_all(struct ledger *c);
 
 /* ---- Moving and writing (flush.c, move.c) ---------------------------------------------------- */
 
@@ -477,6 +533,10 @@ struct led_end {
 MUST_USE enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i,
                                       struct led_end *e, struct led_call **out,
                                       struct pawl_err *err);
+/* Calls of a lease with an end that are past their timeout end so; their ids go into op->extend.
+ * *out_last_us: when the last of those that are left is past its own; l->missing when none is. */
+MUST_USE enum pawl_status led_time_out(struct ledger *c, struct op *op, struct led_lease *l,
+                                       int64_t *out_last_us, struct pawl_err *err);
 MUST_USE enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token *token,
                                       const struct try_end *how, int64_t *count,
                                       struct pawl_err *err);

@@ -11,34 +11,12 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/claim.h"
 
-struct pair {
-    int64_t track, rank, run_at_us;
-    bool last; /* in its rank: it is of the queue that comes last */
-};
 /* Columns of ready_take: where the call's begin. */
 #define TAKEN_READY 8
 /* Somebody else held a key: its calls are looked at again after this. */
 #define PASSED_US (5 * MS_US)
-
-struct claiming {
-    struct ledger *c;
-    struct op *op;
-    struct claim *q;
-    struct pair *pairs; /* served, by rank, then track */
-    size_t n_pairs;
-    struct led_call **taken; /* q->max */
-    struct held *held;       /* q->max */
-    int64_t *position;       /* q->max */
-    int n_keys;              /* so many keys among them */
-    size_t len;
-    int expired;
-    int64_t rank;          /* of what is being taken */
-    bool complete, passed; /* passed: somebody else held a key */
-    bool grab;             /* what is found is deleted at once */
-    bool fetched;          /* something was, and what was decided before is written */
-};
 
 /* ---- Which pairs ----------------------------------------------------------------------------- */
 
@@ -50,22 +28,29 @@ static bool named(const struct bytes *v, size_t n, struct bytes name)
     return n == 0;
 }
 
-static enum pawl_status serves(struct claiming *g, int64_t track, bool *out, bool *out_last,
-                               struct pawl_err *err)
+/* Without max_any types make no difference. */
+static bool is_quick(const struct claim *q, struct bytes type)
+{
+    return !q->max_any || (q->n_quick && named(q->quick, q->n_quick, type));
+}
+
+/* Does the claim serve the pair's track? Its `last` and `quick` are filled in. */
+static enum pawl_status serves(struct claiming *g, struct pair *p, bool *out, struct pawl_err *err)
 {
     const struct claim *q = g->q;
     const struct led_lane *lane;
     bool paused = false;
-    *out = *out_last = false;
-    if (q->no_suspects && track % 2)
+    *out = p->last = p->quick = false;
+    if (q->no_suspects && p->track % 2)
         return PAWL_OK;
-    enum pawl_status st = led_lane(g->c, (int)(track / 2), &lane, err);
+    enum pawl_status st = led_lane(g->c, (int)(p->track / 2), &lane, err);
     if (st != PAWL_OK || !named(q->queues, q->n_queues, lane->queue) ||
-        (q->without.data && bytes_eq(lane->queue, q->without)) ||
+        (q->without.data && bytes_eq(lane->queue, q->without) && is_quick(q, lane->type)) ||
         !named(q->types, q->n_types, lane->type))
         return st;
-    *out_last = q->last.data && bytes_eq(lane->queue, q->last);
-    st = led_lane_paused(g->c, (int)(track / 2), &paused, err);
+    p->last = q->last.data && bytes_eq(lane->queue, q->last);
+    p->quick = is_quick(q, lane->type);
+    st = led_lane_paused(g->c, (int)(p->track / 2), &paused, err);
     *out = !paused;
     return st;
 }
@@ -95,7 +80,7 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
                           .rank = led_get_int(r, i, 1),
                           .run_at_us = led_get_int(r, i, 2) };
         bool served;
-        st = serves(g, p.track, &served, &p.last, err);
+        st = serves(g, &p, &served, err);
         if (served)
             g->pairs[g->n_pairs++] = p;
     }
@@ -113,6 +98,12 @@ static bool over(const struct claiming *g, const struct led_call *it)
 static bool fits(const struct claiming *g, const struct led_call *it)
 {
     return !it->cut && (!g->q->n || g->len + it->spec.input.bytes.len <= CLAIM_LEN_MAX);
+}
+
+/* So many were taken that only calls of quick types may follow. */
+static bool only_quick(const struct claiming *g)
+{
+    return g->q->max_any && g->q->n >= (size_t)g->q->max_any;
 }
 
 static bool goes_on(const struct claiming *g)
@@ -303,13 +294,21 @@ struct from {
     struct led_mark last; /* added */
 };
 
-static void from_gather(struct claiming *g, const struct pair *p, size_t n, struct from *out)
+/* May calls of this pair be taken now? A suspect only as the first. */
+static bool may_give(const struct claiming *g, const struct pair *p, bool quick)
+{
+    return p->run_at_us <= g->c->now_us && (g->q->n == 0 || p->track % 2 == 0) &&
+           (p->quick || !quick);
+}
+
+static void from_gather(struct claiming *g, const struct pair *p, size_t n, bool quick,
+                        struct from *out)
 {
     led_column_init(&out->track, &g->c->scratch, LED_INTS);
     led_column_init(&out->run_at, &g->c->scratch, LED_INTS);
     led_column_init(&out->seq, &g->c->scratch, LED_INTS);
     for (size_t i = 0; i < n; i++)
-        if (p[i].run_at_us <= g->c->now_us && (g->q->n == 0 || p[i].track % 2 == 0)) {
+        if (may_give(g, &p[i], quick)) {
             struct led_mark *m = &out->last;
             *m = (struct led_mark){ .track = p[i].track };
             led_mark_get(g->c, p[i].track, p[i].rank, &m->run_at_us, &m->seq);
@@ -327,16 +326,41 @@ static void from_put(struct led_params *q, const struct led_column *k, bool one,
         led_column(q, k);
 }
 
+/* How many calls of a rank to look for at a time, and of which pairs. */
+struct share {
+    size_t limit;
+    bool quick; /* only of quick types */
+    bool any;   /* some of its pairs may give something */
+    bool slow;  /* the same of slow types, which bounds the limit */
+};
+
+/* No more than may be taken: while calls of slow types are due in the rank, up to max_any of all;
+ * else up to max. */
+static struct share share_of(const struct claiming *g, const struct pair *p, size_t n, bool quick)
+{
+    struct share s = { .limit = (size_t)g->q->max - g->q->n, .quick = quick || only_quick(g) };
+    for (size_t i = 0; i < n; i++) {
+        bool may = may_give(g, &p[i], s.quick);
+        s.any = s.any || may;
+        s.slow = s.slow || (may && !p[i].quick);
+    }
+    if (s.slow)
+        s.limit = MIN(s.limit, (size_t)g->q->max_any - g->q->n);
+    return s;
+}
+
 /* The best due calls of one rank, locked, in order, no more than may be taken. Without keys all of
  * them will be taken; of heads of lines most may not, since the calls behind them come along. What
  * is decided by now is written on the way (once: later it would put back what the claim has found
  * and left): rows that are locked are in the way of others. */
-static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n, size_t limit,
-                              struct led_call ***out, size_t *out_n, struct pawl_err *err)
+static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n,
+                              struct share share, struct led_call ***out, size_t *out_n,
+                              struct pawl_err *err)
 {
     struct led_params q = { 0 };
     struct from from;
-    from_gather(g, p, n, &from);
+    size_t limit = share.limit;
+    from_gather(g, p, n, share.quick, &from);
     *out_n = 0;
     if (from.track.n == 0)
         return PAWL_OK;
@@ -366,6 +390,18 @@ static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n
     return found(g, r, *out, err);
 }
 
+static enum pawl_status call_quick(struct claiming *g, const struct led_call *it, bool *out,
+                                   struct pawl_err *err)
+{
+    const struct led_lane *lane;
+    *out = true;
+    if (!g->q->max_any)
+        return PAWL_OK;
+    enum pawl_status st = led_lane(g->c, it->now.lane, &lane, err);
+    *out = st == PAWL_OK && is_quick(g->q, lane->type);
+    return st;
+}
+
 /* The keys of these, and as much of their lines as may go with them. */
 static enum pawl_status lines_ahead(struct claiming *g, struct led_call *const *v, size_t n,
                                     struct pawl_err *err)
@@ -384,7 +420,11 @@ static enum pawl_status lines_ahead(struct claiming *g, struct led_call *const *
     enum pawl_status st = n_names ? led_keys_load(c, names, n_names, LOCK_TRY, err) : PAWL_OK;
     for (size_t i = 0; st == PAWL_OK && i < n && room > 1; i++, room--) {
         struct led_key *k;
+        bool quick = false;
         if (!v[i]->spec.key.data || tries_suspect(v[i]->now.tries))
+            continue;
+        st = call_quick(g, v[i], &quick, err);
+        if (st != PAWL_OK || !quick)
             continue;
         st = led_key_get(c, v[i]->spec.key, LOCK_TRY, &k, err);
         if (st != PAWL_OK || !k->got)
@@ -404,10 +444,12 @@ static enum pawl_status take_candidate(struct claiming *g, struct led_call *it, 
                                        struct pawl_err *err)
 {
     struct led_key *k = NULL;
-    enum pawl_status st = PAWL_OK;
-    bool suspect = tries_suspect(it->now.tries);
+    bool suspect = tries_suspect(it->now.tries), quick = true;
     if (it->skipped || (suspect && g->q->n))
         return PAWL_OK;
+    enum pawl_status st = call_quick(g, it, &quick, err);
+    if (st != PAWL_OK || (!quick && only_quick(g)))
+        return st; /* a run before it has filled the claim: it is left as it was found */
     if (it->spec.key.data)
         st = led_key_get(g->c, it->spec.key, LOCK_TRY, &k, err);
     if (st != PAWL_OK)
@@ -430,7 +472,7 @@ static enum pawl_status take_candidate(struct claiming *g, struct led_call *it, 
         return PAWL_OK;
     }
     st = take(g, it, k, 0, err);
-    if (st == PAWL_OK && k && !suspect)
+    if (st == PAWL_OK && k && !suspect && quick)
         st = take_run(g, k, it, err);
     g->complete = g->complete || suspect;
     return st;
@@ -439,21 +481,28 @@ static enum pawl_status take_candidate(struct claiming *g, struct led_call *it, 
 static enum pawl_status take_rank(struct claiming *g, const struct pair *p, size_t n,
                                   struct pawl_err *err)
 {
-    bool whole = false, progress = true, again = false;
+    bool whole = false, again = false, quick = false;
     enum pawl_status st = PAWL_OK;
-    while (st == PAWL_OK && !whole && progress && goes_on(g)) {
+    while (st == PAWL_OK && !whole && goes_on(g)) {
         struct led_call **v = NULL;
-        size_t m = 0, limit = (size_t)g->q->max - g->q->n;
-        progress = false;
+        struct share share = share_of(g, p, n, quick);
+        size_t m = 0;
+        bool progress = false;
+        if (!share.any)
+            break;
         st = again ? led_flush(g->c, err) : PAWL_OK;
         if (st == PAWL_OK)
-            st = fetch(g, p, n, limit, &v, &m, err);
-        whole = m < limit;
+            st = fetch(g, p, n, share, &v, &m, err);
+        whole = m < share.limit;
         again = true;
         if (st == PAWL_OK && m)
             st = lines_ahead(g, v, m, err);
         for (size_t i = 0; i < m && st == PAWL_OK && goes_on(g); i++)
             st = take_candidate(g, v[i], &progress, err);
+        if (!progress && !share.slow)
+            break;
+        quick = quick || !progress; /* keys of others came first: quick types are looked for beyond
+                                       them */
     }
     return st;
 }
@@ -487,9 +536,10 @@ static enum pawl_status take_fresh(struct claiming *g, struct pawl_err *err)
     if (!v)
         return err_no_memory(err, "a claim");
     for (struct led_call *it = c->tx->first_call; it && st == PAWL_OK; it = it->newer) {
-        bool served = false, last;
+        struct pair of = { .track = (int64_t)it->now.lane * 2 };
+        bool served = false;
         if (it->fresh && it->now.place == AT_READY && it->now.run_at_us <= c->now_us)
-            st = serves(g, (int64_t)it->now.lane * 2, &served, &last, err);
+            st = serves(g, &of, &served, err);
         if (served)
             v[n++] = it;
     }
@@ -501,41 +551,37 @@ static enum pawl_status take_fresh(struct claiming *g, struct pawl_err *err)
 
 /* ---- The lease ------------------------------------------------------------------------------- */
 
-static int compare_held(const void *a, const void *b)
-{
-    const struct held *x = a, *y = b;
-    return (x->seq > y->seq) - (x->seq < y->seq);
-}
-
 static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
 {
     const struct claim *q = g->q;
-    struct led_lease *l = led_lease_new(g->c, &q->token);
-    if (!l)
-        return err_no_memory(err, "a lease");
+    struct led_lease *l;
+    enum pawl_status st = led_lease_make(g->c, &q->token, &l, err);
+    if (st != PAWL_OK)
+        return st;
     const struct led_ahead *a = &g->c->tx->ahead;
     bool shared = a->shared && bytes_eq(a->whose, q->node);
     if (!q->lease_us && !shared) { /* only now: a claim that finds nothing leaves nothing behind */
         struct led_rows *node;
         struct led_params p = { 0 };
         led_text(&p, q->node);
-        enum pawl_status st = led_query(g->c, SQL_NODE_SHARE, &p, &node, err);
+        st = led_query(g->c, SQL_NODE_SHARE, &p, &node, err);
         if (st != PAWL_OK)
             return st;
         if (led_node_replaced(q->boot, node))
             return led_again(g->c, "the node", err);
     }
-    led_sort(g->held, q->n, sizeof *g->held, compare_held);
+    led_sort(g->held, q->n, sizeof *g->held, led_held_compare);
     if (!led_lease_list(g->c, l, g->held, q->n))
         return err_no_memory(err, "a lease");
-    l->missing = l->stored = false;
+    l->missing = l->rewritten = false;
     l->dirty = l->locked = l->fresh = true;
     l->node = q->node;
     l->boot = q->boot;
     l->worker = q->worker;
     l->owner = q->worker.data ? q->worker : q->node;
     l->claimed_us = g->c->now_us;
-    l->until_us = q->until_us;
+    l->until_us = g->q->until_us = led_claim_until(q, g->taken, g->position, g->c->now_us);
+    l->width = q->width;
     l->rev = 1;
     for (size_t i = 0; i < q->n; i++)
         g->taken[i]->lease = l;
@@ -685,7 +731,7 @@ void led_claim_late(struct ledger *c)
 {
     struct claiming g = { .c = c, .q = c->tx->late, .passed = c->tx->late_passed };
     if (look_ahead(&g, NULL) != PAWL_OK)
-        g.q->more = true; /* it is stored: whoever claims next will see */
+        g.q->more = true; /* it is stored: the next claim will see */
 }
 
 /* Others of the group come after it: what they do is not seen. */
@@ -722,123 +768,7 @@ static enum pawl_status take_all(struct claiming *g, struct pawl_err *err)
     return st == PAWL_OK && !c->tx->last_op ? answer_now(c, err) : st;
 }
 
-/* ---- The answer ------------------------------------------------------------------------------ */
-
-/* The states of the objects whose calls come first in their runs. */
-static enum pawl_status states_load(struct claiming *g, struct pawl_err *err)
-{
-    struct claim *q = g->q;
-    struct bytes *types = arena_alloc(&g->c->scratch, (q->n + 1) * sizeof *types);
-    struct bytes *keys = arena_alloc(&g->c->scratch, (q->n + 1) * sizeof *keys);
-    size_t n = 0;
-    bool any = false;
-    if (!types || !keys)
-        return err_no_memory(err, "a claim");
-    for (size_t i = 0; i < q->n; i++) {
-        const struct led_lane *lane;
-        any = any || g->taken[i]->spec.key.data;
-        if (!g->taken[i]->spec.key.data || g->position[i] > 0)
-            continue;
-        enum pawl_status st = led_lane(g->c, g->taken[i]->now.lane, &lane, err);
-        if (st != PAWL_OK)
-            return st;
-        keys[n] = g->taken[i]->spec.key;
-        types[n++] = lane->type;
-    }
-    if (any && !(q->states = arena_zalloc(g->op->a, q->n, sizeof *q->states)))
-        return err_no_memory(err, "a claim");
-    return n ? led_objects_load(g->c, types, keys, n, err) : PAWL_OK;
-}
-
-static enum pawl_status show_state(struct claiming *g, size_t i, struct pawl_err *err)
-{
-    struct claim *q = g->q;
-    const struct led_call *it = g->taken[i];
-    struct led_object *o;
-    if (!it->spec.key.data || g->position[i] > 0)
-        return PAWL_OK;
-    enum pawl_status st = led_object_get(g->c, q->calls[i].spec.type, it->spec.key, &o, err);
-    if (st == PAWL_OK) {
-        q->states[i] = o->state;
-        q->states[i].payload.bytes = arena_copy(g->op->a, o->state.payload.bytes);
-    }
-    return st;
-}
-
-static enum pawl_status show_taken(struct claiming *g, struct pawl_err *err)
-{
-    struct claim *q = g->q;
-    q->calls = arena_zalloc(g->op->a, q->n + 1, sizeof *q->calls);
-    enum pawl_status st = q->calls ? states_load(g, err) : err_no_memory(err, "a claim");
-    for (size_t i = 0; i < q->n && st == PAWL_OK; i++) {
-        st = led_show(g->c, g->op->a, g->taken[i], WITH_INPUT, &q->calls[i], err);
-        if (st == PAWL_OK)
-            st = show_state(g, i, err);
-        q->calls[i].state = PAWL_PROCESSING;
-        q->calls[i].waiting_for = WAIT_NONE;
-        q->calls[i].error = BYTES_NONE;
-        q->calls[i].position = g->position[i];
-    }
-    return st == PAWL_OK && g->op->a->failed ? err_no_memory(err, "a claim") : st;
-}
-
-/* A call of a run stands where the first of it that is left does. */
-struct left {
-    const struct held *held, *lead;
-    int64_t position;
-};
-
-static int compare_claimed(const void *a, const void *b)
-{
-    const struct left *x = a, *y = b;
-    const struct held *p = x->lead, *q = y->lead;
-    if (p == q)
-        return (x->position > y->position) - (x->position < y->position);
-    if (p->priority != q->priority)
-        return p->priority > q->priority ? -1 : 1;
-    if (p->run_at_us != q->run_at_us)
-        return p->run_at_us < q->run_at_us ? -1 : 1;
-    return compare_held(p, q);
-}
-
-static struct left left_of(const struct led_lease *l, size_t i)
-{
-    struct left out = { .held = &l->held[i] };
-    int before;
-    for (; (before = l->run[i].before) >= 0 && l->state[before] == HELD_OPEN; i = (size_t)before)
-        out.position++;
-    out.lead = &l->held[i];
-    return out;
-}
-
-/* The answer of the first claim was lost: the lease as it is now. */
-static enum pawl_status repeat(struct claiming *g, const struct led_lease *l, struct pawl_err *err)
-{
-    struct claim *q = g->q;
-    struct left *v = arena_alloc(&g->c->scratch, (l->n + 1) * sizeof *v);
-    int64_t *seqs = arena_alloc(&g->c->scratch, (l->n + 1) * sizeof *seqs);
-    size_t n = 0;
-    if (!v || !seqs)
-        return err_no_memory(err, "a claim");
-    for (size_t i = 0; i < l->n; i++)
-        if (l->state[i] == HELD_OPEN) {
-            seqs[n] = l->held[i].seq;
-            v[n++] = left_of(l, i);
-        }
-    enum pawl_status st = led_calls_load(g->c, seqs, n, err);
-    qsort(v, n, sizeof *v, compare_claimed);
-    q->until_us = l->until_us;
-    for (size_t i = 0; st == PAWL_OK && i < n && q->n < (size_t)q->max; i++) {
-        g->taken[q->n] = led_call_find(g->c, v[i].held->seq);
-        g->position[q->n] = v[i].position;
-        if (!g->taken[q->n])
-            return led_again(g->c, "a call of a lease", err);
-        q->n++;
-    }
-    if (st == PAWL_OK)
-        st = led_holders_load(g->c, g->taken, q->n, err);
-    return st == PAWL_OK ? led_payloads_load(g->c, g->taken, q->n, err) : st;
-}
+/* ---- The operation --------------------------------------------------------------------------- */
 
 static bool room(struct claiming *g)
 {
@@ -884,7 +814,7 @@ enum pawl_status led_claim(struct ledger *c, struct op *op, struct pawl_err *err
     if (st != PAWL_OK)
         return st;
     if (l) {
-        st = repeat(&g, l, err);
+        st = led_claim_repeat(&g, l, err);
     } else if (replaced) {
         op->status = err_set(&op->err, PAWL_LOST_LEASE, "node \"%.*s\" is no longer this process",
                              BYTES_ARG(q->node));
@@ -895,5 +825,5 @@ enum pawl_status led_claim(struct ledger *c, struct op *op, struct pawl_err *err
         if (q->n == 0)
             q->until_us = 0;
     }
-    return st == PAWL_OK ? show_taken(&g, err) : st;
+    return st == PAWL_OK ? led_claim_show(&g, err) : st;
 }

@@ -40,6 +40,7 @@ void led_end(struct ledger *c)
 enum pawl_status led_forget(struct ledger *c, struct pawl_err *err)
 {
     const struct led_cache *old = c->tx;
+    led_kept_doubt(c); /* led_kept_stored() will not see what was decided about these leases */
     c->tx = arena_zalloc(&c->scratch, 1, sizeof *c->tx);
     if (!c->tx)
         return err_no_memory(err, "a transaction");

@@ -30,7 +30,7 @@ static void rows_unique(struct queue_rows *rows)
     rows->n = n;
 }
 
-/* Every queue of a lane, and every one somebody paused or resumed. */
+/* Every queue of a lane, and every one that is paused. */
 static enum pawl_status rows_make(struct ledger *c, struct arena *a, struct queue_rows *out,
                                   struct pawl_err *err)
 {
@@ -138,12 +138,12 @@ static enum pawl_status count_line(struct ledger *c, const struct queue_rows *ro
     return st;
 }
 
-/* What leases hold; one that stands behind another of its run counts as what it is shown as. */
+/* What leases hold; a call that has not begun counts as what it is shown as: pending. */
 static enum pawl_status count_held(struct ledger *c, const struct queue_rows *rows,
                                    struct pawl_err *err)
 {
     enum pawl_status st = led_all_leases(c, err);
-    for (const struct led_lease *l = c->tx->first_lease; l && st == PAWL_OK; l = l->newer)
+    for (struct led_lease *l = c->tx->first_lease; l && st == PAWL_OK; l = l->newer)
         for (size_t i = 0; i < l->n && st == PAWL_OK; i++) {
             struct queue_row *row;
             if (l->state[i] != HELD_OPEN)
@@ -151,7 +151,7 @@ static enum pawl_status count_held(struct ledger *c, const struct queue_rows *ro
             st = lane_row(c, rows, l->held[i].lane, &row, err);
             if (st != PAWL_OK)
                 break;
-            if (!led_lease_before(l, i)) {
+            if (led_lease_begun(l, i)) {
                 up(&row->processing, 1);
                 continue;
             }

@@ -8,19 +8,45 @@
 
 /* ---- Extend ---------------------------------------------------------------------------------- */
 
+/* Which of the lease's calls have a wish in the tables. */
+static enum pawl_status wishes_stored(struct ledger *c, const struct led_lease *l, bool *out,
+                                      struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_rows *r = NULL;
+    int64_t low = INT64_MAX, high = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        low = MIN(low, l->held[i].seq);
+        high = MAX(high, l->held[i].seq);
+    }
+    led_int(&p, low);
+    led_int(&p, high);
+    enum pawl_status st = led_query(c, SQL_LEASE_WISHES, &p, &r, err);
+    for (int row = 0; st == PAWL_OK && row < r->n; row++) {
+        ssize_t at = led_lease_find(l, led_get_int(r, row, 0));
+        if (at >= 0)
+            out[at] = true;
+    }
+    return st;
+}
+
 static enum pawl_status wished_read(struct ledger *c, struct op *op, const struct led_lease *l,
                                     struct pawl_err *err)
 {
     struct extend *q = &op->extend;
     int64_t *seqs = arena_alloc(&c->scratch, (l->n + 1) * sizeof *seqs);
+    bool *wished = arena_zalloc(&c->scratch, l->n + 1, sizeof *wished);
     size_t n = 0;
     q->cancelled = arena_zalloc(op->a, l->n + 1, sizeof *q->cancelled);
-    if (!seqs || !q->cancelled)
+    if (!seqs || !wished || !q->cancelled)
         return err_no_memory(err, "a lease");
+    enum pawl_status st = wishes_stored(c, l, wished, err);
+    /* Of those in memory the group itself may have been asked to cancel one. */
     for (size_t i = 0; i < l->n; i++)
-        if (l->state[i] == HELD_OPEN)
+        if (l->state[i] == HELD_OPEN && (wished[i] || led_call_find(c, l->held[i].seq)))
             seqs[n++] = l->held[i].seq;
-    enum pawl_status st = led_calls_load(c, seqs, n, err);
+    if (st == PAWL_OK && n)
+        st = led_calls_load(c, seqs, n, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++) {
         const struct led_call *it = led_call_find(c, seqs[i]);
         if (it && it->now.wish)
@@ -33,17 +59,20 @@ enum pawl_status led_extend(struct ledger *c, struct op *op, struct pawl_err *er
 {
     struct extend *q = &op->extend;
     struct led_lease *l;
+    int64_t last_us = 0;
     q->until_us = 0;
-    q->n_cancelled = 0;
+    q->n_cancelled = q->n_timed_out = 0;
     enum pawl_status st = led_lease_get(c, &q->token, &l, err);
+    if (l && st == PAWL_OK && led_lease_over(l, c->now_us))
+        l = NULL;
+    if (l && st == PAWL_OK && l->until_us)
+        st = led_time_out(c, op, l, &last_us, err);
     if (st != PAWL_OK)
         return st;
-    if (!l || led_lease_over(l, c->now_us)) {
-        op->status = err_set(&op->err, PAWL_LOST_LEASE, "this lease is over");
-        return PAWL_OK;
-    }
+    if (!l || l->missing)
+        return op_lost_lease(op, &q->token);
     if (l->until_us) {
-        l->until_us = q->until_us = c->now_us + q->lease_us;
+        l->until_us = q->until_us = MIN(c->now_us + q->lease_us, last_us);
         l->dirty = true;
     }
     return wished_read(c, op, l, err);
@@ -73,9 +102,8 @@ static enum pawl_status named_call(struct ledger *c, struct op *op, struct led_c
         return st;
     q->state = (*out)->now.state;
     if ((*out)->now.place == AT_GONE)
-        op->status =
-            err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and its retention has passed",
-                    BYTES_ARG(q->id));
+        op->status = err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and is no longer kept",
+                             BYTES_ARG(q->id));
     return PAWL_OK;
 }
 

@@ -126,6 +126,9 @@ enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, st
         st = started(c, l, it, e, err);
     if (st != PAWL_OK)
         return st;
+    int64_t held_us = l->until_us ? MIN(l->until_us, c->now_us) : c->now_us;
+    if (!try_timed_out(&c->scratch, &it->spec, e->started_us, held_us, &e->end, &e->error))
+        return err_no_memory(err, "a try");
     struct try_of try = { &it->spec, it->now.tries, it->now.run_at_us };
     e->end.wish = it->now.wish;
     e->verdict = call_after(&try, &e->end, c->now_us, c->world);
@@ -242,7 +245,7 @@ static enum pawl_status items_find(struct ledger *c, struct op *op, struct finis
         it->seq_found = it->seq;
         it->state = 0;
         it->run_at_us = it->finished_us = it->version = 0;
-        it->error_out = it->queue = BYTES_NONE;
+        it->error_out = it->queue = it->type = BYTES_NONE;
         if (!it->seq) {
             enum pawl_status st = led_id_get(c, it->id, &id, err);
             if (st != PAWL_OK)
@@ -280,13 +283,7 @@ static enum pawl_status items_check(struct ledger *c, struct op *op, struct fini
         }
         if (answered)
             continue;
-        if (it->id.data)
-            op->status = err_set(&op->err, PAWL_LOST_LEASE,
-                                 "this lease does not hold call \"%.*s\"", BYTES_ARG(it->id));
-        else
-            op->status = err_set(&op->err, PAWL_LOST_LEASE, "this lease does not hold call %lld",
-                                 (long long)it->seq);
-        return PAWL_OK;
+        return op_not_held(op, &f->token, it->id, it->seq);
     }
     return PAWL_OK;
 }
@@ -461,6 +458,7 @@ static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_l
     if (st != PAWL_OK)
         return st;
     it->queue = lane->queue;
+    it->type = lane->type;
     st = led_try_end(c, l, i, &e, &call, err);
     if (st != PAWL_OK)
         return st;

@@ -102,7 +102,7 @@ static void sheets_init(struct writing *w)
     sheet_init(&w->moved, SQL_CALL_MOVE, "iiii");
     sheet_init(&w->call_out, SQL_CALL_REMOVE, "i");
     sheet_init(&w->gone, SQL_GONE_ADD, "itiiii");
-    sheet_init(&w->lease_new, SQL_LEASE_ADD, "btttiziiib");
+    sheet_init(&w->lease_new, SQL_LEASE_ADD, "btttiziiibi");
     sheet_init(&w->lease_in, SQL_LEASE_WRITE, "bziib");
     sheet_init(&w->lease_out, SQL_LEASE_REMOVE, "b");
     sheet_init(&w->key, SQL_KEY_WRITE, "tiiiiiiiiii");
@@ -238,7 +238,7 @@ static void write_gone(struct writing *w, const struct led_call *it)
 
 static enum pawl_status write_call(struct writing *w, struct led_call *it, struct pawl_err *err)
 {
-    enum pawl_status st = PAWL_OK;
+    enum pawl_status st = led_call_check(it, LED_DECIDED, err);
     if (it->fresh)
         st = write_fresh(w, it, err);
     write_place(w, it);
@@ -299,6 +299,7 @@ static enum pawl_status write_lease(struct writing *w, struct led_lease *l, stru
     size_t n = 0;
     if (!l->dirty)
         return PAWL_OK;
+    enum pawl_status st = led_lease_check(c, l, LED_DECIDED, err);
     l->dirty = false;
     for (size_t i = 0; i < l->n; i++)
         n += l->state[i] != HELD_OFF;
@@ -316,7 +317,8 @@ static enum pawl_status write_lease(struct writing *w, struct led_lease *l, stru
     for (size_t i = 0; i < l->n; i++)
         if (l->state[i] != HELD_OFF)
             v[n++] = l->held[i];
-    enum pawl_status st = lease_pack(&c->scratch, v, n, &packed, err);
+    if (st == PAWL_OK)
+        st = lease_pack(&c->scratch, v, n, &packed, err);
     if (st != PAWL_OK)
         return st;
     l->rewritten = l->stored;
@@ -324,7 +326,7 @@ static enum pawl_status write_lease(struct writing *w, struct led_lease *l, stru
         ROW(c, &w->lease_in, B(token), I(l->until_us), I(v[0].seq), I(v[n - 1].seq), B(packed));
     else
         ROW(c, &w->lease_new, B(token), B(l->node), B(l->boot), B(l->worker), I(l->claimed_us),
-            I(l->until_us), I(l->rev), I(v[0].seq), I(v[n - 1].seq), B(packed));
+            I(l->until_us), I(l->rev), I(v[0].seq), I(v[n - 1].seq), B(packed), I(l->width));
     l->stored = true;
     return PAWL_OK;
 }
@@ -336,6 +338,8 @@ static void write_key(struct writing *w, struct led_key *k)
         ROW(c, &w->hint_out, I(k->folded[i]));
     k->n_folded = 0;
     k->moving = false;
+    CHECK(led_key_check(k, LED_DECIDED, NULL) == PAWL_OK);
+    k->written = k->written || (k->got && k->dirty);
     if (k->got && k->dirty)
         ROW(c, &w->key, B(k->name), I(k->turn), I(k->head), I(k->head_pos), I(k->head_no),
             I(k->next_no), I(k->held), I(k->waiting), I(k->later), I(k->since_us), I(k->ended_us));
@@ -482,6 +486,8 @@ enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask, bool su
     for (const struct led_key *k = tx->tx->first_key; k; k = k->newer)
         drops = drops || k->drop;
     enum pawl_status st = write_most(tx, &b, err);
+    if (st == PAWL_OK)
+        led_check_all(tx);
     if (st == PAWL_OK && ask)
         ask(tx, b);
     if (st == PAWL_OK && (!sure || drops || hook_pausing())) {

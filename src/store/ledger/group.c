@@ -354,7 +354,10 @@ static enum pawl_status decide(struct ledger *c, const struct foreseen *f, struc
         f->v[i]->status = PAWL_OK;
         f->v[i]->ended = NULL;
         f->v[i]->n_ended = 0;
+        f->v[i]->lost = NULL;
+        f->v[i]->n_lost = 0;
         c->tx->last_op = i + 1 == f->n;
+        PAUSE_POINT("ledger.next_op");
         st = apply(c, f->v[i], err);
     }
     return st;
@@ -399,6 +402,7 @@ enum pawl_status led_commit_ops(struct store *s, struct op *const *v, size_t n,
     for (int i = 0; i < tries; i++) {
         if (i)
             nap(c, REDO_NAP_US * i);
+        c->redone = i;
         st = group_once(c, v, n, err);
         if (st == PAWL_OK || st == PAWL_UNKNOWN || !c->redo)
             return st;

@@ -13,6 +13,18 @@
 
 /* Calls, in all leases of a handle. */
 #define KEPT_MAX (32 << 10)
+#ifdef PAWL_TEST
+size_t led_kept_max;
+#endif
+
+static size_t kept_max(void)
+{
+#ifdef PAWL_TEST
+    if (led_kept_max)
+        return led_kept_max;
+#endif
+    return KEPT_MAX;
+}
 
 static struct led_kept **slot(struct ledger *c, const struct token *token)
 {
@@ -43,13 +55,14 @@ static void enter(struct ledger *c, struct led_kept *k)
     *(k->older ? &k->older->newer : &c->kept.oldest) = k;
     c->kept.newest = k;
     c->kept.n += k->n;
-    while (c->kept.n > KEPT_MAX)
+    while (c->kept.n > kept_max())
         drop(c, c->kept.oldest);
 }
 
 struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l)
 {
     struct led_kept *k = *slot(c, &l->token);
+    CHECK(!k || k->n > 0);
     bool same = k && k->rev == l->rev && k->claimed_us == l->claimed_us && k->n == l->n;
     for (size_t i = 0; same && i < k->n; i++)
         same = k->v[i].seq == l->held[i].seq;
@@ -96,7 +109,8 @@ static void keep(struct ledger *c, const struct led_lease *l)
             return;
         len += it->spec.id.len + it->spec.key.len;
     }
-    struct led_kept *k = l->n < KEPT_MAX ? mem_alloc(sizeof *k + l->n * sizeof *k->v + len) : NULL;
+    struct led_kept *k =
+        l->n <= kept_max() ? mem_alloc(sizeof *k + l->n * sizeof *k->v + len) : NULL;
     if (!k)
         return;
     k->token = l->token;
@@ -122,27 +136,29 @@ static void keep(struct ledger *c, const struct led_lease *l)
     enter(c, k);
 }
 
+/* Looked up by token every time: what enters here may push out what another lease of the same
+ * transaction was read from. */
 void led_kept_stored(struct ledger *c)
 {
     for (struct led_lease *l = c->tx->first_lease; l; l = l->newer) {
-        if (l->kept && (l->missing || l->rewritten)) {
-            drop(c, l->kept);
-            l->kept = NULL;
-        } else if (l->kept) {
-            for (size_t i = 0; i < l->n; i++)
-                l->kept->v[i].ended = l->state[i] != HELD_OPEN;
-        } else if (l->fresh && !l->missing && !l->rewritten) {
+        bool same = l->kept && !l->missing && !l->rewritten;
+        struct led_kept *k = same ? led_kept_find(c, l) : NULL;
+        for (size_t i = 0; k && i < l->n; i++)
+            k->v[i].ended = l->state[i] != HELD_OPEN;
+        if (!same && (l->kept || l->fresh))
+            drop(c, *slot(c, &l->token));
+        if (l->fresh && !l->missing && !l->rewritten)
             keep(c, l);
-        }
     }
 }
 
 void led_kept_doubt(struct ledger *c)
 {
-    for (struct led_lease *l = c->tx ? c->tx->first_lease : NULL; l; l = l->newer) {
-        drop(c, l->kept);
-        l->kept = NULL;
-    }
+    for (struct led_lease *l = c->tx ? c->tx->first_lease : NULL; l; l = l->newer)
+        if (l->kept || l->fresh) {
+            drop(c, *slot(c, &l->token));
+            l->kept = false;
+        }
 }
 
 void led_kept_end(struct ledger *c)

@@ -88,11 +88,21 @@ static bool remember(struct ledger *c, struct led_key *k, int64_t hint)
     return true;
 }
 
+static bool remembered(const struct led_key *k, int64_t hint)
+{
+    for (size_t i = 0; i < k->n_folded; i++)
+        if (k->folded[i] == hint)
+            return true;
+    return false;
+}
+
 /* What joined while others held these keys; just looked at: into the numbers, nothing more. */
 static enum pawl_status hints_take(struct ledger *c, const struct led_rows *r, struct pawl_err *err)
 {
     for (int i = 0; r && i < r->n; i++) {
         struct led_key *k = *slot(c, led_get(r, i, 1));
+        if (k->got && remembered(k, led_get_int(r, i, 0)))
+            continue;
         if (k->got) {
             k->waiting += led_get_int(r, i, 2);
             k->later += led_get_int(r, i, 3);
@@ -201,8 +211,8 @@ enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size
     for (size_t i = 0; st == PAWL_OK && i < m; i++) {
         struct led_key *k = *slot(c, v[i]);
         k->tried = true;
-        if (how == LOCK_WAIT && !k->got)
-            st = led_again(c, "a key", err);
+        st = how == LOCK_WAIT && !k->got ? led_again(c, "a key", err)
+                                         : led_key_check(k, LED_LOADED, err);
     }
     return st;
 }
@@ -228,6 +238,34 @@ enum pawl_status led_key_look(struct ledger *c, struct bytes name, struct led_ke
     }
     *out = st == PAWL_OK && k->known ? k : NULL;
     return st;
+}
+
+/* So often a call that a key does not count may have joined just now. */
+#define COUNT_TRIES 3
+
+static bool counted(const struct led_key *k, enum led_place from)
+{
+    if (from == AT_LATER)
+        return k->later > 0;
+    if (from == AT_LINE)
+        return k->waiting > (k->turn == KEY_OFFERED);
+    return from != AT_READY || k->waiting > 0;
+}
+
+enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, enum led_place from,
+                                struct pawl_err *err)
+{
+    if (counted(k, from))
+        return PAWL_OK;
+    enum pawl_status st = keys_ask(c, NULL, 0, &k->name, 1, err);
+    if (st != PAWL_OK || counted(k, from))
+        return st;
+    /* A call that joined a moment ago is counted the next time: the key's row is wrong otherwise.
+     */
+    if (c->redone < COUNT_TRIES)
+        return led_again(c, "a call of a line", err);
+    return err_set(err, PAWL_BROKEN, "database: key \"%.*s\": more calls wait than it counts",
+                   BYTES_ARG(k->name));
 }
 
 /* ---- Whose turn it is ------------------------------------------------------------------------ */
@@ -305,6 +343,9 @@ enum pawl_status led_lines_load(struct ledger *c, struct led_key *const *v, size
         struct led_call *it = row_call(c, r, i, k);
         if (!it)
             return err_no_memory(err, "a line");
+        st = led_call_check(it, LED_LOADED, err);
+        if (st != PAWL_OK)
+            return st;
         if (it->now.place == AT_LINE)
             (*out)[(*out_n)++] = (struct led_place_row){ k->name, it };
     }

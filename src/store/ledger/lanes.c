@@ -221,7 +221,9 @@ enum pawl_status led_pause(struct ledger *c, struct op *op, struct pawl_err *err
 {
     struct led_params p = { 0 };
     led_text(&p, op->pause.queue);
-    led_int(&p, op->pause.paused);
     c->tx->paused_read = false;
+    if (!op->pause.paused)
+        return led_run(c, SQL_QUEUE_RESUME, &p, NULL, err);
+    led_int(&p, 1);
     return led_run(c, SQL_QUEUE_PAUSE, &p, NULL, err);
 }

@@ -34,6 +34,17 @@ struct led_lease *led_lease_new(struct ledger *c, const struct token *token)
     return l;
 }
 
+enum pawl_status led_lease_make(struct ledger *c, const struct token *token, struct led_lease **out,
+                                struct pawl_err *err)
+{
+    struct led_lease *l = *out = led_lease_new(c, token);
+    enum pawl_status st = l ? PAWL_OK : err_no_memory(err, "a lease");
+    if (st == PAWL_OK && l->stored)
+        st = led_flush(c, err);
+    CHECK(st != PAWL_OK || (l->missing && !l->stored));
+    return st;
+}
+
 /* The list of a lease is short where `pos` is the call's own number; that stands for the place that
  * its number in the key gives it, which nearly all have. */
 int64_t led_held_place(const struct held *h)
@@ -58,9 +69,12 @@ bool led_lease_list(struct ledger *c, struct led_lease *l, struct held *held, si
     size_t m = 0;
     l->held = held;
     l->n = l->named = l->left = n;
+    l->kept = false;
     l->state = arena_zalloc(&c->scratch, n + 1, 1);
     l->run = arena_zalloc(&c->scratch, n + 1, sizeof *l->run);
-    if (!order || !l->state || !l->run)
+    l->begun = arena_alloc(&c->scratch, (n + 1) * sizeof *l->begun);
+    l->begun_left = 0;
+    if (!order || !l->state || !l->run || !l->begun)
         return false;
     for (size_t i = 0; i < n; i++) {
         l->run[i] = (struct led_link){ -1, -1 };
@@ -106,8 +120,10 @@ static enum pawl_status lease_row(struct ledger *c, const struct led_rows *r, in
     l->claimed_us = led_get_int(r, row, 4);
     l->until_us = led_get_int(r, row, 5);
     l->rev = led_get_int(r, row, 6);
-    l->kept = led_kept_find(c, l);
-    return c->scratch.failed ? err_no_memory(err, "a lease") : PAWL_OK;
+    l->width = (int)led_get_int(r, row, 8);
+    l->kept = led_kept_find(c, l) != NULL;
+    return c->scratch.failed ? err_no_memory(err, "a lease")
+                             : led_lease_check(c, l, LED_LOADED, err);
 }
 
 /* Which calls of these leases have ended. */
@@ -283,14 +299,16 @@ static enum pawl_status lean_row(struct ledger *c, const struct led_rows *r, int
     it->now.wish = !led_null(r, row, 8);
     enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, 7), &it->spec, err);
     hold(it, l, &l->held[it->held_at]);
-    return st;
+    return st == PAWL_OK ? led_call_check(it, LED_LOADED, err) : st;
 }
 
-/* The same of a lease that is remembered. */
-static void lean_kept(struct led_call *it, size_t i)
+/* The same of a lease that is remembered. Id and key are borrowed from what is kept, which goes
+ * only with the transaction (led_kept_stored, led_kept_doubt). */
+static void lean_kept(struct led_call *it, const struct led_kept *k)
 {
     struct led_lease *l = it->lease;
-    const struct led_kept_call *v = &l->kept->v[i];
+    size_t i = it->held_at;
+    const struct led_kept_call *v = &k->v[i];
     if (v->ended) {
         l->state[i] = HELD_ENDED;
         l->left--;
@@ -326,7 +344,10 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
         return err_no_memory(err, "a lease");
     b->n = 0;
     led_column_init(&col, &c->scratch, LED_INTS);
-    for (struct led_lease *l = c->tx->first_lease; l; l = l->newer)
+    for (struct led_lease *l = c->tx->first_lease; l; l = l->newer) {
+        const struct led_kept *known = l->kept ? led_kept_find(c, l) : NULL;
+        l->kept = known != NULL;
+        kept = kept || known;
         for (size_t k = 0; !l->missing && k < l->n; k++) {
             struct led_call *it = led_call_new(c, l->held[k].seq);
             if (!it)
@@ -340,12 +361,14 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
             it->now.place = AT_HELD;
             it->now.state = PAWL_PROCESSING;
             it->was = it->now;
-            if (l->kept)
-                lean_kept(it, k);
+            if (known)
+                lean_kept(it, known);
             else
                 led_add_int(&col, it->seq);
-            kept = kept || l->kept;
         }
+    }
+    if (c->scratch.failed)
+        return err_no_memory(err, "a lease");
     led_column(&p, &col);
     if (col.n)
         led_batch_ask(b, SQL_LEASE_CALLS, &p, &r);
@@ -359,14 +382,26 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
     return st;
 }
 
+/* The lease in memory that holds this call. */
+static struct led_lease *holder_of(struct ledger *c, int64_t seq, size_t *out)
+{
+    for (struct led_lease *l = c->tx->first_lease; l; l = l->newer) {
+        ssize_t at = l->missing ? -1 : led_lease_find(l, seq);
+        if (at < 0 || l->state[at] != HELD_OPEN)
+            continue;
+        *out = (size_t)at;
+        return l;
+    }
+    return NULL;
+}
+
 static bool hold_in(struct ledger *c, struct led_call *it)
 {
-    for (struct led_lease *l = c->tx->first_lease; l && !it->lease; l = l->newer) {
-        ssize_t at = l->missing ? -1 : led_lease_find(l, it->seq);
-        if (at >= 0 && l->state[at] == HELD_OPEN)
-            hold(it, l, &l->held[at]);
-    }
-    return it->lease != NULL;
+    size_t at;
+    struct led_lease *l = holder_of(c, it->seq, &at);
+    if (l)
+        hold(it, l, &l->held[at]);
+    return l != NULL;
 }
 
 enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, size_t n,
@@ -410,12 +445,65 @@ ssize_t led_lease_find(const struct led_lease *l, int64_t seq)
     return h ? h - l->held : -1;
 }
 
-int64_t led_lease_before(const struct led_lease *l, size_t i)
+int64_t led_lease_before(const struct led_lease *l, size_t i, size_t *out_first)
 {
     int64_t n = 0;
+    *out_first = i;
     for (int at = l->run[i].before; at >= 0; at = l->run[at].before)
-        n += l->state[at] == HELD_OPEN;
+        if (l->state[at] == HELD_OPEN) {
+            *out_first = (size_t)at;
+            n++;
+        }
     return n;
+}
+
+/* Open, and no open call stands before it in its run. */
+static bool is_first(const struct led_lease *l, size_t i)
+{
+    int before = l->run[i].before;
+    return l->state[i] == HELD_OPEN && (before < 0 || l->state[before] != HELD_OPEN);
+}
+
+bool led_lease_begun(struct led_lease *l, size_t i)
+{
+    if (!l->width || l->left <= (size_t)l->width)
+        return is_first(l, i);
+    if (l->begun_left != l->left) {
+        for (size_t k = 0; k < l->n; k++)
+            l->begun[k] = is_first(l, k);
+        lease_begun(l->held, l->n, l->width, l->begun);
+        l->begun_left = l->left;
+    }
+    return l->begun[i];
+}
+
+enum pawl_status led_head_begun(struct ledger *c, const struct led_key *k, bool *out,
+                                struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    size_t at = 0;
+    struct led_lease *l = holder_of(c, k->head, &at);
+    enum pawl_status st = PAWL_OK;
+    led_int(&p, k->head);
+    led_int(&p, k->head);
+    if (!l)
+        st = led_query(c, SQL_LEASE_AROUND, &p, &r, err);
+    if (st == PAWL_OK && r)
+        st = leases_read(c, r, true, err);
+    if (st == PAWL_OK && r)
+        l = holder_of(c, k->head, &at);
+    *out = !l || led_lease_begun(l, at);
+    return st;
+}
+
+int64_t led_claim_until(const struct claim *q, struct led_call *const *taken,
+                        const int64_t *position, int64_t now_us)
+{
+    int64_t last_us = 0;
+    for (size_t i = 0; i < q->n && q->until_us; i++)
+        last_us = MAX(last_us, position[i] ? INT64_MAX : call_deadline(&taken[i]->spec, now_us));
+    return MIN(q->until_us, last_us);
 }
 
 void led_lease_done(struct led_lease *l, size_t i, bool off)

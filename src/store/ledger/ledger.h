@@ -68,6 +68,10 @@ struct led_kept_all {
     struct led_kept *slots[LED_KEPT_SLOTS], *oldest, *newest; /* owned */
     size_t n;                                                 /* calls */
 };
+#ifdef PAWL_TEST
+/* How many calls a handle remembers, in all of its leases, instead of KEPT_MAX; 0: that. */
+extern size_t led_kept_max;
+#endif
 
 struct led_cache;
 struct led_driver;
@@ -89,6 +93,7 @@ struct ledger {
     bool reading; /* one snapshot for all of it: nobody can be faster */
     bool blocked; /* it waited in vain for a row that somebody holds */
     bool redo;    /* it failed because somebody else was faster: the same again may well do */
+    int redone;   /* how often the group was done before, in vain */
     int64_t now_us;
     struct arena scratch;
     struct led_cache *tx; /* in scratch */
@@ -237,6 +242,25 @@ MUST_USE enum pawl_status led_forget(struct ledger *c, struct pawl_err *err);
 /* Somebody was faster: do the group again. */
 enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *err);
 
+/* ---- Waiting for answers (patience.c) -------------------------------------------------------- */
+
+/* What the server says, on another connection, of a commit that has no answer. */
+enum led_commit {
+    LED_COMMIT_SILENT, /* nothing: it does not answer, or does not know the session */
+    LED_COMMIT_WORKS,  /* it is at work on it */
+    LED_COMMIT_WAITS,  /* it waits for a standby */
+};
+/* The wait for one answer; times are world_mono. */
+struct led_patience {
+    int64_t began_us, until_us;
+    int64_t next_us; /* poll until then; with no answer by then led_patient() decides */
+    bool commits;    /* what was sent commits: ask the server before led_patient() */
+};
+/* Waiting begins, for patience_us; longer while a commit waits for a standby. */
+struct led_patience led_patience(const struct ledger *c, int64_t now_us, int64_t patience_us);
+/* Nothing came until next_us, and the server said this. False: give up. */
+bool led_patient(struct ledger *c, struct led_patience *p, int64_t now_us, enum led_commit said);
+
 /* ---- Lanes (lanes.c) ------------------------------------------------------------------------- */
 
 MUST_USE enum pawl_status led_lanes_read(struct ledger *c, struct pawl_err *err);
@@ -299,6 +323,8 @@ enum pawl_status led_get_calls(struct store *s, struct arena *a, struct get *g,
                                struct pawl_err *err);
 enum pawl_status led_list(struct store *s, struct arena *a, const struct query *q, struct page *out,
                           struct pawl_err *err);
+enum pawl_status led_archived(struct store *s, struct arena *a, struct bytes id,
+                              struct archived *out, struct pawl_err *err);
 enum pawl_status led_attempts(struct store *s, struct arena *a, struct bytes id,
                               struct attempts *out, struct pawl_err *err);
 enum pawl_status led_read_object(struct store *s, struct arena *a, struct bytes type,

@@ -301,7 +301,7 @@ static enum pawl_status stand_read(struct ledger *c, const struct led_rows *r, i
         to.expires_us = 0; /* a redriven call has left its first life's end behind */
     it->lease = NULL;
     it->was = it->now = to;
-    return PAWL_OK;
+    return led_call_check(it, LED_LOADED, err);
 }
 
 static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int row,
@@ -361,6 +361,8 @@ enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int 
     enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, at + 6), s, err);
     if (st == PAWL_OK)
         st = call_tags_read(&c->scratch, led_get(r, row, at + 11), s, err);
+    if (st == PAWL_OK)
+        st = led_call_check(it, LED_LOADED, err);
     return st == PAWL_OK && c->scratch.failed ? err_no_memory(err, "a call") : st;
 }
 
@@ -382,6 +384,7 @@ static enum pawl_status gone_load(struct ledger *c, const int64_t *seqs, size_t 
         it->was = it->now = (struct led_stand){ .place = AT_GONE,
                                                 .state = (enum pawl_state)led_get_int(r, i, 2),
                                                 .outcome = o };
+        st = led_call_check(it, LED_LOADED, err);
     }
     return st;
 }
@@ -592,7 +595,10 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
     led_text(&p, it->spec.key);
     led_int(&p, it->now.pos);
     st = led_number(c, SQL_LINE_NEWER, &p, 0, &newer, err);
-    out->position = MAX(k->held - 1, 0) + k->waiting + k->hint_waiting + k->seen_waiting - newer;
+    bool runs = false; /* the first of the key */
+    if (st == PAWL_OK && k->held)
+        st = led_head_begun(c, k, &runs, err);
+    out->position = k->held - runs + k->waiting + k->hint_waiting + k->seen_waiting - newer;
     return st;
 }
 
@@ -614,18 +620,19 @@ static enum pawl_status show_pending(struct ledger *c, struct led_call *it, stru
     return st;
 }
 
-static enum pawl_status show_held(struct ledger *c, struct led_call *it, struct call *out,
-                                  struct pawl_err *err)
+static enum pawl_status show_held(struct ledger *c, struct led_call *it, unsigned with,
+                                  struct call *out, struct pawl_err *err)
 {
-    const struct led_lease *l = it->lease;
-    size_t at = (size_t)led_lease_find(l, it->seq);
-    int64_t before = led_lease_before(l, at);
+    struct led_lease *l = it->lease;
+    size_t at = (size_t)led_lease_find(l, it->seq), first;
+    int64_t before = led_lease_before(l, at, &first);
+    bool runs = with & LED_AS_OWNER || led_lease_begun(l, first);
     enum pawl_status st = PAWL_OK;
     out->node = l->owner;
     out->claimed_us = l->claimed_us;
     out->in_line = it->spec.key.data != NULL;
-    out->position = before;
-    if (before) {
+    out->position = out->in_line ? before + !runs : 0;
+    if (!(with & LED_AS_OWNER) && (before || !runs)) {
         out->state = PAWL_PENDING;
         if (out->tries.attempts + out->tries.lost > 0)
             st = led_last_error(c, it, &out->error, err);
@@ -674,7 +681,7 @@ enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it
         st = led_holders_load(c, &it, 1, err);
     model(it, out);
     if (st == PAWL_OK && it->now.place == AT_HELD)
-        st = show_held(c, it, out, err);
+        st = show_held(c, it, with, out, err);
     else if (st == PAWL_OK && it->now.place == AT_ENDED)
         show_ended(it, out);
     else if (st == PAWL_OK)

@@ -90,6 +90,8 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
         to.wish = false;
     if (call->spec.key.data) {
         enum pawl_status st = led_key_get(c, call->spec.key, LOCK_WAIT, &k, err);
+        if (st == PAWL_OK)
+            st = led_key_counts(c, k, call->now.place, err);
         if (st != PAWL_OK)
             return st;
         leave(c, call, k, behind);
@@ -100,8 +102,10 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
     }
     bool here = to.state == PAWL_PENDING || call->now.state == PAWL_PENDING;
     c->tx->news = c->tx->news || (here && !c->tx->hold);
-    if (to.place != AT_HELD)
+    if (to.place != AT_HELD) {
+        call->left = call->lease ? call->lease : call->left;
         call->lease = NULL;
+    }
     call->now = to;
     return PAWL_OK;
 }

@@ -9,6 +9,25 @@
 
 /* ---- Reclaim --------------------------------------------------------------------------------- */
 
+static enum pawl_status tell_lost(struct ledger *c, struct op *op, const struct led_lease *l,
+                                  size_t i, const struct led_end *e, const struct led_call *it,
+                                  struct pawl_err *err)
+{
+    const struct led_lane *lane;
+    enum pawl_status st = led_lane(c, l->held[i].lane, &lane, err);
+    if (st != PAWL_OK)
+        return st;
+    struct tries before = l->held[i].tries;
+    return op_lost(op,
+                   &(struct lost_attempt){ .id = it->spec.id,
+                                           .type = lane->type,
+                                           .error = e->error,
+                                           .late = e->end.how == END_TIMEOUT,
+                                           .attempt_no = before.attempts + before.lost + 1,
+                                           .state = e->verdict.next },
+                   err);
+}
+
 static enum pawl_status take_back(struct ledger *c, struct op *op, struct led_lease *l, size_t i,
                                   const struct led_end *how, int64_t *count, struct pawl_err *err)
 {
@@ -20,11 +39,14 @@ static enum pawl_status take_back(struct ledger *c, struct op *op, struct led_le
         l->state[i] = HELD_OFF;
     if (st == PAWL_OK && it->now.place == AT_ENDED)
         st = led_told_ended(op, it->spec.id, err);
+    if (st == PAWL_OK && e.end.how != END_RELEASE)
+        st = tell_lost(c, op, l, i, &e, it, err);
     return st;
 }
 
-/* Calls and keys of a lease, at once. */
-static enum pawl_status lease_load(struct ledger *c, const struct led_lease *l,
+/* Calls and keys of a lease, at once. `late`: keys only of calls that were claimed so long ago that
+ * they may be past their timeout. */
+static enum pawl_status lease_load(struct ledger *c, const struct led_lease *l, bool late,
                                    struct pawl_err *err)
 {
     int64_t *seqs = arena_alloc(&c->scratch, (l->n + 1) * sizeof *seqs);
@@ -38,10 +60,120 @@ static enum pawl_status lease_load(struct ledger *c, const struct led_lease *l,
     enum pawl_status st = led_calls_load(c, seqs, n, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++) {
         const struct led_call *it = led_call_find(c, seqs[i]);
-        if (it && it->spec.key.data)
+        bool wanted = !late || (it && call_deadline(&it->spec, l->claimed_us) <= c->now_us);
+        if (it && it->spec.key.data && wanted)
             keys[n_keys++] = it->spec.key;
     }
     return st == PAWL_OK && n_keys ? led_keys_load(c, keys, n_keys, LOCK_WAIT, err) : st;
+}
+
+/* When the i-th call of the lease is past its timeout; INT64_MAX: it has not begun, since another
+ * of its run comes before it. */
+static enum pawl_status deadline_of(struct ledger *c, const struct led_lease *l, size_t i,
+                                    const struct led_call *it, int64_t *out, struct pawl_err *err)
+{
+    int before = l->run[i].before;
+    struct led_key *k = NULL;
+    enum pawl_status st = PAWL_OK;
+    *out = INT64_MAX;
+    if (before >= 0 && l->state[before] == HELD_OPEN)
+        return PAWL_OK;
+    if (before >= 0)
+        st = led_key_get(c, it->spec.key, LOCK_WAIT, &k, err);
+    *out = call_deadline(&it->spec, k ? MAX(l->claimed_us, k->ended_us) : l->claimed_us);
+    return st;
+}
+
+/* The i-th call is past its timeout; those behind it in its run, which have not begun, go back. All
+ * of them leave the list, also those that end: their outcomes bear no token, so that a redrive
+ * could not take them off it. */
+static enum pawl_status time_out_run(struct ledger *c, struct op *op, struct led_lease *l, size_t i,
+                                     struct pawl_err *err)
+{
+    struct try_end how = { .how = END_LOST, .timed = true };
+    enum pawl_status st = PAWL_OK;
+    for (int at = (int)i; at >= 0 && st == PAWL_OK; at = l->run[at].behind) {
+        struct led_end e = { .end = how };
+        struct led_call *it;
+        st = led_try_end(c, l, (size_t)at, &e, &it, err);
+        if (st == PAWL_OK && it->now.place == AT_ENDED)
+            st = led_told_ended(op, it->spec.id, err);
+        if (st == PAWL_OK && e.end.how != END_RELEASE)
+            st = tell_lost(c, op, l, (size_t)at, &e, it, err);
+        if (st == PAWL_OK)
+            led_lease_done(l, (size_t)at, true);
+        how = (struct try_end){ .how = END_RELEASE };
+    }
+    return st;
+}
+
+/* Deadlines of the lease's open calls, as far as their timeouts alone tell. *out false: one may be
+ * over, or began when the one before it in its run ended, and its call and key have to be read. */
+static enum pawl_status deadlines_ahead(struct ledger *c, const struct led_lease *l,
+                                        int64_t *deadline, bool *out, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_column seqs;
+    struct led_rows *r = NULL;
+    led_column_init(&seqs, &c->scratch, LED_INTS);
+    for (size_t i = 0; i < l->n; i++) {
+        deadline[i] = INT64_MAX;
+        if (l->state[i] == HELD_OPEN)
+            led_add_int(&seqs, l->held[i].seq);
+    }
+    led_column(&p, &seqs);
+    enum pawl_status st = led_query(c, SQL_LEASE_TIMEOUTS, &p, &r, err);
+    *out = st == PAWL_OK;
+    for (int row = 0; *out && row < r->n; row++) {
+        ssize_t at = led_lease_find(l, led_get_int(r, row, 0));
+        CHECK(at >= 0);
+        int before = l->run[at].before;
+        if (before >= 0 && l->state[before] == HELD_OPEN)
+            continue; /* it has not begun */
+        deadline[at] = l->claimed_us + led_get_int(r, row, 1);
+        *out = before < 0 && deadline[at] > c->now_us;
+    }
+    return st;
+}
+
+/* The last deadline of what is left; 0: nothing is. */
+static int64_t last_deadline(const struct led_lease *l, const int64_t *deadline)
+{
+    int64_t last_us = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->state[i] == HELD_OPEN)
+            last_us = MAX(last_us, deadline[i]);
+    return last_us;
+}
+
+enum pawl_status led_time_out(struct ledger *c, struct op *op, struct led_lease *l,
+                              int64_t *out_last_us, struct pawl_err *err)
+{
+    struct extend *q = &op->extend;
+    int64_t *deadline = arena_zalloc(&c->scratch, l->n + 1, sizeof *deadline);
+    q->timed_out = arena_zalloc(op->a, l->n + 1, sizeof *q->timed_out);
+    bool ahead;
+    if (!deadline || !q->timed_out)
+        return err_no_memory(err, "a lease");
+    enum pawl_status st = deadlines_ahead(c, l, deadline, &ahead, err);
+    *out_last_us = last_deadline(l, deadline);
+    if (st != PAWL_OK || ahead)
+        return st;
+    st = lease_load(c, l, true, err);
+    for (size_t i = 0; i < l->n && st == PAWL_OK; i++) {
+        if (l->state[i] != HELD_OPEN)
+            continue;
+        const struct led_call *it = led_call_find(c, l->held[i].seq);
+        if (!it)
+            return led_again(c, "a call of a lease", err);
+        st = deadline_of(c, l, i, it, &deadline[i], err);
+        if (st != PAWL_OK || deadline[i] > c->now_us)
+            continue;
+        q->timed_out[q->n_timed_out++] = arena_copy(op->a, it->spec.id);
+        st = time_out_run(c, op, l, i, err);
+    }
+    *out_last_us = last_deadline(l, deadline);
+    return st == PAWL_OK && op->a->failed ? err_no_memory(err, "a lease") : st;
 }
 
 enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token *token,
@@ -53,20 +185,24 @@ enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token
     if (st != PAWL_OK || !l)
         return st;
     e.end.alone = l->named == 1;
+    bool *begun = arena_alloc(&c->scratch, (l->n + 1) * sizeof *begun);
+    if (!begun)
+        return err_no_memory(err, "a reclaim");
+    for (size_t i = 0; i < l->n; i++)
+        begun[i] = led_lease_begun(l, i);
     if (how->how == END_LOST) {
-        const char *text =
-            arena_printf(&c->scratch, "owner \"%.*s\" was lost", BYTES_ARG(l->owner));
+        const char *text = lease_lost_text(&c->scratch, l->worker.data != NULL, l->owner);
         if (!text)
             return err_no_memory(err, "a reclaim");
         e.error = bytes_of(text);
     }
-    st = lease_load(c, l, err);
+    st = lease_load(c, l, false, err);
     for (size_t i = 0; i < l->n && st == PAWL_OK; i++) {
         int before = l->run[i].before;
         if (l->state[i] != HELD_OPEN || (before >= 0 && l->state[before] == HELD_OPEN))
             continue;
         /* A call, and those behind it in its run, which have not begun. */
-        st = take_back(c, op, l, i, &e, count, err);
+        st = take_back(c, op, l, i, begun[i] ? &e : &back, count, err);
         for (int at = l->run[i].behind; at >= 0 && st == PAWL_OK; at = l->run[at].behind)
             st = take_back(c, op, l, (size_t)at, &back, count, err);
     }

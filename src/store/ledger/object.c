@@ -165,7 +165,7 @@ static enum pawl_status object_check(struct ledger *c, struct op *op, const stru
         st = pending_of(c, k, o->type, v, n, err);
     if (st != PAWL_OK)
         return st;
-    if (o->if_version && o->if_version != now->state.version) {
+    if (!object_fits(o, now->state.version)) {
         o->version = now->state.version;
         if (now->state.version)
             REFUSE(op, PAWL_STALE, "object \"%.*s\" \"%.*s\" has version %lld", BYTES_ARG(o->type),

@@ -114,7 +114,7 @@ enum pawl_status led_attempts(struct store *s, struct arena *a, struct bytes id,
     if (!it)
         return err_set(err, PAWL_NOT_FOUND, "no call \"%.*s\"", BYTES_ARG(id));
     if (it->now.place == AT_GONE)
-        return err_set(err, PAWL_GONE, "call \"%.*s\" has ended and its retention has passed",
+        return err_set(err, PAWL_GONE, "call \"%.*s\" has ended and is no longer kept",
                        BYTES_ARG(id));
     return attempts_read(c, a, it->seq, out, err);
 }
@@ -238,13 +238,13 @@ static bool lane_asked(const struct listing *l, int lane)
     return asked;
 }
 
-/* As it is shown: one that is held behind another of its run has not begun. */
+/* As it is shown: one that is held and has not begun is pending. */
 static enum pawl_state shown_state(const struct led_call *it)
 {
-    if (it->now.place != AT_HELD || !it->spec.key.data)
+    if (it->now.place != AT_HELD)
         return it->now.state;
     size_t at = (size_t)led_lease_find(it->lease, it->seq);
-    return led_lease_before(it->lease, at) ? PAWL_PENDING : PAWL_PROCESSING;
+    return led_lease_begun(it->lease, at) ? PAWL_PROCESSING : PAWL_PENDING;
 }
 
 static bool matches(const struct listing *l, const struct led_call *it)

@@ -90,9 +90,8 @@ static enum pawl_status expire_some(struct ledger *c, struct op *op, struct pawl
 
 /* Leases by the first column. */
 static enum pawl_status reclaim_listed(struct ledger *c, struct op *op, const struct led_rows *r,
-                                       bool fail_lost, int64_t *count, struct pawl_err *err)
+                                       struct try_end end, int64_t *count, struct pawl_err *err)
 {
-    struct try_end end = { .how = END_LOST, .fail_lost = fail_lost };
     enum pawl_status st = PAWL_OK;
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
         struct bytes b = led_get(r, i, 0);
@@ -109,8 +108,9 @@ static enum pawl_status reclaim_some(struct ledger *c, struct op *op, struct paw
 {
     struct led_rows *r = NULL;
     struct sweep *s = &op->sweep;
+    struct try_end end = { .how = END_LOST, .fail_lost = s->fail_lost, .timed = true };
     enum pawl_status st = due(c, SQL_LEASE_OVER, c->now_us, s->max, &r, err);
-    return st == PAWL_OK ? reclaim_listed(c, op, r, s->fail_lost, &s->reclaimed, err) : st;
+    return st == PAWL_OK ? reclaim_listed(c, op, r, end, &s->reclaimed, err) : st;
 }
 
 enum pawl_status led_requeue(struct ledger *c, struct op *op, struct pawl_err *err)
@@ -123,7 +123,8 @@ enum pawl_status led_requeue(struct ledger *c, struct op *op, struct pawl_err *e
     if (st != PAWL_OK)
         return st;
     q->leases = r->n;
-    st = reclaim_listed(c, op, r, q->fail_lost, &q->reclaimed, err);
+    st = reclaim_listed(c, op, r, (struct try_end){ .how = END_LOST, .fail_lost = q->fail_lost },
+                        &q->reclaimed, err);
     if (st == PAWL_OK)
         st = due(c, SQL_LEASE_OLD, q->claimed_before_us, 1, &r, err);
     q->more = st == PAWL_OK && r->n > 0;
@@ -191,7 +192,9 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
     if (st == PAWL_OK)
         st = led_run(c, SQL_ID_REMOVE, &ids, NULL, err);
     g->forgotten = r->n;
-    /* What this group knew of them is over. */
+    /* What this group knew of them is over; so is which keys are to go, therefore they go now. */
+    if (st == PAWL_OK)
+        st = led_keys_drop(c, err);
     return st == PAWL_OK ? led_forget(c, err) : st;
 }
 

@@ -104,6 +104,9 @@ static enum pawl_status accept_one(struct mem_tx *tx, const struct call_spec *sp
     if (out->status == PAWL_OK) {
         out->call = call_model(c, tx->now_us);
         out->call.spec = *spec;
+        /* Whether the first call of its key has begun is not looked at: it counts as begun. */
+        if (out->call.in_line)
+            out->call.position = tree_rank(&c->now.key->line, KEY(c->now.pos)) + !c->now.key->held;
     }
     return PAWL_OK;
 }
@@ -119,8 +122,7 @@ static void say_refused(struct mem_tx *tx, const struct call_spec *spec, const s
         err_set(&op->err, st, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
                 BYTES_ARG(spec->queue), BYTES_ARG(spec->type), LANES_MAX, LANES_MAX);
     else if (st == PAWL_GONE)
-        err_set(&op->err, st, "call \"%.*s\" has ended and its retention has passed",
-                BYTES_ARG(spec->id));
+        err_set(&op->err, st, "call \"%.*s\" has ended and is no longer kept", BYTES_ARG(spec->id));
     else
         err_set(&op->err, st, "call \"%.*s\" already exists with other content",
                 BYTES_ARG(spec->id));

@@ -228,6 +228,18 @@ static void model_ended(const struct mem_call *c, struct call *out)
     out->run_at_us = c->now.own_run_at_us;
 }
 
+/* One that is held and has not begun is pending to all but its owner. */
+static void model_held(const struct mem_call *c, struct call *out)
+{
+    const struct mem_lease *l = c->now.lease;
+    out->node = l->worker.data ? l->worker : l->node;
+    out->claimed_us = l->claimed_us;
+    if (!call_begun(c)) {
+        out->state = PAWL_PENDING;
+        out->error = pending_error(c);
+    }
+}
+
 /* What its key makes of it. */
 static void model_key(const struct mem_call *c, struct call *out)
 {
@@ -235,19 +247,16 @@ static void model_key(const struct mem_call *c, struct call *out)
     out->key_no = s->key_no;
     out->in_line = s->place == PLACE_READY || s->place == PLACE_LINE || s->place == PLACE_HELD;
     if (out->in_line)
-        out->position = tree_rank(&s->key->line, KEY(s->pos)) + (s->key->held ? 0 : 1);
-    if (call_behind(c)) {
-        out->state = PAWL_PENDING;
-        out->error = pending_error(c);
-    }
+        out->position = tree_rank(&s->key->line, KEY(s->pos)) + !line_runs(s->key);
 }
 
 /* Why it waits, when it does. */
 static enum call_wait model_wait(const struct mem_call *c, const struct call *out, int64_t now_us)
 {
     const struct stand *s = &c->now;
-    bool free = s->place == PLACE_READY || s->place == PLACE_LATER;
-    struct call_where where = { .queue_paused = s->lane->queue->paused, .behind = s->key && !free };
+    bool held = s->place == PLACE_HELD;
+    struct call_where where = { .queue_paused = s->lane->queue->paused && !held,
+                                .behind = s->place == PLACE_LINE || call_behind(c) };
     return call_waiting_for(out, now_us, where);
 }
 
@@ -272,8 +281,7 @@ struct call call_model(const struct mem_call *c, int64_t now_us)
         out.error = pending_error(c);
         break;
     case PLACE_HELD:
-        out.node = s->lease->worker.data ? s->lease->worker : s->lease->node;
-        out.claimed_us = s->lease->claimed_us;
+        model_held(c, &out);
         break;
     case PLACE_ENDED:
         model_ended(c, &out);

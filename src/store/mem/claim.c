@@ -11,6 +11,7 @@
 
 struct cursor {
     int64_t lane, suspect;
+    bool quick;            /* its type is: it may fill the claim beyond max_any */
     struct mem_call *best; /* NULL: nothing due */
 };
 
@@ -35,11 +36,17 @@ static bool named(const struct bytes *v, size_t n, struct bytes name)
     return n == 0;
 }
 
+/* A call of a quick type, or of any when types make no difference. */
+static bool is_quick(const struct claim *q, const struct lane *l)
+{
+    return !q->max_any || (q->n_quick && named(q->quick, q->n_quick, l->type));
+}
+
 static bool serves(const struct claim *q, const struct lane *l)
 {
     struct bytes queue = l->queue->by_name.name;
     return !l->queue->paused && named(q->queues, q->n_queues, queue) &&
-           !(q->without.data && bytes_eq(queue, q->without)) &&
+           !(q->without.data && bytes_eq(queue, q->without) && is_quick(q, l)) &&
            named(q->types, q->n_types, l->type);
 }
 
@@ -74,7 +81,9 @@ static bool cursors_make(struct claiming *g)
             continue;
         for (int suspect = 0; suspect <= !g->q->no_suspects; suspect++) {
             struct cursor *at = &g->v[g->n++];
-            *at = (struct cursor){ .lane = l->number, .suspect = suspect };
+            *at = (struct cursor){ .lane = l->number,
+                                   .suspect = suspect,
+                                   .quick = is_quick(g->q, l) };
             at->best = track_first(g, at, true);
         }
     }
@@ -98,12 +107,12 @@ static bool before(const struct claim *q, const struct mem_call *a, const struct
     return a->seq < b->seq;
 }
 
-static struct cursor *best_of(const struct claiming *g, bool suspects_too)
+static struct cursor *best_of(const struct claiming *g, bool suspects_too, bool slow_too)
 {
     struct cursor *best = NULL;
     for (size_t i = 0; i < g->n; i++) {
         struct cursor *at = &g->v[i];
-        if (at->best && (suspects_too || !at->suspect) &&
+        if (at->best && (suspects_too || !at->suspect) && (slow_too || at->quick) &&
             (!best || before(g->q, at->best, best->best)))
             best = at;
     }
@@ -128,7 +137,9 @@ static bool lease_make(struct claiming *g)
     if (!l)
         return false;
     l->thing.kind = THING_LEASE;
+    l->db = tx->db;
     l->token = q->token;
+    l->width = q->width;
     l->serial = ++tx->db->last_serial;
     l->claimed_us = tx->now_us;
     l->now.until_us = q->lease_us ? tx->now_us + q->lease_us : 0;
@@ -246,7 +257,7 @@ static enum pawl_status take_all(struct claiming *g)
 {
     struct claim *q = g->q;
     while (goes_on(g)) {
-        struct cursor *at = best_of(g, q->n == 0);
+        struct cursor *at = best_of(g, q->n == 0, q->n < (size_t)q->max_any);
         if (!at)
             break;
         struct mem_call *c = at->best;
@@ -258,7 +269,7 @@ static enum pawl_status take_all(struct claiming *g)
                 break;
             if (!take(g, c))
                 return PAWL_NO_MEMORY;
-            if (c->now.key && !at->suspect && take_run(g, c) != PAWL_OK)
+            if (c->now.key && !at->suspect && at->quick && take_run(g, c) != PAWL_OK)
                 return PAWL_NO_MEMORY;
         }
         at->best = track_first(g, at, true);
@@ -273,7 +284,7 @@ static void look_ahead(struct claiming *g)
 {
     struct claim *q = g->q;
     struct mem_call *later = call_at(tree_from(&g->tx->db->later, KEY(INT64_MIN, INT64_MIN)));
-    q->more |= best_of(g, true) != NULL;
+    q->more |= best_of(g, true, true) != NULL;
     if (q->more)
         return;
     q->next_due_us = later ? later->now.run_at_us : 0;
@@ -319,6 +330,8 @@ static enum pawl_status show_taken(struct claiming *g)
         q->calls[i].state = PAWL_PROCESSING;
         q->calls[i].waiting_for = WAIT_NONE;
         q->calls[i].error = BYTES_NONE;
+        const struct stand *s = &g->taken[i]->now;
+        q->calls[i].position = s->key ? tree_rank(&s->key->line, KEY(s->pos)) : 0;
     }
     return PAWL_OK;
 }
@@ -338,6 +351,17 @@ static void repeat(struct claiming *g)
     }
 }
 
+/* A lease with an end does not outlive the timeouts of its calls. */
+static void cap_end(struct claiming *g)
+{
+    struct mem_lease *l = g->lease;
+    if (!l || !l->now.until_us)
+        return;
+    thing_unlink(g->tx->db, &l->thing);
+    l->now.until_us = MIN(l->now.until_us, lease_deadline(g->tx->db, l));
+    thing_link(g->tx->db, &l->thing);
+}
+
 /* Delayed calls join first, so that this very claim can take them. */
 static bool claim_fresh(struct claiming *g)
 {
@@ -347,6 +371,7 @@ static bool claim_fresh(struct claiming *g)
     if (take_all(g) != PAWL_OK || !offer_left(g))
         return false;
     look_ahead(g);
+    cap_end(g);
     return true;
 }
 

@@ -6,29 +6,46 @@
 #include "base/limits.h"
 #include "store/mem/mem.h"
 
+/* Its end moves, up to what the timeouts of its calls allow; *left is false when none is left. */
+static enum pawl_status move_end(struct mem_tx *tx, struct mem_lease *l, struct extend *q,
+                                 bool *left)
+{
+    struct mem_db *db = tx->db;
+    enum pawl_status st = lease_time_out(tx, l, q);
+    if (st != PAWL_OK)
+        return st;
+    *left = lease_first(db, l) != NULL;
+    if (!*left)
+        return thing_drop(db, &l->thing) ? PAWL_OK : PAWL_NO_MEMORY;
+    if (!undo_save(db, &l->thing))
+        return PAWL_NO_MEMORY;
+    thing_unlink(db, &l->thing);
+    l->now.until_us = q->until_us = MIN(tx->now_us + q->lease_us, lease_deadline(db, l));
+    thing_link(db, &l->thing);
+    return PAWL_OK;
+}
+
 enum pawl_status mem_extend(struct mem_tx *tx, struct extend *q)
 {
     struct mem_db *db = tx->db;
     struct mem_lease *l = lease_find_token(db, q->token);
+    bool left = true;
     size_t n = 0;
     q->until_us = 0;
-    q->n_cancelled = 0;
-    if (!l || lease_over(l, tx->now_us)) {
-        tx->op->status = err_set(&tx->op->err, PAWL_LOST_LEASE, "this lease is over");
-        return PAWL_OK;
-    }
-    if (l->now.until_us) {
-        if (!undo_save(db, &l->thing))
-            return PAWL_NO_MEMORY;
-        thing_unlink(db, &l->thing);
-        l->now.until_us = q->until_us = tx->now_us + q->lease_us;
-        thing_link(db, &l->thing);
-    }
+    q->n_cancelled = q->n_timed_out = 0;
+    if (!l || lease_over(l, tx->now_us))
+        return op_lost_lease(tx->op, &q->token);
     for (struct mem_call *c = lease_first(db, l); c; c = lease_next(db, c))
         n++;
     q->cancelled = arena_zalloc(tx->op->a, n + 1, sizeof *q->cancelled);
-    if (!q->cancelled)
+    q->timed_out = arena_zalloc(tx->op->a, n + 1, sizeof *q->timed_out);
+    if (!q->cancelled || !q->timed_out)
         return PAWL_NO_MEMORY;
+    enum pawl_status st = l->now.until_us ? move_end(tx, l, q, &left) : PAWL_OK;
+    if (st != PAWL_OK)
+        return st;
+    if (!left)
+        return op_lost_lease(tx->op, &q->token);
     for (struct mem_call *c = lease_first(db, l); c; c = lease_next(db, c))
         if (c->now.wish)
             q->cancelled[q->n_cancelled++] = arena_copy(tx->op->a, c->id);
@@ -45,9 +62,8 @@ static struct mem_call *named_call(struct mem_tx *tx, struct by_id *q)
     if (!c)
         op->status = err_set(&op->err, PAWL_NOT_FOUND, "no call \"%.*s\"", BYTES_ARG(q->id));
     else if (c->now.place == PLACE_GONE)
-        op->status =
-            err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and its retention has passed",
-                    BYTES_ARG(q->id));
+        op->status = err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and is no longer kept",
+                             BYTES_ARG(q->id));
     return op->status == PAWL_OK ? c : NULL;
 }
 

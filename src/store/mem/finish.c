@@ -151,14 +151,17 @@ static bool ended_stand(struct mem_tx *tx, struct mem_call *c, const struct endi
     return to->outcome && run_goes_on(tx, to->key);
 }
 
-enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e)
+enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const struct ending_of *said)
 {
     struct mem_db *db = tx->db;
     struct mem_lease *l = c->now.lease;
     struct try_of try = { &c->spec, c->now.tries, c->now.run_at_us };
-    struct try_end end = e->end;
-    end.wish = c->now.wish;
-    struct verdict v = call_after(&try, &end, tx->now_us, tx->s->world);
+    struct ending_of late = *said, *e = &late;
+    int64_t held_us = l->now.until_us ? MIN(l->now.until_us, tx->now_us) : tx->now_us;
+    if (!try_timed_out(tx->op->a, &c->spec, started_of(c, e), held_us, &e->end, &e->error))
+        return PAWL_NO_MEMORY;
+    e->end.wish = c->now.wish;
+    struct verdict v = call_after(&try, &e->end, tx->now_us, tx->s->world);
     struct try_row *row;
     if (!undo_save(db, &c->thing) || !row_make(tx, c, e, &v, &row))
         return PAWL_NO_MEMORY;
@@ -330,8 +333,7 @@ static bool items_check(struct mem_tx *tx, const struct finish *q, const struct 
         const struct mem_call *c = item_call(tx->db, &q->v[i]);
         if (c && (live(tx, c, l) || former_outcome(c, q->token) || former_try(c, q->token)))
             continue;
-        op->status = err_set(&op->err, PAWL_LOST_LEASE, "this lease does not hold call \"%.*s\"",
-                             BYTES_ARG(c ? c->id : q->v[i].id));
+        (void)op_not_held(op, &q->token, c ? c->id : q->v[i].id, q->v[i].seq);
         return false;
     }
     return keys_check(tx, q, l);
@@ -438,7 +440,7 @@ static enum pawl_status finish_one(struct mem_tx *tx, const struct mem_lease *l,
     struct mem_call *c = item_call(tx->db, f);
     f->seq_found = c->seq;
     f->run_at_us = f->finished_us = f->version = 0;
-    f->queue = BYTES_NONE;
+    f->queue = f->type = BYTES_NONE;
     if (!live(tx, c, l))
         return finished_before(tx, token, f, c);
     struct ending_of e = { .end = { .how = f->how, .retry_in_us = f->retry_in_us },
@@ -456,6 +458,7 @@ static enum pawl_status finish_one(struct mem_tx *tx, const struct mem_lease *l,
     if (st == PAWL_OK && !answer_now(tx, f, c, f->how))
         st = PAWL_NO_MEMORY;
     f->queue = c->now.lane->queue->by_name.name;
+    f->type = c->now.lane->type;
     return st;
 }
 

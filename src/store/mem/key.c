@@ -58,6 +58,26 @@ bool call_behind(const struct mem_call *c)
     return c->now.place == PLACE_HELD && c->now.key && line_first(c->now.key) != c;
 }
 
+bool call_begun(const struct mem_call *c)
+{
+    const struct mem_lease *l = c->now.lease;
+    int first = 0;
+    if (call_behind(c))
+        return false;
+    for (const struct mem_call *m = lease_first(l->db, l); l->width && m != c;
+         m = lease_next(l->db, m)) {
+        first += !call_behind(m);
+        if (first == l->width)
+            return false;
+    }
+    return true;
+}
+
+bool line_runs(const struct mem_key *k)
+{
+    return k->held && call_begun(line_first(k));
+}
+
 int64_t key_pending(const struct mem_key *k)
 {
     return tree_count(&k->line) - k->held + tree_count(&k->delayed);

@@ -107,8 +107,13 @@ struct mem_call *line_next(const struct mem_key *k, const struct mem_call *c);
 int64_t key_pending(const struct mem_key *k);
 /* The same of one type: what an object has. */
 int64_t key_pending_type(const struct mem_key *k, struct bytes type);
-/* Is it held and has not begun, because another one of its run comes before it? */
+/* Is it held, and another one of its run comes before it? */
 bool call_behind(const struct mem_call *c);
+/* Of a call that is held: has it begun? Neither those behind have, nor those beyond the width of
+ * their lease. */
+bool call_begun(const struct mem_call *c);
+/* Does the first call of the line run? */
+bool line_runs(const struct mem_key *k);
 /* Put on offer what should be, and nothing else. Accepts NULL. False without memory. */
 MUST_USE bool key_settle(struct mem_db *db, struct mem_key *k);
 /* Forget what nothing is left of. Accepts NULL. False without memory. */
@@ -138,7 +143,7 @@ struct ending_of {
 };
 /* Decide with the model and write it. A call that is pending again is off its lease's list. */
 MUST_USE enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c,
-                                        const struct ending_of *e);
+                                        const struct ending_of *said);
 /* Everything of the key's run that is left goes back to the line, as RELEASE. Those that end by it
  * are told, unless `finish` names them. Adds to *count. */
 MUST_USE enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, bool owner,
@@ -155,6 +160,10 @@ MUST_USE bool lease_leave(struct mem_db *db, const struct mem_call *c);
 /* Take back every call of the lease as LOST or RELEASE and drop it; adds to *count. */
 MUST_USE enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l, struct try_end how,
                                         int64_t *count);
+/* The last moment at which a call of the lease is within its timeout; 0: it holds none. */
+int64_t lease_deadline(const struct mem_db *db, const struct mem_lease *l);
+/* Calls of the lease that are past their timeout end so; their ids go into `q`. */
+MUST_USE enum pawl_status lease_time_out(struct mem_tx *tx, struct mem_lease *l, struct extend *q);
 
 /* ---- Operations -------------------------------------------------------------------------------
  */

@@ -4,38 +4,119 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
+#include "model/lease.h"
 #include "store/mem/mem.h"
 
 /* ---- Reclaim ----------------------------------------------------------------------------------
  */
 
+/* The first calls of its runs, in the lease's order; NULL without memory. */
+static struct mem_call **firsts(struct mem_tx *tx, const struct mem_lease *l, size_t *out_n)
+{
+    struct mem_call **v =
+        arena_zalloc(tx->op->a, (size_t)l->now.named + 1, sizeof(struct mem_call *));
+    *out_n = 0;
+    for (struct mem_call *c = lease_first(tx->db, l); v && c; c = lease_next(tx->db, c))
+        if (!call_behind(c))
+            v[(*out_n)++] = c;
+    return v;
+}
+
+/* For the log: an attempt that ended without its owner's word. */
+static enum pawl_status tell_lost(struct mem_tx *tx, const struct mem_call *c, struct tries before,
+                                  struct bytes error)
+{
+    const struct try_row *row = c->now.newest_try;
+    bool ended = c->now.place == PLACE_ENDED, late = row && row->how == END_TIMEOUT;
+    return op_lost(tx->op,
+                   &(struct lost_attempt){ .id = c->id,
+                                           .type = c->now.lane->type,
+                                           .error = late ? row->error : error,
+                                           .late = late,
+                                           .attempt_no = before.attempts + before.lost + 1,
+                                           .state = ended ? c->now.outcome->state : PAWL_PENDING },
+                   NULL);
+}
+
+/* One call, and those behind it in its run, which have not begun. */
+static enum pawl_status take_back(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e,
+                                  int64_t *count)
+{
+    struct mem_key *k = c->now.key;
+    struct tries before = c->now.tries;
+    enum pawl_status st = try_end_write(tx, c, e);
+    if (st == PAWL_OK && e->end.how != END_RELEASE)
+        st = tell_lost(tx, c, before, e->error);
+    if (st == PAWL_OK && c->now.place == PLACE_ENDED)
+        st = told_ended(tx, c);
+    if (st == PAWL_OK && k)
+        st = run_hand_back(tx, k, false, count);
+    (*count)++;
+    return st;
+}
+
+/* When a call that is held is past its timeout. One behind another in its run has not begun. */
+static int64_t held_deadline(const struct mem_call *c)
+{
+    int64_t begun_us = c->now.lease->claimed_us;
+    if (call_behind(c))
+        return INT64_MAX;
+    return call_deadline(&c->spec, c->now.key ? MAX(begun_us, c->now.key->now.ended_us) : begun_us);
+}
+
+int64_t lease_deadline(const struct mem_db *db, const struct mem_lease *l)
+{
+    int64_t last_us = 0;
+    for (struct mem_call *c = lease_first(db, l); c; c = lease_next(db, c))
+        last_us = MAX(last_us, held_deadline(c));
+    return last_us;
+}
+
+enum pawl_status lease_time_out(struct mem_tx *tx, struct mem_lease *l, struct extend *q)
+{
+    struct ending_of e = { .end = { .how = END_LOST, .timed = true } };
+    struct mem_call *c = lease_first(tx->db, l);
+    while (c) {
+        int64_t count = 0, named = l->now.named;
+        if (held_deadline(c) > tx->now_us) {
+            c = lease_next(tx->db, c);
+            continue;
+        }
+        q->timed_out[q->n_timed_out++] = arena_copy(tx->op->a, c->id);
+        enum pawl_status st = take_back(tx, c, &e, &count);
+        if (st != PAWL_OK)
+            return st;
+        while (l->now.named > named - count) /* those that ended leave the list, too */
+            if (!lease_off(tx->db, l))
+                return PAWL_NO_MEMORY;
+        c = lease_first(tx->db, l); /* others may have left the list with it */
+    }
+    return PAWL_OK;
+}
+
 enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l, struct try_end how,
                                int64_t *count)
 {
-    struct mem_db *db = tx->db;
     struct bytes owner = l->worker.data ? l->worker : l->node;
-    struct ending_of e = { .end = how };
-    enum pawl_status st = PAWL_OK;
+    struct ending_of begun = { .end = how }, other = { .end = { .how = END_RELEASE } };
+    size_t n;
+    struct mem_call **v = firsts(tx, l, &n);
+    if (!v)
+        return PAWL_NO_MEMORY;
     if (how.how == END_LOST) {
-        e.error = bytes_of(arena_printf(tx->op->a, "owner \"%.*s\" was lost", BYTES_ARG(owner)));
-        if (!e.error.data)
+        const char *text = lease_lost_text(tx->op->a, l->worker.data != NULL, owner);
+        if (!text)
             return PAWL_NO_MEMORY;
+        begun.error = bytes_of(text);
     }
-    e.end.alone = l->now.named == 1;
-    for (struct mem_call *c = lease_first(db, l); c; c = lease_first(db, l)) {
-        struct mem_key *k = c->now.key;
-        if (k)
-            c = line_first(k); /* of its run: those behind have not begun */
-        st = try_end_write(tx, c, &e);
-        if (st == PAWL_OK && c->now.place == PLACE_ENDED)
-            st = told_ended(tx, c);
-        if (st == PAWL_OK && k)
-            st = run_hand_back(tx, k, false, count);
+    begun.end.alone = l->now.named == 1;
+    for (size_t i = 0; i < n; i++) {
+        bool runs = !l->width || i < (size_t)l->width;
+        enum pawl_status st = take_back(tx, v[i], runs ? &begun : &other, count);
         if (st != PAWL_OK)
             return st;
-        (*count)++;
     }
-    return thing_drop(db, &l->thing) ? PAWL_OK : PAWL_NO_MEMORY;
+    return thing_drop(tx->db, &l->thing) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
 /* Which leases of a name: those of this boot, or those of every other. One with an end of its own

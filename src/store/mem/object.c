@@ -62,10 +62,10 @@ static bool allowed(struct mem_tx *tx, struct object_op *q, const struct mem_key
     if (k && k->held) {
         op->status =
             err_set(&op->err, PAWL_BUSY, "key \"%.*s\": a call is running", BYTES_ARG(q->key));
-    } else if (q->if_version && !o) {
+    } else if (object_conditional(q) && !o) {
         op->status = err_set(&op->err, PAWL_STALE, "object \"%.*s\" \"%.*s\" does not exist",
                              BYTES_ARG(q->type), BYTES_ARG(q->key));
-    } else if (q->if_version && o->version != q->if_version) {
+    } else if (o && !object_fits(q, o->version)) {
         q->version = o->version;
         op->status = err_set(&op->err, PAWL_STALE, "object \"%.*s\" \"%.*s\" has version %lld",
                              BYTES_ARG(q->type), BYTES_ARG(q->key), (long long)o->version);

@@ -131,7 +131,7 @@ enum pawl_status mem_attempts(struct store *s, struct arena *a, struct bytes id,
     if (!c)
         return err_set(err, PAWL_NOT_FOUND, "no call \"%.*s\"", BYTES_ARG(id));
     if (gone)
-        return err_set(err, PAWL_GONE, "call \"%.*s\" has ended and its retention has passed",
+        return err_set(err, PAWL_GONE, "call \"%.*s\" has ended and is no longer kept",
                        BYTES_ARG(id));
     return st;
 }
@@ -166,7 +166,7 @@ static void count_pending(struct queue_row *row, const struct mem_call *c, int64
         row->oldest_due_us = c->now.run_at_us;
 }
 
-/* A call behind another one of its run counts as what it is shown as: pending. */
+/* A call that is held and has not begun counts as what it is shown as: pending. */
 static void count_calls(const struct mem_db *db, int64_t now_us, struct queue_rows *out)
 {
     const struct tree *all[] = { &db->ready, &db->later, &db->held };
@@ -174,7 +174,7 @@ static void count_calls(const struct mem_db *db, int64_t now_us, struct queue_ro
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         for (struct tree_node *n = tree_from(all[i], first); n; n = tree_after(all[i], n)) {
             const struct mem_call *c = call_at(n);
-            if (c->now.place == PLACE_HELD && !call_behind(c))
+            if (c->now.place == PLACE_HELD && call_begun(c))
                 count_up(&row_of(out, c)->processing);
             else
                 count_pending(row_of(out, c), c, now_us);
@@ -188,6 +188,15 @@ static void count_calls(const struct mem_db *db, int64_t now_us, struct queue_ro
     }
 }
 
+static bool has_lane(const struct mem_db *db, const struct queue *q)
+{
+    for (struct table_node *t = table_next(&db->lanes, NULL); t; t = table_next(&db->lanes, t))
+        if (THING_OF(t, struct lane, by_name)->queue == q)
+            return true;
+    return false;
+}
+
+/* A queue is known once a call was accepted for it, and while it is paused. */
 enum pawl_status mem_queues(struct store *s, struct arena *a, struct queue_rows *out,
                             struct pawl_err *err)
 {
@@ -196,10 +205,12 @@ enum pawl_status mem_queues(struct store *s, struct arena *a, struct queue_rows 
     out->v = arena_zalloc(a, db->queues.count + 1, sizeof *out->v);
     if (!out->v)
         return unlock(db, a, err);
-    for (struct table_node *t = table_next(&db->queues, NULL); t; t = table_next(&db->queues, t))
-        out->v[out->n++] =
-            (struct queue_row){ .queue = arena_copy(a, t->name),
-                                .paused = THING_OF(t, struct queue, by_name)->paused };
+    for (struct table_node *t = table_next(&db->queues, NULL); t; t = table_next(&db->queues, t)) {
+        const struct queue *q = THING_OF(t, struct queue, by_name);
+        if (q->paused || has_lane(db, q))
+            out->v[out->n++] =
+                (struct queue_row){ .queue = arena_copy(a, t->name), .paused = q->paused };
+    }
     qsort(out->v, out->n, sizeof *out->v, queue_cmp);
     if (!a->failed)
         count_calls(db, now_us, out);

@@ -50,7 +50,7 @@ enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
     }
     for (int i = 0; i < q->max && (n = first_due(&db->ends, tx->now_us)); i++) {
         struct mem_lease *l = THING_OF(n, struct mem_lease, by_until);
-        struct try_end end = { .how = END_LOST, .fail_lost = q->fail_lost };
+        struct try_end end = { .how = END_LOST, .fail_lost = q->fail_lost, .timed = true };
         st = lease_reclaim(tx, l, end, &q->reclaimed);
         if (st != PAWL_OK)
             return st;

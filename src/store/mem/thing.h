@@ -109,8 +109,10 @@ struct try_row {
 
 struct mem_lease {
     struct thing thing;
+    const struct mem_db *db; /* its database */
     struct token token;
     int64_t serial;
+    int width;                       /* so many of its calls run at once; 0: all of them */
     struct bytes node, boot, worker; /* inside text */
     int64_t claimed_us;
     struct tree_node by_token, by_until;

@@ -8,8 +8,12 @@
  */
 #include <mariadb/errmsg.h>
 #include <mariadb/mysqld_error.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -30,10 +34,17 @@
 /* A connection that was not used for longer is looked at before it is: the server may have closed
  * it, and a caller need not hear of that. */
 #define STALE_US (50 * MS_US)
-/* The client library's own limit, for what wait.c does not see. */
+/* The client library's own limit, for what wait.c does not time, as a handler's statements; where
+ * those may run for as long as their call may: as good as none. */
+#define ANSWER_S 70
+#define COMMIT_S (20 * 86400)
+/* What finds a dead connection then. */
+#define KEEPALIVE_IDLE_S 10
+#define KEEPALIVE_EACH_S 5
+#define KEEPALIVE_COUNT 3
+#define UNANSWERED_MS 30000
 /* How long a transaction may be idle when nobody says. */
 #define IDLE_S 60
-#define ANSWER_S 70
 /* Statements in one packet: far below what servers take (16 MB at least, unless somebody lowered
  * it), and enough that the next packet costs nothing. */
 #define SEND_LEN_MAX (4 << 20)
@@ -116,6 +127,8 @@ static const struct {
     { ER_COLUMNACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
     { ER_SPECIFIC_ACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
     { ER_BAD_DB_ERROR, PAWL_INVALID, IS_STATUS },
+    { ER_PASSWORD_NO_MATCH, PAWL_INVALID, IS_STATUS }, /* a GRANT to an account that is not */
+    { ER_CANT_CREATE_USER_WITH_GRANT, PAWL_INVALID, IS_STATUS },
     { ER_HOST_NOT_PRIVILEGED, PAWL_INVALID, IS_STATUS },
     { CR_SSL_CONNECTION_ERROR, PAWL_INVALID, IS_LOST },
     { ER_NET_PACKET_TOO_LARGE, PAWL_TOO_LARGE, IS_LOST },
@@ -160,6 +173,19 @@ enum pawl_status mydb_failed(struct mydb *c, const char *doing, struct pawl_err 
     return st;
 }
 
+enum pawl_status mydb_fail_aside(struct mydb *c, MYSQL *db, const char *doing, struct pawl_err *err)
+{
+    bool lost = c->lost, open = c->open, redo = c->ledger.redo, blocked = c->ledger.blocked;
+    int waits = c->lock_waits;
+    enum pawl_status st = mydb_fail(c, mysql_errno(db), mysql_error(db), doing, err);
+    c->lost = lost;
+    c->open = open;
+    c->ledger.redo = redo;
+    c->ledger.blocked = blocked;
+    c->lock_waits = waits;
+    return st;
+}
+
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
 static void library_begin(void)
@@ -170,12 +196,14 @@ static void library_begin(void)
 static void options(const struct mydb *c, MYSQL *db)
 {
     const struct mydb_url *u = &c->url;
-    unsigned connect_s = CONNECT_S, answer_s = ANSWER_S, no = 0;
+    unsigned connect_s = CONNECT_S, answer_s = c->reads ? ANSWER_S : COMMIT_S, no = 0;
+    unsigned send_s = ANSWER_S;
     enum mysql_protocol_type tcp = MYSQL_PROTOCOL_TCP, local = MYSQL_PROTOCOL_SOCKET;
     my_bool yes = 1;
     mysql_options(db, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
     mysql_options(db, MYSQL_OPT_READ_TIMEOUT, &answer_s);
-    mysql_options(db, MYSQL_OPT_WRITE_TIMEOUT, &answer_s);
+    mysql_options(db, MYSQL_OPT_WRITE_TIMEOUT, &send_s);
+    mysql_options(db, MARIADB_OPT_IO_WAIT, (void *)mydb_io_wait);
     mysql_options(db, MYSQL_OPT_LOCAL_INFILE, &no);
     mysql_options(db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     mysql_options4(db, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "pawl");
@@ -191,6 +219,24 @@ static void options(const struct mydb *c, MYSQL *db)
         mysql_options(db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
 }
 
+/* On a local socket all but the last are of no use, and of no harm. */
+static void keep_alive(MYSQL *db)
+{
+    static const struct {
+        int level, name, value;
+    } v[] = { { SOL_SOCKET, SO_KEEPALIVE, 1 },
+              { IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S },
+              { IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EACH_S },
+              { IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT },
+              { IPPROTO_TCP, TCP_USER_TIMEOUT, UNANSWERED_MS } };
+    /* With TLS the client library waits inside a read, and in mydb_io_wait() only after that. */
+    struct timeval read = { .tv_sec = 1 };
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        (void)setsockopt(mysql_get_socket(db), v[i].level, v[i].name, &v[i].value,
+                         sizeof v[i].value);
+    (void)setsockopt(mysql_get_socket(db), SOL_SOCKET, SO_RCVTIMEO, &read, sizeof read);
+}
+
 /* found_rows: an update that changes nothing still found its row. */
 static MYSQL *open_one(struct mydb *c, struct pawl_err *err)
 {
@@ -204,8 +250,10 @@ static MYSQL *open_one(struct mydb *c, struct pawl_err *err)
     }
     options(c, db);
     if (mysql_real_connect(db, u->host, u->user, u->password, u->database, u->port, u->socket,
-                           CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS))
+                           CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS)) {
+        keep_alive(db);
         return db;
+    }
     mydb_fail(c, mysql_errno(db), mysql_error(db), "connecting", err);
     mysql_close(db);
     return NULL;
@@ -239,12 +287,15 @@ static enum pawl_status settings(struct mydb *c, struct pawl_err *err)
              c->idle_s);
     static const char mysql[] =
         "SET SESSION max_execution_time = 60000, cte_max_recursion_depth = 1000000;";
-    int64_t packet;
+    int64_t packet, id = 0;
     enum pawl_status st = mydb_say(c, common, NULL, err);
     if (st == PAWL_OK)
         st = mydb_say(c, c->maria ? maria : mysql, NULL, err);
     if (st == PAWL_OK)
         st = mydb_say(c, "SELECT @@max_allowed_packet", &packet, err);
+    if (st == PAWL_OK)
+        st = mydb_say(c, "SELECT CONNECTION_ID()", &id, err);
+    c->pooled = st == PAWL_OK && id != (int64_t)mysql_thread_id(c->db);
     if (st == PAWL_OK)
         c->send_max = (size_t)MIN((int64_t)SEND_LEN_MAX, packet / 4);
     return st;
@@ -257,6 +308,8 @@ static void disconnect(struct mydb *c)
     c->db = NULL;
     c->lost = c->open = c->wrote = false;
     c->limit_s = 0;
+    /* The next may be to another server, whose counters are others. */
+    memset(c->counters, 0, sizeof c->counters);
 }
 
 static enum pawl_status connect_now(struct mydb *c, struct pawl_err *err)
@@ -391,6 +444,7 @@ static enum pawl_status commit(struct ledger *l, const struct led_batch *last, s
     if (!in_tx(l))
         return err_set(err, PAWL_BUSY, "database: the transaction is gone");
     enum pawl_status st = mydb_batch_framed(c, last, &f, err);
+    store_commits(&l->base, false);
     unsigned code = st == PAWL_OK || !f.sent ? 0 : mysql_errno(c->db);
     bool undone = !f.sent || f.undone || code == ER_LOCK_DEADLOCK || code == ER_ERROR_DURING_COMMIT;
     if (f.committed || !undone)
@@ -433,6 +487,7 @@ static enum pawl_status open_mysql(const struct store_conf *conf, struct store *
     led_init(&c->ledger, conf, &driver);
     buf_init(&c->out, OUT_LEN_MAX);
     c->bare = conf->role == STORE_BARE;
+    c->reads = conf->role == STORE_READER;
     c->lifetime_us = conf->lifetime_us;
     c->idle_s = conf->idle_us ? (int)MIN((conf->idle_us + SEC_US - 1) / SEC_US, 86400) : IDLE_S;
     c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;
@@ -494,6 +549,7 @@ const struct store_ops store_mysql = {
     .get = led_get_calls,
     .list = led_list,
     .attempts = led_attempts,
+    .archived = led_archived,
     .object = led_read_object,
     .keys = led_read_keys,
     .queues = led_queues,
@@ -503,6 +559,8 @@ const struct store_ops store_mysql = {
     .now = now,
     .version = version,
     .steps = mydb_steps,
+    .grants = mydb_grants,
+    .grant = mydb_grant,
     .doctor = mydb_doctor,
     .sql = mydb_sql,
 };

@@ -1,5 +1,5 @@
 /*
- * doctor.c - how healthy the server is: its version, its promises about the disk, its clock.
+ * doctor.c - how healthy the server is: its version, its promises about the disk.
  *
  * Everything here only looks.
  * SPDX-License-Identifier: Apache-2.0
@@ -11,8 +11,6 @@
 #include "store/mysql/mydb.h"
 
 #define FINDINGS_MAX 16
-/* Times are the server's; a clock that is this far off confuses whoever reads them here. */
-#define CLOCK_WARN_US (2 * SEC_US)
 /* The largest call is one packet: its input as hex, and as much again. */
 #define PACKET_MIN (8 << 20)
 
@@ -92,18 +90,6 @@ static void look_at_settings(struct visit *v)
           ok ? "" : ": the largest inputs and results may not fit");
 }
 
-static void look_at_clock(struct visit *v)
-{
-    int64_t server;
-    if (led_number(&v->c->ledger, SQL_CLOCK, NULL, 0, &server, NULL) != PAWL_OK)
-        return;
-    int64_t off = server - world_now(&world_real);
-    bool ok = off < CLOCK_WARN_US && off > -CLOCK_WARN_US;
-    found(v, ok ? FINDING_OK : FINDING_WARN, "clock", "the server's is %lld ms %s of ours%s",
-          (long long)((off < 0 ? -off : off) / MS_US), off < 0 ? "behind" : "ahead",
-          ok ? "" : "; set both by NTP");
-}
-
 enum pawl_status mydb_doctor(struct store *s, struct arena *a, struct findings *out,
                              struct pawl_err *err)
 {
@@ -116,6 +102,5 @@ enum pawl_status mydb_doctor(struct store *s, struct arena *a, struct findings *
     if (st != PAWL_OK)
         return st;
     look_at_settings(&v);
-    look_at_clock(&v);
     return a->failed ? err_no_memory(err, "looking at the database") : PAWL_OK;
 }

@@ -7,6 +7,8 @@
  * steps themselves are store/ledger/steps.c.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <mariadb/mysqld_error.h>
+
 #include "base/hook.h"
 #include "base/mem.h"
 #include "store/mysql/mydb.h"
@@ -33,6 +35,24 @@ static const struct led_steps steps = {
     .n_first = 1,
     .script = script,
 };
+
+/* The account that owns the schema applies its steps; one that only runs nodes is told so. */
+static enum pawl_status steps_run(struct ledger *c, struct led_applied *had, bool finish,
+                                  struct pawl_err *err)
+{
+    struct pawl_err own = { 0 };
+    enum pawl_status st = led_steps_run(c, &steps, had, finish, &own);
+    if (st != PAWL_OK &&
+        (own.native == ER_TABLEACCESS_DENIED_ERROR || own.native == ER_DBACCESS_DENIED_ERROR ||
+         own.native == ER_COLUMNACCESS_DENIED_ERROR))
+        return err_set(err, st,
+                       "database: schema \"%s\" is at step %d of %d, and this account may not "
+                       "change it (%.120s): run pawl migrate up as its owner",
+                       c->schema, had->version, led_steps_wanted(&steps), own.text);
+    if (st != PAWL_OK && err)
+        *err = own;
+    return st;
+}
 
 /* ---- Under the lock -------------------------------------------------------------------------- */
 
@@ -82,7 +102,7 @@ static enum pawl_status migrate_locked(struct ledger *c, bool finish, struct paw
     if (led_steps_due(&steps, &had, finish)) {
         CRASH_POINT("migrate.begin");
         PAUSE_POINT("migrate.begin");
-        st = led_steps_run(c, &steps, &had, finish, err);
+        st = steps_run(c, &had, finish, err);
     }
     if (st == PAWL_OK)
         st = forget_connections(c, err);

@@ -34,12 +34,27 @@ struct mydb_mark {
     bool counted;
 };
 
+/* What a connection knows of one of the server's counters (numbers.c). */
+struct mydb_counter {
+    bool known;   /* the rest of this is */
+    int64_t upto; /* numbers up to here are reserved, and that is committed */
+    int64_t last; /* that it gave us */
+    int64_t step; /* how many more are reserved at a time */
+};
+enum { MYDB_SEQ, MYDB_VERSION, MYDB_COUNTERS };
+#ifdef PAWL_TEST
+/* How many numbers a connection reserves at first; 0: those it uses, so that none is skipped. */
+extern int64_t mydb_reserve_first;
+#endif
+
 struct mydb {
     struct ledger ledger;
     MYSQL *db; /* owned; NULL: not connected */
     struct mydb_url url;
     bool maria;                        /* else MySQL */
     bool bare;                         /* none of the ledger's tables are there */
+    bool reads;                        /* it commits nothing */
+    bool pooled;                       /* behind a proxy with numbers of its own for sessions */
     bool lost;                         /* what `db` was connected to is gone */
     bool open;                         /* a transaction was begun, and nothing ended it */
     bool wrote;                        /* and something was changed in it */
@@ -51,10 +66,11 @@ struct mydb {
     int64_t lifetime_us, replace_at_us; /* 0: never */
     int64_t used_us;                    /* world_mono, the last time */
     int64_t patience_us;                /* for the next answer; 0: as long as a statement may run */
-    size_t send_max;                    /* of one packet */
-    char *texts[SQL_COUNT];             /* owned; with our names in them */
-    struct buf out;                     /* statements on their way */
-    struct mydb_mark *marks;            /* owned; whose they are */
+    struct mydb_counter counters[MYDB_COUNTERS];
+    size_t send_max;         /* of one packet */
+    char *texts[SQL_COUNT];  /* owned; with our names in them */
+    struct buf out;          /* statements on their way */
+    struct mydb_mark *marks; /* owned; whose they are */
     size_t n_marks, cap_marks;
 };
 
@@ -92,10 +108,31 @@ size_t mydb_rows(const struct led_params *p);
 /* How many rows from `row` on make up some `len` bytes, at least one. */
 size_t mydb_rows_within(const struct led_params *p, size_t row, size_t len);
 
+/* ---- Numbers (numbers.c) --------------------------------------------------------------------- */
+
+enum pawl_status mydb_numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err);
+/* SQL_VERSION_NEXT: as many rows as p says, a version each. */
+enum pawl_status mydb_versions(struct ledger *l, const struct led_params *p, struct led_rows **out,
+                               struct pawl_err *err);
+
 /* ---- Waiting (wait.c) ------------------------------------------------------------------------ */
 
-/* Statements go, and the answer to the first of them comes; false: see what `db` says. */
+/* Statements go, and the answer to the first of them comes; false: see what `db` says. Each further
+ * answer is waited for as long, until mydb_answered() says that all are read. */
 bool mydb_exec(struct mydb *c, const char *text, size_t len);
+void mydb_answered(void);
+#ifdef PAWL_TEST
+extern int64_t mydb_answer_us; /* how long an answer may take */
+#endif
+/* Until something can be read on `db`, of this handle, or patience_us has passed and its socket is
+ * shut down; longer while a commit waits for a replica (ledger/patience.c). */
+void mydb_await(struct mydb *c, MYSQL *db, int64_t patience_us);
+/* For the client library, which asks when it has to wait (MARIADB_OPT_IO_WAIT). */
+int mydb_io_wait(my_socket fd, my_bool is_read, int timeout_ms);
+/* One named statement, which commits, on a connection of its own, outside the transaction of this
+ * handle's. */
+MUST_USE enum pawl_status mydb_aside(struct mydb *c, enum sql_name name, const struct led_params *p,
+                                     struct pawl_err *err);
 /* Did the server close the connection while nobody used it? */
 bool mydb_closed(const struct mydb *c);
 
@@ -114,7 +151,9 @@ struct mydb_frame {
 };
 enum pawl_status mydb_batch_framed(struct mydb *c, const struct led_batch *b, struct mydb_frame *f,
                                    struct pawl_err *err);
-enum pawl_status mydb_numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err);
+/* What mydb_query() does for every name but SQL_VERSION_NEXT. */
+enum pawl_status mydb_ask(struct ledger *l, enum sql_name name, const struct led_params *p,
+                          struct led_rows **out, int64_t *out_rows, struct pawl_err *err);
 /* Text of ours without parameters: one or several statements. What the last one's first column says
  * as a number, if it says anything. */
 enum pawl_status mydb_say(struct mydb *c, const char *text, int64_t *out, struct pawl_err *err);
@@ -130,6 +169,10 @@ enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, cons
                            struct pawl_err *err);
 /* The same for what `db` said last. */
 enum pawl_status mydb_failed(struct mydb *c, const char *doing, struct pawl_err *err);
+/* The same for what was said on another connection of this handle's: nothing is known of its own.
+ */
+enum pawl_status mydb_fail_aside(struct mydb *c, MYSQL *db, const char *doing,
+                                 struct pawl_err *err);
 /* Connected, or BUSY. One that is old is replaced, and one that the server closed meanwhile. */
 MUST_USE enum pawl_status mydb_connect(struct mydb *c, struct pawl_err *err);
 /* A second connection to the same place, for what must not meet the transaction. */
@@ -142,6 +185,9 @@ enum pawl_status mydb_migrate(struct store *s, bool finish, struct pawl_err *err
 enum pawl_status mydb_schema(struct store *s, struct schema *out, struct pawl_err *err);
 enum pawl_status mydb_steps(const struct store_conf *conf, struct arena *a, struct steps *out,
                             struct pawl_err *err);
+enum pawl_status mydb_grants(const struct store_conf *conf, const struct roles *roles,
+                             struct arena *a, const char **out, struct pawl_err *err);
+enum pawl_status mydb_grant(struct store *s, const char *sql, struct pawl_err *err);
 enum pawl_status mydb_doctor(struct store *s, struct arena *a, struct findings *out,
                              struct pawl_err *err);
 enum pawl_status mydb_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,

@@ -77,9 +77,10 @@ static bool in_name(char ch)
 static size_t own_table(const char *schema, const char *sql, const char **out)
 {
     static const char *const names[] = {
-        "attempt", "call",   "cancel", "change",  "expiry", "find",  "gone", "hint",
-        "id",      "inbox",  "key",    "lane",    "lease",  "line",  "meta", "migration",
-        "node",    "number", "object", "outcome", "queue",  "ready", "tag",  "version",
+        "attempt", "call",      "cancel",  "change",  "expiry", "find",    "gone",
+        "hint",    "id",        "inbox",   "key",     "lane",   "lease",   "line",
+        "meta",    "migration", "node",    "number",  "object", "outcome", "queue",
+        "ready",   "tag",       "version", "reserve",
     };
     size_t len = strlen(schema);
     for (const char *at = sql; *at;) {

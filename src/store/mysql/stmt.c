@@ -145,6 +145,8 @@ static enum pawl_status answers_read(struct sending *s, struct pawl_err *err)
         const struct mydb_mark *m = &c->marks[i];
         const char *doing = item_name(s, m->item);
         s->at = m->item;
+        if (m->item == ITEM_COMMIT && !first)
+            store_commits(&c->ledger.base, true);
         for (size_t k = 0; k < m->n; k++) {
             if (!first && mysql_next_result(c->db) != 0)
                 return mydb_failed(c, doing, err);
@@ -157,6 +159,17 @@ static enum pawl_status answers_read(struct sending *s, struct pawl_err *err)
     return PAWL_OK;
 }
 
+/* COMMIT is timed from the moment that it is all that has no answer. */
+static enum pawl_status exchange(struct sending *s, struct pawl_err *err)
+{
+    struct mydb *c = s->c;
+    s->at = c->marks[0].item;
+    if (s->at == ITEM_COMMIT)
+        store_commits(&c->ledger.base, true);
+    return mydb_exec(c, c->out.data, c->out.len) ? answers_read(s, err)
+                                                 : mydb_failed(c, item_name(s, s->at), err);
+}
+
 /* What is in `out` goes, and its answers come. */
 static enum pawl_status send_now(struct sending *s, struct pawl_err *err)
 {
@@ -166,12 +179,11 @@ static enum pawl_status send_now(struct sending *s, struct pawl_err *err)
         st = err_no_memory(err, "what a group writes");
     else if (c->n_marks == 0)
         return PAWL_OK;
-    else if ((s->at = c->marks[0].item, !mydb_exec(c, c->out.data, c->out.len)))
-        st = mydb_failed(c, item_name(s, s->at), err);
     else
-        st = answers_read(s, err);
+        st = exchange(s, err);
     if (st != PAWL_OK)
         answers_drop(c);
+    mydb_answered();
     buf_reset(&c->out);
     c->n_marks = 0;
     return st;
@@ -248,8 +260,8 @@ static bool rows_give(struct ledger *l, struct mydb_answer *from, struct led_row
     return true;
 }
 
-static enum pawl_status query(struct ledger *l, enum sql_name name, const struct led_params *p,
-                              struct led_rows **out, int64_t *out_rows, struct pawl_err *err)
+enum pawl_status mydb_ask(struct ledger *l, enum sql_name name, const struct led_params *p,
+                          struct led_rows **out, int64_t *out_rows, struct pawl_err *err)
 {
     struct mydb_answer answer = { 0 };
     struct sending s = { .c = mydb_of(l), .name = name, .answers = &answer };
@@ -295,7 +307,10 @@ static enum pawl_status put_commit(struct sending *s, struct mydb_frame *f, stru
     led_int(&p, world_now(&world_real));
     if (!c->bare && (c->wrote || (s->b && s->b->n)))
         st = put(s, ITEM_BEGIN, SQL_CHANGE_ADD, &p, err);
-    if (st == PAWL_OK && !put_plain(c, ITEM_COMMIT, "COMMIT", 1))
+    /* The server's limit for statements must not end the wait for a replica: the transaction would
+     * stand, and be seen, where no replica has it. */
+    const char *text = c->maria ? "SET STATEMENT max_statement_time = 0 FOR COMMIT" : "COMMIT";
+    if (st == PAWL_OK && !put_plain(c, ITEM_COMMIT, text, 1))
         st = err_no_memory(err, "a commit");
     f->sent = st == PAWL_OK;
     return st;
@@ -342,56 +357,11 @@ enum pawl_status mydb_batch(struct ledger *l, const struct led_batch *b, struct 
     return mydb_batch_framed(mydb_of(l), b, &(struct mydb_frame){ 0 }, err);
 }
 
-/* n numbers in a row; the first. */
-static enum pawl_status reserve(struct ledger *l, enum sql_name name, size_t n, int64_t *out,
-                                struct pawl_err *err)
-{
-    struct led_params p = { 0 };
-    struct led_column kept;
-    struct led_rows *r;
-    led_column_init(&kept, &l->scratch, LED_INTS);
-    for (size_t i = 0; i < n; i++)
-        led_add_int(&kept, i == 0);
-    led_column(&p, &kept);
-    enum pawl_status st = query(l, name, &p, &r, NULL, err);
-    if (st == PAWL_OK)
-        *out = r->v[0].i;
-    return st;
-}
-
-enum pawl_status mydb_numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err)
-{
-    int64_t first = 0;
-    enum pawl_status st = n ? reserve(l, SQL_SEQ_NEXT, n, &first, err) : PAWL_OK;
-    for (size_t i = 0; st == PAWL_OK && i < n; i++)
-        out[i] = first + (int64_t)i;
-    return st;
-}
-
-/* Asked for by their number, which this server's SQL cannot turn into rows. */
-static enum pawl_status versions(struct ledger *l, const struct led_params *p,
-                                 struct led_rows **out, struct pawl_err *err)
-{
-    struct mydb_answer answer = { 0 };
-    size_t n = (size_t)p->v[0].i;
-    int64_t first = 0;
-    enum pawl_status st = reserve(l, SQL_VERSION_NEXT, n, &first, err);
-    if (st != PAWL_OK)
-        return st;
-    if (!rows_room(&l->scratch, &answer, n, 1))
-        return err_no_memory(err, "versions");
-    for (size_t i = 0; i < n; i++)
-        answer.rows->v[i] = (struct led_cell){ .b = BYTES(""), .i = first + (int64_t)i };
-    answer.rows->n = (int)n;
-    *out = answer.rows;
-    return PAWL_OK;
-}
-
 enum pawl_status mydb_query(struct ledger *l, enum sql_name name, const struct led_params *p,
                             struct led_rows **out, int64_t *out_rows, struct pawl_err *err)
 {
-    return name == SQL_VERSION_NEXT ? versions(l, p, out, err)
-                                    : query(l, name, p, out, out_rows, err);
+    return name == SQL_VERSION_NEXT ? mydb_versions(l, p, out, err)
+                                    : mydb_ask(l, name, p, out, out_rows, err);
 }
 
 enum pawl_status mydb_say(struct mydb *c, const char *text, int64_t *out, struct pawl_err *err)
@@ -402,7 +372,7 @@ enum pawl_status mydb_say(struct mydb *c, const char *text, int64_t *out, struct
     if (!c->db || c->lost)
         return err_set(err, PAWL_BUSY, "database: the connection is gone");
     if (!mydb_exec(c, text, strlen(text)))
-        return mydb_failed(c, doing, err);
+        st = mydb_failed(c, doing, err);
     for (int more = 0; more == 0 && st == PAWL_OK;) {
         st = answer_read(c, out ? &answer : NULL, false, doing, err);
         more = st == PAWL_OK ? mysql_next_result(c->db) : -1;
@@ -411,7 +381,8 @@ enum pawl_status mydb_say(struct mydb *c, const char *text, int64_t *out, struct
     }
     if (st != PAWL_OK)
         answers_drop(c);
-    else if (out)
+    mydb_answered();
+    if (st == PAWL_OK && out)
         *out = answer.rows && answer.rows->n ? answer.rows->v[0].i : 0;
     return st;
 }

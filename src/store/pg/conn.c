@@ -283,6 +283,7 @@ static enum pawl_status commit(struct ledger *l, const struct led_batch *last, s
     struct pg_frame f = { .commit = true };
     c->warned = false;
     enum pawl_status st = pg_batch_framed(c, last, &f, err);
+    store_commits(&l->base, false);
     if (f.committed == PG_COMMITTED && st == PAWL_OK && !c->warned) {
         c->own_commits += c->wrote;
         return PAWL_OK;
@@ -394,6 +395,7 @@ const struct store_ops store_pg = {
     .get = led_get_calls,
     .list = led_list,
     .attempts = led_attempts,
+    .archived = led_archived,
     .object = led_read_object,
     .keys = led_read_keys,
     .queues = led_queues,

@@ -1,5 +1,5 @@
 /*
- * doctor.c - how healthy the server is: its version, its promises about the disk, its clock.
+ * doctor.c - how healthy the server is: its version, its promises about the disk.
  *
  * Everything here only looks.
  * SPDX-License-Identifier: Apache-2.0
@@ -9,9 +9,8 @@
 
 #include "store/pg/pg.h"
 
-#define FINDINGS_MAX 16
-/* Times are the server's; a clock that is this far off confuses whoever reads them here. */
-#define CLOCK_WARN_US (2 * SEC_US)
+#define FINDINGS_MAX 20
+#define STRANGERS_MAX 5
 
 struct visit {
     struct pg *c;
@@ -75,16 +74,47 @@ static void look_at_settings(struct visit *v)
           text);
 }
 
-static void look_at_clock(struct visit *v)
+/* What `migrate grants` of an older version let a role add to the schema. */
+static void look_at_strangers(struct visit *v)
 {
-    int64_t server;
-    if (led_number(&v->c->ledger, SQL_CLOCK, NULL, 0, &server, NULL) != PAWL_OK)
+    struct ledger *l = &v->c->ledger;
+    struct led_params p = { 0 };
+    struct led_rows *r = NULL;
+    led_text(&p, bytes_of(l->schema));
+    led_int(&p, STRANGERS_MAX);
+    if (led_query(l, SQL_MIGRATION_STRANGERS, &p, &r, NULL) != PAWL_OK)
         return;
-    int64_t off = server - world_now(&world_real);
-    bool ok = off < CLOCK_WARN_US && off > -CLOCK_WARN_US;
-    found(v, ok ? FINDING_OK : FINDING_WARN, "clock", "the server's is %lld ms %s of ours%s",
-          (long long)((off < 0 ? -off : off) / MS_US), off < 0 ? "behind" : "ahead",
-          ok ? "" : "; set both by NTP");
+    for (int i = 0; i < r->n; i++)
+        found(
+            v, FINDING_WARN, "stranger",
+            "%.*s: not of this schema, and it may run with the owner's rights; drop it unless you "
+            "know it",
+            BYTES_ARG(led_get(r, i, 0)));
+}
+
+/* Who may still add to it. */
+static void look_at_grantees(struct visit *v)
+{
+    struct ledger *l = &v->c->ledger;
+    struct led_params p = { 0 };
+    struct led_rows *r = NULL;
+    led_text(&p, bytes_of(l->schema));
+    led_int(&p, STRANGERS_MAX);
+    if (led_query(l, SQL_MIGRATION_GRANTEES, &p, &r, NULL) != PAWL_OK)
+        return;
+    for (int i = 0; i < r->n; i++) {
+        struct bytes role = led_get(r, i, 0), what = led_get(r, i, 1);
+        if (bytes_eq(role, BYTES("PUBLIC")))
+            found(v, FINDING_WARN, "grants",
+                  "every role has %.*s, and may run code with the owner's rights; revoke it FROM "
+                  "PUBLIC",
+                  BYTES_ARG(what));
+        else
+            found(v, FINDING_WARN, "grants",
+                  "role \"%.*s\" has %.*s, and may run code with the owner's rights; take it back: "
+                  "pawl migrate grants --admin %.*s --app '' --monitor '' --apply",
+                  BYTES_ARG(role), BYTES_ARG(what), BYTES_ARG(role));
+    }
 }
 
 enum pawl_status pg_doctor(struct store *s, struct arena *a, struct findings *out,
@@ -99,6 +129,7 @@ enum pawl_status pg_doctor(struct store *s, struct arena *a, struct findings *ou
     if (st != PAWL_OK)
         return st;
     look_at_settings(&v);
-    look_at_clock(&v);
+    look_at_strangers(&v);
+    look_at_grantees(&v);
     return a->failed ? err_no_memory(err, "looking at the database") : PAWL_OK;
 }

@@ -2,8 +2,8 @@
  * grants.c - what lets roles of the database use what the schema's steps made.
  *
  * The steps themselves give nobody but the schema's owner anything: names of roles are the
- * database's own. What must stay true: whoever only submits never sees a table, and whoever only
- * looks never sees what calls carry.
+ * database's own. What must stay true: a role that only submits never sees a table, one that only
+ * looks never sees what calls carry, and none of them can make the owner run code of its own.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/pg/pg.h"
@@ -24,12 +24,29 @@ static const char monitor[] =
     "GRANT SELECT (n, id, type, method, key, queue, client, code, reason, created_at, refused_at)\n"
     "  ON \"%2$s\".inbox_conflicts TO \"%1$s\";\n";
 
+/* What versions before schema step 7 granted is taken back first: CREATE in the schema, or TRIGGER
+ * on one of its tables, lets a role run code with the owner's rights, through `submit`. */
 static const char admin[] =
-    "-- %1$s runs nodes and may do everything but change tables, which is their owner's.\n"
-    "GRANT USAGE, CREATE ON SCHEMA \"%2$s\" TO \"%1$s\";\n"
-    "GRANT ALL ON ALL TABLES IN SCHEMA \"%2$s\" TO \"%1$s\";\n"
-    "GRANT ALL ON ALL SEQUENCES IN SCHEMA \"%2$s\" TO \"%1$s\";\n"
-    "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA \"%2$s\" TO \"%1$s\";\n";
+    "-- %1$s runs nodes: it reads and writes every table, and creates or alters nothing.\n"
+    "DO $$ BEGIN\n"
+    "  IF EXISTS (SELECT FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r\n"
+    "             ON r.oid = n.nspowner WHERE n.nspname = '%2$s' AND r.rolname = '%1$s') THEN\n"
+    "    RAISE EXCEPTION USING MESSAGE =\n"
+    "      'role \"%1$s\" owns schema \"%2$s\", and may do everything there already';\n"
+    "  END IF;\n"
+    "END $$;\n"
+    "REVOKE ALL ON SCHEMA \"%2$s\" FROM \"%1$s\";\n"
+    "REVOKE ALL ON ALL TABLES IN SCHEMA \"%2$s\" FROM \"%1$s\";\n"
+    "REVOKE ALL ON ALL SEQUENCES IN SCHEMA \"%2$s\" FROM \"%1$s\";\n"
+    "GRANT USAGE ON SCHEMA \"%2$s\" TO \"%1$s\";\n"
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \"%2$s\" TO \"%1$s\";\n"
+    "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA \"%2$s\" TO \"%1$s\";\n"
+    "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA \"%2$s\" TO \"%1$s\";\n"
+    "-- The same for what later steps make, when the role that runs this applies them.\n"
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA \"%2$s\"\n"
+    "  GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO \"%1$s\";\n"
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA \"%2$s\" GRANT USAGE, SELECT ON SEQUENCES TO \"%1$s\";\n"
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA \"%2$s\" GRANT EXECUTE ON FUNCTIONS TO \"%1$s\";\n";
 
 /* One role's part; "" for a role that is left out. */
 #define PART(text, role) ((role) ? arena_printf(a, text, role, schema) : "")

@@ -26,6 +26,26 @@ static const struct led_steps steps = {
     .script = script,
 };
 
+/* The role that owns the schema applies its steps; one that only runs nodes is told so. */
+static enum pawl_status steps_run(struct ledger *c, struct led_applied *had, bool finish,
+                                  struct pawl_err *err)
+{
+    struct pawl_err own = { 0 };
+    /* Names in a step mean what they mean to the server, whatever others have put into schemas of
+     * the session's path. */
+    enum pawl_status st = pg_plain(c, "SET LOCAL search_path = pg_catalog, pg_temp", &own);
+    if (st == PAWL_OK)
+        st = led_steps_run(c, &steps, had, finish, &own);
+    if (st != PAWL_OK && strcmp(own.sqlstate, "42501") == 0)
+        return err_set(err, st,
+                       "database: schema \"%s\" is at step %d of %d, and this role may not change "
+                       "it (%.120s): run pawl migrate up as its owner",
+                       c->schema, had->version, led_steps_wanted(&steps), own.text);
+    if (st != PAWL_OK && err)
+        *err = own;
+    return st;
+}
+
 static enum pawl_status migrate_once(struct ledger *c, bool finish, struct pawl_err *err)
 {
     struct led_applied had;
@@ -45,7 +65,7 @@ static enum pawl_status migrate_once(struct ledger *c, bool finish, struct pawl_
         return st;
     CRASH_POINT("migrate.begin");
     PAUSE_POINT("migrate.begin");
-    st = led_steps_run(c, &steps, &had, finish, err);
+    st = steps_run(c, &had, finish, err);
     if (st != PAWL_OK)
         return st;
     CRASH_POINT("migrate.before_commit");

@@ -86,6 +86,7 @@ struct pg_frame {
     const char *begin;
     bool commit;
     bool discard; /* answer: with plans made anew */
+    bool much;    /* answer: what is before COMMIT is answered by itself */
     enum pg_committed { PG_NOT_SENT, PG_SENT, PG_COMMITTED, PG_UNDONE } committed; /* answer */
 };
 enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct pg_frame *f,
@@ -105,6 +106,9 @@ void pg_shapes_end(struct pg *c);
 enum pawl_status pg_fail(struct pg *c, const PGresult *r, const char *doing, struct pawl_err *err);
 /* Connected, or BUSY. */
 MUST_USE enum pawl_status pg_connect(struct pg *c, struct pawl_err *err);
+/* What the server says, on another connection, of the commit that we sent. Takes up to 4 s.
+ * (standby.c) */
+enum led_commit pg_commit_state(const struct pg *c);
 /* Text of ours without parameters: BEGIN and its like, or a script. */
 enum pawl_status pg_plain(struct ledger *l, const char *text, struct pawl_err *err);
 

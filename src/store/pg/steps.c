@@ -37,6 +37,7 @@ static enum pawl_status step_text(const struct pg *c, struct arena *a,
         return st;
     char *expand = arena_printf(
         a,
+        "SET LOCAL search_path = pg_catalog, pg_temp;\n"
         "%s%s%s%s%s\n"
         "INSERT INTO pawl.migration (number, word, checksum, applied_at, finished)\n"
         "  VALUES (%d, '%s', '\\x%s', (extract(epoch FROM now()) * 1000000)::bigint, %d);\n",

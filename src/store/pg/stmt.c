@@ -15,6 +15,8 @@
 
 /* ndim, flags, element type, length, lower bound. */
 #define ARRAY_HEAD 20
+/* What a server has written in a moment, also on a slow disk. */
+#define MUCH_LEN (256 << 10)
 /* When plans are made anew. */
 #define PLAN_ROWS 500
 #define PLAN_GROWTH 8
@@ -376,6 +378,17 @@ static bool plans_old(struct pg *c)
     return old && !c->pooled;
 }
 
+/* Answers wait in the server until it has done everything. With much to write before COMMIT it is
+ * asked for them earlier: when they have come only the COMMIT itself is timed. */
+static bool is_much(const struct raw_params *q, size_t n)
+{
+    int64_t len = 0;
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < q[i].n; k++)
+            len += q[i].len[k];
+    return len > MUCH_LEN;
+}
+
 /* `opening` may be NULL. */
 static bool framed_send(struct pg *c, const struct raw_params *opening, const struct raw_params *q,
                         size_t n, struct pg_frame *f)
@@ -389,6 +402,9 @@ static bool framed_send(struct pg *c, const struct raw_params *opening, const st
         ok = send_one(c, opening);
     for (size_t i = 0; i < n && ok; i++)
         ok = send_one(c, &q[i]);
+    f->much = f->commit && is_much(q, n);
+    if (ok && f->much)
+        ok = PQsendFlushRequest(c->db);
     if (ok && f->commit) {
         f->committed = PG_SENT;
         ok = plain_send(c, "COMMIT");
@@ -425,6 +441,8 @@ enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct
     f->discard = f->begin && plans_old(c);
     if (!framed_send(c, opens ? &opening : NULL, q, n, f))
         return pg_fail(c, NULL, "sending", err);
+    if (f->commit && !f->much)
+        store_commits(&c->ledger.base, true);
     if (f->begin)
         frame_answer(c, "BEGIN", NULL, &st, err);
     if (f->discard)
@@ -433,6 +451,8 @@ enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct
         frame_answer(c, "the clock", NULL, &st, err);
     for (size_t i = 0; i < n; i++)
         batch_answer(c, &b->v[i], &st, err);
+    if (f->much)
+        store_commits(&c->ledger.base, true);
     if (f->commit)
         frame_answer(c, "COMMIT", f, &st, err);
     PGresult *sync = pg_next(c);

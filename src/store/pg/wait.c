@@ -3,7 +3,8 @@
  *
  * A server that is stopped, or a network that swallows what it is given, answers nothing and closes
  * nothing; and a pooler without a server lets its clients wait for minutes. Past the deadline the
- * socket is shut down, and from there on it is a lost connection like any other.
+ * socket is shut down, and from there on it is a lost connection like any other. One exception: a
+ * commit that waits for a synchronous standby (ledger/patience.c).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <poll.h>
@@ -15,15 +16,18 @@
 #define ANSWER_US (65 * SEC_US)
 
 /* Until the next answer can be read, or nothing can any more. */
-static void await(struct pg *c, int64_t until_us)
+static void await(struct pg *c, struct led_patience p)
 {
     while (PQisBusy(c->db)) {
         struct pollfd v = { .fd = PQsocket(c->db), .events = POLLIN };
-        int64_t left_us = until_us - world_mono(&world_real);
-        if (left_us <= 0)
-            shutdown(v.fd, SHUT_RDWR);
-        else if (poll(&v, 1, (int)(left_us / MS_US + 1)) <= 0)
+        int64_t left_us = p.next_us - world_mono(&world_real);
+        if (left_us > 0 && poll(&v, 1, (int)(left_us / MS_US + 1)) <= 0)
             continue;
+        if (left_us <= 0) {
+            enum led_commit said = p.commits ? pg_commit_state(c) : LED_COMMIT_SILENT;
+            if (!led_patient(&c->ledger, &p, world_mono(&world_real), said))
+                shutdown(v.fd, SHUT_RDWR);
+        }
         if (!PQconsumeInput(c->db))
             return;
     }
@@ -31,7 +35,8 @@ static void await(struct pg *c, int64_t until_us)
 
 PGresult *pg_next(struct pg *c)
 {
-    await(c, world_mono(&world_real) + (c->patience_us ? c->patience_us : ANSWER_US));
+    await(c, led_patience(&c->ledger, world_mono(&world_real),
+                          c->patience_us ? c->patience_us : ANSWER_US));
     return PQgetResult(c->db);
 }
 

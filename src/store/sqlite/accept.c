@@ -320,8 +320,7 @@ static void say_refused(const struct lite *c, struct op *op, const struct call_s
     if (st == PAWL_FULL)
         say_full(c, s, a, &op->err);
     else if (st == PAWL_GONE)
-        err_set(&op->err, st, "call \"%.*s\" has ended and its retention has passed",
-                BYTES_ARG(s->id));
+        err_set(&op->err, st, "call \"%.*s\" has ended and is no longer kept", BYTES_ARG(s->id));
     else
         err_set(&op->err, st, "call \"%.*s\" already exists with other content", BYTES_ARG(s->id));
 }

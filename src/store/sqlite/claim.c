@@ -350,8 +350,9 @@ static enum pawl_status take_next(struct claiming *g, bool *more, struct pawl_er
     st = take(g, &k, call, &key, err);
     g->walk.no_suspects = true; /* the first has decided: it was alone, or they are passed over */
     *more = !tries_suspect(k.tries);
-    if (st == PAWL_OK && key && *more)
+    if (st == PAWL_OK && key && *more && g->walk.quick[k.lane - 1])
         st = take_run(g, key, k.lane, more, err);
+    g->walk.only_quick = q->max_any && q->n >= (size_t)q->max_any;
     *more = *more && q->n < (size_t)q->max;
     return st;
 }
@@ -376,6 +377,7 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
             g->keep_us[at] = q->calls[i].spec.keep_us;
         }
     }
+    q->until_us = claim_until(q);
     return lite_lease_make(g->c, q,
                            &(struct lite_hold){ .held = g->held,
                                                 .keep_us = g->keep_us,
@@ -387,13 +389,14 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
 
 static enum pawl_status look_ahead(struct claiming *g, struct pawl_err *err)
 {
-    const struct candidate *left;
+    const struct candidate *left = NULL;
+    int64_t joins = 0;
     g->walk.no_suspects = g->q->no_suspects;
+    g->walk.only_quick = false;
     enum pawl_status st = walk_peek(g->c, &g->walk, &left, err);
     if (st != PAWL_OK)
         return st;
     g->q->more = left != NULL;
-    int64_t joins = 0;
     if (left)
         return PAWL_OK;
     st = walk_next_due(g->c, &g->walk, &g->q->next_due_us, err);

@@ -39,7 +39,7 @@ enum pawl_status lite_begin(struct lite *c, enum lite_plain how, struct pawl_err
 void lite_forget(struct lite *c)
 {
     c->n_fresh = 0;
-    c->seq_tx = c->version_tx = c->wishes_tx = c->paused_tx = c->keys.tx = 0;
+    c->seq_tx = c->version_tx = c->wishes_tx = c->paused_tx = c->keys.tx = c->looks.tx = 0;
     lite_leases_after(c, true);
     lite_lanes_undo(c);
 }

@@ -222,6 +222,7 @@ enum pawl_status lite_open(const struct store_conf *conf, struct store **out, st
     s = &c->base;
     arena_init(&c->scratch, SCRATCH_LEN_MAX);
     arena_init(&c->unpack, UNPACK_LEN_MAX);
+    arena_init(&c->looks.a, SCRATCH_LEN_MAX);
     enum pawl_status st = conf_read(c, conf, err);
     if (st == PAWL_OK)
         st = file_open(c, err);
@@ -247,6 +248,7 @@ void lite_close(struct store *s)
         CHECK(sqlite3_close(c->db) == SQLITE_OK);
     arena_release(&c->scratch);
     arena_release(&c->unpack);
+    arena_release(&c->looks.a);
     mem_free(c->fresh);
     mem_free(c->path);
     mem_free(c);
@@ -283,6 +285,7 @@ const struct store_ops store_sqlite = {
     .get = lite_get,
     .list = lite_list,
     .attempts = lite_attempts,
+    .archived = lite_archived,
     .object = lite_object,
     .keys = lite_keys,
     .queues = lite_queues,

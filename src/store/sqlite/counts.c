@@ -37,7 +37,7 @@ static void rows_unique(struct queue_rows *rows)
     rows->n = n;
 }
 
-/* Every queue of a lane, and every one somebody paused or resumed. */
+/* Every queue of a lane, and every one that is paused. */
 static enum pawl_status rows_make(struct lite *c, struct arena *a, struct queue_rows *out,
                                   struct pawl_err *err)
 {
@@ -152,13 +152,6 @@ static enum pawl_status count_line(struct lite *c, const struct queue_rows *rows
     return st;
 }
 
-/* Does it stand behind another of its run that has not ended? `first` has the lowest place of each
- * key's calls that are open. */
-static bool behind(const struct held *h, const int64_t *first)
-{
-    return h->key && first[h->key] < h->pos;
-}
-
 static void count_one(struct lite *c, struct queue_row *row, const struct held *h, bool pending)
 {
     if (!pending) {
@@ -171,32 +164,20 @@ static void count_one(struct lite *c, struct queue_row *row, const struct held *
         row->oldest_due_us = h->run_at_us;
 }
 
+/* What one lease holds; a call that has not begun counts as what it is shown as: pending. */
 static enum pawl_status count_list(struct lite *c, const struct queue_rows *rows,
-                                   struct bytes packed, struct pawl_err *err)
+                                   struct bytes packed, int width, struct pawl_err *err)
 {
-    struct held *held;
-    size_t n = 0;
+    struct lite_looked l = { .width = width };
     arena_reset(&c->unpack);
-    enum pawl_status st = lease_unpack(&c->unpack, packed, &held, &n, err);
-    int64_t *first = st == PAWL_OK ? arena_zalloc(&c->unpack, CLAIM_MAX + 1, sizeof *first) : NULL;
-    bool *open = first ? arena_zalloc(&c->unpack, n + 1, sizeof *open) : NULL;
-    if (st == PAWL_OK && !open)
-        st = err_no_memory(err, "queues");
-    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
-        int64_t ended = 0;
-        st = lite_number(c, SQL_LEASE_HELD_ENDED, ARGS(INT(held[i].seq)), 0, &ended, err);
-        open[i] = !ended;
-        int key = held[i].key;
-        if (key > CLAIM_MAX)
-            return err_set(err, PAWL_BROKEN, "a stored lease has a key of no call");
-        if (open[i] && key && (!first[key] || held[i].pos < first[key]))
-            first[key] = held[i].pos;
-    }
-    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+    enum pawl_status st = lease_unpack(&c->unpack, packed, &l.held, &l.n, err);
+    if (st == PAWL_OK)
+        st = lite_looked_begun(c, &c->unpack, &l, err);
+    for (size_t i = 0; i < l.n && st == PAWL_OK; i++) {
         struct queue_row *row;
-        st = lane_row(c, rows, held[i].lane, &row, err);
-        if (st == PAWL_OK && open[i])
-            count_one(c, row, &held[i], behind(&held[i], first));
+        st = lane_row(c, rows, l.held[i].lane, &row, err);
+        if (st == PAWL_OK && l.open[i])
+            count_one(c, row, &l.held[i], !l.begun[i]);
     }
     return st;
 }
@@ -208,7 +189,7 @@ static enum pawl_status count_held(struct lite *c, const struct queue_rows *rows
     bool row = false;
     enum pawl_status st = lite_query(c, SQL_LEASE_LIST, ARGS(INT(INT64_MAX)), &q, err);
     while (st == PAWL_OK && (st = lite_next(c, q, &row, err)) == PAWL_OK && row)
-        st = count_list(c, rows, lite_column(q, 0), err);
+        st = count_list(c, rows, lite_column(q, 0), (int)lite_int(q, 1), err);
     return st;
 }
 

@@ -42,18 +42,21 @@ enum pawl_status lite_extend(struct lite *c, struct op *op, struct pawl_err *err
 {
     struct extend *q = &op->extend;
     struct lite_lease *l;
+    int64_t last_us = 0;
     q->until_us = 0;
-    q->n_cancelled = 0;
+    q->n_cancelled = q->n_timed_out = 0;
     enum pawl_status st = lite_lease_get(c, &q->token, &l, err);
+    if (l && st == PAWL_OK && lite_lease_over(l, c->now_us))
+        l = NULL;
+    if (l && st == PAWL_OK && l->until_us)
+        st = lite_time_out(c, op, &l, &last_us, err);
     if (st != PAWL_OK)
         return st;
-    if (!l || lite_lease_over(l, c->now_us)) {
-        op->status = err_set(&op->err, PAWL_LOST_LEASE, "this lease is over");
-        return PAWL_OK;
-    }
+    if (!l)
+        return op_lost_lease(op, &q->token);
     if (l->until_us) {
         l->touched = true;
-        l->until_us = q->until_us = c->now_us + q->lease_us;
+        l->until_us = q->until_us = MIN(c->now_us + q->lease_us, last_us);
         st = lite_run(c, SQL_LEASE_EXTEND, ARGS(TOKEN(&q->token), INT(q->until_us)), NULL, err);
     }
     return st == PAWL_OK ? wished_read(c, op, l, err) : st;
@@ -82,9 +85,8 @@ static enum pawl_status named_call(struct lite *c, struct op *op, struct call *o
         out->state = PAWL_PROCESSING;
     q->state = out->state;
     if (st == PAWL_GONE) {
-        op->status =
-            err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and its retention has passed",
-                    BYTES_ARG(q->id));
+        op->status = err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and is no longer kept",
+                             BYTES_ARG(q->id));
         return PAWL_OK;
     }
     return st;

@@ -11,6 +11,7 @@
 #ifndef STORE_SQLITE_ENGINE_H
 #define STORE_SQLITE_ENGINE_H
 
+#include "store/sqlite/holder.h"
 #include "store/sqlite/key.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/lease.h"
@@ -64,6 +65,7 @@ struct lite {
     struct bytes *paused; /* in scratch; valid with paused_tx */
     size_t n_paused;
     uint64_t paused_tx;
+    struct lite_looks looks;
     bool wishes; /* pawl_cancel has rows; valid with wishes_tx */
     uint64_t wishes_tx;
     struct lite_fresh *fresh; /* owned */
@@ -130,6 +132,8 @@ enum pawl_status lite_commit_ops(struct store *s, struct op *const *v, size_t n,
 enum pawl_status lite_get(struct store *s, struct arena *a, struct get *g, struct pawl_err *err);
 enum pawl_status lite_list(struct store *s, struct arena *a, const struct query *q,
                            struct page *out, struct pawl_err *err);
+enum pawl_status lite_archived(struct store *s, struct arena *a, struct bytes id,
+                               struct archived *out, struct pawl_err *err);
 enum pawl_status lite_attempts(struct store *s, struct arena *a, struct bytes id,
                                struct attempts *out, struct pawl_err *err);
 enum pawl_status lite_object(struct store *s, struct arena *a, struct bytes type, struct bytes key,

@@ -113,11 +113,15 @@ enum pawl_status lite_try_end(struct lite *c, struct lite_lease *l, size_t i, st
     st = started(c, l, call.spec.key, t, err);
     if (st != PAWL_OK)
         return st;
+    int64_t held_us = l->until_us ? MIN(l->until_us, c->now_us) : c->now_us;
+    if (!try_timed_out(&c->scratch, &call.spec, t->started_us, held_us, &t->end, &t->error))
+        return err_no_memory(err, "a try");
     t->verdict = call_after(&(struct try_of){ &call.spec, h->tries, h->run_at_us }, &t->end,
                             c->now_us, c->world);
     st = row_write(c, l, h, t, err);
     if (st == PAWL_OK)
         st = move_write(c, l, h, t, &call, err);
+    t->id = call.spec.id;
     if (id)
         *id = pawl_state_ended(t->verdict.next) ? call.spec.id : BYTES_NONE;
     return st;
@@ -212,7 +216,7 @@ static enum pawl_status items_find(struct lite *c, struct op *op, struct finish 
         it->seq_found = it->seq;
         it->state = 0;
         it->run_at_us = it->finished_us = it->version = 0;
-        it->error_out = it->queue = BYTES_NONE;
+        it->error_out = it->queue = it->type = BYTES_NONE;
         if (!it->seq) {
             enum pawl_status st = lite_id_find(c, it->id, &it->seq_found, NULL, err);
             if (st != PAWL_OK)
@@ -250,13 +254,7 @@ static enum pawl_status items_check(struct lite *c, struct op *op, struct finish
         }
         if (answered)
             continue;
-        if (it->id.data)
-            op->status = err_set(&op->err, PAWL_LOST_LEASE,
-                                 "this lease does not hold call \"%.*s\"", BYTES_ARG(it->id));
-        else
-            op->status = err_set(&op->err, PAWL_LOST_LEASE, "this lease does not hold call %lld",
-                                 (long long)it->seq);
-        return PAWL_OK;
+        return op_not_held(op, &f->token, it->id, it->seq);
     }
     return PAWL_OK;
 }
@@ -450,8 +448,10 @@ static enum pawl_status finish_one(struct lite *c, struct op *op, struct lite_le
                           .owner = true };
     const struct lite_lane *lane;
     enum pawl_status st = lite_lane(c, (*l)->held[i].lane, &lane, err);
-    if (st == PAWL_OK)
+    if (st == PAWL_OK) {
         it->queue = lane->queue;
+        it->type = lane->type;
+    }
     if (st == PAWL_OK && it->how == END_RESULT && it->n_send)
         st = send_all(c, op, it, &t, err);
     if (st == PAWL_OK && t.end.how == END_RESULT && it->state_do != STATE_KEEP) {

@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "store/sqlite/move.h"
+#include "store/sqlite/read.h"
 
 /* ---- Rows of pawl_key in memory -------------------------------------------------------------- */
 
@@ -163,10 +164,14 @@ enum pawl_status lite_key_place(struct lite *c, int64_t seq, bool *out_found,
 enum pawl_status lite_key_position(struct lite *c, const struct lite_key *k, int64_t pos,
                                    int64_t *out, struct pawl_err *err)
 {
+    struct lite_shelf to = { .a = &c->scratch };
+    struct lite_holder by = { 0 };
     int64_t newer = 0;
     enum pawl_status st =
         lite_number(c, SQL_LINE_NEWER, ARGS(TEXT(k->name), INT(pos)), 0, &newer, err);
-    *out = MAX(k->held - 1, 0) + k->waiting - newer;
+    if (st == PAWL_OK && k->held)
+        st = lite_holder(c, &to, k->head, &by, err);
+    *out = k->held - by.begun + k->waiting - newer;
     return st;
 }
 

@@ -225,6 +225,7 @@ enum pawl_status lite_pause(struct lite *c, struct op *op, struct pawl_err *err)
     c->paused_tx = 0;
     for (size_t i = 0; i < c->lanes.n; i++)
         c->lanes.v[i].paused_tx = 0;
-    return lite_run(c, SQL_QUEUE_PAUSE, ARGS(TEXT(op->pause.queue), INT(op->pause.paused)), NULL,
-                    err);
+    if (!op->pause.paused)
+        return lite_run(c, SQL_QUEUE_RESUME, ARGS(TEXT(op->pause.queue)), NULL, err);
+    return lite_run(c, SQL_QUEUE_PAUSE, ARGS(TEXT(op->pause.queue), INT(1)), NULL, err);
 }

@@ -182,6 +182,8 @@ static enum pawl_status lease_row(struct lite *c, const struct token *token, sql
     l->claimed_us = lite_int(q, 1);
     l->until_us = lite_int(q, 2);
     l->rev = lite_int(q, 3);
+    l->width = (int)lite_int(q, 5);
+    l->by_worker = lite_int(q, 6) != 0;
     *out = l;
     return PAWL_OK;
 }
@@ -266,6 +268,15 @@ ssize_t lite_lease_find(const struct lite_lease *l, int64_t seq)
     return h ? h - l->held : -1;
 }
 
+void lite_lease_begun(const struct lite_lease *l, bool *out)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        int before = l->run[i].before;
+        out[i] = l->state[i] == HELD_OPEN && (before < 0 || l->state[before] != HELD_OPEN);
+    }
+    lease_begun(l->held, l->n, l->width, out);
+}
+
 /* ---- Changing -------------------------------------------------------------------------------- */
 
 /* Where rev begins. A token may be claimed under again when its lease is gone; memory of the former
@@ -289,7 +300,7 @@ enum pawl_status lite_lease_make(struct lite *c, const struct claim *q, const st
         st = lite_run(c, SQL_LEASE_ADD,
                       ARGS(TOKEN(&q->token), TEXT(q->node), TEXT(q->boot), TEXT(q->worker),
                            INT(c->now_us), INT_OR_NULL(q->until_us), INT(rev), INT(held[0].seq),
-                           INT(held[n - 1].seq), BLOB(packed)),
+                           INT(held[n - 1].seq), BLOB(packed), INT(q->width)),
                       NULL, err);
     if (st != PAWL_OK)
         return st;
@@ -298,8 +309,10 @@ enum pawl_status lite_lease_make(struct lite *c, const struct claim *q, const st
         return PAWL_OK; /* Remembering is a convenience; a finish can read the row. */
     memcpy(l->keep_us, h->keep_us, n * sizeof *h->keep_us);
     l->rev = rev;
+    l->width = q->width;
     l->claimed_us = c->now_us;
     l->until_us = q->until_us;
+    l->by_worker = q->worker.data != NULL;
     l->touched = true;
     remember(c, l);
     return PAWL_OK;

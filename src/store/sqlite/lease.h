@@ -20,7 +20,9 @@ struct lite_lease {
     struct lite_lease *next; /* same bucket */
     struct token token;
     int64_t rev, until_us, claimed_us; /* until 0: as long as its node beats */
+    int width;                         /* calls its owner runs at once; 0: all */
     struct bytes owner;                /* worker or node */
+    bool by_worker;                    /* `owner` is a worker's name */
     uint64_t read_tx, used;
     bool touched;          /* changed by the running transaction: forget it when that is undone */
     bool rewrite;          /* the stored list is to be replaced by ours before commit */
@@ -55,6 +57,9 @@ struct lite_hold {
 };
 MUST_USE enum pawl_status lite_lease_make(struct lite *c, const struct claim *q,
                                           const struct lite_hold *h, struct pawl_err *err);
+/* out[i]: has the i-th call begun? n of them; the others that are open are handed back uncounted.
+ */
+void lite_lease_begun(const struct lite_lease *l, bool *out);
 /* The key of its i-th call; absent: it has none. In scratch, or the lease's. */
 MUST_USE enum pawl_status lite_lease_key(struct lite *c, const struct lite_lease *l, size_t i,
                                          struct bytes *out, struct pawl_err *err);

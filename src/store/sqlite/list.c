@@ -158,7 +158,7 @@ static enum pawl_status feed_open(struct listing *l, struct pawl_err *err)
     struct lite *c = l->c;
     sqlite3_stmt **to = &l->feed.q;
     struct lite_arg below = INT(l->below);
-    /* Calls behind another of their run are held, and shown pending. */
+    /* Calls that are held and have not begun are shown pending. */
     if (q->state == PAWL_PENDING || q->state == PAWL_PROCESSING) {
         enum pawl_status st = feed_held(l, err);
         if (st == PAWL_OK && q->state == PAWL_PENDING)
@@ -243,7 +243,7 @@ static enum pawl_status row_state(struct listing *l, int64_t seq, sqlite3_stmt *
                                   enum pawl_state *out, struct pawl_err *err)
 {
     struct lite_shelf to = { .a = &l->c->scratch };
-    struct lite_holder by = { .before = 0 };
+    struct lite_holder by = { 0 };
     enum pawl_status st = PAWL_OK;
     *out = (enum pawl_state)lite_int(row, READ_STATUS);
     if (!lite_null(row, READ_STATUS))
@@ -251,9 +251,8 @@ static enum pawl_status row_state(struct listing *l, int64_t seq, sqlite3_stmt *
     *out = PAWL_PENDING;
     if (!lite_null(row, READ_TRACK) || !lite_null(row, READ_POS))
         return PAWL_OK;
-    if (!lite_null(row, ASKED_KEY))
-        st = lite_holder(l->c, &to, seq, &by, err);
-    if (!by.before)
+    st = lite_holder(l->c, &to, seq, &by, err);
+    if (by.begun)
         *out = PAWL_PROCESSING;
     return st;
 }

@@ -3,10 +3,30 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/limits.h"
 #include "store/sqlite/move.h"
 #include "store/sqlite/ops.h"
+#include "store/sqlite/read.h"
 
 /* ---- Reclaim --------------------------------------------------------------------------------- */
+
+static enum pawl_status tell_lost(struct lite *c, struct op *op, const struct lite_lease *l,
+                                  size_t i, const struct lite_try *t, struct pawl_err *err)
+{
+    const struct lite_lane *lane;
+    enum pawl_status st = lite_lane(c, l->held[i].lane, &lane, err);
+    if (st != PAWL_OK)
+        return st;
+    struct tries before = l->held[i].tries;
+    return op_lost(op,
+                   &(struct lost_attempt){ .id = t->id,
+                                           .type = lane->type,
+                                           .error = t->error,
+                                           .late = t->end.how == END_TIMEOUT,
+                                           .attempt_no = before.attempts + before.lost + 1,
+                                           .state = t->verdict.next },
+                   err);
+}
 
 static enum pawl_status take_back(struct lite *c, struct op *op, struct lite_lease *l, size_t i,
                                   const struct lite_try *how, struct pawl_err *err)
@@ -16,6 +36,8 @@ static enum pawl_status take_back(struct lite *c, struct op *op, struct lite_lea
     enum pawl_status st = lite_try_end(c, l, i, &t, &id, err);
     if (st == PAWL_OK && id.data)
         st = lite_told_ended(op, id, err);
+    if (st == PAWL_OK && t.end.how != END_RELEASE)
+        st = tell_lost(c, op, l, i, &t, err);
     return st;
 }
 
@@ -31,18 +53,95 @@ static enum pawl_status take_run(struct lite *c, struct op *op, struct lite_leas
     return st;
 }
 
+/* When the i-th call of the lease is past its timeout; INT64_MAX: it has not begun, since another
+ * of its run comes before it. *id is in scratch. */
+static enum pawl_status deadline_of(struct lite *c, const struct lite_lease *l, size_t i,
+                                    struct bytes *id, int64_t *out, struct pawl_err *err)
+{
+    struct lite_shelf to = { .a = &c->scratch };
+    int before = l->run[i].before;
+    int64_t begun_us = l->claimed_us;
+    struct call call;
+    struct lite_key *k = NULL;
+    *out = INT64_MAX;
+    if (before >= 0 && l->state[before] == HELD_OPEN)
+        return PAWL_OK;
+    enum pawl_status st = lite_asked(c, &to, l->held[i].seq, false, &call, err);
+    if (st == PAWL_OK && before >= 0)
+        st = lite_key_get(c, call.spec.key, &k, err);
+    if (st != PAWL_OK)
+        return st;
+    *id = call.spec.id;
+    *out = call_deadline(&call.spec, k ? MAX(begun_us, k->ended_us) : begun_us);
+    return PAWL_OK;
+}
+
+/* The i-th call is past its timeout; those behind it in its run, which have not begun, go back. All
+ * of them leave the list, also those that end: their outcomes bear no token, so that a redrive
+ * could not take them off it. */
+static enum pawl_status time_out_run(struct lite *c, struct op *op, struct lite_lease **l, size_t i,
+                                     struct pawl_err *err)
+{
+    struct try_end how = { .how = END_LOST, .timed = true };
+    enum pawl_status st = PAWL_OK;
+    for (int at = (int)i, behind; at >= 0 && st == PAWL_OK; at = behind) {
+        struct lite_try t = { .end = how };
+        struct bytes id;
+        behind = (*l)->run[at].behind;
+        st = lite_try_end(c, *l, (size_t)at, &t, &id, err);
+        if (st == PAWL_OK && id.data)
+            st = lite_told_ended(op, id, err);
+        if (st == PAWL_OK && t.end.how != END_RELEASE)
+            st = tell_lost(c, op, *l, (size_t)at, &t, err);
+        if (st == PAWL_OK)
+            st = lite_lease_done(c, l, (size_t)at, true, err);
+        how = (struct try_end){ .how = END_RELEASE };
+    }
+    return st;
+}
+
+enum pawl_status lite_time_out(struct lite *c, struct op *op, struct lite_lease **l,
+                               int64_t *out_last_us, struct pawl_err *err)
+{
+    struct extend *q = &op->extend;
+    size_t n = (*l)->n;
+    int64_t *deadline = arena_zalloc(&c->scratch, n, sizeof *deadline);
+    q->timed_out = arena_zalloc(op->a, n, sizeof *q->timed_out);
+    if (!deadline || !q->timed_out)
+        return err_no_memory(err, "a lease");
+    for (size_t i = 0; i < n; i++) {
+        struct bytes id = BYTES_NONE;
+        enum pawl_status st = PAWL_OK;
+        if ((*l)->state[i] == HELD_OPEN)
+            st = deadline_of(c, *l, i, &id, &deadline[i], err);
+        bool late = st == PAWL_OK && deadline[i] && deadline[i] <= c->now_us;
+        if (late) {
+            q->timed_out[q->n_timed_out++] = arena_copy(op->a, id);
+            st = time_out_run(c, op, l, i, err);
+        }
+        if (st != PAWL_OK || !*l)
+            return st;
+    }
+    *out_last_us = 0;
+    for (size_t i = 0; i < n; i++)
+        if ((*l)->state[i] == HELD_OPEN)
+            *out_last_us = MAX(*out_last_us, deadline[i]);
+    return op->a->failed ? err_no_memory(err, "a lease") : PAWL_OK;
+}
+
 enum pawl_status lite_reclaim(struct lite *c, struct op *op, const struct token *token,
                               const struct try_end *how, int64_t *count, struct pawl_err *err)
 {
     struct lite_lease *l;
+    bool begun[CLAIM_MAX];
     enum pawl_status st = lite_lease_get(c, token, &l, err);
     if (st != PAWL_OK || !l)
         return st;
-    struct lite_try t = { .end = *how };
+    struct lite_try t = { .end = *how }, back = { .end = { .how = END_RELEASE } };
     t.end.alone = l->named == 1;
+    lite_lease_begun(l, begun);
     if (how->how == END_LOST) {
-        const char *text =
-            arena_printf(&c->scratch, "owner \"%.*s\" was lost", BYTES_ARG(l->owner));
+        const char *text = lease_lost_text(&c->scratch, l->by_worker, l->owner);
         if (!text)
             return err_no_memory(err, "a reclaim");
         t.error = bytes_of(text);
@@ -50,7 +149,7 @@ enum pawl_status lite_reclaim(struct lite *c, struct op *op, const struct token 
     for (size_t i = 0; i < l->n && st == PAWL_OK; i++) {
         int before = l->run[i].before;
         if (l->state[i] == HELD_OPEN && (before < 0 || l->state[before] != HELD_OPEN))
-            st = take_run(c, op, l, i, &t, count, err);
+            st = take_run(c, op, l, i, begun[i] ? &t : &back, count, err);
     }
     return st == PAWL_OK ? lite_lease_drop(c, l, err) : st;
 }

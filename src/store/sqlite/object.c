@@ -150,7 +150,7 @@ static enum pawl_status object_check(struct lite *c, struct op *op, const struct
         st = pending_of(c, k, o->type, INT64_MAX, v, n, err);
     if (st != PAWL_OK)
         return st;
-    if (o->if_version && o->if_version != now.version) {
+    if (!object_fits(o, now.version)) {
         o->version = now.version;
         if (now.version)
             REFUSE(op, PAWL_STALE, "object \"%.*s\" \"%.*s\" has version %lld", BYTES_ARG(o->type),

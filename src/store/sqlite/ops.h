@@ -72,6 +72,7 @@ struct lite_try {
     bool owner; /* the owner's own word: it leaves its token behind, so that a repeat is recognised
                  */
     struct verdict verdict; /* answer */
+    struct bytes id;        /* answer, in scratch; absent with a result */
 };
 /* Decide and write how the i-th call of the lease ended; the list itself is the caller's to
  * correct. When the call ended and id is not NULL, *id is its id, in scratch. */
@@ -81,6 +82,10 @@ MUST_USE enum pawl_status lite_try_end(struct lite *c, struct lite_lease *l, siz
 MUST_USE enum pawl_status lite_reclaim(struct lite *c, struct op *op, const struct token *token,
                                        const struct try_end *how, int64_t *count,
                                        struct pawl_err *err);
+/* Calls of a lease with an end that are past their timeout end so; their ids go into op->extend.
+ * *out_last_us: when the last of those that are left is past its own. *l is NULL when none is. */
+MUST_USE enum pawl_status lite_time_out(struct lite *c, struct op *op, struct lite_lease **l,
+                                        int64_t *out_last_us, struct pawl_err *err);
 /* Redrive: `as` is the call as it stands, ended. */
 MUST_USE enum pawl_status lite_redrive_call(struct lite *c, const struct call *as,
                                             struct pawl_err *err);

@@ -201,83 +201,29 @@ static void stands_ended(struct lite_shelf *to, unsigned with, sqlite3_stmt *q, 
     out->key_no = lite_int(q, READ_KEY_NO);
 }
 
-/* How many of its run stand before it without an outcome. */
-static enum pawl_status run_before(struct lite *c, const struct held *v, size_t n,
-                                   const struct held *h, int64_t *out, struct pawl_err *err)
-{
-    *out = 0;
-    for (size_t i = 0; h->key && i < n; i++) {
-        int64_t ended;
-        if (v[i].key != h->key || v[i].pos >= h->pos)
-            continue;
-        enum pawl_status st =
-            lite_number(c, SQL_LEASE_HELD_ENDED, ARGS(INT(v[i].seq)), 0, &ended, err);
-        if (st != PAWL_OK)
-            return st;
-        *out += !ended;
-    }
-    return PAWL_OK;
-}
-
-/* The lease that names it: those whose range covers the seq are opened one by one. */
-static enum pawl_status lease_of(struct lite *c, int64_t seq, sqlite3_stmt **q, struct held **out,
-                                 size_t *out_n, struct held **out_held, struct pawl_err *err)
-{
-    bool row = false;
-    /* A group may have handed it back and claimed it again: two rows would name it. */
-    enum pawl_status st = lite_leases_write(c, err);
-    if (st == PAWL_OK)
-        st = lite_query(c, SQL_LEASE_AROUND, ARGS(INT(seq)), q, err);
-    while (st == PAWL_OK && (st = lite_next(c, *q, &row, err)) == PAWL_OK && row) {
-        arena_reset(&c->unpack);
-        st = lease_unpack(&c->unpack, lite_column(*q, 2), out, out_n, err);
-        *out_held = st == PAWL_OK ? lease_find(*out, *out_n, seq) : NULL;
-        if (*out_held)
-            return PAWL_OK;
-    }
-    if (st == PAWL_OK)
-        st = err_set(err, PAWL_BROKEN, "call %lld is neither pending nor held nor ended",
-                     (long long)seq);
-    return st;
-}
-
-enum pawl_status lite_holder(struct lite *c, struct lite_shelf *to, int64_t seq,
-                             struct lite_holder *out, struct pawl_err *err)
-{
-    AUTO(lite_reset) sqlite3_stmt *q = NULL;
-    struct held *v, *h;
-    size_t n;
-    enum pawl_status st = lease_of(c, seq, &q, &v, &n, &h, err);
-    if (st != PAWL_OK)
-        return st;
-    *out = (struct lite_holder){ .owner = column_copy(to, q, 0),
-                                 .claimed_us = lite_int(q, 1),
-                                 .held = *h };
-    return run_before(c, v, n, h, &out->before, err);
-}
-
-static enum pawl_status stands_processing(struct lite *c, struct lite_shelf *to, struct call *out,
-                                          struct pawl_err *err)
+/* Held by a lease: processing, or pending when it has not begun. */
+static enum pawl_status stands_held(struct lite *c, struct lite_shelf *to, struct call *out,
+                                    struct pawl_err *err)
 {
     struct lite_holder by;
     enum pawl_status st = lite_holder(c, to, out->seq, &by, err);
     if (st != PAWL_OK)
         return st;
-    out->state = by.before ? PAWL_PENDING : PAWL_PROCESSING;
+    out->state = by.begun ? PAWL_PROCESSING : PAWL_PENDING;
     out->spec.priority = by.held.priority;
     out->run_at_us = by.held.run_at_us;
     out->tries = by.held.tries;
     out->node = by.owner;
     out->claimed_us = by.claimed_us;
     out->in_line = by.held.key != 0;
-    out->position = by.before;
+    out->position = by.position;
     out->key_no = by.held.key_no;
     out->waiting_for =
         call_waiting_for(out, c->now_us, (struct call_where){ .behind = by.before > 0 });
     st = names_read(c, to, by.held.lane, &out->spec, err);
     if (st == PAWL_OK)
         st = lite_wish_has(c, out->seq, &out->cancel_requested, err);
-    if (st == PAWL_OK && by.before && out->tries.attempts + out->tries.lost > 0)
+    if (st == PAWL_OK && !by.begun && out->tries.attempts + out->tries.lost > 0)
         st = last_error(c, to, out, err);
     return st;
 }
@@ -296,7 +242,7 @@ enum pawl_status lite_stands_row(struct lite *c, struct lite_shelf *to, int64_t 
     else if (st == PAWL_OK && ended)
         stands_ended(to, with, q, out);
     else if (st == PAWL_OK)
-        st = stands_processing(c, to, out, err);
+        st = stands_held(c, to, out, err);
     /* A redriven call has left its first life's end behind. */
     if (out->tries.redrives > 0)
         out->expires_us = 0;
@@ -322,10 +268,9 @@ static enum pawl_status stands_gone(struct lite *c, struct lite_shelf *to, int64
                           .state = (enum pawl_state)lite_int(q, 1),
                           .created_us = lite_int(q, 2),
                           .finished_us = lite_int(q, 3) };
-    return to->a->failed
-               ? err_no_memory(err, "a call")
-               : err_set(err, PAWL_GONE, "call \"%.*s\" has ended and its retention has passed",
-                         BYTES_ARG(out->spec.id));
+    return to->a->failed ? err_no_memory(err, "a call")
+                         : err_set(err, PAWL_GONE, "call \"%.*s\" has ended and is no longer kept",
+                                   BYTES_ARG(out->spec.id));
 }
 
 enum pawl_status lite_stands(struct lite *c, struct lite_shelf *to, int64_t seq, unsigned with,

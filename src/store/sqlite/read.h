@@ -32,15 +32,6 @@ MUST_USE enum pawl_status lite_stands(struct lite *c, struct lite_shelf *to, int
 MUST_USE enum pawl_status lite_stands_row(struct lite *c, struct lite_shelf *to, int64_t seq,
                                           unsigned with, sqlite3_stmt *q, struct call *out,
                                           struct pawl_err *err);
-/* Who holds a call, and how many of its run stand before it without an outcome: it has not begun
- * unless none. BROKEN: no lease holds it. */
-struct lite_holder {
-    struct bytes owner; /* on `to` */
-    int64_t claimed_us, before;
-    struct held held;
-};
-MUST_USE enum pawl_status lite_holder(struct lite *c, struct lite_shelf *to, int64_t seq,
-                                      struct lite_holder *out, struct pawl_err *err);
 /* The tries of a call that can be claimed. BROKEN: it cannot. */
 MUST_USE enum pawl_status lite_tries(struct lite *c, int64_t seq, struct tries *out,
                                      struct pawl_err *err);

@@ -89,9 +89,8 @@ static enum pawl_status expire_some(struct lite *c, struct op *op, struct pawl_e
 }
 
 static enum pawl_status reclaim_listed(struct lite *c, struct op *op, const struct due *v, size_t n,
-                                       bool fail_lost, int64_t *count, struct pawl_err *err)
+                                       struct try_end end, int64_t *count, struct pawl_err *err)
 {
-    struct try_end end = { .how = END_LOST, .fail_lost = fail_lost };
     enum pawl_status st = PAWL_OK;
     for (size_t i = 0; i < n && st == PAWL_OK; i++) {
         struct token token;
@@ -106,10 +105,11 @@ static enum pawl_status reclaim_listed(struct lite *c, struct op *op, const stru
 static enum pawl_status reclaim_some(struct lite *c, struct op *op, struct pawl_err *err)
 {
     struct sweep *s = &op->sweep;
+    struct try_end end = { .how = END_LOST, .fail_lost = s->fail_lost, .timed = true };
     struct due *v;
     size_t n = 0;
     enum pawl_status st = due_list(c, SQL_LEASE_OVER, c->now_us, s->max, read_over, &v, &n, err);
-    return st == PAWL_OK ? reclaim_listed(c, op, v, n, s->fail_lost, &s->reclaimed, err) : st;
+    return st == PAWL_OK ? reclaim_listed(c, op, v, n, end, &s->reclaimed, err) : st;
 }
 
 enum pawl_status lite_requeue(struct lite *c, struct op *op, struct pawl_err *err)
@@ -121,7 +121,9 @@ enum pawl_status lite_requeue(struct lite *c, struct op *op, struct pawl_err *er
     enum pawl_status st =
         due_list(c, SQL_LEASE_OLD, r->claimed_before_us, r->max, read_over, &v, &n, err);
     if (st == PAWL_OK)
-        st = reclaim_listed(c, op, v, n, r->fail_lost, &r->reclaimed, err);
+        st = reclaim_listed(c, op, v, n,
+                            (struct try_end){ .how = END_LOST, .fail_lost = r->fail_lost },
+                            &r->reclaimed, err);
     r->leases = (int64_t)n;
     return st == PAWL_OK ? is_due(c, SQL_LEASE_OLD, r->claimed_before_us, &r->more, err) : st;
 }

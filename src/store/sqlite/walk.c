@@ -16,7 +16,8 @@
 /* The due rows of one (track, rank), a chunk at a time. */
 struct source {
     int64_t track, rank;
-    struct candidate *v; /* w->chunk */
+    struct candidate *v; /* chunk */
+    size_t chunk;        /* rows to read at a time */
     size_t n, at;
     bool ended; /* nothing is stored beyond v */
     struct lite_claimed claimed;
@@ -40,13 +41,15 @@ static enum pawl_status served_find(struct lite *c, struct walk *w, struct pawl_
         return st;
     w->served = arena_zalloc(&c->scratch, c->lanes.n + 1, sizeof *w->served);
     w->last = arena_zalloc(&c->scratch, c->lanes.n + 1, sizeof *w->last);
-    if (!w->served || !w->last)
+    w->quick = arena_zalloc(&c->scratch, c->lanes.n + 1, sizeof *w->quick);
+    if (!w->served || !w->last || !w->quick)
         return err_no_memory(err, "a claim");
     for (size_t i = 0; i < c->lanes.n && st == PAWL_OK; i++) {
         const struct lite_lane *l = &c->lanes.v[i];
         bool paused = false;
+        w->quick[i] = !q->max_any || (q->n_quick && named(q->quick, q->n_quick, l->type));
         if (!named(q->types, q->n_types, l->type) || !named(q->queues, q->n_queues, l->queue) ||
-            (q->without.data && bytes_eq(l->queue, q->without)))
+            (q->without.data && bytes_eq(l->queue, q->without) && w->quick[i]))
             continue;
         st = lite_lane_paused(c, (int)i + 1, &paused, err);
         w->served[i] = !paused;
@@ -181,6 +184,11 @@ enum pawl_status walk_open(struct lite *c, const struct claim *q, struct walk *o
         return st;
     size_t all = (size_t)q->max + 1, even = all / (out->n_pairs + 1);
     out->chunk = out->n_pairs == 1 ? all : MIN(all, MAX(even, CHUNK_MIN));
+    for (size_t i = 0; i < out->n_pairs; i++) {
+        struct source *s = &out->pairs[i];
+        bool quick = out->quick[s->track / 2 - 1];
+        s->chunk = quick ? out->chunk : MIN(out->chunk, (size_t)q->max_any + 1);
+    }
     return PAWL_OK;
 }
 
@@ -192,7 +200,7 @@ static enum pawl_status rows_read(struct lite *c, struct walk *w, struct source 
     bool row = false;
     enum pawl_status st;
     while ((st = lite_next(c, q, &row, err)) == PAWL_OK && row) {
-        CHECK(s->n < w->chunk);
+        CHECK(s->n < s->chunk);
         s->v[s->n++] = (struct candidate){ .rank = s->rank,
                                            .seq = lite_int(q, 0),
                                            .run_at_us = lite_int(q, 1),
@@ -215,7 +223,7 @@ static enum pawl_status source_fill(struct lite *c, struct walk *w, struct sourc
     bool first = !s->v;
     enum pawl_status st = PAWL_OK;
     if (first) {
-        s->v = arena_alloc(&c->scratch, w->chunk * sizeof *s->v);
+        s->v = arena_alloc(&c->scratch, s->chunk * sizeof *s->v);
         if (!s->v)
             return err_no_memory(err, "a claim");
     } else {
@@ -223,7 +231,7 @@ static enum pawl_status source_fill(struct lite *c, struct walk *w, struct sourc
         seq = s->v[s->n - 1].seq;
     }
     s->n = s->at = 0;
-    int64_t chunk = (int64_t)w->chunk;
+    int64_t chunk = (int64_t)s->chunk;
     if (!first) {
         st = lite_query(c, SQL_READY_DUE_SAME,
                         ARGS(INT(s->track), INT(s->rank), INT(after), INT(seq), INT(chunk)), &same,
@@ -231,14 +239,14 @@ static enum pawl_status source_fill(struct lite *c, struct walk *w, struct sourc
         if (st == PAWL_OK)
             st = rows_read(c, w, s, same, err);
     }
-    if (st == PAWL_OK && s->n < w->chunk)
+    if (st == PAWL_OK && s->n < s->chunk)
         st = lite_query(c, SQL_READY_DUE,
                         ARGS(INT(s->track), INT(s->rank), INT(after), INT(c->now_us),
                              INT(chunk - (int64_t)s->n)),
                         &later, err);
     if (st == PAWL_OK && later)
         st = rows_read(c, w, s, later, err);
-    s->ended = s->n < w->chunk;
+    s->ended = s->n < s->chunk;
     return st;
 }
 
@@ -246,7 +254,19 @@ static enum pawl_status source_fill(struct lite *c, struct walk *w, struct sourc
 
 static bool passed_over(const struct walk *w, const struct source *s)
 {
-    return s->track & 1 && w->no_suspects;
+    return (s->track & 1 && w->no_suspects) || (w->only_quick && !w->quick[s->track / 2 - 1]);
+}
+
+/* The first fresh call that is not passed over; n_fresh: none. */
+static size_t first_fresh(struct walk *w)
+{
+    size_t i = w->only_quick ? MAX(w->at_fresh, w->at_quick) : w->at_fresh;
+    while (i < w->n_fresh &&
+           (!w->fresh[i].fresh || (w->only_quick && !w->quick[w->fresh[i].lane - 1])))
+        i++;
+    if (w->only_quick)
+        w->at_quick = i;
+    return i;
 }
 
 /* Fill whoever has run dry, so that every begun source shows its best or has ended. */
@@ -265,7 +285,8 @@ static enum pawl_status heads_fill(struct lite *c, struct walk *w, struct pawl_e
 
 static const struct candidate *best_head(struct walk *w)
 {
-    const struct candidate *best = w->at_fresh < w->n_fresh ? &w->fresh[w->at_fresh] : NULL;
+    w->best_fresh = first_fresh(w);
+    const struct candidate *best = w->best_fresh < w->n_fresh ? &w->fresh[w->best_fresh] : NULL;
     w->best = NULL;
     for (size_t i = 0; i < w->n_open; i++) {
         struct source *s = &w->pairs[i];
@@ -299,7 +320,9 @@ void walk_pop(struct walk *w, bool taken)
 {
     struct source *s = w->best;
     if (!s) {
-        w->at_fresh++;
+        w->fresh[w->best_fresh].fresh = NULL; /* done with */
+        while (w->at_fresh < w->n_fresh && !w->fresh[w->at_fresh].fresh)
+            w->at_fresh++;
         return;
     }
     const struct candidate *k = &s->v[s->at++];

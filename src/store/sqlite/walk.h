@@ -25,14 +25,17 @@ struct source;
 
 struct walk {
     const struct claim *q;
-    bool *served, *last;     /* by lane - 1 */
-    struct source *pairs;    /* every (track, rank) in use, by rank */
-    size_t n_pairs, n_open;  /* of which the first n_open were begun */
-    struct candidate *fresh; /* due fresh calls in order */
-    size_t n_fresh, at_fresh;
-    size_t chunk;        /* rows to read at a time */
-    bool no_suspects;    /* pass over suspects from now on */
-    struct source *best; /* where the last peek was found; NULL: fresh */
+    bool *served, *last;         /* by lane - 1 */
+    bool *quick;                 /* the same: its calls may fill the claim beyond max_any */
+    struct source *pairs;        /* every (track, rank) in use, by rank */
+    size_t n_pairs, n_open;      /* of which the first n_open were begun */
+    struct candidate *fresh;     /* due fresh calls in order */
+    size_t n_fresh, at_fresh;    /* those before at_fresh are done with */
+    size_t best_fresh, at_quick; /* at_quick: no quick one stands before it */
+    size_t chunk;                /* rows to read at a time */
+    bool no_suspects;            /* pass over suspects from now on */
+    bool only_quick;             /* pass over lanes that are not quick from now on */
+    struct source *best;         /* where the last peek was found; NULL: at best_fresh */
 };
 
 MUST_USE enum pawl_status walk_open(struct lite *c, const struct claim *q, struct walk *out,

@@ -1,0 +1,1 @@
+-- Nothing: one file has one counter. Numbers of steps are shared with engines whose counters are one server's.

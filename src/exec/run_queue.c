@@ -1,0 +1,165 @@
+/*
+ * run_queue.c - the runs that were claimed and wait for a worker: in order, and not for long.
+ *
+ * The store thread adds them, workers take them, the keeper hands back those that wait too long;
+ * all under pool.lock.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "exec/exec.h"
+#include "exec/run.h"
+
+/* The order that lease_begun() assumes for the calls of one lease. */
+static bool due_before(const struct run *a, const struct run *b)
+{
+    const struct call *x = a->v->call, *y = b->v->call;
+    if (x->spec.priority != y->spec.priority)
+        return x->spec.priority > y->spec.priority;
+    if (x->run_at_us != y->run_at_us)
+        return x->run_at_us < y->run_at_us;
+    return x->seq < y->seq;
+}
+
+/* Workers take runs by priority; then those that bulk writers claimed come last; then by due time.
+ * A lease is a bulk writer's as a whole, so its runs begin in the order of due_before(). */
+static bool run_before(const struct run *a, const struct run *b)
+{
+    bool bulk = a->v->lease->hauler, other = b->v->lease->hauler;
+    if (a->v->call->spec.priority == b->v->call->spec.priority && bulk != other)
+        return other;
+    return due_before(a, b);
+}
+
+static struct run *merge(struct run *a, struct run *b)
+{
+    struct run *first = NULL, **end = &first;
+    while (a && b) {
+        struct run **from = run_before(b, a) ? &b : &a;
+        *end = *from;
+        end = &(*end)->next;
+        *from = *end;
+    }
+    *end = a ? a : b;
+    return first;
+}
+
+static struct run *sorted(struct run *first)
+{
+    struct run *middle = first;
+    if (!first || !first->next)
+        return first;
+    for (const struct run *end = first->next; end && end->next; end = end->next->next)
+        middle = middle->next;
+    struct run *second = TAKE(middle->next);
+    return merge(sorted(first), sorted(second));
+}
+
+struct run *pool_arrange(struct run *first)
+{
+    bool rising = true;
+    for (const struct run *r = first; r && r->next; r = r->next)
+        rising = rising && !run_before(r->next, r);
+    return rising ? first : sorted(first);
+}
+
+void pool_count_slow(struct pool *p, struct pawl_call *t, bool counts)
+{
+    if (atomic_load(&t->slow) == counts)
+        return;
+    atomic_store(&t->slow, counts);
+    p->n_slow += counts ? 1 : -1;
+    CHECK(p->n_slow >= 0);
+}
+
+void pool_enqueue(struct pool *p, struct run *first, size_t n)
+{
+    struct run *last = first;
+    bool hauled = first->v->lease->hauler;
+    for (struct run *r = first; r; last = r, r = r->next)
+        pool_count_slow(p, r->v, !durations_quick(&p->durations, r->v->handler));
+    if (!p->head) {
+        p->head = first;
+        p->tail = last;
+    } else if (!run_before(first, p->tail)) {
+        p->tail->next = first;
+        p->tail = last;
+    } else {
+        p->tail = run_before(last, p->tail) ? p->tail : last;
+        p->head = merge(p->head, first);
+    }
+    p->n_queued += n;
+    p->n_hauled += hauled ? n : 0;
+}
+
+struct run *pool_dequeue(struct pool *p)
+{
+    struct run *r = p->head;
+    struct lease_run *l = r->v->lease;
+    /* Else a call that kills this process would not be charged, but others of its lease. */
+    CHECK(!l->begun || !due_before(r, l->begun));
+    l->begun = r;
+    pool_unqueue(p, NULL, r);
+    return r;
+}
+
+void pool_unqueue(struct pool *p, struct run *before, struct run *r)
+{
+    if (before)
+        before->next = r->next;
+    else
+        p->head = r->next;
+    if (p->tail == r)
+        p->tail = before;
+    p->n_queued -= r->n;
+    p->n_hauled -= r->v->lease->hauler ? r->n : 0;
+}
+
+/* ---- What waits too long ----------------------------------------------------------------------
+ */
+
+/* Quick calls that turn out slow are noted as such. When the first queued run is stale; under the
+ * lock. */
+static int64_t stale_next(struct pool *p, int64_t now_us)
+{
+    int64_t next_us = INT64_MAX;
+    for (const struct run *r = p->head; r; r = r->next)
+        next_us = MIN(next_us, r->v->lease->came_us + STALE_US);
+    if (next_us > now_us)
+        return next_us;
+    for (struct pawl_call *t = p->running; t; t = t->next) {
+        if (t->hung || t->blocked || atomic_load(&t->stage) != TRY_RUNNING ||
+            t->began_us + STALE_US > now_us)
+            continue;
+        durations_note_running(&p->durations, t->handler, now_us - t->began_us);
+        pool_count_slow(p, t, true);
+    }
+    return next_us;
+}
+
+int64_t pool_stale(struct exec *e, int64_t now_us)
+{
+    struct pool *p = &e->pool;
+    struct run *back = NULL, **end = &back, *before = NULL;
+    pthread_mutex_lock(&p->lock);
+    int64_t next_us = stale_next(p, now_us);
+    for (struct run *r = next_us <= now_us ? p->head : NULL, *next; r; r = next) {
+        next = r->next;
+        if (r->v->lease->came_us + STALE_US > now_us) {
+            before = r;
+            continue;
+        }
+        pool_unqueue(p, before, r);
+        pool_count_slow(p, r->v, false);
+        r->next = NULL;
+        *end = r;
+        end = &r->next;
+    }
+    if (next_us <= now_us)
+        next_us = stale_next(p, now_us);
+    pthread_mutex_unlock(&p->lock);
+    for (struct run *r = back, *next; r; r = next) {
+        next = r->next;
+        run_release(r);
+    }
+    return next_us;
+}

@@ -1,0 +1,256 @@
+/*
+ * check.c - what must hold of calls, leases and keys, asked when they are loaded and before they
+ * are written.
+ *
+ * A row that is wrong when it is read was damaged outside: BROKEN, with what is wrong. One that is
+ * wrong when it is about to be written is a mistake of ours, and the process ends before it is
+ * stored. What must stay true of the checks themselves: before a write they compare a row with
+ * another only where both are locked or were made here. Everything else in memory may be old, which
+ * is seen when it is written (see the README); it must not end a process.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "store/ledger/cache.h"
+
+/* ---- Saying so ------------------------------------------------------------------------------- */
+
+#define WHAT_LEN_MAX 200
+
+static enum pawl_status say(enum led_when when, const char *what, const char *wrong,
+                            struct pawl_err *err)
+{
+    char text[WHAT_LEN_MAX];
+    if (!wrong)
+        return PAWL_OK;
+    snprintf(text, sizeof text, "%s: %s", what, wrong);
+    if (when == LED_DECIDED)
+        check_failed(__FILE__, __LINE__, text);
+    return err_set(err, PAWL_BROKEN, "%s", text);
+}
+
+/* The first of these that does not hold. */
+#define MUST(cond, wrong)                                                                          \
+    do {                                                                                           \
+        if (!(cond))                                                                               \
+            return wrong;                                                                          \
+    } while (0)
+
+static bool tries_possible(struct tries t)
+{
+    return t.attempts >= 0 && t.lost >= 0 && t.redrives >= 0;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static const char *pending_wrong(const struct led_stand *s, bool keyed)
+{
+    MUST(s->state == PAWL_PENDING, "it waits and is not pending");
+    MUST(!s->outcome, "it waits and has an outcome");
+    MUST(s->lane > 0, "it waits in no lane");
+    MUST(keyed || (s->place == AT_READY && !s->pos && !s->key_no), "it has a place and no key");
+    MUST(!keyed || (s->pos > 0) == (s->place != AT_LATER), "it has a place and is not in the line");
+    return NULL;
+}
+
+static const char *held_wrong(const struct led_call *it)
+{
+    const struct led_stand *s = &it->now;
+    bool keyed = it->spec.key.data;
+    MUST(s->state == PAWL_PROCESSING, "a lease holds it and it is not processing");
+    MUST(!s->outcome, "a lease holds it and it has an outcome");
+    if (!it->lease)
+        return NULL; /* more is not known of it */
+    MUST(s->lane > 0, "it is held in no lane");
+    MUST(keyed ? s->pos > 0 && s->key_no > 0 : !s->pos && !s->key_no,
+         "its number in the key is not that of a call that was claimed");
+    return NULL;
+}
+
+static const char *ended_wrong(const struct led_stand *s)
+{
+    MUST(pawl_state_ended(s->state), "it has an outcome and has not ended");
+    MUST(s->outcome && s->outcome->finished_us > 0, "it has ended at no time");
+    MUST(s->place == AT_GONE || s->outcome->keep_until_us > 0, "it has ended and is not kept");
+    return NULL;
+}
+
+/* The row by itself. */
+static const char *call_wrong(const struct led_call *it)
+{
+    const struct led_stand *s = &it->now;
+    MUST(it->seq > 0, "its number is not above 0");
+    MUST(tries_possible(s->tries), "its tries are below 0");
+    MUST(s->key_no >= 0 && s->pos >= 0, "its number or place in the key is below 0");
+    MUST(s->expires_us >= 0 && (!s->expires_us || !s->tries.redrives), "its expiry is impossible");
+    MUST(s->priority >= PRIORITY_MIN && s->priority <= PRIORITY_MAX, "its priority is impossible");
+    switch (s->place) {
+    case AT_READY:
+    case AT_LINE:
+    case AT_LATER:
+        return pending_wrong(s, it->spec.key.data);
+    case AT_HELD:
+        return held_wrong(it);
+    case AT_ENDED:
+    case AT_GONE:
+        return ended_wrong(s);
+    case AT_NONE:
+        break;
+    }
+    return "it stands nowhere";
+}
+
+/* Beside its lease: the one that holds it and the one that it left. */
+static const char *holder_wrong(const struct led_call *it)
+{
+    const struct led_lease *l = it->now.place == AT_HELD ? it->lease : NULL;
+    ssize_t at = l ? led_lease_find(l, it->seq) : -1;
+    MUST(!l || (at >= 0 && !l->missing && l->state[at] == HELD_OPEN), "its lease does not hold it");
+    if (l) {
+        const struct held *h = &l->held[at];
+        MUST(h->lane == it->now.lane && h->priority == it->now.priority &&
+                 h->run_at_us == it->now.run_at_us && h->key_no == it->now.key_no &&
+                 memcmp(&h->tries, &it->now.tries, sizeof h->tries) == 0,
+             "its lease has it otherwise");
+    }
+    l = it->now.place != AT_HELD ? it->left : NULL;
+    at = l && !l->missing ? led_lease_find(l, it->seq) : -1;
+    MUST(at < 0 || l->state[at] != HELD_OPEN, "it left its lease, which still holds it");
+    return NULL;
+}
+
+enum pawl_status led_call_check(const struct led_call *it, enum led_when when, struct pawl_err *err)
+{
+    char what[60];
+    const char *wrong = call_wrong(it);
+    if (!wrong && when == LED_DECIDED)
+        wrong = holder_wrong(it);
+    if (!wrong && when == LED_DECIDED && it->fresh &&
+        (!it->spec.id.data || it->own_lane <= 0 || it->created_us <= 0))
+        wrong = "it is new and has no id, lane or time";
+    if (!wrong && when == LED_DECIDED && it->now.wish && !it->was.wish && it->now.place != AT_HELD)
+        wrong = "its cancellation is wished for and nobody holds it";
+    if (!wrong)
+        return PAWL_OK;
+    snprintf(what, sizeof what, "call %lld", (long long)it->seq);
+    return say(when, what, wrong, err);
+}
+
+/* ---- Leases ---------------------------------------------------------------------------------- */
+
+static const char *held_item_wrong(const struct led_lease *l, size_t i)
+{
+    const struct held *h = &l->held[i];
+    const struct led_link *r = &l->run[i];
+    MUST(h->seq > (i ? l->held[i - 1].seq : 0), "its calls are not in the order of their numbers");
+    MUST(h->lane > 0 && tries_possible(h->tries), "a call in it has no lane, or tries below 0");
+    MUST(h->key ? h->key > 0 && h->key_no > 0 && led_held_place(h) > 0 : !h->key_no && !h->pos,
+         "a call in it has a key and no number, or a number and no key");
+    if (r->behind >= 0) {
+        const struct held *next = &l->held[r->behind];
+        MUST(l->run[r->behind].before == (int)i && next->key == h->key,
+             "a run in it is linked wrongly");
+        MUST(led_held_place(h) < led_held_place(next), "a run in it is not in its order");
+    }
+    return NULL;
+}
+
+static const char *lease_wrong(const struct led_lease *l)
+{
+    MUST(l->n > 0 && l->held && l->state && l->run, "it names no call");
+    MUST(l->claimed_us > 0 && l->until_us >= 0 && l->rev > 0,
+         "its times or its rev are impossible");
+    MUST(l->node.len > 0 && l->owner.len > 0, "it has no owner");
+    for (size_t i = 0; i < l->n; i++) {
+        const char *wrong = held_item_wrong(l, i);
+        if (wrong)
+            return wrong;
+    }
+    return NULL;
+}
+
+/* What became of its calls, as far as it was asked; and those of a lease that was made here. Which
+ * have ended is the database's to say, until we write it. */
+static const char *states_wrong(struct ledger *c, const struct led_lease *l)
+{
+    size_t open = 0, named = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        int before = l->run[i].before;
+        open += l->state[i] == HELD_OPEN;
+        named += l->state[i] != HELD_OFF;
+        MUST(!l->dirty || l->state[i] == HELD_OPEN || before < 0 || l->state[before] != HELD_OPEN,
+             "a call of a run ended before the one before it");
+        const struct led_call *it =
+            l->fresh && l->state[i] == HELD_OPEN ? led_call_find(c, l->held[i].seq) : NULL;
+        MUST(!it || (it->now.place == AT_HELD && it->lease == l),
+             "it names a call it does not hold");
+    }
+    MUST(open == l->left && named == l->named, "its counts are not those of its calls");
+    MUST(!l->dirty || l->left > 0, "all of its calls have ended");
+    return NULL;
+}
+
+enum pawl_status led_lease_check(struct ledger *c, const struct led_lease *l, enum led_when when,
+                                 struct pawl_err *err)
+{
+    if (when == LED_DECIDED && (l->missing || !l->locked))
+        return PAWL_OK; /* it goes, or was only looked at */
+    /* Its list changes nowhere between loading and writing. */
+    const char *wrong = when == LED_LOADED || l->dirty ? lease_wrong(l) : NULL;
+    if (!wrong && when == LED_DECIDED)
+        wrong = states_wrong(c, l);
+    if (!wrong)
+        return PAWL_OK;
+    char what[60];
+    snprintf(what, sizeof what, "a lease of \"%.*s\"", (int)MIN(l->owner.len, 40),
+             l->owner.data ? l->owner.data : "");
+    return say(when, what, wrong, err);
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+static const char *key_wrong(const struct led_key *k)
+{
+    MUST(k->waiting >= 0 && k->later >= 0 && k->held >= 0, "fewer calls than none wait");
+    MUST(k->hint_waiting >= 0 && k->hint_later >= 0, "fewer calls than none joined");
+    MUST(k->next_no > 0, "its next number is not above 0");
+    MUST((k->held > 0) == (k->turn == KEY_HELD), "calls are held and it is not their turn");
+    switch (k->turn) {
+    case KEY_IDLE:
+        return NULL;
+    case KEY_OFFERED:
+        MUST(k->head > 0 && k->waiting > 0, "nothing is on offer");
+        return NULL;
+    case KEY_HELD:
+        MUST(k->head > 0, "no call is the first of those held");
+        return NULL;
+    case KEY_BLOCKED:
+        MUST(k->head > 0 && k->head_no > 0 && k->since_us > 0, "no call blocks it");
+        return NULL;
+    }
+    return "it is nobody's turn";
+}
+
+enum pawl_status led_key_check(const struct led_key *k, enum led_when when, struct pawl_err *err)
+{
+    const char *wrong = k->got ? key_wrong(k) : NULL;
+    if (!wrong)
+        return PAWL_OK;
+    char what[80];
+    snprintf(what, sizeof what, "key \"%.*s\"", (int)MIN(k->name.len, 60), k->name.data);
+    return say(when, what, wrong, err);
+}
+
+/* ---- Everything, before the commit ----------------------------------------------------------- */
+
+void led_check_all(struct ledger *c)
+{
+    for (const struct led_lease *l = c->tx->first_lease; l; l = l->newer)
+        CHECK(led_lease_check(c, l, LED_DECIDED, NULL) == PAWL_OK);
+    for (const struct led_key *k = c->tx->first_key; k; k = k->newer) {
+        CHECK(led_key_check(k, LED_DECIDED, NULL) == PAWL_OK);
+        /* The one thing of key.c: a line has its first call on offer, unless it is held up. */
+        CHECK(!k->written || k->turn != KEY_IDLE || k->waiting == 0);
+    }
+}

@@ -1,0 +1,183 @@
+/*
+ * grants.c - what lets accounts of the server use the tables of one schema.
+ *
+ * There are no functions with rights of their own here, and no rows that one account sees and
+ * another does not: an account has rights on tables and columns. So `app` is an application that
+ * links the library and submits with it, `monitor` reads every column but those that hold contents,
+ * `admin` runs nodes. Text for GRANT is made here because tables carry the schema's name as a
+ * prefix. What must stay true: none of them may alter a table.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "store/mysql/mydb.h"
+
+#define GRANTS_LEN_MAX (64 << 10)
+#define NAME_LEN_MAX 64
+
+/* A right, and the tables it is about, without their prefix. */
+struct right {
+    const char *right;
+    const char *tables[24];
+};
+
+/* What accepting a call, reading it and waiting for its end touch. Rows in `hint` go when they are
+ * added up, those in `change` when their connection has been silent for a day; `meta` has the row
+ * that makers of lanes lock. */
+static const struct right app_rights[] = {
+    { "SELECT", { "attempt", "cancel", "change", "expiry",    "find",  "gone",   "guard",  "hint",
+                  "id",      "key",    "lane",   "leader",    "lease", "line",   "number", "object",
+                  "outcome", "queue",  "ready",  "migration", "node",  "version" } },
+    { "SELECT, INSERT", { "call", "tag" } },
+    { "SELECT, INSERT, UPDATE", { "reserve" } },
+    { "SELECT, UPDATE", { "meta" } },
+    { "INSERT",
+      { "change", "expiry", "find", "hint", "id", "key", "lane", "line", "number", "ready" } },
+    { "UPDATE", { "change", "key" } },
+    { "DELETE", { "change", "hint" } },
+};
+
+/* Columns without contents. Of what a call carries nothing is named here: input, options, tags,
+ * result, error, state; nor its fingerprint, which would confirm a guess. */
+static const struct {
+    const char *table, *columns;
+} monitor_columns[] = {
+    { "archive", "seq, id, status, queue, type, method, `key`, key_no, attempts, lost, redrives,\n"
+                 "  priority, node, created_at, run_at, started_at, finished_at, archived_at, "
+                 "caller,\n  client, parent, trace" },
+    { "attempt", "seq, no, try, how, status, node, started_at, finished_at" },
+    { "call", "seq, id, lane, method, `key`, form, priority, created_at, run_at, expires_at, "
+              "caller,\n  client, parent, trace" },
+    { "cancel", "seq, wished_at" },
+    { "expiry", "expires_at, seq" },
+    { "find", "kind, value, seq" },
+    { "gone", "seq, id, status, created_at, finished_at, forget_at" },
+    { "hint", "n, `key`, waiting, later" },
+    { "id", "id, seq" },
+    { "key", "`key`, state, head, head_pos, head_no, next_no, held, waiting, later, since,\n"
+             "  ended_at, blocked" },
+    { "lane", "lane, queue, type" },
+    { "leader", "role, node, boot, epoch, acquired_at, `until`" },
+    { "lease", "node, boot, worker, claimed_at, `until`, low, high, held, width" },
+    { "line", "`key`, pos, seq, lane, priority, run_at, due, attempts, lost, redrives, key_no" },
+    { "meta", "name, value" },
+    { "migration", "number, word, checksum, applied_at, finished" },
+    { "node", "node, boot, host, version, dead, slots, busy, beats, started_at, beat_at,\n"
+              "  address, roles, queues, state, drain, connections, cpu_milli, memory" },
+    { "object", "`key`, type, form, version, updated_at" },
+    { "outcome", "seq, status, form, attempts, lost, redrives, key_no, node, claimed_at,\n"
+                 "  started_at, finished_at, keep_until, bad" },
+    { "queue", "queue, paused" },
+    { "reserve", "name, upto" },
+    { "ready", "seq, track, `rank`, run_at, attempts, lost, redrives, pos, key_no" },
+};
+
+/* MariaDB makes an account without a password for a GRANT to one that does not exist, unless it is
+ * told not to; MySQL 8 never does, and knows no such mode. */
+static const char no_new_accounts[] =
+    "SET @pawl_grants = 1\n"
+    "/*M!, SESSION sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_CREATE_USER') */;\n";
+
+struct grants_text {
+    struct buf b;
+    const char *schema, *database;
+};
+
+/* 'user'@'host' where a host is given, else a role, or the account for every host. */
+static void add_account(struct buf *b, const char *name)
+{
+    const char *at = strrchr(name, '@');
+    if (at)
+        buf_addf(b, "'%.*s'@'%s'", (int)(at - name), name, at + 1);
+    else
+        buf_addf(b, "'%s'", name);
+}
+
+static void add_grant(struct grants_text *s, const char *right, const char *table,
+                      const char *account)
+{
+    buf_addf(&s->b, "GRANT %s ON `", right);
+    for (const char *c = s->database; *c; c++)
+        buf_addf(&s->b, *c == '`' ? "``" : "%c", *c);
+    buf_addf(&s->b, "`.`%s_%s` TO ", s->schema, table);
+    add_account(&s->b, account);
+    buf_add_text(&s->b, ";\n");
+}
+
+static void add_app(struct grants_text *s, const char *account)
+{
+    buf_addf(&s->b,
+             "-- %s submits with the library, and reads: it sees every call, and ends none.\n",
+             account);
+    for (size_t i = 0; i < COUNT_OF(app_rights); i++)
+        for (const char *const *table = app_rights[i].tables; *table; table++)
+            add_grant(s, app_rights[i].right, *table, account);
+}
+
+static void add_monitor(struct grants_text *s, const char *account)
+{
+    buf_addf(&s->b,
+             "-- %s sees every call, but not what it carries: inputs, results, errors, states and "
+             "tags.\n",
+             account);
+    for (size_t i = 0; i < COUNT_OF(monitor_columns); i++) {
+        char right[600];
+        snprintf(right, sizeof right, "SELECT (%s)", monitor_columns[i].columns);
+        add_grant(s, right, monitor_columns[i].table, account);
+    }
+}
+
+/* The names behind "CREATE TABLE IF NOT EXISTS pawl_" of a text. */
+static void add_tables(struct grants_text *s, const char *text, const char *account)
+{
+    static const char makes[] = "CREATE TABLE IF NOT EXISTS pawl_";
+    for (const char *at = text; (at = strstr(at, makes));) {
+        char table[NAME_LEN_MAX];
+        at += sizeof makes - 1;
+        snprintf(table, sizeof table, "%.*s", (int)strcspn(at, " (\n"), at);
+        add_grant(s, "SELECT, INSERT, UPDATE, DELETE", table, account);
+    }
+}
+
+/* Every table that a step makes, so that none is forgotten. */
+static void add_admin(struct grants_text *s, const char *account)
+{
+    buf_addf(&s->b, "-- %s runs nodes: it reads and writes every table, and alters none.\n",
+             account);
+    add_tables(s, sql_mysql[SQL_MIGRATION_TABLE], account);
+    for (const struct sql_migration *m = sql_mysql_migrations; m->number; m++)
+        add_tables(s, m->expand, account);
+}
+
+enum pawl_status mydb_grants(const struct store_conf *conf, const struct roles *roles,
+                             struct arena *a, const char **out, struct pawl_err *err)
+{
+    struct mydb_url url;
+    enum pawl_status st = mydb_url_read(conf->url, &url, err);
+    if (st != PAWL_OK)
+        return st;
+    struct grants_text s = { .schema = conf->schema ? conf->schema : "pawl",
+                             .database = url.database };
+    buf_init(&s.b, GRANTS_LEN_MAX);
+    buf_add_text(&s.b, no_new_accounts);
+    if (roles->app)
+        add_app(&s, roles->app);
+    if (roles->monitor)
+        add_monitor(&s, roles->monitor);
+    if (roles->admin)
+        add_admin(&s, roles->admin);
+    *out = buf_ok(&s.b) ? arena_text(a, buf_bytes(&s.b)) : NULL;
+    buf_release(&s.b);
+    mydb_url_release(&url);
+    return *out ? PAWL_OK : err_no_memory(err, "printing grants");
+}
+
+/* Each GRANT commits by itself here: after a mistake in the middle those before it stand, and the
+ * whole may be run again. */
+enum pawl_status mydb_grant(struct store *s, const char *sql, struct pawl_err *err)
+{
+    struct mydb *c = mydb_of(led_of(s));
+    enum pawl_status st = mydb_connect(c, err);
+    return st == PAWL_OK ? mydb_say(c, sql, NULL, err) : st;
+}

@@ -1,0 +1,72 @@
+/*
+ * standby.c - see standby.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "standby.h"
+
+#include <stdio.h>
+
+#include "check.h"
+#include "db_server.h"
+#include "engines.h"
+#include "rig.h"
+
+static bool is_pg(const struct db_server *s)
+{
+    return s == &db_postgres;
+}
+
+struct db_server *standby_server(const char *param)
+{
+    struct db_server *s = engine_of(param)->server;
+    if (!is_pg(s)) {
+        db_option(s, "--log-bin=binlog");
+        db_option(s, "--server-id=1");
+    }
+    db_start_own(s);
+    return s;
+}
+
+static void set_pg(struct db_server *s, const char *name)
+{
+    char sql[100];
+    snprintf(sql, sizeof sql, "ALTER SYSTEM SET synchronous_standby_names = '%s';", name);
+    db_ask(s, sql);
+    db_ask(s, "SELECT pg_reload_conf();");
+    /* A new session asks the postmaster, which has read the file when it shows it. */
+    UNTIL(strcmp(db_ask(s, "SHOW synchronous_standby_names;"), name) == 0);
+}
+
+void standby_after_sync(struct db_server *s)
+{
+    if (is_pg(s))
+        skip("PostgreSQL shows every session that waits");
+    db_ask(s, "SET GLOBAL rpl_semi_sync_master_wait_point = 'AFTER_SYNC'");
+}
+
+void standby_away(struct db_server *s)
+{
+    if (is_pg(s))
+        set_pg(s, "nobody");
+    else
+        db_ask(s, "SET GLOBAL rpl_semi_sync_master_timeout = 1000000000;"
+                  "SET GLOBAL rpl_semi_sync_master_wait_no_slave = ON;"
+                  "SET GLOBAL rpl_semi_sync_master_enabled = ON;");
+}
+
+void standby_back(struct db_server *s)
+{
+    if (is_pg(s))
+        set_pg(s, "");
+    else
+        db_ask(s, "SET GLOBAL rpl_semi_sync_master_enabled = OFF;");
+}
+
+int standby_waiting(struct db_server *s)
+{
+    return (int)db_int(s, is_pg(s)
+                              ? "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                              : "SELECT COUNT(*) FROM information_schema.processlist "
+                                "WHERE state LIKE '%semi-sync ACK%'");
+}

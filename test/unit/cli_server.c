@@ -1,0 +1,320 @@
+/*
+ * cli_server.c - the program `pawl` beside a server of its own: whom it cannot reach and why, and
+ * what it asks before it changes many calls.
+ *
+ * Each case starts build/pawl as a server in its own folder. Cases about a terminal make one.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/world.h"
+#include "check.h"
+
+#define PAWL PAWL_BUILD_DIR "/pawl"
+#define TEXT_MAX (64 << 10)
+#define WAIT_US (20 * SEC_US * check_scale())
+
+static char out[TEXT_MAX], err_out[TEXT_MAX];
+static int port; /* of the server */
+
+static void slurp(const char *path, char *to)
+{
+    FILE *f = fopen(path, "r");
+    TRUE(f != NULL);
+    to[fread(to, 1, TEXT_MAX - 1, f)] = 0;
+    fclose(f);
+}
+
+/* Reads from fd until the text is there; ends the case when it does not come. */
+static void read_until(int fd, char *to, const char *text)
+{
+    size_t n = strlen(to);
+    int64_t until_us = world_mono(&world_real) + WAIT_US;
+    while (!strstr(to, text)) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        int left_ms = (int)((until_us - world_mono(&world_real)) / 1000);
+        ssize_t got = -1;
+        if (left_ms > 0 && poll(&p, 1, left_ms) > 0)
+            got = read(fd, to + n, TEXT_MAX - 1 - n);
+        if (got <= 0)
+            FAIL("\"%s\" did not come; got: %s", text, to);
+        n += (size_t)got;
+        to[n] = 0;
+    }
+}
+
+/* Starts a server in this folder with these options behind its own; it ends with the case. */
+static void serve(const char *more)
+{
+    char line[1024];
+    int ends[2];
+    snprintf(line, sizeof(line),
+             "exec " PAWL " serve --listen 127.0.0.1:0 --db sqlite:s.db --config /dev/null %s "
+             "2>server.log",
+             more);
+    EQ_INT(pipe2(ends, O_CLOEXEC), 0);
+    pid_t server = fork();
+    if (server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ends[1], STDOUT_FILENO);
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    out[0] = 0;
+    read_until(ends[0], out, "\n");
+    const char *at = strstr(out, "://127.0.0.1:");
+    TRUE(at != NULL);
+    port = (int)strtol(at + strlen("://127.0.0.1:"), NULL, 10);
+}
+
+/* Runs a line of shell in which $u is "127.0.0.1:PORT" and `pawl` the program; the exit code. */
+static int run(const char *line)
+{
+    char whole[4096];
+    snprintf(whole, sizeof(whole),
+             "{ u=127.0.0.1:%d; unset PAWL_TOKEN SSL_CERT_FILE; export PAWL_URL=http://$u; "
+             "pawl() { " PAWL " \"$@\"; }; %s; } >out.txt 2>err.txt </dev/null",
+             port, line);
+    int status = system(whole);
+    TRUE(WIFEXITED(status));
+    slurp("out.txt", out);
+    slurp("err.txt", err_out);
+    return WEXITSTATUS(status);
+}
+
+/* ---- Tokens ---------------------------------------------------------------------------------- */
+
+TEST(a_missing_or_unknown_token_names_pawl_token)
+{
+    EQ_INT(run("pawl token new ann admin"), 0);
+    char token[100] = "", more[400] = "";
+    TRUE(sscanf(out, "%90s", token) == 1);
+    const char *line = strstr(err_out, "ann:admin:");
+    TRUE(line != NULL);
+    snprintf(more, sizeof(more), "--tokens %.*s", (int)strcspn(line, "\""), line);
+    serve(more);
+    EQ_INT(run("pawl list"), 11);
+    HAS_STR(err_out, "asks for a token, and none is set: put it into PAWL_TOKEN");
+    EQ_INT(run("PAWL_TOKEN=wrong pawl list"), 11);
+    HAS_STR(err_out, "does not know this token (setting \"token\", from: environment)");
+    FALSE(strstr(err_out, "wrong"));
+    char good[200];
+    snprintf(good, sizeof(good), "PAWL_TOKEN=%s pawl list", token);
+    EQ_INT(run(good), 0);
+}
+
+/* ---- TLS ------------------------------------------------------------------------------------- */
+
+static void certificate(const char *name)
+{
+    char line[400];
+    snprintf(line, sizeof(line),
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+             "-subj /CN=x -addext subjectAltName=%s -keyout key.pem -out cert.pem 2>/dev/null",
+             name);
+    if (system(line) != 0)
+        skip("no openssl command");
+}
+
+TEST(a_certificate_that_is_not_trusted_is_said_so)
+{
+    certificate("IP:127.0.0.1");
+    serve("--tls-cert cert.pem --tls-key key.pem");
+    EQ_INT(run("pawl list --url https://$u"), 6);
+    HAS_STR(err_out, "the certificate of https://127.0.0.1:");
+    HAS_STR(err_out, "is not trusted: self-signed certificate; set SSL_CERT_FILE to a file");
+    FALSE(strstr(err_out, "is `pawl serve` running"));
+    EQ_INT(run("SSL_CERT_FILE=cert.pem; export SSL_CERT_FILE; pawl list --url https://$u"), 0);
+}
+
+TEST(a_certificate_for_another_name_is_said_so)
+{
+    certificate("DNS:pawl.example.org");
+    serve("--tls-cert cert.pem --tls-key key.pem");
+    EQ_INT(run("SSL_CERT_FILE=cert.pem; export SSL_CERT_FILE; pawl list --url https://$u"), 6);
+    HAS_STR(err_out, "is not trusted: IP address mismatch; write --url with a name that the "
+                     "certificate is for");
+}
+
+TEST(http_where_there_is_tls_and_the_other_way_round)
+{
+    char want[100];
+    certificate("IP:127.0.0.1");
+    serve("--tls-cert cert.pem --tls-key key.pem");
+    snprintf(want, sizeof(want),
+             "the server at 127.0.0.1:%d speaks TLS; use --url https://127.0.0.1:%d\n", port, port);
+    EQ_INT(run("pawl list"), 2);
+    HAS_STR(err_out, want);
+    EQ_INT(run("pawl submit echo 1"), 2); /* a POST, which is sent again when it is lost */
+    HAS_STR(err_out, want);
+    EQ_INT(run("pawl object Counter c --delete"), 2); /* OpenSSL does not know this one as HTTP */
+    HAS_STR(err_out, want);
+    serve("--node other");
+    snprintf(want, sizeof(want),
+             "the server at 127.0.0.1:%d does not speak TLS; use --url http://127.0.0.1:%d\n", port,
+             port);
+    EQ_INT(run("pawl list --url https://$u"), 2);
+    HAS_STR(err_out, want);
+}
+
+/* Something else listens there: it greets, and says nothing that is HTTP. */
+TEST(what_does_not_speak_http_is_said_so)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EQ_INT(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    EQ_INT(listen(fd, 8), 0);
+    EQ_INT(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    port = ntohs(at.sin_port);
+    pid_t child = fork();
+    if (child == 0) {
+        static const char greeting[] = "SSH-2.0-something\r\n\r\n";
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int one; (one = accept(fd, NULL, NULL)) >= 0;) {
+            ssize_t ignored = write(one, greeting, sizeof(greeting) - 1);
+            (void)ignored;
+            shutdown(one, SHUT_WR);
+            char rest[4096];
+            while (read(one, rest, sizeof(rest)) > 0) {
+            }
+            close(one);
+        }
+        _exit(0);
+    }
+    EQ_INT(run("pawl list"), 2);
+    HAS_STR(err_out, "does not speak HTTP; is --url right?");
+    kill(child, SIGKILL);
+}
+
+/* ---- Asking before many calls are changed ---------------------------------------------------- */
+
+/* Runs `pawl ARGS` with a terminal as stdin, stdout and stderr. With `prompt` it waits for that
+ * text and types `answer`; what it drew is in `out`. Returns the exit code. */
+static int run_on_terminal(const char *args, const char *prompt, const char *answer)
+{
+    char line[1024];
+    int master, status = 0;
+    snprintf(line, sizeof(line), PAWL " %s --url http://127.0.0.1:%d", args, port);
+    pid_t child = forkpty(&master, NULL, NULL, NULL);
+    if (child < 0)
+        skip("needs a terminal, and none can be made here: %s", strerror(errno));
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    out[0] = 0;
+    if (prompt) {
+        read_until(master, out, prompt);
+        EQ_INT(write(master, answer, strlen(answer)), (ssize_t)strlen(answer));
+    }
+    size_t n = strlen(out);
+    for (ssize_t got; n < TEXT_MAX - 1 && (got = read(master, out + n, TEXT_MAX - 1 - n)) > 0;)
+        n += (size_t)got;
+    out[n] = 0;
+    close(master);
+    EQ_INT(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
+}
+
+/* How many calls of this status there are. */
+static void are(const char *status, const char *want)
+{
+    char line[200];
+    snprintf(line, sizeof(line), "pawl list -n 5000 --status %s --json | grep -o '\"id\":' | wc -l",
+             status);
+    EQ_INT(run(line), 0);
+    EQ_STR(out, want);
+}
+
+/* n calls of a type that has no handler. */
+static void submit(int n, const char *type)
+{
+    char line[300];
+    snprintf(line, sizeof(line),
+             "yes '{\"type\":\"%s\",\"queue\":\"%s\"}' | head -n %d | pawl batch -", type, type, n);
+    EQ_INT(run(line), 0);
+}
+
+TEST(a_bulk_cancel_says_how_many_and_asks_on_a_terminal)
+{
+    serve("");
+    submit(3, "mail");
+    submit(2, "post");
+    EQ_INT(run_on_terminal("cancel --status pending --type mail", "cancel 3 calls? [y/N] ", "n\n"),
+           2);
+    HAS_STR(out, "not confirmed; nothing was changed");
+    EQ_INT(run_on_terminal("cancel --type mail", "cancel 3 calls? [y/N] ", "\n"), 2);
+    EQ_INT(run_on_terminal("cancel --type mail", "cancel 3 calls? [y/N] ", "\004"), 2); /* ^D */
+    EQ_INT(run_on_terminal("cancel --before 2001-01-01T00:00:00Z", NULL, NULL), 0);     /* none */
+    HAS_STR(out, "0 calls cancelled");
+    are("pending", "5\n");
+    EQ_INT(run_on_terminal("cancel --type mail -n 1", "cancel 1 call? [y/N] ", "y\n"), 0);
+    HAS_STR(out, "1 calls cancelled");
+    are("pending", "4\n");
+    EQ_INT(run_on_terminal("cancel --type mail", "cancel 2 calls? [y/N] ", "YES\n"), 0);
+    HAS_STR(out, "2 calls cancelled");
+    EQ_INT(run_on_terminal("cancel --queue post --yes", NULL, NULL), 0);
+    FALSE(strstr(out, "[y/N]"));
+    HAS_STR(out, "2 calls cancelled");
+    are("pending", "0\n");
+    EQ_INT(run_on_terminal("retry --type mail", "retry 3 calls? [y/N] ", "y\n"), 0);
+    HAS_STR(out, "3 calls retried");
+    are("pending", "3\n");
+}
+
+TEST(without_a_terminal_nothing_is_asked)
+{
+    serve("");
+    submit(3, "mail");
+    EQ_INT(run("pawl cancel --status pending"), 0);
+    EQ_STR(out, "3 calls cancelled\n");
+    EQ_STR(err_out, "");
+    EQ_INT(run("pawl retry --status cancelled --json"), 0);
+    EQ_STR(out, "{\"changed\":3}\n");
+    /* A terminal on one side only: a question would not be seen, or not be answered. */
+    EQ_INT(run_on_terminal("cancel --type mail 2>err.txt", NULL, NULL), 0);
+    HAS_STR(out, "3 calls cancelled");
+    EQ_INT(run_on_terminal("retry --type mail </dev/null", NULL, NULL), 0);
+    HAS_STR(out, "3 calls retried");
+}
+
+TEST(a_count_that_is_not_complete_says_at_least)
+{
+    serve("");
+    submit(1001, "mail");
+    EQ_INT(run_on_terminal("cancel --type mail", "cancel at least 1000 calls? [y/N] ", "n\n"), 2);
+    EQ_INT(run_on_terminal("cancel --type mail -n 7", "cancel 7 calls? [y/N] ", "n\n"), 2);
+    EQ_INT(run_on_terminal("cancel --type mail", "cancel at least 1000 calls? [y/N] ", "y\n"), 0);
+    HAS_STR(out, "1001 calls cancelled");
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+/* It called itself "host-pid", in these letters. */
+TEST(a_worker_is_called_by_its_host_and_pid)
+{
+    char host[256] = "", want[400];
+    serve("");
+    gethostname(host, sizeof(host) - 1);
+    submit(1, "mail");
+    EQ_INT(run("pawl work --exec 'echo $PPID >pid.txt; exit 3' --type mail --idle 100ms"), 0);
+    slurp("pid.txt", out);
+    snprintf(want, sizeof(want), "\"node\":\"%s-%d\"", host, (int)strtol(out, NULL, 10));
+    EQ_INT(run("id=$(pawl list --json | sed 's/.*\"id\":\"\\([^\"]*\\)\".*/\\1/'); "
+               "pawl attempts \"$id\" --json"),
+           0);
+    HAS_STR(out, want);
+}

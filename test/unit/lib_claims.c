@@ -1,0 +1,256 @@
+/*
+ * lib_claims.c - a node claims what it can run: no more slow calls than it has free slots, quick
+ * ones a moment ahead, and what does not begin in time goes back.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/exec.h"
+#include "lib/lib.h"
+#include "rig.h"
+
+RUNS_ON(ENGINES_ALL)
+
+enum { NODES = 3, SLOTS = 4 };
+
+static const char *const names[NODES] = { "n0", "n1", "n2" };
+static atomic_int inside[NODES], quick_runs, begun;
+static atomic_bool open_all;
+static atomic_int passes; /* how many may end */
+static char order[64][32];
+
+static int node_of(struct pawl_call *c)
+{
+    return c->e->conf.node[1] - '0';
+}
+
+static void note(struct pawl_call *c)
+{
+    int at = atomic_fetch_add(&begun, 1);
+    if (at < 64)
+        snprintf(order[at], sizeof order[at], "%s", pawl_call_id(c));
+}
+
+/* Ends when it gets a pass, or with all others. */
+static int waits(struct pawl_call *c)
+{
+    note(c);
+    atomic_fetch_add(&inside[node_of(c)], 1);
+    for (;;) {
+        int n = atomic_load(&passes);
+        if (atomic_load(&open_all) || (n > 0 && atomic_compare_exchange_strong(&passes, &n, n - 1)))
+            break;
+        if (pawl_sleep(c, RIG_MS))
+            break;
+    }
+    atomic_fetch_sub(&inside[node_of(c)], 1);
+    return pawl_reply_int(c, pawl_call_try(c));
+}
+
+static int quick(struct pawl_call *c)
+{
+    atomic_fetch_add(&quick_runs, 1);
+    return pawl_reply_int(c, pawl_call_try(c));
+}
+
+static struct pawl *node(const void *param, int i)
+{
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = names[i] });
+    rig_on(p, "slow", waits);
+    rig_on(p, "quick", quick);
+    return p;
+}
+
+static void submit_n(struct pawl *p, const char *type, const char *prefix, int n, int priority)
+{
+    for (int i = 0; i < n; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "%s%d", prefix, i);
+        rig_submit_as(
+            p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = type, .priority = priority });
+    }
+}
+
+static int all_inside(void)
+{
+    return atomic_load(&inside[0]) + atomic_load(&inside[1]) + atomic_load(&inside[2]);
+}
+
+static bool each_inside(int n)
+{
+    return atomic_load(&inside[0]) == n && atomic_load(&inside[1]) == n &&
+           atomic_load(&inside[2]) == n;
+}
+
+static void close_all(struct pawl *const *p, int n)
+{
+    atomic_store(&open_all, true);
+    rig_drain(p[0]);
+    EQ_INT(rig_count(p[0], 0), rig_count(p[0], PAWL_COMPLETED));
+    for (int i = 0; i < n; i++)
+        pawl_close(p[i]);
+}
+
+/* Given to one of three idle nodes: each runs as many as it has slots, the rest is nobody's. */
+TEST(slow_calls_spread_over_idle_nodes)
+{
+    struct pawl *p[NODES];
+    for (int i = 0; i < NODES; i++)
+        rig_start(p[i] = node(param, i), SLOTS);
+    rig_submit_many(p[0], "slow", NODES * SLOTS + 5);
+    UNTIL(each_inside(SLOTS));
+    EQ_INT(rig_count(p[0], PAWL_PROCESSING), NODES * SLOTS);
+    EQ_INT(rig_count(p[0], PAWL_PENDING), 5);
+    close_all(p, NODES);
+}
+
+/* A type that was quick and is not any more: what it held ahead is free for the others soon. */
+TEST(what_does_not_begin_is_handed_back)
+{
+    struct pawl *p[NODES];
+    rig_assume_quick();
+    p[0] = node(param, 0);
+    rig_submit_many(p[0], "slow", NODES * SLOTS + 5);
+    rig_start(p[0], SLOTS);
+    UNTIL(atomic_load(&inside[0]) == SLOTS);
+    for (int i = 1; i < NODES; i++)
+        rig_start(p[i] = node(param, i), SLOTS);
+    UNTIL(each_inside(SLOTS));
+    UNTIL(rig_count(p[0], PAWL_PROCESSING) == NODES * SLOTS && rig_count(p[0], PAWL_PENDING) == 5);
+    close_all(p, NODES);
+}
+
+/* Handing back is not a try, and is not counted as one. */
+TEST(what_is_handed_back_is_not_counted)
+{
+    struct pawl *p = node(param, 0);
+    rig_assume_quick();
+    rig_submit_many(p, "slow", 3 * SLOTS);
+    rig_start(p, SLOTS);
+    UNTIL(atomic_load(&inside[0]) == SLOTS && p->e->pool.n_queued == 0);
+    atomic_store(&open_all, true);
+    rig_drain(p);
+    for (int i = 0; i < 3 * SLOTS; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "c%d", i);
+        struct pawl_shown *s = rig_get(p, id);
+        EQ_INT(pawl_shown_view(s)->attempts + pawl_shown_view(s)->lost, 0);
+        EQ_INT(pawl_shown_view(s)->state, PAWL_COMPLETED);
+        pawl_shown_free(s);
+    }
+    pawl_close(p);
+}
+
+static void learn(struct pawl *p)
+{
+    submit_n(p, "quick", "learn", 2 * DURATION_SAMPLES_MIN, 0);
+    rig_drain(p);
+}
+
+/* Quick calls among slow ones in one queue run ahead; slow ones never wait inside a node. */
+TEST(slow_and_quick_types_in_one_queue)
+{
+    struct pawl *p[NODES];
+    for (int i = 0; i < 2; i++)
+        rig_start(p[i] = node(param, i), SLOTS);
+    learn(p[0]);
+    int before = atomic_load(&quick_runs);
+    submit_n(p[0], "slow", "s", SLOTS, 0);
+    submit_n(p[0], "quick", "q", 20, 0);
+    submit_n(p[0], "slow", "t", SLOTS, 0);
+    UNTIL(all_inside() == 2 * SLOTS);
+    UNTIL(rig_count(p[0], PAWL_PROCESSING) == 2 * SLOTS);
+    atomic_store(&passes, 1);
+    UNTIL(atomic_load(&quick_runs) == before + 20);
+    close_all(p, 2);
+}
+
+/* While every slot is busy nothing is held, so the best call begins when the next slot is free. */
+TEST(a_high_priority_begins_with_the_next_free_slot)
+{
+    struct pawl *p = node(param, 0);
+    rig_start(p, 2);
+    submit_n(p, "slow", "s", 20, 0);
+    UNTIL(all_inside() == 2);
+    submit_n(p, "slow", "urgent", 1, 100);
+    atomic_store(&passes, 1);
+    UNTIL(atomic_load(&begun) == 3);
+    EQ_STR(order[2], "urgent0");
+    EQ_INT(rig_state(p, "urgent0"), PAWL_PROCESSING);
+    close_all(&p, 1);
+}
+
+/* The same where calls were claimed ahead that turned out slow. */
+TEST(a_high_priority_overtakes_what_was_claimed_ahead)
+{
+    struct pawl *p = node(param, 0);
+    rig_assume_quick();
+    rig_submit_many(p, "slow", 20);
+    rig_start(p, 2);
+    UNTIL(all_inside() == 2);
+    submit_n(p, "slow", "urgent", 1, 100);
+    UNTIL(p->e->pool.n_queued == 0);
+    atomic_store(&passes, 1);
+    UNTIL(atomic_load(&begun) == 3);
+    EQ_STR(order[2], "urgent0");
+    close_all(&p, 1);
+}
+
+/* To the outside it is pending, and can be cancelled as such, all the while that slots are busy. */
+TEST(what_waits_for_a_slot_is_pending)
+{
+    struct pawl *p = node(param, 0);
+    struct pawl_err err;
+    enum pawl_state state;
+    rig_start(p, 2);
+    submit_n(p, "slow", "s", 10, 0);
+    UNTIL(all_inside() == 2 && rig_count(p, PAWL_PROCESSING) == 2);
+    EQ_INT(rig_count(p, PAWL_PENDING), 8);
+    OK(pawl_cancel(p, "s9", &state, &err), &err);
+    EQ_INT(state, PAWL_CANCELLED);
+    atomic_store(&open_all, true);
+    rig_drain(p);
+    EQ_INT(rig_count(p, PAWL_COMPLETED), 9);
+    EQ_INT(atomic_load(&begun), 9);
+    pawl_close(p);
+}
+
+/* ---- What is measured ------------------------------------------------------------------------ */
+
+static int samples(struct pawl *p)
+{
+    struct pool *pool = &p->e->pool;
+    int n = 0;
+    pthread_mutex_lock(&pool->lock);
+    for (size_t i = 0; i < p->e->registry.n; i++)
+        n += pool->durations.v[i].n;
+    pthread_mutex_unlock(&pool->lock);
+    return n;
+}
+
+/* A call that is cancelled before its handler began took no time, and says nothing of it. */
+TEST(a_call_that_never_began_is_not_measured)
+{
+    struct pawl *p = node(param, 0);
+    struct pawl_err err;
+    rig_assume_quick(); /* so that calls of a key come in one run */
+    for (int i = 0; i < 3; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "c%d", i);
+        rig_submit_as(p,
+                      (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "slow", .key = "k" });
+    }
+    rig_start(p, 1);
+    int before = samples(p);
+    UNTIL(all_inside() == 1);
+    OK(pawl_cancel(p, "c1", NULL, &err), &err);
+    atomic_store(&open_all, true);
+    rig_drain(p);
+    EQ_INT(rig_state(p, "c1"), PAWL_CANCELLED);
+    EQ_INT(atomic_load(&begun), 2);
+    EQ_INT(samples(p) - before, 2);
+    pawl_close(p);
+}

@@ -1,0 +1,445 @@
+/*
+ * lib_standby.c - a program's own calls of the library while the database's commits wait for a
+ * standby: each comes back, says UNKNOWN or BUSY, and leaves nothing of its arguments behind.
+ *
+ * The arguments are on stacks and in buffers that are overwritten as soon as a call is back: what
+ * the store thread still has of it must be its own copies.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "db_driver.h"
+#include "exec/exec.h"
+#include "lib/lib.h"
+#include "rig.h"
+#include "standby.h"
+#include "store/mysql/mydb.h"
+
+RUNS_ON(ENGINE_SERVER)
+
+static struct db_server *server;
+
+/* Without workers and beats: whatever waits is the case's. */
+static struct pawl *open_quiet(void *param)
+{
+    server = standby_server(param);
+    return rig_open_as(NULL, (struct pawl_options){ .db = engine_url(param), .node = "n" });
+}
+
+static bool is_stalled(struct pawl *p)
+{
+    struct exec_figures f;
+    exec_figures(p->e, &f);
+    return f.stalled_us > 0;
+}
+
+static void back(struct pawl *p)
+{
+    standby_back(server);
+    UNTIL(!is_stalled(p));
+}
+
+/* Submit from memory that is gone afterwards. */
+static enum pawl_status submit(struct pawl *p, const char *id, struct pawl_receipt *out,
+                               struct pawl_err *err)
+{
+    char own[40], type[10] = "t", key[10] = "k", input[2000];
+    snprintf(own, sizeof own, "%s", id);
+    memset(input, '1', sizeof input - 1);
+    input[sizeof input - 1] = 0;
+    struct pawl_spec s = { PAWL_SPEC_INIT, .id = own, .type = type, .key = key };
+    s.input = (struct pawl_data){ .form = PAWL_JSON, .data = input, .len = strlen(input) };
+    enum pawl_status st = pawl_submit(p, &s, 1, 0, out, err);
+    memset(own, 'x', sizeof own);
+    memset(type, 'x', sizeof type);
+    memset(key, 'x', sizeof key);
+    memset(input, 'x', sizeof input);
+    return st;
+}
+
+static bool is_known(struct pawl *p, const char *id)
+{
+    struct pawl_shown *shown = NULL;
+    enum pawl_status st = pawl_get(p, id, 0, &shown, NULL);
+    pawl_shown_free(shown);
+    return st == PAWL_OK;
+}
+
+static void stored(struct pawl *p, const char *id)
+{
+    struct pawl_shown *shown = rig_get(p, id);
+    const struct pawl_view *v = &shown->view;
+    EQ_STR(v->type, "t");
+    EQ_STR(v->key, "k");
+    EQ_INT((int64_t)v->input.len, 1999);
+    EQ_INT(((const char *)v->input.data)[1998], '1');
+    pawl_shown_free(shown);
+}
+
+static int64_t processor_us(void)
+{
+    struct timespec t;
+    EQ_INT(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
+    return (int64_t)t.tv_sec * RIG_SEC + t.tv_nsec / 1000;
+}
+
+/* Who waits, waits: no thread asks over and over whether its time has come. */
+static void is_idle(void)
+{
+    enum { WATCHED_US = 500000 };
+    int64_t from = processor_us();
+    usleep(WATCHED_US);
+    LT_INT(processor_us() - from, WATCHED_US / 4);
+}
+
+TEST(submit_says_unknown, .deadline_s = 120)
+{
+    struct pawl_receipt r;
+    struct pawl_err err;
+    struct pawl *p = open_quiet(param);
+    OK(submit(p, "before", &r, &err), &err);
+    standby_away(server);
+    EQ_STATUS(submit(p, "a", &r, &err), PAWL_UNKNOWN, &err);
+    EQ_INT(r.status, PAWL_UNKNOWN);
+    EQ_STR(r.id, "a");
+    TRUE(is_stalled(p));
+    is_idle();
+    EQ_STATUS(submit(p, "b", &r, &err), PAWL_BUSY, &err);
+    EQ_STATUS(submit(p, "a", &r, &err), PAWL_BUSY, &err);
+    back(p);
+    OK(submit(p, "a", &r, &err), &err);
+    TRUE(r.duplicate);
+    stored(p, "a");
+    EQ_INT(rig_count(p, 0), 2);
+    pawl_close(p);
+}
+
+TEST(submit_wait_says_unknown, .deadline_s = 120)
+{
+    struct pawl_shown *shown = NULL;
+    struct pawl_err err;
+    struct pawl *p = open_quiet(param);
+    char id[8] = "a", type[8] = "t";
+    struct pawl_spec s = { PAWL_SPEC_INIT, .id = id, .type = type };
+    standby_away(server);
+    EQ_STATUS(pawl_submit_wait(p, &s, 60 * RIG_SEC, &shown, &err), PAWL_UNKNOWN, &err);
+    EQ_PTR(shown, NULL);
+    memset(id, 'x', sizeof id);
+    memset(type, 'x', sizeof type);
+    back(p);
+    UNTIL(rig_count(p, 0) == 1); /* on MariaDB its numbers' own commit may have waited: then it
+                                    follows */
+    EQ_INT(rig_state(p, "a"), PAWL_PENDING);
+    pawl_close(p);
+}
+
+/* A caller that gave no id is told which was made, and repeats the call with it. */
+TEST(unknown_names_the_id, .deadline_s = 120)
+{
+    struct pawl_shown *shown = NULL;
+    struct pawl_receipt r;
+    struct pawl_err err;
+    char id[64], want[300];
+    struct pawl *p = open_quiet(param);
+    struct pawl_spec s = { PAWL_SPEC_INIT, .type = "t" };
+    standby_away(server);
+    EQ_STATUS(pawl_submit_wait(p, &s, 60 * RIG_SEC, &shown, &err), PAWL_UNKNOWN, &err);
+    EQ_INT(sscanf(err.text, "call \"%60[^\"]\": ", id), 1);
+    back(p);
+    UNTIL(rig_count(p, 0) == 1);
+    s.id = id;
+    OK(pawl_submit_wait(p, &s, 0, &shown, &err), &err);
+    TRUE(pawl_shown_view(shown)->duplicate);
+    pawl_shown_free(shown);
+    s.id = NULL;
+    standby_away(server);
+    EQ_STATUS(pawl_submit(p, &s, 1, 0, &r, &err), PAWL_UNKNOWN, &err);
+    snprintf(want, sizeof want, "call \"%s\": ", r.id);
+    EQ_INT(strncmp(err.text, want, strlen(want)), 0);
+    EQ_STR(r.error, err.text);
+    back(p);
+    UNTIL(rig_count(p, 0) == 2);
+    EQ_INT(rig_state(p, r.id), PAWL_PENDING);
+    pawl_close(p);
+}
+
+/* Those that wait behind a commit without an answer were not stored, and say so. */
+struct behind {
+    struct pawl *p;
+    int n;
+    enum pawl_status st;
+    atomic_bool over;
+    pthread_t thread;
+};
+
+static void *submits(void *arg)
+{
+    struct behind *b = arg;
+    struct pawl_receipt r;
+    struct pawl_err err;
+    char id[20];
+    snprintf(id, sizeof id, "q%d", b->n);
+    b->st = submit(b->p, id, &r, &err);
+    atomic_store(&b->over, true);
+    return NULL;
+}
+
+TEST(what_waits_behind_it_is_refused, .deadline_s = 120)
+{
+    enum { N = 8 };
+    struct behind v[N];
+    struct pawl *p = open_quiet(param);
+    int unknown = 0, busy = 0;
+    standby_away(server);
+    for (int i = 0; i < N; i++) {
+        v[i] = (struct behind){ .p = p, .n = i };
+        EQ_INT(pthread_create(&v[i].thread, NULL, submits, &v[i]), 0);
+        UNTIL(standby_waiting(server) > 0); /* the first is in its commit before the others come */
+    }
+    for (int i = 0; i < N; i++) {
+        pthread_join(v[i].thread, NULL);
+        unknown += v[i].st == PAWL_UNKNOWN;
+        busy += v[i].st == PAWL_BUSY;
+    }
+    EQ_INT(unknown, 1);
+    EQ_INT(busy, N - 1);
+    back(p);
+    UNTIL(rig_count(p, 0) == 1);
+    stored(p, "q0");
+    pawl_close(p);
+}
+
+static void hold_id(struct db_session *v, const void *param, const char *id)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql,
+             "BEGIN; INSERT INTO %sid (id, seq, fingerprint) VALUES ('%s', 1000000, 'abc');",
+             engine_of(param)->tables, id);
+    db_session_say(v, sql);
+}
+
+/* Has its thread of side.c taken the job, so that a second would have to wait for it? */
+static bool side_busy(struct pawl *p, int waiting)
+{
+    struct side *s = &p->e->side;
+    pthread_mutex_lock(&s->lock);
+    bool busy = s->n == 1 && !s->idle && s->waiting == waiting;
+    pthread_mutex_unlock(&s->lock);
+    return busy;
+}
+
+/* The same for a write that waits for a thread of its own while all of those are in such commits.
+ * Two ids are held by other sessions, so both submits go there; the first goes on into its commit.
+ */
+TEST(what_waits_for_a_thread_of_its_own_is_refused, .deadline_s = 120)
+{
+    struct pawl_receipt r;
+    struct pawl_err err;
+    server = standby_server(param);
+    struct pawl *p = rig_open_as(
+        NULL, (struct pawl_options){ .db = engine_url(param), .node = "n", .pool_size = 1 });
+    OK(submit(p, "before", &r, &err), &err);
+    struct db_session *one = db_session_open(server), *two = db_session_open(server);
+    struct behind v[2] = { { .p = p, .n = 1 }, { .p = p, .n = 2 } };
+    hold_id(one, param, "q1");
+    hold_id(two, param, "q2");
+    EQ_INT(pthread_create(&v[0].thread, NULL, submits, &v[0]), 0);
+    UNTIL(side_busy(p, 0));
+    standby_away(server);
+    db_session_say(one, "ROLLBACK;");
+    UNTIL(standby_waiting(server) > 0);
+    EQ_INT(pthread_create(&v[1].thread, NULL, submits, &v[1]), 0);
+    UNTIL(side_busy(p, 1) || v[1].over);
+    UNTIL(v[0].over && v[1].over); /* while the standby is still away */
+    for (int i = 0; i < 2; i++)
+        pthread_join(v[i].thread, NULL);
+    EQ_INT(v[0].st, PAWL_UNKNOWN);
+    /* On MariaDB the group that met the held id may itself commit something, and wait. */
+    TRUE(v[1].st == PAWL_BUSY || v[1].st == PAWL_UNKNOWN);
+    db_session_say(two, "ROLLBACK;");
+    db_session_close(one);
+    db_session_close(two);
+    back(p);
+    UNTIL(is_known(p, "q1"));
+    stored(p, "q1");
+    pawl_close(p);
+}
+
+/* Each of the others, once: the first thing that is written while the standby is away. */
+static void unknown_then_back(struct pawl *p, enum pawl_status st, const struct pawl_err *err)
+{
+    EQ_STATUS(st, PAWL_UNKNOWN, err);
+    back(p);
+}
+
+/* A claim that nobody heard of: its call can be claimed again long before the lease ends, and
+ * nothing was counted. */
+static struct pawl_lease *given_back(struct pawl *p, const char *id)
+{
+    UNTIL(rig_state(p, id) == PAWL_PENDING);
+    struct pawl_lease *lease = rig_claim(p, "t", 1);
+    EQ_STR(lease->calls[0].id, id);
+    EQ_INT(lease->calls[0].attempts + lease->calls[0].lost, 0);
+    return lease;
+}
+
+/* The caller of a claim that repeats another knows its token and asks again. */
+TEST(a_repeated_claim_is_not_given_back, .deadline_s = 120)
+{
+    struct pawl_receipt r;
+    struct pawl_err err;
+    struct pawl_lease *lease = NULL;
+    struct pawl *p = open_quiet(param);
+    struct pawl_claim c = { PAWL_CLAIM_INIT, .repeats = "0123456789abcdef0123456789abcdef" };
+    OK(submit(p, "c", &r, &err), &err);
+    standby_away(server);
+    EQ_STATUS(pawl_claim(p, &c, &lease, &err), PAWL_UNKNOWN, &err);
+    back(p);
+    UNTIL(rig_state(p, "c") == PAWL_PROCESSING);
+    OK(pawl_claim(p, &c, &lease, &err), &err);
+    EQ_INT((int64_t)lease->n, 1);
+    EQ_STR(lease->token, c.repeats);
+    pawl_lease_free(lease);
+    pawl_close(p);
+}
+
+TEST(the_other_writes_say_unknown, .deadline_s = 200)
+{
+    struct pawl_receipt r;
+    struct pawl_err err;
+    struct pawl_lease *lease = NULL;
+    struct pawl *p = open_quiet(param);
+    char id[8] = "c", type[8] = "t", key[8] = "k";
+    OK(submit(p, "c", &r, &err), &err);
+    standby_away(server);
+    unknown_then_back(p, pawl_claim(p, NULL, &lease, &err), &err);
+    EQ_PTR(lease, NULL);
+    lease = given_back(p, "c");
+    standby_away(server);
+    unknown_then_back(p, pawl_cancel(p, id, NULL, &err), &err);
+    pawl_lease_free(lease);
+    standby_away(server);
+    unknown_then_back(p, pawl_pause(p, "q", true, &err), &err);
+    struct pawl_object_change o = { PAWL_OBJECT_CHANGE_INIT, .type = type, .key = key };
+    o.key = "other";
+    o.state = (struct pawl_data){ .form = PAWL_JSON, .data = "{}", .len = 2 };
+    standby_away(server);
+    unknown_then_back(p, pawl_object_save(p, &o, NULL, &err), &err);
+    UNTIL(engine_int(param, "SELECT COUNT(*) FROM pawl_object") == 1);
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_cancel"), 1);
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_queue WHERE queue = 'q'"), 1);
+    pawl_close(p);
+}
+
+/* ---- No standby: only slow ------------------------------------------------------------------- */
+
+static bool on_pg(const void *param)
+{
+    return strcmp(engine_of(param)->name, "postgres") == 0;
+}
+
+/* Longer than COMMIT_WAIT_US, and so far from it that the machine makes no difference. */
+#define SLOW "5"
+
+/* A submit that takes long is a submit. */
+static void slow_is_not_stalled(struct pawl *p, const char *id)
+{
+    struct pawl_receipt r;
+    struct pawl_err err;
+    int64_t began_us = rig_mono();
+    OK(submit(p, id, &r, &err), &err);
+    GE_INT(rig_mono() - began_us, 3 * RIG_SEC);
+    FALSE(is_stalled(p));
+    stored(p, id);
+}
+
+/* What stands before COMMIT in the packet is not timed with it. */
+TEST(a_slow_write_is_no_stall, .deadline_s = 120)
+{
+    struct pawl *p = open_quiet(param);
+    if (on_pg(param))
+        db_ask(server, "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
+                       " $$ BEGIN PERFORM pg_sleep(" SLOW "); RETURN NULL; END $$;"
+                       "CREATE TRIGGER slow AFTER INSERT ON pawl.call EXECUTE FUNCTION slow();");
+    else
+        db_ask(server, "CREATE TRIGGER slow AFTER INSERT ON pawl_call FOR EACH ROW"
+                       " SET @slow = SLEEP(" SLOW ")");
+    slow_is_not_stalled(p, "a");
+    pawl_close(p);
+}
+
+/* MariaDB: a session of an administrator's own, while the case goes on. */
+static void *administers(void *sql)
+{
+    char path[100];
+    MYSQL *db = mysql_init(NULL);
+    snprintf(path, sizeof path, "%s/socket", server->dir);
+    bool ok = mysql_real_connect(db, NULL, "root", NULL, "mysql", 0, path, CLIENT_MULTI_STATEMENTS);
+    for (int more = ok ? mysql_query(db, sql) : 1; more == 0;)
+        more = mysql_next_result(db);
+    if (mysql_errno(db))
+        FAIL("%s", mysql_error(db));
+    mysql_close(db);
+    return NULL;
+}
+
+static char block_commits[] =
+    "BACKUP STAGE START; BACKUP STAGE BLOCK_COMMIT; DO SLEEP(" SLOW "); BACKUP STAGE END";
+static char commit_other[] = "CREATE TABLE other (n INT); DROP TABLE other";
+
+/* Nor is a COMMIT that the server says it is at work on. */
+TEST(a_slow_commit_is_no_stall, .deadline_s = 120)
+{
+    struct pawl *p = open_quiet(param);
+    pthread_t thread;
+    if (on_pg(param)) {
+        db_ask(server, "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
+                       " $$ BEGIN PERFORM pg_sleep(" SLOW "); RETURN NULL; END $$;"
+                       "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON pawl.call"
+                       " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow();");
+        slow_is_not_stalled(p, "a");
+    } else {
+        static const char *const ids[] = { "a", "b" }; /* the first reserves numbers as well */
+        for (size_t i = 0; i < COUNT_OF(ids); i++) {
+            EQ_INT(pthread_create(&thread, NULL, administers, block_commits), 0);
+            UNTIL(db_int(server, "SELECT COUNT(*) FROM information_schema.processlist"
+                                 " WHERE info LIKE 'DO SLEEP%'") == 1);
+            slow_is_not_stalled(p, ids[i]);
+            pthread_join(thread, NULL);
+        }
+    }
+    pawl_close(p);
+}
+
+/* ---- MariaDB: AFTER_SYNC --------------------------------------------------------------------- */
+
+/* Of the commits that wait only the first says so, and here that is another account's. The others
+ * are not given up on: the writer's session stays, and there is no other in its place. */
+TEST(after_sync_is_waited_for, .deadline_s = 120)
+{
+    struct pawl_receipt r;
+    struct pawl_err err;
+    pthread_t thread;
+    struct pawl *p = open_quiet(param);
+    standby_after_sync(server);
+    OK(submit(p, "before", &r, &err), &err);
+    mydb_answer_us = RIG_SEC;
+    standby_away(server);
+    EQ_INT(pthread_create(&thread, NULL, administers, commit_other), 0);
+    UNTIL(standby_waiting(server) == 1);
+    EQ_STATUS(submit(p, "a", &r, &err), PAWL_UNKNOWN, &err);
+    static const char sessions[] = "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist"
+                                   " WHERE user = 'pawl' AND command <> 'Sleep'";
+    int64_t id = db_int(server, sessions), until = rig_mono() + 5 * RIG_SEC;
+    GT_INT(id, 0);
+    UNTIL((EQ_INT(is_stalled(p), true), rig_mono() > until));
+    EQ_INT(standby_waiting(server), 1);
+    UNTIL(db_int(server, sessions) == id);
+    back(p);
+    pthread_join(thread, NULL);
+    stored(p, "a");
+    EQ_INT(rig_count(p, 0), 2);
+    pawl_close(p);
+}

@@ -1,0 +1,34 @@
+/*
+ * mysql_wait.c - a server that stops in the middle of its answers: every wait has an end.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "bare_store.h"
+#include "engines.h"
+#include "my_wire.h"
+#include "rig.h"
+#include "store/mysql/mydb.h"
+
+RUNS_ON_ENGINE("mariadb")
+
+#define ANSWER_US (1500 * MS_US)
+
+/* As when the server is frozen behind a proxy, and new connections reach its successor. COMMIT's
+ * answer is one of several, and it is the client library that waits for it. */
+TEST(the_answer_to_commit_is_not_waited_for_for_ever, .deadline_s = 60)
+{
+    struct pawl_err err;
+    struct store *s = bare_open(my_wire_url(engine_url(param)), NULL);
+    OK(store_migrate(s, false, &err), &err);
+    bare_accept(s, "first", BYTES_NONE);
+    mydb_answer_us = ANSWER_US;
+    my_wire_cut_commit(WIRE_STUCK, 0);
+    int64_t began_us = rig_mono();
+    bare_accept(s, "a", BYTES_NONE); /* the second time, on a new connection */
+    TRUE(my_wire_was_cut());
+    GE_INT(rig_mono() - began_us, ANSWER_US);
+    EQ_INT(store_committing(s), 0);
+    bare_has(s, "a", BYTES_NONE);
+    my_wire_let_go();
+    store_close(s);
+}

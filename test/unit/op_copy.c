@@ -1,0 +1,48 @@
+/*
+ * op_copy.c - an operation that is copied names nothing of its asker's.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <string.h>
+
+#include "check.h"
+#include "store/op.h"
+
+/* Nothing of the copy is in the memory that the question names. */
+static void outside(const void *p, const void *from, size_t len)
+{
+    const char *at = p, *begin = from;
+    TRUE(at < begin || at >= begin + len);
+}
+
+TEST(a_claim_is_copied_with_its_quick_types)
+{
+    struct arena a;
+    struct op copy;
+    char text[] = "quick";
+    struct bytes quick[] = { { text, 5 } };
+    struct op op = { .kind = OP_CLAIM, .claim = { .max_any = 1, .quick = quick, .n_quick = 1 } };
+    arena_init(&a, 1 << 16);
+    TRUE(op_copy(&a, &op, &copy));
+    memset(text, 'x', sizeof text);
+    outside(copy.claim.quick, quick, sizeof quick);
+    quick[0] = BYTES_NONE;
+    EQ_INT((int64_t)copy.claim.n_quick, 1);
+    EQ_BYTES(copy.claim.quick[0].data, copy.claim.quick[0].len, "quick", 5);
+    arena_release(&a);
+}
+
+TEST(a_change_of_an_object_is_copied_with_its_versions)
+{
+    struct arena a;
+    struct op copy;
+    int64_t versions[] = { 3, 5 };
+    struct op op = { .kind = OP_OBJECT, .object = { .or_versions = versions, .n_or_versions = 2 } };
+    arena_init(&a, 1 << 16);
+    TRUE(op_copy(&a, &op, &copy));
+    memset(versions, 0, sizeof versions);
+    EQ_INT((int64_t)copy.object.n_or_versions, 2);
+    EQ_INT(copy.object.or_versions[0], 3);
+    EQ_INT(copy.object.or_versions[1], 5);
+    arena_release(&a);
+}
