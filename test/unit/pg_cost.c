@@ -147,6 +147,54 @@ TEST(a_slow_call_that_was_passed_over_is_found_again)
     pgr_close(&r);
 }
 
+/* Statements of a group of n claims, each for a type that has nothing; the least of five. */
+static int64_t idle_claims_cost(struct pg_rig *r, int n)
+{
+    int64_t least = INT64_MAX;
+    for (int round = 0; round < 5; round++) {
+        struct op *ops = arena_zalloc(&r->a, (size_t)n, sizeof *ops);
+        struct op **v = arena_alloc(&r->a, (size_t)n * sizeof *v);
+        struct bytes *types = arena_alloc(&r->a, (size_t)n * sizeof *types);
+        for (int i = 0; i < n; i++) {
+            types[i] = bytes_of(arena_printf(&r->a, "none%d", i));
+            ops[i] = (struct op){ .kind = OP_CLAIM,
+                                  .a = &r->a,
+                                  .claim = { .token = token_make(&world_real),
+                                             .node = BYTES("node-1"),
+                                             .boot = BYTES("boot-1"),
+                                             .worker = BYTES("w"),
+                                             .types = &types[i],
+                                             .n_types = 1,
+                                             .max = 1,
+                                             .run_max = 1,
+                                             .lease_us = 60 * SEC_US } };
+            v[i] = &ops[i];
+        }
+        int64_t before = wire_statements();
+        OK(store_commit(r->s, v, (size_t)n), NULL);
+        least = MIN(least, wire_statements() - before);
+        for (int i = 0; i < n; i++) {
+            OK(ops[i].status, &ops[i].err);
+            EQ_INT(ops[i].claim.n, 0);
+            FALSE(ops[i].claim.more);
+        }
+    }
+    return least;
+}
+
+/* Hundreds of workers may wait, each for a type of its own: all of them look whenever work may have
+ * come. */
+TEST(claims_that_find_nothing_share_one_look)
+{
+    struct pg_rig r;
+    open_wired(&r);
+    accept_type(&r, "other", 3);
+    int64_t few = idle_claims_cost(&r, 2), many = idle_claims_cost(&r, 100);
+    if (many > few)
+        FAIL("%lld statements for 100 claims, %lld for 2", (long long)many, (long long)few);
+    pgr_close(&r);
+}
+
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
 static size_t times(const char *text, const char *what)

@@ -746,12 +746,12 @@ static enum pawl_status answer_now(struct ledger *c, struct pawl_err *err)
 
 /* ---- The walk -------------------------------------------------------------------------------- */
 
-static enum pawl_status take_all(struct claiming *g, struct pawl_err *err)
+static enum pawl_status walk(struct claiming *g, struct pawl_err *err)
 {
     struct ledger *c = g->c;
-    enum pawl_status st = look(g, err);
+    enum pawl_status st = PAWL_OK;
     c->tx->hold = true;
-    if (st == PAWL_OK && c->tx->fresh)
+    if (c->tx->fresh)
         st = take_fresh(g, err);
     for (size_t i = 0, n; st == PAWL_OK && i < g->n_pairs && goes_on(g); i += n) {
         const struct pair *p = g->pairs + i;
@@ -760,12 +760,31 @@ static enum pawl_status take_all(struct claiming *g, struct pawl_err *err)
         st = take_rank(g, p, n, err);
     }
     c->tx->hold = false;
+    return st;
+}
+
+static enum pawl_status take_all(struct claiming *g, struct pawl_err *err)
+{
+    struct ledger *c = g->c;
+    enum pawl_status st = look(g, err);
+    bool idle = st == PAWL_OK && !c->tx->fresh && !any_due(g);
+    if (st == PAWL_OK && !idle)
+        st = walk(g, err);
     if (st == PAWL_OK && g->q->n)
         st = lease_write(g, err);
     c->busy = g->q->n > 0;
     c->tx->late = g->q;
     c->tx->late_passed = g->passed;
-    return st == PAWL_OK && !c->tx->last_op ? answer_now(c, err) : st;
+    if (st != PAWL_OK || c->tx->last_op)
+        return st;
+    if (!idle || c->tx->news || c->tx->due)
+        return answer_now(c, err);
+    /* It changed nothing: hundreds of claims may wait for other types, and one look is enough for
+     * all of them in a group. */
+    led_claim_late(c);
+    c->tx->late = NULL;
+    c->tx->ahead.asked = true;
+    return PAWL_OK;
 }
 
 /* ---- The operation --------------------------------------------------------------------------- */

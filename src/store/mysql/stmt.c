@@ -268,10 +268,13 @@ enum pawl_status mydb_ask(struct ledger *l, enum sql_name name, const struct led
     enum pawl_status st = sending_begin(&s, err);
     if (st == PAWL_OK)
         st = put(&s, 0, name, p, err);
+    bool wrote = s.c->wrote;
     if (st == PAWL_OK)
         st = send_now(&s, err);
     if (st != PAWL_OK)
         return st;
+    if (name == SQL_NODE_BEAT)
+        s.c->wrote = wrote; /* a beat brings no work: it must not wake everything that waits */
     if (out_rows)
         *out_rows = answer.changed;
     if (out && !rows_give(l, &answer, out))
