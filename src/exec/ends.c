@@ -215,6 +215,22 @@ static bool turn_into_error(struct pawl_call *t, const struct op *op)
     return true;
 }
 
+void pool_finish_late(struct job *j)
+{
+    struct pawl_call *t = try_of(j);
+    if (t->run->flow || t->late) /* a flow counts from its first result to its last */
+        return;
+    t->late = true;
+    pool_flights(t->e, 1);
+}
+
+void pool_finish_over(struct pawl_call *t)
+{
+    if (t->late)
+        pool_flights(t->e, -1);
+    try_unref(t);
+}
+
 void pool_finish_done(struct job *j)
 {
     struct pawl_call *t = try_of(j);
@@ -230,9 +246,11 @@ void pool_finish_done(struct job *j)
     case PAWL_NO_MEMORY:
         arena_reset(&t->end_arena);
         atomic_fetch_add(&e->stats.repeats, 1);
+        pool_finish_late(j);
         keeper_repost(e, j);
         return;
     default:
+        pool_finish_late(j);
         if (turn_into_error(t, op))
             return;
         log_fields(LOG_ERROR, "the end of a call could not be stored",
@@ -255,5 +273,5 @@ void pool_finish_done(struct job *j)
         pool_stored(t, &op->finish.v[0]);
     else
         exec_look(e, &t->call->spec.id, 1);
-    try_unref(t);
+    pool_finish_over(t);
 }

@@ -38,7 +38,7 @@ struct pool {
     atomic_int ending;      /* running tries whose finish is posted: their slots are free */
     atomic_int ending_slow; /* those of them that are in n_slow */
     int slots, threads, idle;
-    int flights; /* longer runs whose results are on their way */
+    int flights; /* longer runs, and late finishes, whose results are on their way */
     int blocked; /* workers that wait for a call they asked for; others take their place */
     int hung;    /* workers whose handler ran out of time and has not returned */
     bool started, stopping;
@@ -113,10 +113,14 @@ void pool_count_slow(struct pool *p, struct pawl_call *t, bool counts);
 
 /* Store thread: a finish is settled. */
 void pool_finish_done(struct job *j);
+/* Store thread: this finish takes longer than its group; exec_stop() waits for it. */
+void pool_finish_late(struct job *j);
+/* The finish of a try that is no part of a flow is stored, or never will be. */
+void pool_finish_over(struct pawl_call *t);
 /* Store thread: a try's end is stored; what follows for those who wait, and for the next claim. */
 void pool_stored(struct pawl_call *t, const struct finish_item *f);
 
-/* A longer run begins or ends to have results on their way to the store. */
+/* A longer run or a late finish begins or ends to have results on their way to the store. */
 void pool_flights(struct exec *e, int more);
 
 /* One more worker, detached: exec_stop() waits for `threads`, and the handle for its refs. */

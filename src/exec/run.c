@@ -322,7 +322,7 @@ void run_abandon(struct job *j)
     struct run *r = t->run;
     struct flow *f = r->flow;
     if (!f) {
-        try_unref(t);
+        pool_finish_over(t);
         return;
     }
     pthread_mutex_lock(&f->lock);

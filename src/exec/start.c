@@ -95,8 +95,8 @@ static int wait_quiet(struct pool *p, int64_t until_us)
     return left;
 }
 
-/* The results of a longer run go one finish after another, and leaving takes back whatever is not
- * stored: wait for them, no longer than this. */
+/* The results of a longer run go one finish after another, and one that was refused goes out again;
+ * leaving takes back whatever is not stored. So wait for them, no longer than this. */
 static void wait_stored(struct pool *p, int64_t until_us)
 {
     struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };

@@ -78,6 +78,7 @@ struct pawl_call {
     struct finish finish;
     struct job job;     /* the finish on its way */
     bool replaced_once; /* a refused finish was turned into an error */
+    bool late;          /* the finish was refused and goes out again: it counts in pool.flights */
 };
 
 /* Fill a lease's tries from its claim's answer, in runs, linked. NO_MEMORY: none were made. */

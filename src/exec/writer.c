@@ -265,7 +265,10 @@ void group_settle(struct exec *e, struct group *g)
             e->turns = j;
             continue;
         }
-        if (j->op.status == PAWL_BUSY && !beside && store_blocked(&j->op.err) && side_post(e, j))
+        bool blocked = j->op.status == PAWL_BUSY && !beside && store_blocked(&j->op.err);
+        if (blocked && j->done == pool_finish_done)
+            pool_finish_late(j);
+        if (blocked && side_post(e, j))
             continue;
         j->done(j);
     }

@@ -4,9 +4,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <pthread.h>
 #include <stdio.h>
 
 #include "db_server.h"
+#include "exec/exec.h"
 #include "lib/lib.h"
 #include "rig.h"
 
@@ -72,4 +74,69 @@ TEST(a_run_that_is_refused_there_is_stored_in_the_end, .deadline_s = 120)
     }
     rig_start(p, 2);
     end_behind_a_lock(p, param, N);
+}
+
+/* ---- A stop meanwhile ------------------------------------------------------------------------ */
+
+/* A session that is about to store the id "x". */
+static struct db_session *id_hold(const void *param)
+{
+    struct db_session *v = db_session_open(engine_of(param)->server);
+    char sql[200];
+    snprintf(sql, sizeof sql, "BEGIN; INSERT INTO %sid (id, seq, fingerprint) VALUES ('x', 0, '');",
+             engine_of(param)->tables);
+    db_session_say(v, sql);
+    return v;
+}
+
+static int sends_x(struct pawl_call *c)
+{
+    struct pawl_err err;
+    OK(pawl_send(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .id = "x", .type = "u" }, &err), &err);
+    return rig_blocks(c);
+}
+
+struct freeing {
+    struct pawl *p;
+    struct db_session *person;
+};
+
+/* Frees the id after the result was refused once more since the stop began. */
+static void *free_later(void *arg)
+{
+    struct freeing *f = arg;
+    struct pool *pool = &f->p->e->pool;
+    bool stopping = false;
+    while (!stopping) {
+        usleep(1000);
+        pthread_mutex_lock(&pool->lock);
+        stopping = pool->stopping;
+        pthread_mutex_unlock(&pool->lock);
+    }
+    int64_t from = repeats(f->p);
+    UNTIL(repeats(f->p) > from);
+    db_session_say(f->person, "ROLLBACK;");
+    return NULL;
+}
+
+/* Its handler has returned, so it is not handed back while its result is on its way. */
+TEST(a_stop_waits_for_a_result_on_its_way, .deadline_s = 120)
+{
+    struct pawl_err err;
+    struct pawl *p = rig_open(param);
+    rig_on(p, "t", sends_x);
+    rig_start(p, 2);
+    rig_submit(p, "c0", "t");
+    UNTIL(atomic_load(&rig_inside) == 1);
+    struct freeing f = { p, id_hold(param) };
+    pthread_t thread;
+    rig_open_gate();
+    UNTIL(repeats(p) > 0);
+    EQ_INT(pthread_create(&thread, NULL, free_later, &f), 0);
+    OK(pawl_stop(p, 60 * RIG_SEC, &err), &err);
+    EQ_INT(rig_state(p, "c0"), PAWL_COMPLETED);
+    EQ_INT(rig_state(p, "x"), PAWL_PENDING);
+    pthread_join(thread, NULL);
+    db_session_close(f.person);
+    pawl_close(p);
 }
