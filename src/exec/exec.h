@@ -310,6 +310,14 @@ void exec_figures(struct exec *e, struct exec_figures *out);
 void epoch_init(struct epoch *p);
 void epoch_release(struct epoch *p);
 
+/* How often a database that does not answer is asked again; the engine's own pauses between two
+ * connects are longer. */
+#define PROBE_US (100 * MS_US)
+/* An answer that took less tells the time well enough. */
+#define CLOCK_NEAR_US (20 * MS_US)
+/* Measure the difference of the database's clock and ours. Fails when the database does not answer.
+ */
+MUST_USE enum pawl_status exec_measure_clock(struct exec *e, struct store *s, struct pawl_err *err);
 /* A connection of one's own. */
 MUST_USE enum pawl_status exec_store(const struct exec *e, enum store_role role, struct store **out,
                                      struct pawl_err *err);

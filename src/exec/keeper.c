@@ -19,10 +19,8 @@
 /* A finish the database would not take is offered again after this. */
 #define REPOST_US (50 * MS_US)
 #define TEND_US (100 * MS_US)
-/* How often the difference of the clocks is measured, and how often a database that does not answer
- * is asked again; the engine's own pauses between two connects are longer. */
+/* How often the difference of the clocks is measured. */
 #define CLOCK_US (5 * SEC_US)
-#define PROBE_US (100 * MS_US)
 /* gc works at most one part in so many while there is other work. */
 #define GC_SHARE 16
 #define LOOK_MAX 1000
@@ -406,27 +404,16 @@ static void back(struct exec *e)
     beat_nudge(e);
 }
 
-/* One connection that was cut is not the database: then the second question finds it there. */
-static enum pawl_status ask_clock(struct store *s, int64_t *out, struct pawl_err *err)
-{
-    int64_t began_us = world_mono(&world_real);
-    enum pawl_status st = store_now(s, out, err);
-    if (st != PAWL_OK && world_mono(&world_real) - began_us < PROBE_US)
-        st = store_now(s, out, err);
-    return st;
-}
-
 /* Measures the difference of the clocks, and whether the database answers at all. */
 static void keep_clock(struct exec *e, int64_t mono_us)
 {
     struct keeper *k = e->keeper;
     struct pawl_err err;
-    int64_t now_us, none = 0;
+    int64_t none = 0;
     bool probe = atomic_exchange(&k->probe, false);
     if (mono_us < k->clock_us && !probe)
         return;
-    if (ask_clock(k->store, &now_us, &err) == PAWL_OK) {
-        atomic_store(&e->clock_offset_us, now_us - world_mono(&world_real));
+    if (exec_measure_clock(e, k->store, &err) == PAWL_OK) {
         k->clock_us = mono_us + CLOCK_US;
         back(e);
         return;
