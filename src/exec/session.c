@@ -18,6 +18,7 @@
  */
 #include <time.h>
 
+#include "base/hook.h"
 #include "base/limits.h"
 #include "exec/exec.h"
 #include "exec/run.h"
@@ -117,7 +118,7 @@ static bool session_run(void *ctx, struct sql_tx *tx)
     bool timed = t->e->traits & STORE_ONE_WRITER, late = false;
     pthread_mutex_lock(&s->lock);
     s->begun = true;
-    s->deadline_us = timed ? world_mono(&world_real) + SQLITE_TX_US : t->deadline_us;
+    s->deadline_us = timed ? world_mono(&world_real) + SLOWER(SQLITE_TX_US) : t->deadline_us;
     struct timespec until = moment(s->deadline_us);
     if (s->state == S_POSTED)
         move(s, S_OPEN);

@@ -149,7 +149,8 @@ TEST(a_dead_nodes_calls_run_elsewhere, .deadline_s = 120)
     int64_t took = rig_mono() - killed;
     printf("running elsewhere %lld ms after it was killed, of a grace of %lld ms\n",
            (long long)took / 1000, (long long)grace_us() / 1000);
-    LT_INT(took, grace_us() + 2 * RIG_SEC);
+    /* Found within 2 s; the rest is what a busy machine may need, as chaos has it. */
+    LT_INT(took, grace_us() + 2 * RIG_SEC + 3 * RIG_SEC * check_scale());
     EQ_INT(nodes_that(param, "node = 'n0' AND dead = 1"), 1);
     fleet_kill(1);
     end();

@@ -172,12 +172,12 @@ watched()
     NOTIFY_SOCKET=notify.sock WATCHDOG_USEC=200000 start w
     within 5 grep -q READY=1 heard || echo "not READY"
     within 5 sh -c '[ "$(grep -c WATCHDOG=1 heard)" -ge 3 ]' || echo "no WATCHDOG"
-    pawl submit lab.sleep '{"ms": 1000}' --id w1 >/dev/null
+    pawl submit lab.sleep '{"ms": 5000}' --id w1 >/dev/null
     within 5 status_is w1 processing || echo "w1 does not run"
     before=$(grep -c WATCHDOG=1 heard)
     stop
     same code "$code" 0
-    grep -q STOPPING=1 heard || echo "not STOPPING"
+    within 5 grep -q STOPPING=1 heard || echo "not STOPPING"
     [ "$(grep -c WATCHDOG=1 heard)" -gt "$before" ] || echo "no WATCHDOG while it stops"
 }
 result a_service_manager_is_told "$(watched)"

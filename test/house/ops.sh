@@ -17,7 +17,7 @@ counts()
 stuck_inside()
 {
     start i
-    pawl submit lab.sleep '{"ms": 2000}' --id i1 >/dev/null
+    pawl submit lab.sleep '{"ms": 5000}' --id i1 >/dev/null
     within 5 status_is i1 processing || echo "i1 does not run"
     same young "$(pawl requeue-stuck --db sqlite:i.db --json | jq -c '[.leases, .calls]')" '[0,0]'
     same old "$(pawl requeue-stuck --db sqlite:i.db --older-than 0s --json | jq -c '[.leases, .calls, .ended]')" '[1,1,0]'

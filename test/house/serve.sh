@@ -96,7 +96,7 @@ result unix_sockets_and_tls "$(sockets 2>&1)"
 finishes()
 {
     start f
-    pawl call lab.sleep '{"ms": 1000}' --id f1 >f1.out 2>&1 &
+    pawl call lab.sleep '{"ms": 5000}' --id f1 >f1.out 2>&1 &
     caller=$!
     within 5 status_is f1 processing || echo "f1 does not run"
     stop

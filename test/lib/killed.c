@@ -34,7 +34,7 @@ static atomic_int server_port; /* 0: do not try */
 _Noreturn static void become(int out)
 {
     char grace[32];
-    snprintf(grace, sizeof grace, "%ds", 1 * check_scale());
+    snprintf(grace, sizeof grace, "%ds", 3 * check_scale());
     int log = open("server.log", O_WRONLY | O_CREAT | O_APPEND, 0666);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);

@@ -38,7 +38,7 @@ struct pawl *rig_open_as(const void *param, struct pawl_options o)
     if (!o.heartbeat_interval_us)
         o.heartbeat_interval_us = 100 * RIG_MS;
     if (!o.heartbeat_grace_us)
-        o.heartbeat_grace_us = 1 * RIG_SEC * check_scale();
+        o.heartbeat_grace_us = 20 * RIG_SEC * check_scale();
     if (!o.reclaim_interval_us)
         o.reclaim_interval_us = 50 * RIG_MS;
     if (!o.gc_interval_us)

@@ -35,8 +35,9 @@
 bool rig_is_mem(const void *param);
 int64_t rig_mono(void);
 
-/* Open the database `param` names, impatient: beats every 100 ms, a grace of 1 s, sweeps every 50
- * ms, gc by hand. Fields set in `o` stand. */
+/* Open the database `param` names: beats every 100 ms, sweeps every 50 ms, gc by hand, and a grace
+ * so long (20 s) that no busy machine makes a node stop its own workers; a case about dead nodes
+ * says its own. Fields set in `o` stand. */
 struct pawl *rig_open(const void *param);
 struct pawl *rig_open_as(const void *param, struct pawl_options o);
 

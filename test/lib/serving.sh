@@ -65,7 +65,7 @@ start()
     shift
     rm -f "$name.out"
     pawl serve --listen 127.0.0.1:0 --db "sqlite:$name.db" --module "$build/samples/echo.so" \
-        --module "$build/samples/lab.so" --module "$build/samples/wallet.so" --heartbeat-interval 200ms --heartbeat-grace 1s "$@" \
+        --module "$build/samples/lab.so" --module "$build/samples/wallet.so" --heartbeat-interval 200ms --heartbeat-grace 10s "$@" \
         >"$name.out" 2>>"$name.err" &
     note
     until_ready "$name"

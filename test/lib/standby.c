@@ -5,10 +5,11 @@
  */
 #include "standby.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 #include "check.h"
-#include "db_server.h"
+#include "db_driver.h"
 #include "engines.h"
 #include "rig.h"
 
@@ -38,6 +39,41 @@ static void set_pg(struct db_server *s, const char *name)
     UNTIL(strcmp(db_ask(s, "SHOW synchronous_standby_names;"), name) == 0);
 }
 
+/* A commit of which nothing is left. */
+struct probe {
+    struct db_server *s;
+    pthread_t thread;
+    atomic_bool over;
+};
+
+#define PROBE "SELECT pg_logical_emit_message(true, 'probe', '')"
+
+static void *commits(void *arg)
+{
+    struct probe *p = arg;
+    char said[2000];
+    p->s->say(p->s, p->s->database, PROBE, said, sizeof said);
+    atomic_store(&p->over, true);
+    return NULL;
+}
+
+static int64_t let_probe_go(struct db_server *s)
+{
+    return db_int(s, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event "
+                     "= 'SyncRep' AND query LIKE '%emit_message(true, ''probe''%'");
+}
+
+/* Does a commit wait? The setting alone does not make it: the checkpointer has to read it, too. */
+static bool pg_commits_wait(struct db_server *s)
+{
+    struct probe p = { .s = s };
+    bool waited = false;
+    EQ_INT(pthread_create(&p.thread, NULL, commits, &p), 0);
+    UNTIL((waited = let_probe_go(s) > 0 || waited, atomic_load(&p.over)));
+    pthread_join(p.thread, NULL);
+    return waited;
+}
+
 void standby_after_sync(struct db_server *s)
 {
     if (is_pg(s))
@@ -47,9 +83,10 @@ void standby_after_sync(struct db_server *s)
 
 void standby_away(struct db_server *s)
 {
-    if (is_pg(s))
+    if (is_pg(s)) {
         set_pg(s, "nobody");
-    else
+        UNTIL(pg_commits_wait(s));
+    } else
         db_ask(s, "SET GLOBAL rpl_semi_sync_master_timeout = 1000000000;"
                   "SET GLOBAL rpl_semi_sync_master_wait_no_slave = ON;"
                   "SET GLOBAL rpl_semi_sync_master_enabled = ON;");

@@ -8,6 +8,8 @@
 #include "wire.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,6 +31,7 @@ static struct {
     int listener;
     atomic_llong statements, connections, bytes;
     atomic_int cut, state, open;
+    int turn[2];                 /* a pipe: its end is readable while the state is not UP */
     _Atomic(const char *) words; /* of the statement to be cut */
     atomic_bool was_cut, let_go;
 } wire;
@@ -166,12 +169,14 @@ static void *line_main(void *arg)
     bool on = true;
     while (on && atomic_load(&wire.state) != WIRE_CUT) {
         struct pollfd v[] = { { .fd = l.client, .events = POLLIN },
-                              { .fd = l.server, .events = POLLIN } };
+                              { .fd = l.server, .events = POLLIN },
+                              { .fd = wire.turn[0], .events = POLLIN } };
         if (atomic_load(&wire.state) == WIRE_FROZEN) {
             usleep(TICK_MS * 1000);
             continue;
         }
-        if (poll(v, 2, TICK_MS) <= 0)
+        /* Without a tick: many idle lines would be most of what a busy machine does. */
+        if (poll(v, 3, -1) <= 0 || v[2].revents)
             continue;
         if (v[0].revents)
             on = from_client(&l);
@@ -185,14 +190,24 @@ static void *line_main(void *arg)
     return NULL;
 }
 
+/* Some seconds are enough for a server that has its hands full; one that is not there is told at
+ * once. */
 static int reach(void)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
     snprintf(at.sun_path, sizeof at.sun_path, "%.100s", wire.to);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0)
-        return fd;
-    close(fd);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), error = errno;
+    for (int i = 0; fd >= 0 && i < 1000; i++) {
+        if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0)
+            return fd;
+        error = errno;
+        if (error != EINTR && error != EAGAIN)
+            break;
+        usleep(TICK_MS * 1000);
+    }
+    printf("wire: the server is not reached: %s\n", strerror(error));
+    if (fd >= 0)
+        close(fd);
     return -1;
 }
 
@@ -201,7 +216,12 @@ static void *take_main(void *arg)
     (void)arg;
     for (;;) {
         int client = accept(wire.listener, NULL, NULL);
-        int server = client >= 0 && atomic_load(&wire.state) != WIRE_CUT ? reach() : -1;
+        if (client < 0) {
+            printf("wire: accept: %s\n", strerror(errno));
+            usleep(TICK_MS * 1000);
+            continue;
+        }
+        int server = atomic_load(&wire.state) != WIRE_CUT ? reach() : -1;
         struct line *l = server >= 0 ? calloc(1, sizeof *l) : NULL;
         pthread_t thread;
         if (!l) {
@@ -232,6 +252,7 @@ const char *wire_url(const char *url)
     wire.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     EQ_INT(bind(wire.listener, (struct sockaddr *)&at, sizeof at), 0);
     EQ_INT(listen(wire.listener, 64), 0);
+    EQ_INT(pipe2(wire.turn, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(wire.url, sizeof wire.url, "%.*shost=%s&port=" PORT, n, url, here);
     EQ_INT(pthread_create(&thread, NULL, take_main, NULL), 0);
     pthread_detach(thread);
@@ -283,5 +304,10 @@ void wire_let_go(void)
 
 void wire_set(enum wire_state state)
 {
+    char byte = 0;
+    while (state == WIRE_UP && read(wire.turn[0], &byte, 1) > 0)
+        ;
     atomic_store(&wire.state, state);
+    if (state != WIRE_UP && write(wire.turn[1], &byte, 1) != 1)
+        FAIL("no word for the lines");
 }

@@ -263,7 +263,7 @@ TEST(a_hanging_case_and_its_children_are_killed)
     /* An orphan is a zombie until init reaps it, and in a container nobody may: dead is enough. */
     char path[64], state = 'Z';
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 1000 * check_scale(); i++) {
         f = fopen(path, "r");
         if (!f)
             return;

@@ -58,7 +58,7 @@ TEST(connections_are_cut)
     struct db_session *v = db_session_open(s);
     db_session_say(v, "BEGIN; INSERT INTO t VALUES (1);");
     EQ_INT(db_int(s, "SELECT count(*) FROM t;"), 0);
-    EQ_INT(db_kill_connections(s), 1);
+    GE_INT(db_kill_connections(s), 1);  /* the session, and perhaps one that is just leaving */
     UNTIL(db_kill_connections(s) == 0); /* it is gone, and nothing stands of what it did */
     EQ_INT(db_int(s, "SELECT count(*) FROM t;"), 0);
     db_session_close(v);

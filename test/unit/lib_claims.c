@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +22,22 @@ static atomic_int inside[NODES], quick_runs, begun;
 static atomic_bool open_all;
 static atomic_int passes; /* how many may end */
 static char order[64][32];
+static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int node_of(struct pawl_call *c)
 {
     return c->e->conf.node[1] - '0';
 }
 
+/* Who reads `begun` may read as many of `order`. */
 static void note(struct pawl_call *c)
 {
-    int at = atomic_fetch_add(&begun, 1);
+    pthread_mutex_lock(&order_lock);
+    int at = atomic_load(&begun);
     if (at < 64)
         snprintf(order[at], sizeof order[at], "%s", pawl_call_id(c));
+    atomic_store(&begun, at + 1);
+    pthread_mutex_unlock(&order_lock);
 }
 
 /* Ends when it gets a pass, or with all others. */
@@ -123,6 +129,14 @@ TEST(what_does_not_begin_is_handed_back)
     close_all(p, NODES);
 }
 
+static bool none_queued(struct pawl *p)
+{
+    pthread_mutex_lock(&p->e->pool.lock);
+    bool yes = p->e->pool.n_queued == 0;
+    pthread_mutex_unlock(&p->e->pool.lock);
+    return yes;
+}
+
 /* Handing back is not a try, and is not counted as one. */
 TEST(what_is_handed_back_is_not_counted)
 {
@@ -130,7 +144,7 @@ TEST(what_is_handed_back_is_not_counted)
     rig_assume_quick();
     rig_submit_many(p, "slow", 3 * SLOTS);
     rig_start(p, SLOTS);
-    UNTIL(atomic_load(&inside[0]) == SLOTS && p->e->pool.n_queued == 0);
+    UNTIL(atomic_load(&inside[0]) == SLOTS && none_queued(p));
     atomic_store(&open_all, true);
     rig_drain(p);
     for (int i = 0; i < 3 * SLOTS; i++) {

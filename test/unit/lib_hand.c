@@ -120,10 +120,11 @@ TEST(extending_keeps_a_lease)
     struct pawl_lease *l;
     int64_t until = 0;
     rig_submit(p, "x", "t");
-    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = RIG_SEC }, &l, &err), &err);
+    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = 3 * RIG_SEC }, &l, &err),
+       &err);
     OK(pawl_extend(p, l->token, 60 * RIG_SEC, &until, &err), &err);
     GT_INT(until, l->until_us + 50 * RIG_SEC);
-    int64_t past = rig_mono() + 1300 * RIG_MS; /* the lease it had is over by then */
+    int64_t past = rig_mono() + 3300 * RIG_MS; /* the lease it had is over by then */
     UNTIL(rig_mono() > past);
     EQ_INT(rig_state(p, "x"), PAWL_PROCESSING);
     OK(rig_finish(p, l->token, "x", PAWL_END_RESULT, NULL, &err), &err);

@@ -98,7 +98,11 @@ static int64_t company(const struct pawl *p)
 TEST(calls_that_others_run_bring_no_claim)
 {
     enum { OTHERS = 100 };
-    struct pawl *p = rig_open(param);
+    /* Beats, sweeps and polls would be company, too. */
+    struct pawl *p = rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 600 * RIG_SEC,
+                                                               .heartbeat_interval_us = 5 * RIG_SEC,
+                                                               .poll_min_us = 600 * RIG_SEC,
+                                                               .poll_max_us = 600 * RIG_SEC });
     struct pawl_receipt receipts[2];
     struct pawl_err err;
     rig_on(p, "t", counts);

@@ -228,9 +228,9 @@ TEST(a_handler_that_ignores_its_deadline_is_replaced)
     rig_on(p, "t", late_first);
     rig_on(p, "u", rig_echo);
     rig_start(p, 1); /* One slot: only a replaced thread can go on. */
-    rig_submit_as(
-        p, (struct pawl_spec){
-               .id = "x", .type = "t", .timeout_us = 60 * RIG_MS, .backoff_base_us = RIG_MS });
+    rig_submit_as(p,
+                  (struct pawl_spec){
+                      .id = "x", .type = "t", .timeout_us = RIG_SEC, .backoff_base_us = RIG_MS });
     rig_ends(p, "x", PAWL_COMPLETED);
     rig_submit(p, "y", "u");
     rig_ends(p, "y", PAWL_COMPLETED);
@@ -245,7 +245,7 @@ TEST(a_handler_that_ignores_its_deadline_is_replaced)
     OK(pawl_attempts(p, "x", &a, NULL), NULL);
     EQ_INT((int)a->n, 1);
     EQ_STR(a->v[0].kind, "timeout");
-    HAS_STR(a->v[0].error, "took longer than its timeout of 0.06 s");
+    HAS_STR(a->v[0].error, "took longer than its timeout of 1 s");
     pawl_attempts_free(a);
     pawl_close(p);
 }
@@ -254,7 +254,7 @@ static int sees_deadline(struct pawl_call *c)
 {
     atomic_fetch_add(&rig_runs, 1);
     GT_INT(pawl_time_left_us(c), 0);
-    LE_INT(pawl_time_left_us(c), 80 * RIG_MS);
+    LE_INT(pawl_time_left_us(c), 500 * RIG_MS);
     EQ_INT(pawl_sleep(c, 600 * RIG_SEC), 1);
     TRUE(pawl_cancelled(c));
     EQ_INT(pawl_time_left_us(c), 0);
@@ -267,7 +267,7 @@ TEST(a_handler_that_sleeps_is_woken_by_its_deadline)
     rig_on(p, "t", sees_deadline);
     rig_start(p, 1);
     rig_submit_as(p, (struct pawl_spec){
-                         .id = "x", .type = "t", .timeout_us = 80 * RIG_MS, .max_attempts = 1 });
+                         .id = "x", .type = "t", .timeout_us = 500 * RIG_MS, .max_attempts = 1 });
     rig_ends(p, "x", PAWL_FAILED);
     pawl_close(p);
 }
@@ -276,15 +276,16 @@ TEST(a_handler_that_sleeps_is_woken_by_its_deadline)
 TEST(deadlines_are_kept_soon)
 {
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC });
+        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 600 * RIG_SEC });
     rig_on(p, "t", sees_deadline);
     rig_start(p, 8);
     int64_t begun = rig_mono();
     for (int i = 0; i < 40; i++) {
         char id[32];
         snprintf(id, sizeof id, "x%d", i);
-        rig_submit_as(p, (struct pawl_spec){
-                             .id = id, .type = "t", .timeout_us = 80 * RIG_MS, .max_attempts = 1 });
+        rig_submit_as(p,
+                      (struct pawl_spec){
+                          .id = id, .type = "t", .timeout_us = 500 * RIG_MS, .max_attempts = 1 });
     }
     rig_drain(p);
     LT_INT(rig_mono() - begun, 10 * RIG_SEC * check_scale());
@@ -295,7 +296,7 @@ TEST(deadlines_are_kept_soon)
 TEST(a_node_full_of_hung_handlers_claims_no_more_until_they_return)
 {
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC });
+        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 600 * RIG_SEC });
     struct pawl_stats st = { PAWL_STATS_INIT };
     rig_on(p, "t", rig_blocks);
     rig_on(p, "u", rig_echo);
@@ -315,7 +316,7 @@ TEST(a_node_full_of_hung_handlers_claims_no_more_until_they_return)
     int64_t begun = rig_mono();
     rig_open_gate();
     rig_ends(p, "y", PAWL_COMPLETED);
-    LT_INT(rig_mono() - begun, 3 * RIG_SEC * check_scale());
+    LT_INT(rig_mono() - begun, 15 * RIG_SEC * check_scale());
     pawl_close(p);
 }
 

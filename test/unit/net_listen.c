@@ -31,6 +31,13 @@ static int64_t connections(struct net_rig *rig)
     return s.connections;
 }
 
+static int64_t bytes_in(struct net_rig *rig)
+{
+    struct http_stats s;
+    net_stats(rig, &s);
+    return s.bytes_in;
+}
+
 /* ---- Addresses ------------------------------------------------------------------------------- */
 
 static void refused_as(const char *listen, enum pawl_status want, const char *text)
@@ -159,14 +166,18 @@ TEST(drains)
     begin(&rig);
     int64_t us = 20 * SEC_US;
     int idle = net_connect(&rig), parked = net_connect(&rig), half = net_connect(&rig);
-    net_say(idle, GET("/dump"));
+    static const char one[] = GET("/dump"), two[] = GET("/park") GET("/dump"),
+                      half_of_one[] = "GET /dump HTTP/1.1\r\n";
+    net_say(idle, one);
     net_answer(idle);
-    net_say(parked, GET("/park") GET("/dump"));
+    net_say(parked, two);
     NET_UNTIL(rig.n_parked == 1);
-    net_say(half, "GET /dump HTTP/1.1\r\n");
+    net_say(half, half_of_one);
     NET_UNTIL(connections(&rig) == 3);
-    for (int i = 0; i < 5; i++)
-        net_nap();
+    NET_UNTIL(bytes_in(&rig) == (int64_t)(strlen(one) + strlen(two) + strlen(half_of_one))); /* all
+                                                                                                was
+                                                                                                read
+                                                                                              */
     net_on_loop(&rig, drain, &us);
     TRUE(net_ended(idle));
     net_say(half, "Host: x\r\n\r\n");

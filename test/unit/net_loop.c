@@ -233,18 +233,25 @@ TEST(timers_may_set_and_cancel)
     end();
 }
 
+/* What this process has had of the processors. */
+static int64_t cpu_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * SEC_US + t.tv_nsec / 1000;
+}
+
 TEST(ten_thousand_timers_are_cheap)
 {
     begin();
     int64_t now_us = world_mono(&world_real);
     for (int i = 0; i < TIMERS; i++)
         set(i, now_us + 75 * SEC_US + i);
-    int64_t begun = world_mono(&world_real);
+    int64_t begun = cpu_us();
     for (int round = 0; round < 100; round++)
         for (int i = 0; i < TIMERS; i++)
             set(i, now_us + 75 * SEC_US + (int64_t)(round + 1) * TIMERS + i);
-    int64_t took_us = world_mono(&world_real) - begun;
-    LT_INT(took_us, 2 * SEC_US * check_scale()); /* a million moves */
+    LT_INT(cpu_us() - begun, 2 * SEC_US * check_scale()); /* a million moves */
     for (int i = 0; i < TIMERS; i++)
         loop_timer_cancel(loop, &timers[i]);
     end();

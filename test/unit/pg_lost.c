@@ -172,7 +172,7 @@ TEST(a_repeat_waits_for_the_first)
     wire_cut_commit(WIRE_HOLD);
     EQ_INT(pthread_create(&thread, NULL, asks, &q), 0);
     UNTIL(wire_was_cut());
-    UNTIL(db_int(&db_postgres, "SELECT count(*) FROM pg_locks WHERE NOT granted;") > 0);
+    UNTIL(db_waits(&db_postgres));
     FALSE(atomic_load(&q.done));
     wire_let_go();
     pthread_join(thread, NULL);
