@@ -135,7 +135,7 @@ static struct pawl *idle_node(const char *url, const char *name)
 TEST(an_idle_node_says_little, .deadline_s = 120)
 {
     char straight[300];
-    int seconds = check_long() ? 10 : 6;
+    int seconds = check_long() ? 10 : 5;
     snprintf(straight, sizeof straight, "%s", engine_url(param));
     struct pawl *other = idle_node(straight, "other");
     struct pawl *p = idle_node(wire_url(straight), "counted");
@@ -148,7 +148,7 @@ TEST(an_idle_node_says_little, .deadline_s = 120)
     double each = (double)(wire_statements() - before) / took;
     printf("%.2f statements a second\n", each);
     TRUE(each < 5);
-    TRUE(each > 0.5); /* it lives, and the wire was in between */
+    TRUE(each > 0.2); /* it lives, and the wire was in between */
     rig_submit(other, "b", "t");
     rig_ends(p, "b", PAWL_COMPLETED);
     pawl_close(p);
@@ -161,7 +161,7 @@ TEST(twenty_idle_nodes_say_little, .deadline_s = 180)
     enum { NODES = 20 };
     struct pawl *p[NODES];
     char name[20];
-    int seconds = check_long() ? 10 : 6;
+    int seconds = check_long() ? 10 : 5;
     const char *url = wire_url(engine_url(param));
     for (int i = 0; i < NODES; i++) {
         snprintf(name, sizeof name, "idle%d", i);
@@ -176,7 +176,7 @@ TEST(twenty_idle_nodes_say_little, .deadline_s = 180)
     double all = (double)(wire_statements() - before) / took;
     printf("%.1f statements a second of %d nodes\n", all, NODES);
     TRUE(all < 100);
-    TRUE(all > NODES * 0.4); /* they beat */
+    TRUE(all > NODES * 0.2); /* they beat */
     for (int i = 0; i < NODES; i++)
         pawl_close(p[i]);
 }
