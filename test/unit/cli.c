@@ -522,6 +522,7 @@ TEST(doctor_names_paused_queues_and_silent_nodes)
     EQ_INT(run("doctor --db sqlite:d.db --heartbeat-interval 1ms --heartbeat-grace 2ms"), 0);
     HAS_STR(out, "\"mail\" is paused");
     HAS_STR(out, "\"worker\" has been silent");
+    HAS_STR(out, "1 known, 0 alive, 1 silent, 0 dead");
 }
 
 TEST(doctor_warns_of_dead_nodes)
@@ -537,13 +538,14 @@ TEST(doctor_warns_of_dead_nodes)
                         "beat_at) SELECT 'fallen', 'b', 1, 0, 0, 1, beat_at, beat_at - 60000000 "
                         "FROM pawl_node; "
                         "INSERT INTO pawl_node (node, boot, dead, slots, busy, beats, started_at, "
-                        "beat_at) VALUES ('ancient', 'b', 1, 0, 0, 1, 1, 1)",
+                        "beat_at) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+                        "LIMIT 25) SELECT 'ancient' || i, 'b', 1, 0, 0, 1, 1, 1 FROM n",
                         NULL, NULL, NULL),
            SQLITE_OK);
     sqlite3_close(db);
     EQ_INT(run("doctor --db sqlite:d.db"), 0);
     HAS_STR(out, "\"fallen\" is dead: its last beat was 1m");
-    HAS_STR(out, "3 known, 1 alive, 2 dead");
+    HAS_STR(out, "27 known, 1 alive, 0 silent, 26 dead");
     TRUE(!strstr(out, "ancient")); /* longer ago than calls are kept */
     EQ_INT(run("doctor --db sqlite:d.db --json"), 0);
     EQ_STR(level_of("node"), "warn");
