@@ -262,6 +262,7 @@ TEST(errors_say_what_was_expected)
         { "token new ann king", "ROLE \"king\" is unknown; expected admin, app or monitor" },
         { "completion", "shell is missing; expected bash" },
         { "completion zsh", "unknown shell \"zsh\"; expected bash" },
+        { "get x --wait 5s --archived", "--wait and --archived exclude each other" },
         { "work --type t", "option --exec is missing: the program to run for each call" },
         { "work --exec cat", "option --type is missing: the calls to run it for" },
         { "doctor --config no.conf", "settings file \"no.conf\": No such file or directory" },
