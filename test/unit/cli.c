@@ -281,6 +281,37 @@ TEST(errors_say_what_was_expected)
     }
 }
 
+/* What bash offers for the last of these words, which are parted as bash parts them. */
+static void completes(const char *words, const char *want)
+{
+    char line[600];
+    snprintf(line, sizeof(line),
+             "bash -c '. ./pawl.bash; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); "
+             "_pawl; echo \"${COMPREPLY[@]}\"' >out.txt 2>err.txt",
+             words);
+    EQ_INT(system(line), 0);
+    slurp("out.txt", out);
+    out[strcspn(out, "\n")] = 0;
+    EQ_STR(out, want);
+}
+
+TEST(completion_knows_letters_and_options_before_the_command)
+{
+    EQ_INT(run("completion bash >pawl.bash;"), 0);
+    completes("pawl doc", "doctor");
+    completes("pawl list --lim", "--limit");
+    completes("pawl --url http : //x li", "list");
+    completes("pawl --url http : //x list --lim", "--limit");
+    completes("pawl --node list get --arch", "--archived");
+    completes("pawl --schema = get lis", "list");
+    completes("pawl --json --u", "--url");
+    completes("pawl --vers", "--version");
+    completes("pawl get -", "--wait --result --archived --url --config --json -h --help");
+    completes("pawl gc --max", "--max");
+    EQ_INT(run("completion bash"), 0);
+    HAS_STR(out, " -n --limit");
+}
+
 /* `pawl --url X list` is `pawl list --url X`. */
 TEST(options_may_stand_before_the_command)
 {
