@@ -161,18 +161,6 @@ static enum pawl_status server_open(struct server *s, struct pawl_err *err)
     return st;
 }
 
-/* A file that nobody named changes what the server does because of where it was started. */
-static void say_file(struct cli *cli)
-{
-    char folder[PATH_MAX] = "?";
-    const char *named = getenv("PAWL_CONFIG");
-    if (!cli->settings.file || cli_flag(cli, "config") || (named && *named))
-        return;
-    if (!getcwd(folder, sizeof(folder)))
-        snprintf(folder, sizeof(folder), "?");
-    log_line(LOG_INFO, "settings are from ./%s, in %s", cli->settings.file, folder);
-}
-
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* The one line on stdout: people and scripts wait for it. */
@@ -269,7 +257,7 @@ static int run(struct cli *cli, int argc, char **argv)
     gethostname(host, sizeof(host) - 1);
     const char *node = s->settings.v[SET_NODE].text;
     logs_use(&s->settings, *node ? node : host);
-    say_file(cli);
+    logs_say_file(cli);
     signals_block();
     raise_files(&s->settings);
     enum pawl_status st = server_open(s, &err);

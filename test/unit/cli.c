@@ -281,6 +281,21 @@ TEST(errors_say_what_was_expected)
     }
 }
 
+/* The file is said before anything is opened, so a start that fails says it too. */
+TEST(events_say_which_settings_file_was_found)
+{
+    FILE *f = fopen("pawl.conf", "w");
+    TRUE(f != NULL);
+    fputs("db = \"sqlite:e.db\"\n", f);
+    fclose(f);
+    EQ_INT(run("events work --schema x"), 2);
+    HAS_STR(err_out, "settings are from ./pawl.conf, in ");
+    EQ_INT(run("events serve --schema x"), 2);
+    HAS_STR(err_out, "settings are from ./pawl.conf, in ");
+    EQ_INT(run("events work --schema x --config pawl.conf"), 2);
+    FALSE(strstr(err_out, "settings are from"));
+}
+
 /* What bash offers for the last of these words, which are parted as bash parts them. */
 static void completes(const char *words, const char *want)
 {
