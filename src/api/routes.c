@@ -95,7 +95,7 @@ static const struct param list_params[] = {
     CURSOR_PARAM,
     { .name = "include",
       .kind = PARAM_WORDS,
-      .words = "input|result",
+      .words = INCLUDE_WORDS,
       .about = "show these as well, each cut at 4 KiB (then `truncated` is true)" },
 };
 static_assert(COUNT_OF(list_params) <= ASK_QUERY_MAX, "they fit into an ask");
