@@ -53,7 +53,7 @@ static bool copy(char *to, size_t size, const char *from, size_t len)
 static bool split(const char *at, struct client_url *out)
 {
     size_t authority = strcspn(at, "/?#");
-    const char *end = at + authority, *host_end = end, *port = NULL;
+    const char *end = at + authority, *host_end, *port;
     if (memchr(at, '@', authority))
         return false; /* the token says who we are */
     if (*at == '[') {
