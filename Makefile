@@ -90,7 +90,7 @@ chaos: build-test ## three nodes under load while everything breaks, within 5 mi
 soak: setup-test all ## five minutes of load with connections that come and go: SOAK=300
 	@tools/soak.sh $(SOAK) build
 
-nightly: setup-test ## everything long, hours: STEPS="analyze openapi long asan seeds tsan chaos soak fuzz"
+nightly: setup-test setup-bench ## everything long, hours: STEPS="analyze openapi long asan seeds tsan chaos soak fuzz"
 	@CHAOS=$(CHAOS) SOAK=$(SOAK) FUZZ_SECONDS=$(SECONDS) SEEDS=$(SEEDS) tools/nightly.sh $(STEPS)
 
 analyze: setup-test ## read the code with clang --analyze, gcc -fanalyzer and cppcheck

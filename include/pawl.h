@@ -214,14 +214,18 @@ struct pawl;
 
 struct pawl_options {
     size_t size;
-    const char *db;     /* "sqlite:PATH" or "mem:NAME"; NULL: $PAWL_DB, else sqlite:pawl.db */
-    const char *schema; /* default "pawl": the prefix of every table */
-    const char *node;   /* this process's name in the database; default: the host's name and digits
-                           that tell machine, database and working folder apart. A process that
-                           starts workers replaces one of the same name on another machine; on this
-                           one it is refused (STATE), or gets a number behind a default name */
+    const char *db;     /* "sqlite:PATH", "postgres://...", "mysql://..." or "mem:NAME"; NULL:
+                           $PAWL_DB, else sqlite:pawl.db */
+    const char *schema; /* default "pawl": the schema on PostgreSQL, elsewhere the prefix of every
+                           table */
+    const char *node;   /* this process's name in the database; default: the host's name and eight
+                           hex digits that tell machine, database and working folder apart. A
+                           process that starts workers replaces one of the same name on another
+                           machine; on this one it is refused (STATE), or gets a number behind a
+                           default name */
     const char *client; /* stored with every call submitted through this handle; may be NULL */
-    int pool_size;      /* connections for reading; default 4 */
+    int pool_size;      /* connections for reading, default 4; on database servers up to as many
+                           more, 64 at most, for the transactions of handlers */
     int64_t heartbeat_interval_us, heartbeat_grace_us; /* 2 s, 10 s */
     int64_t reclaim_interval_us;                       /* 1 s */
     int64_t retention_us, remember_us;                 /* 7 days, 30 days more */

@@ -1,9 +1,10 @@
 #!/bin/sh
 # analyze.sh - read every file of src/ with clang --analyze, gcc -fanalyzer and cppcheck.
 #
-# The compilers are run with the flags of build/compile_commands.json. A finding that is wrong is answered by a line of
-# tools/analyze.txt: the file, a part of the message, why; apart by tabs. An answer to nothing is a finding, too. The
-# last line is "N passed, N failed": files read by each tool, and findings without an answer.
+# The compilers are run with the flags of build/compile_commands.json, and with tools/analyze.h before each file. A
+# finding that is wrong is answered by a line of tools/analyze.txt: the file, a part of the message, why; apart by tabs.
+# An answer to nothing is a finding, too, and so is a tool that is not there or could not read a file. The last line is
+# "N passed, N failed": files read by each tool, and findings without an answer.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -14,30 +15,58 @@ trap 'rm -rf "$work"' EXIT
 jobs=$(nproc)
 tab=$(printf '\t')
 
-# "FLAGS<tab>FILE": what the build passes, without what it writes.
+# "FLAGS<tab>FILE": what the build passes, without what it writes, colours (which part the words we look for) and -Werror.
 jq -r '.[] | select(.file | startswith("../src/")) | .command + "\t" + .file' build/compile_commands.json |
-    sed -E 's/^[^ ]+ //; s/ -MD -MQ [^ ]+ -MF [^ ]+ -o [^ ]+ -c [^\t]+//' |
+    sed -E 's/^[^ ]+ //; s/ -MD -MQ [^ ]+ -MF [^ ]+ -o [^ ]+ -c [^\t]+//; s/ -fdiagnostics-color[^ \t]*//; s/ -Werror( |\t)/\1/' |
     sort -u -t "$tab" -k 2,2 >"$work/files"
 files=$(wc -l <"$work/files")
 
+# one "FLAGS<tab>FILE": its findings, and in $work/read a line for each tool that has read it.
 cat >"$work/one" <<'ONE'
+work=$1
 tab=$(printf '\t')
-flags=${1%%"$tab"*} file=${1##*"$tab"}
+flags=${2%%"$tab"*} file=${2##*"$tab"}
+log=$(mktemp "$work/log.XXXXXX")
 cd build
-clang-14 --analyze --analyzer-output text -Xclang -analyzer-disable-checker \
-    -Xclang security.insecureAPI.DeprecatedOrUnsafeBufferHandling -Wno-unused-command-line-argument \
-    $flags "$file" 2>&1 | grep ': warning:' | sed 's/^/clang: /'
-gcc $flags -fanalyzer -fdiagnostics-plain-output -c -o /dev/null "$file" 2>&1 | grep ': warning:.*Wanalyzer' |
-    sed 's/^/gcc: /'
+if [ "$file" != ../src/base/err.c ]; then
+    flags="$flags -include ../tools/analyze.h"
+fi
+# run TOOL PATTERN COMMAND...: lines with PATTERN are findings.
+run()
+{
+    tool=$1 pattern=$2
+    shift 2
+    if "$@" >"$log" 2>&1; then
+        echo "$tool" >>"$work/read"
+        grep "$pattern" "$log" | sed "s/^/$tool: /"
+    else
+        echo "$tool: $file: not read: $(grep -m 1 'error' "$log" || tail -n 1 "$log")"
+    fi
+}
+run clang ': warning:' clang-14 --analyze --analyzer-output text -Xclang -analyzer-disable-checker \
+    -Xclang security.insecureAPI.DeprecatedOrUnsafeBufferHandling -Wno-unused-command-line-argument $flags "$file"
+run gcc ': warning:.*Wanalyzer' gcc $flags -fanalyzer -fdiagnostics-plain-output -c -o /dev/null "$file"
+rm "$log"
 exit 0
 ONE
-tr '\n' '\0' <"$work/files" | xargs -0 -n 1 -P "$jobs" sh "$work/one" >"$work/found"
+: >"$work/read"
+: >"$work/found"
+if [ "$files" = 0 ]; then
+    echo "build/compile_commands.json: names no file of src/" >>"$work/found"
+fi
+tr '\n' '\0' <"$work/files" | xargs -0 -r -n 1 -P "$jobs" sh "$work/one" "$work" >>"$work/found"
+status=0
 cppcheck -j "$jobs" --std=c11 --quiet --inline-suppr --enable=warning,portability --suppress=missingInclude \
     --suppress=preprocessorErrorDirective -I src -I include \
-    --template='cppcheck: ../{file}:{line}: warning: {message} [{id}]' src >>"$work/found" 2>&1 || true
+    --template='cppcheck: ../{file}:{line}: warning: {message} [{id}]' src >>"$work/found" 2>&1 || status=$?
+if [ "$status" = 0 ]; then
+    cat "$work/files" >>"$work/read"
+else
+    echo "cppcheck: src/: not read: status $status" >>"$work/found"
+fi
 
 sort -u "$work/found" | awk -F '\t' '
-    FNR == NR {
+    FILENAME != "-" {
         if ($0 !~ /^#/ && NF >= 3) { file[++n] = $1; part[n] = $2 }
         next
     }
@@ -52,5 +81,5 @@ sort -u "$work/found" | awk -F '\t' '
     }' tools/analyze.txt - >"$work/bad"
 cat "$work/bad"
 bad=$(wc -l <"$work/bad")
-echo "$((files * 3)) passed, $bad failed"
+echo "$(wc -l <"$work/read") passed, $bad failed"
 [ "$bad" = 0 ]

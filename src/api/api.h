@@ -62,6 +62,9 @@ MUST_USE enum pawl_status api_reload(struct api *api, const struct api_conf *con
 /* Stopping: every parked caller is answered with the call as it is, claims that wait get nothing.
  */
 void api_stop(struct api *api);
+/* Requests that are not over, also those whose client has heard UNKNOWN or has left. Loop thread,
+ * or after it has run. */
+int64_t api_busy(const struct api *api);
 /* When no request is left. */
 void api_close(struct api *api);
 

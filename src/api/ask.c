@@ -303,6 +303,11 @@ enum pawl_status api_reload(struct api *api, const struct api_conf *conf, struct
     return PAWL_OK;
 }
 
+int64_t api_busy(const struct api *api)
+{
+    return api->n_asks;
+}
+
 void api_close(struct api *api)
 {
     if (!api)

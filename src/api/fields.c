@@ -48,13 +48,18 @@ bool word_next(const char **at, struct bytes *out)
     return true;
 }
 
-bool word_in(const char *words, struct bytes word)
+int word_at(const char *words, struct bytes word)
 {
     struct bytes one;
-    while (word_next(&words, &one))
+    for (int i = 0; word_next(&words, &one); i++)
         if (bytes_eq(word, one))
-            return true;
-    return false;
+            return i;
+    return -1;
+}
+
+bool word_in(const char *words, struct bytes word)
+{
+    return word_at(words, word) >= 0;
 }
 
 /* `status "zzz" is unknown; expected pending, processing or completed` */

@@ -329,6 +329,11 @@ void route_get(struct ask *q)
 {
     struct pawl_err err;
     int64_t wait_us;
+    if (ask_query(q, "archived").n && ask_query(q, "wait").n) {
+        ask_refusef(q, PAWL_INVALID,
+                    "field \"wait\": is of no use with archived: a call in the archive has ended");
+        return;
+    }
     if (ask_query(q, "archived").n) {
         archived_begin(q);
         return;

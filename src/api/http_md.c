@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "api/inside.h"
+#include "api/document.h"
 
 /* A cell of a table: `|` would end it. */
 static void cell_add(struct buf *b, const char *text)
@@ -31,11 +31,9 @@ static void words_add(struct buf *b, const char *words)
 /* JSON as code, words as they are. */
 static void default_add(struct buf *b, const char *dflt, bool must)
 {
-    bool json = dflt && strchr("\"{[-0123456789", dflt[0]);
-    bool word = dflt && (!strcmp(dflt, "true") || !strcmp(dflt, "false") || !strcmp(dflt, "null"));
     if (must)
         buf_add_text(b, "required");
-    else if (json || word)
+    else if (default_is_json(dflt))
         buf_addf(b, "`%s`", dflt);
     else if (dflt)
         cell_add(b, dflt);
@@ -60,12 +58,8 @@ static void who_add(struct buf *b, const struct route *r)
 
 static void param_add(struct buf *b, const struct param *p)
 {
-    static const char *const types[] = {
-        [PARAM_NAME] = "string",    [PARAM_TEXT] = "string",  [PARAM_INT] = "integer",
-        [PARAM_SECONDS] = "number", [PARAM_TIME] = "string",  [PARAM_BOOL] = "boolean",
-        [PARAM_WORD] = "string",    [PARAM_WORDS] = "strings"
-    };
-    buf_addf(b, "| `%s` | %s | ", p->name, types[p->kind]);
+    buf_addf(b, "| `%s` | %s%s | ", p->name, param_type(p->kind),
+             p->kind == PARAM_WORDS ? "s" : "");
     default_add(b, p->dflt, false);
     buf_add_text(b, " | ");
     if (p->kind == PARAM_SECONDS)
@@ -85,14 +79,7 @@ static void param_add(struct buf *b, const struct param *p)
 
 static void type_add(struct buf *b, const struct field *f)
 {
-    static const char *const types[] = {
-        [FIELD_NAME] = "string",   [FIELD_TEXT] = "string",  [FIELD_WORD] = "string",
-        [FIELD_INT] = "integer",   [FIELD_REAL] = "number",  [FIELD_SECONDS] = "number",
-        [FIELD_TIME] = "string",   [FIELD_BOOL] = "boolean", [FIELD_JSON] = "any JSON",
-        [FIELD_BASE64] = "string", [FIELD_LEASE] = "string", [FIELD_OBJECT] = "object",
-        [FIELD_ARRAY] = "array",
-    };
-    buf_add_text(b, types[f->kind]);
+    buf_add_text(b, f->kind == FIELD_JSON ? "any JSON" : field_type(f->kind));
     if (f->kind == FIELD_ARRAY)
         buf_add_text(b, f->shape ? " of objects" : " of strings");
     if (f->kind == FIELD_OBJECT && !f->shape)
@@ -150,6 +137,27 @@ static void shape_add(struct buf *b, const struct shape *s, const char *inside)
     }
 }
 
+static const char *header_about(struct bytes name)
+{
+    for (size_t i = 0; i < n_request_headers; i++)
+        if (bytes_eq(name, bytes_of(request_headers[i].name)))
+            return request_headers[i].about;
+    CHECK(!"a header that is documented");
+    return NULL;
+}
+
+static void headers_add(struct buf *b, const char *names)
+{
+    struct bytes name;
+    buf_add_text(b, "| header | meaning |\n|---|---|\n");
+    while (header_next(&names, &name)) {
+        buf_addf(b, "| `%.*s` | ", BYTES_ARG(name));
+        cell_add(b, header_about(name));
+        buf_add_text(b, " |\n");
+    }
+    buf_add_char(b, '\n');
+}
+
 static void sent_add(struct buf *b, const struct route *r)
 {
     if (r->n_params) {
@@ -159,7 +167,7 @@ static void sent_add(struct buf *b, const struct route *r)
         buf_add_char(b, '\n');
     }
     if (r->headers)
-        buf_addf(b, "Headers it looks at: %s.\n\n", r->headers);
+        headers_add(b, r->headers);
     if (r->body && !r->body->v)
         buf_add_text(b, "The body is any JSON value.\n\n");
     if (r->body && r->body->v) {
@@ -184,6 +192,13 @@ static void example_add(struct buf *b, const struct route *r)
 
 /* ---- What comes back ------------------------------------------------------------------------- */
 
+static void header_names_add(struct buf *b, const char *names)
+{
+    struct bytes name;
+    for (bool first = true; header_next(&names, &name); first = false)
+        buf_addf(b, "%s`%.*s`", first ? "" : ", ", BYTES_ARG(name));
+}
+
 static void answers_add(struct buf *b, const struct route *r)
 {
     buf_add_text(b, "| answer | body | headers | meaning |\n|---|---|---|---|\n");
@@ -194,7 +209,9 @@ static void answers_add(struct buf *b, const struct route *r)
             buf_addf(b, "`%s`%s", a->schema, a->type ? " or " : "");
         if (a->type || !a->schema)
             buf_add_text(b, a->type ? a->type : "none");
-        buf_addf(b, " | %s | ", a->headers ? a->headers : "");
+        buf_add_text(b, " | ");
+        header_names_add(b, a->headers);
+        buf_add_text(b, " | ");
         cell_add(b, a->about);
         buf_add_text(b, " |\n");
     }
@@ -214,9 +231,6 @@ static void route_add(struct buf *b, const struct route *r)
 
 static void kind_add(struct buf *b, const struct member *m)
 {
-    static const char *const kinds[] = {
-        ['s'] = "string", ['t'] = "time", ['i'] = "integer", ['n'] = "number", ['b'] = "boolean"
-    };
     if (m->array)
         buf_add_text(b, "array of ");
     else if (m->map)
@@ -224,7 +238,7 @@ static void kind_add(struct buf *b, const struct member *m)
     if (m->kind.data[0] == '@')
         buf_addf(b, "%.*s", (int)m->kind.len - 1, m->kind.data + 1);
     else
-        buf_add_text(b, kinds[(unsigned char)m->kind.data[0]]);
+        buf_add_text(b, m->kind.data[0] == 't' ? "time" : member_type(m->kind.data[0]));
     if (m->null)
         buf_add_text(b, " or null");
 }
@@ -261,7 +275,10 @@ void api_print_markdown(struct buf *b)
                     "value.\n\n");
     for (size_t i = 0; i < n_routes; i++)
         route_add(b, &routes[i]);
-    buf_add_text(b, "## What answers look like\n\n");
+    buf_add_text(b, "## Headers of answers\n\n| header | meaning |\n|---|---|\n");
+    for (size_t i = 0; i < n_answer_headers; i++)
+        buf_addf(b, "| `%s` | %s |\n", answer_headers[i].name, answer_headers[i].about);
+    buf_add_text(b, "\n## What answers look like\n\n");
     for (size_t i = 0; i < n_schemas; i++)
         schema_add(b, &schemas[i]);
 }

@@ -105,8 +105,9 @@ MUST_USE enum pawl_status fields_read(struct arena *a, const struct json *object
                                       const struct shape *shape, void *out, uint64_t *given,
                                       struct pawl_err *err);
 
-/* "skip|block": the next word off *at; is it one of them? */
+/* "skip|block": the next word off *at; which one is it, from 0, -1 for none; is it one of them? */
 bool word_next(const char **at, struct bytes *out);
+int word_at(const char *words, struct bytes word);
 bool word_in(const char *words, struct bytes word);
 /* INVALID: `status "zzz" is unknown; expected pending, processing or completed`. */
 enum pawl_status unknown_word(struct arena *a, const char *field, struct bytes word,
@@ -118,6 +119,10 @@ struct bytes text_shown(struct arena *a, struct bytes text);
 #define STATE_WORDS "pending|processing|completed|failed|dead_letter|cancelled|expired"
 #define CANCEL_WORDS "pending|processing"
 #define RETRY_WORDS "failed|dead_letter|cancelled|expired"
+
+/* `include` of GET /v1/calls, and what each of its words is in struct value. */
+#define INCLUDE_WORDS "input|result"
+enum { INCLUDE_INPUT = 1, INCLUDE_RESULT = 2 };
 
 struct ask;
 
@@ -181,7 +186,7 @@ extern const size_t n_routes;
 struct value {
     bool given;
     struct bytes text; /* decoded */
-    int64_t n;         /* INT, SECONDS (us), TIME (us), BOOL */
+    int64_t n;         /* INT, SECONDS (us), TIME (us), BOOL; WORDS: 1 << i for each of `words` */
 };
 
 struct ask {

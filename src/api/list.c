@@ -38,21 +38,16 @@ void list_next(struct buf *b, int64_t next_before)
     add_text(b, "next", next_before ? bytes_of(text) : BYTES_NONE);
 }
 
-/* `include=input,result`, which the table has checked. */
-static void read_include(struct list_read *lr, struct bytes include)
+/* `include=input,result` */
+static void read_include(struct list_read *lr, int64_t include)
 {
-    while (include.len) {
-        const char *comma = memchr(include.data, ',', include.len);
-        struct bytes word = { include.data, comma ? (size_t)(comma - include.data) : include.len };
-        size_t used = word.len + (comma != NULL);
-        include = (struct bytes){ include.data + used, include.len - used };
-        if (bytes_eq(word, BYTES("input"))) {
-            lr->query.with |= WITH_INPUT;
-            lr->show = (lr->show | SHOW_INPUT) & ~(unsigned)SHOW_NO_INPUT;
-        } else {
-            lr->query.with |= WITH_RESULT;
-            lr->show = (lr->show | SHOW_RESULT) & ~(unsigned)SHOW_NO_RESULT;
-        }
+    if (include & INCLUDE_INPUT) {
+        lr->query.with |= WITH_INPUT;
+        lr->show = (lr->show | SHOW_INPUT) & ~(unsigned)SHOW_NO_INPUT;
+    }
+    if (include & INCLUDE_RESULT) {
+        lr->query.with |= WITH_RESULT;
+        lr->show = (lr->show | SHOW_RESULT) & ~(unsigned)SHOW_NO_RESULT;
     }
 }
 
@@ -91,7 +86,7 @@ static enum pawl_status read_query(struct ask *q, struct list_read *lr, struct p
     enum pawl_status st = list_filters(q, &w, &lr->query, err);
     if (st == PAWL_OK && tag.given)
         st = read_tag(q, &lr->query, tag.text, err);
-    read_include(lr, ask_query(q, "include").text);
+    read_include(lr, ask_query(q, "include").n);
     return st;
 }
 

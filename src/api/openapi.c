@@ -7,7 +7,7 @@
  */
 #include <ctype.h>
 
-#include "api/inside.h"
+#include "api/document.h"
 
 #define REF(kind) "{\"$ref\":\"#/components/" kind "/%.*s\"}"
 
@@ -18,25 +18,6 @@ static void string_add(struct buf *b, const char *name, const char *text)
 }
 
 /* ---- Schemas --------------------------------------------------------------------------------- */
-
-bool member_next(const char **at, struct member *m)
-{
-    *at += strspn(*at, " ");
-    size_t len = strcspn(*at, " ");
-    const char *colon = len ? memchr(*at, ':', len) : NULL;
-    if (!colon)
-        return false;
-    struct bytes kind = { colon + 1, len - (size_t)(colon - *at) - 1 };
-    *m = (struct member){ .maybe = **at == '*' };
-    m->name = (struct bytes){ *at + m->maybe, (size_t)(colon - *at) - m->maybe };
-    m->array = kind.data[0] == '[';
-    m->map = kind.data[0] == '{';
-    m->null = kind.data[kind.len - 1] == '?';
-    size_t before = m->array || m->map;
-    m->kind = (struct bytes){ kind.data + before, kind.len - before - m->null };
-    *at += len;
-    return true;
-}
 
 static void enum_add(struct buf *b, const char *words)
 {
@@ -60,9 +41,6 @@ static void type_add(struct buf *b, const char *type, bool null)
 
 static void kind_add(struct buf *b, struct bytes kind, bool null)
 {
-    static const char *const types[] = {
-        ['s'] = "string", ['t'] = "string", ['i'] = "integer", ['n'] = "number", ['b'] = "boolean"
-    };
     if (kind.data[0] == '@') {
         if (null)
             buf_add_text(b, "{\"anyOf\":[");
@@ -72,7 +50,7 @@ static void kind_add(struct buf *b, struct bytes kind, bool null)
         return;
     }
     buf_add_char(b, '{');
-    type_add(b, types[(unsigned char)kind.data[0]], null);
+    type_add(b, member_type(kind.data[0]), null);
     if (kind.data[0] == 't')
         buf_add_text(b, ",\"format\":\"date-time\"");
     buf_add_char(b, '}');
@@ -136,39 +114,10 @@ static void schema_add(struct buf *b, const struct schema_text *s)
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
 
-static const char *field_type(enum field_kind kind)
-{
-    switch (kind) {
-    case FIELD_NAME:
-    case FIELD_TEXT:
-    case FIELD_WORD:
-    case FIELD_TIME:
-    case FIELD_BASE64:
-    case FIELD_LEASE:
-        return "string";
-    case FIELD_INT:
-        return "integer";
-    case FIELD_REAL:
-    case FIELD_SECONDS:
-        return "number";
-    case FIELD_BOOL:
-        return "boolean";
-    case FIELD_OBJECT:
-        return "object";
-    case FIELD_ARRAY:
-        return "array";
-    case FIELD_JSON:
-        break;
-    }
-    return NULL;
-}
-
 /* A default that is words is for people only. */
 static void default_add(struct buf *b, const char *dflt)
 {
-    bool json = dflt && (strchr("\"{[-0123456789", dflt[0]) || !strcmp(dflt, "true") ||
-                         !strcmp(dflt, "false"));
-    if (json)
+    if (default_is_json(dflt))
         buf_addf(b, ",\"default\":%s", dflt);
 }
 
@@ -271,21 +220,7 @@ static void shapes_gather(struct shapes *all, const struct shape *s)
 
 /* ---- Headers, tags --------------------------------------------------------------------------- */
 
-static const struct documented {
-    const char *name, *about;
-} request_headers[] = {
-    { "Idempotency-Key", "another way to give `id`, as it is or as a quoted string (RFC 8941); "
-                         "header and body must agree" },
-    { "Prefer", "`wait=SECONDS` is another way to give the query parameter wait (RFC 7240)" },
-    { "If-Match", "versions in quotes, one of which the object must have, or `*`: it must exist "
-                  "(RFC 9110)" },
-}, answer_headers[] = {
-    { "Location", "the call's path" },
-    { "ETag", "the object's version, in quotes" },
-    { "Retry-After", "seconds after which to ask again" },
-    { "Allow", "with 405: the methods this path takes" },
-    { "WWW-Authenticate", "with 401: Bearer" },
-}, tags[] = {
+static const struct documented tags[] = {
     { "calls", "submitting calls, looking at them, deciding about them" },
     { "work", "workers over HTTP: claim, extend, finish" },
     { "objects", "states that belong to a type and a key" },
@@ -296,20 +231,9 @@ static const struct documented {
     { "server", "this process" },
 };
 
-/* "Location Retry-After": the next name. */
-static bool name_next(const char **at, struct bytes *out)
-{
-    if (!*at || !**at)
-        return false;
-    *out = (struct bytes){ *at, strcspn(*at, " ") };
-    *at += out->len;
-    *at += strspn(*at, " ");
-    return true;
-}
-
 static void header_parameters_add(struct buf *b)
 {
-    for (size_t i = 0; i < COUNT_OF(request_headers); i++) {
+    for (size_t i = 0; i < n_request_headers; i++) {
         json_add_name(b, request_headers[i].name);
         buf_add_text(b, "{\"in\":\"header\"");
         string_add(b, "name", request_headers[i].name);
@@ -320,7 +244,7 @@ static void header_parameters_add(struct buf *b)
 
 static void headers_add(struct buf *b)
 {
-    for (size_t i = 0; i < COUNT_OF(answer_headers); i++) {
+    for (size_t i = 0; i < n_answer_headers; i++) {
         json_add_name(b, answer_headers[i].name);
         buf_add_char(b, '{');
         string_add(b, "description", answer_headers[i].about);
@@ -356,11 +280,6 @@ static void path_params_add(struct buf *b, const char *pattern)
 
 static void param_add(struct buf *b, const struct param *p)
 {
-    static const char *const types[] = {
-        [PARAM_NAME] = "string",    [PARAM_TEXT] = "string", [PARAM_INT] = "integer",
-        [PARAM_SECONDS] = "number", [PARAM_TIME] = "string", [PARAM_BOOL] = "boolean",
-        [PARAM_WORD] = "string",    [PARAM_WORDS] = "string"
-    };
     json_add_comma(b);
     buf_addf(b, "{\"name\":\"%s\",\"in\":\"query\"", p->name);
     string_add(b, "description", p->about);
@@ -369,7 +288,7 @@ static void param_add(struct buf *b, const struct param *p)
                         "\"items\":");
     else
         buf_add_text(b, ",\"schema\":");
-    buf_addf(b, "{\"type\":\"%s\"", types[p->kind]);
+    buf_addf(b, "{\"type\":\"%s\"", param_type(p->kind));
     if (p->kind == PARAM_INT || p->kind == PARAM_SECONDS)
         buf_addf(b, ",\"minimum\":%lld,\"maximum\":%lld", (long long)p->min, (long long)p->max);
     if (p->kind == PARAM_NAME)
@@ -389,7 +308,7 @@ static void parameters_add(struct buf *b, const struct route *r)
     path_params_add(b, r->pattern);
     for (size_t i = 0; i < r->n_params; i++)
         param_add(b, &r->params[i]);
-    for (const char *at = r->headers; name_next(&at, &name);) {
+    for (const char *at = r->headers; header_next(&at, &name);) {
         json_add_comma(b);
         buf_addf(b, REF("parameters"), BYTES_ARG(name));
     }
@@ -419,7 +338,7 @@ static void answer_add(struct buf *b, const struct answer *a)
     string_add(b, "description", a->about);
     if (a->headers) {
         buf_add_text(b, ",\"headers\":{");
-        for (const char *at = a->headers; name_next(&at, &name);) {
+        for (const char *at = a->headers; header_next(&at, &name);) {
             json_add_comma(b);
             json_add_string(b, name);
             buf_add_char(b, ':');
@@ -518,7 +437,7 @@ void api_print_openapi(struct buf *b)
     headers_add(b);
     buf_add_text(b, "},\"responses\":{\"Error\":{\"description\":\"an error; `code` says which\","
                     "\"headers\":{");
-    for (size_t i = 0; i < COUNT_OF(answer_headers); i++) {
+    for (size_t i = 0; i < n_answer_headers; i++) {
         const char *name = answer_headers[i].name;
         if (!strcmp(name, "Location") || !strcmp(name, "ETag"))
             continue;

@@ -48,7 +48,7 @@ static enum pawl_status read_seconds(struct arena *a, const struct param *p, str
 }
 
 /* Words with commas between them, each one of the parameter's. */
-static enum pawl_status read_words(struct arena *a, const struct param *p, const struct value *v,
+static enum pawl_status read_words(struct arena *a, const struct param *p, struct value *v,
                                    struct pawl_err *err)
 {
     struct bytes rest = v->text;
@@ -57,8 +57,10 @@ static enum pawl_status read_words(struct arena *a, const struct param *p, const
         struct bytes word = { rest.data, comma ? (size_t)(comma - rest.data) : rest.len };
         size_t used = word.len + (comma != NULL);
         rest = (struct bytes){ rest.data + used, rest.len - used };
-        if (!word_in(p->words, word))
+        int at = word_at(p->words, word);
+        if (at < 0)
             return unknown_word(a, p->name, word, p->words, err);
+        v->n |= INT64_C(1) << at;
     }
     return PAWL_OK;
 }

@@ -102,18 +102,25 @@ void ask_reply(struct ask *q, int status, struct buf *b)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
+/* The quoted word at `text` when `behind` follows it; it has no quotes inside (text_shown). */
+static struct bytes quoted(const char *text, const char *behind)
+{
+    const char *end = *text == '"' ? strchr(text + 1, '"') : NULL;
+    if (!end || strncmp(end + 1, behind, strlen(behind)) != 0)
+        return BYTES_NONE;
+    return (struct bytes){ text + 1, (size_t)(end - text - 1) };
+}
+
 struct bytes refusal_field(const char *text)
 {
-    static const char begin[] = "field \"";
-    if (!text)
+    static const char begin[] = "field ";
+    size_t word = text ? strcspn(text, " \"") : 0;
+    if (!word || text[word] != ' ')
         return BYTES_NONE;
-    size_t word = strcspn(text, " \"");
-    if (strncmp(text, begin, sizeof begin - 1) != 0)
-        return word && !strncmp(text + word, " \"", 2) && strstr(text, "\" is unknown; expected ")
-                   ? (struct bytes){ text, word }
-                   : BYTES_NONE;
-    const char *name = text + sizeof begin - 1, *end = strstr(name, "\": ");
-    return end ? (struct bytes){ name, (size_t)(end - name) } : BYTES_NONE;
+    if (strncmp(text, begin, sizeof begin - 1) == 0)
+        return quoted(text + sizeof begin - 1, ": ");
+    bool is = quoted(text + word + 1, " is unknown; expected ").data;
+    return is ? (struct bytes){ text, word } : BYTES_NONE;
 }
 
 /* The contract knows no code for a lack of memory: to a client it is a busy server. */

@@ -95,7 +95,7 @@ static const struct param list_params[] = {
     CURSOR_PARAM,
     { .name = "include",
       .kind = PARAM_WORDS,
-      .words = "input|result",
+      .words = INCLUDE_WORDS,
       .about = "show these as well, each cut at 4 KiB (then `truncated` is true)" },
 };
 static_assert(COUNT_OF(list_params) <= ASK_QUERY_MAX, "they fit into an ask");
@@ -157,7 +157,7 @@ const struct route routes[] = {
       .summary = "One call as it is; with wait, when it has ended",
       .about = "404 for an id that is not known, 410 `GONE` for a call that has ended and is no "
                "longer kept: its retention has passed, or it was archived, which the message "
-               "says. `archived=true` reads it from the archive.",
+               "says. `archived=true` reads it from the archive, and takes no wait.",
       .example = "/v1/calls/order-17-mail?wait=30",
       ANSWERS(ANSWER(200, "AnyCall", "the call, ended or not")) },
     { HTTP_PATCH, "/v1/calls/{id}", route_patch, 0, .audited = true, .body = &patch_shape,
@@ -331,7 +331,9 @@ const struct route routes[] = {
       .example = "/healthz", ANSWERS(ANSWER(200, "Health", "yes")) },
     { HTTP_GET, "/readyz", route_readyz, MAY_OPEN, .op = "getReadiness", .tag = "server",
       .summary = "Can it take work?",
-      .about = "Not while it stops, is drained or replaced, or the database does not answer.",
+      .about = "Not while the server stops, the node is drained, replaced or not a gateway, too "
+               "many handlers hang, or the database does not answer, does not confirm commits or "
+               "does not keep up. `reason` says which.",
       .example = "/readyz",
       ANSWERS(ANSWER(200, "Ready", "yes"), ANSWER(503, "Ready", "no, and why")) },
     { HTTP_GET, "/openapi.json", route_openapi, MAY_OPEN, .op = "getOpenapi", .tag = "server",

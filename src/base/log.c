@@ -60,13 +60,10 @@ const char *log_level_name(enum log_level level)
 
 /* ---- Writing a record ------------------------------------------------------------------------ */
 
-/* What is not UTF-8 cannot be part of a line that others parse. */
+/* Bytes that are not UTF-8 become U+FFFD: others parse the line. */
 static void add_string(struct buf *b, struct bytes text)
 {
-    if (utf8_valid(text))
-        json_add_string(b, utf8_cut(text, FIELD_LEN_MAX));
-    else
-        buf_addf(b, "\"%zu bytes that are not UTF-8\"", text.len);
+    json_add_string(b, utf8_cut(text, FIELD_LEN_MAX));
 }
 
 static void add_value(struct buf *b, const struct log_field *f)

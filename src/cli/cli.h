@@ -26,7 +26,8 @@ struct cli;
 struct option_row {
     const char *name;     /* without the dashes; NULL ends the table */
     const char *arg;      /* what follows, as help shows it: "N"; NULL: a flag */
-    const char *fallback; /* the default, which cli_option() answers; NULL: none */
+    const char *fallback; /* the default: of a command's own option what cli_option() answers, else
+                             words for the help; NULL: none */
     const char *help;     /* one line; the default is added by --help itself */
 };
 

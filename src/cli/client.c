@@ -208,15 +208,14 @@ static bool read_answer(struct client *c, struct client_head *head, struct buf *
 static enum pawl_status no_answer(struct client *c, enum came came, bool kept, bool late,
                                   struct pawl_err *err)
 {
-    char url[300];
+    char url[CLIENT_URL_TEXT_MAX];
     int64_t until_us = world_mono(&world_real) + PROBE_US;
     client_url_text(&c->url, url, sizeof(url));
     if (kept && came == CAME_NOTHING && !late)
         return err_set(err, PAWL_BUSY, "%s closed the connection", url);
     /* A TLS port closes, or answers with an alert, when a request comes in the clear. */
     if (!kept && came != CAME_PART && !late && !c->url.tls && wire_speaks_tls(&c->url, until_us))
-        return err_set(err, PAWL_INVALID, "the server at %s:%s speaks TLS; use --url https://%s:%s",
-                       c->url.host, c->url.port, c->url.host, c->url.port);
+        return client_url_advice(&c->url, "speaks TLS", err);
     if (came == CAME_OTHER)
         return err_set(err, PAWL_INVALID, "what listens at %s does not speak HTTP; is --url right?",
                        url);
@@ -286,7 +285,7 @@ static enum pawl_status status_of(struct bytes code)
 /* The server wants a token, or another one: say where the program takes it from. */
 static enum pawl_status unauthorized(const struct client *c, struct pawl_err *err)
 {
-    char url[300];
+    char url[CLIENT_URL_TEXT_MAX];
     client_url_text(&c->url, url, sizeof(url));
     if (!*c->token)
         return err_set(err, PAWL_UNAUTHORIZED,
@@ -307,7 +306,7 @@ static enum pawl_status refused(const struct client *c, struct arena *a, int htt
     struct bytes code = e ? json_string(a, json_member(e, "code")) : BYTES_NONE;
     struct bytes message = e ? json_string(a, json_member(e, "message")) : BYTES_NONE;
     if (!code.data || !message.data) {
-        char url[300];
+        char url[CLIENT_URL_TEXT_MAX];
         client_url_text(&c->url, url, sizeof(url));
         return err_set(err, PAWL_BROKEN,
                        "%s answered HTTP %d without an error of Pawl's; is --url right?", url,

@@ -82,8 +82,14 @@ struct client_url {
 MUST_USE enum pawl_status client_url_parse(const char *url, struct client_url *out,
                                            struct pawl_err *err);
 
-/* "https://host:7295" or "unix:PATH", as the user would write it. */
+#define CLIENT_URL_TEXT_MAX 560
+/* "https://host:7295/prefix" or "unix:PATH", as the user would write it. */
 void client_url_text(const struct client_url *url, char *out, size_t size);
+
+/* INVALID: "the server at host:7295 SPEAKS; use --url URL", the URL with the other of http:// and
+ * https://. Not for a unix socket. */
+enum pawl_status client_url_advice(const struct client_url *url, const char *speaks,
+                                   struct pawl_err *err);
 
 struct wire;
 /* until_us is monotonic. BUSY: nobody answers, or the certificate is not trusted; INVALID: https://

@@ -53,7 +53,7 @@ static bool copy(char *to, size_t size, const char *from, size_t len)
 static bool split(const char *at, struct client_url *out)
 {
     size_t authority = strcspn(at, "/?#");
-    const char *end = at + authority, *host_end = end, *port = NULL;
+    const char *end = at + authority, *host_end, *port;
     if (memchr(at, '@', authority))
         return false; /* the token says who we are */
     if (*at == '[') {
@@ -208,8 +208,20 @@ void client_url_text(const struct client_url *url, char *out, size_t size)
     if (*url->path)
         snprintf(out, size, "unix:%s", url->path);
     else
-        snprintf(out, size, "http%s://%s%s%s:%s", url->tls ? "s" : "", six ? "[" : "", url->host,
-                 six ? "]" : "", url->port);
+        snprintf(out, size, "http%s://%s%s%s:%s%s", url->tls ? "s" : "", six ? "[" : "", url->host,
+                 six ? "]" : "", url->port, url->prefix);
+}
+
+enum pawl_status client_url_advice(const struct client_url *url, const char *speaks,
+                                   struct pawl_err *err)
+{
+    char here[CLIENT_URL_TEXT_MAX], there[CLIENT_URL_TEXT_MAX];
+    struct client_url other = *url;
+    other.tls = !url->tls;
+    client_url_text(url, here, sizeof(here));
+    client_url_text(&other, there, sizeof(there));
+    return err_set(err, PAWL_INVALID, "the server at %s %s; use --url %s", strstr(here, "://") + 3,
+                   speaks, there);
 }
 
 /* What a person can do about a certificate that was refused. */
@@ -233,7 +245,7 @@ static const char *certificate_help(long verdict)
 static enum pawl_status tls_failed(const struct wire *w, const struct client_url *url,
                                    struct pawl_err *err)
 {
-    char origin[300];
+    char origin[CLIENT_URL_TEXT_MAX];
     long verdict = w->ssl ? SSL_get_verify_result(w->ssl) : X509_V_OK;
     unsigned long code = ERR_peek_error();
     const char *reason = ERR_reason_error_string(code);
@@ -242,9 +254,7 @@ static enum pawl_status tls_failed(const struct wire *w, const struct client_url
         return err_set(err, PAWL_BUSY, "the certificate of %s is not trusted: %s; %s", origin,
                        X509_verify_cert_error_string(verdict), certificate_help(verdict));
     if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
-        return err_set(err, PAWL_INVALID,
-                       "the server at %s:%s does not speak TLS; use --url http://%s:%s", url->host,
-                       url->port, url->host, url->port);
+        return client_url_advice(url, "does not speak TLS", err);
     return err_set(err, PAWL_BUSY, "the TLS handshake with %s failed: %s", origin,
                    reason ? reason : "it closed the connection or did not answer in time");
 }
@@ -252,7 +262,7 @@ static enum pawl_status tls_failed(const struct wire *w, const struct client_url
 static enum pawl_status unreachable(const struct client_url *url, const char *why, bool no_host,
                                     struct pawl_err *err)
 {
-    char origin[300];
+    char origin[CLIENT_URL_TEXT_MAX];
     client_url_text(url, origin, sizeof(origin));
     if (no_host)
         return err_set(err, PAWL_BUSY, "cannot reach %s: host \"%s\": %s; is --url right?", origin,

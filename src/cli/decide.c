@@ -103,12 +103,12 @@ struct decision {
     const char *const *statuses; /* of calls that it can change; NULL ends them */
 };
 
-/* How many calls of this status match the filters, up to COUNT_MAX; *more: there are others. */
-static enum pawl_status count_status(struct remote *r, const char *status, int64_t *n, bool *more)
+/* One page of the calls of this status that match the filters, from `cursor` on. */
+static enum pawl_status count_page(struct remote *r, const char *status, const char *cursor,
+                                   struct json **out)
 {
     static const char *const filters[] = { "queue", "type", "key" };
     const char *before = cli_option(r->cli, "before");
-    struct json *page = NULL;
     struct buf b;
     int64_t time_us;
     buf_init(&b, 16 << 10);
@@ -118,14 +118,31 @@ static enum pawl_status count_status(struct remote *r, const char *status, int64
         query_add(&b, filters[i], cli_option(r->cli, filters[i]));
     /* --before may also be the `next` of an answer, as the API says. */
     bool time = before && time_parse(bytes_of(before), &time_us);
-    query_add(&b, time ? "until" : "cursor", before);
-    enum pawl_status st = remote_ask(r, arena_text(&r->arena, buf_bytes(&b)), BYTES_NONE, &page);
+    if (time)
+        query_add(&b, "until", before);
+    query_add(&b, "cursor", cursor || time ? cursor : before);
+    const char *path = buf_ok(&b) ? arena_text(&r->arena, buf_bytes(&b)) : NULL;
     buf_release(&b);
-    if (st != PAWL_OK)
-        return st;
-    const struct json *calls = json_member(page, "calls");
-    *n += calls ? (int64_t)calls->count : 0;
-    *more |= shown(&r->arena, page, "next") != NULL;
+    return remote_ask(r, path, BYTES_NONE, out);
+}
+
+/* How many calls of this status match the filters, up to COUNT_MAX; *more: there may be others. A
+ * page looks at a bounded number of calls, so one without any does not mean that there is none. */
+static enum pawl_status count_status(struct remote *r, const char *status, int64_t *n, bool *more)
+{
+    const char *next = NULL;
+    int64_t found = 0;
+    do {
+        struct json *page = NULL;
+        enum pawl_status st = count_page(r, status, next, &page);
+        if (st != PAWL_OK)
+            return st;
+        const struct json *calls = json_member(page, "calls");
+        found = calls ? (int64_t)calls->count : 0;
+        next = shown(&r->arena, page, "next");
+    } while (!found && next);
+    *n += found;
+    *more |= next != NULL;
     return PAWL_OK;
 }
 
@@ -237,8 +254,8 @@ const struct command cmd_retry = {
     .summary = "run calls again that did not complete",
     .usage = "ID...",
     .about =
-        "Runs failed, dead_letter, cancelled and expired calls again under their own ids, with\n"
-        "all their attempts. " BULK_ABOUT,
+        "Runs failed, dead_letter, cancelled and expired calls again under their own ids, with no\n"
+        "attempts used. " BULK_ABOUT,
     .example = "pawl retry later-1\npawl retry --status dead_letter --queue default",
     .options = options_bulk,
     .args_max = IDS_MAX,

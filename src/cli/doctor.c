@@ -148,7 +148,7 @@ static void look_at_queues(struct visit *v, struct store *s, int64_t now_us)
 }
 
 /* A silent node may be back in a moment, and no other node has noticed; a dead one was found out.
- * One that died longer ago than calls are kept is history: it is counted, and warned of no more. */
+ */
 static void look_at_node(struct visit *v, const struct node_row *row, int64_t silent_us)
 {
     char gone[32];
@@ -159,18 +159,20 @@ static void look_at_node(struct visit *v, const struct node_row *row, int64_t si
             "\"%.*s\" has been silent for %s; what it holds is taken back as soon as another node "
             "runs",
             BYTES_ARG(row->node), gone);
-    else if (silent_us <= v->cli->settings.v[SET_RETENTION].number)
+    else
         found(v, FINDING_WARN, "node",
               "\"%.*s\" is dead: its last beat was %s ago; what it held was taken back",
               BYTES_ARG(row->node), gone);
 }
 
+/* A node that died longer ago than calls are kept is history: counted, and warned of no more. */
 static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
 {
     struct node_rows nodes;
     struct pawl_err err = { 0 };
-    size_t alive = 0, dead = 0, told = 0;
+    size_t alive = 0, silent = 0, dead = 0, told = 0;
     int64_t grace_us = v->cli->settings.v[SET_HEARTBEAT_GRACE].number;
+    int64_t kept_us = v->cli->settings.v[SET_RETENTION].number;
     if (store_nodes(s, &v->arena, &nodes, &err) != PAWL_OK) {
         found(v, FINDING_BAD, "nodes", "%s", err.text);
         return;
@@ -181,10 +183,13 @@ static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
         bool lives = !row->dead && silent_us <= grace_us;
         alive += lives;
         dead += row->dead;
-        if (!lives && told++ < NODES_TOLD_MAX)
+        silent += !row->dead && !lives;
+        bool history = row->dead && silent_us > kept_us;
+        if (!lives && !history && told++ < NODES_TOLD_MAX)
             look_at_node(v, row, silent_us);
     }
-    found(v, FINDING_OK, "nodes", "%zu known, %zu alive, %zu dead", nodes.n, alive, dead);
+    found(v, FINDING_OK, "nodes", "%zu known, %zu alive, %zu silent, %zu dead", nodes.n, alive,
+          silent, dead);
 }
 
 /* What the engine itself says of its files. */

@@ -20,6 +20,10 @@ static int run_get(struct cli *cli, int argc, char **argv)
     char query[64] = "";
     if (!argc)
         return cli_missing(cli, "ID");
+    if (cli_flag(cli, "wait") && cli_flag(cli, "archived"))
+        return cli_failf(cli, PAWL_INVALID,
+                         "--wait and --archived exclude each other: a call in the archive has "
+                         "ended");
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK && cli_flag(cli, "wait"))
         st = cli_duration(cli, "wait", &wait_us, &r.err);

@@ -171,7 +171,7 @@ const struct command cmd_unblock = {
     .usage = "KEY skip|retry",
     .about =
         "skip leaves the failed call as it ended and lets the next one run; retry runs it again,\n"
-        "with all its attempts, before the calls behind it.",
+        "with no attempts used, before the calls behind it.",
     .example = "pawl call lab.fail '{\"permanent\": true}' --key desk-1 --on-dead block; "
                "pawl unblock desk-1 skip\n"
                "pawl call lab.fail '{\"permanent\": true}' --key desk-2 --on-dead block; "

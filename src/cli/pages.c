@@ -12,35 +12,96 @@
 
 static void words(struct cli *cli, const struct option_row *row)
 {
-    for (; row && row->name; row++)
+    for (; row && row->name; row++) {
+        if (option_letter(row->name))
+            fprintf(cli->out, " -%c", option_letter(row->name));
         fprintf(cli->out, " --%s", row->name);
+    }
 }
 
+/* Every table of options, the commands' own last; NULL behind them. A command may have none. */
+static const struct option_row *const *tables(void)
+{
+    static const struct option_row *all[64];
+    size_t n = 0;
+    all[n++] = options_common;
+    for (int i = 0; i < REACH_NOTHING; i++)
+        all[n++] = options_of((enum reach)i);
+    for (size_t i = 0; commands[i]; i++) {
+        CHECK(n < COUNT_OF(all) - 1);
+        if (commands[i]->options)
+            all[n++] = commands[i]->options;
+    }
+    all[n] = NULL;
+    return all;
+}
+
+static bool said_before(const struct option_row *const *first, const struct option_row *row)
+{
+    for (; *first; first++)
+        for (const struct option_row *r = *first; r->name; r++) {
+            if (r == row)
+                return false;
+            if (r->arg && strcmp(r->name, row->name) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Options with a value: before the command, the word behind such a one is not the command. */
+static void words_with_value(struct cli *cli)
+{
+    const struct option_row *const *all = tables();
+    for (size_t i = 0; all[i]; i++)
+        for (const struct option_row *row = all[i]; row->name; row++)
+            if (row->arg && !said_before(all, row))
+                words(cli, (const struct option_row[]){ *row, { 0 } });
+}
+
+static void words_of_command(struct cli *cli, const struct command *c)
+{
+    fprintf(cli->out, "    %s) words=\"", c->name);
+    words(cli, c->options);
+    words(cli, options_of(c->reach));
+    words(cli, options_common);
+    fputs("\" ;;\n", cli->out);
+}
+
+/* bash parts words at : and = as well, so a value may be several; the command is the first word
+ * that is one and does not follow an option with a value. */
 static int run_completion(struct cli *cli, int argc, char **argv)
 {
     if (argc != 1 || strcmp(argv[0], "bash") != 0)
         return cli_unknown(cli, "shell", argc ? argv[0] : "", "bash");
     fputs("# bash completion of pawl, printed by `pawl completion bash`\n_pawl()\n{\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} words\n"
-          "    if [ \"$COMP_CWORD\" = 1 ]; then\n        words=\"",
+          "    local cur=${COMP_WORDS[COMP_CWORD]} command= words i\n    local commands=\"",
           cli->out);
     for (size_t i = 0; commands[i]; i++)
         fprintf(cli->out, "%s%s", i ? " " : "", commands[i]->name);
-    fputs("\"\n    else\n        case ${COMP_WORDS[1]} in\n", cli->out);
-    for (size_t i = 0; commands[i]; i++) {
-        fprintf(cli->out, "        %s) words=\"", commands[i]->name);
-        words(cli, commands[i]->options);
-        words(cli, options_of(commands[i]->reach));
-        words(cli, options_common);
-        fputs("\" ;;\n", cli->out);
-    }
+    fputs("\"\n    local with_value=\"", cli->out);
+    words_with_value(cli);
+    fputs(" \"\n"
+          "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+          "        if [[ $with_value == *\" ${COMP_WORDS[i]} \"* ]]; then\n"
+          "            i=$((i + 1))\n"
+          "            [[ ${COMP_WORDS[i]} == = ]] && i=$((i + 1))\n"
+          "        elif [[ \" $commands \" == *\" ${COMP_WORDS[i]} \"* ]]; then\n"
+          "            command=${COMP_WORDS[i]}\n            break\n        fi\n    done\n"
+          "    case $command in\n    '') words=\" --version",
+          cli->out);
+    words(cli, options_common);
+    for (int i = 0; i < REACH_NOTHING; i++)
+        words(cli, options_of((enum reach)i));
+    fputs("\" ;;\n", cli->out);
+    for (size_t i = 0; commands[i]; i++)
+        words_of_command(cli, commands[i]);
     fputs(
-        "        esac\n    fi\n"
+        "    esac\n"
         "    case $cur in\n"
         "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
         "    *)\n"
-        "        if [ \"$COMP_CWORD\" = 1 ]; then\n"
-        "            COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+        "        if [ -z \"$command\" ] && [ \"$i\" = \"$COMP_CWORD\" ]; then\n"
+        "            COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
         "        else\n            COMPREPLY=($(compgen -f -- \"$cur\"))\n        fi\n        ;;\n"
         "    esac\n}\ncomplete -F _pawl pawl\n",
         cli->out);

@@ -33,9 +33,8 @@ enum setting_kind {
     SETTING_LINES
 };
 
-/* When a new value counts: LIVE with the next SIGHUP, START with the next start of the server;
- * LATER is read and checked, and acted on by a version that has what it is about. */
-enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
+/* When a new value counts: LIVE with the next SIGHUP, START with the next start of the server. */
+enum setting_when { SETTING_LIVE, SETTING_START };
 
 /* min and max are numbers for INT and microseconds for DURATION; max 0 means no bound of its own.
  *
@@ -47,7 +46,7 @@ enum setting_when { SETTING_LIVE, SETTING_START, SETTING_LATER };
     X(SCHEMA, "schema", TEXT, "pawl", 0, 0, START,                                                 \
       "one Pawl is one schema; on SQLite and MariaDB the prefix of every table")                   \
     X(NODE, "node", TEXT, "", 0, 0, START,                                                         \
-      "this process's name in the database; empty: the host's and digits of its own")              \
+      "this process's name in the database; empty: the host's name and eight hex digits")          \
     X(LISTEN, "listen", TEXT, "127.0.0.1:7295", 0, 0, START,                                       \
       "ADDR:PORT or unix:PATH; beyond loopback only with tokens")                                  \
     X(TLS_CERT, "tls_cert", TEXT, "", 0, 0, START, "certificate chain, PEM; with tls_key")         \

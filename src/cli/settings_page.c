@@ -49,15 +49,7 @@ static const struct seed {
 
 static const char *when_text(enum setting_when when)
 {
-    switch (when) {
-    case SETTING_LIVE:
-        return "SIGHUP";
-    case SETTING_START:
-        return "start";
-    case SETTING_LATER:
-        break;
-    }
-    return "not yet";
+    return when == SETTING_LIVE ? "SIGHUP" : "start";
 }
 
 int help_settings_page(struct cli *cli)

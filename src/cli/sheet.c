@@ -128,6 +128,7 @@ static void widths(const struct sheet *s, int out[SHEET_COLUMNS_MAX])
 void sheet_print(struct cli *cli, const struct sheet *s)
 {
     int pad[SHEET_COLUMNS_MAX];
+    assert(s->n_columns > 0);
     widths(s, pad);
     pad[s->n_columns - 1] = 0; /* nothing follows: no spaces at the end */
     for (size_t i = 0; i < s->n_columns; i++) {

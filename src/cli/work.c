@@ -203,8 +203,9 @@ const struct command cmd_work = {
         "_DEADLINE and TRACEPARENT in its environment; no token and no database URL. stdout is\n"
         "the result: JSON if it is, else a string, else bytes. Exit code 0: completed, 65: failed\n"
         "for good, 75: run it again after --retry-in (counts as no attempt), any other: an error\n"
-        "that is retried, with the end of stderr as its text. A program that outlives its\n"
-        "timeout, its cancelled call or the worker's `grace` is killed with its process group.\n"
+        "that is retried, with the end of stderr as its text. A program that still runs a little\n"
+        "before its timeout (a tenth of it, half a second at most), when its call is cancelled or\n"
+        "after the worker's `grace` is killed with its process group; _DEADLINE says when.\n"
         "On SIGTERM the worker takes no more calls and exits when those that run have ended.",
     .example = "pawl submit shout '\"hello\"' --id shout-1\n"
                "pawl work --exec 'tr a-z A-Z' --type shout --idle 1s\n"

@@ -46,9 +46,13 @@ struct held {
     const char *lease, *id, *type, *method, *key, *trace_id; /* key, trace_id: NULL for none */
     int64_t attempt, timeout_us;
     struct bytes input;
-    int64_t deadline_us, until_us; /* monotonic: of the try, of the lease */
+    int64_t deadline_us, until_us; /* monotonic: of the program, of the lease */
 };
 
+/* For how long its program may run. Less than its timeout by a tenth, half a second at most: the
+ * database counts from the claim, we from its answer, and what we say of the end must come in time.
+ */
+int64_t work_run_us(int64_t timeout_us);
 /* The environment of the program: ours without secrets, and what the call is. In the arena; NULL
  * without memory. `now_us` is the wall clock. */
 char **work_environment(struct arena *a, const struct held *h, char *const *ours, int64_t now_us);

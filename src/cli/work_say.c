@@ -34,6 +34,11 @@ static const char *trace_text(struct arena *a, const char *trace_id)
     return arena_printf(a, "TRACEPARENT=00-%s-%.16s-01", trace_id, span);
 }
 
+int64_t work_run_us(int64_t timeout_us)
+{
+    return timeout_us - MIN(timeout_us / 10, 500 * MS_US);
+}
+
 char **work_environment(struct arena *a, const struct held *h, char *const *ours, int64_t now_us)
 {
     size_t n = 0, m = 0;
@@ -46,7 +51,7 @@ char **work_environment(struct arena *a, const struct held *h, char *const *ours
     for (size_t i = 0; i < n; i++)
         if (!secret(ours[i]))
             v[m++] = ours[i];
-    time_text(now_us + h->timeout_us, when);
+    time_text(now_us + work_run_us(h->timeout_us), when);
     v[m++] = arena_printf(a, "PAWL_CALL_ID=%s", h->id);
     v[m++] = arena_printf(a, "PAWL_CALL_TYPE=%s", h->type);
     v[m++] = arena_printf(a, "PAWL_CALL_METHOD=%s", h->method);
@@ -78,7 +83,7 @@ void work_result(struct buf *b, const struct held *h, const struct ending_of *e)
     } else if (e->released) {
         buf_add_text(b, ",\"release\":true");
     } else if (e->timed_out) {
-        snprintf(text, sizeof(text), "the program was still running after %.3f s, its timeout",
+        snprintf(text, sizeof(text), "the program did not end within its timeout of %g s",
                  (double)h->timeout_us / 1e6);
         add_error(b, text);
     } else if (c->too_long) {

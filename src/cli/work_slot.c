@@ -126,7 +126,7 @@ static bool held_read(struct worker *w, struct arena *a, const struct json *answ
         out->input = input->raw;
     }
     int64_t now_us = world_mono(&world_real);
-    out->deadline_us = now_us + out->timeout_us;
+    out->deadline_us = now_us + work_run_us(out->timeout_us);
     out->until_us = now_us + w->lease_us;
     return out->lease && out->id && out->type && out->method;
 }
@@ -177,7 +177,10 @@ static bool attend(struct slot *s, struct held *h, struct child *c, struct endin
 {
     struct worker *w = s->w;
     int64_t extend_us = world_mono(&world_real) + w->lease_us / 3;
-    while (!child_turn(c, world_mono(&world_real) + TURN_US)) {
+    for (;;) {
+        int64_t turn_us = world_mono(&world_real) + TURN_US;
+        if (child_turn(c, e->timed_out ? turn_us : MIN(turn_us, h->deadline_us)))
+            break;
         int64_t now_us = world_mono(&world_real);
         if (atomic_load(&w->hard) && !e->released) {
             e->released = true;
@@ -254,6 +257,9 @@ static void run_held(struct slot *s, struct arena *a, struct held *h)
     if (st == PAWL_OK)
         say(w, "call \"%s\" try %" PRId64 ": %s in %.3f s", h->id, h->attempt,
             status ? status : "ended", (double)(world_mono(&world_real) - began_us) / 1e6);
+    else if (st == PAWL_LOST_LEASE && e.timed_out)
+        say(w, "call \"%s\" try %" PRId64 ": timed out after %g s", h->id, h->attempt,
+            (double)h->timeout_us / 1e6);
     else
         say(w, "call \"%s\" try %" PRId64 " could not be finished: %s", h->id, h->attempt,
             err.text);

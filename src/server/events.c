@@ -189,6 +189,7 @@ static int run(struct cli *cli, int argc, char **argv)
     if (!serves && strcmp(what, "work") != 0)
         return cli_unknown(cli, "subcommand", what, "serve or work");
     logs_use(&cli->settings, cli->settings.v[SET_NODE].text);
+    logs_say_file(cli);
     signals_block();
     sem_init(&r.stopped, 0, 0);
     enum pawl_status st = run_one(cli, serves, &r, &err);

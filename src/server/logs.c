@@ -5,8 +5,10 @@
  * fields (base/log.h): members of their own as JSON, name=value behind the sentence as text.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,4 +88,15 @@ void logs_use(const struct settings *s, const char *node)
         if (strcmp(levels[i], s->v[SET_LOG_LEVEL].text) == 0)
             log_level_set((enum log_level)i);
     log_sink_set(sink, NULL);
+}
+
+void logs_say_file(const struct cli *cli)
+{
+    char folder[PATH_MAX] = "?";
+    const char *named = getenv("PAWL_CONFIG");
+    if (!cli->settings.file || cli_flag(cli, "config") || (named && *named))
+        return;
+    if (!getcwd(folder, sizeof(folder)))
+        snprintf(folder, sizeof(folder), "?");
+    log_line(LOG_INFO, "settings are from ./%s, in %s", cli->settings.file, folder);
 }

@@ -4,6 +4,7 @@
  * The main thread becomes the loop's. Whatever is wrong is said before the first call is claimed.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,18 +161,6 @@ static enum pawl_status server_open(struct server *s, struct pawl_err *err)
     return st;
 }
 
-/* A file that nobody named changes what the server does because of where it was started. */
-static void say_file(struct cli *cli)
-{
-    char folder[PATH_MAX] = "?";
-    const char *named = getenv("PAWL_CONFIG");
-    if (!cli->settings.file || cli_flag(cli, "config") || (named && *named))
-        return;
-    if (!getcwd(folder, sizeof(folder)))
-        snprintf(folder, sizeof(folder), "?");
-    log_line(LOG_INFO, "settings are from ./%s, in %s", cli->settings.file, folder);
-}
-
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* The one line on stdout: people and scripts wait for it. */
@@ -215,24 +204,30 @@ static void server_run(struct server *s)
     loop_run(s->loop);
 }
 
-/* A commit that waits for a standby may wait for ever, and so would we: its thread has requests
- * that nothing else can end. Whoever asked for it has heard UNKNOWN; the database goes on waiting
- * without us. */
-static void leave_stalled(struct server *s)
+/* A commit that waits for a standby may wait for ever, and a question to the database as well; so
+ * would we: their threads have requests that nothing else can end. Whoever asked has heard UNKNOWN
+ * or was cut off; the database goes on without us. What is outstanding decides and not only the
+ * stall, which may have ended just now while its answers are still on their way to the loop. */
+static void leave_outstanding(struct server *s, int code)
 {
-    struct exec_figures f;
-    if (!s->pawl)
+    struct exec_figures f = { 0 };
+    int64_t asks = s->api ? api_busy(s->api) : 0;
+    if (s->pawl)
+        exec_figures(s->pawl->e, &f);
+    if (!f.stalled_us && !asks)
         return;
-    exec_figures(s->pawl->e, &f);
-    if (!f.stalled_us)
-        return;
-    log_line(LOG_WARN, "leaving while the database has not confirmed a commit for %.1f s",
-             (double)f.stalled_us / SEC_US);
+    if (f.stalled_us)
+        log_line(LOG_WARN, "leaving while the database has not confirmed a commit for %.1f s",
+                 (double)f.stalled_us / SEC_US);
+    else
+        log_line(LOG_WARN, "leaving while the database has not answered %" PRId64 " requests",
+                 asks);
     fflush(NULL);
-    _exit(0);
+    _exit(code);
 }
 
-static void server_close(struct server *s)
+/* `code`: of the process, should it end in here. */
+static void server_close(struct server *s, int code)
 {
     signals_close(s);
     if (s->pawl)
@@ -240,7 +235,7 @@ static void server_close(struct server *s)
     if (s->api)
         api_serves(s->api, NULL);
     http_close(s->http);
-    leave_stalled(s);
+    leave_outstanding(s, code);
     if (s->api)
         api_close(s->api);
     loop_close(s->loop);
@@ -262,7 +257,7 @@ static int run(struct cli *cli, int argc, char **argv)
     gethostname(host, sizeof(host) - 1);
     const char *node = s->settings.v[SET_NODE].text;
     logs_use(&s->settings, *node ? node : host);
-    say_file(cli);
+    logs_say_file(cli);
     signals_block();
     raise_files(&s->settings);
     enum pawl_status st = server_open(s, &err);
@@ -272,10 +267,12 @@ static int run(struct cli *cli, int argc, char **argv)
     if (was_replaced)
         err_set(&err, PAWL_LOST_LEASE, "node \"%.200s\": another process has taken this name",
                 s->pawl->e->conf.node);
-    server_close(s);
+    /* Said before it is closed, which may end the process. */
+    int code = st != PAWL_OK || was_replaced ? cli_fail(cli, &err) : 0;
+    server_close(s, code);
     free(s);
-    if (st != PAWL_OK || was_replaced)
-        return cli_fail(cli, &err);
+    if (code)
+        return code;
     log_line(LOG_INFO, "stopped");
     return cli_done(cli);
 }
@@ -285,7 +282,8 @@ static const struct option_row options[] = {
     { "listen", "ADDR:PORT", "127.0.0.1:7295",
       "address to listen on, or unix:PATH; port 0 takes a free port" },
     { "module", "FILE.so", NULL, "shared object with handlers to load; may be repeated" },
-    { "node", "NAME", "HOST-DIGITS", "this process's name in the database" },
+    { "node", "NAME", NULL,
+      "this process's name in the database, else the host's name and eight hex digits" },
     { "worker-slots", "N", "16", "handlers that run at the same time" },
     { "queues", "A,B", "all", "queues the handlers take calls from" },
     { "paused", NULL, NULL, "start no work; calls are still accepted" },

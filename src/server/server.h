@@ -54,6 +54,9 @@ struct api_conf server_api_conf(struct server *s, const struct settings *setting
 
 /* logs.c: lines go to stderr in the format and from the level these settings name. Any thread. */
 void logs_use(const struct settings *s, const char *node);
+/* One line when the settings are from ./pawl.conf and nobody named that file: what the server does
+ * then depends on where it was started. After logs_use(). */
+void logs_say_file(const struct cli *cli);
 struct log_record;
 void logs_audit(const struct log_record *r, void *ctx);
 

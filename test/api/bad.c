@@ -238,6 +238,8 @@ TEST(errors_name_the_thing)
           "field \"colour\": is no query parameter of this path; it takes status, queue" },
         { "GET", "/v1/calls?cursor=zzz", NULL,
           "field \"cursor\": is \"zzz\", not the `next` of an earlier answer" },
+        { "GET", "/v1/calls/x?archived=true&wait=5", NULL,
+          "field \"wait\": is of no use with archived: a call in the archive has ended" },
         { "GET", "/v1/calls?tag=x", NULL, "field \"tag\": is \"x\", not NAME:VALUE" },
         { "GET", "/v1/keys?blocked=yes", NULL, "field \"blocked\": is \"yes\", not true or false" },
         { "POST", "/v1/calls/retry", "{\"status\":\"zzz\"}",

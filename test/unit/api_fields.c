@@ -150,6 +150,9 @@ TEST(the_field_in_a_sentence)
     EQ_PTR(refusal_field("the status \"x\" is unknown; expected a").data, NULL);
     EQ_PTR(refusal_field("the field \"id\": is empty").data, NULL);
     EQ_PTR(refusal_field("field \"id").data, NULL);
+    EQ_PTR(refusal_field("token \"a\": role \"x\" is unknown; expected app or admin").data, NULL);
+    EQ_PTR(refusal_field("call \"a\" ended: status \"x\" is unknown; expected a").data, NULL);
+    EQ_PTR(refusal_field("field \"a\" of call \"b\": is empty").data, NULL);
     EQ_PTR(refusal_field("").data, NULL);
     EQ_PTR(refusal_field(NULL).data, NULL);
 }

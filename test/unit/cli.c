@@ -262,6 +262,7 @@ TEST(errors_say_what_was_expected)
         { "token new ann king", "ROLE \"king\" is unknown; expected admin, app or monitor" },
         { "completion", "shell is missing; expected bash" },
         { "completion zsh", "unknown shell \"zsh\"; expected bash" },
+        { "get x --wait 5s --archived", "--wait and --archived exclude each other" },
         { "work --type t", "option --exec is missing: the program to run for each call" },
         { "work --exec cat", "option --type is missing: the calls to run it for" },
         { "doctor --config no.conf", "settings file \"no.conf\": No such file or directory" },
@@ -278,6 +279,52 @@ TEST(errors_say_what_was_expected)
         HAS_STR(err_out, rows[i].says);
         EQ_STR(out, "");
     }
+}
+
+/* The file is said before anything is opened, so a start that fails says it too. */
+TEST(events_say_which_settings_file_was_found)
+{
+    FILE *f = fopen("pawl.conf", "w");
+    TRUE(f != NULL);
+    fputs("db = \"sqlite:e.db\"\n", f);
+    fclose(f);
+    EQ_INT(run("events work --schema x"), 2);
+    HAS_STR(err_out, "settings are from ./pawl.conf, in ");
+    EQ_INT(run("events serve --schema x"), 2);
+    HAS_STR(err_out, "settings are from ./pawl.conf, in ");
+    EQ_INT(run("events work --schema x --config pawl.conf"), 2);
+    FALSE(strstr(err_out, "settings are from"));
+}
+
+/* What bash offers for the last of these words, which are parted as bash parts them. */
+static void completes(const char *words, const char *want)
+{
+    char line[600];
+    snprintf(line, sizeof(line),
+             "bash -c '. ./pawl.bash; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); "
+             "_pawl; echo \"${COMPREPLY[@]}\"' >out.txt 2>err.txt",
+             words);
+    EQ_INT(system(line), 0);
+    slurp("out.txt", out);
+    out[strcspn(out, "\n")] = 0;
+    EQ_STR(out, want);
+}
+
+TEST(completion_knows_letters_and_options_before_the_command)
+{
+    EQ_INT(run("completion bash >pawl.bash;"), 0);
+    completes("pawl doc", "doctor");
+    completes("pawl list --lim", "--limit");
+    completes("pawl --url http : //x li", "list");
+    completes("pawl --url http : //x list --lim", "--limit");
+    completes("pawl --node list get --arch", "--archived");
+    completes("pawl --schema = get lis", "list");
+    completes("pawl --json --u", "--url");
+    completes("pawl --vers", "--version");
+    completes("pawl get -", "--wait --result --archived --url --config --json -h --help");
+    completes("pawl gc --max", "--max");
+    EQ_INT(run("completion bash"), 0);
+    HAS_STR(out, " -n --limit");
 }
 
 /* `pawl --url X list` is `pawl list --url X`. */
@@ -522,6 +569,7 @@ TEST(doctor_names_paused_queues_and_silent_nodes)
     EQ_INT(run("doctor --db sqlite:d.db --heartbeat-interval 1ms --heartbeat-grace 2ms"), 0);
     HAS_STR(out, "\"mail\" is paused");
     HAS_STR(out, "\"worker\" has been silent");
+    HAS_STR(out, "1 known, 0 alive, 1 silent, 0 dead");
 }
 
 TEST(doctor_warns_of_dead_nodes)
@@ -537,13 +585,14 @@ TEST(doctor_warns_of_dead_nodes)
                         "beat_at) SELECT 'fallen', 'b', 1, 0, 0, 1, beat_at, beat_at - 60000000 "
                         "FROM pawl_node; "
                         "INSERT INTO pawl_node (node, boot, dead, slots, busy, beats, started_at, "
-                        "beat_at) VALUES ('ancient', 'b', 1, 0, 0, 1, 1, 1)",
+                        "beat_at) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+                        "LIMIT 25) SELECT 'ancient' || i, 'b', 1, 0, 0, 1, 1, 1 FROM n",
                         NULL, NULL, NULL),
            SQLITE_OK);
     sqlite3_close(db);
     EQ_INT(run("doctor --db sqlite:d.db"), 0);
     HAS_STR(out, "\"fallen\" is dead: its last beat was 1m");
-    HAS_STR(out, "3 known, 1 alive, 2 dead");
+    HAS_STR(out, "27 known, 1 alive, 0 silent, 26 dead");
     TRUE(!strstr(out, "ancient")); /* longer ago than calls are kept */
     EQ_INT(run("doctor --db sqlite:d.db --json"), 0);
     EQ_STR(level_of("node"), "warn");

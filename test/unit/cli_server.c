@@ -301,6 +301,18 @@ TEST(a_count_that_is_not_complete_says_at_least)
     HAS_STR(out, "1001 calls cancelled");
 }
 
+/* The server looks at 10,000 calls a page, and the newest 10,000 match nothing. */
+TEST(calls_behind_a_page_without_any_are_asked_about)
+{
+    serve("");
+    submit(3, "mail");
+    submit(10000, "post");
+    EQ_INT(run_on_terminal("cancel --type mail", "cancel 3 calls? [y/N] ", "n\n"), 2);
+    HAS_STR(out, "not confirmed; nothing was changed");
+    EQ_INT(run_on_terminal("cancel --type none", NULL, NULL), 0);
+    HAS_STR(out, "0 calls cancelled");
+}
+
 /* ---- work ------------------------------------------------------------------------------------ */
 
 /* It called itself "host-pid", in these letters. */

@@ -30,6 +30,33 @@ TEST(urls_in_their_pieces)
     EQ_STR(url.path, "/run/pawl.sock");
 }
 
+static void text_is(const char *given, const char *want)
+{
+    char text[CLIENT_URL_TEXT_MAX];
+    OK(client_url_parse(given, &url, &err), &err);
+    client_url_text(&url, text, sizeof(text));
+    EQ_STR(text, want);
+}
+
+TEST(urls_as_text_lead_to_the_same_place)
+{
+    text_is("http://127.0.0.1:7295", "http://127.0.0.1:7295");
+    text_is("https://pawl.example.org/inside/", "https://pawl.example.org:443/inside");
+    text_is("http://[::1]:80/a/b", "http://[::1]:80/a/b");
+    text_is("unix:/run/pawl.sock", "unix:/run/pawl.sock");
+}
+
+TEST(the_advice_to_use_the_other_scheme_keeps_brackets_and_prefix)
+{
+    OK(client_url_parse("http://[::1]:7295/inside", &url, &err), &err);
+    EQ_STATUS(client_url_advice(&url, "speaks TLS", &err), PAWL_INVALID, &err);
+    EQ_STR(err.text,
+           "the server at [::1]:7295/inside speaks TLS; use --url https://[::1]:7295/inside");
+    OK(client_url_parse("https://[::1]:7295", &url, &err), &err);
+    EQ_STATUS(client_url_advice(&url, "does not speak TLS", &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "the server at [::1]:7295 does not speak TLS; use --url http://[::1]:7295");
+}
+
 TEST(what_is_no_url_is_refused)
 {
     static const char *const wrong[] = {

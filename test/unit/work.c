@@ -150,7 +150,7 @@ TEST(the_environment_has_the_call_and_no_secret)
     EQ_STR(env[1], "PAWL_CALL_ID=a b");
     EQ_STR(env[4], "PAWL_CALL_KEY=");
     EQ_STR(env[5], "PAWL_CALL_ATTEMPT=2");
-    EQ_STR(env[6], "PAWL_CALL_DEADLINE=1970-01-01T00:01:00.000000Z");
+    EQ_STR(env[6], "PAWL_CALL_DEADLINE=1970-01-01T00:00:59.500000Z");
     HAS_STR(env[7], "TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-");
     EQ_INT(strlen(env[7]), 12 + 55);
     EQ_PTR(env[8], NULL);
@@ -181,6 +181,13 @@ TEST(what_the_server_is_told)
     finishes((struct ending_of){ .cancelled = true }, 15, "{\"id\":\"x\",\"cancelled\":true}");
     finishes((struct ending_of){ .released = true }, 15, "{\"id\":\"x\",\"release\":true}");
     finishes((struct ending_of){ .timed_out = true }, 15,
-             "{\"id\":\"x\",\"error\":\"the program was still running after 1.500 s, its "
-             "timeout\"}");
+             "{\"id\":\"x\",\"error\":\"the program did not end within its timeout of 1.5 s\"}");
+}
+
+TEST(a_program_ends_a_little_before_its_timeout)
+{
+    EQ_INT(work_run_us(2 * SEC_US), 1800 * MS_US);
+    EQ_INT(work_run_us(5 * SEC_US), 4500 * MS_US);
+    EQ_INT(work_run_us(60 * SEC_US), 59500 * MS_US);
+    EQ_INT(work_run_us(1), 1);
 }
