@@ -26,10 +26,25 @@ int64_t rig_mono(void)
     return (int64_t)t.tv_sec * RIG_SEC + t.tv_nsec / 1000;
 }
 
+/* BUSY and UNKNOWN say: the same once more. A machine that stands still for longer than a
+ * connection is waited for brings both, and what a case is about begins after what is done here. */
+static bool again(enum pawl_status st, int64_t *until_us, const struct pawl_err *err)
+{
+    if (st != PAWL_BUSY && st != PAWL_UNKNOWN)
+        return false;
+    if (!*until_us)
+        *until_us = rig_mono() + RIG_WAIT_US;
+    printf("once more: %s\n", err->text);
+    usleep(5000);
+    return rig_mono() < *until_us;
+}
+
 struct pawl *rig_open_as(const void *param, struct pawl_options o)
 {
     struct pawl *p;
     struct pawl_err err;
+    enum pawl_status st;
+    int64_t until_us = 0;
     o.size = sizeof o;
     if (!o.db)
         o.db = engine_url(param);
@@ -43,7 +58,10 @@ struct pawl *rig_open_as(const void *param, struct pawl_options o)
         o.reclaim_interval_us = 50 * RIG_MS;
     if (!o.gc_interval_us)
         o.gc_interval_us = -1;
-    OK(pawl_open(&o, &p, &err), &err);
+    do
+        st = pawl_open(&o, &p, &err);
+    while (again(st, &until_us, &err));
+    OK(st, &err);
     return p;
 }
 
@@ -69,15 +87,34 @@ void rig_assume_quick(void)
 void rig_start(struct pawl *p, int slots)
 {
     struct pawl_err err;
-    OK(pawl_start(p, &(struct pawl_workers){ PAWL_WORKERS_INIT, .slots = slots }, &err), &err);
+    enum pawl_status st;
+    int64_t until_us = 0;
+    do
+        st = pawl_start(p, &(struct pawl_workers){ PAWL_WORKERS_INIT, .slots = slots }, &err);
+    while (again(st, &until_us, &err));
+    OK(st, &err);
+}
+
+/* What was UNKNOWN and is a duplicate now was stored by us. */
+static void submit(struct pawl *p, const struct pawl_spec *v, struct pawl_receipt *r, int n,
+                   unsigned flags)
+{
+    struct pawl_err err;
+    enum pawl_status st;
+    int64_t until_us = 0;
+    bool unknown = false;
+    while (again(st = pawl_submit(p, v, (size_t)n, flags, r, &err), &until_us, &err) && v->id)
+        unknown |= st == PAWL_UNKNOWN;
+    OK(st, &err);
+    for (int i = 0; i < n && unknown; i++)
+        r[i].duplicate = false;
 }
 
 struct pawl_receipt rig_offer(struct pawl *p, struct pawl_spec s)
 {
     struct pawl_receipt r;
-    struct pawl_err err;
     s.size = sizeof s;
-    OK(pawl_submit(p, &s, 1, 0, &r, &err), &err);
+    submit(p, &s, &r, 1, 0);
     return r;
 }
 
@@ -99,13 +136,12 @@ void rig_submit_many(struct pawl *p, const char *type, int n)
     struct pawl_spec *v = calloc((size_t)n, sizeof *v);
     struct pawl_receipt *r = calloc((size_t)n, sizeof *r);
     char(*ids)[16] = calloc((size_t)n, sizeof *ids);
-    struct pawl_err err;
     TRUE(v && r && ids);
     for (int i = 0; i < n; i++) {
         snprintf(ids[i], sizeof ids[i], "c%d", i);
         v[i] = (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[i], .type = type };
     }
-    OK(pawl_submit(p, v, (size_t)n, PAWL_ATOMIC, r, &err), &err);
+    submit(p, v, r, n, PAWL_ATOMIC);
     for (int i = 0; i < n; i++) {
         EQ_STATUS(r[i].status, PAWL_OK, NULL);
         FALSE(r[i].duplicate);
@@ -119,7 +155,12 @@ struct pawl_shown *rig_get(struct pawl *p, const char *id)
 {
     struct pawl_shown *shown = NULL;
     struct pawl_err err;
-    OK(pawl_get(p, id, 0, &shown, &err), &err);
+    enum pawl_status st;
+    int64_t until_us = 0;
+    do
+        st = pawl_get(p, id, 0, &shown, &err);
+    while (again(st, &until_us, &err));
+    OK(st, &err);
     return shown;
 }
 
@@ -155,10 +196,15 @@ static int count(struct pawl *p, enum pawl_state state, bool open_only)
     struct pawl_query q = { PAWL_QUERY_INIT, .state = state, .limit = 1000 };
     struct pawl_err err;
     char cursor[200] = "";
+    int64_t until_us = 0;
     int n = 0;
     for (;;) {
         struct pawl_page *page;
-        OK(pawl_list(p, &q, &page, &err), &err);
+        enum pawl_status st;
+        do
+            st = pawl_list(p, &q, &page, &err);
+        while (again(st, &until_us, &err));
+        OK(st, &err);
         for (size_t i = 0; i < page->n; i++)
             n += !open_only || !pawl_state_ended(page->calls[i].state);
         bool more = page->next != NULL;

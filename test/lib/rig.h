@@ -3,7 +3,8 @@
  *
  * A file says RUNS_ON(ENGINES_ALL), and each of its cases runs on every engine; the case's
  * parameter goes into rig_open(). Everything here ends the case when it cannot do what it says.
- * Waits are conditions with a deadline, never sleeps.
+ * Waits are conditions with a deadline, never sleeps. What is BUSY or UNKNOWN is asked once more,
+ * but not by rig_ended() and rig_ends(): that somebody who waits is not sent away is a promise.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef RIG_H
