@@ -27,8 +27,9 @@ cd build
 clang-14 --analyze --analyzer-output text -Xclang -analyzer-disable-checker \
     -Xclang security.insecureAPI.DeprecatedOrUnsafeBufferHandling -Wno-unused-command-line-argument \
     $flags "$file" 2>&1 | grep ': warning:' | sed 's/^/clang: /'
-gcc $flags -fanalyzer -fdiagnostics-plain-output -c -o /dev/null "$file" 2>&1 | grep ': warning:.*Wanalyzer' |
-    sed 's/^/gcc: /'
+# In the locale C its quotes are plain, so that an answer can hold a name.
+LC_ALL=C gcc $flags -fanalyzer -fdiagnostics-plain-output -c -o /dev/null "$file" 2>&1 |
+    grep ': warning:.*Wanalyzer' | sed 's/^/gcc: /'
 exit 0
 ONE
 tr '\n' '\0' <"$work/files" | xargs -0 -n 1 -P "$jobs" sh "$work/one" >"$work/found"
