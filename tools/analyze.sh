@@ -28,6 +28,7 @@ tab=$(printf '\t')
 flags=${2%%"$tab"*} file=${2##*"$tab"}
 log=$(mktemp "$work/log.XXXXXX")
 cd build
+export LC_ALL=C # plain quotes in messages, so that an answer can hold a name
 if [ "$file" != ../src/base/err.c ]; then
     flags="$flags -include ../tools/analyze.h"
 fi

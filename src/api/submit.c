@@ -178,8 +178,8 @@ static void submit_waited(struct wait *w, enum wait_end how)
 static enum pawl_status submit_read(struct ask *q, struct submit *s, int64_t *wait_us,
                                     struct pawl_err *err)
 {
-    struct bytes header_id;
-    struct json *body;
+    struct bytes header_id = BYTES_NONE;
+    struct json *body = NULL;
     enum pawl_status st = ask_wait_us(q, 0, wait_us, err);
     if (st == PAWL_OK)
         st = body_json(q, false, &body, err);

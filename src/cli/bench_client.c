@@ -312,7 +312,9 @@ enum pawl_status bench_client_park(const struct bench_hits *h, struct bench_park
                                    struct pawl_err *err)
 {
     struct bench_parked *p = calloc(1, sizeof *p + h->conns * sizeof p->fds[0]);
-    enum pawl_status st = p ? PAWL_OK : err_no_memory(err, "the callers");
+    if (!p)
+        return err_no_memory(err, "the callers");
+    enum pawl_status st = PAWL_OK;
     char question[512];
     ssize_t len = (ssize_t)question_make(question, sizeof question, h, 60);
     while (st == PAWL_OK && p->n < h->conns) {

@@ -207,7 +207,7 @@ enum pawl_status conf_read(struct settings *s, const char *path, struct pawl_err
 {
     const char *named = path ? path : getenv("PAWL_CONFIG");
     bool must = named && *named;
-    struct bytes text;
+    struct bytes text = BYTES("");
     struct arena a;
     arena_init(&a, 2 * CONF_LEN_MAX);
     named = must ? named : "pawl.conf";

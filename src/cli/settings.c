@@ -157,6 +157,7 @@ static bool range_parse(const char *text, int64_t *out_first, int64_t *out_last)
 
 static bool choice_known(const char *choices, const char *text)
 {
+    assert(choices);
     for (const char *at = choices; *at;) {
         size_t len = strcspn(at, ",");
         if (strlen(text) == len && strncmp(at, text, len) == 0)

@@ -126,6 +126,7 @@ static enum pawl_status post(struct exec *e, struct op *op, struct pawl_err *err
     exec_look(e, op->ended, op->n_ended);
     if (st == PAWL_OK && op->node.reclaimed)
         exec_work_came(e);
+    op->a = NULL;
     arena_release(&a);
     return st;
 }

@@ -80,12 +80,13 @@ enum pawl_status led_extend(struct ledger *c, struct op *op, struct pawl_err *er
 
 /* ---- By id ----------------------------------------------------------------------------------- */
 
-/* The call an operation names; op->status says why there is none. */
+/* The call an operation names, or NULL: op->status says why there is none. */
 static enum pawl_status named_call(struct ledger *c, struct op *op, struct led_call **out,
                                    struct pawl_err *err)
 {
     struct by_id *q = &op->by_id;
     struct led_id *id;
+    *out = NULL;
     enum pawl_status st = led_id_get(c, q->id, &id, err);
     if (st != PAWL_OK)
         return st;
@@ -101,9 +102,11 @@ static enum pawl_status named_call(struct ledger *c, struct op *op, struct led_c
     if (st != PAWL_OK)
         return st;
     q->state = (*out)->now.state;
-    if ((*out)->now.place == AT_GONE)
+    if ((*out)->now.place == AT_GONE) {
         op->status = err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and is no longer kept",
                              BYTES_ARG(q->id));
+        *out = NULL;
+    }
     return PAWL_OK;
 }
 
@@ -137,7 +140,7 @@ enum pawl_status led_cancel(struct ledger *c, struct op *op, struct pawl_err *er
     struct by_id *q = &op->by_id;
     struct led_call *it;
     enum pawl_status st = named_call(c, op, &it, err);
-    if (st != PAWL_OK || op->status != PAWL_OK || q->state == PAWL_CANCELLED)
+    if (st != PAWL_OK || !it || q->state == PAWL_CANCELLED)
         return st;
     if (q->state == PAWL_PROCESSING)
         return q->only_pending ? refuse_state(op) : wish(c, it, err);
@@ -209,7 +212,7 @@ enum pawl_status led_redrive(struct ledger *c, struct op *op, struct pawl_err *e
     struct by_id *q = &op->by_id;
     struct led_call *it;
     enum pawl_status st = named_call(c, op, &it, err);
-    if (st != PAWL_OK || op->status != PAWL_OK)
+    if (st != PAWL_OK || !it)
         return st;
     if (!pawl_state_ended(q->state) || !call_may(q->state, PAWL_PENDING))
         return refuse_state(op);
@@ -237,7 +240,7 @@ enum pawl_status led_move_to(struct ledger *c, struct op *op, struct pawl_err *e
     const struct led_lane *lane;
     struct led_call *it;
     enum pawl_status st = named_call(c, op, &it, err);
-    if (st != PAWL_OK || op->status != PAWL_OK)
+    if (st != PAWL_OK || !it)
         return st;
     if (q->state != PAWL_PENDING)
         return refuse_state(op);

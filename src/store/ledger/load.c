@@ -427,6 +427,7 @@ static enum pawl_status payload_row(struct ledger *c, const struct led_rows *r, 
                                     struct pawl_err *err)
 {
     struct led_call *it = led_call_find(c, led_get_int(r, row, 0));
+    CHECK(it); /* only calls in memory are asked for */
     it->spec.input.bytes = led_get(r, row, 2);
     it->spec.input.form = it->spec.input.bytes.data ? (enum pawl_form)led_get_int(r, row, 1) : 0;
     it->payload = true;

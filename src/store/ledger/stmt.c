@@ -126,7 +126,9 @@ enum pawl_status led_query(struct ledger *c, enum sql_name name, const struct le
                            struct led_rows **out, struct pawl_err *err)
 {
     *out = NULL;
-    return run(c, name, p, out, NULL, err);
+    enum pawl_status st = run(c, name, p, out, NULL, err);
+    CHECK(st != PAWL_OK || *out);
+    return st;
 }
 
 enum pawl_status led_run(struct ledger *c, enum sql_name name, const struct led_params *p,

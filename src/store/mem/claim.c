@@ -72,6 +72,7 @@ static struct mem_call *track_first(const struct claiming *g, const struct curso
 static bool cursors_make(struct claiming *g)
 {
     struct mem_db *db = g->tx->db;
+    int tracks = g->q->no_suspects ? 1 : 2;
     g->v = arena_zalloc(g->tx->op->a, 2 * db->lanes.count + 1, sizeof *g->v);
     if (!g->v)
         return false;
@@ -79,7 +80,7 @@ static bool cursors_make(struct claiming *g)
         const struct lane *l = THING_OF(t, struct lane, by_name);
         if (!serves(g->q, l))
             continue;
-        for (int suspect = 0; suspect <= !g->q->no_suspects; suspect++) {
+        for (int suspect = 0; suspect < tracks; suspect++) {
             struct cursor *at = &g->v[g->n++];
             *at = (struct cursor){ .lane = l->number,
                                    .suspect = suspect,

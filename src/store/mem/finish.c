@@ -247,6 +247,7 @@ static bool answer_now(struct mem_tx *tx, struct finish_item *f, const struct me
 static bool answer_row(struct mem_tx *tx, struct finish_item *f, const struct mem_call *c,
                        const struct try_row *t)
 {
+    assert(t);
     f->state = t->state;
     f->tries = c->now.tries;
     f->run_at_us = c->now.state == PAWL_PENDING ? c->now.run_at_us : 0;
@@ -302,6 +303,7 @@ static bool keys_check(struct mem_tx *tx, const struct finish *q, const struct m
     uint64_t mark = ++tx->db->finishes;
     for (size_t i = 0; i < q->n; i++) {
         struct mem_call *c = item_call(tx->db, &q->v[i]);
+        assert(c); /* items_check() has found it */
         const struct mem_call *before = c->now.key && live(tx, c, l) ? run_before(c) : NULL;
         if (!c->now.key && q->v[i].state_do != STATE_KEEP)
             op->status =
@@ -438,6 +440,7 @@ static enum pawl_status finish_one(struct mem_tx *tx, const struct mem_lease *l,
                                    struct finish_item *f)
 {
     struct mem_call *c = item_call(tx->db, f);
+    assert(c);
     f->seq_found = c->seq;
     f->run_at_us = f->finished_us = f->version = 0;
     f->queue = f->type = BYTES_NONE;

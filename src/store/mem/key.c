@@ -179,7 +179,7 @@ enum pawl_status mem_unblock(struct mem_tx *tx, struct unblock *q)
     else if (!k->blocker)
         op->status =
             err_set(&op->err, PAWL_STATE, "key \"%.*s\" is not blocked", BYTES_ARG(q->key));
-    if (op->status != PAWL_OK)
+    if (!k || !k->blocker)
         return PAWL_OK;
     q->id = arena_copy(op->a, k->blocker->id);
     if (!q->id.data)

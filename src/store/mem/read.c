@@ -147,7 +147,9 @@ static int queue_cmp(const void *a, const void *b)
 static struct queue_row *row_of(struct queue_rows *rows, const struct mem_call *c)
 {
     struct queue_row key = { .queue = c->now.lane->queue->by_name.name };
-    return bsearch(&key, rows->v, rows->n, sizeof key, queue_cmp);
+    struct queue_row *row = bsearch(&key, rows->v, rows->n, sizeof key, queue_cmp);
+    CHECK(row); /* the call's lane makes its queue known */
+    return row;
 }
 
 static void count_up(int64_t *n)
@@ -295,7 +297,7 @@ enum pawl_status mem_wishes(struct store *s, struct arena *a, struct wishes *out
          t = tree_after(&db->held, t))
         if (call_at(t)->now.wish)
             out->seqs[out->n++] = call_at(t)->seq;
-    if (out->n)
+    if (out->seqs)
         qsort(out->seqs, out->n, sizeof *out->seqs, seq_cmp);
     return unlock(db, a, err);
 }

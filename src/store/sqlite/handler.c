@@ -211,7 +211,7 @@ static struct pawl_value *rows_grow(struct arena *a, struct pawl_value *v,
         return v;
     size_t cap = r->n ? r->n * 2 : 8;
     struct pawl_value *more = arena_zalloc(a, cap * r->columns, sizeof *more);
-    if (more && r->n)
+    if (more && v)
         memcpy(more, v, r->n * r->columns * sizeof *more);
     return more;
 }

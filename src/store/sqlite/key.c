@@ -210,7 +210,7 @@ static enum pawl_status turn_now(struct lite *c, struct lite_key *k, struct pawl
         return PAWL_OK;
     enum pawl_status st = lite_key_line(c, k, 1, &first, &n, err);
     if (st == PAWL_OK && n == 0)
-        st = broken(k, "calls wait and none is in the line", err);
+        return broken(k, "calls wait and none is in the line", err);
     if (st == PAWL_OK)
         st = lite_run(c, SQL_LINE_REMOVE, ARGS(TEXT(k->name), INT(first->pos)), NULL, err);
     return st == PAWL_OK ? offer(c, k, first, err) : st;
