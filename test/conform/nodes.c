@@ -50,8 +50,8 @@ CASE(a_node_joins_beats_and_leaves)
     ABSENT(row(b, "n1").node);
 }
 
-/* Each change of the version wakes all who wait for work. Where the version is our own, beats do not
- * change it. */
+/* Each change of the version wakes all who wait for work. Where the version is our own, beats do
+ * not change it. */
 CASE(a_beat_wakes_nobody)
 {
     AUTO(store_end) struct store *other = bed_handle(b);
