@@ -24,6 +24,7 @@ main=$url
 # The examples of `serve` and `events` do not end by themselves: ready, then a signal, then the right exit code.
 serve_example()
 {
+    : >serve.out # else what the one before has said may be read
     PAWL_LISTEN=127.0.0.1:0 bash -c "exec $1" >serve.out 2>serve.err &
     note
     within 10 grep -Eq 'listening|working' serve.out || echo "not ready: $1: $(cat serve.err)"
