@@ -90,6 +90,15 @@ static void must(enum pawl_status st, const struct pawl_err *err, const char *wh
     exit(3);
 }
 
+/* BUSY and UNKNOWN say: the same once more, which is harmless with the same id. */
+static bool again(enum pawl_status st, int64_t until_us)
+{
+    if ((st != PAWL_BUSY && st != PAWL_UNKNOWN) || rig_mono() > until_us)
+        return false;
+    usleep(5000);
+    return true;
+}
+
 static void submit_round(struct pawl *p, const char *node, int round)
 {
     struct pawl_spec v[KINDS];
@@ -112,7 +121,12 @@ static void submit_round(struct pawl *p, const char *node, int round)
     }
     if (!n)
         return;
-    must(pawl_submit(p, v, n, 0, r, &err), &err, "submit");
+    enum pawl_status st;
+    int64_t until_us = rig_mono() + RIG_WAIT_US;
+    do
+        st = pawl_submit(p, v, n, 0, r, &err);
+    while (again(st, until_us));
+    must(st, &err, "submit");
     for (size_t i = 0; i < n; i++)
         if (r[i].status == PAWL_OK || r[i].status == PAWL_GONE)
             note("accepted", r[i].id);
@@ -129,7 +143,12 @@ static void cancel_round(struct pawl *p, const char *node, int round)
         make_id(id, sizeof id, node, round, kinds[i]);
         if (noted("cancelled", id))
             continue;
-        must(pawl_cancel(p, id, NULL, &err), &err, "cancel");
+        enum pawl_status st;
+        int64_t until_us = rig_mono() + RIG_WAIT_US;
+        do
+            st = pawl_cancel(p, id, NULL, &err);
+        while (again(st, until_us));
+        must(st, &err, "cancel");
         note("cancelled", id);
     }
 }

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include "base/hook.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/mysql/mydb.h"
@@ -335,7 +336,7 @@ static enum pawl_status reconnect(struct mydb *c, int64_t now, struct pawl_err *
 {
     disconnect(c);
     led_lanes_undo(&c->ledger);
-    c->patience_us = CONNECT_US;
+    c->patience_us = SLOWER(CONNECT_US);
     enum pawl_status st = connect_now(c, err);
     c->patience_us = 0;
     if (st == PAWL_OK) {
@@ -417,7 +418,7 @@ static enum pawl_status alone(struct ledger *l, struct pawl_err *err)
 {
     struct mydb *c = mydb_of(l);
     enum pawl_status st = mydb_connect(c, err);
-    c->patience_us = ALONE_US;
+    c->patience_us = SLOWER(ALONE_US);
     if (st == PAWL_OK && c->open)
         rollback(l);
     return st;
@@ -428,7 +429,7 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
 {
     struct mydb *c = mydb_of(l);
     enum pawl_status st = mydb_connect(c, err);
-    c->patience_us = how == LED_READ ? 0 : first ? BEGIN_MUCH_US : BEGIN_US;
+    c->patience_us = how == LED_READ ? 0 : SLOWER(first ? BEGIN_MUCH_US : BEGIN_US);
     if (st == PAWL_OK)
         st = begin_once(c, how, first, err);
     c->patience_us = 0;

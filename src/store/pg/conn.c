@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hook.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/pg/pg.h"
@@ -190,7 +191,7 @@ static enum pawl_status reconnect(struct pg *c, int64_t now, struct pawl_err *er
 {
     disconnect(c);
     led_lanes_undo(&c->ledger);
-    c->patience_us = CONNECT_US;
+    c->patience_us = SLOWER(CONNECT_US);
     enum pawl_status st = connect_now(c, err);
     c->patience_us = 0;
     if (st == PAWL_OK) {
@@ -238,7 +239,7 @@ static enum pawl_status alone(struct ledger *l, struct pawl_err *err)
 {
     struct pg *c = pg_of(l);
     enum pawl_status st = pg_connect(c, err);
-    c->patience_us = ALONE_US;
+    c->patience_us = SLOWER(ALONE_US);
     if (st == PAWL_OK && PQtransactionStatus(c->db) != PQTRANS_IDLE)
         st = pg_plain(l, "ROLLBACK", err);
     return st;
@@ -253,7 +254,7 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
                                        : "BEGIN ISOLATION LEVEL READ COMMITTED" };
     enum pawl_status st = alone(l, err);
     c->wrote = false;
-    c->patience_us = how == LED_READ ? 0 : first ? BEGIN_MUCH_US : BEGIN_US;
+    c->patience_us = how == LED_READ ? 0 : SLOWER(first ? BEGIN_MUCH_US : BEGIN_US);
     if (st == PAWL_OK)
         st = pg_batch_framed(c, first, &f, err);
     c->patience_us = 0;
