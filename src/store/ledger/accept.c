@@ -204,7 +204,7 @@ static enum pawl_status known(struct ledger *c, struct op *op, const struct call
     unsigned with = same && op->accept.want_result ? WITH_INPUT | WITH_RESULT : 0;
     enum pawl_status st = led_call_get(c, id->seq, &it, err);
     if (st == PAWL_OK && !it)
-        st = led_again(c, "a call has an id and is nowhere", err);
+        return led_again(c, "a call has an id and is nowhere", err);
     if (st == PAWL_OK)
         st = led_show(c, op->a, it, with, &out->call, err);
     if (st != PAWL_OK)

@@ -44,7 +44,7 @@ static enum pawl_status rows_make(struct ledger *c, struct arena *a, struct queu
     for (int i = 0; out->v && i < r->n; i++)
         out->v[out->n++] = (struct queue_row){ .queue = arena_copy(a, led_get(r, i, 0)),
                                                .paused = led_get_int(r, i, 1) != 0 };
-    if (a->failed)
+    if (!out->v || a->failed)
         return err_no_memory(err, "queues");
     rows_unique(out);
     return PAWL_OK;

@@ -98,7 +98,7 @@ static enum pawl_status named_call(struct ledger *c, struct op *op, struct led_c
     }
     st = led_call_get(c, q->seq, out, err);
     if (st == PAWL_OK && !*out)
-        st = led_again(c, "a call has an id and is nowhere", err);
+        return led_again(c, "a call has an id and is nowhere", err);
     if (st != PAWL_OK)
         return st;
     q->state = (*out)->now.state;

@@ -25,6 +25,14 @@ static struct led_key **slot(struct ledger *c, struct bytes name)
     return at;
 }
 
+/* One that has been asked for. */
+static struct led_key *key_of(struct ledger *c, struct bytes name)
+{
+    struct led_key *k = *slot(c, name);
+    assert(k);
+    return k;
+}
+
 static struct led_key *key_new(struct ledger *c, struct bytes name)
 {
     struct led_key **at = slot(c, name);
@@ -65,7 +73,7 @@ static void rows_take(struct ledger *c, enum sql_name name, const struct led_row
 {
     bool got = name != SQL_KEY_LOOK;
     for (int i = 0; r && i < r->n; i++) {
-        struct led_key *k = *slot(c, led_get(r, i, 0));
+        struct led_key *k = key_of(c, led_get(r, i, 0));
         if (name == SQL_KEY_ADD)
             k->known = true;
         else if (!k->got)
@@ -100,7 +108,7 @@ static bool remembered(const struct led_key *k, int64_t hint)
 static enum pawl_status hints_take(struct ledger *c, const struct led_rows *r, struct pawl_err *err)
 {
     for (int i = 0; r && i < r->n; i++) {
-        struct led_key *k = *slot(c, led_get(r, i, 1));
+        struct led_key *k = key_of(c, led_get(r, i, 1));
         if (k->got && remembered(k, led_get_int(r, i, 0)))
             continue;
         if (k->got) {
@@ -136,7 +144,7 @@ static enum pawl_status keys_ask(struct ledger *c, const enum sql_name *names, s
     for (size_t i = 0; st == PAWL_OK && i < n_names; i++)
         rows_take(c, names[i], rows[i]);
     for (size_t i = 0; st == PAWL_OK && i < n; i++) {
-        struct led_key *k = *slot(c, v[i]);
+        struct led_key *k = key_of(c, v[i]);
         k->seen_waiting = k->seen_later = 0;
     }
     return st == PAWL_OK ? hints_take(c, hints, err) : st;
@@ -183,7 +191,7 @@ static enum pawl_status rows_add(struct ledger *c, const struct bytes *v, size_t
     if (!missing)
         return err_no_memory(err, "keys");
     for (size_t i = 0; i < n; i++)
-        if (!(*slot(c, v[i]))->known)
+        if (!key_of(c, v[i])->known)
             missing[m++] = v[i];
     return m ? keys_ask(c, add, 1, missing, m, err) : PAWL_OK;
 }
@@ -198,7 +206,7 @@ enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size
     if (st != PAWL_OK || m == 0)
         return st;
     for (size_t i = 0; i < m; i++) {
-        struct led_key *k = *slot(c, v[i]);
+        struct led_key *k = key_of(c, v[i]);
         if (k->hint_waiting || k->hint_later) { /* ours, not written yet: they come back as rows */
             st = led_flush(c, err);
             break;
@@ -209,7 +217,7 @@ enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size
     if (st == PAWL_OK)
         st = rows_add(c, v, m, err);
     for (size_t i = 0; st == PAWL_OK && i < m; i++) {
-        struct led_key *k = *slot(c, v[i]);
+        struct led_key *k = key_of(c, v[i]);
         k->tried = true;
         st = how == LOCK_WAIT && !k->got ? led_again(c, "a key", err)
                                          : led_key_check(k, LED_LOADED, err);
@@ -222,7 +230,7 @@ enum pawl_status led_key_get(struct ledger *c, struct bytes name, enum led_lock 
 {
     enum pawl_status st = led_keys_load(c, &name, 1, how, err);
     if (st == PAWL_OK)
-        *out = *slot(c, name);
+        *out = key_of(c, name);
     return st;
 }
 
@@ -339,7 +347,7 @@ enum pawl_status led_lines_load(struct ledger *c, struct led_key *const *v, size
         return st;
     *out = arena_alloc(&c->scratch, (r->n + 1) * sizeof **out);
     for (int i = 0; *out && i < r->n; i++) {
-        struct led_key *k = *slot(c, led_get(r, i, 0));
+        struct led_key *k = key_of(c, led_get(r, i, 0));
         struct led_call *it = row_call(c, r, i, k);
         if (!it)
             return err_no_memory(err, "a line");
@@ -412,7 +420,7 @@ enum pawl_status led_keys_settle(struct ledger *c, bool written, bool *out_any,
     n = due_take(c, written, v, out_any);
     enum pawl_status st = n ? led_lines_load(c, v, n, 1, &rows, &n_rows, err) : PAWL_OK;
     for (size_t i = 0; st == PAWL_OK && i < n_rows; i++)
-        offer(*slot(c, rows[i].key), rows[i].call);
+        offer(key_of(c, rows[i].key), rows[i].call);
     c->tx->news = c->tx->news || n_rows > 0;
     *out_any = *out_any || n_rows > 0;
     for (size_t i = 0; st == PAWL_OK && i < n; i++)
@@ -443,7 +451,7 @@ enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v, cons
     if (st == PAWL_OK && !calls)
         st = err_no_memory(err, "a line");
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
-        struct led_key *k = *slot(c, led_get(r, i, 0));
+        struct led_key *k = key_of(c, led_get(r, i, 0));
         struct led_call *it = row_call(c, r, i, k);
         if (!it)
             return err_no_memory(err, "a line");
@@ -505,7 +513,7 @@ enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joine
         st = led_calls_load(c, seqs, n, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++) {
         struct led_call *it = led_call_find(c, seqs[i]);
-        struct led_key *k = *slot(c, keys[i]);
+        struct led_key *k = key_of(c, keys[i]);
         if (!k->got || !it || it->now.place != AT_LATER)
             continue; /* the next claim's */
         struct led_stand to = it->now;

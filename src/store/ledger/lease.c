@@ -18,6 +18,14 @@ static struct led_lease **slot(struct ledger *c, const struct token *token)
     return at;
 }
 
+/* One that has been asked for. */
+static struct led_lease *lease_of(struct ledger *c, const struct token *token)
+{
+    struct led_lease *l = *slot(c, token);
+    assert(l);
+    return l;
+}
+
 struct led_lease *led_lease_new(struct ledger *c, const struct token *token)
 {
     struct led_lease **at = slot(c, token);
@@ -181,7 +189,7 @@ static enum pawl_status still_missing(struct ledger *c, const struct token *v, s
                                       const struct led_rows *r, struct pawl_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct led_lease *l = *slot(c, &v[i]);
+        const struct led_lease *l = lease_of(c, &v[i]);
         bool found = l->locked || l->missing;
         for (int k = 0; k < r->n && !found; k++)
             found = token_eq(row_token(r, k), v[i]);
@@ -227,7 +235,7 @@ static enum pawl_status leases_take(struct ledger *c, const struct token *v, siz
     if (st == PAWL_OK)
         st = leases_read(c, r, ended, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++)
-        (*slot(c, &v[i]))->locked = true;
+        lease_of(c, &v[i])->locked = true;
     return st;
 }
 
@@ -257,8 +265,8 @@ enum pawl_status led_lease_get(struct ledger *c, const struct token *token, stru
 {
     *out = NULL;
     enum pawl_status st = led_leases_load(c, token, 1, err);
-    if (st == PAWL_OK && !(*slot(c, token))->missing)
-        *out = *slot(c, token);
+    if (st == PAWL_OK && !lease_of(c, token)->missing)
+        *out = lease_of(c, token);
     return st;
 }
 

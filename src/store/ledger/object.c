@@ -73,8 +73,8 @@ enum pawl_status led_object_get(struct ledger *c, struct bytes type, struct byte
                                 struct led_object **out, struct pawl_err *err)
 {
     enum pawl_status st = led_objects_load(c, &type, &key, 1, err);
-    if (st == PAWL_OK)
-        *out = *object_slot(c, type, key);
+    *out = st == PAWL_OK ? *object_slot(c, type, key) : NULL;
+    assert(st != PAWL_OK || *out);
     return st;
 }
 
@@ -266,7 +266,7 @@ enum pawl_status led_unblock(struct ledger *c, struct op *op, struct pawl_err *e
     }
     st = led_call_get(c, k->head, &it, err);
     if (st == PAWL_OK && (!it || it->now.place != AT_ENDED))
-        st = led_again(c, "the call that blocks a key", err);
+        return led_again(c, "the call that blocks a key", err);
     if (st != PAWL_OK)
         return st;
     u->id = arena_copy(op->a, it->spec.id);

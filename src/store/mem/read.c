@@ -107,7 +107,7 @@ static void attempts_copy(struct arena *a, const struct mem_call *c, struct atte
     if (!out->v)
         return;
     out->n = n;
-    for (const struct try_row *t = c->now.newest_try; n > 0; t = t->older) {
+    for (const struct try_row *t = c->now.newest_try; t && n > 0; t = t->older) {
         if (!try_shown(t))
             continue;
         out->v[--n] = (struct attempt){ .try_no = t->try_no,

@@ -48,7 +48,7 @@ static bool rows_room(struct arena *a, struct mydb_answer *to, size_t n, unsigne
     struct led_cell *v = arena_alloc(a, MAX(cap, 1) * columns * sizeof *v);
     if (!v)
         return false;
-    if (r->n)
+    if (r->v)
         memcpy(v, r->v, (size_t)r->n * columns * sizeof *v);
     r->v = v;
     to->cap = cap;

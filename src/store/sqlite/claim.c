@@ -173,12 +173,12 @@ static enum pawl_status take(struct claiming *g, const struct candidate *k, stru
 static enum pawl_status expire(struct claiming *g, const struct candidate *k, struct call *call,
                                struct pawl_err *err)
 {
-    struct lite_key *key;
+    struct lite_key *key = NULL;
     enum pawl_status st =
         call->spec.key.data ? lite_key_get(g->c, call->spec.key, &key, err) : PAWL_OK;
     if (st != PAWL_OK)
         return st;
-    if (call->spec.key.data)
+    if (key)
         call->key_no = key->head_no;
     /* A fresh call that is over already is written first, so that it ends like any other. The walk
      * points into the list: it is marked here and dropped with the taken ones. */

@@ -62,8 +62,9 @@ static enum pawl_status rows_make(struct lite *c, struct arena *a, struct queue_
                                                .paused = lite_int(q, 1) != 0 };
     }
     if (st == PAWL_OK && a->failed)
-        return err_no_memory(err, "queues");
-    rows_unique(out);
+        st = err_no_memory(err, "queues");
+    if (st == PAWL_OK)
+        rows_unique(out);
     return st;
 }
 
@@ -72,9 +73,10 @@ static enum pawl_status lane_row(struct lite *c, const struct queue_rows *rows, 
 {
     const struct lite_lane *l;
     enum pawl_status st = lite_lane(c, lane, &l, err);
-    if (st == PAWL_OK)
-        *out = row_of(rows, l->queue);
-    return st;
+    if (st != PAWL_OK)
+        return st;
+    *out = row_of(rows, l->queue);
+    return *out ? PAWL_OK : err_set(err, PAWL_BROKEN, "lane %d has no queue", lane);
 }
 
 /* Up to what is still missing to COUNT_MAX. */
