@@ -9,10 +9,11 @@
 
 #include "api/inside.h"
 
-/* The JSON type of a query parameter (of one item where it is several), of a body's field, of an
- * answer's member by its letter. NULL: any. */
+/* The JSON type of a query parameter; of one item where it is several. */
 const char *param_type(enum param_kind kind);
+/* The JSON type of a body's field; NULL: any. */
 const char *field_type(enum field_kind kind);
+/* The JSON type of an answer's member, by its letter in schemas.c. */
 const char *member_type(char letter);
 
 /* Is a default JSON, and not words for people? */

@@ -105,8 +105,9 @@ MUST_USE enum pawl_status fields_read(struct arena *a, const struct json *object
                                       const struct shape *shape, void *out, uint64_t *given,
                                       struct pawl_err *err);
 
-/* "skip|block": the next word off *at; which one is it, from 0, -1 for none; is it one of them? */
+/* "skip|block": the next word off *at; false: there is none. */
 bool word_next(const char **at, struct bytes *out);
+/* Which of the words it is, from 0; -1: none of them. */
 int word_at(const char *words, struct bytes word);
 bool word_in(const char *words, struct bytes word);
 /* INVALID: `status "zzz" is unknown; expected pending, processing or completed`. */
@@ -170,6 +171,7 @@ struct member {
     struct bytes name, kind; /* kind without `[`, `{` and `?` */
     bool array, map, null, maybe;
 };
+/* The next member off *at; false: there is none. */
 bool member_next(const char **at, struct member *out);
 extern const struct schema_text schemas[];
 extern const size_t n_schemas;

@@ -25,6 +25,7 @@ void hook_pause(const char *name);
 void hook_on_pause(void (*fn)(const char *name, void *ctx), void *ctx);
 /* Is there one? What is done in one go is then done in steps between which it can stop. */
 bool hook_pausing(void);
+/* PAWL_CHECK_SCALE, at least 1: by how much limits of time are longer in this test. */
 int hook_scale(void);
 #else
 #define hook_pausing() false

@@ -32,9 +32,10 @@ struct log_record {
 
 /* Lines below `level` are dropped. The library starts at LOG_WARN. */
 void log_level_set(enum log_level level);
-/* NULL: back to stderr. */
+/* Where lines go from now on; `sink` is called on the thread that logs. NULL: back to stderr. */
 void log_sink_set(void (*sink)(const struct log_record *r, void *ctx), void *ctx);
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A message and its fields: members of their own in JSON logs, `name=value` behind it in text. */
 void log_fields(enum log_level level, const char *message, const struct log_field *v, size_t n);
 
 const char *log_level_name(enum log_level level);

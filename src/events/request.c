@@ -70,7 +70,7 @@ static bool fits(const struct http_request *r, enum events_path path)
     return get && path != PATH_ASYNC;
 }
 
-/* The values are ours to make up: whoever sends one is told so, and not left to wonder. */
+/* The server makes the values: a body that brings one is refused instead of ignored. */
 static enum pawl_status body_check(struct http_request *r, struct pawl_err *err)
 {
     struct json *body;

@@ -32,8 +32,8 @@ static int64_t beat_once(struct exec *e)
     arena_release(&a);
     if (st == PAWL_OK && op.status == PAWL_OK) {
         member_stored(e, now_us);
-        /* Its commit waited, as everybody's did: while nobody could beat nobody's silence counts.
-         */
+        /* The commit was slow, and so were those of other nodes: their silence meanwhile must not
+         * count. */
         if (world_mono(&world_real) > now_us + e->conf.heartbeat_interval_us)
             observer_silent(e);
         int64_t due_us = observer_look(e, b->store, now_us);

@@ -257,7 +257,7 @@ static void sync_free(struct sync_job *s)
     mem_free(s);
 }
 
-/* Whoever comes first: the answer, or the caller who leaves. */
+/* The answer and the caller that gives up race: the first of them decides. */
 static bool sync_move(struct sync_job *s, int to)
 {
     int waits = SYNC_WAITS;

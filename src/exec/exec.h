@@ -216,7 +216,7 @@ MUST_USE enum pawl_status exec_post_all(struct exec *e, struct job *first, struc
 enum pawl_status exec_do(struct exec *e, struct op *op);
 /* BUSY while a commit has had no answer for COMMIT_WAIT_US. */
 enum pawl_status exec_stalled(struct exec *e, struct pawl_err *err);
-/* UNKNOWN, for whoever waits for that commit. */
+/* The status and sentence UNKNOWN for callers that wait for that commit. */
 enum pawl_status exec_unknown(struct pawl_err *err);
 /* exec_do() for an OP_CLAIM with a token that only this caller knows: after UNKNOWN what it took is
  * handed back uncounted when the commit lands. */

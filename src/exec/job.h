@@ -25,7 +25,7 @@ struct job {
     /* On the store thread, after the commit; must not block. One with `late` that waited while a
      * commit had no answer is told BUSY on the thread that watches commits instead. */
     void (*done)(struct job *j);
-    /* Somebody waits for the answer, and its commit has none for COMMIT_WAIT_US: called once, on
+    /* A caller waits for the answer, and its commit has none for COMMIT_WAIT_US: called once, on
      * the thread that watches commits, under a lock, so that the job is not settled meanwhile; must
      * not block, take a lock, or touch `op`. `done` still comes, later. NULL: nobody waits. */
     void (*late)(struct job *j);
