@@ -1,11 +1,12 @@
 #!/bin/sh
 # test-run.sh BUILD_DIR [SUITE...] - run the test programs of BUILD_DIR, all suites unless some are named.
 #
-# A suite is one program of BUILD_DIR/test; the suite `house` is the scripts in test/house, which also speak
-# TAP and run one after another beside the programs. Each program's output is kept in BUILD_DIR/test/log, with the
-# time of every case. Failures are shown in full, skips with their reason; then come the counts per engine of every
-# suite that has engines, and the last line is "N passed, N failed" (", N skipped" when some were). All programs share
-# one server of each kind, which the first case that needs it starts (test/lib/db_share.c) and which ends with the run.
+# A suite is one program of BUILD_DIR/test; the suite `house` is the scripts in test/house, which also speak TAP.
+# The scripts, chaos and torture mostly wait: they run one after another beside the other programs. Each program's
+# output is kept in BUILD_DIR/test/log, with the time of every case. Failures are shown in full, skips with their
+# reason; then come the counts per engine of every suite that has engines, and the last line is "N passed, N failed"
+# (", N skipped" when some were). All programs share one server of each kind, which the first case that needs it
+# starts (test/lib/db_share.c) and which ends with the run.
 # CASES="name glob..." narrows every program to those cases; JOBS=N sets how many run at once: twice as many as there
 # are processors unless it is said, since most cases mostly wait.
 #
@@ -14,7 +15,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 2
 build=$(cd "${1:?usage: test-run.sh BUILD_DIR [SUITE...]}" && pwd) || exit 2
 shift
-suites=${*:-unit conform api race crash chaos torture house}
+suites=${*:-unit conform api race crash house chaos torture}
 jobs=${JOBS:-$(($(nproc) * 2))}
 log=$build/test/log
 rm -rf "$log"
@@ -93,23 +94,31 @@ run()
 }
 
 : >"$log/counts"
-case " $suites " in
-*" house "*)
-    (
-        for script in $(tools/sources.sh scripts test/house); do
-            run house "$(basename "$script" .sh)" timeout 300 sh "$script"
-        done
-    ) &
-    ;;
-esac
+program()
+{
+    # $CASES is a list of globs for the program, not for this shell.
+    set -f
+    # shellcheck disable=SC2086
+    run "$1" "$1" "$build/test/$1" -t -j "$jobs" ${CASES:-}
+    set +f
+}
+(
+    for suite in $suites; do
+        case $suite in
+        house)
+            for script in $(tools/sources.sh scripts test/house); do
+                run house "$(basename "$script" .sh)" timeout 300 sh "$script"
+            done
+            ;;
+        chaos | torture) program "$suite" ;;
+        esac
+    done
+) &
 for suite in $suites; do
-    if [ "$suite" != house ]; then
-        # $CASES is a list of globs for the program, not for this shell.
-        set -f
-        # shellcheck disable=SC2086
-        run "$suite" "$suite" "$build/test/$suite" -t -j "$jobs" ${CASES:-}
-        set +f
-    fi
+    case $suite in
+    house | chaos | torture) ;;
+    *) program "$suite" ;;
+    esac
 done
 wait
 # shellcheck disable=SC2046

@@ -99,6 +99,17 @@ static bool again(enum pawl_status st, int64_t until_us)
     return true;
 }
 
+/* `call` must end well; what the database refuses for now is repeated. */
+#define MUST(what, call)                                                                           \
+    do {                                                                                           \
+        int64_t until_us_ = rig_mono() + RIG_WAIT_US;                                              \
+        enum pawl_status st_;                                                                      \
+        do                                                                                         \
+            st_ = (call);                                                                          \
+        while (again(st_, until_us_));                                                             \
+        must(st_, &err, what);                                                                     \
+    } while (0)
+
 static void submit_round(struct pawl *p, const char *node, int round)
 {
     struct pawl_spec v[KINDS];
@@ -121,12 +132,7 @@ static void submit_round(struct pawl *p, const char *node, int round)
     }
     if (!n)
         return;
-    enum pawl_status st;
-    int64_t until_us = rig_mono() + RIG_WAIT_US;
-    do
-        st = pawl_submit(p, v, n, 0, r, &err);
-    while (again(st, until_us));
-    must(st, &err, "submit");
+    MUST("submit", pawl_submit(p, v, n, 0, r, &err));
     for (size_t i = 0; i < n; i++)
         if (r[i].status == PAWL_OK || r[i].status == PAWL_GONE)
             note("accepted", r[i].id);
@@ -143,12 +149,7 @@ static void cancel_round(struct pawl *p, const char *node, int round)
         make_id(id, sizeof id, node, round, kinds[i]);
         if (noted("cancelled", id))
             continue;
-        enum pawl_status st;
-        int64_t until_us = rig_mono() + RIG_WAIT_US;
-        do
-            st = pawl_cancel(p, id, NULL, &err);
-        while (again(st, until_us));
-        must(st, &err, "cancel");
+        MUST("cancel", pawl_cancel(p, id, NULL, &err));
         note("cancelled", id);
     }
 }
@@ -157,7 +158,11 @@ static void wait_call(struct pawl *p, const char *id)
 {
     struct pawl_shown *shown = NULL;
     struct pawl_err err;
-    enum pawl_status st = pawl_get(p, id, 60 * RIG_SEC, &shown, &err);
+    enum pawl_status st;
+    int64_t until_us = rig_mono() + RIG_WAIT_US;
+    do
+        st = pawl_get(p, id, 60 * RIG_SEC, &shown, &err);
+    while (again(st, until_us));
     if (st == PAWL_GONE)
         return;
     must(st, &err, "wait");
@@ -197,7 +202,7 @@ static void submit_bulk(struct pawl *p)
             (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[i], .type = "delay", .max_lost = 1000 };
         v[i].input = (struct pawl_data){ PAWL_BYTES, input, LEN };
     }
-    must(pawl_submit(p, v, N, PAWL_ATOMIC, r, &err), &err, "bulk");
+    MUST("bulk", pawl_submit(p, v, N, PAWL_ATOMIC, r, &err));
     for (int i = 0; i < N; i++)
         if (rig_ended(p, ids[i]) != PAWL_COMPLETED)
             exit(6);
@@ -211,8 +216,8 @@ static void migrate_finish(void)
     struct store_conf conf = {
         .url = getenv("CRASH_BED_DB"), .role = STORE_WRITER, .retention_us = 1, .remember_us = 1
     };
-    must(store_open(&conf, &s, &err), &err, "open");
-    must(store_migrate(s, true, &err), &err, "migrate");
+    MUST("open", store_open(&conf, &s, &err));
+    MUST("migrate", store_migrate(s, true, &err));
     store_close(s);
 }
 
@@ -233,10 +238,10 @@ void crash_bed_program(void)
                               .heartbeat_grace_us = RIG_SEC * check_scale(),
                               .reclaim_interval_us = 100 * RIG_MS,
                               .gc_interval_us = 5 * RIG_MS };
-    must(pawl_open(&o, &p, &err), &err, "open");
+    MUST("open", pawl_open(&o, &p, &err));
     migrate_finish();
-    must(pawl_prepare(pawl_program(p), "CREATE TABLE IF NOT EXISTS box (id VARCHAR(100))"), &err,
-         "table");
+    MUST("table",
+         pawl_prepare(pawl_program(p), "CREATE TABLE IF NOT EXISTS box (id VARCHAR(100))"));
     for (int k = 0; k < KINDS; k++)
         if (k != CANCEL)
             must(pawl_on(pawl_program(p), kind_names[k], "run",
@@ -244,8 +249,7 @@ void crash_bed_program(void)
                          : k == HOLD ? holds
                                      : with_sql),
                  &err, "on");
-    must(pawl_start(p, &(struct pawl_workers){ PAWL_WORKERS_INIT, .slots = 4 }, &err), &err,
-         "start");
+    MUST("start", pawl_start(p, &(struct pawl_workers){ PAWL_WORKERS_INIT, .slots = 4 }, &err));
     for (int i = 0; i < rounds; i++) {
         submit_round(p, node, i);
         cancel_round(p, node, i);

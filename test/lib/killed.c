@@ -73,13 +73,15 @@ static void gone(int status, const char *when)
     FAIL("the server ended with status %d %s; see server.log", WEXITSTATUS(status), when);
 }
 
-/* A server that cannot open its database because it is away, or was cut off by the case, ends with
- * BUSY: whoever supervises it starts it again, and so do we. */
+/* A server whose database is away, was cut off by the case or does not confirm its first commit
+ * ends with BUSY or UNKNOWN: a supervisor starts it again, and so does the test. */
 static void start_again(int64_t until)
 {
     int status = 0;
     waitpid(server, &status, 0);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != err_exit(PAWL_BUSY) || rig_mono() > until)
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    bool away = code == err_exit(PAWL_BUSY) || code == err_exit(PAWL_UNKNOWN);
+    if (!away || rig_mono() > until)
         gone(status, "before it was ready");
     close(server_out);
     killed_start();

@@ -61,7 +61,7 @@ static struct events_figures figures(const struct events_workers *w)
 
 /* Each of n was made and stored once. A batch that was undone and taken once more was made for
  * nothing before; nothing else is made twice. Ends the workers. */
-static void made_once(struct events_workers *w, int n, int batch)
+static void made_once(const void *param, struct events_workers *w, int n, int batch)
 {
     NET_UNTIL(figures(w).done == n); /* counted a moment after the commit */
     struct events_figures f = figures(w);
@@ -69,15 +69,18 @@ static void made_once(struct events_workers *w, int n, int batch)
     events_workers_close(w);
     printf("# %lld polls, %lld empty, %lld done again\n", (long long)f.polls, (long long)f.empty,
            (long long)f.again);
-    /* InnoDB may see a cycle in two scans that pass by each other's rows; that is rare, done once
-     * more, and nobody hears of it. With locks on every row it would be hundreds. */
-    LE_INT(f.again, AGAIN_MAX);
+    /* A file has one writer: a worker that waits in vain for the lock has made nothing yet. InnoDB
+     * may see a cycle in two scans that pass by each other's rows; that is rare, done once more,
+     * and nobody hears of it. With locks on every row it would be hundreds. */
+    bool file = engine_of(param)->kind == ENGINE_FILE;
+    if (!file)
+        LE_INT(f.again, AGAIN_MAX);
     EQ_INT(f.done, n);
     for (int i = 1; i <= n; i++) {
         GE_INT(atomic_load(&made[i]), 1);
         sum += atomic_load(&made[i]);
     }
-    LE_INT(sum, n + f.again * batch);
+    LE_INT(sum, n + (file ? 0 : f.again * batch));
 }
 
 /* ---- Many workers ---------------------------------------------------------------------------- */
@@ -89,7 +92,7 @@ static void many(const void *param, int batch)
     struct events_workers *w = workers(param, WORKERS, batch, count_made);
     events_until_done(param);
     EQ_INT(figures(w).failed, 0);
-    made_once(w, EVENTS, batch);
+    made_once(param, w, EVENTS, batch);
     EQ_INT(events_whole(param), EVENTS);
     EQ_INT(engine_int(param, "SELECT count(DISTINCT value) FROM events;"), EVENTS);
 }
@@ -127,7 +130,7 @@ TEST(a_worker_that_holds_some_stops_nobody)
     NET_UNTIL(events_left(param) == 10);
     atomic_store(&let_go, true);
     events_until_done(param);
-    made_once(w, 100, 10);
+    made_once(param, w, 100, 10);
     hook_on_pause(NULL, NULL);
 }
 
@@ -175,7 +178,7 @@ TEST(pollers_beside_inserts_leave_nothing)
         EQ_INT(events_read(fd).id, i);
     }
     events_until_done(param);
-    made_once(w, 200, 10);
+    made_once(param, w, 200, 10);
     close(fd);
     events_here_close(&h);
 }
@@ -209,7 +212,7 @@ TEST(an_event_that_cannot_be_made_stops_no_other)
            0);
     atomic_store(&healed, true);
     events_until_done(param);
-    made_once(w, 700, 5);
+    made_once(param, w, 700, 5);
 }
 
 /* The database itself refuses one value. */
