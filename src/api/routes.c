@@ -209,9 +209,11 @@ const struct route routes[] = {
     { HTTP_POST, "/v1/work/finish", route_finish, MAY_APP, .body = &finish_shape,
       .op = "finishWork", .tag = "work", .summary = "End attempts of a lease, all in one commit",
       .about = "All results are stored together or none. Calls of the lease that are not named "
-               "may be finished later. The same finish sent again gets the same answer. A lease "
-               "that is malformed, unknown, over or taken back is 409 `LOST_LEASE`, and nothing "
-               "is stored. With `claim` more work is taken in the same commit.",
+               "may be finished later. The same finish sent again gets the same answer. The first "
+               "finish of a call counts: another one under the same lease stores nothing and is "
+               "answered with the status that is stored. A lease that is malformed, unknown or "
+               "taken back is 409 `LOST_LEASE`, and nothing is stored. With `claim` more work is "
+               "taken in the same commit.",
       .example = "/v1/work/finish",
       .body_example = "{\"lease\":\"" LEASE_EXAMPLE "\",\"results\":[{\"id\":\"m1\",\"result\":1},"
                       "{\"id\":\"m2\",\"error\":\"mailbox full\",\"retry_in\":60}],"

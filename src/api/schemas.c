@@ -31,7 +31,10 @@ const struct schema_text schemas[] = {
       .words = "INVALID|UNAUTHORIZED|FORBIDDEN|NOT_FOUND|METHOD|TIMEOUT|CONFLICT|STATE|LOST_LEASE|"
                "GONE|STALE|TOO_LARGE|MEDIA|FULL|BROKEN|BUSY|UNKNOWN" },
     { .name = "ErrorRetry", .words = "never|later|soon|readback" },
-    { .name = "Call", .members = CALL, .about = "a call, every field there" },
+    { .name = "Call",
+      .members = CALL,
+      .about = "a call, every field there; `started_at` is known once the attempt has ended: "
+               "until then `claimed_at` says since when the call is held" },
     { .name = "ArchivedCall",
       .members = CALL " archived_at:t",
       .about = "a call as the archive has it" },
