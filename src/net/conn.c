@@ -83,7 +83,7 @@ static void on_timer(struct loop_timer *t)
         write_is_late(c);
         return;
     }
-    c->server->stats.timeouts++;
+    c->server->stats.timeouts += c->state != CONN_LINGER; /* then the answer is out */
     if (c->state == CONN_HEAD || c->state == CONN_BODY)
         conn_refuse(c, 408, "the request did not arrive in time");
     else

