@@ -178,6 +178,8 @@ enum pawl_status op_not_held(struct op *op, const struct token *token, struct by
 
 /* BUSY because somebody held a row for too long: alone, and later, it may well do. */
 bool store_blocked(const struct pawl_err *err);
+/* INVALID because the account may not do that: the server has roles, and this one lacks a right. */
+bool store_denied(const struct pawl_err *err);
 
 MUST_USE enum pawl_status store_migrate(struct store *s, bool finish, struct pawl_err *err);
 MUST_USE enum pawl_status store_schema(struct store *s, struct schema *out, struct pawl_err *err);

@@ -1,0 +1,132 @@
+/*
+ * roles_cli.c - the program `pawl` with the roles of `migrate grants`, on real servers: what each
+ * is refused is said in a sentence that names the account and who may, and never with exit code 9.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "db_server.h"
+
+#define PAWL PAWL_BUILD_DIR "/pawl"
+#define TEXT_MAX (64 << 10)
+
+CHECK_PARAMS
+{
+    check_param("postgres", &db_postgres);
+    check_param("mariadb", &db_mariadb);
+}
+
+static char out[TEXT_MAX], err_out[TEXT_MAX];
+static struct arena a;
+static struct db_server *server;
+static const char *url; /* of who owns everything */
+
+static bool is_pg(void)
+{
+    return server == &db_postgres;
+}
+
+static void slurp(const char *path, char *to)
+{
+    FILE *f = fopen(path, "r");
+    TRUE(f != NULL);
+    to[fread(to, 1, TEXT_MAX - 1, f)] = 0;
+    fclose(f);
+}
+
+/* The same database as another account; on MariaDB its password is its name. */
+static const char *url_as(const char *name)
+{
+    const char *rest = strchr(url, '@');
+    if (is_pg())
+        return arena_printf(&a, "%s&user=%s", url, name);
+    TRUE(rest != NULL);
+    return arena_printf(&a, "mysql://%s:%s%s", name, name, rest);
+}
+
+/* Runs `pawl ARGS --db` as this account; its exit code. */
+static int pawl_as(const char *name, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static int pawl_as(const char *name, const char *fmt, ...)
+{
+    char args[512], line[2048];
+    va_list v;
+    va_start(v, fmt);
+    vsnprintf(args, sizeof args, fmt, v);
+    va_end(v);
+    snprintf(line, sizeof line, "timeout 60 " PAWL " %s --db '%s' >out.txt 2>err.txt", args,
+             url_as(name));
+    int status = system(line);
+    TRUE(WIFEXITED(status));
+    slurp("out.txt", out);
+    slurp("err.txt", err_out);
+    return WEXITSTATUS(status);
+}
+
+/* An account, as `migrate grants` is to call it. */
+static const char *account(const char *name)
+{
+    db_ask(server, arena_printf(&a,
+                                is_pg() ? "CREATE ROLE %1$s LOGIN"
+                                        : "CREATE USER %1$s@'127.0.0.1' IDENTIFIED BY '%1$s'",
+                                name));
+    return arena_printf(&a, is_pg() ? "%s" : "%s@127.0.0.1", name);
+}
+
+/* A server of the case's own and an empty database that belongs to the account "boss". */
+static void begin(void *param)
+{
+    server = param;
+    if (!db_there(server))
+        skip("%s is not installed", db_name(server));
+    arena_init(&a, 16 << 20);
+    db_start_own(server);
+    url = db_database(server);
+    account("boss");
+    const char *database =
+        db_ask(server, is_pg() ? "SELECT current_database()" : "SELECT DATABASE()");
+    db_ask(server, arena_printf(&a,
+                                is_pg() ? "GRANT CREATE ON DATABASE \"%s\" TO boss"
+                                        : "GRANT ALL ON `%s`.* TO boss@'127.0.0.1' WITH GRANT "
+                                          "OPTION",
+                                arena_printf(&a, "%s", database)));
+}
+
+/* The same with Pawl's tables, and app, monitor and admin as `migrate grants` makes them. */
+static void begin_with_roles(void *param)
+{
+    begin(param);
+    EQ_INT(pawl_as("boss", "migrate up"), 0);
+    EQ_INT(pawl_as("boss", "migrate grants --apply --app %s --monitor %s --admin %s",
+                   account("app"), account("monitor"), account("admin")),
+           0);
+}
+
+/* ---- Nodes and commands ---------------------------------------------------------------------- */
+
+TEST(an_account_that_may_not_run_a_node_is_told_who_may, .deadline_s = 120)
+{
+    static const char *const commands[] = { "serve --listen 127.0.0.1:0", "gc",
+                                            "archive --older-than 0s", "requeue-stuck" };
+    begin_with_roles(param);
+    static const char *const names[] = { "app", "monitor" };
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        for (size_t k = 0; k < COUNT_OF(commands); k++) {
+            int code = pawl_as(names[i], "%s", commands[k]);
+            if (!is_pg() && k > 0 && code == 0)
+                continue; /* it may look, and found nothing to write */
+            EQ_INT(code, 2);
+            HAS_STR(err_out, arena_printf(&a, "account \"%s\" may not", names[i]));
+            HAS_STR(err_out, "pawl migrate grants gives as --admin");
+        }
+    for (size_t k = 1; k < COUNT_OF(commands); k++)
+        EQ_INT(pawl_as("admin", "%s", commands[k]), 0);
+}
