@@ -110,6 +110,97 @@ static void begin_with_roles(void *param)
            0);
 }
 
+/* How many rights on tables this account has. */
+static int64_t rights(const char *name)
+{
+    return db_int(server,
+                  arena_printf(&a,
+                               is_pg() ? "SELECT has_schema_privilege('%s', 'pawl', 'USAGE')"
+                                         "::int"
+                                       : "SELECT COUNT(*) FROM mysql.tables_priv WHERE "
+                                         "User = '%s' AND Table_priv <> '';",
+                               name));
+}
+
+/* ---- Granting -------------------------------------------------------------------------------- */
+
+TEST(only_the_owner_grants, .deadline_s = 120)
+{
+    begin_with_roles(param);
+    const char *new_app = account("newapp");
+    static const char *const others[] = { "admin", "app", "monitor" };
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        EQ_INT(
+            pawl_as(others[i], "migrate grants --apply --app %s --monitor '' --admin ''", new_app),
+            2);
+        EQ_STR(out, "");
+        HAS_STR(err_out, arena_printf(&a, is_pg() ? "role \"%s\"" : "account \"%s\"", others[i]));
+        HAS_STR(err_out,
+                is_pg() ? "schema \"pawl\" belongs to role \"boss\"" : "WITH GRANT OPTION");
+        EQ_INT(rights("newapp"), 0);
+    }
+    EQ_INT(pawl_as("boss", "migrate grants --apply --app %s --monitor '' --admin ''", new_app), 0);
+    TRUE(rights("newapp") > 0);
+}
+
+/* A table that another role owns would be left out with a warning of the server's, no more. */
+TEST(every_table_must_be_the_grantors, .deadline_s = 120)
+{
+    begin_with_roles(param);
+    if (!is_pg())
+        skip("tables have no owners here");
+    const char *new_app = account("newapp");
+    db_ask(server, "ALTER TABLE pawl.queue OWNER TO admin; GRANT SELECT ON pawl.queue TO boss");
+    EQ_INT(pawl_as("boss", "migrate grants --apply --app %s --monitor ''", new_app), 2);
+    HAS_STR(err_out, "role \"boss\"");
+    HAS_STR(err_out, "table pawl.queue belongs to role \"admin\"");
+    EQ_INT(rights("newapp"), 0);
+}
+
+/* Names are the user's: INVALID, with the name and what makes it right, and nobody gets half. */
+TEST(a_role_must_exist, .deadline_s = 120)
+{
+    begin_with_roles(param);
+    const char *new_app = account("newapp");
+    const char *ghost = is_pg() ? "role \"ghost\" does not exist: CREATE ROLE"
+                                : "account 'ghost' does not exist: CREATE USER";
+    EQ_INT(pawl_as("boss", "migrate grants --apply --app ghost --monitor '' --admin ''"), 2);
+    HAS_STR(err_out, ghost);
+    EQ_INT(pawl_as("boss", "migrate grants --apply --app %s --monitor ghost --admin ''", new_app),
+           2);
+    HAS_STR(err_out, ghost);
+    EQ_INT(pawl_as("boss", "migrate grants --apply --app %s --monitor '' --admin ghost", new_app),
+           2);
+    HAS_STR(err_out, ghost);
+    EQ_INT(rights("newapp"), 0);
+    if (!is_pg()) {
+        EQ_INT(pawl_as("boss", "migrate grants --apply --app ghost@10.0.0.1 --monitor '' "
+                               "--admin ''"),
+               2);
+        HAS_STR(err_out, "account 'ghost'@'10.0.0.1' does not exist: CREATE USER");
+        return;
+    }
+    EQ_INT(pawl_as("boss", "migrate grants --apply --app '' --monitor '' --admin boss"), 2);
+    HAS_STR(err_out, "role \"boss\" owns schema \"pawl\"");
+}
+
+TEST(a_schema_is_made_before_it_is_granted, .deadline_s = 120)
+{
+    static const char command[] = "migrate grants --apply --app %s --monitor '' --admin ''";
+    begin(param);
+    const char *app = account("app");
+    EQ_INT(pawl_as("boss", command, app), 13);
+    HAS_STR(err_out, "no schema \"pawl\"");
+    HAS_STR(err_out, "run pawl migrate up");
+    EQ_INT(pawl_as("boss", "migrate up"), 0);
+    db_ask(server, is_pg() ? "DELETE FROM pawl.migration WHERE number > 2"
+                           : "DELETE FROM pawl_migration WHERE number > 2");
+    EQ_INT(pawl_as("boss", command, app), 13);
+    HAS_STR(err_out, "schema \"pawl\" has version 2");
+    HAS_STR(err_out, "run pawl migrate up");
+    EQ_INT(rights("app"), 0);
+}
+
 /* ---- Nodes and commands ---------------------------------------------------------------------- */
 
 TEST(an_account_that_may_not_run_a_node_is_told_who_may, .deadline_s = 120)

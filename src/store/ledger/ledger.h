@@ -315,6 +315,8 @@ bool led_steps_due(const struct led_steps *s, const struct led_applied *had, boo
 /* Under the engine's lock. */
 MUST_USE enum pawl_status led_steps_run(struct ledger *c, const struct led_steps *s,
                                         struct led_applied *had, bool finish, struct pawl_err *err);
+/* STATE unless the schema has every table that `migrate grants` names. */
+MUST_USE enum pawl_status led_grantable(struct ledger *c, struct pawl_err *err);
 MUST_USE enum pawl_status led_schema(struct ledger *c, const struct led_steps *s,
                                      struct schema *out, struct pawl_err *err);
 
