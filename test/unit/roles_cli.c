@@ -201,6 +201,27 @@ TEST(a_schema_is_made_before_it_is_granted, .deadline_s = 120)
     EQ_INT(rights("app"), 0);
 }
 
+/* ---- Doctor ---------------------------------------------------------------------------------- */
+
+/* Nothing is wrong with a database because of what an account may not see of it. */
+TEST(the_doctor_skips_what_it_may_not_read, .deadline_s = 120)
+{
+    static const char *const names[] = { "app", "monitor", "admin" };
+    begin_with_roles(param);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        bool skips = i < 2 && (is_pg() || i == 1);
+        EQ_INT(pawl_as(names[i], "doctor"), 0);
+        EQ_INT(strstr(out, "may not read") != NULL, skips);
+        EQ_INT(strstr(out, "not checked") != NULL, skips);
+        FALSE(strstr(out, "migration_list"));
+        FALSE(strstr(out, "lease_around"));
+        FALSE(strstr(out, "bad "));
+        EQ_INT(pawl_as(names[i], "doctor --json"), 0);
+        EQ_INT(strstr(out, "\"level\":\"skip\"") != NULL, skips);
+        FALSE(strstr(out, "\"verdict\":\"skip\""));
+    }
+}
+
 /* ---- Nodes and commands ---------------------------------------------------------------------- */
 
 TEST(an_account_that_may_not_run_a_node_is_told_who_may, .deadline_s = 120)
