@@ -242,3 +242,51 @@ TEST(an_account_that_may_not_run_a_node_is_told_who_may, .deadline_s = 120)
     for (size_t k = 1; k < COUNT_OF(commands); k++)
         EQ_INT(pawl_as("admin", "%s", commands[k]), 0);
 }
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+TEST(a_backup_takes_an_account_that_reads_everything, .deadline_s = 120)
+{
+    begin_with_roles(param);
+    if (system(is_pg() ? "command -v pg_dump >/dev/null" : "command -v mariadb-dump >/dev/null"))
+        skip("the server's program for copies is not in PATH");
+    static const char *const names[] = { "app", "monitor" };
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        EQ_INT(pawl_as(names[i], "backup x.dump"), 2);
+        HAS_STR(err_out, "pawl migrate grants gives as --admin");
+        FALSE(exists("x.dump") || exists("x.dump.partial"));
+    }
+    EQ_INT(pawl_as("admin", "backup admin.dump"), 0);
+    EQ_INT(pawl_as("boss", "backup boss.dump"), 0);
+    struct stat admin, boss;
+    TRUE(stat("admin.dump", &admin) == 0 && stat("boss.dump", &boss) == 0);
+}
+
+/* A schema before an update is what one most wants a copy of: its tables, and no more of them. */
+TEST(an_older_schema_can_be_copied, .deadline_s = 120)
+{
+    begin(param);
+    if (system(is_pg() ? "command -v pg_dump >/dev/null" : "command -v mariadb-dump >/dev/null"))
+        skip("the server's program for copies is not in PATH");
+    EQ_INT(pawl_as("boss", "backup none.dump"), 13);
+    HAS_STR(err_out, "run pawl migrate up");
+    FALSE(exists("none.dump"));
+    EQ_INT(pawl_as("boss", "migrate up"), 0);
+    db_ask(server, is_pg() ? "DELETE FROM pawl.migration WHERE number > 1; DROP TABLE pawl.archive "
+                             "CASCADE"
+                           : "DELETE FROM pawl_migration WHERE number > 1; DROP TABLE "
+                             "pawl_archive");
+    EQ_INT(pawl_as("boss", "backup old.dump"), 0);
+    if (is_pg())
+        return;
+    /* One that is really gone is said by its name. */
+    db_ask(server, "DROP TABLE pawl_queue");
+    EQ_INT(pawl_as("boss", "backup broken.dump"), 2);
+    HAS_STR(err_out, "pawl_queue");
+    HAS_STR(err_out, "is gone");
+}
