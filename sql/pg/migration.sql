@@ -77,3 +77,22 @@ SELECT CASE v.role WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(v.role) 
   WHERE n.nspname = $1::text AND g.privilege_type = 'TRIGGER') v
 WHERE v.role <> v.owner
 GROUP BY v.role ORDER BY 1 LIMIT $2::bigint;
+
+-- name: migration_foreign
+-- in:   schema text
+-- out:  what text, owner text
+-- why:  A GRANT on what belongs to another role is a warning at most, and grants nothing. The schema comes first: its
+--       owner is the role to connect as.
+SELECT v.what, pg_catalog.pg_get_userbyid(v.owner) FROM (
+  SELECT 1 AS place, pg_catalog.format('schema "%s"', n.nspname) AS what, n.nspowner AS owner
+  FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text
+  UNION ALL
+  SELECT 2, pg_catalog.format('table %s.%s', n.nspname, c.relname), c.relowner
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = $1::text AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+  UNION ALL
+  SELECT 3, pg_catalog.format('function %s.%s', n.nspname, p.proname), p.proowner
+  FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+  WHERE n.nspname = $1::text AND p.proname = 'submit') v
+WHERE NOT pg_catalog.pg_has_role(v.owner, 'USAGE')
+ORDER BY v.place, v.what LIMIT 1;

@@ -54,6 +54,25 @@ static enum pawl_status copy_engine(struct job *j, struct pawl_err *err)
         s, &(struct backup){ .path = j->partial, .progress = draw_pages, .ctx = j->cli }, err);
 }
 
+/* The steps that made the schema as it is, where their tables are copied by name: an older schema
+ * has fewer of them than this program knows. */
+static enum pawl_status applied_steps(const struct store_conf *conf, struct steps *v,
+                                      struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct schema has = { 0 };
+    enum pawl_status st = store_open(conf, &s, err);
+    if (st == PAWL_OK)
+        st = store_schema(s, &has, err);
+    if (st == PAWL_OK && has.version == 0)
+        st = err_set(err, PAWL_STATE,
+                     "the database has no schema \"%s\" that this account can see: there is "
+                     "nothing to copy; run pawl migrate up first, or name the schema",
+                     conf->schema);
+    v->n = MIN(v->n, (size_t)has.version);
+    return st;
+}
+
 /* The server's own program does. */
 static enum pawl_status copy_server(struct job *j, struct pawl_err *err)
 {
@@ -65,6 +84,8 @@ static enum pawl_status copy_server(struct job *j, struct pawl_err *err)
     enum pawl_status st = cli_duration(j->cli, "timeout", &timeout_us, err);
     if (st == PAWL_OK)
         st = store_steps(&conf, &j->arena, &steps, err);
+    if (st == PAWL_OK && dump_by_table(conf.url))
+        st = applied_steps(&conf, &steps, err);
     if (st == PAWL_OK)
         st = dump_plan(conf.url, conf.schema, &steps, &j->arena, &plan, err);
     if (st != PAWL_OK)
@@ -179,7 +200,8 @@ const struct command cmd_backup = {
         "and shows the database as it was at one moment. SQLite: the whole file, tables of the\n"
         "application included, as a database of its own. PostgreSQL: Pawl's schema by pg_dump, to\n"
         "be read by pg_restore. MariaDB and MySQL: Pawl's tables by mariadb-dump or mysqldump, as\n"
-        "SQL. The program must be in PATH; the password is handed to it in its environment.",
+        "SQL. The program must be in PATH; the password is handed to it in its environment. It\n"
+        "takes the owner of the schema, or the role that pawl migrate grants calls --admin.",
     .example = "pawl backup orders-backup.db --db sqlite:orders.db\n"
                "pawl backup \"orders-$(date +%s).db\" --json",
     .options = options,

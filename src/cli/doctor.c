@@ -34,7 +34,17 @@ struct visit {
 
 static const char *level_name(enum finding_level level)
 {
-    return level == FINDING_OK ? "ok" : level == FINDING_WARN ? "warn" : "bad";
+    switch (level) {
+    case FINDING_OK:
+        return "ok";
+    case FINDING_SKIP:
+        return "skip";
+    case FINDING_WARN:
+        return "warn";
+    case FINDING_BAD:
+        return "bad";
+    }
+    return "bad";
 }
 
 static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
@@ -42,7 +52,7 @@ static void found(struct visit *v, enum finding_level level, const char *name, c
 
 static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
 {
-    static const enum paint paints[] = { PAINT_GOOD, PAINT_WARN, PAINT_BAD };
+    static const enum paint paints[] = { PAINT_GOOD, PAINT_DIM, PAINT_WARN, PAINT_BAD };
     char text[700];
     va_list args;
     va_start(args, fmt);
@@ -52,7 +62,18 @@ static void found(struct visit *v, enum finding_level level, const char *name, c
     sheet_paint(&v->checks, paints[level]);
     sheet_text(&v->checks, "%s", name);
     sheet_text(&v->checks, "%s", text);
-    v->worst = MAX(v->worst, level);
+    if (level != FINDING_SKIP)
+        v->worst = MAX(v->worst, level);
+}
+
+/* A question that was not answered: bad, unless the account may not ask it. */
+static void unanswered(struct visit *v, const char *name, const char *what,
+                       const struct pawl_err *err)
+{
+    if (store_denied(err))
+        found(v, FINDING_SKIP, name, "this account may not read %s: not checked", what);
+    else
+        found(v, FINDING_BAD, name, "%s", err->text);
 }
 
 /* ---- Settings -------------------------------------------------------------------------------- */
@@ -101,7 +122,7 @@ static bool look_at_schema(struct visit *v, struct store *s)
     struct schema has = { 0 };
     struct pawl_err err = { 0 };
     if (store_schema(s, &has, &err) != PAWL_OK) {
-        found(v, FINDING_BAD, "schema", "%s", err.text);
+        unanswered(v, "schema", "the schema's version, its queues and nodes", &err);
         return false;
     }
     if (has.min_version > has.wanted)
@@ -127,7 +148,7 @@ static void look_at_queues(struct visit *v, struct store *s, int64_t now_us)
     struct pawl_err err = { 0 };
     int64_t pending = 0, processing = 0, oldest_us = 0;
     if (store_queues(s, &v->arena, &q, &err) != PAWL_OK) {
-        found(v, FINDING_BAD, "queues", "%s", err.text);
+        unanswered(v, "queues", "the queues", &err);
         return;
     }
     for (size_t i = 0; i < q.n; i++) {
@@ -174,7 +195,7 @@ static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
     int64_t grace_us = v->cli->settings.v[SET_HEARTBEAT_GRACE].number;
     int64_t kept_us = v->cli->settings.v[SET_RETENTION].number;
     if (store_nodes(s, &v->arena, &nodes, &err) != PAWL_OK) {
-        found(v, FINDING_BAD, "nodes", "%s", err.text);
+        unanswered(v, "nodes", "the nodes", &err);
         return;
     }
     for (size_t i = 0; i < nodes.n; i++) {
@@ -198,7 +219,7 @@ static void ask_engine(struct visit *v, struct store *s)
     struct findings f;
     struct pawl_err err = { 0 };
     if (store_doctor(s, &v->arena, &f, &err) != PAWL_OK) {
-        found(v, FINDING_BAD, "engine", "%s", err.text);
+        unanswered(v, "engine", "the server's settings", &err);
         return;
     }
     for (size_t i = 0; i < f.n; i++)
@@ -314,7 +335,8 @@ const struct command cmd_doctor = {
         "Prints each setting with its value and where it came from, then what was looked at: the\n"
         "engine, its version, isolation and what weakens its promises, the schema, the\n"
         "difference between the clocks, queues and nodes. Changes nothing. Exit code 0 when\n"
-        "nothing is bad (warnings are allowed), 9 when something is.",
+        "nothing is bad (warnings are allowed), 9 when something is. What the account of the\n"
+        "database may not read is skipped, and is neither.",
     .example = "pawl doctor --db sqlite:orders.db\npawl doctor --json | jq .verdict",
     .run = run,
 };

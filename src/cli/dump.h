@@ -24,6 +24,8 @@ struct dump_plan {
 
 /* Does the URL name a server that has such a program? */
 bool dump_for(const char *url);
+/* Is that program given our tables by name? */
+bool dump_by_table(const char *url);
 /* The URL without what is before its scheme: "trace+sqlite:x" is "sqlite:x". */
 const char *dump_bare(const char *url);
 /* How to call it, on `a`: for Pawl's schema alone, as it is at one moment. `steps` are what made

@@ -44,6 +44,11 @@ bool dump_for(const char *url)
     return is_pg(bare) || is_mysql(bare);
 }
 
+bool dump_by_table(const char *url)
+{
+    return is_mysql(dump_bare(url));
+}
+
 /* ---- A URL in pieces ------------------------------------------------------------------------- */
 
 /* As libpq cuts it: what stands before the first @ is the user, unless a / comes first. */

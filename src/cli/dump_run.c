@@ -121,13 +121,33 @@ static const char *last_words(struct work *w)
     size_t len = strlen(w->program);
     bool named = false;
     for (; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
-        bool names = strncmp(line, w->program, len) == 0 && line[len] == ':';
+        bool names = strncmp(line, w->program, len) == 0 && line[len] == ':' &&
+                     strncmp(line + len, ": detail:", 9) != 0; /* the statement, behind why */
         if (names || !named)
             said = names ? line + len + 1 + strspn(line + len + 1, " ") : line;
         named = named || names;
     }
     w->tail[said - w->tail + (ptrdiff_t)strcspn(said, "\n")] = 0;
     return *said && utf8_valid(bytes_of(said)) ? said : "it did not say why";
+}
+
+/* What it cannot read it calls missing or denied: which account can is more use than when to try
+ * again. */
+static enum pawl_status failed(struct work *w, struct pawl_err *err)
+{
+    const char *said = last_words(w);
+    if (strstr(said, "Couldn't find table") || strstr(said, "denied"))
+        return err_set(
+            err, PAWL_INVALID,
+            "%s failed: %.150s: that is gone, or this account may not read it; a backup "
+            "needs the owner of the schema, or the rights that pawl migrate grants gives "
+            "as --admin",
+            w->program, said);
+    if (strstr(said, "no matching schemas"))
+        return err_set(err, PAWL_STATE,
+                       "%s failed: %.150s: run pawl migrate up first, or name the schema",
+                       w->program, said);
+    return err_set(err, PAWL_BUSY, "%s failed: %.150s", w->program, said);
 }
 
 static enum pawl_status wait_for(struct work *w, struct pawl_err *err)
@@ -153,7 +173,7 @@ static enum pawl_status wait_for(struct work *w, struct pawl_err *err)
     if (late)
         return err_set(err, PAWL_BUSY, "%s took too long and was ended", w->program);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return err_set(err, PAWL_BUSY, "%s failed: %.150s", w->program, last_words(w));
+        return failed(w, err);
     return PAWL_OK;
 }
 

@@ -243,7 +243,8 @@ static const char *role(const struct cli *cli, const char *option)
 static enum pawl_status grant(struct cli *cli, const char *sql, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
-    enum pawl_status st = direct_open(cli, STORE_WRITER, &s, err);
+    struct store_conf conf = direct_conf(cli, STORE_WRITER);
+    enum pawl_status st = store_open(&conf, &s, err);
     return st == PAWL_OK ? store_grant(s, sql, err) : st;
 }
 
@@ -321,7 +322,8 @@ const struct command cmd_migrate = {
         "that must wait until no older program uses the database. A program that opens a database\n"
         "does `up` by itself; --print prints the SQL instead, for running it by hand.\n"
         "grants prints what lets the roles of a database server do their part (SQLite has none;\n"
-        "on MariaDB and MySQL a role is a name, or an account as user@host).",
+        "on MariaDB and MySQL a role is a name, or an account as user@host); --apply takes the\n"
+        "owner of the schema, and roles that exist.",
     .example = "pawl migrate --db sqlite:orders.db\n"
                "pawl migrate up --db sqlite:orders.db\n"
                "pawl migrate up --print --schema orders | sqlite3 orders.db",

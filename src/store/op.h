@@ -542,7 +542,8 @@ struct backup {
 /* What an engine has to say about the health of its database: its version, the isolation it works
  * with, settings that weaken a promise, a pooler in between, sizes. BAD: promises do not hold, or
  * soon will not. */
-enum finding_level { FINDING_OK, FINDING_WARN, FINDING_BAD };
+/* SKIP: this account may not look, so nothing is known; the verdict is that of the rest. */
+enum finding_level { FINDING_OK, FINDING_SKIP, FINDING_WARN, FINDING_BAD };
 struct finding {
     enum finding_level level;
     const char *name; /* "journal_mode" */

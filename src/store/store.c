@@ -66,6 +66,11 @@ bool store_blocked(const struct pawl_err *err)
     return strcmp(err->sqlstate, "55P03") == 0;
 }
 
+bool store_denied(const struct pawl_err *err)
+{
+    return strcmp(err->sqlstate, "42501") == 0;
+}
+
 static void clear_answer(struct op *op)
 {
     op->status = PAWL_OK;

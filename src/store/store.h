@@ -125,7 +125,9 @@ struct store_ops {
      * conf->schema has them. Opens nothing. NULL: it has no roles. */
     enum pawl_status (*grants)(const struct store_conf *conf, const struct roles *roles,
                                struct arena *a, const char **out, struct pawl_err *err);
-    /* Run what `grants` gave, in one transaction where that is possible. NULL with `grants`. */
+    /* Run what `grants` gave, in one transaction where that is possible. INVALID for a role that
+     * does not exist, and for an account that may not grant; STATE for a schema that is older than
+     * this program's. NULL with `grants`. */
     enum pawl_status (*grant)(struct store *s, const char *sql, struct pawl_err *err);
     /* A copy of the database as it is at one moment, while others work on it: synced and checked
      * before OK is said; with anything else the file is gone again. NULL: it is no file; whoever
@@ -178,6 +180,8 @@ enum pawl_status op_not_held(struct op *op, const struct token *token, struct by
 
 /* BUSY because somebody held a row for too long: alone, and later, it may well do. */
 bool store_blocked(const struct pawl_err *err);
+/* INVALID because the account may not do that: the server has roles, and this one lacks a right. */
+bool store_denied(const struct pawl_err *err);
 
 MUST_USE enum pawl_status store_migrate(struct store *s, bool finish, struct pawl_err *err);
 MUST_USE enum pawl_status store_schema(struct store *s, struct schema *out, struct pawl_err *err);

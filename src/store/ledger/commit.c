@@ -60,6 +60,18 @@ enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *
     return err_set(err, PAWL_BUSY, "database: somebody else was faster (%s)", what);
 }
 
+enum pawl_status led_denied(const char *account, const char *text, struct pawl_err *err)
+{
+    enum pawl_status st =
+        err_set(err, PAWL_INVALID,
+                "database: account \"%.80s\" may not do this (%.200s): nodes, and commands on the "
+                "database, need the rights that pawl migrate grants gives as --admin",
+                account, text);
+    if (err)
+        snprintf(err->sqlstate, sizeof err->sqlstate, "42501");
+    return st;
+}
+
 enum pawl_status led_fresh(struct ledger *c, enum led_begin how, struct pawl_err *err)
 {
     arena_reset(&c->scratch);

@@ -239,6 +239,9 @@ MUST_USE enum pawl_status led_commit(struct ledger *taken, const struct led_batc
                                      struct pawl_err *err);
 /* Empty memory of the transaction's rows: what is stored is what counts again. */
 MUST_USE enum pawl_status led_forget(struct ledger *c, struct pawl_err *err);
+/* The server refused a statement of ours for want of a right: INVALID, and store_denied(). `text`
+ * is its sentence. */
+enum pawl_status led_denied(const char *account, const char *text, struct pawl_err *err);
 /* Somebody was faster: do the group again. */
 enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *err);
 
@@ -312,6 +315,8 @@ bool led_steps_due(const struct led_steps *s, const struct led_applied *had, boo
 /* Under the engine's lock. */
 MUST_USE enum pawl_status led_steps_run(struct ledger *c, const struct led_steps *s,
                                         struct led_applied *had, bool finish, struct pawl_err *err);
+/* STATE unless the schema has every table that `migrate grants` names. */
+MUST_USE enum pawl_status led_grantable(struct ledger *c, struct pawl_err *err);
 MUST_USE enum pawl_status led_schema(struct ledger *c, const struct led_steps *s,
                                      struct schema *out, struct pawl_err *err);
 

@@ -200,3 +200,22 @@ enum pawl_status led_schema(struct ledger *c, const struct led_steps *s, struct 
             out->finish_due = true;
     return PAWL_OK;
 }
+
+enum pawl_status led_grantable(struct ledger *c, struct pawl_err *err)
+{
+    struct schema has;
+    enum pawl_status st = store_schema(&c->base, &has, err);
+    if (st != PAWL_OK)
+        return st;
+    if (has.version == 0)
+        return err_set(err, PAWL_STATE,
+                       "database: it has no schema \"%s\" that this account can see: run pawl "
+                       "migrate up as its owner first",
+                       c->schema);
+    if (has.version < has.wanted)
+        return err_set(err, PAWL_STATE,
+                       "database: schema \"%s\" has version %d, and the grants are for version "
+                       "%d: run pawl migrate up as its owner first",
+                       c->schema, has.version, has.wanted);
+    return store_fits(&c->base, err);
+}

@@ -72,6 +72,7 @@ enum meaning {
     IS_STATUS,  /* just its status */
     IS_PASSING, /* somebody else was in the way; the same again may well do */
     IS_LOST,    /* the connection is gone */
+    IS_DENIED,  /* the account lacks a right; a login that fails is not this */
 };
 
 static const struct {
@@ -123,10 +124,10 @@ static const struct {
     { CR_OUT_OF_MEMORY, PAWL_NO_MEMORY, IS_LOST },
     { ER_ACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
     { CODE_ACCESS_DENIED_SOCKET, PAWL_INVALID, IS_STATUS },
-    { ER_DBACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
-    { ER_TABLEACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
-    { ER_COLUMNACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
-    { ER_SPECIFIC_ACCESS_DENIED_ERROR, PAWL_INVALID, IS_STATUS },
+    { ER_DBACCESS_DENIED_ERROR, PAWL_INVALID, IS_DENIED },
+    { ER_TABLEACCESS_DENIED_ERROR, PAWL_INVALID, IS_DENIED },
+    { ER_COLUMNACCESS_DENIED_ERROR, PAWL_INVALID, IS_DENIED },
+    { ER_SPECIFIC_ACCESS_DENIED_ERROR, PAWL_INVALID, IS_DENIED },
     { ER_BAD_DB_ERROR, PAWL_INVALID, IS_STATUS },
     { ER_PASSWORD_NO_MATCH, PAWL_INVALID, IS_STATUS }, /* a GRANT to an account that is not */
     { ER_CANT_CREATE_USER_WITH_GRANT, PAWL_INVALID, IS_STATUS },
@@ -148,11 +149,13 @@ enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, cons
                            struct pawl_err *err)
 {
     enum pawl_status st = PAWL_BROKEN;
+    bool denied = false;
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         if (codes[i].code != code)
             continue;
         st = codes[i].status;
         c->lost = c->lost || codes[i].meaning == IS_LOST;
+        denied = codes[i].meaning == IS_DENIED && !c->bare;
         if (codes[i].meaning == IS_PASSING && worth_again(c, code))
             c->ledger.redo = true;
         c->ledger.blocked = c->ledger.blocked || code == ER_LOCK_WAIT_TIMEOUT;
@@ -160,7 +163,8 @@ enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, cons
     /* The server has undone the whole transaction, or there is none any more. */
     if (code == ER_LOCK_DEADLOCK || c->lost)
         c->open = false;
-    st = err_set(err, st, "database: %s: %.300s", doing, text);
+    st = denied ? led_denied(c->url.user ? c->url.user : "?", text, err)
+                : err_set(err, st, "database: %s: %.300s", doing, text);
     if (err)
         err->native = (int)code;
     return st;
@@ -169,7 +173,7 @@ enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, cons
 enum pawl_status mydb_failed(struct mydb *c, const char *doing, struct pawl_err *err)
 {
     enum pawl_status st = mydb_fail(c, mysql_errno(c->db), mysql_error(c->db), doing, err);
-    if (err)
+    if (err && !store_denied(err))
         snprintf(err->sqlstate, sizeof err->sqlstate, "%s", mysql_sqlstate(c->db));
     return st;
 }

@@ -8,6 +8,7 @@
  * prefix. What must stay true: none of them may alter a table.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <mariadb/mysqld_error.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -105,6 +106,17 @@ static void add_grant(struct grants_text *s, const char *right, const char *tabl
     buf_add_text(&s->b, ";\n");
 }
 
+/* GRANT USAGE gives nothing, and fails for an account that does not exist: said for all of them
+ * before the first right, since each GRANT commits by itself. */
+static void add_probes(struct grants_text *s, const struct roles *roles)
+{
+    const char *const names[] = { roles->app, roles->monitor, roles->admin };
+    buf_add_text(&s->b, "-- Nothing is granted unless every account exists.\n");
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (names[i])
+            add_grant(s, "USAGE", "migration", names[i]);
+}
+
 static void add_app(struct grants_text *s, const char *account)
 {
     buf_addf(&s->b,
@@ -161,6 +173,7 @@ enum pawl_status mydb_grants(const struct store_conf *conf, const struct roles *
                              .database = url.database };
     buf_init(&s.b, GRANTS_LEN_MAX);
     buf_add_text(&s.b, no_new_accounts);
+    add_probes(&s, roles);
     if (roles->app)
         add_app(&s, roles->app);
     if (roles->monitor)
@@ -173,11 +186,53 @@ enum pawl_status mydb_grants(const struct store_conf *conf, const struct roles *
     return *out ? PAWL_OK : err_no_memory(err, "printing grants");
 }
 
-/* Each GRANT commits by itself here: after a mistake in the middle those before it stand, and the
+/* Whom a GRANT is to: what stands behind its last " TO ". */
+static struct bytes grantee(struct bytes sql)
+{
+    static const char to[] = " TO ";
+    const char *at = sql.data, *found = sql.data + sql.len;
+    while ((at = memmem(at, (size_t)(sql.data + sql.len - at), to, sizeof to - 1)))
+        found = at += sizeof to - 1;
+    return (struct bytes){ found, (size_t)(sql.data + sql.len - found) };
+}
+
+static enum pawl_status grant_failed(struct mydb *c, struct bytes sql, const struct pawl_err *own,
+                                     struct pawl_err *err)
+{
+    struct bytes account = grantee(sql);
+    if (own->native == ER_PASSWORD_NO_MATCH || own->native == ER_CANT_CREATE_USER_WITH_GRANT)
+        return err_set(err, PAWL_INVALID,
+                       "database: account %.*s does not exist: CREATE USER comes first (an account "
+                       "that is not for every host is called user@host)",
+                       BYTES_ARG(account));
+    if (store_denied(own))
+        return err_set(
+            err, PAWL_INVALID,
+            "database: account \"%.80s\" may not grant (%.200s): run pawl migrate grants "
+            "--apply as the owner of the tables, who has its rights WITH GRANT OPTION",
+            c->url.user ? c->url.user : "?", mysql_error(c->db));
+    if (err)
+        *err = *own;
+    return own->status;
+}
+
+/* Each GRANT commits by itself here: after a failure in the middle those before it stand, and the
  * whole may be run again. */
 enum pawl_status mydb_grant(struct store *s, const char *sql, struct pawl_err *err)
 {
+    static const char between[] = ";\n";
     struct mydb *c = mydb_of(led_of(s));
-    enum pawl_status st = mydb_connect(c, err);
-    return st == PAWL_OK ? mydb_say(c, sql, NULL, err) : st;
+    enum pawl_status st = led_grantable(&c->ledger, err);
+    for (const char *at = sql, *end; st == PAWL_OK && (end = strstr(at, between));
+         at = end + sizeof between - 1) {
+        struct pawl_err own = { 0 };
+        struct bytes one = { at, (size_t)(end - at) };
+        char *text = arena_text(&c->ledger.scratch, one);
+        if (!text)
+            return err_no_memory(err, "a grant");
+        st = mydb_say(c, text, NULL, &own);
+        if (st != PAWL_OK)
+            return grant_failed(c, one, &own, err);
+    }
+    return st;
 }

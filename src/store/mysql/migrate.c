@@ -7,8 +7,6 @@
  * steps themselves are store/ledger/steps.c.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <mariadb/mysqld_error.h>
-
 #include "base/hook.h"
 #include "base/mem.h"
 #include "store/mysql/mydb.h"
@@ -42,13 +40,12 @@ static enum pawl_status steps_run(struct ledger *c, struct led_applied *had, boo
 {
     struct pawl_err own = { 0 };
     enum pawl_status st = led_steps_run(c, &steps, had, finish, &own);
-    if (st != PAWL_OK &&
-        (own.native == ER_TABLEACCESS_DENIED_ERROR || own.native == ER_DBACCESS_DENIED_ERROR ||
-         own.native == ER_COLUMNACCESS_DENIED_ERROR))
+    if (st != PAWL_OK && store_denied(&own))
         return err_set(err, st,
                        "database: schema \"%s\" is at step %d of %d, and this account may not "
-                       "change it (%.120s): run pawl migrate up as its owner",
-                       c->schema, had->version, led_steps_wanted(&steps), own.text);
+                       "change it (%.200s): run pawl migrate up as its owner",
+                       c->schema, had->version, led_steps_wanted(&steps),
+                       mysql_error(mydb_of(c)->db));
     if (st != PAWL_OK && err)
         *err = own;
     return st;

@@ -59,7 +59,7 @@ static enum pawl_status status_of(const char *state)
         { "25006", PAWL_BUSY },    /* read-only: a standby, until it is promoted */
         { "58", PAWL_BUSY },       /* I/O */
         { "22021", PAWL_INVALID }, /* not a character of UTF-8 */
-        { "42501", PAWL_INVALID }, /* may not */
+        { "42501", PAWL_INVALID }, /* may not: led_denied() */
         { "28", PAWL_INVALID },    /* who are you */
         { "3D000", PAWL_INVALID }, /* no such database */
     };
@@ -87,6 +87,9 @@ enum pawl_status pg_fail(struct pg *c, const PGresult *r, const char *doing, str
         st = status_of(state);
     c->ledger.redo = c->ledger.redo || (state && passing(state));
     c->ledger.blocked = c->ledger.blocked || (state && is(state, "55P03"));
+    snprintf(c->said, sizeof c->said, "%.*s", text_len(text), text);
+    if (state && is(state, "42501") && !c->bare && c->db)
+        return led_denied(PQuser(c->db), text, err);
     st = err_set(err, st, "database: %s: %.*s", doing, text_len(text), text);
     if (err && state)
         snprintf(err->sqlstate, sizeof err->sqlstate, "%s", state);
@@ -332,6 +335,7 @@ static enum pawl_status open_pg(const struct store_conf *conf, struct store **ou
     if (!c->url)
         return err_no_memory(err, "a connection");
     memcpy(c->url, conf->url, len);
+    c->bare = conf->role == STORE_BARE;
     c->lifetime_us = conf->lifetime_us;
     c->idle_us = conf->idle_us ? MAX(conf->idle_us, MS_US) : IDLE_US;
     c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;

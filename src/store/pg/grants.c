@@ -31,7 +31,7 @@ static const char admin[] =
     "DO $$ BEGIN\n"
     "  IF EXISTS (SELECT FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r\n"
     "             ON r.oid = n.nspowner WHERE n.nspname = '%2$s' AND r.rolname = '%1$s') THEN\n"
-    "    RAISE EXCEPTION USING MESSAGE =\n"
+    "    RAISE EXCEPTION USING ERRCODE = 'invalid_grant_operation', MESSAGE =\n"
     "      'role \"%1$s\" owns schema \"%2$s\", and may do everything there already';\n"
     "  END IF;\n"
     "END $$;\n"
@@ -63,14 +63,57 @@ enum pawl_status pg_grants(const struct store_conf *conf, const struct roles *ro
     return *out ? PAWL_OK : err_no_memory(err, "printing grants");
 }
 
-enum pawl_status pg_grant(struct store *s, const char *sql, struct pawl_err *err)
+/* The server only warns of a GRANT that had no effect, so the connected role must own it all. */
+static enum pawl_status owns_schema(struct ledger *c, struct pawl_err *err)
 {
-    struct ledger *c = led_of(s);
     AUTO(led_undo) struct ledger *tx = NULL;
-    enum pawl_status st = led_begin(c, LED_WRITE, NULL, err);
+    struct led_params p = { 0 };
+    struct led_rows *r = NULL;
+    enum pawl_status st = led_begin(c, LED_READ, NULL, err);
     if (st != PAWL_OK)
         return st;
     tx = c;
-    st = pg_plain(c, sql, err);
-    return st == PAWL_OK ? led_commit(TAKE(tx), NULL, err) : st;
+    led_text(&p, bytes_of(c->schema));
+    st = led_query(c, SQL_MIGRATION_FOREIGN, &p, &r, err);
+    if (st != PAWL_OK || r->n == 0)
+        return st;
+    struct bytes what = led_get(r, 0, 0), owner = led_get(r, 0, 1);
+    return err_set(err, PAWL_INVALID,
+                   "database: role \"%.63s\" may not grant: %.*s belongs to role \"%.*s\"; run "
+                   "pawl migrate grants --apply as the role that owns all of it",
+                   PQuser(pg_of(c)->db), BYTES_ARG(what), BYTES_ARG(owner));
+}
+
+/* A name that cannot be granted to is the user's mistake, whatever the server's class for it. */
+static enum pawl_status grant_failed(const struct pg *c, const struct pawl_err *own,
+                                     struct pawl_err *err)
+{
+    static const char undefined_object[] = "42704", reserved_name[] = "42939",
+                      invalid_grant[] = "0LP01";
+    const char *state = own->sqlstate;
+    bool missing = strcmp(state, undefined_object) == 0;
+    if (!missing && strcmp(state, reserved_name) != 0 && strcmp(state, invalid_grant) != 0) {
+        if (err)
+            *err = *own;
+        return own->status;
+    }
+    return err_set(err, PAWL_INVALID, "database: %s%s", c->said,
+                   missing ? ": CREATE ROLE comes first" : "");
+}
+
+enum pawl_status pg_grant(struct store *s, const char *sql, struct pawl_err *err)
+{
+    struct ledger *c = led_of(s);
+    struct pawl_err own = { 0 };
+    AUTO(led_undo) struct ledger *tx = NULL;
+    enum pawl_status st = owns_schema(c, err);
+    if (st == PAWL_OK)
+        st = led_grantable(c, err);
+    if (st == PAWL_OK)
+        st = led_begin(c, LED_WRITE, NULL, err);
+    if (st != PAWL_OK)
+        return st;
+    tx = c;
+    st = pg_plain(c, sql, &own);
+    return st == PAWL_OK ? led_commit(TAKE(tx), NULL, err) : grant_failed(pg_of(c), &own, err);
 }

@@ -36,11 +36,12 @@ static enum pawl_status steps_run(struct ledger *c, struct led_applied *had, boo
     enum pawl_status st = pg_plain(c, "SET LOCAL search_path = pg_catalog, pg_temp", &own);
     if (st == PAWL_OK)
         st = led_steps_run(c, &steps, had, finish, &own);
-    if (st != PAWL_OK && strcmp(own.sqlstate, "42501") == 0)
+    if (st != PAWL_OK && store_denied(&own))
         return err_set(err, st,
-                       "database: schema \"%s\" is at step %d of %d, and this role may not change "
-                       "it (%.120s): run pawl migrate up as its owner",
-                       c->schema, had->version, led_steps_wanted(&steps), own.text);
+                       "database: schema \"%s\" is at step %d of %d, and role \"%.63s\" may not "
+                       "change it (%s): run pawl migrate up as its owner",
+                       c->schema, had->version, led_steps_wanted(&steps), PQuser(pg_of(c)->db),
+                       pg_of(c)->said);
     if (st != PAWL_OK && err)
         *err = own;
     return st;

@@ -42,6 +42,7 @@ struct pg {
                              */
     struct pg_shape *shapes[SQL_COUNT]; /* owned */
     bool known;                         /* it was connected before */
+    bool bare;                          /* none of the ledger's tables are there */
     bool pooled; /* between us and the server is a pooler: no session is ours for longer than a
                     transaction, so nothing may rely on one */
     int64_t retry_at_us, retry_gap_us; /* world_mono: when a lost connection is tried again */
@@ -52,6 +53,7 @@ struct pg {
     int64_t used_us;                    /* world_mono: when it was last asked for */
     int64_t patience_us; /* how long an answer may take; 0: as long as the server lets it */
     struct pg_plans plans;
+    char said[200];         /* the last refusal of a statement, in the server's words alone */
     bool warned;            /* the server had something to say about the last commit */
     bool wrote;             /* the running transaction did, for certain */
     bool listening, others; /* listen.c: we do; others did, at others_us (world_mono; 0: unknown) */
