@@ -109,8 +109,8 @@ enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct paw
 /* A few milliseconds, never the same few: whoever waits for the lock must not march in step. */
 void lite_nap(struct lite *c);
 
-/* ---- Transactions (commit.c)
- * --------------------------------------------------------------------- */
+/* ---- Transactions (tx.c)
+ * ------------------------------------------------------------------------- */
 
 MUST_USE enum pawl_status lite_begin(struct lite *c, enum lite_plain how, struct pawl_err *err);
 /* For AUTO: roll back unless it was taken. */
@@ -164,8 +164,20 @@ enum pawl_status lite_bare_open(const struct store_conf *conf, struct store **ou
 /* Keep the log short (checkpoint.c): called by the writer between two commits. */
 void lite_bound_log(struct lite *c);
 void lite_checkpoint_init(struct lite *c);
-/* The guard over the application's SQL (handler.c), installed when a connection opens. */
+
+/* ---- The application's SQL (guard.c)
+ * ------------------------------------------------------------- */
+
+/* The guard over it, installed when a connection opens. */
 void lite_guard_init(struct lite *c);
+/* One statement of a handler, inside the running transaction and until its deadline. It may have
+ * rolled the transaction back (OR ROLLBACK, a full disk): sqlite3_get_autocommit() says so. */
+MUST_USE enum pawl_status lite_theirs(struct lite *c, struct arena *a, const struct sql_query *q,
+                                      struct pawl_rows *out, struct pawl_err *err);
+/* Statements of a module, inside the running transaction. INVALID: theirs is the mistake, and
+ * nothing of them stands; if the transaction is gone, nor does anything before them. */
+MUST_USE enum pawl_status lite_theirs_script(struct lite *c, struct bytes text,
+                                             struct pawl_err *err);
 
 extern const struct store_ops store_sqlite;
 

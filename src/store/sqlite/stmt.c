@@ -156,6 +156,12 @@ enum pawl_status lite_plain(struct lite *c, enum lite_plain what, struct pawl_er
     return st;
 }
 
+enum pawl_status lite_say(struct lite *c, const char *text, struct pawl_err *err)
+{
+    int rc = sqlite3_exec(c->db, text, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, text, err);
+}
+
 void lite_statements_end(struct lite *c)
 {
     for (size_t i = 0; i < SQL_COUNT; i++)

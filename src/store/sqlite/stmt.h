@@ -66,6 +66,8 @@ void lite_statements_end(struct lite *c);
 /* Our text with the tables of this schema, on `a`: `pawl_` at the start of a word is a
  * place-holder. */
 const char *lite_own_names(struct lite *c, struct arena *a, const char *text);
+/* "SAVEPOINT x" and its like, which are not kept. */
+MUST_USE enum pawl_status lite_say(struct lite *c, const char *text, struct pawl_err *err);
 /* Several statements of ours, one after the other. */
 MUST_USE enum pawl_status lite_script(struct lite *c, const char *text, struct pawl_err *err);
 
