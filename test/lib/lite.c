@@ -24,7 +24,7 @@ void lite_rig_close(struct lite_rig *r)
 
 struct lite *lite_of_rig(const struct lite_rig *r)
 {
-    return (struct lite *)r->s;
+    return lite_of(r->s);
 }
 
 enum pawl_status lite_one(struct lite_rig *r, struct op *op)

@@ -16,7 +16,7 @@
 
 static void run_sql(struct store *s, const char *sql)
 {
-    EQ_INT(sqlite3_exec(((struct lite *)s)->db, sql, NULL, NULL, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_exec(lite_of(s)->db, sql, NULL, NULL, NULL), SQLITE_OK);
 }
 
 /* Together, on a file that is not there yet. */
@@ -97,7 +97,7 @@ static void no_function(sqlite3_context *ctx, int n, sqlite3_value **v)
 
 static void prepare_all(struct store *s)
 {
-    struct lite *c = (struct lite *)s;
+    struct lite *c = lite_of(s);
     struct arena a;
     arena_init(&a, 1 << 20);
     /* Tables of the event service, which are no part of the schema. */

@@ -31,10 +31,8 @@ static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct 
         bool first = k->got && k->turn == KEY_IDLE && k->waiting == 0;
         s->place = first ? AT_READY : AT_LINE;
         *(k->got ? &k->waiting : &k->hint_waiting) += 1;
-        if (first) {
-            k->turn = KEY_OFFERED;
-            k->head = it->seq;
-        }
+        if (first)
+            led_key_offer(k, it->seq, s);
         out->position = MAX(k->held - 1, 0) + k->waiting + k->hint_waiting + k->seen_waiting;
         where->behind = !first;
     }

@@ -341,6 +341,9 @@ static inline int64_t led_key_pending(const struct led_key *k)
  * the group is done again. */
 MUST_USE enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, enum led_place from,
                                          struct pawl_err *err);
+/* The call is the one on offer from now on, standing so: the key's head has its place and number.
+ */
+void led_key_offer(struct led_key *k, int64_t seq, const struct led_stand *as);
 /* The key's first call is perhaps to be put on offer. */
 void led_key_turn(struct ledger *c, struct led_key *k);
 /* Offer what is due, as far as lines are stored as they are (`written`: all of them). *out_any:
@@ -351,10 +354,7 @@ MUST_USE enum pawl_status led_keys_settle(struct ledger *c, bool written, bool *
 MUST_USE enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joined,
                                             struct pawl_err *err);
 /* Keys that others could not lock: look at them now. */
-MUST_USE enum pawl_status led_hints_read(struct ledger *c, struct led_rows **out,
-                                         struct pawl_err *err);
-MUST_USE enum pawl_status led_keys_fold(struct ledger *c, const struct led_rows *hints,
-                                        struct pawl_err *err);
+MUST_USE enum pawl_status led_hints_fold(struct ledger *c, struct pawl_err *err);
 /* The first calls of these keys' lines, up to max each, into the cache as partial calls, by key,
  * then place. */
 struct led_place_row {

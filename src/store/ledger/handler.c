@@ -65,7 +65,7 @@ enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *e
 enum pawl_status led_script_op(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     enum pawl_status st = c->db->script(c, op->script.sql, err);
-    if (st != PAWL_INVALID)
+    if (st != PAWL_INVALID || !c->db->in_tx(c))
         return st;
     /* Theirs alone: the rest of the group goes on. */
     op->status = err_set(&op->err, PAWL_INVALID, "%s", err ? err->text : "SQL");

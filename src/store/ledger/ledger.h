@@ -199,6 +199,12 @@ struct led_driver {
     bool marks; /* it has ready_known */
     bool grabs; /* it has ready_grab */
     bool inbox; /* applications submit in SQL: there is a table for it */
+    /* While one transaction writes nobody else does: what it has read is locked, there are no
+     * hints, and what is not as it was read is BROKEN. Its statements run inside the process, once
+     * for each value of a column: a row that is missing is no reason for a statement more, rows of
+     * ready_take and call_list_lane come track by track and lane by lane, and the `len` of
+     * ready_take and line_take is that of each input; longer ones are read when they are taken. */
+    bool one_writer;
     /* Connected, in a transaction of its own, whatever was open before. LED_WRITE: READ COMMITTED;
      * LED_READ: one snapshot for all of it. Sets now_us, unless the clock is a test's. `first` are
      * its first statements, if any, so that they need no round trip of their own. */

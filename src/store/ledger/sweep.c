@@ -138,12 +138,9 @@ enum pawl_status led_sweep(struct ledger *c, struct op *op, struct pawl_err *err
     static const enum sql_name next[] = { SQL_EXPIRY_NEXT, SQL_LEASE_NEXT, SQL_LINE_NEXT };
     s->expired = s->reclaimed = s->cancelled = s->joined = s->next_us = 0;
     s->more = false;
-    struct led_rows *hints = NULL;
     enum pawl_status st = led_inbox_move(c, s->max, err);
     if (st == PAWL_OK)
-        st = led_hints_read(c, &hints, err);
-    if (st == PAWL_OK)
-        st = led_keys_fold(c, hints, err);
+        st = led_hints_fold(c, err);
     if (st == PAWL_OK)
         st = expire_some(c, op, err);
     if (st == PAWL_OK)

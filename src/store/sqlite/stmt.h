@@ -42,6 +42,9 @@ static inline struct lite_arg lite_opt(int64_t x)
     return (struct lite_arg){ .kind = x ? ARG_INT : ARG_NULL, .i = x };
 }
 
+/* The named statement, prepared; it belongs to the connection. */
+MUST_USE enum pawl_status lite_prepared(struct lite *c, enum sql_name name, sqlite3_stmt **out,
+                                        struct pawl_err *err);
 /* The named statement with `?1`... bound, ready to step; NULL and the status otherwise. What it is
  * given must live until it is reset. */
 MUST_USE enum pawl_status lite_query(struct lite *c, enum sql_name name, const struct lite_arg *v,

@@ -1,0 +1,34 @@
+/*
+ * driver.h - a connection as the ledger drives it. Private to store/sqlite.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef STORE_SQLITE_DRIVER_H
+#define STORE_SQLITE_DRIVER_H
+
+#include "store/ledger/ledger.h"
+#include "store/sqlite/engine.h"
+
+/* Numbers of calls and versions of objects: rows of pawl_meta, read when a transaction first needs
+ * one and written once, before its commit. */
+enum { LITE_SEQ, LITE_VERSION, LITE_COUNTERS };
+struct lite_counter {
+    int64_t last; /* given out */
+    bool known, used;
+};
+
+struct lite_ledger {
+    struct ledger ledger;
+    struct lite *c;        /* owned */
+    bool bare;             /* tables of another kind: the ledger's are not touched */
+    bool lists[SQL_COUNT]; /* the statement takes a column as a JSON array */
+    struct lite_counter counters[LITE_COUNTERS];
+};
+
+/* A connection for tables that are not the ledger's (STORE_BARE), or for the ledger's; the handle's
+ * operations are `ops`. */
+MUST_USE enum pawl_status lite_drive(const struct store_conf *conf, const struct store_ops *ops,
+                                     struct store **out, struct pawl_err *err);
+void lite_drive_close(struct store *s);
+
+#endif
