@@ -214,6 +214,26 @@ static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int6
     return st;
 }
 
+/* How many of these are copied in one step: where nobody else writes meanwhile, large calls end it
+ * early. */
+static enum pawl_status copied_at_once(struct ledger *c, const struct gc *g, const int64_t *seqs,
+                                       size_t *n, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    int64_t len = 0;
+    if (!g->archive || !c->db->one_writer)
+        return PAWL_OK;
+    led_ints(c, &p, seqs, *n);
+    enum pawl_status st = led_query(c, SQL_ARCHIVE_LEN, &p, &r, err);
+    CHECK(st != PAWL_OK || (size_t)r->n == *n);
+    size_t i = 0;
+    for (; st == PAWL_OK && i < *n && len < CLAIM_LEN_MAX; i++)
+        len += led_get_int(r, (int)i, 0);
+    *n = i;
+    return st;
+}
+
 /* Calls that ended before a moment, by seq. */
 static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err *err)
 {
@@ -231,7 +251,13 @@ static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err
             seqs[n++] = led_get_int(r, at, 0);
     g->more = n == (size_t)g->max || r->n == LIST_LOOK_MAX;
     g->next_seq = g->more ? led_get_int(r, at - 1, 0) : 0;
-    return remove_listed(c, g, seqs, n, err);
+    size_t all = n;
+    st = copied_at_once(c, g, seqs, &n, err);
+    if (st == PAWL_OK && n < all) {
+        g->more = true;
+        g->next_seq = seqs[n - 1];
+    }
+    return st == PAWL_OK ? remove_listed(c, g, seqs, n, err) : st;
 }
 
 enum pawl_status led_gc(struct ledger *c, struct op *op, struct pawl_err *err)
