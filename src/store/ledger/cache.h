@@ -97,7 +97,8 @@ struct led_id {
     int64_t seq; /* 0: nobody knows it */
     unsigned char fingerprint[FINGERPRINT_LEN];
     bool fresh;
-    bool counted; /* by led_ids_new() */
+    bool counted;    /* by led_ids_new() */
+    int64_t claimed; /* its row was added with this number, for a call that is about to be made */
 };
 
 enum { HELD_OPEN, HELD_ENDED, HELD_OFF };
@@ -204,8 +205,14 @@ MUST_USE enum pawl_status led_ids_load(struct ledger *c, const struct bytes *ids
 /* What is known of an id; seq 0: nothing. Borrowed for the transaction. */
 MUST_USE enum pawl_status led_id_get(struct ledger *c, struct bytes id, struct led_id **out,
                                      struct pawl_err *err);
-/* The same in halves. When it is sure that each of the fresh ones which nobody knows will take a
- * number, those come along. */
+/* The same for a call that is new unless its id is known, where one connection writes at a time:
+ * the row is added at once with the next number, which led_call_make() takes. */
+MUST_USE enum pawl_status led_id_claim(struct ledger *c, const struct call_spec *s,
+                                       struct led_id **out, struct pawl_err *err);
+/* The call is refused after all: no row of its id stays, if it was claimed. */
+MUST_USE enum pawl_status led_id_release(struct ledger *c, struct led_id *id, struct pawl_err *err);
+/* led_id_get() of many, in halves. When it is sure that each of the fresh ones which nobody knows
+ * will take a number, those come along. */
 struct led_asked_ids {
     const struct bytes *fresh;
     size_t n_fresh;

@@ -312,6 +312,7 @@ static enum pawl_status counter_read(struct ledger *l, int which, struct pawl_er
     enum pawl_status st = lite_number(
         lite_in(l), SQL_META_GET, ARGS(TEXT(bytes_of(counter_names[which]))), -1, &k->last, err);
     k->known = st == PAWL_OK;
+    k->stored = k->last;
     if (st == PAWL_OK && k->last < 0)
         st = err_set(err, PAWL_BROKEN, "database: the counter \"%s\" is missing",
                      counter_names[which]);
@@ -324,8 +325,14 @@ static enum pawl_status numbers(struct ledger *l, int64_t *out, size_t n, struct
     enum pawl_status st = counter_read(l, LITE_SEQ, err);
     for (size_t i = 0; i < n && st == PAWL_OK; i++)
         out[i] = ++k->last;
-    k->used = k->used || n;
     return st;
+}
+
+static void numbers_back(struct ledger *l, size_t n)
+{
+    struct lite_counter *k = &driven(l)->counters[LITE_SEQ];
+    CHECK(k->known && k->last - (int64_t)n >= k->stored);
+    k->last -= (int64_t)n;
 }
 
 /* The ledger asks for versions by a statement; here they come from memory. */
@@ -341,7 +348,6 @@ static enum pawl_status versions(struct ledger *l, const struct led_params *p,
     enum pawl_status st = counter_read(l, LITE_VERSION, err);
     for (size_t i = 0; i < n && st == PAWL_OK; i++)
         v[i] = (struct led_cell){ .b = BYTES(""), .i = ++k->last };
-    k->used = k->used || n;
     *r = (struct led_rows){ .n = (int)n, .columns = 1, .v = v };
     *out = r;
     return st;
@@ -353,11 +359,11 @@ static enum pawl_status counters_write(struct ledger *l, struct pawl_err *err)
     for (int i = 0; i < LITE_COUNTERS && st == PAWL_OK; i++) {
         struct lite_counter *k = &driven(l)->counters[i];
         int changed = 1;
-        if (k->used)
+        if (k->last != k->stored)
             st = lite_run(lite_in(l), SQL_META_SET,
                           ARGS(TEXT(bytes_of(counter_names[i])), INT(k->last)), &changed, err);
         CHECK(st != PAWL_OK || changed == 1);
-        k->used = false;
+        k->stored = k->last;
     }
     return st;
 }
@@ -478,6 +484,7 @@ static const struct led_driver driver = {
     .query = query,
     .batch = batch,
     .numbers = numbers,
+    .numbers_back = numbers_back,
     .plain = plain,
     .script = script,
 };

@@ -13,8 +13,8 @@
  * one and written once, before its commit. */
 enum { LITE_SEQ, LITE_VERSION, LITE_COUNTERS };
 struct lite_counter {
-    int64_t last; /* given out */
-    bool known, used;
+    int64_t last, stored; /* the last one given out, and what the row says */
+    bool known;
 };
 
 struct lite_ledger {
