@@ -97,7 +97,7 @@ SELECT boot, beats, dead FROM pawl_node WHERE node = ?1;
 -- name: look
 -- in:   now bigint, token bytea, node text, boot text
 -- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint
--- why:  Outside of any transaction, and most of the time all that a sweep or a claim needs: whoever is idle does not
+-- why:  Outside of any transaction, and most of the time all that a sweep or a claim needs: an idle process does not
 --       take the writer's lock. Whatever a sweep or a claim takes up must be asked for here, or an idle process
 --       never finds it.
 SELECT ?1,

@@ -123,8 +123,7 @@ const char *cli_schema(const struct cli *cli)
     return cli->settings.v[SET_SCHEMA].text;
 }
 
-/* The file that a URL names, behind any wrappers ("trace+sqlite:"); NULL: it names none. */
-static const char *file_of(const char *url)
+const char *cli_db_file(const char *url)
 {
     static const char *const schemes[] = { "sqlite:", "sqlite+ledger:" };
     for (size_t i = 0; i < COUNT_OF(schemes); i++) {
@@ -138,7 +137,7 @@ static const char *file_of(const char *url)
 enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err)
 {
     struct stat found;
-    const char *path = file_of(cli_db(cli));
+    const char *path = cli_db_file(cli_db(cli));
     if (!path || !*path || stat(path, &found) == 0)
         return PAWL_OK; /* whether it can be used is the engine's to say */
     return err_set(err, PAWL_NOT_FOUND,

@@ -1,7 +1,7 @@
 /*
- * ledger.h - the ledger on a database server: load, decide, flush, over a driver.
+ * ledger.h - the ledger on a database: load, decide, flush, over a driver.
  *
- * For store/ledger, the engines that drive it (store/pg, store/mysql), whose handle begins with a
+ * For store/ledger, its drivers (store/pg, store/mysql, store/sqlite), whose handle begins with a
  * `struct ledger`, and the event service, which uses their drivers alone. A handle belongs to one
  * thread at a time. A transaction loads rows into `tx`, decides on them in memory, and writes the
  * difference between what each was and what it is (led_flush). Everything a transaction knows lives

@@ -1,6 +1,6 @@
 /*
- * driver.c - a connection driven like those of the database servers: by the ledger, or by whoever
- * has tables of another kind (STORE_BARE).
+ * driver.c - a connection as struct led_driver: for the ledger, and for tables that are not the
+ * ledger's (STORE_BARE).
  *
  * Named statements in transactions of their own, with this engine's waiting and its meaning of
  * errors. SQLite is inside the process, so a statement is run once for each value of a column, and
@@ -375,8 +375,8 @@ static void counters_forget(struct ledger *l)
 
 /* ---- The driver's slots ---------------------------------------------------------------------- */
 
-/* The lock of somebody else's transaction: the same again may well do. The ledger leaves that to
- * its caller, since it has waited long enough. */
+/* Another transaction holds the lock: a retry may succeed. The ledger does not retry, since it has
+ * waited for BUSY_US: its caller does. */
 static enum pawl_status said(struct ledger *l, enum pawl_status st)
 {
     int rc = sqlite3_errcode(lite_in(l)->db) & 0xff;
@@ -516,7 +516,7 @@ void lite_drive_close(struct store *s)
     mem_free(b);
 }
 
-/* What the statements of others may take. */
+/* A limit on how long a transaction's statements take. */
 static enum pawl_status bare_init(struct lite *c, struct pawl_err *err)
 {
     sqlite3_progress_handler(c->db, LOOK_STEPS, late, c);
