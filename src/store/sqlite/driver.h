@@ -25,6 +25,13 @@ struct lite_ledger {
     struct lite_counter counters[LITE_COUNTERS];
 };
 
+/* A question, and a change: *out_rows rows were written (driver_stmt.c). */
+MUST_USE enum pawl_status lite_drive_ask(struct ledger *l, enum sql_name name,
+                                         const struct led_params *p, struct led_rows **out,
+                                         struct pawl_err *err);
+MUST_USE enum pawl_status lite_drive_change(struct ledger *l, enum sql_name name,
+                                            const struct led_params *p, int64_t *out_rows,
+                                            struct pawl_err *err);
 /* A connection for tables that are not the ledger's (STORE_BARE), or for the ledger's; the handle's
  * operations are `ops`. */
 MUST_USE enum pawl_status lite_drive(const struct store_conf *conf, const struct store_ops *ops,
