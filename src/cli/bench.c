@@ -43,14 +43,13 @@ static void guard(void (*what)(int))
 /* The folder a SQLite database lies in. */
 static enum pawl_status folder_of(const char *url, char *out, size_t size, struct pawl_err *err)
 {
-    static const char scheme[] = "sqlite:";
-    if (strncmp(url, scheme, sizeof scheme - 1) != 0) {
+    const char *path = cli_db_file(url), *slash = path ? strrchr(path, '/') : NULL;
+    if (!path) {
         char safe[256];
         url_safe(url, safe, sizeof safe);
         return err_set(err, PAWL_INVALID,
                        "%s: bench measures sqlite:, postgres: and mysql: databases", safe);
     }
-    const char *path = url + sizeof scheme - 1, *slash = strrchr(path, '/');
     size_t len = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
     if (len >= size)
         return err_set(err, PAWL_INVALID, "the folder's name is too long: %.100s...", path);
@@ -76,7 +75,11 @@ static int run_sqlite(struct cli *cli, const struct bench_beside *http)
                                .ctx = cli,
                                .http = http };
     struct pawl_err err = { 0 };
-    char dir[900];
+    char dir[900], engine[64] = "";
+    const char *path = cli_db_file(cli_db(cli));
+    if (path)
+        snprintf(engine, sizeof engine, "%.*s", (int)(path - cli_db(cli)), cli_db(cli));
+    bench.engine = engine;
     enum pawl_status st = folder_of(cli_db(cli), dir, sizeof dir, &err);
     if (st == PAWL_OK)
         st = bench_files_name(dir, &files, &err);

@@ -273,12 +273,17 @@ static void rows_print(const struct sides *s)
     bench_table_end(s->run->table);
 }
 
+static const char *engine_of(const struct bench_run *run)
+{
+    return run->engine ? run->engine : "sqlite:";
+}
+
 static enum pawl_status measure_http(struct sides *s, struct pawl_err *err)
 {
     const struct bench_run *run = s->run;
-    char db[sizeof run->files->http + sizeof "sqlite:"];
+    char db[sizeof run->files->http + 64];
     tell(s, "calls over HTTP");
-    snprintf(db, sizeof db, "sqlite:%s", run->files->http);
+    snprintf(db, sizeof db, "%s%s", engine_of(run), run->files->http);
     s->http = (struct bench_http){ .server = { .program = run->http->program,
                                                .echo = run->http->echo,
                                                .wallet = run->http->wallet,
@@ -314,7 +319,7 @@ enum pawl_status bench_rows(const struct bench_run *run, struct pawl_err *err)
     if (st == PAWL_OK) {
         s->run = run;
         s->ids = ids;
-        snprintf(s->url, sizeof s->url, "sqlite:%s", run->files->lib);
+        snprintf(s->url, sizeof s->url, "%s%s", engine_of(run), run->files->lib);
         st = measure(s, err);
     }
     if (st == PAWL_OK && run->http)

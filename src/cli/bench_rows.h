@@ -39,6 +39,7 @@ typedef void bench_told(void *ctx, const char *what);
 
 struct bench_run {
     const struct bench_files *files;
+    const char *engine; /* what a URL of it begins with; NULL: "sqlite:" */
     const struct bench_size *size;
     struct bench_table *table;
     bench_told *told; /* may be NULL */

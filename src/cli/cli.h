@@ -106,6 +106,8 @@ MUST_USE enum pawl_status cli_duration(const struct cli *cli, const char *name, 
  */
 const char *cli_db(const struct cli *cli);
 const char *cli_schema(const struct cli *cli);
+/* The file that a URL names, behind its engine and any wrappers ("trace+sqlite:"); NULL: none. */
+const char *cli_db_file(const char *url);
 /* NOT_FOUND when the database is a file that does not exist, so that a typing error makes no new
  * one. */
 MUST_USE enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err);

@@ -123,15 +123,22 @@ const char *cli_schema(const struct cli *cli)
     return cli->settings.v[SET_SCHEMA].text;
 }
 
+const char *cli_db_file(const char *url)
+{
+    static const char *const schemes[] = { "sqlite:", "sqlite+ledger:" };
+    for (size_t i = 0; i < COUNT_OF(schemes); i++) {
+        const char *at = strstr(url, schemes[i]);
+        if (at && (at == url || at[-1] == '+'))
+            return at + strlen(schemes[i]);
+    }
+    return NULL;
+}
+
 enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err)
 {
     struct stat found;
-    const char *url = cli_db(cli), *scheme = strstr(url, "sqlite:");
-    /* "sqlite:" stands first, or after wrappers: "trace+sqlite:". */
-    if (!scheme || (scheme > url && scheme[-1] != '+'))
-        return PAWL_OK;
-    const char *path = scheme + strlen("sqlite:");
-    if (!*path || stat(path, &found) == 0)
+    const char *path = cli_db_file(cli_db(cli));
+    if (!path || !*path || stat(path, &found) == 0)
         return PAWL_OK; /* whether it can be used is the engine's to say */
     return err_set(err, PAWL_NOT_FOUND,
                    "database \"%.300s\": no such file; pawl migrate up makes it", path);

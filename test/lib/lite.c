@@ -5,6 +5,15 @@
  */
 #include "lite.h"
 
+#include <stdio.h>
+
+const char *lite_url(const char *param, const char *file)
+{
+    static char url[200];
+    snprintf(url, sizeof url, "%.*s:%s", (int)strcspn(param, ":"), param, file);
+    return url;
+}
+
 void lite_rig_open(struct lite_rig *r, const char *url, const struct world *world)
 {
     struct store_conf conf = {
@@ -24,7 +33,7 @@ void lite_rig_close(struct lite_rig *r)
 
 struct lite *lite_of_rig(const struct lite_rig *r)
 {
-    return (struct lite *)r->s;
+    return lite_of(r->s);
 }
 
 enum pawl_status lite_one(struct lite_rig *r, struct op *op)

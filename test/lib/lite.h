@@ -1,5 +1,5 @@
 /*
- * lite.h - what the tests of the SQLite engine share: a database of their own, calls by the
+ * lite.h - what the tests of the SQLite engines share: a database of their own, calls by the
  * thousand, and the operations as one-liners that end the case unless they succeed.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "check.h"
+#include "engines.h"
 #include "store/sqlite/engine.h"
 
 struct lite_rig {
@@ -18,6 +19,8 @@ struct lite_rig {
     int ids; /* calls accepted so far */
 };
 
+/* The URL of a file, for the engine of the case's parameter; lives until the next is asked for. */
+const char *lite_url(const char *param, const char *file);
 /* world NULL: the real one. */
 void lite_rig_open(struct lite_rig *r, const char *url, const struct world *world);
 void lite_rig_close(struct lite_rig *r);

@@ -142,15 +142,19 @@ TORTURE(each_allocation_on_mem, "mem:t", mem_torture, mem_count, 0);
 TORTURE(stretches_of_allocations_on_mem, "mem:t", mem_torture, mem_count, 1);
 TORTURE(each_allocation_on_sqlite, "sqlite:t.db", mem_torture, mem_count, 0);
 TORTURE(stretches_of_allocations_on_sqlite, "sqlite:t.db", mem_torture, mem_count, 1);
+TORTURE(each_allocation_on_sqlite_ledger, "sqlite+ledger:t.db", mem_torture, mem_count, 0);
+TORTURE(stretches_of_allocations_on_sqlite_ledger, "sqlite+ledger:t.db", mem_torture, mem_count, 1);
 
-TEST(each_allocation_of_sqlites_own, .deadline_s = 3600)
-{
-    lite_hook();
-    torture("sqlite:t.db", (struct dial){ lite_torture, lite_count, 0 });
-}
+/* The same of SQLite's own allocations. */
+#define TORTURE_LITE(name, url, on)                                                                \
+    TEST(name, .deadline_s = 3600)                                                                 \
+    {                                                                                              \
+        lite_hook();                                                                               \
+        torture(url, (struct dial){ lite_torture, lite_count, on });                               \
+    }                                                                                              \
+    _Static_assert(1, "")
 
-TEST(stretches_of_allocations_of_sqlites_own, .deadline_s = 3600)
-{
-    lite_hook();
-    torture("sqlite:t.db", (struct dial){ lite_torture, lite_count, 1 });
-}
+TORTURE_LITE(each_allocation_of_sqlites_own, "sqlite:t.db", 0);
+TORTURE_LITE(stretches_of_allocations_of_sqlites_own, "sqlite:t.db", 1);
+TORTURE_LITE(each_allocation_of_sqlites_own_ledger, "sqlite+ledger:t.db", 0);
+TORTURE_LITE(stretches_of_allocations_of_sqlites_own_ledger, "sqlite+ledger:t.db", 1);

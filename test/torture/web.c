@@ -14,6 +14,7 @@
 CHECK_PARAMS
 {
     check_param("sqlite", "sqlite:rig.db");
+    check_param("sqlite+ledger", "sqlite+ledger:rig.db");
     check_param("mem", "mem:rig");
 }
 

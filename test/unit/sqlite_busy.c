@@ -16,28 +16,28 @@
 TEST(a_lock_that_is_not_let_go_is_busy)
 {
     struct lite_rig holder, r;
-    lite_rig_open(&holder, "sqlite:busy.db", NULL);
-    lite_rig_open(&r, "sqlite:busy.db", NULL);
+    lite_rig_open(&holder, lite_url(param, "busy.db"), NULL);
+    lite_rig_open(&r, lite_url(param, "busy.db"), NULL);
     OK(lite_begin(lite_of_rig(&holder), PLAIN_BEGIN_WRITE, &holder.err), &holder.err);
     struct op op = { .kind = OP_PAUSE, .a = &r.a, .pause = { BYTES("q"), true } }, *v = &op;
     int64_t begun = world_mono(&world_real);
-    EQ_STATUS(store_sqlite.commit(r.s, &v, 1, &r.err), PAWL_BUSY, NULL);
+    EQ_STATUS(r.s->ops->commit(r.s, &v, 1, &r.err), PAWL_BUSY, NULL);
     int64_t took = world_mono(&world_real) - begun;
     GT_INT(took, 1500 * MS_US);
     LT_INT(took, 15 * SEC_US * check_scale());
     HAS_STR(r.err.text, "busy.db");
     struct lite *tx = lite_of_rig(&holder);
     lite_undo(&tx);
-    OK(store_sqlite.commit(r.s, &v, 1, &r.err), &r.err);
+    OK(r.s->ops->commit(r.s, &v, 1, &r.err), &r.err);
     lite_rig_close(&r);
     lite_rig_close(&holder);
 }
 
 /* Accept, claim and finish against each other, from processes of their own. */
-static void work(int me)
+static void work(const char *param, int me)
 {
     struct lite_rig r;
-    lite_rig_open(&r, "sqlite:busy.db", NULL);
+    lite_rig_open(&r, lite_url(param, "busy.db"), NULL);
     r.ids = me * 1000000;
     for (int i = 0; i < ROUNDS; i++) {
         lite_accept_n(&r, "t", 20, 10, 0);
@@ -56,13 +56,13 @@ static void work(int me)
 TEST(processes_share_a_file, .deadline_s = 120)
 {
     struct lite_rig r;
-    lite_rig_open(&r, "sqlite:busy.db", NULL);
+    lite_rig_open(&r, lite_url(param, "busy.db"), NULL);
     lite_rig_close(&r);
     for (int i = 0; i < WRITERS; i++) {
         pid_t child = fork();
         TRUE(child >= 0);
         if (child == 0) {
-            work(i);
+            work(param, i);
             _exit(0);
         }
     }
@@ -71,7 +71,7 @@ TEST(processes_share_a_file, .deadline_s = 120)
         TRUE(wait(&status) > 0);
         EQ_INT(status, 0);
     }
-    lite_rig_open(&r, "sqlite:busy.db", NULL);
+    lite_rig_open(&r, lite_url(param, "busy.db"), NULL);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_call"), WRITERS * ROUNDS * 20);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), WRITERS * ROUNDS * 20);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_ready"), 0);
@@ -83,8 +83,8 @@ TEST(version_changes_when_another_connection_commits)
 {
     struct lite_rig a, b;
     int64_t first, second;
-    lite_rig_open(&a, "sqlite:busy.db", NULL);
-    lite_rig_open(&b, "sqlite:busy.db", NULL);
+    lite_rig_open(&a, lite_url(param, "busy.db"), NULL);
+    lite_rig_open(&b, lite_url(param, "busy.db"), NULL);
     OK(store_version(a.s, &first, &a.err), &a.err);
     OK(store_version(a.s, &second, &a.err), &a.err);
     EQ_INT(first, second);
@@ -94,3 +94,5 @@ TEST(version_changes_when_another_connection_commits)
     lite_rig_close(&b);
     lite_rig_close(&a);
 }
+
+RUNS_ON(ENGINE_FILE)

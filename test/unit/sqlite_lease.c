@@ -9,8 +9,8 @@
 TEST(two_connections_end_one_lease_by_turns)
 {
     struct lite_rig a, b;
-    lite_rig_open(&a, "sqlite:lease.db", NULL);
-    lite_rig_open(&b, "sqlite:lease.db", NULL);
+    lite_rig_open(&a, lite_url(param, "lease.db"), NULL);
+    lite_rig_open(&b, lite_url(param, "lease.db"), NULL);
     lite_accept_n(&a, "t", 8, 1, 0);
     struct op op = lite_claim_of(&a, "t", 8, 1);
     EQ_INT(op.claim.n, 8);
@@ -25,7 +25,7 @@ TEST(two_connections_end_one_lease_by_turns)
 TEST(more_leases_than_are_remembered)
 {
     struct lite_rig r;
-    lite_rig_open(&r, "sqlite:lease.db", NULL);
+    lite_rig_open(&r, lite_url(param, "lease.db"), NULL);
     const int n = LEASES_MAX + 50;
     struct token *tokens = arena_zalloc(&r.a, (size_t)n, sizeof *tokens);
     int64_t *seqs = arena_zalloc(&r.a, (size_t)n, sizeof *seqs);
@@ -54,7 +54,7 @@ TEST(more_leases_than_are_remembered)
 TEST(an_undone_group_is_forgotten)
 {
     struct lite_rig r;
-    lite_rig_open(&r, "sqlite:lease.db", NULL);
+    lite_rig_open(&r, lite_url(param, "lease.db"), NULL);
     lite_accept_n(&r, "t", 2, 1, 0);
     struct op claim = lite_claim_of(&r, "t", 2, 1);
     struct finish_item item = { .seq = claim.claim.calls[0].seq, .how = END_RESULT };
@@ -63,7 +63,7 @@ TEST(an_undone_group_is_forgotten)
                          .finish = { .token = claim.claim.token, .v = &item, .n = 1 } };
     struct op bad = { .kind = OP_COUNT, .a = &r.a };
     struct op *v[] = { &finish, &bad };
-    EQ_STATUS(store_sqlite.commit(r.s, v, 2, &r.err), PAWL_INVALID, NULL);
+    EQ_STATUS(r.s->ops->commit(r.s, v, 2, &r.err), PAWL_INVALID, NULL);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 0);
     OK(lite_finish_seq(&r, claim.claim.token, item.seq), NULL);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 1);
@@ -74,7 +74,7 @@ TEST(an_undone_group_is_forgotten)
 TEST(a_call_in_two_places_is_broken)
 {
     struct lite_rig r;
-    lite_rig_open(&r, "sqlite:lease.db", NULL);
+    lite_rig_open(&r, lite_url(param, "lease.db"), NULL);
     lite_accept_n(&r, "t", 1, 1, 0);
     struct op claim = lite_claim_of(&r, "t", 1, 1);
     int64_t seq = claim.claim.calls[0].seq;
@@ -89,3 +89,5 @@ TEST(a_call_in_two_places_is_broken)
     HAS_STR(r.err.text, "call 1 is neither pending nor held nor ended");
     lite_rig_close(&r);
 }
+
+RUNS_ON(ENGINE_FILE)

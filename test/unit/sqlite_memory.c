@@ -54,7 +54,7 @@ static enum pawl_status group(struct lite_rig *r, struct token held, int64_t seq
         .claim = { .token = { { 9 } }, .node = BYTES("n"), .boot = BYTES("b"), .max = 2 }
     };
     struct op *v[] = { &finish, &accept, &claim };
-    return store_sqlite.commit(r->s, v, 3, &r->err);
+    return r->s->ops->commit(r->s, v, 3, &r->err);
 }
 
 TEST(whichever_allocation_fails, .deadline_s = 120)
@@ -64,7 +64,7 @@ TEST(whichever_allocation_fails, .deadline_s = 120)
     for (at = 1; at < ALLOCATIONS_MAX; at += check_long() ? 1 : 7) {
         struct lite_rig r;
         unlink("memory.db");
-        lite_rig_open(&r, "sqlite:memory.db", NULL);
+        lite_rig_open(&r, lite_url(param, "memory.db"), NULL);
         lite_accept_n(&r, "t", 3, 1, 0);
         struct op held = lite_claim_of(&r, "t", 2, 1);
         asked = 0;
@@ -85,3 +85,5 @@ TEST(whichever_allocation_fails, .deadline_s = 120)
     }
     LT_INT(at, ALLOCATIONS_MAX);
 }
+
+RUNS_ON(ENGINE_FILE)

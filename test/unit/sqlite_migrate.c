@@ -16,7 +16,7 @@
 
 static void run_sql(struct store *s, const char *sql)
 {
-    EQ_INT(sqlite3_exec(((struct lite *)s)->db, sql, NULL, NULL, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_exec(lite_of(s)->db, sql, NULL, NULL, NULL), SQLITE_OK);
 }
 
 /* Together, on a file that is not there yet. */
@@ -95,22 +95,22 @@ static void no_function(sqlite3_context *ctx, int n, sqlite3_value **v)
     (void)ctx, (void)n, (void)v;
 }
 
-static void prepare_all(struct store *s)
+static void prepare_all(struct store *s, const char *const *texts)
 {
-    struct lite *c = (struct lite *)s;
+    struct lite *c = lite_of(s);
     struct arena a;
     arena_init(&a, 1 << 20);
     /* Tables of the event service, which are no part of the schema. */
-    EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_STATUS], NULL, NULL, NULL), SQLITE_OK);
-    EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_EVENTS], NULL, NULL, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_exec(c->db, texts[SQL_EVENTS_MAKE_STATUS], NULL, NULL, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_exec(c->db, texts[SQL_EVENTS_MAKE_EVENTS], NULL, NULL, NULL), SQLITE_OK);
     EQ_INT(
         sqlite3_create_function(c->db, "patience", 1, SQLITE_UTF8, NULL, no_function, NULL, NULL),
         SQLITE_OK);
     for (int i = 0; i < SQL_COUNT; i++) {
         sqlite3_stmt *q = NULL;
-        if (!sql_sqlite[i])
+        if (!texts[i])
             continue; /* another engine's alone */
-        const char *text = lite_own_names(c, &a, sql_sqlite[i]);
+        const char *text = lite_own_names(c, &a, texts[i]);
         if (sqlite3_prepare_v2(c->db, text, -1, &q, NULL) != SQLITE_OK)
             FAIL("%s: %s", sql_name_text[i], sqlite3_errmsg(c->db));
         sqlite3_finalize(q);
@@ -125,7 +125,8 @@ TEST(every_statement_fits_the_schema)
         AUTO(store_end) struct store *s = bare_open("sqlite:all.db", schemas[i]);
         struct pawl_err err;
         OK(store_migrate(s, true, &err), &err);
-        prepare_all(s);
+        prepare_all(s, sql_sqlite);
+        prepare_all(s, sql_sqlite_ledger);
     }
 }
 

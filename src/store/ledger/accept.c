@@ -31,10 +31,8 @@ static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct 
         bool first = k->got && k->turn == KEY_IDLE && k->waiting == 0;
         s->place = first ? AT_READY : AT_LINE;
         *(k->got ? &k->waiting : &k->hint_waiting) += 1;
-        if (first) {
-            k->turn = KEY_OFFERED;
-            k->head = it->seq;
-        }
+        if (first)
+            led_key_offer(k, it->seq, s);
         out->position = MAX(k->held - 1, 0) + k->waiting + k->hint_waiting + k->seen_waiting;
         where->behind = !first;
     }
@@ -59,8 +57,9 @@ enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int 
     struct led_call *it = led_call_new(c, seq);
     if (!it)
         return err_no_memory(err, "a call");
+    CHECK(!id->claimed || id->claimed == seq);
     id->seq = seq;
-    id->fresh = true;
+    id->fresh = !id->claimed;
     memcpy(id->fingerprint, s->fingerprint, FINGERPRINT_LEN);
     *out = (struct call){ .spec = *s, .seq = seq, .state = PAWL_PENDING, .created_us = c->now_us };
     call_times(s, c->now_us, &out->run_at_us, &out->expires_us);
@@ -219,7 +218,8 @@ static enum pawl_status accept_one(struct ledger *c, struct op *op, const struct
 {
     struct led_id *id;
     int lane;
-    enum pawl_status st = led_id_get(c, s->id, &id, err);
+    enum pawl_status st =
+        c->db->one_writer ? led_id_claim(c, s, &id, err) : led_id_get(c, s->id, &id, err);
     if (st != PAWL_OK)
         return st;
     if (id->seq)
@@ -229,7 +229,7 @@ static enum pawl_status accept_one(struct ledger *c, struct op *op, const struct
         st = led_lane_for(c, s->queue, s->type, &lane, err);
     if (st == PAWL_OK && (out->line_full || !lane)) {
         out->status = PAWL_FULL;
-        return PAWL_OK;
+        return led_id_release(c, id, err);
     }
     return st == PAWL_OK ? led_call_make(c, s, lane, &out->call, err) : st;
 }
@@ -315,25 +315,40 @@ static enum pawl_status prepare(struct ledger *c, const struct accept *q,
     return st == PAWL_OK && sure ? led_numbers(c, n, err) : st;
 }
 
-enum pawl_status led_accept(struct ledger *c, struct op *op, struct pawl_err *err)
+/* What the calls need is looked at, and asked for, together. *refused: all of them are. */
+static enum pawl_status look_ahead(struct ledger *c, struct op *op, bool *refused,
+                                   struct pawl_err *err)
 {
     struct accept *q = &op->accept;
     struct led_look *look = arena_alloc(&c->scratch, q->n * sizeof *look);
-    q->out = arena_zalloc(op->a, q->n, sizeof *q->out);
-    if (!q->out || !look)
+    if (!look)
         return err_no_memory(err, "accepted calls");
     enum pawl_status st = led_look(c, q->v, q->n, look, err);
     if (st == PAWL_OK && q->atomic) {
         st = first_refusal(c, op, look, &q->refused, err);
-        if (st == PAWL_OK && q->refused < q->n) {
+        *refused = st == PAWL_OK && q->refused < q->n;
+        if (*refused) {
             led_say_refused(c, op, &q->v[q->refused], &q->out[q->refused]);
             return PAWL_OK;
         }
         q->refused = 0;
         memset(q->out, 0, q->n * sizeof *q->out);
     }
-    if (st == PAWL_OK)
-        st = prepare(c, q, look, err);
+    return st == PAWL_OK ? prepare(c, q, look, err) : st;
+}
+
+enum pawl_status led_accept(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    struct accept *q = &op->accept;
+    bool refused = false;
+    enum pawl_status st = PAWL_OK;
+    q->out = arena_zalloc(op->a, q->n, sizeof *q->out);
+    if (!q->out)
+        return err_no_memory(err, "accepted calls");
+    if (q->atomic || !c->db->one_writer)
+        st = look_ahead(c, op, &refused, err);
+    if (refused)
+        return st;
     for (size_t i = 0; i < q->n && st == PAWL_OK; i++)
         st = accept_one(c, op, &q->v[i], &q->out[i], err);
     return st;

@@ -97,7 +97,8 @@ struct led_id {
     int64_t seq; /* 0: nobody knows it */
     unsigned char fingerprint[FINGERPRINT_LEN];
     bool fresh;
-    bool counted; /* by led_ids_new() */
+    bool counted;    /* by led_ids_new() */
+    int64_t claimed; /* its row was added with this number, for a call that is about to be made */
 };
 
 enum { HELD_OPEN, HELD_ENDED, HELD_OFF };
@@ -204,8 +205,14 @@ MUST_USE enum pawl_status led_ids_load(struct ledger *c, const struct bytes *ids
 /* What is known of an id; seq 0: nothing. Borrowed for the transaction. */
 MUST_USE enum pawl_status led_id_get(struct ledger *c, struct bytes id, struct led_id **out,
                                      struct pawl_err *err);
-/* The same in halves. When it is sure that each of the fresh ones which nobody knows will take a
- * number, those come along. */
+/* The same for a call that is new unless its id is known, where one connection writes at a time:
+ * the row is added at once with the next number, which led_call_make() takes. */
+MUST_USE enum pawl_status led_id_claim(struct ledger *c, const struct call_spec *s,
+                                       struct led_id **out, struct pawl_err *err);
+/* The call is refused after all: no row of its id stays, if it was claimed. */
+MUST_USE enum pawl_status led_id_release(struct ledger *c, struct led_id *id, struct pawl_err *err);
+/* led_id_get() of many, in halves. When it is sure that each of the fresh ones which nobody knows
+ * will take a number, those come along. */
 struct led_asked_ids {
     const struct bytes *fresh;
     size_t n_fresh;
@@ -341,6 +348,9 @@ static inline int64_t led_key_pending(const struct led_key *k)
  * the group is done again. */
 MUST_USE enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, enum led_place from,
                                          struct pawl_err *err);
+/* The call is the one on offer from now on, standing so: the key's head has its place and number.
+ */
+void led_key_offer(struct led_key *k, int64_t seq, const struct led_stand *as);
 /* The key's first call is perhaps to be put on offer. */
 void led_key_turn(struct ledger *c, struct led_key *k);
 /* Offer what is due, as far as lines are stored as they are (`written`: all of them). *out_any:
@@ -351,10 +361,7 @@ MUST_USE enum pawl_status led_keys_settle(struct ledger *c, bool written, bool *
 MUST_USE enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joined,
                                             struct pawl_err *err);
 /* Keys that others could not lock: look at them now. */
-MUST_USE enum pawl_status led_hints_read(struct ledger *c, struct led_rows **out,
-                                         struct pawl_err *err);
-MUST_USE enum pawl_status led_keys_fold(struct ledger *c, const struct led_rows *hints,
-                                        struct pawl_err *err);
+MUST_USE enum pawl_status led_hints_fold(struct ledger *c, struct pawl_err *err);
 /* The first calls of these keys' lines, up to max each, into the cache as partial calls, by key,
  * then place. */
 struct led_place_row {

@@ -95,9 +95,18 @@ static bool over(const struct claiming *g, const struct led_call *it)
     return it->now.expires_us && it->now.expires_us <= g->c->now_us;
 }
 
-static bool fits(const struct claiming *g, const struct led_call *it)
+/* Does the claim have room for it? Of an engine inside the process its long input is read now. */
+static enum pawl_status fits(struct claiming *g, struct led_call *it, bool *out,
+                             struct pawl_err *err)
 {
-    return !it->cut && (!g->q->n || g->len + it->spec.input.bytes.len <= CLAIM_LEN_MAX);
+    enum pawl_status st = PAWL_OK;
+    bool room = !g->q->n || g->len + it->input_len <= CLAIM_LEN_MAX;
+    if (it->cut && room && g->c->db->one_writer) {
+        st = led_payloads_load(g->c, &it, 1, err);
+        it->cut = st != PAWL_OK;
+    }
+    *out = !it->cut && (!g->q->n || g->len + it->spec.input.bytes.len <= CLAIM_LEN_MAX);
+    return st;
 }
 
 /* So many were taken that only calls of quick types may follow. */
@@ -175,17 +184,20 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
                                 struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
+    bool fit = false;
     r->stopped =
         it->now.lane != r->lane || tries_suspect(it->now.tries) || it->now.run_at_us > g->c->now_us;
     if (r->stopped)
         return PAWL_OK;
-    if (over(g, it)) {
+    bool expired = over(g, it);
+    if (expired)
         st = expire(g, it, err);
-    } else if (fits(g, it)) {
+    else
+        st = fits(g, it, &fit, err);
+    g->complete = g->complete || (!expired && !fit);
+    if (st == PAWL_OK && fit) {
         st = take(g, it, r->key, ++r->position, err);
         r->left--;
-    } else {
-        g->complete = true;
     }
     r->stopped = !goes_on(g);
     return st;
@@ -277,10 +289,10 @@ static enum pawl_status found(struct claiming *g, const struct led_rows *r, stru
         st = candidate(g, r, i, &v[i], err);
         g->c->keyed |= st == PAWL_OK && v[i]->spec.key.data;
     }
-    if (st != PAWL_OK || !g->grab)
+    if (st != PAWL_OK || !(g->grab || g->c->db->one_writer))
         return st;
     led_sort(v, (size_t)r->n, sizeof(struct led_call *), compare_due);
-    return inputs_load(g, v, (size_t)r->n, err);
+    return g->c->db->one_writer ? PAWL_OK : inputs_load(g, v, (size_t)r->n, err);
 }
 
 static void take_ask(struct ledger *c, struct led_batch *b)
@@ -371,7 +383,8 @@ static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n
     led_int(&q, g->rank);
     led_int(&q, g->c->now_us);
     led_int(&q, (int64_t)limit);
-    led_int(&q, MAX(CLAIM_LEN_MAX - (int64_t)g->len, 0) / (g->grab ? (int64_t)limit : 1));
+    bool each = g->grab || g->c->db->one_writer;
+    led_int(&q, MAX(CLAIM_LEN_MAX - (int64_t)g->len, 0) / (each ? (int64_t)limit : 1));
     from_put(&q, &from.run_at, one, from.last.run_at_us);
     from_put(&q, &from.seq, one, from.last.seq);
     struct led_take *t = &g->c->tx->take;
@@ -386,7 +399,7 @@ static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n
     *out = arena_alloc(&g->c->scratch, ((size_t)r->n + 1) * sizeof **out);
     if (!*out)
         return err_no_memory(err, "a claim");
-    *out_n = (size_t)r->n;
+    *out_n = MIN((size_t)r->n, limit);
     return found(g, r, *out, err);
 }
 
@@ -444,7 +457,7 @@ static enum pawl_status take_candidate(struct claiming *g, struct led_call *it, 
                                        struct pawl_err *err)
 {
     struct led_key *k = NULL;
-    bool suspect = tries_suspect(it->now.tries), quick = true;
+    bool suspect = tries_suspect(it->now.tries), quick = true, fit = false;
     if (it->skipped || (suspect && g->q->n))
         return PAWL_OK;
     enum pawl_status st = call_quick(g, it, &quick, err);
@@ -467,9 +480,10 @@ static enum pawl_status take_candidate(struct claiming *g, struct led_call *it, 
         g->q->more |= k && k->waiting > 0; /* the rest of its line is the next claim's */
         return st;
     }
-    if (!fits(g, it)) {
+    st = fits(g, it, &fit, err);
+    if (st != PAWL_OK || !fit) {
         g->complete = true;
-        return PAWL_OK;
+        return st;
     }
     st = take(g, it, k, 0, err);
     if (st == PAWL_OK && k && !suspect && quick)
@@ -641,13 +655,6 @@ static enum pawl_status look_again(struct claiming *g, struct pawl_err *err)
 /* Columns of claim_look; it has one row. */
 enum { LOOK_INBOX, LOOK_HINT, LOOK_JOINS };
 
-static enum pawl_status hints_fold(struct ledger *c, struct pawl_err *err)
-{
-    struct led_rows *hints = NULL;
-    enum pawl_status st = led_hints_read(c, &hints, err);
-    return st == PAWL_OK && hints->n ? led_keys_fold(c, hints, err) : st;
-}
-
 /* What there is to claim: as it was when the transaction began, if nothing came since. */
 static enum pawl_status look(struct claiming *g, struct pawl_err *err)
 {
@@ -669,7 +676,7 @@ static enum pawl_status look(struct claiming *g, struct pawl_err *err)
         if (sent)
             st = led_inbox_move(c, CLAIM_MAX, err);
         if (st == PAWL_OK && hinted)
-            st = hints_fold(c, err);
+            st = led_hints_fold(c, err);
         if (st == PAWL_OK && due)
             st = led_keys_join_due(c, CLAIM_MAX, &joined, err);
     }

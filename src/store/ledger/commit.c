@@ -54,7 +54,7 @@ enum pawl_status led_forget(struct ledger *c, struct pawl_err *err)
 
 enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *err)
 {
-    if (c->reading)
+    if (c->reading || c->db->one_writer) /* nobody can be faster */
         return err_set(err, PAWL_BROKEN, "database: %s", what);
     c->redo = true;
     return err_set(err, PAWL_BUSY, "database: somebody else was faster (%s)", what);

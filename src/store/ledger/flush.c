@@ -281,6 +281,8 @@ static enum pawl_status write_ids(struct writing *w, struct pawl_err *err)
         for (struct led_id *it = w->c->tx->ids[i]; it; it = it->same)
             if (it->fresh)
                 v[n++] = it;
+            else
+                CHECK(!it->claimed || it->seq); /* no row of an id without its call */
     qsort(v, n, sizeof(struct led_id *), compare_ids);
     for (size_t i = 0; i < n; i++) {
         ROW(w->c, &w->ids, B(v[i]->id), I(v[i]->seq),
@@ -477,6 +479,15 @@ enum pawl_status led_flush(struct ledger *c, struct pawl_err *err)
     return led_flush_ask(c, NULL, err);
 }
 
+/* Numbers in reserve are the highest that were given. */
+static void numbers_back(struct ledger *c)
+{
+    struct led_reserve *r = &c->tx->numbers;
+    if (c->db->numbers_back && r->n > r->at)
+        c->db->numbers_back(c, r->n - r->at);
+    r->n = r->at;
+}
+
 enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask, bool sure,
                                   struct pawl_err *err)
 {
@@ -500,6 +511,7 @@ enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask, bool su
         return st;
     if (tx->scratch.failed)
         return err_no_memory(err, "what a group writes");
+    numbers_back(tx);
     CRASH_POINT("ledger.before_commit");
     PAUSE_POINT("ledger.before_commit");
     st = led_commit(TAKE(tx), b, err);

@@ -90,19 +90,21 @@ struct foreseen {
     size_t n_fresh, n_ids, n_keys, n_tokens;
     bool sure;                 /* no new call can be refused */
     const struct claim *claim; /* the first */
+    bool one_writer;
     bool paused, finish, atomic;
     bool plain; /* accepts, claims, finishes: every row that goes or changes is locked first */
     struct led_rows *leases, *known;
 };
 
-static void foresee_specs(struct foreseen *f, const struct call_spec *v, size_t n, bool sent,
+enum spec_id { ID_SENT, ID_FRESH, ID_LATER };
+static void foresee_specs(struct foreseen *f, const struct call_spec *v, size_t n, enum spec_id how,
                           bool fill)
 {
     for (size_t i = 0; i < n; i++) {
-        if (fill)
-            *(sent ? &f->ids[f->n_ids] : &f->fresh[f->n_fresh]) = v[i].id;
-        f->n_ids += sent;
-        f->n_fresh += !sent;
+        if (fill && how != ID_LATER)
+            *(how == ID_SENT ? &f->ids[f->n_ids] : &f->fresh[f->n_fresh]) = v[i].id;
+        f->n_ids += how == ID_SENT;
+        f->n_fresh += how == ID_FRESH;
         if (v[i].key.data && fill)
             f->keys[f->n_keys] = v[i].key;
         f->n_keys += v[i].key.data != NULL;
@@ -116,7 +118,7 @@ static void foresee_finish(struct foreseen *f, const struct finish *q, bool fill
         f->tokens[f->n_tokens] = q->token;
     f->n_tokens++;
     for (size_t i = 0; i < q->n; i++) {
-        foresee_specs(f, q->v[i].send, q->v[i].n_send, true, fill);
+        foresee_specs(f, q->v[i].send, q->v[i].n_send, ID_SENT, fill);
         f->paused = f->paused || q->v[i].n_send;
         if (q->v[i].seq)
             continue;
@@ -130,7 +132,9 @@ static void foresee(struct foreseen *f, const struct op *op, bool fill)
 {
     switch (op->kind) {
     case OP_ACCEPT:
-        foresee_specs(f, op->accept.v, op->accept.n, false, fill);
+        /* led_id_claim() asks for them, and adds them. */
+        foresee_specs(f, op->accept.v, op->accept.n,
+                      f->one_writer && !op->accept.atomic ? ID_LATER : ID_FRESH, fill);
         f->paused = true;
         f->atomic = f->atomic || op->accept.atomic;
         break;
@@ -367,7 +371,7 @@ static enum pawl_status group_once(struct ledger *c, struct op *const *v, size_t
                                    struct pawl_err *err)
 {
     AUTO(led_undo) struct ledger *tx = NULL;
-    struct foreseen f = { .v = v, .n = n };
+    struct foreseen f = { .v = v, .n = n, .one_writer = c->db->one_writer };
     enum pawl_status st = led_fresh(c, LED_WRITE, err);
     if (st == PAWL_OK)
         st = foresee_all(c, &f, err);

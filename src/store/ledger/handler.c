@@ -46,9 +46,13 @@ enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *e
     bool keep = h->run(h->ctx, &tx.base);
     CRASH_POINT("ledger.handler_ran");
     PAUSE_POINT("ledger.handler_ran");
-    /* A result without the SQL it was made with is none: the handler has to run again. */
-    if (keep && (tx.lost || !c->db->in_tx(c)))
+    bool lost = tx.lost || !c->db->in_tx(c);
+    /* A result without the SQL it was made with is none: the handler has to run again. Inside the
+     * process no connection is lost: a statement of the handler said so itself (OR ROLLBACK), would
+     * say so again, and the handler was told. */
+    if (keep && lost && !c->db->one_writer)
         return err_set(err, PAWL_BUSY, "database: a handler's transaction was lost");
+    keep = keep && !lost;
     if (keep) {
         st = led_finish(c, op, h->finish, &stored, err);
         h->committed_sql = st == PAWL_OK && completed(op, stored);
@@ -65,7 +69,7 @@ enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *e
 enum pawl_status led_script_op(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     enum pawl_status st = c->db->script(c, op->script.sql, err);
-    if (st != PAWL_INVALID)
+    if (st != PAWL_INVALID || !c->db->in_tx(c))
         return st;
     /* Theirs alone: the rest of the group goes on. */
     op->status = err_set(&op->err, PAWL_INVALID, "%s", err ? err->text : "SQL");

@@ -139,7 +139,8 @@ static enum pawl_status keys_ask(struct ledger *c, const enum sql_name *names, s
     led_texts(c, &p, v, n);
     for (size_t i = 0; i < n_names; i++)
         led_batch_ask(b, names[i], &p, &rows[i]);
-    led_batch_ask(b, SQL_HINT_OF_KEY, &p, &hints);
+    if (!c->db->one_writer)
+        led_batch_ask(b, SQL_HINT_OF_KEY, &p, &hints);
     enum pawl_status st = led_batch_run(c, b, err);
     for (size_t i = 0; st == PAWL_OK && i < n_names; i++)
         rows_take(c, names[i], rows[i]);
@@ -196,16 +197,12 @@ static enum pawl_status rows_add(struct ledger *c, const struct bytes *v, size_t
     return m ? keys_ask(c, add, 1, missing, m, err) : PAWL_OK;
 }
 
-enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size_t n,
-                               enum led_lock how, struct pawl_err *err)
+static enum pawl_status keys_lock(struct ledger *c, const struct bytes *v, size_t n,
+                                  enum led_lock how, struct pawl_err *err)
 {
     static const enum sql_name try[] = { SQL_KEY_LOOK, SQL_KEY_TRY }, wait[] = { SQL_KEY_WAIT };
-    struct bytes *v = NULL;
-    size_t m = 0;
-    enum pawl_status st = wanting(c, names, n, how, &v, &m, err);
-    if (st != PAWL_OK || m == 0)
-        return st;
-    for (size_t i = 0; i < m; i++) {
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < n; i++) {
         struct led_key *k = key_of(c, v[i]);
         if (k->hint_waiting || k->hint_later) { /* ours, not written yet: they come back as rows */
             st = led_flush(c, err);
@@ -213,9 +210,32 @@ enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size
         }
     }
     if (st == PAWL_OK)
-        st = how == LOCK_TRY ? keys_ask(c, try, 2, v, m, err) : keys_ask(c, wait, 1, v, m, err);
-    if (st == PAWL_OK)
-        st = rows_add(c, v, m, err);
+        st = how == LOCK_TRY ? keys_ask(c, try, 2, v, n, err) : keys_ask(c, wait, 1, v, n, err);
+    return st == PAWL_OK ? rows_add(c, v, n, err) : st;
+}
+
+/* Where nobody else writes, looking is locking, and a row is added when it is first written. */
+static enum pawl_status keys_own(struct ledger *c, const struct bytes *v, size_t n,
+                                 struct pawl_err *err)
+{
+    static const enum sql_name look[] = { SQL_KEY_LOOK };
+    enum pawl_status st = keys_ask(c, look, 1, v, n, err);
+    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+        struct led_key *k = key_of(c, v[i]);
+        k->got = k->known = true;
+    }
+    return st;
+}
+
+enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size_t n,
+                               enum led_lock how, struct pawl_err *err)
+{
+    struct bytes *v = NULL;
+    size_t m = 0;
+    enum pawl_status st = wanting(c, names, n, how, &v, &m, err);
+    if (st != PAWL_OK || m == 0)
+        return st;
+    st = c->db->one_writer ? keys_own(c, v, m, err) : keys_lock(c, v, m, how, err);
     for (size_t i = 0; st == PAWL_OK && i < m; i++) {
         struct led_key *k = key_of(c, v[i]);
         k->tried = true;
@@ -270,7 +290,7 @@ enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, enum led_pl
         return st;
     /* A call that joined a moment ago is counted the next time: the key's row is wrong otherwise.
      */
-    if (c->redone < COUNT_TRIES)
+    if (c->redone < COUNT_TRIES && !c->db->one_writer)
         return led_again(c, "a call of a line", err);
     return err_set(err, PAWL_BROKEN, "database: key \"%.*s\": more calls wait than it counts",
                    BYTES_ARG(k->name));
@@ -368,12 +388,19 @@ static bool is_free(const struct led_key *k)
     return k->got && !k->held && k->turn != KEY_BLOCKED && k->turn != KEY_OFFERED;
 }
 
+void led_key_offer(struct led_key *k, int64_t seq, const struct led_stand *as)
+{
+    k->turn = KEY_OFFERED;
+    k->head = seq;
+    k->head_pos = as->pos;
+    k->head_no = as->key_no;
+}
+
 /* The first of the line stands among the calls that can be claimed. */
 static void offer(struct led_key *k, struct led_call *it)
 {
     it->now.place = AT_READY;
-    k->turn = KEY_OFFERED;
-    k->head = it->seq;
+    led_key_offer(k, it->seq, &it->now);
     k->dirty = k->moving = true;
 }
 
@@ -430,6 +457,15 @@ enum pawl_status led_keys_settle(struct ledger *c, bool written, bool *out_any,
     return st;
 }
 
+/* Inputs up to this long come along with their calls; all of them together fit into len. */
+static int64_t len_each(const int64_t *max, size_t n, int64_t len)
+{
+    int64_t calls = 1;
+    for (size_t i = 0; i < n; i++)
+        calls += max[i];
+    return MAX(len, 0) / calls;
+}
+
 /* The rows are by key, in the order asked, then by place. */
 enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v, const int64_t *max,
                                 size_t n, int64_t len, struct pawl_err *err)
@@ -444,7 +480,7 @@ enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v, cons
     }
     led_column(&p, &keys);
     led_ints(c, &p, max, n);
-    led_int(&p, len);
+    led_int(&p, c->db->one_writer ? len_each(max, n, len) : len);
     enum pawl_status st = led_query(c, SQL_LINE_TAKE, &p, &r, err);
     struct led_call **calls =
         st == PAWL_OK ? arena_alloc(&c->scratch, ((size_t)r->n + 1) * sizeof *calls) : NULL;
@@ -467,16 +503,17 @@ enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v, cons
     return st;
 }
 
-enum pawl_status led_hints_read(struct ledger *c, struct led_rows **out, struct pawl_err *err)
+enum pawl_status led_hints_fold(struct ledger *c, struct pawl_err *err)
 {
+    struct led_rows *hints = NULL;
     struct led_params p = { 0 };
+    if (c->db->one_writer)
+        return PAWL_OK;
     led_int(&p, FOLD_MAX);
-    return led_query(c, SQL_HINT_LIST, &p, out, err);
-}
-
-enum pawl_status led_keys_fold(struct ledger *c, const struct led_rows *hints, struct pawl_err *err)
-{
-    struct bytes *v = arena_alloc(&c->scratch, ((size_t)hints->n + 1) * sizeof *v);
+    enum pawl_status st = led_query(c, SQL_HINT_LIST, &p, &hints, err);
+    if (st != PAWL_OK || hints->n == 0)
+        return st;
+    struct bytes *v = arena_alloc(&c->scratch, (size_t)hints->n * sizeof *v);
     if (!v)
         return err_no_memory(err, "hints");
     for (int i = 0; i < hints->n; i++)

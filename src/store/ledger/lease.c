@@ -412,6 +412,13 @@ static bool hold_in(struct ledger *c, struct led_call *it)
     return l != NULL;
 }
 
+static const char *lost_text(struct ledger *c, int64_t seq)
+{
+    const char *text = arena_printf(&c->scratch, "call %lld is neither pending nor held nor ended",
+                                    (long long)seq);
+    return text ? text : "a call";
+}
+
 enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, size_t n,
                                   struct pawl_err *err)
 {
@@ -433,7 +440,7 @@ enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, s
         st = leases_read(c, r, true, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++)
         if (v[i]->now.place == AT_HELD && !v[i]->lease && !hold_in(c, v[i]))
-            st = led_again(c, "a call is neither pending nor held nor ended", err);
+            st = led_again(c, lost_text(c, v[i]->seq), err);
     return st;
 }
 

@@ -1,7 +1,7 @@
 /*
- * ledger.h - the ledger on a database server: load, decide, flush, over a driver.
+ * ledger.h - the ledger on a database: load, decide, flush, over a driver.
  *
- * For store/ledger, the engines that drive it (store/pg, store/mysql), whose handle begins with a
+ * For store/ledger, its drivers (store/pg, store/mysql, store/sqlite), whose handle begins with a
  * `struct ledger`, and the event service, which uses their drivers alone. A handle belongs to one
  * thread at a time. A transaction loads rows into `tx`, decides on them in memory, and writes the
  * difference between what each was and what it is (led_flush). Everything a transaction knows lives
@@ -140,6 +140,7 @@ struct led_params {
 };
 void led_int(struct led_params *p, int64_t v);
 void led_text(struct led_params *p, struct bytes v);
+void led_blob(struct led_params *p, struct bytes v);
 void led_column(struct led_params *p, const struct led_column *k);
 void led_ints(struct ledger *c, struct led_params *p, const int64_t *v, size_t n);
 void led_texts(struct ledger *c, struct led_params *p, const struct bytes *v, size_t n);
@@ -199,6 +200,13 @@ struct led_driver {
     bool marks; /* it has ready_known */
     bool grabs; /* it has ready_grab */
     bool inbox; /* applications submit in SQL: there is a table for it */
+    /* While one transaction writes nobody else does: what it has read is locked, there are no
+     * hints, and what is not as it was read is BROKEN. Its statements run inside the process, once
+     * for each value of a column: nothing is gained by asking before it is needed, an id is added
+     * where it would be looked for, a key's row when it is first written; rows of ready_take and
+     * call_list_lane come track by track and lane by lane, and the `len` of ready_take and
+     * line_take is that of each input; longer ones are read when they are taken. */
+    bool one_writer;
     /* Connected, in a transaction of its own, whatever was open before. LED_WRITE: READ COMMITTED;
      * LED_READ: one snapshot for all of it. Sets now_us, unless the clock is a test's. `first` are
      * its first statements, if any, so that they need no round trip of their own. */
@@ -221,6 +229,8 @@ struct led_driver {
     enum pawl_status (*batch)(struct ledger *c, const struct led_batch *b, struct pawl_err *err);
     /* n fresh sequence numbers, rising, each above every one that was given before this began. */
     enum pawl_status (*numbers)(struct ledger *c, int64_t *out, size_t n, struct pawl_err *err);
+    /* The last n of those were not used, and may be given again. NULL: they are lost. */
+    void (*numbers_back)(struct ledger *c, size_t n);
     /* "SAVEPOINT x" and its like. */
     enum pawl_status (*plain)(struct ledger *c, const char *text, struct pawl_err *err);
     /* The application's own statements, inside or outside the transaction; INVALID: theirs is

@@ -170,6 +170,44 @@ enum pawl_status led_id_get(struct ledger *c, struct bytes id, struct led_id **o
     return st;
 }
 
+enum pawl_status led_id_claim(struct ledger *c, const struct call_spec *s, struct led_id **out,
+                              struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    int64_t added = 0;
+    *out = *id_slot(c, s->id);
+    if (*out)
+        return PAWL_OK;
+    enum pawl_status st = led_numbers(c, 1, err);
+    if (st != PAWL_OK)
+        return st;
+    int64_t number = c->tx->numbers.v[c->tx->numbers.at];
+    led_text(&p, s->id);
+    led_int(&p, number);
+    led_blob(&p, (struct bytes){ (const char *)s->fingerprint, FINGERPRINT_LEN });
+    st = led_run(c, SQL_ID_ADD, &p, &added, err);
+    if (st != PAWL_OK || !added)
+        return st == PAWL_OK ? led_id_get(c, s->id, out, err) : st;
+    *out = led_id_new(c, s->id);
+    if (!*out)
+        return err_no_memory(err, "ids");
+    (*out)->claimed = number;
+    return PAWL_OK;
+}
+
+enum pawl_status led_id_release(struct ledger *c, struct led_id *id, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    int64_t gone = 0;
+    if (!id->claimed)
+        return PAWL_OK;
+    led_text(&p, id->id);
+    enum pawl_status st = led_run(c, SQL_ID_REMOVE, &p, &gone, err);
+    CHECK(st != PAWL_OK || (gone == 1 && !id->seq));
+    id->claimed = 0;
+    return st;
+}
+
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
 static struct led_call **call_slot(struct ledger *c, int64_t seq)

@@ -45,8 +45,7 @@ static void enter(struct ledger *c, struct led_call *call, const struct led_stan
 {
     switch (to->place) {
     case AT_READY:
-        k->turn = KEY_OFFERED;
-        k->head = call->seq;
+        led_key_offer(k, call->seq, to);
         k->waiting++;
         break;
     case AT_LINE:

@@ -191,6 +191,12 @@ static enum sql_name feed_of(const struct listing *l, struct led_params *p)
     return SQL_CALL_LIST;
 }
 
+static int newest_first(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
 static enum pawl_status feed(struct listing *l, struct pawl_err *err)
 {
     struct led_rows *r = NULL;
@@ -201,15 +207,16 @@ static enum pawl_status feed(struct listing *l, struct pawl_err *err)
     enum pawl_status st = led_query(l->c, name, &p, &r, err);
     if (st != PAWL_OK)
         return st;
-    l->n = r->n;
+    l->v = arena_alloc(&l->c->scratch, ((size_t)r->n + 1) * sizeof *l->v);
+    if (!l->v)
+        return err_no_memory(err, "a page");
+    for (int i = 0; i < r->n; i++)
+        l->v[i] = led_get_int(r, i, 0);
+    led_sort(l->v, (size_t)r->n, sizeof *l->v, newest_first); /* lanes may come one by one */
+    l->n = MIN((size_t)r->n, (size_t)l->piece);
     l->at = 0;
     l->ended = l->n < (size_t)l->piece;
     l->piece = MIN(l->piece * 2, PIECE_MAX);
-    l->v = arena_alloc(&l->c->scratch, (l->n + 1) * sizeof *l->v);
-    if (!l->v)
-        return err_no_memory(err, "a page");
-    for (size_t i = 0; i < l->n; i++)
-        l->v[i] = led_get_int(r, (int)i, 0);
     if (l->n)
         l->below = l->v[l->n - 1];
     return foresee(l->c, l->v, l->n, 0, err);

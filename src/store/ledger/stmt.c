@@ -67,6 +67,11 @@ void led_text(struct led_params *p, struct bytes v)
     *param(p) = (struct led_param){ .kind = LED_TEXTS, .b = v };
 }
 
+void led_blob(struct led_params *p, struct bytes v)
+{
+    *param(p) = (struct led_param){ .kind = LED_BLOBS, .b = v };
+}
+
 void led_column(struct led_params *p, const struct led_column *k)
 {
     *param(p) = (struct led_param){ .kind = k->kind, .many = true, .k = *k };

@@ -138,12 +138,9 @@ enum pawl_status led_sweep(struct ledger *c, struct op *op, struct pawl_err *err
     static const enum sql_name next[] = { SQL_EXPIRY_NEXT, SQL_LEASE_NEXT, SQL_LINE_NEXT };
     s->expired = s->reclaimed = s->cancelled = s->joined = s->next_us = 0;
     s->more = false;
-    struct led_rows *hints = NULL;
     enum pawl_status st = led_inbox_move(c, s->max, err);
     if (st == PAWL_OK)
-        st = led_hints_read(c, &hints, err);
-    if (st == PAWL_OK)
-        st = led_keys_fold(c, hints, err);
+        st = led_hints_fold(c, err);
     if (st == PAWL_OK)
         st = expire_some(c, op, err);
     if (st == PAWL_OK)
@@ -217,6 +214,26 @@ static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int6
     return st;
 }
 
+/* How many of these are copied in one step: where nobody else writes meanwhile, large calls end it
+ * early. */
+static enum pawl_status copied_at_once(struct ledger *c, const struct gc *g, const int64_t *seqs,
+                                       size_t *n, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    int64_t len = 0;
+    if (!g->archive || !c->db->one_writer)
+        return PAWL_OK;
+    led_ints(c, &p, seqs, *n);
+    enum pawl_status st = led_query(c, SQL_ARCHIVE_LEN, &p, &r, err);
+    CHECK(st != PAWL_OK || (size_t)r->n == *n);
+    size_t i = 0;
+    for (; st == PAWL_OK && i < *n && len < CLAIM_LEN_MAX; i++)
+        len += led_get_int(r, (int)i, 0);
+    *n = i;
+    return st;
+}
+
 /* Calls that ended before a moment, by seq. */
 static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err *err)
 {
@@ -234,7 +251,13 @@ static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err
             seqs[n++] = led_get_int(r, at, 0);
     g->more = n == (size_t)g->max || r->n == LIST_LOOK_MAX;
     g->next_seq = g->more ? led_get_int(r, at - 1, 0) : 0;
-    return remove_listed(c, g, seqs, n, err);
+    size_t all = n;
+    st = copied_at_once(c, g, seqs, &n, err);
+    if (st == PAWL_OK && n < all) {
+        g->more = true;
+        g->next_seq = seqs[n - 1];
+    }
+    return st == PAWL_OK ? remove_listed(c, g, seqs, n, err) : st;
 }
 
 enum pawl_status led_gc(struct ledger *c, struct op *op, struct pawl_err *err)

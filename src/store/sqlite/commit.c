@@ -1,5 +1,5 @@
 /*
- * commit.c - transactions, and a group of operations as one of them.
+ * commit.c - a group of operations as one transaction.
  *
  * One writer at a time: after BEGIN IMMEDIATE nobody else changes anything, so an operation reads,
  * decides, and only then writes; a refusal is always decided before its first write and needs no
@@ -11,71 +11,6 @@
 #include "base/hook.h"
 #include "store/sqlite/move.h"
 #include "store/sqlite/ops.h"
-
-/* Some errors have rolled back already; then there is nothing to undo but our memory of it. */
-static enum pawl_status lite_rolled_back(struct lite *c, struct pawl_err *err)
-{
-    enum pawl_status st = PAWL_OK;
-    if (!sqlite3_get_autocommit(c->db))
-        st = lite_plain(c, PLAIN_ROLLBACK, err);
-    return sqlite3_get_autocommit(c->db) ? PAWL_OK : st;
-}
-
-enum pawl_status lite_begin(struct lite *c, enum lite_plain how, struct pawl_err *err)
-{
-    enum pawl_status st = lite_rolled_back(c, err);
-    if (st == PAWL_OK)
-        st = lite_plain(c, how, err);
-    if (st != PAWL_OK)
-        return st;
-    c->tx++;
-    c->now_us = world_now(c->world);
-    c->n_fresh = 0;
-    c->lanes.n_stored = c->lanes.n;
-    arena_reset(&c->scratch);
-    return PAWL_OK;
-}
-
-void lite_forget(struct lite *c)
-{
-    c->n_fresh = 0;
-    c->seq_tx = c->version_tx = c->wishes_tx = c->paused_tx = c->keys.tx = c->looks.tx = 0;
-    lite_leases_after(c, true);
-    lite_lanes_undo(c);
-}
-
-void lite_undo(struct lite **tx)
-{
-    struct lite *c = *tx;
-    if (!c)
-        return;
-    /* Without memory even this may fail; then lite_begin() does it before anything else. */
-    enum pawl_status undone = lite_rolled_back(c, NULL);
-    (void)undone;
-    lite_forget(c);
-    *tx = NULL;
-}
-
-enum pawl_status lite_commit(struct lite *taken, struct pawl_err *err)
-{
-    AUTO(lite_undo) struct lite *tx = taken;
-    enum pawl_status st = lite_plain(tx, PLAIN_COMMIT, err);
-    if (st != PAWL_OK) {
-        /* The commit record may be in the log although its fsync failed: a crash now could bring it
-         * back. */
-        if ((sqlite3_extended_errcode(tx->db) & 0xff) == SQLITE_IOERR && st == PAWL_BUSY) {
-            st = PAWL_UNKNOWN;
-            if (err)
-                err->status = st;
-        }
-        return st;
-    }
-    lite_leases_after(tx, false);
-    tx = NULL;
-    return PAWL_OK;
-}
-
-/* ---- A group --------------------------------------------------------------------------------- */
 
 /* Everything kept in memory goes into its tables: what follows looks there. */
 static enum pawl_status settle(struct lite *c, struct pawl_err *err)

@@ -210,15 +210,15 @@ static enum pawl_status settings(struct lite *c, struct pawl_err *err)
     return PAWL_OK;
 }
 
-enum pawl_status lite_open(const struct store_conf *conf, struct store **out, struct pawl_err *err)
+enum pawl_status lite_connect(const struct store_conf *conf, struct lite **out,
+                              struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
-    if (conf->role == STORE_BARE)
-        return lite_bare_open(conf, out, err);
     struct lite *c = mem_zalloc(sizeof *c);
     if (!c)
         return err_no_memory(err, "a connection");
     c->base.ops = &store_sqlite;
+    c->texts = sql_sqlite;
     s = &c->base;
     arena_init(&c->scratch, SCRATCH_LEN_MAX);
     arena_init(&c->unpack, UNPACK_LEN_MAX);
@@ -234,8 +234,20 @@ enum pawl_status lite_open(const struct store_conf *conf, struct store **out, st
         return st;
     lite_guard_init(c);
     lite_checkpoint_init(c);
-    *out = TAKE(s);
+    s = NULL;
+    *out = c;
     return PAWL_OK;
+}
+
+enum pawl_status lite_open(const struct store_conf *conf, struct store **out, struct pawl_err *err)
+{
+    struct lite *c = NULL;
+    if (conf->role == STORE_BARE)
+        return lite_bare_open(conf, out, err);
+    enum pawl_status st = lite_connect(conf, &c, err);
+    if (st == PAWL_OK)
+        *out = &c->base;
+    return st;
 }
 
 void lite_close(struct store *s)

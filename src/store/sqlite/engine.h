@@ -41,6 +41,7 @@ struct lite {
     char schema[SCHEMA_LEN_MAX + 1];
     int64_t retention_us, remember_us, key_pending_max;
 
+    const char *const *texts;       /* of the statements: sql_sqlite, or sql_sqlite_ledger */
     sqlite3_stmt *stmts[SQL_COUNT]; /* owned, made at first use */
     sqlite3_stmt *plain[PLAIN_COUNT];
     int64_t busy_until; /* world_mono: when waiting for the lock ends */
@@ -88,11 +89,8 @@ struct lite {
     bool sql_late;        /* it passed */
 };
 
-/* The way from a slot's argument to ours. */
-static inline struct lite *lite_of(struct store *s)
-{
-    return (struct lite *)s;
-}
+/* The way from a slot's argument to ours, whichever engine's handle it is. */
+struct lite *lite_of(struct store *s);
 
 /* The schema's steps as this program knows them; a test may be an older or a newer program. */
 #ifdef PAWL_TEST
@@ -104,13 +102,16 @@ extern const struct sql_migration *lite_migrations;
 /* ---- The connection (conn.c)
  * --------------------------------------------------------------------- */
 
+/* Open what conf->url names, ready for statements. */
+MUST_USE enum pawl_status lite_connect(const struct store_conf *conf, struct lite **out,
+                                       struct pawl_err *err);
 /* What SQLite said last, as a status and a sentence. The only place where its codes are read. */
 enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct pawl_err *err);
 /* A few milliseconds, never the same few: whoever waits for the lock must not march in step. */
 void lite_nap(struct lite *c);
 
-/* ---- Transactions (commit.c)
- * --------------------------------------------------------------------- */
+/* ---- Transactions (tx.c)
+ * ------------------------------------------------------------------------- */
 
 MUST_USE enum pawl_status lite_begin(struct lite *c, enum lite_plain how, struct pawl_err *err);
 /* For AUTO: roll back unless it was taken. */
@@ -158,14 +159,26 @@ enum pawl_status lite_doctor(struct store *s, struct arena *a, struct findings *
 enum pawl_status lite_backup(struct store *s, const struct backup *b, struct pawl_err *err);
 enum pawl_status lite_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
                           struct pawl_rows *out, struct pawl_err *err);
-/* A connection without the ledger (bare.c). */
+/* A connection without the ledger (driver.c). */
 enum pawl_status lite_bare_open(const struct store_conf *conf, struct store **out,
                                 struct pawl_err *err);
 /* Keep the log short (checkpoint.c): called by the writer between two commits. */
 void lite_bound_log(struct lite *c);
 void lite_checkpoint_init(struct lite *c);
-/* The guard over the application's SQL (handler.c), installed when a connection opens. */
+
+/* ---- The application's SQL (guard.c)
+ * ------------------------------------------------------------- */
+
+/* The guard over it, installed when a connection opens. */
 void lite_guard_init(struct lite *c);
+/* One statement of a handler, inside the running transaction and until its deadline. It may have
+ * rolled the transaction back (OR ROLLBACK, a full disk): sqlite3_get_autocommit() says so. */
+MUST_USE enum pawl_status lite_theirs(struct lite *c, struct arena *a, const struct sql_query *q,
+                                      struct pawl_rows *out, struct pawl_err *err);
+/* Statements of a module, inside the running transaction. INVALID: theirs is the mistake, and
+ * nothing of them stands; if the transaction is gone, nor does anything before them. */
+MUST_USE enum pawl_status lite_theirs_script(struct lite *c, struct bytes text,
+                                             struct pawl_err *err);
 
 extern const struct store_ops store_sqlite;
 

@@ -54,12 +54,22 @@ static enum pawl_status prepare_named(struct lite *c, enum sql_name name, struct
 {
     struct arena a;
     arena_init(&a, TEXT_LEN_MAX);
-    const char *text = lite_own_names(c, &a, sql_sqlite[name]);
+    const char *text = lite_own_names(c, &a, c->texts[name]);
     int rc =
         text ? sqlite3_prepare_v3(c->db, text, -1, SQLITE_PREPARE_PERSISTENT, &c->stmts[name], NULL)
              : SQLITE_NOMEM;
     arena_release(&a);
     return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, sql_name_text[name], err);
+}
+
+enum pawl_status lite_prepared(struct lite *c, enum sql_name name, sqlite3_stmt **out,
+                               struct pawl_err *err)
+{
+    CHECK(c->texts[name]); /* a statement of another engine */
+    enum pawl_status st = c->stmts[name] ? PAWL_OK : prepare_named(c, name, err);
+    *out = c->stmts[name];
+    assert(st != PAWL_OK || !sqlite3_stmt_busy(*out)); /* a second use would end the first */
+    return st;
 }
 
 static void bind(sqlite3_stmt *q, const struct lite_arg *v, size_t n)
@@ -80,16 +90,10 @@ static void bind(sqlite3_stmt *q, const struct lite_arg *v, size_t n)
 enum pawl_status lite_query(struct lite *c, enum sql_name name, const struct lite_arg *v, size_t n,
                             sqlite3_stmt **out, struct pawl_err *err)
 {
-    if (!c->stmts[name]) {
-        enum pawl_status st = prepare_named(c, name, err);
-        if (st != PAWL_OK)
-            return st;
-    }
-    sqlite3_stmt *q = c->stmts[name];
-    assert(!sqlite3_stmt_busy(q)); /* one statement, one loop: a second use would end the first */
-    bind(q, v, n);
-    *out = q;
-    return PAWL_OK;
+    enum pawl_status st = lite_prepared(c, name, out, err);
+    if (st == PAWL_OK)
+        bind(*out, v, n);
+    return st;
 }
 
 enum pawl_status lite_next(struct lite *c, sqlite3_stmt *q, bool *out_row, struct pawl_err *err)
@@ -154,6 +158,12 @@ enum pawl_status lite_plain(struct lite *c, enum lite_plain what, struct pawl_er
     if (rc != SQLITE_ROW)
         sqlite3_reset(c->plain[what]);
     return st;
+}
+
+enum pawl_status lite_say(struct lite *c, const char *text, struct pawl_err *err)
+{
+    int rc = sqlite3_exec(c->db, text, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, text, err);
 }
 
 void lite_statements_end(struct lite *c)

@@ -42,6 +42,9 @@ static inline struct lite_arg lite_opt(int64_t x)
     return (struct lite_arg){ .kind = x ? ARG_INT : ARG_NULL, .i = x };
 }
 
+/* The named statement, prepared; it belongs to the connection. */
+MUST_USE enum pawl_status lite_prepared(struct lite *c, enum sql_name name, sqlite3_stmt **out,
+                                        struct pawl_err *err);
 /* The named statement with `?1`... bound, ready to step; NULL and the status otherwise. What it is
  * given must live until it is reset. */
 MUST_USE enum pawl_status lite_query(struct lite *c, enum sql_name name, const struct lite_arg *v,
@@ -66,6 +69,8 @@ void lite_statements_end(struct lite *c);
 /* Our text with the tables of this schema, on `a`: `pawl_` at the start of a word is a
  * place-holder. */
 const char *lite_own_names(struct lite *c, struct arena *a, const char *text);
+/* "SAVEPOINT x" and its like, which are not kept. */
+MUST_USE enum pawl_status lite_say(struct lite *c, const char *text, struct pawl_err *err);
 /* Several statements of ours, one after the other. */
 MUST_USE enum pawl_status lite_script(struct lite *c, const char *text, struct pawl_err *err);
 

@@ -1,0 +1,102 @@
+-- Calls and their ids, for SQLite driven by the ledger: what differs from sql/sqlite, or is not there.
+--
+-- The driver (store/sqlite/driver.c) runs a statement once for each value of a column; a text with json_each() gets
+-- the column as a JSON array. Parameters behind the last one that a text names are left out. One connection writes at
+-- a time, so nothing is locked: what a transaction has read stays as it is.
+
+-- name: id_find
+-- in:   id text
+-- out:  id text, seq bigint, fingerprint bytea
+SELECT id, seq, fingerprint FROM pawl_id WHERE id = ?1;
+
+-- name: call_read
+-- in:   seq bigint
+-- out:  as on the other engines; place and number of a call on offer are those of its key's head
+-- why:  All places in one statement: a reader that sees a call in two of them, or in none, says so.
+SELECT c.seq, c.id, c.lane, c.method, c.key, c.priority, c.created_at, c.run_at, c.expires_at, c.options,
+       c.caller, c.client, c.parent, c.trace, c.tags,
+       r.track, r.rank, r.run_at, r.attempts, r.lost, r.redrives, k.head_pos, k.head_no,
+       o.status, o.error, o.attempts, o.lost, o.redrives, o.node, o.claimed_at, o.started_at, o.finished_at,
+       o.keep_until, o.token, o.key_no,
+       n.pos, n.lane, n.priority, n.run_at, n.attempts, n.lost, n.redrives, n.key_no,
+       w.wished_at
+FROM pawl_call c
+LEFT JOIN pawl_ready r ON r.seq = c.seq
+LEFT JOIN pawl_key k ON k.key = c.key AND r.seq IS NOT NULL
+LEFT JOIN pawl_outcome o ON o.seq = c.seq
+LEFT JOIN pawl_line n ON n.seq = c.seq AND c.key IS NOT NULL
+LEFT JOIN pawl_cancel w ON w.seq = c.seq
+WHERE c.seq = ?1;
+
+-- name: call_payload
+-- in:   seq bigint
+-- out:  seq bigint, form int, input bytea, form int, result bytea
+SELECT c.seq, c.form, c.input, o.form, o.result
+FROM pawl_call c LEFT JOIN pawl_outcome o ON o.seq = c.seq WHERE c.seq = ?1;
+
+-- name: call_of_key
+-- in:   key text
+-- out:  one int
+SELECT 1 FROM pawl_call INDEXED BY pawl_call_key WHERE key = ?1 LIMIT 1;
+
+-- name: call_list
+-- in:   below bigint, max int
+-- out:  seq bigint
+SELECT seq FROM pawl_call WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2;
+
+-- name: call_list_key
+SELECT seq FROM pawl_call INDEXED BY pawl_call_key WHERE key = ?3 AND seq < ?1 ORDER BY seq DESC LIMIT ?2;
+
+-- name: call_list_parent
+SELECT seq FROM pawl_call INDEXED BY pawl_call_parent WHERE parent = ?3 AND seq < ?1 ORDER BY seq DESC LIMIT ?2;
+
+-- name: call_list_caller
+SELECT seq FROM pawl_call INDEXED BY pawl_call_caller WHERE caller = ?3 AND seq < ?1 ORDER BY seq DESC LIMIT ?2;
+
+-- name: call_list_client
+SELECT seq FROM pawl_call INDEXED BY pawl_call_client WHERE client = ?3 AND seq < ?1 ORDER BY seq DESC LIMIT ?2;
+
+-- name: call_list_lane
+-- in:   below bigint, max int, lane int
+-- why:  Up to max of each lane: the ledger merges them.
+SELECT seq FROM pawl_call INDEXED BY pawl_call_lane WHERE lane = ?3 AND seq < ?1 ORDER BY seq DESC LIMIT ?2;
+
+-- name: call_list_tag
+-- in:   below bigint, max int, name text, value text
+SELECT seq FROM pawl_tag WHERE name = ?3 AND value = ?4 AND seq < ?1 ORDER BY seq DESC LIMIT ?2;
+
+-- name: call_list_bad
+-- in:   below bigint, max int, status int
+-- why:  "status <> 3" is what lets SQLite use the partial index for a status it does not know yet.
+SELECT seq FROM pawl_outcome INDEXED BY pawl_outcome_bad
+WHERE status = ?3 AND status <> 3 AND seq < ?1 ORDER BY seq DESC LIMIT ?2;
+
+-- name: gone_read
+-- in:   seq bigint
+-- out:  seq bigint, id text, status int, created_at bigint, finished_at bigint
+SELECT seq, id, status, created_at, finished_at FROM pawl_gone WHERE seq = ?1;
+
+-- name: gone_due
+-- in:   now bigint
+SELECT 1 FROM pawl_gone INDEXED BY pawl_gone_forget WHERE forget_at <= ?1 LIMIT 1;
+
+-- name: archive_add
+-- in:   seq bigint, now bigint
+-- why:  Form 1 is JSON: text, so that people can read it; everything else stays bytes.
+INSERT INTO pawl_archive (seq, id, status, queue, type, method, key, key_no, input, result, error, attempts,
+                          lost, redrives, priority, node, created_at, run_at, started_at, finished_at,
+                          archived_at, caller, client, parent, trace, tags, options)
+SELECT c.seq, c.id, CASE o.status WHEN 3 THEN 'completed' WHEN 4 THEN 'failed' WHEN 5 THEN 'dead_letter'
+                                  WHEN 6 THEN 'cancelled' WHEN 7 THEN 'expired' END,
+       l.queue, l.type, c.method, c.key, nullif(o.key_no, 0),
+       CASE c.form WHEN 1 THEN CAST(c.input AS TEXT) ELSE c.input END,
+       CASE o.form WHEN 1 THEN CAST(o.result AS TEXT) ELSE o.result END,
+       o.error, o.attempts, o.lost, o.redrives, c.priority, o.node,
+       strftime('%Y-%m-%dT%H:%M:%S', c.created_at / 1000000, 'unixepoch') || printf('.%06dZ', c.created_at % 1000000),
+       strftime('%Y-%m-%dT%H:%M:%S', c.run_at / 1000000, 'unixepoch') || printf('.%06dZ', c.run_at % 1000000),
+       strftime('%Y-%m-%dT%H:%M:%S', o.started_at / 1000000, 'unixepoch') || printf('.%06dZ', o.started_at % 1000000),
+       strftime('%Y-%m-%dT%H:%M:%S', o.finished_at / 1000000, 'unixepoch') || printf('.%06dZ', o.finished_at % 1000000),
+       strftime('%Y-%m-%dT%H:%M:%S', ?2 / 1000000, 'unixepoch') || printf('.%06dZ', ?2 % 1000000),
+       c.caller, c.client, c.parent, c.trace, c.tags, c.options
+FROM pawl_call c JOIN pawl_outcome o ON o.seq = c.seq JOIN pawl_lane l ON l.lane = c.lane
+WHERE c.seq = ?1;

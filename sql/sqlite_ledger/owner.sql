@@ -1,0 +1,110 @@
+-- Leases, keys, objects, nodes, for SQLite driven by the ledger: what differs from sql/sqlite, or is not there.
+
+-- name: lease_read
+-- in:   token bytea
+-- out:  token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, held bytea,
+--       width int
+-- why:  The fence: no row, no lease.
+SELECT token, node, boot, worker, claimed_at, until, rev, held, width FROM pawl_lease WHERE token = ?1;
+
+-- name: lease_around
+-- in:   low bigint, high bigint
+-- out:  as lease_read
+SELECT token, node, boot, worker, claimed_at, until, rev, held, width FROM pawl_lease WHERE low <= ?2 AND high >= ?1;
+
+-- name: lease_ended
+-- in:   seq bigint
+-- out:  seq bigint
+-- why:  A call that retention has taken ended before; a list that still names it must not bring it back.
+SELECT ?1 WHERE EXISTS (SELECT 1 FROM pawl_outcome WHERE seq = ?1) OR NOT EXISTS (SELECT 1 FROM pawl_call WHERE seq = ?1);
+
+-- name: lease_calls
+-- in:   seq bigint
+-- out:  seq bigint, ended int, id text, lane int, key text, priority int, expires_at bigint, options text, wished_at bigint
+-- why:  What a finish needs of the calls of its lease, and which of them have ended; as lease_ended has it.
+SELECT s.seq, CASE WHEN c.seq IS NULL OR o.seq IS NOT NULL THEN 1 ELSE 0 END,
+       c.id, c.lane, c.key, c.priority, c.expires_at, c.options, w.wished_at
+FROM (SELECT ?1 AS seq) s
+LEFT JOIN pawl_call c ON c.seq = s.seq
+LEFT JOIN pawl_outcome o ON o.seq = s.seq
+LEFT JOIN pawl_cancel w ON w.seq = s.seq;
+
+-- name: lease_timeouts
+-- in:   seq bigint
+-- out:  seq bigint, timeout_us bigint
+-- why:  An extend needs no more of its calls, and comes every few seconds.
+SELECT seq, json_extract(options, '$.timeout_us') FROM pawl_call WHERE seq = ?1 AND options LIKE '%"timeout_us"%';
+
+-- name: lease_wishes
+-- in:   low bigint, high bigint
+-- out:  seq bigint
+SELECT seq FROM pawl_cancel WHERE seq BETWEEN ?1 AND ?2;
+
+-- name: lease_write
+-- in:   token bytea, until bigint, low bigint, high bigint, held bytea
+UPDATE pawl_lease SET until = ?2, rev = rev + 1, low = ?3, high = ?4, held = ?5 WHERE token = ?1;
+
+-- name: lease_any_over
+-- in:   now bigint
+SELECT 1 FROM pawl_lease INDEXED BY pawl_lease_until WHERE until IS NOT NULL AND until <= ?1 LIMIT 1;
+
+-- name: lease_of_node
+-- in:   node text, boot text, own int
+-- out:  token bytea
+-- why:  own 0: every other boot of the name, which is what a restarted process takes back. A lease with an end
+--       belongs to a worker outside the process.
+SELECT token FROM pawl_lease INDEXED BY pawl_lease_owner
+WHERE node = ?1 AND (boot = ?2) = (?3 = 1) AND until IS NULL ORDER BY token;
+
+-- name: key_look
+-- in:   key text
+-- out:  key text, state int, head bigint, head_pos bigint, head_no bigint, next_no bigint, held bigint,
+--       waiting bigint, later bigint, since bigint, ended_at bigint
+SELECT key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at FROM pawl_key WHERE key = ?1;
+
+-- name: key_write
+-- in:   key text, state int, head bigint, head_pos bigint, head_no bigint, next_no bigint, held bigint,
+--       waiting bigint, later bigint, since bigint, ended_at bigint
+-- why:  Nobody else can add the row meanwhile, so it is added when it is first written.
+INSERT INTO pawl_key (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+ON CONFLICT (key) DO UPDATE SET state = ?2, head = ?3, head_pos = ?4, head_no = ?5, next_no = ?6, held = ?7,
+  waiting = ?8, later = ?9, since = ?10, ended_at = ?11;
+
+-- name: key_list
+-- in:   after text, max int
+-- out:  key text, state int
+SELECT key, state FROM pawl_key WHERE key > ?1 ORDER BY key LIMIT ?2;
+
+-- name: key_list_blocked
+SELECT key, state FROM pawl_key INDEXED BY pawl_key_blocked WHERE state = 3 AND key > ?1 ORDER BY key LIMIT ?2;
+
+-- name: object_read
+-- in:   key text, type text
+-- out:  key text, type text, form int, state bytea, version bigint, updated_at bigint
+SELECT key, type, form, state, version, updated_at FROM pawl_object WHERE key = ?1 AND type = ?2;
+
+-- name: node_lock
+-- in:   node text
+-- out:  boot text, beats bigint, dead int
+SELECT boot, beats, dead FROM pawl_node WHERE node = ?1;
+
+-- name: node_share
+-- in:   node text
+-- out:  as node_lock
+SELECT boot, beats, dead FROM pawl_node WHERE node = ?1;
+
+-- name: look
+-- in:   now bigint, token bytea, node text, boot text
+-- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint
+-- why:  Outside of any transaction, and most of the time all that a sweep or a claim needs: an idle process does not
+--       take the writer's lock. Whatever a sweep or a claim takes up must be asked for here, or an idle process
+--       never finds it.
+SELECT ?1,
+  (SELECT count(*) FROM pawl_lease WHERE token = CAST(?2 AS BLOB)),
+  (SELECT count(*) FROM pawl_node WHERE node = ?3 AND (dead <> 0 OR boot <> ?4)),
+  0,
+  (SELECT expires_at FROM pawl_expiry ORDER BY expires_at LIMIT 1),
+  (SELECT until FROM pawl_lease INDEXED BY pawl_lease_until WHERE until IS NOT NULL ORDER BY until LIMIT 1),
+  (SELECT run_at FROM pawl_line INDEXED BY pawl_line_later WHERE pos < 0 ORDER BY run_at LIMIT 1),
+  (SELECT run_at FROM pawl_ready LIMIT 1);

@@ -1,0 +1,290 @@
+/*
+ * driver.c - a connection as struct led_driver: for the ledger, and for tables that are not the
+ * ledger's (STORE_BARE).
+ *
+ * Transactions, numbers and slots; driver_stmt.c runs the statements. With this engine's waiting
+ * and its meaning of errors.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/sqlite/driver.h"
+
+#include "base/hook.h"
+#include "base/mem.h"
+
+/* Steps of SQLite's machine between two looks at the clock. */
+#define LOOK_STEPS 10000
+
+static const char *const counter_names[LITE_COUNTERS] = { "seq", "version" };
+
+static struct lite_ledger *driven(struct ledger *l)
+{
+    return (struct lite_ledger *)l;
+}
+
+static struct lite *lite_in(struct ledger *l)
+{
+    return driven(l)->c;
+}
+
+struct lite *lite_of(struct store *s)
+{
+    return s->ops == &store_sqlite ? (struct lite *)s : ((struct lite_ledger *)s)->c;
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+static enum pawl_status counter_read(struct ledger *l, int which, struct pawl_err *err)
+{
+    struct lite_counter *k = &driven(l)->counters[which];
+    if (k->known)
+        return PAWL_OK;
+    enum pawl_status st = lite_number(
+        lite_in(l), SQL_META_GET, ARGS(TEXT(bytes_of(counter_names[which]))), -1, &k->last, err);
+    k->known = st == PAWL_OK;
+    k->stored = k->last;
+    if (st == PAWL_OK && k->last < 0)
+        st = err_set(err, PAWL_BROKEN, "database: the counter \"%s\" is missing",
+                     counter_names[which]);
+    return st;
+}
+
+static enum pawl_status numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err)
+{
+    struct lite_counter *k = &driven(l)->counters[LITE_SEQ];
+    enum pawl_status st = counter_read(l, LITE_SEQ, err);
+    for (size_t i = 0; i < n && st == PAWL_OK; i++)
+        out[i] = ++k->last;
+    return st;
+}
+
+static void numbers_back(struct ledger *l, size_t n)
+{
+    struct lite_counter *k = &driven(l)->counters[LITE_SEQ];
+    CHECK(k->known && k->last - (int64_t)n >= k->stored);
+    k->last -= (int64_t)n;
+}
+
+/* The ledger asks for versions by a statement; here they come from memory. */
+static enum pawl_status versions(struct ledger *l, const struct led_params *p,
+                                 struct led_rows **out, struct pawl_err *err)
+{
+    struct lite_counter *k = &driven(l)->counters[LITE_VERSION];
+    size_t n = (size_t)p->v[0].i;
+    struct led_rows *r = arena_zalloc(&l->scratch, 1, sizeof *r);
+    struct led_cell *v = arena_zalloc(&l->scratch, MAX(n, 1), sizeof *v);
+    if (!r || !v)
+        return err_no_memory(err, "versions");
+    enum pawl_status st = counter_read(l, LITE_VERSION, err);
+    for (size_t i = 0; i < n && st == PAWL_OK; i++)
+        v[i] = (struct led_cell){ .b = BYTES(""), .i = ++k->last };
+    *r = (struct led_rows){ .n = (int)n, .columns = 1, .v = v };
+    *out = r;
+    return st;
+}
+
+static enum pawl_status counters_write(struct ledger *l, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (int i = 0; i < LITE_COUNTERS && st == PAWL_OK; i++) {
+        struct lite_counter *k = &driven(l)->counters[i];
+        int changed = 1;
+        if (k->last != k->stored)
+            st = lite_run(lite_in(l), SQL_META_SET,
+                          ARGS(TEXT(bytes_of(counter_names[i])), INT(k->last)), &changed, err);
+        CHECK(st != PAWL_OK || changed == 1);
+        k->stored = k->last;
+    }
+    return st;
+}
+
+static void counters_forget(struct ledger *l)
+{
+    memset(driven(l)->counters, 0, sizeof driven(l)->counters);
+}
+
+/* ---- The driver's slots ---------------------------------------------------------------------- */
+
+/* Another transaction holds the lock: a retry may succeed. The ledger does not retry, since it has
+ * waited for BUSY_US: its caller does. */
+static enum pawl_status said(struct ledger *l, enum pawl_status st)
+{
+    int rc = sqlite3_errcode(lite_in(l)->db) & 0xff;
+    if (driven(l)->bare && st == PAWL_BUSY && (rc == SQLITE_BUSY || rc == SQLITE_LOCKED))
+        l->redo = true;
+    return st;
+}
+
+static enum pawl_status query(struct ledger *l, enum sql_name name, const struct led_params *p,
+                              struct led_rows **out, int64_t *out_rows, struct pawl_err *err)
+{
+    int64_t changed = 0;
+    enum pawl_status st;
+    if (name == SQL_VERSION_NEXT)
+        return versions(l, p, out, err);
+    if (out)
+        st = lite_drive_ask(l, name, p, out, err);
+    else
+        st = lite_drive_change(l, name, p, &changed, err);
+    if (out_rows)
+        *out_rows = changed;
+    return said(l, st);
+}
+
+static enum pawl_status batch(struct ledger *l, const struct led_batch *b, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; b && i < b->n && st == PAWL_OK; i++) {
+        const struct led_batched *it = &b->v[i];
+        int64_t changed = 0;
+        st = query(l, it->name, &it->p, it->out, &changed, err);
+        if (st == PAWL_OK && it->rows >= 0 && changed != it->rows)
+            st = led_again(l, sql_name_text[it->name], err);
+    }
+    return st;
+}
+
+static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct led_batch *first,
+                              struct pawl_err *err)
+{
+    struct lite *c = lite_in(l);
+    c->sql_until_us = 0;
+    counters_forget(l);
+    enum pawl_status st = lite_begin(c, how == LED_READ ? PLAIN_BEGIN : PLAIN_BEGIN_WRITE, err);
+    l->now_us = c->now_us;
+    return st == PAWL_OK ? batch(l, first, err) : said(l, st);
+}
+
+static bool in_tx(struct ledger *l)
+{
+    return !sqlite3_get_autocommit(lite_in(l)->db);
+}
+
+static void rollback(struct ledger *l)
+{
+    struct lite *c = lite_in(l);
+    lite_undo(&c);
+    counters_forget(l);
+}
+
+/* A statement commits by itself. The clock is ours, so it is known before one is asked. */
+static enum pawl_status alone(struct ledger *l, struct pawl_err *err)
+{
+    (void)err;
+    rollback(l);
+    l->now_us = world_now(l->world);
+    return PAWL_OK;
+}
+
+static enum pawl_status commit(struct ledger *l, const struct led_batch *last, struct pawl_err *err)
+{
+    struct lite *c = lite_in(l);
+    enum pawl_status st = batch(l, last, err);
+    if (st == PAWL_OK)
+        st = counters_write(l, err);
+    if (st != PAWL_OK)
+        return st;
+    CRASH_POINT("sqlite.driver.before_commit");
+    st = lite_commit(c, err);
+    CRASH_POINT("sqlite.driver.after_commit");
+    if (st == PAWL_OK)
+        lite_bound_log(c);
+    return said(l, st);
+}
+
+static enum pawl_status plain(struct ledger *l, const char *text, struct pawl_err *err)
+{
+    return lite_say(lite_in(l), text, err);
+}
+
+static enum pawl_status script(struct ledger *l, struct bytes text, struct pawl_err *err)
+{
+    return lite_theirs_script(lite_in(l), text, err);
+}
+
+static const struct led_driver driver = {
+    .one_writer = true,
+    .begin = begin,
+    .alone = alone,
+    .commit = commit,
+    .rollback = rollback,
+    .in_tx = in_tx,
+    .query = query,
+    .batch = batch,
+    .numbers = numbers,
+    .numbers_back = numbers_back,
+    .plain = plain,
+    .script = script,
+};
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static int late(void *ctx)
+{
+    struct lite *c = ctx;
+    return c->sql_until_us && world_mono(c->world) >= c->sql_until_us;
+}
+
+/* patience(ms): what the transaction does from here on may take so long; it is 0 when one begins.
+ */
+static void patience(sqlite3_context *ctx, int n, sqlite3_value **v)
+{
+    struct lite *c = sqlite3_user_data(ctx);
+    int64_t ms = n ? sqlite3_value_int64(v[0]) : 0;
+    c->sql_until_us = ms ? world_mono(c->world) + ms * MS_US : 0;
+    sqlite3_result_int64(ctx, ms);
+}
+
+void lite_drive_close(struct store *s)
+{
+    struct lite_ledger *b = (struct lite_ledger *)s;
+    if (b->c)
+        lite_close(&b->c->base);
+    led_end(&b->ledger);
+    mem_free(b);
+}
+
+/* A limit on how long a transaction's statements take. */
+static enum pawl_status bare_init(struct lite *c, struct pawl_err *err)
+{
+    sqlite3_progress_handler(c->db, LOOK_STEPS, late, c);
+    int rc = sqlite3_create_function(c->db, "patience", 1, SQLITE_UTF8, c, patience, NULL, NULL);
+    return rc == SQLITE_OK ? PAWL_OK : err_no_memory(err, "a connection");
+}
+
+enum pawl_status lite_drive(const struct store_conf *conf, const struct store_ops *ops,
+                            struct store **out, struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct store_conf inner = *conf;
+    struct lite_ledger *b = mem_zalloc(sizeof *b);
+    if (!b)
+        return err_no_memory(err, "a connection");
+    b->ledger.base.ops = ops;
+    s = &b->ledger.base;
+    led_init(&b->ledger, conf, &driver);
+    b->bare = conf->role == STORE_BARE;
+    if (conf->role != STORE_READER)
+        inner.role = STORE_WRITER;
+    enum pawl_status st = lite_connect(&inner, &b->c, err);
+    if (st == PAWL_OK && b->bare)
+        st = bare_init(b->c, err);
+    if (st != PAWL_OK)
+        return st;
+    b->c->texts = sql_sqlite_ledger;
+    for (int i = 0; i < SQL_COUNT; i++)
+        b->lists[i] = b->c->texts[i] && strstr(b->c->texts[i], "json_each");
+    *out = TAKE(s);
+    return PAWL_OK;
+}
+
+static const struct store_ops bare_ops = {
+    .name = "sqlite",
+    .traits = STORE_ONE_WRITER | STORE_DURABLE | STORE_SHARED | STORE_DRIVEN,
+    .close = lite_drive_close,
+};
+
+enum pawl_status lite_bare_open(const struct store_conf *conf, struct store **out,
+                                struct pawl_err *err)
+{
+    return lite_drive(conf, &bare_ops, out, err);
+}
