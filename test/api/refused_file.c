@@ -74,3 +74,57 @@ TEST(a_full_disk_is_named, .deadline_s = 120)
     web_end(&w);
     heard_end();
 }
+
+/* ---- A file that is not there any more ------------------------------------------------------- */
+
+#define MOVED "was moved or deleted while it was in use"
+
+static void is_gone(struct web *w)
+{
+    struct web_answer a = POST(w, "/v1/calls", "{\"type\":\"echo\"}");
+    EQ_INT(a.status, 503);
+    HAS_STR(AT(a, "error.message"), MOVED);
+    HAS_STR(AT(a, "error.message"), "gone.db");
+    UNTIL(GET(w, "/readyz").status == 503);
+    HAS_STR(AT(GET(w, "/readyz"), "reason"), MOVED);
+    POST(w, "/v1/calls", "{\"type\":\"echo\"}");
+    EQ_INT(heard_count(REFUSES), 1);
+    HAS_STR(heard_line(REFUSES), MOVED);
+}
+
+TEST(a_file_that_is_deleted_takes_nothing, .deadline_s = 120)
+{
+    struct web w;
+    begin(&w, "sqlite:gone.db", 0);
+    EQ_INT(unlink("gone.db") | unlink("gone.db-wal") | unlink("gone.db-shm"), 0);
+    is_gone(&w);
+    web_end(&w);
+    heard_end();
+}
+
+/* Another file in its place is not the one that it was. */
+TEST(a_file_that_is_replaced_takes_nothing, .deadline_s = 120)
+{
+    struct web w;
+    begin(&w, "sqlite:gone.db", 0);
+    EQ_INT(rename("gone.db", "old.db"), 0);
+    close(open("gone.db", O_WRONLY | O_CREAT, 0600));
+    is_gone(&w);
+    web_end(&w);
+    heard_end();
+}
+
+TEST(a_file_that_is_put_back_is_used_again, .deadline_s = 120)
+{
+    struct web w;
+    begin(&w, "sqlite:gone.db", 0);
+    EQ_INT(rename("gone.db", "away.db"), 0);
+    is_gone(&w);
+    EQ_INT(rename("away.db", "gone.db"), 0);
+    UNTIL(GET(&w, "/readyz").status == 200);
+    UNTIL(heard_count(AGAIN) == 1);
+    EQ_INT(POST(&w, "/v1/calls?wait=30", "{\"type\":\"echo\"}").status, 200);
+    web_end(&w);
+    heard_end();
+    EQ_INT(engine_int("sqlite:gone.db", "SELECT count(*) FROM pawl_call"), 2);
+}
