@@ -73,6 +73,18 @@ enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct paw
     return st;
 }
 
+enum pawl_status lite_moved(struct lite *c, struct pawl_err *err)
+{
+    int moved = 0;
+    int rc = sqlite3_file_control(c->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (rc != SQLITE_OK || !moved)
+        return PAWL_OK;
+    return err_set(err, PAWL_BUSY,
+                   "database \"%s\": the file was moved or deleted while it was in use; put it "
+                   "back, or restart the server",
+                   c->path);
+}
+
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
 void lite_nap(struct lite *c)
