@@ -62,18 +62,23 @@ bool word_in(const char *words, struct bytes word)
     return word_at(words, word) >= 0;
 }
 
+void words_text(const char *words, char out[WORDS_TEXT_MAX])
+{
+    size_t len = 0;
+    struct bytes one;
+    out[0] = 0;
+    for (const char *at = words; word_next(&at, &one) && len + one.len + 8 < WORDS_TEXT_MAX;) {
+        const char *join = !len ? "" : *at ? ", " : " or ";
+        len += (size_t)snprintf(out + len, WORDS_TEXT_MAX - len, "%s%.*s", join, BYTES_ARG(one));
+    }
+}
+
 /* `status "zzz" is unknown; expected pending, processing or completed` */
 enum pawl_status unknown_word(struct arena *a, const char *field, struct bytes word,
                               const char *words, struct pawl_err *err)
 {
-    char expected[256];
-    size_t len = 0;
-    struct bytes one;
-    for (const char *at = words; word_next(&at, &one) && len + one.len + 8 < sizeof expected;) {
-        const char *join = !len ? "" : *at ? ", " : " or ";
-        len +=
-            (size_t)snprintf(expected + len, sizeof expected - len, "%s%.*s", join, BYTES_ARG(one));
-    }
+    char expected[WORDS_TEXT_MAX];
+    words_text(words, expected);
     return err_set(err, PAWL_INVALID, "%s \"%.*s\" is unknown; expected %s", field,
                    BYTES_ARG(text_shown(a, word)), expected);
 }

@@ -110,6 +110,9 @@ bool word_next(const char **at, struct bytes *out);
 /* Which of the words it is, from 0; -1: none of them. */
 int word_at(const char *words, struct bytes word);
 bool word_in(const char *words, struct bytes word);
+#define WORDS_TEXT_MAX 256
+/* "pending, processing or completed" */
+void words_text(const char *words, char out[WORDS_TEXT_MAX]);
 /* INVALID: `status "zzz" is unknown; expected pending, processing or completed`. */
 enum pawl_status unknown_word(struct arena *a, const char *field, struct bytes word,
                               const char *words, struct pawl_err *err);

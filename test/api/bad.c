@@ -245,7 +245,11 @@ TEST(errors_name_the_thing)
         { "POST", "/v1/calls/retry", "{\"status\":\"zzz\"}",
           "status \"zzz\" is unknown; expected failed, dead_letter, cancelled or expired" },
         { "POST", "/v1/calls/cancel", "{\"status\":\"failed\"}",
-          "field \"status\": calls that are failed cannot be cancelled" },
+          "field \"status\": calls that are failed cannot be cancelled; expected pending or "
+          "processing" },
+        { "POST", "/v1/calls/retry", "{\"status\":\"pending\"}",
+          "field \"status\": calls that are pending cannot be retried; expected failed, "
+          "dead_letter, cancelled or expired" },
         { "POST", "/v1/calls", "{\"type\":7}", "field \"type\": is 7, not a string" },
         { "POST", "/v1/calls", "{\"typ\":\"t\"}",
           "field \"typ\": is unknown; expected id, type, method" },
