@@ -192,6 +192,27 @@ TEST(a_folder_that_may_not_be_written_is_named)
     EQ_INT(chmod("locked", 0700), 0);
 }
 
+/* Another program's table has a name of ours. */
+TEST(a_table_that_is_not_ours_leads_to_schema)
+{
+    struct store *s = NULL;
+    struct pawl_err err = { 0 };
+    sqlite3 *db = NULL;
+    EQ_INT(sqlite3_open("theirs.db", &db), SQLITE_OK);
+    EQ_INT(sqlite3_exec(db, "CREATE TABLE pawl_call (x)", NULL, NULL, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_close(db), SQLITE_OK);
+    OK(store_open(&(struct store_conf){ .url = "sqlite:theirs.db" }, &s, &err), &err);
+    TRUE(store_migrate(s, false, &err) != PAWL_OK);
+    EQ_STR(err.text,
+           "database \"theirs.db\": a step of the schema: table pawl_call already exists; "
+           "that one is not Pawl's: --schema NAME gives Pawl names of its own");
+    store_close(s);
+    OK(store_open(&(struct store_conf){ .url = "sqlite:theirs.db", .schema = "mine" }, &s, &err),
+       &err);
+    OK(store_migrate(s, false, &err), &err);
+    store_close(s);
+}
+
 TEST(a_file_that_is_no_database_is_broken)
 {
     struct pawl_err err;
