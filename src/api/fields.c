@@ -37,6 +37,9 @@ static enum pawl_status wrong(const struct reading *rd, const struct field *f, c
                    f->name, BYTES_ARG(raw), raw.len < v->raw.len ? "..." : "", what);
 }
 
+/* What is shown of a lease that is no string; shorter than one, so that no number is one. */
+#define LEASE_RAW_MAX 24
+
 /* ---- Words ----------------------------------------------------------------------------------- */
 
 bool word_next(const char **at, struct bytes *out)
@@ -204,8 +207,10 @@ static enum pawl_status read_value(const struct reading *rd, const struct field 
     case FIELD_BASE64:
         return read_base64(rd, f, v, out);
     case FIELD_LEASE:
-        *(struct bytes *)out = BYTES("");
-        return v->kind == JSON_STRING ? read_text(rd, f, v, out) : PAWL_OK;
+        if (v->kind == JSON_STRING)
+            return read_text(rd, f, v, out);
+        *(struct bytes *)out = text_shown(rd->a, utf8_cut(v->raw, LEASE_RAW_MAX));
+        return PAWL_OK;
     case FIELD_OBJECT:
     case FIELD_ARRAY:
         return read_node(rd, f, v, out);

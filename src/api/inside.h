@@ -63,8 +63,9 @@ enum field_kind {
     FIELD_BOOL,    /* bool */
     FIELD_JSON,    /* struct bytes: the value as it was written */
     FIELD_BASE64,  /* struct bytes: decoded */
-    FIELD_LEASE,   /* struct bytes: the text of a lease; empty for anything that is not a string,
-                      since a malformed lease is LOST_LEASE and not INVALID (lease_read) */
+    FIELD_LEASE,   /* struct bytes: the text of a lease; of anything that is not a string a piece of
+                      its JSON too short to be one, since a malformed lease is LOST_LEASE and not
+                      INVALID (lease_read) */
     FIELD_OBJECT,  /* const struct json *: an object */
     FIELD_ARRAY,   /* const struct json *: an array */
 };

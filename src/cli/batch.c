@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "base/world.h"
 #include "cli/remote.h"
 
@@ -44,15 +45,15 @@ static void progress(struct batch *b)
     int64_t n = b->accepted + b->duplicates + b->refused;
     int rate = seconds > 0 ? (int)((double)n / seconds) : 0;
     if (!b->size) {
-        cli_progress(b->r.cli, "batch: %" PRId64 " calls, %d/s", n, rate);
+        cli_progress(b->r.cli, "batch: %" PRId64 " call%s, %d/s", n, plural(n), rate);
         return;
     }
     int full = (int)(b->done * BAR_WIDTH / b->size);
     memset(bar, '.', BAR_WIDTH);
     memset(bar, '#', (size_t)MIN(full, BAR_WIDTH));
     bar[BAR_WIDTH] = 0;
-    cli_progress(b->r.cli, "batch: [%s] %d%%, %" PRId64 " calls, %d/s", bar,
-                 (int)(b->done * 100 / b->size), n, rate);
+    cli_progress(b->r.cli, "batch: [%s] %d%%, %" PRId64 " call%s, %d/s", bar,
+                 (int)(b->done * 100 / b->size), n, plural(n), rate);
 }
 
 static void refuse(struct batch *b, int64_t line, enum pawl_status status, const char *text)

@@ -71,8 +71,8 @@ struct cli {
     const struct command *command;
     FILE *out, *err;
     bool json;                /* --json: one JSON value on `out`, nothing else there */
-    bool colour;              /* of `out`: it is a terminal and NO_COLOR is not set */
-    bool live;                /* of `err`: a terminal, so progress may be drawn */
+    bool colour;              /* of `out`: a terminal, not a dumb one, and NO_COLOR is not set */
+    bool live;                /* of `err`: a terminal, not a dumb one, so progress may be drawn */
     bool person;              /* stdin and `err` are terminals, so a question may be asked */
     bool drawn;               /* a line of progress stands on `err` */
     struct settings settings; /* resolved: command line, environment, file, default */

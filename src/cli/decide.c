@@ -93,15 +93,17 @@ static int bulk(struct remote *r, const char *path, const char *did, int64_t max
             break;
         changed += n;
         next = shown(&r->arena, answer, "next");
-        cli_progress(r->cli, "%s: %" PRId64 " calls", did, changed);
+        cli_progress(r->cli, "%s: %" PRId64 " call%s", did, changed, plural(changed));
         if (!next)
             break;
     }
     if (st != PAWL_OK)
         return remote_fail(r);
     cli_progress_end(r->cli);
-    fprintf(r->cli->out, r->cli->json ? "{\"changed\":%" PRId64 "}\n" : "%" PRId64 " calls %s\n",
-            changed, did);
+    if (r->cli->json)
+        fprintf(r->cli->out, "{\"changed\":%" PRId64 "}\n", changed);
+    else
+        fprintf(r->cli->out, "%" PRId64 " call%s %s\n", changed, plural(changed), did);
     return cli_done(r->cli);
 }
 
@@ -165,7 +167,7 @@ static enum pawl_status confirm(struct remote *r, const struct decision *d, int6
     more = more && n < limit;
     n = MIN(n, limit);
     *go = n == 0 || cli_ask(r->cli, "%s %s%" PRId64 " call%s?", d->verb, more ? "at least " : "", n,
-                            n == 1 ? "" : "s");
+                            plural(n));
     return PAWL_OK;
 }
 

@@ -376,7 +376,7 @@ TEST(a_bulk_cancel_says_how_many_and_asks_on_a_terminal)
     HAS_STR(out, "0 calls cancelled");
     are("pending", "5\n");
     EQ_INT(run_on_terminal("cancel --type mail -n 1", "cancel 1 call? [y/N] ", "y\n"), 0);
-    HAS_STR(out, "1 calls cancelled");
+    HAS_STR(out, "1 call cancelled");
     are("pending", "4\n");
     EQ_INT(run_on_terminal("cancel --type mail", "cancel 2 calls? [y/N] ", "YES\n"), 0);
     HAS_STR(out, "2 calls cancelled");
@@ -425,6 +425,35 @@ TEST(calls_behind_a_page_without_any_are_asked_about)
     HAS_STR(out, "not confirmed; nothing was changed");
     EQ_INT(run_on_terminal("cancel --type none", NULL, NULL), 0);
     HAS_STR(out, "0 calls cancelled");
+}
+
+/* NO_COLOR is about colour; a dumb terminal would print the escape sequences. */
+TEST(a_dumb_terminal_has_no_line_of_progress)
+{
+    serve("");
+    submit(3, "mail");
+    setenv("TERM", "xterm", 1);
+    setenv("NO_COLOR", "1", 1);
+    EQ_INT(run_on_terminal("list", NULL, NULL), 0);
+    HAS_STR(out, "list: 3 calls");
+    FALSE(strstr(out, "\033[1m"));
+    unsetenv("NO_COLOR");
+    setenv("TERM", "dumb", 1);
+    EQ_INT(run_on_terminal("list", NULL, NULL), 0);
+    FALSE(strstr(out, "\033"));
+    HAS_STR(out, "mail");
+    EQ_INT(run_on_terminal("cancel --type mail", "cancel 3 calls? [y/N] ", "n\n"), 2);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* It has no nodes, and its log said "node":"". */
+TEST(the_event_service_logs_no_node)
+{
+    run("timeout -s TERM 2 " PAWL " events serve --db sqlite:e.db --listen 127.0.0.1:0 "
+        "--log-format json");
+    HAS_STR(err_out, "\"level\":\"info\",\"message\":");
+    FALSE(strstr(err_out, "\"node\""));
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */
