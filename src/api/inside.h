@@ -461,6 +461,9 @@ struct found {
  * is found lives in `a`. */
 MUST_USE enum pawl_status call_find(struct ask_read *rd, struct store *s, struct bytes id,
                                     unsigned with, struct found *out);
+/* Refuse with what call_find() said; a call that is gone comes with its status and times. */
+void refuse_found(struct ask *q, const struct pawl_err *err, struct bytes id,
+                  const struct found *f);
 
 /* Members, each with its name: null when absent. */
 void add_text(struct buf *b, const char *name, struct bytes text);
