@@ -114,6 +114,16 @@ static enum pawl_status read_token(struct arena *a, const char *line, struct key
     return rest.data ? read_queues(a, rest, &out->who, err) : PAWL_OK;
 }
 
+enum pawl_status doors_check_token(const char *line, struct pawl_err *err)
+{
+    struct arena a;
+    struct key key;
+    arena_init(&a, DOORS_LEN_MAX);
+    enum pawl_status st = read_token(&a, line, &key, err);
+    arena_release(&a);
+    return st;
+}
+
 static enum pawl_status copy_list(struct arena *a, const char *const *v, size_t n,
                                   struct bytes **out, struct pawl_err *err)
 {

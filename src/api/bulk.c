@@ -131,9 +131,13 @@ static enum pawl_status bulk_read(struct ask *q, struct bulk *k, struct pawl_err
                        "answer",
                        BYTES_ARG(text_shown(q->a, in.before)));
     const char *words = k->kind == OP_CANCEL ? CANCEL_WORDS : RETRY_WORDS;
-    if (call_state_of(in.status) && !word_in(words, in.status))
-        return err_set(err, PAWL_INVALID, "field \"status\": calls that are %.*s cannot be %s",
-                       BYTES_ARG(in.status), k->kind == OP_CANCEL ? "cancelled" : "retried");
+    if (call_state_of(in.status) && !word_in(words, in.status)) {
+        char expected[WORDS_TEXT_MAX];
+        words_text(words, expected);
+        return err_set(
+            err, PAWL_INVALID, "field \"status\": calls that are %.*s cannot be %s; expected %s",
+            BYTES_ARG(in.status), k->kind == OP_CANCEL ? "cancelled" : "retried", expected);
+    }
     struct list_words w = { .status = in.status, .words = words };
     return list_filters(q, &w, &k->query, err);
 }

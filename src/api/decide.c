@@ -37,6 +37,10 @@ static void decide_written(struct ask_write *w)
     err.status = op->status;
     decided(q->api, op);
     ask_write_end(w);
+    if (err.status == PAWL_GONE) {
+        show_call(q, d->id, 0, SHOW_ALL); /* refused there, with when it was archived */
+        return;
+    }
     if (err.status != PAWL_OK) {
         ask_refuse(q, &(struct refusal){
                           .status = err.status, .text = err.text, .id = d->id, .state = state });
@@ -61,7 +65,7 @@ static void look_done(struct ask_read *rd)
         return;
     }
     rd->err.status = rd->status;
-    ask_fail_id(rd->ask, &rd->err, d->id);
+    refuse_found(rd->ask, &rd->err, d->id, &d->found);
 }
 
 /* Do `what` to the call the path names. */

@@ -97,7 +97,9 @@ bool default_is_json(const char *dflt)
 const struct documented request_headers[] = {
     { "Idempotency-Key", "another way to give `id`, as it is or as a quoted string (RFC 8941); "
                          "header and body must agree" },
-    { "Prefer", "`wait=SECONDS` is another way to give the query parameter wait (RFC 7240)" },
+    { "Prefer",
+      "`wait=SECONDS` is another way to give the query parameter wait (RFC 7240); one that is "
+      "unknown or malformed is ignored, as that says" },
     { "If-Match", "versions in quotes, one of which the object must have, or `*`: it must exist "
                   "(RFC 9110)" },
 };

@@ -37,6 +37,9 @@ static enum pawl_status wrong(const struct reading *rd, const struct field *f, c
                    f->name, BYTES_ARG(raw), raw.len < v->raw.len ? "..." : "", what);
 }
 
+/* What is shown of a lease that is no string; shorter than one, so that no number is one. */
+#define LEASE_RAW_MAX 24
+
 /* ---- Words ----------------------------------------------------------------------------------- */
 
 bool word_next(const char **at, struct bytes *out)
@@ -62,18 +65,23 @@ bool word_in(const char *words, struct bytes word)
     return word_at(words, word) >= 0;
 }
 
+void words_text(const char *words, char out[WORDS_TEXT_MAX])
+{
+    size_t len = 0;
+    struct bytes one;
+    out[0] = 0;
+    for (const char *at = words; word_next(&at, &one) && len + one.len + 8 < WORDS_TEXT_MAX;) {
+        const char *join = !len ? "" : *at ? ", " : " or ";
+        len += (size_t)snprintf(out + len, WORDS_TEXT_MAX - len, "%s%.*s", join, BYTES_ARG(one));
+    }
+}
+
 /* `status "zzz" is unknown; expected pending, processing or completed` */
 enum pawl_status unknown_word(struct arena *a, const char *field, struct bytes word,
                               const char *words, struct pawl_err *err)
 {
-    char expected[256];
-    size_t len = 0;
-    struct bytes one;
-    for (const char *at = words; word_next(&at, &one) && len + one.len + 8 < sizeof expected;) {
-        const char *join = !len ? "" : *at ? ", " : " or ";
-        len +=
-            (size_t)snprintf(expected + len, sizeof expected - len, "%s%.*s", join, BYTES_ARG(one));
-    }
+    char expected[WORDS_TEXT_MAX];
+    words_text(words, expected);
     return err_set(err, PAWL_INVALID, "%s \"%.*s\" is unknown; expected %s", field,
                    BYTES_ARG(text_shown(a, word)), expected);
 }
@@ -199,8 +207,10 @@ static enum pawl_status read_value(const struct reading *rd, const struct field 
     case FIELD_BASE64:
         return read_base64(rd, f, v, out);
     case FIELD_LEASE:
-        *(struct bytes *)out = BYTES("");
-        return v->kind == JSON_STRING ? read_text(rd, f, v, out) : PAWL_OK;
+        if (v->kind == JSON_STRING)
+            return read_text(rd, f, v, out);
+        *(struct bytes *)out = text_shown(rd->a, utf8_cut(v->raw, LEASE_RAW_MAX));
+        return PAWL_OK;
     case FIELD_OBJECT:
     case FIELD_ARRAY:
         return read_node(rd, f, v, out);

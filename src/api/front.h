@@ -31,6 +31,8 @@ struct doors;
 MUST_USE enum pawl_status doors_open(const struct api_conf *conf, struct doors **out,
                                      struct pawl_err *err);
 void doors_close(struct doors *d);
+/* INVALID: what is wrong with this line `name:role:sha256[:queues]`. Any thread. */
+MUST_USE enum pawl_status doors_check_token(const char *line, struct pawl_err *err);
 /* The request's Origin when it is one of `origins`: its page may read the answer. Else absent. */
 struct bytes doors_origin(const struct doors *d, const struct http_request *r);
 /* Fill *out with copies on the request's arena, or UNAUTHORIZED or FORBIDDEN. `may` is the route's.

@@ -92,6 +92,17 @@ enum pawl_status call_find(struct ask_read *rd, struct store *s, struct bytes id
     return PAWL_OK;
 }
 
+void refuse_found(struct ask *q, const struct pawl_err *err, struct bytes id, const struct found *f)
+{
+    struct call times = f->call;
+    bool gone = err->status == PAWL_GONE;
+    ask_refuse(q, &(struct refusal){ .status = err->status,
+                                     .text = err->text,
+                                     .id = id,
+                                     .state = gone ? times.state : 0,
+                                     .times = gone ? &times : NULL });
+}
+
 /* ---- Reading one ----------------------------------------------------------------------------- */
 
 /* One call on its way from the database. */
@@ -443,7 +454,7 @@ static void attempts_done(struct ask_read *rd)
         struct pawl_err err = rd->err;
         err.status = rd->status;
         ask_read_end(rd);
-        ask_fail_id(q, &err, ar->id);
+        refuse_found(q, &err, ar->id, &ar->found);
         return;
     }
     buf_add_text(b, "{\"attempts\":[");

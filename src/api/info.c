@@ -65,8 +65,15 @@ void route_healthz(struct ask *q)
     ask_reply(q, 200, b);
 }
 
+/* The same with what the database said of it, if it said anything. */
+static const char *with_cause(struct arena *a, const char *reason, const char *cause)
+{
+    const char *both = *cause ? arena_printf(a, "%s: %s", reason, cause) : NULL;
+    return both ? both : reason;
+}
+
 /* NULL when it can take work. */
-static const char *why_not(const struct api *api)
+static const char *why_not(const struct api *api, struct arena *a)
 {
     struct exec_figures f;
     if (api->stopping)
@@ -84,6 +91,11 @@ static const char *why_not(const struct api *api)
         return "the database does not answer";
     if (f.stalled_us)
         return "the database does not confirm commits: perhaps it waits for a standby that is away";
+    if (f.refused_us)
+        return with_cause(a, "the database refuses writes", f.why);
+    if (f.cut)
+        return with_cause(a, "the node's heartbeat is not stored, so its workers are stopped",
+                          f.why);
     if (f.writes_waiting >= STORE_QUEUE_MAX)
         return "the database does not keep up with what is asked of it";
     return api->not_ready ? api->not_ready(api->ready_ctx) : NULL;
@@ -91,7 +103,7 @@ static const char *why_not(const struct api *api)
 
 void route_readyz(struct ask *q)
 {
-    const char *why = why_not(q->api);
+    const char *why = why_not(q->api, q->a);
     struct buf *b = ask_buf(q);
     buf_add_char(b, '{');
     add_bool(b, "ready", !why);

@@ -63,8 +63,9 @@ enum field_kind {
     FIELD_BOOL,    /* bool */
     FIELD_JSON,    /* struct bytes: the value as it was written */
     FIELD_BASE64,  /* struct bytes: decoded */
-    FIELD_LEASE,   /* struct bytes: the text of a lease; empty for anything that is not a string,
-                      since a malformed lease is LOST_LEASE and not INVALID (lease_read) */
+    FIELD_LEASE,   /* struct bytes: the text of a lease; of anything that is not a string a piece of
+                      its JSON too short to be one, since a malformed lease is LOST_LEASE and not
+                      INVALID (lease_read) */
     FIELD_OBJECT,  /* const struct json *: an object */
     FIELD_ARRAY,   /* const struct json *: an array */
 };
@@ -110,6 +111,9 @@ bool word_next(const char **at, struct bytes *out);
 /* Which of the words it is, from 0; -1: none of them. */
 int word_at(const char *words, struct bytes word);
 bool word_in(const char *words, struct bytes word);
+#define WORDS_TEXT_MAX 256
+/* "pending, processing or completed" */
+void words_text(const char *words, char out[WORDS_TEXT_MAX]);
 /* INVALID: `status "zzz" is unknown; expected pending, processing or completed`. */
 enum pawl_status unknown_word(struct arena *a, const char *field, struct bytes word,
                               const char *words, struct pawl_err *err);
@@ -457,6 +461,9 @@ struct found {
  * is found lives in `a`. */
 MUST_USE enum pawl_status call_find(struct ask_read *rd, struct store *s, struct bytes id,
                                     unsigned with, struct found *out);
+/* Refuse with what call_find() said; a call that is gone comes with its status and times. */
+void refuse_found(struct ask *q, const struct pawl_err *err, struct bytes id,
+                  const struct found *f);
 
 /* Members, each with its name: null when absent. */
 void add_text(struct buf *b, const char *name, struct bytes text);

@@ -334,8 +334,9 @@ const struct route routes[] = {
     { HTTP_GET, "/readyz", route_readyz, MAY_OPEN, .op = "getReadiness", .tag = "server",
       .summary = "Can it take work?",
       .about = "Not while the server stops, the node is drained, replaced or not a gateway, too "
-               "many handlers hang, or the database does not answer, does not confirm commits or "
-               "does not keep up. `reason` says which.",
+               "many handlers hang, or the database does not answer, does not confirm commits, "
+               "refuses writes (with what it says: a full disk, a read-only server), does not "
+               "store the node's heartbeat or does not keep up. `reason` says which.",
       .example = "/readyz",
       ANSWERS(ANSWER(200, "Ready", "yes"), ANSWER(503, "Ready", "no, and why")) },
     { HTTP_GET, "/openapi.json", route_openapi, MAY_OPEN, .op = "getOpenapi", .tag = "server",

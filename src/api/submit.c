@@ -58,15 +58,18 @@ static void submit_end(struct submit *s)
 static void submit_refuse(struct submit *s, const struct accepted *r)
 {
     struct ask *q = s->write.ask;
+    struct bytes id = s->spec.id;
+    if (r && r->status == PAWL_GONE) {
+        submit_end(s);
+        show_call(q, id, 0, SHOW_ALL); /* refused there, with when it was archived */
+        return;
+    }
     struct pawl_err err = s->write.job.op.err;
-    struct call times = { 0 };
-    struct refusal why = { .status = s->write.job.op.status, .text = err.text, .id = s->spec.id };
+    struct refusal why = { .status = s->write.job.op.status, .text = err.text, .id = id };
     if (r) {
         accepted_text(&s->spec, r, err.text, sizeof err.text);
-        times = r->call;
         why.status = r->status;
-        why.state = times.state;
-        why.times = r->status == PAWL_GONE ? &times : NULL;
+        why.state = r->call.state;
     }
     submit_end(s);
     ask_refuse(q, &why);

@@ -60,6 +60,9 @@
 /* A commit that has no answer by then, as while a synchronous standby is away: its callers hear
  * UNKNOWN, further ones BUSY. As long as a caller waits for BUSY while the database is away. */
 #define COMMIT_WAIT_US (INT64_C(2) * 1000000)
+/* A database that answers and has refused every write for so long, a full disk or a read-only
+ * server: /readyz says so, and the log. As long as a commit may be without an answer. */
+#define REFUSED_WAIT_US COMMIT_WAIT_US
 /* SQLite: a handler's transaction holds the only write lock; everybody else waits for it. */
 #define SQLITE_TX_US 1000000
 #define SQL_ROWS_MAX 10000

@@ -215,3 +215,8 @@ bool base64_read(struct bytes text, char *out, size_t *out_len)
     *out_len = len;
     return true;
 }
+
+const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}

@@ -49,4 +49,7 @@ size_t base64_write(struct bytes b, char *out);
 /* Strict: no white space, right padding. out has room for 3 * (len / 4). False: not base64. */
 bool base64_read(struct bytes text, char *out, size_t *out_len);
 
+/* "" for 1, else "s": `"%d call%s", n, plural(n)`. */
+const char *plural(int64_t n);
+
 #endif

@@ -27,7 +27,7 @@ static enum pawl_status move_all(struct cli *cli, struct store *s, int64_t befor
             return st;
         *archived += op.gc.removed;
         after_seq = op.gc.next_seq;
-        cli_progress(cli, "archive: %" PRId64 " calls", *archived);
+        cli_progress(cli, "archive: %" PRId64 " call%s", *archived, plural(*archived));
     } while (op.gc.more);
     return PAWL_OK;
 }
@@ -39,8 +39,8 @@ static int answer(struct cli *cli, int64_t archived, int64_t before_us, int64_t 
     time_text(before_us, before);
     if (!cli->json) {
         cli_progress_end(cli);
-        fprintf(cli->out, "%" PRId64 " calls that ended before %s archived in %.3f s\n", archived,
-                before, (double)took_us / 1e6);
+        fprintf(cli->out, "%" PRId64 " call%s that ended before %s archived in %.3f s\n", archived,
+                plural(archived), before, (double)took_us / 1e6);
         return cli_done(cli);
     }
     struct sheet s;

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "base/world.h"
 #include "cli/remote.h"
 
@@ -44,15 +45,15 @@ static void progress(struct batch *b)
     int64_t n = b->accepted + b->duplicates + b->refused;
     int rate = seconds > 0 ? (int)((double)n / seconds) : 0;
     if (!b->size) {
-        cli_progress(b->r.cli, "batch: %" PRId64 " calls, %d/s", n, rate);
+        cli_progress(b->r.cli, "batch: %" PRId64 " call%s, %d/s", n, plural(n), rate);
         return;
     }
     int full = (int)(b->done * BAR_WIDTH / b->size);
     memset(bar, '.', BAR_WIDTH);
     memset(bar, '#', (size_t)MIN(full, BAR_WIDTH));
     bar[BAR_WIDTH] = 0;
-    cli_progress(b->r.cli, "batch: [%s] %d%%, %" PRId64 " calls, %d/s", bar,
-                 (int)(b->done * 100 / b->size), n, rate);
+    cli_progress(b->r.cli, "batch: [%s] %d%%, %" PRId64 " call%s, %d/s", bar,
+                 (int)(b->done * 100 / b->size), n, plural(n), rate);
 }
 
 static void refuse(struct batch *b, int64_t line, enum pawl_status status, const char *text)
@@ -90,6 +91,31 @@ static void take_one(struct batch *b, const struct json *one, int64_t line)
     }
 }
 
+/* The calls of the chunk, whose answer was lost: with --json their ids, in the form of a refusal,
+ * since those that were made here are known to no file. */
+static enum pawl_status unknown_chunk(struct batch *b)
+{
+    struct bytes rest = buf_bytes(&b->chunk);
+    for (size_t i = 0; b->r.cli->json && i < b->n; i++) {
+        const char *end = memchr(rest.data, '\n', rest.len);
+        struct json *call = NULL, *id;
+        size_t len = (size_t)(end - rest.data);
+        if (json_parse(&b->r.arena, (struct bytes){ rest.data, len }, &call, NULL) == PAWL_OK &&
+            (id = json_member(call, "id")) != NULL)
+            fprintf(b->r.cli->out,
+                    "{\"id\":%.*s,\"error\":{\"code\":\"UNKNOWN\",\"message\":\"it may have been "
+                    "accepted\",\"retry\":\"readback\"}}\n",
+                    BYTES_ARG(id->raw));
+        rest = (struct bytes){ end + 1, rest.len - len - 1 };
+    }
+    return err_set(
+        &b->r.err, PAWL_UNKNOWN,
+        "the calls of lines %" PRId64 " to %" PRId64 " may have been accepted: they were "
+        "sent, and the answer was lost%s",
+        b->lines[0], b->lines[b->n - 1],
+        b->r.cli->json ? "" : "; sent again, those without an id of their own run twice");
+}
+
 static enum pawl_status send_chunk(struct batch *b)
 {
     struct json *answer = NULL;
@@ -100,10 +126,13 @@ static enum pawl_status send_chunk(struct batch *b)
     if (!b->n)
         return PAWL_OK;
     enum pawl_status st = PAWL_UNKNOWN;
-    for (int i = 0; i < SENDS_MAX && (st == PAWL_UNKNOWN || (i && st == PAWL_BUSY)); i++)
+    bool lost = false;
+    for (int i = 0; i < SENDS_MAX && (st == PAWL_UNKNOWN || (lost && st == PAWL_BUSY)); i++) {
         st = client_json(b->r.client, &b->r.arena, &ask, &answer, NULL, &b->r.err);
+        lost |= st == PAWL_UNKNOWN;
+    }
     if (st != PAWL_OK)
-        return st;
+        return lost && (st == PAWL_UNKNOWN || st == PAWL_BUSY) ? unknown_chunk(b) : st;
     const struct json *calls = json_member(answer, "calls");
     size_t i = 0;
     for (const struct json *c = calls ? calls->first : NULL; c && i < b->n; c = c->next)

@@ -141,14 +141,11 @@ static enum pawl_status body_write(struct remote *r, struct buf *b, int argc, ch
                                             { "queue", "queue" },   { "run-at", "run_at" },
                                             { "caller", "caller" }, { "parent", "parent" } };
     const struct cli *cli = r->cli;
-    const char *id = cli_option(cli, "id");
-    char made[UUID_TEXT_LEN + 1];
-    uuid7_make(&world_real, made);
     for (int i = 0; i < argc; i++)
         if (argv[i][0] != '@' && i == 0 && !utf8_valid(bytes_of(argv[i])))
             return err_set(&r->err, PAWL_INVALID, "TYPE is not UTF-8");
     buf_add_char(b, '{');
-    add_text(b, "id", id ? id : made);
+    add_text(b, "id", r->id);
     add_type(cli, b, argv[0]);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         add_text(b, texts[i][1], cli_option(cli, texts[i][0]));
@@ -189,6 +186,20 @@ static enum pawl_status wait_on(struct remote *r, int64_t until_us, struct json 
     return st;
 }
 
+/* A failure that says nothing of the call: no server, one that is busy, or a proxy before it. */
+static bool tells_nothing(enum pawl_status st)
+{
+    return st == PAWL_BROKEN || strcmp(err_retry_text(st), "never") != 0;
+}
+
+/* The call is stored, and its end was not seen. */
+static enum pawl_status not_seen(struct remote *r)
+{
+    struct pawl_err why = r->err;
+    return err_set(&r->err, PAWL_UNKNOWN, "call \"%s\" was accepted, and its end was not seen: %s",
+                   r->id, why.text);
+}
+
 static enum pawl_status submit(struct remote *r, struct bytes body, int64_t wait_us,
                                struct json **out)
 {
@@ -201,9 +212,15 @@ static enum pawl_status submit(struct remote *r, struct bytes body, int64_t wait
     struct client_ask ask = { .method = "POST", .path = path, .body = body, .wait_us = first_us };
     enum pawl_status st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
     /* The id was in the body: the same call again gets the same answer. */
-    if (st == PAWL_UNKNOWN)
+    if (st == PAWL_UNKNOWN) {
         st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
-    return st == PAWL_OK && wait_us ? wait_on(r, until_us, out) : st;
+        if (st != PAWL_OK && tells_nothing(st))
+            return remote_unknown(r, "accepted");
+    }
+    if (st != PAWL_OK || !wait_us)
+        return st;
+    st = wait_on(r, until_us, out);
+    return st != PAWL_OK && tells_nothing(st) ? not_seen(r) : st;
 }
 
 /* ---- Telling --------------------------------------------------------------------------------- */
@@ -280,8 +297,11 @@ static int act(struct cli *cli, int argc, char **argv, int64_t wait_us,
     struct remote r;
     struct buf b;
     struct json *call = NULL;
+    char made[UUID_TEXT_LEN + 1];
     buf_init(&b, BODY_LEN_MAX);
     enum pawl_status st = remote_open(&r, cli);
+    uuid7_make(&world_real, made);
+    r.id = cli_flag(cli, "id") ? cli_option(cli, "id") : made;
     if (st == PAWL_OK)
         st = body_write(&r, &b, argc, argv);
     if (st == PAWL_OK)
@@ -352,7 +372,9 @@ const struct command cmd_call = {
         "INPUT is JSON, @FILE, or - for stdin; TYPE.METHOD splits at the last dot. The result\n"
         "goes to stdout, everything else to stderr. Exit code 0: completed, 20: failed,\n"
         "21: dead_letter, 22: cancelled, 23: expired, 24: not ended within --wait; the call goes\n"
-        "on all the same.",
+        "on all the same. 6: the server was not reached and nothing was sent. 7: it was sent and\n"
+        "the answer was lost; the call may be stored, and the error has its id, which is made\n"
+        "here when --id gives none. Sent again without that id, the work is done twice.",
     .example = "pawl call echo '{\"hello\": \"world\"}'\n"
                "pawl call lab.flaky '{\"times\": 1}' --id flaky-1 --wait 30s\n"
                "pawl call echo.run '\"first\"' --key room-1 --on-dead block\n"

@@ -71,8 +71,8 @@ struct cli {
     const struct command *command;
     FILE *out, *err;
     bool json;                /* --json: one JSON value on `out`, nothing else there */
-    bool colour;              /* of `out`: it is a terminal and NO_COLOR is not set */
-    bool live;                /* of `err`: a terminal, so progress may be drawn */
+    bool colour;              /* of `out`: a terminal, not a dumb one, and NO_COLOR is not set */
+    bool live;                /* of `err`: a terminal, not a dumb one, so progress may be drawn */
     bool person;              /* stdin and `err` are terminals, so a question may be asked */
     bool drawn;               /* a line of progress stands on `err` */
     struct settings settings; /* resolved: command line, environment, file, default */
@@ -116,6 +116,8 @@ MUST_USE enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *
 
 /* Say on stderr `pawl COMMAND: sentence` (with --json `{"error":{...}}`); returns its exit code. */
 int cli_fail(struct cli *cli, const struct pawl_err *err);
+/* The same; with --json the error has the id of the call that it is about. NULL: none. */
+int cli_fail_id(struct cli *cli, const struct pawl_err *err, const char *id);
 /* The same from a format. */
 int cli_failf(struct cli *cli, enum pawl_status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* INVALID: `ID is missing; usage: pawl get ID`. */

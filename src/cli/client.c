@@ -3,7 +3,8 @@
  *
  * A request on a connection that was idle may meet a server that has just closed it; it is sent
  * again on a new one, once, when no byte of an answer came. Whatever changes something carries an
- * id or a lease, so that sending twice is harmless; `once` is for what does not.
+ * id or a lease, so that sending twice is harmless; `once` is for what does not. The first sending
+ * may have arrived: when there is no second connection, a write is UNKNOWN and not BUSY.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/client.h"
@@ -204,6 +205,13 @@ static bool read_answer(struct client *c, struct client_head *head, struct buf *
     return ok;
 }
 
+static enum pawl_status lost(struct client *c, const char *how, struct pawl_err *err)
+{
+    char url[CLIENT_URL_TEXT_MAX];
+    client_url_text(&c->url, url, sizeof(url));
+    return err_set(err, PAWL_UNKNOWN, "the request was sent to %s, and %s", url, how);
+}
+
 /* Why there is no answer to a request that was sent. `kept`: over a connection that had one. */
 static enum pawl_status no_answer(struct client *c, enum came came, bool kept, bool late,
                                   struct pawl_err *err)
@@ -219,21 +227,26 @@ static enum pawl_status no_answer(struct client *c, enum came came, bool kept, b
     if (came == CAME_OTHER)
         return err_set(err, PAWL_INVALID, "what listens at %s does not speak HTTP; is --url right?",
                        url);
-    return err_set(err, PAWL_UNKNOWN, "the request was sent to %s, and %s", url,
-                   late ? "no answer came in time" : "its answer was lost");
+    return lost(c, late ? "no answer came in time" : "its answer was lost", err);
 }
 
-/* One try: OK; BUSY: it surely did not arrive; UNKNOWN: it may have. */
+/* One try: OK; UNKNOWN: it may have arrived; BUSY: there was no connection, or (*out_sent) a kept
+ * one ended without a byte of an answer. */
 static enum pawl_status exchange(struct client *c, const struct client_ask *ask,
-                                 struct client_head *head, struct buf *body, struct pawl_err *err)
+                                 struct client_head *head, struct buf *body, bool *out_sent,
+                                 struct pawl_err *err)
 {
     struct buf b;
+    if (c->w && wire_ended(c->w))
+        hang_up(c);
     bool kept = c->w && c->used;
     enum came came = CAME_NOTHING;
+    *out_sent = false;
     enum pawl_status st = dial(c, err);
     if (st != PAWL_OK)
         return st;
     int64_t until_us = world_mono(&world_real) + ANSWER_US + ask->wait_us;
+    *out_sent = true;
     buf_init(&b, 64 << 10);
     write_head(c, ask, &b);
     bool sent = buf_ok(&b) && wire_write(c->w, buf_bytes(&b), until_us) &&
@@ -255,13 +268,14 @@ enum pawl_status client_send(struct client *c, struct arena *a, const struct cli
 {
     struct client_head head;
     struct buf body;
-    enum pawl_status st;
-    bool kept = c->w != NULL;
+    bool sent, again;
     buf_init(&body, BODY_LEN_MAX);
-    st = exchange(c, ask, &head, &body, err);
-    if (st == PAWL_BUSY && kept && !ask->once) {
+    enum pawl_status st = exchange(c, ask, &head, &body, &sent, err);
+    if (st == PAWL_BUSY && sent && !ask->once) {
         buf_reset(&body);
-        st = exchange(c, ask, &head, &body, err);
+        st = exchange(c, ask, &head, &body, &again, err);
+        if (st == PAWL_BUSY && ask->method && strcmp(ask->method, "GET") != 0)
+            st = lost(c, "its answer was lost", err);
     }
     if (st == PAWL_OK) {
         *out = (struct client_answer){ head.status, arena_copy(a, buf_bytes(&body)) };

@@ -42,8 +42,9 @@ struct client_answer {
 };
 
 /* Send and read the answer, whatever its status. A kept connection that the server has closed
- * meanwhile is opened again. BUSY: nobody answers; INVALID: what answers does not speak HTTP, or
- * not the http:// or https:// of the URL; UNKNOWN: it was sent, and the answer was lost. */
+ * meanwhile is opened again. BUSY: there is no connection, and nothing that writes was sent;
+ * INVALID: what answers does not speak HTTP, or not the http:// or https:// of the URL; UNKNOWN: it
+ * was sent, and the answer was lost. */
 MUST_USE enum pawl_status client_send(struct client *c, struct arena *a,
                                       const struct client_ask *ask, struct client_answer *out,
                                       struct pawl_err *err);
@@ -103,6 +104,9 @@ MUST_USE long wire_read(struct wire *w, char *to, size_t max, int64_t until_us);
 /* Does a TLS handshake at this address succeed, whatever its certificate? For http:// URLs. */
 bool wire_speaks_tls(const struct client_url *url, int64_t until_us);
 bool wire_secure(const struct wire *w);
+/* Has the other side closed it while it was idle? What is sent now would not be read. False when
+ * that is not known: over TLS, or when the end is still on its way. */
+bool wire_ended(const struct wire *w);
 void wire_half_close(struct wire *w);
 
 #endif

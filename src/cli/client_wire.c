@@ -363,6 +363,13 @@ bool wire_secure(const struct wire *w)
     return w->ssl != NULL;
 }
 
+bool wire_ended(const struct wire *w)
+{
+    char byte;
+    ssize_t n = recv(w->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 void wire_half_close(struct wire *w)
 {
     if (!w->ssl)

@@ -32,6 +32,11 @@ static struct parse {
     const char *path;
     struct pawl_err err;
     int line_of[SETTING_COUNT]; /* where it was set; 0: not yet */
+    struct {
+        int *at;  /* the line of each item, in the settings' arena; NULL: not yet */
+        size_t n; /* items at the last call */
+        bool over;
+    } items[SETTING_COUNT]; /* of lists */
 } now;
 
 /* ---- Comments -------------------------------------------------------------------------------- */
@@ -103,7 +108,7 @@ static int hand_over(cfg_opt_t *opt, int id)
 {
     const char *texts[CONF_ITEMS_MAX];
     struct pawl_err err = { 0 };
-    struct setting_texts given = { texts, cfg_opt_size(opt) };
+    struct setting_texts given = { texts, now.items[id].at, cfg_opt_size(opt) };
     if (given.n > CONF_ITEMS_MAX) {
         char text[120];
         snprintf(text, sizeof(text), "%s: a list of %zu items, limit %d", setting_table[id].name,
@@ -119,6 +124,22 @@ static int hand_over(cfg_opt_t *opt, int id)
     return -1;
 }
 
+/* libconfuse calls after each item of a list, and once more at its end. */
+static void items_note(cfg_opt_t *opt, int id, int line)
+{
+    size_t n = cfg_opt_size(opt);
+    if (n == now.items[id].n && !now.items[id].over) {
+        now.items[id].over = true;
+        return;
+    }
+    now.items[id].n = n;
+    now.items[id].over = n == 0;
+    if (!now.items[id].at)
+        now.items[id].at = arena_alloc(&now.s->arena, CONF_ITEMS_MAX * sizeof(int));
+    if (now.items[id].at && n && n <= CONF_ITEMS_MAX)
+        now.items[id].at[n - 1] = line;
+}
+
 /* Called after each value, while the line is known. A list has not ended then: it waits. */
 static int on_value(cfg_t *cfg, cfg_opt_t *opt)
 {
@@ -132,6 +153,8 @@ static int on_value(cfg_t *cfg, cfg_opt_t *opt)
         return -1;
     }
     now.line_of[id] = cfg->line;
+    if (is_list(id))
+        items_note(opt, id, cfg->line);
     return is_list(id) ? 0 : hand_over(opt, id);
 }
 

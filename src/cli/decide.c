@@ -13,15 +13,24 @@
 /* How many calls are looked at to say how many match; beyond that it is "at least". */
 #define COUNT_MAX 1000
 
+struct decision {
+    const char *verb, *action, *path, *did;
+    const char *const *statuses; /* of calls that it can change; NULL ends them */
+};
+
 /* ---- Calls by id ----------------------------------------------------------------------------- */
 
 static const struct json nothing = { .raw = { "null", 4 } };
 
 /* Print `ID status`, or the call; an error is said and the next one is tried. */
-static int one_call(struct remote *r, const char *id, const char *action)
+static int one_call(struct remote *r, const char *id, const struct decision *d)
 {
     struct json *call = NULL;
-    if (remote_ask(r, call_path(&r->arena, id, action), BYTES("{}"), &call) != PAWL_OK)
+    enum pawl_status st = remote_ask(r, call_path(&r->arena, id, d->action), BYTES("{}"), &call);
+    r->id = id;
+    if (st == PAWL_UNKNOWN)
+        st = remote_unknown(r, d->did);
+    if (st != PAWL_OK)
         return remote_fail(r);
     if (r->cli->json)
         return remote_print_raw(r, call ? call : &nothing);
@@ -32,11 +41,11 @@ static int one_call(struct remote *r, const char *id, const char *action)
     return cli_done(r->cli);
 }
 
-static int each_call(struct remote *r, int argc, char **argv, const char *action)
+static int each_call(struct remote *r, int argc, char **argv, const struct decision *d)
 {
     int first = 0;
     for (int i = 0; i < argc; i++) {
-        int code = one_call(r, argv[i], action);
+        int code = one_call(r, argv[i], d);
         first = first ? first : code;
     }
     return first;
@@ -84,24 +93,21 @@ static int bulk(struct remote *r, const char *path, const char *did, int64_t max
             break;
         changed += n;
         next = shown(&r->arena, answer, "next");
-        cli_progress(r->cli, "%s: %" PRId64 " calls", did, changed);
+        cli_progress(r->cli, "%s: %" PRId64 " call%s", did, changed, plural(changed));
         if (!next)
             break;
     }
     if (st != PAWL_OK)
         return remote_fail(r);
     cli_progress_end(r->cli);
-    fprintf(r->cli->out, r->cli->json ? "{\"changed\":%" PRId64 "}\n" : "%" PRId64 " calls %s\n",
-            changed, did);
+    if (r->cli->json)
+        fprintf(r->cli->out, "{\"changed\":%" PRId64 "}\n", changed);
+    else
+        fprintf(r->cli->out, "%" PRId64 " call%s %s\n", changed, plural(changed), did);
     return cli_done(r->cli);
 }
 
 /* ---- Asking first ---------------------------------------------------------------------------- */
-
-struct decision {
-    const char *verb, *action, *path, *did;
-    const char *const *statuses; /* of calls that it can change; NULL ends them */
-};
 
 /* One page of the calls of this status that match the filters, from `cursor` on. */
 static enum pawl_status count_page(struct remote *r, const char *status, const char *cursor,
@@ -161,7 +167,7 @@ static enum pawl_status confirm(struct remote *r, const struct decision *d, int6
     more = more && n < limit;
     n = MIN(n, limit);
     *go = n == 0 || cli_ask(r->cli, "%s %s%" PRId64 " call%s?", d->verb, more ? "at least " : "", n,
-                            n == 1 ? "" : "s");
+                            plural(n));
     return PAWL_OK;
 }
 
@@ -197,7 +203,7 @@ static int decide(struct cli *cli, int argc, char **argv, const struct decision 
     if (remote_open(&r, cli) != PAWL_OK)
         code = remote_fail(&r);
     else
-        code = argc ? each_call(&r, argc, argv, d->action) : decide_many(&r, d);
+        code = argc ? each_call(&r, argc, argv, d) : decide_many(&r, d);
     remote_close(&r);
     return code;
 }

@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "base/world.h"
 #include "cli/sheet.h"
 
@@ -31,8 +32,8 @@ static enum pawl_status collect(struct cli *cli, struct pawl *p, int64_t max, st
         t->forgotten += forgotten;
         if (st != PAWL_OK || removed + forgotten < round || t->removed + t->forgotten >= max)
             return st;
-        cli_progress(cli, "gc: %" PRId64 " calls removed, %" PRId64 " ids forgotten", t->removed,
-                     t->forgotten);
+        cli_progress(cli, "gc: %" PRId64 " call%s removed, %" PRId64 " id%s forgotten", t->removed,
+                     plural(t->removed), t->forgotten, plural(t->forgotten));
     }
 }
 
@@ -41,8 +42,9 @@ static int answer(struct cli *cli, const struct tally *t, int64_t took_us)
     static const char *const columns[] = { "removed", "forgotten", "seconds", NULL };
     if (!cli->json) {
         cli_progress_end(cli);
-        fprintf(cli->out, "%" PRId64 " calls removed, %" PRId64 " ids forgotten in %.3f s\n",
-                t->removed, t->forgotten, (double)took_us / 1e6);
+        fprintf(cli->out, "%" PRId64 " call%s removed, %" PRId64 " id%s forgotten in %.3f s\n",
+                t->removed, plural(t->removed), t->forgotten, plural(t->forgotten),
+                (double)took_us / 1e6);
         return cli_done(cli);
     }
     struct sheet s;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "base/world.h"
 #include "cli/remote.h"
 
@@ -160,7 +161,7 @@ static enum pawl_status list_all(struct remote *r, int64_t limit, struct sheet *
             buf_add_bytes(json, c->raw);
         }
         cursor = shown(&r->arena, page, "next");
-        cli_progress(r->cli, "list: %" PRId64 " calls", n);
+        cli_progress(r->cli, "list: %" PRId64 " call%s", n, plural(n));
     } while (cursor && n < limit);
     cli_progress_end(r->cli);
     buf_add_char(json, ']');

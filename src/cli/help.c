@@ -213,8 +213,10 @@ static int help_markdown(struct cli *cli)
         "# The program\n\n"
         "`pawl [options] COMMAND [arguments] [options]`. Answers go to stdout, as aligned text or\n"
         "with `--json` as one JSON value; errors go to stderr as one sentence that names the\n"
-        "thing, or with `--json` as `{\"error\":{\"code\",\"message\",\"retry\"}}`. There is\n"
-        "colour on a terminal unless `NO_COLOR` is set. Exit codes are those of\n"
+        "thing, or with `--json` as `{\"error\":{\"code\",\"message\",\"retry\"}}`, and with\n"
+        "the `id` of a call that may have been stored although its answer was lost. There is\n"
+        "colour on a terminal unless `NO_COLOR` is set; with `TERM=dumb` there is none, and no\n"
+        "line of progress. Exit codes are those of\n"
         "[status.md](status.md). Every command has these options, and every\n"
         "[setting](settings.md) is an option as well:\n\n",
         cli->out);

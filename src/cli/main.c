@@ -33,12 +33,14 @@ static bool wants(int argc, char **argv, const char *option)
 static void cli_init(struct cli *cli, int argc, char **argv)
 {
     const char *no_colour = getenv("NO_COLOR");
-    bool plain = no_colour && *no_colour;
+    const char *term = getenv("TERM");
+    bool dumb = term && strcmp(term, "dumb") == 0; /* would show the escape sequences */
+    bool plain = dumb || (no_colour && *no_colour);
     *cli = (struct cli){ .out = stdout, .err = stderr };
     cli->json = wants(argc, argv, "--json");
     cli->colour = !plain && !cli->json && isatty(STDOUT_FILENO);
-    cli->live = isatty(STDERR_FILENO);
-    cli->person = cli->live && isatty(STDIN_FILENO);
+    cli->live = !dumb && isatty(STDERR_FILENO);
+    cli->person = isatty(STDERR_FILENO) && isatty(STDIN_FILENO);
 }
 
 static int unknown_command(struct cli *cli, const char *name)

@@ -67,8 +67,8 @@ static int say(struct remote *r, char **argv, const struct json *answer)
     if (cli->json)
         return remote_print_raw(r, answer);
     if (cli_flag(cli, "delete"))
-        fprintf(cli->out, "%s %s deleted, %s calls cancelled\n", argv[0], argv[1],
-                cancelled ? cancelled : "0");
+        fprintf(cli->out, "%s %s deleted, %s call%s cancelled\n", argv[0], argv[1],
+                cancelled ? cancelled : "0", cancelled && strcmp(cancelled, "1") == 0 ? "" : "s");
     else
         remote_print_fields(r, answer);
     return cli_done(cli);

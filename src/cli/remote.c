@@ -30,7 +30,19 @@ void remote_close(struct remote *r)
 
 int remote_fail(struct remote *r)
 {
-    return cli_fail(r->cli, &r->err);
+    return cli_fail_id(r->cli, &r->err, r->err.status == PAWL_UNKNOWN ? r->id : NULL);
+}
+
+enum pawl_status remote_unknown(struct remote *r, const char *done)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:";
+    /* A command to copy must fit, and mean the same to a shell. */
+    bool copied = strlen(r->id) <= 100 && *r->id != '-' && !r->id[strspn(r->id, plain)];
+    return err_set(&r->err, PAWL_UNKNOWN,
+                   "call \"%s\" may have been %s: the request was sent, and its answer was lost; "
+                   "`pawl get %s` tells",
+                   r->id, done, copied ? r->id : "ID");
 }
 
 enum pawl_status remote_ask(struct remote *r, const char *path, struct bytes body,

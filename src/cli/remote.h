@@ -14,14 +14,17 @@ struct remote {
     struct cli *cli;
     struct client *client; /* owned */
     struct arena arena;    /* answers live here */
+    const char *id;        /* of the call that the request writes, for an error; NULL: none */
     struct pawl_err err;
 };
 
 /* Always to be closed, also when it failed. */
 MUST_USE enum pawl_status remote_open(struct remote *r, struct cli *cli);
 void remote_close(struct remote *r);
-/* Say r->err; returns its exit code. */
+/* Say r->err; returns its exit code. UNKNOWN comes with r->id. */
 int remote_fail(struct remote *r);
+/* UNKNOWN, in r->err: `call "ID" may have been DONE: ...; `pawl get ID` tells`. */
+enum pawl_status remote_unknown(struct remote *r, const char *done);
 /* GET or POST of a path; the answer as JSON. body absent: GET. */
 MUST_USE enum pawl_status remote_ask(struct remote *r, const char *path, struct bytes body,
                                      struct json **out);

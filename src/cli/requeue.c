@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/text.h"
 #include "cli/direct.h"
 #include "cli/sheet.h"
 
@@ -30,7 +31,7 @@ static enum pawl_status end_all(struct cli *cli, struct store *s, int64_t before
         t->leases += op.requeue.leases;
         t->calls += op.requeue.reclaimed;
         t->ended += (int64_t)op.n_ended;
-        cli_progress(cli, "requeue-stuck: %" PRId64 " calls", t->calls);
+        cli_progress(cli, "requeue-stuck: %" PRId64 " call%s", t->calls, plural(t->calls));
     } while (op.requeue.more);
     return PAWL_OK;
 }
@@ -41,9 +42,10 @@ static int answer(struct cli *cli, const struct tally *t, int64_t took_us)
     if (!cli->json) {
         cli_progress_end(cli);
         fprintf(cli->out,
-                "%" PRId64 " leases ended in %.3f s: %" PRId64 " calls pending again, %" PRId64
+                "%" PRId64 " lease%s ended in %.3f s: %" PRId64 " call%s pending again, %" PRId64
                 " ended\n",
-                t->leases, (double)took_us / 1e6, t->calls - t->ended, t->ended);
+                t->leases, plural(t->leases), (double)took_us / 1e6, t->calls - t->ended,
+                plural(t->calls - t->ended), t->ended);
         return cli_done(cli);
     }
     struct sheet s;

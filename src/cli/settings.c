@@ -84,6 +84,15 @@ void setting_from_text(const struct settings *s, int id, char *out, size_t size)
         snprintf(out, size, "%s%s%s", names[v->from], v->via ? ", env:" : "", v->via ? v->via : "");
 }
 
+void setting_blame(const struct settings *s, int id, size_t item, struct pawl_err *err)
+{
+    const struct setting_value *v = &s->v[id];
+    struct pawl_err why = *err;
+    if (v->from == FROM_FILE)
+        err_set(err, why.status, "%.150s:%d: %s", s->file,
+                v->lines && item < v->n_items ? v->lines[item] : v->line, why.text);
+}
+
 void setting_shown(const struct settings *s, int id, char *out, size_t size)
 {
     const struct setting_value *v = &s->v[id];
@@ -293,8 +302,13 @@ enum pawl_status settings_from_file(struct settings *s, int id, struct setting_t
         given.text = items ? arena_text(&s->arena, texts.n ? items[0] : BYTES("")) : NULL;
     else if (items && texts.n && !list_add(s, &given, items, texts.n))
         items = NULL;
-    if (!items || !given.text)
+    int *lines = arena_alloc(&s->arena, (texts.n + 1) * sizeof(*lines));
+    if (!items || !given.text || !lines)
         return err_no_memory(err, "reading the settings");
+    if (is_list(id) && texts.lines) {
+        memcpy(lines, texts.lines, texts.n * sizeof(*lines));
+        given.lines = lines;
+    }
     /* Checked also when something stronger was said: a wrong line stays wrong. */
     struct setting_value strong = s->v[id];
     enum pawl_status st = take(s, id, given, err);
@@ -331,17 +345,20 @@ enum pawl_status settings_init(struct settings *s, struct pawl_err *err)
 /* ---- Together -------------------------------------------------------------------------------- */
 
 /* `--db env:NAME`: the URL, with its password, stays out of the command line and so out of ps. */
-static enum pawl_status follow_env(struct setting_value *db, struct pawl_err *err)
+static enum pawl_status follow_env(struct settings *s, struct pawl_err *err)
 {
+    struct setting_value *db = &s->v[SET_DB];
     if (strncmp(db->text, "env:", 4) != 0)
         return PAWL_OK;
     const char *name = db->text + 4;
     const char *text = getenv(name);
-    if (!text || !*text)
-        return err_set(
-            err, PAWL_INVALID,
-            "setting \"db\" is env:%.100s, and the environment variable %.100s is not set", name,
-            *name ? name : "\"\"");
+    if (!text || !*text) {
+        err_set(err, PAWL_INVALID,
+                "setting \"db\" is env:%.100s, and the environment variable %.100s is not set",
+                name, *name ? name : "\"\"");
+        setting_blame(s, SET_DB, 0, err);
+        return PAWL_INVALID;
+    }
     db->via = name;
     db->text = text;
     return PAWL_OK;
@@ -369,39 +386,52 @@ enum pawl_status settings_duties(const struct settings *s, unsigned *out, struct
     for (size_t i = 0; i < v->n_items; i++) {
         unsigned duty =
             strcmp(v->items[i], "all") == 0 ? DUTY_ALL : duty_find(bytes_of(v->items[i]));
-        if (!duty)
-            return err_set(
+        if (!duty) {
+            err_set(
                 err, PAWL_INVALID,
                 "setting \"roles\": \"%.60s\" is unknown; expected gateway, worker, scheduler, all",
                 v->items[i]);
+            setting_blame(s, SET_ROLES, i, err);
+            return PAWL_INVALID;
+        }
         *out |= duty;
     }
     return PAWL_OK;
 }
 
+/* The line is that of the grace, else of the interval that the default does not fit. */
+static enum pawl_status check_heartbeat(const struct settings *s, struct pawl_err *err)
+{
+    const struct setting_value *grace = &s->v[SET_HEARTBEAT_GRACE],
+                               *interval = &s->v[SET_HEARTBEAT_INTERVAL];
+    if (grace->number >= 2 * interval->number)
+        return PAWL_OK;
+    err_set(err, PAWL_INVALID,
+            "setting \"heartbeat_grace\": %s must be at least twice heartbeat_interval (%s)",
+            grace->text, interval->text);
+    setting_blame(s, grace->from == FROM_DEFAULT ? SET_HEARTBEAT_INTERVAL : SET_HEARTBEAT_GRACE, 0,
+                  err);
+    return PAWL_INVALID;
+}
+
 enum pawl_status settings_settle(struct settings *s, struct pawl_err *err)
 {
     struct setting_value *v = s->v;
-    enum pawl_status st = follow_env(&v[SET_DB], err);
+    unsigned duties;
+    enum pawl_status st = follow_env(s, err);
     if (st == PAWL_OK)
         st = check_db(s, err);
-    if (st != PAWL_OK)
+    if (st == PAWL_OK)
+        st = check_heartbeat(s, err);
+    if (st == PAWL_OK)
+        st = settings_duties(s, &duties, err);
+    if (st != PAWL_OK || !*v[SET_TLS_CERT].text == !*v[SET_TLS_KEY].text)
         return st;
-    if (v[SET_HEARTBEAT_GRACE].number < 2 * v[SET_HEARTBEAT_INTERVAL].number)
-        return err_set(err, PAWL_INVALID,
-                       "setting \"heartbeat_grace\": %s must be at least twice "
-                       "heartbeat_interval (%s)",
-                       v[SET_HEARTBEAT_GRACE].text, v[SET_HEARTBEAT_INTERVAL].text);
-    unsigned duties;
-    st = settings_duties(s, &duties, err);
-    if (st != PAWL_OK)
-        return st;
-    if (!*v[SET_TLS_CERT].text != !*v[SET_TLS_KEY].text)
-        return err_set(err, PAWL_INVALID,
-                       "setting \"%s\" is not set, but \"%s\" is: TLS needs both",
-                       *v[SET_TLS_CERT].text ? "tls_key" : "tls_cert",
-                       *v[SET_TLS_CERT].text ? "tls_cert" : "tls_key");
-    return PAWL_OK;
+    bool cert = *v[SET_TLS_CERT].text != 0;
+    err_set(err, PAWL_INVALID, "setting \"%s\" is not set, but \"%s\" is: TLS needs both",
+            cert ? "tls_key" : "tls_cert", cert ? "tls_cert" : "tls_key");
+    setting_blame(s, cert ? SET_TLS_CERT : SET_TLS_KEY, 0, err);
+    return PAWL_INVALID;
 }
 
 struct pawl_options settings_options(const struct settings *s)

@@ -138,8 +138,9 @@ struct setting_value {
     const char *const *items; /* LIST, LINES: in the arena; NULL while n_items is 0 */
     size_t n_items;
     enum setting_from from;
-    int line;        /* of the file, when it is from there */
-    const char *via; /* db only: the variable that `env:NAME` named; NULL for none */
+    int line;         /* of the file, when it is from there; of a list its end */
+    const int *lines; /* LIST, LINES from the file: of each item, in the arena; else NULL */
+    const char *via;  /* db only: the variable that `env:NAME` named; NULL for none */
 };
 
 struct settings {
@@ -156,6 +157,9 @@ void setting_variable(int id, char *out, size_t size);
 const char *setting_choices(int id);
 /* "default", "environment", "command line", "pawl.conf:12". */
 void setting_from_text(const struct settings *s, int id, char *out, size_t size);
+/* Put `pawl.conf:12: ` in front of an error about this setting, or about this item of a list, when
+ * the file has it. */
+void setting_blame(const struct settings *s, int id, size_t item, struct pawl_err *err);
 /* The value as it may be shown: secrets are hidden, a URL has no password. */
 void setting_shown(const struct settings *s, int id, char *out, size_t size);
 bool setting_secret(int id);
@@ -170,6 +174,7 @@ MUST_USE enum pawl_status settings_set(struct settings *s, int id, const char *t
  * otherwise. Texts are copied. The error's text has no file and line: the caller adds them. */
 struct setting_texts {
     const char *const *v;
+    const int *lines; /* of each; NULL: of no list */
     size_t n;
 };
 MUST_USE enum pawl_status settings_from_file(struct settings *s, int id, struct setting_texts texts,

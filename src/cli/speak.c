@@ -15,7 +15,7 @@
 
 #define ERROR_JSON_LEN_MAX 4096
 
-static void fail_json(FILE *to, const struct pawl_err *err)
+static void fail_json(FILE *to, const struct pawl_err *err, const char *id)
 {
     struct buf b;
     buf_init(&b, ERROR_JSON_LEN_MAX);
@@ -23,6 +23,10 @@ static void fail_json(FILE *to, const struct pawl_err *err)
     json_add_string(&b, bytes_of(pawl_status_name(err->status)));
     buf_add_text(&b, ",\"message\":");
     json_add_string(&b, bytes_of(err->text));
+    if (id) {
+        json_add_name(&b, "id");
+        json_add_string(&b, bytes_of(id));
+    }
     buf_addf(&b, ",\"retry\":\"%s\"}}", err_retry_text(err->status));
     fprintf(to, "%.*s\n", BYTES_ARG(buf_bytes(&b)));
     buf_release(&b);
@@ -30,10 +34,15 @@ static void fail_json(FILE *to, const struct pawl_err *err)
 
 int cli_fail(struct cli *cli, const struct pawl_err *err)
 {
+    return cli_fail_id(cli, err, NULL);
+}
+
+int cli_fail_id(struct cli *cli, const struct pawl_err *err, const char *id)
+{
     cli_progress_end(cli);
     fflush(cli->out); /* what was said before it comes before it */
     if (cli->json)
-        fail_json(cli->err, err);
+        fail_json(cli->err, err, id);
     else
         fprintf(cli->err, "pawl%s%s: %s\n", cli->command ? " " : "",
                 cli->command ? cli->command->name : "", err->text);

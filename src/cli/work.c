@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "base/world.h"
 
 /* How often to look whether the slots have left. */
@@ -62,8 +63,9 @@ static void watch(struct worker *w, struct slot *slots, int n)
             drain(w, slots, n);
             until_us = world_mono(&world_real) + w->cli->settings.v[SET_GRACE].number;
             if (sig > 0 && atomic_load(&w->running))
-                fprintf(w->cli->err, "pawl work: stopping when %d calls have ended\n",
-                        atomic_load(&w->running));
+                fprintf(w->cli->err, "pawl work: stopping when %d call%s ended\n",
+                        atomic_load(&w->running),
+                        atomic_load(&w->running) == 1 ? " has" : "s have");
         } else if (sig > 0 || world_mono(&world_real) >= until_us) {
             atomic_store(&w->hard, true);
         }
@@ -179,7 +181,10 @@ static int run(struct cli *cli, int argc, char **argv)
     arena_release(&a);
     if (st != PAWL_OK)
         return cli_fail(cli, &err);
-    fprintf(cli->out, cli->json ? "{\"calls\":%" PRId64 "}\n" : "%" PRId64 " calls\n", w.n_done);
+    if (cli->json)
+        fprintf(cli->out, "{\"calls\":%" PRId64 "}\n", w.n_done);
+    else
+        fprintf(cli->out, "%" PRId64 " call%s\n", w.n_done, plural(w.n_done));
     return cli_done(cli);
 }
 

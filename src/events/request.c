@@ -84,9 +84,9 @@ static enum pawl_status body_check(struct http_request *r, struct pawl_err *err)
     enum pawl_status st = json_parse(&r->arena, r->body, &body, &why);
     if (st != PAWL_OK)
         return err_set(err, st, "the body is not JSON: %.300s", why.text);
-    if (body->kind != JSON_OBJECT && body->kind != JSON_NULL)
+    if (body->kind != JSON_OBJECT)
         return err_set(err, PAWL_INVALID, "the body is neither empty nor {}");
-    if (body->kind == JSON_OBJECT && body->first)
+    if (body->first)
         return err_set(err, PAWL_INVALID, "field \"%.*s\": an event has none to be sent",
                        (int)MIN(body->first->name.len, 100), body->first->name.data);
     return PAWL_OK;
@@ -106,7 +106,8 @@ enum pawl_status events_question_read(struct http_request *r, struct events_ques
         return err_set(err, PAWL_NOT_FOUND, "there is no %.*s here; there is /events",
                        (int)MIN(r->path.len, 100), r->path.data);
     if (r->query.len)
-        return err_set(err, PAWL_INVALID, "parameter \"%.*s\": there is none here",
+        return err_set(err, PAWL_INVALID,
+                       "field \"%.*s\": is no query parameter of this path; it takes none",
                        (int)MIN(name.len, 60), name.data);
     out->allow = allow[out->path];
     if (!fits(r, out->path))

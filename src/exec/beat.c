@@ -40,6 +40,7 @@ static int64_t beat_once(struct exec *e)
         return MIN(now_us + e->conf.heartbeat_interval_us, due_us);
     }
     observer_silent(e);
+    member_refused(e, op.err.text);
     if (op.status == PAWL_LOST_LEASE)
         keeper_doubt(e);
     else

@@ -94,6 +94,7 @@ static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
     enum pawl_status st = queue_init(&e->queue, err);
     epoch_init(&e->epoch);
     member_init(&e->member);
+    unwritable_init(&e->unwritable);
     stats_init(&e->stats);
     rates_init(&e->rates);
     failures_init(&e->failures);
@@ -161,6 +162,7 @@ void exec_unref(struct exec *e)
     waiters_release(&e->waiters);
     pool_release(&e->pool);
     member_release(&e->member);
+    unwritable_release(&e->unwritable);
     registry_release(&e->registry);
     store_close(e->writer);
     queue_release(&e->queue);
@@ -209,7 +211,7 @@ int64_t exec_now(struct exec *e)
  * that ends the same way. The keeper finds out when it is back. */
 static enum pawl_status at_the_door(struct exec *e, struct pawl_err *err)
 {
-    if (!atomic_load(&e->away_us) || !atomic_load(&e->refused))
+    if (!atomic_load(&e->away_us) || !atomic_load(&e->unwritable.whole))
         return exec_stalled(e, err);
     return err_set(err, PAWL_BUSY, "the database does not answer");
 }
@@ -460,4 +462,11 @@ void exec_figures(struct exec *e, struct exec_figures *out)
     out->away_us = away_us ? MAX(world_mono(&world_real) - away_us, 1) : 0;
     int64_t stalled_us = atomic_load(&e->stalled_us);
     out->stalled_us = stalled_us ? MAX(world_mono(&world_real) - stalled_us, 1) : 0;
+    int64_t refused_us = atomic_load(&e->unwritable.told_us);
+    out->refused_us = refused_us ? MAX(world_mono(&world_real) - refused_us, 1) : 0;
+    out->cut = member_cut(e);
+    if (refused_us)
+        unwritable_copy(e, out->why, sizeof out->why);
+    else if (out->cut)
+        member_why(e, out->why, sizeof out->why);
 }

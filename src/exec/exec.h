@@ -105,6 +105,8 @@ struct membership {
     uint64_t drains; /* how often that was decided here */
     int64_t sent_us; /* when the last beat that was stored was sent; monotonic */
     enum { CUT_NOT, CUT_TOLD, CUT_DONE } cut; /* too long ago: workers told to stop; taken from */
+    char why[sizeof((struct pawl_err *)0)->text]; /* what refused the last beat; "": it was stored
+                                                   */
     void (*replaced)(void *ctx);
     void *replaced_ctx;
     pthread_t thread; /* watches sent_us, and never asks the database anything */
@@ -145,6 +147,16 @@ struct stall {
     bool open, runs, closed, sleeping;
 };
 
+/* Groups of the store thread that the database refused (unwritable.c). */
+struct unwritable {
+    atomic_bool whole;             /* the last group was, whole */
+    atomic_int_least64_t since_us; /* the first one since a row was changed; 0: none; monotonic */
+    atomic_int_least64_t last_us;
+    atomic_int_least64_t told_us; /* since when, once that was said; 0: not, or no longer */
+    pthread_mutex_t lock;
+    char text[sizeof((struct pawl_err *)0)->text]; /* under the lock: what the database said last */
+};
+
 struct exec {
     struct exec_conf conf; /* strings owned */
     char boot[UUID_TEXT_LEN + 1];
@@ -168,6 +180,7 @@ struct exec {
     struct hauls hauls;
     struct beater beater;
     struct stall stall;
+    struct unwritable unwritable;
     struct epoch epoch;
     struct exec_stats stats;
     struct rates rates;
@@ -178,7 +191,6 @@ struct exec {
     atomic_int_least64_t away_us;    /* since when it does not answer (monotonic); 0: it does */
     atomic_int_least64_t stalled_us; /* since when a commit has no answer (monotonic), once that is
                                         COMMIT_WAIT_US ago; 0: none is so late */
-    atomic_bool refused;             /* the last group was, whole */
     atomic_int_least64_t found; /* claims and looks that found something; a pace, not a count */
     atomic_int refs;            /* the handle and every thread that may outlive it */
 };
@@ -302,6 +314,10 @@ struct exec_figures {
     size_t waiting;        /* callers that wait for an end */
     int64_t away_us;       /* for how long the database has not answered; 0: it does */
     int64_t stalled_us; /* for how long a commit has had no answer, past COMMIT_WAIT_US; else 0 */
+    int64_t refused_us; /* for how long every write was refused, past REFUSED_WAIT_US; else 0 */
+    bool cut;           /* the workers are stopped: no beat was stored for too long */
+    char why[sizeof((struct pawl_err *)0)->text]; /* refused_us, cut: what the database said; or ""
+                                                   */
 };
 void exec_figures(struct exec *e, struct exec_figures *out);
 
@@ -346,6 +362,20 @@ void stall_leave(struct exec *e, struct under_way *u);
 void stall_begin(struct exec *e, struct under_way *u, struct store *store, struct job *jobs);
 void stall_end(struct exec *e, struct under_way *u);
 
+void unwritable_init(struct unwritable *r);
+void unwritable_release(struct unwritable *r);
+/* How a group went. Store thread. */
+void unwritable_note(struct exec *e, enum pawl_status st, struct op *const *ops, size_t n);
+/* The database was away and answers: what was refused meanwhile does not count. Keeper thread. */
+void unwritable_restart(struct exec *e);
+/* Say it when writes begin to be refused for good, and when they are stored again. Keeper thread.
+ */
+void unwritable_look(struct exec *e);
+/* When a write was last refused (monotonic); 0: none since one was stored, or the database does not
+ * answer at all. */
+int64_t unwritable_last(const struct exec *e);
+void unwritable_copy(struct exec *e, char *out, size_t size);
+
 void *writer_main(void *exec);
 /* Enter the registry; what another boot of this name held is taken back first. */
 MUST_USE enum pawl_status exec_join(struct exec *e, struct pawl_err *err);
@@ -355,10 +385,14 @@ void member_release(struct membership *m);
 bool member_beat(struct exec *e, struct op *out);
 /* A beat that was sent then (monotonic) is stored. */
 void member_stored(struct exec *e, int64_t sent_us);
+/* One was not, and what was said of it. */
+void member_refused(struct exec *e, const char *why);
 /* Its thread ends. */
 void member_close(struct exec *e);
 /* Are they stopped? */
 bool member_cut(struct exec *e);
+/* What was said of the last beat; "": it was stored, or has no answer. */
+void member_why(struct exec *e, char *out, size_t size);
 /* Our row as it was read after member_look() gave `since`. */
 uint64_t member_look(struct exec *e);
 void member_seen(struct exec *e, const struct node_row *own, uint64_t since);

@@ -69,7 +69,7 @@ static void haul(struct hauler *h, struct store **store)
     else
         for (size_t i = 0; i < h->group.n; i++)
             op_refuse(h->group.ops[i], &err);
-    h->refused = st != PAWL_OK;
+    h->status = st;
     h->took_us = world_mono(&world_real) - began_us;
 }
 
@@ -183,9 +183,7 @@ static void load(struct hauler *h)
 static void settle(struct hauler *h)
 {
     struct hauls *all = &h->e->hauls;
-    atomic_store(&h->e->refused, h->refused);
-    if (h->refused)
-        keeper_probe(h->e);
+    unwritable_note(h->e, h->status, h->group.ops, h->group.n);
     count_group(h->e, h->group.ops, h->group.n, h->took_us);
     group_settle(h->e, &h->group);
     pthread_mutex_lock(&all->lock);

@@ -46,7 +46,7 @@ struct hauler {
     /* The store thread's, and the hauler's while it is loaded. */
     struct group group;
     int64_t took_us;
-    bool refused;
+    enum pawl_status status;
 
     /* The store thread's. */
     struct lease_run *spare; /* a claim that came back empty, or not at all */

@@ -18,6 +18,8 @@
 
 /* A finish the database would not take is offered again after this. */
 #define REPOST_US (50 * MS_US)
+/* After a write that was refused, a beat is tried through the store thread: others may not come. */
+#define WRITE_AGAIN_US (1 * SEC_US)
 #define TEND_US (100 * MS_US)
 /* How often the difference of the clocks is measured. */
 #define CLOCK_US (5 * SEC_US)
@@ -156,6 +158,8 @@ static void chore_done(struct job *j)
         exec_look(e, j->op.ended, j->op.n_ended);
     if (j->op.kind == OP_BEAT && j->op.status == PAWL_OK)
         member_stored(e, c->began_us);
+    else if (j->op.kind == OP_BEAT)
+        member_refused(e, j->op.err.text);
     if (j->op.kind == OP_LEAD)
         lead_done(e, c);
     if ((j->op.kind == OP_BEAT || j->op.kind == OP_LEAD) && j->op.status == PAWL_LOST_LEASE)
@@ -192,15 +196,32 @@ static bool chore_free(const struct chore *c)
     return !atomic_load(&c->under_way);
 }
 
+/* When a beat goes through the store thread: as any beat of an engine with one writer, and on every
+ * engine to find out whether writes that were refused are stored again. */
+static int64_t beat_due(const struct exec *e)
+{
+    const struct keeper *k = e->keeper;
+    int64_t due_us = e->traits & STORE_ONE_WRITER ? k->beat_us : INT64_MAX;
+    int64_t refused_us = unwritable_last(e);
+    if (refused_us && chore_free(&k->chores[KEEP_BEAT]))
+        due_us = MIN(due_us, MAX(refused_us, k->beat_tried_us) + WRITE_AGAIN_US);
+    return due_us;
+}
+
 static void beat(struct exec *e, int64_t now_us)
 {
     struct keeper *k = e->keeper;
+    bool beats_here = e->traits & STORE_ONE_WRITER;
     struct op op;
-    if (!(e->traits & STORE_ONE_WRITER) || (now_us < k->beat_us && !atomic_load(&k->registry)) ||
-        !member_beat(e, &op))
+    if (now_us < beat_due(e) && !(beats_here && atomic_load(&k->registry)))
+        return;
+    k->beat_tried_us = now_us;
+    if (!member_beat(e, &op))
         return;
     k->beat_us = now_us + e->conf.heartbeat_interval_us;
     chore_post(&k->chores[KEEP_BEAT], op);
+    if (!beats_here)
+        return;
     k->due_us = observer_look(e, k->store, now_us);
     k->beat_us = MIN(k->beat_us, k->due_us);
 }
@@ -402,6 +423,7 @@ static void back(struct exec *e)
     waiters_mark_all(&e->waiters);
     exec_work_came(e);
     beat_nudge(e);
+    unwritable_restart(e);
 }
 
 /* Measures the difference of the clocks, and whether the database answers at all. */
@@ -430,6 +452,7 @@ static int64_t round_once(struct exec *e)
     struct keeper *k = e->keeper;
     int64_t now_us = world_mono(&world_real);
     keep_clock(e, now_us);
+    unwritable_look(e);
     int64_t next_us = MIN(pool_deadlines(e, now_us), pool_stale(e, now_us));
     repost_due(e, now_us);
     settle_doubt(e);
@@ -451,8 +474,8 @@ static int64_t round_once(struct exec *e)
     if (chore_free(&k->chores[KEEP_SWEEP]))
         next_us = MIN(next_us, k->sweep_us);
     bool entered = exec_entered(e);
-    if (entered && e->traits & STORE_ONE_WRITER)
-        next_us = MIN(next_us, k->beat_us);
+    if (entered)
+        next_us = MIN(next_us, beat_due(e));
     if (entered || !(e->traits & STORE_ONE_WRITER))
         next_us = MIN(next_us, k->lead_us);
     if (e->conf.gc_interval_us && chore_free(&k->chores[KEEP_GC]))

@@ -56,6 +56,7 @@ struct keeper {
     int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us, lead_us;
     int64_t led_until_us[2]; /* by another node, at least until then (monotonic); 0: by none */
     int64_t due_us;          /* when another node may be dead */
+    int64_t beat_tried_us;   /* when a beat of the keeper's was last due */
     int64_t tended_commits;
     bool swept, collected, look_again;
     atomic_bool probe;    /* does the database answer? */

@@ -223,6 +223,7 @@ void member_stored(struct exec *e, int64_t sent_us)
      */
     bool recent = now_us < m->sent_us + e->conf.heartbeat_grace_us - margin(e);
     bool was_cut = m->cut != CUT_NOT;
+    m->why[0] = '\0';
     if (recent)
         m->cut = CUT_NOT;
     pthread_mutex_unlock(&m->lock);
@@ -230,6 +231,14 @@ void member_stored(struct exec *e, int64_t sent_us)
         return;
     log_line(LOG_WARN, "node \"%s\": beats are stored again; working again", e->conf.node);
     pool_cut_off(e, false);
+}
+
+void member_refused(struct exec *e, const char *why)
+{
+    struct membership *m = &e->member;
+    pthread_mutex_lock(&m->lock);
+    snprintf(m->why, sizeof m->why, "%s", why);
+    pthread_mutex_unlock(&m->lock);
 }
 
 /* Stop the workers when the last stored beat is too long ago; when to look again. */
@@ -247,10 +256,12 @@ static int64_t keep(struct exec *e, int64_t now_us)
     if (end)
         m->cut = CUT_DONE;
     int64_t next_us = !in || m->cut == CUT_DONE ? INT64_MAX : m->cut == CUT_TOLD ? end_us : tell_us;
+    char why[sizeof m->why];
+    memcpy(why, m->why, sizeof why);
     pthread_mutex_unlock(&m->lock);
     if (tell) {
-        log_line(LOG_ERROR, "node \"%s\": no beat was stored for %.1f s; stopping the workers",
-                 e->conf.node, (double)silent_us / SEC_US);
+        log_line(LOG_ERROR, "node \"%s\": no beat was stored for %.1f s; stopping the workers%s%s",
+                 e->conf.node, (double)silent_us / SEC_US, *why ? ": " : "", why);
         pool_cut_off(e, true);
     }
     if (end)
@@ -303,6 +314,13 @@ bool member_cut(struct exec *e)
     bool cut = e->member.cut != CUT_NOT;
     pthread_mutex_unlock(&e->member.lock);
     return cut;
+}
+
+void member_why(struct exec *e, char *out, size_t size)
+{
+    pthread_mutex_lock(&e->member.lock);
+    snprintf(out, size, "%s", e->member.why);
+    pthread_mutex_unlock(&e->member.lock);
 }
 
 /* ---- What the registry says of us ------------------------------------------------------------ */

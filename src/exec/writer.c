@@ -322,10 +322,7 @@ static void commit(struct exec *e, struct group *g)
     stall_begin(e, &e->stall.writer, e->writer, g->jobs);
     enum pawl_status st = store_commit(e->writer, g->ops, g->n);
     stall_end(e, &e->stall.writer);
-    bool refused = st == PAWL_BUSY || st == PAWL_UNKNOWN;
-    atomic_store(&e->refused, refused);
-    if (refused)
-        keeper_probe(e);
+    unwritable_note(e, st, g->ops, g->n);
     count_group(e, g->ops, g->n, world_mono(&world_real) - began_us);
 }
 

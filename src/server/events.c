@@ -130,6 +130,8 @@ static enum pawl_status serve(struct cli *cli, struct running *r, struct pawl_er
     };
     enum pawl_status st = guard_listen(s, err);
     if (st == PAWL_OK)
+        st = guard_tokens(s, err);
+    if (st == PAWL_OK)
         st = events_server_open(&conf, &r->server, err);
     if (st == PAWL_OK)
         st = watch_signals(r, err);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/front.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "server/server.h"
@@ -49,11 +50,28 @@ static enum pawl_status check_form(const char *listen, struct pawl_err *err)
     return PAWL_OK;
 }
 
+/* The API reads them too, and knows neither the file nor the line. */
+enum pawl_status guard_tokens(const struct settings *s, struct pawl_err *err)
+{
+    const struct setting_value *v = &s->v[SET_TOKENS];
+    for (size_t i = 0; i < v->n_items; i++) {
+        enum pawl_status st = doors_check_token(v->items[i], err);
+        if (st != PAWL_OK) {
+            setting_blame(s, SET_TOKENS, i, err);
+            return st;
+        }
+    }
+    return PAWL_OK;
+}
+
 enum pawl_status guard_listen(const struct settings *s, struct pawl_err *err)
 {
     const char *listen = s->v[SET_LISTEN].text;
-    if (check_form(listen, err) != PAWL_OK)
-        return PAWL_INVALID;
+    enum pawl_status st = check_form(listen, err);
+    if (st != PAWL_OK) {
+        setting_blame(s, SET_LISTEN, 0, err);
+        return st;
+    }
     if (s->v[SET_TOKENS].n_items || guard_loopback(listen))
         return PAWL_OK;
     return err_set(err, PAWL_FORBIDDEN,

@@ -34,8 +34,10 @@ static void add_line(struct buf *b, const struct log_record *r, const char *kind
     pthread_mutex_lock(&how.lock);
     if (how.json) {
         buf_addf(b, "{\"time\":\"%s\",\"level\":\"%s\"", now, log_level_name(r->level));
-        json_add_name(b, "node");
-        json_add_string(b, utf8_valid(bytes_of(how.node)) ? bytes_of(how.node) : BYTES("?"));
+        if (*how.node) { /* the event service has no nodes */
+            json_add_name(b, "node");
+            json_add_string(b, utf8_valid(bytes_of(how.node)) ? bytes_of(how.node) : BYTES("?"));
+        }
         if (*kind) {
             json_add_name(b, "kind");
             json_add_string(b, bytes_of(kind));

@@ -58,6 +58,8 @@ static enum pawl_status read_again(const struct server *s, struct settings *out,
     if (st == PAWL_OK)
         st = settings_settle(out, err);
     if (st == PAWL_OK)
+        st = guard_tokens(out, err);
+    if (st == PAWL_OK)
         st = tokens_stay(&s->settings, out, err);
     if (st != PAWL_OK)
         return st;

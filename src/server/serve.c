@@ -146,6 +146,8 @@ static enum pawl_status server_open(struct server *s, struct pawl_err *err)
 {
     enum pawl_status st = guard_listen(&s->settings, err);
     if (st == PAWL_OK)
+        st = guard_tokens(&s->settings, err);
+    if (st == PAWL_OK)
         st = settings_duties(&s->settings, &s->duties, err);
     signals_init(s);
     if (st == PAWL_OK)

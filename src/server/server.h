@@ -37,6 +37,8 @@ struct server {
 
 /* guard.c: may this address be listened on with so many tokens? FORBIDDEN says how to set some. */
 MUST_USE enum pawl_status guard_listen(const struct settings *s, struct pawl_err *err);
+/* Is each line of `tokens` right? INVALID: the first that is not, with its line of the file. */
+MUST_USE enum pawl_status guard_tokens(const struct settings *s, struct pawl_err *err);
 /* Can only this machine reach the address? */
 bool guard_loopback(const char *listen);
 

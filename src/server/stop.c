@@ -68,8 +68,8 @@ static void on_stop(struct loop_task *t)
     pawl_stats(s->pawl, &stats);
     s->grace_us = s->settings.v[SET_GRACE].number;
     duration_text(s->grace_us, grace);
-    log_line(LOG_INFO, "stopping: %" PRId64 " calls run here and have %s to end", stats.running,
-             grace);
+    log_line(LOG_INFO, "stopping: %" PRId64 " call%s here and %s %s to end", stats.running,
+             stats.running == 1 ? " runs" : "s run", stats.running == 1 ? "has" : "have", grace);
     stop_begin(s);
 }
 

@@ -43,7 +43,16 @@ void store_end(struct store **s)
 
 enum pawl_status store_migrate(struct store *s, bool finish, struct pawl_err *err)
 {
-    return s->ops->migrate(s, finish, err);
+    enum pawl_status st = s->ops->migrate(s, finish, err);
+    bool taken = st != PAWL_OK && err &&
+                 (strstr(err->text, "already exists") || strcmp(err->sqlstate, "42P07") == 0);
+    if (taken) {
+        struct pawl_err why = *err;
+        snprintf(err->text, sizeof err->text,
+                 "%.400s; that one is not Pawl's: --schema NAME gives Pawl names of its own",
+                 why.text);
+    }
+    return st;
 }
 
 enum pawl_status store_schema(struct store *s, struct schema *out, struct pawl_err *err)

@@ -488,6 +488,18 @@ static void archive_all(struct pawl *p)
     arena_release(&a);
 }
 
+/* 410 with when it was archived (mem keeps no archive), its status and its times. */
+static void says_gone(struct web_answer a, bool mem)
+{
+    EQ_INT(a.status, 410);
+    EQ_STR(AT(a, "error.code"), "GONE");
+    EQ_STR(AT(a, "error.id"), "a b");
+    EQ_STR(AT(a, "error.status"), "completed");
+    EQ_INT(strlen(AT(a, "error.finished_at")), 27);
+    HAS_STR(AT(a, "error.message"), mem ? "call \"a b\" ended completed and is no longer kept"
+                                        : "call \"a b\" ended completed and was archived at 2");
+}
+
 TEST(archived_calls_say_so_and_can_be_read)
 {
     struct web w;
@@ -501,14 +513,13 @@ TEST(archived_calls_say_so_and_can_be_read)
     EQ_INT(GET(&w, "/v1/calls/a%20b?archived=true").status, 404);
     archive_all(w.p);
     static const char *const reads[] = { "", "?wait=1", "/result", "/attempts" };
-    for (size_t i = 0; i < COUNT_OF(reads); i++) {
-        struct web_answer a = GET(&w, web_text("/v1/calls/a%%20b%s", reads[i]));
-        EQ_INT(a.status, 410);
-        EQ_STR(AT(a, "error.code"), "GONE");
-        EQ_STR(AT(a, "error.id"), "a b");
-        HAS_STR(AT(a, "error.message"), mem ? "call \"a b\" ended completed and is no longer kept"
-                                            : "call \"a b\" ended completed and was archived at 2");
-    }
+    for (size_t i = 0; i < COUNT_OF(reads); i++)
+        says_gone(GET(&w, web_text("/v1/calls/a%%20b%s", reads[i])), mem);
+    static const char again[] = "{\"id\":\"a b\",\"type\":\"echo\",\"input\":{\"n\": 1.0}}";
+    says_gone(POST(&w, "/v1/calls", again), mem);
+    says_gone(POST(&w, "/v1/calls?wait=5", again), mem);
+    says_gone(POST(&w, "/v1/calls/a%20b/retry", NULL), mem);
+    says_gone(POST(&w, "/v1/calls/a%20b/cancel", NULL), mem);
     struct web_answer a = GET(&w, "/v1/calls/a%20b?archived=true");
     if (mem) {
         EQ_INT(a.status, 404);

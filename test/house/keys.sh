@@ -73,7 +73,7 @@ object()
     pawl submit T --key 'a b/c' --id waits >/dev/null
     pawl object T 'a b/c' --delete >out 2>err
     same pending $? 13
-    same delete "$(pawl object T 'a b/c' --delete --cancel)" 'T a b/c deleted, 1 calls cancelled'
+    same delete "$(pawl object T 'a b/c' --delete --cancel)" 'T a b/c deleted, 1 call cancelled'
     same cancelled "$(pawl get waits --json | jq -r .status)" cancelled
     for wrong in 'T' 'T k --set {' 'T k --set 1 --delete' 'T k --cancel' 'T k --if-version 1' 'T k --set 1 --if-version 0'; do
         # shellcheck disable=SC2086

@@ -39,7 +39,7 @@ stuck_outside()
     pawl requeue-stuck --db sqlite:o.db --older-than 0s >/dev/null
     status_is o1 pending || echo "o1 is not pending"
     same finish "$(curl -s "$url/v1/work/finish" -d "{\"lease\":\"$lease\",\"results\":[{\"id\":\"o1\",\"result\":1}]}" | jq -r .error.code)" LOST_LEASE
-    same work "$(pawl work --exec cat --type job --idle 300ms 2>err)" "1 calls"
+    same work "$(pawl work --exec cat --type job --idle 300ms 2>err)" "1 call"
     same counts "$(counts o1)" "completed 0 1 "
     stop
 }

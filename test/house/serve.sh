@@ -66,7 +66,7 @@ no_modules()
     note
     until_ready n
     pawl submit mail '{"to":"ann"}' --id m1 >out
-    same work "$(pawl work --exec cat --type mail --idle 300ms 2>err)" "1 calls"
+    same work "$(pawl work --exec cat --type mail --idle 300ms 2>err)" "1 call"
     same result "$(pawl get m1 --result)" '{"to":"ann"}'
     stop
     same code "$code" 0

@@ -29,6 +29,7 @@ const struct engine engines[] = {
       .says = "sqlite+ledger",
       .url = "sqlite+ledger:rig.db",
       .kind = ENGINE_FILE,
+      .every = 4, /* until it takes the place of the engine above */
       .sql = true,
       .tables = "pawl_",
       .blob = "BLOB" },
@@ -97,7 +98,7 @@ void engines_add(unsigned kinds)
 {
     for (size_t i = 0; i < n_engines; i++)
         if (engines[i].kind & kinds)
-            add(&engines[i], 1);
+            add(&engines[i], MAX(engines[i].every, 1));
 }
 
 void engines_add_sample(const char *name, int every)

@@ -717,7 +717,7 @@ TEST(requeue_stuck_ends_what_lasts_too_long)
     OK(store_commit(s, &(struct op *){ &claim }, 1), &err);
     store_close(s);
     EQ_INT(run("requeue-stuck --db sqlite:r.db --older-than 0s --reclaim-action fail"), 0);
-    HAS_STR(out, "1 leases ended in ");
+    HAS_STR(out, "1 lease ended in ");
     HAS_STR(out, ": 0 calls pending again, 1 ended");
     arena_release(&a);
 }

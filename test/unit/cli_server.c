@@ -26,7 +26,8 @@
 #define WAIT_US (20 * SEC_US * check_scale())
 
 static char out[TEXT_MAX], err_out[TEXT_MAX];
-static int port; /* of the server */
+static int port;     /* of the server */
+static pid_t server; /* the server */
 
 static void slurp(const char *path, char *to)
 {
@@ -64,7 +65,7 @@ static void serve(const char *more)
              "2>server.log",
              more);
     EQ_INT(pipe2(ends, O_CLOEXEC), 0);
-    pid_t server = fork();
+    server = fork();
     if (server == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(ends[1], STDOUT_FILENO);
@@ -199,6 +200,119 @@ TEST(what_does_not_speak_http_is_said_so)
     kill(child, SIGKILL);
 }
 
+/* ---- Answers that are lost ------------------------------------------------------------------- */
+
+/* A shell line that starts `pawl ARGS` in the background, kills the server with -9 when the call is
+ * stored, and ends with the exit code. */
+static int run_and_kill(const char *args)
+{
+    char line[1000];
+    snprintf(line, sizeof(line),
+             "pawl %s >call.txt 2>&1 & c=$!; until pawl list --json | grep -q nobody; do sleep "
+             "0.05; done; kill -9 %d; wait $c; x=$?; cat call.txt; (exit $x)",
+             args, (int)server);
+    int code = run(line);
+    server = 0;
+    return code;
+}
+
+/* The call is stored and will run: "cannot reach" made people send it twice. */
+TEST(a_call_whose_answer_is_lost_is_told_with_its_id)
+{
+    char id[64] = "", line[200];
+    serve("");
+    EQ_INT(run_and_kill("call nobody 1"), 7);
+    EQ_INT(sscanf(out, "pawl call: call \"%36[-0-9a-f]\" may have been accepted", id), 1);
+    snprintf(line, sizeof(line), "`pawl get %s` tells\n", id);
+    HAS_STR(out, line);
+    serve("");
+    snprintf(line, sizeof(line), "pawl get %s --json", id);
+    EQ_INT(run(line), 0);
+    HAS_STR(out, "\"status\":\"pending\"");
+}
+
+TEST(a_call_whose_answer_is_lost_has_its_id_in_json)
+{
+    serve("");
+    EQ_INT(run_and_kill("call nobody 1 --id 'an id' --json"), 7);
+    HAS_STR(out, "\"code\":\"UNKNOWN\"");
+    HAS_STR(out, ",\"id\":\"an id\",");
+    HAS_STR(out, "`pawl get ID` tells");
+}
+
+TEST(a_call_that_was_never_sent_is_busy)
+{
+    serve("");
+    kill(server, SIGKILL);
+    EQ_INT(waitpid(server, NULL, 0), server);
+    EQ_INT(run("pawl call nobody 1 --json"), 6);
+    HAS_STR(err_out, "\"code\":\"BUSY\"");
+    FALSE(strstr(err_out, "\"id\""));
+    EQ_INT(run("pawl cancel a"), 6);
+    EQ_INT(run("echo '{\"type\":\"x\"}' | pawl batch -"), 6);
+}
+
+/* Answers so many requests of one connection, reads one more, and is gone. */
+static void serve_and_go(int answers)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n"
+                                 "{\"status\":\"cancelled\"}";
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EQ_INT(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    EQ_INT(listen(fd, 8), 0);
+    EQ_INT(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    port = ntohs(at.sin_port);
+    if (fork() == 0) {
+        char request[4096] = "";
+        size_t n = 0;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int one = accept(fd, NULL, NULL);
+        close(fd);
+        for (ssize_t got; (got = read(one, request + n, sizeof(request) - 1 - n)) > 0;) {
+            n += (size_t)got;
+            request[n] = 0;
+            if (!strstr(request, "}")) /* the end of each body */
+                continue;
+            if (answers-- <= 0 || write(one, answer, sizeof(answer) - 1) < 0)
+                break;
+            n = 0;
+        }
+        _exit(0);
+    }
+    close(fd);
+}
+
+/* The second request goes over the connection of the first, and there is no other after it. */
+TEST(a_write_that_is_lost_on_a_kept_connection_is_unknown)
+{
+    serve_and_go(1);
+    EQ_INT(run("pawl cancel a b"), 7);
+    EQ_STR(out, "a cancelled\n");
+    HAS_STR(err_out, "call \"b\" may have been cancelled: the request was sent, and its answer was "
+                     "lost; `pawl get b` tells\n");
+    serve_and_go(0);
+    EQ_INT(run("pawl retry a --json"), 7);
+    HAS_STR(err_out, "\"id\":\"a\"");
+    HAS_STR(err_out, "may have been retried");
+    serve_and_go(0);
+    EQ_INT(run("pawl submit x --id s-1"), 7);
+    HAS_STR(err_out, "call \"s-1\" may have been accepted");
+}
+
+TEST(a_batch_whose_answer_is_lost_tells_the_lines)
+{
+    serve_and_go(0);
+    EQ_INT(run("printf '%s\\n\\n%s\\n' '{\"type\":\"x\",\"id\":\"b-1\"}' '{\"type\":\"x\"}' | "
+               "pawl batch -"),
+           7);
+    HAS_STR(err_out, "the calls of lines 1 to 3 may have been accepted");
+    serve_and_go(0);
+    EQ_INT(run("echo '{\"type\":\"x\",\"id\":\"b-1\"}' | pawl batch - --json"), 7);
+    HAS_STR(out, "{\"id\":\"b-1\",\"error\":{\"code\":\"UNKNOWN\",");
+}
+
 /* ---- Asking before many calls are changed ---------------------------------------------------- */
 
 /* Runs `pawl ARGS` with a terminal as stdin, stdout and stderr. With `prompt` it waits for that
@@ -262,7 +376,7 @@ TEST(a_bulk_cancel_says_how_many_and_asks_on_a_terminal)
     HAS_STR(out, "0 calls cancelled");
     are("pending", "5\n");
     EQ_INT(run_on_terminal("cancel --type mail -n 1", "cancel 1 call? [y/N] ", "y\n"), 0);
-    HAS_STR(out, "1 calls cancelled");
+    HAS_STR(out, "1 call cancelled");
     are("pending", "4\n");
     EQ_INT(run_on_terminal("cancel --type mail", "cancel 2 calls? [y/N] ", "YES\n"), 0);
     HAS_STR(out, "2 calls cancelled");
@@ -311,6 +425,35 @@ TEST(calls_behind_a_page_without_any_are_asked_about)
     HAS_STR(out, "not confirmed; nothing was changed");
     EQ_INT(run_on_terminal("cancel --type none", NULL, NULL), 0);
     HAS_STR(out, "0 calls cancelled");
+}
+
+/* NO_COLOR is about colour; a dumb terminal would print the escape sequences. */
+TEST(a_dumb_terminal_has_no_line_of_progress)
+{
+    serve("");
+    submit(3, "mail");
+    setenv("TERM", "xterm", 1);
+    setenv("NO_COLOR", "1", 1);
+    EQ_INT(run_on_terminal("list", NULL, NULL), 0);
+    HAS_STR(out, "list: 3 calls");
+    FALSE(strstr(out, "\033[1m"));
+    unsetenv("NO_COLOR");
+    setenv("TERM", "dumb", 1);
+    EQ_INT(run_on_terminal("list", NULL, NULL), 0);
+    FALSE(strstr(out, "\033"));
+    HAS_STR(out, "mail");
+    EQ_INT(run_on_terminal("cancel --type mail", "cancel 3 calls? [y/N] ", "n\n"), 2);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* It has no nodes, and its log said "node":"". */
+TEST(the_event_service_logs_no_node)
+{
+    run("timeout -s TERM 2 " PAWL " events serve --db sqlite:e.db --listen 127.0.0.1:0 "
+        "--log-format json");
+    HAS_STR(err_out, "\"level\":\"info\",\"message\":");
+    FALSE(strstr(err_out, "\"node\""));
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */

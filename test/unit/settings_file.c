@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/world.h"
 #include "check.h"
+#include "server/server.h"
 
 static struct settings s;
 static struct pawl_err err;
@@ -104,6 +105,52 @@ TEST(what_is_wrong_is_named_with_its_line)
     EQ_STATUS(parse("listen = \"never ends\n"), PAWL_INVALID, &err);
     EQ_STATUS(parse("queues = {a, b\n"), PAWL_INVALID, &err);
     EQ_STATUS(conf_parse(&s, "f", (struct bytes){ "grace = 1s\0", 11 }, &err), PAWL_INVALID, &err);
+    settings_release(&s);
+}
+
+static void unsettled(const char *text, const char *why)
+{
+    OK(parse(text), &err);
+    EQ_STATUS(settings_settle(&s, &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, why);
+    settings_release(&s);
+}
+
+/* What is right by itself and wrong beside the others, or in what it means, has its line too. */
+TEST(what_does_not_fit_together_is_named_with_its_line)
+{
+    unsettled("grace = 1s\nheartbeat_grace = 3s\n",
+              "pawl.conf:2: setting \"heartbeat_grace\": 3s must be at least twice "
+              "heartbeat_interval (2s)");
+    unsettled("\n\nheartbeat_interval = 20s\n",
+              "pawl.conf:3: setting \"heartbeat_grace\": 10s must be at least twice "
+              "heartbeat_interval (20s)");
+    unsettled("roles = {worker,\n  cook,\n  gateway}\n",
+              "pawl.conf:2: setting \"roles\": \"cook\" is unknown; expected gateway, worker, "
+              "scheduler, all");
+    unsettled("\ntls_key = k.pem\n",
+              "pawl.conf:2: setting \"tls_cert\" is not set, but \"tls_key\" is: TLS needs both");
+    unsettled("\ndb = \"env:NOT_SET_AT_ALL\"\n",
+              "pawl.conf:2: setting \"db\" is env:NOT_SET_AT_ALL, and the environment variable "
+              "NOT_SET_AT_ALL is not set");
+}
+
+TEST(a_token_that_is_wrong_is_named_with_its_line)
+{
+    OK(parse("worker_slots = 5\ntokens = {\n  \"ann:admin:"
+             "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\",\n"
+             "  \"a:b:c\"\n}\n"),
+       &err);
+    EQ_STATUS(guard_tokens(&s, &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "pawl.conf:4: token of \"a\": role \"b\" is unknown; expected app, monitor or "
+                     "admin");
+    s.v[SET_TOKENS].n_items = 1;
+    OK(guard_tokens(&s, &err), &err);
+    settings_release(&s);
+    OK(parse("\nlisten = \"there\"\n"), &err);
+    EQ_STATUS(guard_listen(&s, &err), PAWL_INVALID, &err);
+    EQ_STR(err.text,
+           "pawl.conf:2: setting \"listen\": \"there\" is not ADDR:PORT, [ADDR]:PORT or unix:PATH");
     settings_release(&s);
 }
 

@@ -4,7 +4,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,13 +141,77 @@ TEST(what_cannot_be_opened_is_named)
     struct store_conf conf = { .url = "sqlite:nowhere/x.db" };
     EQ_STATUS(store_open(&conf, &s, &err), PAWL_INVALID, &err);
     HAS_STR(err.text, "nowhere/x.db");
-    HAS_STR(err.text, "No such file");
+    HAS_STR(err.text, "its folder does not exist");
     conf.url = "sqlite:";
     EQ_STATUS(store_open(&conf, &s, &err), PAWL_INVALID, &err);
     conf.url = "sqlite:x.db";
     conf.schema = "1no";
     EQ_STATUS(store_open(&conf, &s, &err), PAWL_INVALID, &err);
     HAS_STR(err.text, "1no");
+}
+
+static void cannot_open(const char *url, const char *why)
+{
+    struct store *s = NULL;
+    struct pawl_err err = { 0 };
+    EQ_STATUS(store_open(&(struct store_conf){ .url = url }, &s, &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, why);
+}
+
+/* A new file and one that is there: SQLite opens the second for reading, and fails at its log. */
+TEST(a_read_only_disk_is_named)
+{
+    struct store *s = NULL;
+    struct pawl_err err = { 0 };
+    EQ_INT(mkdir("disk", 0700), 0);
+    OK(store_open(&(struct store_conf){ .url = "sqlite:disk/old.db" }, &s, &err), &err);
+    OK(store_migrate(s, false, &err), &err);
+    store_close(s);
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("disk", "disk", NULL, MS_BIND, NULL) != 0 ||
+        mount(NULL, "disk", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) != 0)
+        skip("needs a read-only mount, and may not make one: %s", strerror(errno));
+    cannot_open("sqlite:disk/old.db",
+                "database \"disk/old.db\": cannot be opened: its folder is on "
+                "a read-only file system");
+    cannot_open("sqlite:disk/new.db",
+                "database \"disk/new.db\": cannot be opened: its folder is on "
+                "a read-only file system");
+}
+
+TEST(a_folder_that_may_not_be_written_is_named)
+{
+    EQ_INT(mkdir("locked", 0755), 0);
+    EQ_INT(chmod(".", 0755), 0);
+    if (geteuid() == 0)
+        EQ_INT(seteuid(65534), 0);
+    else
+        EQ_INT(chmod("locked", 0500), 0);
+    cannot_open("sqlite:locked/new.db", "database \"locked/new.db\": cannot be opened: its folder "
+                                        "may not be written by this user");
+    EQ_INT(seteuid(getuid()), 0);
+    EQ_INT(chmod("locked", 0700), 0);
+}
+
+/* Another program's table has a name of ours. */
+TEST(a_table_that_is_not_ours_leads_to_schema)
+{
+    struct store *s = NULL;
+    struct pawl_err err = { 0 };
+    sqlite3 *db = NULL;
+    EQ_INT(sqlite3_open("theirs.db", &db), SQLITE_OK);
+    EQ_INT(sqlite3_exec(db, "CREATE TABLE pawl_call (x)", NULL, NULL, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_close(db), SQLITE_OK);
+    OK(store_open(&(struct store_conf){ .url = "sqlite:theirs.db" }, &s, &err), &err);
+    TRUE(store_migrate(s, false, &err) != PAWL_OK);
+    EQ_STR(err.text,
+           "database \"theirs.db\": a step of the schema: table pawl_call already exists; "
+           "that one is not Pawl's: --schema NAME gives Pawl names of its own");
+    store_close(s);
+    OK(store_open(&(struct store_conf){ .url = "sqlite:theirs.db", .schema = "mine" }, &s, &err),
+       &err);
+    OK(store_migrate(s, false, &err), &err);
+    store_close(s);
 }
 
 TEST(a_file_that_is_no_database_is_broken)

@@ -8,8 +8,11 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -71,6 +74,18 @@ enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct paw
     if (err)
         err->native = full;
     return st;
+}
+
+enum pawl_status lite_moved(struct lite *c, struct pawl_err *err)
+{
+    int moved = 0;
+    int rc = sqlite3_file_control(c->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (rc != SQLITE_OK || !moved)
+        return PAWL_OK;
+    return err_set(err, PAWL_BUSY,
+                   "database \"%s\": the file was moved or deleted while it was in use; put it "
+                   "back, or restart the server",
+                   c->path);
 }
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -135,6 +150,28 @@ static enum pawl_status conf_read(struct lite *c, const struct store_conf *conf,
     return PAWL_OK;
 }
 
+/* Why nothing can be written at this path, which SQLite's own errors do not say; NULL: not known.
+ */
+static const char *unwritable(const char *path)
+{
+    char folder[4096] = ".";
+    const char *slash = strrchr(path, '/');
+    struct statvfs disk;
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + (slash == path), path);
+    if (statvfs(folder, &disk) != 0)
+        return errno == ENOENT    ? "its folder does not exist"
+               : errno == ENOTDIR ? "its folder is not a folder"
+                                  : NULL;
+    if (disk.f_flag & ST_RDONLY)
+        return "its folder is on a read-only file system";
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
+        return "its folder may not be written by this user";
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 && errno != ENOENT)
+        return "the file may not be written by this user";
+    return NULL;
+}
+
 static enum pawl_status file_open(struct lite *c, struct pawl_err *err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -147,8 +184,12 @@ static enum pawl_status file_open(struct lite *c, struct pawl_err *err)
     int os = c->db ? sqlite3_system_errno(c->db) : 0;
     if (rc == SQLITE_NOMEM)
         return err_no_memory(err, "a connection");
-    enum pawl_status st = err_set(err, PAWL_INVALID, "database \"%s\": cannot be opened: %s",
-                                  c->path, os ? strerror(os) : sqlite3_errstr(rc));
+    const char *why = unwritable(c->path);
+    enum pawl_status st =
+        err_set(err, PAWL_INVALID, "database \"%s\": cannot be opened: %s", c->path,
+                why  ? why
+                : os ? strerror(os)
+                     : sqlite3_errstr(rc));
     if (err)
         err->native = rc;
     return st;
@@ -178,6 +219,11 @@ static enum pawl_status wal_on(struct lite *c, struct pawl_err *err)
             lite_nap(c);
         rc = pragma(c, "PRAGMA journal_mode = WAL", mode, sizeof mode);
     }
+    const char *why = NULL;
+    if ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY)
+        why = unwritable(c->path);
+    if (why)
+        return err_set(err, PAWL_INVALID, "database \"%s\": cannot be opened: %s", c->path, why);
     if (rc != SQLITE_OK)
         return lite_fail(c, rc, "opening", err);
     if (strcmp(mode, "wal") != 0)

@@ -107,6 +107,9 @@ MUST_USE enum pawl_status lite_connect(const struct store_conf *conf, struct lit
                                        struct pawl_err *err);
 /* What SQLite said last, as a status and a sentence. The only place where its codes are read. */
 enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct pawl_err *err);
+/* BUSY when the file is no longer where it was opened: what is written into it would be lost when
+ * the last process closes it. */
+MUST_USE enum pawl_status lite_moved(struct lite *c, struct pawl_err *err);
 /* A few milliseconds, never the same few: whoever waits for the lock must not march in step. */
 void lite_nap(struct lite *c);
 

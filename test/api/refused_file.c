@@ -1,0 +1,130 @@
+/*
+ * refused_file.c - what happens to a database that is a file: its disk is full, it is deleted, it
+ * is moved away and put back.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "heard.h"
+#include "web.h"
+
+#define REFUSES "the database refuses writes: "
+#define AGAIN "the database stores writes again"
+
+static void begin(struct web *w, const char *url, int64_t grace_us)
+{
+    setenv("PAWL_CHECK_SCALE", "2", 1); /* REFUSED_WAIT_US is 4 s: no longer than has to be */
+    heard_begin();
+    struct pawl *p =
+        rig_open_as(NULL, (struct pawl_options){ .db = url, .heartbeat_grace_us = grace_us });
+    rig_on(p, "echo", rig_echo);
+    rig_start(p, 1);
+    web_begin_as(w, p, NULL);
+    EQ_INT(POST(w, "/v1/calls?wait=30", "{\"type\":\"echo\"}").status, 200);
+    EQ_INT(GET(w, "/readyz").status, 200);
+}
+
+/* ---- A full disk ----------------------------------------------------------------------------- */
+
+/* A small disk that only this process sees. */
+static void small_disk(void)
+{
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mkdir("disk", 0700) || mount("none", "disk", "tmpfs", 0, "size=4m"))
+        skip("no disk can be mounted here");
+}
+
+static void fill_disk(void)
+{
+    static char block[4096];
+    int fd = open("disk/filler", O_WRONLY | O_CREAT, 0600);
+    GE_INT(fd, 0);
+    while (write(fd, block, sizeof block) == sizeof block)
+        ;
+    close(fd);
+}
+
+TEST(a_full_disk_is_named, .deadline_s = 120)
+{
+    struct web w;
+    static char body[100000];
+    snprintf(body, sizeof body, "{\"type\":\"echo\",\"input\":\"%090000d\"}", 7);
+    small_disk();
+    begin(&w, "sqlite:disk/full.db", 8 * RIG_SEC * check_scale());
+    fill_disk();
+    /* The log has room for a few small commits. */
+    UNTIL(POST(&w, "/v1/calls", body).status == 503 && GET(&w, "/readyz").status == 503);
+    HAS_STR(AT(GET(&w, "/readyz"), "reason"), REFUSES);
+    HAS_STR(AT(GET(&w, "/readyz"), "reason"), "disk is full");
+    HAS_STR(heard_line(REFUSES), "disk is full");
+    UNTIL(heard_count("stopping the workers"));
+    HAS_STR(heard_line("stopping the workers"), "disk is full");
+    EQ_INT(GET(&w, "/readyz").status, 503);
+    EQ_INT(heard_count(REFUSES), 1);
+    EQ_INT(unlink("disk/filler"), 0);
+    UNTIL(GET(&w, "/readyz").status == 200);
+    UNTIL(heard_count(AGAIN) == 1);
+    EQ_INT(POST(&w, "/v1/calls?wait=30", "{\"type\":\"echo\"}").status, 200);
+    web_end(&w);
+    heard_end();
+}
+
+/* ---- A file that is not there any more ------------------------------------------------------- */
+
+#define MOVED "was moved or deleted while it was in use"
+
+static void is_gone(struct web *w)
+{
+    struct web_answer a = POST(w, "/v1/calls", "{\"type\":\"echo\"}");
+    EQ_INT(a.status, 503);
+    HAS_STR(AT(a, "error.message"), MOVED);
+    HAS_STR(AT(a, "error.message"), "gone.db");
+    UNTIL(GET(w, "/readyz").status == 503);
+    HAS_STR(AT(GET(w, "/readyz"), "reason"), MOVED);
+    POST(w, "/v1/calls", "{\"type\":\"echo\"}");
+    EQ_INT(heard_count(REFUSES), 1);
+    HAS_STR(heard_line(REFUSES), MOVED);
+}
+
+TEST(a_file_that_is_deleted_takes_nothing, .deadline_s = 120)
+{
+    struct web w;
+    begin(&w, "sqlite:gone.db", 0);
+    EQ_INT(unlink("gone.db") | unlink("gone.db-wal") | unlink("gone.db-shm"), 0);
+    is_gone(&w);
+    web_end(&w);
+    heard_end();
+}
+
+/* Another file in its place is not the one that it was. */
+TEST(a_file_that_is_replaced_takes_nothing, .deadline_s = 120)
+{
+    struct web w;
+    begin(&w, "sqlite:gone.db", 0);
+    EQ_INT(rename("gone.db", "old.db"), 0);
+    close(open("gone.db", O_WRONLY | O_CREAT, 0600));
+    is_gone(&w);
+    web_end(&w);
+    heard_end();
+}
+
+TEST(a_file_that_is_put_back_is_used_again, .deadline_s = 120)
+{
+    struct web w;
+    begin(&w, "sqlite:gone.db", 0);
+    EQ_INT(rename("gone.db", "away.db"), 0);
+    is_gone(&w);
+    EQ_INT(rename("away.db", "gone.db"), 0);
+    UNTIL(GET(&w, "/readyz").status == 200);
+    UNTIL(heard_count(AGAIN) == 1);
+    EQ_INT(POST(&w, "/v1/calls?wait=30", "{\"type\":\"echo\"}").status, 200);
+    web_end(&w);
+    heard_end();
+    EQ_INT(engine_int("sqlite:gone.db", "SELECT count(*) FROM pawl_call"), 2);
+}
