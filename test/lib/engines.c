@@ -244,6 +244,18 @@ int64_t engine_int(const char *param, const char *sql)
     return n;
 }
 
+bool engine_writable(const char *param)
+{
+    sqlite3 *db;
+    if (engine_of(param)->kind != ENGINE_FILE)
+        return true;
+    EQ_INT(sqlite3_open_v2(file_of(param), &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(db, 2000);
+    int rc = sqlite3_exec(db, "BEGIN IMMEDIATE; ROLLBACK", NULL, NULL, NULL);
+    sqlite3_close(db);
+    return rc == SQLITE_OK;
+}
+
 void engine_intact(const char *param)
 {
     if (engine_of(param)->kind == ENGINE_FILE)

@@ -63,6 +63,10 @@ int64_t engine_int(const char *param, const char *sql);
 /* The first column of every row, a line each; lives until the next question. */
 const char *engine_rows(const char *param, const char *sql);
 
+/* Can another connection write within two seconds? A stopped process may hold a file's only lock.
+ */
+bool engine_writable(const char *param);
+
 /* The database's own check of its files, where it has one. */
 void engine_intact(const char *param);
 

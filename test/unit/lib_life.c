@@ -477,6 +477,21 @@ TEST(processes_that_start_together_all_open)
 
 /* A process that stood still for longer than the grace is declared dead. Nobody has taken its name:
  * when it goes on, what it held is somebody else's, and it works again. */
+/* Stop it between two writes: in the middle of one it would keep everybody else from writing to a
+ * file. */
+static void stop_between_writes(const void *param, pid_t pid)
+{
+    int status;
+    for (;;) {
+        kill(pid, SIGSTOP);
+        EQ_INT(waitpid(pid, &status, WUNTRACED), pid);
+        TRUE(WIFSTOPPED(status));
+        if (engine_writable(param))
+            return;
+        kill(pid, SIGCONT);
+    }
+}
+
 TEST(a_process_that_was_buried_by_mistake_works_again)
 {
     if (rig_is_mem(param))
@@ -493,7 +508,7 @@ TEST(a_process_that_was_buried_by_mistake_works_again)
     const char *dead = "SELECT dead FROM pawl_node WHERE node = 'sleeper'";
     UNTIL(engine_int(param, "SELECT count(*) FROM pawl_lease") == 0);
     UNTIL(engine_int(param, dead) == 0); /* a busy machine may have buried it before */
-    kill(pid, SIGSTOP);
+    stop_between_writes(param, pid);
     UNTIL(engine_int(param, dead) == 1);
     kill(pid, SIGCONT);
     rig_submit(p, "after", "t");
