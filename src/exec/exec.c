@@ -198,6 +198,7 @@ void exec_close(struct exec *e)
         failures_flush(e, true);
     }
     stall_close(e);
+    name_leave(e); /* a thread that hangs keeps memory, not the name */
     exec_unref(e);
 }
 

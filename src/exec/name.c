@@ -245,10 +245,16 @@ enum pawl_status name_settle(struct exec *e, struct pawl_err *err)
     return st;
 }
 
-void name_release(struct exec *e)
+void name_leave(struct exec *e)
 {
     if (e->presence >= 0)
         close(e->presence);
+    e->presence = -1;
+}
+
+void name_release(struct exec *e)
+{
+    name_leave(e);
     for (struct exec_name *n = e->names, *next; n; n = next) {
         next = n->next;
         mem_free(n);

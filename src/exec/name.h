@@ -20,6 +20,8 @@ struct exec_name {
 /* e->conf.node, from what was given. NULL: the host's name and 8 hex digits over machine, database
  * and working folder: the same after a restart, another one for another server of this machine. */
 MUST_USE enum pawl_status name_open(struct exec *e, const char *given, struct pawl_err *err);
+/* Others of this machine may take the name from now on. */
+void name_leave(struct exec *e);
 void name_release(struct exec *e);
 
 /* Processes of this machine that enter under one name do so one after the other: from reading the

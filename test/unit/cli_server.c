@@ -450,8 +450,9 @@ TEST(a_dumb_terminal_has_no_line_of_progress)
 /* It has no nodes, and its log said "node":"". */
 TEST(the_event_service_logs_no_node)
 {
-    run("timeout -s TERM 2 " PAWL " events serve --db sqlite:e.db --listen 127.0.0.1:0 "
-        "--log-format json");
+    EQ_INT(run(PAWL " events serve --db sqlite:e.db --listen 127.0.0.1:0 --log-format json "
+                    ">said.txt & until [ -s said.txt ]; do sleep 0.05; done; kill $!; wait $!"),
+           0);
     HAS_STR(err_out, "\"level\":\"info\",\"message\":");
     FALSE(strstr(err_out, "\"node\""));
 }

@@ -12,6 +12,7 @@
 
 #include "lib/lib.h"
 #include "rig.h"
+#include "store/store.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -473,10 +474,44 @@ TEST(processes_that_start_together_all_open)
     pawl_close(p);
 }
 
+static atomic_bool refused_enough;
+
+static void *refuses_all(void *arg)
+{
+    while (!atomic_load(&refused_enough)) {
+        store_fault(1, FAULT_BEFORE, PAWL_BROKEN);
+        usleep(30);
+    }
+    return arg;
+}
+
+/* Its leave was refused, and a handler that hangs keeps a thread of it: the name is free all the
+ * same. */
+TEST(a_closed_handle_leaves_its_name, .plain = true)
+{
+    const struct pawl_options as = { .node = "s" };
+    pthread_t thread;
+    struct pawl *p = rig_open_as("fault+sqlite:rig.db", as);
+    rig_on(p, "t", rig_blocks);
+    rig_start(p, 1);
+    rig_submit(p, "x", "t");
+    UNTIL(atomic_load(&rig_inside) == 1);
+    EQ_INT(pthread_create(&thread, NULL, refuses_all, NULL), 0);
+    UNTIL(store_fault_count() > 0);
+    pawl_close(p);
+    atomic_store(&refused_enough, true);
+    pthread_join(thread, NULL);
+    store_fault(0, FAULT_BEFORE, PAWL_OK);
+    p = rig_open_as("sqlite:rig.db", as);
+    EQ_INT(engine_int("sqlite:rig.db", "SELECT count(*) FROM pawl_node WHERE node = 's'"), 1);
+    rig_on(p, "u", rig_echo);
+    rig_start(p, 1);
+    rig_open_gate();
+    pawl_close(p);
+}
+
 /* ---- False suspicion ---- */
 
-/* A process that stood still for longer than the grace is declared dead. Nobody has taken its name:
- * when it goes on, what it held is somebody else's, and it works again. */
 /* Stop it between two writes: in the middle of one it would keep everybody else from writing to a
  * file. */
 static void stop_between_writes(const void *param, pid_t pid)
@@ -492,6 +527,8 @@ static void stop_between_writes(const void *param, pid_t pid)
     }
 }
 
+/* A process that stood still for longer than the grace is declared dead. Nobody has taken its name:
+ * when it goes on, what it held is somebody else's, and it works again. */
 TEST(a_process_that_was_buried_by_mistake_works_again)
 {
     if (rig_is_mem(param))
