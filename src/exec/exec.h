@@ -362,7 +362,9 @@ void stall_leave(struct exec *e, struct under_way *u);
 void stall_begin(struct exec *e, struct under_way *u, struct store *store, struct job *jobs);
 void stall_end(struct exec *e, struct under_way *u);
 
+/* No write was refused yet. */
 void unwritable_init(struct unwritable *r);
+/* After the last thread that may call any of these has ended. */
 void unwritable_release(struct unwritable *r);
 /* How a group went. Store thread. */
 void unwritable_note(struct exec *e, enum pawl_status st, struct op *const *ops, size_t n);
@@ -374,6 +376,7 @@ void unwritable_look(struct exec *e);
 /* When a write was last refused (monotonic); 0: none since one was stored, or the database does not
  * answer at all. */
 int64_t unwritable_last(const struct exec *e);
+/* What the database said when it last refused a write; "" before it did. Any thread. */
 void unwritable_copy(struct exec *e, char *out, size_t size);
 
 void *writer_main(void *exec);

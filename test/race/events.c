@@ -69,9 +69,10 @@ static void made_once(const void *param, struct events_workers *w, int n, int ba
     events_workers_close(w);
     printf("# %lld polls, %lld empty, %lld done again\n", (long long)f.polls, (long long)f.empty,
            (long long)f.again);
-    /* A file has one writer: a worker that waits in vain for the lock has made nothing yet. InnoDB
-     * may see a cycle in two scans that pass by each other's rows; that is rare, done once more,
-     * and nobody hears of it. With locks on every row it would be hundreds. */
+    /* On a file a batch is repeated when the worker did not get the write lock in time, before it
+     * has made a value: any number of repeats is fine. On a server a repeat is a deadlock between
+     * two scans, which InnoDB may see now and then; if scans locked every row they passed, there
+     * would be hundreds. */
     bool file = engine_of(param)->kind == ENGINE_FILE;
     if (!file)
         LE_INT(f.again, AGAIN_MAX);

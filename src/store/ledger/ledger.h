@@ -138,6 +138,7 @@ struct led_params {
     struct led_param v[LED_PARAMS_MAX];
     int n;
 };
+/* Each adds one parameter. Bytes are borrowed until the statement has run. */
 void led_int(struct led_params *p, int64_t v);
 void led_text(struct led_params *p, struct bytes v);
 void led_blob(struct led_params *p, struct bytes v);

@@ -36,6 +36,7 @@ MUST_USE enum pawl_status lite_drive_change(struct ledger *l, enum sql_name name
  * operations are `ops`. */
 MUST_USE enum pawl_status lite_drive(const struct store_conf *conf, const struct store_ops *ops,
                                      struct store **out, struct pawl_err *err);
+/* The `close` slot of a handle that lite_drive() opened: closes its connection and frees it. */
 void lite_drive_close(struct store *s);
 
 #endif
