@@ -112,7 +112,7 @@ const char *cli_db_file(const char *url);
  * one. */
 MUST_USE enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err);
 
-/* ---- Speaking -------------------------------------------------------------------------------- */
+/* ---- The terminal -------------------------------------------------------------------------- */
 
 /* Say on stderr `pawl COMMAND: sentence` (with --json `{"error":{...}}`); returns its exit code. */
 int cli_fail(struct cli *cli, const struct pawl_err *err);

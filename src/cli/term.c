@@ -1,5 +1,5 @@
 /*
- * speak.c - errors, progress and colour: everything a command says that is not its answer.
+ * term.c - errors, progress and colour: everything a command says that is not its answer.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
