@@ -9,7 +9,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-#include "cli/direct.h"
+#include "cli/db_command.h"
 #include "cli/sheet.h"
 
 static enum pawl_status move_all(struct cli *cli, struct store *s, int64_t before_us,
@@ -22,7 +22,7 @@ static enum pawl_status move_all(struct cli *cli, struct store *s, int64_t befor
                              .ended_before_us = before_us,
                              .after_seq = after_seq,
                              .archive = true };
-        enum pawl_status st = direct_step(s, &op, err);
+        enum pawl_status st = db_command_step(s, &op, err);
         if (st != PAWL_OK)
             return st;
         *archived += op.gc.removed;
@@ -59,9 +59,9 @@ static int run(struct cli *cli, int argc, char **argv)
     AUTO(store_end) struct store *s = NULL;
     struct pawl_err err = { 0 };
     int64_t before_us = 0, archived = 0, began_us = world_mono(&world_real);
-    enum pawl_status st = direct_open(cli, STORE_WRITER, &s, &err);
+    enum pawl_status st = db_command_open(cli, STORE_WRITER, &s, &err);
     if (st == PAWL_OK)
-        st = direct_before(cli, s, "older-than", &before_us, &err);
+        st = db_command_before(cli, s, "older-than", &before_us, &err);
     if (st == PAWL_OK)
         st = move_all(cli, s, before_us, &archived, &err);
     if (st != PAWL_OK)

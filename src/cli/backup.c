@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/direct.h"
+#include "cli/db_command.h"
 #include "cli/dump.h"
 #include "cli/sheet.h"
 
@@ -44,7 +44,7 @@ static void draw_bytes(void *ctx, int64_t done, int64_t total)
 static enum pawl_status copy_engine(struct job *j, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
-    struct store_conf conf = direct_conf(j->cli, STORE_READER);
+    struct store_conf conf = db_command_conf(j->cli, STORE_READER);
     enum pawl_status st = cli_db_exists(j->cli, err);
     if (st == PAWL_OK)
         st = store_open(&conf, &s, err);
@@ -76,7 +76,7 @@ static enum pawl_status applied_steps(const struct store_conf *conf, struct step
 /* The server's own program does. */
 static enum pawl_status copy_server(struct job *j, struct pawl_err *err)
 {
-    struct store_conf conf = direct_conf(j->cli, STORE_READER);
+    struct store_conf conf = db_command_conf(j->cli, STORE_READER);
     struct dump_plan plan;
     struct steps steps;
     struct dump_run run = { .path = j->partial, .progress = draw_bytes, .ctx = j->cli };

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "cli/direct.h"
+#include "cli/db_command.h"
 #include "cli/sheet.h"
 
 #define STEPS_LEN_MAX (16 << 20)
@@ -57,7 +57,7 @@ static int print_steps(struct cli *cli, bool finish, struct arena *a)
 {
     struct pawl_err err = { 0 };
     struct steps steps;
-    struct store_conf conf = direct_conf(cli, STORE_WRITER);
+    struct store_conf conf = db_command_conf(cli, STORE_WRITER);
     if (store_steps(&conf, a, &steps, &err) != PAWL_OK)
         return cli_fail(cli, &err);
     if (cli->json)
@@ -194,7 +194,7 @@ static enum pawl_status look_and_act(struct cli *cli, struct wish w, struct aren
 {
     AUTO(store_end) struct store *s = NULL;
     struct schema before = { 0 };
-    struct store_conf conf = direct_conf(cli, w.up ? STORE_WRITER : STORE_READER);
+    struct store_conf conf = db_command_conf(cli, w.up ? STORE_WRITER : STORE_READER);
     enum pawl_status st = store_open(&conf, &s, err);
     if (st == PAWL_OK)
         st = store_schema(s, &before, err);
@@ -222,7 +222,7 @@ static int act(struct cli *cli, struct wish w, struct arena *a)
 {
     struct picture p = { 0 };
     struct pawl_err err = { 0 };
-    struct store_conf conf = direct_conf(cli, STORE_READER);
+    struct store_conf conf = db_command_conf(cli, STORE_READER);
     enum pawl_status st = w.up ? PAWL_OK : cli_db_exists(cli, &err);
     if (st == PAWL_OK)
         st = store_steps(&conf, a, &p.steps, &err);
@@ -243,7 +243,7 @@ static const char *role(const struct cli *cli, const char *option)
 static enum pawl_status grant(struct cli *cli, const char *sql, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
-    struct store_conf conf = direct_conf(cli, STORE_WRITER);
+    struct store_conf conf = db_command_conf(cli, STORE_WRITER);
     enum pawl_status st = store_open(&conf, &s, err);
     return st == PAWL_OK ? store_grant(s, sql, err) : st;
 }
@@ -266,7 +266,7 @@ static int grants(struct cli *cli, struct arena *a)
     const char *sql = NULL;
     bool apply = cli_flag(cli, "apply");
     struct roles roles = { role(cli, "app"), role(cli, "monitor"), role(cli, "admin") };
-    struct store_conf conf = direct_conf(cli, STORE_READER);
+    struct store_conf conf = db_command_conf(cli, STORE_READER);
     enum pawl_status st = store_grants(&conf, &roles, a, &sql, &err);
     if (st == PAWL_OK && apply)
         st = grant(cli, sql, &err);

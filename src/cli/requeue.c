@@ -9,7 +9,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-#include "cli/direct.h"
+#include "cli/db_command.h"
 #include "cli/sheet.h"
 
 struct tally {
@@ -25,7 +25,7 @@ static enum pawl_status end_all(struct cli *cli, struct store *s, int64_t before
                                        .claimed_before_us = before_us,
                                        .fail_lost = strcmp(cli->settings.v[SET_RECLAIM_ACTION].text,
                                                            "fail") == 0 };
-        enum pawl_status st = direct_step(s, &op, err);
+        enum pawl_status st = db_command_step(s, &op, err);
         if (st != PAWL_OK)
             return st;
         t->leases += op.requeue.leases;
@@ -66,9 +66,9 @@ static int run(struct cli *cli, int argc, char **argv)
     struct pawl_err err = { 0 };
     struct tally t = { 0 };
     int64_t before_us = 0, began_us = world_mono(&world_real);
-    enum pawl_status st = direct_open(cli, STORE_WRITER, &s, &err);
+    enum pawl_status st = db_command_open(cli, STORE_WRITER, &s, &err);
     if (st == PAWL_OK)
-        st = direct_before(cli, s, "older-than", &before_us, &err);
+        st = db_command_before(cli, s, "older-than", &before_us, &err);
     if (st == PAWL_OK)
         st = end_all(cli, s, before_us, &t, &err);
     if (st != PAWL_OK)

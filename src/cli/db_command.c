@@ -1,9 +1,9 @@
 /*
- * direct.c - commands that work on the database themselves (direct.h).
+ * db_command.c - commands that work on the database themselves (db_command.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/direct.h"
+#include "cli/db_command.h"
 
 #include <time.h>
 
@@ -11,7 +11,7 @@
 #define STEP_LEN_MAX (64 << 20)
 #define PAUSE_MAX_US (100 * MS_US)
 
-struct store_conf direct_conf(const struct cli *cli, enum store_role role)
+struct store_conf db_command_conf(const struct cli *cli, enum store_role role)
 {
     return (struct store_conf){ .url = cli_db(cli),
                                 .schema = cli_schema(cli),
@@ -20,11 +20,11 @@ struct store_conf direct_conf(const struct cli *cli, enum store_role role)
                                 .remember_us = cli->settings.v[SET_REMEMBER].number };
 }
 
-enum pawl_status direct_open(const struct cli *cli, enum store_role role, struct store **out,
-                             struct pawl_err *err)
+enum pawl_status db_command_open(const struct cli *cli, enum store_role role, struct store **out,
+                                 struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
-    struct store_conf conf = direct_conf(cli, role);
+    struct store_conf conf = db_command_conf(cli, role);
     enum pawl_status st = cli_db_exists(cli, err);
     if (st == PAWL_OK)
         st = store_open(&conf, &s, err);
@@ -35,8 +35,8 @@ enum pawl_status direct_open(const struct cli *cli, enum store_role role, struct
     return st;
 }
 
-enum pawl_status direct_before(const struct cli *cli, struct store *s, const char *option,
-                               int64_t *out_us, struct pawl_err *err)
+enum pawl_status db_command_before(const struct cli *cli, struct store *s, const char *option,
+                                   int64_t *out_us, struct pawl_err *err)
 {
     int64_t now_us = 0, ago_us = 0;
     enum pawl_status st = cli_duration(cli, option, &ago_us, err);
@@ -46,7 +46,7 @@ enum pawl_status direct_before(const struct cli *cli, struct store *s, const cha
     return st;
 }
 
-enum pawl_status direct_step(struct store *s, struct op *op, struct pawl_err *err)
+enum pawl_status db_command_step(struct store *s, struct op *op, struct pawl_err *err)
 {
     struct arena a;
     int64_t began_us = world_mono(&world_real);
