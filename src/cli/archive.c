@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "cli/db_command.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 static enum pawl_status move_all(struct cli *cli, struct store *s, int64_t before_us,
                                  int64_t *archived, struct pawl_err *err)
@@ -43,13 +43,13 @@ static int answer(struct cli *cli, int64_t archived, int64_t before_us, int64_t 
                 plural(archived), before, (double)took_us / 1e6);
         return cli_done(cli);
     }
-    struct sheet s;
-    sheet_init(&s, columns);
-    sheet_int(&s, archived);
-    sheet_text(&s, "%s", before);
-    sheet_seconds(&s, took_us);
-    int code = sheet_answer(cli, &s);
-    sheet_release(&s);
+    struct cli_table s;
+    cli_table_init(&s, columns);
+    cli_table_int(&s, archived);
+    cli_table_text(&s, "%s", before);
+    cli_table_seconds(&s, took_us);
+    int code = cli_table_answer(cli, &s);
+    cli_table_release(&s);
     return code;
 }
 

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "cli/db_command.h"
 #include "cli/dump.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 #define WORK_LEN_MAX (16 << 20)
 #define PARTIAL ".partial"
@@ -162,13 +162,13 @@ static int answer(struct job *j, int64_t took_us)
                 (double)took_us / 1e6);
         return cli_done(j->cli);
     }
-    struct sheet sheet;
-    sheet_init(&sheet, columns);
-    sheet_text(&sheet, "%s", j->path);
-    sheet_int(&sheet, (int64_t)s.st_size);
-    sheet_seconds(&sheet, took_us);
-    int code = sheet_answer(j->cli, &sheet);
-    sheet_release(&sheet);
+    struct cli_table table;
+    cli_table_init(&table, columns);
+    cli_table_text(&table, "%s", j->path);
+    cli_table_int(&table, (int64_t)s.st_size);
+    cli_table_seconds(&table, took_us);
+    int code = cli_table_answer(j->cli, &table);
+    cli_table_release(&table);
     return code;
 }
 

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 #include "store/store.h"
 
 #define DOCTOR_LEN_MAX (16 << 20)
@@ -28,7 +28,7 @@
 struct visit {
     struct cli *cli;
     struct arena arena;
-    struct sheet settings, checks;
+    struct cli_table settings, checks;
     enum finding_level worst;
 };
 
@@ -58,10 +58,10 @@ static void found(struct visit *v, enum finding_level level, const char *name, c
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    sheet_text(&v->checks, "%s", level_name(level));
-    sheet_paint(&v->checks, paints[level]);
-    sheet_text(&v->checks, "%s", name);
-    sheet_text(&v->checks, "%s", text);
+    cli_table_text(&v->checks, "%s", level_name(level));
+    cli_table_paint(&v->checks, paints[level]);
+    cli_table_text(&v->checks, "%s", name);
+    cli_table_text(&v->checks, "%s", text);
     if (level != FINDING_SKIP)
         v->worst = MAX(v->worst, level);
 }
@@ -86,11 +86,11 @@ static void show_settings(struct visit *v)
         char from[URL_SHOWN_LEN];
         setting_shown(&v->cli->settings, i, shown, sizeof(shown));
         setting_from_text(&v->cli->settings, i, from, sizeof(from));
-        sheet_text(&v->settings, "%s", setting_table[i].name);
-        sheet_text(&v->settings, "%s", shown);
-        sheet_text(&v->settings, "%s", from);
+        cli_table_text(&v->settings, "%s", setting_table[i].name);
+        cli_table_text(&v->settings, "%s", shown);
+        cli_table_text(&v->settings, "%s", from);
         if (value->from == FROM_DEFAULT)
-            sheet_paint(&v->settings, PAINT_DIM);
+            cli_table_paint(&v->settings, PAINT_DIM);
     }
 }
 
@@ -287,11 +287,11 @@ static int show_json(struct visit *v)
     json_add_name(&b, "verdict");
     json_add_string(&b, bytes_of(level_name(v->worst)));
     json_add_name(&b, "settings");
-    sheet_json(&b, &v->settings);
+    cli_table_json(&b, &v->settings);
     json_add_name(&b, "checks");
-    sheet_json(&b, &v->checks);
+    cli_table_json(&b, &v->checks);
     buf_add_char(&b, '}');
-    int code = sheet_send(v->cli, &b);
+    int code = cli_table_send(v->cli, &b);
     buf_release(&b);
     return code;
 }
@@ -300,9 +300,9 @@ static int show(struct visit *v)
 {
     if (v->cli->json)
         return show_json(v);
-    sheet_print(v->cli, &v->settings);
+    cli_table_print(v->cli, &v->settings);
     fputc('\n', v->cli->out);
-    sheet_print(v->cli, &v->checks);
+    cli_table_print(v->cli, &v->checks);
     return cli_done(v->cli);
 }
 
@@ -313,16 +313,16 @@ static int run(struct cli *cli, int argc, char **argv)
     struct visit v = { .cli = cli };
     (void)argc, (void)argv;
     arena_init(&v.arena, DOCTOR_LEN_MAX);
-    sheet_init(&v.settings, settings);
-    sheet_init(&v.checks, checks);
+    cli_table_init(&v.settings, settings);
+    cli_table_init(&v.checks, checks);
     found(&v, FINDING_OK, "program", "pawl %s", PAWL_VERSION);
     show_settings(&v);
     for (char **entry = environ; *entry; entry++)
         look_at_variable(&v, *entry);
     look_at_database(&v);
     int code = show(&v);
-    sheet_release(&v.settings);
-    sheet_release(&v.checks);
+    cli_table_release(&v.settings);
+    cli_table_release(&v.checks);
     arena_release(&v.arena);
     return code ? code : v.worst == FINDING_BAD ? err_exit(PAWL_BROKEN) : 0;
 }

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "base/world.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 /* Small enough that the figure on the terminal moves, large enough that nobody notices it being
  * drawn. */
@@ -47,13 +47,13 @@ static int answer(struct cli *cli, const struct tally *t, int64_t took_us)
                 (double)took_us / 1e6);
         return cli_done(cli);
     }
-    struct sheet s;
-    sheet_init(&s, columns);
-    sheet_int(&s, t->removed);
-    sheet_int(&s, t->forgotten);
-    sheet_seconds(&s, took_us);
-    int code = sheet_answer(cli, &s);
-    sheet_release(&s);
+    struct cli_table s;
+    cli_table_init(&s, columns);
+    cli_table_int(&s, t->removed);
+    cli_table_int(&s, t->forgotten);
+    cli_table_seconds(&s, took_us);
+    int code = cli_table_answer(cli, &s);
+    cli_table_release(&s);
     return code;
 }
 

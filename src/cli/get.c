@@ -119,7 +119,7 @@ static const char *list_path(struct remote *r, const char *cursor, int64_t limit
     return path;
 }
 
-static void list_row(struct remote *r, struct sheet *s, const struct json *call)
+static void list_row(struct remote *r, struct cli_table *s, const struct json *call)
 {
     static const char *const members[] = {
         "id", "type", "method", "status", "queue", "created_at"
@@ -127,25 +127,26 @@ static void list_row(struct remote *r, struct sheet *s, const struct json *call)
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         const char *text = shown(&r->arena, call, members[i]);
         if (strcmp(members[i], "created_at") == 0 && text)
-            sheet_text(s, "%.19sZ", text); /* seconds will do for people */
+            cli_table_text(s, "%.19sZ", text); /* seconds will do for people */
         else
-            sheet_text(s, "%s", text ? text : "-");
+            cli_table_text(s, "%s", text ? text : "-");
         if (strcmp(members[i], "status") == 0)
-            sheet_paint(s, paint_of_status(text));
+            cli_table_paint(s, paint_of_status(text));
     }
     const char *error = shown(&r->arena, call, "error");
     const char *waits = shown(&r->arena, call, "waiting_for");
     if (error)
-        sheet_text(s, "%s", error);
+        cli_table_text(s, "%s", error);
     else if (waits)
-        sheet_text(s, "waiting for %s", waits);
+        cli_table_text(s, "waiting for %s", waits);
     else
-        sheet_none(s);
+        cli_table_none(s);
 }
 
 /* Page after page until there are enough; with --json each page's calls go into one array, and
  * `next` is the last page's: where to go on, or null. */
-static enum pawl_status list_all(struct remote *r, int64_t limit, struct sheet *s, struct buf *json)
+static enum pawl_status list_all(struct remote *r, int64_t limit, struct cli_table *s,
+                                 struct buf *json)
 {
     const char *cursor = cli_option(r->cli, "cursor");
     int64_t n = 0;
@@ -179,11 +180,11 @@ static int run_list(struct cli *cli, int argc, char **argv)
     static const char *const columns[] = { "id",    "type",       "method", "status",
                                            "queue", "created_at", "note",   NULL };
     struct remote r;
-    struct sheet s;
+    struct cli_table s;
     struct buf json;
     int64_t limit = 0;
     (void)argc, (void)argv;
-    sheet_init(&s, columns);
+    cli_table_init(&s, columns);
     buf_init(&json, (size_t)512 << 20);
     buf_add_text(&json, "{\"calls\":[");
     enum pawl_status st = remote_open(&r, cli);
@@ -195,13 +196,13 @@ static int run_list(struct cli *cli, int argc, char **argv)
     if (st != PAWL_OK) {
         code = remote_fail(&r);
     } else if (cli->json) {
-        code = sheet_send(cli, &json);
+        code = cli_table_send(cli, &json);
     } else {
-        sheet_print(cli, &s);
+        cli_table_print(cli, &s);
         code = cli_done(cli);
     }
     buf_release(&json);
-    sheet_release(&s);
+    cli_table_release(&s);
     remote_close(&r);
     return code;
 }

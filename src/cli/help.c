@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 #define HELP_LEN_MAX (1 << 20)
 #define OPTION_WIDTH 18
@@ -82,32 +82,32 @@ void help_overview(struct cli *cli)
           cli->out);
 }
 
-static void settings_fill(struct sheet *s)
+static void settings_fill(struct cli_table *s)
 {
     static const char *const columns[] = { "setting", "default", "variable", "meaning", NULL };
-    sheet_init(s, columns);
+    cli_table_init(s, columns);
     for (int i = 0; i < SETTING_COUNT; i++) {
         char variable[64];
         setting_variable(i, variable, sizeof(variable));
-        sheet_text(s, "%s", setting_table[i].name);
-        sheet_text(s, "%s", setting_table[i].fallback);
-        sheet_text(s, "%s", variable);
-        sheet_text(s, "%s", setting_table[i].meaning);
+        cli_table_text(s, "%s", setting_table[i].name);
+        cli_table_text(s, "%s", setting_table[i].fallback);
+        cli_table_text(s, "%s", variable);
+        cli_table_text(s, "%s", setting_table[i].meaning);
     }
 }
 
 static int help_settings(struct cli *cli)
 {
-    struct sheet s;
+    struct cli_table s;
     struct buf b;
     int code;
     settings_fill(&s);
     buf_init(&b, HELP_LEN_MAX);
     if (cli->json) {
-        sheet_json(&b, &s);
-        code = sheet_send(cli, &b);
+        cli_table_json(&b, &s);
+        code = cli_table_send(cli, &b);
     } else {
-        sheet_print(cli, &s);
+        cli_table_print(cli, &s);
         fputs("\nA setting is --name on the command line, else its variable, else its line in\n"
               "pawl.conf, else the default.\n"
               "Durations are 500ms, 5s, 2m, 3h, 7d; a bare number is seconds.\n",
@@ -115,7 +115,7 @@ static int help_settings(struct cli *cli)
         code = cli_done(cli);
     }
     buf_release(&b);
-    sheet_release(&s);
+    cli_table_release(&s);
     return code;
 }
 
@@ -172,7 +172,7 @@ static int help_json(struct cli *cli, const struct command *only)
             command_json(&b, commands[i]);
         buf_add_text(&b, "]}");
     }
-    int code = sheet_send(cli, &b);
+    int code = cli_table_send(cli, &b);
     buf_release(&b);
     return code;
 }

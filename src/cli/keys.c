@@ -12,7 +12,7 @@
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static void key_row(struct remote *r, struct sheet *s, const struct json *key)
+static void key_row(struct remote *r, struct cli_table *s, const struct json *key)
 {
     static const char *const members[] = {
         "key", "pending", "head", "head_status", "since", "note"
@@ -20,26 +20,27 @@ static void key_row(struct remote *r, struct sheet *s, const struct json *key)
     for (size_t i = 0; i + 1 < COUNT_OF(members); i++) {
         const char *text = shown(&r->arena, key, members[i]);
         if (strcmp(members[i], "since") == 0 && text)
-            sheet_text(s, "%.19sZ", text); /* seconds will do for people */
+            cli_table_text(s, "%.19sZ", text); /* seconds will do for people */
         else
-            sheet_text(s, "%s", text ? text : "-");
+            cli_table_text(s, "%s", text ? text : "-");
         if (strcmp(members[i], "head_status") == 0)
-            sheet_paint(s, paint_of_status(text));
+            cli_table_paint(s, paint_of_status(text));
     }
     const struct json *blocked = json_member(key, "blocked");
     const char *waits = shown(&r->arena, key, "waiting_for");
     if (blocked && blocked->kind == JSON_TRUE) {
-        sheet_text(s, "blocked");
-        sheet_paint(s, PAINT_BAD);
+        cli_table_text(s, "blocked");
+        cli_table_paint(s, PAINT_BAD);
     } else if (waits) {
-        sheet_text(s, "waiting for %s", waits);
+        cli_table_text(s, "waiting for %s", waits);
     } else {
-        sheet_none(s);
+        cli_table_none(s);
     }
 }
 
 /* Page after page until there are enough; with --json each page's keys go into one array. */
-static enum pawl_status keys_all(struct remote *r, int64_t limit, struct sheet *s, struct buf *json)
+static enum pawl_status keys_all(struct remote *r, int64_t limit, struct cli_table *s,
+                                 struct buf *json)
 {
     const char *cursor = NULL;
     int64_t n = 0;
@@ -71,12 +72,12 @@ static int run_keys(struct cli *cli, int argc, char **argv)
     static const char *const columns[] = { "key",   "pending", "head", "head_status",
                                            "since", "note",    NULL };
     struct remote r;
-    struct sheet s;
+    struct cli_table s;
     struct buf json;
     int64_t limit = 0;
     int code;
     (void)argc, (void)argv;
-    sheet_init(&s, columns);
+    cli_table_init(&s, columns);
     buf_init(&json, (size_t)512 << 20);
     buf_add_text(&json, "{\"keys\":[");
     enum pawl_status st = remote_open(&r, cli);
@@ -88,13 +89,13 @@ static int run_keys(struct cli *cli, int argc, char **argv)
     if (st != PAWL_OK) {
         code = remote_fail(&r);
     } else if (cli->json) {
-        code = sheet_send(cli, &json);
+        code = cli_table_send(cli, &json);
     } else {
-        sheet_print(cli, &s);
+        cli_table_print(cli, &s);
         code = cli_done(cli);
     }
     buf_release(&json);
-    sheet_release(&s);
+    cli_table_release(&s);
     remote_close(&r);
     return code;
 }

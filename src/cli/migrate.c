@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cli/db_command.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 #define STEPS_LEN_MAX (16 << 20)
 
@@ -41,7 +41,7 @@ static int print_json(struct cli *cli, const struct steps *steps)
         buf_add_char(&b, '}');
     }
     buf_add_text(&b, "]}");
-    int code = sheet_send(cli, &b);
+    int code = cli_table_send(cli, &b);
     buf_release(&b);
     return code;
 }
@@ -87,58 +87,58 @@ static const char *verdict(const struct schema *s)
                          : "up to date";
 }
 
-static void summary_fill(struct sheet *s, const struct picture *p)
+static void summary_fill(struct cli_table *s, const struct picture *p)
 {
     static const char *const columns[] = { "engine",     "version", "wanted", "min_version",
                                            "finish_due", "changed", "state",  NULL };
-    sheet_init(s, columns);
-    sheet_text(s, "%s", p->engine);
-    sheet_int(s, p->schema.version);
-    sheet_int(s, p->schema.wanted);
-    sheet_int(s, p->schema.min_version);
-    sheet_bool(s, p->schema.finish_due);
-    sheet_bool(s, p->changed);
-    sheet_text(s, "%s", verdict(&p->schema));
-    sheet_paint(s, p->schema.min_version > p->schema.wanted ? PAINT_BAD
-                   : p->schema.version < p->schema.wanted   ? PAINT_WARN
-                                                            : PAINT_GOOD);
+    cli_table_init(s, columns);
+    cli_table_text(s, "%s", p->engine);
+    cli_table_int(s, p->schema.version);
+    cli_table_int(s, p->schema.wanted);
+    cli_table_int(s, p->schema.min_version);
+    cli_table_bool(s, p->schema.finish_due);
+    cli_table_bool(s, p->changed);
+    cli_table_text(s, "%s", verdict(&p->schema));
+    cli_table_paint(s, p->schema.min_version > p->schema.wanted ? PAINT_BAD
+                       : p->schema.version < p->schema.wanted   ? PAINT_WARN
+                                                                : PAINT_GOOD);
 }
 
-static void steps_fill(struct sheet *s, const struct picture *p)
+static void steps_fill(struct cli_table *s, const struct picture *p)
 {
     static const char *const columns[] = { "step", "word", "applied", NULL };
-    sheet_init(s, columns);
+    cli_table_init(s, columns);
     for (size_t i = 0; i < p->steps.n; i++) {
-        sheet_int(s, p->steps.v[i].number);
-        sheet_text(s, "%s", p->steps.v[i].word);
-        sheet_bool(s, p->steps.v[i].number <= p->schema.version);
+        cli_table_int(s, p->steps.v[i].number);
+        cli_table_text(s, "%s", p->steps.v[i].word);
+        cli_table_bool(s, p->steps.v[i].number <= p->schema.version);
     }
 }
 
 static int show(struct cli *cli, const struct picture *p)
 {
-    struct sheet summary, steps;
+    struct cli_table summary, steps;
     summary_fill(&summary, p);
     steps_fill(&steps, p);
     int code = 0;
     if (!cli->json) {
-        sheet_print_fields(cli, &summary);
+        cli_table_print_fields(cli, &summary);
         fputc('\n', cli->out);
-        sheet_print(cli, &steps);
+        cli_table_print(cli, &steps);
         code = cli_done(cli);
     } else {
         struct buf b;
         buf_init(&b, STEPS_LEN_MAX);
         buf_add_char(&b, '{');
-        sheet_json_members(&b, &summary);
+        cli_table_json_members(&b, &summary);
         json_add_name(&b, "steps");
-        sheet_json(&b, &steps);
+        cli_table_json(&b, &steps);
         buf_add_char(&b, '}');
-        code = sheet_send(cli, &b);
+        code = cli_table_send(cli, &b);
         buf_release(&b);
     }
-    sheet_release(&summary);
-    sheet_release(&steps);
+    cli_table_release(&summary);
+    cli_table_release(&steps);
     return code;
 }
 
@@ -251,12 +251,12 @@ static enum pawl_status grant(struct cli *cli, const char *sql, struct pawl_err 
 static int grants_json(struct cli *cli, const char *sql, bool applied)
 {
     static const char *const columns[] = { "sql", "applied", NULL };
-    struct sheet s;
-    sheet_init(&s, columns);
-    sheet_text(&s, "%s", sql);
-    sheet_bool(&s, applied);
-    int code = sheet_answer(cli, &s);
-    sheet_release(&s);
+    struct cli_table s;
+    cli_table_init(&s, columns);
+    cli_table_text(&s, "%s", sql);
+    cli_table_bool(&s, applied);
+    int code = cli_table_answer(cli, &s);
+    cli_table_release(&s);
     return code;
 }
 

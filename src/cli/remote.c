@@ -89,25 +89,25 @@ int remote_table(struct remote *r, const struct json *answer, const char *list,
                  const char *const *columns)
 {
     const struct json *rows = json_member(answer, list);
-    struct sheet s;
+    struct cli_table s;
     if (r->cli->json || !rows)
         return remote_print_raw(r, answer);
-    sheet_init(&s, columns);
+    cli_table_init(&s, columns);
     for (const struct json *row = rows->first; row; row = row->next)
         for (size_t i = 0; columns[i]; i++) {
             const struct json *v = json_member(row, columns[i]);
             const char *text = shown(&r->arena, row, columns[i]);
             if (v && (v->kind == JSON_TRUE || v->kind == JSON_FALSE))
-                sheet_bool(&s, v->kind == JSON_TRUE);
+                cli_table_bool(&s, v->kind == JSON_TRUE);
             else if (text)
-                sheet_text(&s, "%s", text);
+                cli_table_text(&s, "%s", text);
             else
-                sheet_none(&s);
+                cli_table_none(&s);
             if (strcmp(columns[i], "status") == 0 || strcmp(columns[i], "kind") == 0)
-                sheet_paint(&s, paint_of_status(text));
+                cli_table_paint(&s, paint_of_status(text));
         }
-    sheet_print(r->cli, &s);
-    sheet_release(&s);
+    cli_table_print(r->cli, &s);
+    cli_table_release(&s);
     return cli_done(r->cli);
 }
 

@@ -8,7 +8,7 @@
 #define CLI_REMOTE_H
 
 #include "cli/client.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 struct remote {
     struct cli *cli;

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "cli/db_command.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 struct tally {
     int64_t leases, calls, ended;
@@ -48,14 +48,14 @@ static int answer(struct cli *cli, const struct tally *t, int64_t took_us)
                 plural(t->calls - t->ended), t->ended);
         return cli_done(cli);
     }
-    struct sheet s;
-    sheet_init(&s, columns);
-    sheet_int(&s, t->leases);
-    sheet_int(&s, t->calls);
-    sheet_int(&s, t->ended);
-    sheet_seconds(&s, took_us);
-    int code = sheet_answer(cli, &s);
-    sheet_release(&s);
+    struct cli_table s;
+    cli_table_init(&s, columns);
+    cli_table_int(&s, t->leases);
+    cli_table_int(&s, t->calls);
+    cli_table_int(&s, t->ended);
+    cli_table_seconds(&s, took_us);
+    int code = cli_table_answer(cli, &s);
+    cli_table_release(&s);
     return code;
 }
 

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 /* Two times 128 bits of the dice that make lease tokens. */
 static void secret_make(char out[80])
@@ -39,7 +39,7 @@ static enum pawl_status check(int argc, char **argv, struct pawl_err *err)
 static int answer(struct cli *cli, const char *secret, const char *line)
 {
     static const char *const columns[] = { "token", "line", NULL };
-    struct sheet s;
+    struct cli_table s;
     if (!cli->json) {
         fprintf(cli->out, "%s\n", secret);
         int code = cli_done(cli);
@@ -51,11 +51,11 @@ static int answer(struct cli *cli, const char *secret, const char *line)
                 line);
         return code;
     }
-    sheet_init(&s, columns);
-    sheet_text(&s, "%s", secret);
-    sheet_text(&s, "%s", line);
-    int code = sheet_answer(cli, &s);
-    sheet_release(&s);
+    cli_table_init(&s, columns);
+    cli_table_text(&s, "%s", secret);
+    cli_table_text(&s, "%s", line);
+    int code = cli_table_answer(cli, &s);
+    cli_table_release(&s);
     return code;
 }
 

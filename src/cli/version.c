@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/macros.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 static int run(struct cli *cli, int argc, char **argv)
 {
@@ -14,12 +14,12 @@ static int run(struct cli *cli, int argc, char **argv)
         fprintf(cli->out, "pawl %s\n", PAWL_VERSION);
         return cli_done(cli);
     }
-    struct sheet s;
-    sheet_init(&s, columns);
-    sheet_text(&s, "%s", PAWL_VERSION);
-    sheet_int(&s, PAWL_MODULE_ABI);
-    int code = sheet_answer(cli, &s);
-    sheet_release(&s);
+    struct cli_table s;
+    cli_table_init(&s, columns);
+    cli_table_text(&s, "%s", PAWL_VERSION);
+    cli_table_int(&s, PAWL_MODULE_ABI);
+    int code = cli_table_answer(cli, &s);
+    cli_table_release(&s);
     return code;
 }
 

@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 #include "events/events.h"
 #include "server/server.h"
 

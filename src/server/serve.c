@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/world.h"
-#include "cli/sheet.h"
+#include "cli/table.h"
 #include "lib/lib.h"
 #include "server/server.h"
 

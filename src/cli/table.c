@@ -1,9 +1,9 @@
 /*
- * sheet.c - collecting cells and printing them twice: aligned, and as JSON.
+ * table.c - collecting cells and printing them twice: aligned, and as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/sheet.h"
+#include "cli/table.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,25 +15,25 @@
 /* One screenful of anything is a few hundred KiB at most; lists come in pages. */
 #define SHEET_LEN_MAX (16 << 20)
 
-void sheet_init(struct sheet *s, const char *const *columns)
+void cli_table_init(struct cli_table *s, const char *const *columns)
 {
-    *s = (struct sheet){ .columns = columns };
+    *s = (struct cli_table){ .columns = columns };
     while (columns[s->n_columns])
         s->n_columns++;
-    assert(s->n_columns > 0 && s->n_columns <= SHEET_COLUMNS_MAX);
+    assert(s->n_columns > 0 && s->n_columns <= CLI_TABLE_COLUMNS_MAX);
     arena_init(&s->arena, SHEET_LEN_MAX);
 }
 
-void sheet_release(struct sheet *s)
+void cli_table_release(struct cli_table *s)
 {
     arena_release(&s->arena);
 }
 
-static void add(struct sheet *s, const char *text, bool quoted)
+static void add(struct cli_table *s, const char *text, bool quoted)
 {
     if (s->n == s->cap) {
         size_t cap = s->cap ? 2 * s->cap : 64;
-        struct sheet_cell *v = arena_alloc(&s->arena, cap * sizeof(*v));
+        struct cli_table_cell *v = arena_alloc(&s->arena, cap * sizeof(*v));
         if (!v)
             return;
         if (s->n)
@@ -41,10 +41,10 @@ static void add(struct sheet *s, const char *text, bool quoted)
         s->cells = v;
         s->cap = cap;
     }
-    s->cells[s->n++] = (struct sheet_cell){ .text = text, .quoted = quoted };
+    s->cells[s->n++] = (struct cli_table_cell){ .text = text, .quoted = quoted };
 }
 
-void sheet_text(struct sheet *s, const char *fmt, ...)
+void cli_table_text(struct cli_table *s, const char *fmt, ...)
 {
     char text[4096];
     va_list args;
@@ -54,28 +54,28 @@ void sheet_text(struct sheet *s, const char *fmt, ...)
     add(s, arena_text(&s->arena, bytes_of(text)), true);
 }
 
-void sheet_int(struct sheet *s, int64_t n)
+void cli_table_int(struct cli_table *s, int64_t n)
 {
     add(s, arena_printf(&s->arena, "%" PRId64, n), false);
 }
 
-void sheet_bool(struct sheet *s, bool yes)
+void cli_table_bool(struct cli_table *s, bool yes)
 {
     add(s, yes ? "true" : "false", false);
 }
 
-void sheet_none(struct sheet *s)
+void cli_table_none(struct cli_table *s)
 {
     add(s, NULL, false);
 }
 
-void sheet_seconds(struct sheet *s, int64_t us)
+void cli_table_seconds(struct cli_table *s, int64_t us)
 {
     int64_t ms = us / 1000;
     add(s, arena_printf(&s->arena, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000)), false);
 }
 
-void sheet_paint(struct sheet *s, enum paint paint)
+void cli_table_paint(struct cli_table *s, enum paint paint)
 {
     if (s->n)
         s->cells[s->n - 1].paint = paint;
@@ -83,7 +83,7 @@ void sheet_paint(struct sheet *s, enum paint paint)
 
 /* ---- For people ------------------------------------------------------------------------------ */
 
-static const char *shown(const struct sheet_cell *c)
+static const char *shown(const struct cli_table_cell *c)
 {
     if (!c->text)
         return "-";
@@ -117,7 +117,7 @@ static void put_cell(struct cli *cli, const char *text, enum paint paint, int pa
         fputc(' ', cli->out);
 }
 
-static void widths(const struct sheet *s, int out[SHEET_COLUMNS_MAX])
+static void widths(const struct cli_table *s, int out[CLI_TABLE_COLUMNS_MAX])
 {
     for (size_t i = 0; i < s->n_columns; i++)
         out[i] = width(s->columns[i]);
@@ -125,9 +125,9 @@ static void widths(const struct sheet *s, int out[SHEET_COLUMNS_MAX])
         out[i % s->n_columns] = MAX(out[i % s->n_columns], width(shown(&s->cells[i])));
 }
 
-void sheet_print(struct cli *cli, const struct sheet *s)
+void cli_table_print(struct cli *cli, const struct cli_table *s)
 {
-    int pad[SHEET_COLUMNS_MAX];
+    int pad[CLI_TABLE_COLUMNS_MAX];
     assert(s->n_columns > 0);
     widths(s, pad);
     pad[s->n_columns - 1] = 0; /* nothing follows: no spaces at the end */
@@ -142,7 +142,7 @@ void sheet_print(struct cli *cli, const struct sheet *s)
     }
 }
 
-void sheet_print_fields(struct cli *cli, const struct sheet *s)
+void cli_table_print_fields(struct cli *cli, const struct cli_table *s)
 {
     int pad = 0;
     for (size_t i = 0; i < s->n_columns; i++)
@@ -156,7 +156,7 @@ void sheet_print_fields(struct cli *cli, const struct sheet *s)
 
 /* ---- For programs ---------------------------------------------------------------------------- */
 
-static void json_cell(struct buf *b, const char *name, const struct sheet_cell *c)
+static void json_cell(struct buf *b, const char *name, const struct cli_table_cell *c)
 {
     json_add_name(b, name);
     if (!c->text)
@@ -167,14 +167,14 @@ static void json_cell(struct buf *b, const char *name, const struct sheet_cell *
         buf_add_text(b, c->quoted ? "\"?\"" : c->text);
 }
 
-void sheet_json_members(struct buf *b, const struct sheet *s)
+void cli_table_json_members(struct buf *b, const struct cli_table *s)
 {
     for (size_t i = 0; i < s->n_columns && i < s->n; i++)
         json_cell(b, s->columns[i], &s->cells[i]);
     b->failed |= s->arena.failed;
 }
 
-void sheet_json(struct buf *b, const struct sheet *s)
+void cli_table_json(struct buf *b, const struct cli_table *s)
 {
     buf_add_char(b, '[');
     for (size_t i = 0; i < s->n; i++) {
@@ -189,7 +189,7 @@ void sheet_json(struct buf *b, const struct sheet *s)
     b->failed |= s->arena.failed;
 }
 
-int sheet_send(struct cli *cli, const struct buf *b)
+int cli_table_send(struct cli *cli, const struct buf *b)
 {
     if (!buf_ok(b))
         return cli_failf(cli, PAWL_NO_MEMORY, "no memory for the answer");
@@ -198,18 +198,18 @@ int sheet_send(struct cli *cli, const struct buf *b)
     return cli_done(cli);
 }
 
-int sheet_answer(struct cli *cli, const struct sheet *s)
+int cli_table_answer(struct cli *cli, const struct cli_table *s)
 {
     if (!cli->json) {
-        sheet_print_fields(cli, s);
+        cli_table_print_fields(cli, s);
         return cli_done(cli);
     }
     struct buf b;
     buf_init(&b, SHEET_LEN_MAX);
     buf_add_char(&b, '{');
-    sheet_json_members(&b, s);
+    cli_table_json_members(&b, s);
     buf_add_char(&b, '}');
-    int code = sheet_send(cli, &b);
+    int code = cli_table_send(cli, &b);
     buf_release(&b);
     return code;
 }
