@@ -1,5 +1,5 @@
 /*
- * lib_decide.c - deciding through pawl.h: cancel, expiry, delay, priority, queues, redrive, move,
+ * lib_control.c - deciding through pawl.h: cancel, expiry, delay, priority, queues, redrive, move,
  * tags, lists.
  *
  * SPDX-License-Identifier: Apache-2.0

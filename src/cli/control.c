@@ -1,5 +1,5 @@
 /*
- * decide.c - `pawl cancel`, `pawl retry`, `pawl pause`, `pawl resume`: what a person decides.
+ * control.c - `pawl cancel`, `pawl retry`, `pawl pause`, `pawl resume`: what a person decides.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 /* How many calls are looked at to say how many match; beyond that it is "at least". */
 #define COUNT_MAX 1000
 
-struct decision {
+struct control {
     const char *verb, *action, *path, *did;
     const char *const *statuses; /* of calls that it can change; NULL ends them */
 };
@@ -23,7 +23,7 @@ struct decision {
 static const struct json nothing = { .raw = { "null", 4 } };
 
 /* Print `ID status`, or the call; an error is said and the next one is tried. */
-static int one_call(struct remote *r, const char *id, const struct decision *d)
+static int one_call(struct remote *r, const char *id, const struct control *d)
 {
     struct json *call = NULL;
     enum pawl_status st = remote_ask(r, call_path(&r->arena, id, d->action), BYTES("{}"), &call);
@@ -41,7 +41,7 @@ static int one_call(struct remote *r, const char *id, const struct decision *d)
     return cli_done(r->cli);
 }
 
-static int each_call(struct remote *r, int argc, char **argv, const struct decision *d)
+static int each_call(struct remote *r, int argc, char **argv, const struct control *d)
 {
     int first = 0;
     for (int i = 0; i < argc; i++) {
@@ -153,7 +153,7 @@ static enum pawl_status count_status(struct remote *r, const char *status, int64
 }
 
 /* On a terminal: say how many calls it would change, and ask. *go: yes, or there is none. */
-static enum pawl_status confirm(struct remote *r, const struct decision *d, int64_t limit, bool *go)
+static enum pawl_status confirm(struct remote *r, const struct control *d, int64_t limit, bool *go)
 {
     const char *only = cli_option(r->cli, "status");
     enum pawl_status st = PAWL_OK;
@@ -178,7 +178,7 @@ static bool filtered(const struct cli *cli)
 }
 
 /* Every call that matches the filters. */
-static int decide_many(struct remote *r, const struct decision *d)
+static int control_many(struct remote *r, const struct control *d)
 {
     int64_t limit = 0;
     bool go = true;
@@ -192,7 +192,7 @@ static int decide_many(struct remote *r, const struct decision *d)
     return bulk(r, d->path, d->did, limit);
 }
 
-static int decide(struct cli *cli, int argc, char **argv, const struct decision *d)
+static int control_run(struct cli *cli, int argc, char **argv, const struct control *d)
 {
     struct remote r;
     int code;
@@ -203,7 +203,7 @@ static int decide(struct cli *cli, int argc, char **argv, const struct decision 
     if (remote_open(&r, cli) != PAWL_OK)
         code = remote_fail(&r);
     else
-        code = argc ? each_call(&r, argc, argv, d) : decide_many(&r, d);
+        code = argc ? each_call(&r, argc, argv, d) : control_many(&r, d);
     remote_close(&r);
     return code;
 }
@@ -211,16 +211,16 @@ static int decide(struct cli *cli, int argc, char **argv, const struct decision 
 static int run_cancel(struct cli *cli, int argc, char **argv)
 {
     static const char *const statuses[] = { "pending", "processing", NULL };
-    static const struct decision d = { "cancel", "/cancel", "/v1/calls/cancel", "cancelled",
-                                       statuses };
-    return decide(cli, argc, argv, &d);
+    static const struct control d = { "cancel", "/cancel", "/v1/calls/cancel", "cancelled",
+                                      statuses };
+    return control_run(cli, argc, argv, &d);
 }
 
 static int run_retry(struct cli *cli, int argc, char **argv)
 {
     static const char *const statuses[] = { "failed", "dead_letter", "cancelled", "expired", NULL };
-    static const struct decision d = { "retry", "/retry", "/v1/calls/retry", "retried", statuses };
-    return decide(cli, argc, argv, &d);
+    static const struct control d = { "retry", "/retry", "/v1/calls/retry", "retried", statuses };
+    return control_run(cli, argc, argv, &d);
 }
 
 static const struct option_row options_bulk[] = {
