@@ -9,11 +9,11 @@
 
 #include "fleet.h"
 #include "fleet_load.h"
-#include "killed.h"
+#include "server_process.h"
 
 RUNS_ON(ENGINE_SERVER)
 
-static struct killed_client client;
+static struct server_client client;
 
 /* Longer than a machine stands still; a sanitizer needs more. */
 static int64_t grace_us(void)
@@ -26,20 +26,20 @@ static void begin(void *param, struct fleet_conf conf)
     conf.db = engine_url(param);
     if (!conf.grace_us)
         conf.grace_us = grace_us();
-    killed_client_init(&client, 1);
+    server_client_init(&client, 1);
     fleet_begin(&conf);
 }
 
 static void end(void)
 {
-    killed_client_release(&client);
+    server_client_release(&client);
     fleet_end();
 }
 
 /* One question to one node that lives. */
 static struct json *ask(int node, const char *path, const char *body)
 {
-    struct killed_answer a = killed_try(&client, fleet_port(node), path, body);
+    struct server_answer a = server_client_try(&client, fleet_port(node), path, body);
     if (a.status < 200 || a.status >= 300)
         FAIL("%s at n%d: %d", path, node, a.status);
     return a.json;
@@ -47,7 +47,7 @@ static struct json *ask(int node, const char *path, const char *body)
 
 static bool is(int node, const char *path, const char *member, const char *want)
 {
-    return strcmp(killed_text(&client, ask(node, path, NULL), member), want) == 0;
+    return strcmp(server_client_text(&client, ask(node, path, NULL), member), want) == 0;
 }
 
 /* What the registry says, "active dead". */
@@ -85,7 +85,7 @@ static bool open_transaction(const void *param)
 static void ask_again(int node, const char *path, const char *body)
 {
     int status = 0;
-    UNTIL((status = killed_try(&client, fleet_port(node), path, body).status) != 503 &&
+    UNTIL((status = server_client_try(&client, fleet_port(node), path, body).status) != 503 &&
           status != 504 && status != 0);
     if (status < 200 || status >= 300)
         FAIL("%s at n%d: %d", path, node, status);
@@ -108,8 +108,8 @@ TEST(a_stopped_owner_is_fenced, .deadline_s = 120)
     fleet_start(1);
     fleet_ready();
     UNTIL(is(1, "/v1/calls/f", "status", "completed"));
-    EQ_STR(killed_text(&client, ask(1, "/v1/calls/f", NULL), "node"), "n1");
-    EQ_INT(killed_int(ask(1, "/v1/calls/f", NULL), "lost"), 1);
+    EQ_STR(server_client_text(&client, ask(1, "/v1/calls/f", NULL), "node"), "n1");
+    EQ_INT(server_client_int(ask(1, "/v1/calls/f", NULL), "lost"), 1);
     EQ_INT(engine_int(param, "SELECT n FROM lab_count WHERE name = 'f'"), 1);
     EQ_INT(nodes_that(param, "dead = 1"), 1);
     fleet_thaw(0);
@@ -119,8 +119,8 @@ TEST(a_stopped_owner_is_fenced, .deadline_s = 120)
               "\"input\":{\"name\":\"f\"}}");
     UNTIL(is(0, "/v1/calls/g", "status", "completed"));
     EQ_INT(engine_int(param, "SELECT n FROM lab_count WHERE name = 'f'"), 2);
-    EQ_STR(killed_text(&client, ask(0, "/v1/calls/f", NULL), "node"), "n1");
-    EQ_INT(killed_int(ask(0, "/v1/calls/f", NULL), "result"), 1);
+    EQ_STR(server_client_text(&client, ask(0, "/v1/calls/f", NULL), "node"), "n1");
+    EQ_INT(server_client_int(ask(0, "/v1/calls/f", NULL), "result"), 1);
     EQ_INT(held_by(param, "n0"), 0);
     end();
 }
@@ -210,11 +210,11 @@ static void wrong_clock(void *param, const char *clock)
     fleet_start(2);
     fleet_ready();
     ask(1, "/v1/calls", "{\"id\":\"hand\",\"type\":\"by_hand\"}");
-    char *lease = strdup(killed_text(&client,
-                                     ask(1, "/v1/work/claim",
-                                         "{\"worker\":\"w\",\"types\":[\"by_hand\"],"
-                                         "\"lease_for\":60}"),
-                                     "lease"));
+    char *lease = strdup(server_client_text(&client,
+                                            ask(1, "/v1/work/claim",
+                                                "{\"worker\":\"w\",\"types\":[\"by_hand\"],"
+                                                "\"lease_for\":60}"),
+                                            "lease"));
     TRUE(lease && *lease);
     fleet_load_begin(4);
     int64_t beats = engine_int(param, "SELECT beats FROM pawl_node WHERE node = 'n0'");

@@ -18,11 +18,12 @@ struct faults {
 };
 
 /* One fault after a while of peace. */
-static void one(struct db_server *s, struct killed_client *dice, struct faults *f, bool harder)
+static void one(struct db_server *s, struct server_client *dice, struct faults *f, bool harder)
 {
-    usleep((unsigned)(1000 + killed_dice(dice, 500000) * check_scale())); /* the moment is the test
-                                                                           */
-    switch (killed_dice(dice, harder ? 6 : 1)) {
+    usleep((unsigned)(1000 + server_client_dice(dice, 500000) * check_scale())); /* the moment is
+                                                                                  * the test
+                                                                                  */
+    switch (server_client_dice(dice, harder ? 6 : 1)) {
     case 0:
     case 1:
     case 2:
@@ -38,9 +39,9 @@ static void one(struct db_server *s, struct killed_client *dice, struct faults *
         f->crashes++;
         break;
     default:
-        killed_kill();
-        killed_start();
-        killed_ready();
+        server_process_kill();
+        server_process_start();
+        server_process_ready();
         f->kills++;
     }
 }
@@ -51,14 +52,14 @@ static struct faults stress(void *param, bool harder)
     int64_t seconds = wallet_setting("PAWL_CRASH_SECONDS", otherwise);
     uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", rig_mono());
     struct db_server *s = engine_own(param);
-    struct killed_client dice;
+    struct server_client dice;
     struct faults f = { 0 };
     printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
     fflush(stdout);
-    killed_client_init(&dice, seed);
+    server_client_init(&dice, seed);
     wallet_begin(param, seed);
-    killed_start();
-    killed_ready();
+    server_process_start();
+    server_process_ready();
     /* However long each takes here: a few of them. */
     int64_t until = rig_mono() + seconds * RIG_SEC;
     while (rig_mono() < until || f.cuts + f.restarts + f.crashes + f.kills < 3)
@@ -66,7 +67,7 @@ static struct faults stress(void *param, bool harder)
     printf("%d cuts of %d connections, %d restarts, %d crashes, %d kills\n", f.cuts, f.cut,
            f.restarts, f.crashes, f.kills);
     wallet_end(param);
-    killed_client_release(&dice);
+    server_client_release(&dice);
     return f;
 }
 

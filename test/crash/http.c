@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "killed.h"
+#include "server_process.h"
 
 RUNS_ON(ENGINES_DURABLE)
 
@@ -25,7 +25,7 @@ struct ledger {
 };
 
 struct client {
-    struct killed_client http;
+    struct server_client http;
     pthread_t thread;
     int index;
     int calls;             /* that have ended, ids %d-0 to %d-(calls-1) */
@@ -59,16 +59,16 @@ static void told(struct client *c, bool cancelled, int64_t result)
 }
 
 /* Wait for an accepted call; it must be there. */
-static struct killed_answer ended(struct client *c, int n)
+static struct server_answer ended(struct client *c, int n)
 {
     char path[64];
     int64_t until = rig_mono() + RIG_WAIT_US;
     path_of(path, sizeof path, c, n, "?wait=10");
     for (;;) {
-        struct killed_answer a = killed_ask(&c->http, path, NULL);
+        struct server_answer a = server_client_ask(&c->http, path, NULL);
         if (a.status != 200)
             FAIL("%s was accepted, and now is %d %.*s", path, a.status, BYTES_ARG(a.json->raw));
-        const char *status = killed_text(&c->http, a.json, "status");
+        const char *status = server_client_text(&c->http, a.json, "status");
         if (strcmp(status, "pending") != 0 && strcmp(status, "processing") != 0)
             return a;
         if (rig_mono() > until)
@@ -76,11 +76,11 @@ static struct killed_answer ended(struct client *c, int n)
     }
 }
 
-static int64_t completed_with(struct client *c, struct killed_answer a)
+static int64_t completed_with(struct client *c, struct server_answer a)
 {
-    if (strcmp(killed_text(&c->http, a.json, "status"), "completed") != 0)
+    if (strcmp(server_client_text(&c->http, a.json, "status"), "completed") != 0)
         FAIL("not completed: %d %.*s", a.status, BYTES_ARG(a.json->raw));
-    return killed_int(a.json, "result");
+    return server_client_int(a.json, "result");
 }
 
 /* ---- Three kinds of clients ------------------------------------------------------------------ */
@@ -89,14 +89,14 @@ static int64_t completed_with(struct client *c, struct killed_answer a)
 static void again(struct client *c, const char *body, int n)
 {
     char other[256];
-    struct killed_answer a = killed_ask(&c->http, "/v1/calls", body);
+    struct server_answer a = server_client_ask(&c->http, "/v1/calls", body);
     EQ_INT(a.status, 200);
     TRUE(json_member(a.json, "duplicate")->kind == JSON_TRUE);
     EQ_INT(completed_with(c, a), c->told[n].result);
     c->repeats++;
     snprintf(other, sizeof other, "{\"id\":\"%d-%d\",\"type\":\"lab\",\"method\":\"count\"}",
              c->index, n);
-    a = killed_ask(&c->http, "/v1/calls", other);
+    a = server_client_ask(&c->http, "/v1/calls", other);
     EQ_INT(a.status, 409);
     c->refusals++;
 }
@@ -106,16 +106,17 @@ static void one(struct client *c)
 {
     char body[256];
     int n = c->calls;
-    bool waits = killed_dice(&c->http, 4) != 0;
+    bool waits = server_client_dice(&c->http, 4) != 0;
     call_make(body, sizeof body, c, n, "");
-    struct killed_answer a = killed_ask(&c->http, waits ? "/v1/calls?wait=10" : "/v1/calls", body);
+    struct server_answer a =
+        server_client_ask(&c->http, waits ? "/v1/calls?wait=10" : "/v1/calls", body);
     if (a.status == 202)
         a = ended(c, n);
     EQ_INT(a.status, 200);
     int64_t result = completed_with(c, a);
     EQ_INT(result, n + 1);
     told(c, false, result);
-    if (killed_dice(&c->http, 4) == 0)
+    if (server_client_dice(&c->http, 4) == 0)
         again(c, body, n);
 }
 
@@ -130,14 +131,14 @@ static void batch(struct client *c)
         len += snprintf(body + len, sizeof body - (size_t)len, i < BATCH - 1 ? "," : "]");
     }
     snprintf(body + len, sizeof body - (size_t)len, ",\"atomic\":%s}",
-             killed_dice(&c->http, 2) ? "true" : "false");
-    struct killed_answer a = killed_ask(&c->http, "/v1/calls/batch", body);
+             server_client_dice(&c->http, 2) ? "true" : "false");
+    struct server_answer a = server_client_ask(&c->http, "/v1/calls/batch", body);
     if (a.status != 200)
         FAIL("batch: %d %.*s", a.status, BYTES_ARG(a.json->raw));
     const struct json *list = json_member(a.json, "calls");
     EQ_INT((int64_t)list->count, BATCH);
     for (const struct json *v = list->first; v; v = v->next)
-        if (!*killed_text(&c->http, v, "status"))
+        if (!*server_client_text(&c->http, v, "status"))
             FAIL("refused in a batch: %.*s", BYTES_ARG(v->raw));
     for (int i = 0; i < BATCH; i++) {
         int64_t result = completed_with(c, ended(c, first + i));
@@ -153,16 +154,16 @@ static void cancel(struct client *c)
 {
     char body[256], path[64];
     int n = c->calls;
-    call_make(body, sizeof body, c, n, killed_dice(&c->http, 2) ? ",\"delay\":0.02" : "");
+    call_make(body, sizeof body, c, n, server_client_dice(&c->http, 2) ? ",\"delay\":0.02" : "");
     path_of(path, sizeof path, c, n, "/cancel");
-    struct killed_answer a = killed_ask(&c->http, "/v1/calls", body);
+    struct server_answer a = server_client_ask(&c->http, "/v1/calls", body);
     if (a.status != 200 && a.status != 202)
         FAIL("submit: %d %.*s", a.status, BYTES_ARG(a.json->raw));
-    int answered = killed_ask(&c->http, path, "").status;
+    int answered = server_client_ask(&c->http, path, "").status;
     if (answered != 200 && answered != 202 && answered != 409)
         FAIL("%s: %d", path, answered);
     a = ended(c, n);
-    bool is = strcmp(killed_text(&c->http, a.json, "status"), "cancelled") == 0;
+    bool is = strcmp(server_client_text(&c->http, a.json, "status"), "cancelled") == 0;
     if (answered == 200 && !is)
         FAIL("%s: it was cancelled, and then %.*s", path, BYTES_ARG(a.json->raw));
     if (answered == 409 && is)
@@ -198,12 +199,12 @@ static void check_told(struct client *c)
     char path[64];
     for (int n = 0; n < c->calls; n++) {
         path_of(path, sizeof path, c, n, "");
-        struct killed_answer a = killed_ask(&c->http, path, NULL);
+        struct server_answer a = server_client_ask(&c->http, path, NULL);
         EQ_INT(a.status, 200);
-        EQ_STR(killed_text(&c->http, a.json, "status"),
+        EQ_STR(server_client_text(&c->http, a.json, "status"),
                c->told[n].cancelled ? "cancelled" : "completed");
         if (!c->told[n].cancelled)
-            EQ_INT(killed_int(a.json, "result"), c->told[n].result);
+            EQ_INT(server_client_int(a.json, "result"), c->told[n].result);
     }
 }
 
@@ -215,10 +216,10 @@ static int64_t listed(struct client *c, const char *status)
     do {
         snprintf(path, sizeof path, "/v1/calls?limit=1000&status=%s%s%s", status,
                  *cursor ? "&cursor=" : "", cursor);
-        struct killed_answer a = killed_ask(&c->http, path, NULL);
+        struct server_answer a = server_client_ask(&c->http, path, NULL);
         EQ_INT(a.status, 200);
         n += (int64_t)json_member(a.json, "calls")->count;
-        snprintf(cursor, sizeof cursor, "%s", killed_text(&c->http, a.json, "next"));
+        snprintf(cursor, sizeof cursor, "%s", server_client_text(&c->http, a.json, "next"));
     } while (*cursor);
     return n;
 }
@@ -262,7 +263,7 @@ static void count(const void *param)
     EQ_INT(listed(&clients[0], "cancelled"), calls - completed);
     EQ_INT(listed(&clients[0], "pending"), 0);
     EQ_INT(listed(&clients[0], "processing"), 0);
-    killed_stop();
+    server_process_stop();
     check_tables(param, calls, completed);
     GT_INT(completed, CLIENTS);
     GT_INT(repeats, 0);
@@ -279,19 +280,19 @@ static int64_t from_env(const char *name, int64_t otherwise)
 enum { KILLS = 4 };
 
 /* Kill it again and again; one time in five before it listens. */
-static int kill_until(struct killed_client *dice, int64_t until)
+static int kill_until(struct server_client *dice, int64_t until)
 {
     int kills = 0;
     for (; rig_mono() < until || kills < KILLS; kills++) {
-        bool early = killed_dice(dice, 5) == 0;
-        killed_start();
+        bool early = server_client_dice(dice, 5) == 0;
+        server_process_start();
         if (!early)
-            killed_ready();
-        usleep((unsigned)(1000 + killed_dice(dice, early ? 30000 : 600000) * check_scale()));
-        killed_kill(); /* the moment is the test */
+            server_process_ready();
+        usleep((unsigned)(1000 + server_client_dice(dice, early ? 30000 : 600000) * check_scale()));
+        server_process_kill(); /* the moment is the test */
     }
-    killed_start();
-    killed_ready();
+    server_process_start();
+    server_process_ready();
     return kills;
 }
 
@@ -300,17 +301,17 @@ TEST(killed_at_random_moments_under_many_clients, .deadline_s = 1200)
     int64_t otherwise = !check_long() ? 4 : check_scale() > 1 ? 20 : 10;
     int64_t seconds = from_env("PAWL_CRASH_SECONDS", otherwise);
     uint64_t seed = (uint64_t)from_env("PAWL_SEED", rig_mono());
-    struct killed_client dice;
+    struct server_client dice;
     printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
     fflush(stdout);
-    killed_on(param);
-    killed_client_init(&dice, seed);
+    server_process_on(param);
+    server_client_init(&dice, seed);
     for (int i = 0; i < CLIENTS; i++) {
         struct client *c = &clients[i];
         c->index = i;
         c->told = calloc(CALLS_MAX, sizeof *c->told);
         TRUE(c->told != NULL);
-        killed_client_init(&c->http, seed + (uint64_t)(i + 1) * 1000000007);
+        server_client_init(&c->http, seed + (uint64_t)(i + 1) * 1000000007);
         EQ_INT(pthread_create(&c->thread, NULL, client_run, c), 0);
     }
     int kills = kill_until(&dice, rig_mono() + seconds * RIG_SEC);
@@ -323,8 +324,8 @@ TEST(killed_at_random_moments_under_many_clients, .deadline_s = 1200)
     GE_INT(kills, KILLS);
     count(param);
     for (int i = 0; i < CLIENTS; i++) {
-        killed_client_release(&clients[i].http);
+        server_client_release(&clients[i].http);
         free(clients[i].told);
     }
-    killed_client_release(&dice);
+    server_client_release(&dice);
 }

@@ -8,7 +8,7 @@
 
 #include "db_server.h"
 #include "fleet.h"
-#include "killed.h"
+#include "server_process.h"
 #include "standby.h"
 
 RUNS_ON(ENGINE_SERVER)
@@ -75,17 +75,17 @@ static int64_t sleeping(struct db_server *s)
  * is given up after seconds, and there are more of them than threads that read. */
 TEST(requests_that_the_database_does_not_answer_are_left_behind, .deadline_s = 200)
 {
-    struct killed_client client;
+    struct server_client client;
     struct db_server *server = engine_of(param)->server;
     begin(param);
     slow_archive(server);
-    killed_client_init(&client, 1);
+    server_client_init(&client, 1);
     for (int i = 0; i < 16; i++)
-        killed_abandon_at(&client, fleet_port(0), "/v1/calls/x?archived=true", NULL);
+        server_client_abandon_at(&client, fleet_port(0), "/v1/calls/x?archived=true", NULL);
     UNTIL(sleeping(server) >= 4);
     fleet_ask_to_stop(0);
     UNTIL(fleet_has_stopped(0)); /* with status 0 */
     log_has("n0.log", "leaving while the database has not answered");
-    killed_client_release(&client);
+    server_client_release(&client);
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_node"), 0); /* it has left */
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "db_server.h"
-#include "killed.h"
+#include "server_process.h"
 #include "wallet_bed.h"
 
 RUNS_ON(ENGINE_SERVER)
@@ -20,17 +20,17 @@ enum { CALLS = 100, WAITERS = 8 };
 /* How long an answer may take that only says to come again. */
 #define ANSWER_US (15 * RIG_SEC * check_scale())
 
-static struct killed_client client;
+static struct server_client client;
 
 static int ready(void)
 {
-    return killed_once(&client, "/readyz", NULL).status;
+    return server_client_once(&client, "/readyz", NULL).status;
 }
 
 /* ---- Somebody who waits all the while -------------------------------------------------------- */
 
 struct waiter {
-    struct killed_client http;
+    struct server_client http;
     pthread_t thread;
     int index;
     atomic_bool asks;
@@ -46,17 +46,17 @@ static void *waits(void *arg)
              "\"max_lost\":1,\"input\":{\"ms\":%d}}",
              v->index, 300 * (v->index + 1));
     atomic_store(&v->asks, true);
-    struct killed_answer a = { 0 };
+    struct server_answer a = { 0 };
     for (int64_t until = rig_mono() + 2 * RIG_WAIT_US; a.status != 200;) {
         if (rig_mono() > until)
             FAIL("call w%d has not ended: %d", v->index, a.status);
-        a = killed_ask(&v->http, "/v1/calls?wait=60", body);
+        a = server_client_ask(&v->http, "/v1/calls?wait=60", body);
         if (a.status != 200 && a.status != 202)
             FAIL("call w%d: %d %.*s", v->index, a.status, BYTES_ARG(a.json->raw));
     }
     /* Its try was nobody's fault: it is neither failed nor lost. */
-    EQ_STR(killed_text(&v->http, a.json, "status"), "completed");
-    EQ_INT(killed_int(a.json, "attempts"), 0);
+    EQ_STR(server_client_text(&v->http, a.json, "status"), "completed");
+    EQ_INT(server_client_int(a.json, "attempts"), 0);
     return NULL;
 }
 
@@ -64,7 +64,7 @@ static void waiters_begin(struct waiter *v)
 {
     for (int i = 0; i < WAITERS; i++) {
         v[i].index = i;
-        killed_client_init(&v[i].http, (uint64_t)i);
+        server_client_init(&v[i].http, (uint64_t)i);
         EQ_INT(pthread_create(&v[i].thread, NULL, waits, &v[i]), 0);
     }
     for (int i = 0; i < WAITERS; i++)
@@ -75,7 +75,7 @@ static void waiters_end(struct waiter *v)
 {
     for (int i = 0; i < WAITERS; i++) {
         EQ_INT(pthread_join(v[i].thread, NULL), 0);
-        killed_client_release(&v[i].http);
+        server_client_release(&v[i].http);
     }
 }
 
@@ -93,7 +93,7 @@ static void accept_before(void)
     for (int i = 0; i < CALLS; i++) {
         char body[200];
         call_make(body, sizeof body, "b", i);
-        struct killed_answer a = killed_ask(&client, "/v1/calls", body);
+        struct server_answer a = server_client_ask(&client, "/v1/calls", body);
         if (a.status != 200 && a.status != 202)
             FAIL("%s: %d", body, a.status);
     }
@@ -107,15 +107,15 @@ static int during(int64_t until)
         char body[200];
         int64_t asked = rig_mono();
         call_make(body, sizeof body, "d", refused);
-        struct killed_answer a = killed_once(&client, "/v1/calls", body);
+        struct server_answer a = server_client_once(&client, "/v1/calls", body);
         LT_INT(rig_mono() - asked, ANSWER_US);
         if (a.status != 503 && a.status != 504)
             FAIL("a submit without a database was answered %d %.*s", a.status,
                  BYTES_ARG(a.json->raw));
         const struct json *error = json_member(a.json, "error");
-        EQ_STR(killed_text(&client, error, "code"), a.status == 503 ? "BUSY" : "UNKNOWN");
+        EQ_STR(server_client_text(&client, error, "code"), a.status == 503 ? "BUSY" : "UNKNOWN");
         refused++;
-        EQ_INT(killed_once(&client, "/healthz", NULL).status, 200);
+        EQ_INT(server_client_once(&client, "/healthz", NULL).status, 200);
         usleep(50000); /* a client that comes again, not one that hammers */
     }
     return refused;
@@ -126,9 +126,9 @@ static void ended(const char *prefix, int n)
     for (int i = 0; i < n; i++) {
         char path[64];
         snprintf(path, sizeof path, "/v1/calls/%s%d?wait=30", prefix, i);
-        struct killed_answer a = killed_ask(&client, path, NULL);
+        struct server_answer a = server_client_ask(&client, path, NULL);
         EQ_INT(a.status, 200);
-        if (strcmp(killed_text(&client, a.json, "status"), "completed") != 0)
+        if (strcmp(server_client_text(&client, a.json, "status"), "completed") != 0)
             FAIL("%.*s", BYTES_ARG(a.json->raw));
     }
 }
@@ -139,7 +139,7 @@ static void after(int refused)
     for (int i = 0; i < refused; i++) {
         char body[200];
         call_make(body, sizeof body, "d", i);
-        struct killed_answer a = killed_ask(&client, "/v1/calls", body);
+        struct server_answer a = server_client_ask(&client, "/v1/calls", body);
         if (a.status != 200 && a.status != 202)
             FAIL("%s: %d", body, a.status);
     }
@@ -150,10 +150,10 @@ static void after(int refused)
 static struct db_server *begin(void *param)
 {
     struct db_server *s = engine_own(param);
-    killed_client_init(&client, 1);
-    killed_on(param);
-    killed_start();
-    killed_ready();
+    server_client_init(&client, 1);
+    server_process_on(param);
+    server_process_start();
+    server_process_ready();
     return s;
 }
 
@@ -176,7 +176,7 @@ static void outage(void *param, enum db_stop how)
     int64_t begun = rig_mono();
     char body[200];
     call_make(body, sizeof body, "d", 0);
-    killed_ask(&client, "/v1/calls", body);
+    server_client_ask(&client, "/v1/calls", body);
     int64_t took = rig_mono() - begun;
     printf("%d refused; the first was accepted %lld ms after it was back\n", refused,
            (long long)took / 1000);
@@ -184,9 +184,9 @@ static void outage(void *param, enum db_stop how)
     GT_INT(refused, 0);
     after(refused);
     waiters_end(waiters);
-    killed_stop();
+    server_process_stop();
     EQ_INT(db_int(s, "SELECT n FROM lab_count WHERE name = 'n';"), CALLS + refused);
-    killed_client_release(&client);
+    server_client_release(&client);
 }
 
 TEST(the_database_is_stopped_for_a_while, .deadline_s = 300)
@@ -208,21 +208,21 @@ TEST(readyz_says_that_the_database_is_away, .deadline_s = 120)
     int64_t begun = rig_mono();
     UNTIL(ready() == 503);
     LT_INT(rig_mono() - begun, 10 * RIG_SEC * check_scale());
-    struct killed_answer a = killed_once(&client, "/readyz", NULL);
-    TRUE(*killed_text(&client, a.json, "reason"));
-    EQ_INT(killed_once(&client, "/healthz", NULL).status, 200);
+    struct server_answer a = server_client_once(&client, "/readyz", NULL);
+    TRUE(*server_client_text(&client, a.json, "reason"));
+    EQ_INT(server_client_once(&client, "/healthz", NULL).status, 200);
     db_up(s);
     begun = rig_mono();
     UNTIL(ready() == 200);
     LT_INT(rig_mono() - begun, 5 * RIG_SEC * check_scale());
-    killed_stop();
-    killed_client_release(&client);
+    server_process_stop();
+    server_client_release(&client);
 }
 
 /* ---- Requests that begin to wait during the outage ------------------------------------------- */
 
 struct latecomer {
-    struct killed_client http;
+    struct server_client http;
     pthread_t thread;
     const char *id;
     int want;
@@ -236,8 +236,8 @@ static void *comes_late(void *arg)
     char path[64];
     snprintf(path, sizeof path, "/v1/calls/%s?wait=60", v->id);
     atomic_store(&v->asks, true);
-    struct killed_answer a = killed_once(&v->http, path, NULL);
-    bool done = strcmp(killed_text(&v->http, a.json, "status"), "completed") == 0;
+    struct server_answer a = server_client_once(&v->http, path, NULL);
+    bool done = strcmp(server_client_text(&v->http, a.json, "status"), "completed") == 0;
     if (a.status != v->want || done != (v->want == 200))
         FAIL("%s: %d %.*s", path, a.status, BYTES_ARG(a.json->raw));
     return NULL;
@@ -251,30 +251,32 @@ TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 300)
                                     { .id = "runs", .want = 200 },
                                     { .id = "never", .want = 404 } };
     struct db_server *s = begin(param);
-    EQ_INT(killed_ask(&client, "/v1/calls?wait=60",
-                      "{\"id\":\"was\",\"type\":\"lab\",\"method\":\"sleep\",\"input\":{\"ms\":1}}")
+    EQ_INT(server_client_ask(
+               &client, "/v1/calls?wait=60",
+               "{\"id\":\"was\",\"type\":\"lab\",\"method\":\"sleep\",\"input\":{\"ms\":1}}")
                .status,
            200);
-    killed_ask(&client, "/v1/calls",
-               "{\"id\":\"runs\",\"type\":\"lab\",\"method\":\"sleep\",\"input\":{\"ms\":3000}}");
+    server_client_ask(
+        &client, "/v1/calls",
+        "{\"id\":\"runs\",\"type\":\"lab\",\"method\":\"sleep\",\"input\":{\"ms\":3000}}");
     db_stop(s, DB_CLEAN);
     int64_t asked = rig_mono();
-    struct killed_answer a = killed_once(&client, "/v1/calls/was?wait=1", NULL);
+    struct server_answer a = server_client_once(&client, "/v1/calls/was?wait=1", NULL);
     EQ_INT(a.status, 503);
     GE_INT(rig_mono() - asked, 1 * RIG_SEC);
     for (size_t i = 0; i < COUNT_OF(v); i++) {
-        killed_client_init(&v[i].http, 10 + i);
+        server_client_init(&v[i].http, 10 + i);
         EQ_INT(pthread_create(&v[i].thread, NULL, comes_late, &v[i]), 0);
     }
     for (size_t i = 0; i < COUNT_OF(v); i++)
         UNTIL(atomic_load(&v[i].asks));
     /* A request that does not wait is refused at once. */
-    EQ_INT(killed_once(&client, "/v1/calls/was", NULL).status, 503);
+    EQ_INT(server_client_once(&client, "/v1/calls/was", NULL).status, 503);
     db_up(s);
     for (size_t i = 0; i < COUNT_OF(v); i++) {
         EQ_INT(pthread_join(v[i].thread, NULL), 0);
-        killed_client_release(&v[i].http);
+        server_client_release(&v[i].http);
     }
-    killed_stop();
-    killed_client_release(&client);
+    server_process_stop();
+    server_client_release(&client);
 }

@@ -10,7 +10,7 @@
 #include "db_server.h"
 #include "fleet.h"
 #include "fleet_load.h"
-#include "killed.h"
+#include "server_process.h"
 #include "standby.h"
 #include "wallet_bed.h"
 
@@ -19,7 +19,7 @@ RUNS_ON(ENGINE_SERVER)
 /* Longer than a machine stands still; a sanitizer needs more. */
 #define GRACE_US (MAX(4, check_scale()) * RIG_SEC)
 
-static struct killed_client client;
+static struct server_client client;
 static struct db_server *server;
 
 /* One node. With a beat that does not come in the time of a case, only what a case asks for waits.
@@ -32,7 +32,7 @@ static void begin(void *param, const char *beat, int64_t grace_us)
     server = standby_server(param);
     fleet_begin(
         &(struct fleet_conf){ .db = engine_url(param), .grace_us = grace_us, .beat = beat });
-    killed_client_init(&client, 1);
+    server_client_init(&client, 1);
     client.patience_ms = 20000 * check_scale(); /* an answer that does not come ends the case */
     fleet_start(0);
     fleet_ready();
@@ -45,23 +45,23 @@ static void begin_without_beats(void *param)
 
 static void end(void)
 {
-    killed_client_release(&client);
+    server_client_release(&client);
     fleet_end();
 }
 
-static struct killed_answer ask(const char *path, const char *body)
+static struct server_answer ask(const char *path, const char *body)
 {
-    struct killed_answer a = killed_try(&client, fleet_port(0), path, body);
+    struct server_answer a = server_client_try(&client, fleet_port(0), path, body);
     if (!a.status)
         FAIL("%s: no answer", path);
     return a;
 }
 
 /* The error's member `name`. */
-static const char *error(struct killed_answer a, const char *name)
+static const char *error(struct server_answer a, const char *name)
 {
     const struct json *e = a.json ? json_member(a.json, "error") : NULL;
-    return e ? killed_text(&client, e, name) : "";
+    return e ? server_client_text(&client, e, name) : "";
 }
 
 static bool is_ready(void)
@@ -71,11 +71,11 @@ static bool is_ready(void)
 
 /* Let the standby go and ask; the node itself may have had something to write first, behind which a
  * question only hears BUSY: then the same once more. */
-static struct killed_answer ask_unknown(const char *path, const char *body)
+static struct server_answer ask_unknown(const char *path, const char *body)
 {
     for (int i = 0; i < 5; i++) {
         standby_away(server);
-        struct killed_answer a = ask(path, body);
+        struct server_answer a = ask(path, body);
         if (a.status != 503)
             return a;
         standby_back(server);
@@ -90,7 +90,7 @@ static const char a_call[] = "{\"id\":\"a\",\"type\":\"lab\",\"method\":\"count\
 TEST(a_caller_hears_unknown_and_the_call_runs_once, .deadline_s = 200)
 {
     begin_without_beats(param);
-    struct killed_answer a = ask_unknown("/v1/calls?wait=30", a_call);
+    struct server_answer a = ask_unknown("/v1/calls?wait=30", a_call);
     EQ_INT(a.status, 504);
     EQ_STR(error(a, "code"), "UNKNOWN");
     EQ_STR(error(a, "id"), "a");
@@ -103,7 +103,7 @@ TEST(a_caller_hears_unknown_and_the_call_runs_once, .deadline_s = 200)
     EQ_INT(a.status, 503);
     a = ask("/readyz", NULL);
     EQ_INT(a.status, 503);
-    HAS_STR(killed_text(&client, a.json, "reason"), "standby");
+    HAS_STR(server_client_text(&client, a.json, "reason"), "standby");
     EQ_INT(ask("/healthz", NULL).status, 200);
     EQ_INT(ask("/v1/calls/nothing", NULL).status, 404); /* what only reads goes on */
     GT_INT(standby_waiting(server), 0);
@@ -113,7 +113,7 @@ TEST(a_caller_hears_unknown_and_the_call_runs_once, .deadline_s = 200)
     a = ask("/v1/calls?wait=30", a_call);
     EQ_INT(a.status, 200);
     EQ_INT(json_member(a.json, "duplicate")->kind, JSON_TRUE);
-    EQ_STR(killed_text(&client, a.json, "status"), "completed");
+    EQ_STR(server_client_text(&client, a.json, "status"), "completed");
     end();
     EQ_INT(engine_int(param, "SELECT n FROM lab_count WHERE name = 'a'"), 1);
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_call"), 1); /* BUSY stored nothing */
@@ -128,11 +128,11 @@ TEST(a_worker_repeats_its_finish, .deadline_s = 200)
     char body[300];
     begin_without_beats(param);
     EQ_INT(ask("/v1/calls", "{\"id\":\"h\",\"type\":\"by_hand\"}").status, 202);
-    struct killed_answer a = ask("/v1/work/claim", "{\"worker\":\"w\",\"types\":[\"by_hand\"],"
+    struct server_answer a = ask("/v1/work/claim", "{\"worker\":\"w\",\"types\":[\"by_hand\"],"
                                                    "\"lease_for\":600}");
     EQ_INT(a.status, 200);
     snprintf(body, sizeof body, "{\"lease\":\"%s\",\"results\":[{\"id\":\"h\",\"result\":7}]}",
-             killed_text(&client, a.json, "lease"));
+             server_client_text(&client, a.json, "lease"));
     a = ask_unknown("/v1/work/finish", body);
     EQ_INT(a.status, 504);
     EQ_STR(error(a, "code"), "UNKNOWN");
@@ -142,8 +142,8 @@ TEST(a_worker_repeats_its_finish, .deadline_s = 200)
     UNTIL(is_ready());
     a = ask("/v1/work/finish", body);
     EQ_INT(a.status, 200);
-    EQ_STR(killed_text(&client, ask("/v1/calls/h", NULL).json, "status"), "completed");
-    EQ_INT(killed_int(ask("/v1/calls/h", NULL).json, "result"), 7);
+    EQ_STR(server_client_text(&client, ask("/v1/calls/h", NULL).json, "status"), "completed");
+    EQ_INT(server_client_int(ask("/v1/calls/h", NULL).json, "result"), 7);
     end();
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_outcome"), 1);
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_lease"), 0);
@@ -161,9 +161,9 @@ TEST(a_stop_does_not_wait_for_it, .deadline_s = 200)
     standby_back(server);
     fleet_start(0);
     fleet_ready();
-    struct killed_answer a = ask("/v1/calls?wait=30", a_call);
+    struct server_answer a = ask("/v1/calls?wait=30", a_call);
     EQ_INT(a.status, 200);
-    EQ_STR(killed_text(&client, a.json, "status"), "completed");
+    EQ_STR(server_client_text(&client, a.json, "status"), "completed");
     end();
     EQ_INT(engine_int(param, "SELECT n FROM lab_count WHERE name = 'a'"), 1);
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_call"), 1);

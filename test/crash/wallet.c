@@ -13,17 +13,17 @@ RUNS_ON(ENGINES_DURABLE)
 /* So many at least, however slow the machine is. */
 enum { KILLS = 4 };
 
-static int kill_until(struct killed_client *dice, int64_t until)
+static int kill_until(struct server_client *dice, int64_t until)
 {
     int kills = 0;
     for (; rig_mono() < until || kills < KILLS; kills++) {
-        killed_start();
-        killed_ready();
-        usleep((unsigned)(1000 + killed_dice(dice, 700000) * check_scale()));
-        killed_kill(); /* the moment is the test */
+        server_process_start();
+        server_process_ready();
+        usleep((unsigned)(1000 + server_client_dice(dice, 700000) * check_scale()));
+        server_process_kill(); /* the moment is the test */
     }
-    killed_start();
-    killed_ready();
+    server_process_start();
+    server_process_ready();
     return kills;
 }
 
@@ -32,15 +32,15 @@ TEST(every_balance_is_what_the_clients_were_told, .deadline_s = 1200)
     int64_t otherwise = !check_long() ? 4 : check_scale() > 1 ? 20 : 10;
     int64_t seconds = wallet_setting("PAWL_CRASH_SECONDS", otherwise);
     uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", rig_mono());
-    struct killed_client dice;
+    struct server_client dice;
     printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
     fflush(stdout);
-    killed_client_init(&dice, seed);
+    server_client_init(&dice, seed);
     wallet_begin(param, seed);
     int kills = kill_until(&dice, rig_mono() + seconds * RIG_SEC);
     printf("%d kills\n", kills);
     GE_INT(kills, KILLS);
     wallet_end(param);
     GT_INT(wallet_lost(), 0);
-    killed_client_release(&dice);
+    server_client_release(&dice);
 }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "fleet.h"
-#include "killed.h"
+#include "server_process.h"
 
 enum { CLIENTS = 40, WALLETS = 10, POISON_LOST = 3 };
 /* A request waits so long for the end of its call, and its client a little longer for the answer.
@@ -18,7 +18,7 @@ enum { CLIENTS = 40, WALLETS = 10, POISON_LOST = 3 };
 #define PATIENCE_MS 2500
 
 struct client {
-    struct killed_client http;
+    struct server_client http;
     struct history seen;
     pthread_t thread;
     int index, node;
@@ -32,7 +32,7 @@ static atomic_int poisons;
 
 static void elsewhere(struct client *c)
 {
-    c->node = (int)(c->node + 1 + killed_dice(&c->http, FLEET_NODES - 1)) % FLEET_NODES;
+    c->node = (int)(c->node + 1 + server_client_dice(&c->http, FLEET_NODES - 1)) % FLEET_NODES;
 }
 
 static int state_of(const char *name)
@@ -43,20 +43,20 @@ static int state_of(const char *name)
     return 0;
 }
 
-static void note(struct client *c, struct history_ask *q, struct killed_answer a)
+static void note(struct client *c, struct history_ask *q, struct server_answer a)
 {
     bool ok = a.status == 200 || a.status == 202;
     const struct json *from = ok ? a.json : json_member(a.json, "error");
     const struct json *duplicate = ok ? json_member(a.json, "duplicate") : NULL;
     int64_t result;
     q->duplicate = duplicate && duplicate->kind == JSON_TRUE;
-    q->state = ok ? state_of(killed_text(&c->http, a.json, "status")) : 0;
+    q->state = ok ? state_of(server_client_text(&c->http, a.json, "status")) : 0;
     const struct json *v = ok ? json_member(a.json, "result") : NULL;
     if (v && json_int(v, &result))
         q->result = result;
     if (from)
         snprintf(q->error, sizeof q->error, "%s",
-                 killed_text(&c->http, from, ok ? "error" : "message"));
+                 server_client_text(&c->http, from, ok ? "error" : "message"));
 }
 
 /* Ask the node the client is at, and write it down; the status. */
@@ -67,7 +67,7 @@ static int ask(struct client *c, size_t call, const char *path, const char *body
                              .other = other,
                              .result = HISTORY_NONE,
                              .sent_us = history_now() };
-    struct killed_answer a = killed_try(&c->http, fleet_port(c->node), path, body);
+    struct server_answer a = server_client_try(&c->http, fleet_port(c->node), path, body);
     q.status = a.status;
     if (a.status) {
         q.answered_us = history_now();
@@ -87,7 +87,7 @@ static void abandon(struct client *c, size_t call, const char *body)
         return;
     q.node = c->node;
     q.sent_us = history_now();
-    killed_abandon_at(&c->http, port, "/v1/calls?wait=" WAIT_S, body);
+    server_client_abandon_at(&c->http, port, "/v1/calls?wait=" WAIT_S, body);
     history_add_ask(&c->seen, &q);
     elsewhere(c);
 }
@@ -108,7 +108,8 @@ static bool settle(struct client *c, size_t call, const char *body, bool wait)
             continue;
         if (status && status != 429 && status != 503 && status != 504)
             return false; /* the checker will have something to say about it */
-        usleep((unsigned)(1000 + killed_dice(&c->http, 100000))); /* who comes again, not hammers */
+        usleep((unsigned)(1000 + server_client_dice(&c->http, 100000))); /* who comes again, not
+                                                                            hammers */
         elsewhere(c);
     }
     return false;
@@ -129,8 +130,8 @@ static size_t call_make(struct client *c, const struct history_call *what, char 
 static size_t add(struct client *c, char *body, size_t size)
 {
     char spec[200];
-    struct history_call v = { .kind = HISTORY_ADD, .amount = killed_dice(&c->http, 20) - 6 };
-    snprintf(v.key, sizeof v.key, "w%d", (int)killed_dice(&c->http, WALLETS));
+    struct history_call v = { .kind = HISTORY_ADD, .amount = server_client_dice(&c->http, 20) - 6 };
+    snprintf(v.key, sizeof v.key, "w%d", (int)server_client_dice(&c->http, WALLETS));
     snprintf(spec, sizeof spec,
              "\"type\":\"Wallet\",\"method\":\"add\",\"key\":\"%s\",\"max_lost\":1000,"
              "\"max_attempts\":1,\"input\":%lld",
@@ -141,9 +142,10 @@ static size_t add(struct client *c, char *body, size_t size)
 static size_t transfer(struct client *c, char *body, size_t size)
 {
     char spec[250];
-    int from = (int)killed_dice(&c->http, WALLETS);
-    int to = (int)(from + 1 + killed_dice(&c->http, WALLETS - 1)) % WALLETS;
-    struct history_call v = { .kind = HISTORY_TRANSFER, .amount = 1 + killed_dice(&c->http, 8) };
+    int from = (int)server_client_dice(&c->http, WALLETS);
+    int to = (int)(from + 1 + server_client_dice(&c->http, WALLETS - 1)) % WALLETS;
+    struct history_call v = { .kind = HISTORY_TRANSFER,
+                              .amount = 1 + server_client_dice(&c->http, 8) };
     snprintf(v.key, sizeof v.key, "w%d", from);
     snprintf(v.to, sizeof v.to, "w%d", to);
     snprintf(spec, sizeof spec,
@@ -158,7 +160,7 @@ static size_t count(struct client *c, char *body, size_t size)
 {
     char spec[250];
     struct history_call v = { .kind = HISTORY_COUNT };
-    int64_t ms = killed_dice(&c->http, 8) ? 0 : 20 + killed_dice(&c->http, 200);
+    int64_t ms = server_client_dice(&c->http, 8) ? 0 : 20 + server_client_dice(&c->http, 200);
     ms = atomic_load(&slow) ? 1000 : ms;
     snprintf(v.to, sizeof v.to, "c%d", c->index);
     snprintf(spec, sizeof spec,
@@ -171,20 +173,20 @@ static size_t count(struct client *c, char *body, size_t size)
 static void one(struct client *c)
 {
     char body[400], other[100];
-    int64_t kind = killed_dice(&c->http, 10);
+    int64_t kind = server_client_dice(&c->http, 10);
     size_t call = kind < 4   ? add(c, body, sizeof body)
                   : kind < 7 ? transfer(c, body, sizeof body)
                              : count(c, body, sizeof body);
-    bool wait = killed_dice(&c->http, 4) != 0;
-    if (killed_dice(&c->http, 10) == 0)
+    bool wait = server_client_dice(&c->http, 4) != 0;
+    if (server_client_dice(&c->http, 10) == 0)
         abandon(c, call, body);
     if (!settle(c, call, body, wait))
         return;
-    if (killed_dice(&c->http, 5) == 0 && !atomic_load(&over)) {
+    if (server_client_dice(&c->http, 5) == 0 && !atomic_load(&over)) {
         elsewhere(c);
         ask(c, call, "/v1/calls", body, false);
     }
-    if (killed_dice(&c->http, 20) == 0 && !atomic_load(&over)) {
+    if (server_client_dice(&c->http, 20) == 0 && !atomic_load(&over)) {
         snprintf(other, sizeof other, "{\"id\":\"%s\",\"type\":\"lab\",\"method\":\"big\"}",
                  c->seen.calls[call].id);
         ask(c, call, "/v1/calls", other, true);
@@ -196,7 +198,8 @@ static void *client_run(void *arg)
     struct client *c = arg;
     while (!atomic_load(&over)) {
         one(c);
-        usleep((unsigned)killed_dice(&c->http, 20000)); /* so many, and not as many as it can */
+        usleep((unsigned)server_client_dice(&c->http, 20000)); /* so many, and not as many as it can
+                                                                */
     }
     return NULL;
 }
@@ -228,7 +231,7 @@ void chaos_load_begin(uint64_t seed)
         c->index = i;
         c->node = i % FLEET_NODES;
         history_init(&c->seen);
-        killed_client_init(&c->http, seed + (uint64_t)(i + 1) * 1000000007);
+        server_client_init(&c->http, seed + (uint64_t)(i + 1) * 1000000007);
         c->http.patience_ms = PATIENCE_MS * check_scale();
         EQ_INT(pthread_create(&c->thread, NULL, i < CLIENTS ? client_run : poison_run, c), 0);
     }
@@ -255,6 +258,6 @@ void chaos_load_end(struct history *h)
         EQ_INT(pthread_join(clients[i].thread, NULL), 0);
         history_add_all(h, &clients[i].seen);
         history_release(&clients[i].seen);
-        killed_client_release(&clients[i].http);
+        server_client_release(&clients[i].http);
     }
 }

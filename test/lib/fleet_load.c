@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "fleet.h"
-#include "killed.h"
+#include "server_process.h"
 
 enum { THREADS_MAX = 16 };
 
@@ -20,7 +20,7 @@ static atomic_int done;
 
 /* One call, wherever it is answered. Each caller counts in a row of its own: waiting for somebody
  * else's would be an error of the handler's. */
-static void call(struct killed_client *c, int thread, int n)
+static void call(struct server_client *c, int thread, int n)
 {
     char body[200];
     int64_t until = rig_mono() + 4 * RIG_WAIT_US;
@@ -31,10 +31,10 @@ static void call(struct killed_client *c, int thread, int n)
     for (int node = thread;; node++) {
         if (rig_mono() > until)
             FAIL("call l%d-%d has not ended", thread, n);
-        struct killed_answer a =
-            killed_try(c, fleet_port(node % FLEET_NODES), "/v1/calls?wait=2", body);
+        struct server_answer a =
+            server_client_try(c, fleet_port(node % FLEET_NODES), "/v1/calls?wait=2", body);
         if (a.status == 200) {
-            EQ_STR(killed_text(c, a.json, "status"), "completed");
+            EQ_STR(server_client_text(c, a.json, "status"), "completed");
             break;
         }
         if (a.status != 0 && a.status != 202 && a.status != 503 && a.status != 504)
@@ -47,12 +47,12 @@ static void call(struct killed_client *c, int thread, int n)
 static void *caller(void *arg)
 {
     int thread = (int)(intptr_t)arg;
-    struct killed_client c;
-    killed_client_init(&c, (uint64_t)thread);
+    struct server_client c;
+    server_client_init(&c, (uint64_t)thread);
     c.patience_ms = 5000 * check_scale();
     for (int n = 0; !atomic_load(&over); n++)
         call(&c, thread, n);
-    killed_client_release(&c);
+    server_client_release(&c);
     return NULL;
 }
 

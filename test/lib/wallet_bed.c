@@ -14,7 +14,7 @@ enum { CLIENTS = 50, WALLETS = 20 };
 #define REFUSAL "is not enough for"
 
 struct client {
-    struct killed_client http;
+    struct server_client http;
     pthread_t thread;
     int index, calls;
     int abandoned, replays, refused, transfers;
@@ -32,27 +32,27 @@ struct told {
     char error[128];
 };
 
-static struct told told_of(struct client *c, struct killed_answer a)
+static struct told told_of(struct client *c, struct server_answer a)
 {
     struct told t = { 0 };
-    const char *status = killed_text(&c->http, a.json, "status");
+    const char *status = server_client_text(&c->http, a.json, "status");
     t.completed = strcmp(status, "completed") == 0;
     if (!t.completed && strcmp(status, "failed") != 0)
         FAIL("neither completed nor failed: %d %.*s", a.status, BYTES_ARG(a.json->raw));
     if (t.completed)
-        t.result = killed_int(a.json, "result");
-    snprintf(t.error, sizeof t.error, "%s", killed_text(&c->http, a.json, "error"));
+        t.result = server_client_int(a.json, "result");
+    snprintf(t.error, sizeof t.error, "%s", server_client_text(&c->http, a.json, "error"));
     if (!t.completed && !strstr(t.error, REFUSAL))
         FAIL("failed of something else than its money: %.*s", BYTES_ARG(a.json->raw));
     return t;
 }
 
 /* Ask until it has ended. */
-static struct killed_answer outcome(struct client *c, const char *body)
+static struct server_answer outcome(struct client *c, const char *body)
 {
     int64_t until = rig_mono() + RIG_WAIT_US;
     for (;;) {
-        struct killed_answer a = killed_ask(&c->http, "/v1/calls?wait=10", body);
+        struct server_answer a = server_client_ask(&c->http, "/v1/calls?wait=10", body);
         if (a.status == 200)
             return a;
         if (a.status != 202)
@@ -66,13 +66,13 @@ static struct killed_answer outcome(struct client *c, const char *body)
  * more without need. Whatever happens, there is one answer. */
 static struct told settle(struct client *c, const char *body)
 {
-    if (killed_dice(&c->http, 5) == 0) {
-        killed_abandon(&c->http, "/v1/calls?wait=10", body);
+    if (server_client_dice(&c->http, 5) == 0) {
+        server_client_abandon(&c->http, "/v1/calls?wait=10", body);
         c->abandoned++;
     }
     struct told first = told_of(c, outcome(c, body));
-    if (killed_dice(&c->http, 10) < 3) {
-        struct killed_answer a = outcome(c, body);
+    if (server_client_dice(&c->http, 10) < 3) {
+        struct server_answer a = outcome(c, body);
         TRUE(json_member(a.json, "duplicate")->kind == JSON_TRUE);
         struct told again = told_of(c, a);
         EQ_INT(again.completed, first.completed);
@@ -88,7 +88,7 @@ static struct told settle(struct client *c, const char *body)
 static void add(struct client *c, int wallet)
 {
     char body[256];
-    int64_t n = killed_dice(&c->http, 20) - 6;
+    int64_t n = server_client_dice(&c->http, 20) - 6;
     snprintf(body, sizeof body,
              "{\"id\":\"%d-%d\",\"type\":\"Wallet\",\"method\":\"add\",\"key\":\"w%d\","
              "\"max_lost\":1000,\"max_attempts\":1,\"input\":%lld}",
@@ -104,8 +104,8 @@ static void add(struct client *c, int wallet)
 static void transfer(struct client *c, int from)
 {
     char body[256];
-    int to = (int)(from + 1 + killed_dice(&c->http, WALLETS - 1)) % WALLETS;
-    int64_t n = 1 + killed_dice(&c->http, 8);
+    int to = (int)(from + 1 + server_client_dice(&c->http, WALLETS - 1)) % WALLETS;
+    int64_t n = 1 + server_client_dice(&c->http, 8);
     snprintf(body, sizeof body,
              "{\"id\":\"%d-%d\",\"type\":\"Wallet\",\"method\":\"transfer\",\"key\":\"w%d\","
              "\"max_lost\":1000,\"max_attempts\":1,\"input\":{\"to\":\"w%d\",\"amount\":%lld}}",
@@ -122,8 +122,8 @@ static void *client_run(void *arg)
 {
     struct client *c = arg;
     while (!atomic_load(&over)) {
-        int wallet = (int)killed_dice(&c->http, WALLETS);
-        if (killed_dice(&c->http, 3) == 0)
+        int wallet = (int)server_client_dice(&c->http, WALLETS);
+        if (server_client_dice(&c->http, 3) == 0)
             transfer(c, wallet);
         else
             add(c, wallet);
@@ -140,7 +140,7 @@ static void all_ended(struct client *c)
     for (const char *status = "pending"; status;) {
         char path[64];
         snprintf(path, sizeof path, "/v1/calls?status=%s&limit=1", status);
-        struct killed_answer a = killed_ask(&c->http, path, NULL);
+        struct server_answer a = server_client_ask(&c->http, path, NULL);
         if (json_member(a.json, "calls")->count == 0)
             status = strcmp(status, "pending") == 0 ? "processing" : NULL;
         else if (rig_mono() > until)
@@ -167,15 +167,17 @@ static int by_place(const void *a, const void *b)
 
 static void show(struct client *c, const struct json *call, struct shown *out)
 {
-    const char *key = killed_text(&c->http, call, "key");
-    const char *status = killed_text(&c->http, call, "status");
+    const char *key = server_client_text(&c->http, call, "key");
+    const char *status = server_client_text(&c->http, call, "status");
     TRUE(*key == 'w');
     if (strcmp(status, "completed") != 0 && strcmp(status, "failed") != 0)
         FAIL("neither completed nor failed: %.*s", BYTES_ARG(call->raw));
     out->wallet = (int)strtol(key + 1, NULL, 10);
-    out->key_no = killed_int(call, "key_no");
-    snprintf(out->started, sizeof out->started, "%s", killed_text(&c->http, call, "started_at"));
-    snprintf(out->finished, sizeof out->finished, "%s", killed_text(&c->http, call, "finished_at"));
+    out->key_no = server_client_int(call, "key_no");
+    snprintf(out->started, sizeof out->started, "%s",
+             server_client_text(&c->http, call, "started_at"));
+    snprintf(out->finished, sizeof out->finished, "%s",
+             server_client_text(&c->http, call, "finished_at"));
 }
 
 /* Every call there is; the caller frees them. */
@@ -185,14 +187,14 @@ static struct shown *show_all(struct client *c, size_t *out_n)
     struct shown *v = NULL;
     size_t n = 0;
     do {
-        struct killed_answer a = killed_ask(&c->http, path, NULL);
+        struct server_answer a = server_client_ask(&c->http, path, NULL);
         EQ_INT(a.status, 200);
         const struct json *list = json_member(a.json, "calls");
         v = realloc(v, (n + list->count + 1) * sizeof *v);
         TRUE(v != NULL);
         for (const struct json *call = list->first; call; call = call->next)
             show(c, call, &v[n++]);
-        snprintf(cursor, sizeof cursor, "%s", killed_text(&c->http, a.json, "next"));
+        snprintf(cursor, sizeof cursor, "%s", server_client_text(&c->http, a.json, "next"));
         snprintf(path, sizeof path, "/v1/calls?limit=1000&cursor=%s", cursor);
     } while (*cursor);
     *out_n = n;
@@ -226,8 +228,8 @@ static void check_balances(struct client *c)
         for (int i = 0; i < CLIENTS; i++)
             ledger += clients[i].moved[w];
         snprintf(path, sizeof path, "/v1/objects/Wallet/w%d", w);
-        struct killed_answer a = killed_ask(&c->http, path, NULL);
-        int64_t balance = a.status == 404 ? 0 : killed_int(a.json, "state");
+        struct server_answer a = server_client_ask(&c->http, path, NULL);
+        int64_t balance = a.status == 404 ? 0 : server_client_int(a.json, "state");
         if (balance != ledger)
             FAIL("wallet %d: the balance is %lld, the clients' ledgers say %lld", w,
                  (long long)balance, (long long)ledger);
@@ -273,10 +275,10 @@ static void print_sums(void)
 
 void wallet_begin(const void *param, uint64_t seed)
 {
-    killed_on(param);
+    server_process_on(param);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i].index = i;
-        killed_client_init(&clients[i].http, seed + (uint64_t)(i + 1) * 1000000007);
+        server_client_init(&clients[i].http, seed + (uint64_t)(i + 1) * 1000000007);
         EQ_INT(pthread_create(&clients[i].thread, NULL, client_run, &clients[i]), 0);
     }
 }
@@ -298,12 +300,12 @@ void wallet_end(const void *param)
     print_sums();
     check_balances(&clients[0]);
     int64_t calls = check_order(&clients[0]);
-    struct killed_answer a = killed_ask(&clients[0].http, "/v1/keys", NULL);
+    struct server_answer a = server_client_ask(&clients[0].http, "/v1/keys", NULL);
     EQ_INT((int64_t)json_member(a.json, "keys")->count, 0);
-    killed_stop();
+    server_process_stop();
     check_tables(param, calls);
     for (int i = 0; i < CLIENTS; i++)
-        killed_client_release(&clients[i].http);
+        server_client_release(&clients[i].http);
 }
 
 int64_t wallet_setting(const char *name, int64_t otherwise)

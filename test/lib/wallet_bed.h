@@ -4,14 +4,14 @@
  *
  * Each wallet is a key, its balance the key's state. Every client keeps a ledger of what it was
  * told took effect; in the end every balance is the sum of these ledgers, what was paid in is all
- * there is, and the calls of each wallet ran one after another. The server is killed.h's, which the
- * user starts and keeps alive.
+ * there is, and the calls of each wallet ran one after another. The server is server_process.h's,
+ * which the user starts and keeps alive.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef WALLET_BED_H
 #define WALLET_BED_H
 
-#include "killed.h"
+#include "server_process.h"
 
 /* Let the clients loose on the case's database. */
 void wallet_begin(const void *param, uint64_t seed);

@@ -1,9 +1,9 @@
 /*
- * killed.c - see killed.h.
+ * server_process.c - see server_process.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "killed.h"
+#include "server_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,12 +47,12 @@ _Noreturn static void become(int out)
     _exit(127);
 }
 
-void killed_on(const void *param)
+void server_process_on(const void *param)
 {
     db = engine_url(param);
 }
 
-void killed_start(void)
+void server_process_start(void)
 {
     int ends[2];
     EQ_INT(pipe2(ends, O_CLOEXEC), 0);
@@ -84,10 +84,10 @@ static void start_again(int64_t until)
     if (!away || rig_mono() > until)
         gone(status, "before it was ready");
     close(server_out);
-    killed_start();
+    server_process_start();
 }
 
-void killed_ready(void)
+void server_process_ready(void)
 {
     char line[512];
     size_t n = 0;
@@ -126,14 +126,14 @@ static int ends(int sig)
     return status;
 }
 
-void killed_kill(void)
+void server_process_kill(void)
 {
     int status = ends(SIGKILL);
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
         gone(status, "before it was killed");
 }
 
-void killed_stop(void)
+void server_process_stop(void)
 {
     int status = ends(SIGTERM);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
@@ -142,14 +142,14 @@ void killed_stop(void)
 
 /* ---- A client -------------------------------------------------------------------------------- */
 
-void killed_client_init(struct killed_client *c, uint64_t seed)
+void server_client_init(struct server_client *c, uint64_t seed)
 {
-    *c = (struct killed_client){ .fd = -1, .seed = seed, .buf = malloc(ANSWER_MAX + 1) };
+    *c = (struct server_client){ .fd = -1, .seed = seed, .buf = malloc(ANSWER_MAX + 1) };
     TRUE(c->buf != NULL);
     arena_init(&c->a, 32 << 20);
 }
 
-void killed_client_release(struct killed_client *c)
+void server_client_release(struct server_client *c)
 {
     if (c->fd >= 0)
         close(c->fd);
@@ -157,12 +157,12 @@ void killed_client_release(struct killed_client *c)
     free(c->buf);
 }
 
-int64_t killed_dice(struct killed_client *c, int64_t below)
+int64_t server_client_dice(struct server_client *c, int64_t below)
 {
     return (int64_t)(mix64(c->seed++) % (uint64_t)below);
 }
 
-static bool connected(struct killed_client *c)
+static bool connected(struct server_client *c)
 {
     int port = c->port ? c->port : atomic_load(&server_port), on = 1;
     struct timeval patience = { .tv_sec = 40 * check_scale() };
@@ -186,7 +186,7 @@ static bool connected(struct killed_client *c)
     return false;
 }
 
-static bool say(struct killed_client *c, const char *text, size_t len)
+static bool say(struct server_client *c, const char *text, size_t len)
 {
     for (size_t at = 0; at < len;) {
         ssize_t n = send(c->fd, text + at, len - at, MSG_NOSIGNAL);
@@ -198,7 +198,7 @@ static bool say(struct killed_client *c, const char *text, size_t len)
 }
 
 /* The body of one answer and its status; 0: it was lost. */
-static int hear(struct killed_client *c, struct bytes *out)
+static int hear(struct server_client *c, struct bytes *out)
 {
     size_t len = 0, want = 0;
     char *end = NULL;
@@ -223,7 +223,7 @@ static int hear(struct killed_client *c, struct bytes *out)
     return (int)strtol(c->buf + 9, NULL, 10);
 }
 
-static void leave(struct killed_client *c)
+static void leave(struct server_client *c)
 {
     if (c->fd >= 0)
         close(c->fd);
@@ -231,7 +231,7 @@ static void leave(struct killed_client *c)
 }
 
 /* False: nobody heard it. */
-static bool question(struct killed_client *c, const char *path, const char *body)
+static bool question(struct server_client *c, const char *path, const char *body)
 {
     char head[700];
     if (!connected(c))
@@ -244,7 +244,7 @@ static bool question(struct killed_client *c, const char *path, const char *body
     return say(c, head, (size_t)n) && (!body || say(c, body, strlen(body)));
 }
 
-static int once(struct killed_client *c, const char *path, const char *body, struct bytes *out)
+static int once(struct server_client *c, const char *path, const char *body, struct bytes *out)
 {
     if (!connected(c)) {
         usleep(1000);
@@ -258,13 +258,13 @@ static int once(struct killed_client *c, const char *path, const char *body, str
     return 0;
 }
 
-void killed_abandon(struct killed_client *c, const char *path, const char *body)
+void server_client_abandon(struct server_client *c, const char *path, const char *body)
 {
     question(c, path, body);
     leave(c);
 }
 
-static struct json *parsed(struct killed_client *c, struct bytes text)
+static struct json *parsed(struct server_client *c, struct bytes text)
 {
     struct json *json = NULL;
     struct pawl_err err;
@@ -274,24 +274,24 @@ static struct json *parsed(struct killed_client *c, struct bytes text)
 }
 
 /* A client's connection leads to one of them. */
-static void turn_to(struct killed_client *c, int port)
+static void turn_to(struct server_client *c, int port)
 {
     if (c->port != port)
         leave(c);
     c->port = port;
 }
 
-void killed_abandon_at(struct killed_client *c, int port, const char *path, const char *body)
+void server_client_abandon_at(struct server_client *c, int port, const char *path, const char *body)
 {
     turn_to(c, port);
-    killed_abandon(c, path, body);
+    server_client_abandon(c, path, body);
 }
 
-struct killed_answer killed_try(struct killed_client *c, int port, const char *path,
-                                const char *body)
+struct server_answer server_client_try(struct server_client *c, int port, const char *path,
+                                       const char *body)
 {
     struct bytes text = { 0 };
-    struct killed_answer a = { 0 };
+    struct server_answer a = { 0 };
     turn_to(c, port);
     if (port)
         a.status = once(c, path, body, &text);
@@ -300,10 +300,10 @@ struct killed_answer killed_try(struct killed_client *c, int port, const char *p
     return a;
 }
 
-struct killed_answer killed_ask(struct killed_client *c, const char *path, const char *body)
+struct server_answer server_client_ask(struct server_client *c, const char *path, const char *body)
 {
     int64_t until = rig_mono() + 2 * RIG_WAIT_US;
-    struct killed_answer a = { 0 };
+    struct server_answer a = { 0 };
     struct bytes text = { 0 };
     while (a.status == 0 || a.status == 503 || a.status == 504) {
         if (rig_mono() > until)
@@ -316,9 +316,9 @@ struct killed_answer killed_ask(struct killed_client *c, const char *path, const
     return a;
 }
 
-struct killed_answer killed_once(struct killed_client *c, const char *path, const char *body)
+struct server_answer server_client_once(struct server_client *c, const char *path, const char *body)
 {
-    struct killed_answer a = { 0 };
+    struct server_answer a = { 0 };
     struct bytes text = { 0 };
     a.status = once(c, path, body, &text);
     if (!a.status) /* the connection was one that had been left */
@@ -329,14 +329,15 @@ struct killed_answer killed_once(struct killed_client *c, const char *path, cons
     return a;
 }
 
-const char *killed_text(struct killed_client *c, const struct json *object, const char *member)
+const char *server_client_text(struct server_client *c, const struct json *object,
+                               const char *member)
 {
     const struct json *v = json_member(object, member);
     struct bytes text = v ? json_string(&c->a, v) : BYTES_NONE;
     return text.data ? text.data : "";
 }
 
-int64_t killed_int(const struct json *object, const char *member)
+int64_t server_client_int(const struct json *object, const char *member)
 {
     const struct json *v = json_member(object, member);
     int64_t n = -1;
