@@ -15,7 +15,7 @@
 #include "chaos_load.h"
 #include "db_server.h"
 #include "fleet.h"
-#include "mishaps.h"
+#include "fault_plan.h"
 #include "own_world.h"
 #include "wallet_bed.h"
 
@@ -28,15 +28,15 @@ RUNS_ON(ENGINE_SERVER)
 static struct history history;
 static struct db_server *server;
 static int64_t frozen_us[FLEET_NODES];
-static int done[MISHAP_KINDS];
-static bool begun[MISHAPS_MAX];
+static int done[FAULT_KINDS];
+static bool begun[FAULT_PLAN_MAX];
 
 /* ---- The faults ------------------------------------------------------------------------------ */
 
-/* A mishap begins or is over. */
+/* A fault begins or is over. */
 struct step {
     int64_t at_us;
-    const struct mishap *m;
+    const struct planned_fault *m;
     bool over;
 };
 
@@ -48,12 +48,12 @@ static int by_time(const void *a, const void *b)
     return (int)(x->m - y->m);
 }
 
-static bool lasts(const struct mishap *m)
+static bool lasts(const struct planned_fault *m)
 {
-    return m->kind == MISHAP_KILL || m->kind == MISHAP_FREEZE;
+    return m->kind == FAULT_KILL || m->kind == FAULT_FREEZE;
 }
 
-static size_t steps_make(const struct mishap *m, size_t n, struct step *out)
+static size_t steps_make(const struct planned_fault *m, size_t n, struct step *out)
 {
     size_t steps = 0;
     for (size_t i = 0; i < n; i++) {
@@ -106,37 +106,37 @@ static void restart_database(enum db_stop how)
     fault(HISTORY_AWAY, -1, since_us);
 }
 
-static void end_of(const struct mishap *m)
+static void end_of(const struct planned_fault *m)
 {
-    if (m->kind == MISHAP_KILL)
+    if (m->kind == FAULT_KILL)
         fleet_start(m->node);
     else
         thaw(m->node);
 }
 
-static void begin(const struct mishap *m)
+static void begin(const struct planned_fault *m)
 {
     done[m->kind]++;
     switch (m->kind) {
-    case MISHAP_KILL:
+    case FAULT_KILL:
         kill_node(m->node);
         break;
-    case MISHAP_FREEZE:
+    case FAULT_FREEZE:
         freeze(m->node);
         break;
-    case MISHAP_RESTART:
+    case FAULT_RESTART:
         fleet_restart(m->node);
         break;
-    case MISHAP_CUT:
+    case FAULT_CUT:
         db_kill_connections(server);
         break;
-    case MISHAP_DB_CLEAN:
+    case FAULT_DB_CLEAN:
         restart_database(DB_CLEAN);
         break;
-    case MISHAP_DB_KILL:
+    case FAULT_DB_KILL:
         restart_database(DB_KILL);
         break;
-    case MISHAP_POISON:
+    case FAULT_POISON:
         chaos_load_poison();
     }
 }
@@ -146,7 +146,7 @@ static void say(const struct step *s)
     printf("%8.3f s (due %.3f): ", history_at(&history, history_now()), (double)s->at_us / 1e6);
     if (s->m->node >= 0)
         printf("n%d ", s->m->node);
-    printf("%s%s\n", mishap_name(s->m->kind), s->over ? ": over" : "");
+    printf("%s%s\n", fault_name(s->m->kind), s->over ? ": over" : "");
     fflush(stdout);
 }
 
@@ -163,9 +163,9 @@ static void take(const struct step *s)
  * says. What has not begun when the time is up does not begin any more. */
 static void run(uint64_t seed, int64_t seconds)
 {
-    static struct mishap m[MISHAPS_MAX];
-    static struct step steps[2 * MISHAPS_MAX];
-    size_t n = steps_make(m, mishaps_make(seed, FLEET_NODES, seconds, GRACE_US, m), steps);
+    static struct planned_fault m[FAULT_PLAN_MAX];
+    static struct step steps[2 * FAULT_PLAN_MAX];
+    size_t n = steps_make(m, fault_plan_make(seed, FLEET_NODES, seconds, GRACE_US, m), steps);
     int64_t began_us = rig_mono(), late_us = 0, ends_us = began_us + seconds * RIG_SEC;
     for (size_t i = 0; i < n; i++) {
         bool begins = !steps[i].over;
@@ -254,8 +254,8 @@ static void print_sums(void)
            history.n_calls, history.n_asks, answers, duplicates, refused, accepted, ended);
     printf("%zu calls in the database, %zu tries lost; %d starts of nodes, %d without a database\n",
            history.n_rows, history.n_tries, fleet_starts(), fleet_failed_starts());
-    for (int i = 0; i < MISHAP_KINDS; i++)
-        printf("%s%d %s", i ? ", " : "", done[i], mishap_name((enum mishap_kind)i));
+    for (int i = 0; i < FAULT_KINDS; i++)
+        printf("%s%d %s", i ? ", " : "", done[i], fault_name((enum fault_kind)i));
     printf("\n");
     GT_INT((int64_t)accepted, 100);
     GT_INT((int64_t)(history.n_asks - answers), 0);

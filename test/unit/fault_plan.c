@@ -1,21 +1,21 @@
 /*
- * mishaps.c - the list of faults is the seed's and nobody else's.
+ * fault_plan.c - the list of faults is the seed's and nobody else's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "mishaps.h"
+#include "fault_plan.h"
 
 #include "check.h"
 
 #define SEC INT64_C(1000000)
 enum { NODES = 3 };
 
-static struct mishap v[MISHAPS_MAX], w[MISHAPS_MAX];
+static struct planned_fault v[FAULT_PLAN_MAX], w[FAULT_PLAN_MAX];
 
 TEST(a_seed_makes_the_same_list_again)
 {
-    size_t n = mishaps_make(42, NODES, 240, SEC, v);
-    EQ_INT((int64_t)mishaps_make(42, NODES, 240, SEC, w), (int64_t)n);
+    size_t n = fault_plan_make(42, NODES, 240, SEC, v);
+    EQ_INT((int64_t)fault_plan_make(42, NODES, 240, SEC, w), (int64_t)n);
     for (size_t i = 0; i < n; i++) {
         EQ_INT(v[i].at_us, w[i].at_us);
         EQ_INT(v[i].kind, w[i].kind);
@@ -26,7 +26,7 @@ TEST(a_seed_makes_the_same_list_again)
 
 TEST(another_seed_makes_another)
 {
-    size_t n = mishaps_make(42, NODES, 60, SEC, v), m = mishaps_make(43, NODES, 60, SEC, w);
+    size_t n = fault_plan_make(42, NODES, 60, SEC, v), m = fault_plan_make(43, NODES, 60, SEC, w);
     bool same = n == m;
     for (size_t i = 0; same && i < n; i++)
         same = v[i].at_us == w[i].at_us && v[i].kind == w[i].kind && v[i].node == w[i].node;
@@ -36,11 +36,11 @@ TEST(another_seed_makes_another)
 TEST(a_minute_has_every_kind)
 {
     for (uint64_t seed = 0; seed < 100; seed++) {
-        int kinds[MISHAP_KINDS] = { 0 };
-        size_t n = mishaps_make(seed, NODES, 60, SEC, v);
+        int kinds[FAULT_KINDS] = { 0 };
+        size_t n = fault_plan_make(seed, NODES, 60, SEC, v);
         for (size_t i = 0; i < n; i++)
             kinds[v[i].kind]++;
-        for (int k = 0; k < MISHAP_KINDS; k++)
+        for (int k = 0; k < FAULT_KINDS; k++)
             GT_INT(kinds[k], 0);
     }
 }
@@ -49,7 +49,7 @@ TEST(a_node_that_is_down_is_left_in_peace)
 {
     for (uint64_t seed = 0; seed < 100; seed++) {
         int64_t busy_us[NODES] = { 0 }, last_us = 0;
-        size_t n = mishaps_make(seed, NODES, 60, SEC, v);
+        size_t n = fault_plan_make(seed, NODES, 60, SEC, v);
         for (size_t i = 0; i < n; i++) {
             GE_INT(v[i].at_us, last_us);
             LT_INT(v[i].at_us, 60 * SEC);
@@ -65,14 +65,14 @@ TEST(a_node_that_is_down_is_left_in_peace)
 
 TEST(who_is_frozen_is_so_for_longer_than_the_grace)
 {
-    size_t n = mishaps_make(7, NODES, 240, SEC, v);
+    size_t n = fault_plan_make(7, NODES, 240, SEC, v);
     for (size_t i = 0; i < n; i++)
-        if (v[i].kind == MISHAP_FREEZE)
+        if (v[i].kind == FAULT_FREEZE)
             GT_INT(v[i].for_us, SEC);
 }
 
 TEST(a_list_has_an_end)
 {
-    EQ_INT((int64_t)mishaps_make(1, NODES, 100000, SEC, v), MISHAPS_MAX);
-    EQ_INT((int64_t)mishaps_make(1, NODES, 1, SEC, v), 0);
+    EQ_INT((int64_t)fault_plan_make(1, NODES, 100000, SEC, v), FAULT_PLAN_MAX);
+    EQ_INT((int64_t)fault_plan_make(1, NODES, 1, SEC, v), 0);
 }

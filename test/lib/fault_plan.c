@@ -1,10 +1,10 @@
 /*
- * mishaps.c - see mishaps.h.
+ * fault_plan.c - see fault_plan.h.
  *
  * Kinds are dealt like cards, so that a short list has all of them too.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "mishaps.h"
+#include "fault_plan.h"
 
 #include "check.h"
 #include "own_world.h"
@@ -13,15 +13,14 @@
 #define SEC INT64_C(1000000)
 enum { NODES_MAX = 16, DECK = 14 };
 
-static const enum mishap_kind cards[DECK] = { MISHAP_KILL,    MISHAP_KILL,    MISHAP_KILL,
-                                              MISHAP_FREEZE,  MISHAP_FREEZE,  MISHAP_FREEZE,
-                                              MISHAP_RESTART, MISHAP_RESTART, MISHAP_CUT,
-                                              MISHAP_CUT,     MISHAP_CUT,     MISHAP_DB_KILL,
-                                              MISHAP_POISON,  MISHAP_DB_CLEAN };
+static const enum fault_kind cards[DECK] = {
+    FAULT_KILL,    FAULT_KILL, FAULT_KILL, FAULT_FREEZE, FAULT_FREEZE,  FAULT_FREEZE, FAULT_RESTART,
+    FAULT_RESTART, FAULT_CUT,  FAULT_CUT,  FAULT_CUT,    FAULT_DB_KILL, FAULT_POISON, FAULT_DB_CLEAN
+};
 
 struct dealer {
     uint64_t seed;
-    enum mishap_kind deck[DECK];
+    enum fault_kind deck[DECK];
     int left;
 };
 
@@ -30,29 +29,29 @@ static int64_t dice(struct dealer *d, int64_t below)
     return (int64_t)(mix64(d->seed++) % (uint64_t)below);
 }
 
-static enum mishap_kind deal(struct dealer *d)
+static enum fault_kind deal(struct dealer *d)
 {
     if (!d->left) {
         memcpy(d->deck, cards, sizeof cards);
         d->left = DECK;
     }
     int at = (int)dice(d, d->left);
-    enum mishap_kind kind = d->deck[at];
+    enum fault_kind kind = d->deck[at];
     d->deck[at] = d->deck[--d->left];
     return kind;
 }
 
 /* How long it takes by itself: frozen past the grace, or killed and left alone for a while. */
-static int64_t length(struct dealer *d, enum mishap_kind kind, int64_t grace_us)
+static int64_t length(struct dealer *d, enum fault_kind kind, int64_t grace_us)
 {
-    if (kind == MISHAP_FREEZE)
+    if (kind == FAULT_FREEZE)
         return grace_us + SEC / 2 + dice(d, 2 * grace_us);
-    return kind == MISHAP_KILL ? dice(d, 2 * grace_us) : 0;
+    return kind == FAULT_KILL ? dice(d, 2 * grace_us) : 0;
 }
 
-static bool of_a_node(enum mishap_kind kind)
+static bool of_a_node(enum fault_kind kind)
 {
-    return kind == MISHAP_KILL || kind == MISHAP_FREEZE || kind == MISHAP_RESTART;
+    return kind == FAULT_KILL || kind == FAULT_FREEZE || kind == FAULT_RESTART;
 }
 
 /* One that is left in peace by then, from any of them on; -1: none. */
@@ -65,28 +64,29 @@ static int free_node(struct dealer *d, const int64_t *busy_us, int nodes, int64_
     return -1;
 }
 
-size_t mishaps_make(uint64_t seed, int nodes, int64_t seconds, int64_t grace_us, struct mishap *out)
+size_t fault_plan_make(uint64_t seed, int nodes, int64_t seconds, int64_t grace_us,
+                       struct planned_fault *out)
 {
     struct dealer d = { .seed = mix64(seed) };
     int64_t busy_us[NODES_MAX] = { 0 }, at_us = SEC;
     size_t n = 0;
     TRUE(nodes > 0 && nodes <= NODES_MAX);
-    for (; at_us < seconds * SEC && n < MISHAPS_MAX; at_us += 200 * MS + dice(&d, 1500) * MS) {
-        enum mishap_kind kind = deal(&d);
+    for (; at_us < seconds * SEC && n < FAULT_PLAN_MAX; at_us += 200 * MS + dice(&d, 1500) * MS) {
+        enum fault_kind kind = deal(&d);
         int node = of_a_node(kind) ? free_node(&d, busy_us, nodes, at_us) : -1;
         if (of_a_node(kind) && node < 0)
-            kind = MISHAP_CUT;
+            kind = FAULT_CUT;
         int64_t for_us = length(&d, kind, grace_us);
         if (node >= 0)
             busy_us[node] = at_us + for_us + SEC / 2;
-        out[n++] = (struct mishap){ at_us, kind, node, for_us };
+        out[n++] = (struct planned_fault){ at_us, kind, node, for_us };
     }
     return n;
 }
 
-const char *mishap_name(enum mishap_kind kind)
+const char *fault_name(enum fault_kind kind)
 {
-    static const char *const names[MISHAP_KINDS] = {
+    static const char *const names[FAULT_KINDS] = {
         "killed",          "frozen", "restarted", "connections cut", "database restarted",
         "database killed", "poison"
     };
