@@ -2,7 +2,7 @@
  * events_lost.c - the answer to the COMMIT of new events never came: no gap, no duplicate, and the
  * client is told what is true.
  *
- * SQLite has no wire that could be cut; there a commit is unknown only when the disk fails.
+ * SQLite has no connection that could be cut; there a commit is unknown only when the disk fails.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/macros.h"
 #include "base/world.h"
 #include "events_rig.h"
-#include "my_wire.h"
+#include "my_proxy.h"
 #include "net_rig.h"
 
 RUNS_ON(ENGINE_SERVER)
@@ -26,28 +26,28 @@ static const char *through(const void *param)
 {
     const char *url = engine_url(param);
     on_pg = strcmp(engine_of(param)->name, "postgres") == 0;
-    return on_pg ? wire_url(url) : my_wire_url(url);
+    return on_pg ? proxy_url(url) : my_proxy_url(url);
 }
 
-static void cut(enum wire_cut how)
+static void cut(enum proxy_cut how)
 {
     if (on_pg)
-        wire_cut_commit(how);
+        proxy_cut_commit(how);
     else
-        my_wire_cut_commit(how, ANSWERS);
+        my_proxy_cut_commit(how, ANSWERS);
 }
 
 static bool was_cut(void)
 {
-    return on_pg ? wire_was_cut() : my_wire_was_cut();
+    return on_pg ? proxy_was_cut() : my_proxy_was_cut();
 }
 
 static void let_go(void)
 {
     if (on_pg)
-        wire_let_go();
+        proxy_let_go();
     else
-        my_wire_let_go();
+        my_proxy_let_go();
 }
 
 static void told_is_stored(int port, const struct events_answer *a)
@@ -59,7 +59,7 @@ static void told_is_stored(int port, const struct events_answer *a)
 
 TEST(a_post_lands_once_whatever_became_of_its_commit)
 {
-    static const enum wire_cut cuts[] = { WIRE_AFTER, WIRE_NEVER, WIRE_AFTER };
+    static const enum proxy_cut cuts[] = { PROXY_AFTER, PROXY_NEVER, PROXY_AFTER };
     struct events_here h;
     events_here_open(&h, through(param), 0);
     for (size_t i = 0; i < COUNT_OF(cuts); i++) {
@@ -79,7 +79,7 @@ TEST(a_commit_that_is_late_is_waited_for)
 {
     struct events_here h;
     events_here_open(&h, through(param), 0);
-    cut(WIRE_HOLD);
+    cut(PROXY_HOLD);
     int fd = events_connect(h.port);
     events_send(fd, "POST", "/events", NULL);
     NET_UNTIL(was_cut());
@@ -102,11 +102,11 @@ TEST(a_pending_event_is_stored_or_its_client_is_told_to_look)
 {
     struct events_here h;
     events_here_open(&h, through(param), 0);
-    cut(WIRE_NEVER);
+    cut(PROXY_NEVER);
     struct events_answer a = events_ask(h.port, "POST", "/events/async", NULL);
     EQ_INT(a.status, 202);
     EQ_INT(a.id, 1);
-    cut(WIRE_AFTER);
+    cut(PROXY_AFTER);
     a = events_ask(h.port, "POST", "/events/async", NULL);
     TRUE(was_cut());
     if (on_pg) {
@@ -139,7 +139,7 @@ TEST(ids_that_somebody_else_took_meanwhile_are_not_ours)
     events_here_open(&h, through(param), 0);
     the_case = param;
     hook_on_pause(somebody_else, NULL);
-    cut(WIRE_NEVER);
+    cut(PROXY_NEVER);
     struct events_answer a = events_ask(h.port, "POST", "/events", NULL);
     EQ_INT(a.status, 201);
     EQ_INT(a.id, 3);

@@ -9,17 +9,17 @@
 #include "pg_rig.h"
 #include "sql_names.h"
 #include "store/ledger/cache.h"
-#include "wire.h"
+#include "proxy.h"
 
 /* ---- Bytes on the wire ----------------------------------------------------------------------- */
 
-/* A store whose statements and bytes the wire counts. The server's log would not do: cases that run
- * at the same time share it. */
-static void open_wired(struct pg_rig *r)
+/* A store whose statements and bytes the proxy counts. The server's log would not do: cases that
+ * run at the same time share it. */
+static void open_proxied(struct pg_rig *r)
 {
     if (!db_there(&db_postgres))
         skip("no PostgreSQL is installed");
-    pgr_beside(r, &(struct pg_rig){ .url = wire_url(db_database(&db_postgres)) }, NULL);
+    pgr_beside(r, &(struct pg_rig){ .url = proxy_url(db_database(&db_postgres)) }, NULL);
 }
 
 static void accept_many(struct pg_rig *r, int n)
@@ -52,17 +52,17 @@ static int64_t ends_cost(struct pg_rig *r, int n)
                               .finish = { .token = q.token, .v = &items[i], .n = 1 } };
         v[i] = &ops[i];
     }
-    int64_t from = wire_bytes();
+    int64_t from = proxy_bytes();
     EQ_STATUS(store_commit(r->s, v, (size_t)n), PAWL_OK, NULL);
     for (int i = 0; i < n; i++)
         EQ_STATUS(ops[i].status, PAWL_OK, &ops[i].err);
-    return wire_bytes() - from;
+    return proxy_bytes() - from;
 }
 
 TEST(many_ends_of_one_lease_name_it_once)
 {
     struct pg_rig r;
-    open_wired(&r);
+    open_proxied(&r);
     ends_cost(&r, 50); /* statements are prepared */
     int64_t few = ends_cost(&r, 50), many = ends_cost(&r, 500);
     TRUE(few > 0);
@@ -106,9 +106,9 @@ static int64_t claim_cost(struct pg_rig *r, int max, int max_any, const char *qu
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < 12; i++) {
-        int64_t before = wire_statements();
+        int64_t before = proxy_statements();
         EQ_INT(claim_ahead(r, max, max_any, quick).n, 4);
-        least = MIN(least, wire_statements() - before);
+        least = MIN(least, proxy_statements() - before);
     }
     return least;
 }
@@ -117,7 +117,7 @@ static int64_t claim_cost(struct pg_rig *r, int max, int max_any, const char *qu
 TEST(a_claim_of_one_kind_of_type_asks_no_more)
 {
     struct pg_rig r;
-    open_wired(&r);
+    open_proxied(&r);
     accept_many(&r, 200);
     for (int i = 0; i < 5; i++) /* statements are prepared, marks are known */
         EQ_INT(claim_ahead(&r, 4, 0, "t").n, 4);
@@ -170,9 +170,9 @@ static int64_t idle_claims_cost(struct pg_rig *r, int n)
                                              .lease_us = 60 * SEC_US } };
             v[i] = &ops[i];
         }
-        int64_t before = wire_statements();
+        int64_t before = proxy_statements();
         OK(store_commit(r->s, v, (size_t)n), NULL);
-        least = MIN(least, wire_statements() - before);
+        least = MIN(least, proxy_statements() - before);
         for (int i = 0; i < n; i++) {
             OK(ops[i].status, &ops[i].err);
             EQ_INT(ops[i].claim.n, 0);
@@ -187,7 +187,7 @@ static int64_t idle_claims_cost(struct pg_rig *r, int n)
 TEST(claims_that_find_nothing_share_one_look)
 {
     struct pg_rig r;
-    open_wired(&r);
+    open_proxied(&r);
     accept_type(&r, "other", 3);
     int64_t few = idle_claims_cost(&r, 2), many = idle_claims_cost(&r, 100);
     if (many > few)

@@ -9,9 +9,9 @@
 #include "db_server.h"
 #include "lib/lib.h"
 #include "rig.h"
-#include "wire.h"
+#include "proxy.h"
 
-/* The wire speaks PostgreSQL. */
+/* The proxy speaks PostgreSQL. */
 RUNS_ON_ENGINE("postgres")
 
 /* A quarter of it is what a busy machine may take; a pause is measured. */
@@ -41,7 +41,7 @@ static int sleeps(struct pawl_call *c)
 
 static struct pawl *begin(const void *param, pawl_handler *h)
 {
-    struct pawl *p = rig_open_as(NULL, (struct pawl_options){ .db = wire_url(engine_url(param)),
+    struct pawl *p = rig_open_as(NULL, (struct pawl_options){ .db = proxy_url(engine_url(param)),
                                                               .heartbeat_interval_us = GRACE_US / 4,
                                                               .heartbeat_grace_us = GRACE_US });
     rig_on(p, "t", h);
@@ -78,12 +78,12 @@ TEST(its_handlers_are_told_before_the_grace_is_over, .deadline_s = 120)
 {
     struct pawl *p = begin(param, works);
     int64_t frozen_us = rig_mono();
-    wire_set(WIRE_FROZEN);
+    proxy_set(PROXY_FROZEN);
     int64_t paused_us = until_told();
     LT_INT(atomic_load(&told_us) - frozen_us, GRACE_US + paused_us);
     TRUE(member_cut(p->e));
     EQ_INT(atomic_load(&begun), 1);
-    wire_set(WIRE_UP);
+    proxy_set(PROXY_UP);
     rig_ends(p, "a", PAWL_COMPLETED);
     EQ_INT(atomic_load(&begun), 2);
     FALSE(member_cut(p->e));
@@ -95,10 +95,10 @@ TEST(its_handlers_are_told_before_the_grace_is_over, .deadline_s = 120)
 TEST(a_handler_that_does_not_look_has_nothing_to_say, .deadline_s = 120)
 {
     struct pawl *p = begin(param, sleeps);
-    wire_set(WIRE_CUT);
+    proxy_set(PROXY_CUT);
     UNTIL(member_cut(p->e));
     UNTIL(p->e->pool.hung == 1);
-    wire_set(WIRE_UP);
+    proxy_set(PROXY_UP);
     rig_ends(p, "a", PAWL_COMPLETED);
     EQ_INT(atomic_load(&begun), 2);
     atomic_store(&told_us, 1);

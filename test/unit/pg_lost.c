@@ -11,7 +11,7 @@
 #include "db_server.h"
 #include "rig.h"
 #include "store/store.h"
-#include "wire.h"
+#include "proxy.h"
 
 RUNS_ON_ENGINE("postgres")
 
@@ -28,7 +28,7 @@ static struct store *handle_at(const char *url, struct arena *a)
 
 static struct store *handle(void *param, struct arena *a)
 {
-    return handle_at(wire_url(engine_url(param)), a);
+    return handle_at(proxy_url(engine_url(param)), a);
 }
 
 static struct op accept_of(struct arena *a, const char *id)
@@ -58,17 +58,17 @@ static int64_t rows(const char *table)
 
 TEST(an_accept_is_stored_once)
 {
-    static const enum wire_cut cuts[] = { WIRE_AFTER, WIRE_NEVER, WIRE_BEHIND };
+    static const enum proxy_cut cuts[] = { PROXY_AFTER, PROXY_NEVER, PROXY_BEHIND };
     static const char *const ids[] = { "first", "second", "third" };
     struct arena a;
     struct store *s = handle(param, &a);
     for (int i = 0; i < 3; i++) {
         struct op op = accept_of(&a, ids[i]);
-        wire_cut_commit(cuts[i]);
+        proxy_cut_commit(cuts[i]);
         OK(commit(s, &op), &op.err);
-        TRUE(wire_was_cut());
+        TRUE(proxy_was_cut());
         OK(op.accept.out[0].status, NULL);
-        EQ_INT(op.accept.out[0].duplicate, cuts[i] == WIRE_AFTER);
+        EQ_INT(op.accept.out[0].duplicate, cuts[i] == PROXY_AFTER);
         EQ_INT(rows("call"), i + 1);
     }
     store_close(s);
@@ -87,18 +87,18 @@ TEST(a_claim_and_a_finish_are_stored_once)
                                  .node = BYTES("n"),
                                  .boot = BYTES("b"),
                                  .max = 5 } };
-    wire_cut_commit(WIRE_AFTER);
+    proxy_cut_commit(PROXY_AFTER);
     OK(commit(s, &op), &op.err);
-    TRUE(wire_was_cut());
+    TRUE(proxy_was_cut());
     EQ_INT(op.claim.n, 1);
     EQ_INT(rows("lease"), 1);
     struct finish_item f = { .seq = op.claim.calls[0].seq, .how = END_RESULT };
     struct op end = { .kind = OP_FINISH,
                       .a = &a,
                       .finish = { .token = op.claim.token, .v = &f, .n = 1 } };
-    wire_cut_commit(WIRE_AFTER);
+    proxy_cut_commit(PROXY_AFTER);
     OK(commit(s, &end), &end.err);
-    TRUE(wire_was_cut());
+    TRUE(proxy_was_cut());
     EQ_INT(f.state, PAWL_COMPLETED);
     EQ_INT(rows("outcome"), 1);
     store_close(s);
@@ -169,12 +169,12 @@ TEST(a_repeat_waits_for_the_first)
     struct arena a;
     struct asked q = { .s = handle(param, &a), .op = accept_of(&a, "x") };
     pthread_t thread;
-    wire_cut_commit(WIRE_HOLD);
+    proxy_cut_commit(PROXY_HOLD);
     EQ_INT(pthread_create(&thread, NULL, asks, &q), 0);
-    UNTIL(wire_was_cut());
+    UNTIL(proxy_was_cut());
     UNTIL(db_waits(&db_postgres));
     FALSE(atomic_load(&q.done));
-    wire_let_go();
+    proxy_let_go();
     pthread_join(thread, NULL);
     OK(q.op.status, &q.op.err);
     TRUE(q.op.accept.out[0].duplicate);
@@ -190,11 +190,11 @@ TEST(what_cannot_be_found_out_is_unknown)
     struct arena a;
     struct store *s = handle(param, &a);
     struct op op = accept_of(&a, "x");
-    wire_cut_commit(WIRE_HOLD);
+    proxy_cut_commit(PROXY_HOLD);
     EQ_STATUS(commit(s, &op), PAWL_UNKNOWN, &op.err);
     EQ_STATUS(op.status, PAWL_UNKNOWN, &op.err);
     HAS_STR(op.err.text, "answer was lost");
-    wire_let_go();
+    proxy_let_go();
     UNTIL(rows("call") == 1);
     op = accept_of(&a, "x");
     OK(commit(s, &op), &op.err);
@@ -212,7 +212,7 @@ static int tallies(struct pawl_call *c)
 {
     struct pawl_err err;
     if (atomic_fetch_add(&tallied, 1) == 0)
-        wire_cut_at("RELEASE statement", WIRE_NEVER);
+        proxy_cut_at("RELEASE statement", PROXY_NEVER);
     if (pawl_sql(c, "UPDATE tally SET n = n + 1", NULL, 0, NULL, &err) != PAWL_OK)
         return pawl_fail(c, "%s", err.text);
     return pawl_reply_int(c, 1);
@@ -222,14 +222,14 @@ TEST(a_result_is_not_stored_without_its_sql)
 {
     const char *straight = engine_url(param);
     struct pawl *p =
-        rig_open_as(wire_url(straight), (struct pawl_options){ PAWL_OPTIONS_INIT, .node = "n" });
+        rig_open_as(proxy_url(straight), (struct pawl_options){ PAWL_OPTIONS_INIT, .node = "n" });
     db_ask(&db_postgres, "CREATE TABLE tally (n bigint NOT NULL); INSERT INTO tally VALUES (0);");
     rig_on(p, "tally", tallies);
     rig_start(p, 1);
     rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "t", .type = "tally",
                                          .backoff_base_us = 1000 });
     rig_ends(p, "t", PAWL_COMPLETED);
-    TRUE(wire_was_cut());
+    TRUE(proxy_was_cut());
     EQ_INT(atomic_load(&tallied), 2);
     EQ_INT(db_int(&db_postgres, "SELECT n FROM tally;"), 1);
     pawl_close(p);

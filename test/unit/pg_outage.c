@@ -2,7 +2,7 @@
  * pg_outage.c - the database goes away under load and comes back: callers are told soon, nothing is
  * lost, nobody is taken for dead, and work goes on.
  *
- * The wire between us and the server is cut, or frozen, which is what a stopped server or a silent
+ * The proxy between us and the server is cut, or frozen, which is what a stopped server or a silent
  * network looks like.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 #include "exec/exec.h"
 #include "lib/lib.h"
 #include "rig.h"
-#include "wire.h"
+#include "proxy.h"
 
 RUNS_ON_ENGINE("postgres")
 
@@ -144,7 +144,7 @@ TEST(an_outage_passes, .deadline_s = 120)
 {
     const char *straight = engine_url(param);
     struct client v[2];
-    struct pawl *p = node(wire_url(straight), "n");
+    struct pawl *p = node(proxy_url(straight), "n");
     pthread_t waiting;
     rig_submit(p, "through", "slow");
     UNTIL(atomic_load(&rig_inside) == 1);
@@ -153,7 +153,7 @@ TEST(an_outage_passes, .deadline_s = 120)
     UNTIL(atomic_load(&v[0].accepted) > 20);
     FALSE(is_away(p));
 
-    wire_set(WIRE_CUT);
+    proxy_set(PROXY_CUT);
     int64_t until_us = rig_mono() + away_us();
     UNTIL(is_away(p));
     rig_open_gate(); /* It ends now, and its result has nowhere to go. */
@@ -163,7 +163,7 @@ TEST(an_outage_passes, .deadline_s = 120)
                                 "WHERE c.id = 'through';"),
            0);
     int before = atomic_load(&v[0].accepted);
-    wire_set(WIRE_UP);
+    proxy_set(PROXY_UP);
 
     UNTIL(!is_away(p));
     UNTIL(atomic_load(&v[0].accepted) > before + 20);
@@ -179,14 +179,14 @@ TEST(an_outage_passes, .deadline_s = 120)
  * own time is up. */
 TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 120)
 {
-    struct pawl *p = node_with_long_grace(wire_url(engine_url(param)));
+    struct pawl *p = node_with_long_grace(proxy_url(engine_url(param)));
     struct pawl_shown *shown = NULL;
     struct pawl_err err;
     pthread_t waiting;
     rig_submit(p, "through", "slow");
     UNTIL(atomic_load(&rig_inside) == 1);
-    wire_set(WIRE_CUT);
-    UNTIL(wire_open_now() == 0);
+    proxy_set(PROXY_CUT);
+    UNTIL(proxy_open_now() == 0);
     EQ_STATUS(pawl_get(p, "through", 0, &shown, &err), PAWL_BUSY, &err);
     int64_t asked_us = rig_mono();
     EQ_STATUS(pawl_get(p, "through", 500 * RIG_MS, &shown, &err), PAWL_BUSY, &err);
@@ -194,7 +194,7 @@ TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 120)
     EQ_INT(pthread_create(&waiting, NULL, waits, p), 0);
     UNTIL(waiters_count(&p->e->waiters) == 1);
     rig_open_gate();
-    wire_set(WIRE_UP);
+    proxy_set(PROXY_UP);
     pthread_join(waiting, NULL);
     EQ_STATUS(pawl_get(p, "never", 60 * RIG_SEC, &shown, &err), PAWL_NOT_FOUND, &err);
     pawl_close(p);
@@ -203,16 +203,16 @@ TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 120)
 /* Two nodes lose the database together: neither buries the other, whoever is back first. */
 TEST(nobody_is_taken_for_dead, .deadline_s = 120)
 {
-    const char *url = wire_url(engine_url(param));
+    const char *url = proxy_url(engine_url(param));
     struct pawl *a = node(url, "a"), *b = node(url, "b");
     const char *beats = "SELECT min(beats) FROM pawl.node;";
     rig_submit(a, "held", "slow");
     UNTIL(atomic_load(&rig_inside) == 1);
     UNTIL(db_int(&db_postgres, beats) > 3);
-    wire_set(WIRE_CUT);
+    proxy_set(PROXY_CUT);
     usleep((unsigned)away_us());
     int64_t was = db_int(&db_postgres, beats);
-    wire_set(WIRE_UP);
+    proxy_set(PROXY_UP);
     UNTIL(db_int(&db_postgres, beats) > was + 10); /* two seconds: twice the grace */
     EQ_INT(db_int(&db_postgres, "SELECT sum(dead) FROM pawl.node;"), 0);
     rig_open_gate();
@@ -239,15 +239,15 @@ static void drains(const char *name, void *ctx)
     if (strcmp(name, "exec.claimed") || atomic_load(&came) || !leases())
         return;
     exec_drain(claims->e, true);
-    wire_set(WIRE_CUT);
-    UNTIL(wire_open_now() == 0);
+    proxy_set(PROXY_CUT);
+    UNTIL(proxy_open_now() == 0);
     atomic_store(&came, true);
 }
 
 /* The claim could not be handed back: the node still holds the calls, and runs them when it may. */
 TEST(a_claim_that_is_not_handed_back_is_not_forgotten, .deadline_s = 120)
 {
-    struct pawl *p = node_with_long_grace(wire_url(engine_url(param)));
+    struct pawl *p = node_with_long_grace(proxy_url(engine_url(param)));
     struct pawl_spec other = { PAWL_SPEC_INIT, .id = "other", .type = "t" };
     struct pawl_receipt r;
     struct pawl_err err;
@@ -258,7 +258,7 @@ TEST(a_claim_that_is_not_handed_back_is_not_forgotten, .deadline_s = 120)
     /* The store thread comes to this after the claim: by then the hand-back was refused, too. */
     EQ_STATUS(pawl_submit(p, &other, 1, 0, &r, &err), PAWL_BUSY, &err);
     EQ_INT(leases(), 1);
-    wire_set(WIRE_UP);
+    proxy_set(PROXY_UP);
     hook_on_pause(NULL, NULL);
     exec_drain(p->e, false);
     rig_ends(p, "c", PAWL_COMPLETED);
@@ -283,7 +283,7 @@ static int counts(struct pawl_call *c)
 /* It may be tried once only; and that the database was away is not its doing. */
 TEST(a_try_without_a_transaction_is_none, .deadline_s = 120)
 {
-    struct pawl_options o = { .db = wire_url(engine_url(param)),
+    struct pawl_options o = { .db = proxy_url(engine_url(param)),
                               .heartbeat_grace_us = LONG_GRACE_US };
     struct pawl *p = rig_open_as(NULL, o);
     db_ask(&db_postgres,
@@ -294,10 +294,10 @@ TEST(a_try_without_a_transaction_is_none, .deadline_s = 120)
     rig_submit_as(
         p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "c", .type = "counts", .max_attempts = 1 });
     UNTIL(atomic_load(&rig_inside) == 1);
-    wire_set(WIRE_CUT);
+    proxy_set(PROXY_CUT);
     atomic_store(&counts_may, true);
     UNTIL(atomic_load(&rig_runs) == 1);
-    wire_set(WIRE_UP);
+    proxy_set(PROXY_UP);
     rig_ends(p, "c", PAWL_COMPLETED);
     GE_INT(atomic_load(&rig_runs), 2);
     EQ_INT(db_int(&db_postgres, "SELECT n FROM public.counted;"), 1);
@@ -310,10 +310,10 @@ TEST(a_try_without_a_transaction_is_none, .deadline_s = 120)
 TEST(a_silent_server_is_not_waited_for, .deadline_s = 120)
 {
     struct client v[2];
-    struct pawl *p = node(wire_url(engine_url(param)), "n");
+    struct pawl *p = node(proxy_url(engine_url(param)), "n");
     rig_submit(p, "first", "t");
     rig_ends(p, "first", PAWL_COMPLETED);
-    wire_set(WIRE_FROZEN);
+    proxy_set(PROXY_FROZEN);
     clients_start(v, p, 2);
     UNTIL(is_away(p));
     /* What was under way when it fell silent may take a while; who comes later hears at once. */
@@ -321,7 +321,7 @@ TEST(a_silent_server_is_not_waited_for, .deadline_s = 120)
         atomic_store(&v[i].from_us, rig_mono());
     are_refused(v, 2);
     EQ_INT(atomic_load(&v[0].accepted), 0);
-    wire_set(WIRE_UP);
+    proxy_set(PROXY_UP);
     UNTIL(atomic_load(&v[0].accepted) > 20);
     UNTIL(!is_away(p));
     clients_end(v, 2, p, ANSWER_MAX_US);

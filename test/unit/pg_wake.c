@@ -9,7 +9,7 @@
 #include "db_server.h"
 #include "rig.h"
 #include "store/store.h"
-#include "wire.h"
+#include "proxy.h"
 
 RUNS_ON_ENGINE("postgres")
 
@@ -136,9 +136,9 @@ static double statements_a_second(int seconds, double max)
 {
     double each = max;
     for (int i = 0; i < 4 && each >= max; i++) {
-        int64_t before = wire_statements(), began_us = rig_mono();
+        int64_t before = proxy_statements(), began_us = rig_mono();
         usleep((unsigned)seconds * 1000000);
-        each = (double)(wire_statements() - before) * RIG_SEC / (double)(rig_mono() - began_us);
+        each = (double)(proxy_statements() - before) * RIG_SEC / (double)(rig_mono() - began_us);
         printf("%.2f statements a second\n", each);
     }
     return each;
@@ -152,13 +152,13 @@ TEST(an_idle_node_says_little, .deadline_s = 120)
     int seconds = check_long() ? 10 : 5;
     snprintf(straight, sizeof straight, "%s", engine_url(param));
     struct pawl *other = idle_node(straight, "other");
-    struct pawl *p = idle_node(wire_url(straight), "counted");
+    struct pawl *p = idle_node(proxy_url(straight), "counted");
     rig_submit(p, "a", "t");
     rig_ends(p, "a", PAWL_COMPLETED);
     usleep(2000000); /* whoever was fast is slow again */
     double each = statements_a_second(seconds, 5);
     TRUE(each < 5);
-    TRUE(each > 0.2); /* it lives, and the wire was in between */
+    TRUE(each > 0.2); /* it lives, and the proxy was in between */
     rig_submit(other, "b", "t");
     rig_ends(p, "b", PAWL_COMPLETED);
     pawl_close(p);
@@ -172,7 +172,7 @@ TEST(twenty_idle_nodes_say_little, .deadline_s = 180)
     struct pawl *p[NODES];
     char name[20];
     int seconds = check_long() ? 10 : 5;
-    const char *url = wire_url(engine_url(param));
+    const char *url = proxy_url(engine_url(param));
     for (int i = 0; i < NODES; i++) {
         snprintf(name, sizeof name, "idle%d", i);
         p[i] = idle_node(url, name);
@@ -192,17 +192,17 @@ TEST(connections_grow_old)
 {
     struct store *s = NULL;
     struct pawl_err err;
-    struct store_conf conf = { .url = wire_url(engine_url(param)), .lifetime_us = 3600 * RIG_SEC };
+    struct store_conf conf = { .url = proxy_url(engine_url(param)), .lifetime_us = 3600 * RIG_SEC };
     int64_t now;
     OK(store_open(&conf, &s, &err), &err);
     for (int i = 0; i < 5; i++)
         OK(store_now(s, &now, &err), &err);
-    EQ_INT(wire_connections(), 1);
+    EQ_INT(proxy_connections(), 1);
     store_close(s);
     conf.lifetime_us = 1;
     OK(store_open(&conf, &s, &err), &err);
     usleep(10);
     OK(store_now(s, &now, &err), &err);
-    EQ_INT(wire_connections(), 3);
+    EQ_INT(proxy_connections(), 3);
     store_close(s);
 }

@@ -1,11 +1,11 @@
 /*
- * my_wire.c - see my_wire.h.
+ * my_proxy.c - see my_proxy.h.
  *
  * A packet is three bytes of length, lowest first, a number, and so many bytes. Only the client's
  * are looked at; of the server's the answers to a COMMIT that nobody hears are counted.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "my_wire.h"
+#include "my_proxy.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ static struct {
     int port, listener;
     atomic_int cut, answers;
     atomic_bool was_cut, let_go;
-} wire;
+} proxy;
 
 struct line {
     int client, server;
@@ -110,15 +110,15 @@ static void pass_but_last(const struct line *l)
 /* One packet of the client's. False: the line is over. */
 static bool carry(struct line *l, size_t len)
 {
-    int cut = is_commit(l->in, len) ? atomic_exchange(&wire.cut, 0) : 0;
-    if (cut == WIRE_HOLD) {
+    int cut = is_commit(l->in, len) ? atomic_exchange(&proxy.cut, 0) : 0;
+    if (cut == PROXY_HOLD) {
         shutdown(l->client, SHUT_RDWR);
-        atomic_store(&wire.was_cut, true);
-        while (!atomic_load(&wire.let_go))
+        atomic_store(&proxy.was_cut, true);
+        while (!atomic_load(&proxy.let_go))
             usleep(1000);
     }
-    if (cut == WIRE_NEVER) {
-        atomic_store(&wire.was_cut, true);
+    if (cut == PROXY_NEVER) {
+        atomic_store(&proxy.was_cut, true);
         return false;
     }
     bool ok = send_all(l->server, l->in, len);
@@ -126,14 +126,14 @@ static bool carry(struct line *l, size_t len)
     memmove(l->in, l->in + len, l->len);
     if (!cut)
         return ok;
-    if (cut == WIRE_STUCK) {
+    if (cut == PROXY_STUCK) {
         pass_but_last(l);
-        atomic_store(&wire.was_cut, true);
-        while (!atomic_load(&wire.let_go))
+        atomic_store(&proxy.was_cut, true);
+        while (!atomic_load(&proxy.let_go))
             usleep(1000);
     } else {
-        swallow(l->server, atomic_load(&wire.answers));
-        atomic_store(&wire.was_cut, true);
+        swallow(l->server, atomic_load(&proxy.answers));
+        atomic_store(&proxy.was_cut, true);
     }
     return false;
 }
@@ -196,7 +196,7 @@ static void *take_main(void *arg)
 {
     (void)arg;
     for (;;) {
-        int client = accept(wire.listener, NULL, NULL), server = tcp(wire.port, false);
+        int client = accept(proxy.listener, NULL, NULL), server = tcp(proxy.port, false);
         struct line *l = client >= 0 && server >= 0 ? calloc(1, sizeof *l) : NULL;
         pthread_t thread;
         if (!l)
@@ -209,38 +209,38 @@ static void *take_main(void *arg)
     return NULL;
 }
 
-const char *my_wire_url(const char *url)
+const char *my_proxy_url(const char *url)
 {
     struct sockaddr_in at;
     socklen_t len = sizeof at;
     pthread_t thread;
     const char *port = strrchr(url, ':'), *database = strrchr(url, '/');
-    TRUE(port != NULL && database > port && !wire.url[0]);
-    wire.port = (int)strtol(port + 1, NULL, 10);
-    wire.listener = tcp(0, true);
-    GE_INT(wire.listener, 0);
-    EQ_INT(getsockname(wire.listener, (struct sockaddr *)&at, &len), 0);
-    snprintf(wire.url, sizeof wire.url, "%.*s:%d%s", (int)(port - url), url, ntohs(at.sin_port),
+    TRUE(port != NULL && database > port && !proxy.url[0]);
+    proxy.port = (int)strtol(port + 1, NULL, 10);
+    proxy.listener = tcp(0, true);
+    GE_INT(proxy.listener, 0);
+    EQ_INT(getsockname(proxy.listener, (struct sockaddr *)&at, &len), 0);
+    snprintf(proxy.url, sizeof proxy.url, "%.*s:%d%s", (int)(port - url), url, ntohs(at.sin_port),
              database);
     EQ_INT(pthread_create(&thread, NULL, take_main, NULL), 0);
     pthread_detach(thread);
-    return wire.url;
+    return proxy.url;
 }
 
-void my_wire_cut_commit(enum wire_cut how, int answers)
+void my_proxy_cut_commit(enum proxy_cut how, int answers)
 {
-    atomic_store(&wire.was_cut, false);
-    atomic_store(&wire.let_go, false);
-    atomic_store(&wire.answers, answers);
-    atomic_store(&wire.cut, how);
+    atomic_store(&proxy.was_cut, false);
+    atomic_store(&proxy.let_go, false);
+    atomic_store(&proxy.answers, answers);
+    atomic_store(&proxy.cut, how);
 }
 
-bool my_wire_was_cut(void)
+bool my_proxy_was_cut(void)
 {
-    return atomic_load(&wire.was_cut);
+    return atomic_load(&proxy.was_cut);
 }
 
-void my_wire_let_go(void)
+void my_proxy_let_go(void)
 {
-    atomic_store(&wire.let_go, true);
+    atomic_store(&proxy.let_go, true);
 }

@@ -1,11 +1,11 @@
 /*
- * wire.c - see wire.h.
+ * proxy.c - see proxy.h.
  *
  * A thread takes connections, one more for each carries it. Only the client's side is read message
  * by message: a byte for the kind (but for the first message), four for the length, the rest.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire.h"
+#include "proxy.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ static struct {
     int turn[2];                 /* a pipe: its end is readable while the state is not UP */
     _Atomic(const char *) words; /* of the statement to be cut */
     atomic_bool was_cut, let_go;
-} wire;
+} proxy;
 
 struct line {
     int client, server;
@@ -75,7 +75,7 @@ static size_t message_len(const struct line *l)
  */
 static bool is_it(const struct line *l, size_t len)
 {
-    const char *words = atomic_load(&wire.words);
+    const char *words = atomic_load(&proxy.words);
     size_t n = strlen(words), at = l->in[0] == 'P' ? 6 : 5;
     return (l->in[0] == 'Q' || l->in[0] == 'P') && len >= at + n &&
            memcmp(l->in + at, words, n) == 0;
@@ -94,8 +94,8 @@ static void hold(struct line *l)
         l->len += (size_t)n;
     }
     shutdown(l->client, SHUT_RDWR);
-    atomic_store(&wire.was_cut, true);
-    while (!atomic_load(&wire.let_go))
+    atomic_store(&proxy.was_cut, true);
+    while (!atomic_load(&proxy.let_go))
         usleep(1000);
     if (send_all(l->server, l->in, l->len))
         shutdown(l->server, SHUT_WR);
@@ -107,20 +107,20 @@ static void hold(struct line *l)
 static bool carry(struct line *l, size_t len)
 {
     char kind = l->greeted ? l->in[0] : 0;
-    int cut = kind && atomic_load(&wire.cut) && is_it(l, len) ? atomic_exchange(&wire.cut, 0) : 0;
+    int cut = kind && atomic_load(&proxy.cut) && is_it(l, len) ? atomic_exchange(&proxy.cut, 0) : 0;
     if (kind == 'Q' || kind == 'E')
-        atomic_fetch_add(&wire.statements, 1);
-    if (cut == WIRE_HOLD)
+        atomic_fetch_add(&proxy.statements, 1);
+    if (cut == PROXY_HOLD)
         hold(l);
-    if (cut == WIRE_HOLD || cut == WIRE_NEVER) {
-        atomic_store(&wire.was_cut, true);
+    if (cut == PROXY_HOLD || cut == PROXY_NEVER) {
+        atomic_store(&proxy.was_cut, true);
         return false;
     }
-    l->behind |= cut == WIRE_BEHIND;
-    l->deaf |= cut == WIRE_AFTER || cut == WIRE_BEHIND;
+    l->behind |= cut == PROXY_BEHIND;
+    l->deaf |= cut == PROXY_AFTER || cut == PROXY_BEHIND;
     l->last |= l->deaf && (kind == 'Q' || kind == 'S');
     l->greeted = true;
-    atomic_fetch_add(&wire.bytes, (long long)len);
+    atomic_fetch_add(&proxy.bytes, (long long)len);
     bool ok = send_all(l->server, l->in, len);
     l->len -= len;
     memmove(l->in, l->in + len, l->len);
@@ -150,7 +150,7 @@ static bool from_server(struct line *l)
     ssize_t n = recv(l->server, block, sizeof block, 0);
     if (n <= 0)
         return false;
-    atomic_fetch_add(&wire.bytes, n);
+    atomic_fetch_add(&proxy.bytes, n);
     if (!l->deaf)
         return send_all(l->client, block, (size_t)n);
     /* The answer to COMMIT is short and comes in one piece: it ends with "ready". */
@@ -158,7 +158,7 @@ static bool from_server(struct line *l)
     if (l->behind && !send_all(l->client, block, (size_t)(done ? n - 6 : n)))
         return false;
     if (done)
-        atomic_store(&wire.was_cut, true);
+        atomic_store(&proxy.was_cut, true);
     return !done;
 }
 
@@ -167,11 +167,11 @@ static void *line_main(void *arg)
     struct line l = *(struct line *)arg;
     free(arg);
     bool on = true;
-    while (on && atomic_load(&wire.state) != WIRE_CUT) {
+    while (on && atomic_load(&proxy.state) != PROXY_CUT) {
         struct pollfd v[] = { { .fd = l.client, .events = POLLIN },
                               { .fd = l.server, .events = POLLIN },
-                              { .fd = wire.turn[0], .events = POLLIN } };
-        if (atomic_load(&wire.state) == WIRE_FROZEN) {
+                              { .fd = proxy.turn[0], .events = POLLIN } };
+        if (atomic_load(&proxy.state) == PROXY_FROZEN) {
             usleep(TICK_MS * 1000);
             continue;
         }
@@ -186,7 +186,7 @@ static void *line_main(void *arg)
     close(l.client);
     close(l.server);
     free(l.in);
-    atomic_fetch_sub(&wire.open, 1);
+    atomic_fetch_sub(&proxy.open, 1);
     return NULL;
 }
 
@@ -195,7 +195,7 @@ static void *line_main(void *arg)
 static int reach(void)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
-    snprintf(at.sun_path, sizeof at.sun_path, "%.100s", wire.to);
+    snprintf(at.sun_path, sizeof at.sun_path, "%.100s", proxy.to);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), error = errno;
     for (int i = 0; fd >= 0 && i < 1000; i++) {
         if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0)
@@ -205,7 +205,7 @@ static int reach(void)
             break;
         usleep(TICK_MS * 1000);
     }
-    printf("wire: the server is not reached: %s\n", strerror(error));
+    printf("proxy: the server is not reached: %s\n", strerror(error));
     if (fd >= 0)
         close(fd);
     return -1;
@@ -215,13 +215,13 @@ static void *take_main(void *arg)
 {
     (void)arg;
     for (;;) {
-        int client = accept(wire.listener, NULL, NULL);
+        int client = accept(proxy.listener, NULL, NULL);
         if (client < 0) {
-            printf("wire: accept: %s\n", strerror(errno));
+            printf("proxy: accept: %s\n", strerror(errno));
             usleep(TICK_MS * 1000);
             continue;
         }
-        int server = atomic_load(&wire.state) != WIRE_CUT ? reach() : -1;
+        int server = atomic_load(&proxy.state) != PROXY_CUT ? reach() : -1;
         struct line *l = server >= 0 ? calloc(1, sizeof *l) : NULL;
         pthread_t thread;
         if (!l) {
@@ -229,85 +229,86 @@ static void *take_main(void *arg)
             continue;
         }
         *l = (struct line){ .client = client, .server = server };
-        atomic_fetch_add(&wire.open, 1);
+        atomic_fetch_add(&proxy.open, 1);
         if (pthread_create(&thread, NULL, line_main, l))
             abort();
         pthread_detach(thread);
-        atomic_fetch_add(&wire.connections, 1);
+        atomic_fetch_add(&proxy.connections, 1);
     }
     return NULL;
 }
 
-const char *wire_url(const char *url)
+const char *proxy_url(const char *url)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
     char here[200];
     pthread_t thread;
     const char *host = strstr(url, "host=");
-    TRUE(host != NULL && !wire.url[0]);
+    TRUE(host != NULL && !proxy.url[0]);
     TRUE(getcwd(here, sizeof here) != NULL);
     int n = (int)(host - url);
-    snprintf(wire.to, sizeof wire.to, "%.*s/.s.PGSQL." PORT, (int)strcspn(host + 5, "&"), host + 5);
+    snprintf(proxy.to, sizeof proxy.to, "%.*s/.s.PGSQL." PORT, (int)strcspn(host + 5, "&"),
+             host + 5);
     snprintf(at.sun_path, sizeof at.sun_path, "%.80s/.s.PGSQL." PORT, here);
-    wire.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    EQ_INT(bind(wire.listener, (struct sockaddr *)&at, sizeof at), 0);
-    EQ_INT(listen(wire.listener, 64), 0);
-    EQ_INT(pipe2(wire.turn, O_CLOEXEC | O_NONBLOCK), 0);
-    snprintf(wire.url, sizeof wire.url, "%.*shost=%s&port=" PORT, n, url, here);
+    proxy.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EQ_INT(bind(proxy.listener, (struct sockaddr *)&at, sizeof at), 0);
+    EQ_INT(listen(proxy.listener, 64), 0);
+    EQ_INT(pipe2(proxy.turn, O_CLOEXEC | O_NONBLOCK), 0);
+    snprintf(proxy.url, sizeof proxy.url, "%.*shost=%s&port=" PORT, n, url, here);
     EQ_INT(pthread_create(&thread, NULL, take_main, NULL), 0);
     pthread_detach(thread);
-    return wire.url;
+    return proxy.url;
 }
 
-int64_t wire_connections(void)
+int64_t proxy_connections(void)
 {
-    return atomic_load(&wire.connections);
+    return atomic_load(&proxy.connections);
 }
 
-int wire_open_now(void)
+int proxy_open_now(void)
 {
-    return atomic_load(&wire.open);
+    return atomic_load(&proxy.open);
 }
 
-int64_t wire_statements(void)
+int64_t proxy_statements(void)
 {
-    return atomic_load(&wire.statements);
+    return atomic_load(&proxy.statements);
 }
 
-int64_t wire_bytes(void)
+int64_t proxy_bytes(void)
 {
-    return atomic_load(&wire.bytes);
+    return atomic_load(&proxy.bytes);
 }
 
-void wire_cut_at(const char *words, enum wire_cut how)
+void proxy_cut_at(const char *words, enum proxy_cut how)
 {
-    atomic_store(&wire.words, words);
-    atomic_store(&wire.was_cut, false);
-    atomic_store(&wire.let_go, false);
-    atomic_store(&wire.cut, how);
+    atomic_store(&proxy.words, words);
+    atomic_store(&proxy.was_cut, false);
+    atomic_store(&proxy.let_go, false);
+    atomic_store(&proxy.cut, how);
 }
 
-void wire_cut_commit(enum wire_cut how)
+void proxy_cut_commit(enum proxy_cut how)
 {
-    wire_cut_at("COMMIT", how);
+    proxy_cut_at("COMMIT", how);
 }
 
-bool wire_was_cut(void)
+bool proxy_was_cut(void)
 {
-    return atomic_load(&wire.was_cut);
+    return atomic_load(&proxy.was_cut);
 }
 
-void wire_let_go(void)
+void proxy_let_go(void)
 {
-    atomic_store(&wire.let_go, true);
+    atomic_store(&proxy.let_go, true);
 }
 
-void wire_set(enum wire_state state)
+void proxy_set(enum proxy_state state)
 {
     char byte = 0;
-    while (state == WIRE_UP && read(wire.turn[0], &byte, 1) > 0)
+    while (state == PROXY_UP && read(proxy.turn[0], &byte, 1) > 0)
         ;
-    atomic_store(&wire.state, state);
-    if (state != WIRE_UP && write(wire.turn[1], &byte, 1) != 1)
+    atomic_store(&proxy.state, state);
+    if (state != PROXY_UP && write(proxy.turn[1], &byte, 1) != 1)
         FAIL("no word for the lines");
 }
