@@ -45,9 +45,9 @@ static void begin(struct web *w, const void *param)
     static char v[4][256];
     const char *tokens[] = { line("alice:app", "ta", v[0]), line("bob:app", "tb", v[1]),
                              line("mon:monitor", "tm", v[2]), line("root:admin", "tr", v[3]) };
-    struct pawl *p = rig_open(param);
-    rig_on(p, "echo", echo);
-    rig_start(p, 2);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "echo", echo);
+    fixture_start(p, 2);
     web_begin_as(w, p, &(struct api_conf){ .tokens = tokens, .n_tokens = 4, .audit = on_audit });
 }
 
@@ -185,7 +185,7 @@ TEST(token_lines_that_are_none)
         "a:app:zz",
         "a:app:0000000000000000000000000000000000000000000000000000000000000000:q,,r",
     };
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct web w;
     web_begin_as(&w, p, NULL);
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
@@ -221,7 +221,7 @@ TEST(web_pages_stay_out)
     const char *origins[] = { "http://friend.example:8080" }, *hosts[] = { "friend.example" };
     struct web w;
     web_begin_as(
-        &w, rig_open(param),
+        &w, fixture_open(param),
         &(struct api_conf){ .origins = origins, .n_origins = 1, .hosts = hosts, .n_hosts = 1 });
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         w.more = cases[i].more;

@@ -34,7 +34,7 @@ TEST(in_order_each_its_own_answer)
     EQ_STR(AT(a, "calls.5.id"), "null");
     EQ_STR(AT(a, "calls.5.error.code"), "INVALID");
     EQ_PTR(AT(a, "calls.6"), NULL);
-    EQ_INT(rig_count(w.p, 0), 2);
+    EQ_INT(fixture_count(w.p, 0), 2);
     web_end(&w);
 }
 
@@ -48,7 +48,7 @@ TEST(atomic_is_all_or_none)
     EQ_INT(a.status, 400);
     EQ_STR(AT(a, "error.index"), "1");
     EQ_STR(AT(a, "error.field"), "type");
-    EQ_INT(rig_count(w.p, 0), 0);
+    EQ_INT(fixture_count(w.p, 0), 0);
     a = POST(
         &w, "/v1/calls/batch",
         "{\"atomic\":true,\"calls\":[{\"id\":\"a\",\"type\":\"t\"},{\"id\":\"b\",\"type\":\"t\"},"
@@ -57,12 +57,12 @@ TEST(atomic_is_all_or_none)
     EQ_STR(AT(a, "error.code"), "CONFLICT");
     EQ_STR(AT(a, "error.index"), "2");
     EQ_STR(AT(a, "error.id"), "a");
-    EQ_INT(rig_count(w.p, 0), 0);
+    EQ_INT(fixture_count(w.p, 0), 0);
     a = POST(&w, "/v1/calls/batch",
              "{\"atomic\":true,\"calls\":[{\"id\":\"a\",\"type\":\"t\"},"
              "{\"id\":\"b\",\"type\":\"t\"}]}");
     EQ_INT(a.status, 200);
-    EQ_INT(rig_count(w.p, 0), 2);
+    EQ_INT(fixture_count(w.p, 0), 2);
     web_end(&w);
 }
 
@@ -83,7 +83,7 @@ TEST(lines)
     EQ_INT(a.status, 400);
     EQ_STR(AT(a, "error.index"), "1");
     EQ_INT(POST(&w, "/v1/calls/batch", "\n").status, 400);
-    EQ_INT(rig_count(w.p, 0), 2);
+    EQ_INT(fixture_count(w.p, 0), 2);
     web_end(&w);
 }
 

@@ -22,7 +22,7 @@ static int refuse(struct pawl_call *c)
 
 static int hold(struct pawl_call *c)
 {
-    while (!pawl_sleep(c, 10 * RIG_SEC))
+    while (!pawl_sleep(c, 10 * FIXTURE_SEC))
         ;
     return pawl_fail(c, "stopped");
 }
@@ -30,11 +30,11 @@ static int hold(struct pawl_call *c)
 /* A server with workers for echo.run, bad.run and hold.run. */
 static void begin(struct web *w, const void *param)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "echo", echo);
-    rig_on(p, "bad", refuse);
-    rig_on(p, "hold", hold);
-    rig_start(p, 4);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "echo", echo);
+    fixture_on(p, "bad", refuse);
+    fixture_on(p, "hold", hold);
+    fixture_start(p, 4);
     web_begin_as(w, p, NULL);
 }
 
@@ -148,7 +148,7 @@ TEST(waits_for_the_result)
     EQ_STR(AT(a, "duplicate"), "false");
     EQ_INT(strlen(AT(a, "finished_at")), 27);
     EQ_INT(strlen(AT(a, "keep_until")), 27);
-    EQ_STR(AT(a, "node"), "rig");
+    EQ_STR(AT(a, "node"), "fixture");
     a = POST(&w, "/v1/calls?wait=10", "{\"type\":\"bad\"}");
     EQ_INT(a.status, 200);
     EQ_STR(AT(a, "status"), "failed");
@@ -280,9 +280,9 @@ TEST(get_waits_until_it_ends)
     web_send(&w, fd2, "POST", "/v1/calls?wait=60", "{\"id\":\"x\",\"type\":\"job\",\"input\":1}");
     struct pawl_stats s = { PAWL_STATS_INIT };
     UNTIL((pawl_stats(w.p, &s), s.waiting == 2));
-    struct pawl_lease *l = rig_claim(w.p, "job", 1);
+    struct pawl_lease *l = fixture_claim(w.p, "job", 1);
     struct pawl_err err;
-    OK(rig_finish(w.p, l->token, "x", PAWL_END_RESULT, NULL, &err), &err);
+    OK(fixture_finish(w.p, l->token, "x", PAWL_END_RESULT, NULL, &err), &err);
     pawl_lease_free(l);
     struct web_answer a = web_take(fd), b = web_take(fd2);
     EQ_INT(a.status, 200);
@@ -369,7 +369,7 @@ TEST(attempts_are_shown)
     EQ_STR(AT(a, "attempts.0.try"), "1");
     EQ_STR(AT(a, "attempts.0.kind"), "error");
     EQ_STR(AT(a, "attempts.0.error"), "never \"again\"");
-    EQ_STR(AT(a, "attempts.0.node"), "rig");
+    EQ_STR(AT(a, "attempts.0.node"), "fixture");
     EQ_INT(strlen(AT(a, "attempts.0.finished_at")), 27);
     EQ_PTR(AT(a, "attempts.1"), NULL);
     web_end(&w);
@@ -387,7 +387,7 @@ TEST(cancel_in_every_state)
     EQ_STR(AT(a, "status"), "cancelled");
     EQ_INT(POST(&w, "/v1/calls/p/cancel", "{}").status, 200);
     POST(&w, "/v1/calls", "{\"id\":\"h\",\"type\":\"hold\"}");
-    UNTIL(rig_state(w.p, "h") == PAWL_PROCESSING);
+    UNTIL(fixture_state(w.p, "h") == PAWL_PROCESSING);
     a = POST(&w, "/v1/calls/h/cancel", NULL);
     EQ_INT(a.status, 202);
     EQ_STR(AT(GET(&w, "/v1/calls/h?wait=20"), "status"), "cancelled");
@@ -406,7 +406,7 @@ TEST(cancel_wakes_those_who_wait)
     web_begin(&w, param);
     int fd = web_connect(&w);
     web_send(&w, fd, "POST", "/v1/calls?wait=60", "{\"id\":\"p\",\"type\":\"nobody\"}");
-    UNTIL(rig_offer(w.p, (struct pawl_spec){ .id = "p", .type = "nobody" }).duplicate);
+    UNTIL(fixture_offer(w.p, (struct pawl_spec){ .id = "p", .type = "nobody" }).duplicate);
     EQ_INT(POST(&w, "/v1/calls/p/cancel", NULL).status, 200);
     struct web_answer a = web_take(fd);
     EQ_INT(a.status, 200);
@@ -503,7 +503,7 @@ static void says_gone(struct web_answer a, bool mem)
 TEST(archived_calls_say_so_and_can_be_read)
 {
     struct web w;
-    bool mem = rig_is_mem(param); /* keeps no archive */
+    bool mem = fixture_is_mem(param); /* keeps no archive */
     begin(&w, param);
     EQ_INT(POST(&w, "/v1/calls?wait=30",
                 "{\"id\":\"a b\",\"type\":\"echo\",\"input\":{\"n\": 1.0},\"tags\":{\"k\":\"v\"}}")
@@ -660,7 +660,7 @@ TEST(stopping_answers_those_who_wait)
     web_begin(&w, param);
     int fd = web_connect(&w), fd2 = web_connect(&w);
     web_send(&w, fd, "POST", "/v1/calls?wait=60", "{\"id\":\"x\",\"type\":\"nobody\"}");
-    UNTIL(rig_offer(w.p, (struct pawl_spec){ .id = "x", .type = "nobody" }).duplicate);
+    UNTIL(fixture_offer(w.p, (struct pawl_spec){ .id = "x", .type = "nobody" }).duplicate);
     web_send(&w, fd2, "GET", "/v1/calls/x?wait=60", NULL);
     struct pawl_stats s = { PAWL_STATS_INIT };
     UNTIL((pawl_stats(w.p, &s), s.waiting == 2));

@@ -20,7 +20,7 @@ TEST(info)
     EQ_INT(a.status, 200);
     EQ_STR(AT(a, "version"), PAWL_VERSION);
     EQ_STR(AT(a, "engine"), engine_of(param)->says);
-    EQ_STR(AT(a, "node"), "rig");
+    EQ_STR(AT(a, "node"), "fixture");
     EQ_INT(strlen(AT(a, "now")), 27);
     EQ_STR(AT(a, "limits.input"), "1048576");
     EQ_STR(AT(a, "limits.wait"), "300");
@@ -39,7 +39,7 @@ static const char *not_ready(void *ctx)
 TEST(alive_and_ready)
 {
     struct web w;
-    web_begin_as(&w, rig_open(param), &(struct api_conf){ .not_ready = not_ready });
+    web_begin_as(&w, fixture_open(param), &(struct api_conf){ .not_ready = not_ready });
     EQ_INT(GET(&w, "/healthz").status, 200);
     struct web_answer a = GET(&w, "/readyz");
     EQ_INT(a.status, 200);
@@ -52,11 +52,11 @@ TEST(alive_and_ready)
     EQ_STR(AT(a, "reason"), "it rains");
     EQ_INT(GET(&w, "/healthz").status, 200);
     why = NULL;
-    POST(&w, "/v1/nodes/rig/drain", NULL);
+    POST(&w, "/v1/nodes/fixture/drain", NULL);
     a = GET(&w, "/readyz");
     EQ_INT(a.status, 503);
     HAS_STR(AT(a, "reason"), "drained");
-    POST(&w, "/v1/nodes/rig/undrain", NULL);
+    POST(&w, "/v1/nodes/fixture/undrain", NULL);
     EQ_INT(GET(&w, "/readyz").status, 200);
     web_end(&w);
 }
@@ -83,7 +83,7 @@ TEST(a_node_without_handlers_shows_itself)
     struct web w;
     web_begin(&w, param);
     struct web_answer a = GET(&w, "/v1/nodes");
-    EQ_STR(AT(a, "nodes.0.node"), "rig");
+    EQ_STR(AT(a, "nodes.0.node"), "fixture");
     EQ_STR(AT(a, "nodes.0.boot"), w.p->e->boot);
     EQ_STR(AT(a, "nodes.0.status"), "active");
     EQ_STR(AT(a, "nodes.0.address"), http_address(w.server));
@@ -104,36 +104,36 @@ TEST(a_node_without_handlers_shows_itself)
 TEST(a_node_that_works_shows_how_busy_it_is)
 {
     struct web w;
-    struct pawl *p = rig_open(param);
-    rig_on(p, "stuck", rig_blocks);
-    rig_start(p, 3);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "stuck", fixture_blocks);
+    fixture_start(p, 3);
     web_begin_as(&w, p, NULL);
     POST(&w, "/v1/calls", "{\"type\":\"stuck\"}");
-    UNTIL(rig_inside == 1);
+    UNTIL(fixture_inside == 1);
     struct web_answer a = GET(&w, "/v1/nodes");
     EQ_STR(AT(a, "nodes.0.slots"), "3");
     EQ_STR(AT(a, "nodes.0.busy"), "1");
     FALSE(AT(a, "nodes.1"));
-    rig_open_gate();
-    rig_drain(p);
+    fixture_open_gate();
+    fixture_drain(p);
     web_end(&w);
 }
 
 TEST(a_drained_node_begins_nothing)
 {
     struct web w;
-    struct pawl *p = rig_open(param);
-    rig_on(p, "echo", rig_echo);
-    rig_start(p, 2);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "echo", fixture_echo);
+    fixture_start(p, 2);
     web_begin_as(&w, p, NULL);
-    struct web_answer a = POST(&w, "/v1/nodes/rig/drain", NULL);
+    struct web_answer a = POST(&w, "/v1/nodes/fixture/drain", NULL);
     EQ_INT(a.status, 200);
     EQ_STR(AT(a, "status"), "draining");
     EQ_STR(AT(GET(&w, "/v1/nodes"), "nodes.0.status"), "draining");
     a = POST(&w, "/v1/calls?wait=0.2", "{\"type\":\"echo\",\"id\":\"a\"}");
     EQ_INT(a.status, 202);
     EQ_STR(AT(a, "status"), "pending");
-    EQ_STR(AT(POST(&w, "/v1/nodes/rig/undrain", NULL), "status"), "active");
+    EQ_STR(AT(POST(&w, "/v1/nodes/fixture/undrain", NULL), "status"), "active");
     EQ_STR(AT(GET(&w, "/v1/calls/a?wait=30"), "status"), "completed");
     web_end(&w);
 }
@@ -142,24 +142,24 @@ TEST(a_drained_node_begins_nothing)
 TEST(draining_gives_back_what_has_not_begun)
 {
     struct web w;
-    struct pawl *p = rig_open(param);
-    rig_on(p, "stuck", rig_blocks);
-    rig_start(p, 1);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "stuck", fixture_blocks);
+    fixture_start(p, 1);
     web_begin_as(&w, p, NULL);
     for (int i = 0; i < 20; i++)
         POST(&w, "/v1/calls", web_text("{\"type\":\"stuck\",\"id\":\"c%d\"}", i));
-    UNTIL(rig_inside == 1);
-    EQ_INT(POST(&w, "/v1/nodes/rig/drain", NULL).status, 200);
-    UNTIL(rig_count(p, PAWL_PROCESSING) == 1);
+    UNTIL(fixture_inside == 1);
+    EQ_INT(POST(&w, "/v1/nodes/fixture/drain", NULL).status, 200);
+    UNTIL(fixture_count(p, PAWL_PROCESSING) == 1);
     struct web_answer a = GET(&w, "/v1/calls?status=pending");
     for (int i = 0; i < 19; i++) {
         EQ_STR(AT(a, web_text("calls.%d.attempts", i)), "0");
         EQ_STR(AT(a, web_text("calls.%d.lost", i)), "0");
     }
-    rig_open_gate();
-    POST(&w, "/v1/nodes/rig/undrain", NULL);
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), 20);
+    fixture_open_gate();
+    POST(&w, "/v1/nodes/fixture/undrain", NULL);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 20);
     web_end(&w);
 }
 
@@ -167,10 +167,10 @@ TEST(draining_gives_back_what_has_not_begun)
 TEST(another_node_is_drained_from_here)
 {
     struct web w;
-    struct pawl *p = rig_open(param),
-                *other = rig_open_as(param, (struct pawl_options){ .node = "elsewhere" });
-    rig_on(other, "echo", rig_echo);
-    rig_start(other, 1);
+    struct pawl *p = fixture_open(param),
+                *other = fixture_open_as(param, (struct pawl_options){ .node = "elsewhere" });
+    fixture_on(other, "echo", fixture_echo);
+    fixture_start(other, 1);
     web_begin_as(&w, p, NULL);
     struct web_answer a = POST(&w, "/v1/nodes/elsewhere/drain", NULL);
     EQ_INT(a.status, 200);
@@ -201,10 +201,10 @@ TEST(nobody_drains_a_node_that_is_not_there)
 TEST(leaders_are_shown)
 {
     struct web w;
-    struct pawl *p = rig_open(param),
-                *other = rig_open_as(param, (struct pawl_options){ .node = "elsewhere" });
-    rig_on(other, "echo", rig_echo);
-    rig_start(other, 1);
+    struct pawl *p = fixture_open(param),
+                *other = fixture_open_as(param, (struct pawl_options){ .node = "elsewhere" });
+    fixture_on(other, "echo", fixture_echo);
+    fixture_start(other, 1);
     web_begin_as(&w, p, NULL);
     struct web_answer a;
     UNTIL((a = GET(&w, "/v1/leaders"), strcmp(AT(a, "leaders.0.node"), "elsewhere") == 0));
@@ -239,7 +239,7 @@ TEST(an_app_works_its_queues_only)
     const char *lines[] = { token_line("boss", "admin", "s-admin", NULL),
                             token_line("mailer", "app", "s-mail", "mail,post"),
                             token_line("eye", "monitor", "s-eye", NULL) };
-    web_begin_as(&w, rig_open(param), &(struct api_conf){ .tokens = lines, .n_tokens = 3 });
+    web_begin_as(&w, fixture_open(param), &(struct api_conf){ .tokens = lines, .n_tokens = 3 });
     w.token = "s-admin";
     POST(&w, "/v1/calls", "{\"type\":\"t\",\"id\":\"d\"}");
     POST(&w, "/v1/calls", "{\"type\":\"t\",\"id\":\"m\",\"queue\":\"mail\"}");

@@ -359,7 +359,8 @@ TEST(a_line_has_an_end)
 {
     struct web w;
     web_begin_as(
-        &w, rig_open_as(param, (struct pawl_options){ PAWL_OPTIONS_INIT, .max_pending_key = 2 }),
+        &w,
+        fixture_open_as(param, (struct pawl_options){ PAWL_OPTIONS_INIT, .max_pending_key = 2 }),
         NULL);
     submit(&w, "a", "k", "");
     submit(&w, "b", "k", "");
@@ -415,7 +416,7 @@ TEST(roles)
         int list, decide, session;
     } rows[] = { { "ta", 403, 403, 202 }, { "tm", 200, 403, 403 }, { "tr", 200, 200, 202 } };
     struct web w;
-    web_begin_as(&w, rig_open(param),
+    web_begin_as(&w, fixture_open(param),
                  &(struct api_conf){ .tokens = tokens, .n_tokens = 3, .audit = on_audit });
     w.token = "tr";
     block(&w, "b1", "k");

@@ -31,10 +31,10 @@ static bool commits_agree(struct web *w)
 TEST(counts_what_happened)
 {
     struct web w;
-    struct pawl *p = rig_open(param);
-    rig_on(p, "echo", rig_echo);
-    rig_on(p, "fails", rig_fails);
-    rig_start(p, 2);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "echo", fixture_echo);
+    fixture_on(p, "fails", fixture_fails);
+    fixture_start(p, 2);
     web_begin_as(&w, p, NULL);
     POST(&w, "/v1/calls?wait=30", "{\"type\":\"echo\",\"id\":\"a\"}");
     POST(&w, "/v1/calls?wait=30", "{\"type\":\"echo\",\"id\":\"a\"}");

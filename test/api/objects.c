@@ -72,9 +72,9 @@ static int open_requests(struct web *w)
 TEST(a_method_is_a_keyed_call)
 {
     struct web w;
-    struct pawl *p = rig_open(param);
-    rig_on(p, "echo", rig_echo);
-    rig_start(p, 2);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "echo", fixture_echo);
+    fixture_start(p, 2);
     web_begin_as(&w, p, NULL);
     struct web_answer a = POST(&w, "/v1/objects/echo/k%201/run", " {\"n\": 1.50} ");
     EQ_INT(a.status, 200);
@@ -107,9 +107,9 @@ TEST(a_method_is_a_keyed_call)
 TEST(a_method_is_tried_once)
 {
     struct web w;
-    struct pawl *p = rig_open(param);
-    rig_on(p, "fails", rig_fails);
-    rig_start(p, 1);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "fails", fixture_fails);
+    fixture_start(p, 1);
     web_begin_as(&w, p, NULL);
     struct web_answer a = POST(&w, "/v1/objects/fails/k/run", "1");
     EQ_INT(a.status, 200);
@@ -370,9 +370,9 @@ TEST(a_write_waits_for_its_turn)
     struct web_answer a = put(&w, "/v1/objects/T/k?wait=0", NULL, "1");
     refused(a, 503, "BUSY");
     HAS_STR(a.head.data, "Retry-After: 1\r\n");
-    int64_t began_us = rig_mono();
+    int64_t began_us = fixture_mono();
     refused(put(&w, "/v1/objects/T/k?wait=0.2", NULL, "1"), 503, "BUSY");
-    GE_INT(rig_mono() - began_us, 200 * RIG_MS);
+    GE_INT(fixture_mono() - began_us, 200 * FIXTURE_MS);
     refused(remove_object(&w, "/v1/objects/T/k?wait=0.01", NULL), 503, "BUSY");
     /* Order is the key's alone: another type of it waits as well. */
     refused(put(&w, "/v1/objects/U/k?wait=0", NULL, "1"), 503, "BUSY");
@@ -446,7 +446,7 @@ TEST(roles)
     const char *tokens[] = { line("app:app", "ta", ""), line("some:app", "ts", ":mail"),
                              line("mon:monitor", "tm", ""), line("root:admin", "tr", "") };
     struct web w;
-    web_begin_as(&w, rig_open(param),
+    web_begin_as(&w, fixture_open(param),
                  &(struct api_conf){ .tokens = tokens, .n_tokens = 4, .audit = on_audit });
     static const struct {
         const char *token;

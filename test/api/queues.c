@@ -52,9 +52,9 @@ TEST(counts_what_is_there)
 TEST(says_how_fast_it_moves)
 {
     struct web w;
-    struct pawl *p = rig_open(param);
-    rig_on(p, "here", rig_echo);
-    rig_start(p, 1);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "here", fixture_echo);
+    fixture_start(p, 1);
     web_begin_as(&w, p, NULL);
     POST(&w, "/v1/calls?wait=30", "{\"type\":\"here\",\"queue\":\"q\"}");
     POST(&w, "/v1/calls", "{\"type\":\"by_hand\",\"queue\":\"q\",\"id\":\"a\"}");

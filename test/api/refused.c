@@ -98,9 +98,9 @@ static const char *cause(void)
 TEST(readyz_and_the_log_say_that_writes_are_refused, .deadline_s = 120)
 {
     struct web w;
-    struct pawl *p = rig_open_as(NULL, (struct pawl_options){ .db = begin(param) });
-    rig_on(p, "echo", rig_echo);
-    rig_start(p, 1);
+    struct pawl *p = fixture_open_as(NULL, (struct pawl_options){ .db = begin(param) });
+    fixture_on(p, "echo", fixture_echo);
+    fixture_start(p, 1);
     web_begin_as(&w, p, NULL);
     EQ_INT(GET(&w, "/readyz").status, 200);
     refuse();
@@ -140,12 +140,12 @@ static void node_table(const char *from, const char *to)
 TEST(readyz_and_the_log_say_why_no_beat_is_stored, .deadline_s = 120)
 {
     struct web w;
-    struct pawl *p = rig_open_as(
+    struct pawl *p = fixture_open_as(
         NULL, (struct pawl_options){ .db = begin(param),
-                                     .reclaim_interval_us = 1000 * RIG_SEC,
-                                     .heartbeat_grace_us = 3 * RIG_SEC * check_scale() });
-    rig_on(p, "echo", rig_echo);
-    rig_start(p, 1);
+                                     .reclaim_interval_us = 1000 * FIXTURE_SEC,
+                                     .heartbeat_grace_us = 3 * FIXTURE_SEC * check_scale() });
+    fixture_on(p, "echo", fixture_echo);
+    fixture_start(p, 1);
     web_begin_as(&w, p, NULL);
     EQ_INT(GET(&w, "/readyz").status, 200);
     node_table("node", "node_away");

@@ -22,9 +22,9 @@ static void begin(struct web *w, const char *url, int64_t grace_us)
     setenv("PAWL_CHECK_SCALE", "2", 1); /* REFUSED_WAIT_US is 4 s: no longer than has to be */
     heard_begin();
     struct pawl *p =
-        rig_open_as(NULL, (struct pawl_options){ .db = url, .heartbeat_grace_us = grace_us });
-    rig_on(p, "echo", rig_echo);
-    rig_start(p, 1);
+        fixture_open_as(NULL, (struct pawl_options){ .db = url, .heartbeat_grace_us = grace_us });
+    fixture_on(p, "echo", fixture_echo);
+    fixture_start(p, 1);
     web_begin_as(w, p, NULL);
     EQ_INT(POST(w, "/v1/calls?wait=30", "{\"type\":\"echo\"}").status, 200);
     EQ_INT(GET(w, "/readyz").status, 200);
@@ -56,7 +56,7 @@ TEST(a_full_disk_is_named, .deadline_s = 120)
     static char body[100000];
     snprintf(body, sizeof body, "{\"type\":\"echo\",\"input\":\"%090000d\"}", 7);
     small_disk();
-    begin(&w, "sqlite:disk/full.db", 8 * RIG_SEC * check_scale());
+    begin(&w, "sqlite:disk/full.db", 8 * FIXTURE_SEC * check_scale());
     fill_disk();
     /* The log has room for a few small commits. */
     UNTIL(POST(&w, "/v1/calls", body).status == 503 && GET(&w, "/readyz").status == 503);

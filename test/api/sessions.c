@@ -32,9 +32,9 @@ static void finish(struct web *w, const char *lease, const char *result)
 TEST(a_request_is_a_call_of_the_session)
 {
     struct web w;
-    struct pawl *p = rig_open(param);
-    rig_on(p, "echo", rig_echo);
-    rig_start(p, 2);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "echo", fixture_echo);
+    fixture_start(p, 2);
     web_begin_as(&w, p, NULL);
     struct web_answer a = POST(&w, PATH, "{\"id\":\"a\",\"type\":\"echo\",\"input\":\"hi\"}");
     EQ_INT(a.status, 200);
@@ -61,7 +61,7 @@ TEST(a_request_is_a_call_of_the_session)
 TEST(not_ended_in_time_it_stays_in_line)
 {
     struct web w;
-    web_begin_as(&w, rig_open(param), &(struct api_conf){ .session_wait_us = 20 * RIG_MS });
+    web_begin_as(&w, fixture_open(param), &(struct api_conf){ .session_wait_us = 20 * FIXTURE_MS });
     const char *lease = hold(&w);
     for (int i = 1; i <= 2; i++) {
         struct web_answer a = POST(&w, PATH, web_text("{\"id\":\"c%d\",\"type\":\"chat\"}", i));

@@ -339,7 +339,8 @@ TEST(a_timeout_ends_a_call_though_its_worker_extends)
     EQ_STR(AT(a, "attempts.0.kind"), "timeout");
     EQ_STR(AT(a, "attempts.0.error"), "took longer than its timeout of 1 s");
     /* Not before its time; how long the extends took does not matter. */
-    GE_INT(time_at(a, "attempts.0.finished_at") - time_at(a, "attempts.0.started_at"), 1 * RIG_SEC);
+    GE_INT(time_at(a, "attempts.0.finished_at") - time_at(a, "attempts.0.started_at"),
+           1 * FIXTURE_SEC);
     EQ_INT(finish(&w, lease, "{\"id\":\"works\",\"result\":1}").status, 200);
 
     /* Alone in its lease: nobody has to ask, and whoever waits for its end hears of it. */
@@ -734,7 +735,7 @@ TEST(workers_and_submitters, .deadline_s = 120)
     }
     for (int i = 0; i < n; i++)
         submit(&w, web_text("c%d", i), "");
-    UNTIL(rig_count(w.p, PAWL_COMPLETED) == n);
+    UNTIL(fixture_count(w.p, PAWL_COMPLETED) == n);
     web_stop(&w); /* tells those who wait that there is nothing */
     for (int i = 0; i < WORKERS; i++) {
         pthread_join(workers[i].thread, NULL);
@@ -763,13 +764,13 @@ TEST(a_drained_node_gives_nothing)
 {
     struct web w;
     web_begin(&w, param);
-    EQ_INT(POST(&w, "/v1/nodes/rig/drain", NULL).status, 200);
+    EQ_INT(POST(&w, "/v1/nodes/fixture/drain", NULL).status, 200);
     submit(&w, "a", "");
     EQ_STR(AT(POST(&w, "/v1/work/claim", "{}"), "lease"), "null");
     int fd = web_connect(&w);
     web_send(&w, fd, "POST", "/v1/work/claim", "{\"wait\":60}");
     UNTIL(waiting(&w) == 1);
-    EQ_INT(POST(&w, "/v1/nodes/rig/undrain", NULL).status, 200);
+    EQ_INT(POST(&w, "/v1/nodes/fixture/undrain", NULL).status, 200);
     struct web_answer a = web_take(fd);
     EQ_STR(AT(a, "calls.0.id"), "a");
     close(fd);

@@ -18,7 +18,7 @@
 #include "base/world.h"
 #include "cli/bench_table.h"
 #include "db_server.h"
-#include "events_rig.h"
+#include "events_fixture.h"
 #include "events/table.h"
 
 enum { CONNS = 64, GROUP = 1000 };

@@ -21,9 +21,9 @@
 
 RUNS_ON(ENGINE_SERVER)
 
-#define GRACE_US (1500 * RIG_MS * check_scale())
+#define GRACE_US (1500 * FIXTURE_MS * check_scale())
 /* What a busy machine may add to the times that are promised. */
-#define SLACK_US (3 * RIG_SEC * check_scale())
+#define SLACK_US (3 * FIXTURE_SEC * check_scale())
 
 static struct history history;
 static struct db_server *server;
@@ -166,20 +166,20 @@ static void run(uint64_t seed, int64_t seconds)
     static struct planned_fault m[FAULT_PLAN_MAX];
     static struct step steps[2 * FAULT_PLAN_MAX];
     size_t n = steps_make(m, fault_plan_make(seed, FLEET_NODES, seconds, GRACE_US, m), steps);
-    int64_t began_us = rig_mono(), late_us = 0, ends_us = began_us + seconds * RIG_SEC;
+    int64_t began_us = fixture_mono(), late_us = 0, ends_us = began_us + seconds * FIXTURE_SEC;
     for (size_t i = 0; i < n; i++) {
         bool begins = !steps[i].over;
         int64_t due_us = began_us + late_us + steps[i].at_us;
         if ((begins && due_us > ends_us) || (!begins && !begun[steps[i].m - m]))
             continue;
-        while (rig_mono() < due_us) {
+        while (fixture_mono() < due_us) {
             fleet_tend();
             usleep(2000);
         }
         begun[steps[i].m - m] = true;
         take(&steps[i]);
         fleet_tend();
-        late_us += rig_mono() - due_us;
+        late_us += fixture_mono() - due_us;
     }
 }
 
@@ -204,16 +204,16 @@ static void come_to_rest(const void *param, uint64_t seed)
     UNTIL(holds(param, last));
     kill_node(last);
     chaos_load_over();
-    int64_t began_us = rig_mono(), until = began_us + RIG_WAIT_US + GRACE_US;
+    int64_t began_us = fixture_mono(), until = began_us + FIXTURE_WAIT_US + GRACE_US;
     chaos_load_end(&history);
-    while (history_left(param) > 0 && rig_mono() < until) {
+    while (history_left(param) > 0 && fixture_mono() < until) {
         fleet_tend();
         usleep(20000);
     }
     if (history_left(param) > 0)
         history_print_left(param);
-    printf("at rest %.3f s after n%d was killed for good\n", (double)(rig_mono() - began_us) / 1e6,
-           last);
+    printf("at rest %.3f s after n%d was killed for good\n",
+           (double)(fixture_mono() - began_us) / 1e6, last);
     fleet_end();
 }
 
@@ -283,7 +283,7 @@ static void judge(uint64_t seed)
 TEST(three_nodes_keep_every_promise, .deadline_s = 295)
 {
     int64_t seconds = wallet_setting("PAWL_CHAOS_SECONDS", check_long() ? 60 : 15);
-    uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", rig_mono());
+    uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", fixture_mono());
     printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
     fflush(stdout);
     server = engine_own(param);

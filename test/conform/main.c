@@ -12,6 +12,6 @@ CHECK_PARAMS_OF(NULL)
 {
     engines_add(ENGINES_ALL);
     engines_add_sample("pooled", 6);
-    check_param("fault+mem", "fault+mem:rig");
-    check_param("trace+sqlite", "trace+sqlite:rig.db");
+    check_param("fault+mem", "fault+mem:fixture");
+    check_param("trace+sqlite", "trace+sqlite:fixture.db");
 }

@@ -15,7 +15,7 @@
 RUNS_ON(ENGINE_SERVER)
 
 /* Longer than a machine stands still; a sanitizer needs more. */
-#define GRACE_US (MAX(4, check_scale()) * RIG_SEC)
+#define GRACE_US (MAX(4, check_scale()) * FIXTURE_SEC)
 
 TEST(nothing_is_lost_when_the_database_comes_back, .deadline_s = 400)
 {
@@ -26,19 +26,19 @@ TEST(nothing_is_lost_when_the_database_comes_back, .deadline_s = 400)
     fleet_ready();
     fleet_load_begin(6);
     UNTIL((fleet_tend(), fleet_load_done() > 50));
-    int64_t seconds = wallet_setting("PAWL_OUTAGE_SECONDS", (int)(GRACE_US / RIG_SEC) + 2);
+    int64_t seconds = wallet_setting("PAWL_OUTAGE_SECONDS", (int)(GRACE_US / FIXTURE_SEC) + 2);
     db_stop(s, DB_CLEAN);
-    int64_t back = rig_mono() + seconds * RIG_SEC;
-    while (rig_mono() < back) {
+    int64_t back = fixture_mono() + seconds * FIXTURE_SEC;
+    while (fixture_mono() < back) {
         fleet_tend();
         usleep(10000);
     }
     db_up(s);
-    int64_t up = rig_mono();
+    int64_t up = fixture_mono();
     int before = fleet_load_done();
     UNTIL((fleet_tend(), fleet_load_done() > before));
     printf("away for %lld s; the next call ended %lld ms after it was back\n", (long long)seconds,
-           (long long)(rig_mono() - up) / 1000);
+           (long long)(fixture_mono() - up) / 1000);
     UNTIL((fleet_tend(), fleet_load_done() > before + 50));
     int calls = fleet_load_end();
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_node WHERE dead = 1"), 0);

@@ -12,8 +12,8 @@
 
 #include "base/macros.h"
 #include "base/world.h"
-#include "events_rig.h"
-#include "net_rig.h"
+#include "events_fixture.h"
+#include "net_fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
 

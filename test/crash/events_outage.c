@@ -10,8 +10,8 @@
 
 #include "base/world.h"
 #include "db_server.h"
-#include "events_rig.h"
-#include "net_rig.h"
+#include "events_fixture.h"
+#include "net_fixture.h"
 
 RUNS_ON(ENGINE_SERVER)
 

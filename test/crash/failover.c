@@ -11,7 +11,7 @@
 #include "base/macros.h"
 #include "db_server.h"
 #include "replica.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINE_SERVER)
 
@@ -94,11 +94,11 @@ static int handler(struct pawl_call *c)
 
 static void run_all(struct pawl *p, int calls)
 {
-    rig_on(p, "t", handler);
-    rig_start(p, 4);
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), calls);
-    EQ_INT(rig_count(p, 0), calls);
+    fixture_on(p, "t", handler);
+    fixture_start(p, 4);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), calls);
+    EQ_INT(fixture_count(p, 0), calls);
     EQ_INT(ran, calls);
 }
 
@@ -132,7 +132,7 @@ TEST(a_promoted_replica_goes_on_above, .deadline_s = 200)
     db_start_own(primary);
     const char *url = engine_url(param);
     struct db_server *replica = replica_start(primary);
-    struct pawl *p = rig_open_as(NULL, (struct pawl_options){ .db = url, .node = "n" });
+    struct pawl *p = fixture_open_as(NULL, (struct pawl_options){ .db = url, .node = "n" });
     work(p, 'a');
     int64_t read = version_of(p, "o0");
     replica_caught_up(primary, replica);
@@ -140,7 +140,7 @@ TEST(a_promoted_replica_goes_on_above, .deadline_s = 200)
     db_stop(primary, DB_KILL);
     replica_promote(replica);
 
-    p = rig_open_as(NULL, (struct pawl_options){ .db = replica_url(replica), .node = "n" });
+    p = fixture_open_as(NULL, (struct pawl_options){ .db = replica_url(replica), .node = "n" });
     work(p, 'b');
     old_versions_are_stale(p, read);
     struct pawl_receipt r;
@@ -163,7 +163,7 @@ TEST(numbers_in_steps_of_three, .deadline_s = 120)
     db_option(s, "--auto-increment-offset=2");
     db_start_own(s);
     struct pawl *p =
-        rig_open_as(NULL, (struct pawl_options){ .db = engine_url(param), .node = "n" });
+        fixture_open_as(NULL, (struct pawl_options){ .db = engine_url(param), .node = "n" });
     work(p, 'a');
     run_all(p, CALLS);
     pawl_close(p);
@@ -183,7 +183,7 @@ TEST(a_counter_that_goes_back_is_noticed, .deadline_s = 120)
         skip("a standby has its primary's sequences");
     db_start_own(s);
     struct pawl *p =
-        rig_open_as(NULL, (struct pawl_options){ .db = engine_url(param), .node = "n" });
+        fixture_open_as(NULL, (struct pawl_options){ .db = engine_url(param), .node = "n" });
     work(p, 'a');
     counters_begin_anew(s);
     work(p, 'b');
@@ -205,13 +205,13 @@ static void upgraded(void *param, bool counters_went_back)
         skip("a standby has its primary's sequences");
     db_start_own(s);
     struct pawl_options o = { .db = engine_url(param), .node = "n" };
-    struct pawl *p = rig_open_as(NULL, o);
+    struct pawl *p = fixture_open_as(NULL, o);
     work(p, 'a');
     pawl_close(p);
     as_before_the_step(s);
     if (counters_went_back)
         counters_begin_anew(s);
-    p = rig_open_as(NULL, o);
+    p = fixture_open_as(NULL, o);
     GE_INT(db_int(s, "SELECT upto FROM pawl_reserve WHERE name = 'seq'"), seq_max);
     GE_INT(db_int(s, "SELECT upto FROM pawl_reserve WHERE name = 'version'"), version_max);
     work(p, 'b');

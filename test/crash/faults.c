@@ -50,7 +50,7 @@ static struct faults stress(void *param, bool harder)
 {
     int64_t otherwise = !check_long() ? 4 : check_scale() > 1 ? 20 : 8;
     int64_t seconds = wallet_setting("PAWL_CRASH_SECONDS", otherwise);
-    uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", rig_mono());
+    uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", fixture_mono());
     struct db_server *s = engine_own(param);
     struct server_client dice;
     struct faults f = { 0 };
@@ -61,8 +61,8 @@ static struct faults stress(void *param, bool harder)
     server_process_start();
     server_process_ready();
     /* However long each takes here: a few of them. */
-    int64_t until = rig_mono() + seconds * RIG_SEC;
-    while (rig_mono() < until || f.cuts + f.restarts + f.crashes + f.kills < 3)
+    int64_t until = fixture_mono() + seconds * FIXTURE_SEC;
+    while (fixture_mono() < until || f.cuts + f.restarts + f.crashes + f.kills < 3)
         one(s, &dice, &f, harder);
     printf("%d cuts of %d connections, %d restarts, %d crashes, %d kills\n", f.cuts, f.cut,
            f.restarts, f.crashes, f.kills);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
 
@@ -22,9 +22,9 @@ static int quick(struct pawl_call *c)
 
 static _Noreturn void works(const void *param)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", quick);
-    rig_start(p, SLOTS);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", quick);
+    fixture_start(p, SLOTS);
     for (;;)
         pause();
 }
@@ -36,8 +36,8 @@ static int64_t ended(const void *param)
 
 TEST(a_backlog_survives_whoever_runs_it)
 {
-    struct pawl *p = rig_open(param);
-    rig_submit_many(p, "t", CROWD);
+    struct pawl *p = fixture_open(param);
+    fixture_submit_many(p, "t", CROWD);
     pawl_close(p);
     for (int i = 1; i <= KILLS; i++) {
         int64_t before = ended(param);
@@ -49,11 +49,11 @@ TEST(a_backlog_survives_whoever_runs_it)
         EQ_INT(waitpid(pid, NULL, 0), pid);
         printf("killed after %lld of %d\n", (long long)ended(param), CROWD);
     }
-    p = rig_open(param);
-    rig_on(p, "t", quick);
-    rig_start(p, 4);
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD);
+    p = fixture_open(param);
+    fixture_on(p, "t", quick);
+    fixture_start(p, 4);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), CROWD);
     pawl_close(p);
     EQ_INT(ended(param), CROWD);
     EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_lease"), 0);

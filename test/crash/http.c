@@ -62,7 +62,7 @@ static void told(struct client *c, bool cancelled, int64_t result)
 static struct server_answer ended(struct client *c, int n)
 {
     char path[64];
-    int64_t until = rig_mono() + RIG_WAIT_US;
+    int64_t until = fixture_mono() + FIXTURE_WAIT_US;
     path_of(path, sizeof path, c, n, "?wait=10");
     for (;;) {
         struct server_answer a = server_client_ask(&c->http, path, NULL);
@@ -71,7 +71,7 @@ static struct server_answer ended(struct client *c, int n)
         const char *status = server_client_text(&c->http, a.json, "status");
         if (strcmp(status, "pending") != 0 && strcmp(status, "processing") != 0)
             return a;
-        if (rig_mono() > until)
+        if (fixture_mono() > until)
             FAIL("%s is stuck: %.*s", path, BYTES_ARG(a.json->raw));
     }
 }
@@ -283,7 +283,7 @@ enum { KILLS = 4 };
 static int kill_until(struct server_client *dice, int64_t until)
 {
     int kills = 0;
-    for (; rig_mono() < until || kills < KILLS; kills++) {
+    for (; fixture_mono() < until || kills < KILLS; kills++) {
         bool early = server_client_dice(dice, 5) == 0;
         server_process_start();
         if (!early)
@@ -300,7 +300,7 @@ TEST(killed_at_random_moments_under_many_clients, .deadline_s = 1200)
 {
     int64_t otherwise = !check_long() ? 4 : check_scale() > 1 ? 20 : 10;
     int64_t seconds = from_env("PAWL_CRASH_SECONDS", otherwise);
-    uint64_t seed = (uint64_t)from_env("PAWL_SEED", rig_mono());
+    uint64_t seed = (uint64_t)from_env("PAWL_SEED", fixture_mono());
     struct server_client dice;
     printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
     fflush(stdout);
@@ -314,13 +314,13 @@ TEST(killed_at_random_moments_under_many_clients, .deadline_s = 1200)
         server_client_init(&c->http, seed + (uint64_t)(i + 1) * 1000000007);
         EQ_INT(pthread_create(&c->thread, NULL, client_run, c), 0);
     }
-    int kills = kill_until(&dice, rig_mono() + seconds * RIG_SEC);
-    int64_t begun = rig_mono();
+    int kills = kill_until(&dice, fixture_mono() + seconds * FIXTURE_SEC);
+    int64_t begun = fixture_mono();
     atomic_store(&over, true);
     for (int i = 0; i < CLIENTS; i++)
         EQ_INT(pthread_join(clients[i].thread, NULL), 0);
     printf("%d kills, done %lld ms after the last\n", kills,
-           (long long)(rig_mono() - begun) / 1000);
+           (long long)(fixture_mono() - begun) / 1000);
     GE_INT(kills, KILLS);
     count(param);
     for (int i = 0; i < CLIENTS; i++) {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/hook.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
 
@@ -33,17 +33,17 @@ static int poison(struct pawl_call *c)
 
 static void submit(struct pawl *p, const char *id, const char *method)
 {
-    rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "t", .method = method,
-                                         .key = "k", .max_lost = MAX_LOST });
+    fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "t",
+                                             .method = method, .key = "k", .max_lost = MAX_LOST });
 }
 
 static struct pawl *open_serving(void *param, const char *node)
 {
     struct pawl_err err;
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = node });
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = node });
     OK(pawl_on(pawl_program(p), "t", "count", counts), &err);
     OK(pawl_on(pawl_program(p), "t", "poison", poison), &err);
-    rig_start(p, 8);
+    fixture_start(p, 8);
     return p;
 }
 
@@ -63,7 +63,7 @@ static void serve_until_empty(void *param)
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     alarm((unsigned)(100 * check_scale()));
     struct pawl *p = open_serving(param, "n");
-    rig_drain(p);
+    fixture_drain(p);
     pawl_close(p);
     _exit(0);
 }
@@ -87,7 +87,7 @@ static int run_until_done(void *param)
 TEST(a_poison_call_is_given_up_and_its_key_goes_on, .deadline_s = 240)
 {
     char id[16];
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "n" });
     for (int i = 0; i < GOOD; i++) {
         if (i == GOOD / 2)
             submit(p, "poison", "poison");
@@ -96,15 +96,15 @@ TEST(a_poison_call_is_given_up_and_its_key_goes_on, .deadline_s = 240)
     }
     pawl_close(p);
     printf("%d deaths\n", run_until_done(param));
-    p = rig_open_as(param, (struct pawl_options){ .node = "n" });
-    struct pawl_shown *shown = rig_get(p, "poison");
+    p = fixture_open_as(param, (struct pawl_options){ .node = "n" });
+    struct pawl_shown *shown = fixture_get(p, "poison");
     EQ_INT(pawl_shown_view(shown)->state, PAWL_DEAD_LETTER);
     EQ_INT(pawl_shown_view(shown)->lost, MAX_LOST);
     EQ_INT(pawl_shown_view(shown)->key_no, GOOD / 2 + 1);
     pawl_shown_free(shown);
     for (int i = 0; i < GOOD; i++) {
         snprintf(id, sizeof id, "g%d", i);
-        shown = rig_get(p, id);
+        shown = fixture_get(p, id);
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->state, PAWL_COMPLETED);
         EQ_INT(v->key_no, i + 1 + (i >= GOOD / 2));
@@ -136,7 +136,7 @@ static void relay(void *param, int fd, const char *node)
         OK(pawl_submit_wait(p,
                             &(struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "t",
                                                  .method = "count", .key = "k" },
-                            RIG_WAIT_US, &shown, &err),
+                            FIXTURE_WAIT_US, &shown, &err),
            &err);
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->state, PAWL_COMPLETED);
@@ -152,7 +152,7 @@ TEST(one_after_another_over_two_processes, .deadline_s = 400)
 {
     int fds[2][2], n = check_long() ? CALLS : CALLS / 5, elsewhere = 0;
     pid_t pids[2];
-    pawl_close(rig_open_as(param, (struct pawl_options){ .node = "x" }));
+    pawl_close(fixture_open_as(param, (struct pawl_options){ .node = "x" }));
     for (int i = 0; i < 2; i++) {
         EQ_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds[i]), 0);
         pids[i] = fork();
@@ -208,13 +208,13 @@ TEST(an_accept_that_commits_late_still_runs)
 {
     pthread_t thread;
     char said = 0;
-    pawl_close(rig_open_as(param, (struct pawl_options){ .node = "x" }));
+    pawl_close(fixture_open_as(param, (struct pawl_options){ .node = "x" }));
     EQ_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, held), 0);
     pid_t pid = fork();
     if (pid == 0) {
         bool once = false;
         close(held[0]);
-        struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "late" });
+        struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "late" });
         hook_on_pause(hold_commit, &once);
         submit(p, "first", "count");
         hook_on_pause(NULL, NULL);
@@ -224,8 +224,9 @@ TEST(an_accept_that_commits_late_still_runs)
     close(held[1]);
     EQ_INT(read(held[0], &said, 1), 1);
     /* Readers go on: nothing of it is there yet. */
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n", .no_migrate = true });
-    EQ_INT(rig_count(p, 0), 0);
+    struct pawl *p =
+        fixture_open_as(param, (struct pawl_options){ .node = "n", .no_migrate = true });
+    EQ_INT(fixture_count(p, 0), 0);
     EQ_INT(pthread_create(&thread, NULL, submit_second, p), 0);
     EQ_INT(write(held[0], "g", 1), 1);
     EQ_INT(pthread_join(thread, NULL), 0);
@@ -234,9 +235,9 @@ TEST(an_accept_that_commits_late_still_runs)
     EQ_INT(status, 0);
     pawl_close(p);
     p = open_serving(param, "n");
-    rig_ends(p, "first", PAWL_COMPLETED);
-    rig_ends(p, "second", PAWL_COMPLETED);
-    struct pawl_shown *shown = rig_get(p, "second");
+    fixture_ends(p, "first", PAWL_COMPLETED);
+    fixture_ends(p, "second", PAWL_COMPLETED);
+    struct pawl_shown *shown = fixture_get(p, "second");
     EQ_INT(number(pawl_shown_view(shown)->result), 2);
     pawl_shown_free(shown);
     pawl_close(p);

@@ -17,7 +17,7 @@ RUNS_ON(ENGINE_SERVER)
 static void begin(void *param)
 {
     fleet_begin(&(struct fleet_conf){
-        .db = engine_url(param), .grace_us = 4000 * RIG_SEC, .beat = "1000s" });
+        .db = engine_url(param), .grace_us = 4000 * FIXTURE_SEC, .beat = "1000s" });
     fleet_start(0);
     fleet_ready();
 }

@@ -18,7 +18,7 @@ RUNS_ON(ENGINE_SERVER)
 enum { CALLS = 100, WAITERS = 8 };
 
 /* How long an answer may take that only says to come again. */
-#define ANSWER_US (15 * RIG_SEC * check_scale())
+#define ANSWER_US (15 * FIXTURE_SEC * check_scale())
 
 static struct server_client client;
 
@@ -47,8 +47,8 @@ static void *waits(void *arg)
              v->index, 300 * (v->index + 1));
     atomic_store(&v->asks, true);
     struct server_answer a = { 0 };
-    for (int64_t until = rig_mono() + 2 * RIG_WAIT_US; a.status != 200;) {
-        if (rig_mono() > until)
+    for (int64_t until = fixture_mono() + 2 * FIXTURE_WAIT_US; a.status != 200;) {
+        if (fixture_mono() > until)
             FAIL("call w%d has not ended: %d", v->index, a.status);
         a = server_client_ask(&v->http, "/v1/calls?wait=60", body);
         if (a.status != 200 && a.status != 202)
@@ -103,12 +103,12 @@ static void accept_before(void)
 static int during(int64_t until)
 {
     int refused = 0;
-    while (rig_mono() < until) {
+    while (fixture_mono() < until) {
         char body[200];
-        int64_t asked = rig_mono();
+        int64_t asked = fixture_mono();
         call_make(body, sizeof body, "d", refused);
         struct server_answer a = server_client_once(&client, "/v1/calls", body);
-        LT_INT(rig_mono() - asked, ANSWER_US);
+        LT_INT(fixture_mono() - asked, ANSWER_US);
         if (a.status != 503 && a.status != 504)
             FAIL("a submit without a database was answered %d %.*s", a.status,
                  BYTES_ARG(a.json->raw));
@@ -159,7 +159,7 @@ static struct db_server *begin(void *param)
 
 static int64_t away_us(void)
 {
-    return RIG_SEC * wallet_setting("PAWL_OUTAGE_SECONDS", check_long() ? 5 : 3);
+    return FIXTURE_SEC * wallet_setting("PAWL_OUTAGE_SECONDS", check_long() ? 5 : 3);
 }
 
 static void outage(void *param, enum db_stop how)
@@ -167,20 +167,20 @@ static void outage(void *param, enum db_stop how)
     struct db_server *s = begin(param);
     static struct waiter waiters[WAITERS];
     waiters_begin(waiters);
-    int64_t asked = rig_mono();
+    int64_t asked = fixture_mono();
     accept_before();
-    printf("%d accepted in %lld ms\n", CALLS, (long long)(rig_mono() - asked) / 1000);
+    printf("%d accepted in %lld ms\n", CALLS, (long long)(fixture_mono() - asked) / 1000);
     db_stop(s, how);
-    int refused = during(rig_mono() + away_us());
+    int refused = during(fixture_mono() + away_us());
     db_up(s);
-    int64_t begun = rig_mono();
+    int64_t begun = fixture_mono();
     char body[200];
     call_make(body, sizeof body, "d", 0);
     server_client_ask(&client, "/v1/calls", body);
-    int64_t took = rig_mono() - begun;
+    int64_t took = fixture_mono() - begun;
     printf("%d refused; the first was accepted %lld ms after it was back\n", refused,
            (long long)took / 1000);
-    LT_INT(took, 5 * RIG_SEC * check_scale());
+    LT_INT(took, 5 * FIXTURE_SEC * check_scale());
     GT_INT(refused, 0);
     after(refused);
     waiters_end(waiters);
@@ -205,16 +205,16 @@ TEST(readyz_says_that_the_database_is_away, .deadline_s = 120)
     struct db_server *s = begin(param);
     EQ_INT(ready(), 200);
     db_stop(s, DB_CLEAN);
-    int64_t begun = rig_mono();
+    int64_t begun = fixture_mono();
     UNTIL(ready() == 503);
-    LT_INT(rig_mono() - begun, 10 * RIG_SEC * check_scale());
+    LT_INT(fixture_mono() - begun, 10 * FIXTURE_SEC * check_scale());
     struct server_answer a = server_client_once(&client, "/readyz", NULL);
     TRUE(*server_client_text(&client, a.json, "reason"));
     EQ_INT(server_client_once(&client, "/healthz", NULL).status, 200);
     db_up(s);
-    begun = rig_mono();
+    begun = fixture_mono();
     UNTIL(ready() == 200);
-    LT_INT(rig_mono() - begun, 5 * RIG_SEC * check_scale());
+    LT_INT(fixture_mono() - begun, 5 * FIXTURE_SEC * check_scale());
     server_process_stop();
     server_client_release(&client);
 }
@@ -260,10 +260,10 @@ TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 300)
         &client, "/v1/calls",
         "{\"id\":\"runs\",\"type\":\"lab\",\"method\":\"sleep\",\"input\":{\"ms\":3000}}");
     db_stop(s, DB_CLEAN);
-    int64_t asked = rig_mono();
+    int64_t asked = fixture_mono();
     struct server_answer a = server_client_once(&client, "/v1/calls/was?wait=1", NULL);
     EQ_INT(a.status, 503);
-    GE_INT(rig_mono() - asked, 1 * RIG_SEC);
+    GE_INT(fixture_mono() - asked, 1 * FIXTURE_SEC);
     for (size_t i = 0; i < COUNT_OF(v); i++) {
         server_client_init(&v[i].http, 10 + i);
         EQ_INT(pthread_create(&v[i].thread, NULL, comes_late, &v[i]), 0);

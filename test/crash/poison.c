@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
 
@@ -25,11 +25,11 @@ static void serve(void *param)
 {
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     alarm((unsigned)(100 * check_scale()));
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
-    rig_on(p, "good", rig_echo);
-    rig_on(p, "poison", poison);
-    rig_start(p, 64);
-    rig_drain(p);
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "n" });
+    fixture_on(p, "good", fixture_echo);
+    fixture_on(p, "poison", poison);
+    fixture_start(p, 64);
+    fixture_drain(p);
     pawl_close(p);
     _exit(0);
 }
@@ -40,7 +40,7 @@ static void submit_all(void *param, int at)
     static struct pawl_receipt r[GOOD + 1];
     static char ids[GOOD + 1][16];
     struct pawl_err err;
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "n" });
     for (int i = 0; i <= GOOD; i++) {
         snprintf(ids[i], sizeof ids[i], i == at ? "poison" : "g%d", i);
         v[i] = (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[i],
@@ -75,7 +75,7 @@ static void check_good(struct pawl *p, int at)
         if (i == at)
             continue;
         snprintf(id, sizeof id, "g%d", i);
-        struct pawl_shown *shown = rig_get(p, id);
+        struct pawl_shown *shown = fixture_get(p, id);
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->state, PAWL_COMPLETED);
         EQ_INT(v->attempts, 0);
@@ -89,19 +89,19 @@ static void check_good(struct pawl *p, int at)
 static void poisoned(void *param, int at)
 {
     submit_all(param, at);
-    int64_t begun = rig_mono();
+    int64_t begun = fixture_mono();
     EQ_INT(run_until_done(param), MAX_LOST);
-    int64_t took = rig_mono() - begun;
+    int64_t took = fixture_mono() - begun;
     printf("done after %lld ms\n", (long long)(took / 1000));
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
-    struct pawl_shown *shown = rig_get(p, "poison");
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "n" });
+    struct pawl_shown *shown = fixture_get(p, "poison");
     EQ_INT(pawl_shown_view(shown)->state, PAWL_DEAD_LETTER);
     EQ_INT(pawl_shown_view(shown)->lost, MAX_LOST);
     pawl_shown_free(shown);
     check_good(p, at);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), GOOD);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), GOOD);
     pawl_close(p);
-    LT_INT(took, 30 * RIG_SEC * check_scale());
+    LT_INT(took, 30 * FIXTURE_SEC * check_scale());
 }
 
 TEST(a_poison_call_first_among_500, .deadline_s = 240)
@@ -142,7 +142,7 @@ static int poison_stored(struct pawl_call *c)
 {
     (void)c;
     atomic_store(&poisoned_inside, true);
-    while (rig_count(node, PAWL_COMPLETED) < already + atomic_load(&returned))
+    while (fixture_count(node, PAWL_COMPLETED) < already + atomic_load(&returned))
         ;
     if (engine_int(database, "SELECT count(*) FROM pawl_lease") > 1)
         _exit(TWO_LEASES);
@@ -152,12 +152,12 @@ static int poison_stored(struct pawl_call *c)
 static _Noreturn void serve_bulk(void *param)
 {
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-    rig_assume_quick();
+    fixture_assume_quick();
     database = param;
-    node = rig_open_as(param, (struct pawl_options){ .node = "n" });
-    rig_on(node, "good", bulk);
-    rig_on(node, "poison", poison_stored);
-    rig_start(node, SLOTS);
+    node = fixture_open_as(param, (struct pawl_options){ .node = "n" });
+    fixture_on(node, "good", bulk);
+    fixture_on(node, "poison", poison_stored);
+    fixture_start(node, SLOTS);
     for (;;)
         pause();
 }
@@ -173,7 +173,7 @@ static void submit_bulk(struct pawl *p, const char *id, int round)
         v[i] = (struct pawl_spec){ PAWL_SPEC_INIT, .id = ids[i], .type = "good", .queue = "bulk" };
     }
     OK(pawl_submit(p, v, BULK, PAWL_ATOMIC, r, &err), &err);
-    rig_submit(p, id, "poison");
+    fixture_submit(p, id, "poison");
 }
 
 /* A process works until the poison call has run. False: this round proves nothing; all its calls
@@ -181,8 +181,8 @@ static void submit_bulk(struct pawl *p, const char *id, int round)
 static bool bulk_dies(void *param, const char *id, int round)
 {
     int status = 0;
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
-    already = rig_count(p, PAWL_COMPLETED);
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "n" });
+    already = fixture_count(p, PAWL_COMPLETED);
     submit_bulk(p, id, round);
     pawl_close(p);
     pid_t pid = fork();
@@ -193,11 +193,11 @@ static bool bulk_dies(void *param, const char *id, int round)
         TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
         return true;
     }
-    p = rig_open_as(param, (struct pawl_options){ .node = "n" });
-    rig_on(p, "good", rig_echo);
-    rig_on(p, "poison", rig_echo);
-    rig_start(p, SLOTS);
-    rig_drain(p);
+    p = fixture_open_as(param, (struct pawl_options){ .node = "n" });
+    fixture_on(p, "good", fixture_echo);
+    fixture_on(p, "poison", fixture_echo);
+    fixture_start(p, SLOTS);
+    fixture_drain(p);
     pawl_close(p);
     return false;
 }
@@ -211,10 +211,11 @@ TEST(a_poison_call_beside_a_full_queue)
         LT_INT(round, 10);
         snprintf(id, sizeof id, "poison%d", round);
     } while (!bulk_dies(param, id, round++));
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "n" });
-    rig_on(p, "other", rig_echo); /* it enters the registry, and so takes back what the first had */
-    rig_start(p, 1);
-    struct pawl_shown *shown = rig_get(p, id);
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "n" });
+    fixture_on(p, "other", fixture_echo); /* it enters the registry, and so takes back what the
+                                             first had */
+    fixture_start(p, 1);
+    struct pawl_shown *shown = fixture_get(p, id);
     EQ_INT(pawl_shown_view(shown)->lost, 1);
     pawl_shown_free(shown);
     pawl_close(p);

@@ -48,12 +48,12 @@ static int generation(void *param, int rounds, int kills)
         pids[which] = crash_bed_start(
             &(struct crash_bed){ .param = param, .node = nodes[which], .rounds = rounds });
     }
-    int64_t begun = rig_mono();
+    int64_t begun = fixture_mono();
     for (int i = 0; i < 2; i++)
         EQ_INT(crash_bed_wait(pids[i]), 0);
-    int64_t took = rig_mono() - begun;
+    int64_t took = fixture_mono() - begun;
     printf("%d rounds each, done %lld ms after the last kill\n", rounds, (long long)took / 1000);
-    LT_INT(took, 20 * RIG_SEC * check_scale()); /* the grace, 2 s, and the work */
+    LT_INT(took, 20 * FIXTURE_SEC * check_scale()); /* the grace, 2 s, and the work */
     crash_bed_count(param, nodes, 2, rounds);
     return killed;
 }
@@ -62,14 +62,14 @@ TEST(killed_at_random_moments, .deadline_s = 600)
 {
     int64_t seconds = from_env("PAWL_CRASH_SECONDS", check_long() ? 12 : 2);
     int generations = 0, killed = 0;
-    seed = (uint64_t)from_env("PAWL_SEED", rig_mono());
-    int64_t until = rig_mono() + seconds * RIG_SEC;
+    seed = (uint64_t)from_env("PAWL_SEED", fixture_mono());
+    int64_t until = fixture_mono() + seconds * FIXTURE_SEC;
     do {
         printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
         fflush(stdout);
         killed += generation(param, 20 + (int)dice(60), 6);
         generations++;
-    } while (rig_mono() < until || (killed == 0 && generations < 20));
+    } while (fixture_mono() < until || (killed == 0 && generations < 20));
     printf("%d generations, %d kills\n", generations, killed);
     GT_INT(killed, 0);
 }

@@ -17,7 +17,7 @@
 RUNS_ON(ENGINE_SERVER)
 
 /* Longer than a machine stands still; a sanitizer needs more. */
-#define GRACE_US (MAX(4, check_scale()) * RIG_SEC)
+#define GRACE_US (MAX(4, check_scale()) * FIXTURE_SEC)
 
 static struct server_client client;
 static struct db_server *server;
@@ -40,7 +40,7 @@ static void begin(void *param, const char *beat, int64_t grace_us)
 
 static void begin_without_beats(void *param)
 {
-    begin(param, "1000s", 4000 * RIG_SEC);
+    begin(param, "1000s", 4000 * FIXTURE_SEC);
 }
 
 static void end(void)
@@ -176,8 +176,9 @@ static void idle_is_not_ready(void *param)
     TRUE(is_ready());
     standby_away(server);
     UNTIL(!is_ready());
-    int64_t until = rig_mono() + 8 * RIG_SEC; /* more than twice what a beat is waited for */
-    UNTIL((FALSE(is_ready()), rig_mono() > until));
+    int64_t until = fixture_mono() + 8 * FIXTURE_SEC; /* more than twice what a beat is waited for
+                                                       */
+    UNTIL((FALSE(is_ready()), fixture_mono() > until));
     LE_INT(standby_waiting(server), 3);
     FALSE(is_ready());
     standby_back(server);
@@ -211,9 +212,9 @@ TEST(nobody_is_taken_for_dead, .deadline_s = 400)
     fleet_load_begin(6);
     UNTIL((fleet_tend(), fleet_load_done() > 50));
     standby_away(server);
-    int64_t back = rig_mono() + GRACE_US + 2 * RIG_SEC;
+    int64_t back = fixture_mono() + GRACE_US + 2 * FIXTURE_SEC;
     UNTIL((fleet_tend(), !is_ready()));
-    while (rig_mono() < back) {
+    while (fixture_mono() < back) {
         fleet_tend();
         usleep(10000);
     }

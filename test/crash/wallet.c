@@ -16,7 +16,7 @@ enum { KILLS = 4 };
 static int kill_until(struct server_client *dice, int64_t until)
 {
     int kills = 0;
-    for (; rig_mono() < until || kills < KILLS; kills++) {
+    for (; fixture_mono() < until || kills < KILLS; kills++) {
         server_process_start();
         server_process_ready();
         usleep((unsigned)(1000 + server_client_dice(dice, 700000) * check_scale()));
@@ -31,13 +31,13 @@ TEST(every_balance_is_what_the_clients_were_told, .deadline_s = 1200)
 {
     int64_t otherwise = !check_long() ? 4 : check_scale() > 1 ? 20 : 10;
     int64_t seconds = wallet_setting("PAWL_CRASH_SECONDS", otherwise);
-    uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", rig_mono());
+    uint64_t seed = (uint64_t)wallet_setting("PAWL_SEED", fixture_mono());
     struct server_client dice;
     printf("PAWL_SEED=%llu\n", (unsigned long long)seed);
     fflush(stdout);
     server_client_init(&dice, seed);
     wallet_begin(param, seed);
-    int kills = kill_until(&dice, rig_mono() + seconds * RIG_SEC);
+    int kills = kill_until(&dice, fixture_mono() + seconds * FIXTURE_SEC);
     printf("%d kills\n", kills);
     GE_INT(kills, KILLS);
     wallet_end(param);

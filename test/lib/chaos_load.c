@@ -96,12 +96,12 @@ static void abandon(struct client *c, size_t call, const char *body)
 static bool settle(struct client *c, size_t call, const char *body, bool wait)
 {
     const char *path = wait ? "/v1/calls?wait=" WAIT_S : "/v1/calls";
-    int64_t until = rig_mono() + 2 * RIG_WAIT_US;
+    int64_t until = fixture_mono() + 2 * FIXTURE_WAIT_US;
     while (!atomic_load(&over)) {
         int status = ask(c, call, path, body, false);
         if (status == 200 || (status == 202 && !wait))
             return true;
-        if (rig_mono() > until)
+        if (fixture_mono() > until)
             FAIL("call %s: no end in %d s, the last answer was %d", c->seen.calls[call].id,
                  60 * check_scale(), status);
         if (status == 202)

@@ -50,7 +50,7 @@ static int sends(struct pawl_call *c)
 static int holds(struct pawl_call *c)
 {
     while (!pawl_cancelled(c))
-        pawl_sleep(c, 10 * RIG_SEC);
+        pawl_sleep(c, 10 * FIXTURE_SEC);
     return pawl_fail(c, "asked to stop");
 }
 
@@ -93,7 +93,7 @@ static void must(enum pawl_status st, const struct pawl_err *err, const char *wh
 /* BUSY and UNKNOWN say: the same once more, which is harmless with the same id. */
 static bool again(enum pawl_status st, int64_t until_us)
 {
-    if ((st != PAWL_BUSY && st != PAWL_UNKNOWN) || rig_mono() > until_us)
+    if ((st != PAWL_BUSY && st != PAWL_UNKNOWN) || fixture_mono() > until_us)
         return false;
     usleep(5000);
     return true;
@@ -102,7 +102,7 @@ static bool again(enum pawl_status st, int64_t until_us)
 /* `call` must end well; what the database refuses for now is repeated. */
 #define MUST(what, call)                                                                           \
     do {                                                                                           \
-        int64_t until_us_ = rig_mono() + RIG_WAIT_US;                                              \
+        int64_t until_us_ = fixture_mono() + FIXTURE_WAIT_US;                                      \
         enum pawl_status st_;                                                                      \
         do                                                                                         \
             st_ = (call);                                                                          \
@@ -127,7 +127,7 @@ static void submit_round(struct pawl *p, const char *node, int round)
                                    .max_lost = 1000,
                                    .backoff_base_us = 1000,
                                    .keep_us = k == BRIEF ? 1 : 0,
-                                   .delay_us = k == DELAY ? 20 * RIG_MS : 0 };
+                                   .delay_us = k == DELAY ? 20 * FIXTURE_MS : 0 };
         n++;
     }
     if (!n)
@@ -159,9 +159,9 @@ static void wait_call(struct pawl *p, const char *id)
     struct pawl_shown *shown = NULL;
     struct pawl_err err;
     enum pawl_status st;
-    int64_t until_us = rig_mono() + RIG_WAIT_US;
+    int64_t until_us = fixture_mono() + FIXTURE_WAIT_US;
     do
-        st = pawl_get(p, id, 60 * RIG_SEC, &shown, &err);
+        st = pawl_get(p, id, 60 * FIXTURE_SEC, &shown, &err);
     while (again(st, until_us));
     if (st == PAWL_GONE)
         return;
@@ -204,7 +204,7 @@ static void submit_bulk(struct pawl *p)
     }
     MUST("bulk", pawl_submit(p, v, N, PAWL_ATOMIC, r, &err));
     for (int i = 0; i < N; i++)
-        if (rig_ended(p, ids[i]) != PAWL_COMPLETED)
+        if (fixture_ended(p, ids[i]) != PAWL_COMPLETED)
             exit(6);
 }
 
@@ -234,10 +234,10 @@ void crash_bed_program(void)
     struct pawl_options o = { PAWL_OPTIONS_INIT,
                               .db = getenv("CRASH_BED_DB"),
                               .node = node,
-                              .heartbeat_interval_us = 100 * RIG_MS,
-                              .heartbeat_grace_us = RIG_SEC * check_scale(),
-                              .reclaim_interval_us = 100 * RIG_MS,
-                              .gc_interval_us = 5 * RIG_MS };
+                              .heartbeat_interval_us = 100 * FIXTURE_MS,
+                              .heartbeat_grace_us = FIXTURE_SEC * check_scale(),
+                              .reclaim_interval_us = 100 * FIXTURE_MS,
+                              .gc_interval_us = 5 * FIXTURE_MS };
     MUST("open", pawl_open(&o, &p, &err));
     migrate_finish();
     MUST("table",
@@ -258,7 +258,7 @@ void crash_bed_program(void)
         submit_bulk(p);
     for (int i = 0; i < rounds; i++)
         wait_round(p, node, i);
-    must(pawl_stop(p, 60 * RIG_SEC, &err), &err, "stop");
+    must(pawl_stop(p, 60 * FIXTURE_SEC, &err), &err, "stop");
     pawl_close(p);
     exit(0);
 }
@@ -349,7 +349,7 @@ static void check_round(struct pawl *p, const char *box, const char *node, int r
     make_id(id, sizeof id, node, round, SEND);
     for (int i = 1; i <= 2; i++) {
         snprintf(child, sizeof child, "%s.%d", id, i);
-        EQ_INT(rig_ended(p, child), PAWL_COMPLETED);
+        EQ_INT(fixture_ended(p, child), PAWL_COMPLETED);
         check_call(p, box, child, SQL);
     }
 }
@@ -357,7 +357,7 @@ static void check_round(struct pawl *p, const char *box, const char *node, int r
 void crash_bed_count(const void *param, const char *const *nodes, size_t n_nodes, int rounds)
 {
     static const char *const empty[] = { "ready", "lease", "cancel" };
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = "counter" });
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "counter" });
     char *box = strdup(engine_rows(param, "SELECT id FROM box WHERE id NOT LIKE 'bulk%'"));
     TRUE(box != NULL);
     int n = *box ? 1 : 0;
@@ -368,8 +368,8 @@ void crash_bed_count(const void *param, const char *const *nodes, size_t n_nodes
             check_round(p, box, nodes[i], k);
     EQ_INT(n, (int)n_nodes * rounds * 6);
     EQ_INT(engine_int(param, "SELECT count(*) - count(DISTINCT id) FROM box"), 0);
-    EQ_INT(rig_count(p, PAWL_PENDING), 0);
-    EQ_INT(rig_count(p, PAWL_PROCESSING), 0);
+    EQ_INT(fixture_count(p, PAWL_PENDING), 0);
+    EQ_INT(fixture_count(p, PAWL_PROCESSING), 0);
     for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
         char sql[60];
         snprintf(sql, sizeof sql, "SELECT count(*) FROM pawl_%s", empty[i]);

@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 /* First thing in main(): does not return in the program. */
 void crash_bed_program(void);

@@ -27,11 +27,11 @@
 
 #include "check.h"
 #include "db_driver.h"
-#include "rig.h"
+#include "fixture.h"
 
-#define START_US (60 * RIG_SEC * check_scale())
+#define START_US (60 * FIXTURE_SEC * check_scale())
 /* A statement of a test's own that takes longer has met a lock that nobody lets go of. */
-#define SAY_US (30 * RIG_SEC * check_scale())
+#define SAY_US (30 * FIXTURE_SEC * check_scale())
 #define ANSWER_MAX (4 << 20)
 #define DATABASES_MAX 200
 /* So many databases of ended cases are dropped in one go. */
@@ -211,9 +211,9 @@ static pid_t spawn(const struct db_server *s)
 
 static bool run_it(struct db_server *s)
 {
-    int64_t until = rig_mono() + START_US;
+    int64_t until = fixture_mono() + START_US;
     s->pid = spawn(s);
-    while (s->pid > 0 && rig_mono() < until) {
+    while (s->pid > 0 && fixture_mono() < until) {
         int status;
         if (waitpid(s->pid, &status, WNOHANG) == s->pid)
             s->pid = 0; /* it has given up */
@@ -612,15 +612,15 @@ void db_session_say(struct db_session *v, const char *sql)
 {
     char line[2000], mark[40], got[4000] = "";
     size_t len = 0;
-    int64_t until = rig_mono() + SAY_US;
+    int64_t until = fixture_mono() + SAY_US;
     snprintf(mark, sizeof mark, "said-%d", ++v->said);
     int n = snprintf(line, sizeof line, "%s\nSELECT '%s';\n", sql, mark);
     LT_INT(n, (int)sizeof line);
     EQ_INT(write(v->in, line, (size_t)n), n);
     while (!strstr(got, mark)) {
         struct pollfd p = { .fd = v->out, .events = POLLIN };
-        if (len >= sizeof got - 1 || rig_mono() > until ||
-            poll(&p, 1, (int)((until - rig_mono()) / 1000)) <= 0)
+        if (len >= sizeof got - 1 || fixture_mono() > until ||
+            poll(&p, 1, (int)((until - fixture_mono()) / 1000)) <= 0)
             FAIL("%s: no answer to %s: %s", v->server->name, sql, got);
         ssize_t more = read(v->out, got + len, sizeof got - 1 - len);
         if (more <= 0)

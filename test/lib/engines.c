@@ -17,17 +17,17 @@
 #include "pooler.h"
 
 const struct engine engines[] = {
-    { .name = "mem", .says = "mem", .url = "mem:rig", .kind = ENGINE_MEM },
+    { .name = "mem", .says = "mem", .url = "mem:fixture", .kind = ENGINE_MEM },
     { .name = "sqlite",
       .says = "sqlite",
-      .url = "sqlite:rig.db",
+      .url = "sqlite:fixture.db",
       .kind = ENGINE_FILE,
       .sql = true,
       .tables = "pawl_",
       .blob = "BLOB" },
     { .name = "sqlite+ledger",
       .says = "sqlite+ledger",
-      .url = "sqlite+ledger:rig.db",
+      .url = "sqlite+ledger:fixture.db",
       .kind = ENGINE_FILE,
       .every = 4, /* until it takes the place of the engine above */
       .sql = true,

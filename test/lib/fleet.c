@@ -15,11 +15,11 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 #define LISTENING "listening on http://127.0.0.1:"
 /* A node that ended by itself is started again after this. */
-#define AGAIN_US (100 * RIG_MS)
+#define AGAIN_US (100 * FIXTURE_MS)
 /* How long a node that stops lets its calls run on. */
 #define STOP_GRACE "3s"
 
@@ -42,8 +42,8 @@ _Noreturn static void become(int index, int out)
     char name[20], log[20], beat[20], grace[20];
     snprintf(name, sizeof name, "n%d", index);
     snprintf(log, sizeof log, "n%d.log", index);
-    snprintf(beat, sizeof beat, "%lldms", (long long)(conf.grace_us / RIG_MS / 8));
-    snprintf(grace, sizeof grace, "%lldms", (long long)(conf.grace_us / RIG_MS));
+    snprintf(beat, sizeof beat, "%lldms", (long long)(conf.grace_us / FIXTURE_MS / 8));
+    snprintf(grace, sizeof grace, "%lldms", (long long)(conf.grace_us / FIXTURE_MS));
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -118,7 +118,7 @@ static void own_end(struct node *v, int status)
     if (!aborted && !no_start)
         bad_end(v, status, "by itself");
     gone(v);
-    v->again_us = rig_mono() + AGAIN_US;
+    v->again_us = fixture_mono() + AGAIN_US;
     failed_starts += no_start;
     if (aborted)
         conf.died((int)(v - nodes));
@@ -153,7 +153,7 @@ void fleet_tend(void)
             hear(v);
         if (v->pid && waitpid(v->pid, &status, WNOHANG) == v->pid)
             own_end(v, status);
-        if (!v->pid && v->wanted && v->again_us && rig_mono() >= v->again_us)
+        if (!v->pid && v->wanted && v->again_us && fixture_mono() >= v->again_us)
             fleet_start(i);
     }
 }
@@ -178,13 +178,13 @@ void fleet_ready(void)
 static int end_by(struct node *v, int sig)
 {
     int status = 0;
-    int64_t until = rig_mono() + RIG_WAIT_US;
+    int64_t until = fixture_mono() + FIXTURE_WAIT_US;
     kill(v->pid, sig);
     if (v->frozen)
         kill(v->pid, SIGCONT);
     atomic_store(&v->port, 0);
     while (waitpid(v->pid, &status, WNOHANG) == 0) {
-        if (rig_mono() > until)
+        if (fixture_mono() > until)
             FAIL("node n%d does not end after signal %d", (int)(v - nodes), sig);
         usleep(1000);
     }

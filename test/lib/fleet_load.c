@@ -23,13 +23,13 @@ static atomic_int done;
 static void call(struct server_client *c, int thread, int n)
 {
     char body[200];
-    int64_t until = rig_mono() + 4 * RIG_WAIT_US;
+    int64_t until = fixture_mono() + 4 * FIXTURE_WAIT_US;
     snprintf(body, sizeof body,
              "{\"id\":\"l%d-%d\",\"type\":\"lab\",\"method\":\"count\","
              "\"input\":{\"name\":\"load%d\",\"ms\":2}}",
              thread, n, thread);
     for (int node = thread;; node++) {
-        if (rig_mono() > until)
+        if (fixture_mono() > until)
             FAIL("call l%d-%d has not ended", thread, n);
         struct server_answer a =
             server_client_try(c, fleet_port(node % FLEET_NODES), "/v1/calls?wait=2", body);

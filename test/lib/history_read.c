@@ -9,7 +9,7 @@
 
 #include "chaos_load.h"
 #include "db_server.h"
-#include "rig.h"
+#include "fixture.h"
 
 /* So many rows fit into one answer many times over. */
 #define PAGE 5000

@@ -14,29 +14,29 @@ const char *lite_url(const char *param, const char *file)
     return url;
 }
 
-void lite_rig_open(struct lite_rig *r, const char *url, const struct world *world)
+void lite_fixture_open(struct lite_fixture *r, const char *url, const struct world *world)
 {
     struct store_conf conf = {
         .url = url, .world = world, .retention_us = 100 * SEC_US, .remember_us = 1000 * SEC_US
     };
-    *r = (struct lite_rig){ 0 };
+    *r = (struct lite_fixture){ 0 };
     arena_init(&r->a, (size_t)1 << 30);
     OK(store_open(&conf, &r->s, &r->err), &r->err);
     OK(store_migrate(r->s, true, &r->err), &r->err);
 }
 
-void lite_rig_close(struct lite_rig *r)
+void lite_fixture_close(struct lite_fixture *r)
 {
     store_end(&r->s);
     arena_release(&r->a);
 }
 
-struct lite *lite_of_rig(const struct lite_rig *r)
+struct lite *lite_of_fixture(const struct lite_fixture *r)
 {
     return lite_of(r->s);
 }
 
-enum pawl_status lite_one(struct lite_rig *r, struct op *op)
+enum pawl_status lite_one(struct lite_fixture *r, struct op *op)
 {
     enum pawl_status st;
     int64_t until_us = world_mono(&world_real) + 30 * SEC_US * check_scale();
@@ -49,7 +49,7 @@ enum pawl_status lite_one(struct lite_rig *r, struct op *op)
     return op->status;
 }
 
-void lite_accept_n(struct lite_rig *r, const char *type, int n, size_t len, int64_t delay_us)
+void lite_accept_n(struct lite_fixture *r, const char *type, int n, size_t len, int64_t delay_us)
 {
     char *input = arena_zalloc(&r->a, 1, len + 1);
     struct call_spec *v = arena_zalloc(&r->a, (size_t)n, sizeof *v);
@@ -69,7 +69,7 @@ void lite_accept_n(struct lite_rig *r, const char *type, int n, size_t len, int6
     }
 }
 
-struct op lite_claim_of(struct lite_rig *r, const char *type, int max, unsigned char token)
+struct op lite_claim_of(struct lite_fixture *r, const char *type, int max, unsigned char token)
 {
     struct bytes *types = arena_zalloc(&r->a, 1, sizeof *types);
     TRUE(types != NULL);
@@ -85,17 +85,17 @@ struct op lite_claim_of(struct lite_rig *r, const char *type, int max, unsigned 
     return op;
 }
 
-enum pawl_status lite_finish_seq(struct lite_rig *r, struct token token, int64_t seq)
+enum pawl_status lite_finish_seq(struct lite_fixture *r, struct token token, int64_t seq)
 {
     struct finish_item item = { .seq = seq, .how = END_RESULT };
     struct op op = { .kind = OP_FINISH, .finish = { .token = token, .v = &item, .n = 1 } };
     return lite_one(r, &op);
 }
 
-int64_t lite_ask(const struct lite_rig *r, const char *sql)
+int64_t lite_ask(const struct lite_fixture *r, const char *sql)
 {
     sqlite3_stmt *q = NULL;
-    EQ_INT(sqlite3_prepare_v2(lite_of_rig(r)->db, sql, -1, &q, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_prepare_v2(lite_of_fixture(r)->db, sql, -1, &q, NULL), SQLITE_OK);
     EQ_INT(sqlite3_step(q), SQLITE_ROW);
     int64_t n = sqlite3_column_int64(q, 0);
     sqlite3_finalize(q);

@@ -12,7 +12,7 @@
 #include "engines.h"
 #include "store/sqlite/engine.h"
 
-struct lite_rig {
+struct lite_fixture {
     struct store *s; /* owned */
     struct arena a;
     struct pawl_err err;
@@ -22,18 +22,18 @@ struct lite_rig {
 /* The URL of a file, for the engine of the case's parameter; lives until the next is asked for. */
 const char *lite_url(const char *param, const char *file);
 /* world NULL: the real one. */
-void lite_rig_open(struct lite_rig *r, const char *url, const struct world *world);
-void lite_rig_close(struct lite_rig *r);
-struct lite *lite_of_rig(const struct lite_rig *r);
+void lite_fixture_open(struct lite_fixture *r, const char *url, const struct world *world);
+void lite_fixture_close(struct lite_fixture *r);
+struct lite *lite_of_fixture(const struct lite_fixture *r);
 
 /* n calls i0, i1, ... of this type, `len` bytes of input each, due after delay. */
-void lite_accept_n(struct lite_rig *r, const char *type, int n, size_t len, int64_t delay_us);
+void lite_accept_n(struct lite_fixture *r, const char *type, int n, size_t len, int64_t delay_us);
 /* Commit one operation; its status. */
-enum pawl_status lite_one(struct lite_rig *r, struct op *op);
+enum pawl_status lite_one(struct lite_fixture *r, struct op *op);
 /* Claim up to max of one type (NULL: all); the calls are op.claim.calls. */
-struct op lite_claim_of(struct lite_rig *r, const char *type, int max, unsigned char token);
-enum pawl_status lite_finish_seq(struct lite_rig *r, struct token token, int64_t seq);
+struct op lite_claim_of(struct lite_fixture *r, const char *type, int max, unsigned char token);
+enum pawl_status lite_finish_seq(struct lite_fixture *r, struct token token, int64_t seq);
 /* One number out of the file, by the connection's own SQL. */
-int64_t lite_ask(const struct lite_rig *r, const char *sql);
+int64_t lite_ask(const struct lite_fixture *r, const char *sql);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "db_driver.h"
-#include "rig.h"
+#include "fixture.h"
 
 static bool is_pg(const struct db_server *s)
 {

@@ -89,7 +89,7 @@ static struct pawl_spec spec_of(int i)
                            .max_attempts = 50,     .max_lost = 50,
                            .backoff_base_us = 1000 };
     if (i == LATE)
-        s.delay_us = 3600 * RIG_SEC;
+        s.delay_us = 3600 * FIXTURE_SEC;
     return s;
 }
 
@@ -116,7 +116,8 @@ static void wait_one(struct pawl *p)
     struct pawl_spec s = spec_of(WAITED);
     struct pawl_shown *shown = NULL;
     struct pawl_err err;
-    if (honest("submit_wait", pawl_submit_wait(p, &s, 400 * RIG_MS, &shown, &err), PAWL_OK, &err))
+    if (honest("submit_wait", pawl_submit_wait(p, &s, 400 * FIXTURE_MS, &shown, &err), PAWL_OK,
+               &err))
         acked[WAITED] = true;
     pawl_shown_free(shown);
 }
@@ -135,7 +136,7 @@ static void look_around(struct pawl *p)
         pawl_attempts_free(a);
     if (honest("queues", pawl_queues(p, &q, &err), PAWL_OK, &err))
         pawl_queues_free(q);
-    if (honest("get", pawl_get(p, "c-sql", 200 * RIG_MS, &shown, &err), PAWL_NOT_FOUND, &err))
+    if (honest("get", pawl_get(p, "c-sql", 200 * FIXTURE_MS, &shown, &err), PAWL_NOT_FOUND, &err))
         pawl_shown_free(shown);
 }
 
@@ -146,7 +147,7 @@ static void decide(struct pawl *p)
     if (honest("cancel", pawl_cancel(p, "c-late", &state, &err), PAWL_NOT_FOUND, &err))
         cancelled = state == PAWL_CANCELLED;
     struct pawl_shown *shown = NULL;
-    enum pawl_status st = pawl_get(p, "c-refuse", 200 * RIG_MS, &shown, &err);
+    enum pawl_status st = pawl_get(p, "c-refuse", 200 * FIXTURE_MS, &shown, &err);
     pawl_shown_free(shown);
     honest("get", st, PAWL_NOT_FOUND, &err);
     st = pawl_redrive(p, "c-refuse", &err);
@@ -159,7 +160,8 @@ static void decide(struct pawl *p)
 static void work_by_hand(struct pawl *p)
 {
     static const char *const hand = "hand";
-    struct pawl_claim c = { PAWL_CLAIM_INIT, .types = &hand, .n_types = 1, .lease_us = RIG_SEC };
+    struct pawl_claim c = { PAWL_CLAIM_INIT, .types = &hand, .n_types = 1,
+                            .lease_us = FIXTURE_SEC };
     struct pawl_spec send = { PAWL_SPEC_INIT, .type = "sql", .max_attempts = 50 };
     struct pawl_lease *l = NULL;
     struct pawl_err err;
@@ -168,7 +170,7 @@ static void work_by_hand(struct pawl *p)
     struct pawl_finish f = { PAWL_FINISH_INIT,         .id = "c-hand", .how = PAWL_END_RESULT,
                              .result = PAWL_TEXT("1"), .send = &send,  .n_send = 1 };
     if (l->n) {
-        honest("extend", pawl_extend(p, l->token, RIG_SEC, NULL, &err), PAWL_LOST_LEASE, &err);
+        honest("extend", pawl_extend(p, l->token, FIXTURE_SEC, NULL, &err), PAWL_LOST_LEASE, &err);
         for (int k = 0; k < 4; k++)
             if (honest("finish", pawl_finish(p, l->token, &f, 1, NULL, &err), PAWL_LOST_LEASE,
                        &err))
@@ -184,7 +186,7 @@ static bool register_all(struct pawl *p, bool hand)
     if (now->has_sql)
         ok = honest("prepare", pawl_prepare(m, "CREATE TABLE IF NOT EXISTS box (id TEXT)"), PAWL_OK,
                     NULL);
-    ok &= honest("on", pawl_on(m, "echo", "run", rig_echo), PAWL_OK, NULL);
+    ok &= honest("on", pawl_on(m, "echo", "run", fixture_echo), PAWL_OK, NULL);
     ok &= honest("on", pawl_on(m, "sql", "run", on_sql), PAWL_OK, NULL);
     ok &= honest("on", pawl_on(m, "send", "run", on_send), PAWL_OK, NULL);
     ok &= honest("on", pawl_on(m, "retry", "run", on_retry), PAWL_OK, NULL);
@@ -200,10 +202,10 @@ static struct pawl_options options(const char *url)
                                   .db = url,
                                   .node = "s",
                                   .client = "scenario",
-                                  .heartbeat_interval_us = 20 * RIG_MS,
-                                  .heartbeat_grace_us = 10 * RIG_SEC,
-                                  .reclaim_interval_us = 20 * RIG_MS,
-                                  .gc_interval_us = 20 * RIG_MS };
+                                  .heartbeat_interval_us = 20 * FIXTURE_MS,
+                                  .heartbeat_grace_us = 10 * FIXTURE_SEC,
+                                  .reclaim_interval_us = 20 * FIXTURE_MS,
+                                  .gc_interval_us = 20 * FIXTURE_MS };
 }
 
 void scenario_play(struct scenario *s)
@@ -229,7 +231,7 @@ void scenario_play(struct scenario *s)
         decide(p);
         work_by_hand(p);
         honest("gc", pawl_gc(p, 10, NULL, NULL, &err), PAWL_OK, &err);
-        honest("stop", pawl_stop(p, 400 * RIG_MS, &err), PAWL_OK, &err);
+        honest("stop", pawl_stop(p, 400 * FIXTURE_MS, &err), PAWL_OK, &err);
     }
     pawl_close(p);
     for (int i = 0; i < CALLS; i++)
@@ -287,8 +289,8 @@ void scenario_check(struct scenario *s)
     if (pawl_get(p, "c-late", 0, &shown, &err) == PAWL_OK && !cancelled)
         EQ_STATUS(pawl_cancel(p, "c-late", NULL, &err), PAWL_OK, &err);
     pawl_shown_free(shown);
-    rig_start(p, 2);
-    rig_drain(p);
+    fixture_start(p, 2);
+    fixture_drain(p);
     for (int i = 0; i < CALLS; i++) {
         enum pawl_state want = i == REFUSE ? PAWL_FAILED
                                : i == LATE ? PAWL_CANCELLED
@@ -297,7 +299,7 @@ void scenario_check(struct scenario *s)
     }
     count_call(p, "c-send.1", acked[SEND], true, PAWL_COMPLETED);
     count_call(p, "c-hand.1", acked[HAND], true, PAWL_COMPLETED);
-    OK(pawl_stop(p, 10 * RIG_SEC, &err), &err);
+    OK(pawl_stop(p, 10 * FIXTURE_SEC, &err), &err);
     pawl_close(p);
 }
 
@@ -310,12 +312,12 @@ void scenario_points(int64_t total, int seconds, void (*run)(int64_t n))
 {
     const char *how = getenv("PAWL_TORTURE");
     bool full = how && strcmp(how, "full") == 0;
-    int64_t until = rig_mono() + seconds * RIG_SEC;
+    int64_t until = fixture_mono() + seconds * FIXTURE_SEC;
     int64_t step = total * 618 / 1000 + 1; /* the golden section leaves no large gaps */
     int64_t ran = 0;
     while (gcd(step, total) != 1)
         step++;
-    for (int64_t n = 0; ran < total && (full || rig_mono() < until); ran++) {
+    for (int64_t n = 0; ran < total && (full || fixture_mono() < until); ran++) {
         printf("%lld\n", (long long)n + 1);
         fflush(stdout);
         run(n + 1);

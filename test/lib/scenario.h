@@ -10,7 +10,7 @@
 #ifndef SCENARIO_H
 #define SCENARIO_H
 
-#include "rig.h"
+#include "fixture.h"
 
 struct scenario {
     const char *url;       /* what the script opens */

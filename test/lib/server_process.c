@@ -81,7 +81,7 @@ static void start_again(int64_t until)
     waitpid(server, &status, 0);
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     bool away = code == err_exit(PAWL_BUSY) || code == err_exit(PAWL_UNKNOWN);
-    if (!away || rig_mono() > until)
+    if (!away || fixture_mono() > until)
         gone(status, "before it was ready");
     close(server_out);
     server_process_start();
@@ -91,10 +91,10 @@ void server_process_ready(void)
 {
     char line[512];
     size_t n = 0;
-    int64_t until = rig_mono() + RIG_WAIT_US;
+    int64_t until = fixture_mono() + FIXTURE_WAIT_US;
     for (;;) {
         struct pollfd p = { .fd = server_out, .events = POLLIN };
-        int left_ms = (int)((until - rig_mono()) / 1000);
+        int left_ms = (int)((until - fixture_mono()) / 1000);
         if (left_ms <= 0 || poll(&p, 1, left_ms) <= 0)
             FAIL("the server has not said that it is ready");
         ssize_t got = read(server_out, line + n, sizeof line - 1 - n);
@@ -302,11 +302,11 @@ struct server_answer server_client_try(struct server_client *c, int port, const 
 
 struct server_answer server_client_ask(struct server_client *c, const char *path, const char *body)
 {
-    int64_t until = rig_mono() + 2 * RIG_WAIT_US;
+    int64_t until = fixture_mono() + 2 * FIXTURE_WAIT_US;
     struct server_answer a = { 0 };
     struct bytes text = { 0 };
     while (a.status == 0 || a.status == 503 || a.status == 504) {
-        if (rig_mono() > until)
+        if (fixture_mono() > until)
             FAIL("%s: no answer but %d in %d s", path, a.status, 60 * check_scale());
         if (a.status)
             usleep(5000);

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "rig.h"
+#include "fixture.h"
 
 /* ---- The server: one thread starts and ends it ------------------------------------------------
  */

@@ -11,7 +11,7 @@
 #include "check.h"
 #include "db_driver.h"
 #include "engines.h"
-#include "rig.h"
+#include "fixture.h"
 
 static bool is_pg(const struct db_server *s)
 {

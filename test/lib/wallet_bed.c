@@ -50,14 +50,14 @@ static struct told told_of(struct client *c, struct server_answer a)
 /* Ask until it has ended. */
 static struct server_answer outcome(struct client *c, const char *body)
 {
-    int64_t until = rig_mono() + RIG_WAIT_US;
+    int64_t until = fixture_mono() + FIXTURE_WAIT_US;
     for (;;) {
         struct server_answer a = server_client_ask(&c->http, "/v1/calls?wait=10", body);
         if (a.status == 200)
             return a;
         if (a.status != 202)
             FAIL("refused: %d %.*s", a.status, BYTES_ARG(a.json->raw));
-        if (rig_mono() > until)
+        if (fixture_mono() > until)
             FAIL("stuck: %.*s", BYTES_ARG(a.json->raw));
     }
 }
@@ -136,14 +136,14 @@ static void *client_run(void *arg)
 /* What is sent has no caller that waits: until it has ended too. */
 static void all_ended(struct client *c)
 {
-    int64_t until = rig_mono() + RIG_WAIT_US;
+    int64_t until = fixture_mono() + FIXTURE_WAIT_US;
     for (const char *status = "pending"; status;) {
         char path[64];
         snprintf(path, sizeof path, "/v1/calls?status=%s&limit=1", status);
         struct server_answer a = server_client_ask(&c->http, path, NULL);
         if (json_member(a.json, "calls")->count == 0)
             status = strcmp(status, "pending") == 0 ? "processing" : NULL;
-        else if (rig_mono() > until)
+        else if (fixture_mono() > until)
             FAIL("still %s: %.*s", status, BYTES_ARG(a.json->raw));
         else
             status = "pending";

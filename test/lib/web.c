@@ -62,7 +62,7 @@ void web_begin_as(struct web *w, struct pawl *p, const struct api_conf *given)
 
 void web_begin(struct web *w, const void *param)
 {
-    web_begin_as(w, rig_open(param), NULL);
+    web_begin_as(w, fixture_open(param), NULL);
 }
 
 struct errand {
@@ -79,7 +79,7 @@ static void stop(struct loop_task *t)
 {
     struct web *w = ((struct errand *)t)->w;
     api_stop(w->api);
-    http_drain(w->server, rig_mono() + 5 * RIG_SEC * check_scale(), drained, w);
+    http_drain(w->server, fixture_mono() + 5 * FIXTURE_SEC * check_scale(), drained, w);
 }
 
 void web_stop(struct web *w)

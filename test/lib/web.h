@@ -12,7 +12,7 @@
 
 #include "api/api.h"
 #include "base/json.h"
-#include "rig.h"
+#include "fixture.h"
 
 struct web {
     struct pawl *p;

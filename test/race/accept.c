@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -67,21 +67,22 @@ static void round_of(struct pawl *const *handles, size_t n_handles, int round, b
 
 TEST(the_same_id_from_many_threads)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     for (int i = 0; i < (check_long() ? 60 : 10); i++)
         round_of(&p, 1, i, i % 2);
-    EQ_INT(rig_count(p, 0), check_long() ? 60 : 10);
+    EQ_INT(fixture_count(p, 0), check_long() ? 60 : 10);
     pawl_close(p);
 }
 
 TEST(the_same_id_from_many_handles)
 {
-    struct pawl *p[3] = { rig_open(param), rig_open_as(param, (struct pawl_options){ .node = "b" }),
-                          rig_open_as(param, (struct pawl_options){ .node = "c" }) };
+    struct pawl *p[3] = { fixture_open(param),
+                          fixture_open_as(param, (struct pawl_options){ .node = "b" }),
+                          fixture_open_as(param, (struct pawl_options){ .node = "c" }) };
     int n = check_long() ? 25 : 5;
     for (int i = 0; i < n; i++)
         round_of(p, 3, i, i % 2);
-    EQ_INT(rig_count(p[0], 0), n);
+    EQ_INT(fixture_count(p[0], 0), n);
     for (int i = 0; i < 3; i++)
         pawl_close(p[i]);
 }
@@ -108,7 +109,7 @@ static void *claims(void *arg)
             int which = (int)l->calls[i].seq - 1;
             TRUE(which >= 0 && which < 400);
             atomic_fetch_add(&taken[which], 1);
-            OK(rig_finish(c->p, l->token, l->calls[i].id, PAWL_END_RESULT, NULL, &err), &err);
+            OK(fixture_finish(c->p, l->token, l->calls[i].id, PAWL_END_RESULT, NULL, &err), &err);
         }
         c->got += (int)n;
         pawl_lease_free(l);
@@ -120,10 +121,11 @@ static void *claims(void *arg)
 TEST(no_call_is_claimed_twice)
 {
     enum { N = 6 };
-    struct pawl *a = rig_open(param), *b = rig_open_as(param, (struct pawl_options){ .node = "b" });
+    struct pawl *a = fixture_open(param),
+                *b = fixture_open_as(param, (struct pawl_options){ .node = "b" });
     struct claimer v[N];
     int got = 0;
-    rig_submit_many(a, "t", 400);
+    fixture_submit_many(a, "t", 400);
     for (int i = 0; i < N; i++) {
         v[i] = (struct claimer){ .p = i % 2 ? a : b };
         EQ_INT(pthread_create(&v[i].thread, NULL, claims, &v[i]), 0);
@@ -135,7 +137,7 @@ TEST(no_call_is_claimed_twice)
     EQ_INT(got, 400);
     for (int i = 0; i < 400; i++)
         EQ_INT(atomic_load(&taken[i]), 1);
-    EQ_INT(rig_count(a, PAWL_COMPLETED), 400);
+    EQ_INT(fixture_count(a, PAWL_COMPLETED), 400);
     pawl_close(a);
     pawl_close(b);
 }
@@ -151,7 +153,7 @@ static void *asks_around(void *arg)
         int len = snprintf(input, sizeof input, "[%d,%d]", s->which, i);
         struct pawl_spec spec = { PAWL_SPEC_INIT, .type = "t" };
         spec.input = (struct pawl_data){ PAWL_JSON, input, (size_t)len };
-        OK(pawl_submit_wait(s->p, &spec, 100 * RIG_SEC, &shown, &err), &err);
+        OK(pawl_submit_wait(s->p, &spec, 100 * FIXTURE_SEC, &shown, &err), &err);
         EQ_INT(pawl_shown_view(shown)->state, PAWL_COMPLETED);
         EQ_BYTES(pawl_shown_view(shown)->result.data, pawl_shown_view(shown)->result.len, input,
                  (size_t)len);
@@ -162,16 +164,16 @@ static void *asks_around(void *arg)
 
 TEST(everybody_gets_his_own_answer)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct submitter v[THREADS];
-    rig_on(p, "t", rig_echo);
-    rig_start(p, 4);
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 4);
     for (int i = 0; i < THREADS; i++) {
         v[i] = (struct submitter){ .p = p, .which = i };
         EQ_INT(pthread_create(&v[i].thread, NULL, asks_around, &v[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(v[i].thread, NULL);
-    EQ_INT(atomic_load(&rig_runs), THREADS * 30);
+    EQ_INT(atomic_load(&fixture_runs), THREADS * 30);
     pawl_close(p);
 }

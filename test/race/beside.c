@@ -10,7 +10,7 @@
 #include "db_server.h"
 #include "exec/exec.h"
 #include "lib/lib.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINE_SERVER)
 
@@ -36,27 +36,27 @@ static int64_t repeats(struct pawl *p)
  * more than once, until the lease is free. Each call runs once. */
 static void end_behind_a_lock(struct pawl *p, const void *param, int n)
 {
-    UNTIL(atomic_load(&rig_inside) == 1);
+    UNTIL(atomic_load(&fixture_inside) == 1);
     struct db_session *person = leases_hold(param);
-    rig_open_gate();
+    fixture_open_gate();
     UNTIL(repeats(p) > 1);
     db_session_say(person, "ROLLBACK;");
     for (int i = 0; i < n; i++) {
         char id[16];
         snprintf(id, sizeof id, "c%d", i);
-        rig_ends(p, id, PAWL_COMPLETED);
+        fixture_ends(p, id, PAWL_COMPLETED);
     }
-    EQ_INT(atomic_load(&rig_runs), n);
+    EQ_INT(atomic_load(&fixture_runs), n);
     db_session_close(person);
     pawl_close(p);
 }
 
 TEST(a_result_that_is_refused_there_is_stored_in_the_end, .deadline_s = 120)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", rig_blocks);
-    rig_start(p, 2);
-    rig_submit(p, "c0", "t");
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", fixture_blocks);
+    fixture_start(p, 2);
+    fixture_submit(p, "c0", "t");
     end_behind_a_lock(p, param, 1);
 }
 
@@ -64,15 +64,15 @@ TEST(a_result_that_is_refused_there_is_stored_in_the_end, .deadline_s = 120)
 TEST(a_run_that_is_refused_there_is_stored_in_the_end, .deadline_s = 120)
 {
     enum { N = 3 };
-    struct pawl *p = rig_open(param);
-    rig_assume_quick();
-    rig_on(p, "t", rig_blocks);
+    struct pawl *p = fixture_open(param);
+    fixture_assume_quick();
+    fixture_on(p, "t", fixture_blocks);
     for (int i = 0; i < N; i++) {
         char id[16];
         snprintf(id, sizeof id, "c%d", i);
-        rig_submit_as(p, (struct pawl_spec){ .id = id, .type = "t", .key = "k" });
+        fixture_submit_as(p, (struct pawl_spec){ .id = id, .type = "t", .key = "k" });
     }
-    rig_start(p, 2);
+    fixture_start(p, 2);
     end_behind_a_lock(p, param, N);
 }
 
@@ -93,7 +93,7 @@ static int sends_x(struct pawl_call *c)
 {
     struct pawl_err err;
     OK(pawl_send(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .id = "x", .type = "u" }, &err), &err);
-    return rig_blocks(c);
+    return fixture_blocks(c);
 }
 
 struct freeing {
@@ -123,19 +123,19 @@ static void *free_later(void *arg)
 TEST(a_stop_waits_for_a_result_on_its_way, .deadline_s = 120)
 {
     struct pawl_err err;
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", sends_x);
-    rig_start(p, 2);
-    rig_submit(p, "c0", "t");
-    UNTIL(atomic_load(&rig_inside) == 1);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", sends_x);
+    fixture_start(p, 2);
+    fixture_submit(p, "c0", "t");
+    UNTIL(atomic_load(&fixture_inside) == 1);
     struct freeing f = { p, id_hold(param) };
     pthread_t thread;
-    rig_open_gate();
+    fixture_open_gate();
     UNTIL(repeats(p) > 0);
     EQ_INT(pthread_create(&thread, NULL, free_later, &f), 0);
-    OK(pawl_stop(p, 60 * RIG_SEC, &err), &err);
-    EQ_INT(rig_state(p, "c0"), PAWL_COMPLETED);
-    EQ_INT(rig_state(p, "x"), PAWL_PENDING);
+    OK(pawl_stop(p, 60 * FIXTURE_SEC, &err), &err);
+    EQ_INT(fixture_state(p, "c0"), PAWL_COMPLETED);
+    EQ_INT(fixture_state(p, "x"), PAWL_PENDING);
     pthread_join(thread, NULL);
     db_session_close(f.person);
     pawl_close(p);

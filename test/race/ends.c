@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/hook.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -25,8 +25,8 @@ static int meets_and_replies(struct pawl_call *c)
 /* A different gap before the test's half in every round, so that either comes first. */
 static void stagger(int round)
 {
-    int64_t until = rig_mono() + round % 8 * 20;
-    while (rig_mono() < until)
+    int64_t until = fixture_mono() + round % 8 * 20;
+    while (fixture_mono() < until)
         ;
 }
 
@@ -38,29 +38,29 @@ static int rounds(int n)
 TEST(finish_against_stop)
 {
     int completed = 0, handed_back = 0;
-    struct pawl *watch = rig_open_as(param, (struct pawl_options){ .node = "watch" });
+    struct pawl *watch = fixture_open_as(param, (struct pawl_options){ .node = "watch" });
     pthread_barrier_init(&meeting, NULL, 2);
     for (int i = 0; i < rounds(60); i++) {
         char id[32];
-        struct pawl *p = rig_open(param);
-        rig_on(p, "t", meets_and_replies);
-        rig_start(p, 1);
+        struct pawl *p = fixture_open(param);
+        fixture_on(p, "t", meets_and_replies);
+        fixture_start(p, 1);
         snprintf(id, sizeof id, "x%d", i);
-        rig_submit(p, id, "t");
+        fixture_submit(p, id, "t");
         pthread_barrier_wait(&meeting);
         stagger(i);
         /* It ends within the moment a hard stop gives it, or, on a machine that stood still, is
          * handed back first. */
         UNTIL(pawl_stop(p, 0, NULL) == PAWL_OK);
         pawl_close(p);
-        struct pawl_shown *shown = rig_get(watch, id);
+        struct pawl_shown *shown = fixture_get(watch, id);
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->attempts + v->lost, 0);
         TRUE(v->state == PAWL_COMPLETED || v->state == PAWL_PENDING);
         completed += v->state == PAWL_COMPLETED;
         handed_back += v->state == PAWL_PENDING;
         pawl_shown_free(shown);
-        if (rig_state(watch, id) == PAWL_PENDING)
+        if (fixture_state(watch, id) == PAWL_PENDING)
             OK(pawl_cancel(watch, id, NULL, NULL), NULL);
     }
     printf("%d completed, %d handed back\n", completed, handed_back);
@@ -69,20 +69,20 @@ TEST(finish_against_stop)
 
 TEST(cancel_against_finish)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     int completed = 0, cancelled = 0, late = 0;
     pthread_barrier_init(&meeting, NULL, 2);
-    rig_on(p, "t", meets_and_replies);
-    rig_start(p, 1);
+    fixture_on(p, "t", meets_and_replies);
+    fixture_start(p, 1);
     for (int i = 0; i < rounds(200); i++) {
         char id[32];
         enum pawl_state said = 0;
         snprintf(id, sizeof id, "x%d", i);
-        rig_submit(p, id, "t");
+        fixture_submit(p, id, "t");
         pthread_barrier_wait(&meeting);
         stagger(i);
         enum pawl_status st = pawl_cancel(p, id, &said, NULL);
-        enum pawl_state ended = rig_ended(p, id);
+        enum pawl_state ended = fixture_ended(p, id);
         if (st == PAWL_STATE) {
             EQ_INT(said, PAWL_COMPLETED);
             EQ_INT(ended, PAWL_COMPLETED);
@@ -94,7 +94,7 @@ TEST(cancel_against_finish)
         }
         completed += ended == PAWL_COMPLETED;
         cancelled += ended == PAWL_CANCELLED;
-        EQ_INT(rig_state(p, id), ended);
+        EQ_INT(fixture_state(p, id), ended);
     }
     printf("%d completed, %d cancelled, %d cancels came too late\n", completed, cancelled, late);
     pawl_close(p);
@@ -104,32 +104,32 @@ TEST(cancel_against_finish)
 static int takes_its_time(struct pawl_call *c)
 {
     int64_t us = 2900 + pawl_call_view(c)->seq % 7 * 50;
-    int64_t until = rig_mono() + us;
-    while (rig_mono() < until && pawl_call_try(c) < 6)
+    int64_t until = fixture_mono() + us;
+    while (fixture_mono() < until && pawl_call_try(c) < 6)
         ;
     return pawl_reply_int(c, pawl_call_try(c));
 }
 
 TEST(timeout_against_answer)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     int timeouts = 0, n = rounds(150);
-    rig_on(p, "t", takes_its_time);
-    rig_start(p, 2);
+    fixture_on(p, "t", takes_its_time);
+    fixture_start(p, 2);
     for (int i = 0; i < n; i++) {
         char id[32];
         snprintf(id, sizeof id, "x%d", i);
-        rig_submit_as(p, (struct pawl_spec){ .id = id,
-                                             .type = "t",
-                                             .timeout_us = 3000,
-                                             .max_attempts = 1000,
-                                             .backoff_base_us = 1 });
+        fixture_submit_as(p, (struct pawl_spec){ .id = id,
+                                                 .type = "t",
+                                                 .timeout_us = 3000,
+                                                 .max_attempts = 1000,
+                                                 .backoff_base_us = 1 });
     }
-    rig_drain(p);
+    fixture_drain(p);
     for (int i = 0; i < n; i++) {
         char id[32], want[32];
         snprintf(id, sizeof id, "x%d", i);
-        struct pawl_shown *shown = rig_get(p, id);
+        struct pawl_shown *shown = fixture_get(p, id);
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->state, PAWL_COMPLETED);
         /* The answer that stands is that of the try after all that were charged. */
@@ -144,22 +144,23 @@ TEST(timeout_against_answer)
 
 TEST(expiry_against_claim)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     int n = rounds(200);
-    rig_on(p, "t", rig_echo);
-    rig_start(p, 2);
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 2);
     for (int i = 0; i < n; i++) {
         char id[32];
         snprintf(id, sizeof id, "x%d", i);
-        rig_submit_as(p, (struct pawl_spec){ .id = id,
-                                             .type = "t",
-                                             .delay_us = 20 * RIG_MS,
-                                             .expires_in_us = 20 * RIG_MS + i % 5 * 100 });
+        fixture_submit_as(p, (struct pawl_spec){ .id = id,
+                                                 .type = "t",
+                                                 .delay_us = 20 * FIXTURE_MS,
+                                                 .expires_in_us = 20 * FIXTURE_MS + i % 5 * 100 });
     }
-    rig_drain(p);
-    int completed = rig_count(p, PAWL_COMPLETED);
-    EQ_INT(completed + rig_count(p, PAWL_EXPIRED), n);
-    EQ_INT(completed, atomic_load(&rig_runs)); /* what expired never ran, what ran did not expire */
+    fixture_drain(p);
+    int completed = fixture_count(p, PAWL_COMPLETED);
+    EQ_INT(completed + fixture_count(p, PAWL_EXPIRED), n);
+    EQ_INT(completed, atomic_load(&fixture_runs)); /* what expired never ran, what ran did not
+                                                      expire */
     printf("%d ran, %d expired\n", completed, n - completed);
     pawl_close(p);
 }
@@ -197,19 +198,19 @@ static void *cancels(void *arg)
  * late. */
 TEST(cancel_behind_a_commit_that_is_under_way)
 {
-    if (rig_is_mem(param))
+    if (fixture_is_mem(param))
         skip("mem: has no point to hold it at");
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC });
+        fixture_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * FIXTURE_SEC });
     struct canceller c = { .p = p };
     struct pawl_stats st = { PAWL_STATS_INIT };
     pthread_t thread;
     pthread_barrier_init(&meeting, NULL, 2);
     hold_at = "before_commit";
     hook_on_pause(on_pause, NULL);
-    rig_on(p, "t", meets_and_replies);
-    rig_start(p, 1);
-    rig_submit(p, "x", "t");
+    fixture_on(p, "t", meets_and_replies);
+    fixture_start(p, 1);
+    fixture_submit(p, "x", "t");
     UNTIL((pawl_stats(p, &st), st.running == 1));
     atomic_store(&hold, true);
     pthread_barrier_wait(&meeting);
@@ -223,7 +224,7 @@ TEST(cancel_behind_a_commit_that_is_under_way)
         EQ_INT(c.state, PAWL_COMPLETED);
     else /* what was held was a beat, and the finish came after the cancel */
         EQ_STATUS(c.status, PAWL_OK, NULL);
-    TRUE(pawl_state_ended(rig_ended(p, "x")));
+    TRUE(pawl_state_ended(fixture_ended(p, "x")));
     pawl_close(p);
 }
 
@@ -231,29 +232,30 @@ TEST(cancel_behind_a_commit_that_is_under_way)
  * stands. */
 TEST(an_answer_in_the_queue_is_not_overtaken_by_its_deadline)
 {
-    if (rig_is_mem(param))
+    if (fixture_is_mem(param))
         skip("mem: has no point to hold it at");
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .heartbeat_grace_us = 60 * RIG_SEC });
+        fixture_open_as(param, (struct pawl_options){ .heartbeat_grace_us = 60 * FIXTURE_SEC });
     struct pawl_stats st = { PAWL_STATS_INIT };
-    const int64_t timeout_us = 3 * RIG_SEC * check_scale(); /* all up to the answer fits into it */
+    const int64_t timeout_us = 3 * FIXTURE_SEC * check_scale(); /* all up to the answer fits into it
+                                                                 */
     pthread_barrier_init(&meeting, NULL, 2);
     hold_at = "begin";
     hook_on_pause(on_pause, NULL);
-    rig_on(p, "t", meets_and_replies);
-    rig_start(p, 1);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .timeout_us = timeout_us });
+    fixture_on(p, "t", meets_and_replies);
+    fixture_start(p, 1);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .timeout_us = timeout_us });
     UNTIL((pawl_stats(p, &st), st.running == 1));
     atomic_store(&hold, true);
     UNTIL(atomic_load(&held)); /* by a beat or a sweep */
     pthread_barrier_wait(&meeting);
     UNTIL((pawl_stats(p, &st), st.running == 0)); /* it has answered */
-    int64_t past = rig_mono() + timeout_us + 100 * RIG_MS;
-    UNTIL(rig_mono() > past); /* and its deadline has passed */
+    int64_t past = fixture_mono() + timeout_us + 100 * FIXTURE_MS;
+    UNTIL(fixture_mono() > past); /* and its deadline has passed */
     atomic_store(&hold, false);
-    rig_ends(p, "x", PAWL_COMPLETED);
+    fixture_ends(p, "x", PAWL_COMPLETED);
     hook_on_pause(NULL, NULL);
-    struct pawl_shown *shown = rig_get(p, "x");
+    struct pawl_shown *shown = fixture_get(p, "x");
     EQ_INT(pawl_shown_view(shown)->attempts, 0);
     pawl_shown_free(shown);
     pawl_close(p);

@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "db_server.h"
 #include "own_world.h"
-#include "rig.h"
+#include "fixture.h"
 #include "store/store.h"
 
 RUNS_ON(ENGINE_SERVER)
@@ -142,7 +142,7 @@ static void finished(struct side *v)
 }
 
 /* How long a wait for a lock may last at least: 100 ms on PostgreSQL, 1 s on MariaDB. */
-#define LOCK_WAIT_MIN_US (90 * RIG_MS)
+#define LOCK_WAIT_MIN_US (90 * FIXTURE_MS)
 
 /* `one` is held; `two` begins, and if it can it ends; then `one` goes on. True: `two` did not have
  * to wait for it. */
@@ -150,7 +150,7 @@ static bool play(struct op first, const char *hold_at, struct op second)
 {
     start(&one, first, hold_at);
     UNTIL(atomic_load(&one.held));
-    int64_t begun = rig_mono();
+    int64_t begun = fixture_mono();
     start(&two, second, NULL);
     UNTIL(atomic_load(&two.begun));
     /* Either it ends, or it waits for what the first holds: the server says so. */
@@ -162,7 +162,7 @@ static bool play(struct op first, const char *hold_at, struct op second)
     OK(one.status, &one.op.err);
     if (two.op.status == PAWL_BUSY) {
         /* Only where the machine stood still for as long as a server lets somebody wait. */
-        GE_INT(rig_mono() - begun, LOCK_WAIT_MIN_US);
+        GE_INT(fixture_mono() - begun, LOCK_WAIT_MIN_US);
         commit(&two, second);
     }
     return alone;
@@ -694,9 +694,9 @@ TEST(an_id_in_a_strangers_open_transaction)
     open_all(param);
     struct db_session *person = db_session_open(engine_of(param)->server);
     hold_id(person, param, "held");
-    int64_t begun = rig_mono();
+    int64_t begun = fixture_mono();
     accept_one("alone");
-    LT_INT(rig_mono() - begun, 15 * RIG_SEC * check_scale());
+    LT_INT(fixture_mono() - begun, 15 * FIXTURE_SEC * check_scale());
     struct op ops[N], *v[N];
     for (int i = 0; i < N; i++) {
         char *id = arena_printf(&memory, i == N / 2 ? "held" : "g%d", i);
@@ -704,15 +704,15 @@ TEST(an_id_in_a_strangers_open_transaction)
         ops[i].a = &third.a;
         v[i] = &ops[i];
     }
-    begun = rig_mono();
+    begun = fixture_mono();
     store_commit(third.s, v, N);
-    printf("a group with a held id took %lld ms\n", (long long)(rig_mono() - begun) / 1000);
+    printf("a group with a held id took %lld ms\n", (long long)(fixture_mono() - begun) / 1000);
     for (int i = 0; i < N; i++)
         if (i == N / 2)
             EQ_STATUS(ops[i].status, PAWL_BUSY, &ops[i].err);
         else
             OK(ops[i].status, &ops[i].err);
-    LT_INT(rig_mono() - begun, 15 * RIG_SEC * check_scale());
+    LT_INT(fixture_mono() - begun, 15 * FIXTURE_SEC * check_scale());
     db_session_say(person, "ROLLBACK;");
     accept_one("held");
     db_session_close(person);

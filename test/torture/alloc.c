@@ -83,7 +83,7 @@ static void end_stretch(void)
 #define ANCHOR                                                                                     \
     (struct pawl_options)                                                                          \
     {                                                                                              \
-        .node = "anchor", .reclaim_interval_us = 3600 * RIG_SEC                                    \
+        .node = "anchor", .reclaim_interval_us = 3600 * FIXTURE_SEC                                \
     }
 
 static void remove_files(void)
@@ -97,13 +97,13 @@ static void remove_files(void)
 static int64_t run_point(const char *url, int64_t n)
 {
     struct scenario s = {
-        .url = url, .plain = url, .has_sql = !rig_is_mem(url), .between = end_stretch
+        .url = url, .plain = url, .has_sql = !fixture_is_mem(url), .between = end_stretch
     };
     struct pawl *anchor = NULL;
     int64_t before = mem_live();
     remove_files();
-    if (rig_is_mem(url)) /* gone with its last handle, so somebody holds one */
-        anchor = rig_open_as(url, ANCHOR);
+    if (fixture_is_mem(url)) /* gone with its last handle, so somebody holds one */
+        anchor = fixture_open_as(url, ANCHOR);
     point = n;
     dial.torture(n, dial.on);
     scenario_play(&s);

@@ -19,7 +19,7 @@ enum { SECONDS = 3 };
 #define ANCHOR                                                                                     \
     (struct pawl_options)                                                                          \
     {                                                                                              \
-        .node = "anchor", .reclaim_interval_us = 3600 * RIG_SEC                                    \
+        .node = "anchor", .reclaim_interval_us = 3600 * FIXTURE_SEC                                \
     }
 
 static void remove_files(void)
@@ -32,15 +32,16 @@ static void remove_files(void)
 static int64_t run_point(const char *url, int64_t n, enum fault_when when, enum pawl_status status)
 {
     const char *plain = strchr(url, '+') + 1;
-    struct scenario s = {
-        .url = url, .plain = plain, .has_sql = !rig_is_mem(plain), .broken = status == PAWL_BROKEN
-    };
+    struct scenario s = { .url = url,
+                          .plain = plain,
+                          .has_sql = !fixture_is_mem(plain),
+                          .broken = status == PAWL_BROKEN };
     struct pawl *anchor = NULL;
     int64_t before = mem_live();
     remove_files();
     store_fault(0, when, status);
-    if (rig_is_mem(plain))
-        anchor = rig_open_as(plain, ANCHOR);
+    if (fixture_is_mem(plain))
+        anchor = fixture_open_as(plain, ANCHOR);
     store_fault(n, when, status);
     scenario_play(&s);
     int64_t asked = store_fault_count();
@@ -99,9 +100,9 @@ static atomic_bool outage_over;
 /* Turns the dial to "the next one" over and over. */
 static void *outage(void *arg)
 {
-    int64_t from = rig_mono() + *(int64_t *)arg, until = from + 250 * RIG_MS;
-    while (!atomic_load(&outage_over) && rig_mono() < until) {
-        if (rig_mono() >= from)
+    int64_t from = fixture_mono() + *(int64_t *)arg, until = from + 250 * FIXTURE_MS;
+    while (!atomic_load(&outage_over) && fixture_mono() < until) {
+        if (fixture_mono() >= from)
             store_fault(1, fault_when, fault_status);
         usleep(30);
     }
@@ -116,14 +117,14 @@ static void outages(const char *url, enum fault_when when, enum pawl_status stat
     fault_status = status;
     log_level_set(LOG_OFF);
     for (int i = 0; i < rounds; i++) {
-        struct scenario s = { .url = url, .plain = plain, .has_sql = !rig_is_mem(plain) };
+        struct scenario s = { .url = url, .plain = plain, .has_sql = !fixture_is_mem(plain) };
         struct pawl *anchor = NULL;
         pthread_t thread;
-        int64_t before = mem_live(), offset = i * (rig_is_mem(plain) ? 300 : 4000);
+        int64_t before = mem_live(), offset = i * (fixture_is_mem(plain) ? 300 : 4000);
         remove_files();
         store_fault(0, when, status);
-        if (rig_is_mem(plain))
-            anchor = rig_open_as(plain, ANCHOR);
+        if (fixture_is_mem(plain))
+            anchor = fixture_open_as(plain, ANCHOR);
         atomic_store(&outage_over, false);
         EQ_INT(pthread_create(&thread, NULL, outage, &offset), 0);
         scenario_play(&s);

@@ -13,9 +13,9 @@
 
 CHECK_PARAMS
 {
-    check_param("sqlite", "sqlite:rig.db");
-    check_param("sqlite+ledger", "sqlite+ledger:rig.db");
-    check_param("mem", "mem:rig");
+    check_param("sqlite", "sqlite:fixture.db");
+    check_param("sqlite+ledger", "sqlite+ledger:fixture.db");
+    check_param("mem", "mem:fixture");
 }
 
 static int echo(struct pawl_call *c)
@@ -94,10 +94,10 @@ static int one(struct web *w, size_t i, long long n)
 TEST(every_allocation_fails_once, .deadline_s = 300)
 {
     struct web w;
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     long long serial = 0;
-    rig_on(p, "echo", echo);
-    rig_start(p, 2);
+    fixture_on(p, "echo", echo);
+    fixture_start(p, 2);
     web_begin_as(&w, p, NULL);
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
         mem_torture(0, 0);

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "lib/lib.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -13,19 +13,19 @@ RUNS_ON(ENGINES_ALL)
 
 TEST(totals)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     enum pawl_state state;
-    rig_submit(p, "a", "t");
-    rig_submit(p, "b", "t");
-    rig_offer(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "a", .type = "t" });
+    fixture_submit(p, "a", "t");
+    fixture_submit(p, "b", "t");
+    fixture_offer(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "a", .type = "t" });
     EQ_INT(COUNT(p, accepted), 2);
     EQ_INT(COUNT(p, duplicates), 1);
-    struct pawl_lease *l = rig_claim(p, "t", 2);
+    struct pawl_lease *l = fixture_claim(p, "t", 2);
     EQ_INT(COUNT(p, claimed), 2);
-    OK(rig_finish(p, l->token, "a", PAWL_END_RESULT, &state, &err), &err);
-    OK(rig_finish(p, l->token, "a", PAWL_END_RESULT, &state, &err), &err); /* a repeat */
-    OK(rig_finish(p, l->token, "b", PAWL_END_REFUSE, &state, &err), &err);
+    OK(fixture_finish(p, l->token, "a", PAWL_END_RESULT, &state, &err), &err);
+    OK(fixture_finish(p, l->token, "a", PAWL_END_RESULT, &state, &err), &err); /* a repeat */
+    OK(fixture_finish(p, l->token, "b", PAWL_END_REFUSE, &state, &err), &err);
     EQ_INT(COUNT(p, completed), 1);
     EQ_INT(COUNT(p, failed_tries), 1);
     EQ_INT(COUNT(p, ended), 2);
@@ -50,9 +50,9 @@ static int64_t sum_of(const struct histogram *h)
 TEST(groups_and_commits_are_counted_alike)
 {
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 600 * RIG_SEC });
+        fixture_open_as(param, (struct pawl_options){ .reclaim_interval_us = 600 * FIXTURE_SEC });
     const struct exec_stats *s = &p->e->stats;
-    rig_submit_many(p, "t", 100);
+    fixture_submit_many(p, "t", 100);
     GT_INT(sum_of(&s->group_ops), 0);
     UNTIL(sum_of(&s->group_ops) == sum_of(&s->commit_us)); /* one is counted after the other */
     pawl_close(p);
@@ -73,17 +73,17 @@ static void moved(struct epoch_watch *w)
 TEST(a_watch_is_told_once_for_each_time_it_asked)
 {
     struct seen seen = { .watch.moved = moved };
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     exec_epoch_watch(p->e, &seen.watch);
-    rig_submit(p, "a", "t");
+    fixture_submit(p, "a", "t");
     EQ_INT(seen.times, 0);
     exec_epoch_ask(p->e);
     TRUE(exec_listens(p->e));
     exec_epoch_ask(p->e);
-    rig_submit(p, "b", "t");
+    fixture_submit(p, "b", "t");
     UNTIL(seen.times == 1);
-    rig_submit(p, "c", "t");
-    rig_submit(p, "d", "t");
+    fixture_submit(p, "c", "t");
+    fixture_submit(p, "d", "t");
     EQ_INT(seen.times, 1);
     exec_epoch_ask(p->e);
     exec_epoch_unask(p->e);
@@ -100,16 +100,16 @@ TEST(a_watch_is_told_once_for_each_time_it_asked)
 TEST(a_handler_that_fails_moves_the_epoch)
 {
     struct seen seen = { .watch.moved = moved };
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", rig_fails);
-    rig_start(p, 1);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", fixture_fails);
+    fixture_start(p, 1);
     exec_epoch_watch(p->e, &seen.watch);
-    rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "a", .type = "t",
-                                         .backoff_base_us = 3600 * RIG_SEC });
+    fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "a", .type = "t",
+                                             .backoff_base_us = 3600 * FIXTURE_SEC });
     UNTIL(COUNT(p, failed_tries) == 1);
     uint64_t before = exec_epoch(p->e);
-    rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "b", .type = "t",
-                                         .backoff_base_us = 3600 * RIG_SEC });
+    fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "b", .type = "t",
+                                             .backoff_base_us = 3600 * FIXTURE_SEC });
     UNTIL(COUNT(p, failed_tries) == 2);
     UNTIL(exec_epoch(p->e) >= before + 2); /* its submit, and its failure */
     exec_epoch_watch(p->e, NULL);

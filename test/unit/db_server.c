@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "db_driver.h"
-#include "rig.h"
+#include "fixture.h"
 
 CHECK_PARAMS
 {

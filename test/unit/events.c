@@ -11,9 +11,9 @@
 #include "base/hook.h"
 #include "base/world.h"
 #include "db_server.h"
-#include "events_rig.h"
+#include "events_fixture.h"
 #include "events/table.h"
-#include "net_rig.h"
+#include "net_fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
 

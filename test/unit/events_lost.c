@@ -11,9 +11,9 @@
 #include "base/hook.h"
 #include "base/macros.h"
 #include "base/world.h"
-#include "events_rig.h"
+#include "events_fixture.h"
 #include "my_proxy.h"
-#include "net_rig.h"
+#include "net_fixture.h"
 
 RUNS_ON(ENGINE_SERVER)
 

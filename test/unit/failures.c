@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "exec/keeper.h"
 #include "lib/lib.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -80,19 +80,19 @@ static int sql_fails(struct pawl_call *c)
 
 TEST(a_failed_attempt_is_told_with_its_fields)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     log_sink_set(hear, NULL);
-    rig_on(p, "mail", fails);
-    rig_on(p, "no", refuses);
+    fixture_on(p, "mail", fails);
+    fixture_on(p, "no", refuses);
     struct pawl_spec s = { PAWL_SPEC_INIT,       .id = "a",
                            .type = "mail",       .max_attempts = 2,
                            .backoff_base_us = 1, .backoff_jitter = -1 };
-    rig_submit_as(p, s);
-    rig_start(p, 1);
-    rig_ends(p, "a", PAWL_DEAD_LETTER);
+    fixture_submit_as(p, s);
+    fixture_start(p, 1);
+    fixture_ends(p, "a", PAWL_DEAD_LETTER);
     s = (struct pawl_spec){ PAWL_SPEC_INIT, .id = "b", .type = "no" };
-    rig_submit_as(p, s);
-    rig_ends(p, "b", PAWL_FAILED);
+    fixture_submit_as(p, s);
+    fixture_ends(p, "b", PAWL_FAILED);
     wait_lines(3);
     EQ_STR(heard.lines[0], "call failed, to be tried again: id=\"a\" type=\"mail\" try=1 "
                            "status=\"pending\" error=\"no \\\"luck\\\"\\nat all\"");
@@ -107,13 +107,13 @@ TEST(a_failed_attempt_is_told_with_its_fields)
 /* What runs SQL is committed on another thread where the engine has several. */
 TEST(a_failed_attempt_with_sql_is_told)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     log_sink_set(hear, NULL);
-    rig_on(p, "sql", sql_fails);
+    fixture_on(p, "sql", sql_fails);
     struct pawl_spec s = { PAWL_SPEC_INIT, .id = "a", .type = "sql", .max_attempts = 1 };
-    rig_submit_as(p, s);
-    rig_start(p, 1);
-    rig_ends(p, "a", PAWL_FAILED);
+    fixture_submit_as(p, s);
+    fixture_start(p, 1);
+    fixture_ends(p, "a", PAWL_FAILED);
     wait_lines(1);
     HAS_STR(heard.lines[0], "id=\"a\" type=\"sql\" try=1 status=\"failed\" error=\"");
     pawl_close(p);
@@ -124,15 +124,15 @@ TEST(a_failed_attempt_with_sql_is_told)
 
 TEST(a_lost_attempt_is_told_with_its_fields)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_lease *l = NULL;
     struct pawl_err err;
     log_sink_set(hear, NULL);
     struct pawl_spec s = { PAWL_SPEC_INIT, .id = "a", .type = "mail", .max_lost = 2 };
-    rig_submit_as(p, s);
+    fixture_submit_as(p, s);
     for (int i = 0; i < 2; i++) {
-        struct pawl_claim c = { PAWL_CLAIM_INIT, .worker = "w1", .max = 1, .wait_us = 60 * RIG_SEC,
-                                .lease_us = RIG_SEC };
+        struct pawl_claim c = { PAWL_CLAIM_INIT, .worker = "w1", .max = 1,
+                                .wait_us = 60 * FIXTURE_SEC, .lease_us = FIXTURE_SEC };
         OK(pawl_claim(p, &c, &l, &err), &err);
         TRUE(l != NULL);
         pawl_lease_free(l); /* and says nothing more */
@@ -152,21 +152,21 @@ TEST(a_lost_attempt_is_told_with_its_fields)
 TEST(a_storm_of_failures_is_a_bounded_number_of_lines)
 {
     enum { CALLS = 2000 };
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     static struct pawl_spec v[CALLS];
     static struct pawl_receipt receipts[CALLS];
     log_sink_set(hear, NULL);
-    rig_on(p, "mail", refuses);
+    fixture_on(p, "mail", refuses);
     for (size_t i = 0; i < CALLS; i++)
         v[i] = (struct pawl_spec){ PAWL_SPEC_INIT, .type = "mail" };
     OK(pawl_submit(p, v, CALLS, 0, receipts, &err), &err);
-    int64_t began_us = rig_mono();
-    rig_start(p, 8);
-    while (rig_count(p, PAWL_FAILED) < CALLS)
+    int64_t began_us = fixture_mono();
+    fixture_start(p, 8);
+    while (fixture_count(p, PAWL_FAILED) < CALLS)
         usleep(10000);
     pawl_close(p);
-    int64_t seconds = (rig_mono() - began_us) / RIG_SEC + 2; /* begun ones at both ends */
+    int64_t seconds = (fixture_mono() - began_us) / FIXTURE_SEC + 2; /* begun ones at both ends */
     LE_INT(heard.n, seconds * LOG_FAILURES_MAX);
     EQ_INT(heard.n + heard.left_out, CALLS);
     GT_INT(heard.left_out, 0);
@@ -200,11 +200,11 @@ static int lines_of_three(struct pawl *p)
  * says so each time. */
 TEST(a_node_says_each_time_that_it_may_not)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     log_sink_set(hear_refusals, NULL);
     EQ_INT(lines_of_three(p), 1);
-    rig_on(p, "t", rig_echo);
-    rig_start(p, 1);
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 1);
     EQ_INT(lines_of_three(p), 3);
     pawl_close(p);
 }

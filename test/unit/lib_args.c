@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -18,7 +18,7 @@ RUNS_ON(ENGINES_ALL)
 
 TEST(missing_arguments_are_invalid)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     struct pawl_receipt r;
     struct pawl_shown *shown;
@@ -68,19 +68,19 @@ TEST(missing_arguments_are_invalid)
     INVALID(pawl_stop(p, -1, &err));
     INVALID(pawl_load(NULL, "x", &err));
     INVALID(pawl_load(p, NULL, &err));
-    INVALID(pawl_on(NULL, "t", "run", rig_echo));
-    INVALID(pawl_on(pawl_program(p), NULL, "run", rig_echo));
-    INVALID(pawl_on(pawl_program(p), "t", NULL, rig_echo));
+    INVALID(pawl_on(NULL, "t", "run", fixture_echo));
+    INVALID(pawl_on(pawl_program(p), NULL, "run", fixture_echo));
+    INVALID(pawl_on(pawl_program(p), "t", NULL, fixture_echo));
     INVALID(pawl_on(pawl_program(p), "t", "run", NULL));
-    INVALID(pawl_on(pawl_program(p), "", "run", rig_echo));
+    INVALID(pawl_on(pawl_program(p), "", "run", fixture_echo));
     EQ_PTR(pawl_program(NULL), NULL);
-    EQ_INT(rig_count(p, 0), 0);
+    EQ_INT(fixture_count(p, 0), 0);
     pawl_close(p);
 }
 
 TEST(an_error_needs_nowhere_to_be_put)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_shown *shown;
     EQ_STATUS(pawl_get(p, "x", 0, &shown, NULL), PAWL_NOT_FOUND, NULL);
     EQ_STATUS(pawl_cancel(p, "x", NULL, NULL), PAWL_NOT_FOUND, NULL);
@@ -107,7 +107,7 @@ TEST(freeing_nothing_is_fine)
 
 TEST(figures_for_nobody_do_nothing)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_stats st = { .size = sizeof(size_t) + 8 };
     st.duplicates = 77;
     pawl_stats(p, &st);
@@ -121,7 +121,7 @@ TEST(figures_for_nobody_do_nothing)
 
 TEST(structs_of_a_wrong_size_are_invalid)
 {
-    struct pawl *p = rig_open(param), *none;
+    struct pawl *p = fixture_open(param), *none;
     struct pawl_err err;
     struct pawl_page *page;
     struct pawl_lease *l;
@@ -175,7 +175,7 @@ TEST(options_that_make_no_sense_are_invalid)
         { .db = "mem:x", .pool_size = -1 },
         { .db = "mem:x", .pool_size = 257 },
         { .db = "mem:x", .heartbeat_interval_us = -5 },
-        { .db = "mem:x", .heartbeat_interval_us = RIG_SEC, .heartbeat_grace_us = RIG_SEC },
+        { .db = "mem:x", .heartbeat_interval_us = FIXTURE_SEC, .heartbeat_grace_us = FIXTURE_SEC },
         { .db = "mem:x", .reclaim_interval_us = 1 },
         { .db = "mem:x", .retention_us = -1 },
         { .db = "mem:x", .remember_us = INT64_MAX },
@@ -195,7 +195,7 @@ TEST(options_that_make_no_sense_are_invalid)
 
 TEST(a_database_that_cannot_be_opened_is_told)
 {
-    if (rig_is_mem(param))
+    if (fixture_is_mem(param))
         skip("mem: opens always");
     struct pawl_options o = { PAWL_OPTIONS_INIT, .db = "sqlite:no/such/folder/x.db" };
     struct pawl_err err;
@@ -225,7 +225,7 @@ TEST(a_database_that_cannot_be_opened_is_told)
 
 static enum pawl_status offered(struct pawl *p, struct pawl_spec s)
 {
-    return rig_offer(p, s).status;
+    return fixture_offer(p, s).status;
 }
 
 #define REFUSED(...) EQ_STATUS(offered(p, (struct pawl_spec){ __VA_ARGS__ }), PAWL_INVALID, NULL)
@@ -235,14 +235,14 @@ static char long_name[257];
 
 TEST(names_of_255_bytes_and_one_more)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     memset(long_name, 'n', 255);
     TAKEN(.id = long_name, .type = long_name, .method = long_name, .queue = long_name,
           .caller = long_name, .parent = long_name);
-    rig_on(p, long_name, rig_echo); /* its "run", which nobody calls */
-    OK(pawl_on(pawl_program(p), long_name, long_name, rig_echo), NULL);
-    rig_start(p, 1);
-    rig_ends(p, long_name, PAWL_COMPLETED);
+    fixture_on(p, long_name, fixture_echo); /* its "run", which nobody calls */
+    OK(pawl_on(pawl_program(p), long_name, long_name, fixture_echo), NULL);
+    fixture_start(p, 1);
+    fixture_ends(p, long_name, PAWL_COMPLETED);
     long_name[255] = 'n';
     REFUSED(.id = long_name, .type = "t");
     REFUSED(.type = long_name);
@@ -268,8 +268,8 @@ TEST(names_of_255_bytes_and_one_more)
 
 TEST(numbers_at_their_edges)
 {
-    struct pawl *p = rig_open(param);
-    const int64_t century = INT64_C(100) * 366 * 86400 * RIG_SEC;
+    struct pawl *p = fixture_open(param);
+    const int64_t century = INT64_C(100) * 366 * 86400 * FIXTURE_SEC;
     TAKEN(.type = "t", .priority = -1000, .max_attempts = 1000, .max_lost = 1000);
     TAKEN(.type = "t", .priority = 1000, .max_attempts = 1, .max_lost = 1, .timeout_us = 1);
     TAKEN(.type = "t", .delay_us = century, .timeout_us = century, .keep_us = century);
@@ -301,7 +301,7 @@ TEST(numbers_at_their_edges)
 
 TEST(sixteen_tags_and_one_more)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_tag tags[17];
     char names[17][32];
     for (int i = 0; i < 17; i++) {
@@ -309,7 +309,7 @@ TEST(sixteen_tags_and_one_more)
         tags[i] = (struct pawl_tag){ names[i], "v" };
     }
     TAKEN(.id = "x", .type = "t", .tags = tags, .n_tags = 16);
-    struct pawl_shown *shown = rig_get(p, "x");
+    struct pawl_shown *shown = fixture_get(p, "x");
     EQ_INT((int)pawl_shown_view(shown)->n_tags, 16);
     pawl_shown_free(shown);
     REFUSED(.type = "t", .tags = tags, .n_tags = 17);
@@ -337,7 +337,7 @@ TEST(sixteen_tags_and_one_more)
 
 TEST(an_input_of_one_mebibyte_and_one_byte_more)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     char *big = malloc((1 << 20) + 1);
     TRUE(big != NULL);
     memset(big, 'x', (1 << 20) + 1);
@@ -345,7 +345,7 @@ TEST(an_input_of_one_mebibyte_and_one_byte_more)
     EQ_STATUS(
         offered(p, (struct pawl_spec){ .type = "t", .input = { PAWL_BYTES, big, (1 << 20) + 1 } }),
         PAWL_TOO_LARGE, NULL);
-    struct pawl_shown *shown = rig_get(p, "x");
+    struct pawl_shown *shown = fixture_get(p, "x");
     EQ_BYTES(pawl_shown_view(shown)->input.data, pawl_shown_view(shown)->input.len, big, 1 << 20);
     pawl_shown_free(shown);
     big[0] = big[(1 << 20) - 1] = '"'; /* a JSON string of exactly that length */
@@ -356,25 +356,25 @@ TEST(an_input_of_one_mebibyte_and_one_byte_more)
 
 TEST(inputs_that_are_not_what_they_say_are_refused)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     REFUSED(.type = "t", .input = { PAWL_JSON, "", 0 });
     REFUSED(.type = "t", .input = { PAWL_JSON, "{", 1 });
     REFUSED(.type = "t", .input = { PAWL_JSON, "1 2", 3 });
     REFUSED(.type = "t", .input = { PAWL_JSON, "\"\xff\"", 3 });
     REFUSED(.type = "t", .input = { 3, "1", 1 });
     REFUSED(.type = "t", .input = { -1, "1", 1 });
-    EQ_INT(rig_count(p, 0), 0);
+    EQ_INT(fixture_count(p, 0), 0);
     pawl_close(p);
 }
 
 /* Bytes at no address: refused, not read. */
 TEST(an_input_at_no_address_that_claims_a_length_is_refused)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     REFUSED(.type = "t", .input = { PAWL_BYTES, NULL, 100 });
     REFUSED(.type = "t", .input = { PAWL_JSON, NULL, 100 });
-    rig_submit(p, "x", "t");
-    struct pawl_lease *l = rig_claim(p, "t", 1);
+    fixture_submit(p, "x", "t");
+    struct pawl_lease *l = fixture_claim(p, "t", 1);
     struct pawl_finish f = { PAWL_FINISH_INIT, .id = "x", .how = PAWL_END_RESULT,
                              .result = { PAWL_BYTES, NULL, 100 } };
     struct pawl_err err;
@@ -385,7 +385,7 @@ TEST(an_input_at_no_address_that_claims_a_length_is_refused)
 
 TEST(a_batch_of_ten_thousand_and_one_more)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_spec *v = calloc(10001, sizeof *v);
     struct pawl_receipt *r = calloc(10001, sizeof *r);
     struct pawl_err err;
@@ -396,7 +396,7 @@ TEST(a_batch_of_ten_thousand_and_one_more)
     OK(pawl_submit(p, v, 10000, 0, r, &err), &err);
     for (int i = 0; i < 10000; i++)
         EQ_STATUS(r[i].status, PAWL_OK, NULL);
-    EQ_INT(rig_count(p, PAWL_PENDING), 10000);
+    EQ_INT(fixture_count(p, PAWL_PENDING), 10000);
     free(v);
     free(r);
     pawl_close(p);
@@ -405,7 +405,7 @@ TEST(a_batch_of_ten_thousand_and_one_more)
 /* 64 MiB of inputs in one batch, and what comes after them. */
 TEST(a_batch_whose_inputs_are_too_much)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     enum { N = 65 };
     static struct pawl_spec v[N];
     static struct pawl_receipt r[N];
@@ -425,23 +425,23 @@ TEST(a_batch_whose_inputs_are_too_much)
 
 TEST(a_claim_of_a_thousand_and_one_more)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_lease *l;
     struct pawl_err err;
-    rig_submit_many(p, "t", 1100);
+    fixture_submit_many(p, "t", 1100);
     INVALID(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .max = 1001 }, &l, &err));
     INVALID(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .max = -1 }, &l, &err));
-    INVALID(
-        pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = RIG_SEC - 1 }, &l, &err));
-    INVALID(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = 3601 * RIG_SEC }, &l,
+    INVALID(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = FIXTURE_SEC - 1 }, &l,
                        &err));
-    INVALID(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .wait_us = 300 * RIG_SEC + 1 }, &l,
-                       &err));
+    INVALID(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = 3601 * FIXTURE_SEC },
+                       &l, &err));
+    INVALID(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .wait_us = 300 * FIXTURE_SEC + 1 },
+                       &l, &err));
     INVALID(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .worker = "" }, &l, &err));
     INVALID(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .n_types = 1 }, &l, &err));
-    OK(pawl_claim(p,
-                  &(struct pawl_claim){ PAWL_CLAIM_INIT, .max = 1000, .lease_us = 3600 * RIG_SEC },
-                  &l, &err),
+    OK(pawl_claim(
+           p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .max = 1000, .lease_us = 3600 * FIXTURE_SEC },
+           &l, &err),
        &err);
     EQ_INT((int)l->n, 1000);
     static struct pawl_finish f[1001];
@@ -451,38 +451,38 @@ TEST(a_claim_of_a_thousand_and_one_more)
     INVALID(pawl_finish(p, l->token, f, 1001, NULL, &err));
     INVALID(pawl_finish(p, l->token, f, 0, NULL, &err));
     OK(pawl_finish(p, l->token, f, 1000, NULL, &err), &err);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), 1000);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 1000);
     int64_t until;
-    INVALID(pawl_extend(p, l->token, RIG_SEC - 1, &until, &err));
-    INVALID(pawl_extend(p, l->token, 3601 * RIG_SEC, &until, &err));
+    INVALID(pawl_extend(p, l->token, FIXTURE_SEC - 1, &until, &err));
+    INVALID(pawl_extend(p, l->token, 3601 * FIXTURE_SEC, &until, &err));
     pawl_lease_free(l);
     pawl_close(p);
 }
 
 TEST(a_wait_of_300_seconds_and_a_microsecond_more)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_shown *shown;
     struct pawl_err err;
     struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "t", .expires_at_us = 1 };
-    INVALID(pawl_submit_wait(p, &s, 300 * RIG_SEC + 1, &shown, &err));
+    INVALID(pawl_submit_wait(p, &s, 300 * FIXTURE_SEC + 1, &shown, &err));
     INVALID(pawl_submit_wait(p, &s, -1, &shown, &err));
-    EQ_INT(rig_count(p, 0), 0);
-    OK(pawl_submit_wait(p, &s, 300 * RIG_SEC, &shown, &err), &err);
+    EQ_INT(fixture_count(p, 0), 0);
+    OK(pawl_submit_wait(p, &s, 300 * FIXTURE_SEC, &shown, &err), &err);
     pawl_shown_free(shown);
-    INVALID(pawl_get(p, "x", 300 * RIG_SEC + 1, &shown, &err));
+    INVALID(pawl_get(p, "x", 300 * FIXTURE_SEC + 1, &shown, &err));
     INVALID(pawl_get(p, "x", -1, &shown, &err));
-    OK(pawl_get(p, "x", 300 * RIG_SEC, &shown, &err), &err);
+    OK(pawl_get(p, "x", 300 * FIXTURE_SEC, &shown, &err), &err);
     pawl_shown_free(shown);
     pawl_close(p);
 }
 
 TEST(lists_of_a_thousand_and_one_more)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_page *page;
     struct pawl_err err;
-    rig_submit_many(p, "t", 1001);
+    fixture_submit_many(p, "t", 1001);
     INVALID(pawl_list(p, &(struct pawl_query){ PAWL_QUERY_INIT, .limit = 1001 }, &page, &err));
     INVALID(pawl_list(p, &(struct pawl_query){ PAWL_QUERY_INIT, .limit = -1 }, &page, &err));
     INVALID(pawl_list(p, &(struct pawl_query){ PAWL_QUERY_INIT, .state = 8 }, &page, &err));
@@ -498,7 +498,7 @@ TEST(lists_of_a_thousand_and_one_more)
 
 TEST(ten_thousand_lanes_and_one_more)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     static struct pawl_spec v[10000];
     static struct pawl_receipt r[10000];
     static char types[10000][16];
@@ -510,7 +510,7 @@ TEST(ten_thousand_lanes_and_one_more)
     OK(pawl_submit(p, v, 10000, 0, r, &err), &err);
     for (int i = 0; i < 10000; i++)
         EQ_STATUS(r[i].status, PAWL_OK, NULL);
-    struct pawl_receipt one = rig_offer(p, (struct pawl_spec){ .type = "one more" });
+    struct pawl_receipt one = fixture_offer(p, (struct pawl_spec){ .type = "one more" });
     EQ_STATUS(one.status, PAWL_FULL, NULL);
     HAS_STR(one.error, "10000 lanes, limit 10000");
     TAKEN(.type = "t77"); /* those there are take more */
@@ -519,10 +519,10 @@ TEST(ten_thousand_lanes_and_one_more)
 
 TEST(a_finish_that_makes_no_sense_is_invalid)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
-    rig_submit(p, "x", "t");
-    struct pawl_lease *l = rig_claim(p, "t", 1);
+    fixture_submit(p, "x", "t");
+    struct pawl_lease *l = fixture_claim(p, "t", 1);
     struct pawl_spec send = { PAWL_SPEC_INIT, .type = "" };
     const struct pawl_finish bad[] = {
         { PAWL_FINISH_INIT, .how = PAWL_END_RESULT },
@@ -540,7 +540,7 @@ TEST(a_finish_that_makes_no_sense_is_invalid)
         if (st != PAWL_INVALID)
             FAIL("finish %zu: %s", i, pawl_status_name(st));
     }
-    EQ_INT(rig_state(p, "x"), PAWL_PROCESSING);
+    EQ_INT(fixture_state(p, "x"), PAWL_PROCESSING);
     pawl_lease_free(l);
     pawl_close(p);
 }
@@ -555,7 +555,7 @@ TEST(an_array_of_longer_structs_is_walked_at_its_own_size)
     } v[3] = { 0 };
     struct pawl_receipt r[3];
     struct pawl_err err;
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     for (int i = 0; i < 3; i++) {
         v[i].spec = (struct pawl_spec){ .size = sizeof v[i], .type = "t" };
         v[i].spec.id = (const char *[]){ "a", "b", "c" }[i];

@@ -11,7 +11,7 @@
 
 #include "exec/exec.h"
 #include "lib/lib.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -49,7 +49,7 @@ static int waits(struct pawl_call *c)
         int n = atomic_load(&passes);
         if (atomic_load(&open_all) || (n > 0 && atomic_compare_exchange_strong(&passes, &n, n - 1)))
             break;
-        if (pawl_sleep(c, RIG_MS))
+        if (pawl_sleep(c, FIXTURE_MS))
             break;
     }
     atomic_fetch_sub(&inside[node_of(c)], 1);
@@ -64,9 +64,9 @@ static int quick(struct pawl_call *c)
 
 static struct pawl *node(const void *param, int i)
 {
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .node = names[i] });
-    rig_on(p, "slow", waits);
-    rig_on(p, "quick", quick);
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = names[i] });
+    fixture_on(p, "slow", waits);
+    fixture_on(p, "quick", quick);
     return p;
 }
 
@@ -75,7 +75,7 @@ static void submit_n(struct pawl *p, const char *type, const char *prefix, int n
     for (int i = 0; i < n; i++) {
         char id[32];
         snprintf(id, sizeof id, "%s%d", prefix, i);
-        rig_submit_as(
+        fixture_submit_as(
             p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = type, .priority = priority });
     }
 }
@@ -94,8 +94,8 @@ static bool each_inside(int n)
 static void close_all(struct pawl *const *p, int n)
 {
     atomic_store(&open_all, true);
-    rig_drain(p[0]);
-    EQ_INT(rig_count(p[0], 0), rig_count(p[0], PAWL_COMPLETED));
+    fixture_drain(p[0]);
+    EQ_INT(fixture_count(p[0], 0), fixture_count(p[0], PAWL_COMPLETED));
     for (int i = 0; i < n; i++)
         pawl_close(p[i]);
 }
@@ -105,11 +105,11 @@ TEST(slow_calls_spread_over_idle_nodes)
 {
     struct pawl *p[NODES];
     for (int i = 0; i < NODES; i++)
-        rig_start(p[i] = node(param, i), SLOTS);
-    rig_submit_many(p[0], "slow", NODES * SLOTS + 5);
+        fixture_start(p[i] = node(param, i), SLOTS);
+    fixture_submit_many(p[0], "slow", NODES * SLOTS + 5);
     UNTIL(each_inside(SLOTS));
-    EQ_INT(rig_count(p[0], PAWL_PROCESSING), NODES * SLOTS);
-    EQ_INT(rig_count(p[0], PAWL_PENDING), 5);
+    EQ_INT(fixture_count(p[0], PAWL_PROCESSING), NODES * SLOTS);
+    EQ_INT(fixture_count(p[0], PAWL_PENDING), 5);
     close_all(p, NODES);
 }
 
@@ -117,15 +117,16 @@ TEST(slow_calls_spread_over_idle_nodes)
 TEST(what_does_not_begin_is_handed_back)
 {
     struct pawl *p[NODES];
-    rig_assume_quick();
+    fixture_assume_quick();
     p[0] = node(param, 0);
-    rig_submit_many(p[0], "slow", NODES * SLOTS + 5);
-    rig_start(p[0], SLOTS);
+    fixture_submit_many(p[0], "slow", NODES * SLOTS + 5);
+    fixture_start(p[0], SLOTS);
     UNTIL(atomic_load(&inside[0]) == SLOTS);
     for (int i = 1; i < NODES; i++)
-        rig_start(p[i] = node(param, i), SLOTS);
+        fixture_start(p[i] = node(param, i), SLOTS);
     UNTIL(each_inside(SLOTS));
-    UNTIL(rig_count(p[0], PAWL_PROCESSING) == NODES * SLOTS && rig_count(p[0], PAWL_PENDING) == 5);
+    UNTIL(fixture_count(p[0], PAWL_PROCESSING) == NODES * SLOTS &&
+          fixture_count(p[0], PAWL_PENDING) == 5);
     close_all(p, NODES);
 }
 
@@ -141,16 +142,16 @@ static bool none_queued(struct pawl *p)
 TEST(what_is_handed_back_is_not_counted)
 {
     struct pawl *p = node(param, 0);
-    rig_assume_quick();
-    rig_submit_many(p, "slow", 3 * SLOTS);
-    rig_start(p, SLOTS);
+    fixture_assume_quick();
+    fixture_submit_many(p, "slow", 3 * SLOTS);
+    fixture_start(p, SLOTS);
     UNTIL(atomic_load(&inside[0]) == SLOTS && none_queued(p));
     atomic_store(&open_all, true);
-    rig_drain(p);
+    fixture_drain(p);
     for (int i = 0; i < 3 * SLOTS; i++) {
         char id[32];
         snprintf(id, sizeof id, "c%d", i);
-        struct pawl_shown *s = rig_get(p, id);
+        struct pawl_shown *s = fixture_get(p, id);
         EQ_INT(pawl_shown_view(s)->attempts + pawl_shown_view(s)->lost, 0);
         EQ_INT(pawl_shown_view(s)->state, PAWL_COMPLETED);
         pawl_shown_free(s);
@@ -161,7 +162,7 @@ TEST(what_is_handed_back_is_not_counted)
 static void learn(struct pawl *p)
 {
     submit_n(p, "quick", "learn", 2 * DURATION_SAMPLES_MIN, 0);
-    rig_drain(p);
+    fixture_drain(p);
 }
 
 /* Quick calls among slow ones in one queue run ahead; slow ones never wait inside a node. */
@@ -169,14 +170,14 @@ TEST(slow_and_quick_types_in_one_queue)
 {
     struct pawl *p[NODES];
     for (int i = 0; i < 2; i++)
-        rig_start(p[i] = node(param, i), SLOTS);
+        fixture_start(p[i] = node(param, i), SLOTS);
     learn(p[0]);
     int before = atomic_load(&quick_runs);
     submit_n(p[0], "slow", "s", SLOTS, 0);
     submit_n(p[0], "quick", "q", 20, 0);
     submit_n(p[0], "slow", "t", SLOTS, 0);
     UNTIL(all_inside() == 2 * SLOTS);
-    UNTIL(rig_count(p[0], PAWL_PROCESSING) == 2 * SLOTS);
+    UNTIL(fixture_count(p[0], PAWL_PROCESSING) == 2 * SLOTS);
     atomic_store(&passes, 1);
     UNTIL(atomic_load(&quick_runs) == before + 20);
     close_all(p, 2);
@@ -186,14 +187,14 @@ TEST(slow_and_quick_types_in_one_queue)
 TEST(a_high_priority_begins_with_the_next_free_slot)
 {
     struct pawl *p = node(param, 0);
-    rig_start(p, 2);
+    fixture_start(p, 2);
     submit_n(p, "slow", "s", 20, 0);
     UNTIL(all_inside() == 2);
     submit_n(p, "slow", "urgent", 1, 100);
     atomic_store(&passes, 1);
     UNTIL(atomic_load(&begun) == 3);
     EQ_STR(order[2], "urgent0");
-    EQ_INT(rig_state(p, "urgent0"), PAWL_PROCESSING);
+    EQ_INT(fixture_state(p, "urgent0"), PAWL_PROCESSING);
     close_all(&p, 1);
 }
 
@@ -214,9 +215,9 @@ static bool slow_and_none_queued(struct pawl *p, const char *type)
 TEST(a_high_priority_overtakes_what_was_claimed_ahead)
 {
     struct pawl *p = node(param, 0);
-    rig_assume_quick();
-    rig_submit_many(p, "slow", 20);
-    rig_start(p, 2);
+    fixture_assume_quick();
+    fixture_submit_many(p, "slow", 20);
+    fixture_start(p, 2);
     UNTIL(all_inside() == 2);
     submit_n(p, "slow", "urgent", 1, 100);
     UNTIL(slow_and_none_queued(p, "slow"));
@@ -235,15 +236,15 @@ TEST(what_waits_for_a_slot_is_pending)
     struct pawl *p = node(param, 0);
     struct pawl_err err;
     enum pawl_state state;
-    rig_start(p, 2);
+    fixture_start(p, 2);
     submit_n(p, "slow", "s", 10, 0);
-    UNTIL(all_inside() == 2 && rig_count(p, PAWL_PROCESSING) == 2);
-    EQ_INT(rig_count(p, PAWL_PENDING), 8);
+    UNTIL(all_inside() == 2 && fixture_count(p, PAWL_PROCESSING) == 2);
+    EQ_INT(fixture_count(p, PAWL_PENDING), 8);
     OK(pawl_cancel(p, "s9", &state, &err), &err);
     EQ_INT(state, PAWL_CANCELLED);
     atomic_store(&open_all, true);
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), 9);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 9);
     EQ_INT(atomic_load(&begun), 9);
     pawl_close(p);
 }
@@ -266,20 +267,20 @@ TEST(a_call_that_never_began_is_not_measured)
 {
     struct pawl *p = node(param, 0);
     struct pawl_err err;
-    rig_assume_quick(); /* so that calls of a key come in one run */
+    fixture_assume_quick(); /* so that calls of a key come in one run */
     for (int i = 0; i < 3; i++) {
         char id[8];
         snprintf(id, sizeof id, "c%d", i);
-        rig_submit_as(p,
-                      (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "slow", .key = "k" });
+        fixture_submit_as(
+            p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "slow", .key = "k" });
     }
-    rig_start(p, 1);
+    fixture_start(p, 1);
     int before = samples(p);
     UNTIL(all_inside() == 1);
     OK(pawl_cancel(p, "c1", NULL, &err), &err);
     atomic_store(&open_all, true);
-    rig_drain(p);
-    EQ_INT(rig_state(p, "c1"), PAWL_CANCELLED);
+    fixture_drain(p);
+    EQ_INT(fixture_state(p, "c1"), PAWL_CANCELLED);
     EQ_INT(atomic_load(&begun), 2);
     EQ_INT(samples(p) - before, 2);
     pawl_close(p);

@@ -12,7 +12,7 @@
 #include "db_server.h"
 #include "exec/exec.h"
 #include "lib/lib.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -42,8 +42,8 @@ static void each_ran_once(void)
  * half a millisecond, and the backlog is long enough for bulk writers all the same. */
 static void start(struct pawl *p)
 {
-    rig_assume_quick();
-    rig_start(p, 16);
+    fixture_assume_quick();
+    fixture_start(p, 16);
 }
 
 /* Did haulers have a part in it, as they must where they can? */
@@ -55,12 +55,12 @@ static void hauled(const struct pawl *p)
 
 TEST(every_call_of_a_backlog_runs_once)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", counts);
-    rig_submit_many(p, "t", CROWD);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", counts);
+    fixture_submit_many(p, "t", CROWD);
     start(p);
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), CROWD);
     each_ran_once();
     hauled(p);
     pawl_close(p);
@@ -70,25 +70,25 @@ TEST(every_call_of_a_backlog_runs_once)
 TEST(a_stop_in_the_middle)
 {
     struct pawl_err err;
-    struct pawl *p = rig_open(param);
-    if (rig_is_mem(param))
+    struct pawl *p = fixture_open(param);
+    if (fixture_is_mem(param))
         skip("mem: nothing is left after it was closed");
-    rig_on(p, "t", counts);
-    rig_submit_many(p, "t", CROWD);
+    fixture_on(p, "t", counts);
+    fixture_submit_many(p, "t", CROWD);
     start(p);
     UNTIL(atomic_load(&runs) > CROWD / 3);
-    OK(pawl_stop(p, 10 * RIG_SEC, &err), &err);
+    OK(pawl_stop(p, 10 * FIXTURE_SEC, &err), &err);
     int had_run = atomic_load(&runs);
     hauled(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), had_run);
-    EQ_INT(rig_count(p, PAWL_PROCESSING), 0);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), had_run);
+    EQ_INT(fixture_count(p, PAWL_PROCESSING), 0);
     printf("%d of %d had run\n", had_run, CROWD);
     pawl_close(p);
-    p = rig_open(param);
-    rig_on(p, "t", counts);
+    p = fixture_open(param);
+    fixture_on(p, "t", counts);
     start(p);
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), CROWD);
     each_ran_once();
     pawl_close(p);
 }
@@ -96,17 +96,17 @@ TEST(a_stop_in_the_middle)
 /* The same without a word of farewell: it is handed back, or stored. */
 TEST(a_close_in_the_middle)
 {
-    struct pawl *p = rig_open(param);
-    if (rig_is_mem(param))
+    struct pawl *p = fixture_open(param);
+    if (fixture_is_mem(param))
         skip("mem: nothing is left after it was closed");
-    rig_on(p, "t", counts);
-    rig_submit_many(p, "t", CROWD);
+    fixture_on(p, "t", counts);
+    fixture_submit_many(p, "t", CROWD);
     start(p);
     UNTIL(atomic_load(&runs) > CROWD / 3);
     pawl_close(p);
-    p = rig_open(param);
-    EQ_INT(rig_count(p, PAWL_PROCESSING), 0);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), atomic_load(&runs));
+    p = fixture_open(param);
+    EQ_INT(fixture_count(p, PAWL_PROCESSING), 0);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), atomic_load(&runs));
     pawl_close(p);
 }
 
@@ -129,20 +129,21 @@ static void submit_keyed(struct pawl *p)
         char id[16], key[16];
         snprintf(id, sizeof id, "k%d", i);
         snprintf(key, sizeof key, "key-%d", i % KEYS);
-        rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "t", .key = key });
+        fixture_submit_as(p,
+                          (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "t", .key = key });
     }
 }
 
 /* Keys that come into it are not the haulers': they go by as ever. */
 TEST(keys_keep_their_order_in_a_backlog)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", in_order);
-    rig_submit_many(p, "t", CROWD / 2);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", in_order);
+    fixture_submit_many(p, "t", CROWD / 2);
     submit_keyed(p);
     start(p);
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD / 2 + KEYED);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), CROWD / 2 + KEYED);
     EQ_INT(atomic_load(&runs), CROWD / 2 + KEYED);
     EQ_INT(atomic_load(&out_of_order), 0);
     hauled(p);
@@ -160,11 +161,11 @@ static int sometimes(struct pawl_call *c)
 TEST(failures_in_a_backlog)
 {
     struct pawl_err err;
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     static struct pawl_spec v[1000];
     static char ids[1000][16];
     static struct pawl_receipt r[1000];
-    rig_on(p, "t", sometimes);
+    fixture_on(p, "t", sometimes);
     for (int from = 0; from < CROWD; from += 1000) {
         for (int i = 0; i < 1000; i++) {
             snprintf(ids[i], sizeof ids[i], "c%d", from + i);
@@ -174,11 +175,11 @@ TEST(failures_in_a_backlog)
         OK(pawl_submit(p, v, 1000, 0, r, &err), &err);
     }
     start(p);
-    rig_drain(p);
+    fixture_drain(p);
     each_ran_once();
-    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD / 10 * 9);
-    EQ_INT(rig_count(p, PAWL_COMPLETED) + rig_count(p, PAWL_FAILED) +
-               rig_count(p, PAWL_DEAD_LETTER),
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), CROWD / 10 * 9);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED) + fixture_count(p, PAWL_FAILED) +
+               fixture_count(p, PAWL_DEAD_LETTER),
            CROWD);
     hauled(p);
     pawl_close(p);
@@ -189,21 +190,21 @@ static int may_block(struct pawl_call *c)
 {
     int i = index_of(c);
     if (i == CROWD / 4 || i == CROWD / 2)
-        return rig_blocks(c);
+        return fixture_blocks(c);
     return counts(c);
 }
 
 TEST(long_calls_hold_up_nobody)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", may_block);
-    rig_submit_many(p, "t", CROWD);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", may_block);
+    fixture_submit_many(p, "t", CROWD);
     start(p);
-    UNTIL(atomic_load(&runs) == CROWD - 2 && atomic_load(&rig_inside) == 2);
-    rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "c0-more", .type = "t" });
-    rig_ends(p, "c0-more", PAWL_COMPLETED);
-    rig_open_gate();
-    rig_drain(p);
+    UNTIL(atomic_load(&runs) == CROWD - 2 && atomic_load(&fixture_inside) == 2);
+    fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "c0-more", .type = "t" });
+    fixture_ends(p, "c0-more", PAWL_COMPLETED);
+    fixture_open_gate();
+    fixture_drain(p);
     hauled(p);
     pawl_close(p);
 }
@@ -217,17 +218,17 @@ TEST(connections_that_end_meanwhile)
     if (!g->server)
         skip("%s: no connection to lose", g->name);
     struct db_server *server = engine_own(param);
-    struct pawl *p = rig_open_as(
-        param, (struct pawl_options){ PAWL_OPTIONS_INIT, .heartbeat_grace_us = 20 * RIG_SEC });
-    rig_on(p, "t", counts);
-    rig_submit_many(p, "t", CROWD);
+    struct pawl *p = fixture_open_as(
+        param, (struct pawl_options){ PAWL_OPTIONS_INIT, .heartbeat_grace_us = 20 * FIXTURE_SEC });
+    fixture_on(p, "t", counts);
+    fixture_submit_many(p, "t", CROWD);
     start(p);
     for (int i = 1; i <= 4; i++) {
         UNTIL(atomic_load(&runs) > CROWD * i / 6);
         db_kill_connections(server);
     }
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), CROWD);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), CROWD);
     each_ran_once();
     pawl_close(p);
 }

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rig.h"
+#include "fixture.h"
 #include "store/store.h"
 
 RUNS_ON(ENGINES_ALL)
@@ -64,7 +64,7 @@ static void submit_line(struct pawl *p, const char *type, int n)
     struct pawl_receipt *r = calloc((size_t)n, sizeof *r);
     char(*ids)[16] = calloc((size_t)n, sizeof *ids);
     struct pawl_err err;
-    rig_assume_quick(); /* a line is claimed in runs, which is what these cases are about */
+    fixture_assume_quick(); /* a line is claimed in runs, which is what these cases are about */
     for (int i = 0; i < n; i++) {
         snprintf(ids[i], sizeof ids[i], "c%d", i);
         v[i] = (struct pawl_spec){ PAWL_SPEC_INIT,      .id = ids[i],      .type = type,
@@ -82,7 +82,7 @@ static void submit_line(struct pawl *p, const char *type, int n)
 /* Of an ended call: its result as a number, INT64_MIN without one. */
 static int64_t result_of(struct pawl *p, const char *id)
 {
-    struct pawl_shown *s = rig_get(p, id);
+    struct pawl_shown *s = fixture_get(p, id);
     const struct pawl_view *v = pawl_shown_view(s);
     char text[32] = "";
     if (v->result.form == PAWL_JSON)
@@ -93,7 +93,7 @@ static int64_t result_of(struct pawl *p, const char *id)
 
 static int64_t key_no(struct pawl *p, const char *id)
 {
-    struct pawl_shown *s = rig_get(p, id);
+    struct pawl_shown *s = fixture_get(p, id);
     int64_t n = pawl_shown_view(s)->key_no;
     pawl_shown_free(s);
     return n;
@@ -130,7 +130,7 @@ static void *call_it(void *arg)
     struct pawl_shown *s;
     struct pawl_err err;
     struct pawl_spec spec = { PAWL_SPEC_INIT, .id = c->id, .type = "t", .key = "k" };
-    OK(pawl_submit_wait(c->p, &spec, RIG_WAIT_US, &s, &err), &err);
+    OK(pawl_submit_wait(c->p, &spec, FIXTURE_WAIT_US, &s, &err), &err);
     const struct pawl_view *v = pawl_shown_view(s);
     EQ_STR(pawl_state_name(v->state), "completed");
     EQ_INT(v->position, -1);
@@ -168,12 +168,12 @@ static void *watch(void *arg)
 
 TEST(two_hundred_at_once_run_one_at_a_time)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     static struct caller v[CALLERS];
     const struct caller *by_no[CALLERS + 1] = { 0 };
     struct watcher w = { .p = p };
-    rig_on(p, "t", counts);
-    rig_start(p, 8);
+    fixture_on(p, "t", counts);
+    fixture_start(p, 8);
     EQ_INT(pthread_create(&w.thread, NULL, watch, &w), 0);
     for (int i = 0; i < CALLERS; i++) {
         v[i].p = p;
@@ -204,9 +204,9 @@ static _Atomic int64_t first_us, last_us;
 static int counts_timed(struct pawl_call *c)
 {
     int64_t none = 0;
-    atomic_compare_exchange_strong(&first_us, &none, rig_mono());
+    atomic_compare_exchange_strong(&first_us, &none, fixture_mono());
     int how = counts(c);
-    atomic_store(&last_us, rig_mono());
+    atomic_store(&last_us, fixture_mono());
     return how;
 }
 
@@ -215,18 +215,18 @@ static int counts_timed(struct pawl_call *c)
 static bool one_run(void *param, const char *schema)
 {
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .schema = schema,
-                                                  .heartbeat_interval_us = 5 * RIG_SEC,
-                                                  .reclaim_interval_us = 600 * RIG_SEC });
+        fixture_open_as(param, (struct pawl_options){ .schema = schema,
+                                                      .heartbeat_interval_us = 5 * FIXTURE_SEC,
+                                                      .reclaim_interval_us = 600 * FIXTURE_SEC });
     struct pawl_stats stats = { PAWL_STATS_INIT };
     order[0] = 0;
     atomic_store(&first_us, 0);
-    rig_on(p, "t", counts_timed);
+    fixture_on(p, "t", counts_timed);
     submit_line(p, "t", 10);
     pawl_stats(p, &stats);
     int64_t commits = stats.commits;
-    rig_start(p, 1);
-    rig_drain(p);
+    fixture_start(p, 1);
+    fixture_drain(p);
     EQ_STR(order, "c0 c1 c2 c3 c4 c5 c6 c7 c8 c9 ");
     for (int i = 0; i < 10; i++) {
         char id[16];
@@ -237,7 +237,7 @@ static bool one_run(void *param, const char *schema)
     EQ_INT(kept(p, "t"), 10);
     pawl_stats(p, &stats);
     pawl_close(p);
-    if (stats.claimed > 10 && atomic_load(&last_us) - atomic_load(&first_us) >= 50 * RIG_MS)
+    if (stats.claimed > 10 && atomic_load(&last_us) - atomic_load(&first_us) >= 50 * FIXTURE_MS)
         return false;
     EQ_INT(stats.claimed, 10);
     LT_INT(stats.commits - commits, 40); /* not one claim for each */
@@ -267,11 +267,11 @@ static int deletes_every_third(struct pawl_call *c)
 
 TEST(a_deleted_state_is_nothing_to_the_next)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", deletes_every_third);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", deletes_every_third);
     submit_line(p, "t", 8);
-    rig_start(p, 2);
-    rig_drain(p);
+    fixture_start(p, 2);
+    fixture_drain(p);
     EQ_INT(result_of(p, "c2"), 3);
     EQ_INT(result_of(p, "c3"), 1);
     EQ_INT(result_of(p, "c7"), 2);
@@ -289,14 +289,14 @@ static int other_type(struct pawl_call *c)
 
 TEST(types_share_the_line_and_not_the_state)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", counts);
-    rig_on(p, "u", other_type);
-    rig_submit_as(p, (struct pawl_spec){ .id = "a", .type = "t", .key = "k" });
-    rig_submit_as(p, (struct pawl_spec){ .id = "b", .type = "u", .key = "k", .priority = 100 });
-    rig_submit_as(p, (struct pawl_spec){ .id = "c", .type = "t", .key = "k" });
-    rig_start(p, 4);
-    rig_drain(p);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", counts);
+    fixture_on(p, "u", other_type);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "a", .type = "t", .key = "k" });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "b", .type = "u", .key = "k", .priority = 100 });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "c", .type = "t", .key = "k" });
+    fixture_start(p, 4);
+    fixture_drain(p);
     EQ_STR(order, "a b c ");
     EQ_INT(kept(p, "t"), 2);
     EQ_INT(kept(p, "u"), -1);
@@ -327,22 +327,23 @@ static int large_state(struct pawl_call *c)
 
 static void fails_with(struct pawl *p, const char *id, const char *words)
 {
-    rig_ends(p, id, PAWL_FAILED);
-    struct pawl_shown *s = rig_get(p, id);
+    fixture_ends(p, id, PAWL_FAILED);
+    struct pawl_shown *s = fixture_get(p, id);
     HAS_STR(pawl_shown_view(s)->error, words);
     pawl_shown_free(s);
 }
 
 TEST(a_state_that_cannot_be_kept_is_an_error)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "a", no_key_at_all);
-    rig_on(p, "b", bad_state);
-    rig_on(p, "c", large_state);
-    rig_start(p, 2);
-    rig_submit(p, "x", "a");
-    rig_submit_as(p, (struct pawl_spec){ .id = "y", .type = "b", .key = "k", .max_attempts = 1 });
-    rig_submit_as(p, (struct pawl_spec){ .id = "z", .type = "c", .key = "k" });
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "a", no_key_at_all);
+    fixture_on(p, "b", bad_state);
+    fixture_on(p, "c", large_state);
+    fixture_start(p, 2);
+    fixture_submit(p, "x", "a");
+    fixture_submit_as(p,
+                      (struct pawl_spec){ .id = "y", .type = "b", .key = "k", .max_attempts = 1 });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "z", .type = "c", .key = "k" });
     fails_with(p, "x", "call \"x\" has no key: it cannot keep a state");
     fails_with(p, "y", "is not JSON");
     fails_with(p, "z", "limit 1048576");
@@ -364,13 +365,13 @@ static int fourth_is_bad(struct pawl_call *c)
 
 TEST(a_failure_in_the_middle_leaves_the_rest)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", fourth_is_bad);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", fourth_is_bad);
     submit_line(p, "t", 8);
-    rig_start(p, 2);
-    rig_drain(p);
+    fixture_start(p, 2);
+    fixture_drain(p);
     EQ_STR(order, "c0 c1 c2 c3 c4 c5 c6 c7 ");
-    EQ_INT(rig_state(p, "c3"), PAWL_FAILED);
+    EQ_INT(fixture_state(p, "c3"), PAWL_FAILED);
     EQ_INT(result_of(p, "c4"), 4); /* what the failed one set is gone */
     EQ_INT(result_of(p, "c7"), 7);
     EQ_INT(key_no(p, "c7"), 8);
@@ -390,11 +391,11 @@ static int third_fails_once(struct pawl_call *c)
 
 TEST(a_retry_holds_its_key_back)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", third_fails_once);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", third_fails_once);
     submit_line(p, "t", 6);
-    rig_start(p, 4);
-    rig_drain(p);
+    fixture_start(p, 4);
+    fixture_drain(p);
     EQ_STR(order, "c0 c1 c2 c2 c3 c4 c5 ");
     for (int i = 0; i < 6; i++) {
         char id[16];
@@ -424,18 +425,18 @@ static int third_conflicts(struct pawl_call *c)
 
 TEST(what_ran_behind_a_conflict_runs_again)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", third_conflicts);
-    rig_submit_as(p, (struct pawl_spec){ .id = "taken", .type = "other" });
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", third_conflicts);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "taken", .type = "other" });
     submit_line(p, "t", 6);
-    rig_start(p, 2);
-    rig_ends(p, "c5", PAWL_COMPLETED);
+    fixture_start(p, 2);
+    fixture_ends(p, "c5", PAWL_COMPLETED);
     fails_with(p, "c2", "already exists with other content");
     EQ_INT(result_of(p, "c3"), 3); /* on the state of c1 */
     EQ_INT(result_of(p, "c5"), 5);
     EQ_INT(key_no(p, "c5"), 6);
     EQ_INT(kept(p, "t"), 5);
-    struct pawl_shown *s = rig_get(p, "c5");
+    struct pawl_shown *s = fixture_get(p, "c5");
     EQ_INT(pawl_shown_view(s)->attempts, 0); /* having run for nothing counts as nothing */
     pawl_shown_free(s);
     pawl_close(p);
@@ -445,7 +446,7 @@ static int second_hangs(struct pawl_call *c)
 {
     note(pawl_call_id(c));
     if (strcmp(pawl_call_id(c), "c1") == 0 && pawl_call_try(c) == 1)
-        while (!pawl_cancelled(c) || atomic_load(&rig_runs) == 0)
+        while (!pawl_cancelled(c) || atomic_load(&fixture_runs) == 0)
             usleep(500);
     int64_t n = pawl_state_int(c, 0) + 1;
     pawl_set_state_int(c, n);
@@ -455,24 +456,24 @@ static int second_hangs(struct pawl_call *c)
 /* Its thread comes back only when everything else has ended: nothing waits for it. */
 TEST(a_timeout_in_the_middle_is_the_end_of_its_run)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", second_hangs);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", second_hangs);
     const char *ids[] = { "c0", "c1", "c2", "c3" };
     for (int i = 0; i < 4; i++)
-        rig_submit_as(p, (struct pawl_spec){ .id = ids[i],
-                                             .type = "t",
-                                             .key = "k",
-                                             .timeout_us = i == 1 ? 2 * RIG_SEC : 0,
-                                             .backoff_base_us = 1000 });
-    rig_start(p, 1);
-    rig_drain(p);
+        fixture_submit_as(p, (struct pawl_spec){ .id = ids[i],
+                                                 .type = "t",
+                                                 .key = "k",
+                                                 .timeout_us = i == 1 ? 2 * FIXTURE_SEC : 0,
+                                                 .backoff_base_us = 1000 });
+    fixture_start(p, 1);
+    fixture_drain(p);
     EQ_STR(order, "c0 c1 c1 c2 c3 ");
     EQ_INT(result_of(p, "c1"), 2);
     EQ_INT(result_of(p, "c3"), 4);
-    struct pawl_shown *s = rig_get(p, "c1");
+    struct pawl_shown *s = fixture_get(p, "c1");
     EQ_INT(pawl_shown_view(s)->attempts, 1);
     pawl_shown_free(s);
-    atomic_store(&rig_runs, 1);
+    atomic_store(&fixture_runs, 1);
     pawl_close(p);
 }
 
@@ -481,30 +482,30 @@ static int first_blocks(struct pawl_call *c)
 {
     note(pawl_call_id(c));
     if (strcmp(pawl_call_id(c), "c0") == 0)
-        return rig_blocks(c);
+        return fixture_blocks(c);
     return pawl_reply_int(c, pawl_call_try(c));
 }
 
 TEST(one_behind_can_be_cancelled)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     enum pawl_state state;
     struct pawl_err err;
-    rig_on(p, "t", first_blocks);
+    fixture_on(p, "t", first_blocks);
     submit_line(p, "t", 5);
-    rig_start(p, 1);
-    UNTIL(atomic_load(&rig_inside) == 1);
-    struct pawl_shown *s = rig_get(p, "c2");
+    fixture_start(p, 1);
+    UNTIL(atomic_load(&fixture_inside) == 1);
+    struct pawl_shown *s = fixture_get(p, "c2");
     EQ_INT(pawl_shown_view(s)->state, PAWL_PENDING);
     EQ_INT(pawl_shown_view(s)->position, 2);
     EQ_STR(pawl_shown_view(s)->waiting_for, "key");
     pawl_shown_free(s);
     OK(pawl_cancel(p, "c2", &state, &err), &err);
-    rig_open_gate();
-    rig_drain(p);
-    EQ_INT(rig_state(p, "c2"), PAWL_CANCELLED);
+    fixture_open_gate();
+    fixture_drain(p);
+    EQ_INT(fixture_state(p, "c2"), PAWL_CANCELLED);
     EQ_STR(order, "c0 c1 c3 c4 ");
-    EQ_INT(rig_count(p, PAWL_COMPLETED), 4);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 4);
     pawl_close(p);
 }
 
@@ -513,7 +514,7 @@ static int first_blocks_and_fails(struct pawl_call *c)
     note(pawl_call_id(c));
     if (strcmp(pawl_call_id(c), "c0") != 0)
         return pawl_reply_int(c, 1);
-    rig_blocks(c);
+    fixture_blocks(c);
     return pawl_refuse(c, "no");
 }
 
@@ -521,32 +522,32 @@ static void *wait_for_c1(void *arg)
 {
     static struct pawl_shown *shown;
     struct pawl_err err;
-    OK(pawl_get(arg, "c1", 20 * RIG_SEC * check_scale(), &shown, &err), &err);
+    OK(pawl_get(arg, "c1", 20 * FIXTURE_SEC * check_scale(), &shown, &err), &err);
     return shown;
 }
 
 /* Nobody of ours ends it: the store does, when it hands the run back. */
 TEST(who_waits_for_one_cancelled_behind_a_failure_is_told)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     enum pawl_state state;
     struct pawl_err err;
     pthread_t thread;
     void *shown;
-    rig_on(p, "t", first_blocks_and_fails);
+    fixture_on(p, "t", first_blocks_and_fails);
     submit_line(p, "t", 3);
-    rig_start(p, 1);
-    UNTIL(atomic_load(&rig_inside) == 1);
+    fixture_start(p, 1);
+    UNTIL(atomic_load(&fixture_inside) == 1);
     EQ_INT(pthread_create(&thread, NULL, wait_for_c1, p), 0);
     OK(pawl_cancel(p, "c1", &state, &err), &err);
     EQ_INT(state, PAWL_PROCESSING);
-    int64_t began = rig_mono();
-    rig_open_gate();
+    int64_t began = fixture_mono();
+    fixture_open_gate();
     EQ_INT(pthread_join(thread, &shown), 0);
     EQ_INT(pawl_shown_view(shown)->state, PAWL_CANCELLED);
-    LT_INT(rig_mono() - began, 10 * RIG_SEC * check_scale());
+    LT_INT(fixture_mono() - began, 10 * FIXTURE_SEC * check_scale());
     pawl_shown_free(shown);
-    rig_ends(p, "c2", PAWL_COMPLETED);
+    fixture_ends(p, "c2", PAWL_COMPLETED);
     EQ_STR(order, "c0 c2 ");
     pawl_close(p);
 }
@@ -555,60 +556,63 @@ TEST(who_waits_for_one_cancelled_behind_a_failure_is_told)
 TEST(a_claim_that_ends_the_first_takes_the_next)
 {
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 3600 * RIG_SEC });
+        fixture_open_as(param, (struct pawl_options){ .reclaim_interval_us = 3600 * FIXTURE_SEC });
     struct pawl_lease *l;
     struct pawl_err err;
-    rig_submit_as(p, (struct pawl_spec){ .id = "a", .type = "t", .key = "k", .expires_in_us = 1 });
-    rig_submit_as(p, (struct pawl_spec){ .id = "b", .type = "t", .key = "k" });
-    int64_t began = rig_mono();
-    UNTIL(rig_mono() > began + 10);
-    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .wait_us = 20 * RIG_SEC }, &l, &err),
+    fixture_submit_as(p,
+                      (struct pawl_spec){ .id = "a", .type = "t", .key = "k", .expires_in_us = 1 });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "b", .type = "t", .key = "k" });
+    int64_t began = fixture_mono();
+    UNTIL(fixture_mono() > began + 10);
+    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .wait_us = 20 * FIXTURE_SEC }, &l,
+                  &err),
        &err);
     EQ_INT((int64_t)l->n, 1);
     EQ_STR(l->calls[0].id, "b");
-    LT_INT(rig_mono() - began, 10 * RIG_SEC * check_scale());
+    LT_INT(fixture_mono() - began, 10 * FIXTURE_SEC * check_scale());
     pawl_lease_free(l);
-    EQ_INT(rig_state(p, "a"), PAWL_EXPIRED);
+    EQ_INT(fixture_state(p, "a"), PAWL_EXPIRED);
     pawl_close(p);
 }
 
 TEST(the_running_one_can_be_cancelled)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     enum pawl_state state;
-    rig_on(p, "t", second_hangs);
-    atomic_store(&rig_runs, 1);
+    fixture_on(p, "t", second_hangs);
+    atomic_store(&fixture_runs, 1);
     submit_line(p, "t", 4);
-    rig_start(p, 1);
+    fixture_start(p, 1);
     UNTIL(noted("c1 "));
     OK(pawl_cancel(p, "c1", &state, NULL), NULL);
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), 4); /* it answered, and a worker that answers wins */
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 4); /* it answered, and a worker that answers wins */
     EQ_STR(order, "c0 c1 c2 c3 ");
     pawl_close(p);
 }
 
 TEST(stopping_in_the_middle_burns_no_try)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
-    rig_on(p, "t", first_blocks);
+    fixture_on(p, "t", first_blocks);
     submit_line(p, "t", 5);
-    rig_start(p, 1);
-    UNTIL(atomic_load(&rig_inside) == 1);
+    fixture_start(p, 1);
+    UNTIL(atomic_load(&fixture_inside) == 1);
     pthread_t opener;
-    EQ_INT(pthread_create(&opener, NULL, (void *(*)(void *))(void (*)(void))rig_open_gate, NULL),
-           0);
-    OK(pawl_stop(p, 10 * RIG_SEC, &err), &err);
+    EQ_INT(
+        pthread_create(&opener, NULL, (void *(*)(void *))(void (*)(void))fixture_open_gate, NULL),
+        0);
+    OK(pawl_stop(p, 10 * FIXTURE_SEC, &err), &err);
     pthread_join(opener, NULL);
     pawl_close(p);
-    if (rig_is_mem(param))
+    if (fixture_is_mem(param))
         skip("mem: is gone with its last handle");
-    p = rig_open(param);
-    EQ_INT(rig_state(p, "c0"), PAWL_COMPLETED);
-    rig_on(p, "t", first_blocks);
-    rig_start(p, 1);
-    rig_drain(p);
+    p = fixture_open(param);
+    EQ_INT(fixture_state(p, "c0"), PAWL_COMPLETED);
+    fixture_on(p, "t", first_blocks);
+    fixture_start(p, 1);
+    fixture_drain(p);
     for (int i = 1; i < 5; i++) {
         char id[16];
         snprintf(id, sizeof id, "c%d", i);
@@ -620,7 +624,7 @@ TEST(stopping_in_the_middle_burns_no_try)
 
 static int counts_runs(struct pawl_call *c)
 {
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     int64_t n = pawl_state_int(c, 0) + 1;
     pawl_set_state_int(c, n);
     return pawl_reply_int(c, n);
@@ -629,41 +633,41 @@ static int counts_runs(struct pawl_call *c)
 /* What has run when the workers stop is stored, however much of it had gathered. */
 TEST(a_clean_stop_loses_no_result)
 {
-    if (rig_is_mem(param))
+    if (fixture_is_mem(param))
         skip("mem: is gone with its last handle");
     for (int round = 0; round < 10; round++) {
         struct pawl_err err;
         engine_fresh(param);
-        struct pawl *p = rig_open(param);
-        rig_on(p, "t", counts_runs);
+        struct pawl *p = fixture_open(param);
+        fixture_on(p, "t", counts_runs);
         submit_line(p, "t", 400);
-        atomic_store(&rig_runs, 0);
-        rig_start(p, 2);
-        UNTIL(atomic_load(&rig_runs) > round * 20);
-        OK(pawl_stop(p, 10 * RIG_SEC, &err), &err);
-        int ran = atomic_load(&rig_runs);
-        EQ_INT(rig_count(p, PAWL_COMPLETED), ran);
+        atomic_store(&fixture_runs, 0);
+        fixture_start(p, 2);
+        UNTIL(atomic_load(&fixture_runs) > round * 20);
+        OK(pawl_stop(p, 10 * FIXTURE_SEC, &err), &err);
+        int ran = atomic_load(&fixture_runs);
+        EQ_INT(fixture_count(p, PAWL_COMPLETED), ran);
         EQ_INT(kept(p, "t"), ran);
-        EQ_INT(rig_count(p, PAWL_PENDING), 400 - ran);
+        EQ_INT(fixture_count(p, PAWL_PENDING), 400 - ran);
         pawl_close(p);
     }
 }
 
 TEST(a_hard_stop_hands_the_whole_run_back)
 {
-    struct pawl *p = rig_open(param), *other;
+    struct pawl *p = fixture_open(param), *other;
     struct pawl_err err;
-    rig_on(p, "t", first_blocks);
+    fixture_on(p, "t", first_blocks);
     submit_line(p, "t", 5);
-    rig_start(p, 1);
-    UNTIL(atomic_load(&rig_inside) == 1);
+    fixture_start(p, 1);
+    UNTIL(atomic_load(&fixture_inside) == 1);
     EQ_STATUS(pawl_stop(p, 0, &err), PAWL_BUSY, &err);
-    other = rig_open_as(param, (struct pawl_options){ .node = "other" });
-    rig_open_gate();
-    rig_on(other, "t", first_blocks);
-    rig_start(other, 1);
-    rig_drain(other);
-    EQ_INT(rig_count(other, PAWL_COMPLETED), 5);
+    other = fixture_open_as(param, (struct pawl_options){ .node = "other" });
+    fixture_open_gate();
+    fixture_on(other, "t", first_blocks);
+    fixture_start(other, 1);
+    fixture_drain(other);
+    EQ_INT(fixture_count(other, PAWL_COMPLETED), 5);
     EQ_INT(result_of(other, "c4"), 1);
     pawl_close(p);
     pawl_close(other);
@@ -678,12 +682,12 @@ static int takes_20_ms(struct pawl_call *c)
 
 TEST(a_long_run_is_handed_back_and_goes_on)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_stats stats = { PAWL_STATS_INIT };
-    rig_on(p, "t", takes_20_ms);
+    fixture_on(p, "t", takes_20_ms);
     submit_line(p, "t", 9);
-    rig_start(p, 1);
-    rig_drain(p);
+    fixture_start(p, 1);
+    fixture_drain(p);
     EQ_STR(order, "c0 c1 c2 c3 c4 c5 c6 c7 c8 ");
     EQ_INT(result_of(p, "c8"), 1);
     pawl_stats(p, &stats);
@@ -711,20 +715,21 @@ TEST(order_holds_when_finishes_are_repeated)
 {
     char url[64];
     snprintf(url, sizeof url, "fault+%s", (const char *)param);
-    struct pawl *p = rig_open_as(url, (struct pawl_options){ .reclaim_interval_us = RIG_SEC,
-                                                             .heartbeat_interval_us = RIG_SEC,
-                                                             .heartbeat_grace_us = 30 * RIG_SEC });
+    struct pawl *p =
+        fixture_open_as(url, (struct pawl_options){ .reclaim_interval_us = FIXTURE_SEC,
+                                                    .heartbeat_interval_us = FIXTURE_SEC,
+                                                    .heartbeat_grace_us = 30 * FIXTURE_SEC });
     pthread_t thread;
-    rig_on(p, "t", counts);
+    fixture_on(p, "t", counts);
     submit_line(p, "t", 300);
-    rig_start(p, 4);
+    fixture_start(p, 4);
     atomic_store(&disturb, true);
     EQ_INT(pthread_create(&thread, NULL, disturber, NULL), 0);
     usleep(300000);
     atomic_store(&disturb, false);
     pthread_join(thread, NULL);
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), 300);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 300);
     EQ_INT(atomic_load(&overlaps), 0);
     EQ_INT(kept(p, "t"), 300);
     for (int i = 0; i < 300; i += 7) {
@@ -759,14 +764,14 @@ static int some_sql(struct pawl_call *c)
 
 TEST(sql_in_a_run_keeps_the_order)
 {
-    if (rig_is_mem(param))
+    if (fixture_is_mem(param))
         skip("mem: has no SQL");
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     OK(pawl_prepare(pawl_program(p), "CREATE TABLE box (n INTEGER)"), NULL);
-    rig_on(p, "t", some_sql);
+    fixture_on(p, "t", some_sql);
     submit_line(p, "t", 10);
-    rig_start(p, 2);
-    rig_drain(p);
+    fixture_start(p, 2);
+    fixture_drain(p);
     EQ_STR(order, "c0 c1 c2 c3 c4 c5 c5 c6 c7 c8 c9 ");
     for (int i = 0; i < 10; i++) {
         char id[16];
@@ -801,38 +806,38 @@ static int asks(struct pawl_call *c)
 
 TEST(asking_for_ones_own_key_is_an_error_at_once)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "asks", asks);
-    rig_on(p, "t", counts);
-    rig_start(p, 2);
-    rig_submit_as(p, (struct pawl_spec){ .id = "a",
-                                         .type = "asks",
-                                         .key = "k",
-                                         .input = json("{\"type\":\"t\",\"key\":\"k\"}") });
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "asks", asks);
+    fixture_on(p, "t", counts);
+    fixture_start(p, 2);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "a",
+                                             .type = "asks",
+                                             .key = "k",
+                                             .input = json("{\"type\":\"t\",\"key\":\"k\"}") });
     fails_with(p, "a", "call \"a\" would wait for key \"k\", which call \"a\" itself holds");
-    rig_submit_as(p, (struct pawl_spec){ .id = "b",
-                                         .type = "asks",
-                                         .key = "k",
-                                         .input = json("{\"type\":\"t\",\"key\":\"l\"}") });
-    rig_ends(p, "b", PAWL_COMPLETED);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "b",
+                                             .type = "asks",
+                                             .key = "k",
+                                             .input = json("{\"type\":\"t\",\"key\":\"l\"}") });
+    fixture_ends(p, "b", PAWL_COMPLETED);
     EQ_INT(result_of(p, "b"), 1);
     pawl_close(p);
 }
 
 TEST(asking_for_a_parents_key_names_the_cycle)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "asks", asks);
-    rig_on(p, "t", counts);
-    rig_start(p, 4);
-    rig_submit_as(p,
-                  (struct pawl_spec){
-                      .id = "a",
-                      .type = "asks",
-                      .key = "k",
-                      .input = json("{\"type\":\"asks\",\"key\":\"l\",\"input\":{\"type\":\"asks\","
-                                    "\"key\":\"m\",\"input\":{\"type\":\"t\",\"key\":\"k\"}}}") });
-    rig_ends(p, "a", PAWL_FAILED);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "asks", asks);
+    fixture_on(p, "t", counts);
+    fixture_start(p, 4);
+    fixture_submit_as(
+        p, (struct pawl_spec){
+               .id = "a",
+               .type = "asks",
+               .key = "k",
+               .input = json("{\"type\":\"asks\",\"key\":\"l\",\"input\":{\"type\":\"asks\","
+                             "\"key\":\"m\",\"input\":{\"type\":\"t\",\"key\":\"k\"}}}") });
+    fixture_ends(p, "a", PAWL_FAILED);
     EQ_STR(asked_error, "call \"a.ask.1.ask.1\" would wait for key \"k\", which call \"a\" holds, "
                         "waiting for \"a.ask.1\", waiting for \"a.ask.1.ask.1\"");
     EQ_INT(kept(p, "t"), -1);
@@ -843,13 +848,13 @@ TEST(asking_for_a_parents_key_names_the_cycle)
 
 TEST(by_hand_one_of_a_key_comes_with_its_state)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     enum pawl_state state;
     submit_line(p, "t", 3);
-    rig_submit(p, "alone", "t");
+    fixture_submit(p, "alone", "t");
     for (int i = 0; i < 3; i++) {
-        struct pawl_lease *l = rig_claim(p, "t", 10);
+        struct pawl_lease *l = fixture_claim(p, "t", 10);
         char id[16], want[16];
         snprintf(id, sizeof id, "c%d", i);
         snprintf(want, sizeof want, "%d", i * 10);
@@ -874,11 +879,11 @@ TEST(by_hand_one_of_a_key_comes_with_its_state)
 
 TEST(by_hand_a_wrong_state_is_refused)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .key = "k" });
-    rig_submit(p, "alone", "t");
-    struct pawl_lease *l = rig_claim(p, "t", 2);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .key = "k" });
+    fixture_submit(p, "alone", "t");
+    struct pawl_lease *l = fixture_claim(p, "t", 2);
     struct pawl_finish f = { PAWL_FINISH_INIT, .id = "x", .how = PAWL_END_RESULT };
     f.state = json("{");
     EQ_STATUS(pawl_finish(p, l->token, &f, 1, NULL, &err), PAWL_INVALID, &err);
@@ -902,16 +907,16 @@ TEST(by_hand_a_wrong_state_is_refused)
 /* A finish by hand frees a key for the workers of this process. */
 TEST(a_finish_by_hand_lets_the_next_run)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", counts);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", counts);
     submit_line(p, "t", 3);
-    struct pawl_lease *l = rig_claim(p, "t", 1);
-    rig_start(p, 1);
-    struct pawl_shown *s = rig_get(p, "c1");
+    struct pawl_lease *l = fixture_claim(p, "t", 1);
+    fixture_start(p, 1);
+    struct pawl_shown *s = fixture_get(p, "c1");
     EQ_INT(pawl_shown_view(s)->position, 1);
     pawl_shown_free(s);
-    OK(rig_finish(p, l->token, "c0", PAWL_END_RESULT, NULL, NULL), NULL);
-    rig_ends(p, "c2", PAWL_COMPLETED);
+    OK(fixture_finish(p, l->token, "c0", PAWL_END_RESULT, NULL, NULL), NULL);
+    fixture_ends(p, "c2", PAWL_COMPLETED);
     pawl_lease_free(l);
     pawl_close(p);
 }

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -19,7 +19,7 @@ static struct pawl_data json(const char *text)
 
 TEST(save_load_and_delete)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_object *o;
     struct pawl_err err;
     int64_t version = 0, next = 0;
@@ -56,7 +56,7 @@ TEST(save_load_and_delete)
 
 TEST(misuse_is_invalid)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_object *o;
     struct pawl_keys *keys;
     struct pawl_page *page;
@@ -70,7 +70,8 @@ TEST(misuse_is_invalid)
     EQ_STATUS(pawl_object_save(p, CHANGE(.type = "T", .key = "k", .state = json("{")), NULL, &err),
               PAWL_INVALID, &err);
     EQ_STATUS(pawl_object_save(
-                  p, CHANGE(.type = "T", .key = "k", .state = json("1"), .wait_us = 301 * RIG_SEC),
+                  p,
+                  CHANGE(.type = "T", .key = "k", .state = json("1"), .wait_us = 301 * FIXTURE_SEC),
                   NULL, &err),
               PAWL_INVALID, &err);
     static char large[(1 << 20) + 1];
@@ -95,15 +96,15 @@ TEST(misuse_is_invalid)
 static int keeps_one(struct pawl_call *c)
 {
     pawl_set_state_int(c, 1);
-    return rig_blocks(c);
+    return fixture_blocks(c);
 }
 
 static void *save_two(void *arg)
 {
     struct pawl_err err;
     OK(pawl_object_save(
-           arg, CHANGE(.type = "t", .key = "k", .state = json("2"), .wait_us = 60 * RIG_SEC), NULL,
-           &err),
+           arg, CHANGE(.type = "t", .key = "k", .state = json("2"), .wait_us = 60 * FIXTURE_SEC),
+           NULL, &err),
        &err);
     return NULL;
 }
@@ -111,26 +112,26 @@ static void *save_two(void *arg)
 /* While a call runs the state is its own; a save waits for its turn. */
 TEST(a_save_waits_for_the_keys_turn)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_object *o;
     struct pawl_err err;
     pthread_t thread;
-    rig_on(p, "t", keeps_one);
-    rig_start(p, 2);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .key = "k" });
-    UNTIL(atomic_load(&rig_inside) == 1);
+    fixture_on(p, "t", keeps_one);
+    fixture_start(p, 2);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .key = "k" });
+    UNTIL(atomic_load(&fixture_inside) == 1);
     EQ_STATUS(pawl_object_save(p,
                                CHANGE(.type = "t", .key = "k", .state = json("3"), .wait_us = -1),
                                NULL, &err),
               PAWL_BUSY, &err);
-    int64_t begun = rig_mono();
-    EQ_STATUS(
-        pawl_object_delete(p, CHANGE(.type = "t", .key = "k", .wait_us = 30 * RIG_MS), NULL, &err),
-        PAWL_BUSY, &err);
-    GE_INT(rig_mono() - begun, 30 * RIG_MS);
+    int64_t begun = fixture_mono();
+    EQ_STATUS(pawl_object_delete(p, CHANGE(.type = "t", .key = "k", .wait_us = 30 * FIXTURE_MS),
+                                 NULL, &err),
+              PAWL_BUSY, &err);
+    GE_INT(fixture_mono() - begun, 30 * FIXTURE_MS);
     EQ_INT(pthread_create(&thread, NULL, save_two, p), 0);
-    rig_open_gate();
-    rig_ends(p, "x", PAWL_COMPLETED);
+    fixture_open_gate();
+    fixture_ends(p, "x", PAWL_COMPLETED);
     pthread_join(thread, NULL);
     OK(pawl_object_load(p, "t", "k", &o, &err), &err);
     EQ_BYTES(o->state.data, o->state.len, "2", 1);
@@ -140,7 +141,7 @@ TEST(a_save_waits_for_the_keys_turn)
 
 static void submit_to(struct pawl *p, const char *id, const char *type)
 {
-    rig_submit_as(p, (struct pawl_spec){ .id = id, .type = type, .key = "k" });
+    fixture_submit_as(p, (struct pawl_spec){ .id = id, .type = type, .key = "k" });
 }
 
 static atomic_bool enough;
@@ -151,7 +152,7 @@ static void *keep_busy(void *arg)
     while (!atomic_load(&enough)) {
         struct pawl_shown *s;
         OK(pawl_submit_wait(arg, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t", .key = "k" },
-                            RIG_WAIT_US, &s, &err),
+                            FIXTURE_WAIT_US, &s, &err),
            &err);
         pawl_shown_free(s);
     }
@@ -162,16 +163,16 @@ static void *keep_busy(void *arg)
 TEST(a_save_gets_its_turn_on_a_busy_key)
 {
     enum { CALLERS = 4 };
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     pthread_t threads[CALLERS];
-    rig_on(p, "t", rig_echo);
-    rig_start(p, 4);
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 4);
     for (int i = 0; i < CALLERS; i++)
         EQ_INT(pthread_create(&threads[i], NULL, keep_busy, p), 0);
     for (int i = 0; i < 20; i++) {
         struct pawl_object_change c = { PAWL_OBJECT_CHANGE_INIT, .type = "t", .key = "k",
-                                        .state = PAWL_TEXT("1"), .wait_us = RIG_WAIT_US };
+                                        .state = PAWL_TEXT("1"), .wait_us = FIXTURE_WAIT_US };
         OK(pawl_object_save(p, &c, NULL, &err), &err);
     }
     atomic_store(&enough, true);
@@ -182,7 +183,7 @@ TEST(a_save_gets_its_turn_on_a_busy_key)
 
 TEST(deleting_what_has_pending_calls)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     struct pawl_object *o;
     int64_t cancelled = 0;
@@ -196,26 +197,27 @@ TEST(deleting_what_has_pending_calls)
     OK(pawl_object_delete(p, CHANGE(.type = "t", .key = "k", .cancel = true), &cancelled, &err),
        &err);
     EQ_INT(cancelled, 2);
-    rig_ends(p, "a", PAWL_CANCELLED);
-    rig_ends(p, "b", PAWL_CANCELLED);
+    fixture_ends(p, "a", PAWL_CANCELLED);
+    fixture_ends(p, "b", PAWL_CANCELLED);
     pawl_close(p);
 }
 
 TEST(pending_comes_in_the_order_of_the_line)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_page *page;
     struct pawl_err err;
     static const char *const want[] = { "a", "b", "d", "later" };
-    rig_submit_as(p, (struct pawl_spec){
-                         .id = "later", .type = "t", .key = "k", .delay_us = 1000 * RIG_SEC });
+    fixture_submit_as(p,
+                      (struct pawl_spec){
+                          .id = "later", .type = "t", .key = "k", .delay_us = 1000 * FIXTURE_SEC });
     submit_to(p, "a", "t");
     submit_to(p, "b", "t");
     submit_to(p, "other", "u");
-    rig_submit_as(p,
-                  (struct pawl_spec){
-                      .id = "d", .type = "t", .key = "k", .priority = 1000, .input = json("7") });
-    rig_submit(p, "none", "t");
+    fixture_submit_as(
+        p, (struct pawl_spec){
+               .id = "d", .type = "t", .key = "k", .priority = 1000, .input = json("7") });
+    fixture_submit(p, "none", "t");
     OK(pawl_pending(p, "t", "k", 100, &page, &err), &err);
     EQ_INT((int)page->n, 4);
     for (int i = 0; i < 4; i++)
@@ -235,7 +237,7 @@ TEST(pending_comes_in_the_order_of_the_line)
 
 TEST(pending_of_a_long_line_is_its_beginning)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_page *page;
     struct pawl_err err;
     static struct pawl_spec v[2500];
@@ -256,17 +258,17 @@ TEST(pending_of_a_long_line_is_its_beginning)
 
 TEST(a_blocked_key_waits_for_a_decision)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_keys *keys;
     struct pawl_err err;
     struct pawl_key_query blocked = { PAWL_KEY_QUERY_INIT, .blocked = true };
-    rig_on(p, "bad", rig_refuse);
-    rig_on(p, "t", rig_echo);
-    rig_start(p, 2);
-    rig_submit_as(p, (struct pawl_spec){
-                         .id = "a", .type = "bad", .key = "k", .on_dead = PAWL_ON_DEAD_BLOCK });
+    fixture_on(p, "bad", fixture_refuse);
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 2);
+    fixture_submit_as(p, (struct pawl_spec){
+                             .id = "a", .type = "bad", .key = "k", .on_dead = PAWL_ON_DEAD_BLOCK });
     submit_to(p, "b", "t");
-    rig_ends(p, "a", PAWL_FAILED);
+    fixture_ends(p, "a", PAWL_FAILED);
     OK(pawl_keys(p, &blocked, &keys, &err), &err);
     EQ_INT((int)keys->n, 1);
     EQ_STR(keys->v[0].key, "k");
@@ -276,14 +278,14 @@ TEST(a_blocked_key_waits_for_a_decision)
     EQ_INT(keys->v[0].pending, 1);
     EQ_STR(keys->next, NULL);
     pawl_keys_free(keys);
-    struct pawl_shown *s = rig_get(p, "a");
+    struct pawl_shown *s = fixture_get(p, "a");
     EQ_INT(pawl_shown_view(s)->keep_until_us, 0);
     pawl_shown_free(s);
     OK(pawl_unblock(p, "k", true, &err), &err); /* it fails once more, and blocks again */
-    UNTIL(rig_state(p, "a") == PAWL_FAILED);
-    EQ_INT(rig_state(p, "b"), PAWL_PENDING);
+    UNTIL(fixture_state(p, "a") == PAWL_FAILED);
+    EQ_INT(fixture_state(p, "b"), PAWL_PENDING);
     OK(pawl_unblock(p, "k", false, &err), &err);
-    rig_ends(p, "b", PAWL_COMPLETED);
+    fixture_ends(p, "b", PAWL_COMPLETED);
     EQ_STATUS(pawl_unblock(p, "k", false, &err), PAWL_STATE, &err);
     OK(pawl_keys(p, &blocked, &keys, &err), &err);
     EQ_INT((int)keys->n, 0);
@@ -293,13 +295,13 @@ TEST(a_blocked_key_waits_for_a_decision)
 
 TEST(keys_come_in_pages_by_name)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     char id[16], after[16] = "";
     int seen = 0;
     for (int i = 0; i < 7; i++) {
         snprintf(id, sizeof id, "k%d", i);
-        rig_submit_as(p, (struct pawl_spec){ .id = id, .type = "t", .key = id });
+        fixture_submit_as(p, (struct pawl_spec){ .id = id, .type = "t", .key = id });
     }
     for (bool more = true; more;) {
         struct pawl_keys *keys;
@@ -323,21 +325,22 @@ TEST(keys_come_in_pages_by_name)
 
 TEST(a_full_key_takes_no_more)
 {
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .max_pending_key = 2 });
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .max_pending_key = 2 });
     struct pawl_shown *shown;
     struct pawl_err err;
     submit_to(p, "a", "t");
     submit_to(p, "b", "t");
-    struct pawl_receipt r = rig_offer(p, (struct pawl_spec){ .id = "c", .type = "t", .key = "k" });
+    struct pawl_receipt r =
+        fixture_offer(p, (struct pawl_spec){ .id = "c", .type = "t", .key = "k" });
     EQ_INT(r.status, PAWL_FULL);
     EQ_STR(r.error, "key \"k\": 2 calls pending, limit 2");
     EQ_STATUS(pawl_submit_wait(p, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t", .key = "k" }, 0,
                                &shown, &err),
               PAWL_FULL, &err);
-    r = rig_offer(p, (struct pawl_spec){ .id = "a", .type = "t", .key = "k" });
+    r = fixture_offer(p, (struct pawl_spec){ .id = "a", .type = "t", .key = "k" });
     EQ_INT(r.status, PAWL_OK); /* known: it takes no place */
     TRUE(r.duplicate);
-    rig_submit_as(p, (struct pawl_spec){ .id = "d", .type = "t", .key = "l" });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "d", .type = "t", .key = "l" });
     pawl_close(p);
     struct pawl_options wrong = { PAWL_OPTIONS_INIT, .db = param, .max_pending_key = -1 };
     EQ_STATUS(pawl_open(&wrong, &p, &err), PAWL_INVALID, &err);

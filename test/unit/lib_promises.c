@@ -9,20 +9,20 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
 /* The answer comes after the commit: a process that dies right after it has lost nothing. */
 TEST(promise_1_accepted_means_stored)
 {
-    if (rig_is_mem(param)) {
-        struct pawl *p = rig_open(param), *other;
-        rig_submit(p, "x", "t");
-        other = rig_open_as(param, (struct pawl_options){ .node = "other" });
-        EQ_INT(rig_state(other, "x"), PAWL_PENDING);
+    if (fixture_is_mem(param)) {
+        struct pawl *p = fixture_open(param), *other;
+        fixture_submit(p, "x", "t");
+        other = fixture_open_as(param, (struct pawl_options){ .node = "other" });
+        EQ_INT(fixture_state(other, "x"), PAWL_PENDING);
         pawl_close(p);
-        EQ_INT(rig_state(other, "x"), PAWL_PENDING);
+        EQ_INT(fixture_state(other, "x"), PAWL_PENDING);
         pawl_close(other);
         return;
     }
@@ -31,15 +31,15 @@ TEST(promise_1_accepted_means_stored)
         pid_t pid = fork();
         if (pid == 0) {
             char id[32];
-            struct pawl *p = rig_open(param);
+            struct pawl *p = fixture_open(param);
             snprintf(id, sizeof id, "x%d", i);
-            rig_submit(p, id, "t");
+            fixture_submit(p, id, "t");
             kill(getpid(), SIGKILL);
         }
         EQ_INT(waitpid(pid, NULL, 0), pid);
     }
-    struct pawl *p = rig_open(param);
-    EQ_INT(rig_count(p, PAWL_PENDING), 5);
+    struct pawl *p = fixture_open(param);
+    EQ_INT(fixture_count(p, PAWL_PENDING), 5);
     pawl_close(p);
 }
 
@@ -56,36 +56,37 @@ static int sends_or_fails(struct pawl_call *c)
  */
 TEST(promise_2_at_most_one_committed_effect)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", sends_or_fails);
-    rig_on(p, "child", rig_echo);
-    rig_start(p, 4);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", sends_or_fails);
+    fixture_on(p, "child", fixture_echo);
+    fixture_start(p, 4);
     for (int i = 0; i < 20; i++) {
         char id[32];
         snprintf(id, sizeof id, "x%d", i);
-        rig_submit_as(p, (struct pawl_spec){ .id = id, .type = "t", .backoff_base_us = RIG_MS });
+        fixture_submit_as(
+            p, (struct pawl_spec){ .id = id, .type = "t", .backoff_base_us = FIXTURE_MS });
     }
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), 40);
-    EQ_INT(atomic_load(&rig_runs), 20);
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 40);
+    EQ_INT(atomic_load(&fixture_runs), 20);
     pawl_close(p);
 }
 
 /* Also while it runs, and without a write: nothing about the call changes. */
 TEST(promise_3_a_duplicate_gets_the_first_ones_answer)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "t", .input = PAWL_TEXT("7") };
     struct pawl_shown *shown;
     struct pawl_err err;
-    rig_on(p, "t", rig_echo);
-    rig_submit_as(p, s);
-    TRUE(rig_offer(p, s).duplicate);
-    rig_start(p, 1);
-    rig_ends(p, "x", PAWL_COMPLETED);
-    struct pawl_shown *before = rig_get(p, "x");
+    fixture_on(p, "t", fixture_echo);
+    fixture_submit_as(p, s);
+    TRUE(fixture_offer(p, s).duplicate);
+    fixture_start(p, 1);
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    struct pawl_shown *before = fixture_get(p, "x");
     for (int i = 0; i < 10; i++) {
-        OK(pawl_submit_wait(p, &s, RIG_SEC, &shown, &err), &err);
+        OK(pawl_submit_wait(p, &s, FIXTURE_SEC, &shown, &err), &err);
         TRUE(pawl_shown_view(shown)->duplicate);
         EQ_BYTES(pawl_shown_view(shown)->result.data, pawl_shown_view(shown)->result.len, "7", 1);
         EQ_INT(pawl_shown_view(shown)->finished_at_us, pawl_shown_view(before)->finished_at_us);
@@ -93,12 +94,12 @@ TEST(promise_3_a_duplicate_gets_the_first_ones_answer)
         pawl_shown_free(shown);
     }
     pawl_shown_free(before);
-    EQ_INT(atomic_load(&rig_runs), 1);
+    EQ_INT(atomic_load(&fixture_runs), 1);
     s.input = PAWL_TEXT("8");
-    EQ_STATUS(pawl_submit_wait(p, &s, RIG_SEC, &shown, &err), PAWL_CONFLICT, &err);
-    struct pawl_receipt next = rig_offer(p, (struct pawl_spec){ .id = "y", .type = "t" });
+    EQ_STATUS(pawl_submit_wait(p, &s, FIXTURE_SEC, &shown, &err), PAWL_CONFLICT, &err);
+    struct pawl_receipt next = fixture_offer(p, (struct pawl_spec){ .id = "y", .type = "t" });
     struct pawl_receipt first =
-        rig_offer(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("7") });
+        fixture_offer(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("7") });
     EQ_INT(next.seq, first.seq + 1); /* not even a number was used */
     pawl_close(p);
 }
@@ -107,24 +108,25 @@ TEST(promise_3_a_duplicate_gets_the_first_ones_answer)
  * stands. */
 TEST(promise_5_a_stale_owner_can_change_nothing)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     struct pawl_lease *stale, *owner;
     int64_t until;
-    rig_submit(p, "x", "t");
-    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = RIG_SEC }, &stale, &err),
+    fixture_submit(p, "x", "t");
+    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = FIXTURE_SEC }, &stale,
+                  &err),
        &err);
-    UNTIL(rig_state(p, "x") == PAWL_PENDING);
-    owner = rig_claim(p, "t", 1);
+    UNTIL(fixture_state(p, "x") == PAWL_PENDING);
+    owner = fixture_claim(p, "t", 1);
     for (int how = PAWL_END_RESULT; how <= PAWL_END_CANCELLED; how++)
-        EQ_STATUS(rig_finish(p, stale->token, "x", (enum pawl_ending)how, NULL, &err),
+        EQ_STATUS(fixture_finish(p, stale->token, "x", (enum pawl_ending)how, NULL, &err),
                   PAWL_LOST_LEASE, &err);
     EQ_STATUS(pawl_extend(p, stale->token, 0, &until, &err), PAWL_LOST_LEASE, &err);
-    OK(rig_finish(p, owner->token, "x", PAWL_END_REFUSE, NULL, &err), &err);
+    OK(fixture_finish(p, owner->token, "x", PAWL_END_REFUSE, NULL, &err), &err);
     for (int how = PAWL_END_RESULT; how <= PAWL_END_CANCELLED; how++)
-        EQ_STATUS(rig_finish(p, stale->token, "x", (enum pawl_ending)how, NULL, &err),
+        EQ_STATUS(fixture_finish(p, stale->token, "x", (enum pawl_ending)how, NULL, &err),
                   PAWL_LOST_LEASE, &err);
-    EQ_INT(rig_state(p, "x"), PAWL_FAILED);
+    EQ_INT(fixture_state(p, "x"), PAWL_FAILED);
     pawl_lease_free(stale);
     pawl_lease_free(owner);
     pawl_close(p);
@@ -133,42 +135,43 @@ TEST(promise_5_a_stale_owner_can_change_nothing)
 /* Nobody submits, nobody asks: what a lost owner held is run again all the same. */
 TEST(promise_6_recovery_needs_no_traffic)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_lease *l;
     struct pawl_stats st = { PAWL_STATS_INIT };
-    rig_submit(p, "x", "t");
-    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = RIG_SEC }, &l, NULL), NULL);
+    fixture_submit(p, "x", "t");
+    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = FIXTURE_SEC }, &l, NULL),
+       NULL);
     pawl_lease_free(l);
-    rig_on(p, "t", rig_echo);
-    rig_start(p, 1);
-    int64_t begun = rig_mono();
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 1);
+    int64_t begun = fixture_mono();
     UNTIL((pawl_stats(p, &st), st.completed == 1));
-    LT_INT(rig_mono() - begun, 15 * RIG_SEC * check_scale());
+    LT_INT(fixture_mono() - begun, 15 * FIXTURE_SEC * check_scale());
     pawl_close(p);
 }
 
 /* A clean stop hands over at once, uncounted. */
 TEST(promise_6_a_clean_stop_hands_over_at_once)
 {
-    struct pawl *a = rig_open_as(param, (struct pawl_options){ .node = "a" });
-    struct pawl *b = rig_open_as(param, (struct pawl_options){ .node = "b" });
-    rig_on(a, "t", rig_blocks);
-    rig_start(a, 1);
-    rig_submit_many(a, "t", 3);
-    UNTIL(atomic_load(&rig_inside) == 1);
+    struct pawl *a = fixture_open_as(param, (struct pawl_options){ .node = "a" });
+    struct pawl *b = fixture_open_as(param, (struct pawl_options){ .node = "b" });
+    fixture_on(a, "t", fixture_blocks);
+    fixture_start(a, 1);
+    fixture_submit_many(a, "t", 3);
+    UNTIL(atomic_load(&fixture_inside) == 1);
     EQ_STATUS(pawl_stop(a, 0, NULL), PAWL_BUSY, NULL);
-    rig_on(b, "t", rig_echo);
-    rig_start(b, 1);
-    rig_drain(b);
+    fixture_on(b, "t", fixture_echo);
+    fixture_start(b, 1);
+    fixture_drain(b);
     for (int i = 0; i < 3; i++) {
         char id[32];
         snprintf(id, sizeof id, "c%d", i);
-        struct pawl_shown *shown = rig_get(b, id);
+        struct pawl_shown *shown = fixture_get(b, id);
         EQ_INT(pawl_shown_view(shown)->state, PAWL_COMPLETED);
         EQ_INT(pawl_shown_view(shown)->attempts + pawl_shown_view(shown)->lost, 0);
         pawl_shown_free(shown);
     }
-    rig_open_gate();
+    fixture_open_gate();
     pawl_close(a);
     pawl_close(b);
 }
@@ -181,39 +184,39 @@ static int bad_or_good(struct pawl_call *c)
 /* Bad calls with the highest priority, retried at once, do not keep the others from running. */
 TEST(promise_7_bad_work_cannot_block_good_work)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", bad_or_good);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", bad_or_good);
     for (int i = 0; i < 50; i++)
-        rig_submit_as(p,
-                      (struct pawl_spec){
-                          .type = "t", .priority = 1000, .max_attempts = 4, .backoff_base_us = 1 });
-    rig_submit_many(p, "t", 50);
-    rig_submit(p, "never", "nobody's");
-    rig_start(p, 2);
-    UNTIL(rig_count(p, PAWL_COMPLETED) == 50 && rig_count(p, PAWL_DEAD_LETTER) == 50);
+        fixture_submit_as(
+            p, (struct pawl_spec){
+                   .type = "t", .priority = 1000, .max_attempts = 4, .backoff_base_us = 1 });
+    fixture_submit_many(p, "t", 50);
+    fixture_submit(p, "never", "nobody's");
+    fixture_start(p, 2);
+    UNTIL(fixture_count(p, PAWL_COMPLETED) == 50 && fixture_count(p, PAWL_DEAD_LETTER) == 50);
     pawl_close(p);
 }
 
 /* A call that was lost with its owner comes alone, so that its neighbours are not charged again. */
 TEST(promise_7_what_was_lost_is_claimed_alone)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_lease *l;
     struct pawl_err err;
-    rig_submit_many(p, "t", 4);
-    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .max = 2, .lease_us = RIG_SEC }, &l,
+    fixture_submit_many(p, "t", 4);
+    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .max = 2, .lease_us = FIXTURE_SEC }, &l,
                   &err),
        &err);
     EQ_INT((int)l->n, 2);
     pawl_lease_free(l);
-    UNTIL(rig_count(p, PAWL_PENDING) == 4);
+    UNTIL(fixture_count(p, PAWL_PENDING) == 4);
     for (int i = 0; i < 2; i++) {
-        l = rig_claim(p, "t", 10);
+        l = fixture_claim(p, "t", 10);
         EQ_INT((int)l->n, 1);
         EQ_INT(l->calls[0].lost, 1);
         pawl_lease_free(l);
     }
-    l = rig_claim(p, "t", 10);
+    l = fixture_claim(p, "t", 10);
     EQ_INT((int)l->n, 2);
     EQ_INT(l->calls[0].lost, 0);
     pawl_lease_free(l);
@@ -223,14 +226,14 @@ TEST(promise_7_what_was_lost_is_claimed_alone)
 /* Every time that is stored comes from the database's clock, and they are in order. */
 TEST(promise_8_one_clock_for_everything_stored)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", rig_echo);
-    rig_start(p, 1);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 1);
     int64_t last = 0;
     for (int i = 0; i < 20; i++) {
         struct pawl_shown *shown;
         struct pawl_err err;
-        OK(pawl_submit_wait(p, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" }, 60 * RIG_SEC,
+        OK(pawl_submit_wait(p, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" }, 60 * FIXTURE_SEC,
                             &shown, &err),
            &err);
         const struct pawl_view *v = pawl_shown_view(shown);
@@ -238,7 +241,7 @@ TEST(promise_8_one_clock_for_everything_stored)
         LE_INT(v->created_at_us, v->run_at_us);
         LE_INT(v->run_at_us, v->claimed_at_us);
         LE_INT(v->claimed_at_us, v->finished_at_us);
-        LE_INT(v->claimed_at_us, v->started_at_us + RIG_SEC);
+        LE_INT(v->claimed_at_us, v->started_at_us + FIXTURE_SEC);
         last = v->created_at_us;
         pawl_shown_free(shown);
     }

@@ -8,7 +8,7 @@
 
 #include "exec/exec.h"
 #include "lib/lib.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -27,14 +27,14 @@ static int counts(struct pawl_call *c)
 /* What is due later, in another queue, does not wait for the whole backlog of the first. */
 TEST(a_full_queue_lets_others_through)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", counts);
-    rig_submit_many(p, "t", CROWD);
-    rig_submit_as(
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", counts);
+    fixture_submit_many(p, "t", CROWD);
+    fixture_submit_as(
         p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "light", .type = "t", .queue = "light" });
-    rig_start(p, 1);
-    rig_ends(p, "light", PAWL_COMPLETED);
-    rig_drain(p);
+    fixture_start(p, 1);
+    fixture_ends(p, "light", PAWL_COMPLETED);
+    fixture_drain(p);
     EQ_INT(atomic_load(&ran), CROWD + 1);
     printf("ran as number %d of %d\n", atomic_load(&light_at), CROWD + 1);
     LT_INT(atomic_load(&light_at), CROWD / 2);
@@ -71,12 +71,12 @@ static void fill(struct pawl *p, char name, const char *queue)
 
 TEST(two_full_queues_take_turns)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", takes_turns);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", takes_turns);
     fill(p, 'a', "first");
     fill(p, 'b', "second");
-    rig_start(p, 1);
-    rig_drain(p);
+    fixture_start(p, 1);
+    fixture_drain(p);
     EQ_INT(atomic_load(&done[0]), CROWD / 2);
     EQ_INT(atomic_load(&done[1]), CROWD / 2);
     printf("when one was done: %d and %d of %d of the other\n", atomic_load(&other_when_done[0]),
@@ -101,28 +101,29 @@ TEST(calls_that_others_run_bring_no_claim)
 {
     enum { OTHERS = 100 };
     /* Beats, sweeps and polls would be company, too. */
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 600 * RIG_SEC,
-                                                               .heartbeat_interval_us = 5 * RIG_SEC,
-                                                               .poll_min_us = 600 * RIG_SEC,
-                                                               .poll_max_us = 600 * RIG_SEC });
+    struct pawl *p =
+        fixture_open_as(param, (struct pawl_options){ .reclaim_interval_us = 600 * FIXTURE_SEC,
+                                                      .heartbeat_interval_us = 5 * FIXTURE_SEC,
+                                                      .poll_min_us = 600 * FIXTURE_SEC,
+                                                      .poll_max_us = 600 * FIXTURE_SEC });
     struct pawl_receipt receipts[2];
     struct pawl_err err;
-    rig_on(p, "t", counts);
-    rig_start(p, 2);
-    rig_submit(p, "first", "t");
-    rig_ends(p, "first", PAWL_COMPLETED);
+    fixture_on(p, "t", counts);
+    fixture_start(p, 2);
+    fixture_submit(p, "first", "t");
+    fixture_ends(p, "first", PAWL_COMPLETED);
     int64_t before = company(p);
     for (int i = 0; i < OTHERS; i++) {
         char id[16];
         snprintf(id, sizeof id, "other-%d", i);
-        rig_submit(p, id, "other");
+        fixture_submit(p, id, "other");
     }
     LT_INT(company(p) - before, OTHERS / 2); /* a claim with each would be as many as they are */
     /* One of ours among them is not overlooked. */
     struct pawl_spec both[] = { { PAWL_SPEC_INIT, .id = "theirs", .type = "other" },
                                 { PAWL_SPEC_INIT, .id = "ours", .type = "t" } };
     OK(pawl_submit(p, both, 2, 0, receipts, &err), &err);
-    rig_ends(p, "ours", PAWL_COMPLETED);
-    EQ_INT(rig_count(p, PAWL_PENDING), OTHERS + 1);
+    fixture_ends(p, "ours", PAWL_COMPLETED);
+    EQ_INT(fixture_count(p, PAWL_PENDING), OTHERS + 1);
     pawl_close(p);
 }

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -29,70 +29,71 @@ static int sends_two(struct pawl_call *c)
 
 TEST(sent_calls_are_accepted_with_the_outcome)
 {
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .client = "shop" });
-    rig_on(p, "t", sends_two);
-    rig_on(p, "child", rig_echo);
-    rig_start(p, 2);
-    rig_submit(p, "x", "t");
-    rig_ends(p, "x", PAWL_COMPLETED);
-    rig_ends(p, "x.1", PAWL_COMPLETED);
-    rig_ends(p, "named", PAWL_COMPLETED);
-    struct pawl_shown *shown = rig_get(p, "x.1");
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .client = "shop" });
+    fixture_on(p, "t", sends_two);
+    fixture_on(p, "child", fixture_echo);
+    fixture_start(p, 2);
+    fixture_submit(p, "x", "t");
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    fixture_ends(p, "x.1", PAWL_COMPLETED);
+    fixture_ends(p, "named", PAWL_COMPLETED);
+    struct pawl_shown *shown = fixture_get(p, "x.1");
     const struct pawl_view *v = pawl_shown_view(shown);
     EQ_STR(v->parent, "x");
     EQ_STR(v->client, "shop");
     EQ_BYTES(v->result.data, v->result.len, "{\"n\":1}", 7);
     pawl_shown_free(shown);
-    EQ_INT(rig_count(p, 0), 3);
+    EQ_INT(fixture_count(p, 0), 3);
     pawl_close(p);
 }
 
 TEST(a_try_that_fails_has_sent_nothing)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", sends_two);
-    rig_start(p, 1);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x",
-                                         .type = "t",
-                                         .input = PAWL_TEXT("{\"fail\":9}"),
-                                         .max_attempts = 2,
-                                         .backoff_base_us = 1 });
-    rig_ends(p, "x", PAWL_DEAD_LETTER);
-    EQ_INT(rig_count(p, 0), 1);
-    rig_submit_as(
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", sends_two);
+    fixture_start(p, 1);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x",
+                                             .type = "t",
+                                             .input = PAWL_TEXT("{\"fail\":9}"),
+                                             .max_attempts = 2,
+                                             .backoff_base_us = 1 });
+    fixture_ends(p, "x", PAWL_DEAD_LETTER);
+    EQ_INT(fixture_count(p, 0), 1);
+    fixture_submit_as(
         p, (struct pawl_spec){
                .id = "y", .type = "t", .input = PAWL_TEXT("{\"fail\":1}"), .backoff_base_us = 1 });
-    rig_ends(p, "y", PAWL_COMPLETED);
-    EQ_INT(rig_state(p, "y.1"), PAWL_PENDING);
-    EQ_INT(rig_count(p, 0), 4);
+    fixture_ends(p, "y", PAWL_COMPLETED);
+    EQ_INT(fixture_state(p, "y.1"), PAWL_PENDING);
+    EQ_INT(fixture_count(p, 0), 4);
     pawl_close(p);
 }
 
 TEST(a_sent_id_that_means_something_else_fails_the_sender)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", sends_two);
-    rig_submit_as(p, (struct pawl_spec){ .id = "named", .type = "child", .input = PAWL_TEXT("0") });
-    rig_start(p, 1);
-    rig_submit(p, "x", "t");
-    rig_ends(p, "x", PAWL_FAILED);
-    struct pawl_shown *shown = rig_get(p, "x");
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", sends_two);
+    fixture_submit_as(
+        p, (struct pawl_spec){ .id = "named", .type = "child", .input = PAWL_TEXT("0") });
+    fixture_start(p, 1);
+    fixture_submit(p, "x", "t");
+    fixture_ends(p, "x", PAWL_FAILED);
+    struct pawl_shown *shown = fixture_get(p, "x");
     HAS_STR(pawl_shown_view(shown)->error, "\"named\" already exists with other content");
     pawl_shown_free(shown);
-    EQ_INT(rig_count(p, 0), 2); /* x.1 was not stored either */
+    EQ_INT(fixture_count(p, 0), 2); /* x.1 was not stored either */
     pawl_close(p);
 }
 
 TEST(a_sent_call_that_is_known_already_is_fine)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", sends_two);
-    rig_submit_as(
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", sends_two);
+    fixture_submit_as(
         p, (struct pawl_spec){ .id = "named", .type = "child", .input = PAWL_TEXT("{\"n\": 2}") });
-    rig_start(p, 1);
-    rig_submit(p, "x", "t");
-    rig_ends(p, "x", PAWL_COMPLETED);
-    EQ_INT(rig_count(p, 0), 3);
+    fixture_start(p, 1);
+    fixture_submit(p, "x", "t");
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    EQ_INT(fixture_count(p, 0), 3);
     pawl_close(p);
 }
 
@@ -118,12 +119,12 @@ static int sends_from_stack(struct pawl_call *c)
 
 TEST(pawl_send_copies_what_it_is_given)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", sends_from_stack);
-    rig_start(p, 1);
-    rig_submit(p, "x", "t");
-    rig_ends(p, "x", PAWL_COMPLETED);
-    struct pawl_shown *shown = rig_get(p, "kid");
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", sends_from_stack);
+    fixture_start(p, 1);
+    fixture_submit(p, "x", "t");
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    struct pawl_shown *shown = fixture_get(p, "kid");
     const struct pawl_view *v = pawl_shown_view(shown);
     EQ_STR(v->type, "child");
     EQ_STR(v->queue, "q");
@@ -152,13 +153,13 @@ static int sends_many(struct pawl_call *c)
 
 TEST(ten_thousand_calls_are_sent_and_not_one_more)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", sends_many);
-    rig_start(p, 1);
-    rig_submit(p, "x", "t");
-    rig_ends(p, "x", PAWL_COMPLETED);
-    EQ_INT(rig_count(p, PAWL_PENDING), 10000);
-    EQ_INT(rig_state(p, "x.10000"), PAWL_PENDING);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", sends_many);
+    fixture_start(p, 1);
+    fixture_submit(p, "x", "t");
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    EQ_INT(fixture_count(p, PAWL_PENDING), 10000);
+    EQ_INT(fixture_state(p, "x.10000"), PAWL_PENDING);
     pawl_close(p);
 }
 
@@ -184,34 +185,34 @@ static int asks(struct pawl_call *c)
 
 TEST(asked_calls_are_remembered_over_tries)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", asks);
-    rig_on(p, "child", rig_echo);
-    rig_start(p, 1); /* The one who waits is replaced, else nobody would answer it. */
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .backoff_base_us = 1 });
-    rig_ends(p, "x", PAWL_COMPLETED);
-    struct pawl_shown *shown = rig_get(p, "x");
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", asks);
+    fixture_on(p, "child", fixture_echo);
+    fixture_start(p, 1); /* The one who waits is replaced, else nobody would answer it. */
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .backoff_base_us = 1 });
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    struct pawl_shown *shown = fixture_get(p, "x");
     EQ_BYTES(pawl_shown_view(shown)->result.data, pawl_shown_view(shown)->result.len,
              "{\"sum\":42,\"last\":\"x.ask.2\"}", 27);
     pawl_shown_free(shown);
-    EQ_INT(atomic_load(&rig_runs), 2); /* the second try asked again and was answered */
-    EQ_INT(rig_count(p, 0), 3);
+    EQ_INT(atomic_load(&fixture_runs), 2); /* the second try asked again and was answered */
+    EQ_INT(fixture_count(p, 0), 3);
     pawl_close(p);
 }
 
 TEST(many_asks_with_few_slots_do_not_block_one_another)
 {
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC });
-    rig_on(p, "t", asks);
-    rig_on(p, "child", rig_echo);
-    rig_start(p, 2);
+        fixture_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * FIXTURE_SEC });
+    fixture_on(p, "t", asks);
+    fixture_on(p, "child", fixture_echo);
+    fixture_start(p, 2);
     for (int i = 0; i < 40; i++)
-        rig_submit_as(p, (struct pawl_spec){ .type = "t", .input = PAWL_TEXT("1") });
-    int64_t begun = rig_mono();
-    rig_drain(p);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), 120);
-    LT_INT(rig_mono() - begun, 15 * RIG_SEC * check_scale());
+        fixture_submit_as(p, (struct pawl_spec){ .type = "t", .input = PAWL_TEXT("1") });
+    int64_t begun = fixture_mono();
+    fixture_drain(p);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 120);
+    LT_INT(fixture_mono() - begun, 15 * FIXTURE_SEC * check_scale());
     pawl_close(p);
 }
 
@@ -234,19 +235,19 @@ static int asks_deep(struct pawl_call *c)
 
 TEST(asks_can_be_nested)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", asks_deep);
-    rig_start(p, 1);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("20") });
-    rig_ends(p, "x", PAWL_COMPLETED);
-    EQ_INT(rig_count(p, PAWL_COMPLETED), 21);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", asks_deep);
+    fixture_start(p, 1);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("20") });
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 21);
     pawl_close(p);
 }
 
 static int asks_nobody(struct pawl_call *c)
 {
     const struct pawl_view *v;
-    atomic_fetch_add(&rig_inside, 1);
+    atomic_fetch_add(&fixture_inside, 1);
     struct pawl_spec s = { PAWL_SPEC_INIT, .type = "nobody" };
     enum pawl_status st = pawl_ask(c, &s, &v, NULL);
     if (st != PAWL_OK || v->state != PAWL_COMPLETED)
@@ -257,27 +258,27 @@ static int asks_nobody(struct pawl_call *c)
 /* Who waits for an answer is reached by a cancel and by a stop, like one who sleeps. */
 TEST(a_handler_that_asks_notices_a_cancel)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", asks_nobody);
-    rig_start(p, 1);
-    rig_submit(p, "x", "t");
-    UNTIL(atomic_load(&rig_inside) == 1);
-    int64_t begun = rig_mono();
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", asks_nobody);
+    fixture_start(p, 1);
+    fixture_submit(p, "x", "t");
+    UNTIL(atomic_load(&fixture_inside) == 1);
+    int64_t begun = fixture_mono();
     OK(pawl_cancel(p, "x", NULL, NULL), NULL);
-    rig_ends(p, "x", PAWL_CANCELLED);
-    LT_INT(rig_mono() - begun, 10 * RIG_SEC * check_scale());
+    fixture_ends(p, "x", PAWL_CANCELLED);
+    LT_INT(fixture_mono() - begun, 10 * FIXTURE_SEC * check_scale());
     pawl_close(p);
 }
 
 TEST(a_stop_does_not_wait_for_an_ask_nobody_answers)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", asks_nobody);
-    rig_start(p, 1);
-    rig_submit(p, "x", "t");
-    UNTIL(atomic_load(&rig_inside) == 1);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", asks_nobody);
+    fixture_start(p, 1);
+    fixture_submit(p, "x", "t");
+    UNTIL(atomic_load(&fixture_inside) == 1);
     UNTIL(pawl_stop(p, 0, NULL) == PAWL_OK);
-    struct pawl_shown *shown = rig_get(p, "x");
+    struct pawl_shown *shown = fixture_get(p, "x");
     EQ_INT(pawl_shown_view(shown)->state, PAWL_PENDING);
     EQ_INT(pawl_shown_view(shown)->attempts + pawl_shown_view(shown)->lost, 0);
     pawl_shown_free(shown);
@@ -306,36 +307,36 @@ static int asks_wrongly(struct pawl_call *c)
     NE_INT(pawl_input_get_text(c, NULL, &text), 0);
     NE_INT(pawl_input_get_json(c, NULL, &d), 0);
     EQ_INT(n, 3);
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     return pawl_reply_text(c, NULL);
 }
 
 TEST(misuse_inside_a_handler_is_told)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", asks_wrongly);
-    rig_start(p, 1);
-    rig_submit_as(p, (struct pawl_spec){
-                         .id = "x", .type = "t", .input = PAWL_TEXT("{}"), .max_attempts = 1 });
-    TRUE(pawl_state_ended(rig_ended(p, "x")));
-    EQ_INT(atomic_load(&rig_runs), 1);
-    EQ_INT(rig_count(p, 0), 1);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", asks_wrongly);
+    fixture_start(p, 1);
+    fixture_submit_as(p, (struct pawl_spec){
+                             .id = "x", .type = "t", .input = PAWL_TEXT("{}"), .max_attempts = 1 });
+    TRUE(pawl_state_ended(fixture_ended(p, "x")));
+    EQ_INT(atomic_load(&fixture_runs), 1);
+    EQ_INT(fixture_count(p, 0), 1);
     pawl_close(p);
 }
 
 static int replies_nothing_long(struct pawl_call *c)
 {
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     return pawl_reply(c, (struct pawl_data){ PAWL_BYTES, NULL, 100 });
 }
 
 TEST(a_reply_of_no_bytes_that_claims_a_length_reads_nothing)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", replies_nothing_long);
-    rig_start(p, 1);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
-    rig_ends(p, "x", PAWL_FAILED);
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", replies_nothing_long);
+    fixture_start(p, 1);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
+    fixture_ends(p, "x", PAWL_FAILED);
     pawl_close(p);
 }
 
@@ -350,17 +351,17 @@ static int replies_edge(struct pawl_call *c)
 
 TEST(a_result_of_one_mebibyte_is_stored_and_one_byte_more_is_not)
 {
-    struct pawl *p = rig_open(param);
-    rig_on(p, "t", replies_edge);
-    rig_start(p, 1);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("0") });
-    rig_submit_as(p, (struct pawl_spec){ .id = "y", .type = "t", .input = PAWL_TEXT("1") });
-    rig_ends(p, "x", PAWL_COMPLETED);
-    rig_ends(p, "y", PAWL_FAILED);
-    struct pawl_shown *shown = rig_get(p, "x");
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "t", replies_edge);
+    fixture_start(p, 1);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("0") });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "y", .type = "t", .input = PAWL_TEXT("1") });
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    fixture_ends(p, "y", PAWL_FAILED);
+    struct pawl_shown *shown = fixture_get(p, "x");
     EQ_INT((int)pawl_shown_view(shown)->result.len, 1 << 20);
     pawl_shown_free(shown);
-    shown = rig_get(p, "y");
+    shown = fixture_get(p, "y");
     HAS_STR(pawl_shown_view(shown)->error, "1048577 bytes, limit 1048576");
     pawl_shown_free(shown);
     pawl_close(p);

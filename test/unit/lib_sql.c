@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rig.h"
+#include "fixture.h"
 #include "store/store.h"
 
 RUNS_ON(ENGINES_DURABLE)
@@ -33,15 +33,15 @@ static int count_rows(struct pawl_call *c)
 static struct pawl *open_box(const void *param, pawl_handler *h, int slots)
 {
     struct pawl *p =
-        rig_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * RIG_SEC,
-                                                  .heartbeat_grace_us = 30 * RIG_SEC });
+        fixture_open_as(param, (struct pawl_options){ .reclaim_interval_us = 30 * FIXTURE_SEC,
+                                                      .heartbeat_grace_us = 30 * FIXTURE_SEC });
     OK(pawl_prepare(pawl_program(p),
                     "CREATE TABLE IF NOT EXISTS box (id VARCHAR(100) PRIMARY KEY, n INTEGER)"),
        NULL);
-    rig_on(p, "t", h);
-    rig_on(p, "count", count_rows);
-    rig_on(p, "echo", rig_echo);
-    rig_start(p, slots);
+    fixture_on(p, "t", h);
+    fixture_on(p, "count", count_rows);
+    fixture_on(p, "echo", fixture_echo);
+    fixture_start(p, slots);
     return p;
 }
 
@@ -51,7 +51,7 @@ static int in_box(struct pawl *p)
     struct pawl_shown *shown;
     struct pawl_err err;
     char text[32] = "";
-    OK(pawl_submit_wait(p, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "count" }, 60 * RIG_SEC,
+    OK(pawl_submit_wait(p, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "count" }, 60 * FIXTURE_SEC,
                         &shown, &err),
        &err);
     EQ_INT(pawl_shown_view(shown)->state, PAWL_COMPLETED);
@@ -69,7 +69,7 @@ static int puts_one(struct pawl_call *c)
     };
     const struct pawl_rows *rows;
     struct pawl_err err;
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     OK(pawl_sql(c, "INSERT INTO box VALUES (?, ?)", v, 2, &rows, &err), &err);
     EQ_INT(rows->changed, 1);
     int64_t what = 0;
@@ -78,7 +78,7 @@ static int puts_one(struct pawl_call *c)
         return pawl_fail(c, "after the insert");
     if (what == 2)
         return pawl_refuse(c, "after the insert");
-    if (what == 3 && atomic_load(&rig_runs) == 1)
+    if (what == 3 && atomic_load(&fixture_runs) == 1)
         return pawl_later(c, 1);
     if (what == 4)
         return 9;
@@ -100,16 +100,16 @@ TEST(sql_commits_with_a_reply_and_is_undone_by_every_other_ending)
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         char id[32];
         snprintf(id, sizeof id, "x%zu", i);
-        rig_submit_as(p, (struct pawl_spec){ .id = id,
-                                             .type = "t",
-                                             .max_attempts = 1,
-                                             .input = { PAWL_JSON, v[i].input, 1 } });
-        rig_ends(p, id, v[i].state);
+        fixture_submit_as(p, (struct pawl_spec){ .id = id,
+                                                 .type = "t",
+                                                 .max_attempts = 1,
+                                                 .input = { PAWL_JSON, v[i].input, 1 } });
+        fixture_ends(p, id, v[i].state);
         EQ_INT(in_box(p), v[i].rows);
     }
-    atomic_store(&rig_runs, 0);
-    rig_submit_as(p, (struct pawl_spec){ .id = "later", .type = "t", .input = PAWL_TEXT("3") });
-    rig_ends(p, "later", PAWL_COMPLETED);
+    atomic_store(&fixture_runs, 0);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "later", .type = "t", .input = PAWL_TEXT("3") });
+    fixture_ends(p, "later", PAWL_COMPLETED);
     EQ_INT(in_box(p), 3);
     pawl_close(p);
 }
@@ -152,8 +152,8 @@ TEST(values_go_in_and_come_out)
              "CREATE TABLE kinds (a INTEGER, b BIGINT, c DOUBLE PRECISION, d VARCHAR(9), e %s)",
              engine_of(param)->blob);
     OK(pawl_prepare(pawl_program(p), sql), NULL);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
-    rig_ends(p, "x", PAWL_COMPLETED);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
+    fixture_ends(p, "x", PAWL_COMPLETED);
     pawl_close(p);
 }
 
@@ -200,17 +200,17 @@ TEST(a_statement_that_fails_poisons_the_try)
         char input[200], id[32];
         int len = snprintf(input, sizeof input, "{\"sql\":\"%s\"}", bad[i]);
         snprintf(id, sizeof id, "x%zu", i);
-        rig_submit_as(p, (struct pawl_spec){ .id = id,
-                                             .type = "t",
-                                             .max_attempts = 1,
-                                             .input = { PAWL_JSON, input, (size_t)len } });
-        rig_ends(p, id, PAWL_FAILED);
-        struct pawl_shown *shown = rig_get(p, id);
+        fixture_submit_as(p, (struct pawl_spec){ .id = id,
+                                                 .type = "t",
+                                                 .max_attempts = 1,
+                                                 .input = { PAWL_JSON, input, (size_t)len } });
+        fixture_ends(p, id, PAWL_FAILED);
+        struct pawl_shown *shown = fixture_get(p, id);
         HAS_STR(pawl_shown_view(shown)->error, "its SQL failed");
         pawl_shown_free(shown);
     }
     EQ_INT(in_box(p), 0);
-    EQ_INT(rig_count(p, 0), (int)(sizeof bad / sizeof bad[0]) + 1);
+    EQ_INT(fixture_count(p, 0), (int)(sizeof bad / sizeof bad[0]) + 1);
     pawl_close(p);
 }
 
@@ -229,9 +229,9 @@ static int sends_and_writes(struct pawl_call *c)
 TEST(sql_and_sends_are_one_commit)
 {
     struct pawl *p = open_box(param, sends_and_writes, 1);
-    rig_submit_as(p, (struct pawl_spec){ .id = "kid", .type = "other" });
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t" });
-    rig_ends(p, "x", PAWL_FAILED); /* its send meets other content: the SQL is undone too */
+    fixture_submit_as(p, (struct pawl_spec){ .id = "kid", .type = "other" });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t" });
+    fixture_ends(p, "x", PAWL_FAILED); /* its send meets other content: the SQL is undone too */
     EQ_INT(in_box(p), 0);
     pawl_close(p);
 }
@@ -239,9 +239,9 @@ TEST(sql_and_sends_are_one_commit)
 TEST(sql_and_sends_land_together)
 {
     struct pawl *p = open_box(param, sends_and_writes, 1);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t" });
-    rig_ends(p, "x", PAWL_COMPLETED);
-    rig_ends(p, "kid", PAWL_COMPLETED);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t" });
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    fixture_ends(p, "kid", PAWL_COMPLETED);
     EQ_INT(in_box(p), 1);
     pawl_close(p);
 }
@@ -250,9 +250,9 @@ TEST(sql_and_sends_land_together)
 
 static int holds_too_long(struct pawl_call *c)
 {
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     sql(c, "INSERT INTO box VALUES ('h', 0)");
-    EQ_INT(pawl_sleep(c, 600 * RIG_SEC), 1);
+    EQ_INT(pawl_sleep(c, 600 * FIXTURE_SEC), 1);
     struct pawl_err err;
     NE_INT(pawl_sql(c, "SELECT 1", NULL, 0, NULL, &err), PAWL_OK);
     return pawl_reply_int(c, 1);
@@ -269,14 +269,14 @@ TEST(a_transaction_open_for_too_long_is_undone)
 {
     one_writer(param);
     struct pawl *p = open_box(param, holds_too_long, 2);
-    int64_t begun = rig_mono();
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
-    UNTIL(atomic_load(&rig_runs) == 1);
-    rig_submit(p, "y", "echo"); /* Everybody else waits for it, and not for longer than that. */
-    rig_ends(p, "y", PAWL_COMPLETED);
-    rig_ends(p, "x", PAWL_FAILED);
-    LT_INT(rig_mono() - begun, 6 * RIG_SEC * check_scale());
-    struct pawl_shown *shown = rig_get(p, "x");
+    int64_t begun = fixture_mono();
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
+    UNTIL(atomic_load(&fixture_runs) == 1);
+    fixture_submit(p, "y", "echo"); /* Everybody else waits for it, and not for longer than that. */
+    fixture_ends(p, "y", PAWL_COMPLETED);
+    fixture_ends(p, "x", PAWL_FAILED);
+    LT_INT(fixture_mono() - begun, 6 * FIXTURE_SEC * check_scale());
+    struct pawl_shown *shown = fixture_get(p, "x");
     HAS_STR(pawl_shown_view(shown)->error, "longer than 1 s");
     pawl_shown_free(shown);
     EQ_INT(in_box(p), 0);
@@ -298,33 +298,34 @@ TEST(a_statement_that_runs_for_too_long_is_cut)
 {
     one_writer(param);
     struct pawl *p = open_box(param, spins_in_sql, 2);
-    int64_t begun = rig_mono();
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
-    rig_ends(p, "x", PAWL_FAILED);
-    LT_INT(rig_mono() - begun, 6 * RIG_SEC * check_scale());
+    int64_t begun = fixture_mono();
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
+    fixture_ends(p, "x", PAWL_FAILED);
+    LT_INT(fixture_mono() - begun, 6 * FIXTURE_SEC * check_scale());
     pawl_close(p);
 }
 
 static int hangs_in_transaction(struct pawl_call *c)
 {
     sql(c, "INSERT INTO box VALUES ('h', 0)");
-    return rig_blocks(c);
+    return fixture_blocks(c);
 }
 
 /* Its transaction is over after 1 s, its try with it: its slot must go to somebody else too. */
 TEST(a_handler_that_hangs_in_its_transaction_is_replaced)
 {
     struct pawl *p = open_box(param, hangs_in_transaction, 1);
-    rig_submit_as(p, (struct pawl_spec){
-                         .id = "x", .type = "t", .max_attempts = 1, .timeout_us = 2 * RIG_SEC });
-    UNTIL(atomic_load(&rig_inside) == 1);
-    rig_submit(p, "y", "echo");
+    fixture_submit_as(
+        p, (struct pawl_spec){
+               .id = "x", .type = "t", .max_attempts = 1, .timeout_us = 2 * FIXTURE_SEC });
+    UNTIL(atomic_load(&fixture_inside) == 1);
+    fixture_submit(p, "y", "echo");
     struct pawl_shown *shown;
-    OK(pawl_get(p, "y", 8 * RIG_SEC * check_scale(), &shown, NULL), NULL);
+    OK(pawl_get(p, "y", 8 * FIXTURE_SEC * check_scale(), &shown, NULL), NULL);
     EQ_STR(pawl_state_name(pawl_shown_view(shown)->state), "completed");
     pawl_shown_free(shown);
-    rig_ends(p, "x", PAWL_FAILED);
-    rig_open_gate();
+    fixture_ends(p, "x", PAWL_FAILED);
+    fixture_open_gate();
     EQ_INT(in_box(p), 0);
     pawl_close(p);
 }
@@ -337,16 +338,16 @@ TEST(a_backlog_of_sql_handlers_drains_without_pauses)
 {
     struct pawl *p = open_box(param, puts_one, 1);
     OK(pawl_pause(p, "default", true, NULL), NULL);
-    rig_submit_many(p, "t", 300);
-    int64_t begun = rig_mono();
+    fixture_submit_many(p, "t", 300);
+    int64_t begun = fixture_mono();
     OK(pawl_pause(p, "default", false, NULL), NULL);
-    rig_drain(p);
-    int64_t took = rig_mono() - begun;
+    fixture_drain(p);
+    int64_t took = fixture_mono() - begun;
     EQ_INT(in_box(p), 300);
     printf("300 handlers with SQL took %lld ms\n", (long long)(took / 1000));
     struct pawl_stats st = { PAWL_STATS_INIT };
     pawl_stats(p, &st);
-    LT_INT(took, 20 * RIG_SEC * check_scale());
+    LT_INT(took, 20 * FIXTURE_SEC * check_scale());
     pawl_close(p);
 }
 
@@ -366,7 +367,7 @@ static enum pawl_status put_id(struct pawl_call *c, struct pawl_err *err)
 /* Looks through a handle that never fails, and turns the dial back. */
 static void ends_completed(struct pawl *watch, const char *id)
 {
-    rig_ends(watch, id, PAWL_COMPLETED);
+    fixture_ends(watch, id, PAWL_COMPLETED);
     store_fault(0, FAULT_BEFORE, PAWL_OK);
 }
 
@@ -380,7 +381,7 @@ static const char *faulty(const char *param)
 static int ignores_sql_errors(struct pawl_call *c)
 {
     static char before[32];
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     if (strcmp(before, pawl_call_id(c)) != 0) /* the first time */
         store_fault(1, FAULT_BEFORE, PAWL_BUSY);
     snprintf(before, sizeof before, "%s", pawl_call_id(c));
@@ -392,15 +393,15 @@ static int ignores_sql_errors(struct pawl_call *c)
 TEST(a_reply_after_sql_that_could_not_begin_is_none)
 {
     struct pawl *p = open_box(faulty(param), ignores_sql_errors, 1);
-    struct pawl *watch = rig_open_as(param, (struct pawl_options){ .node = "watch" });
+    struct pawl *watch = fixture_open_as(param, (struct pawl_options){ .node = "watch" });
     for (int i = 0; i < ROUNDS; i++) {
         char id[32];
         snprintf(id, sizeof id, "x%d", i);
-        rig_submit_as(p, (struct pawl_spec){ .id = id, .type = "t", .max_attempts = 1 });
+        fixture_submit_as(p, (struct pawl_spec){ .id = id, .type = "t", .max_attempts = 1 });
         ends_completed(watch, id);
         EQ_INT(in_box(p), i + 1);
     }
-    GT_INT(atomic_load(&rig_runs), ROUNDS + ROUNDS / 2); /* some faults may have met others */
+    GT_INT(atomic_load(&fixture_runs), ROUNDS + ROUNDS / 2); /* some faults may have met others */
     pawl_close(p);
     pawl_close(watch);
 }
@@ -414,7 +415,7 @@ static int loses_answer(struct pawl_call *c)
     if (st == PAWL_BUSY)
         return pawl_reply_int(c, 0);
     OK(st, &err);
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     return pawl_reply_int(c, 42);
 }
 
@@ -425,13 +426,13 @@ TEST(a_handlers_commit_whose_answer_was_lost_is_not_run_again)
     for (int i = 0; i < ROUNDS; i++) {
         struct pawl_shown *shown = NULL;
         struct pawl_err err;
-        OK(pawl_submit_wait(p, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" }, 60 * RIG_SEC,
+        OK(pawl_submit_wait(p, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" }, 60 * FIXTURE_SEC,
                             &shown, &err),
            &err);
         store_fault(0, FAULT_BEFORE, PAWL_OK);
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_STR(pawl_state_name(v->state), "completed");
-        EQ_INT(atomic_load(&rig_runs), i + 1);
+        EQ_INT(atomic_load(&fixture_runs), i + 1);
         EQ_INT(in_box(p), i + 1);
         EQ_BYTES(v->result.data, v->result.len, "42", 2);
         pawl_shown_free(shown);
@@ -459,16 +460,16 @@ static int too_many_rows(struct pawl_call *c)
 TEST(ten_thousand_rows_come_back_and_not_one_more)
 {
     struct pawl *p = open_box(param, too_many_rows, 1);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("0") });
-    rig_submit_as(p, (struct pawl_spec){ .id = "y", .type = "t", .input = PAWL_TEXT("1") });
-    rig_ends(p, "x", PAWL_COMPLETED);
-    rig_ends(p, "y", PAWL_FAILED);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("0") });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "y", .type = "t", .input = PAWL_TEXT("1") });
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    fixture_ends(p, "y", PAWL_FAILED);
     pawl_close(p);
 }
 
 TEST(a_script_that_is_wrong_is_told)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_module *m = pawl_program(p);
     EQ_STATUS(pawl_prepare(m, "CREATE TABL x"), PAWL_INVALID, NULL);
     EQ_STATUS(pawl_prepare(m, NULL), PAWL_INVALID, NULL);
@@ -476,7 +477,7 @@ TEST(a_script_that_is_wrong_is_told)
     EQ_STATUS(pawl_prepare(NULL, "SELECT 1"), PAWL_INVALID, NULL);
     OK(pawl_prepare(m, "CREATE TABLE IF NOT EXISTS ok (x INTEGER)"), NULL);
     OK(pawl_prepare(m, "CREATE TABLE IF NOT EXISTS ok (x INTEGER)"), NULL);
-    rig_submit(p, "x", "t"); /* and the writer goes on */
+    fixture_submit(p, "x", "t"); /* and the writer goes on */
     pawl_close(p);
 }
 
@@ -502,7 +503,7 @@ TEST(tables_that_are_made_by_several_at_once_are_made)
     pthread_barrier_init(&at_once, NULL, LOADERS);
     for (int i = 0; i < LOADERS; i++) {
         static const char *const names[LOADERS] = { "a", "b", "c", "d" };
-        v[i] = rig_open_as(param, (struct pawl_options){ .node = names[i] });
+        v[i] = fixture_open_as(param, (struct pawl_options){ .node = names[i] });
     }
     for (int i = 0; i < LOADERS; i++)
         EQ_INT(pthread_create(&threads[i], NULL, loads, v[i]), 0);
@@ -524,13 +525,14 @@ static int sends_u(struct pawl_call *c)
 static void *claims_u(void *arg)
 {
     static const char *const u = "u";
-    struct pawl_claim c = { PAWL_CLAIM_INIT, .types = &u, .n_types = 1, .wait_us = 60 * RIG_SEC };
+    struct pawl_claim c = { PAWL_CLAIM_INIT, .types = &u, .n_types = 1,
+                            .wait_us = 60 * FIXTURE_SEC };
     struct pawl_lease *l;
     struct pawl_err err;
     OK(pawl_claim(arg, &c, &l, &err), &err);
     EQ_INT((int)l->n, 1);
     pawl_lease_free(l);
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     return NULL;
 }
 
@@ -544,11 +546,11 @@ TEST(a_call_sent_with_sql_wakes_a_waiting_claim)
     int64_t commits = st.commits;
     EQ_INT(pthread_create(&thread, NULL, claims_u, p), 0);
     UNTIL((pawl_stats(p, &st), st.commits > commits)); /* it has looked once, and waits */
-    rig_submit(p, "x", "t");
-    rig_ends(p, "x", PAWL_COMPLETED);
-    int64_t begun = rig_mono();
-    UNTIL(atomic_load(&rig_runs) == 1);
-    LT_INT(rig_mono() - begun, 10 * RIG_SEC * check_scale());
+    fixture_submit(p, "x", "t");
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    int64_t begun = fixture_mono();
+    UNTIL(atomic_load(&fixture_runs) == 1);
+    LT_INT(fixture_mono() - begun, 10 * FIXTURE_SEC * check_scale());
     pthread_join(thread, NULL);
     pawl_close(p);
 }

@@ -14,7 +14,7 @@
 #include "db_driver.h"
 #include "exec/exec.h"
 #include "lib/lib.h"
-#include "rig.h"
+#include "fixture.h"
 #include "standby.h"
 #include "store/mysql/mydb.h"
 
@@ -33,7 +33,7 @@ static void begin(void *param)
 /* Without workers and beats: whatever waits is the case's. */
 static struct pawl *open_another(void *param)
 {
-    return rig_open_as(NULL, (struct pawl_options){ .db = engine_url(param), .node = "n" });
+    return fixture_open_as(NULL, (struct pawl_options){ .db = engine_url(param), .node = "n" });
 }
 
 static struct pawl *open_quiet(void *param)
@@ -83,7 +83,7 @@ static bool is_known(struct pawl *p, const char *id)
 
 static void stored(struct pawl *p, const char *id)
 {
-    struct pawl_shown *shown = rig_get(p, id);
+    struct pawl_shown *shown = fixture_get(p, id);
     const struct pawl_view *v = &shown->view;
     EQ_STR(v->type, "t");
     EQ_STR(v->key, "k");
@@ -96,7 +96,7 @@ static int64_t processor_us(void)
 {
     struct timespec t;
     EQ_INT(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
-    return (int64_t)t.tv_sec * RIG_SEC + t.tv_nsec / 1000;
+    return (int64_t)t.tv_sec * FIXTURE_SEC + t.tv_nsec / 1000;
 }
 
 /* Who waits, waits: no thread asks over and over whether its time has come. */
@@ -126,7 +126,7 @@ TEST(submit_says_unknown, .deadline_s = 120)
     OK(submit(p, "a", &r, &err), &err);
     TRUE(r.duplicate);
     stored(p, "a");
-    EQ_INT(rig_count(p, 0), 2);
+    EQ_INT(fixture_count(p, 0), 2);
     pawl_close(p);
 }
 
@@ -138,14 +138,14 @@ TEST(submit_wait_says_unknown, .deadline_s = 120)
     char id[8] = "a", type[8] = "t";
     struct pawl_spec s = { PAWL_SPEC_INIT, .id = id, .type = type };
     standby_away(server);
-    EQ_STATUS(pawl_submit_wait(p, &s, 60 * RIG_SEC, &shown, &err), PAWL_UNKNOWN, &err);
+    EQ_STATUS(pawl_submit_wait(p, &s, 60 * FIXTURE_SEC, &shown, &err), PAWL_UNKNOWN, &err);
     EQ_PTR(shown, NULL);
     memset(id, 'x', sizeof id);
     memset(type, 'x', sizeof type);
     back(p);
-    UNTIL(rig_count(p, 0) == 1); /* on MariaDB its numbers' own commit may have waited: then it
+    UNTIL(fixture_count(p, 0) == 1); /* on MariaDB its numbers' own commit may have waited: then it
                                     follows */
-    EQ_INT(rig_state(p, "a"), PAWL_PENDING);
+    EQ_INT(fixture_state(p, "a"), PAWL_PENDING);
     pawl_close(p);
 }
 
@@ -159,10 +159,10 @@ TEST(unknown_names_the_id, .deadline_s = 120)
     struct pawl *p = open_quiet(param);
     struct pawl_spec s = { PAWL_SPEC_INIT, .type = "t" };
     standby_away(server);
-    EQ_STATUS(pawl_submit_wait(p, &s, 60 * RIG_SEC, &shown, &err), PAWL_UNKNOWN, &err);
+    EQ_STATUS(pawl_submit_wait(p, &s, 60 * FIXTURE_SEC, &shown, &err), PAWL_UNKNOWN, &err);
     EQ_INT(sscanf(err.text, "call \"%60[^\"]\": ", id), 1);
     back(p);
-    UNTIL(rig_count(p, 0) == 1);
+    UNTIL(fixture_count(p, 0) == 1);
     s.id = id;
     OK(pawl_submit_wait(p, &s, 0, &shown, &err), &err);
     TRUE(pawl_shown_view(shown)->duplicate);
@@ -174,8 +174,8 @@ TEST(unknown_names_the_id, .deadline_s = 120)
     EQ_INT(strncmp(err.text, want, strlen(want)), 0);
     EQ_STR(r.error, err.text);
     back(p);
-    UNTIL(rig_count(p, 0) == 2);
-    EQ_INT(rig_state(p, r.id), PAWL_PENDING);
+    UNTIL(fixture_count(p, 0) == 2);
+    EQ_INT(fixture_state(p, r.id), PAWL_PENDING);
     pawl_close(p);
 }
 
@@ -220,7 +220,7 @@ TEST(what_waits_behind_it_is_refused, .deadline_s = 120)
     EQ_INT(unknown, 1);
     EQ_INT(busy, N - 1);
     back(p);
-    UNTIL(rig_count(p, 0) == 1);
+    UNTIL(fixture_count(p, 0) == 1);
     stored(p, "q0");
     pawl_close(p);
 }
@@ -252,7 +252,7 @@ TEST(what_waits_for_a_thread_of_its_own_is_refused, .deadline_s = 120)
     struct pawl_receipt r;
     struct pawl_err err;
     begin(param);
-    struct pawl *p = rig_open_as(
+    struct pawl *p = fixture_open_as(
         NULL, (struct pawl_options){ .db = engine_url(param), .node = "n", .pool_size = 1 });
     OK(submit(p, "before", &r, &err), &err);
     struct db_session *one = db_session_open(server), *two = db_session_open(server);
@@ -285,8 +285,8 @@ TEST(what_waits_for_a_thread_of_its_own_is_refused, .deadline_s = 120)
  * nothing was counted. */
 static struct pawl_lease *given_back(struct pawl *p, const char *id, const char *type)
 {
-    UNTIL(rig_state(p, id) == PAWL_PENDING);
-    struct pawl_lease *lease = rig_claim(p, type, 1);
+    UNTIL(fixture_state(p, id) == PAWL_PENDING);
+    struct pawl_lease *lease = fixture_claim(p, type, 1);
     EQ_STR(lease->calls[0].id, id);
     EQ_INT(lease->calls[0].attempts + lease->calls[0].lost, 0);
     return lease;
@@ -304,7 +304,7 @@ TEST(a_repeated_claim_is_not_given_back, .deadline_s = 120)
     standby_away(server);
     EQ_STATUS(pawl_claim(p, &c, &lease, &err), PAWL_UNKNOWN, &err);
     back(p);
-    UNTIL(rig_state(p, "c") == PAWL_PROCESSING);
+    UNTIL(fixture_state(p, "c") == PAWL_PROCESSING);
     OK(pawl_claim(p, &c, &lease, &err), &err);
     EQ_INT((int64_t)lease->n, 1);
     EQ_STR(lease->token, c.repeats);
@@ -377,7 +377,7 @@ TEST(the_other_writes_say_unknown, .deadline_s = 200)
     struct pawl_err err;
     struct pawl *p = open_quiet(param);
     OK(submit(p, "c", &r, &err), &err);
-    rig_submit(p, "d", "claimed");
+    fixture_submit(p, "d", "claimed");
     for (size_t i = 0; i < COUNT_OF(v); i++)
         v[i].p = open_another(param);
     standby_away(server);
@@ -392,7 +392,7 @@ TEST(the_other_writes_say_unknown, .deadline_s = 200)
         UNTIL(!is_stalled(v[i].p));
     pawl_lease_free(given_back(p, "d", "claimed"));
     UNTIL(engine_int(param, "SELECT COUNT(*) FROM pawl_object") == 1);
-    EQ_INT(rig_state(p, "c"), PAWL_CANCELLED);
+    EQ_INT(fixture_state(p, "c"), PAWL_CANCELLED);
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_queue WHERE queue = 'q'"), 1);
     for (size_t i = 0; i < COUNT_OF(v); i++)
         pawl_close(v[i].p);
@@ -414,9 +414,9 @@ static void slow_is_not_stalled(struct pawl *p, const char *id)
 {
     struct pawl_receipt r;
     struct pawl_err err;
-    int64_t began_us = rig_mono();
+    int64_t began_us = fixture_mono();
     OK(submit(p, id, &r, &err), &err);
-    GE_INT(rig_mono() - began_us, 3 * RIG_SEC);
+    GE_INT(fixture_mono() - began_us, 3 * FIXTURE_SEC);
     FALSE(is_stalled(p));
     stored(p, id);
 }
@@ -491,21 +491,21 @@ TEST(after_sync_is_waited_for, .deadline_s = 120)
     struct pawl *p = open_quiet(param);
     standby_after_sync(server);
     OK(submit(p, "before", &r, &err), &err);
-    mydb_answer_us = RIG_SEC;
+    mydb_answer_us = FIXTURE_SEC;
     standby_away(server);
     EQ_INT(pthread_create(&thread, NULL, administers, commit_other), 0);
     UNTIL(standby_waiting(server) == 1);
     EQ_STATUS(submit(p, "a", &r, &err), PAWL_UNKNOWN, &err);
     static const char sessions[] = "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist"
                                    " WHERE user = 'pawl' AND command <> 'Sleep'";
-    int64_t id = db_int(server, sessions), until = rig_mono() + 5 * RIG_SEC;
+    int64_t id = db_int(server, sessions), until = fixture_mono() + 5 * FIXTURE_SEC;
     GT_INT(id, 0);
-    UNTIL((EQ_INT(is_stalled(p), true), rig_mono() > until));
+    UNTIL((EQ_INT(is_stalled(p), true), fixture_mono() > until));
     EQ_INT(standby_waiting(server), 1);
     UNTIL(db_int(server, sessions) == id);
     back(p);
     pthread_join(thread, NULL);
     stored(p, "a");
-    EQ_INT(rig_count(p, 0), 2);
+    EQ_INT(fixture_count(p, 0), 2);
     pawl_close(p);
 }

@@ -8,7 +8,7 @@
 
 #include "exec/exec.h"
 #include "lib/lib.h"
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -27,9 +27,9 @@ static void *wait_for_it(void *arg)
 {
     struct caller *c = arg;
     struct pawl_shown *shown = NULL;
-    int64_t begun = rig_mono();
+    int64_t begun = fixture_mono();
     c->status = pawl_get(c->p, c->id, c->wait_us, &shown, NULL);
-    c->took_us = rig_mono() - begun;
+    c->took_us = fixture_mono() - begun;
     if (c->status == PAWL_OK)
         c->state = pawl_shown_view(shown)->state;
     pawl_shown_free(shown);
@@ -42,7 +42,7 @@ static void caller_begin(struct caller *c, struct pawl *p, const char *id)
     struct pawl_stats s = { PAWL_STATS_INIT };
     pawl_stats(p, &s);
     int64_t before = s.waiting;
-    *c = (struct caller){ .p = p, .id = id, .wait_us = 100 * RIG_SEC };
+    *c = (struct caller){ .p = p, .id = id, .wait_us = 100 * FIXTURE_SEC };
     EQ_INT(pthread_create(&c->thread, NULL, wait_for_it, c), 0);
     /* Counted among those who wait, or told already, where the machine stood still meanwhile. */
     UNTIL((pawl_stats(p, &s), s.waiting > before) || atomic_load(&c->back));
@@ -59,14 +59,14 @@ static void caller_end(struct caller *c, enum pawl_state want)
 
 TEST(submit_and_wait_gets_the_result)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     struct pawl_shown *shown;
-    rig_on(p, "t", rig_echo);
-    rig_start(p, 2);
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 2);
     struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "t", .input = PAWL_TEXT("[1,2]") };
     for (int i = 0; i < 2; i++) { /* The second is a duplicate and gets the first one's answer. */
-        OK(pawl_submit_wait(p, &s, 60 * RIG_SEC, &shown, &err), &err);
+        OK(pawl_submit_wait(p, &s, 60 * FIXTURE_SEC, &shown, &err), &err);
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->state, PAWL_COMPLETED);
         EQ_BYTES(v->result.data, v->result.len, "[1,2]", 5);
@@ -74,9 +74,9 @@ TEST(submit_and_wait_gets_the_result)
         EQ_STR(v->error, NULL);
         pawl_shown_free(shown);
     }
-    EQ_INT(atomic_load(&rig_runs), 1);
+    EQ_INT(atomic_load(&fixture_runs), 1);
     s.input = PAWL_TEXT("[1]");
-    EQ_STATUS(pawl_submit_wait(p, &s, 60 * RIG_SEC, &shown, &err), PAWL_CONFLICT, &err);
+    EQ_STATUS(pawl_submit_wait(p, &s, 60 * FIXTURE_SEC, &shown, &err), PAWL_CONFLICT, &err);
     HAS_STR(err.text, "\"x\" already exists");
     pawl_close(p);
 }
@@ -130,15 +130,15 @@ static int fails_first(struct pawl_call *c)
 /* What the waiter is told by the commit is what the database shows. */
 TEST(what_a_waiter_is_told_is_what_is_stored)
 {
-    struct pawl *p = rig_open_as(param, (struct pawl_options){ .client = "shop" });
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .client = "shop" });
     static const char *const types[] = { "echo", "refuse", "fails", "again" };
     struct pawl_tag tag = { "k", "v" };
     struct pawl_err err;
-    rig_on(p, "echo", rig_echo);
-    rig_on(p, "refuse", rig_refuse);
-    rig_on(p, "fails", rig_fails);
-    rig_on(p, "again", fails_first);
-    rig_start(p, 2);
+    fixture_on(p, "echo", fixture_echo);
+    fixture_on(p, "refuse", fixture_refuse);
+    fixture_on(p, "fails", fixture_fails);
+    fixture_on(p, "again", fails_first);
+    fixture_start(p, 2);
     for (int i = 0; i < 4; i++) {
         struct pawl_shown *told, *stored;
         struct pawl_spec s = { PAWL_SPEC_INIT,
@@ -146,15 +146,15 @@ TEST(what_a_waiter_is_told_is_what_is_stored)
                                .input = PAWL_TEXT("{\"a\":1}"),
                                .priority = 4,
                                .max_attempts = 2,
-                               .expires_in_us = 3600 * RIG_SEC,
+                               .expires_in_us = 3600 * FIXTURE_SEC,
                                .backoff_base_us = 1,
-                               .keep_us = 77 * RIG_SEC,
+                               .keep_us = 77 * FIXTURE_SEC,
                                .caller = "me",
                                .parent = "up",
                                .tags = &tag,
                                .n_tags = 1 };
-        OK(pawl_submit_wait(p, &s, 60 * RIG_SEC, &told, &err), &err);
-        stored = rig_get(p, pawl_shown_view(told)->id);
+        OK(pawl_submit_wait(p, &s, 60 * FIXTURE_SEC, &told, &err), &err);
+        stored = fixture_get(p, pawl_shown_view(told)->id);
         same_view(pawl_shown_view(told), pawl_shown_view(stored));
         pawl_shown_free(told);
         pawl_shown_free(stored);
@@ -165,14 +165,15 @@ TEST(what_a_waiter_is_told_is_what_is_stored)
 /* Of an ended call run_at is the call's own, not that of its last retry. */
 TEST(a_waiter_is_told_the_run_at_that_is_stored)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_shown *told, *stored;
     struct pawl_err err;
-    rig_on(p, "again", fails_first);
-    rig_start(p, 1);
-    struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "again", .backoff_base_us = RIG_MS };
-    OK(pawl_submit_wait(p, &s, 60 * RIG_SEC, &told, &err), &err);
-    stored = rig_get(p, "x");
+    fixture_on(p, "again", fails_first);
+    fixture_start(p, 1);
+    struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "again",
+                           .backoff_base_us = FIXTURE_MS };
+    OK(pawl_submit_wait(p, &s, 60 * FIXTURE_SEC, &told, &err), &err);
+    stored = fixture_get(p, "x");
     EQ_INT(pawl_shown_view(told)->run_at_us, pawl_shown_view(stored)->run_at_us);
     pawl_shown_free(told);
     pawl_shown_free(stored);
@@ -181,36 +182,36 @@ TEST(a_waiter_is_told_the_run_at_that_is_stored)
 
 TEST(a_wait_shorter_than_the_call_shows_it_as_it_is)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     struct pawl_shown *shown;
-    rig_on(p, "t", rig_blocks);
-    rig_start(p, 1);
+    fixture_on(p, "t", fixture_blocks);
+    fixture_start(p, 1);
     struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "t" };
     OK(pawl_submit_wait(p, &s, 1, &shown, &err), &err);
     FALSE(pawl_state_ended(pawl_shown_view(shown)->state));
     pawl_shown_free(shown);
-    UNTIL(atomic_load(&rig_inside) == 1);
-    OK(pawl_get(p, "x", 30 * RIG_MS, &shown, &err), &err);
+    UNTIL(atomic_load(&fixture_inside) == 1);
+    OK(pawl_get(p, "x", 30 * FIXTURE_MS, &shown, &err), &err);
     EQ_INT(pawl_shown_view(shown)->state, PAWL_PROCESSING);
-    EQ_STR(pawl_shown_view(shown)->node, "rig");
+    EQ_STR(pawl_shown_view(shown)->node, "fixture");
     pawl_shown_free(shown);
-    rig_open_gate(); /* The one who gave up changed nothing. */
-    rig_ends(p, "x", PAWL_COMPLETED);
-    EQ_INT(atomic_load(&rig_runs), 1);
+    fixture_open_gate(); /* The one who gave up changed nothing. */
+    fixture_ends(p, "x", PAWL_COMPLETED);
+    EQ_INT(atomic_load(&fixture_runs), 1);
     pawl_close(p);
 }
 
 TEST(two_waiters_are_both_told)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct caller a, b;
-    rig_on(p, "t", rig_blocks);
-    rig_start(p, 1);
-    rig_submit(p, "x", "t");
+    fixture_on(p, "t", fixture_blocks);
+    fixture_start(p, 1);
+    fixture_submit(p, "x", "t");
     caller_begin(&a, p, "x");
     caller_begin(&b, p, "x");
-    rig_open_gate();
+    fixture_open_gate();
     caller_end(&a, PAWL_COMPLETED);
     caller_end(&b, PAWL_COMPLETED);
     pawl_close(p);
@@ -218,23 +219,24 @@ TEST(two_waiters_are_both_told)
 
 TEST(a_cancel_is_told_to_who_waits)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct caller a;
     enum pawl_state state;
-    rig_submit(p, "x", "t");
+    fixture_submit(p, "x", "t");
     caller_begin(&a, p, "x");
     OK(pawl_cancel(p, "x", &state, NULL), NULL);
     EQ_INT(state, PAWL_CANCELLED);
     caller_end(&a, PAWL_CANCELLED);
-    LT_INT(a.took_us, 20 * RIG_SEC * check_scale());
+    LT_INT(a.took_us, 20 * FIXTURE_SEC * check_scale());
     pawl_close(p);
 }
 
 TEST(an_expiry_is_told_to_who_waits)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct caller a;
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .expires_in_us = RIG_SEC });
+    fixture_submit_as(p,
+                      (struct pawl_spec){ .id = "x", .type = "t", .expires_in_us = FIXTURE_SEC });
     caller_begin(&a, p, "x");
     caller_end(&a, PAWL_EXPIRED);
     pawl_close(p);
@@ -242,29 +244,29 @@ TEST(an_expiry_is_told_to_who_waits)
 
 TEST(a_dead_letter_is_told_to_who_waits)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct caller a;
-    rig_on(p, "t", rig_fails);
-    rig_submit_as(p,
-                  (struct pawl_spec){
-                      .id = "x", .type = "t", .max_attempts = 3, .backoff_base_us = 10 * RIG_MS });
+    fixture_on(p, "t", fixture_fails);
+    fixture_submit_as(
+        p, (struct pawl_spec){
+               .id = "x", .type = "t", .max_attempts = 3, .backoff_base_us = 10 * FIXTURE_MS });
     caller_begin(&a, p, "x");
-    rig_start(p, 1);
+    fixture_start(p, 1);
     caller_end(&a, PAWL_DEAD_LETTER);
-    EQ_INT(atomic_load(&rig_runs), 3);
+    EQ_INT(atomic_load(&fixture_runs), 3);
     pawl_close(p);
 }
 
 TEST(a_finish_by_hand_is_told_to_who_waits)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct caller a;
     enum pawl_state state;
     struct pawl_err err;
-    rig_submit(p, "x", "t");
+    fixture_submit(p, "x", "t");
     caller_begin(&a, p, "x");
-    struct pawl_lease *l = rig_claim(p, "t", 1);
-    OK(rig_finish(p, l->token, "x", PAWL_END_RESULT, &state, &err), &err);
+    struct pawl_lease *l = fixture_claim(p, "t", 1);
+    OK(fixture_finish(p, l->token, "x", PAWL_END_RESULT, &state, &err), &err);
     pawl_lease_free(l);
     caller_end(&a, PAWL_COMPLETED);
     pawl_close(p);
@@ -272,11 +274,12 @@ TEST(a_finish_by_hand_is_told_to_who_waits)
 
 TEST(a_loss_that_ends_a_call_is_told_to_who_waits)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct caller a;
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_lost = 1 });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_lost = 1 });
     struct pawl_lease *l;
-    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = RIG_SEC }, &l, NULL), NULL);
+    OK(pawl_claim(p, &(struct pawl_claim){ PAWL_CLAIM_INIT, .lease_us = FIXTURE_SEC }, &l, NULL),
+       NULL);
     EQ_INT((int)l->n, 1);
     pawl_lease_free(l);
     caller_begin(&a, p, "x");
@@ -287,36 +290,36 @@ TEST(a_loss_that_ends_a_call_is_told_to_who_waits)
 /* A wish meets a call that a stopping process hands back: the call ends there and then. */
 TEST(a_wish_met_by_a_stop_is_told_to_who_waits)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct caller a;
     enum pawl_state state;
-    rig_on(p, "t", rig_blocks);
-    rig_start(p, 1);
-    rig_submit(p, "x", "t");
-    UNTIL(atomic_load(&rig_inside) == 1);
+    fixture_on(p, "t", fixture_blocks);
+    fixture_start(p, 1);
+    fixture_submit(p, "x", "t");
+    UNTIL(atomic_load(&fixture_inside) == 1);
     caller_begin(&a, p, "x");
     OK(pawl_cancel(p, "x", &state, NULL), NULL);
     EQ_INT(state, PAWL_PROCESSING);
     EQ_STATUS(pawl_stop(p, 0, NULL), PAWL_BUSY, NULL);
     caller_end(&a, PAWL_CANCELLED);
-    rig_open_gate();
+    fixture_open_gate();
     pawl_close(p);
 }
 
 TEST(many_waiters_are_told)
 {
     enum { N = 60 };
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     static struct caller v[N];
     static char ids[N][16];
-    rig_on(p, "t", rig_blocks);
-    rig_start(p, 4);
-    rig_submit_many(p, "t", N);
+    fixture_on(p, "t", fixture_blocks);
+    fixture_start(p, 4);
+    fixture_submit_many(p, "t", N);
     for (int i = 0; i < N; i++) {
         snprintf(ids[i], sizeof ids[i], "c%d", i);
         caller_begin(&v[i], p, ids[i]);
     }
-    rig_open_gate();
+    fixture_open_gate();
     for (int i = 0; i < N; i++)
         caller_end(&v[i], PAWL_COMPLETED);
     struct pawl_stats s = { PAWL_STATS_INIT };
@@ -327,26 +330,27 @@ TEST(many_waiters_are_told)
 
 TEST(waiting_for_what_nobody_knows_is_answered_at_once)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_shown *shown;
     struct pawl_err err;
-    int64_t begun = rig_mono();
-    EQ_STATUS(pawl_get(p, "x", 100 * RIG_SEC, &shown, &err), PAWL_NOT_FOUND, &err);
-    LT_INT(rig_mono() - begun, 20 * RIG_SEC * check_scale());
+    int64_t begun = fixture_mono();
+    EQ_STATUS(pawl_get(p, "x", 100 * FIXTURE_SEC, &shown, &err), PAWL_NOT_FOUND, &err);
+    LT_INT(fixture_mono() - begun, 20 * FIXTURE_SEC * check_scale());
     pawl_close(p);
 }
 
 /* Another handle on the same database runs the call. */
 TEST(what_another_handle_ends_is_told_here)
 {
-    struct pawl *p = rig_open(param), *w = rig_open_as(param, (struct pawl_options){ .node = "w" });
+    struct pawl *p = fixture_open(param),
+                *w = fixture_open_as(param, (struct pawl_options){ .node = "w" });
     struct caller a;
-    rig_on(w, "t", rig_echo);
-    rig_start(w, 1);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .delay_us = RIG_SEC });
+    fixture_on(w, "t", fixture_echo);
+    fixture_start(w, 1);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .delay_us = FIXTURE_SEC });
     caller_begin(&a, p, "x");
     caller_end(&a, PAWL_COMPLETED);
-    LT_INT(a.took_us, 10 * RIG_SEC * check_scale());
+    LT_INT(a.took_us, 10 * FIXTURE_SEC * check_scale());
     pawl_close(p);
     pawl_close(w);
 }
@@ -396,14 +400,14 @@ static bool told(struct pawl *p)
  * first: the store thread with the refusal, or a look that finds the id ended. */
 TEST(a_conflict_is_no_answer_of_the_call_before)
 {
-    struct pawl *p = rig_open(param);
-    struct caller c = { .p = p, .id = "x", .wait_us = 30 * RIG_SEC };
+    struct pawl *p = fixture_open(param);
+    struct caller c = { .p = p, .id = "x", .wait_us = 30 * FIXTURE_SEC };
     struct job held = { .prepare = hold_store, .done = nothing, .weight = 1 };
     struct pawl_err err;
-    rig_on(p, "t", rig_echo);
-    rig_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("7") });
-    rig_start(p, 1);
-    rig_ends(p, "x", PAWL_COMPLETED);
+    fixture_on(p, "t", fixture_echo);
+    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("7") });
+    fixture_start(p, 1);
+    fixture_ends(p, "x", PAWL_COMPLETED);
     OK(exec_post(p->e, &held, &err), &err);
     UNTIL(atomic_load(&store_held));
     EQ_INT(pthread_create(&c.thread, NULL, submit_another, &c), 0);

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "check.h"
 #include "db_server.h"
-#include "rig.h"
+#include "fixture.h"
 #include "store/store.h"
 
 static struct arena a;

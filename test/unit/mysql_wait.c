@@ -6,7 +6,7 @@
 #include "bare_store.h"
 #include "engines.h"
 #include "my_proxy.h"
-#include "rig.h"
+#include "fixture.h"
 #include "store/mysql/mydb.h"
 
 RUNS_ON_ENGINE("mariadb")
@@ -23,10 +23,10 @@ TEST(the_answer_to_commit_is_not_waited_for_for_ever, .deadline_s = 60)
     bare_accept(s, "first", BYTES_NONE);
     mydb_answer_us = ANSWER_US;
     my_proxy_cut_commit(PROXY_STUCK, 0);
-    int64_t began_us = rig_mono();
+    int64_t began_us = fixture_mono();
     bare_accept(s, "a", BYTES_NONE); /* the second time, on a new connection */
     TRUE(my_proxy_was_cut());
-    GE_INT(rig_mono() - began_us, ANSWER_US);
+    GE_INT(fixture_mono() - began_us, ANSWER_US);
     EQ_INT(store_committing(s), 0);
     bare_has(s, "a", BYTES_NONE);
     my_proxy_let_go();

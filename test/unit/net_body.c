@@ -8,15 +8,15 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "net_rig.h"
+#include "net_fixture.h"
 
-static void begin(struct net_rig *rig)
+static void begin(struct net_fixture *fixture)
 {
-    net_init(rig);
-    rig->conf.limits.header_len = 1024;
-    rig->conf.limits.body_len = 100;
-    rig->conf.limits.body_read_len = 1000;
-    net_begin(rig);
+    net_init(fixture);
+    fixture->conf.limits.header_len = 1024;
+    fixture->conf.limits.body_len = 100;
+    fixture->conf.limits.body_read_len = 1000;
+    net_begin(fixture);
 }
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
@@ -25,9 +25,9 @@ static void begin(struct net_rig *rig)
 
 TEST(reads_chunks)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd, CHUNKED "5\r\nhello\r\n00A;x=\"q \"\r\n, 12345678\r\n0\r\n\r\n" CHUNKED
                         "1\r\na\r\n0;last\r\nTrailer: dropped\r\nX: y\r\n\r\n"
                         "GET /dump HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -53,15 +53,16 @@ TEST(reads_chunks)
         CHUNKED "1;\r\nx\r\n0\r\n\r\n",
     };
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        if (net_status(&rig, wrong[i]) != 400)
+        if (net_status(&fixture, wrong[i]) != 400)
             FAIL("accepted: %s", wrong[i]);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 /* A Content-Length body of n bytes, then a second request on the same connection. */
-static void body_of(struct net_rig *rig, size_t n, bool chunked, const char *want, bool goes_on)
+static void body_of(struct net_fixture *fixture, size_t n, bool chunked, const char *want,
+                    bool goes_on)
 {
-    int fd = net_connect(rig);
+    int fd = net_connect(fixture);
     char text[4096], body[2048];
     memset(body, 'b', n);
     int len = chunked
@@ -82,15 +83,15 @@ static void body_of(struct net_rig *rig, size_t n, bool chunked, const char *wan
 
 TEST(bounds_bodies)
 {
-    struct net_rig rig;
-    begin(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
     for (int chunked = 0; chunked < 2; chunked++) {
-        body_of(&rig, 100, chunked, "\r\n\r\nPOST /dump\n", true);
-        body_of(&rig, 101, chunked, "\r\n\r\nPOST /dump too large\n", true);
-        body_of(&rig, 1000, chunked, "\r\n\r\nPOST /dump too large\n", true);
-        body_of(&rig, 1001, chunked, "HTTP/1.1 413 Content Too Large\r\n", false);
+        body_of(&fixture, 100, chunked, "\r\n\r\nPOST /dump\n", true);
+        body_of(&fixture, 101, chunked, "\r\n\r\nPOST /dump too large\n", true);
+        body_of(&fixture, 1000, chunked, "\r\n\r\nPOST /dump too large\n", true);
+        body_of(&fixture, 1001, chunked, "HTTP/1.1 413 Content Too Large\r\n", false);
     }
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 static size_t ten(const struct http_request *r, void *ctx)
@@ -101,94 +102,95 @@ static size_t ten(const struct http_request *r, void *ctx)
 
 TEST(asks_how_long_a_body_may_be)
 {
-    struct net_rig rig;
-    net_init(&rig);
-    rig.conf.body_max = ten;
-    net_begin(&rig);
+    struct net_fixture fixture;
+    net_init(&fixture);
+    fixture.conf.body_max = ten;
+    net_begin(&fixture);
+    HAS_STR(net_ask(&fixture,
+                    "POST /dump HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\nhello world"),
+            "too large");
     HAS_STR(
-        net_ask(&rig, "POST /dump HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\nhello world"),
-        "too large");
-    HAS_STR(net_ask(&rig, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\nhello world"),
-            "hello world");
-    net_end(&rig);
+        net_ask(&fixture, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\nhello world"),
+        "hello world");
+    net_end(&fixture);
 }
 
 TEST(bounds_what_all_bodies_hold)
 {
-    struct net_rig rig;
-    net_init(&rig);
-    rig.conf.limits.held_len = 150;
-    net_begin(&rig);
+    struct net_fixture fixture;
+    net_init(&fixture);
+    fixture.conf.limits.held_len = 150;
+    net_begin(&fixture);
     char text[400];
     snprintf(text, sizeof text,
              "POST /park HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n%0100d", 0);
-    int fd = net_connect(&rig);
+    int fd = net_connect(&fixture);
     net_say(fd, text);
-    NET_UNTIL(rig.n_parked == 1);
-    EQ_INT(net_status(&rig, text), 503);
-    net_release(&rig);
+    NET_UNTIL(fixture.n_parked == 1);
+    EQ_INT(net_status(&fixture, text), 503);
+    net_release(&fixture);
     HAS_STR(net_answer(fd), "late");
     net_say(fd, text);
-    NET_UNTIL(rig.n_parked == 1);
-    net_release(&rig);
+    NET_UNTIL(fixture.n_parked == 1);
+    net_release(&fixture);
     HAS_STR(net_answer(fd), "late");
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(bounds_heads)
 {
-    struct net_rig rig;
+    struct net_fixture fixture;
     char text[3000];
-    begin(&rig);
+    begin(&fixture);
     for (int over = 0; over < 2; over++) {
         int len = snprintf(text, sizeof text, "GET /dump HTTP/1.1\r\nHost: x\r\nA: ");
         memset(text + len, 'a', 1024 - 4 - (size_t)len + (size_t)over);
         len = 1024 - 4 + over;
         snprintf(text + len, sizeof text - (size_t)len, "\r\n\r\n");
-        EQ_INT(net_status(&rig, text), over ? 431 : 200);
+        EQ_INT(net_status(&fixture, text), over ? 431 : 200);
     }
     memset(text, 'G', 2000); /* not even a line */
     text[2000] = 0;
-    EQ_INT(net_status(&rig, text), 431);
-    net_end(&rig);
+    EQ_INT(net_status(&fixture, text), 431);
+    net_end(&fixture);
 }
 
 TEST(bounds_the_number_of_headers)
 {
-    struct net_rig rig;
-    net_init(&rig);
-    net_begin(&rig);
+    struct net_fixture fixture;
+    net_init(&fixture);
+    net_begin(&fixture);
     for (int over = 0; over < 2; over++) {
         char text[2000];
         int len = snprintf(text, sizeof text, "GET /dump HTTP/1.1\r\nHost: x\r\n");
         for (int i = 0; i < 99 + over; i++)
             len += snprintf(text + len, sizeof text - (size_t)len, "A: %d\r\n", i);
         snprintf(text + len, sizeof text - (size_t)len, "\r\n");
-        EQ_INT(net_status(&rig, text), over ? 431 : 200);
+        EQ_INT(net_status(&fixture, text), over ? 431 : 200);
     }
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(bounds_trailers_and_extensions)
 {
-    struct net_rig rig;
+    struct net_fixture fixture;
     char text[3000], long_one[1101];
-    begin(&rig);
+    begin(&fixture);
     memset(long_one, 'a', 1100);
     long_one[1100] = 0;
     snprintf(text, sizeof text, CHUNKED "0\r\nA: %s\r\n\r\n", long_one);
-    EQ_INT(net_status(&rig, text), 431);
+    EQ_INT(net_status(&fixture, text), 431);
     snprintf(text, sizeof text, CHUNKED "1;%s\r\na\r\n0\r\n\r\n", long_one);
-    EQ_INT(net_status(&rig, text), 400);
-    net_end(&rig);
+    EQ_INT(net_status(&fixture, text), 400);
+    net_end(&fixture);
 }
 
 TEST(says_100_when_waited_for)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd,
             "POST /dump HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: 5\r\n\r\n");
     EQ_STR(net_answer(fd), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -209,7 +211,7 @@ TEST(says_100_when_waited_for)
     HAS_STR(net_answer(fd), "HTTP/1.1 413 ");
     TRUE(net_ended(fd));
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 /* ---- Cuts and pipelines ---------------------------------------------------------------------- */
@@ -219,9 +221,9 @@ TEST(reads_byte_by_byte)
     static const char text[] =
         "\r\n\r\nPOST /dump?q HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
         "3\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: t\r\n\r\nGET /dump HTTP/1.1\r\nHost: y\r\n\r\n";
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     for (size_t i = 0; i < sizeof text - 1; i++) {
         net_send(fd, text + i, 1);
         if (i % 8 == 0)
@@ -230,14 +232,14 @@ TEST(reads_byte_by_byte)
     HAS_STR(net_answer(fd), "POST /dump ?q\nhost=x\ntransfer-encoding=chunked\nabc0123456789");
     HAS_STR(net_answer(fd), "GET /dump\nhost=y\n");
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(answers_a_pipeline_in_order)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     for (int i = 0; i < 500; i++) {
         char text[100];
         snprintf(text, sizeof text, "GET /%s/%d HTTP/1.1\r\nHost: x\r\n\r\n", "dump", i);
@@ -249,37 +251,37 @@ TEST(answers_a_pipeline_in_order)
         HAS_STR(net_answer(fd), want);
     }
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(parks_hold_the_pipeline_back)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd, "GET /park HTTP/1.1\r\nHost: x\r\n\r\nGET /park HTTP/1.1\r\nHost: x\r\n\r\n"
                 "GET /dump HTTP/1.1\r\nHost: x\r\n\r\n");
-    NET_UNTIL(rig.n_parked == 1);
+    NET_UNTIL(fixture.n_parked == 1);
     net_nap();
-    EQ_INT(rig.n_requests, 1);
-    net_release(&rig);
+    EQ_INT(fixture.n_requests, 1);
+    net_release(&fixture);
     HAS_STR(net_answer(fd), "late");
-    NET_UNTIL(rig.n_parked == 1);
-    net_release(&rig);
+    NET_UNTIL(fixture.n_parked == 1);
+    net_release(&fixture);
     HAS_STR(net_answer(fd), "late");
     HAS_STR(net_answer(fd), "GET /dump\n");
-    EQ_INT(rig.n_requests, 3);
+    EQ_INT(fixture.n_requests, 3);
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(reads_ahead_no_more_than_it_must)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
-    NET_UNTIL(rig.n_parked == 1);
+    NET_UNTIL(fixture.n_parked == 1);
     size_t sent = 0;
     char chunk[4096];
     memset(chunk, '\n', sizeof chunk); /* white space between requests, any amount of it */
@@ -287,10 +289,10 @@ TEST(reads_ahead_no_more_than_it_must)
         ssize_t n = send(fd, chunk, sizeof chunk, MSG_DONTWAIT);
         if (n <= 0) {
             struct http_stats before, after;
-            net_stats(&rig, &before);
+            net_stats(&fixture, &before);
             for (int i = 0; i < 20; i++)
                 net_nap();
-            net_stats(&rig, &after);
+            net_stats(&fixture, &after);
             if (before.bytes_in == after.bytes_in)
                 break;
             continue;
@@ -299,12 +301,12 @@ TEST(reads_ahead_no_more_than_it_must)
         LT_INT(sent, 64 << 20);
     }
     struct http_stats s;
-    net_stats(&rig, &s);
+    net_stats(&fixture, &s);
     LT_INT(s.bytes_in, 70000);
-    net_release(&rig);
+    net_release(&fixture);
     HAS_STR(net_answer(fd), "late");
     net_say(fd, "GET /dump HTTP/1.1\r\nHost: x\r\n\r\n");
     HAS_STR(net_answer(fd), "GET /dump\n");
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }

@@ -8,94 +8,95 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "net_rig.h"
+#include "net_fixture.h"
 
 #define HEAD(type, len)                                                                            \
     "HTTP/1.1 200 OK\r\nDate: -\r\nContent-Type: " type "\r\nContent-Length: " len                 \
     "\r\nX-Content-Type-Options: nosniff\r\n"
 
-static void begin(struct net_rig *rig)
+static void begin(struct net_fixture *fixture)
 {
-    net_init(rig);
-    rig->conf.limits.header_len = 1024;
-    rig->conf.limits.body_len = 100;
-    rig->conf.limits.body_read_len = 1000;
-    net_begin(rig);
+    net_init(fixture);
+    fixture->conf.limits.header_len = 1024;
+    fixture->conf.limits.body_len = 100;
+    fixture->conf.limits.body_read_len = 1000;
+    net_begin(fixture);
 }
 
 TEST(answers_exactly)
 {
-    struct net_rig rig;
-    begin(&rig);
-    EQ_STR(
-        net_ask(&rig, "GET /dump?a=1%2&b HTTP/1.1\r\nHost: x\r\nX-Two:  b c \t\r\nEmpty:\r\n\r\n"),
-        HEAD("text/plain", "43") "\r\nGET /dump ?a=1%2&b\nhost=x\nx-two=b c\nempty=\n");
-    EQ_STR(net_ask(&rig, "POST /dump HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"),
+    struct net_fixture fixture;
+    begin(&fixture);
+    EQ_STR(net_ask(&fixture,
+                   "GET /dump?a=1%2&b HTTP/1.1\r\nHost: x\r\nX-Two:  b c \t\r\nEmpty:\r\n\r\n"),
+           HEAD("text/plain", "43") "\r\nGET /dump ?a=1%2&b\nhost=x\nx-two=b c\nempty=\n");
+    EQ_STR(net_ask(&fixture, "POST /dump HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"),
            HEAD("text/plain", "40") "\r\nPOST /dump\nhost=x\ncontent-length=5\nhello");
-    EQ_STR(net_ask(&rig, "GET /204 HTTP/1.1\r\nHost: x\r\n\r\n"),
+    EQ_STR(net_ask(&fixture, "GET /204 HTTP/1.1\r\nHost: x\r\n\r\n"),
            "HTTP/1.1 204 No Content\r\nDate: -\r\nX-Content-Type-Options: nosniff\r\n\r\n");
-    EQ_STR(net_ask(&rig, "GET /big/3 HTTP/1.1\r\nHost: x\r\n\r\n"),
+    EQ_STR(net_ask(&fixture, "GET /big/3 HTTP/1.1\r\nHost: x\r\n\r\n"),
            HEAD("application/json", "3") "\r\nxxx");
-    EQ_STR(net_ask(&rig, "GET /evil HTTP/1.1\r\nHost: x\r\n\r\n"),
+    EQ_STR(net_ask(&fixture, "GET /evil HTTP/1.1\r\nHost: x\r\n\r\n"),
            "HTTP/1.1 202 Accepted\r\nDate: -\r\nContent-Type: application/json\r\n"
            "Content-Length: 0\r\n"
            "X-Content-Type-Options: nosniff\r\nRetry-After: 1\r\n\r\n");
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(knows_the_methods)
 {
     static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS" };
-    struct net_rig rig;
+    struct net_fixture fixture;
     char text[200];
-    begin(&rig);
+    begin(&fixture);
     for (size_t i = 0; i < COUNT_OF(methods); i++) {
         snprintf(text, sizeof text, "%s / HTTP/1.1\r\nHost: x\r\n\r\n", methods[i]);
-        const char *answer = net_ask(&rig, text);
+        const char *answer = net_ask(&fixture, text);
         snprintf(text, sizeof text, "\r\n\r\n%s /\n", methods[i]);
         HAS_STR(answer, text);
     }
-    HAS_STR(net_ask(&rig, "TRACE / HTTP/1.1\r\nHost: x\r\n\r\n"), "\r\n\r\nOTHER /\n");
-    EQ_INT(net_status(&rig, "BREW / HTTP/1.1\r\nHost: x\r\n\r\n"), 501);
-    EQ_INT(net_status(&rig, "CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n"), 501);
-    EQ_INT(net_status(&rig, "\x16\x03\x01 / HTTP/1.1\r\nHost: x\r\n\r\n"), 400);
-    net_end(&rig);
+    HAS_STR(net_ask(&fixture, "TRACE / HTTP/1.1\r\nHost: x\r\n\r\n"), "\r\n\r\nOTHER /\n");
+    EQ_INT(net_status(&fixture, "BREW / HTTP/1.1\r\nHost: x\r\n\r\n"), 501);
+    EQ_INT(net_status(&fixture, "CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n"), 501);
+    EQ_INT(net_status(&fixture, "\x16\x03\x01 / HTTP/1.1\r\nHost: x\r\n\r\n"), 400);
+    net_end(&fixture);
 }
 
 TEST(head_has_length_and_no_body)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd, "HEAD /big/7 HTTP/1.1\r\nHost: x\r\n\r\nGET /big/1 HTTP/1.1\r\nHost: x\r\n\r\n");
     EQ_STR(net_answer_head(fd), HEAD("application/json", "7") "\r\n");
     EQ_STR(net_answer(fd), HEAD("application/json", "1") "\r\nx");
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(reads_targets)
 {
-    struct net_rig rig;
-    begin(&rig);
-    HAS_STR(net_ask(&rig, "GET http://a.b:80/p?q HTTP/1.1\r\nHost: other\r\n\r\n"),
+    struct net_fixture fixture;
+    begin(&fixture);
+    HAS_STR(net_ask(&fixture, "GET http://a.b:80/p?q HTTP/1.1\r\nHost: other\r\n\r\n"),
             "\r\n\r\nGET /p ?q\nhost=a.b:80\n");
-    HAS_STR(net_ask(&rig, "GET HTTPS://a HTTP/1.1\r\nHost: other\r\n\r\n"),
+    HAS_STR(net_ask(&fixture, "GET HTTPS://a HTTP/1.1\r\nHost: other\r\n\r\n"),
             "\r\n\r\nGET /\nhost=a\n");
-    HAS_STR(net_ask(&rig, "GET http://a?q HTTP/1.1\r\nHost: a\r\n\r\n"), "\r\n\r\nGET / ?q\n");
-    HAS_STR(net_ask(&rig, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"), "\r\n\r\nOPTIONS *\n");
-    HAS_STR(net_ask(&rig, "GET /a%zz%?? HTTP/1.1\r\nHost: a\r\n\r\n"), "\r\n\r\nGET /a%zz% ??\n");
-    HAS_STR(net_ask(&rig, "GET //x? HTTP/1.1\r\nHost: a\r\n\r\n"), "\r\n\r\nGET //x ?\n");
+    HAS_STR(net_ask(&fixture, "GET http://a?q HTTP/1.1\r\nHost: a\r\n\r\n"), "\r\n\r\nGET / ?q\n");
+    HAS_STR(net_ask(&fixture, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"), "\r\n\r\nOPTIONS *\n");
+    HAS_STR(net_ask(&fixture, "GET /a%zz%?? HTTP/1.1\r\nHost: a\r\n\r\n"),
+            "\r\n\r\nGET /a%zz% ??\n");
+    HAS_STR(net_ask(&fixture, "GET //x? HTTP/1.1\r\nHost: a\r\n\r\n"), "\r\n\r\nGET //x ?\n");
     static const char *const wrong[] = { "*",       "ftp://a/b", "http:///x", "http://u@a/",
                                          "a/b",     "/a#b",      "/a b",      "/a\tb",
                                          "http://", "*x",        "/\x80",     "/a\x7f" };
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         char text[200];
         snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", wrong[i]);
-        if (net_status(&rig, text) != 400)
+        if (net_status(&fixture, text) != 400)
             FAIL("target %s was accepted", wrong[i]);
     }
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 /* Each of these is refused, and the connection is closed: what follows could be somebody else's. */
@@ -160,10 +161,10 @@ TEST(refuses_what_is_wrong)
         { 505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" },
         { 417, "POST / HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nContent-Length: 1\r\n\r\na" },
     };
-    struct net_rig rig;
-    begin(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-        int fd = net_connect(&rig);
+        int fd = net_connect(&fixture);
         net_say(fd, wrong[i].text);
         const char *answer = net_answer(fd);
         if (strtol(answer + 9, NULL, 10) != wrong[i].status)
@@ -172,39 +173,39 @@ TEST(refuses_what_is_wrong)
         TRUE(net_ended(fd));
         close(fd);
     }
-    EQ_INT(rig.n_requests, 0);
-    net_end(&rig);
+    EQ_INT(fixture.n_requests, 0);
+    net_end(&fixture);
 }
 
 TEST(refuses_nul_anywhere_in_the_head)
 {
     static const char text[] = "GET /dump HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\n";
-    struct net_rig rig;
-    begin(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
     for (size_t at = 0; at + 4 < sizeof text; at++) {
         char copy[sizeof text];
         memcpy(copy, text, sizeof text);
         copy[at] = 0;
-        int fd = net_connect(&rig);
+        int fd = net_connect(&fixture);
         net_send(fd, copy, sizeof text - 1);
         const char *answer = net_answer(fd);
         TRUE(strstr(answer, "HTTP/1.1 400 ") || strstr(answer, "HTTP/1.1 505 "));
         close(fd);
     }
-    EQ_INT(rig.n_requests, 0);
-    net_end(&rig);
+    EQ_INT(fixture.n_requests, 0);
+    net_end(&fixture);
 }
 
 TEST(speaks_http_1_0)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd, "GET /big/1 HTTP/1.0\r\n\r\n");
     EQ_STR(net_answer(fd), HEAD("application/json", "1") "Connection: close\r\n\r\nx");
     TRUE(net_ended(fd));
     close(fd);
-    fd = net_connect(&rig);
+    fd = net_connect(&fixture);
     for (int i = 0; i < 2; i++) {
         net_say(fd, "GET /big/1 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
         EQ_STR(net_answer(fd), HEAD("application/json", "1") "Connection: keep-alive\r\n\r\nx");
@@ -213,32 +214,32 @@ TEST(speaks_http_1_0)
     HAS_STR(net_answer(fd), "Connection: close\r\n");
     TRUE(net_ended(fd));
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(closes_when_asked)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd, "GET /big/1 HTTP/1.1\r\nHost: x\r\nConnection: foo, Close\r\n\r\n");
     EQ_STR(net_answer(fd), HEAD("application/json", "1") "Connection: close\r\n\r\nx");
     TRUE(net_ended(fd));
     close(fd);
-    fd = net_connect(&rig);
+    fd = net_connect(&fixture);
     net_say(fd, "GET /close HTTP/1.1\r\nHost: x\r\n\r\nGET /dump HTTP/1.1\r\nHost: x\r\n\r\n");
     HAS_STR(net_answer(fd), "Connection: close\r\n");
     TRUE(net_ended(fd));
-    EQ_INT(rig.n_requests, 2); /* what follows is nobody's */
+    EQ_INT(fixture.n_requests, 2); /* what follows is nobody's */
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(upgrade_is_an_ordinary_request)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd, "GET /dump HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
                 "POST /dump HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"
                 "Content-Length: 2\r\n\r\nabGET /dump HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -246,5 +247,5 @@ TEST(upgrade_is_an_ordinary_request)
     HAS_STR(net_answer(fd), "content-length=2\nab");
     HAS_STR(net_answer(fd), "GET /dump\nhost=x\n");
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }

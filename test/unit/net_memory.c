@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "net_rig.h"
+#include "net_fixture.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
 
 /* Everything a client may do, whatever comes back. */
-static void do_all(struct net_rig *rig)
+static void do_all(struct net_fixture *fixture)
 {
     static const char *const texts[] = {
         GET("/dump") GET("/dump"),
@@ -27,7 +27,7 @@ static void do_all(struct net_rig *rig)
     };
     char data[4096];
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
-        int fd = net_connect(rig);
+        int fd = net_connect(fixture);
         send(fd, texts[i], strlen(texts[i]), MSG_NOSIGNAL);
         net_nap();
         shutdown(fd, SHUT_WR);
@@ -39,53 +39,53 @@ static void do_all(struct net_rig *rig)
 
 TEST(each_allocation_may_fail, .deadline_s = 120)
 {
-    struct net_rig rig;
-    net_init(&rig);
-    net_begin(&rig);
+    struct net_fixture fixture;
+    net_init(&fixture);
+    net_begin(&fixture);
     for (int n = 1; n < 60; n++) {
         mem_torture(n, 0);
-        do_all(&rig);
+        do_all(&fixture);
         mem_torture(0, 0);
     }
-    HAS_STR(net_ask(&rig, GET("/dump")), "GET /dump\n");
-    net_end(&rig);
+    HAS_STR(net_ask(&fixture, GET("/dump")), "GET /dump\n");
+    net_end(&fixture);
 }
 
 TEST(all_of_them_may_fail)
 {
-    struct net_rig rig;
-    net_init(&rig);
-    net_begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    net_init(&fixture);
+    net_begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd, GET("/park"));
-    NET_UNTIL(rig.n_parked == 1);
+    NET_UNTIL(fixture.n_parked == 1);
     for (int n = 1; n < 10; n++) {
         mem_torture(n, 1);
-        do_all(&rig);
+        do_all(&fixture);
         mem_torture(0, 0);
     }
-    net_release(&rig);
+    net_release(&fixture);
     HAS_STR(net_answer(fd), "late");
     close(fd);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(opening_may_fail)
 {
-    struct net_rig rig;
+    struct net_fixture fixture;
     struct pawl_err err;
-    net_init(&rig);
-    OK(loop_open(&rig.loop, &err), &err);
+    net_init(&fixture);
+    OK(loop_open(&fixture.loop, &err), &err);
     int64_t live = mem_live();
     for (int n = 1;; n++) {
         mem_torture(n, 0);
-        enum pawl_status st = http_open(rig.loop, &rig.conf, &rig.server, &err);
+        enum pawl_status st = http_open(fixture.loop, &fixture.conf, &fixture.server, &err);
         mem_torture(0, 0);
         if (st == PAWL_OK)
             break;
         EQ_STATUS(st, PAWL_NO_MEMORY, &err);
         EQ_INT(mem_live(), live);
     }
-    http_close(rig.server);
-    loop_close(rig.loop);
+    http_close(fixture.server);
+    loop_close(fixture.loop);
 }

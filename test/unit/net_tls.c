@@ -12,21 +12,21 @@
 #include <unistd.h>
 
 #include "base/world.h"
-#include "net_rig.h"
+#include "net_fixture.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
 
-static void begin(struct net_rig *rig)
+static void begin(struct net_fixture *fixture)
 {
     if (system("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
                "-subj /CN=localhost -keyout key.pem -out cert.pem 2>/dev/null") != 0)
         skip("no openssl command");
-    net_init(rig);
-    rig->conf.tls_cert = "cert.pem";
-    rig->conf.tls_key = "key.pem";
-    rig->conf.limits.header_us = 2 * SEC_US;
-    net_begin(rig);
-    EQ_MEM(http_address(rig->server), "https://127.0.0.1:", 18);
+    net_init(fixture);
+    fixture->conf.tls_cert = "cert.pem";
+    fixture->conf.tls_key = "key.pem";
+    fixture->conf.limits.header_us = 2 * SEC_US;
+    net_begin(fixture);
+    EQ_MEM(http_address(fixture->server), "https://127.0.0.1:", 18);
 }
 
 struct client {
@@ -36,7 +36,7 @@ struct client {
 };
 
 /* The handshake's result; `version` 0: whatever is best. */
-static int client_open(struct client *c, struct net_rig *rig, int version)
+static int client_open(struct client *c, struct net_fixture *fixture, int version)
 {
     c->ctx = SSL_CTX_new(TLS_client_method());
     if (version) {
@@ -45,7 +45,7 @@ static int client_open(struct client *c, struct net_rig *rig, int version)
         SSL_CTX_set_max_proto_version(c->ctx, version);
     }
     c->ssl = SSL_new(c->ctx);
-    c->fd = net_connect(rig);
+    c->fd = net_connect(fixture);
     SSL_set_fd(c->ssl, c->fd);
     SSL_set_alpn_protos(c->ssl, (const unsigned char *)"\x02h2\x08http/1.1", 12);
     return SSL_connect(c->ssl);
@@ -85,11 +85,11 @@ static size_t read_answer(struct client *c, const char *has, size_t want)
 TEST(serves_over_tls)
 {
     static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
-    struct net_rig rig;
-    begin(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
     for (int i = 0; i < 2; i++) {
         struct client c;
-        EQ_INT(client_open(&c, &rig, versions[i]), 1);
+        EQ_INT(client_open(&c, &fixture, versions[i]), 1);
         EQ_INT(SSL_version(c.ssl), versions[i]);
         const unsigned char *alpn;
         unsigned alpn_len;
@@ -106,27 +106,27 @@ TEST(serves_over_tls)
         EQ_INT(SSL_get_error(c.ssl, 0), SSL_ERROR_ZERO_RETURN); /* a goodbye, not a cut */
         client_close(&c);
     }
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(refuses_old_versions)
 {
-    struct net_rig rig;
+    struct net_fixture fixture;
     struct client c;
-    begin(&rig);
-    EQ_INT(client_open(&c, &rig, TLS1_1_VERSION), -1);
+    begin(&fixture);
+    EQ_INT(client_open(&c, &fixture, TLS1_1_VERSION), -1);
     client_close(&c);
-    EQ_INT(client_open(&c, &rig, 0), 1);
+    EQ_INT(client_open(&c, &fixture, 0), 1);
     client_close(&c);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(large_bodies_and_byte_sized_records)
 {
-    struct net_rig rig;
+    struct net_fixture fixture;
     struct client c;
-    begin(&rig);
-    EQ_INT(client_open(&c, &rig, 0), 1);
+    begin(&fixture);
+    EQ_INT(client_open(&c, &fixture, 0), 1);
     static const char text[] = "POST /dump HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello";
     for (size_t i = 0; i < sizeof text - 1; i++)
         EQ_INT(SSL_write(c.ssl, text + i, 1), 1);
@@ -137,74 +137,77 @@ TEST(large_bodies_and_byte_sized_records)
     EQ_INT(SSL_write(c.ssl, body, sizeof body), sizeof body);
     read_answer(&c, "content-length=3000000\nbbb", 3000000);
     client_close(&c);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(notices_who_leaves_and_who_says_goodbye)
 {
-    struct net_rig rig;
+    struct net_fixture fixture;
     struct client c;
-    begin(&rig);
-    EQ_INT(client_open(&c, &rig, 0), 1);
+    begin(&fixture);
+    EQ_INT(client_open(&c, &fixture, 0), 1);
     say(&c, GET("/park"));
-    NET_UNTIL(rig.n_parked == 1);
+    NET_UNTIL(fixture.n_parked == 1);
     client_close(&c); /* the socket, without a word */
-    NET_UNTIL(rig.n_gone == 1);
-    net_release(&rig);
-    EQ_INT(client_open(&c, &rig, 0), 1);
+    NET_UNTIL(fixture.n_gone == 1);
+    net_release(&fixture);
+    EQ_INT(client_open(&c, &fixture, 0), 1);
     say(&c, GET("/leave"));
-    NET_UNTIL(rig.n_parked == 1);
+    NET_UNTIL(fixture.n_parked == 1);
     SSL_shutdown(c.ssl); /* half: it still reads */
     read_answer(&c, "left", 4);
     client_close(&c);
-    net_end(&rig);
+    net_end(&fixture);
 }
 
 TEST(survives_what_is_not_tls)
 {
-    struct net_rig rig;
-    begin(&rig);
-    int fd = net_connect(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    int fd = net_connect(&fixture);
     net_say(fd, GET("/dump"));
     char byte;
     while (recv(fd, &byte, 1, 0) > 0)
         ; /* perhaps an alert, then the end */
     close(fd);
-    fd = net_connect(&rig); /* half a handshake, then nothing */
+    fd = net_connect(&fixture); /* half a handshake, then nothing */
     net_send(fd, "\x16\x03\x01\x02\x00\x01", 6);
     close(fd);
     struct client c;
-    EQ_INT(client_open(&c, &rig, 0), 1);
+    EQ_INT(client_open(&c, &fixture, 0), 1);
     BIO_write(SSL_get_wbio(c.ssl), "garbage in the middle of it all", 31);
     EQ_INT(SSL_read(c.ssl, &byte, 1) > 0, 0);
     client_close(&c);
-    EQ_INT(client_open(&c, &rig, 0), 1);
+    EQ_INT(client_open(&c, &fixture, 0), 1);
     say(&c, GET("/dump"));
     read_answer(&c, "GET /dump\n", 17);
     client_close(&c);
-    EQ_INT(rig.n_requests, 1);
-    net_end(&rig);
+    EQ_INT(fixture.n_requests, 1);
+    net_end(&fixture);
 }
 
-static void refused_as(struct net_rig *rig, const char *cert, const char *key, const char *text)
+static void refused_as(struct net_fixture *fixture, const char *cert, const char *key,
+                       const char *text)
 {
     struct pawl_err err;
     struct http_server *s;
-    rig->conf.tls_cert = cert;
-    rig->conf.tls_key = key;
-    EQ_STATUS(http_open(rig->loop, &rig->conf, &s, &err), PAWL_INVALID, &err);
+    fixture->conf.tls_cert = cert;
+    fixture->conf.tls_key = key;
+    EQ_STATUS(http_open(fixture->loop, &fixture->conf, &s, &err), PAWL_INVALID, &err);
     HAS_STR(err.text, text);
 }
 
 TEST(refuses_wrong_files)
 {
-    struct net_rig rig;
-    begin(&rig);
-    refused_as(&rig, "cert.pem", NULL, "both");
-    refused_as(&rig, NULL, "key.pem", "both");
-    refused_as(&rig, "none.pem", "key.pem", "certificate \"none.pem\": No such file or directory");
-    refused_as(&rig, "cert.pem", "none.pem", "key \"none.pem\": No such file or directory");
-    refused_as(&rig, "key.pem", "key.pem", "certificate \"key.pem\": not a PEM file of that kind");
-    refused_as(&rig, "cert.pem", "cert.pem", "key \"cert.pem\": not a PEM file of that kind");
-    net_end(&rig);
+    struct net_fixture fixture;
+    begin(&fixture);
+    refused_as(&fixture, "cert.pem", NULL, "both");
+    refused_as(&fixture, NULL, "key.pem", "both");
+    refused_as(&fixture, "none.pem", "key.pem",
+               "certificate \"none.pem\": No such file or directory");
+    refused_as(&fixture, "cert.pem", "none.pem", "key \"none.pem\": No such file or directory");
+    refused_as(&fixture, "key.pem", "key.pem",
+               "certificate \"key.pem\": not a PEM file of that kind");
+    refused_as(&fixture, "cert.pem", "cert.pem", "key \"cert.pem\": not a PEM file of that kind");
+    net_end(&fixture);
 }

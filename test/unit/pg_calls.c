@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "model/lease.h"
-#include "pg_rig.h"
+#include "pg_fixture.h"
 
-static struct pg_rig r;
+static struct pg_fixture r;
 
 static const char *column(const char *id, const char *name)
 {
@@ -24,16 +24,16 @@ static const char *status(const char *id)
 static void by_id(enum op_kind kind, const char *id)
 {
     struct op op = { .kind = kind, .by_id = { .id = bytes_of(id), .priority = PAWL_SAME } };
-    pgr_do(&r, &op);
+    pgf_do(&r, &op);
 }
 
 /* Submitted, moved in, and claimed alone. */
 static struct token running(const char *id, const char *more)
 {
     sql_run(r.db, "SELECT pawl.submit('t', id => '%s'%s)", id, more);
-    struct claim q = pgr_claim(&r, 1);
+    struct claim q = pgf_claim(&r, 1);
     if (q.n == 0 && q.more) /* the last one was full */
-        q = pgr_claim(&r, 1);
+        q = pgf_claim(&r, 1);
     EQ_INT(q.n, 1);
     TRUE(bytes_eq(q.calls[0].spec.id, bytes_of(id)));
     return q.token;
@@ -41,14 +41,14 @@ static struct token running(const char *id, const char *more)
 
 static void ended(const char *id, const char *more, enum ending how)
 {
-    pgr_finish(&r, running(id, more), id, how);
+    pgf_finish(&r, running(id, more), id, how);
 }
 
 /* The view says of every call what a read of it says. */
 static void agrees(const char *id)
 {
     struct call c;
-    OK(pgr_get(&r, id, &c), NULL);
+    OK(pgf_get(&r, id, &c), NULL);
     EQ_STR(status(id), pawl_state_name(c.state));
     EQ_INT(strtoll(column(id, "seq"), NULL, 10), c.seq);
     EQ_INT(strtoll(column(id, "attempts"), NULL, 10), c.tries.attempts);
@@ -84,34 +84,34 @@ TEST(every_state_has_its_word)
                                        "line",    "retry",   "done",   "failed", "dead",
                                        "gone",    "expired", "redone", "block",  "cancelled",
                                        "delayed", "worker" };
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     ended("done", "", END_RESULT);
     ended("failed", "", END_REFUSE);
     ended("dead", ", max_attempts => 2, backoff => '{\"base\": 0, \"jitter\": 0}'", END_ERROR);
-    pgr_finish(&r, pgr_claim(&r, 1).token, "dead", END_ERROR);
+    pgf_finish(&r, pgf_claim(&r, 1).token, "dead", END_ERROR);
     ended("redone", ", expires_in => '1 h'", END_REFUSE);
     by_id(OP_REDRIVE, "redone");
-    pgr_finish(&r, pgr_claim(&r, 1).token, "redone", END_RESULT);
+    pgf_finish(&r, pgf_claim(&r, 1).token, "redone", END_RESULT);
     ended("gone", "", END_RESULT);
     ended("block", ", key => 'b', max_attempts => 1, on_dead => 'block'", END_ERROR);
     ended("retry", ", backoff => '{\"base\": 3600}', priority => 5, queue => 'slow'", END_ERROR);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'expired', expires_in => '0')");
-    pgr_claim(&r, 1);
+    pgf_claim(&r, 1);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'cancelled', delay => '1 h')");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'delayed', key => 'k', delay => '1 h')");
-    pgr_sweep(&r);
+    pgf_sweep(&r);
     by_id(OP_CANCEL, "cancelled");
     running("held", ", tags => '{\"a\": \"1\"}', input => '{\"n\": 1}'");
     /* A run of one key in one lease: only its first has begun. */
     sql_run(r.db, "SELECT pawl.submit('t', id => 'first', key => 'k');"
                   "SELECT pawl.submit('t', id => 'behind', key => 'k');"
                   "SELECT pawl.submit('t', id => 'worker')");
-    pgr_sweep(&r);
-    EQ_INT(pgr_claim(&r, 10).n, 3);
+    pgf_sweep(&r);
+    EQ_INT(pgf_claim(&r, 10).n, 3);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'line', key => 'k');"
                   "SELECT pawl.submit('t', id => 'later', delay => '1 h');"
                   "SELECT pawl.submit('t', id => 'ready', priority => 3)");
-    pgr_sweep(&r);
+    pgf_sweep(&r);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'inbox')");
     for (size_t i = 0; i < COUNT_OF(ids); i++)
         agrees(ids[i]);
@@ -126,7 +126,7 @@ TEST(every_state_has_its_word)
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.calls WHERE node = 'node-1' AND "
                            "status = 'processing'"),
            3);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Up to max, of which `width` run at once. */
@@ -140,7 +140,7 @@ static struct claim claim_wide(int max, int width)
                                 .run_max = 8,
                                 .width = width,
                                 .lease_us = 60 * SEC_US } };
-    pgr_do(&r, &op);
+    pgf_do(&r, &op);
     return op.claim;
 }
 
@@ -155,74 +155,74 @@ static const char *ids_of(const char *status)
 TEST(what_has_not_begun_is_pending)
 {
     static const char *const ids[] = { "a", "b", "c", "k1", "k2", "k3", "high", "x", "y" };
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'a'); SELECT pawl.submit('t', id => 'b');"
                   "SELECT pawl.submit('t', id => 'k1', key => 'k');"
                   "SELECT pawl.submit('t', id => 'k2', key => 'k');"
                   "SELECT pawl.submit('t', id => 'c');"
                   "SELECT pawl.submit('t', id => 'high', priority => 9)");
-    pgr_sweep(&r);
+    pgf_sweep(&r);
     struct claim q = claim_wide(10, 2);
     EQ_INT(q.n, 6);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x'); SELECT pawl.submit('t', id => 'y');"
                   "SELECT pawl.submit('t', id => 'k3', key => 'k')");
-    pgr_sweep(&r);
+    pgf_sweep(&r);
     EQ_INT(claim_wide(10, 0).n, 2); /* another lease, of an older program perhaps */
     EQ_STR(ids_of("processing"), "a high x y");
     EQ_STR(ids_of("pending"), "b k1 k2 c k3");
     for (size_t i = 0; i < COUNT_OF(ids); i++)
         agrees(ids[i]);
     EQ_STR(column("b", "node"), "node-1"); /* its lease's */
-    pgr_finish(&r, q.token, "high", END_RESULT);
+    pgf_finish(&r, q.token, "high", END_RESULT);
     EQ_STR(ids_of("processing"), "a b x y");
-    pgr_finish(&r, q.token, "a", END_RESULT);
+    pgf_finish(&r, q.token, "a", END_RESULT);
     EQ_STR(ids_of("processing"), "b k1 x y");
-    pgr_finish(&r, q.token, "k1", END_RESULT);
+    pgf_finish(&r, q.token, "k1", END_RESULT);
     EQ_STR(ids_of("processing"), "b k2 x y");
-    pgr_finish(&r, q.token, "c", END_RESULT);
+    pgf_finish(&r, q.token, "c", END_RESULT);
     for (size_t i = 0; i < COUNT_OF(ids); i++)
         agrees(ids[i]);
     EQ_STR(sql_ask(r.db, "SELECT string_agg(status, ' ' ORDER BY seq) FROM pawl.own_calls"),
            "completed processing completed processing completed completed processing processing "
            "pending");
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Calls of a run stand in the order of its line; a number that was given before says nothing. */
 TEST(a_run_is_shown_in_the_order_of_its_line)
 {
     static const char *const ids[] = { "a", "b", "c" };
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'a', key => 'k');"
                   "SELECT pawl.submit('t', id => 'b', key => 'k');"
                   "SELECT pawl.submit('t', id => 'c', key => 'k')");
-    pgr_sweep(&r);
-    pgr_finish(&r, pgr_claim(&r, 1).token, "a", END_RELEASE);
+    pgf_sweep(&r);
+    pgf_finish(&r, pgf_claim(&r, 1).token, "a", END_RELEASE);
     struct op op = { .kind = OP_MOVE,
                      .by_id = { .id = BYTES("a"),
                                 .priority = PAWL_SAME,
                                 .run_at_us = world_now(&world_real) + 3600 * SEC_US } };
-    pgr_do(&r, &op); /* out of the line, and then in again, at its end */
+    pgf_do(&r, &op); /* out of the line, and then in again, at its end */
     op.by_id.run_at_us = 1;
-    pgr_do(&r, &op);
-    struct claim q = pgr_claim(&r, 10);
+    pgf_do(&r, &op);
+    struct claim q = pgf_claim(&r, 10);
     EQ_INT(q.n, 3);
     TRUE(bytes_eq(q.calls[2].spec.id, BYTES("a")));
     EQ_INT(q.calls[2].key_no, 1);
     EQ_STR(ids_of("processing"), "b");
     for (size_t i = 0; i < COUNT_OF(ids); i++)
         agrees(ids[i]);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* A lease of a program that writes no width. */
 TEST(a_lease_without_a_width_is_as_it_was)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "INSERT INTO pawl.lease (token, node, boot, claimed_at, rev, low, high, held) "
                   "VALUES ('\\x01', 'n', 'b', 1, 1, 1, 1, '\\x0100')");
     EQ_INT(sql_count(r.db, "SELECT width FROM pawl.lease"), 0);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Where a call of a lease stands in its key's line: not written where its number gives it. */
@@ -234,7 +234,7 @@ static int64_t place_of(const struct held *h)
 /* What SQL reads out of a lease is what was packed, whatever it holds. */
 TEST(a_lease_reads_the_same_in_sql)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     for (unsigned round = 1; round <= 40; round++) {
         struct held v[60] = { 0 };
         struct bytes packed;
@@ -279,13 +279,13 @@ TEST(a_lease_reads_the_same_in_sql)
                    want);
         }
     }
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Questions about one status, or one id, do not read everything. */
 TEST(a_question_reads_what_it_asks_for)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SET enable_seqscan = off");
     FALSE(strstr(sql_ask(r.db, "EXPLAIN (FORMAT json) SELECT count(*) FROM pawl.calls WHERE "
                                "status = 'processing'"),
@@ -294,7 +294,7 @@ TEST(a_question_reads_what_it_asks_for)
                                      "id = 'x'");
     HAS_STR(plan, "id_pkey");
     TRUE(strstr(plan, "Seq Scan\",\\n") == NULL);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Tending --------------------------------------------------------------------------------- */
@@ -302,66 +302,66 @@ TEST(a_question_reads_what_it_asks_for)
 TEST(cleanup_is_what_gc_does)
 {
     struct call c;
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     ended("a", ", keep => '0', key => 'k', tags => '{\"x\": \"y\"}'", END_RESULT);
     ended("b", ", keep => '0', max_attempts => 2", END_ERROR); /* pending again */
     ended("c", "", END_RESULT);
     ended("stuck", ", keep => '0', key => 's', max_attempts => 1, on_dead => 'block'", END_ERROR);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'two', keep => '0');"
                   "SELECT pawl.submit('t', id => 'more')");
-    pgr_sweep(&r);
-    struct token both = pgr_claim(&r, 2).token;
-    pgr_finish(&r, both, "two", END_RESULT); /* its lease still stands */
+    pgf_sweep(&r);
+    struct token both = pgf_claim(&r, 2).token;
+    pgf_finish(&r, both, "two", END_RESULT); /* its lease still stands */
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
-    EQ_STATUS(pgr_get(&r, "a", &c), PAWL_GONE, NULL);
-    EQ_STATUS(pgr_get(&r, "b", &c), PAWL_OK, NULL);
-    EQ_STATUS(pgr_get(&r, "c", &c), PAWL_OK, NULL);
-    EQ_STATUS(pgr_get(&r, "stuck", &c), PAWL_OK, NULL);
+    EQ_STATUS(pgf_get(&r, "a", &c), PAWL_GONE, NULL);
+    EQ_STATUS(pgf_get(&r, "b", &c), PAWL_OK, NULL);
+    EQ_STATUS(pgf_get(&r, "c", &c), PAWL_OK, NULL);
+    EQ_STATUS(pgf_get(&r, "stuck", &c), PAWL_OK, NULL);
     EQ_INT(sql_count(r.db,
                      "SELECT (SELECT count(*) FROM pawl.tag) + (SELECT count(*) FROM pawl.key "
                      "WHERE key = 'k')"),
            0);
-    pgr_finish(&r, both, "more", END_RESULT);
+    pgf_finish(&r, both, "more", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 0);
     /* A repeat is refused for as long as was asked for, then the id is new. */
-    struct call_spec s = pgr_plan("a");
+    struct call_spec s = pgf_plan("a");
     s.key = BYTES("k");
-    EQ_STATUS(pgr_accept(&r, &s).status, PAWL_GONE, NULL);
+    EQ_STATUS(pgf_accept(&r, &s).status, PAWL_GONE, NULL);
     sql_run(r.db, "UPDATE pawl.gone SET forget_at = 0 WHERE id = 'a'");
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 0);
-    EQ_STATUS(pgr_get(&r, "a", &c), PAWL_NOT_FOUND, NULL);
-    EQ_STATUS(pgr_get(&r, "two", &c), PAWL_GONE, NULL);
-    EQ_STATUS(pgr_accept(&r, &s).status, PAWL_OK, NULL);
-    pgr_close(&r);
+    EQ_STATUS(pgf_get(&r, "a", &c), PAWL_NOT_FOUND, NULL);
+    EQ_STATUS(pgf_get(&r, "two", &c), PAWL_GONE, NULL);
+    EQ_STATUS(pgf_accept(&r, &s).status, PAWL_OK, NULL);
+    pgf_close(&r);
 }
 
 TEST(cleanup_goes_through_many)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', keep => '0') FROM generate_series(1, 2500)");
-    for (struct claim q; (q = pgr_claim(&r, 1000)).n;) {
+    for (struct claim q; (q = pgf_claim(&r, 1000)).n;) {
         struct finish_item *v = arena_zalloc(&r.a, q.n, sizeof *v);
         for (size_t i = 0; i < q.n; i++)
             v[i] = (struct finish_item){ .seq = q.calls[i].seq, .how = END_RESULT };
         struct op op = { .kind = OP_FINISH, .finish = { .token = q.token, .v = v, .n = q.n } };
-        pgr_do(&r, &op);
+        pgf_do(&r, &op);
     }
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired('0')"), 2500);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.calls"), 0);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.id"), 0); /* remembered for no time at all */
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 TEST(stuck_calls_are_taken_back)
 {
     struct finish_item item = { .id = BYTES("a"), .how = END_RESULT };
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     struct token old = running("a", ", key => 'k'");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'b'); SELECT pawl.submit('t', id => 'c')");
-    pgr_sweep(&r);
-    struct token pair = pgr_claim(&r, 2).token;
-    pgr_finish(&r, pair, "b", END_RESULT);
+    pgf_sweep(&r);
+    struct token pair = pgf_claim(&r, 2).token;
+    pgf_finish(&r, pair, "b", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT pawl.requeue_stuck('10 minutes')"), 0);
     EQ_STR(sql_fails(r.db, "SELECT pawl.requeue_stuck(NULL)"), "22023");
     EQ_STR(sql_fails(r.db, "SELECT pawl.requeue_stuck('-1 s')"), "22023");
@@ -374,19 +374,19 @@ TEST(stuck_calls_are_taken_back)
     late.a = &r.a;
     EQ_STATUS(store_commit(r.s, &v, 1), PAWL_OK, &late.err);
     EQ_STATUS(late.status, PAWL_LOST_LEASE, &late.err);
-    EQ_INT(pgr_sweep(&r).reclaimed, 2);
+    EQ_INT(pgf_sweep(&r).reclaimed, 2);
     EQ_STR(status("a"), "pending");
     EQ_STR(column("a", "lost"), "1");
     EQ_STR(status("b"), "completed");
     EQ_STR(status("c"), "pending");
-    pgr_finish(&r, young, "d", END_RESULT);
-    pgr_close(&r);
+    pgf_finish(&r, young, "d", END_RESULT);
+    pgf_close(&r);
 }
 
 TEST(an_archive_takes_what_ended_before)
 {
     struct call c;
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     ended("old", ", key => 'k', tags => '{\"x\": \"y\"}', input => '{\"n\": 1}', caller => 'me'",
           END_RESULT);
     ended("bytes", ", input_bytes => '\\x00'", END_REFUSE);
@@ -394,8 +394,8 @@ TEST(an_archive_takes_what_ended_before)
     ended("young", "", END_RESULT);
     running("runs", "");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'waits')");
-    pgr_sweep(&r);
-    OK(pgr_get(&r, "old", &c), NULL);
+    pgf_sweep(&r);
+    OK(pgf_get(&r, "old", &c), NULL);
     EQ_INT(sql_count(r.db, "SELECT pawl.archive('1 hour')"), 2);
     EQ_INT(sql_count(r.db, "SELECT pawl.archive(older_than => '1 hour')"), 0);
     EQ_STR(sql_fails(r.db, "SELECT pawl.archive(NULL)"), "22023");
@@ -411,25 +411,25 @@ TEST(an_archive_takes_what_ended_before)
     EQ_INT(sql_count(r.db, "SELECT (extract(epoch FROM finished_at) * 1000000)::bigint "
                            "FROM pawl.archive WHERE id = 'old'"),
            c.finished_us);
-    struct call_spec s = pgr_plan("old");
-    EQ_STATUS(pgr_accept(&r, &s).status, PAWL_CONFLICT, NULL);
+    struct call_spec s = pgf_plan("old");
+    EQ_STATUS(pgf_accept(&r, &s).status, PAWL_CONFLICT, NULL);
     EQ_INT(sql_count(r.db, "SELECT forget_at FROM pawl.gone WHERE id = 'old'"),
            c.keep_until_us + INT64_C(30) * 86400 * SEC_US);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* What the program archives has the same columns. */
 TEST(both_ways_of_archiving_agree)
 {
     struct op op = { .kind = OP_GC, .gc = { .max = 10, .archive = true } };
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     ended("a", ", input => '[1]'", END_RESULT);
     ended("b", ", input => '[1]'", END_RESULT);
     OK(store_now(r.s, &op.gc.ended_before_us, &r.err), &r.err);
     sql_run(r.db,
             "UPDATE pawl.outcome o SET finished_at = o.finished_at + 100000000 FROM pawl.call c "
             "WHERE c.seq = o.seq AND c.id = 'b'");
-    pgr_do(&r, &op);
+    pgf_do(&r, &op);
     EQ_INT(op.gc.removed, 1);
     sql_run(r.db, "UPDATE pawl.outcome SET finished_at = finished_at - 100000000");
     EQ_INT(sql_count(r.db, "SELECT pawl.archive('0')"), 1);
@@ -437,7 +437,7 @@ TEST(both_ways_of_archiving_agree)
     EQ_INT(sql_count(r.db, "SELECT count(DISTINCT to_jsonb(a) - '{seq,id,key_no,created_at,run_at,"
                            "started_at,finished_at,archived_at}'::text[]) FROM pawl.archive a"),
            1);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Who may --------------------------------------------------------------------------------- */
@@ -459,19 +459,19 @@ static void grant(const struct roles *roles)
 
 TEST(an_application_submits_and_sees_its_own)
 {
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     struct roles roles = { .app = role("app") };
     const char *other = role("nobody");
     grant(&roles);
-    PGconn *app = pgr_connect(&r, roles.app), *nobody = pgr_connect(&r, other);
+    PGconn *app = pgf_connect(&r, roles.app), *nobody = pgf_connect(&r, other);
     EQ_STR(sql_fails(nobody, "SELECT pawl.submit('t')"), "42501");
     sql_run(app, "SELECT pawl.submit('t', id => 'mine', tags => '{\"a\": \"b\"}', strict => true, "
                  "notify => true)");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'foreign')");
-    pgr_sweep(&r);
+    pgf_sweep(&r);
     EQ_STR(sql_ask(app, "SELECT string_agg(id || ' ' || status, ',') FROM pawl.own_calls"),
            "mine pending");
-    EQ_INT(pgr_claim(&r, 1).n, 1);
+    EQ_INT(pgf_claim(&r, 1).n, 1);
     EQ_STR(sql_ask(app, "SELECT string_agg(id || ' ' || status, ',') FROM pawl.own_calls"),
            "mine processing");
     static const char *const forbidden[] = {
@@ -494,37 +494,37 @@ TEST(an_application_submits_and_sees_its_own)
         EQ_STR(sql_fails(app, "%s", forbidden[i]), "42501");
     PQfinish(app);
     PQfinish(nobody);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* An application cannot make the function look at tables and operators of its own. */
 TEST(a_search_path_changes_nothing)
 {
-    pgr_open_alone(&r, "Odd");
+    pgf_open_alone(&r, "Odd");
     struct roles roles = { .app = role("app") };
     grant(&roles);
     sql_run(r.db, "CREATE SCHEMA mine AUTHORIZATION %s", roles.app);
-    PGconn *app = pgr_connect(&r, roles.app);
+    PGconn *app = pgf_connect(&r, roles.app);
     sql_run(app, "CREATE FUNCTION mine.octet_length(text) RETURNS integer LANGUAGE sql AS "
                  "$$ SELECT 1000 $$; SET search_path = mine, pg_catalog");
     sql_run(app, "CREATE TEMP TABLE inbox (id text)");
     sql_run(app, "SELECT \"Odd\".submit('t', id => 'x')");
     EQ_INT(sql_count(app, "SELECT count(*) FROM inbox"), 0);
-    EQ_INT(pgr_claim(&r, 1).n, 1);
+    EQ_INT(pgf_claim(&r, 1).n, 1);
     PQfinish(app);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 TEST(a_monitor_sees_no_contents)
 {
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     struct roles roles = { .monitor = role("monitor") };
     grant(&roles);
     ended("a", ", input => '1'", END_RESULT);
     running("b", "");
     sql_run(r.db, "SELECT pawl.submit('u', id => 'a'); SELECT pawl.submit('t', id => 'c')");
-    pgr_sweep(&r);
-    PGconn *m = pgr_connect(&r, roles.monitor);
+    pgf_sweep(&r);
+    PGconn *m = pgf_connect(&r, roles.monitor);
     EQ_STR(sql_ask(m, "SELECT string_agg(id || ' ' || status, ',' ORDER BY id) FROM pawl.calls"),
            "a completed,b processing,c pending");
     EQ_STR(sql_ask(m, "SELECT node FROM pawl.calls WHERE status = 'processing'"), "node-1");
@@ -539,17 +539,17 @@ TEST(a_monitor_sees_no_contents)
     for (size_t i = 0; i < COUNT_OF(forbidden); i++)
         EQ_STR(sql_fails(m, "%s", forbidden[i]), "42501");
     PQfinish(m);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 TEST(an_admin_may_run_a_node)
 {
     struct pawl_err err;
     struct store *s = NULL;
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     struct roles roles = { .admin = role("admin") };
     grant(&roles);
-    PGconn *db = pgr_connect(&r, roles.admin);
+    PGconn *db = pgf_connect(&r, roles.admin);
     sql_run(db, "SELECT pawl.submit('t', id => 'a'); SELECT pawl.cleanup_expired(); SELECT "
                 "pawl.requeue_stuck('1 s'); SELECT pawl.archive('1 s'); SELECT * FROM pawl.calls; "
                 "SELECT * FROM pawl.inbox_conflicts");
@@ -557,15 +557,15 @@ TEST(an_admin_may_run_a_node)
     struct store_conf conf = { .url = url, .retention_us = SEC_US, .remember_us = SEC_US };
     OK(store_open(&conf, &s, &err), &err);
     OK(store_migrate(s, false, &err), &err);
-    struct pg_rig as = { .s = s };
+    struct pg_fixture as = { .s = s };
     arena_init(&as.a, 1 << 20);
-    struct claim q = pgr_claim(&as, 1);
+    struct claim q = pgf_claim(&as, 1);
     EQ_INT(q.n, 1);
-    pgr_finish(&as, q.token, "a", END_RESULT);
+    pgf_finish(&as, q.token, "a", END_RESULT);
     arena_release(&as.a);
     store_close(s);
     PQfinish(db);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- The page -------------------------------------------------------------------------------- */
@@ -577,7 +577,7 @@ TEST(the_page_runs_as_printed)
     size_t len = 0;
     int blocks = 0;
     bool inside = false;
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     FILE *f = fopen(PAWL_SOURCE_DIR "/doc/sql.md", "r");
     TRUE(f != NULL);
     while (fgets(line, sizeof line, f)) {
@@ -585,7 +585,7 @@ TEST(the_page_runs_as_printed)
             inside = strcmp(line, "```sql\n") == 0;
         } else if (strcmp(line, "```\n") == 0) {
             sql_run(r.db, "%s", text);
-            pgr_sweep(&r);
+            pgf_sweep(&r);
             blocks++;
             inside = false;
             text[len = 0] = 0;
@@ -602,5 +602,5 @@ TEST(the_page_runs_as_printed)
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM orders o JOIN pawl.calls c ON c.id = "
                            "'order-' || o.id || '-mail'"),
            1);
-    pgr_close(&r);
+    pgf_close(&r);
 }

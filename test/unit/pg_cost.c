@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "pg_rig.h"
+#include "pg_fixture.h"
 #include "sql_names.h"
 #include "store/ledger/cache.h"
 #include "proxy.h"
@@ -15,30 +15,30 @@
 
 /* A store whose statements and bytes the proxy counts. The server's log would not do: cases that
  * run at the same time share it. */
-static void open_proxied(struct pg_rig *r)
+static void open_proxied(struct pg_fixture *r)
 {
     if (!db_there(&db_postgres))
         skip("no PostgreSQL is installed");
-    pgr_beside(r, &(struct pg_rig){ .url = proxy_url(db_database(&db_postgres)) }, NULL);
+    pgf_beside(r, &(struct pg_fixture){ .url = proxy_url(db_database(&db_postgres)) }, NULL);
 }
 
-static void accept_many(struct pg_rig *r, int n)
+static void accept_many(struct pg_fixture *r, int n)
 {
     r->tokens++;
     for (int i = 0; i < n; i++) {
         char id[40];
         snprintf(id, sizeof id, "%u-%d", r->tokens, i);
-        struct call_spec s = pgr_plan(arena_text(&r->a, bytes_of(id)));
-        OK(pgr_accept(r, &s).status, NULL);
+        struct call_spec s = pgf_plan(arena_text(&r->a, bytes_of(id)));
+        OK(pgf_accept(r, &s).status, NULL);
     }
 }
 
 /* Bytes sent and read while n calls of one lease end, each by an operation of its own, in one
  * group: as workers do it. */
-static int64_t ends_cost(struct pg_rig *r, int n)
+static int64_t ends_cost(struct pg_fixture *r, int n)
 {
     accept_many(r, n);
-    struct claim q = pgr_claim(r, n);
+    struct claim q = pgf_claim(r, n);
     EQ_INT(q.n, n);
     struct op *ops = arena_zalloc(&r->a, (size_t)n, sizeof *ops), **v;
     struct finish_item *items = arena_zalloc(&r->a, (size_t)n, sizeof *items);
@@ -61,7 +61,7 @@ static int64_t ends_cost(struct pg_rig *r, int n)
 
 TEST(many_ends_of_one_lease_name_it_once)
 {
-    struct pg_rig r;
+    struct pg_fixture r;
     open_proxied(&r);
     ends_cost(&r, 50); /* statements are prepared */
     int64_t few = ends_cost(&r, 50), many = ends_cost(&r, 500);
@@ -69,22 +69,22 @@ TEST(many_ends_of_one_lease_name_it_once)
     /* Ten times, if what each costs is the same; a hundred times, if each asks for all. */
     if (many > 20 * few)
         FAIL("%lld bytes for 500 ends, %lld for 50", (long long)many, (long long)few);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
 /* n calls of a type, named by its letter and a number: "s0", "s1". */
-static void accept_type(struct pg_rig *r, const char *type, int n)
+static void accept_type(struct pg_fixture *r, const char *type, int n)
 {
     for (int i = 0; i < n; i++) {
-        struct call_spec s = pgr_plan(arena_printf(&r->a, "%c%d", *type, i));
+        struct call_spec s = pgf_plan(arena_printf(&r->a, "%c%d", *type, i));
         s.type = bytes_of(type);
-        OK(pgr_accept(r, &s).status, NULL);
+        OK(pgf_accept(r, &s).status, NULL);
     }
 }
 
-static struct claim claim_ahead(struct pg_rig *r, int max, int max_any, const char *quick)
+static struct claim claim_ahead(struct pg_fixture *r, int max, int max_any, const char *quick)
 {
     struct bytes type = bytes_of(quick);
     struct op op = { .kind = OP_CLAIM,
@@ -96,13 +96,13 @@ static struct claim claim_ahead(struct pg_rig *r, int max, int max_any, const ch
                                 .quick = &type,
                                 .n_quick = 1,
                                 .lease_us = 60 * SEC_US } };
-    pgr_do(r, &op);
+    pgf_do(r, &op);
     return op.claim;
 }
 
 /* The fewest statements of twelve claims that take 4 calls: now and then one has its plans made
  * anew. */
-static int64_t claim_cost(struct pg_rig *r, int max, int max_any, const char *quick)
+static int64_t claim_cost(struct pg_fixture *r, int max, int max_any, const char *quick)
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < 12; i++) {
@@ -116,7 +116,7 @@ static int64_t claim_cost(struct pg_rig *r, int max, int max_any, const char *qu
 /* Types that make no difference to what is taken cost no statement. */
 TEST(a_claim_of_one_kind_of_type_asks_no_more)
 {
-    struct pg_rig r;
+    struct pg_fixture r;
     open_proxied(&r);
     accept_many(&r, 200);
     for (int i = 0; i < 5; i++) /* statements are prepared, marks are known */
@@ -125,14 +125,14 @@ TEST(a_claim_of_one_kind_of_type_asks_no_more)
     GT_INT(plain, 0);
     LE_INT(claim_cost(&r, 4, 2, "t"), plain);
     LE_INT(claim_cost(&r, 100, 4, "other"), plain);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* On the server's own clock, where claims go on from marks: what was passed over is found. */
 TEST(a_slow_call_that_was_passed_over_is_found_again)
 {
-    struct pg_rig r;
-    pgr_open(&r, NULL);
+    struct pg_fixture r;
+    pgf_open(&r, NULL);
     accept_type(&r, "slow", 5);
     accept_type(&r, "quick", 5);
     struct claim q = claim_ahead(&r, 100, 2, "quick");
@@ -144,11 +144,11 @@ TEST(a_slow_call_that_was_passed_over_is_found_again)
         TRUE(bytes_eq(q.calls[0].spec.id, bytes_of(arena_printf(&r.a, "s%d", i))));
     }
     FALSE(q.more);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Statements of a group of n claims, each for a type that has nothing; the least of five. */
-static int64_t idle_claims_cost(struct pg_rig *r, int n)
+static int64_t idle_claims_cost(struct pg_fixture *r, int n)
 {
     int64_t least = INT64_MAX;
     for (int round = 0; round < 5; round++) {
@@ -186,13 +186,13 @@ static int64_t idle_claims_cost(struct pg_rig *r, int n)
  * come. */
 TEST(claims_that_find_nothing_share_one_look)
 {
-    struct pg_rig r;
+    struct pg_fixture r;
     open_proxied(&r);
     accept_type(&r, "other", 3);
     int64_t few = idle_claims_cost(&r, 2), many = idle_claims_cost(&r, 100);
     if (many > few)
         FAIL("%lld statements for 100 claims, %lld for 2", (long long)many, (long long)few);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
@@ -207,7 +207,7 @@ static size_t times(const char *text, const char *what)
 
 /* A claim's plan, made when the first call had come to tables that the server knows as empty: what
  * is ready is read by its place, and everything else by the index that leads there. */
-static void plan_holds(struct pg_rig *r, enum sql_name name, const char *values)
+static void plan_holds(struct pg_fixture *r, enum sql_name name, const char *values)
 {
     sql_run(r->db, "PREPARE claim AS %s", sql_pg[name]);
     const char *plan =
@@ -223,8 +223,8 @@ static void plan_holds(struct pg_rig *r, enum sql_name name, const char *values)
 
 TEST(a_claim_planned_on_empty_tables_is_right_for_full_ones)
 {
-    struct pg_rig r;
-    pgr_open(&r, NULL);
+    struct pg_fixture r;
+    pgf_open(&r, NULL);
     sql_run(r.db, "VACUUM ANALYZE pawl.ready");
     sql_run(r.db, "VACUUM ANALYZE pawl.call");
     accept_many(&r, 1);
@@ -232,7 +232,7 @@ TEST(a_claim_planned_on_empty_tables_is_right_for_full_ones)
     sql_run(r.db, "EXECUTE settings (0, 60000)");
     plan_holds(&r, SQL_READY_GRAB_ONE, "2, 0, 1, 1000, 1000, 0, 0");
     plan_holds(&r, SQL_READY_GRAB, "'{2,4}', 0, 1, 1000, 1000, '{0,0}', '{0,0}'");
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Marks ----------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 
 #include "base/hook.h"
 #include "db_server.h"
-#include "rig.h"
+#include "fixture.h"
 #include "store/store.h"
 #include "proxy.h"
 
@@ -19,7 +19,7 @@ static struct store *handle_at(const char *url, struct arena *a)
 {
     struct store *s = NULL;
     struct pawl_err err;
-    struct store_conf conf = { .url = url, .retention_us = RIG_SEC * 3600 };
+    struct store_conf conf = { .url = url, .retention_us = FIXTURE_SEC * 3600 };
     OK(store_open(&conf, &s, &err), &err);
     OK(store_migrate(s, true, &err), &err);
     arena_init(a, 64 << 20);
@@ -221,14 +221,14 @@ static int tallies(struct pawl_call *c)
 TEST(a_result_is_not_stored_without_its_sql)
 {
     const char *straight = engine_url(param);
-    struct pawl *p =
-        rig_open_as(proxy_url(straight), (struct pawl_options){ PAWL_OPTIONS_INIT, .node = "n" });
+    struct pawl *p = fixture_open_as(proxy_url(straight),
+                                     (struct pawl_options){ PAWL_OPTIONS_INIT, .node = "n" });
     db_ask(&db_postgres, "CREATE TABLE tally (n bigint NOT NULL); INSERT INTO tally VALUES (0);");
-    rig_on(p, "tally", tallies);
-    rig_start(p, 1);
-    rig_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "t", .type = "tally",
-                                         .backoff_base_us = 1000 });
-    rig_ends(p, "t", PAWL_COMPLETED);
+    fixture_on(p, "tally", tallies);
+    fixture_start(p, 1);
+    fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "t", .type = "tally",
+                                             .backoff_base_us = 1000 });
+    fixture_ends(p, "t", PAWL_COMPLETED);
     TRUE(proxy_was_cut());
     EQ_INT(atomic_load(&tallied), 2);
     EQ_INT(db_int(&db_postgres, "SELECT n FROM tally;"), 1);

@@ -13,22 +13,22 @@
 #include "db_server.h"
 #include "exec/exec.h"
 #include "lib/lib.h"
-#include "rig.h"
+#include "fixture.h"
 #include "proxy.h"
 
 RUNS_ON_ENGINE("postgres")
 
 static int64_t away_us(void)
 {
-    return (check_long() ? 4 : 2) * RIG_SEC;
+    return (check_long() ? 4 : 2) * FIXTURE_SEC;
 }
 
 static struct pawl *node_as(struct pawl_options o)
 {
-    struct pawl *p = rig_open_as(NULL, o);
-    rig_on(p, "t", rig_echo);
-    rig_on(p, "slow", rig_blocks);
-    rig_start(p, 4);
+    struct pawl *p = fixture_open_as(NULL, o);
+    fixture_on(p, "t", fixture_echo);
+    fixture_on(p, "slow", fixture_blocks);
+    fixture_start(p, 4);
     return p;
 }
 
@@ -37,13 +37,13 @@ static struct pawl *node(const char *url, const char *name)
 {
     return node_as((struct pawl_options){ .db = url,
                                           .node = name,
-                                          .heartbeat_interval_us = 200 * RIG_MS,
-                                          .heartbeat_grace_us = 1 * RIG_SEC * check_scale() });
+                                          .heartbeat_interval_us = 200 * FIXTURE_MS,
+                                          .heartbeat_grace_us = 1 * FIXTURE_SEC * check_scale() });
 }
 
 /* For cases in which the grace plays no part: a machine that is busy for a second ends no
  * transaction and stops no worker. */
-#define LONG_GRACE_US (60 * RIG_SEC)
+#define LONG_GRACE_US (60 * FIXTURE_SEC)
 
 static struct pawl *node_with_long_grace(const char *url)
 {
@@ -75,12 +75,13 @@ static void *submits(void *arg)
         char id[32];
         struct pawl_receipt r;
         struct pawl_err err;
-        int64_t began_us = rig_mono();
+        int64_t began_us = fixture_mono();
         snprintf(id, sizeof id, "%c-%d", c->name, n);
         struct pawl_spec s = { PAWL_SPEC_INIT, .id = id, .type = "t" };
         enum pawl_status st = pawl_submit(c->p, &s, 1, 0, &r, &err);
         if (began_us >= atomic_load(&c->from_us))
-            atomic_store(&c->longest_us, MAX(atomic_load(&c->longest_us), rig_mono() - began_us));
+            atomic_store(&c->longest_us,
+                         MAX(atomic_load(&c->longest_us), fixture_mono() - began_us));
         if (st != PAWL_OK && st != PAWL_BUSY && st != PAWL_UNKNOWN)
             OK(st, &err);
         atomic_fetch_add(&c->sent, 1);
@@ -109,7 +110,7 @@ static void are_refused(struct client *v, int n)
 }
 
 /* What a machine that stands still for a moment may add to a moment. */
-#define ANSWER_MAX_US (10 * RIG_SEC * check_scale())
+#define ANSWER_MAX_US (10 * FIXTURE_SEC * check_scale())
 
 /* Everything that was accepted ends, once; nothing else does but what was UNKNOWN. */
 static void clients_end(struct client *v, int n, struct pawl *p, int64_t answer_max_us)
@@ -122,21 +123,21 @@ static void clients_end(struct client *v, int n, struct pawl *p, int64_t answer_
         refused += atomic_load(&v[i].refused);
         printf("client %c: %d accepted, %d refused, the longest answer took %lld ms\n", v[i].name,
                atomic_load(&v[i].accepted), atomic_load(&v[i].refused),
-               atomic_load(&v[i].longest_us) / RIG_MS);
+               atomic_load(&v[i].longest_us) / FIXTURE_MS);
         LT_INT(atomic_load(&v[i].longest_us), answer_max_us);
     }
     GT_INT(accepted, 0);
     GT_INT(refused, 0);
-    rig_drain(p);
-    GE_INT(rig_count(p, PAWL_COMPLETED), accepted);
-    LE_INT(rig_count(p, PAWL_COMPLETED), accepted + refused + 1);
-    EQ_INT(rig_count(p, PAWL_DEAD_LETTER) + rig_count(p, PAWL_FAILED), 0);
+    fixture_drain(p);
+    GE_INT(fixture_count(p, PAWL_COMPLETED), accepted);
+    LE_INT(fixture_count(p, PAWL_COMPLETED), accepted + refused + 1);
+    EQ_INT(fixture_count(p, PAWL_DEAD_LETTER) + fixture_count(p, PAWL_FAILED), 0);
 }
 
 /* A call that runs through the outage, and somebody who waits for it through the outage. */
 static void *waits(void *arg)
 {
-    rig_ends(arg, "through", PAWL_COMPLETED);
+    fixture_ends(arg, "through", PAWL_COMPLETED);
     return NULL;
 }
 
@@ -146,18 +147,18 @@ TEST(an_outage_passes, .deadline_s = 120)
     struct client v[2];
     struct pawl *p = node(proxy_url(straight), "n");
     pthread_t waiting;
-    rig_submit(p, "through", "slow");
-    UNTIL(atomic_load(&rig_inside) == 1);
+    fixture_submit(p, "through", "slow");
+    UNTIL(atomic_load(&fixture_inside) == 1);
     EQ_INT(pthread_create(&waiting, NULL, waits, p), 0);
     clients_start(v, p, 2);
     UNTIL(atomic_load(&v[0].accepted) > 20);
     FALSE(is_away(p));
 
     proxy_set(PROXY_CUT);
-    int64_t until_us = rig_mono() + away_us();
+    int64_t until_us = fixture_mono() + away_us();
     UNTIL(is_away(p));
-    rig_open_gate(); /* It ends now, and its result has nowhere to go. */
-    UNTIL(rig_mono() > until_us);
+    fixture_open_gate(); /* It ends now, and its result has nowhere to go. */
+    UNTIL(fixture_mono() > until_us);
     are_refused(v, 2);
     EQ_INT(db_int(&db_postgres, "SELECT count(*) FROM pawl.outcome o JOIN pawl.call c USING (seq) "
                                 "WHERE c.id = 'through';"),
@@ -183,20 +184,20 @@ TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 120)
     struct pawl_shown *shown = NULL;
     struct pawl_err err;
     pthread_t waiting;
-    rig_submit(p, "through", "slow");
-    UNTIL(atomic_load(&rig_inside) == 1);
+    fixture_submit(p, "through", "slow");
+    UNTIL(atomic_load(&fixture_inside) == 1);
     proxy_set(PROXY_CUT);
     UNTIL(proxy_open_now() == 0);
     EQ_STATUS(pawl_get(p, "through", 0, &shown, &err), PAWL_BUSY, &err);
-    int64_t asked_us = rig_mono();
-    EQ_STATUS(pawl_get(p, "through", 500 * RIG_MS, &shown, &err), PAWL_BUSY, &err);
-    GE_INT(rig_mono() - asked_us, 500 * RIG_MS);
+    int64_t asked_us = fixture_mono();
+    EQ_STATUS(pawl_get(p, "through", 500 * FIXTURE_MS, &shown, &err), PAWL_BUSY, &err);
+    GE_INT(fixture_mono() - asked_us, 500 * FIXTURE_MS);
     EQ_INT(pthread_create(&waiting, NULL, waits, p), 0);
     UNTIL(waiters_count(&p->e->waiters) == 1);
-    rig_open_gate();
+    fixture_open_gate();
     proxy_set(PROXY_UP);
     pthread_join(waiting, NULL);
-    EQ_STATUS(pawl_get(p, "never", 60 * RIG_SEC, &shown, &err), PAWL_NOT_FOUND, &err);
+    EQ_STATUS(pawl_get(p, "never", 60 * FIXTURE_SEC, &shown, &err), PAWL_NOT_FOUND, &err);
     pawl_close(p);
 }
 
@@ -206,8 +207,8 @@ TEST(nobody_is_taken_for_dead, .deadline_s = 120)
     const char *url = proxy_url(engine_url(param));
     struct pawl *a = node(url, "a"), *b = node(url, "b");
     const char *beats = "SELECT min(beats) FROM pawl.node;";
-    rig_submit(a, "held", "slow");
-    UNTIL(atomic_load(&rig_inside) == 1);
+    fixture_submit(a, "held", "slow");
+    UNTIL(atomic_load(&fixture_inside) == 1);
     UNTIL(db_int(&db_postgres, beats) > 3);
     proxy_set(PROXY_CUT);
     usleep((unsigned)away_us());
@@ -215,8 +216,8 @@ TEST(nobody_is_taken_for_dead, .deadline_s = 120)
     proxy_set(PROXY_UP);
     UNTIL(db_int(&db_postgres, beats) > was + 10); /* two seconds: twice the grace */
     EQ_INT(db_int(&db_postgres, "SELECT sum(dead) FROM pawl.node;"), 0);
-    rig_open_gate();
-    rig_ends(b, "held", PAWL_COMPLETED);
+    fixture_open_gate();
+    fixture_ends(b, "held", PAWL_COMPLETED);
     EQ_INT(db_int(&db_postgres, "SELECT count(*) FROM pawl.attempt;"), 0);
     pawl_close(a);
     pawl_close(b);
@@ -253,7 +254,7 @@ TEST(a_claim_that_is_not_handed_back_is_not_forgotten, .deadline_s = 120)
     struct pawl_err err;
     claims = p;
     hook_on_pause(drains, NULL);
-    rig_submit(p, "c", "t");
+    fixture_submit(p, "c", "t");
     UNTIL(atomic_load(&came));
     /* The store thread comes to this after the claim: by then the hand-back was refused, too. */
     EQ_STATUS(pawl_submit(p, &other, 1, 0, &r, &err), PAWL_BUSY, &err);
@@ -261,8 +262,8 @@ TEST(a_claim_that_is_not_handed_back_is_not_forgotten, .deadline_s = 120)
     proxy_set(PROXY_UP);
     hook_on_pause(NULL, NULL);
     exec_drain(p->e, false);
-    rig_ends(p, "c", PAWL_COMPLETED);
-    EQ_INT(atomic_load(&rig_runs), 1);
+    fixture_ends(p, "c", PAWL_COMPLETED);
+    EQ_INT(atomic_load(&fixture_runs), 1);
     pawl_close(p);
 }
 
@@ -273,10 +274,10 @@ static atomic_bool counts_may;
 static int counts(struct pawl_call *c)
 {
     struct pawl_err err;
-    atomic_fetch_add(&rig_inside, 1);
+    atomic_fetch_add(&fixture_inside, 1);
     UNTIL(atomic_load(&counts_may));
     enum pawl_status st = pawl_sql(c, "UPDATE public.counted SET n = n + 1", NULL, 0, NULL, &err);
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     return st == PAWL_OK ? pawl_reply_int(c, 1) : pawl_fail(c, "%s", err.text);
 }
 
@@ -285,21 +286,21 @@ TEST(a_try_without_a_transaction_is_none, .deadline_s = 120)
 {
     struct pawl_options o = { .db = proxy_url(engine_url(param)),
                               .heartbeat_grace_us = LONG_GRACE_US };
-    struct pawl *p = rig_open_as(NULL, o);
+    struct pawl *p = fixture_open_as(NULL, o);
     db_ask(&db_postgres,
            "CREATE TABLE public.counted (n int); INSERT INTO public.counted VALUES (0); "
            "GRANT ALL ON public.counted TO public;");
-    rig_on(p, "counts", counts);
-    rig_start(p, 2);
-    rig_submit_as(
+    fixture_on(p, "counts", counts);
+    fixture_start(p, 2);
+    fixture_submit_as(
         p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "c", .type = "counts", .max_attempts = 1 });
-    UNTIL(atomic_load(&rig_inside) == 1);
+    UNTIL(atomic_load(&fixture_inside) == 1);
     proxy_set(PROXY_CUT);
     atomic_store(&counts_may, true);
-    UNTIL(atomic_load(&rig_runs) == 1);
+    UNTIL(atomic_load(&fixture_runs) == 1);
     proxy_set(PROXY_UP);
-    rig_ends(p, "c", PAWL_COMPLETED);
-    GE_INT(atomic_load(&rig_runs), 2);
+    fixture_ends(p, "c", PAWL_COMPLETED);
+    GE_INT(atomic_load(&fixture_runs), 2);
     EQ_INT(db_int(&db_postgres, "SELECT n FROM public.counted;"), 1);
     EQ_INT(db_int(&db_postgres, "SELECT count(*) FROM pawl.attempt;"), 0);
     EQ_INT(db_int(&db_postgres, "SELECT attempts FROM pawl.outcome;"), 0);
@@ -311,14 +312,14 @@ TEST(a_silent_server_is_not_waited_for, .deadline_s = 120)
 {
     struct client v[2];
     struct pawl *p = node(proxy_url(engine_url(param)), "n");
-    rig_submit(p, "first", "t");
-    rig_ends(p, "first", PAWL_COMPLETED);
+    fixture_submit(p, "first", "t");
+    fixture_ends(p, "first", PAWL_COMPLETED);
     proxy_set(PROXY_FROZEN);
     clients_start(v, p, 2);
     UNTIL(is_away(p));
     /* What was under way when it fell silent may take a while; who comes later hears at once. */
     for (int i = 0; i < 2; i++)
-        atomic_store(&v[i].from_us, rig_mono());
+        atomic_store(&v[i].from_us, fixture_mono());
     are_refused(v, 2);
     EQ_INT(atomic_load(&v[0].accepted), 0);
     proxy_set(PROXY_UP);

@@ -8,7 +8,7 @@
 
 #include "db_server.h"
 #include "pooler.h"
-#include "rig.h"
+#include "fixture.h"
 #include "store/store.h"
 
 RUNS_ON_ENGINE("pooled")
@@ -56,7 +56,7 @@ static int adds(struct pawl_call *c)
     struct pawl_err err;
     enum pawl_status st = pawl_sql(c, "UPDATE box SET n = n + 1", NULL, 0, NULL, &err);
     if (st == PAWL_BUSY) /* the other one has the row, for longer than is waited for */
-        return pawl_later(c, 10 * RIG_MS);
+        return pawl_later(c, 10 * FIXTURE_MS);
     OK(st, &err);
     return pawl_reply_int(c, 1);
 }
@@ -70,22 +70,22 @@ TEST(two_nodes_work_through_it)
     snprintf(straight, sizeof straight, "%s", db_database(&db_postgres));
     snprintf(url, sizeof url, "%s", pooler_url(straight));
     db_ask(&db_postgres, "CREATE TABLE box (n bigint); INSERT INTO box VALUES (0);");
-    struct pawl *a = rig_open_as(NULL, (struct pawl_options){ .db = url, .node = "a" });
-    struct pawl *b = rig_open_as(NULL, (struct pawl_options){ .db = url, .node = "b" });
-    rig_on(a, "echo", rig_echo);
-    rig_on(b, "add", adds);
-    rig_start(a, 2);
-    rig_start(b, 2);
+    struct pawl *a = fixture_open_as(NULL, (struct pawl_options){ .db = url, .node = "a" });
+    struct pawl *b = fixture_open_as(NULL, (struct pawl_options){ .db = url, .node = "b" });
+    fixture_on(a, "echo", fixture_echo);
+    fixture_on(b, "add", adds);
+    fixture_start(a, 2);
+    fixture_start(b, 2);
     for (int i = 0; i < CALLS; i++) {
         char id[32], key[8];
         snprintf(id, sizeof id, "c%d", i);
         snprintf(key, sizeof key, "k%d", i % 3);
-        rig_submit_as(i % 4 < 2 ? a : b, (struct pawl_spec){ .id = id,
-                                                             .type = i % 2 ? "add" : "echo",
-                                                             .key = i % 5 ? key : NULL });
+        fixture_submit_as(i % 4 < 2 ? a : b, (struct pawl_spec){ .id = id,
+                                                                 .type = i % 2 ? "add" : "echo",
+                                                                 .key = i % 5 ? key : NULL });
     }
-    rig_drain(a);
-    EQ_INT(rig_count(b, PAWL_COMPLETED), CALLS);
+    fixture_drain(a);
+    EQ_INT(fixture_count(b, PAWL_COMPLETED), CALLS);
     EQ_INT(db_int(&db_postgres, "SELECT n FROM box;"), CALLS / 2);
     pawl_close(a);
     pawl_close(b);

@@ -8,9 +8,9 @@
  */
 #include <stdio.h>
 
-#include "pg_rig.h"
+#include "pg_fixture.h"
 
-static struct pg_rig r;
+static struct pg_fixture r;
 
 static const char *role(const char *name)
 {
@@ -55,11 +55,11 @@ static bool owns_everything(const char *name)
 
 TEST(an_admin_adds_no_function)
 {
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     const char *admin = role("admin");
     sql_run(r.db, "CREATE SCHEMA own AUTHORIZATION %s", admin);
     grant(&(struct roles){ .admin = admin });
-    PGconn *db = pgr_connect(&r, admin);
+    PGconn *db = pgf_connect(&r, admin);
     EQ_STR(sql_fails(db, "%s", better_match), "42501");
     static const char *const forbidden[] = {
         "CREATE TABLE pawl.own (x int)",
@@ -76,36 +76,36 @@ TEST(an_admin_adds_no_function)
     sql_run(db, "SELECT pawl.submit('t')");
     FALSE(owns_everything(admin));
     PQfinish(db);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 TEST(an_admin_adds_no_trigger)
 {
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     const char *admin = role("admin");
     sql_run(r.db, "CREATE SCHEMA own AUTHORIZATION %s", admin);
     grant(&(struct roles){ .admin = admin });
-    PGconn *db = pgr_connect(&r, admin);
+    PGconn *db = pgf_connect(&r, admin);
     sql_run(db, "%s", trap);
     EQ_STR(sql_fails(db, "%s", trigger), "42501");
     sql_run(db, "SELECT pawl.submit('t')");
     FALSE(owns_everything(admin));
     PQfinish(db);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* The function was put there while that was allowed: it is never called. */
 TEST(a_better_match_that_is_there_is_not_called)
 {
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     const char *admin = role("admin");
     grant_as_before(admin);
-    PGconn *db = pgr_connect(&r, admin);
+    PGconn *db = pgf_connect(&r, admin);
     sql_run(db, "%s", better_match);
     sql_run(db, "SELECT pawl.submit('t')");
     FALSE(owns_everything(admin));
     PQfinish(db);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* The same for every function that another one calls, with every type that a literal may become. */
@@ -156,10 +156,10 @@ TEST(no_overload_is_ever_called)
         "moment(anyelement)",
         "state_name(anyelement)",
     };
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     const char *admin = role("admin");
     grant_as_before(admin);
-    PGconn *db = pgr_connect(&r, admin);
+    PGconn *db = pgf_connect(&r, admin);
     for (size_t i = 0; i < COUNT_OF(overloads); i++)
         sql_run(db,
                 "CREATE FUNCTION pawl.%s RETURNS bigint LANGUAGE plpgsql AS "
@@ -191,13 +191,13 @@ TEST(no_overload_is_ever_called)
     };
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         EQ_STR(sql_fails(db, "SELECT pawl.submit(%s)", wrong[i]), "22023");
-    struct claim q = pgr_claim(&r, 10);
+    struct claim q = pgf_claim(&r, 10);
     EQ_INT(q.n, 2);
     EQ_INT(sql_count(db, "SELECT pawl.requeue_stuck('0')"), 2);
-    pgr_sweep(&r);
-    q = pgr_claim(&r, 1); /* a call that was lost comes alone */
+    pgf_sweep(&r);
+    q = pgf_claim(&r, 1); /* a call that was lost comes alone */
     EQ_INT(q.n, 1);
-    pgr_finish(&r, q.token, arena_text(&r.a, q.calls[0].spec.id), END_RESULT);
+    pgf_finish(&r, q.token, arena_text(&r.a, q.calls[0].spec.id), END_RESULT);
     EQ_INT(sql_count(db, "SELECT pawl.archive('0')"), 1);
     sql_run(db, "SELECT pawl.cleanup_expired(); SELECT * FROM pawl.calls");
     EQ_STR(sql_fails(db, "SELECT pawl.archive(NULL)"), "22023");
@@ -205,11 +205,11 @@ TEST(no_overload_is_ever_called)
     /* One whose further arguments have defaults makes the call ambiguous: an error, not a call. */
     sql_run(db, "CREATE FUNCTION pawl.hint_nodes(integer DEFAULT 0) RETURNS void LANGUAGE sql "
                 "AS ''");
-    PGconn *next = pgr_connect(&r, admin); /* a session keeps what it has resolved */
+    PGconn *next = pgf_connect(&r, admin); /* a session keeps what it has resolved */
     EQ_STR(sql_fails(next, "SELECT pawl.submit('t', notify => true)"), "42725");
     PQfinish(next);
     PQfinish(db);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- What older versions gave ---------------------------------------------------------------- */
@@ -222,46 +222,46 @@ TEST(grants_take_back_what_older_ones_gave)
         "bool_or(c.relkind = 'S' AND has_sequence_privilege('%1$s', c.oid, 'UPDATE'))) "
         "FROM pg_class c WHERE c.relnamespace = 'pawl'::regnamespace "
         "AND c.relkind IN ('r', 'v', 'S')";
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     const char *admin = role("admin");
     grant_as_before(admin);
     EQ_STR(sql_ask(r.db, rights, admin), "t,t,t");
     grant(&(struct roles){ .admin = admin });
     EQ_STR(sql_ask(r.db, rights, admin), "f,f,f");
-    PGconn *db = pgr_connect(&r, admin);
+    PGconn *db = pgf_connect(&r, admin);
     EQ_STR(sql_fails(db, "%s", better_match), "42501");
     sql_run(db, "SELECT pawl.submit('t'); INSERT INTO pawl.queue VALUES ('q', 1); "
                 "UPDATE pawl.queue SET paused = 0; DELETE FROM pawl.queue; SELECT nextval("
                 "'pawl.seq')");
     PQfinish(db);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Revoking from the owner would leave a schema that nobody can bring up to date. */
 TEST(grants_leave_the_owner_alone)
 {
     const char *text;
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     struct store_conf conf = { .url = r.url };
     struct roles roles = { .admin = "pawl" };
     OK(store_grants(&conf, &roles, &r.a, &text, &r.err), &r.err);
     TRUE(store_grant(r.s, text, &r.err) != PAWL_OK);
     HAS_STR(r.err.text, "role \"pawl\" owns schema \"pawl\"");
     EQ_STR(sql_ask(r.db, "SELECT has_schema_privilege('pawl', 'pawl', 'CREATE')::text"), "true");
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 TEST(the_doctor_names_what_others_left)
 {
     struct findings f;
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     const char *admin = role("admin");
     OK(store_doctor(r.s, &r.a, &f, &r.err), &r.err);
     for (size_t i = 0; i < f.n; i++)
         TRUE(strcmp(f.v[i].name, "stranger") != 0);
     sql_run(r.db, "CREATE SCHEMA own AUTHORIZATION %s", admin);
     grant_as_before(admin);
-    PGconn *db = pgr_connect(&r, admin);
+    PGconn *db = pgf_connect(&r, admin);
     sql_run(db, "%s; %s; %s", better_match, trap, trigger);
     size_t seen = 0;
     OK(store_doctor(r.s, &r.a, &f, &r.err), &r.err);
@@ -275,7 +275,7 @@ TEST(the_doctor_names_what_others_left)
     }
     EQ_INT(seen, 2);
     PQfinish(db);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Findings of this name; the last one is told. */
@@ -297,7 +297,7 @@ TEST(the_doctor_names_who_may_still_add)
 {
     struct finding f;
     char command[120];
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     const char *admin = role("admin");
     EQ_INT(findings("grants", &f), 0);
     grant_as_before(admin);
@@ -317,7 +317,7 @@ TEST(the_doctor_names_who_may_still_add)
     sql_run(r.db, "GRANT CREATE ON SCHEMA pawl TO PUBLIC");
     EQ_INT(findings("grants", &f), 1);
     HAS_STR(f.text, "every role has CREATE on schema pawl");
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -326,7 +326,7 @@ TEST(the_doctor_names_who_may_still_add)
 TEST(an_admin_is_told_who_brings_the_schema_up_to_date)
 {
     struct store *s = NULL;
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     const char *admin = role("admin");
     grant(&(struct roles){ .admin = admin });
     int64_t last = sql_count(r.db, "SELECT max(number) FROM pawl.migration");
@@ -337,28 +337,28 @@ TEST(an_admin_is_told_who_brings_the_schema_up_to_date)
     HAS_STR(r.err.text, "run pawl migrate up as its owner");
     store_close(s);
     sql_run(r.db, "CREATE TABLE pawl.later (x int)");
-    PGconn *db = pgr_connect(&r, admin);
+    PGconn *db = pgf_connect(&r, admin);
     sql_run(db, "INSERT INTO pawl.later VALUES (1); DELETE FROM pawl.later");
     EQ_STR(sql_fails(db, "TRUNCATE pawl.later"), "42501");
     PQfinish(db);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* An application cannot have what it may not see handed to a function of its own. */
 TEST(a_search_path_shows_no_others_calls)
 {
-    pgr_open_alone(&r, NULL);
+    pgf_open_alone(&r, NULL);
     const char *app = role("app");
     grant(&(struct roles){ .app = app });
     sql_run(r.db, "CREATE SCHEMA mine AUTHORIZATION %s", app);
-    PGconn *db = pgr_connect(&r, app);
+    PGconn *db = pgf_connect(&r, app);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'foreign')");
     sql_run(db, "SELECT pawl.submit('t', id => 'own')");
-    EQ_INT(pgr_claim(&r, 2).n, 2); /* one lease names both */
+    EQ_INT(pgf_claim(&r, 2).n, 2); /* one lease names both */
     sql_run(db, "CREATE FUNCTION mine.octet_length(bytea) RETURNS integer LANGUAGE plpgsql AS "
                 "$$ BEGIN RAISE EXCEPTION 'seen'; END $$; "
                 "SET search_path = mine, pg_catalog");
     EQ_STR(sql_ask(db, "SELECT string_agg(id, ',') FROM pawl.own_calls"), "own");
     PQfinish(db);
-    pgr_close(&r);
+    pgf_close(&r);
 }

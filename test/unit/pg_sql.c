@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pg_rig.h"
+#include "pg_fixture.h"
 
-static struct pg_rig r;
+static struct pg_fixture r;
 
 static int64_t in_inbox(void)
 {
@@ -22,41 +22,41 @@ static int64_t in_inbox(void)
 TEST(a_call_exists_when_its_transaction_commits)
 {
     struct call c;
-    pgr_open(&r, NULL);
-    PGconn *app = pgr_connect(&r, NULL);
+    pgf_open(&r, NULL);
+    PGconn *app = pgf_connect(&r, NULL);
     sql_run(app, "BEGIN");
     EQ_STR(sql_ask(app, "SELECT pawl.submit(type => 't', id => 'a', input => '{\"x\": 1.0}')"),
            "a");
-    pgr_sweep(&r);
-    EQ_INT(pgr_claim(&r, 10).n, 0);
+    pgf_sweep(&r);
+    EQ_INT(pgf_claim(&r, 10).n, 0);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.calls"), 0);
     sql_run(app, "COMMIT");
     EQ_STR(sql_ask(r.db, "SELECT status FROM pawl.calls WHERE id = 'a' AND seq IS NULL"),
            "pending");
-    struct claim q = pgr_claim(&r, 10);
+    struct claim q = pgf_claim(&r, 10);
     EQ_INT(q.n, 1);
     EQ_BYTES(q.calls[0].spec.input.bytes.data, q.calls[0].spec.input.bytes.len, "{\"x\": 1.0}",
              10); /* byte for byte */
     EQ_INT(in_inbox(), 0);
-    pgr_finish(&r, q.token, "a", END_RESULT);
-    OK(pgr_get(&r, "a", &c), NULL);
+    pgf_finish(&r, q.token, "a", END_RESULT);
+    OK(pgf_get(&r, "a", &c), NULL);
     EQ_INT(c.state, PAWL_COMPLETED);
     PQfinish(app);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 TEST(a_call_is_undone_with_its_transaction)
 {
     struct call c;
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "BEGIN; SELECT pawl.submit('t', id => 'a'); ROLLBACK");
     sql_run(r.db, "BEGIN; SAVEPOINT s; SELECT pawl.submit('t', id => 'b');"
                   "ROLLBACK TO s; SELECT pawl.submit('t', id => 'c'); COMMIT");
-    pgr_sweep(&r);
-    EQ_STATUS(pgr_get(&r, "a", &c), PAWL_NOT_FOUND, NULL);
-    EQ_STATUS(pgr_get(&r, "b", &c), PAWL_NOT_FOUND, NULL);
-    OK(pgr_get(&r, "c", &c), NULL);
-    pgr_close(&r);
+    pgf_sweep(&r);
+    EQ_STATUS(pgf_get(&r, "a", &c), PAWL_NOT_FOUND, NULL);
+    EQ_STATUS(pgf_get(&r, "b", &c), PAWL_NOT_FOUND, NULL);
+    OK(pgf_get(&r, "c", &c), NULL);
+    pgf_close(&r);
 }
 
 /* Whatever isolation the application has chosen. */
@@ -64,22 +64,22 @@ TEST(any_isolation_may_submit)
 {
     static const char *const levels[] = { "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE" };
     struct call c;
-    pgr_open(&r, NULL);
-    PGconn *app = pgr_connect(&r, NULL);
+    pgf_open(&r, NULL);
+    PGconn *app = pgf_connect(&r, NULL);
     for (size_t i = 0; i < COUNT_OF(levels); i++) {
         const char *id = arena_printf(&r.a, "c%zu", i);
         sql_run(app, "BEGIN ISOLATION LEVEL %s; SELECT count(*) FROM pawl.calls", levels[i]);
         /* The ledger moves on under its snapshot. */
         sql_run(r.db, "SELECT pawl.submit('t')");
-        EQ_INT(pgr_claim(&r, 1000).n, i ? 2 : 1);
+        EQ_INT(pgf_claim(&r, 1000).n, i ? 2 : 1);
         sql_run(app, "SELECT pawl.submit('t', id => '%s', strict => %s)", id,
                 i % 2 ? "true" : "false");
         sql_run(app, "COMMIT");
-        EQ_INT(pgr_sweep(&r).more, false);
-        OK(pgr_get(&r, id, &c), NULL);
+        EQ_INT(pgf_sweep(&r).more, false);
+        OK(pgf_get(&r, id, &c), NULL);
     }
     PQfinish(app);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- What arrives ---------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ TEST(any_isolation_may_submit)
 TEST(every_field_arrives)
 {
     struct call c;
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit(type => 'mail', method => 'send', id => 'x', key => 'k', "
                   "queue => 'q', priority => -7, run_at => '2100-01-02T03:04:05.000006Z', "
                   "max_attempts => 9, max_lost => 8, timeout => '90 s', keep => '1 h', "
@@ -96,8 +96,8 @@ TEST(every_field_arrives)
                   "traceparent => '00-0123456789abcdef0123456789abcdef-0123456789abcdef-01', "
                   "tags => '{\"a\": \"1\", \"b\": \"\"}', on_dead => 'block', "
                   "input_bytes => '\\x00ff27')");
-    pgr_sweep(&r);
-    OK(pgr_get(&r, "x", &c), NULL);
+    pgf_sweep(&r);
+    OK(pgf_get(&r, "x", &c), NULL);
     const struct call_spec *s = &c.spec;
     TRUE(bytes_eq(s->type, BYTES("mail")) && bytes_eq(s->method, BYTES("send")));
     TRUE(bytes_eq(s->key, BYTES("k")) && bytes_eq(s->queue, BYTES("q")));
@@ -118,38 +118,38 @@ TEST(every_field_arrives)
     EQ_INT(s->input.form, PAWL_BYTES);
     EQ_BYTES(s->input.bytes.data, s->input.bytes.len, "\x00\xff'", 3);
     EQ_STR(sql_ask(r.db, "SELECT input_base64 FROM pawl.calls WHERE id = 'x'"), "AP8n");
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Nulls are defaults, an interval counts from the submit, a time that has passed is now. */
 TEST(what_is_not_said_has_its_default)
 {
     struct call c, d;
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', NULL, NULL, 'x', NULL, NULL, NULL)");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'late', delay => '1 h', expires_in => '2 h')");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'past', run_at => '1970-01-01T00:00:00Z')");
     int64_t by =
         sql_count(r.db, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
-    pgr_sweep(&r);
-    OK(pgr_get(&r, "x", &c), NULL);
-    struct call_spec plain = pgr_plan("x");
-    EQ_STATUS(pgr_accept(&r, &plain).status, PAWL_OK, NULL);
-    TRUE(pgr_accept(&r, &plain).duplicate); /* the very same call */
+    pgf_sweep(&r);
+    OK(pgf_get(&r, "x", &c), NULL);
+    struct call_spec plain = pgf_plan("x");
+    EQ_STATUS(pgf_accept(&r, &plain).status, PAWL_OK, NULL);
+    TRUE(pgf_accept(&r, &plain).duplicate); /* the very same call */
     EQ_INT(c.spec.max_attempts, plain.max_attempts);
     EQ_INT(c.spec.timeout_us, plain.timeout_us);
     EQ_INT(c.spec.keep_us, 0);
     EQ_INT(c.spec.input.form, PAWL_NOTHING);
-    OK(pgr_get(&r, "late", &d), NULL);
+    OK(pgf_get(&r, "late", &d), NULL);
     LE_INT(d.run_at_us, by + 3600 * SEC_US);
     EQ_INT(d.expires_us - d.run_at_us, 3600 * SEC_US);
-    EQ_INT(pgr_claim(&r, 10).n, 2);
-    pgr_close(&r);
+    EQ_INT(pgf_claim(&r, 10).n, 2);
+    pgf_close(&r);
 }
 
 TEST(ids_are_made)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db,
             "CREATE TABLE made AS SELECT n, pawl.submit('t') AS id FROM generate_series(1, 50) n");
     EQ_INT(sql_count(r.db,
@@ -161,20 +161,20 @@ TEST(ids_are_made)
                    "SELECT (pawl.new_id(1700000000000123) < pawl.new_id(1700000000000500))::text"),
            "true");
     EQ_STR(sql_ask(r.db, "SELECT left(pawl.new_id(1700000000000500), 18)"), "018bcfe5-6800-7800");
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 TEST(calls_of_a_key_stand_in_the_order_they_were_submitted)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "BEGIN; SELECT pawl.submit('t', id => 'z', key => 'k');"
                   "SELECT pawl.submit('t', id => 'a', key => 'k'); COMMIT;"
                   "SELECT pawl.submit('t', id => 'm', key => 'k')");
-    struct claim q = pgr_claim(&r, 10);
+    struct claim q = pgf_claim(&r, 10);
     EQ_INT(q.n, 3);
     TRUE(bytes_eq(q.calls[0].spec.id, BYTES("z")) && bytes_eq(q.calls[1].spec.id, BYTES("a")) &&
          bytes_eq(q.calls[2].spec.id, BYTES("m")));
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Mistakes -------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ TEST(mistakes_are_named)
         { "'t', input => '{'", "22P02", "json" },
         { "method => 'run'", "42883", "does not exist" },
     };
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     for (size_t i = 0; i < COUNT_OF(v); i++) {
         EQ_STR(sql_fails(r.db, "SELECT pawl.submit(%s)", v[i].args), v[i].state);
         HAS_STR(sql_said(), v[i].text);
@@ -230,110 +230,110 @@ TEST(mistakes_are_named)
                   "1000, max_attempts => 1000, delay => '99 years', tags => (SELECT "
                   "jsonb_object_agg(n, 'x') FROM generate_series(1, 16) n))");
     sql_run(r.db, "SELECT pawl.submit('t', input => to_json(repeat('x', 1048574)))");
-    pgr_sweep(&r);
+    pgf_sweep(&r);
     EQ_INT(in_inbox(), 0);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Nobody waits ---------------------------------------------------------------------------- */
 
 TEST(an_open_transaction_holds_up_nobody)
 {
-    pgr_open(&r, NULL);
-    PGconn *holds = pgr_connect(&r, NULL), *other = pgr_connect(&r, NULL);
+    pgf_open(&r, NULL);
+    PGconn *holds = pgf_connect(&r, NULL), *other = pgf_connect(&r, NULL);
     sql_run(holds, "BEGIN; SELECT pawl.submit('t', id => 'x', key => 'k')");
     sql_run(other, "SET statement_timeout = '20s'"); /* who waits is found out */
     sql_run(other, "SELECT pawl.submit('t', id => 'x', key => 'k')");
-    struct claim q = pgr_claim(&r, 10);
+    struct claim q = pgf_claim(&r, 10);
     EQ_INT(q.n, 1);
-    struct call_spec s = pgr_plan("x");
+    struct call_spec s = pgf_plan("x");
     s.key = BYTES("k");
-    TRUE(pgr_accept(&r, &s).duplicate);
+    TRUE(pgf_accept(&r, &s).duplicate);
     s.id = BYTES("y");
-    FALSE(pgr_accept(&r, &s).duplicate);
-    pgr_finish(&r, q.token, "x", END_RESULT);
-    q = pgr_claim(&r, 10);
+    FALSE(pgf_accept(&r, &s).duplicate);
+    pgf_finish(&r, q.token, "x", END_RESULT);
+    q = pgf_claim(&r, 10);
     EQ_INT(q.n, 1);
-    pgr_finish(&r, q.token, "y", END_RESULT);
-    pgr_sweep(&r);
+    pgf_finish(&r, q.token, "y", END_RESULT);
+    pgf_sweep(&r);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pg_locks WHERE NOT granted"), 0);
     /* Late, it is what has happened already. */
     sql_run(holds, "COMMIT");
-    EQ_INT(pgr_claim(&r, 10).n, 0);
+    EQ_INT(pgf_claim(&r, 10).n, 0);
     EQ_INT(in_inbox(), 0);
     PQfinish(holds);
     PQfinish(other);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Two nodes look at the same time: each row is one's alone. */
 TEST(two_nodes_share_the_inbox)
 {
-    struct pg_rig second;
-    pgr_open(&r, NULL);
-    pgr_beside(&second, &r, NULL);
-    PGconn *holds = pgr_connect(&r, NULL);
+    struct pg_fixture second;
+    pgf_open(&r, NULL);
+    pgf_beside(&second, &r, NULL);
+    PGconn *holds = pgf_connect(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'a'); SELECT pawl.submit('t', id => 'b')");
     sql_run(holds, "BEGIN; SELECT 1 FROM pawl.inbox WHERE id = 'a' FOR UPDATE");
-    struct claim q = pgr_claim(&second, 10); /* the other one is just being taken over */
+    struct claim q = pgf_claim(&second, 10); /* the other one is just being taken over */
     EQ_INT(q.n, 1);
     TRUE(bytes_eq(q.calls[0].spec.id, BYTES("b")));
     sql_run(holds, "ROLLBACK");
-    q = pgr_claim(&r, 10);
+    q = pgf_claim(&r, 10);
     EQ_INT(q.n, 1);
     TRUE(bytes_eq(q.calls[0].spec.id, BYTES("a")));
     PQfinish(holds);
-    pgr_close(&second);
-    pgr_close(&r);
+    pgf_close(&second);
+    pgf_close(&r);
 }
 
 /* A claim that is full does not look at once again; the next one that is not says so. */
 TEST(a_busy_node_still_sees_what_was_submitted)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t') FROM generate_series(1, 4)");
-    EQ_INT(pgr_claim(&r, 4).n, 4); /* full */
+    EQ_INT(pgf_claim(&r, 4).n, 4); /* full */
     sql_run(r.db, "SELECT pawl.submit('t', id => 'last')");
-    struct claim q = pgr_claim(&r, 4);
+    struct claim q = pgf_claim(&r, 4);
     if (q.n == 0) {
         TRUE(q.more);
-        q = pgr_claim(&r, 4);
+        q = pgf_claim(&r, 4);
     }
     EQ_INT(q.n, 1);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Large inputs come over in several steps, each of them bounded. */
 TEST(large_inputs_come_in_steps)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', input => to_json(repeat('x', 1000000))) "
                   "FROM generate_series(1, 40)");
-    TRUE(pgr_sweep(&r).more);
+    TRUE(pgf_sweep(&r).more);
     int64_t left = in_inbox();
     TRUE(left > 0 && left < 40);
     int steps = 1;
-    while (pgr_sweep(&r).more)
+    while (pgf_sweep(&r).more)
         steps++;
     EQ_INT(in_inbox(), 0);
     EQ_INT(steps, 2);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.calls WHERE status = 'pending'"), 40);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Ids that are known ---------------------------------------------------------------------- */
 
 TEST(a_duplicate_is_dropped_and_a_conflict_is_kept)
 {
-    struct call_spec s = pgr_plan("x");
-    pgr_open(&r, NULL);
+    struct call_spec s = pgf_plan("x");
+    pgf_open(&r, NULL);
     s.input = (struct payload){ PAWL_JSON, BYTES("{\"a\":1,\"b\":[2]}") };
-    pgr_accept(&r, &s);
+    pgf_accept(&r, &s);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x', input => '{ \"b\": [2], \"a\": 1 }')");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x', input => '{\"a\": 2}')");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x', key => 'k')");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'y')"); /* those behind it go on */
-    EQ_INT(pgr_claim(&r, 10).n, 2);
+    EQ_INT(pgf_claim(&r, 10).n, 2);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.inbox_conflicts WHERE id = 'x' "
                            "AND code = 'CONFLICT' AND refused_at >= created_at"),
            2);
@@ -342,15 +342,15 @@ TEST(a_duplicate_is_dropped_and_a_conflict_is_kept)
     EQ_INT(in_inbox(), 2);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.calls"), 2);
     /* They are looked at once. */
-    FALSE(pgr_sweep(&r).more);
+    FALSE(pgf_sweep(&r).more);
     EQ_INT(sql_count(r.db, "SELECT count(DISTINCT refused_at) FROM pawl.inbox_conflicts"), 1);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* What breaks the contract in a way that only the ledger finds, or came past submit(). */
 TEST(a_bad_row_stops_nobody)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "INSERT INTO pawl.inbox (id, type, method, queue, form, priority, created_at) "
                   "VALUES ('bad', '', 'run', 'default', 0, 0, 0)");
     sql_run(r.db, "INSERT INTO pawl.inbox (id, type, method, queue, form, priority, created_at, "
@@ -360,7 +360,7 @@ TEST(a_bad_row_stops_nobody)
     sql_run(r.db, "SELECT pawl.submit('t', id => 'deep', input => (repeat('[', 600) || "
                   "repeat(']', 600))::json)");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'good')");
-    struct claim q = pgr_claim(&r, 10);
+    struct claim q = pgf_claim(&r, 10);
     EQ_INT(q.n, 1);
     TRUE(bytes_eq(q.calls[0].spec.id, BYTES("good")));
     EQ_STR(sql_ask(r.db, "SELECT string_agg(id || ' ' || code, ', ' ORDER BY n) "
@@ -368,47 +368,47 @@ TEST(a_bad_row_stops_nobody)
            "bad INVALID, odd BROKEN, tag BROKEN, deep INVALID");
     EQ_STR(sql_ask(r.db, "SELECT reason FROM pawl.inbox_conflicts WHERE id = 'bad'"),
            "field \"type\": is empty");
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* A line may be full: the call waits until somebody decides, and can then be sent in again. */
 TEST(a_full_line_refuses)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', key => 'k') FROM generate_series(1, 101)");
-    pgr_sweep(&r);
+    pgf_sweep(&r);
     EQ_STR(sql_ask(r.db, "SELECT code || ': ' || reason FROM pawl.inbox_conflicts"),
            "FULL: key \"k\": 100 calls pending, limit 100");
-    pgr_claim(&r, 10);
+    pgf_claim(&r, 10);
     sql_run(r.db, "UPDATE pawl.inbox SET refused_at = NULL");
-    pgr_sweep(&r);
+    pgf_sweep(&r);
     EQ_INT(in_inbox(), 0);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 TEST(what_was_refused_is_forgotten_in_time)
 {
     struct op op = { .kind = OP_GC, .gc = { .max = 10 } };
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x'); SELECT pawl.submit('u', id => 'x')");
-    pgr_sweep(&r);
-    pgr_do(&r, &op);
+    pgf_sweep(&r);
+    pgf_do(&r, &op);
     EQ_INT(in_inbox(), 1);
     sql_run(r.db, "UPDATE pawl.inbox SET refused_at = refused_at - %lld",
-            (long long)RIG_RETENTION_US);
-    pgr_do(&r, &op);
+            (long long)FIXTURE_RETENTION_US);
+    pgf_do(&r, &op);
     EQ_INT(in_inbox(), 0);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Strict ---------------------------------------------------------------------------------- */
 
 TEST(strict_finds_what_is_there)
 {
-    struct call_spec s = pgr_plan("x");
-    pgr_open(&r, NULL);
+    struct call_spec s = pgf_plan("x");
+    pgf_open(&r, NULL);
     s.input = (struct payload){ PAWL_JSON, BYTES("{\"a\":1,\"b\":[2, \"\xc3\xa9\"]}") };
-    pgr_accept(&r, &s);
+    pgf_accept(&r, &s);
     EQ_STR(sql_ask(r.db, "SELECT pawl.submit('t', id => 'x', strict => true, "
                          "input => ' {\"b\": [2,\"é\"], \"a\": 1 } ')"),
            "x");
@@ -434,36 +434,36 @@ TEST(strict_finds_what_is_there)
     sql_run(r.db, "ROLLBACK; SELECT pawl.submit('u', id => 'y', strict => true)");
     EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', id => 'y', strict => true)"), "23505");
     EQ_INT(in_inbox(), 1);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 TEST(strict_knows_what_is_gone)
 {
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x', keep => '0')");
-    struct claim q = pgr_claim(&r, 1);
-    pgr_finish(&r, q.token, "x", END_RESULT);
+    struct claim q = pgf_claim(&r, 1);
+    pgf_finish(&r, q.token, "x", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
     EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', id => 'x', strict => true)"), "23505");
     EQ_STR(sql_said(), "call \"x\" has ended and is no longer kept");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'z')");
-    q = pgr_claim(&r, 1);
-    pgr_finish(&r, q.token, "z", END_RESULT);
+    q = pgf_claim(&r, 1);
+    pgf_finish(&r, q.token, "z", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT pawl.archive('0')"), 1);
     EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', id => 'z', strict => true)"), "23505");
     EQ_STR(sql_said(), "call \"z\" has ended and was archived: pawl get --archived reads it");
     /* Without it, the move finds out. */
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x')");
-    pgr_sweep(&r);
+    pgf_sweep(&r);
     EQ_STR(sql_ask(r.db, "SELECT code FROM pawl.inbox_conflicts"), "GONE");
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* Two that ask for one id take turns; neither waits longer than it said, nor does anybody else. */
 TEST(strict_takes_turns_and_has_a_limit)
 {
-    pgr_open(&r, NULL);
-    PGconn *first = pgr_connect(&r, NULL), *second = pgr_connect(&r, NULL);
+    pgf_open(&r, NULL);
+    PGconn *first = pgf_connect(&r, NULL), *second = pgf_connect(&r, NULL);
     sql_run(first, "BEGIN; SELECT pawl.submit('t', id => 'x', strict => true)");
     sql_run(second, "SET lock_timeout = '10ms'");
     EQ_STR(sql_fails(second, "SELECT pawl.submit('u', id => 'x', strict => true)"), "55P03");
@@ -473,13 +473,13 @@ TEST(strict_takes_turns_and_has_a_limit)
     EQ_STR(sql_ask(second, "SHOW lock_timeout"), "0");
     sql_run(second, "SELECT pawl.submit('t', id => 'x')");
     sql_run(second, "SELECT pawl.submit('t', id => 'y', strict => true)");
-    struct call_spec s = pgr_plan("x");
-    TRUE(pgr_accept(&r, &s).status == PAWL_OK);
+    struct call_spec s = pgf_plan("x");
+    TRUE(pgf_accept(&r, &s).status == PAWL_OK);
     sql_run(first, "COMMIT");
     EQ_STR(sql_fails(second, "SELECT pawl.submit('u', id => 'x', strict => true)"), "23505");
     PQfinish(first);
     PQfinish(second);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Notify ---------------------------------------------------------------------------------- */
@@ -501,8 +501,8 @@ static int hints(PGconn *db, char payload[100])
 TEST(notify_tells_once_and_on_commit)
 {
     char payload[100] = "";
-    pgr_open(&r, NULL);
-    PGconn *node = pgr_connect(&r, NULL);
+    pgf_open(&r, NULL);
+    PGconn *node = pgf_connect(&r, NULL);
     EQ_STR(sql_ask(r.db, "SELECT pawl.channel()"), "pawl_pawl");
     sql_run(node, "LISTEN pawl_pawl");
     sql_run(r.db, "SELECT pawl.submit('t')");
@@ -515,19 +515,19 @@ TEST(notify_tells_once_and_on_commit)
     sql_run(r.db, "BEGIN; SELECT pawl.submit('t', notify => true); ROLLBACK");
     EQ_INT(hints(node, payload), 0);
     PQfinish(node);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- Two schemas ----------------------------------------------------------------------------- */
 
 TEST(two_schemas_know_nothing_of_each_other)
 {
-    struct pg_rig b;
+    struct pg_fixture b;
     char payload[100];
     struct call c;
-    pgr_open(&r, NULL);
-    pgr_beside(&b, &r, "Other_1");
-    PGconn *node = pgr_connect(&r, NULL);
+    pgf_open(&r, NULL);
+    pgf_beside(&b, &r, "Other_1");
+    PGconn *node = pgf_connect(&r, NULL);
     EQ_STR(sql_ask(r.db, "SELECT \"Other_1\".channel()"), "pawl_Other_1");
     sql_run(node, "LISTEN \"pawl_Other_1\"");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x', notify => true, strict => true)");
@@ -536,11 +536,11 @@ TEST(two_schemas_know_nothing_of_each_other)
     EQ_INT(hints(node, payload), 1);
     EQ_STR(sql_ask(r.db, "SELECT string_agg(type, ',') FROM \"Other_1\".calls"), "u");
     EQ_STR(sql_ask(r.db, "SELECT string_agg(type, ',') FROM pawl.calls"), "t");
-    struct claim q = pgr_claim(&b, 10);
+    struct claim q = pgf_claim(&b, 10);
     EQ_INT(q.n, 1);
     TRUE(bytes_eq(q.calls[0].spec.type, BYTES("u")));
-    EQ_STATUS(pgr_get(&r, "x", &c), PAWL_NOT_FOUND, NULL); /* still in its inbox */
-    pgr_finish(&b, q.token, "x", END_RESULT);
+    EQ_STATUS(pgf_get(&r, "x", &c), PAWL_NOT_FOUND, NULL); /* still in its inbox */
+    pgf_finish(&b, q.token, "x", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT \"Other_1\".archive('0')"), 1);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM \"Other_1\".archive"), 1);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.archive"), 0);
@@ -550,8 +550,8 @@ TEST(two_schemas_know_nothing_of_each_other)
                            "WHERE pg_get_functiondef(p.oid) ~ '\\mpawl\\.'"),
            0);
     PQfinish(node);
-    pgr_close(&b);
-    pgr_close(&r);
+    pgf_close(&b);
+    pgf_close(&r);
 }
 
 /* The printed script makes the same: a database made by hand is one that nothing is due on. */
@@ -559,7 +559,7 @@ TEST(the_printed_steps_make_the_same)
 {
     struct steps steps;
     struct schema schema;
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     struct store_conf conf = { .url = r.url, .schema = "By_hand" };
     struct store *s = NULL;
     OK(store_steps(&conf, &r.a, &steps, &r.err), &r.err);
@@ -576,7 +576,7 @@ TEST(the_printed_steps_make_the_same)
     sql_run(r.db, "SELECT \"By_hand\".submit('t')");
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM \"By_hand\".calls"), 1);
     store_close(s);
-    pgr_close(&r);
+    pgf_close(&r);
 }
 
 /* ---- With a process that runs calls ---------------------------------------------------------- */
@@ -604,7 +604,7 @@ static const char *result_of(const char *id)
 TEST(what_is_submitted_runs)
 {
     struct pawl *p;
-    pgr_open(&r, NULL);
+    pgf_open(&r, NULL);
     struct pawl_options options = { PAWL_OPTIONS_INIT, .db = r.url };
     OK(pawl_open(&options, &p, &r.err), &r.err);
     OK(pawl_on(pawl_program(p), "twice", "run", twice), NULL);
@@ -621,5 +621,5 @@ TEST(what_is_submitted_runs)
                    "WHERE b.id = 'b' AND c.id = 'c'"),
            "true");
     pawl_close(p);
-    pgr_close(&r);
+    pgf_close(&r);
 }

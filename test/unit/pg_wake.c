@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "db_server.h"
-#include "rig.h"
+#include "fixture.h"
 #include "store/store.h"
 #include "proxy.h"
 
@@ -18,10 +18,10 @@ static struct pawl *node(const char *url, const char *name)
 {
     struct pawl_options o = { .db = url,
                               .node = name,
-                              .poll_min_us = 600 * RIG_SEC,
-                              .poll_max_us = 600 * RIG_SEC,
-                              .reclaim_interval_us = 600 * RIG_SEC };
-    return rig_open_as(NULL, o);
+                              .poll_min_us = 600 * FIXTURE_SEC,
+                              .poll_max_us = 600 * FIXTURE_SEC,
+                              .reclaim_interval_us = 600 * FIXTURE_SEC };
+    return fixture_open_as(NULL, o);
 }
 
 /* Until each of them knows that the other listens, some hints are not sent. */
@@ -33,7 +33,7 @@ static void hear_each_other(struct pawl *a, struct pawl *b, const char *type)
         struct pawl_shown *shown = NULL;
         snprintf(id, sizeof id, "hello-%s-%d", type, i);
         struct pawl_spec s = { PAWL_SPEC_INIT, .id = id, .type = type };
-        if (pawl_submit_wait(a, &s, RIG_SEC / 2, &shown, &err) == PAWL_OK &&
+        if (pawl_submit_wait(a, &s, FIXTURE_SEC / 2, &shown, &err) == PAWL_OK &&
             pawl_state_ended(pawl_shown_view(shown)->state)) {
             pawl_shown_free(shown);
             return;
@@ -49,17 +49,17 @@ TEST(a_call_runs_on_the_other_node_and_its_end_is_told)
 {
     const char *url = engine_url(param);
     struct pawl *a = node(url, "a"), *b = node(url, "b");
-    rig_on(a, "on-a", rig_echo);
-    rig_on(b, "on-b", rig_echo);
-    rig_start(a, 2);
-    rig_start(b, 2);
+    fixture_on(a, "on-a", fixture_echo);
+    fixture_on(b, "on-b", fixture_echo);
+    fixture_start(a, 2);
+    fixture_start(b, 2);
     hear_each_other(a, b, "on-b");
     hear_each_other(b, a, "on-a");
     for (int i = 0; i < 50; i++) {
         char id[32];
         snprintf(id, sizeof id, "c%d", i);
-        rig_submit(i % 2 ? a : b, id, i % 2 ? "on-b" : "on-a");
-        rig_ends(i % 2 ? a : b, id, PAWL_COMPLETED);
+        fixture_submit(i % 2 ? a : b, id, i % 2 ? "on-b" : "on-a");
+        fixture_ends(i % 2 ? a : b, id, PAWL_COMPLETED);
     }
     pawl_close(a);
     pawl_close(b);
@@ -81,12 +81,12 @@ TEST(a_notify_by_hand_is_a_hint)
     EQ_INT(h.heard, 0);
     for (int i = 0; i < 2; i++) {
         db_ask(&db_postgres, i ? "NOTIFY pawl_pawl, 'sweet';" : "NOTIFY pawl_pawl;");
-        h = (struct hint){ .wake_fd = -1, .until_us = rig_mono() + RIG_WAIT_US };
+        h = (struct hint){ .wake_fd = -1, .until_us = fixture_mono() + FIXTURE_WAIT_US };
         OK(store_hint(s, &h, &err), &err);
         EQ_INT(h.heard, HINT_WORK);
     }
     db_ask(&db_postgres, "NOTIFY pawl_other; NOTIFY pawl_pawl, 'e';");
-    h = (struct hint){ .wake_fd = -1, .until_us = rig_mono() + RIG_WAIT_US };
+    h = (struct hint){ .wake_fd = -1, .until_us = fixture_mono() + FIXTURE_WAIT_US };
     OK(store_hint(s, &h, &err), &err);
     EQ_INT(h.heard, HINT_ENDED);
     store_close(s);
@@ -104,7 +104,7 @@ TEST(hints_go_to_others)
         OK(store_open(&conf, &s[i], &err), &err);
         OK(store_hint(s[i], &h, &err), &err);
     }
-    struct hint h = { .wake_fd = -1, .until_us = rig_mono() + RIG_WAIT_US };
+    struct hint h = { .wake_fd = -1, .until_us = fixture_mono() + FIXTURE_WAIT_US };
     OK(store_hint(s[0], &h, &err), &err);
     EQ_INT(h.heard, HINT_WORK);
     h = (struct hint){ .wake_fd = -1, .tell = HINT_ENDED };
@@ -120,13 +120,13 @@ static struct pawl *idle_node(const char *url, const char *name)
 {
     struct pawl_options o = { .db = url,
                               .node = name,
-                              .heartbeat_interval_us = 2 * RIG_SEC,
-                              .heartbeat_grace_us = 10 * RIG_SEC,
-                              .reclaim_interval_us = 1 * RIG_SEC,
-                              .gc_interval_us = 60 * RIG_SEC };
-    struct pawl *p = rig_open_as(NULL, o);
-    rig_on(p, "t", rig_echo);
-    rig_start(p, 2);
+                              .heartbeat_interval_us = 2 * FIXTURE_SEC,
+                              .heartbeat_grace_us = 10 * FIXTURE_SEC,
+                              .reclaim_interval_us = 1 * FIXTURE_SEC,
+                              .gc_interval_us = 60 * FIXTURE_SEC };
+    struct pawl *p = fixture_open_as(NULL, o);
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 2);
     return p;
 }
 
@@ -136,9 +136,10 @@ static double statements_a_second(int seconds, double max)
 {
     double each = max;
     for (int i = 0; i < 4 && each >= max; i++) {
-        int64_t before = proxy_statements(), began_us = rig_mono();
+        int64_t before = proxy_statements(), began_us = fixture_mono();
         usleep((unsigned)seconds * 1000000);
-        each = (double)(proxy_statements() - before) * RIG_SEC / (double)(rig_mono() - began_us);
+        each = (double)(proxy_statements() - before) * FIXTURE_SEC /
+               (double)(fixture_mono() - began_us);
         printf("%.2f statements a second\n", each);
     }
     return each;
@@ -153,14 +154,14 @@ TEST(an_idle_node_says_little, .deadline_s = 120)
     snprintf(straight, sizeof straight, "%s", engine_url(param));
     struct pawl *other = idle_node(straight, "other");
     struct pawl *p = idle_node(proxy_url(straight), "counted");
-    rig_submit(p, "a", "t");
-    rig_ends(p, "a", PAWL_COMPLETED);
+    fixture_submit(p, "a", "t");
+    fixture_ends(p, "a", PAWL_COMPLETED);
     usleep(2000000); /* whoever was fast is slow again */
     double each = statements_a_second(seconds, 5);
     TRUE(each < 5);
     TRUE(each > 0.2); /* it lives, and the proxy was in between */
-    rig_submit(other, "b", "t");
-    rig_ends(p, "b", PAWL_COMPLETED);
+    fixture_submit(other, "b", "t");
+    fixture_ends(p, "b", PAWL_COMPLETED);
     pawl_close(p);
     pawl_close(other);
 }
@@ -177,8 +178,8 @@ TEST(twenty_idle_nodes_say_little, .deadline_s = 180)
         snprintf(name, sizeof name, "idle%d", i);
         p[i] = idle_node(url, name);
     }
-    rig_submit(p[0], "a", "t");
-    rig_ends(p[NODES - 1], "a", PAWL_COMPLETED);
+    fixture_submit(p[0], "a", "t");
+    fixture_ends(p[NODES - 1], "a", PAWL_COMPLETED);
     usleep(4000000); /* whoever was fast is slow again, and who leads is known */
     double all = statements_a_second(seconds, 100);
     TRUE(all < 100);
@@ -192,7 +193,8 @@ TEST(connections_grow_old)
 {
     struct store *s = NULL;
     struct pawl_err err;
-    struct store_conf conf = { .url = proxy_url(engine_url(param)), .lifetime_us = 3600 * RIG_SEC };
+    struct store_conf conf = { .url = proxy_url(engine_url(param)),
+                               .lifetime_us = 3600 * FIXTURE_SEC };
     int64_t now;
     OK(store_open(&conf, &s, &err), &err);
     for (int i = 0; i < 5; i++)

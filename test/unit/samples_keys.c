@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 RUNS_ON(ENGINES_ALL)
 
@@ -17,14 +17,14 @@ RUNS_ON(ENGINES_ALL)
 
 static struct pawl *host(void *param, bool lab)
 {
-    struct pawl *p = rig_open(param);
+    struct pawl *p = fixture_open(param);
     struct pawl_err err;
     OK(pawl_load(p, SAMPLES "wallet.so", &err), &err);
     OK(pawl_load(p, SAMPLES "chat.so", &err), &err);
     OK(pawl_load(p, SAMPLES "echo.so", &err), &err);
     if (lab)
         OK(pawl_load(p, SAMPLES "lab.so", &err), &err);
-    rig_start(p, 8);
+    fixture_start(p, 8);
     return p;
 }
 
@@ -39,7 +39,7 @@ static struct pawl_shown *ran(struct pawl *p, const char *what, const char *key,
     struct pawl_spec spec = { PAWL_SPEC_INIT, .type = type, .method = dot + 1, .key = key };
     if (input)
         spec.input = (struct pawl_data){ PAWL_JSON, input, strlen(input) };
-    OK(pawl_submit_wait(p, &spec, RIG_WAIT_US, &shown, &err), &err);
+    OK(pawl_submit_wait(p, &spec, FIXTURE_WAIT_US, &shown, &err), &err);
     return shown;
 }
 
@@ -94,7 +94,7 @@ TEST(wallet_transfers)
     struct pawl *p = host(param, false);
     completes(p, "Wallet.add", "a", "10", "10");
     completes(p, "Wallet.transfer", "a", "{\"to\": \"b\", \"amount\": 4}", "6");
-    rig_drain(p);
+    fixture_drain(p);
     completes(p, "Wallet.balance", "b", NULL, "4");
     refuses(p, "Wallet.transfer", "a", "{\"to\": \"b\", \"amount\": 7}", "balance 6 is not enough");
     refuses(p, "Wallet.transfer", "a", "{\"to\": \"b\", \"amount\": 0}", "member \"amount\"");
@@ -105,7 +105,7 @@ TEST(wallet_transfers)
     refuses(p, "Wallet.transfer", "a", "{\"to\": \"\\u0001\", \"amount\": 1}", "member \"to\"");
     refuses(p, "Wallet.transfer", "a", "7", "member \"to\"");
     completes(p, "Wallet.transfer", "a", "{\"to\": \"a\", \"amount\": 6}", "0");
-    rig_drain(p);
+    fixture_drain(p);
     completes(p, "Wallet.balance", "a", NULL, "6");
     pawl_close(p);
 }
@@ -148,7 +148,7 @@ TEST(wallets_conserve_their_sum)
     }
     for (int i = 0; i < PAYERS; i++)
         pthread_join(v[i].thread, NULL);
-    rig_drain(p);
+    fixture_drain(p);
     int64_t sum = 0;
     for (int i = 0; i < WALLETS; i++) {
         struct pawl_object *o;
@@ -188,7 +188,7 @@ TEST(chat_answers_in_order)
 
 TEST(lab_ask_names_its_cycle)
 {
-    if (rig_is_mem(param))
+    if (fixture_is_mem(param))
         return; /* The module makes a table, which mem does not know. */
     struct pawl *p = host(param, true);
     completes(p, "lab.ask", "a",
@@ -204,7 +204,7 @@ TEST(lab_ask_names_its_cycle)
 
 TEST(provider_runs_and_remembers)
 {
-    if (rig_is_mem(param))
+    if (fixture_is_mem(param))
         return; /* It opens a file. */
     EQ_INT(system(SAMPLES "provider >first 2>&1"), 0);
     EQ_INT(system(SAMPLES "provider >second 2>&1"), 0);

@@ -27,7 +27,7 @@ static uint64_t clock_dice(void *ctx)
 }
 static const struct world by_hand = { clock_now, clock_mono, clock_dice, NULL };
 
-static struct gc archive(struct lite_rig *r, int64_t before_us, int64_t after_seq, int max)
+static struct gc archive(struct lite_fixture *r, int64_t before_us, int64_t after_seq, int max)
 {
     struct op op = {
         .kind = OP_GC,
@@ -37,7 +37,7 @@ static struct gc archive(struct lite_rig *r, int64_t before_us, int64_t after_se
     return op.gc;
 }
 
-static void accept_spec(struct lite_rig *r, struct call_spec spec)
+static void accept_spec(struct lite_fixture *r, struct call_spec spec)
 {
     OK(call_spec_settle(&r->a, &by_hand, &spec, &r->err), &r->err);
     struct op op = { .kind = OP_ACCEPT, .accept = { .v = &spec, .n = 1 } };
@@ -45,7 +45,7 @@ static void accept_spec(struct lite_rig *r, struct call_spec spec)
     OK(op.accept.out[0].status, NULL);
 }
 
-static void finish_with(struct lite_rig *r, struct token token, struct finish_item f)
+static void finish_with(struct lite_fixture *r, struct token token, struct finish_item f)
 {
     struct op op = { .kind = OP_FINISH, .finish = { .token = token, .v = &f, .n = 1 } };
     OK(lite_one(r, &op), &op.err);
@@ -55,9 +55,9 @@ static void finish_with(struct lite_rig *r, struct token token, struct finish_it
 
 TEST(an_archived_call_can_be_read)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     static const struct tag tag = { { "color", 5 }, { "red", 3 } };
-    lite_rig_open(&r, lite_url(param, "read.db"), &by_hand);
+    lite_fixture_open(&r, lite_url(param, "read.db"), &by_hand);
     struct call_spec spec;
     call_spec_init(&spec);
     spec.id = BYTES("order-1");
@@ -93,13 +93,13 @@ TEST(an_archived_call_can_be_read)
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_tag"), 0);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_gone"), 1);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_id"), 1);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 TEST(retention_leaves_no_copy_unless_told)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "gc.db"), &by_hand);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "gc.db"), &by_hand);
     for (int i = 0; i < 2; i++) {
         struct call_spec spec;
         call_spec_init(&spec);
@@ -116,14 +116,14 @@ TEST(retention_leaves_no_copy_unless_told)
     }
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_archive"), 1);
     HOLDS(&r, "id = 'b'");
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 /* A step that copies a lot ends early: nobody waits long for the writer's lock. */
 TEST(large_calls_end_a_step_early)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "large.db"), &by_hand);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "large.db"), &by_hand);
     lite_accept_n(&r, "t", 40, INPUT_LEN_MAX, 0);
     for (int64_t seq = 1; seq <= 40;) {
         struct op claim = lite_claim_of(&r, NULL, 10, (unsigned char)seq);
@@ -140,17 +140,17 @@ TEST(large_calls_end_a_step_early)
         g = archive(&r, now_us, g.next_seq, 100);
     EQ_INT(removed, 40);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_archive"), 40);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 /* Many young calls in front: a step looks at so many and says where it stopped. */
 TEST(a_step_looks_at_a_bounded_number_of_calls)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     int n = LIST_LOOK_MAX + 10;
-    lite_rig_open(&r, lite_url(param, "many.db"), &by_hand);
+    lite_fixture_open(&r, lite_url(param, "many.db"), &by_hand);
     lite_accept_n(&r, "t", n, 1, 0);
-    EQ_INT(sqlite3_exec(lite_of_rig(&r)->db,
+    EQ_INT(sqlite3_exec(lite_of_fixture(&r)->db,
                         "INSERT INTO pawl_outcome SELECT seq, 3, 0, NULL, NULL, 0, 0, 0, 0, NULL, "
                         "NULL, NULL, NULL, 1700000000000000 + (seq < 10010) * 9000000000, "
                         "1800000000000000 FROM pawl_call; DELETE FROM pawl_ready",
@@ -163,7 +163,7 @@ TEST(a_step_looks_at_a_bounded_number_of_calls)
     g = archive(&r, BEGIN_US + 60 * SEC_US, g.next_seq, 10);
     EQ_INT(g.removed, 1);
     FALSE(g.more);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 RUNS_ON(ENGINE_FILE)

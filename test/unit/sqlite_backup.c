@@ -16,12 +16,12 @@
 
 static int64_t ask_file(const char *path, const char *sql)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     char url[64];
     snprintf(url, sizeof url, "sqlite:%s", path);
-    lite_rig_open(&r, url, NULL);
+    lite_fixture_open(&r, url, NULL);
     int64_t n = lite_ask(&r, sql);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
     return n;
 }
 
@@ -38,9 +38,9 @@ static void count(void *ctx, int64_t done, int64_t total)
 
 TEST(a_copy_has_everything_and_its_own_file)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     struct seen seen = { 0 };
-    lite_rig_open(&r, lite_url(param, "from.db"), NULL);
+    lite_fixture_open(&r, lite_url(param, "from.db"), NULL);
     lite_accept_n(&r, "t", 500, 40000, 0); /* several steps of pages */
     struct backup b = { .path = "to.db", .progress = count, .ctx = &seen };
     OK(store_backup(r.s, &b, &r.err), &r.err);
@@ -54,13 +54,13 @@ TEST(a_copy_has_everything_and_its_own_file)
     EQ_INT(ask_file("to.db", "SELECT count(*) FROM pawl_call"), 500);
     /* The handle goes on as if nothing had been. */
     lite_accept_n(&r, "t", 1, 1, 0);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 TEST(a_copy_overwrites_nothing)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "from.db"), NULL);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "from.db"), NULL);
     FILE *f = fopen("mine", "w");
     TRUE(f && fputs("mine", f) >= 0 && fclose(f) == 0);
     struct backup b = { .path = "mine" };
@@ -72,17 +72,17 @@ TEST(a_copy_overwrites_nothing)
     b.path = "no/such/folder/x";
     EQ_STATUS(store_backup(r.s, &b, &r.err), PAWL_INVALID, &r.err);
     HAS_STR(r.err.text, "No such file");
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 /* What is damaged is said, and no file is left that looks like a backup. */
 TEST(a_damaged_file_makes_no_backup)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "from.db"), NULL);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "from.db"), NULL);
     lite_accept_n(&r, "t", 50, 100, 0);
-    sqlite3_exec(lite_of_rig(&r)->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
-    lite_rig_close(&r);
+    sqlite3_exec(lite_of_fixture(&r)->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+    lite_fixture_close(&r);
     FILE *f = fopen("from.db", "r+");
     TRUE(f && fseek(f, 5 * 4096, SEEK_SET) == 0);
     for (int i = 0; i < 4096; i++)
@@ -104,21 +104,21 @@ static atomic_bool enough;
 
 static void *write_on(void *param)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "busy.db"), NULL);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "busy.db"), NULL);
     while (!atomic_load(&enough)) {
         lite_accept_n(&r, "t", GROUP, 5000, 0); /* one commit */
         atomic_fetch_add(&accepted, GROUP);
     }
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
     return NULL;
 }
 
 TEST(a_copy_is_of_one_moment_while_others_write)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     pthread_t writer;
-    lite_rig_open(&r, lite_url(param, "busy.db"), NULL);
+    lite_fixture_open(&r, lite_url(param, "busy.db"), NULL);
     EQ_INT(pthread_create(&writer, NULL, write_on, param), 0);
     for (int i = 0; i < 4; i++) {
         char path[32];
@@ -136,7 +136,7 @@ TEST(a_copy_is_of_one_moment_while_others_write)
     }
     atomic_store(&enough, true);
     EQ_INT(pthread_join(writer, NULL), 0);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 TEST(what_is_no_file_is_not_copied)

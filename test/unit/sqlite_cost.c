@@ -12,9 +12,9 @@
 #define MANY 20000
 
 /* Steps of every statement since the last time. */
-static int64_t steps(struct lite_rig *r)
+static int64_t steps(struct lite_fixture *r)
 {
-    struct lite *c = lite_of_rig(r);
+    struct lite *c = lite_of_fixture(r);
     int64_t n = 0;
     for (int i = 0; i < SQL_COUNT; i++)
         if (c->stmts[i])
@@ -22,14 +22,14 @@ static int64_t steps(struct lite_rig *r)
     return n;
 }
 
-static void pause_queue(struct lite_rig *r, const char *queue)
+static void pause_queue(struct lite_fixture *r, const char *queue)
 {
     struct op op = { .kind = OP_PAUSE, .pause = { .queue = bytes_of(queue), .paused = true } };
     OK(lite_one(r, &op), &op.err);
 }
 
 /* Twice: the second is what it costs when everything is prepared and known. */
-static int64_t claim_steps(struct lite_rig *r, const char *type, unsigned char token)
+static int64_t claim_steps(struct lite_fixture *r, const char *type, unsigned char token)
 {
     int64_t n = 0;
     for (int i = 0; i < 2; i++) {
@@ -45,9 +45,9 @@ static int64_t claim_steps(struct lite_rig *r, const char *type, unsigned char t
 TEST(a_claim_does_not_pay_for_what_others_wait_for)
 {
     struct own_world world;
-    struct lite_rig r;
+    struct lite_fixture r;
     own_world_init(&world, 1);
-    lite_rig_open(&r, lite_url(param, "cost.db"), &world.world);
+    lite_fixture_open(&r, lite_url(param, "cost.db"), &world.world);
     int64_t alone = claim_steps(&r, "served", 1);
     lite_accept_n(&r, "nobody serves this", MANY, 1, 0);
     lite_accept_n(&r, "served", MANY, 1, 1000 * SEC_US); /* not due yet */
@@ -61,15 +61,15 @@ TEST(a_claim_does_not_pay_for_what_others_wait_for)
     struct op op = lite_claim_of(&r, NULL, 3, 20);
     EQ_INT(op.claim.n, 0);
     LT_INT(steps(&r), 500);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 TEST(a_thousand_suspects_do_not_stand_in_the_way)
 {
     struct own_world world;
-    struct lite_rig r;
+    struct lite_fixture r;
     own_world_init(&world, 1);
-    lite_rig_open(&r, lite_url(param, "cost.db"), &world.world);
+    lite_fixture_open(&r, lite_url(param, "cost.db"), &world.world);
     int64_t alone = claim_steps(&r, "t", 1);
     lite_accept_n(&r, "t", 1000, 1, 0);
     struct op held = lite_claim_of(&r, "t", 1000, 50);
@@ -88,15 +88,15 @@ TEST(a_thousand_suspects_do_not_stand_in_the_way)
     OK(lite_one(&r, &op), &op.err);
     EQ_INT(op.claim.n, 3);
     LT_INT(steps(&r), alone + 200);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 /* A result is one insert: no look at the call, at other outcomes, or at the list. */
 TEST(a_finish_costs_the_same_in_a_lease_of_a_thousand)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     int64_t cost[2];
-    lite_rig_open(&r, lite_url(param, "cost.db"), NULL);
+    lite_fixture_open(&r, lite_url(param, "cost.db"), NULL);
     for (int i = 0; i < 2; i++) {
         int n = i ? 1000 : 3;
         lite_accept_n(&r, "t", n, 1, 0);
@@ -109,11 +109,11 @@ TEST(a_finish_costs_the_same_in_a_lease_of_a_thousand)
         }
     }
     EQ_INT(cost[0], cost[1]);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 /* Steps of a page of calls of one lease, all of it held: how many of them are processing. */
-static int64_t page_steps(struct lite_rig *r, int64_t *out_processing)
+static int64_t page_steps(struct lite_fixture *r, int64_t *out_processing)
 {
     struct query q = { .limit = 100 };
     struct page page;
@@ -133,10 +133,10 @@ TEST(a_page_looks_through_a_lease_once)
     int64_t cost[3], processing[3];
     const int width[] = { 0, 1000, 950 };
     for (int i = 0; i < 3; i++) {
-        struct lite_rig r;
+        struct lite_fixture r;
         char file[40];
         snprintf(file, sizeof file, "cost%d.db", i);
-        lite_rig_open(&r, lite_url(param, file), NULL);
+        lite_fixture_open(&r, lite_url(param, file), NULL);
         lite_accept_n(&r, "t", 1000, 1, 0);
         struct op op = { .kind = OP_CLAIM,
                          .claim = { .token = { { 1, 1 } },
@@ -147,7 +147,7 @@ TEST(a_page_looks_through_a_lease_once)
         OK(lite_one(&r, &op), &op.err);
         EQ_INT(op.claim.n, 1000);
         cost[i] = page_steps(&r, &processing[i]);
-        lite_rig_close(&r);
+        lite_fixture_close(&r);
     }
     EQ_INT(processing[0], 100);
     EQ_INT(processing[1], 100);
@@ -159,8 +159,8 @@ TEST(a_page_looks_through_a_lease_once)
 /* A claim that may take few slow calls reads few of them, however many it may take in all. */
 TEST(a_claim_reads_no_more_slow_calls_than_it_may_take)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "cost.db"), NULL);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "cost.db"), NULL);
     lite_accept_n(&r, "slow", 5000, 1, 0);
     int64_t cost[2];
     for (int i = 0; i < 4; i++) {
@@ -176,7 +176,7 @@ TEST(a_claim_reads_no_more_slow_calls_than_it_may_take)
         cost[i % 2] = steps(&r);
     }
     LT_INT(cost[1], cost[0] + 100);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 RUNS_ON(ENGINE_FILE)

@@ -8,7 +8,7 @@
 
 struct
 try {
-    struct lite_rig *r;
+    struct lite_fixture *r;
     const char *sql;
     int64_t within_us; /* 0: no limit */
     bool apply;
@@ -27,7 +27,7 @@ static bool run(void *ctx, struct sql_tx *tx)
 }
 
 /* One call whose handler runs this statement; the finish is stored either way. */
-static struct op handle(struct lite_rig *r, struct try *t, unsigned char token)
+static struct op handle(struct lite_fixture *r, struct try *t, unsigned char token)
 {
     static struct finish finish;
     static struct finish_item item;
@@ -43,12 +43,12 @@ static struct op handle(struct lite_rig *r, struct try *t, unsigned char token)
     return op;
 }
 
-static void app(struct lite_rig *r, const char *param)
+static void app(struct lite_fixture *r, const char *param)
 {
     struct op op = { .kind = OP_SCRIPT,
                      .script.sql = BYTES("CREATE TABLE app (id INTEGER PRIMARY KEY, n);"
                                          "INSERT INTO app VALUES (1, 0)") };
-    lite_rig_open(r, lite_url(param, "guard.db"), NULL);
+    lite_fixture_open(r, lite_url(param, "guard.db"), NULL);
     OK(lite_one(r, &op), &op.err);
 }
 
@@ -81,7 +81,7 @@ TEST(what_is_not_theirs_is_refused)
         "SELEC 1",
         "SELECT * FROM nowhere",
     };
-    struct lite_rig r;
+    struct lite_fixture r;
     app(&r, param);
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         struct try t = { .sql = refused[i] };
@@ -91,12 +91,12 @@ TEST(what_is_not_theirs_is_refused)
     }
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM app"), 1);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), COUNT_OF(refused));
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 TEST(our_own_statements_need_no_leave)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     struct try t = { .sql = "UPDATE app SET n = n + 1 RETURNING n", .apply = true };
     app(&r, param);
     struct op op = handle(&r, &t, 1);
@@ -106,12 +106,12 @@ TEST(our_own_statements_need_no_leave)
     EQ_INT(t.rows.changed, 1);
     EQ_INT(t.rows.v[0].i, 1);
     EQ_INT(lite_ask(&r, "SELECT n FROM app"), 1);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 TEST(a_trigger_of_theirs_does_not_reach_ours)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     struct op trigger = { .kind = OP_SCRIPT,
                           .script.sql = BYTES("CREATE TRIGGER t AFTER UPDATE ON app BEGIN "
                                               "DELETE FROM pawl_call; END") };
@@ -122,12 +122,12 @@ TEST(a_trigger_of_theirs_does_not_reach_ours)
     EQ_STATUS(t.st, PAWL_INVALID, &t.err);
     HAS_STR(t.err.text, "pawl_call");
     EQ_INT(lite_ask(&r, "SELECT n FROM app"), 0);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 TEST(a_rolled_back_transaction_still_stores_the_end)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     struct try t = { .sql = "INSERT OR ROLLBACK INTO app VALUES (1, 1)", .apply = true };
     app(&r, param);
     struct op op = handle(&r, &t, 1);
@@ -135,12 +135,12 @@ TEST(a_rolled_back_transaction_still_stores_the_end)
     EQ_STR(t.err.sqlstate, "23000");
     FALSE(op.handler.committed_sql);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 1);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 TEST(a_statement_that_takes_too_long_is_stopped)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     struct try t = { .sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
                             "SELECT count(*) FROM n",
                      .within_us = 50 * MS_US };
@@ -148,12 +148,12 @@ TEST(a_statement_that_takes_too_long_is_stopped)
     handle(&r, &t, 1);
     EQ_STATUS(t.st, PAWL_BUSY, &t.err);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 1);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 TEST(a_script_that_fails_is_undone_alone)
 {
-    struct lite_rig r;
+    struct lite_fixture r;
     app(&r, param);
     struct op bad = { .kind = OP_SCRIPT,
                       .a = &r.a,
@@ -165,7 +165,7 @@ TEST(a_script_that_fails_is_undone_alone)
     OK(good.status, NULL);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM app"), 1);
     EQ_INT(lite_ask(&r, "SELECT paused FROM pawl_queue"), 1);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 RUNS_ON(ENGINE_FILE)

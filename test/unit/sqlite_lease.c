@@ -8,9 +8,9 @@
 
 TEST(two_connections_end_one_lease_by_turns)
 {
-    struct lite_rig a, b;
-    lite_rig_open(&a, lite_url(param, "lease.db"), NULL);
-    lite_rig_open(&b, lite_url(param, "lease.db"), NULL);
+    struct lite_fixture a, b;
+    lite_fixture_open(&a, lite_url(param, "lease.db"), NULL);
+    lite_fixture_open(&b, lite_url(param, "lease.db"), NULL);
     lite_accept_n(&a, "t", 8, 1, 0);
     struct op op = lite_claim_of(&a, "t", 8, 1);
     EQ_INT(op.claim.n, 8);
@@ -18,14 +18,14 @@ TEST(two_connections_end_one_lease_by_turns)
         OK(lite_finish_seq(i % 2 ? &b : &a, op.claim.token, op.claim.calls[i].seq), NULL);
     EQ_INT(lite_ask(&a, "SELECT count(*) FROM pawl_outcome"), 8);
     EQ_INT(lite_ask(&a, "SELECT count(*) FROM pawl_lease"), 0);
-    lite_rig_close(&b);
-    lite_rig_close(&a);
+    lite_fixture_close(&b);
+    lite_fixture_close(&a);
 }
 
 TEST(more_leases_than_are_remembered)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "lease.db"), NULL);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "lease.db"), NULL);
     const int n = LEASES_MAX + 50;
     struct token *tokens = arena_zalloc(&r.a, (size_t)n, sizeof *tokens);
     int64_t *seqs = arena_zalloc(&r.a, (size_t)n, sizeof *seqs);
@@ -42,19 +42,19 @@ TEST(more_leases_than_are_remembered)
         seqs[i] = op.claim.calls[0].seq;
         OK(lite_finish_seq(&r, tokens[i], op.claim.calls[1].seq), NULL);
     }
-    LE_INT(lite_of_rig(&r)->n_leases, LEASES_MAX);
+    LE_INT(lite_of_fixture(&r)->n_leases, LEASES_MAX);
     for (int i = 0; i < n; i++)
         OK(lite_finish_seq(&r, tokens[i], seqs[i]), NULL);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 2 * n);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_lease"), 0);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 /* A group that is undone takes its memory with it: the outcome is not there, so it is not done. */
 TEST(an_undone_group_is_forgotten)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "lease.db"), NULL);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "lease.db"), NULL);
     lite_accept_n(&r, "t", 2, 1, 0);
     struct op claim = lite_claim_of(&r, "t", 2, 1);
     struct finish_item item = { .seq = claim.claim.calls[0].seq, .how = END_RESULT };
@@ -67,14 +67,14 @@ TEST(an_undone_group_is_forgotten)
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 0);
     OK(lite_finish_seq(&r, claim.claim.token, item.seq), NULL);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 1);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 /* What contradicts itself stops everything, and is named. */
 TEST(a_call_in_two_places_is_broken)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "lease.db"), NULL);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "lease.db"), NULL);
     lite_accept_n(&r, "t", 1, 1, 0);
     struct op claim = lite_claim_of(&r, "t", 1, 1);
     int64_t seq = claim.claim.calls[0].seq;
@@ -87,7 +87,7 @@ TEST(a_call_in_two_places_is_broken)
     lite_ask(&r, "DELETE FROM pawl_outcome RETURNING 1");
     EQ_STATUS(store_get(r.s, &r.a, &g, &r.err), PAWL_BROKEN, NULL);
     HAS_STR(r.err.text, "call 1 is neither pending nor held nor ended");
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 RUNS_ON(ENGINE_FILE)

@@ -18,7 +18,7 @@ static int64_t log_len(void)
     return stat("log.db-wal", &s) == 0 ? (int64_t)s.st_size : 0;
 }
 
-static void write_mib(struct lite_rig *r, int mib)
+static void write_mib(struct lite_fixture *r, int mib)
 {
     for (int i = 0; i < mib; i += 2) {
         lite_accept_n(r, "t", 200, 10000, 0);
@@ -28,29 +28,29 @@ static void write_mib(struct lite_rig *r, int mib)
 
 TEST(a_writer_alone_keeps_the_log_short)
 {
-    struct lite_rig r;
-    lite_rig_open(&r, lite_url(param, "log.db"), NULL);
+    struct lite_fixture r;
+    lite_fixture_open(&r, lite_url(param, "log.db"), NULL);
     for (int i = 0; i < 6; i++) {
         write_mib(&r, 20);
         LT_INT(log_len(), LOG_LEN_MAX);
     }
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_call"), r.ids);
-    lite_rig_close(&r);
+    lite_fixture_close(&r);
 }
 
 /* A reader's old view makes it longer, not wrong; and it does not cost a copy a commit. */
 TEST(a_reader_only_makes_the_log_longer)
 {
-    struct lite_rig r, reader;
-    lite_rig_open(&r, lite_url(param, "log.db"), NULL);
-    lite_rig_open(&reader, lite_url(param, "log.db"), NULL);
+    struct lite_fixture r, reader;
+    lite_fixture_open(&r, lite_url(param, "log.db"), NULL);
+    lite_fixture_open(&reader, lite_url(param, "log.db"), NULL);
     lite_accept_n(&r, "t", 1, 1, 0);
-    OK(lite_begin(lite_of_rig(&reader), PLAIN_BEGIN, &reader.err), &reader.err);
+    OK(lite_begin(lite_of_fixture(&reader), PLAIN_BEGIN, &reader.err), &reader.err);
     EQ_INT(lite_ask(&reader, "SELECT count(*) FROM pawl_call"), 1);
     write_mib(&r, 50);
     GT_INT(log_len(), LOG_LEN_MAX);
     EQ_INT(lite_ask(&reader, "SELECT count(*) FROM pawl_call"), 1);
-    struct lite *tx = lite_of_rig(&reader);
+    struct lite *tx = lite_of_fixture(&reader);
     lite_undo(&tx);
     write_mib(&r, 10);
     EQ_INT(lite_ask(&reader, "SELECT count(*) FROM pawl_call"), r.ids);
@@ -58,24 +58,24 @@ TEST(a_reader_only_makes_the_log_longer)
     int64_t len = log_len();
     write_mib(&r, 20);
     LE_INT(log_len(), len);
-    lite_rig_close(&reader);
-    lite_rig_close(&r);
+    lite_fixture_close(&reader);
+    lite_fixture_close(&r);
 }
 
 TEST(tend_copies_beside_the_writer)
 {
-    struct lite_rig r, side;
+    struct lite_fixture r, side;
     struct stat before, after;
-    lite_rig_open(&r, lite_url(param, "log.db"), NULL);
-    lite_rig_open(&side, lite_url(param, "log.db"), NULL);
+    lite_fixture_open(&r, lite_url(param, "log.db"), NULL);
+    lite_fixture_open(&side, lite_url(param, "log.db"), NULL);
     EQ_INT(stat("log.db", &before), 0);
     write_mib(&r, 10);
     OK(store_tend(side.s, &side.err), &side.err);
     EQ_INT(stat("log.db", &after), 0);
     GT_INT((int64_t)after.st_size, (int64_t)before.st_size + 8 * MIB);
     OK(store_tend(side.s, &side.err), &side.err); /* nothing new: nothing to do */
-    lite_rig_close(&side);
-    lite_rig_close(&r);
+    lite_fixture_close(&side);
+    lite_fixture_close(&r);
 }
 
 RUNS_ON(ENGINE_FILE)

@@ -33,7 +33,7 @@ static void torture_on(void)
 }
 
 /* Accept, claim and finish in one group; a retry too, so that every kind of row is written. */
-static enum pawl_status group(struct lite_rig *r, struct token held, int64_t seq)
+static enum pawl_status group(struct lite_fixture *r, struct token held, int64_t seq)
 {
     static const struct tag tag = { { "k", 1 }, { "v", 1 } };
     struct call_spec s;
@@ -62,9 +62,9 @@ TEST(whichever_allocation_fails, .deadline_s = 120)
     int64_t at;
     torture_on();
     for (at = 1; at < ALLOCATIONS_MAX; at += check_long() ? 1 : 7) {
-        struct lite_rig r;
+        struct lite_fixture r;
         unlink("memory.db");
-        lite_rig_open(&r, lite_url(param, "memory.db"), NULL);
+        lite_fixture_open(&r, lite_url(param, "memory.db"), NULL);
         lite_accept_n(&r, "t", 3, 1, 0);
         struct op held = lite_claim_of(&r, "t", 2, 1);
         asked = 0;
@@ -79,7 +79,7 @@ TEST(whichever_allocation_fails, .deadline_s = 120)
         EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_lease"), 1 + done);
         if (st != PAWL_OK)
             OK(group(&r, held.claim.token, held.claim.calls[0].seq), &r.err);
-        lite_rig_close(&r);
+        lite_fixture_close(&r);
         if (!reached)
             break;
     }

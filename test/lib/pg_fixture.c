@@ -1,9 +1,9 @@
 /*
- * pg_rig.c - see pg_rig.h.
+ * pg_fixture.c - see pg_fixture.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "pg_rig.h"
+#include "pg_fixture.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,21 +15,21 @@ static char said[1000];
 
 /* ---- Connections ----------------------------------------------------------------------------- */
 
-static struct store *handle(const struct pg_rig *r)
+static struct store *handle(const struct pg_fixture *r)
 {
     struct store *s = NULL;
     struct pawl_err err;
     struct store_conf conf = { .url = r->url,
                                .schema = r->schema,
-                               .retention_us = RIG_RETENTION_US,
-                               .remember_us = RIG_REMEMBER_US,
+                               .retention_us = FIXTURE_RETENTION_US,
+                               .remember_us = FIXTURE_REMEMBER_US,
                                .key_pending_max = 100 };
     OK(store_open(&conf, &s, &err), &err);
     OK(store_migrate(s, true, &err), &err);
     return s;
 }
 
-PGconn *pgr_connect(const struct pg_rig *r, const char *user)
+PGconn *pgf_connect(const struct pg_fixture *r, const char *user)
 {
     const char *const names[] = { "dbname", "user", "options", NULL };
     const char *const values[] = { r->url, user ? user : "pawl", "-c client_min_messages=warning",
@@ -40,30 +40,30 @@ PGconn *pgr_connect(const struct pg_rig *r, const char *user)
     return db;
 }
 
-void pgr_beside(struct pg_rig *r, const struct pg_rig *other, const char *schema)
+void pgf_beside(struct pg_fixture *r, const struct pg_fixture *other, const char *schema)
 {
-    *r = (struct pg_rig){ .url = other->url, .schema = schema };
+    *r = (struct pg_fixture){ .url = other->url, .schema = schema };
     r->s = handle(r);
-    r->db = pgr_connect(r, NULL);
+    r->db = pgf_connect(r, NULL);
     arena_init(&r->a, 256 << 20);
 }
 
-void pgr_open(struct pg_rig *r, const char *schema)
+void pgf_open(struct pg_fixture *r, const char *schema)
 {
     if (!db_there(&db_postgres))
         skip("no PostgreSQL is installed");
-    pgr_beside(r, &(struct pg_rig){ .url = db_database(&db_postgres) }, schema);
+    pgf_beside(r, &(struct pg_fixture){ .url = db_database(&db_postgres) }, schema);
 }
 
-void pgr_open_alone(struct pg_rig *r, const char *schema)
+void pgf_open_alone(struct pg_fixture *r, const char *schema)
 {
     if (!db_there(&db_postgres))
         skip("no PostgreSQL is installed");
     db_start_own(&db_postgres);
-    pgr_open(r, schema);
+    pgf_open(r, schema);
 }
 
-void pgr_close(struct pg_rig *r)
+void pgf_close(struct pg_fixture *r)
 {
     store_close(r->s);
     PQfinish(r->db);
@@ -151,7 +151,7 @@ const char *sql_said(void)
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-void pgr_do(struct pg_rig *r, struct op *op)
+void pgf_do(struct pg_fixture *r, struct op *op)
 {
     struct op *v = op;
     op->a = &r->a;
@@ -159,7 +159,7 @@ void pgr_do(struct pg_rig *r, struct op *op)
     EQ_STATUS(op->status, PAWL_OK, &op->err);
 }
 
-struct call_spec pgr_plan(const char *id)
+struct call_spec pgf_plan(const char *id)
 {
     struct call_spec s;
     call_spec_init(&s);
@@ -168,16 +168,16 @@ struct call_spec pgr_plan(const char *id)
     return s;
 }
 
-struct accepted pgr_accept(struct pg_rig *r, const struct call_spec *s)
+struct accepted pgf_accept(struct pg_fixture *r, const struct call_spec *s)
 {
     struct call_spec settled = *s;
     OK(call_spec_settle(&r->a, &world_real, &settled, &r->err), &r->err);
     struct op op = { .kind = OP_ACCEPT, .accept = { .v = &settled, .n = 1 } };
-    pgr_do(r, &op);
+    pgf_do(r, &op);
     return op.accept.out[0];
 }
 
-struct claim pgr_claim(struct pg_rig *r, int max)
+struct claim pgf_claim(struct pg_fixture *r, int max)
 {
     struct op op = { .kind = OP_CLAIM,
                      .claim = { .token = token_make(&world_real),
@@ -186,11 +186,11 @@ struct claim pgr_claim(struct pg_rig *r, int max)
                                 .max = max,
                                 .run_max = 8,
                                 .lease_us = 60 * SEC_US } };
-    pgr_do(r, &op);
+    pgf_do(r, &op);
     return op.claim;
 }
 
-void pgr_finish(struct pg_rig *r, struct token token, const char *id, enum ending how)
+void pgf_finish(struct pg_fixture *r, struct token token, const char *id, enum ending how)
 {
     struct finish_item item = { .id = bytes_of(id), .how = how, .retry_in_us = -1 };
     if (how == END_RESULT)
@@ -198,17 +198,17 @@ void pgr_finish(struct pg_rig *r, struct token token, const char *id, enum endin
     else
         item.error = BYTES("it broke");
     struct op op = { .kind = OP_FINISH, .finish = { .token = token, .v = &item, .n = 1 } };
-    pgr_do(r, &op);
+    pgf_do(r, &op);
 }
 
-struct sweep pgr_sweep(struct pg_rig *r)
+struct sweep pgf_sweep(struct pg_fixture *r)
 {
     struct op op = { .kind = OP_SWEEP, .sweep = { .max = 1000 } };
-    pgr_do(r, &op);
+    pgf_do(r, &op);
     return op.sweep;
 }
 
-enum pawl_status pgr_get(struct pg_rig *r, const char *id, struct call *out)
+enum pawl_status pgf_get(struct pg_fixture *r, const char *id, struct call *out)
 {
     struct bytes ids[] = { bytes_of(id) };
     struct get g = { .ids = ids, .n = 1, .with = WITH_INPUT | WITH_RESULT };

@@ -1,12 +1,12 @@
 /*
- * events_rig.h - the event service for tests: servers and workers as processes that can be killed,
- * a server in this process, clients that ask, and a look at what the tables say.
+ * events_fixture.h - the event service for tests: servers and workers as processes that can be
+ * killed, a server in this process, clients that ask, and a look at what the tables say.
  *
  * Everything here ends the case when it cannot do what it says.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef EVENTS_RIG_H
-#define EVENTS_RIG_H
+#ifndef EVENTS_FIXTURE_H
+#define EVENTS_FIXTURE_H
 
 #include <pthread.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /*
- * net_rig.c - see net_rig.h.
+ * net_fixture.c - see net_fixture.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "net_rig.h"
+#include "net_fixture.h"
 
 /* ---- The handler ----------------------------------------------------------------------------- */
 
@@ -41,27 +41,27 @@ static void reply_text(struct http_request *r, const char *text)
                       .status = 200, .content_type = "text/plain", .body = bytes_of(text) });
 }
 
-static struct net_rig *the_rig; /* one per process, as cases are */
+static struct net_fixture *the_fixture; /* one per process, as cases are */
 
 static void on_gone(struct http_request *r)
 {
     (void)r;
-    atomic_fetch_add(&the_rig->n_gone, 1);
+    atomic_fetch_add(&the_fixture->n_gone, 1);
 }
 
 static void on_leave(struct http_request *r)
 {
-    atomic_fetch_add(&the_rig->n_gone, 1);
-    atomic_fetch_sub(&the_rig->n_parked, 1);
+    atomic_fetch_add(&the_fixture->n_gone, 1);
+    atomic_fetch_sub(&the_fixture->n_parked, 1);
     reply_text(r, "left");
 }
 
-static void park(struct net_rig *rig, struct http_request *r)
+static void park(struct net_fixture *fixture, struct http_request *r)
 {
     r->on_gone = on_gone;
-    r->user = rig->parked;
-    rig->parked = r;
-    atomic_fetch_add(&rig->n_parked, 1);
+    r->user = fixture->parked;
+    fixture->parked = r;
+    atomic_fetch_add(&fixture->n_parked, 1);
 }
 
 static void big(struct http_request *r, size_t n)
@@ -74,13 +74,13 @@ static void big(struct http_request *r, size_t n)
 
 static void handler(struct http_request *r, void *ctx)
 {
-    struct net_rig *rig = ctx;
-    atomic_fetch_add(&rig->n_requests, 1);
+    struct net_fixture *fixture = ctx;
+    atomic_fetch_add(&fixture->n_requests, 1);
     if (bytes_eq(r->path, BYTES("/park"))) {
-        park(rig, r);
+        park(fixture, r);
     } else if (bytes_eq(r->path, BYTES("/leave"))) {
         r->on_gone = on_leave;
-        atomic_fetch_add(&rig->n_parked, 1);
+        atomic_fetch_add(&fixture->n_parked, 1);
     } else if (bytes_eq(r->path, BYTES("/close"))) {
         http_reply(r, &(struct http_reply){ .status = 200, .close = true });
     } else if (bytes_eq(r->path, BYTES("/204"))) {
@@ -98,33 +98,33 @@ static void handler(struct http_request *r, void *ctx)
 
 /* ---- The server ------------------------------------------------------------------------------ */
 
-void net_init(struct net_rig *rig)
+void net_init(struct net_fixture *fixture)
 {
-    *rig = (struct net_rig){ .conf = { .listen = "127.0.0.1:0", .handler = handler } };
-    rig->conf.ctx = rig;
-    http_limits_init(&rig->conf.limits);
+    *fixture = (struct net_fixture){ .conf = { .listen = "127.0.0.1:0", .handler = handler } };
+    fixture->conf.ctx = fixture;
+    http_limits_init(&fixture->conf.limits);
 }
 
 static void *run(void *arg)
 {
-    loop_run(((struct net_rig *)arg)->loop);
+    loop_run(((struct net_fixture *)arg)->loop);
     return NULL;
 }
 
-void net_begin(struct net_rig *rig)
+void net_begin(struct net_fixture *fixture)
 {
     struct pawl_err err;
-    the_rig = rig;
-    rig->live = mem_live();
-    OK(loop_open(&rig->loop, &err), &err);
-    OK(http_open(rig->loop, &rig->conf, &rig->server, &err), &err);
-    EQ_INT(pthread_create(&rig->thread, NULL, run, rig), 0);
+    the_fixture = fixture;
+    fixture->live = mem_live();
+    OK(loop_open(&fixture->loop, &err), &err);
+    OK(http_open(fixture->loop, &fixture->conf, &fixture->server, &err), &err);
+    EQ_INT(pthread_create(&fixture->thread, NULL, run, fixture), 0);
 }
 
 struct errand {
     struct loop_task task;
-    struct net_rig *rig;
-    void (*fn)(struct net_rig *rig, void *arg);
+    struct net_fixture *fixture;
+    void (*fn)(struct net_fixture *fixture, void *arg);
     void *arg;
     atomic_bool done;
 };
@@ -132,57 +132,58 @@ struct errand {
 static void errand_run(struct loop_task *t)
 {
     struct errand *e = (struct errand *)t;
-    e->fn(e->rig, e->arg);
+    e->fn(e->fixture, e->arg);
     atomic_store(&e->done, true);
 }
 
-void net_on_loop(struct net_rig *rig, void (*fn)(struct net_rig *rig, void *arg), void *arg)
+void net_on_loop(struct net_fixture *fixture, void (*fn)(struct net_fixture *fixture, void *arg),
+                 void *arg)
 {
-    struct errand e = { .task.run = errand_run, .rig = rig, .fn = fn, .arg = arg };
-    loop_post(rig->loop, &e.task);
+    struct errand e = { .task.run = errand_run, .fixture = fixture, .fn = fn, .arg = arg };
+    loop_post(fixture->loop, &e.task);
     NET_UNTIL(atomic_load(&e.done));
 }
 
-static void release(struct net_rig *rig, void *arg)
+static void release(struct net_fixture *fixture, void *arg)
 {
     (void)arg;
-    while (rig->parked) {
-        struct http_request *r = rig->parked;
-        rig->parked = r->user;
-        atomic_fetch_sub(&rig->n_parked, 1);
+    while (fixture->parked) {
+        struct http_request *r = fixture->parked;
+        fixture->parked = r->user;
+        atomic_fetch_sub(&fixture->n_parked, 1);
         reply_text(r, "late");
     }
 }
 
-void net_release(struct net_rig *rig)
+void net_release(struct net_fixture *fixture)
 {
-    net_on_loop(rig, release, NULL);
+    net_on_loop(fixture, release, NULL);
 }
 
-static void take_stats(struct net_rig *rig, void *out)
+static void take_stats(struct net_fixture *fixture, void *out)
 {
-    http_stats(rig->server, out);
+    http_stats(fixture->server, out);
 }
 
-void net_stats(struct net_rig *rig, struct http_stats *out)
+void net_stats(struct net_fixture *fixture, struct http_stats *out)
 {
-    net_on_loop(rig, take_stats, out);
+    net_on_loop(fixture, take_stats, out);
 }
 
-static void close_it(struct net_rig *rig, void *arg)
+static void close_it(struct net_fixture *fixture, void *arg)
 {
     (void)arg;
-    http_close(rig->server);
+    http_close(fixture->server);
 }
 
-void net_end(struct net_rig *rig)
+void net_end(struct net_fixture *fixture)
 {
-    net_release(rig);
-    net_on_loop(rig, close_it, NULL);
-    loop_stop(rig->loop);
-    pthread_join(rig->thread, NULL);
-    loop_close(rig->loop);
-    EQ_INT(mem_live(), rig->live);
+    net_release(fixture);
+    net_on_loop(fixture, close_it, NULL);
+    loop_stop(fixture->loop);
+    pthread_join(fixture->thread, NULL);
+    loop_close(fixture->loop);
+    EQ_INT(mem_live(), fixture->live);
 }
 
 /* ---- The client ------------------------------------------------------------------------------ */
@@ -192,15 +193,15 @@ void net_nap(void)
     nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
 }
 
-int net_port(struct net_rig *rig)
+int net_port(struct net_fixture *fixture)
 {
-    return (int)strtol(strrchr(http_address(rig->server), ':') + 1, NULL, 10);
+    return (int)strtol(strrchr(http_address(fixture->server), ':') + 1, NULL, 10);
 }
 
-int net_connect(struct net_rig *rig)
+int net_connect(struct net_fixture *fixture)
 {
     struct sockaddr_in to = { .sin_family = AF_INET,
-                              .sin_port = htons((uint16_t)net_port(rig)),
+                              .sin_port = htons((uint16_t)net_port(fixture)),
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct timeval tv = { 10L * check_scale(), 0 };
     int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -295,18 +296,18 @@ bool net_ended(int fd)
     return recv(fd, &c, 1, 0) == 0;
 }
 
-const char *net_ask(struct net_rig *rig, const char *text)
+const char *net_ask(struct net_fixture *fixture, const char *text)
 {
-    int fd = net_connect(rig);
+    int fd = net_connect(fixture);
     net_say(fd, text);
     const char *answer = net_answer(fd);
     close(fd);
     return answer;
 }
 
-int net_status(struct net_rig *rig, const char *text)
+int net_status(struct net_fixture *fixture, const char *text)
 {
-    const char *answer = net_ask(rig, text);
+    const char *answer = net_ask(fixture, text);
     EQ_MEM(answer, "HTTP/1.1 ", 9);
     return (int)strtol(answer + 9, NULL, 10);
 }

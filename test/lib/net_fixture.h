@@ -1,13 +1,13 @@
 /*
- * net_rig.h - an HTTP server on a loop thread, and a client that speaks raw bytes to it.
+ * net_fixture.h - an HTTP server on a loop thread, and a client that speaks raw bytes to it.
  *
  * The handler answers by path: /dump (what it was given, as text), /park (nothing until
  * net_release; on_gone is counted), /leave (parks, and replies "left" when its client is gone),
  * /close, /204, /big/N (N bytes), /evil (a header with CRLF in it).
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef NET_RIG_H
-#define NET_RIG_H
+#ifndef NET_FIXTURE_H
+#define NET_FIXTURE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 #include "check.h"
 #include "net/http.h"
 
-struct net_rig {
+struct net_fixture {
     struct http_conf conf;
     struct loop *loop;
     struct http_server *server;
@@ -26,19 +26,20 @@ struct net_rig {
 };
 
 /* Defaults; change conf before net_begin(). */
-void net_init(struct net_rig *rig);
-void net_begin(struct net_rig *rig);
+void net_init(struct net_fixture *fixture);
+void net_begin(struct net_fixture *fixture);
 /* Answer what is parked, close, check that no memory of ours is left. */
-void net_end(struct net_rig *rig);
+void net_end(struct net_fixture *fixture);
 /* Run on the loop thread and wait for it. */
-void net_on_loop(struct net_rig *rig, void (*fn)(struct net_rig *rig, void *arg), void *arg);
+void net_on_loop(struct net_fixture *fixture, void (*fn)(struct net_fixture *fixture, void *arg),
+                 void *arg);
 /* Answer everything parked with 200 "late". */
-void net_release(struct net_rig *rig);
-void net_stats(struct net_rig *rig, struct http_stats *out);
+void net_release(struct net_fixture *fixture);
+void net_stats(struct net_fixture *fixture, struct http_stats *out);
 
 /* A blocking socket with a timeout. */
-int net_connect(struct net_rig *rig);
-int net_port(struct net_rig *rig);
+int net_connect(struct net_fixture *fixture);
+int net_port(struct net_fixture *fixture);
 void net_send(int fd, const char *bytes, size_t len);
 void net_say(int fd, const char *text);
 /* One answer, head and body; Date's value is replaced by `-`. "" at the end of the stream. Valid
@@ -49,9 +50,9 @@ const char *net_answer_head(int fd);
 /* True when the stream ends here. */
 bool net_ended(int fd);
 /* Connect, say, one answer, close. */
-const char *net_ask(struct net_rig *rig, const char *text);
+const char *net_ask(struct net_fixture *fixture, const char *text);
 /* The status of one answer to `text`. */
-int net_status(struct net_rig *rig, const char *text);
+int net_status(struct net_fixture *fixture, const char *text);
 
 /* Wait until x, up to 10 s. */
 #define NET_UNTIL(x)                                                                               \

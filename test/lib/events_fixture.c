@@ -1,9 +1,9 @@
 /*
- * events_rig.c - see events_rig.h.
+ * events_fixture.c - see events_fixture.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "events_rig.h"
+#include "events_fixture.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "events/table.h"
-#include "net_rig.h"
+#include "net_fixture.h"
 
 #define LISTENING "listening on http://127.0.0.1:"
 #define WAIT_MS 20000

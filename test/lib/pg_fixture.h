@@ -1,11 +1,12 @@
 /*
- * pg_rig.h - what the tests of PostgreSQL's SQL share: a database of their own, plain connections
- * beside the store's, statements as one-liners that end the case unless they do as expected.
+ * pg_fixture.h - what the tests of PostgreSQL's SQL share: a database of their own, plain
+ * connections beside the store's, statements as one-liners that end the case unless they do as
+ * expected.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef PG_RIG_H
-#define PG_RIG_H
+#ifndef PG_FIXTURE_H
+#define PG_FIXTURE_H
 
 #include <libpq-fe.h>
 
@@ -14,10 +15,10 @@
 #include "db_server.h"
 #include "store/store.h"
 
-#define RIG_RETENTION_US (3600 * SEC_US)
-#define RIG_REMEMBER_US (7200 * SEC_US)
+#define FIXTURE_RETENTION_US (3600 * SEC_US)
+#define FIXTURE_REMEMBER_US (7200 * SEC_US)
 
-struct pg_rig {
+struct pg_fixture {
     const char *url, *schema;
     struct store *s; /* owned */
     PGconn *db;      /* owned: the schema's owner, in psql */
@@ -27,14 +28,14 @@ struct pg_rig {
 };
 
 /* A new database with this schema in it; NULL: "pawl". Skips without PostgreSQL. */
-void pgr_open(struct pg_rig *r, const char *schema);
+void pgf_open(struct pg_fixture *r, const char *schema);
 /* The same on a server of the case's own, for what a whole server shares: roles. */
-void pgr_open_alone(struct pg_rig *r, const char *schema);
+void pgf_open_alone(struct pg_fixture *r, const char *schema);
 /* Another schema in the database of one that is open. */
-void pgr_beside(struct pg_rig *r, const struct pg_rig *other, const char *schema);
-void pgr_close(struct pg_rig *r);
+void pgf_beside(struct pg_fixture *r, const struct pg_fixture *other, const char *schema);
+void pgf_close(struct pg_fixture *r);
 /* One more connection; user NULL: the owner. */
-PGconn *pgr_connect(const struct pg_rig *r, const char *user);
+PGconn *pgf_connect(const struct pg_fixture *r, const char *user);
 
 /* Statements, "%s" and the like filled in; the text must not be longer than a few pages. */
 void sql_run(PGconn *db, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -47,14 +48,14 @@ const char *sql_fails(PGconn *db, const char *fmt, ...) __attribute__((format(pr
 const char *sql_said(void);
 
 /* Commit one operation, which must be done. */
-void pgr_do(struct pg_rig *r, struct op *op);
-struct accepted pgr_accept(struct pg_rig *r, const struct call_spec *s);
+void pgf_do(struct pg_fixture *r, struct op *op);
+struct accepted pgf_accept(struct pg_fixture *r, const struct call_spec *s);
 /* type "t", this id; the rest is default. Settle it when it is complete. */
-struct call_spec pgr_plan(const char *id);
+struct call_spec pgf_plan(const char *id);
 /* With a lease of a minute. */
-struct claim pgr_claim(struct pg_rig *r, int max);
-void pgr_finish(struct pg_rig *r, struct token token, const char *id, enum ending how);
-struct sweep pgr_sweep(struct pg_rig *r);
-enum pawl_status pgr_get(struct pg_rig *r, const char *id, struct call *out);
+struct claim pgf_claim(struct pg_fixture *r, int max);
+void pgf_finish(struct pg_fixture *r, struct token token, const char *id, enum ending how);
+struct sweep pgf_sweep(struct pg_fixture *r);
+enum pawl_status pgf_get(struct pg_fixture *r, const char *id, struct call *out);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * rig.c - see rig.h.
+ * fixture.c - see fixture.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "rig.h"
+#include "fixture.h"
 
 #include "exec/duration.h"
 
@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <time.h>
 
-atomic_int rig_inside, rig_runs;
+atomic_int fixture_inside, fixture_runs;
 static atomic_bool gate;
 
-bool rig_is_mem(const void *param)
+bool fixture_is_mem(const void *param)
 {
     return strncmp(param, "mem:", 4) == 0;
 }
 
-int64_t rig_mono(void)
+int64_t fixture_mono(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * RIG_SEC + t.tv_nsec / 1000;
+    return (int64_t)t.tv_sec * FIXTURE_SEC + t.tv_nsec / 1000;
 }
 
 /* BUSY and UNKNOWN say: the same once more. A machine that stands still for longer than a
@@ -33,13 +33,13 @@ static bool again(enum pawl_status st, int64_t *until_us, const struct pawl_err 
     if (st != PAWL_BUSY && st != PAWL_UNKNOWN)
         return false;
     if (!*until_us)
-        *until_us = rig_mono() + RIG_WAIT_US;
+        *until_us = fixture_mono() + FIXTURE_WAIT_US;
     printf("once more: %s\n", err->text);
     usleep(5000);
-    return rig_mono() < *until_us;
+    return fixture_mono() < *until_us;
 }
 
-struct pawl *rig_open_as(const void *param, struct pawl_options o)
+struct pawl *fixture_open_as(const void *param, struct pawl_options o)
 {
     struct pawl *p;
     struct pawl_err err;
@@ -49,13 +49,13 @@ struct pawl *rig_open_as(const void *param, struct pawl_options o)
     if (!o.db)
         o.db = engine_url(param);
     if (!o.node)
-        o.node = "rig";
+        o.node = "fixture";
     if (!o.heartbeat_interval_us)
-        o.heartbeat_interval_us = 100 * RIG_MS;
+        o.heartbeat_interval_us = 100 * FIXTURE_MS;
     if (!o.heartbeat_grace_us)
-        o.heartbeat_grace_us = 20 * RIG_SEC * check_scale();
+        o.heartbeat_grace_us = 20 * FIXTURE_SEC * check_scale();
     if (!o.reclaim_interval_us)
-        o.reclaim_interval_us = 50 * RIG_MS;
+        o.reclaim_interval_us = 50 * FIXTURE_MS;
     if (!o.gc_interval_us)
         o.gc_interval_us = -1;
     do
@@ -65,17 +65,17 @@ struct pawl *rig_open_as(const void *param, struct pawl_options o)
     return p;
 }
 
-struct pawl *rig_open(const void *param)
+struct pawl *fixture_open(const void *param)
 {
-    return rig_open_as(param, (struct pawl_options){ 0 });
+    return fixture_open_as(param, (struct pawl_options){ 0 });
 }
 
-void rig_on(struct pawl *p, const char *type, pawl_handler *handler)
+void fixture_on(struct pawl *p, const char *type, pawl_handler *handler)
 {
     OK(pawl_on(pawl_program(p), type, "run", handler), NULL);
 }
 
-void rig_assume_quick(void)
+void fixture_assume_quick(void)
 {
 #ifdef PAWL_TEST
     durations_assumed_us = 100;
@@ -84,7 +84,7 @@ void rig_assume_quick(void)
 #endif
 }
 
-void rig_start(struct pawl *p, int slots)
+void fixture_start(struct pawl *p, int slots)
 {
     struct pawl_err err;
     enum pawl_status st;
@@ -110,7 +110,7 @@ static void submit(struct pawl *p, const struct pawl_spec *v, struct pawl_receip
         r[i].duplicate = false;
 }
 
-struct pawl_receipt rig_offer(struct pawl *p, struct pawl_spec s)
+struct pawl_receipt fixture_offer(struct pawl *p, struct pawl_spec s)
 {
     struct pawl_receipt r;
     s.size = sizeof s;
@@ -118,20 +118,20 @@ struct pawl_receipt rig_offer(struct pawl *p, struct pawl_spec s)
     return r;
 }
 
-void rig_submit_as(struct pawl *p, struct pawl_spec s)
+void fixture_submit_as(struct pawl *p, struct pawl_spec s)
 {
-    struct pawl_receipt r = rig_offer(p, s);
+    struct pawl_receipt r = fixture_offer(p, s);
     if (r.status != PAWL_OK || r.duplicate)
         FAIL("call \"%s\" is %s%s: %s", r.id, pawl_status_name(r.status),
              r.duplicate ? ", a duplicate" : "", r.error);
 }
 
-void rig_submit(struct pawl *p, const char *id, const char *type)
+void fixture_submit(struct pawl *p, const char *id, const char *type)
 {
-    rig_submit_as(p, (struct pawl_spec){ .id = id, .type = type });
+    fixture_submit_as(p, (struct pawl_spec){ .id = id, .type = type });
 }
 
-void rig_submit_many(struct pawl *p, const char *type, int n)
+void fixture_submit_many(struct pawl *p, const char *type, int n)
 {
     struct pawl_spec *v = calloc((size_t)n, sizeof *v);
     struct pawl_receipt *r = calloc((size_t)n, sizeof *r);
@@ -151,7 +151,7 @@ void rig_submit_many(struct pawl *p, const char *type, int n)
     free(ids);
 }
 
-struct pawl_shown *rig_get(struct pawl *p, const char *id)
+struct pawl_shown *fixture_get(struct pawl *p, const char *id)
 {
     struct pawl_shown *shown = NULL;
     struct pawl_err err;
@@ -164,28 +164,29 @@ struct pawl_shown *rig_get(struct pawl *p, const char *id)
     return shown;
 }
 
-enum pawl_state rig_state(struct pawl *p, const char *id)
+enum pawl_state fixture_state(struct pawl *p, const char *id)
 {
-    struct pawl_shown *shown = rig_get(p, id);
+    struct pawl_shown *shown = fixture_get(p, id);
     enum pawl_state state = pawl_shown_view(shown)->state;
     pawl_shown_free(shown);
     return state;
 }
 
-enum pawl_state rig_ended(struct pawl *p, const char *id)
+enum pawl_state fixture_ended(struct pawl *p, const char *id)
 {
     struct pawl_shown *shown = NULL;
     struct pawl_err err;
-    OK(pawl_get(p, id, RIG_WAIT_US > 300 * RIG_SEC ? 300 * RIG_SEC : RIG_WAIT_US, &shown, &err),
+    OK(pawl_get(p, id, FIXTURE_WAIT_US > 300 * FIXTURE_SEC ? 300 * FIXTURE_SEC : FIXTURE_WAIT_US,
+                &shown, &err),
        &err);
     enum pawl_state state = pawl_shown_view(shown)->state;
     pawl_shown_free(shown);
     return state;
 }
 
-void rig_ends(struct pawl *p, const char *id, enum pawl_state want)
+void fixture_ends(struct pawl *p, const char *id, enum pawl_state want)
 {
-    enum pawl_state got = rig_ended(p, id);
+    enum pawl_state got = fixture_ended(p, id);
     if (got != want)
         FAIL("call \"%s\" is %s, not %s", id, pawl_state_name(got), pawl_state_name(want));
 }
@@ -217,7 +218,7 @@ static int count(struct pawl *p, enum pawl_state state, bool open_only)
     }
 }
 
-int rig_count(struct pawl *p, enum pawl_state state)
+int fixture_count(struct pawl *p, enum pawl_state state)
 {
     return count(p, state, false);
 }
@@ -238,11 +239,11 @@ static void print_open(struct pawl *p)
     pawl_page_free(page);
 }
 
-void rig_drain(struct pawl *p)
+void fixture_drain(struct pawl *p)
 {
-    int64_t until = rig_mono() + RIG_WAIT_US;
+    int64_t until = fixture_mono() + FIXTURE_WAIT_US;
     while (count(p, 0, true) > 0) {
-        if (rig_mono() > until) {
+        if (fixture_mono() > until) {
             print_open(p);
             FAIL("these calls did not end");
         }
@@ -250,7 +251,7 @@ void rig_drain(struct pawl *p)
     }
 }
 
-struct pawl_lease *rig_claim(struct pawl *p, const char *type, int max)
+struct pawl_lease *fixture_claim(struct pawl *p, const char *type, int max)
 {
     struct pawl_lease *l;
     struct pawl_err err;
@@ -260,8 +261,8 @@ struct pawl_lease *rig_claim(struct pawl *p, const char *type, int max)
     return l;
 }
 
-enum pawl_status rig_finish(struct pawl *p, const char *token, const char *id, enum pawl_ending how,
-                            enum pawl_state *out, struct pawl_err *err)
+enum pawl_status fixture_finish(struct pawl *p, const char *token, const char *id,
+                                enum pawl_ending how, enum pawl_state *out, struct pawl_err *err)
 {
     struct pawl_finish f = { PAWL_FINISH_INIT, .id = id, .how = how, .error = "by hand" };
     if (how == PAWL_END_RESULT)
@@ -269,35 +270,35 @@ enum pawl_status rig_finish(struct pawl *p, const char *token, const char *id, e
     return pawl_finish(p, token, &f, 1, out, err);
 }
 
-int rig_echo(struct pawl_call *c)
+int fixture_echo(struct pawl_call *c)
 {
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     return pawl_reply(c, pawl_input(c));
 }
 
-int rig_fails(struct pawl_call *c)
+int fixture_fails(struct pawl_call *c)
 {
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     return pawl_fail(c, "no luck with %s", pawl_call_id(c));
 }
 
-int rig_refuse(struct pawl_call *c)
+int fixture_refuse(struct pawl_call *c)
 {
-    atomic_fetch_add(&rig_runs, 1);
+    atomic_fetch_add(&fixture_runs, 1);
     return pawl_refuse(c, "never %s", pawl_call_id(c));
 }
 
-int rig_blocks(struct pawl_call *c)
+int fixture_blocks(struct pawl_call *c)
 {
-    atomic_fetch_add(&rig_runs, 1);
-    atomic_fetch_add(&rig_inside, 1);
+    atomic_fetch_add(&fixture_runs, 1);
+    atomic_fetch_add(&fixture_inside, 1);
     while (!atomic_load(&gate))
         usleep(1000);
-    atomic_fetch_sub(&rig_inside, 1);
+    atomic_fetch_sub(&fixture_inside, 1);
     return pawl_reply_int(c, 1);
 }
 
-void rig_open_gate(void)
+void fixture_open_gate(void)
 {
     atomic_store(&gate, true);
 }
