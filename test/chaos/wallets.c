@@ -17,7 +17,7 @@
 #include "fleet.h"
 #include "fault_plan.h"
 #include "own_world.h"
-#include "wallet_bed.h"
+#include "wallet_fixture.h"
 
 RUNS_ON(ENGINE_SERVER)
 

@@ -7,7 +7,8 @@
 #include "conform.h"
 
 /* One step; ended_before 0 asks for what is past its retention. */
-static struct gc archive_step(struct bed *b, int64_t before_us, int64_t after_seq, int max)
+static struct gc archive_step(struct conform_fixture *b, int64_t before_us, int64_t after_seq,
+                              int max)
 {
     struct op op = {
         .kind = OP_GC,
@@ -18,7 +19,7 @@ static struct gc archive_step(struct bed *b, int64_t before_us, int64_t after_se
 }
 
 /* All of them, by steps of max; how many went. */
-static int64_t archive_all(struct bed *b, int64_t before_us, int max)
+static int64_t archive_all(struct conform_fixture *b, int64_t before_us, int max)
 {
     int64_t removed = 0;
     struct gc g = { .more = true };

@@ -7,7 +7,7 @@
 #include "conform.h"
 
 /* "processing", "pending worker", "pending 2 key" and so on, the number for calls with a key. */
-static const char *shown(struct bed *b, const char *id)
+static const char *shown(struct conform_fixture *b, const char *id)
 {
     struct call c = get(b, id);
     const char *wait = call_wait_name(c.waiting_for);
@@ -19,7 +19,7 @@ static const char *shown(struct bed *b, const char *id)
 }
 
 /* Up to max, of which `width` run at once. */
-static struct claim claim_wide(struct bed *b, int max, int width)
+static struct claim claim_wide(struct conform_fixture *b, int max, int width)
 {
     struct claim q = want(b, max);
     q.run_max = 10;
@@ -28,7 +28,7 @@ static struct claim claim_wide(struct bed *b, int max, int width)
 }
 
 /* The ids of a state, newest first. */
-static const char *listed(struct bed *b, enum pawl_state state)
+static const char *listed(struct conform_fixture *b, enum pawl_state state)
 {
     struct query q = { .state = state, .limit = 2 };
     const char *out = "";
@@ -45,7 +45,7 @@ static const char *listed(struct bed *b, enum pawl_state state)
     return out;
 }
 
-static int lost(struct bed *b, const char *id)
+static int lost(struct conform_fixture *b, const char *id)
 {
     return get(b, id).tries.lost;
 }

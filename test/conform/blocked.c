@@ -13,7 +13,7 @@ static struct call_spec blocking(const char *id, const char *key)
 }
 
 /* Call "x" on key "k" fails and blocks; "a" and "b" stand behind it. */
-static void blocked_line(struct bed *b)
+static void blocked_line(struct conform_fixture *b)
 {
     accept_spec(b, blocking("x", "k"));
     line_up(b, "k", "ab");

@@ -41,7 +41,7 @@ CASE(a_processing_call_gets_a_wish)
     EQ_INT(w.seqs[0], seq);
 }
 
-static enum pawl_state wished_then(struct bed *b, enum ending how)
+static enum pawl_state wished_then(struct conform_fixture *b, enum ending how)
 {
     char *id = arena_printf(&b->a, "w%d", (int)how);
     accept_one(b, id);

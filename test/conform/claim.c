@@ -5,8 +5,8 @@
  */
 #include "conform.h"
 
-static void accept_at(struct bed *b, const char *id, const char *queue, const char *type,
-                      int priority, int64_t delay_us)
+static void accept_at(struct conform_fixture *b, const char *id, const char *queue,
+                      const char *type, int priority, int64_t delay_us)
 {
     struct call_spec s = plan(id);
     s.queue = bytes_of(queue);
@@ -241,7 +241,7 @@ CASE(a_claim_may_take_a_thousand)
         EQ_INT(q.calls[i].seq, i + 1);
 }
 
-static void accept_big(struct bed *b, const char *id, size_t len)
+static void accept_big(struct conform_fixture *b, const char *id, size_t len)
 {
     struct call_spec s = plan(id);
     char *data = arena_zalloc(&b->a, len, 1);

@@ -9,7 +9,7 @@
 static const struct bytes quick[] = { { "quick", 5 }, { "fast", 4 } };
 
 /* Up to max, of which up to max_any of any type. */
-static struct claim ahead(struct bed *b, int max, int max_any)
+static struct claim ahead(struct conform_fixture *b, int max, int max_any)
 {
     struct claim q = want(b, max);
     q.max_any = max_any;
@@ -28,7 +28,8 @@ static struct call_spec spec_of(const char *id, const char *queue, const char *t
 }
 
 /* A call for each letter: small letters are slow, capitals are quick. */
-static void accept_mix(struct bed *b, const char *queue, const char *letters, int priority)
+static void accept_mix(struct conform_fixture *b, const char *queue, const char *letters,
+                       int priority)
 {
     for (const char *l = letters; *l; l++) {
         struct call_spec s =
@@ -153,7 +154,8 @@ CASE(what_is_not_due_is_said_as_ever)
 /* ---- Keys -------------------------------------------------------------------------------------
  */
 
-static void line_of(struct bed *b, const char *key, const char *type, const char *letters)
+static void line_of(struct conform_fixture *b, const char *key, const char *type,
+                    const char *letters)
 {
     for (const char *l = letters; *l; l++) {
         struct call_spec s = spec_of(arena_printf(&b->a, "%c", *l), "q", type);

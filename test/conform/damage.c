@@ -13,7 +13,7 @@
 #include "conform.h"
 #include "store/ledger/cache.h"
 
-static void on_the_ledger(const struct bed *b)
+static void on_the_ledger(const struct conform_fixture *b)
 {
     if (!(store_traits(b->s) & STORE_DRIVEN))
         skip("the ledger's own");
@@ -72,7 +72,7 @@ CASE(a_mistake_in_memory_is_not_stored)
     if (pid == 0) {
         signal(SIGABRT, SIG_DFL);
         dup2(open("/dev/null", O_WRONLY), 2);
-        b->s = bed_handle(b); /* a connection of its own */
+        b->s = conform_fixture_handle(b); /* a connection of its own */
         hook_on_pause(spoil, b->s);
         finish(b, t, "a0", END_RESULT);
         _exit(0);
@@ -87,7 +87,7 @@ CASE(a_mistake_in_memory_is_not_stored)
 /* A call joins the line while the group has the key, and the group's sweep ends it: the key's
  * numbers do not count it yet, its hint does. */
 struct joining {
-    struct bed *b;
+    struct conform_fixture *b;
     struct store *other;
     struct op accept;
     int left; /* before so many operations of the group */
@@ -111,7 +111,9 @@ CASE(a_call_that_joined_after_its_key_was_locked_is_counted)
     object_put(b, "t", "k", "0"); /* a new key's row is waited for */
     struct call_spec s = keyed("x", "k");
     s.expires_at_us = now(b);
-    struct joining j = { .b = b, .other = bed_handle(b), .accept = accept_op(b, s), .left = 2 };
+    struct joining j = {
+        .b = b, .other = conform_fixture_handle(b), .accept = accept_op(b, s), .left = 2
+    };
     j.accept.a = &b->a;
     struct op put = { .kind = OP_OBJECT,
                       .object = { .type = BYTES("t"),

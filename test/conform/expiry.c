@@ -5,7 +5,7 @@
  */
 #include "conform.h"
 
-static void accept_expiring(struct bed *b, const char *id, int64_t in_us, int priority)
+static void accept_expiring(struct conform_fixture *b, const char *id, int64_t in_us, int priority)
 {
     struct call_spec s = plan(id);
     s.expires_in_us = in_us;

@@ -327,7 +327,7 @@ CASE(a_lease_that_is_over_is_refused)
 /* ---- Repeats ----------------------------------------------------------------------------------
  */
 
-static void repeats(struct bed *b, enum ending how, int64_t lease_us)
+static void repeats(struct conform_fixture *b, enum ending how, int64_t lease_us)
 {
     struct call_spec s = plan(arena_printf(&b->a, "r%d", (int)how));
     accept_spec(b, s);

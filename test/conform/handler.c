@@ -6,7 +6,7 @@
 #include "conform.h"
 
 struct run {
-    struct bed *b;
+    struct conform_fixture *b;
     const char *sql; /* NULL: none */
     bool apply;
     enum pawl_status status; /* of the SQL */
@@ -29,7 +29,8 @@ static bool run_sql(void *ctx, struct sql_tx *tx)
 }
 
 /* Claim one and end it by a handler that runs this statement. */
-static struct op handle(struct bed *b, struct run *r, struct token t, struct finish_item *f)
+static struct op handle(struct conform_fixture *b, struct run *r, struct token t,
+                        struct finish_item *f)
 {
     struct finish *end = arena_zalloc(&b->a, 1, sizeof *end);
     *end = (struct finish){ .token = t, .v = f, .n = 1 };
@@ -40,13 +41,13 @@ static struct op handle(struct bed *b, struct run *r, struct token t, struct fin
     return op;
 }
 
-static void script(struct bed *b, const char *sql)
+static void script(struct conform_fixture *b, const char *sql)
 {
     struct op op = { .kind = OP_SCRIPT, .script = { .sql = bytes_of(sql) } };
     OK(one(b, &op), &op.err);
 }
 
-static int64_t rows_in_app(struct bed *b)
+static int64_t rows_in_app(struct conform_fixture *b)
 {
     char *id = arena_printf(&b->a, "count%u", b->tokens);
     struct call_spec s = plan(id);
@@ -60,7 +61,7 @@ static int64_t rows_in_app(struct bed *b)
     return r.seen;
 }
 
-static void app(struct bed *b)
+static void app(struct conform_fixture *b)
 {
     if (!b->engine->sql)
         skip("%s has no SQL", b->engine->name);

@@ -8,17 +8,17 @@
  */
 #include "conform.h"
 
-/* The bed's handle and another one, which take turns. */
+/* The fixture's handle and another one, which take turns. */
 struct pair {
     struct store *first, *second; /* the second is owned */
 };
 
-static struct pair pair_open(struct bed *b)
+static struct pair pair_open(struct conform_fixture *b)
 {
-    return (struct pair){ b->s, bed_handle(b) };
+    return (struct pair){ b->s, conform_fixture_handle(b) };
 }
 
-static void pair_end(struct bed *b, struct pair p)
+static void pair_end(struct conform_fixture *b, struct pair p)
 {
     b->s = p.first;
     store_close(p.second);

@@ -25,7 +25,7 @@ static void add(struct play *s, struct op op)
 }
 
 /* A world in which every operation below has something to do. The token holds a, b and c. */
-static struct token furnish(struct bed *b)
+static struct token furnish(struct conform_fixture *b)
 {
     line_up(b, "past", "o");
     finish_ok(b, claim_run(b, 1, 1).token, "o", "1");
@@ -61,7 +61,7 @@ static struct op object_is(enum state_do how, const char *key)
                                     .cancel = how == STATE_DELETE } };
 }
 
-static void write_play(struct bed *b, struct play *s, struct token held)
+static void write_play(struct conform_fixture *b, struct play *s, struct token held)
 {
     struct claim q = want(b, 5);
     struct op move = by_id_op(OP_MOVE, "m");
@@ -90,7 +90,7 @@ static void write_play(struct bed *b, struct play *s, struct token held)
     add(s, (struct op){ .kind = OP_UNBLOCK, .unblock = { .key = BYTES("past") } });
 }
 
-static const char *all_of(struct bed *b)
+static const char *all_of(struct conform_fixture *b)
 {
     struct buf text;
     buf_init(&text, 1 << 20);

@@ -14,7 +14,7 @@ static struct call_spec delayed(const char *id, const char *key, int64_t us)
     return s;
 }
 
-static const char *line_of(struct bed *b)
+static const char *line_of(struct conform_fixture *b)
 {
     struct claim q = claim_run(b, 10, 10);
     const char *out = ids_of(b, &q);
@@ -85,7 +85,7 @@ CASE(what_a_lease_holds_does_not_expire)
 /* ---- Move -------------------------------------------------------------------------------------
  */
 
-static void move(struct bed *b, const char *id, int64_t run_at_us, const char *queue)
+static void move(struct conform_fixture *b, const char *id, int64_t run_at_us, const char *queue)
 {
     struct op op = by_id_op(OP_MOVE, id);
     op.by_id.run_at_us = run_at_us;
@@ -231,18 +231,18 @@ CASE(a_forgotten_call_of_a_run_is_not_revived)
 /* ---- Lost answers -----------------------------------------------------------------------------
  */
 
-static struct bed *faulty(const char *over)
+static struct conform_fixture *faulty(const char *over)
 {
     static char url[200];
     if (strncmp(over, "fault+", 6) == 0)
         skip("%s is faulty already", over);
     snprintf(url, sizeof url, "fault+%s", over);
-    return bed_open(url);
+    return conform_fixture_open(url);
 }
 
 TEST(a_lost_claim_of_a_run_is_the_same_run)
 {
-    AUTO(bed_end) struct bed *b = faulty(param);
+    AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     line_up(b, "k", "abc");
     object_put(b, "t", "k", "[1]");
     store_fault(1, FAULT_AFTER, PAWL_UNKNOWN);
@@ -258,7 +258,7 @@ TEST(a_lost_claim_of_a_run_is_the_same_run)
 
 TEST(a_lost_finish_of_a_run_is_stored_once)
 {
-    AUTO(bed_end) struct bed *b = faulty(param);
+    AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     line_up(b, "k", "abcd");
     struct claim q = claim_run_for(b, 10, 3, 30 * SEC_US);
     struct finish_item v[] = { item("a", END_RESULT), item("b", END_ERROR), item("c", END_RESULT) };
@@ -279,7 +279,7 @@ TEST(a_lost_finish_of_a_run_is_stored_once)
 
 TEST(a_lost_object_is_written_again)
 {
-    AUTO(bed_end) struct bed *b = faulty(param);
+    AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     store_fault(1, FAULT_AFTER, PAWL_UNKNOWN);
     EQ_INT(object_put(b, "t", "k", "[1]"), 2); /* as often as it was said */
     EQ_INT(object_of(b, "t", "k").version, 2);

@@ -6,7 +6,7 @@
 #include "conform.h"
 
 /* "PROCESSING 0" and so on, with what it waits for. */
-static const char *shown(struct bed *b, const char *id)
+static const char *shown(struct conform_fixture *b, const char *id)
 {
     struct call c = get(b, id);
     const char *wait = call_wait_name(c.waiting_for);

@@ -8,7 +8,7 @@
 #define OFTEN 100
 
 /* Takes what is due of the key, as often as there is something, and completes it. */
-static const char *order_of(struct bed *b, int run_max)
+static const char *order_of(struct conform_fixture *b, int run_max)
 {
     char *out = arena_printf(&b->a, "%s", "");
     for (int i = 0; i < OFTEN; i++) {
@@ -454,11 +454,11 @@ CASE(a_repeated_claim_shows_runs_together)
 /* ---- How much a key holds ---------------------------------------------------------------------
  */
 
-static void bound(struct bed *b, int64_t max)
+static void bound(struct conform_fixture *b, int64_t max)
 {
     store_close(b->s);
     b->key_pending_max = max;
-    b->s = bed_handle(b);
+    b->s = conform_fixture_handle(b);
     OK(store_migrate(b->s, true, &b->err), &b->err);
 }
 

@@ -7,7 +7,7 @@
 
 #define LEASE_US (10 * SEC_US)
 
-static struct leader_row leader(struct bed *b, const char *role)
+static struct leader_row leader(struct conform_fixture *b, const char *role)
 {
     struct leader_rows rows;
     OK(store_leaders(b->s, &b->a, &rows, &b->err), &b->err);
@@ -26,14 +26,14 @@ static struct op lead_op(const char *name, const char *boot)
                                   .lease_us = LEASE_US } };
 }
 
-static bool leads(struct bed *b, const char *name, const char *boot)
+static bool leads(struct conform_fixture *b, const char *name, const char *boot)
 {
     struct op op = lead_op(name, boot);
     OK(one(b, &op), &op.err);
     return op.lead.ours;
 }
 
-static void resign(struct bed *b, const char *name, const char *boot)
+static void resign(struct conform_fixture *b, const char *name, const char *boot)
 {
     struct op op = lead_op(name, boot);
     op.lead.resign = true;

@@ -5,7 +5,7 @@
  */
 #include "conform.h"
 
-static enum pawl_status extend(struct bed *b, struct token t, int64_t lease_us)
+static enum pawl_status extend(struct conform_fixture *b, struct token t, int64_t lease_us)
 {
     struct op op = { .kind = OP_EXTEND, .extend = { .token = t, .lease_us = lease_us } };
     return one(b, &op);
@@ -178,7 +178,7 @@ CASE(a_completed_neighbour_that_gc_removed_is_not_revived)
  */
 
 /* Take n calls and lose them. */
-static void lose(struct bed *b, int n)
+static void lose(struct conform_fixture *b, int n)
 {
     claim_for(b, n, 30 * SEC_US);
     advance(b, 30 * SEC_US);

@@ -6,7 +6,7 @@
 #include "conform.h"
 
 /* All matches through pages of `limit`, as seqs "5 4 3". */
-static const char *listed(struct bed *b, struct query q, int limit)
+static const char *listed(struct conform_fixture *b, struct query q, int limit)
 {
     char *out = arena_printf(&b->a, "%s", "");
     q.limit = limit;
@@ -49,7 +49,7 @@ CASE(every_state_is_found)
     EQ_STR(listed(b, (struct query){ 0 }, 3), "7 6 5 4 3 2 1");
 }
 
-static void accept_filtered(struct bed *b)
+static void accept_filtered(struct conform_fixture *b)
 {
     struct tag red = { BYTES("color"), BYTES("red") }, blue = { BYTES("color"), BYTES("blue") };
     struct call_spec s = plan("1");

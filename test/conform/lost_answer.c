@@ -9,18 +9,18 @@
 
 #include "conform.h"
 
-static struct bed *faulty(const char *over)
+static struct conform_fixture *faulty(const char *over)
 {
     static char url[200];
     if (strncmp(over, "fault+", 6) == 0)
         skip("%s is faulty already", over);
     snprintf(url, sizeof url, "fault+%s", over);
-    return bed_open(url);
+    return conform_fixture_open(url);
 }
 
 TEST(a_lost_accept_is_stored_once)
 {
-    AUTO(bed_end) struct bed *b = faulty(param);
+    AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     struct op op = accept_op(b, plan("a"));
     store_fault(1, FAULT_AFTER, PAWL_UNKNOWN);
     OK(one(b, &op), &op.err);
@@ -31,7 +31,7 @@ TEST(a_lost_accept_is_stored_once)
 
 TEST(a_lost_claim_is_the_same_lease)
 {
-    AUTO(bed_end) struct bed *b = faulty(param);
+    AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     accept_n(b, "a", 3);
     store_fault(1, FAULT_AFTER, PAWL_UNKNOWN);
     struct claim q = claim_as(b, want(b, 2));
@@ -44,7 +44,7 @@ TEST(a_lost_claim_is_the_same_lease)
 
 TEST(a_lost_finish_is_answered_as_the_first)
 {
-    AUTO(bed_end) struct bed *b = faulty(param);
+    AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     accept_n(b, "a", 2);
     struct token t = claim_for(b, 2, 30 * SEC_US);
     struct call_spec send[] = { settled(b, plan("sent")) };
@@ -64,7 +64,7 @@ TEST(a_lost_finish_is_answered_as_the_first)
 
 TEST(a_lost_group_is_repeated_as_a_whole)
 {
-    AUTO(bed_end) struct bed *b = faulty(param);
+    AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     accept_one(b, "a");
     struct token t = claim_n(b, 1);
     struct finish_item f = item("a", END_RESULT);
@@ -80,7 +80,7 @@ TEST(a_lost_group_is_repeated_as_a_whole)
 
 TEST(a_refused_commit_stores_nothing)
 {
-    AUTO(bed_end) struct bed *b = faulty(param);
+    AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     struct op op = accept_op(b, plan("a"));
     struct op *v = &op;
     op.a = &b->a;
@@ -93,7 +93,7 @@ TEST(a_refused_commit_stores_nothing)
 
 TEST(a_busy_database_is_asked_again)
 {
-    AUTO(bed_end) struct bed *b = faulty(param);
+    AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     store_fault(1, FAULT_BEFORE, PAWL_BUSY);
     EQ_INT(accept_one(b, "a"), 1);
 }

@@ -10,7 +10,7 @@
 #define FAILURES_MAX 20000
 
 /* A world in which every operation below has something to do. */
-static void furnish(struct bed *b)
+static void furnish(struct conform_fixture *b)
 {
     struct tag tag = { BYTES("k"), BYTES("v") };
     struct call_spec s = plan("tagged");
@@ -42,7 +42,7 @@ static void add(struct play *s, struct op op)
     s->n++;
 }
 
-static void write_play(struct bed *b, struct play *s)
+static void write_play(struct conform_fixture *b, struct play *s)
 {
     struct claim q = want(b, 5);
     q.token = s->ending;

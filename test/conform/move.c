@@ -5,8 +5,8 @@
  */
 #include "conform.h"
 
-static enum pawl_status move(struct bed *b, const char *id, int64_t run_at_us, int priority,
-                             const char *queue)
+static enum pawl_status move(struct conform_fixture *b, const char *id, int64_t run_at_us,
+                             int priority, const char *queue)
 {
     struct op op = { .kind = OP_MOVE,
                      .by_id = { .id = bytes_of(id),

@@ -5,7 +5,7 @@
  */
 #include "conform.h"
 
-static struct node_row row(struct bed *b, const char *name)
+static struct node_row row(struct conform_fixture *b, const char *name)
 {
     struct node_rows rows;
     OK(store_nodes(b->s, &b->a, &rows, &b->err), &b->err);
@@ -15,7 +15,8 @@ static struct node_row row(struct bed *b, const char *name)
     return (struct node_row){ 0 };
 }
 
-static enum pawl_status bury(struct bed *b, const char *name, const char *boot, int64_t beats)
+static enum pawl_status bury(struct conform_fixture *b, const char *name, const char *boot,
+                             int64_t beats)
 {
     struct op op = node_op(OP_BURY, name, boot);
     op.node.beats = beats;
@@ -54,7 +55,7 @@ CASE(a_node_joins_beats_and_leaves)
  * not change it. */
 CASE(a_beat_wakes_nobody)
 {
-    AUTO(store_end) struct store *other = bed_handle(b);
+    AUTO(store_end) struct store *other = conform_fixture_handle(b);
     int64_t before = 0, after = 0;
     if (strcmp(b->engine->name, "mariadb") != 0)
         skip("%s: the database's own count of commits is the version", b->engine->name);
@@ -114,7 +115,7 @@ CASE(what_a_node_does_not_say_is_absent)
     ABSENT(r.queues);
 }
 
-static enum pawl_status drain(struct bed *b, const char *name, bool on)
+static enum pawl_status drain(struct conform_fixture *b, const char *name, bool on)
 {
     struct op op = { .kind = OP_DRAIN, .node = { .node = bytes_of(name), .drain = on } };
     return one(b, &op);

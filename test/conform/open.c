@@ -10,7 +10,7 @@
 
 CASE(two_handles_see_one_database)
 {
-    AUTO(store_end) struct store *other = bed_handle(b);
+    AUTO(store_end) struct store *other = conform_fixture_handle(b);
     accept_one(b, "a");
     struct store *mine = b->s;
     b->s = other;
@@ -67,7 +67,7 @@ CASE(a_doctor_says_each_thing_once)
 }
 
 struct hand {
-    struct bed *b;
+    struct conform_fixture *b;
     int number, done;
 };
 
@@ -75,7 +75,7 @@ struct hand {
 static void *work(void *ctx)
 {
     struct hand *h = ctx;
-    AUTO(store_end) struct store *s = bed_handle(h->b);
+    AUTO(store_end) struct store *s = conform_fixture_handle(h->b);
     struct arena a;
     arena_init(&a, 64 << 20);
     for (unsigned turn = 0;; turn++) {
@@ -147,7 +147,7 @@ CASE(the_clock_is_the_databases)
 
 CASE(a_commit_elsewhere_changes_the_version)
 {
-    AUTO(store_end) struct store *other = bed_handle(b);
+    AUTO(store_end) struct store *other = conform_fixture_handle(b);
     int64_t first = 0, second = 0, third = 0;
     OK(store_version(other, &first, &b->err), &b->err);
     accept_one(b, "a");
@@ -182,8 +182,8 @@ TEST(a_database_that_is_none_is_refused, .plain = true)
     EQ_STATUS(store_open(&conf, &s, &err), PAWL_INVALID, &err);
 }
 
-/* One more schema in the bed's own database. */
-static struct store *schema_open(struct bed *b, const char *schema)
+/* One more schema in the fixture's own database. */
+static struct store *schema_open(struct conform_fixture *b, const char *schema)
 {
     struct store *s = NULL;
     struct store_conf conf = { .url = b->url,

@@ -10,13 +10,13 @@
 CASE(promise_1_accepted_means_stored)
 {
     accept_one(b, "a");
-    AUTO(store_end) struct store *other = bed_handle(b);
+    AUTO(store_end) struct store *other = conform_fixture_handle(b);
     struct store *first = b->s;
     b->s = other;
     store_close(first); /* whoever accepted it is gone */
     STATE_IS(b, "a", PAWL_PENDING);
     EQ_STR(claimable(b, want(b, 1)), "a");
-    other = NULL; /* the bed closes it */
+    other = NULL; /* the fixture closes it */
 }
 
 CASE(promise_2_outcome_and_sent_calls_commit_as_one)
@@ -49,7 +49,7 @@ CASE(promise_2_a_repeated_finish_lands_once)
 }
 
 /* By how much the version moves while three duplicates come. */
-static int64_t duplicates_move(struct bed *b, struct store *watcher)
+static int64_t duplicates_move(struct conform_fixture *b, struct store *watcher)
 {
     int64_t version = 0, after = 0;
     OK(store_version(watcher, &version, &b->err), &b->err);
@@ -67,7 +67,7 @@ CASE(promise_3_a_duplicate_gets_the_first_ones_answer_without_a_write)
 {
     accept_one(b, "a");
     finish_ok(b, claim_n(b, 1), "a", "\"first\"");
-    AUTO(store_end) struct store *watcher = bed_handle(b);
+    AUTO(store_end) struct store *watcher = conform_fixture_handle(b);
     const char *before = snapshot(b);
     /* Where the version is the whole server's, other cases and its housekeeping move it, too; a
      * write of ours would do so each time. */
@@ -243,7 +243,7 @@ CASE(promise_9_the_same_on_every_engine)
     advance(b, 30 * SEC_US);
     sweep(b);
     const char *mine = snapshot(b);
-    AUTO(bed_end) struct bed *m = bed_open("mem:promise 9");
+    AUTO(conform_fixture_end) struct conform_fixture *m = conform_fixture_open("mem:promise 9");
     accept_n(m, "a", 4);
     t = claim_for(m, 3, 30 * SEC_US);
     finish_ok(m, t, "a0", "[1]");

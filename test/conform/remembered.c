@@ -16,7 +16,7 @@ static struct finish_item result_of(const char *id)
     return f;
 }
 
-static struct op accept_many(struct bed *b, const char *prefix, int n)
+static struct op accept_many(struct conform_fixture *b, const char *prefix, int n)
 {
     struct call_spec *v = arena_zalloc(&b->a, (size_t)n, sizeof *v);
     TRUE(v != NULL);
@@ -26,7 +26,7 @@ static struct op accept_many(struct bed *b, const char *prefix, int n)
 }
 
 /* As one group or not at all: store_commit() would try a refused group again in halves. */
-static void as_one(struct bed *b, struct op *const *v, size_t n)
+static void as_one(struct conform_fixture *b, struct op *const *v, size_t n)
 {
     if (!b->engine->server) {
         commit(b, v, n);
@@ -38,7 +38,7 @@ static void as_one(struct bed *b, struct op *const *v, size_t n)
 }
 
 /* The last call of a lease ends, and the group claims again under the same token. */
-static void token_twice(struct bed *b, int n, bool stored)
+static void token_twice(struct conform_fixture *b, int n, bool stored)
 {
     accept_one(b, "a");
     struct claim q = want(b, 1);

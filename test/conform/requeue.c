@@ -5,7 +5,7 @@
  */
 #include "conform.h"
 
-static struct requeue requeue_max(struct bed *b, int64_t before_us, int max)
+static struct requeue requeue_max(struct conform_fixture *b, int64_t before_us, int max)
 {
     struct op op = { .kind = OP_REQUEUE,
                      .requeue = { .max = max, .claimed_before_us = before_us } };
@@ -13,7 +13,7 @@ static struct requeue requeue_max(struct bed *b, int64_t before_us, int max)
     return op.requeue;
 }
 
-static struct requeue requeue(struct bed *b, int64_t before_us)
+static struct requeue requeue(struct conform_fixture *b, int64_t before_us)
 {
     return requeue_max(b, before_us, 100);
 }

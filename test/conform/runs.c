@@ -5,7 +5,7 @@
  */
 #include "conform.h"
 
-static const char *states_of(struct bed *b, const char *letters)
+static const char *states_of(struct conform_fixture *b, const char *letters)
 {
     char *out = arena_printf(&b->a, "%s", "");
     for (const char *at = letters; *at; at++)

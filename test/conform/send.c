@@ -5,7 +5,7 @@
  */
 #include "conform.h"
 
-static enum pawl_status finish_sending(struct bed *b, struct token t, const char *id,
+static enum pawl_status finish_sending(struct conform_fixture *b, struct token t, const char *id,
                                        const struct call_spec *send, size_t n)
 {
     struct finish_item f = item(id, END_RESULT);

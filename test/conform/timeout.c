@@ -6,13 +6,14 @@
  */
 #include "conform.h"
 
-static enum pawl_status extend(struct bed *b, struct token t, int64_t lease_us)
+static enum pawl_status extend(struct conform_fixture *b, struct token t, int64_t lease_us)
 {
     struct op op = { .kind = OP_EXTEND, .extend = { .token = t, .lease_us = lease_us } };
     return one(b, &op);
 }
 
-static void accept_timed(struct bed *b, const char *id, const char *key, int64_t timeout_us)
+static void accept_timed(struct conform_fixture *b, const char *id, const char *key,
+                         int64_t timeout_us)
 {
     struct call_spec s = key ? keyed(id, key) : plan(id);
     s.timeout_us = timeout_us;
@@ -20,7 +21,7 @@ static void accept_timed(struct bed *b, const char *id, const char *key, int64_t
 }
 
 /* Its last try was a timeout, and the only one so far. */
-static void timed_out_once(struct bed *b, const char *id, const char *error)
+static void timed_out_once(struct conform_fixture *b, const char *id, const char *error)
 {
     struct attempts t = attempts_of(b, id);
     EQ_INT(t.n, 1);

@@ -10,7 +10,7 @@
 #include "db_server.h"
 #include "fleet.h"
 #include "fleet_load.h"
-#include "wallet_bed.h"
+#include "wallet_fixture.h"
 
 RUNS_ON(ENGINE_SERVER)
 

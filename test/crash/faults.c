@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "db_server.h"
-#include "wallet_bed.h"
+#include "wallet_fixture.h"
 
 RUNS_ON(ENGINE_SERVER)
 

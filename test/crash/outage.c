@@ -11,7 +11,7 @@
 
 #include "db_server.h"
 #include "server_process.h"
-#include "wallet_bed.h"
+#include "wallet_fixture.h"
 
 RUNS_ON(ENGINE_SERVER)
 

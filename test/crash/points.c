@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "crash_bed.h"
+#include "crash_fixture.h"
 
 enum { ROUNDS = 4, POINTS_MAX = 100 };
 
-RUNS_ON_CRASH_BED
+RUNS_ON_CRASH_FIXTURE
 
 static char points[POINTS_MAX][128];
 static int n_points;
@@ -20,11 +20,11 @@ static const char *const nodes[] = { "a" };
 /* Run the workload once, undisturbed, and learn the names. */
 static void learn(void *param, bool bulk)
 {
-    struct crash_bed b = {
+    struct crash_fixture b = {
         .param = param, .node = "a", .rounds = ROUNDS, .log = "points.log", .bulk = bulk
     };
-    EQ_INT(crash_bed_wait(crash_bed_start(&b)), 0);
-    crash_bed_count(param, nodes, 1, ROUNDS);
+    EQ_INT(crash_fixture_wait(crash_fixture_start(&b)), 0);
+    crash_fixture_count(param, nodes, 1, ROUNDS);
     FILE *f = fopen("points.log", "r");
     TRUE(f != NULL);
     while (n_points < POINTS_MAX && fgets(points[n_points], sizeof points[0], f)) {
@@ -46,14 +46,14 @@ static bool killed_at(void *param, const char *point, int pass, int kills, bool 
     snprintf(crash, sizeof crash, "%.127s:%d", point, pass);
     printf("%s\n", crash);
     for (int i = 0;; i++) {
-        struct crash_bed b = { .param = param, .node = "a", .rounds = ROUNDS, .bulk = bulk };
+        struct crash_fixture b = { .param = param, .node = "a", .rounds = ROUNDS, .bulk = bulk };
         b.crash = i < kills ? crash : NULL;
-        if (crash_bed_wait(crash_bed_start(&b)) == 0)
+        if (crash_fixture_wait(crash_fixture_start(&b)) == 0)
             break;
         LT_INT(i, kills);
         met = true;
     }
-    crash_bed_count(param, nodes, 1, ROUNDS);
+    crash_fixture_count(param, nodes, 1, ROUNDS);
     return met;
 }
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "crash_bed.h"
+#include "crash_fixture.h"
 #include "own_world.h"
 
-RUNS_ON_CRASH_BED
+RUNS_ON_CRASH_FIXTURE
 
 static int64_t from_env(const char *name, int64_t otherwise)
 {
@@ -38,23 +38,23 @@ static int generation(void *param, int rounds, int kills)
     unlink("acked.a");
     unlink("acked.b");
     for (int i = 0; i < 2; i++)
-        pids[i] = crash_bed_start(
-            &(struct crash_bed){ .param = param, .node = nodes[i], .rounds = rounds });
+        pids[i] = crash_fixture_start(
+            &(struct crash_fixture){ .param = param, .node = nodes[i], .rounds = rounds });
     for (int i = 0; i < kills; i++) {
         int which = (int)dice(2);
         usleep((unsigned)(1000 + dice(150000) * check_scale())); /* the moment is the test */
         kill(pids[which], SIGKILL);
-        killed += crash_bed_wait(pids[which]) == -9;
-        pids[which] = crash_bed_start(
-            &(struct crash_bed){ .param = param, .node = nodes[which], .rounds = rounds });
+        killed += crash_fixture_wait(pids[which]) == -9;
+        pids[which] = crash_fixture_start(
+            &(struct crash_fixture){ .param = param, .node = nodes[which], .rounds = rounds });
     }
     int64_t begun = fixture_mono();
     for (int i = 0; i < 2; i++)
-        EQ_INT(crash_bed_wait(pids[i]), 0);
+        EQ_INT(crash_fixture_wait(pids[i]), 0);
     int64_t took = fixture_mono() - begun;
     printf("%d rounds each, done %lld ms after the last kill\n", rounds, (long long)took / 1000);
     LT_INT(took, 20 * FIXTURE_SEC * check_scale()); /* the grace, 2 s, and the work */
-    crash_bed_count(param, nodes, 2, rounds);
+    crash_fixture_count(param, nodes, 2, rounds);
     return killed;
 }
 

@@ -12,7 +12,7 @@
 #include "fleet_load.h"
 #include "server_process.h"
 #include "standby.h"
-#include "wallet_bed.h"
+#include "wallet_fixture.h"
 
 RUNS_ON(ENGINE_SERVER)
 

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "wallet_bed.h"
+#include "wallet_fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
 

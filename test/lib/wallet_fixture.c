@@ -1,9 +1,9 @@
 /*
- * wallet_bed.c - see wallet_bed.h.
+ * wallet_fixture.c - see wallet_fixture.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wallet_bed.h"
+#include "wallet_fixture.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -271,7 +271,7 @@ static void print_sums(void)
     GT_INT(transfers, 0);
 }
 
-/* ---- The bed --------------------------------------------------------------------------------- */
+/* ---- The fixture ----------------------------------------------------------------------------- */
 
 void wallet_begin(const void *param, uint64_t seed)
 {

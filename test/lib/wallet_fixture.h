@@ -1,6 +1,6 @@
 /*
- * wallet_bed.h - money moves between wallets while clients hang up and ask twice; whoever uses this
- * breaks something meanwhile.
+ * wallet_fixture.h - money moves between wallets while clients hang up and ask twice; whoever uses
+ * this breaks something meanwhile.
  *
  * Each wallet is a key, its balance the key's state. Every client keeps a ledger of what it was
  * told took effect; in the end every balance is the sum of these ledgers, what was paid in is all
@@ -8,8 +8,8 @@
  * which the user starts and keeps alive.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef WALLET_BED_H
-#define WALLET_BED_H
+#ifndef WALLET_FIXTURE_H
+#define WALLET_FIXTURE_H
 
 #include "server_process.h"
 

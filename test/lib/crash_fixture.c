@@ -1,12 +1,12 @@
 /*
- * crash_bed.c - see crash_bed.h.
+ * crash_fixture.c - see crash_fixture.h.
  *
  * A round is seven calls: with SQL, with SQL and a retry, kept for a microsecond only, sending two
  * more, cancelled while pending, cancelled while running, delayed. Calls with SQL put their id into
  * `box`, which forbids nothing: an effect that happened twice is there twice.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "crash_bed.h"
+#include "crash_fixture.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -86,7 +86,7 @@ static void must(enum pawl_status st, const struct pawl_err *err, const char *wh
 {
     if (st == PAWL_OK)
         return;
-    fprintf(stderr, "crash_bed: %s: %s: %s\n", what, pawl_status_name(st), err->text);
+    fprintf(stderr, "crash_fixture: %s: %s: %s\n", what, pawl_status_name(st), err->text);
     exit(3);
 }
 
@@ -167,7 +167,7 @@ static void wait_call(struct pawl *p, const char *id)
         return;
     must(st, &err, "wait");
     if (!pawl_state_ended(pawl_shown_view(shown)->state)) {
-        fprintf(stderr, "crash_bed: %s is stuck: %s\n", id,
+        fprintf(stderr, "crash_fixture: %s is stuck: %s\n", id,
                 pawl_state_name(pawl_shown_view(shown)->state));
         exit(5);
     }
@@ -214,25 +214,25 @@ static void migrate_finish(void)
     struct store *s;
     struct pawl_err err;
     struct store_conf conf = {
-        .url = getenv("CRASH_BED_DB"), .role = STORE_WRITER, .retention_us = 1, .remember_us = 1
+        .url = getenv("CRASH_FIXTURE_DB"), .role = STORE_WRITER, .retention_us = 1, .remember_us = 1
     };
     MUST("open", store_open(&conf, &s, &err));
     MUST("migrate", store_migrate(s, true, &err));
     store_close(s);
 }
 
-void crash_bed_program(void)
+void crash_fixture_program(void)
 {
-    const char *node = getenv("CRASH_BED");
+    const char *node = getenv("CRASH_FIXTURE");
     struct pawl_err err;
     struct pawl *p;
     if (!node)
         return;
     alarm((unsigned)(100 * check_scale()));
-    int rounds = (int)strtol(getenv("CRASH_BED_ROUNDS"), NULL, 10);
+    int rounds = (int)strtol(getenv("CRASH_FIXTURE_ROUNDS"), NULL, 10);
     snprintf(acked_path, sizeof acked_path, "acked.%s", node);
     struct pawl_options o = { PAWL_OPTIONS_INIT,
-                              .db = getenv("CRASH_BED_DB"),
+                              .db = getenv("CRASH_FIXTURE_DB"),
                               .node = node,
                               .heartbeat_interval_us = 100 * FIXTURE_MS,
                               .heartbeat_grace_us = FIXTURE_SEC * check_scale(),
@@ -254,7 +254,7 @@ void crash_bed_program(void)
         submit_round(p, node, i);
         cancel_round(p, node, i);
     }
-    if (getenv("CRASH_BED_BULK"))
+    if (getenv("CRASH_FIXTURE_BULK"))
         submit_bulk(p);
     for (int i = 0; i < rounds; i++)
         wait_round(p, node, i);
@@ -265,7 +265,7 @@ void crash_bed_program(void)
 
 /* ---- The harness ---- */
 
-pid_t crash_bed_start(const struct crash_bed *b)
+pid_t crash_fixture_start(const struct crash_fixture *b)
 {
     char rounds[32];
     snprintf(rounds, sizeof rounds, "%d", b->rounds);
@@ -273,25 +273,25 @@ pid_t crash_bed_start(const struct crash_bed *b)
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        setenv("CRASH_BED", b->node, 1);
-        setenv("CRASH_BED_DB", db, 1);
-        setenv("CRASH_BED_ROUNDS", rounds, 1);
+        setenv("CRASH_FIXTURE", b->node, 1);
+        setenv("CRASH_FIXTURE_DB", db, 1);
+        setenv("CRASH_FIXTURE_ROUNDS", rounds, 1);
         unsetenv("PAWL_CRASH");
         unsetenv("PAWL_CRASH_LOG");
         if (b->bulk)
-            setenv("CRASH_BED_BULK", "1", 1);
+            setenv("CRASH_FIXTURE_BULK", "1", 1);
         if (b->crash)
             setenv("PAWL_CRASH", b->crash, 1);
         if (b->log)
             setenv("PAWL_CRASH_LOG", b->log, 1);
-        execl("/proc/self/exe", "crash_bed", (char *)NULL);
+        execl("/proc/self/exe", "crash_fixture", (char *)NULL);
         _exit(127);
     }
     GT_INT(pid, 0);
     return pid;
 }
 
-int crash_bed_wait(pid_t pid)
+int crash_fixture_wait(pid_t pid)
 {
     int status = 0;
     EQ_INT(waitpid(pid, &status, 0), pid);
@@ -354,7 +354,7 @@ static void check_round(struct pawl *p, const char *box, const char *node, int r
     }
 }
 
-void crash_bed_count(const void *param, const char *const *nodes, size_t n_nodes, int rounds)
+void crash_fixture_count(const void *param, const char *const *nodes, size_t n_nodes, int rounds)
 {
     static const char *const empty[] = { "ready", "lease", "cancel" };
     struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "counter" });

@@ -1,5 +1,5 @@
 /*
- * bed.c - the conformance suite's helpers: a database, a clock, and short words for operations.
+ * fixture.c - the conformance suite's helpers: a database, a clock, and short words for operations.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,12 +8,13 @@
 
 #include "conform.h"
 
-#define BED_ARENA_MAX (1u << 30)
+#define FIXTURE_ARENA_MAX (1u << 30)
 
-/* ---- The bed ----------------------------------------------------------------------------------
+/* ---- The fixture
+ * ----------------------------------------------------------------------------------
  */
 
-struct store *bed_handle(struct bed *b)
+struct store *conform_fixture_handle(struct conform_fixture *b)
 {
     struct store *s = NULL;
     struct store_conf conf = { .url = b->url,
@@ -25,41 +26,41 @@ struct store *bed_handle(struct bed *b)
     return s;
 }
 
-struct bed *bed_open(const char *url)
+struct conform_fixture *conform_fixture_open(const char *url)
 {
-    struct bed *b = calloc(1, sizeof *b);
+    struct conform_fixture *b = calloc(1, sizeof *b);
     TRUE(b != NULL);
     b->engine = engine_of(url);
     own_world_init(&b->world, 1);
-    arena_init(&b->a, BED_ARENA_MAX);
+    arena_init(&b->a, FIXTURE_ARENA_MAX);
     engine_another();
     b->url = arena_text(&b->a, bytes_of(engine_url(url)));
     TRUE(b->url != NULL);
-    b->s = bed_handle(b);
+    b->s = conform_fixture_handle(b);
     OK(store_migrate(b->s, true, &b->err), &b->err);
     return b;
 }
 
-void bed_end(struct bed **at)
+void conform_fixture_end(struct conform_fixture **at)
 {
-    struct bed *b = *at;
+    struct conform_fixture *b = *at;
     store_close(b->s);
     arena_release(&b->a);
     free(b);
     *at = NULL;
 }
 
-void advance(struct bed *b, int64_t us)
+void advance(struct conform_fixture *b, int64_t us)
 {
     own_world_advance(&b->world, us);
 }
 
-int64_t now(struct bed *b)
+int64_t now(struct conform_fixture *b)
 {
     return atomic_load(&b->world.now_us);
 }
 
-struct token fresh_token(struct bed *b)
+struct token fresh_token(struct conform_fixture *b)
 {
     struct token t = { { 1 } };
     unsigned n = ++b->tokens;
@@ -70,7 +71,7 @@ struct token fresh_token(struct bed *b)
 /* ---- Operations -------------------------------------------------------------------------------
  */
 
-void commit(struct bed *b, struct op *const *v, size_t n)
+void commit(struct conform_fixture *b, struct op *const *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         v[i]->a = &b->a;
@@ -80,7 +81,7 @@ void commit(struct bed *b, struct op *const *v, size_t n)
             OK(st, &v[i]->err);
 }
 
-enum pawl_status one(struct bed *b, struct op *op)
+enum pawl_status one(struct conform_fixture *b, struct op *op)
 {
     commit(b, &op, 1);
     b->op = *op;
@@ -98,13 +99,13 @@ struct call_spec plan(const char *id)
     return s;
 }
 
-struct call_spec settled(struct bed *b, struct call_spec s)
+struct call_spec settled(struct conform_fixture *b, struct call_spec s)
 {
     OK(call_spec_settle(&b->a, &b->world.world, &s, &b->err), &b->err);
     return s;
 }
 
-struct op accept_op(struct bed *b, struct call_spec s)
+struct op accept_op(struct conform_fixture *b, struct call_spec s)
 {
     struct call_spec *v = arena_zalloc(&b->a, 1, sizeof *v);
     TRUE(v != NULL);
@@ -112,14 +113,14 @@ struct op accept_op(struct bed *b, struct call_spec s)
     return (struct op){ .kind = OP_ACCEPT, .accept = { .v = v, .n = 1, .want_result = true } };
 }
 
-struct accepted accept_spec(struct bed *b, struct call_spec s)
+struct accepted accept_spec(struct conform_fixture *b, struct call_spec s)
 {
     struct op op = accept_op(b, s);
     OK(one(b, &op), &op.err);
     return op.accept.out[0];
 }
 
-int64_t accept_one(struct bed *b, const char *id)
+int64_t accept_one(struct conform_fixture *b, const char *id)
 {
     struct accepted r = accept_spec(b, plan(id));
     OK(r.status, NULL);
@@ -127,7 +128,7 @@ int64_t accept_one(struct bed *b, const char *id)
     return r.call.seq;
 }
 
-void accept_n(struct bed *b, const char *prefix, int n)
+void accept_n(struct conform_fixture *b, const char *prefix, int n)
 {
     struct call_spec *v = arena_zalloc(&b->a, (size_t)n, sizeof *v);
     TRUE(v != NULL);
@@ -139,7 +140,7 @@ void accept_n(struct bed *b, const char *prefix, int n)
         OK(op.accept.out[i].status, NULL);
 }
 
-struct claim want(struct bed *b, int max)
+struct claim want(struct conform_fixture *b, int max)
 {
     return (struct claim){
         .token = fresh_token(b), .node = BYTES("n1"), .boot = BYTES("b1"), .max = max
@@ -151,14 +152,14 @@ struct op claim_op(struct claim q)
     return (struct op){ .kind = OP_CLAIM, .claim = q };
 }
 
-struct claim claim_as(struct bed *b, struct claim q)
+struct claim claim_as(struct conform_fixture *b, struct claim q)
 {
     struct op op = claim_op(q);
     OK(one(b, &op), &op.err);
     return op.claim;
 }
 
-struct token claim_for(struct bed *b, int n, int64_t lease_us)
+struct token claim_for(struct conform_fixture *b, int n, int64_t lease_us)
 {
     struct claim q = want(b, n);
     q.lease_us = lease_us;
@@ -167,12 +168,12 @@ struct token claim_for(struct bed *b, int n, int64_t lease_us)
     return q.token;
 }
 
-struct token claim_n(struct bed *b, int n)
+struct token claim_n(struct conform_fixture *b, int n)
 {
     return claim_for(b, n, 0);
 }
 
-const char *claimable(struct bed *b, struct claim q)
+const char *claimable(struct conform_fixture *b, struct claim q)
 {
     q = claim_as(b, q);
     const char *out = ids_of(b, &q);
@@ -196,7 +197,7 @@ struct op finish_op(struct token token, struct finish_item *v, size_t n)
     return (struct op){ .kind = OP_FINISH, .finish = { .token = token, .v = v, .n = n } };
 }
 
-enum pawl_status finish_item(struct bed *b, struct token token, struct finish_item f)
+enum pawl_status finish_item(struct conform_fixture *b, struct token token, struct finish_item f)
 {
     b->item = f;
     struct op op = finish_op(token, &b->item, 1);
@@ -205,12 +206,13 @@ enum pawl_status finish_item(struct bed *b, struct token token, struct finish_it
     return st;
 }
 
-enum pawl_status finish(struct bed *b, struct token token, const char *id, enum ending how)
+enum pawl_status finish(struct conform_fixture *b, struct token token, const char *id,
+                        enum ending how)
 {
     return finish_item(b, token, item(id, how));
 }
 
-void finish_ok(struct bed *b, struct token token, const char *id, const char *result)
+void finish_ok(struct conform_fixture *b, struct token token, const char *id, const char *result)
 {
     struct finish_item f = item(id, END_RESULT);
     f.result = (struct payload){ PAWL_JSON, bytes_of(result) };
@@ -218,14 +220,14 @@ void finish_ok(struct bed *b, struct token token, const char *id, const char *re
     EQ_INT(b->item.state, PAWL_COMPLETED);
 }
 
-void finish_error(struct bed *b, struct token token, const char *id, const char *error)
+void finish_error(struct conform_fixture *b, struct token token, const char *id, const char *error)
 {
     struct finish_item f = item(id, END_ERROR);
     f.error = bytes_of(error);
     OK(finish_item(b, token, f), &b->err);
 }
 
-void ended_call(struct bed *b, const char *id, enum pawl_state state)
+void ended_call(struct conform_fixture *b, const char *id, enum pawl_state state)
 {
     struct call_spec s = plan(id);
     s.priority = PRIORITY_MAX;
@@ -254,38 +256,38 @@ struct op by_id_op(enum op_kind kind, const char *id)
     return (struct op){ .kind = kind, .by_id = { .id = bytes_of(id), .priority = PAWL_SAME } };
 }
 
-enum pawl_status by_id(struct bed *b, enum op_kind kind, const char *id)
+enum pawl_status by_id(struct conform_fixture *b, enum op_kind kind, const char *id)
 {
     struct op op = by_id_op(kind, id);
     return one(b, &op);
 }
 
-void pause_queue(struct bed *b, const char *queue, bool paused)
+void pause_queue(struct conform_fixture *b, const char *queue, bool paused)
 {
     struct op op = { .kind = OP_PAUSE, .pause = { .queue = bytes_of(queue), .paused = paused } };
     OK(one(b, &op), &op.err);
 }
 
-struct sweep sweep_max(struct bed *b, int max)
+struct sweep sweep_max(struct conform_fixture *b, int max)
 {
     struct op op = { .kind = OP_SWEEP, .sweep = { .max = max } };
     OK(one(b, &op), &op.err);
     return op.sweep;
 }
 
-struct sweep sweep(struct bed *b)
+struct sweep sweep(struct conform_fixture *b)
 {
     return sweep_max(b, SWEEP_STEP_MAX);
 }
 
-struct gc gc_max(struct bed *b, int max)
+struct gc gc_max(struct conform_fixture *b, int max)
 {
     struct op op = { .kind = OP_GC, .gc = { .max = max } };
     OK(one(b, &op), &op.err);
     return op.gc;
 }
 
-struct gc gc(struct bed *b)
+struct gc gc(struct conform_fixture *b)
 {
     return gc_max(b, GC_STEP_MAX);
 }
@@ -300,7 +302,8 @@ struct op node_op(enum op_kind kind, const char *name, const char *boot)
                                   .slots = 4 } };
 }
 
-enum pawl_status node(struct bed *b, enum op_kind kind, const char *name, const char *boot)
+enum pawl_status node(struct conform_fixture *b, enum op_kind kind, const char *name,
+                      const char *boot)
 {
     struct op op = node_op(kind, name, boot);
     return one(b, &op);
@@ -316,7 +319,7 @@ struct call_spec keyed(const char *id, const char *key)
     return s;
 }
 
-void line_up(struct bed *b, const char *key, const char *letters)
+void line_up(struct conform_fixture *b, const char *key, const char *letters)
 {
     for (; *letters; letters++) {
         struct accepted r = accept_spec(b, keyed(arena_printf(&b->a, "%c", *letters), key));
@@ -325,7 +328,7 @@ void line_up(struct bed *b, const char *key, const char *letters)
     }
 }
 
-struct claim claim_run_for(struct bed *b, int max, int run_max, int64_t lease_us)
+struct claim claim_run_for(struct conform_fixture *b, int max, int run_max, int64_t lease_us)
 {
     struct claim q = want(b, max);
     q.run_max = run_max;
@@ -333,12 +336,12 @@ struct claim claim_run_for(struct bed *b, int max, int run_max, int64_t lease_us
     return claim_as(b, q);
 }
 
-struct claim claim_run(struct bed *b, int max, int run_max)
+struct claim claim_run(struct conform_fixture *b, int max, int run_max)
 {
     return claim_run_for(b, max, run_max, 0);
 }
 
-const char *ids_of(struct bed *b, const struct claim *q)
+const char *ids_of(struct conform_fixture *b, const struct claim *q)
 {
     char *out = arena_printf(&b->a, "%s", "");
     for (size_t i = 0; i < q->n; i++)
@@ -347,7 +350,8 @@ const char *ids_of(struct bed *b, const struct claim *q)
     return out;
 }
 
-enum pawl_status finish_run(struct bed *b, struct token token, const char *letters, const char *how)
+enum pawl_status finish_run(struct conform_fixture *b, struct token token, const char *letters,
+                            const char *how)
 {
     static const char words[] = "reflbc";
     static const enum ending hows[] = { END_RESULT, END_ERROR,   END_REFUSE,
@@ -368,13 +372,13 @@ enum pawl_status finish_run(struct bed *b, struct token token, const char *lette
     return one(b, &op);
 }
 
-enum pawl_status object(struct bed *b, struct object_op q)
+enum pawl_status object(struct conform_fixture *b, struct object_op q)
 {
     struct op op = { .kind = OP_OBJECT, .object = q };
     return one(b, &op);
 }
 
-int64_t object_put(struct bed *b, const char *type, const char *key, const char *json)
+int64_t object_put(struct conform_fixture *b, const char *type, const char *key, const char *json)
 {
     struct object_op q = { .type = bytes_of(type),
                            .key = bytes_of(key),
@@ -384,26 +388,26 @@ int64_t object_put(struct bed *b, const char *type, const char *key, const char 
     return b->op.object.version;
 }
 
-enum pawl_status object_found(struct bed *b, const char *type, const char *key)
+enum pawl_status object_found(struct conform_fixture *b, const char *type, const char *key)
 {
     struct object o;
     return store_object(b->s, &b->a, bytes_of(type), bytes_of(key), &o, &b->err);
 }
 
-struct object object_of(struct bed *b, const char *type, const char *key)
+struct object object_of(struct conform_fixture *b, const char *type, const char *key)
 {
     struct object o;
     OK(store_object(b->s, &b->a, bytes_of(type), bytes_of(key), &o, &b->err), &b->err);
     return o;
 }
 
-enum pawl_status unblock(struct bed *b, const char *key, bool retry)
+enum pawl_status unblock(struct conform_fixture *b, const char *key, bool retry)
 {
     struct op op = { .kind = OP_UNBLOCK, .unblock = { .key = bytes_of(key), .retry = retry } };
     return one(b, &op);
 }
 
-const char *keys_shown(struct bed *b, bool blocked)
+const char *keys_shown(struct conform_fixture *b, bool blocked)
 {
     struct key_query q = { .limit = 1, .blocked = blocked };
     char *out = arena_printf(&b->a, "%s", "");
@@ -418,7 +422,7 @@ const char *keys_shown(struct bed *b, bool blocked)
     return out;
 }
 
-struct key_row key_of(struct bed *b, const char *key)
+struct key_row key_of(struct conform_fixture *b, const char *key)
 {
     struct key_query q = { .limit = LIST_MAX };
     struct key_rows rows;
@@ -432,7 +436,7 @@ struct key_row key_of(struct bed *b, const char *key)
 /* ---- Reads ------------------------------------------------------------------------------------
  */
 
-static struct get get_one(struct bed *b, const char *id)
+static struct get get_one(struct conform_fixture *b, const char *id)
 {
     struct bytes *ids = arena_zalloc(&b->a, 1, sizeof *ids);
     TRUE(ids != NULL);
@@ -442,12 +446,12 @@ static struct get get_one(struct bed *b, const char *id)
     return g;
 }
 
-enum pawl_status found(struct bed *b, const char *id)
+enum pawl_status found(struct conform_fixture *b, const char *id)
 {
     return get_one(b, id).found[0];
 }
 
-struct call get(struct bed *b, const char *id)
+struct call get(struct conform_fixture *b, const char *id)
 {
     struct get g = get_one(b, id);
     if (g.found[0] != PAWL_OK)
@@ -455,19 +459,19 @@ struct call get(struct bed *b, const char *id)
     return g.out[0];
 }
 
-enum pawl_state state_of(struct bed *b, const char *id)
+enum pawl_state state_of(struct conform_fixture *b, const char *id)
 {
     return get(b, id).state;
 }
 
-struct attempts attempts_of(struct bed *b, const char *id)
+struct attempts attempts_of(struct conform_fixture *b, const char *id)
 {
     struct attempts t;
     OK(store_attempts(b->s, &b->a, bytes_of(id), &t, &b->err), &b->err);
     return t;
 }
 
-struct queue_row queue_of(struct bed *b, const char *queue)
+struct queue_row queue_of(struct conform_fixture *b, const char *queue)
 {
     struct queue_rows rows;
     OK(store_queues(b->s, &b->a, &rows, &b->err), &b->err);
@@ -477,7 +481,7 @@ struct queue_row queue_of(struct bed *b, const char *queue)
     FAIL("no queue \"%s\"", queue);
 }
 
-const char *snapshot(struct bed *b)
+const char *snapshot(struct conform_fixture *b)
 {
     struct buf text;
     buf_init(&text, 64 << 20);
