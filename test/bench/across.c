@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/world.h"
-#include "cli/bench_table.h"
+#include "bench/table.h"
 #include "db_server.h"
 
 enum { CALLS = 200, CALLS_QUICK = 50, ROUNDS = 3 };

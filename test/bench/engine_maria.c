@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "cli/bench_engine.h"
+#include "bench/engine.h"
 #include "db_server.h"
 
 #define GOAL 0.60

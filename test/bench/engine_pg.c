@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "cli/bench_engine.h"
+#include "bench/engine.h"
 #include "pg_log.h"
 #include "db_server.h"
 

@@ -16,7 +16,7 @@
 
 #include "base/macros.h"
 #include "base/world.h"
-#include "cli/bench_table.h"
+#include "bench/table.h"
 #include "db_server.h"
 #include "events_fixture.h"
 #include "events/table.h"

@@ -14,9 +14,9 @@
 
 #include "base/err.h"
 #include "base/world.h"
-#include "cli/bench_floor.h"
-#include "cli/bench_load.h"
-#include "cli/bench_table.h"
+#include "bench/floor.h"
+#include "bench/load.h"
+#include "bench/table.h"
 
 #define LOOKUPS 1000
 /* Another type than the one measured, so that a claim has something to walk past. */

@@ -15,8 +15,8 @@
 
 #include "base/err.h"
 #include "base/world.h"
-#include "cli/bench_floor.h"
-#include "cli/bench_table.h"
+#include "bench/floor.h"
+#include "bench/table.h"
 
 #define BATCH 1000
 

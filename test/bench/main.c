@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/bench_rows.h"
+#include "bench/rows.h"
 
 int main(void)
 {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "cli/bench_http.h"
+#include "bench/http.h"
 
 int main(void)
 {

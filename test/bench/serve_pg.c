@@ -14,9 +14,9 @@
 #include <time.h>
 
 #include "base/err.h"
-#include "cli/bench_client.h"
-#include "cli/bench_server.h"
-#include "cli/bench_table.h"
+#include "bench/client.h"
+#include "bench/server.h"
+#include "bench/table.h"
 #include "pg_log.h"
 #include "db_server.h"
 

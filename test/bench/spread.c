@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "base/macros.h"
-#include "cli/bench_table.h"
+#include "bench/table.h"
 #include "db_server.h"
 
 enum { CALLS = 1000, CALLS_QUICK = 240, NODES = 3, SLOTS = 16, ROUNDS = 3, CALL_MS = 100 };

@@ -18,11 +18,11 @@
 #include <time.h>
 
 #include "base/err.h"
-#include "cli/bench_client.h"
-#include "cli/bench_engine.h"
-#include "cli/bench_load.h"
-#include "cli/bench_server.h"
-#include "cli/bench_table.h"
+#include "bench/client.h"
+#include "bench/engine.h"
+#include "bench/load.h"
+#include "bench/server.h"
+#include "bench/table.h"
 #include "db_server.h"
 #include "pg_cost.h"
 

@@ -1,5 +1,5 @@
 /*
- * bench_table.h - rounds, medians, and the one table every benchmark prints.
+ * table.h - rounds, medians, and the one table every benchmark prints.
  *
  * A figure is worth little without the floor it was taken beside and the goal it is held to, so a
  * row has room for all three. Rounds of the two sides alternate; the ratio of a row is the median
@@ -7,8 +7,8 @@
  * One thread.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_TABLE_H
-#define CLI_BENCH_TABLE_H
+#ifndef BENCH_TABLE_H
+#define BENCH_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

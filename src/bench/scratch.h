@@ -1,13 +1,13 @@
 /*
- * bench_scratch.h - places in somebody's database that are `pawl bench`'s own: made under names
+ * scratch.h - places in somebody's database that are `pawl bench`'s own: made under names
  * that nobody has, and removed again.
  *
  * On PostgreSQL a schema each, elsewhere tables with a prefix. Nothing else in the database is
  * looked at. One thread, none beside it: the caller forks after it.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_SCRATCH_H
-#define CLI_BENCH_SCRATCH_H
+#ifndef BENCH_SCRATCH_H
+#define BENCH_SCRATCH_H
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 /*
- * bench_rows.c - the main figures: the library beside the floor (bench_rows.h).
+ * rows.c - the main figures: the library beside the floor (rows.h).
  *
  * A round does one shape of work on the floor and at once the same on the library. Both files live
  * through all rounds and take the same calls, so they are always of one size.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_rows.h"
+#include "bench/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #include "base/err.h"
 #include "base/world.h"
-#include "cli/bench_floor.h"
-#include "cli/bench_load.h"
+#include "bench/floor.h"
+#include "bench/load.h"
 
 #define BATCH 1000
 #define THREADS 64

@@ -1,5 +1,5 @@
 /*
- * bench_load.h - the shapes of work as a program that links libpawl has them: batches, hand-made
+ * load.h - the shapes of work as a program that links libpawl has them: batches, hand-made
  * claims, handlers, and many threads that each submit one call and wait.
  *
  * Everything goes through pawl.h and nothing else, so that what is measured is what users get. A
@@ -7,14 +7,14 @@
  * only after PAWL_OK.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_LOAD_H
-#define CLI_BENCH_LOAD_H
+#ifndef BENCH_LOAD_H
+#define BENCH_LOAD_H
 
 #include <stdint.h>
 
 #include <pawl.h>
 
-#include "cli/bench_floor.h"
+#include "bench/floor.h"
 
 /* Served by load_workers(); the other is claimed by hand and never by workers. */
 #define LOAD_TYPE_NOOP "noop"

@@ -1,5 +1,5 @@
 /*
- * bench_engine.h - a server engine beside its floor: batches of 1,000 on two connections, in
+ * engine.h - a server engine beside its floor: batches of 1,000 on two connections, in
  * alternating rounds.
  *
  * Whatever is measured is a `side`: it accepts, claims and finishes on a connection of its own for
@@ -7,14 +7,14 @@
  * written by hand on the same tables, and all that a second engine has to bring.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_ENGINE_H
-#define CLI_BENCH_ENGINE_H
+#ifndef BENCH_ENGINE_H
+#define BENCH_ENGINE_H
 
 #include <pawl.h>
 
 #include "base/macros.h"
-#include "cli/bench_floor.h"
-#include "cli/bench_table.h"
+#include "bench/floor.h"
+#include "bench/table.h"
 
 #define BENCH_BATCH 1000
 #define BENCH_CONNS 2
@@ -48,7 +48,7 @@ struct bench_side {
 /* The engine behind a URL. A batch is one operation of 1,000 calls, as a program hands it in, or
  * 1,000 operations of one call, as 1,000 callers do who meet in one group. */
 extern const struct bench_side bench_side_batch, bench_side_singles;
-/* Straight libpq and straight libmariadb (bench_floor_pg.c, bench_floor_maria.c). */
+/* Straight libpq and straight libmariadb (floor_pg.c, floor_maria.c). */
 extern const struct bench_side bench_floor_pg, bench_floor_maria;
 /* The floor of a URL's engine; NULL: it has none of this kind. */
 const struct bench_side *bench_floor_of(const char *url);

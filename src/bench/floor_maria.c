@@ -1,6 +1,5 @@
 /*
- * bench_floor_maria.c - straight libmariadb on the engine's own tables: the floor of MariaDB
- * (bench_engine.h).
+ * floor_maria.c - straight libmariadb on the engine's own tables: the floor of MariaDB (engine.h).
  *
  * What one would write by hand for this one shape of work: statements as text, many in one round
  * trip, one row list a table, claims by primary key. It checks nothing and answers nobody.
@@ -13,7 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/ident.h"
-#include "cli/bench_engine.h"
+#include "bench/engine.h"
 #include "model/lease.h"
 #include "store/mysql/mydb.h"
 

@@ -1,9 +1,9 @@
 /*
- * bench_server.c - `pawl serve` as a process of its own (bench_server.h).
+ * server.c - `pawl serve` as a process of its own (server.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_server.h"
+#include "bench/server.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/bench_table.h"
+#include "bench/table.h"
 
 #define READY_S 10
 #define LISTENING "listening on http://127.0.0.1:"

@@ -1,5 +1,5 @@
 /*
- * bench_engine_store.c - the engine's side of bench_engine.h: operations through store.h.
+ * engine_store.c - the engine's side of engine.h: operations through store.h.
  *
  * Calls are settled before anything is measured: a store takes them settled. Leases live as long as
  * their node beats, as those of a process's own workers do.
@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "cli/bench_engine.h"
+#include "bench/engine.h"
 #include "store/store.h"
 
 /* Answers of one commit, and the calls of one round. */

@@ -1,18 +1,18 @@
 /*
- * bench_db.c - the rows of `pawl bench` on a server's database (bench_db.h).
+ * db.c - the rows of `pawl bench` on a server's database (db.h).
  *
  * How many calls a round has is found out first, since a server may be far away, or slow.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_db.h"
+#include "bench/db.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "cli/bench_client.h"
-#include "cli/bench_engine.h"
-#include "cli/bench_load.h"
+#include "bench/client.h"
+#include "bench/engine.h"
+#include "bench/load.h"
 
 #define ROUNDS 3
 #define CONNS 64

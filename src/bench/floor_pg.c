@@ -1,6 +1,5 @@
 /*
- * bench_floor_pg.c - straight libpq on the engine's own tables: the floor of PostgreSQL
- * (bench_engine.h).
+ * floor_pg.c - straight libpq on the engine's own tables: the floor of PostgreSQL (engine.h).
  *
  * What one would write by hand for this one shape of work: prepared statements, plans pinned as the
  * engine pins them, columns as arrays where calls differ and as one value where they do not, claims
@@ -17,7 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/ident.h"
-#include "cli/bench_engine.h"
+#include "bench/engine.h"
 #include "model/lease.h"
 
 #define LANE 1

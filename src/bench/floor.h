@@ -1,5 +1,5 @@
 /*
- * bench_floor.h - the floor: what straight SQLite does with the library's own tables and nothing
+ * floor.h - the floor: what straight SQLite does with the library's own tables and nothing
  * else.
  *
  * The same shapes of work as the library's (accept a batch, claim a batch, finish a batch), written
@@ -9,8 +9,8 @@
  * ask floor_ok() once.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_FLOOR_H
-#define CLI_BENCH_FLOOR_H
+#ifndef BENCH_FLOOR_H
+#define BENCH_FLOOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

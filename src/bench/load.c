@@ -1,9 +1,9 @@
 /*
- * bench_load.c - the shapes of work as a program that links libpawl has them (bench_load.h).
+ * load.c - the shapes of work as a program that links libpawl has them (load.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_load.h"
+#include "bench/load.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/world.h"
-#include "cli/bench_table.h"
+#include "bench/table.h"
 
 /* Whatever takes longer is not slow but stuck. */
 #define STUCK_US (120 * SEC_US)

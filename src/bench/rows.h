@@ -1,20 +1,20 @@
 /*
- * bench_rows.h - the main figures: the library beside the floor, in alternating rounds on one disk.
+ * rows.h - the main figures: the library beside the floor, in alternating rounds on one disk.
  *
  * Shared by `pawl bench` and test/bench/main.c, so that what a user measures is what the project
  * does.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_ROWS_H
-#define CLI_BENCH_ROWS_H
+#ifndef BENCH_ROWS_H
+#define BENCH_ROWS_H
 
 #include <stddef.h>
 
 #include <pawl.h>
 
 #include "base/macros.h"
-#include "cli/bench_http.h"
-#include "cli/bench_table.h"
+#include "bench/http.h"
+#include "bench/table.h"
 
 /* The floor's file, the library's and the server's, all made by bench_rows(). Whoever calls it
  * removes them, with their -wal and -shm. */

@@ -1,11 +1,11 @@
 /*
- * bench_http.c - the figures of `pawl serve` (bench_http.h).
+ * http.c - the figures of `pawl serve` (http.h).
  *
  * Two servers: a fresh one that is asked nothing and then holds waiting callers, so that their
  * weight is not hidden in memory an earlier load has left behind; and one that is loaded.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_http.h"
+#include "bench/http.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/bench_client.h"
+#include "bench/client.h"
 
 /* The load generator and the server share the processors. */
 #define CONNS 64

@@ -1,14 +1,14 @@
 /*
- * bench_http.h - the figures of `pawl serve`: calls over HTTP, and what callers weigh.
+ * http.h - the figures of `pawl serve`: calls over HTTP, and what callers weigh.
  *
  * Shared by `pawl bench` and test/bench/serve.c.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_HTTP_H
-#define CLI_BENCH_HTTP_H
+#ifndef BENCH_HTTP_H
+#define BENCH_HTTP_H
 
-#include "cli/bench_server.h"
-#include "cli/bench_table.h"
+#include "bench/server.h"
+#include "bench/table.h"
 
 struct bench_http {
     struct bench_server_conf server;

@@ -1,9 +1,9 @@
 /*
- * bench_client.c - the load generator of the HTTP figures (bench_client.h).
+ * client.c - the load generator of the HTTP figures (client.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_client.h"
+#include "bench/client.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/bench_table.h"
+#include "bench/table.h"
 
 #define EVENTS 128
 /* A server that does not answer so long after it should is an error, not a wait for ever. */

@@ -1,13 +1,12 @@
 /*
- * bench_floor.c - the floor: what straight SQLite does with the library's own tables
- * (bench_floor.h).
+ * floor.c - the floor: what straight SQLite does with the library's own tables (floor.h).
  *
  * The tables come from the migrations the library itself runs, so the two cannot drift apart. What
  * must stay true for the comparison: WAL, synchronous FULL, the page cache and the log's length the
  * library uses.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_floor.h"
+#include "bench/floor.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * bench_scratch.c - see bench_scratch.h.
+ * scratch.c - see scratch.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_scratch.h"
+#include "bench/scratch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/bench_engine.h"
-#include "cli/bench_table.h"
+#include "bench/engine.h"
+#include "bench/table.h"
 #include "store/ledger/ledger.h"
 
 #define STEPS_LEN_MAX (4 << 20)

@@ -1,11 +1,11 @@
 /*
- * bench_server.h - `pawl serve` as a process of its own, on a scratch database, for measuring.
+ * server.h - `pawl serve` as a process of its own, on a scratch database, for measuring.
  *
  * The server dies with the thread that started it. One thread.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_SERVER_H
-#define CLI_BENCH_SERVER_H
+#ifndef BENCH_SERVER_H
+#define BENCH_SERVER_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,13 +1,13 @@
 /*
- * bench_client.h - a load generator: keep-alive connections that each ask one question again and
+ * client.h - a load generator: keep-alive connections that each ask one question again and
  * again, all on one thread over epoll.
  *
  * It reads as little of an answer as it can (the status, the length, one word of the body) because
  * it shares the processors with the server it measures. One thread.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_CLIENT_H
-#define CLI_BENCH_CLIENT_H
+#ifndef BENCH_CLIENT_H
+#define BENCH_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,15 +1,15 @@
 /*
- * bench_db.h - the rows of `pawl bench` on a server's database: the engine beside straight libpq or
+ * db.h - the rows of `pawl bench` on a server's database: the engine beside straight libpq or
  * libmariadb, workers, latency, and calls over HTTP.
  *
  * Everything happens in a scratch place that is there already; nothing is made or removed.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef CLI_BENCH_DB_H
-#define CLI_BENCH_DB_H
+#ifndef BENCH_DB_H
+#define BENCH_DB_H
 
-#include "cli/bench_rows.h"
-#include "cli/bench_scratch.h"
+#include "bench/rows.h"
+#include "bench/scratch.h"
 
 struct bench_db {
     const struct bench_scratch *scratch;

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/bench_db.h"
-#include "cli/bench_engine.h"
-#include "cli/bench_rows.h"
+#include "bench/db.h"
+#include "bench/engine.h"
+#include "bench/rows.h"
 #include "cli/cli.h"
 
 /* ---- SQLite ---------------------------------------------------------------------------------- */

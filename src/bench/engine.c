@@ -1,9 +1,9 @@
 /*
- * bench_engine.c - a server engine beside its floor (bench_engine.h): the threads and the rounds.
+ * engine.c - a server engine beside its floor (engine.h): the threads and the rounds.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_engine.h"
+#include "bench/engine.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
- * bench_table.c - rounds, medians, and the one table every benchmark prints (bench_table.h).
+ * table.c - rounds, medians, and the one table every benchmark prints (table.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cli/bench_table.h"
+#include "bench/table.h"
 
 #include <stdlib.h>
 #include <unistd.h>
