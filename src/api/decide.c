@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/inside.h"
+#include "exec/epoch.h"
+#include "exec/waiter.h"
 
 struct decide {
     struct ask_write write; /* first */
@@ -19,7 +21,7 @@ void decided(struct api *api, const struct op *op)
     if (op->status != PAWL_OK)
         return;
     if (op->kind == OP_CANCEL && what->state == PAWL_PROCESSING)
-        pool_cancel(api->exec, what->seq);
+        exec_cancel(api->exec, what->seq);
     else if (op->kind == OP_CANCEL)
         exec_look(api->exec, &what->id, 1);
     else

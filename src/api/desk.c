@@ -7,6 +7,7 @@
  */
 #include "api/work.h"
 #include "base/mem.h"
+#include "exec/epoch.h"
 
 #define LINE_BUCKETS 256
 /* Claims of one line under way at once: enough to fill a commit, not enough to crowd others out. */

@@ -8,6 +8,9 @@
  */
 #include "api/work.h"
 #include "base/text.h"
+#include "exec/epoch.h"
+#include "exec/job.h"
+#include "exec/waiter.h"
 
 /* ---- What is said of one call ---------------------------------------------------------------- */
 
@@ -300,8 +303,7 @@ void finish_told(struct exec *e, const struct finish *f)
     }
     if (due_us == INT64_MAX)
         return; /* That a key may be free now exec knows by itself. */
-    pool_work_came(e, due_us);
-    exec_epoch_move(e);
+    exec_work_due(e, due_us);
 }
 
 static void finish_end(struct finishing *f)

@@ -19,6 +19,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "exec/job.h"
+#include "exec/waiter.h"
 
 /* ---- Who asks -------------------------------------------------------------------------------- */
 

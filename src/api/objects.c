@@ -11,6 +11,7 @@
 
 #include "api/inside.h"
 #include "base/text.h"
+#include "exec/waiter.h"
 
 #define CALL_WAIT_US (30 * SEC_US)
 #define TURN_WAIT_US (5 * SEC_US)

@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/inside.h"
+#include "exec/epoch.h"
+#include "exec/stats.h"
 
 struct queues_read {
     struct ask_read rd; /* first */

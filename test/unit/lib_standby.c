@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "db_driver.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "lib/lib.h"
 #include "rig.h"
 #include "standby.h"
