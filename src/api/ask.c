@@ -6,9 +6,23 @@
  * that has not been answered, so nothing here needs a lock or a reference count.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/ask.h"
+
 #include <stdio.h>
 
-#include "api/work.h"
+#include "api/ask_io.h"
+#include "api/auth.h"
+#include "api/body.h"
+#include "api/desk.h"
+#include "api/fields.h"
+#include "api/internal.h"
+#include "api/match.h"
+#include "api/reply.h"
+#include "api/route.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "exec/job.h"
 

@@ -4,7 +4,17 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/body.h"
+#include "api/call_json.h"
+#include "api/fields.h"
+#include "api/get.h"
+#include "api/internal.h"
+#include "api/list.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/limits.h"
 #include "exec/epoch.h"
 #include "exec/waiter.h"
 

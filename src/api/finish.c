@@ -6,7 +6,19 @@
  * sent again finds the same lease, and gets the answer it would have got the first time.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/body.h"
+#include "api/call_json.h"
+#include "api/fields.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/spec_json.h"
 #include "api/work.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "exec/epoch.h"
 #include "exec/job.h"

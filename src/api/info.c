@@ -3,7 +3,14 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/call_json.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 
 /* ---- /v1/info -------------------------------------------------------------------------------- */
 

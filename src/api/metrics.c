@@ -8,7 +8,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "api/work.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/desk.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "exec/node.h"
 #include "exec/stats.h"

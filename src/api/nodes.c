@@ -8,7 +8,14 @@
  */
 #include <unistd.h>
 
-#include "api/work.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/call_json.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/json.h"
 #include "exec/node.h"
 
 void api_serves(struct api *api, const struct http_server *server)

@@ -4,7 +4,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/work.h"
+#include "api/park.h"
+
+#include "api/ask.h"
+#include "api/call_json.h"
+#include "api/desk.h"
+#include "api/internal.h"
 #include "exec/waiter.h"
 
 /* What one call may come to when it is copied for somebody who waits. */
