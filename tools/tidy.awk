@@ -59,6 +59,9 @@ function check_include(name, quoted,    path, mine, theirs)
         found(FNR, "\"" name "\" is in no room of tools/rooms.txt")
     else if (theirs != mine && index(" " room[mine] " ", " " theirs " ") == 0)
         found(FNR, mine " may not look into " theirs " (tools/rooms.txt)")
+    else if (theirs != mine && theirs in shown &&
+             index(" " shown[theirs] " ", " " substr(name, length(theirs) + 2) " ") == 0)
+        found(FNR, name " stays inside " theirs "; others include " shown[theirs])
 }
 
 # Leaves only code in $0: comments and what strings hold are gone, line by line.
@@ -134,6 +137,8 @@ FILENAME ~ /rooms\.txt$/ {
     sub(/^[^:]*:[ \t]*/, "", right)
     if (left ~ /\.h$/)
         header[left] = right
+    else if (left ~ /\/$/)
+        shown[substr(left, 1, length(left) - 1)] = right
     else
         room[left] = right
     next

@@ -6,10 +6,25 @@
  * that has not been answered, so nothing here needs a lock or a reference count.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/ask.h"
+
 #include <stdio.h>
 
-#include "api/work.h"
+#include "api/ask_io.h"
+#include "api/auth.h"
+#include "api/body.h"
+#include "api/desk.h"
+#include "api/fields.h"
+#include "api/internal.h"
+#include "api/match.h"
+#include "api/reply.h"
+#include "api/route.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/mem.h"
+#include "exec/job.h"
 
 /* Arguments and answer of one request. */
 #define ANSWER_LEN_MAX ((size_t)256 << 20)
@@ -217,7 +232,7 @@ static void handle(struct ask *q)
         ask_fail(q, &path_err);
     } else if (q->api->no_gateway && about_calls(q->route)) {
         ask_refusef(q, PAWL_BUSY, "node \"%s\" is not a gateway: ask another node",
-                    q->api->exec->conf.node);
+                    exec_node(q->api->exec));
     } else if (query_read(q, &err) != PAWL_OK || check_no_body(q, &err) != PAWL_OK) {
         ask_fail(q, &err);
     } else {
@@ -263,7 +278,7 @@ enum pawl_status api_open(const struct api_conf *conf, struct api **out, struct 
         return err_no_memory(err, "the API");
     api->exec = conf->exec;
     api->loop = conf->loop;
-    api->world = conf->exec->conf.world;
+    api->world = exec_conf_of(conf->exec)->world;
     api->metrics_open = conf->metrics_open;
     api->no_gateway = conf->no_gateway;
     api->lease_us = conf->lease_us ? conf->lease_us : 30 * SEC_US;

@@ -6,10 +6,11 @@
  * how long it takes says nothing. Tokens themselves are never stored, logged or shown.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/auth.h"
+
 #include <arpa/inet.h>
 #include <strings.h>
 
-#include "api/inside.h"
 #include "base/mem.h"
 #include "base/text.h"
 

@@ -5,7 +5,19 @@
  * threads for work; the ask belongs to that thread meanwhile.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/body.h"
+#include "api/call_json.h"
+#include "api/fields.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/spec_json.h"
+#include "api/submit.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 /* One call of the batch: refused when it was read, or specs[at]. */

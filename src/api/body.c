@@ -4,9 +4,15 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/body.h"
+
 #include <strings.h>
 
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/fields.h"
+#include "api/front.h"
+#include "api/route.h"
+#include "base/json.h"
 
 /* The type without its parameters. */
 static struct bytes media_type(const struct http_request *r)

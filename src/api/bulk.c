@@ -6,7 +6,17 @@
  * ended: what was changed no longer fits the filter, and `next` says whether there may be more.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/body.h"
+#include "api/call_json.h"
+#include "api/fields.h"
+#include "api/list.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/words.h"
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "model/cursor.h"
 

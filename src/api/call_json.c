@@ -5,7 +5,11 @@
  * It is written for every answer, so names are literals and nothing goes through printf.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/call_json.h"
+
+#include "api/ask.h"
+#include "base/buf.h"
+#include "base/json.h"
 #include "base/text.h"
 
 /* What a list shows of one input or result. */

@@ -4,7 +4,19 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/body.h"
+#include "api/call_json.h"
+#include "api/fields.h"
+#include "api/get.h"
+#include "api/internal.h"
+#include "api/list.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/limits.h"
+#include "exec/epoch.h"
+#include "exec/waiter.h"
 
 struct decide {
     struct ask_write write; /* first */
@@ -19,7 +31,7 @@ void decided(struct api *api, const struct op *op)
     if (op->status != PAWL_OK)
         return;
     if (op->kind == OP_CANCEL && what->state == PAWL_PROCESSING)
-        pool_cancel(api->exec, what->seq);
+        exec_cancel(api->exec, what->seq);
     else if (op->kind == OP_CANCEL)
         exec_look(api->exec, &what->id, 1);
     else

@@ -5,8 +5,13 @@
  * has been asked to tell the next time work may have come, before the look that might miss it.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/desk.h"
+
+#include "api/ask.h"
+#include "api/internal.h"
 #include "api/work.h"
 #include "base/mem.h"
+#include "exec/epoch.h"
 
 #define LINE_BUCKETS 256
 /* Claims of one line under way at once: enough to fill a commit, not enough to crowd others out. */

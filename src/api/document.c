@@ -5,6 +5,11 @@
  */
 #include "api/document.h"
 
+#include "api/fields.h"
+#include "api/route.h"
+#include "api/schema.h"
+#include "base/json.h"
+
 /* ---- Types ----------------------------------------------------------------------------------- */
 
 const char *param_type(enum param_kind kind)

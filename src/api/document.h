@@ -7,7 +7,8 @@
 #ifndef API_DOCUMENT_H
 #define API_DOCUMENT_H
 
-#include "api/inside.h"
+#include "api/route.h"
+#include "api/schema.h"
 
 /* The JSON type of a query parameter; of one item where it is several. */
 const char *param_type(enum param_kind kind);

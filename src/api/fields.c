@@ -4,12 +4,17 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/fields.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
-#include "api/inside.h"
+#include "api/words.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/text.h"
+#include "base/world.h"
 
 /* One object being read. */
 struct reading {

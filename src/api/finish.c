@@ -6,8 +6,23 @@
  * sent again finds the same lease, and gets the answer it would have got the first time.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/body.h"
+#include "api/call_json.h"
+#include "api/fields.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/spec_json.h"
 #include "api/work.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/text.h"
+#include "exec/epoch.h"
+#include "exec/job.h"
+#include "exec/waiter.h"
 
 /* ---- What is said of one call ---------------------------------------------------------------- */
 
@@ -300,8 +315,7 @@ void finish_told(struct exec *e, const struct finish *f)
     }
     if (due_us == INT64_MAX)
         return; /* That a key may be free now exec knows by itself. */
-    pool_work_came(e, due_us);
-    exec_epoch_move(e);
+    exec_work_due(e, due_us);
 }
 
 static void finish_end(struct finishing *f)

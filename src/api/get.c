@@ -3,7 +3,19 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/get.h"
+
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/auth.h"
+#include "api/call_json.h"
+#include "api/match.h"
+#include "api/park.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 /* How often a request that waits looks for its call while the database does not answer. */

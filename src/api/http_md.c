@@ -5,7 +5,15 @@
  */
 #include <stdio.h>
 
+#include "api/auth.h"
 #include "api/document.h"
+#include "api/fields.h"
+#include "api/route.h"
+#include "api/routes.h"
+#include "api/schema.h"
+#include "api/words.h"
+#include "base/buf.h"
+#include "base/limits.h"
 
 /* A cell of a table: `|` would end it. */
 static void cell_add(struct buf *b, const char *text)

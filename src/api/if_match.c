@@ -5,7 +5,8 @@
  * STALE, not as INVALID. Weak tags never match here, since If-Match compares strongly.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/spec_json.h"
 #include "base/text.h"
 
 /* No object ever has this version: what a condition names that nothing can fulfil. */

@@ -3,7 +3,14 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/call_json.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 
 /* ---- /v1/info -------------------------------------------------------------------------------- */
 
@@ -32,7 +39,8 @@ static struct bytes engine_name(const struct exec *e)
 {
     const struct store_ops *ops;
     struct pawl_err err;
-    return store_engine(e->conf.url, &ops, &err) == PAWL_OK ? bytes_of(ops->name) : BYTES_NONE;
+    return store_engine(exec_conf_of(e)->url, &ops, &err) == PAWL_OK ? bytes_of(ops->name)
+                                                                     : BYTES_NONE;
 }
 
 void route_info(struct ask *q)
@@ -42,16 +50,16 @@ void route_info(struct ask *q)
     buf_add_char(b, '{');
     add_text(b, "version", BYTES(PAWL_VERSION));
     add_text(b, "engine", engine_name(e));
-    add_text(b, "schema", bytes_of(e->conf.schema));
-    add_text(b, "node", bytes_of(e->conf.node));
-    add_text(b, "boot", bytes_of(e->boot));
+    add_text(b, "schema", bytes_of(exec_conf_of(e)->schema));
+    add_text(b, "node", bytes_of(exec_node(e)));
+    add_text(b, "boot", bytes_of(exec_boot(e)));
     add_time(b, "now", exec_now(e));
     add_time(b, "started_at", q->api->started_us);
     json_add_name(b, "limits");
     buf_add_char(b, '{');
     for (size_t i = 0; i < COUNT_OF(limits); i++)
         add_int(b, limits[i].name, limits[i].n);
-    add_int(b, "pending_key", e->conf.key_pending_max);
+    add_int(b, "pending_key", exec_conf_of(e)->key_pending_max);
     buf_add_text(b, "}}");
     ask_reply(q, 200, b);
 }

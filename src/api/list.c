@@ -3,7 +3,17 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/list.h"
+
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/call_json.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/words.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "model/cursor.h"
 
 struct list_read {

@@ -3,9 +3,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/match.h"
+
 #include <stdio.h>
 
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/route.h"
+#include "base/buf.h"
 #include "base/text.h"
 
 /* ---- Percent signs --------------------------------------------------------------------------- */

@@ -8,8 +8,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "api/work.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/desk.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/text.h"
+#include "exec/node.h"
+#include "exec/stats.h"
 
 /* Queues shown one by one: a series for each queue anybody ever named is a way to fill a disk. */
 #define QUEUES_SHOWN_MAX 200
@@ -84,12 +93,13 @@ static void histogram_add(struct buf *b, const char *name, const char *help,
 static void exec_add(struct buf *b, struct exec *e)
 {
     struct exec_figures f;
+    const struct exec_stats *s = exec_stats_of(e);
     for (size_t i = 0; i < COUNT_OF(totals); i++) {
-        atomic_int_least64_t *at = (void *)((char *)&e->stats + totals[i].at);
+        const atomic_int_least64_t *at = (const void *)((const char *)s + totals[i].at);
         one(b, totals[i].name, "counter", totals[i].help, atomic_load(at));
     }
-    histogram_add(b, "pawl_group_operations", "Operations of one commit.", &e->stats.group_ops, 1);
-    histogram_add(b, "pawl_commit_seconds", "How long a commit took.", &e->stats.commit_us, SEC_US);
+    histogram_add(b, "pawl_group_operations", "Operations of one commit.", &s->group_ops, 1);
+    histogram_add(b, "pawl_commit_seconds", "How long a commit took.", &s->commit_us, SEC_US);
     exec_figures(e, &f);
     one(b, "pawl_writes_waiting", "gauge", "Writes the store thread has not taken yet.",
         (int64_t)f.writes_waiting);
@@ -124,7 +134,7 @@ static void process_add(struct buf *b, const struct api *api)
 {
     head(b, "pawl_info", "gauge", "What runs here; always 1.");
     buf_addf(b, "pawl_info{version=\"%s\",node=\"", PAWL_VERSION);
-    label_add(b, bytes_of(api->exec->conf.node));
+    label_add(b, bytes_of(exec_node(api->exec)));
     buf_add_text(b, "\"} 1\n");
     one(b, "pawl_requests_open", "gauge", "Requests that have no answer yet.", api->n_asks);
     one(b, "pawl_claims_waiting", "gauge", "Claims that wait for something to do.",

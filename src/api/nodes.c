@@ -8,7 +8,15 @@
  */
 #include <unistd.h>
 
-#include "api/work.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/call_json.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "exec/node.h"
 
 void api_serves(struct api *api, const struct http_server *server)
 {
@@ -29,7 +37,7 @@ static enum pawl_status nodes_work(struct ask_read *rd, struct store *s)
 
 static bool is_here(const struct exec *e, const struct node_row *r)
 {
-    return bytes_eq(r->node, bytes_of(e->conf.node)) && bytes_eq(r->boot, bytes_of(e->boot));
+    return bytes_eq(r->node, bytes_of(exec_node(e))) && bytes_eq(r->boot, bytes_of(exec_boot(e)));
 }
 
 static const char *status_of(const struct node_row *r)
@@ -109,8 +117,8 @@ static struct node_row unlisted(struct ask *q, char host[256])
     struct exec *e = q->api->exec;
     host[0] = '\0';
     gethostname(host, 255);
-    return (struct node_row){ .node = bytes_of(e->conf.node),
-                              .boot = bytes_of(e->boot),
+    return (struct node_row){ .node = bytes_of(exec_node(e)),
+                              .boot = bytes_of(exec_boot(e)),
                               .host = bytes_of(host),
                               .version = BYTES(PAWL_VERSION),
                               .roles = BYTES("gateway"),
@@ -224,7 +232,7 @@ static void drain_reply(struct ask *q, bool drain)
 
 static bool own_name(const struct ask *q)
 {
-    return bytes_eq(q->path[0], bytes_of(q->api->exec->conf.node));
+    return bytes_eq(q->path[0], bytes_of(exec_node(q->api->exec)));
 }
 
 static void drained(struct ask_write *w)

@@ -4,7 +4,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/work.h"
+#include "api/park.h"
+
+#include "api/ask.h"
+#include "api/call_json.h"
+#include "api/desk.h"
+#include "api/internal.h"
+#include "exec/waiter.h"
 
 /* What one call may come to when it is copied for somebody who waits. */
 #define TOLD_LEN_MAX ((size_t)8 << 20)
@@ -106,7 +112,7 @@ static void wait_woken(struct loop_task *t)
 static void wait_over(struct park *p, enum park_why why)
 {
     struct wait *w = (struct wait *)((char *)p - offsetof(struct wait, park));
-    if (!waiters_drop(&p->ask->api->exec->waiters, &w->waiter))
+    if (!exec_unwait(p->ask->api->exec, &w->waiter))
         return; /* Told in this very moment: its wake is on its way, and that is the better answer.
                  */
     w->parked = w->entered = false;
@@ -138,7 +144,7 @@ bool wait_leave(struct wait *w)
     park_leave(&w->park);
     if (!w->entered || w->woken)
         return true;
-    if (waiters_drop(&w->park.ask->api->exec->waiters, &w->waiter)) {
+    if (exec_unwait(w->park.ask->api->exec, &w->waiter)) {
         w->parked = w->entered = false;
         return true;
     }

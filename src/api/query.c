@@ -6,7 +6,11 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/match.h"
+#include "api/route.h"
+#include "api/words.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 static enum pawl_status fault(struct pawl_err *err, const char *field, const char *what)

@@ -3,7 +3,16 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/call_json.h"
+#include "api/internal.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "exec/epoch.h"
+#include "exec/stats.h"
 
 struct queues_read {
     struct ask_read rd; /* first */

@@ -4,10 +4,19 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/reply.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/auth.h"
+#include "api/call_json.h"
+#include "api/front.h"
+#include "api/internal.h"
+#include "api/route.h"
+#include "base/buf.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 

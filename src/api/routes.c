@@ -6,7 +6,13 @@
  * busiest come first.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/routes.h"
+
+#include "api/ask.h"
+#include "api/auth.h"
+#include "api/route.h"
+#include "api/words.h"
+#include "base/limits.h"
 
 #define ANSWER(code, schema_name, text)                                                            \
     {                                                                                              \

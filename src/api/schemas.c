@@ -3,7 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/schema.h"
+#include "api/words.h"
 
 /* clang-format off */
 #define CALL_HEAD                                                                                 \

@@ -8,7 +8,19 @@
  * only, and what is answered is read after it.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/body.h"
+#include "api/call_json.h"
+#include "api/get.h"
+#include "api/internal.h"
+#include "api/list.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/spec_json.h"
+#include "api/submit.h"
+#include "base/json.h"
+#include "base/limits.h"
 
 #define KEY_BEGIN "session:"
 #define SESSION_LEN_MAX (NAME_LEN_MAX - (sizeof(KEY_BEGIN) - 1))

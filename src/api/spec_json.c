@@ -4,7 +4,15 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/spec_json.h"
+
+#include "api/ask.h"
+#include "api/fields.h"
+#include "api/internal.h"
+#include "api/routes.h"
+#include "api/words.h"
+#include "base/json.h"
+#include "base/limits.h"
 
 struct spec_in {
     struct call_spec s;

@@ -8,9 +8,22 @@
  * the loop at all: the end says it too.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "api/submit.h"
+
 #include <stdio.h>
 
-#include "api/inside.h"
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/auth.h"
+#include "api/body.h"
+#include "api/call_json.h"
+#include "api/get.h"
+#include "api/park.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/spec_json.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 void accepted_text(const struct call_spec *s, const struct accepted *r, char *out, size_t size)

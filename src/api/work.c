@@ -8,7 +8,24 @@
  */
 #include "api/work.h"
 
+#include "api/ask.h"
+#include "api/ask_io.h"
+#include "api/auth.h"
+#include "api/body.h"
+#include "api/call_json.h"
+#include "api/desk.h"
+#include "api/fields.h"
+#include "api/internal.h"
+#include "api/park.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/text.h"
+#include "exec/epoch.h"
+#include "exec/node.h"
+#include "exec/waiter.h"
 
 /* ---- What is asked for ----------------------------------------------------------------------- */
 
@@ -96,8 +113,8 @@ enum pawl_status claim_read(struct ask *q, const struct claim_in *in, struct cla
     struct exec *e = q->api->exec;
     struct claim *want = &c->want;
     *want = (struct claim){ .token = token_make(q->api->world),
-                            .node = bytes_of(e->conf.node),
-                            .boot = bytes_of(e->boot),
+                            .node = bytes_of(exec_node(e)),
+                            .boot = bytes_of(exec_boot(e)),
                             .worker = worker_name(&q->who, in),
                             .max = in->max,
                             .run_max = 1,

@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "exec/exec.h"
+#include "exec/node.h"
 
 #define SETTING_ROW(id, name, kind, fallback, min, max, when, meaning)                             \
     [SET_##id] = { name, SETTING_##kind, fallback, min, max, SETTING_##when, meaning },

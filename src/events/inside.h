@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "api/auth.h"
 #include "api/front.h"
 #include "events/table.h"
 

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "exec/keeper.h"
 
 /* A beat that failed is tried again soon: the grace of whoever waits for it is running. */

@@ -7,7 +7,7 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 /* ---- Histograms ------------------------------------------------------------------------------ */
 
@@ -30,6 +30,11 @@ static void histogram_add(struct histogram *h, int64_t value)
         i++;
     add(&h->at[i], 1);
     add(&h->sum, value);
+}
+
+const struct exec_stats *exec_stats_of(const struct exec *e)
+{
+    return &e->stats;
 }
 
 void stats_init(struct exec_stats *s)

@@ -11,7 +11,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "exec/exec.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 
 /* Two hundred a second; one that is heard is as good as many. */
 #define HINT_GAP_US (5 * MS_US)

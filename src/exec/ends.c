@@ -8,7 +8,8 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 #include "exec/run.h"
 
 size_t pool_pick(struct pool *p, bool (*pick)(struct pawl_call *t, int64_t x), int64_t x,
@@ -120,7 +121,7 @@ static struct pawl_call *cancel_queued(struct pool *p, int64_t seq)
     return NULL;
 }
 
-void pool_cancel(struct exec *e, int64_t seq)
+void exec_cancel(struct exec *e, int64_t seq)
 {
     struct pool *p = &e->pool;
     pthread_mutex_lock(&p->lock);
@@ -185,9 +186,7 @@ void pool_stored(struct pawl_call *t, const struct finish_item *f)
 {
     struct exec *e = t->e;
     if (f->state == PAWL_PENDING) {
-        pool_work_came(e, f->run_at_us);
-        exec_epoch_move(e); /* Others may serve this type by hand, and need to know when it is due.
-                             */
+        exec_work_due(e, f->run_at_us); /* Others may serve this type by hand. */
         return;
     }
     if (f->state == PAWL_COMPLETED && f->n_send)

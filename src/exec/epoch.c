@@ -5,7 +5,7 @@
  */
 #include <time.h>
 
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 void epoch_init(struct epoch *p)
 {

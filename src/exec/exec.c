@@ -11,6 +11,9 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "exec/gate.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 
 /* A question with its copies, and its answer: a batch, or a full claim. */
 #define ANSWER_LEN_MAX ((size_t)BATCH_LEN_MAX * 4 + (64 << 20))
@@ -200,6 +203,21 @@ void exec_close(struct exec *e)
     stall_close(e);
     name_leave(e); /* a thread that hangs keeps memory, not the name */
     exec_unref(e);
+}
+
+const struct exec_conf *exec_conf_of(const struct exec *e)
+{
+    return &e->conf;
+}
+
+const char *exec_node(const struct exec *e)
+{
+    return e->conf.node;
+}
+
+const char *exec_boot(const struct exec *e)
+{
+    return e->boot;
 }
 
 int64_t exec_now(struct exec *e)
@@ -413,8 +431,14 @@ enum pawl_status exec_claim(struct exec *e, struct op *op)
 
 void exec_wait(struct exec *e, struct waiter *w)
 {
+    /* The store thread looks for other processes' commits only while that matters: it may sleep. */
     if (waiters_enter(&e->waiters, w) && e->traits & STORE_SHARED)
         queue_nudge(&e->queue);
+}
+
+bool exec_unwait(struct exec *e, struct waiter *w)
+{
+    return waiters_drop(&e->waiters, w);
 }
 
 void exec_look(struct exec *e, const struct bytes *ids, size_t n)
@@ -428,8 +452,24 @@ void exec_look(struct exec *e, const struct bytes *ids, size_t n)
 
 void exec_work_came(struct exec *e)
 {
-    pool_work_came(e, 0);
+    exec_work_due(e, 0);
+}
+
+void exec_work_due(struct exec *e, int64_t at_us)
+{
+    pool_work_came(e, at_us);
     exec_epoch_move(e);
+}
+
+enum pawl_status exec_on(struct exec *e, const char *type, const char *method,
+                         pawl_handler *handler, struct pawl_err *err)
+{
+    return registry_add(&e->registry, type, method, handler, err);
+}
+
+size_t exec_handlers(const struct exec *e)
+{
+    return e->registry.n;
 }
 
 bool exec_listens(struct exec *e)

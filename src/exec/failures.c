@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 void failures_init(struct failures *f)
 {

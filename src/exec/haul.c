@@ -5,7 +5,7 @@
  */
 #include "exec/haul.h"
 
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 /* Ends that make a group, however many more are to come; and how long fewer wait for them. */
 #define ENOUGH 512

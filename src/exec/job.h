@@ -1,85 +1,70 @@
 /*
- * job.h - a write on its way to the store: an operation, where its answer lives, and who hears of
- * it.
+ * job.h - a write on its way to the store: an operation, where its answer lives, and the functions
+ * that hear of it.
  *
- * Ownership moves with the job: from exec_post() until `done` is called it is the machine's, then
- * whoever's `done` it was. A job is embedded in something larger; nothing here allocates.
+ * A job is embedded in a larger struct; nothing here allocates. From a successful exec_post() until
+ * `done` is called the job belongs to the machine, then to its owner again.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EXEC_JOB_H
 #define EXEC_JOB_H
 
-#include <pthread.h>
-
-#include "exec/gate.h"
+#include "base/macros.h"
 #include "store/op.h"
 
-/* May calls be due after a finish that were not before, because a key became free? */
+struct exec;
+
+/* May calls be due after a finish that were not due before, because a key became free? */
 enum frees { FREES_PERHAPS, FREES_NO, FREES_YES };
 
 struct job {
     struct op op;
-    /* On the store thread, before the commit: the last moment to say what is in `op`. NULL: it is
-     * said. */
+    /* Store thread, before the commit: fill `op` at the last moment. NULL: `op` is complete. */
     void (*prepare)(struct job *j);
-    /* On the store thread, after the commit; must not block. One with `late` that waited while a
-     * commit had no answer is told BUSY on the thread that watches commits instead. */
+    /* Store thread, after the commit; must not block. A job with `late` that was still queued while
+     * a commit had no answer is told BUSY instead, on the thread that watches commits. */
     void (*done)(struct job *j);
-    /* A caller waits for the answer, and its commit has none for COMMIT_WAIT_US: called once, on
-     * the thread that watches commits, under a lock, so that the job is not settled meanwhile; must
-     * not block, take a lock, or touch `op`. `done` still comes, later. NULL: nobody waits. */
+    /* A caller waits for the answer, and the commit has had none for COMMIT_WAIT_US. Called once,
+     * on the thread that watches commits, under a lock that keeps the job from being settled
+     * meanwhile: must not block, take a lock, or touch `op`. `done` is still called later. NULL: no
+     * caller waits. */
     void (*late)(struct job *j);
     struct job *next;
     bool told_late;   /* `late` was called */
-    bool answered;    /* it was committed beside the others (side.c): only `done` is left */
+    bool answered;    /* it was committed on another thread (side.c): only `done` is left */
     size_t weight;    /* calls it carries, for the size of a group */
     size_t len;       /* bytes it carries */
-    enum frees frees; /* OP_FINISH; of one by hand nobody knows */
-    /* OP_OBJECT: while its key is held it waits for a finish that frees one, until then (monotonic)
-     * at the latest; a moment, for nothing else ends it. 0: it does not wait. */
+    enum frees frees; /* OP_FINISH; FREES_PERHAPS for a finish by hand, whose key is not known */
+    /* OP_OBJECT: while its key is held the job waits for a finish that frees a key, at most until
+     * this moment (monotonic). Keep it short: nothing else ends the wait. 0: it does not wait. */
     int64_t turn_until_us;
 };
 
-/* Any thread in, the store thread out. */
-struct queue {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    struct job *head, *tail;
-    size_t depth, enough; /* how many wake the store thread */
-    bool sleeping;        /* the store thread waits on `wake` */
-    bool nudged;          /* look again, though no job came */
-    bool closed;          /* takes no more; the store thread ends when it is empty */
-};
+/* Hand a job to the store thread, which calls its `done` after the commit. BUSY: the queue is full,
+ * the database does not answer, or a commit stalls; the job is still the caller's. */
+MUST_USE enum pawl_status exec_post(struct exec *e, struct job *j, struct pawl_err *err);
+/* The same for a list linked by `next`: all of them or none. They are queued in one step, so that
+ * the store thread cannot take only the first: they share a commit, as far as a group holds them.
+ */
+MUST_USE enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_err *err);
 
-enum pawl_status queue_init(struct queue *q, struct pawl_err *err);
-void queue_release(struct queue *q);
-/* BUSY when STORE_QUEUE_MAX wait already, or it is closed. `must` jobs (finishes, give-backs) are
- * taken even beyond the bound, which their number of slots bounds. */
-MUST_USE enum pawl_status queue_put(struct queue *q, struct job *j, bool must,
-                                    struct pawl_err *err);
-/* The jobs linked from `first`, in their order; BUSY: none of them. */
-MUST_USE enum pawl_status queue_put_all(struct queue *q, struct job *first, struct pawl_err *err);
-/* Call `late`, if it has one and was not told before. */
-void job_tell_late(struct job *j);
-/* Out of the list: all that have `late` and are not answered; in their order. */
-struct job *jobs_shed(struct job **head);
-/* The same for the queue. Those that are answered are told that they are late, for the store thread
- * will not come to them soon. */
-struct job *queue_shed(struct queue *q);
-/* Make the store thread look for a claim. */
-void queue_nudge(struct queue *q);
-void queue_close(struct queue *q);
-size_t queue_depth(struct queue *q);
+/* Post one operation and wait for its answer; not on the store thread. Returns op->status. UNKNOWN
+ * (only where exec_may_stall()): the commit had no answer for COMMIT_WAIT_US and may still be
+ * stored. Then `op` has no answer, and the memory that it names may be freed: it was copied. */
+enum pawl_status exec_do(struct exec *e, struct op *op);
+/* exec_do() for an OP_OBJECT that waits for its key's turn until then (struct job). */
+enum pawl_status exec_do_by(struct exec *e, struct op *op, int64_t turn_until_us);
+/* exec_do() for an OP_CLAIM with a token that only this caller knows: when it returned UNKNOWN and
+ * the commit lands later, the claimed calls are handed back uncounted. */
+enum pawl_status exec_claim(struct exec *e, struct op *op);
 
-struct job_list {
-    struct job *head;
-    size_t n;
-    bool ended; /* closed and empty */
-};
-/* Wait until something is there, somebody nudged, or until_us (monotonic) passes; then take up to a
- * group's worth. An OP_HANDLER comes alone. */
-struct job_list queue_take(struct queue *q, int64_t until_us);
-/* Wait until n jobs are there, or until_us passes. False: they are not. */
-bool queue_gather(struct queue *q, size_t n, int64_t until_us);
+/* May a commit on this engine wait for something outside it, such as a standby? Then a caller that
+ * posts a job must be able to leave before `done`, so the job has to own copies of what it names.
+ */
+bool exec_may_stall(const struct exec *e);
+/* BUSY while a commit has had no answer for COMMIT_WAIT_US. */
+enum pawl_status exec_stalled(struct exec *e, struct pawl_err *err);
+/* Fill *err with the status and the sentence for a caller that leaves such a commit: UNKNOWN. */
+enum pawl_status exec_unknown(struct pawl_err *err);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "exec/run.h"
 
 /* A finish the database would not take is offered again after this. */
@@ -407,7 +407,7 @@ static void look_for_wishes(struct exec *e, int64_t now_us)
     arena_init(&a, 16 << 20);
     if (store_wishes(k->store, &a, &w, &err) == PAWL_OK)
         for (size_t i = 0; i < w.n; i++)
-            pool_cancel(e, w.seqs[i]);
+            exec_cancel(e, w.seqs[i]);
     arena_release(&a);
 }
 

@@ -9,9 +9,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "exec/exec.h"
 #include "exec/job.h"
+#include "exec/node.h"
 #include "store/store.h"
+
+struct exec;
 
 /* KEEP_LEAD: one a role. */
 enum keep { KEEP_BEAT, KEEP_SWEEP, KEEP_GC, KEEP_BURY, KEEP_LEAD, KEEP_COUNT = KEEP_LEAD + 2 };
@@ -63,6 +65,28 @@ struct keeper {
     atomic_bool registry; /* nodes or leaders may have changed */
     atomic_bool doubt;    /* a beat or claim was refused: are we still the node? */
 };
+
+/* Allocate e->keeper and open its connection. */
+enum pawl_status keeper_init(struct exec *e, struct pawl_err *err);
+/* Free it; its thread has ended. Accepts one that was not made. */
+void keeper_release(struct exec *e);
+/* The keeper thread; `exec` is the handle. Ends after keeper_close(). */
+void *keeper_main(void *exec);
+/* End the thread. */
+void keeper_close(struct exec *e);
+/* Run a round now. Any thread. */
+void keeper_nudge(struct exec *e);
+/* Run a round no later than this (monotonic). Any thread. */
+void keeper_by(struct exec *e, int64_t mono_us);
+/* Read who leads now. Any thread. */
+void keeper_registry(struct exec *e);
+/* The database says that this process is no longer the node: find out whether another process has
+ * its name. Any thread. */
+void keeper_doubt(struct exec *e);
+/* The database refused something: find out whether it answers at all. Any thread. */
+void keeper_probe(struct exec *e);
+/* Post this finish again a little later: the database did not store it. Store thread. */
+void keeper_repost(struct exec *e, struct job *j);
 
 /* Send a chore on its way; false when the last one has not come back. Keeper thread. */
 bool chore_post(struct chore *c, struct op op);

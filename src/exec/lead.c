@@ -9,7 +9,7 @@
  */
 #include <stddef.h>
 
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "exec/keeper.h"
 
 static const char *const names[LEAD_COUNT] = { "maintenance", "scheduler" };

@@ -14,7 +14,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 
 static const struct {
     unsigned bit;
@@ -177,6 +178,11 @@ bool exec_entered(struct exec *e)
     bool in = e->member.joined;
     pthread_mutex_unlock(&e->member.lock);
     return in;
+}
+
+void exec_connections(struct exec *e, int64_t n)
+{
+    atomic_store(&e->member.connections, n);
 }
 
 void exec_leave(struct exec *e)

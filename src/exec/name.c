@@ -26,7 +26,7 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 /* Servers of one machine, database and folder that find a default name. */
 #define DEFAULT_NAMES_MAX 100

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "exec/keeper.h"
 
 void observer_release(struct observer *o)

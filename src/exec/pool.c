@@ -8,7 +8,8 @@
 #include "base/hook.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 #include "exec/haul.h"
 #include "exec/run.h"
 

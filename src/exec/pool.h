@@ -80,8 +80,6 @@ void pool_haul_check(struct exec *e);
 
 /* Something may be due; from database time `at_us` on (0: now). */
 void pool_work_came(struct exec *e, int64_t at_us);
-/* Somebody wants this call cancelled. */
-void pool_cancel(struct exec *e, int64_t seq);
 /* Keeper: end tries whose time is up; returns the next deadline (monotonic), INT64_MAX for none. */
 int64_t pool_deadlines(struct exec *e, int64_t now_us);
 /* A try is over and its handler has not returned: somebody else takes its slot. */
@@ -93,8 +91,6 @@ void pool_replaced(struct exec *e);
 void pool_cut_off(struct exec *e, bool cut);
 /* Take what still runs from its handlers and hand it back. */
 void pool_take_all(struct exec *e);
-/* A worker is about to wait for another call, and is back. */
-void pool_block(struct pawl_call *t, bool blocked);
 /* Worker, before it posts the finish of its try: the slot is as good as free. */
 void pool_ending(struct pawl_call *t);
 /* Keeper: hand back what was claimed and has not begun in STALE_US; returns when to look again

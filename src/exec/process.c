@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 /* A share is measured over at least this long: shorter ones jump. */
 #define CPU_SPAN_US SEC_US

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/limits.h"
-#include "exec/job.h"
+#include "exec/queue.h"
 
 enum pawl_status queue_init(struct queue *q, struct pawl_err *err)
 {

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 enum pawl_status readers_init(struct readers *r, int max, int64_t wait_us, struct pawl_err *err)
 {

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/limits.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 /* A run lasts no longer than this by more than its last call: others want the worker, too, and what
  * is behind in the run cannot go to another node meanwhile. */

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "exec/run.h"
 
 /* The order that lease_begun() assumes for the calls of one lease. */

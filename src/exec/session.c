@@ -20,7 +20,7 @@
 
 #include "base/hook.h"
 #include "base/limits.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "exec/run.h"
 
 /* How often in a grace an open transaction is touched. */

@@ -7,7 +7,7 @@
  * as if it had committed it. Threads are made as they are needed and stay.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 static struct job *take(struct side *s)
 {

@@ -18,7 +18,7 @@
 #include "base/hook.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 /* How often the queue is looked at while a commit has no answer: a writer that was about to post
  * when that began is in it afterwards. */
@@ -30,6 +30,11 @@ static enum pawl_status why(struct pawl_err *err)
                    "the database has not confirmed a commit for %d s; perhaps it waits for a "
                    "standby that is away",
                    (int)(COMMIT_WAIT_US / SEC_US));
+}
+
+bool exec_may_stall(const struct exec *e)
+{
+    return e->stall.open;
 }
 
 enum pawl_status exec_stalled(struct exec *e, struct pawl_err *err)

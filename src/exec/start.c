@@ -8,7 +8,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 #include "exec/run.h"
 
 static enum pawl_status copy_queues(struct pool *p, const struct exec_workers *w,
@@ -81,6 +82,11 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     keeper_nudge(e);
     queue_nudge(&e->queue);
     return PAWL_OK;
+}
+
+bool exec_started(struct exec *e)
+{
+    return pool_started(&e->pool);
 }
 
 /* Wait until every worker has left, or until then (monotonic); how many have not. */

@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "exec/run.h"
 
 /* A finish's answer: its error texts and little else. */

@@ -94,6 +94,9 @@ void try_stop(struct pawl_call *t, enum try_stop why);
 void try_tell(struct pawl_call *t, enum try_stop why);
 /* On the worker: this gate opens too when the handler is to stop; NULL: no more. */
 void try_also(struct pawl_call *t, struct gate *g);
+/* On the worker: the handler is about to wait for another call, and is back. Another worker takes
+ * its slot meanwhile. */
+void try_block(struct pawl_call *t, bool blocked);
 void try_unref(struct pawl_call *t);
 
 void lease_run_free(struct lease_run *l);

@@ -14,7 +14,8 @@
 #include "base/hook.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 
 void unwritable_init(struct unwritable *u)
 {

@@ -5,7 +5,8 @@
  */
 #include "base/limits.h"
 #include "base/log.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 #include "exec/run.h"
 
 static void list_add(struct pool *p, struct pawl_call *t)
@@ -160,7 +161,7 @@ bool pool_add_worker(struct exec *e)
     return !failed;
 }
 
-void pool_block(struct pawl_call *t, bool blocked)
+void try_block(struct pawl_call *t, bool blocked)
 {
     struct exec *e = t->e;
     struct pool *p = &e->pool;

@@ -9,7 +9,8 @@
  */
 #include "base/hook.h"
 #include "base/limits.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 
 /* Without anything to do the thread still looks this often, so that a lost wake-up cannot be for
  * ever. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "exec/try.h"
 #include "lib/lib.h"
 
 /* How far up it looks: no honest chain of calls that wait for each other is as long. */

@@ -6,6 +6,9 @@
  */
 #include "base/limits.h"
 #include "base/text.h"
+#include "exec/epoch.h"
+#include "exec/job.h"
+#include "exec/waiter.h"
 #include "lib/lib.h"
 
 #define ANSWER_LEN_MAX (1 << 20)
@@ -30,7 +33,7 @@ static enum pawl_status by_id(struct pawl *p, enum op_kind kind, struct by_id *w
     if (st != PAWL_OK)
         err_set(err, st, "%s", op.err.text);
     else if (kind == OP_CANCEL && what->state == PAWL_PROCESSING)
-        pool_cancel(p->e, what->seq);
+        exec_cancel(p->e, what->seq);
     else if (kind == OP_CANCEL)
         exec_look(p->e, &what->id, 1);
     else

@@ -12,6 +12,8 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "exec/gate.h"
+#include "exec/try.h"
 #include "lib/lib.h"
 
 /* ---- What it is ------------------------------------------------------------------------------ */
@@ -255,7 +257,7 @@ static enum pawl_status child_spec(struct pawl_call *c, const struct pawl_spec *
     out->input.bytes = arena_copy(&c->arena, out->input.bytes);
     if (c->arena.failed)
         return err_no_memory(err, "sending a call");
-    return call_spec_settle(&c->arena, c->e->conf.world, out, err);
+    return call_spec_settle(&c->arena, exec_conf_of(c->e)->world, out, err);
 }
 
 static bool send_room(struct pawl_call *c)
@@ -308,11 +310,11 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
         st = cycle_check(c, s.key, err);
     if (st != PAWL_OK)
         return st;
-    pool_block(c, true);
+    try_block(c, true);
     int64_t wait_us = MIN(pawl_time_left_us(c), WAIT_MAX_US);
     st = wait_for(c->e, &(struct waiting){ .spec = &s, .id = s.id, .wait_us = wait_us, .by = c },
                   &shown, err);
-    pool_block(c, false);
+    try_block(c, false);
     if (st != PAWL_OK)
         return st;
     struct pawl_view *kept = arena_alloc(&c->arena, sizeof(*kept));

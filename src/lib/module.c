@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "exec/job.h"
 #include "lib/lib.h"
 
 /* Remember the first thing that went wrong, for pawl_load() to say. */
@@ -34,11 +35,11 @@ enum pawl_status pawl_on(struct pawl_module *m, const char *type, const char *me
     enum pawl_status st;
     if (!type || !method || !handler)
         st = err_set(&err, PAWL_INVALID, "pawl_on: an argument is missing");
-    else if (pool_started(&m->p->e->pool))
+    else if (exec_started(m->p->e))
         st = err_set(&err, PAWL_STATE, "handler \"%.255s.%.255s\": the workers run already", type,
                      method);
     else
-        st = registry_add(&m->p->e->registry, type, method, handler, &err);
+        st = exec_on(m->p->e, type, method, handler, &err);
     return remember(m, st, &err);
 }
 
@@ -83,7 +84,7 @@ enum pawl_status pawl_load(struct pawl *p, const char *path, struct pawl_err *er
 {
     if (!p || !path)
         return err_set(err, PAWL_INVALID, "pawl_load: an argument is missing");
-    if (pool_started(&p->e->pool))
+    if (exec_started(p->e))
         return err_set(err, PAWL_STATE, "module \"%.200s\": the workers run already", path);
     void **handles = mem_resize(p->handles, (p->n_handles + 1) * sizeof(*handles));
     if (!handles)

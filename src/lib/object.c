@@ -10,6 +10,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "exec/gate.h"
+#include "exec/job.h"
+#include "exec/waiter.h"
 #include "lib/lib.h"
 
 #define ANSWER_LEN_MAX (64 << 20)

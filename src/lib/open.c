@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "exec/stats.h"
 #include "lib/lib.h"
 
 #define DAY_US (INT64_C(86400) * SEC_US)
@@ -137,7 +138,7 @@ void pawl_close(struct pawl *p)
         return;
     /* A handler that has not returned still needs its module's code: then the modules stay. */
     bool quiet = true;
-    if (p->e && pool_started(&p->e->pool)) {
+    if (p->e && exec_started(p->e)) {
         struct pawl_err err;
         quiet = exec_stop(p->e, 0, &err) == PAWL_OK;
     }
@@ -153,24 +154,22 @@ void pawl_stats(struct pawl *p, struct pawl_stats *out)
 {
     if (!p || !out)
         return;
-    if (!p || !out)
-        return;
-    struct exec *e = p->e;
+    const struct exec_stats *c = exec_stats_of(p->e);
+    struct exec_figures now;
     struct pawl_stats s = { .size = out->size };
-    s.accepted = atomic_load(&e->stats.accepted);
-    s.duplicates = atomic_load(&e->stats.duplicates);
-    s.claimed = atomic_load(&e->stats.claimed);
-    s.completed = atomic_load(&e->stats.completed);
-    s.failed_tries = atomic_load(&e->stats.failed_tries);
-    s.ended = atomic_load(&e->stats.ended);
-    s.lost = atomic_load(&e->stats.lost);
-    s.commits = atomic_load(&e->stats.commits);
-    s.repeats = atomic_load(&e->stats.repeats);
-    s.queue_depth = (int64_t)queue_depth(&e->queue);
-    s.waiting = (int64_t)waiters_count(&e->waiters);
-    pthread_mutex_lock(&e->pool.lock);
-    s.running = (int64_t)e->pool.n_running;
-    s.hung = e->pool.hung;
-    pthread_mutex_unlock(&e->pool.lock);
+    s.accepted = atomic_load(&c->accepted);
+    s.duplicates = atomic_load(&c->duplicates);
+    s.claimed = atomic_load(&c->claimed);
+    s.completed = atomic_load(&c->completed);
+    s.failed_tries = atomic_load(&c->failed_tries);
+    s.ended = atomic_load(&c->ended);
+    s.lost = atomic_load(&c->lost);
+    s.commits = atomic_load(&c->commits);
+    s.repeats = atomic_load(&c->repeats);
+    exec_figures(p->e, &now);
+    s.queue_depth = (int64_t)now.writes_waiting;
+    s.waiting = (int64_t)now.waiting;
+    s.running = now.busy + now.hung;
+    s.hung = now.hung;
     memcpy(out, &s, MIN(out->size, sizeof(s)));
 }

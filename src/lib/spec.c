@@ -127,7 +127,7 @@ enum pawl_status spec_settle(struct pawl *p, struct arena *a, const struct pawl_
     if (st != PAWL_OK)
         return st;
     out->client = bytes_of(p->client);
-    return call_spec_settle(a, p->e->conf.world, out, err);
+    return call_spec_settle(a, exec_conf_of(p->e)->world, out, err);
 }
 
 void accepted_error(const struct exec *e, const struct call_spec *s, const struct accepted *r,
@@ -146,7 +146,7 @@ void accepted_error(const struct exec *e, const struct call_spec *s, const struc
                  pawl_state_name(r->call.state));
     } else if (r->status == PAWL_FULL && r->line_full) {
         snprintf(out, size, "key \"%.*s\": %" PRId64 " calls pending, limit %" PRId64,
-                 BYTES_ARG(s->key), r->line_full, e->conf.key_pending_max);
+                 BYTES_ARG(s->key), r->line_full, exec_conf_of(e)->key_pending_max);
     } else if (r->status == PAWL_FULL) {
         snprintf(out, size, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
                  BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX, LANES_MAX);

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "exec/try.h"
 #include "lib/lib.h"
 
 const char *pawl_call_key(const struct pawl_call *c)

@@ -10,6 +10,10 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "exec/gate.h"
+#include "exec/job.h"
+#include "exec/try.h"
+#include "exec/waiter.h"
 #include "lib/lib.h"
 
 /* How often a caller whose time is up looks whether its accept will have no answer for long. */
@@ -214,7 +218,7 @@ static void caller_wake(struct waiter *w)
  * wakes. */
 static bool caller_known(struct caller *c, const struct call *ended)
 {
-    c->known = waiters_drop(&c->e->waiters, &c->waiter);
+    c->known = exec_unwait(c->e, &c->waiter);
     if (c->known)
         caller_take(c, ended);
     return c->known;
@@ -261,7 +265,7 @@ static void caller_late(struct job *j)
 static enum pawl_status caller_post(struct caller *c, const struct call_spec *spec,
                                     struct pawl_err *err)
 {
-    bool copied = c->e->stall.open;
+    bool copied = exec_may_stall(c->e);
     if (!copied)
         c->spec = *spec;
     else if (!call_spec_copy(&c->arena, spec, &c->spec))
@@ -345,7 +349,7 @@ static bool caller_park(struct caller *c, const struct waiting *w, int64_t until
 /* Told while the caller leaves for another reason: the caller is touched once more, to be woken. */
 static void caller_unwait(struct caller *c)
 {
-    if (!c->known && !gate_is_open(&c->woken) && !waiters_drop(&c->e->waiters, &c->waiter))
+    if (!c->known && !gate_is_open(&c->woken) && !exec_unwait(c->e, &c->waiter))
         while (!gate_wait(&c->woken, world_mono(&world_real) + SEC_US))
             ;
 }

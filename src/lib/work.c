@@ -10,6 +10,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "exec/epoch.h"
+#include "exec/job.h"
+#include "exec/waiter.h"
 #include "lib/lib.h"
 
 /* ---- Claim ----------------------------------------------------------------------------------- */
@@ -62,7 +65,7 @@ static enum pawl_status check_claim(const struct pawl_claim *g, struct claim *c,
 static enum pawl_status read_claim(struct pawl *p, struct arena *a, const struct pawl_claim *g,
                                    struct claim *c, struct pawl_err *err)
 {
-    *c = (struct claim){ .node = bytes_of(p->e->conf.node), .boot = bytes_of(p->e->boot) };
+    *c = (struct claim){ .node = bytes_of(exec_node(p->e)), .boot = bytes_of(exec_boot(p->e)) };
     enum pawl_status st = check_claim(g, c, err);
     if (st == PAWL_OK)
         st = read_names(a, g->queues, g->n_queues, "queues", &c->queues, err);
@@ -75,7 +78,7 @@ static enum pawl_status read_claim(struct pawl *p, struct arena *a, const struct
                      "lease \"%.40s\" is malformed; expected the 32 hex digits a claim gave",
                      g->repeats);
     if (st == PAWL_OK && !g->repeats)
-        c->token = token_make(p->e->conf.world);
+        c->token = token_make(exec_conf_of(p->e)->world);
     return st;
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/front.h"
+#include "api/auth.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "server/server.h"

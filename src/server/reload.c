@@ -116,7 +116,7 @@ void server_reload(struct server *s)
         log_line(LOG_ERROR, "settings not read again, the old ones stay: %s", err.text);
         settings_release(&new);
     } else {
-        logs_use(&new, s->pawl->e->conf.node);
+        logs_use(&new, exec_node(s->pawl->e));
         adopt(s, &new);
     }
     notify("READY=1");

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/world.h"
 #include "cli/table.h"
+#include "exec/node.h"
 #include "lib/lib.h"
 #include "server/server.h"
 
@@ -43,11 +44,9 @@ static const char *not_ready(void *ctx)
     struct server *s = ctx;
     if (atomic_load(&s->stopping))
         return "stopping";
-    struct pool *p = &s->pawl->e->pool;
-    pthread_mutex_lock(&p->lock);
-    bool replaced = p->replaced;
-    pthread_mutex_unlock(&p->lock);
-    return replaced ? "another process has taken this node's name" : NULL;
+    struct exec_figures f;
+    exec_figures(s->pawl->e, &f);
+    return f.replaced ? "another process has taken this node's name" : NULL;
 }
 
 static enum pawl_status open_http(struct server *s, struct pawl_err *err)
@@ -94,7 +93,7 @@ static enum pawl_status start_workers(struct server *s, struct pawl_err *err)
                                     .slots = (int)s->settings.v[SET_WORKER_SLOTS].number,
                                     .queues = all ? NULL : queues->items,
                                     .n_queues = all ? 0 : queues->n_items };
-    s->works = e->registry.n && s->duties & DUTY_WORKER;
+    s->works = exec_handlers(e) && s->duties & DUTY_WORKER;
     struct exec_member me = { .address = http_address(s->http),
                               .roles = s->duties,
                               .slots = s->works ? workers.slots : 0,
@@ -103,7 +102,7 @@ static enum pawl_status start_workers(struct server *s, struct pawl_err *err)
     exec_on_replaced(e, replaced, s);
     enum pawl_status st = exec_enter(e, &me, err);
     if (st == PAWL_OK)
-        logs_use(&s->settings, e->conf.node);
+        logs_use(&s->settings, exec_node(e));
     return st == PAWL_OK && s->works ? pawl_start(s->pawl, &workers, err) : st;
 }
 
@@ -137,7 +136,7 @@ static void count(struct loop_timer *t)
     struct server *s = (struct server *)((char *)t - offsetof(struct server, counting));
     struct http_stats stats;
     http_stats(s->http, &stats);
-    atomic_store(&s->pawl->e->member.connections, stats.connections);
+    exec_connections(s->pawl->e, stats.connections);
     loop_timer_set(s->loop, t,
                    world_mono(&world_real) + s->settings.v[SET_HEARTBEAT_INTERVAL].number);
 }
@@ -180,7 +179,7 @@ static void say_ready(struct server *s)
         json_add_name(&b, "db");
         json_add_string(&b, bytes_of(db));
         json_add_name(&b, "node");
-        json_add_string(&b, bytes_of(s->pawl->e->conf.node));
+        json_add_string(&b, bytes_of(exec_node(s->pawl->e)));
         buf_addf(&b, ",\"pid\":%d}", (int)getpid());
         fprintf(out, "%.*s\n", BYTES_ARG(buf_bytes(&b)));
         buf_release(&b);
@@ -199,7 +198,7 @@ static void server_run(struct server *s)
     s->counting.run = count;
     count(&s->counting);
     say_ready(s);
-    log_line(LOG_INFO, "ready: %zu handlers, %d slots%s", s->pawl->e->registry.n,
+    log_line(LOG_INFO, "ready: %zu handlers, %d slots%s", exec_handlers(s->pawl->e),
              s->works ? (int)s->settings.v[SET_WORKER_SLOTS].number : 0,
              s->settings.v[SET_PAUSED].number ? ", paused" : "");
     notify("READY=1");
@@ -268,7 +267,7 @@ static int run(struct cli *cli, int argc, char **argv)
     bool was_replaced = st == PAWL_OK && s->replaced;
     if (was_replaced)
         err_set(&err, PAWL_LOST_LEASE, "node \"%.200s\": another process has taken this name",
-                s->pawl->e->conf.node);
+                exec_node(s->pawl->e));
     /* Said before it is closed, which may end the process. */
     int code = st != PAWL_OK || was_replaced ? cli_fail(cli, &err) : 0;
     server_close(s, code);

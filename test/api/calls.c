@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "exec/job.h"
 #include "lib/lib.h"
 #include "web.h"
 

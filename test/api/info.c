@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "exec/node.h"
 #include "lib/lib.h"
 #include "web.h"
 
@@ -84,7 +85,7 @@ TEST(a_node_without_handlers_shows_itself)
     web_begin(&w, param);
     struct web_answer a = GET(&w, "/v1/nodes");
     EQ_STR(AT(a, "nodes.0.node"), "fixture");
-    EQ_STR(AT(a, "nodes.0.boot"), w.p->e->boot);
+    EQ_STR(AT(a, "nodes.0.boot"), exec_boot(w.p->e));
     EQ_STR(AT(a, "nodes.0.status"), "active");
     EQ_STR(AT(a, "nodes.0.address"), http_address(w.server));
     EQ_STR(AT(a, "nodes.0.slots"), "0");

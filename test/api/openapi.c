@@ -8,7 +8,9 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "api/inside.h"
+#include "api/route.h"
+#include "api/schema.h"
+#include "api/words.h"
 #include "lib/lib.h"
 #include "web.h"
 

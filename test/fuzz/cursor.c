@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/inside.h"
+#include "api/match.h"
+#include "api/route.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "model/cursor.h"
 

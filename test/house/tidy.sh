@@ -7,7 +7,7 @@ root=$(pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 number=0
-echo 1..16
+echo 1..18
 
 result()
 {
@@ -71,6 +71,16 @@ finds forbidden_room 'src/base/a.h:5: base may not look into exec'
 fresh
 printf '#include <sqlite3.h>\n' >>src/exec/b.c
 finds database_header_outside_its_engine 'src/exec/b.c:3: sqlite3.h stays inside'
+
+fresh
+mkdir src/lib
+echo 'The public face.' >src/lib/README.md
+printf '/* pool.h - the room'"'"'s own. */\n' >src/exec/pool.h
+printf '/* job.h - what others see. */\n' >src/exec/job.h
+printf '/* c.c - four. */\n#include "exec/job.h"\n#include "exec/pool.h"\n' >src/lib/c.c
+finds header_that_a_room_does_not_show 'src/lib/c.c:3: exec/pool.h stays inside exec'
+! grep -q 'c.c:2' "$tmp/log"
+result $? header_that_a_room_shows
 
 fresh
 printf '#include "base/a.h"\n' >>samples/echo/echo.c

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "db_server.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "lib/lib.h"
 #include "fixture.h"
 

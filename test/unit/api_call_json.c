@@ -3,7 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/call_json.h"
+#include "base/json.h"
 #include "check.h"
 
 static const char *shown(const struct call *c, unsigned show)

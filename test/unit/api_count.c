@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "exec/internal.h"
 #include "lib/lib.h"
 #include "fixture.h"
 

@@ -3,7 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/inside.h"
+#include "api/fields.h"
+#include "api/match.h"
+#include "api/reply.h"
+#include "base/buf.h"
 #include "check.h"
 
 struct thing {

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/inside.h"
+#include "api/api.h"
+#include "base/buf.h"
 #include "check.h"
 
 static const char path[] = PAWL_SOURCE_DIR "/doc/http.md";

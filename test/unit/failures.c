@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "exec/internal.h"
 #include "exec/keeper.h"
 #include "lib/lib.h"
 #include "fixture.h"

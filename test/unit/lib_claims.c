@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "lib/lib.h"
 #include "fixture.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/limits.h"
 #include "db_server.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "lib/lib.h"
 #include "fixture.h"
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "exec/internal.h"
 #include "lib/lib.h"
 #include "fixture.h"
 #include "store/store.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/stats.h"
 #include "lib/lib.h"
 #include "fixture.h"
 
@@ -90,7 +90,7 @@ TEST(two_full_queues_take_turns)
 /* Operations that were not alone in their commit. */
 static int64_t company(const struct pawl *p)
 {
-    const struct histogram *h = &p->e->stats.group_ops;
+    const struct histogram *h = &exec_stats_of(p->e)->group_ops;
     int64_t groups = 0;
     for (size_t i = 0; i <= h->n; i++)
         groups += atomic_load(&h->at[i]);

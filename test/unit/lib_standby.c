@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "db_driver.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "lib/lib.h"
 #include "fixture.h"
 #include "standby.h"

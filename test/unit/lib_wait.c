@@ -6,7 +6,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "exec/exec.h"
+#include "exec/internal.h"
+#include "exec/keeper.h"
 #include "lib/lib.h"
 #include "fixture.h"
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "db_server.h"
+#include "exec/internal.h"
 #include "lib/lib.h"
 #include "fixture.h"
 #include "proxy.h"

@@ -11,7 +11,7 @@
 
 #include "base/hook.h"
 #include "db_server.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 #include "lib/lib.h"
 #include "fixture.h"
 #include "proxy.h"

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "check.h"
-#include "exec/exec.h"
+#include "exec/internal.h"
 
 enum { SLOTS = 4 };
 

@@ -1,0 +1,28 @@
+/*
+ * list.h - what lists of calls and changes of calls share.
+ *
+ * Loop thread.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef API_LIST_H
+#define API_LIST_H
+
+#include "api/ask.h"
+
+/* The filters that need more than copying, as they were written; absent: not given. */
+struct list_words {
+    struct bytes status, cursor;
+    const char *words; /* that status may be; NULL: STATE_WORDS */
+};
+/* Set state, before_seq and client of *out; an app sees its own calls only. INVALID names the
+ * field. */
+MUST_USE enum pawl_status list_filters(struct ask *q, const struct list_words *w, struct query *out,
+                                       struct pawl_err *err);
+/* Append the member `next`: a cursor, or null for 0. */
+void list_next(struct buf *b, int64_t next_before);
+
+/* A cancel, retry or move of one call was settled: tell its handler, its waiters, or those that
+ * claim. Does nothing when it failed. decide.c. */
+void decided(struct api *api, const struct op *op);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * ear.h - notifications to and from other processes (LISTEN and NOTIFY). Room-private.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EXEC_EAR_H
+#define EXEC_EAR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "store/store.h"
+
+struct exec;
+
+/* On engines without notifications nothing of this runs. */
+struct ear {
+    struct store *store; /* owned; used by the ear thread alone */
+    pthread_t thread;
+    bool open, runs;
+    int wake_fd;      /* owned, while open */
+    atomic_uint tell; /* HINT_... to be sent */
+    atomic_bool hears, closed;
+};
+
+/* Open a connection and start the thread, where the engine has notifications; else do nothing. */
+MUST_USE enum pawl_status ear_open(struct exec *e, struct pawl_err *err);
+/* End the thread. */
+void ear_close(struct exec *e);
+/* Free what ear_open() made; after ear_close(). */
+void ear_release(struct exec *e);
+/* Notify other processes of this (HINT_...), soon. Any thread; does not block. */
+void ear_tell(struct exec *e, unsigned kinds);
+/* Do other processes' notifications arrive now? While they do not, the store thread polls faster.
+ */
+bool ear_hears(struct exec *e);
+
+#endif

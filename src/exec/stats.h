@@ -1,0 +1,46 @@
+/*
+ * stats.h - what the machine counts, for others to read: totals, histograms of groups and commits,
+ * and how fast each queue moves.
+ *
+ * The store thread counts a group after its commit and before its answers, so whoever has an answer
+ * finds it counted. Any thread reads.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EXEC_STATS_H
+#define EXEC_STATS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+struct exec;
+
+/* How many values fell at or under each bound and above the one before: as Prometheus has it, but
+ * not added up. */
+#define HISTOGRAM_BOUNDS_MAX 16
+struct histogram {
+    const double *bounds; /* borrowed from the program; rising */
+    size_t n;             /* of them; values above the last are counted in at[n] */
+    atomic_int_least64_t at[HISTOGRAM_BOUNDS_MAX + 1];
+    atomic_int_least64_t sum; /* in the unit of the values; commit_us: microseconds */
+};
+
+struct exec_stats {
+    atomic_int_least64_t accepted, duplicates, claimed, completed, failed_tries, ended, lost,
+        commits, repeats;
+    struct histogram group_ops; /* operations of one commit */
+    struct histogram commit_us; /* how long it took; bounds in microseconds */
+};
+/* The counters of this handle; valid while it is open. */
+const struct exec_stats *exec_stats_of(const struct exec *e);
+
+/* Calls a second over the last 10 seconds, as this process saw them: what it accepted, and what was
+ * finished through it. Both 0 for a queue that it has not seen. */
+struct pace {
+    double accepted, ended;
+};
+struct pace exec_pace(struct exec *e, struct bytes queue);
+
+#endif
