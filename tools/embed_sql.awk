@@ -3,8 +3,7 @@
 # Called by embed_sql.sh with the working directory sql/, `engines` and `out` set, statements.txt first.
 # The one thing that must stay true: every engine answers to exactly the names in statements.txt that are
 # its own (a name is followed by its engines; by none: it is everybody's), each once; anything else is
-# printed, file and line first, and the build stops with nothing written. The folder A_B is engine A driven
-# another way: it has A's statements but for those it writes itself.
+# printed, file and line first, and the build stops with nothing written.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -92,22 +91,10 @@ kind == "names" {
     next
 }
 
-# The engine whose statements this one has unless it writes its own; "": none.
-function base_of(engine)
-{
-    return engine ~ /_/ ? substr(engine, 1, index(engine, "_") - 1) : ""
-}
-
 # Is this statement one of the engine's?
 function has(engine, name)
 {
-    return known[name] == 1 || (engine, name) in own || (base_of(engine), name) in own
-}
-
-# The text of the engine's statement.
-function text_of(engine, name)
-{
-    return (engine, name) in text ? text[engine, name] : text[base_of(engine), name]
+    return known[name] == 1 || (engine, name) in own
 }
 
 # Comments stay inside migrations: the checksum covers the text as it was written.
@@ -158,8 +145,7 @@ END {
     engine_count = split(engines, engine_list, " ")
     for (e = 1; e <= engine_count; e++)
         for (i = 1; i <= count; i++)
-            if (has(engine_list[e], names[i]) && !((engine_list[e], names[i]) in seen) &&
-                !((base_of(engine_list[e]), names[i]) in seen))
+            if (has(engine_list[e], names[i]) && !((engine_list[e], names[i]) in seen))
                 complain("sql/" engine_list[e], "engine " engine_list[e] " lacks statement \"" \
                     names[i] "\"")
     if (count == 0)
@@ -199,7 +185,7 @@ END {
         print "const char *const sql_" it "[SQL_COUNT] = {" > c
         for (i = 1; i <= count; i++)
             if (has(it, names[i]))
-                print "    [SQL_" toupper(names[i]) "] =" text_of(it, names[i]) "," > c
+                print "    [SQL_" toupper(names[i]) "] =" text[it, names[i]] "," > c
         print "};\n\nconst struct sql_migration sql_" it "_migrations[] = {" > c
         for (i = 1; i <= migrations[it]; i++) {
             print "    { " i ", \"" step_word[it, i] "\"," > c

@@ -1,18 +1,14 @@
 -- Calls that were taken out of the ledger, as one wide row each.
 
--- name: archive_len
--- in:   seq bigint
--- out:  bytes bigint
-SELECT coalesce(length(c.input), 0) + coalesce(length(o.result), 0)
-FROM pawl_call c JOIN pawl_outcome o ON o.seq = c.seq WHERE c.seq = ?1;
-
 -- name: archive_add
--- in:   seq bigint, status text, archived_at bigint
+-- in:   seq bigint, now bigint
 -- why:  Form 1 is JSON: text, so that people can read it; everything else stays bytes.
 INSERT INTO pawl_archive (seq, id, status, queue, type, method, key, key_no, input, result, error, attempts,
                           lost, redrives, priority, node, created_at, run_at, started_at, finished_at,
                           archived_at, caller, client, parent, trace, tags, options)
-SELECT c.seq, c.id, ?2, l.queue, l.type, c.method, c.key, nullif(o.key_no, 0),
+SELECT c.seq, c.id, CASE o.status WHEN 3 THEN 'completed' WHEN 4 THEN 'failed' WHEN 5 THEN 'dead_letter'
+                                  WHEN 6 THEN 'cancelled' WHEN 7 THEN 'expired' END,
+       l.queue, l.type, c.method, c.key, nullif(o.key_no, 0),
        CASE c.form WHEN 1 THEN CAST(c.input AS TEXT) ELSE c.input END,
        CASE o.form WHEN 1 THEN CAST(o.result AS TEXT) ELSE o.result END,
        o.error, o.attempts, o.lost, o.redrives, c.priority, o.node,
@@ -20,10 +16,22 @@ SELECT c.seq, c.id, ?2, l.queue, l.type, c.method, c.key, nullif(o.key_no, 0),
        strftime('%Y-%m-%dT%H:%M:%S', c.run_at / 1000000, 'unixepoch') || printf('.%06dZ', c.run_at % 1000000),
        strftime('%Y-%m-%dT%H:%M:%S', o.started_at / 1000000, 'unixepoch') || printf('.%06dZ', o.started_at % 1000000),
        strftime('%Y-%m-%dT%H:%M:%S', o.finished_at / 1000000, 'unixepoch') || printf('.%06dZ', o.finished_at % 1000000),
-       strftime('%Y-%m-%dT%H:%M:%S', ?3 / 1000000, 'unixepoch') || printf('.%06dZ', ?3 % 1000000),
+       strftime('%Y-%m-%dT%H:%M:%S', ?2 / 1000000, 'unixepoch') || printf('.%06dZ', ?2 % 1000000),
        c.caller, c.client, c.parent, c.trace, c.tags, c.options
 FROM pawl_call c JOIN pawl_outcome o ON o.seq = c.seq JOIN pawl_lane l ON l.lane = c.lane
 WHERE c.seq = ?1;
+
+-- name: outcome_walk
+-- in:   after bigint, max int
+-- out:  seq bigint, finished_at bigint, keep_until bigint
+-- why:  Without an index on finished_at, which every finish would pay for and only an archive would read.
+SELECT seq, finished_at, keep_until FROM pawl_outcome WHERE seq > ?1 ORDER BY seq LIMIT ?2;
+
+-- name: lease_old
+-- in:   before bigint, max int
+-- out:  token bytea
+-- why:  Leases are few, one a busy worker: no index for what a person asks now and then.
+SELECT token FROM pawl_lease WHERE claimed_at < ?1 ORDER BY claimed_at, token LIMIT ?2;
 
 -- name: archive_read
 -- in:   id text
@@ -41,3 +49,9 @@ SELECT id, status, queue, type, method, key,
        CAST(strftime('%s', finished_at) AS INTEGER) * 1000000 + CAST(substr(finished_at, 21, 6) AS INTEGER),
        CAST(strftime('%s', archived_at) AS INTEGER) * 1000000 + CAST(substr(archived_at, 21, 6) AS INTEGER)
 FROM pawl_archive WHERE id = ?1 ORDER BY seq DESC LIMIT 1;
+
+-- name: archive_len
+-- in:   seq bigint
+-- out:  bytes bigint
+SELECT coalesce(length(c.input), 0) + coalesce(length(o.result), 0)
+FROM pawl_call c JOIN pawl_outcome o ON o.seq = c.seq WHERE c.seq = ?1;

@@ -1,4 +1,5 @@
--- number <-> (queue, type). Numbers are dense and never given back, so a process reads only what is new.
+-- number <-> (queue, type), and paused queues. Numbers are dense and never given back, so a process reads only what
+-- is new.
 
 -- name: lane_list
 -- in:   after int
@@ -8,3 +9,17 @@ SELECT lane, queue, type FROM pawl_lane WHERE lane > ?1 ORDER BY lane;
 -- name: lane_add
 -- in:   lane int, queue text, type text
 INSERT INTO pawl_lane (lane, queue, type) VALUES (?1, ?2, ?3);
+
+-- name: queue_list
+-- out:  queue text, paused int
+-- why:  A queue that is not paused needs no row; earlier programs left one with 0 behind.
+SELECT queue, paused FROM pawl_queue WHERE paused <> 0 ORDER BY queue;
+
+-- name: queue_pause
+-- in:   queue text, paused int
+INSERT INTO pawl_queue (queue, paused) VALUES (?1, ?2)
+ON CONFLICT (queue) DO UPDATE SET paused = excluded.paused;
+
+-- name: queue_resume
+-- in:   queue text
+DELETE FROM pawl_queue WHERE queue = ?1;

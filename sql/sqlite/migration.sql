@@ -1,4 +1,4 @@
--- Which steps of the schema were applied. The table is older than the first step.
+-- Which steps of the schema were applied, and single numbers. The table of steps is older than the first step.
 
 -- name: migration_table
 -- why:  Made by whoever comes first; the steps themselves are then a list in the database.
@@ -27,3 +27,13 @@ INSERT INTO pawl_migration (number, word, checksum, applied_at, finished) VALUES
 -- name: migration_finish
 -- in:   number int
 UPDATE pawl_migration SET finished = 1 WHERE number = ?1;
+
+-- name: meta_get
+-- in:   name text
+-- out:  value bigint
+SELECT value FROM pawl_meta WHERE name = ?1;
+
+-- name: meta_set
+-- in:   name text, value bigint
+-- why:  Once a group, with the last number given out: a counter row per call would cost as much as the call.
+UPDATE pawl_meta SET value = ?2 WHERE name = ?1;

@@ -127,13 +127,9 @@ const char *cli_schema(const struct cli *cli)
 
 const char *cli_db_file(const char *url)
 {
-    static const char *const schemes[] = { "sqlite:", "sqlite+ledger:" };
-    for (size_t i = 0; i < COUNT_OF(schemes); i++) {
-        const char *at = strstr(url, schemes[i]);
-        if (at && (at == url || at[-1] == '+'))
-            return at + strlen(schemes[i]);
-    }
-    return NULL;
+    static const char scheme[] = "sqlite:";
+    const char *at = strstr(url, scheme);
+    return at && (at == url || at[-1] == '+') ? at + sizeof scheme - 1 : NULL;
 }
 
 enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err)

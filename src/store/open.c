@@ -15,21 +15,14 @@ extern const struct store_ops store_mem;
 extern const struct store_ops store_mysql;
 extern const struct store_ops store_pg;
 extern const struct store_ops store_sqlite;
-extern const struct store_ops store_sqlite_ledger;
 
 static const struct {
     const char *scheme;
     const struct store_ops *ops;
 } engines[] = {
-    { "mem:", &store_mem },
-    { "sqlite:", &store_sqlite },
-    { "postgres://", &store_pg },
-    { "postgresql://", &store_pg },
-    { "mysql://", &store_mysql },
-    { "mariadb://", &store_mysql },
-    { "sqlite+ledger:", &store_sqlite_ledger },
-    { "fault+", &store_fault_ops },
-    { "trace+", &store_trace_ops },
+    { "mem:", &store_mem },         { "sqlite:", &store_sqlite },   { "postgres://", &store_pg },
+    { "postgresql://", &store_pg }, { "mysql://", &store_mysql },   { "mariadb://", &store_mysql },
+    { "fault+", &store_fault_ops }, { "trace+", &store_trace_ops },
 };
 
 enum pawl_status store_engine(const char *url, const struct store_ops **out, struct pawl_err *err)

@@ -25,14 +25,6 @@ const struct engine engines[] = {
       .sql = true,
       .tables = "pawl_",
       .blob = "BLOB" },
-    { .name = "sqlite+ledger",
-      .says = "sqlite+ledger",
-      .url = "sqlite+ledger:fixture.db",
-      .kind = ENGINE_FILE,
-      .every = 4, /* until it takes the place of the engine above */
-      .sql = true,
-      .tables = "pawl_",
-      .blob = "BLOB" },
     { .name = "postgres",
       .says = "postgres",
       .url = "postgres:",
@@ -98,7 +90,7 @@ void engines_add(unsigned kinds)
 {
     for (size_t i = 0; i < n_engines; i++)
         if (engines[i].kind & kinds)
-            add(&engines[i], MAX(engines[i].every, 1));
+            add(&engines[i], 1);
 }
 
 void engines_add_sample(const char *name, int every)

@@ -29,7 +29,6 @@ struct engine {
     const char *tables;       /* what the names of its tables begin with */
     const char *blob;         /* what it calls a column of bytes */
     struct db_server *server; /* NULL: none */
-    int every;                /* one case in so many runs on it (check_param_sample); 0: each */
     bool off;                 /* there is no such engine yet */
     bool (*way_there)(void);  /* a way to it that may not be there; NULL: straight */
     const char *(*way)(const char *url);

@@ -13,7 +13,7 @@
 #include "check.h"
 #include "store/store.h"
 
-void fresh_db_make(struct fresh_db *p, const char *scheme)
+void fresh_db_make(struct fresh_db *p)
 {
     struct store *s = NULL;
     struct pawl_err err;
@@ -22,12 +22,12 @@ void fresh_db_make(struct fresh_db *p, const char *scheme)
         snprintf(p->dir, sizeof p->dir, "."); /* the case's own folder */
     snprintf(p->empty, sizeof p->empty, "%s/empty.db", p->dir);
     snprintf(p->file, sizeof p->file, "%s/diff.db", p->dir);
-    snprintf(p->url, sizeof p->url, "%s:%s", scheme, p->empty);
+    snprintf(p->url, sizeof p->url, "sqlite:%s", p->empty);
     struct store_conf conf = { .url = p->url };
     OK(store_open(&conf, &s, &err), &err);
     OK(store_migrate(s, true, &err), &err);
     store_close(s);
-    snprintf(p->url, sizeof p->url, "%s:%s", scheme, p->file);
+    snprintf(p->url, sizeof p->url, "sqlite:%s", p->file);
 }
 
 static void remove_file(const struct fresh_db *p, const char *name)

@@ -13,9 +13,8 @@ struct fresh_db {
     char url[128]; /* of the database that fresh_db_reset() makes */
 };
 
-/* scheme: of the engine, "sqlite" or "sqlite+ledger". Ends the case when it cannot. A case that
- * fails leaves its folder behind for a look. */
-void fresh_db_make(struct fresh_db *p, const char *scheme);
+/* Ends the case when it cannot. A case that fails leaves its folder behind for a look. */
+void fresh_db_make(struct fresh_db *p);
 /* Nobody may have it open. */
 void fresh_db_reset(const struct fresh_db *p);
 void fresh_db_end(const struct fresh_db *p);

@@ -5,15 +5,6 @@
  */
 #include "lite.h"
 
-#include <stdio.h>
-
-const char *lite_url(const char *param, const char *file)
-{
-    static char url[200];
-    snprintf(url, sizeof url, "%.*s:%s", (int)strcspn(param, ":"), param, file);
-    return url;
-}
-
 void lite_fixture_open(struct lite_fixture *r, const char *url, const struct world *world)
 {
     struct store_conf conf = {

@@ -1,5 +1,5 @@
 /*
- * lite.h - what the tests of the SQLite engines share: a database of their own, calls by the
+ * lite.h - what the tests of the SQLite engine share: a database of their own, calls by the
  * thousand, and the operations as one-liners that end the case unless they succeed.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -19,8 +19,6 @@ struct lite_fixture {
     int ids; /* calls accepted so far */
 };
 
-/* The URL of a file, for the engine of the case's parameter; lives until the next is asked for. */
-const char *lite_url(const char *param, const char *file);
 /* world NULL: the real one. */
 void lite_fixture_open(struct lite_fixture *r, const char *url, const struct world *world);
 void lite_fixture_close(struct lite_fixture *r);

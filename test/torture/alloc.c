@@ -142,8 +142,6 @@ TORTURE(each_allocation_on_mem, "mem:t", mem_torture, mem_count, 0);
 TORTURE(stretches_of_allocations_on_mem, "mem:t", mem_torture, mem_count, 1);
 TORTURE(each_allocation_on_sqlite, "sqlite:t.db", mem_torture, mem_count, 0);
 TORTURE(stretches_of_allocations_on_sqlite, "sqlite:t.db", mem_torture, mem_count, 1);
-TORTURE(each_allocation_on_sqlite_ledger, "sqlite+ledger:t.db", mem_torture, mem_count, 0);
-TORTURE(stretches_of_allocations_on_sqlite_ledger, "sqlite+ledger:t.db", mem_torture, mem_count, 1);
 
 /* The same of SQLite's own allocations. */
 #define TORTURE_LITE(name, url, on)                                                                \
@@ -156,5 +154,3 @@ TORTURE(stretches_of_allocations_on_sqlite_ledger, "sqlite+ledger:t.db", mem_tor
 
 TORTURE_LITE(each_allocation_of_sqlites_own, "sqlite:t.db", 0);
 TORTURE_LITE(stretches_of_allocations_of_sqlites_own, "sqlite:t.db", 1);
-TORTURE_LITE(each_allocation_of_sqlites_own_ledger, "sqlite+ledger:t.db", 0);
-TORTURE_LITE(stretches_of_allocations_of_sqlites_own_ledger, "sqlite+ledger:t.db", 1);

@@ -87,11 +87,6 @@ TORTURE(unknown_before_on_sqlite, "fault+sqlite:t.db", FAULT_BEFORE, PAWL_UNKNOW
 TORTURE(lost_answer_on_sqlite, "fault+sqlite:t.db", FAULT_AFTER, PAWL_UNKNOWN);
 TORTURE(no_memory_on_sqlite, "fault+sqlite:t.db", FAULT_BEFORE, PAWL_NO_MEMORY);
 TORTURE(broken_on_sqlite, "fault+sqlite:t.db", FAULT_BEFORE, PAWL_BROKEN);
-TORTURE(busy_on_sqlite_ledger, "fault+sqlite+ledger:t.db", FAULT_BEFORE, PAWL_BUSY);
-TORTURE(unknown_before_on_sqlite_ledger, "fault+sqlite+ledger:t.db", FAULT_BEFORE, PAWL_UNKNOWN);
-TORTURE(lost_answer_on_sqlite_ledger, "fault+sqlite+ledger:t.db", FAULT_AFTER, PAWL_UNKNOWN);
-TORTURE(no_memory_on_sqlite_ledger, "fault+sqlite+ledger:t.db", FAULT_BEFORE, PAWL_NO_MEMORY);
-TORTURE(broken_on_sqlite_ledger, "fault+sqlite+ledger:t.db", FAULT_BEFORE, PAWL_BROKEN);
 
 /* ---- Outages: not one call, but nearly all of them for a while ---- */
 
@@ -149,7 +144,3 @@ OUTAGE(an_outage_that_refuses_on_mem, "fault+mem:t", FAULT_BEFORE, PAWL_BUSY);
 OUTAGE(an_outage_that_loses_answers_on_mem, "fault+mem:t", FAULT_AFTER, PAWL_UNKNOWN);
 OUTAGE(an_outage_that_refuses_on_sqlite, "fault+sqlite:t.db", FAULT_BEFORE, PAWL_BUSY);
 OUTAGE(an_outage_that_loses_answers_on_sqlite, "fault+sqlite:t.db", FAULT_AFTER, PAWL_UNKNOWN);
-OUTAGE(an_outage_that_refuses_on_sqlite_ledger, "fault+sqlite+ledger:t.db", FAULT_BEFORE,
-       PAWL_BUSY);
-OUTAGE(an_outage_that_loses_answers_on_sqlite_ledger, "fault+sqlite+ledger:t.db", FAULT_AFTER,
-       PAWL_UNKNOWN);

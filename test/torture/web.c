@@ -14,7 +14,6 @@
 CHECK_PARAMS
 {
     check_param("sqlite", "sqlite:fixture.db");
-    check_param("sqlite+ledger", "sqlite+ledger:fixture.db");
     check_param("mem", "mem:fixture");
 }
 

@@ -275,12 +275,12 @@ static struct seeds seeds_of(int64_t otherwise, int first, int share)
     return out;
 }
 
-static void run_share(const char *scheme, int first)
+static void run_share(int first)
 {
     struct fresh_db p;
     const char *other = getenv("PAWL_OTHER");
     struct seeds v = seeds_of(check_long() ? SEEDS_FILE_LONG : SEEDS_FILE, first, 4);
-    fresh_db_make(&p, scheme);
+    fresh_db_make(&p);
     for (; v.at < v.end; v.at += v.step) {
         fresh_db_reset(&p);
         run_sequence((uint64_t)v.at, other ? other : p.url, v.loud);
@@ -332,16 +332,12 @@ TEST(what_once_differed, .deadline_s = 120)
 RUNS_ON(ENGINE_SERVER)
 
 /* A quarter of the seeds a case, so that they run side by side. */
-#define AGREE(name, scheme, first)                                                                 \
+#define AGREE(name, first)                                                                         \
     TEST(name, .deadline_s = 600, .plain = true)                                                   \
     {                                                                                              \
-        run_share(scheme, first);                                                                  \
+        run_share(first);                                                                          \
     }
-AGREE(mem_and_sqlite_agree_1_of_4, "sqlite", 0)
-AGREE(mem_and_sqlite_agree_2_of_4, "sqlite", 1)
-AGREE(mem_and_sqlite_agree_3_of_4, "sqlite", 2)
-AGREE(mem_and_sqlite_agree_4_of_4, "sqlite", 3)
-AGREE(mem_and_sqlite_ledger_agree_1_of_4, "sqlite+ledger", 0)
-AGREE(mem_and_sqlite_ledger_agree_2_of_4, "sqlite+ledger", 1)
-AGREE(mem_and_sqlite_ledger_agree_3_of_4, "sqlite+ledger", 2)
-AGREE(mem_and_sqlite_ledger_agree_4_of_4, "sqlite+ledger", 3)
+AGREE(mem_and_sqlite_agree_1_of_4, 0)
+AGREE(mem_and_sqlite_agree_2_of_4, 1)
+AGREE(mem_and_sqlite_agree_3_of_4, 2)
+AGREE(mem_and_sqlite_agree_4_of_4, 3)

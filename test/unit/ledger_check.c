@@ -64,7 +64,7 @@ static void sample_fill(struct sample *s)
             continue;
         s->held[i].key = 1;
         s->held[i].key_no = (int64_t)i + 1;
-        s->held[i].pos = s->held[i].seq;
+        s->held[i].pos = s->held[i].key_no * LINE_STEP;
     }
     s->run[0].behind = 2;
     s->run[2].before = 0;
@@ -151,7 +151,7 @@ MISTAKE(out_of_order, s->held[1].seq = 1)
 MISTAKE(listed_without_lane, s->held[1].lane = 0)
 MISTAKE(listed_number_without_key, s->held[1].key_no = 1)
 MISTAKE(linked_one_way, s->run[2].before = -1)
-MISTAKE(run_backwards, (s->held[0].key_no = 3, s->held[2].key_no = 1))
+MISTAKE(run_backwards, s->held[0].pos = s->held[2].pos)
 MISTAKE(miscounted, s->lease.left = 2)
 MISTAKE(behind_ended_first, (s->state[2] = HELD_ENDED, s->lease.left = 2))
 MISTAKE(none_left, (memset(s->state, HELD_ENDED, 3), s->lease.left = 0))

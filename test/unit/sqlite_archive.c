@@ -57,7 +57,7 @@ TEST(an_archived_call_can_be_read)
 {
     struct lite_fixture r;
     static const struct tag tag = { { "color", 5 }, { "red", 3 } };
-    lite_fixture_open(&r, lite_url(param, "read.db"), &by_hand);
+    lite_fixture_open(&r, "sqlite:read.db", &by_hand);
     struct call_spec spec;
     call_spec_init(&spec);
     spec.id = BYTES("order-1");
@@ -99,7 +99,7 @@ TEST(an_archived_call_can_be_read)
 TEST(retention_leaves_no_copy_unless_told)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "gc.db"), &by_hand);
+    lite_fixture_open(&r, "sqlite:gc.db", &by_hand);
     for (int i = 0; i < 2; i++) {
         struct call_spec spec;
         call_spec_init(&spec);
@@ -123,7 +123,7 @@ TEST(retention_leaves_no_copy_unless_told)
 TEST(large_calls_end_a_step_early)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "large.db"), &by_hand);
+    lite_fixture_open(&r, "sqlite:large.db", &by_hand);
     lite_accept_n(&r, "t", 40, INPUT_LEN_MAX, 0);
     for (int64_t seq = 1; seq <= 40;) {
         struct op claim = lite_claim_of(&r, NULL, 10, (unsigned char)seq);
@@ -148,7 +148,7 @@ TEST(a_step_looks_at_a_bounded_number_of_calls)
 {
     struct lite_fixture r;
     int n = LIST_LOOK_MAX + 10;
-    lite_fixture_open(&r, lite_url(param, "many.db"), &by_hand);
+    lite_fixture_open(&r, "sqlite:many.db", &by_hand);
     lite_accept_n(&r, "t", n, 1, 0);
     EQ_INT(sqlite3_exec(lite_of_fixture(&r)->db,
                         "INSERT INTO pawl_outcome SELECT seq, 3, 0, NULL, NULL, 0, 0, 0, 0, NULL, "

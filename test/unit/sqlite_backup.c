@@ -40,7 +40,7 @@ TEST(a_copy_has_everything_and_its_own_file)
 {
     struct lite_fixture r;
     struct seen seen = { 0 };
-    lite_fixture_open(&r, lite_url(param, "from.db"), NULL);
+    lite_fixture_open(&r, "sqlite:from.db", NULL);
     lite_accept_n(&r, "t", 500, 40000, 0); /* several steps of pages */
     struct backup b = { .path = "to.db", .progress = count, .ctx = &seen };
     OK(store_backup(r.s, &b, &r.err), &r.err);
@@ -60,7 +60,7 @@ TEST(a_copy_has_everything_and_its_own_file)
 TEST(a_copy_overwrites_nothing)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "from.db"), NULL);
+    lite_fixture_open(&r, "sqlite:from.db", NULL);
     FILE *f = fopen("mine", "w");
     TRUE(f && fputs("mine", f) >= 0 && fclose(f) == 0);
     struct backup b = { .path = "mine" };
@@ -79,7 +79,7 @@ TEST(a_copy_overwrites_nothing)
 TEST(a_damaged_file_makes_no_backup)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "from.db"), NULL);
+    lite_fixture_open(&r, "sqlite:from.db", NULL);
     lite_accept_n(&r, "t", 50, 100, 0);
     sqlite3_exec(lite_of_fixture(&r)->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
     lite_fixture_close(&r);
@@ -90,7 +90,7 @@ TEST(a_damaged_file_makes_no_backup)
     fclose(f);
     struct store *s = NULL;
     struct pawl_err err;
-    OK(store_open(&(struct store_conf){ .url = lite_url(param, "from.db") }, &s, &err), &err);
+    OK(store_open(&(struct store_conf){ .url = "sqlite:from.db" }, &s, &err), &err);
     EQ_STATUS(store_backup(s, &(struct backup){ .path = "to.db" }, &err), PAWL_BROKEN, &err);
     HAS_STR(err.text, "to.db");
     NE_INT(access("to.db", F_OK), 0);
@@ -102,10 +102,11 @@ TEST(a_damaged_file_makes_no_backup)
 static atomic_int accepted;
 static atomic_bool enough;
 
-static void *write_on(void *param)
+static void *write_on(void *arg)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "busy.db"), NULL);
+    (void)arg;
+    lite_fixture_open(&r, "sqlite:busy.db", NULL);
     while (!atomic_load(&enough)) {
         lite_accept_n(&r, "t", GROUP, 5000, 0); /* one commit */
         atomic_fetch_add(&accepted, GROUP);
@@ -118,8 +119,8 @@ TEST(a_copy_is_of_one_moment_while_others_write)
 {
     struct lite_fixture r;
     pthread_t writer;
-    lite_fixture_open(&r, lite_url(param, "busy.db"), NULL);
-    EQ_INT(pthread_create(&writer, NULL, write_on, param), 0);
+    lite_fixture_open(&r, "sqlite:busy.db", NULL);
+    EQ_INT(pthread_create(&writer, NULL, write_on, NULL), 0);
     for (int i = 0; i < 4; i++) {
         char path[32];
         snprintf(path, sizeof path, "copy-%d.db", i);

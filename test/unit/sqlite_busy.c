@@ -16,8 +16,8 @@
 TEST(a_lock_that_is_not_let_go_is_busy)
 {
     struct lite_fixture holder, r;
-    lite_fixture_open(&holder, lite_url(param, "busy.db"), NULL);
-    lite_fixture_open(&r, lite_url(param, "busy.db"), NULL);
+    lite_fixture_open(&holder, "sqlite:busy.db", NULL);
+    lite_fixture_open(&r, "sqlite:busy.db", NULL);
     OK(lite_begin(lite_of_fixture(&holder), PLAIN_BEGIN_WRITE, &holder.err), &holder.err);
     struct op op = { .kind = OP_PAUSE, .a = &r.a, .pause = { BYTES("q"), true } }, *v = &op;
     int64_t begun = world_mono(&world_real);
@@ -34,10 +34,10 @@ TEST(a_lock_that_is_not_let_go_is_busy)
 }
 
 /* Accept, claim and finish against each other, from processes of their own. */
-static void work(const char *param, int me)
+static void work(int me)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "busy.db"), NULL);
+    lite_fixture_open(&r, "sqlite:busy.db", NULL);
     r.ids = me * 1000000;
     for (int i = 0; i < ROUNDS; i++) {
         lite_accept_n(&r, "t", 20, 10, 0);
@@ -56,13 +56,13 @@ static void work(const char *param, int me)
 TEST(processes_share_a_file, .deadline_s = 120)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "busy.db"), NULL);
+    lite_fixture_open(&r, "sqlite:busy.db", NULL);
     lite_fixture_close(&r);
     for (int i = 0; i < WRITERS; i++) {
         pid_t child = fork();
         TRUE(child >= 0);
         if (child == 0) {
-            work(param, i);
+            work(i);
             _exit(0);
         }
     }
@@ -71,7 +71,7 @@ TEST(processes_share_a_file, .deadline_s = 120)
         TRUE(wait(&status) > 0);
         EQ_INT(status, 0);
     }
-    lite_fixture_open(&r, lite_url(param, "busy.db"), NULL);
+    lite_fixture_open(&r, "sqlite:busy.db", NULL);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_call"), WRITERS * ROUNDS * 20);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), WRITERS * ROUNDS * 20);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_ready"), 0);
@@ -83,8 +83,8 @@ TEST(version_changes_when_another_connection_commits)
 {
     struct lite_fixture a, b;
     int64_t first, second;
-    lite_fixture_open(&a, lite_url(param, "busy.db"), NULL);
-    lite_fixture_open(&b, lite_url(param, "busy.db"), NULL);
+    lite_fixture_open(&a, "sqlite:busy.db", NULL);
+    lite_fixture_open(&b, "sqlite:busy.db", NULL);
     OK(store_version(a.s, &first, &a.err), &a.err);
     OK(store_version(a.s, &second, &a.err), &a.err);
     EQ_INT(first, second);

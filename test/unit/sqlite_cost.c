@@ -47,7 +47,7 @@ TEST(a_claim_does_not_pay_for_what_others_wait_for)
     struct own_world world;
     struct lite_fixture r;
     own_world_init(&world, 1);
-    lite_fixture_open(&r, lite_url(param, "cost.db"), &world.world);
+    lite_fixture_open(&r, "sqlite:cost.db", &world.world);
     int64_t alone = claim_steps(&r, "served", 1);
     lite_accept_n(&r, "nobody serves this", MANY, 1, 0);
     lite_accept_n(&r, "served", MANY, 1, 1000 * SEC_US); /* not due yet */
@@ -69,7 +69,7 @@ TEST(a_thousand_suspects_do_not_stand_in_the_way)
     struct own_world world;
     struct lite_fixture r;
     own_world_init(&world, 1);
-    lite_fixture_open(&r, lite_url(param, "cost.db"), &world.world);
+    lite_fixture_open(&r, "sqlite:cost.db", &world.world);
     int64_t alone = claim_steps(&r, "t", 1);
     lite_accept_n(&r, "t", 1000, 1, 0);
     struct op held = lite_claim_of(&r, "t", 1000, 50);
@@ -96,7 +96,7 @@ TEST(a_finish_costs_the_same_in_a_lease_of_a_thousand)
 {
     struct lite_fixture r;
     int64_t cost[2];
-    lite_fixture_open(&r, lite_url(param, "cost.db"), NULL);
+    lite_fixture_open(&r, "sqlite:cost.db", NULL);
     for (int i = 0; i < 2; i++) {
         int n = i ? 1000 : 3;
         lite_accept_n(&r, "t", n, 1, 0);
@@ -134,9 +134,9 @@ TEST(a_page_looks_through_a_lease_once)
     const int width[] = { 0, 1000, 950 };
     for (int i = 0; i < 3; i++) {
         struct lite_fixture r;
-        char file[40];
-        snprintf(file, sizeof file, "cost%d.db", i);
-        lite_fixture_open(&r, lite_url(param, file), NULL);
+        char url[40];
+        snprintf(url, sizeof url, "sqlite:cost%d.db", i);
+        lite_fixture_open(&r, url, NULL);
         lite_accept_n(&r, "t", 1000, 1, 0);
         struct op op = { .kind = OP_CLAIM,
                          .claim = { .token = { { 1, 1 } },
@@ -160,7 +160,7 @@ TEST(a_page_looks_through_a_lease_once)
 TEST(a_claim_reads_no_more_slow_calls_than_it_may_take)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "cost.db"), NULL);
+    lite_fixture_open(&r, "sqlite:cost.db", NULL);
     lite_accept_n(&r, "slow", 5000, 1, 0);
     int64_t cost[2];
     for (int i = 0; i < 4; i++) {

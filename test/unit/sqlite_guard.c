@@ -43,12 +43,12 @@ static struct op handle(struct lite_fixture *r, struct try *t, unsigned char tok
     return op;
 }
 
-static void app(struct lite_fixture *r, const char *param)
+static void app(struct lite_fixture *r)
 {
     struct op op = { .kind = OP_SCRIPT,
                      .script.sql = BYTES("CREATE TABLE app (id INTEGER PRIMARY KEY, n);"
                                          "INSERT INTO app VALUES (1, 0)") };
-    lite_fixture_open(r, lite_url(param, "guard.db"), NULL);
+    lite_fixture_open(r, "sqlite:guard.db", NULL);
     OK(lite_one(r, &op), &op.err);
 }
 
@@ -82,7 +82,7 @@ TEST(what_is_not_theirs_is_refused)
         "SELECT * FROM nowhere",
     };
     struct lite_fixture r;
-    app(&r, param);
+    app(&r);
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         struct try t = { .sql = refused[i] };
         handle(&r, &t, (unsigned char)(i + 1));
@@ -98,7 +98,7 @@ TEST(our_own_statements_need_no_leave)
 {
     struct lite_fixture r;
     struct try t = { .sql = "UPDATE app SET n = n + 1 RETURNING n", .apply = true };
-    app(&r, param);
+    app(&r);
     struct op op = handle(&r, &t, 1);
     OK(t.st, &t.err);
     TRUE(op.handler.committed_sql);
@@ -116,7 +116,7 @@ TEST(a_trigger_of_theirs_does_not_reach_ours)
                           .script.sql = BYTES("CREATE TRIGGER t AFTER UPDATE ON app BEGIN "
                                               "DELETE FROM pawl_call; END") };
     struct try t = { .sql = "UPDATE app SET n = 9" };
-    app(&r, param);
+    app(&r);
     OK(lite_one(&r, &trigger), &trigger.err); /* looked at when it would fire */
     handle(&r, &t, 1);
     EQ_STATUS(t.st, PAWL_INVALID, &t.err);
@@ -129,7 +129,7 @@ TEST(a_rolled_back_transaction_still_stores_the_end)
 {
     struct lite_fixture r;
     struct try t = { .sql = "INSERT OR ROLLBACK INTO app VALUES (1, 1)", .apply = true };
-    app(&r, param);
+    app(&r);
     struct op op = handle(&r, &t, 1);
     EQ_STATUS(t.st, PAWL_INVALID, &t.err);
     EQ_STR(t.err.sqlstate, "23000");
@@ -144,7 +144,7 @@ TEST(a_statement_that_takes_too_long_is_stopped)
     struct try t = { .sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
                             "SELECT count(*) FROM n",
                      .within_us = 50 * MS_US };
-    app(&r, param);
+    app(&r);
     handle(&r, &t, 1);
     EQ_STATUS(t.st, PAWL_BUSY, &t.err);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 1);
@@ -154,7 +154,7 @@ TEST(a_statement_that_takes_too_long_is_stopped)
 TEST(a_script_that_fails_is_undone_alone)
 {
     struct lite_fixture r;
-    app(&r, param);
+    app(&r);
     struct op bad = { .kind = OP_SCRIPT,
                       .a = &r.a,
                       .script.sql = BYTES("INSERT INTO app VALUES (7, 7); DROP TABLE nowhere") };

@@ -9,8 +9,8 @@
 TEST(two_connections_end_one_lease_by_turns)
 {
     struct lite_fixture a, b;
-    lite_fixture_open(&a, lite_url(param, "lease.db"), NULL);
-    lite_fixture_open(&b, lite_url(param, "lease.db"), NULL);
+    lite_fixture_open(&a, "sqlite:lease.db", NULL);
+    lite_fixture_open(&b, "sqlite:lease.db", NULL);
     lite_accept_n(&a, "t", 8, 1, 0);
     struct op op = lite_claim_of(&a, "t", 8, 1);
     EQ_INT(op.claim.n, 8);
@@ -25,8 +25,9 @@ TEST(two_connections_end_one_lease_by_turns)
 TEST(more_leases_than_are_remembered)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "lease.db"), NULL);
-    const int n = LEASES_MAX + 50;
+    lite_fixture_open(&r, "sqlite:lease.db", NULL);
+    const int n = 150;
+    led_kept_max = 100; /* calls, two of each lease */
     struct token *tokens = arena_zalloc(&r.a, (size_t)n, sizeof *tokens);
     int64_t *seqs = arena_zalloc(&r.a, (size_t)n, sizeof *seqs);
     lite_accept_n(&r, "t", 2 * n, 1, 0);
@@ -42,7 +43,7 @@ TEST(more_leases_than_are_remembered)
         seqs[i] = op.claim.calls[0].seq;
         OK(lite_finish_seq(&r, tokens[i], op.claim.calls[1].seq), NULL);
     }
-    LE_INT(lite_of_fixture(&r)->n_leases, LEASES_MAX);
+    LE_INT(led_of(r.s)->kept.n, led_kept_max);
     for (int i = 0; i < n; i++)
         OK(lite_finish_seq(&r, tokens[i], seqs[i]), NULL);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 2 * n);
@@ -54,7 +55,7 @@ TEST(more_leases_than_are_remembered)
 TEST(an_undone_group_is_forgotten)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "lease.db"), NULL);
+    lite_fixture_open(&r, "sqlite:lease.db", NULL);
     lite_accept_n(&r, "t", 2, 1, 0);
     struct op claim = lite_claim_of(&r, "t", 2, 1);
     struct finish_item item = { .seq = claim.claim.calls[0].seq, .how = END_RESULT };
@@ -74,7 +75,7 @@ TEST(an_undone_group_is_forgotten)
 TEST(a_call_in_two_places_is_broken)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "lease.db"), NULL);
+    lite_fixture_open(&r, "sqlite:lease.db", NULL);
     lite_accept_n(&r, "t", 1, 1, 0);
     struct op claim = lite_claim_of(&r, "t", 1, 1);
     int64_t seq = claim.claim.calls[0].seq;

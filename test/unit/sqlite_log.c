@@ -29,7 +29,7 @@ static void write_mib(struct lite_fixture *r, int mib)
 TEST(a_writer_alone_keeps_the_log_short)
 {
     struct lite_fixture r;
-    lite_fixture_open(&r, lite_url(param, "log.db"), NULL);
+    lite_fixture_open(&r, "sqlite:log.db", NULL);
     for (int i = 0; i < 6; i++) {
         write_mib(&r, 20);
         LT_INT(log_len(), LOG_LEN_MAX);
@@ -42,8 +42,8 @@ TEST(a_writer_alone_keeps_the_log_short)
 TEST(a_reader_only_makes_the_log_longer)
 {
     struct lite_fixture r, reader;
-    lite_fixture_open(&r, lite_url(param, "log.db"), NULL);
-    lite_fixture_open(&reader, lite_url(param, "log.db"), NULL);
+    lite_fixture_open(&r, "sqlite:log.db", NULL);
+    lite_fixture_open(&reader, "sqlite:log.db", NULL);
     lite_accept_n(&r, "t", 1, 1, 0);
     OK(lite_begin(lite_of_fixture(&reader), PLAIN_BEGIN, &reader.err), &reader.err);
     EQ_INT(lite_ask(&reader, "SELECT count(*) FROM pawl_call"), 1);
@@ -66,8 +66,8 @@ TEST(tend_copies_beside_the_writer)
 {
     struct lite_fixture r, side;
     struct stat before, after;
-    lite_fixture_open(&r, lite_url(param, "log.db"), NULL);
-    lite_fixture_open(&side, lite_url(param, "log.db"), NULL);
+    lite_fixture_open(&r, "sqlite:log.db", NULL);
+    lite_fixture_open(&side, "sqlite:log.db", NULL);
     EQ_INT(stat("log.db", &before), 0);
     write_mib(&r, 10);
     OK(store_tend(side.s, &side.err), &side.err);

@@ -64,7 +64,7 @@ TEST(whichever_allocation_fails, .deadline_s = 120)
     for (at = 1; at < ALLOCATIONS_MAX; at += check_long() ? 1 : 7) {
         struct lite_fixture r;
         unlink("memory.db");
-        lite_fixture_open(&r, lite_url(param, "memory.db"), NULL);
+        lite_fixture_open(&r, "sqlite:memory.db", NULL);
         lite_accept_n(&r, "t", 3, 1, 0);
         struct op held = lite_claim_of(&r, "t", 2, 1);
         asked = 0;

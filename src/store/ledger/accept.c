@@ -27,7 +27,7 @@ static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct 
         s->place = AT_LATER;
         *(k->got ? &k->later : &k->hint_later) += 1;
     } else {
-        s->pos = LINE_FRESH + it->seq;
+        s->pos = led_line_place(c, it->seq);
         bool first = k->got && k->turn == KEY_IDLE && k->waiting == 0;
         s->place = first ? AT_READY : AT_LINE;
         *(k->got ? &k->waiting : &k->hint_waiting) += 1;

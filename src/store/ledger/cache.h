@@ -34,11 +34,13 @@ struct led_outcome {
     int64_t keep_until_us; /* INT64_MAX: it blocks its key */
 };
 
-/* A place in a key's line. Who joins it stands at LINE_FRESH + a number, in the order of numbers,
- * and may be committed late, with a place before others that have begun long since. So what was
- * handed out has a place in front of all of these, in case it comes back: its number in the key by
- * LINE_STEP, or right behind the last of them if it joined the line again with the number it had.
- */
+/* A place in a key's line. Where one connection writes at a time it is the number with which a call
+ * joined, and the call keeps it: who joins later has a higher one, so a call that was handed out
+ * and comes back stands in front of all that never were. Where several write at once a call may be
+ * committed late, with a number below those of others that have begun long since. There who joins
+ * stands at LINE_FRESH + a number, in the order of numbers, and what was handed out has a place in
+ * front of all of these, in case it comes back: its number in the key by LINE_STEP, or right behind
+ * the last of them if it joined the line again with the number it had. */
 #define LINE_FRESH (INT64_C(1) << 50)
 #define LINE_STEP 1024
 
@@ -248,8 +250,11 @@ MUST_USE enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct
 /* The wishes for what is remembered of the leases that were asked for, after their rows are locked.
  */
 void led_kept_ask(struct ledger *c, struct led_batch *b);
-/* Where a call of a lease stands when it comes back. */
-int64_t led_held_place(const struct held *h);
+/* The place of a call that joins a line with this number. */
+int64_t led_line_place(const struct ledger *c, int64_t number);
+/* The places of a lease's calls, as its stored list has them: from there, and to there. */
+void led_places_read(const struct ledger *c, struct held *v, size_t n);
+void led_places_list(const struct ledger *c, struct held *v, size_t n);
 /* The place behind all others of a line. */
 MUST_USE enum pawl_status led_line_end(struct ledger *c, int64_t *out, struct pawl_err *err);
 /* The error of its newest try that is shown; absent for none. */

@@ -145,13 +145,13 @@ static const char *held_item_wrong(const struct led_lease *l, size_t i)
     const struct led_link *r = &l->run[i];
     MUST(h->seq > (i ? l->held[i - 1].seq : 0), "its calls are not in the order of their numbers");
     MUST(h->lane > 0 && tries_possible(h->tries), "a call in it has no lane, or tries below 0");
-    MUST(h->key ? h->key > 0 && h->key_no > 0 && led_held_place(h) > 0 : !h->key_no && !h->pos,
+    MUST(h->key ? h->key > 0 && h->key_no > 0 && h->pos > 0 : !h->key_no && !h->pos,
          "a call in it has a key and no number, or a number and no key");
     if (r->behind >= 0) {
         const struct held *next = &l->held[r->behind];
         MUST(l->run[r->behind].before == (int)i && next->key == h->key,
              "a run in it is linked wrongly");
-        MUST(led_held_place(h) < led_held_place(next), "a run in it is not in its order");
+        MUST(h->pos < next->pos, "a run in it is not in its order");
     }
     return NULL;
 }

@@ -128,22 +128,19 @@ static enum pawl_status expire(struct claiming *g, struct led_call *it, struct p
 }
 
 /* Its number in the key, and the place it comes back to: behind all that were handed out. */
-static void place(struct led_key *k, const struct led_call *it, struct led_stand *to)
+static void place(const struct ledger *c, struct led_key *k, const struct led_call *it,
+                  struct led_stand *to)
 {
     bool numbered = to->key_no;
+    if (!numbered)
+        to->key_no = k->next_no++;
+    if (c->db->one_writer) /* it keeps the one it has */
+        return;
     if (!numbered || to->pos >= LINE_FRESH) {
-        if (!numbered)
-            to->key_no = k->next_no++;
         to->pos = MAX(k->last_place, (k->next_no - 1) * LINE_STEP) + numbered;
         to->pos += numbered && to->pos == it->seq; /* that would stand for another one */
     }
     k->last_place = MAX(k->last_place, to->pos);
-}
-
-/* In the list of its lease, see led_held_place(). */
-static int64_t place_listed(const struct led_call *it, const struct led_stand *to)
-{
-    return to->pos == to->key_no * LINE_STEP ? it->seq : to->pos;
 }
 
 static enum pawl_status take(struct claiming *g, struct led_call *it, struct led_key *k,
@@ -152,7 +149,7 @@ static enum pawl_status take(struct claiming *g, struct led_call *it, struct led
     struct led_stand to = it->now;
     size_t n = g->q->n;
     if (k)
-        place(k, it, &to);
+        place(g->c, k, it, &to);
     g->n_keys += k && position == 0;
     g->held[n] = (struct held){ .seq = it->seq,
                                 .run_at_us = to.run_at_us,
@@ -160,7 +157,7 @@ static enum pawl_status take(struct claiming *g, struct led_call *it, struct led
                                 .priority = to.priority,
                                 .tries = to.tries,
                                 .key = k ? g->n_keys : 0,
-                                .pos = k ? place_listed(it, &to) : 0,
+                                .pos = k ? to.pos : 0,
                                 .key_no = k ? to.key_no : 0 };
     to.place = AT_HELD;
     to.state = PAWL_PROCESSING;

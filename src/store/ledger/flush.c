@@ -319,6 +319,7 @@ static enum pawl_status write_lease(struct writing *w, struct led_lease *l, stru
     for (size_t i = 0; i < l->n; i++)
         if (l->state[i] != HELD_OFF)
             v[n++] = l->held[i];
+    led_places_list(c, v, n);
     if (st == PAWL_OK)
         st = lease_pack(&c->scratch, v, n, &packed, err);
     if (st != PAWL_OK)

@@ -53,11 +53,21 @@ enum pawl_status led_lease_make(struct ledger *c, const struct token *token, str
     return st;
 }
 
-/* The list of a lease is short where `pos` is the call's own number; that stands for the place that
- * its number in the key gives it, which nearly all have. */
-int64_t led_held_place(const struct held *h)
+/* The list of a lease is short where `pos` is the call's own number, which is the place of nearly
+ * all calls where one connection writes at a time. Elsewhere that stands for the place that its
+ * number in the key gives it, which nearly all have there. */
+void led_places_read(const struct ledger *c, struct held *v, size_t n)
 {
-    return h->pos == h->seq ? h->key_no * LINE_STEP : h->pos;
+    for (size_t i = 0; i < n && !c->db->one_writer; i++)
+        if (v[i].key && v[i].pos == v[i].seq)
+            v[i].pos = v[i].key_no * LINE_STEP;
+}
+
+void led_places_list(const struct ledger *c, struct held *v, size_t n)
+{
+    for (size_t i = 0; i < n && !c->db->one_writer; i++)
+        if (v[i].key && v[i].pos == v[i].key_no * LINE_STEP)
+            v[i].pos = v[i].seq;
 }
 
 /* By key, then in the order of its run. */
@@ -67,8 +77,7 @@ static int compare_runs(const void *a, const void *b, void *held)
     const struct held *y = (const struct held *)held + *(const int *)b;
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
-    int64_t p = led_held_place(x), q = led_held_place(y);
-    return (p > q) - (p < q);
+    return (x->pos > y->pos) - (x->pos < y->pos);
 }
 
 bool led_lease_list(struct ledger *c, struct led_lease *l, struct held *held, size_t n)
@@ -117,6 +126,7 @@ static enum pawl_status lease_row(struct ledger *c, const struct led_rows *r, in
     enum pawl_status st = lease_unpack(&c->scratch, led_get(r, row, 7), &held, &n, err);
     if (st != PAWL_OK)
         return st;
+    led_places_read(c, held, n);
     if (!l || !led_lease_list(c, l, held, n))
         return err_no_memory(err, "a lease");
     l->missing = false;
@@ -278,7 +288,7 @@ static void hold(struct led_call *it, struct led_lease *l, const struct held *h)
     it->now.priority = h->priority;
     it->now.run_at_us = h->run_at_us;
     it->now.tries = h->tries;
-    it->now.pos = h->key ? led_held_place(h) : 0;
+    it->now.pos = h->pos;
     it->now.key_no = h->key_no;
     if (h->tries.redrives > 0)
         it->now.expires_us = 0;

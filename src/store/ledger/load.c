@@ -558,10 +558,16 @@ enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct pawl_err
     return st;
 }
 
+int64_t led_line_place(const struct ledger *c, int64_t number)
+{
+    return c->db->one_writer ? number : LINE_FRESH + number;
+}
+
 enum pawl_status led_line_end(struct ledger *c, int64_t *out, struct pawl_err *err)
 {
     enum pawl_status st = led_number_next(c, out, err);
-    *out += LINE_FRESH;
+    if (st == PAWL_OK)
+        *out = led_line_place(c, *out);
     return st;
 }
 

@@ -66,7 +66,7 @@ static void next_gap(struct lite *c, int waited)
 enum pawl_status lite_tend(struct store *s, struct pawl_err *err)
 {
     struct lite *c = lite_of(s);
-    int64_t version, now = world_mono(c->world);
+    int64_t version, now = world_mono(c->ledger.world);
     int log = 0, copied = 0;
     if (now < c->tend_at)
         return PAWL_OK;

@@ -6,7 +6,6 @@
  * that a commit that was answered survives a power cut.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,10 +21,6 @@
 #define BUSY_US (2 * SEC_US)
 /* The same for a world whose clock stands still: at 1 ms or more each. */
 #define BUSY_NAPS_MAX 2000
-/* Memory of one transaction: lists of what it moves; inputs and results stay where they are. */
-#define SCRATCH_LEN_MAX (64 << 20)
-/* One lease: CLAIM_MAX calls of 48 bytes, and room. */
-#define UNPACK_LEN_MAX (1 << 20)
 /* The hot pages of a busy ledger stay in the writer's memory; readers live on the kernel's. In KiB.
  */
 #define WRITER_CACHE 65536
@@ -92,7 +87,7 @@ enum pawl_status lite_moved(struct lite *c, struct pawl_err *err)
 
 void lite_nap(struct lite *c)
 {
-    int64_t us = MS_US + (int64_t)(world_dice(c->world) % (4 * MS_US));
+    int64_t us = MS_US + (int64_t)(world_dice(c->ledger.world) % (4 * MS_US));
     struct timespec t = { .tv_nsec = us * 1000 };
     nanosleep(&t, NULL);
 }
@@ -102,7 +97,7 @@ void lite_nap(struct lite *c)
 static int busy(void *ctx, int naps)
 {
     struct lite *c = ctx;
-    int64_t now = world_mono(c->world);
+    int64_t now = world_mono(c->ledger.world);
     if (naps == 0)
         c->busy_until = now + BUSY_US;
     if (now >= c->busy_until || naps >= BUSY_NAPS_MAX)
@@ -113,40 +108,18 @@ static int busy(void *ctx, int naps)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static bool schema_ok(const char *s)
-{
-    size_t len = strlen(s);
-    if (len == 0 || len > SCHEMA_LEN_MAX || !isalpha((unsigned char)s[0]))
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (!isalnum((unsigned char)s[i]) && s[i] != '_')
-            return false;
-    return true;
-}
-
-static enum pawl_status conf_read(struct lite *c, const struct store_conf *conf,
+static enum pawl_status path_read(struct lite *c, const struct store_conf *conf,
                                   struct pawl_err *err)
 {
-    const char *schema = conf->schema ? conf->schema : "pawl";
     const char *path = strchr(conf->url, ':');
     if (!path || !path[1] || path[1] == ':')
         return err_set(err, PAWL_INVALID, "url \"%s\": sqlite: is followed by a file's path",
                        conf->url);
-    if (!schema_ok(schema))
-        return err_set(err, PAWL_INVALID,
-                       "schema \"%s\": a letter, then letters, digits and _, at most %d", schema,
-                       SCHEMA_LEN_MAX);
     size_t len = strlen(path + 1) + 1;
     c->path = mem_alloc(len);
     if (!c->path)
         return err_no_memory(err, "a connection");
     memcpy(c->path, path + 1, len);
-    snprintf(c->schema, sizeof c->schema, "%s", schema);
-    c->world = conf->world ? conf->world : &world_real;
-    c->role = conf->role;
-    c->retention_us = conf->retention_us;
-    c->key_pending_max = conf->key_pending_max;
-    c->remember_us = conf->remember_us;
     return PAWL_OK;
 }
 
@@ -233,11 +206,11 @@ static enum pawl_status wal_on(struct lite *c, struct pawl_err *err)
     return PAWL_OK;
 }
 
-static enum pawl_status settings(struct lite *c, struct pawl_err *err)
+static enum pawl_status settings(struct lite *c, enum store_role role, struct pawl_err *err)
 {
     char cache[64], log[64];
     snprintf(cache, sizeof cache, "PRAGMA cache_size = -%d",
-             c->role == STORE_WRITER ? WRITER_CACHE : READER_CACHE);
+             role == STORE_READER ? READER_CACHE : WRITER_CACHE);
     snprintf(log, sizeof log, "PRAGMA journal_size_limit = %d", LOG_KEPT);
     const char *const all[] = {
         "PRAGMA synchronous = FULL",
@@ -256,68 +229,72 @@ static enum pawl_status settings(struct lite *c, struct pawl_err *err)
     return PAWL_OK;
 }
 
-enum pawl_status lite_connect(const struct store_conf *conf, struct lite **out,
-                              struct pawl_err *err)
+/* What a statement's text says of its parameters. */
+static void statements_init(struct lite *c)
 {
-    AUTO(store_end) struct store *s = NULL;
-    struct lite *c = mem_zalloc(sizeof *c);
-    if (!c)
-        return err_no_memory(err, "a connection");
-    c->base.ops = &store_sqlite;
-    c->texts = sql_sqlite;
-    s = &c->base;
-    arena_init(&c->scratch, SCRATCH_LEN_MAX);
-    arena_init(&c->unpack, UNPACK_LEN_MAX);
-    arena_init(&c->looks.a, SCRATCH_LEN_MAX);
-    enum pawl_status st = conf_read(c, conf, err);
+    for (int i = 0; i < SQL_COUNT; i++)
+        c->lists[i] = sql_sqlite[i] && strstr(sql_sqlite[i], "json_each");
+}
+
+static enum pawl_status connect_to(struct lite *c, const struct store_conf *conf,
+                                   struct pawl_err *err)
+{
+    enum pawl_status st = path_read(c, conf, err);
     if (st == PAWL_OK)
         st = file_open(c, err);
     if (st == PAWL_OK)
         st = wal_on(c, err);
     if (st == PAWL_OK)
-        st = settings(c, err);
+        st = settings(c, conf->role, err);
     if (st != PAWL_OK)
         return st;
+    statements_init(c);
     lite_guard_init(c);
     lite_checkpoint_init(c);
-    s = NULL;
-    *out = c;
-    return PAWL_OK;
+    return c->bare ? lite_bare_init(c, err) : PAWL_OK;
 }
 
-enum pawl_status lite_open(const struct store_conf *conf, struct store **out, struct pawl_err *err)
-{
-    struct lite *c = NULL;
-    if (conf->role == STORE_BARE)
-        return lite_bare_open(conf, out, err);
-    enum pawl_status st = lite_connect(conf, &c, err);
-    if (st == PAWL_OK)
-        *out = &c->base;
-    return st;
-}
+/* ---- Slots ----------------------------------------------------------------------------------- */
 
-void lite_close(struct store *s)
+static void close_lite(struct store *s)
 {
     struct lite *c = lite_of(s);
     lite_statements_end(c);
-    lite_leases_end(c);
-    lite_lanes_end(c);
     if (c->db)
         CHECK(sqlite3_close(c->db) == SQLITE_OK);
-    arena_release(&c->scratch);
-    arena_release(&c->unpack);
-    arena_release(&c->looks.a);
-    mem_free(c->fresh);
+    led_end(&c->ledger);
     mem_free(c->path);
     mem_free(c);
 }
 
-/* ---- Small slots ----------------------------------------------------------------------------- */
+/* Of a handle for tables that are not the ledger's. */
+static const struct store_ops bare_ops = {
+    .name = "sqlite",
+    .traits = STORE_ONE_WRITER | STORE_DURABLE | STORE_SHARED | STORE_DRIVEN,
+    .close = close_lite,
+};
 
-enum pawl_status lite_now(struct store *s, int64_t *out_us, struct pawl_err *err)
+static enum pawl_status open_lite(const struct store_conf *conf, struct store **out,
+                                  struct pawl_err *err)
+{
+    AUTO(store_end) struct store *s = NULL;
+    struct lite *c = mem_zalloc(sizeof *c);
+    if (!c)
+        return err_no_memory(err, "a connection");
+    c->bare = conf->role == STORE_BARE;
+    c->ledger.base.ops = c->bare ? &bare_ops : &store_sqlite;
+    s = &c->ledger.base;
+    led_init(&c->ledger, conf, &lite_driver);
+    enum pawl_status st = connect_to(c, conf, err);
+    if (st == PAWL_OK)
+        *out = TAKE(s);
+    return st;
+}
+
+static enum pawl_status now(struct store *s, int64_t *out_us, struct pawl_err *err)
 {
     (void)err;
-    *out_us = world_now(lite_of(s)->world);
+    *out_us = world_now(led_of(s)->world);
     return PAWL_OK;
 }
 
@@ -334,23 +311,23 @@ enum pawl_status lite_version(struct store *s, int64_t *out, struct pawl_err *er
 
 const struct store_ops store_sqlite = {
     .name = "sqlite",
-    .traits = STORE_ONE_WRITER | STORE_DURABLE | STORE_SHARED,
-    .open = lite_open,
-    .close = lite_close,
+    .traits = STORE_ONE_WRITER | STORE_DURABLE | STORE_SHARED | STORE_DRIVEN,
+    .open = open_lite,
+    .close = close_lite,
     .migrate = lite_migrate,
     .schema = lite_schema,
-    .commit = lite_commit_ops,
-    .get = lite_get,
-    .list = lite_list,
-    .attempts = lite_attempts,
-    .archived = lite_archived,
-    .object = lite_object,
-    .keys = lite_keys,
-    .queues = lite_queues,
-    .nodes = lite_nodes,
-    .leaders = lite_leaders,
-    .wishes = lite_wishes,
-    .now = lite_now,
+    .commit = led_commit_ops,
+    .get = led_get_calls,
+    .list = led_list,
+    .attempts = led_attempts,
+    .archived = led_archived,
+    .object = led_read_object,
+    .keys = led_read_keys,
+    .queues = led_queues,
+    .nodes = led_nodes,
+    .leaders = led_leaders,
+    .wishes = led_wishes,
+    .now = now,
     .version = lite_version,
     .tend = lite_tend,
     .steps = lite_steps,

@@ -6,36 +6,19 @@
  * and its meaning of errors.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/sqlite/driver.h"
-
 #include "base/hook.h"
-#include "base/mem.h"
+#include "store/sqlite/engine.h"
 
 /* Steps of SQLite's machine between two looks at the clock. */
 #define LOOK_STEPS 10000
 
 static const char *const counter_names[LITE_COUNTERS] = { "seq", "version" };
 
-static struct lite_ledger *driven(struct ledger *l)
-{
-    return (struct lite_ledger *)l;
-}
-
-static struct lite *lite_in(struct ledger *l)
-{
-    return driven(l)->c;
-}
-
-struct lite *lite_of(struct store *s)
-{
-    return s->ops == &store_sqlite ? (struct lite *)s : ((struct lite_ledger *)s)->c;
-}
-
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
 static enum pawl_status counter_read(struct ledger *l, int which, struct pawl_err *err)
 {
-    struct lite_counter *k = &driven(l)->counters[which];
+    struct lite_counter *k = &lite_in(l)->counters[which];
     if (k->known)
         return PAWL_OK;
     enum pawl_status st = lite_number(
@@ -50,7 +33,7 @@ static enum pawl_status counter_read(struct ledger *l, int which, struct pawl_er
 
 static enum pawl_status numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err)
 {
-    struct lite_counter *k = &driven(l)->counters[LITE_SEQ];
+    struct lite_counter *k = &lite_in(l)->counters[LITE_SEQ];
     enum pawl_status st = counter_read(l, LITE_SEQ, err);
     for (size_t i = 0; i < n && st == PAWL_OK; i++)
         out[i] = ++k->last;
@@ -59,7 +42,7 @@ static enum pawl_status numbers(struct ledger *l, int64_t *out, size_t n, struct
 
 static void numbers_back(struct ledger *l, size_t n)
 {
-    struct lite_counter *k = &driven(l)->counters[LITE_SEQ];
+    struct lite_counter *k = &lite_in(l)->counters[LITE_SEQ];
     CHECK(k->known && k->last - (int64_t)n >= k->stored);
     k->last -= (int64_t)n;
 }
@@ -68,7 +51,7 @@ static void numbers_back(struct ledger *l, size_t n)
 static enum pawl_status versions(struct ledger *l, const struct led_params *p,
                                  struct led_rows **out, struct pawl_err *err)
 {
-    struct lite_counter *k = &driven(l)->counters[LITE_VERSION];
+    struct lite_counter *k = &lite_in(l)->counters[LITE_VERSION];
     size_t n = (size_t)p->v[0].i;
     struct led_rows *r = arena_zalloc(&l->scratch, 1, sizeof *r);
     struct led_cell *v = arena_zalloc(&l->scratch, MAX(n, 1), sizeof *v);
@@ -86,7 +69,7 @@ static enum pawl_status counters_write(struct ledger *l, struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
     for (int i = 0; i < LITE_COUNTERS && st == PAWL_OK; i++) {
-        struct lite_counter *k = &driven(l)->counters[i];
+        struct lite_counter *k = &lite_in(l)->counters[i];
         int changed = 1;
         if (k->last != k->stored)
             st = lite_run(lite_in(l), SQL_META_SET,
@@ -99,7 +82,7 @@ static enum pawl_status counters_write(struct ledger *l, struct pawl_err *err)
 
 static void counters_forget(struct ledger *l)
 {
-    memset(driven(l)->counters, 0, sizeof driven(l)->counters);
+    memset(lite_in(l)->counters, 0, sizeof lite_in(l)->counters);
 }
 
 /* ---- The driver's slots ---------------------------------------------------------------------- */
@@ -109,7 +92,7 @@ static void counters_forget(struct ledger *l)
 static enum pawl_status said(struct ledger *l, enum pawl_status st)
 {
     int rc = sqlite3_errcode(lite_in(l)->db) & 0xff;
-    if (driven(l)->bare && st == PAWL_BUSY && (rc == SQLITE_BUSY || rc == SQLITE_LOCKED))
+    if (lite_in(l)->bare && st == PAWL_BUSY && (rc == SQLITE_BUSY || rc == SQLITE_LOCKED))
         l->redo = true;
     return st;
 }
@@ -122,9 +105,9 @@ static enum pawl_status query(struct ledger *l, enum sql_name name, const struct
     if (name == SQL_VERSION_NEXT)
         return versions(l, p, out, err);
     if (out)
-        st = lite_drive_ask(l, name, p, out, err);
+        st = lite_drive_ask(lite_in(l), name, p, out, err);
     else
-        st = lite_drive_change(l, name, p, &changed, err);
+        st = lite_drive_change(lite_in(l), name, p, &changed, err);
     if (out_rows)
         *out_rows = changed;
     return said(l, st);
@@ -150,7 +133,6 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
     c->sql_until_us = 0;
     counters_forget(l);
     enum pawl_status st = lite_begin(c, how == LED_READ ? PLAIN_BEGIN : PLAIN_BEGIN_WRITE, err);
-    l->now_us = c->now_us;
     return st == PAWL_OK ? batch(l, first, err) : said(l, st);
 }
 
@@ -201,7 +183,7 @@ static enum pawl_status script(struct ledger *l, struct bytes text, struct pawl_
     return lite_theirs_script(lite_in(l), text, err);
 }
 
-static const struct led_driver driver = {
+const struct led_driver lite_driver = {
     .one_writer = true,
     .begin = begin,
     .alone = alone,
@@ -216,12 +198,12 @@ static const struct led_driver driver = {
     .script = script,
 };
 
-/* ---- Opening --------------------------------------------------------------------------------- */
+/* ---- Tables of another kind ------------------------------------------------------------------ */
 
 static int late(void *ctx)
 {
     struct lite *c = ctx;
-    return c->sql_until_us && world_mono(c->world) >= c->sql_until_us;
+    return c->sql_until_us && world_mono(c->ledger.world) >= c->sql_until_us;
 }
 
 /* patience(ms): what the transaction does from here on may take so long; it is 0 when one begins.
@@ -230,61 +212,13 @@ static void patience(sqlite3_context *ctx, int n, sqlite3_value **v)
 {
     struct lite *c = sqlite3_user_data(ctx);
     int64_t ms = n ? sqlite3_value_int64(v[0]) : 0;
-    c->sql_until_us = ms ? world_mono(c->world) + ms * MS_US : 0;
+    c->sql_until_us = ms ? world_mono(c->ledger.world) + ms * MS_US : 0;
     sqlite3_result_int64(ctx, ms);
 }
 
-void lite_drive_close(struct store *s)
-{
-    struct lite_ledger *b = (struct lite_ledger *)s;
-    if (b->c)
-        lite_close(&b->c->base);
-    led_end(&b->ledger);
-    mem_free(b);
-}
-
-/* A limit on how long a transaction's statements take. */
-static enum pawl_status bare_init(struct lite *c, struct pawl_err *err)
+enum pawl_status lite_bare_init(struct lite *c, struct pawl_err *err)
 {
     sqlite3_progress_handler(c->db, LOOK_STEPS, late, c);
     int rc = sqlite3_create_function(c->db, "patience", 1, SQLITE_UTF8, c, patience, NULL, NULL);
     return rc == SQLITE_OK ? PAWL_OK : err_no_memory(err, "a connection");
-}
-
-enum pawl_status lite_drive(const struct store_conf *conf, const struct store_ops *ops,
-                            struct store **out, struct pawl_err *err)
-{
-    AUTO(store_end) struct store *s = NULL;
-    struct store_conf inner = *conf;
-    struct lite_ledger *b = mem_zalloc(sizeof *b);
-    if (!b)
-        return err_no_memory(err, "a connection");
-    b->ledger.base.ops = ops;
-    s = &b->ledger.base;
-    led_init(&b->ledger, conf, &driver);
-    b->bare = conf->role == STORE_BARE;
-    if (conf->role != STORE_READER)
-        inner.role = STORE_WRITER;
-    enum pawl_status st = lite_connect(&inner, &b->c, err);
-    if (st == PAWL_OK && b->bare)
-        st = bare_init(b->c, err);
-    if (st != PAWL_OK)
-        return st;
-    b->c->texts = sql_sqlite_ledger;
-    for (int i = 0; i < SQL_COUNT; i++)
-        b->lists[i] = b->c->texts[i] && strstr(b->c->texts[i], "json_each");
-    *out = TAKE(s);
-    return PAWL_OK;
-}
-
-static const struct store_ops bare_ops = {
-    .name = "sqlite",
-    .traits = STORE_ONE_WRITER | STORE_DURABLE | STORE_SHARED | STORE_DRIVEN,
-    .close = lite_drive_close,
-};
-
-enum pawl_status lite_bare_open(const struct store_conf *conf, struct store **out,
-                                struct pawl_err *err)
-{
-    return lite_drive(conf, &bare_ops, out, err);
 }

@@ -10,17 +10,12 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "store/sqlite/driver.h"
+#include "store/sqlite/engine.h"
 
 #define LIST_LEN_MAX (1 << 20)
 #define ROWS_FIRST 16
 /* Fewer rows of ready go one by one: a range has to be counted first. */
 #define SPAN_MIN 4
-
-static struct lite *lite_in(struct ledger *l)
-{
-    return ((struct lite_ledger *)l)->c;
-}
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
@@ -96,7 +91,7 @@ static size_t rows_of(const struct led_params *p)
 
 /* An answer while it grows. */
 struct answer {
-    struct ledger *l;
+    struct lite *c;
     struct led_rows *r;
     size_t cap;
 };
@@ -105,7 +100,7 @@ static bool answer_grow(struct answer *to)
 {
     struct led_rows *r = to->r;
     size_t cap = to->cap ? to->cap * 2 : ROWS_FIRST, width = (size_t)r->columns * sizeof *r->v;
-    struct led_cell *v = arena_alloc(&to->l->scratch, cap * width);
+    struct led_cell *v = arena_alloc(&to->c->ledger.scratch, cap * width);
     if (!v)
         return false;
     if (r->n)
@@ -133,8 +128,8 @@ static bool row_keep(struct answer *to, sqlite3_stmt *q)
         return false;
     struct led_cell *at = &r->v[r->n++ * r->columns];
     for (int i = 0; i < r->columns; i++)
-        cell_read(&to->l->scratch, q, i, &at[i]);
-    return !to->l->scratch.failed;
+        cell_read(&to->c->ledger.scratch, q, i, &at[i]);
+    return !to->c->ledger.scratch.failed;
 }
 
 /* What the statement, bound, answers. */
@@ -147,24 +142,24 @@ static enum pawl_status rows_read(struct answer *to, enum sql_name name, sqlite3
         if (!row_keep(to, q))
             st = err_no_memory(err, sql_name_text[name]);
     if (st == PAWL_OK && rc != SQLITE_DONE)
-        st = lite_fail(lite_in(to->l), rc, sql_name_text[name], err);
+        st = lite_fail(to->c, rc, sql_name_text[name], err);
     sqlite3_reset(q);
     return st;
 }
 
-static enum pawl_status ask(struct ledger *l, enum sql_name name, const struct led_params *p,
+static enum pawl_status ask(struct lite *c, enum sql_name name, const struct led_params *p,
                             struct led_rows **out, struct pawl_err *err)
 {
-    struct answer to = { .l = l, .r = arena_zalloc(&l->scratch, 1, sizeof *to.r) };
+    struct answer to = { .c = c, .r = arena_zalloc(&c->ledger.scratch, 1, sizeof *to.r) };
     sqlite3_stmt *q;
     if (!to.r)
         return err_no_memory(err, sql_name_text[name]);
-    enum pawl_status st = lite_prepared(lite_in(l), name, &q, err);
+    enum pawl_status st = lite_prepared(c, name, &q, err);
     if (st != PAWL_OK)
         return st;
-    bool lists = p && ((struct lite_ledger *)l)->lists[name];
+    bool lists = p && c->lists[name];
     to.r->columns = sqlite3_column_count(q);
-    if (lists && !bind_lists(q, &l->scratch, p))
+    if (lists && !bind_lists(q, &c->ledger.scratch, p))
         return err_no_memory(err, sql_name_text[name]);
     size_t n = lists ? 1 : rows_of(p);
     for (size_t row = 0; row < n && st == PAWL_OK; row++) {
@@ -184,13 +179,13 @@ static int compare_times(const void *a, const void *b)
 
 /* A claim takes the best of several tracks. Each of them could fill it, so the time of the last
  * call that it can take is looked for first, in the index alone. */
-static enum pawl_status take_tracks(struct ledger *l, const struct led_params *p,
+static enum pawl_status take_tracks(struct lite *c, const struct led_params *p,
                                     struct led_rows **out, struct pawl_err *err)
 {
     struct led_params until = *p;
     struct led_rows *times = NULL;
     size_t max = (size_t)p->v[3].i;
-    enum pawl_status st = ask(l, SQL_READY_TIMES, p, &times, err);
+    enum pawl_status st = ask(c, SQL_READY_TIMES, p, &times, err);
     if (st != PAWL_OK)
         return st;
     CHECK(times->columns == 1 || times->n == 0);
@@ -198,17 +193,15 @@ static enum pawl_status take_tracks(struct ledger *l, const struct led_params *p
         qsort(times->v, (size_t)times->n, sizeof *times->v, compare_times);
         until.v[2].i = times->v[max - 1].i;
     }
-    return ask(l, SQL_READY_TAKE, &until, out, err);
+    return ask(c, SQL_READY_TAKE, &until, out, err);
 }
 
 /* ---- Changes --------------------------------------------------------------------------------- */
 
 /* Once a row, from `first` on; their changes are added to *out_rows. */
-static enum pawl_status change_rows(struct ledger *l, enum sql_name name,
-                                    const struct led_params *p, size_t first, size_t n,
-                                    int64_t *out_rows, struct pawl_err *err)
+static enum pawl_status change_rows(struct lite *c, enum sql_name name, const struct led_params *p,
+                                    size_t first, size_t n, int64_t *out_rows, struct pawl_err *err)
 {
-    struct lite *c = lite_in(l);
     sqlite3_stmt *q;
     enum pawl_status st = lite_prepared(c, name, &q, err);
     for (size_t row = first; row < first + n && st == PAWL_OK; row++) {
@@ -246,8 +239,8 @@ static size_t span_len(const struct led_params *p, size_t at, size_t n)
 }
 
 /* As a range, if just these rows stand in it; else *out_rows stays as it was. */
-static enum pawl_status remove_span(struct ledger *l, const struct led_params *p, size_t at,
-                                    size_t n, int64_t *out_rows, struct pawl_err *err)
+static enum pawl_status remove_span(struct lite *c, const struct led_params *p, size_t at, size_t n,
+                                    int64_t *out_rows, struct pawl_err *err)
 {
     size_t last = at + n - 1;
     const struct lite_arg v[] = {
@@ -257,17 +250,17 @@ static enum pawl_status remove_span(struct ledger *l, const struct led_params *p
     };
     int64_t there = 0;
     int gone = 0;
-    enum pawl_status st = lite_number(lite_in(l), SQL_READY_SPAN, v, COUNT_OF(v), 0, &there, err);
+    enum pawl_status st = lite_number(c, SQL_READY_SPAN, v, COUNT_OF(v), 0, &there, err);
     if (st != PAWL_OK || there != (int64_t)n)
         return st;
-    st = lite_run(lite_in(l), SQL_READY_REMOVE_SPAN, v, COUNT_OF(v), &gone, err);
+    st = lite_run(c, SQL_READY_REMOVE_SPAN, v, COUNT_OF(v), &gone, err);
     CHECK(st != PAWL_OK || gone == there);
     *out_rows += gone;
     return st;
 }
 
-static enum pawl_status ready_remove(struct ledger *l, const struct led_params *p,
-                                     int64_t *out_rows, struct pawl_err *err)
+static enum pawl_status ready_remove(struct lite *c, const struct led_params *p, int64_t *out_rows,
+                                     struct pawl_err *err)
 {
     size_t n = rows_of(p), len = 0;
     enum pawl_status st = PAWL_OK;
@@ -276,24 +269,24 @@ static enum pawl_status ready_remove(struct ledger *l, const struct led_params *
         int64_t before = *out_rows;
         len = span_len(p, at, n);
         if (len >= SPAN_MIN)
-            st = remove_span(l, p, at, len, out_rows, err);
+            st = remove_span(c, p, at, len, out_rows, err);
         if (st == PAWL_OK && *out_rows == before)
-            st = change_rows(l, SQL_READY_REMOVE, p, at, len, out_rows, err);
+            st = change_rows(c, SQL_READY_REMOVE, p, at, len, out_rows, err);
     }
     return st;
 }
 
-enum pawl_status lite_drive_ask(struct ledger *l, enum sql_name name, const struct led_params *p,
+enum pawl_status lite_drive_ask(struct lite *c, enum sql_name name, const struct led_params *p,
                                 struct led_rows **out, struct pawl_err *err)
 {
-    return name == SQL_READY_TAKE && rows_of(p) > 1 ? take_tracks(l, p, out, err)
-                                                    : ask(l, name, p, out, err);
+    return name == SQL_READY_TAKE && rows_of(p) > 1 ? take_tracks(c, p, out, err)
+                                                    : ask(c, name, p, out, err);
 }
 
-enum pawl_status lite_drive_change(struct ledger *l, enum sql_name name, const struct led_params *p,
+enum pawl_status lite_drive_change(struct lite *c, enum sql_name name, const struct led_params *p,
                                    int64_t *out_rows, struct pawl_err *err)
 {
     *out_rows = 0;
-    return name == SQL_READY_REMOVE ? ready_remove(l, p, out_rows, err)
-                                    : change_rows(l, name, p, 0, rows_of(p), out_rows, err);
+    return name == SQL_READY_REMOVE ? ready_remove(c, p, out_rows, err)
+                                    : change_rows(c, name, p, 0, rows_of(p), out_rows, err);
 }

@@ -21,8 +21,8 @@
 
 static bool ours(const struct lite *c, const char *name)
 {
-    size_t len = strlen(c->schema);
-    return name && strncasecmp(name, c->schema, len) == 0 && name[len] == '_';
+    size_t len = strlen(c->ledger.schema);
+    return name && strncasecmp(name, c->ledger.schema, len) == 0 && name[len] == '_';
 }
 
 /* `name`, then why it is refused. */
@@ -67,7 +67,7 @@ static int authorize(void *ctx, int action, const char *a, const char *b, const 
 static int late(void *ctx)
 {
     struct lite *c = ctx;
-    c->sql_late = c->sql_until_us && world_mono(c->world) >= c->sql_until_us;
+    c->sql_late = c->sql_until_us && world_mono(c->ledger.world) >= c->sql_until_us;
     return c->sql_late;
 }
 
@@ -250,10 +250,10 @@ static enum pawl_status run_theirs(struct lite *c, struct arena *a, const struct
     return st;
 }
 
-enum pawl_status lite_theirs(struct lite *c, struct arena *a, const struct sql_query *q,
-                             struct pawl_rows *out, struct pawl_err *err)
+/* One statement, inside the running transaction and until its deadline. */
+static enum pawl_status theirs(struct lite *c, struct arena *a, const struct sql_query *q,
+                               struct pawl_rows *out, struct pawl_err *err)
 {
-    *out = (struct pawl_rows){ 0 };
     c->sql_until_us = q->deadline_us;
     if (late(c))
         return err_set(err, PAWL_BUSY, "SQL: its time is up");
@@ -261,6 +261,20 @@ enum pawl_status lite_theirs(struct lite *c, struct arena *a, const struct sql_q
     enum pawl_status st = run_theirs(c, a, q, out, err);
     sqlite3_progress_handler(c->db, 0, NULL, NULL);
     c->sql_late = false;
+    return st;
+}
+
+enum pawl_status lite_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
+                          struct pawl_rows *out, struct pawl_err *err)
+{
+    struct led_tx *t = (struct led_tx *)tx;
+    struct lite *c = lite_in(t->c);
+    *out = (struct pawl_rows){ 0 };
+    if (t->lost)
+        return err_set(err, PAWL_STATE, "SQL: the transaction was rolled back before");
+    enum pawl_status st = theirs(c, a, q, out, err);
+    /* OR ROLLBACK, or a full disk: the whole transaction may be gone. */
+    t->lost = sqlite3_get_autocommit(c->db);
     return st;
 }
 

@@ -40,7 +40,7 @@ static enum pawl_status table_exists(struct lite *c, const char *table, bool *ou
 {
     char name[SCHEMA_LEN_MAX + 32];
     int64_t one = 0;
-    snprintf(name, sizeof name, "%s_%s", c->schema, table);
+    snprintf(name, sizeof name, "%s_%s", c->ledger.schema, table);
     enum pawl_status st =
         lite_number(c, SQL_MIGRATION_EXISTS, ARGS(TEXT(bytes_of(name))), 0, &one, err);
     *out = one != 0;
@@ -114,7 +114,7 @@ static enum pawl_status step_apply(struct lite *c, const struct sql_migration *m
     CRASH_POINT("migrate.step");
     return lite_run(c, SQL_MIGRATION_ADD,
                     ARGS(INT(m->number), TEXT(bytes_of(m->word)),
-                         BLOB(((struct bytes){ (char *)sum, sizeof sum })), INT(c->now_us),
+                         BLOB(((struct bytes){ (char *)sum, sizeof sum })), INT(c->ledger.now_us),
                          INT(m->finish[0] == 0)),
                     NULL, err);
 }

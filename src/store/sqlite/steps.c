@@ -62,7 +62,8 @@ enum pawl_status lite_steps(const struct store_conf *conf, struct arena *a, stru
     struct lite *c = mem_zalloc(sizeof *c); /* for its schema's name alone; nothing is opened */
     enum pawl_status st = v && c ? PAWL_OK : err_no_memory(err, "printing the schema");
     if (st == PAWL_OK)
-        snprintf(c->schema, sizeof c->schema, "%s", conf->schema ? conf->schema : "pawl");
+        snprintf(c->ledger.schema, sizeof c->ledger.schema, "%s",
+                 conf->schema ? conf->schema : "pawl");
     for (size_t i = 0; i < n && st == PAWL_OK; i++)
         st = step_text(c, a, &lite_migrations[i], &v[i], err);
     mem_free(c);

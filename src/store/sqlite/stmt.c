@@ -32,7 +32,7 @@ static bool word_char(char ch)
 const char *lite_own_names(struct lite *c, struct arena *a, const char *text)
 {
     size_t prefix_len = sizeof PREFIX - 1;
-    if (strcmp(c->schema, "pawl") == 0)
+    if (strcmp(c->ledger.schema, "pawl") == 0)
         return text;
     struct buf b;
     buf_init(&b, TEXT_LEN_MAX);
@@ -41,7 +41,7 @@ const char *lite_own_names(struct lite *c, struct arena *a, const char *text)
         if (at > text && word_char(at[-1]))
             continue;
         buf_add(&b, from, (size_t)(at - from));
-        buf_addf(&b, "%s_", c->schema);
+        buf_addf(&b, "%s_", c->ledger.schema);
         from = at + prefix_len;
     }
     buf_add_text(&b, from);
@@ -54,7 +54,7 @@ static enum pawl_status prepare_named(struct lite *c, enum sql_name name, struct
 {
     struct arena a;
     arena_init(&a, TEXT_LEN_MAX);
-    const char *text = lite_own_names(c, &a, c->texts[name]);
+    const char *text = lite_own_names(c, &a, sql_sqlite[name]);
     int rc =
         text ? sqlite3_prepare_v3(c->db, text, -1, SQLITE_PREPARE_PERSISTENT, &c->stmts[name], NULL)
              : SQLITE_NOMEM;
@@ -65,7 +65,7 @@ static enum pawl_status prepare_named(struct lite *c, enum sql_name name, struct
 enum pawl_status lite_prepared(struct lite *c, enum sql_name name, sqlite3_stmt **out,
                                struct pawl_err *err)
 {
-    CHECK(c->texts[name]); /* a statement of another engine */
+    CHECK(sql_sqlite[name]); /* a statement of another engine */
     enum pawl_status st = c->stmts[name] ? PAWL_OK : prepare_named(c, name, err);
     *out = c->stmts[name];
     assert(st != PAWL_OK || !sqlite3_stmt_busy(*out)); /* a second use would end the first */

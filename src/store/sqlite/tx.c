@@ -7,7 +7,7 @@
  */
 #include "store/sqlite/engine.h"
 
-/* Some errors have rolled back already; then there is nothing to undo but our memory of it. */
+/* Some errors have rolled back already; then there is nothing to undo. */
 static enum pawl_status lite_rolled_back(struct lite *c, struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
@@ -23,20 +23,8 @@ enum pawl_status lite_begin(struct lite *c, enum lite_plain how, struct pawl_err
         st = lite_plain(c, how, err);
     if (st != PAWL_OK)
         return st;
-    c->tx++;
-    c->now_us = world_now(c->world);
-    c->n_fresh = 0;
-    c->lanes.n_stored = c->lanes.n;
-    arena_reset(&c->scratch);
+    c->ledger.now_us = world_now(c->ledger.world);
     return PAWL_OK;
-}
-
-void lite_forget(struct lite *c)
-{
-    c->n_fresh = 0;
-    c->seq_tx = c->version_tx = c->wishes_tx = c->paused_tx = c->keys.tx = c->looks.tx = 0;
-    lite_leases_after(c, true);
-    lite_lanes_undo(c);
 }
 
 void lite_undo(struct lite **tx)
@@ -47,7 +35,6 @@ void lite_undo(struct lite **tx)
     /* Without memory even this may fail; then lite_begin() does it before anything else. */
     enum pawl_status undone = lite_rolled_back(c, NULL);
     (void)undone;
-    lite_forget(c);
     *tx = NULL;
 }
 
@@ -68,7 +55,6 @@ enum pawl_status lite_commit(struct lite *taken, struct pawl_err *err)
         }
         return st;
     }
-    lite_leases_after(tx, false);
     tx = NULL;
     return PAWL_OK;
 }

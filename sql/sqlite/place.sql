@@ -1,4 +1,13 @@
--- Where calls stand, for SQLite driven by the ledger: what differs from sql/sqlite, or is not there.
+-- Where calls stand: ready, lines, expiry, wishes, outcomes, tries. Every look at pawl_ready is pinned to one index and
+-- to one (track, rank), so that it costs what it returns, whatever else waits.
+
+-- name: ready_add
+-- in:   seq bigint, track int, rank int, run_at bigint, attempts int, lost int, redrives int
+INSERT INTO pawl_ready (seq, track, rank, run_at, attempts, lost, redrives) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: ready_remove
+-- in:   seq bigint
+DELETE FROM pawl_ready WHERE seq = ?1;
 
 -- name: ready_pairs
 -- out:  track int, rank int, run_at bigint
@@ -58,6 +67,12 @@ SELECT ?1, count(*) FROM (
   SELECT 1 FROM pawl_ready INDEXED BY pawl_ready_due
   WHERE track = ?1 AND rank = ?2 AND run_at <= ?3 LIMIT ?4);
 
+-- name: line_add
+-- in:   key text, pos bigint, seq bigint, lane int, priority int, run_at bigint, attempts int, lost int,
+--       redrives int, key_no bigint
+INSERT INTO pawl_line (key, pos, seq, lane, priority, run_at, attempts, lost, redrives, key_no)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+
 -- name: line_remove
 -- in:   seq bigint
 DELETE FROM pawl_line INDEXED BY pawl_line_seq WHERE seq = ?1;
@@ -78,11 +93,23 @@ SELECT n.key, n.pos, n.seq, n.lane, n.priority, n.run_at, n.attempts, n.lost, n.
 FROM pawl_line n CROSS JOIN pawl_call c ON c.seq = n.seq
 WHERE n.key = ?1 AND n.pos > 0 ORDER BY n.pos LIMIT ?2;
 
+-- name: line_newer
+-- in:   key text, pos bigint
+-- out:  n bigint
+-- why:  From the end: whoever asks for a place has mostly just joined.
+SELECT count(*) FROM pawl_line WHERE key = ?1 AND pos > ?2;
+
 -- name: line_of_key
 -- in:   key text, max int
 -- out:  seq bigint
 -- why:  Every one of the key, delayed ones too.
 SELECT seq FROM pawl_line WHERE key = ?1 ORDER BY pos LIMIT ?2;
+
+-- name: line_due
+-- in:   now bigint, max int
+-- out:  seq bigint, key text
+SELECT seq, key FROM pawl_line INDEXED BY pawl_line_later
+WHERE pos < 0 AND run_at <= ?1 ORDER BY run_at, seq LIMIT ?2;
 
 -- name: line_any_due
 -- in:   now bigint
@@ -92,14 +119,45 @@ SELECT 1 FROM pawl_line INDEXED BY pawl_line_later WHERE pos < 0 AND run_at <= ?
 -- out:  inbox int, hint int: null, since there are none; run_at bigint: when the first of the delayed calls joins
 SELECT NULL, NULL, (SELECT run_at FROM pawl_line INDEXED BY pawl_line_later WHERE pos < 0 ORDER BY run_at, seq LIMIT 1);
 
+-- name: line_next
+-- in:   now bigint
+-- out:  run_at bigint
+SELECT run_at FROM pawl_line INDEXED BY pawl_line_later WHERE pos < 0 AND run_at > ?1 ORDER BY run_at LIMIT 1;
+
 -- name: line_list
 -- in:   now bigint, max int
 -- out:  lane int, n bigint, due bigint, oldest bigint
 SELECT lane, count(*), sum(run_at <= ?1), min(run_at) FROM (SELECT lane, run_at FROM pawl_line LIMIT ?2) GROUP BY lane;
 
+-- name: expiry_add
+-- in:   expires_at bigint, seq bigint
+INSERT INTO pawl_expiry (expires_at, seq) VALUES (?1, ?2);
+
+-- name: expiry_remove
+-- in:   expires_at bigint, seq bigint
+DELETE FROM pawl_expiry WHERE expires_at = ?1 AND seq = ?2;
+
+-- name: expiry_due
+-- in:   now bigint, max int
+-- out:  seq bigint
+SELECT seq FROM pawl_expiry WHERE expires_at <= ?1 ORDER BY expires_at, seq LIMIT ?2;
+
 -- name: expiry_any_due
 -- in:   now bigint
 SELECT 1 FROM pawl_expiry WHERE expires_at <= ?1 LIMIT 1;
+
+-- name: expiry_next
+-- in:   now bigint
+-- out:  expires_at bigint
+SELECT expires_at FROM pawl_expiry WHERE expires_at > ?1 ORDER BY expires_at LIMIT 1;
+
+-- name: wish_add
+-- in:   seq bigint, wished_at bigint
+INSERT INTO pawl_cancel (seq, wished_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING;
+
+-- name: wish_remove
+-- in:   seq bigint
+DELETE FROM pawl_cancel WHERE seq = ?1;
 
 -- name: wish_list
 -- in:   max int
@@ -107,6 +165,24 @@ SELECT 1 FROM pawl_expiry WHERE expires_at <= ?1 LIMIT 1;
 -- why:  A result that was stored beside the wish has won.
 SELECT w.seq FROM pawl_cancel w WHERE NOT EXISTS (SELECT 1 FROM pawl_outcome o WHERE o.seq = w.seq)
 ORDER BY w.seq LIMIT ?1;
+
+-- name: outcome_add
+-- in:   seq bigint, status int, form int, result bytea, error text, attempts int, lost int, redrives int,
+--       key_no bigint, token bytea, node text, claimed_at bigint, started_at bigint, finished_at bigint,
+--       keep_until bigint
+-- why:  Plainly: a second outcome of one call must fail.
+INSERT INTO pawl_outcome (seq, status, form, result, error, attempts, lost, redrives, key_no, token, node,
+                          claimed_at, started_at, finished_at, keep_until)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
+
+-- name: outcome_remove
+-- in:   seq bigint
+DELETE FROM pawl_outcome WHERE seq = ?1;
+
+-- name: outcome_keep
+-- in:   seq bigint, keep_until bigint
+-- why:  The one update of an outcome: a call that blocked its key was kept without an end until somebody decided.
+UPDATE pawl_outcome SET keep_until = ?2 WHERE seq = ?1;
 
 -- name: outcome_kept
 -- in:   now bigint, max int
@@ -116,12 +192,6 @@ SELECT seq FROM pawl_outcome INDEXED BY pawl_outcome_keep WHERE keep_until <= ?1
 -- name: outcome_due
 -- in:   now bigint
 SELECT 1 FROM pawl_outcome INDEXED BY pawl_outcome_keep WHERE keep_until <= ?1 LIMIT 1;
-
--- name: outcome_walk
--- in:   after bigint, max int
--- out:  seq bigint, finished_at bigint, keep_until bigint
--- why:  Without an index on finished_at, which every finish would pay for and only an archive would read.
-SELECT seq, finished_at, keep_until FROM pawl_outcome WHERE seq > ?1 ORDER BY seq LIMIT ?2;
 
 -- name: attempt_add
 -- in:   seq bigint, no int, try int, how int, status int, error text, node text, token bytea, started_at bigint,
@@ -135,3 +205,18 @@ VALUES (?1, 1 + coalesce((SELECT max(no) FROM pawl_attempt WHERE seq = ?1), 0), 
 -- out:  status int, error text, finished_at bigint
 -- why:  The newest row of the owner's. A token comes as text: its bytes are what is compared.
 SELECT status, error, finished_at FROM pawl_attempt WHERE seq = ?1 AND token = CAST(?2 AS BLOB) ORDER BY no DESC LIMIT 1;
+
+-- name: attempt_error
+-- in:   seq bigint
+-- out:  error text
+SELECT error FROM pawl_attempt WHERE seq = ?1 AND how IN (2, 3, 4, 8) ORDER BY no DESC LIMIT 1;
+
+-- name: attempt_list
+-- in:   seq bigint, max int
+-- out:  try int, how int, error text, node text, started_at bigint, finished_at bigint
+SELECT try, how, error, node, started_at, finished_at FROM pawl_attempt
+WHERE seq = ?1 AND how IN (2, 3, 4, 8) ORDER BY no DESC LIMIT ?2;
+
+-- name: attempt_remove
+-- in:   seq bigint
+DELETE FROM pawl_attempt WHERE seq = ?1;

@@ -1,4 +1,4 @@
--- Leases, keys, objects, nodes, for SQLite driven by the ledger: what differs from sql/sqlite, or is not there.
+-- Leases, keys, objects, nodes.
 
 -- name: lease_read
 -- in:   token bytea
@@ -40,13 +40,35 @@ SELECT seq, json_extract(options, '$.timeout_us') FROM pawl_call WHERE seq = ?1 
 -- out:  seq bigint
 SELECT seq FROM pawl_cancel WHERE seq BETWEEN ?1 AND ?2;
 
+-- name: lease_add
+-- in:   token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, low bigint,
+--       high bigint, held bytea, width int
+INSERT INTO pawl_lease (token, node, boot, worker, claimed_at, until, rev, low, high, held, width)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+
 -- name: lease_write
 -- in:   token bytea, until bigint, low bigint, high bigint, held bytea
 UPDATE pawl_lease SET until = ?2, rev = rev + 1, low = ?3, high = ?4, held = ?5 WHERE token = ?1;
 
+-- name: lease_remove
+-- in:   token bytea
+DELETE FROM pawl_lease WHERE token = ?1;
+
+-- name: lease_over
+-- in:   now bigint, max int
+-- out:  token bytea
+SELECT token FROM pawl_lease INDEXED BY pawl_lease_until
+WHERE until IS NOT NULL AND until <= ?1 ORDER BY until, token LIMIT ?2;
+
 -- name: lease_any_over
 -- in:   now bigint
 SELECT 1 FROM pawl_lease INDEXED BY pawl_lease_until WHERE until IS NOT NULL AND until <= ?1 LIMIT 1;
+
+-- name: lease_next
+-- in:   now bigint
+-- out:  until bigint
+SELECT until FROM pawl_lease INDEXED BY pawl_lease_until
+WHERE until IS NOT NULL AND until > ?1 ORDER BY until LIMIT 1;
 
 -- name: lease_of_node
 -- in:   node text, boot text, own int
@@ -71,6 +93,10 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 ON CONFLICT (key) DO UPDATE SET state = ?2, head = ?3, head_pos = ?4, head_no = ?5, next_no = ?6, held = ?7,
   waiting = ?8, later = ?9, since = ?10, ended_at = ?11;
 
+-- name: key_remove
+-- in:   key text
+DELETE FROM pawl_key WHERE key = ?1;
+
 -- name: key_list
 -- in:   after text, max int
 -- out:  key text, state int
@@ -84,7 +110,49 @@ SELECT key, state FROM pawl_key INDEXED BY pawl_key_blocked WHERE state = 3 AND 
 -- out:  key text, type text, form int, state bytea, version bigint, updated_at bigint
 SELECT key, type, form, state, version, updated_at FROM pawl_object WHERE key = ?1 AND type = ?2;
 
+-- name: object_write
+-- in:   key text, type text, form int, state bytea, version bigint, updated_at bigint
+INSERT INTO pawl_object (key, type, form, state, version, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (key, type) DO UPDATE SET form = ?3, state = ?4, version = ?5, updated_at = ?6;
+
+-- name: object_remove
+-- in:   key text, type text
+DELETE FROM pawl_object WHERE key = ?1 AND type = ?2;
+
+-- name: object_any
+-- in:   key text
+-- out:  one int
+SELECT 1 FROM pawl_object WHERE key = ?1 LIMIT 1;
+
+-- name: node_join
+-- in:   node text, boot text, host text, version text, address text, roles text, queues text, slots int, busy int,
+--       connections bigint, cpu_milli bigint, memory bigint, now bigint
+-- why:  The wish that it drain stays, whichever boot it was said to.
+INSERT INTO pawl_node (node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy,
+                       connections, cpu_milli, memory, beats, started_at, beat_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, 0, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?13)
+ON CONFLICT (node) DO UPDATE SET boot = excluded.boot, host = excluded.host, version = excluded.version,
+  address = excluded.address, roles = excluded.roles, queues = excluded.queues, dead = 0, state = 0,
+  slots = excluded.slots, busy = excluded.busy, connections = excluded.connections, cpu_milli = excluded.cpu_milli,
+  memory = excluded.memory, beats = 0, started_at = excluded.started_at, beat_at = excluded.beat_at;
+
+-- name: node_beat
+-- in:   node text, boot text, state int, slots int, busy int, connections bigint, cpu_milli bigint, memory bigint,
+--       now bigint
+UPDATE pawl_node SET beats = beats + 1, state = ?3, slots = ?4, busy = ?5, connections = ?6, cpu_milli = ?7,
+  memory = ?8, beat_at = ?9
+WHERE node = ?1 AND boot = ?2 AND dead = 0;
+
+-- name: node_bury
+-- in:   node text, boot text, beats bigint
+UPDATE pawl_node SET dead = 1 WHERE node = ?1 AND boot = ?2 AND beats = ?3;
+
 -- name: node_lock
+-- in:   node text
+-- out:  boot text, beats bigint, dead int
+SELECT boot, beats, dead FROM pawl_node WHERE node = ?1;
+
+-- name: node_read
 -- in:   node text
 -- out:  boot text, beats bigint, dead int
 SELECT boot, beats, dead FROM pawl_node WHERE node = ?1;
@@ -93,6 +161,39 @@ SELECT boot, beats, dead FROM pawl_node WHERE node = ?1;
 -- in:   node text
 -- out:  as node_lock
 SELECT boot, beats, dead FROM pawl_node WHERE node = ?1;
+
+-- name: node_remove
+-- in:   node text
+DELETE FROM pawl_node WHERE node = ?1;
+
+-- name: node_list
+-- out:  node text, boot text, host text, version text, address text, roles text, queues text, dead int, state int,
+--       drain int, slots int, busy int, connections bigint, cpu_milli bigint, memory bigint, beats bigint,
+--       started_at bigint, beat_at bigint
+SELECT node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy, connections, cpu_milli,
+  memory, beats, started_at, beat_at FROM pawl_node ORDER BY node;
+
+-- name: node_drain
+-- in:   node text, drain int
+UPDATE pawl_node SET drain = ?2 WHERE node = ?1;
+
+-- name: leader_read
+-- in:   role text
+-- out:  node text, boot text, epoch bigint, acquired_at bigint, until bigint
+SELECT node, boot, epoch, acquired_at, until FROM pawl_leader WHERE role = ?1;
+
+-- name: leader_write
+-- in:   role text, node text, boot text, epoch bigint, acquired_at bigint, until bigint
+UPDATE pawl_leader SET node = ?2, boot = ?3, epoch = ?4, acquired_at = ?5, until = ?6 WHERE role = ?1;
+
+-- name: leader_vacate
+-- in:   node text, boot text, own int
+-- why:  own 0: what every other boot of the name had.
+UPDATE pawl_leader SET until = 0 WHERE node = ?1 AND (boot = ?2) = (?3 = 1) AND until > 0;
+
+-- name: leader_list
+-- out:  role text, node text, boot text, epoch bigint, acquired_at bigint, until bigint
+SELECT role, node, boot, epoch, acquired_at, until FROM pawl_leader ORDER BY role;
 
 -- name: look
 -- in:   now bigint, token bytea, node text, boot text
