@@ -18,7 +18,7 @@ limits() {
             printf "- `%s` = `%s`\n", name, $0
         }
         /^$/ { why = "" }
-    ' src/base/limits.h
+    ' src/base/limits.h | awk -f tools/wrap.awk
 }
 
 status() {
