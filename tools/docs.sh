@@ -1,5 +1,6 @@
 #!/bin/sh
-# docs.sh - print the pages that have a source: doc/limits.md from limits.h, doc/status.md from pawl.h.
+# docs.sh - print the pages that have a source: doc/limits.md from limits.h, doc/status.md from pawl.h, the last table
+# of doc/internals/glossary.md from words.txt.
 # `docs.sh` writes them, `docs.sh --check` only says whether they are what it would write.
 set -eu
 cd "$(dirname "$0")/.."
@@ -32,11 +33,30 @@ status() {
         sed -n 's/^ *X(\([A-Z_]*\), \([0-9]*\), \([0-9]*\), \([A-Z]*\), "\(.*\)").*/| `\1` | \2 | \3 | \4 | \5 |/p'
 }
 
+# The page as it is, with the table of words between its markers.
+glossary() {
+    awk '
+        /^<!-- words:end -->$/ { inside = 0 }
+        !inside { print }
+        /^<!-- words:begin -->$/ {
+            inside = 1
+            print "| not | but |"
+            print "|---|---|"
+            while ((getline line < "tools/words.txt") > 0)
+                if (line !~ /^(#|rooms:|$)/) {
+                    colon = index(line, ":")
+                    print "| `" substr(line, 1, colon - 1) "` |" substr(line, colon + 1) " |"
+                }
+        }' doc/internals/glossary.md
+}
+
 if [ "${1:-}" = --check ]; then
-    for page in limits status; do
-        "$page" | cmp -s - "doc/$page.md" || { echo "doc/$page.md: out of date: run tools/docs.sh"; exit 1; }
+    for page in limits status internals/glossary; do
+        "${page#internals/}" | cmp -s - "doc/$page.md" || { echo "doc/$page.md: out of date: run tools/docs.sh"; exit 1; }
     done
     exit 0
 fi
 limits > doc/limits.md
 status > doc/status.md
+words=$(glossary)
+printf '%s\n' "$words" > doc/internals/glossary.md
