@@ -23,10 +23,15 @@ limits() {
 }
 
 status() {
-    echo "# Endings"
-    echo
-    echo "Printed from \`PAWL_STATUS_MAP\` in \`include/pawl.h\` by \`tools/docs.sh\`."
-    echo
+    cat <<'EOF'
+# Error codes
+
+Every function of `pawl.h` that can fail, every request and every command ends with one of these. The column "retry"
+says whether to send the same again: NEVER; SOON, after a moment; LATER, when there is room again; READBACK, send the
+same again with the same id: it finds out what happened and stores nothing twice. Printed from `PAWL_STATUS_MAP` in
+`include/pawl.h` by `tools/docs.sh`.
+
+EOF
     echo "| status | HTTP | exit | retry | what it means |"
     echo "|---|---|---|---|---|"
     sed -n '/define PAWL_STATUS_MAP/,/^$/p' include/pawl.h |
