@@ -96,7 +96,7 @@ nightly: setup-test setup-bench ## everything long, hours: STEPS="analyze openap
 analyze: setup-test ## read the code with clang --analyze, gcc -fanalyzer and cppcheck
 	@tools/analyze.sh
 
-tidy: setup-test ## check format, rooms, headers, lengths and banned functions
+tidy: setup-test ## check format, rooms, headers, lengths, banned functions and words
 	@tools/tidy.sh
 
 format: setup-test ## rewrite the C files in the project's format

@@ -99,7 +99,7 @@ enum pawl_state {
     PAWL_COMPLETED = 3,   /* the result is stored */
     PAWL_FAILED = 4,      /* the handler said never again, or its only try failed */
     PAWL_DEAD_LETTER = 5, /* its tries are used up */
-    PAWL_CANCELLED = 6,   /* ended before an outcome, because somebody asked */
+    PAWL_CANCELLED = 6,   /* ended before an outcome, because a client asked */
     PAWL_EXPIRED = 7      /* ended before an outcome, because its time had passed */
 };
 
@@ -153,7 +153,7 @@ struct pawl_tag {
 };
 
 /* What a call with a key does to its line when it ends `failed` or `dead_letter`: the next one
- * runs, or nothing of the key does until somebody decides (pawl_unblock). */
+ * runs, or no call of the key runs until pawl_unblock(). */
 enum pawl_on_dead { PAWL_ON_DEAD_SKIP = 0, PAWL_ON_DEAD_BLOCK = 1 };
 
 /* A call as it is submitted. Only `type` is required; NULL and 0 mean the default. */
@@ -337,8 +337,8 @@ PAWL_API void pawl_attempts_free(struct pawl_attempts *a);
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
-/* Cancel. *out_state is CANCELLED (it will never run), or PROCESSING: the wish is stored, its
- * worker is told, and whichever comes first wins. STATE: it has ended otherwise. */
+/* Cancel. *out_state is CANCELLED (it will never run), or PROCESSING: the cancel request is
+ * stored, its worker is told, and whichever comes first wins. STATE: it has ended otherwise. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_cancel(struct pawl *p, const char *id,
                                                     enum pawl_state *out_state,
                                                     struct pawl_err *err);
@@ -467,7 +467,7 @@ struct pawl_claim {
     size_t n_types;
     int max;             /* 1..1000, default 1 */
     int64_t wait_us;     /* how long to wait for work; default 0 */
-    int64_t lease_us;    /* default 30 s, 1 s..1 h: after it the calls are somebody else's */
+    int64_t lease_us;    /* default 30 s, 1 s..1 h: after it others get the calls */
     const char *repeats; /* the lease token of a claim whose answer was lost, else NULL */
 };
 #define PAWL_CLAIM_INIT .size = sizeof(struct pawl_claim)
@@ -628,7 +628,8 @@ PAWL_API PAWL_MUST_USE enum pawl_status pawl_ask(struct pawl_call *c, const stru
 
 /* How long this try may still take; 0 when its time is up. After that its answer is void. */
 PAWL_API int64_t pawl_time_left_us(const struct pawl_call *c);
-/* True once somebody has asked to cancel, the try's time is up, or the process is stopping hard. */
+/* True once a client has asked to cancel, the attempt's time is up, or the process is stopping
+ * hard. */
 PAWL_API bool pawl_cancelled(const struct pawl_call *c);
 /* Wait for that long, or until pawl_cancelled(). 0: the time passed; 1: cancelled. */
 PAWL_API int pawl_sleep(struct pawl_call *c, int64_t us);

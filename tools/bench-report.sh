@@ -25,7 +25,8 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM HUP
 mkdir "$tmp/plots"
-awk -v dir="$tmp" -v plots=plots -f "$tools/bench-report.awk" "$results" >"$tmp/section"
+awk -v dir="$tmp" -v plots=plots -f "$tools/bench-report.awk" "$results" >"$tmp/text"
+awk -f "$tools/wrap.awk" "$tmp/text" >"$tmp/section"
 for script in "$tmp"/*.gp; do
     (cd "$tmp" && gnuplot "$script")
 done

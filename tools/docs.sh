@@ -1,5 +1,6 @@
 #!/bin/sh
-# docs.sh - print the pages that have a source: doc/limits.md from limits.h, doc/status.md from pawl.h.
+# docs.sh - print the pages that have a source: doc/limits.md from limits.h, doc/status.md from pawl.h, the last table
+# of doc/internals/glossary.md from words.txt.
 # `docs.sh` writes them, `docs.sh --check` only says whether they are what it would write.
 set -eu
 cd "$(dirname "$0")/.."
@@ -18,25 +19,49 @@ limits() {
             printf "- `%s` = `%s`\n", name, $0
         }
         /^$/ { why = "" }
-    ' src/base/limits.h
+    ' src/base/limits.h | awk -f tools/wrap.awk
 }
 
 status() {
-    echo "# Endings"
-    echo
-    echo "Printed from \`PAWL_STATUS_MAP\` in \`include/pawl.h\` by \`tools/docs.sh\`."
-    echo
+    cat <<'EOF'
+# Error codes
+
+Every function of `pawl.h` that can fail, every request and every command ends with one of these. The column "retry"
+says whether to send the same again: NEVER; SOON, after a moment; LATER, when there is room again; READBACK, send the
+same again with the same id: it finds out what happened and stores nothing twice. Printed from `PAWL_STATUS_MAP` in
+`include/pawl.h` by `tools/docs.sh`.
+
+EOF
     echo "| status | HTTP | exit | retry | what it means |"
     echo "|---|---|---|---|---|"
     sed -n '/define PAWL_STATUS_MAP/,/^$/p' include/pawl.h |
         sed -n 's/^ *X(\([A-Z_]*\), \([0-9]*\), \([0-9]*\), \([A-Z]*\), "\(.*\)").*/| `\1` | \2 | \3 | \4 | \5 |/p'
 }
 
+# The page as it is, with the table of words between its markers.
+glossary() {
+    awk '
+        /^<!-- words:end -->$/ { inside = 0 }
+        !inside { print }
+        /^<!-- words:begin -->$/ {
+            inside = 1
+            print "| not | but |"
+            print "|---|---|"
+            while ((getline line < "tools/words.txt") > 0)
+                if (line !~ /^(#|rooms:|$)/) {
+                    colon = index(line, ":")
+                    print "| `" substr(line, 1, colon - 1) "` |" substr(line, colon + 1) " |"
+                }
+        }' doc/internals/glossary.md
+}
+
 if [ "${1:-}" = --check ]; then
-    for page in limits status; do
-        "$page" | cmp -s - "doc/$page.md" || { echo "doc/$page.md: out of date: run tools/docs.sh"; exit 1; }
+    for page in limits status internals/glossary; do
+        "${page#internals/}" | cmp -s - "doc/$page.md" || { echo "doc/$page.md: out of date: run tools/docs.sh"; exit 1; }
     done
     exit 0
 fi
 limits > doc/limits.md
 status > doc/status.md
+words=$(glossary)
+printf '%s\n' "$words" > doc/internals/glossary.md

@@ -2,8 +2,8 @@
 # tidy.sh - the house rules that a program can check; behind `make tidy`.
 #
 # Format (pinned clang-format), rooms, headers that compile alone, lengths, banned functions, white
-# space, a README and an opening comment for everybody. Each finding is one line `file:line: what`;
-# the exit status is 1 when there is one. Works on the tree above tools/, or on the one given.
+# space, a README and an opening comment for everybody; banned words in pages and comments. Each finding is one line
+# `file:line: what`; the exit status is 1 when there is one. Works on the tree above tools/, or on the one given.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -42,6 +42,27 @@ fi
 # shellcheck disable=SC2046
 awk -f "$tools/tidy.awk" tools/rooms.txt $(cat "$tmp/files") >"$tmp/out" || bad=1
 sort -t: -k1,1 -k2,2n "$tmp/out"
+
+# Pages, and the comments of include/ and of the rooms that words.txt names: banned words, and prose that is too wide.
+if [ -e tools/words.txt ]; then
+    rooms=$(sed -n 's/^rooms://p' tools/words.txt)
+    for room in $rooms; do
+        if [ ! -e "src/$room/README.md" ]; then
+            echo "tools/words.txt:1: there is no room $room"
+            bad=1
+        fi
+    done
+    {
+        ls README.md CONTRIBUTING.md test/README.md include/*.h
+        find doc samples -name '*.md'
+        for room in $rooms; do
+            ls "src/$room"/*.[ch] "src/$room/README.md"
+        done
+    } 2>/dev/null >"$tmp/prose"
+    # shellcheck disable=SC2046
+    awk -f "$tools/words.awk" tools/words.txt $(sort "$tmp/prose") >"$tmp/out" || bad=1
+    sort -t: -k1,1 -k2,2n "$tmp/out"
+fi
 
 # Each header compiles alone, with the generated one in reach.
 mkdir "$tmp/sql"

@@ -226,12 +226,32 @@ static void answers_add(struct buf *b, const struct route *r)
     buf_add_char(b, '\n');
 }
 
+/* Columns of a line of prose. */
+#define PROSE_MAX 118
+
+/* Breaks what was added since `from`, one paragraph, into lines: spaces become line ends. */
+static void prose_wrap(struct buf *b, size_t from)
+{
+    size_t line = from, space = 0;
+    for (size_t i = from; i < b->len; i++) {
+        if (b->data[i] == ' ')
+            space = i;
+        if (i - line >= PROSE_MAX && space > line) {
+            b->data[space] = '\n';
+            line = space + 1;
+        }
+    }
+}
+
 static void route_add(struct buf *b, const struct route *r)
 {
-    buf_addf(b, "## %s %s\n\n%s%s %s For: ", http_method_name(r->method), r->pattern, r->summary,
-             r->summary[strlen(r->summary) - 1] == '?' ? "" : ".", r->about);
+    buf_addf(b, "## %s %s\n\n", http_method_name(r->method), r->pattern);
+    size_t from = b->len;
+    buf_addf(b, "%s%s %s For: ", r->summary, r->summary[strlen(r->summary) - 1] == '?' ? "" : ".",
+             r->about);
     who_add(b, r);
     buf_add_text(b, ".\n\n");
+    prose_wrap(b, from);
     example_add(b, r);
     sent_add(b, r);
     answers_add(b, r);
@@ -254,12 +274,14 @@ static void kind_add(struct buf *b, const struct member *m)
 static void schema_add(struct buf *b, const struct schema_text *s)
 {
     struct member m;
+    size_t from = b->len;
     buf_addf(b, "**%s**%s%s: ", s->name, s->about ? ", " : "", s->about ? s->about : "");
     if (s->words || s->any) {
         if (s->any)
             buf_add_text(b, "one of ");
         words_add(b, s->words ? s->words : s->any);
         buf_add_text(b, ".\n\n");
+        prose_wrap(b, from);
         return;
     }
     bool first = true;
@@ -270,17 +292,20 @@ static void schema_add(struct buf *b, const struct schema_text *s)
             buf_add_text(b, " (not always there)");
     }
     buf_add_text(b, ".\n\n");
+    prose_wrap(b, from);
 }
 
 void api_print_markdown(struct buf *b)
 {
-    buf_add_text(b, "# The HTTP API\n\n<!-- Printed from src/api/routes.c; do not edit. -->\n\n"
-                    "Errors are `{\"error\":{\"code\",\"message\",\"id\",\"field\",\"status\","
+    buf_add_text(b, "# The HTTP API\n\n<!-- Printed from src/api/routes.c; do not edit. -->\n\n");
+    size_t from = b->len;
+    buf_add_text(b, "Errors are `{\"error\":{\"code\",\"message\",\"id\",\"field\",\"status\","
                     "\"retry\"}}`; [status.md](status.md) lists the codes. Query parameters and "
                     "bodies are read strictly: unknown and repeated ones are refused by name. A "
                     "default of `none` means that nothing happens without it. Times are RFC 3339; "
                     "those in answers are UTC and always 27 characters long. `Json` is any JSON "
                     "value.\n\n");
+    prose_wrap(b, from);
     for (size_t i = 0; i < n_routes; i++)
         route_add(b, &routes[i]);
     buf_add_text(b, "## Headers of answers\n\n| header | meaning |\n|---|---|\n");

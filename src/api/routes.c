@@ -319,7 +319,7 @@ const struct route routes[] = {
       .example = "/v1/leaders", ANSWERS(ANSWER(200, "Leaders", "one for each role")) },
     { HTTP_POST, "/v1/nodes/{node}/drain", route_drain, 0, .audited = true, .op = "drainNode",
       .tag = "cluster", .summary = "Stop a node from taking new work",
-      .about = "The node reads the wish with its next heartbeat. What runs there goes on.",
+      .about = "The node reads the request with its next heartbeat. What runs there goes on.",
       .example = "/v1/nodes/node-1/drain", ANSWERS(ANSWER(200, "NodeDrained", "the node")) },
     { HTTP_POST, "/v1/nodes/{node}/undrain", route_undrain, 0, .audited = true,
       .op = "undrainNode", .tag = "cluster", .summary = "Let a drained node take work again",

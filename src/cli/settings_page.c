@@ -23,7 +23,7 @@ static const struct seed {
     { "001", "TTL for pending calls", "none", SET_RETENTION,
       "a call's own expires_in ends it with an outcome; what is pending is never removed" },
     { "001", "process interval", "none", SET_POLL_INTERVAL,
-      "a commit wakes whoever waits in the same process; polling is for other processes only" },
+      "a commit wakes callers in the same process; polling is for other processes only" },
     { "003", "max_concurrent_jobs", "100", SET_WORKER_SLOTS,
       "a slot is a thread; 16 keep two cores busy, and handlers that wait want more" },
     { "003", "timeout_seconds", "3600", SET_CALL_TIMEOUT,
@@ -62,7 +62,7 @@ int help_settings_page(struct cli *cli)
         "present folder if there is one. Command line, then environment, then file, then default.\n"
         "`pawl doctor` prints each with its value and where it came from. A wrong name or value\n"
         "stops the start, with the line and what was expected.\n\n"
-        "Durations are `500ms`, `5s`, `2m`, `3h`, `7d`; a bare number is seconds. Lists have\n"
+        "Durations are `500ms`, `5s`, `2m`, `3h`, `7d`; a number alone is seconds. Lists have\n"
         "commas between their items (tokens: white space), and braces around them in the file:\n\n"
         "    # pawl.conf\n"
         "    listen = \"0.0.0.0:7295\"\n"

@@ -2,10 +2,10 @@
  * ids.c - ids in a table of their own (pawl_id) beside UNIQUE (id) on pawl_call, on straight
  * SQLite.
  *
- * Settles what doc/ledger.md says under "Ids have a table of their own". Either variant keeps the
- * whole promise: a known id is refused, also when its call is gone. The figure is pawl_id's, the
- * index's stands beside it; "slim" is a pawl_id without the fingerprint, which the call's row then
- * has.
+ * Settles what doc/internals/ledger.md says under "Ids have a table of their own". Either variant
+ * keeps the whole promise: a known id is refused, also when its call is gone. The figure is
+ * pawl_id's, the index's stands beside it; "slim" is a pawl_id without the fingerprint, which the
+ * call's row then has.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>

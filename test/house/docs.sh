@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs.sh - the pages are true: printed ones are fresh, links lead somewhere, the README's program runs.
+# docs.sh - the pages are true: printed ones are fresh, links and paths lead somewhere, the README's program runs.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -8,7 +8,7 @@ build=$top/build
 [ -e "$build/libpawl.so" ] || build=${PAWL_BUILD:?}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-echo 1..4
+echo 1..7
 
 check()
 {
@@ -55,3 +55,42 @@ targets()
     done
 }
 check 4 "$(targets)" named_make_targets_exist
+
+# Every link to a heading finds it: lower case, without punctuation, spaces as hyphens.
+headings()
+{
+    sed -n 's/^#* //p' "$1" | tr 'A-Z ' 'a-z-' | sed 's/[^a-z0-9_-]//g'
+}
+lost_headings()
+{
+    git ls-files -co --exclude-standard '*.md' | while read -r page; do
+        grep -o '](\([^):]*\)#[^)]*)' "$page" | sed 's/^](//; s/)$//' | while IFS='#' read -r link heading; do
+            target=$page
+            [ -z "$link" ] || target=$(dirname "$page")/$link
+            headings "$target" | grep -qxF -e "$heading" || echo "$page: $link has no heading #$heading"
+        done
+    done
+}
+check 5 "$(lost_headings)" links_to_headings_find_them
+
+# Every path that a page names between backquotes is there; what has a capital, a brace or a star in it stands for several.
+lost_paths()
+{
+    for page in README.md CONTRIBUTING.md $(git ls-files -co --exclude-standard 'doc/*.md' 'samples/*.md' 'test/README.md'); do
+        grep -o '`\(src\|sql\|test\|tools\|include\|samples\|packaging\|doc\)/[a-z0-9_./-]*`' "$page" | tr -d '`' |
+            while read -r path; do
+                [ -e "$path" ] || echo "$page: $path does not exist"
+            done
+    done
+}
+check 6 "$(lost_paths)" named_paths_exist
+
+# The index has every page.
+unlisted()
+{
+    for page in $(git ls-files -co --exclude-standard 'doc/*.md'); do
+        name=${page#doc/}
+        [ "$name" = README.md ] || grep -qF "]($name)" doc/README.md || echo "doc/README.md does not list $name"
+    done
+}
+check 7 "$(unlisted)" the_index_lists_every_page

@@ -1,5 +1,6 @@
 #!/bin/sh
-# examples.sh - every example of every --help text, and every shell block of the README, runs as printed.
+# examples.sh - every example of every --help text, and every shell block of the README and of doc/workers.md, runs as
+# printed.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -16,7 +17,7 @@ port_of()
 commands=$(pawl help --json | jq -r '.commands[].name')
 # shellcheck disable=SC2086
 set -- $commands
-echo "1..$(($# + 1))"
+echo "1..$(($# + 2))"
 
 start main || exit 1
 main=$url
@@ -67,3 +68,18 @@ readme()
     has finish "$out" '"results":[{"id":"tour-4","status":"completed"}]'
 }
 result readme "$(readme)"
+
+# The page about workers, in one shell.
+workers()
+{
+    awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' "$top/doc/workers.md" |
+        sed "s/127\.0\.0\.1:7295/127.0.0.1:$(port_of "$main")/g" >workers.sh
+    PAWL_URL=$main timeout 60 bash -e workers.sh >workers.out 2>&1 || echo "exit code $?: $(cat workers.out)"
+    out=$(cat workers.out)
+    has claimed "$out" '"attempt":1,'
+    has extended "$out" '"cancelled":[],"timed_out":[]'
+    has finished "$out" '"results":[{"id":"letter-1","status":"completed"}]'
+    has loop "$out" '"WORLD"'
+    has program "$out" '"HELLO"'
+}
+result workers "$(workers)"

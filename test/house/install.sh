@@ -32,7 +32,7 @@ lib=$tmp/$(dirname "$(dirname "$pc")")
 prefix=$(sed -n 's/^prefix=//p' "$pc")
 missing=
 for f in bin/pawl include/pawl.h share/man/man1/pawl.1 lib/systemd/system/pawl.service share/doc/pawl/LICENSE \
-    share/doc/pawl/README.md share/doc/pawl/doc/guide.md share/doc/pawl/pawl.conf; do
+    share/doc/pawl/README.md share/doc/pawl/doc/concepts.md share/doc/pawl/doc/internals/walk.md share/doc/pawl/pawl.conf; do
     if [ ! -e "root$prefix/$f" ]; then
         missing="$missing $prefix/$f"
     fi

@@ -7,7 +7,7 @@ root=$(pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 number=0
-echo 1..18
+echo 1..26
 
 result()
 {
@@ -31,6 +31,7 @@ fresh()
     cd "$tmp/tree" || exit 2
     cp "$root/.clang-format" .
     cp "$root/tools/rooms.txt" tools
+    printf 'rooms: exec\nwhoever: a name\nin vain, ear: nothing\n' >tools/words.txt
     echo 'Bytes, and nothing else.' >src/base/README.md
     echo 'The machine.' >src/exec/README.md
     printf '/* a.h - one. */\n#include <stddef.h>\n\nsize_t a(void);\n' >src/base/a.h
@@ -135,3 +136,51 @@ finds unformatted_line 'src/exec/b.c:4: not formatted'
 fresh
 printf '\n/* tab:\there */\nint x; \n' >>src/exec/b.c
 finds tab_and_trailing_space 'src/exec/b.c:4: a tab'
+
+# ---- Words
+
+fresh
+printf '/* Whoever comes first. */\n' >>src/exec/b.c
+finds banned_word_in_a_comment 'src/exec/b.c:3: "whoever" is not used here: a name'
+
+fresh
+printf '\n/* Looked for in\n * vain. */\n' >>src/exec/b.c
+finds banned_words_over_two_lines 'src/exec/b.c:5: "in vain" is not used'
+
+fresh
+printf 'Whoever comes first.\n' >>src/exec/README.md
+finds banned_word_in_the_readme_of_a_room 'src/exec/README.md:2: "whoever" is not used'
+
+fresh
+mkdir doc
+printf '| Whose | ear |\n' >doc/a.md
+finds banned_word_in_a_page 'doc/a.md:1: "ear" is not used'
+
+# Part of a word, code, and a room that is not named.
+fresh
+mkdir doc
+printf 'Early `ear`, in_vain.\n\n    whoever\n\n```\nwhoever\n```\n' >doc/a.md
+printf '\nextern const char *ear; /* early */\n' >>src/exec/b.c
+printf '/* Whoever. */\n' >>src/base/a.h
+"$root/tools/tidy.sh" . >"$tmp/log" 2>&1
+result $? other_words_and_code_are_free
+
+# wide N: a line of N columns.
+wide()
+{
+    printf 'a%*s\n' $(($1 - 1)) b
+}
+
+fresh
+mkdir doc
+{ wide 120 && printf '| %s |\n\n    %s\n' "$(wide 121)" "$(wide 121)"; } >doc/a.md
+"$root/tools/tidy.sh" . >"$tmp/log" 2>&1
+result $? prose_of_120_columns_and_wide_tables_and_code
+
+fresh
+wide 121 >CONTRIBUTING.md
+finds prose_of_121_columns 'CONTRIBUTING.md:1: 121 columns of prose, limit 120'
+
+fresh
+echo 'rooms: exec attic' >tools/words.txt
+finds room_of_the_words_that_is_not_there 'tools/words.txt:1: there is no room attic'
