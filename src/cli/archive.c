@@ -1,8 +1,9 @@
 /*
- * archive.c - `pawl archive`: take ended calls out of the ledger and keep a copy of each.
+ * archive.c - `pawl archive`: move ended calls from the ledger's tables into the archive table.
  *
- * The moment is taken once, by the database's clock; each step copies and removes in one commit.
- * So whenever this is interrupted, every call is in the ledger or in the archive and never in both.
+ * The cutoff time is read once, from the database's clock. Each step copies and removes a batch of
+ * calls in one commit, so after an interruption every call is either in the ledger or in the
+ * archive, never in both.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /*
- * backup.c - `pawl backup FILE`: a consistent copy of the database while others work on it.
+ * backup.c - `pawl backup FILE`: a consistent copy of the database while it is in use.
  *
- * Written beside FILE as FILE.partial and given its name when it is whole, synced and checked: a
- * file of that name is a backup, and one that was there before is never touched.
+ * The copy is written to FILE.partial and renamed to FILE when it is complete, synced and checked.
+ * A file called FILE is therefore always a whole backup, and an existing file is never overwritten.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
@@ -40,7 +40,7 @@ static void draw_bytes(void *ctx, int64_t done, int64_t total)
 
 /* ---- Making it ------------------------------------------------------------------------------- */
 
-/* The engine copies itself. */
+/* SQLite: the engine makes the copy. */
 static enum pawl_status copy_engine(struct job *j, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
@@ -54,8 +54,8 @@ static enum pawl_status copy_engine(struct job *j, struct pawl_err *err)
         s, &(struct backup){ .path = j->partial, .progress = draw_pages, .ctx = j->cli }, err);
 }
 
-/* The steps that made the schema as it is, where their tables are copied by name: an older schema
- * has fewer of them than this program knows. */
+/* The migration steps that the database has applied. MariaDB and MySQL are dumped table by table,
+ * and an older schema has fewer tables than this program knows. */
 static enum pawl_status applied_steps(const struct store_conf *conf, struct steps *v,
                                       struct pawl_err *err)
 {
@@ -73,7 +73,7 @@ static enum pawl_status applied_steps(const struct store_conf *conf, struct step
     return st;
 }
 
-/* The server's own program does. */
+/* Database servers: the server's dump program makes the copy. */
 static enum pawl_status copy_server(struct job *j, struct pawl_err *err)
 {
     struct store_conf conf = db_command_conf(j->cli, STORE_READER);
@@ -100,7 +100,7 @@ static enum pawl_status name_free(const char *path, struct pawl_err *err)
 {
     struct stat s;
     if (lstat(path, &s) != 0)
-        return PAWL_OK; /* what else is wrong is said by whoever makes it */
+        return PAWL_OK; /* other errors are reported when the file is created */
     return err_set(err, PAWL_INVALID, "\"%.150s\" exists already; a backup overwrites nothing",
                    path);
 }
@@ -115,7 +115,7 @@ static bool folder_sync(struct job *j)
     return ok;
 }
 
-/* Not by a plain rename, which would replace what somebody put there meanwhile. */
+/* rename() would overwrite a file that another process created meanwhile. */
 static enum pawl_status name_take(struct job *j, struct pawl_err *err)
 {
     int rc = renameat2(AT_FDCWD, j->partial, AT_FDCWD, j->path, RENAME_NOREPLACE);

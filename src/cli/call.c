@@ -1,8 +1,8 @@
 /*
- * call.c - `pawl call` and `pawl submit`: one call, with or without waiting for its end.
+ * call.c - `pawl call` and `pawl submit`: submit one call and, for `call`, wait for its outcome.
  *
- * The id is made here when none is given, so that a request whose answer was lost can be sent again
- * and means the same call.
+ * The id is generated here when none is given, so that a request whose answer was lost can be sent
+ * again without creating a second call.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 #include "base/world.h"
 #include "cli/remote.h"
 
-/* The input as base64 and the options around it. */
+/* Room for the largest input as base64, and for the other fields. */
 #define BODY_LEN_MAX (4 << 20)
-/* A server waits 300 s at most; longer waits are several. */
+/* A server waits 300 s at most; a longer wait is several requests. */
 #define ONE_WAIT_US WAIT_MAX_US
 
 enum outcome {
@@ -77,7 +77,7 @@ static enum pawl_status add_numbers(const struct cli *cli, struct buf *b, struct
     return st;
 }
 
-/* --tag k:v or k=v, each once or more. */
+/* Each --tag is NAME:VALUE or NAME=VALUE. */
 static enum pawl_status add_tags(const struct cli *cli, struct buf *b, struct pawl_err *err)
 {
     int n = cli_count(cli, "tag");
@@ -110,7 +110,7 @@ static enum pawl_status add_base64(struct arena *a, struct buf *b, struct bytes 
     return PAWL_OK;
 }
 
-/* JSON as it is; --text makes a JSON string of it, --bytes sends any bytes. */
+/* INPUT is sent as JSON; --text turns it into a JSON string, --bytes sends any bytes. */
 static enum pawl_status add_input(struct remote *r, struct buf *b, const char *arg)
 {
     struct bytes input;
@@ -167,7 +167,7 @@ static bool has_ended(struct arena *a, const struct json *call)
     return shown(a, call, "finished_at") != NULL;
 }
 
-/* Ask again and again until it has ended, or the time is up. */
+/* Ask repeatedly until the call has ended or the time is up. */
 static enum pawl_status wait_on(struct remote *r, int64_t until_us, struct json **call)
 {
     enum pawl_status st = PAWL_OK;
@@ -186,13 +186,14 @@ static enum pawl_status wait_on(struct remote *r, int64_t until_us, struct json 
     return st;
 }
 
-/* A failure that says nothing of the call: no server, one that is busy, or a proxy before it. */
+/* True for errors that say nothing about the call: no server, a busy server, an error from a proxy
+ * in between. */
 static bool tells_nothing(enum pawl_status st)
 {
     return st == PAWL_BROKEN || strcmp(err_retry_text(st), "never") != 0;
 }
 
-/* The call is stored, and its end was not seen. */
+/* The call is stored, but its outcome was not received. */
 static enum pawl_status not_seen(struct remote *r)
 {
     struct pawl_err why = r->err;
@@ -211,7 +212,7 @@ static enum pawl_status submit(struct remote *r, struct bytes body, int64_t wait
                  (int)(first_us % SEC_US));
     struct client_ask ask = { .method = "POST", .path = path, .body = body, .wait_us = first_us };
     enum pawl_status st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
-    /* The id was in the body: the same call again gets the same answer. */
+    /* The body names the call's id, so repeating the request cannot create a second call. */
     if (st == PAWL_UNKNOWN) {
         st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
         if (st != PAWL_OK && tells_nothing(st))

@@ -1,5 +1,5 @@
 /*
- * commands.c - the one table of commands, and the options that each of them has besides its own.
+ * commands.c - the table of commands, and the options that commands share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@ const struct option_row options_common[] = {
     { 0 },
 };
 
-/* These are settings too; every command of that reach shows them in its help. */
+/* These are settings; the help of every command with this reach lists them. */
 static const struct option_row options_database[] = {
     { "db", "URL", "$PAWL_DB, else sqlite:pawl.db",
       "sqlite:PATH, postgres://..., mysql://..., or env:NAME to read it from that variable" },

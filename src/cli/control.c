@@ -1,5 +1,5 @@
 /*
- * control.c - `pawl cancel`, `pawl retry`, `pawl pause`, `pawl resume`: what a person decides.
+ * control.c - `pawl cancel`, `pawl retry`, `pawl pause`, `pawl resume`: operator commands.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,19 +10,20 @@
 #include "base/text.h"
 #include "cli/remote.h"
 
-/* How many calls are looked at to say how many match; beyond that it is "at least". */
+/* At most this many calls are counted before asking; with more the question says "at least". */
 #define COUNT_MAX 1000
 
 struct control {
     const char *verb, *action, *path, *did;
-    const char *const *statuses; /* of calls that it can change; NULL ends them */
+    const char *const *statuses; /* of the calls that it can change; NULL ends them */
 };
 
 /* ---- Calls by id ----------------------------------------------------------------------------- */
 
 static const struct json nothing = { .raw = { "null", 4 } };
 
-/* Print `ID status`, or the call; an error is said and the next one is tried. */
+/* Prints `ID status`, or the call with --json. An error is printed; the caller goes on with the
+ * next id. */
 static int one_call(struct remote *r, const char *id, const struct control *d)
 {
     struct json *call = NULL;
@@ -79,7 +80,7 @@ static enum pawl_status bulk_page(struct remote *r, const char *path, const char
     return st;
 }
 
-/* In steps the server bounds, until it says that there is no more. */
+/* Repeats bounded requests until the server reports that no matching call is left. */
 static int bulk(struct remote *r, const char *path, const char *did, int64_t max)
 {
     int64_t changed = 0;
@@ -122,7 +123,7 @@ static enum pawl_status count_page(struct remote *r, const char *status, const c
     query_add(&b, "status", status);
     for (size_t i = 0; i < COUNT_OF(filters); i++)
         query_add(&b, filters[i], cli_option(r->cli, filters[i]));
-    /* --before may also be the `next` of an answer, as the API says. */
+    /* As in the API, --before may also be the `next` of an earlier answer. */
     bool time = before && time_parse(bytes_of(before), &time_us);
     if (time)
         query_add(&b, "until", before);
@@ -132,8 +133,9 @@ static enum pawl_status count_page(struct remote *r, const char *status, const c
     return remote_ask(r, path, BYTES_NONE, out);
 }
 
-/* How many calls of this status match the filters, up to COUNT_MAX; *more: there may be others. A
- * page looks at a bounded number of calls, so one without any does not mean that there is none. */
+/* Adds how many calls of this status match the filters, COUNT_MAX at most; *more: there may be
+ * others. The server scans a bounded number of calls for each page, so an empty page with a `next`
+ * is not the end. */
 static enum pawl_status count_status(struct remote *r, const char *status, int64_t *n, bool *more)
 {
     const char *next = NULL;
@@ -152,7 +154,8 @@ static enum pawl_status count_status(struct remote *r, const char *status, int64
     return PAWL_OK;
 }
 
-/* On a terminal: say how many calls it would change, and ask. *go: yes, or there is none. */
+/* On a terminal: print how many calls would change, and ask. *go: the answer is yes, or no call
+ * matches. */
 static enum pawl_status confirm(struct remote *r, const struct control *d, int64_t limit, bool *go)
 {
     const char *only = cli_option(r->cli, "status");

@@ -1,9 +1,8 @@
 /*
- * doctor.c - `pawl doctor`: every setting and where it came from, and how the database is.
+ * doctor.c - `pawl doctor`: print every setting with its origin, and check the database.
  *
- * It looks and changes nothing of its own; opening an SQLite file turns its journal into a WAL, as
- * every opening does. Whatever goes wrong on the way is a finding like any other, so that the rest
- * is still told.
+ * It only reads. One side effect: opening an SQLite file switches it to WAL mode, as every open
+ * does. An error in one check becomes a finding, so that the other checks still run.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
@@ -20,9 +19,9 @@
 
 #define DOCTOR_LEN_MAX (16 << 20)
 #define URL_SHOWN_LEN 512
-/* More than a question and its answer take, less than anybody's deadline. */
+/* Longer than one query takes, shorter than any usual deadline. */
 #define CLOCK_WARN_US SEC_US
-/* Nodes with a line of their own; the others are counted. */
+/* Nodes that get a line of their own; further ones are only counted. */
 #define NODES_TOLD_MAX 20
 
 struct visit {
@@ -66,7 +65,7 @@ static void found(struct visit *v, enum finding_level level, const char *name, c
         v->worst = MAX(v->worst, level);
 }
 
-/* A question that was not answered: bad, unless the account may not ask it. */
+/* A check that could not run: bad, unless the account lacks the permission to read. */
 static void unanswered(struct visit *v, const char *name, const char *what,
                        const struct pawl_err *err)
 {
@@ -94,7 +93,7 @@ static void show_settings(struct visit *v)
     }
 }
 
-/* PAWL_RETENTON=1d does nothing at all, silently; unless somebody says so. */
+/* A misspelled variable such as PAWL_RETENTON has no effect and no error; warn about it. */
 static void look_at_variable(struct visit *v, const char *entry)
 {
     char name[64];
@@ -168,8 +167,8 @@ static void look_at_queues(struct visit *v, struct store *s, int64_t now_us)
           pending, processing, waits);
 }
 
-/* A silent node may be back in a moment, and no other node has noticed; a dead one was found out.
- */
+/* A silent node may come back, and no other node has declared it dead yet. A dead one was declared
+ * dead, and its calls were taken back. */
 static void look_at_node(struct visit *v, const struct node_row *row, int64_t silent_us)
 {
     char gone[32];
@@ -186,7 +185,7 @@ static void look_at_node(struct visit *v, const struct node_row *row, int64_t si
               BYTES_ARG(row->node), gone);
 }
 
-/* A node that died longer ago than calls are kept is history: counted, and warned of no more. */
+/* A node that died longer ago than `retention` is counted, but not warned about. */
 static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
 {
     struct node_rows nodes;
@@ -213,7 +212,7 @@ static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
           silent, dead);
 }
 
-/* What the engine itself says of its files. */
+/* The engine's own checks: its version, files and settings. */
 static void ask_engine(struct visit *v, struct store *s)
 {
     struct findings f;
@@ -226,8 +225,8 @@ static void ask_engine(struct visit *v, struct store *s)
         found(v, f.v[i].level, f.v[i].name, "%s", f.v[i].text);
 }
 
-/* Times in the ledger are the database's; a deadline that an application reckons by its own clock
- * is off by the difference. */
+/* All times in the ledger come from the database's clock. A deadline that an application computes
+ * with its own clock is wrong by the difference. */
 static void look_at_clock(struct visit *v, int64_t now_us, int64_t ours_us)
 {
     char now[TIME_TEXT_LEN + 1], apart[32];

@@ -1,5 +1,5 @@
 /*
- * get.c - `pawl get`, `pawl attempts`, `pawl list`: calls as they are.
+ * get.c - `pawl get`, `pawl attempts`, `pawl list`: show calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -127,7 +127,7 @@ static void list_row(struct remote *r, struct cli_table *s, const struct json *c
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         const char *text = shown(&r->arena, call, members[i]);
         if (strcmp(members[i], "created_at") == 0 && text)
-            cli_table_text(s, "%.19sZ", text); /* seconds will do for people */
+            cli_table_text(s, "%.19sZ", text); /* full seconds are enough for people */
         else
             cli_table_text(s, "%s", text ? text : "-");
         if (strcmp(members[i], "status") == 0)
@@ -143,8 +143,8 @@ static void list_row(struct remote *r, struct cli_table *s, const struct json *c
         cli_table_none(s);
 }
 
-/* Page after page until there are enough; with --json each page's calls go into one array, and
- * `next` is the last page's: where to go on, or null. */
+/* Reads page after page until `limit` calls are read. With --json the calls of all pages go into
+ * one array, and `next` is that of the last page: where the list continues, or null. */
 static enum pawl_status list_all(struct remote *r, int64_t limit, struct cli_table *s,
                                  struct buf *json)
 {

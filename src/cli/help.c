@@ -1,5 +1,5 @@
 /*
- * help.c - `pawl help`, `--help` of every command, and doc/cli.md, all printed from the tables.
+ * help.c - `pawl help`, `--help` of every command, and doc/cli.md, printed from the tables.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,7 @@ static void heading(struct cli *cli, const char *text)
     fprintf(cli->out, "\n%s%s%s\n", paint_on(cli, PAINT_HEAD), text, paint_off(cli, PAINT_HEAD));
 }
 
-/* Each line of `text` behind `before`. */
+/* Print each line of `text`, with `before` in front of it. */
 static void lines(struct cli *cli, const char *before, const char *text)
 {
     while (*text) {
@@ -186,7 +186,7 @@ static void markdown_options(struct cli *cli, const struct option_row *row)
         char name[80];
         option_text(row, name, sizeof(name));
         fputs("| `", cli->out);
-        for (const char *c = name; *c; c++) /* a bar would end the cell */
+        for (const char *c = name; *c; c++) /* an unescaped | would end the table cell */
             fprintf(cli->out, "%s%c", *c == '|' ? "\\" : "", *c);
         fprintf(cli->out, "` | %s | %s |\n", row->fallback ? row->fallback : "", row->help);
     }

@@ -1,6 +1,6 @@
 /*
- * migrate.c - `pawl migrate`: show the schema's steps, apply them, finish them, print their SQL, or
- * let the database's roles use what they made.
+ * migrate.c - `pawl migrate`: show the migration steps, apply them, finish them, print their SQL,
+ * or grant database roles access to the tables.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 
 #define STEPS_LEN_MAX (16 << 20)
 
-/* What status and up show. */
+/* What `status` and `up` print. */
 struct picture {
     const char *engine;
     struct schema schema;
@@ -46,7 +46,7 @@ static int print_json(struct cli *cli, const struct steps *steps)
     return code;
 }
 
-/* A script as it may be given to the database's own shell: one transaction for each half. */
+/* A script for the database's own shell, with one transaction for each half of a step. */
 static void print_half(struct cli *cli, const struct step *step, const char *half, const char *sql)
 {
     fprintf(cli->out, "-- step %d, %s: %s\nBEGIN;\n%s%sCOMMIT;\n\n", step->number, step->word, half,
@@ -144,7 +144,7 @@ static int show(struct cli *cli, const struct picture *p)
 
 /* ---- Who still runs -------------------------------------------------------------------------- */
 
-/* Is version "0.9.1" older than "0.10"? Texts that are no numbers are equal. */
+/* Is version "0.9.1" older than "0.10"? Texts that are not numbers count as equal. */
 static bool older(const char *a, const char *b)
 {
     while (*a && *b) {
@@ -158,7 +158,7 @@ static bool older(const char *a, const char *b)
     return !*a && *b;
 }
 
-/* A finish half takes away what older programs need: none of them may be at work. */
+/* The second half of a step removes what older programs need, so none of them may be running. */
 static enum pawl_status no_old_nodes(struct cli *cli, struct store *s, struct arena *a,
                                      struct pawl_err *err)
 {
@@ -187,8 +187,7 @@ struct wish {
     bool up, finish, force;
 };
 
-/* A reader, unless something is to be written: looking at a database takes no lock others wait for.
- */
+/* Opens as a writer only to write: a reader takes no lock that other processes wait for. */
 static enum pawl_status look_and_act(struct cli *cli, struct wish w, struct arena *a,
                                      struct picture *out, struct pawl_err *err)
 {
@@ -233,7 +232,7 @@ static int act(struct cli *cli, struct wish w, struct arena *a)
 
 /* ---- Grants ---------------------------------------------------------------------------------- */
 
-/* A role's name; "" leaves it out. */
+/* A role's name; an empty name omits the role. */
 static const char *role(const struct cli *cli, const char *option)
 {
     const char *name = cli_option(cli, option);

@@ -1,5 +1,5 @@
 /*
- * object.c - `pawl object`: an object's state, shown, written or deleted from outside a call.
+ * object.c - `pawl object`: show, write or delete an object's state from outside a call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ static char *object_path(struct remote *r, char **argv, int64_t wait_us)
     return path;
 }
 
-/* --set: JSON, @FILE or -. */
+/* The state given with --set: JSON, @FILE or - for stdin. */
 static enum pawl_status state_read(struct remote *r, struct bytes *out)
 {
     struct pawl_err why;
@@ -40,7 +40,7 @@ static enum pawl_status state_read(struct remote *r, struct bytes *out)
     return st;
 }
 
-/* How it is asked, from the options; GET without --set and --delete. */
+/* Build the request from the options; GET when neither --set nor --delete is given. */
 static enum pawl_status ask_of(struct remote *r, char **argv, struct client_ask *out)
 {
     bool set = cli_flag(r->cli, "set"), delete = cli_flag(r->cli, "delete");

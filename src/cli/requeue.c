@@ -1,6 +1,6 @@
 /*
- * requeue.c - `pawl requeue-stuck`: end leases that have lasted too long, so that others run what
- * they hold.
+ * requeue.c - `pawl requeue-stuck`: end leases that are older than a given age, so that other
+ * workers can run their calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

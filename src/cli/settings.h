@@ -1,11 +1,11 @@
 /*
- * settings.h - the one table of settings, and where each value came from.
+ * settings.h - the table of settings, their values, and where each value came from.
  *
  * Every setting NAME is `--name` on the command line, PAWL_NAME in the environment and `name = ...`
- * in the file; command line, then environment, then file, then default. `pawl doctor` prints them
- * all. A wrong name or value is an error that names the setting, its origin and what was expected.
- * Resolved once at the start (and again by the server on SIGHUP, into a second struct), never
- * changed: read from any thread.
+ * in the file. The command line wins over the environment, that over the file, that over the
+ * default. `pawl doctor` prints all of them. A wrong name or value is an error that names the
+ * setting, its origin and what was expected. Settings are resolved once at the start (and again on
+ * SIGHUP, into a second struct) and never changed, so any thread may read them.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef CLI_SETTINGS_H
@@ -19,8 +19,8 @@
 #include "base/arena.h"
 #include "base/macros.h"
 
-/* LIST: several texts, with commas between them in the environment and on the command line. LINES:
- * the same with white space between them, and secret. RANGE: two durations, "5ms to 250ms". */
+/* LIST: several texts, separated by commas in the environment and on the command line. LINES: the
+ * same, separated by white space, and secret. RANGE: two durations, "5ms to 250ms". */
 enum setting_kind {
     SETTING_TEXT,
     SETTING_SECRET,
@@ -33,10 +33,10 @@ enum setting_kind {
     SETTING_LINES
 };
 
-/* When a new value counts: LIVE with the next SIGHUP, START with the next start of the server. */
+/* When a new value takes effect: LIVE with the next SIGHUP, START when the server starts again. */
 enum setting_when { SETTING_LIVE, SETTING_START };
 
-/* min and max are numbers for INT and microseconds for DURATION; max 0 means no bound of its own.
+/* min and max are numbers for INT and microseconds for DURATION; max 0 means no upper limit.
  *
  *   id  name  kind  default  min  max  when  meaning */
 #define SETTING_MAP(X)                                                                             \
@@ -132,15 +132,16 @@ enum setting_from { FROM_DEFAULT, FROM_FILE, FROM_ENVIRONMENT, FROM_COMMAND_LINE
 
 struct setting_value {
     const char *text; /* as given; in the arena, or borrowed from the environment, the command line
-                         or the table. Lists: their items with a comma between them */
+                         or the table. Lists: their items, separated by commas */
     int64_t number;   /* INT: the number; DURATION: microseconds; RANGE: the first; BOOL: 0 or 1 */
     int64_t last;     /* RANGE: the second */
     const char *const *items; /* LIST, LINES: in the arena; NULL while n_items is 0 */
     size_t n_items;
     enum setting_from from;
-    int line;         /* of the file, when it is from there; of a list its end */
-    const int *lines; /* LIST, LINES from the file: of each item, in the arena; else NULL */
-    const char *via;  /* db only: the variable that `env:NAME` named; NULL for none */
+    int line;         /* in the file, for values from there; for a list the line of its end */
+    const int *lines; /* LIST, LINES from the file: the line of each item, in the arena; else NULL
+                       */
+    const char *via;  /* db only: the variable in `env:NAME`; NULL: none */
 };
 
 struct settings {
@@ -149,54 +150,61 @@ struct settings {
     struct arena arena;
 };
 
-/* The setting of that name, `-` and `_` being one; -1 for none. */
+/* The id of the setting with this name, in which `-` and `_` are equal; -1: there is none. */
 int setting_find(const char *name);
-/* "PAWL_WORKER_SLOTS". */
+/* Write the name of the setting's environment variable: "PAWL_WORKER_SLOTS". */
 void setting_variable(int id, char *out, size_t size);
-/* "requeue, fail" for a CHOICE, else NULL. */
+/* The allowed values of a CHOICE, "requeue, fail"; NULL for other kinds. */
 const char *setting_choices(int id);
-/* "default", "environment", "command line", "pawl.conf:12". */
+/* Write where the value came from: "default", "environment", "command line", "pawl.conf:12". */
 void setting_from_text(const struct settings *s, int id, char *out, size_t size);
-/* Put `pawl.conf:12: ` in front of an error about this setting, or about this item of a list, when
- * the file has it. */
+/* Prefix an error about this setting, or about this item of a list, with `pawl.conf:12: `. Does
+ * nothing when the value is not from the file. */
 void setting_blame(const struct settings *s, int id, size_t item, struct pawl_err *err);
-/* The value as it may be shown: secrets are hidden, a URL has no password. */
+/* Write the value for display: secrets are hidden, and a URL has no password. */
 void setting_shown(const struct settings *s, int id, char *out, size_t size);
+/* Must the value never be shown? */
 bool setting_secret(int id);
 
-/* Defaults, then the environment. INVALID: the first value that is wrong; the others are set. */
+/* Set the defaults, then the environment's values. INVALID: the first wrong value; all others are
+ * set. settings_release() in both cases. */
 MUST_USE enum pawl_status settings_init(struct settings *s, struct pawl_err *err);
+/* Free all values. */
 void settings_release(struct settings *s);
-/* One value from the command line; `text` is borrowed for good. Lists grow with each. */
+/* Set one value from the command line. `text` must live as long as `s`. A repeated list option
+ * appends. */
 MUST_USE enum pawl_status settings_set(struct settings *s, int id, const char *text,
                                        struct pawl_err *err);
-/* One value that stands in the file at this line; counts only where nothing stronger said
- * otherwise. Texts are copied. The error's text has no file and line: the caller adds them. */
 struct setting_texts {
     const char *const *v;
-    const int *lines; /* of each; NULL: of no list */
+    const int *lines; /* of each item; NULL: not a list */
     size_t n;
 };
+/* Set one value from this line of the file, unless the environment or the command line has set it.
+ * Texts are copied. The error has no file and line: the caller adds them. */
 MUST_USE enum pawl_status settings_from_file(struct settings *s, int id, struct setting_texts texts,
                                              int line, struct pawl_err *err);
-/* What must hold between settings, and `db = env:NAME` followed. Once, when all are set. */
+/* The setting `roles` as a set of DUTY_... bits. INVALID: an unknown role. */
 MUST_USE enum pawl_status settings_duties(const struct settings *s, unsigned *out,
-                                          struct pawl_err *err); /* `roles` as DUTY_... */
+                                          struct pawl_err *err);
+/* Resolve `db = env:NAME`, and check what must hold between settings. To be called once, when all
+ * are set. */
 MUST_USE enum pawl_status settings_settle(struct settings *s, struct pawl_err *err);
 
-/* Read the settings' file: `path`, or when NULL $PAWL_CONFIG, or pawl.conf here if there is one.
- * Before or after settings_set(). INVALID names file, line and what was expected. */
+/* Read the settings file: `path`; when NULL $PAWL_CONFIG, else pawl.conf in the working directory
+ * if it exists. Before or after settings_set(). INVALID: the message names file, line and what was
+ * expected. */
 MUST_USE enum pawl_status conf_read(struct settings *s, const char *path, struct pawl_err *err);
-/* The same for a text in memory, `path` being what errors call it. */
+/* The same for a text in memory; error messages call it `path`. */
 MUST_USE enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes text,
                                      struct pawl_err *err);
 
-/* What pawl_open() wants to know. Strings are borrowed from the settings. */
+/* The settings as options for pawl_open(). Strings are borrowed from the settings. */
 struct pawl_options settings_options(const struct settings *s);
 
-/* The URL with whatever could be a secret replaced: the password before the @, and the value of
- * every parameter called password, passwd, pwd, token, secret or sslpassword. Written to out, cut
- * at its size. */
+/* Write the URL with everything that may be a secret replaced by ***: the password before the @,
+ * and the value of every parameter called password, passwd, pwd, token, secret or sslpassword. Cut
+ * at `size`. */
 void url_safe(const char *url, char *out, size_t size);
 
 #endif

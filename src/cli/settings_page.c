@@ -1,12 +1,13 @@
 /*
- * settings_page.c - doc/settings.md, printed from the one table of settings and, below, from the
- * one that says what the designs Pawl grew from call the same thing.
+ * settings_page.c - print doc/settings.md and a commented pawl.conf from the table of settings.
  *
+ * A second table in doc/settings.md compares the defaults with those of the earlier designs
+ * ("seeds").
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/cli.h"
 
-/* What the seeds call it and say, what it is here, and why that differs. */
+/* A setting of an earlier design: its name and value there, ours, and why the default differs. */
 static const struct seed {
     const char *where, *name, *said;
     int id;

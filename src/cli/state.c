@@ -1,5 +1,6 @@
 /*
- * state.c - `pawl queues`, `nodes` and `leaders`: how things stand; `drain` and `undrain`.
+ * state.c - `pawl queues`, `nodes` and `leaders` show the cluster's state; `drain` and `undrain`
+ * change a node's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

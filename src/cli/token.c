@@ -1,8 +1,8 @@
 /*
- * token.c - `pawl token new NAME ROLE`: make a token, show it once, and the line to put into the
- * settings.
+ * token.c - `pawl token new NAME ROLE`: generate a token and the line for the settings file.
  *
- * Opens nothing: what is stored anywhere is the line, which holds only the token's hash.
+ * It opens no database. The line holds only the token's hash, so the token itself is shown once and
+ * stored nowhere.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "cli/table.h"
 
-/* Two times 128 bits of the dice that make lease tokens. */
+/* 256 random bits: two lease tokens of 128 bits each. */
 static void secret_make(char out[80])
 {
     char a[33], b[33];

@@ -1,9 +1,9 @@
 /*
  * work.c - `pawl work --exec`: a worker that runs a program for each call, over HTTP.
  *
- * The main thread waits for signals and for the slots. The first SIGTERM or SIGINT drains: no more
- * claims, what runs gets `grace`; the second, or the end of the grace, ends the programs and hands
- * their calls back uncounted.
+ * The main thread waits for signals and for the slots to end. The first SIGTERM or SIGINT drains:
+ * the slots claim no more, and running programs get `grace` to end. The second signal, or the end
+ * of the grace, terminates the programs; their calls are handed back without counting an attempt.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/work.h"
@@ -21,7 +21,7 @@
 #include "base/text.h"
 #include "base/world.h"
 
-/* How often to look whether the slots have left. */
+/* How often to check whether the slots have ended. */
 #define LOOK_NS 100000000
 
 static sigset_t signals(void)
@@ -41,7 +41,7 @@ static int alive(struct worker *w)
     return n;
 }
 
-/* No more claims; those who wait for one are called back. */
+/* Stop claiming; end claims that are waiting for work. */
 static void drain(struct worker *w, struct slot *slots, int n)
 {
     pthread_mutex_lock(&w->lock);
@@ -74,7 +74,7 @@ static void watch(struct worker *w, struct slot *slots, int n)
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 
-/* ["a","b"] of a repeated option; NULL when it was not given. */
+/* The values of a repeated option as a JSON array, ["a","b"]; NULL when it was not given. */
 static const char *array_of(struct arena *a, const struct cli *cli, const char *option)
 {
     struct buf b;
@@ -171,7 +171,8 @@ static int run(struct cli *cli, int argc, char **argv)
     arena_init(&a, 1 << 20);
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.changed, NULL);
-    pthread_sigmask(SIG_BLOCK, &set, NULL); /* before any thread: the main one waits for them */
+    /* Blocked before any thread starts: watch() waits for these signals on the main thread. */
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGINT, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     atomic_store(&w.busy_us, world_mono(&world_real));
