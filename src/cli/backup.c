@@ -67,7 +67,7 @@ static enum pawl_status applied_steps(const struct store_conf *conf, struct step
     if (st == PAWL_OK && has.version == 0)
         st = err_set(err, PAWL_STATE,
                      "the database has no schema \"%s\" that this account can see: there is "
-                     "nothing to copy; run pawl migrate up first, or name the schema",
+                     "nothing to copy; run pawl migrate up first, or set --schema",
                      conf->schema);
     v->n = MIN(v->n, (size_t)has.version);
     return st;
@@ -101,7 +101,8 @@ static enum pawl_status name_free(const char *path, struct pawl_err *err)
     struct stat s;
     if (lstat(path, &s) != 0)
         return PAWL_OK; /* other errors are reported when the file is created */
-    return err_set(err, PAWL_INVALID, "\"%.150s\" exists already; a backup overwrites nothing",
+    return err_set(err, PAWL_INVALID,
+                   "\"%.150s\" exists already, and a backup overwrites no file; name another FILE",
                    path);
 }
 
@@ -127,7 +128,8 @@ static enum pawl_status name_take(struct job *j, struct pawl_err *err)
     if (rc == 0 && folder_sync(j))
         return PAWL_OK;
     enum pawl_status st =
-        err_set(err, PAWL_BUSY, "\"%.150s\" could not get its name: %s", j->path, strerror(errno));
+        err_set(err, PAWL_BUSY, "the backup could not be renamed to \"%.150s\": %s", j->path,
+                strerror(errno));
     if (rc != 0)
         unlink(j->partial);
     return st;
@@ -143,8 +145,8 @@ static enum pawl_status backup(struct job *j, struct pawl_err *err)
     enum pawl_status st = name_free(j->path, err);
     if (st == PAWL_OK && access(j->partial, F_OK) == 0)
         st = err_set(err, PAWL_INVALID,
-                     "\"%.150s\" exists: another backup is writing it, or one was interrupted; if "
-                     "none runs, remove it",
+                     "\"%.150s\" exists: another backup is running, or one was interrupted; if "
+                     "none is running, remove the file",
                      j->partial);
     if (st == PAWL_OK)
         st = dump_for(cli_db(j->cli)) ? copy_server(j, err) : copy_engine(j, err);
@@ -196,12 +198,13 @@ const struct command cmd_backup = {
     .summary = "copy the database into a file while it is in use",
     .usage = "FILE",
     .about =
-        "FILE must not exist yet; it is complete, synced and checked when the command says so,\n"
-        "and shows the database as it was at one moment. SQLite: the whole file, tables of the\n"
-        "application included, as a database of its own. PostgreSQL: Pawl's schema by pg_dump, to\n"
-        "be read by pg_restore. MariaDB and MySQL: Pawl's tables by mariadb-dump or mysqldump, as\n"
-        "SQL. The program must be in PATH; the password is handed to it in its environment. It\n"
-        "takes the owner of the schema, or the role that pawl migrate grants calls --admin.",
+        "FILE must not exist; when the command succeeds it is complete, synced and checked, and\n"
+        "shows the database as it was at one moment. SQLite: a copy of the whole database file,\n"
+        "with the tables of the application. PostgreSQL: Pawl's schema, made by pg_dump; restore\n"
+        "it with pg_restore. MariaDB and MySQL: Pawl's tables as SQL, made by mariadb-dump or\n"
+        "mysqldump. The dump program must be in PATH; it gets the password in its environment.\n"
+        "The account must be the owner of the schema, or the --admin role of pawl migrate\n"
+        "grants.",
     .example = "pawl backup orders-backup.db --db sqlite:orders.db\n"
                "pawl backup \"orders-$(date +%s).db\" --json",
     .options = options,

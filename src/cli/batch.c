@@ -108,12 +108,12 @@ static enum pawl_status unknown_chunk(struct batch *b)
                     BYTES_ARG(id->raw));
         rest = (struct bytes){ end + 1, rest.len - len - 1 };
     }
-    return err_set(
-        &b->r.err, PAWL_UNKNOWN,
-        "the calls of lines %" PRId64 " to %" PRId64 " may have been accepted: they were "
-        "sent, and the answer was lost%s",
-        b->lines[0], b->lines[b->n - 1],
-        b->r.cli->json ? "" : "; sent again, those without an id of their own run twice");
+    return err_set(&b->r.err, PAWL_UNKNOWN,
+                   "the calls of lines %" PRId64 " to %" PRId64
+                   " may have been accepted: they were "
+                   "sent, but the answer was lost%s",
+                   b->lines[0], b->lines[b->n - 1],
+                   b->r.cli->json ? "" : "; if they are sent again, calls without an id run twice");
 }
 
 static enum pawl_status send_chunk(struct batch *b)
@@ -214,7 +214,7 @@ static int answer(struct batch *b)
     cli_progress_end(cli);
     if (!cli->json)
         fprintf(cli->out,
-                "%" PRId64 " accepted, %" PRId64 " known before, %" PRId64 " refused in %.3f s\n",
+                "%" PRId64 " accepted, %" PRId64 " already stored, %" PRId64 " refused in %.3f s\n",
                 b->accepted, b->duplicates, b->refused,
                 (double)(world_mono(&world_real) - b->began_us) / 1e6);
     int code = cli_done(cli);
@@ -255,10 +255,11 @@ const struct command cmd_batch = {
     .summary = "submit many calls from a file",
     .usage = "FILE|-",
     .about =
-        "Each line is a JSON object with the fields of a call; only type is required. A thousand\n"
-        "lines are sent at a time and stored in one commit. A line that is refused is reported on\n"
-        "stderr with its number, and the others are accepted; the exit code is that of the first\n"
-        "refusal. With --json, prints one object a line for each call.",
+        "Each line of FILE (- for stdin) is a JSON object with the fields of a call, as in POST\n"
+        "/v1/calls; only type is required. 1,000 lines are sent at a time and stored in one\n"
+        "commit. A line that is refused is reported on stderr with its number; the other lines\n"
+        "are still accepted, and the exit code is that of the first refusal. With --json, prints\n"
+        "one JSON object a line for each call.",
     .example =
         "printf '%s\\n' '{\"type\":\"echo\",\"input\":1}' '{\"type\":\"echo\",\"input\":2}' |"
         " pawl batch -",

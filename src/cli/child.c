@@ -79,7 +79,7 @@ enum pawl_status child_open(struct child *c, const struct child_conf *conf, stru
         }
     if (c->pid > 0)
         return PAWL_OK;
-    return err_set(err, PAWL_BUSY, "no process could be made: %s", strerror(failed));
+    return err_set(err, PAWL_BUSY, "cannot create a process: %s", strerror(failed));
 }
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */

@@ -53,8 +53,7 @@ enum pawl_status client_open(const char *url, const char *token, struct client *
     pthread_mutex_init(&c->lock, NULL);
     enum pawl_status st = client_url_parse(url, &c->url, err);
     if (st == PAWL_OK && strpbrk(token, "\r\n"))
-        st = err_set(err, PAWL_INVALID,
-                     "setting \"token\": a token is one line, and this one has a line end in it");
+        st = err_set(err, PAWL_INVALID, "setting \"token\": a token must be a single line");
     if (st != PAWL_OK) {
         client_close(c);
         return st;
@@ -211,7 +210,7 @@ static enum pawl_status lost(struct client *c, const char *how, struct pawl_err 
 {
     char url[CLIENT_URL_TEXT_MAX];
     client_url_text(&c->url, url, sizeof(url));
-    return err_set(err, PAWL_UNKNOWN, "the request was sent to %s, and %s", url, how);
+    return err_set(err, PAWL_UNKNOWN, "the request was sent to %s, but %s", url, how);
 }
 
 /* The error for a request that was sent and not answered. `kept`: on a connection that had carried
@@ -229,7 +228,7 @@ static enum pawl_status no_answer(struct client *c, enum came came, bool kept, b
     if (!kept && came != CAME_PART && !late && !c->url.tls && wire_speaks_tls(&c->url, until_us))
         return client_url_advice(&c->url, "speaks TLS", err);
     if (came == CAME_OTHER)
-        return err_set(err, PAWL_INVALID, "what listens at %s does not speak HTTP; is --url right?",
+        return err_set(err, PAWL_INVALID, "the server at %s does not speak HTTP; is --url right?",
                        url);
     return lost(c, late ? "no answer came in time" : "its answer was lost", err);
 }
@@ -307,12 +306,12 @@ static enum pawl_status unauthorized(const struct client *c, struct pawl_err *er
     client_url_text(&c->url, url, sizeof(url));
     if (!*c->token)
         return err_set(err, PAWL_UNAUTHORIZED,
-                       "%s asks for a token, and none is set: put it into PAWL_TOKEN (`pawl token "
+                       "%s requires a token, and none is set: set PAWL_TOKEN (`pawl token "
                        "new NAME ROLE` makes one)",
                        url);
     return err_set(err, PAWL_UNAUTHORIZED,
-                   "%s does not know this token (setting \"token\", from: %s); put one of its "
-                   "tokens into PAWL_TOKEN",
+                   "%s does not accept this token (setting \"token\", from: %s); set PAWL_TOKEN to "
+                   "one of its tokens",
                    url, *c->from ? c->from : "the program");
 }
 
@@ -328,8 +327,8 @@ static enum pawl_status refused(const struct client *c, struct arena *a, int htt
         char url[CLIENT_URL_TEXT_MAX];
         client_url_text(&c->url, url, sizeof(url));
         return err_set(err, PAWL_BROKEN,
-                       "%s answered HTTP %d without an error of Pawl's; is --url right?", url,
-                       http);
+                       "%s answered HTTP %d, and the body is not an error of Pawl; is --url right?",
+                       url, http);
     }
     if (status_of(code) == PAWL_UNAUTHORIZED)
         return unauthorized(c, err);

@@ -90,7 +90,7 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list args)
         struct nearest n = { .asked = name };
         for (int i = 0; i < SETTING_COUNT; i++)
             nearest_offer(&n, setting_table[i].name);
-        snprintf(text, sizeof(text), "no setting \"%s\"%s%s%s", name,
+        snprintf(text, sizeof(text), "unknown setting \"%s\"%s%s%s", name,
                  nearest_name(&n) ? "; did you mean " : "; pawl help settings lists them",
                  nearest_name(&n) ? nearest_name(&n) : "", nearest_name(&n) ? "?" : "");
     }
@@ -194,7 +194,7 @@ enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes t
         for (int i = 0; i < SETTING_COUNT; i++)
             cfg_set_validate_func(cfg, setting_table[i].name, on_value);
         if (cfg_parse_buf(cfg, copy) != CFG_SUCCESS)
-            refuse(cfg->line, "cannot be read");
+            refuse(cfg->line, "cannot be parsed");
         for (int i = 0; i < SETTING_COUNT && now.err.status == PAWL_OK; i++)
             if (is_list(i) && now.line_of[i])
                 hand_over(cfg_getopt(cfg, setting_table[i].name), i);

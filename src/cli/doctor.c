@@ -109,7 +109,7 @@ static void look_at_variable(struct visit *v, const char *entry)
     if (near && n.distance > 0) {
         char meant[64];
         setting_variable(setting_find(near), meant, sizeof(meant));
-        found(v, FINDING_WARN, "environment", "%.*s is no setting; did you mean %s?", (int)len,
+        found(v, FINDING_WARN, "environment", "%.*s is not a setting; did you mean %s?", (int)len,
               entry, meant);
     }
 }
@@ -128,15 +128,15 @@ static bool look_at_schema(struct visit *v, struct store *s)
         found(v, FINDING_BAD, "schema", "version %d needs a newer program; this one knows %d",
               has.version, has.wanted);
     else if (has.version == 0)
-        found(v, FINDING_WARN, "schema", "empty; pawl migrate up makes the tables");
+        found(v, FINDING_WARN, "schema", "empty; pawl migrate up creates the tables");
     else if (has.version < has.wanted)
-        found(v, FINDING_WARN, "schema", "version %d, this program wants %d; pawl migrate up",
+        found(v, FINDING_WARN, "schema", "version %d, this program needs %d; run pawl migrate up",
               has.version, has.wanted);
     else if (has.finish_due)
         found(v, FINDING_WARN, "schema",
-              "version %d; pawl migrate finish when no older program runs any more", has.version);
+              "version %d; run pawl migrate finish when no older program runs", has.version);
     else
-        found(v, FINDING_OK, "schema", "version %d, this program wants %d", has.version,
+        found(v, FINDING_OK, "schema", "version %d, this program needs %d", has.version,
               has.wanted);
     return has.version >= has.wanted && has.min_version <= has.wanted;
 }
@@ -163,8 +163,8 @@ static void look_at_queues(struct visit *v, struct store *s, int64_t now_us)
     char waits[32];
     duration_text(oldest_us / SEC_US * SEC_US, waits);
     found(v, FINDING_OK, "queues",
-          "%zu known, %" PRId64 " pending, %" PRId64 " processing, longest due for %s", q.n,
-          pending, processing, waits);
+          "%zu known, %" PRId64 " pending, %" PRId64 " processing, oldest due for %s", q.n, pending,
+          processing, waits);
 }
 
 /* A silent node may come back, and no other node has declared it dead yet. A dead one was declared
@@ -174,14 +174,13 @@ static void look_at_node(struct visit *v, const struct node_row *row, int64_t si
     char gone[32];
     duration_text(silent_us / SEC_US * SEC_US, gone);
     if (!row->dead)
-        found(
-            v, FINDING_WARN, "node",
-            "\"%.*s\" has been silent for %s; what it holds is taken back as soon as another node "
-            "runs",
-            BYTES_ARG(row->node), gone);
+        found(v, FINDING_WARN, "node",
+              "\"%.*s\" has sent no heartbeat for %s; its calls are taken back as soon as another "
+              "node runs",
+              BYTES_ARG(row->node), gone);
     else
         found(v, FINDING_WARN, "node",
-              "\"%.*s\" is dead: its last beat was %s ago; what it held was taken back",
+              "\"%.*s\" is dead: its last heartbeat was %s ago; its calls were taken back",
               BYTES_ARG(row->node), gone);
 }
 
@@ -235,7 +234,7 @@ static void look_at_clock(struct visit *v, int64_t now_us, int64_t ours_us)
     time_text(now_us, now);
     duration_text(difference_us / MS_US * MS_US, apart);
     found(v, far ? FINDING_WARN : FINDING_OK, "clock", "%s, %s %s this machine's%s", now, apart,
-          now_us > ours_us ? "ahead of" : "behind", far ? ": set the clocks right" : "");
+          now_us > ours_us ? "ahead of" : "behind", far ? ": synchronize the clocks" : "");
 }
 
 static void look_at_store(struct visit *v, struct store *s)
@@ -244,7 +243,7 @@ static void look_at_store(struct visit *v, struct store *s)
     struct pawl_err err = { 0 };
     bool durable = store_traits(s) & STORE_DURABLE;
     found(v, durable ? FINDING_OK : FINDING_WARN, "engine", "%s%s", s->ops->name,
-          durable ? "" : ": what is stored ends with the process");
+          durable ? "" : ": stored calls are lost when the process ends");
     ask_engine(v, s);
     bool usable = look_at_schema(v, s);
     if (store_now(s, &now_us, &err) != PAWL_OK) {
@@ -328,14 +327,14 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct command cmd_doctor = {
     .name = "doctor",
-    .summary = "show every setting and how the database is",
+    .summary = "show every setting, and check the database",
     .usage = "",
     .about =
-        "Prints each setting with its value and where it came from, then what was looked at: the\n"
-        "engine, its version, isolation and what weakens its promises, the schema, the\n"
-        "difference between the clocks, queues and nodes. Changes nothing. Exit code 0 when\n"
-        "nothing is bad (warnings are allowed), 9 when something is. What the account of the\n"
-        "database may not read is skipped, and is neither.",
+        "Prints each setting with its value and where it came from, then the checks: the engine\n"
+        "and its version, settings of the database that weaken durability or isolation, the\n"
+        "schema, the difference between the clocks, queues and nodes. It changes nothing. Each\n"
+        "check is ok, skip (the database account may not read it), warn or bad. Exit code 0 when\n"
+        "no check is bad, 9 when one is.",
     .example = "pawl doctor --db sqlite:orders.db\npawl doctor --json | jq .verdict",
     .run = run,
 };

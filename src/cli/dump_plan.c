@@ -130,7 +130,9 @@ static struct bytes next_of(struct bytes *list, char between)
 
 static enum pawl_status unreadable(struct pawl_err *err)
 {
-    return err_set(err, PAWL_INVALID, "the database's URL has a piece that cannot be read");
+    return err_set(
+        err, PAWL_INVALID,
+        "the database's URL has a part that cannot be decoded; write special characters as %%XX");
 }
 
 static void add(struct dump_plan *p, const char *arg)
@@ -168,8 +170,8 @@ static enum pawl_status pg_query(struct buf *b, struct bytes query, struct arena
             return unreadable(err);
         if (strcmp(name, "sslpassword") == 0)
             return err_set(err, PAWL_INVALID,
-                           "sslpassword cannot be handed to pg_dump in secret: use a key without "
-                           "one, or run pg_dump by hand");
+                           "sslpassword cannot be passed to pg_dump safely: use a key without a "
+                           "password, or run pg_dump by hand");
         if (strcmp(name, "password") == 0) {
             *password = rest;
             continue;
@@ -317,8 +319,9 @@ enum pawl_status dump_plan(const char *url, const char *schema, const struct ste
      * shown. */
     if ((p.hosts.len && memchr(p.hosts.data, '@', p.hosts.len)) ||
         (p.database.len && memchr(p.database.data, '@', p.database.len)))
-        return err_set(err, PAWL_INVALID,
-                       "the database's URL has an @ too many: write %%40 and %%2F in a password");
+        return err_set(
+            err, PAWL_INVALID,
+            "the database's URL has more than one @: in a password, write @ as %%40 and / as %%2F");
     enum pawl_status st =
         is_pg(bare) ? pg_plan(bare, schema, a, out, err) : mysql_plan(bare, steps, a, out, err);
     if (st == PAWL_OK && a->failed)

@@ -81,7 +81,7 @@ static enum pawl_status start(struct work *w, struct pawl_err *err)
 {
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) != 0)
-        return err_set(err, PAWL_BUSY, "no pipe could be made: %s", strerror(errno));
+        return err_set(err, PAWL_BUSY, "cannot create a pipe: %s", strerror(errno));
     int rc = spawn_one(w, pipes[1]);
     close(pipes[1]);
     w->err = pipes[0];
@@ -139,14 +139,14 @@ static enum pawl_status failed(struct work *w, struct pawl_err *err)
     if (strstr(said, "Couldn't find table") || strstr(said, "denied"))
         return err_set(
             err, PAWL_INVALID,
-            "%s failed: %.150s: that is gone, or this account may not read it; a backup "
-            "needs the owner of the schema, or the rights that pawl migrate grants gives "
-            "as --admin",
+            "%s failed: %.150s: the table does not exist, or this account may not read it; a "
+            "backup needs the owner of the schema, or the role that pawl migrate grants calls "
+            "--admin",
             w->program, said);
     if (strstr(said, "no matching schemas"))
         return err_set(err, PAWL_STATE,
-                       "%s failed: %.150s: run pawl migrate up first, or name the schema",
-                       w->program, said);
+                       "%s failed: %.150s: run pawl migrate up first, or set --schema", w->program,
+                       said);
     return err_set(err, PAWL_BUSY, "%s failed: %.150s", w->program, said);
 }
 
@@ -171,7 +171,8 @@ static enum pawl_status wait_for(struct work *w, struct pawl_err *err)
     listen_to(w);
     w->pid = 0;
     if (late)
-        return err_set(err, PAWL_BUSY, "%s took too long and was ended", w->program);
+        return err_set(err, PAWL_BUSY, "%s did not end within --timeout and was killed",
+                       w->program);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return failed(w, err);
     return PAWL_OK;

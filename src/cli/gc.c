@@ -80,7 +80,7 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "max", "N", "1000000000", "stop after about this many calls and ids" },
+    { "max", "N", "1000000000", "stop after about this many removed calls and forgotten ids" },
     { 0 },
 };
 
@@ -89,9 +89,10 @@ const struct command cmd_gc = {
     .summary = "remove ended calls whose retention has passed",
     .usage = "",
     .about =
-        "Removes ended calls past their `keep` (input and result go, the id stays refused), and\n"
-        "forgets ids past `remember`. Works in small batches beside a busy database and never\n"
-        "touches a call that has not ended. A running process does this by itself.",
+        "Removes ended calls older than their `keep` (default: the setting `retention`): input\n"
+        "and result are deleted, and the id is still refused. After `remember` more, the id is\n"
+        "forgotten too. A call that has not ended is never removed. Works in small batches while\n"
+        "the database is in use. pawl serve does this by itself every `gc_interval`.",
     .example = "pawl gc --db sqlite:orders.db\npawl gc --max 100000 --json",
     .options = options,
     .run = run,

@@ -102,7 +102,7 @@ static int run_keys(struct cli *cli, int argc, char **argv)
 
 static const struct option_row options_keys[] = {
     { "blocked", NULL, NULL, "only keys that a failed call blocks" },
-    { "limit", "N", "100", "at most this many" },
+    { "limit", "N", "100", "print at most this many keys" },
     { 0 },
 };
 
@@ -110,8 +110,10 @@ const struct command cmd_keys = {
     .name = "keys",
     .summary = "list keys on which something waits, runs or is blocked",
     .usage = "",
-    .about = "The head of a key is the call that runs, is next, or blocks it: one submitted with\n"
-             "--on-dead block that failed. pawl unblock lets a blocked key go on.",
+    .about =
+        "Calls of one key run one after another. The head of a key is its first call: the one\n"
+        "that runs, that is next, or that blocks the key because it failed and was submitted\n"
+        "with --on-dead block. pawl unblock lets a blocked key go on.",
     .example = "pawl keys\n"
                "pawl keys --blocked --json | jq -r '.keys[].key'",
     .options = options_keys,

@@ -51,9 +51,9 @@ static int unknown_command(struct cli *cli, const char *name)
     for (size_t i = 0; commands[i]; i++)
         nearest_offer(&n, commands[i]->name);
     if (nearest_name(&n))
-        return cli_failf(cli, PAWL_INVALID, "no command \"%.60s\"; did you mean %s?", name,
+        return cli_failf(cli, PAWL_INVALID, "unknown command \"%.60s\"; did you mean %s?", name,
                          nearest_name(&n));
-    return cli_failf(cli, PAWL_INVALID, "no command \"%.60s\"; pawl help lists them", name);
+    return cli_failf(cli, PAWL_INVALID, "unknown command \"%.60s\"; pawl help lists them", name);
 }
 
 static int run(struct cli *cli, int argc, char **argv)
@@ -145,5 +145,5 @@ enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err)
     if (!path || !*path || stat(path, &found) == 0)
         return PAWL_OK; /* the engine reports whether the file is usable */
     return err_set(err, PAWL_NOT_FOUND,
-                   "database \"%.300s\": no such file; pawl migrate up makes it", path);
+                   "database \"%.300s\": no such file; pawl migrate up creates it", path);
 }

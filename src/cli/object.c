@@ -83,11 +83,12 @@ static int run(struct cli *cli, int argc, char **argv)
     if (argc != 2)
         return cli_missing(cli, argc ? "KEY" : "TYPE");
     if (set && delete)
-        return cli_failf(cli, PAWL_INVALID, "options --set and --delete exclude each other");
+        return cli_failf(cli, PAWL_INVALID, "options --set and --delete cannot be used together");
     if (cli_flag(cli, "cancel") && !delete)
-        return cli_failf(cli, PAWL_INVALID, "option --cancel goes with --delete only");
+        return cli_failf(cli, PAWL_INVALID, "option --cancel can only be used with --delete");
     if (cli_flag(cli, "if-version") && !set && !delete)
-        return cli_failf(cli, PAWL_INVALID, "option --if-version goes with --set or --delete only");
+        return cli_failf(cli, PAWL_INVALID,
+                         "option --if-version can only be used with --set or --delete");
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK)
         st = ask_of(&r, argv, &ask);
@@ -99,11 +100,11 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "set", "JSON", NULL, "write this state; @FILE, or - for stdin" },
+    { "set", "JSON", NULL, "write this state: JSON, @FILE, or - for stdin" },
     { "delete", NULL, NULL, "delete the state; refused while calls of the object are pending" },
-    { "cancel", NULL, NULL, "with --delete: cancel those calls in the same transaction" },
-    { "if-version", "N", NULL, "write or delete only when it has this version" },
-    { "wait", "D", "5s", "how long a write waits for the key's turn" },
+    { "cancel", NULL, NULL, "with --delete: cancel the pending calls in the same transaction" },
+    { "if-version", "N", NULL, "write or delete only if the state has this version" },
+    { "wait", "D", "5s", "how long --set and --delete wait for a running call of the key" },
     { 0 },
 };
 
@@ -112,8 +113,9 @@ const struct command cmd_object = {
     .summary = "show, write or delete the state of an object",
     .usage = "TYPE KEY",
     .about =
-        "The state of an object belongs to a type and a key; calls of that key read it and write\n"
-        "it in their own commit. This command writes it between two of them.",
+        "An object is identified by a type and a key. Calls of that key read its state, and\n"
+        "write it in the same commit as their result. Without options, this command prints the\n"
+        "state and its version; --set and --delete wait until no call of the key is running.",
     .example = "pawl object Counter c-1 --set '{\"n\": 1}'\n"
                "pawl object Counter c-1 --json | jq .state\n"
                "pawl object Counter c-1 --set 2 --if-version \"$(pawl object Counter c-1 --json | "

@@ -78,9 +78,9 @@ static enum pawl_status unknown_option(const struct cli *cli, const char *name,
     for (int i = 0; i < SETTING_COUNT; i++)
         nearest_offer(&n, setting_table[i].name);
     if (nearest_name(&n))
-        return err_set(err, PAWL_INVALID, "no option --%s; did you mean --%s?", name,
+        return err_set(err, PAWL_INVALID, "unknown option --%s; did you mean --%s?", name,
                        nearest_name(&n));
-    return err_set(err, PAWL_INVALID, "no option --%s; pawl %s --help lists them", name,
+    return err_set(err, PAWL_INVALID, "unknown option --%s; pawl %s --help lists them", name,
                    cli->command->name);
 }
 
@@ -104,7 +104,7 @@ static enum pawl_status option_read(struct cli *cli, int argc, char **argv, int 
 {
     struct piece p;
     if (!piece_read(argv[*at], &p))
-        return err_set(err, PAWL_INVALID, "no option \"%.60s\"; pawl %s --help lists them",
+        return err_set(err, PAWL_INVALID, "unknown option \"%.60s\"; pawl %s --help lists them",
                        argv[*at], cli->command->name);
     const struct option_row *row = row_find(cli->command->options, p.name);
     if (!row)
@@ -158,10 +158,11 @@ enum pawl_status command_place(int argc, char **argv, int *out_at, struct pawl_e
             return err_set(err, PAWL_INVALID, "option --%s needs a value", p.name);
         i += next;
         if (!known)
-            return err_set(err, PAWL_INVALID,
-                           "no option \"%.60s\"; pawl help lists the commands, and pawl COMMAND "
-                           "--help the options of each",
-                           argv[i]);
+            return err_set(
+                err, PAWL_INVALID,
+                "unknown option \"%.60s\"; pawl help lists the commands, and pawl COMMAND "
+                "--help the options of each",
+                argv[i]);
     }
     *out_at = i;
     return PAWL_OK;

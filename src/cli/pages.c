@@ -190,7 +190,7 @@ static int run_man(struct cli *cli, int argc, char **argv)
     roff_options(cli, options_common);
     fputs(".SS Commands that open a database\n", cli->out);
     roff_options(cli, options_of(REACH_DATABASE));
-    fputs(".SS Commands that speak to a server\n", cli->out);
+    fputs(".SS Commands that ask a server\n", cli->out);
     roff_options(cli, options_of(REACH_SERVER));
     fputs(".SH SETTINGS\nEach is an option, a variable PAWL_NAME, and a line of pawl.conf.\n",
           cli->out);

@@ -40,8 +40,8 @@ enum pawl_status remote_unknown(struct remote *r, const char *done)
     /* The command line in the message is for copying: the id must need no quoting, and must fit. */
     bool copied = strlen(r->id) <= 100 && *r->id != '-' && !r->id[strspn(r->id, plain)];
     return err_set(&r->err, PAWL_UNKNOWN,
-                   "call \"%s\" may have been %s: the request was sent, and its answer was lost; "
-                   "`pawl get %s` tells",
+                   "call \"%s\" may have been %s: the request was sent, but its answer was lost; "
+                   "`pawl get %s` shows its state",
                    r->id, done, copied ? r->id : "ID");
 }
 

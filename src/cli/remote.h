@@ -25,7 +25,7 @@ MUST_USE enum pawl_status remote_open(struct remote *r, struct cli *cli);
 void remote_close(struct remote *r);
 /* Print r->err, for UNKNOWN together with r->id. Returns the exit code. */
 int remote_fail(struct remote *r);
-/* Set r->err to UNKNOWN: `call "ID" may have been DONE: ...; `pawl get ID` shows it`. */
+/* Set r->err to UNKNOWN: `call "ID" may have been DONE: ...; `pawl get ID` shows its state`. */
 enum pawl_status remote_unknown(struct remote *r, const char *done);
 /* Send a POST with this body, or a GET when body.data is NULL. *out is the answer, in the arena. */
 MUST_USE enum pawl_status remote_ask(struct remote *r, const char *path, struct bytes body,

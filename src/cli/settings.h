@@ -41,78 +41,89 @@ enum setting_when { SETTING_LIVE, SETTING_START };
  *   id  name  kind  default  min  max  when  meaning */
 #define SETTING_MAP(X)                                                                             \
     X(DB, "db", TEXT, "sqlite:pawl.db", 0, 0, START,                                               \
-      "the database: sqlite:PATH, postgres://..., mysql://..., mem:NAME, or env:NAME to take it "  \
-      "from that variable")                                                                        \
+      "database: sqlite:PATH, postgres://..., mysql://..., mem:NAME, or env:NAME to read the URL " \
+      "from variable NAME")                                                                        \
     X(SCHEMA, "schema", TEXT, "pawl", 0, 0, START,                                                 \
-      "one Pawl is one schema; on SQLite and MariaDB the prefix of every table")                   \
+      "schema that holds Pawl's tables; on SQLite, MariaDB and MySQL the prefix of their names")   \
     X(NODE, "node", TEXT, "", 0, 0, START,                                                         \
-      "this process's name in the database; empty: the host's name and eight hex digits")          \
+      "name of this process in the database; empty: the host's name and eight hex digits")         \
     X(LISTEN, "listen", TEXT, "127.0.0.1:7295", 0, 0, START,                                       \
-      "ADDR:PORT or unix:PATH; beyond loopback only with tokens")                                  \
-    X(TLS_CERT, "tls_cert", TEXT, "", 0, 0, START, "certificate chain, PEM; with tls_key")         \
-    X(TLS_KEY, "tls_key", TEXT, "", 0, 0, START, "its private key, PEM")                           \
+      "address to serve HTTP on, ADDR:PORT or unix:PATH; beyond loopback only with tokens")        \
+    X(TLS_CERT, "tls_cert", TEXT, "", 0, 0, START,                                                 \
+      "file with the certificate chain, PEM; needs tls_key")                                       \
+    X(TLS_KEY, "tls_key", TEXT, "", 0, 0, START, "file with its private key, PEM")                 \
     X(MODULE, "module", LIST, "", 0, 0, START, "shared objects with handlers to load")             \
-    X(QUEUES, "queues", LIST, "all", 0, 0, START, "queues the handlers work on; all: every one")   \
+    X(QUEUES, "queues", LIST, "all", 0, 0, START,                                                  \
+      "queues that handlers take calls from; all: every queue")                                    \
     X(ROLES, "roles", LIST, "all", 0, 0, START,                                                    \
-      "what this node does: gateway, worker, scheduler; all: all of it")                           \
-    X(WORKER_SLOTS, "worker_slots", INT, "16", 1, 1024, START, "handlers that run at a time")      \
+      "what this node does: gateway, worker, scheduler; all: all three")                           \
+    X(WORKER_SLOTS, "worker_slots", INT, "16", 1, 1024, START,                                     \
+      "handlers that run at the same time")                                                        \
     X(PAUSED, "paused", BOOL, "no", 0, 0, START, "start no work; calls are still accepted")        \
     X(POOL_SIZE, "pool_size", INT, "8", 1, 256, START,                                             \
-      "connections for reading; on servers up to as many more for handlers' transactions")         \
+      "connections for reading; with a database server up to as many more for handlers' SQL")      \
     X(POOL_TIMEOUT, "pool_timeout", DURATION, "30s", 1000, 0, START,                               \
-      "the longest wait for one of them; then 503")                                                \
+      "how long a request waits for a free connection before it is answered 503")                  \
     X(POOL_LIFETIME, "pool_lifetime", DURATION, "30m", 1000, 0, START,                             \
-      "when a connection to a database server is replaced")                                        \
+      "age at which a connection to a database server is replaced")                                \
     X(LEASE_FOR, "lease_for", DURATION, "30s", 1000000, INT64_C(3600000000), START,                \
-      "how long an HTTP worker holds a call when it does not say")                                 \
+      "lease of an HTTP worker that asks for no other length")                                     \
     X(HEARTBEAT_INTERVAL, "heartbeat_interval", DURATION, "2s", 1000, 0, START,                    \
       "how often a node writes its heartbeat")                                                     \
     X(HEARTBEAT_GRACE, "heartbeat_grace", DURATION, "10s", 0, 0, START,                            \
-      "silence after which a node's calls are taken back; at least twice the interval")            \
+      "a node without a heartbeat for this long is dead, and its calls are taken back; at least "  \
+      "twice heartbeat_interval")                                                                  \
     X(RECLAIM_INTERVAL, "reclaim_interval", DURATION, "1s", 1000, 0, START,                        \
-      "how often lost leases and expired calls are looked for")                                    \
+      "how often to search for lost leases and expired calls")                                     \
     X(RECLAIM_ACTION, "reclaim_action", CHOICE, "requeue", 0, 0, START,                            \
-      "what a lost try does to its call: requeue runs it again, fail ends it")                     \
+      "what happens to a call whose attempt is lost: requeue runs it again, fail ends it")         \
     X(CALL_TIMEOUT, "call_timeout", DURATION, "60s", 1000, 0, START,                               \
-      "how long one try may take when the call does not say")                                      \
+      "how long one attempt may take, for calls without a timeout of their own")                   \
     X(SESSION_WAIT, "session_wait", DURATION, "120s", 0, INT64_C(300000000), START,                \
-      "how long a session's request waits for its end")                                            \
+      "how long a session's request waits for its outcome")                                        \
     X(GRACE, "grace", DURATION, "30s", 0, 0, LIVE,                                                 \
-      "how long running calls may take to end when the server stops")                              \
+      "how long running calls may go on when the server stops")                                    \
     X(POLL_INTERVAL, "poll_interval", RANGE, "5ms to 250ms", 1000, 0, START,                       \
-      "how often to look for what other processes did")                                            \
+      "how often to poll the database for changes of other processes; grows from the first to "    \
+      "the second duration while there are none")                                                  \
     X(RETENTION, "retention", DURATION, "7d", 0, 0, START,                                         \
-      "how long an ended call is kept when it does not say")                                       \
-    X(REMEMBER, "remember", DURATION, "30d", 0, 0, START, "how long its id is refused after that") \
+      "how long an ended call is kept, for calls without `keep`")                                  \
+    X(REMEMBER, "remember", DURATION, "30d", 0, 0, START,                                          \
+      "how long the id of a removed call is still refused")                                        \
     X(GC_INTERVAL, "gc_interval", DURATION, "60s", 0, 0, START,                                    \
-      "how often ended calls past their time are removed; 0: only by pawl gc")                     \
+      "how often ended calls past their retention are removed; 0: only by pawl gc")                \
     X(MAX_PENDING_KEY, "max_pending_key", INT, "100000", 1, 0, START,                              \
-      "calls that may wait in one key's line")                                                     \
-    X(MAX_INPUT, "max_input", INT, "1048576", 1, 1048576, START, "bytes of one call's input")      \
-    X(MAX_BATCH, "max_batch", INT, "67108864", 1024, 67108864, START, "bytes of one batch")        \
+      "calls that may be pending on one key; more are refused")                                    \
+    X(MAX_INPUT, "max_input", INT, "1048576", 1, 1048576, START,                                   \
+      "largest input of a call, in bytes")                                                         \
+    X(MAX_BATCH, "max_batch", INT, "67108864", 1024, 67108864, START,                              \
+      "largest body of a batch request, in bytes")                                                 \
     X(MAX_CONNECTIONS, "max_connections", INT, "10000", 1, 1000000, START,                         \
-      "HTTP connections at a time; more are answered 503")                                         \
+      "HTTP connections at the same time; more are answered 503")                                  \
     X(TOKENS, "tokens", LINES, "", 0, 0, LIVE,                                                     \
-      "who may do what: name:role:sha256[:queue,queue], as pawl token new prints it")              \
+      "access tokens: name:role:sha256[:queue,queue], as pawl token new prints them")              \
     X(ORIGINS, "origins", LIST, "", 0, 0, LIVE,                                                    \
-      "web pages that may ask, besides the server's own: https://ops.example.org")                 \
+      "origins of web pages that may use the API, besides the server's own: "                      \
+      "https://ops.example.org")                                                                   \
     X(HOSTS, "hosts", LIST, "", 0, 0, LIVE,                                                        \
-      "names the server may be called by when there are no tokens, besides localhost")             \
+      "host names that requests may use when there are no tokens, besides localhost")              \
     X(METRICS_OPEN, "metrics_open", BOOL, "no", 0, 0, LIVE, "GET /metrics needs no token")         \
     X(EVENTS_WORKERS, "events_workers", INT, "4", 1, 256, START,                                   \
       "pawl events work: threads, each with a connection")                                         \
     X(EVENTS_BATCH, "events_batch", INT, "100", 1, 1000, START,                                    \
-      "pawl events work: pending events of one transaction")                                       \
+      "pawl events work: pending events in one transaction")                                       \
     X(EVENTS_POLL, "events_poll", DURATION, "1s", 1000, INT64_C(3600000000), START,                \
-      "pawl events work: how long to wait after finding nothing")                                  \
+      "pawl events work: how long to wait when no event is pending")                               \
     X(EVENTS_JITTER, "events_jitter", DURATION, "500ms", 0, INT64_C(3600000000), START,            \
-      "pawl events work: up to so much longer, by chance")                                         \
-    X(LOG_LEVEL, "log_level", CHOICE, "info", 0, 0, LIVE, "debug, info, warn or error")            \
+      "pawl events work: random time up to this that is added to events_poll")                     \
+    X(LOG_LEVEL, "log_level", CHOICE, "info", 0, 0, LIVE,                                          \
+      "least severe messages to log: debug, info, warn or error")                                  \
     X(LOG_FORMAT, "log_format", CHOICE, "auto", 0, 0, LIVE,                                        \
-      "text, json (a JSON object a line), or auto: text on a terminal")                            \
+      "text, json (a JSON object a line), or auto: text on a terminal, else json")                 \
     X(URL, "url", TEXT, "http://127.0.0.1:7295", 0, 0, START,                                      \
-      "the server of pawl call, list and the other client commands; unix:PATH for a socket")       \
-    X(TOKEN, "token", SECRET, "", 0, 0, START, "the token they send; best kept in PAWL_TOKEN")
+      "server that pawl call, list and the other client commands ask; or unix:PATH")               \
+    X(TOKEN, "token", SECRET, "", 0, 0, START,                                                     \
+      "token that the client commands send; best set as PAWL_TOKEN")
 
 #define SETTING_ENUM(id, name, kind, fallback, min, max, when, meaning) SET_##id,
 enum setting_id { SETTING_MAP(SETTING_ENUM) SETTING_COUNT };

@@ -253,15 +253,15 @@ static void run_held(struct slot *s, struct arena *a, struct held *h)
         ours = attend(s, h, &c, &e);
     }
     enum pawl_status st = ours ? finish(s, h, &e, &status, a, &err)
-                               : err_set(&err, PAWL_LOST_LEASE, "its lease is over");
+                               : err_set(&err, PAWL_LOST_LEASE, "its lease has ended");
     if (st == PAWL_OK)
-        say(w, "call \"%s\" try %" PRId64 ": %s in %.3f s", h->id, h->attempt,
+        say(w, "call \"%s\" attempt %" PRId64 ": %s in %.3f s", h->id, h->attempt,
             status ? status : "ended", (double)(world_mono(&world_real) - began_us) / 1e6);
     else if (st == PAWL_LOST_LEASE && e.timed_out)
-        say(w, "call \"%s\" try %" PRId64 ": timed out after %g s", h->id, h->attempt,
+        say(w, "call \"%s\" attempt %" PRId64 ": timed out after %g s", h->id, h->attempt,
             (double)h->timeout_us / 1e6);
     else
-        say(w, "call \"%s\" try %" PRId64 " could not be finished: %s", h->id, h->attempt,
+        say(w, "call \"%s\" attempt %" PRId64 " could not be finished: %s", h->id, h->attempt,
             err.text);
     child_release(&c);
 }
