@@ -1,8 +1,9 @@
 /*
- * archive.c - `pawl archive`: take ended calls out of the ledger and keep a copy of each.
+ * archive.c - `pawl archive`: move ended calls from the ledger's tables into the archive table.
  *
- * The moment is taken once, by the database's clock; each step copies and removes in one commit.
- * So whenever this is interrupted, every call is in the ledger or in the archive and never in both.
+ * The cutoff time is read once, from the database's clock. Each step copies and removes a batch of
+ * calls in one commit, so after an interruption every call is either in the ledger or in the
+ * archive, never in both.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -70,20 +71,20 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "older-than", "D", "30d", "calls that ended longer ago than this" },
+    { "older-than", "D", "30d", "archive calls that ended longer ago than this" },
     { 0 },
 };
 
 const struct command cmd_archive = {
     .name = "archive",
-    .summary = "move ended calls out of the ledger into the archive",
+    .summary = "move ended calls into the archive table",
     .usage = "",
     .about =
-        "Copies ended calls, input and result included, into the table `archive` of the schema\n"
-        "(SQLite: pawl_archive), one readable row each, and removes them from the ledger as gc\n"
-        "does: their ids stay refused. Never touches a call that has not ended or that blocks its\n"
-        "key. What retention removes first is not archived: keep `retention` longer than D. Works\n"
-        "in small steps beside a busy database; interrupted, it has done whole steps.",
+        "Copies ended calls with input and result into the table `archive` of the schema (SQLite:\n"
+        "pawl_archive), one readable row each, and removes them from the other tables as gc does:\n"
+        "their ids are still refused. A call that has not ended, or that blocks its key, stays.\n"
+        "Calls that retention has removed are not archived: keep `retention` longer than D. Works\n"
+        "in small steps while the database is in use, one commit each, and can be interrupted.",
     .example = "pawl archive --db sqlite:orders.db\npawl archive --older-than 90d --json",
     .options = options,
     .run = run,

@@ -1,8 +1,8 @@
 /*
- * backup.c - `pawl backup FILE`: a consistent copy of the database while others work on it.
+ * backup.c - `pawl backup FILE`: a consistent copy of the database while it is in use.
  *
- * Written beside FILE as FILE.partial and given its name when it is whole, synced and checked: a
- * file of that name is a backup, and one that was there before is never touched.
+ * The copy is written to FILE.partial and renamed to FILE when it is complete, synced and checked.
+ * A file called FILE is therefore always a whole backup, and an existing file is never overwritten.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
@@ -40,7 +40,7 @@ static void draw_bytes(void *ctx, int64_t done, int64_t total)
 
 /* ---- Making it ------------------------------------------------------------------------------- */
 
-/* The engine copies itself. */
+/* SQLite: the engine makes the copy. */
 static enum pawl_status copy_engine(struct job *j, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
@@ -54,8 +54,8 @@ static enum pawl_status copy_engine(struct job *j, struct pawl_err *err)
         s, &(struct backup){ .path = j->partial, .progress = draw_pages, .ctx = j->cli }, err);
 }
 
-/* The steps that made the schema as it is, where their tables are copied by name: an older schema
- * has fewer of them than this program knows. */
+/* The migration steps that the database has applied. MariaDB and MySQL are dumped table by table,
+ * and an older schema has fewer tables than this program knows. */
 static enum pawl_status applied_steps(const struct store_conf *conf, struct steps *v,
                                       struct pawl_err *err)
 {
@@ -67,13 +67,13 @@ static enum pawl_status applied_steps(const struct store_conf *conf, struct step
     if (st == PAWL_OK && has.version == 0)
         st = err_set(err, PAWL_STATE,
                      "the database has no schema \"%s\" that this account can see: there is "
-                     "nothing to copy; run pawl migrate up first, or name the schema",
+                     "nothing to copy; run pawl migrate up first, or set --schema",
                      conf->schema);
     v->n = MIN(v->n, (size_t)has.version);
     return st;
 }
 
-/* The server's own program does. */
+/* Database servers: the server's dump program makes the copy. */
 static enum pawl_status copy_server(struct job *j, struct pawl_err *err)
 {
     struct store_conf conf = db_command_conf(j->cli, STORE_READER);
@@ -100,8 +100,9 @@ static enum pawl_status name_free(const char *path, struct pawl_err *err)
 {
     struct stat s;
     if (lstat(path, &s) != 0)
-        return PAWL_OK; /* what else is wrong is said by whoever makes it */
-    return err_set(err, PAWL_INVALID, "\"%.150s\" exists already; a backup overwrites nothing",
+        return PAWL_OK; /* other errors are reported when the file is created */
+    return err_set(err, PAWL_INVALID,
+                   "\"%.150s\" exists already, and a backup overwrites no file; name another FILE",
                    path);
 }
 
@@ -115,7 +116,7 @@ static bool folder_sync(struct job *j)
     return ok;
 }
 
-/* Not by a plain rename, which would replace what somebody put there meanwhile. */
+/* rename() would overwrite a file that another process created meanwhile. */
 static enum pawl_status name_take(struct job *j, struct pawl_err *err)
 {
     int rc = renameat2(AT_FDCWD, j->partial, AT_FDCWD, j->path, RENAME_NOREPLACE);
@@ -127,7 +128,8 @@ static enum pawl_status name_take(struct job *j, struct pawl_err *err)
     if (rc == 0 && folder_sync(j))
         return PAWL_OK;
     enum pawl_status st =
-        err_set(err, PAWL_BUSY, "\"%.150s\" could not get its name: %s", j->path, strerror(errno));
+        err_set(err, PAWL_BUSY, "the backup could not be renamed to \"%.150s\": %s", j->path,
+                strerror(errno));
     if (rc != 0)
         unlink(j->partial);
     return st;
@@ -143,8 +145,8 @@ static enum pawl_status backup(struct job *j, struct pawl_err *err)
     enum pawl_status st = name_free(j->path, err);
     if (st == PAWL_OK && access(j->partial, F_OK) == 0)
         st = err_set(err, PAWL_INVALID,
-                     "\"%.150s\" exists: another backup is writing it, or one was interrupted; if "
-                     "none runs, remove it",
+                     "\"%.150s\" exists: another backup is running, or one was interrupted; if "
+                     "none is running, remove the file",
                      j->partial);
     if (st == PAWL_OK)
         st = dump_for(cli_db(j->cli)) ? copy_server(j, err) : copy_engine(j, err);
@@ -196,12 +198,13 @@ const struct command cmd_backup = {
     .summary = "copy the database into a file while it is in use",
     .usage = "FILE",
     .about =
-        "FILE must not exist yet; it is complete, synced and checked when the command says so,\n"
-        "and shows the database as it was at one moment. SQLite: the whole file, tables of the\n"
-        "application included, as a database of its own. PostgreSQL: Pawl's schema by pg_dump, to\n"
-        "be read by pg_restore. MariaDB and MySQL: Pawl's tables by mariadb-dump or mysqldump, as\n"
-        "SQL. The program must be in PATH; the password is handed to it in its environment. It\n"
-        "takes the owner of the schema, or the role that pawl migrate grants calls --admin.",
+        "FILE must not exist; when the command succeeds it is complete, synced and checked, and\n"
+        "shows the database as it was at one moment. SQLite: a copy of the whole database file,\n"
+        "with the tables of the application. PostgreSQL: Pawl's schema, made by pg_dump; restore\n"
+        "it with pg_restore. MariaDB and MySQL: Pawl's tables as SQL, made by mariadb-dump or\n"
+        "mysqldump. The dump program must be in PATH; it gets the password in its environment.\n"
+        "The account must be the owner of the schema, or the --admin role of pawl migrate\n"
+        "grants.",
     .example = "pawl backup orders-backup.db --db sqlite:orders.db\n"
                "pawl backup \"orders-$(date +%s).db\" --json",
     .options = options,

@@ -1,8 +1,8 @@
 /*
- * batch.c - `pawl batch`: a file of calls, one JSON object a line, submitted a thousand at a time.
+ * batch.c - `pawl batch`: submit a file of calls, one JSON object a line, 1,000 at a time.
  *
- * A line without an id is given one before it is sent, so that a chunk whose answer was lost is
- * sent again and nothing is stored twice.
+ * A line without an id gets one before it is sent. So a chunk whose answer was lost can be sent
+ * again and no call is stored twice.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
@@ -19,22 +19,22 @@
 #include "cli/remote.h"
 
 #define CHUNK_MAX 1000
-/* Below the server's own limit for a batch. */
+/* Below the server's limit for one batch. */
 #define CHUNK_LEN_MAX ((size_t)32 << 20)
 #define BAR_WIDTH 24
-/* A chunk whose answer was lost, or that was told to come back, is sent again so often. */
+/* How often a chunk is sent when its answer is lost or the server asks for a later attempt. */
 #define SENDS_MAX 5
 
 struct batch {
     struct remote r;
     FILE *in;
-    int64_t size, done; /* bytes of the file, 0: not known; bytes read */
+    int64_t size, done; /* size of the file in bytes, 0: unknown; bytes read so far */
     struct buf chunk;
     size_t n;                 /* calls in the chunk */
     int64_t line;             /* lines read */
-    int64_t lines[CHUNK_MAX]; /* of each call in the chunk */
+    int64_t lines[CHUNK_MAX]; /* the line number of each call in the chunk */
     int64_t accepted, duplicates, refused;
-    enum pawl_status first; /* of the first refusal */
+    enum pawl_status first; /* the status of the first refused line */
     int64_t began_us;
 };
 
@@ -71,7 +71,7 @@ static void take_one(struct batch *b, const struct json *one, int64_t line)
 {
     const struct json *error = json_member(one, "error");
     const struct json *duplicate = json_member(one, "duplicate");
-    /* A call has a member `error` of its own: a text or null. A refusal's is an object. */
+    /* A stored call also has a member `error`, a string or null; in a refusal it is an object. */
     if (error && error->kind == JSON_OBJECT) {
         const char *code = shown(&b->r.arena, error, "code");
         const char *text = shown(&b->r.arena, error, "message");
@@ -91,8 +91,8 @@ static void take_one(struct batch *b, const struct json *one, int64_t line)
     }
 }
 
-/* The calls of the chunk, whose answer was lost: with --json their ids, in the form of a refusal,
- * since those that were made here are known to no file. */
+/* The answer to this chunk was lost. With --json, print the id of each call in the form of a
+ * refusal: ids that were generated here are recorded nowhere else. */
 static enum pawl_status unknown_chunk(struct batch *b)
 {
     struct bytes rest = buf_bytes(&b->chunk);
@@ -108,12 +108,12 @@ static enum pawl_status unknown_chunk(struct batch *b)
                     BYTES_ARG(id->raw));
         rest = (struct bytes){ end + 1, rest.len - len - 1 };
     }
-    return err_set(
-        &b->r.err, PAWL_UNKNOWN,
-        "the calls of lines %" PRId64 " to %" PRId64 " may have been accepted: they were "
-        "sent, and the answer was lost%s",
-        b->lines[0], b->lines[b->n - 1],
-        b->r.cli->json ? "" : "; sent again, those without an id of their own run twice");
+    return err_set(&b->r.err, PAWL_UNKNOWN,
+                   "the calls of lines %" PRId64 " to %" PRId64
+                   " may have been accepted: they were "
+                   "sent, but the answer was lost%s",
+                   b->lines[0], b->lines[b->n - 1],
+                   b->r.cli->json ? "" : "; if they are sent again, calls without an id run twice");
 }
 
 static enum pawl_status send_chunk(struct batch *b)
@@ -156,7 +156,7 @@ static bool blank(struct bytes line)
     return true;
 }
 
-/* The line with an id in front when it has none. */
+/* The line, with a generated id added in front when it has none. */
 static enum pawl_status add_line(struct batch *b, struct bytes line)
 {
     struct json *v = NULL;
@@ -214,7 +214,7 @@ static int answer(struct batch *b)
     cli_progress_end(cli);
     if (!cli->json)
         fprintf(cli->out,
-                "%" PRId64 " accepted, %" PRId64 " known before, %" PRId64 " refused in %.3f s\n",
+                "%" PRId64 " accepted, %" PRId64 " already stored, %" PRId64 " refused in %.3f s\n",
                 b->accepted, b->duplicates, b->refused,
                 (double)(world_mono(&world_real) - b->began_us) / 1e6);
     int code = cli_done(cli);
@@ -255,10 +255,11 @@ const struct command cmd_batch = {
     .summary = "submit many calls from a file",
     .usage = "FILE|-",
     .about =
-        "Each line is a JSON object with the fields of a call; only type is required. A thousand\n"
-        "lines are sent at a time and stored in one commit. A line that is refused is reported on\n"
-        "stderr with its number, and the others are accepted; the exit code is that of the first\n"
-        "refusal. With --json, prints one object a line for each call.",
+        "Each line of FILE (- for stdin) is a JSON object with the fields of a call, as in POST\n"
+        "/v1/calls; only type is required. 1,000 lines are sent at a time and stored in one\n"
+        "commit. A line that is refused is reported on stderr with its number; the other lines\n"
+        "are still accepted, and the exit code is that of the first refusal. With --json, prints\n"
+        "one JSON object a line for each call.",
     .example =
         "printf '%s\\n' '{\"type\":\"echo\",\"input\":1}' '{\"type\":\"echo\",\"input\":2}' |"
         " pawl batch -",

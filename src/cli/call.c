@@ -1,8 +1,8 @@
 /*
- * call.c - `pawl call` and `pawl submit`: one call, with or without waiting for its end.
+ * call.c - `pawl call` and `pawl submit`: submit one call and, for `call`, wait for its outcome.
  *
- * The id is made here when none is given, so that a request whose answer was lost can be sent again
- * and means the same call.
+ * The id is generated here when none is given, so that a request whose answer was lost can be sent
+ * again without creating a second call.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 #include "base/world.h"
 #include "cli/remote.h"
 
-/* The input as base64 and the options around it. */
+/* Room for the largest input as base64, and for the other fields. */
 #define BODY_LEN_MAX (4 << 20)
-/* A server waits 300 s at most; longer waits are several. */
+/* A server waits 300 s at most; a longer wait is several requests. */
 #define ONE_WAIT_US WAIT_MAX_US
 
 enum outcome {
@@ -77,7 +77,7 @@ static enum pawl_status add_numbers(const struct cli *cli, struct buf *b, struct
     return st;
 }
 
-/* --tag k:v or k=v, each once or more. */
+/* Each --tag is NAME:VALUE or NAME=VALUE. */
 static enum pawl_status add_tags(const struct cli *cli, struct buf *b, struct pawl_err *err)
 {
     int n = cli_count(cli, "tag");
@@ -110,7 +110,7 @@ static enum pawl_status add_base64(struct arena *a, struct buf *b, struct bytes 
     return PAWL_OK;
 }
 
-/* JSON as it is; --text makes a JSON string of it, --bytes sends any bytes. */
+/* INPUT is sent as JSON; --text turns it into a JSON string, --bytes sends any bytes. */
 static enum pawl_status add_input(struct remote *r, struct buf *b, const char *arg)
 {
     struct bytes input;
@@ -167,7 +167,7 @@ static bool has_ended(struct arena *a, const struct json *call)
     return shown(a, call, "finished_at") != NULL;
 }
 
-/* Ask again and again until it has ended, or the time is up. */
+/* Ask repeatedly until the call has ended or the time is up. */
 static enum pawl_status wait_on(struct remote *r, int64_t until_us, struct json **call)
 {
     enum pawl_status st = PAWL_OK;
@@ -186,18 +186,20 @@ static enum pawl_status wait_on(struct remote *r, int64_t until_us, struct json 
     return st;
 }
 
-/* A failure that says nothing of the call: no server, one that is busy, or a proxy before it. */
+/* True for errors that say nothing about the call: no server, a busy server, an error from a proxy
+ * in between. */
 static bool tells_nothing(enum pawl_status st)
 {
     return st == PAWL_BROKEN || strcmp(err_retry_text(st), "never") != 0;
 }
 
-/* The call is stored, and its end was not seen. */
+/* The call is stored, but its outcome was not received. */
 static enum pawl_status not_seen(struct remote *r)
 {
     struct pawl_err why = r->err;
-    return err_set(&r->err, PAWL_UNKNOWN, "call \"%s\" was accepted, and its end was not seen: %s",
-                   r->id, why.text);
+    return err_set(&r->err, PAWL_UNKNOWN,
+                   "call \"%s\" was accepted, but its outcome was not received: %s", r->id,
+                   why.text);
 }
 
 static enum pawl_status submit(struct remote *r, struct bytes body, int64_t wait_us,
@@ -211,7 +213,7 @@ static enum pawl_status submit(struct remote *r, struct bytes body, int64_t wait
                  (int)(first_us % SEC_US));
     struct client_ask ask = { .method = "POST", .path = path, .body = body, .wait_us = first_us };
     enum pawl_status st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
-    /* The id was in the body: the same call again gets the same answer. */
+    /* The body names the call's id, so repeating the request cannot create a second call. */
     if (st == PAWL_UNKNOWN) {
         st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
         if (st != PAWL_OK && tells_nothing(st))
@@ -331,30 +333,37 @@ static int run_submit(struct cli *cli, int argc, char **argv)
 }
 
 #define SPEC_OPTIONS                                                                               \
-    { "id", "ID", NULL, "the call's id, else one is made; the same id again is the same call" },   \
+    { "id", "ID", NULL, "id of the call, default a new one; the same id again is the same call" }, \
         { "key", "K", NULL, "calls of one key run one at a time, in order" },                      \
         { "on-dead", "skip|block", NULL,                                                           \
-          "if it fails for good: the key goes on (skip, as usual) or stops" },                     \
-        { "method", "M", NULL, "the method; TYPE is then not split at its last dot" },             \
-        { "queue", "Q", NULL, "the queue it waits in, else \"default\"" },                         \
-        { "priority", "N", NULL, "-1000 to 1000, higher first" },                                  \
-        { "delay", "D", NULL, "run it no earlier than after this time" },                          \
-        { "run-at", "TIME", NULL, "run it no earlier than at this time, RFC 3339" },               \
-        { "expires-in", "D", NULL, "end it as expired when it has not started by then" },          \
-        { "timeout", "D", NULL, "how long one attempt may take" },                                 \
-        { "max-attempts", "N", NULL, "attempts that may end in an error or a timeout" },           \
-        { "max-lost", "N", NULL, "attempts whose worker may die" },                                \
-        { "keep", "D", NULL, "how long to keep it after its end" },                                \
+          "if it fails for good: block stops the key, skip (default) lets it go on" },             \
+        { "method", "M", NULL,                                                                     \
+          "the method, default \"run\"; TYPE is then not split at its last dot" },                 \
+        { "queue", "Q", NULL, "queue it waits in, default \"default\"" },                          \
+        { "priority", "N", NULL, "-1000 to 1000, higher runs first; default 0" },                  \
+        { "delay", "D", NULL, "do not run it before this time has passed; default 0s" },           \
+        { "run-at", "TIME", NULL,                                                                  \
+          "do not run it before this time, RFC 3339: 2030-01-31T08:00:00Z" },                      \
+        { "expires-in", "D", NULL,                                                                 \
+          "end it as expired when it has not started after this time; default never" },            \
+        { "timeout", "D", NULL,                                                                    \
+          "how long one attempt may take; default the server's call_timeout, 60s" },               \
+        { "max-attempts", "N", NULL,                                                               \
+          "attempts that may end in an error or a timeout; default 3" },                           \
+        { "max-lost", "N", NULL,                                                                   \
+          "attempts that may be lost because their process dies; default 5" },                     \
+        { "keep", "D", NULL,                                                                       \
+          "how long it is kept after its end; default the server's retention, 7d" },               \
         { "tag", "NAME:VALUE", NULL, "a label to list calls by; may be repeated" },                \
-        { "caller", "NAME", NULL, "the name of who asks" },                                        \
-        { "parent", "ID", NULL, "the call it belongs to" },                                        \
-        { "text", NULL, NULL, "INPUT is plain text: send it as a JSON string" },                   \
+        { "caller", "NAME", NULL, "name of the program or person that submits it" },               \
+        { "parent", "ID", NULL, "id of the call that caused it, for pawl list --parent" },         \
+        { "text", NULL, NULL, "INPUT is plain text; it is sent as a JSON string" },                \
     {                                                                                              \
-        "bytes", NULL, NULL, "INPUT is binary: send its bytes"                                     \
+        "bytes", NULL, NULL, "INPUT is binary; its bytes are sent unchanged"                       \
     }
 
 static const struct option_row options_call[] = {
-    { "wait", "D", "60s", "how long to wait for the outcome" },
+    { "wait", "D", "60s", "how long to wait for the outcome; the call goes on after that" },
     SPEC_OPTIONS,
     { 0 },
 };
@@ -369,12 +378,13 @@ const struct command cmd_call = {
     .summary = "submit a call and wait for its outcome",
     .usage = "TYPE[.METHOD] [INPUT]",
     .about =
-        "INPUT is JSON, @FILE, or - for stdin; TYPE.METHOD splits at the last dot. The result\n"
-        "goes to stdout, everything else to stderr. Exit code 0: completed, 20: failed,\n"
-        "21: dead_letter, 22: cancelled, 23: expired, 24: not ended within --wait; the call goes\n"
-        "on all the same. 6: the server was not reached and nothing was sent. 7: it was sent and\n"
-        "the answer was lost; the call may be stored, and the error has its id, which is made\n"
-        "here when --id gives none. Sent again without that id, the work is done twice.",
+        "INPUT is JSON, @FILE to read a file, or - for stdin; without it the input is null.\n"
+        "TYPE.METHOD is split at the last dot; without a dot the method is \"run\". The result\n"
+        "goes to stdout, everything else to stderr. Exit codes: 0 completed, 20 failed,\n"
+        "21 dead_letter, 22 cancelled, 23 expired, 24 not ended within --wait (the call goes on).\n"
+        "6: the server was not reached and nothing was sent. 7: the call was sent, but the answer\n"
+        "was lost, so it may be stored; the error names its id. Repeat it with --id and that id:\n"
+        "without it, the work may be done twice.",
     .example = "pawl call echo '{\"hello\": \"world\"}'\n"
                "pawl call lab.flaky '{\"times\": 1}' --id flaky-1 --wait 30s\n"
                "pawl call echo.run '\"first\"' --key room-1 --on-dead block\n"
@@ -390,8 +400,9 @@ const struct command cmd_submit = {
     .summary = "submit a call and print its id",
     .usage = "TYPE[.METHOD] [INPUT]",
     .about =
-        "Returns when the call is stored; it runs whether or not a client waits. Without --id\n"
-        "an id is made. The options are those of pawl call.",
+        "Returns when the call is stored, and prints its id. The call runs whether or not a\n"
+        "client waits for it: pawl get ID --wait 60s waits. Arguments, options and exit codes 6\n"
+        "and 7 are those of pawl call.",
     .example = "pawl submit echo.run '[1, 2, 3]' --id echo-1 --tag team:shop\n"
                "pawl submit lab.sleep '{\"ms\": 100}' --delay 1s",
     .options = options_submit,

@@ -1,5 +1,5 @@
 /*
- * child.c - running a program and talking through three pipes without ever getting stuck (child.h).
+ * child.c - run a program with pipes to its stdin, stdout and stderr, without blocking (child.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,14 +20,14 @@
 #include "base/world.h"
 
 #define BLOCK_LEN (64 << 10)
-/* Between being asked to end and being made to. */
+/* Between SIGTERM and SIGKILL. */
 #define KILL_AFTER_US (2 * SEC_US)
-/* How often to look for the end of a program that has closed its pipes. */
+/* How often to check whether a program that has closed its pipes has ended. */
 #define LOOK_US (20 * MS_US)
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 
-/* Only what is safe between fork and exec in a program with threads. */
+/* Runs between fork() and exec() in a program with threads: async-signal-safe functions only. */
 static _Noreturn void become(const struct child_conf *conf, int in, int out, int err)
 {
     sigset_t none;
@@ -63,7 +63,7 @@ enum pawl_status child_open(struct child *c, const struct child_conf *conf, stru
         become(conf, pipes[0][0], pipes[1][1], pipes[2][1]);
     int failed = errno;
     if (c->pid > 0) {
-        setpgid(c->pid, c->pid); /* whichever of the two is first */
+        setpgid(c->pid, c->pid); /* parent and child both set it, because either may run first */
         c->in = pipes[0][1];
         c->out = pipes[1][0];
         c->err = pipes[2][0];
@@ -79,12 +79,12 @@ enum pawl_status child_open(struct child *c, const struct child_conf *conf, stru
         }
     if (c->pid > 0)
         return PAWL_OK;
-    return err_set(err, PAWL_BUSY, "no process could be made: %s", strerror(failed));
+    return err_set(err, PAWL_BUSY, "cannot create a process: %s", strerror(failed));
 }
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-/* A program that does not read its input is free not to. */
+/* A program may end without having read its input; that is not an error. */
 static void feed(struct child *c)
 {
     while (c->in >= 0 && c->written < c->input.len) {
@@ -152,7 +152,8 @@ bool child_turn(struct child *c, int64_t until_us)
         c->ended = waitpid(c->pid, &c->status, WNOHANG) == c->pid;
     }
     if (c->ended) {
-        /* What it wrote last; a grandchild that keeps the pipe open does not keep us. */
+        /* Read what it wrote last. A grandchild may keep the pipe open, so do not wait for its end.
+         */
         drain(c, &c->out, true);
         drain(c, &c->err, false);
     }
@@ -170,7 +171,7 @@ void child_kill(struct child *c, bool now)
 void child_release(struct child *c)
 {
     if (c->pid > 0) {
-        kill(-c->pid, SIGKILL); /* also what it left behind in its group */
+        kill(-c->pid, SIGKILL); /* also processes that it left in its group */
         if (!c->ended)
             waitpid(c->pid, &c->status, 0);
     }
@@ -202,7 +203,7 @@ void child_error_text(int status, struct bytes tail, char *out, size_t size)
 {
     while (tail.len && strchr(" \t\r\n", tail.data[tail.len - 1]))
         tail.len--;
-    /* Cut at the front: the first bytes may be the end of a character. */
+    /* The tail is cut at its front, possibly in the middle of a UTF-8 character. */
     while (tail.len && ((unsigned char)tail.data[0] & 0xc0) == 0x80)
         tail.data++, tail.len--;
     if (tail.len && utf8_valid(tail))

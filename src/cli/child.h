@@ -1,8 +1,8 @@
 /*
- * child.h - one program run for one call: input in, output and the end of its errors out.
+ * child.h - run one program for one call: input to stdin, stdout and the end of stderr back.
  *
- * The program is /bin/sh -c CMD in a process group of its own. The caller drives it by child_turn()
- * from one thread; nothing blocks longer than the caller says.
+ * The program is /bin/sh -c CMD in its own process group. One thread drives it with child_turn();
+ * nothing blocks longer than that thread asks for.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef CLI_CHILD_H
@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The end of stderr that becomes the error's text. */
+/* How much of the end of stderr becomes the error's text, in bytes. */
 #define CHILD_TAIL_LEN 3000
 
 struct child {
@@ -27,34 +27,37 @@ struct child {
     size_t tail_len;
     bool ended;
     int status;        /* as waitpid() gave it */
-    int64_t killed_us; /* monotonic: when it was first told to end; 0: it was not */
+    int64_t killed_us; /* monotonic: when the first signal was sent; 0: none was */
     bool too_long;     /* stdout passed its limit */
 };
 
-/* env: NAME=VALUE, NULL at the end, all there is. input is borrowed until child_release(). */
 struct child_conf {
     const char *command;
-    char *const *env;
-    struct bytes input;
-    size_t output_max;
+    char *const *env;   /* the whole environment, NAME=VALUE each; NULL ends it */
+    struct bytes input; /* borrowed until child_release() */
+    size_t output_max;  /* stdout in bytes; a program that writes more is killed */
 };
+/* Start the program. BUSY: no process could be created. child_release() in both cases. */
 MUST_USE enum pawl_status child_open(struct child *c, const struct child_conf *conf,
                                      struct pawl_err *err);
-/* Move bytes and look whether it has ended, for at most this long (monotonic). True: it has. */
+/* Move bytes through the pipes until `until_us` (monotonic) or until the program has ended. True:
+ * it has ended. */
 bool child_turn(struct child *c, int64_t until_us);
-/* Ask its whole group to end; after two seconds, or when `now`, without asking. */
+/* Send SIGTERM to its process group, and SIGKILL two seconds later; with `now` SIGKILL at once. */
 void child_kill(struct child *c, bool now);
-/* Kills what still runs. */
+/* Kill what still runs in its process group, and free everything. */
 void child_release(struct child *c);
 
 /* ---- What an ended program means (pure) ------------------------------------------------------ */
 
 enum child_end { CHILD_RESULT, CHILD_REFUSE, CHILD_LATER, CHILD_ERROR };
-/* 0: result; 65: failed for good; 75: again later; everything else an error. */
+/* What a status from waitpid() means. Exit code 0: result; 65: refused for good; 75: run again
+ * later; anything else: an error. */
 enum child_end child_end_of(int status);
-/* The error's text: the end of stderr, or how it ended when it said nothing. */
+/* Write the error's text: the end of stderr, or the exit code or signal when stderr is empty. */
 void child_error_text(int status, struct bytes tail, char *out, size_t size);
-/* stdout as the member of a finish: `"result":JSON`, a JSON string, or `"result_base64"`. */
+/* Add stdout as a member of a finish request: `"result":JSON` when it is JSON, a JSON string when
+ * it is UTF-8, else `"result_base64"`. */
 void child_result_add(struct buf *b, struct bytes output);
 
 #endif

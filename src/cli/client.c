@@ -1,10 +1,11 @@
 /*
- * client.c - requests and answers over one kept connection (client.h).
+ * client.c - requests and answers over one keep-alive connection (client.h).
  *
- * A request on a connection that was idle may meet a server that has just closed it; it is sent
- * again on a new one, once, when no byte of an answer came. Whatever changes something carries an
- * id or a lease, so that sending twice is harmless; `once` is for what does not. The first sending
- * may have arrived: when there is no second connection, a write is UNKNOWN and not BUSY.
+ * The server may close an idle connection just when a request is sent on it. When no byte of an
+ * answer came, the request is sent once more on a new connection. Every request that writes names
+ * an id or a lease, so sending it twice is harmless; requests that do not are marked `once`. The
+ * first attempt may have arrived: if the second connection fails, a write returns UNKNOWN and not
+ * BUSY.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/client.h"
@@ -19,9 +20,10 @@
 #include "base/world.h"
 
 #define CONNECT_US (10 * SEC_US)
-/* What an answer may take when nothing waits: a busy disk, a long list, a slow network. */
+/* The longest time for an answer to a request that does not wait for a call: a busy disk, a long
+ * list, a slow network. */
 #define ANSWER_US (60 * SEC_US)
-/* What it may take to find out that a server speaks TLS. */
+/* The longest time to find out whether a server uses TLS. */
 #define PROBE_US (3 * SEC_US)
 #define BODY_LEN_MAX ((size_t)256 << 20)
 #define READ_LEN (64 << 10)
@@ -30,8 +32,8 @@ struct client {
     struct client_url url;
     char *token;    /* owned; "" for none */
     char from[80];  /* where the token was set, for errors: "environment" */
-    struct wire *w; /* owned; NULL: not connected. Under `lock` when it changes */
-    bool used;      /* an answer has come over this connection */
+    struct wire *w; /* owned; NULL: not connected. Changed under `lock` */
+    bool used;      /* this connection has carried an answer before */
     pthread_mutex_t lock;
 };
 
@@ -51,8 +53,7 @@ enum pawl_status client_open(const char *url, const char *token, struct client *
     pthread_mutex_init(&c->lock, NULL);
     enum pawl_status st = client_url_parse(url, &c->url, err);
     if (st == PAWL_OK && strpbrk(token, "\r\n"))
-        st = err_set(err, PAWL_INVALID,
-                     "setting \"token\": a token is one line, and this one has a line end in it");
+        st = err_set(err, PAWL_INVALID, "setting \"token\": a token must be a single line");
     if (st != PAWL_OK) {
         client_close(c);
         return st;
@@ -134,7 +135,7 @@ static void write_head(struct client *c, const struct client_ask *ask, struct bu
     buf_add_text(b, "\r\n");
 }
 
-/* Read more into `in`; false when there is no more, or no time. */
+/* Read more bytes into `in`. False at the end of the stream, on an error or when the time is up. */
 static bool more(struct client *c, struct buf *in, int64_t until_us)
 {
     char block[READ_LEN];
@@ -169,7 +170,7 @@ static bool read_body(struct client *c, const struct client_head *head, struct b
                 return false;
         }
     }
-    /* Without a length the answer ends with the connection. */
+    /* Without a length the answer ends when the connection ends. */
     while (head->length < 0 || in->len < (size_t)head->length)
         if (!more(c, in, until_us)) {
             if (head->length >= 0)
@@ -180,7 +181,7 @@ static bool read_body(struct client *c, const struct client_head *head, struct b
     return buf_ok(out);
 }
 
-/* What came instead of an answer, or before it broke off. */
+/* What was read when no complete answer came. */
 enum came { CAME_NOTHING, CAME_PART, CAME_OTHER }; /* OTHER: bytes that are not HTTP */
 
 static bool read_answer(struct client *c, struct client_head *head, struct buf *out,
@@ -209,10 +210,11 @@ static enum pawl_status lost(struct client *c, const char *how, struct pawl_err 
 {
     char url[CLIENT_URL_TEXT_MAX];
     client_url_text(&c->url, url, sizeof(url));
-    return err_set(err, PAWL_UNKNOWN, "the request was sent to %s, and %s", url, how);
+    return err_set(err, PAWL_UNKNOWN, "the request was sent to %s, but %s", url, how);
 }
 
-/* Why there is no answer to a request that was sent. `kept`: over a connection that had one. */
+/* The error for a request that was sent and not answered. `kept`: on a connection that had carried
+ * an answer before. */
 static enum pawl_status no_answer(struct client *c, enum came came, bool kept, bool late,
                                   struct pawl_err *err)
 {
@@ -221,17 +223,18 @@ static enum pawl_status no_answer(struct client *c, enum came came, bool kept, b
     client_url_text(&c->url, url, sizeof(url));
     if (kept && came == CAME_NOTHING && !late)
         return err_set(err, PAWL_BUSY, "%s closed the connection", url);
-    /* A TLS port closes, or answers with an alert, when a request comes in the clear. */
+    /* A TLS server closes the connection, or sends an alert, when it gets a request in plain text.
+     */
     if (!kept && came != CAME_PART && !late && !c->url.tls && wire_speaks_tls(&c->url, until_us))
         return client_url_advice(&c->url, "speaks TLS", err);
     if (came == CAME_OTHER)
-        return err_set(err, PAWL_INVALID, "what listens at %s does not speak HTTP; is --url right?",
+        return err_set(err, PAWL_INVALID, "the server at %s does not speak HTTP; is --url right?",
                        url);
     return lost(c, late ? "no answer came in time" : "its answer was lost", err);
 }
 
-/* One try: OK; UNKNOWN: it may have arrived; BUSY: there was no connection, or (*out_sent) a kept
- * one ended without a byte of an answer. */
+/* One attempt. OK; UNKNOWN: the request may have arrived; BUSY: there was no connection, or
+ * (*out_sent) a kept connection ended before any byte of an answer. */
 static enum pawl_status exchange(struct client *c, const struct client_ask *ask,
                                  struct client_head *head, struct buf *body, bool *out_sent,
                                  struct pawl_err *err)
@@ -296,23 +299,24 @@ static enum pawl_status status_of(struct bytes code)
     return PAWL_BROKEN;
 }
 
-/* The server wants a token, or another one: say where the program takes it from. */
+/* The server asks for a token, or rejects this one: say which setting the token came from. */
 static enum pawl_status unauthorized(const struct client *c, struct pawl_err *err)
 {
     char url[CLIENT_URL_TEXT_MAX];
     client_url_text(&c->url, url, sizeof(url));
     if (!*c->token)
         return err_set(err, PAWL_UNAUTHORIZED,
-                       "%s asks for a token, and none is set: put it into PAWL_TOKEN (`pawl token "
+                       "%s requires a token, and none is set: set PAWL_TOKEN (`pawl token "
                        "new NAME ROLE` makes one)",
                        url);
     return err_set(err, PAWL_UNAUTHORIZED,
-                   "%s does not know this token (setting \"token\", from: %s); put one of its "
-                   "tokens into PAWL_TOKEN",
+                   "%s does not accept this token (setting \"token\", from: %s); set PAWL_TOKEN to "
+                   "one of its tokens",
                    url, *c->from ? c->from : "the program");
 }
 
-/* The error an answer describes; one that is not ours is told by its status. */
+/* The error in the answer's body; an answer without Pawl's error object is reported by its HTTP
+ * status. */
 static enum pawl_status refused(const struct client *c, struct arena *a, int http,
                                 const struct json *v, struct pawl_err *err)
 {
@@ -323,8 +327,8 @@ static enum pawl_status refused(const struct client *c, struct arena *a, int htt
         char url[CLIENT_URL_TEXT_MAX];
         client_url_text(&c->url, url, sizeof(url));
         return err_set(err, PAWL_BROKEN,
-                       "%s answered HTTP %d without an error of Pawl's; is --url right?", url,
-                       http);
+                       "%s answered HTTP %d, and the body is not an error of Pawl; is --url right?",
+                       url, http);
     }
     if (status_of(code) == PAWL_UNAUTHORIZED)
         return unauthorized(c, err);

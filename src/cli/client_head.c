@@ -1,7 +1,7 @@
 /*
- * client_head.c - the head and the chunks of an HTTP/1.1 answer, as pure functions.
+ * client_head.c - parse the head and the chunks of an HTTP/1.1 answer. Pure functions.
  *
- * Strict about what it needs to know where the answer ends, and blind to the rest.
+ * Only the headers that decide where the answer ends are parsed, strictly; all others are skipped.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/client.h"
 
-/* Longer than any head our server sends. */
+/* Longer than any head that our server sends. */
 #define HEAD_LEN_MAX (64 << 10)
 #define CHUNK_LINE_MAX 64
 
@@ -76,8 +76,8 @@ long head_read(struct bytes text, struct client_head *out)
     return end + 4 - text.data;
 }
 
-/* The size on a chunk's first line; the line's length with its end in *out_line, 0: not there yet.
- */
+/* The size in a chunk's first line. *out_line is the length of that line with its CRLF, 0: it is
+ * not complete yet. */
 static bool chunk_size(struct bytes text, size_t *out_size, size_t *out_line)
 {
     const char *eol = memmem(text.data, text.len, "\r\n", 2);
@@ -108,7 +108,7 @@ long chunks_read(struct bytes text, struct buf *out, bool *out_over)
         if (!line)
             return (long)taken;
         if (size == 0) {
-            /* Trailers, if any, end with an empty line. */
+            /* The last chunk and its trailers end with an empty line. */
             const char *end = memmem(rest.data + line - 2, rest.len - line + 2, "\r\n\r\n", 4);
             if (end)
                 taken += (size_t)(end + 4 - rest.data);

@@ -1,7 +1,7 @@
 /*
  * client_wire.c - one connection of the client: TCP, TLS or a unix socket, with deadlines.
  *
- * The socket does not block; every wait is a poll() with the time that is left.
+ * The socket is non-blocking; every wait is a poll() with the remaining time.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <arpa/inet.h>
@@ -55,7 +55,7 @@ static bool split(const char *at, struct client_url *out)
     size_t authority = strcspn(at, "/?#");
     const char *end = at + authority, *host_end, *port;
     if (memchr(at, '@', authority))
-        return false; /* the token says who we are */
+        return false; /* credentials in the URL are refused: the token identifies the client */
     if (*at == '[') {
         host_end = memchr(at, ']', authority);
         if (!host_end || (host_end + 1 < end && host_end[1] != ':'))
@@ -97,7 +97,7 @@ enum pawl_status client_url_parse(const char *url, struct client_url *out, struc
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-/* Until the socket can be read or written; false when the time is up. */
+/* Wait until the socket is readable or writable; false when the time is up. */
 static bool ready(int fd, short events, int64_t until_us)
 {
     for (;;) {
@@ -115,7 +115,7 @@ static bool ready(int fd, short events, int64_t until_us)
     }
 }
 
-/* A connected socket, or -1 with errno. */
+/* Returns a connected socket, or -1 with errno set. */
 static int connect_to(const struct sockaddr *to, socklen_t len, int64_t until_us)
 {
     int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -165,7 +165,7 @@ static int connect_tcp(const struct client_url *url, int64_t until_us, const cha
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
 
-/* Wait for what OpenSSL wants; false when it is an error, or the time is up. */
+/* Wait until the socket is ready for OpenSSL; false on an error or when the time is up. */
 static bool tls_wait(struct wire *w, int rc, int64_t until_us)
 {
     int what = SSL_get_error(w->ssl, rc);
@@ -176,7 +176,7 @@ static bool tls_wait(struct wire *w, int rc, int64_t until_us)
     return false;
 }
 
-/* verify false: only to see whether the other side speaks TLS at all. */
+/* verify false: only find out whether the server uses TLS. */
 static bool tls_open(struct wire *w, const struct client_url *url, bool verify, int64_t until_us)
 {
     struct in6_addr six;
@@ -224,7 +224,7 @@ enum pawl_status client_url_advice(const struct client_url *url, const char *spe
                    speaks, there);
 }
 
-/* What a person can do about a certificate that was refused. */
+/* What the user can do about a certificate that was rejected. */
 static const char *certificate_help(long verdict)
 {
     switch (verdict) {
@@ -280,7 +280,7 @@ enum pawl_status wire_open(const struct client_url *url, int64_t until_us, struc
     if (!w)
         return err_no_memory(err, "connecting");
     w->fd = *url->path ? connect_unix(url->path, until_us) : connect_tcp(url, until_us, &no_host);
-    ERR_clear_error(); /* what failed before is not about this connection */
+    ERR_clear_error(); /* discard errors of earlier connections */
     if (w->fd < 0)
         st = unreachable(url, no_host ? no_host : strerror(errno), no_host != NULL, err);
     else if (url->tls && !tls_open(w, url, true, until_us))

@@ -1,5 +1,5 @@
 /*
- * commands.c - the one table of commands, and the options that each of them has besides its own.
+ * commands.c - the table of commands, and the options that commands share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,17 +18,17 @@ const struct command *const commands[] = {
 
 const struct option_row options_common[] = {
     { "config", "FILE", "$PAWL_CONFIG, else ./pawl.conf", "read settings from this file" },
-    { "json", NULL, NULL, "print one JSON value on stdout, for programs" },
+    { "json", NULL, NULL, "print one JSON value on stdout instead of text" },
     { "help", NULL, NULL, "print this help" },
     { 0 },
 };
 
-/* These are settings too; every command of that reach shows them in its help. */
+/* These are settings; the help of every command with this reach lists them. */
 static const struct option_row options_database[] = {
     { "db", "URL", "$PAWL_DB, else sqlite:pawl.db",
-      "sqlite:PATH, postgres://..., mysql://..., or env:NAME to read it from that variable" },
+      "sqlite:PATH, postgres://..., mysql://..., or env:NAME for the URL in variable NAME" },
     { "schema", "NAME", "$PAWL_SCHEMA, else pawl",
-      "schema of Pawl's tables; on SQLite, MariaDB and MySQL a prefix of their names" },
+      "schema that holds Pawl's tables; on SQLite, MariaDB and MySQL the prefix of their names" },
     { 0 },
 };
 

@@ -1,5 +1,5 @@
 /*
- * conf.c - the settings' file, read by libconfuse against the one table of settings.
+ * conf.c - read the settings file with libconfuse, checked against the table of settings.
  *
  *     # pawl.conf
  *     listen = "0.0.0.0:7295"
@@ -7,9 +7,9 @@
  *     tokens = { "ann:admin:5e88...", "mailer:app:9f86...:mail" }
  *     db = "postgres://pawl:${PGPASSWORD}@db/pawl"
  *
- * Every option is a text (or a list of them) to libconfuse; what it means is decided by
- * settings_from_file() while it parses, when the line is known. libconfuse 3.3 counts a line with
- * a comment three times, so comments are blanked before it sees them.
+ * libconfuse sees every option as a string (or a list of strings). settings_from_file() checks each
+ * value while the file is parsed, because the line number is known only then. libconfuse 3.3 counts
+ * a line with a comment three times, so comments are replaced by blanks first.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <confuse.h>
@@ -22,11 +22,11 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 
-/* Thousands of tokens; whatever is longer is not a file of settings. */
+/* Room for thousands of tokens; a longer file is not a settings file. */
 #define CONF_LEN_MAX (1 << 20)
 #define CONF_ITEMS_MAX 10000
 
-/* The one parse under way; libconfuse's callbacks carry nothing of ours. One thread. */
+/* The state of the current parse: libconfuse's callbacks take no context pointer. One thread. */
 static struct parse {
     struct settings *s;
     const char *path;
@@ -34,15 +34,15 @@ static struct parse {
     int line_of[SETTING_COUNT]; /* where it was set; 0: not yet */
     struct {
         int *at;  /* the line of each item, in the settings' arena; NULL: not yet */
-        size_t n; /* items at the last call */
+        size_t n; /* number of items at the last callback */
         bool over;
     } items[SETTING_COUNT]; /* of lists */
 } now;
 
 /* ---- Comments -------------------------------------------------------------------------------- */
 
-/* Blank comments, keep line ends: `#` outside quotes; `//` and `/ *` where a word could begin, so
- * that postgres://host stays whole. */
+/* Replace comments by blanks and keep the line ends. `#` outside quotes begins one; `//` and `/ *`
+ * only where a word could begin, so that postgres://host stays whole. */
 static void blank_comments(char *text)
 {
     bool word = false; /* inside an unquoted word */
@@ -80,7 +80,7 @@ static void refuse(int line, const char *text)
         err_set(&now.err, PAWL_INVALID, "%.150s:%d: %.300s", now.path, line, text);
 }
 
-/* `no such option 'retenton'` and syntax errors, in libconfuse's words made ours. */
+/* Turn libconfuse's messages (`no such option 'retenton'`, syntax errors) into our wording. */
 PRINTF_LIKE(2, 0)
 static void on_error(cfg_t *cfg, const char *fmt, va_list args)
 {
@@ -90,7 +90,7 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list args)
         struct nearest n = { .asked = name };
         for (int i = 0; i < SETTING_COUNT; i++)
             nearest_offer(&n, setting_table[i].name);
-        snprintf(text, sizeof(text), "no setting \"%s\"%s%s%s", name,
+        snprintf(text, sizeof(text), "unknown setting \"%s\"%s%s%s", name,
                  nearest_name(&n) ? "; did you mean " : "; pawl help settings lists them",
                  nearest_name(&n) ? nearest_name(&n) : "", nearest_name(&n) ? "?" : "");
     }
@@ -103,7 +103,7 @@ static bool is_list(int id)
     return kind == SETTING_LIST || kind == SETTING_LINES;
 }
 
-/* Hand what an option holds to the settings; 0 when it is right. */
+/* Pass an option's value to the settings; returns 0 when it is valid. */
 static int hand_over(cfg_opt_t *opt, int id)
 {
     const char *texts[CONF_ITEMS_MAX];
@@ -124,7 +124,7 @@ static int hand_over(cfg_opt_t *opt, int id)
     return -1;
 }
 
-/* libconfuse calls after each item of a list, and once more at its end. */
+/* libconfuse calls this after each item of a list, and once more at its end. */
 static void items_note(cfg_opt_t *opt, int id, int line)
 {
     size_t n = cfg_opt_size(opt);
@@ -140,7 +140,8 @@ static void items_note(cfg_opt_t *opt, int id, int line)
         now.items[id].at[n - 1] = line;
 }
 
-/* Called after each value, while the line is known. A list has not ended then: it waits. */
+/* Called after each value, while the line number is known. A list is passed on when it has ended.
+ */
 static int on_value(cfg_t *cfg, cfg_opt_t *opt)
 {
     int id = setting_find(cfg_opt_name(opt));
@@ -193,7 +194,7 @@ enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes t
         for (int i = 0; i < SETTING_COUNT; i++)
             cfg_set_validate_func(cfg, setting_table[i].name, on_value);
         if (cfg_parse_buf(cfg, copy) != CFG_SUCCESS)
-            refuse(cfg->line, "cannot be read");
+            refuse(cfg->line, "cannot be parsed");
         for (int i = 0; i < SETTING_COUNT && now.err.status == PAWL_OK; i++)
             if (is_list(i) && now.line_of[i])
                 hand_over(cfg_getopt(cfg, setting_table[i].name), i);
@@ -205,7 +206,7 @@ enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes t
     return cfg && s->file ? PAWL_OK : err_no_memory(err, "reading the settings");
 }
 
-/* The whole file into `a`. NOT_FOUND when it is not there. */
+/* Read the whole file into `a`. NOT_FOUND when there is no such file. */
 static enum pawl_status slurp(struct arena *a, const char *path, struct bytes *out,
                               struct pawl_err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * control.c - `pawl cancel`, `pawl retry`, `pawl pause`, `pawl resume`: what a person decides.
+ * control.c - `pawl cancel`, `pawl retry`, `pawl pause`, `pawl resume`: operator commands.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,19 +10,20 @@
 #include "base/text.h"
 #include "cli/remote.h"
 
-/* How many calls are looked at to say how many match; beyond that it is "at least". */
+/* At most this many calls are counted before asking; with more the question says "at least". */
 #define COUNT_MAX 1000
 
 struct control {
     const char *verb, *action, *path, *did;
-    const char *const *statuses; /* of calls that it can change; NULL ends them */
+    const char *const *statuses; /* of the calls that it can change; NULL ends them */
 };
 
 /* ---- Calls by id ----------------------------------------------------------------------------- */
 
 static const struct json nothing = { .raw = { "null", 4 } };
 
-/* Print `ID status`, or the call; an error is said and the next one is tried. */
+/* Prints `ID status`, or the call with --json. An error is printed; the caller goes on with the
+ * next id. */
 static int one_call(struct remote *r, const char *id, const struct control *d)
 {
     struct json *call = NULL;
@@ -79,7 +80,7 @@ static enum pawl_status bulk_page(struct remote *r, const char *path, const char
     return st;
 }
 
-/* In steps the server bounds, until it says that there is no more. */
+/* Repeats bounded requests until the server reports that no matching call is left. */
 static int bulk(struct remote *r, const char *path, const char *did, int64_t max)
 {
     int64_t changed = 0;
@@ -122,7 +123,7 @@ static enum pawl_status count_page(struct remote *r, const char *status, const c
     query_add(&b, "status", status);
     for (size_t i = 0; i < COUNT_OF(filters); i++)
         query_add(&b, filters[i], cli_option(r->cli, filters[i]));
-    /* --before may also be the `next` of an answer, as the API says. */
+    /* As in the API, --before may also be the `next` of an earlier answer. */
     bool time = before && time_parse(bytes_of(before), &time_us);
     if (time)
         query_add(&b, "until", before);
@@ -132,8 +133,9 @@ static enum pawl_status count_page(struct remote *r, const char *status, const c
     return remote_ask(r, path, BYTES_NONE, out);
 }
 
-/* How many calls of this status match the filters, up to COUNT_MAX; *more: there may be others. A
- * page looks at a bounded number of calls, so one without any does not mean that there is none. */
+/* Adds how many calls of this status match the filters, COUNT_MAX at most; *more: there may be
+ * others. The server scans a bounded number of calls for each page, so an empty page with a `next`
+ * is not the end. */
 static enum pawl_status count_status(struct remote *r, const char *status, int64_t *n, bool *more)
 {
     const char *next = NULL;
@@ -152,7 +154,8 @@ static enum pawl_status count_status(struct remote *r, const char *status, int64
     return PAWL_OK;
 }
 
-/* On a terminal: say how many calls it would change, and ask. *go: yes, or there is none. */
+/* On a terminal: print how many calls would change, and ask. *go: the answer is yes, or no call
+ * matches. */
 static enum pawl_status confirm(struct remote *r, const struct control *d, int64_t limit, bool *go)
 {
     const char *only = cli_option(r->cli, "status");
@@ -197,7 +200,7 @@ static int control_run(struct cli *cli, int argc, char **argv, const struct cont
     struct remote r;
     int code;
     if (argc && filtered(cli))
-        return cli_failf(cli, PAWL_INVALID, "ID and filters such as --status exclude each other");
+        return cli_failf(cli, PAWL_INVALID, "give IDs or filters such as --status, not both");
     if (!argc && !filtered(cli))
         return cli_missing(cli, "ID, or a filter such as --status,");
     if (remote_open(&r, cli) != PAWL_OK)
@@ -224,29 +227,29 @@ static int run_retry(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options_bulk[] = {
-    { "status", "S", NULL, "every call of this status" },
-    { "queue", "Q", NULL, "every call of this queue" },
-    { "type", "T", NULL, "every call of this type" },
-    { "key", "K", NULL, "every call of this key" },
-    { "before", "TIME", NULL, "every call accepted before this time, RFC 3339" },
-    { "limit", "N", "1000000000", "at most this many" },
-    { "yes", NULL, NULL, "do not ask" },
+    { "status", "S", NULL, "calls of this status" },
+    { "queue", "Q", NULL, "calls of this queue" },
+    { "type", "T", NULL, "calls of this type" },
+    { "key", "K", NULL, "calls of this key" },
+    { "before", "TIME", NULL, "calls accepted before this time, RFC 3339" },
+    { "limit", "N", "1000000000", "change at most this many calls" },
+    { "yes", NULL, NULL, "with filters: do not ask for confirmation" },
     { 0 },
 };
 
 #define IDS_MAX 10000
 #define BULK_ABOUT                                                                                 \
     "With filters instead of IDs: every call that matches all of them.\n"                          \
-    "On a terminal that form says how many calls it would change and asks; --yes does not ask.\n"  \
-    "Where stdin or stderr is not a terminal, as in a script, it does not ask either."
+    "On a terminal, filters print how many calls would change and ask for confirmation; --yes\n"   \
+    "skips the question, and a script (stdin or stderr is not a terminal) is never asked."
 
 const struct command cmd_cancel = {
     .name = "cancel",
     .summary = "cancel calls",
     .usage = "ID...",
     .about =
-        "A pending call will never run. A running one is asked to stop; when it ends first, its\n"
-        "outcome stays. " BULK_ABOUT,
+        "A pending call ends as cancelled and never runs. A running call is asked to stop; if it\n"
+        "ends first, its own outcome stays. " BULK_ABOUT,
     .example = "pawl submit echo --id later-1 --delay 1h && pawl cancel later-1\n"
                "pawl cancel --status pending --type nobody",
     .options = options_bulk,
@@ -260,8 +263,8 @@ const struct command cmd_retry = {
     .summary = "run calls again that did not complete",
     .usage = "ID...",
     .about =
-        "Runs failed, dead_letter, cancelled and expired calls again under their own ids, with no\n"
-        "attempts used. " BULK_ABOUT,
+        "Runs failed, dead_letter, cancelled and expired calls again, with the same id and all\n"
+        "attempts available. " BULK_ABOUT,
     .example = "pawl retry later-1\npawl retry --status dead_letter --queue default",
     .options = options_bulk,
     .args_max = IDS_MAX,
@@ -309,7 +312,7 @@ static int queues(struct cli *cli, int argc, char **argv, const char *action)
     int code = 0;
     bool all = cli_flag(cli, "all");
     if (argc && all)
-        return cli_failf(cli, PAWL_INVALID, "QUEUE and --all exclude each other");
+        return cli_failf(cli, PAWL_INVALID, "give QUEUE or --all, not both");
     if (!argc && !all)
         return cli_missing(cli, "QUEUE, or --all,");
     if (remote_open(&r, cli) != PAWL_OK)
@@ -342,8 +345,8 @@ const struct command cmd_pause = {
     .summary = "stop taking calls from a queue; new ones are still accepted",
     .usage = "QUEUE...",
     .about =
-        "No node takes calls of the queue until pawl resume; running calls go on, and new ones\n"
-        "are accepted.",
+        "No node starts calls of the queue until pawl resume. Running calls go on, and new calls\n"
+        "are still accepted. The queue stays paused when servers restart.",
     .example = "pawl pause mail",
     .options = options_all,
     .args_max = 100,
@@ -355,6 +358,7 @@ const struct command cmd_resume = {
     .name = "resume",
     .summary = "take calls from a queue again",
     .usage = "QUEUE...",
+    .about = "Ends a pause: nodes start calls of the queue again at once.",
     .example = "pawl resume mail\npawl resume --all",
     .options = options_all,
     .args_max = 100,

@@ -1,5 +1,5 @@
 /*
- * db_command.c - commands that work on the database themselves (db_command.h).
+ * db_command.c - opening the database and writing to it in small steps (db_command.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-/* What one step answers: ids that ended. */
+/* Memory for the answer of one step: the ids of calls that ended. */
 #define STEP_LEN_MAX (64 << 20)
 #define PAUSE_MAX_US (100 * MS_US)
 
@@ -58,7 +58,7 @@ enum pawl_status db_command_step(struct store *s, struct op *op, struct pawl_err
     if (st != PAWL_OK)
         *err = op->err;
     op->a = NULL;
-    op->ended = NULL; /* their number still counts */
+    op->ended = NULL; /* the array is released with the arena; n_ended stays valid */
     arena_release(&a);
     int64_t took_us = MIN(world_mono(&world_real) - began_us, PAUSE_MAX_US);
     nanosleep(&(struct timespec){ .tv_nsec = took_us * 1000 }, NULL);

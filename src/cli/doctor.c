@@ -1,9 +1,8 @@
 /*
- * doctor.c - `pawl doctor`: every setting and where it came from, and how the database is.
+ * doctor.c - `pawl doctor`: print every setting with its origin, and check the database.
  *
- * It looks and changes nothing of its own; opening an SQLite file turns its journal into a WAL, as
- * every opening does. Whatever goes wrong on the way is a finding like any other, so that the rest
- * is still told.
+ * It only reads. One side effect: opening an SQLite file switches it to WAL mode, as every open
+ * does. An error in one check becomes a finding, so that the other checks still run.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
@@ -20,9 +19,9 @@
 
 #define DOCTOR_LEN_MAX (16 << 20)
 #define URL_SHOWN_LEN 512
-/* More than a question and its answer take, less than anybody's deadline. */
+/* Longer than one query takes, shorter than any usual deadline. */
 #define CLOCK_WARN_US SEC_US
-/* Nodes with a line of their own; the others are counted. */
+/* Nodes that get a line of their own; further ones are only counted. */
 #define NODES_TOLD_MAX 20
 
 struct visit {
@@ -66,7 +65,7 @@ static void found(struct visit *v, enum finding_level level, const char *name, c
         v->worst = MAX(v->worst, level);
 }
 
-/* A question that was not answered: bad, unless the account may not ask it. */
+/* A check that could not run: bad, unless the account lacks the permission to read. */
 static void unanswered(struct visit *v, const char *name, const char *what,
                        const struct pawl_err *err)
 {
@@ -94,7 +93,7 @@ static void show_settings(struct visit *v)
     }
 }
 
-/* PAWL_RETENTON=1d does nothing at all, silently; unless somebody says so. */
+/* A misspelled variable such as PAWL_RETENTON has no effect and no error; warn about it. */
 static void look_at_variable(struct visit *v, const char *entry)
 {
     char name[64];
@@ -110,7 +109,7 @@ static void look_at_variable(struct visit *v, const char *entry)
     if (near && n.distance > 0) {
         char meant[64];
         setting_variable(setting_find(near), meant, sizeof(meant));
-        found(v, FINDING_WARN, "environment", "%.*s is no setting; did you mean %s?", (int)len,
+        found(v, FINDING_WARN, "environment", "%.*s is not a setting; did you mean %s?", (int)len,
               entry, meant);
     }
 }
@@ -129,15 +128,15 @@ static bool look_at_schema(struct visit *v, struct store *s)
         found(v, FINDING_BAD, "schema", "version %d needs a newer program; this one knows %d",
               has.version, has.wanted);
     else if (has.version == 0)
-        found(v, FINDING_WARN, "schema", "empty; pawl migrate up makes the tables");
+        found(v, FINDING_WARN, "schema", "empty; pawl migrate up creates the tables");
     else if (has.version < has.wanted)
-        found(v, FINDING_WARN, "schema", "version %d, this program wants %d; pawl migrate up",
+        found(v, FINDING_WARN, "schema", "version %d, this program needs %d; run pawl migrate up",
               has.version, has.wanted);
     else if (has.finish_due)
         found(v, FINDING_WARN, "schema",
-              "version %d; pawl migrate finish when no older program runs any more", has.version);
+              "version %d; run pawl migrate finish when no older program runs", has.version);
     else
-        found(v, FINDING_OK, "schema", "version %d, this program wants %d", has.version,
+        found(v, FINDING_OK, "schema", "version %d, this program needs %d", has.version,
               has.wanted);
     return has.version >= has.wanted && has.min_version <= has.wanted;
 }
@@ -164,29 +163,28 @@ static void look_at_queues(struct visit *v, struct store *s, int64_t now_us)
     char waits[32];
     duration_text(oldest_us / SEC_US * SEC_US, waits);
     found(v, FINDING_OK, "queues",
-          "%zu known, %" PRId64 " pending, %" PRId64 " processing, longest due for %s", q.n,
-          pending, processing, waits);
+          "%zu known, %" PRId64 " pending, %" PRId64 " processing, oldest due for %s", q.n, pending,
+          processing, waits);
 }
 
-/* A silent node may be back in a moment, and no other node has noticed; a dead one was found out.
- */
+/* A silent node may come back, and no other node has declared it dead yet. A dead one was declared
+ * dead, and its calls were taken back. */
 static void look_at_node(struct visit *v, const struct node_row *row, int64_t silent_us)
 {
     char gone[32];
     duration_text(silent_us / SEC_US * SEC_US, gone);
     if (!row->dead)
-        found(
-            v, FINDING_WARN, "node",
-            "\"%.*s\" has been silent for %s; what it holds is taken back as soon as another node "
-            "runs",
-            BYTES_ARG(row->node), gone);
+        found(v, FINDING_WARN, "node",
+              "\"%.*s\" has sent no heartbeat for %s; its calls are taken back as soon as another "
+              "node runs",
+              BYTES_ARG(row->node), gone);
     else
         found(v, FINDING_WARN, "node",
-              "\"%.*s\" is dead: its last beat was %s ago; what it held was taken back",
+              "\"%.*s\" is dead: its last heartbeat was %s ago; its calls were taken back",
               BYTES_ARG(row->node), gone);
 }
 
-/* A node that died longer ago than calls are kept is history: counted, and warned of no more. */
+/* A node that died longer ago than `retention` is counted, but not warned about. */
 static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
 {
     struct node_rows nodes;
@@ -213,7 +211,7 @@ static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
           silent, dead);
 }
 
-/* What the engine itself says of its files. */
+/* The engine's own checks: its version, files and settings. */
 static void ask_engine(struct visit *v, struct store *s)
 {
     struct findings f;
@@ -226,8 +224,8 @@ static void ask_engine(struct visit *v, struct store *s)
         found(v, f.v[i].level, f.v[i].name, "%s", f.v[i].text);
 }
 
-/* Times in the ledger are the database's; a deadline that an application reckons by its own clock
- * is off by the difference. */
+/* All times in the ledger come from the database's clock. A deadline that an application computes
+ * with its own clock is wrong by the difference. */
 static void look_at_clock(struct visit *v, int64_t now_us, int64_t ours_us)
 {
     char now[TIME_TEXT_LEN + 1], apart[32];
@@ -236,7 +234,7 @@ static void look_at_clock(struct visit *v, int64_t now_us, int64_t ours_us)
     time_text(now_us, now);
     duration_text(difference_us / MS_US * MS_US, apart);
     found(v, far ? FINDING_WARN : FINDING_OK, "clock", "%s, %s %s this machine's%s", now, apart,
-          now_us > ours_us ? "ahead of" : "behind", far ? ": set the clocks right" : "");
+          now_us > ours_us ? "ahead of" : "behind", far ? ": synchronize the clocks" : "");
 }
 
 static void look_at_store(struct visit *v, struct store *s)
@@ -245,7 +243,7 @@ static void look_at_store(struct visit *v, struct store *s)
     struct pawl_err err = { 0 };
     bool durable = store_traits(s) & STORE_DURABLE;
     found(v, durable ? FINDING_OK : FINDING_WARN, "engine", "%s%s", s->ops->name,
-          durable ? "" : ": what is stored ends with the process");
+          durable ? "" : ": stored calls are lost when the process ends");
     ask_engine(v, s);
     bool usable = look_at_schema(v, s);
     if (store_now(s, &now_us, &err) != PAWL_OK) {
@@ -329,14 +327,14 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct command cmd_doctor = {
     .name = "doctor",
-    .summary = "show every setting and how the database is",
+    .summary = "show every setting, and check the database",
     .usage = "",
     .about =
-        "Prints each setting with its value and where it came from, then what was looked at: the\n"
-        "engine, its version, isolation and what weakens its promises, the schema, the\n"
-        "difference between the clocks, queues and nodes. Changes nothing. Exit code 0 when\n"
-        "nothing is bad (warnings are allowed), 9 when something is. What the account of the\n"
-        "database may not read is skipped, and is neither.",
+        "Prints each setting with its value and where it came from, then the checks: the engine\n"
+        "and its version, settings of the database that weaken durability or isolation, the\n"
+        "schema, the difference between the clocks, queues and nodes. It changes nothing. Each\n"
+        "check is ok, skip (the database account may not read it), warn or bad. Exit code 0 when\n"
+        "no check is bad, 9 when one is.",
     .example = "pawl doctor --db sqlite:orders.db\npawl doctor --json | jq .verdict",
     .run = run,
 };

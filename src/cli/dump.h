@@ -1,7 +1,8 @@
 /*
- * dump.h - a database server's own program for copies: how it is called for a URL, and running it.
+ * dump.h - backups with the database server's dump program (pg_dump, mariadb-dump): build its
+ * command line from a URL, and run it.
  *
- * A password goes to it in the environment and never on its command line, where every user of the
+ * The password is passed in the environment, never on the command line, where every user of the
  * machine could read it. One thread.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,33 +16,32 @@
 #define DUMP_ARGS_MAX 128
 
 struct dump_plan {
-    const char *programs[DUMP_PROGRAMS_MAX + 1]; /* the first that is in PATH; NULL ends them */
-    const char *argv[DUMP_ARGS_MAX + 2];         /* its name stands first; NULL ends them */
+    const char *programs[DUMP_PROGRAMS_MAX + 1]; /* the first in PATH is used; NULL ends them */
+    const char *argv[DUMP_ARGS_MAX + 2];         /* argv[0] is the program; NULL ends them */
     size_t n_args;
-    const char *secret; /* NAME=VALUE for its environment; NULL: none */
-    const char *package;
+    const char *secret;  /* NAME=VALUE for its environment; NULL: none */
+    const char *package; /* that installs the program, for errors */
 };
 
-/* Does the URL name a server that has such a program? */
+/* Is the database of this URL copied by a dump program? */
 bool dump_for(const char *url);
-/* Is that program given our tables by name? */
+/* Does that program take a list of tables (MariaDB, MySQL), and not a schema? */
 bool dump_by_table(const char *url);
-/* The URL without what is before its scheme: "trace+sqlite:x" is "sqlite:x". */
+/* The URL without the names of wrappers: "sqlite:x" for "trace+sqlite:x". */
 const char *dump_bare(const char *url);
-/* How to call it, on `a`: for Pawl's schema alone, as it is at one moment. `steps` are what made
- * the schema: where a schema is a prefix they say which tables are ours. Pure. */
+/* Build the command line on `a`: a consistent dump of Pawl's schema alone. Where a schema is a
+ * prefix of table names, the applied migration `steps` say which tables are ours. Pure. */
 MUST_USE enum pawl_status dump_plan(const char *url, const char *schema, const struct steps *steps,
                                     struct arena *a, struct dump_plan *out, struct pawl_err *err);
 
-/* Run it with its output into a new file, made with mode 0600, until a moment of world_mono. Synced
- * when OK; with anything else the file is gone again. `progress` is told the bytes, now and then.
- */
 struct dump_run {
-    const char *path;
-    int64_t until_us;
+    const char *path; /* must not exist; created with mode 0600 */
+    int64_t until_us; /* of world_mono(): when the program is killed */
     void (*progress)(void *ctx, int64_t done, int64_t total);
     void *ctx;
 };
+/* Run the program with its stdout going to run->path, and call `progress` from time to time with
+ * the bytes so far. OK: the file is complete and synced; on an error it is removed. */
 MUST_USE enum pawl_status dump_run(const struct dump_plan *plan, const struct dump_run *run,
                                    struct pawl_err *err);
 

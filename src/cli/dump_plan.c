@@ -1,5 +1,5 @@
 /*
- * dump_plan.c - from a database URL to a command line without its secrets (dump.h).
+ * dump_plan.c - turn a database URL into a command line without secrets (dump.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 #include "cli/dump.h"
 
 #define PIECE_LEN_MAX 4096
-/* A table that somebody holds a lock on must not keep a copy waiting for ever. */
+/* In milliseconds. Without a limit, a lock on one table would make the dump wait for ever. */
 #define LOCK_WAIT "30000"
 
 static bool starts(const char *text, const char *with)
@@ -51,7 +51,7 @@ bool dump_by_table(const char *url)
 
 /* ---- A URL in pieces ------------------------------------------------------------------------- */
 
-/* As libpq cuts it: what stands before the first @ is the user, unless a / comes first. */
+/* Split as libpq does: the text before the first @ is the user, unless a / comes first. */
 struct pieces {
     struct bytes scheme, user, password, hosts, database, query;
 };
@@ -95,7 +95,8 @@ static int hex(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* %41 as A; NULL without memory, for a wrong escape and for a zero byte. */
+/* Decode percent escapes (%41 is A). NULL without memory, for a wrong escape and for a zero byte.
+ */
 static char *decoded(struct arena *a, struct bytes in)
 {
     char *out = in.len < PIECE_LEN_MAX ? arena_alloc(a, in.len + 1) : NULL;
@@ -129,7 +130,9 @@ static struct bytes next_of(struct bytes *list, char between)
 
 static enum pawl_status unreadable(struct pawl_err *err)
 {
-    return err_set(err, PAWL_INVALID, "the database's URL has a piece that cannot be read");
+    return err_set(
+        err, PAWL_INVALID,
+        "the database's URL has a part that cannot be decoded; write special characters as %%XX");
 }
 
 static void add(struct dump_plan *p, const char *arg)
@@ -155,7 +158,7 @@ static enum pawl_status keep_secret(struct dump_plan *p, struct arena *a, const 
 
 /* ---- PostgreSQL ------------------------------------------------------------------------------ */
 
-/* The parameters of the URL but for its passwords, added to `b`. */
+/* Add the URL's parameters to `b`, except for passwords. */
 static enum pawl_status pg_query(struct buf *b, struct bytes query, struct arena *a,
                                  struct bytes *password, struct pawl_err *err)
 {
@@ -167,8 +170,8 @@ static enum pawl_status pg_query(struct buf *b, struct bytes query, struct arena
             return unreadable(err);
         if (strcmp(name, "sslpassword") == 0)
             return err_set(err, PAWL_INVALID,
-                           "sslpassword cannot be handed to pg_dump in secret: use a key without "
-                           "one, or run pg_dump by hand");
+                           "sslpassword cannot be passed to pg_dump safely: use a key without a "
+                           "password, or run pg_dump by hand");
         if (strcmp(name, "password") == 0) {
             *password = rest;
             continue;
@@ -201,7 +204,7 @@ static enum pawl_status pg_plan(const char *url, const char *schema, struct aren
     out->programs[0] = "pg_dump";
     out->package = "PostgreSQL's client programs";
     add(out, "--format=custom");
-    add(out, "--no-password"); /* never ask a terminal that nobody may be watching */
+    add(out, "--no-password"); /* never prompt for a password: there may be no terminal */
     add(out, "--lock-wait-timeout=" LOCK_WAIT);
     add(out, arena_printf(a, "--schema=\"%s\"", schema));
     addf(out, a, "--dbname=", open);
@@ -210,7 +213,7 @@ static enum pawl_status pg_plan(const char *url, const char *schema, struct aren
 
 /* ---- MariaDB and MySQL ----------------------------------------------------------------------- */
 
-/* A table behind each "CREATE TABLE": the steps are our own texts. */
+/* Our tables are the names behind each "CREATE TABLE" in the migration steps. */
 static void add_tables(struct dump_plan *p, const struct steps *steps, struct arena *a)
 {
     static const char make[] = "CREATE TABLE ", maybe[] = "IF NOT EXISTS ";
@@ -227,7 +230,8 @@ static void add_tables(struct dump_plan *p, const struct steps *steps, struct ar
     }
 }
 
-/* Only what is needed to reach the server; the program reads its own files for the rest. */
+/* Only the options that are needed to reach the server; the program reads the rest from its own
+ * option files. */
 static enum pawl_status mysql_query(struct dump_plan *p, struct bytes query, struct arena *a,
                                     struct bytes *password, struct pawl_err *err)
 {
@@ -285,7 +289,7 @@ static enum pawl_status mysql_plan(const char *url, const struct steps *steps, s
     out->programs[0] = "mariadb-dump";
     out->programs[1] = "mysqldump";
     out->package = "MariaDB's or MySQL's client programs";
-    add(out, "--single-transaction"); /* one moment, and nobody is locked out */
+    add(out, "--single-transaction"); /* one consistent snapshot, without locking out writers */
     add(out, "--quick");
     add(out, "--hex-blob");
     add(out, "--no-tablespaces");
@@ -311,12 +315,13 @@ enum pawl_status dump_plan(const char *url, const char *schema, const struct ste
     const char *bare = dump_bare(url);
     struct pieces p = cut(bare);
     *out = (struct dump_plan){ 0 };
-    /* A password with a bare / or @ in it is cut in the wrong place, and half of it would be shown.
-     */
+    /* A password with an unescaped / or @ is split in the wrong place, and part of it would be
+     * shown. */
     if ((p.hosts.len && memchr(p.hosts.data, '@', p.hosts.len)) ||
         (p.database.len && memchr(p.database.data, '@', p.database.len)))
-        return err_set(err, PAWL_INVALID,
-                       "the database's URL has an @ too many: write %%40 and %%2F in a password");
+        return err_set(
+            err, PAWL_INVALID,
+            "the database's URL has more than one @: in a password, write @ as %%40 and / as %%2F");
     enum pawl_status st =
         is_pg(bare) ? pg_plan(bare, schema, a, out, err) : mysql_plan(bare, steps, a, out, err);
     if (st == PAWL_OK && a->failed)

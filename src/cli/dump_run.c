@@ -1,5 +1,5 @@
 /*
- * dump_run.c - running a database's own program for copies (dump.h).
+ * dump_run.c - run the database server's dump program (dump.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,22 +21,22 @@
 #include "base/world.h"
 #include "cli/dump.h"
 
-/* The end of what it says when it fails. */
+/* The last part of its stderr, for the error message. */
 #define TAIL_LEN 2000
-/* How often to draw, and to look at the clock. */
+/* How often to draw progress and to check the deadline. */
 #define TURN_MS 200
 
 struct work {
     const struct dump_plan *plan;
     const struct dump_run *run;
     const char *program;
-    int file, err; /* its output; our end of its stderr */
+    int file, err; /* the output file; our end of its stderr pipe */
     pid_t pid;
     char tail[TAIL_LEN + 1];
     size_t tail_len;
 };
 
-/* Ours with the secret instead of whatever had its name; owned by the caller. */
+/* Our environment, with the secret in place of a variable of the same name. Owned by the caller. */
 static char **environment(const char *secret)
 {
     size_t n = 0, kept = 0, name_len = secret ? strcspn(secret, "=") + 1 : 0;
@@ -54,7 +54,7 @@ static char **environment(const char *secret)
     return env;
 }
 
-/* Its stdin is nothing, its stdout the file. The first program there is; ENOENT: none. */
+/* Start the first program that exists, with stdin /dev/null and stdout the file. ENOENT: none. */
 static int spawn_one(struct work *w, int err_to)
 {
     posix_spawn_file_actions_t io;
@@ -81,7 +81,7 @@ static enum pawl_status start(struct work *w, struct pawl_err *err)
 {
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) != 0)
-        return err_set(err, PAWL_BUSY, "no pipe could be made: %s", strerror(errno));
+        return err_set(err, PAWL_BUSY, "cannot create a pipe: %s", strerror(errno));
     int rc = spawn_one(w, pipes[1]);
     close(pipes[1]);
     w->err = pipes[0];
@@ -95,7 +95,7 @@ static enum pawl_status start(struct work *w, struct pawl_err *err)
     return err_set(err, PAWL_BUSY, "%s could not be started: %s", w->program, strerror(rc));
 }
 
-/* Keep the end of what it says. */
+/* Read its stderr and keep the last part. */
 static void listen_to(struct work *w)
 {
     char block[TAIL_LEN];
@@ -110,8 +110,8 @@ static void listen_to(struct work *w)
     }
 }
 
-/* Its last sentence, which is the one that says why: it begins with its name, or is the last line.
- */
+/* The sentence that says why it failed: the last line that begins with the program's name, else the
+ * last line. */
 static const char *last_words(struct work *w)
 {
     while (w->tail_len && strchr(" \t\r\n", w->tail[w->tail_len - 1]))
@@ -122,7 +122,7 @@ static const char *last_words(struct work *w)
     bool named = false;
     for (; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
         bool names = strncmp(line, w->program, len) == 0 && line[len] == ':' &&
-                     strncmp(line + len, ": detail:", 9) != 0; /* the statement, behind why */
+                     strncmp(line + len, ": detail:", 9) != 0; /* quotes the statement */
         if (names || !named)
             said = names ? line + len + 1 + strspn(line + len + 1, " ") : line;
         named = named || names;
@@ -131,22 +131,22 @@ static const char *last_words(struct work *w)
     return *said && utf8_valid(bytes_of(said)) ? said : "it did not say why";
 }
 
-/* What it cannot read it calls missing or denied: which account can is more use than when to try
- * again. */
+/* The dump program reports a table that the account may not read as missing or denied. Say which
+ * account is needed: trying again later would not help. */
 static enum pawl_status failed(struct work *w, struct pawl_err *err)
 {
     const char *said = last_words(w);
     if (strstr(said, "Couldn't find table") || strstr(said, "denied"))
         return err_set(
             err, PAWL_INVALID,
-            "%s failed: %.150s: that is gone, or this account may not read it; a backup "
-            "needs the owner of the schema, or the rights that pawl migrate grants gives "
-            "as --admin",
+            "%s failed: %.150s: the table does not exist, or this account may not read it; a "
+            "backup needs the owner of the schema, or the role that pawl migrate grants calls "
+            "--admin",
             w->program, said);
     if (strstr(said, "no matching schemas"))
         return err_set(err, PAWL_STATE,
-                       "%s failed: %.150s: run pawl migrate up first, or name the schema",
-                       w->program, said);
+                       "%s failed: %.150s: run pawl migrate up first, or set --schema", w->program,
+                       said);
     return err_set(err, PAWL_BUSY, "%s failed: %.150s", w->program, said);
 }
 
@@ -159,7 +159,7 @@ static enum pawl_status wait_for(struct work *w, struct pawl_err *err)
         struct pollfd p = { .fd = w->err, .events = POLLIN };
         poll(&p, 1, TURN_MS);
         if (p.revents & POLLHUP)
-            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* its end is near */
+            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* it is about to end */
         listen_to(w);
         if (w->run->progress && fstat(w->file, &s) == 0)
             w->run->progress(w->run->ctx, (int64_t)s.st_size, 0);
@@ -171,7 +171,8 @@ static enum pawl_status wait_for(struct work *w, struct pawl_err *err)
     listen_to(w);
     w->pid = 0;
     if (late)
-        return err_set(err, PAWL_BUSY, "%s took too long and was ended", w->program);
+        return err_set(err, PAWL_BUSY, "%s did not end within --timeout and was killed",
+                       w->program);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return failed(w, err);
     return PAWL_OK;

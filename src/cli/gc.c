@@ -1,8 +1,8 @@
 /*
- * gc.c - `pawl gc`: remove ended calls past their time, beside whoever works on the database.
+ * gc.c - `pawl gc`: remove ended calls whose retention has passed, while the database is in use.
  *
- * A running process does the same by itself every gc_interval; this is for those who switched that
- * off, or want the space now. Interrupted, it has done whole batches and no harm.
+ * A running server does the same every gc_interval. This command is for installations that switched
+ * that off, or that need the space now. Each batch is one commit, so an interruption does no harm.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -11,10 +11,9 @@
 #include "base/world.h"
 #include "cli/table.h"
 
-/* Small enough that the figure on the terminal moves, large enough that nobody notices it being
- * drawn. */
+/* Small enough that the count on the terminal moves, large enough that drawing it costs nothing. */
 #define ROUND_MAX 2000
-/* More than any database of ours holds; the default of --max. */
+/* The default of --max; larger than any database. */
 #define MAX_MAX 1000000000
 
 struct tally {
@@ -65,7 +64,7 @@ static int run(struct cli *cli, int argc, char **argv)
     struct pawl *p = NULL;
     int64_t max = 0, began_us = world_mono(&world_real);
     struct pawl_options options = settings_options(&cli->settings);
-    options.no_migrate = true; /* cleaning up is no reason to change a schema */
+    options.no_migrate = true; /* gc must not change the schema */
     options.gc_interval_us = -1;
     enum pawl_status st = cli_int(cli, "max", 1, MAX_MAX, &max, &err);
     if (st == PAWL_OK)
@@ -81,7 +80,7 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "max", "N", "1000000000", "stop after about this many calls and ids" },
+    { "max", "N", "1000000000", "stop after about this many removed calls and forgotten ids" },
     { 0 },
 };
 
@@ -90,9 +89,10 @@ const struct command cmd_gc = {
     .summary = "remove ended calls whose retention has passed",
     .usage = "",
     .about =
-        "Removes ended calls past their `keep` (input and result go, the id stays refused), and\n"
-        "forgets ids past `remember`. Works in small batches beside a busy database and never\n"
-        "touches a call that has not ended. A running process does this by itself.",
+        "Removes ended calls older than their `keep` (default: the setting `retention`): input\n"
+        "and result are deleted, and the id is still refused. After `remember` more, the id is\n"
+        "forgotten too. A call that has not ended is never removed. Works in small batches while\n"
+        "the database is in use. pawl serve does this by itself every `gc_interval`.",
     .example = "pawl gc --db sqlite:orders.db\npawl gc --max 100000 --json",
     .options = options,
     .run = run,

@@ -1,5 +1,5 @@
 /*
- * get.c - `pawl get`, `pawl attempts`, `pawl list`: calls as they are.
+ * get.c - `pawl get`, `pawl attempts`, `pawl list`: show calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@ static int run_get(struct cli *cli, int argc, char **argv)
         return cli_missing(cli, "ID");
     if (cli_flag(cli, "wait") && cli_flag(cli, "archived"))
         return cli_failf(cli, PAWL_INVALID,
-                         "--wait and --archived exclude each other: a call in the archive has "
+                         "--wait cannot be used with --archived: a call in the archive has "
                          "ended");
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK && cli_flag(cli, "wait"))
@@ -52,9 +52,9 @@ static int run_get(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options_get[] = {
-    { "wait", "D", NULL, "wait for its end, at most this long" },
-    { "result", NULL, NULL, "print only its result, with the exit codes of pawl call" },
-    { "archived", NULL, NULL, "from the archive: a call that pawl archive took out of the ledger" },
+    { "wait", "D", NULL, "wait until it has ended, at most this long; default 0s" },
+    { "result", NULL, NULL, "print only its result; exit codes as in pawl call" },
+    { "archived", NULL, NULL, "look it up in the archive, where pawl archive moved it" },
     { 0 },
 };
 
@@ -62,6 +62,9 @@ const struct command cmd_get = {
     .name = "get",
     .summary = "show one call",
     .usage = "ID",
+    .about =
+        "Prints the call's fields: status, type, times, attempts, input and result. With --json\n"
+        "prints the call as the server sends it. Exit code 3: there is no such call.",
     .example = "pawl get echo-1\npawl get echo-1 --json | jq .status\npawl get echo-1 --result",
     .options = options_get,
     .args_max = 1,
@@ -91,6 +94,9 @@ const struct command cmd_attempts = {
     .name = "attempts",
     .summary = "show the attempts of a call that did not succeed",
     .usage = "ID",
+    .about =
+        "Prints each attempt that ended in an error, in a timeout or was lost (its process died):\n"
+        "its number, kind, node, times and error. A completed call may have earlier failed ones.",
     .example = "pawl attempts flaky-1",
     .args_max = 1,
     .reach = REACH_SERVER,
@@ -127,7 +133,7 @@ static void list_row(struct remote *r, struct cli_table *s, const struct json *c
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         const char *text = shown(&r->arena, call, members[i]);
         if (strcmp(members[i], "created_at") == 0 && text)
-            cli_table_text(s, "%.19sZ", text); /* seconds will do for people */
+            cli_table_text(s, "%.19sZ", text); /* full seconds are enough for people */
         else
             cli_table_text(s, "%s", text ? text : "-");
         if (strcmp(members[i], "status") == 0)
@@ -143,8 +149,8 @@ static void list_row(struct remote *r, struct cli_table *s, const struct json *c
         cli_table_none(s);
 }
 
-/* Page after page until there are enough; with --json each page's calls go into one array, and
- * `next` is the last page's: where to go on, or null. */
+/* Reads page after page until `limit` calls are read. With --json the calls of all pages go into
+ * one array, and `next` is that of the last page: where the list continues, or null. */
 static enum pawl_status list_all(struct remote *r, int64_t limit, struct cli_table *s,
                                  struct buf *json)
 {
@@ -209,18 +215,18 @@ static int run_list(struct cli *cli, int argc, char **argv)
 
 static const struct option_row options_list[] = {
     { "status", "S", NULL,
-      "pending, processing, completed, failed, dead_letter, cancelled, expired" },
-    { "queue", "Q", NULL, "of this queue" },
-    { "type", "T", NULL, "of this type" },
-    { "method", "M", NULL, "of this method" },
-    { "key", "K", NULL, "of this key" },
-    { "parent", "ID", NULL, "sent by this call" },
-    { "caller", "NAME", NULL, "asked by this caller" },
-    { "tag", "NAME:VALUE", NULL, "with this tag" },
-    { "since", "TIME", NULL, "accepted at this time or later, RFC 3339" },
-    { "until", "TIME", NULL, "accepted before this time" },
-    { "limit", "N", "100", "at most this many" },
-    { "cursor", "TEXT", NULL, "go on where an answer ended: its \"next\" (--json)" },
+      "pending, processing, completed, failed, dead_letter, cancelled or expired" },
+    { "queue", "Q", NULL, "only calls of this queue" },
+    { "type", "T", NULL, "only calls of this type" },
+    { "method", "M", NULL, "only calls of this method" },
+    { "key", "K", NULL, "only calls of this key" },
+    { "parent", "ID", NULL, "only calls that this call sent" },
+    { "caller", "NAME", NULL, "only calls submitted with this --caller" },
+    { "tag", "NAME:VALUE", NULL, "only calls with this tag; may be repeated, then all must match" },
+    { "since", "TIME", NULL, "only calls accepted at this time or later, RFC 3339" },
+    { "until", "TIME", NULL, "only calls accepted before this time" },
+    { "limit", "N", "100", "print at most this many calls" },
+    { "cursor", "TEXT", NULL, "continue a list: the \"next\" of an earlier answer (--json)" },
     { 0 },
 };
 
@@ -228,6 +234,7 @@ const struct command cmd_list = {
     .name = "list",
     .summary = "list calls, newest first",
     .usage = "",
+    .about = "Filters are combined: a call is listed when it matches all of them.",
     .example = "pawl list --status dead_letter\n"
                "pawl list --type echo --tag team:shop --json | jq -r '.calls[].id'",
     .options = options_list,

@@ -1,5 +1,5 @@
 /*
- * help.c - `pawl help`, `--help` of every command, and doc/cli.md, all printed from the tables.
+ * help.c - `pawl help`, `--help` of every command, and doc/cli.md, printed from the tables.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,7 @@ static void heading(struct cli *cli, const char *text)
     fprintf(cli->out, "\n%s%s%s\n", paint_on(cli, PAINT_HEAD), text, paint_off(cli, PAINT_HEAD));
 }
 
-/* Each line of `text` behind `before`. */
+/* Print each line of `text`, with `before` in front of it. */
 static void lines(struct cli *cli, const char *before, const char *text)
 {
     while (*text) {
@@ -61,7 +61,9 @@ void help_command(struct cli *cli, const struct command *c)
     option_lines(cli, options_of(c->reach));
     option_lines(cli, options_common);
     if (c->reach != REACH_NOTHING)
-        fputs("  Every setting is an option as well: pawl help settings.\n", cli->out);
+        fputs("  Every setting is an option as well: pawl help settings.\n"
+              "  D is a duration: 500ms, 5s, 2m, 3h, 7d. TIME is 2030-01-31T08:00:00Z.\n",
+              cli->out);
     heading(cli, "example");
     lines(cli, "  ", c->example);
 }
@@ -186,7 +188,7 @@ static void markdown_options(struct cli *cli, const struct option_row *row)
         char name[80];
         option_text(row, name, sizeof(name));
         fputs("| `", cli->out);
-        for (const char *c = name; *c; c++) /* a bar would end the cell */
+        for (const char *c = name; *c; c++) /* an unescaped | would end the table cell */
             fprintf(cli->out, "%s%c", *c == '|' ? "\\" : "", *c);
         fprintf(cli->out, "` | %s | %s |\n", row->fallback ? row->fallback : "", row->help);
     }
@@ -211,21 +213,21 @@ static int help_markdown(struct cli *cli)
     fputs(
         "<!-- Printed by `pawl help --markdown`; change src/cli instead. -->\n"
         "# The program\n\n"
-        "`pawl [options] COMMAND [arguments] [options]`. Answers go to stdout, as aligned text or\n"
-        "with `--json` as one JSON value; errors go to stderr as one sentence that names the\n"
-        "thing, or with `--json` as `{\"error\":{\"code\",\"message\",\"retry\"}}`, and with\n"
-        "the `id` of a call that may have been stored although its answer was lost. There is\n"
-        "colour on a terminal unless `NO_COLOR` is set; with `TERM=dumb` there is none, and no\n"
-        "line of progress. Exit codes are those of\n"
-        "[status.md](status.md). Every command has these options, and every\n"
-        "[setting](settings.md) is an option as well:\n\n",
+        "`pawl [options] COMMAND [arguments] [options]`. Answers go to stdout, as aligned text,\n"
+        "or with `--json` as one JSON value. Errors go to stderr as one sentence, or with\n"
+        "`--json` as `{\"error\":{\"code\",\"message\",\"retry\"}}`; when the answer to a\n"
+        "request was lost, the error also has the `id` of the call that may be stored. Output\n"
+        "on a terminal is coloured unless `NO_COLOR` is set; `TERM=dumb` switches off colour and\n"
+        "progress lines. Exit codes are those of [status.md](status.md).\n\n"
+        "D is a duration: `500ms`, `5s`, `2m`, `3h`, `7d`; a bare number is seconds. TIME is\n"
+        "RFC 3339: `2030-01-31T08:00:00Z`. N is a whole number.\n\n"
+        "Every command has these options, and every [setting](settings.md) is an option too:\n\n",
         cli->out);
     markdown_options(cli, options_common);
     fputs("Commands that open a database have these:\n\n", cli->out);
     markdown_options(cli, options_of(REACH_DATABASE));
-    fputs(
-        "Commands that speak to a server have this one, and take the token from `PAWL_TOKEN`:\n\n",
-        cli->out);
+    fputs("Commands that ask a server have this one, and take the token from `PAWL_TOKEN`:\n\n",
+          cli->out);
     markdown_options(cli, options_of(REACH_SERVER));
     for (size_t i = 0; commands[i]; i++)
         markdown_command(cli, commands[i]);
@@ -238,7 +240,8 @@ static int run(struct cli *cli, int argc, char **argv)
 {
     bool settings = argc && strcmp(argv[0], "settings") == 0;
     if (cli_flag(cli, "conf") && !settings)
-        return cli_failf(cli, PAWL_INVALID, "option --conf goes with pawl help settings only");
+        return cli_failf(cli, PAWL_INVALID,
+                         "option --conf can only be used with pawl help settings");
     if (cli_flag(cli, "conf"))
         return help_settings_conf(cli);
     if (cli_flag(cli, "markdown"))
@@ -247,7 +250,8 @@ static int run(struct cli *cli, int argc, char **argv)
         return help_settings(cli);
     const struct command *c = argc ? command_find(argv[0]) : NULL;
     if (argc && !c)
-        return cli_failf(cli, PAWL_INVALID, "no command \"%.60s\"; pawl help lists them", argv[0]);
+        return cli_failf(cli, PAWL_INVALID, "unknown command \"%.60s\"; pawl help lists them",
+                         argv[0]);
     if (cli->json)
         return help_json(cli, c);
     if (c)
@@ -258,14 +262,14 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "markdown", NULL, NULL, "print doc/cli.md; with settings, doc/settings.md" },
-    { "conf", NULL, NULL, "with settings: print a pawl.conf, each of them commented out" },
+    { "markdown", NULL, NULL, "print all help as Markdown; with settings, the page of settings" },
+    { "conf", NULL, NULL, "with settings: print a pawl.conf with every setting commented out" },
     { 0 },
 };
 
 const struct command cmd_help = {
     .name = "help",
-    .summary = "list the commands, or explain one",
+    .summary = "list the commands, or explain one command",
     .usage = "[COMMAND|settings]",
     .example = "pawl help\npawl help migrate\npawl help settings\n"
                "pawl help settings --conf > pawl.conf",

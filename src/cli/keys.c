@@ -1,6 +1,5 @@
 /*
- * keys.c - `pawl keys` and `pawl unblock`: lines that are not empty, and what a person decides
- * about one that stands still.
+ * keys.c - `pawl keys` and `pawl unblock`: list keys that have calls, and release a blocked one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +19,7 @@ static void key_row(struct remote *r, struct cli_table *s, const struct json *ke
     for (size_t i = 0; i + 1 < COUNT_OF(members); i++) {
         const char *text = shown(&r->arena, key, members[i]);
         if (strcmp(members[i], "since") == 0 && text)
-            cli_table_text(s, "%.19sZ", text); /* seconds will do for people */
+            cli_table_text(s, "%.19sZ", text); /* full seconds are enough for people */
         else
             cli_table_text(s, "%s", text ? text : "-");
         if (strcmp(members[i], "head_status") == 0)
@@ -38,7 +37,8 @@ static void key_row(struct remote *r, struct cli_table *s, const struct json *ke
     }
 }
 
-/* Page after page until there are enough; with --json each page's keys go into one array. */
+/* Reads page after page until `limit` keys are read; with --json the keys of all pages go into one
+ * array. */
 static enum pawl_status keys_all(struct remote *r, int64_t limit, struct cli_table *s,
                                  struct buf *json)
 {
@@ -46,7 +46,7 @@ static enum pawl_status keys_all(struct remote *r, int64_t limit, struct cli_tab
     int64_t n = 0;
     do {
         struct json *page = NULL;
-        /* A cursor is letters and digits. */
+        /* A cursor consists of letters and digits, so it needs no escaping. */
         const char *path =
             arena_printf(&r->arena, "/v1/keys?limit=%" PRId64 "%s%s%s", MIN(limit - n, 1000),
                          cli_flag(r->cli, "blocked") ? "&blocked=true" : "",
@@ -102,7 +102,7 @@ static int run_keys(struct cli *cli, int argc, char **argv)
 
 static const struct option_row options_keys[] = {
     { "blocked", NULL, NULL, "only keys that a failed call blocks" },
-    { "limit", "N", "100", "at most this many" },
+    { "limit", "N", "100", "print at most this many keys" },
     { 0 },
 };
 
@@ -110,8 +110,10 @@ const struct command cmd_keys = {
     .name = "keys",
     .summary = "list keys on which something waits, runs or is blocked",
     .usage = "",
-    .about = "The head of a key is the call that runs, is next, or blocks it: one submitted with\n"
-             "--on-dead block that failed. pawl unblock lets a blocked key go on.",
+    .about =
+        "Calls of one key run one after another. The head of a key is its first call: the one\n"
+        "that runs, that is next, or that blocks the key because it failed and was submitted\n"
+        "with --on-dead block. pawl unblock lets a blocked key go on.",
     .example = "pawl keys\n"
                "pawl keys --blocked --json | jq -r '.keys[].key'",
     .options = options_keys,

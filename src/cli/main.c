@@ -1,7 +1,7 @@
 /*
  * main.c - the program `pawl`: find the command, read its options, run it.
  *
- * Exit codes are those of the status map; nothing below calls exit().
+ * Exit codes come from the status map; no command calls exit().
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <fcntl.h>
@@ -13,8 +13,9 @@
 #include "base/err.h"
 #include "cli/cli.h"
 
-/* A standard stream that is closed would be taken by the next file that is opened, and errors would
- * be written into it. What stands in for it fails as a closed one does. */
+/* If a standard stream is closed, the next file that is opened would take its number, and error
+ * messages would be written into that file. /dev/null opened the wrong way fails as a closed stream
+ * does. */
 static void streams_hold(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -34,7 +35,8 @@ static void cli_init(struct cli *cli, int argc, char **argv)
 {
     const char *no_colour = getenv("NO_COLOR");
     const char *term = getenv("TERM");
-    bool dumb = term && strcmp(term, "dumb") == 0; /* would show the escape sequences */
+    /* A dumb terminal would print the escape sequences. */
+    bool dumb = term && strcmp(term, "dumb") == 0;
     bool plain = dumb || (no_colour && *no_colour);
     *cli = (struct cli){ .out = stdout, .err = stderr };
     cli->json = wants(argc, argv, "--json");
@@ -49,9 +51,9 @@ static int unknown_command(struct cli *cli, const char *name)
     for (size_t i = 0; commands[i]; i++)
         nearest_offer(&n, commands[i]->name);
     if (nearest_name(&n))
-        return cli_failf(cli, PAWL_INVALID, "no command \"%.60s\"; did you mean %s?", name,
+        return cli_failf(cli, PAWL_INVALID, "unknown command \"%.60s\"; did you mean %s?", name,
                          nearest_name(&n));
-    return cli_failf(cli, PAWL_INVALID, "no command \"%.60s\"; pawl help lists them", name);
+    return cli_failf(cli, PAWL_INVALID, "unknown command \"%.60s\"; pawl help lists them", name);
 }
 
 static int run(struct cli *cli, int argc, char **argv)
@@ -77,12 +79,12 @@ static int run(struct cli *cli, int argc, char **argv)
     return code;
 }
 
-/* No command: an overview is asked for, or nothing is. */
+/* There is no command: print the overview when it was asked for, else report the mistake. */
 static int run_without(struct cli *cli, int argc, char **argv)
 {
     bool asked = wants(argc, argv, "--help") || wants(argc, argv, "-h");
     if (!asked) {
-        cli->out = stderr; /* nothing was asked for, so nothing is answered */
+        cli->out = stderr; /* nothing was asked for, so stdout stays empty */
         cli->colour = false;
     }
     help_overview(cli);
@@ -106,9 +108,9 @@ int main(int argc, char **argv)
     cli.command = command_find(version ? "version" : argv[at]);
     if (!cli.command)
         return unknown_command(&cli, argv[at]);
-    if (version) /* whatever stands around it */
+    if (version) /* wherever it stands on the command line */
         return cli.command->run(&cli, 0, argv);
-    /* Its name goes; what stood before it and behind it is read as one. */
+    /* Remove the command's name; the options before and behind it are read together. */
     memmove(&argv[at], &argv[at + 1], (size_t)(argc - at) * sizeof(*argv));
     return run(&cli, argc - 1, argv);
 }
@@ -137,7 +139,7 @@ enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err)
     struct stat found;
     const char *path = cli_db_file(cli_db(cli));
     if (!path || !*path || stat(path, &found) == 0)
-        return PAWL_OK; /* whether it can be used is the engine's to say */
+        return PAWL_OK; /* the engine reports whether the file is usable */
     return err_set(err, PAWL_NOT_FOUND,
-                   "database \"%.300s\": no such file; pawl migrate up makes it", path);
+                   "database \"%.300s\": no such file; pawl migrate up creates it", path);
 }

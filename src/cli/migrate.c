@@ -1,6 +1,6 @@
 /*
- * migrate.c - `pawl migrate`: show the schema's steps, apply them, finish them, print their SQL, or
- * let the database's roles use what they made.
+ * migrate.c - `pawl migrate`: show the migration steps, apply them, finish them, print their SQL,
+ * or grant database roles access to the tables.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 
 #define STEPS_LEN_MAX (16 << 20)
 
-/* What status and up show. */
+/* What `status` and `up` print. */
 struct picture {
     const char *engine;
     struct schema schema;
@@ -46,7 +46,7 @@ static int print_json(struct cli *cli, const struct steps *steps)
     return code;
 }
 
-/* A script as it may be given to the database's own shell: one transaction for each half. */
+/* A script for the database's own shell, with one transaction for each half of a step. */
 static void print_half(struct cli *cli, const struct step *step, const char *half, const char *sql)
 {
     fprintf(cli->out, "-- step %d, %s: %s\nBEGIN;\n%s%sCOMMIT;\n\n", step->number, step->word, half,
@@ -78,12 +78,12 @@ static const char *verdict(const struct schema *s)
     if (s->min_version > s->wanted)
         return "too new for this program";
     if (s->version > s->wanted)
-        return "newer than this program, which may use it";
+        return "newer than this program, but compatible with it";
     if (s->version == 0)
-        return "empty: pawl migrate up makes the tables";
+        return "empty: pawl migrate up creates the tables";
     if (s->version < s->wanted)
         return "old: pawl migrate up brings it up to date";
-    return s->finish_due ? "up to date; pawl migrate finish when no old program runs any more"
+    return s->finish_due ? "up to date; run pawl migrate finish when no older program runs"
                          : "up to date";
 }
 
@@ -144,7 +144,7 @@ static int show(struct cli *cli, const struct picture *p)
 
 /* ---- Who still runs -------------------------------------------------------------------------- */
 
-/* Is version "0.9.1" older than "0.10"? Texts that are no numbers are equal. */
+/* Is version "0.9.1" older than "0.10"? Texts that are not numbers count as equal. */
 static bool older(const char *a, const char *b)
 {
     while (*a && *b) {
@@ -158,7 +158,7 @@ static bool older(const char *a, const char *b)
     return !*a && *b;
 }
 
-/* A finish half takes away what older programs need: none of them may be at work. */
+/* The second half of a step removes what older programs need, so none of them may be running. */
 static enum pawl_status no_old_nodes(struct cli *cli, struct store *s, struct arena *a,
                                      struct pawl_err *err)
 {
@@ -173,10 +173,11 @@ static enum pawl_status no_old_nodes(struct cli *cli, struct store *s, struct ar
         if (!version)
             return err_no_memory(err, "looking at the nodes");
         if (!n->dead && now_us - n->beat_us <= grace_us && older(version, PAWL_VERSION))
-            return err_set(err, PAWL_STATE,
-                           "node \"%.*s\" runs pawl %.20s, and this is %s: stop it before pawl "
-                           "migrate finish",
-                           BYTES_ARG(n->node), version, PAWL_VERSION);
+            return err_set(
+                err, PAWL_STATE,
+                "node \"%.*s\" runs the older pawl %.20s (this is %s): stop it before pawl "
+                "migrate finish, or add --force",
+                BYTES_ARG(n->node), version, PAWL_VERSION);
     }
     return st;
 }
@@ -187,8 +188,7 @@ struct wish {
     bool up, finish, force;
 };
 
-/* A reader, unless something is to be written: looking at a database takes no lock others wait for.
- */
+/* Opens as a writer only to write: a reader takes no lock that other processes wait for. */
 static enum pawl_status look_and_act(struct cli *cli, struct wish w, struct arena *a,
                                      struct picture *out, struct pawl_err *err)
 {
@@ -233,7 +233,7 @@ static int act(struct cli *cli, struct wish w, struct arena *a)
 
 /* ---- Grants ---------------------------------------------------------------------------------- */
 
-/* A role's name; "" leaves it out. */
+/* A role's name; an empty name omits the role. */
 static const char *role(const struct cli *cli, const char *option)
 {
     const char *name = cli_option(cli, option);
@@ -291,7 +291,7 @@ static int run(struct cli *cli, int argc, char **argv)
         return cli_unknown(cli, "subcommand", what, "status, up, finish or grants");
     if (cli_flag(cli, "apply") && (!roles || cli_flag(cli, "print")))
         return cli_failf(cli, PAWL_INVALID,
-                         "option --apply goes with grants only, and not with --print");
+                         "option --apply can only be used with grants, and not with --print");
     w.up = w.up || w.finish;
     struct arena a;
     arena_init(&a, STEPS_LEN_MAX);
@@ -304,11 +304,12 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const struct option_row options[] = {
     { "print", NULL, NULL, "print the SQL instead of running it; opens no database" },
-    { "force", NULL, NULL, "finish: also while a node runs an older program" },
+    { "force", NULL, NULL, "finish: even while a node runs an older program" },
     { "apply", NULL, NULL, "grants: run the SQL as well" },
-    { "app", "ROLE", "pawl_app", "grants: who submits; empty: leave it out" },
-    { "monitor", "ROLE", "pawl_monitor", "grants: who looks, but not at contents" },
-    { "admin", "ROLE", "pawl_admin", "grants: who runs nodes" },
+    { "app", "ROLE", "pawl_app", "grants: role that submits calls; empty for none" },
+    { "monitor", "ROLE", "pawl_monitor",
+      "grants: role that sees everything but contents; empty for none" },
+    { "admin", "ROLE", "pawl_admin", "grants: role that pawl serve connects as; empty for none" },
     { 0 },
 };
 
@@ -317,13 +318,14 @@ const struct command cmd_migrate = {
     .summary = "show the schema's state, or bring it up to date",
     .usage = "[status|up|finish|grants]",
     .about =
-        "status (the default) shows which steps were applied; up applies those that are missing,\n"
-        "all or none, safely beside other processes that do the same; finish also runs the halves\n"
-        "that must wait until no older program uses the database. A program that opens a database\n"
-        "does `up` by itself; --print prints the SQL instead, for running it by hand.\n"
-        "grants prints what lets the roles of a database server do their part (SQLite has none;\n"
-        "on MariaDB and MySQL a role is a name, or an account as user@host); --apply takes the\n"
-        "owner of the schema, and roles that exist.",
+        "A schema is built by numbered steps. status (the default) shows which steps are\n"
+        "applied. up applies the missing steps, all or none; it is safe while other processes do\n"
+        "the same. finish also runs the second half of each step, which must wait until no older\n"
+        "program uses the database. pawl serve and the library run up by themselves; --print\n"
+        "prints the SQL instead, to run it by hand. grants prints the SQL that gives roles of a\n"
+        "database server the access they need (SQLite has no roles; on MariaDB and MySQL a role\n"
+        "is a name, or an account as user@host). --apply runs that SQL; it needs the owner of\n"
+        "the schema, and the roles must exist.",
     .example = "pawl migrate --db sqlite:orders.db\n"
                "pawl migrate up --db sqlite:orders.db\n"
                "pawl migrate up --print --schema orders | sqlite3 orders.db",

@@ -1,5 +1,5 @@
 /*
- * nearest.c - "did you mean": the name that takes the fewest slips of the finger to become another.
+ * nearest.c - "did you mean": find the name with the smallest edit distance.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 
 #define WORD_LEN_MAX 40
 
-/* Letters changed, missing, too many, or two swapped. Longer words are as far as can be. */
+/* Letters replaced, missing, added, or two neighbours swapped. Longer words count as very far. */
 static int distance(const char *a, const char *b)
 {
     int before[WORD_LEN_MAX + 1], above[WORD_LEN_MAX + 1], row[WORD_LEN_MAX + 1];
@@ -43,7 +43,7 @@ void nearest_offer(struct nearest *n, const char *name)
     n->distance = d;
 }
 
-/* Half of a short word is another word. */
+/* At most half of a short word may differ: "b" must not suggest "db". */
 const char *nearest_name(const struct nearest *n)
 {
     int near = MIN(2, (int)strlen(n->asked) / 2);

@@ -1,5 +1,5 @@
 /*
- * object.c - `pawl object`: an object's state, shown, written or deleted from outside a call.
+ * object.c - `pawl object`: show, write or delete an object's state from outside a call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ static char *object_path(struct remote *r, char **argv, int64_t wait_us)
     return path;
 }
 
-/* --set: JSON, @FILE or -. */
+/* The state given with --set: JSON, @FILE or - for stdin. */
 static enum pawl_status state_read(struct remote *r, struct bytes *out)
 {
     struct pawl_err why;
@@ -40,7 +40,7 @@ static enum pawl_status state_read(struct remote *r, struct bytes *out)
     return st;
 }
 
-/* How it is asked, from the options; GET without --set and --delete. */
+/* Build the request from the options; GET when neither --set nor --delete is given. */
 static enum pawl_status ask_of(struct remote *r, char **argv, struct client_ask *out)
 {
     bool set = cli_flag(r->cli, "set"), delete = cli_flag(r->cli, "delete");
@@ -83,11 +83,12 @@ static int run(struct cli *cli, int argc, char **argv)
     if (argc != 2)
         return cli_missing(cli, argc ? "KEY" : "TYPE");
     if (set && delete)
-        return cli_failf(cli, PAWL_INVALID, "options --set and --delete exclude each other");
+        return cli_failf(cli, PAWL_INVALID, "options --set and --delete cannot be used together");
     if (cli_flag(cli, "cancel") && !delete)
-        return cli_failf(cli, PAWL_INVALID, "option --cancel goes with --delete only");
+        return cli_failf(cli, PAWL_INVALID, "option --cancel can only be used with --delete");
     if (cli_flag(cli, "if-version") && !set && !delete)
-        return cli_failf(cli, PAWL_INVALID, "option --if-version goes with --set or --delete only");
+        return cli_failf(cli, PAWL_INVALID,
+                         "option --if-version can only be used with --set or --delete");
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK)
         st = ask_of(&r, argv, &ask);
@@ -99,11 +100,11 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "set", "JSON", NULL, "write this state; @FILE, or - for stdin" },
+    { "set", "JSON", NULL, "write this state: JSON, @FILE, or - for stdin" },
     { "delete", NULL, NULL, "delete the state; refused while calls of the object are pending" },
-    { "cancel", NULL, NULL, "with --delete: cancel those calls in the same transaction" },
-    { "if-version", "N", NULL, "write or delete only when it has this version" },
-    { "wait", "D", "5s", "how long a write waits for the key's turn" },
+    { "cancel", NULL, NULL, "with --delete: cancel the pending calls in the same transaction" },
+    { "if-version", "N", NULL, "write or delete only if the state has this version" },
+    { "wait", "D", "5s", "how long --set and --delete wait for a running call of the key" },
     { 0 },
 };
 
@@ -112,8 +113,9 @@ const struct command cmd_object = {
     .summary = "show, write or delete the state of an object",
     .usage = "TYPE KEY",
     .about =
-        "The state of an object belongs to a type and a key; calls of that key read it and write\n"
-        "it in their own commit. This command writes it between two of them.",
+        "An object is identified by a type and a key. Calls of that key read its state, and\n"
+        "write it in the same commit as their result. Without options, this command prints the\n"
+        "state and its version; --set and --delete wait until no call of the key is running.",
     .example = "pawl object Counter c-1 --set '{\"n\": 1}'\n"
                "pawl object Counter c-1 --json | jq .state\n"
                "pawl object Counter c-1 --set 2 --if-version \"$(pawl object Counter c-1 --json | "

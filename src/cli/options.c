@@ -1,6 +1,6 @@
 /*
- * options.c - reading a command line against the tables: the command's own options, those of every
- * command, and the settings.
+ * options.c - read a command line against three tables: the command's own options, the options that
+ * commands share, and the settings.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
-/* The short forms: the same letter means the same option in every command that has it. */
+/* A letter means the same option in every command that has it. */
 static const struct {
     char letter;
     const char *name;
@@ -33,10 +33,10 @@ static const char *letter_name(char letter)
     return NULL;
 }
 
-/* `--pool-size=8`, `-n 8` or `-n8` in pieces; `-` and `_` are one in names. */
+/* One argument such as `--pool-size=8`, `-n 8` or `-n8`, split. Names may use `-` or `_`. */
 struct piece {
     char name[64];
-    const char *value; /* NULL: none in this argument */
+    const char *value; /* NULL: not in this argument */
 };
 
 static bool piece_read(const char *arg, struct piece *out)
@@ -78,13 +78,13 @@ static enum pawl_status unknown_option(const struct cli *cli, const char *name,
     for (int i = 0; i < SETTING_COUNT; i++)
         nearest_offer(&n, setting_table[i].name);
     if (nearest_name(&n))
-        return err_set(err, PAWL_INVALID, "no option --%s; did you mean --%s?", name,
+        return err_set(err, PAWL_INVALID, "unknown option --%s; did you mean --%s?", name,
                        nearest_name(&n));
-    return err_set(err, PAWL_INVALID, "no option --%s; pawl %s --help lists them", name,
+    return err_set(err, PAWL_INVALID, "unknown option --%s; pawl %s --help lists them", name,
                    cli->command->name);
 }
 
-/* Keeps one option; a setting goes to the settings as well. */
+/* Record one option; when it is a setting, set that as well. */
 static enum pawl_status keep(struct cli *cli, const struct option_row *row, int setting,
                              const char *value, struct pawl_err *err)
 {
@@ -98,13 +98,13 @@ static enum pawl_status keep(struct cli *cli, const struct option_row *row, int 
     return setting >= 0 ? settings_set(&cli->settings, setting, value, err) : PAWL_OK;
 }
 
-/* One option at argv[*at]; moves *at past its argument when that stands by itself. */
+/* Read the option at argv[*at]. When its value is the next argument, *at moves to that. */
 static enum pawl_status option_read(struct cli *cli, int argc, char **argv, int *at,
                                     struct pawl_err *err)
 {
     struct piece p;
     if (!piece_read(argv[*at], &p))
-        return err_set(err, PAWL_INVALID, "no option \"%.60s\"; pawl %s --help lists them",
+        return err_set(err, PAWL_INVALID, "unknown option \"%.60s\"; pawl %s --help lists them",
                        argv[*at], cli->command->name);
     const struct option_row *row = row_find(cli->command->options, p.name);
     if (!row)
@@ -126,14 +126,14 @@ static enum pawl_status option_read(struct cli *cli, int argc, char **argv, int 
     return keep(cli, row, setting, p.value ? p.value : "", err);
 }
 
-/* `-` is stdin and -5 a number: both are arguments. */
+/* `-` means stdin and -5 is a number: both are positional arguments. */
 static bool is_option(const char *arg)
 {
     return arg[0] == '-' && arg[1] && !(arg[1] >= '0' && arg[1] <= '9');
 }
 
-/* Does the option take the next argument as its value? Asked before the command is known, so every
- * table is looked at; *out_known: it is in one. */
+/* Does the option take the next argument as its value? The command is not known yet, so all tables
+ * are searched; *out_known: it is in one of them. */
 static bool takes_next(const struct piece *p, bool *out_known)
 {
     int setting = setting_find(p->name);
@@ -158,10 +158,11 @@ enum pawl_status command_place(int argc, char **argv, int *out_at, struct pawl_e
             return err_set(err, PAWL_INVALID, "option --%s needs a value", p.name);
         i += next;
         if (!known)
-            return err_set(err, PAWL_INVALID,
-                           "no option \"%.60s\"; pawl help lists the commands, and pawl COMMAND "
-                           "--help the options of each",
-                           argv[i]);
+            return err_set(
+                err, PAWL_INVALID,
+                "unknown option \"%.60s\"; pawl help lists the commands, and pawl COMMAND "
+                "--help the options of each",
+                argv[i]);
     }
     *out_at = i;
     return PAWL_OK;
@@ -180,7 +181,7 @@ enum pawl_status options_read(struct cli *cli, int argc, char **argv, int *out_n
             if (st != PAWL_OK)
                 return st;
         } else {
-            argv[n++] = argv[i]; /* n <= i, so nothing unread is lost */
+            argv[n++] = argv[i]; /* n <= i, so no unread argument is overwritten */
         }
     }
     if (n > cli->command->args_max)

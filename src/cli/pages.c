@@ -1,6 +1,6 @@
 /*
- * pages.c - `pawl completion bash` and `pawl man`: printed from the tables that read the command
- * line, so that they cannot disagree with it.
+ * pages.c - `pawl completion bash` and `pawl man`, printed from the tables that read the command
+ * line, so that they always match it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ static void words(struct cli *cli, const struct option_row *row)
     }
 }
 
-/* Every table of options, the commands' own last; NULL behind them. A command may have none. */
+/* All tables of options, the commands' own last; NULL ends them. A command may have no table. */
 static const struct option_row *const *tables(void)
 {
     static const struct option_row *all[64];
@@ -48,7 +48,7 @@ static bool said_before(const struct option_row *const *first, const struct opti
     return false;
 }
 
-/* Options with a value: before the command, the word behind such a one is not the command. */
+/* Options that take a value: the word behind such an option is not the command. */
 static void words_with_value(struct cli *cli)
 {
     const struct option_row *const *all = tables();
@@ -67,8 +67,8 @@ static void words_of_command(struct cli *cli, const struct command *c)
     fputs("\" ;;\n", cli->out);
 }
 
-/* bash parts words at : and = as well, so a value may be several; the command is the first word
- * that is one and does not follow an option with a value. */
+/* bash splits words at : and = as well, so a value may be several words. The command is the first
+ * word that is a command's name and does not follow an option with a value. */
 static int run_completion(struct cli *cli, int argc, char **argv)
 {
     if (argc != 1 || strcmp(argv[0], "bash") != 0)
@@ -120,7 +120,7 @@ const struct command cmd_completion = {
 
 /* ---- man ------------------------------------------------------------------------------------- */
 
-/* A line of troff must not begin with its control characters, and a backslash is one anywhere. */
+/* A troff line must not begin with a control character, and a backslash needs escaping anywhere. */
 static void roff(struct cli *cli, const char *text)
 {
     bool start = true;
@@ -190,7 +190,7 @@ static int run_man(struct cli *cli, int argc, char **argv)
     roff_options(cli, options_common);
     fputs(".SS Commands that open a database\n", cli->out);
     roff_options(cli, options_of(REACH_DATABASE));
-    fputs(".SS Commands that speak to a server\n", cli->out);
+    fputs(".SS Commands that ask a server\n", cli->out);
     roff_options(cli, options_of(REACH_SERVER));
     fputs(".SH SETTINGS\nEach is an option, a variable PAWL_NAME, and a line of pawl.conf.\n",
           cli->out);

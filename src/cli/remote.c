@@ -1,5 +1,5 @@
 /*
- * remote.c - asking a server and showing what it says (remote.h).
+ * remote.c - ask a server and print its answer (remote.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/text.h"
 
-/* Answers of one command: pages, batches of receipts, one large result. */
+/* All answers of one command: pages of a list, receipts of a batch, one large result. */
 #define REMOTE_LEN_MAX ((size_t)1 << 30)
 #define READ_LEN (64 << 10)
 
@@ -37,11 +37,11 @@ enum pawl_status remote_unknown(struct remote *r, const char *done)
 {
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:";
-    /* A command to copy must fit, and mean the same to a shell. */
+    /* The command line in the message is for copying: the id must need no quoting, and must fit. */
     bool copied = strlen(r->id) <= 100 && *r->id != '-' && !r->id[strspn(r->id, plain)];
     return err_set(&r->err, PAWL_UNKNOWN,
-                   "call \"%s\" may have been %s: the request was sent, and its answer was lost; "
-                   "`pawl get %s` tells",
+                   "call \"%s\" may have been %s: the request was sent, but its answer was lost; "
+                   "`pawl get %s` shows its state",
                    r->id, done, copied ? r->id : "ID");
 }
 
@@ -123,7 +123,7 @@ void remote_print_fields(struct remote *r, const struct json *object)
                 paint_off(cli, PAINT_HEAD));
         enum paint paint = strcmp(name, "status") == 0 ? paint_of_status(text) : PAINT_NONE;
         fputs(paint_on(cli, paint), cli->out);
-        /* A name from a database must not steer the terminal it is shown on. */
+        /* Control characters in stored names must not reach the terminal. */
         for (; *text; text++)
             fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, cli->out);
         fprintf(cli->out, "%s\n", paint_off(cli, paint));

@@ -1,6 +1,6 @@
 /*
- * remote.h - what the commands that speak to a server share: a client with an arena, answers as
- * tables, and arguments as inputs.
+ * remote.h - what the client commands share: an HTTP client with an arena, printing of answers, and
+ * reading of INPUT arguments.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,47 +14,52 @@ struct remote {
     struct cli *cli;
     struct client *client; /* owned */
     struct arena arena;    /* answers live here */
-    const char *id;        /* of the call that the request writes, for an error; NULL: none */
+    const char *id;        /* of the call that the request writes, for errors; NULL: none */
     struct pawl_err err;
 };
 
-/* Always to be closed, also when it failed. */
+/* Prepare a client for the server in the settings. remote_close() must be called also when this
+ * fails; the error is in r->err. */
 MUST_USE enum pawl_status remote_open(struct remote *r, struct cli *cli);
+/* Close the client and free all answers. */
 void remote_close(struct remote *r);
-/* Say r->err; returns its exit code. UNKNOWN comes with r->id. */
+/* Print r->err, for UNKNOWN together with r->id. Returns the exit code. */
 int remote_fail(struct remote *r);
-/* UNKNOWN, in r->err: `call "ID" may have been DONE: ...; `pawl get ID` tells`. */
+/* Set r->err to UNKNOWN: `call "ID" may have been DONE: ...; `pawl get ID` shows its state`. */
 enum pawl_status remote_unknown(struct remote *r, const char *done);
-/* GET or POST of a path; the answer as JSON. body absent: GET. */
+/* Send a POST with this body, or a GET when body.data is NULL. *out is the answer, in the arena. */
 MUST_USE enum pawl_status remote_ask(struct remote *r, const char *path, struct bytes body,
                                      struct json **out);
 
-/* A member's value as people read it; NULL when it is null or not there. In the arena. */
+/* The value of a member as text, in the arena; NULL when it is null or missing. */
 const char *shown(struct arena *a, const struct json *object, const char *name);
-/* The raw text as the whole answer, and a newline. */
-int remote_print_raw(struct remote *r, const struct json *v);
-/* A line for every member that has a value, in the server's order. */
-void remote_print_fields(struct remote *r, const struct json *object);
-/* An array of objects as a table; columns name its members. With --json the whole answer instead.
+/* Print the JSON as it came, and a newline, as the command's whole answer. Returns the exit code.
  */
+int remote_print_raw(struct remote *r, const struct json *v);
+/* Print a line for every member that has a value, in the server's order. */
+void remote_print_fields(struct remote *r, const struct json *object);
+/* Print the member `list`, an array of objects, as a table; `columns` names the objects' members.
+ * With --json, print the whole answer instead. Returns the exit code. */
 int remote_table(struct remote *r, const struct json *answer, const char *list,
                  const char *const *columns);
-/* The colour of a status. */
+/* The colour for a call's, an attempt's or a node's status. */
 enum paint paint_of_status(const char *status);
 
-/* "/v1/calls/" + id + rest, in the arena; NULL without memory. */
+/* The path "/v1/calls/ID" + rest, with ID escaped, in the arena; NULL without memory. */
 char *call_path(struct arena *a, const char *id, const char *rest);
 
-/* `?name=value` or `&name=value` at the end of a path; value NULL: nothing. */
+/* Append `?name=value` or `&name=value` to a path; a NULL value appends nothing. */
 void query_add(struct buf *path, const char *name, const char *value);
 
-/* The bytes of INPUT: the text itself, `@file`, or `-` for stdin; in the arena, at most max. */
+/* Read the bytes of an INPUT argument: the text itself, `@FILE`, or `-` for stdin. File contents go
+ * into the arena. TOO_LARGE: more than max bytes. */
 MUST_USE enum pawl_status input_read(struct arena *a, const char *arg, size_t max,
                                      struct bytes *out, struct pawl_err *err);
 
 /* ---- call.c ---------------------------------------------------------------------------------- */
 
-/* Print how a call ended: its result on stdout, the rest on stderr; returns 0, 20 to 24. */
+/* Print how a call ended: its result on stdout, anything else on stderr. Returns 0 for completed,
+ * 20 to 24 for the other outcomes. */
 int call_outcome(struct remote *r, const struct json *call);
 
 #endif

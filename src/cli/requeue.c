@@ -1,6 +1,6 @@
 /*
- * requeue.c - `pawl requeue-stuck`: end leases that have lasted too long, so that others run what
- * they hold.
+ * requeue.c - `pawl requeue-stuck`: end leases that are older than a given age, so that other
+ * workers can run their calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -77,7 +77,7 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "older-than", "D", "10m", "calls that were claimed longer ago than this" },
+    { "older-than", "D", "10m", "take back calls that were claimed longer ago than this" },
     { 0 },
 };
 
@@ -86,11 +86,11 @@ const struct command cmd_requeue_stuck = {
     .summary = "take back calls that have been processing for too long",
     .usage = "",
     .about =
-        "Ends every lease that was claimed longer ago than D, whether its owner lives or not. Its\n"
-        "calls are pending again, counted as lost: `max_lost` holds, and so does the order within\n"
-        "a key. Results that the former owner still sends are refused; what it did outside\n"
-        "the database may then happen twice. Choose D longer than the longest call takes. The\n"
-        "calls of a dead node come back without this command.",
+        "Ends every lease that was claimed longer ago than D, even if its worker is alive. Its\n"
+        "calls become pending again and count one lost attempt: `max_lost` applies, and the\n"
+        "order within a key is kept. Results that the former worker still sends are refused;\n"
+        "what it did outside the database may then happen twice. Choose D longer than the\n"
+        "longest call takes. Calls of a dead node are taken back without this command.",
     .example =
         "pawl requeue-stuck --db sqlite:orders.db\npawl requeue-stuck --older-than 1h --json",
     .options = options,

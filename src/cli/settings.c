@@ -1,6 +1,6 @@
 /*
- * settings.c - reading settings from the environment and the command line against their table;
- * conf.c adds those of the file.
+ * settings.c - read settings from the environment and the command line; conf.c adds those from the
+ * file.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,7 @@ const struct setting setting_table[SETTING_COUNT] = { SETTING_MAP(SETTING_ROW) }
 #undef SETTING_ROW
 
 #define VARIABLE_LEN_MAX 64
-/* Lists of a few thousand tokens or queues; more is a mistake. */
+/* Room for a few thousand tokens or queues; more is a mistake. */
 #define SETTINGS_LEN_MAX (4 << 20)
 
 static bool same_name(const char *a, const char *b)
@@ -106,7 +106,7 @@ void setting_shown(const struct settings *s, int id, char *out, size_t size)
 
 /* ---- One value ------------------------------------------------------------------------------- */
 
-/* "--pool-size", "PAWL_POOL_SIZE" or "pool_size": the words in which the user gave it. */
+/* The name as the user wrote it: "--pool-size", "PAWL_POOL_SIZE" or "pool_size". */
 static void origin_text(int id, enum setting_from from, char *out, size_t size)
 {
     if (from == FROM_COMMAND_LINE)
@@ -154,7 +154,7 @@ static bool bool_parse(const char *text, int64_t *out)
     return false;
 }
 
-/* "5ms to 250ms", or one duration for both. */
+/* Two durations, "5ms to 250ms", or one duration for both. */
 static bool range_parse(const char *text, int64_t *out_first, int64_t *out_last)
 {
     const char *to = strstr(text, " to ");
@@ -176,7 +176,7 @@ static bool choice_known(const char *choices, const char *text)
     return false;
 }
 
-/* What was expected of this kind; NULL when `given` is right, and its numbers are filled in. */
+/* Parse `given` and fill in its numbers. Returns NULL when it is valid, else what was expected. */
 static const char *fault_of(int id, struct setting_value *given)
 {
     switch (setting_table[id].kind) {
@@ -225,7 +225,7 @@ static enum pawl_status take(struct settings *s, int id, struct setting_value gi
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* More items; the text becomes the items with commas between them. */
+/* Append items; the text becomes all items with commas between them. */
 static bool list_add(struct settings *s, struct setting_value *v, const struct bytes *more,
                      size_t n)
 {
@@ -249,7 +249,7 @@ static bool list_add(struct settings *s, struct setting_value *v, const struct b
     return true;
 }
 
-/* The texts between commas, or between white space, without the space around them. */
+/* Split at commas, or at white space, and trim each item. */
 static enum pawl_status list_split(struct settings *s, int id, struct setting_value *v,
                                    const char *text, struct pawl_err *err)
 {
@@ -271,7 +271,7 @@ static enum pawl_status list_split(struct settings *s, int id, struct setting_va
     return ok ? PAWL_OK : err_no_memory(err, "reading the settings");
 }
 
-/* A value given as one text; a list on the command line continues the one before it. */
+/* Set a value from one text. On the command line, a repeated list option appends. */
 static enum pawl_status give(struct settings *s, int id, const char *text, enum setting_from from,
                              struct pawl_err *err)
 {
@@ -309,7 +309,7 @@ enum pawl_status settings_from_file(struct settings *s, int id, struct setting_t
         memcpy(lines, texts.lines, texts.n * sizeof(*lines));
         given.lines = lines;
     }
-    /* Checked also when something stronger was said: a wrong line stays wrong. */
+    /* Validated even when a stronger source has set it: an invalid line is an error either way. */
     struct setting_value strong = s->v[id];
     enum pawl_status st = take(s, id, given, err);
     if (strong.from > FROM_FILE)
@@ -333,7 +333,7 @@ enum pawl_status settings_init(struct settings *s, struct pawl_err *err)
               PAWL_OK);
         setting_variable(i, variable, sizeof(variable));
         const char *text = getenv(variable);
-        if (!text || !*text) /* set but empty is how shells unset a thing for one command */
+        if (!text || !*text) /* a variable that is set but empty counts as not set */
             continue;
         enum pawl_status st = give(s, i, text, FROM_ENVIRONMENT, first == PAWL_OK ? err : NULL);
         if (first == PAWL_OK)
@@ -344,7 +344,7 @@ enum pawl_status settings_init(struct settings *s, struct pawl_err *err)
 
 /* ---- Together -------------------------------------------------------------------------------- */
 
-/* `--db env:NAME`: the URL, with its password, stays out of the command line and so out of ps. */
+/* With `--db env:NAME` the URL and its password do not appear on the command line, nor in ps. */
 static enum pawl_status follow_env(struct settings *s, struct pawl_err *err)
 {
     struct setting_value *db = &s->v[SET_DB];
@@ -364,8 +364,8 @@ static enum pawl_status follow_env(struct settings *s, struct pawl_err *err)
     return PAWL_OK;
 }
 
-/* What is no URL at all may be a secret all the same ("host=h password=p"), so it is not repeated.
- */
+/* A text that is not a URL may still hold a secret ("host=h password=p"), so the error does not
+ * quote it. */
 static enum pawl_status check_db(const struct settings *s, struct pawl_err *err)
 {
     const char *text = s->v[SET_DB].text;
@@ -399,7 +399,7 @@ enum pawl_status settings_duties(const struct settings *s, unsigned *out, struct
     return PAWL_OK;
 }
 
-/* The line is that of the grace, else of the interval that the default does not fit. */
+/* The error names the line of the grace; when that is the default, the line of the interval. */
 static enum pawl_status check_heartbeat(const struct settings *s, struct pawl_err *err)
 {
     const struct setting_value *grace = &s->v[SET_HEARTBEAT_GRACE],
@@ -437,7 +437,7 @@ enum pawl_status settings_settle(struct settings *s, struct pawl_err *err)
 struct pawl_options settings_options(const struct settings *s)
 {
     const struct setting_value *v = s->v;
-    /* In struct pawl_options 0 means the default, so "not at all" is a microsecond, or below 0. */
+    /* In struct pawl_options 0 means "default", so zero is passed as 1 us, or as -1 for "off". */
     return (struct pawl_options){
         PAWL_OPTIONS_INIT,
         .db = v[SET_DB].text,

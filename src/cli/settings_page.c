@@ -1,49 +1,50 @@
 /*
- * settings_page.c - doc/settings.md, printed from the one table of settings and, below, from the
- * one that says what the designs Pawl grew from call the same thing.
+ * settings_page.c - print doc/settings.md and a commented pawl.conf from the table of settings.
  *
+ * A second table in doc/settings.md compares the defaults with those of the earlier designs
+ * ("seeds").
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/cli.h"
 
-/* What the seeds call it and say, what it is here, and why that differs. */
+/* A setting of an earlier design: its name and value there, ours, and why the default differs. */
 static const struct seed {
     const char *where, *name, *said;
     int id;
     const char *why;
 } seeds[] = {
     { "000", "SetMaxOpenConns", "25", SET_POOL_SIZE,
-      "one thread writes and batches for all; these read, and idle ones cost memory" },
+      "one thread writes for all callers; these connections only read, and idle ones cost memory" },
     { "000", "SetConnMaxLifetime", "5 minutes", SET_POOL_LIFETIME,
-      "a healthy connection is kept; half an hour follows a moved database soon enough" },
+      "a healthy connection is kept; 30 minutes are short enough to follow a failover" },
     { "000", "mark_stuck_requests_as_failed", "5 minutes", SET_HEARTBEAT_GRACE,
-      "a dead owner is known by its silence, not by its call's age; a slow call is not stuck" },
+      "a dead owner is detected by missing heartbeats, not by age; a slow call is not stuck" },
     { "000", "archive after", "30 days", SET_RETENTION,
-      "results are asked for within days; the id alone is remembered for 30 days more" },
+      "results are read within days; the id alone is remembered for 30 days more" },
     { "001", "TTL for pending calls", "none", SET_RETENTION,
-      "a call's own expires_in ends it with an outcome; what is pending is never removed" },
+      "expires_in ends a call with an outcome; a pending call is never removed" },
     { "001", "process interval", "none", SET_POLL_INTERVAL,
-      "a commit wakes callers in the same process; polling is for other processes only" },
+      "a commit wakes waiting threads of the same process; polling is for other processes only" },
     { "003", "max_concurrent_jobs", "100", SET_WORKER_SLOTS,
-      "a slot is a thread; 16 keep two cores busy, and handlers that wait want more" },
+      "a slot is a thread; 16 keep two cores busy, and handlers that wait for I/O need more" },
     { "003", "timeout_seconds", "3600", SET_CALL_TIMEOUT,
-      "an hour hides a hung handler; who needs it says so in the call" },
+      "an hour hides a hung handler; a call that needs it can set its own timeout" },
     { "003", "pool_size", "50", SET_POOL_SIZE, "see above; PostgreSQL's own limit is 100" },
     { "003", "pool_timeout", "30s", SET_POOL_TIMEOUT, "the same" },
     { "003", "http_port", "8080", SET_LISTEN,
-      "8080 is taken on many machines; 7295 is free, and only this machine is let in" },
+      "8080 is taken on many machines; 7295 is free, and the default accepts only local clients" },
     { "003", "DELETE completed after", "7 days", SET_RETENTION, "the same" },
     { "004", "SESSION_LOCK_WAIT_TIMEOUT", "120", SET_SESSION_WAIT,
-      "the same, but the request stays in line when the caller's time is up; on_timeout cancel is "
-      "the seed's way" },
+      "the same, but the request stays queued when the caller's time is up; on_timeout cancel does "
+      "what that design did" },
     { "004", "AGENT_TIMEOUT", "120", SET_CALL_TIMEOUT,
       "per call; the default suits short handlers" },
     { "004", "SESSION_LOCK_STUCK_BUFFER_SECONDS", "30", SET_LEASE_FOR,
-      "a lease that its owner extends needs no guess at how long the work takes" },
+      "the owner extends its lease, so the length of the work need not be guessed" },
     { "004", "POD_HEARTBEAT_INTERVAL_SECONDS", "15", SET_HEARTBEAT_INTERVAL,
-      "a beat is one small row; with 2 s a crash costs callers 10 s instead of 30" },
+      "a heartbeat writes one small row; with 2 s a crash delays callers by 10 s instead of 30" },
     { "004", "POD_HEARTBEAT_GRACE_SECONDS", "30", SET_HEARTBEAT_GRACE,
-      "five missed beats; never under two, as the seed asks" },
+      "five missed heartbeats; never less than two, as in that design" },
     { "004", "RECLAIM_ACTION", "requeue", SET_RECLAIM_ACTION, "the same" },
 };
 
@@ -58,29 +59,32 @@ int help_settings_page(struct cli *cli)
         "<!-- Printed by `pawl help settings --markdown`; change src/cli instead. -->\n"
         "# Settings\n\n"
         "Every setting NAME is `--name` on the command line, `PAWL_NAME` in the environment and\n"
-        "`name = value` in one file: `--config FILE`, else `PAWL_CONFIG`, else `pawl.conf` in the\n"
-        "present folder if there is one. Command line, then environment, then file, then default.\n"
-        "`pawl doctor` prints each with its value and where it came from. A wrong name or value\n"
-        "stops the start, with the line and what was expected.\n\n"
-        "Durations are `500ms`, `5s`, `2m`, `3h`, `7d`; a number alone is seconds. Lists have\n"
-        "commas between their items (tokens: white space), and braces around them in the file:\n\n"
+        "`name = value` in a file: `--config FILE`, else `PAWL_CONFIG`, else `pawl.conf` in the\n"
+        "working directory if it exists. The command line wins over the environment, that over\n"
+        "the file, and that over the default. `pawl doctor` prints each setting with its value\n"
+        "and where it came from. A wrong name or value stops the start with an error that names\n"
+        "the line and what was expected.\n\n"
+        "Durations are `500ms`, `5s`, `2m`, `3h`, `7d`; a number alone is seconds. Items of a list\n"
+        "are separated by commas (tokens: by white space); in the file a list has braces:\n\n"
         "    # pawl.conf\n"
         "    listen = \"0.0.0.0:7295\"\n"
         "    retention = 14d\n"
         "    queues = {\"default\", \"mail\"}\n"
         "    tokens = {\"ann:admin:SHA256\", \"mailer:app:SHA256:mail\"}\n"
         "    db = \"postgres://pawl:${DB_PASSWORD}@db/pawl\"\n\n"
-        "The last column says when a new value counts: with the next SIGHUP, or with the next\n"
-        "start.\n\n"
-        "| setting | default | | counts |\n|---|---|---|---|\n",
+        "The last column says when a new value takes effect: on the next SIGHUP, or when the\n"
+        "server starts again.\n\n"
+        "| setting | default | meaning | effective |\n|---|---|---|---|\n",
         cli->out);
     for (int i = 0; i < SETTING_COUNT; i++)
         fprintf(cli->out, "| `%s` | %s | %s | %s |\n", setting_table[i].name,
                 setting_table[i].fallback, setting_table[i].meaning,
                 when_text(setting_table[i].when));
-    fputs("\n## What the seeds call it\n\n"
-          "| seed | its name | its value | here | default | why |\n|---|---|---|---|---|---|\n",
-          cli->out);
+    fputs(
+        "\n## Settings of the earlier designs\n\n"
+        "Pawl continues several earlier designs, numbered here. Their settings became these:\n\n"
+        "| design | its setting | its value | here | default | why |\n|---|---|---|---|---|---|\n",
+        cli->out);
     for (size_t i = 0; i < COUNT_OF(seeds); i++)
         fprintf(cli->out, "| %s | `%s` | %s | `%s` | %s | %s |\n", seeds[i].where, seeds[i].name,
                 seeds[i].said, setting_table[seeds[i].id].name, setting_table[seeds[i].id].fallback,

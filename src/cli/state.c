@@ -1,5 +1,6 @@
 /*
- * state.c - `pawl queues`, `nodes` and `leaders`: how things stand; `drain` and `undrain`.
+ * state.c - `pawl queues`, `nodes` and `leaders` show the cluster's state; `drain` and `undrain`
+ * change a node's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -92,6 +93,10 @@ const struct command cmd_queues = {
     .name = "queues",
     .summary = "show the queues and what waits in them",
     .usage = "",
+    .about =
+        "Prints for each queue how many calls are pending, due (could run now) and processing,\n"
+        "how long the oldest pending call has waited in seconds, and the rates of accepted and\n"
+        "ended calls a second.",
     .example = "pawl queues\npawl queues --json | jq '.queues[] | select(.paused)'",
     .reach = REACH_SERVER,
     .run = run_queues,
@@ -101,8 +106,10 @@ const struct command cmd_nodes = {
     .name = "nodes",
     .summary = "show the processes that work on the database",
     .usage = "",
-    .about = "A node is joining, active, draining or dead (no heartbeat for longer than\n"
-             "`heartbeat_grace`). The figures are those of its last heartbeat.",
+    .about =
+        "A node is one process that opened the database. It is joining, active, draining or dead\n"
+        "(no heartbeat for longer than `heartbeat_grace`). slots, busy, cpu, memory and\n"
+        "connections are the values of its last heartbeat.",
     .example = "pawl nodes\n"
                "pawl nodes --json | jq -r '.nodes[] | select(.status == \"dead\") | .node'",
     .reach = REACH_SERVER,
@@ -113,8 +120,10 @@ const struct command cmd_leaders = {
     .name = "leaders",
     .summary = "show which node has which role",
     .usage = "",
-    .about = "One node at a time has the role `maintenance` (expiry, lost leases, retention), and\n"
-             "one has `scheduler`. The epoch grows each time a role is taken.",
+    .about =
+        "One node at a time has the role `maintenance` (expires calls, takes back lost leases,\n"
+        "removes calls past their retention), and one has the role `scheduler`. The epoch is a\n"
+        "number that grows each time a node takes over the role.",
     .example = "pawl leaders",
     .reach = REACH_SERVER,
     .run = run_leaders,
@@ -125,10 +134,10 @@ const struct command cmd_drain = {
     .summary = "stop a node from taking new work",
     .usage = "NODE",
     .about =
-        "Any server of the cluster can be asked: the node reads the request with its next\n"
-        "heartbeat. Calls that run there go on; claimed calls that have not started are handed\n"
-        "back, which counts as no attempt; its /readyz answers 503. This lasts until pawl\n"
-        "undrain, or until the node leaves.",
+        "--url may be any server of the cluster: the node reads the request from the database\n"
+        "with its next heartbeat. Running calls go on; claimed calls that have not started are\n"
+        "handed back, which does not count as an attempt; /readyz of the node answers 503. The\n"
+        "node stays drained until pawl undrain, or until its process ends.",
     .example = "pawl drain \"$(pawl nodes --json | jq -r '.nodes[0].node')\"",
     .args_max = 1,
     .reach = REACH_SERVER,
@@ -139,6 +148,7 @@ const struct command cmd_undrain = {
     .name = "undrain",
     .summary = "let a drained node take work again",
     .usage = "NODE",
+    .about = "Ends a drain: the node takes work again after its next heartbeat.",
     .example = "pawl undrain \"$(pawl nodes --json | jq -r '.nodes[0].node')\"",
     .args_max = 1,
     .reach = REACH_SERVER,

@@ -1,5 +1,5 @@
 /*
- * table.c - collecting cells and printing them twice: aligned, and as JSON.
+ * table.c - collect cells, and print them aligned or as JSON (table.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/text.h"
 
-/* One screenful of anything is a few hundred KiB at most; lists come in pages. */
-#define SHEET_LEN_MAX (16 << 20)
+/* A table is at most a few hundred KiB; long lists come in pages. */
+#define TABLE_LEN_MAX (16 << 20)
 
 void cli_table_init(struct cli_table *s, const char *const *columns)
 {
@@ -21,7 +21,7 @@ void cli_table_init(struct cli_table *s, const char *const *columns)
     while (columns[s->n_columns])
         s->n_columns++;
     assert(s->n_columns > 0 && s->n_columns <= CLI_TABLE_COLUMNS_MAX);
-    arena_init(&s->arena, SHEET_LEN_MAX);
+    arena_init(&s->arena, TABLE_LEN_MAX);
 }
 
 void cli_table_release(struct cli_table *s)
@@ -92,7 +92,7 @@ static const char *shown(const struct cli_table_cell *c)
     return strcmp(c->text, "true") == 0 ? "yes" : strcmp(c->text, "false") == 0 ? "no" : c->text;
 }
 
-/* Characters, not bytes: what follows in the row must line up. */
+/* Count characters, not bytes, so that columns line up. */
 static int width(const char *text)
 {
     int n = 0;
@@ -101,7 +101,7 @@ static int width(const char *text)
     return n;
 }
 
-/* A name from a database must not steer the terminal it is shown on. */
+/* Control characters in stored names must not reach the terminal. */
 static void put(struct cli *cli, const char *text)
 {
     for (; *text; text++)
@@ -130,7 +130,7 @@ void cli_table_print(struct cli *cli, const struct cli_table *s)
     int pad[CLI_TABLE_COLUMNS_MAX];
     assert(s->n_columns > 0);
     widths(s, pad);
-    pad[s->n_columns - 1] = 0; /* nothing follows: no spaces at the end */
+    pad[s->n_columns - 1] = 0; /* the last column needs no padding */
     for (size_t i = 0; i < s->n_columns; i++) {
         put_cell(cli, s->columns[i], PAINT_HEAD, pad[i]);
         fputs(i + 1 < s->n_columns ? "  " : "\n", cli->out);
@@ -205,7 +205,7 @@ int cli_table_answer(struct cli *cli, const struct cli_table *s)
         return cli_done(cli);
     }
     struct buf b;
-    buf_init(&b, SHEET_LEN_MAX);
+    buf_init(&b, TABLE_LEN_MAX);
     buf_add_char(&b, '{');
     cli_table_json_members(&b, s);
     buf_add_char(&b, '}');

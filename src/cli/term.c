@@ -1,5 +1,5 @@
 /*
- * term.c - errors, progress and colour: everything a command says that is not its answer.
+ * term.c - error messages, questions, progress and colour on the terminal.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -40,7 +40,7 @@ int cli_fail(struct cli *cli, const struct pawl_err *err)
 int cli_fail_id(struct cli *cli, const struct pawl_err *err, const char *id)
 {
     cli_progress_end(cli);
-    fflush(cli->out); /* what was said before it comes before it */
+    fflush(cli->out); /* earlier output comes before the error */
     if (cli->json)
         fail_json(cli->err, err, id);
     else
@@ -95,7 +95,7 @@ bool cli_ask(struct cli *cli, const char *fmt, ...)
     fputs(" [y/N] ", cli->err);
     fflush(cli->err);
     if (!fgets(line, sizeof(line), stdin))
-        fputc('\n', cli->err); /* the end of the input is no answer, and wrote no line end */
+        fputc('\n', cli->err); /* at the end of the input there is no answer and no line end */
     line[strcspn(line, "\r\n")] = 0;
     return strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
 }

@@ -1,8 +1,8 @@
 /*
- * token.c - `pawl token new NAME ROLE`: make a token, show it once, and the line to put into the
- * settings.
+ * token.c - `pawl token new NAME ROLE`: generate a token and the line for the settings file.
  *
- * Opens nothing: what is stored anywhere is the line, which holds only the token's hash.
+ * It opens no database. The line holds only the token's hash, so the token itself is shown once and
+ * stored nowhere.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "cli/table.h"
 
-/* Two times 128 bits of the dice that make lease tokens. */
+/* 256 random bits: two lease tokens of 128 bits each. */
 static void secret_make(char out[80])
 {
     char a[33], b[33];
@@ -78,7 +78,7 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option_row options[] = {
-    { "queues-of", "A,B", NULL, "app: the queues it may work on; without it, all" },
+    { "queues-of", "A,B", NULL, "app: queues it may work on; default all" },
     { 0 },
 };
 
@@ -86,9 +86,11 @@ const struct command cmd_token = {
     .name = "token",
     .summary = "make a token for a person or a program",
     .usage = "new NAME ROLE",
-    .about = "ROLE is admin (everything), app (submit; see and cancel its own calls; work its\n"
-             "queues) or monitor (see everything but inputs, results, errors, states and tags).\n"
-             "Prints the token on stdout, once, and the line for `tokens` on stderr.",
+    .about =
+        "ROLE is admin (everything), app (submit calls; see and cancel its own; work on its\n"
+        "queues) or monitor (see everything except inputs, results, errors, states and tags).\n"
+        "Prints the token on stdout and the line for the setting `tokens` on stderr. The token\n"
+        "is not stored and cannot be shown again.",
     .example = "pawl token new ann admin\npawl token new mailer app --queues-of mail --json",
     .options = options,
     .args_max = 3,

@@ -1,8 +1,8 @@
 /*
- * url.c - database URLs as they may be shown: without whatever could be a secret.
+ * url.c - database URLs for display, with secrets replaced.
  *
- * When in doubt a piece is hidden: a host name shown too rarely costs a question, a password shown
- * once costs the password.
+ * When in doubt a part is hidden: a missing host name costs the reader a question, a visible
+ * password costs the password.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #define SCHEME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-"
 #define URL_LEN_MAX (64 << 10)
 
-/* What is hidden of `scheme://user:password@`, from the colon to the @; from is NULL when there is
- * none. The last @ of the whole text ends it, because a careless password may hold any of / ? # and
- * @ itself. */
+/* The password in `scheme://user:password@`, from the colon to the @; from is NULL when there is
+ * none. It ends at the last @ of the text, because an unescaped password may contain / ? # and @.
+ */
 struct span {
     const char *from, *to;
 };
@@ -35,8 +35,8 @@ static struct span password_of(const char *url)
     return colon ? (struct span){ colon + 1, at } : (struct span){ 0 };
 }
 
-/* Where the value begins when a parameter with a secret one begins here; else NULL. A list of words
- * ("host=h password = p") may have spaces around its =. */
+/* When a parameter with a secret value begins at `at`: the start of its value, else NULL. In a list
+ * of words ("host=h password = p") there may be spaces around the =. */
 static const char *secret_value(const char *at, bool words)
 {
     static const char *const names[] = { "password", "passwd", "pwd",
@@ -52,7 +52,7 @@ static const char *secret_value(const char *at, bool words)
     return NULL;
 }
 
-/* A ; ends a value only when another parameter follows: a password may hold one. */
+/* A ; ends the value only when another parameter follows: a password may contain one. */
 static const char *value_end(const char *at)
 {
     for (;; at++) {
@@ -65,8 +65,8 @@ static const char *value_end(const char *at)
     }
 }
 
-/* The same in a list of words, where quotes and backslashes count. One that has a URL somewhere is
- * neither: all the rest is hidden. */
+/* The end of a value in a list of words, where quotes and backslashes count. A list that also
+ * contains a URL cannot be parsed safely: everything up to its end is hidden. */
 static const char *word_end(const char *at, bool neither)
 {
     bool quoted = neither;
@@ -79,8 +79,8 @@ static const char *word_end(const char *at, bool neither)
     return at;
 }
 
-/* A secret may hold what looks like another, so each is looked for in the whole text, and all that
- * belongs to one of them is hidden. */
+/* A secret may contain text that looks like another parameter, so each secret is searched for in
+ * the whole text, and everything that belongs to any of them is hidden. */
 void url_safe(const char *url, char *out, size_t size)
 {
     struct buf b;

@@ -1,5 +1,5 @@
 /*
- * version.c - `pawl version`: which program this is.
+ * version.c - `pawl version`: print the program's version.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

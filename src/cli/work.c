@@ -1,9 +1,9 @@
 /*
  * work.c - `pawl work --exec`: a worker that runs a program for each call, over HTTP.
  *
- * The main thread waits for signals and for the slots. The first SIGTERM or SIGINT drains: no more
- * claims, what runs gets `grace`; the second, or the end of the grace, ends the programs and hands
- * their calls back uncounted.
+ * The main thread waits for signals and for the slots to end. The first SIGTERM or SIGINT drains:
+ * the slots claim no more, and running programs get `grace` to end. The second signal, or the end
+ * of the grace, terminates the programs; their calls are handed back without counting an attempt.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/work.h"
@@ -21,7 +21,7 @@
 #include "base/text.h"
 #include "base/world.h"
 
-/* How often to look whether the slots have left. */
+/* How often to check whether the slots have ended. */
 #define LOOK_NS 100000000
 
 static sigset_t signals(void)
@@ -41,7 +41,7 @@ static int alive(struct worker *w)
     return n;
 }
 
-/* No more claims; those who wait for one are called back. */
+/* Stop claiming; end claims that are waiting for work. */
 static void drain(struct worker *w, struct slot *slots, int n)
 {
     pthread_mutex_lock(&w->lock);
@@ -74,7 +74,7 @@ static void watch(struct worker *w, struct slot *slots, int n)
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 
-/* ["a","b"] of a repeated option; NULL when it was not given. */
+/* The values of a repeated option as a JSON array, ["a","b"]; NULL when it was not given. */
 static const char *array_of(struct arena *a, const struct cli *cli, const char *option)
 {
     struct buf b;
@@ -104,7 +104,8 @@ static enum pawl_status conf_read_options(struct worker *w, struct arena *a, int
         return err_set(err, PAWL_INVALID,
                        "option --exec is missing: the program to run for each call");
     if (!w->types)
-        return err_set(err, PAWL_INVALID, "option --type is missing: the calls to run it for");
+        return err_set(err, PAWL_INVALID,
+                       "option --type is missing: the type of the calls to run it for");
     gethostname(host, sizeof(host) - 1);
     w->name = cli_option(cli, "worker");
     if (!w->name)
@@ -135,7 +136,7 @@ static enum pawl_status slots_open(struct worker *w, struct slot *slots, int n,
             pthread_mutex_lock(&w->lock);
             w->n_alive--;
             pthread_mutex_unlock(&w->lock);
-            st = err_set(err, PAWL_NO_MEMORY, "no thread could be made for slot %d", i + 1);
+            st = err_set(err, PAWL_NO_MEMORY, "cannot create a thread for slot %d", i + 1);
             atomic_store(&w->stop, true);
         }
     }
@@ -171,7 +172,8 @@ static int run(struct cli *cli, int argc, char **argv)
     arena_init(&a, 1 << 20);
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.changed, NULL);
-    pthread_sigmask(SIG_BLOCK, &set, NULL); /* before any thread: the main one waits for them */
+    /* Blocked before any thread starts: watch() waits for these signals on the main thread. */
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGINT, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     atomic_store(&w.busy_us, world_mono(&world_real));
@@ -190,12 +192,12 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const struct option_row options[] = {
     { "exec", "CMD", NULL, "the program to run for each call, by /bin/sh -c" },
-    { "type", "T", NULL, "for calls of this type; may be repeated" },
-    { "queue", "Q", NULL, "from this queue only; may be repeated" },
+    { "type", "T", NULL, "run it for calls of this type; may be repeated" },
+    { "queue", "Q", NULL, "take calls from this queue only; may be repeated; default all" },
     { "slots", "N", "1", "programs that run at the same time" },
-    { "worker", "NAME", NULL, "shown as the node of the calls it holds, else HOST-PID" },
-    { "retry-in", "D", "30s", "when to run it again after exit code 75" },
-    { "idle", "D", NULL, "exit when no call came for this long" },
+    { "worker", "NAME", NULL, "shown as the node of its calls; default HOST-PID" },
+    { "retry-in", "D", "30s", "how long to wait before the next attempt after exit code 75" },
+    { "idle", "D", NULL, "exit when no call came for this long; default never" },
     { 0 },
 };
 
@@ -204,14 +206,16 @@ const struct command cmd_work = {
     .summary = "run a program for each call of a type",
     .usage = "--exec CMD --type T",
     .about =
-        "The program gets the input on stdin and PAWL_CALL_ID, _TYPE, _METHOD, _KEY, _ATTEMPT,\n"
-        "_DEADLINE and TRACEPARENT in its environment; no token and no database URL. stdout is\n"
-        "the result: JSON if it is, else a string, else bytes. Exit code 0: completed, 65: failed\n"
-        "for good, 75: run it again after --retry-in (counts as no attempt), any other: an error\n"
-        "that is retried, with the end of stderr as its text. A program that still runs a little\n"
-        "before its timeout (a tenth of it, half a second at most), when its call is cancelled or\n"
-        "after the worker's `grace` is killed with its process group; _DEADLINE says when.\n"
-        "On SIGTERM the worker takes no more calls and exits when those that run have ended.",
+        "Claims calls from the server and runs CMD with /bin/sh -c for each of them. The program\n"
+        "reads the input on stdin. Its environment has PAWL_CALL_ID, PAWL_CALL_TYPE, _METHOD,\n"
+        "_KEY, _ATTEMPT, _DEADLINE and TRACEPARENT, but no token and no database URL. Its stdout\n"
+        "is the result: JSON if it is valid JSON, else a string if it is UTF-8, else bytes. Exit\n"
+        "code 0: completed. 65: failed for good. 75: run it again after --retry-in, which does\n"
+        "not count as an attempt. Any other: an error that is retried, with the end of stderr as\n"
+        "its message. The program and its process group are killed when the call is cancelled,\n"
+        "at the end of the worker's `grace`, or at _DEADLINE: a tenth before the call's timeout,\n"
+        "half a second at most. On SIGTERM the worker takes no more calls, and exits when the\n"
+        "running ones have ended.",
     .example = "pawl submit shout '\"hello\"' --id shout-1\n"
                "pawl work --exec 'tr a-z A-Z' --type shout --idle 1s\n"
                "pawl get shout-1 --result",

@@ -1,5 +1,5 @@
 /*
- * work_say.c - what a program is told of its call, and what the server is told of its end. Pure.
+ * work_say.c - the environment of a program, and the result that is sent to the server. Pure.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,8 @@
 #include "base/text.h"
 #include "cli/work.h"
 
-/* Our own settings, among them the token, and whatever is a database's URL by name or by look. */
+/* Hidden from the program: our settings, among them the token, and every variable whose name or
+ * value looks like a database URL. */
 static bool secret(const char *entry)
 {
     static const char *const urls[] = { "postgres://", "postgresql://", "mysql://", "mariadb://" };

@@ -1,8 +1,8 @@
 /*
- * work_slot.c - one slot of `pawl work`: claim, run, extend, finish, again. On a thread of its own.
+ * work_slot.c - one slot of `pawl work`: claim, run, extend, finish, repeat. On its own thread.
  *
- * What must stay true: a call whose lease may be over is neither run on nor finished as if it were
- * ours; the server refuses it anyway, but the program must not go on.
+ * Invariant: when the lease of a call may have ended, its program is stopped and its result is not
+ * sent. The server would refuse the result, but the program must not go on beside another attempt.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -18,10 +18,10 @@
 #include "cli/work.h"
 
 #define CLAIM_WAIT_US (20 * SEC_US)
-/* A claim over TLS cannot be called back, so it is short: a stop waits for it. */
+/* A waiting claim over TLS cannot be interrupted, so it is short: a stop has to wait for it. */
 #define CLAIM_WAIT_TLS_US (2 * SEC_US)
 #define SLOT_LEN_MAX ((size_t)64 << 20)
-/* How soon a running program hears of a stop or a cancel. */
+/* How soon a running program is told about a stop or a cancel. */
 #define TURN_US (100 * MS_US)
 
 static void say(struct worker *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -38,7 +38,7 @@ static void say(struct worker *w, const char *fmt, ...)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Sleep, but not through a stop. */
+/* Sleep, but return early on a stop. */
 static void rest(struct worker *w, int64_t us)
 {
     int64_t until_us = world_mono(&world_real) + us;
@@ -46,7 +46,7 @@ static void rest(struct worker *w, int64_t us)
         usleep((useconds_t)MIN(us, TURN_US));
 }
 
-/* May it pass? Then it is tried again; everything else ends the worker. */
+/* May the error pass by itself? Then the request is repeated; any other error ends the worker. */
 static bool passes(enum pawl_status st)
 {
     return st == PAWL_BUSY || st == PAWL_UNKNOWN || st == PAWL_FULL || st == PAWL_NO_MEMORY ||
@@ -96,7 +96,7 @@ static enum pawl_status claim(struct slot *s, struct arena *a, struct json **out
     return st;
 }
 
-/* The first call of a claim's answer; false when there is none. */
+/* The first call in the answer to a claim; false when there is none. */
 static bool held_read(struct worker *w, struct arena *a, const struct json *answer,
                       struct held *out)
 {
@@ -172,7 +172,7 @@ static enum kept extend(struct slot *s, struct held *h)
 
 /* ---- Run and finish -------------------------------------------------------------------------- */
 
-/* Until the program has ended; false when the lease was lost meanwhile. */
+/* Wait until the program has ended, and extend the lease meanwhile. False: the lease was lost. */
 static bool attend(struct slot *s, struct held *h, struct child *c, struct ending_of *e)
 {
     struct worker *w = s->w;
@@ -201,7 +201,7 @@ static bool attend(struct slot *s, struct held *h, struct child *c, struct endin
             child_kill(c, false);
         }
     }
-    /* A program that ended well in the same moment has ended well. */
+    /* A program that exited with 0 at the same moment counts as completed. */
     if (child_end_of(c->status) == CHILD_RESULT)
         e->timed_out = e->cancelled = e->released = false;
     return true;
@@ -218,8 +218,8 @@ static enum pawl_status finish(struct slot *s, const struct held *h, const struc
     buf_add_text(&b, "]}");
     struct client_ask ask = { .method = "POST", .path = "/v1/work/finish", .body = buf_bytes(&b) };
     enum pawl_status st;
-    /* The same finish again gets the same answer, so a lost one is asked for until the lease ends.
-     */
+    /* Repeating a finish gets the same answer, so it is sent until the answer comes or the lease
+     * ends. */
     for (;;) {
         st = client_json(s->client, a, &ask, &answer, NULL, err);
         if (!passes(st) || world_mono(&world_real) >= h->until_us)
@@ -253,15 +253,15 @@ static void run_held(struct slot *s, struct arena *a, struct held *h)
         ours = attend(s, h, &c, &e);
     }
     enum pawl_status st = ours ? finish(s, h, &e, &status, a, &err)
-                               : err_set(&err, PAWL_LOST_LEASE, "its lease is over");
+                               : err_set(&err, PAWL_LOST_LEASE, "its lease has ended");
     if (st == PAWL_OK)
-        say(w, "call \"%s\" try %" PRId64 ": %s in %.3f s", h->id, h->attempt,
+        say(w, "call \"%s\" attempt %" PRId64 ": %s in %.3f s", h->id, h->attempt,
             status ? status : "ended", (double)(world_mono(&world_real) - began_us) / 1e6);
     else if (st == PAWL_LOST_LEASE && e.timed_out)
-        say(w, "call \"%s\" try %" PRId64 ": timed out after %g s", h->id, h->attempt,
+        say(w, "call \"%s\" attempt %" PRId64 ": timed out after %g s", h->id, h->attempt,
             (double)h->timeout_us / 1e6);
     else
-        say(w, "call \"%s\" try %" PRId64 " could not be finished: %s", h->id, h->attempt,
+        say(w, "call \"%s\" attempt %" PRId64 " could not be finished: %s", h->id, h->attempt,
             err.text);
     child_release(&c);
 }
@@ -277,7 +277,7 @@ static void give_up(struct worker *w, const struct pawl_err *err)
     atomic_store(&w->stop, true);
 }
 
-/* Nothing came for as long as it was told to wait, and nothing runs anywhere. */
+/* True when no call came for idle_us and no slot runs one. */
 static bool idle(struct worker *w)
 {
     return w->idle_us && !atomic_load(&w->running) &&

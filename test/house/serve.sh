@@ -47,7 +47,7 @@ wrong()
     printf '# one\n# two\n\nretenton = 7d\n' >c.conf
     pawl serve --config c.conf >out 2>err
     same name $? 2
-    has name "$(cat err)" 'c.conf:4: no setting "retenton"; did you mean retention?'
+    has name "$(cat err)" 'c.conf:4: unknown setting "retenton"; did you mean retention?'
     printf '# one\nlisten = "127.0.0.1:0"\ngrace = soon\n' >c.conf
     pawl serve --config c.conf >out 2>err
     same value $? 2

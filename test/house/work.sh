@@ -85,11 +85,11 @@ timeout_kills_the_group()
     one slow 'sleep 61 & echo $! >slow.pid; wait' --timeout 3s --max-attempts 1
     same slow "$(field slow .status)" failed
     same slow "$(field slow .error)" 'the program did not end within its timeout of 3 s'
-    has slow "$(cat slow.err)" 'call "slow" try 1: failed in '
+    has slow "$(cat slow.err)" 'call "slow" attempt 1: failed in '
     hasnt slow "$(cat slow.err)" 'could not be finished'
     # It does not heed SIGTERM, so its end comes after the database's own.
     one stubborn 'trap "" TERM; sleep 1; sleep 1; sleep 1; sleep 1' --timeout 500ms --max-attempts 1
-    has stubborn "$(cat stubborn.err)" 'call "stubborn" try 1: timed out after 0.5 s'
+    has stubborn "$(cat stubborn.err)" 'call "stubborn" attempt 1: timed out after 0.5 s'
     within 3 sh -c '! kill -0 $(cat slow.pid)' || echo "its child still runs"
 }
 result a_timeout_ends_the_whole_group "$(timeout_kills_the_group)"

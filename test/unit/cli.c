@@ -140,7 +140,7 @@ TEST(help_lists_commands_and_settings)
     EQ_INT(run("help settings --json"), 0);
     EQ_STR(text(answer()->first, "setting"), "db");
     EQ_INT(run("help nobody"), 2);
-    HAS_STR(err_out, "no command \"nobody\"");
+    HAS_STR(err_out, "unknown command \"nobody\"");
     EQ_INT(run(""), 2);
     HAS_STR(err_out, "usage: pawl [options] COMMAND");
     EQ_STR(out, "");
@@ -188,7 +188,7 @@ TEST(the_printed_conf_holds_the_defaults)
     }
     GE_INT(n, 30);
     EQ_INT(run("help --conf"), 2);
-    HAS_STR(err_out, "option --conf goes with pawl help settings only");
+    HAS_STR(err_out, "option --conf can only be used with pawl help settings");
 }
 
 /* ---- Getting it wrong ------------------------------------------------------------------------ */
@@ -196,17 +196,17 @@ TEST(the_printed_conf_holds_the_defaults)
 TEST(wrong_names_are_invalid_and_hinted_at)
 {
     EQ_INT(run("migrat"), 2);
-    EQ_STR(err_out, "pawl: no command \"migrat\"; did you mean migrate?\n");
+    EQ_STR(err_out, "pawl: unknown command \"migrat\"; did you mean migrate?\n");
     EQ_INT(run("serve-coffee"), 2);
     HAS_STR(err_out, "pawl help lists them");
     EQ_INT(run("migrate --prnt"), 2);
-    EQ_STR(err_out, "pawl migrate: no option --prnt; did you mean --print?\n");
+    EQ_STR(err_out, "pawl migrate: unknown option --prnt; did you mean --print?\n");
     EQ_INT(run("migrate --frobnicate"), 2);
     HAS_STR(err_out, "pawl migrate --help lists them");
     EQ_INT(run("gc -m 5"), 2);
-    EQ_STR(err_out, "pawl gc: no option \"-m\"; pawl gc --help lists them\n");
+    EQ_STR(err_out, "pawl gc: unknown option \"-m\"; pawl gc --help lists them\n");
     EQ_INT(run("gc -n 5"), 2); /* gc has no --limit */
-    HAS_STR(err_out, "no option --limit");
+    HAS_STR(err_out, "unknown option --limit");
     EQ_INT(run("gc --=5"), 2);
     EQ_STR(out, "");
 }
@@ -249,9 +249,9 @@ TEST(errors_say_what_was_expected)
         { "batch", "FILE (or - for stdin) is missing" },
         { "backup", "FILE is missing; usage: pawl backup FILE" },
         { "cancel", "ID, or a filter such as --status, is missing; usage: pawl cancel ID..." },
-        { "retry x --type t", "ID and filters such as --status exclude each other" },
+        { "retry x --type t", "give IDs or filters such as --status, not both" },
         { "pause", "QUEUE, or --all, is missing; usage: pawl pause QUEUE..." },
-        { "resume q --all", "QUEUE and --all exclude each other" },
+        { "resume q --all", "give QUEUE or --all, not both" },
         { "unblock", "KEY is missing; usage: pawl unblock KEY skip|retry" },
         { "unblock k", "action is missing; expected skip or retry" },
         { "unblock k go", "unknown action \"go\"; expected skip or retry" },
@@ -262,15 +262,15 @@ TEST(errors_say_what_was_expected)
         { "token new ann king", "ROLE \"king\" is unknown; expected admin, app or monitor" },
         { "completion", "shell is missing; expected bash" },
         { "completion zsh", "unknown shell \"zsh\"; expected bash" },
-        { "get x --wait 5s --archived", "--wait and --archived exclude each other" },
+        { "get x --wait 5s --archived", "--wait cannot be used with --archived" },
         { "work --type t", "option --exec is missing: the program to run for each call" },
-        { "work --exec cat", "option --type is missing: the calls to run it for" },
+        { "work --exec cat", "option --type is missing: the type of the calls to run it for" },
         { "doctor --config no.conf", "settings file \"no.conf\": No such file or directory" },
         { "serve --listen here", "\"here\" is not ADDR:PORT, [ADDR]:PORT or unix:PATH" },
         { "serve --tls-cert c.pem", "setting \"tls_key\" is not set, but \"tls_cert\" is" },
         { "serve --db env:NOT_SET",
           "env:NOT_SET, and the environment variable NOT_SET is not set" },
-        { "--bogus list", "pawl: no option \"--bogus\"; pawl help lists the commands" },
+        { "--bogus list", "pawl: unknown option \"--bogus\"; pawl help lists the commands" },
         { "--url", "pawl: option --url needs a value" },
         { "list --url http://nowhere.invalid:80", "host \"nowhere.invalid\": " },
     };
@@ -340,7 +340,7 @@ TEST(options_may_stand_before_the_command)
     EQ_INT(run("--url http://127.0.0.1:1 list"), 6);
     HAS_STR(err_out, "pawl list: cannot reach http://127.0.0.1:1: ");
     EQ_INT(run("--max 5 list"), 2); /* an option of another command */
-    HAS_STR(err_out, "pawl list: no option --max");
+    HAS_STR(err_out, "pawl list: unknown option --max");
     EQ_INT(run("--json --version"), 0);
     EQ_STR(text(answer(), "version"), PAWL_VERSION);
 }
@@ -421,7 +421,7 @@ TEST(migrate_tells_an_empty_database)
 {
     sql("empty.db", "CREATE TABLE mine (x)");
     EQ_INT(run("migrate --db sqlite:empty.db"), 0);
-    HAS_STR(out, "empty: pawl migrate up makes the tables");
+    HAS_STR(out, "empty: pawl migrate up creates the tables");
     EQ_INT(run("migrate --db sqlite:empty.db --json"), 0);
     EQ_INT(number(answer(), "version"), 0);
     EQ_INT(run("gc --db sqlite:empty.db"), 13);
@@ -437,7 +437,7 @@ TEST(a_newer_database_is_used_or_refused)
              (int)number(answer(), "wanted") + 1);
     sql("n.db", add);
     EQ_INT(run("migrate --db sqlite:n.db"), 0);
-    HAS_STR(out, "newer than this program, which may use it");
+    HAS_STR(out, "newer than this program, but compatible with it");
     EQ_INT(run("doctor --db sqlite:n.db"), 0);
     sql("n.db", "UPDATE pawl_meta SET value = 99 WHERE name = 'min_version'");
     EQ_INT(run("migrate --db sqlite:n.db"), 0);
@@ -491,7 +491,7 @@ TEST(doctor_says_where_each_setting_came_from)
     }
     GE_INT(seen, 10);
     EQ_INT(run_with("PAWL_RETENTON=2d", "doctor --db sqlite:d.db"), 0);
-    HAS_STR(out, "PAWL_RETENTON is no setting; did you mean PAWL_RETENTION?");
+    HAS_STR(out, "PAWL_RETENTON is not a setting; did you mean PAWL_RETENTION?");
 }
 
 TEST(doctor_looks_at_the_engine)
@@ -568,7 +568,7 @@ TEST(doctor_names_paused_queues_and_silent_nodes)
     EQ_INT(waitpid(child, &status, 0), child);
     EQ_INT(run("doctor --db sqlite:d.db --heartbeat-interval 1ms --heartbeat-grace 2ms"), 0);
     HAS_STR(out, "\"mail\" is paused");
-    HAS_STR(out, "\"worker\" has been silent");
+    HAS_STR(out, "\"worker\" has sent no heartbeat");
     HAS_STR(out, "1 known, 0 alive, 1 silent, 0 dead");
 }
 
@@ -591,7 +591,7 @@ TEST(doctor_warns_of_dead_nodes)
            SQLITE_OK);
     sqlite3_close(db);
     EQ_INT(run("doctor --db sqlite:d.db"), 0);
-    HAS_STR(out, "\"fallen\" is dead: its last beat was 1m");
+    HAS_STR(out, "\"fallen\" is dead: its last heartbeat was 1m");
     HAS_STR(out, "27 known, 1 alive, 0 silent, 26 dead");
     TRUE(!strstr(out, "ancient")); /* longer ago than calls are kept */
     EQ_INT(run("doctor --db sqlite:d.db --json"), 0);
@@ -838,9 +838,9 @@ TEST(finish_waits_for_older_nodes)
                 "started_at, beat_at) VALUES ('old-one', 'b', 'h', '0.0.9', 0, 1, 0, 1, 0, "
                 "CAST(strftime('%s', 'now') AS INTEGER) * 1000000)");
     EQ_INT(run("migrate finish --db sqlite:f.db"), 13);
-    HAS_STR(err_out, "node \"old-one\" runs pawl 0.0.9, and this is " PAWL_VERSION);
+    HAS_STR(err_out, "node \"old-one\" runs the older pawl 0.0.9 (this is " PAWL_VERSION ")");
     EQ_INT(run("migrate --db sqlite:f.db"), 0);
-    HAS_STR(out, "pawl migrate finish when no old program runs any more");
+    HAS_STR(out, "run pawl migrate finish when no older program runs");
     sql("f.db", "UPDATE pawl_node SET version = '" PAWL_VERSION "'");
     EQ_INT(run("migrate finish --db sqlite:f.db --json"), 0);
     EQ_INT(json_member(answer(), "changed")->kind, JSON_TRUE);

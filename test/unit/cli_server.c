@@ -107,9 +107,9 @@ TEST(a_missing_or_unknown_token_names_pawl_token)
     snprintf(more, sizeof(more), "--tokens %.*s", (int)strcspn(line, "\""), line);
     serve(more);
     EQ_INT(run("pawl list"), 11);
-    HAS_STR(err_out, "asks for a token, and none is set: put it into PAWL_TOKEN");
+    HAS_STR(err_out, "requires a token, and none is set: set PAWL_TOKEN");
     EQ_INT(run("PAWL_TOKEN=wrong pawl list"), 11);
-    HAS_STR(err_out, "does not know this token (setting \"token\", from: environment)");
+    HAS_STR(err_out, "does not accept this token (setting \"token\", from: environment)");
     FALSE(strstr(err_out, "wrong"));
     char good[200];
     snprintf(good, sizeof(good), "PAWL_TOKEN=%s pawl list", token);
@@ -223,7 +223,7 @@ TEST(a_call_whose_answer_is_lost_is_told_with_its_id)
     serve("");
     EQ_INT(run_and_kill("call nobody 1"), 7);
     EQ_INT(sscanf(out, "pawl call: call \"%36[-0-9a-f]\" may have been accepted", id), 1);
-    snprintf(line, sizeof(line), "`pawl get %s` tells\n", id);
+    snprintf(line, sizeof(line), "`pawl get %s` shows its state\n", id);
     HAS_STR(out, line);
     serve("");
     snprintf(line, sizeof(line), "pawl get %s --json", id);
@@ -237,7 +237,7 @@ TEST(a_call_whose_answer_is_lost_has_its_id_in_json)
     EQ_INT(run_and_kill("call nobody 1 --id 'an id' --json"), 7);
     HAS_STR(out, "\"code\":\"UNKNOWN\"");
     HAS_STR(out, ",\"id\":\"an id\",");
-    HAS_STR(out, "`pawl get ID` tells");
+    HAS_STR(out, "`pawl get ID` shows its state");
 }
 
 TEST(a_call_that_was_never_sent_is_busy)
@@ -290,8 +290,8 @@ TEST(a_write_that_is_lost_on_a_kept_connection_is_unknown)
     serve_and_go(1);
     EQ_INT(run("pawl cancel a b"), 7);
     EQ_STR(out, "a cancelled\n");
-    HAS_STR(err_out, "call \"b\" may have been cancelled: the request was sent, and its answer was "
-                     "lost; `pawl get b` tells\n");
+    HAS_STR(err_out, "call \"b\" may have been cancelled: the request was sent, but its answer was "
+                     "lost; `pawl get b` shows its state\n");
     serve_and_go(0);
     EQ_INT(run("pawl retry a --json"), 7);
     HAS_STR(err_out, "\"id\":\"a\"");

@@ -94,9 +94,9 @@ TEST(variables_are_followed)
 TEST(what_is_wrong_is_named_with_its_line)
 {
     refused("# one\n\n# three\nretenton = 7d\n",
-            "pawl.conf:4: no setting \"retenton\"; did you mean retention?");
+            "pawl.conf:4: unknown setting \"retenton\"; did you mean retention?");
     refused("\nfrobnicate = 1\n",
-            "pawl.conf:2: no setting \"frobnicate\"; pawl help settings lists them");
+            "pawl.conf:2: unknown setting \"frobnicate\"; pawl help settings lists them");
     refused("# x\nworker_slots = 0 # none\n", "pawl.conf:2: worker_slots: \"0\" must be 1 to 1024");
     refused("grace = 1s\n\ngrace = 2s\n", "pawl.conf:3: grace: was set before, on line 1");
     refused("grace 1s\n", "pawl.conf:1: missing equal sign after option 'grace'");
