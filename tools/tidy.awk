@@ -1,9 +1,14 @@
-# tidy.awk - the checks of tidy.sh that read text: rooms, lengths, banned functions, white space.
+# tidy.awk - the checks of tidy.sh that read text: rooms, lengths, contracts, banned functions, white space.
 #
 # Called with `tools/rooms.txt` first, then C files named from the project's root. Every finding is
 # printed as one line `file:line: what`; lines that begin with "warning" do not count.
 #
 # SPDX-License-Identifier: Apache-2.0
+
+# Rooms in whose headers every prototype has its contract above it. The list only grows.
+BEGIN {
+    contract_rooms = "base model"
+}
 
 function found(at, what)
 {
@@ -108,6 +113,47 @@ function check_banned(s,    word)
     }
 }
 
+# Is the header FILENAME in a room of contract_rooms?
+function has_contracts(    mine)
+{
+    if (FILENAME !~ /\.h$/)
+        return 0
+    mine = FILENAME ~ /^include\// ? "include" : FILENAME ~ /^src\// ? room_of(substr(FILENAME, 5)) : ""
+    return mine != "" && index(" " contract_rooms " ", " " mine " ") > 0
+}
+
+# A prototype begins in the first column and ends with `);`, perhaps lines later. A comment directly
+# above covers it, and those that follow it without an empty line. `code` is $0 without comments.
+function check_contract(    line)
+{
+    if (prototype != "")
+        line = prototype code
+    else if ($0 ~ /^[ \t]*\/\*/ || was_comment) {
+        if ($0 !~ /\/\* ----/)
+            covered = 1
+        else
+            covered = 0
+        return
+    } else if (code ~ /^[ \t]*$/ || $0 ~ /^(}|typedef|static|struct [a-z0-9_]+ {|extern "C)/ || $0 ~ /^# *define/) {
+        covered = 0
+        return
+    } else if ($0 !~ /^[A-Za-z_]/)
+        return
+    else
+        line = code
+    if (prototype == "")
+        prototype_at = FNR
+    if (line ~ /;[ \t]*$/) {
+        if (line ~ /\(/ && !covered)
+            found(prototype_at, "a prototype without its contract: say above it what it does")
+        prototype = ""
+    } else if (line ~ /[{}][ \t]*$/) {
+        prototype = ""
+        covered = 0
+    } else
+        prototype = line " "
+}
+
 function file_ends()
 {
     if (last_file ~ /^src\// && last_line > 900) {
@@ -149,6 +195,9 @@ FNR == 1 {
     in_comment = 0
     in_function = 0
     start = 0
+    covered = 0
+    prototype = ""
+    contracts = has_contracts()
     if (FILENAME ~ /^src\// && $0 !~ /^\/\*/)
         found(1, "a file opens with a comment: what it is, who calls it, what must stay true")
 }
@@ -178,6 +227,8 @@ FNR == 1 {
     was_comment = in_comment
     code = code_of($0)
     check_banned(code)
+    if (contracts)
+        check_contract()
 }
 
 # A function, as the formatter leaves it: its braces stand alone in the first column. It begins with

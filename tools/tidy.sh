@@ -1,9 +1,10 @@
 #!/bin/sh
 # tidy.sh - the house rules that a program can check; behind `make tidy`.
 #
-# Format (pinned clang-format), rooms, headers that compile alone, lengths, banned functions, white
-# space, a README and an opening comment for everybody; banned words in pages and comments. Each finding is one line
-# `file:line: what`; the exit status is 1 when there is one. Works on the tree above tools/, or on the one given.
+# Format (pinned clang-format), rooms, headers that compile alone, lengths, contracts above prototypes, banned functions,
+# banned words in pages and comments, white space, a README in every room, an opening comment in every file. Each
+# finding is one line `file:line: what`; the exit status is 1 when there is one. Checks the tree above tools/, or the
+# one given.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u

@@ -1,10 +1,10 @@
 /*
- * arena.c - chunks in a list, the newest first; an allocation is a step forward in the newest.
+ * arena.c - chunks in a list, the newest first; an allocation takes the next bytes of the newest.
  *
- * Chunks double from 2 KiB to 64 KiB. What would waste more than a quarter of such a chunk gets a
- * chunk of its own, put behind the newest, so that one large input does not end the chunk small
- * ones share. Under AddressSanitizer the bytes not handed out are poisoned and every piece is
- * followed by some.
+ * Chunks double from 2 KiB to 64 KiB. An allocation of more than a quarter of the largest chunk
+ * gets a chunk of its own, placed behind the newest, so that one large input does not end the chunk
+ * that small allocations share. Under AddressSanitizer unused bytes are poisoned, and some follow
+ * every allocation.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdarg.h>
@@ -62,8 +62,7 @@ void arena_reset(struct arena *a)
 {
     struct arena_chunk *kept = a->head;
     if (kept && kept->size > CHUNK_MAX)
-        kept = NULL; /* One large request must not hold its memory for all the small ones after it.
-                      */
+        kept = NULL; /* one large request must not keep its memory for the small ones after it */
     if (kept) {
         chunks_free(kept->next);
         kept->next = NULL;
@@ -100,7 +99,7 @@ static struct arena_chunk *chunk_make(size_t size)
     return c;
 }
 
-/* A chunk with room for `need`, in its place in the list. */
+/* Add a chunk with room for `need` to the list. */
 static struct arena_chunk *chunk_add(struct arena *a, size_t need)
 {
     bool own = need > OWN_CHUNK;

@@ -1,8 +1,10 @@
 /*
- * arena.h - memory for one request, tick or batch: capped at birth, dropped as a whole.
+ * arena.h - memory for one request, tick or batch, with a maximum set at the start and freed as a
+ * whole.
  *
- * Not thread-safe: an arena belongs to one thread at a time and travels with its message. Nothing
- * in it is freed on its own. Once an allocation has failed the arena says so until it is reset.
+ * Not thread-safe: an arena belongs to one thread at a time and moves with the message that it
+ * serves. Nothing in it is freed alone. After an allocation has failed, `failed` stays set until
+ * the arena is reset.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BASE_ARENA_H
@@ -19,32 +21,34 @@ struct arena_chunk;
 
 struct arena {
     struct arena_chunk *head; /* owned */
-    size_t used, max;         /* bytes handed out, and the most there may be */
+    size_t used, max;         /* bytes allocated so far, and their maximum */
     bool failed;
 };
 
-/* No memory is taken until the first allocation. */
+/* Prepare an empty arena of at most `max` bytes. It takes no memory until the first allocation. */
 void arena_init(struct arena *a, size_t max);
-/* Give everything back; the arena is as after arena_init. Accepts one that is all zero. */
+/* Free all memory; the arena is then as after arena_init. Accepts an arena that is all zero. */
 void arena_release(struct arena *a);
-/* Forget everything but keep the newest chunk for the next use. */
+/* Drop every allocation, but keep the newest chunk for the next use. */
 void arena_reset(struct arena *a);
 
-/* Everything `from` holds is `a`'s from now on, whatever its cap; `from` is empty. */
+/* Move all memory of `from` to `a`, even beyond the maximum of `a`; `from` is empty afterwards. */
 void arena_adopt(struct arena *a, struct arena *from);
 
-/* 16-byte aligned, uninitialised. NULL at the cap or without memory. */
+/* `size` uninitialised bytes, aligned to 16. NULL when the maximum is reached or memory is
+ * short. */
 MUST_USE void *arena_alloc(struct arena *a, size_t size);
-/* n items of size, zeroed; NULL also when n * size overflows. */
+/* `n` items of `size` bytes, zeroed. NULL as arena_alloc, and when n * size overflows. */
 MUST_USE void *arena_zalloc(struct arena *a, size_t n, size_t size);
-/* A copy ended with NUL (not counted in len). Absent in, absent out. On failure absent and
- * a->failed. */
+/* A copy that ends with NUL (not counted in len); absent for absent. On failure absent, and
+ * a->failed is set. */
 struct bytes arena_copy(struct arena *a, struct bytes b);
-/* The copy as a C string; NULL for absent or on failure. */
+/* The copy as a C string; NULL for absent and on failure. */
 char *arena_text(struct arena *a, struct bytes b);
+/* Formatted text on the arena; NULL on failure. */
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* For AUTO. */
+/* arena_release for AUTO; accepts a pointer to NULL. */
 void arena_end(struct arena **a);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * buf.c - a growing run of bytes with a ceiling. The first add that does not fit is the last one
- * that counts.
- *
+ * buf.c - a growing run of bytes with a maximum. After the first add that does not fit, later adds
+ * do nothing.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -30,7 +29,7 @@ void buf_reset(struct buf *b)
     b->failed = false;
 }
 
-/* Room for `more` bytes behind len, and one beyond for printf's NUL. */
+/* Make room for `more` bytes after len, and one for printf's NUL. */
 static bool buf_room(struct buf *b, size_t more)
 {
     if (b->failed || more > b->max - b->len) {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* data NULL means absent; len is 0 then. A present but empty run has data != NULL. */
+/* data NULL means absent, and len is 0 then. An empty run that is present has data != NULL. */
 struct bytes {
     const char *data;
     size_t len;
@@ -19,7 +19,7 @@ struct bytes {
 #define BYTES(literal) ((struct bytes){ (literal), sizeof(literal) - 1 })
 #define BYTES_NONE ((struct bytes){ NULL, 0 })
 
-/* For printf("%.*s"). */
+/* The two arguments of printf("%.*s"). */
 #define BYTES_ARG(b) (int)(b).len, ((b).data ? (b).data : "")
 
 static inline struct bytes bytes_of(const char *text)
@@ -27,7 +27,7 @@ static inline struct bytes bytes_of(const char *text)
     return (struct bytes){ text, text ? strlen(text) : 0 };
 }
 
-/* Byte for byte; absent equals only absent. */
+/* Equal byte for byte; absent equals only absent. */
 static inline bool bytes_eq(struct bytes a, struct bytes b)
 {
     if (!a.data || !b.data)
@@ -35,7 +35,7 @@ static inline bool bytes_eq(struct bytes a, struct bytes b)
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
-/* memcmp order, shorter first; absent before all. */
+/* memcmp order; a prefix sorts first, and absent before everything. */
 static inline int bytes_cmp(struct bytes a, struct bytes b)
 {
     size_t n = a.len < b.len ? a.len : b.len;

@@ -1,7 +1,7 @@
 /*
- * check.c - what happens when durable truth does not hold: one line to whoever listens, then abort.
+ * check.c - what a failed CHECK does: one line to stderr and to the host's hook, then abort.
  *
- * Any thread. The host's hook is told at most once, even when several threads fail together.
+ * Any thread. The hook is called at most once, even when several threads fail together.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdatomic.h>
@@ -30,10 +30,10 @@ PAWL_API void pawl_on_panic(void (*told)(const char *line))
 _Noreturn void check_failed(const char *file, int line, const char *cond)
 {
     char text[512];
-    int n = snprintf(text, sizeof text, "pawl: %s:%d: does not hold: %s\n", file, line, cond);
+    int n = snprintf(text, sizeof text, "pawl: %s:%d: CHECK failed: %s\n", file, line, cond);
     size_t len = n > 0 ? MIN((size_t)n, sizeof text - 1) : 0;
 
-    /* write() and not stdio: the process may be in any state. */
+    /* write(), not stdio: the process may be in any state. */
     ssize_t ignored = write(STDERR_FILENO, text, len);
     (void)ignored;
 

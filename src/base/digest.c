@@ -1,8 +1,8 @@
 /*
- * digest.c - SHA-256 by OpenSSL (ident.h), with the algorithm fetched once and a context per
- * thread.
+ * digest.c - SHA-256 by OpenSSL (ident.h). The algorithm is fetched once, and each thread keeps a
+ * context.
  *
- * Any thread. Fetching costs more than hashing a call, and so does making a context.
+ * Any thread. Fetching the algorithm costs more than hashing a call, and so does making a context.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <openssl/evp.h>
@@ -11,14 +11,14 @@
 
 #include "base/ident.h"
 
-/* Runs that fit are joined here first: one update costs less than ten. */
+/* Short runs are joined here first: one update costs less than ten. */
 #define JOIN_MAX 512
-/* Presence and length. */
+/* One byte for presence, eight for the length. */
 #define HEAD_LEN 9
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t context_key;
-static EVP_MD *sha256; /* NULL: OpenSSL had no memory or no such algorithm */
+static EVP_MD *sha256; /* NULL: OpenSSL has no memory or no such algorithm */
 static _Thread_local EVP_MD_CTX *context;
 
 static void context_end(void *ctx)

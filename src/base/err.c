@@ -1,5 +1,6 @@
 /*
- * err.c - one table of endings, read four ways, and the sentence that goes with an ending.
+ * err.c - the table of statuses (name, HTTP status, exit code, retry rule), and the sentence that
+ * goes with a status.
  *
  * Any thread.
  * SPDX-License-Identifier: Apache-2.0
@@ -24,7 +25,7 @@ static const struct ending_row rows[] = { PAWL_STATUS_MAP(ROW) };
 #undef ROW
 static_assert(COUNT_OF(rows) == PAWL_STATUS_COUNT, "every status has its row");
 
-/* A number that is no status reads as one whose data is broken. */
+/* For a number that is no status. */
 static const struct ending_row none = { "?", 500, 9, ERR_NEVER, "no such status" };
 
 static const struct ending_row *row(enum pawl_status status)
@@ -80,7 +81,7 @@ enum pawl_status err_set(struct pawl_err *err, enum pawl_status status, const ch
     va_end(args);
 
     if (n >= (int)sizeof err->text) {
-        /* The cut may have gone through a character; half of one is not UTF-8. */
+        /* The cut may have split a character, and half of one is not UTF-8. */
         struct bytes kept = { err->text, sizeof err->text - 1 };
         err->text[utf8_cut(kept, kept.len - 1).len] = 0;
     }

@@ -1,7 +1,7 @@
 /*
- * hook.c - crash points and pause points of a test build; empty in a release.
+ * hook.c - crash points and pause points of a test build; empty in a release build.
  *
- * Any thread. A crash is SIGKILL, so that nothing of ours runs on the way out.
+ * Any thread. A crash is SIGKILL, so that no exit handler runs.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/hook.h"
@@ -17,12 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More points than this are not logged; the library has a few dozen. */
+/* Points beyond this number are not logged; the library has a few dozen. */
 #define POINTS_MAX 256
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char crash_name[128];
-static atomic_long crash_left; /* passes until the end; 0: no crash is wanted */
+static atomic_long crash_left; /* passes left until the crash; 0: no crash */
 static const char *log_path;   /* borrowed from the environment */
 
 static void hook_read_environment(void)
@@ -77,7 +77,7 @@ void hook_crash(const char *name)
         atomic_fetch_sub(&crash_left, 1) == 1) {
         kill(getpid(), SIGKILL);
         for (;;)
-            pause(); /* Not one step further, however long the signal takes. */
+            pause(); /* do nothing more, however long the signal takes */
     }
 }
 
@@ -108,7 +108,7 @@ void hook_pause(const char *name)
     void (*fn)(const char *, void *) = pause_fn;
     void *ctx = pause_ctx;
     pthread_mutex_unlock(&pause_lock);
-    /* Outside the lock: the hook may hold this thread while others pass. */
+    /* Outside the lock: the hook may block this thread while others pass. */
     if (fn)
         fn(name, ctx);
 }

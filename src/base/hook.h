@@ -1,13 +1,14 @@
 /*
- * hook.h - crash points and pause points: nothing in a release build, the harness's handles in a
- * test build (PAWL_TEST).
+ * hook.h - crash points and pause points: nothing in a release build, controlled by the test
+ * harness in a test build (PAWL_TEST).
  *
- * CRASH_POINT("commit.before") kills the process with SIGKILL when the environment says
- * PAWL_CRASH=commit.before:N and this is the N-th time it is passed (N counts from 1, default 1).
- * With PAWL_CRASH_LOG=FILE the name of every point is appended to FILE the first time it is passed,
- * which is how the harness learns them. PAUSE_POINT("claim.after_select") calls the test's hook,
- * which may block the thread. SLOWER(us) is a limit of time that a busy machine or a sanitizer may
- * break though nothing is wrong: PAWL_CHECK_SCALE times as long in a test build. Any thread.
+ * CRASH_POINT("commit.before") kills the process with SIGKILL when the environment has
+ * PAWL_CRASH=commit.before:N and the process passes the point for the N-th time (N counts from 1,
+ * default 1). With PAWL_CRASH_LOG=FILE the name of every point is appended to FILE when it is first
+ * passed; from that file the harness learns the names. PAUSE_POINT("claim.after_select") calls the
+ * test's hook, which may block the thread. SLOWER(us) is a time limit that a busy machine or a
+ * sanitizer may exceed although nothing is wrong: in a test build it is PAWL_CHECK_SCALE times as
+ * long. Any thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BASE_HOOK_H
@@ -19,13 +20,16 @@
 #define CRASH_POINT(name) hook_crash(name)
 #define PAUSE_POINT(name) hook_pause(name)
 #define SLOWER(us) ((us)*hook_scale())
+/* What CRASH_POINT does; it does not return when the process is to die here. */
 void hook_crash(const char *name);
+/* What PAUSE_POINT does: call the hook, if there is one, on this thread. */
 void hook_pause(const char *name);
-/* NULL switches off. */
+/* Set the hook of all pause points; NULL removes it. */
 void hook_on_pause(void (*fn)(const char *name, void *ctx), void *ctx);
-/* Is there one? What is done in one go is then done in steps between which it can stop. */
+/* Is there a hook? Work that is otherwise done at once is then done in steps, with a pause point
+ * between them. */
 bool hook_pausing(void);
-/* PAWL_CHECK_SCALE, at least 1: by how much limits of time are longer in this test. */
+/* PAWL_CHECK_SCALE, from 1 to 100: how many times longer time limits are in this test run. */
 int hook_scale(void);
 #else
 #define hook_pausing() false

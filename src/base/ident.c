@@ -1,8 +1,8 @@
 /*
- * ident.c - UUIDv7 ids, lease tokens and SHA-256.
+ * ident.c - UUIDv7 ids and lease tokens.
  *
- * Any thread. Ids rise within a process because the 60 bits that lead them are taken from one
- * atomic that only grows; the other 62 are dice.
+ * Any thread. Ids ascend within a process because their leading 60 bits come from one atomic that
+ * only grows; the other 62 bits are random.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdatomic.h>
@@ -27,8 +27,8 @@ static void big_endian(uint64_t v, unsigned char *out)
         out[i] = (unsigned char)v;
 }
 
-/* 48 bits of milliseconds, then 12 of the fraction. A clock that stands still or goes back, or more
- * than 4096 ids in a millisecond, borrow from the time to come. */
+/* 48 bits of milliseconds, then 12 bits of their fraction. When the clock stands still or goes
+ * back, and when a millisecond has more than 4096 ids, stamps run ahead of the clock. */
 static uint64_t uuid7_stamp(const struct world *w)
 {
     static _Atomic uint64_t last;
@@ -70,11 +70,10 @@ struct token token_make(const struct world *w)
     uint64_t word[2] = { world_dice(w), world_dice(w) };
     memcpy(t.b, word, sizeof t.b);
     if (token_none(t))
-        t.b[15] = 1; /* Only a test's dice come here; the value that means none stays free. */
+        t.b[15] = 1; /* only with the dice of a test: the value that means none stays unused */
     return t;
 }
 
-/* In the same time wherever they differ: a token is a secret. */
 bool token_eq(struct token a, struct token b)
 {
     unsigned char differ = 0;

@@ -1,5 +1,5 @@
 /*
- * ident.h - things that name: UUIDv7 ids, lease tokens, SHA-256.
+ * ident.h - UUIDv7 ids, lease tokens and SHA-256.
  *
  * Any thread.
  * SPDX-License-Identifier: Apache-2.0
@@ -16,25 +16,28 @@
 
 #define UUID_TEXT_LEN 36
 
-/* 36 characters and NUL, in time order within a process. */
+/* A new id: 36 characters and NUL. Ids ascend in the order in which the process makes them. */
 void uuid7_make(const struct world *w, char out[UUID_TEXT_LEN + 1]);
 
-/* 128 bits that only their maker knows. All zero is no token. */
+/* 128 random bits: a secret of the process that makes them. All zero means no token. */
 struct token {
     unsigned char b[16];
 };
+/* A new token; never the one that means none. */
 struct token token_make(const struct world *w);
+/* Equal? Takes the same time wherever they differ, because a token is a secret. */
 bool token_eq(struct token a, struct token b);
+/* Is this the value that means no token? */
 bool token_none(struct token t);
-/* 32 hex digits and NUL. */
+/* The token as 32 hex digits and NUL. */
 void token_text(struct token t, char out[33]);
-/* False unless it is exactly 32 lower-case hex digits. */
+/* Read 32 lower-case hex digits. False for anything else; *out is then unchanged. */
 bool token_parse(struct bytes text, struct token *out);
 
-/* SHA-256 over several runs, each preceded by its length and whether it is there, so that no two
- * lists of runs give the same input. False without memory. */
+/* SHA-256 over several runs, each preceded by a flag for absent and by its length, so that two
+ * different lists never give the same input. False without memory. */
 bool digest_parts(const struct bytes *parts, size_t n, unsigned char out[32]);
-/* Plain SHA-256 of one run. */
+/* Plain SHA-256 of one run. False without memory. */
 bool digest_plain(struct bytes b, unsigned char out[32]);
 
 #endif

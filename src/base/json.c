@@ -1,7 +1,7 @@
 /*
- * json.c - checking, the tree of nodes, reading values out of it, and writing.
+ * json.c - checking, the tree of nodes, reading values from it, and writing.
  *
- * Any thread. Nodes point into the text they were made from.
+ * Any thread. Nodes point into the text that they were made from.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json.h"
@@ -24,14 +24,14 @@ enum pawl_status json_check(struct bytes text, struct pawl_err *err)
 
 /* ---- The tree -------------------------------------------------------------------------------- */
 
-/* The open values, outermost first. Each knows where its next child's pointer goes. */
+/* The open values, outermost first, and where the pointer to the next child of each goes. */
 struct builder {
     struct json *root;
     struct json *open[JSON_DEPTH_MAX];
     struct json **place[JSON_DEPTH_MAX + 1];
 };
 
-/* Put a fresh node for what the scanner met at level `depth`. */
+/* Add a node for what the scanner has read at level `depth`. */
 static struct json *node_add(struct builder *b, struct arena *a, const struct json_scan *s,
                              unsigned depth)
 {
@@ -104,8 +104,8 @@ static size_t utf8_put(unsigned code, char out[4])
     return len;
 }
 
-/* The character or escape at *at, as UTF-8; moves *at behind it. The text has been checked before.
- */
+/* Write the character or escape at *at as UTF-8 and move *at past it. The text was checked
+ * before. */
 static size_t unescape(const char **at, char out[4])
 {
     const char *p = *at;
@@ -132,7 +132,7 @@ static size_t unescape(const char **at, char out[4])
 static bool name_is(struct bytes written, struct bytes name)
 {
     if (!written.data || written.len < name.len)
-        return false; /* An escape is never shorter than what it stands for. */
+        return false; /* an escape is never shorter than its character */
     if (!memchr(written.data, '\\', written.len))
         return bytes_eq(written, name);
     const char *at = written.data, *end = at + written.len;
@@ -225,7 +225,7 @@ void json_add_string(struct buf *b, struct bytes text)
         }
         buf_add(b, run, (size_t)(p - run));
         if (n == 0)
-            buf_add_text(b, "\xef\xbf\xbd"); /* Not UTF-8 after all: the answer stays JSON. */
+            buf_add_text(b, "\xef\xbf\xbd"); /* invalid UTF-8: the output stays JSON */
         else
             add_escaped(b, *p);
         run = ++p;

@@ -2,11 +2,11 @@
  * json_canonical.c - the same text for the same value: no white space, members in the order of
  * their names (json.h).
  *
- * Every accept comes through here, so most texts are read once: a survey checks the text, counts
- * what would be needed, and finds out whether it is canonical as it stands. Otherwise the text is
- * written again without white space while objects and members are recorded, each object's members
- * are sorted as it closes, and the pieces are put in their places. Nothing is copied more than
- * twice and nothing recurs, whatever the nesting; array items cost no memory. Any thread.
+ * Every accepted call passes here, so most texts are read only once: a survey checks the text,
+ * counts the objects and members, and finds out whether it is canonical already. If not, the text
+ * is written without white space while objects and members are recorded; the members of each object
+ * are sorted when it closes; then the pieces are written in order. Nothing is copied more than
+ * twice, nothing recurses at any nesting, and array items cost no memory. Any thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct survey {
 
 static enum pawl_status survey_take(struct json_scan *s, struct survey *v, struct pawl_err *err)
 {
-    struct bytes last[JSON_DEPTH_MAX + 1]; /* the name before, of each open object */
+    struct bytes last[JSON_DEPTH_MAX + 1]; /* the previous name of each open object */
     *v = (struct survey){ .sorted = true };
     for (;;) {
         enum json_step step = json_scan_next(s);
@@ -47,7 +47,7 @@ static enum pawl_status survey_take(struct json_scan *s, struct survey *v, struc
 
 /* ---- Recording ------------------------------------------------------------------------------- */
 
-/* Places are offsets into the text without white space. */
+/* Offsets are into the text without white space. */
 struct member {
     struct bytes name;
     size_t from, to; /* from its name's quote to the end of its value */
@@ -55,22 +55,22 @@ struct member {
 };
 
 struct object {
-    size_t from, to;     /* its brackets included */
+    size_t from, to;     /* including its brackets */
     size_t first, count; /* its members, sorted, in `members` */
-    size_t after;        /* the first object that begins behind it */
-    size_t waiting;      /* while it is open: where its members begin among the waiting */
-    size_t up;           /* the object it is in; only while it is open */
+    size_t after;        /* the first object that begins after it */
+    size_t waiting;      /* while it is open: where its members begin among those that wait */
+    size_t up;           /* the enclosing object; only while it is open */
 };
 
-/* Members wait at the low end of `members` until their object closes, then move to the high end:
- * both together are never more than there are. */
+/* Members wait at the low end of `members` until their object closes, and then move to the high
+ * end. Both together never exceed the number of members. */
 struct record {
     char *text;
     size_t len;
     struct object *objects;
     struct member *members;
     size_t n_objects, low, high;
-    size_t open; /* the innermost open object, NONE outside */
+    size_t open; /* the innermost open object; NONE outside */
 };
 #define NONE SIZE_MAX
 
@@ -122,7 +122,7 @@ static void object_close(struct record *r)
     r->open = o->up;
 }
 
-/* A value follows: its comma, its name. */
+/* Before a value: its comma and its name. */
 static void value_begin(struct record *r, const struct json_scan *s)
 {
     char before = r->len ? r->text[r->len - 1] : '[';
@@ -135,7 +135,7 @@ static void value_begin(struct record *r, const struct json_scan *s)
     record_add(r, ":", 1);
 }
 
-/* A value is complete. It is a member if the bracket around it is an object's. */
+/* After a complete value. It is a member when the enclosing bracket is that of an object. */
 static void value_end(struct record *r, const struct json_scan *s)
 {
     if (s->depth > 0 && s->open[s->depth - 1] == '{')
@@ -162,9 +162,9 @@ static void record_take(struct record *r, struct json_scan *s)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* A stretch of text being copied; objects in it are entered instead. */
+/* A stretch of text to copy; an object inside it gets a frame of its own. */
 struct frame {
-    size_t at, to;    /* what is left of the present member */
+    size_t at, to;    /* the rest of the current member */
     size_t inside;    /* the next object that may lie in it */
     size_t next, end; /* members still to come */
 };

@@ -1,8 +1,8 @@
 /*
  * json_scan.c - the grammar of RFC 8259, strictly, one step at a time.
  *
- * The one thing that must stay true: what passes here may be stored and shown as it is, to any
- * reader. So strings are UTF-8, escapes are complete, and surrogates come in pairs. Any thread.
+ * What must stay true: a text that passes here may be stored, and shown unchanged to any reader. So
+ * strings are UTF-8, escapes are complete, and surrogates come in pairs. Any thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json_scan.h"
@@ -55,9 +55,9 @@ static bool odd_byte(unsigned char c)
     return c < 0x20 || c >= 0x80 || c == '"' || c == '\\';
 }
 
-/* The first byte of a string that needs a look of its own: a control, a quote, a backslash, beyond
- * ASCII; or the end. Eight at a time. A borrow may mark a plain byte, but only above a marked one,
- * so the lowest mark is true. */
+/* The first byte of a string that is not plain (a control character, a quote, a backslash, beyond
+ * ASCII), or the end; eight bytes at a time. A borrow can mark a plain byte, but only above a
+ * marked one, so the lowest mark is right. */
 static const unsigned char *first_odd(const unsigned char *p, const unsigned char *end)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -75,7 +75,7 @@ static const unsigned char *first_odd(const unsigned char *p, const unsigned cha
     return p;
 }
 
-/* Four hex digits at p; -1 when they are not. */
+/* The value of four hex digits at p; -1 when they are not. */
 static int hex4(const unsigned char *p, const unsigned char *end)
 {
     int n = 0;
@@ -93,7 +93,7 @@ static int hex4(const unsigned char *p, const unsigned char *end)
     return n;
 }
 
-/* The length of the escape whose backslash is at p; 0 when it is none. */
+/* The length of the escape whose backslash is at p; 0 when it is not an escape. */
 static size_t escape_len(const unsigned char *p, const unsigned char *end)
 {
     if (end - p < 2 || !p[1] || !strchr("\"\\/bfnrtu", p[1]))
@@ -111,7 +111,8 @@ static size_t escape_len(const unsigned char *p, const unsigned char *end)
     return low >= 0xdc00 && low < 0xe000 ? 12 : 0;
 }
 
-/* From the opening quote to behind the closing one. False and `expected` when it is no string. */
+/* Read from the opening quote past the closing one. False, with `expected`, when it is not a
+ * string. */
 static bool scan_string(struct json_scan *s, struct bytes *out)
 {
     const unsigned char *p = s->at + 1, *end = s->end;

@@ -1,8 +1,8 @@
 /*
- * log.c - one line at a time, to stderr or to the host's sink.
+ * log.c - log lines, to stderr or to the host's sink.
  *
- * Any thread. A line is built whole and written by one write(), so that lines of threads and
- * processes do not mix; line ends inside a message become blanks, those inside a field are escaped.
+ * Any thread. A line is built whole and written by one write(), so that the lines of threads and
+ * processes do not mix. Line breaks in a message become blanks; those in a field are escaped.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
@@ -19,7 +19,7 @@
 
 #define MESSAGE_LEN_MAX 2048
 #define LINE_LEN_MAX (16 << 10)
-/* Of one field: enough for an error and its cause. */
+/* The longest field: room for an error and its cause. */
 #define FIELD_LEN_MAX 2000
 
 static atomic_int level_min = LOG_WARN;
@@ -60,7 +60,7 @@ const char *log_level_name(enum log_level level)
 
 /* ---- Writing a record ------------------------------------------------------------------------ */
 
-/* Bytes that are not UTF-8 become U+FFFD: others parse the line. */
+/* Bytes that are not UTF-8 become U+FFFD, because programs parse the line. */
 static void add_string(struct buf *b, struct bytes text)
 {
     json_add_string(b, utf8_cut(text, FIELD_LEN_MAX));
@@ -102,10 +102,10 @@ static void to_stderr(const struct log_record *r)
     buf_addf(&b, "%s %s pawl: ", now, log_level_name(r->level));
     log_text_add(&b, r);
     buf_add_char(&b, '\n');
-    char poor[300]; /* without memory: the sentence alone */
+    char poor[300]; /* without memory: the message alone */
     int n = snprintf(poor, sizeof poor, "%s %s pawl: %.200s\n", now, log_level_name(r->level),
                      r->message);
-    /* Nothing is left to tell it to when stderr itself cannot be written. */
+    /* When stderr cannot be written, there is nowhere left to report it. */
     ssize_t ignored = buf_ok(&b) ? write(STDERR_FILENO, b.data, b.len)
                                  : write(STDERR_FILENO, poor, (size_t)MAX(n, 0));
     (void)ignored;

@@ -1,7 +1,7 @@
 /*
- * mem.c - malloc and its kin; in a test build also the counter that makes the n-th one fail.
+ * mem.c - malloc and its relatives; in a test build also the counter that makes the n-th one fail.
  *
- * Any thread. The counters are atomics: which thread meets the failing allocation is not said.
+ * Any thread. The counters are atomics: which thread gets the failing allocation is not defined.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * text.c - UTF-8, names, numbers and base64. Pure; times and durations are in time.c.
  *
- * Numbers are read and written in the C locale whatever the host has set: a stored 0.1 must not
- * become 0,1 because somebody called setlocale().
+ * Numbers are read and written in the C locale, whatever locale the host has set: a stored 0.1 must
+ * not become 0,1 because the host called setlocale().
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <locale.h>
@@ -40,7 +40,7 @@ struct bytes utf8_cut(struct bytes b, size_t max)
     if (b.len <= max)
         return b;
     size_t len = max;
-    /* At most three steps back: bytes that are not UTF-8 are cut where they are. */
+    /* At most three steps back; bytes that are not UTF-8 are cut at `max`. */
     while (len > 0 && max - len < 3 && (b.data[len] & 0xc0) == 0x80)
         len--;
     if ((b.data[len] & 0xc0) == 0x80)
@@ -60,7 +60,7 @@ const char *name_fault(struct bytes name)
         return "is not UTF-8";
     for (size_t i = 0; i < name.len; i++) {
         unsigned char c = (unsigned char)name.data[i];
-        /* C1 is C2 80..9F; the byte after C2 is there, for the text is valid. */
+        /* C1 is C2 80..9F. The byte after C2 exists because the text is valid. */
         bool c1 = c == 0xc2 && (unsigned char)name.data[i + 1] < 0xa0;
         if (c < 0x20 || c == 0x7f || c1)
             return "has a control character";
@@ -86,7 +86,7 @@ bool int_parse(struct bytes text, int64_t *out)
             __builtin_sub_overflow(n, digit, &n))
             return false;
     }
-    /* Counted downwards, where there is one number more. */
+    /* Counted downwards, because there is one more negative number. */
     if (!below && n == INT64_MIN)
         return false;
     *out = below ? n : -n;
@@ -102,7 +102,7 @@ static void c_locale_make(void)
     CHECK(c_locale);
 }
 
-/* -12.5e-3: what strtod takes beyond that (hex, inf, blanks, a plus) is refused here. */
+/* The shape of -12.5e-3. What strtod takes beyond it (hex, inf, blanks, a plus) is refused. */
 static bool real_shape(struct bytes text)
 {
     if (text.len == 0 || text.data[0] == '+')
@@ -182,8 +182,8 @@ static int base64_value(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Four characters, `used` of them not padding, as used - 1 bytes. False also when bits are left
- * over: two texts must not mean the same bytes. */
+/* Four characters, of which `used` are not padding, as used - 1 bytes. False also when bits are
+ * left over: two texts must not mean the same bytes. */
 static bool base64_quad(const char *q, int used, char *out)
 {
     unsigned v = 0;

@@ -1,8 +1,8 @@
 /*
- * time.c - times and durations as people write them (text.h). Pure.
+ * time.c - times and durations as text (text.h). Pure.
  *
- * The calendar is computed here: gmtime() knows other ranges on other machines. Days are counted
- * from 1 March of year 0, so that the leap day ends its year and months have a formula.
+ * The calendar is computed here because the range of gmtime() differs between machines. Days are
+ * counted from 1 March of year 0, so that the leap day ends its year and months have a formula.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -78,7 +78,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Exactly `digits` digits at the front of *t, between low and high. */
+/* Take exactly `digits` digits, between low and high, from the front of *t. */
 static bool take(struct bytes *t, int digits, int low, int high, int *out)
 {
     int n = 0;
@@ -94,7 +94,7 @@ static bool take(struct bytes *t, int digits, int low, int high, int *out)
     return n >= low && n <= high;
 }
 
-/* One of the characters in `any`. */
+/* Take one of the characters in `any`. */
 static bool take_char(struct bytes *t, const char *any)
 {
     if (t->len == 0 || !t->data[0] || !strchr(any, t->data[0]))
@@ -103,7 +103,7 @@ static bool take_char(struct bytes *t, const char *any)
     return true;
 }
 
-/* `.` and 1 to 9 digits, as microseconds; nothing is 0. */
+/* Take `.` and 1 to 9 digits, as microseconds; without `.` 0. */
 static bool take_fraction(struct bytes *t, int64_t *out)
 {
     *out = 0;
@@ -117,7 +117,7 @@ static bool take_fraction(struct bytes *t, int64_t *out)
     return n >= 1 && n <= 9;
 }
 
-/* Z or +hh:mm, as minutes east. */
+/* Take Z or +hh:mm, as minutes east. */
 static bool take_offset(struct bytes *t, int *out)
 {
     *out = 0;
@@ -150,7 +150,7 @@ bool time_parse(struct bytes text, int64_t *out_us)
     struct date d;
     int hour, minute, second, east;
     int64_t fraction;
-    /* No second 60: the clock that is stored has none. */
+    /* Second 60 is refused: the stored clock has none. */
     if (!take_date(&text, &d) || !take_char(&text, "Tt") || !take(&text, 2, 0, 23, &hour) ||
         !take_char(&text, ":") || !take(&text, 2, 0, 59, &minute) || !take_char(&text, ":") ||
         !take(&text, 2, 0, 59, &second) || !take_fraction(&text, &fraction) ||
@@ -187,8 +187,7 @@ static int64_t unit_us(struct bytes name)
 
 bool duration_parse(struct bytes text, int64_t *out_us)
 {
-    /* Digits past the 9th of a fraction are below a microsecond in every unit but the day and hour,
-     * and far below anything meant. */
+    /* Fraction digits after the 9th are dropped: below a microsecond in all units but h and d. */
     int64_t whole = 0, fraction = 0, scale = 1;
     size_t i = 0;
     for (; i < text.len && is_digit(text.data[i]) && whole <= DURATION_MAX_US; i++)

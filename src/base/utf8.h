@@ -1,6 +1,5 @@
 /*
  * utf8.h - one character of UTF-8, for text.c and the JSON scanner.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BASE_UTF8_H
@@ -10,7 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The length of the character at p, 1 to 4; 0 when the bytes before `end` do not begin with one. */
+/* The length of the character at p, 1 to 4; 0 when the bytes before `end` do not begin with a valid
+ * one. */
 static inline size_t utf8_step(const unsigned char *p, const unsigned char *end)
 {
     size_t left = (size_t)(end - p);

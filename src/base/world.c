@@ -1,9 +1,9 @@
 /*
- * world.c - the real clock and the real dice.
+ * world.c - the real clock and random numbers.
  *
- * Any thread. Random words come from getrandom() 32 at a time, kept per thread and wiped as they
- * are handed out. A forked child must not hand out its parent's words, so a fork empties every
- * buffer.
+ * Any thread. Random words come from getrandom() 32 at a time, stay in a buffer per thread, and are
+ * wiped as they are used. A fork empties every buffer, because a child must not use its parent's
+ * words.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
@@ -16,13 +16,13 @@
 #include "base/macros.h"
 #include "base/world.h"
 
-/* 256 bytes: getrandom() gives that many whole, without being interrupted. */
+/* 256 bytes: getrandom() delivers so many whole, without interruption. */
 #define WORDS 32
 
 struct dice {
     uint64_t word[WORDS];
     unsigned left;
-    unsigned forks; /* of the process, when it was filled */
+    unsigned forks; /* forks of the process when it was filled */
 };
 
 static _Thread_local struct dice dice;
@@ -47,7 +47,7 @@ static void dice_fill(struct dice *d)
     do
         n = getrandom(d->word, sizeof d->word, 0);
     while (n < 0 && errno == EINTR);
-    CHECK(n == (ssize_t)sizeof d->word); /* A token anybody could guess is worse than no process. */
+    CHECK(n == (ssize_t)sizeof d->word); /* a token that can be guessed is worse than no process */
     d->left = WORDS;
 }
 

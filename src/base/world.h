@@ -1,7 +1,7 @@
 /*
- * world.h - the clock and the dice, so that a test can own both.
+ * world.h - the clock and the random numbers, which a test can replace.
  *
- * Every function may be called from any thread.
+ * Any thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BASE_WORLD_H
@@ -13,14 +13,13 @@
 #define SEC_US INT64_C(1000000)
 
 struct world {
-    int64_t (*now_us)(void *ctx); /* UTC since 1970: what embedded engines call the database's clock
-                                   */
+    int64_t (*now_us)(void *ctx);  /* UTC since 1970; for embedded engines the database's clock */
     int64_t (*mono_us)(void *ctx); /* monotonic, for durations and liveness */
     uint64_t (*dice)(void *ctx);   /* 64 random bits, good enough for tokens */
     void *ctx;
 };
 
-/* The real one: CLOCK_REALTIME, CLOCK_MONOTONIC, getrandom (buffered per thread). */
+/* The real ones: CLOCK_REALTIME, CLOCK_MONOTONIC, getrandom (buffered per thread). */
 extern const struct world world_real;
 
 static inline int64_t world_now(const struct world *w)
@@ -36,7 +35,7 @@ static inline uint64_t world_dice(const struct world *w)
     return w->dice(w->ctx);
 }
 
-/* A number in [0, 1). */
+/* A random number in [0, 1). */
 double world_unit(const struct world *w);
 
 #endif

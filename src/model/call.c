@@ -1,6 +1,5 @@
 /*
- * call.c - a call's words, its defaults, its legal moves and its times. Pure, any thread.
- *
+ * call.c - names of states, defaults, legal transitions and times of a call. Pure, any thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <string.h>
@@ -28,7 +27,7 @@ static bool copy_tags(struct arena *a, struct call_spec *s)
     return !a->failed;
 }
 
-/* One block for all names. */
+/* One allocation for all names. */
 bool call_spec_copy(struct arena *a, const struct call_spec *s, struct call_spec *out)
 {
     *out = *s;
@@ -51,7 +50,7 @@ bool call_spec_copy(struct arena *a, const struct call_spec *s, struct call_spec
     return copy_tags(a, out);
 }
 
-/* ---- Words ----------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 static const struct {
     enum pawl_state state;
@@ -105,7 +104,7 @@ const char *call_wait_name(enum call_wait w)
     return NULL;
 }
 
-/* ---- Moves ----------------------------------------------------------------------------------- */
+/* ---- Transitions ----------------------------------------------------------------------------- */
 
 bool call_may(enum pawl_state from, enum pawl_state to)
 {
@@ -117,14 +116,14 @@ bool call_may(enum pawl_state from, enum pawl_state to)
     case PAWL_PENDING: /* to itself: moved to another time, priority or queue */
         return to == PAWL_PENDING || to == PAWL_PROCESSING || to == PAWL_CANCELLED ||
                to == PAWL_EXPIRED;
-    case PAWL_PROCESSING: /* what has begun cannot expire any more */
+    case PAWL_PROCESSING: /* a call that has begun can no longer expire */
         return to != PAWL_PROCESSING && to != PAWL_EXPIRED;
     case PAWL_COMPLETED:
         return false;
     case PAWL_FAILED:
     case PAWL_DEAD_LETTER:
     case PAWL_CANCELLED:
-    case PAWL_EXPIRED: /* redriven */
+    case PAWL_EXPIRED: /* retried */
         return to == PAWL_PENDING;
     }
     return false;

@@ -1,8 +1,7 @@
 /*
- * cursor.c - a seq as 16 hex digits and a check of two (cursor.h). Pure, any thread.
+ * cursor.c - a seq as 16 hex digits and a checksum of two (cursor.h). Pure, any thread.
  *
- * The check is a CRC of 8 bits: it notices every mistyped digit and every two neighbours that
- * changed places.
+ * The checksum is an 8-bit CRC: it detects every mistyped digit and every swap of two neighbours.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /*
- * cursor.h - where a list goes on: an opaque text for users, a seq for us. Pure.
- *
+ * cursor.h - the position where a list continues: an opaque text for users, a seq inside. Pure.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef MODEL_CURSOR_H
@@ -13,9 +12,10 @@
 
 #define CURSOR_TEXT_MAX 40
 
-/* The text carries a check digit pair, so that a mangled cursor is refused instead of skipping
+/* Write the cursor. It carries a checksum, so that a damaged cursor is refused instead of skipping
  * calls. */
 void cursor_write(int64_t before_seq, char out[CURSOR_TEXT_MAX]);
+/* Read a cursor. False when cursor_write() did not write it. */
 bool cursor_read(struct bytes text, int64_t *out_before_seq);
 
 #endif

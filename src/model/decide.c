@@ -1,8 +1,8 @@
 /*
- * decide.c - what follows from how a try ended. Pure; every engine decides with these, so that all
+ * decide.c - what follows when an attempt ends. Pure; all engines use these functions, so that they
  * decide alike.
  *
- * The one thing that must stay true: whatever is decided is a legal move from processing.
+ * What must stay true: every decision is a legal transition from processing.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <math.h>
@@ -15,7 +15,7 @@ int64_t backoff_us(const struct backoff *b, int n, const struct world *w)
     assert(n >= 1);
     if (b->base_us <= 0 || b->max_us <= 0)
         return 0;
-    /* factor^999 may be infinite; the comparison takes that as it comes. */
+    /* factor^999 may be infinite; the comparison handles that. */
     double max = (double)b->max_us;
     double wait = (double)b->base_us * pow(b->factor, n - 1);
     if (!(wait < max))
@@ -32,7 +32,7 @@ static struct verdict again_at(struct verdict v, int64_t run_at_us)
     return v;
 }
 
-/* An error or a timeout: it counts, and the last one allowed is the end. */
+/* An error or a timeout counts as an attempt. The last one that is allowed ends the call. */
 static struct verdict after_error(const struct try_of *c, const struct try_end *e, int64_t now_us,
                                   const struct world *w, struct verdict v)
 {
@@ -49,14 +49,14 @@ static struct verdict after_error(const struct try_of *c, const struct try_end *
     return again_at(v, now_us + wait);
 }
 
-/* Its owner died. The loss is counted, but only one that was alone in its lease can be blamed:
- * among several the next claim will tell which it was. It keeps its place. */
+/* Its owner died. The loss is counted, but only a call that was alone in its lease can be blamed:
+ * among several, the next claims show which call it was. The call keeps its place. */
 static struct verdict after_loss(const struct try_of *c, const struct try_end *e, struct verdict v)
 {
     v.tries.lost++;
     v.count_try = true;
     if (e->wish)
-        v.next = PAWL_CANCELLED; /* A cancel that was accepted is never undone by a reclaim. */
+        v.next = PAWL_CANCELLED; /* a reclaim never undoes an accepted cancel */
     else if (e->fail_lost)
         v.next = PAWL_FAILED;
     else if (v.tries.lost >= c->spec->max_lost && e->alone)
@@ -85,7 +85,7 @@ static struct verdict after(const struct try_of *c, const struct try_end *e, int
     case END_LATER:
         return again_at(v, now_us + MIN(MAX(e->retry_in_us, 0), DURATION_MAX_US));
     case END_RELEASE:
-    case END_CANCELLED: /* without a wish nobody asked for it, so it is handed back */
+    case END_CANCELLED: /* without a cancel request: the call is released */
         return again_at(v, c->run_at_us);
     case END_LOST:
         return after_loss(c, e, v);

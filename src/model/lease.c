@@ -1,11 +1,12 @@
 /*
- * lease.c - the calls of a lease as a few bytes each (lease.h). Pure, any thread.
+ * lease.c - the calls of a lease in a few bytes each (lease.h). Pure, any thread.
  *
- *     version 1 | count | item ...         item: flags | what the flags name, in their order
+ *     version 1 | count | item ...         item: flags | the fields of the flags, in their order
  *
- * Numbers are varints: seven bits a byte, the lowest first, the high bit on all but the last; those
- * with a sign are folded (0, -1, 1, -2 ...). An ordinary call, the seq after the one before it, is
- * its flags and the difference of its run_at: two to four bytes; one with a key two more.
+ * Numbers are varints: seven bits a byte, the lowest first, the high bit set on all bytes but the
+ * last. Signed numbers are zigzag-encoded (0, -1, 1, -2 ...). An ordinary call, whose seq follows
+ * that of the previous item, takes its flags and the difference of its run_at: two to four bytes;
+ * one with a key takes two more.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <limits.h>
@@ -15,13 +16,13 @@
 #include "model/lease.h"
 
 enum {
-    HAS_SEQ = 1,    /* how far the seq is beyond the next one; without: it is the next */
-    HAS_RUN_AT = 2, /* its difference to the item before; likewise lane and priority */
+    HAS_SEQ = 1,    /* how far the seq is past the previous seq + 1; without: not at all */
+    HAS_RUN_AT = 2, /* the difference to the previous item; likewise lane and priority */
     HAS_LANE = 4,
     HAS_PRIORITY = 8,
-    HAS_TRIES = 16, /* attempts, lost, redrives; without: all are 0 */
-    HAS_KEY = 32,   /* key, key_no as a difference to the item before; without: it has no key */
-    HAS_POS = 64,   /* its difference to the seq; without: it is the seq, or there is no key */
+    HAS_TRIES = 16, /* attempts, lost, redrives; without: all 0 */
+    HAS_KEY = 32,   /* key, and key_no as a difference to the previous item; without: no key */
+    HAS_POS = 64,   /* the difference to the seq; without: it equals the seq, or there is no key */
     HAS_ALL = 127,
 };
 
@@ -40,14 +41,14 @@ static unsigned char *put(unsigned char *at, uint64_t n)
     return at;
 }
 
-/* Differences wrap, so that any two numbers have one. */
+/* Differences wrap around, so that any two numbers have one. */
 static unsigned char *put_diff(unsigned char *at, int64_t to, int64_t from)
 {
     uint64_t d = (uint64_t)to - (uint64_t)from;
     return put(at, d << 1 ^ (0 - (d >> 63)));
 }
 
-/* What has to be said of an item behind the one before it. */
+/* The fields in which an item differs from the previous one. */
 static int flags_of(const struct held *h, const struct held *before)
 {
     bool tries = h->tries.attempts || h->tries.lost || h->tries.redrives;
@@ -84,7 +85,7 @@ static unsigned char *put_item(unsigned char *at, const struct held *h, const st
     return at;
 }
 
-/* All of it at `at`; with NULL only how long it would be. */
+/* Write all items at `at`, and return their length; with NULL only the length. */
 static size_t put_all(unsigned char *at, const struct held *v, size_t n)
 {
     unsigned char item[ITEM_LEN_MAX];
@@ -121,7 +122,7 @@ enum pawl_status lease_pack(struct arena *a, const struct held *v, size_t n, str
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Remembers failure: after it every number is 0. */
+/* After a failure every number reads as 0. */
 struct reader {
     const unsigned char *at, *end;
     bool failed;
@@ -135,7 +136,8 @@ static uint64_t get(struct reader *r)
         n |= (uint64_t)(c & 0x7f) << shift;
         if (c >= 0x80)
             continue;
-        /* A longer way to write the number, or bits beyond the 64th, is not ours. */
+        /* A number written longer than needed, or with more than 64 bits, is not from
+         * lease_pack(). */
         if ((c == 0 && shift > 0) || (shift == 63 && c > 1))
             break;
         return n;
@@ -170,7 +172,7 @@ static void get_key(struct reader *r, int flags, const struct held *before, stru
     }
 }
 
-/* A flag whose number says nothing is not ours either: there is one way to write a lease. */
+/* A field that its flag did not need is a failure too: a lease has only one encoding. */
 static struct held get_item(struct reader *r, const struct held *before)
 {
     struct held h = *before;
@@ -201,12 +203,13 @@ enum pawl_status lease_unpack(struct arena *a, struct bytes packed, struct held 
 {
     struct reader r = { (const unsigned char *)packed.data, NULL, packed.len < 2 };
     if (r.failed || *r.at++ != VERSION)
-        return err_set(err, PAWL_BROKEN, "a stored lease is not one we wrote");
+        return err_set(err, PAWL_BROKEN, "a stored lease is damaged");
     r.end = r.at + packed.len - 1;
     uint64_t n = get(&r);
-    /* An item is a byte at least: a count beyond that must not size an allocation. */
+    /* An item has at least one byte; a larger count must not size an allocation. */
     if (r.failed || n > CLAIM_MAX || n > (uint64_t)(r.end - r.at))
-        return err_set(err, PAWL_BROKEN, "a stored lease names too many calls");
+        return err_set(err, PAWL_BROKEN,
+                       "a stored lease is damaged: it claims to hold too many calls");
 
     struct held *v = arena_alloc(a, n * sizeof *v), before = { 0 };
     if (!v)
@@ -214,7 +217,7 @@ enum pawl_status lease_unpack(struct arena *a, struct bytes packed, struct held 
     for (size_t i = 0; i < n && !r.failed; i++)
         before = v[i] = get_item(&r, &before);
     if (r.failed || r.at != r.end)
-        return err_set(err, PAWL_BROKEN, "a stored lease is not one we wrote");
+        return err_set(err, PAWL_BROKEN, "a stored lease is damaged");
     *out = v;
     *out_n = n;
     return PAWL_OK;
@@ -223,7 +226,7 @@ enum pawl_status lease_unpack(struct arena *a, struct bytes packed, struct held 
 struct held *lease_find(struct held *v, size_t n, int64_t seq)
 {
     size_t low = 0, high = n;
-    /* What was accepted together has numbers without a gap. */
+    /* Calls that were accepted together have consecutive numbers. */
     uint64_t guess = n ? (uint64_t)seq - (uint64_t)v[0].seq : 0;
     if (guess < n && v[guess].seq == seq)
         return &v[guess];

@@ -1,9 +1,9 @@
 /*
  * options.c - the options of a call that are neither columns nor defaults, and its tags, as the
- * small JSON texts every engine stores. Pure, any thread.
+ * small JSON texts that every engine stores. Pure, any thread.
  *
- * Most calls have none of either and cost nothing here. What is read was written by us: anything
- * else is BROKEN.
+ * Most calls have neither and cost nothing here. Only texts written here are read: anything else is
+ * BROKEN.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stddef.h>
@@ -14,15 +14,16 @@
 #include "base/text.h"
 #include "model/call.h"
 
-/* 16 tags of 64 + 255 bytes fit even if each byte became an escape of 6; options are far below. */
+/* Room for 16 tags of 64 + 255 bytes when every byte becomes an escape of 6; options are far
+ * shorter. */
 #define TEXT_LEN_MAX (64 << 10)
 
 enum kind { KIND_INT, KIND_US, KIND_REAL };
 
-/* One table for both ways, so that nothing is written that is not read. */
+/* One table for writing and reading, so that everything written is read. */
 static const struct option {
     const char *name;
-    size_t at; /* in struct call_spec */
+    size_t at; /* offset in struct call_spec */
     enum kind kind;
 } options[] = {
     { "max_attempts", offsetof(struct call_spec, max_attempts), KIND_INT },
@@ -73,7 +74,7 @@ static void field_write(struct buf *b, const struct call_spec *s, const struct o
     }
 }
 
-/* The buffer's text, moved to `a`; ends the buffer either way. */
+/* Move the buffer's text to `a`. Releases the buffer in any case. */
 static enum pawl_status settle_text(struct arena *a, struct buf *b, struct bytes *out,
                                     struct pawl_err *err)
 {
@@ -113,7 +114,7 @@ enum pawl_status call_options_write(struct arena *a, const struct call_spec *s, 
     return settle_text(a, &b, out, err);
 }
 
-/* ---- And back -------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static bool field_read(const struct json *v, struct call_spec *s, const struct option *o)
 {
@@ -152,7 +153,7 @@ static bool option_read(const struct json *v, struct call_spec *s)
     return false;
 }
 
-/* A stored text as an object, or BROKEN. */
+/* Parse a stored text as an object; BROKEN when it is not one. */
 static enum pawl_status object_read(struct arena *a, struct bytes text, struct json **out,
                                     struct pawl_err *err)
 {
@@ -161,9 +162,11 @@ static enum pawl_status object_read(struct arena *a, struct bytes text, struct j
     if (st == PAWL_NO_MEMORY)
         return err_no_memory(err, "a stored call");
     if (st != PAWL_OK)
-        return err_set(err, PAWL_BROKEN, "stored text is not JSON: %s", why.text);
+        return err_set(err, PAWL_BROKEN,
+                       "a stored call is damaged: its options or tags are not JSON: %s", why.text);
     if ((*out)->kind != JSON_OBJECT)
-        return err_set(err, PAWL_BROKEN, "stored text is not a JSON object");
+        return err_set(err, PAWL_BROKEN,
+                       "a stored call is damaged: its options or tags are not an object");
     return PAWL_OK;
 }
 
@@ -178,7 +181,8 @@ enum pawl_status call_options_read(struct arena *a, struct bytes text, struct ca
         return st;
     for (const struct json *v = object->first; v; v = v->next)
         if (!option_read(v, s))
-            return err_set(err, PAWL_BROKEN, "stored option \"%.*s\" is not one we wrote",
+            return err_set(err, PAWL_BROKEN,
+                           "a stored call is damaged: option \"%.*s\" is unknown or out of range",
                            BYTES_ARG(v->name));
     return PAWL_OK;
 }
@@ -189,6 +193,7 @@ enum pawl_status call_tags_write(struct arena *a, const struct call_spec *s, str
                                  struct pawl_err *err)
 {
     struct buf b;
+    CHECK(s->n_tags <= TAG_MAX); /* call_tags_read() refuses more */
     if (s->n_tags == 0) {
         *out = BYTES_NONE;
         return PAWL_OK;
@@ -217,13 +222,14 @@ enum pawl_status call_tags_read(struct arena *a, struct bytes text, struct call_
     if (st != PAWL_OK)
         return st;
     if (object->count > TAG_MAX)
-        return err_set(err, PAWL_BROKEN, "stored call has %zu tags", object->count);
+        return err_set(err, PAWL_BROKEN, "a stored call is damaged: it has %zu tags",
+                       object->count);
 
     struct tag *tags = arena_zalloc(a, object->count, sizeof *tags);
     size_t n = 0;
     for (const struct json *v = object->first; v; v = v->next) {
         if (v->kind != JSON_STRING)
-            return err_set(err, PAWL_BROKEN, "stored tag is not a string");
+            return err_set(err, PAWL_BROKEN, "a stored call is damaged: a tag is not a string");
         if (tags)
             tags[n++] = (struct tag){ json_name(a, v), json_string(a, v) };
     }

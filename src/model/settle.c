@@ -1,9 +1,9 @@
 /*
- * settle.c - a call as it was asked for becomes one that may be stored: checked, completed, and
- * with its fingerprint. Pure, any thread.
+ * settle.c - turn the request for a call into one that may be stored: check it, fill in defaults,
+ * and compute its fingerprint. Pure, any thread.
  *
- * The one thing that must stay true: what is settled can be stored and shown by every engine;
- * nothing behind this looks at a field again.
+ * What must stay true: a settled call can be stored and shown by every engine; no later code checks
+ * a field again.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static enum pawl_status check_names(const struct call_spec *s, struct pawl_err *
     return PAWL_OK;
 }
 
-/* `n` lower-case hex digits, not all 0. */
+/* Are these `n` lower-case hex digits, not all 0? */
 static bool hex_id(const char *at, size_t n)
 {
     bool some = false;
@@ -119,7 +119,7 @@ static enum pawl_status check_moments(const struct call_spec *s, struct pawl_err
 
 static enum pawl_status check_choices(const struct call_spec *s, struct pawl_err *err)
 {
-    /* Written so that NaN is refused too. */
+    /* Written so that it also refuses NaN. */
     if (!(s->backoff.factor >= 1 && s->backoff.factor <= BACKOFF_FACTOR_MAX))
         return err_set(err, PAWL_INVALID, "field \"backoff.factor\": is %g, not in 1..%d",
                        s->backoff.factor, BACKOFF_FACTOR_MAX);
@@ -135,7 +135,7 @@ static enum pawl_status check_choices(const struct call_spec *s, struct pawl_err
 
 /* ---- Tags ------------------------------------------------------------------------------------ */
 
-/* A name's rules but for its length and the two dots. */
+/* The rules of a name, except its length and the two dots. */
 static const char *tag_text_fault(struct bytes text)
 {
     if (text.len == 0 || bytes_eq(text, BYTES(".")) || bytes_eq(text, BYTES("..")))
@@ -172,7 +172,7 @@ static enum pawl_status check_tags(const struct call_spec *s, struct pawl_err *e
             return err_set(err, PAWL_INVALID, "field \"tags\": tag %zu: its %s", i + 1, fault);
         for (size_t j = 0; j < i; j++)
             if (bytes_eq(t->name, s->tags[j].name))
-                return err_set(err, PAWL_INVALID, "field \"tags\": \"%.*s\" is there twice",
+                return err_set(err, PAWL_INVALID, "field \"tags\": \"%.*s\" is given twice",
                                BYTES_ARG(t->name));
     }
     return PAWL_OK;
@@ -255,7 +255,7 @@ enum pawl_status call_spec_settle(struct arena *a, const struct world *w, struct
         st = check_input(&s->input, err);
     if (st == PAWL_OK)
         st = add_defaults(a, w, s, err);
-    /* Last, for it reads the whole input: what is wrong otherwise is found for less. It also finds
+    /* Last, because it reads the whole input; cheaper checks find other errors first. It also finds
      * out whether the input is JSON. */
     return st == PAWL_OK ? call_fingerprint(a, s, err) : st;
 }

@@ -7,7 +7,7 @@ root=$(pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 number=0
-echo 1..26
+echo 1..29
 
 result()
 {
@@ -34,7 +34,7 @@ fresh()
     printf 'rooms: exec\nwhoever: a name\nin vain, ear: nothing\n' >tools/words.txt
     echo 'Bytes, and nothing else.' >src/base/README.md
     echo 'The machine.' >src/exec/README.md
-    printf '/* a.h - one. */\n#include <stddef.h>\n\nsize_t a(void);\n' >src/base/a.h
+    printf '/* a.h - one. */\n#include <stddef.h>\n\n/* How many. */\nsize_t a(void);\n' >src/base/a.h
     printf '/* b.c - two. */\n#include "base/a.h"\n' >src/exec/b.c
     printf '/* echo.c - three. */\n#include <stdio.h>\n' >samples/echo/echo.c
 }
@@ -67,7 +67,7 @@ result $? small_tree_is_tidy
 
 fresh
 printf '#include "exec/b.h"\n' >>src/base/a.h
-finds forbidden_room 'src/base/a.h:5: base may not look into exec'
+finds forbidden_room 'src/base/a.h:6: base may not look into exec'
 
 fresh
 printf '#include <sqlite3.h>\n' >>src/exec/b.c
@@ -184,3 +184,18 @@ finds prose_of_121_columns 'CONTRIBUTING.md:1: 121 columns of prose, limit 120'
 fresh
 echo 'rooms: exec attic' >tools/words.txt
 finds room_of_the_words_that_is_not_there 'tools/words.txt:1: there is no room attic'
+
+# ---- Contracts
+
+fresh
+printf '\nsize_t b(size_t n,\n         size_t m);\n' >>src/base/a.h
+finds prototype_without_contract 'src/base/a.h:7: a prototype without its contract'
+
+fresh
+printf '\n/* ---- Counting ---- */\nsize_t b(void);\n' >>src/base/a.h
+finds section_heading_is_no_contract 'src/base/a.h:8: a prototype without its contract'
+
+fresh
+printf 'size_t b(size_t n);\nextern size_t c;\nsize_t d(void);\n' >>src/base/a.h
+"$root/tools/tidy.sh" . >"$tmp/log" 2>&1
+result $? one_contract_covers_a_group

@@ -236,7 +236,7 @@ TEST(tags_at_their_edges)
     EQ_STR(err.text, "field \"tags\": has 17 tags, limit 16");
     v[3].name = v[1].name;
     EQ_STATUS(settle_tags(v, 16), PAWL_INVALID, &err);
-    EQ_STR(err.text, "field \"tags\": \"b\" is there twice");
+    EQ_STR(err.text, "field \"tags\": \"b\" is given twice");
     arena_release(&arena);
 }
 
