@@ -45,7 +45,7 @@ void load_end(struct pawl **p)
 static struct {
     atomic_llong begun;
     _Atomic double last; /* when the last one did, by bench_clock() */
-    long long target;
+    atomic_llong target;
     pthread_mutex_t lock;
     pthread_cond_t reached;
 } noops = { .lock = PTHREAD_MUTEX_INITIALIZER, .reached = PTHREAD_COND_INITIALIZER };
@@ -54,7 +54,7 @@ static int noop(struct pawl_call *c)
 {
     (void)c;
     atomic_store(&noops.last, bench_clock());
-    if (atomic_fetch_add(&noops.begun, 1) + 1 == noops.target) {
+    if (atomic_fetch_add(&noops.begun, 1) + 1 == atomic_load(&noops.target)) {
         pthread_mutex_lock(&noops.lock);
         pthread_cond_broadcast(&noops.reached);
         pthread_mutex_unlock(&noops.lock);
@@ -77,23 +77,23 @@ static bool noops_wait(void)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += STUCK_US / SEC_US;
     pthread_mutex_lock(&noops.lock);
-    while (atomic_load(&noops.begun) < noops.target && rc == 0)
+    while (atomic_load(&noops.begun) < atomic_load(&noops.target) && rc == 0)
         rc = pthread_cond_timedwait(&noops.reached, &noops.lock, &until);
     pthread_mutex_unlock(&noops.lock);
-    return atomic_load(&noops.begun) >= noops.target;
+    return atomic_load(&noops.begun) >= atomic_load(&noops.target);
 }
 
 enum pawl_status load_work_off(struct pawl *p, size_t n, double *out_per_s, struct pawl_err *err)
 {
     struct pawl_stats stats = { PAWL_STATS_INIT };
     atomic_store(&noops.begun, 0);
-    noops.target = (long long)n;
+    atomic_store(&noops.target, (long long)n);
     double began = bench_clock();
     enum pawl_status st = load_start(p, err);
     if (st == PAWL_OK && !noops_wait())
         st = err_set(err, PAWL_BUSY, "%lld of %zu calls began within 120 s",
                      (long long)atomic_load(&noops.begun), n);
-    noops.target = 0;
+    atomic_store(&noops.target, 0);
     /* It returns when the last outcome is committed. */
     if (st == PAWL_OK)
         st = pawl_stop(p, STUCK_US, err);

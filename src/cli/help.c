@@ -112,7 +112,7 @@ static int help_settings(struct cli *cli)
         cli_table_print(cli, &s);
         fputs("\nA setting is --name on the command line, else its variable, else its line in\n"
               "pawl.conf, else the default.\n"
-              "Durations are 500ms, 5s, 2m, 3h, 7d; a bare number is seconds.\n",
+              "Durations are 500ms, 5s, 2m, 3h, 7d; a number alone is seconds.\n",
               cli->out);
         code = cli_done(cli);
     }
@@ -219,7 +219,7 @@ static int help_markdown(struct cli *cli)
         "request was lost, the error also has the `id` of the call that may be stored. Output\n"
         "on a terminal is coloured unless `NO_COLOR` is set; `TERM=dumb` switches off colour and\n"
         "progress lines. Exit codes are those of [status.md](status.md).\n\n"
-        "D is a duration: `500ms`, `5s`, `2m`, `3h`, `7d`; a bare number is seconds. TIME is\n"
+        "D is a duration: `500ms`, `5s`, `2m`, `3h`, `7d`; a number alone is seconds. TIME is\n"
         "RFC 3339: `2030-01-31T08:00:00Z`. N is a whole number.\n\n"
         "Every command has these options, and every [setting](settings.md) is an option too:\n\n",
         cli->out);

@@ -7,6 +7,7 @@
 #define EXEC_BEAT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "store/store.h"
 
@@ -17,7 +18,8 @@ struct beater {
     pthread_t thread;
     pthread_mutex_t lock; /* nudged, closed */
     pthread_cond_t wake;
-    bool open, runs, nudged, closed;
+    bool open, nudged, closed;
+    atomic_bool runs; /* read by the keeper, also while the beat is being closed */
 };
 
 /* Open a connection and start the thread. Does nothing on an engine with one writer: there the

@@ -17,10 +17,10 @@ struct exec;
 struct ear {
     struct store *store; /* owned; used by the ear thread alone */
     pthread_t thread;
-    bool open, runs;
-    int wake_fd;      /* owned, while open */
-    atomic_uint tell; /* HINT_... to be sent */
-    atomic_bool hears, closed;
+    bool open;
+    int wake_fd;                     /* owned, while open */
+    atomic_uint tell;                /* HINT_... to be sent */
+    atomic_bool runs, hears, closed; /* runs: read by threads that started before this one */
 };
 
 /* Open a connection and start the thread, where the engine has notifications; else do nothing. */

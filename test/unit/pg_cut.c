@@ -94,18 +94,26 @@ TEST(its_handlers_are_told_before_the_grace_is_over, .deadline_s = 120)
     pawl_close(p);
 }
 
+static int hung(struct pawl *p)
+{
+    pthread_mutex_lock(&p->e->pool.lock);
+    int n = p->e->pool.hung;
+    pthread_mutex_unlock(&p->e->pool.lock);
+    return n;
+}
+
 /* Its call is taken from it and runs again; what it says afterwards is void. */
 TEST(a_handler_that_does_not_look_has_nothing_to_say, .deadline_s = 120)
 {
     struct pawl *p = begin(param, sleeps);
     proxy_set(PROXY_CUT);
     UNTIL(member_cut(p->e));
-    UNTIL(p->e->pool.hung == 1);
+    UNTIL(hung(p) == 1);
     proxy_set(PROXY_UP);
     fixture_ends(p, "a", PAWL_COMPLETED);
     EQ_INT(atomic_load(&begun), 2);
     atomic_store(&told_us, 1);
-    UNTIL(p->e->pool.hung == 0);
+    UNTIL(hung(p) == 0);
     struct pawl_shown *s = fixture_get(p, "a");
     EQ_INT(pawl_shown_view(s)->result.len, 1);
     EQ_INT(*(const char *)pawl_shown_view(s)->result.data, '2');
