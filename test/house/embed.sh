@@ -8,7 +8,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 2
 number=0
-echo 1..11
+echo 1..10
 
 # A tree of two statements and two migrations that is right.
 fresh()
@@ -85,16 +85,6 @@ EOF
 gcc -std=gnu17 -Wall -Wextra -Werror -Iout -o main main.c out/*.c >log 2>&1 && ./main >got 2>>log &&
     diff want got >>log
 result $? text_survives_as_it_was
-
-fresh
-mkdir sql/one_more
-printf -- '-- name: call_get\nSELECT 2;\n' >sql/one_more/call.sql
-sed -i 's/sql_two\b/sql_one_more/' main.c
-sed -i 's/|SELECT 1|/|SELECT 2|/' want
-"$tools/embed_sql.sh" sql out >log 2>&1 &&
-    gcc -std=gnu17 -Wall -Wextra -Werror -Iout -o main main.c out/*.c >>log 2>&1 && ./main >got 2>>log &&
-    diff want got >>log
-result $? engine_driven_another_way_has_the_others_statements
 
 fresh
 sed -i '/call_get/,$d' sql/two/call.sql
