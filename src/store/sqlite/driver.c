@@ -148,13 +148,13 @@ static void rollback(struct ledger *l)
     counters_forget(l);
 }
 
-/* A statement commits by itself. The clock is ours, so it is known before one is asked. */
+/* A statement commits by itself, so a file that was moved is refused before it. The clock is ours,
+ * so it is known before one is asked. */
 static enum pawl_status alone(struct ledger *l, struct pawl_err *err)
 {
-    (void)err;
     rollback(l);
     l->now_us = world_now(l->world);
-    return PAWL_OK;
+    return said(l, lite_moved(lite_in(l), err));
 }
 
 static enum pawl_status commit(struct ledger *l, const struct led_batch *last, struct pawl_err *err)
