@@ -51,7 +51,7 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
 /* ---- Taking calls
  * -------------------------------------------------------------------------------- */
 
-static enum pawl_status walk(struct claiming *g, struct pawl_err *err)
+static enum pawl_status take_calls(struct claiming *g, struct pawl_err *err)
 {
     struct ledger *c = g->c;
     enum pawl_status st = PAWL_OK;
@@ -65,6 +65,8 @@ static enum pawl_status walk(struct claiming *g, struct pawl_err *err)
         st = led_claim_rank(g, p, n, err);
     }
     c->tx->hold = false;
+    for (struct led_key *k = c->tx->first_key; k; k = k->newer)
+        k->n_ahead = 0; /* read for this claim, and not taken */
     return st;
 }
 
@@ -72,24 +74,12 @@ static enum pawl_status take_all(struct claiming *g, struct pawl_err *err)
 {
     struct ledger *c = g->c;
     enum pawl_status st = led_claim_look(g, err);
-    bool idle = st == PAWL_OK && !c->tx->fresh && !led_claim_any_due(g);
-    if (st == PAWL_OK && !idle)
-        st = walk(g, err);
+    if (st == PAWL_OK && (c->tx->fresh || led_claim_any_due(g)))
+        st = take_calls(g, err);
     if (st == PAWL_OK && g->q->n)
         st = lease_write(g, err);
     c->busy = g->q->n > 0;
-    c->tx->late = g->q;
-    c->tx->late_passed = g->passed;
-    if (st != PAWL_OK || c->tx->last_op)
-        return st;
-    if (!idle || c->tx->news || c->tx->due)
-        return led_claim_answer(c, err);
-    /* It changed nothing. Hundreds of claims for other types may follow in the group, and one look
-     * is enough for all of them. */
-    led_claim_late(c);
-    c->tx->late = NULL;
-    c->tx->ahead.asked = true;
-    return PAWL_OK;
+    return st == PAWL_OK ? led_claim_answer(g, err) : st;
 }
 
 /* ---- The operation --------------------------------------------------------------------------- */
@@ -121,7 +111,7 @@ static enum pawl_status node_asked(struct ledger *c, const struct claim *q, bool
 enum pawl_status led_claim(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     struct claim *q = &op->claim;
-    struct claiming g = { .c = c, .op = op, .q = q };
+    struct claiming g = { .c = c, .op = op, .q = q, .next_us = INT64_MAX };
     struct led_lease *l;
     bool replaced = false;
     q->calls = NULL;

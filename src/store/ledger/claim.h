@@ -30,6 +30,9 @@ struct claiming {
     bool complete, passed; /* passed: another transaction held a key */
     bool grab;             /* what is found is deleted at once */
     bool fetched;          /* something was, and what was decided before is written */
+    unsigned writes;       /* tx->writes when the pairs were asked for */
+    bool left;             /* a due call in memory was not taken */
+    int64_t next_us;       /* of those in memory that are due later; INT64_MAX: none */
 };
 
 /* ---- claim_look.c ---------------------------------------------------------------------------- */
@@ -44,9 +47,10 @@ MUST_USE enum pawl_status led_claim_serves(struct claiming *g, struct pair *p, b
 MUST_USE enum pawl_status led_claim_look(struct claiming *g, struct pawl_err *err);
 /* Is the first call of a served pair due? */
 bool led_claim_any_due(const struct claiming *g);
-/* Write what is decided and answer `more` and `next_due_us` of tx->late: other operations of the
- * group come after this claim, and what they do is not seen. */
-MUST_USE enum pawl_status led_claim_answer(struct ledger *c, struct pawl_err *err);
+/* Answer `more` and `next_due_us`: from memory, if what the look found is still what is stored;
+ * with the group's last write (tx->late), if no operation follows in the group; or now, after
+ * writing what is decided: what later operations do is not seen. */
+MUST_USE enum pawl_status led_claim_answer(struct claiming *g, struct pawl_err *err);
 
 /* ---- claim_take.c ---------------------------------------------------------------------------- */
 
@@ -85,6 +89,9 @@ MUST_USE enum pawl_status led_claim_rank(struct claiming *g, const struct pair *
                                          struct pawl_err *err);
 /* For qsort() of struct led_call *: by run_at, then seq. */
 int led_claim_compare(const void *a, const void *b);
+/* Keys that the group has freed get their heads, in memory, each read with the calls that may go
+ * with it. Those of which the stored line has to be written first are left: tx->due. */
+MUST_USE enum pawl_status led_claim_heads(struct claiming *g, struct pawl_err *err);
 /* Take due calls that are in memory and not stored. */
 MUST_USE enum pawl_status led_claim_memory(struct claiming *g, struct pawl_err *err);
 

@@ -122,8 +122,22 @@ bool led_claim_any_due(const struct claiming *g)
     return false;
 }
 
+/* The questions of a look; `write`: after everything that is decided is written. */
+static enum pawl_status look_now(struct claiming *g, bool write, struct pawl_err *err)
+{
+    struct ledger *c = g->c;
+    struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
+    if (!b)
+        return err_no_memory(err, "a claim");
+    b->n = 0;
+    if (write)
+        return led_flush_ask(c, look_ask, err);
+    look_ask(c, b);
+    return led_batch_run(c, b, err);
+}
+
 /* Ask for every pair that is stored. */
-static enum pawl_status look_again(struct claiming *g, struct pawl_err *err)
+static enum pawl_status pairs_again(struct claiming *g, struct pawl_err *err)
 {
     struct led_batch *b = arena_alloc(&g->c->scratch, sizeof *b);
     if (!b)
@@ -137,94 +151,138 @@ static enum pawl_status look_again(struct claiming *g, struct pawl_err *err)
 /* Columns of claim_look; it has one row. */
 enum { LOOK_INBOX, LOOK_HINT, LOOK_JOINS };
 
-enum pawl_status led_claim_look(struct claiming *g, struct pawl_err *err)
+/* What comes before a claim: the inbox, hints, delayed calls whose time has come. */
+static enum pawl_status take_up(struct ledger *c, struct pawl_err *err)
+{
+    const struct led_rows *r = c->tx->ahead.look;
+    int64_t joined;
+    enum pawl_status st = PAWL_OK;
+    CHECK(r->n == 1);
+    bool due = !led_null(r, 0, LOOK_JOINS) && led_get_int(r, 0, LOOK_JOINS) <= c->now_us;
+    if (!led_null(r, 0, LOOK_INBOX))
+        st = led_inbox_move(c, CLAIM_MAX, err);
+    if (st == PAWL_OK && !led_null(r, 0, LOOK_HINT))
+        st = led_hints_fold(c, err);
+    if (st == PAWL_OK && due)
+        st = led_keys_join_due(c, CLAIM_MAX, &joined, err);
+    return st;
+}
+
+/* The pairs that are stored and served. */
+static enum pawl_status look_first(struct claiming *g, struct pawl_err *err)
 {
     struct ledger *c = g->c;
     struct led_ahead *a = &c->tx->ahead;
-    int64_t joined;
     enum pawl_status st = PAWL_OK;
-    for (int pass = 0; pass < 2 && st == PAWL_OK; pass++) {
-        if (!a->asked || c->tx->news || c->tx->due)
-            st = led_flush_ask(c, look_ask, err);
-        a->asked = false;
-        if (st != PAWL_OK || pass)
-            break;
-        bool sent = !led_null(a->look, 0, LOOK_INBOX), hinted = !led_null(a->look, 0, LOOK_HINT);
-        bool due =
-            !led_null(a->look, 0, LOOK_JOINS) && led_get_int(a->look, 0, LOOK_JOINS) <= c->now_us;
-        if (!sent && !hinted && !due)
-            break;
-        if (sent)
-            st = led_inbox_move(c, CLAIM_MAX, err);
-        if (st == PAWL_OK && hinted)
-            st = led_hints_fold(c, err);
-        if (st == PAWL_OK && due)
-            st = led_keys_join_due(c, CLAIM_MAX, &joined, err);
-    }
+    if (!a->asked || c->tx->news)
+        st = look_now(g, c->tx->news, err);
+    unsigned writes = c->tx->writes;
+    if (st == PAWL_OK)
+        st = take_up(c, err);
+    if (st == PAWL_OK && (c->tx->news || c->tx->writes != writes))
+        st = look_now(g, true, err);
+    a->asked = false;
     if (st == PAWL_OK)
         st = pairs_take(g, a->pairs, err);
     /* Nothing is due behind the marks. Other processes may have written rows before them. */
     if (st == PAWL_OK && a->by_marks && !led_claim_any_due(g) && led_marks_doubt(c))
-        st = look_again(g, err);
+        st = pairs_again(g, err);
     c->marks.dry = st == PAWL_OK && !led_claim_any_due(g);
-    /* Stored calls and new calls are due: write the new ones, and let the database sort. */
-    if (st == PAWL_OK && c->tx->fresh && led_claim_any_due(g)) {
-        st = led_flush_ask(c, look_ask, err);
+    return st;
+}
+
+enum pawl_status led_claim_look(struct claiming *g, struct pawl_err *err)
+{
+    struct ledger *c = g->c;
+    enum pawl_status st = look_first(g, err);
+    bool due = st == PAWL_OK && led_claim_any_due(g), write = false;
+    if (st == PAWL_OK && !due && led_keys_unsettled(c))
+        st = led_claim_heads(g, err);
+    /* A line has to be written before it is known which call is its head. */
+    for (const struct led_key *k = c->tx->due; k && st == PAWL_OK; k = k->next_due)
+        write = write || k->moving;
+    /* Stored calls and calls in memory are due: the database sorts them. */
+    if (due)
+        write = c->tx->fresh || led_keys_unsettled(c);
+    if (st == PAWL_OK && write) {
+        st = look_now(g, true, err);
         if (st == PAWL_OK)
-            st = pairs_take(g, a->pairs, err);
+            st = pairs_take(g, c->tx->ahead.pairs, err);
     }
+    g->writes = c->tx->writes;
     return st;
 }
 
 void led_claim_ask_last(struct ledger *c, struct led_batch *b)
 {
-    if (c->tx->first_key) /* without keys no delayed call joined a line or was added */
+    if (c->tx->delayed) /* else the first delayed call is the one that the first look found */
         led_batch_ask(b, SQL_CLAIM_LOOK, NULL, &c->tx->ahead.look);
     pairs_ask(c, b, true);
 }
 
-/* `more` and `next_due_us`, from what the last look found. */
-static enum pawl_status look_ahead(struct claiming *g, struct pawl_err *err)
+static void next_due_by(struct claim *q, int64_t at_us)
+{
+    if (!q->next_due_us || at_us < q->next_due_us)
+        q->next_due_us = at_us;
+}
+
+/* `more` and `next_due_us`, from the pairs and from what is in memory. */
+static void look_ahead(struct claiming *g)
 {
     struct claim *q = g->q;
     const struct led_ahead *a = &g->c->tx->ahead;
-    enum pawl_status st = pairs_take(g, a->pairs, err);
-    for (size_t i = 0; st == PAWL_OK && i < g->n_pairs; i++) {
-        int64_t at = g->pairs[i].run_at_us;
-        q->more = q->more || at <= g->c->now_us;
-        if (!q->next_due_us || at < q->next_due_us)
-            q->next_due_us = at;
-    }
-    int64_t joins = led_null(a->look, 0, LOOK_JOINS)
-                        ? 0
-                        : MAX(led_get_int(a->look, 0, LOOK_JOINS), g->c->now_us + 1);
-    if (joins && (!q->next_due_us || joins < q->next_due_us))
-        q->next_due_us = joins;
+    int64_t now_us = g->c->now_us;
+    q->more = q->more || g->left || led_claim_any_due(g);
+    for (size_t i = 0; i < g->n_pairs; i++)
+        next_due_by(q, g->pairs[i].run_at_us);
+    if (g->next_us != INT64_MAX)
+        next_due_by(q, g->next_us);
+    CHECK(a->look && a->look->n == 1);
+    if (!led_null(a->look, 0, LOOK_JOINS))
+        next_due_by(q, MAX(led_get_int(a->look, 0, LOOK_JOINS), now_us + 1));
     /* Only calls of keys that other transactions hold are left: asking again at once is useless. */
     if (g->passed && q->n == 0) {
         q->more = false;
-        q->next_due_us = g->c->now_us + PASSED_US;
+        q->next_due_us = now_us + PASSED_US;
     }
+    /* A key that another transaction has locked got a call: that transaction may not see it. */
+    if (g->c->tx->hinted)
+        next_due_by(q, now_us + PASSED_US);
     /* Rows that other processes write before our marks are found only by a full look, and no
      * notification says so: a call must not wait until the next one arrives. */
-    int64_t again = g->c->now_us + led_marks_rest(g->c);
-    if (!a->full && (!q->next_due_us || again < q->next_due_us))
-        q->next_due_us = again;
+    if (!a->full)
+        next_due_by(q, now_us + led_marks_rest(g->c));
     if (q->more)
         q->next_due_us = 0;
-    return st;
 }
 
 void led_claim_late(struct ledger *c)
 {
-    struct claiming g = { .c = c, .q = c->tx->late, .passed = c->tx->late_passed };
-    if (look_ahead(&g, NULL) != PAWL_OK)
+    struct claiming g = {
+        .c = c, .q = c->tx->late, .passed = c->tx->late_passed, .next_us = INT64_MAX
+    };
+    if (pairs_take(&g, c->tx->ahead.pairs, NULL) == PAWL_OK)
+        look_ahead(&g);
+    else
         g.q->more = true; /* the group is stored: let the next claim look */
 }
 
-enum pawl_status led_claim_answer(struct ledger *c, struct pawl_err *err)
+enum pawl_status led_claim_answer(struct claiming *g, struct pawl_err *err)
 {
-    enum pawl_status st = led_flush_ask(c, led_claim_ask_last, err);
+    struct ledger *c = g->c;
+    enum pawl_status st = PAWL_OK;
+    bool stored = g->writes == c->tx->writes && !c->tx->news && !c->tx->delayed;
+    if (stored && !led_keys_unsettled(c)) {
+        look_ahead(g);
+        /* Hundreds of claims for other types may follow in the group, and one look is enough. */
+        c->tx->ahead.asked = true;
+        return PAWL_OK;
+    }
+    c->tx->late = g->q;
+    c->tx->late_passed = g->passed;
+    if (c->tx->last_op)
+        return PAWL_OK;
+    st = led_flush_ask(c, led_claim_ask_last, err);
     if (st == PAWL_OK)
         led_claim_late(c);
     c->tx->late = NULL;

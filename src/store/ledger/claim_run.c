@@ -36,6 +36,28 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
     return st;
 }
 
+/* The next call of the key's line: of those that were read ahead; else of those that are stored,
+ * which are read now; else of those that are new. *out NULL: there is none. */
+static enum pawl_status run_next(struct claiming *g, struct led_key *k, int left,
+                                 struct led_call **out, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    *out = k->joined;
+    if (!k->n_ahead && led_line_stored(k) > 0) { /* none were read ahead, or some have expired */
+        *out = NULL;
+        st = led_flush(g->c, err);
+        if (st == PAWL_OK)
+            st = led_lines_take(g->c, &k, &(int64_t){ left }, 1, CLAIM_LEN_MAX - (int64_t)g->len,
+                                err);
+    }
+    if (st != PAWL_OK || !k->n_ahead)
+        return st;
+    *out = *k->ahead++;
+    k->n_ahead--;
+    CHECK((*out)->now.place == AT_LINE);
+    return PAWL_OK;
+}
+
 /* The next calls of the key, as far as they may go with the first one. */
 static enum pawl_status take_run(struct claiming *g, struct led_key *k,
                                  const struct led_call *first, struct pawl_err *err)
@@ -44,15 +66,12 @@ static enum pawl_status take_run(struct claiming *g, struct led_key *k,
     enum pawl_status st = PAWL_OK;
     r.left = (int)MIN((int64_t)r.left, (int64_t)g->q->max - (int64_t)g->q->n);
     while (st == PAWL_OK && r.left > 0 && k->waiting > 0 && !r.stopped && led_claim_goes_on(g)) {
-        if (!k->n_ahead) { /* none were read ahead, or some of them have expired */
-            st = led_flush(g->c, err);
-            if (st == PAWL_OK)
-                st = led_lines_take(g->c, &k, &(int64_t){ r.left }, 1,
-                                    CLAIM_LEN_MAX - (int64_t)g->len, err);
-            r.stopped = !k->n_ahead;
-        }
-        for (; k->n_ahead && st == PAWL_OK && !r.stopped && r.left > 0; k->n_ahead--)
-            st = run_one(g, &r, *k->ahead++, err);
+        struct led_call *it = NULL;
+        st = run_next(g, k, r.left, &it, err);
+        if (st == PAWL_OK && !it)
+            break;
+        if (st == PAWL_OK)
+            st = run_one(g, &r, it, err);
     }
     k->n_ahead = 0;
     return st;
@@ -96,7 +115,7 @@ enum pawl_status led_claim_lines(struct claiming *g, struct led_call *const *v, 
         st = led_key_get(c, v[i]->spec.key, LOCK_TRY, &k, err);
         if (st != PAWL_OK || !k->got)
             continue;
-        max[n_keys] = MIN(MIN((int64_t)g->q->run_max, k->waiting) - 1, room - 1);
+        max[n_keys] = MIN(MIN((int64_t)g->q->run_max - 1, led_line_stored(k)), room - 1);
         if (max[n_keys] <= 0)
             continue;
         room -= max[n_keys];

@@ -16,7 +16,7 @@ enum pawl_status led_claim_fits(struct claiming *g, struct led_call *it, bool *o
 {
     enum pawl_status st = PAWL_OK;
     bool room = !g->q->n || g->len + it->input_len <= CLAIM_LEN_MAX;
-    if (it->cut && room && g->c->db->one_writer) {
+    if (it->cut && room) {
         st = led_payloads_load(g->c, &it, 1, err);
         it->cut = st != PAWL_OK;
     }

@@ -403,6 +403,7 @@ enum pawl_status led_commit_ops(struct store *s, struct op *const *v, size_t n,
         return st;
     /* A handler has run and cannot run again. */
     int tries = v[0]->kind == OP_HANDLER ? 1 : REDO_MAX;
+    c->only_once = tries == 1;
     for (int i = 0; i < tries; i++) {
         if (i)
             nap(c, REDO_NAP_US * i);

@@ -191,7 +191,7 @@ enum pawl_status led_object_op(struct ledger *c, struct op *op, struct pawl_err 
     struct led_call **v = NULL;
     size_t n;
     o->version = o->updated_us = o->cancelled = 0;
-    enum pawl_status st = led_key_get(c, o->key, LOCK_WAIT, &k, err);
+    enum pawl_status st = led_key_get(c, o->key, LOCK_ROW, &k, err);
     if (st == PAWL_OK)
         st = led_object_get(c, o->type, o->key, &now, err);
     if (st == PAWL_OK)
