@@ -294,6 +294,10 @@ MUST_USE enum pawl_status led_leases_take(struct ledger *c, const struct token *
  * answer is borrowed until the next call of this file: hold no pointer to it, look it up again.
  * What its calls name (id, key) stays until the transaction ends or is forgotten. */
 struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l);
+/* The keys of the calls that this finish names, as far as they are remembered and have not ended,
+ * in scratch, into out (room for q->n). False: some are not remembered, or there is no memory. */
+MUST_USE bool led_kept_keys(struct ledger *c, const struct finish *q, struct bytes *out,
+                            size_t *out_n);
 /* The transaction was committed: what it changed is remembered. */
 void led_kept_stored(struct ledger *c);
 /* It was undone, its end is not known, or its leases are about to be forgotten before the commit:
@@ -363,6 +367,8 @@ MUST_USE enum pawl_status led_keys_ask(struct ledger *c, struct led_batch *b,
                                        struct led_asked_keys *q, struct pawl_err *err);
 MUST_USE enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
                                         struct pawl_err *err);
+MUST_USE enum pawl_status led_keys_hints(struct ledger *c, const struct led_asked_keys *q,
+                                         struct pawl_err *err);
 /* A key that was asked for. */
 struct led_key *led_key_find(struct ledger *c, struct bytes name);
 MUST_USE enum pawl_status led_key_get(struct ledger *c, struct bytes name, enum led_lock how,
@@ -548,10 +554,14 @@ MUST_USE enum pawl_status led_lead(struct ledger *c, struct op *op, struct pawl_
 /* The node, under this boot (own) or under every other one, leads nothing any more. */
 MUST_USE enum pawl_status led_vacate(struct ledger *c, const struct node_op *n, bool own,
                                      struct pawl_err *err);
-/* What a claim asks first, and last. */
-void led_claim_ask(struct ledger *c, struct led_batch *b, const struct claim *q);
+/* What a claim asks first: about its node (`likely`: it will find something), and what there is to
+ * claim; and last. */
+void led_claim_ask_node(struct ledger *c, struct led_batch *b, const struct claim *q, bool likely);
+void led_claim_ask(struct ledger *c, struct led_batch *b);
 void led_claim_ask_last(struct ledger *c, struct led_batch *b);
 void led_claim_late(struct ledger *c);
+/* Did the last look of a claim find no hints, of any key? */
+bool led_claim_no_hints(const struct ledger *c);
 /* Which queues are paused, as queue_list answered. */
 MUST_USE enum pawl_status led_paused_take(struct ledger *c, const struct led_rows *r,
                                           struct pawl_err *err);

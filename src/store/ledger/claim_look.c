@@ -102,14 +102,18 @@ static void look_ask(struct ledger *c, struct led_batch *b)
     pairs_ask(c, b, false);
 }
 
-void led_claim_ask(struct ledger *c, struct led_batch *b, const struct claim *q)
+void led_claim_ask_node(struct ledger *c, struct led_batch *b, const struct claim *q, bool likely)
 {
     struct led_params p = { 0 };
     led_text(&p, q->node);
     /* A shared lock is a write: it is taken only where the claim is likely to find something. */
-    c->tx->ahead.shared = c->busy && !q->lease_us;
+    c->tx->ahead.shared = (c->busy || likely) && !q->lease_us;
     led_batch_ask(b, c->tx->ahead.shared ? SQL_NODE_SHARE : SQL_NODE_READ, &p, &c->tx->ahead.node);
     c->tx->ahead.whose = q->node;
+}
+
+void led_claim_ask(struct ledger *c, struct led_batch *b)
+{
     look_ask(c, b);
     c->tx->ahead.asked = true;
 }
@@ -150,6 +154,13 @@ static enum pawl_status pairs_again(struct claiming *g, struct pawl_err *err)
 
 /* Columns of claim_look; it has one row. */
 enum { LOOK_INBOX, LOOK_HINT, LOOK_JOINS };
+
+bool led_claim_no_hints(const struct ledger *c)
+{
+    const struct led_rows *r = c->tx->ahead.look;
+    CHECK(!r || r->n == 1);
+    return r && led_null(r, 0, LOOK_HINT);
+}
 
 /* What comes before a claim: the inbox, hints, delayed calls whose time has come. */
 static enum pawl_status take_up(struct ledger *c, struct pawl_err *err)

@@ -315,6 +315,13 @@ enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
     return st;
 }
 
+enum pawl_status led_keys_hints(struct ledger *c, const struct led_asked_keys *q,
+                                struct pawl_err *err)
+{
+    CHECK(!q->with_hints);
+    return q->n ? hints_ask(c, q->v, q->n, err) : PAWL_OK;
+}
+
 /* Hints of ours that are not written: they come back as rows, so they have to be. */
 static enum pawl_status own_hints_write(struct ledger *c, const struct bytes *names, size_t n,
                                         enum led_lock how, struct pawl_err *err)
