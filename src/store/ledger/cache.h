@@ -512,6 +512,10 @@ MUST_USE enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask
 
 MUST_USE enum pawl_status led_object_get(struct ledger *c, struct bytes type, struct bytes key,
                                          struct led_object **out, struct pawl_err *err);
+/* The same without asking what is stored, for a caller that has its key locked and sets its state
+ * next: led_object_set() with STATE_SET. */
+MUST_USE enum pawl_status led_object_over(struct ledger *c, struct bytes type, struct bytes key,
+                                          struct led_object **out, struct pawl_err *err);
 /* Several at once: what led_object_get() would ask for one by one. */
 MUST_USE enum pawl_status led_objects_load(struct ledger *c, const struct bytes *types,
                                            const struct bytes *keys, size_t n,

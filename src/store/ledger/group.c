@@ -338,7 +338,7 @@ static bool ends_as_said(struct ledger *c, const struct finish *q)
     return sure;
 }
 
-/* What the finishes of a group end: their keys, the objects that change, versions. */
+/* What the finishes of a group end: their keys, the objects that are deleted, versions. */
 struct ending_now {
     struct bytes *keys, *objects, *types;
     size_t n, n_objects, versions;
@@ -357,12 +357,14 @@ static enum pawl_status ends_of(struct ledger *c, const struct finish *q, struct
         e->keys[e->n++] = call->spec.key;
         if (it->how != END_RESULT || it->state_do == STATE_KEEP)
             continue;
+        e->versions += sure && it->state_do == STATE_SET;
+        if (it->state_do == STATE_SET)
+            continue; /* over whatever it was */
         enum pawl_status st = led_lane(c, call->now.lane, &lane, err);
         if (st != PAWL_OK)
             return st;
         e->objects[e->n_objects] = call->spec.key;
         e->types[e->n_objects++] = lane->type;
-        e->versions += sure && it->state_do == STATE_SET;
     }
     return PAWL_OK;
 }

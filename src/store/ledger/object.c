@@ -78,6 +78,16 @@ enum pawl_status led_object_get(struct ledger *c, struct bytes type, struct byte
     return st;
 }
 
+enum pawl_status led_object_over(struct ledger *c, struct bytes type, struct bytes key,
+                                 struct led_object **out, struct pawl_err *err)
+{
+    CHECK(led_key_find(c, key)->got);
+    if (!*object_slot(c, type, key) && !object_new(c, type, key))
+        return err_no_memory(err, "objects");
+    *out = *object_slot(c, type, key);
+    return PAWL_OK;
+}
+
 enum pawl_status led_object_set(struct ledger *c, struct led_object *o, enum state_do how,
                                 struct payload state, struct pawl_err *err)
 {
