@@ -110,6 +110,14 @@ VALUES rows($1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, @pawl_maker);
 SELECT k.`key` FROM JSON_TABLE(json($1), '$[*]' COLUMNS (name VARCHAR(510) PATH '$')) v
 STRAIGHT_JOIN pawl_key k FORCE INDEX (PRIMARY) ON k.`key` = UNHEX(v.name) WHERE k.maker = @pawl_maker;
 
+-- name: key_new
+-- in:   as key_write, sorted by key
+-- why:  A row with the numbers it has at the end of the group. One that is there means that another transaction was
+--       faster, and undoes the group.
+INSERT INTO pawl_key (`key`, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at, blocked,
+                      maker)
+VALUES rows($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, IF($2 = 3, 1, NULL), 0);
+
 -- name: key_write
 -- why:  Every one of these rows is there, and locked by us: nothing is inserted.
 uncounted INSERT INTO pawl_key (`key`, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at,

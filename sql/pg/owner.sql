@@ -105,11 +105,20 @@ WHERE key = ANY ($1::text[]) ORDER BY key FOR UPDATE;
 INSERT INTO pawl.key (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
 SELECT k, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0 FROM unnest($1::text[]) k ON CONFLICT DO NOTHING RETURNING key;
 
+-- name: key_new
+-- in:   as key_write, sorted by key
+-- why:  A row with the numbers it has at the end of the group. One that is there means that another transaction was
+--       faster, and undoes the group.
+INSERT INTO pawl.key (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+                     $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[]);
+
 -- name: key_write
+-- why:  "SELECT * FROM unnest(" is what shape.c looks for: columns that are the same in all rows go as one value.
 UPDATE pawl.key k SET state = v.state, head = v.head, head_pos = v.head_pos, head_no = v.head_no,
   next_no = v.next_no, held = v.held, waiting = v.waiting, later = v.later, since = v.since, ended_at = v.ended_at
-FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-            $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+FROM (SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                           $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[]))
      v (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
 WHERE k.key = v.key;
 

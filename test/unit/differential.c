@@ -41,7 +41,10 @@
 #define HANDLES 2
 #define RETENTION_US (60 * SEC_US)
 #define REMEMBER_US (200 * SEC_US)
+/* Soon reached; in every third sequence so far away that numbers are given before it is known
+ * whether a call is refused. */
 #define KEY_PENDING_MAX 5
+#define KEY_PENDING_FAR 100000
 #define ARENA_MAX (64u << 20)
 
 /* One of the two engines. */
@@ -181,13 +184,14 @@ static void pass_time(struct sequence *q)
 /* ---- Sequences --------------------------------------------------------------------------------
  */
 
-static struct store_conf side_conf(struct side *s, const char *url)
+static struct store_conf side_conf(struct side *s, const char *url, uint64_t seed)
 {
     return (struct store_conf){ .url = url,
                                 .world = &s->world.world,
                                 .retention_us = RETENTION_US,
                                 .remember_us = REMEMBER_US,
-                                .key_pending_max = KEY_PENDING_MAX };
+                                .key_pending_max =
+                                    seed % 3 == 1 ? KEY_PENDING_FAR : KEY_PENDING_MAX };
 }
 
 static void side_open(struct side *s, const char *name, const char *url, uint64_t seed)
@@ -197,7 +201,7 @@ static void side_open(struct side *s, const char *name, const char *url, uint64_
     s->name = name;
     own_world_init(&s->world, seed);
     s->world.steady = true; /* engines may throw the dice in another order */
-    struct store_conf conf = side_conf(s, url);
+    struct store_conf conf = side_conf(s, url, seed);
     for (int i = 0; i < HANDLES; i++)
         OK(store_open(&conf, &s->s[i], &err), &err);
     if (!strstr(url, "://")) /* a server's is migrated already */

@@ -195,6 +195,139 @@ TEST(claims_that_find_nothing_share_one_look)
     pgf_close(&r);
 }
 
+/* ---- Calls with a key ------------------------------------------------------------------------ */
+
+/* What a submit-and-wait of one call with a key may send in its two commits, as a node does them:
+ * accept and claim, then finish and claim. The key's row is there, or new. */
+#define KEYED_STATEMENTS 28
+#define NEW_KEY_STATEMENTS 29
+
+/* Who writes rows of these tables is written down. */
+static void watch_writes(struct pg_fixture *r)
+{
+    sql_run(r->db, "CREATE TABLE public.writes (tx bigint, place text, what text)");
+    sql_run(r->db, "CREATE FUNCTION public.wrote() RETURNS trigger LANGUAGE plpgsql AS "
+                   "'BEGIN INSERT INTO public.writes VALUES (txid_current(), TG_TABLE_NAME, TG_OP);"
+                   " RETURN NULL; END'");
+    sql_run(r->db, "CREATE TRIGGER wrote AFTER INSERT OR UPDATE ON pawl.key FOR EACH ROW "
+                   "EXECUTE FUNCTION public.wrote()");
+    sql_run(r->db, "CREATE TRIGGER wrote AFTER INSERT ON pawl.ready FOR EACH ROW "
+                   "EXECUTE FUNCTION public.wrote()");
+    sql_run(r->db, "CREATE TRIGGER wrote AFTER INSERT ON pawl.line FOR EACH ROW "
+                   "EXECUTE FUNCTION public.wrote()");
+}
+
+static struct op node_claim(struct pg_fixture *r)
+{
+    static struct bytes type = BYTES("t");
+    return (struct op){ .kind = OP_CLAIM,
+                        .a = &r->a,
+                        .claim = { .token = token_make(&world_real),
+                                   .node = BYTES("node-1"),
+                                   .boot = BYTES("boot-1"),
+                                   .types = &type,
+                                   .n_types = 1,
+                                   .max = 16,
+                                   .run_max = 16,
+                                   .width = 16 } };
+}
+
+static void commit_both(struct pg_fixture *r, struct op *first, struct op *second)
+{
+    struct op *v[] = { first, second };
+    EQ_STATUS(store_commit(r->s, v, 2), PAWL_OK, &first->err);
+    EQ_STATUS(first->status, PAWL_OK, &first->err);
+    EQ_STATUS(second->status, PAWL_OK, &second->err);
+}
+
+/* Statements of one call, from its accept to its end; key NULL: it has none. */
+static int64_t call_cost(struct pg_fixture *r, const char *key)
+{
+    struct call_spec s = pgf_plan(arena_printf(&r->a, "call-%u", ++r->tokens));
+    if (key)
+        s.key = bytes_of(key);
+    OK(call_spec_settle(&r->a, &world_real, &s, &r->err), &r->err);
+    struct op accept = { .kind = OP_ACCEPT, .a = &r->a, .accept = { .v = &s, .n = 1 } };
+    struct op claim = node_claim(r), next = node_claim(r);
+    int64_t from = proxy_statements();
+    commit_both(r, &accept, &claim);
+    EQ_INT(claim.claim.n, 1);
+    FALSE(claim.claim.more);
+    struct finish_item item = { .seq = claim.claim.calls[0].seq,
+                                .id = s.id,
+                                .how = END_RESULT,
+                                .result = { PAWL_JSON, BYTES("1") },
+                                .retry_in_us = -1 };
+    struct op finish = { .kind = OP_FINISH,
+                         .a = &r->a,
+                         .finish = { .token = claim.claim.token, .v = &item, .n = 1 } };
+    if (key) /* its end may free the next of its line, so a claim goes with it */
+        commit_both(r, &finish, &next);
+    else
+        pgf_do(r, &finish);
+    EQ_INT(item.state, PAWL_COMPLETED);
+    EQ_INT(next.claim.n, 0);
+    return proxy_statements() - from;
+}
+
+/* The fewest of twelve: now and then plans are made anew, or a claim looks at everything. */
+static int64_t calls_cost(struct pg_fixture *r, const char *key, bool new_keys)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 12; i++) {
+        int64_t n = call_cost(r, new_keys ? arena_printf(&r->a, "%s-%d", key, i) : key);
+        least = MIN(least, n);
+    }
+    return least;
+}
+
+static void open_node(struct pg_fixture *r)
+{
+    struct store_conf conf = { .retention_us = FIXTURE_RETENTION_US,
+                               .remember_us = FIXTURE_REMEMBER_US,
+                               .key_pending_max = 100000 }; /* the default */
+    open_proxied(r);
+    store_close(r->s);
+    conf.url = r->url;
+    OK(store_open(&conf, &r->s, &r->err), &r->err);
+    struct op join = { .kind = OP_JOIN,
+                       .node = { .node = BYTES("node-1"), .boot = BYTES("boot-1"), .slots = 16 } };
+    pgf_do(r, &join);
+    watch_writes(r);
+    for (int i = 0; i < 5; i++) /* statements are prepared, marks are known */
+        call_cost(r, "k");
+}
+
+TEST(a_call_with_a_key_goes_from_accept_to_claim_in_memory)
+{
+    struct pg_fixture r;
+    open_node(&r);
+    LE_INT(calls_cost(&r, "k", false), KEYED_STATEMENTS);
+    LE_INT(calls_cost(&r, "n", true), NEW_KEY_STATEMENTS);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM public.writes WHERE place <> 'key'"), 0);
+    /* Its key is written once a commit; a new one is inserted with what it is in the end. */
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM public.writes"), 2 * (5 + 12 + 12));
+    EQ_INT(sql_count(r.db,
+                     "SELECT max(n) FROM (SELECT count(*) AS n FROM public.writes GROUP BY tx) w"),
+           1);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM public.writes WHERE what = 'INSERT'"), 13);
+    pgf_close(&r);
+}
+
+/* As many as a call without a key sends: 20, before its claim could answer without a last look. */
+#define PLAIN_STATEMENTS 19
+
+TEST(a_call_without_a_key_costs_less_than_one_with)
+{
+    struct pg_fixture r;
+    open_node(&r);
+    for (int i = 0; i < 5; i++)
+        call_cost(&r, NULL);
+    LE_INT(calls_cost(&r, NULL, false), PLAIN_STATEMENTS);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM public.writes WHERE place <> 'key'"), 0);
+    pgf_close(&r);
+}
+
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
 static size_t times(const char *text, const char *what)

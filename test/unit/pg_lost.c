@@ -31,7 +31,7 @@ static struct store *handle(void *param, struct arena *a)
     return handle_at(proxy_url(engine_url(param)), a);
 }
 
-static struct op accept_of(struct arena *a, const char *id)
+static struct op accept_on(struct arena *a, const char *id, struct bytes key)
 {
     struct pawl_err err;
     struct call_spec *v = arena_zalloc(a, 1, sizeof *v);
@@ -39,8 +39,14 @@ static struct op accept_of(struct arena *a, const char *id)
     call_spec_init(v);
     v->id = bytes_of(id);
     v->type = BYTES("t");
+    v->key = key;
     OK(call_spec_settle(a, &world_real, v, &err), &err);
     return (struct op){ .kind = OP_ACCEPT, .a = a, .accept = { .v = v, .n = 1 } };
+}
+
+static struct op accept_of(struct arena *a, const char *id)
+{
+    return accept_on(a, id, BYTES_NONE);
 }
 
 static enum pawl_status commit(struct store *s, struct op *op)
@@ -101,6 +107,52 @@ TEST(a_claim_and_a_finish_are_stored_once)
     TRUE(proxy_was_cut());
     EQ_INT(f.state, PAWL_COMPLETED);
     EQ_INT(rows("outcome"), 1);
+    store_close(s);
+    arena_release(&a);
+}
+
+static struct op claim_of(struct arena *a)
+{
+    return (struct op){ .kind = OP_CLAIM,
+                        .a = a,
+                        .claim = { .token = token_make(&world_real),
+                                   .node = BYTES("n"),
+                                   .boot = BYTES("b"),
+                                   .max = 5,
+                                   .run_max = 5 } };
+}
+
+/* Of one group: the call goes from accept to claim in memory. Then the finish and the next claim of
+ * another. */
+TEST(a_call_with_a_key_and_its_claim_are_stored_once)
+{
+    static const enum proxy_cut cuts[] = { PROXY_AFTER, PROXY_NEVER, PROXY_BEHIND };
+    static const char *const ids[] = { "first", "second", "third" };
+    struct arena a;
+    struct store *s = handle(param, &a);
+    for (int i = 0; i < 3; i++) {
+        struct op accept = accept_on(&a, ids[i], BYTES("k"));
+        struct op claim = claim_of(&a), next = claim_of(&a);
+        proxy_cut_commit(cuts[i]);
+        OK(store_commit(s, (struct op *[]){ &accept, &claim }, 2), &accept.err);
+        TRUE(proxy_was_cut());
+        EQ_INT(claim.claim.n, 1);
+        EQ_INT(claim.claim.calls[0].key_no, i + 1);
+        EQ_INT(rows("call"), i + 1);
+        EQ_INT(rows("lease"), 1);
+        struct finish_item f = { .seq = claim.claim.calls[0].seq, .how = END_RESULT };
+        struct op end = { .kind = OP_FINISH,
+                          .a = &a,
+                          .finish = { .token = claim.claim.token, .v = &f, .n = 1 } };
+        proxy_cut_commit(cuts[i]);
+        OK(store_commit(s, (struct op *[]){ &end, &next }, 2), &end.err);
+        TRUE(proxy_was_cut());
+        EQ_INT(f.state, PAWL_COMPLETED);
+        EQ_INT(next.claim.n, 0);
+        EQ_INT(rows("outcome"), i + 1);
+        EQ_INT(rows("lease") + rows("ready") + rows("line") + rows("hint"), 0);
+        EQ_INT(db_int(&db_postgres, "SELECT state + held + waiting FROM pawl.key;"), 0);
+    }
     store_close(s);
     arena_release(&a);
 }

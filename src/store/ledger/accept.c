@@ -10,6 +10,22 @@
 
 /* ---- One call -------------------------------------------------------------------------------- */
 
+/* A call with a key that is due joins the line; the first of a free key is its head at once. */
+static void place_in_line(struct ledger *c, struct led_call *it, struct led_key *k)
+{
+    struct led_stand *s = &it->now;
+    bool first = k->got && k->turn == KEY_IDLE && k->waiting == 0;
+    s->pos = led_line_place(c, it->seq);
+    s->place = first ? AT_READY : AT_LINE;
+    *(k->got ? &k->waiting : &k->hint_waiting) += 1;
+    if (first)
+        led_key_offer(k, it->seq, s);
+    else if (k->got)
+        led_line_join(k, it);
+    CHECK(!k->got || led_line_stored(k) >= 0);
+    c->tx->fresh = c->tx->fresh || first;
+}
+
 /* Where a new call waits: where it can be claimed, or in its key's line. */
 static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct call *out,
                                   struct call_where *where, struct pawl_err *err)
@@ -17,8 +33,10 @@ static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct 
     struct led_stand *s = &it->now;
     struct led_key *k;
     s->place = AT_READY;
-    if (!it->spec.key.data)
+    if (!it->spec.key.data) {
+        c->tx->fresh = true;
         return PAWL_OK;
+    }
     enum pawl_status st = led_key_get(c, it->spec.key, LOCK_TRY, &k, err);
     if (st != PAWL_OK)
         return st;
@@ -26,18 +44,14 @@ static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct 
     if (!out->in_line) {
         s->place = AT_LATER;
         *(k->got ? &k->later : &k->hint_later) += 1;
+        c->tx->delayed = true;
     } else {
-        s->pos = led_line_place(c, it->seq);
-        bool first = k->got && k->turn == KEY_IDLE && k->waiting == 0;
-        s->place = first ? AT_READY : AT_LINE;
-        *(k->got ? &k->waiting : &k->hint_waiting) += 1;
-        if (first)
-            led_key_offer(k, it->seq, s);
+        place_in_line(c, it, k);
         out->position = MAX(k->held - 1, 0) + k->waiting + k->hint_waiting + k->seen_waiting;
-        where->behind = !first;
+        where->behind = s->place == AT_LINE;
     }
     k->dirty = k->dirty || k->got;
-    k->moving = k->moving || s->place == AT_LINE;
+    c->tx->hinted = c->tx->hinted || !k->got;
     if (k->got)
         led_key_turn(c, k);
     return PAWL_OK;
@@ -76,7 +90,6 @@ enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int 
                                   .priority = s->priority,
                                   .run_at_us = out->run_at_us,
                                   .expires_us = out->expires_us };
-    *(s->key.data ? &c->tx->news : &c->tx->fresh) = true;
     st = place_new(c, it, out, &where, err);
     if (st == PAWL_OK)
         st = led_lane_paused(c, lane, &where.queue_paused, err);

@@ -91,6 +91,8 @@ struct led_call {
     int64_t forget_us;       /* GONE */
     bool skipped;            /* by the running claim */
     bool grabbed;            /* its row of ready was deleted when it was found */
+    bool joined;             /* new in its key's line, and not stored: led_line_join() */
+    struct led_call *joined_next;
 };
 
 struct led_id {
@@ -129,20 +131,23 @@ enum led_turn { KEY_IDLE, KEY_OFFERED, KEY_HELD, KEY_BLOCKED };
 struct led_key {
     struct led_key *same, *newer, *next_due;
     struct bytes name;
-    bool got;   /* its row is locked by us */
-    bool tried; /* or was by somebody else when we asked */
+    bool got;   /* its row is locked by this transaction, or it has none and is `fresh` */
+    bool tried; /* its lock was asked for; without `got` another transaction has it */
     bool known; /* there is a row */
+    bool fresh; /* there is none: it is inserted when the key is written */
     bool dirty, due, drop;
     bool written; /* its row, by this transaction */
-    bool moving;  /* its line is not what is stored */
+    bool moving;  /* the stored part of its line is not as it is in memory */
     enum led_turn turn;
     int64_t head, head_pos, head_no;
     int64_t next_no, held, waiting, later, since_us, ended_us;
     int64_t last_place;               /* that a claim of this group gave */
-    int64_t hint_waiting, hint_later; /* for whoever gets it next */
+    int64_t hint_waiting, hint_later; /* not got: the hint that this transaction leaves */
     int64_t seen_waiting, seen_later; /* not got: hints of others, just to be shown */
     int64_t *folded;                  /* hints that are in the numbers above, and go */
     size_t n_folded;
+    struct led_call *joined, *joined_last; /* new calls at the end of its line, not stored */
+    int64_t n_joined;
     struct led_call **ahead; /* the next of its line, read ahead for the running claim */
     size_t n_ahead;
 };
@@ -191,8 +196,11 @@ struct led_cache {
     struct claim *late; /* its `more` and `next_due_us` are answered with the last flush */
     bool late_passed;   /* it passed over keys of others */
     bool last_op;       /* no operation of the group comes after the one that is being decided */
-    bool news;          /* something unwritten can be claimed, or will */
-    bool fresh;         /* the same of new calls without keys */
+    bool news;          /* `ready` as it is stored is not what a claim has to see */
+    bool fresh;         /* calls in memory can be claimed, or will, that are not in `ready` yet */
+    bool delayed;       /* a delayed call with a key came or went */
+    bool hinted;        /* a hint is left for a key that another transaction has locked */
+    unsigned writes;    /* counts what led_flush() and its like did */
     struct bytes *paused;
     size_t n_paused;
     bool paused_read;
@@ -286,6 +294,10 @@ MUST_USE enum pawl_status led_leases_take(struct ledger *c, const struct token *
  * answer is borrowed until the next call of this file: hold no pointer to it, look it up again.
  * What its calls name (id, key) stays until the transaction ends or is forgotten. */
 struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l);
+/* The keys of the calls that this finish names, as far as they are remembered and have not ended,
+ * in scratch, into out (room for q->n). False: some are not remembered, or there is no memory. */
+MUST_USE bool led_kept_keys(struct ledger *c, const struct finish *q, struct bytes *out,
+                            size_t *out_n);
 /* The transaction was committed: what it changed is remembered. */
 void led_kept_stored(struct ledger *c);
 /* It was undone, its end is not known, or its leases are about to be forgotten before the commit:
@@ -335,9 +347,30 @@ MUST_USE enum pawl_status led_head_begun(struct ledger *c, const struct led_key 
 
 /* ---- Keys (key.c) ---------------------------------------------------------------------------- */
 
-enum led_lock { LOCK_TRY, LOCK_WAIT };
+/* TRY: a key that another transaction has locked is left out (`got` says so). WAIT: wait for it.
+ * Both also lock a key that has no row, for a caller that changes the key: its row is inserted
+ * then. ROW: as WAIT, for a caller that may leave the key as it is; the row is there after it. */
+enum led_lock { LOCK_TRY, LOCK_WAIT, LOCK_ROW };
 MUST_USE enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size_t n,
                                         enum led_lock how, struct pawl_err *err);
+/* The same in halves, of which the first goes along with other questions. */
+struct led_asked_keys {
+    const struct bytes *wait, *try; /* in; they live as long as the transaction */
+    size_t n_wait, n_try;
+    enum led_lock how; /* `wait`: LOCK_WAIT or LOCK_ROW */
+    bool with_hints;   /* false: the caller asks led_keys_hints(), or knows that there are none */
+    struct bytes *v;   /* what is asked for: n_wait, then n_try */
+    size_t n;
+    struct led_rows *waited, *tried, *hints;
+};
+MUST_USE enum pawl_status led_keys_ask(struct ledger *c, struct led_batch *b,
+                                       struct led_asked_keys *q, struct pawl_err *err);
+MUST_USE enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
+                                        struct pawl_err *err);
+MUST_USE enum pawl_status led_keys_hints(struct ledger *c, const struct led_asked_keys *q,
+                                         struct pawl_err *err);
+/* A key that was asked for. */
+struct led_key *led_key_find(struct ledger *c, struct bytes name);
 MUST_USE enum pawl_status led_key_get(struct ledger *c, struct bytes name, enum led_lock how,
                                       struct led_key **out, struct pawl_err *err);
 /* As it is stored, without a lock, for reading; NULL when there is none. */
@@ -348,43 +381,66 @@ static inline int64_t led_key_pending(const struct led_key *k)
     return k->waiting + k->later + k->hint_waiting + k->hint_later + k->seen_waiting +
            k->seen_later;
 }
-/* Before a call leaves a line, or joins one: do the key's numbers count it? Calls that joined after
- * we locked the key are counted now. A call that is not counted even so has moved since we read it:
- * the group is done again. */
-MUST_USE enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, enum led_place from,
-                                         struct pawl_err *err);
-/* The call is the one on offer from now on, standing so: the key's head has its place and number.
- */
-void led_key_offer(struct led_key *k, int64_t seq, const struct led_stand *as);
-/* The key's first call is perhaps to be put on offer. */
-void led_key_turn(struct ledger *c, struct led_key *k);
-/* Offer what is due, as far as lines are stored as they are (`written`: all of them). *out_any:
- * something changed. */
-MUST_USE enum pawl_status led_keys_settle(struct ledger *c, bool written, bool *out_any,
-                                          struct pawl_err *err);
-/* Up to max delayed calls whose time has come join. */
-MUST_USE enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joined,
-                                            struct pawl_err *err);
-/* Keys that others could not lock: look at them now. */
+/* Before a call leaves its place: do the key's numbers count it? Calls that joined after the key
+ * was locked are counted now. A call that is not counted even so has moved since it was read: the
+ * group is done again. */
+MUST_USE enum pawl_status led_key_counts(struct ledger *c, struct led_key *k,
+                                         const struct led_call *it, struct pawl_err *err);
+/* Look at the keys for which other transactions left hints, as far as they are not locked. */
 MUST_USE enum pawl_status led_hints_fold(struct ledger *c, struct pawl_err *err);
-/* The first calls of these keys' lines, up to max each, into the cache as partial calls, by key,
- * then place. */
-struct led_place_row {
-    struct bytes key;
-    struct led_call *call;
-};
-/* The same with everything a claim needs of them, for keys of which each says how many. They are
- * kept as what is ahead of the key. */
-MUST_USE enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v,
-                                         const int64_t *max, size_t n, int64_t len,
-                                         struct pawl_err *err);
-MUST_USE enum pawl_status led_lines_load(struct ledger *c, struct led_key *const *v, size_t n,
-                                         int max, struct led_place_row **out, size_t *out_n,
-                                         struct pawl_err *err);
 /* Rows of keys of which nothing is left go, at the end of a transaction. */
 MUST_USE enum pawl_status led_keys_drop(struct ledger *c, struct pawl_err *err);
 /* The last call of a key went: so does what is known of it, if nothing else is left. */
 MUST_USE enum pawl_status led_key_gone(struct ledger *c, struct bytes name, struct pawl_err *err);
+
+/* ---- Lines (line.c) -------------------------------------------------------------------------- */
+
+/* A new call stands at the end of the line of a key that is locked; it is not stored. */
+void led_line_join(struct led_key *k, struct led_call *it);
+/* It leaves that place, wherever it goes. */
+void led_line_left(struct led_key *k, struct led_call *it);
+/* The line is stored as it is in memory from here on. */
+void led_line_written(struct led_key *k);
+/* How many calls of the line are stored, as far as they are counted; without the head. */
+static inline int64_t led_line_stored(const struct led_key *k)
+{
+    return k->waiting - (k->turn == KEY_OFFERED) - k->n_joined;
+}
+/* The call is the head from now on, standing so: the key has its place and number. */
+void led_key_offer(struct led_key *k, int64_t seq, const struct led_stand *as);
+/* The first call of the line becomes the head, in memory. */
+void led_line_offer(struct ledger *c, struct led_key *k, struct led_call *it);
+/* The key may need a head: led_keys_settle() or a claim looks at it. */
+void led_key_turn(struct ledger *c, struct led_key *k);
+/* Does a key need a head? */
+bool led_keys_unsettled(struct ledger *c);
+/* Keys that need a head. Where the whole line is in memory its first call is the head then; *out
+ * has the keys whose stored line has to be read. A key that is `moving` is left for later, unless
+ * everything was just `written`. */
+MUST_USE enum pawl_status led_keys_headless(struct ledger *c, bool written, struct led_key ***out,
+                                            size_t *out_n, struct pawl_err *err);
+/* Give a head to every key that needs one; `written` as above. Nothing while a claim takes calls
+ * (tx->hold). */
+MUST_USE enum pawl_status led_keys_settle(struct ledger *c, bool written, struct pawl_err *err);
+/* BROKEN: the key counts calls and its line has none. */
+enum pawl_status led_line_missing(const struct led_key *k, struct pawl_err *err);
+/* Up to max delayed calls whose time has come join. */
+MUST_USE enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joined,
+                                            struct pawl_err *err);
+/* The first stored calls of these keys' lines, up to max each, as partial calls, by key, then
+ * place. */
+struct led_place_row {
+    struct bytes key;
+    struct led_call *call;
+};
+MUST_USE enum pawl_status led_lines_load(struct ledger *c, struct led_key *const *v, size_t n,
+                                         int max, struct led_place_row **out, size_t *out_n,
+                                         struct pawl_err *err);
+/* The same with everything a claim needs of them, for keys of which each says how many; the calls
+ * are k->ahead. Inputs come along up to `len` bytes in all. */
+MUST_USE enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v,
+                                         const int64_t *max, size_t n, int64_t len,
+                                         struct pawl_err *err);
 
 /* ---- Marks (mark.c) -------------------------------------------------------------------------- */
 
@@ -456,6 +512,10 @@ MUST_USE enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask
 
 MUST_USE enum pawl_status led_object_get(struct ledger *c, struct bytes type, struct bytes key,
                                          struct led_object **out, struct pawl_err *err);
+/* The same without asking what is stored, for a caller that has its key locked and sets its state
+ * next: led_object_set() with STATE_SET. */
+MUST_USE enum pawl_status led_object_over(struct ledger *c, struct bytes type, struct bytes key,
+                                          struct led_object **out, struct pawl_err *err);
 /* Several at once: what led_object_get() would ask for one by one. */
 MUST_USE enum pawl_status led_objects_load(struct ledger *c, const struct bytes *types,
                                            const struct bytes *keys, size_t n,
@@ -498,10 +558,14 @@ MUST_USE enum pawl_status led_lead(struct ledger *c, struct op *op, struct pawl_
 /* The node, under this boot (own) or under every other one, leads nothing any more. */
 MUST_USE enum pawl_status led_vacate(struct ledger *c, const struct node_op *n, bool own,
                                      struct pawl_err *err);
-/* What a claim asks first, and last. */
-void led_claim_ask(struct ledger *c, struct led_batch *b, const struct claim *q);
+/* What a claim asks first: about its node (`likely`: it will find something), and what there is to
+ * claim; and last. */
+void led_claim_ask_node(struct ledger *c, struct led_batch *b, const struct claim *q, bool likely);
+void led_claim_ask(struct ledger *c, struct led_batch *b);
 void led_claim_ask_last(struct ledger *c, struct led_batch *b);
 void led_claim_late(struct ledger *c);
+/* Did the last look of a claim find no hints, of any key? */
+bool led_claim_no_hints(const struct ledger *c);
 /* Which queues are paused, as queue_list answered. */
 MUST_USE enum pawl_status led_paused_take(struct ledger *c, const struct led_rows *r,
                                           struct pawl_err *err);

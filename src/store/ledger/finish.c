@@ -343,7 +343,9 @@ static enum pawl_status state_write(struct ledger *c, struct finish_item *f,
     const struct led_lane *lane;
     struct led_object *o;
     enum pawl_status st = led_lane(c, it->now.lane, &lane, err);
-    if (st == PAWL_OK)
+    if (st == PAWL_OK && f->state_do == STATE_SET) /* the former state makes no difference */
+        st = led_object_over(c, lane->type, it->spec.key, &o, err);
+    else if (st == PAWL_OK)
         st = led_object_get(c, lane->type, it->spec.key, &o, err);
     if (st == PAWL_OK)
         st = led_object_set(c, o, f->state_do, f->object, err);

@@ -24,8 +24,8 @@ struct writing {
     struct ledger *c;
     struct sheet ids, calls, tags, ready_out, ready_in, line_out, line_in, expiry_out, expiry_in,
         outcome_out, outcome_in, outcome_keep, attempts, wish_in, wish_out, moved, gone, call_out,
-        attempt_out, tag_out, lease_in, lease_new, lease_out, key, key_out, hint, hint_out, object,
-        object_out, lanes;
+        attempt_out, tag_out, lease_in, lease_new, lease_out, key, key_new, key_out, hint, hint_out,
+        object, object_out, lanes;
 };
 
 static void sheet_init(struct sheet *s, enum sql_name name, const char *kinds)
@@ -106,6 +106,7 @@ static void sheets_init(struct writing *w)
     sheet_init(&w->lease_in, SQL_LEASE_WRITE, "bziib");
     sheet_init(&w->lease_out, SQL_LEASE_REMOVE, "b");
     sheet_init(&w->key, SQL_KEY_WRITE, "tiiiiiiiiii");
+    sheet_init(&w->key_new, SQL_KEY_NEW, "tiiiiiiiiii");
     sheet_init(&w->key_out, SQL_KEY_REMOVE, "t");
     sheet_init(&w->hint, SQL_HINT_ADD, "tii");
     sheet_init(&w->hint_out, SQL_HINT_REMOVE, "i");
@@ -334,24 +335,62 @@ static enum pawl_status write_lease(struct writing *w, struct led_lease *l, stru
     return PAWL_OK;
 }
 
-static void write_key(struct writing *w, struct led_key *k)
+/* The row of a key that is locked. */
+static void write_key_row(struct writing *w, struct led_key *k)
 {
-    struct ledger *c = w->c;
+    CHECK(k->got && led_key_check(k, LED_DECIDED, NULL) == PAWL_OK);
+    ROW(w->c, k->fresh ? &w->key_new : &w->key, B(k->name), I(k->turn), I(k->head), I(k->head_pos),
+        I(k->head_no), I(k->next_no), I(k->held), I(k->waiting), I(k->later), I(k->since_us),
+        I(k->ended_us));
+    k->fresh = k->dirty = false;
+    k->known = k->written = true;
+}
+
+/* Hints: those that are in the key's numbers now go, and the one that this transaction leaves. */
+static void write_hints(struct writing *w, struct led_key *k)
+{
     for (size_t i = 0; i < k->n_folded; i++)
-        ROW(c, &w->hint_out, I(k->folded[i]));
+        ROW(w->c, &w->hint_out, I(k->folded[i]));
     k->n_folded = 0;
-    k->moving = false;
-    CHECK(led_key_check(k, LED_DECIDED, NULL) == PAWL_OK);
-    k->written = k->written || (k->got && k->dirty);
-    if (k->got && k->dirty)
-        ROW(c, &w->key, B(k->name), I(k->turn), I(k->head), I(k->head_pos), I(k->head_no),
-            I(k->next_no), I(k->held), I(k->waiting), I(k->later), I(k->since_us), I(k->ended_us));
     if (k->hint_waiting || k->hint_later)
-        ROW(c, &w->hint, B(k->name), I(k->hint_waiting), I(k->hint_later));
-    k->dirty = false;
+        ROW(w->c, &w->hint, B(k->name), I(k->hint_waiting), I(k->hint_later));
     k->seen_waiting += k->hint_waiting;
     k->seen_later += k->hint_later;
     k->hint_waiting = k->hint_later = 0;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct led_key *const *x = a, *const *y = b;
+    return bytes_cmp((*x)->name, (*y)->name);
+}
+
+/* A key that still needs a head is written when it has one. New rows are sorted, so that two groups
+ * that make the same keys do not wait for each other. */
+static enum pawl_status write_keys(struct writing *w, struct pawl_err *err)
+{
+    struct led_key **fresh;
+    size_t n = 0;
+    for (const struct led_key *k = w->c->tx->first_key; k; k = k->newer)
+        n += k->fresh;
+    fresh = arena_alloc(&w->c->scratch, (n + 1) * sizeof(struct led_key *));
+    if (!fresh)
+        return err_no_memory(err, "keys");
+    n = 0;
+    for (struct led_key *k = w->c->tx->first_key; k; k = k->newer) {
+        led_line_written(k);
+        if (k->due)
+            continue;
+        write_hints(w, k);
+        if (k->dirty && k->fresh)
+            fresh[n++] = k;
+        else if (k->dirty)
+            write_key_row(w, k);
+    }
+    qsort(fresh, n, sizeof(struct led_key *), compare_keys);
+    for (size_t i = 0; i < n; i++)
+        write_key_row(w, fresh[i]);
+    return PAWL_OK;
 }
 
 static void write_objects(struct writing *w)
@@ -399,6 +438,7 @@ static void put_all(struct writing *w, struct led_batch *b)
     put(b, &w->lease_out, EXACT);
     put(b, &w->lease_new, EXACT);
     put(b, &w->lease_in, EXACT);
+    put(b, &w->key_new, EXACT);
     put(b, &w->key, EXACT);
     put(b, &w->hint, EXACT);
     put(b, &w->hint_out, ANY);
@@ -428,26 +468,26 @@ static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct 
             st = write_call(w, it, err);
     for (struct led_lease *l = c->tx->first_lease; l && st == PAWL_OK; l = l->newer)
         st = write_lease(w, l, err);
-    for (struct led_key *k = c->tx->first_key; k; k = k->newer)
-        write_key(w, k);
+    if (st == PAWL_OK)
+        st = write_keys(w, err);
     write_objects(w);
     write_lanes(w);
     put_all(w, b);
     return st;
 }
 
-/* Write until nothing is left but what goes out with the last round trip, which is in *out. A key
- * whose line changes is settled after that was written; all others before. */
+/* Write until nothing is left but what goes out with the last round trip, which is in *out. Keys
+ * get their heads before they are written; if the stored part of a line has to be written first,
+ * the head comes after that, in another round. */
 static enum pawl_status write_most(struct ledger *c, struct led_batch **out, struct pawl_err *err)
 {
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
     enum pawl_status st = b ? PAWL_OK : err_no_memory(err, "what a group writes");
-    bool any;
     *out = b;
     if (b)
         b->n = 0;
     while (st == PAWL_OK) {
-        st = led_keys_settle(c, false, &any, err);
+        st = led_keys_settle(c, false, err);
         if (st == PAWL_OK)
             st = write_all(c, b, err);
         if (st != PAWL_OK || !c->tx->due || c->tx->hold)
@@ -455,11 +495,12 @@ static enum pawl_status write_most(struct ledger *c, struct led_batch **out, str
         st = led_batch_run(c, b, err);
         b->n = 0;
         if (st == PAWL_OK)
-            st = led_keys_settle(c, true, &any, err);
+            st = led_keys_settle(c, true, err);
     }
     if (c->tx->news || c->tx->fresh)
-        c->tx->ahead.asked = false; /* what a claim had been told at the beginning is old */
+        c->tx->ahead.asked = false; /* what a claim was told at the beginning is old */
     c->tx->news = c->tx->fresh = false;
+    c->tx->writes++;
     return st;
 }
 

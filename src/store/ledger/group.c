@@ -1,11 +1,12 @@
 /*
  * group.c - a group of operations as one transaction: load what they will touch, decide, write.
  *
- * READ COMMITTED: what a group relies on it locks, or checks when it writes; when somebody else was
- * faster the whole group is undone and done again, a few times. What can be foreseen is asked for
- * in three round trips at most: with the beginning leases, ids and what claims look at; then the
- * calls these name; then their keys, sorted over the whole group so that two groups do not lock
- * each other out, and objects.
+ * READ COMMITTED: what a group relies on it locks, or checks when it writes; when another
+ * transaction was faster the whole group is undone and done again, a few times. What can be
+ * foreseen is asked for with the beginning: leases, ids, keys, and what claims look at. What only
+ * these answers name is asked for after them: calls, their keys, objects. Keys are sorted over the
+ * whole group, and those that are waited for come before those that are only tried, so that two
+ * groups do not lock each other out.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -15,9 +16,12 @@
 #include "base/limits.h"
 #include "store/ledger/cache.h"
 
-/* How often a group that somebody got in the way of is done again before its caller hears BUSY. */
+/* How often a group that met another transaction is done again before its caller hears BUSY. */
 #define REDO_MAX 10
 #define REDO_NAP_US (1 * MS_US)
+/* With so many calls allowed in a line at least, a group's calls are given numbers before it is
+ * known whether one of them is refused. */
+#define PENDING_FAR 1000
 
 static void nap(const struct ledger *c, int64_t us)
 {
@@ -85,9 +89,13 @@ struct foreseen {
     size_t n;
     struct bytes *fresh; /* ids that are perhaps new, and take a number then */
     struct bytes *ids;   /* others */
-    struct bytes *keys;
+    struct bytes *keys;  /* that new calls join */
+    struct bytes *ends;  /* keys of calls that finishes end, as far as they are remembered */
     struct token *tokens;
-    size_t n_fresh, n_ids, n_keys, n_tokens;
+    size_t n_fresh, n_ids, n_keys, n_ends, n_tokens;
+    size_t n_items;  /* of all finishes */
+    bool ends_known; /* `ends` are all of them */
+    struct led_asked_keys asked;
     bool sure;                 /* no new call can be refused */
     const struct claim *claim; /* the first */
     bool one_writer;
@@ -117,6 +125,7 @@ static void foresee_finish(struct foreseen *f, const struct finish *q, bool fill
     if (fill)
         f->tokens[f->n_tokens] = q->token;
     f->n_tokens++;
+    f->n_items += fill ? 0 : q->n;
     for (size_t i = 0; i < q->n; i++) {
         foresee_specs(f, q->v[i].send, q->v[i].n_send, ID_SENT, fill);
         f->paused = f->paused || q->v[i].n_send;
@@ -170,6 +179,25 @@ static bool locks_all(const struct foreseen *f)
     return true;
 }
 
+/* The keys of the calls that finishes end. */
+static bool foresee_ends(struct ledger *c, struct foreseen *f)
+{
+    bool all = true;
+    for (size_t i = 0; i < f->n && all; i++) {
+        size_t n = 0;
+        if (f->v[i]->kind == OP_FINISH)
+            all = led_kept_keys(c, &f->v[i]->finish, f->ends + f->n_ends, &n);
+        f->n_ends += n;
+    }
+    return all;
+}
+
+/* Is a key's limit so far away that no call is expected to be refused? */
+static bool is_far(const struct ledger *c, size_t n)
+{
+    return !c->key_pending_max || (c->key_pending_max >= PENDING_FAR && n < PENDING_FAR / 2);
+}
+
 static enum pawl_status foresee_all(struct ledger *c, struct foreseen *f, struct pawl_err *err)
 {
     for (size_t i = 0; i < f->n; i++)
@@ -178,21 +206,62 @@ static enum pawl_status foresee_all(struct ledger *c, struct foreseen *f, struct
     f->ids = arena_alloc(&c->scratch, (f->n_ids + 1) * sizeof *f->ids);
     f->keys = arena_alloc(&c->scratch, (f->n_keys + 1) * sizeof *f->keys);
     f->tokens = arena_alloc(&c->scratch, (f->n_tokens + 1) * sizeof *f->tokens);
-    if (!f->fresh || !f->ids || !f->keys || !f->tokens)
+    f->ends = arena_alloc(&c->scratch, (f->n_items + 1) * sizeof *f->ends);
+    if (!f->fresh || !f->ids || !f->keys || !f->tokens || !f->ends)
         return err_no_memory(err, "a group");
     f->n_fresh = f->n_ids = f->n_keys = f->n_tokens = 0;
     for (size_t i = 0; i < f->n; i++)
         foresee(f, f->v[i], true);
     /* A refused call uses no number: where one may be refused, numbers come later. */
-    f->sure = f->n_keys == 0 && !f->atomic && !led_lanes_full(c, f->n_fresh);
+    f->sure =
+        (f->n_keys == 0 || is_far(c, f->n_fresh)) && !f->atomic && !led_lanes_full(c, f->n_fresh);
     f->plain = locks_all(f);
+    f->ends_known = !f->one_writer && foresee_ends(c, f);
     return PAWL_OK;
 }
 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
-/* With the beginning. Leases first: who waits for one must hold nothing that its holder may want.
- */
+/* Keys, unless some of those that have to be waited for are not known yet: who holds keys that were
+ * tried must not wait for others. A claim's look says whether there are any hints; it comes after
+ * the locks, and without it they are asked for. */
+static enum pawl_status ask_keys(struct ledger *c, struct foreseen *f, struct led_batch *b,
+                                 struct pawl_err *err)
+{
+    if (!f->ends_known)
+        return PAWL_OK;
+    f->asked = (struct led_asked_keys){ .wait = f->ends,
+                                        .try = f->keys,
+                                        .n_wait = f->n_ends,
+                                        .n_try = f->n_keys,
+                                        .how = LOCK_WAIT,
+                                        .with_hints = !(f->claim && f->plain) };
+    return led_keys_ask(c, b, &f->asked, err);
+}
+
+/* Leases first: who waits for one must hold nothing that its holder may want. */
+static enum pawl_status ask_first(struct ledger *c, struct foreseen *f, struct led_batch *b,
+                                  struct led_rows **paused, struct pawl_err *err)
+{
+    struct led_asked_ids ids = { f->fresh, f->n_fresh, f->ids, f->n_ids, f->sure };
+    enum pawl_status st = led_leases_ask(c, b, f->tokens, f->n_tokens, &f->leases, err);
+    if (st == PAWL_OK)
+        st = led_ids_ask(c, b, &f->known, &ids, err);
+    if (st != PAWL_OK)
+        return st;
+    if (f->finish)
+        led_kept_ask(c, b);
+    if (f->paused || f->claim)
+        led_batch_ask(b, SQL_QUEUE_LIST, NULL, paused);
+    if (f->claim && f->plain)
+        led_claim_ask_node(c, b, f->claim, f->n_fresh > 0);
+    st = ask_keys(c, f, b, err);
+    if (f->claim && f->plain)
+        led_claim_ask(c, b);
+    return st;
+}
+
+/* What goes along with the beginning. */
 static enum pawl_status load_first(struct ledger *c, struct foreseen *f, struct pawl_err *err)
 {
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
@@ -200,19 +269,13 @@ static enum pawl_status load_first(struct ledger *c, struct foreseen *f, struct 
     if (!b)
         return err_no_memory(err, "a group");
     b->n = 0;
-    enum pawl_status st = led_leases_ask(c, b, f->tokens, f->n_tokens, &f->leases, err);
-    if (st == PAWL_OK)
-        st = led_ids_ask(c, b, &f->known,
-                         &(struct led_asked_ids){ f->fresh, f->n_fresh, f->ids, f->n_ids, f->sure },
-                         err);
-    if (st == PAWL_OK && f->finish)
-        led_kept_ask(c, b);
-    if (f->paused || f->claim)
-        led_batch_ask(b, SQL_QUEUE_LIST, NULL, &paused);
-    if (f->claim && f->plain)
-        led_claim_ask(c, b, f->claim);
+    enum pawl_status st = ask_first(c, f, b, &paused, err);
     if (st == PAWL_OK)
         st = led_begin(c, LED_WRITE, b, err);
+    if (st == PAWL_OK && f->asked.n)
+        st = led_keys_take(c, &f->asked, err);
+    if (st == PAWL_OK && f->asked.n && !f->asked.with_hints && !led_claim_no_hints(c))
+        st = led_keys_hints(c, &f->asked, err);
     if (st == PAWL_OK && f->leases)
         st = led_leases_take(c, f->tokens, f->n_tokens, f->leases, err);
     if (st == PAWL_OK && f->known)
@@ -275,14 +338,14 @@ static bool ends_as_said(struct ledger *c, const struct finish *q)
     return sure;
 }
 
-/* What the finishes of a group end: their keys, the objects that change, versions. */
+/* What the finishes of a group end: their keys, the objects that are deleted, versions. */
 struct ending_now {
     struct bytes *keys, *objects, *types;
     size_t n, n_objects, versions;
 };
 
-static enum pawl_status foresee_ends(struct ledger *c, const struct finish *q, struct ending_now *e,
-                                     struct pawl_err *err)
+static enum pawl_status ends_of(struct ledger *c, const struct finish *q, struct ending_now *e,
+                                struct pawl_err *err)
 {
     bool sure = ends_as_said(c, q);
     for (size_t i = 0; i < q->n; i++) {
@@ -294,12 +357,14 @@ static enum pawl_status foresee_ends(struct ledger *c, const struct finish *q, s
         e->keys[e->n++] = call->spec.key;
         if (it->how != END_RESULT || it->state_do == STATE_KEEP)
             continue;
+        e->versions += sure && it->state_do == STATE_SET;
+        if (it->state_do == STATE_SET)
+            continue; /* over whatever it was */
         enum pawl_status st = led_lane(c, call->now.lane, &lane, err);
         if (st != PAWL_OK)
             return st;
         e->objects[e->n_objects] = call->spec.key;
         e->types[e->n_objects++] = lane->type;
-        e->versions += sure && it->state_do == STATE_SET;
     }
     return PAWL_OK;
 }
@@ -316,7 +381,7 @@ static enum pawl_status load_keys(struct ledger *c, const struct foreseen *f, st
     enum pawl_status st = e.keys && e.objects && e.types ? PAWL_OK : err_no_memory(err, "a group");
     for (size_t i = 0; i < f->n && st == PAWL_OK; i++)
         if (f->v[i]->kind == OP_FINISH)
-            st = foresee_ends(c, &f->v[i]->finish, &e, err);
+            st = ends_of(c, &f->v[i]->finish, &e, err);
     if (st == PAWL_OK && e.n)
         st = led_keys_load(c, e.keys, e.n, LOCK_WAIT, err);
     if (st == PAWL_OK && e.n_objects)
@@ -324,8 +389,8 @@ static enum pawl_status load_keys(struct ledger *c, const struct foreseen *f, st
     return st == PAWL_OK && e.versions ? led_versions(c, e.versions, err) : st;
 }
 
-/* The keys that new calls join, as far as nobody has them just now; and numbers, if none of the
- * calls can be refused. */
+/* The keys that new calls join, as far as no other transaction has locked them; and numbers, if
+ * none of the calls can be refused. */
 static enum pawl_status load_lines(struct ledger *c, const struct foreseen *f, struct pawl_err *err)
 {
     enum pawl_status st = led_keys_load(c, f->keys, f->n_keys, LOCK_TRY, err);
@@ -403,6 +468,7 @@ enum pawl_status led_commit_ops(struct store *s, struct op *const *v, size_t n,
         return st;
     /* A handler has run and cannot run again. */
     int tries = v[0]->kind == OP_HANDLER ? 1 : REDO_MAX;
+    c->only_once = tries == 1;
     for (int i = 0; i < tries; i++) {
         if (i)
             nap(c, REDO_NAP_US * i);

@@ -90,6 +90,38 @@ void led_kept_ask(struct ledger *c, struct led_batch *b)
     led_batch_ask(b, SQL_LEASE_WISHES, &p, &c->tx->ahead.wishes);
 }
 
+static const struct led_kept_call *call_find(const struct led_kept *k, int64_t seq)
+{
+    size_t low = 0, high = k->n;
+    while (low < high) {
+        size_t at = low + (high - low) / 2;
+        if (k->v[at].seq == seq)
+            return &k->v[at];
+        if (k->v[at].seq < seq)
+            low = at + 1;
+        else
+            high = at;
+    }
+    return NULL;
+}
+
+bool led_kept_keys(struct ledger *c, const struct finish *q, struct bytes *out, size_t *out_n)
+{
+    const struct led_kept *k = *slot(c, &q->token);
+    *out_n = 0;
+    for (size_t i = 0; i < q->n; i++) {
+        const struct led_kept_call *it = k && q->v[i].seq ? call_find(k, q->v[i].seq) : NULL;
+        if (!it)
+            return false;
+        if (it->ended || !it->spec.key.data)
+            continue;
+        out[*out_n] = arena_copy(&c->scratch, it->spec.key); /* k may be dropped before the end */
+        if (!out[(*out_n)++].data)
+            return false;
+    }
+    return true;
+}
+
 static char *put(char *to, struct bytes *b)
 {
     if (!b->data)

@@ -1,11 +1,15 @@
 /*
- * key.c - keys, their lines and whose turn it is.
+ * key.c - rows of keys: locking them, the hints that others left, and the end of a key.
  *
- * The one thing that must stay true: a key that is neither held nor blocked and has a line has its
- * first call on offer, in ready, or a hint says that somebody has to look. A key's row is changed
- * only by who holds its lock. An accept does not wait for the lock: it joins the line and leaves a
- * hint, which whoever gets the lock next adds to the row, and every claim looks for such.
- * Whether there is more in a line is always asked in a statement of its own, after the lock.
+ * A key's row is changed only by the transaction that holds its lock. An accept does not wait for
+ * the lock: without it the call joins the line and leaves a hint, which the next transaction that
+ * gets the lock adds to the row's numbers; every claim looks for hints. So what must stay true
+ * (line.c: a free key with a line has a head) is true, or a hint says that it has to be made true.
+ *
+ * A key that has no row yet is made by who needs it. Where a group can be done again the row is
+ * inserted with the group's last writes, with its final numbers: if another transaction was faster,
+ * the insert fails and the group is done again, which then finds the row. Where the row itself must
+ * keep others out (an object's writer), or the group cannot be done again, it is inserted at once.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -14,8 +18,6 @@
 #include "store/ledger/cache.h"
 
 #define FOLD_MAX 1000
-/* Columns of line_take: where the call's begin. */
-#define TAKEN_LINE 10
 
 static struct led_key **slot(struct ledger *c, struct bytes name)
 {
@@ -25,8 +27,7 @@ static struct led_key **slot(struct ledger *c, struct bytes name)
     return at;
 }
 
-/* One that has been asked for. */
-static struct led_key *key_of(struct ledger *c, struct bytes name)
+struct led_key *led_key_find(struct ledger *c, struct bytes name)
 {
     struct led_key *k = *slot(c, name);
     assert(k);
@@ -51,7 +52,7 @@ static struct led_key *key_new(struct ledger *c, struct bytes name)
     return k;
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------ */
+/* ---- Rows and hints -------------------------------------------------------------------------- */
 
 static void row_read(const struct led_rows *r, int row, struct led_key *k)
 {
@@ -73,11 +74,13 @@ static void rows_take(struct ledger *c, enum sql_name name, const struct led_row
 {
     bool got = name != SQL_KEY_LOOK;
     for (int i = 0; r && i < r->n; i++) {
-        struct led_key *k = key_of(c, led_get(r, i, 0));
-        if (name == SQL_KEY_ADD)
+        struct led_key *k = led_key_find(c, led_get(r, i, 0));
+        if (name == SQL_KEY_ADD) {
             k->known = true;
-        else if (!k->got)
+            k->fresh = false;
+        } else if (!k->got) {
             row_read(r, i, k);
+        }
         k->got = k->got || got;
     }
 }
@@ -104,11 +107,17 @@ static bool remembered(const struct led_key *k, int64_t hint)
     return false;
 }
 
-/* What joined while others held these keys; just looked at: into the numbers, nothing more. */
-static enum pawl_status hints_take(struct ledger *c, const struct led_rows *r, struct pawl_err *err)
+/* What joined these keys while other transactions held them. Hints of a key that is locked go into
+ * its numbers; those of another one are only shown. */
+static enum pawl_status hints_take(struct ledger *c, const struct bytes *v, size_t n,
+                                   const struct led_rows *r, struct pawl_err *err)
 {
-    for (int i = 0; r && i < r->n; i++) {
-        struct led_key *k = key_of(c, led_get(r, i, 1));
+    for (size_t i = 0; i < n; i++) {
+        struct led_key *k = led_key_find(c, v[i]);
+        k->seen_waiting = k->seen_later = 0;
+    }
+    for (int i = 0; i < r->n; i++) {
+        struct led_key *k = led_key_find(c, led_get(r, i, 1));
         if (k->got && remembered(k, led_get_int(r, i, 0)))
             continue;
         if (k->got) {
@@ -126,37 +135,53 @@ static enum pawl_status hints_take(struct ledger *c, const struct led_rows *r, s
     return PAWL_OK;
 }
 
-/* Up to two statements about keys, and their hints after them. */
-static enum pawl_status keys_ask(struct ledger *c, const enum sql_name *names, size_t n_names,
-                                 const struct bytes *v, size_t n, struct pawl_err *err)
+/* One statement about keys, and their hints after it unless the caller takes care of these. */
+static enum pawl_status rows_ask(struct ledger *c, enum sql_name name, const struct bytes *v,
+                                 size_t n, bool with_hints, struct pawl_err *err)
 {
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
-    struct led_rows *rows[2] = { 0 }, *hints = NULL;
+    struct led_rows *rows = NULL, *hints = NULL;
     struct led_params p = { 0 };
     if (!b)
         return err_no_memory(err, "keys");
     b->n = 0;
     led_texts(c, &p, v, n);
-    for (size_t i = 0; i < n_names; i++)
-        led_batch_ask(b, names[i], &p, &rows[i]);
-    if (!c->db->one_writer)
+    led_batch_ask(b, name, &p, &rows);
+    if (with_hints)
         led_batch_ask(b, SQL_HINT_OF_KEY, &p, &hints);
     enum pawl_status st = led_batch_run(c, b, err);
-    for (size_t i = 0; st == PAWL_OK && i < n_names; i++)
-        rows_take(c, names[i], rows[i]);
-    for (size_t i = 0; st == PAWL_OK && i < n; i++) {
-        struct led_key *k = key_of(c, v[i]);
-        k->seen_waiting = k->seen_later = 0;
-    }
-    return st == PAWL_OK ? hints_take(c, hints, err) : st;
+    if (st != PAWL_OK)
+        return st;
+    rows_take(c, name, rows);
+    return hints ? hints_take(c, v, n, hints, err) : PAWL_OK;
 }
+
+/* Hints of keys in memory: also those that came after the keys were locked. */
+static enum pawl_status hints_ask(struct ledger *c, const struct bytes *v, size_t n,
+                                  struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    led_texts(c, &p, v, n);
+    enum pawl_status st = led_query(c, SQL_HINT_OF_KEY, &p, &r, err);
+    return st == PAWL_OK ? hints_take(c, v, n, r, err) : st;
+}
+
+/* ---- Locking --------------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
     return bytes_cmp(*(const struct bytes *)a, *(const struct bytes *)b);
 }
 
-/* Those we do not have as we want them, sorted, each once. */
+static bool is_wanting(const struct led_key *k, enum led_lock how)
+{
+    if (!k || (k->got && !k->fresh))
+        return !k;
+    return k->got ? how == LOCK_ROW : how != LOCK_TRY || !k->tried;
+}
+
+/* Those that are not locked as they have to be, sorted, each once. */
 static enum pawl_status wanting(struct ledger *c, const struct bytes *names, size_t n,
                                 enum led_lock how, struct bytes **out, size_t *out_n,
                                 struct pawl_err *err)
@@ -165,64 +190,164 @@ static enum pawl_status wanting(struct ledger *c, const struct bytes *names, siz
     size_t m = 0, kept = 0;
     if (!v)
         return err_no_memory(err, "keys");
-    for (size_t i = 0; i < n; i++) {
-        const struct led_key *k = *slot(c, names[i]);
-        if (!k || (!k->got && (how == LOCK_WAIT || !k->tried)))
+    for (size_t i = 0; i < n; i++)
+        if (is_wanting(*slot(c, names[i]), how))
             v[m++] = names[i];
-    }
     qsort(v, m, sizeof *v, compare_names);
     for (size_t i = 0; i < m; i++)
         if (kept == 0 || !bytes_eq(v[kept - 1], v[i]))
             v[kept++] = v[i];
-    for (size_t i = 0; i < kept; i++)
-        if (!key_new(c, v[i]))
+    for (size_t i = 0; i < kept; i++) {
+        struct led_key *k = key_new(c, v[i]);
+        if (!k)
             return err_no_memory(err, "keys");
+        v[i] = k->name;
+        k->tried = true;
+    }
     *out = v;
     *out_n = kept;
     return PAWL_OK;
 }
 
-/* Rows for those that have none. */
-static enum pawl_status rows_add(struct ledger *c, const struct bytes *v, size_t n,
-                                 struct pawl_err *err)
+enum pawl_status led_keys_ask(struct ledger *c, struct led_batch *b, struct led_asked_keys *q,
+                              struct pawl_err *err)
 {
-    static const enum sql_name add[] = { SQL_KEY_ADD };
-    struct bytes *missing = arena_alloc(&c->scratch, (n + 1) * sizeof *missing);
-    size_t m = 0;
-    if (!missing)
-        return err_no_memory(err, "keys");
-    for (size_t i = 0; i < n; i++)
-        if (!key_of(c, v[i])->known)
-            missing[m++] = v[i];
-    return m ? keys_ask(c, add, 1, missing, m, err) : PAWL_OK;
-}
-
-static enum pawl_status keys_lock(struct ledger *c, const struct bytes *v, size_t n,
-                                  enum led_lock how, struct pawl_err *err)
-{
-    static const enum sql_name try[] = { SQL_KEY_LOOK, SQL_KEY_TRY }, wait[] = { SQL_KEY_WAIT };
-    enum pawl_status st = PAWL_OK;
-    for (size_t i = 0; i < n; i++) {
-        struct led_key *k = key_of(c, v[i]);
-        if (k->hint_waiting || k->hint_later) { /* ours, not written yet: they come back as rows */
-            st = led_flush(c, err);
-            break;
-        }
-    }
+    struct led_params wait = { 0 }, try = { 0 }, all = { 0 };
+    struct bytes *waits = NULL, *tries = NULL;
+    enum pawl_status st = wanting(c, q->wait, q->n_wait, q->how, &waits, &q->n_wait, err);
     if (st == PAWL_OK)
-        st = how == LOCK_TRY ? keys_ask(c, try, 2, v, n, err) : keys_ask(c, wait, 1, v, n, err);
-    return st == PAWL_OK ? rows_add(c, v, n, err) : st;
+        st = wanting(c, q->try, q->n_try, LOCK_TRY, &tries, &q->n_try, err);
+    q->n = st == PAWL_OK ? q->n_wait + q->n_try : 0;
+    if (!q->n)
+        return st;
+    q->v = arena_alloc(&c->scratch, q->n * sizeof *q->v);
+    if (!q->v)
+        return err_no_memory(err, "keys");
+    memcpy(q->v, waits, q->n_wait * sizeof *q->v);
+    memcpy(q->v + q->n_wait, tries, q->n_try * sizeof *q->v);
+    led_texts(c, &wait, q->v, q->n_wait);
+    led_texts(c, &try, q->v + q->n_wait, q->n_try);
+    led_texts(c, &all, q->v, q->n);
+    if (q->n_wait)
+        led_batch_ask(b, SQL_KEY_WAIT, &wait, &q->waited);
+    if (q->n_try)
+        led_batch_ask(b, SQL_KEY_TRY, &try, &q->tried);
+    if (q->with_hints)
+        led_batch_ask(b, SQL_HINT_OF_KEY, &all, &q->hints);
+    return PAWL_OK;
 }
 
-/* Where nobody else writes, looking is locking, and a row is added when it is first written. */
-static enum pawl_status keys_own(struct ledger *c, const struct bytes *v, size_t n,
+/* Those of these keys that are not locked (`known` false: that have no row), into *out. */
+static enum pawl_status without(struct ledger *c, const struct bytes *v, size_t n, bool known,
+                                struct bytes **out, size_t *out_n, struct pawl_err *err)
+{
+    *out_n = 0;
+    *out = arena_alloc(&c->scratch, (n + 1) * sizeof **out);
+    if (!*out)
+        return err_no_memory(err, "keys");
+    for (size_t i = 0; i < n; i++) {
+        const struct led_key *k = led_key_find(c, v[i]);
+        if (known ? !k->got : !k->known)
+            (*out)[(*out_n)++] = v[i];
+    }
+    return PAWL_OK;
+}
+
+/* Insert rows now for keys that have none. */
+static enum pawl_status rows_add(struct ledger *c, const struct bytes *v, size_t n, bool with_hints,
                                  struct pawl_err *err)
 {
-    static const enum sql_name look[] = { SQL_KEY_LOOK };
-    enum pawl_status st = keys_ask(c, look, 1, v, n, err);
-    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
-        struct led_key *k = key_of(c, v[i]);
+    struct bytes *missing;
+    size_t m;
+    enum pawl_status st = without(c, v, n, false, &missing, &m, err);
+    return st == PAWL_OK && m ? rows_ask(c, SQL_KEY_ADD, missing, m, with_hints, err) : st;
+}
+
+/* Keys that have no row, and get one with the group's last writes. */
+static enum pawl_status rows_plan(struct ledger *c, const struct bytes *v, size_t n,
+                                  struct pawl_err *err)
+{
+    bool hinted = false;
+    for (size_t i = 0; i < n; i++) {
+        struct led_key *k = led_key_find(c, v[i]);
+        if (k->known)
+            continue; /* another transaction has it */
+        k->got = k->fresh = true;
+        hinted = hinted || k->seen_waiting || k->seen_later;
+    }
+    /* Its row was removed while a call joined. */
+    return hinted ? hints_ask(c, v, n, err) : PAWL_OK;
+}
+
+/* Those that were asked for without waiting and did not come: locked, or without a row? */
+static enum pawl_status tried_look(struct ledger *c, const struct led_asked_keys *q,
+                                   struct pawl_err *err)
+{
+    struct bytes *missing;
+    size_t m;
+    enum pawl_status st = without(c, q->v + q->n_wait, q->n_try, true, &missing, &m, err);
+    if (st != PAWL_OK || m == 0)
+        return st;
+    st = rows_ask(c, SQL_KEY_LOOK, missing, m, q->with_hints, err);
+    if (st != PAWL_OK)
+        return st;
+    return c->only_once ? rows_add(c, missing, m, q->with_hints, err)
+                        : rows_plan(c, missing, m, err);
+}
+
+enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
+                               struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    rows_take(c, SQL_KEY_WAIT, q->waited);
+    rows_take(c, SQL_KEY_TRY, q->tried);
+    if (q->hints)
+        st = hints_take(c, q->v, q->n, q->hints, err);
+    if (st == PAWL_OK)
+        st = rows_add(c, q->v, q->n_wait, q->with_hints, err);
+    if (st == PAWL_OK)
+        st = tried_look(c, q, err);
+    for (size_t i = 0; st == PAWL_OK && i < q->n; i++) {
+        const struct led_key *k = led_key_find(c, q->v[i]);
+        bool lost = i < q->n_wait && (!k->got || !k->known);
+        st = lost ? led_again(c, "a key", err) : led_key_check(k, LED_LOADED, err);
+    }
+    return st;
+}
+
+enum pawl_status led_keys_hints(struct ledger *c, const struct led_asked_keys *q,
+                                struct pawl_err *err)
+{
+    CHECK(!q->with_hints);
+    return q->n ? hints_ask(c, q->v, q->n, err) : PAWL_OK;
+}
+
+/* Hints of ours that are not written: they come back as rows, so they have to be. */
+static enum pawl_status own_hints_write(struct ledger *c, const struct bytes *names, size_t n,
+                                        enum led_lock how, struct pawl_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct led_key *k = *slot(c, names[i]);
+        if (k && is_wanting(k, how) && (k->hint_waiting || k->hint_later))
+            return led_flush(c, err);
+    }
+    return PAWL_OK;
+}
+
+/* Where one connection writes at a time, reading is locking, and a row is added when it is first
+ * written. */
+static enum pawl_status keys_own(struct ledger *c, const struct bytes *names, size_t n,
+                                 enum led_lock how, struct pawl_err *err)
+{
+    struct bytes *v = NULL;
+    size_t m = 0;
+    enum pawl_status st = wanting(c, names, n, how, &v, &m, err);
+    if (st == PAWL_OK && m)
+        st = rows_ask(c, SQL_KEY_LOOK, v, m, false, err);
+    for (size_t i = 0; i < m && st == PAWL_OK; i++) {
+        struct led_key *k = led_key_find(c, v[i]);
         k->got = k->known = true;
+        st = led_key_check(k, LED_LOADED, err);
     }
     return st;
 }
@@ -230,19 +355,25 @@ static enum pawl_status keys_own(struct ledger *c, const struct bytes *v, size_t
 enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size_t n,
                                enum led_lock how, struct pawl_err *err)
 {
-    struct bytes *v = NULL;
-    size_t m = 0;
-    enum pawl_status st = wanting(c, names, n, how, &v, &m, err);
-    if (st != PAWL_OK || m == 0)
+    struct led_asked_keys q = { .how = how, .with_hints = true };
+    bool any = false;
+    for (size_t i = 0; i < n && !any; i++)
+        any = is_wanting(*slot(c, names[i]), how);
+    if (!any)
+        return PAWL_OK;
+    if (c->db->one_writer)
+        return keys_own(c, names, n, how, err);
+    *(how == LOCK_TRY ? &q.try : &q.wait) = names;
+    *(how == LOCK_TRY ? &q.n_try : &q.n_wait) = n;
+    struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
+    enum pawl_status st = b ? own_hints_write(c, names, n, how, err) : err_no_memory(err, "keys");
+    if (st != PAWL_OK)
         return st;
-    st = c->db->one_writer ? keys_own(c, v, m, err) : keys_lock(c, v, m, how, err);
-    for (size_t i = 0; st == PAWL_OK && i < m; i++) {
-        struct led_key *k = key_of(c, v[i]);
-        k->tried = true;
-        st = how == LOCK_WAIT && !k->got ? led_again(c, "a key", err)
-                                         : led_key_check(k, LED_LOADED, err);
-    }
-    return st;
+    b->n = 0;
+    st = led_keys_ask(c, b, &q, err);
+    if (st == PAWL_OK)
+        st = led_batch_run(c, b, err);
+    return st == PAWL_OK ? led_keys_take(c, &q, err) : st;
 }
 
 enum pawl_status led_key_get(struct ledger *c, struct bytes name, enum led_lock how,
@@ -250,7 +381,7 @@ enum pawl_status led_key_get(struct ledger *c, struct bytes name, enum led_lock 
 {
     enum pawl_status st = led_keys_load(c, &name, 1, how, err);
     if (st == PAWL_OK)
-        *out = key_of(c, name);
+        *out = led_key_find(c, name);
     return st;
 }
 
@@ -260,33 +391,35 @@ enum pawl_status led_key_look(struct ledger *c, struct bytes name, struct led_ke
     enum pawl_status st = PAWL_OK;
     struct led_key *k = *slot(c, name);
     if (!k) {
-        static const enum sql_name look[] = { SQL_KEY_LOOK };
         k = key_new(c, name);
-        st = k ? keys_ask(c, look, 1, &name, 1, err) : err_no_memory(err, "a key");
+        st = k ? rows_ask(c, SQL_KEY_LOOK, &name, 1, !c->db->one_writer, err)
+               : err_no_memory(err, "a key");
     }
-    *out = st == PAWL_OK && k->known ? k : NULL;
+    *out = st == PAWL_OK && (k->known || k->got) ? k : NULL;
     return st;
 }
 
-/* So often a call that a key does not count may have joined just now. */
+/* How often a group is done again for a call that its key does not count: it may have joined a
+ * moment ago. */
 #define COUNT_TRIES 3
 
-static bool counted(const struct led_key *k, enum led_place from)
+static bool counted(const struct led_key *k, const struct led_call *it)
 {
+    enum led_place from = it->now.place;
     if (from == AT_LATER)
         return k->later > 0;
     if (from == AT_LINE)
-        return k->waiting > (k->turn == KEY_OFFERED);
+        return it->joined || led_line_stored(k) > 0;
     return from != AT_READY || k->waiting > 0;
 }
 
-enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, enum led_place from,
+enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, const struct led_call *it,
                                 struct pawl_err *err)
 {
-    if (counted(k, from))
+    if (counted(k, it))
         return PAWL_OK;
-    enum pawl_status st = keys_ask(c, NULL, 0, &k->name, 1, err);
-    if (st != PAWL_OK || counted(k, from))
+    enum pawl_status st = c->db->one_writer ? PAWL_OK : hints_ask(c, &k->name, 1, err);
+    if (st != PAWL_OK || counted(k, it))
         return st;
     /* A call that joined a moment ago is counted the next time: the key's row is wrong otherwise.
      */
@@ -294,213 +427,6 @@ enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, enum led_pl
         return led_again(c, "a call of a line", err);
     return err_set(err, PAWL_BROKEN, "database: key \"%.*s\": more calls wait than it counts",
                    BYTES_ARG(k->name));
-}
-
-/* ---- Whose turn it is ------------------------------------------------------------------------ */
-
-void led_key_turn(struct ledger *c, struct led_key *k)
-{
-    k->drop = false;
-    if (k->due)
-        return;
-    k->due = true;
-    k->next_due = c->tx->due;
-    c->tx->due = k;
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    const struct led_place_row *x = a, *y = b;
-    int order = bytes_cmp(x->key, y->key);
-    if (order)
-        return order;
-    return (x->call->now.pos > y->call->now.pos) - (x->call->now.pos < y->call->now.pos);
-}
-
-/* Did this group do something to it that is not written yet? */
-static bool changed(const struct led_call *it)
-{
-    return it->was.place != it->now.place || it->was.pos != it->now.pos || it->moved;
-}
-
-/* A row of a line as a call, of which nothing else need be known. We have the key, so the row is
- * how things are: where the call stood when it was read, before we had the key, may be long past.
- */
-static struct led_call *row_call(struct ledger *c, const struct led_rows *r, int row,
-                                 struct led_key *k)
-{
-    struct led_call *it = led_call_new(c, led_get_int(r, row, 2));
-    if (!it || (it->was.place != AT_NONE && changed(it)))
-        return it;
-    struct tries tries = { (int)led_get_int(r, row, 6), (int)led_get_int(r, row, 7),
-                           (int)led_get_int(r, row, 8) };
-    it->partial = it->was.place == AT_NONE || it->partial || it->lean;
-    it->spec.key = k->name;
-    it->lease = NULL;
-    it->now = (struct led_stand){ .place = AT_LINE,
-                                  .state = PAWL_PENDING,
-                                  .pos = led_get_int(r, row, 1),
-                                  .lane = (int)led_get_int(r, row, 3),
-                                  .priority = (int)led_get_int(r, row, 4),
-                                  .run_at_us = led_get_int(r, row, 5),
-                                  .expires_us = tries.redrives > 0 ? 0 : it->now.expires_us,
-                                  .tries = tries,
-                                  .key_no = led_get_int(r, row, 9) };
-    it->was = it->now;
-    return it;
-}
-
-enum pawl_status led_lines_load(struct ledger *c, struct led_key *const *v, size_t n, int max,
-                                struct led_place_row **out, size_t *out_n, struct pawl_err *err)
-{
-    struct led_rows *r = NULL;
-    struct led_params p = { 0 };
-    struct led_column col;
-    *out_n = 0;
-    led_column_init(&col, &c->scratch, LED_TEXTS);
-    for (size_t i = 0; i < n; i++)
-        led_add_bytes(&col, v[i]->name);
-    led_column(&p, &col);
-    led_int(&p, max);
-    enum pawl_status st = led_query(c, SQL_LINE_RUN, &p, &r, err);
-    if (st != PAWL_OK)
-        return st;
-    *out = arena_alloc(&c->scratch, (r->n + 1) * sizeof **out);
-    for (int i = 0; *out && i < r->n; i++) {
-        struct led_key *k = key_of(c, led_get(r, i, 0));
-        struct led_call *it = row_call(c, r, i, k);
-        if (!it)
-            return err_no_memory(err, "a line");
-        st = led_call_check(it, LED_LOADED, err);
-        if (st != PAWL_OK)
-            return st;
-        if (it->now.place == AT_LINE)
-            (*out)[(*out_n)++] = (struct led_place_row){ k->name, it };
-    }
-    if (!*out)
-        return err_no_memory(err, "a line");
-    qsort(*out, *out_n, sizeof **out, compare_rows);
-    return PAWL_OK;
-}
-
-static bool is_free(const struct led_key *k)
-{
-    return k->got && !k->held && k->turn != KEY_BLOCKED && k->turn != KEY_OFFERED;
-}
-
-void led_key_offer(struct led_key *k, int64_t seq, const struct led_stand *as)
-{
-    k->turn = KEY_OFFERED;
-    k->head = seq;
-    k->head_pos = as->pos;
-    k->head_no = as->key_no;
-}
-
-/* The first of the line stands among the calls that can be claimed. */
-static void offer(struct led_key *k, struct led_call *it)
-{
-    it->now.place = AT_READY;
-    led_key_offer(k, it->seq, &it->now);
-    k->dirty = k->moving = true;
-}
-
-/* Keys that are due and free, into v; those whose line is not stored as it is stay due, unless
- * everything was just written. */
-static size_t due_take(struct ledger *c, bool written, struct led_key **v, bool *out_any)
-{
-    struct led_key *k = c->tx->due, *next;
-    size_t n = 0;
-    c->tx->due = NULL;
-    for (; k; k = next) {
-        next = k->next_due;
-        k->due = false;
-        if (!written && k->moving) {
-            led_key_turn(c, k);
-            continue;
-        }
-        if (!is_free(k))
-            continue;
-        if (k->turn != KEY_IDLE) {
-            k->turn = KEY_IDLE;
-            k->head = 0;
-            k->dirty = *out_any = true;
-        }
-        if (k->waiting > 0)
-            v[n++] = k;
-    }
-    return n;
-}
-
-enum pawl_status led_keys_settle(struct ledger *c, bool written, bool *out_any,
-                                 struct pawl_err *err)
-{
-    struct led_key **v = NULL;
-    struct led_place_row *rows = NULL;
-    size_t n = 0, m = 0, n_rows = 0;
-    *out_any = false;
-    if (c->tx->hold)
-        return PAWL_OK;
-    for (struct led_key *k = c->tx->due; k; k = k->next_due)
-        m++;
-    if (m && !(v = arena_alloc(&c->scratch, m * sizeof(struct led_key *))))
-        return err_no_memory(err, "keys");
-    n = due_take(c, written, v, out_any);
-    enum pawl_status st = n ? led_lines_load(c, v, n, 1, &rows, &n_rows, err) : PAWL_OK;
-    for (size_t i = 0; st == PAWL_OK && i < n_rows; i++)
-        offer(key_of(c, rows[i].key), rows[i].call);
-    c->tx->news = c->tx->news || n_rows > 0;
-    *out_any = *out_any || n_rows > 0;
-    for (size_t i = 0; st == PAWL_OK && i < n; i++)
-        if (v[i]->turn != KEY_OFFERED)
-            st = err_set(err, PAWL_BROKEN, "key \"%.*s\": calls wait and none is in the line",
-                         BYTES_ARG(v[i]->name));
-    return st;
-}
-
-/* Inputs up to this long come along with their calls; all of them together fit into len. */
-static int64_t len_each(const int64_t *max, size_t n, int64_t len)
-{
-    int64_t calls = 1;
-    for (size_t i = 0; i < n; i++)
-        calls += max[i];
-    return MAX(len, 0) / calls;
-}
-
-/* The rows are by key, in the order asked, then by place. */
-enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v, const int64_t *max,
-                                size_t n, int64_t len, struct pawl_err *err)
-{
-    struct led_rows *r = NULL;
-    struct led_params p = { 0 };
-    struct led_column keys;
-    led_column_init(&keys, &c->scratch, LED_TEXTS);
-    for (size_t i = 0; i < n; i++) {
-        led_add_bytes(&keys, v[i]->name);
-        v[i]->n_ahead = 0; /* of a claim before this one */
-    }
-    led_column(&p, &keys);
-    led_ints(c, &p, max, n);
-    led_int(&p, c->db->one_writer ? len_each(max, n, len) : len);
-    enum pawl_status st = led_query(c, SQL_LINE_TAKE, &p, &r, err);
-    struct led_call **calls =
-        st == PAWL_OK ? arena_alloc(&c->scratch, ((size_t)r->n + 1) * sizeof *calls) : NULL;
-    if (st == PAWL_OK && !calls)
-        st = err_no_memory(err, "a line");
-    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
-        struct led_key *k = key_of(c, led_get(r, i, 0));
-        struct led_call *it = row_call(c, r, i, k);
-        if (!it)
-            return err_no_memory(err, "a line");
-        if (it->now.place != AT_LINE)
-            continue;
-        if (it->partial)
-            st = led_call_taken(c, r, i, TAKEN_LINE, it, err);
-        if (!k->n_ahead)
-            k->ahead = calls;
-        k->n_ahead++;
-        *calls++ = it;
-    }
-    return st;
 }
 
 enum pawl_status led_hints_fold(struct ledger *c, struct pawl_err *err)
@@ -521,47 +447,8 @@ enum pawl_status led_hints_fold(struct ledger *c, struct pawl_err *err)
     return led_keys_load(c, v, (size_t)hints->n, LOCK_TRY, err);
 }
 
-/* ---- Time and retention ---------------------------------------------------------------------- */
-
-enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joined,
-                                   struct pawl_err *err)
-{
-    struct led_rows *r = NULL;
-    struct led_params p = { 0 };
-    *out_joined = 0;
-    enum pawl_status st = led_flush(c, err);
-    led_int(&p, c->now_us);
-    led_int(&p, max);
-    if (st == PAWL_OK)
-        st = led_query(c, SQL_LINE_DUE, &p, &r, err);
-    if (st != PAWL_OK || r->n == 0)
-        return st;
-    size_t n = r->n;
-    int64_t *seqs = arena_alloc(&c->scratch, n * sizeof *seqs);
-    struct bytes *keys = arena_alloc(&c->scratch, n * sizeof *keys);
-    if (!seqs || !keys)
-        return err_no_memory(err, "a line");
-    for (size_t i = 0; i < n; i++) {
-        seqs[i] = led_get_int(r, (int)i, 0);
-        keys[i] = arena_copy(&c->scratch, led_get(r, (int)i, 1));
-    }
-    st = led_keys_load(c, keys, n, LOCK_TRY, err);
-    if (st == PAWL_OK)
-        st = led_calls_load(c, seqs, n, err);
-    for (size_t i = 0; st == PAWL_OK && i < n; i++) {
-        struct led_call *it = led_call_find(c, seqs[i]);
-        struct led_key *k = key_of(c, keys[i]);
-        if (!k->got || !it || it->now.place != AT_LATER)
-            continue; /* the next claim's */
-        struct led_stand to = it->now;
-        to.place = AT_LINE;
-        st = led_line_end(c, &to.pos, err);
-        if (st == PAWL_OK)
-            st = led_put(c, it, to, 0, err);
-        ++*out_joined;
-    }
-    return st;
-}
+/* ---- The end of a key -------------------------------------------------------------------------
+ */
 
 enum pawl_status led_key_gone(struct ledger *c, struct bytes name, struct pawl_err *err)
 {

@@ -90,10 +90,11 @@ struct ledger {
     bool busy; /* its last claim took something */
 
     /* The running transaction. */
-    bool reading; /* one snapshot for all of it: nobody can be faster */
-    bool blocked; /* it waited in vain for a row that somebody holds */
-    bool redo;    /* it failed because somebody else was faster: the same again may well do */
-    int redone;   /* how often the group was done before, in vain */
+    bool reading;   /* one snapshot for all of it: nobody can be faster */
+    bool blocked;   /* it waited in vain for a row that somebody holds */
+    bool redo;      /* it failed because somebody else was faster: the same again may well do */
+    int redone;     /* how often the group was done before, in vain */
+    bool only_once; /* the group cannot be done again: it has the SQL of a handler that has run */
     int64_t now_us;
     struct arena scratch;
     struct led_cache *tx; /* in scratch */

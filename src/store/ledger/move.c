@@ -5,7 +5,7 @@
  */
 #include "store/ledger/cache.h"
 
-static void leave(struct ledger *c, const struct led_call *call, struct led_key *k, int64_t behind)
+static void leave(struct led_call *call, struct led_key *k, int64_t behind)
 {
     switch (call->now.place) {
     case AT_READY:
@@ -15,6 +15,10 @@ static void leave(struct ledger *c, const struct led_call *call, struct led_key 
         break;
     case AT_LINE:
         k->waiting--;
+        if (call->joined)
+            led_line_left(k, call);
+        else
+            k->moving = true;
         break;
     case AT_LATER:
         k->later--;
@@ -37,7 +41,6 @@ static void leave(struct ledger *c, const struct led_call *call, struct led_key 
     case AT_GONE:
         break;
     }
-    (void)c;
 }
 
 static void enter(struct ledger *c, struct led_call *call, const struct led_stand *to,
@@ -50,6 +53,7 @@ static void enter(struct ledger *c, struct led_call *call, const struct led_stan
         break;
     case AT_LINE:
         k->waiting++;
+        k->moving = true;
         break;
     case AT_LATER:
         k->later++;
@@ -90,13 +94,13 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
     if (call->spec.key.data) {
         enum pawl_status st = led_key_get(c, call->spec.key, LOCK_WAIT, &k, err);
         if (st == PAWL_OK)
-            st = led_key_counts(c, k, call->now.place, err);
+            st = led_key_counts(c, k, call, err);
         if (st != PAWL_OK)
             return st;
-        leave(c, call, k, behind);
+        leave(call, k, behind);
         enter(c, call, &to, k);
         k->dirty = true;
-        k->moving = k->moving || call->now.place == AT_LINE || to.place == AT_LINE;
+        c->tx->delayed = c->tx->delayed || call->now.place == AT_LATER || to.place == AT_LATER;
         led_key_turn(c, k);
     }
     bool here = to.state == PAWL_PENDING || call->now.state == PAWL_PENDING;

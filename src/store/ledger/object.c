@@ -78,6 +78,16 @@ enum pawl_status led_object_get(struct ledger *c, struct bytes type, struct byte
     return st;
 }
 
+enum pawl_status led_object_over(struct ledger *c, struct bytes type, struct bytes key,
+                                 struct led_object **out, struct pawl_err *err)
+{
+    CHECK(led_key_find(c, key)->got);
+    if (!*object_slot(c, type, key) && !object_new(c, type, key))
+        return err_no_memory(err, "objects");
+    *out = *object_slot(c, type, key);
+    return PAWL_OK;
+}
+
 enum pawl_status led_object_set(struct ledger *c, struct led_object *o, enum state_do how,
                                 struct payload state, struct pawl_err *err)
 {
@@ -191,7 +201,7 @@ enum pawl_status led_object_op(struct ledger *c, struct op *op, struct pawl_err 
     struct led_call **v = NULL;
     size_t n;
     o->version = o->updated_us = o->cancelled = 0;
-    enum pawl_status st = led_key_get(c, o->key, LOCK_WAIT, &k, err);
+    enum pawl_status st = led_key_get(c, o->key, LOCK_ROW, &k, err);
     if (st == PAWL_OK)
         st = led_object_get(c, o->type, o->key, &now, err);
     if (st == PAWL_OK)
