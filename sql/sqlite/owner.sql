@@ -88,10 +88,8 @@ SELECT key, state, head, head_pos, head_no, next_no, held, waiting, later, since
 -- in:   key text, state int, head bigint, head_pos bigint, head_no bigint, next_no bigint, held bigint,
 --       waiting bigint, later bigint, since bigint, ended_at bigint
 -- why:  Nobody else can add the row meanwhile, so it is added when it is first written.
-INSERT INTO pawl_key (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
-ON CONFLICT (key) DO UPDATE SET state = ?2, head = ?3, head_pos = ?4, head_no = ?5, next_no = ?6, held = ?7,
-  waiting = ?8, later = ?9, since = ?10, ended_at = ?11;
+REPLACE INTO pawl_key (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 -- name: key_remove
 -- in:   key text

@@ -48,17 +48,15 @@ WHERE r.track = ?1 AND r.rank = ?2 AND r.run_at <= ?3 ORDER BY r.run_at, r.seq L
 SELECT run_at FROM pawl_ready INDEXED BY pawl_ready_due
 WHERE track = ?1 AND rank = ?2 AND run_at <= ?3 ORDER BY run_at LIMIT ?4;
 
--- name: ready_span
--- in:   track int, rank int, first run_at bigint, its seq bigint, last run_at bigint, its seq bigint
--- out:  n bigint
-SELECT count(*) FROM pawl_ready INDEXED BY pawl_ready_due
-WHERE track = ?1 AND rank = ?2 AND run_at BETWEEN ?3 AND ?5 AND (run_at > ?3 OR seq >= ?4) AND (run_at < ?5 OR seq <= ?6);
+-- name: ready_remove_same
+-- in:   track int, rank int, run_at bigint, first seq bigint, last seq bigint
+-- why:  What a claim takes is mostly where the index of a pair begins: as a range it costs half of one by one. Every
+--       condition is one of the index, so that no row is looked at in vain.
+DELETE FROM pawl_ready INDEXED BY pawl_ready_due WHERE track = ?1 AND rank = ?2 AND run_at = ?3 AND seq BETWEEN ?4 AND ?5;
 
--- name: ready_remove_span
--- in:   as ready_span
--- why:  What a claim takes is mostly where the index of a pair begins: as a range it costs half of one by one.
-DELETE FROM pawl_ready INDEXED BY pawl_ready_due
-WHERE track = ?1 AND rank = ?2 AND run_at BETWEEN ?3 AND ?5 AND (run_at > ?3 OR seq >= ?4) AND (run_at < ?5 OR seq <= ?6);
+-- name: ready_remove_between
+-- in:   track int, rank int, after bigint, before bigint
+DELETE FROM pawl_ready INDEXED BY pawl_ready_due WHERE track = ?1 AND rank = ?2 AND run_at > ?3 AND run_at < ?4;
 
 -- name: ready_count
 -- in:   track int, rank int, until bigint, max int

@@ -179,4 +179,53 @@ TEST(a_claim_reads_no_more_slow_calls_than_it_may_take)
     lite_fixture_close(&r);
 }
 
+/* Runs of a statement since the last time. */
+static int runs(struct lite_fixture *r, enum sql_name name)
+{
+    sqlite3_stmt *q = lite_of_fixture(r)->stmts[name];
+    return q ? sqlite3_stmt_status(q, SQLITE_STMTSTATUS_RUN, 1) : 0;
+}
+
+/* A claim, and before it in the same group the end of two calls in the midst of what it takes. */
+static size_t claim_all(struct lite_fixture *r, const char *type)
+{
+    struct bytes types[] = { bytes_of(type) };
+    struct op out[] = { { .kind = OP_CANCEL, .a = &r->a, .by_id.id = BYTES("i125") },
+                        { .kind = OP_CANCEL, .a = &r->a, .by_id.id = BYTES("i310") },
+                        { .kind = OP_CLAIM,
+                          .a = &r->a,
+                          .claim = { .token = { { 1, 1 } },
+                                     .node = BYTES("n1"),
+                                     .boot = BYTES("b1"),
+                                     .types = types,
+                                     .n_types = 1,
+                                     .max = 270 } } };
+    struct op *v[] = { &out[0], &out[1], &out[2] };
+    OK(store_commit(r->s, v, COUNT_OF(v)), &out[2].err);
+    return out[2].claim.n;
+}
+
+/* Of calls of six moments, and of another type between them. Just those go that were taken. */
+TEST(a_claim_removes_ranges)
+{
+    struct own_world world;
+    struct lite_fixture r;
+    own_world_init(&world, 1);
+    lite_fixture_open(&r, "sqlite:cost.db", &world.world);
+    for (int i = 0; i < 6; i++) {
+        lite_accept_n(&r, "t", 50, 1, 0);
+        lite_accept_n(&r, "other", 50, 1, 0);
+        own_world_advance(&world, SEC_US);
+    }
+    runs(&r, SQL_READY_REMOVE);
+    EQ_INT(claim_all(&r, "t"), 270);
+    LE_INT(runs(&r, SQL_READY_REMOVE), 2);
+    EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_ready"), 600 - 2 - 270);
+    EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_ready r JOIN pawl_call c ON c.seq = r.seq JOIN "
+                        "pawl_lane l ON l.lane = c.lane WHERE l.type = 'other'"),
+           300);
+    EQ_INT(lite_ask(&r, "SELECT min(seq) FROM pawl_ready WHERE track = 2"), 500 + 22 + 1);
+    lite_fixture_close(&r);
+}
+
 RUNS_ON(ENGINE_FILE)

@@ -429,11 +429,21 @@ static const char *lost_text(struct ledger *c, int64_t seq)
     return text ? text : "a call";
 }
 
-enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, size_t n,
-                                  struct pawl_err *err)
+/* The leases that may hold calls with these numbers. */
+static enum pawl_status leases_around(struct ledger *c, int64_t low, int64_t high,
+                                      struct pawl_err *err)
 {
     struct led_rows *r = NULL;
     struct led_params p = { 0 };
+    led_int(&p, low);
+    led_int(&p, high);
+    enum pawl_status st = led_query(c, SQL_LEASE_AROUND, &p, &r, err);
+    return st == PAWL_OK ? leases_read(c, r, true, err) : st;
+}
+
+enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, size_t n,
+                                  struct pawl_err *err)
+{
     int64_t low = INT64_MAX, high = 0;
     for (size_t i = 0; i < n; i++) {
         if (v[i]->now.place != AT_HELD || v[i]->lease || hold_in(c, v[i]))
@@ -443,11 +453,7 @@ enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, s
     }
     if (high == 0)
         return PAWL_OK;
-    led_int(&p, low);
-    led_int(&p, high);
-    enum pawl_status st = led_query(c, SQL_LEASE_AROUND, &p, &r, err);
-    if (st == PAWL_OK)
-        st = leases_read(c, r, true, err);
+    enum pawl_status st = leases_around(c, low, high, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++)
         if (v[i]->now.place == AT_HELD && !v[i]->lease && !hold_in(c, v[i]))
             st = led_again(c, lost_text(c, v[i]->seq), err);
@@ -456,12 +462,7 @@ enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, s
 
 enum pawl_status led_all_leases(struct ledger *c, struct pawl_err *err)
 {
-    struct led_rows *r = NULL;
-    struct led_params p = { 0 };
-    led_int(&p, 0);
-    led_int(&p, INT64_MAX);
-    enum pawl_status st = led_query(c, SQL_LEASE_AROUND, &p, &r, err);
-    return st == PAWL_OK ? leases_read(c, r, true, err) : st;
+    return leases_around(c, 0, INT64_MAX, err);
 }
 
 ssize_t led_lease_find(const struct led_lease *l, int64_t seq)

@@ -720,9 +720,9 @@ enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it
                               .finished_us = it->now.outcome->finished_us };
         return own(a, out, err);
     }
-    if (with)
+    if (with && !it->payload)
         st = led_payloads_load(c, &it, 1, err);
-    if (st == PAWL_OK && it->now.place == AT_HELD)
+    if (st == PAWL_OK && it->now.place == AT_HELD && !it->lease)
         st = led_holders_load(c, &it, 1, err);
     model(it, out);
     if (st == PAWL_OK && it->now.place == AT_HELD)

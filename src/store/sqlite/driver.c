@@ -80,9 +80,12 @@ static enum pawl_status counters_write(struct ledger *l, struct pawl_err *err)
     return st;
 }
 
-static void counters_forget(struct ledger *l)
+/* What the transaction before kept in memory. */
+static void forget(struct ledger *l)
 {
-    memset(lite_in(l)->counters, 0, sizeof lite_in(l)->counters);
+    struct lite *c = lite_in(l);
+    memset(c->counters, 0, sizeof c->counters);
+    c->took = NULL;
 }
 
 /* ---- The driver's slots ---------------------------------------------------------------------- */
@@ -131,7 +134,7 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
 {
     struct lite *c = lite_in(l);
     c->sql_until_us = 0;
-    counters_forget(l);
+    forget(l);
     enum pawl_status st = lite_begin(c, how == LED_READ ? PLAIN_BEGIN : PLAIN_BEGIN_WRITE, err);
     return st == PAWL_OK ? batch(l, first, err) : said(l, st);
 }
@@ -145,7 +148,7 @@ static void rollback(struct ledger *l)
 {
     struct lite *c = lite_in(l);
     lite_undo(&c);
-    counters_forget(l);
+    forget(l);
 }
 
 /* A statement commits by itself, so a file that was moved is refused before it. The clock is ours,

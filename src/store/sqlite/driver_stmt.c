@@ -14,7 +14,9 @@
 
 #define LIST_LEN_MAX (1 << 20)
 #define ROWS_FIRST 16
-/* Fewer rows of ready go one by one: a range has to be counted first. */
+/* More is not expected of the next answer of the same statement. */
+#define ANSWERED_MAX 1024
+/* Fewer rows of ready go one by one. */
 #define SPAN_MIN 4
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -51,13 +53,31 @@ static void bind_int(sqlite3_stmt *q, int at, int64_t i)
         sqlite3_bind_int64(q, at, i);
 }
 
-/* The row-th value of every column, and what is one value for all rows; as many parameters as the
- * text names. */
-static void bind_row(sqlite3_stmt *q, const struct led_params *p, size_t row)
+/* How many parameters the text names; those behind them are left out. */
+static int params_named(sqlite3_stmt *q, const struct led_params *p)
 {
-    int n = p ? MIN(p->n, sqlite3_bind_parameter_count(q)) : 0;
+    return p ? MIN(p->n, sqlite3_bind_parameter_count(q)) : 0;
+}
+
+/* Is the row-th value what the row before had? */
+static bool value_stays(const struct led_param *v, size_t row)
+{
+    if (!v->many)
+        return true;
+    if (v->kind == LED_INTS)
+        return v->k.ints[row] == v->k.ints[row - 1];
+    const struct bytes *b = &v->k.bytes[row];
+    return b->data == b[-1].data && b->len == b[-1].len;
+}
+
+/* The row-th value of every column, and what is one value for all rows; n parameters. Behind
+ * another row (`next`) most values are those of the row before: they stay bound. */
+static void bind_row(sqlite3_stmt *q, const struct led_params *p, int n, size_t row, bool next)
+{
     for (int i = 0; i < n; i++) {
         const struct led_param *v = &p->v[i];
+        if (next && value_stays(v, row))
+            continue;
         if (v->kind == LED_INTS)
             bind_int(q, i + 1, v->many ? v->k.ints[row] : v->i);
         else
@@ -68,8 +88,9 @@ static void bind_row(sqlite3_stmt *q, const struct led_params *p, size_t row)
 /* The same with every column as a JSON array of numbers; false without memory. */
 static bool bind_lists(sqlite3_stmt *q, struct arena *a, const struct led_params *p)
 {
-    bind_row(q, p, 0);
-    for (int i = 0; i < p->n; i++)
+    int n = params_named(q, p);
+    bind_row(q, p, n, 0, false);
+    for (int i = 0; i < n; i++)
         if (p->v[i].many) {
             const char *text = list_text(a, &p->v[i].k);
             if (text)
@@ -94,12 +115,14 @@ struct answer {
     struct lite *c;
     struct led_rows *r;
     size_t cap;
+    size_t guess; /* rows that the statement answered the last time */
 };
 
 static bool answer_grow(struct answer *to)
 {
     struct led_rows *r = to->r;
-    size_t cap = to->cap ? to->cap * 2 : ROWS_FIRST, width = (size_t)r->columns * sizeof *r->v;
+    size_t cap = to->cap ? to->cap * 2 : MAX(ROWS_FIRST, to->guess),
+           width = (size_t)r->columns * sizeof *r->v;
     struct led_cell *v = arena_alloc(&to->c->ledger.scratch, cap * width);
     if (!v)
         return false;
@@ -110,15 +133,18 @@ static bool answer_grow(struct answer *to)
     return true;
 }
 
-static void cell_read(struct arena *a, sqlite3_stmt *q, int i, struct led_cell *out)
+/* A value of the row itself: safe to look at, because this connection is one thread's alone. */
+static void cell_read(struct arena *a, sqlite3_value *v, struct led_cell *out)
 {
-    int type = sqlite3_column_type(q, i);
+    int type = sqlite3_value_type(v);
+    *out = (struct led_cell){ .b = BYTES_NONE };
     if (type == SQLITE_INTEGER)
-        *out = (struct led_cell){ .b = BYTES(""), .i = lite_int(q, i) };
-    else if (type == SQLITE_NULL)
-        *out = (struct led_cell){ .b = BYTES_NONE };
-    else
-        *out = (struct led_cell){ .b = arena_copy(a, lite_column(q, i)) };
+        *out = (struct led_cell){ .b = BYTES(""), .i = sqlite3_value_int64(v) };
+    else if (type != SQLITE_NULL) {
+        const char *data = sqlite3_value_blob(v); /* NULL: it is empty */
+        size_t len = (size_t)sqlite3_value_bytes(v);
+        out->b = arena_copy(a, data ? (struct bytes){ data, len } : BYTES(""));
+    }
 }
 
 static bool row_keep(struct answer *to, sqlite3_stmt *q)
@@ -128,7 +154,7 @@ static bool row_keep(struct answer *to, sqlite3_stmt *q)
         return false;
     struct led_cell *at = &r->v[r->n++ * r->columns];
     for (int i = 0; i < r->columns; i++)
-        cell_read(&to->c->ledger.scratch, q, i, &at[i]);
+        cell_read(&to->c->ledger.scratch, sqlite3_column_value(q, i), &at[i]);
     return !to->c->ledger.scratch.failed;
 }
 
@@ -150,7 +176,9 @@ static enum pawl_status rows_read(struct answer *to, enum sql_name name, sqlite3
 static enum pawl_status ask(struct lite *c, enum sql_name name, const struct led_params *p,
                             struct led_rows **out, struct pawl_err *err)
 {
-    struct answer to = { .c = c, .r = arena_zalloc(&c->ledger.scratch, 1, sizeof *to.r) };
+    struct answer to = { .c = c,
+                         .r = arena_zalloc(&c->ledger.scratch, 1, sizeof *to.r),
+                         .guess = c->answered[name] };
     sqlite3_stmt *q;
     if (!to.r)
         return err_no_memory(err, sql_name_text[name]);
@@ -161,12 +189,14 @@ static enum pawl_status ask(struct lite *c, enum sql_name name, const struct led
     to.r->columns = sqlite3_column_count(q);
     if (lists && !bind_lists(q, &c->ledger.scratch, p))
         return err_no_memory(err, sql_name_text[name]);
+    int named = params_named(q, p);
     size_t n = lists ? 1 : rows_of(p);
     for (size_t row = 0; row < n && st == PAWL_OK; row++) {
         if (!lists)
-            bind_row(q, p, row);
+            bind_row(q, p, named, row, row > 0);
         st = rows_read(&to, name, q, err);
     }
+    c->answered[name] = (unsigned short)MIN(to.r->n, ANSWERED_MAX);
     *out = to.r;
     return st;
 }
@@ -204,8 +234,9 @@ static enum pawl_status change_rows(struct lite *c, enum sql_name name, const st
 {
     sqlite3_stmt *q;
     enum pawl_status st = lite_prepared(c, name, &q, err);
+    int named = st == PAWL_OK ? params_named(q, p) : 0;
     for (size_t row = first; row < first + n && st == PAWL_OK; row++) {
-        bind_row(q, p, row);
+        bind_row(q, p, named, row, row > first);
         int rc = sqlite3_step(q);
         if (rc == SQLITE_DONE)
             *out_rows += sqlite3_changes(c->db);
@@ -224,39 +255,75 @@ static int64_t out_at(const struct led_params *p, int column, size_t row)
     return p->v[column].k.ints[row];
 }
 
-/* How many rows from `at` on are of one pair and in the order of its index. */
-static size_t span_len(const struct led_params *p, size_t at, size_t n)
+static bool same_pair(const struct led_params *p, size_t a, size_t b)
+{
+    return out_at(p, OUT_TRACK, a) == out_at(p, OUT_TRACK, b) &&
+           out_at(p, OUT_RANK, a) == out_at(p, OUT_RANK, b);
+}
+
+/* How many rows from `at` on stand side by side in the index of one pair: as the last ready_take
+ * found them, since when nothing was added. */
+static size_t span_len(struct lite *c, const struct led_params *p, size_t at, size_t n)
+{
+    const struct led_rows *took = c->took;
+    int row = c->took_at;
+    size_t i = at;
+    for (; took && row < took->n && led_get_int(took, row, 0) != out_at(p, OUT_SEQ, at); row++)
+        ;
+    for (; took && row < took->n && i < n && same_pair(p, i, at); i++, row++)
+        if (led_get_int(took, row, 0) != out_at(p, OUT_SEQ, i))
+            break;
+    if (i > at)
+        c->took_at = row;
+    return i > at ? i - at : 1;
+}
+
+/* How many of the rows from `at` on have the run_at of the first. */
+static size_t same_time(const struct led_params *p, size_t at, size_t n)
 {
     size_t i = at + 1;
-    for (; i < n; i++) {
-        int64_t before = out_at(p, OUT_RUN_AT, i - 1), run_at = out_at(p, OUT_RUN_AT, i);
-        if (out_at(p, OUT_TRACK, i) != out_at(p, OUT_TRACK, at) ||
-            out_at(p, OUT_RANK, i) != out_at(p, OUT_RANK, at) || run_at < before ||
-            (run_at == before && out_at(p, OUT_SEQ, i) <= out_at(p, OUT_SEQ, i - 1)))
-            break;
-    }
+    while (i < at + n && out_at(p, OUT_RUN_AT, i) == out_at(p, OUT_RUN_AT, at))
+        i++;
     return i - at;
 }
 
-/* As a range, if just these rows stand in it; else *out_rows stays as it was. */
+static enum pawl_status remove_range(struct lite *c, enum sql_name name, const struct lite_arg *v,
+                                     size_t n, int64_t *out_rows, struct pawl_err *err)
+{
+    int gone = 0;
+    enum pawl_status st = lite_run(c, name, v, n, &gone, err);
+    *out_rows += gone;
+    return st;
+}
+
+/* The rows first to last, all of one run_at. */
+static enum pawl_status remove_same(struct lite *c, const struct led_params *p, size_t first,
+                                    size_t last, int64_t *out_rows, struct pawl_err *err)
+{
+    return remove_range(c, SQL_READY_REMOVE_SAME,
+                        ARGS(INT(out_at(p, OUT_TRACK, first)), INT(out_at(p, OUT_RANK, first)),
+                             INT(out_at(p, OUT_RUN_AT, first)), INT(out_at(p, OUT_SEQ, first)),
+                             INT(out_at(p, OUT_SEQ, last))),
+                        out_rows, err);
+}
+
+/* As ranges of the index, which cost half of one by one: those of the first run_at, those of the
+ * last, and all that stand between. The ledger knows how many there must be. */
 static enum pawl_status remove_span(struct lite *c, const struct led_params *p, size_t at, size_t n,
                                     int64_t *out_rows, struct pawl_err *err)
 {
-    size_t last = at + n - 1;
-    const struct lite_arg v[] = {
-        INT(out_at(p, OUT_TRACK, at)),    INT(out_at(p, OUT_RANK, at)),
-        INT(out_at(p, OUT_RUN_AT, at)),   INT(out_at(p, OUT_SEQ, at)),
-        INT(out_at(p, OUT_RUN_AT, last)), INT(out_at(p, OUT_SEQ, last)),
-    };
-    int64_t there = 0;
-    int gone = 0;
-    enum pawl_status st = lite_number(c, SQL_READY_SPAN, v, COUNT_OF(v), 0, &there, err);
-    if (st != PAWL_OK || there != (int64_t)n)
+    size_t last = at + n - 1, head = same_time(p, at, n), tail = last;
+    enum pawl_status st = remove_same(c, p, at, at + head - 1, out_rows, err);
+    if (st != PAWL_OK || head == n)
         return st;
-    st = lite_run(c, SQL_READY_REMOVE_SPAN, v, COUNT_OF(v), &gone, err);
-    CHECK(st != PAWL_OK || gone == there);
-    *out_rows += gone;
-    return st;
+    while (out_at(p, OUT_RUN_AT, tail - 1) == out_at(p, OUT_RUN_AT, last))
+        tail--;
+    if (tail > at + head)
+        st = remove_range(c, SQL_READY_REMOVE_BETWEEN,
+                          ARGS(INT(out_at(p, OUT_TRACK, at)), INT(out_at(p, OUT_RANK, at)),
+                               INT(out_at(p, OUT_RUN_AT, at)), INT(out_at(p, OUT_RUN_AT, last))),
+                          out_rows, err);
+    return st == PAWL_OK ? remove_same(c, p, tail, last, out_rows, err) : st;
 }
 
 static enum pawl_status ready_remove(struct lite *c, const struct led_params *p, int64_t *out_rows,
@@ -266,12 +333,9 @@ static enum pawl_status ready_remove(struct lite *c, const struct led_params *p,
     enum pawl_status st = PAWL_OK;
     CHECK(p->n == OUT_COLUMNS);
     for (size_t at = 0; at < n && st == PAWL_OK; at += len) {
-        int64_t before = *out_rows;
-        len = span_len(p, at, n);
-        if (len >= SPAN_MIN)
-            st = remove_span(c, p, at, len, out_rows, err);
-        if (st == PAWL_OK && *out_rows == before)
-            st = change_rows(c, SQL_READY_REMOVE, p, at, len, out_rows, err);
+        len = span_len(c, p, at, n);
+        st = len < SPAN_MIN ? change_rows(c, SQL_READY_REMOVE, p, at, len, out_rows, err)
+                            : remove_span(c, p, at, len, out_rows, err);
     }
     return st;
 }
@@ -279,14 +343,20 @@ static enum pawl_status ready_remove(struct lite *c, const struct led_params *p,
 enum pawl_status lite_drive_ask(struct lite *c, enum sql_name name, const struct led_params *p,
                                 struct led_rows **out, struct pawl_err *err)
 {
-    return name == SQL_READY_TAKE && rows_of(p) > 1 ? take_tracks(c, p, out, err)
-                                                    : ask(c, name, p, out, err);
+    if (name != SQL_READY_TAKE)
+        return ask(c, name, p, out, err);
+    enum pawl_status st = rows_of(p) > 1 ? take_tracks(c, p, out, err) : ask(c, name, p, out, err);
+    c->took = st == PAWL_OK ? *out : NULL;
+    c->took_at = 0;
+    return st;
 }
 
 enum pawl_status lite_drive_change(struct lite *c, enum sql_name name, const struct led_params *p,
                                    int64_t *out_rows, struct pawl_err *err)
 {
     *out_rows = 0;
+    if (name == SQL_READY_ADD)
+        c->took = NULL;
     return name == SQL_READY_REMOVE ? ready_remove(c, p, out_rows, err)
                                     : change_rows(c, name, p, 0, rows_of(p), out_rows, err);
 }

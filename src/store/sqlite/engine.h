@@ -28,10 +28,15 @@ struct lite {
 
     sqlite3_stmt *stmts[SQL_COUNT]; /* owned, made at first use */
     sqlite3_stmt *plain[PLAIN_COUNT];
-    bool lists[SQL_COUNT]; /* the statement takes a column as a JSON array */
-    int64_t busy_until;    /* world_mono: when waiting for the lock ends */
+    bool lists[SQL_COUNT];              /* the statement takes a column as a JSON array */
+    unsigned short answered[SQL_COUNT]; /* rows of its last answer, so that the next has room */
+    int64_t busy_until;                 /* world_mono: when waiting for the lock ends */
 
-    struct lite_counter counters[LITE_COUNTERS]; /* of the running transaction */
+    /* The running transaction. */
+    struct lite_counter counters[LITE_COUNTERS];
+    const struct led_rows *took; /* in scratch: what the last ready_take found; NULL: rows were
+                                    added since */
+    int took_at;                 /* rows before this one were removed */
 
     /* Checkpoints. */
     int wal_pages;   /* after the last commit of ours */
