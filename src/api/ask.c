@@ -1,9 +1,9 @@
 /*
- * ask.c - a request from its arrival to its route, and the ways it reaches the store and comes
- * back. Loop thread, but for the two functions that say otherwise.
+ * ask.c - a request from its arrival to its route, and its writes and reads. Loop thread, except
+ * for the functions that say otherwise.
  *
- * The one thing that must stay true: whatever a job or a read can still touch lives in a request
- * that has not been answered, so nothing here needs a lock or a reference count.
+ * What must stay true: whatever a job or a read can still touch lives in a request that has not
+ * been answered, so nothing here needs a lock or a reference count.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/ask.h"
@@ -26,12 +26,13 @@
 #include "base/mem.h"
 #include "exec/job.h"
 
-/* Arguments and answer of one request. */
+/* The largest arguments and answer of one request. */
 #define ANSWER_LEN_MAX ((size_t)256 << 20)
 
 /* ---- Writes ---------------------------------------------------------------------------------- */
 
-/* OUT: the store has it, or will. QUIET: settled, and nobody was told. WANTED: tell after all. */
+/* OUT: posted, not settled. QUIET: settled, not announced to the loop. WANTED: announce it after
+ * all. */
 enum { WRITE_OUT, WRITE_QUIET, WRITE_WANTED };
 
 static void write_back(struct loop_task *t)
@@ -40,12 +41,13 @@ static void write_back(struct loop_task *t)
     w->done(w);
 }
 
-/* On the store thread; its last touch is the last line. */
+/* On the store thread; the last line is its last access to w. */
 static void write_settled(struct job *j)
 {
     struct ask_write *w = (struct ask_write *)j;
     int out = WRITE_OUT;
-    /* One that is late is announced: the task that says so must run before the ask can end. */
+    /* A late write is always announced: the task that says it is late must run before the ask can
+     * end. */
     if (!w->is_late && w->quiet && w->quiet(w) &&
         atomic_compare_exchange_strong(&w->settled, &out, WRITE_QUIET))
         return;
@@ -60,7 +62,7 @@ static void write_late(struct job *j)
     loop_post(w->ask->api->loop, &w->late);
 }
 
-/* The answer has not come, or its task is behind this one: the ask lives. */
+/* The answer has not come, or its task is queued behind this one, so the ask is still alive. */
 static void write_is_late(struct loop_task *t)
 {
     struct ask_write *w = (struct ask_write *)((char *)t - offsetof(struct ask_write, late));
@@ -76,7 +78,7 @@ bool ask_write_settled(struct ask_write *w)
     return out == WRITE_QUIET;
 }
 
-/* Everything this turn's requests ask of the store, at once: one commit answers them all. */
+/* Post all writes of this turn's requests at once, so that one commit answers them. */
 static void turn_over(struct loop_task *t)
 {
     struct api *api = (struct api *)((char *)t - offsetof(struct api, turn_task));
@@ -145,8 +147,8 @@ void ask_read(struct ask *q, struct ask_read *rd)
     rd->ask = q;
     rd->inside = (struct loop_work){ .work = read_work, .done = read_done };
     arena_init(&rd->arena, ANSWER_LEN_MAX);
-    /* Once it is handed over, status and err are the other thread's: it may have set them already.
-     */
+    /* Once it is handed over, only the other thread may touch status and err: it may have set them
+     * already. */
     struct pawl_err err;
     enum pawl_status st = loop_work(q->api->loop, &rd->inside, &err);
     if (st == PAWL_OK)
@@ -163,7 +165,7 @@ void ask_read_end(struct ask_read *rd)
 
 /* ---- A request arrives ----------------------------------------------------------------------- */
 
-/* A body where none is taken: nothing, or an object without members. */
+/* A route without a body takes an empty one, or an object without members. */
 static enum pawl_status check_no_body(struct ask *q, struct pawl_err *err)
 {
     static const struct shape none = { .name = "Nothing" };
@@ -187,7 +189,7 @@ static void refuse_method(struct ask *q, const char *allow)
     ask_reply_with(q, err_http(PAWL_METHOD), b, &h, 1);
 }
 
-/* A browser asks before it lets a page of an allowed origin send anything. */
+/* Answer the preflight request of a browser, for a page of an allowed origin. */
 static void answer_preflight(struct ask *q, const char *allow)
 {
     const struct http_header h[] = {
@@ -199,7 +201,7 @@ static void answer_preflight(struct ask *q, const char *allow)
     ask_reply_raw(q, &(struct http_reply){ .status = 204, .headers = h, .n_headers = COUNT_OF(h) });
 }
 
-/* Is it about calls, which are for gateways to answer? */
+/* Is the route about calls? Only gateways answer those. */
 static bool about_calls(const struct route *r)
 {
     static const char *const others[] = { "/v1/nodes", "/v1/leaders", "/v1/info" };
@@ -265,7 +267,7 @@ size_t api_body_max(const struct http_request *r, void *ctx)
     for (size_t i = 0; i < COUNT_OF(large); i++)
         if (bytes_eq(r->path, large[i]))
             return api->batch_len_max;
-    /* As base64, with room for everything around it. */
+    /* One input as base64, with room for everything around it. */
     return api->input_len_max / 3 * 4 + (256 << 10);
 }
 
@@ -312,7 +314,7 @@ enum pawl_status api_reload(struct api *api, const struct api_conf *conf, struct
     enum pawl_status st = doors_open(conf, &fresh, err);
     if (st != PAWL_OK)
         return st;
-    doors_close(api->doors); /* Whoever was let in has copies of what it needs. */
+    doors_close(api->doors); /* Requests that were let in have copies of what they need. */
     api->doors = fresh;
     api->metrics_open = conf->metrics_open;
     return PAWL_OK;

@@ -1,9 +1,9 @@
 /*
- * auth.c - who may come in: tokens with roles, and the Origin and Host checks that keep web pages
- * out. Loop thread.
+ * auth.c - who may come in: tokens with roles, and the Origin and Host checks against web pages
+ * (auth.h). Loop thread.
  *
- * A token is compared by its SHA-256, against every line, without stopping at the one that fits:
- * how long it takes says nothing. Tokens themselves are never stored, logged or shown.
+ * A token is compared by its SHA-256 with every line, without stopping at a match, so that the time
+ * taken says nothing about the tokens. Tokens themselves are never stored, logged or shown.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/auth.h"
@@ -21,7 +21,7 @@ struct key {
     unsigned char digest[32];
 };
 
-/* Immutable once made; a reload makes another. */
+/* Immutable; a reload makes another. */
 struct doors {
     struct arena arena;
     struct key *keys;
@@ -32,7 +32,7 @@ struct doors {
 
 /* ---- Token lines ----------------------------------------------------------------------------- */
 
-/* The part up to the next `sep`; *rest is absent behind the last one. */
+/* Take the part up to the next `sep` off *rest, which is absent after the last one. */
 static struct bytes part(struct bytes *rest, char sep)
 {
     const char *end = rest->len ? memchr(rest->data, sep, rest->len) : NULL;
@@ -88,7 +88,7 @@ static enum pawl_status read_queues(struct arena *a, struct bytes list, struct p
     return PAWL_OK;
 }
 
-/* `name:role:sha256[:queues]`. The sentences name the line's owner, never what is behind it. */
+/* Read `name:role:sha256[:queues]`. Errors name the client, never the rest of the line. */
 static enum pawl_status read_token(struct arena *a, const char *line, struct key *out,
                                    struct pawl_err *err)
 {
@@ -191,7 +191,8 @@ struct bytes doors_origin(const struct doors *d, const struct http_request *r)
     return origin.data && in_list(d->origins, d->n_origins, origin) ? origin : BYTES_NONE;
 }
 
-/* Neither the server's own origin nor one that was allowed: a page of somebody else's. */
+/* Refuse an Origin that is neither the server's own nor allowed by a setting: a web page of another
+ * site. */
 static enum pawl_status check_origin(const struct doors *d, const struct http_request *r,
                                      struct pawl_err *err)
 {
@@ -203,9 +204,10 @@ static enum pawl_status check_origin(const struct doors *d, const struct http_re
         !memcmp(origin.data, scheme.data, scheme.len) &&
         same_case((struct bytes){ origin.data + scheme.len, host.len }, host))
         return PAWL_OK;
-    return err_set(err, PAWL_FORBIDDEN,
-                   "a page of %.*s may not ask this server; the setting `origins` allows it",
-                   (int)MIN(origin.len, 120), origin.data);
+    return err_set(
+        err, PAWL_FORBIDDEN,
+        "web pages of %.*s may not use this server; the setting `origins` can allow them",
+        (int)MIN(origin.len, 120), origin.data);
 }
 
 /* The name without its port and brackets. */
@@ -230,18 +232,19 @@ static bool is_address(struct bytes name)
     return inet_pton(AF_INET, text, to) == 1 || inet_pton(AF_INET6, text, to) == 1;
 }
 
-/* Without tokens, a name that somebody else's DNS points at us must not do: rebinding. */
+/* Without tokens, refuse a host name that is not known to be ours: another site's DNS may point at
+ * us (DNS rebinding). */
 static enum pawl_status check_host(const struct doors *d, const struct http_request *r,
                                    struct pawl_err *err)
 {
     struct bytes host = http_header(r, "host"), name = host_name(host);
     if (d->n_keys || r->unix_socket || !host.data)
-        return PAWL_OK; /* Every browser sends one. */
+        return PAWL_OK; /* Every browser sends a Host header, so this is no browser. */
     if (is_address(name) || same_case(name, BYTES("localhost")) ||
         in_list(d->hosts, d->n_hosts, name))
         return PAWL_OK;
     return err_set(err, PAWL_FORBIDDEN,
-                   "this server does not go by the name %.*s; the setting `hosts` allows it",
+                   "host name %.*s is not one of this server; the setting `hosts` can add it",
                    (int)MIN(name.len, 120), name.data);
 }
 

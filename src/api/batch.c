@@ -1,8 +1,8 @@
 /*
  * batch.c - POST /v1/calls/batch: up to 10,000 calls in one commit, as JSON or NDJSON.
  *
- * Reading and checking so many takes tens of milliseconds, so it is done on one of the loop's
- * threads for work; the ask belongs to that thread meanwhile.
+ * Reading and checking so many takes tens of milliseconds, so one of the loop's threads for work
+ * does it; meanwhile only that thread touches the ask.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/ask.h"
@@ -20,11 +20,11 @@
 #include "base/limits.h"
 #include "base/text.h"
 
-/* One call of the batch: refused when it was read, or specs[at]. */
+/* One call of the batch: refused while it was read, or specs[at]. */
 struct item {
     enum pawl_status status;
     const char *text;
-    struct bytes id; /* absent when it cannot be shown */
+    struct bytes id; /* absent when it is not a valid name */
     size_t at;
 };
 
@@ -68,7 +68,7 @@ static enum pawl_status make_room(struct batch *b, size_t n)
     return a->failed ? err_no_memory(&b->err, "a batch") : PAWL_OK;
 }
 
-/* One call, or why not. `why` is set when it could not even be parsed. */
+/* Add one call, or the reason why it is refused. `why` is set when the line could not be parsed. */
 static enum pawl_status add_item(struct batch *b, const struct json *call, const char *why)
 {
     struct pawl_err err = { .status = PAWL_INVALID };
@@ -106,7 +106,7 @@ static enum pawl_status read_array(struct batch *b)
     return st;
 }
 
-/* The next line with something on it; false at the end. */
+/* Take the next line that is not blank; false at the end. */
 static bool next_line(struct bytes *rest, struct bytes *out)
 {
     while (rest->len) {
@@ -199,7 +199,7 @@ static void batch_reply(struct batch *b)
     ask_reply(q, 200, out);
 }
 
-/* The whole of it was refused: by the store, with the index when one call was the reason. */
+/* The store refused the whole batch; with the index, if one call was the reason. */
 static void batch_refuse(struct batch *b)
 {
     struct ask *q = b->ask;

@@ -1,6 +1,5 @@
 /*
- * body.c - a request's body as JSON, and which content types count as that. Loop thread, or
- * whichever holds the ask.
+ * body.c - a request's body as JSON, and which content types count as JSON (body.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +13,7 @@
 #include "api/route.h"
 #include "base/json.h"
 
-/* The type without its parameters. */
+/* The content type without its parameters. */
 static struct bytes media_type(const struct http_request *r)
 {
     struct bytes type = http_header(r, "content-type");
@@ -36,7 +35,7 @@ bool body_is_json(const struct http_request *r)
     struct bytes t = media_type(r);
     if (!t.len || is_type(t, "application/json") || is_type(t, "text/json"))
         return true;
-    /* What curl -d says when nobody told it otherwise. */
+    /* The default type of curl -d. */
     if (is_type(t, "application/x-www-form-urlencoded"))
         return true;
     return t.len > 17 && !strncasecmp(t.data, "application/", 12) &&

@@ -1,9 +1,10 @@
 /*
- * bulk.c - POST /v1/calls/retry and /v1/calls/cancel: find a page of calls, then decide on each.
+ * bulk.c - POST /v1/calls/retry and /v1/calls/cancel: find a page of calls, then change each of
+ * them.
  *
- * Each call is an operation of its own, so what has moved on meanwhile is left alone and not
- * counted; all of them usually share one commit. Repeating the request goes on where this one
- * ended: what was changed no longer fits the filter, and `next` says whether there may be more.
+ * Each call is an operation of its own, so a call that has moved on meanwhile is left alone and not
+ * counted; all of them usually share one commit. Repeating the request continues where this one
+ * ended: changed calls no longer match the filter, and `next` says whether there may be more.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/ask.h"
@@ -52,10 +53,10 @@ struct bulk {
     struct query query;
     struct page page;
     size_t n_out, changed;
-    struct pawl_err err; /* the first failure that was not the call's own state */
+    struct pawl_err err; /* the first failure that was not because of the state of a call */
 };
 
-/* Can it be changed at all? */
+/* Can a call of this state be changed this way? */
 static bool bulk_fits(const struct bulk *k, enum pawl_state state)
 {
     if (k->kind == OP_CANCEL)
@@ -112,7 +113,7 @@ static void bulk_found(struct ask_read *rd)
         ask_fail(q, &rd->err);
         return;
     }
-    k->n_out = 1; /* Ours, so that nobody answers before all are out. */
+    k->n_out = 1; /* Counts this function, so that the answer waits until all writes are posted. */
     for (size_t i = 0; i < k->page.n; i++) {
         if (!bulk_fits(k, k->page.v[i].state))
             continue;

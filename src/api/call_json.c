@@ -1,6 +1,6 @@
 /*
  * call_json.c - a call as clients see it: every field of the contract in its order, payloads byte
- * for byte. Pure.
+ * for byte (call_json.h).
  *
  * It is written for every answer, so names are literals and nothing goes through printf.
  * SPDX-License-Identifier: Apache-2.0
@@ -12,14 +12,14 @@
 #include "base/json.h"
 #include "base/text.h"
 
-/* What a list shows of one input or result. */
+/* How much of an input or result a list shows. */
 #define CUT_LEN 4096
 
 #define LIT(b, literal) buf_add(b, literal, sizeof(literal) - 1)
 
 /* ---- Members --------------------------------------------------------------------------------- */
 
-/* Text that needs no escape, which is nearly all there is, goes in one piece. */
+/* Fast path for text that needs no escape, which is nearly all of it. */
 static void put_string(struct buf *b, struct bytes text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -151,8 +151,8 @@ bool add_payload(struct buf *b, const char *name, const char *name_base64, struc
     bool cut = max && p.form != PAWL_NOTHING && p.bytes.len > max;
     put_name(b, name);
     if (p.form == PAWL_JSON && cut)
-        json_add_string(b, utf8_cut(p.bytes, max)); /* Half a value is no JSON: its text is shown.
-                                                     */
+        json_add_string(b, utf8_cut(p.bytes, max)); /* Half a JSON value is no JSON, so its text is
+                                                       shown as a string. */
     else if (p.form == PAWL_JSON)
         buf_add_bytes(b, p.bytes);
     else
@@ -301,7 +301,7 @@ unsigned ask_show(const struct ask *q, unsigned show)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* One block for everything a call points at: two passes over the same list of places. */
+/* Copies everything a call points at into one block: a first pass measures, a second one copies. */
 struct copying {
     char *at; /* NULL: only measure */
     size_t len;

@@ -35,12 +35,17 @@ void call_add(struct buf *b, const struct call *c, unsigned show);
 /* Copy a call and all it points at into `a`; false without memory. The thread that owns `a`. */
 bool call_copy(struct arena *a, const struct call *c, struct call *out);
 
-/* Each appends one member: a comma if needed, the name, the value. An absent value is null. */
+/* Append a member that is a string: a comma if needed, the name, the value. Absent: null. */
 void add_text(struct buf *b, const char *name, struct bytes text);
+/* Append a member that is an integer. */
 void add_int(struct buf *b, const char *name, int64_t n);
+/* Append a member that is true or false. */
 void add_bool(struct buf *b, const char *name, bool v);
-void add_time(struct buf *b, const char *name, int64_t us); /* 0: null */
+/* Append a member that is a time, in RFC 3339; 0: null. */
+void add_time(struct buf *b, const char *name, int64_t us);
+/* Append a member that is a number of seconds, with its fraction. */
 void add_seconds(struct buf *b, const char *name, int64_t us);
+/* Append a member with this JSON as it is; absent: null. */
 void add_raw(struct buf *b, const char *name, struct bytes json);
 /* Append the two members `name` (JSON) and `name_base64` (bytes), cut at max; 0: all of it. True:
  * it was cut. */

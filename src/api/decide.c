@@ -1,5 +1,5 @@
 /*
- * decide.c - cancel, retry and move one call: one operation each, what follows in this process, and
+ * decide.c - cancel, retry and move one call: the operation, its consequences in this process, and
  * the call as it is then.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -20,7 +20,7 @@
 
 struct decide {
     struct ask_write write; /* first */
-    struct ask_read look;   /* whose is it: only an app's request needs to ask first */
+    struct ask_read look;   /* an app's request first reads whose call it is */
     struct found found;
     struct bytes id;
 };
@@ -50,7 +50,7 @@ static void decide_written(struct ask_write *w)
     decided(q->api, op);
     ask_write_end(w);
     if (err.status == PAWL_GONE) {
-        show_call(q, d->id, 0, SHOW_ALL); /* refused there, with when it was archived */
+        show_call(q, d->id, 0, SHOW_ALL); /* which refuses it, and says when it was archived */
         return;
     }
     if (err.status != PAWL_OK) {
@@ -80,7 +80,7 @@ static void look_done(struct ask_read *rd)
     refuse_found(rd->ask, &rd->err, d->id, &d->found);
 }
 
-/* Do `what` to the call the path names. */
+/* Do this operation to the call that the path names. */
 static void decide(struct ask *q, enum op_kind kind, struct by_id what)
 {
     struct decide *d = arena_zalloc(q->a, 1, sizeof *d);

@@ -1,8 +1,8 @@
 /*
- * desk.c - the lines of claims that wait for work (work.h says how they take turns).
+ * desk.c - the lines of claims that wait for work (desk.h says how they take turns).
  *
- * On the loop thread, but for moved(). What must stay true: while anybody stands in a line, exec
- * has been asked to tell the next time work may have come, before the look that might miss it.
+ * Loop thread, except for moved(). What must stay true: while a claim stands in a line, exec has
+ * been asked to announce the next time work may have come, before the look that might miss it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/desk.h"
@@ -14,24 +14,25 @@
 #include "exec/epoch.h"
 
 #define LINE_BUCKETS 256
-/* Claims of one line under way at once: enough to fill a commit, not enough to crowd others out. */
+/* How many claims of one line may be under way: enough to fill a commit, few enough to leave room
+ * for others. */
 #define LINE_LOOKING_MAX 32
 
 struct line {
     struct line *next, **link; /* same bucket */
     struct desk *desk;
-    struct claiming *first, **end; /* those that do not look at the moment, oldest first */
-    size_t members;                /* with those that do */
+    struct claiming *first, **end; /* claims that are not looking now, oldest first */
+    size_t members;                /* all of its claims, also those that are looking */
     int looking;
-    bool again;              /* work may have come while somebody looked */
-    struct loop_timer timer; /* when something will be due */
+    bool again;              /* work may have come while a claim was looking */
+    struct loop_timer timer; /* fires when the next call is due */
     unsigned char wants[32]; /* digest of queues and types */
 };
 
 struct desk {
     struct epoch_watch watch; /* first */
     struct api *api;
-    struct loop_task task; /* the epoch has moved */
+    struct loop_task task; /* work may have come */
     struct line *buckets[LINE_BUCKETS];
     size_t waiting;
     bool asked;
@@ -52,7 +53,7 @@ static struct claiming *pop(struct line *l)
     return c;
 }
 
-/* Let up to n look. */
+/* Let up to n claims look. */
 static void wake(struct line *l, int n)
 {
     while (n-- > 0 && l->first && l->looking < LINE_LOOKING_MAX) {
@@ -61,7 +62,8 @@ static void wake(struct line *l, int n)
     }
 }
 
-/* Something may be there. Whoever looks already may have looked too early: then once more. */
+/* Something may be there. A claim that is looking may have looked too early: then look once more
+ * after it. */
 static void stir(struct line *l)
 {
     if (l->looking)
@@ -96,7 +98,7 @@ static void turn(struct loop_task *t)
             stir(l);
 }
 
-/* On any thread. Asked for once, told once: the task is not posted twice. */
+/* Any thread. Called once for each exec_epoch_ask(), so the task is not posted twice. */
 static void moved(struct epoch_watch *w)
 {
     struct desk *d = (struct desk *)w;
@@ -160,7 +162,7 @@ bool line_enter(struct claiming *c)
         return false;
     c->line = l;
     l->members++;
-    l->looking++; /* It looks at once. */
+    l->looking++; /* Its first look follows at once. */
     d->waiting++;
     ask_epoch(d);
     return true;

@@ -1,5 +1,5 @@
 /*
- * document.c - see document.h.
+ * document.c - what openapi.c and http_md.c share (document.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,6 +1,6 @@
 /*
- * fields.c - JSON objects read strictly against a table: unknown, repeated and wrong members are
- * errors that name the field. Pure.
+ * fields.c - JSON objects read strictly against a table, and lists of words (fields.h, words.h).
+ * Pure.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +33,7 @@ static enum pawl_status fault(const struct reading *rd, const struct field *f, c
     return err_set(rd->err, PAWL_INVALID, "field \"%s%s\": %s", prefix_of(rd), f->name, what);
 }
 
-/* `field "max": is "7", not a number`: the value as it was written, the beginning of it. */
+/* `field "max": is "7", not a number`: shows the beginning of the value as it was written. */
 static enum pawl_status wrong(const struct reading *rd, const struct field *f, const struct json *v,
                               const char *what)
 {
@@ -42,7 +42,8 @@ static enum pawl_status wrong(const struct reading *rd, const struct field *f, c
                    f->name, BYTES_ARG(raw), raw.len < v->raw.len ? "..." : "", what);
 }
 
-/* What is shown of a lease that is no string; shorter than one, so that no number is one. */
+/* How much is kept of a lease that is no string: less than a lease, so that no number is taken for
+ * one. */
 #define LEASE_RAW_MAX 24
 
 /* ---- Words ----------------------------------------------------------------------------------- */
@@ -140,7 +141,7 @@ static enum pawl_status read_seconds(const struct reading *rd, const struct fiel
         return wrong(rd, f, v, "above 0");
     *out = llround(s * SEC_US);
     if (s > 0 && !*out)
-        *out = 1; /* Less than we can tell apart is still not nothing. */
+        *out = 1; /* Shorter than a microsecond, but not 0. */
     return PAWL_OK;
 }
 
@@ -155,7 +156,7 @@ static enum pawl_status read_time(const struct reading *rd, const struct field *
     if (!time_parse(text, out))
         return wrong(rd, f, v, "a time such as 2026-11-15T08:00:00Z");
     if (!*out)
-        *out = 1; /* 0 is "none" everywhere behind this; both are long past. */
+        *out = 1; /* 0 means "not given" from here on; both times are long past. */
     return PAWL_OK;
 }
 
@@ -233,7 +234,7 @@ static const struct field *find(const struct shape *s, struct bytes name)
     return NULL;
 }
 
-/* The names that would have done, as many as a sentence takes. */
+/* The names that the shape has, as many as fit into a sentence. */
 static void names_of(const struct shape *s, char *out, size_t size)
 {
     size_t len = 0;

@@ -1,9 +1,10 @@
 /*
- * finish.c - POST /v1/work/finish: how the tries of a lease ended, what they send, and more work.
+ * finish.c - POST /v1/work/finish: how the attempts of a lease ended, the calls they send, and a
+ * claim for more work.
  *
  * All results are stored together or none. A claim in the same request is posted right behind the
- * finish and shares its commit. Its token is made from the request itself, so that the same finish
- * sent again finds the same lease, and gets the answer it would have got the first time.
+ * finish and shares its commit. The claim's token is derived from the request itself, so that the
+ * same finish sent again finds the same lease and gets the same answer.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/ask.h"
@@ -83,7 +84,7 @@ static const struct shape result_shape = SHAPE("FinishResult", result_fields);
 
 #define HAS(bit) ((given >> (bit)&1) != 0)
 
-/* What becomes of its object. */
+/* Read what the result does to the state of the call's object. */
 static enum pawl_status state_of(const struct result_in *in, uint64_t given,
                                  struct finish_item *out, struct pawl_err *err)
 {
@@ -97,8 +98,8 @@ static enum pawl_status state_of(const struct result_in *in, uint64_t given,
                        BYTES_ARG(in->id));
     if (out->how != END_RESULT)
         return err_set(err, PAWL_INVALID,
-                       "field \"%s\": call \"%.*s\" can keep a state with a result only", field,
-                       BYTES_ARG(in->id));
+                       "field \"%s\": call \"%.*s\" can set a state only together with a result",
+                       field, BYTES_ARG(in->id));
     out->state_do = in->state_delete ? STATE_DELETE : STATE_SET;
     if (HAS(R_STATE))
         out->object = (struct payload){ PAWL_JSON, in->state };
@@ -110,7 +111,7 @@ static enum pawl_status state_of(const struct result_in *in, uint64_t given,
     return PAWL_OK;
 }
 
-/* Which of the endings is meant: exactly one. */
+/* Read how the attempt ended: exactly one of the endings must be given. */
 static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
                                   struct finish_item *out, struct pawl_err *err)
 {
@@ -124,7 +125,7 @@ static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
             BYTES_ARG(in->id));
     if (HAS(R_RETRY) && !HAS(R_ERROR))
         return err_set(err, PAWL_INVALID,
-                       "field \"retry\": call \"%.*s\" has no error it could go with",
+                       "field \"retry\": call \"%.*s\" has no error to be retried",
                        BYTES_ARG(in->id));
     if (HAS(R_RETRY) && !in->retry && HAS(R_RETRY_IN))
         return err_set(err, PAWL_INVALID,
@@ -151,7 +152,8 @@ static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
 }
 #undef HAS
 
-/* One call it sends: its parent is the call that sends it, and so its id unless it has one. */
+/* Read one call that the result sends: its parent is the sending call, and its id derives from that
+ * unless it has one. */
 static enum pawl_status read_send(struct ask *q, const struct json *one, struct bytes id, size_t n,
                                   struct call_spec *out, struct pawl_err *err)
 {
@@ -178,7 +180,7 @@ static enum pawl_status read_sends(struct ask *q, const struct json *list, struc
         return PAWL_OK;
     if (out->how != END_RESULT)
         return err_set(err, PAWL_INVALID,
-                       "field \"calls\": call \"%.*s\" can send calls with a result only",
+                       "field \"calls\": call \"%.*s\" can send calls only together with a result",
                        BYTES_ARG(out->id));
     if (list->count > SEND_MAX)
         return err_set(err, PAWL_INVALID, "field \"calls\": call \"%.*s\" sends %zu, limit %d",
@@ -228,16 +230,17 @@ static const struct field finish_fields[] = {
 };
 const struct shape finish_shape = SHAPE("Finish", finish_fields);
 
-/* One finish until it is answered. */
+/* One finish request until it is answered. */
 struct finishing {
     struct ask_write w; /* first */
     struct claiming claim;
-    bool claims;            /* it also claims */
-    bool finished, claimed; /* that part has its answer */
+    bool claims;            /* the request has a claim */
+    bool finished, claimed; /* the finish is answered; the claim is answered */
     int64_t wait_us;
 };
 
-/* The claim's token: whoever knows the lease and says the same again means the same claim. */
+/* Derive the claim's token from the lease and the body: the same request sent again means the same
+ * claim. */
 static enum pawl_status claim_token(struct ask *q, struct finishing *f, struct pawl_err *err)
 {
     unsigned char sum[32];
@@ -289,7 +292,7 @@ static enum pawl_status read_finish(struct ask *q, struct finishing *f, struct p
     enum pawl_status st = body_object(q, &in, NULL, err);
     if (st == PAWL_OK)
         st = read_results(q, in.results, &op->finish, err);
-    /* The lease is judged last: a request that is malformed elsewhere is INVALID first. */
+    /* The lease is checked last: a request that is malformed elsewhere is INVALID first. */
     struct pawl_err lost = { 0 };
     if (st == PAWL_OK)
         lost.status = lease_read(in.lease, &op->finish.token, &lost);
@@ -314,7 +317,7 @@ void finish_told(struct exec *e, const struct finish *f)
             due_us = MIN(due_us, f->v[i].run_at_us);
     }
     if (due_us == INT64_MAX)
-        return; /* That a key may be free now exec knows by itself. */
+        return; /* exec itself looks for the next call of a key that became free. */
     exec_work_due(e, due_us);
 }
 
@@ -358,7 +361,7 @@ static void answer(struct ask *q, struct finishing *f)
 static void claim_found(struct claiming *c)
 {
     struct finishing *f = (struct finishing *)((char *)c - offsetof(struct finishing, claim));
-    /* The finish is what was asked for: it is answered even when the claim could not be made. */
+    /* The finish is what counts: it is answered even when the claim failed. */
     if (c->look.job.op.status != PAWL_OK)
         c->look.job.op.claim.n = 0;
     f->claimed = true;
@@ -372,7 +375,7 @@ static void finished(struct ask_write *w)
     if (w->job.op.status == PAWL_OK)
         finish_told(w->ask->api->exec, &w->job.op.finish);
     else
-        claim_unwant(&f->claim); /* Nothing is stored, so nothing is taken. */
+        claim_unwant(&f->claim); /* The finish was not stored, so the claim must take nothing. */
     f->finished = true;
     if (!f->claims || f->claimed)
         answer(w->ask, f);

@@ -1,5 +1,5 @@
 /*
- * get.c - one call: as it is, when it ends, its tries, its result.
+ * get.c - one call: as it is, when it has ended, its attempts, its result (get.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,12 +18,13 @@
 #include "base/limits.h"
 #include "base/text.h"
 
-/* How often a request that waits looks for its call while the database does not answer. */
+/* How often a request that waits reads its call again while the database does not answer. */
 #define LOOK_AGAIN_US (250 * MS_US)
 
 /* ---- A call as an answer --------------------------------------------------------------------- */
 
-/* A call that was stored a moment ago must not be answered with what means "nothing was stored". */
+/* A call that was stored a moment ago must not be answered with a status that means "nothing was
+ * stored". */
 static void no_memory(struct ask *q, unsigned show)
 {
     if (show & SHOW_STORED)
@@ -62,7 +63,8 @@ void reply_call(struct ask *q, const struct call *c, int status, unsigned show)
 
 /* ---- Finding one ----------------------------------------------------------------------------- */
 
-/* Whether the archive has a call that is gone: what cannot be asked is not said. */
+/* Find out whether the archive has a call that is gone. If that fails, the answer says nothing
+ * about it. */
 static void archive_ask(struct ask_read *rd, struct store *s, struct bytes id, struct found *out)
 {
     struct archived copy;
@@ -98,7 +100,7 @@ enum pawl_status call_find(struct ask_read *rd, struct store *s, struct bytes id
         archive_ask(rd, s, id, out);
         return say_gone(rd, id, out);
     }
-    /* Whose it is, and that it is, is not told to others. */
+    /* To another client the call does not exist. */
     if (g.found[0] != PAWL_OK || !principal_sees(&rd->ask->who, out->call.spec.client))
         return err_set(&rd->err, PAWL_NOT_FOUND, "no call \"%.*s\"", BYTES_ARG(id));
     return PAWL_OK;
@@ -117,17 +119,17 @@ void refuse_found(struct ask *q, const struct pawl_err *err, struct bytes id, co
 
 /* ---- Reading one ----------------------------------------------------------------------------- */
 
-/* One call on its way from the database. */
+/* One call that is being read. */
 struct call_read {
     struct ask_read read; /* first */
     struct bytes id;
     struct found got;
     int status;
     unsigned show;
-    void (*found)(struct call_read *cr);                          /* it is there and may be seen */
-    void (*hand)(struct ask *q, const struct call *c, void *ctx); /* read_call() */
+    void (*found)(struct call_read *cr); /* called when it was found and may be seen */
+    void (*hand)(struct ask *q, const struct call *c, void *ctx); /* for read_call() */
     void *ctx;
-    struct wait wait; /* GET with wait */
+    struct wait wait; /* for GET with wait */
     int64_t until_us;
     bool waits;
 };
@@ -138,7 +140,7 @@ static enum pawl_status call_work(struct ask_read *rd, struct store *s)
     return call_find(rd, s, cr->id, WITH_INPUT | WITH_RESULT, &cr->got);
 }
 
-/* The end of the ask: whatever it holds goes first. */
+/* Free what it holds, before the ask ends. */
 static void call_read_end(struct call_read *cr)
 {
     ask_read_end(&cr->read);
@@ -164,8 +166,8 @@ static void refuse_read(struct call_read *cr)
     ask_refuse(q, &why);
 }
 
-/* A database that is away, or a connection that was cut a moment ago, is no answer to a request
- * that waits: look again, until told or until its time is up. */
+/* Read again? A database that is away, or a connection that was cut a moment ago, is no answer for
+ * a request that waits: it is repeated until the call ends or the time is up. */
 static bool looks_again(const struct call_read *cr)
 {
     return cr->waits && cr->read.status == PAWL_BUSY && world_mono(&world_real) < cr->until_us;
@@ -183,7 +185,8 @@ static void call_read_done(struct ask_read *rd)
         wait_park(&cr->wait, MIN(world_mono(&world_real) + LOOK_AGAIN_US, cr->until_us));
         return;
     }
-    /* Told in this moment of a call that is not ours to see: wait_done() refuses then. */
+    /* Completed concurrently: wait_done() answers, or refuses if the client may not see the call.
+     */
     if (!cr->waits || wait_leave(&cr->wait))
         refuse_read(cr);
 }
@@ -205,7 +208,7 @@ static struct call_read *call_read_new(struct ask *q, struct bytes id, unsigned 
 static void found_show(struct call_read *cr)
 {
     struct ask *q = cr->read.ask;
-    struct arena keep = cr->read.arena; /* The call lives there, and cr goes with the answer. */
+    struct arena keep = cr->read.arena; /* The call lives in it, and cr is freed with the answer. */
     struct call c = cr->got.call;
     wait_end(&cr->wait);
     reply_call(q, &c, cr->status, cr->show);
@@ -245,14 +248,14 @@ void read_call(struct ask *q, struct bytes id, unsigned show,
 
 /* ---- GET /v1/calls/{id} ---------------------------------------------------------------------- */
 
-/* Registered before the look, so that no end is missed between the two. */
+/* Register before reading, so that an end between the two is not missed. */
 static void wait_look(struct ask *q, struct call_read *cr)
 {
     wait_enter(q, &cr->wait, cr->id);
     ask_read(q, &cr->read);
 }
 
-/* The end was told before any look was answered: is it ours to see? */
+/* The call ended before a read succeeded: may this client see it? */
 static void told_unseen(struct call_read *cr, const struct wait *w)
 {
     cr->read.status = PAWL_OK;
@@ -283,7 +286,7 @@ static void wait_done(struct wait *w, enum wait_end how)
         arena_release(&keep);
         return;
     }
-    /* What it was when we looked may be long ago. */
+    /* What was read may be old by now: read it again. */
     call_read_end(cr);
     show_call(q, cr->id, 200, SHOW_ALL);
 }
@@ -296,7 +299,7 @@ static void found_wait(struct call_read *cr)
             found_show(cr);
         return;
     }
-    ask_read_end(&cr->read); /* A caller that waits holds as little as it can. */
+    ask_read_end(&cr->read); /* A caller that waits should hold little memory. */
     wait_park(&cr->wait, cr->until_us);
 }
 
@@ -353,8 +356,9 @@ void route_get(struct ask *q)
     struct pawl_err err;
     int64_t wait_us;
     if (ask_query(q, "archived").n && ask_query(q, "wait").n) {
-        ask_refusef(q, PAWL_INVALID,
-                    "field \"wait\": is of no use with archived: a call in the archive has ended");
+        ask_refusef(
+            q, PAWL_INVALID,
+            "field \"wait\": cannot be combined with archived: a call in the archive has ended");
         return;
     }
     if (ask_query(q, "archived").n) {

@@ -1,5 +1,5 @@
 /*
- * http_md.c - doc/http.md from the table of routes, for people.
+ * http_md.c - prints doc/http.md from the table of routes, for people.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 
-/* A cell of a table: `|` would end it. */
+/* Append a cell of a table: `|` would end it, so it is escaped. */
 static void cell_add(struct buf *b, const char *text)
 {
     for (; text && *text; text++) {
@@ -25,7 +25,7 @@ static void cell_add(struct buf *b, const char *text)
     }
 }
 
-/* "skip|block" as `skip`, `block` */
+/* Append "skip|block" as `skip`, `block` */
 static void words_add(struct buf *b, const char *words)
 {
     struct bytes one;
@@ -36,7 +36,7 @@ static void words_add(struct buf *b, const char *words)
     }
 }
 
-/* JSON as code, words as they are. */
+/* A default: JSON as code, words as they are. */
 static void default_add(struct buf *b, const char *dflt, bool must)
 {
     if (must)
@@ -120,8 +120,8 @@ static void unit_add(struct buf *b, const struct field *f)
         words_add(b, f->words);
 }
 
-/* Every field a body may have, those inside others too, as results[].id; a call inside is said
- * once, at POST /v1/calls. */
+/* Append every field of a body, also those inside others, as results[].id. A call inside a body is
+ * described once, at POST /v1/calls. */
 static void shape_add(struct buf *b, const struct shape *s, const char *inside)
 {
     char deeper[128];

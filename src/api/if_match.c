@@ -1,21 +1,21 @@
 /*
  * if_match.c - the header If-Match (RFC 9110, 13.1.1) as the condition of a write.
  *
- * A tag that is well-formed and names no version of ours matches nothing: the write is refused as
- * STALE, not as INVALID. Weak tags never match here, since If-Match compares strongly.
+ * A tag that is well-formed and cannot be one of our versions matches nothing: the write is refused
+ * as STALE, not as INVALID. Weak tags never match, because If-Match uses the strong comparison.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/ask.h"
 #include "api/spec_json.h"
 #include "base/text.h"
 
-/* No object ever has this version: what a condition names that nothing can fulfil. */
+/* The condition when no tag can match: no object ever has this version. */
 #define NO_VERSION INT64_MAX
 
 struct tags {
-    int64_t *v; /* versions that would do */
+    int64_t *v; /* the versions that match */
     size_t n;
-    size_t seen; /* tags in all */
+    size_t seen; /* number of tags */
     bool any;    /* `*` */
 };
 
@@ -31,7 +31,7 @@ static bool is_etag_char(char c)
     return u == 0x21 || (u >= 0x23 && u <= 0x7e) || u >= 0x80;
 }
 
-/* One `[W/]"..."` off the front; false: it is none. */
+/* Take one `[W/]"..."` off the front; false: there is none. */
 static bool take_tag(struct bytes *h, struct tags *t)
 {
     bool weak = h->len >= 2 && h->data[0] == 'W' && h->data[1] == '/';
@@ -52,7 +52,7 @@ static bool take_tag(struct bytes *h, struct tags *t)
     return true;
 }
 
-/* One header line: `*`, or tags separated by commas; empty elements are allowed by RFC 9110. */
+/* Read one header line: `*`, or tags separated by commas; RFC 9110 allows empty elements. */
 static bool take_line(struct bytes h, struct tags *t)
 {
     if (bytes_eq(h, BYTES("*"))) {
@@ -90,7 +90,7 @@ enum pawl_status if_match_read(struct ask *q, struct object_op *out, struct pawl
     if (!http_header_count(q->r, "if-match"))
         return PAWL_OK;
     for (size_t i = 0; i < q->r->n_headers; i++)
-        room += q->r->headers[i].value.len / 2; /* `""` is the shortest */
+        room += q->r->headers[i].value.len / 2; /* the shortest tag is `""` */
     t.v = arena_alloc(q->a, room * sizeof *t.v);
     if (!t.v)
         return err_no_memory(err, "If-Match");

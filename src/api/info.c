@@ -1,5 +1,5 @@
 /*
- * info.c - what this server is: /v1/info, /healthz, /readyz, and the page at /.
+ * info.c - what this server is and how it is: /v1/info, /healthz, /readyz, and the page at /.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -73,14 +73,14 @@ void route_healthz(struct ask *q)
     ask_reply(q, 200, b);
 }
 
-/* The same with what the database said of it, if it said anything. */
+/* Append what the database said, if it said anything. */
 static const char *with_cause(struct arena *a, const char *reason, const char *cause)
 {
     const char *both = *cause ? arena_printf(a, "%s: %s", reason, cause) : NULL;
     return both ? both : reason;
 }
 
-/* NULL when it can take work. */
+/* Why this server cannot take work; NULL when it can. */
 static const char *why_not(const struct api *api, struct arena *a)
 {
     struct exec_figures f;
@@ -105,7 +105,7 @@ static const char *why_not(const struct api *api, struct arena *a)
         return with_cause(a, "the node's heartbeat is not stored, so its workers are stopped",
                           f.why);
     if (f.writes_waiting >= STORE_QUEUE_MAX)
-        return "the database does not keep up with what is asked of it";
+        return "the queue of writes is full: the database does not keep up";
     return api->not_ready ? api->not_ready(api->ready_ctx) : NULL;
 }
 
@@ -148,7 +148,7 @@ static const char page_table[] =
     "<tr><td><a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a></td>"
     "<td>alive; able to take work</td></tr>\n</table>\n</body>\n</html>\n";
 
-/* Text as HTML shows it; the address is ours, but it goes through here all the same. */
+/* Append text, escaped for HTML. The address is our own, but it is escaped all the same. */
 static void html_add(struct buf *b, const char *text)
 {
     for (; *text; text++) {
@@ -208,7 +208,8 @@ void route_home(struct ask *q)
                                            .body = buf_bytes(b) });
 }
 
-/* Browsers ask by themselves; there is none, and that is no error to show in their console. */
+/* Browsers ask for it by themselves. There is no icon, and 204 keeps them from reporting an error.
+ */
 void route_favicon(struct ask *q)
 {
     ask_reply_raw(q, &(struct http_reply){ .status = 204 });

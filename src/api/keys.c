@@ -1,6 +1,6 @@
 /*
- * keys.c - GET /v1/keys and POST /v1/keys/{key}/unblock: the lines that are not empty, and what
- * somebody decides about one that stands still.
+ * keys.c - GET /v1/keys and POST /v1/keys/{key}/unblock: keys on which calls wait or run, and
+ * unblocking one that an ended call blocks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +32,7 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Absent when it is none of ours. */
+/* The key in a cursor; absent when it is not one that next_add() wrote. */
 static struct bytes cursor_key(struct arena *a, struct bytes text)
 {
     char *out = text.len % 2 ? NULL : arena_alloc(a, text.len / 2 + 1);

@@ -1,5 +1,5 @@
 /*
- * list.c - GET /v1/calls: newest first, filtered, page by page.
+ * list.c - GET /v1/calls: newest first, filtered, in pages (list.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -48,7 +48,7 @@ void list_next(struct buf *b, int64_t next_before)
     add_text(b, "next", next_before ? bytes_of(text) : BYTES_NONE);
 }
 
-/* `include=input,result` */
+/* Read `include=input,result`. */
 static void read_include(struct list_read *lr, int64_t include)
 {
     if (include & INCLUDE_INPUT) {

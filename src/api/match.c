@@ -1,5 +1,5 @@
 /*
- * match.c - from a path to its route. Pure but for the request's arena.
+ * match.c - from a path to its route (match.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -60,7 +60,7 @@ void percent_add(struct buf *b, struct bytes text)
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
 
-/* The next `/segment` of a path; false at its end. */
+/* Take the next `/segment` off a path; false at its end. */
 static bool segment(struct bytes *path, struct bytes *out)
 {
     if (!path->len)
@@ -73,7 +73,7 @@ static bool segment(struct bytes *path, struct bytes *out)
     return true;
 }
 
-/* Does the path, undecoded, fit? raw[i] is then what stands for the i-th `{}`. */
+/* Does the undecoded path match the pattern? Then raw[i] is the segment for the i-th `{}`. */
 static bool fits(const char *pattern, struct bytes path, struct bytes raw[ASK_PARAMS_MAX])
 {
     struct bytes rest = bytes_of(pattern), want, have;
@@ -95,7 +95,7 @@ static bool fits(const char *pattern, struct bytes path, struct bytes raw[ASK_PA
     return !path.len;
 }
 
-/* The name between the i-th braces, for sentences. */
+/* The name between the i-th braces, for error texts. */
 static struct bytes param_name(const char *pattern, size_t i)
 {
     const char *open = pattern - 1;

@@ -1,8 +1,8 @@
 /*
  * metrics.c - GET /metrics: Prometheus text, every line from a table or a loop.
  *
- * Counters are this process's, from its start. Figures of queues come from the database, so every
- * node of a cluster shows the same ones.
+ * Counters are those of this process since its start. Figures of queues come from the database, so
+ * every node of a cluster shows the same ones.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -20,7 +20,8 @@
 #include "exec/node.h"
 #include "exec/stats.h"
 
-/* Queues shown one by one: a series for each queue anybody ever named is a way to fill a disk. */
+/* How many queues are shown one by one. A series for every queue that a client ever named could
+ * fill the disk of Prometheus. */
 #define QUEUES_SHOWN_MAX 200
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -36,7 +37,7 @@ static void one(struct buf *b, const char *name, const char *type, const char *h
     buf_addf(b, "%s %" PRId64 "\n", name, n);
 }
 
-/* A label's value: backslash, quote and line end escaped, as the format has it. */
+/* Append a label's value, with backslash, quote and line end escaped as the format requires. */
 static void label_add(struct buf *b, struct bytes text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -60,19 +61,20 @@ static const struct total {
     {                                                                                              \
         "pawl_" #name "_total", help, offsetof(struct exec_stats, name)                            \
     }
-    TOTAL(accepted, "Calls written down."),
+    TOTAL(accepted, "Calls accepted and stored."),
     TOTAL(duplicates, "Submits of a known id, answered without a write."),
     TOTAL(claimed, "Calls leased to a worker."),
     TOTAL(completed, "Calls that ended with a result."),
-    TOTAL(failed_tries, "Tries that ended in an error or timeout."),
+    TOTAL(failed_tries, "Attempts that ended in an error or timeout."),
     TOTAL(ended, "Calls that ended, whatever their status."),
-    TOTAL(lost, "Answers that came when the lease was over."),
+    TOTAL(lost, "Results that came after their lease was over."),
     TOTAL(commits, "Transactions of the store thread."),
-    TOTAL(repeats, "Finishes offered again because the database was away."),
+    TOTAL(repeats, "Finishes sent again because the database had not stored them."),
 #undef TOTAL
 };
 
-/* bounds and the sum are divided by `unit`, so that seconds are shown for microseconds. */
+/* Append a histogram. Bounds and sum are divided by `unit`, so that microseconds are shown as
+ * seconds. */
 static void histogram_add(struct buf *b, const char *name, const char *help,
                           const struct histogram *h, double unit)
 {
@@ -109,7 +111,8 @@ static void exec_add(struct buf *b, struct exec *e)
     one(b, "pawl_claimed_ahead", "gauge", "Calls leased here that have not begun.", f.queued);
     one(b, "pawl_hung", "gauge", "Handlers that did not return from their timeout.", f.hung);
     one(b, "pawl_waiting", "gauge", "Callers that wait for the end of a call.", (int64_t)f.waiting);
-    one(b, "pawl_drained", "gauge", "1 while this node begins nothing new.", f.drained);
+    one(b, "pawl_drained", "gauge", "1 while this node is drained: it takes no new work.",
+        f.drained);
 }
 
 /* ---- Of the server --------------------------------------------------------------------------- */
@@ -126,7 +129,7 @@ static void http_add(struct buf *b, const struct api *api)
     one(b, "pawl_http_received_bytes_total", "counter", "Bytes read.", s.bytes_in);
     one(b, "pawl_http_sent_bytes_total", "counter", "Bytes written.", s.bytes_out);
     one(b, "pawl_http_refused_total", "counter",
-        "Connections past the limit, requests that were none.", s.refused);
+        "Connections beyond the limit, and malformed requests.", s.refused);
     one(b, "pawl_http_timeouts_total", "counter", "Clients that were too slow.", s.timeouts);
 }
 
@@ -152,7 +155,7 @@ struct metrics_read {
     struct key_rows blocked;
 };
 
-/* Engines find blocked keys without looking at the others, and there are few. */
+/* Engines find blocked keys without reading the others, and there are few. */
 static enum pawl_status metrics_work(struct ask_read *rd, struct store *s)
 {
     struct metrics_read *mr = (struct metrics_read *)rd;
@@ -198,7 +201,7 @@ static void queues_add(struct buf *b, const struct queue_rows *rows, size_t n)
         (int64_t)rows->n);
 }
 
-/* Without the database the rest is still worth having, and says so. */
+/* Without the database the other figures are still useful; pawl_database_up says so. */
 static void metrics_done(struct ask_read *rd)
 {
     struct ask *q = rd->ask;
@@ -208,10 +211,9 @@ static void metrics_done(struct ask_read *rd)
     process_add(b, q->api);
     exec_add(b, q->api->exec);
     http_add(b, q->api);
-    one(b, "pawl_database_up", "gauge", "1 when the database answered this very request.", ok);
+    one(b, "pawl_database_up", "gauge", "1 when the database answered for this request.", ok);
     if (ok) {
-        one(b, "pawl_keys_blocked", "gauge",
-            "Keys that wait for somebody to decide, counted up to 1000.",
+        one(b, "pawl_keys_blocked", "gauge", "Keys that an ended call blocks, counted up to 1000.",
             (int64_t)((struct metrics_read *)rd)->blocked.n);
         queues_add(b, rows, MIN(rows->n, QUEUES_SHOWN_MAX));
     }

@@ -1,9 +1,8 @@
 /*
  * nodes.c - GET /v1/nodes and /v1/leaders, POST /v1/nodes/{node}/drain and /undrain.
  *
- * Of other nodes this one knows what they wrote into the registry with their last beat; of itself
- * it knows how things stand now. A process that has not entered the registry and still serves adds
- * itself.
+ * Other nodes are shown as their last heartbeat described them in the registry, this process as it
+ * is now. A process that serves HTTP without having entered the registry adds itself to the list.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <unistd.h>
@@ -48,7 +47,7 @@ static const char *status_of(const struct node_row *r)
     return r->dead ? "dead" : r->drain ? "draining" : names[MIN(r->state, NODE_DRAINING)];
 }
 
-/* Names with newlines between them as an array; absent: null. */
+/* Append names that are separated by newlines as an array; absent: null. */
 static void names_add(struct buf *b, const char *member, struct bytes names)
 {
     if (!names.data) {
@@ -91,7 +90,7 @@ static void node_add(struct buf *b, const struct node_row *r)
     buf_add_char(b, '}');
 }
 
-/* Of this process: how it is now. */
+/* The row of this process, with its figures of now. */
 static struct node_row here(struct ask *q, struct node_row r)
 {
     struct api *api = q->api;
@@ -111,7 +110,7 @@ static struct node_row here(struct ask *q, struct node_row r)
     return r;
 }
 
-/* This process when no registry has it: it beats for nobody. */
+/* A row for this process when it is not in the registry. */
 static struct node_row unlisted(struct ask *q, char host[256])
 {
     struct exec *e = q->api->exec;
@@ -190,7 +189,7 @@ static void leaders_done(struct ask_read *rd)
     buf_add_text(b, "{\"leaders\":[");
     for (size_t i = 0; i < rows->n; i++) {
         struct leader_row r = rows->v[i];
-        if (r.until_us <= exec_now(q->api->exec)) /* its lease is over: nobody has it */
+        if (r.until_us <= exec_now(q->api->exec)) /* its lease is over: no node has the role */
             r = (struct leader_row){ .role = r.role, .epoch = r.epoch };
         json_add_comma(b);
         buf_add_char(b, '{');
@@ -251,7 +250,7 @@ static void drained(struct ask_write *w)
     drain_reply(q, drain);
 }
 
-/* Whichever node it is, it reads the wish with its next beat. */
+/* Store the request in the registry; the node reads it with its next heartbeat. */
 static void drain_to(struct ask *q, bool drain)
 {
     if (own_name(q) && !exec_entered(q->api->exec)) {

@@ -2,9 +2,9 @@
  * objects.c - /v1/objects/{type}/{key}: calling a method, and reading, writing and deleting the
  * state from outside a call.
  *
- * A write waits for the key's turn: it goes along with the finish that frees the key. It asks again
- * every few milliseconds, from a timer, and a client that has left asks no more. What must stay
- * true: 503 says that nothing was written.
+ * A write waits for the key to become free, and is committed together with the finish that frees
+ * it. It asks again every few milliseconds, by a timer, until its time is up or its client has
+ * left. What must stay true: 503 means that nothing was written.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -27,8 +27,8 @@
 
 #define CALL_WAIT_US (30 * SEC_US)
 #define TURN_WAIT_US (5 * SEC_US)
-/* One question waits this long for a finish of this process to free the key; a key that another one
- * holds is found free by the next question, a little later. */
+/* One write waits this long for a finish of this process to free the key. A key that another
+ * process holds is found free by a later write. */
 #define TURN_LOOK_US (20 * MS_US)
 #define AGAIN_US (1 * MS_US)
 
@@ -70,8 +70,9 @@ void route_object_call(struct ask *q)
 
 /* ---- Who may --------------------------------------------------------------------------------- */
 
-/* Objects belong to no client, and whoever works every queue sees and writes every state there: so
- * may such an app here. One that is held to some queues may only call methods. */
+/* Objects belong to no client. An app that may claim from every queue could read and write every
+ * state that way, so it may do it here. One that is limited to some queues may only call methods.
+ */
 static enum pawl_status object_allowed(const struct ask *q, struct pawl_err *err)
 {
     if (q->who.role != ROLE_APP || !q->who.n_queues)
@@ -89,7 +90,7 @@ struct object_read {
     struct object object;
 };
 
-/* `pending` below 0: not known. */
+/* Answer with the object. `pending` below 0: not known. */
 static void object_reply(struct ask *q, const struct object *o, int64_t pending)
 {
     struct buf *b = ask_buf(q);
@@ -121,7 +122,7 @@ static enum pawl_status object_work(struct ask_read *rd, struct store *s)
 static void object_done(struct ask_read *rd)
 {
     struct ask *q = rd->ask;
-    struct arena keep = rd->arena; /* The state lives there, and rd goes with the answer. */
+    struct arena keep = rd->arena; /* The state lives in it, and rd is freed with the answer. */
     if (rd->status == PAWL_OK) {
         struct object o = ((struct object_read *)rd)->object;
         object_reply(q, &o, o.pending);
@@ -157,7 +158,7 @@ struct object_ask {
     struct ask_write write; /* first */
     struct object_op want;
     struct park park;
-    struct ask_read read; /* how many calls wait, once it is written */
+    struct ask_read read; /* reads how many calls wait, once it is written */
     struct object now;
     struct object written;
     int64_t until_us;
@@ -170,7 +171,7 @@ static void object_refuse(struct object_ask *o)
     struct ask *q = o->write.ask;
     struct pawl_err err = o->write.job.op.err;
     err.status = o->write.job.op.status;
-    /* A version that does not hold because there is nothing is one that does not hold. */
+    /* If the object does not exist, no version matches. */
     if (err.status == PAWL_NOT_FOUND && object_conditional(&o->want))
         err.status = PAWL_STALE;
     ask_write_end(&o->write);
@@ -188,14 +189,14 @@ static void object_over(struct park *p, enum park_why why)
     object_look(o);
 }
 
-/* Somebody has the key: later, if there is a later. */
+/* The key is held: try again a little later, if there is time left. */
 static bool object_again(struct object_ask *o)
 {
     int64_t now_us = world_mono(&world_real);
     if (o->write.job.op.status != PAWL_BUSY || now_us >= o->until_us)
         return false;
     o->park.over = object_over;
-    park_enter(o->write.ask, &o->park, now_us + AGAIN_US); /* o may be gone with it */
+    park_enter(o->write.ask, &o->park, now_us + AGAIN_US); /* o may be freed inside */
     return true;
 }
 
@@ -205,7 +206,7 @@ static enum pawl_status count_work(struct ask_read *rd, struct store *s)
     return store_object(s, &rd->arena, o->want.type, o->want.key, &o->now, &rd->err);
 }
 
-/* It is written: nothing that goes wrong here may say otherwise. */
+/* The state is written: a failure to count the pending calls must not look like a failed write. */
 static void count_done(struct ask_read *rd)
 {
     struct object_ask *o = (struct object_ask *)((char *)rd - offsetof(struct object_ask, read));

@@ -1,7 +1,8 @@
 /*
- * openapi.c - the table of routes as openapi.json, for programs. http_md.c prints it for people.
+ * openapi.c - prints the table of routes as openapi.json, for programs. http_md.c prints it for
+ * people.
  *
- * test/api/openapi.c holds real answers to it and checks its form; tools/openapi-lint.sh runs
+ * test/api/openapi.c compares real answers with it and checks its form; tools/openapi-lint.sh runs
  * spectral on it.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -125,7 +126,7 @@ static void schema_add(struct buf *b, const struct schema_text *s)
 
 /* ---- Bodies ---------------------------------------------------------------------------------- */
 
-/* A default that is words is for people only. */
+/* Only a default that is JSON is printed. */
 static void default_add(struct buf *b, const char *dflt)
 {
     if (default_is_json(dflt))
@@ -163,7 +164,7 @@ static void field_limits(struct buf *b, const struct field *f)
     default_add(b, f->dflt);
 }
 
-/* What a reference stands for may be null, too. */
+/* Append a reference to a schema, which may allow null besides. */
 static void reference_add(struct buf *b, const struct field *f, const char *name)
 {
     if (f->flags & FIELD_NULL)
@@ -210,7 +211,7 @@ static void shape_add(struct buf *b, const struct shape *s)
     buf_add_text(b, "]}");
 }
 
-/* Every shape once: bodies, and what their fields are made of. */
+/* Collects every shape once: bodies, and the shapes of their fields. */
 #define SHAPES_MAX 32
 struct shapes {
     const struct shape *v[SHAPES_MAX];
@@ -232,12 +233,12 @@ static void shapes_gather(struct shapes *all, const struct shape *s)
 /* ---- Headers, tags --------------------------------------------------------------------------- */
 
 static const struct documented tags[] = {
-    { "calls", "submitting calls, looking at them, deciding about them" },
+    { "calls", "submit, read, change, cancel and retry calls" },
     { "work", "workers over HTTP: claim, extend, finish" },
     { "objects", "states that belong to a type and a key" },
     { "sessions", "requests that run one at a time, in order" },
-    { "keys", "lines of calls with the same key" },
-    { "queues", "what waits where, pausing" },
+    { "keys", "calls of one key, which run one at a time" },
+    { "queues", "queues and their figures, pause and resume" },
     { "cluster", "nodes and their roles" },
     { "server", "this process" },
 };

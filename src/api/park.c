@@ -1,6 +1,7 @@
 /*
- * park.c - requests that wait: for time, for a call's end, until their client leaves or the server
- * stops. None of them holds a thread. Loop thread, but for the two that say otherwise.
+ * park.c - requests that wait without a thread: for a time, for the end of a call, until their
+ * client leaves or the server stops (park.h). Loop thread, except for the functions that say
+ * otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +13,7 @@
 #include "api/internal.h"
 #include "exec/waiter.h"
 
-/* What one call may come to when it is copied for somebody who waits. */
+/* How large the copy of one call may be. */
 #define TOLD_LEN_MAX ((size_t)8 << 20)
 
 /* ---- A place to park ------------------------------------------------------------------------- */
@@ -39,7 +40,8 @@ void park_enter(struct ask *q, struct park *p, int64_t until_us)
 {
     struct api *api = q->api;
     CHECK(!q->park);
-    if (p->ask != q) /* A wait's is set already, and may be read by whoever wakes it just now. */
+    if (p->ask != q) /* wait_enter() has set it already, and another thread may be reading it in
+                        wait_wake(). */
         p->ask = q;
     p->timer = (struct loop_timer){ .run = park_late };
     p->next = api->parked;
@@ -71,7 +73,7 @@ void park_leave(struct park *p)
 void api_stop(struct api *api)
 {
     api->stopping = true;
-    /* Nobody parks any more, so this comes to its end. */
+    /* No request parks any more, so this loop ends. */
     while (api->parked)
         park_over(api->parked, PARK_STOP);
     desk_stop(api);
@@ -79,7 +81,7 @@ void api_stop(struct api *api)
 
 /* ---- Waiting for a call's end ---------------------------------------------------------------- */
 
-/* Under the table's lock, on the thread that ended the call: copy and be gone. */
+/* On the thread that ended the call, under the lock of the table: only copy. */
 static void wait_tell(struct waiter *waiter, const struct call *ended)
 {
     struct wait *w = (struct wait *)waiter;
@@ -87,7 +89,7 @@ static void wait_tell(struct waiter *waiter, const struct call *ended)
     w->told = true;
 }
 
-/* On the same thread; the last touch. */
+/* On the same thread, without the lock; its last access. */
 static void wait_wake(struct waiter *waiter)
 {
     struct wait *w = (struct wait *)waiter;
@@ -113,8 +115,7 @@ static void wait_over(struct park *p, enum park_why why)
 {
     struct wait *w = (struct wait *)((char *)p - offsetof(struct wait, park));
     if (!exec_unwait(p->ask->api->exec, &w->waiter))
-        return; /* Told in this very moment: its wake is on its way, and that is the better answer.
-                 */
+        return; /* Completed concurrently: wait_woken() answers. */
     w->parked = w->entered = false;
     w->why = why;
     w->done(w, WAIT_OVER);
@@ -148,7 +149,7 @@ bool wait_leave(struct wait *w)
         w->parked = w->entered = false;
         return true;
     }
-    w->parked = true; /* Told, and not yet woken: `done` comes with it. */
+    w->parked = true; /* Told, but wait_woken() has not run yet: it calls `done`. */
     return false;
 }
 

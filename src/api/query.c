@@ -1,5 +1,6 @@
 /*
- * query.c - the query string, read strictly against the route's table; and how long to wait.
+ * query.c - the query string, read strictly against the table of the route, and the time to wait
+ * (match.h, ask.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -51,7 +52,7 @@ static enum pawl_status read_seconds(struct arena *a, const struct param *p, str
     return PAWL_OK;
 }
 
-/* Words with commas between them, each one of the parameter's. */
+/* Read words separated by commas; each must be one of the parameter. */
 static enum pawl_status read_words(struct arena *a, const struct param *p, struct value *v,
                                    struct pawl_err *err)
 {
@@ -176,8 +177,8 @@ struct value ask_query(const struct ask *q, const char *name)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-/* `wait=S` among the comma-separated preferences of RFC 7240. A preference that cannot be read is
- * no preference: that is what the RFC says. */
+/* Find `wait=S` among the comma-separated preferences of RFC 7240, which says that malformed
+ * preferences are ignored. */
 static bool prefer_wait(struct bytes prefer, int64_t *out_us)
 {
     const char *at = prefer.data, *end = at + prefer.len;

@@ -1,6 +1,6 @@
 /*
- * reply.c - answers: JSON from a buffer, and every error in the one shape of the contract. Loop
- * thread.
+ * reply.c - answers: JSON from a buffer, and every error in the one shape of the contract (reply.h,
+ * front.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,16 +20,17 @@
 #include "base/log.h"
 #include "base/text.h"
 
-/* One large answer must not hold its memory for all the small ones after it. */
+/* A larger buffer is freed after an answer, so that one large answer does not hold memory for ever.
+ */
 #define SCRATCH_KEPT (256 << 10)
-/* What a route adds to an answer. */
+/* How many headers a route may add. */
 #define HEADERS_MAX 8
-/* When to come back, in seconds: a full queue or a busy database is a matter of moments. */
+/* When to try again, in seconds: a full queue or a busy database usually lasts a moment. */
 #define RETRY_AFTER BYTES("1")
 
-/* ---- What every answer goes through ---------------------------------------------------------- */
+/* ---- What all answers have in common --------------------------------------------------------- */
 
-/* Who did what, and how it was answered. */
+/* Report an admin action: client, request and status. */
 static void audit(struct ask *q, int status)
 {
     const struct api *api = q->api;
@@ -46,7 +47,8 @@ static void audit(struct ask *q, int status)
                api->audit_ctx);
 }
 
-/* What lets a page of an allowed origin read the answer; how many headers there are then. */
+/* Add the headers that let a page of an allowed origin read the answer. Returns the number of
+ * headers. */
 static size_t add_cors(const struct ask *q, struct http_header *v, size_t n)
 {
     struct bytes origin = doors_origin(q->api->doors, q->r);
@@ -59,7 +61,7 @@ static size_t add_cors(const struct ask *q, struct http_header *v, size_t n)
     return n;
 }
 
-/* `headers` has room for HEADERS_MAX + 3. */
+/* The reply with those headers; `headers` has room for HEADERS_MAX + 3. */
 static struct http_reply with_cors(const struct ask *q, const struct http_reply *reply,
                                    struct http_header *headers)
 {
@@ -81,7 +83,7 @@ void ask_reply_raw(struct ask *q, const struct http_reply *reply)
     audit(q, reply->status);
     q->r->on_gone = NULL;
     api->n_asks--;
-    http_reply(q->r, &with); /* q is gone with it */
+    http_reply(q->r, &with); /* q is freed with it */
     if (api->scratch.cap > SCRATCH_KEPT)
         buf_release(&api->scratch);
 }
@@ -111,7 +113,7 @@ void ask_reply(struct ask *q, int status, struct buf *b)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-/* The quoted word at `text` when `behind` follows it; it has no quotes inside (text_shown). */
+/* The quoted word at `text` if `behind` follows it. It contains no quotes (text_shown). */
 static struct bytes quoted(const char *text, const char *behind)
 {
     const char *end = *text == '"' ? strchr(text + 1, '"') : NULL;
@@ -132,7 +134,7 @@ struct bytes refusal_field(const char *text)
     return is ? (struct bytes){ text, word } : BYTES_NONE;
 }
 
-/* The contract knows no code for a lack of memory: to a client it is a busy server. */
+/* The contract has no code for a lack of memory: clients see a busy server. */
 static enum pawl_status shown_status(enum pawl_status st)
 {
     return st == PAWL_NO_MEMORY || st == PAWL_OK ? PAWL_BUSY : st;
@@ -196,7 +198,7 @@ void ask_unknown(struct ask *q, const struct pawl_err *err, struct bytes id)
     struct http_reply plain = { .status = err_http(err->status),
                                 .body = buf_ok(&b) ? buf_bytes(&b) : BYTES("{}") };
     struct http_reply with = with_cors(q, &plain, headers);
-    http_reply_early(q->r, &with); /* q may be gone with it */
+    http_reply_early(q->r, &with); /* q may be freed with it */
     buf_release(&b);
 }
 

@@ -1,9 +1,8 @@
 /*
- * routes.c - the one table of what there is: matched by match.c, printed by openapi.c and
- * http_md.c.
+ * routes.c - the table of routes (route.h): matched by match.c, printed by openapi.c and http_md.c.
  *
- * A literal segment stands before a `{}` in the same place, for the first that fits is taken; the
- * busiest come first.
+ * The first match is taken, so a literal segment stands before a `{}` in the same place; the
+ * busiest routes come first.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/routes.h"
@@ -287,10 +286,10 @@ const struct route routes[] = {
       ANSWERS(ANSWER(200, "Keys", "one page")) },
     { HTTP_POST, "/v1/keys/{key}/unblock", route_unblock, 0, .audited = true,
       .body = &unblock_shape, .op = "unblockKey", .tag = "keys",
-      .summary = "Decide about a key that an ended call blocks",
-      .about = "409 `STATE` when the key is not blocked, 404 when nothing is known of it.",
+      .summary = "Unblock a key that an ended call blocks",
+      .about = "409 `STATE` when the key is not blocked, 404 when the key is unknown.",
       .example = "/v1/keys/alice/unblock", .body_example = "{\"action\":\"retry\"}",
-      ANSWERS(ANSWER(200, "Unblocked", "its line goes on")) },
+      ANSWERS(ANSWER(200, "Unblocked", "its calls go on")) },
 
     { HTTP_GET, "/v1/queues", route_queues, MAY_APP | MAY_MONITOR, .op = "listQueues",
       .tag = "queues", .summary = "Queues and what waits in them",

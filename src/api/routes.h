@@ -12,51 +12,92 @@
 struct ask;
 struct shape;
 
-/* submit.c, batch.c, get.c, list.c */
+/* ---- submit.c, batch.c, get.c, list.c -------------------------------------------------------- */
+
+/* POST /v1/calls. */
 void route_submit(struct ask *q);
+/* POST /v1/calls/batch. */
 void route_batch(struct ask *q);
+/* GET /v1/calls/{id}. */
 void route_get(struct ask *q);
+/* GET /v1/calls. */
 void route_list(struct ask *q);
+/* GET /v1/calls/{id}/attempts. */
 void route_attempts(struct ask *q);
+/* GET /v1/calls/{id}/result. */
 void route_result(struct ask *q);
 
-/* decide.c, bulk.c */
+/* ---- decide.c, bulk.c ------------------------------------------------------------------------ */
+
+/* POST /v1/calls/{id}/cancel. */
 void route_cancel(struct ask *q);
+/* POST /v1/calls/{id}/retry. */
 void route_retry(struct ask *q);
+/* POST /v1/calls/cancel. */
 void route_cancel_many(struct ask *q);
+/* POST /v1/calls/retry. */
 void route_retry_many(struct ask *q);
+/* PATCH /v1/calls/{id}. */
 void route_patch(struct ask *q);
 
-/* objects.c, sessions.c, keys.c */
+/* ---- objects.c, sessions.c, keys.c ----------------------------------------------------------- */
+
+/* POST /v1/objects/{type}/{key}/{method}. */
 void route_object_call(struct ask *q);
+/* GET /v1/objects/{type}/{key}. */
 void route_object_get(struct ask *q);
+/* PUT /v1/objects/{type}/{key}. */
 void route_object_put(struct ask *q);
+/* DELETE /v1/objects/{type}/{key}. */
 void route_object_delete(struct ask *q);
+/* POST /v1/sessions/{session}/requests. */
 void route_session(struct ask *q);
+/* GET /v1/keys. */
 void route_keys(struct ask *q);
+/* POST /v1/keys/{key}/unblock. */
 void route_unblock(struct ask *q);
 
-/* work.c, finish.c */
+/* ---- work.c, finish.c ------------------------------------------------------------------------ */
+
+/* POST /v1/work/claim. */
 void route_claim(struct ask *q);
+/* POST /v1/work/finish. */
 void route_finish(struct ask *q);
+/* POST /v1/work/extend. */
 void route_extend(struct ask *q);
 
-/* queues.c, nodes.c */
+/* ---- queues.c, nodes.c ----------------------------------------------------------------------- */
+
+/* GET /v1/queues. */
 void route_queues(struct ask *q);
+/* POST /v1/queues/{queue}/pause. */
 void route_pause(struct ask *q);
+/* POST /v1/queues/{queue}/resume. */
 void route_resume(struct ask *q);
+/* GET /v1/nodes. */
 void route_nodes(struct ask *q);
+/* GET /v1/leaders. */
 void route_leaders(struct ask *q);
+/* POST /v1/nodes/{node}/drain. */
 void route_drain(struct ask *q);
+/* POST /v1/nodes/{node}/undrain. */
 void route_undrain(struct ask *q);
 
-/* info.c, metrics.c, openapi.c */
+/* ---- info.c, metrics.c, openapi.c ------------------------------------------------------------ */
+
+/* GET /v1/info. */
 void route_info(struct ask *q);
+/* GET /metrics: Prometheus text. */
 void route_metrics(struct ask *q);
+/* GET /healthz: the process is alive. */
 void route_healthz(struct ask *q);
+/* GET /readyz: can it take work? */
 void route_readyz(struct ask *q);
+/* GET /openapi.json. */
 void route_openapi(struct ask *q);
+/* GET /: a page for people. */
 void route_home(struct ask *q);
+/* GET /favicon.ico: nothing, so that browsers report no error. */
 void route_favicon(struct ask *q);
 
 extern const struct shape spec_shape, session_shape; /* spec_json.c */

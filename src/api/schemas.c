@@ -1,5 +1,6 @@
 /*
- * schemas.c - what answers look like, for openapi.json and the test that holds every answer to it.
+ * schemas.c - what answers look like (schema.h), for openapi.json and the test that compares every
+ * answer with it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,11 +1,11 @@
 /*
- * sessions.c - POST /v1/sessions/{session}/requests: a call whose key is the session, and somebody
- * who waits for it.
+ * sessions.c - POST /v1/sessions/{session}/requests: a call whose key is the session, and a client
+ * that waits for it.
  *
- * When the wait is over the call stays in line, or with "on_timeout":"cancel" it is cancelled if it
- * has not begun. What must stay true: 503 is answered only when it will not run, and a caller whose
- * time is up changes nothing about a call that somebody runs. So the cancel takes pending calls
- * only, and what is answered is read after it.
+ * When the wait is over the call stays in line; with "on_timeout":"cancel" it is cancelled if it
+ * has not begun. What must stay true: 503 is answered only when the call will not run, and a client
+ * whose time is up changes nothing about a call that runs. So the cancel takes pending calls only,
+ * and the answer is what is read after it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/ask.h"
@@ -31,13 +31,13 @@ struct session {
     unsigned show;
 };
 
-/* A try that ended in an error was a beginning, too. */
+/* An attempt that ended in an error was also a beginning. */
 static bool has_begun(const struct call *c)
 {
     return c->state == PAWL_PROCESSING || c->tries.attempts || c->tries.lost;
 }
 
-/* The last look: what it says is what is answered. */
+/* The last read decides the answer. */
 static void answer(struct ask *q, const struct call *c, void *ctx)
 {
     struct session *s = ctx;
@@ -56,7 +56,7 @@ static void answer(struct ask *q, const struct call *c, void *ctx)
                                      .show = ask_show(q, s->show) });
 }
 
-/* Whatever became of it, the call itself says it. */
+/* Whether the cancel succeeded or not, the call itself says what became of it. */
 static void cancel_written(struct ask_write *w)
 {
     struct session *s = (struct session *)((char *)w - offsetof(struct session, cancel));

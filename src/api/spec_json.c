@@ -1,6 +1,6 @@
 /*
- * spec_json.c - a call as clients write it down, read strictly into a call_spec. Pure but for the
- * id that is made.
+ * spec_json.c - a call as clients write it, read strictly into a call_spec (spec_json.h). Pure,
+ * except that it makes ids.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,9 +36,8 @@ static const struct field backoff_fields[] = {
 static const struct shape backoff_shape = { "Backoff", backoff_fields, COUNT_OF(backoff_fields),
                                             "backoff." };
 
-/* Names are checked when the call is settled, together with those of every other way in. The first
- * field is of a session's request alone, the last of every other call: each shape is a part of the
- * table. */
+/* Names are checked by call_spec_settle(), for all ways to submit. The first field belongs only to
+ * a session's request, the last only to other calls: each shape is a part of this table. */
 enum {
     F_INPUT = 5,
     F_BYTES = 6,
@@ -135,7 +134,7 @@ static enum pawl_status twice(struct pawl_err *err, const char *field, const cha
     return err_set(err, PAWL_INVALID, "field \"%s\": is given together with \"%s\"", field, with);
 }
 
-/* What was said twice, and zeros that were said: 0 means "not said" behind this. */
+/* Refuse what was given twice, and replace given zeros: 0 means "not given" from here on. */
 static enum pawl_status settle_given(struct spec_in *in, uint64_t given, struct pawl_err *err)
 {
     struct call_spec *s = &in->s;
@@ -223,7 +222,8 @@ enum pawl_status spec_of_json(struct ask *q, const struct json *object, struct b
 
 /* ---- Idempotency-Key ------------------------------------------------------------------------- */
 
-/* A structured string (RFC 8941): its quotes and backslashes are not part of it. */
+/* The content of a structured string (RFC 8941), without quotes and backslashes. Absent: malformed.
+ */
 static struct bytes unquote(struct arena *a, struct bytes h)
 {
     char *out = arena_alloc(a, h.len), *put = out;

@@ -1,11 +1,11 @@
 /*
- * submit.c - POST /v1/calls: accept one call, and with `wait` answer when it has ended. Sessions
- * and objects submit with the second half of it.
+ * submit.c - POST /v1/calls: accept one call, and with `wait` answer when it has ended (submit.h).
+ * Sessions and objects also use submit_begin().
  *
- * The hot path: one write, and for a caller that waits one wake-up. Two things come back, in either
- * order: the accept's answer and the call's end. The ask ends when there is nothing more to come.
- * An accept that only says "stored, pending" to somebody who waits for the end is not announced to
- * the loop at all: the end says it too.
+ * The hot path: one write, and one wake-up for a caller that waits. Two things come back, in either
+ * order: the answer of the accept and the end of the call. The ask ends when both are there or one
+ * of them makes the other unnecessary. An accept that only says "stored, pending" to a caller that
+ * waits for the end is not announced to the loop: the end says it, too.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/submit.h"
@@ -40,7 +40,7 @@ void accepted_text(const struct call_spec *s, const struct accepted *r, char *ou
         snprintf(out, size, "call \"%.*s\" ended %s and is no longer kept", BYTES_ARG(s->id),
                  pawl_state_name(r->call.state));
     } else if (r->status == PAWL_FULL && r->line_full) {
-        snprintf(out, size, "key \"%.*s\": %lld calls are pending, and no more may be",
+        snprintf(out, size, "key \"%.*s\": %lld calls are pending, which is the limit",
                  BYTES_ARG(s->key), (long long)r->line_full);
     } else if (r->status == PAWL_FULL) {
         snprintf(out, size, "queue \"%.*s\", type \"%.*s\": limit of %d lanes reached",
@@ -50,7 +50,7 @@ void accepted_text(const struct call_spec *s, const struct accepted *r, char *ou
 
 void accepted_hide(const struct ask *q, struct accepted *r)
 {
-    /* What is left of a call past its retention does not know whose it was, and tells nothing. */
+    /* The tombstone of a call past its retention does not know its client, and shows nothing. */
     bool known = r->status == PAWL_CONFLICT || r->duplicate;
     if (!known || principal_sees(&q->who, r->call.spec.client))
         return;
@@ -74,7 +74,7 @@ static void submit_refuse(struct submit *s, const struct accepted *r)
     struct bytes id = s->spec.id;
     if (r && r->status == PAWL_GONE) {
         submit_end(s);
-        show_call(q, id, 0, SHOW_ALL); /* refused there, with when it was archived */
+        show_call(q, id, 0, SHOW_ALL); /* which refuses it, and says when it was archived */
         return;
     }
     struct pawl_err err = s->write.job.op.err;
@@ -88,7 +88,8 @@ static void submit_refuse(struct submit *s, const struct accepted *r)
     ask_refuse(q, &why);
 }
 
-/* Answer with a call that lives in one of our arenas, which the answer's copy outlives. */
+/* Answer with a call that lives in one of our arenas: they are freed after the answer, s with it.
+ */
 static void submit_show(struct submit *s, const struct call *from, bool duplicate)
 {
     struct arena keep[2] = { s->write.arena, s->wait.arena };
@@ -101,7 +102,7 @@ static void submit_show(struct submit *s, const struct call *from, bool duplicat
     arena_release(&keep[1]);
 }
 
-/* Still going on: as it is now. */
+/* It has not ended: answer with the call as it is now. */
 static void submit_look(struct submit *s, bool duplicate)
 {
     struct ask *q = s->write.ask;
@@ -111,7 +112,7 @@ static void submit_look(struct submit *s, bool duplicate)
     show_call(q, id, 0, show | (duplicate ? SHOW_DUPLICATE : 0));
 }
 
-/* Its time is up: not when the client has left, nor when the server stops. */
+/* The time is up (the client has not left, and the server does not stop). */
 static void submit_late(struct submit *s, bool duplicate)
 {
     submit_end(s);
@@ -150,8 +151,8 @@ static void submit_step(struct submit *s)
 
 /* ---- What comes back ------------------------------------------------------------------------- */
 
-/* Store thread. A fresh call of somebody who waits: "stored" is all the answer says, so its memory
- * goes at once. */
+/* Store thread. A new call whose caller waits: the answer says only "stored", so its memory is
+ * freed at once. */
 static bool submit_quiet(struct ask_write *w)
 {
     struct submit *s = (struct submit *)w;

@@ -1,9 +1,9 @@
 /*
- * work.c - POST /v1/work/claim and /v1/work/extend: leases for workers that speak HTTP.
+ * work.c - POST /v1/work/claim and /v1/work/extend: leases for workers that are HTTP clients
+ * (work.h).
  *
- * A client that has gone takes nothing: it is looked for right before a claim is posted, and when
- * it left while the claim was being committed, what the claim leased is given back at once and
- * counts as nothing.
+ * A client that has gone takes nothing: that is checked right before a claim is posted, and if it
+ * left while the claim was being committed, the leased calls are given back at once, uncounted.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/work.h"
@@ -83,7 +83,8 @@ static enum pawl_status read_names(struct arena *a, const struct json *list, con
     return PAWL_OK;
 }
 
-/* A token that may work some queues only: those it named, or else all of its own. */
+/* For a token that is limited to some queues: check those that it named, or else take all of its
+ * own. */
 static enum pawl_status allow_queues(const struct principal *who, struct claim *want,
                                      struct pawl_err *err)
 {
@@ -98,8 +99,8 @@ static enum pawl_status allow_queues(const struct principal *who, struct claim *
     return PAWL_OK;
 }
 
-/* A client that gives no name is known by its token's; it must not pass for the server itself,
- * which is what the node's name would say. */
+/* The name of the worker. Without one it is the name of the token, and not of the node: the client
+ * must not be taken for the server itself. */
 static struct bytes worker_name(const struct principal *who, const struct claim_in *in)
 {
     if (in->worker.data)
@@ -136,7 +137,7 @@ void claim_look(struct claiming *c)
 {
     struct exec *e = c->ask->api->exec;
     if (c->line && exec_drained(e)) {
-        line_back(c, 0); /* An undrained node says that work may have come. */
+        line_back(c, 0); /* Undraining announces that work may have come. */
         return;
     }
     c->looking = true;
@@ -146,7 +147,7 @@ void claim_look(struct claiming *c)
     ask_write(c->ask, &c->look);
 }
 
-/* No calls, and nothing went wrong. */
+/* Make the answer "no calls, no error". */
 static void forget(struct claiming *c)
 {
     struct op *op = &c->look.job.op;
@@ -158,14 +159,14 @@ static void forget(struct claiming *c)
 static void given_back(struct ask_write *w)
 {
     struct claiming *c = (struct claiming *)((char *)w - offsetof(struct claiming, back));
-    /* When the database refused it, the lease runs out: later, and counted as lost. */
+    /* When the give-back was refused, the lease runs out: later, and counted as lost. */
     if (w->job.op.status == PAWL_OK)
         exec_work_came(c->ask->api->exec);
     forget(c);
     c->found(c);
 }
 
-/* Nobody is there to take it. */
+/* Give back what was leased for a client that has gone. */
 static void give_back(struct claiming *c)
 {
     const struct claim *got = &c->look.job.op.claim;
@@ -199,7 +200,7 @@ static void looked(struct ask_write *w)
     c->looking = false;
     if (op->n_ended) {
         exec_look(c->ask->api->exec, op->ended, op->n_ended);
-        exec_work_came(c->ask->api->exec); /* Whoever was behind them in a key may be next now. */
+        exec_work_came(c->ask->api->exec); /* The next calls of their keys may be due now. */
     }
     if (ok && !op->claim.n && c->line && !c->over && !unwanted(c)) {
         int64_t next_due_us = op->claim.next_due_us;
@@ -219,7 +220,7 @@ static void looked(struct ask_write *w)
         c->found(c);
 }
 
-/* It waits no longer. While it looks, its answer decides. */
+/* The wait is over. If the claim is looking, its answer decides. */
 static void waited(struct park *p, enum park_why why)
 {
     struct claiming *c = (struct claiming *)((char *)p - offsetof(struct claiming, park));
@@ -257,7 +258,7 @@ void claim_begin(struct ask *q, struct claiming *c, int64_t wait_us)
             c->found(c);
             return;
         }
-        c->looking = true; /* Parking may say at once that it is over. */
+        c->looking = true; /* park_enter() may call waited() at once. */
         c->park.over = waited;
         park_enter(q, &c->park, world_mono(&world_real) + wait_us);
         if (c->over) {
@@ -272,7 +273,7 @@ void claim_begin(struct ask *q, struct claiming *c, int64_t wait_us)
 
 /* ---- Answering ------------------------------------------------------------------------------- */
 
-/* The state a call of a key finds; `of` NULL, or no version: there is none. */
+/* Append the state that the call finds; `of` NULL, or without a version: there is none. */
 static void state_add(struct buf *b, const struct object_state *of)
 {
     bool is = of && of->version;
@@ -389,7 +390,7 @@ static void extended(struct ask_write *w)
     if (op->n_ended)
         exec_look(q->api->exec, op->ended, op->n_ended);
     if (op->n_ended || op->extend.n_timed_out)
-        exec_work_came(q->api->exec); /* a retry has a time, and a key may be free */
+        exec_work_came(q->api->exec); /* a timed out call may be due again, and its key free */
     if (op->status != PAWL_OK) {
         struct pawl_err err = op->err;
         ask_write_end(w);

@@ -1,11 +1,11 @@
 /*
- * bench.c - `pawl bench`: what Pawl does on this machine and this database, beside straight SQLite,
- * libpq or libmariadb.
+ * bench.c - `pawl bench`: measures Pawl on this machine and this database, beside the same work on
+ * plain SQLite, libpq or libmariadb.
  *
- * SQLite: on scratch files of its own in the folder of the database it is given, so that the disk
- * is the one that matters and the database itself is never opened. A server: in schemas of its own,
- * which this process makes and removes, and a child measures in. Both are removed at the end, and
- * also when it is interrupted.
+ * SQLite: on scratch files in the folder of the given database, so that the disk is the one that
+ * matters and the database itself is never opened. A server: in scratch schemas, which this process
+ * makes and removes, while a child process measures in them. Both are removed at the end, and also
+ * when the program is interrupted.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <signal.h>
@@ -23,7 +23,7 @@
 
 /* ---- SQLite ---------------------------------------------------------------------------------- */
 
-/* What a signal handler may still touch. */
+/* Static, because a signal handler removes them. */
 static struct bench_files files;
 
 static void interrupted(int sig)
@@ -40,7 +40,8 @@ static void guard(void (*what)(int))
         sigaction(signals[i], &act, NULL);
 }
 
-/* The folder a SQLite database lies in. */
+/* The folder of a SQLite database. INVALID: no SQLite URL, or scratch files cannot be made there.
+ */
 static enum pawl_status folder_of(const char *url, char *out, size_t size, struct pawl_err *err)
 {
     const char *path = cli_db_file(url), *slash = path ? strrchr(path, '/') : NULL;
@@ -97,7 +98,8 @@ static int run_sqlite(struct cli *cli, const struct bench_beside *http)
 
 /* ---- A server -------------------------------------------------------------------------------- */
 
-/* The child's half: everything that may be killed at any moment. It makes nothing. */
+/* The child process, which may be killed at any moment: it measures, and makes nothing that has to
+ * be removed. */
 _Noreturn static void measure(struct cli *cli, const struct bench_scratch *scratch,
                               const struct bench_beside *http, const sigset_t *mask)
 {
@@ -118,7 +120,7 @@ _Noreturn static void measure(struct cli *cli, const struct bench_scratch *scrat
     _exit(code);
 }
 
-/* Until it has ended, or a signal says that it has to. The exit code. */
+/* Wait until the child has ended, or kill it when a signal comes. Returns the exit code. */
 static int watch(pid_t child, const sigset_t *set)
 {
     int status = 0, sig = 0;
@@ -131,8 +133,8 @@ static int watch(pid_t child, const sigset_t *set)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* A signal that comes while the schemas are made waits until they are: what is half made and
- * nobody's could not be found again. */
+/* Signals are blocked while the schemas are made and handled afterwards: a schema that was made but
+ * not recorded could not be found and removed. */
 static int run_server(struct cli *cli, const struct bench_beside *http)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD };
@@ -151,7 +153,7 @@ static int run_server(struct cli *cli, const struct bench_beside *http)
         if (child == 0)
             measure(cli, &scratch, http, &before);
         code = child > 0 ? watch(child, &set)
-                         : cli_failf(cli, PAWL_BUSY, "a process of its own cannot be started");
+                         : cli_failf(cli, PAWL_BUSY, "cannot start a child process to measure in");
     } else {
         code = cli_fail(cli, &err);
     }
@@ -171,7 +173,7 @@ static int run(struct cli *cli, int argc, char **argv)
     char why[1200];
     bool http = bench_http_beside(&beside, why, sizeof why);
     if (!http)
-        fprintf(cli->err, "pawl bench: nothing is measured over HTTP: %s\n", why);
+        fprintf(cli->err, "pawl bench: skipping the figures over HTTP: %s\n", why);
     return bench_floor_of(cli_db(cli)) ? run_server(cli, http ? &beside : NULL)
                                        : run_sqlite(cli, http ? &beside : NULL);
 }

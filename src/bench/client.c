@@ -21,12 +21,13 @@
 #include "bench/table.h"
 
 #define EVENTS 128
-/* A server that does not answer so long after it should is an error, not a wait for ever. */
+/* A server that is this late with an answer is an error, so that the benchmark does not wait for
+ * ever. */
 #define SILENCE_MS 5000
 #define WAIT_S 10
-/* Until thousands of callers wait. */
+/* How long it may take until thousands of callers wait. */
 #define PARK_S 15
-/* Files besides the connections: epoll, the database of another bench, the terminal. */
+/* Files besides the connections: epoll, a database, the terminal. */
 #define FILES_BESIDE 64
 
 struct conn {
@@ -42,11 +43,11 @@ struct load {
     int ep;
     char question[512];
     size_t question_len;
-    char *digits; /* of the key, in the question; NULL: it has none */
+    char *digits; /* where the key stands in the request; NULL: it has none */
     size_t next_key;
     double *us; /* owned; the latencies */
     size_t n, max;
-    bool counts; /* the warming up is over */
+    bool counts; /* true after warming up */
 };
 
 size_t bench_client_files(size_t connections)
@@ -57,7 +58,8 @@ size_t bench_client_files(size_t connections)
         return 0;
     if (limit.rlim_cur < want) {
         rlim_t hard = limit.rlim_max, was = limit.rlim_cur;
-        limit.rlim_max = MAX(hard, want); /* only root may; the second try takes what there is */
+        limit.rlim_max = MAX(hard, want); /* only root may raise the hard limit; the second call
+                                             takes what is allowed */
         limit.rlim_cur = want;
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
             limit = (struct rlimit){ MIN(want, hard), hard };
@@ -112,7 +114,7 @@ static size_t question_make(char *out, size_t size, const struct bench_hits *h, 
     return (size_t)n;
 }
 
-/* The next key in turn, over the digits of the last one. */
+/* Write the next key over the digits of the last one. */
 static void key_next(struct load *l)
 {
     size_t n = l->next_key++ % l->hits->keys;
@@ -131,8 +133,8 @@ static bool ask(struct load *l, struct conn *c)
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
-/* What is at the front: its whole length, 0 while some is missing, -1 when it is not as it should
- * be. */
+/* Parse the answer at the front of the buffer. Returns its length, 0 while it is incomplete, -1
+ * when it is not as expected. */
 static long answer_len(const char *text, size_t len)
 {
     const char *end = memmem(text, len, "\r\n\r\n", 4);
@@ -156,7 +158,7 @@ static bool is_right(const struct load *l, const char *text, long len)
            memmem(text, (size_t)len, word, sizeof word - 1);
 }
 
-/* Some of it has come. False: this is not what a server should say. */
+/* Read what has come. False: the server answered something unexpected. */
 static bool take(struct load *l, struct conn *c)
 {
     ssize_t got = recv(c->fd, c->answer + c->len, sizeof c->answer - 1 - c->len, MSG_DONTWAIT);
@@ -272,7 +274,7 @@ struct bench_parked {
     int fds[];
 };
 
-/* The value of one gauge of /metrics, -1 when it cannot be had. */
+/* The value of one gauge of /metrics; -1: it could not be read. */
 static long gauge(int port, const char *name)
 {
     static const char head[] =

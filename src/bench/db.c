@@ -1,7 +1,7 @@
 /*
  * db.c - the rows of `pawl bench` on a server's database (db.h).
  *
- * How many calls a round has is found out first, since a server may be far away, or slow.
+ * How many calls a round has is measured first, since a server may be far away, or slow.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "bench/db.h"
@@ -17,12 +17,13 @@
 #define ROUNDS 3
 #define CONNS 64
 #define KEYS 10000
-/* Calls of a round: as many as ROUNDS of them and one for nothing take this long. */
+/* How long all rounds together, with the one for warming up, should take; it decides the calls of a
+ * round. */
 #define ENGINE_S 14.0
 #define ENGINE_QUICK_S 4.0
 #define STEP (BENCH_BATCH * BENCH_CONNS)
 #define CALLS_MAX 40000
-/* Of one figure over HTTP, and of latencies. */
+/* Seconds for one figure over HTTP, and for latencies. */
 #define LOAD_S 1.0
 #define LOAD_QUICK_S 0.4
 
@@ -56,7 +57,7 @@ static enum pawl_status engine_rounds(struct figures *f, struct pawl_err *err)
 {
     double began = bench_clock(), budget = f->b->quick ? ENGINE_QUICK_S : ENGINE_S;
     tell(f, "how fast the database is");
-    engine_make(f, 1, STEP); /* two rounds: one is for nothing */
+    engine_make(f, 1, STEP); /* two rounds: the first is for warming up */
     enum pawl_status st = bench_engine_run(&f->engine, err);
     double steps = budget / (ROUNDS + 1) / ((bench_clock() - began) / 2);
     size_t calls = (size_t)MAX(steps, 1) * STEP;
@@ -91,7 +92,7 @@ static enum pawl_status latency_round(struct figures *f, struct pawl *p, struct 
     return st;
 }
 
-/* Who drains a backlog stops with it, so another one measures latency. */
+/* A handle whose workers drained a backlog has stopped them, so another handle measures latency. */
 static enum pawl_status library_rounds(struct figures *f, struct pawl_err *err)
 {
     const struct bench_scratch *s = f->b->scratch;

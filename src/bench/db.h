@@ -1,8 +1,8 @@
 /*
- * db.h - the rows of `pawl bench` on a server's database: the engine beside straight libpq or
+ * db.h - the rows of `pawl bench` on a server's database: the engine beside plain libpq or
  * libmariadb, workers, latency, and calls over HTTP.
  *
- * Everything happens in a scratch place that is there already; nothing is made or removed.
+ * Everything happens in scratch schemas that exist already; nothing is made or removed.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BENCH_DB_H
@@ -19,8 +19,8 @@ struct bench_db {
     void *ctx;
     const struct bench_beside *http; /* what to serve over HTTP; NULL: no such rows */
 };
-/* Some 15 to 40 seconds, whatever the database's speed; quick: a third of it. Prints its rows at
- * the end. */
+/* Measure and print the rows at the end. Takes 15 to 40 seconds, however fast the database is;
+ * quick: a third of that. */
 MUST_USE enum pawl_status bench_db(const struct bench_db *b, struct pawl_err *err);
 
 #endif

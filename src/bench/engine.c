@@ -19,11 +19,11 @@ const size_t bench_result_len = sizeof bench_result - 1;
 struct hand {
     const struct bench_side *side;
     void *conn;
-    struct bench_id *ids; /* owned; dealt out before a round */
+    struct bench_id *ids; /* owned; assigned before a round */
     size_t n_ids;
     enum bench_shape shape;
-    pthread_barrier_t *go; /* NULL: alone */
-    size_t done;           /* accepted or finished */
+    pthread_barrier_t *go; /* NULL: it works alone */
+    size_t done;           /* number of calls accepted or finished */
     enum pawl_status status;
     struct pawl_err err;
 };
@@ -115,7 +115,8 @@ static enum pawl_status team_open(struct team *t, const struct bench_side *side,
     return st;
 }
 
-/* Batch by batch in turn: ids that rise do so on every connection, as they would. */
+/* Assign the ids batch by batch in turn, so that ordered ids are ordered on every connection, as in
+ * practice. */
 static enum pawl_status team_deal(struct team *t, const struct bench_id *ids, size_t n,
                                   struct pawl_err *err)
 {
@@ -156,7 +157,7 @@ static enum pawl_status team_run(struct team *t, enum bench_shape shape, size_t 
         t->hands[i].shape = shape;
         t->hands[i].go = &go;
         if (pthread_create(&threads[i], NULL, work, &t->hands[i]) != 0)
-            abort(); /* the others would wait at the barrier for ever */
+            abort(); /* else the other threads would wait at the barrier for ever */
     }
     pthread_barrier_wait(&go);
     double began = bench_clock();
@@ -202,7 +203,7 @@ static enum pawl_status both(struct match *m, struct team *engine, enum bench_sh
     return st;
 }
 
-/* Every accept is followed by a drain, so that each begins with an empty table of what is ready. */
+/* Every accept is followed by a drain, so that each begins with an empty table of ready calls. */
 static enum pawl_status round_once(struct match *m, struct pawl_err *err)
 {
     struct bench_engine *e = m->e;
@@ -247,7 +248,7 @@ enum pawl_status bench_engine_run(struct bench_engine *e, struct pawl_err *err)
 {
     struct match m = { .e = e };
     enum pawl_status st = match_open(&m, err);
-    /* Once for nothing: plans are made, files have grown. */
+    /* Warm up once: the server makes its plans, files grow. */
     if (st == PAWL_OK)
         st = round_once(&m, err);
     e->accept.n = e->singles.n = e->drain.n = e->fused.n = 0;
@@ -272,7 +273,7 @@ static enum pawl_status few_claimed(struct hand *h, struct pawl_err *err)
     return st;
 }
 
-/* A few calls come; the server looks while nothing waits any more; they go. */
+/* Accept a few calls, let the server collect statistics while nothing waits, and drain them. */
 static enum pawl_status trickle(struct match *m, struct pawl_err *err)
 {
     struct team *const teams[] = { &m->floor, &m->batch };

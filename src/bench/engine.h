@@ -1,10 +1,10 @@
 /*
- * engine.h - a server engine beside its floor: batches of 1,000 on two connections, in
+ * engine.h - a server engine beside its floor: batches of 1,000 calls on two connections, in
  * alternating rounds.
  *
- * Whatever is measured is a `side`: it accepts, claims and finishes on a connection of its own for
- * each thread. The engine is one, through store.h, the same for every URL; a floor is another,
- * written by hand on the same tables, and all that a second engine has to bring.
+ * What is measured is a `side`: it accepts, claims and finishes, with one connection for each
+ * thread. The engine is one side, through store.h, the same for every URL. A floor is another,
+ * written by hand on the same tables; it is all that the bench of a further engine needs.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BENCH_ENGINE_H
@@ -18,63 +18,67 @@
 
 #define BENCH_BATCH 1000
 #define BENCH_CONNS 2
-/* What is stored as the result of every call. */
+/* The result that is stored for every call. */
 extern const char bench_result[];
 extern const size_t bench_result_len;
 
-/* Where a side has its tables. */
+/* A database and schema that a side works in. */
 struct bench_place {
     const char *url;
     const char *schema; /* NULL: "pawl" */
 };
 
-/* A connection is used by one thread at a time. */
+/* What can be measured. A connection is used by one thread at a time; each of accept, claim and
+ * finish is one transaction. */
 struct bench_side {
     enum pawl_status (*open)(const struct bench_place *place, void **out, struct pawl_err *err);
     void (*close)(void *conn); /* accepts NULL */
-    /* Get ready to accept these; not measured. Borrowed until the next load. */
+    /* Prepare to accept these calls; not measured. `ids` is borrowed until the next load. */
     enum pawl_status (*load)(void *conn, const struct bench_id *ids, size_t n,
                              struct pawl_err *err);
-    /* One transaction each. Accept n of what was loaded, from `at`: */
+    /* Accept n of the loaded calls, from index `at`. */
     enum pawl_status (*accept)(void *conn, size_t at, size_t n, struct pawl_err *err);
-    /* Lease up to max and read their inputs; the connection remembers the lease. 0: none is left.
-     */
+    /* Lease up to max calls and read their inputs; the connection remembers the lease. *out_n 0:
+     * none is left. */
     enum pawl_status (*claim)(void *conn, size_t max, size_t *out_n, struct pawl_err *err);
-    /* A result for every call of the lease, which ends. */
+    /* Store a result for every call of the lease, which ends it. */
     enum pawl_status (*finish)(void *conn, struct pawl_err *err);
+    /* Finish one lease and claim the next in one transaction. */
     enum pawl_status (*finish_claim)(void *conn, size_t max, size_t *out_n, struct pawl_err *err);
 };
 
-/* The engine behind a URL. A batch is one operation of 1,000 calls, as a program hands it in, or
- * 1,000 operations of one call, as 1,000 callers do who meet in one group. */
+/* The engine behind a URL. A batch is one operation with 1,000 calls, as a program submits it
+ * (batch), or 1,000 operations with one call each, as 1,000 callers make that share a group
+ * (singles). */
 extern const struct bench_side bench_side_batch, bench_side_singles;
-/* Straight libpq and straight libmariadb (floor_pg.c, floor_maria.c). */
+/* Plain libpq and plain libmariadb (floor_pg.c, floor_maria.c). */
 extern const struct bench_side bench_floor_pg, bench_floor_maria;
-/* The floor of a URL's engine; NULL: it has none of this kind. */
+/* The floor for the engine of a URL; NULL: SQLite, whose floor is floor.h, or an unknown engine. */
 const struct bench_side *bench_floor_of(const char *url);
-/* Make the schema. */
+/* Make the schema with its tables. */
 MUST_USE enum pawl_status bench_engine_schema(const struct bench_place *place,
                                               struct pawl_err *err);
 
-/* Two sides take turns, each in a place of its own with the schema in it, so that both are of one
- * size. */
+/* A comparison: two sides in turn, each in its own place with the schema in it, so that both are of
+ * the same size. */
 struct bench_engine {
     struct bench_place place, floor_place;
     const struct bench_side *floor;
-    /* Between two measurements, on each database: what the server would do at some moment of its
-     * own choosing. May be NULL. */
+    /* Called between two measurements, on each database, for work that the server would otherwise
+     * do at any moment (vacuum, analyze). May be NULL. */
     enum pawl_status (*tend)(const char *url, struct pawl_err *err);
     size_t rounds, calls; /* of one round; a multiple of 2,000 */
-    double goal;          /* of the floor, at least */
+    double goal;          /* the least ratio to the floor */
     struct bench_rounds accept, singles, drain, fused;
     struct bench_rounds burst_accept, burst_drain;
 };
+/* Measure accept, singles, drain and fused in alternating rounds. */
 MUST_USE enum pawl_status bench_engine_run(struct bench_engine *e, struct pawl_err *err);
-/* Instead, on databases that are empty: after a few calls, and after the server has seen how few
- * they are, many at once on the same connections. Whoever made his plans then has the wrong ones.
- */
+/* Measure only the burst figures, on empty databases: a few calls, then a pause in which the server
+ * counts how few they are, then many at once on the same connections. It shows a side whose query
+ * plans were made for few rows. */
 MUST_USE enum pawl_status bench_engine_burst(struct bench_engine *e, struct pawl_err *err);
-/* Between the table's begin and end. */
+/* Print the rows, between bench_table_begin() and bench_table_end(). */
 void bench_engine_rows(const struct bench_engine *e, struct bench_table *t);
 
 enum bench_shape { SHAPE_ACCEPT, SHAPE_DRAIN, SHAPE_FUSED };
@@ -84,10 +88,10 @@ struct bench_alone {
     enum bench_shape shape;
     size_t calls; /* a multiple of 1,000 */
 };
-/* So many calls accepted and then drained, by two connections of one side alone, both timed. */
+/* Accept and then drain `calls` calls on two connections of one side alone; both are timed. */
 MUST_USE enum pawl_status bench_engine_through(const struct bench_alone *b, double *out_accept,
                                                double *out_drain, struct pawl_err *err);
-/* One shape of work by one connection alone, for a trace: how long it took. */
+/* Do one shape of work on one connection alone, to trace it. *out_s: how long it took. */
 MUST_USE enum pawl_status bench_engine_alone(const struct bench_alone *b, double *out_s,
                                              struct pawl_err *err);
 

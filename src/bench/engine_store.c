@@ -1,8 +1,8 @@
 /*
- * engine_store.c - the engine's side of engine.h: operations through store.h.
+ * engine_store.c - the engine as a side of engine.h: operations through store.h.
  *
- * Calls are settled before anything is measured: a store takes them settled. Leases live as long as
- * their node beats, as those of a process's own workers do.
+ * Calls are settled before anything is measured, because a store takes them settled. Leases live as
+ * long as their node sends heartbeats, like those of a process's own workers.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "bench/engine.h"
 #include "store/store.h"
 
-/* Answers of one commit, and the calls of one round. */
+/* Memory for the answers of one commit, and for the calls of one round. */
 #define ANSWER_LEN_MAX ((size_t)64 << 20)
 #define SPECS_LEN_MAX ((size_t)1 << 30)
 
@@ -21,11 +21,11 @@ static const struct bytes node = { "bench", 5 };
 struct conn {
     struct store *s;
     struct arena specs_in, answer;
-    struct call_spec *specs; /* in specs_in */
+    struct call_spec *specs; /* in the arena specs_in */
     struct bytes boot;
     struct op ops[BENCH_BATCH];
     struct op *v[BENCH_BATCH];
-    struct token token; /* of the lease */
+    struct token token; /* the calls of the lease */
     struct finish_item items[BENCH_BATCH];
     size_t n_items;
 };
@@ -93,7 +93,7 @@ static void claim_make(struct conn *c, size_t i, size_t max)
                                       .run_max = 64 };
 }
 
-/* What the next finish says of the calls a claim brought. */
+/* Prepare the next finish from the calls that a claim brought. */
 static void claimed(struct conn *c, const struct claim *q, size_t *out_n)
 {
     c->token = q->token;
@@ -195,7 +195,7 @@ static enum pawl_status conn_open(const struct bench_place *place, void **out, s
     arena_init(&c->specs_in, SPECS_LEN_MAX);
     arena_init(&c->answer, ANSWER_LEN_MAX);
     enum pawl_status st = handle_open(place, &c->s, err);
-    /* All connections are one process: who joined first is who the node is. */
+    /* All connections belong to one process: the first that joined is the node. */
     static char boot[UUID_TEXT_LEN + 1];
     if (!*boot)
         uuid7_make(&world_real, boot);

@@ -1,9 +1,9 @@
 /*
- * floor.c - the floor: what straight SQLite does with the library's own tables (floor.h).
+ * floor.c - the floor of SQLite: what plain SQLite does with the library's tables (floor.h).
  *
- * The tables come from the migrations the library itself runs, so the two cannot drift apart. What
- * must stay true for the comparison: WAL, synchronous FULL, the page cache and the log's length the
- * library uses.
+ * The tables come from the migrations that the library itself runs, so the two cannot differ. What
+ * must stay true for the comparison: WAL, synchronous FULL, and the library's sizes of page cache
+ * and WAL.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "bench/floor.h"
@@ -19,10 +19,10 @@
 #include "model/call.h"
 #include "sql_names.h"
 
-/* One lane is enough: what is measured is how fast it drains. */
+/* One lane is enough, because the figure is how fast it drains. */
 #define LANE 1
 #define TRACK (LANE * 2)
-/* What one transaction of a fill holds. */
+/* Calls in one transaction of a fill. */
 #define FILL_BATCH 20000
 #define NODE "floor"
 
@@ -87,7 +87,8 @@ static const char *const text_common[Q_COUNT] = {
     "ALTER TABLE pawl_call ADD COLUMN fingerprint BLOB;"                                           \
     "ALTER TABLE pawl_gone ADD COLUMN fingerprint BLOB;"
 
-/* The statements that differ, and what makes the tables of the migration into the other kind. */
+/* The statements that differ between the kinds of ids, and the changes to the tables of the
+ * migration. */
 static const struct variant {
     const char *tables;
     const char *id, *gone_has, *call, *gone;
@@ -262,12 +263,12 @@ enum pawl_status floor_open(const struct floor_conf *conf, struct floor **out, s
     if (sqlite3_open_v2(conf->path, &f->db, flags, NULL) != SQLITE_OK)
         fail(f, "opening");
     script(f, "PRAGMA journal_mode = WAL");
-    /* The library's own settings, so that the difference is the library: 64 MiB of cache, and a log
-     * of at most 32 MiB. A longer one would be faster for as long as nobody had to copy it. */
+    /* The library's own settings, so that the difference is the library: 64 MiB of cache, and a WAL
+     * of at most 32 MiB. A longer WAL would be faster, but only until it has to be copied. */
     script(f,
            "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192;"
            "PRAGMA temp_store = MEMORY; PRAGMA secure_delete = OFF; PRAGMA busy_timeout = 5000;");
-    /* A million random ids want their whole tree in memory while it is built. */
+    /* While a million random ids are inserted, their whole B-tree should fit in memory. */
     script(f, conf->unsafe ? "PRAGMA synchronous = OFF; PRAGMA cache_size = -524288;"
                            : "PRAGMA synchronous = FULL");
     if (!conf->attach)
@@ -309,14 +310,14 @@ void bench_ids_make(enum bench_ids kind, struct bench_id *out, size_t n)
 
 /* ---- The work -------------------------------------------------------------------------------- */
 
-/* As long as a real one; nobody compares them here. */
+/* As long as a real fingerprint; nothing compares them here. */
 static const unsigned char print[FINGERPRINT_LEN] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 
 struct accept {
     const struct bench_id *ids;
     size_t n;
     int lane;
-    bool ready; /* else they are on their way to a lease or an outcome */
+    bool ready; /* else they get a lease or an outcome next */
     int64_t now_us;
 };
 
@@ -457,7 +458,7 @@ void floor_accept_claim(struct floor *f, const struct bench_id *ids, size_t n,
 
 /* ---- Filling and dropping -------------------------------------------------------------------- */
 
-/* The number of the type's lane in the queue "default", made when there is none. */
+/* The number of the lane of this type in the queue "default"; it is made when there is none. */
 static int lane_of(struct floor *f, const char *type)
 {
     char sql[256];

@@ -1,8 +1,8 @@
 /*
- * floor_maria.c - straight libmariadb on the engine's own tables: the floor of MariaDB (engine.h).
+ * floor_maria.c - the floor of MariaDB: plain libmariadb on the engine's tables (engine.h).
  *
  * What one would write by hand for this one shape of work: statements as text, many in one round
- * trip, one row list a table, claims by primary key. It checks nothing and answers nobody.
+ * trip, one list of rows for each table, claims by primary key. It checks nothing.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -22,13 +22,13 @@
 /* ---- A connection ---------------------------------------------------------------------------- */
 
 struct conn {
-    struct store *s; /* owned; has the connection */
-    MYSQL *db;       /* in it */
+    struct store *s; /* owned; holds the connection */
+    MYSQL *db;       /* inside `s` */
     char schema[SCHEMA_LEN_MAX + 1];
     const struct bench_id *ids; /* borrowed */
-    struct buf text;            /* what goes out next */
+    struct buf text;            /* statements to be sent next */
     struct held held[BENCH_BATCH];
-    size_t n; /* of the lease */
+    size_t n; /* calls of the lease */
     int64_t claimed_us;
     struct token token;
     struct arena pack;
@@ -39,7 +39,7 @@ static enum pawl_status fail(const struct conn *c, struct pawl_err *err)
     return err_set(err, PAWL_BUSY, "straight libmariadb: %s", mysql_error(c->db));
 }
 
-/* One answer of a row list: numbers by column, at most `columns` of them. */
+/* Read one result set: numbers by column, at most `columns` of them. */
 static size_t rows_take(MYSQL_RES *r, int64_t *out, size_t max, unsigned columns)
 {
     size_t n = 0;
@@ -50,8 +50,8 @@ static size_t rows_take(MYSQL_RES *r, int64_t *out, size_t max, unsigned columns
     return n;
 }
 
-/* What was put together goes out, and everything is answered. out: the numbers of all row lists in
- * it, `columns` of a row. */
+/* Send the collected statements and read all answers. out: the numbers of all result sets,
+ * `columns` in a row. */
 static enum pawl_status answers(struct conn *c, int64_t *out, size_t max, unsigned columns,
                                 size_t *out_n, struct pawl_err *err)
 {
@@ -87,7 +87,7 @@ static void put_hex(struct buf *b, const void *data, size_t len)
     buf_add_char(b, '\'');
 }
 
-/* Text of ours, "pawl" in the names of its tables being the schema. */
+/* Append a statement; "pawl" in the names of its tables is replaced by the schema. */
 static void put(struct conn *c, const char *text)
 {
     static const char ours[] = "pawl_";
@@ -106,7 +106,7 @@ static void comma(struct buf *b, size_t i)
 
 /* ---- The work -------------------------------------------------------------------------------- */
 
-/* Numbers in a row, as the engine takes them: a counter that goes up for good. */
+/* Reserve consecutive numbers, as the engine does: a counter that only rises. */
 static enum pawl_status numbers(struct conn *c, size_t n, int64_t *first, struct pawl_err *err)
 {
     struct buf *b = &c->text;
@@ -168,7 +168,7 @@ static void put_seqs(struct conn *c)
     buf_add_char(&c->text, ')');
 }
 
-/* The rows go, the lease is written, the inputs are read. */
+/* Delete the ready rows, write the lease, read the inputs. */
 static enum pawl_status put_lease(struct conn *c, struct pawl_err *err)
 {
     struct bytes packed;
@@ -192,7 +192,7 @@ static enum pawl_status put_lease(struct conn *c, struct pawl_err *err)
     return PAWL_OK;
 }
 
-/* Inside a transaction, which it ends; what was put together before goes out first. */
+/* Inside a transaction, which it commits; the statements collected before are sent first. */
 static enum pawl_status claim_rest(struct conn *c, size_t max, size_t *out_n, struct pawl_err *err)
 {
     int64_t rows[2 * BENCH_BATCH];
@@ -219,7 +219,7 @@ static enum pawl_status claim_rest(struct conn *c, size_t max, size_t *out_n, st
     return st;
 }
 
-/* Deletes of many rows lock each other out now and then: the same again. */
+/* Deletes of many rows deadlock now and then: retry the transaction. */
 #define DEADLOCKS_MAX 20
 static bool deadlock(struct conn *c, enum pawl_status st, int *n)
 {
@@ -271,7 +271,7 @@ static enum pawl_status maria_finish_claim(void *conn, size_t max, size_t *out_n
                                            struct pawl_err *err)
 {
     struct conn *c = conn;
-    struct conn was = *c; /* the lease that ends with it */
+    struct conn was = *c; /* the lease that this finish ends */
     enum pawl_status st;
     int n = 0;
     do {
@@ -308,11 +308,12 @@ static enum pawl_status maria_open(const struct bench_place *place, void **out,
     arena_init(&c->pack, 1 << 20);
     buf_init(&c->text, 16 << 20);
     snprintf(c->schema, sizeof c->schema, "%s", place->schema ? place->schema : "pawl");
-    /* The engine's own way to connect, with all that a URL can say; from there on it is ours. */
+    /* Connect as the engine does, with everything that a URL can say; then use the connection
+     * directly. */
     enum pawl_status st = store_open(&conf, &c->s, err);
     if (st == PAWL_OK)
         c->db = mydb_of(led_of(c->s))->db;
-    /* One lane is enough: what is measured is how fast it drains. */
+    /* One lane is enough, because the figure is how fast it drains. */
     put(c, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
            "INSERT IGNORE INTO pawl_lane (lane, queue, type) "
            "VALUES (1, 'default', 'noop')");

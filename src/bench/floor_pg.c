@@ -1,10 +1,10 @@
 /*
- * floor_pg.c - straight libpq on the engine's own tables: the floor of PostgreSQL (engine.h).
+ * floor_pg.c - the floor of PostgreSQL: plain libpq on the engine's tables (engine.h).
  *
  * What one would write by hand for this one shape of work: prepared statements, plans pinned as the
  * engine pins them, columns as arrays where calls differ and as one value where they do not, claims
- * by ctid, and no round trip but where the next statement needs the answer of the former. It checks
- * nothing and answers nobody.
+ * by ctid, and a round trip only where a statement needs the answer of the one before. It checks
+ * nothing.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <arpa/inet.h>
@@ -75,7 +75,7 @@ static const struct {
     [Q_RELEASE] = { "f_release", "DELETE FROM pawl.lease WHERE token = $1::bytea" },
 };
 
-/* As the engine has them. */
+/* The same settings as the engine has. */
 static const char settings[] =
     "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off;"
     "SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan";
@@ -87,7 +87,7 @@ static const char settings[] =
 enum { OID_BYTEA = 17, OID_BIGINT = 20, OID_TEXT = 25 };
 #define PARAMS_MAX 6
 
-/* The largest column: every input with its length. */
+/* The size of the largest column: every input with its length. */
 struct column {
     char data[ARRAY_HEAD + BENCH_BATCH * 160];
     size_t len;
@@ -100,15 +100,15 @@ struct conn {
     struct column a, b, c;
     int64_t seqs[BENCH_BATCH];
     struct held held[BENCH_BATCH];
-    size_t n; /* of the lease */
+    size_t n; /* the calls of the lease */
     int64_t claimed_us;
     struct token token;
     struct arena pack;
-    /* The statement that is being put together. */
+    /* The parameters of the statement that is being built. */
     const char *values[PARAMS_MAX];
     int lens[PARAMS_MAX], binary[PARAMS_MAX], n_params;
     uint64_t numbers[PARAMS_MAX];
-    size_t sent; /* statements on their way */
+    size_t sent; /* statements sent, not answered */
 };
 
 static enum pawl_status fail(const struct conn *c, const PGresult *r, struct pawl_err *err)
@@ -181,8 +181,8 @@ static enum pawl_status send_one(struct conn *c, int q, struct pawl_err *err)
                : fail(c, NULL, err);
 }
 
-/* What was sent goes out, and everything is answered. *out: the rows of the only one that has some;
- * the caller's to clear. */
+/* Flush the pipeline and read all answers. *out: the rows of the only statement that has some; the
+ * caller clears it. */
 static enum pawl_status answers(struct conn *c, PGresult **out, struct pawl_err *err)
 {
     enum pawl_status st = PQpipelineSync(c->db) ? PAWL_OK : fail(c, NULL, err);
@@ -243,7 +243,7 @@ static enum pawl_status send_id(struct conn *c, const struct bench_id *ids, size
     return send_one(c, Q_ID, err);
 }
 
-/* libpq has copied what was sent: a and b still hold ids and numbers. */
+/* libpq has copied what was sent; a and b still hold ids and numbers. */
 static enum pawl_status send_call(struct conn *c, size_t n, int64_t now_us, struct pawl_err *err)
 {
     column_begin(&c->c);
@@ -301,7 +301,7 @@ static enum pawl_status send_lease(struct conn *c, struct pawl_err *err)
     return st == PAWL_OK ? send_one(c, Q_READ, err) : st;
 }
 
-/* Inside a transaction, which it ends. */
+/* Inside a transaction, which it commits. */
 static enum pawl_status claim_rest(struct conn *c, size_t max, size_t *out_n, struct pawl_err *err)
 {
     PGresult *r = NULL, *inputs = NULL;
@@ -397,7 +397,7 @@ static void floor_pg_close(void *conn)
     free(c);
 }
 
-/* Text of ours with the schema's name in it instead of "pawl"; the caller's to release. */
+/* The statement with the schema's name in place of "pawl"; the caller releases it. */
 static char *own_names(struct buf *b, const struct bench_place *place, const char *text)
 {
     static const char ours[] = "pawl.";
@@ -427,7 +427,7 @@ static enum pawl_status prepare_all(struct conn *c, const struct bench_place *pl
     return st;
 }
 
-/* One lane is enough: what is measured is how fast it drains. */
+/* One lane is enough, because the figure is how fast it drains. */
 static enum pawl_status make_lane(struct conn *c, const struct bench_place *place,
                                   struct pawl_err *err)
 {

@@ -1,8 +1,8 @@
 /*
  * http.c - the figures of `pawl serve` (http.h).
  *
- * Two servers: a fresh one that is asked nothing and then holds waiting callers, so that their
- * weight is not hidden in memory an earlier load has left behind; and one that is loaded.
+ * It uses two servers. A fresh one is idle, then holds waiting callers, so that their memory is not
+ * hidden in memory that an earlier load left behind. The other one gets the load.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "bench/http.h"
@@ -15,11 +15,11 @@
 #include "base/err.h"
 #include "bench/client.h"
 
-/* The load generator and the server share the processors. */
+/* The load, and goals for a load generator and a server that share the processors. */
 #define CONNS 64
 #define GOAL_PER_S 15000
 #define GOAL_HOT_PER_S 5000
-/* Calls of many keys, beside calls without one. */
+/* Calls of many keys, to compare with calls without a key. */
 #define KEYS 10000
 #define GOAL_KEYS_RATIO 0.5
 #define GOAL_P50_US 1000
@@ -58,7 +58,7 @@ static enum pawl_status park_round(struct bench_http *h, struct pawl_err *err)
     enum pawl_status st = bench_server_open(&s, &h->server, err);
     struct bench_hits hits = { .port = s.port, .conns = 1, .seconds = 0.02, .type = "echo" };
     if (st == PAWL_OK)
-        st = bench_client_hit(&hits, &one, err); /* all there is has run once */
+        st = bench_client_hit(&hits, &one, err); /* warm: every path has run once */
     double idle = bench_server_mib(&s);
     hits.conns = PARKED;
     hits.type = "nobody.serves.this";
@@ -84,7 +84,7 @@ static enum pawl_status hit_round(const struct bench_hits *hits, struct bench_ro
     return st;
 }
 
-/* Calls of many keys, and at once the same without one. */
+/* Measure calls of many keys, and right after them the same without a key. */
 static enum pawl_status keys_round(struct bench_http *h, int port, struct pawl_err *err)
 {
     struct bench_hits hits = { .port = port, .conns = CONNS, .seconds = h->seconds, .keys = KEYS };

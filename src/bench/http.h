@@ -1,5 +1,6 @@
 /*
- * http.h - the figures of `pawl serve`: calls over HTTP, and what callers weigh.
+ * http.h - the figures of `pawl serve`: calls over HTTP, and the memory that a waiting caller
+ * needs.
  *
  * Shared by `pawl bench` and test/bench/serve.c.
  * SPDX-License-Identifier: Apache-2.0
@@ -18,16 +19,17 @@ struct bench_http {
     struct bench_rounds hot, hot_p50, hot_p99, keys;
 };
 
-/* The program that runs now and the samples echo and wallet beside it, as a build has them. False:
- * there is none, and out_why says where it was looked for. */
+/* Paths of what is served. */
 struct bench_beside {
     char program[1024], echo[1100], wallet[1100];
 };
+/* Find the running program, and the samples echo and wallet beside it, as in a build folder. False:
+ * they are not there, and out_why says where they were looked for. */
 bool bench_http_beside(struct bench_beside *out, char *out_why, size_t size);
 
-/* Starts servers of its own on h->server.db, which the caller removes. Fills the rounds. */
+/* Start servers on h->server.db, which the caller removes, measure, and fill the rounds. */
 MUST_USE enum pawl_status bench_http_run(struct bench_http *h, struct pawl_err *err);
-/* Between the table's begin and end. */
+/* Print the rows, between bench_table_begin() and bench_table_end(). */
 void bench_http_rows(const struct bench_http *h, struct bench_table *t);
 
 #endif

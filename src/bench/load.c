@@ -1,5 +1,5 @@
 /*
- * load.c - the shapes of work as a program that links libpawl has them (load.h).
+ * load.c - loads as a program that links libpawl makes them (load.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,18 +15,18 @@
 #include "base/world.h"
 #include "bench/table.h"
 
-/* Whatever takes longer is not slow but stuck. */
+/* A load that takes longer is stuck, not slow. */
 #define STUCK_US (120 * SEC_US)
 #define WAIT_US (30 * SEC_US)
 #define BATCH_MAX_HERE 1000
 #define THREADS_MAX 256
-/* Latencies kept of each thread; past it the newest replace the oldest. */
+/* How many latencies each thread keeps; then the newest replace the oldest. */
 #define KEPT_MAX 65536
 
 enum pawl_status load_open(const struct load_conf *conf, struct pawl **out, struct pawl_err *err)
 {
-    /* Continuous gc: the shortest interval there is; each step's pause is the library's own
-     * business. */
+    /* Continuous gc: the shortest interval there is; the library itself decides the pauses between
+     * steps. */
     struct pawl_options o = { PAWL_OPTIONS_INIT, .db = conf->url, .schema = conf->schema,
                               .node = conf->node, .gc_interval_us = conf->gc ? MS_US : -1 };
     return pawl_open(&o, out, err);
@@ -39,12 +39,11 @@ void load_end(struct pawl **p)
 
 /* ---- The handler ----------------------------------------------------------------------------- */
 
-/* How many tries began: tells load_work_off() when to stop, without asking the database.
- * Process-wide, because a handler has no argument of its program's; benchmarks run one load at a
- * time. */
+/* How many attempts began: tells load_work_off() when to stop, without asking the database. Static,
+ * because a handler gets no argument from its program; benchmarks run one load at a time. */
 static struct {
     atomic_llong begun;
-    _Atomic double last; /* when the last one did, by bench_clock() */
+    _Atomic double last; /* when the last one began, by bench_clock() */
     atomic_llong target;
     pthread_mutex_t lock;
     pthread_cond_t reached;
@@ -94,7 +93,7 @@ enum pawl_status load_work_off(struct pawl *p, size_t n, double *out_per_s, stru
         st = err_set(err, PAWL_BUSY, "%lld of %zu calls began within 120 s",
                      (long long)atomic_load(&noops.begun), n);
     atomic_store(&noops.target, 0);
-    /* It returns when the last outcome is committed. */
+    /* pawl_stop() returns when the last outcome is committed. */
     if (st == PAWL_OK)
         st = pawl_stop(p, STUCK_US, err);
     *out_per_s = (double)n / (bench_clock() - began);

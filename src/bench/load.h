@@ -1,10 +1,9 @@
 /*
- * load.h - the shapes of work as a program that links libpawl has them: batches, hand-made
- * claims, handlers, and many threads that each submit one call and wait.
+ * load.h - loads as a program that links libpawl makes them: batches, claims by hand, handlers, and
+ * many threads that each submit one call and wait.
  *
- * Everything goes through pawl.h and nothing else, so that what is measured is what users get. A
- * function that fails returns the status and leaves the sentence in err; figures mean something
- * only after PAWL_OK.
+ * Everything goes through pawl.h, so that what is measured is what users get. A function that fails
+ * returns the status and fills err; figures are valid only after PAWL_OK.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BENCH_LOAD_H
@@ -16,7 +15,7 @@
 
 #include "bench/floor.h"
 
-/* Served by load_workers(); the other is claimed by hand and never by workers. */
+/* NOOP is served by load_start(); HAND is claimed by hand, never by workers. */
 #define LOAD_TYPE_NOOP "noop"
 #define LOAD_TYPE_HAND "hand"
 
@@ -24,22 +23,23 @@ struct load_conf {
     const char *url;
     const char *schema; /* NULL: "pawl" */
     const char *node;
-    bool gc; /* remove what is over its time, at once and continuously; else never */
+    bool gc; /* gc removes what is past its retention, continuously; else never */
 };
+/* Open the library on this database. */
 MUST_USE enum pawl_status load_open(const struct load_conf *conf, struct pawl **out,
                                     struct pawl_err *err);
-/* For AUTO. */
+/* Close it; for AUTO. */
 void load_end(struct pawl **p);
 
-/* A handler that does nothing, on workers of the library's own. */
+/* Start the library's workers with a handler that does nothing. */
 MUST_USE enum pawl_status load_start(struct pawl *p, struct pawl_err *err);
 
-/* ids NULL: the library makes them. Every receipt is looked at; a refusal is a failure. */
 struct load_batch {
-    const char *type, *queue; /* queue NULL: the default one */
-    const struct bench_id *ids;
-    size_t n, batch;
+    const char *type, *queue;   /* queue NULL: the default one */
+    const struct bench_id *ids; /* NULL: the library makes them */
+    size_t n, batch;            /* calls in all, and in one batch */
 };
+/* Submit the calls in batches. Every receipt is checked; a refusal is a failure. */
 MUST_USE enum pawl_status load_submit(struct pawl *p, const struct load_batch *b, double *out_per_s,
                                       struct pawl_err *err);
 
@@ -47,25 +47,25 @@ MUST_USE enum pawl_status load_submit(struct pawl *p, const struct load_batch *b
 MUST_USE enum pawl_status load_drain(struct pawl *p, size_t n, size_t max, double *out_per_s,
                                      struct pawl_err *err);
 
-/* Start workers on a waiting backlog of n, until all of it has ended; stops them again. */
+/* Start workers on a waiting backlog of n calls, and stop them when all have ended. */
 MUST_USE enum pawl_status load_work_off(struct pawl *p, size_t n, double *out_per_s,
                                         struct pawl_err *err);
 
-/* With workers that run: let the default queue go on, which was paused with at least n calls in it,
- * until n have completed. It is paused again. */
+/* With running workers: resume the default queue, which was paused with at least n calls in it,
+ * until n have completed; then pause it again. */
 MUST_USE enum pawl_status load_first(struct pawl *p, size_t n, double *out_per_s,
                                      struct pawl_err *err);
 
-/* Threads that each submit a call of LOAD_TYPE_NOOP and wait for its end, again and again. */
 struct load_wait {
     size_t threads;
     double seconds;
-    bool to_handler; /* latencies: until the handler ran, and not until the caller knows; of one
+    bool to_handler; /* latencies end when the handler ran, not when the caller knows; for one
                         thread */
 };
 struct load_waited {
     double per_s, p50_us, p99_us;
 };
+/* Let threads submit a call of LOAD_TYPE_NOOP and wait for its end, again and again. */
 MUST_USE enum pawl_status load_wait(struct pawl *p, const struct load_wait *w,
                                     struct load_waited *out, struct pawl_err *err);
 

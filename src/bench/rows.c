@@ -1,8 +1,8 @@
 /*
- * rows.c - the main figures: the library beside the floor (rows.h).
+ * rows.c - the main figures on SQLite: the library beside the floor (rows.h).
  *
- * A round does one shape of work on the floor and at once the same on the library. Both files live
- * through all rounds and take the same calls, so they are always of one size.
+ * A round does one shape of work on the floor and right after it the same on the library. Both
+ * files live through all rounds and take the same calls, so they always have the same size.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "bench/rows.h"
@@ -18,7 +18,7 @@
 
 #define BATCH 1000
 #define THREADS 64
-/* What we hold ourselves to: accept and drain in batches of 1,000, and 64 threads that wait. */
+/* The goals: accept and drain in batches of 1,000, and 64 threads that wait. */
 #define GOAL_OF_FLOOR 0.60
 #define GOAL_PER_S 20000
 
@@ -34,7 +34,7 @@ enum pawl_status bench_files_name(const char *dir, struct bench_files *out, stru
     int a = snprintf(out->floor, sizeof out->floor, "%s/pawlbench-%d-floor.db", dir, pid);
     int b = snprintf(out->lib, sizeof out->lib, "%s/pawlbench-%d.db", dir, pid);
     int c = snprintf(out->http, sizeof out->http, "%s/pawlbench-%d-http.db", dir, pid);
-    /* Room for the longest ending. */
+    /* Room for the longest file name ending. */
     if (a < 0 || b < 0 || c < 0 || (size_t)MAX(a, c) + sizeof "-wal" > sizeof out->floor)
         return err_set(err, PAWL_INVALID, "the folder's name is too long: %.100s...", dir);
     return PAWL_OK;
@@ -138,7 +138,7 @@ static double floor_drain_all(struct sides *s, size_t n, enum drain how)
     return per_s(n, began);
 }
 
-/* The accept before it left one round's calls on either side. */
+/* The accept before it left the calls of one round on either side. */
 static enum pawl_status drain_round(struct sides *s, enum drain how, struct bench_rounds *out,
                                     struct pawl_err *err)
 {
@@ -149,7 +149,7 @@ static enum pawl_status drain_round(struct sides *s, enum drain how, struct benc
     return st == PAWL_OK ? floor_ok(s->floor, err) : st;
 }
 
-/* Workers begin and end with the round: a handle of their own beside the one that submitted. */
+/* Workers start and stop with the round, in a handle of their own beside the one that submitted. */
 static enum pawl_status work_round(struct sides *s, struct pawl_err *err)
 {
     AUTO(load_end) struct pawl *p = NULL;
@@ -191,7 +191,7 @@ static enum pawl_status batch_rounds(struct sides *s, struct pawl_err *err)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-/* What one connection does for `n` callers in step: their calls are accepted and claimed in one
+/* What one connection does for n callers in step: their calls are accepted and claimed in one
  * commit and finished in the next. */
 static void floor_wait(struct sides *s, size_t n, struct load_waited *out)
 {

@@ -1,5 +1,5 @@
 /*
- * scratch.c - see scratch.h.
+ * scratch.c - scratch schemas of `pawl bench` in a user's database (scratch.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,13 +16,14 @@
 #include "store/ledger/ledger.h"
 
 #define STEPS_LEN_MAX (4 << 20)
-/* Statements of a process that was killed end after their own time, and so do their locks. */
+/* How long to retry: statements of a killed process, and their locks, end after their own timeout.
+ */
 #define REMOVE_S 15
 #define PAUSE_NS (200 * 1000000)
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Nobody has the name; else it is not ours to remove. */
+/* Check that the schema does not exist; else it would not be ours to remove. */
 static enum pawl_status is_free(const struct bench_place *place, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
@@ -32,7 +33,8 @@ static enum pawl_status is_free(const struct bench_place *place, struct pawl_err
     if (st == PAWL_OK)
         st = store_schema(s, &is, err);
     if (st == PAWL_OK && is.version)
-        st = err_set(err, PAWL_STATE, "schema \"%s\": is there already; once more takes another",
+        st = err_set(err, PAWL_STATE,
+                     "schema \"%s\" exists already; try again: the next run takes another name",
                      place->schema);
     return st;
 }
@@ -56,7 +58,7 @@ enum pawl_status bench_scratch_make(struct bench_scratch *s, const char *url, st
 
 /* ---- Removing -------------------------------------------------------------------------------- */
 
-/* DROP TABLE of every table that the schema's steps make, as they name them. */
+/* Append a DROP TABLE of every table that the migrations make. */
 static enum pawl_status drop_text(const struct bench_place *place, struct buf *out,
                                   struct pawl_err *err)
 {
@@ -78,7 +80,7 @@ static enum pawl_status drop_text(const struct bench_place *place, struct buf *o
     return out->failed ? err_no_memory(err, "the names of tables") : st;
 }
 
-/* A lock is waited for longer than Pawl would: there is nobody behind us. */
+/* Wait for locks longer than Pawl would: no other work waits behind this. */
 static enum pawl_status drop_schema(struct ledger *l, const char *name, struct pawl_err *err)
 {
     char text[200];
@@ -135,7 +137,7 @@ enum pawl_status bench_scratch_remove(struct bench_scratch *s, struct pawl_err *
         }
         s->made[i] = st != PAWL_OK;
         if (st != PAWL_OK && first == PAWL_OK)
-            first = err_set(err, st, "%s was left behind, and has to be dropped by hand: %s",
+            first = err_set(err, st, "%s could not be removed and has to be dropped by hand: %s",
                             s->names[i], why.text);
     }
     return first;

@@ -1,5 +1,5 @@
 /*
- * server.c - `pawl serve` as a process of its own (server.h).
+ * server.c - `pawl serve` as a child process (server.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,8 +21,8 @@
 #define READY_S 10
 #define LISTENING "listening on http://127.0.0.1:"
 
-/* The child's half. The settings of whoever measures are not the server's, or figures would be
- * about something else than they say. */
+/* The child: it drops the user's settings, or the figures would be about something else than they
+ * say. */
 _Noreturn static void become(const struct bench_server_conf *conf, int out)
 {
     extern char **environ;
@@ -37,15 +37,15 @@ _Noreturn static void become(const struct bench_server_conf *conf, int out)
         }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
-    setenv("PAWL_DB", conf->db, 1); /* a URL may hold a password, and arguments are for all to see
-                                     */
+    setenv("PAWL_DB", conf->db, 1); /* a URL may hold a password, and every user can read the
+                                       arguments of a process */
     execl(conf->program, "pawl", "serve", "--listen", "127.0.0.1:0", "--module", conf->echo,
           "--module", conf->wallet, "--node", "bench", "--log-level", "error", "--config",
           "/dev/null", "--schema", conf->schema ? conf->schema : "pawl", (char *)NULL);
     _exit(127);
 }
 
-/* Its one line of stdout; false when it ended or did not say it in time. */
+/* Read its one line of stdout; false: it ended, or did not print it in time. */
 static bool read_ready(struct bench_server *s)
 {
     char line[512];

@@ -1,5 +1,5 @@
 /*
- * table.c - rounds, medians, and the one table every benchmark prints (table.h).
+ * table.c - rounds, medians, and the one table that every benchmark prints (table.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,10 +1,9 @@
 /*
- * table.h - rounds, medians, and the one table every benchmark prints.
+ * table.h - rounds, medians, and the one table that every benchmark prints.
  *
- * A figure is worth little without the floor it was taken beside and the goal it is held to, so a
- * row has room for all three. Rounds of the two sides alternate; the ratio of a row is the median
- * of the rounds' ratios, so that a noisy neighbour who comes and goes falls on both sides of it.
- * One thread.
+ * A figure says little without the floor it was measured beside and the goal it has to reach, so a
+ * row has all three. Rounds of the two sides alternate, and the ratio of a row is the median of the
+ * rounds' ratios, so that other load on the machine affects both sides. One thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BENCH_TABLE_H
@@ -22,8 +21,10 @@ struct bench_rounds {
     double figure[BENCH_ROUNDS_MAX], floor[BENCH_ROUNDS_MAX];
     size_t n;
 };
+/* Add one round: the figure and what the floor did beside it; past BENCH_ROUNDS_MAX it is dropped.
+ */
 void bench_rounds_add(struct bench_rounds *r, double figure, double floor);
-/* Of n numbers, which are sorted in place; 0 of none. */
+/* The median of n numbers, which are sorted in place; 0 for none. */
 double bench_median(double *v, size_t n);
 /* The value below which this share of n numbers lies; sorts them. */
 double bench_quantile(double *v, size_t n, double share);
@@ -48,19 +49,22 @@ struct bench_row {
 struct bench_table {
     FILE *out;
     bool json;
-    bool loaded;    /* load holds what bench_table_load() saw */
-    double load[3]; /* of the machine, before anything was measured */
+    bool loaded;    /* load was filled by bench_table_load() */
+    double load[3]; /* load averages of the machine, before anything was measured */
     size_t rows, missed;
 };
 
-/* How busy the machine is before it is measured; bench_table_begin() asks when nobody did. */
+/* Note how busy the machine is before measuring; bench_table_begin() does it if this was not
+ * called. */
 void bench_table_load(struct bench_table *t);
-/* What machine, how busy: figures without it mislead. Then the head of the columns. */
+/* Print the machine and its load, without which figures mislead, then the head of the columns. */
 void bench_table_begin(struct bench_table *t, const char *title);
+/* Print one row, with its ratio and whether it reaches its goal. */
 void bench_table_row(struct bench_table *t, const struct bench_row *row);
+/* Print the end of the table, and how many rows missed their goal. */
 void bench_table_end(struct bench_table *t);
 
-/* Seconds since some moment, for durations. */
+/* A monotonic clock in seconds, for durations. */
 double bench_clock(void);
 
 #endif

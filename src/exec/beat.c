@@ -1,9 +1,10 @@
 /*
- * beat.c - "we live", from a thread and a connection that do nothing else.
+ * beat.c - the heartbeat thread, with a connection of its own.
  *
- * For engines on which many write at once: there a beat must not wait behind a group, a look, or a
- * connection that hangs, since others take what we hold when it does not come. On engines with one
- * writer the keeper's beats ride in the group. Who beats also watches the others (observer.c).
+ * For engines with several writers: a heartbeat must not wait behind a group, a read, or a
+ * connection that hangs, because other nodes take what this one holds when it does not come. On
+ * engines with one writer the housekeeping thread posts heartbeats, which are committed with a
+ * group. The thread that sends heartbeats also watches those of the other nodes (observer.c).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <time.h>
@@ -12,10 +13,10 @@
 #include "exec/internal.h"
 #include "exec/keeper.h"
 
-/* A beat that failed is tried again soon: the grace of whoever waits for it is running. */
+/* A heartbeat that failed is sent again soon: the grace that other nodes allow is running. */
 #define AGAIN_US (250 * MS_US)
 
-/* Returns when the next one is due. */
+/* Send one, and look at the other nodes. Returns when the next is due. */
 static int64_t beat_once(struct exec *e)
 {
     struct beater *b = &e->beater;
@@ -32,8 +33,8 @@ static int64_t beat_once(struct exec *e)
     arena_release(&a);
     if (st == PAWL_OK && op.status == PAWL_OK) {
         member_stored(e, now_us);
-        /* The commit was slow, and so were those of other nodes: their silence meanwhile must not
-         * count. */
+        /* The commit was slow, and those of other nodes may have been: their silence meanwhile must
+         * not count. */
         if (world_mono(&world_real) > now_us + e->conf.heartbeat_interval_us)
             observer_silent(e);
         int64_t due_us = observer_look(e, b->store, now_us);

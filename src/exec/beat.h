@@ -19,11 +19,11 @@ struct beater {
     pthread_mutex_t lock; /* nudged, closed */
     pthread_cond_t wake;
     bool open, nudged, closed;
-    atomic_bool runs; /* read by the keeper, also while the beat is being closed */
+    atomic_bool runs; /* read by the housekeeping thread, also while the beat is being closed */
 };
 
 /* Open a connection and start the thread. Does nothing on an engine with one writer: there the
- * keeper posts heartbeats. */
+ * housekeeping thread posts heartbeats. */
 MUST_USE enum pawl_status beat_open(struct exec *e, struct pawl_err *err);
 /* Send a heartbeat and read the registry now. Any thread. */
 void beat_nudge(struct exec *e);

@@ -1,8 +1,8 @@
 /*
  * count.c - counting what a group did.
  *
- * A group is some thousand calls at most and usually of one queue, so the lock is taken once a
- * group and the last queue found is asked first.
+ * A group has some thousand calls at most, usually of one queue, so the lock is taken once a group
+ * and the last queue found is compared first.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -12,11 +12,11 @@
 /* ---- Histograms ------------------------------------------------------------------------------ */
 
 static const double group_bounds[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024 };
-/* Microseconds. A commit on a good disk is a few hundred; one on a bad day is seconds. */
+/* Microseconds. A commit on a good disk takes a few hundred; a slow one takes seconds. */
 static const double commit_bounds[] = { 100,   250,    500,    1000,   2500,    5000,   10000,
                                         25000, 100000, 250000, 500000, 1000000, 2500000 };
-static_assert(COUNT_OF(group_bounds) <= HISTOGRAM_BOUNDS_MAX, "they fit");
-static_assert(COUNT_OF(commit_bounds) <= HISTOGRAM_BOUNDS_MAX, "they fit");
+static_assert(COUNT_OF(group_bounds) <= HISTOGRAM_BOUNDS_MAX, "the bounds fit");
+static_assert(COUNT_OF(commit_bounds) <= HISTOGRAM_BOUNDS_MAX, "the bounds fit");
 
 static void add(atomic_int_least64_t *to, int64_t n)
 {
@@ -79,7 +79,8 @@ static struct rate *rate_find(const struct rates *r, struct bytes queue)
     return one;
 }
 
-/* Without memory, or past the bound, a queue's pace is not known: nothing else suffers. */
+/* Without memory, or past the bound, the pace of a queue is not known: nothing else depends on it.
+ */
 static struct rate *rate_make(struct rates *r, struct bytes queue)
 {
     struct rate *one = r->n < LANES_MAX ? mem_zalloc(sizeof(*one) + queue.len + 1) : NULL;
@@ -98,7 +99,7 @@ static struct rate *rate_make(struct rates *r, struct bytes queue)
 /* One group being counted. */
 struct counting {
     struct exec *e;
-    struct rate *last; /* found last */
+    struct rate *last; /* the last one found */
     int64_t second;
     int64_t failures; /* attempts that failed or were lost, or calls that ended so */
 };
@@ -159,7 +160,7 @@ static void count_finish(struct counting *c, const struct finish *q)
     for (size_t i = 0; i < q->n; i++) {
         const struct finish_item *f = &q->v[i];
         if (!f->queue.data)
-            continue; /* A repeat: counted when it was stored. */
+            continue; /* A repeated finish was counted when it was stored. */
         failed += f->how == END_ERROR || f->how == END_TIMEOUT || f->how == END_REFUSE;
         completed += f->state == PAWL_COMPLETED;
         c->failures += f->error_out.data != NULL;

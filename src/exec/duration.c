@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* The mean forgets what is older than about so many calls. */
+/* The mean forgets what is older than about this many calls. */
 #define SAMPLES_REMEMBERED 64
 
 #ifdef PAWL_TEST
@@ -38,7 +38,7 @@ enum pawl_status durations_init(struct durations *d, const struct registry *r, s
         durations_release(d);
         return err_no_memory(err, "starting the workers");
     }
-    for (size_t i = 1; i < r->n; i++) /* both are sorted by type */
+    for (size_t i = 1; i < r->n; i++) /* handlers and types are sorted by type */
         d->v[i].type = d->v[i - 1].type + !bytes_eq(r->v[i].type_b, r->v[i - 1].type_b);
     assume(d);
     return PAWL_OK;
@@ -57,7 +57,8 @@ static bool measured(const struct duration *one)
     return one->n >= DURATION_SAMPLES_MIN;
 }
 
-/* One handler's mean moved: is its type quick now? The list follows. */
+/* The mean of a handler of this type moved: decide again whether the type is quick, and update the
+ * list. */
 static void judge(struct durations *d, size_t type)
 {
     bool any = false, slow = false;
@@ -77,7 +78,7 @@ static void judge(struct durations *d, size_t type)
             d->quick[d->n_quick++] = d->registry->types[i];
 }
 
-/* Only what can change the type's verdict is looked at again. */
+/* Decide again only when something changed that the decision depends on. */
 static void moved(struct durations *d, const struct duration *one, bool was_slow, bool was_measured)
 {
     if ((one->mean_us > QUICK_US) != was_slow || measured(one) != was_measured)

@@ -1,10 +1,10 @@
 /*
- * ear.c - the thread that tells other processes to look, and listens to them.
+ * ear.c - the thread that notifies other processes (NOTIFY) and listens to them (LISTEN).
  *
- * Hints are coalesced: however many commits there are, one hint is under way at a time and the next
- * waits for HINT_GAP_US. They only make things faster. While they are heard the store thread asks
- * for others' commits every HEARING_POLL_US; while they are not, as often as it ever did. Engines
- * without hints have no such thread.
+ * Notifications ("hints") are coalesced: however many commits there are, one is under way at a time
+ * and the next waits for HINT_GAP_US. They only make things faster. While they arrive, the store
+ * thread looks for other processes' commits every HEARING_POLL_US; while they do not, as often as
+ * without them. Engines without notifications have no such thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <poll.h>
@@ -14,10 +14,10 @@
 #include "exec/internal.h"
 #include "exec/keeper.h"
 
-/* Two hundred a second; one that is heard is as good as many. */
+/* At most 200 notifications a second; one that arrives does what many would. */
 #define HINT_GAP_US (5 * MS_US)
 #define LISTEN_US (1 * SEC_US)
-/* After a failure, and the longest of the pauses that follow when it does not get better. */
+/* The pause after a failure, and the longest one when failures go on. */
 #define PAUSE_FIRST_US (50 * MS_US)
 #define PAUSE_MAX_US (2 * SEC_US)
 
@@ -25,14 +25,14 @@ static void ring(struct ear *r)
 {
     uint64_t one = 1;
     if (write(r->wake_fd, &one, sizeof one) < 0)
-        return; /* Full: it rings already. */
+        return; /* Full: it is set already. */
 }
 
 static void hush(struct ear *r)
 {
     uint64_t n;
     if (read(r->wake_fd, &n, sizeof n) < 0)
-        return; /* It did not ring. */
+        return; /* It was not set. */
 }
 
 void ear_tell(struct exec *e, unsigned kinds)
@@ -59,7 +59,7 @@ static void heard(struct exec *e, unsigned kinds)
         exec_work_came(e);
 }
 
-/* Do nothing for so long, unless it is over. */
+/* Do nothing for so long, unless the thread has to end. */
 static void pause_for(struct ear *r, int64_t us)
 {
     int64_t until_us = world_mono(&world_real) + us, left_us = us;
@@ -71,8 +71,8 @@ static void pause_for(struct ear *r, int64_t us)
     }
 }
 
-/* What is to be told, now and after: taken when the last hint is long enough ago, else the wait
- * ends when it is. */
+/* The next call of store_hint(): what to send, and how long to listen. When the last notification
+ * is less than HINT_GAP_US ago nothing is sent, and the wait ends when the gap does. */
 static struct hint next_hint(struct ear *r, int64_t *told_us)
 {
     int64_t now_us = world_mono(&world_real), may_us = *told_us + HINT_GAP_US;
@@ -84,7 +84,8 @@ static struct hint next_hint(struct ear *r, int64_t *told_us)
         h = (struct hint){ .until_us = may_us, .wake_fd = -1 };
     if (h.tell) {
         *told_us = now_us;
-        h.wake_fd = -1; /* Whatever comes next waits for the gap, and so may we. */
+        h.wake_fd = -1; /* The next notification waits for the gap anyway, so nothing needs to wake
+                           us. */
         h.until_us = now_us + HINT_GAP_US;
     }
     return h;
@@ -101,17 +102,18 @@ static void *ear_main(void *arg)
         enum pawl_status st = store_hint(r->store, &h, &err);
         atomic_store(&r->hears, st == PAWL_OK);
         if (st == PAWL_STATE)
-            return NULL; /* Nothing ever comes through here: polling it is. */
+            return NULL; /* Notifications cannot work on this connection (a pooler): the store
+                            thread polls. */
         if (st == PAWL_OK) {
             pause_us = 0;
             heard(e, h.heard);
             if (h.heard)
-                pause_for(r, HINT_GAP_US); /* What many tell us is one look, too. */
+                pause_for(r, HINT_GAP_US); /* Coalesce what several processes send into one look. */
             continue;
         }
         atomic_fetch_or(&r->tell, h.tell);
         pause_us = pause_us ? MIN(pause_us * 2, PAUSE_MAX_US) : PAUSE_FIRST_US;
-        queue_nudge(&e->queue); /* The store thread polls faster from now on. */
+        queue_nudge(&e->queue); /* The store thread has to poll faster from now on. */
         pause_for(r, pause_us + (int64_t)(world_unit(&world_real) * (double)pause_us / 2));
     }
     return NULL;

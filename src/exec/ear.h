@@ -15,7 +15,7 @@ struct exec;
 
 /* On engines without notifications nothing of this runs. */
 struct ear {
-    struct store *store; /* owned; used by the ear thread alone */
+    struct store *store; /* owned; used by its thread alone */
     pthread_t thread;
     bool open;
     int wake_fd;                     /* owned, while open */

@@ -1,6 +1,6 @@
 /*
- * ends.c - how tries end: when time is up, when somebody wants them cancelled, and when their
- * finish is settled.
+ * ends.c - how attempts end: at their deadline, by a cancel request, and when their finish is
+ * settled.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -58,7 +58,7 @@ void pool_hung(struct pawl_call *t)
     if (more && !pool_add_worker(t->e))
         log_line(LOG_WARN, "no thread could be made in place of a hung worker");
     if (more)
-        queue_nudge(&t->e->queue); /* A place is free. */
+        queue_nudge(&t->e->queue); /* A slot is free: claim for it. */
 }
 
 static void time_out(struct pawl_call *t)
@@ -66,8 +66,7 @@ static void time_out(struct pawl_call *t)
     char text[64];
     snprintf(text, sizeof(text), "took longer than its timeout of %g s",
              (double)t->call->spec.timeout_us / SEC_US);
-    /* First its answer is void, then it is told: a handler that wakes up and answers must not win.
-     */
+    /* Void the answer before telling the handler: one that wakes up and answers must not win. */
     bool ours = try_take_over(t, TRY_RUNNING, END_TIMEOUT, text);
     try_stop(t, STOP_TIME);
     if (ours)
@@ -103,8 +102,9 @@ static struct pawl_call *run_find(const struct run *r, int64_t seq)
     return NULL;
 }
 
-/* A call that has not begun: alone it leaves the queue, and is for the caller to end; in a longer
- * run it is told now and ends when its turn comes. Under the lock. */
+/* A call that has not begun. A run of one leaves the queue, and its attempt is returned for the
+ * caller to end; in a longer run the call is told now, and ends when its turn comes. Under the
+ * lock. */
 static struct pawl_call *cancel_queued(struct pool *p, int64_t seq)
 {
     struct run *before = NULL;
@@ -158,15 +158,16 @@ void pool_replaced(struct exec *e)
 
 /* ---- A finish is settled: on the store thread ---- */
 
-/* The call as it ended, for those who wait. */
+/* Tell those who wait for this call how it ended. */
 static void tell_waiters(struct pawl_call *t, const struct finish_item *f)
 {
     struct call c = *t->call;
     struct tries before = c.tries;
     bool repeated = f->state == PAWL_COMPLETED && f->how != END_RESULT;
     if (repeated || before.attempts || before.lost || before.redrives) {
-        /* A give-back that found the result stored after all does not have it; and what was claimed
-         * shows when this try was due, not when the first was. The stored call knows. */
+        /* The attempt does not know the whole call: a give-back that found a stored result does not
+         * have it, and the claimed call has the due time of this attempt, not of the first. Let the
+         * housekeeping thread read the stored call. */
         exec_look(t->e, &c.spec.id, 1);
         return;
     }
@@ -186,15 +187,16 @@ void pool_stored(struct pawl_call *t, const struct finish_item *f)
 {
     struct exec *e = t->e;
     if (f->state == PAWL_PENDING) {
-        exec_work_due(e, f->run_at_us); /* Others may serve this type by hand. */
+        exec_work_due(e, f->run_at_us); /* Claims by hand may serve this type, too. */
         return;
     }
     if (f->state == PAWL_COMPLETED && f->n_send)
-        exec_work_came(e); /* Also for those who claim by hand. */
+        exec_work_came(e); /* Claims by hand may want them. */
     tell_waiters(t, f);
 }
 
-/* The database refused this very finish: let the call fail with what it said, once. */
+/* The database refused this finish itself, not the connection: store an error with what it said,
+ * once. */
 static bool turn_into_error(struct pawl_call *t, const struct op *op)
 {
     if (run_refused(t))
@@ -217,7 +219,7 @@ static bool turn_into_error(struct pawl_call *t, const struct op *op)
 void pool_finish_late(struct job *j)
 {
     struct pawl_call *t = try_of(j);
-    if (t->run->flow || t->late) /* a flow counts from its first result to its last */
+    if (t->run->flow || t->late) /* a flow is counted from its first result to its last */
         return;
     t->late = true;
     pool_flights(t->e, 1);
@@ -235,10 +237,10 @@ void pool_finish_done(struct job *j)
     struct pawl_call *t = try_of(j);
     struct exec *e = t->e;
     struct op *op = &j->op;
-    exec_look(e, op->ended, op->n_ended); /* cancelled when they were handed back */
+    exec_look(e, op->ended, op->n_ended); /* calls that were cancelled when they were handed back */
     switch (op->status) {
     case PAWL_OK:
-    case PAWL_LOST_LEASE: /* Somebody else has the call now; this answer is void. */
+    case PAWL_LOST_LEASE: /* The call belongs to another node now; this answer is void. */
         break;
     case PAWL_BUSY:
     case PAWL_UNKNOWN:
@@ -262,7 +264,7 @@ void pool_finish_done(struct job *j)
         pthread_mutex_lock(&e->pool.lock);
         e->pool.suspect = false;
         pthread_mutex_unlock(&e->pool.lock);
-        pool_work_came(e, 0); /* The next suspect may have its turn. */
+        pool_work_came(e, 0); /* Another call that was lost before may be claimed now. */
     }
     if (t->run->flow) {
         run_settled(t, op);

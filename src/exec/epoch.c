@@ -1,5 +1,5 @@
 /*
- * epoch.c - work may have come: a number that rises, for those who claim by hand.
+ * epoch.c - a number that rises when work may have come, for claims by hand (epoch.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,7 +42,7 @@ void exec_epoch_move(struct exec *e)
     pthread_mutex_lock(&p->lock);
     p->telling--;
     pthread_mutex_unlock(&p->lock);
-    pthread_cond_broadcast(&p->moved); /* It may be about to go. */
+    pthread_cond_broadcast(&p->moved); /* exec_epoch_watch(NULL) may wait for this. */
 }
 
 uint64_t exec_epoch(struct exec *e)
@@ -84,8 +84,8 @@ void exec_epoch_ask(struct exec *e)
     bool first = !p->asked;
     p->asked = p->watch != NULL;
     pthread_mutex_unlock(&p->lock);
-    /* Other processes' commits are looked for only while somebody listens: the store thread may be
-     * asleep for longer than that. */
+    /* The store thread looks for other processes' commits only while that matters here, and may
+     * sleep longer than that. */
     if (first && e->traits & STORE_SHARED)
         queue_nudge(&e->queue);
 }

@@ -1,5 +1,6 @@
 /*
- * exec.c - opening, closing, posting: the parts of the machine put together.
+ * exec.c - opening and closing the handle, posting writes and waiting for their answers (exec.h,
+ * job.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +16,7 @@
 #include "exec/internal.h"
 #include "exec/keeper.h"
 
-/* A question with its copies, and its answer: a batch, or a full claim. */
+/* An operation with its copies, and its answer: a batch, or a full claim. */
 #define ANSWER_LEN_MAX ((size_t)BATCH_LEN_MAX * 4 + (64 << 20))
 
 static char *copy_text(const char *text)
@@ -60,8 +61,9 @@ enum pawl_status exec_store(const struct exec *e, enum store_role role, struct s
     return store_open(&conf, out, err);
 }
 
-/* Asked twice when the first answer took long, since the offset is wrong by up to half of that; and
- * when it failed at once: a connection that was cut is not the database. */
+/* Ask twice when the first answer took long, since the offset is wrong by up to half of that; and
+ * when it failed at once, since a connection that was cut does not mean that the database is away.
+ */
 enum pawl_status exec_measure_clock(struct exec *e, struct store *s, struct pawl_err *err)
 {
     int64_t now_us, best_us = INT64_MAX;
@@ -91,7 +93,7 @@ static enum pawl_status open_writer(struct exec *e, struct pawl_err *err)
     return st;
 }
 
-/* The parts that hold memory but run nothing yet. */
+/* Make the parts that hold memory but run nothing yet. */
 static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
 {
     enum pawl_status st = queue_init(&e->queue, err);
@@ -201,7 +203,7 @@ void exec_close(struct exec *e)
         failures_flush(e, true);
     }
     stall_close(e);
-    name_leave(e); /* a thread that hangs keeps memory, not the name */
+    name_leave(e); /* a thread that hangs keeps the memory, not the name */
     exec_unref(e);
 }
 
@@ -226,8 +228,8 @@ int64_t exec_now(struct exec *e)
            atomic_load_explicit(&e->clock_offset_us, memory_order_relaxed);
 }
 
-/* While the database is away whoever asks for something hears so at once, instead of after a wait
- * that ends the same way. The keeper finds out when it is back. */
+/* While the database is away, refuse a write at once, instead of after a wait that ends the same
+ * way. The housekeeping thread finds out when it is back. */
 static enum pawl_status at_the_door(struct exec *e, struct pawl_err *err)
 {
     if (!atomic_load(&e->away_us) || !atomic_load(&e->unwritable.whole))
@@ -247,19 +249,19 @@ enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_er
     return st == PAWL_OK ? queue_put_all(&e->queue, first, err) : st;
 }
 
-/* What else is to be known of an operation that its caller waits for. */
+/* How an operation is done whose caller waits for it. */
 struct sync_how {
     int64_t turn_until_us; /* job.h */
-    bool give_back;        /* a claim whose caller has left hands back what it took */
+    bool give_back;        /* hand back what a claim took when its caller has left */
 };
 
-/* One operation and who waits for it. On the caller's stack where every commit is answered soon;
- * else apart, with copies of all it names, for the store thread may have it longer than the caller
- * waits. */
+/* One operation whose caller waits. It is on the caller's stack where every commit is answered
+ * soon. Else it is allocated ("apart"), with copies of all it names, because the store thread may
+ * hold it longer than the caller waits. */
 struct sync_job {
-    struct job job;   /* first */
-    struct gate gate; /* apart: there is something to see; else the answer, and its last touch */
-    struct gate answered; /* apart: the answer's last touch */
+    struct job job;       /* first */
+    struct gate gate;     /* apart: answered, or late; else: answered, and not touched afterwards */
+    struct gate answered; /* apart: answered, and not touched afterwards */
     struct arena arena;
     struct exec *e; /* borrowed */
     struct sync_how how;
@@ -278,14 +280,14 @@ static void sync_free(struct sync_job *s)
     mem_free(s);
 }
 
-/* The answer and the caller that gives up race: the first of them decides. */
+/* The answer and the caller that gives up race: the first one decides. */
 static bool sync_move(struct sync_job *s, int to)
 {
     int waits = SYNC_WAITS;
     return atomic_compare_exchange_strong(&s->state, &waits, to);
 }
 
-/* When the database refused it, the lease runs out: later, and counted as lost. */
+/* When the give-back was refused, the lease runs out: later, and counted as lost. */
 static void sync_given_back(struct job *j)
 {
     struct sync_job *s = (struct sync_job *)j;
@@ -294,7 +296,8 @@ static void sync_given_back(struct job *j)
     sync_free(s);
 }
 
-/* Nobody knows the token of this lease: its calls go back, uncounted. False: it took none. */
+/* Hand the calls of this lease back, uncounted: its caller has left with the token. False: it took
+ * none, or no memory. */
 static bool sync_give_back(struct sync_job *s)
 {
     const struct claim *got = &s->job.op.claim;
@@ -316,7 +319,7 @@ static bool sync_give_back(struct sync_job *s)
     return queue_put(&s->e->queue, &s->job, true, &err) == PAWL_OK;
 }
 
-/* The caller heard UNKNOWN and has left. */
+/* The caller was told UNKNOWN and has left. */
 static void sync_orphaned(struct sync_job *s)
 {
     const struct op *op = &s->job.op;
@@ -336,7 +339,7 @@ static void sync_apart_done(struct job *j)
     gate_open(&s->answered);
 }
 
-/* The caller looks; if it leaves, what is left is sync_apart_done()'s. */
+/* Wake the caller to look. If it leaves, sync_apart_done() frees the rest. */
 static void sync_late(struct job *j)
 {
     gate_open(&((struct sync_job *)j)->gate);
@@ -356,15 +359,15 @@ static void sync_post(struct sync_job *s, struct op *op)
     op->status = exec_post(s->e, &s->job, &op->err);
 }
 
-/* It opens: the store thread answers every job of its queue, and one whose commit has no answer is
- * told that it is late. */
+/* Returns at last, because the store thread answers every job of its queue, and a job whose commit
+ * has no answer is told that it is late. */
 static void sync_wait(struct gate *g)
 {
     while (!gate_wait(g, world_mono(&world_real) + SEC_US))
         ;
 }
 
-/* The answer is in the caller's arena, as if it had been made there. */
+/* Move the answer into the caller's arena, as if it had been made there. */
 static void sync_take(struct sync_job *s, struct op *op)
 {
     struct arena *a = op->a;

@@ -1,10 +1,10 @@
 /*
- * failures.c - a line in the log for every attempt that failed or was lost.
+ * failures.c - a log line for every attempt that failed or was lost.
  *
- * What a handler answered is stored, and shown to who asks for the call; the log is for those who
- * did not know that there is something to ask for. A storm of failures must not become a storm of
- * lines: LOG_FAILURES_MAX of them a second are told, the rest is counted, and the count is told
- * when the second is over (the keeper looks). Any thread.
+ * The stored call has the error and shows it to a client that asks; the log is for people who did
+ * not know that there is something to ask for. Many failures must not make as many lines:
+ * LOG_FAILURES_MAX a second are logged, the rest is counted, and the count is logged when the
+ * second is over (the housekeeping thread looks). Any thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "exec/failures.h"
@@ -38,7 +38,7 @@ void failures_flush(struct exec *e, bool now)
                    (const struct log_field[]){ LOG_NUMBER("left_out", count) }, 1);
 }
 
-/* May this one have a line? Else it is counted. */
+/* May this attempt have a line? Else it is counted. */
 static bool take_line(struct failures *f)
 {
     int64_t second = world_mono(&world_real) / SEC_US;
@@ -93,7 +93,8 @@ static const char *lost_message(enum pawl_state state)
     }
 }
 
-/* A repeat has no type: it was told when it was stored. A cancelled call did not fail. */
+/* A repeated finish has no type: it was logged when it was stored. A cancelled call did not fail.
+ */
 static void tell_finish(struct exec *e, const struct finish *q)
 {
     for (size_t i = 0; i < q->n; i++) {

@@ -1,6 +1,6 @@
 /*
- * failures.h - a line in the log for every attempt that failed or was lost, as far as that is
- * bounded. Room-private.
+ * failures.h - log lines for attempts that failed or were lost, a bounded number a second.
+ * Room-private; any thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,17 +15,19 @@ struct exec;
 
 struct failures {
     pthread_mutex_t lock;
-    int64_t second;   /* monotonic: the one that `told` is about */
+    int64_t second;   /* monotonic: the second that `told` is about */
     int told;         /* lines in it */
-    int64_t left_out; /* not told, and not yet counted in a line */
+    int64_t left_out; /* attempts without a line that were not counted in one yet */
 };
 
+/* Zeroed memory becomes usable. */
 void failures_init(struct failures *f);
+/* No thread logs through it any more. */
 void failures_release(struct failures *f);
-/* Tell of what these operations, which were just committed, say of failed and lost attempts. The
- * thread that committed them, or the one that counts them. */
+/* Log the failed and lost attempts of operations that were just committed. Called by the thread
+ * that committed them, before its next commit: the texts are the store's. */
 void failures_tell(struct exec *e, struct op *const *v, size_t n);
-/* Say how many were left out, when the second they belong to is over; or now. */
+/* Log how many were left out, once the second they belong to is over. `now`: at once. */
 void failures_flush(struct exec *e, bool now);
 
 #endif

@@ -22,8 +22,8 @@ void gate_init(struct gate *g)
 
 void gate_open(struct gate *g)
 {
-    /* After the exchange the waiter may be gone; waking a stale address wakes nobody, harmlessly.
-     */
+    /* After the exchange the waiter may be gone. Waking a stale address is harmless: no thread
+     * waits on it. */
     if (atomic_exchange(&g->word, OPEN) == SLEPT_ON)
         syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }

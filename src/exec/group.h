@@ -1,5 +1,6 @@
 /*
- * group.h - operations that are committed together, and who hears of it.
+ * group.h - operations that are committed together, and the jobs they belong to. Room-private;
+ * store thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,11 +17,12 @@ struct group {
     struct job *jobs;
     struct job *claim;
     size_t n;
-    bool fresh; /* it brings calls that may be claimed */
-    bool frees; /* a key becomes free with it */
+    bool fresh; /* after it calls may be due that were not before */
+    bool frees; /* a key becomes free with it, or may */
 };
 
-/* Store thread: it is committed, or refused; everybody hears how it went. */
+/* Store thread: the group was committed or refused, and its operations say how. Calls every job's
+ * `done`, notifies other processes, and wakes the waiters. */
 void group_settle(struct exec *e, struct group *g);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * haul.c - the haulers: loading, committing, settling.
+ * haul.c - the bulk writers: loading, committing, settling (haul.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,14 +7,14 @@
 
 #include "exec/internal.h"
 
-/* Ends that make a group, however many more are to come; and how long fewer wait for them. */
+/* Flush at ENOUGH queued results; fewer wait WAIT_US for more. */
 #define ENOUGH 512
 #define WAIT_US (3 * MS_US)
-/* Somebody else wrote something that recently: one hauls, and leaves him the rest of the machine.
- */
+/* While other writes came this recently, one bulk writer works alone and yields the rest of the
+ * machine to them. */
 #define RECENT_US (100 * MS_US)
 
-/* ---- Ends that wait -------------------------------------------------------------------------- */
+/* ---- Finishes that wait ---------------------------------------------------------------------- */
 
 static bool nothing_left(const struct hauler *h)
 {
@@ -43,7 +43,7 @@ bool haul_post(struct pawl_call *t)
     bool tell = taken && h->stage == HAUL_IDLE && (h->n == 1 || h->n == ENOUGH || !h->out);
     pthread_mutex_unlock(&all->lock);
     if (flies)
-        pool_flights(t->e, 1); /* whoever stops us waits for them */
+        pool_flights(t->e, 1); /* exec_stop() waits for them */
     if (tell)
         queue_nudge(&t->e->queue);
     return taken;
@@ -57,7 +57,7 @@ void haul_out(struct hauler *h, size_t n)
     pthread_mutex_unlock(&h->e->hauls.lock);
 }
 
-/* ---- The hauler ------------------------------------------------------------------------------ */
+/* ---- The bulk writer ------------------------------------------------------------------------- */
 
 static void haul(struct hauler *h, struct store **store)
 {
@@ -77,7 +77,7 @@ static void *hauler_main(void *arg)
 {
     struct hauler *h = arg;
     struct hauls *all = &h->e->hauls;
-    struct store *store = NULL; /* owned; when there is something to do */
+    struct store *store = NULL; /* owned; opened with the first group */
     for (;;) {
         pthread_mutex_lock(&all->lock);
         while (h->stage != HAUL_LOADED && !all->closed)
@@ -98,7 +98,7 @@ static void *hauler_main(void *arg)
 
 /* ---- The store thread ------------------------------------------------------------------------ */
 
-/* A group's worth of what waits. */
+/* Move up to a group's worth of waiting finishes into its group. */
 static void take_ends(struct hauler *h)
 {
     struct group *g = &h->group;
@@ -122,8 +122,8 @@ static bool enough(const struct hauler *h, bool closed)
                     world_mono(&world_real) >= h->since_us + WAIT_US);
 }
 
-/* Nothing has ended yet of what it has just claimed: its next claim goes with that. Handlers that
- * take their time are not waited for. */
+/* Nothing of its last claim has ended yet: wait a moment, so that the next claim shares a commit
+ * with the results. Slow handlers are not waited for. */
 static bool expects(const struct hauler *h)
 {
     return !h->n && h->out && world_mono(&world_real) < h->claimed_us + WAIT_US;
@@ -134,7 +134,7 @@ static bool asks_again(const struct hauler *h)
     return h->spare && h->spare->again;
 }
 
-/* How many to claim with its next group; 0: none. */
+/* How many calls to claim with its next group; 0: none. */
 static int claim_max(const struct hauler *h)
 {
     const struct hauls *all = &h->e->hauls;
@@ -154,7 +154,7 @@ static bool has_thread(struct hauler *h)
     return h->runs;
 }
 
-/* Its next group, if there is one. */
+/* Form its next group, if there is something to commit. */
 static void load(struct hauler *h)
 {
     struct hauls *all = &h->e->hauls;
@@ -189,7 +189,7 @@ static void settle(struct hauler *h)
     pthread_mutex_lock(&all->lock);
     h->stage = HAUL_IDLE;
     if (h->head)
-        h->since_us = 0; /* they have waited long enough */
+        h->since_us = 0; /* they have waited long enough: flush them */
     bool landed = h->flying && !h->head;
     h->flying = h->head;
     pthread_cond_broadcast(&all->idle);

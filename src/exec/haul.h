@@ -1,18 +1,18 @@
 /*
- * haul.h - a long backlog, run off on connections of its own.
+ * haul.h - bulk writers: threads that work off the long backlog of one queue, each with its own
+ * connection. Room-private.
  *
  * When claims come back full with hundreds of quick calls of one queue, none of them with a key,
- * groups are long: whatever else is to be stored would wait for each of them, and the database
- * would have one of us to serve at a time. So haulers claim from that queue, and store the ends of
- * what they claimed, a group at a time and side by side; the store thread claims from all others
- * meanwhile. The store thread forms their groups and settles them; a hauler does nothing but commit
- * one. Only where the engine lets several write at the same time.
+ * the groups of the store thread become long: all other writes would wait for each of them, and the
+ * database would serve one connection at a time. So bulk writers claim from that queue and store
+ * the results of what they claimed, in groups that commit side by side; meanwhile the store thread
+ * claims from all other queues. The store thread forms the groups of the bulk writers and settles
+ * them; a bulk writer only commits. Only on engines with several writers.
  *
- *     idle -> loading            store thread: is there something?
- *     loading -> loaded, idle    store thread: a group is formed; there is nothing
- *     loaded -> back             hauler: it is committed
+ *     idle -> loading            store thread: is there something to commit?
+ *     loading -> loaded, idle    store thread: a group was formed; there is nothing
+ *     loaded -> back             bulk writer: it is committed
  *     back -> idle               store thread: it is settled
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EXEC_HAUL_H
@@ -24,7 +24,7 @@
 #include "exec/try.h"
 
 #define HAULERS 2
-/* A claim that brought so many begins it. */
+/* A claim of the store thread that brought this many calls starts the bulk writers. */
 #define HAUL_MIN 256
 
 enum haul_stage { HAUL_IDLE, HAUL_LOADING, HAUL_LOADED, HAUL_BACK };
@@ -34,50 +34,53 @@ struct hauler {
     pthread_t thread;
     bool runs; /* its thread was made */
 
-    /* Under hauls.lock. */
+    /* Under the lock of `struct hauls`. */
     enum haul_stage stage;
-    struct job *head, **end; /* ends that wait for its next group */
+    struct job *head, **end; /* finishes that wait for its next group */
     size_t n;
-    size_t out;         /* calls of its last claim whose ends are to come, as far as we know; */
-    int64_t claimed_us; /* when that was; monotonic */
-    int64_t since_us;   /* when the first that waits came; monotonic */
-    bool flying;        /* some wait, or are being committed */
+    size_t out; /* calls of its last claim whose finishes have not come, as far as is known; */
+    int64_t claimed_us; /* when that claim was made; monotonic */
+    int64_t since_us;   /* when the first finish that waits came; monotonic */
+    bool flying;        /* finishes wait or are being committed */
 
-    /* The store thread's, and the hauler's while it is loaded. */
+    /* The store thread's; the bulk writer's while the stage is HAUL_LOADED. */
     struct group group;
     int64_t took_us;
     enum pawl_status status;
 
     /* The store thread's. */
-    struct lease_run *spare; /* a claim that came back empty, or not at all */
-    int64_t again_us;        /* when to ask again for one that did not; monotonic */
+    struct lease_run *spare; /* a claim that came back empty, or got no answer */
+    int64_t again_us;        /* when to repeat a claim that got no answer; monotonic */
     char queue_name[NAME_LEN_MAX];
-    struct bytes queue; /* that it claims from; in queue_name */
+    struct bytes queue; /* the queue it claims from; in queue_name */
 };
 
 struct hauls {
     pthread_mutex_t lock;
-    pthread_cond_t loaded; /* haulers: a group, or leave */
-    pthread_cond_t idle;   /* haul_close: one has nothing left */
+    pthread_cond_t loaded; /* bulk writers wait for a group, or for the end */
+    pthread_cond_t idle;   /* haul_close() waits until one has nothing left */
     struct hauler v[HAULERS];
     bool open, closed;
-    int64_t others_us; /* store thread: when somebody else last wrote something; monotonic */
-    bool off;          /* store thread: there was no thread to be had, so nobody hauls */
+    int64_t others_us; /* store thread: when another write last came; monotonic */
+    bool off;          /* store thread: no thread could be made, so there are no bulk writers */
 };
 
+/* Get ready; threads and connections are made when they are first needed. Does nothing on an engine
+ * with one writer. */
 void haul_open(struct exec *e);
-/* What they have is stored; then their threads end. The store thread still runs. */
+/* Store what they have, then end their threads. The store thread still runs. */
 void haul_close(struct exec *e);
+/* Free what is left; after haul_close(). */
 void haul_release(struct exec *e);
 
-/* Any thread: the end of a try that a hauler claimed waits for its next group. False: it is for the
- * store thread. */
+/* Any thread: queue the finish of an attempt for the bulk writer that claimed it. False: the caller
+ * posts it to the store thread. */
 bool haul_post(struct pawl_call *t);
-/* Store thread: a claim of his brought so many. */
+/* Store thread: a claim of this bulk writer brought n calls. */
 void haul_out(struct hauler *h, size_t n);
-/* Store thread, once a round: settle what is back, load who has enough. */
+/* Store thread, once a round: settle the groups that are back, load those who have enough. */
 void haul_turn(struct exec *e);
-/* Store thread: when to come again (monotonic), though nobody nudges. */
+/* Store thread: when to call haul_turn() again without a nudge (monotonic). */
 int64_t haul_next(struct exec *e);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * keeper.c - the thread that needs no traffic: beats, sweeps, deadlines, looks, gc, checkpoints.
+ * keeper.c - housekeeping: the thread for periodic work, such as heartbeats, sweeps, deadlines,
+ * reads for waiters, gc and checkpoints.
  *
- * It sleeps until the earliest thing that is due. Its writes are jobs like everybody's, at most one
- * of each kind under way; its reads use a connection of its own.
+ * It sleeps until the earliest thing is due. Its writes are jobs like all others, at most one of
+ * each kind under way; its reads use a connection of its own.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "exec/keeper.h"
@@ -16,14 +17,15 @@
 #include "exec/internal.h"
 #include "exec/run.h"
 
-/* A finish the database would not take is offered again after this. */
+/* A finish that was not stored is posted again after this. */
 #define REPOST_US (50 * MS_US)
-/* After a write that was refused, a beat is tried through the store thread: others may not come. */
+/* This long after a refused write, a heartbeat is tried through the store thread: no other write
+ * may come that would show that the database stores again. */
 #define WRITE_AGAIN_US (1 * SEC_US)
 #define TEND_US (100 * MS_US)
 /* How often the difference of the clocks is measured. */
 #define CLOCK_US (5 * SEC_US)
-/* gc works at most one part in so many while there is other work. */
+/* While there is other work, gc takes at most one part in this many of the time. */
 #define GC_SHARE 16
 #define LOOK_MAX 1000
 
@@ -121,26 +123,26 @@ static void repost_due(struct exec *e, int64_t now_us)
     }
 }
 
-/* ---- Chores: writes that come round ---------------------------------------------------------- */
+/* ---- Chores: periodic writes ----------------------------------------------------------------- */
 
 static struct chore *chore_of(struct job *j)
 {
     return (struct chore *)((char *)j - offsetof(struct chore, job));
 }
 
-/* A process that only submits may use an account that may do no more: what it must not tidy up is
+/* A process that only submits may use a database account without the rights for this; then it is
  * left to the nodes. */
 static bool left_to_nodes(struct exec *e, const struct chore *c)
 {
     return atomic_load(&c->denied) && !exec_entered(e);
 }
 
-/* What went wrong and is not the database's absence, which keep_clock() tells. */
+/* Log a failed chore, unless the database is away, which keep_clock() logs. */
 static void tell_failure(struct exec *e, struct chore *c)
 {
     const struct op *op = &c->job.op;
     bool before = op->status == PAWL_INVALID && atomic_exchange(&c->denied, true);
-    bool said = before && left_to_nodes(e, c); /* a node goes on trying, and says so each time */
+    bool said = before && left_to_nodes(e, c); /* a node tries again, and logs it each time */
     if (op->status != PAWL_OK && op->status != PAWL_LOST_LEASE && op->status != PAWL_STATE &&
         op->status != PAWL_BUSY && op->status != PAWL_UNKNOWN && !said)
         log_line(LOG_WARN, "%s: %s%s", op_name(op->kind), op->err.text,
@@ -165,7 +167,7 @@ static void chore_done(struct job *j)
     if ((j->op.kind == OP_BEAT || j->op.kind == OP_LEAD) && j->op.status == PAWL_LOST_LEASE)
         keeper_doubt(e);
     const struct sweep *s = j->op.kind == OP_SWEEP ? &j->op.sweep : NULL;
-    /* What left a line lets the next of it run. */
+    /* What left the line of its key lets the next call of it run. */
     if ((s && s->reclaimed + s->expired + s->cancelled + s->joined > 0) ||
         (j->op.kind == OP_BURY && j->op.node.reclaimed))
         exec_work_came(e);
@@ -196,8 +198,8 @@ static bool chore_free(const struct chore *c)
     return !atomic_load(&c->under_way);
 }
 
-/* When a beat goes through the store thread: as any beat of an engine with one writer, and on every
- * engine to find out whether writes that were refused are stored again. */
+/* When a heartbeat goes through the store thread: every one on an engine with one writer, and on
+ * every engine one to find out whether writes that were refused are stored again. */
 static int64_t beat_due(const struct exec *e)
 {
     const struct keeper *k = e->keeper;
@@ -244,7 +246,7 @@ void keeper_probe(struct exec *e)
         keeper_nudge(e);
 }
 
-/* Does the registry have our name under another boot? */
+/* Does the registry have our name with another boot? */
 static enum pawl_status taken(struct exec *e, bool *out, struct pawl_err *err)
 {
     struct node_rows rows;
@@ -259,9 +261,10 @@ static enum pawl_status taken(struct exec *e, bool *out, struct pawl_err *err)
     return st;
 }
 
-/* Refused as a node. Either another process has the name, and we are done; or we were silent for so
- * long that somebody buried us: what we held is somebody else's by now (every finish of it will be
- * void), but we live, and enter the registry again. */
+/* A heartbeat or claim was refused because this process is not the node. Either another process has
+ * the name, and this one stops working. Or this process was silent for so long that another node
+ * declared it dead: its calls belong to other nodes by now, so its finishes are void, but it lives,
+ * and enters the registry again. */
 static void settle_doubt(struct exec *e)
 {
     struct pawl_err err;
@@ -283,9 +286,11 @@ static void settle_doubt(struct exec *e)
     if (st == PAWL_OK)
         registry_changed(e);
     if (st == PAWL_OK)
-        log_line(LOG_WARN, "node \"%s\": was taken for dead, and is back", e->conf.node);
+        log_line(LOG_WARN,
+                 "node \"%s\": other nodes declared it dead; it has entered the registry again",
+                 e->conf.node);
     else
-        atomic_store(&e->keeper->doubt, true); /* The database was away: ask again with the next
+        atomic_store(&e->keeper->doubt, true); /* The database was away: try again in the next
                                                   round. */
     exec_work_came(e);
 }
@@ -314,7 +319,7 @@ static void sweep(struct exec *e, int64_t now_us)
                         .sweep = { .max = SWEEP_STEP_MAX, .fail_lost = e->conf.fail_lost } });
 }
 
-/* Does anything else want the store thread? */
+/* Is there other work for the store thread? */
 static bool others_work(struct exec *e)
 {
     pthread_mutex_lock(&e->pool.lock);
@@ -323,8 +328,8 @@ static bool others_work(struct exec *e)
     return busy || queue_depth(&e->queue);
 }
 
-/* One step of gc, then a pause in proportion to what it cost, so that it takes a bounded share
- * while there is other work; none while there is not. */
+/* One step of gc, then a pause in proportion to what it cost, so that gc takes a bounded share
+ * while there is other work. Without other work there is no pause. */
 static void gc(struct exec *e, int64_t now_us)
 {
     struct keeper *k = e->keeper;
@@ -356,12 +361,12 @@ static void tend(struct exec *e, int64_t now_us)
     k->tend_us = now_us + TEND_US;
     k->tended_commits = commits;
     if (store_tend(k->store, &err) != PAWL_OK && err.status != PAWL_BUSY)
-        log_line(LOG_WARN, "tending the database: %s", err.text);
+        log_line(LOG_WARN, "maintenance of the database: %s", err.text);
 }
 
-/* ---- Looks: what others did ------------------------------------------------------------------ */
+/* ---- Reads: what other processes did --------------------------------------------------------- */
 
-/* One batched look-up for all who were marked. */
+/* Read all calls whose waiters were marked, in one batch, and tell those whose call has ended. */
 static void look(struct exec *e)
 {
     struct keeper *k = e->keeper;
@@ -383,7 +388,7 @@ static void look(struct exec *e)
         atomic_fetch_add(&e->found, told != NULL);
     } else if (g.n) {
         for (size_t i = 0; i < g.n; i++)
-            waiters_mark(&e->waiters, g.ids[i]); /* The database was away: ask again. */
+            waiters_mark(&e->waiters, g.ids[i]); /* The database was away: mark them again. */
         k->look_us = world_mono(&world_real) + REPOST_US;
     }
     waiters_wake(told);
@@ -411,8 +416,8 @@ static void look_for_wishes(struct exec *e, int64_t now_us)
     arena_release(&a);
 }
 
-/* It answers. After an outage everybody looks at once: hints were lost, and what was due is late.
- */
+/* The database answers. After an outage look at everything at once: notifications were lost, and
+ * what was due is late. */
 static void back(struct exec *e)
 {
     int64_t since_us = atomic_exchange(&e->away_us, 0);
@@ -426,7 +431,7 @@ static void back(struct exec *e)
     unwritable_restart(e);
 }
 
-/* Measures the difference of the clocks, and whether the database answers at all. */
+/* Measure the difference of the clocks, and with that whether the database answers at all. */
 static void keep_clock(struct exec *e, int64_t mono_us)
 {
     struct keeper *k = e->keeper;
@@ -470,7 +475,8 @@ static int64_t round_once(struct exec *e)
         return now_us;
     }
     next_us = MIN(next_us, k->clock_us);
-    /* One that is under way nudges us at its end, which may be far off: its commit may stall. */
+    /* A chore that is under way nudges us at its end, which may be far off: its commit may stall.
+     */
     if (chore_free(&k->chores[KEEP_SWEEP]))
         next_us = MIN(next_us, k->sweep_us);
     bool entered = exec_entered(e);

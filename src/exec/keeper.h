@@ -1,5 +1,6 @@
 /*
- * keeper.h - what the keeper thread remembers between its rounds. Room-private.
+ * keeper.h - housekeeping: the thread for periodic work, and what it remembers between its rounds.
+ * Room-private.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,27 +16,28 @@
 
 struct exec;
 
-/* KEEP_LEAD: one a role. */
+/* The periodic writes. KEEP_LEAD: one for each role. */
 enum keep { KEEP_BEAT, KEEP_SWEEP, KEEP_GC, KEEP_BURY, KEEP_LEAD, KEEP_COUNT = KEEP_LEAD + 2 };
 
-/* A write that comes round, at most one under way. */
+/* A periodic write (a chore); at most one of each kind is under way. */
 struct chore {
     struct exec *e;
     struct job job;
-    struct arena arena; /* owned: the answer of the last one */
+    struct arena arena; /* owned: the last answer */
     atomic_bool under_way;
-    atomic_bool denied; /* the account may not, and said so once */
+    atomic_bool denied; /* the database account may not do this, and that was logged once */
     int64_t began_us, ended_us;
-    char node[256], boot[64]; /* what a burial speaks of, while it is under way */
+    char node[256], boot[64]; /* KEEP_BURY: the node it declares dead, while it is under way */
 };
 
-/* What is known of the other nodes' beats: a counter, and since when (monotonic, ours) it stands
- * still. */
+/* What is known of another node's heartbeats: the counter, and since when (monotonic, our clock) it
+ * has not moved. */
 struct seen_node {
     char node[256], boot[64];
     int64_t beats, since_us;
     bool fresh;
 };
+/* Finds dead nodes (observer.c); used by the thread that sends heartbeats. */
 struct observer {
     struct seen_node *v; /* owned */
     size_t n;
@@ -46,31 +48,33 @@ struct observer {
 struct keeper {
     pthread_mutex_t lock; /* again, nudged, closed */
     pthread_cond_t wake;
-    struct job *again; /* finishes to offer again */
+    struct job *again; /* finishes to post again */
     int64_t again_us;
     bool nudged, closed;
-    atomic_int_least64_t wake_us; /* when it will wake by itself; 0 while awake */
+    atomic_int_least64_t wake_us; /* when it wakes by itself; 0 while awake */
 
-    /* The keeper's own from here on. */
+    /* From here on used by the housekeeping thread alone, except for the atomic members. */
     struct store *store; /* owned */
     struct chore chores[KEEP_COUNT];
     struct observer observer;
     int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us, lead_us;
-    int64_t led_until_us[2]; /* by another node, at least until then (monotonic); 0: by none */
-    int64_t due_us;          /* when another node may be dead */
-    int64_t beat_tried_us;   /* when a beat of the keeper's was last due */
+    int64_t led_until_us[2]; /* another node holds the role at least until then (monotonic); 0: none
+                                does */
+    int64_t due_us;          /* when the next node may have to be declared dead */
+    int64_t beat_tried_us;   /* when a heartbeat through the store thread was last due */
     int64_t tended_commits;
     bool swept, collected, look_again;
-    atomic_bool probe;    /* does the database answer? */
+    atomic_bool probe;    /* find out whether the database answers */
     atomic_bool registry; /* nodes or leaders may have changed */
-    atomic_bool doubt;    /* a beat or claim was refused: are we still the node? */
+    atomic_bool doubt; /* a heartbeat or claim was refused: find out whether this process still is
+                          the node */
 };
 
-/* Allocate e->keeper and open its connection. */
+/* Make `e->keeper` and open its connection. */
 enum pawl_status keeper_init(struct exec *e, struct pawl_err *err);
 /* Free it; its thread has ended. Accepts one that was not made. */
 void keeper_release(struct exec *e);
-/* The keeper thread; `exec` is the handle. Ends after keeper_close(). */
+/* The housekeeping thread; `exec` is the handle. Ends after keeper_close(). */
 void *keeper_main(void *exec);
 /* End the thread. */
 void keeper_close(struct exec *e);
@@ -88,21 +92,24 @@ void keeper_probe(struct exec *e);
 /* Post this finish again a little later: the database did not store it. Store thread. */
 void keeper_repost(struct exec *e, struct job *j);
 
-/* Send a chore on its way; false when the last one has not come back. Keeper thread. */
+/* Post a chore. False: the last one of its kind has not been answered yet. Housekeeping thread. */
 bool chore_post(struct chore *c, struct op op);
 
+/* Free what it remembers. */
 void observer_release(struct observer *o);
-/* Compare every other node's counter with what it was; bury who stood still for the whole grace
- * while we beat. On whichever thread beats, after a beat that was stored. When the next one may be
- * dead (monotonic). */
+/* Read the registry and compare every other node's counter with the last one seen. Declare dead
+ * each node whose counter did not move for the whole grace while our own heartbeats were stored.
+ * Called by the thread that sends heartbeats, after one that was stored. Returns when the next node
+ * may have to be declared dead (monotonic). */
 int64_t observer_look(struct exec *e, struct store *s, int64_t now_us);
-/* Stand for roles and keep them, when that is due. */
+/* Acquire free roles and extend our own, when that is due. Housekeeping thread. */
 void lead_round(struct exec *e, int64_t now_us);
-/* On the store thread: a chore about a role is settled. */
+/* Store thread: a chore about a role is settled. */
 void lead_done(struct exec *e, const struct chore *c);
-/* Has another node the role, for all we know? Then its work is not ours. */
+/* Does another node hold the role, as far as is known? Then its work is not done here. Housekeeping
+ * thread. */
 bool lead_elsewhere(struct exec *e, enum lead_role role, int64_t now_us);
-/* Our own beat did not get through: what others did meanwhile says nothing. */
+/* Our own heartbeat was not stored: what other nodes did meanwhile must not count against them. */
 void observer_silent(struct exec *e);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * lead.c - roles that one node at a time has: standing for them, keeping them, handing them over.
+ * lead.c - leadership: roles that one node at a time holds with a lease. Acquiring, extending and
+ * resigning them.
  *
- * Whoever has one does what needs to be done only once: `maintenance` sweeps and collects,
- * `scheduler` is for what goes by the clock. All of that is fit to be done twice, so a leader that
- * does not know yet that it is none does no harm; and while nobody has `maintenance` everybody does
- * its work. Keeper thread.
+ * The node that holds a role does what needs to be done only once: `maintenance` sweeps and
+ * collects, `scheduler` is for work that goes by the clock. All of that may safely be done twice,
+ * so a leader that does not know yet that it lost its role does no harm; and while no node holds
+ * `maintenance`, every node does its work. Housekeeping thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stddef.h>
@@ -14,13 +15,14 @@
 
 static const char *const names[LEAD_COUNT] = { "maintenance", "scheduler" };
 
-/* Longer than it takes to notice that a node has died, which ends its leases: so keeping a role
- * costs little. */
+/* Longer than it takes to declare a dead node dead, which ends its leases. So a long lease costs
+ * nothing and is rarely extended. */
 static int64_t lease_us(const struct exec *e)
 {
     return 3 * e->conf.heartbeat_grace_us;
 }
 
+/* May this node hold roles now? */
 static bool stands(struct exec *e)
 {
     if (!exec_entered(e) || !(e->member.roles & DUTY_SCHEDULER) || member_cut(e))
@@ -42,7 +44,7 @@ static void ask(struct exec *e, int role, bool resign)
                                       .resign = resign } });
 }
 
-/* What is to be done about one role, as it stands; how long that can be left alone. */
+/* Acquire, extend or resign one role, given its row. Returns how long it can be left alone. */
 static int64_t consider(struct exec *e, int role, const struct leader_row *r, bool may)
 {
     struct keeper *k = e->keeper;
@@ -56,7 +58,7 @@ static int64_t consider(struct exec *e, int role, const struct leader_row *r, bo
         ask(e, role, true);
     else if (may && (left_us <= 0 || (ours && left_us < lease_us(e) / 2)))
         ask(e, role, false);
-    /* Whoever has it may hand it over at any time. */
+    /* Another node may resign its role at any time, so look at least this often. */
     return MAX(ours ? left_us - lease_us(e) / 2 : 0, e->conf.heartbeat_interval_us);
 }
 

@@ -1,11 +1,12 @@
 /*
- * member.c - this process among the others: entering the registry, what each beat says, and when
- * silence of our own means that we must stop.
+ * member.c - this process in the registry of nodes: entering, what each heartbeat says, and
+ * stopping when none is stored.
  *
- * Others take what we hold when no beat of ours was stored for the whole grace. We count from the
- * moment the last stored one was sent, by our own monotonic clock, and are done before they begin:
- * our workers are told to stop and what they hold is handed back. Times of the database or of other
- * nodes play no part in that. Any thread unless it says otherwise.
+ * Other nodes take what this one holds when no heartbeat of it was stored for the whole grace. This
+ * process counts from the moment at which the last stored one was sent, by its own monotonic clock,
+ * and is done before they begin: its workers are told to stop and what they hold is handed back.
+ * The clocks of the database and of other nodes play no part in that. Any thread, unless a function
+ * says otherwise.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -63,7 +64,7 @@ static enum pawl_status watch(struct exec *e, struct pawl_err *err);
 
 /* ---- Entering -------------------------------------------------------------------------------- */
 
-/* With newlines between them; NULL without memory. */
+/* The strings joined by newlines, allocated; NULL without memory. */
 static char *joined(const char *const *v, size_t n)
 {
     size_t len = 1, at = 0;
@@ -98,7 +99,7 @@ static struct bytes text_or_none(const char *text)
     return text ? bytes_of(text) : BYTES_NONE;
 }
 
-/* What every beat says. */
+/* What every heartbeat says. */
 static struct node_op said(struct exec *e)
 {
     struct pool *p = &e->pool;
@@ -115,7 +116,8 @@ static struct node_op said(struct exec *e)
     return n;
 }
 
-/* One operation, now; what it ended and freed is told. */
+/* Do one operation now, then tell the waiters of calls that it ended, and claims of calls that it
+ * freed. */
 static enum pawl_status post(struct exec *e, struct op *op, struct pawl_err *err)
 {
     struct arena a;
@@ -200,7 +202,7 @@ void exec_leave(struct exec *e)
         log_line(LOG_WARN, "node \"%s\" could not leave: %s", e->conf.node, err.text);
 }
 
-/* ---- Beating --------------------------------------------------------------------------------- */
+/* ---- Heartbeats ------------------------------------------------------------------------------ */
 
 bool member_beat(struct exec *e, struct op *out)
 {
@@ -213,7 +215,8 @@ bool member_beat(struct exec *e, struct op *out)
     return true;
 }
 
-/* How long before the others begin we are done, and half of it for handlers that look. */
+/* How long before other nodes take our calls we are done; handlers that look whether they are told
+ * to stop get half of it. */
 static int64_t margin(const struct exec *e)
 {
     return MIN(e->conf.heartbeat_interval_us, e->conf.heartbeat_grace_us / 4);
@@ -225,8 +228,8 @@ void member_stored(struct exec *e, int64_t sent_us)
     int64_t now_us = world_mono(&world_real);
     pthread_mutex_lock(&m->lock);
     m->sent_us = MAX(m->sent_us, sent_us);
-    /* One whose commit waited for longer than that says nothing of now: the next follows at once.
-     */
+    /* A heartbeat whose commit waited for longer than that says nothing about now; the next follows
+     * at once. */
     bool recent = now_us < m->sent_us + e->conf.heartbeat_grace_us - margin(e);
     bool was_cut = m->cut != CUT_NOT;
     m->why[0] = '\0';
@@ -235,7 +238,7 @@ void member_stored(struct exec *e, int64_t sent_us)
     pthread_mutex_unlock(&m->lock);
     if (!was_cut || !recent)
         return;
-    log_line(LOG_WARN, "node \"%s\": beats are stored again; working again", e->conf.node);
+    log_line(LOG_WARN, "node \"%s\": heartbeats are stored again; the workers go on", e->conf.node);
     pool_cut_off(e, false);
 }
 
@@ -247,7 +250,7 @@ void member_refused(struct exec *e, const char *why)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* Stop the workers when the last stored beat is too long ago; when to look again. */
+/* Stop the workers when the last stored heartbeat is too long ago. Returns when to look again. */
 static int64_t keep(struct exec *e, int64_t now_us)
 {
     struct membership *m = &e->member;
@@ -266,7 +269,8 @@ static int64_t keep(struct exec *e, int64_t now_us)
     memcpy(why, m->why, sizeof why);
     pthread_mutex_unlock(&m->lock);
     if (tell) {
-        log_line(LOG_ERROR, "node \"%s\": no beat was stored for %.1f s; stopping the workers%s%s",
+        log_line(LOG_ERROR,
+                 "node \"%s\": no heartbeat was stored for %.1f s; stopping the workers%s%s",
                  e->conf.node, (double)silent_us / SEC_US, *why ? ": " : "", why);
         pool_cut_off(e, true);
     }
@@ -275,7 +279,8 @@ static int64_t keep(struct exec *e, int64_t now_us)
     return next_us;
 }
 
-/* A thread of its own: whoever asks the database anything may wait for it longer than a grace. */
+/* A thread of its own, because a thread that asks the database anything may wait longer than the
+ * grace. */
 static void *member_main(void *arg)
 {
     struct exec *e = arg;
@@ -339,7 +344,8 @@ uint64_t member_look(struct exec *e)
     return n;
 }
 
-/* True when that is news. */
+/* Set whether the node should drain; `since` NULL: decided here. True when that is a change to act
+ * on. */
 static bool wish_is(struct membership *m, bool drain, const uint64_t *since)
 {
     pthread_mutex_lock(&m->lock);
@@ -387,7 +393,8 @@ void exec_on_replaced(struct exec *e, void (*replaced)(void *ctx), void *ctx)
 
 void member_replaced(struct exec *e)
 {
-    pthread_mutex_lock(&e->member.lock); /* So that nobody is inside when it is taken back. */
+    pthread_mutex_lock(&e->member.lock); /* The lock is held, so that no thread is inside once
+                                            exec_on_replaced(NULL) returns. */
     if (e->member.replaced)
         e->member.replaced(e->member.replaced_ctx);
     pthread_mutex_unlock(&e->member.lock);

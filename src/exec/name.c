@@ -1,13 +1,13 @@
 /*
  * name.c - the node's name.
  *
- * A process that enters the registry under a name takes everything its predecessor of that name
- * held, at once: that is what makes a restart quick, and what would end a second server that lives.
- * Whether the process behind a row of the registry lives can be told on the same machine: each
- * holds an abstract socket named after its boot id, which the kernel takes away when the process
- * ends, however it ends. The socket belongs to a network namespace, so containers that share
- * nothing but the database do not see each other's: there, as on another machine, the newcomer
- * replaces. The thread that enters, before it has entered.
+ * A process that enters the registry under a name takes over everything its predecessor of that
+ * name held, at once. That makes a restart quick, and would stop a second server that lives.
+ * Whether the process behind a row of the registry lives can be found out on the same machine: each
+ * process holds an abstract Unix socket named after its boot id, which the kernel removes when the
+ * process ends, however it ends. The socket belongs to a network namespace, so containers that
+ * share only the database do not see each other's: there, as on another machine, the newcomer
+ * replaces the other. Called by the thread that enters, before it has entered.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "exec/name.h"
@@ -28,15 +28,15 @@
 #include "base/mem.h"
 #include "exec/internal.h"
 
-/* Servers of one machine, database and folder that find a default name. */
+/* How many servers of one machine, database and folder get a default name. */
 #define DEFAULT_NAMES_MAX 100
-/* How long to wait for another process that is entering: a join and a beat, on a slow disk. */
+/* How long to wait for another process that is entering: a join and a heartbeat, on a slow disk. */
 #define TURN_MS 10000
 #define TURN_STEP_MS 20
 
 /* ---- The default ----------------------------------------------------------------------------- */
 
-/* The first line of a file; "" when there is none. Containers often have no such file. */
+/* Read the first line of a file; "" when there is none. Containers often have no such file. */
 static void read_line(const char *path, char *out, size_t size)
 {
     out[0] = 0;
@@ -47,7 +47,7 @@ static void read_line(const char *path, char *out, size_t size)
         fclose(f);
 }
 
-/* Without the user and the password, which may change while the database stays what it is. */
+/* The URL without user and password, which may change while the database stays the same. */
 static void url_place(const char *url, char *out, size_t size)
 {
     const char *host = strstr(url, "://");
@@ -82,7 +82,8 @@ static bool default_name(const char *url, const char *schema, char *out, size_t 
     return true;
 }
 
-/* The first is the one it was opened with; the last is the one it has. */
+/* Append a name and use it. The first in the list is the one it was opened with, the last the one
+ * it has. */
 static bool name_keep(struct exec *e, const char *text)
 {
     size_t len = strlen(text) + 1;
@@ -108,14 +109,15 @@ enum pawl_status name_open(struct exec *e, const char *given, struct pawl_err *e
                                                     : err_no_memory(err, "opening the database");
 }
 
-/* ---- Who lives here -------------------------------------------------------------------------- */
+/* ---- Which processes of this machine live ---------------------------------------------------- */
 
-/* An address that no file has: it begins with a NUL, and goes with the last socket that has it. */
+/* An abstract address: it begins with a NUL, belongs to no file, and disappears with the last
+ * socket that has it. */
 static socklen_t address(struct sockaddr_un *out, const char *kind, struct bytes what)
 {
     const char *machine = "";
 #ifdef PAWL_TEST
-    /* A test that plays another machine gives it a name. */
+    /* A test that simulates another machine gives it a name. */
     machine = getenv("PAWL_TEST_MACHINE");
     machine = machine ? machine : "";
 #endif
@@ -125,7 +127,7 @@ static socklen_t address(struct sockaddr_un *out, const char *kind, struct bytes
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Take the address; below 0: another process has it, or there are no more sockets (errno). */
+/* Bind the address. Below 0: another process has it, or there are no more sockets (errno). */
 static int hold(const char *kind, struct bytes what)
 {
     struct sockaddr_un to;
@@ -140,8 +142,8 @@ static int hold(const char *kind, struct bytes what)
     return fd;
 }
 
-/* A child that was forked and lives on keeps its parent's socket: so ask who made it. Where that
- * process cannot be seen, the socket is all there is to know. */
+/* Does the process of this boot live? A forked child keeps its parent's socket, so ask which
+ * process bound it. Where that process cannot be seen, the socket alone decides. */
 static bool lives(struct bytes boot)
 {
     struct sockaddr_un to;
@@ -151,7 +153,8 @@ static bool lives(struct bytes boot)
     if (fd < 0)
         return false;
     bool there = connect(fd, (struct sockaddr *)&to, len) == 0;
-    bool busy = !there && errno == EAGAIN; /* asked too often, and nobody takes the questions */
+    bool busy = !there && errno == EAGAIN; /* its backlog is full: it is bound, and was asked often
+                                            */
     if (there && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid > 0)
         there = kill(who.pid, 0) == 0 || errno != ESRCH;
     close(fd);
@@ -182,7 +185,7 @@ void name_turn_end(int turn)
         close(turn);
 }
 
-/* Has a living process of this machine, other than us, this name? */
+/* Does another living process of this machine have this name? */
 static bool taken(const struct exec *e, const struct node_rows *rows, const char *name)
 {
     for (size_t i = 0; i < rows->n; i++)
@@ -192,7 +195,8 @@ static bool taken(const struct exec *e, const struct node_rows *rows, const char
     return false;
 }
 
-/* A number behind the default name. Other threads may just be reading the name we had: it stays. */
+/* Append a number to the default name. The old name stays in memory: other threads may be reading
+ * it. */
 static enum pawl_status next_name(struct exec *e, const struct node_rows *rows,
                                   struct pawl_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * name.h - the node's name: what it is when none was given, and that no living process of this
- * machine has it already. Room-private.
+ * name.h - the node's name: the default, and making sure that no living process of this machine has
+ * it already. Room-private.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,27 +12,31 @@
 
 struct exec;
 
+/* Names are kept until the handle is freed: another thread may still read an old one. */
 struct exec_name {
     struct exec_name *next;
     char text[];
 };
 
-/* e->conf.node, from what was given. NULL: the host's name and 8 hex digits over machine, database
- * and working folder: the same after a restart, another one for another server of this machine. */
+/* Set e->conf.node to the given name. NULL: to a default, made of the host's name and 8 hex digits
+ * over machine, database and working folder, so that it is the same after a restart and differs for
+ * another server of this machine. NO_MEMORY. */
 MUST_USE enum pawl_status name_open(struct exec *e, const char *given, struct pawl_err *err);
-/* Others of this machine may take the name from now on. */
+/* Give the name up: other processes of this machine may take it from now on. */
 void name_leave(struct exec *e);
+/* Give it up and free all names. */
 void name_release(struct exec *e);
 
-/* Processes of this machine that enter under one name do so one after the other: from reading the
- * registry to being in it. The number is for name_turn_end(); below 0 there is no turn to be had,
- * which only means that two may enter at once. */
+/* Wait for a lock of this machine on the name, so that processes with one name enter the registry
+ * one after the other: from reading it to being in it. Returns a file descriptor for
+ * name_turn_end(). Below 0: there is no lock, which only means that two may enter at once. */
 int name_turn(const char *node);
+/* Release it; accepts what name_turn() returned. */
 void name_turn_end(int turn);
 
-/* Before entering: be known as alive to other processes of this machine, and do not take the name
- * of one that lives. A name that was given is refused then, with STATE; a default one gets a number
- * (`host-1a2b3c4d-2`), and e->conf.node is that. */
+/* Before entering the registry: show other processes of this machine that this boot lives, and do
+ * not take the name of one that lives. A given name is refused then, with STATE; a default name
+ * gets a number (`host-1a2b3c4d-2`), and e->conf.node becomes that. */
 MUST_USE enum pawl_status name_settle(struct exec *e, struct pawl_err *err);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * observer.c - who is dead: silence counts only while the observer itself was beating.
+ * observer.c - which other nodes are dead: silence counts only while this process itself sent
+ * heartbeats.
  *
- * Counters are compared, never clocks, and time is our own monotonic one: after a database outage,
- * or a stop of this very process, everybody's counter stood still and nobody is blamed. One thread
- * only, the one that beats.
+ * Counters are compared, never clocks of other machines, and time is measured by our own monotonic
+ * clock: after a database outage, or a stop of this process, all counters stood still and no node
+ * is declared dead for it. Only the thread that sends heartbeats calls this.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -40,7 +41,7 @@ static struct seen_node *add(struct observer *o, const struct node_row *r)
     return s;
 }
 
-/* Forget who is no longer in the registry. */
+/* Forget nodes that are no longer in the registry. */
 static void drop_stale(struct observer *o)
 {
     size_t kept = 0;
@@ -55,7 +56,7 @@ static void bury(struct exec *e, const struct seen_node *s)
 {
     struct chore *c = &e->keeper->chores[KEEP_BURY];
     if (atomic_load(&c->under_way))
-        return; /* Its turn comes with the next look. */
+        return; /* The next look declares it dead. */
     memcpy(c->node, s->node, sizeof(c->node));
     memcpy(c->boot, s->boot, sizeof(c->boot));
     chore_post(c, (struct op){ .kind = OP_BURY,
@@ -65,8 +66,8 @@ static void bury(struct exec *e, const struct seen_node *s)
                                          .fail_lost = e->conf.fail_lost } });
 }
 
-/* Since when its counter stands still: since it was stored, by the database's clock, but no earlier
- * than we last saw another one. */
+/* Since when its counter has not moved: since that heartbeat was stored, by the database's clock,
+ * but no earlier than we last saw another value. */
 static int64_t still_since(struct exec *e, const struct node_row *r, int64_t now_us)
 {
     int64_t age_us = exec_now(e) - r->beat_us;
@@ -74,7 +75,7 @@ static int64_t still_since(struct exec *e, const struct node_row *r, int64_t now
     return MAX(since_us, e->keeper->observer.seen_us);
 }
 
-/* When it is due to be buried (monotonic). */
+/* Look at one other node. Returns when it has to be declared dead (monotonic). */
 static int64_t consider(struct exec *e, const struct node_row *r, int64_t now_us)
 {
     struct observer *o = &e->keeper->observer;
@@ -100,7 +101,7 @@ void observer_silent(struct exec *e)
     e->keeper->observer.last_us = 0;
 }
 
-/* Everybody in the registry. */
+/* Look at all rows of the registry. */
 static int64_t consider_all(struct exec *e, const struct node_rows *rows, uint64_t since,
                             int64_t now_us)
 {
@@ -127,7 +128,7 @@ int64_t observer_look(struct exec *e, struct store *s, int64_t now_us)
     struct pawl_err err;
     struct arena a;
     int64_t due_us = INT64_MAX;
-    /* A look that comes late was itself silent: start counting anew. */
+    /* A look that comes late was itself silent, so start counting again. */
     if (!o->last_us || now_us - o->last_us > 2 * e->conf.heartbeat_interval_us)
         o->beating_since_us = now_us;
     o->last_us = now_us;

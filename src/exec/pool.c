@@ -1,5 +1,5 @@
 /*
- * pool.c - the calls waiting for a worker, and how much to claim: on the store thread.
+ * pool.c - how much to claim, and taking in what a claim brought (pool.h). Store thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,17 +14,18 @@
 #include "exec/run.h"
 
 /* Claim ahead what the slots are likely to begin in this time: long enough to hide a commit, short
- * enough that a call does not sit here while another node is idle. */
+ * enough that a call does not wait here while another node is idle. */
 #define PREFETCH_US 10000
-/* After a claim that failed, before the next: the database has just said that it is in trouble. */
+/* The pause after a claim that failed, which shows that the database is in trouble. */
 #define CLAIM_PAUSE_US (50 * MS_US)
-/* A run is claimed for this long at most, and stops after it (run.c): a key's calls go to one
- * worker meanwhile, and cannot go to another node. */
+/* A run is claimed for about this long at most, and stops after it (run.c): meanwhile the calls of
+ * its key cannot go to another worker or node. */
 #define RUN_CLAIM_US (50 * MS_US)
 #define RUN_MAX 256
-/* Haulers stop now and then for a claim that sees everything: they know nothing of suspects. */
+/* Bulk writing stops after this long for a claim that sees everything: bulk writers do not claim
+ * calls that were lost before. */
 #define HAUL_US (5 * SEC_US)
-/* A claim's inputs, the calls around them, and the tries. */
+/* The inputs of a claim, the calls around them, and the attempts. */
 #define LEASE_LEN_MAX (CLAIM_LEN_MAX + INPUT_LEN_MAX + (32 << 20))
 
 enum pawl_status pool_init(struct pool *p, struct pawl_err *err)
@@ -71,8 +72,8 @@ static bool may_claim(const struct exec *e)
            !e->conf.paused && p->hung < HUNG_MAX;
 }
 
-/* Slots that no slow call holds, nor one that is queued; under the lock. A slot without a thread,
- * for one could not be made, runs nothing. */
+/* Slots that no slow call holds, running or queued; under the lock. A slot whose thread could not
+ * be made does not count. */
 static int64_t open_slots(const struct pool *p)
 {
     int64_t have = MAX(MIN(p->slots, p->threads - p->hung - p->blocked), 0);
@@ -80,8 +81,8 @@ static int64_t open_slots(const struct pool *p)
     return MIN(MAX(n, 0), have);
 }
 
-/* How many calls to hold that are not slow: one a slot, and those that will begin within
- * PREFETCH_US, at most so many. Under the lock. */
+/* How many calls that are not slow to hold: one for each open slot, and those that will begin
+ * within PREFETCH_US, at most ahead_max. Under the lock. */
 static int64_t target(const struct pool *p, int64_t ahead_max)
 {
     const struct durations *d = &p->durations;
@@ -92,7 +93,7 @@ static int64_t target(const struct pool *p, int64_t ahead_max)
     return open + (int64_t)MIN(ahead, (double)ahead_max);
 }
 
-/* Calls we hold that are not slow, but for n that others will count; under the lock. */
+/* How many calls that are not slow this node holds, without `others`; under the lock. */
 static int64_t held_quick(const struct pool *p, size_t others)
 {
     int64_t ending = atomic_load(&p->ending) - atomic_load(&p->ending_slow);
@@ -102,12 +103,12 @@ static int64_t held_quick(const struct pool *p, size_t others)
 
 /* How many calls to claim now, under the lock.
  *
- * Hungry means that something may be due which no claim has looked for: new calls, a retry, and
- * also a finish with which a key became free, since the next of its line is on offer from that
- * commit on. The claim comes last in its group and sees all of them. It is left out only while the
- * calls that wait here fill half of what we want ahead: nobody is idle then, we stay hungry, and
+ * "Hungry" means that something may be due which no claim has looked for: new calls, a retry, and
+ * also a finish that freed a key, since the next call of that key can be claimed from that commit
+ * on. The claim comes last in its group and sees all of them. It is left out only while the calls
+ * that wait here fill half of what we want ahead: no worker is idle then, the flag stays set, and
  * the claim comes with the group that finds fewer of them. A run counts in full while it waits (it
- * bounds what we hold) and as one while it runs (it keeps one slot busy), so that a long run never
+ * bounds what we hold) and as one while it runs (it occupies one slot), so that a long run never
  * hides an idle slot from other keys. */
 static int wanted(const struct exec *e)
 {
@@ -122,7 +123,7 @@ static int wanted(const struct exec *e)
     return (int)MIN(free, CLAIM_MAX);
 }
 
-/* Nobody hauls any more: the next claim is one like all others. */
+/* End bulk writing: the next claim of the store thread sees all queues. */
 static void haul_ends(struct pool *p)
 {
     p->hauled = false;
@@ -140,7 +141,7 @@ int pool_haul_want(struct exec *e)
     int64_t aim = target(p, HAULERS * CLAIM_MAX), free = aim - held_quick(p, 0);
     bool may = may_claim(e);
     pthread_mutex_unlock(&p->lock);
-    if (aim < HAUL_MIN) /* handlers take longer than they did */
+    if (aim < HAUL_MIN) /* handlers have become slower */
         haul_ends(p);
     return may && p->hauled && free >= HAUL_MIN ? (int)MIN(free, CLAIM_MAX) : 0;
 }
@@ -156,7 +157,7 @@ int pool_want(struct exec *e, bool fresh)
 {
     struct pool *p = &e->pool;
     pthread_mutex_lock(&p->lock);
-    p->hungry |= fresh; /* Also when there is no place free now. */
+    p->hungry |= fresh; /* Remember it also when no slot is free now. */
     int want = wanted(e);
     pthread_mutex_unlock(&p->lock);
     return want;
@@ -180,23 +181,23 @@ static void next_claim_by(struct pool *p, int64_t mono_us)
     p->next_claim_us = MIN(p->next_claim_us, mono_us);
 }
 
-/* What a claim of the store thread's says of the backlog. Under the lock. */
+/* What a claim of the store thread says about the backlog. Under the lock. */
 static void note_backlog(struct exec *e, const struct lease_run *l)
 {
     struct pool *p = &e->pool;
     const struct claim *c = &l->job.op.claim;
-    /* A claim that left suspects out knows nothing of them; if theirs has ended meanwhile, look
-     * again. */
+    /* A claim that left out calls which were lost before does not know whether such calls are due;
+     * look again if the one that was running has ended meanwhile. */
     p->hungry = c->more || (c->no_suspects && !p->suspect);
-    /* Nor does the answer to a repeated one know of anything else. */
+    /* The answer to a repeated claim does not know what is due now. */
     p->hungry |= l->again;
     p->next_claim_us = INT64_MAX;
     if (c->next_due_us)
         next_claim_by(p, world_mono(&world_real) + MAX(c->next_due_us - exec_now(e), 0));
 }
 
-/* What the claim found, into the queue and into what we know of the backlog. False: the workers are
- * stopping, or drained. */
+/* Queue what the claim found, and note what it says about the backlog. False: the workers are
+ * stopping or drained. */
 static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
 {
     struct pool *p = &e->pool;
@@ -236,8 +237,9 @@ static void claim_failed(struct exec *e, struct lease_run *l)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Hand a whole claim back: there is no memory to run it, or the node may not run it any more.
- * False: the lease is still ours, and no other node takes it while this process beats. */
+/* Hand a whole claim back: there is no memory to run it, or this node may not run it any more.
+ * False: the lease is still ours, and no other node takes it while this process sends heartbeats.
+ */
 static bool give_back(struct lease_run *l)
 {
     struct claim *c = &l->job.op.claim;
@@ -255,15 +257,15 @@ static bool give_back(struct lease_run *l)
     return st == PAWL_OK || st == PAWL_LOST_LEASE;
 }
 
-/* A queue with a long backlog would keep calls of the others waiting for all of it, which are due
- * later. So the one that filled a claim comes last in the next. */
+/* The queue that filled a claim comes last in the next one. Otherwise calls of other queues, which
+ * are due later, would wait for its whole backlog. */
 static void note_crowd(struct exec *e, const struct claim *c)
 {
     struct pool *p = &e->pool;
     struct bytes queue = c->n ? c->calls[0].spec.queue : BYTES_NONE;
     bool one = c->n && c->more && queue.len <= sizeof p->crowd_name, keyed = false;
     if (p->hauled)
-        return; /* it is not in this claim */
+        return; /* this claim leaves out the queue of the bulk writers */
     for (size_t i = 0; i < c->n && one; i++) {
         one = bytes_eq(c->calls[i].spec.queue, queue);
         keyed |= c->calls[i].spec.key.data != NULL;
@@ -277,7 +279,7 @@ static void note_crowd(struct exec *e, const struct claim *c)
     p->haul_until_us = world_mono(&world_real) + HAUL_US;
 }
 
-/* Does the hauler's queue go on as it began? */
+/* End bulk writing when its queue is empty, or has calls with a key. */
 static void note_haul(struct pool *p, const struct claim *c)
 {
     bool on = c->more;
@@ -287,7 +289,7 @@ static void note_haul(struct pool *p, const struct claim *c)
         haul_ends(p);
 }
 
-/* Nothing of it is in use: keep it for the next claim. */
+/* Keep an unused lease and its memory for the next claim. */
 static void lease_spare(struct lease_run *l)
 {
     struct lease_run **spare = l->hauler ? &l->hauler->spare : &l->e->pool.spare;
@@ -304,11 +306,11 @@ static void claim_done(struct job *j)
     PAUSE_POINT("exec.claimed");
     if (j->op.n_ended) {
         exec_look(e, j->op.ended, j->op.n_ended);
-        exec_epoch_move(e); /* Whoever was behind them in a key may be next now, and not ours. */
+        exec_epoch_move(e); /* The next call of their keys may be due now, and not for this node. */
     }
     if (j->op.status != PAWL_OK) {
-        /* Nobody else would ever hand back what we hold and do not know of; and a token that was
-         * not used is as good as a new one. */
+        /* Repeat it: the database may have stored a lease that we do not know of, and only the same
+         * token gets it back. A token that was not used is as good as a new one. */
         l->again = j->op.status != PAWL_LOST_LEASE;
         claim_failed(e, l);
         if (j->op.status == PAWL_LOST_LEASE)
@@ -328,7 +330,7 @@ static void claim_done(struct job *j)
         if (taken && runs)
             return;
         if (runs && !give_back(l)) {
-            l->again = true; /* the next claim has the same token, and gets the same calls */
+            l->again = true; /* the next claim has the same token, and so gets the same calls */
             claim_failed(e, l);
         }
     }
@@ -348,8 +350,8 @@ static struct lease_run *lease_make(struct exec *e, struct hauler *h)
     return l;
 }
 
-/* What may be claimed beyond the open slots. Under the lock; what the claim names stays in its own
- * memory, since the list may change while it is under way. False: no memory. */
+/* Limit what is claimed beyond the open slots to quick types. Under the lock; the list is copied
+ * into the claim's memory, because it may change while the claim is under way. False: no memory. */
 static bool claim_quick(struct lease_run *l, const struct pool *p, struct claim *c)
 {
     const struct durations *d = &p->durations;
@@ -367,7 +369,8 @@ static bool claim_quick(struct lease_run *l, const struct pool *p, struct claim 
     return true;
 }
 
-/* What a hauler's claim is made of: quick types alone; one that asks again, from the same queue. */
+/* Make it a claim of a bulk writer: quick types of one queue. A repeated claim asks for the same
+ * queue as before. */
 static void haul_from(struct claim *c, struct hauler *h, const struct pool *p, bool again)
 {
     if (!again) {
@@ -376,7 +379,7 @@ static void haul_from(struct claim *c, struct hauler *h, const struct pool *p, b
     }
     c->queues = &h->queue;
     c->n_queues = 1;
-    if (c->n_quick) { /* none is quick: only a repeated claim gets here, for as few as max_any */
+    if (c->n_quick) { /* 0: only a repeated claim gets here, for as few calls as max_any */
         c->types = c->quick;
         c->n_types = c->n_quick;
         c->max_any = 0;
@@ -392,7 +395,7 @@ struct job *pool_claim_job(struct exec *e, int max, struct hauler *h)
     if (!l && !(l = lease_make(e, h)))
         return NULL;
     if (l->again)
-        max = l->job.op.claim.max; /* All of what it may have got. */
+        max = l->job.op.claim.max; /* As many as the first one may have got. */
     else
         l->token = token_make(e->conf.world);
     l->suspect = false;
@@ -416,7 +419,7 @@ struct job *pool_claim_job(struct exec *e, int max, struct hauler *h)
     bool room = claim_quick(l, p, c);
     pthread_mutex_unlock(&p->lock);
     if (!room) {
-        /* One that may have taken something is asked for again with its token, later. */
+        /* A claim that may have taken something is repeated with its token, later. */
         claim_failed(e, l);
         lease_spare(l);
         return NULL;

@@ -1,5 +1,5 @@
 /*
- * process.c - what this process uses: cores and memory, as the system counts them.
+ * process.c - CPU and memory of this process, as the system counts them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 
 #include "exec/internal.h"
 
-/* A share is measured over at least this long: shorter ones jump. */
+/* CPU use is measured over at least this long: shorter spans vary too much. */
 #define CPU_SPAN_US SEC_US
 
 static int64_t cpu_used_us(void)
@@ -21,7 +21,7 @@ static int64_t cpu_used_us(void)
            u.ru_stime.tv_usec;
 }
 
-/* A process has one clock of its own, so this is one for all handles in it. */
+/* CPU time is counted for the process, so all handles in it share this state. */
 int64_t process_cpu_milli(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /*
- * queue.c - the bounded queue of writes.
+ * queue.c - the bounded queue of writes (queue.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ void queue_release(struct queue *q)
     pthread_cond_destroy(&q->wake);
 }
 
-/* Append a linked list of n jobs, or say why not. */
+/* Append a linked list of n jobs, or refuse all of them. */
 static enum pawl_status put(struct queue *q, struct job *first, struct job *last, size_t n,
                             bool must, struct pawl_err *err)
 {
@@ -140,7 +140,7 @@ struct job *queue_shed(struct queue *q)
     return out;
 }
 
-/* A group's worth from the head, in order. */
+/* Take up to a group's worth of jobs from the head, in order. */
 static struct job_list cut(struct queue *q)
 {
     struct job_list l = { .head = q->head };
@@ -168,7 +168,7 @@ static struct job_list cut(struct queue *q)
     return l;
 }
 
-/* Under the lock. False: until_us has passed. */
+/* Sleep under the lock. False: until_us has passed. */
 static bool sleep_until(struct queue *q, int64_t until_us)
 {
     struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };

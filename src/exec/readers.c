@@ -35,7 +35,7 @@ void readers_release(struct readers *r)
     pthread_cond_destroy(&r->freed);
 }
 
-/* An idle one, or leave to open one (NULL); false when the time is up. */
+/* Take an idle connection, or the right to open one (*out NULL). False: the wait took too long. */
 static bool take(struct readers *r, struct store **out)
 {
     int64_t until_us = world_mono(&world_real) + r->wait_us;

@@ -1,5 +1,6 @@
 /*
- * registry.c - handlers in a sorted array: few, looked up often, never removed.
+ * registry.c - handlers in a sorted array: there are few, they are looked up often and never
+ * removed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +24,7 @@ void registry_release(struct registry *r)
     *r = (struct registry){ 0 };
 }
 
-/* Where (type, method) is, or where it belongs. */
+/* The index of (type, method), or where to insert it. */
 static size_t place(const struct registry *r, struct bytes type, struct bytes method, bool *found)
 {
     size_t low = 0, high = r->n;

@@ -1,7 +1,7 @@
 /*
- * registry.h - which handler serves which type.method. Filled before the workers start, read-only
- * after.
+ * registry.h - which handler serves which type.method. Room-private.
  *
+ * Filled before the workers start, read-only after that, so it needs no lock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EXEC_REGISTRY_H
@@ -25,13 +25,15 @@ struct registry {
     size_t n_types;
 };
 
+/* Free all entries. */
 void registry_release(struct registry *r);
-/* CONFLICT when type.method is served already. */
+/* Add a handler; the names are copied. CONFLICT: type.method has one already; INVALID: a bad name;
+ * FULL; NO_MEMORY. */
 MUST_USE enum pawl_status registry_add(struct registry *r, const char *type, const char *method,
                                        pawl_handler *handler, struct pawl_err *err);
-/* No more additions; `types` is there. */
+/* Make `types`; nothing is added after this. NO_MEMORY. */
 MUST_USE enum pawl_status registry_seal(struct registry *r, struct pawl_err *err);
-/* The index into `v`; below 0: no handler serves it. */
+/* The index into `v` of the handler that serves it; below 0: there is none. */
 int registry_find(const struct registry *r, struct bytes type, struct bytes method);
 
 #endif

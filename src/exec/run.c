@@ -1,9 +1,9 @@
 /*
- * run.c - calls of one key, one after another on one worker, and their results in order.
+ * run.c - calls of one key, one after another on one worker, and their results in order (run.h).
  *
- * A worker ends most tries, the keeper those whose time is up, exec_stop() the rest; the store
- * thread settles them. What they share of a longer run is its flow, under its lock. Whoever holds
- * the lock of a flow takes no second.
+ * A worker ends most attempts, the housekeeping thread those whose time is up, exec_stop() the
+ * rest; the store thread settles them. What these threads share of a longer run is its flow, under
+ * the flow's lock. A thread that holds it takes no second lock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "exec/run.h"
@@ -13,8 +13,8 @@
 #include "base/limits.h"
 #include "exec/internal.h"
 
-/* A run lasts no longer than this by more than its last call: others want the worker, too, and what
- * is behind in the run cannot go to another node meanwhile. */
+/* A run lasts no longer than this plus its last call: other keys need the worker, and the rest of
+ * the run cannot go to another node meanwhile. */
 #define RUN_US (50 * MS_US)
 
 static size_t index_of(const struct pawl_call *t)
@@ -55,7 +55,7 @@ void run_post_one(struct pawl_call *t, struct finish_item *v)
     put(t);
 }
 
-/* Store thread: what has gathered by now goes with this finish. */
+/* Store thread: let this finish carry all results that have gathered by now. */
 static void cut(struct job *j)
 {
     struct pawl_call *t = try_of(j);
@@ -78,7 +78,8 @@ static void cut(struct job *j)
     j->prepare = NULL;
 }
 
-/* Post what has gathered from `t` on; what joins it until the store thread takes it goes along. */
+/* Post the results that have gathered from `t` on. Results that join until the store thread takes
+ * the job go along. */
 static void post_from(struct pawl_call *t)
 {
     const struct finish_item *v = &t->run->flow->items[index_of(t)];
@@ -92,8 +93,8 @@ static void post_from(struct pawl_call *t)
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
-/* No call of it begins any more; the first that would have. n: somebody has closed it before. Under
- * the lock. */
+/* Let no further call begin. Returns the index of the first one that would have; n: the flow was
+ * closed before. Under the lock. */
 static size_t close_flow(struct run *r)
 {
     size_t from = r->flow->closed ? r->n : r->flow->begun;
@@ -102,7 +103,7 @@ static size_t close_flow(struct run *r)
     return from;
 }
 
-/* These tries will never be finished: the store has handed them back, or will. */
+/* Drop attempts that will never be finished: the store has handed their calls back, or will. */
 static void drop(struct run *r, size_t from, size_t to, bool look)
 {
     for (size_t i = from; i < to; i++) {
@@ -113,8 +114,9 @@ static void drop(struct run *r, size_t from, size_t to, bool look)
     }
 }
 
-/* Its transaction took this try and will not end it. (One that does end it may still be under way
- * when the next try of the run ends.) Under the lock. */
+/* The SQL transaction took over the end of this attempt and will not store it. (A transaction that
+ * does store its end may still be under way when the next attempt of the run ends.) Under the lock.
+ */
 static bool untake(struct flow *f, size_t i)
 {
     if (!f->taken || f->done != i + 1)
@@ -156,7 +158,7 @@ void run_end(struct pawl_call *t, struct finish_item *v)
 void run_release(struct run *r)
 {
     if (r->flow)
-        r->flow->begun = 1; /* Nobody else has it. */
+        r->flow->begun = 1; /* No other thread has it. */
     try_take_over(r->v, TRY_QUEUED, END_RELEASE, NULL);
 }
 
@@ -168,7 +170,7 @@ bool run_enter(struct run *r)
         return false;
     r->began_us = world_mono(&world_real);
     atomic_fetch_add(&r->v->lease->left, 1);
-    r->flow->begun = 1; /* It was the queue's until now, and is ours. */
+    r->flow->begun = 1; /* It was queued until now; only this worker has it. */
     return true;
 }
 
@@ -225,7 +227,7 @@ enum pawl_status run_take(struct pawl_call *t, struct pawl_err *err)
         if (pthread_cond_timedwait(&f->moved, &f->lock, &until))
             break;
     if (f->closed)
-        st = err_set(err, PAWL_STATE, "this try is over");
+        st = err_set(err, PAWL_STATE, "this attempt is over");
     else if (f->settled < i)
         st = err_set(err, PAWL_BUSY, "the calls before it in its key are not stored yet");
     if (st == PAWL_OK) {
@@ -252,7 +254,7 @@ void run_untake(struct pawl_call *t)
 
 /* ---- Settled: on the store thread ------------------------------------------------------------ */
 
-/* How many of its items completed, from the first on. Tell those who wait. */
+/* Tell the waiters of the calls in this finish. Returns how many completed, from the first on. */
 static size_t tell(struct pawl_call *t, const struct op *op)
 {
     struct flow *f = t->run->flow;
@@ -261,12 +263,12 @@ static size_t tell(struct pawl_call *t, const struct op *op)
         return 0;
     for (; good < op->finish.n; good++) {
         struct finish_item *v = &op->finish.v[good];
-        /* As the store has it: never before the call before it had ended. */
+        /* As the store records it: not before the call in front of it had ended. */
         v->started_us = MAX(v->started_us, f->ended_us);
         f->ended_us = v->finished_us;
         pool_stored(&t[good], v);
         if (v->state != PAWL_COMPLETED)
-            break; /* What is behind it was handed back. */
+            break; /* The store handed back the calls behind it. */
     }
     return good;
 }
@@ -286,7 +288,7 @@ void run_settled(struct pawl_call *t, const struct op *op)
     bool more = good && f->done > f->sent;
     f->flying = more;
     size_t rest = good ? r->n : close_flow(r);
-    /* What ran behind it, and what runs now: the latter is dropped when it ends. */
+    /* Attempts that ran behind it are dropped; one that runs now is dropped when it ends. */
     size_t ran = good ? f->sent : f->done;
     f->voided = !good;
     pthread_cond_broadcast(&f->moved);
@@ -297,7 +299,7 @@ void run_settled(struct pawl_call *t, const struct op *op)
         pool_flights(t->e, -1);
     drop(r, first + n, ran, true);
     drop(r, rest, r->n, look);
-    /* What was named behind the one that did not complete was handed back, or cancelled. */
+    /* Calls in this finish behind the one that did not complete were handed back, or cancelled. */
     drop(r, first + MIN(completed + 1, n), first + n, true);
     drop(r, first, first + MIN(completed + 1, n), look);
 }

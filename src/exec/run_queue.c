@@ -1,8 +1,8 @@
 /*
- * run_queue.c - the runs that were claimed and wait for a worker: in order, and not for long.
+ * run_queue.c - the runs that were claimed and wait for a worker: sorted, and not for long.
  *
- * The store thread adds them, workers take them, the keeper hands back those that wait too long;
- * all under pool.lock.
+ * The store thread adds them, workers take them, the housekeeping thread hands back those that wait
+ * too long; all under pool.lock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -95,7 +95,8 @@ struct run *pool_dequeue(struct pool *p)
 {
     struct run *r = p->head;
     struct lease_run *l = r->v->lease;
-    /* Else a call that kills this process would not be charged, but others of its lease. */
+    /* Otherwise, when a call kills this process, other calls of its lease would be counted as lost.
+     */
     CHECK(!l->begun || !due_before(r, l->begun));
     l->begun = r;
     pool_unqueue(p, NULL, r);
@@ -114,11 +115,10 @@ void pool_unqueue(struct pool *p, struct run *before, struct run *r)
     p->n_hauled -= r->v->lease->hauler ? r->n : 0;
 }
 
-/* ---- What waits too long ----------------------------------------------------------------------
- */
+/* ---- Runs that wait too long ----------------------------------------------------------------- */
 
-/* Quick calls that turn out slow are noted as such. When the first queued run is stale; under the
- * lock. */
+/* Returns when the first queued run is stale. If one is, note running calls of quick types that
+ * turned out slow, since they are why it waits. Under the lock. */
 static int64_t stale_next(struct pool *p, int64_t now_us)
 {
     int64_t next_us = INT64_MAX;

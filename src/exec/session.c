@@ -3,17 +3,17 @@
  * transaction.
  *
  * At its first statement the worker posts an OP_HANDLER and waits until the store thread has begun
- * it. From then on the store thread serves this try alone: statement by statement, until the try is
- * over, then its finish is applied in the same transaction. In a longer run it begins when every
- * result before it is stored, so that its transaction has no other finish beside it. On an engine
- * with one writer everybody else waits meanwhile, so the whole may last SQLITE_TX_US; then the
- * store thread ends the try itself and undoes what it did. Elsewhere it has a thread and a
- * connection of its own (side.c), and lasts as long as the call may.
+ * it. From then on the store thread serves this attempt alone, statement by statement, until the
+ * attempt is over; then its finish is applied in the same transaction. In a longer run it begins
+ * when every result before it is stored, so that its transaction is the only finish of the run
+ * under way. On an engine with one writer all other writes wait meanwhile, so the whole may last
+ * SQLITE_TX_US; then the store thread ends the attempt itself and undoes what it did. On other
+ * engines it has a thread and a connection of its own (side.c), and lasts as long as the call may.
  *
- *     NEW --posted--> POSTED --begun--> OPEN <--> ASKED          worker asks, store thread answers
- *      |                 |                |---> COMMIT | ABORT   the try is over, by its worker |
- * by others
- *      +------> DEAD <---+ (never begun)  +---> DEAD             settled
+ *     NEW --posted--> POSTED --begun--> OPEN <--> ASKED       worker asks, store thread answers
+ *      |                 |                |---> COMMIT        the attempt was ended by its worker
+ *      |                 |                |---> ABORT         ... or by another thread
+ *      +------> DEAD <---+ (never begun)  +---> DEAD          settled
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <time.h>
@@ -23,9 +23,10 @@
 #include "exec/internal.h"
 #include "exec/run.h"
 
-/* How often in a grace an open transaction is touched. */
+/* How often within the grace an idle open transaction sends a statement. */
 #define AWAKE_SHARE 3
-/* A try that got no transaction comes again then: not at once, the rest may work all the while. */
+/* An attempt that got no transaction is retried after this: not at once, because the rest may work
+ * meanwhile. */
 #define AGAIN_US (250 * MS_US)
 
 enum session_state { S_NEW, S_POSTED, S_OPEN, S_ASKED, S_COMMIT, S_ABORT, S_DEAD };
@@ -55,7 +56,7 @@ static void serve(struct pawl_call *t, struct session *s, struct sql_tx *tx)
 {
     s->query.deadline_us = s->deadline_us;
     if (s->failed)
-        s->status = err_set(&s->err, PAWL_STATE, "an earlier statement of this try failed");
+        s->status = err_set(&s->err, PAWL_STATE, "an earlier statement of this attempt failed");
     else
         s->status = store_sql(tx, &t->arena, &s->query, &s->rows, &s->err);
     if (s->status != PAWL_OK)
@@ -63,8 +64,8 @@ static void serve(struct pawl_call *t, struct session *s, struct sql_tx *tx)
     move(s, S_OPEN);
 }
 
-/* The server ends a transaction of which nothing was heard for the grace: what a stopped process
- * holds must become free. A handler that lives and thinks is not meant by that. */
+/* The server ends a transaction that was idle for the grace, so that what a stopped process locked
+ * becomes free. A handler that lives and takes its time must not be ended by that. */
 static void stay_awake(struct session *s, struct sql_tx *tx)
 {
     struct arena a;
@@ -83,7 +84,8 @@ static struct timespec moment(int64_t us)
     return (struct timespec){ .tv_sec = us / SEC_US, .tv_nsec = us % SEC_US * 1000 };
 }
 
-/* Until the worker has something to say; where others can write meanwhile. */
+/* Wait for the worker, and keep the transaction from being idle; where others can write meanwhile.
+ */
 static void wait_awake(struct pawl_call *t, struct session *s, struct sql_tx *tx)
 {
     struct timespec until =
@@ -92,7 +94,7 @@ static void wait_awake(struct pawl_call *t, struct session *s, struct sql_tx *tx
         stay_awake(s, tx);
 }
 
-/* Its time is up. True when that ended the try; else somebody else just did, and will say so. */
+/* The time is up. True: this ended the attempt. False: another thread just did, and will say so. */
 static bool time_is_up(struct pawl_call *t, struct session *s)
 {
     int running = TRY_RUNNING;
@@ -114,7 +116,8 @@ static bool session_run(void *ctx, struct sql_tx *tx)
 {
     struct pawl_call *t = ctx;
     struct session *s = atomic_load(&t->session);
-    /* Where others can write meanwhile only its own deadline ends it, and who watches that. */
+    /* Where others can write meanwhile, only the deadline of the attempt ends it, which the
+     * housekeeping thread watches. */
     bool timed = t->e->traits & STORE_ONE_WRITER, late = false;
     pthread_mutex_lock(&s->lock);
     s->begun = true;
@@ -140,12 +143,12 @@ static bool session_run(void *ctx, struct sql_tx *tx)
     return commit;
 }
 
-/* The transaction is settled, or never began. */
+/* Store thread: the transaction is settled, or never began. */
 static void session_done(struct job *j)
 {
     struct session *s = (struct session *)((char *)j - offsetof(struct session, job));
     struct pawl_call *t = j->op.handler.ctx;
-    bool ours = s->begun; /* This thread's own word. */
+    bool ours = s->begun; /* Set by session_run(), on this thread. */
     if (!ours)
         run_untake(t);
     pthread_mutex_lock(&s->lock);
@@ -157,7 +160,7 @@ static void session_done(struct job *j)
     if (!ours) {
         if (aborted)
             run_end(t, &t->theirs);
-        return; /* else the worker hears that it could not begin, and goes on without */
+        return; /* else the worker is told that it could not begin */
     }
     t->job = (struct job){ .op = { .kind = OP_FINISH,
                                    .a = &t->end_arena,
@@ -171,11 +174,11 @@ static void session_done(struct job *j)
         bool keyed = t->call->spec.key.data;
         pool_finish_done(&t->job);
         if (keyed)
-            exec_work_came(e); /* No claim rode with it: a transaction commits alone. */
+            exec_work_came(e); /* No claim shared its commit: a transaction commits alone. */
         return;
     }
-    /* The commit failed and the SQL is undone: the handler has to run again, which counts as
-     * nothing. */
+    /* The commit failed and the SQL is undone: the handler has to run again, and this attempt is
+     * not counted. */
     t->theirs = (struct finish_item){
         .seq = t->call->seq, .id = t->call->spec.id, .how = END_RELEASE, .started_us = t->started_us
     };
@@ -207,23 +210,24 @@ static enum pawl_status session_make(struct pawl_call *t, struct session **out,
     return PAWL_OK;
 }
 
-/* May it begin? Whoever ends the try from now on finds the session; who ended it before did not,
- * and would never tell the store thread: hence the look at the stage, after the session was made.
- */
+/* May the transaction begin? A thread that ends the attempt from now on finds the session. One that
+ * ended it before did not, and would never tell the store thread: so look at the stage after the
+ * session was made. */
 static enum pawl_status session_may(struct pawl_call *t, struct session *s, struct pawl_err *err)
 {
     bool over = atomic_load(&t->stage) != TRY_RUNNING;
-    enum pawl_status st = over ? err_set(err, PAWL_STATE, "this try is over") : run_take(t, err);
+    enum pawl_status st =
+        over ? err_set(err, PAWL_STATE, "this attempt is over") : run_take(t, err);
     pthread_mutex_lock(&s->lock);
     if (st == PAWL_OK && s->state != S_NEW)
-        st = err_set(err, PAWL_STATE, "this try is over");
+        st = err_set(err, PAWL_STATE, "this attempt is over");
     if (st == PAWL_OK)
         s->state = S_POSTED;
     pthread_mutex_unlock(&s->lock);
     return st;
 }
 
-/* The queue is closed. */
+/* It could not be posted: the queue is closed. */
 static void session_unpost(struct pawl_call *t, struct session *s)
 {
     run_untake(t);
@@ -235,8 +239,8 @@ static void session_unpost(struct pawl_call *t, struct session *s)
         run_end(t, &t->theirs);
 }
 
-/* Post it and wait until the store thread has begun it. The wait ends: the queue is bounded, and so
- * is every operation in it. */
+/* Post it and wait until the store thread has begun it. The queue and every operation in it are
+ * bounded, so the wait ends. */
 static enum pawl_status session_begin(struct pawl_call *t, struct session *s, struct pawl_err *err)
 {
     enum pawl_status st = session_may(t, s, err);
@@ -252,8 +256,8 @@ static enum pawl_status session_begin(struct pawl_call *t, struct session *s, st
     if (st == PAWL_OK && s->state != S_OPEN)
         st = s->state == S_DEAD && s->status != PAWL_OK
                  ? err_set(err, s->status, "%s", s->err.text)
-                 : err_set(err, PAWL_STATE, "this try is over");
-    s->failed = st != PAWL_OK; /* Then a reply is an error, too. */
+                 : err_set(err, PAWL_STATE, "this attempt is over");
+    s->failed = st != PAWL_OK; /* Then session_check() turns a reply into an error. */
     s->status = st;
     if (s->failed && err)
         s->err = *err;
@@ -280,9 +284,9 @@ enum pawl_status session_sql(struct pawl_call *t, const struct sql_query *q, str
         while (s->state == S_ASKED)
             pthread_cond_wait(&s->moved, &s->lock);
     }
-    /* If it was ended meanwhile, `status` is the end's and no longer the statement's. */
+    /* If the transaction ended meanwhile, `status` is that of its end, not of the statement. */
     if (s->state != S_OPEN)
-        st = err_set(err, PAWL_STATE, "this try's transaction is over");
+        st = err_set(err, PAWL_STATE, "this attempt's transaction is over");
     else if (s->status != PAWL_OK)
         st = err_set(err, s->status, "%s", s->err.text);
     else
@@ -315,7 +319,7 @@ void session_check(struct pawl_call *t)
         f->retry_in_us = -1;
         f->state_do = STATE_KEEP;
     }
-    /* The database was away before its first statement: no fault of the work. */
+    /* The database was away before the first statement, which is no failure of the handler. */
     if (s->failed && !s->begun && s->status == PAWL_BUSY && f->how == END_ERROR) {
         try_error(t, END_LATER, BYTES_NONE);
         f->retry_in_us = AGAIN_US;

@@ -1,10 +1,10 @@
 /*
- * side.c - writes that must not hold up the others: handlers' transactions, and what met a row that
- * a stranger's transaction holds.
+ * side.c - writes that must not hold up the others: handlers' transactions, and a write that met a
+ * row which a transaction outside Pawl holds.
  *
- * Only where the engine lets several write at the same time. Each thread has a connection of its
- * own and commits one job at a time; the job then goes to the store thread, which calls its `done`
- * as if it had committed it. Threads are made as they are needed and stay.
+ * Only on engines with several writers. Each thread has a connection of its own and commits one job
+ * at a time; the job then goes to the store thread, which calls its `done` as if it had committed
+ * it. Threads are made as they are needed and stay.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "exec/internal.h"
@@ -44,8 +44,8 @@ static void *side_main(void *arg)
     pthread_mutex_lock(&e->side.lock);
     struct store *store = TAKE(e->side.first);
     pthread_mutex_unlock(&e->side.lock);
-    /* A handler's COMMIT may run triggers of the application's: that it takes long says nothing of
-     * others'. */
+    /* A handler's COMMIT may run triggers of the application: one that takes long says nothing
+     * about other commits. */
     stall_enter(e, &way, false);
     while ((j = take(&e->side))) {
         struct op *op = &j->op;
@@ -55,9 +55,9 @@ static void *side_main(void *arg)
             op_refuse(op, &err); /* Without a connection nothing was stored. */
         else
             commit(e, &way, store, j);
-        failures_tell(e, &op, 1); /* what it says is the store's until the next commit */
+        failures_tell(e, &op, 1); /* the texts in `op` are the store's until the next commit */
         j->answered = true;
-        /* It closes after us. */
+        /* The queue is closed after this thread has ended. */
         CHECK(queue_put(&e->queue, j, true, &err) == PAWL_OK);
     }
     stall_leave(e, &way);

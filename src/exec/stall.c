@@ -1,16 +1,17 @@
 /*
- * stall.c - commits that have no answer: who waits for them is told, who comes is refused.
+ * stall.c - commits that have no answer: callers that wait for them are told, new writes are
+ * refused.
  *
  * A database that confirms a commit only when a standby has it (PostgreSQL's
  * synchronous_standby_names, MariaDB's semi-synchronous replication) lets every COMMIT wait while
- * that standby is away, for as long as that takes. The thread that sent it goes on waiting: to
- * cancel the wait would show rows that no standby has. So the thread in here tells those who wait
- * for such a commit UNKNOWN after COMMIT_WAIT_US, takes those who wait behind it out of the queue,
- * and has new ones refused at once (exec_stalled), all of which ends when the answer comes.
+ * that standby is away. The thread that sent it goes on waiting: to cancel the wait would show rows
+ * that no standby has. So the thread in this file tells the callers that wait for such a commit
+ * UNKNOWN after COMMIT_WAIT_US, takes the jobs that wait behind it out of the queue, and has new
+ * writes refused at once (exec_stalled). All of that ends when the answer comes.
  *
- * Only where commits may wait for somebody else: on engines with several writers. What must stay
- * true: a job is told under the lock, and the thread that commits takes that lock before it settles
- * anything, so that no job is told when it is settled already.
+ * Only on engines with several writers, where a commit may wait for something outside the process.
+ * What must stay true: a job is told late under the lock, and the thread that commits takes that
+ * lock before it settles anything, so that no job is told late after it was settled.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <time.h>
@@ -20,8 +21,8 @@
 #include "base/log.h"
 #include "exec/internal.h"
 
-/* How often the queue is looked at while a commit has no answer: a writer that was about to post
- * when that began is in it afterwards. */
+/* How often the queue is emptied while a commit has no answer: a thread that was about to post when
+ * the stall began puts its job in afterwards. */
 #define SHED_US (100 * MS_US)
 
 static enum pawl_status why(struct pawl_err *err)
@@ -58,7 +59,7 @@ static void tell(const struct under_way *u)
         job_tell_late(j);
 }
 
-/* Since when new writes are refused, and what to say of it. */
+/* Set since when new writes are refused, and log when that begins or ends. */
 static void set_stalled(struct exec *e)
 {
     int64_t since_us = 0, was_us = atomic_load(&e->stalled_us);
@@ -68,7 +69,7 @@ static void set_stalled(struct exec *e)
     atomic_store(&e->stalled_us, since_us);
     if (since_us && !was_us)
         log_line(LOG_ERROR,
-                 "the database has not confirmed a commit for %.1f s; waiting on, and "
+                 "the database has not confirmed a commit for %.1f s; still waiting, and "
                  "refusing new writes",
                  (double)(world_mono(&world_real) - since_us) / SEC_US);
     else if (!since_us && was_us)
@@ -76,7 +77,7 @@ static void set_stalled(struct exec *e)
                  (double)(world_mono(&world_real) - was_us) / SEC_US);
 }
 
-/* Look at one; when to look again. */
+/* Look at one thread that commits. Returns when to look again. */
 static int64_t look(struct exec *e, struct under_way *u, int64_t now_us)
 {
     int64_t sent_us = store_committing(u->store);
@@ -87,13 +88,14 @@ static int64_t look(struct exec *e, struct under_way *u, int64_t now_us)
     if (!u->told) {
         u->told = true;
         u->since_us = sent_us;
-        set_stalled(e); /* Before they are told: whoever asks again at once is refused. */
+        set_stalled(e); /* Before they are told, so that a caller that tries again at once is
+                           refused. */
         tell(u);
     }
     return now_us + SHED_US;
 }
 
-/* Look at all of them; when to look again. */
+/* Look at all of them. Returns when to look again. */
 static int64_t look_at_all(struct exec *e)
 {
     int64_t now_us = world_mono(&world_real), next_us = INT64_MAX;
@@ -103,7 +105,7 @@ static int64_t look_at_all(struct exec *e)
     return next_us;
 }
 
-/* Threads of side.c in commits without an answer. */
+/* How many threads of side.c are in commits without an answer. */
 static int sides_stalled(const struct stall *s)
 {
     int n = 0;
@@ -112,7 +114,7 @@ static int sides_stalled(const struct stall *s)
     return n;
 }
 
-/* ---- Those that wait behind such a commit ---------------------------------------------------- */
+/* ---- Jobs that wait behind such a commit ----------------------------------------------------- */
 
 static void refuse(struct job *first)
 {
@@ -126,9 +128,10 @@ static void refuse(struct job *first)
     }
 }
 
-/* Nobody comes to what waits in the queue, for a key's turn, or for a thread of side.c. Called
- * under the lock, and lets it go meanwhile: the jobs' own functions and the lists take locks. The
- * store thread touches the list of turns only while it does not commit. */
+/* Refuse the jobs that no thread will take soon: in the queue, waiting for a key's turn, or for a
+ * thread of side.c. Called under the lock, and releases it meanwhile, because the jobs' own
+ * functions and the lists take locks. The store thread touches the list of turns only while it does
+ * not commit. */
 static void shed(struct exec *e)
 {
     struct stall *s = &e->stall;
@@ -195,8 +198,8 @@ void stall_leave(struct exec *e, struct under_way *u)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* The watching thread sleeps for two seconds at least once it is awake, so that a busy writer wakes
- * it that often at most. */
+/* Once awake, the watching thread sleeps for two seconds at least, so a busy writer wakes it no
+ * more often than that. */
 void stall_begin(struct exec *e, struct under_way *u, struct store *store, struct job *jobs)
 {
     struct stall *s = &e->stall;

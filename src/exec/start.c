@@ -16,7 +16,7 @@ static enum pawl_status copy_queues(struct pool *p, const struct exec_workers *w
                                     struct pawl_err *err)
 {
     for (size_t i = 0; i < p->n_queues; i++)
-        mem_free((char *)p->queues[i].data); /* of a start that was refused further on */
+        mem_free((char *)p->queues[i].data); /* left by a start that failed further on */
     mem_free(p->queues);
     p->queues = NULL;
     p->n_queues = 0;
@@ -34,7 +34,7 @@ static enum pawl_status copy_queues(struct pool *p, const struct exec_workers *w
     return p->queues ? PAWL_OK : err_no_memory(err, "starting the workers");
 }
 
-/* A process that serves nobody but its own callers. */
+/* Enter the registry as a process without HTTP. */
 static enum pawl_status enter(struct exec *e, const struct exec_workers *w, struct pawl_err *err)
 {
     if (exec_entered(e))
@@ -62,7 +62,7 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     if (st == PAWL_OK)
         st = copy_queues(p, w, err);
     if (st == PAWL_OK)
-        st = enter(e, w, err); /* The first beat comes before any work. */
+        st = enter(e, w, err); /* The first heartbeat is stored before anything is claimed. */
     if (st != PAWL_OK)
         return st;
     int made = 0;
@@ -75,7 +75,7 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
         log_line(LOG_WARN, "%d workers run instead of %d: no more threads could be made", made,
                  w->slots);
     pthread_mutex_lock(&p->lock);
-    p->slots = made; /* a lease says how many of its calls may run at once */
+    p->slots = made; /* a lease records how many of its calls may run at once */
     p->started = true;
     p->hungry = true;
     pthread_mutex_unlock(&p->lock);
@@ -89,7 +89,7 @@ bool exec_started(struct exec *e)
     return pool_started(&e->pool);
 }
 
-/* Wait until every worker has left, or until then (monotonic); how many have not. */
+/* Wait until every worker has left, or until then (monotonic). Returns how many have not. */
 static int wait_quiet(struct pool *p, int64_t until_us)
 {
     struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
@@ -101,8 +101,9 @@ static int wait_quiet(struct pool *p, int64_t until_us)
     return left;
 }
 
-/* The results of a longer run go one finish after another, and one that was refused goes out again;
- * leaving takes back whatever is not stored. So wait for them, no longer than this. */
+/* The results of a longer run are stored one finish after another, and a refused finish is posted
+ * again; leaving the registry hands back whatever is not stored. So wait for them, no longer than
+ * this. */
 static void wait_stored(struct pool *p, int64_t until_us)
 {
     struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
@@ -128,7 +129,7 @@ static void stop_hard(struct exec *e)
     }
 }
 
-/* What has not begun, taken out of the queue; under the lock. */
+/* Take everything that has not begun out of the queue; under the lock. */
 static struct run *take_queued(struct pool *p)
 {
     struct run *queued = TAKE(p->head);
@@ -147,7 +148,7 @@ static void hand_back(struct run *queued)
     }
 }
 
-/* No more claims; what has not begun is handed back. True the first time. */
+/* Claim no more, and hand back what has not begun. True the first time. */
 static bool stop_claiming(struct exec *e)
 {
     struct pool *p = &e->pool;
@@ -219,7 +220,7 @@ enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct pawl_err *er
     }
     int64_t until_us = world_mono(&world_real) + grace_us;
     bool first = stop_claiming(e);
-    keeper_registry(e); /* What we lead is somebody else's to do from now on. */
+    keeper_registry(e); /* Resign the roles that this node holds. */
     int left = wait_quiet(p, until_us);
     if (left) {
         stop_hard(e);

@@ -2,8 +2,8 @@
  * stats.h - what the machine counts, for others to read: totals, histograms of groups and commits,
  * and how fast each queue moves.
  *
- * The store thread counts a group after its commit and before its answers, so whoever has an answer
- * finds it counted. Any thread reads.
+ * The store thread counts a group after its commit and before its answers, so a caller that has an
+ * answer finds it counted. Any thread reads.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EXEC_STATS_H
@@ -36,11 +36,11 @@ struct exec_stats {
 /* The counters of this handle; valid while it is open. */
 const struct exec_stats *exec_stats_of(const struct exec *e);
 
-/* Calls a second over the last 10 seconds, as this process saw them: what it accepted, and what was
- * finished through it. Both 0 for a queue that it has not seen. */
 struct pace {
-    double accepted, ended;
+    double accepted, ended; /* calls a second */
 };
+/* How fast this queue moved over the last 10 seconds, as this process saw it: what it accepted, and
+ * what was finished through it. Both 0 for a queue that it has not seen. */
 struct pace exec_pace(struct exec *e, struct bytes queue);
 
 #endif

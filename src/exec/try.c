@@ -1,5 +1,5 @@
 /*
- * try.c - running one try and seeing its end to the store.
+ * try.c - running one attempt of a call and posting its end to the store (try.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,10 +14,10 @@
 #include "exec/internal.h"
 #include "exec/run.h"
 
-/* A finish's answer: its error texts and little else. */
+/* The answer of a finish: its error texts and little else. */
 #define END_LEN_MAX (1 << 20)
 
-/* Most neighbours of a claim have the same handler: `before` is tried first. */
+/* Most neighbours in a claim have the same handler, so `before` is compared first. */
 static int handler_of(const struct registry *r, const struct call_spec *s, int before)
 {
     if (before >= 0 && bytes_eq(r->v[before].type_b, s->type) &&
@@ -34,7 +34,7 @@ static void try_make(struct pawl_call *t, struct lease_run *l, struct run *r, co
     t->call = c;
     atomic_init(&t->stage, TRY_QUEUED);
     atomic_init(&t->stop, STOP_NONE);
-    atomic_init(&t->refs, 1); /* its finish */
+    atomic_init(&t->refs, 1); /* held by its finish */
     gate_init(&t->stopped);
     arena_init(&t->arena, TRY_LEN_MAX);
     arena_init(&t->end_arena, END_LEN_MAX);
@@ -42,7 +42,7 @@ static void try_make(struct pawl_call *t, struct lease_run *l, struct run *r, co
     t->finish = (struct finish){ .token = l->token, .v = &t->item, .n = 1 };
 }
 
-/* How many of the claimed calls from here on belong to one run: they stand together. */
+/* How many of the claimed calls from here on form one run: calls of one key are adjacent. */
 static size_t run_len(const struct claim *c, size_t from)
 {
     struct bytes key = c->calls[from].spec.key;
@@ -52,7 +52,7 @@ static size_t run_len(const struct claim *c, size_t from)
     return n;
 }
 
-/* What only a longer run needs. */
+/* Make what only a longer run needs. */
 static bool flow_make(struct run *r, struct lease_run *l)
 {
     pthread_condattr_t attr;
@@ -164,7 +164,7 @@ void try_also(struct pawl_call *t, struct gate *g)
 {
     pthread_mutex_lock(&t->e->pool.lock);
     t->also = g;
-    /* Told before we asked: `stop` was set, and nobody will come again. */
+    /* It was told to stop before: no other thread will open the event. */
     if (g && atomic_load(&t->stop) != STOP_NONE)
         gate_open(g);
     pthread_mutex_unlock(&t->e->pool.lock);
@@ -194,14 +194,14 @@ void try_error(struct pawl_call *t, enum ending how, struct bytes text)
     t->item.result = (struct payload){ 0 };
 }
 
-/* A number the handler made up itself. */
+/* The handler returned a number of its own. */
 static void answer_code(struct pawl_call *t, int code)
 {
     char *text = arena_printf(&t->arena, "the handler returned %d", code);
     try_error(t, END_ERROR, text ? bytes_of(text) : BYTES("the handler returned an error"));
 }
 
-/* From what the handler returned and said to how the try ended. */
+/* Decide how the attempt ended, from what the handler returned and answered. */
 static void settle(struct pawl_call *t, int code)
 {
     struct finish_item *f = &t->item;
@@ -219,11 +219,11 @@ static void settle(struct pawl_call *t, int code)
     if (f->how == END_RESULT && t->state_fault.data)
         try_error(t, t->state_for_good ? END_REFUSE : END_ERROR, t->state_fault);
     if (f->how != END_RESULT)
-        f->state_do = STATE_KEEP; /* What a try that failed set goes with it. */
+        f->state_do = STATE_KEEP; /* A failed attempt does not change the state. */
     if (f->how != END_ERROR)
         return;
-    /* Being told to stop is no failure of the work: a wish ends it, a stopping process hands it
-     * back. */
+    /* An error of a handler that was told to stop is no failure of the work: after a cancel request
+     * the call is cancelled, in a stopping process it is handed back. */
     int stop = atomic_load(&t->stop);
     if (stop == STOP_WISH)
         f->how = END_CANCELLED;
@@ -248,11 +248,11 @@ static void run_handler(struct pawl_call *t)
 bool try_run(struct pawl_call *t)
 {
     int queued = TRY_QUEUED;
-    atomic_fetch_add(&t->refs, 1); /* the handler */
+    atomic_fetch_add(&t->refs, 1); /* held by the handler */
     t->started_us = MAX(exec_now(t->e), t->call->claimed_us);
     t->began_us = world_mono(&world_real);
     t->state = t->run->state;
-    /* Somebody wants it cancelled who found it behind others of its run. */
+    /* A cancel request found it queued behind other calls of its run. */
     if (atomic_load(&t->stop) == STOP_WISH && try_take_over(t, TRY_QUEUED, END_CANCELLED, NULL))
         return false;
     if (!atomic_compare_exchange_strong(&t->stage, &queued, TRY_RUNNING))
@@ -261,7 +261,7 @@ bool try_run(struct pawl_call *t)
     run_handler(t);
     int running = TRY_RUNNING;
     if (!atomic_compare_exchange_strong(&t->stage, &running, TRY_OVER))
-        return false; /* Its deadline or a stop came first: whatever it answered is void. */
+        return false; /* Its deadline or a stop ended it first: its answer is void. */
     session_check(t);
     bool result = t->item.how == END_RESULT;
     if (result)

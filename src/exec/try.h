@@ -1,10 +1,12 @@
 /*
- * try.h - one try of one call: what a handler holds as `struct pawl_call`.
+ * try.h - one attempt ("try") of one call: what a handler holds as `struct pawl_call`. For exec and
+ * lib.
  *
- * A try is ended once. Its handler's answer, its deadline, a stop and a cancel race for that by
- * moving `stage` from RUNNING (or QUEUED) to OVER; whoever moves it provides the finish, everybody
- * else's is void. Memory: the tries of a lease live in the lease's arena; a try is over with when
- * both its finish is settled and its handler has returned, a lease when all its tries are.
+ * An attempt is ended once. Its handler's answer, its deadline, a stop and a cancel race for that
+ * by moving `stage` from RUNNING (or QUEUED) to OVER with compare-and-swap: the winner provides the
+ * finish, the others' answers are void. Memory: the attempts of a lease live in the lease's arena.
+ * An attempt is done with when its finish is settled and its handler has returned, a lease when all
+ * its attempts are.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EXEC_TRY_H
@@ -23,103 +25,120 @@ struct hauler;
 struct run;
 struct session;
 
-/* A lease this process holds. */
+/* A lease that this process holds: the calls of one claim. */
 struct lease_run {
     struct exec *e; /* borrowed */
     struct token token;
-    struct arena arena;    /* owned: the claimed calls and their tries */
+    struct arena arena;    /* owned: the claimed calls and their attempts */
     struct job job;        /* the claim itself */
-    atomic_size_t left;    /* tries that are not over with, and workers inside a longer run */
+    atomic_size_t left;    /* attempts that are not done with, and workers inside a longer run */
     struct flow *flows;    /* of its longer runs */
-    struct hauler *hauler; /* who claimed it (haul.h); NULL: the store thread */
+    struct hauler *hauler; /* the bulk writer that claimed it (haul.h); NULL: the store thread */
     int64_t came_us;       /* when its calls were queued; monotonic */
     struct run *begun;     /* the last of its runs that a worker took; under pool.lock */
-    bool suspect;          /* its one call was lost before */
-    bool again;            /* the claim failed: perhaps only its answer was lost, so repeat it */
+    bool suspect;          /* its one call was lost before, and is retried alone */
+    bool again; /* the claim failed, perhaps only its answer was lost: repeat it with the same token
+                 */
 };
 
 enum try_stage { TRY_QUEUED, TRY_RUNNING, TRY_OVER };
-/* Why a handler should come to an end; the first reason stays. */
+/* Why a handler is told to stop; the first reason stays. */
 enum try_stop { STOP_NONE, STOP_WISH, STOP_TIME, STOP_PROCESS };
 
 struct pawl_call {
     struct exec *e;           /* borrowed */
-    struct lease_run *lease;  /* held by its `left` */
+    struct lease_run *lease;  /* kept alive by its `left` */
     struct run *run;          /* borrowed from the lease's arena */
     const struct call *call;  /* borrowed from the lease's arena */
-    int handler;              /* its index in the registry; below 0: there is none */
+    int handler;              /* its index in the registry; below 0: no handler serves it */
     atomic_bool slow;         /* counted in pool.n_slow; written under pool.lock */
-    bool ending, ending_slow; /* counted in the pool's numbers of that name; the worker's own */
-    bool ran;                 /* its handler was called; the worker's own */
+    bool ending, ending_slow; /* counted in the pool's members of these names; the worker's own */
+    bool ran;                 /* the handler was called; the worker's own */
     struct pawl_view view;    /* filled at its first use */
     bool viewed;
 
     atomic_int stage, stop, refs;
-    struct gate stopped; /* opened with `stop` */
-    struct gate *also;   /* opened with it, while the handler waits for a call; under pool.lock */
+    struct gate stopped; /* opened when `stop` is set */
+    struct gate *also; /* opened with it, while the handler waits for another call; under pool.lock
+                        */
     int64_t started_us, began_us, deadline_us; /* database clock; monotonic; monotonic */
     bool in_run_list, hung, blocked;           /* under pool.lock */
     struct pawl_call *next, *prev;             /* run list, under pool.lock */
 
-    struct arena arena;       /* the handler's own */
-    struct finish_item item;  /* the handler's answer */
-    bool answered;            /* item.result or item.error was set */
-    struct payload state;     /* of its object when the handler began; borrowed for the try */
-    struct bytes state_fault; /* why a state could not be set: a reply is an error then; absent */
-    bool state_for_good;      /* and the next try would fare no better */
+    struct arena arena;      /* memory for the handler */
+    struct finish_item item; /* the handler's answer */
+    bool answered;           /* the handler set item.result or item.error */
+    struct payload state; /* the object's state when the handler began; borrowed for the attempt */
+    struct bytes state_fault; /* why a state could not be set, so that a reply becomes an error;
+                                 absent: it could */
+    bool state_for_good;      /* and the next attempt would fail the same way: do not retry */
     struct call_spec *send;   /* in arena */
     size_t n_send, cap_send;
     int n_asked;
     _Atomic(struct session *) session; /* NULL: no SQL yet */
 
-    struct arena end_arena;    /* the finish's answer */
-    struct finish_item theirs; /* the finish of somebody else who ended it */
+    struct arena end_arena;    /* memory for the finish's answer */
+    struct finish_item theirs; /* the finish of another thread that ended it */
     char their_error[256];
     struct finish finish;
-    struct job job;     /* the finish on its way */
-    bool replaced_once; /* a refused finish was turned into an error */
+    struct job job;     /* its finish on the way to the store */
+    bool replaced_once; /* a refused finish was turned into an error, which is done once */
     bool late;          /* the finish was refused and goes out again: it counts in pool.flights */
 };
 
-/* Fill a lease's tries from its claim's answer, in runs, linked. NO_MEMORY: none were made. */
+/* Store thread: make a lease's attempts from its claim's answer, as linked runs in *out. NO_MEMORY:
+ * none were made. */
 MUST_USE enum pawl_status try_make_all(struct lease_run *l, struct run **out);
-/* On a worker: run the handler and see its answer to the store. True when it ended with a result
- * that stands. */
+/* Worker: run the handler and post its answer to the store. True: it ended with a result that
+ * stands. */
 bool try_run(struct pawl_call *t);
-/* End it in the handler's stead, if nobody has: true when it was ours to end. */
+/* End the attempt in place of its handler, if it is still in stage `from`. True: this call ended
+ * it. Any thread. */
 bool try_take_over(struct pawl_call *t, enum try_stage from, enum ending how, const char *error);
-/* Ask the handler to come to an end; one that has not begun will not. */
+/* Tell the handler to stop; an attempt that has not begun will not begin. Any thread that does not
+ * hold pool.lock. */
 void try_stop(struct pawl_call *t, enum try_stop why);
-/* The same for who holds pool.lock. */
+/* The same under pool.lock. */
 void try_tell(struct pawl_call *t, enum try_stop why);
-/* On the worker: this gate opens too when the handler is to stop; NULL: no more. */
+/* Worker: open this event too when the handler is told to stop, at once if it was; NULL: no more.
+ */
 void try_also(struct pawl_call *t, struct gate *g);
-/* On the worker: the handler is about to wait for another call, and is back. Another worker takes
- * its slot meanwhile. */
+/* Worker: the handler is about to wait for another call (true), or is back (false). Meanwhile
+ * another worker takes its slot. */
 void try_block(struct pawl_call *t, bool blocked);
+/* Drop a reference; the last one frees the attempt's memory. */
 void try_unref(struct pawl_call *t);
 
+/* Free a lease that no attempt uses. Accepts NULL. */
 void lease_run_free(struct lease_run *l);
-/* As it was before its claim, the memory kept. */
+/* Empty it for the next claim; its memory is kept. */
 void lease_run_reset(struct lease_run *l);
+/* One of its `left` is done with; the last one frees it. */
 void lease_run_unref(struct lease_run *l);
-/* The try whose finish this job is. */
+/* The attempt whose finish this job is. */
 struct pawl_call *try_of(struct job *j);
 
 /* ---- session.c: SQL in the call's own transaction -------------------------------------------- */
 
+/* Worker: run one statement, beginning the transaction with the first; rows live in t->arena.
+ * STATE: the attempt or its transaction is over, or an earlier statement failed; BUSY: it could not
+ * begin; else the statement's own error. */
 MUST_USE enum pawl_status session_sql(struct pawl_call *t, const struct sql_query *q,
                                       struct pawl_rows *out, struct pawl_err *err);
-/* Worker: a reply after SQL that failed is an error. */
+/* Worker: turn a reply after a failed statement into an error. */
 void session_check(struct pawl_call *t);
-/* The try is over and was ours to end: let the open transaction apply it, `item` with what the SQL
- * did, or `theirs` after undoing it. False when there is none: post a plain finish. */
+/* The worker ended the attempt: commit the transaction with `item`. False: none is open, so the
+ * caller posts a plain finish. */
 bool session_finish(struct pawl_call *t);
+/* Another thread ended the attempt: undo the transaction and store `theirs`. False: none is open,
+ * so the caller posts a plain finish. */
 bool session_abort(struct pawl_call *t);
-/* Is a transaction open? Worker only. */
+/* Worker: is a transaction open? */
 bool session_open(struct pawl_call *t);
+/* Free it; called when the attempt's memory goes. Accepts an attempt without SQL. */
 void session_free(struct pawl_call *t);
-/* The try ended with an error that says this; the text is cut. */
+/* Let the attempt end with this error; the text is cut at ERROR_LEN_MAX and lives as long as the
+ * attempt. */
 void try_error(struct pawl_call *t, enum ending how, struct bytes text);
 
 #endif

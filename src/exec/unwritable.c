@@ -1,12 +1,12 @@
 /*
- * unwritable.c - a database that answers and stores nothing: a full disk, a server that turned
- * read-only, a lock that is not let go, a file that was moved away.
+ * unwritable.c - a database that answers and refuses every write: a full disk, a server that turned
+ * read-only, a lock that is never released, a file that was moved away.
  *
- * The store thread notes how each of its groups went. The keeper, which knows whether the database
- * answers at all (keep_clock), says once that writes are refused and once that they are stored
- * again; /readyz asks exec_figures(). What must stay true: while writes are refused the keeper
- * sends a beat through the store thread from time to time, or a node that gets no requests because
- * it is not ready would never find out that it could be.
+ * The store thread notes how each of its groups went. The housekeeping thread, which knows whether
+ * the database answers at all (keep_clock), logs once that writes are refused and once that they
+ * are stored again; /readyz asks exec_figures(). What must stay true: while writes are refused, the
+ * housekeeping thread sends a heartbeat through the store thread from time to time. Otherwise a
+ * node that gets no requests because it is not ready would never find out that it could be.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -27,8 +27,8 @@ void unwritable_release(struct unwritable *u)
     pthread_mutex_destroy(&u->lock);
 }
 
-/* What the database said, of the first operation that it was said to; NULL: one row or table that
- * a stranger's transaction holds, which says nothing of other writes. */
+/* What the database said about the first refused operation. NULL: a transaction outside Pawl holds
+ * one row or table, which says nothing about other writes. */
 static const char *said(struct op *const *ops, size_t n, enum pawl_status st)
 {
     for (size_t i = 0; i < n; i++)
@@ -37,7 +37,7 @@ static const char *said(struct op *const *ops, size_t n, enum pawl_status st)
     return NULL;
 }
 
-/* Has this one changed a row? Many find nothing to do, and a full disk lets them pass. */
+/* Has this operation changed a row? Many find nothing to do, and succeed also on a full disk. */
 static bool wrote(const struct op *op)
 {
     if (op->status != PAWL_OK)

@@ -29,9 +29,11 @@ void unwritable_init(struct unwritable *r);
 void unwritable_release(struct unwritable *r);
 /* How a group went: its status and its operations. Store thread. */
 void unwritable_note(struct exec *e, enum pawl_status st, struct op *const *ops, size_t n);
-/* The database was away and answers again: refusals of that time do not count. Keeper thread. */
+/* The database was away and answers again: refusals of that time do not count. Housekeeping thread.
+ */
 void unwritable_restart(struct exec *e);
-/* Log when writes begin to be refused for good, and when they are stored again. Keeper thread. */
+/* Log when writes begin to be refused for good, and when they are stored again. Housekeeping
+ * thread. */
 void unwritable_look(struct exec *e);
 /* When a write was last refused (monotonic); 0: none since one was stored, or the database does not
  * answer at all. */

@@ -31,8 +31,8 @@ struct waiter {
 void exec_wait(struct exec *e, struct waiter *w);
 /* Take it out again. False: it was told, and its `wake` was or will be called. */
 bool exec_unwait(struct exec *e, struct waiter *w);
-/* These calls may have ended without a finish of this process: the keeper reads them soon, if
- * waiters of this process wait for them. */
+/* These calls may have ended without a finish of this process: the housekeeping thread reads them
+ * soon, if waiters of this process wait for them. */
 void exec_look(struct exec *e, const struct bytes *ids, size_t n);
 
 #endif

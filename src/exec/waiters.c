@@ -1,5 +1,5 @@
 /*
- * waiters.c - the table of those who wait, hashed by id, grown as they come.
+ * waiters.c - the table of waiters, hashed by id, grown as needed (waiters.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 
 #define BUCKETS_FIRST 256
 
-/* FNV-1a is enough: a caller that crafts ids slows down only the callers that wait with it. */
+/* FNV-1a is enough: a client that crafts colliding ids only makes its own chains longer. */
 static uint64_t hash(struct bytes id)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -42,7 +42,7 @@ void waiters_release(struct waiters *w)
     pthread_mutex_destroy(&w->lock);
 }
 
-/* Without memory the chains get longer, nothing else. */
+/* Without memory the table stays as it is, and its chains get longer. */
 static void grow(struct waiters *w)
 {
     size_t n = w->n_buckets * 2;
@@ -79,7 +79,7 @@ bool waiters_enter(struct waiters *w, struct waiter *one)
     return first;
 }
 
-/* Take *at out of its chain. */
+/* Unlink *at from its chain. */
 static struct waiter *unlink_at(struct waiters *w, struct waiter **at)
 {
     struct waiter *o = *at;
@@ -127,7 +127,7 @@ struct waiter *waiters_tell(struct waiters *w, const struct call *ended, uint64_
 void waiters_wake(struct waiter *told)
 {
     for (struct waiter *o = told, *next; o; o = next) {
-        next = o->next; /* Woken, it is gone. */
+        next = o->next; /* Its memory may be freed by `wake`. */
         o->wake(o);
     }
 }

@@ -27,15 +27,15 @@ void waiters_release(struct waiters *w);
 bool waiters_enter(struct waiters *w, struct waiter *one);
 /* Take it out. False: it was told, and its `wake` was or will be called. */
 bool waiters_drop(struct waiters *w, struct waiter *one);
+#define WAITERS_ALL UINT64_MAX
 /* Tell all waiters of this id that are among the first `came` ever entered (WAITERS_ALL: all of
  * them), and link them, out of the table, before `told`. Returns the new list, for waiters_wake().
  */
-#define WAITERS_ALL UINT64_MAX
 struct waiter *waiters_tell(struct waiters *w, const struct call *ended, uint64_t came,
                             struct waiter *told);
 /* Call `wake` of each. */
 void waiters_wake(struct waiter *told);
-/* Ask the keeper to read this call; true when it has waiters. */
+/* Ask the housekeeping thread to read this call; true when it has waiters. */
 bool waiters_mark(struct waiters *w, struct bytes id);
 /* The same for every id with waiters. */
 void waiters_mark_all(struct waiters *w);

@@ -1,5 +1,5 @@
 /*
- * worker.c - the worker threads: take a run, its calls one after another, again.
+ * worker.c - the worker threads: take a run, execute its calls one after another, take the next.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -41,20 +41,21 @@ static void list_remove(struct pool *p, struct pawl_call *t)
         atomic_fetch_sub(&p->ending_slow, 1);
 }
 
-/* More threads than slots: somebody came back from waiting or hanging. */
+/* More threads than slots, because a handler came back from waiting or hanging? */
 static bool surplus(const struct pool *p)
 {
     return p->threads - p->hung - p->blocked > p->slots;
 }
 
-/* This try is over; in one step, so that whoever looks finds one or the other of its run, the next
- * one runs, unless the workers are to begin nothing more. */
+/* This attempt is over; begin the next one of the run, unless the workers are to begin nothing
+ * more. Both in one step under the lock, so that another thread always finds one of them in the
+ * list. */
 static struct pawl_call *pass_on(struct pool *p, struct pawl_call *t, struct pawl_call *next)
 {
     int64_t took_us = world_mono(&world_real) - t->began_us;
     struct pawl_call *back = NULL;
     pthread_mutex_lock(&p->lock);
-    if (t->ran) /* one that was cancelled before says nothing of its handler */
+    if (t->ran) /* an attempt that was cancelled before it ran says nothing about its handler */
         durations_note(&p->durations, t->handler, took_us);
     list_remove(p, t);
     if (next && (p->stopping || p->drained || p->replaced))
@@ -68,7 +69,7 @@ static struct pawl_call *pass_on(struct pool *p, struct pawl_call *t, struct paw
     return next;
 }
 
-/* Its calls one after another; its first is in the list. */
+/* Execute the calls of a run; its first attempt is in the list. */
 static void work_through(struct exec *e, struct run *r)
 {
     bool longer = run_enter(r);
@@ -96,11 +97,13 @@ static void *worker_main(void *arg)
         struct run *r = pool_dequeue(p);
         list_add(p, r->v);
         bool more = p->head && p->idle;
-        /* A long run filled what we wanted ahead, and now is one slot's work. */
+        /* A long run filled what we wanted ahead while it was queued, and occupies one slot now:
+         * claim for the idle workers. */
         bool starving = r->n > 1 && p->hungry && p->idle && !p->head;
         pthread_mutex_unlock(&p->lock);
         if (more)
-            pthread_cond_signal(&p->work); /* Each wakes the next: idle workers cost nothing. */
+            pthread_cond_signal(&p->work); /* Each worker wakes the next one, so idle workers cost
+                                              nothing. */
         if (starving)
             queue_nudge(&e->queue);
         work_through(e, r);
@@ -175,5 +178,5 @@ void try_block(struct pawl_call *t, bool blocked)
     if (more && !pool_add_worker(e))
         log_line(LOG_WARN, "no thread could be made in place of a waiting worker");
     if (blocked)
-        queue_nudge(&e->queue); /* A place is free. */
+        queue_nudge(&e->queue); /* A slot is free: claim for it. */
 }

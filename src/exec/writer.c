@@ -1,10 +1,12 @@
 /*
- * writer.c - the store thread: everything that is waiting, of all threads, in one commit.
+ * writer.c - the store thread: commits everything that is waiting, from all threads, in one
+ * transaction.
  *
- * While one group commits the next gathers; nothing waits on a timer, but for a blink when calls
- * were just handed out whose ends are expected at once. A claim joins the group
- * whenever the pool is hungry, so that finish-and-claim and accept-and-claim are one commit. The
- * one thing that must stay true: an answer (`done`) is given after the commit, never before.
+ * While one group commits the next gathers. Nothing waits on a timer, except for a moment
+ * (GATHER_US) when calls were just handed out whose results are expected at once. A claim joins the
+ * group whenever something may be due that no claim has looked for, so that finish-and-claim and
+ * accept-and-claim are one commit. What must stay true: an answer (`done`) is given after the
+ * commit, never before.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/hook.h"
@@ -12,18 +14,18 @@
 #include "exec/internal.h"
 #include "exec/keeper.h"
 
-/* Without anything to do the thread still looks this often, so that a lost wake-up cannot be for
- * ever. */
+/* Without anything to do the thread still looks this often, so that a lost wake-up does not last
+ * for ever. */
 #define LOOK_US (5 * SEC_US)
-/* How often to ask for others' commits while they tell us of them. */
+/* How often to look for other processes' commits while their notifications arrive. */
 #define HEARING_POLL_US (1 * SEC_US)
-/* How long a group waits for the ends of calls that were handed out a moment ago, and how often
- * (two to the power of this) that is left out at most where it was in vain. */
+/* How long a group waits for the results of calls that were handed out a moment ago. */
 #define GATHER_US 300
+/* The largest back-off exponent after misses: two to the power of this many groups do not wait. */
 #define GATHER_SKIPS 6
 
-/* May calls be claimed right after this job that could not be before? New ones; and the next of a
- * key's line, when the one before it is out of the way. */
+/* May calls be due after this job that were not due before? New calls; and the next call of a key,
+ * when the one before it is out of the way. */
 static bool brings_calls(const struct job *j)
 {
     switch (j->op.kind) {
@@ -34,7 +36,7 @@ static bool brings_calls(const struct job *j)
     case OP_OBJECT:
     case OP_UNBLOCK:
         return true;
-    case OP_HANDLER: /* beside the others */
+    case OP_HANDLER: /* committed on a thread of its own (side.c) */
         return true;
     case OP_FINISH:
         break;
@@ -57,8 +59,9 @@ static bool runs_here(const struct exec *e, struct bytes type)
     return found;
 }
 
-/* The same for our own claims: new calls that only others run are theirs. One that was stored
- * beside us may have kept a key from us meanwhile. */
+/* The same for claims of this node: new calls of types that only other nodes run do not count. A
+ * job that was committed on a side thread may have kept a key from our claims meanwhile, so it
+ * counts in any case. */
 static bool brings_ours(const struct exec *e, const struct job *j)
 {
     const struct accept *a = &j->op.accept;
@@ -73,9 +76,9 @@ static bool brings_ours(const struct exec *e, const struct job *j)
 /* ---- Turns -----------------------------------------------------------------------------------
  *
  * A busy key is free only inside a commit: between the finish of one run and the claim of the next.
- * A write of its object from outside would never find it so. Hence those who met a held key wait
- * here and go along with the next group that frees one, behind its finishes and before its claim.
- */
+ * A write of its object from outside a call would never find it free. So a write that met a held
+ * key waits here and is committed with the next group that frees a key, behind its finishes and
+ * before its claim. */
 
 static int64_t turns_next(const struct exec *e)
 {
@@ -91,7 +94,8 @@ static bool waits_for_turn(const struct job *j)
            world_mono(&world_real) < j->turn_until_us;
 }
 
-/* Those that wait, as far as there is room; `end` is where the group's list of jobs ends. */
+/* Add the writes that wait to the group, as far as there is room; `end` is the end of its list of
+ * jobs. */
 static void take_turns(struct exec *e, struct group *g, struct job **end)
 {
     bool due = turns_next(e) <= world_mono(&world_real);
@@ -110,7 +114,7 @@ static void take_turns(struct exec *e, struct group *g, struct job **end)
 
 static void form_group(struct exec *e, struct group *g, struct job_list l)
 {
-    /* Types are known for good once the workers have started. */
+    /* The list of types is final once the workers have started. */
     bool started = pool_started(&e->pool), alone = false, ours = false;
     struct job **end = &g->jobs;
     g->fresh = g->frees = false;
@@ -141,13 +145,13 @@ static void form_group(struct exec *e, struct group *g, struct job_list l)
         g->ops[g->n++] = &g->claim->op;
 }
 
-/* ---- What others hear of it ------------------------------------------------------------------ */
+/* ---- Notifying other processes --------------------------------------------------------------- */
 
 /* What a group did that concerns other processes. */
 struct news {
     bool offers; /* calls may be due that were not before */
     bool ours;   /* they are new ones, all of types that run here too */
-    bool nodes;  /* the registry, or who leads */
+    bool nodes;  /* the registry changed, or who leads */
     int ended;
 };
 
@@ -219,7 +223,7 @@ static void op_news(const struct exec *e, const struct op *op, struct news *out)
     out->ours = out->ours && !freed;
 }
 
-/* Before the jobs are handed back. */
+/* Called before `done`, which takes the jobs. */
 static struct news group_news(const struct exec *e, const struct group *g)
 {
     struct news out = { .ours = g->claim != NULL };
@@ -233,8 +237,9 @@ static struct news group_news(const struct exec *e, const struct group *g)
     return out;
 }
 
-/* New calls of which our own claim left none over concern nobody else; and an end that somebody
- * here has waited for most likely neither. Whoever is wronged by that polls. */
+/* Other processes need not hear of new calls when our own claim left none of them over, nor of
+ * ended calls when as many waiters here were told. Both are guesses; a process that should have
+ * been told finds out by polling. */
 static void tell_others(struct exec *e, struct news n, bool all_taken, int told)
 {
     ear_tell(e, (n.offers && !(n.ours && all_taken) ? HINT_WORK : 0) |
@@ -260,7 +265,7 @@ void group_settle(struct exec *e, struct group *g)
     for (struct job *j = g->jobs, *next; j; j = next) {
         next = j->next; /* `done` takes the job */
         bool beside = j->answered;
-        j->answered = false; /* one that `done` queues again is to be committed again */
+        j->answered = false; /* if `done` posts it again, it has to be committed again */
         if (waits_for_turn(j)) {
             j->next = e->turns;
             e->turns = j;
@@ -276,16 +281,16 @@ void group_settle(struct exec *e, struct group *g)
     if (g->claim)
         g->claim->done(g->claim);
     tell_others(e, news, all_taken, count_told(e->told));
-    waiters_wake(TAKE(e->told)); /* Last: the workers have their calls by now. */
+    waiters_wake(TAKE(e->told)); /* Last, so that the workers get their calls first. */
 }
 
-/* What the store thread knows of other processes on the same database. */
+/* What the store thread knows about other processes on the same database. */
 struct others {
     int64_t version, next_us, every_us, found;
 };
 
-/* Quickly while what other processes do concerns us, rarely while it does not: their beats move the
- * version too. */
+/* Look often while other processes do things that concern this one, rarely while they do not: their
+ * heartbeats move the version, too. */
 static void set_pace(struct exec *e, struct others *o, int64_t now_us)
 {
     int64_t found = atomic_load(&e->found);
@@ -297,8 +302,8 @@ static void set_pace(struct exec *e, struct others *o, int64_t now_us)
     o->next_us = now_us + o->every_us;
 }
 
-/* This connection's version moves only when somebody else commits: then whoever waits may have his
- * answer, and work may have come. Asked for only while that matters to anybody. */
+/* The version of this connection moves only when another process commits: then a call with waiters
+ * here may have ended, and work may have come. Looked at only while that matters here. */
 static void look_at_others(struct exec *e, struct others *o)
 {
     struct pawl_err err;
@@ -329,15 +334,15 @@ static void commit(struct exec *e, struct group *g)
 
 /* ---- Quick handlers -------------------------------------------------------------------------- */
 
-/* Does it pay to wait a moment for the ends of what was just claimed? */
+/* Whether waiting for the results of a claim has paid off lately. */
 struct gathering {
     int in_vain, skip;
 };
 
-/* A handler that takes less time than the next group would begin without its end: then every call
- * waits for a whole group of others. So the next group begins when as many writes are there as
- * calls were handed out, or GATHER_US later; where handlers are slower than that it is not tried
- * again for a while, and longer each time. */
+/* When handlers take less time than a commit, the next group would begin just before their results
+ * come, and every call would wait for a whole group of others. So the next group begins when as
+ * many writes are there as calls were handed out, or GATHER_US later. Where handlers are slower
+ * than that, it is not tried again for a while, and longer each time. */
 static void gather(struct exec *e, struct gathering *t, size_t claimed)
 {
     if (!claimed || t->skip-- > 0)

@@ -239,7 +239,7 @@ TEST(errors_name_the_thing)
         { "GET", "/v1/calls?cursor=zzz", NULL,
           "field \"cursor\": is \"zzz\", not the `next` of an earlier answer" },
         { "GET", "/v1/calls/x?archived=true&wait=5", NULL,
-          "field \"wait\": is of no use with archived: a call in the archive has ended" },
+          "field \"wait\": cannot be combined with archived: a call in the archive has ended" },
         { "GET", "/v1/calls?tag=x", NULL, "field \"tag\": is \"x\", not NAME:VALUE" },
         { "GET", "/v1/keys?blocked=yes", NULL, "field \"blocked\": is \"yes\", not true or false" },
         { "POST", "/v1/calls/retry", "{\"status\":\"zzz\"}",

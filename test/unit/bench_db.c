@@ -192,7 +192,7 @@ TEST(what_could_not_be_removed_is_said, .deadline_s = 120)
     else
         name[strlen(name) - strlen("_call")] = 0; /* the prefix */
     HAS_STR(said("err"), name);
-    HAS_STR(said("err"), "was left behind, and has to be dropped by hand: ");
+    HAS_STR(said("err"), "could not be removed and has to be dropped by hand: ");
     TRUE(*bench_table(param));
     db_session_close(other);
 }
