@@ -7,7 +7,7 @@
 
 # Rooms in whose headers every prototype has its contract above it. The list only grows.
 BEGIN {
-    contract_rooms = "base model"
+    contract_rooms = "base model net"
 }
 
 function found(at, what)
