@@ -5,8 +5,8 @@
  *     build/samples/hello            stores in hello.db, here
  *     build/samples/hello other.db   stores there
  *
- * Run it twice: the second run submits the same id, is told that the call has been made already,
- * and gets the first one's answer. The handler does not run again.
+ * Run it twice: the second run submits the same id, so the call exists already, and gets the answer
+ * of the first. The handler does not run again.
  *
  * To build it outside this tree: cc hello.c $(pkg-config --cflags --libs pawl)
  *
@@ -16,18 +16,18 @@
 
 #include <stdio.h>
 
-/* The handler of greeter.hello: runs one try of one call, on a thread of the library's. What it
- * returns, and whatever it does in the database, is stored in one transaction. */
+/* The handler of greeter.hello: runs one attempt of one call, on a thread of the library. Its
+ * reply, and everything that it does in the database, is stored in one transaction. */
 static int hello(struct pawl_call *c)
 {
     const char *name;
 
-    /* A wrong input will be as wrong the next time: refuse it, which ends the call for good. An
-     * error that may pass would be pawl_fail(c, "..."), and the library would try again. */
+    /* A wrong input will be wrong the next time too: refuse it, which ends the call for good. For
+     * an error that may pass, use pawl_fail(c, "..."), and the library retries the call. */
     if (pawl_input_get_text(c, "name", &name) != 0)
         return pawl_refuse(c, "member \"name\" must be a text");
 
-    printf("the handler runs, try %d of call %s\n", pawl_call_try(c), pawl_call_id(c));
+    printf("the handler runs, attempt %d of call %s\n", pawl_call_try(c), pawl_call_id(c));
     char text[200];
     snprintf(text, sizeof text, "hello, %.150s", name);
     return pawl_reply_text(c, text);
@@ -72,12 +72,12 @@ int main(int argc, char **argv)
     char db[1100];
     snprintf(db, sizeof db, "sqlite:%.1000s", argc > 1 ? argv[1] : "hello.db");
 
-    /* Opens the file, makes it and its tables when they are not there. */
+    /* Open the file; create it and its tables when they are missing. */
     struct pawl_options options = { PAWL_OPTIONS_INIT, .db = db };
     if (pawl_open(&options, &p, &err) != PAWL_OK)
         return complain(&err);
 
-    /* Say what this program serves, then start the threads that do. */
+    /* Register the handler, then start the threads that run it. */
     int failed = 1;
     if (pawl_on(pawl_program(p), "greeter", "hello", hello) != PAWL_OK)
         fprintf(stderr, "hello: the handler could not be registered\n");
@@ -86,8 +86,8 @@ int main(int argc, char **argv)
     else
         failed = submit_and_print(p);
 
-    /* Stops the threads and closes the file. Calls that were accepted stay, and run when a process
-     * that serves them opens the database again. */
+    /* Stop the threads and close the file. Accepted calls stay in it, and run when a process that
+     * serves them opens the database again. */
     pawl_close(p);
     return failed;
 }

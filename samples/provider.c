@@ -5,10 +5,10 @@
  *     build/samples/provider            stores in provider.db, here
  *     build/samples/provider other.db   stores there
  *
- * Below are the seven things such a host asks of its storage, each a few lines over libpawl:
+ * Below are the seven operations that such a host needs, each a few lines over libpawl:
  * insert_or_get, get_call, pending_calls, update_status, save_object, load_object, delete_object.
- * doc/provider.md says what each promises. main() runs one object through them: a counter that is
- * told to add. Run it twice: the second run inserts nothing, and is told the answers of the first.
+ * doc/provider.md says what each promises. main() runs one object through them, a counter. Run it
+ * twice: the second run inserts nothing and gets the answers of the first.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,9 +24,9 @@ struct object_call {
     struct pawl_data request;
 };
 
-/* ---- The seven ------------------------------------------------------------------------------- */
+/* ---- The seven operations -------------------------------------------------------------------- */
 
-/* Write the call down, or find it: the same call_id with the same content is the same call, however
+/* Store the call, or find it: the same call_id with the same content is the same call, however
  * often it comes. With other content it is PAWL_CONFLICT. */
 static enum pawl_status insert_or_get(struct pawl *p, const struct object_call *c,
                                       struct pawl_receipt *out, struct pawl_err *err)
@@ -48,15 +48,15 @@ static enum pawl_status get_call(struct pawl *p, const char *call_id, struct paw
     return pawl_get(p, call_id, 0, out, err);
 }
 
-/* What waits for this object, in the order it will run. */
+/* The calls that wait for this object, in the order in which they will run. */
 static enum pawl_status pending_calls(struct pawl *p, const char *type, const char *object_id,
                                       struct pawl_page **out, struct pawl_err *err)
 {
     return pawl_pending(p, type, object_id, 100, out, err);
 }
 
-/* Say how a call ended, together with what its object keeps from now on. The lease is the proof
- * that it was ours to run: a host that was too slow and has lost it changes nothing. */
+/* Store how a call ended, together with the new state of its object. The lease proves that this
+ * host owns the call: a host that was too slow and has lost it changes nothing. */
 static enum pawl_status update_status(struct pawl *p, const char *lease, struct pawl_finish how,
                                       enum pawl_state *out, struct pawl_err *err)
 {
@@ -115,9 +115,8 @@ static enum pawl_status run_call(struct pawl *p, const struct pawl_lease *lease,
     return st;
 }
 
-/* Claim what is due and run it, until nothing is. At most one call of an object comes at a time,
- * and its next one only after it has ended: the order of an object's calls needs no further care.
- */
+/* Claim due calls and run them, until none is due. A claim has at most one call of an object, and
+ * its next call only after that one has ended, so the host need not care about their order. */
 static enum pawl_status run_all(struct pawl *p, struct pawl_err *err)
 {
     struct pawl_claim claim = { PAWL_CLAIM_INIT, .worker = "provider", .max = 10 };
@@ -176,7 +175,7 @@ static enum pawl_status show_end(struct pawl *p, struct pawl_err *err)
     return st;
 }
 
-/* An object that has no calls yet may be given a state, and lose it again. */
+/* An object without calls may be given a state, and lose it again. */
 static enum pawl_status save_and_delete(struct pawl *p, struct pawl_err *err)
 {
     enum pawl_status st = save_object(p, "Counter", "c2", PAWL_TEXT("100"), err);

@@ -1,8 +1,7 @@
 /*
- * chat - a session: `Chat.say` answers what is said to a key in the order it was said, and
- * remembers the last few messages.
+ * chat - a session: `Chat.say` answers the messages of a key in order and remembers the last few.
  *
- * Many may talk to one session at once and wait; each is answered when those before it have been.
+ * Many clients may talk to one session at once and wait; each is answered after those before it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pawl.h>
@@ -14,15 +13,15 @@
 #define MESSAGE_MAX 1000
 #define KEPT 5
 
-/* The state is {"n": 7, "last": ["...", ...]}: the messages as they were written, so that they are
- * put back without being understood. */
+/* The state is {"n": 7, "last": ["...", ...]}, with the messages as they were written, so that they
+ * are copied without being parsed. */
 struct memory {
     int64_t n;
     struct pawl_data last[KEPT];
     size_t kept;
 };
 
-/* The end of the JSON string that begins here; it was checked before it was kept. */
+/* The end of the JSON string that begins here; it was checked before it was stored. */
 static const char *string_end(const char *at)
 {
     for (at++; *at != '"'; at++)
@@ -31,7 +30,7 @@ static const char *string_end(const char *at)
     return at + 1;
 }
 
-/* We wrote it ourselves, in one form only: read just that. */
+/* This program writes the state in one form only: read just that. */
 static int remember(struct pawl_call *c, struct memory *m)
 {
     struct pawl_data state = pawl_state(c);
@@ -40,13 +39,14 @@ static int remember(struct pawl_call *c, struct memory *m)
         return 0;
     char *text = pawl_alloc(c, state.len + 1);
     if (!text)
-        return pawl_fail(c, "its memory found no memory");
+        return pawl_fail(c, "no memory for its messages");
     memcpy(text, state.data, state.len);
     text[state.len] = '\0';
     int used = 0;
     if (state.form != PAWL_JSON ||
         sscanf(text, "{\"n\":%" SCNd64 ",\"last\":[%n", &m->n, &used) != 1 || !used)
-        return pawl_refuse(c, "session \"%s\" keeps something that is not ours", pawl_call_key(c));
+        return pawl_refuse(c, "session \"%s\" has a state that Chat did not write",
+                           pawl_call_key(c));
     for (const char *at = text + used; *at == '"' && m->kept < KEPT;) {
         const char *end = string_end(at);
         m->last[m->kept++] = (struct pawl_data){ PAWL_JSON, at, (size_t)(end - at) };
@@ -62,18 +62,19 @@ static int keep(struct pawl_call *c, const struct memory *m)
         len += m->last[i].len + 1;
     char *text = pawl_alloc(c, len);
     if (!text)
-        return pawl_fail(c, "its memory found no memory");
+        return pawl_fail(c, "no memory for its messages");
     int at = snprintf(text, len, "{\"n\":%" PRId64 ",\"last\":[", m->n);
     for (size_t i = 0; i < m->kept; i++)
         at += snprintf(text + at, len - (size_t)at, "%s%.*s", i ? "," : "", (int)m->last[i].len,
                        (const char *)m->last[i].data);
     at += snprintf(text + at, len - (size_t)at, "]}");
     return pawl_set_state(c, (struct pawl_data){ PAWL_JSON, text, (size_t)at })
-               ? pawl_fail(c, "its memory could not be kept")
+               ? pawl_fail(c, "its messages could not be stored")
                : 0;
 }
 
-/* {"text": s}: returns {"n": which message of the session this is, "before": the one before it}. */
+/* {"text": s}: returns {"n": the number of this message in the session, "before": the previous
+ * one}. */
 static int say(struct pawl_call *c)
 {
     struct memory m;
@@ -100,7 +101,7 @@ static int say(struct pawl_call *c)
                                  (const char *)before.data);
 }
 
-/* Chat.forget: the session begins anew. */
+/* Chat.forget: delete the session. */
 static int forget(struct pawl_call *c)
 {
     return pawl_delete_state(c) ? pawl_refuse(c, "a session is named by its key") : 0;

@@ -1,9 +1,9 @@
 /*
  * lab - handlers that misbehave on request, so that people and tests can see what Pawl does then.
  *
- * Each method reads its input first and refuses (failed for good, no retry) with one sentence that
- * names the member when it is wrong: a second try would read the same input. samples/lab/README.md
- * lists them.
+ * Each method reads its input first and, when it is wrong, refuses (failed for good, no retry) with
+ * one sentence that names the member: a second attempt would read the same input.
+ * samples/lab/README.md lists them.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pawl.h>
@@ -20,7 +20,7 @@
 
 /* ---- Reading the input ----------------------------------------------------------------------- */
 
-/* Is there such a member, other than null? */
+/* Is there such a member, and is it not null? */
 static bool has(struct pawl_call *c, const char *member)
 {
     struct pawl_data v;
@@ -28,8 +28,8 @@ static bool has(struct pawl_call *c, const char *member)
            !(v.len == 4 && memcmp(v.data, "null", 4) == 0);
 }
 
-/* The readers below return 0, or what the handler must return: `if ((bad = need_...)) return bad;`
- */
+/* The readers below return 0, or what the handler must return: `if ((bad = need_...)) return
+ * bad;` */
 static int need_int(struct pawl_call *c, const char *member, int64_t max, int64_t *out)
 {
     if (pawl_input_get_int(c, member, out) == 0 && *out >= 0 && *out <= max)
@@ -67,24 +67,23 @@ static int need_call(struct pawl_call *c, struct pawl_spec *out)
     return bad;
 }
 
-/* ---- Taking long, failing, dying ------------------------------------------------------------- */
+/* ---- Slow, failing and crashing handlers ----------------------------------------------------- */
 
-/* {"ms": n}: takes that long, stops early when cancelled. A try that ends with an error after it
- * was asked to stop counts as stopped, not as failed. */
+/* {"ms": n}: takes that long, stops early when cancelled. An attempt that ends with an error after
+ * a cancel request counts as cancelled, not as failed. */
 static int lab_sleep(struct pawl_call *c)
 {
     int64_t ms = 0;
     int bad = need_int(c, "ms", DAY_MS, &ms);
     if (bad)
         return bad;
-    return pawl_sleep(c, ms * MS_US) == 0 ? 0
-                                          : pawl_fail(c, "told to stop before its time was over");
+    return pawl_sleep(c, ms * MS_US) == 0 ? 0 : pawl_fail(c, "stopped before its time was over");
 }
 
-/* {"message": s, "permanent": bool}: reports an error, for good or to be tried again. */
+/* {"message": s, "permanent": bool}: reports an error, for good or to be retried. */
 static int lab_fail(struct pawl_call *c)
 {
-    const char *message = "told to fail";
+    const char *message = "an error on request";
     bool permanent = false;
     int bad = may_text(c, "message", &message);
     if (bad)
@@ -94,7 +93,7 @@ static int lab_fail(struct pawl_call *c)
     return permanent ? pawl_refuse(c, "%s", message) : pawl_fail(c, "%s", message);
 }
 
-/* {"times": n}: fails its first n tries, then returns the number of the try. */
+/* {"times": n}: fails its first n attempts, then returns the number of the attempt. */
 static int lab_flaky(struct pawl_call *c)
 {
     int64_t times = 0;
@@ -102,11 +101,12 @@ static int lab_flaky(struct pawl_call *c)
     if (bad)
         return bad;
     if (pawl_call_try(c) <= times)
-        return pawl_fail(c, "try %d of %" PRId64 " that fail", pawl_call_try(c), times);
+        return pawl_fail(c, "attempt %d of %" PRId64 " that fail", pawl_call_try(c), times);
     return pawl_reply_int(c, pawl_call_try(c));
 }
 
-/* {"times": n}: kills its process on its first n tries, then returns the number of the try. */
+/* {"times": n}: kills its process in its first n attempts, then returns the number of the
+ * attempt. */
 static int lab_crash(struct pawl_call *c)
 {
     int64_t times = 0;
@@ -120,8 +120,9 @@ static int lab_crash(struct pawl_call *c)
 
 /* ---- SQL in the call's own transaction ------------------------------------------------------- */
 
-/* Add 1 to the row of that name, or make it. Three plain statements that every engine knows; they
- * commit together with the reply, so the row counts each call once however often it was tried. */
+/* Add 1 to the row of that name, or insert it. Three plain statements that every engine accepts;
+ * they commit together with the reply, so the row counts each call once, however many attempts it
+ * had. */
 static enum pawl_status add_one(struct pawl_call *c, const char *name, int64_t *out,
                                 struct pawl_err *err)
 {
@@ -154,13 +155,13 @@ static int lab_count(struct pawl_call *c)
     if (add_one(c, name, &n, &err) != PAWL_OK)
         return pawl_fail(c, "%s", err.text);
     if (ms && pawl_sleep(c, ms * MS_US) != 0)
-        return pawl_fail(c, "told to stop before its time was over");
+        return pawl_fail(c, "stopped before its time was over");
     return pawl_reply_int(c, n);
 }
 
 /* ---- Other calls ----------------------------------------------------------------------------- */
 
-/* A request that breaks the contract breaks it again; everything else may pass. */
+/* A request that breaks the contract will break it again; any other failure may pass. */
 static int end_with(struct pawl_call *c, enum pawl_status st, const struct pawl_err *err)
 {
     bool for_good = st == PAWL_INVALID || st == PAWL_TOO_LARGE || st == PAWL_CONFLICT ||
@@ -169,7 +170,7 @@ static int end_with(struct pawl_call *c, enum pawl_status st, const struct pawl_
 }
 
 /* {"type", "method", "key", "input"}: submits that call, waits for it, returns its result. A second
- * try asks for the same id, so a call that has ended otherwise has ended for this one, too. */
+ * attempt asks for the same id, so a call that has ended otherwise has ended for this one too. */
 static int lab_ask(struct pawl_call *c)
 {
     struct pawl_spec spec = { PAWL_SPEC_INIT };
@@ -184,13 +185,13 @@ static int lab_ask(struct pawl_call *c)
     if (asked->state == PAWL_COMPLETED)
         return pawl_reply(c, asked->result);
     if (!pawl_state_ended(asked->state))
-        return pawl_fail(c, "call \"%s\" has not ended in time", asked->id);
+        return pawl_fail(c, "call \"%s\" did not end in time", asked->id);
     return pawl_refuse(c, "call \"%s\" ended %s: %s", asked->id, pawl_state_name(asked->state),
-                       asked->error ? asked->error : "no error was given");
+                       asked->error ? asked->error : "without an error text");
 }
 
-/* A JSON string; ids hold no control characters, so quote and backslash are all there is to escape.
- */
+/* Write a JSON string. Ids hold no control characters, so only quotes and backslashes are
+ * escaped. */
 static char *add_string(char *to, const char *text)
 {
     *to++ = '"';
@@ -208,7 +209,7 @@ static int reply_ids(struct pawl_call *c, size_t n)
         len += 2 * strlen(pawl_sent_id(c, i)) + 3;
     char *text = pawl_alloc(c, len);
     if (!text)
-        return pawl_fail(c, "the ids of %zu calls found no memory", n);
+        return pawl_fail(c, "no memory for the ids of %zu calls", n);
     char *at = text;
     *at++ = '[';
     for (size_t i = 0; i < n; i++) {
@@ -220,7 +221,7 @@ static int reply_ids(struct pawl_call *c, size_t n)
     return pawl_reply(c, (struct pawl_data){ PAWL_JSON, text, (size_t)(at - text) });
 }
 
-/* {"n": k, "type", "method", "input"}: sends k calls that exist once this one has completed, and
+/* {"n": k, "type", "method", "input"}: sends k calls, which exist once this one has completed, and
  * returns their ids. */
 static int lab_fan(struct pawl_call *c)
 {
@@ -252,7 +253,7 @@ static int lab_big(struct pawl_call *c)
     size_t len = (size_t)n + 2;
     char *text = pawl_alloc(c, len);
     if (!text)
-        return pawl_refuse(c, "member \"bytes\": %" PRId64 " bytes found no memory", n);
+        return pawl_refuse(c, "member \"bytes\": no memory for %" PRId64 " bytes", n);
     memset(text, 'x', len);
     text[0] = text[len - 1] = '"';
     return pawl_reply(c, (struct pawl_data){ PAWL_JSON, text, len });
@@ -268,7 +269,7 @@ PAWL_MODULE(m)
         { "crash", lab_crash }, { "count", lab_count }, { "ask", lab_ask },
         { "fan", lab_fan },     { "big", lab_big },
     };
-    /* VARCHAR and not TEXT: MySQL wants to know how long a key is. */
+    /* VARCHAR and not TEXT: MySQL needs the length of a key. */
     if (pawl_prepare(m, "CREATE TABLE IF NOT EXISTS lab_count ("
                         "name VARCHAR(255) PRIMARY KEY, n BIGINT NOT NULL)") != PAWL_OK)
         return;

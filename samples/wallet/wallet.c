@@ -2,8 +2,8 @@
  * wallet - an object with a state: `Wallet` keeps a balance for each key.
  *
  * Calls of one key run one at a time and in order, so a handler reads the balance, decides and sets
- * the new one without a lock; both commit together with its answer. Every method refuses for good
- * what would be as wrong the next time: no key, a wrong input, too little money.
+ * the new one without a lock; the balance commits together with the reply. Every method refuses for
+ * good what would be wrong the next time too: no key, a wrong input, too little money.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pawl.h>
@@ -15,7 +15,7 @@
 /* Names are at most this long, in bytes. */
 #define KEY_MAX 255
 
-/* The balance of this wallet; one that nobody knows has 0. Non-zero: what the handler returns. */
+/* Read the balance of this wallet; a new wallet has 0. Non-zero: what the handler must return. */
 static int need_balance(struct pawl_call *c, int64_t *out)
 {
     if (!pawl_call_key(c))
@@ -27,16 +27,16 @@ static int need_balance(struct pawl_call *c, int64_t *out)
     return 0;
 }
 
-/* The balance after adding n, kept; refused when there is too little, or too much to count. */
+/* Add n to the balance and set the state; refused when the sum is below 0 or over 64 bits. */
 static int keep_sum(struct pawl_call *c, int64_t balance, int64_t n, int64_t *out)
 {
     if ((n > 0 && balance > INT64_MAX - n) || (n < 0 && balance < INT64_MIN - n))
-        return pawl_refuse(c, "balance %" PRId64 " and %" PRId64 " are too much to count", balance,
+        return pawl_refuse(c, "balance %" PRId64 " and %" PRId64 " do not fit in 64 bits", balance,
                            n);
     if (balance + n < 0)
         return pawl_refuse(c, "balance %" PRId64 " is not enough for %" PRId64, balance, n);
     *out = balance + n;
-    pawl_set_state_int(c, *out); /* If it cannot be kept, the reply is an error that says so. */
+    pawl_set_state_int(c, *out); /* if it cannot be set, the reply is an error that says so */
     return 0;
 }
 
@@ -60,7 +60,7 @@ static int balance_of(struct pawl_call *c)
     return bad ? bad : pawl_reply_int(c, balance);
 }
 
-/* What a transfer says: to whom, and how much. */
+/* The receiver and the amount of a transfer. */
 static int need_transfer(struct pawl_call *c, const char **to, int64_t *amount)
 {
     if (pawl_input_get_text(c, "to", to) != 0 || !**to || strlen(*to) > KEY_MAX)
@@ -71,8 +71,9 @@ static int need_transfer(struct pawl_call *c, const char **to, int64_t *amount)
 }
 
 /* Wallet.transfer {"to": key, "amount": n}: takes n from this wallet and sends the other one an
- * `add`, in one commit: no moment shows the money in both, and none can lose it. Returns the new
- * balance. To oneself it is the same: the money leaves, and is back with the next call. */
+ * `add`, in one commit: the money is never in both wallets, and is never lost. Returns the new
+ * balance. A transfer to the same wallet works too: the money leaves, and the next call adds it
+ * again. */
 static int transfer(struct pawl_call *c)
 {
     const char *to = NULL;
@@ -87,8 +88,8 @@ static int transfer(struct pawl_call *c)
         return bad;
     char text[32];
     int len = snprintf(text, sizeof text, "%" PRId64, amount);
-    /* Its id follows from this call's, so a second try sends the same call and not another one.
-     * What has left this wallet must arrive: the add is tried for as long as it may be. */
+    /* Its id is derived from this call's, so a second attempt sends the same call. Money that has
+     * left this wallet must arrive: the add gets the most attempts that are allowed. */
     struct pawl_spec spec = { PAWL_SPEC_INIT,
                               .type = "Wallet",
                               .method = "add",

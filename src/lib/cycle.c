@@ -1,9 +1,10 @@
 /*
- * cycle.c - a handler that asks for a key which waits for that very handler.
+ * cycle.c - refuse a handler that asks for a key which waits for that same handler (a deadlock).
  *
- * A call with a key waits for whatever holds it. If that is the call which asks, or one that waits
- * for it because it has asked in turn, nothing would ever move; so it is refused before it is
- * submitted. Those who wait are the parents that run: a parent which only sent its child has ended.
+ * A call with a key waits for the call that holds it. If that is the call which asks, or a call
+ * that waits for it because it asked in turn, neither would ever end; so the request is refused
+ * before it is submitted. The calls that wait are the parents that run: a parent which only sent
+ * its child has ended.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -12,18 +13,18 @@
 #include "exec/try.h"
 #include "lib/lib.h"
 
-/* How far up it looks: no honest chain of calls that wait for each other is as long. */
+/* How many parents are checked; real chains of calls that wait for each other are shorter. */
 #define CHAIN_MAX 100
-/* Ids named in the error; what is between is counted. */
+/* Ids named in the error; those between are left out. */
 #define CHAIN_SHOWN 4
 
 struct chain {
-    struct arena *a;             /* borrowed: ids and keys on the way */
+    struct arena *a;             /* borrowed: ids and keys of the chain */
     struct bytes ids[CHAIN_MAX]; /* from the call that asks upwards */
     size_t n;
 };
 
-/* "a" holds it and waits for "b", which waits for "c". */
+/* The error names who holds the key and the chain down to the call that asks. */
 static enum pawl_status refuse(const struct chain *c, struct bytes key, struct pawl_err *err)
 {
     char text[400];
@@ -44,7 +45,8 @@ static enum pawl_status refuse(const struct chain *c, struct bytes key, struct p
                    c->ids[0].data, key.data, text);
 }
 
-/* The parent while it runs: its key and its own parent. False: there is none that waits. */
+/* Go to the parent, if it runs: *key and *id become its key and its own parent. False: no parent
+ * waits. */
 static bool step_up(struct store *s, struct chain *c, struct bytes *id, struct bytes *key,
                     struct pawl_err *err, enum pawl_status *st)
 {
@@ -52,7 +54,7 @@ static bool step_up(struct store *s, struct chain *c, struct bytes *id, struct b
     *st = store_get(s, c->a, &g, err);
     if (*st != PAWL_OK || g.found[0] != PAWL_OK)
         return false;
-    /* In a run it may run while the result before it is not stored: pending, and claimed. */
+    /* A call of a run may run before the previous result is stored: it is pending, and claimed. */
     bool held = g.out[0].state == PAWL_PROCESSING ||
                 (g.out[0].state == PAWL_PENDING && g.out[0].claimed_us);
     if (!held)

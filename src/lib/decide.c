@@ -1,7 +1,6 @@
 /*
- * decide.c - cancel, redrive, move, pause, gc: one operation each, and what follows in this
+ * decide.c - cancel, redrive, move, pause, gc: one operation each, and its consequences in this
  * process.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -16,12 +15,12 @@
 static enum pawl_status check_id(struct pawl *p, const char *id, struct pawl_err *err)
 {
     if (!p)
-        return err_set(err, PAWL_INVALID, "no handle was given");
+        return err_set(err, PAWL_INVALID, "the handle is NULL");
     const char *fault = name_fault(bytes_of(id));
     return fault ? err_set(err, PAWL_INVALID, "field \"id\": %s", fault) : PAWL_OK;
 }
 
-/* Do one by-id operation and tell this process of it. */
+/* Do one operation on a call by its id, and tell the waiters and workers of this process. */
 static enum pawl_status by_id(struct pawl *p, enum op_kind kind, struct by_id *what,
                               struct pawl_err *err)
 {
@@ -83,7 +82,9 @@ enum pawl_status pawl_move(struct pawl *p, const char *id, int64_t run_at_us, in
 
 enum pawl_status pawl_pause(struct pawl *p, const char *queue, bool paused, struct pawl_err *err)
 {
-    const char *fault = p ? name_fault(bytes_of(queue)) : "has no handle";
+    if (!p)
+        return err_set(err, PAWL_INVALID, "pawl_pause: the handle is NULL");
+    const char *fault = name_fault(bytes_of(queue));
     if (fault)
         return err_set(err, PAWL_INVALID, "field \"queue\": %s", fault);
     struct arena a;
@@ -107,7 +108,7 @@ enum pawl_status pawl_gc(struct pawl *p, int64_t max, int64_t *out_removed, int6
     enum pawl_status st = PAWL_OK;
     bool more = true;
     if (!p || max < 0)
-        return err_set(err, PAWL_INVALID, "pawl_gc: no handle, or a maximum below 0");
+        return err_set(err, PAWL_INVALID, "pawl_gc: the handle is NULL, or max is below 0");
     while (st == PAWL_OK && more && removed + forgotten < max) {
         struct arena a;
         arena_init(&a, ANSWER_LEN_MAX);

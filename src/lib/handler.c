@@ -1,8 +1,7 @@
 /*
- * handler.c - what a handler does with the call it was given: read, answer, send, ask, run SQL,
- * wait.
+ * handler.c - what a handler does with its call: read, answer, send, ask, run SQL, wait.
  *
- * Every function here runs on the handler's own thread, inside its try.
+ * Every function here runs on the handler's thread, inside its attempt.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -16,12 +15,12 @@
 #include "exec/try.h"
 #include "lib/lib.h"
 
-/* ---- What it is ------------------------------------------------------------------------------ */
+/* ---- The call -------------------------------------------------------------------------------- */
 
 const struct pawl_view *pawl_call_view(const struct pawl_call *c)
 {
-    struct pawl_call *t = (struct pawl_call *)c; /* filled at its first use; the caller sees no
-                                                    change */
+    struct pawl_call *t = (struct pawl_call *)c; /* filled at its first use; invisible to the caller
+                                                  */
     if (!t->viewed && view_fill(&t->arena, t->call, &t->view)) {
         t->viewed = true;
         t->view.started_at_us = t->started_us;
@@ -97,7 +96,8 @@ int pawl_input_get_text(struct pawl_call *c, const char *member, const char **ou
 {
     struct json *v = json_member(input_json(c), member);
     struct bytes text = v ? json_string(&c->arena, v) : BYTES_NONE;
-    if (!text.data || strlen(text.data) != text.len) /* a NUL inside has no C string */
+    if (!text.data || strlen(text.data) != text.len) /* a text with a NUL inside is not a C string
+                                                      */
         return 1;
     *out = text.data;
     return 0;
@@ -120,7 +120,7 @@ static int answer_error(struct pawl_call *c, enum ending how, const char *fmt, v
     char text[ERROR_LEN_MAX + 1];
     vsnprintf(text, sizeof(text), fmt, args);
     struct bytes kept = arena_copy(&c->arena, utf8_cut(bytes_of(text), ERROR_LEN_MAX));
-    try_error(c, how, kept.data ? kept : BYTES("an error whose text found no memory"));
+    try_error(c, how, kept.data ? kept : BYTES("an error; there was no memory for its text"));
     c->item.retry_in_us = -1;
     c->answered = true;
     return (int)how;
@@ -164,7 +164,7 @@ int pawl_reply(struct pawl_call *c, struct pawl_data result)
         return pawl_fail(c, "its result is not JSON: %s", err.text);
     p.bytes = arena_copy(&c->arena, p.bytes);
     if (p.form != PAWL_NOTHING && !p.bytes.data)
-        return pawl_fail(c, "its result found no memory");
+        return pawl_fail(c, "no memory for its result");
     c->item.how = END_RESULT;
     c->item.result = p;
     c->item.error = BYTES_NONE;
@@ -187,7 +187,7 @@ int pawl_reply_json(struct pawl_call *c, const char *fmt, ...)
         return pawl_refuse(c, "its result is %d bytes, limit %d", len, RESULT_LEN_MAX);
     char *large = arena_alloc(&c->arena, (size_t)len + 1);
     if (!large)
-        return pawl_fail(c, "its result found no memory");
+        return pawl_fail(c, "no memory for its result");
     va_start(args, fmt);
     vsnprintf(large, (size_t)len + 1, fmt, args);
     va_end(args);
@@ -211,8 +211,8 @@ int pawl_reply_text(struct pawl_call *c, const char *text)
         code = pawl_reply(c, (struct pawl_data){ PAWL_JSON, b.data, b.len });
     else if (bytes_of(text).len + 2 > RESULT_LEN_MAX)
         code = pawl_refuse(c, "its result is over %d bytes", RESULT_LEN_MAX);
-    else /* A lack of memory passes: no reason to fail for good. */
-        code = pawl_fail(c, "its result is over %d bytes or found no memory", RESULT_LEN_MAX);
+    else /* memory may be free later, so it is retried */
+        code = pawl_fail(c, "its result is over %d bytes, or memory is short", RESULT_LEN_MAX);
     buf_release(&b);
     return code;
 }
@@ -221,13 +221,13 @@ int pawl_reply_text(struct pawl_call *c, const char *text)
 
 static void copy_tags(struct arena *a, struct call_spec *s)
 {
-    struct tag *v = (struct tag *)s->tags; /* spec_read made the array in this very arena */
+    struct tag *v = (struct tag *)s->tags; /* spec_read() made the array in this arena */
     for (size_t i = 0; i < s->n_tags; i++)
         v[i] = (struct tag){ arena_copy(a, v[i].name), arena_copy(a, v[i].value) };
 }
 
-/* A call that comes from this one: its id follows from ours, so that a second try makes the same.
- */
+/* A child of this call: its id is derived from ours, so that a second attempt makes the same
+ * one. */
 static enum pawl_status child_spec(struct pawl_call *c, const struct pawl_spec *given,
                                    const char *default_id, struct call_spec *out,
                                    struct pawl_err *err)
@@ -278,7 +278,7 @@ static bool send_room(struct pawl_call *c)
 enum pawl_status pawl_send(struct pawl_call *c, const struct pawl_spec *spec, struct pawl_err *err)
 {
     if (!spec)
-        return err_set(err, PAWL_INVALID, "pawl_send: no call was given");
+        return err_set(err, PAWL_INVALID, "pawl_send: the call is NULL");
     if (c->n_send >= SEND_MAX)
         return err_set(err, PAWL_FULL, "%zu calls were sent, limit %d", c->n_send, SEND_MAX);
     if (!send_room(c))
@@ -301,9 +301,10 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
     struct pawl_shown *shown = NULL;
     struct call_spec s;
     if (!spec || !out)
-        return err_set(err, PAWL_INVALID, "pawl_ask: an argument is missing");
+        return err_set(err, PAWL_INVALID, "pawl_ask: an argument is NULL");
     if (session_open(c))
-        return err_set(err, PAWL_STATE, "a try with an open transaction cannot wait for a call");
+        return err_set(err, PAWL_STATE,
+                       "an attempt with an open transaction cannot wait for a call");
     char *id = arena_printf(&c->arena, "%.*s.ask.%d", BYTES_ARG(c->call->spec.id), ++c->n_asked);
     enum pawl_status st = child_spec(c, spec, id, &s, err);
     if (st == PAWL_OK)
@@ -367,8 +368,8 @@ enum pawl_status pawl_sql(struct pawl_call *c, const char *sql, const struct paw
         return err_no_memory(err, "running SQL");
     if (!sql || strlen(sql) > SQL_LEN_MAX || n_params > SQL_PARAMS_MAX || (n_params && !params))
         return err_set(err, PAWL_INVALID,
-                       "pawl_sql: no statement, or over %d bytes or %d parameters", SQL_LEN_MAX,
-                       SQL_PARAMS_MAX);
+                       "pawl_sql: the statement is NULL, over %d bytes, or has over %d parameters",
+                       SQL_LEN_MAX, SQL_PARAMS_MAX);
     struct sql_query q = { .sql = sql, .params = params, .n_params = n_params };
     enum pawl_status st = session_sql(c, &q, out, err);
     if (st == PAWL_OK && rows)

@@ -1,6 +1,5 @@
 /*
- * module.c - handlers of the program and of shared objects, and running them.
- *
+ * module.c - handlers of the program and of shared objects, and starting and stopping them.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dlfcn.h>
@@ -12,7 +11,7 @@
 #include "exec/job.h"
 #include "lib/lib.h"
 
-/* Remember the first thing that went wrong, for pawl_load() to say. */
+/* Remember the first failure, for pawl_load() to report. */
 static enum pawl_status remember(struct pawl_module *m, enum pawl_status st,
                                  const struct pawl_err *err)
 {
@@ -34,10 +33,10 @@ enum pawl_status pawl_on(struct pawl_module *m, const char *type, const char *me
         return PAWL_INVALID;
     enum pawl_status st;
     if (!type || !method || !handler)
-        st = err_set(&err, PAWL_INVALID, "pawl_on: an argument is missing");
+        st = err_set(&err, PAWL_INVALID, "pawl_on: an argument is NULL");
     else if (exec_started(m->p->e))
-        st = err_set(&err, PAWL_STATE, "handler \"%.255s.%.255s\": the workers run already", type,
-                     method);
+        st = err_set(&err, PAWL_STATE, "handler \"%.255s.%.255s\": register it before pawl_start()",
+                     type, method);
     else
         st = exec_on(m->p->e, type, method, handler, &err);
     return remember(m, st, &err);
@@ -52,14 +51,14 @@ enum pawl_status pawl_prepare(struct pawl_module *m, const char *sql)
     struct op op = { .kind = OP_SCRIPT, .a = &a, .script = { .sql = bytes_of(sql) } };
     if (!sql || op.script.sql.len > SQL_LEN_MAX)
         op.status = err_set(&op.err, PAWL_INVALID,
-                            "pawl_prepare: no statement, or one over %d bytes", SQL_LEN_MAX);
+                            "pawl_prepare: the statement is NULL or over %d bytes", SQL_LEN_MAX);
     else
         exec_do(m->p->e, &op);
     arena_release(&a);
     return remember(m, op.status, &op.err);
 }
 
-/* Run its init; whatever failed in there is the load's failure. */
+/* Run its init function; a failure in it is a failure of the load. */
 static enum pawl_status run_init(struct pawl *p, void *handle, const char *path,
                                  struct pawl_err *err)
 {
@@ -67,13 +66,16 @@ static enum pawl_status run_init(struct pawl *p, void *handle, const char *path,
     void (*init)(struct pawl_module *) = NULL;
     const int *abi = dlsym(handle, "pawl_module_abi");
     void *found = dlsym(handle, "pawl_module_init");
-    memcpy(&init, &found, sizeof(init)); /* ISO C has no cast from an object to a function. */
+    memcpy(&init, &found, sizeof(init)); /* ISO C has no cast from an object pointer to a function
+                                            pointer */
     if (!abi || !init)
-        return err_set(err, PAWL_INVALID, "module \"%.200s\": its source has no PAWL_MODULE", path);
+        return err_set(
+            err, PAWL_INVALID,
+            "module \"%.200s\": pawl_module_init is missing; its source needs PAWL_MODULE", path);
     if (*abi != PAWL_MODULE_ABI)
         return err_set(err, PAWL_INVALID,
-                       "module \"%.200s\": was built for ABI %d, this library has %d", path, *abi,
-                       PAWL_MODULE_ABI);
+                       "module \"%.200s\": it was built for ABI %d; this library has %d", path,
+                       *abi, PAWL_MODULE_ABI);
     init(&m);
     if (m.err.status != PAWL_OK)
         return err_set(err, m.err.status, "module \"%.200s\": %.250s", path, m.err.text);
@@ -83,9 +85,9 @@ static enum pawl_status run_init(struct pawl *p, void *handle, const char *path,
 enum pawl_status pawl_load(struct pawl *p, const char *path, struct pawl_err *err)
 {
     if (!p || !path)
-        return err_set(err, PAWL_INVALID, "pawl_load: an argument is missing");
+        return err_set(err, PAWL_INVALID, "pawl_load: an argument is NULL");
     if (exec_started(p->e))
-        return err_set(err, PAWL_STATE, "module \"%.200s\": the workers run already", path);
+        return err_set(err, PAWL_STATE, "module \"%.200s\": load it before pawl_start()", path);
     void **handles = mem_resize(p->handles, (p->n_handles + 1) * sizeof(*handles));
     if (!handles)
         return err_no_memory(err, "loading a module");
@@ -94,7 +96,7 @@ enum pawl_status pawl_load(struct pawl *p, const char *path, struct pawl_err *er
     if (!handle)
         return err_set(err, PAWL_NOT_FOUND, "module \"%.200s\" cannot be loaded: %.250s", path,
                        dlerror());
-    /* Kept open also when its init fails: handlers it registered before that point into it. */
+    /* Kept open even when its init fails: handlers that it has registered point into it. */
     p->handles[p->n_handles++] = handle;
     return run_init(p, handle, path, err);
 }
@@ -104,9 +106,10 @@ enum pawl_status pawl_start(struct pawl *p, const struct pawl_workers *workers,
 {
     struct pawl_workers w = { PAWL_WORKERS_INIT };
     if (!p)
-        return err_set(err, PAWL_INVALID, "pawl_start: an argument is missing");
+        return err_set(err, PAWL_INVALID, "pawl_start: the handle is NULL");
     if (workers && (workers->size < sizeof(size_t) || workers->size > STRUCT_SIZE_MAX))
-        return err_set(err, PAWL_INVALID, "struct pawl_workers: say PAWL_WORKERS_INIT");
+        return err_set(err, PAWL_INVALID,
+                       "struct pawl_workers: initialise it with PAWL_WORKERS_INIT");
     if (workers)
         memcpy(&w, workers, MIN(workers->size, sizeof(w)));
     for (size_t i = 0; i < w.n_queues; i++) {
@@ -123,6 +126,6 @@ enum pawl_status pawl_start(struct pawl *p, const struct pawl_workers *workers,
 enum pawl_status pawl_stop(struct pawl *p, int64_t grace_us, struct pawl_err *err)
 {
     if (!p || grace_us < 0 || grace_us > DURATION_MAX_US)
-        return err_set(err, PAWL_INVALID, "pawl_stop: no handle, or a grace below 0");
+        return err_set(err, PAWL_INVALID, "pawl_stop: the handle is NULL, or the grace is below 0");
     return exec_stop(p->e, grace_us, err);
 }

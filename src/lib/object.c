@@ -1,7 +1,6 @@
 /*
- * object.c - objects and keys from outside their calls: load, save, delete, what is pending, what
- * is blocked.
- *
+ * object.c - objects and keys from outside their calls: load, save, delete, pending calls, blocked
+ * keys.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -16,13 +15,13 @@
 #include "lib/lib.h"
 
 #define ANSWER_LEN_MAX (64 << 20)
-/* One question waits this long for a finish of this process to free the key; a key that another one
- * holds is found free by the next question. */
+/* One operation waits this long for a finish of this process to free the key. When another process
+ * holds the key, repeating the operation finds it free. */
 #define TURN_LOOK_US (20 * MS_US)
 #define TURN_WAIT_US (5 * SEC_US)
 
 struct object_holder {
-    struct pawl_object shown; /* first: the pointer a caller has is the pointer to free */
+    struct pawl_object shown; /* first: the caller's pointer is also the one to free */
     struct arena arena;
 };
 struct keys_holder {
@@ -67,7 +66,7 @@ enum pawl_status pawl_object_load(struct pawl *p, const char *type, const char *
                                   struct pawl_object **out, struct pawl_err *err)
 {
     if (!p || !out)
-        return err_set(err, PAWL_INVALID, "pawl_object_load: an argument is missing");
+        return err_set(err, PAWL_INVALID, "pawl_object_load: an argument is NULL");
     enum pawl_status st = check_names(type, key, err);
     if (st != PAWL_OK)
         return st;
@@ -99,7 +98,8 @@ static enum pawl_status read_change(const struct pawl_object_change *given, enum
 {
     *out = (struct pawl_object_change){ PAWL_OBJECT_CHANGE_INIT };
     if (!given || given->size < sizeof(size_t) || given->size > STRUCT_SIZE_MAX)
-        return err_set(err, PAWL_INVALID, "struct pawl_object_change: say PAWL_OBJECT_CHANGE_INIT");
+        return err_set(err, PAWL_INVALID,
+                       "struct pawl_object_change: initialise it with PAWL_OBJECT_CHANGE_INIT");
     memcpy(out, given, MIN(given->size, sizeof(*out)));
     enum pawl_status st = check_names(out->type, out->key, err);
     if (st == PAWL_OK && out->if_version < 0)
@@ -112,7 +112,7 @@ static enum pawl_status read_change(const struct pawl_object_change *given, enum
     return st;
 }
 
-/* Ask until it is not BUSY, or the time is up. The answer's ended calls are told of. */
+/* Repeat until it is not BUSY, or the time is up. Waiters for calls that it ended are told. */
 static enum pawl_status change(struct pawl *p, const struct pawl_object_change *g,
                                struct object_op *what, struct pawl_err *err)
 {
@@ -133,7 +133,7 @@ static enum pawl_status change(struct pawl *p, const struct pawl_object_change *
             *what = op.object;
             return st;
         }
-        struct gate never; /* Told at once: too many writes wait. */
+        struct gate never; /* an immediate BUSY: too many writes wait */
         gate_init(&never);
         gate_wait(&never, turn_us);
     }
@@ -143,7 +143,7 @@ static enum pawl_status change_as(struct pawl *p, const struct pawl_object_chang
 {
     struct pawl_object_change g;
     if (!p)
-        return err_set(err, PAWL_INVALID, "no handle was given");
+        return err_set(err, PAWL_INVALID, "the handle is NULL");
     enum pawl_status st = read_change(given, how, &g, err);
     if (st != PAWL_OK)
         return st;
@@ -184,7 +184,8 @@ static enum pawl_status read_keys(const struct pawl_key_query *given, struct key
 {
     struct pawl_key_query g = { PAWL_KEY_QUERY_INIT };
     if (given && (given->size < sizeof(size_t) || given->size > STRUCT_SIZE_MAX))
-        return err_set(err, PAWL_INVALID, "struct pawl_key_query: say PAWL_KEY_QUERY_INIT");
+        return err_set(err, PAWL_INVALID,
+                       "struct pawl_key_query: initialise it with PAWL_KEY_QUERY_INIT");
     if (given)
         memcpy(&g, given, MIN(given->size, sizeof(g)));
     if (g.limit < 0 || g.limit > LIST_MAX)
@@ -222,7 +223,7 @@ enum pawl_status pawl_keys(struct pawl *p, const struct pawl_key_query *given,
     struct key_rows rows;
     struct store *s;
     if (!p || !out)
-        return err_set(err, PAWL_INVALID, "pawl_keys: an argument is missing");
+        return err_set(err, PAWL_INVALID, "pawl_keys: an argument is NULL");
     enum pawl_status st = read_keys(given, &q, err);
     if (st != PAWL_OK)
         return st;

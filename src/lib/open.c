@@ -1,5 +1,5 @@
 /*
- * open.c - opening and closing a database, and its figures.
+ * open.c - opening and closing a database, and its counters.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,8 +20,8 @@ static int64_t or_default(int64_t given, int64_t fallback)
     return given ? given : fallback;
 }
 
-/* The caller's struct may be an older, shorter one: what it does not have is zero, which means
- * default. */
+/* The caller's struct may come from an older header and be shorter: its missing fields are zero,
+ * which means the default. */
 static enum pawl_status read_options(const struct pawl_options *given, struct pawl_options *out,
                                      struct pawl_err *err)
 {
@@ -30,7 +30,8 @@ static enum pawl_status read_options(const struct pawl_options *given, struct pa
         return PAWL_OK;
     if (given->size < sizeof(size_t) || given->size > STRUCT_SIZE_MAX)
         return err_set(err, PAWL_INVALID,
-                       "struct pawl_options: its size is %zu; say PAWL_OPTIONS_INIT", given->size);
+                       "struct pawl_options: its size is %zu; initialise it with PAWL_OPTIONS_INIT",
+                       given->size);
     memcpy(out, given, MIN(given->size, sizeof(*out)));
     return PAWL_OK;
 }
@@ -43,18 +44,23 @@ static enum pawl_status check_conf(const struct exec_conf *c, struct pawl_err *e
     if (c->pool_size < 1 || c->pool_size > 256)
         return err_set(err, PAWL_INVALID, "setting \"pool_size\": must be 1 to 256");
     if (c->heartbeat_interval_us < MS_US || c->reclaim_interval_us < MS_US)
-        return err_set(err, PAWL_INVALID, "an interval must be at least 1 ms");
+        return err_set(
+            err, PAWL_INVALID,
+            "settings \"heartbeat_interval\" and \"reclaim_interval\": must be at least 1 ms");
     if (c->heartbeat_grace_us < 2 * c->heartbeat_interval_us)
         return err_set(err, PAWL_INVALID,
                        "setting \"heartbeat_grace\": must be at least twice heartbeat_interval");
-    if (c->poll_min_us < MS_US || c->poll_max_us < c->poll_min_us || c->pool_timeout_us < 0)
+    if (c->poll_min_us < MS_US || c->poll_max_us < c->poll_min_us)
         return err_set(err, PAWL_INVALID,
-                       "setting \"poll_interval\": must be 1 ms or more, the longest at the end");
+                       "setting \"poll_interval\": must be 1 ms or more, the shorter time first");
+    if (c->pool_timeout_us < 0)
+        return err_set(err, PAWL_INVALID, "setting \"pool_timeout\": must not be below 0");
     if (c->pool_lifetime_us < 0)
         return err_set(err, PAWL_INVALID, "setting \"pool_lifetime\": must not be below 0");
     if (c->retention_us < 0 || c->retention_us > DURATION_MAX_US || c->remember_us < 0 ||
         c->remember_us > DURATION_MAX_US)
-        return err_set(err, PAWL_INVALID, "retention and remember must be 0 to 100 years");
+        return err_set(err, PAWL_INVALID,
+                       "settings \"retention\" and \"remember\": must be 0 to 100 years");
     if (c->key_pending_max < 1)
         return err_set(err, PAWL_INVALID, "setting \"max_pending_key\": must be at least 1");
     return PAWL_OK;
@@ -108,7 +114,7 @@ enum pawl_status pawl_open(const struct pawl_options *options, struct pawl **out
 {
     struct pawl_options o;
     if (!out)
-        return err_set(err, PAWL_INVALID, "pawl_open: there is nowhere to put the handle");
+        return err_set(err, PAWL_INVALID, "pawl_open: out is NULL");
     *out = NULL;
     enum pawl_status st = read_options(options, &o, err);
     if (st != PAWL_OK)
@@ -136,7 +142,8 @@ void pawl_close(struct pawl *p)
 {
     if (!p)
         return;
-    /* A handler that has not returned still needs its module's code: then the modules stay. */
+    /* A handler that has not returned still needs the code of its module: the modules then stay
+     * loaded. */
     bool quiet = true;
     if (p->e && exec_started(p->e)) {
         struct pawl_err err;

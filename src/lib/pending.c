@@ -1,8 +1,8 @@
 /*
- * pending.c - the calls of an object that have not begun, in the order they will run.
+ * pending.c - the calls of an object that have not begun, in the order in which they will run.
  *
- * A list comes newest first and a line is told oldest first, so the whole line is walked through
- * and the first few are kept. A line is bounded (max_pending_key), and so is a page.
+ * A list is newest first and a line is shown oldest first, so the whole line is read and the first
+ * few are kept. A line is bounded (max_pending_key), and so is a page.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "lib/lib.h"
 
-/* One call of the line: where it stands, before it is shown. */
+/* One call of the line and its place. */
 struct place {
     int64_t position, run_at_us, seq;
     struct bytes id;
@@ -33,7 +33,7 @@ static int by_place(const void *a, const void *b)
     return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-/* Keep at most `cap` of twice as many, now and then. */
+/* When there are twice as many, keep the first `cap`. */
 static void line_trim(struct line *l)
 {
     qsort(l->v, l->n, sizeof(*l->v), by_place);
@@ -52,7 +52,7 @@ static bool line_add(struct line *l, const struct call *c)
     return one.id.data;
 }
 
-/* Every pending call of the key, page by page. */
+/* Read every pending call of the key, page by page. */
 static enum pawl_status line_read(struct store *s, struct query *q, struct line *l,
                                   struct pawl_err *err)
 {
@@ -72,7 +72,7 @@ static enum pawl_status line_read(struct store *s, struct query *q, struct line 
     return st;
 }
 
-/* The calls that were kept, with their inputs, as far as they are still pending. */
+/* Show the kept calls, with their inputs, as far as they are still pending. */
 static enum pawl_status line_show(struct store *s, const struct line *l, struct page_holder *h,
                                   struct pawl_err *err)
 {
@@ -120,8 +120,8 @@ enum pawl_status pawl_pending(struct pawl *p, const char *type, const char *key,
                               struct pawl_page **out, struct pawl_err *err)
 {
     if (!p || !out || limit < 1 || limit > LIST_MAX)
-        return err_set(err, PAWL_INVALID, "pawl_pending: an argument is missing, or not 1 to %d",
-                       LIST_MAX);
+        return err_set(err, PAWL_INVALID,
+                       "pawl_pending: an argument is NULL, or limit is not 1 to %d", LIST_MAX);
     const char *fault = type ? name_fault(bytes_of(type)) : NULL;
     if (fault)
         return err_set(err, PAWL_INVALID, "field \"type\": %s", fault);

@@ -1,6 +1,5 @@
 /*
- * read.c - lists: calls, tries, queues. Each answer is one block its caller frees.
- *
+ * read.c - lists: calls, attempts, queues. Each answer is one block that its caller frees.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "lib/lib.h"
 #include "model/cursor.h"
 
-/* What a caller holds: its struct first, so that the pointer it has is the pointer to free. */
+/* What a caller holds: the public struct first, so that its pointer is also the one to free. */
 #define HOLDER(name, type)                                                                         \
     struct name {                                                                                  \
         type shown;                                                                                \
@@ -25,7 +24,7 @@ static enum pawl_status read_query(const struct pawl_query *given, struct query 
 {
     struct pawl_query g = { PAWL_QUERY_INIT };
     if (given && (given->size < sizeof(size_t) || given->size > STRUCT_SIZE_MAX))
-        return err_set(err, PAWL_INVALID, "struct pawl_query: say PAWL_QUERY_INIT");
+        return err_set(err, PAWL_INVALID, "struct pawl_query: initialise it with PAWL_QUERY_INIT");
     if (given)
         memcpy(&g, given, MIN(given->size, sizeof(g)));
     if (g.limit < 0 || g.limit > LIST_MAX)
@@ -77,7 +76,7 @@ enum pawl_status pawl_list(struct pawl *p, const struct pawl_query *given, struc
     struct page page;
     struct store *s;
     if (!p || !out)
-        return err_set(err, PAWL_INVALID, "pawl_list: an argument is missing");
+        return err_set(err, PAWL_INVALID, "pawl_list: an argument is NULL");
     enum pawl_status st = read_query(given, &q, err);
     if (st != PAWL_OK)
         return st;
@@ -128,7 +127,7 @@ static enum pawl_status fill_attempts(struct attempts_holder *h, const struct at
                                       .started_at_us = t->v[i].started_us,
                                       .finished_at_us = t->v[i].finished_us };
     h->shown = (struct pawl_attempts){ v, t->n };
-    return h->arena.failed ? err_no_memory(err, "showing tries") : PAWL_OK;
+    return h->arena.failed ? err_no_memory(err, "showing attempts") : PAWL_OK;
 }
 
 enum pawl_status pawl_attempts(struct pawl *p, const char *id, struct pawl_attempts **out,
@@ -136,12 +135,14 @@ enum pawl_status pawl_attempts(struct pawl *p, const char *id, struct pawl_attem
 {
     struct attempts t;
     struct store *s;
-    const char *fault = p && out ? name_fault(bytes_of(id)) : "or another argument is missing";
+    if (!p || !out)
+        return err_set(err, PAWL_INVALID, "pawl_attempts: an argument is NULL");
+    const char *fault = name_fault(bytes_of(id));
     if (fault)
         return err_set(err, PAWL_INVALID, "field \"id\": %s", fault);
     struct attempts_holder *h = mem_zalloc(sizeof(*h));
     if (!h)
-        return err_no_memory(err, "showing tries");
+        return err_no_memory(err, "showing attempts");
     struct arena a;
     arena_init(&a, REQUEST_LEN_MAX);
     arena_init(&h->arena, REQUEST_LEN_MAX);
@@ -191,7 +192,7 @@ enum pawl_status pawl_queues(struct pawl *p, struct pawl_queues **out, struct pa
     struct queue_rows rows;
     struct store *s;
     if (!p || !out)
-        return err_set(err, PAWL_INVALID, "pawl_queues: an argument is missing");
+        return err_set(err, PAWL_INVALID, "pawl_queues: an argument is NULL");
     struct queues_holder *h = mem_zalloc(sizeof(*h));
     if (!h)
         return err_no_memory(err, "showing queues");

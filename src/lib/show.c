@@ -1,6 +1,5 @@
 /*
- * show.c - a call as its users see it, in memory they hold.
- *
+ * show.c - a call as the public struct pawl_view, in memory that its caller owns.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -40,7 +39,7 @@ static void fill_tags(struct arena *a, const struct call *c, struct pawl_view *v
         return;
     struct pawl_tag *tags = arena_zalloc(a, c->spec.n_tags, sizeof(*tags));
     if (!tags)
-        return; /* The arena remembers. */
+        return; /* the arena remembers the failure */
     for (size_t i = 0; i < c->spec.n_tags; i++) {
         tags[i].name = arena_text(a, c->spec.tags[i].name);
         tags[i].value = arena_text(a, c->spec.tags[i].value);
@@ -100,7 +99,7 @@ void pawl_shown_free(struct pawl_shown *shown)
     mem_free(shown);
 }
 
-/* What is known of a call that is no longer kept. */
+/* The error for a call that is no longer kept. */
 static enum pawl_status say_gone(struct store *s, struct arena *a, const struct call *call,
                                  struct bytes id, struct pawl_err *err)
 {
@@ -112,7 +111,7 @@ static enum pawl_status say_gone(struct store *s, struct arena *a, const struct 
                    archived ? "was archived: pawl get --archived reads it" : "is no longer kept");
 }
 
-/* Read one call into a fresh pawl_shown. */
+/* Read one call into a new pawl_shown. */
 static enum pawl_status read_one(struct store *s, struct bytes id, struct pawl_shown *to,
                                  struct pawl_err *err)
 {

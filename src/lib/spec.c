@@ -1,6 +1,5 @@
 /*
- * spec.c - from the caller's struct to ours.
- *
+ * spec.c - from struct pawl_spec to struct call_spec.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -101,7 +100,8 @@ enum pawl_status spec_read(struct arena *a, const struct pawl_spec *s, struct ca
                            struct pawl_err *err)
 {
     if (s->size < offsetof(struct pawl_spec, n_tags) + sizeof(s->n_tags))
-        return err_set(err, PAWL_INVALID, "struct pawl_spec: its size is %zu; say PAWL_SPEC_INIT",
+        return err_set(err, PAWL_INVALID,
+                       "struct pawl_spec: its size is %zu; initialise it with PAWL_SPEC_INIT",
                        s->size);
     call_spec_init(out);
     out->id = bytes_of(s->id);

@@ -1,8 +1,8 @@
 /*
- * state.c - what a handler keeps in the object of its call.
+ * state.c - a handler reads and sets the state of its call's object.
  *
- * Runs on the handler's own thread, inside its try. What is set goes with the try's answer; the
- * next call of the same run sees it from there (exec/run.c).
+ * Runs on the handler's thread, inside its attempt. The new state is stored with the attempt's
+ * answer; the next call of the same run gets it from there (exec/run.c).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -27,7 +27,7 @@ struct pawl_data pawl_state(const struct pawl_call *c)
 
 int64_t pawl_state_int(const struct pawl_call *c, int64_t otherwise)
 {
-    struct pawl_call *t = (struct pawl_call *)c; /* for its memory; the caller sees no change */
+    struct pawl_call *t = (struct pawl_call *)c; /* for its memory; invisible to the caller */
     struct payload state = payload_of(pawl_state(c));
     struct json *v = NULL;
     struct pawl_err err;
@@ -37,11 +37,11 @@ int64_t pawl_state_int(const struct pawl_call *c, int64_t otherwise)
     return json_int(v, &n) ? n : otherwise;
 }
 
-/* It cannot be kept, and a reply will say why. */
+/* It cannot be stored, and a reply will say why. */
 static int fault(struct pawl_call *c, bool for_good, const char *why)
 {
     char *text = arena_text(&c->arena, bytes_of(why));
-    c->state_fault = text ? bytes_of(text) : BYTES("its state found no memory");
+    c->state_fault = text ? bytes_of(text) : BYTES("no memory for its state");
     c->state_for_good = text && for_good;
     return 1;
 }
@@ -76,7 +76,7 @@ int pawl_set_state(struct pawl_call *c, struct pawl_data state)
     struct payload kept = payload_of(state);
     kept.bytes = arena_copy(&c->arena, kept.bytes);
     if (!kept.bytes.data)
-        return fault(c, false, "its state found no memory");
+        return fault(c, false, "no memory for its state");
     c->item.state_do = STATE_SET;
     c->item.object = kept;
     return 0;
@@ -95,7 +95,7 @@ int pawl_set_state_json(struct pawl_call *c, const char *fmt, ...)
         return pawl_set_state(c, (struct pawl_data){ PAWL_JSON, small, (size_t)len });
     char *large = len > STATE_LEN_MAX ? NULL : arena_alloc(&c->arena, (size_t)len + 1);
     if (!large)
-        return fault(c, len > STATE_LEN_MAX, "its state is over 1 MiB or found no memory");
+        return fault(c, len > STATE_LEN_MAX, "its state is over 1 MiB, or memory is short");
     va_start(args, fmt);
     vsnprintf(large, (size_t)len + 1, fmt, args);
     va_end(args);

@@ -16,13 +16,13 @@
 #include "exec/waiter.h"
 #include "lib/lib.h"
 
-/* How often a caller whose time is up looks whether its accept will have no answer for long. */
+/* How often a caller whose time is up checks whether the commit of its accept hangs. */
 #define ANSWER_LOOK_US (100 * MS_US)
-/* How often a caller that waits looks for its call while the database does not answer. */
+/* How often a waiting caller reads its call again while the database does not answer. */
 #define LOOK_AGAIN_US (100 * MS_US)
 
-/* UNKNOWN can be acted on only by who knows the id, which may be one that was made here: `why` with
- * the id before it. A long id is its giver's own, and is cut. */
+/* Only a caller that knows the id can act on UNKNOWN, and the id may have been made here: put it
+ * before `why`. A long id was given by the caller, and is cut. */
 static enum pawl_status unknown_of(struct bytes id, const char *why, struct pawl_err *err)
 {
     return err_set(err, PAWL_UNKNOWN, "call \"%.*s\": %.110s", (int)MIN(id.len, 76), id.data, why);
@@ -47,16 +47,15 @@ static void receipt_refused(const char *id, const struct pawl_err *err, struct p
     snprintf(out->error, sizeof(out->error), "%.190s", err->text);
 }
 
-/* One submit while it is looked at: which of the n calls are fit to be sent, and where each goes.
- */
+/* One submit in progress: which of the n calls are valid, and where each receipt goes. */
 struct batch {
     struct arena a;
     struct call_spec *specs;
-    size_t *place; /* specs[k] came from v[place[k]] */
+    size_t *place; /* specs[k] is v[place[k]] */
     size_t n, len;
 };
 
-/* Settle every call; the ones that break the contract get their receipt at once. */
+/* Settle every call; invalid ones get their receipt at once. */
 static enum pawl_status settle_all(struct pawl *p, struct batch *b, const struct pawl_spec *v,
                                    size_t n, bool atomic, struct pawl_receipt *out,
                                    struct pawl_err *err)
@@ -104,14 +103,14 @@ static enum pawl_status send_batch(struct pawl *p, struct batch *b, bool atomic,
     return PAWL_OK;
 }
 
-/* The batch was refused as a whole: no receipt of it may say OK. */
+/* The batch was refused as a whole: no receipt may say OK. */
 static void refuse_rest(struct pawl_receipt *out, size_t n, enum pawl_status st)
 {
     for (size_t i = 0; i < n; i++) {
         if (out[i].status != PAWL_OK)
             continue;
         out[i].status = st;
-        snprintf(out[i].error, sizeof(out[i].error), "nothing of its batch was stored");
+        snprintf(out[i].error, sizeof(out[i].error), "no call of its batch was stored");
     }
 }
 
@@ -121,8 +120,8 @@ enum pawl_status pawl_submit(struct pawl *p, const struct pawl_spec *v, size_t n
     bool atomic = flags & PAWL_ATOMIC;
     if (!p || !v || !out || n < 1 || n > BATCH_MAX || flags & ~(unsigned)PAWL_ATOMIC ||
         v->size > STRUCT_SIZE_MAX)
-        return err_set(err, PAWL_INVALID,
-                       "a batch has 1 to %d calls and somewhere for its receipts", BATCH_MAX);
+        return err_set(err, PAWL_INVALID, "pawl_submit: an argument is NULL, or n is not 1 to %d",
+                       BATCH_MAX);
     struct batch b = { 0 };
     memset(out, 0, n * sizeof(*out));
     arena_init(&b.a, REQUEST_LEN_MAX);
@@ -141,24 +140,26 @@ enum pawl_status pawl_submit(struct pawl *p, const struct pawl_spec *v, size_t n
 
 /* ---- Wait ------------------------------------------------------------------------------------ */
 
-/* One caller that waits. The accept's answer and the call's end come from other threads: it leaves
- * when the first was given and the second was given or given up; or when the accept's commit has no
- * answer for too long. The last of the two who use it frees it. */
+/* One caller that waits. The answer of the accept and the end of the call come from other threads.
+ * The caller returns when the accept is answered and the call has ended or the wait is over, or
+ * when the commit of the accept has no answer for too long. The caller and the accept each hold a
+ * reference; the last one frees it. */
 struct caller {
     struct waiter waiter;
-    struct job job;           /* the accept */
-    struct call_spec spec;    /* its own copy, where the store thread may have it for longer */
-    struct arena arena;       /* the accept's answer, and what spec names */
-    atomic_int refs;          /* the caller, and the accept while it is out */
-    atomic_int state;         /* of the accept */
-    atomic_bool late;         /* its commit has no answer */
-    struct gate over;         /* nothing more to wait for: told, refused, known, or told to stop */
-    struct gate answered;     /* the accept is answered: its last touch */
-    struct gate woken;        /* the end was told: its last touch */
-    struct pawl_shown *shown; /* filled by whoever tells the end */
+    struct job job;        /* the accept */
+    struct call_spec spec; /* a copy, where the store thread may use it for longer */
+    struct arena arena;    /* the answer of the accept, and what `spec` points to */
+    atomic_int refs;       /* the caller, and the accept while it is under way */
+    atomic_int state;      /* of the accept */
+    atomic_bool late;      /* its commit has no answer for too long */
+    struct gate over; /* the wait is over: the call ended, or it was refused, or had ended before,
+                         or the attempt must stop */
+    struct gate answered;     /* the accept is answered: its last access to this struct */
+    struct gate woken;        /* the end was reported: its last access to this struct */
+    struct pawl_shown *shown; /* filled by the thread that reports the end */
     struct exec *e;
-    bool told, no_memory; /* shown shows the end; it could not be copied */
-    bool known;           /* it had ended before: taken out of the table by its accept */
+    bool told, no_memory; /* `shown` holds the end; there was no memory to copy it */
+    bool known;           /* it had ended before: the accept removed the waiter */
     bool duplicate;
     enum pawl_status status;
     struct pawl_err err;
@@ -189,7 +190,7 @@ static void caller_unref(struct caller *c)
     mem_free(c);
 }
 
-/* Whoever comes first: the accept's answer, or the caller who leaves. */
+/* The first of the two wins: the answer of the accept, or the caller that leaves. */
 static bool caller_move(struct caller *c, int to)
 {
     int out = ACCEPT_OUT;
@@ -214,8 +215,8 @@ static void caller_wake(struct waiter *w)
     gate_open(&c->woken);
 }
 
-/* The call had ended before: its answer is here already, unless a look was faster. False: then that
- * wakes. */
+/* The call had ended before: use its answer, unless another thread reports the end at the same
+ * time. False: then that thread wakes the caller. */
 static bool caller_known(struct caller *c, const struct call *ended)
 {
     c->known = exec_unwait(c->e, &c->waiter);
@@ -224,7 +225,7 @@ static bool caller_known(struct caller *c, const struct call *ended)
     return c->known;
 }
 
-/* On the store thread, or refused on the one that watches commits. */
+/* Runs on the store thread, or, when refused, on the thread that watches commits. */
 static void caller_accepted(struct job *j)
 {
     struct caller *c = (struct caller *)((char *)j - offsetof(struct caller, job));
@@ -246,7 +247,7 @@ static void caller_accepted(struct job *j)
         else if (pawl_state_ended(r->call.state))
             over = caller_known(c, &r->call);
         else
-            over = false; /* Its end will be told. */
+            over = false; /* its end will be reported */
     }
     if (over)
         gate_open(&c->over);
@@ -254,7 +255,7 @@ static void caller_accepted(struct job *j)
     caller_unref(c);
 }
 
-/* On the thread that watches commits. */
+/* Runs on the thread that watches commits. */
 static void caller_late(struct job *j)
 {
     struct caller *c = (struct caller *)((char *)j - offsetof(struct caller, job));
@@ -284,7 +285,7 @@ static enum pawl_status caller_post(struct caller *c, const struct call_spec *sp
     return st;
 }
 
-/* *out when there is nothing to wait for. */
+/* Set *out when the call has ended. */
 static enum pawl_status look(struct exec *e, struct bytes id, struct pawl_shown **out,
                              struct pawl_err *err)
 {
@@ -297,8 +298,8 @@ static enum pawl_status look(struct exec *e, struct bytes id, struct pawl_shown 
     return st;
 }
 
-/* Look before parking. A database that is away, or a connection that was cut a moment ago, is no
- * answer to a caller that waits: look again, until told or until its time is up. */
+/* Read the call before waiting. When the database is away, or a connection just broke, a waiting
+ * caller gets no error: read again until the end is reported or the time is up. */
 static enum pawl_status look_first(struct caller *c, struct bytes id, int64_t until_us,
                                    struct pawl_shown **out, struct pawl_err *err)
 {
@@ -312,8 +313,8 @@ static enum pawl_status look_first(struct caller *c, struct bytes id, int64_t un
     }
 }
 
-/* What the caller found when it stopped waiting. A refusal first: what was told meanwhile is the
- * end of the call that has the id, which is another one then. */
+/* What the caller returns after the wait. A refusal comes first: an end that was reported meanwhile
+ * belongs to another call, which has the id. */
 static enum pawl_status caller_result(struct caller *c, struct bytes id, struct pawl_shown **out,
                                       struct pawl_err *err)
 {
@@ -331,8 +332,8 @@ static enum pawl_status caller_result(struct caller *c, struct bytes id, struct 
     return st;
 }
 
-/* Park until the call ends, its time is up, or the try that waits is told to stop. False: the
- * accept's commit has no answer, and the caller leaves. */
+/* Wait until the call ends, the time is up, or the waiting attempt is stopped. False: the commit of
+ * the accept has no answer, and the caller leaves. */
 static bool caller_park(struct caller *c, const struct waiting *w, int64_t until_us)
 {
     if (w->by)
@@ -346,7 +347,7 @@ static bool caller_park(struct caller *c, const struct waiting *w, int64_t until
     return true;
 }
 
-/* Told while the caller leaves for another reason: the caller is touched once more, to be woken. */
+/* Remove the waiter. If the end is being reported right now, wait for that thread's last access. */
 static void caller_unwait(struct caller *c)
 {
     if (!c->known && !gate_is_open(&c->woken) && !exec_unwait(c->e, &c->waiter))
@@ -394,7 +395,7 @@ enum pawl_status pawl_submit_wait(struct pawl *p, const struct pawl_spec *spec, 
     struct call_spec s;
     struct arena a;
     if (!p || !spec || !out)
-        return err_set(err, PAWL_INVALID, "pawl_submit_wait: an argument is missing");
+        return err_set(err, PAWL_INVALID, "pawl_submit_wait: an argument is NULL");
     enum pawl_status st = check_wait(wait_us, err);
     if (st != PAWL_OK)
         return st;
@@ -411,7 +412,7 @@ enum pawl_status pawl_get(struct pawl *p, const char *id, int64_t wait_us, struc
                           struct pawl_err *err)
 {
     if (!p || !id || !out)
-        return err_set(err, PAWL_INVALID, "pawl_get: an argument is missing");
+        return err_set(err, PAWL_INVALID, "pawl_get: an argument is NULL");
     enum pawl_status st = check_wait(wait_us, err);
     const char *fault = name_fault(bytes_of(id));
     if (st == PAWL_OK && fault)

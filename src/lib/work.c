@@ -1,6 +1,5 @@
 /*
- * work.c - claim, extend and finish by hand, for hosts that run their own loop.
- *
+ * work.c - claim, extend and finish for hosts that run their own loop.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -18,7 +17,7 @@
 /* ---- Claim ----------------------------------------------------------------------------------- */
 
 struct lease_holder {
-    struct pawl_lease shown; /* first: the pointer a caller has is the pointer to free */
+    struct pawl_lease shown; /* first: the caller's pointer is also the one to free */
     struct arena arena;
 };
 
@@ -98,12 +97,13 @@ static enum pawl_status fill_lease(struct lease_holder *h, const struct claim *c
         (struct pawl_lease){ .until_us = c->until_us, .calls = v, .n = c->n, .states = states };
     if (c->n)
         token_text(c->token, h->shown.token);
-    /* Claimed and not shown: the lease runs out and the calls come back, counted as lost. */
+    /* Claimed and not shown: the lease will end, and its calls become pending again, counted as
+     * lost. */
     return h->arena.failed ? err_no_memory(err, "showing a claim") : PAWL_OK;
 }
 
-/* Claim; while nothing is due, until something may be or the time is up. One that repeats another
- * has a token that its caller knows. */
+/* Claim; while nothing is due, wait until something may be, or the time is up. A repeated claim has
+ * a token that its caller knows. */
 static enum pawl_status claim_loop(struct pawl *p, const struct claim *c,
                                    const struct pawl_claim *g, struct lease_holder *h,
                                    struct pawl_err *err)
@@ -123,7 +123,7 @@ static enum pawl_status claim_loop(struct pawl *p, const struct claim *c,
             st = fill_lease(h, &op.claim, err);
         exec_look(p->e, op.ended, op.n_ended);
         if (op.n_ended)
-            exec_work_came(p->e); /* Whoever was behind them in a key may be next now. */
+            exec_work_came(p->e); /* calls behind these in a key may be next now */
         arena_release(&a);
         if (done)
             return st;
@@ -139,7 +139,9 @@ enum pawl_status pawl_claim(struct pawl *p, const struct pawl_claim *claim, stru
     struct claim c;
     struct arena a;
     if (!p || !out || (claim && (claim->size < sizeof(size_t) || claim->size > STRUCT_SIZE_MAX)))
-        return err_set(err, PAWL_INVALID, "pawl_claim: an argument is missing, or its size");
+        return err_set(
+            err, PAWL_INVALID,
+            "pawl_claim: an argument is NULL, or the size of struct pawl_claim is wrong");
     if (claim)
         memcpy(&g, claim, MIN(claim->size, sizeof(g)));
     struct lease_holder *h = mem_zalloc(sizeof(*h));
@@ -184,7 +186,7 @@ enum pawl_status pawl_extend(struct pawl *p, const char *token, int64_t lease_us
     struct arena a;
     struct op op = { .kind = OP_EXTEND, .a = &a };
     if (!p)
-        return err_set(err, PAWL_INVALID, "pawl_extend: no handle was given");
+        return err_set(err, PAWL_INVALID, "pawl_extend: the handle is NULL");
     enum pawl_status st = read_token(token, &op.extend.token, err);
     if (st != PAWL_OK)
         return st;
@@ -205,7 +207,8 @@ enum pawl_status pawl_extend(struct pawl *p, const char *token, int64_t lease_us
     return st;
 }
 
-/* The calls a finish sends: settled, with the parent's id as parent and in their default ids. */
+/* The calls that a finish sends: settled, with the finished call as parent and in their default
+ * ids. */
 static enum pawl_status read_sends(struct pawl *p, struct arena *a, const struct pawl_finish *g,
                                    struct finish_item *out, struct pawl_err *err)
 {
@@ -233,7 +236,7 @@ static enum pawl_status read_sends(struct pawl *p, struct arena *a, const struct
     return st;
 }
 
-/* What becomes of its object. */
+/* What happens to the state of its object. */
 static enum pawl_status read_state(const struct pawl_finish *g, struct finish_item *out,
                                    struct pawl_err *err)
 {
@@ -244,9 +247,11 @@ static enum pawl_status read_state(const struct pawl_finish *g, struct finish_it
     if (out->state_do == STATE_KEEP)
         return PAWL_OK;
     if (g->how != PAWL_END_RESULT)
-        return err_set(err, PAWL_INVALID, "call \"%s\": a state is kept with a result only", g->id);
+        return err_set(err, PAWL_INVALID, "call \"%s\": a state may be set with a result only",
+                       g->id);
     if (g->delete_state && out->object.form != PAWL_NOTHING)
-        return err_set(err, PAWL_INVALID, "call \"%s\": a state to keep, and to delete", g->id);
+        return err_set(err, PAWL_INVALID, "call \"%s\": state and delete_state are both given",
+                       g->id);
     return g->delete_state ? PAWL_OK : state_check(g->state, err);
 }
 
@@ -256,7 +261,8 @@ static enum pawl_status read_finish(struct pawl *p, struct arena *a,
 {
     struct pawl_finish g = { PAWL_FINISH_INIT };
     if (given->size < sizeof(size_t) || given->size > STRUCT_SIZE_MAX)
-        return err_set(err, PAWL_INVALID, "struct pawl_finish: say PAWL_FINISH_INIT");
+        return err_set(err, PAWL_INVALID,
+                       "struct pawl_finish: initialise it with PAWL_FINISH_INIT");
     memcpy(&g, given, MIN(given->size, sizeof(g)));
     const char *fault = name_fault(bytes_of(g.id));
     if (fault)
@@ -284,7 +290,7 @@ static enum pawl_status read_finish(struct pawl *p, struct arena *a,
     return st == PAWL_OK ? read_sends(p, a, &g, out, err) : st;
 }
 
-/* Waiters in this process hear of it by a look: the finish does not carry the whole call. */
+/* Waiters of this process read the call: the finish does not carry all of it. */
 static void finish_told(struct pawl *p, const struct op *op, enum pawl_state *out_states)
 {
     bool again = false;
@@ -306,7 +312,8 @@ enum pawl_status pawl_finish(struct pawl *p, const char *token, const struct paw
     struct arena a;
     struct op op = { .kind = OP_FINISH, .a = &a };
     if (!p || !v || n < 1 || n > CLAIM_MAX || v->size > STRUCT_SIZE_MAX)
-        return err_set(err, PAWL_INVALID, "a finish names 1 to %d calls", CLAIM_MAX);
+        return err_set(err, PAWL_INVALID, "pawl_finish: an argument is NULL, or n is not 1 to %d",
+                       CLAIM_MAX);
     enum pawl_status st = read_token(token, &op.finish.token, err);
     if (st != PAWL_OK)
         return st;

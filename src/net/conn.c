@@ -1,10 +1,10 @@
 /*
- * conn.c - a connection's life: bytes in, requests handed over, answers gathered in order.
+ * conn.c - the states of a connection: bytes in, requests to the handler, answers in order.
  *
- * One request at a time: the next is parsed when the one before is answered, and not before its
- * answer is on its way. What arrives meanwhile is kept, up to AHEAD_MAX, and reading goes on so
- * that a client that leaves is noticed. Memory of a connection is freed by libuv's callback only,
- * so a handler may do anything to it. Loop thread.
+ * One request at a time: the next is parsed when the previous one is answered and its answer is on
+ * its way. Bytes that arrive meanwhile are kept, up to AHEAD_MAX, and reading continues, so that a
+ * client that leaves is noticed. Only libuv's callback frees a connection, so a handler may do
+ * anything to it. Loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <unistd.h>
@@ -14,9 +14,10 @@
 #include "base/world.h"
 #include "net/server.h"
 
-/* Answers gathered before they are written; a client that only asks must not fill our memory. */
+/* Answers collected before they are written; a client that sends without reading must not fill the
+ * memory. */
 #define OUT_SOFT (256 << 10)
-/* After its last answer a client has so long to close. */
+/* The time that a client has to close after its last answer. */
 #define LINGER_US (INT64_C(2) * 1000000)
 #define NEVER INT64_MAX
 
@@ -45,8 +46,8 @@ static int64_t deadline_of(const struct http_conn *c)
     return NEVER;
 }
 
-/* The one place where state and deadline change. The timer is only ever moved forward in time here;
- * when it runs too early it is set again, so a busy connection does not touch it. */
+/* The only place where state and deadline change. The timer is only moved to an earlier time here;
+ * when it fires too early it is set again, so a busy connection does not touch it. */
 void conn_move(struct http_conn *c, enum conn_state state)
 {
     assert(c->state != CONN_CLOSED);
@@ -66,7 +67,7 @@ static void write_is_late(struct http_conn *c)
         conn_close(c);
         return;
     }
-    c->queued_len = left; /* slow, but it reads */
+    c->queued_len = left; /* slow, but the client reads */
     conn_move(c, c->state);
 }
 
@@ -83,7 +84,7 @@ static void on_timer(struct loop_timer *t)
         write_is_late(c);
         return;
     }
-    c->server->stats.timeouts += c->state != CONN_LINGER; /* then the answer is out */
+    c->server->stats.timeouts += c->state != CONN_LINGER; /* when lingering, the answer was sent */
     if (c->state == CONN_HEAD || c->state == CONN_BODY)
         conn_refuse(c, 408, "the request did not arrive in time");
     else
@@ -92,7 +93,7 @@ static void on_timer(struct loop_timer *t)
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-/* What conn_open() needs of libuv. On failure the descriptor is closed. */
+/* Give the descriptor to libuv. On failure it is closed. */
 static bool handle_open(struct http_conn *c, int fd)
 {
     struct http_server *s = c->server;
@@ -171,7 +172,7 @@ void conn_free(struct http_conn *c)
         s->n_refusing--;
     else
         s->stats.connections--;
-    server_buf_put(s, &c->wire); /* libuv may have been writing from it until now */
+    server_buf_put(s, &c->wire); /* libuv may have written from it until now */
     mem_free(c);
     server_conn_gone(s);
 }
@@ -180,7 +181,7 @@ static void on_closed(uv_handle_t *handle)
 {
     struct http_conn *c = handle->data;
     c->freed = true;
-    if (!c->dirty) /* else the flush that has it on its list frees it */
+    if (!c->dirty) /* otherwise the flush that has it in its list frees it */
         conn_free(c);
 }
 
@@ -191,7 +192,7 @@ static void tell_gone(struct http_conn *c)
         return;
     r->gone = true;
     if (r->on_gone)
-        r->on_gone(r); /* may reply, and then r is no more */
+        r->on_gone(r); /* may reply, which frees r */
 }
 
 void conn_close(struct http_conn *c)
@@ -262,7 +263,7 @@ static void say_continue(struct http_conn *c)
         conn_close(c);
 }
 
-/* What the intake's last step means for the connection; `more`: there are bytes left. */
+/* Act on the last step of the intake; `more`: bytes are left. */
 static void intake_moved(struct http_conn *c, bool more)
 {
     struct intake *i = c->intake;
@@ -277,7 +278,7 @@ static void intake_moved(struct http_conn *c, bool more)
         if (c->state != CONN_BODY && !more)
             conn_move(c, CONN_BODY);
         say = i->expects && !more;
-        i->expects = false; /* also when it did not wait */
+        i->expects = false; /* also when the client did not wait */
         if (say)
             say_continue(c);
         break;
@@ -316,7 +317,7 @@ void conn_advance(struct http_conn *c)
     }
 }
 
-/* Keep what cannot be parsed yet. */
+/* Keep bytes that cannot be parsed yet. */
 static void keep_ahead(struct http_conn *c, struct bytes in)
 {
     if (c->ahead_at > 0) {
@@ -332,7 +333,7 @@ static void keep_ahead(struct http_conn *c, struct bytes in)
 void conn_input(struct http_conn *c, struct bytes in)
 {
     if (c->state >= CONN_LAST)
-        return; /* nobody will read it */
+        return; /* no further request is read */
     size_t used = conn_ahead(c) > 0 ? 0 : conn_parse(c, in);
     if (used < in.len && c->state < CONN_LAST)
         keep_ahead(c, (struct bytes){ in.data + used, in.len - used });
@@ -342,7 +343,7 @@ void conn_input(struct http_conn *c, struct bytes in)
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
-/* Append an answer; the connection is cut when it does not fit in memory. */
+/* Append an answer; when it does not fit in memory, the connection is closed. */
 static void answer(struct http_conn *c, const struct answer *a)
 {
     server_buf(c->server, &c->out);
@@ -377,7 +378,7 @@ void conn_refuse(struct http_conn *c, int status, const char *text)
         server_intake_put(s, TAKE(c->intake));
 }
 
-/* Send it, if there is still a connection; the request has none afterwards. */
+/* Send the reply if there still is a connection; the request has none afterwards. */
 static void send_reply(struct http_request *r, const struct http_reply *reply)
 {
     struct intake *i = intake_of(r);
@@ -406,5 +407,5 @@ void http_reply_early(struct http_request *r, const struct http_reply *reply)
     bool told = r->gone;
     r->gone = r->cut = true;
     if (!told && r->on_gone)
-        r->on_gone(r); /* may reply, and then r is no more */
+        r->on_gone(r); /* may reply, which frees r */
 }

@@ -1,7 +1,6 @@
 /*
- * conn_io.c - a connection and its socket: reading into the server's buffer, one write for all
- * answers of a turn. Loop thread.
- *
+ * conn_io.c - a connection and its socket: reads into the server's buffer, one write for all
+ * answers of an iteration. Loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <linux/sockios.h>
@@ -10,7 +9,7 @@
 
 #include "net/server.h"
 
-/* Read ahead of a request that is not answered yet; past it the socket waits. */
+/* Bytes read ahead while a request is not answered; beyond this, reading stops. */
 #define AHEAD_MAX 16384
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -32,7 +31,7 @@ static void got_bytes(struct http_conn *c, struct bytes in)
         conn_input(c, in);
     } else {
         if (!tls_input(c->tls, c, in))
-            conn_eof(c); /* broken: what it had to say goes out, nothing more comes in */
+            conn_eof(c); /* broken: its last messages are sent, nothing more is read */
         if (c->tls && tls_pending(c->tls))
             conn_touch(c);
     }
@@ -49,7 +48,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         conn_read_stop(c);
         conn_eof(c);
     } else if (n < 0) {
-        conn_close(c); /* reset: nothing could be sent either */
+        conn_close(c); /* reset: nothing can be sent either */
     }
 }
 
@@ -71,8 +70,8 @@ void conn_read_stop(struct http_conn *c)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Ours and the kernel's: a slow client empties the kernel's part long before ours gets any smaller.
- */
+/* The queues of libuv and of the kernel: a slow client empties the kernel's long before libuv's
+ * becomes shorter. */
 size_t conn_queued(const struct http_conn *c)
 {
     uv_os_fd_t fd;
@@ -99,11 +98,11 @@ static void on_written(uv_write_t *write, int status)
         return;
     }
     wrote(c);
-    conn_move(c, c->state); /* its deadline is no longer the write's */
+    conn_move(c, c->state); /* the deadline of the write no longer applies */
     conn_touch(c);
 }
 
-/* Move the answers to where they are written from. */
+/* Move the answers to the buffer that is being written. */
 static bool wire_fill(struct http_conn *c)
 {
     assert(c->wire.len == 0);
@@ -147,7 +146,7 @@ static void conn_write(struct http_conn *c)
     conn_move(c, c->state);
 }
 
-/* ---- The end of a turn ----------------------------------------------------------------------- */
+/* ---- The end of an iteration ----------------------------------------------------------------- */
 
 static void conn_end(struct http_conn *c)
 {
@@ -167,7 +166,7 @@ static void conn_end(struct http_conn *c)
     conn_read_start(c);
 }
 
-/* Nothing is left to parse or to write: what now? */
+/* Nothing is left to parse or to write: close, or wait for more. */
 static void conn_settle(struct http_conn *c)
 {
     switch (c->state) {
@@ -178,7 +177,7 @@ static void conn_settle(struct http_conn *c)
     case CONN_HEAD:
     case CONN_BODY:
         if (c->eof)
-            conn_close(c); /* the rest of its request will never come */
+            conn_close(c); /* the rest of the request will not come */
         break;
     case CONN_LAST:
         conn_end(c);

@@ -1,7 +1,7 @@
 /*
- * grammar.h - llhttp, whose names for methods are also ours: its own get another prefix here.
+ * grammar.h - llhttp, with another prefix for its method names, which are also names of this room.
  *
- * Compiled in from Debian's node-llhttp in strict mode; included by this room only.
+ * Compiled from Debian's node-llhttp in strict mode; included by this room only.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef NET_GRAMMAR_H

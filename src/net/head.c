@@ -1,8 +1,8 @@
 /*
- * head.c - the rules of a head that llhttp leaves to its user: method, target, Host, coding,
- * Expect.
+ * head.c - the rules of a head that llhttp leaves to its user: method, target, Host, transfer
+ * coding, Expect.
  *
- * Called by intake.c with the head parsed; loop thread.
+ * Called by intake.c when the head is parsed; loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <strings.h>
@@ -25,7 +25,7 @@ static void method_set(struct intake *i)
             i->request.method = (enum http_method)m;
 }
 
-/* ---- Where to -------------------------------------------------------------------------------- */
+/* ---- Target and Host ------------------------------------------------------------------------- */
 
 static bool host_ok(struct bytes host)
 {
@@ -48,15 +48,15 @@ static bool host_check(struct intake *i)
 {
     const struct http_header *host = header_find(i, BYTES("host"));
     if (!host && i->http11)
-        return intake_fail(i, 400, "there is no Host");
+        return intake_fail(i, 400, "the Host header is missing");
     if (http_header_count(&i->request, "host") > 1)
-        return intake_fail(i, 400, "there is more than one Host");
+        return intake_fail(i, 400, "there is more than one Host header");
     if (host && !host_ok(host->value))
-        return intake_fail(i, 400, "the Host is not a name and a port");
+        return intake_fail(i, 400, "the Host header is not NAME or NAME:PORT");
     return true;
 }
 
-/* `http://host:port/path`: the authority takes the place of Host (RFC 9112, 3.2.2). */
+/* `http://host:port/path`: the authority replaces Host (RFC 9112, 3.2.2). */
 static bool target_absolute(struct intake *i, struct bytes *target)
 {
     size_t skip = target->len > 7 && strncasecmp(target->data, "http://", 7) == 0    ? 7
@@ -69,7 +69,7 @@ static bool target_absolute(struct intake *i, struct bytes *target)
         at++;
     struct bytes authority = { begin, (size_t)(at - begin) };
     if (authority.len == 0 || !host_ok(authority))
-        return intake_fail(i, 400, "the target's authority is not a name and a port");
+        return intake_fail(i, 400, "the target's authority is not NAME or NAME:PORT");
     struct http_header *host = header_find(i, BYTES("host"));
     if (host)
         host->value = authority;
@@ -84,7 +84,7 @@ static bool target_set(struct intake *i)
         return intake_fail(i, 400, "the target has a fragment");
     if (target.data[0] == '*') {
         if (target.len != 1 || i->request.method != HTTP_OPTIONS)
-            return intake_fail(i, 400, "the target * is for OPTIONS");
+            return intake_fail(i, 400, "the target * is allowed with OPTIONS only");
     } else if (target.data[0] != '/' && !target_absolute(i, &target)) {
         return false;
     }
@@ -99,22 +99,22 @@ static bool target_set(struct intake *i)
     return true;
 }
 
-/* ---- How the body comes ---------------------------------------------------------------------- */
+/* ---- Body ------------------------------------------------------------------------------------ */
 
-/* llhttp does not see an empty Transfer-Encoding, and takes codings before `chunked` for granted.
- */
+/* llhttp does not report an empty Transfer-Encoding, and accepts any coding before `chunked`. */
 static bool coding_check(struct intake *i)
 {
     const struct http_header *coding = header_find(i, BYTES("transfer-encoding"));
     if (!coding)
         return true;
     if (i->http10)
-        return intake_fail(i, 400, "HTTP/1.0 has no Transfer-Encoding");
+        return intake_fail(i, 400, "Transfer-Encoding is not allowed in HTTP/1.0");
     if (coding->value.len == 0 || http_header_count(&i->request, "transfer-encoding") > 1 ||
         http_header_count(&i->request, "content-length") > 0)
-        return intake_fail(i, 400, "Transfer-Encoding is empty, twice or beside Content-Length");
+        return intake_fail(i, 400,
+                           "Transfer-Encoding is empty, repeated or given with Content-Length");
     if (!same_word(coding->value, "chunked"))
-        return intake_fail(i, 501, "of transfer codings only chunked is implemented");
+        return intake_fail(i, 501, "the transfer coding is not implemented; expected chunked");
     return true;
 }
 
@@ -124,7 +124,7 @@ static bool expect_check(struct intake *i)
     if (!expect.data || i->http10)
         return true;
     if (!same_word(expect, "100-continue"))
-        return intake_fail(i, 417, "of expectations only 100-continue is understood");
+        return intake_fail(i, 417, "the expectation is unknown; expected 100-continue");
     i->expects = !i->complete;
     return true;
 }
@@ -132,7 +132,7 @@ static bool expect_check(struct intake *i)
 bool head_check(struct intake *i)
 {
     if (!i->http10 && !i->http11)
-        return intake_fail(i, 505, "the HTTP version is not supported");
+        return intake_fail(i, 505, "the HTTP version is not supported; expected 1.1 or 1.0");
     method_set(i);
     if (bytes_eq(i->method, BYTES("CONNECT")))
         return intake_fail(i, 501, "CONNECT is not implemented");

@@ -1,20 +1,20 @@
 /*
  * intake.c - head, body, trailers. Called by conn.c and the fuzzer; loop thread.
  *
- * llhttp sees the head as one block in our own memory, so what it points out stays where it is and
- * is kept as it is. Of chunked bodies it sees everything up to the last chunk; the trailers are
- * ours, since it would accept a bare LF there.
+ * llhttp gets the head as one block in our memory, so its pointers into it stay valid and are kept.
+ * It gets a chunked body up to the last chunk; the trailers are read here, because it would accept
+ * a bare LF there.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
 #include "net/intake.h"
 
-/* What a spare intake may keep for its next request. */
+/* Memory that a pooled intake may keep for its next request. */
 #define KEEP_LEN 16384
 
 bool intake_fail(struct intake *i, int status, const char *text)
 {
-    /* The first reason counts; llhttp reports a callback's refusal once more in its own words. */
+    /* The first reason counts; llhttp reports the refusal of a callback again in its own words. */
     if (i->state != INTAKE_BAD) {
         i->state = INTAKE_BAD;
         i->bad = status;
@@ -23,7 +23,7 @@ bool intake_fail(struct intake *i, int status, const char *text)
     return false;
 }
 
-/* The same, as a callback's answer. */
+/* The same, as the return value of a callback. */
 static int refuse(struct intake *i, int status, const char *text)
 {
     intake_fail(i, status, text);
@@ -35,7 +35,7 @@ static bool no_memory(struct intake *i)
     return intake_fail(i, 503, "out of memory");
 }
 
-/* ---- What llhttp tells us -------------------------------------------------------------------- */
+/* ---- Callbacks of llhttp --------------------------------------------------------------------- */
 
 static int on_method(llhttp_t *m, const char *at, size_t len)
 {
@@ -49,8 +49,8 @@ static int on_url(llhttp_t *m, const char *at, size_t len)
     return 0;
 }
 
-/* llhttp also speaks RTSP and ICE, and skips any number of spaces. The head is in one piece, so
- * what stands before the version can be looked at. */
+/* llhttp also accepts RTSP and ICE, and skips any number of spaces. The head is in one piece, so
+ * the bytes before the version can be checked. */
 static int on_version(llhttp_t *m, const char *at, size_t len)
 {
     struct intake *i = m->data;
@@ -144,7 +144,7 @@ static int on_chunk(llhttp_t *m)
 {
     struct intake *i = m->data;
     if (m->content_length == 0)
-        return HPE_PAUSED; /* the last one */
+        return HPE_PAUSED; /* the last chunk */
     if (m->content_length > i->rules->limits.body_read_len - i->body_seen)
         return refuse(i, 413, "the body is too long");
     return 0;
@@ -171,7 +171,7 @@ static const llhttp_settings_t callbacks = {
     .on_message_complete = on_complete,
 };
 
-/* ---- Life ------------------------------------------------------------------------------------ */
+/* ---- Begin and end --------------------------------------------------------------------------- */
 
 void intake_init(struct intake *i, struct intake_rules *rules)
 {
@@ -203,7 +203,7 @@ void intake_release(struct intake *i)
 
 /* ---- Head ------------------------------------------------------------------------------------ */
 
-/* Letters and a dash: a method of somebody's, though none llhttp knows. */
+/* Upper-case letters and dashes: a method, though llhttp does not know it. */
 static bool looks_like_method(const struct buf *head)
 {
     size_t n = 0;
@@ -219,11 +219,11 @@ static bool head_refused(struct intake *i, llhttp_errno_t error)
         return intake_fail(i, 501, "the method is not implemented");
     if ((error == HPE_INVALID_VERSION && !i->http10 && !i->http11) ||
         error == HPE_PAUSED_H2_UPGRADE)
-        return intake_fail(i, 505, "the HTTP version is not supported");
+        return intake_fail(i, 505, "the HTTP version is not supported; expected 1.1 or 1.0");
     return intake_fail(i, 400, llhttp_get_error_reason(&i->machine));
 }
 
-/* How long the body may be, now that somebody can be asked. */
+/* The longest body, now that the headers are known. */
 static bool body_expect(struct intake *i)
 {
     const struct intake_rules *rules = i->rules;
@@ -240,7 +240,7 @@ static bool body_expect(struct intake *i)
 
 static void head_done(struct intake *i)
 {
-    size_t room = i->lines.count; /* the request line and the empty one are not headers */
+    size_t room = i->lines.count; /* the request line and the empty line are not headers */
     if (room - 2 > HTTP_HEADERS_MAX) {
         intake_fail(i, 431, "too many headers");
         return;
@@ -267,7 +267,7 @@ static void head_done(struct intake *i)
 static size_t feed_head(struct intake *i, struct bytes in)
 {
     size_t skipped = 0, used;
-    if (!intake_begun(i)) /* empty lines before a request are nobody's */
+    if (!intake_begun(i)) /* empty lines before a request are ignored */
         while (skipped < in.len && (in.data[skipped] == '\r' || in.data[skipped] == '\n'))
             skipped++;
     in = (struct bytes){ in.data + skipped, in.len - skipped };

@@ -1,6 +1,5 @@
 /*
- * lines.c - line by line to the empty one. Called by intake.c, loop thread.
- *
+ * lines.c - read lines up to the empty one. Called by intake.c, loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/macros.h"
@@ -12,7 +11,7 @@ static enum lines_end bad(struct lines *l, const char *fault)
     return LINES_BAD;
 }
 
-/* A part of a line that has no LF in it. */
+/* A part of a line without an LF. */
 static enum lines_end part(struct lines *l, const char *data, size_t len)
 {
     if (len == 0)

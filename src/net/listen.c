@@ -1,8 +1,8 @@
 /*
- * listen.c - an address becomes a listening socket: IPv4, IPv6, unix. Any thread.
+ * listen.c - turn an address into a listening socket: IPv4, IPv6, unix. Any thread.
  *
- * A unix socket is for its owner alone (0600), and a file left behind by a dead server is removed
- * only when nobody answers at it.
+ * Only its owner may use a unix socket (0600). A socket file that a dead server left is removed
+ * only when no process answers at it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@
 
 #include "net/server.h"
 
-/* The kernel cuts it to its own net.core.somaxconn. */
+/* The kernel reduces it to net.core.somaxconn. */
 #define BACKLOG 4096
 
 static enum pawl_status listen_err(struct pawl_err *err, const char *where)
@@ -36,7 +36,7 @@ static void fd_close(int *fd)
 
 /* ---- Unix ------------------------------------------------------------------------------------ */
 
-/* True when the file is a socket at which nobody listens. */
+/* Is the file a socket at which no process listens? */
 static bool is_stale(const struct sockaddr_un *at)
 {
     struct stat st;
@@ -72,14 +72,12 @@ static enum pawl_status open_unix(struct listener *l, const char *where, struct 
     struct sockaddr_un at = { .sun_family = AF_UNIX };
     struct stat st;
     if (!*path || strlen(path) >= sizeof at.sun_path)
-        return err_set(err, PAWL_INVALID, "listen on %s: a path has 1 to %zu bytes", where,
+        return err_set(err, PAWL_INVALID, "listen on %s: the path must have 1 to %zu bytes", where,
                        sizeof at.sun_path - 1);
     snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
     l->is_unix = true;
     l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* The mode is set before the file exists, so that there is no moment in which others may
-     * connect.
-     */
+    /* The mode is set before the file exists, so that other users can never connect. */
     if (l->fd < 0 || fchmod(l->fd, 0600) != 0 || !bind_unix(l->fd, &at))
         return listen_err(err, where);
     snprintf(l->path, sizeof l->path, "%s", path);
@@ -93,7 +91,7 @@ static enum pawl_status open_unix(struct listener *l, const char *where, struct 
 
 /* ---- TCP ------------------------------------------------------------------------------------- */
 
-/* "HOST:PORT", "[HOST]:PORT" into two texts. */
+/* Split "HOST:PORT" or "[HOST]:PORT" into two texts. */
 static bool split(const char *where, char *host, size_t host_len, const char **out_port)
 {
     const char *colon = strrchr(where, ':'), *begin = where, *end = colon;
@@ -106,7 +104,7 @@ static bool split(const char *where, char *host, size_t host_len, const char **o
         begin++;
         end--;
     } else if (memchr(begin, ':', (size_t)(end - begin))) {
-        return false; /* which of the colons would be the port's? */
+        return false; /* an IPv6 address without brackets: the port is ambiguous */
     }
     if (begin == end || (size_t)(end - begin) >= host_len)
         return false;
@@ -148,8 +146,8 @@ static enum pawl_status open_tcp(struct listener *l, const char *where, bool tls
     char host[256];
     const char *port;
     if (!split(where, host, sizeof host, &port))
-        return err_set(err, PAWL_INVALID, "listen on %s: write ADDR:PORT, [ADDR]:PORT or unix:PATH",
-                       where);
+        return err_set(err, PAWL_INVALID,
+                       "listen on %s: expected ADDR:PORT, [ADDR]:PORT or unix:PATH", where);
     struct addrinfo want = { .ai_family = AF_UNSPEC,
                              .ai_socktype = SOCK_STREAM,
                              .ai_flags = AI_PASSIVE | AI_NUMERICSERV };

@@ -1,5 +1,6 @@
 /*
- * loop.c - the loop thread: posted tasks, what is put off to the end of a turn, work for others.
+ * loop.c - the loop thread: posted tasks, tasks deferred to the end of an iteration, work on other
+ * threads.
  *
  * libuv does the polling. A post is one compare-and-swap; only the first of a burst wakes the loop.
  * SPDX-License-Identifier: Apache-2.0
@@ -21,7 +22,8 @@ void loop_post(struct loop *l, struct loop_task *t)
         t->next = newest;
     while (!atomic_compare_exchange_weak_explicit(&l->posted, &newest, t, memory_order_release,
                                                   memory_order_relaxed));
-    /* `t` may be gone by now; whoever found the list empty wakes the loop for all. */
+    /* `t` may be freed by now. The thread that found the list empty wakes the loop for all
+     * posts. */
     if (!newest)
         uv_async_send(&l->wake);
 }
@@ -68,7 +70,7 @@ void loop_later(struct loop *l, struct loop_task *t)
     l->later_end = &t->next;
 }
 
-/* What these put off themselves waits for the next time. */
+/* Tasks deferred while these run wait for the next time. */
 static void later_run(struct loop *l)
 {
     struct loop_task *first = l->later;
@@ -77,7 +79,7 @@ static void later_run(struct loop *l)
     tasks_run(first);
 }
 
-/* ---- A turn ---------------------------------------------------------------------------------- */
+/* ---- An iteration ---------------------------------------------------------------------------- */
 
 static void on_alarm(uv_timer_t *alarm)
 {
@@ -122,8 +124,7 @@ static void on_after(uv_check_t *after)
     later_run(after->data);
 }
 
-/* libuv writes with write(2): a client that has left must be an EPIPE, not the end of the process.
- */
+/* libuv uses write(2): for a client that has left it must return EPIPE, not end the process. */
 static void run_without_sigpipe(uv_loop_t *uv)
 {
     sigset_t pipe_only, old;
@@ -180,7 +181,7 @@ void loop_close(struct loop *l)
     uv_close((uv_handle_t *)&l->before, NULL);
     uv_close((uv_handle_t *)&l->after, NULL);
     uv_close((uv_handle_t *)&l->hurry, NULL);
-    /* Work on other threads, and connections whose server was closed, come to their end here. */
+    /* Work on other threads, and connections of closed servers, finish here. */
     while (uv_loop_close(&l->uv) == UV_EBUSY) {
         uv_run(&l->uv, UV_RUN_ONCE);
         later_run(l);

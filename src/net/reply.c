@@ -1,6 +1,6 @@
 /*
- * reply.c - an answer as bytes: status line, Date, length, more headers, body. Pure; loop thread.
- *
+ * reply.c - an answer as bytes: status line, Date, length, further headers, body. Pure; loop
+ * thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -53,7 +53,7 @@ static const char *reason(int status)
     return "Status";
 }
 
-/* A control character in a value could end the header and begin another. */
+/* A control character in a value could end the header and begin another one. */
 static bool printable(struct bytes b)
 {
     for (size_t k = 0; k < b.len; k++)

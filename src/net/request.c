@@ -1,6 +1,5 @@
 /*
- * request.c - reading a request's headers, and the names and limits of http.h.
- *
+ * request.c - reading the headers of a request, and the names and limits of http.h.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"

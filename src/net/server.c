@@ -1,8 +1,8 @@
 /*
- * server.c - a server: accepts, keeps spare memory at hand, drains, ends.
+ * server.c - a server: accepting, pooled memory, draining, closing.
  *
- * It outlives http_close() until its last connection is freed and its last request answered. Loop
- * thread.
+ * It lives after http_close() until its last connection is freed and its last request is answered.
+ * Loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
@@ -12,16 +12,16 @@
 #include "base/world.h"
 #include "net/server.h"
 
-/* Clients taken from the listener in one turn, so that those already here are served meanwhile. */
+/* Connections accepted in one iteration, so that the open ones are served meanwhile. */
 #define ACCEPT_MAX 64
-/* Out of descriptors: clients wait in the kernel's queue so long. */
+/* Out of descriptors: clients wait for this long in the kernel's queue. */
 #define ACCEPT_PAUSE_US (INT64_C(100) * MS_US)
-/* Larger buffers are given back. */
+/* Larger buffers are freed instead of pooled. */
 #define SPARE_LEN 16384
-/* The Date may be this much behind. */
+/* The Date may be this old. */
 #define DATE_MS 250
 
-/* ---- Spare memory ---------------------------------------------------------------------------- */
+/* ---- Pooled memory --------------------------------------------------------------------------- */
 
 struct intake *server_intake(struct http_server *s)
 {
@@ -81,7 +81,7 @@ const char *server_date(struct http_server *s)
     return s->date.line;
 }
 
-/* ---- The end of a turn ----------------------------------------------------------------------- */
+/* ---- The end of an iteration ----------------------------------------------------------------- */
 
 #define OF(type, member, p) ((type *)((char *)(p)-offsetof(type, member)))
 
@@ -91,7 +91,7 @@ static void on_flush(struct loop_task *t)
     struct http_conn *c = s->dirty;
     s->dirty = NULL;
     s->flushing = false;
-    s->refs++; /* the last connection freed below must not take it along */
+    s->refs++; /* freeing the last connection below must not free the server */
     while (c) {
         struct http_conn *next = c->next_dirty;
         c->dirty = false;
@@ -134,7 +134,7 @@ static void on_accept_again(struct loop_timer *t)
         accept_pause(s);
 }
 
-/* These go away by themselves: with the client, with its place in the queue. */
+/* These errors pass by themselves: they concern only that client. */
 static bool accept_failed_briefly(int error)
 {
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ECONNABORTED ||
@@ -152,7 +152,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
             conn_open(s, fd, loopback);
             continue;
         }
-        /* No descriptors, no memory: asking again at once would spin. */
+        /* No descriptors or no memory: trying again at once would spin. */
         if (!accept_failed_briefly(errno))
             accept_pause(s);
         break;
@@ -211,7 +211,7 @@ static enum pawl_status server_fill(struct http_server *s, const struct http_con
     return st;
 }
 
-/* From here on http_close() ends it. */
+/* After this step http_close() frees it. */
 static enum pawl_status server_start(struct http_server *s, struct pawl_err *err)
 {
     int failed = uv_poll_init(&s->loop->uv, &s->poll, s->listener.fd);
@@ -284,7 +284,7 @@ static void on_drain_task(struct loop_task *t)
     server_unref(s);
 }
 
-/* Told at the end of the turn, so that nobody is called from inside a call of his own. */
+/* Runs at the end of the iteration, so that the owner is not called from inside its own call. */
 static void drain_look(struct http_server *s)
 {
     if (!s->draining || !s->drained || s->conns || s->drain_task.run)

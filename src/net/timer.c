@@ -1,15 +1,15 @@
 /*
- * timer.c - the loop's timers: a pairing heap through the timers themselves, so that setting one
- * never needs memory and never fails.
+ * timer.c - the loop's timers: a pairing heap whose nodes are the timers themselves, so that
+ * setting one needs no memory and cannot fail.
  *
- * Setting a timer later than all others, as connections do, is a handful of stores however many
- * there are. Loop thread.
+ * Setting a timer later than all others, as connections do, takes a few stores, however many there
+ * are. Loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "net/loop.h"
 
-/* prev is the parent for a first child, else the sibling before. A top has neither prev nor next.
- */
+/* prev is the parent for a first child, otherwise the previous sibling. The top has no prev and no
+ * next. */
 static struct loop_timer *merge(struct loop_timer *a, struct loop_timer *b)
 {
     if (b->at_us < a->at_us) {
@@ -25,8 +25,8 @@ static struct loop_timer *merge(struct loop_timer *a, struct loop_timer *b)
     return a;
 }
 
-/* One heap of a list of siblings: neighbours in pairs, then the pairs from the last to the first.
- */
+/* Merge a list of siblings into one heap: neighbours in pairs, then the pairs from last to
+ * first. */
 static struct loop_timer *merge_all(struct loop_timer *first)
 {
     struct loop_timer *pairs = NULL;
@@ -75,7 +75,8 @@ void loop_timer_cancel(struct loop *l, struct loop_timer *t)
 void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t mono_us)
 {
     loop_timer_cancel(l, t);
-    /* A timer that sets itself for now runs in the next turn, or the turn would have no end. */
+    /* A timer that is set for now while timers run fires in the next iteration; otherwise this one
+     * would never end. */
     t->at_us = MAX(mono_us, l->pass_us + 1);
     l->timers = l->timers ? merge(l->timers, t) : t;
 }

@@ -1,5 +1,5 @@
 /*
- * tls.c - TLS 1.2 and up between memory and memory; sockets and time are the connection's.
+ * tls.c - TLS 1.2 and later between buffers in memory; sockets and time belong to the connection.
  *
  * OpenSSL reads from one memory BIO and writes to another. Loop thread.
  * SPDX-License-Identifier: Apache-2.0
@@ -24,7 +24,7 @@ struct tls {
 
 /* ---- Certificate and key --------------------------------------------------------------------- */
 
-/* HTTP/1.1 is what there is; a client that offers only something else is refused. */
+/* Only HTTP/1.1 is offered; a client that offers only other protocols is refused. */
 static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                    const unsigned char *in, unsigned in_len, void *ctx)
 {
@@ -39,7 +39,7 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* OpenSSL's last error is its outermost one: "system lib" for a file that is not there. */
+/* OpenSSL's last error is the outermost one: "system lib" for a missing file. */
 static enum pawl_status tls_err(struct pawl_err *err, const char *what, const char *file)
 {
     unsigned long code = ERR_peek_last_error();
@@ -146,7 +146,7 @@ bool tls_input(struct tls *t, struct http_conn *c, struct bytes in)
         }
         conn_input(c, (struct bytes){ plain, (size_t)n });
         if (c->tls != t)
-            return true; /* closed by what was in it, and t with it */
+            return true; /* the input closed the connection, and so freed t */
     }
 }
 
@@ -164,7 +164,7 @@ bool tls_seal(struct tls *t, struct buf *plain, struct buf *wire)
 {
     ERR_clear_error();
     size_t at = 0;
-    /* Before the handshake is done there is nobody to answer to. */
+    /* Nothing is sent before the handshake is complete. */
     while (at < plain->len && !t->broken && SSL_is_init_finished(t->ssl)) {
         int n = SSL_write(t->ssl, plain->data + at, (int)MIN(plain->len - at, 1 << 20));
         if (n <= 0) {

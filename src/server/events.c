@@ -1,6 +1,6 @@
 /*
- * events.c - `pawl events serve` and `pawl events work`: settings to the event service, signals,
- * and the one line that says it is ready.
+ * events.c - `pawl events serve` and `pawl events work`: pass the settings to the event service,
+ * handle signals, and print the line that says it is ready.
  *
  * The main thread serves, or waits for the workers; another one waits for signals.
  * SPDX-License-Identifier: Apache-2.0
@@ -18,13 +18,13 @@
 #include "events/events.h"
 #include "server/server.h"
 
-/* One of the two is there. */
+/* Either the server or the workers. */
 struct running {
     struct events_server *server;
     struct events_workers *workers;
     pthread_t thread;
     bool runs;
-    sem_t stopped; /* the workers are to end */
+    sem_t stopped; /* posted when the workers must end */
     atomic_bool stopping;
 };
 
@@ -37,7 +37,7 @@ static sigset_t waited_for(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGUSR2); /* our own: the thread that waits may end */
+    sigaddset(&set, SIGUSR2); /* sent by this process to end the waiting thread */
     return set;
 }
 
@@ -82,9 +82,9 @@ static void watch_end(struct running *r)
     pthread_join(r->thread, NULL);
 }
 
-/* ---- Saying ---------------------------------------------------------------------------------- */
+/* ---- The ready line -------------------------------------------------------------------------- */
 
-/* The one line on stdout: people and scripts wait for it. */
+/* One line on stdout, for which people and scripts wait. */
 static void say_ready(struct cli *cli, const char *address, int workers)
 {
     char db[600];
@@ -165,7 +165,9 @@ static enum pawl_status work(struct cli *cli, struct running *r, struct pawl_err
     while (sem_wait(&r->stopped) != 0) {
     }
     events_workers_figures(r->workers, &f);
-    log_line(LOG_INFO, "stopping: %" PRId64 " events got their values here, %" PRId64 " failures",
+    log_line(LOG_INFO,
+             "stopping: %" PRId64 " events received their values from this process, %" PRId64
+             " failures",
              f.done, f.failed);
     return PAWL_OK;
 }
@@ -178,7 +180,7 @@ static enum pawl_status run_one(struct cli *cli, bool serves, struct running *r,
     if (cli_flag(cli, "schema"))
         return err_set(err, PAWL_INVALID,
                        "option --schema: the tables are status and events of the database itself; "
-                       "a second service is a second database");
+                       "use another database for a second service");
     return serves ? serve(cli, r, err) : work(cli, r, err);
 }
 
@@ -205,14 +207,14 @@ static int run(struct cli *cli, int argc, char **argv)
     return cli_done(cli);
 }
 
-/* All of them settings; these are the ones people say on the command line. */
+/* All are settings; these are common on the command line. */
 static const struct option_row options[] = {
     { "listen", "ADDR:PORT", "127.0.0.1:7295",
-      "serve: where, or unix:PATH; port 0 takes a free one" },
-    { "events-workers", "N", "4", "work: threads, each with a connection" },
-    { "events-batch", "N", "100", "work: pending events of one transaction" },
-    { "events-poll", "D", "1s", "work: how long to wait after finding nothing" },
-    { "events-jitter", "D", "500ms", "work: up to so much longer, by chance" },
+      "serve: address to listen on, or unix:PATH; port 0 takes a free one" },
+    { "events-workers", "N", "4", "work: threads, each with its own connection" },
+    { "events-batch", "N", "100", "work: pending events in one transaction" },
+    { "events-poll", "D", "1s", "work: how long to wait when nothing is pending" },
+    { "events-jitter", "D", "500ms", "work: longest random time added to that wait" },
     { 0 },
 };
 
@@ -222,10 +224,10 @@ const struct command cmd_events = {
     .usage = "serve|work",
     .about =
         "A small service beside the ledger, on two tables without keys or indexes: status(id),\n"
-        "the counter, and events(id, value), made where they are missing. serve answers\n"
+        "the counter, and events(id, value), created if they are missing. serve answers\n"
         "POST /events, POST /events/async, GET /events and GET /events/ID; ids are 1, 2, 3 and so\n"
         "on without gaps, however many servers run. work gives each pending event a random word,\n"
-        "once, however many workers run. Both stop at SIGTERM when what is under way has ended.",
+        "once, however many workers run. At SIGTERM both finish what they have begun, and exit.",
     .example = "pawl events serve --db sqlite:events.db\n"
                "pawl events work --db sqlite:events.db --events-workers 8",
     .options = options,

@@ -1,6 +1,5 @@
 /*
- * guard.c - who may reach us: without tokens nobody beyond this machine.
- *
+ * guard.c - access from other machines: it needs tokens.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <arpa/inet.h>
@@ -32,7 +31,7 @@ bool guard_loopback(const char *listen)
     return strcmp(host, "localhost") == 0;
 }
 
-/* ADDR:PORT or unix:PATH; a name is looked up only when it is listened on. */
+/* ADDR:PORT or unix:PATH; a host name is resolved only when the server listens on it. */
 static enum pawl_status check_form(const char *listen, struct pawl_err *err)
 {
     const char *colon = strrchr(listen, ':'), *port = colon ? colon + 1 : "";
@@ -50,7 +49,7 @@ static enum pawl_status check_form(const char *listen, struct pawl_err *err)
     return PAWL_OK;
 }
 
-/* The API reads them too, and knows neither the file nor the line. */
+/* The API reads them too, but does not know the file and the line. */
 enum pawl_status guard_tokens(const struct settings *s, struct pawl_err *err)
 {
     const struct setting_value *v = &s->v[SET_TOKENS];

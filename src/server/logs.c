@@ -1,8 +1,8 @@
 /*
- * logs.c - where log lines go: stderr, as text for people or as one JSON object a line.
+ * logs.c - log lines on stderr, as text for people or as one JSON object a line.
  *
- * Any thread. A line is built whole and written by one write(). What a line is about stands in
- * fields (base/log.h): members of their own as JSON, name=value behind the sentence as text.
+ * Any thread. A line is built whole and written by one write(). The subject of a line is in fields
+ * (base/log.h): members of their own in JSON, name=value after the sentence in text.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <limits.h>
@@ -59,7 +59,7 @@ static void put(const struct log_record *r, const char *kind)
     add_line(&b, r, kind);
     if (buf_ok(&b)) {
         ssize_t ignored = write(STDERR_FILENO, b.data, b.len);
-        (void)ignored; /* nothing is left to tell it to when stderr itself cannot be written */
+        (void)ignored; /* when stderr cannot be written, there is nowhere left to report it */
     }
     buf_release(&b);
 }
@@ -70,7 +70,7 @@ static void sink(const struct log_record *r, void *ctx)
     put(r, "");
 }
 
-/* Written whatever the level: a server without tokens writes none. */
+/* Written at every level; a server without tokens writes none. */
 void logs_audit(const struct log_record *r, void *ctx)
 {
     (void)ctx;

@@ -1,6 +1,6 @@
 /*
- * notify.c - sd_notify in a few lines: one datagram to the socket systemd named, if it did.
- *
+ * notify.c - sd_notify in a few lines: one datagram to the socket that systemd named, if there is
+ * one.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stddef.h>
@@ -27,7 +27,7 @@ void notify(const char *message)
     if (fd < 0)
         return;
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
-    /* Whoever does not listen is not told: there is nobody to complain to. */
+    /* A failure is ignored: nothing depends on it. */
     ssize_t ignored = sendto(fd, message, strlen(message), MSG_NOSIGNAL | MSG_DONTWAIT,
                              (struct sockaddr *)&to, size);
     (void)ignored;
@@ -41,6 +41,6 @@ int64_t notify_watchdog_us(void)
     if (!getenv("NOTIFY_SOCKET") || !text || !int_parse(bytes_of(text), &us) || us <= 0)
         return 0;
     if (pid && int_parse(bytes_of(pid), &whom) && whom != getpid())
-        return 0; /* meant for another process */
+        return 0; /* for another process */
     return us;
 }

@@ -1,5 +1,5 @@
 /*
- * reload.c - SIGHUP: the settings read again; what can be used at once is, the rest is named.
+ * reload.c - SIGHUP: read the settings again, apply what can change now, and name the rest.
  *
  * The environment and the command line are those of the start; the file may have changed. A file
  * with a mistake changes nothing.
@@ -25,26 +25,28 @@ struct api_conf server_api_conf(struct server *s, const struct settings *setting
         .metrics_open = v[SET_METRICS_OPEN].number != 0,
         .lease_us = v[SET_LEASE_FOR].number,
         .call_timeout_us = v[SET_CALL_TIMEOUT].number,
-        .session_wait_us = MAX(v[SET_SESSION_WAIT].number, 1), /* 0 means the default there */
+        .session_wait_us = MAX(v[SET_SESSION_WAIT].number, 1), /* 0 would mean the default there */
         .input_len_max = (size_t)v[SET_MAX_INPUT].number,
         .batch_len_max = (size_t)v[SET_MAX_BATCH].number,
         .audit = logs_audit,
     };
 }
 
-/* Tokens may be exchanged while the server runs, not taken away: without any, everybody who reaches
- * the address may do everything, and a file that is empty for a moment must not do that. */
+/* Tokens may be replaced while the server runs, but not all removed: without any, every client that
+ * reaches the address may do everything, and a file that is empty for a moment must not cause
+ * that. */
 static enum pawl_status tokens_stay(const struct settings *old, const struct settings *new,
                                     struct pawl_err *err)
 {
     if (!old->v[SET_TOKENS].n_items || new->v[SET_TOKENS].n_items)
         return PAWL_OK;
-    return err_set(err, PAWL_FORBIDDEN,
-                   "setting \"tokens\": there are none any more, which would open this server to "
-                   "everybody; that takes a restart");
+    return err_set(
+        err, PAWL_FORBIDDEN,
+        "setting \"tokens\": the file has none any more, which would open this server to "
+        "every client; restart it if that is meant");
 }
 
-/* The settings as a start would see them now. */
+/* Read the settings as a start would. */
 static enum pawl_status read_again(const struct server *s, struct settings *out,
                                    struct pawl_err *err)
 {
@@ -63,13 +65,13 @@ static enum pawl_status read_again(const struct server *s, struct settings *out,
         st = tokens_stay(&s->settings, out, err);
     if (st != PAWL_OK)
         return st;
-    /* Listening goes on where it was. */
+    /* The listen address stays as it was. */
     struct settings both = *out;
     both.v[SET_LISTEN] = s->settings.v[SET_LISTEN];
     return guard_listen(&both, err);
 }
 
-/* One line for what differs; true when it waits for a restart. */
+/* Log one line for a change; true when it needs a restart. */
 static bool tell_change(const struct settings *old, const struct settings *new, int id)
 {
     char was[300], is[300];
@@ -86,8 +88,8 @@ static bool tell_change(const struct settings *old, const struct settings *new, 
     return true;
 }
 
-/* The values that count at once; what needs a restart keeps the value of the start, so that it is
- * told again with the next reload. */
+/* Apply the values that can change now. Others keep the value of the start, so that the next reload
+ * reports them again. */
 static void adopt(struct server *s, struct settings *new)
 {
     const struct settings *start = &s->cli->settings;
@@ -113,7 +115,7 @@ void server_reload(struct server *s)
     if (st == PAWL_OK)
         st = api_reload(s->api, &conf, &err);
     if (st != PAWL_OK) {
-        log_line(LOG_ERROR, "settings not read again, the old ones stay: %s", err.text);
+        log_line(LOG_ERROR, "settings not read again, the old ones stay in force: %s", err.text);
         settings_release(&new);
     } else {
         logs_use(&new, exec_node(s->pawl->e));

@@ -1,7 +1,8 @@
 /*
  * serve.c - `pawl serve`: settings, database, modules, listen, workers, loop; and back.
  *
- * The main thread becomes the loop's. Whatever is wrong is said before the first call is claimed.
+ * The main thread becomes the loop thread. Every mistake is reported before the first call is
+ * claimed.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -19,7 +20,7 @@
 #include "lib/lib.h"
 #include "server/server.h"
 
-/* Files besides the connections: the database's, the loop's, the modules'. */
+/* Files other than connections: of the database, the loop, the modules. */
 #define FILES_BESIDE 512
 
 /* ---- Starting -------------------------------------------------------------------------------- */
@@ -30,7 +31,7 @@ static enum pawl_status open_database(struct server *s, struct pawl_err *err)
     enum pawl_status st = pawl_open(&options, &s->pawl, err);
     const struct setting_value *modules = &s->settings.v[SET_MODULE];
     for (size_t i = 0; st == PAWL_OK && i < modules->n_items; i++) {
-        /* A name without a slash is a file here, not one in the linker's folders. */
+        /* A name without a slash is a file in this folder, not in the linker's folders. */
         char here[PATH_MAX];
         const char *name = modules->items[i];
         snprintf(here, sizeof(here), "%s%s", strchr(name, '/') ? "" : "./", name);
@@ -75,15 +76,15 @@ static enum pawl_status open_http(struct server *s, struct pawl_err *err)
     return st;
 }
 
-/* On whichever thread found out. */
+/* Runs on the thread that notices it. */
 static void replaced(void *ctx)
 {
     struct server *s = ctx;
     loop_post(s->loop, &s->on_replaced);
 }
 
-/* The first beat comes before anything is claimed, here or by HTTP workers. Without handlers there
- * is nothing to start: the server still serves HTTP and HTTP workers. */
+/* The first heartbeat comes before any claim, here or by HTTP workers. Without handlers no workers
+ * start: the server still serves HTTP and HTTP workers. */
 static enum pawl_status start_workers(struct server *s, struct pawl_err *err)
 {
     struct exec *e = s->pawl->e;
@@ -106,7 +107,7 @@ static enum pawl_status start_workers(struct server *s, struct pawl_err *err)
     return st == PAWL_OK && s->works ? pawl_start(s->pawl, &workers, err) : st;
 }
 
-/* Each connection is a file; the soft limit is often 1024, the hard one far above. */
+/* Each connection is a file; the soft limit is often 1024, the hard limit far higher. */
 static void raise_files(const struct settings *s)
 {
     struct rlimit limit;
@@ -130,7 +131,7 @@ static void watch(struct loop_timer *t)
     loop_timer_set(s->loop, t, world_mono(&world_real) + s->watchdog_us / 2);
 }
 
-/* What a beat says of our clients; the loop alone may count them. */
+/* The number of clients for the heartbeat; only the loop thread may count them. */
 static void count(struct loop_timer *t)
 {
     struct server *s = (struct server *)((char *)t - offsetof(struct server, counting));
@@ -164,7 +165,7 @@ static enum pawl_status server_open(struct server *s, struct pawl_err *err)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* The one line on stdout: people and scripts wait for it. */
+/* One line on stdout, for which people and scripts wait. */
 static void say_ready(struct server *s)
 {
     char db[600];
@@ -205,10 +206,11 @@ static void server_run(struct server *s)
     loop_run(s->loop);
 }
 
-/* A commit that waits for a standby may wait for ever, and a question to the database as well; so
- * would we: their threads have requests that nothing else can end. Whoever asked has heard UNKNOWN
- * or was cut off; the database goes on without us. What is outstanding decides and not only the
- * stall, which may have ended just now while its answers are still on their way to the loop. */
+/* A commit that waits for a standby may wait for ever, and so may a query; closing would wait with
+ * it, because no other thread can end these requests. Their clients were told UNKNOWN or
+ * disconnected; the database continues without this process. The outstanding requests decide, not
+ * only the stall: it may have ended just now while its answers are still on their way to the
+ * loop. */
 static void leave_outstanding(struct server *s, int code)
 {
     struct exec_figures f = { 0 };
@@ -227,7 +229,7 @@ static void leave_outstanding(struct server *s, int code)
     _exit(code);
 }
 
-/* `code`: of the process, should it end in here. */
+/* `code`: the exit code, in case the process ends in here. */
 static void server_close(struct server *s, int code)
 {
     signals_close(s);
@@ -253,7 +255,7 @@ static int run(struct cli *cli, int argc, char **argv)
         return cli_failf(cli, PAWL_NO_MEMORY, "no memory to start");
     s->cli = cli;
     s->settings = cli->settings;
-    s->settings.arena = (struct arena){ 0 }; /* main's to release, at the end */
+    s->settings.arena = (struct arena){ 0 }; /* main() releases it at the end */
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     const char *node = s->settings.v[SET_NODE].text;
@@ -268,7 +270,7 @@ static int run(struct cli *cli, int argc, char **argv)
     if (was_replaced)
         err_set(&err, PAWL_LOST_LEASE, "node \"%.200s\": another process has taken this name",
                 exec_node(s->pawl->e));
-    /* Said before it is closed, which may end the process. */
+    /* Reported before closing, which may end the process. */
     int code = st != PAWL_OK || was_replaced ? cli_fail(cli, &err) : 0;
     server_close(s, code);
     free(s);
@@ -278,13 +280,13 @@ static int run(struct cli *cli, int argc, char **argv)
     return cli_done(cli);
 }
 
-/* All of them settings; these are the ones people say on the command line. */
+/* All are settings; these are common on the command line. */
 static const struct option_row options[] = {
     { "listen", "ADDR:PORT", "127.0.0.1:7295",
       "address to listen on, or unix:PATH; port 0 takes a free port" },
     { "module", "FILE.so", NULL, "shared object with handlers to load; may be repeated" },
     { "node", "NAME", NULL,
-      "this process's name in the database, else the host's name and eight hex digits" },
+      "name of this process in the database; default: host name and eight hex digits" },
     { "worker-slots", "N", "16", "handlers that run at the same time" },
     { "queues", "A,B", "all", "queues the handlers take calls from" },
     { "paused", NULL, NULL, "start no work; calls are still accepted" },
@@ -299,10 +301,10 @@ const struct command cmd_serve = {
     .usage = "",
     .about =
         "Opens the database, creates its schema if there is none, loads modules and serves HTTP\n"
-        "until SIGTERM or SIGINT. Then it takes no more work, gives running calls `grace` to end,\n"
-        "hands the rest back (which counts as no attempt), answers the requests that wait, and\n"
-        "exits; a second signal exits at once. SIGHUP reads the settings again. Prints one line\n"
-        "with its address when it is ready.",
+        "until SIGTERM or SIGINT. Then it claims no more calls, waits up to `grace` for those\n"
+        "that run, releases the rest (which counts as no attempt), answers the requests that\n"
+        "wait, and exits; a second signal exits at once. SIGHUP reads the settings again. Prints\n"
+        "one line with its address when it is ready.",
     .example = "pawl serve --db sqlite:orders.db --module build/samples/echo.so\n"
                "pawl serve --listen unix:pawl.sock --config pawl.conf --paused",
     .options = options,

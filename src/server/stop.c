@@ -1,9 +1,9 @@
 /*
- * stop.c - signals, and the way down: stop claiming, finish, hand back, answer, close.
+ * stop.c - signals, and the shutdown: stop claiming, finish, release, answer, close.
  *
  * One thread waits for signals and posts to the loop; another waits for the workers, so that HTTP
- * is served meanwhile. What must stay true: nothing is cut before the workers are done or their
- * grace is over, and a second signal is never waited for.
+ * is served meanwhile. What must stay true: nothing is interrupted before the workers are done or
+ * their grace is over, and a second signal never waits.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -16,10 +16,10 @@
 #include "base/world.h"
 #include "server/server.h"
 
-/* Answers under way get this long to reach their clients once nobody works any more. */
+/* After the workers are done, answers have this long to reach their clients. */
 #define DRAIN_US (5 * SEC_US)
 
-/* ---- The way down, on the loop --------------------------------------------------------------- */
+/* ---- Shutdown, on the loop thread ------------------------------------------------------------ */
 
 static void drained(void *ctx)
 {
@@ -32,7 +32,7 @@ static struct server *server_of(struct loop_task *t, size_t offset)
     return (struct server *)((char *)t - offset);
 }
 
-/* The workers are done: whoever still waits gets the call as it is. */
+/* The workers are done: clients that still wait get the call as it is. */
 static void on_stopped(struct loop_task *t)
 {
     struct server *s = server_of(t, offsetof(struct server, on_stopped));
@@ -40,7 +40,7 @@ static void on_stopped(struct loop_task *t)
     http_drain(s->http, world_mono(&world_real) + DRAIN_US, drained, s);
 }
 
-/* A thread of its own: pawl_stop() takes as long as the handlers do. */
+/* A separate thread, because pawl_stop() takes as long as the handlers do. */
 static void *stop_main(void *arg)
 {
     struct server *s = arg;
@@ -51,7 +51,7 @@ static void *stop_main(void *arg)
     return NULL;
 }
 
-/* The watchdog goes on: the loop does. */
+/* The watchdog continues, as the loop does. */
 static void stop_begin(struct server *s)
 {
     s->stop_runs = pthread_create(&s->stop_thread, NULL, stop_main, s) == 0;
@@ -68,12 +68,12 @@ static void on_stop(struct loop_task *t)
     pawl_stats(s->pawl, &stats);
     s->grace_us = s->settings.v[SET_GRACE].number;
     duration_text(s->grace_us, grace);
-    log_line(LOG_INFO, "stopping: %" PRId64 " call%s here and %s %s to end", stats.running,
-             stats.running == 1 ? " runs" : "s run", stats.running == 1 ? "has" : "have", grace);
+    log_line(LOG_INFO, "stopping: waiting up to %s for %" PRId64 " running call%s", grace,
+             stats.running, plural(stats.running));
     stop_begin(s);
 }
 
-/* Nothing that we hold is ours any more: there is nothing to wait for. */
+/* This node's calls belong to another process now: there is nothing to wait for. */
 static void on_replaced(struct loop_task *t)
 {
     struct server *s = server_of(t, offsetof(struct server, on_replaced));
@@ -103,7 +103,7 @@ static sigset_t waited_for(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGUSR2); /* our own: the thread that waits may end */
+    sigaddset(&set, SIGUSR2); /* sent by this process to end the waiting thread */
     return set;
 }
 
@@ -111,7 +111,7 @@ void signals_block(void)
 {
     sigset_t set = waited_for();
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    /* A shell starts background programs with SIGINT ignored; we mean to hear it. */
+    /* A shell starts background programs with SIGINT ignored; this server must receive it. */
     signal(SIGINT, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
 }

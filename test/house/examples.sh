@@ -62,7 +62,7 @@ readme()
     PATH=$PWD/bare:$PATH PAWL_URL=$main timeout 60 bash -e readme.sh >readme.out 2>&1 || echo "exit code $?: $(cat readme.out)"
     out=$(cat readme.out)
     has first "$out" '"result":{"hello":"world"}'
-    has flaky "$out" 'try 2 of 2 that fail'
+    has flaky "$out" 'attempt 2 of 2 that fail'
     has failed "$out" 'exit code 20'
     has shout "$out" '"HELLO"'
     has finish "$out" '"results":[{"id":"tour-4","status":"completed"}]'

@@ -271,8 +271,8 @@ TEST(asks_for_the_text_of_its_own_answers)
     net_begin(&fixture);
     EQ_STR(net_ask(&fixture, "GET / HTTP/1.1\r\n\r\n"),
            "HTTP/1.1 400 Bad Request\r\nDate: -\r\nContent-Type: application/json\r\n"
-           "Content-Length: 26\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
-           "{\"400\":\"there is no Host\"}");
+           "Content-Length: 36\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
+           "{\"400\":\"the Host header is missing\"}");
     net_end(&fixture);
 }
 
