@@ -508,7 +508,7 @@ TEST(promise_7_charged_without_a_try)
 {
     begin();
     h.rows[ROW_PAY].lost = 1;
-    finds(7, "call pay was charged 1 lost tries, and 0 are written down");
+    finds(7, "call pay was charged 1 lost attempts, and 0 are recorded");
 }
 
 TEST(promise_7_charged_twice_for_one_death)
