@@ -73,7 +73,7 @@ TEST(version_is_the_headers)
     EQ_STR(cli_text(cli_answer(), "version"), PAWL_VERSION);
 }
 
-/* The pawl.conf that is installed: harmless as it is, and every line of it right when it counts. */
+/* The installed pawl.conf sets nothing, and every line in it is valid when its # is removed. */
 TEST(the_printed_conf_holds_the_defaults)
 {
     static char defaults[CLI_TEXT_MAX];
@@ -89,7 +89,7 @@ TEST(the_printed_conf_holds_the_defaults)
     int n = 0;
     for (struct json *s = json_member(cli_answer(), "settings")->first; s; s = s->next, n++) {
         char same[600];
-        if (*cli_text(s, "value")) /* an empty list in the file is as good as none */
+        if (*cli_text(s, "value")) /* an empty list in the file counts as none */
             HAS_STR(cli_text(s, "from"), "all.conf:");
         snprintf(same, sizeof(same), "{\"setting\":\"%s\",\"value\":\"%s\",",
                  cli_text(s, "setting"), cli_text(s, "value"));
@@ -145,7 +145,7 @@ TEST(wrong_arguments_are_invalid)
     HAS_STR(cli_err_out, "schema \"1x\"");
 }
 
-/* What is missing or unknown is named, and so is what would be right. */
+/* Messages name what is missing or unknown, and what would be right. */
 TEST(errors_say_what_was_expected)
 {
     static const struct {
@@ -192,7 +192,7 @@ TEST(errors_say_what_was_expected)
     }
 }
 
-/* The file is said before anything is opened, so a start that fails says it too. */
+/* The settings file is logged before anything is opened, so a start that fails logs it too. */
 TEST(events_say_which_settings_file_was_found)
 {
     FILE *f = fopen("pawl.conf", "w");
@@ -207,7 +207,7 @@ TEST(events_say_which_settings_file_was_found)
     FALSE(strstr(cli_err_out, "settings are from"));
 }
 
-/* What bash offers for the last of these words, which are parted as bash parts them. */
+/* Asserts what bash offers for the last of these words, split as bash splits them. */
 static void completes(const char *words, const char *want)
 {
     char line[600];
@@ -246,7 +246,8 @@ TEST(options_may_stand_before_the_command)
     EQ_STR(cli_text(cli_answer(), "state"), "up to date");
     EQ_INT(cli_run("--json --db=sqlite:b.db --schema pawl migrate"), 0);
     EQ_STR(cli_text(cli_answer(), "state"), "up to date");
-    EQ_INT(cli_run("--max 5 --paused gc --db sqlite:b.db --json"), 0); /* its own, and a flag */
+    /* An option of the command, and a flag. */
+    EQ_INT(cli_run("--max 5 --paused gc --db sqlite:b.db --json"), 0);
     EQ_INT(cli_number(cli_answer(), "removed"), 0);
     EQ_INT(cli_run("--url http://127.0.0.1:1 list"), 6);
     HAS_STR(cli_err_out, "pawl list: cannot reach http://127.0.0.1:1: ");

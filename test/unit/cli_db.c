@@ -18,7 +18,7 @@
 
 #define SECOND INT64_C(1000000)
 
-/* The level of a check in doctor's answer; NULL when it is not there. */
+/* The level of a check in doctor's answer; NULL when it is missing. */
 static const char *level_of(const char *check)
 {
     for (struct json *c = json_member(cli_answer(), "checks")->first; c; c = c->next)
@@ -152,7 +152,7 @@ TEST(doctor_finds_what_is_bad)
     EQ_INT(cli_run("doctor --db sqlite:no/such/folder/x.db"), 9);
 }
 
-/* A page of the file is overwritten: the header still reads, its own check does not pass. */
+/* A page of the file is overwritten: the header is still valid, but SQLite's own check fails. */
 TEST(doctor_finds_a_damaged_page)
 {
     EQ_INT(cli_run("migrate up --db sqlite:d.db"), 0);
@@ -187,7 +187,7 @@ TEST(doctor_names_paused_queues_and_silent_nodes)
     struct pawl_err err;
     int status;
     pid_t child = fork();
-    if (child == 0) { /* a process that dies without a word */
+    if (child == 0) { /* a process that ends without leaving */
         struct pawl *p = open_work("sqlite:d.db");
         OK(pawl_pause(p, "mail", true, &err), &err);
         OK(pawl_start(p, NULL, &err), &err);
@@ -207,7 +207,7 @@ TEST(doctor_warns_of_dead_nodes)
     sqlite3 *db;
     OK(pawl_start(p, NULL, &err), &err);
     EQ_INT(sqlite3_open("d.db", &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 20000); /* the node writes too */
+    sqlite3_busy_timeout(db, 20000); /* the node itself writes too */
     EQ_INT(sqlite3_exec(db,
                         "INSERT INTO pawl_node (node, boot, dead, slots, busy, beats, started_at, "
                         "beat_at) SELECT 'fallen', 'b', 1, 0, 0, 1, beat_at, beat_at - 60000000 "
@@ -221,7 +221,7 @@ TEST(doctor_warns_of_dead_nodes)
     EQ_INT(cli_run("doctor --db sqlite:d.db"), 0);
     HAS_STR(cli_out, "\"fallen\" is dead: its last heartbeat was 1m");
     HAS_STR(cli_out, "27 known, 1 alive, 0 silent, 26 dead");
-    TRUE(!strstr(cli_out, "ancient")); /* longer ago than calls are kept */
+    TRUE(!strstr(cli_out, "ancient")); /* longer ago than the retention */
     EQ_INT(cli_run("doctor --db sqlite:d.db --json"), 0);
     EQ_STR(level_of("node"), "warn");
     pawl_close(p);
@@ -229,7 +229,7 @@ TEST(doctor_warns_of_dead_nodes)
 
 /* ---- gc -------------------------------------------------------------------------------------- */
 
-/* n ended calls whose time has passed, and one that is pending. */
+/* Make n ended calls whose retention has passed, and one pending call. */
 static void fill(const char *db, size_t n)
 {
     struct pawl *p = open_work(db);
@@ -390,16 +390,14 @@ TEST(backup_asks_the_servers_own_program)
            "pawl backup: pg_dump is not in PATH: install PostgreSQL's client programs\n");
 }
 
-/* The file of the backup was stdin to pg_dump, which then had none. */
+/* The backup file was opened as fd 0, and pg_dump then had no stdin. */
 TEST(a_closed_stream_is_not_taken_by_a_file)
 {
     cli_write_file("pg_dump", "#!/bin/sh\necho dumped\n");
     EQ_INT(system("chmod +x pg_dump"), 0);
     EQ_INT(cli_run_with("PATH=.:$PATH", "backup x.dump --db postgres://ann@host/db <&-"), 0);
     EQ_INT(system("test \"$(cat x.dump)\" = dumped"), 0);
-    int status = system(CLI_PROGRAM " version >&- 2>err.txt"); /* what cannot be written is not a
-                                                                * success
-                                                                */
+    int status = system(CLI_PROGRAM " version >&- 2>err.txt"); /* a failed write is an error */
     EQ_INT(WEXITSTATUS(status), 6);
     status = system(CLI_PROGRAM " migrate up --db sqlite:s.db >/dev/null <&- 2>&-");
     EQ_INT(WEXITSTATUS(status), 0);
@@ -411,7 +409,7 @@ TEST(a_closed_stream_is_not_taken_by_a_file)
 TEST(schemas_in_one_file_do_not_see_each_other)
 {
     EQ_INT(cli_run("migrate up --db sqlite:s.db"), 0);
-    EQ_INT(cli_run("gc --db sqlite:s.db --schema shop"), 13); /* it is not there yet */
+    EQ_INT(cli_run("gc --db sqlite:s.db --schema shop"), 13); /* it does not exist yet */
     HAS_STR(cli_err_out, "has version 0");
     struct pawl_err err;
     const char *const schemas[] = { "pawl", "shop", "pawl2" };
@@ -460,7 +458,7 @@ TEST(a_program_below_min_version_says_both)
     }
 }
 
-/* A half that is left to finish, and a node of the release before. */
+/* The second half of a step is left to run, and a node of the previous release is alive. */
 TEST(finish_waits_for_older_nodes)
 {
     EQ_INT(cli_run("migrate up --db sqlite:f.db"), 0);
@@ -479,7 +477,7 @@ TEST(finish_waits_for_older_nodes)
     cli_sql("f.db", "UPDATE pawl_node SET version = '0.0.9'");
     EQ_INT(cli_run("migrate finish --db sqlite:f.db --force"), 0);
     cli_sql("f.db", "UPDATE pawl_migration SET finished = 0 WHERE number = 2");
-    cli_sql("f.db", "UPDATE pawl_node SET beat_at = 1"); /* silent for long */
+    cli_sql("f.db", "UPDATE pawl_node SET beat_at = 1"); /* no heartbeat for long */
     EQ_INT(cli_run("migrate finish --db sqlite:f.db"), 0);
 }
 
@@ -496,7 +494,8 @@ TEST(grants_are_for_servers)
 
 /* ---- On a terminal --------------------------------------------------------------------------- */
 
-/* Runs a line with a terminal as stdin, stdout and stderr; what it drew is in `out`. */
+/* Run a line with a terminal as stdin, stdout and stderr; its output is in cli_out. Returns the
+ * exit code. */
 static int run_on_terminal(const char *line)
 {
     int master, status = 0;

@@ -36,7 +36,7 @@ TEST(a_failure_in_the_middle_leaves_the_rest)
     fixture_drain(p);
     EQ_STR(keyf_order, "c0 c1 c2 c3 c4 c5 c6 c7 ");
     EQ_INT(fixture_state(p, "c3"), PAWL_FAILED);
-    EQ_INT(keyf_result(p, "c4"), 4); /* what the failed one set is gone */
+    EQ_INT(keyf_result(p, "c4"), 4); /* the state that the failed one set is gone */
     EQ_INT(keyf_result(p, "c7"), 7);
     EQ_INT(keyf_number(p, "c7"), 8);
     EQ_INT(keyf_state(p, "t"), 7);
@@ -70,8 +70,8 @@ TEST(a_retry_holds_its_key_back)
     pawl_close(p);
 }
 
-/* The send of the third means something else already: its result turns into a failure, after the
- * next ones have run on its state. */
+/* The id that the third one sends already means another call: its result turns into a failure,
+ * after the next ones have run on its state. */
 static int third_conflicts(struct pawl_call *c)
 {
     struct pawl_err err;
@@ -101,7 +101,8 @@ TEST(what_ran_behind_a_conflict_runs_again)
     EQ_INT(keyf_number(p, "c5"), 6);
     EQ_INT(keyf_state(p, "t"), 5);
     struct pawl_shown *s = fixture_get(p, "c5");
-    EQ_INT(pawl_shown_view(s)->attempts, 0); /* having run for nothing counts as nothing */
+    /* An attempt whose result is discarded is not counted. */
+    EQ_INT(pawl_shown_view(s)->attempts, 0);
     pawl_shown_free(s);
     pawl_close(p);
 }
@@ -117,7 +118,7 @@ static int second_hangs(struct pawl_call *c)
     return pawl_reply_int(c, n);
 }
 
-/* Its thread comes back only when everything else has ended: nothing waits for it. */
+/* Its thread returns only when everything else has ended: nothing waits for it. */
 TEST(a_timeout_in_the_middle_is_the_end_of_its_run)
 {
     struct pawl *p = fixture_open(param);
@@ -141,7 +142,7 @@ TEST(a_timeout_in_the_middle_is_the_end_of_its_run)
     pawl_close(p);
 }
 
-/* The first waits at the gate, with the others behind it in its run. */
+/* The first is blocked in its handler, with the others behind it in its run. */
 static int first_blocks(struct pawl_call *c)
 {
     keyf_note(pawl_call_id(c));
@@ -190,7 +191,7 @@ static void *wait_for_c1(void *arg)
     return shown;
 }
 
-/* Nobody of ours ends it: the store does, when it hands the run back. */
+/* No thread of this process ends it: the store does, when it hands the run back. */
 TEST(who_waits_for_one_cancelled_behind_a_failure_is_told)
 {
     struct pawl *p = fixture_open(param);
@@ -216,7 +217,7 @@ TEST(who_waits_for_one_cancelled_behind_a_failure_is_told)
     pawl_close(p);
 }
 
-/* The sweeper does not come by: the claim itself ends the first and must look again. */
+/* No sweep runs: the claim itself ends the first and must look again. */
 TEST(a_claim_that_ends_the_first_takes_the_next)
 {
     struct pawl *p =
@@ -250,7 +251,7 @@ TEST(the_running_one_can_be_cancelled)
     UNTIL(keyf_noted("c1 "));
     OK(pawl_cancel(p, "c1", &state, NULL), NULL);
     fixture_drain(p);
-    EQ_INT(fixture_count(p, PAWL_COMPLETED), 4); /* it answered, and a worker that answers wins */
+    EQ_INT(fixture_count(p, PAWL_COMPLETED), 4); /* it returned a result, and that wins */
     EQ_STR(keyf_order, "c0 c1 c2 c3 ");
     pawl_close(p);
 }
@@ -280,7 +281,7 @@ TEST(stopping_in_the_middle_burns_no_try)
     for (int i = 1; i < 5; i++) {
         char id[16];
         snprintf(id, sizeof id, "c%d", i);
-        EQ_INT(keyf_result(p, id), 1); /* the number of the try */
+        EQ_INT(keyf_result(p, id), 1); /* the number of the attempt */
         EQ_INT(keyf_number(p, id), i + 1);
     }
     pawl_close(p);
@@ -294,7 +295,7 @@ static int counts_runs(struct pawl_call *c)
     return pawl_reply_int(c, n);
 }
 
-/* What has run when the workers stop is stored, however much of it had gathered. */
+/* What has run when the workers stop is stored, however many results are pending. */
 TEST(a_clean_stop_loses_no_result)
 {
     if (fixture_is_mem(param))

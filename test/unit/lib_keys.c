@@ -49,7 +49,7 @@ static void *call_it(void *arg)
     return NULL;
 }
 
-/* Looks into the database while they run: never two of a key at once. */
+/* Reads the database while they run: never two calls of a key at once. */
 struct watcher {
     struct pawl *p;
     pthread_t thread;
@@ -117,8 +117,8 @@ static int counts_timed(struct pawl_call *c)
     return how;
 }
 
-/* Ten calls of one key in a schema of their own. False: the machine stood still between them for so
- * long that what had not begun was handed back and claimed again; that is another case's. */
+/* Ten calls of one key in their own schema. False: the machine stalled so long between them that
+ * calls that had not started were handed back and claimed again, which is another case. */
 static bool one_run(void *param, const char *schema)
 {
     struct pawl *p =
@@ -147,7 +147,7 @@ static bool one_run(void *param, const char *schema)
     if (stats.claimed > 10 && atomic_load(&last_us) - atomic_load(&first_us) >= 50 * FIXTURE_MS)
         return false;
     EQ_INT(stats.claimed, 10);
-    LT_INT(stats.commits - commits, 40); /* not one claim for each */
+    LT_INT(stats.commits - commits, 40); /* fewer claims than calls */
     return true;
 }
 
@@ -341,7 +341,7 @@ TEST(sql_in_a_run_keeps_the_order)
 
 static char asked_error[600];
 
-/* Asks for what its input says: {"type", "key", "input"}. */
+/* Asks for the call in its input: {"type", "key", "input"}. */
 static int asks(struct pawl_call *c)
 {
     struct pawl_spec spec = { PAWL_SPEC_INIT };
@@ -413,7 +413,7 @@ TEST(by_hand_one_of_a_key_comes_with_its_state)
         char id[16], want[16];
         snprintf(id, sizeof id, "c%d", i);
         snprintf(want, sizeof want, "%d", i * 10);
-        EQ_INT((int)l->n, i == 0 ? 2 : 1); /* with the one that has no key */
+        EQ_INT((int)l->n, i == 0 ? 2 : 1); /* with the call that has no key */
         EQ_STR(l->calls[0].id, id);
         EQ_INT(l->calls[0].key_no, i + 1);
         EQ_INT(l->calls[0].position, 0);
@@ -459,7 +459,7 @@ TEST(by_hand_a_wrong_state_is_refused)
     pawl_close(p);
 }
 
-/* A finish by hand frees a key for the workers of this process. */
+/* A finish by hand lets the workers of this process run the key's next call. */
 TEST(a_finish_by_hand_lets_the_next_run)
 {
     struct pawl *p = fixture_open(param);
