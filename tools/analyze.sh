@@ -1,10 +1,10 @@
 #!/bin/sh
-# analyze.sh - read every file of src/ with clang --analyze, gcc -fanalyzer and cppcheck.
+# analyze.sh - run clang --analyze, gcc -fanalyzer and cppcheck on every file of src/.
 #
-# The compilers are run with the flags of build/compile_commands.json, and with tools/analyze.h before each file. A
-# finding that is wrong is answered by a line of tools/analyze.txt: the file, a part of the message, why; apart by tabs.
-# An answer to nothing is a finding, too, and so is a tool that is not there or could not read a file. The last line is
-# "N passed, N failed": files read by each tool, and findings without an answer.
+# The compilers run with the flags of build/compile_commands.json, and with tools/analyze.h included before each file. A
+# false finding is suppressed by a line in tools/analyze.txt: the file, a part of the message, the reason; separated by
+# tabs. A suppression that matches nothing is a finding too, and so is a missing tool or a file it could not read. The
+# last line is "N passed, N failed": files read by each tool, and findings that are not suppressed.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -15,24 +15,24 @@ trap 'rm -rf "$work"' EXIT
 jobs=$(nproc)
 tab=$(printf '\t')
 
-# "FLAGS<tab>FILE": what the build passes, without what it writes, colours (which part the words we look for) and -Werror.
+# "FLAGS<tab>FILE": the build's flags without outputs, colours (which split the words we search for) and -Werror.
 jq -r '.[] | select(.file | startswith("../src/")) | .command + "\t" + .file' build/compile_commands.json |
     sed -E 's/^[^ ]+ //; s/ -MD -MQ [^ ]+ -MF [^ ]+ -o [^ ]+ -c [^\t]+//; s/ -fdiagnostics-color[^ \t]*//; s/ -Werror( |\t)/\1/' |
     sort -u -t "$tab" -k 2,2 >"$work/files"
 files=$(wc -l <"$work/files")
 
-# one "FLAGS<tab>FILE": its findings, and in $work/read a line for each tool that has read it.
+# one "FLAGS<tab>FILE": prints its findings, and adds a line to $work/read for each tool that read the file.
 cat >"$work/one" <<'ONE'
 work=$1
 tab=$(printf '\t')
 flags=${2%%"$tab"*} file=${2##*"$tab"}
 log=$(mktemp "$work/log.XXXXXX")
 cd build
-export LC_ALL=C # plain quotes in messages, so that an answer can hold a name
+export LC_ALL=C # plain quotes in messages, so that a suppression can contain a name
 if [ "$file" != ../src/base/err.c ]; then
     flags="$flags -include ../tools/analyze.h"
 fi
-# run TOOL PATTERN COMMAND...: lines with PATTERN are findings.
+# run TOOL PATTERN COMMAND...: lines that match PATTERN are findings.
 run()
 {
     tool=$1 pattern=$2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# archive.sh CORE.a OUT.a - make the static library users link: one object, only pawl_ names visible.
+# archive.sh CORE.a OUT.a - make the static library for users: one object, only pawl_ names visible.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu

@@ -1,20 +1,20 @@
-# bench-node.sh - which Node runs the peers of the benchmarks: the machine's when it is new enough, else one from
-# npm. To be sourced.
+# bench-node.sh - choose the Node that runs the peers of the benchmarks: the machine's when it is new enough, else one
+# from npm. To be sourced.
 #
-# Debian 12 has Node 18; DBOS wants 20. The version from npm is the one of the published figures.
+# Debian 12 has Node 18; DBOS needs 20. The version from npm is the one of the published figures.
 #
 # SPDX-License-Identifier: Apache-2.0
 node_needed=20
 node_version=20.20.2
 
-# node_fits PROGRAM: it runs, and is Node $node_needed or newer.
+# node_fits PROGRAM: does it run, and is it Node $node_needed or newer?
 node_fits()
 {
     major=$("$1" --version 2>/dev/null | sed -n 's/^v\([0-9][0-9]*\)\..*/\1/p')
     [ -n "$major" ] && [ "$major" -ge "$node_needed" ]
 }
 
-# use_node DIR: the first `node` in PATH is new enough afterwards; installed into DIR by npm when it was not.
+# use_node DIR: makes the first `node` in PATH new enough; installs one into DIR with npm when it is not.
 use_node()
 {
     if node_fits node; then

@@ -1,21 +1,21 @@
 #!/bin/sh
-# bench-peers.sh BUILD_DIR RESULTS - measure Pawl and its peers in turns; every figure is a line of RESULTS.
+# bench-peers.sh BUILD_DIR RESULTS - measure Pawl and its peers in alternating rounds; every figure is a line of
+# RESULTS.
 #
-# RESULTS is text with tabs: round, row, system, value, unit. Round 0 holds what is true of the whole run:
-# "about" (a word, what it is), "config" (a system, its versions and settings), and "skip" (a system, a row,
-# why there is no figure). tools/bench-report.sh makes pages of it.
+# RESULTS has tab-separated lines: round, row, system, value, unit. Round 0 holds what is true of the whole run: "about"
+# (a word, what it is), "config" (a system, its versions and settings), and "skip" (a system, a row, why there is no
+# figure). tools/bench-report.sh makes pages of it.
 #
-# Packages come from npm into BUILD_DIR/bench-peers, as test/bench/peers/package.json names them, and a Node into
-# BUILD_DIR/bench-node when the machine's is too old for them (bench-node.sh); data lies in
-# a scratch folder below BENCH_DIR (default: the build folder, so that the disk is the one the project lies
-# on) and goes away again. PostgreSQL and Redis are private ones on free ports, run by somebody who owns
-# nothing when we are root. fsync is on everywhere.
+# npm installs packages into BUILD_DIR/bench-peers, as test/bench/peers/package.json names them, and a Node into
+# BUILD_DIR/bench-node when the machine's is too old (bench-node.sh). Data is in a scratch folder below BENCH_DIR
+# (default: the build folder, so that the disk is the project's) and is removed afterwards. PostgreSQL and Redis are
+# private servers on free ports, run by an unprivileged account when we are root. fsync is on everywhere.
 #
-# Each run of a program measures one group of rows in a database of its own. Odd rounds go through the systems
-# forwards, even ones backwards. A program that fails is said so and missing from that round; the bench goes on.
+# Each run of a program measures one group of rows in its own database. Odd rounds go through the systems forwards, even
+# ones backwards. A program that fails is reported and missing from that round; the bench goes on.
 #
-# ROUNDS=3 says how many, QUICK=1 asks for the quick form, PEERS="pawl restate" and BENCH_GROUPS="drain http"
-# narrow what runs; BENCH_N, BENCH_SECONDS, BENCH_HELD and BENCH_BACKLOG say how much.
+# ROUNDS=3 is the number of rounds, QUICK=1 selects the quick form, PEERS="pawl restate" and BENCH_GROUPS="drain http"
+# select what runs; BENCH_N, BENCH_SECONDS, BENCH_HELD and BENCH_BACKLOG set the amounts.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -39,7 +39,7 @@ BENCH_SECONDS=${BENCH_SECONDS:-$seconds}
 BENCH_HELD=${BENCH_HELD:-$held}
 BENCH_BACKLOG=${BENCH_BACKLOG:-$backlog}
 BENCH_LIMIT=${BENCH_LIMIT:-$limit}
-# The SDKs log less and check less in what they call production.
+# The SDKs log less and check less in their production mode.
 NODE_ENV=production
 NODE_NO_WARNINGS=1
 export BENCH_N BENCH_SECONDS BENCH_HELD BENCH_BACKLOG BENCH_LIMIT NODE_ENV NODE_NO_WARNINGS
@@ -49,7 +49,7 @@ say()
     printf 'bench-peers: %5ds  %s\n' $(($(date +%s) - begun)) "$*" >&2
 }
 
-# stop PID SIGNAL: end one process and wait for it; after ten seconds without a choice.
+# stop PID SIGNAL: end one process and wait for it; SIGKILL after ten seconds.
 stop()
 {
     [ -n "$1" ] || return 0
@@ -63,7 +63,7 @@ stop()
     wait "$1" 2>/dev/null || true
 }
 
-# A program leads a group of its own, so what it started ends with it.
+# Each program is a process group leader, so the processes that it started are ended with it.
 stop_program()
 {
     [ -n "$program" ] || return 0
@@ -107,7 +107,7 @@ postgres_programs()
     fi
 }
 
-# Root may not run a server: somebody who owns nothing does.
+# The account that runs servers when we are root: servers refuse to run as root.
 servant=
 if [ "$(id -u)" = 0 ]; then
     for name in postgres nobody; do
@@ -132,7 +132,7 @@ own()
     fi
 }
 
-# A port nobody listens on, from the kernel's own list; taken a moment later, so starting may have to try again.
+# A free port, from the kernel's list; another process may take it meanwhile, so a start may have to be repeated.
 free_port()
 {
     awk 'BEGIN { srand(); first = 20000 + int(rand() * 10000) }
@@ -148,14 +148,14 @@ fi
 
 # ---- Servers ------------------------------------------------------------------------------------
 
-# It need not tell that a database it shall drop is not there.
+# Without the notice that a database to be dropped does not exist.
 sql()
 {
     PGOPTIONS=-cclient_min_messages=warning "$pg/psql" --no-psqlrc -qAt -v ON_ERROR_STOP=1 \
         -h 127.0.0.1 -p "$port" -U pawl -d postgres -c "$1"
 }
 
-# Every setting as shipped but for where it listens and how many may come.
+# Default settings, except for the address and the number of connections.
 start_postgres()
 {
     own "$scratch/pg"
@@ -228,7 +228,7 @@ about()
     printf '0\tabout\t%s\t%s\n' "$1" "$2" >>"$results"
 }
 
-# The mean time of a write of one page that is synced, where the data lies.
+# The mean time of a synced write of one page, on the disk with the data.
 fsync_time()
 {
     "$pg/pg_test_fsync" -s 1 -f "$scratch/fsync" 2>/dev/null | grep -m 1 '^ *fdatasync ' | awk '{ print $(NF - 1) }'
@@ -252,7 +252,7 @@ describe()
     fi
 }
 
-# Sets `command` for a system, or says why it cannot run.
+# Sets `command` for a system, or reports why it cannot run.
 find_program()
 {
     command=
@@ -279,7 +279,7 @@ find_program()
     esac
 }
 
-# Lines of a program become lines of the results; config and skip are the same in every round.
+# A program's lines become lines of the results; config and skip are the same in every round.
 collect()
 {
     awk -F '\t' -v OFS='\t' -v round="$1" '
@@ -295,7 +295,7 @@ run()
     say "round $1 of $rounds: $3, $2"
     sql 'drop database if exists bench with (force)'
     sql 'create database bench'
-    # What the former run left to write is not the next one's to wait for.
+    # So that the next run does not wait for writes that the previous one left.
     sql checkpoint
     if [ "$2" = bullmq ] && ! start_redis; then
         return 0
@@ -312,7 +312,7 @@ run()
     program=$!
     status=0
     wait "$program" || status=$?
-    # Whatever it left behind.
+    # Remove what it left behind.
     kill -KILL "-$program" 2>/dev/null || true
     program=
     if [ $status != 0 ]; then

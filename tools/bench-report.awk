@@ -1,8 +1,8 @@
-# bench-report.awk - the tables of tools/bench-report.sh: results in, Markdown out, and what gnuplot needs.
+# bench-report.awk - the tables of tools/bench-report.sh: reads results, writes Markdown and the input of gnuplot.
 #
-# Variables: dir (where NAME.dat and NAME.gp go) and plots (where the pictures go, as gnuplot shall see it).
-# A ratio is taken within a round, since neighbours in time share the machine's mood; the median of the
-# rounds' ratios is what is shown. Written for mawk: no function here needs gawk.
+# Variables: dir (where NAME.dat and NAME.gp go) and plots (the path of the pictures for gnuplot). A ratio is taken
+# within a round, because the machine's speed changes over time; the median of the rounds' ratios is shown. Written for
+# mawk: no function here needs gawk.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -108,7 +108,7 @@ $1 > 0 && NF >= 5 {
         rounds = $1
 }
 
-# Shapes of work differ from system to system here: each is measured against itself.
+# The systems do different work here, so each is compared with itself.
 function alone(row) {
     return group_of[row] ~ /^(backlog|held|light)$/
 }
@@ -131,7 +131,7 @@ function median(row, who, r, n, list) {
     return n ? median_of(list, n) : ""
 }
 
-# The median of the rounds' ratios of one figure to another; nothing when no round has both.
+# The median of the rounds' ratios of one figure to another; empty when no round has both.
 function ratio(row, who, other_row, other, r, n, list) {
     for (r = 1; r <= rounds; r++)
         if (((r, row, who) in value) && ((r, other_row, other) in value) && value[r, other_row, other] + 0 > 0)
@@ -139,7 +139,7 @@ function ratio(row, who, other_row, other, r, n, list) {
     return n ? median_of(list, n) : ""
 }
 
-# Pawl beside whoever was best in each round: of peers, that is, not of floors.
+# Pawl compared with the best in each round: the best of the peers, without the plain-SQL figures.
 function best_ratio(row, r, n, list, s, best) {
     for (r = 1; r <= rounds; r++) {
         best = 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench-report.sh RESULTS OUT_DIR - the figures of tools/bench-peers.sh as tables and pictures.
+# bench-report.sh RESULTS OUT_DIR - make tables and pictures from the figures of tools/bench-peers.sh.
 #
 # Writes the part of OUT_DIR/benchmarks.md between its two markers (appended when it has none) and
 # OUT_DIR/plots/*.svg. Everything comes from RESULTS, so the same results make the same pages.

@@ -1,9 +1,9 @@
 #!/bin/sh
 # bench-run.sh BUILD_DIR - run every program of test/bench; their rows make one table on stdout.
 #
-# Each runs alone, in a scratch folder below BENCH_DIR (default: the build folder, so that the disk is the
-# one the project lies on). Nothing here passes or fails on a number: machines differ. `pawl bench` prints
-# the same rows as bench_main and is not run again; bench_versus is for tools/bench-peers.sh.
+# Each runs by itself, in a scratch folder below BENCH_DIR (default: the build folder, so that the disk is the
+# project's). No number makes this fail: machines differ. `pawl bench` prints the same rows as bench_main and is not run
+# again; bench_versus is for tools/bench-peers.sh.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu

@@ -1,9 +1,9 @@
 #!/bin/sh
-# build.sh DIR [OPTION...] - bring the build folder DIR up to date, made with these meson options.
+# build.sh DIR [OPTION...] - bring the build folder DIR with these meson options up to date.
 #
-# meson is asked again only when the options differ from last time or when a source file came or
-# went, which ninja cannot see (see sources.sh). A warning of the compiler is printed and the
-# build goes on; with PAWL_WERROR=yes, as in .ci/run, it is an error. TARGETS="a b" builds these alone.
+# meson is run again only when the options changed or when a source file was added or removed, which ninja cannot notice
+# (see sources.sh). A compiler warning is printed and the build goes on; with PAWL_WERROR=yes, as in .ci/run, it is an
+# error. TARGETS="a b" builds only these.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -36,7 +36,7 @@ if [ ! -e "$dir/build.ninja" ] || [ "$(cat "$dir/sources.list" 2>/dev/null)" != 
     printf '%s\n' "$now" >"$dir/sources.list"
 fi
 
-# On a terminal ninja shows its progress; in a log only what went wrong is worth a line.
+# On a terminal ninja shows its progress; a log gets only what went wrong.
 # shellcheck disable=SC2086
 if [ -t 1 ]; then
     ninja -C "$dir" ${TARGETS:-}
@@ -47,7 +47,7 @@ if ! ninja -C "$dir" --quiet ${TARGETS:-} >"$tmp/log" 2>&1; then
     cat "$tmp/log"
     exit 1
 fi
-# What the compiler has said of files that it compiled all the same.
+# Warnings about files that were compiled nevertheless.
 if grep -q 'warning:' "$tmp/log"; then
     cat "$tmp/log"
 fi

@@ -1,7 +1,7 @@
 #!/bin/sh
-# docs.sh - print the pages that have a source: doc/limits.md from limits.h, doc/status.md from pawl.h, the last table
-# of doc/internals/glossary.md from words.txt.
-# `docs.sh` writes them, `docs.sh --check` only says whether they are what it would write.
+# docs.sh - print the pages that are generated from sources: doc/limits.md from limits.h, doc/status.md from pawl.h, the
+# last table of doc/internals/glossary.md from words.txt.
+# `docs.sh` writes them, `docs.sh --check` only reports whether they are up to date.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,9 @@
 # embed_sql.awk - turn sql/statements.txt and sql/ENGINE/ into C tables.
 #
-# Called by embed_sql.sh with the working directory sql/, `engines` and `out` set, statements.txt first.
-# The one thing that must stay true: every engine answers to exactly the names in statements.txt that are
-# its own (a name is followed by its engines; by none: it is everybody's), each once; anything else is
-# printed, file and line first, and the build stops with nothing written.
+# Called by embed_sql.sh with the working directory sql/, `engines` and `out` set, statements.txt first. Invariant:
+# every engine has exactly those statements of statements.txt that are for it (a name is followed by its engines;
+# without any it is for all), each once. Anything else is printed with file and line, and the build stops with nothing
+# written.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -91,13 +91,13 @@ kind == "names" {
     next
 }
 
-# Is this statement one of the engine's?
+# Is this statement for the engine?
 function has(engine, name)
 {
     return known[name] == 1 || (engine, name) in own
 }
 
-# Comments stay inside migrations: the checksum covers the text as it was written.
+# Comments stay inside migrations: the checksum covers the text as written.
 kind == "migration" {
     if ($0 ~ /^-- finish[ \t]*$/) {
         if (half == "finish")

@@ -22,7 +22,7 @@ for dir in */; do
     fi
     engines="$engines $engine"
     for f in "$engine"/*.sql "$engine"/migrations/*.sql; do
-        # schema.sql is what the migrations add up to; a test compares the two, nothing runs it.
+        # schema.sql is the sum of the migrations; a test compares the two, and nothing runs it.
         if [ -e "$f" ] && [ "$f" != "$engine/schema.sql" ]; then
             files="$files $f"
         fi
@@ -33,6 +33,6 @@ if [ -z "$engines" ]; then
     exit 1
 fi
 
-# $files is split on purpose: names are our own and hold no spaces.
+# $files is split on purpose: the names are ours and contain no spaces.
 # shellcheck disable=SC2086
 awk -v engines="$engines" -v out="$out" -f "$here/embed_sql.awk" statements.txt $files

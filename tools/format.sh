@@ -1,5 +1,5 @@
 #!/bin/sh
-# format.sh [FILE...] - rewrite C files in the project's format, all of them unless some are named.
+# format.sh [FILE...] - format C files; all of them unless some are named.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -8,7 +8,7 @@ if [ $# = 0 ]; then
     # shellcheck disable=SC2046
     set -- $(find include src test samples -name '*.[ch]' | sort)
 fi
-# A divider that is too long loses dashes; the formatter would break it in two.
+# Shorten dividers that are too long; the formatter would break them in two.
 sed -E -i ':again
 /^\/\* -{4} .*-{4} *\*\/$/{/^.{101}/{s/- *\*\/$/ *\//;s/([^-])  +\*\/$/\1 *\//;b again
 }}' "$@"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # fuzz.sh TARGET [SECONDS] - build test/fuzz/TARGET.c with clang and libFuzzer in build-fuzz, run it.
 #
-# New inputs gather in build-fuzz/TARGET, beside the corpus in test/fuzz/corpus/TARGET, which is only
-# read. An input that fails is left in build-fuzz/TARGET-crash-*: put it into the corpus, under the name
-# of what was wrong, beside its fix; the unit tests run the corpus.
+# New inputs are collected in build-fuzz/TARGET; the corpus in test/fuzz/corpus/TARGET is only read. An input that fails
+# is left in build-fuzz/TARGET-crash-*: put it into the corpus, named after what was wrong, together with its fix; the
+# unit tests run the corpus.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu

@@ -1,8 +1,8 @@
 #!/bin/sh
 # install.sh BUILD_DIR PREFIX [DESTDIR] - install what is built in BUILD_DIR into PREFIX, below DESTDIR when given.
 #
-# Another prefix than last time changes the files that name it (pawl.pc, pawl.service), so meson is asked
-# again; no source file is compiled again.
+# Another prefix than last time changes the files that contain it (pawl.pc, pawl.service), so meson is run again; no
+# source file is compiled again.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -27,7 +27,7 @@ if [ "$(sed -n 's/^prefix=//p' "$build/meson-private/pawl.pc")" != "$prefix" ]; 
     quietly ninja -C "$build"
 fi
 quietly meson install -C "$build" --no-rebuild --quiet
-# The loader finds a library in its own folders only when its list is new.
+# The loader finds the library only after its cache is updated.
 if [ -z "$DESTDIR" ] && [ "$(id -u)" = 0 ] && command -v ldconfig >/dev/null 2>&1; then
     ldconfig
 fi

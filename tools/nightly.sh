@@ -5,14 +5,14 @@
 #   openapi   spectral's rules on /openapi.json
 #   long      every suite with its long forms (PAWL_CHECK_LONG=1), all cases behind the pooler too
 #   asan      the same with address and undefined-behaviour sanitizers
-#   seeds     mem beside each engine, SEEDS (1000) random sequences a pair, under the address sanitizer
+#   seeds     mem compared with each engine, SEEDS (1000) random sequences a pair, under the address sanitizer
 #   tsan      the threaded suites with the thread sanitizer
-#   chaos     three nodes while everything breaks, CHAOS (210) seconds on each server
+#   chaos     three nodes under many faults, CHAOS (210) seconds on each server
 #   soak      load with connections that come and go, SOAK (300) seconds
-#   fuzz      every fuzz target for FUZZ_SECONDS (600), as many at once as there are processors
+#   fuzz      every fuzz target for FUZZ_SECONDS (600), as many at the same time as there are processors
 #
-# Each step's output is in build-nightly/STEP.log. At the end comes one line a step, and "N passed, N failed" over all:
-# a step that prints such a line counts with its cases, another one as one case.
+# Each step's output is in build-nightly/STEP.log. At the end there is one line a step, and "N passed, N failed" over
+# all: a step that prints such a line counts with its cases, any other as one case.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -23,7 +23,7 @@ logs=build-nightly
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0 table=
 
-# fuzz_one TARGET: its output in a log of its own, one line for the table.
+# fuzz_one TARGET: runs it with its own log, and prints one line for the table.
 fuzz_one()
 {
     local log=$logs/fuzz-$1.log status=0
@@ -38,7 +38,7 @@ fuzz_all()
     for target in test/fuzz/*.c; do
         names+=("$(basename "$target" .c)")
     done
-    tools/fuzz.sh "${names[0]}" 1 >"$logs/fuzz-build.log" 2>&1 || return 1 # built before several run
+    tools/fuzz.sh "${names[0]}" 1 >"$logs/fuzz-build.log" 2>&1 || return 1 # built once before several run
     export -f fuzz_one
     export logs fuzz_seconds
     printf '%s\n' "${names[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz_one {}' || status=1

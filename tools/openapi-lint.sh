@@ -1,9 +1,9 @@
 #!/bin/sh
 # openapi-lint.sh [BUILD] - lint the /openapi.json that BUILD/pawl serves with spectral and its `oas` rules.
 #
-# Exit 0: no finding of any severity. Exit 2: spectral cannot be had (no npm, no registry). spectral is installed into
-# a scratch folder, SPECTRAL_DIR if that is set (and kept then), at the version below. For `make nightly`: too heavy for
-# `make test`, where test/api/openapi.c checks the same rules that concern us.
+# Exit 0: no finding of any severity. Exit 2: spectral cannot be installed (no npm, no registry). spectral is installed
+# into a scratch folder, or into SPECTRAL_DIR if that is set (and kept then), at the version below. For `make nightly`:
+# it is too heavy for `make test`, where test/api/openapi.c checks the rules that concern us.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu

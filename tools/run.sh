@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh BUILD_DIR - serve the samples on an embedded database in ./run, and say what to try.
+# run.sh BUILD_DIR - serve the samples on an SQLite database in ./run, and print what to try.
 #
-# PAWL_LISTEN, PAWL_DB and the other settings of the environment are used where they are set. Ctrl-C or
-# SIGTERM stops the server, which lets what runs end first.
+# PAWL_LISTEN, PAWL_DB and the other settings are taken from the environment where they are set. Ctrl-C or SIGTERM stops
+# the server, which lets running calls end first.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -18,7 +18,7 @@ trap 'rm -f "$out"' EXIT
 # shellcheck disable=SC2086
 "$build/pawl" serve --db "${PAWL_DB:-sqlite:run/pawl.db}" $modules >"$out" &
 pid=$!
-# The terminal sends Ctrl-C to the server as well; a second signal would cut its stop short.
+# The terminal sends Ctrl-C to the server as well; a second signal would end its graceful stop.
 trap : INT
 trap 'kill $pid 2>/dev/null' TERM HUP
 

@@ -1,25 +1,24 @@
 #!/bin/sh
-# setup.sh [build|run|test|bench] - install the Debian 12 packages that building needs, or also the first
-# try with curl, or also testing, or also the peers of the benchmarks.
+# setup.sh [build|run|test|bench] - install the Debian 12 packages for building; run adds those for the first try with
+# curl, test those for testing, bench those for the peers of the benchmarks.
 #
-# Says which packages are missing before it installs them; when none is, it asks dpkg once and is done.
-# PAWL_INSTALL=no skips everything. Runs as root, or through sudo.
+# Prints which packages are missing before it installs them; when none is, it asks dpkg once and ends. PAWL_INSTALL=no
+# skips everything. Runs as root, or through sudo.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 
 build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev libpq-dev
     libmariadb-dev libssl-dev libuv1-dev node-llhttp libconfuse-dev"
-# g++ proves that pawl.h is C++ as well; the formatter is pinned, another version formats otherwise.
-# cppcheck reads the code at night; clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
-# certificate of the TLS tests; curl, jq and sqlite3 are in the examples that the tests run as printed; faketime is a
-# node whose clock is wrong; gnuplot draws the figures of the benchmarks, and a test looks at the pictures.
-# postgresql, mariadb-*-core and pgbouncer are for servers of the tests' own, in their folders. The core
-# packages of MariaDB are its programs alone: no service, no system database, no account. mariadb-client has the
-# program that makes backups.
+# g++ checks that pawl.h is also C++; the formatter is pinned, because another version formats differently. cppcheck is
+# for `make analyze`; clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
+# certificate of the TLS tests; curl, jq and sqlite3 are in the examples that the tests run as printed; faketime gives a
+# node a wrong clock; gnuplot draws the figures of the benchmarks, and a test checks the pictures. postgresql,
+# mariadb-*-core and pgbouncer are for the tests' private servers. The core packages of MariaDB are only its programs:
+# no service, no system database, no account. mariadb-client has the dump program for backups.
 test="g++ clang-format-14 gcovr cppcheck openssl clang-14 libclang-rt-14-dev libjansson-dev curl jq sqlite3 faketime
     wrk nghttp2-client postgresql mariadb-server-core mariadb-client-core mariadb-client pgbouncer gnuplot-nox"
-# The peers run on Node and Redis. Node may be there without a package of that name.
+# The peers run on Node and Redis. Node may be installed without a package of that name.
 bench="postgresql mariadb-server-core mariadb-client-core gnuplot-nox redis-server"
 if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
     bench="$bench nodejs npm"
@@ -78,8 +77,8 @@ if [ "$(id -u)" != 0 ]; then
 fi
 echo "setup.sh: installing$missing (PAWL_INSTALL=no skips this)"
 export DEBIAN_FRONTEND=noninteractive
-# A package that brings a server starts it as it is installed; nobody here wants that. A policy that
-# the machine has already is its owner's business.
+# A package with a server starts it when it is installed, which is not wanted here. A policy that the machine already
+# has is left alone.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
     trap '$sudo rm -f "$policy"' EXIT
@@ -89,7 +88,7 @@ if [ ! -e "$policy" ]; then
 fi
 # shellcheck disable=SC2086
 install="$sudo apt-get -q -y --no-install-recommends install $missing"
-# The lists on the machine may be old or absent; fetch them once, only when they do not suffice.
+# The package lists may be old or missing; fetch them once, only when they are not sufficient.
 if ! $install; then
     $sudo apt-get -q update
     $install

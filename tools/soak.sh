@@ -1,13 +1,12 @@
 #!/bin/sh
-# soak.sh [SECONDS] [BUILD_DIR] - load `pawl serve` over loopback with connections that come and go; fail
-# on an error, a socket that broke, or memory that grows.
+# soak.sh [SECONDS] [BUILD_DIR] - load `pawl serve` over loopback with connections that come and go; fail on an error, a
+# broken socket, or memory that grows.
 #
-# First one load alone until memory stands still: SQLite fills its page caches (64 MiB for the writer),
-# which is not growth. Then three at once: wrk keeps its connections, wrk with Connection: close makes one
-# for every request, h2load begins anew every second. All submit a call and wait for its end. Resident
-# memory is sampled every second; the median of the second half may lie at most 4 MiB above that of the
-# first. The database is a scratch file below BUILD_DIR. Nothing listens beyond loopback, and everything
-# started here is ended here.
+# First a single load runs until memory is stable: SQLite fills its page caches (64 MiB for the writer), which is not
+# growth. Then three run at the same time: wrk keeps its connections, wrk with Connection: close opens one for every
+# request, h2load opens new ones every second. All submit a call and wait for its outcome. Resident memory is sampled
+# every second; the median of the second half may be at most 4 MiB above that of the first. The database is a scratch
+# file below BUILD_DIR. Nothing listens beyond loopback, and everything that is started here is ended here.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -34,7 +33,7 @@ finish()
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# Calls are kept for a second, so that the file reaches a size it keeps.
+# Calls are kept for one second, so that the file reaches a stable size.
 "$build/pawl" serve --listen 127.0.0.1:0 --db "sqlite:$dir/soak.db" --module "$build/samples/echo.so" \
     --config /dev/null --node soak --retention 1s --remember 1s --gc-interval 1s --log-level warn \
     >"$dir/out" 2>"$dir/err" &
@@ -50,7 +49,7 @@ until grep -q listening "$dir/out"; do
 done
 url=$(sed -n 's/.*listening on \(http:[^ ]*\).*/\1/p' "$dir/out")
 
-# wrk counts answers from 400 on and broken sockets by itself; a call that did not complete is counted here.
+# wrk counts answers from 400 on and broken sockets by itself; calls that did not complete are counted here.
 cat >"$dir/post.lua" <<'LUA'
 wrk.method = "POST"
 wrk.body = '{"type":"echo","input":{"order":1234567}}'
@@ -78,7 +77,7 @@ rss()
     awk '/^VmRSS/ { print $2 }' "/proc/$server/status"
 }
 
-# Warm enough when ten seconds add less than 1 MiB.
+# Warm when ten seconds add less than 1 MiB.
 was=0 now=$(rss) rounds=0
 while [ $((now - was)) -gt 1024 ] && [ $rounds -lt 18 ]; do
     was=$now rounds=$((rounds + 1))

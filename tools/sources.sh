@@ -1,8 +1,8 @@
 #!/bin/sh
-# sources.sh - the file lists of the build, so that adding a file means adding a file.
+# sources.sh - the file lists of the build, so that a new file needs no entry in a list.
 #
-# meson has no glob on purpose: ninja cannot know that a new file appeared. Here meson asks this script,
-# and the Makefile asks `sources.sh all` before every build and has meson look again when the answer changed.
+# meson has no glob on purpose: ninja cannot notice a new file. So meson runs this script, and build.sh runs `sources.sh
+# all` before every build and runs meson again when the answer has changed.
 #
 #   sources.sh c DIR...      the .c files directly inside each DIR
 #   sources.sh engines       the engines that have a folder in sql/
@@ -17,7 +17,7 @@ LC_ALL=C
 export LC_ALL
 cd "$(dirname "$0")/.."
 
-# A pattern that matches nothing stays as it is written; `-e` drops it.
+# A pattern without a match stays unexpanded; `-e` drops it.
 present()
 {
     for f in "$@"; do

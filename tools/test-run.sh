@@ -1,14 +1,13 @@
 #!/bin/sh
 # test-run.sh BUILD_DIR [SUITE...] - run the test programs of BUILD_DIR, all suites unless some are named.
 #
-# A suite is one program of BUILD_DIR/test; the suite `house` is the scripts in test/house, which also speak TAP.
-# The scripts, chaos and torture mostly wait: they run one after another beside the other programs. Each program's
-# output is kept in BUILD_DIR/test/log, with the time of every case. Failures are shown in full, skips with their
-# reason; then come the counts per engine of every suite that has engines, and the last line is "N passed, N failed"
-# (", N skipped" when some were). All programs share one server of each kind, which the first case that needs it
-# starts (test/lib/db_share.c) and which ends with the run.
-# CASES="name glob..." narrows every program to those cases; JOBS=N sets how many run at once: twice as many as there
-# are processors unless it is said, since most cases mostly wait.
+# A suite is one program of BUILD_DIR/test; the suite `house` is the scripts in test/house, which also print TAP. The
+# scripts, chaos and torture mostly wait: they run one after another while the other programs run. Each program's output
+# is kept in BUILD_DIR/test/log, with the time of every case. Failures are shown in full, skips with their reason; then
+# come the counts per engine of every suite that has engines, and the last line is "N passed, N failed" (", N skipped"
+# when some were). All programs share one server of each kind, which is started by the first case that needs it
+# (test/lib/db_share.c) and ends with the run. CASES="name glob..." selects cases in every program; JOBS=N sets how many
+# run at the same time: by default twice the number of processors, since most cases mostly wait.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -21,11 +20,11 @@ log=$build/test/log
 rm -rf "$log"
 mkdir -p "$log"
 
-# A report is one that ends the process with a status of its own; the harness sees only the status.
+# A sanitizer's report must end the process with a status: the harness sees only the status.
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:suppressions=$PWD/test/tsan.txt}"
-# A module brings libpawl.so along while its host holds the same library inside: two copies of each
-# global are what we mean there, so only that one check of AddressSanitizer is off.
+# A module loads libpawl.so while its host contains the same library: two copies of each global are intended there, so
+# only that check of AddressSanitizer is off.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_odr_violation=0:detect_stack_use_after_return=1}"
 export PAWL_BUILD="$build"
 
@@ -33,7 +32,7 @@ PAWL_TEST_RUN=$(mktemp -d /tmp/pawl-run-XXXXXX) || exit 2
 export PAWL_TEST_RUN
 echo $$ >"$PAWL_TEST_RUN/owner"
 
-# End the servers of this run: each has a keeper, which removes its file when it is done.
+# End the servers of this run: each has a keeper process, which removes its file when it is done.
 end_servers()
 {
     for place in "$PAWL_TEST_RUN"/postgres "$PAWL_TEST_RUN"/mariadb; do
@@ -49,7 +48,7 @@ end_servers()
 trap end_servers EXIT
 trap 'exit 130' INT TERM HUP
 
-# Counts one TAP log into "passed failed skipped"; a plan that was not kept is one failure more.
+# Counts one TAP log into "passed failed skipped"; an incomplete plan counts as one more failure.
 count()
 {
     awk -v status="$2" '
@@ -64,7 +63,7 @@ count()
         }' "$1"
 }
 
-# run SUITE NAME COMMAND...: prints what came of it in one piece; the counts go into a file, since some run beside us.
+# run SUITE NAME COMMAND...: prints the result in one piece; the counts go into a file, since some run in parallel.
 run()
 {
     suite=$1 name=$2 out=$log/$2.tap
@@ -75,7 +74,7 @@ run()
     took=$((($(date +%s%N) - begun) / 1000000))
     # shellcheck disable=SC2046
     set -- $(count "$out" "$status")
-    # A program none of whose cases was asked for has nothing to say.
+    # A program without a selected case prints nothing.
     if [ -n "${CASES:-}" ] && grep -q '^1\.\.0' "$out"; then
         return
     fi
@@ -125,7 +124,7 @@ wait
 set -- $(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0, NR }' "$log/counts")
 passed=$1 failed=$2 skipped=$3 ran=$4
 
-# A case that ran on an engine has its name behind a colon.
+# The name of a case that ran on an engine ends with a colon and the engine.
 engines()
 {
     for suite in $suites; do

@@ -16,7 +16,7 @@ function found(at, what)
     bad++
 }
 
-# The room of src/PATH: the longest name in rooms.txt that PATH lies in.
+# The room of src/PATH: the longest name in rooms.txt that is a prefix of PATH.
 function room_of(path,    r, best)
 {
     best = ""
@@ -69,7 +69,7 @@ function check_include(name, quoted,    path, mine, theirs)
         found(FNR, name " stays inside " theirs "; others include " shown[theirs])
 }
 
-# Leaves only code in $0: comments and what strings hold are gone, line by line.
+# Leaves only code in $0: comments and the contents of strings are removed, line by line.
 function code_of(s,    out, c, two)
 {
     out = ""
@@ -231,8 +231,8 @@ FNR == 1 {
         check_contract()
 }
 
-# A function, as the formatter leaves it: its braces stand alone in the first column. It begins with
-# the first line of its head, after whatever ended the thing before it.
+# A function, as the formatter prints it: its braces are alone in the first column. It begins with the first line of its
+# head, after the end of whatever comes before it.
 FILENAME ~ /^src\// {
     if (in_function) {
         if ($0 ~ /^}/) {

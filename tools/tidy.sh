@@ -27,7 +27,7 @@ done
 # shellcheck disable=SC2086
 find $dirs -name '*.[ch]' | sort >"$tmp/files"
 
-# Format. The formatter's own report has three lines a finding; the first is the one to read.
+# Format. The formatter's own report has three lines a finding; the first one is printed.
 if ! command -v clang-format-14 >/dev/null; then
     echo "tools/tidy.sh:1: clang-format-14 is not installed (tools/setup.sh test)"
     bad=1
@@ -102,7 +102,7 @@ if [ -e include/pawl.h ]; then
     fi
 fi
 
-# One folder, one room, one sentence. A sentence begins with a capital or a name and ends with a stop.
+# Each room has a README whose first line is one sentence: it begins with a capital or a name and ends with a period.
 if [ -d src ]; then
     for dir in $(sed -n 's/^src\/\(.*\)\/[^/]*$/\1/p' "$tmp/files" | sort -u); do
         readme=src/$dir/README.md

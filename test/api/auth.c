@@ -1,5 +1,5 @@
 /*
- * auth.c - who may do what over HTTP: roles, other clients' calls, web pages, names.
+ * auth.c - authorization over HTTP: roles, calls of other clients, web pages, host names.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -39,7 +39,7 @@ static void on_audit(const struct log_record *r, void *ctx)
     buf_release(&b);
 }
 
-/* alice and bob are apps, mon monitors, root may everything. */
+/* alice and bob have the role app, mon is a monitor, root an admin. */
 static void begin(struct web *w, const void *param)
 {
     static char v[4][256];
@@ -89,7 +89,8 @@ TEST(apps_see_their_own)
     EQ_INT(POST(&w, "/v1/calls/a2/cancel", NULL).status, 404);
     EQ_STR(AT(POST(&w, "/v1/calls/cancel", "{}"), "changed"), "0");
     EQ_STR(AT(GET(&w, "/v1/calls"), "calls"), "[]");
-    /* The same id and content: neither the answer nor anything about it. */
+    /* The same id and content from another client: it learns neither the outcome nor anything else
+     * about the call. */
     static const char *const paths[] = { "/v1/calls", "/v1/calls?wait=5" };
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
         a = POST(&w, paths[i], "{\"id\":\"a1\",\"type\":\"echo\",\"input\":\"secret\"}");

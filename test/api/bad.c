@@ -1,6 +1,5 @@
 /*
- * bad.c - requests that break the contract: each a clear error that names the field, nothing
- * stored.
+ * bad.c - invalid requests: each gets a clear error that names the field, and nothing is stored.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +10,7 @@
 
 RUNS_ON(ENGINES_ALL)
 
-/* It was refused like this, and nothing is there. */
+/* Assert that the request was refused with this error, and that nothing was stored. */
 static void refused(struct web *w, struct web_answer a, int status, const char *field)
 {
     EQ_INT(a.status, status);
@@ -143,7 +142,7 @@ TEST(nesting_at_the_edge)
         deep[JSON_DEPTH_MAX + i] = ']';
     }
     refused(&w, POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"input\":%s}", deep)), 400, NULL);
-    /* One level is the call itself. */
+    /* The call itself is one level. */
     memmove(deep, deep + 1, sizeof deep - 1);
     deep[2 * JSON_DEPTH_MAX - 2] = 0;
     EQ_INT(POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"input\":%s}", deep)).status, 202);
@@ -213,7 +212,7 @@ TEST(queries)
     web_end(&w);
 }
 
-/* A sentence names what it is about, as it was given, and what would have been right. */
+/* An error message quotes the wrong value and says what would be right. */
 TEST(errors_name_the_thing)
 {
     static const struct {

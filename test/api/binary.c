@@ -1,6 +1,6 @@
 /*
- * binary.c - names and payloads come back byte for byte, whatever the engine thinks of quotes,
- * case, white space and characters beyond its first 65,536.
+ * binary.c - names and payloads come back byte for byte, whatever the engine does with quotes,
+ * case, white space and characters outside the BMP.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,15 +10,16 @@
 
 RUNS_ON(ENGINES_ALL)
 
-/* Each is another name to Pawl; to some collation or quoting some of them are one, or none. */
+/* Pawl treats each of these as a different name; some collation or quoting would treat some as
+ * equal, or as none. */
 static const char *const names[] = {
     "a",
     "A",
     "a ",
     " a",
     "a  ",
-    "\xc3\xa4",  /* a with two dots, */
-    "a\xcc\x88", /* and the same in two characters */
+    "\xc3\xa4",  /* a with diaeresis, */
+    "a\xcc\x88", /* and the same as two characters */
     "stra\xc3\x9f"
     "e",
     "strasse",
@@ -36,9 +37,9 @@ static const char *const names[] = {
     "semi; DROP TABLE pawl_call; --",
     "$1 ? :x @y {z} %s %n",
     "\\x41 \\u0041 \\0",
-    "\xf0\x9f\x98\x80", /* four bytes: a smile, */
+    "\xf0\x9f\x98\x80", /* four bytes: a smiley, */
     "\xf0\x9f\x98\x81", /* and another one */
-    "\xf4\x8f\xbf\xbf", /* the last character there is */
+    "\xf4\x8f\xbf\xbf", /* the last code point */
     "\xe2\x80\xae"
     "reversed",
     "\xef\xbb\xbf"
@@ -52,7 +53,7 @@ static const char *const names[] = {
 };
 enum { NAMES = sizeof names / sizeof names[0] };
 
-/* As a string of JSON. */
+/* The name as a JSON string. */
 static char *quoted(const char *text)
 {
     char out[600];
@@ -68,7 +69,7 @@ static char *quoted(const char *text)
     return web_text("%s", out);
 }
 
-/* As one segment of a path, or the value of a parameter. */
+/* The name as one path segment, or as a query value. */
 static char *segment(const char *text)
 {
     char out[800];
@@ -113,12 +114,12 @@ TEST(names_and_inputs_come_back_as_they_were)
         is_named(a, "", names[i]);
         EQ_INT(web_int(a, "seq"), i + 1);
         EQ_STR(AT(a, "input"), web_text("{\"text\":%s}", quoted(names[i])));
-        EQ_STR(AT(a, "position"), "1"); /* alone in its key's line */
+        EQ_STR(AT(a, "position"), "1"); /* the only call of its key */
     }
     web_end(&w);
 }
 
-/* Every filter finds the one, and not its cousins. */
+/* Every filter finds this call, and none with a similar name. */
 TEST(filters_compare_bytes)
 {
     static const char *const filters[] = { "key", "type", "method", "queue", "caller" };
@@ -141,7 +142,8 @@ TEST(filters_compare_bytes)
     web_end(&w);
 }
 
-/* A claim takes what it names, and its finish and its state are that call's and that key's. */
+/* A claim takes the call it names, and its finish and its state belong to that call and that key.
+ */
 TEST(work_and_states_are_of_the_name_they_say)
 {
     struct web w;
@@ -166,7 +168,7 @@ TEST(work_and_states_are_of_the_name_they_say)
         char *s = segment(names[i]);
         struct web_answer a = GET(&w, web_text("/v1/calls/%s", s));
         EQ_STR(AT(a, "result"), names[i]);
-        EQ_STR(AT(a, "node"), names[i]); /* who worked */
+        EQ_STR(AT(a, "node"), names[i]); /* the worker's name */
         a = GET(&w, web_text("/v1/objects/%s/%s", s, s));
         EQ_INT(a.status, 200);
         EQ_STR(AT(a, "key"), names[i]);
@@ -179,7 +181,7 @@ TEST(work_and_states_are_of_the_name_they_say)
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* Every byte once, from `first` on, as base64: 256 of them and no padding short of the last. */
+/* Every byte once, from `first` on, as base64: 256 bytes, padded only at the end. */
 static char *all_bytes(int first)
 {
     unsigned char in[258] = { 0 };
@@ -198,7 +200,7 @@ static char *all_bytes(int first)
     return web_text("%s", out);
 }
 
-/* Inputs and results of bytes, the first a NUL or the middle of a character. */
+/* Inputs and results of bytes that begin with a NUL or in the middle of a UTF-8 character. */
 TEST(every_byte_goes_through)
 {
     static const int firsts[] = { 0, 1, 39, 92, 128, 255 };
@@ -224,7 +226,7 @@ TEST(every_byte_goes_through)
         EQ_STR(AT(a, "result_base64"), back);
         EQ_INT((int64_t)GET(&w, web_text("/v1/calls/b%zu/result", i)).body.len, 256);
     }
-    /* A string of JSON may hold a NUL too, escaped; it comes back as it was written. */
+    /* A JSON string may hold an escaped NUL; it comes back as it was written. */
     struct web_answer a =
         POST(&w, "/v1/calls", "{\"id\":\"n\",\"type\":\"t\",\"input\":[\"\\u0000\",1.50]}");
     EQ_INT(a.status, 202);
@@ -234,7 +236,7 @@ TEST(every_byte_goes_through)
     web_end(&w);
 }
 
-/* Errors are text of somebody else's. */
+/* Error texts come from handlers and may hold anything. */
 TEST(errors_come_back_as_they_were)
 {
     struct web w;

@@ -477,7 +477,7 @@ TEST(bulk_changes_what_fits)
 
 /* ---- The archive ----------------------------------------------------------------------------- */
 
-/* What `pawl archive` does, of everything that has ended. */
+/* Archive everything that has ended, as `pawl archive` does. */
 static void archive_all(struct pawl *p)
 {
     struct arena a;
@@ -489,7 +489,7 @@ static void archive_all(struct pawl *p)
     arena_release(&a);
 }
 
-/* 410 with when it was archived (mem keeps no archive), its status and its times. */
+/* 410 with the time when it was archived (mem keeps no archive), its status and its times. */
 static void says_gone(struct web_answer a, bool mem)
 {
     EQ_INT(a.status, 410);

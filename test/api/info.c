@@ -1,6 +1,6 @@
 /*
- * info.c - what the server says of itself: info, health, nodes, draining, the page, and who may
- * work which queue.
+ * info.c - what the server reports about itself: info, health, nodes, draining, the page, and which
+ * clients may work on which queue.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -139,7 +139,7 @@ TEST(a_drained_node_begins_nothing)
     web_end(&w);
 }
 
-/* What was claimed ahead is given back and counts as nothing. */
+/* Calls that were claimed ahead are handed back, and no attempt is counted. */
 TEST(draining_gives_back_what_has_not_begun)
 {
     struct web w;
@@ -164,7 +164,7 @@ TEST(draining_gives_back_what_has_not_begun)
     web_end(&w);
 }
 
-/* Any node may be asked about any other. */
+/* Every node answers questions about any other node. */
 TEST(another_node_is_drained_from_here)
 {
     struct web w;
@@ -198,7 +198,7 @@ TEST(nobody_drains_a_node_that_is_not_there)
     web_end(&w);
 }
 
-/* Who works leads; who leaves leads no more. */
+/* A node that works takes the roles; a node that leaves gives them up. */
 TEST(leaders_are_shown)
 {
     struct web w;

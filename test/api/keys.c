@@ -1,6 +1,6 @@
 /*
- * keys.c - the list of keys, blocked ones and what is decided about them, places in line, states
- * of calls worked by hand.
+ * keys.c - the list of keys, blocked keys and how they are unblocked, positions, and states written
+ * by HTTP workers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,7 @@ static void submit(struct web *w, const char *id, const char *key, const char *m
         FAIL("%s: %d: %.*s", id, a.status, BYTES_ARG(a.body));
 }
 
-/* The call that is next, under a lease. */
+/* Claims the next call. Returns its lease. */
 static const char *claim(struct web *w, const char *id)
 {
     struct web_answer a = POST(w, "/v1/work/claim", "{\"lease_for\":300}");
@@ -38,7 +38,7 @@ static struct web_answer finish(struct web *w, const char *lease, const char *re
                 web_text("{\"lease\":\"%s\",\"results\":[%s]}", lease, results));
 }
 
-/* A key that the call `id` blocks. */
+/* Makes a key that the call `id` blocks. */
 static void block(struct web *w, const char *id, const char *key)
 {
     submit(w, id, key, ",\"on_dead\":\"block\",\"priority\":9");
@@ -158,7 +158,7 @@ TEST(skip_lets_the_next_run)
     EQ_STR(AT(a, "key"), "k");
     EQ_STR(AT(a, "action"), "skip");
     EQ_STR(AT(a, "id"), "b1");
-    EQ_STR(AT(web_take(worker), "calls.0.id"), "b2"); /* who waits for work hears of it */
+    EQ_STR(AT(web_take(worker), "calls.0.id"), "b2"); /* a waiting claim is woken */
     close(worker);
     EQ_STR(AT(GET(&w, "/v1/calls/b1"), "status"), "failed");
     refused(POST(&w, "/v1/keys/k/unblock", "{\"action\":\"skip\"}"), 409, "STATE");
@@ -298,7 +298,7 @@ TEST(states_of_a_finish_are_read_strictly)
     free(text);
     EQ_STR(AT(GET(&w, "/v1/calls/c"), "status"), "processing");
     refused(GET(&w, "/v1/objects/T/k"), 404, "NOT_FOUND");
-    /* A call without a key has nothing to keep a state in. */
+    /* A call without a key cannot have a state. */
     POST(&w, "/v1/calls", "{\"id\":\"plain\",\"type\":\"T\"}");
     lease = claim(&w, "plain");
     struct web_answer a = finish(&w, lease, "{\"id\":\"plain\",\"result\":1,\"state\":1}");
@@ -337,7 +337,7 @@ TEST(places_in_line)
                                "{\"id\":\"c\",\"type\":\"T\",\"key\":\"k\"},"
                                "{\"id\":\"x\",\"type\":\"none\"}]}");
     EQ_STR(AT(a, "calls.0.position"), "1");
-    EQ_STR(AT(a, "calls.1.position"), "2"); /* inside one key order wins */
+    EQ_STR(AT(a, "calls.1.position"), "2"); /* within one key the order wins over the priority */
     EQ_STR(AT(a, "calls.2.position"), "3");
     EQ_STR(AT(a, "calls.3.position"), "null");
     EQ_STR(AT(a, "calls.3.key"), "null");
@@ -430,8 +430,8 @@ TEST(roles)
         EQ_INT(POST(&w, "/v1/sessions/s/requests?wait=0", "{\"type\":\"t\"}").status,
                rows[i].session);
     }
-    /* A session is the key's, not the client's: another client's request stands in the same line.
-     */
+    /* A session belongs to the key, not to the client: another client's request joins the same
+     * queue. */
     w.token = "ta";
     struct web_answer a = POST(&w, "/v1/sessions/s/requests?wait=0", "{\"type\":\"t\"}");
     EQ_STR(AT(a, "client"), "app");

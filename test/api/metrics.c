@@ -1,5 +1,5 @@
 /*
- * metrics.c - /metrics: the text holds to the format, and the figures to what happened.
+ * metrics.c - /metrics: the text follows the format, and the figures match what happened.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ static double value(struct web_answer a, const char *series)
     return strtod(at + strlen(series) + 2, NULL);
 }
 
-/* Beats and sweeps commit all the while, also between two figures of one answer. */
+/* Heartbeats and sweeps commit at any time, also between two figures of one answer. */
 static bool commits_agree(struct web *w)
 {
     struct web_answer a = GET(w, "/metrics");
@@ -72,7 +72,7 @@ static size_t name_len(const char *at)
     return n;
 }
 
-/* `name{label="value",...} number`: where the number begins. */
+/* Where the number begins in `name{label="value",...} number`. */
 static const char *series(const char *line, size_t name)
 {
     const char *at = line + name;
@@ -93,7 +93,7 @@ static const char *series(const char *line, size_t name)
     return at;
 }
 
-/* Every series stands below the HELP and TYPE of its family, each family once and in one piece;
+/* Every series comes behind the HELP and TYPE of its family, each family once and in one piece;
  * counters end in _total; a histogram's buckets rise. */
 TEST(holds_to_the_format)
 {
@@ -135,7 +135,7 @@ TEST(holds_to_the_format)
     web_end(&w);
 }
 
-/* A queue for each of many names does not make as many series. */
+/* Many queue names do not make as many series. */
 TEST(shows_a_bounded_number_of_queues)
 {
     struct web w;

@@ -1,6 +1,6 @@
 /*
  * objects.c - objects over HTTP: calling methods, and reading, writing and deleting states from
- * outside, with versions, turns that are waited for, and clients that leave.
+ * outside a call, with versions, waits for running calls, and clients that disconnect.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,7 +37,7 @@ static void refused(struct web_answer a, int status, const char *code)
     EQ_STR(AT(a, "error.code"), code);
 }
 
-/* A call of the key under a lease, which is returned. */
+/* Claims a call of the key. Returns its lease. */
 static const char *hold(struct web *w, const char *type, const char *key)
 {
     EQ_INT(POST(w, "/v1/calls",
@@ -58,7 +58,7 @@ static void let_go(struct web *w, const char *lease)
     EQ_INT(a.status, 200);
 }
 
-/* Requests that have no answer yet, besides the one that asks. */
+/* Requests that have no answer yet, without the one that asks. */
 static int open_requests(struct web *w)
 {
     struct web_answer a = GET(w, "/metrics");
@@ -195,7 +195,7 @@ TEST(a_state_comes_back_byte_for_byte)
     EQ_INT(got.status, 200);
     EQ_STR(web_text("%.*s", BYTES_ARG(got.body)), web_text("%.*s", BYTES_ARG(a.body)));
     HAS_STR(got.head.data, web_text("ETag: \"%s\"\r\n", AT(a, "version")));
-    /* State belongs to type and key: another type of the same key has none. */
+    /* The state belongs to type and key: another type with the same key has none. */
     refused(GET(&w, "/v1/objects/U/k"), 404, "NOT_FOUND");
     a = put(&w, "/v1/objects/T/k", NULL, "null");
     EQ_STR(AT(a, "state"), "null");
@@ -220,7 +220,7 @@ TEST(a_version_that_must_hold)
     refused(GET(&w, "/v1/objects/T/k"), 404, "NOT_FOUND");
     refused(remove_object(&w, "/v1/objects/T/k", web_text("\"%s\"", second)), 412, "STALE");
     refused(remove_object(&w, "/v1/objects/T/k", NULL), 404, "NOT_FOUND");
-    /* A version never comes back. */
+    /* A version is never reused. */
     GT_INT(web_int(put(&w, "/v1/objects/T/k", NULL, "1"), "version"), strtol(second, NULL, 10));
     web_end(&w);
 }
@@ -265,7 +265,7 @@ TEST(states_are_read_strictly)
     web_end(&w);
 }
 
-/* RFC 9110: any of the tags will do, weak ones never, and * is whatever is there. */
+/* RFC 9110: any of the listed tags matches, weak ones never, and * matches any existing state. */
 TEST(if_match_takes_every_form_of_a_tag)
 {
     static const char *const never[] = { "\"\"",     "\"0\"",          "\"-1\"",
@@ -353,7 +353,7 @@ TEST(deleting_minds_calls_that_wait)
     EQ_STR(AT(a, "type"), "T");
     EQ_STR(AT(a, "key"), "k");
     EQ_STR(AT(a, "cancelled"), "3");
-    EQ_STR(AT(web_take(fd), "status"), "cancelled"); /* who waits is told */
+    EQ_STR(AT(web_take(fd), "status"), "cancelled"); /* the waiting request is told */
     close(fd);
     EQ_STR(AT(GET(&w, "/v1/calls/c0"), "status"), "cancelled");
     refused(GET(&w, "/v1/objects/T/k"), 404, "NOT_FOUND");
@@ -374,7 +374,7 @@ TEST(a_write_waits_for_its_turn)
     refused(put(&w, "/v1/objects/T/k?wait=0.2", NULL, "1"), 503, "BUSY");
     GE_INT(fixture_mono() - began_us, 200 * FIXTURE_MS);
     refused(remove_object(&w, "/v1/objects/T/k?wait=0.01", NULL), 503, "BUSY");
-    /* Order is the key's alone: another type of it waits as well. */
+    /* The order belongs to the key alone: a call of another type with the same key waits too. */
     refused(put(&w, "/v1/objects/U/k?wait=0", NULL, "1"), 503, "BUSY");
     EQ_INT(put(&w, "/v1/objects/T/other?wait=0", NULL, "1").status, 200);
     int fd = web_connect(&w);

@@ -1,8 +1,9 @@
 /*
- * openapi.c - openapi.json names every route of the table, everything it refers to is in it, and
- * real answers of every route are what it says.
+ * openapi.c - openapi.json names every route of the table, every reference in it resolves, and real
+ * answers of every route match their schema.
  *
- * The validator knows the few words of JSON Schema that the document uses, and fails on any other.
+ * The validator supports the few keywords of JSON Schema that the document uses, and fails on any
+ * other.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
@@ -20,7 +21,7 @@ RUNS_ON(ENGINES_ALL)
 
 static struct json *doc;
 
-/* What `{"$ref":"#/components/KIND/NAME"}` stands for; anything else is itself. */
+/* The target of `{"$ref":"#/components/KIND/NAME"}`; any other value is returned itself. */
 static const struct json *resolve(const struct json *schema)
 {
     const struct json *ref = json_member(schema, "$ref");
@@ -51,7 +52,7 @@ static bool is_type(struct bytes type, const struct json *v)
     return false;
 }
 
-/* Is it one of these: types, or values of an enum? */
+/* Is the value one of these types, or one of these enum values? */
 static bool type_fits(const struct json *type, const struct json *v)
 {
     if (type->kind == JSON_STRING)
@@ -70,7 +71,7 @@ static bool is_listed(const struct json *list, const struct json *v)
     return false;
 }
 
-/* NULL: it is what the schema says; else why not. */
+/* NULL: the value matches the schema; else the reason why not. */
 static const char *differs(const struct json *schema, const struct json *v, const char *where);
 
 static const char *object_differs(const struct json *schema, const struct json *v,
@@ -231,7 +232,7 @@ static bool says(const struct json *v, const char *name, const char *raw)
     return m && bytes_eq(m->raw, bytes_of(raw));
 }
 
-/* Every schema says of what kind it is, every array of what, every object's members are typed. */
+/* Every schema has a type, every array its items' type, every object typed members. */
 static void check_schema(const struct json *s, const char *where)
 {
     const struct json *any = json_member(s, "anyOf"), *properties = json_member(s, "properties");
@@ -256,7 +257,7 @@ static void check_schema(const struct json *s, const char *where)
         check_schema(others, web_text("%s.*", where));
 }
 
-/* Everything called "schema", wherever it is. */
+/* All members called "schema", at any depth. */
 static void check_schemas(const struct json *v, const char *where)
 {
     for (const struct json *one = v->first; one; one = one->next) {
@@ -269,7 +270,7 @@ static void check_schemas(const struct json *v, const char *where)
     }
 }
 
-/* Is a component referred to anywhere? */
+/* Is the component referred to anywhere? */
 static bool is_used(const struct json *v, const char *ref)
 {
     if (v->kind == JSON_OBJECT && says(v, "$ref", ref))
@@ -299,8 +300,8 @@ TEST(every_schema_is_typed_and_used)
     web_end(&w);
 }
 
-/* What doc/http.md and openapi.json show can be sent as it is: it may find nothing, and a lease
- * that was never given is lost, but it is well-formed. */
+/* The requests shown in doc/http.md and openapi.json are well-formed: they may find nothing, or use
+ * a lease that does not exist, but they are not invalid. */
 TEST(examples_are_well_formed)
 {
     struct web w;
@@ -309,7 +310,7 @@ TEST(examples_are_well_formed)
     for (size_t i = 0; i < n_routes; i++) {
         const struct route *r = &routes[i];
         const char *wait = strstr(r->example, "wait="), *path = r->example;
-        if (wait) /* nobody works here */
+        if (wait) /* no worker runs here */
             path = web_text("%.*swait=0", (int)(wait - r->example), r->example);
         const char *body = r->body_example;
         const char *long_wait = body ? strstr(body, ",\"wait\":20") : NULL;
@@ -326,7 +327,7 @@ TEST(examples_are_well_formed)
 
 /* ---- Real answers ---------------------------------------------------------------------------- */
 
-/* One request, and what is to come back. $L is the lease of the last claim. */
+/* One request and the expected answer. $L is the lease of the last claim. */
 static const struct shot {
     enum http_method method;
     const char *pattern, *path, *body;
@@ -420,7 +421,7 @@ static void check_answer(const struct shot *s, struct web_answer a)
         return;
     const struct json *ref = json_member(json_member(json, "schema"), "$ref");
     if (!a.json && bytes_eq(ref->raw, BYTES("\"#/components/schemas/Json\"")))
-        return; /* any value: web.c keeps objects and arrays only */
+        return; /* any value: web.c keeps only objects and arrays */
     if (!a.json)
         FAIL("%s: no JSON: %.*s", where, BYTES_ARG(a.body));
     validate(json_member(json, "schema"), a.json, where);

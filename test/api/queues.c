@@ -1,5 +1,5 @@
 /*
- * queues.c - queues over HTTP: what waits, how fast it moves, pause and resume.
+ * queues.c - queues over HTTP: pending calls, rates, pause and resume.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 
 RUNS_ON(ENGINES_ALL)
 
-/* The place of a queue in the list, by its name. */
+/* The index of a queue in the list, by its name. */
 static const char *of(struct web_answer a, const char *queue, const char *member)
 {
     for (int i = 0;; i++) {
@@ -48,7 +48,7 @@ TEST(counts_what_is_there)
     web_end(&w);
 }
 
-/* Three accepted, one of them finished by hand and one by a handler here. */
+/* Three calls are accepted, one is finished by hand and one by a handler. */
 TEST(says_how_fast_it_moves)
 {
     struct web w;
@@ -63,7 +63,7 @@ TEST(says_how_fast_it_moves)
     const char *done =
         web_text("{\"lease\":\"%s\",\"results\":[{\"id\":\"a\",\"result\":1}]}", AT(c, "lease"));
     EQ_INT(POST(&w, "/v1/work/finish", done).status, 200);
-    EQ_INT(POST(&w, "/v1/work/finish", done).status, 200); /* a repeat is no second end */
+    EQ_INT(POST(&w, "/v1/work/finish", done).status, 200); /* a repeat is not a second end */
     struct web_answer a = GET(&w, "/v1/queues");
     EQ_STR(of(a, "q", "accepted_per_second"), "0.3");
     EQ_STR(of(a, "q", "ended_per_second"), "0.2");

@@ -1,6 +1,6 @@
 /*
- * refused.c - a database that answers and stores nothing: /readyz and the log name its reason, and
- * the node is ready again when a write is stored, without anybody asking for one.
+ * refused.c - a database that refuses every write: /readyz and the log name the reason, and the
+ * node becomes ready again by itself when a write succeeds.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,12 +30,12 @@ static void stranger_says(const char *sql)
         FAIL("%s: %s", sql, sqlite3_errmsg(stranger));
 }
 
-/* The database of the case; MariaDB lets an account with every right write to a read-only server,
- * so there it is one of this database alone. */
+/* The URL of the case's database. On MariaDB an account with all rights can write to a read-only
+ * server, so there it is an account for this database only. */
 static const char *begin(const void *param)
 {
     static char url[200];
-    setenv("PAWL_CHECK_SCALE", "2", 1); /* REFUSED_WAIT_US is 4 s: no longer than has to be */
+    setenv("PAWL_CHECK_SCALE", "2", 1); /* REFUSED_WAIT_US is 4 s: no longer than necessary */
     engine = engine_of(param);
     server = engine->kind == ENGINE_SERVER ? engine_own(param) : NULL;
     snprintf(url, sizeof url, "%s", engine_url(param));
@@ -86,7 +86,7 @@ static void take(void)
     }
 }
 
-/* In the database's own words. */
+/* The database's own message. */
 static const char *cause(void)
 {
     return !server ? "locked" : server == &db_mariadb ? "read-only" : "read-only transaction";
@@ -94,7 +94,7 @@ static const char *cause(void)
 
 /* ---- Writes ---------------------------------------------------------------------------------- */
 
-/* Nobody submits: what the node itself writes is enough, both ways. */
+/* No client submits anything: the node's own writes are enough to notice both changes. */
 TEST(readyz_and_the_log_say_that_writes_are_refused, .deadline_s = 120)
 {
     struct web w;
@@ -136,7 +136,8 @@ static void node_table(const char *from, const char *to)
         stranger_says(sql);
 }
 
-/* Only beats fail, for a reason that is not BUSY: the workers stop, and the node is not ready. */
+/* Only heartbeats fail, for a reason other than BUSY: the workers stop, and the node is not ready.
+ */
 TEST(readyz_and_the_log_say_why_no_beat_is_stored, .deadline_s = 120)
 {
     struct web w;

@@ -1,6 +1,6 @@
 /*
- * refused_file.c - what happens to a database that is a file: its disk is full, it is deleted, it
- * is moved away and put back.
+ * refused_file.c - faults of a database file: its disk is full, it is deleted, it is moved away and
+ * put back.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@
 
 static void begin(struct web *w, const char *url, int64_t grace_us)
 {
-    setenv("PAWL_CHECK_SCALE", "2", 1); /* REFUSED_WAIT_US is 4 s: no longer than has to be */
+    setenv("PAWL_CHECK_SCALE", "2", 1); /* REFUSED_WAIT_US is 4 s: no longer than necessary */
     heard_begin();
     struct pawl *p =
         fixture_open_as(NULL, (struct pawl_options){ .db = url, .heartbeat_grace_us = grace_us });
@@ -32,7 +32,7 @@ static void begin(struct web *w, const char *url, int64_t grace_us)
 
 /* ---- A full disk ----------------------------------------------------------------------------- */
 
-/* A small disk that only this process sees. */
+/* A small file system that only this process sees. */
 static void small_disk(void)
 {
     if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -58,7 +58,7 @@ TEST(a_full_disk_is_named, .deadline_s = 120)
     small_disk();
     begin(&w, "sqlite:disk/full.db", 8 * FIXTURE_SEC * check_scale());
     fill_disk();
-    /* The log has room for a few small commits. */
+    /* The WAL has room for a few small commits. */
     UNTIL(POST(&w, "/v1/calls", body).status == 503 && GET(&w, "/readyz").status == 503);
     HAS_STR(AT(GET(&w, "/readyz"), "reason"), REFUSES);
     HAS_STR(AT(GET(&w, "/readyz"), "reason"), "disk is full");
@@ -102,7 +102,7 @@ TEST(a_file_that_is_deleted_takes_nothing, .deadline_s = 120)
     heard_end();
 }
 
-/* Another file in its place is not the one that it was. */
+/* Another file under the same name is not the same database. */
 TEST(a_file_that_is_replaced_takes_nothing, .deadline_s = 120)
 {
     struct web w;

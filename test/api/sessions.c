@@ -1,6 +1,6 @@
 /*
- * sessions.c - requests of a session: one at a time, in order, and what a caller is told whose time
- * is up before his turn has come.
+ * sessions.c - requests of a session: one at a time, in order, and the answer to a caller whose
+ * time is up before its request ran.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@ RUNS_ON(ENGINES_ALL)
 
 #define PATH "/v1/sessions/s1/requests"
 
-/* The first request of the session, held by a worker; its lease. */
+/* Submits the first request of the session and claims it. Returns its lease. */
 static const char *hold(struct web *w)
 {
     EQ_INT(POST(w, PATH "?wait=0", "{\"id\":\"first\",\"type\":\"chat\"}").status, 202);
@@ -43,7 +43,7 @@ TEST(a_request_is_a_call_of_the_session)
     EQ_STR(AT(a, "key_no"), "1");
     HAS_STR(a.head.data, "Location: /v1/calls/a\r\n");
     FALSE(strstr(a.head.data, "Retry-After"));
-    /* Said again it is the same request. */
+    /* The same request again is a duplicate. */
     a = POST(&w, PATH,
              "{\"id\":\"a\",\"type\":\"echo\",\"input\":\"hi\",\"on_timeout\":\"cancel\"}");
     EQ_INT(a.status, 200);
@@ -79,7 +79,7 @@ TEST(not_ended_in_time_it_stays_in_line)
     struct web_answer a = POST(&w, "/v1/work/claim", "{\"max\":10}");
     EQ_STR(AT(a, "calls.0.id"), "c1");
     EQ_STR(AT(a, "calls.0.key_no"), "2");
-    FALSE(AT(a, "calls.1")); /* one of a key */
+    FALSE(AT(a, "calls.1")); /* one per key */
     EQ_STR(AT(GET(&w, "/v1/calls/c2"), "position"), "1");
     web_end(&w);
 }
@@ -96,7 +96,7 @@ TEST(a_caller_who_waits_gets_his_turn)
     web_send(&w, worker, "POST", "/v1/work/claim", "{\"wait\":60}");
     UNTIL(web_open_requests(&w) == 2);
     finish(&w, lease, "{\"id\":\"first\",\"result\":1}");
-    struct web_answer a = web_take(worker); /* whoever waits for work hears of it */
+    struct web_answer a = web_take(worker); /* a waiting claim is woken */
     close(worker);
     EQ_STR(AT(a, "calls.0.id"), "next");
     finish(&w, AT(a, "lease"), "{\"id\":\"next\",\"result\":\"done\"}");
@@ -135,7 +135,7 @@ TEST(cancelled_when_it_has_not_begun)
     /* It will not run. */
     finish(&w, lease, "{\"id\":\"first\",\"result\":1}");
     EQ_STR(AT(POST(&w, "/v1/work/claim", ""), "lease"), "null");
-    /* The same request again is told the same. */
+    /* The same request again gets the same answer. */
     struct web_answer a =
         POST(&w, PATH "?wait=1", "{\"id\":\"c0\",\"type\":\"chat\",\"input\":[1]}");
     EQ_INT(a.status, 200);
@@ -157,7 +157,7 @@ TEST(not_cancelled_when_it_has_begun)
     HAS_STR(a.head.data, "Retry-After: 1\r\n");
     a = POST(&w, "/v1/work/extend", web_text("{\"lease\":\"%s\"}", lease));
     EQ_STR(AT(a, "cancelled"), "[]");
-    /* An error was a beginning, too. */
+    /* An attempt that ended in an error also counts as started. */
     finish(&w, lease, "{\"id\":\"first\",\"error\":\"x\",\"retry_in\":600}");
     a = POST(&w, PATH "?wait=0.02",
              "{\"id\":\"first\",\"type\":\"chat\",\"on_timeout\":\"cancel\"}");
@@ -255,7 +255,7 @@ TEST(requests_are_read_strictly)
         EQ_STR(AT(a, "error.field"), bad[i].field);
     }
     EQ_STR(AT(GET(&w, "/v1/calls"), "calls"), "[]");
-    /* on_timeout is a session's alone. */
+    /* Only a session may use on_timeout. */
     EQ_INT(POST(&w, "/v1/calls", "{\"type\":\"t\",\"on_timeout\":\"wait\"}").status, 400);
     web_end(&w);
 }

@@ -1,6 +1,6 @@
 /*
  * work.c - claim, extend and finish over HTTP: every form of a result, waiting without a thread,
- * clients that leave, leases that are over.
+ * clients that disconnect, leases that have ended.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ static void submit(struct web *w, const char *id, const char *more)
            202);
 }
 
-/* One call under a lease. */
+/* Claims one call. Returns its lease. */
 static const char *claim(struct web *w, const char *id)
 {
     struct web_answer a = POST(w, "/v1/work/claim", "{\"worker\":\"w1\"}");
@@ -118,7 +118,7 @@ TEST(every_form_of_a_result)
         { "\"error\":\"never\",\"retry\":false", "failed", "error", "never" },
         { "\"retry_in\":60", "pending", "attempts", "0" },
         { "\"release\":true", "pending", "attempts", "0" },
-        { "\"cancelled\":true", "pending", "attempts", "0" }, /* though nobody wanted that */
+        { "\"cancelled\":true", "pending", "attempts", "0" }, /* although no claim asked for it */
     };
     struct web w;
     web_begin(&w, param);
@@ -134,7 +134,8 @@ TEST(every_form_of_a_result)
         a = GET(&w, web_text("/v1/calls/%s", id));
         EQ_STR(AT(a, "status"), forms[i].status);
         EQ_STR(web_at(a, forms[i].member), forms[i].value);
-        POST(&w, web_text("/v1/calls/%s/cancel", id), NULL); /* out of the next claim's way */
+        /* So that the next claim does not take it. */
+        POST(&w, web_text("/v1/calls/%s/cancel", id), NULL);
     }
     web_end(&w);
 }
@@ -198,7 +199,7 @@ TEST(a_result_over_its_limit)
     const char *lease = claim(&w, "a");
     char *text = malloc(RESULT_LEN_MAX + 1);
     memset(text, 'x', RESULT_LEN_MAX);
-    text[RESULT_LEN_MAX - 1] = 0; /* with its quotes one byte too many */
+    text[RESULT_LEN_MAX - 1] = 0; /* one byte too many, with its quotes */
     struct web_answer a = finish(&w, lease, web_text("{\"id\":\"a\",\"result\":\"%s\"}", text));
     EQ_INT(a.status, 413);
     EQ_STR(AT(a, "error.code"), "TOO_LARGE");
@@ -273,8 +274,8 @@ TEST(a_lease_that_is_none)
         EQ_INT(a.status, 409);
         EQ_STR(AT(a, "error.code"), "LOST_LEASE");
     }
-    EQ_INT(POST(&w, "/v1/work/extend", "{}").status, 400); /* none was named at all */
-    /* One of its calls is not the lease's: nothing is stored of the others. */
+    EQ_INT(POST(&w, "/v1/work/extend", "{}").status, 400); /* no lease was named */
+    /* One of the calls does not belong to the lease: nothing is stored for the others. */
     submit(&w, "b", "");
     struct web_answer a =
         finish(&w, lease, "{\"id\":\"a\",\"result\":1},{\"id\":\"b\",\"result\":1}");
@@ -299,7 +300,7 @@ TEST(a_lease_that_is_over)
     web_end(&w);
 }
 
-/* A time of an answer, as microseconds. */
+/* A time of an answer in microseconds. */
 static int64_t time_at(struct web_answer a, const char *path)
 {
     int64_t us = 0;
@@ -309,7 +310,7 @@ static int64_t time_at(struct web_answer a, const char *path)
     return us;
 }
 
-/* One more extend: did it say that this call, and no other, is past its timeout? */
+/* Extend once more: is this call, and no other, reported as past its timeout? */
 static bool extend_ends(struct web *w, const char *extend, const char *id)
 {
     struct web_answer a = POST(w, "/v1/work/extend", extend);
@@ -321,7 +322,7 @@ static bool extend_ends(struct web *w, const char *extend, const char *id)
     return ends;
 }
 
-/* A worker that keeps extending: the call that hangs is tried again, the other one is kept. */
+/* A worker that keeps extending: the call that hangs is retried, the other one is kept. */
 TEST(a_timeout_ends_a_call_though_its_worker_extends)
 {
     struct web w;
@@ -343,7 +344,8 @@ TEST(a_timeout_ends_a_call_though_its_worker_extends)
            1 * FIXTURE_SEC);
     EQ_INT(finish(&w, lease, "{\"id\":\"works\",\"result\":1}").status, 200);
 
-    /* Alone in its lease: nobody has to ask, and whoever waits for its end hears of it. */
+    /* Alone in its lease: it times out without a request, and callers that wait for its outcome are
+     * told. */
     int fd = web_connect(&w);
     web_send(&w, fd, "GET", "/v1/calls/hangs?wait=60", NULL);
     c = POST(&w, "/v1/work/claim", "{\"wait\":30,\"lease_for\":3600}");
@@ -359,7 +361,7 @@ TEST(a_timeout_ends_a_call_though_its_worker_extends)
     web_end(&w);
 }
 
-/* The attempt names the worker, also one that gave no name: never the server it claimed from. */
+/* The attempt names the worker, also one that gave no name; never the server it claimed from. */
 TEST(a_lost_worker_is_named)
 {
     struct web w;
@@ -412,7 +414,7 @@ TEST(sends_calls)
     EQ_STR(AT(a, "input"), "7");
     a = GET(&w, "/v1/calls/mine");
     EQ_STR(AT(a, "parent"), "p");
-    EQ_INT(finish(&w, lease, sends).status, 200); /* again: nothing new */
+    EQ_INT(finish(&w, lease, sends).status, 200); /* the same again: nothing changes */
     a = GET(&w, "/v1/calls?parent=a");
     FALSE(AT(a, "calls.1"));
     web_end(&w);
@@ -449,7 +451,7 @@ TEST(finish_claims_more)
     EQ_STR(AT(a, "results.0.status"), "completed");
     EQ_STR(AT(a, "claim.calls.0.id"), "b");
     EQ_STR(AT(a, "claim.calls.0.node"), "w2");
-    /* The answer was lost: sent again it is the same lease, not more work. */
+    /* The answer was lost: the same claim again returns the same lease, not more calls. */
     submit(&w, "c", "");
     struct web_answer again = POST(&w, "/v1/work/finish", body);
     EQ_STR(AT(again, "claim.lease"), AT(a, "claim.lease"));
@@ -543,7 +545,8 @@ TEST(waits_for_a_retry_and_for_a_resume)
     web_end(&w);
 }
 
-/* Lines are apart: who waits for one type is not woken, and not forgotten, for another. */
+/* Waiting claims are kept by type: a claim for one type is not woken, and not forgotten, because of
+ * another. */
 TEST(each_line_gets_its_own)
 {
     enum { N = 20 };
@@ -566,7 +569,7 @@ TEST(each_line_gets_its_own)
     web_end(&w);
 }
 
-/* More lines than buckets, some of whose only members leave again. */
+/* More types than hash buckets; the only claims of some leave again. */
 TEST(many_lines)
 {
     enum { N = 400 };
@@ -591,7 +594,7 @@ TEST(many_lines)
     web_end(&w);
 }
 
-/* Two who wait for the same leave in the middle of their line; the others are served. */
+/* Two of several claims for the same type are cancelled; the others are served. */
 TEST(leaving_a_line)
 {
     enum { N = 6 };
@@ -658,8 +661,8 @@ TEST(a_client_that_has_gone_takes_nothing)
     web_end(&w);
 }
 
-/* Clients that leave while their claims are being committed: whatever was leased for them comes
- * back and was never counted. */
+/* Clients disconnect while their claims are being committed: what was leased for them comes back
+ * without counting an attempt. */
 TEST(clients_that_leave_at_any_moment)
 {
     int rounds = check_long() ? 300 : 50;
@@ -674,8 +677,8 @@ TEST(clients_that_leave_at_any_moment)
         if (!(i % 2))
             submit(&w, web_text("c%d", i), "");
     }
-    /* All that was answered before its client left is gone with it, for an hour; the rest is there.
-     */
+    /* Calls whose claim was answered before its client left stay leased for an hour; all others are
+     * claimable. */
     UNTIL(waiting(&w) == 0);
     struct web_answer a = POST(&w, "/v1/work/claim", "{\"max\":1000,\"wait\":10}");
     for (int i = 0; AT(a, "calls.0") && web_at(a, web_text("calls.%d", i)); i++)
@@ -692,7 +695,7 @@ struct worker {
     int done;
 };
 
-/* How a worker says that what it was given is done, and asks for more. */
+/* The request of a worker that finishes one call and asks for more. */
 static const char *done_and_more(struct web_answer a, const char *prefix, int *done)
 {
     const char *id, *results = "";
@@ -702,7 +705,7 @@ static const char *done_and_more(struct web_answer a, const char *prefix, int *d
                     AT(a, web_text("%slease", prefix)), results);
 }
 
-/* Finish and claim in one request, over and over, on one connection, until there is nothing. */
+/* Finish and claim in one request, repeatedly on one connection, until nothing is left. */
 static void *work(void *arg)
 {
     struct worker *me = arg;
@@ -736,7 +739,7 @@ TEST(workers_and_submitters, .deadline_s = 120)
     for (int i = 0; i < n; i++)
         submit(&w, web_text("c%d", i), "");
     UNTIL(fixture_count(w.p, PAWL_COMPLETED) == n);
-    web_stop(&w); /* tells those who wait that there is nothing */
+    web_stop(&w); /* tells waiting claims that there is nothing */
     for (int i = 0; i < WORKERS; i++) {
         pthread_join(workers[i].thread, NULL);
         done += workers[i].done;

@@ -1,9 +1,10 @@
 /*
- * across.c - a caller that waits on one node is answered when another one has finished.
+ * across.c - how soon a caller that waits on one node is answered after another node has finished
+ * its call.
  *
  * Two handles on one database, as two processes have them: one runs the handler, the other waits.
- * From the moment the handler returned (its commit is part of it) to the answer. Between two calls
- * both are idle for a moment of chance, so that whoever polls has slowed down. --quick (or
+ * The time is from the handler's return (so it includes the commit) to the answer. Between two
+ * calls both are idle for a random time, so that a polling handle has slowed down. --quick (or
  * PAWL_BENCH_QUICK): fewer calls.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,7 +26,7 @@ enum { CALLS = 200, CALLS_QUICK = 50, ROUNDS = 3 };
 
 static _Atomic double returned;
 
-/* Long enough that the caller waits by then. */
+/* Long enough that the caller is waiting by then. */
 static int finishes(struct pawl_call *c)
 {
     pawl_sleep(c, 30000);

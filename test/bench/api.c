@@ -1,10 +1,10 @@
 /*
- * api.c - what POST /v1/calls?wait=10 costs from end to end on SQLite: calls a second with 64 and
- * with 1 keep-alive connection, processor time of the loop thread for each, and what a parked
- * caller weighs.
+ * api.c - the cost of POST /v1/calls?wait=10 from end to end on SQLite: calls a second with 64 and
+ * with 1 keep-alive connection, CPU time of the loop thread for each call, and the memory of a
+ * waiting caller.
  *
- * The client is a thread that shares the machine, so the loop thread's processor time is the figure
- * that travels.
+ * The client is a thread on the same machine, so the CPU time of the loop thread is the figure that
+ * can be compared between machines.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /*
- * engine_maria.c - the MariaDB engine beside straight libmariadb on the same tables, in one run on
- * a private server with its settings as shipped.
+ * engine_maria.c - the MariaDB engine compared with plain libmariadb on the same tables, in one run
+ * on a private server with default settings.
  *
  * --quick (or PAWL_BENCH_QUICK): fewer calls.
  * SPDX-License-Identifier: Apache-2.0

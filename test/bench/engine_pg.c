@@ -1,9 +1,9 @@
 /*
- * engine_pg.c - the PostgreSQL engine beside straight libpq on the same tables, in one run on a
- * private server with its settings as shipped.
+ * engine_pg.c - the PostgreSQL engine compared with plain libpq on the same tables, in one run on a
+ * private server with default settings.
  *
  * --quick (or PAWL_BENCH_QUICK): fewer calls. --trace: instead, which statements a group of each
- * kind runs and what they take, from the server's log.
+ * kind runs and how long they take, from the server's log.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <libpq-fe.h>
@@ -17,7 +17,7 @@
 #include "db_server.h"
 
 #define GOAL 0.80
-/* Not more: with the wrong plans every group reads all of them. */
+/* Not more: with a wrong plan every group would read all of them. */
 #define BURST 10000
 
 static enum pawl_status plain(PGconn *db, const char *text, struct pawl_err *err)
@@ -32,7 +32,7 @@ static enum pawl_status plain(PGconn *db, const char *text, struct pawl_err *err
     return st;
 }
 
-/* What autovacuum and the checkpointer do, before the clock runs and not while. */
+/* Run autovacuum and a checkpoint before the measurement, so that they do not run during it. */
 static enum pawl_status tend(const char *url, struct pawl_err *err)
 {
     PGconn *db = PQconnectdb(url);

@@ -1,8 +1,8 @@
 /*
  * events.c - rates of the event service on each engine: new events over one and two servers,
- * workers on a backlog, and what a look costs without an index.
+ * workers on a backlog, and the cost of a scan without an index.
  *
- * Private servers with their settings as shipped; everything shares this machine. --quick (or
+ * Private servers with default settings; everything shares this machine. --quick (or
  * PAWL_BENCH_QUICK): shorter rounds.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,7 @@
 #include "events/table.h"
 
 enum { CONNS = 64, GROUP = 1000 };
-/* Work that has not ended by then never will. */
+/* Work that has not ended after this time is stuck. */
 #define WORK_S 300
 
 struct sizes {
@@ -47,7 +47,7 @@ static void ask(int fd, const char *path)
     events_send(fd, "POST", path, NULL);
 }
 
-/* Every connection asks again as soon as it is answered; answers a second. */
+/* Every connection sends a request as soon as the last is answered. Returns answers a second. */
 static double rate(const struct load *l)
 {
     struct pollfd v[CONNS];
@@ -64,7 +64,8 @@ static double rate(const struct load *l)
         for (int i = 0; i < l->conns; i++) {
             if (!v[i].revents)
                 continue;
-            ssize_t got = recv(v[i].fd, block, sizeof block - 1, 0); /* an answer is one piece */
+            /* An answer comes in one piece. */
+            ssize_t got = recv(v[i].fd, block, sizeof block - 1, 0);
             GT_INT(got, 0);
             block[got] = 0;
             if (strncmp(block, "HTTP/1.1 20", 11) != 0)
@@ -128,7 +129,7 @@ static void backlog(struct events_db *db, int n)
     }
 }
 
-/* Workers in this process, until all of n is done. */
+/* Run workers in this process until all n events are done. */
 static double work(const char *url, int n, int batch)
 {
     struct pawl_err err;
@@ -166,7 +167,7 @@ static void look_rounds(struct events_db *db, int looks, struct figures *f)
     arena_release(&a);
 }
 
-/* Workers begin with an empty table: what is done stays in their way. */
+/* Workers start with an empty table: done events slow down their scans. */
 static void engine(const char *name, const char *url, const char *other, const struct sizes *size)
 {
     static char title[100], backlog_name[60], look_name[60];

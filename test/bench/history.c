@@ -1,10 +1,10 @@
 /*
- * history.c - what history and other people's backlog cost: nothing, if the ledger keeps its word.
+ * history.c - what history and backlogs of other types cost; by design of the ledger nothing.
  *
- * Three questions. Is anything slower with 1,000,000 ended calls than
- * with 10,000? With 500,000 pending calls of a type nobody serves than with none? And does removing
- * 1,000,000 ended calls slow 64 busy threads down, or touch a call that has not ended? Pairs of
- * databases, alternating rounds; "beside" is the small, empty or quiet one.
+ * Three questions. Is anything slower with 1,000,000 ended calls than with 10,000? With 500,000
+ * pending calls of a type that is not served than with none? Does removing 1,000,000 ended calls
+ * slow down 64 busy threads, or touch a call that has not ended? Pairs of databases, alternating
+ * rounds; "beside" is the small, empty or quiet one.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "bench/table.h"
 
 #define LOOKUPS 1000
-/* Another type than the one measured, so that a claim has something to walk past. */
+/* Another type than the measured one, so that a claim has calls to skip. */
 #define TYPE_OTHER "other"
 
 struct sizes {
@@ -40,7 +40,7 @@ struct base {
 struct bench {
     const struct sizes *size;
     struct bench_table table;
-    struct base a, b; /* the large one, and the one beside it */
+    struct base a, b; /* the large one, and the one to compare with */
     struct bench_id *ids;
 };
 
@@ -68,7 +68,8 @@ static enum pawl_status base_open(struct base *d, bool gc, struct pawl_err *err)
     return load_open(&(struct load_conf){ .url = d->url, .node = "bench", .gc = gc }, &d->p, err);
 }
 
-/* Fill past the library, which made the tables; then open it to be measured. */
+/* Fill the tables directly, after the library has created them; then open the database for the
+ * measurement. */
 static enum pawl_status base_make(struct base *d, const struct floor_fill *v, size_t n,
                                   struct pawl_err *err)
 {
@@ -92,7 +93,7 @@ static enum pawl_status base_make(struct base *d, const struct floor_fill *v, si
 
 /* ---- What is measured ------------------------------------------------------------------------ */
 
-/* Microseconds, or calls a second, of one shape of work on one database. */
+/* Microseconds, or calls a second, of one kind of work on one database. */
 typedef enum pawl_status shape(struct bench *b, struct base *d, double *out, struct pawl_err *err);
 
 static enum pawl_status get_some(struct bench *b, struct base *d, double *out, struct pawl_err *err)
@@ -163,7 +164,7 @@ static enum pawl_status submit_random(struct bench *b, struct base *d, double *o
     return load_submit(d->p, &batch, out, err);
 }
 
-/* What the two submits before it left. */
+/* The calls that the two submits before it left. */
 static enum pawl_status drain(struct bench *b, struct base *d, double *out, struct pawl_err *err)
 {
     return load_drain(d->p, 2 * b->size->calls, 1000, out, err);
@@ -194,7 +195,7 @@ struct question {
     double bound;
 };
 
-/* Every question on both databases, in turns; then its rows. */
+/* Every question on both databases, alternating; then its rows. */
 static enum pawl_status ask_all(struct bench *b, const struct question *v, size_t n,
                                 struct pawl_err *err)
 {
@@ -266,7 +267,7 @@ static enum pawl_status history(struct bench *b, struct pawl_err *err)
 
 static enum pawl_status backlog(struct bench *b, struct pawl_err *err)
 {
-    /* "Nothing changes" in a noisy world: give or take a tenth. */
+    /* Differences below a tenth count as none, because of noise. */
     static const struct question questions[] = {
         { "beside a backlog: submit 1,000, UUIDv7", "/s", submit_own, BENCH_RATIO_MIN, 0.9 },
         { "beside a backlog: submit 1,000, random ids", "/s", submit_random, BENCH_NO_GOAL, 0 },
@@ -312,8 +313,8 @@ static enum pawl_status count(const struct base *d, struct counts *out, struct p
     return st;
 }
 
-/* One round of load without gc, one with: a handle each, because that is a setting. r: the load's
- * rate, and gc's. */
+/* One round of load without gc and one with it, each on its own handle, because gc_interval is a
+ * setting. r: the rate of the load, and of gc. */
 static enum pawl_status gc_round(struct bench *b, size_t round, struct bench_rounds *r,
                                  struct pawl_err *err)
 {
@@ -338,7 +339,7 @@ static enum pawl_status gc_round(struct bench *b, size_t round, struct bench_rou
     return st;
 }
 
-/* The rest of the history, as fast as it goes, by `pawl gc`'s own function. */
+/* The rest of the history, at full speed, with the function behind `pawl gc`. */
 static enum pawl_status gc_rest(struct bench *b, struct bench_rounds *alone, struct pawl_err *err)
 {
     int64_t removed = 0;
@@ -375,7 +376,7 @@ static enum pawl_status gc(struct bench *b, struct pawl_err *err)
     struct counts before, after;
     const struct floor_fill fill[] = {
         { .type = TYPE_OTHER, .n = b->size->pending / 2, .pending = true },
-        /* Over just now: their calls go, their ids stay known. */
+        /* Their retention has just passed: the calls are removed, the ids stay known. */
         { .type = TYPE_OTHER,
           .n = b->size->large,
           .ids = BENCH_IDS_RANDOM,

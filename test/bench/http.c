@@ -1,10 +1,11 @@
 /*
- * http.c - what the HTTP room costs: small answers a second, and processor time for each, with a
- * handler that answers at once and one that answers at the end of the turn; beside them libuv
- * alone, which reads and writes the same bytes and parses nothing.
+ * http.c - the cost of src/net: small answers a second and CPU time for each, with a handler that
+ * answers at once and one that answers at the end of the loop iteration; compared with plain libuv,
+ * which reads and writes the same bytes without parsing.
  *
- * The client is a thread with CONNS keep-alive connections, one request under way on each; it
- * shares the machine, so the processor time of the loop thread is the figure that travels.
+ * The client is a thread with CONNS keep-alive connections, one request at a time on each. It
+ * shares the machine, so the CPU time of the loop thread is the figure that can be compared between
+ * machines.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <arpa/inet.h>
@@ -37,7 +38,7 @@ struct bench {
     struct loop *loop;
     struct http_server *server;
     struct loop_task later;
-    struct http_request *waiting; /* linked by user: answered at the end of the turn */
+    struct http_request *waiting; /* linked by user: answered at the end of the loop iteration */
     bool put_off;
     double loop_cpu_s;
     atomic_llong done;
@@ -217,7 +218,7 @@ static void *floor_serve(void *arg)
     return NULL;
 }
 
-/* Its handles end with the process. */
+/* Its handles are freed when the process ends. */
 static void measure_floor(double for_s)
 {
     static struct floor_server f;

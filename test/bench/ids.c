@@ -1,10 +1,9 @@
 /*
- * ids.c - ids in a table of their own (pawl_id) beside UNIQUE (id) on pawl_call, on straight
- * SQLite.
+ * ids.c - ids in their own table (pawl_id) compared with UNIQUE (id) on pawl_call, on plain SQLite.
  *
- * Settles what doc/internals/ledger.md says under "Ids have a table of their own". Either variant
- * keeps the whole promise: a known id is refused, also when its call is gone. The figure is
- * pawl_id's, the index's stands beside it; "slim" is a pawl_id without the fingerprint, which the
+ * This measures what doc/internals/ledger.md says under "Ids have a table of their own". Both
+ * variants keep the promise that a known id is refused, also when its call is gone. The figure is
+ * that of pawl_id, the index's is beside it; "slim" is a pawl_id without the fingerprint, which the
  * call's row then has.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -85,7 +84,7 @@ static double drain_all(struct floor *f, const struct trio *p)
     return (double)p->size->calls / (bench_clock() - began);
 }
 
-/* In steps of 200, as the library's gc goes. */
+/* In steps of 200, as the library's gc. */
 static double drop_all(struct floor *f, const struct trio *p)
 {
     size_t n = 0, got = 1;
@@ -106,7 +105,7 @@ static double megabytes(struct floor *f)
            1000;
 }
 
-/* What the two kinds of pawl_id did, each beside the index. */
+/* The results of the two kinds of pawl_id, each compared with the index. */
 struct figures {
     struct bench_rounds own, slim;
 };
@@ -117,7 +116,7 @@ static void figures_add(struct figures *out, const double v[FLOOR_IDS_COUNT])
     bench_rounds_add(&out->slim, v[FLOOR_IDS_SLIM], v[FLOOR_IDS_ON_CALL]);
 }
 
-/* One round of one shape; the variants take turns at going first. */
+/* One round of one kind of work; the variants alternate in going first. */
 static void once(struct trio *p, double (*shape)(struct floor *, const struct trio *), size_t round,
                  struct figures *out)
 {

@@ -1,7 +1,8 @@
 /*
- * main.c - the main figures, longer than `pawl bench` takes: the library beside the floor.
+ * main.c - the main figures, with longer rounds than `pawl bench`: the library compared with plain
+ * SQL.
  *
- * Scratch files in the working folder, which tools/bench-run.sh made for it. PAWL_BENCH_QUICK:
+ * Scratch files go into the working directory, which tools/bench-run.sh creates. PAWL_BENCH_QUICK:
  * fewer calls.
  * SPDX-License-Identifier: Apache-2.0
  */

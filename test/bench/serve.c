@@ -1,7 +1,7 @@
 /*
- * serve.c - the figures of `pawl serve` over HTTP, longer than `pawl bench` takes.
+ * serve.c - the figures of `pawl serve` over HTTP, with longer rounds than `pawl bench`.
  *
- * Scratch files in the working folder, which tools/bench-run.sh made for it. PAWL_BENCH_QUICK:
+ * Scratch files go into the working directory, which tools/bench-run.sh creates. PAWL_BENCH_QUICK:
  * shorter rounds. PAWL_BENCH_SECONDS: one round of that length, for a profiler.
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,10 +1,10 @@
 /*
- * serve_pg.c - `pawl serve` on PostgreSQL: calls over HTTP, what an idle node asks of its server,
- * and what somebody else's open transaction costs everybody.
+ * serve_pg.c - `pawl serve` on PostgreSQL: calls over HTTP, the statements of an idle node, and the
+ * cost of an open transaction of another session.
  *
- * A private server with its settings as shipped; the node and the load generator share the
- * machine with it. --quick (or PAWL_BENCH_QUICK): shorter rounds. --trace: instead, which
- * statements a call costs, from the server's log.
+ * A private server with default settings; the node and the load generator share the machine with
+ * it. --quick (or PAWL_BENCH_QUICK): shorter rounds. --trace: instead, which statements a call
+ * costs, from the server's log.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <libpq-fe.h>
@@ -24,7 +24,7 @@
 #define GOAL_PER_S 10000
 #define GOAL_IDLE 5
 #define GOAL_HELD 0.90
-/* A node that has just begun looks around more than one that has been there. */
+/* A node that has just started runs more statements than an idle one. */
 #define SETTLE_S 3
 
 struct sizes {
@@ -68,7 +68,7 @@ static enum pawl_status hold(const char *url, const char *text, PGconn **out, st
     return st;
 }
 
-/* The rate beside an open transaction, and at once the same without. */
+/* The rate with an open transaction, and then without one. */
 static enum pawl_status held_round(struct figures *f, int port, const char *text,
                                    struct bench_rounds *out, struct pawl_err *err)
 {
@@ -123,7 +123,7 @@ static enum pawl_status load_rounds(struct figures *f, struct pawl_err *err)
     return st;
 }
 
-/* Statements a second of a node with nothing to do, all its connections together. */
+/* Statements a second of an idle node, over all its connections. */
 static enum pawl_status idle_round(struct figures *f, struct pawl_err *err)
 {
     struct bench_server_conf conf = f->server;
@@ -174,7 +174,7 @@ static enum pawl_status trace(struct figures *f, struct pawl_err *err)
         pg_log_skip(&log);
         st = bench_client_hit(&hits, &hit, err);
         pg_log_count(&log, &t);
-        if (st == PAWL_OK) /* the fifth before is in the log too */
+        if (st == PAWL_OK) /* the warm-up, a fifth, is in the log too */
             trace_print(&t, conns[i], &hit, hits.seconds * 1.2);
     }
     bench_server_close(&s);

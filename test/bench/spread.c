@@ -1,9 +1,10 @@
 /*
- * spread.c - slow calls given to one of three idle nodes: how long until all of them have ended.
+ * spread.c - slow calls submitted to one of three idle nodes: how long until all of them have
+ * ended.
  *
  * Three handles on one database, as three processes have them, 16 slots each. 1,000 calls of 100 ms
- * in one batch: the ideal is that no slot is ever idle while a call waits. The ratio is to that
- * ideal. --quick (or PAWL_BENCH_QUICK): fewer calls.
+ * in one batch: ideally no slot is idle while a call waits. The ratio is to that ideal. --quick (or
+ * PAWL_BENCH_QUICK): fewer calls.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pawl.h>

@@ -1,13 +1,14 @@
 /*
- * versus.c - Pawl's own figures in the rows that it shares with other systems, for a comparison in
- * one run on one machine.
+ * versus.c - Pawl's figures in the rows that it shares with other systems, for a comparison in one
+ * run on one machine.
  *
- * Each figure is a line ROW<TAB>SYSTEM<TAB>VALUE<TAB>UNIT; a row that cannot be had is
- * skip<TAB>SYSTEM<TAB>ROW<TAB>why; config<TAB>SYSTEM<TAB>text says what was measured how. All else
- * is on stderr. What to measure comes by the environment: BENCH_URL (a database of its own),
- * BENCH_ROWS (groups: enqueue drain latency http hot keys backlog held light cost; all of them),
- * BENCH_N, BENCH_SECONDS, BENCH_HELD, BENCH_BACKLOG. --own: a private PostgreSQL as shipped,
- * instead of BENCH_URL. Every group has a schema of its own, so that none meets what another left.
+ * Each figure is a line ROW<TAB>SYSTEM<TAB>VALUE<TAB>UNIT; a row that cannot be measured is
+ * skip<TAB>SYSTEM<TAB>ROW<TAB>reason; config<TAB>SYSTEM<TAB>text describes the setup. Everything
+ * else goes to stderr. The environment says what to measure: BENCH_URL (a database of its own),
+ * BENCH_ROWS (groups: enqueue drain latency http hot keys backlog held light cost; default all),
+ * BENCH_N, BENCH_SECONDS, BENCH_HELD, BENCH_BACKLOG. --own: a private PostgreSQL with default
+ * settings instead of BENCH_URL. Every group has its own schema, so that none is affected by
+ * another.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <libpq-fe.h>
@@ -29,19 +30,19 @@
 #define CONNS 64
 #define KEYS 10000
 #define BATCH 1000
-/* The rows' names say how many wait; how many of them are run off for the figure. */
+/* The number of pending calls is in the rows' names; this many of them are run for the figure. */
 #define BACKLOG_SMALL 1000
 #define SMALL_ROUNDS 9
-/* As long as a caller may wait. */
+/* The longest time that a caller may wait. */
 #define LIGHT_WAIT_S 60
-/* A backlog goes no faster than that; it is measured beside while there is some. */
+/* A backlog is worked off at most at this rate; the figure is measured while some of it is left. */
 #define HEAVY_PER_S 50000
-/* Transactions are counted that much later. */
+/* Transactions are counted with this delay. */
 #define COUNTED_S 2
 
 struct versus {
     const char *url;
-    const char *system, *floor; /* as the lines name them */
+    const char *system, *floor; /* as in the lines */
     bool postgres;
     size_t n, backlog;
     double seconds, held_s;
@@ -88,7 +89,7 @@ static enum pawl_status fill(const struct versus *v, const char *type, const cha
     return st == PAWL_OK ? load_submit(p, &b, &rate, err) : st;
 }
 
-/* Batches of one thread; then one by one through a server that has nothing to run of them. */
+/* Batches of one thread; then one by one through a server that runs none of them. */
 static enum pawl_status enqueue(struct versus *v, struct pawl_err *err)
 {
     struct bench_server s = { 0 };
@@ -119,7 +120,7 @@ static enum pawl_status enqueue(struct versus *v, struct pawl_err *err)
     return st;
 }
 
-/* The floor, in tables of its own. */
+/* Plain SQL, in its own tables. */
 static enum pawl_status drain_floor(const struct versus *v, struct pawl_err *err)
 {
     struct bench_alone b = { .place = { .url = v->url, .schema = "v_floor" },
@@ -181,7 +182,7 @@ struct backlog {
     int rounds;
 };
 
-/* So many wait; the first of them are run off. */
+/* This many calls are pending; the first of them are run. */
 static enum pawl_status backlog_one(const struct versus *v, struct pawl *p, const struct backlog *b,
                                     struct pawl_err *err)
 {
@@ -207,7 +208,7 @@ static enum pawl_status backlog_one(const struct versus *v, struct pawl *p, cons
 static enum pawl_status backlog(struct versus *v, struct pawl_err *err)
 {
     static const struct backlog rows[] = {
-        { NULL, 10000, 10000, 1 }, /* all there is has run once */
+        { NULL, 10000, 10000, 1 }, /* everything has run once */
         { "backlog_1k", BACKLOG_SMALL, BACKLOG_SMALL, SMALL_ROUNDS },
         { "backlog_100k", 100000, 20000, 1 },
         { "backlog_1m", 1000000, 50000, 1 },
@@ -289,8 +290,8 @@ static enum pawl_status hold(const char *url, PGconn **out, struct pawl_err *err
     return st;
 }
 
-/* As much work goes before the figure without the snapshot as before that with it: tables and log
- * grow, and that is no doing of the snapshot's. */
+/* The same amount of work precedes the figure without the snapshot and the one with it: tables and
+ * log grow, and that must not count as an effect of the snapshot. */
 static enum pawl_status held(struct versus *v, struct pawl_err *err)
 {
     struct bench_server s = { 0 };
@@ -329,7 +330,7 @@ static enum pawl_status held(struct versus *v, struct pawl_err *err)
 
 /* ---- A light queue --------------------------------------------------------------------------- */
 
-/* Calls that wait in a queue, counted up to 100,000. */
+/* Calls that are pending in a queue, counted up to 100,000. */
 static int64_t pending(const struct versus *v, const char *queue)
 {
     AUTO(load_end) struct pawl *p = NULL;
@@ -345,7 +346,7 @@ static int64_t pending(const struct versus *v, const char *queue)
     return n;
 }
 
-/* Every latency counts from the first on: a backlog that is served may be gone soon. */
+/* Every latency counts from the first on: a served backlog may be gone soon. */
 static enum pawl_status light_one(const struct versus *v, const char *row, double seconds,
                                   int priority, struct pawl_err *err)
 {
@@ -368,8 +369,9 @@ static enum pawl_status light_one(const struct versus *v, const char *row, doubl
     return st;
 }
 
-/* A backlog of a queue that the same workers serve, there before they are. Once as it comes: calls
- * run in the order in which they fell due. Once with a priority for the light ones. */
+/* A backlog in a queue that the same workers serve, submitted before they start. First without a
+ * priority: calls run in the order in which they became due. Then with a priority for the light
+ * ones. */
 static enum pawl_status light_beside(struct versus *v, const char *row, int priority,
                                      struct pawl_err *err)
 {
@@ -383,7 +385,7 @@ static enum pawl_status light_beside(struct versus *v, const char *row, int prio
     return st;
 }
 
-/* What nobody serves waits in the light queue itself. */
+/* Calls that are not served wait in the light queue itself. */
 static enum pawl_status light(struct versus *v, struct pawl_err *err)
 {
     enum pawl_status st = light_one(v, "light_idle_p99", v->seconds, 0, err);
@@ -400,7 +402,7 @@ static enum pawl_status light(struct versus *v, struct pawl_err *err)
 
 /* ---- Cost ------------------------------------------------------------------------------------ */
 
-/* What one shape of work spends: calls, and processor time of ours. */
+/* The cost of one kind of work: calls, and our CPU time. */
 struct spent {
     double calls, cpu_s;
 };
@@ -415,7 +417,7 @@ static double own_cpu(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* Stored in batches and run off by workers of the process. */
+/* Stored in batches and run by workers of the same process. */
 static enum pawl_status work_jobs(const struct versus *v, const char *url, struct spent *out,
                                   struct pawl_err *err)
 {
@@ -446,7 +448,7 @@ static enum pawl_status work_http(const struct versus *v, const char *url, struc
     double before = pg_cost_process(s.pid);
     if (st == PAWL_OK)
         st = bench_client_hit(&hits, &hit, err);
-    /* The fifth before the figure counts here too. */
+    /* The warm-up, a fifth, counts here too. */
     *out = (struct spent){ .calls = hit.per_s * v->seconds * 1.2,
                            .cpu_s = pg_cost_process(s.pid) - before };
     bench_server_close(&s);
@@ -473,7 +475,7 @@ static enum pawl_status cost_spent(const struct versus *v, work_of *work, const 
     return PAWL_OK;
 }
 
-/* A run of its own: writing statements down costs more than the statements. */
+/* A separate run: logging statements costs more than the statements. */
 static enum pawl_status cost_statements(const struct versus *v, work_of *work, const char *row,
                                         struct pawl_err *err)
 {
@@ -555,7 +557,7 @@ static bool wanted(const char *group)
     return false;
 }
 
-/* "PostgreSQL 15.18, fsync on, synchronous_commit on", as the server says it. */
+/* "PostgreSQL 15.18, fsync on, synchronous_commit on", as reported by the server. */
 static void database_says(const struct versus *v, char *out, size_t size)
 {
     snprintf(out, size, "%.*s", (int)strcspn(v->url, ":"), v->url);

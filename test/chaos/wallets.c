@@ -1,12 +1,12 @@
 /*
- * wallets.c - three nodes on one database, money that moves between wallets, and everything that
- * goes wrong in a data centre: nodes killed, frozen past the grace and restarted, connections cut,
- * the database restarted and killed, calls that kill their process.
+ * wallets.c - three nodes on one database, money that moves between wallets, and faults: nodes
+ * killed, frozen past the grace and restarted, connections cut, the database restarted and killed,
+ * calls that kill their process.
  *
- * The list of faults is made from PAWL_SEED before the first of them; PAWL_CHAOS_SECONDS says how
- * long it is (60). In the end one node is killed for good and no client asks for anything any more:
+ * The list of faults is generated from PAWL_SEED before the first of them; PAWL_CHAOS_SECONDS is
+ * its length (60). In the end one node is killed for good and no client sends anything any more:
  * what was accepted must end by itself. Then history.h compares what every client saw with what the
- * database holds, and says which promise was broken.
+ * database holds, and reports broken promises.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -22,7 +22,7 @@
 RUNS_ON(ENGINE_SERVER)
 
 #define GRACE_US (1500 * FIXTURE_MS * check_scale())
-/* What a busy machine may add to the times that are promised. */
+/* Tolerance for a busy machine, added to the promised times. */
 #define SLACK_US (3 * FIXTURE_SEC * check_scale())
 
 static struct history history;
@@ -33,7 +33,7 @@ static bool begun[FAULT_PLAN_MAX];
 
 /* ---- The faults ------------------------------------------------------------------------------ */
 
-/* A fault begins or is over. */
+/* The beginning or the end of a fault. */
 struct step {
     int64_t at_us;
     const struct planned_fault *m;
@@ -159,8 +159,8 @@ static void take(const struct step *s)
         begin(s->m);
 }
 
-/* One step that took long moves all behind it: what is frozen stays so for as long as the list
- * says. What has not begun when the time is up does not begin any more. */
+/* A step that took long delays all later ones, so that a node stays frozen for as long as planned.
+ * Faults that have not begun when the time is up are dropped. */
 static void run(uint64_t seed, int64_t seconds)
 {
     static struct planned_fault m[FAULT_PLAN_MAX];
@@ -185,7 +185,7 @@ static void run(uint64_t seed, int64_t seconds)
 
 /* ---- Afterwards ------------------------------------------------------------------------------ */
 
-/* Does it hold anything just now? */
+/* Does the node hold a lease now? */
 static bool holds(const void *param, int node)
 {
     char sql[100];
@@ -194,8 +194,8 @@ static bool holds(const void *param, int node)
     return fleet_port(node) && engine_int(param, sql) > 0;
 }
 
-/* One node dies for good with work in its hands, nobody asks for anything, and all there is comes
- * to its end. */
+/* One node is killed for good while it holds calls, no client sends anything, and everything that
+ * was accepted must end. */
 static void come_to_rest(const void *param, uint64_t seed)
 {
     int last = (int)(mix64(seed ^ 1) % FLEET_NODES);
@@ -217,7 +217,7 @@ static void come_to_rest(const void *param, uint64_t seed)
     fleet_end();
 }
 
-/* Calls accepted in each second: a standstill is worth a look even when nothing was broken. */
+/* Calls accepted in each second: a stall is worth a look even when no promise was broken. */
 static void print_seconds(void)
 {
     enum { SECONDS = 300 };

@@ -1,5 +1,5 @@
 /*
- * accept.c - accepting: what a new call, a duplicate, a conflict and a full house look like.
+ * accept.c - accepting calls: a new call, a duplicate, a conflict, and limits that are reached.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -139,7 +139,7 @@ CASE(other_fields_of_a_repeat_are_ignored)
     EQ_INT(get(b, "a").run_at_us, now(b));
     struct queue_rows rows;
     OK(store_queues(b->s, &b->a, &rows, &b->err), &b->err);
-    EQ_INT(rows.n, 1); /* not even a lane was made */
+    EQ_INT(rows.n, 1); /* no lane was created */
 }
 
 CASE(a_conflict_shows_what_stands)
@@ -191,7 +191,7 @@ CASE(an_atomic_batch_is_all)
     accept_one(b, "b");
     struct call_spec v[] = { settled(b, plan("a")), settled(b, plan("b")), settled(b, plan("a")) };
     struct op op = { .kind = OP_ACCEPT, .accept = { .v = v, .n = 3, .atomic = true } };
-    OK(one(b, &op), &op.err); /* duplicates are no refusal */
+    OK(one(b, &op), &op.err); /* duplicates are not refused */
     EQ_INT(op.accept.out[0].call.seq, 2);
     TRUE(op.accept.out[1].duplicate);
     TRUE(op.accept.out[2].duplicate);
@@ -343,7 +343,8 @@ CASE(lanes_have_an_edge, .deadline_s = 120)
     op.by_id.queue = BYTES("q");
     EQ_STATUS(one(b, &op), PAWL_FULL, &op.err);
 
-    /* A send finds no lane: an error that is tried again, and nothing sent. */
+    /* No lane is left for a sent call: the finish fails, is tried again later, and nothing is sent.
+     */
     struct claim q = want(b, 1);
     struct bytes type = BYTES("type0");
     q.types = &type;
@@ -360,7 +361,7 @@ CASE(lanes_have_an_edge, .deadline_s = 120)
     EQ_INT(b->item.run_at_us, now(b) + SEC_US);
     EQ_STATUS(found(b, "sent"), PAWL_NOT_FOUND, NULL);
 
-    s = plan("known lane"); /* and what has a lane goes on */
+    s = plan("known lane"); /* calls of an existing lane are accepted */
     s.type = BYTES("type7");
     EQ_INT(accept_spec(b, s).call.seq, LANES_MAX + 1);
 }

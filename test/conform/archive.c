@@ -1,12 +1,12 @@
 /*
- * archive.c - taking ended calls out of the ledger before their time: what goes, what never does,
- * and what is left of it. What an archive holds is the engine's own to show.
+ * archive.c - removing ended calls into the archive before their retention: which calls go, which
+ * stay, and what is left of them. How the archive is read depends on the engine.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "conform.h"
 
-/* One step; ended_before 0 asks for what is past its retention. */
+/* One step; ended_before 0: calls past their retention. */
 static struct gc archive_step(struct conform_fixture *b, int64_t before_us, int64_t after_seq,
                               int max)
 {
@@ -18,7 +18,7 @@ static struct gc archive_step(struct conform_fixture *b, int64_t before_us, int6
     return op.gc;
 }
 
-/* All of them, by steps of max; how many went. */
+/* Archive in steps of max until none is left. Returns how many calls were removed. */
 static int64_t archive_all(struct conform_fixture *b, int64_t before_us, int max)
 {
     int64_t removed = 0;
@@ -46,7 +46,7 @@ CASE(an_archived_call_is_gone_and_remembered)
     EQ_INT(r.call.created_us, was.created_us);
     EQ_INT(r.call.finished_us, was.finished_us);
     EQ_INT(claim_as(b, want(b, 1)).n, 0);
-    /* Its id is refused exactly as long as if it had stayed until its time. */
+    /* Its id is refused exactly as long as it would have been without the archive. */
     advance(b, RETENTION_US + REMEMBER_US - 2);
     EQ_INT(gc(b).forgotten, 0);
     EQ_STATUS(found(b, "a"), PAWL_GONE, NULL);
@@ -60,7 +60,7 @@ CASE(an_archive_has_one_fixed_edge)
     ended_call(b, "a", PAWL_COMPLETED);
     advance(b, 1);
     int64_t edge = now(b);
-    ended_call(b, "b", PAWL_COMPLETED); /* ended at the edge: not before it */
+    ended_call(b, "b", PAWL_COMPLETED); /* ended exactly at the limit: not before it */
     advance(b, 5);
     EQ_INT(archive_all(b, edge, 10), 1);
     EQ_STATUS(found(b, "a"), PAWL_GONE, NULL);
@@ -95,7 +95,7 @@ CASE(an_archive_goes_by_seq_in_steps)
     EQ_INT(g.next_seq, 2);
     EQ_STATUS(found(b, "a1"), PAWL_GONE, NULL);
     STATE_IS(b, "a2", PAWL_COMPLETED);
-    /* What is behind the mark is not looked at again. */
+    /* Calls behind the cursor are not read again. */
     g = archive_step(b, now(b), 4, 10);
     EQ_INT(g.removed, 1);
     FALSE(g.more);
@@ -134,10 +134,10 @@ CASE(what_blocks_its_key_is_never_archived)
     OK(unblock(b, "k", false), NULL);
     EQ_INT(archive_all(b, now(b), 10), 1);
     EQ_STATUS(found(b, "bad"), PAWL_GONE, NULL);
-    claim_n(b, 1); /* the next one of the key goes on */
+    claim_n(b, 1); /* the key's next call can run */
 }
 
-/* The last call of a key goes: so does what is known of the key. */
+/* When the last call of a key is removed, the key's row is removed too. */
 CASE(a_key_ends_with_its_last_call)
 {
     line_up(b, "k", "ab");
@@ -148,7 +148,7 @@ CASE(a_key_ends_with_its_last_call)
     EQ_STATUS(unblock(b, "k", false), PAWL_NOT_FOUND, NULL);
 }
 
-/* A lease whose other calls still run: what was archived is not put back with it. */
+/* Other calls of the lease still run: the archived call is not restored with it. */
 CASE(a_reclaim_does_not_bring_an_archived_call_back)
 {
     accept_n(b, "a", 2);
@@ -163,7 +163,7 @@ CASE(a_reclaim_does_not_bring_an_archived_call_back)
     EQ_STATUS(finish(b, t, "a0", END_RESULT), PAWL_LOST_LEASE, NULL);
 }
 
-/* gc itself may archive what it removes. */
+/* gc can also archive what it removes. */
 CASE(retention_may_archive)
 {
     ended_call(b, "a", PAWL_COMPLETED);
@@ -186,8 +186,7 @@ CASE(an_archive_may_leave_no_copy)
     EQ_STATUS(found(b, "a"), PAWL_GONE, NULL);
 }
 
-/* What an archive gives back is the call as it was; an engine that ends with the process has none.
- */
+/* An archived call is returned unchanged; an engine in memory has no archive. */
 CASE(an_archived_call_is_read_back)
 {
     static const struct tag tags[] = { { { "k", 1 }, { "v\xc3\xa9", 3 } } };

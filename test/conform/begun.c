@@ -1,12 +1,13 @@
 /*
- * begun.c - calls of a lease that have not begun: how they are shown, and that nobody counts them
- * as lost.
+ * begun.c - claimed calls that have not started: how they are shown, and that they never count as
+ * lost.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "conform.h"
 
-/* "processing", "pending worker", "pending 2 key" and so on, the number for calls with a key. */
+/* "processing", "pending worker", "pending 2 key" and so on; with the number for calls with a key.
+ */
 static const char *shown(struct conform_fixture *b, const char *id)
 {
     struct call c = get(b, id);
@@ -18,7 +19,7 @@ static const char *shown(struct conform_fixture *b, const char *id)
                         wait ? wait : "");
 }
 
-/* Up to max, of which `width` run at once. */
+/* A claim of up to max calls, of which `width` run at the same time. */
 static struct claim claim_wide(struct conform_fixture *b, int max, int width)
 {
     struct claim q = want(b, max);
@@ -60,23 +61,23 @@ CASE(calls_beyond_the_width_are_pending)
     struct claim q = claim_wide(b, 10, 2);
     EQ_INT(q.n, 5);
     for (size_t i = 0; i < q.n; i++) {
-        EQ_INT(q.calls[i].state, PAWL_PROCESSING); /* all of them are the claimer's */
+        EQ_INT(q.calls[i].state, PAWL_PROCESSING); /* all of them belong to the claimer's node */
         EQ_INT(q.calls[i].waiting_for, WAIT_NONE);
     }
     EQ_STR(shown(b, "a0"), "processing");
     EQ_STR(shown(b, "a1"), "processing");
     EQ_STR(shown(b, "a2"), "pending worker");
     EQ_STR(shown(b, "a4"), "pending worker");
-    EQ_TEXT(get(b, "a2").node, "n1"); /* its lease's */
+    EQ_TEXT(get(b, "a2").node, "n1"); /* of its lease */
     EQ_INT(get(b, "a2").claimed_us, now(b));
-    finish_ok(b, q.token, "a1", "1"); /* in whatever order they end */
+    finish_ok(b, q.token, "a1", "1"); /* the order of their ends does not matter */
     EQ_STR(shown(b, "a0"), "processing");
     EQ_STR(shown(b, "a2"), "processing");
     EQ_STR(shown(b, "a3"), "pending worker");
     OK(finish(b, q.token, "a0", END_RELEASE), NULL);
     EQ_STR(shown(b, "a3"), "processing");
     EQ_STR(shown(b, "a4"), "pending worker");
-    finish_ok(b, q.token, "a4", "1"); /* the owner knows better */
+    finish_ok(b, q.token, "a4", "1"); /* the owner's report wins */
     EQ_STR(shown(b, "a3"), "processing");
     EQ_STR(shown(b, "a4"), "completed");
 }
@@ -230,7 +231,7 @@ CASE(a_run_beyond_the_width_is_next_in_its_key)
     q.width = 1;
     q = claim_as(b, q);
     EQ_STR(ids_of(b, &q), "x a b");
-    EQ_INT(q.calls[1].position, 0); /* to the claimer */
+    EQ_INT(q.calls[1].position, 0); /* relative to the claimer */
     EQ_INT(q.calls[2].position, 1);
     EQ_STR(shown(b, "x"), "processing");
     EQ_STR(shown(b, "a"), "pending 1 worker");
@@ -251,7 +252,7 @@ CASE(a_run_beyond_the_width_is_next_in_its_key)
     EQ_INT(key_of(b, "k").head_state, PAWL_PROCESSING);
 }
 
-/* Only first calls of runs fill the width, each where it stands by itself. */
+/* Only the first call of a run counts for the width, at its own place. */
 CASE(calls_behind_do_not_take_a_place)
 {
     struct call_spec s = keyed("b", "k");
@@ -264,7 +265,7 @@ CASE(calls_behind_do_not_take_a_place)
     accept_one(b, "y");
     struct claim q = claim_wide(b, 10, 1);
     EQ_INT(q.n, 4);
-    EQ_STR(listed(b, PAWL_PROCESSING), "x"); /* b stands behind a, which is less urgent */
+    EQ_STR(listed(b, PAWL_PROCESSING), "x"); /* b is behind a, which has a lower priority */
     finish_ok(b, q.token, "x", "1");
     EQ_STR(listed(b, PAWL_PROCESSING), "a");
     finish_ok(b, q.token, "a", "1");
@@ -272,7 +273,7 @@ CASE(calls_behind_do_not_take_a_place)
     EQ_STR(listed(b, PAWL_PENDING), "y");
 }
 
-/* A call that was just accepted is not worth a look at the lease: the first counts as begun. */
+/* The lease is not read for a call that was just accepted: the first one counts as started. */
 CASE(a_new_call_counts_the_first_as_begun)
 {
     accept_one(b, "x");
@@ -297,7 +298,7 @@ CASE(what_is_held_counts_as_processing_to_operators)
     EQ_STATUS(by_id(b, OP_MOVE, "a1"), PAWL_STATE, NULL);
     EQ_STATUS(by_id(b, OP_REDRIVE, "a1"), PAWL_STATE, NULL);
     OK(by_id(b, OP_CANCEL, "a1"), NULL);
-    EQ_INT(b->op.by_id.state, PAWL_PROCESSING); /* a wish */
+    EQ_INT(b->op.by_id.state, PAWL_PROCESSING); /* a cancel request */
     STATE_IS(b, "a1", PAWL_PENDING);
     TRUE(get(b, "a1").cancel_requested);
     struct wishes w;
@@ -317,7 +318,7 @@ CASE(a_dead_node_is_charged_for_what_had_begun)
     accept_n(b, "a", 1000);
     struct claim q = claim_wide(b, CLAIM_MAX, 16);
     EQ_INT(q.n, 1000);
-    for (int i = 0; i < 4; i++) /* four more begin */
+    for (int i = 0; i < 4; i++) /* four more start */
         finish_ok(b, q.token, arena_printf(&b->a, "a%d", i), "1");
     struct op op = node_op(OP_BURY, "n1", "b1");
     OK(one(b, &op), &op.err);
@@ -329,10 +330,10 @@ CASE(a_dead_node_is_charged_for_what_had_begun)
     EQ_INT(lost(b, "a4"), 1);
     EQ_INT(lost(b, "a19"), 1);
     EQ_INT(lost(b, "a20"), 0);
-    EQ_INT(attempts_of(b, "a20").n, 0); /* not a try */
+    EQ_INT(attempts_of(b, "a20").n, 0); /* not an attempt */
     ABSENT(get(b, "a20").error);
     EQ_STATUS(finish(b, q.token, "a20", END_RESULT), PAWL_LOST_LEASE, NULL);
-    struct claim again = want(b, 10); /* those that did not begin are no suspects */
+    struct claim again = want(b, 10); /* calls that had not started are not marked retry_alone */
     again.no_suspects = true;
     again.node = BYTES("n2");
     again = claim_as(b, again);
@@ -374,7 +375,8 @@ CASE(requeueing_charges_what_had_begun)
                      .requeue = { .max = 10, .claimed_before_us = now(b), .fail_lost = true } };
     OK(one(b, &op), &op.err);
     EQ_INT(op.requeue.reclaimed, 3);
-    STATE_IS(b, "a0", PAWL_FAILED); /* reclaim_action = fail concerns those that began */
+    /* Reclaim_action = fail applies only to calls that had started. */
+    STATE_IS(b, "a0", PAWL_FAILED);
     STATE_IS(b, "a1", PAWL_PENDING);
     EQ_INT(lost(b, "a1"), 0);
     EQ_INT(op.n_ended, 1);
@@ -421,7 +423,8 @@ CASE(a_wish_is_kept_by_what_did_not_begin)
     TRUE(holds(b->op.ended, b->op.n_ended, "a2"));
 }
 
-/* A lease that names one call is to blame for it, whatever its width; one of several is not. */
+/* A lease of a single call is charged to that call, whatever its width; a lease of several is not.
+ */
 CASE(a_call_that_is_left_of_many_is_not_alone)
 {
     struct call_spec s = plan("a");
@@ -437,7 +440,7 @@ CASE(a_call_that_is_left_of_many_is_not_alone)
     STATE_IS(b, "a", PAWL_PENDING);
     EQ_INT(lost(b, "a"), 1);
     q.token = fresh_token(b);
-    EQ_INT(claim_as(b, q).n, 1); /* a suspect is alone */
+    EQ_INT(claim_as(b, q).n, 1); /* a retry_alone call is claimed by itself */
     advance(b, SEC_US);
     sweep(b);
     STATE_IS(b, "a", PAWL_DEAD_LETTER);

@@ -1,5 +1,5 @@
 /*
- * blocked.c - keys that an ended call holds until somebody decides.
+ * blocked.c - keys that a failed call blocks until an operator decides.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@ static struct call_spec blocking(const char *id, const char *key)
     return s;
 }
 
-/* Call "x" on key "k" fails and blocks; "a" and "b" stand behind it. */
+/* Call "x" on key "k" fails and blocks it; "a" and "b" are behind it. */
 static void blocked_line(struct conform_fixture *b)
 {
     accept_spec(b, blocking("x", "k"));

@@ -1,5 +1,5 @@
 /*
- * cancel.c - cancelling: at once while pending, as a durable wish while processing.
+ * cancel.c - cancelling: pending calls at once, processing calls by a stored cancel request.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@ CASE(a_pending_call_is_cancelled_at_once)
     EQ_INT(b->op.by_id.state, PAWL_CANCELLED);
     struct call c = get(b, "a");
     EQ_INT(c.state, PAWL_CANCELLED);
-    EQ_INT(c.tries.attempts, 1); /* as they are */
+    EQ_INT(c.tries.attempts, 1); /* unchanged */
     EQ_INT(c.finished_us, now(b));
     EQ_INT(c.keep_until_us, now(b) + RETENTION_US);
     EQ_INT(c.claimed_us, 0);
@@ -53,7 +53,7 @@ static enum pawl_state wished_then(struct conform_fixture *b, enum ending how)
     OK(finish_item(b, t, f), &b->err);
     struct call c = get(b, id);
     EQ_INT(c.state, b->item.state);
-    FALSE(c.cancel_requested); /* an outcome removes the wish */
+    FALSE(c.cancel_requested); /* an outcome removes the cancel request */
     struct wishes w;
     OK(store_wishes(b->s, &b->a, &w, &b->err), &b->err);
     EQ_INT(w.n, 0);
@@ -76,7 +76,7 @@ CASE(whichever_comes_first_wins)
     EQ_INT(wished_then(b, END_LATER), PAWL_CANCELLED);
     EQ_INT(wished_then(b, END_RELEASE), PAWL_CANCELLED);
     EQ_INT(wished_then(b, END_CANCELLED), PAWL_CANCELLED);
-    EQ_INT(attempts_of(b, "w2").n, 1); /* an error is a try all the same */
+    EQ_INT(attempts_of(b, "w2").n, 1); /* an error still counts as an attempt */
 }
 
 CASE(a_wish_is_never_undone_by_a_reclaim)
@@ -142,7 +142,7 @@ CASE(extend_names_what_is_to_be_cancelled)
     struct token t = claim_for(b, 3, 30 * SEC_US);
     OK(by_id(b, OP_CANCEL, "a0"), NULL);
     OK(by_id(b, OP_CANCEL, "a2"), NULL);
-    OK(by_id(b, OP_CANCEL, "a3"), NULL); /* pending: not this lease's */
+    OK(by_id(b, OP_CANCEL, "a3"), NULL); /* pending: it is not in this lease */
     struct op op = { .kind = OP_EXTEND, .extend = { .token = t, .lease_us = SEC_US } };
     OK(one(b, &op), &op.err);
     EQ_INT(op.extend.n_cancelled, 2);

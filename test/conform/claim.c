@@ -1,5 +1,5 @@
 /*
- * claim.c - claiming: order, lanes, limits, and what a claim says of what it left.
+ * claim.c - claiming: order, lanes, limits, and what a claim reports about the calls it left.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -56,7 +56,7 @@ CASE(nothing_to_claim_is_an_answer)
     FALSE(q.more);
     EQ_INT(q.next_due_us, 0);
     struct op op = { .kind = OP_EXTEND, .extend = { .token = q.token, .lease_us = SEC_US } };
-    EQ_STATUS(one(b, &op), PAWL_LOST_LEASE, &op.err); /* no lease was written */
+    EQ_STATUS(one(b, &op), PAWL_LOST_LEASE, &op.err); /* no lease was stored */
 }
 
 CASE(a_lease_with_an_end_says_when)
@@ -108,7 +108,7 @@ CASE(a_queue_may_be_left_out)
     q = claim_as(b, q);
     EQ_INT(q.n, 1);
     EQ_TEXT(q.calls[0].spec.id, "other");
-    /* What is in it is neither due nor to come, as far as this claim is concerned. */
+    /* The claim leaves out the queue "full": its calls are neither due nor coming. */
     FALSE(q.more);
     EQ_INT(q.next_due_us, now(b) + 20);
     EQ_STR(claimable(b, want(b, 10)), "full");
@@ -172,7 +172,7 @@ CASE(a_claim_sees_only_its_queues_and_types)
     q.max = 1;
     q = claim_as(b, q);
     EQ_TEXT(q.calls[0].spec.id, "2");
-    FALSE(q.more); /* the others are none of its business */
+    FALSE(q.more); /* the claim does not touch the others */
     EQ_INT(q.next_due_us, now(b) + 50);
 }
 
@@ -273,7 +273,7 @@ CASE(the_first_that_does_not_fit_ends_the_claim)
         accept_big(b, arena_printf(&b->a, "big%d", i), INPUT_LEN_MAX);
     accept_big(b, "brim", 2);
     accept_big(b, "over", INPUT_LEN_MAX);
-    accept_big(b, "small", 1); /* would fit, but order wins */
+    accept_big(b, "small", 1); /* it would fit, but the order wins */
     EQ_INT(claim_as(b, want(b, 100)).n, n);
 }
 

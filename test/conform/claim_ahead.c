@@ -1,6 +1,6 @@
 /*
- * claim_ahead.c - claims that take more than their claimer has free slots only of quick types:
- * max_any, quick, and what they say of what they left.
+ * claim_ahead.c - claims of more calls than the node has free slots, which take only quick types:
+ * max_any, quick, and what the claim reports about the calls it left.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 
 static const struct bytes quick[] = { { "quick", 5 }, { "fast", 4 } };
 
-/* Up to max, of which up to max_any of any type. */
+/* A claim of up to max calls, of which up to max_any of any type. */
 static struct claim ahead(struct conform_fixture *b, int max, int max_any)
 {
     struct claim q = want(b, max);
@@ -27,7 +27,7 @@ static struct call_spec spec_of(const char *id, const char *queue, const char *t
     return s;
 }
 
-/* A call for each letter: small letters are slow, capitals are quick. */
+/* A call for each letter: small letters are slow types, capitals quick ones. */
 static void accept_mix(struct conform_fixture *b, const char *queue, const char *letters,
                        int priority)
 {
@@ -48,7 +48,7 @@ CASE(beyond_max_any_only_quick_types_are_taken)
     EQ_STR(claimable(b, ahead(b, 3, 1)), "a B D");
     EQ_STR(claimable(b, ahead(b, 10, 10)), "a B c D e F");
     EQ_STR(claimable(b, ahead(b, 2, 10)), "a B");
-    EQ_STR(claimable(b, ahead(b, 10, 0)), "a B c D e F"); /* types make no difference */
+    EQ_STR(claimable(b, ahead(b, 10, 0)), "a B c D e F"); /* the types do not matter */
 }
 
 CASE(what_is_passed_over_is_not_touched)
@@ -59,7 +59,7 @@ CASE(what_is_passed_over_is_not_touched)
     STATE_IS(b, "b", PAWL_PENDING);
     EQ_INT(get(b, "b").claimed_us, 0);
     EQ_INT(queue_of(b, "q").pending, 2);
-    q = claim_as(b, ahead(b, 10, 1)); /* found by the next claim, in order */
+    q = claim_as(b, ahead(b, 10, 1)); /* the next claim finds them, in order */
     EQ_STR(ids_of(b, &q), "b");
     q = claim_as(b, ahead(b, 10, 5));
     EQ_STR(ids_of(b, &q), "c");
@@ -102,7 +102,7 @@ CASE(queues_and_priorities_keep_their_order)
     q.last = BYTES("q1");
     EQ_STR(claimable(b, q), "c D g H B F");
     q = ahead(b, 10, 2);
-    q.without = BYTES("q2"); /* of its quick types nothing, of its slow ones as ever */
+    q.without = BYTES("q2"); /* none of its quick types; slow ones as usual */
     EQ_STR(claimable(b, q), "c a B F");
     q.max_any = 0;
     EQ_STR(claimable(b, q), "a B e F");
@@ -184,7 +184,8 @@ CASE(calls_of_a_run_count)
     EQ_STR(claimable(b, ahead(b, 10, 4)), "A B C d G");
     EQ_STR(claimable(b, ahead(b, 10, 5)), "A B C d e G");
     EQ_STR(claimable(b, ahead(b, 2, 1)), "A B");
-    struct claim q = claim_as(b, ahead(b, 10, 2)); /* what its run crowded out is still there */
+    /* Calls that its run displaced are still there. */
+    struct claim q = claim_as(b, ahead(b, 10, 2));
     q = claim_as(b, ahead(b, 10, 9));
     EQ_STR(ids_of(b, &q), "d e f");
 }
@@ -215,7 +216,7 @@ CASE(suspects_are_as_ever)
     EQ_INT(sweep(b).reclaimed, 1);
     accept_mix(b, "q", "bCD", 0);
     struct claim q = claim_as(b, ahead(b, 10, 1));
-    EQ_STR(ids_of(b, &q), "a"); /* alone */
+    EQ_STR(ids_of(b, &q), "a"); /* claimed by itself */
     TRUE(q.more);
     OK(finish(b, q.token, "a", END_RELEASE), NULL);
     q = ahead(b, 10, 1);

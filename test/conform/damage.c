@@ -1,6 +1,7 @@
 /*
- * damage.c - rows that were damaged outside are BROKEN, and a mistake of ours in memory ends the
- * process before it is stored. On the engines that the ledger drives (store/ledger/check.c).
+ * damage.c - rows that were damaged from outside are reported as BROKEN, and an internal error in
+ * memory ends the process before it is stored. On the engines that run on the ledger
+ * (store/ledger/check.c).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -40,7 +41,7 @@ CASE(a_damaged_row_is_broken_and_nothing_ends)
     OK(by_id(b, OP_CANCEL, "free"), NULL);
 }
 
-/* Not BUSY: the same again would find the same. */
+/* Not BUSY: a retry would find the same. */
 CASE(a_key_that_counts_too_few_is_broken)
 {
     on_the_ledger(b);
@@ -54,7 +55,7 @@ CASE(a_key_that_counts_too_few_is_broken)
     OK(by_id(b, OP_CANCEL, "b"), NULL);
 }
 
-/* Between loading and deciding, what a finish is about to end is counted once too often. */
+/* Between loading and deciding, the count of a call to be finished is increased by one. */
 static void spoil(const char *name, void *store)
 {
     struct ledger *c = led_of(store);
@@ -74,7 +75,7 @@ CASE(a_mistake_in_memory_is_not_stored)
     if (pid == 0) {
         signal(SIGABRT, SIG_DFL);
         dup2(open("/dev/null", O_WRONLY), 2);
-        b->s = conform_fixture_handle(b); /* a connection of its own */
+        b->s = conform_fixture_handle(b); /* a separate connection */
         hook_on_pause(spoil, b->s);
         finish(b, t, "a0", END_RESULT);
         _exit(0);
@@ -86,13 +87,13 @@ CASE(a_mistake_in_memory_is_not_stored)
     finish_ok(b, t, "a1", "1");
 }
 
-/* A call joins the line while the group has the key, and the group's sweep ends it: the key's
- * numbers do not count it yet, its hint does. */
+/* A call joins the key's queue while the group has loaded the key, and the group's sweep ends it:
+ * the key's counters do not count it yet, its key note does. */
 struct joining {
     struct conform_fixture *b;
     struct store *other;
     struct op accept;
-    int left; /* before so many operations of the group */
+    int left; /* before this many operations of the group */
 };
 
 static void join(const char *name, void *ctx)
@@ -110,7 +111,7 @@ CASE(a_call_that_joined_after_its_key_was_locked_is_counted)
     on_the_ledger(b);
     if (store_traits(b->s) & STORE_ONE_WRITER)
         skip("nobody joins while another connection writes");
-    object_put(b, "t", "k", "0"); /* a new key's row is waited for */
+    object_put(b, "t", "k", "0"); /* the insert of a new key's row waits for a lock */
     struct call_spec s = keyed("x", "k");
     s.expires_at_us = now(b);
     struct joining j = {

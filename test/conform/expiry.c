@@ -1,5 +1,6 @@
 /*
- * expiry.c - calls that have not begun by their time end `expired`, by claim or by sweep.
+ * expiry.c - calls that have not started before their expiry end as `expired`, by a claim or a
+ * sweep.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -65,7 +66,7 @@ CASE(a_claim_never_takes_what_has_expired)
     accept_one(b, "d");
     advance(b, 10);
     struct claim q = claim_as(b, want(b, 2));
-    EQ_INT(q.n, 2); /* what expired does not count toward max */
+    EQ_INT(q.n, 2); /* expired calls do not count toward max */
     EQ_TEXT(q.calls[0].spec.id, "b");
     EQ_TEXT(q.calls[1].spec.id, "c");
     EQ_INT(b->op.n_ended, 1);
@@ -118,7 +119,7 @@ CASE(a_retry_may_expire)
     struct token t = claim_n(b, 2);
     advance(b, 20);
     finish_error(b, t, "a", "x");
-    EQ_INT(sweep(b).expired, 1); /* its expiry was entered again, and has passed */
+    EQ_INT(sweep(b).expired, 1); /* its expiry was stored again, and has passed */
     STATE_IS(b, "a", PAWL_EXPIRED);
     EQ_INT(get(b, "a").tries.attempts, 1);
     finish_error(b, t, "b", "x");
@@ -133,7 +134,7 @@ CASE(a_call_that_expires_before_it_is_due)
     accept_spec(b, s);
     advance(b, 10);
     EQ_INT(claim_as(b, want(b, 1)).n, 0);
-    STATE_IS(b, "a", PAWL_PENDING); /* not due: no claim looks at it */
+    STATE_IS(b, "a", PAWL_PENDING); /* not due: no claim reads it */
     EQ_INT(sweep(b).expired, 1);
 }
 

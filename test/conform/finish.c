@@ -1,5 +1,5 @@
 /*
- * finish.c - finishing: outcomes, retries, repeats, refusals, and the calls sent along.
+ * finish.c - finishing: outcomes, retries, repeats, refusals, and the calls sent with them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -56,7 +56,7 @@ CASE(results_of_every_form)
     STATE_IS(b, "a2", PAWL_COMPLETED);
 }
 
-/* What a finish says of the lease and of the queue; a repeat was counted when it was stored. */
+/* What a finish reports about the lease and the queue; a repeat was counted when it was stored. */
 CASE(a_finish_says_when_the_rest_ends_and_where_it_was)
 {
     accept_n(b, "a", 2);
@@ -259,7 +259,7 @@ CASE(a_retry_keeps_lane_and_priority)
     EQ_INT(c.run_at_us, now(b) + SEC_US);
     advance(b, SEC_US);
     finish_ok(b, claim_n(b, 1), "a", "1");
-    EQ_INT(get(b, "a").run_at_us, now(b) - SEC_US); /* the call's own once it has ended */
+    EQ_INT(get(b, "a").run_at_us, now(b) - SEC_US); /* the call's own time, once it has ended */
 }
 
 CASE(a_lease_is_finished_in_parts)
@@ -321,7 +321,7 @@ CASE(a_lease_that_is_over_is_refused)
     advance(b, 1); /* until <= now */
     EQ_STATUS(finish(b, t, "a1", END_RESULT), PAWL_LOST_LEASE, NULL);
     STATE_IS(b, "a1", PAWL_PROCESSING);
-    OK(finish(b, t, "a0", END_RESULT), NULL); /* what it stored in time is still its own */
+    OK(finish(b, t, "a0", END_RESULT), NULL); /* what it stored in time is still accepted */
 }
 
 /* ---- Repeats ----------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ CASE(a_repeat_is_answered_whatever_happened_since)
     finish_error(b, t1, "a", "boom");
     advance(b, SEC_US);
     struct token t2 = claim_n(b, 1);
-    OK(finish(b, t1, "a", END_ERROR), &b->err); /* it is running elsewhere by now */
+    OK(finish(b, t1, "a", END_ERROR), &b->err); /* another node runs it meanwhile */
     EQ_INT(b->item.state, PAWL_PENDING);
     EQ_TEXT(b->item.error_out, "boom");
     STATE_IS(b, "a", PAWL_PROCESSING);

@@ -1,5 +1,5 @@
 /*
- * fixture.c - the conformance suite's helpers: a database, a clock, and short words for operations.
+ * fixture.c - the conformance suite's helpers: a database, a clock, and short names for operations.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * gc.c - retention: what is kept, what is remembered, what is forgotten, and what is never touched.
+ * gc.c - retention: what is kept, what is remembered, what is forgotten, and what is never removed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,7 +38,7 @@ CASE(a_call_is_kept_remembered_and_forgotten)
     EQ_INT(g.removed, 0);
     EQ_INT(g.forgotten, 1);
     EQ_STATUS(found(b, "a"), PAWL_NOT_FOUND, NULL);
-    EQ_INT(accept_one(b, "a"), 2); /* an id is new, a number never */
+    EQ_INT(accept_one(b, "a"), 2); /* the id is free again; a number is never reused */
 }
 
 CASE(keep_is_the_calls_own)
@@ -143,7 +143,7 @@ CASE(gc_has_a_bound)
 CASE(both_halves_of_gc_in_one_step)
 {
     ended_call(b, "a", PAWL_COMPLETED);
-    advance(b, RETENTION_US + REMEMBER_US); /* nobody collected for a long time */
+    advance(b, RETENTION_US + REMEMBER_US); /* gc did not run for a long time */
     struct gc g = gc(b);
     EQ_INT(g.removed, 1);
     EQ_INT(g.forgotten, 1);
@@ -177,7 +177,7 @@ CASE(a_call_with_a_history_goes_as_a_whole)
     advance(b, REMEMBER_US);
     EQ_INT(gc(b).forgotten, 1);
     accept_one(b, "a");
-    EQ_INT(attempts_of(b, "a").n, 0); /* nothing of the former bearer of the name */
+    EQ_INT(attempts_of(b, "a").n, 0); /* nothing of the previous call with this id */
     struct query q = { .tag_name = BYTES("k"), .tag_value = BYTES("v"), .limit = 10 };
     struct page page;
     OK(store_list(b->s, &b->a, &q, &page, &b->err), &b->err);

@@ -1,5 +1,5 @@
 /*
- * get.c - reading calls and their tries.
+ * get.c - reading calls and their attempts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -75,7 +75,7 @@ CASE(the_newest_try_speaks_for_a_pending_call)
     advance(b, SEC_US);
     struct token t = claim_n(b, 1);
     OK(finish(b, t, "a", END_RELEASE), NULL);
-    EQ_TEXT(get(b, "a").error, "first"); /* what was handed back says nothing */
+    EQ_TEXT(get(b, "a").error, "first"); /* a call that was handed back has no entry */
     t = claim_n(b, 1);
     OK(finish(b, t, "a", END_TIMEOUT), NULL);
     ABSENT(get(b, "a").error);

@@ -1,5 +1,6 @@
 /*
- * group.c - several operations in one commit: each independent, in the order given, one clock.
+ * group.c - several operations in one commit: independent of each other, in the given order, with
+ * one clock.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +29,7 @@ CASE(accept_and_claim)
     struct op accept = accept_op(b, plan("a")), claim = claim_op(want(b, 5));
     TOGETHER(b, &accept, &claim);
     EQ_INT(claim.claim.n, 1);
-    EQ_INT(accept.accept.out[0].call.state, PAWL_PENDING); /* as it stood then */
+    EQ_INT(accept.accept.out[0].call.state, PAWL_PENDING); /* as it was at that time */
     STATE_IS(b, "a", PAWL_PROCESSING);
     finish_ok(b, claim.claim.token, "a", "1");
 }
@@ -42,7 +43,7 @@ CASE(finish_and_claim)
     struct op end = finish_op(t, &f, 1), claim = claim_op(want(b, 5));
     TOGETHER(b, &end, &claim);
     OK(end.status, &end.err);
-    EQ_INT(claim.claim.n, 3); /* what was just given back is there already */
+    EQ_INT(claim.claim.n, 3); /* calls that were just released are claimable */
     STATE_IS(b, "a0", PAWL_PROCESSING);
 }
 
@@ -135,7 +136,7 @@ CASE(an_atomic_batch_that_is_refused_leaves_its_neighbours)
     EQ_STATUS(atomic.status, PAWL_CONFLICT, &atomic.err);
     EQ_INT(atomic.accept.refused, 2);
     EQ_INT(before.accept.out[0].call.seq, 1);
-    FALSE(after.accept.out[0].duplicate); /* of a row that vanished */
+    FALSE(after.accept.out[0].duplicate); /* of a row that was deleted */
     EQ_INT(after.accept.out[0].call.seq, 2);
     EQ_STATUS(found(b, "b"), PAWL_NOT_FOUND, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * handler.c - a handler's own SQL and its finish in one transaction; engines without SQL say so.
+ * handler.c - a handler's SQL and its finish in one transaction; engines without SQL report that.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@ struct run {
     struct conform_fixture *b;
     const char *sql; /* NULL: none */
     bool apply;
-    enum pawl_status status; /* of the SQL */
+    enum pawl_status status; /* the status of the SQL */
     struct pawl_err err;
     int calls;
     int64_t seen; /* the first value of the first row */
@@ -28,7 +28,7 @@ static bool run_sql(void *ctx, struct sql_tx *tx)
     return r->apply;
 }
 
-/* Claim one and end it by a handler that runs this statement. */
+/* Claim one call and finish it with a handler that runs this statement. */
 static struct op handle(struct conform_fixture *b, struct run *r, struct token t,
                         struct finish_item *f)
 {
@@ -120,7 +120,7 @@ CASE(sql_is_undone_when_the_handler_says_so)
     struct op op = handle(b, &r, claim_n(b, 1), &f);
     OK(op.status, &op.err);
     FALSE(op.handler.committed_sql);
-    STATE_IS(b, "a", PAWL_FAILED); /* the finish stands alone */
+    STATE_IS(b, "a", PAWL_FAILED); /* the finish alone is stored */
     EQ_INT(rows_in_app(b), 0);
 }
 
@@ -161,7 +161,7 @@ CASE(sql_is_undone_when_a_send_conflicts)
     EQ_INT(rows_in_app(b), 0); /* a failed call has no effect */
 }
 
-/* The finish was stored and its answer lost; the handler ran again on the same lease. */
+/* The finish was stored but its answer was lost; the handler ran again under the same lease. */
 CASE(sql_is_undone_when_the_finish_is_a_repeat)
 {
     app(b);

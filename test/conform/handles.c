@@ -1,14 +1,14 @@
 /*
- * handles.c - one lease, several handles: what one of them remembers must not outlive what another
+ * handles.c - one lease and several handles: what one handle caches must not survive what another
  * one did.
  *
- * A worker talks to whichever server it reaches, so that claim, extend and finish of one lease come
- * through different processes.
+ * A worker may talk to any server, so claim, extend and finish of one lease may come through
+ * different processes.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "conform.h"
 
-/* The fixture's handle and another one, which take turns. */
+/* The fixture's handle and another one, used in turn. */
 struct pair {
     struct store *first, *second; /* the second is owned */
 };
@@ -51,7 +51,7 @@ CASE(whoever_only_looked_at_a_lease_looks_again)
     q.lease_us = 30 * SEC_US;
     q = claim_as(b, q);
     b->s = p.second;
-    EQ_INT(claim_as(b, q).n, 3); /* the claim again, through the other */
+    EQ_INT(claim_as(b, q).n, 3); /* the same claim again, through the other handle */
     b->s = p.first;
     finish_ok(b, q.token, "a0", "1");
     finish_error(b, q.token, "a1", "x");
@@ -100,7 +100,7 @@ CASE(a_token_used_again_elsewhere_is_another_lease)
     pair_end(b, p);
 }
 
-/* A retry inside a batch lease, with the retry and the reclaim on different handles. */
+/* A retry of a call in a batch lease, with the retry and the reclaim on different handles. */
 CASE(a_retry_elsewhere_is_not_revived_here)
 {
     struct pair p = pair_open(b);
@@ -149,7 +149,7 @@ CASE(lanes_and_pauses_made_elsewhere_are_seen)
     EQ_STR(claimable(b, want(b, 5)), "b");
     s.id = BYTES("c");
     int64_t after = accept_spec(b, s).call.seq;
-    GT_INT(after, before); /* a connection's first number may be far above the one before */
+    GT_INT(after, before); /* a connection's first number may be far above the previous one */
     pair_end(b, p);
 }
 

@@ -1,6 +1,6 @@
 /*
- * key_memory.c - no memory in the middle of what keys do: lines, numbers, objects and blocks are
- * as they were.
+ * key_memory.c - allocations fail during operations on keys: queues, numbers, objects and blocks
+ * are unchanged afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@ static void add(struct play *s, struct op op)
     s->n++;
 }
 
-/* A world in which every operation below has something to do. The token holds a, b and c. */
+/* Set up data so that every operation below has something to do. The token holds a, b and c. */
 static struct token furnish(struct conform_fixture *b)
 {
     line_up(b, "past", "o");
@@ -109,7 +109,7 @@ CASE(a_group_with_keys_without_memory_leaves_what_was_before, .deadline_s = 300)
     for (size_t i = 0; i < s->n; i++)
         s->v[i]->a = &b->a;
     const char *before = all_of(b);
-    int step = b->engine->sql ? 7 : 1; /* every allocation on mem, a sample elsewhere */
+    int step = b->engine->sql ? 7 : 1; /* every allocation on mem, a sample on other engines */
     int64_t n = 1;
     for (; n < FAILURES_MAX; n += step) {
         for (size_t i = 0; i < s->n; i++) {
@@ -122,7 +122,7 @@ CASE(a_group_with_keys_without_memory_leaves_what_was_before, .deadline_s = 300)
         if (st == PAWL_OK)
             break;
         EQ_STATUS(st, PAWL_NO_MEMORY, &b->err);
-        b->a.failed = false; /* the arena's memory failed too; it may go on */
+        b->a.failed = false; /* the arena has failed too; reset it */
         EQ_STR(all_of(b), before);
     }
     TRUE(b->engine->sql || n > 1);
@@ -130,7 +130,8 @@ CASE(a_group_with_keys_without_memory_leaves_what_was_before, .deadline_s = 300)
     for (size_t i = 0; i + 1 < s->n; i++)
         OK(s->v[i]->status, &s->v[i]->err);
     EQ_STATUS(s->v[s->n - 1]->status, PAWL_NOT_FOUND, NULL); /* gc has forgotten the key */
-    GT_INT(object_of(b, "t", "new").version, 2);             /* an undone group may leave a gap */
+    /* A rolled-back group may leave a gap. */
+    GT_INT(object_of(b, "t", "new").version, 2);
     EQ_TEXT(object_of(b, "t", "k").state.bytes, "[3]");
     EQ_STR(ids_of(b, &s->v[7]->claim), "x y fresh sent");
 }

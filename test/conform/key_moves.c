@@ -21,7 +21,7 @@ static const char *line_of(struct conform_fixture *b)
     for (size_t i = 0; i < q.n; i++) {
         struct finish_item f = { .seq = q.calls[i].seq, .how = END_RELEASE };
         OK(finish_item(b, q.token, f), &b->err);
-        break; /* the rest goes with it */
+        break; /* the other calls go with it */
     }
     return out;
 }
@@ -33,10 +33,10 @@ CASE(cancel_takes_a_call_out_of_its_line)
 {
     line_up(b, "k", "abcd");
     accept_spec(b, delayed("late", "k", SEC_US));
-    OK(by_id(b, OP_CANCEL, "c"), NULL); /* in line */
+    OK(by_id(b, OP_CANCEL, "c"), NULL); /* in the key's queue */
     EQ_INT(b->op.by_id.state, PAWL_CANCELLED);
     EQ_STR(line_of(b), "a b d");
-    OK(by_id(b, OP_CANCEL, "a"), NULL); /* on offer */
+    OK(by_id(b, OP_CANCEL, "a"), NULL); /* ready to be claimed */
     EQ_INT(get(b, "b").waiting_for, WAIT_WORKER);
     EQ_STR(line_of(b), "b d");
     OK(by_id(b, OP_CANCEL, "late"), NULL); /* delayed */
@@ -77,7 +77,7 @@ CASE(what_a_lease_holds_does_not_expire)
     struct sweep w = sweep(b);
     EQ_INT(w.expired, 0);
     EQ_INT(w.next_us, 0);
-    OK(finish(b, q.token, "a", END_RELEASE), NULL); /* handed back, it may */
+    OK(finish(b, q.token, "a", END_RELEASE), NULL); /* it may after it was handed back */
     EQ_INT(sweep(b).expired, 1);
     STATE_IS(b, "b", PAWL_EXPIRED);
 }
@@ -102,7 +102,7 @@ CASE(moved_without_a_time_it_keeps_its_place)
     OK(one(b, &op), &op.err);
     EQ_INT(get(b, "b").position, 2);
     EQ_INT(get(b, "b").spec.priority, 7);
-    move(b, "a", 0, "other"); /* on offer it stands in the other lane now */
+    move(b, "a", 0, "other"); /* it is ready in the other lane now */
     struct bytes other = BYTES("other");
     struct claim q = want(b, 10);
     q.queues = &other;
@@ -121,7 +121,7 @@ CASE(moved_to_now_it_keeps_its_place)
     EQ_STR(line_of(b), "a b c");
 }
 
-/* It keeps its number, and stands behind higher ones: places make the order. */
+/* It keeps its number, and is behind higher numbers: places define the order. */
 CASE(a_call_that_joins_again_runs_where_it_stands)
 {
     line_up(b, "k", "abc");
@@ -153,13 +153,13 @@ CASE(a_retry_that_waits_may_be_moved_to_now)
 CASE(moved_to_a_time_to_come_it_leaves_the_line)
 {
     line_up(b, "k", "abc");
-    move(b, "a", now(b) + SEC_US, NULL); /* on offer */
+    move(b, "a", now(b) + SEC_US, NULL); /* ready to be claimed */
     struct call c = get(b, "a");
     FALSE(c.in_line);
     EQ_INT(c.position, 0);
     EQ_INT(c.waiting_for, WAIT_TIME);
     EQ_STR(line_of(b), "b c");
-    move(b, "c", now(b) + SEC_US, NULL); /* in line */
+    move(b, "c", now(b) + SEC_US, NULL); /* in the key's queue */
     EQ_STR(line_of(b), "b");
     advance(b, SEC_US);
     EQ_STR(line_of(b), "b a c");
@@ -186,13 +186,13 @@ CASE(a_key_is_forgotten_with_its_last_call)
     line_up(b, "k", "ab");
     finish_ok(b, claim_run(b, 1, 1).token, "a", "1");
     advance(b, RETENTION_US);
-    EQ_INT(gc(b).removed, 1); /* b is left, and with it the numbers */
+    EQ_INT(gc(b).removed, 1); /* b is left, and with it the key's counters */
     finish_ok(b, claim_run(b, 1, 1).token, "b", "1");
     EQ_INT(get(b, "b").key_no, 2);
     EQ_STATUS(unblock(b, "k", false), PAWL_STATE, NULL);
     advance(b, RETENTION_US);
     EQ_INT(gc(b).removed, 1);
-    EQ_STATUS(unblock(b, "k", false), PAWL_NOT_FOUND, NULL); /* nothing is known of it */
+    EQ_STATUS(unblock(b, "k", false), PAWL_NOT_FOUND, NULL); /* the key has no row */
     line_up(b, "k", "c");
     EQ_INT(claim_run(b, 1, 1).calls[0].key_no, 1);
 }
@@ -281,6 +281,6 @@ TEST(a_lost_object_is_written_again)
 {
     AUTO(conform_fixture_end) struct conform_fixture *b = faulty(param);
     store_fault(1, FAULT_AFTER, PAWL_UNKNOWN);
-    EQ_INT(object_put(b, "t", "k", "[1]"), 2); /* as often as it was said */
+    EQ_INT(object_put(b, "t", "k", "[1]"), 2); /* as often as it was submitted */
     EQ_INT(object_of(b, "t", "k").version, 2);
 }

@@ -5,7 +5,7 @@
  */
 #include "conform.h"
 
-/* "PROCESSING 0" and so on, with what it waits for. */
+/* "PROCESSING 0" and so on, with the reason why it waits. */
 static const char *shown(struct conform_fixture *b, const char *id)
 {
     struct call c = get(b, id);
@@ -96,7 +96,7 @@ CASE(queues_count_lines_and_delayed_calls)
     EQ_INT(row.processing, 0);
     claim_run(b, 10, 2);
     row = queue_of(b, "default");
-    EQ_INT(row.pending, 3); /* b has not begun */
+    EQ_INT(row.pending, 3); /* b has not started */
     EQ_INT(row.processing, 1);
     advance(b, 5 * SEC_US);
     EQ_INT(queue_of(b, "default").due, 3);
@@ -120,7 +120,7 @@ CASE(keys_are_shown_by_name)
     EQ_TEXT(row.head, "a");
     EQ_INT(row.head_state, PAWL_PENDING);
     EQ_INT(row.waiting_for, WAIT_WORKER);
-    EQ_INT(row.pending, 3); /* the delayed one too */
+    EQ_INT(row.pending, 3); /* the delayed call too */
     EQ_INT(row.since_us, begin);
     FALSE(row.blocked);
     struct claim q = claim_run(b, 10, 1);

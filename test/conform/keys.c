@@ -1,5 +1,5 @@
 /*
- * keys.c - calls with a key: the line, who joins it when, and what a claim takes of it.
+ * keys.c - calls with a key: their order, when they join the key's queue, and what a claim takes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 
 #define OFTEN 100
 
-/* Takes what is due of the key, as often as there is something, and completes it. */
+/* Claims and completes the key's due calls until there are none. */
 static const char *order_of(struct conform_fixture *b, int run_max)
 {
     char *out = arena_printf(&b->a, "%s", "");
@@ -35,7 +35,7 @@ CASE(calls_of_a_key_run_one_at_a_time_in_order)
     EQ_STR(ids_of(b, &q), "a");
     FALSE(q.more);
     EQ_INT(q.next_due_us, 0);
-    EQ_INT(claim_run(b, 10, 10).n, 0); /* no second lease ever holds a call of it */
+    EQ_INT(claim_run(b, 10, 10).n, 0); /* no second lease ever holds a call of the key */
     finish_ok(b, q.token, "a", "1");
     EQ_STR(order_of(b, 1), "b|c");
 }
@@ -60,7 +60,7 @@ CASE(inside_a_key_order_wins_over_priority)
     s = plan("plain");
     s.priority = 5;
     accept_spec(b, s);
-    EQ_STR(claimable(b, want(b, 10)), "plain a"); /* the first of a line counts with its own */
+    EQ_STR(claimable(b, want(b, 10)), "plain a"); /* the first call of a key counts with its own */
     EQ_STR(order_of(b, 1), "plain a|b");
 }
 
@@ -144,7 +144,7 @@ CASE(a_redriven_call_gets_a_new_number_at_the_end)
     EQ_STR(order_of(b, 1), "b|a");
     EQ_INT(get(b, "b").key_no, 2);
     EQ_INT(get(b, "a").key_no, 3);
-    EQ_INT(accept_one(b, "next"), 4); /* its place took a number */
+    EQ_INT(accept_one(b, "next"), 4); /* its place used a number */
 }
 
 /* ---- Delayed calls ----------------------------------------------------------------------------
@@ -244,7 +244,7 @@ CASE(a_run_is_as_long_as_asked_for)
     line_up(b, "m", "xy");
     EQ_STR(claimable(b, want(b, 10)), "a x");
     struct claim q = claim_run(b, 10, 3);
-    EQ_STR(ids_of(b, &q), "a b c x y"); /* it stands together */
+    EQ_STR(ids_of(b, &q), "a b c x y"); /* they stay together */
     OK(finish_run(b, q.token, "abcxy", "bbbbb"), NULL);
     q = claim_run(b, 4, 3);
     EQ_STR(ids_of(b, &q), "a b c x");
@@ -282,7 +282,7 @@ CASE(a_run_ends_at_a_suspect)
     sweep(b);
     line_up(b, "k", "cd");
     EQ_STR(order_of(b, 10), "a b|s|c d");
-    EQ_INT(get(b, "s").key_no, 1); /* given when it was lost */
+    EQ_INT(get(b, "s").key_no, 1); /* assigned when it was lost */
 }
 
 CASE(a_run_ends_at_one_that_is_not_due)
@@ -292,7 +292,7 @@ CASE(a_run_ends_at_one_that_is_not_due)
     line_up(b, "k", "a");
     advance(b, SEC_US);
     accept_spec(b, s);
-    advance(b, -SEC_US); /* somebody put the database's clock right */
+    advance(b, -SEC_US); /* the database's clock was corrected */
     EQ_STR(claimable(b, want(b, 10)), "a");
     struct claim q = claim_run(b, 10, 10);
     EQ_STR(ids_of(b, &q), "a");
@@ -313,7 +313,7 @@ CASE(a_run_ends_with_the_claim_at_what_does_not_fit)
     struct call_spec s = keyed("over", "k");
     s.input = (struct payload){ PAWL_BYTES, { data, 2 } };
     accept_spec(b, s);
-    s = plan("small"); /* would fit, but order wins */
+    s = plan("small"); /* it would fit, but the order wins */
     s.input = (struct payload){ PAWL_BYTES, { data, 1 } };
     accept_spec(b, s);
     struct claim q = claim_run(b, 100, 100);
@@ -447,7 +447,7 @@ CASE(a_repeated_claim_shows_runs_together)
     EQ_INT(again.states[1].version, 0);
     finish_ok(b, q.token, "a", "1");
     again = claim_as(b, q);
-    EQ_STR(ids_of(b, &again), "plain b"); /* where its first call that is left stands */
+    EQ_STR(ids_of(b, &again), "plain b"); /* at the place of its first remaining call */
     EQ_INT(again.states[1].version, version);
 }
 
@@ -469,13 +469,14 @@ CASE(a_key_has_an_edge)
     EQ_STATUS(accept_spec(b, delayed("late", "k", SEC_US)).status, PAWL_OK, NULL);
     EQ_STATUS(accept_spec(b, keyed("d", "k")).status, PAWL_FULL, NULL);
     EQ_STATUS(found(b, "d"), PAWL_NOT_FOUND, NULL);
-    EQ_STATUS(accept_spec(b, keyed("a", "k")).status, PAWL_OK, NULL); /* known: no new one */
+    /* A duplicate, not a new call. */
+    EQ_STATUS(accept_spec(b, keyed("a", "k")).status, PAWL_OK, NULL);
     line_up(b, "other", "o");
     EQ_INT(get(b, "o").seq, 4);
-    struct claim q = claim_run(b, 10, 1); /* a lease holds one */
+    struct claim q = claim_run(b, 10, 1); /* one is in a lease */
     EQ_STATUS(accept_spec(b, keyed("d", "k")).status, PAWL_OK, NULL);
     EQ_STATUS(accept_spec(b, keyed("e", "k")).status, PAWL_FULL, NULL);
-    finish_error(b, q.token, "a", "x"); /* back: more than the limit is no harm */
+    finish_error(b, q.token, "a", "x"); /* released: exceeding the limit does no harm */
     EQ_INT(key_of(b, "k").pending, 4);
 }
 

@@ -1,5 +1,5 @@
 /*
- * leaders.c - roles that one node at a time has.
+ * leaders.c - roles that only one node has at a time.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -65,7 +65,7 @@ CASE(the_first_has_it_until_its_lease_is_over)
     EQ_INT(l.epoch, 1);
     EQ_INT(l.acquired_us, now(b));
     EQ_INT(l.until_us, now(b) + LEASE_US);
-    ABSENT(leader(b, "scheduler").node); /* one role says nothing of the other */
+    ABSENT(leader(b, "scheduler").node); /* the roles are independent */
     FALSE(leads(b, "n2", "b2"));
     EQ_INT(b->op.lead.epoch, 1);
     advance(b, LEASE_US - 1);
@@ -86,14 +86,14 @@ CASE(whoever_has_it_keeps_it)
     EQ_INT(leader(b, "maintenance").acquired_us, since_us);
     EQ_INT(leader(b, "maintenance").until_us, now(b) + LEASE_US);
     advance(b, LEASE_US);
-    TRUE(leads(b, "n1", "b1")); /* too late: somebody might have had it */
+    TRUE(leads(b, "n1", "b1")); /* too late: another node might have had it */
     EQ_INT(b->op.lead.epoch, 2);
 }
 
 CASE(who_resigns_hands_over_at_once)
 {
     TRUE(leads(b, "n1", "b1"));
-    resign(b, "n2", "b2"); /* is not for n2 to say */
+    resign(b, "n2", "b2"); /* n2 cannot decide that */
     EQ_TEXT(leader(b, "maintenance").node, "n1");
     resign(b, "n1", "b1");
     ABSENT(leader(b, "maintenance").node);
@@ -126,7 +126,7 @@ CASE(a_new_boot_does_not_inherit)
 {
     OK(node(b, OP_JOIN, "n1", "b1"), NULL);
     TRUE(leads(b, "n1", "b1"));
-    OK(node(b, OP_JOIN, "n1", "b1"), NULL); /* joining again keeps ones own */
+    OK(node(b, OP_JOIN, "n1", "b1"), NULL); /* joining again keeps the node's own roles */
     EQ_TEXT(leader(b, "maintenance").boot, "b1");
     OK(node(b, OP_JOIN, "n1", "b2"), NULL);
     ABSENT(leader(b, "maintenance").node);

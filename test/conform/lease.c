@@ -1,5 +1,5 @@
 /*
- * lease.c - leases: extending, losing, and who is charged for a loss.
+ * lease.c - leases: extending, losing, and which calls a loss is charged to.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,7 +43,7 @@ CASE(a_lease_that_is_over_is_not_extended)
     struct token t = claim_for(b, 1, 30 * SEC_US);
     EQ_STATUS(extend(b, fresh_token(b), SEC_US), PAWL_LOST_LEASE, NULL);
     advance(b, 30 * SEC_US);
-    EQ_STATUS(extend(b, t, 30 * SEC_US), PAWL_LOST_LEASE, NULL); /* nobody had to sweep for it */
+    EQ_STATUS(extend(b, t, 30 * SEC_US), PAWL_LOST_LEASE, NULL); /* no sweep was necessary */
 }
 
 CASE(a_lost_lease_gives_its_calls_back_in_place)
@@ -72,7 +72,7 @@ CASE(a_lost_lease_gives_its_calls_back_in_place)
     EQ_INT(c.state, PAWL_PENDING);
     EQ_INT(c.tries.lost, 1);
     EQ_INT(c.tries.attempts, 0);
-    EQ_INT(c.run_at_us, due); /* a lost try is repeated at once */
+    EQ_INT(c.run_at_us, due); /* a lost attempt is repeated at once */
     EQ_INT(c.spec.priority, 3);
     EQ_TEXT(c.error, "worker \"w1\" was lost");
     struct attempts t = attempts_of(b, "a");
@@ -106,14 +106,14 @@ CASE(a_sweep_takes_leases_up_to_max)
     EQ_INT(sweep(b).next_us, now(b) + 30 * SEC_US);
     advance(b, 40 * SEC_US);
     struct sweep q = sweep_max(b, 2);
-    EQ_INT(q.reclaimed, 3); /* leases are counted for max, calls in the answer */
+    EQ_INT(q.reclaimed, 3); /* max counts leases, the answer counts calls */
     TRUE(q.more);
     STATE_IS(b, "a0", PAWL_PROCESSING);
     EQ_INT(sweep_max(b, 2).reclaimed, 1);
     FALSE(b->op.sweep.more);
 }
 
-/* Call 3 of lease 1 is retried, claimed and completed under lease 2; lease 1 dies. */
+/* Call 3 of lease 1 is retried, claimed and completed under lease 2; then lease 1 is lost. */
 CASE(a_retry_inside_a_batch_is_not_revived_by_the_reclaim)
 {
     accept_n(b, "a", 3);
@@ -177,7 +177,7 @@ CASE(a_completed_neighbour_that_gc_removed_is_not_revived)
 /* ---- Suspects ---------------------------------------------------------------------------------
  */
 
-/* Take n calls and lose them. */
+/* Claim n calls and lose the lease. */
 static void lose(struct conform_fixture *b, int n)
 {
     claim_for(b, n, 30 * SEC_US);
@@ -213,7 +213,7 @@ CASE(suspects_behind_the_first_are_passed_over)
     EQ_INT(q.n, 2);
     EQ_TEXT(q.calls[0].spec.id, "first");
     EQ_TEXT(q.calls[1].spec.id, "third");
-    TRUE(q.more); /* the suspect is due, and this claim could have taken it */
+    TRUE(q.more); /* the retry_alone call is due, and this claim could have taken it */
     EQ_STR(claimable(b, want(b, 10)), "suspect");
 }
 
@@ -246,10 +246,11 @@ CASE(suspects_expire_only_when_looked_at)
     struct claim q = want(b, 10);
     q.no_suspects = true;
     EQ_STR(claimable(b, q), "first");
-    EQ_STR(claimable(b, want(b, 10)), "first"); /* passed over: not touched */
+    EQ_STR(claimable(b, want(b, 10)), "first"); /* passed over: unchanged */
     STATE_IS(b, "suspect", PAWL_PENDING);
     OK(by_id(b, OP_CANCEL, "first"), NULL);
-    EQ_INT(claim_as(b, want(b, 10)).n, 0); /* first in order: ended before it decides anything */
+    /* First in order: ended before anything else is decided. */
+    EQ_INT(claim_as(b, want(b, 10)).n, 0);
     STATE_IS(b, "suspect", PAWL_EXPIRED);
 }
 
@@ -261,7 +262,7 @@ CASE(a_shared_loss_is_counted_but_charges_nobody_out)
     s.id = BYTES("b");
     accept_spec(b, s);
     lose(b, 2);
-    STATE_IS(b, "a", PAWL_PENDING); /* max_lost is reached, but it was not alone */
+    STATE_IS(b, "a", PAWL_PENDING); /* max_lost is reached, but it was not claimed by itself */
     EQ_INT(get(b, "a").tries.lost, 1);
     lose(b, 1);
     STATE_IS(b, "a", PAWL_DEAD_LETTER);
@@ -276,7 +277,8 @@ CASE(a_shared_loss_is_counted_but_charges_nobody_out)
     EQ_INT(c.finished_us, now(b));
 }
 
-/* One past the bound, the rest is counted; what had not begun behind it was not lost. */
+/* One call beyond the limit; the others are counted. Calls behind it that had not started were not
+ * lost. */
 CASE(lost_attempts_are_told_up_to_a_bound)
 {
     accept_n(b, "a", LOST_TOLD_MAX + 1);
@@ -323,7 +325,8 @@ CASE(an_error_in_between_keeps_the_count)
     EQ_INT(b->item.tries.lost, 1);
     EQ_INT(b->item.tries.attempts, 1);
     EQ_INT(attempts_of(b, "a").v[1].try_no, 2);
-    TRUE(tries_suspect(get(b, "a").tries)); /* once a suspect, until it is redriven */
+    /* Marked retry_alone until it is retried by an operator. */
+    TRUE(tries_suspect(get(b, "a").tries));
 }
 
 CASE(reclaim_may_fail_at_once)

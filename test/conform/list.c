@@ -1,5 +1,5 @@
 /*
- * list.c - pages of calls: filters, order, and going on until the end.
+ * list.c - pages of calls: filters, order, and reading to the end.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

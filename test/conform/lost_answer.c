@@ -1,8 +1,8 @@
 /*
- * lost_answer.c - the commit was stored and its answer lost: store_commit() repeats it, and it
- * lands once.
+ * lost_answer.c - the commit was stored but its answer was lost: store_commit() repeats it, and it
+ * takes effect once.
  *
- * Runs on the fault wrapper over whichever engine the case was given.
+ * Runs on the fault wrapper over the engine of the case.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -24,7 +24,7 @@ TEST(a_lost_accept_is_stored_once)
     struct op op = accept_op(b, plan("a"));
     store_fault(1, FAULT_AFTER, PAWL_UNKNOWN);
     OK(one(b, &op), &op.err);
-    EQ_INT(store_fault_count(), 2); /* said twice */
+    EQ_INT(store_fault_count(), 2); /* the commit was sent twice */
     EQ_INT(op.accept.out[0].call.seq, 1);
     EQ_INT(accept_one(b, "b"), 2);
 }

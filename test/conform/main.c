@@ -1,9 +1,9 @@
 /*
  * main.c - the conformance suite: every case of every file, on every engine.
  *
- * "pooled" is PostgreSQL behind a pooler that hands out transactions: a sample of the cases, since
- * the statements are the same and only what a session keeps differs. The wrappers are engines too:
- * with its dial off `fault` must change nothing, and neither must `trace`.
+ * "pooled" is PostgreSQL behind a pooler in transaction mode: only a sample of the cases, since the
+ * statements are the same and only session state differs. The wrappers are engines too: `fault`
+ * with no fault set must change nothing, and neither must `trace`.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "conform.h"

@@ -1,6 +1,5 @@
 /*
- * memory.c - no memory at the worst moment: a group is done or it is not, whichever allocation
- * fails.
+ * memory.c - allocations fail at any point: a group is stored as a whole or not at all.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +8,7 @@
 
 #define FAILURES_MAX 20000
 
-/* A world in which every operation below has something to do. */
+/* Set up data so that every operation below has something to do. */
 static void furnish(struct conform_fixture *b)
 {
     struct tag tag = { BYTES("k"), BYTES("v") };
@@ -69,8 +68,7 @@ static void write_play(struct conform_fixture *b, struct play *s)
     add(s, (struct op){ .kind = OP_PAUSE, .pause = { .queue = BYTES("q"), .paused = true } });
 }
 
-/* One after the other, the way a group must not be when it fails: straight to the slot, not halved.
- */
+/* Calls the engine directly: store_commit() would split a failed group and try its halves. */
 CASE(a_group_without_memory_leaves_what_was_before, .deadline_s = 300)
 {
     furnish(b);
@@ -86,8 +84,8 @@ CASE(a_group_without_memory_leaves_what_was_before, .deadline_s = 300)
     for (size_t i = 0; i < s->n; i++)
         s->v[i]->a = &b->a;
     const char *before = snapshot(b);
-    int step = b->engine->sql ? 7 : 1; /* every allocation on mem, a sample elsewhere: it is slower
-                                        */
+    /* Every allocation on mem, a sample on other engines, which are slower. */
+    int step = b->engine->sql ? 7 : 1;
     int64_t n = 1;
     for (; n < FAILURES_MAX; n += step) {
         for (size_t i = 0; i < s->n; i++) {
@@ -100,10 +98,10 @@ CASE(a_group_without_memory_leaves_what_was_before, .deadline_s = 300)
         if (st == PAWL_OK)
             break;
         EQ_STATUS(st, PAWL_NO_MEMORY, &b->err);
-        b->a.failed = false; /* the arena's memory failed too; it may go on */
+        b->a.failed = false; /* the arena has failed too; reset it */
         EQ_STR(snapshot(b), before);
     }
-    TRUE(b->engine->sql || n > 1); /* an engine may have all it needs from before */
+    TRUE(b->engine->sql || n > 1); /* an engine may have enough memory from before */
     LT_INT(n, FAILURES_MAX);
     for (size_t i = 0; i < s->n; i++)
         OK(s->v[i]->status, &s->v[i]->err);
@@ -177,7 +175,7 @@ CASE(an_answer_that_does_not_fit_its_arena_fails_alone)
     arena_release(&small);
 }
 
-/* What people ask for now and then, under the same conditions. */
+/* Operator requests, under the same conditions. */
 CASE(an_archive_and_a_requeue_without_memory_leave_what_was_before, .deadline_s = 300)
 {
     furnish(b);

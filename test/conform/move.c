@@ -1,5 +1,5 @@
 /*
- * move.c - changing when, how urgently or where a pending call runs.
+ * move.c - changing when, in which order or in which queue a pending call runs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,7 +25,7 @@ CASE(a_call_is_moved_in_time)
     EQ_INT(get(b, "a").run_at_us, now(b) + 50);
     EQ_INT(claim_as(b, want(b, 1)).n, 0);
     OK(move(b, "a", now(b) - 50, PAWL_SAME, NULL), NULL);
-    EQ_INT(get(b, "a").run_at_us, now(b)); /* the past means now */
+    EQ_INT(get(b, "a").run_at_us, now(b)); /* a time in the past means now */
     EQ_STR(claimable(b, want(b, 1)), "a");
 }
 
@@ -122,5 +122,5 @@ CASE(only_pending_calls_move)
     EQ_STATUS(move(b, "b", 0, 1, NULL), PAWL_GONE, NULL);
     struct queue_rows rows;
     OK(store_queues(b->s, &b->a, &rows, &b->err), &b->err);
-    EQ_INT(rows.n, 1); /* a refused move makes no lane */
+    EQ_INT(rows.n, 1); /* a refused move creates no lane */
 }

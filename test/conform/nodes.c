@@ -1,5 +1,5 @@
 /*
- * nodes.c - the registry of process incarnations: joining, beating, leaving, being buried.
+ * nodes.c - the registry of nodes: joining, heartbeats, leaving, being declared dead.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -51,8 +51,8 @@ CASE(a_node_joins_beats_and_leaves)
     ABSENT(row(b, "n1").node);
 }
 
-/* Each change of the version wakes all who wait for work. Where the version is our own, beats do
- * not change it. */
+/* Each change of the version wakes every thread that waits for work. Where the version is Pawl's
+ * own, heartbeats do not change it. */
 CASE(a_beat_wakes_nobody)
 {
     AUTO(store_end) struct store *other = conform_fixture_handle(b);
@@ -70,7 +70,7 @@ CASE(a_beat_wakes_nobody)
     NE_INT(after, before);
 }
 
-/* Everything an operator wants to know of a node is in its row. */
+/* A node's row has everything that an operator needs to know. */
 CASE(a_node_says_what_it_is)
 {
     struct op op = node_op(OP_JOIN, "n1", "b1");
@@ -100,7 +100,7 @@ CASE(a_node_says_what_it_is)
     EQ_INT(r.connections, 4);
     EQ_INT(r.cpu_milli, 5);
     EQ_INT(r.memory, 6);
-    EQ_TEXT(r.address, "127.0.0.1:7295"); /* a beat says nothing of that */
+    EQ_TEXT(r.address, "127.0.0.1:7295"); /* a heartbeat does not change that */
     op.node.state = NODE_DRAINING;
     OK(one(b, &op), &op.err);
     EQ_INT(row(b, "n1").state, NODE_DRAINING);
@@ -129,18 +129,18 @@ CASE(a_wish_to_drain_is_kept_until_it_is_taken_back)
     OK(node(b, OP_JOIN, "n2", "b1"), NULL);
     FALSE(row(b, "n1").drain);
     OK(drain(b, "n1", true), NULL);
-    OK(drain(b, "n1", true), NULL); /* the same again is the same */
+    OK(drain(b, "n1", true), NULL); /* the same request again has no effect */
     OK(node(b, OP_BEAT, "n1", "b1"), NULL);
     TRUE(row(b, "n1").drain);
     FALSE(row(b, "n2").drain);
-    OK(node(b, OP_JOIN, "n1", "b2"), NULL); /* also over a restart that was no leaving */
+    OK(node(b, OP_JOIN, "n1", "b2"), NULL); /* also after a restart without leaving */
     TRUE(row(b, "n1").drain);
     OK(drain(b, "n1", false), NULL);
     FALSE(row(b, "n1").drain);
     OK(drain(b, "n1", true), NULL);
     OK(node(b, OP_LEAVE, "n1", "b2"), NULL);
     OK(node(b, OP_JOIN, "n1", "b3"), NULL);
-    FALSE(row(b, "n1").drain); /* who left is forgotten */
+    FALSE(row(b, "n1").drain); /* a node that left has no row */
 }
 
 CASE(nodes_come_by_name)
@@ -261,7 +261,7 @@ CASE(who_beats_is_not_buried)
     accept_one(b, "a");
     claim_n(b, 1);
     OK(node(b, OP_BEAT, "n1", "b1"), NULL);
-    EQ_STATUS(bury(b, "n1", "b1", 0), PAWL_STATE, NULL); /* its counter moved */
+    EQ_STATUS(bury(b, "n1", "b1", 0), PAWL_STATE, NULL); /* its counter changed */
     EQ_STATUS(bury(b, "n1", "b2", 1), PAWL_STATE, NULL);
     STATE_IS(b, "a", PAWL_PROCESSING);
     FALSE(row(b, "n1").dead);
@@ -293,7 +293,7 @@ CASE(joining_may_fail_the_calls)
     STATE_IS(b, "a", PAWL_FAILED);
 }
 
-/* A lease with an end belongs to a worker outside the process, which may outlive it. */
+/* A lease with an end belongs to a worker outside the process, which may outlive the process. */
 CASE(leases_with_an_end_outlive_the_process)
 {
     OK(node(b, OP_JOIN, "n1", "b1"), NULL);
@@ -315,7 +315,7 @@ CASE(a_replaced_process_takes_no_lease_without_an_end)
     struct op op = claim_op(want(b, 1));
     EQ_STATUS(one(b, &op), PAWL_LOST_LEASE, &op.err);
     EQ_INT(state_of(b, "x"), PAWL_PENDING);
-    /* One with an end is a worker's outside: it runs out by itself. */
+    /* A lease with an end belongs to an outside worker: it runs out by itself. */
     claim_for(b, 1, 5 * SEC_US);
 }
 

@@ -40,7 +40,7 @@ CASE(an_object_is_written_and_read)
     EQ_INT(o.pending, 0);
     EQ_STATUS(object_found(b, "u", "k"), PAWL_NOT_FOUND, NULL);
     EQ_STATUS(object_found(b, "t", "l"), PAWL_NOT_FOUND, NULL);
-    EQ_STR(keys_shown(b, false), ""); /* nothing waits on it */
+    EQ_STR(keys_shown(b, false), ""); /* no call is waiting */
 }
 
 CASE(a_state_of_bytes_and_of_nothing_but_bytes)
@@ -107,14 +107,14 @@ CASE(another_version_is_stale)
     EQ_STR(b->op.err.text, "object \"t\" \"k\" has version 1");
     EQ_TEXT(object_of(b, "t", "k").state.bytes, "[1]");
     OK(object(b, set("[2]", version)), NULL);
-    OK(object(b, del(version + 1, false)), NULL); /* which it has now */
+    OK(object(b, del(version + 1, false)), NULL); /* the version that it has now */
     EQ_STATUS(object_found(b, "t", "k"), PAWL_NOT_FOUND, NULL);
 }
 
 CASE(an_object_is_busy_while_its_key_is_held)
 {
     struct call_spec s = keyed("a", "k");
-    s.type = BYTES("other"); /* order belongs to the key alone */
+    s.type = BYTES("other"); /* the order belongs to the key alone */
     accept_spec(b, s);
     struct token t = claim_n(b, 1);
     EQ_STATUS(object(b, set("1", 7)), PAWL_BUSY, NULL);
@@ -200,7 +200,7 @@ CASE(delete_of_nothing)
     EQ_STATUS(object(b, del(0, true)), PAWL_NOT_FOUND, NULL);
     EQ_STR(b->op.err.text, "no object \"t\" \"k\"");
     line_up(b, "k", "a");
-    OK(object(b, del(0, true)), NULL); /* no state, but it cancelled something */
+    OK(object(b, del(0, true)), NULL); /* there was no state, but calls were cancelled */
     EQ_INT(b->op.object.cancelled, 1);
     EQ_STATUS(object(b, del(0, true)), PAWL_NOT_FOUND, NULL);
 }

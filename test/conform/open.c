@@ -1,6 +1,5 @@
 /*
- * open.c - handles: several on one database, its schema, its clock, and knowing that others have
- * written.
+ * open.c - handles: several on one database, its schema, its clock, and noticing writes of others.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +31,7 @@ CASE(a_reader_reads)
     b->s = mine;
     claim_n(b, 1);
     b->s = reader;
-    STATE_IS(b, "a", PAWL_PROCESSING); /* what was committed since is seen */
+    STATE_IS(b, "a", PAWL_PROCESSING); /* later commits are visible */
     b->s = mine;
 }
 
@@ -51,7 +50,7 @@ CASE(another_schema_is_another_database)
     STATE_IS(b, "a", PAWL_PENDING);
 }
 
-/* What the command looks at itself, an engine leaves to it: nothing is shown twice. */
+/* An engine does not report what the command checks itself: no finding is shown twice. */
 CASE(a_doctor_says_each_thing_once)
 {
     static const char *const commands[] = { "engine", "schema", "clock", "queues", "nodes" };
@@ -71,7 +70,7 @@ struct hand {
     int number, done;
 };
 
-/* Claim and finish on a handle of one's own until nothing is left. */
+/* Claim and finish on a separate handle until nothing is left. */
 static void *work(void *ctx)
 {
     struct hand *h = ctx;
@@ -118,7 +117,7 @@ CASE(many_threads_share_the_work)
         EQ_INT(pthread_join(threads[i], NULL), 0);
         done += hands[i].done;
     }
-    EQ_INT(done, CALLS); /* each by exactly one */
+    EQ_INT(done, CALLS); /* each by exactly one handle */
     EQ_INT(queue_of(b, "default").processing, 0);
 }
 
@@ -131,7 +130,7 @@ CASE(the_schema_is_the_wanted_one)
     LE_INT(s.min_version, s.version);
     FALSE(s.finish_due);
     accept_one(b, "a");
-    OK(store_migrate(b->s, true, &b->err), &b->err); /* again: nothing to do */
+    OK(store_migrate(b->s, true, &b->err), &b->err); /* again: nothing changes */
     STATE_IS(b, "a", PAWL_PENDING);
 }
 
@@ -153,8 +152,8 @@ CASE(a_commit_elsewhere_changes_the_version)
     accept_one(b, "a");
     OK(store_version(other, &second, &b->err), &b->err);
     NE_INT(second, first);
-    /* Nobody wrote. Where the version is the whole server's, other cases commit beside this one; a
-     * look that moved it itself would do so each time. */
+    /* Nothing was written. Where the version belongs to the whole server, other cases commit at the
+     * same time; a read that changed it itself would do so every time. */
     for (int i = 0; i < 500 && third != second; i++) {
         OK(store_version(other, &second, &b->err), &b->err);
         OK(store_version(other, &third, &b->err), &b->err);
@@ -182,7 +181,7 @@ TEST(a_database_that_is_none_is_refused, .plain = true)
     EQ_STATUS(store_open(&conf, &s, &err), PAWL_INVALID, &err);
 }
 
-/* One more schema in the fixture's own database. */
+/* One more schema in the fixture's database. */
 static struct store *schema_open(struct conform_fixture *b, const char *schema)
 {
     struct store *s = NULL;
@@ -196,7 +195,7 @@ static struct store *schema_open(struct conform_fixture *b, const char *schema)
     return s;
 }
 
-/* The same ids, keys, nodes and queues twice over, and neither knows of the other. */
+/* The same ids, keys, nodes and queues in two schemas do not affect each other. */
 CASE(schemas_of_one_database_do_not_see_each_other)
 {
     struct store *first = b->s, *second = schema_open(b, "Shop_2");
@@ -214,11 +213,11 @@ CASE(schemas_of_one_database_do_not_see_each_other)
     struct queue_rows queues;
     OK(store_queues(b->s, &b->a, &queues, &b->err), &b->err);
     EQ_INT(queues.n, 0);
-    line_up(b, "k", "a"); /* new here: its key is free, its number the first */
+    line_up(b, "k", "a"); /* new here: its key is free, and its number is the first */
     EQ_INT(get(b, "a").seq, 1);
     EQ_STATUS(finish(b, t, "a", END_RESULT), PAWL_LOST_LEASE, NULL);
     finish_ok(b, claim_n(b, 1), "a", "2");
-    OK(node(b, OP_JOIN, "n1", "b2"), NULL); /* takes back nothing over there */
+    OK(node(b, OP_JOIN, "n1", "b2"), NULL); /* takes nothing back in the other schema */
     EQ_INT(b->op.node.reclaimed, 0);
 
     b->s = first;

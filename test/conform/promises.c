@@ -1,8 +1,7 @@
 /*
- * promises.c - the promises of doc/promises.md, by their numbers, as far as one store can keep
- * them.
+ * promises.c - the promises of doc/promises.md, by number, as far as one store can keep them.
  *
- * Promise 4 (one at a time per key) comes with keys. What needs processes is in test/crash.
+ * Tests that need processes are in test/crash.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "conform.h"
@@ -13,7 +12,7 @@ CASE(promise_1_accepted_means_stored)
     AUTO(store_end) struct store *other = conform_fixture_handle(b);
     struct store *first = b->s;
     b->s = other;
-    store_close(first); /* whoever accepted it is gone */
+    store_close(first); /* the handle that accepted it is closed */
     STATE_IS(b, "a", PAWL_PENDING);
     EQ_STR(claimable(b, want(b, 1)), "a");
     other = NULL; /* the fixture closes it */
@@ -30,8 +29,8 @@ CASE(promise_2_outcome_and_sent_calls_commit_as_one)
     struct finish_item f = item("a", END_RESULT);
     f.send = send;
     f.n_send = 1;
-    EQ_STATUS(finish_item(b, t, f), PAWL_LOST_LEASE, NULL); /* the slow owner: nothing of it lands
-                                                             */
+    /* The slow owner: none of its writes is stored. */
+    EQ_STATUS(finish_item(b, t, f), PAWL_LOST_LEASE, NULL);
     EQ_STATUS(found(b, "mail"), PAWL_NOT_FOUND, NULL);
     OK(finish_item(b, t2, f), NULL);
     STATE_IS(b, "mail", PAWL_PENDING);
@@ -48,7 +47,7 @@ CASE(promise_2_a_repeated_finish_lands_once)
     EQ_STR(snapshot(b), before);
 }
 
-/* By how much the version moves while three duplicates come. */
+/* How much the version changes while three duplicates are submitted. */
 static int64_t duplicates_move(struct conform_fixture *b, struct store *watcher)
 {
     int64_t version = 0, after = 0;
@@ -69,14 +68,14 @@ CASE(promise_3_a_duplicate_gets_the_first_ones_answer_without_a_write)
     finish_ok(b, claim_n(b, 1), "a", "\"first\"");
     AUTO(store_end) struct store *watcher = conform_fixture_handle(b);
     const char *before = snapshot(b);
-    /* Where the version is the whole server's, other cases and its housekeeping move it, too; a
-     * write of ours would do so each time. */
+    /* Where the version belongs to the whole server, other cases and the server itself change it
+     * too; a write of ours would change it every time. */
     int64_t moved = 1;
     for (int i = 0; i < 500 && moved; i++)
         moved = duplicates_move(b, watcher);
     EQ_INT(moved, 0);
     EQ_STR(snapshot(b), before);
-    EQ_INT(accept_one(b, "b"), 2); /* not even a number was used */
+    EQ_INT(accept_one(b, "b"), 2); /* no number was used */
 }
 
 CASE(promise_3_other_content_is_a_conflict)
@@ -87,7 +86,7 @@ CASE(promise_3_other_content_is_a_conflict)
     s.input.bytes = BYTES("\"other\"");
     struct accepted r = accept_spec(b, s);
     EQ_STATUS(r.status, PAWL_CONFLICT, NULL);
-    ABSENT(r.call.result.bytes); /* never somebody else's result */
+    ABSENT(r.call.result.bytes); /* never another call's result */
 }
 
 CASE(promise_3_an_id_is_remembered_as_long_as_stated)
@@ -165,10 +164,10 @@ CASE(promise_6_a_clean_stop_hands_over_at_once)
     accept_n(b, "a", 2);
     claim_n(b, 2);
     OK(node(b, OP_LEAVE, "n1", "b1"), NULL);
-    EQ_STR(claimable(b, want(b, 5)), "a0 a1"); /* uncounted: no suspects */
+    EQ_STR(claimable(b, want(b, 5)), "a0 a1"); /* not counted: none is marked retry_alone */
 }
 
-/* One call kills its process each time it runs; 500 good ones are in its first claim. */
+/* One call kills its process each time it runs; 500 good calls are in its first claim. */
 CASE(promise_7_bad_work_cannot_block_good_work)
 {
     accept_n(b, "good", 250);
@@ -198,7 +197,7 @@ CASE(promise_7_bad_work_cannot_block_good_work)
     }
     EQ_INT(done, 500);
     STATE_IS(b, "poison", PAWL_DEAD_LETTER);
-    EQ_INT(losses, 4); /* and the one in company: max_lost 5 */
+    EQ_INT(losses, 4); /* and the one that was not alone: max_lost 5 */
     EQ_INT(get(b, "good0").tries.lost, 1);
     STATE_IS(b, "more249", PAWL_COMPLETED);
 }
@@ -208,7 +207,7 @@ CASE(promise_7_deliveries_are_counted_at_claim)
     struct call_spec s = plan("a");
     s.max_lost = 1;
     accept_spec(b, s);
-    claim_for(b, 1, 30 * SEC_US); /* nobody ever reports anything */
+    claim_for(b, 1, 30 * SEC_US); /* no worker ever reports anything */
     advance(b, 30 * SEC_US);
     sweep(b);
     STATE_IS(b, "a", PAWL_DEAD_LETTER);
@@ -232,8 +231,8 @@ CASE(promise_8_everything_stored_has_the_databases_clock)
     EQ_INT(at, t0 + 20);
 }
 
-/* That every case here runs on every engine is the promise; this one says that they agree byte for
- * byte. */
+/* The promise is that every case here runs on every engine; this case checks that they agree byte
+ * for byte. */
 CASE(promise_9_the_same_on_every_engine)
 {
     accept_n(b, "a", 4);

@@ -1,5 +1,5 @@
 /*
- * queues.c - what is said of queues, and pausing them.
+ * queues.c - the figures of queues, and pausing them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -73,7 +73,7 @@ CASE(a_queue_need_not_exist_to_be_paused)
     TRUE(queue_of(b, "q").paused);
     struct call_spec s = plan("a");
     s.queue = BYTES("q");
-    OK(accept_spec(b, s).status, NULL); /* accepting goes on */
+    OK(accept_spec(b, s).status, NULL); /* calls are still accepted */
     EQ_INT(accept_spec(b, s).call.waiting_for, WAIT_PAUSED);
     EQ_INT(claim_as(b, want(b, 1)).n, 0);
     EQ_INT(queue_of(b, "q").due, 1);
@@ -92,7 +92,7 @@ CASE(a_queue_without_calls_goes_with_its_pause)
     struct queue_rows rows;
     OK(store_queues(b->s, &b->a, &rows, &b->err), &b->err);
     EQ_INT(rows.n, 0);
-    struct call_spec s = plan("a"); /* by that name it is a queue like any other */
+    struct call_spec s = plan("a"); /* a queue with that name is like any other */
     s.queue = BYTES("typo");
     accept_spec(b, s);
     EQ_STR(claimable(b, want(b, 1)), "a");

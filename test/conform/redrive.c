@@ -1,5 +1,5 @@
 /*
- * redrive.c - running an ended call once more.
+ * redrive.c - retry: running an ended call once more.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -66,7 +66,7 @@ CASE(tries_of_every_redrive_are_shown)
     OK(by_id(b, OP_REDRIVE, "a"), NULL);
     finish_error(b, claim_n(b, 1), "a", "third");
     struct attempts t = attempts_of(b, "a");
-    EQ_INT(t.n, 3); /* the former outcome is no try */
+    EQ_INT(t.n, 3); /* the former outcome is not an attempt */
     EQ_TEXT(t.v[0].error, "first");
     EQ_TEXT(t.v[1].error, "second");
     EQ_TEXT(t.v[2].error, "third");
@@ -106,8 +106,8 @@ CASE(an_owner_learns_its_own_ending_after_a_redrive)
     STATE_IS(b, "a", PAWL_PENDING);
 }
 
-/* The batch lease it ended under still stands: neither that owner's end nor a reclaim may touch it.
- */
+/* The batch lease it ended under still exists: neither a finish by that owner nor a reclaim may
+ * touch it. */
 CASE(a_redriven_call_is_none_of_its_former_leases_business)
 {
     accept_n(b, "a", 3);
@@ -120,7 +120,8 @@ CASE(a_redriven_call_is_none_of_its_former_leases_business)
     STATE_IS(b, "a0", PAWL_PROCESSING);
     EQ_INT(get(b, "a0").tries.lost, 0);
     finish_ok(b, t, "a0", "1");
-    EQ_STR(claimable(b, want(b, 10)), "a1"); /* suspects come one by one; a0 does not come at all */
+    /* Retry_alone calls come one by one; a0 does not come at all. */
+    EQ_STR(claimable(b, want(b, 10)), "a1");
     STATE_IS(b, "a0", PAWL_COMPLETED);
 }
 

@@ -1,9 +1,9 @@
 /*
- * remembered.c - what a handle remembers of its leases, when it remembers little, when a token
- * comes twice in one group, and when a group forgets what it knew halfway.
+ * remembered.c - the lease cache of a handle: when it is small, when a token comes twice in one
+ * group, and when a group drops what it had loaded.
  *
- * On the servers these go through store/ledger/kept.c. Two of the cases found writes into freed
- * memory there, which only a sanitizer shows.
+ * On the servers these go through the lease cache of store/ledger. Two of the cases found writes
+ * into freed memory there, which only a sanitizer shows.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "conform.h"
@@ -25,7 +25,7 @@ static struct op accept_many(struct conform_fixture *b, const char *prefix, int 
     return (struct op){ .kind = OP_ACCEPT, .accept = { .v = v, .n = (size_t)n } };
 }
 
-/* As one group or not at all: store_commit() would try a refused group again in halves. */
+/* As one group or not at all: store_commit() would split a refused group. */
 static void as_one(struct conform_fixture *b, struct op *const *v, size_t n)
 {
     if (!b->engine->server) {
@@ -71,8 +71,7 @@ CASE(a_token_used_twice_in_one_group_takes_calls_of_the_group)
     token_twice(b, 5, false);
 }
 
-/* Two leases of three are remembered, and no more. A group looks at both, and makes a third, which
- * pushes them out. */
+/* The cache holds two leases. A group reads both and makes a third, which evicts them. */
 CASE(a_lease_is_pushed_out_while_its_group_looks_at_it)
 {
     led_kept_max = 6;
@@ -97,7 +96,7 @@ CASE(a_lease_is_pushed_out_while_its_group_looks_at_it)
     EQ_INT(row.pending + row.processing, 0);
 }
 
-/* More calls in one lease than are remembered at all. */
+/* More calls in one lease than the cache holds. */
 CASE(a_lease_longer_than_what_is_remembered)
 {
     led_kept_max = 2;
@@ -111,8 +110,8 @@ CASE(a_lease_longer_than_what_is_remembered)
     finish_ok(b, t, "b1", "1");
 }
 
-/* Gc drops what the group knew of the calls it forgot; what the finish before it did stays known.
- */
+/* gc drops what the group had loaded of the calls it forgot; the effects of the finish before it
+ * stay. */
 CASE(a_finish_in_a_group_with_gc_is_remembered)
 {
     ended_call(b, "old", PAWL_COMPLETED);
@@ -127,12 +126,12 @@ CASE(a_finish_in_a_group_with_gc_is_remembered)
     struct op sweeper = { .kind = OP_GC, .gc = { .max = 10 } };
     TOGETHER(b, &finish, &sweeper);
     EQ_INT(sweeper.gc.forgotten, 1);
-    q = claim_as(b, q); /* the claim again: what is left of it */
+    q = claim_as(b, q); /* the same claim again: the calls that are left */
     EQ_STR(ids_of(b, &q), "a1");
     finish_ok(b, q.token, "a1", "1");
 }
 
-/* Nothing is left of a key: its numbers begin anew, also when the same gc forgets older ids. */
+/* The key has no calls left: its numbers start again, also when the same gc forgets older ids. */
 CASE(a_key_of_which_nothing_is_left_begins_anew)
 {
     ended_call(b, "old", PAWL_COMPLETED);

@@ -1,5 +1,5 @@
 /*
- * requeue.c - ending leases that have lasted too long, whatever their owners say.
+ * requeue.c - ending leases that are too old, even if their owners are alive.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@ CASE(a_stuck_call_is_pending_again)
     accept_one(b, "a");
     struct token t = claim_n(b, 1);
     advance(b, SEC_US);
-    OK(node(b, OP_BEAT, "n1", "b1"), NULL); /* its owner lives, and does not matter */
+    OK(node(b, OP_BEAT, "n1", "b1"), NULL); /* its owner is alive, which does not matter */
     struct requeue r = requeue(b, now(b));
     EQ_INT(r.leases, 1);
     EQ_INT(r.reclaimed, 1);
@@ -59,7 +59,7 @@ CASE(younger_leases_are_left_alone)
     struct token old = claim_n(b, 1);
     advance(b, SEC_US);
     int64_t edge = now(b);
-    struct token young = claim_n(b, 1); /* claimed at the edge: not before it */
+    struct token young = claim_n(b, 1); /* claimed exactly at the limit: not before it */
     advance(b, SEC_US);
     struct requeue r = requeue(b, edge);
     EQ_INT(r.leases, 1);
@@ -81,7 +81,7 @@ CASE(requeue_has_a_bound)
     struct requeue r = requeue_max(b, now(b), 2);
     EQ_INT(r.leases, 2);
     TRUE(r.more);
-    STATE_IS(b, "a1", PAWL_PENDING); /* the longest held first */
+    STATE_IS(b, "a1", PAWL_PENDING); /* the oldest lease first */
     STATE_IS(b, "a2", PAWL_PROCESSING);
     r = requeue_max(b, now(b), 2);
     EQ_INT(r.leases, 1);
@@ -99,10 +99,10 @@ CASE(what_has_ended_stays_ended)
     EQ_INT(r.reclaimed, 2);
     STATE_IS(b, "a1", PAWL_COMPLETED);
     STATE_IS(b, "a0", PAWL_PENDING);
-    OK(finish(b, t, "a1", END_RESULT), NULL); /* a repeat still gets the first one's answer */
+    OK(finish(b, t, "a1", END_RESULT), NULL); /* a repeat still gets the first answer */
 }
 
-/* Lost alone as often as it may be: it ends, and those who wait are told. */
+/* Lost by itself as often as allowed: it ends, and waiting callers are told. */
 CASE(requeue_respects_max_lost)
 {
     struct call_spec s = plan("a");
@@ -144,7 +144,7 @@ CASE(a_wish_is_met_by_a_requeue)
     STATE_IS(b, "a", PAWL_CANCELLED);
 }
 
-/* Of a run the first was lost, those behind it had not begun; all keep their places. */
+/* The first call of a run was lost, those behind it had not started; all keep their places. */
 CASE(a_requeue_keeps_the_order_of_a_key)
 {
     line_up(b, "k", "abcd");
@@ -159,7 +159,7 @@ CASE(a_requeue_keeps_the_order_of_a_key)
     EQ_STATUS(finish_run(b, q.token, "b", "r"), PAWL_LOST_LEASE, NULL);
     advance(b, 3600 * SEC_US);
     q = claim_run(b, 4, 4);
-    EQ_STR(ids_of(b, &q), "b"); /* a suspect is alone */
+    EQ_STR(ids_of(b, &q), "b"); /* a retry_alone call is claimed by itself */
     OK(finish_run(b, q.token, "b", "r"), &b->op.err);
     q = claim_run(b, 4, 4);
     EQ_STR(ids_of(b, &q), "c d");

@@ -1,5 +1,5 @@
 /*
- * runs.c - how the calls of a run end: in order, and together with what is behind them.
+ * runs.c - how the calls of a run end: in order, and with effects on the calls behind them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ CASE(a_run_ends_in_order)
     EQ_STATUS(finish_run(b, q.token, "ac", "rr"), PAWL_INVALID, NULL);
     EQ_STR(b->op.err.text, "call \"c\": the call before it in key \"k\" has not ended");
     EQ_STATUS(finish_run(b, q.token, "ba", "rr"), PAWL_INVALID, NULL);
-    EQ_STATUS(finish_run(b, q.token, "b", "b"), PAWL_INVALID, NULL); /* however it ends */
+    EQ_STATUS(finish_run(b, q.token, "b", "b"), PAWL_INVALID, NULL); /* whatever its end */
     EQ_STR(snapshot(b), before);
     OK(finish_run(b, q.token, "ab", "rr"), NULL);
     OK(finish_run(b, q.token, "c", "r"), NULL);
@@ -98,7 +98,7 @@ CASE(a_failure_in_the_middle_hands_the_rest_back)
     EQ_INT(v[0].state, PAWL_COMPLETED);
     EQ_INT(v[1].state, PAWL_PENDING);
     EQ_INT(v[1].tries.attempts, 1);
-    for (int i = 2; i < 4; i++) { /* whatever the finish says of it */
+    for (int i = 2; i < 4; i++) { /* whatever the finish says about it */
         EQ_INT(v[i].state, PAWL_PENDING);
         EQ_INT(v[i].tries.attempts, 0);
         EQ_INT(v[i].finished_us, 0);
@@ -107,7 +107,7 @@ CASE(a_failure_in_the_middle_hands_the_rest_back)
     EQ_STR(states_of(b, "abcde"), "completed pending pending pending pending");
     EQ_INT(attempts_of(b, "d").n, 0);
     EQ_INT(get(b, "e").position, 4);
-    EQ_INT(claim_run(b, 10, 10).n, 0); /* being first, b holds its key back until its time */
+    EQ_INT(claim_run(b, 10, 10).n, 0); /* b is first, and keeps its key waiting until it is due */
     EQ_INT(b->op.claim.next_due_us, now(b) + SEC_US);
     advance(b, SEC_US);
     q = claim_run(b, 10, 10);
@@ -256,7 +256,7 @@ CASE(a_result_and_its_state_are_one)
     EQ_INT(o.state.form, PAWL_JSON);
     EQ_INT(o.version, 2);
     EQ_INT(o.updated_us, now(b));
-    OK(one(b, &op), &op.err); /* again: it writes no state */
+    OK(one(b, &op), &op.err); /* the same again: it writes no state */
     EQ_INT(v[0].version, 0);
     EQ_INT(v[0].state, PAWL_COMPLETED);
     EQ_INT(object_of(b, "t", "k").version, 2);
@@ -302,7 +302,7 @@ CASE(a_call_may_delete_its_state)
     OK(finish_item(b, q.token, f), &b->err);
     EQ_INT(b->item.version, 0);
     EQ_STATUS(object_found(b, "t", "k"), PAWL_NOT_FOUND, NULL);
-    OK(object_found(b, "u", "k"), NULL); /* state belongs to type and key */
+    OK(object_found(b, "u", "k"), NULL); /* the state belongs to type and key */
     f.id = BYTES("b");                   /* also when there is none */
     OK(finish_item(b, q.token, f), &b->err);
 }
@@ -351,7 +351,7 @@ CASE(of_a_lost_run_only_the_first_is_charged)
     EQ_STATUS(finish(b, q.token, "b", END_RESULT), PAWL_LOST_LEASE, NULL);
     EQ_STATUS(finish(b, q.token, "c", END_RELEASE), PAWL_LOST_LEASE, NULL);
     q = claim_run(b, 10, 10);
-    EQ_STR(ids_of(b, &q), "b"); /* a suspect head is alone */
+    EQ_STR(ids_of(b, &q), "b"); /* a retry_alone call at the head is claimed by itself */
     finish_ok(b, q.token, "b", "1");
     q = claim_run(b, 10, 10);
     EQ_STR(ids_of(b, &q), "c d");

@@ -1,5 +1,5 @@
 /*
- * send.c - calls sent with an outcome: accepted in its commit, or not at all.
+ * send.c - calls sent with an outcome: accepted in the same commit, or not at all.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -76,7 +76,7 @@ CASE(a_conflicting_send_fails_the_sender_for_good)
     EQ_INT(c.result.form, PAWL_NOTHING);
     EQ_INT(accept_one(b, "next"), 3); /* no number was used */
     EQ_INT(attempts_of(b, "a").v[0].how, END_REFUSE);
-    OK(finish_item(b, t, f), &b->err); /* a repeat is told the same */
+    OK(finish_item(b, t, f), &b->err); /* a repeat gets the same answer */
     EQ_INT(b->item.state, PAWL_FAILED);
 }
 

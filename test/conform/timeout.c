@@ -1,6 +1,6 @@
 /*
- * timeout.c - how long a try may take under a lease with an end: extending does not help a call
- * that is past its timeout, and takes nothing from the others of its lease.
+ * timeout.c - how long an attempt may take under a lease with an end: extending does not help a
+ * call that is past its timeout, and does not affect the other calls of its lease.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +20,7 @@ static void accept_timed(struct conform_fixture *b, const char *id, const char *
     OK(accept_spec(b, s).status, NULL);
 }
 
-/* Its last try was a timeout, and the only one so far. */
+/* Its last attempt was a timeout, and the only one so far. */
 static void timed_out_once(struct conform_fixture *b, const char *id, const char *error)
 {
     struct attempts t = attempts_of(b, id);
@@ -62,7 +62,7 @@ CASE(a_claim_lasts_no_longer_than_the_timeout)
     q.lease_us = 3600 * SEC_US;
     q = claim_as(b, q);
     EQ_INT(q.n, 2);
-    EQ_INT(q.until_us, now(b) + 20 * SEC_US); /* the longest of its calls' */
+    EQ_INT(q.until_us, now(b) + 20 * SEC_US); /* the longest timeout of its calls */
     struct claim again = q;
     EQ_INT(claim_as(b, again).until_us, q.until_us);
     advance(b, 20 * SEC_US);
@@ -86,7 +86,7 @@ CASE(a_lease_goes_on_without_the_call_that_is_late)
     EQ_INT(b->op.n_lost, 1); /* for the log */
     TRUE(b->op.lost[0].late);
     EQ_TEXT(b->op.lost[0].error, "took longer than its timeout of 10 s");
-    EQ_INT(b->op.n_ended, 0); /* it will be tried again */
+    EQ_INT(b->op.n_ended, 0); /* it will be retried */
     timed_out_once(b, "a", "took longer than its timeout of 10 s");
     EQ_STATUS(finish(b, t, "a", END_RESULT), PAWL_LOST_LEASE, NULL);
     STATE_IS(b, "b", PAWL_PROCESSING);
@@ -110,11 +110,11 @@ CASE(a_lease_of_late_calls_only_is_over)
     EQ_STATUS(extend(b, t, 30 * SEC_US), PAWL_LOST_LEASE, NULL);
     EQ_INT(b->op.n_ended, 1);
     EQ_TEXT(b->op.ended[0], "a");
-    STATE_IS(b, "a", PAWL_FAILED); /* the only attempt it had */
+    STATE_IS(b, "a", PAWL_FAILED); /* its only attempt */
     EQ_TEXT(get(b, "a").error, "took longer than its timeout of 10 s");
     EQ_STATUS(extend(b, t, 30 * SEC_US), PAWL_LOST_LEASE, NULL);
     EQ_INT(sweep(b).reclaimed, 0);
-    EQ_INT(b->op.sweep.next_us, 0); /* nothing is left of the lease */
+    EQ_INT(b->op.sweep.next_us, 0); /* the lease is gone */
 }
 
 CASE(silence_before_the_timeout_is_still_a_loss)
@@ -160,7 +160,7 @@ CASE(a_late_call_keeps_its_key_back_until_its_retry)
     STATE_IS(b, "z", PAWL_PROCESSING);
 }
 
-/* Those behind the first of a run have not begun: they are not late, and count nowhere. */
+/* Calls behind the first of a run have not started: they are not late, and count nothing. */
 CASE(a_run_is_timed_from_where_each_begins)
 {
     accept_timed(b, "a", "k", 10 * SEC_US);
@@ -168,14 +168,14 @@ CASE(a_run_is_timed_from_where_each_begins)
     accept_timed(b, "c", "k", 10 * SEC_US);
     struct claim q = claim_run_for(b, 3, 3, 15 * SEC_US);
     EQ_INT(q.n, 3);
-    EQ_INT(q.until_us, now(b) + 15 * SEC_US); /* which of them will begin when is not known */
+    EQ_INT(q.until_us, now(b) + 15 * SEC_US); /* it is not known when each of them will start */
     advance(b, 8 * SEC_US);
     finish_ok(b, q.token, "a", "1");
     int64_t begun = now(b);
     advance(b, 6 * SEC_US);
     OK(extend(b, q.token, 30 * SEC_US), NULL);
     EQ_INT(b->op.extend.n_timed_out, 0);
-    EQ_INT(b->op.extend.until_us, now(b) + 30 * SEC_US); /* c has not begun */
+    EQ_INT(b->op.extend.until_us, now(b) + 30 * SEC_US); /* c has not started */
     advance(b, 4 * SEC_US);
     EQ_INT(now(b), begun + 10 * SEC_US);
     EQ_STATUS(extend(b, q.token, 30 * SEC_US), PAWL_LOST_LEASE, NULL);
@@ -186,7 +186,7 @@ CASE(a_run_is_timed_from_where_each_begins)
     EQ_STR(claimable(b, want(b, 9)), "b");
 }
 
-/* A lease that lives as long as its node beats is its node's to watch. */
+/* A lease without an end is watched by its own node. */
 CASE(a_lease_without_end_is_not_timed_here)
 {
     accept_timed(b, "a", NULL, 10 * SEC_US);

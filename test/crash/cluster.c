@@ -1,6 +1,6 @@
 /*
- * cluster.c - several `pawl serve` on one database: a stopped owner is fenced, a dead one's calls
- * run elsewhere, restarts one after another burn nothing, and a wrong clock harms nobody.
+ * cluster.c - several `pawl serve` on one database: a stopped owner is fenced, calls of a dead one
+ * run on another node, rolling restarts lose nothing, and a wrong clock does no harm.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@ RUNS_ON(ENGINE_SERVER)
 
 static struct server_client client;
 
-/* Longer than a machine stands still; a sanitizer needs more. */
+/* Longer than a machine stalls; a sanitizer needs more. */
 static int64_t grace_us(void)
 {
     return MAX(4, check_scale()) * FIXTURE_SEC;
@@ -36,7 +36,7 @@ static void end(void)
     fleet_end();
 }
 
-/* One question to one node that lives. */
+/* One request to one node that is up. */
 static struct json *ask(int node, const char *path, const char *body)
 {
     struct server_answer a = server_client_try(&client, fleet_port(node), path, body);
@@ -50,7 +50,7 @@ static bool is(int node, const char *path, const char *member, const char *want)
     return strcmp(server_client_text(&client, ask(node, path, NULL), member), want) == 0;
 }
 
-/* What the registry says, "active dead". */
+/* The nodes' statuses from the registry, "active dead". */
 static int64_t nodes_that(const void *param, const char *where)
 {
     char sql[200];
@@ -67,8 +67,8 @@ static int64_t held_by(const void *param, const char *node)
 
 /* ---- Fencing --------------------------------------------------------------------------------- */
 
-/* Does the handler's transaction stand open, its row written and not committed? Asked for by that
- * row: other cases and the node's own writer have transactions on the same server. */
+/* Is the handler's transaction open, with its row written and not committed? The query looks for
+ * that row: other cases and the node's own writer have transactions on the same server. */
 static bool open_transaction(const void *param)
 {
     bool pg = strcmp(engine_of(param)->name, "postgres") == 0;
@@ -80,8 +80,8 @@ static bool open_transaction(const void *param)
                            "SELECT COUNT(*) FROM lab_count WHERE name = 'f'") > 0;
 }
 
-/* Ask until it is taken: a node that was stopped finds the connections that the server ended
- * meanwhile one by one, and says BUSY until it has new ones. */
+/* Submit until it is accepted: a node that was stopped notices one by one that the server closed
+ * its connections, and answers BUSY until it has new ones. */
 static void ask_again(int node, const char *path, const char *body)
 {
     int status = 0;
@@ -91,9 +91,10 @@ static void ask_again(int node, const char *path, const char *body)
         FAIL("%s at n%d: %d", path, node, status);
 }
 
-/* In the middle of its transaction a node is stopped for longer than the grace; another one does
- * its call. Awake again it can store nothing: its SQL is undone, the other's result stands. The
- * handler's time is long beside what it takes to see its transaction and to stop the node. */
+/* A node is stopped in the middle of a handler's transaction for longer than the grace; another
+ * node runs its call. When the first continues it can store nothing: its SQL is rolled back, the
+ * other's result stands. The handler takes long enough to see its transaction and to stop the node.
+ */
 TEST(a_stopped_owner_is_fenced, .deadline_s = 120)
 {
     begin(param, (struct fleet_conf){ 0 });
@@ -103,7 +104,7 @@ TEST(a_stopped_owner_is_fenced, .deadline_s = 120)
         "{\"id\":\"f\",\"type\":\"lab\",\"method\":\"count\",\"input\":{\"name\":\"f\","
         "\"ms\":6000}}");
     UNTIL(open_transaction(param));
-    fleet_freeze(0); /* before the other is there: it holds the call for certain */
+    fleet_freeze(0); /* before the other node starts, so that this one holds the call */
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_outcome"), 0); /* it was in time */
     fleet_start(1);
     fleet_ready();
@@ -127,7 +128,7 @@ TEST(a_stopped_owner_is_fenced, .deadline_s = 120)
 
 /* ---- Dead nodes ------------------------------------------------------------------------------ */
 
-/* Nobody asks anything meanwhile. */
+/* No client sends anything meanwhile. */
 TEST(a_dead_nodes_calls_run_elsewhere, .deadline_s = 120)
 {
     begin(param, (struct fleet_conf){ 0 });
@@ -143,14 +144,15 @@ TEST(a_dead_nodes_calls_run_elsewhere, .deadline_s = 120)
     UNTIL(held_by(param, "n0") > 0);
     fleet_start(1);
     fleet_ready();
-    UNTIL(nodes_that(param, "node = 'n1' AND beats > 9") == 1); /* it has beaten for a grace */
+    /* It has sent heartbeats for one grace. */
+    UNTIL(nodes_that(param, "node = 'n1' AND beats > 9") == 1);
     fleet_kill(0);
     int64_t killed = fixture_mono();
     UNTIL(held_by(param, "n1") > 0);
     int64_t took = fixture_mono() - killed;
     printf("running elsewhere %lld ms after it was killed, of a grace of %lld ms\n",
            (long long)took / 1000, (long long)grace_us() / 1000);
-    /* Found within 2 s; the rest is what a busy machine may need, as chaos has it. */
+    /* Detected within 2 s; the rest is tolerance for a busy machine, as in chaos. */
     LT_INT(took, grace_us() + 2 * FIXTURE_SEC + 3 * FIXTURE_SEC * check_scale());
     EQ_INT(nodes_that(param, "node = 'n0' AND dead = 1"), 1);
     fleet_kill(1);
@@ -159,8 +161,8 @@ TEST(a_dead_nodes_calls_run_elsewhere, .deadline_s = 120)
 
 /* ---- Restarts -------------------------------------------------------------------------------- */
 
-/* One node after the other is stopped and started while calls go on: no try is burnt or lost, and
- * every caller has its answer. */
+/* One node after another is stopped and started while calls go on: no attempt is used up or lost,
+ * and every caller gets its answer. */
 TEST(restarts_one_after_another_burn_nothing, .deadline_s = 300)
 {
     begin(param, (struct fleet_conf){ 0 });
@@ -178,7 +180,7 @@ TEST(restarts_one_after_another_burn_nothing, .deadline_s = 300)
     printf("%d calls over %d restarts\n", calls, fleet_starts() - FLEET_NODES);
     end();
     fleet_load_check(param, calls, false);
-    EQ_INT(nodes_that(param, "1 = 1"), 0); /* who leaves is forgotten */
+    EQ_INT(nodes_that(param, "1 = 1"), 0); /* a node that left has no row */
 }
 
 /* ---- Clocks ---------------------------------------------------------------------------------- */
@@ -193,7 +195,7 @@ static const char *faketime(void)
     return NULL;
 }
 
-/* The node whose clock is wrong leads, so it is the one that looks for leases that are over. */
+/* The node with the wrong clock is the leader, so it is the one that searches for lost leases. */
 static void wrong_clock(void *param, const char *clock)
 {
     struct fleet_conf conf = { .preload = { faketime() }, .clock = { clock } };

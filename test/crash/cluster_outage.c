@@ -1,8 +1,8 @@
 /*
- * cluster_outage.c - three nodes lose their database together, under load: nobody is taken for dead
- * and nothing counts as lost.
+ * cluster_outage.c - three nodes lose their database at the same time, under load: no node is
+ * declared dead and no attempt is lost.
  *
- * PAWL_OUTAGE_SECONDS says for how long it is away (2 s more than the grace).
+ * PAWL_OUTAGE_SECONDS is the length of the outage (2 s more than the grace).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 RUNS_ON(ENGINE_SERVER)
 
-/* Longer than a machine stands still; a sanitizer needs more. */
+/* Longer than a machine stalls; a sanitizer needs more. */
 #define GRACE_US (MAX(4, check_scale()) * FIXTURE_SEC)
 
 TEST(nothing_is_lost_when_the_database_comes_back, .deadline_s = 400)
@@ -44,5 +44,5 @@ TEST(nothing_is_lost_when_the_database_comes_back, .deadline_s = 400)
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_node WHERE dead = 1"), 0);
     fleet_end();
     fleet_load_check(param, calls, true);
-    EQ_INT(fleet_starts(), FLEET_NODES); /* none of them ended */
+    EQ_INT(fleet_starts(), FLEET_NODES); /* no node's process ended */
 }

@@ -27,7 +27,7 @@ static void raise_files(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Every id that was told is in the table, with the value that was told. */
+/* Every id that was answered is in the table, with the value that was answered. */
 static void check_told(const void *param, int64_t id, const char *value)
 {
     char sql[400];
@@ -38,14 +38,14 @@ static void check_told(const void *param, int64_t id, const char *value)
 
 /* ---- Two servers ----------------------------------------------------------------------------- */
 
-/* All of them are on their way before the first answer is read. */
+/* All requests are sent before the first answer is read. */
 TEST(a_thousand_at_once_over_two_servers, .deadline_s = 120)
 {
     static int fd[REQUESTS];
     static bool seen[REQUESTS + 1];
     struct events_proc v[2];
     raise_files();
-    for (int i = 0; i < 2; i++) /* both make the tables */
+    for (int i = 0; i < 2; i++) /* both create the tables */
         v[i] = events_start(engine_url(param), "serve", NULL, NULL);
     for (int i = 0; i < 2; i++)
         events_ready(&v[i]);
@@ -95,7 +95,7 @@ static void *post(void *arg)
         events_send(fd, "POST", "/events", NULL);
         struct events_answer a = events_read(fd);
         if (a.status != 201) {
-            EQ_INT(a.status, 0); /* killed, and nothing else */
+            EQ_INT(a.status, 0); /* the server was killed */
             c->lost++;
             break;
         }
@@ -128,7 +128,7 @@ TEST(a_server_killed_in_the_middle_leaves_no_gap_and_no_duplicate, .deadline_s =
     }
     until_answers(300);
     events_end(&v[0], SIGKILL);
-    until_answers(atomic_load(&answers) + 300); /* the other goes on at once */
+    until_answers(atomic_load(&answers) + 300); /* the other one goes on at once */
     atomic_store(&over, true);
     for (int i = 0; i < CLIENTS; i++) {
         pthread_join(clients[i].thread, NULL);
@@ -138,7 +138,7 @@ TEST(a_server_killed_in_the_middle_leaves_no_gap_and_no_duplicate, .deadline_s =
     EQ_INT(events_end(&v[1], SIGTERM), 0);
     int64_t n = events_whole(param);
     printf("# %d told, %d answers lost, %lld stored\n", told, lost, (long long)n);
-    GE_INT(lost, 1); /* it was in the middle */
+    GE_INT(lost, 1); /* it was killed in the middle */
     GE_INT(n, told);
     LE_INT(n, told + lost);
     for (int i = 0; i < CLIENTS; i++) {
@@ -152,7 +152,7 @@ TEST(a_server_killed_in_the_middle_leaves_no_gap_and_no_duplicate, .deadline_s =
     }
 }
 
-/* At every point where it could matter. */
+/* At every crash point. */
 TEST(a_server_killed_at_any_point_leaves_its_tables_whole, .deadline_s = 120)
 {
     static const char *const points[] = { "events.counted:3", "events.added:3" };
@@ -168,7 +168,7 @@ TEST(a_server_killed_at_any_point_leaves_its_tables_whole, .deadline_s = 120)
         TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         p = events_start(engine_url(param), "serve", NULL, NULL);
         events_ready(&p);
-        /* Its transaction is over, one way or the other, before the next event has its id. */
+        /* Its transaction has ended, committed or not, before the next event gets its id. */
         EQ_INT(events_ask(p.port, "POST", "/events", NULL).id, before + 3 + (int64_t)i);
         EQ_INT(events_end(&p, SIGTERM), 0);
         EQ_INT(events_whole(param), before + 3 + (int64_t)i);
@@ -198,7 +198,7 @@ TEST(what_a_killed_worker_held_another_does_within_one_poll, .deadline_s = 120)
     events_until_done(param);
     struct events_proc p = events_start(engine_url(param), "work", "events.held:1", options);
     events_ready(&p);
-    /* Whoever comes first has them; when it is the one that is killed, the other is one poll away.
+    /* The worker that comes first claims them; when that one is killed, the other needs one poll.
      */
     bool died = false;
     for (int i = 0; i < 20 && !died; i++) {
@@ -209,7 +209,7 @@ TEST(what_a_killed_worker_held_another_does_within_one_poll, .deadline_s = 120)
         died = waitpid(p.pid, &status, WNOHANG) == p.pid;
         if (died)
             TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        /* A poll is 1 to 1.5 s; the rest is what a busy machine may need. */
+        /* A poll takes 1 to 1.5 s; the rest is tolerance for a busy machine. */
         LT_INT(world_mono(&world_real) - begun, 15 * SEC_US * check_scale());
     }
     TRUE(died); /* it did hold some */

@@ -1,6 +1,6 @@
 /*
  * events_outage.c - the database of the event service is killed under load and comes back: clients
- * are told to come again, no id is lost or given twice, and work goes on by itself.
+ * get a retryable error, no id is lost or used twice, and work goes on by itself.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@ static struct client {
 static atomic_bool over;
 static atomic_int told, refused;
 
-/* An answer every time: yes, not now, or nobody knows. */
+/* Every request is answered: done, retry later, or unknown. */
 static void *post(void *arg)
 {
     struct client *c = arg;

@@ -1,6 +1,6 @@
 /*
- * failover.c - a replica takes the primary's place: numbers of calls and versions of objects go on
- * above all that it has, on servers whose counters replicas do not see.
+ * failover.c - a replica is promoted: numbers of calls and versions of objects continue above
+ * everything it has, on servers whose counters are not replicated.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@ static bool is_pg(const void *param)
 
 /* ---- Work that takes numbers and versions ---------------------------------------------------- */
 
-/* The highest that was given out. */
+/* The highest number used so far. */
 static int64_t seq_max, version_max;
 
 static void submit_batch(struct pawl *p, char phase, int from, int n)
@@ -71,7 +71,7 @@ static void work(struct pawl *p, char phase)
 }
 
 /* Calls of one key in the order in which they were submitted: by phase, then number. Each also
- * keeps a state, whose version is a number too. */
+ * writes a state, whose version is a number too. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int ran, last_of_key[KEYS];
 
@@ -114,7 +114,7 @@ static int64_t version_of(struct pawl *p, const char *key)
     return version;
 }
 
-/* What somebody read before the failover must not fit to what was written after it. */
+/* A version read before the failover must not match a state written after it. */
 static void old_versions_are_stale(struct pawl *p, int64_t read)
 {
     struct pawl_err err;
@@ -153,7 +153,7 @@ TEST(a_promoted_replica_goes_on_above, .deadline_s = 200)
 
 /* ---- Counters -------------------------------------------------------------------------------- */
 
-/* Galera has every server count in steps of as many as there are. */
+/* With Galera every server counts in steps of the number of servers. */
 TEST(numbers_in_steps_of_three, .deadline_s = 120)
 {
     struct db_server *s = engine_of(param)->server;
@@ -175,7 +175,7 @@ static void counters_begin_anew(struct db_server *s)
               "ALTER TABLE pawl_version AUTO_INCREMENT = 1;");
 }
 
-/* A proxy may put another server behind a connection that stays open: its counter begins anew. */
+/* A proxy may switch an open connection to another server: that server's counter starts again. */
 TEST(a_counter_that_goes_back_is_noticed, .deadline_s = 120)
 {
     struct db_server *s = engine_of(param)->server;

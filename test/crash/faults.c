@@ -1,9 +1,9 @@
 /*
- * faults.c - money moves between wallets while the database's server cuts connections, is stopped,
- * is killed, and now and then Pawl with it.
+ * faults.c - money moves between wallets while the database server cuts connections, is stopped or
+ * killed, and sometimes Pawl with it.
  *
- * Pawl must live through everything but its own kill. PAWL_SEED replays the moments;
- * PAWL_CRASH_SECONDS says for how long.
+ * Pawl must survive everything but its own kill. PAWL_SEED repeats the times of the faults;
+ * PAWL_CRASH_SECONDS is the length of the test.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -17,12 +17,10 @@ struct faults {
     int cuts, cut, restarts, crashes, kills;
 };
 
-/* One fault after a while of peace. */
+/* One fault after a pause. */
 static void one(struct db_server *s, struct server_client *dice, struct faults *f, bool harder)
 {
-    usleep((unsigned)(1000 + server_client_dice(dice, 500000) * check_scale())); /* the moment is
-                                                                                  * the test
-                                                                                  */
+    usleep((unsigned)(1000 + server_client_dice(dice, 500000) * check_scale())); /* a random time */
     switch (server_client_dice(dice, harder ? 6 : 1)) {
     case 0:
     case 1:
@@ -60,7 +58,7 @@ static struct faults stress(void *param, bool harder)
     wallet_begin(param, seed);
     server_process_start();
     server_process_ready();
-    /* However long each takes here: a few of them. */
+    /* A minimum number of faults, however long each takes. */
     int64_t until = fixture_mono() + seconds * FIXTURE_SEC;
     while (fixture_mono() < until || f.cuts + f.restarts + f.crashes + f.kills < 3)
         one(s, &dice, &f, harder);
@@ -75,7 +73,7 @@ TEST(connections_are_cut_at_random, .deadline_s = 1200)
 {
     struct faults f = stress(param, false);
     GT_INT(f.cuts, 2);
-    GT_INT(f.cut, f.cuts); /* somebody was connected */
+    GT_INT(f.cut, f.cuts); /* some client was connected */
 }
 
 TEST(the_server_restarts_at_random, .deadline_s = 1200)

@@ -1,6 +1,6 @@
 /*
- * haul.c - a process is killed while it runs off a long backlog, again and again: no call is lost,
- * and none runs oftener than somebody died with it.
+ * haul.c - a process is killed repeatedly while it works off a long backlog: no call is lost, and
+ * none runs more often than its process died.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,7 +59,8 @@ TEST(a_backlog_survives_whoever_runs_it)
     EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_lease"), 0);
     EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_ready"), 0);
     LE_INT(engine_int(param, "SELECT max(lost) FROM pawl_outcome"), KILLS);
-    /* Only what may have begun counts as lost: as many of each lease as the process has slots. */
+    /* Only calls that may have started count as lost: as many of each lease as the process has
+     * slots. */
     LE_INT(engine_int(param, "SELECT count(*) FROM pawl_outcome WHERE lost > 0"),
            KILLS * LEASES_MAX * SLOTS);
     EQ_INT(engine_int(param, "SELECT max(attempts) FROM pawl_outcome"), 0);

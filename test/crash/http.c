@@ -1,10 +1,10 @@
 /*
- * http.c - the server is killed at random moments under load from many clients, and comes back.
+ * http.c - the server is killed at random times under load from many clients, and restarted.
  *
- * Clients give their calls ids of their own and ask the same again when an answer was lost. Each
- * call adds 1 to a row of its client's in the same transaction that ends it, so the result of a
- * client's n-th call is n, and the row says in the end how many took effect. PAWL_SEED replays the
- * moments; PAWL_CRASH_SECONDS says for how long (12).
+ * Clients choose the ids of their calls and repeat a request when its answer was lost. Each call
+ * adds 1 to a row of its client in the same transaction that ends it. So the result of a client's
+ * n-th call is n, and in the end the row is the number of calls that took effect. PAWL_SEED repeats
+ * the times of the kills; PAWL_CRASH_SECONDS is the length of the test (12).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pthread.h>
@@ -18,9 +18,9 @@ RUNS_ON(ENGINES_DURABLE)
 
 enum { CLIENTS = 24, BATCH = 20, CALLS_MAX = 200000 };
 
-/* What a client was told about a call; it must be true for ever. */
+/* What a client was told about a call; it must stay true. */
 struct ledger {
-    bool cancelled; /* else completed */
+    bool cancelled; /* false: completed */
     int64_t result;
 };
 
@@ -28,9 +28,9 @@ struct client {
     struct server_client http;
     pthread_t thread;
     int index;
-    int calls;             /* that have ended, ids %d-0 to %d-(calls-1) */
+    int calls;             /* calls that have ended, ids %d-0 to %d-(calls-1) */
     int64_t completed;     /* of these */
-    int repeats, refusals; /* asked for on purpose */
+    int repeats, refusals; /* provoked by the client itself */
     struct ledger *told;   /* owned */
 };
 
@@ -42,7 +42,7 @@ static void path_of(char *out, size_t size, const struct client *c, int n, const
     snprintf(out, size, "/v1/calls/%d-%d%s", c->index, n, rest);
 }
 
-/* One call as JSON. Its ms keep the database's writer, so they are few. */
+/* One call as JSON. Its ms block the database's only writer, so they are few. */
 static int call_make(char *out, size_t size, struct client *c, int n, const char *more)
 {
     return snprintf(out, size,
@@ -58,7 +58,7 @@ static void told(struct client *c, bool cancelled, int64_t result)
     c->completed += !cancelled;
 }
 
-/* Wait for an accepted call; it must be there. */
+/* Wait for an accepted call, which must exist. */
 static struct server_answer ended(struct client *c, int n)
 {
     char path[64];
@@ -85,7 +85,7 @@ static int64_t completed_with(struct client *c, struct server_answer a)
 
 /* ---- Three kinds of clients ------------------------------------------------------------------ */
 
-/* The same again, and the same id with another meaning. */
+/* Repeat the call, and use its id for another call. */
 static void again(struct client *c, const char *body, int n)
 {
     char other[256];
@@ -101,7 +101,7 @@ static void again(struct client *c, const char *body, int n)
     c->refusals++;
 }
 
-/* One call, in one question or in two. Its answer is the next number, whatever happened. */
+/* One call, in one request or in two. Its result is the next number, whatever happened. */
 static void one(struct client *c)
 {
     char body[256];
@@ -120,7 +120,7 @@ static void one(struct client *c)
         again(c, body, n);
 }
 
-/* Many at once, sometimes all or none. Their answers are the next numbers in some order. */
+/* A batch of calls, sometimes all or none. Their results are the next numbers in any order. */
 static void batch(struct client *c)
 {
     char body[BATCH * 256];
@@ -149,7 +149,7 @@ static void batch(struct client *c)
     }
 }
 
-/* Accepted, then cancelled: before its time, while it runs, or too late. */
+/* A call is accepted, then cancelled: while delayed, while it runs, or too late. */
 static void cancel(struct client *c)
 {
     char body[256], path[64];
@@ -193,7 +193,7 @@ static void *client_run(void *arg)
 
 /* ---- The count ------------------------------------------------------------------------------- */
 
-/* Every answer ever given, asked for again. */
+/* Ask again for the outcome of every call that was ever answered. */
 static void check_told(struct client *c)
 {
     char path[64];
@@ -208,7 +208,7 @@ static void check_told(struct client *c)
     }
 }
 
-/* How many the list of one status has. */
+/* How many calls the list of one status has. */
 static int64_t listed(struct client *c, const char *status)
 {
     char path[256], cursor[128] = "";
@@ -224,7 +224,7 @@ static int64_t listed(struct client *c, const char *status)
     return n;
 }
 
-/* The tables themselves, when nobody serves them. */
+/* Check the tables themselves, when no server runs. */
 static void check_tables(const void *param, int64_t calls, int64_t completed)
 {
     char sql[128];
@@ -276,10 +276,10 @@ static int64_t from_env(const char *name, int64_t otherwise)
     return text && *text ? strtoll(text, NULL, 10) : otherwise;
 }
 
-/* So many at least, however slow the machine is. */
+/* A minimum number of kills, however slow the machine is. */
 enum { KILLS = 4 };
 
-/* Kill it again and again; one time in five before it listens. */
+/* Kill the server repeatedly; one time in five before it listens. */
 static int kill_until(struct server_client *dice, int64_t until)
 {
     int kills = 0;
@@ -289,7 +289,7 @@ static int kill_until(struct server_client *dice, int64_t until)
         if (!early)
             server_process_ready();
         usleep((unsigned)(1000 + server_client_dice(dice, early ? 30000 : 600000) * check_scale()));
-        server_process_kill(); /* the moment is the test */
+        server_process_kill(); /* a random time */
     }
     server_process_start();
     server_process_ready();

@@ -1,5 +1,5 @@
 /*
- * keys.c - the order of a key over processes that die, share a database, or commit late.
+ * keys.c - the order of a key when processes die, share a database, or commit late.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@ RUNS_ON(ENGINES_DURABLE)
 
 enum { GOOD = 60, MAX_LOST = 4, CALLS = 1000 };
 
-/* The state counts; the reply is the count. */
+/* Increments the state and replies the count. */
 static int counts(struct pawl_call *c)
 {
     int64_t n = pawl_state_int(c, 0) + 1;
@@ -108,7 +108,7 @@ TEST(a_poison_call_is_given_up_and_its_key_goes_on, .deadline_s = 240)
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->state, PAWL_COMPLETED);
         EQ_INT(v->key_no, i + 1 + (i >= GOOD / 2));
-        EQ_INT(number(v->result), i + 1); /* each took effect once, in its turn */
+        EQ_INT(number(v->result), i + 1); /* each took effect once, in order */
         LE_INT(v->lost, 1);
         pawl_shown_free(shown);
     }
@@ -119,10 +119,11 @@ TEST(a_poison_call_is_given_up_and_its_key_goes_on, .deadline_s = 240)
 
 struct answer {
     int64_t result;
-    bool here; /* ran in the process that was asked */
+    bool here; /* it ran in that process */
 };
 
-/* A process that submits what it is told to, waits for its end and says so; and serves. */
+/* A process that submits the calls it is told to, waits for their end and reports it; it also
+ * serves. */
 static void relay(void *param, int fd, const char *node)
 {
     alarm((unsigned)(200 * check_scale()));
@@ -183,7 +184,7 @@ TEST(one_after_another_over_two_processes, .deadline_s = 400)
 
 /* ---- A late commit --------------------------------------------------------------------------- */
 
-static int held[2]; /* the child says that it holds its transaction; we say that it may commit */
+static int held[2]; /* the child reports that its transaction is open; we tell it to commit */
 
 static void hold_commit(const char *name, void *ctx)
 {
@@ -202,8 +203,8 @@ static void *submit_second(void *arg)
     return NULL;
 }
 
-/* On this engine a transaction that is held open holds up everybody else's: the later accept waits
- * and comes after. Neither is lost, and both run. */
+/* On this engine an open write transaction blocks every other writer: the later accept waits and
+ * comes after. Neither call is lost, and both run. */
 TEST(an_accept_that_commits_late_still_runs)
 {
     pthread_t thread;
@@ -223,7 +224,7 @@ TEST(an_accept_that_commits_late_still_runs)
     }
     close(held[1]);
     EQ_INT(read(held[0], &said, 1), 1);
-    /* Readers go on: nothing of it is there yet. */
+    /* Readers are not blocked, and see nothing of it yet. */
     struct pawl *p =
         fixture_open_as(param, (struct pawl_options){ .node = "n", .no_migrate = true });
     EQ_INT(fixture_count(p, 0), 0);

@@ -1,6 +1,6 @@
 /*
- * leave.c - how `pawl serve` ends while the database owes it an answer: with the exit code of what
- * happened, and never by a check of its own.
+ * leave.c - how `pawl serve` stops while a database request is unanswered: with the exit code of
+ * what happened, and never by a failed CHECK.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 
 RUNS_ON(ENGINE_SERVER)
 
-/* One node whose beats do not come in the time of a case. */
+/* One node whose next heartbeat is later than the end of the case. */
 static void begin(void *param)
 {
     fleet_begin(&(struct fleet_conf){
@@ -32,7 +32,7 @@ static void log_has(const char *path, const char *text)
     HAS_STR(all, text);
 }
 
-/* fleet_tend() ends the case when a node that did not get ready ends with status 0. */
+/* fleet_tend() ends the case when a node ends with status 0 before it was ready. */
 TEST(a_start_that_a_stalled_commit_stops_fails_and_says_so, .deadline_s = 200)
 {
     struct db_server *server = standby_server(param);
@@ -47,7 +47,7 @@ TEST(a_start_that_a_stalled_commit_stops_fails_and_says_so, .deadline_s = 200)
     fleet_end();
 }
 
-/* Whoever reads the archive waits for longer than a stop takes. */
+/* Reading the archive blocks for longer than a stop takes. */
 static void slow_archive(struct db_server *s)
 {
     if (s == &db_postgres)
@@ -71,8 +71,8 @@ static int64_t sleeping(struct db_server *s)
                            " WHERE state = 'User sleep' AND db = DATABASE()");
 }
 
-/* No commit waits, and yet requests are not over when a stop has waited for them long enough: each
- * is given up after seconds, and there are more of them than threads that read. */
+/* No commit waits, but requests are still running when the stop gives up on them: each times out
+ * after seconds, and there are more of them than reader threads. */
 TEST(requests_that_the_database_does_not_answer_are_left_behind, .deadline_s = 200)
 {
     struct server_client client;
@@ -87,5 +87,5 @@ TEST(requests_that_the_database_does_not_answer_are_left_behind, .deadline_s = 2
     UNTIL(fleet_has_stopped(0)); /* with status 0 */
     log_has("n0.log", "leaving while the database has not answered");
     server_client_release(&client);
-    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_node"), 0); /* it has left */
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_node"), 0); /* it has stopped */
 }

@@ -1,8 +1,8 @@
 /*
- * outage.c - the database goes away for a while and comes back: /readyz says so, callers wait or
- * are told to come again, nothing is lost, and work goes on by itself.
+ * outage.c - the database goes down for a while and comes back: /readyz reports it, callers wait or
+ * get a retryable error, nothing is lost, and work goes on by itself.
  *
- * PAWL_OUTAGE_SECONDS says for how long it is away (5).
+ * PAWL_OUTAGE_SECONDS is the length of the outage (5).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pthread.h>
@@ -17,7 +17,7 @@ RUNS_ON(ENGINE_SERVER)
 
 enum { CALLS = 100, WAITERS = 8 };
 
-/* How long an answer may take that only says to come again. */
+/* How long an answer may take that asks to retry later. */
 #define ANSWER_US (15 * FIXTURE_SEC * check_scale())
 
 static struct server_client client;
@@ -36,7 +36,7 @@ struct waiter {
     atomic_bool asks;
 };
 
-/* One question and its answer, or told to come again and then again. */
+/* One request, repeated while the answer asks to retry later. */
 static void *waits(void *arg)
 {
     struct waiter *v = arg;
@@ -54,7 +54,7 @@ static void *waits(void *arg)
         if (a.status != 200 && a.status != 202)
             FAIL("call w%d: %d %.*s", v->index, a.status, BYTES_ARG(a.json->raw));
     }
-    /* Its try was nobody's fault: it is neither failed nor lost. */
+    /* The outage is not the attempt's fault: it is neither failed nor lost. */
     EQ_STR(server_client_text(&v->http, a.json, "status"), "completed");
     EQ_INT(server_client_int(a.json, "attempts"), 0);
     return NULL;
@@ -99,7 +99,8 @@ static void accept_before(void)
     }
 }
 
-/* Every answer is the truth: alive, and nothing accepted. How many asked in vain. */
+/* Every answer is true: the server is alive and accepted nothing. Returns how many requests were
+ * refused. */
 static int during(int64_t until)
 {
     int refused = 0;
@@ -116,7 +117,7 @@ static int during(int64_t until)
         EQ_STR(server_client_text(&client, error, "code"), a.status == 503 ? "BUSY" : "UNKNOWN");
         refused++;
         EQ_INT(server_client_once(&client, "/healthz", NULL).status, 200);
-        usleep(50000); /* a client that comes again, not one that hammers */
+        usleep(50000); /* wait before repeating */
     }
     return refused;
 }
@@ -133,7 +134,7 @@ static void ended(const char *prefix, int n)
     }
 }
 
-/* The ids that were refused are given again, and each takes effect once. */
+/* The refused ids are submitted again, and each takes effect once. */
 static void after(int refused)
 {
     for (int i = 0; i < refused; i++) {
@@ -199,7 +200,7 @@ TEST(the_database_is_killed_and_stays_away, .deadline_s = 300)
     outage(param, DB_KILL);
 }
 
-/* Without a single request that needs the database. */
+/* Without any request that needs the database. */
 TEST(readyz_says_that_the_database_is_away, .deadline_s = 120)
 {
     struct db_server *s = begin(param);
@@ -229,7 +230,7 @@ struct latecomer {
     atomic_bool asks;
 };
 
-/* One request, which is answered once: no 503 in between. */
+/* One request, answered once: no 503 in between. */
 static void *comes_late(void *arg)
 {
     struct latecomer *v = arg;
@@ -243,8 +244,8 @@ static void *comes_late(void *arg)
     return NULL;
 }
 
-/* One call has ended, one runs through the outage, one was never submitted. A GET that waits for
- * one of them is answered when the database is back; it is refused only when its own time is up. */
+/* One call has ended, one runs during the outage, one was never submitted. A GET that waits for one
+ * of them is answered when the database is back; it is refused only when its own time is up. */
 TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 300)
 {
     static struct latecomer v[] = { { .id = "was", .want = 200 },

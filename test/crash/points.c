@@ -1,6 +1,6 @@
 /*
- * points.c - the program is killed at every crash point, at its 1st, 2nd and 7th pass, and started
- * again.
+ * points.c - the program is killed at every crash point, at its 1st, 2nd and 7th pass, and
+ * restarted.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@ static char points[POINTS_MAX][128];
 static int n_points;
 static const char *const nodes[] = { "a" };
 
-/* Run the workload once, undisturbed, and learn the names. */
+/* Run the workload once without a crash, and collect the names of the points. */
 static void learn(void *param, bool bulk)
 {
     struct crash_fixture b = {
@@ -35,8 +35,8 @@ static void learn(void *param, bool bulk)
     GT_INT(n_points, 5);
 }
 
-/* Killed at the n-th pass of every start until it gets through, at most `kills` times; false: never
- * met. */
+/* Kill the program at the n-th pass of every start until it completes, at most `kills` times.
+ * False: the point was never reached. */
 static bool killed_at(void *param, const char *point, int pass, int kills, bool bulk)
 {
     char crash[sizeof points[0] + 16];
@@ -57,7 +57,7 @@ static bool killed_at(void *param, const char *point, int pass, int kills, bool 
     return met;
 }
 
-/* Points that only a long log of SQLite's passes. */
+/* Points that are passed only when SQLite's WAL is long. */
 TEST(points_of_the_checkpoint, .deadline_s = 240)
 {
     int met = 0;

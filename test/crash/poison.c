@@ -79,7 +79,7 @@ static void check_good(struct pawl *p, int at)
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->state, PAWL_COMPLETED);
         EQ_INT(v->attempts, 0);
-        LE_INT(v->lost, 1); /* the one claim they shared */
+        LE_INT(v->lost, 1); /* the single claim they were in */
         charged += v->lost;
         pawl_shown_free(shown);
     }
@@ -133,11 +133,12 @@ static int bulk(struct pawl_call *c)
     return pawl_reply_int(c, 1);
 }
 
-/* Says that the other slot runs a call of an earlier claim: a round that proves nothing. */
+/* The other slot runs a call of an earlier claim: this round proves nothing. */
 enum { TWO_LEASES = 77 };
 static const char *database;
 
-/* Die when every result is stored: then only calls that run are open and before it in its lease. */
+/* Die when every result is stored: then the only unfinished calls before it in its lease are
+ * running ones. */
 static int poison_stored(struct pawl_call *c)
 {
     (void)c;
@@ -202,7 +203,7 @@ static bool bulk_dies(void *param, const char *id, int round)
     return false;
 }
 
-/* Its first death is charged to it, and to none of those that were claimed with it and waited. */
+/* Its first death is charged to it, and to none of the waiting calls that were claimed with it. */
 TEST(a_poison_call_beside_a_full_queue)
 {
     char id[32];
@@ -212,8 +213,8 @@ TEST(a_poison_call_beside_a_full_queue)
         snprintf(id, sizeof id, "poison%d", round);
     } while (!bulk_dies(param, id, round++));
     struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = "n" });
-    fixture_on(p, "other", fixture_echo); /* it enters the registry, and so takes back what the
-                                             first had */
+    /* Joins the registry, which takes back the first one's calls. */
+    fixture_on(p, "other", fixture_echo);
     fixture_start(p, 1);
     struct pawl_shown *shown = fixture_get(p, id);
     EQ_INT(pawl_shown_view(shown)->lost, 1);

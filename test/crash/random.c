@@ -1,7 +1,8 @@
 /*
- * random.c - two processes on one database, killed at random moments under load and started again.
+ * random.c - two processes on one database, killed at random times under load and restarted.
  *
- * PAWL_SEED replays a sequence of moments; PAWL_CRASH_SECONDS says for how long (2; 12 at night).
+ * PAWL_SEED repeats a sequence of times; PAWL_CRASH_SECONDS is the length of the test (2; 12 at
+ * night).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <signal.h>
@@ -28,7 +29,7 @@ static int64_t dice(int64_t below)
     return (int64_t)(mix64(seed) % (uint64_t)below);
 }
 
-/* One generation: a fresh database, both processes killed again and again, then left to finish. */
+/* One generation: a new database, both processes killed repeatedly, then left to finish. */
 static int generation(void *param, int rounds, int kills)
 {
     static const char *const nodes[] = { "a", "b" };
@@ -42,7 +43,7 @@ static int generation(void *param, int rounds, int kills)
             &(struct crash_fixture){ .param = param, .node = nodes[i], .rounds = rounds });
     for (int i = 0; i < kills; i++) {
         int which = (int)dice(2);
-        usleep((unsigned)(1000 + dice(150000) * check_scale())); /* the moment is the test */
+        usleep((unsigned)(1000 + dice(150000) * check_scale())); /* a random time */
         kill(pids[which], SIGKILL);
         killed += crash_fixture_wait(pids[which]) == -9;
         pids[which] = crash_fixture_start(

@@ -1,6 +1,6 @@
 /*
- * standby.c - the database's synchronous standby goes away: commits wait, callers hear so within
- * seconds, and when it is back nothing is lost, doubled or taken for dead.
+ * standby.c - the database's synchronous standby goes down: commits wait, callers are told within
+ * seconds, and when it is back nothing is lost, done twice or declared dead.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,24 +16,24 @@
 
 RUNS_ON(ENGINE_SERVER)
 
-/* Longer than a machine stands still; a sanitizer needs more. */
+/* Longer than a machine stalls; a sanitizer needs more. */
 #define GRACE_US (MAX(4, check_scale()) * FIXTURE_SEC)
 
 static struct server_client client;
 static struct db_server *server;
 
-/* One node. With a beat that does not come in the time of a case, only what a case asks for waits.
- */
+/* One node. Its next heartbeat is later than the end of the case, so only the case's own requests
+ * wait. */
 static void begin(void *param, const char *beat, int64_t grace_us)
 {
-    /* The nodes' COMMIT_WAIT_US is 4 s: longer than a machine stands still, and no longer than has
-     * to be. */
+    /* The nodes' COMMIT_WAIT_US is 4 s: longer than a machine stalls, and no longer than necessary.
+     */
     setenv("PAWL_CHECK_SCALE", "2", 1);
     server = standby_server(param);
     fleet_begin(
         &(struct fleet_conf){ .db = engine_url(param), .grace_us = grace_us, .beat = beat });
     server_client_init(&client, 1);
-    client.patience_ms = 20000 * check_scale(); /* an answer that does not come ends the case */
+    client.patience_ms = 20000 * check_scale(); /* a missing answer ends the case */
     fleet_start(0);
     fleet_ready();
 }
@@ -57,7 +57,7 @@ static struct server_answer ask(const char *path, const char *body)
     return a;
 }
 
-/* The error's member `name`. */
+/* The member `name` of the error. */
 static const char *error(struct server_answer a, const char *name)
 {
     const struct json *e = a.json ? json_member(a.json, "error") : NULL;
@@ -69,8 +69,8 @@ static bool is_ready(void)
     return ask("/readyz", NULL).status == 200;
 }
 
-/* Let the standby go and ask; the node itself may have had something to write first, behind which a
- * question only hears BUSY: then the same once more. */
+/* Stop the standby and send a request. The node's own write may have come first, and then the
+ * request gets BUSY: repeat it. */
 static struct server_answer ask_unknown(const char *path, const char *body)
 {
     for (int i = 0; i < 5; i++) {
@@ -94,18 +94,19 @@ TEST(a_caller_hears_unknown_and_the_call_runs_once, .deadline_s = 200)
     EQ_INT(a.status, 504);
     EQ_STR(error(a, "code"), "UNKNOWN");
     EQ_STR(error(a, "id"), "a");
-    GT_INT(standby_waiting(server), 0); /* the writer waits on */
+    GT_INT(standby_waiting(server), 0); /* the writer is still waiting */
 
     a = ask("/v1/calls?wait=30", "{\"id\":\"b\",\"type\":\"lab\",\"method\":\"echo\"}");
     EQ_INT(a.status, 503);
     EQ_STR(error(a, "code"), "BUSY");
-    a = ask("/v1/calls", a_call); /* the same again: it may be stored, and nobody says it is not */
+    /* The same again: it may be stored, and no answer says that it is not. */
+    a = ask("/v1/calls", a_call);
     EQ_INT(a.status, 503);
     a = ask("/readyz", NULL);
     EQ_INT(a.status, 503);
     HAS_STR(server_client_text(&client, a.json, "reason"), "standby");
     EQ_INT(ask("/healthz", NULL).status, 200);
-    EQ_INT(ask("/v1/calls/nothing", NULL).status, 404); /* what only reads goes on */
+    EQ_INT(ask("/v1/calls/nothing", NULL).status, 404); /* reads go on */
     GT_INT(standby_waiting(server), 0);
 
     standby_back(server);
@@ -116,13 +117,13 @@ TEST(a_caller_hears_unknown_and_the_call_runs_once, .deadline_s = 200)
     EQ_STR(server_client_text(&client, a.json, "status"), "completed");
     end();
     EQ_INT(engine_int(param, "SELECT n FROM lab_count WHERE name = 'a'"), 1);
-    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_call"), 1); /* BUSY stored nothing */
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_call"), 1); /* BUSY: nothing was stored */
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_outcome WHERE attempts + lost > 0"), 0);
     EQ_INT(fleet_starts(), 1);
 }
 
-/* A worker that speaks HTTP: its finish is UNKNOWN, the same again BUSY, and later what it would
- * have heard at first. */
+/* An HTTP worker: its finish is UNKNOWN, the same again BUSY, and later it gets the answer that it
+ * missed at first. */
 TEST(a_worker_repeats_its_finish, .deadline_s = 200)
 {
     char body[300];
@@ -149,8 +150,8 @@ TEST(a_worker_repeats_its_finish, .deadline_s = 200)
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_lease"), 0);
 }
 
-/* A node that is told to stop ends, and the commit that it leaves behind counts or does not, as the
- * database says; the next one finds out. */
+/* A node that is told to stop ends. The commit that it leaves behind is stored or not, as the
+ * database decides; the next node finds out. */
 TEST(a_stop_does_not_wait_for_it, .deadline_s = 200)
 {
     begin_without_beats(param);
@@ -169,15 +170,15 @@ TEST(a_stop_does_not_wait_for_it, .deadline_s = 200)
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_call"), 1);
 }
 
-/* Nobody asks for anything: the beats say so, and the sessions that wait are no more than there are
- * connections that write, however long it takes. */
+/* No client sends anything: heartbeats notice the wait, and never more sessions wait than there are
+ * writing connections, however long it takes. */
 static void idle_is_not_ready(void *param)
 {
     TRUE(is_ready());
     standby_away(server);
     UNTIL(!is_ready());
-    int64_t until = fixture_mono() + 8 * FIXTURE_SEC; /* more than twice what a beat is waited for
-                                                       */
+    /* More than twice the timeout of a heartbeat. */
+    int64_t until = fixture_mono() + 8 * FIXTURE_SEC;
     UNTIL((FALSE(is_ready()), fixture_mono() > until));
     LE_INT(standby_waiting(server), 3);
     FALSE(is_ready());
@@ -194,7 +195,7 @@ TEST(an_idle_node_is_not_ready, .deadline_s = 200)
     idle_is_not_ready(param);
 }
 
-/* Of the beat and what else the node writes only the first shows that it waits. */
+/* Of the heartbeat and the node's other writes only the first is seen waiting. */
 TEST(an_idle_node_is_not_ready_after_sync, .deadline_s = 200)
 {
     begin(param, NULL, GRACE_US);
@@ -202,7 +203,8 @@ TEST(an_idle_node_is_not_ready_after_sync, .deadline_s = 200)
     idle_is_not_ready(param);
 }
 
-/* Three nodes under load, away for longer than the grace: all beats stand still together. */
+/* Three nodes under load, without a standby for longer than the grace: all heartbeats stop at the
+ * same time. */
 TEST(nobody_is_taken_for_dead, .deadline_s = 400)
 {
     begin(param, NULL, GRACE_US);
@@ -226,5 +228,5 @@ TEST(nobody_is_taken_for_dead, .deadline_s = 400)
     EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_node WHERE dead = 1"), 0);
     end();
     fleet_load_check(param, calls, true);
-    EQ_INT(fleet_starts(), FLEET_NODES); /* none of them ended */
+    EQ_INT(fleet_starts(), FLEET_NODES); /* no node's process ended */
 }

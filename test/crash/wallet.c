@@ -1,7 +1,7 @@
 /*
- * wallet.c - money moves between wallets while the server is killed again and again.
+ * wallet.c - money moves between wallets while the server is killed repeatedly.
  *
- * PAWL_SEED replays the moments; PAWL_CRASH_SECONDS says for how long.
+ * PAWL_SEED repeats the times of the kills; PAWL_CRASH_SECONDS is the length of the test.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 RUNS_ON(ENGINES_DURABLE)
 
-/* So many at least, however slow the machine is. */
+/* A minimum number of kills, however slow the machine is. */
 enum { KILLS = 4 };
 
 static int kill_until(struct server_client *dice, int64_t until)
@@ -20,7 +20,7 @@ static int kill_until(struct server_client *dice, int64_t until)
         server_process_start();
         server_process_ready();
         usleep((unsigned)(1000 + server_client_dice(dice, 700000) * check_scale()));
-        server_process_kill(); /* the moment is the test */
+        server_process_kill(); /* a random time */
     }
     server_process_start();
     server_process_ready();

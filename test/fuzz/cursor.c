@@ -1,6 +1,6 @@
 /*
- * cursor.c - fuzz: a cursor that is taken is one that was given; query strings and paths of every
- * route are read or refused with a sentence, and what was read comes out again when it is encoded.
+ * cursor.c - fuzz: only cursors that the server issued are accepted; query strings and paths of
+ * every route are parsed or refused with a message, and parsed values are the same after encoding.
  *
  * The first byte chooses the route. The rest is a cursor, a query, and a path.
  * SPDX-License-Identifier: Apache-2.0
@@ -30,7 +30,7 @@ static void cursor(struct bytes text)
     CHECK(bytes_eq(text, bytes_of(again)));
 }
 
-/* Encoded and decoded it is the same. */
+/* The value is the same after encoding and decoding. */
 static void encode(struct arena *a, struct bytes text)
 {
     struct buf b;
@@ -41,7 +41,7 @@ static void encode(struct arena *a, struct bytes text)
     buf_release(&b);
 }
 
-/* Whatever was sent: as JSON it can be read. */
+/* The error is valid JSON, whatever was sent. */
 static void sentence(const char *text)
 {
     struct buf b;

@@ -1,9 +1,8 @@
 /*
- * events.c - fuzz: what the event service reads out of a request, and that what it refuses is
- * refused in JSON.
+ * events.c - fuzz: the event service's parsing of requests, and that refusals are valid JSON.
  *
- * The input is a stream of requests. Path, query and body of each are copied to blocks of their own
- * length, so that reading past an end is seen.
+ * The input is a stream of requests. Path, query and body of each are copied to blocks of exactly
+ * their length, so that the sanitizer sees a read past an end.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -33,7 +32,7 @@ static bool one_of(enum pawl_status st)
            st == PAWL_TOO_LARGE || st == PAWL_MEDIA;
 }
 
-/* Its sentence, whatever of the request is in it, comes out as JSON. */
+/* The error message is valid JSON, whatever it quotes from the request. */
 static void refused(const struct pawl_err *err)
 {
     struct arena a;

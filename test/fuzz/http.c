@@ -1,8 +1,9 @@
 /*
- * http.c - fuzz: requests come out the same however their bytes are cut, and are what they promise.
+ * http.c - fuzz: requests are parsed the same however their bytes are split, and keep the parser's
+ * promises.
  *
- * The first byte seeds the cuts. The rest is a stream of requests, fed once whole and once in
- * pieces; the two readings must agree byte for byte. Built for libFuzzer, and by
+ * The first byte seeds the splits. The rest is a stream of requests, fed once as a whole and once
+ * in pieces; the two results must agree byte for byte. Built for libFuzzer, and by
  * test/unit/net_corpus.c to run the corpus and every input that once failed.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* What was read, as text to compare. */
+/* The parsed requests as text, for comparison. */
 struct reading {
     struct buf log;
     struct intake_rules rules;
@@ -110,7 +111,7 @@ static void reading_release(struct reading *g)
     buf_release(&g->log);
 }
 
-/* Pieces of their own, so that reading past an end is seen. */
+/* Each piece in its own block, so that the sanitizer sees a read past its end. */
 static bool feed_copy(struct reading *g, const char *data, size_t len)
 {
     char *copy = malloc(len ? len : 1);

@@ -1,5 +1,6 @@
 /*
- * jansson_apart.h - jansson beside our own JSON: the names both have are jansson_ here.
+ * jansson_apart.h - jansson beside our own JSON: names that both have are prefixed with jansson_
+ * here.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

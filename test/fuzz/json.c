@@ -1,10 +1,9 @@
 /*
- * json.c - fuzz: the same texts are JSON as jansson says, with the same strings in the same places,
- * and the canonical text means the same.
+ * json.c - fuzz: our parser accepts the same texts as jansson, with the same strings in the same
+ * places, and the canonical text means the same.
  *
- * Where the two may differ: jansson has no numbers beyond its types and no NUL in names, and we
- * have a limit on nesting. Names that are there twice are compared by nobody: which one counts is
- * not said.
+ * Allowed differences: jansson has no numbers beyond its types and no NUL in names, and we limit
+ * nesting. Duplicate names are not compared, because JSON does not define which one counts.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdint.h>
@@ -24,7 +23,7 @@ static void differ(const char *what, struct bytes text)
     abort();
 }
 
-/* Our strings beside theirs. */
+/* Compare our strings with theirs. */
 static void strings(struct arena *a, const struct json *v, json_t *theirs)
 {
     struct bytes ours = json_string(a, v), back;
@@ -42,7 +41,7 @@ static void strings(struct arena *a, const struct json *v, json_t *theirs)
     buf_release(&b);
 }
 
-/* Nesting is bounded by the parser. */
+/* The parser limits the nesting. */
 static void compare(struct arena *a, const struct json *v, json_t *theirs)
 {
     static const json_type types[] = {
@@ -84,7 +83,7 @@ static void canonical(struct arena *a, struct bytes text, json_t *theirs)
     json_decref(same);
 }
 
-/* A refusal of theirs that is none of ours. */
+/* An error of jansson that we do not have. */
 static bool theirs_alone(const json_error_t *error)
 {
     enum json_error_code code = json_error_code(error);
@@ -97,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct json *ours = NULL;
     struct pawl_err err = { 0 };
     json_error_t error;
-    /* A block of its own, so that reading past its end is seen. */
+    /* In its own block, so that the sanitizer sees a read past its end. */
     char *copy = malloc(len ? len : 1);
     memcpy(copy, data, len);
     struct bytes text = { copy, len };
@@ -106,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if ((st == PAWL_OK) != (json_check(text, NULL) == PAWL_OK))
         differ("checked and parsed", text);
     json_t *theirs = json_loadb(copy, len, FLAGS, &error);
-    /* jansson reads past a NUL byte between two tokens; to us it is a byte like any other. */
+    /* jansson reads past a NUL byte between two tokens; our parser refuses it. */
     bool nul = memchr(copy, 0, len) != NULL;
     if (nul && st == PAWL_OK)
         differ("a NUL byte", text);

@@ -1,7 +1,7 @@
 /*
- * settings.c - fuzz: a file of settings is read or refused with its line, whatever it holds.
+ * settings.c - fuzz: any settings file is read, or refused with the line number.
  *
- * Built for libFuzzer; the corpus is run by it as well.
+ * Built for libFuzzer; test/unit/corpus_settings.c runs the corpus.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Values are of their kind and inside their bounds, or they were refused. */
+/* Values have their kind and are within their limits, or they were refused. */
 static void settings_check(const struct settings *s)
 {
     for (int i = 0; i < SETTING_COUNT; i++) {

@@ -1,8 +1,8 @@
 /*
- * url.c - fuzz: no URL is shown with its secret, however careless the secret, and none that is
- * refused is refused with it.
+ * url.c - fuzz: no URL is shown with its secret, whatever the secret contains, and no error message
+ * contains it.
  *
- * The first byte says where the secret stands; the rest is what is in it, between two marks.
+ * The first byte chooses where the secret is; the rest is its content, between two marks.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdint.h>
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define MARK "S3CRET"
 
-/* `not`: what would end the value there, so that it cannot be in it. */
+/* `not`: characters that would end the value there, so they cannot be part of it. */
 static const struct place {
     const char *before, *after, *not ;
 } places[] = {
@@ -46,7 +46,7 @@ static void check_safe(const char *url, const char *secret_mark)
     }
 }
 
-/* As a setting: accepted or refused, without the secret. */
+/* As a setting: accepted or refused, without showing the secret. */
 static void check_setting(const char *url, const char *secret_mark)
 {
     struct settings s;

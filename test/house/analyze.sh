@@ -1,5 +1,5 @@
 #!/bin/sh
-# analyze.sh - `make analyze` counts findings, and an analyzer that did not read a file is one.
+# analyze.sh - `make analyze` counts findings, and a file that an analyzer could not read is a finding too.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -9,7 +9,7 @@ trap 'rm -rf "$tmp"' EXIT
 number=0
 echo 1..6
 
-# A tree with one file and a build that needs no building.
+# A tree with one file, and a build folder that needs no build.
 mkdir -p "$tmp/tree/tools" "$tmp/tree/src" "$tmp/tree/include" "$tmp/tree/build" "$tmp/bin"
 cp "$root/tools/analyze.sh" "$tmp/tree/tools"
 : >"$tmp/tree/tools/analyze.txt"
@@ -23,7 +23,7 @@ files()
     printf '%s\n' "$1" >"$tmp/tree/build/compile_commands.json"
 }
 
-# analyzes NAME LAST_LINE PART: what it prints last, and a part of all that it prints.
+# analyzes NAME LAST_LINE PART: checks the last line of the output, and that the output contains PART.
 analyzes()
 {
     number=$((number + 1))
@@ -39,7 +39,7 @@ analyzes()
     esac
 }
 
-# stub TOOL: stands before the real one and fails.
+# stub TOOL: puts a failing program before the real one in PATH.
 stub()
 {
     printf '#!/bin/sh\necho "%s: out of order"\nexit 1\n' "$1" >"$tmp/bin/$1"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# bench-node.sh - make bench-peers uses the machine's Node when it is new enough, and brings one along when it is not.
+# bench-node.sh - make bench-peers uses the machine's Node when it is new enough, and installs one when it is not.
 #
-# Node and npm are stand-ins, so nothing is fetched.
+# Node and npm are scripts of this test, so nothing is downloaded.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -23,7 +23,8 @@ result()
     fi
 }
 
-# machine VERSION BROUGHT: its `node` says VERSION, and its npm installs a Node that says BROUGHT, or fails when that is "".
+# machine VERSION INSTALLED: `node` reports VERSION; npm installs a Node that reports INSTALLED, or fails when that is
+# "".
 machine()
 {
     rm -rf bin brought npm.log
@@ -41,7 +42,7 @@ EOF
     chmod +x bin/npm
 }
 
-# uses: the version of the Node that runs the peers, or "none"; how npm was called is in npm.log.
+# uses: the version of the Node that runs the peers, or "none"; npm's arguments are in npm.log.
 uses()
 {
     # shellcheck source=/dev/null

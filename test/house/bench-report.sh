@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench-report.sh - figures become tables, ratios, verdicts and pictures; the rest of the page stays.
+# bench-report.sh - figures become tables, ratios, verdicts and pictures; the rest of the page is unchanged.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -10,7 +10,7 @@ page=$scratch/doc/benchmarks.md
 number=0
 echo 1..11
 
-# check NAME STATUS: one line of TAP, and the page when it is not what it should be.
+# check NAME STATUS: one line of TAP, and the page when the check failed.
 check()
 {
     number=$((number + 1))
@@ -36,8 +36,8 @@ fields()
     done
 }
 
-# Three rounds. Pawl drains 6, 5 and 9 times as fast as graphile-worker: the median is 6, while the ratio
-# of the medians would be 5. It has 0.5 of the floor, which is too little.
+# Three rounds. Pawl drains 6, 5 and 9 times as fast as graphile-worker: the median is 6, while the ratio of the medians
+# would be 5. It reaches 0.5 of plain SQL, which is too little.
 fields >"$scratch/results.tsv" <<EOF
 1 drain pawl 60000 1/s
 1 drain graphile-worker 10000 1/s
@@ -81,7 +81,7 @@ check settings_and_gaps_are_named_once $?
 ! grep -qx old "$page" && [ "$(sed -n 2p "$page")" = before ] && [ "$(tail -n 1 "$page")" = after ]
 check only_the_part_between_the_markers_changes $?
 
-# Each picture the page shows is there, is SVG, and knows nothing of the machine.
+# Each picture on the page exists, is SVG, and contains nothing about the machine.
 pictures()
 {
     [ "$(grep -c '^!\[' "$page")" = 4 ] || return 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# cluster.sh - several servers on one SQLite file, as operators meet them: nodes, leaders, draining, replacing,
-# roles, and what a service manager hears.
+# cluster.sh - several servers on one SQLite file, from an operator's view: nodes, leaders, draining, replacing, roles,
+# and messages to a service manager.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -9,7 +9,7 @@ suite=cluster
 . test/lib/serving.sh
 echo 1..8
 
-# join NAME ARGUMENTS...: one more server on c.db; leaves $pid and $url.
+# join NAME ARGUMENTS...: start one more server on c.db; sets $pid and $url.
 join()
 {
     who=$1
@@ -68,7 +68,7 @@ drains()
 }
 result a_node_is_drained_from_anywhere "$(drains)"
 
-# As if a process on another machine had entered under the name.
+# As if a process on another machine had joined with this name.
 replaced()
 {
     join three
@@ -80,7 +80,7 @@ replaced()
 }
 result who_is_replaced_says_so_and_exits "$(replaced)"
 
-# On one machine the second is refused, and the first never hears of it.
+# On one machine the second process is refused, and the first does not notice it.
 twice()
 {
     join three
@@ -90,7 +90,7 @@ twice()
     has says "$(cat err)" 'node "three": another process on this machine has this name; give this one another (--node)'
     same alive "$(pawl call echo 1 --url "$url")" 1
     same ready "$(curl -s -o /dev/null -w '%{http_code}' "$url/readyz")" 200
-    # Dead, it is replaced at once, however long the grace is.
+    # A dead process is replaced at once, however long the grace is.
     kill -9 "$pid"
     wait "$pid" 2>/dev/null
     join three --heartbeat-grace 1h
@@ -100,7 +100,7 @@ twice()
 }
 result a_living_node_keeps_its_name "$(twice)"
 
-# unnamed NAME ARGUMENTS...: the same without --node, on a file of its own.
+# unnamed NAME ARGUMENTS...: the same without --node, on a separate file.
 unnamed()
 {
     who=$1
@@ -151,7 +151,7 @@ no_gateway()
 }
 result roles_say_what_a_node_does "$(no_gateway)"
 
-# What a service manager hears, one datagram a line.
+# The messages to a service manager, one datagram a line.
 manager()
 {
     python3 - "$1" <<'PY' >heard 2>&1 &

@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs.sh - the pages are true: printed ones are fresh, links and paths lead somewhere, the README's program runs.
+# docs.sh - the pages are true: generated ones are up to date, links and paths have targets, the README's program runs.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -22,7 +22,7 @@ check()
 
 check 1 "$(tools/docs.sh --check 2>&1)" printed_pages_are_fresh
 
-# Every relative link of every page, from where the page is.
+# Every relative link of every page, resolved from the page's folder.
 broken()
 {
     git ls-files -co --exclude-standard '*.md' | while read -r page; do
@@ -33,7 +33,7 @@ broken()
 }
 check 2 "$(broken)" links_lead_somewhere
 
-# The program of the sixty-second tour, as printed, twice: the second run finds the first one's answer.
+# The program of the README's tour, as printed, twice: the second run finds the result of the first.
 awk '/^```c$/ { on = 1; next } /^```$/ { if (on) exit } on' README.md > "$scratch/tour.c"
 want=$(sed -n 's/^    \(tour-1 is .*\)$/\1/p' README.md)
 tour()
@@ -47,7 +47,7 @@ tour()
 }
 check 3 "$(tour)" readme_tour_runs_as_printed
 
-# The guide's targets, and every make target the README names, exist.
+# The guide's targets, and every make target in the README, exist.
 targets()
 {
     grep -ho '`make [a-z-][a-z-]*\|^    make [a-z-][a-z-]*' README.md CONTRIBUTING.md | sed 's/.*make //' | sort -u | while read -r name; do

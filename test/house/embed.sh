@@ -1,5 +1,5 @@
 #!/bin/sh
-# embed.sh - the build stops when an engine and the list of statements disagree, and says where.
+# embed.sh - the build stops when an engine and the list of statements disagree, and names the place.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -10,7 +10,7 @@ cd "$tmp" || exit 2
 number=0
 echo 1..10
 
-# A tree of two statements and two migrations that is right.
+# A correct tree with two statements and two migrations.
 fresh()
 {
     rm -rf sql out
@@ -45,7 +45,7 @@ result()
     fi
 }
 
-# refused NAME TEXT: embedding fails, says TEXT and writes nothing.
+# refused NAME TEXT: embedding fails, prints TEXT and writes nothing.
 refused()
 {
     if "$tools/embed_sql.sh" sql out >log 2>&1 || ! grep -q "$2" log || [ -n "$(ls out)" ]; then

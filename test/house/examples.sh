@@ -22,10 +22,10 @@ echo "1..$(($# + 2))"
 start main || exit 1
 main=$url
 
-# The examples of `serve` and `events` do not end by themselves: ready, then a signal, then the right exit code.
+# The examples of `serve` and `events` do not end by themselves: wait until ready, send a signal, check the exit code.
 serve_example()
 {
-    : >serve.out # else what the one before has said may be read
+    : >serve.out # otherwise the output of the previous one may be read
     PAWL_LISTEN=127.0.0.1:0 bash -c "exec $1" >serve.out 2>serve.err &
     note
     within 10 grep -Eq 'listening|working' serve.out || echo "not ready: $1: $(cat serve.err)"
@@ -50,8 +50,8 @@ for command in "$@"; do
     result "help_$command" "$problem"
 done
 
-# The README's shell blocks, in order, in one shell; only the port is another. They need curl and what every system
-# has, and no jq.
+# The README's shell blocks, in order, in one shell; only the port differs. They need curl and standard tools, but no
+# jq.
 readme()
 {
     mkdir -p bare

@@ -1,5 +1,5 @@
 #!/bin/sh
-# header.sh - what pawl.h accepts and refuses at compile time, in plain C11 and in C++.
+# header.sh - what pawl.h accepts and rejects at compile time, in plain C11 and in C++.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -31,7 +31,7 @@ in_cxx()
     c++ -x c++ -std=c++11 -Wall -Wextra -Werror -I "$include" -c -o /dev/null "$1" 2>&1
 }
 
-# A literal, a literal in pieces, an array and a constant one; pawl_text() takes any string.
+# A literal, a literal in pieces, an array and a constant array; pawl_text() takes any string.
 cat >array.c <<'EOF'
 #include <pawl.h>
 static const char fixed[] = "[1]";
@@ -51,8 +51,8 @@ EOF
 result array_compiles_in_c "$(in_c array.c)"
 result array_compiles_in_cxx "$(in_cxx array.c)"
 
-# sizeof a pointer is 8 whatever it points at: PAWL_TEXT(pointer) would store seven bytes of the text.
-# The compiler's message has to name the function that is right.
+# sizeof a pointer is 8 whatever it points at: PAWL_TEXT(pointer) would store seven bytes of the text. The compiler's
+# message must name the right function.
 pointers()
 {
     for type in 'char *' 'const char *' 'char *const' 'void *'; do

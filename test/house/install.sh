@@ -1,10 +1,10 @@
 #!/bin/sh
-# install.sh - what `make install` leaves is enough to build against, to read and to run: header, libraries,
-# pawl.pc, pages whose links lead somewhere, a unit that starts the program where it is. So is the build folder.
+# install.sh - what `make install` installs is enough to build against, to read and to run: header, libraries, pawl.pc,
+# pages whose links have targets, a unit that starts the installed program. So is the build folder.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
-# The plain build is what gets installed; an instrumented one is not for users.
+# The plain build is installed; an instrumented one is not for users.
 top=$(pwd)
 build=$(cd build 2>/dev/null && pwd) || build=${PAWL_BUILD:?}
 tmp=$(mktemp -d)
@@ -66,14 +66,14 @@ gcc -std=c11 -Wall -Wextra -Werror user.c -o shared $(pkg-config --cflags --libs
     LD_LIBRARY_PATH=$lib ./shared >>log 2>&1
 result $? links_with_the_shared_library
 
-# The system's own libraries are not below DESTDIR, so their flags come without its prefix.
+# The system's own libraries are not below DESTDIR, so their flags must not get its prefix.
 # shellcheck disable=SC2046
 gcc -std=c11 -Wall -Wextra -Werror user.c -o static -I"root$prefix/include" "$lib/libpawl.a" \
     $(PKG_CONFIG_SYSROOT_DIR='' pkg-config --libs sqlite3 libcrypto libpq libmariadb) -pthread -ldl -lm >log 2>&1 &&
     ./static >>log 2>&1
 result $? links_with_the_archive
 
-# Every relative link of every page, from where the page is installed.
+# Every relative link of every page, resolved from where the page is installed.
 (
     cd "root$prefix/share/doc/pawl" || exit 1
     find . -name '*.md' | while read -r page; do
@@ -85,7 +85,7 @@ result $? links_with_the_archive
 [ ! -s log ]
 result $? links_of_installed_pages_lead_somewhere
 
-# The settings that come along change nothing as they are, and are read without an error.
+# The installed pawl.conf changes nothing as it is, and is read without an error.
 conf=root$prefix/share/doc/pawl/pawl.conf
 {
     grep -v '^#' "$conf" | grep . && echo "pawl.conf: the lines above count as they are"
@@ -95,7 +95,7 @@ conf=root$prefix/share/doc/pawl/pawl.conf
 [ ! -s log ]
 result $? settings_come_along_commented_out
 
-# Another prefix, and back to the one it had: files that name it follow, and nothing is compiled.
+# Another prefix, and back again: files that contain the prefix change, and nothing is compiled.
 touch stamp
 other=/opt/pawl-elsewhere
 there=$tmp/there$other
@@ -112,7 +112,7 @@ there=$tmp/there$other
 [ ! -s log ]
 result $? another_prefix_compiles_nothing
 
-# The README's program against the build folder, as it says.
+# The README's program built against the build folder, as the README says.
 awk '/^```c$/ { on = 1; next } /^```$/ { if (on) exit } on' "$top/README.md" >tour.c
 {
     # shellcheck disable=SC2046

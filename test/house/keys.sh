@@ -1,5 +1,5 @@
 #!/bin/sh
-# keys.sh - keys, objects and sessions as people meet them: the program, and every shell block of doc/keys.md.
+# keys.sh - keys, objects and sessions from a user's view: the program, and every shell block of doc/keys.md.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u

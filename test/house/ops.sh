@@ -1,5 +1,5 @@
 #!/bin/sh
-# ops.sh - the operating commands beside a server that works: taking back, archiving, copying.
+# ops.sh - the operating commands while a server is working: requeue-stuck, archive, backup.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -13,7 +13,7 @@ counts()
     pawl get "$1" --json | jq -r '.status, .attempts, .lost' | tr '\n' ' '
 }
 
-# A handler of the server's own that lasts too long: another try takes over, the first one's word is void.
+# A handler of the server takes too long: another attempt takes over, and the result of the first is refused.
 stuck_inside()
 {
     start i
@@ -29,7 +29,7 @@ stuck_inside()
 }
 result a_stuck_handler_is_replaced "$(stuck_inside)"
 
-# A worker outside, with a lease that it could go on extending.
+# A worker outside the server, with a lease that it could keep extending.
 stuck_outside()
 {
     start o
@@ -45,7 +45,7 @@ stuck_outside()
 }
 result a_stuck_worker_is_refused "$(stuck_outside)"
 
-# The same calls through one server: what is archived answers GONE at once, what waits goes on.
+# The same calls through one server: an archived call answers GONE at once, pending ones go on.
 archived()
 {
     start a
@@ -66,7 +66,7 @@ archived()
 }
 result archived_calls_are_gone_for_the_server_too "$(archived)"
 
-# A copy while calls come and go: it opens, its own checks pass, and a server goes on from it.
+# A backup while calls come and go: it opens, its own checks pass, and a server continues from it.
 copied()
 {
     start c
@@ -91,7 +91,7 @@ copied()
 }
 result a_copy_under_load_can_be_served "$(copied)"
 
-# Two Pawls in one file, each with a server.
+# Two schemas in one file, each with a server.
 schemas()
 {
     start s

@@ -1,5 +1,5 @@
 #!/bin/sh
-# reads.sh - `pawl list` and `pawl get` as scripts use them: going on where a list ended, and calls that were archived.
+# reads.sh - `pawl list` and `pawl get` in scripts: continuing a list where it ended, and archived calls.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u

@@ -1,5 +1,5 @@
 #!/bin/sh
-# serve.sh - the daemon as an operator meets it: ready, refusing, stopping, reloading, coming back.
+# serve.sh - the daemon from an operator's view: starting, refusing, stopping, reloading, recovering.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -145,14 +145,14 @@ comes_back()
 {
     start k
     seq 1 300 | sed 's/.*/{"id":"k&","type":"lab","method":"count","input":{"name":"k"}}/' >k.ndjson
-    pawl batch k.ndjson >/dev/null 2>k.batch & # the server may be gone before it comes
+    pawl batch k.ndjson >/dev/null 2>k.batch & # the server may be gone before it connects
     batch=$!
-    sleep 0.1 # the moment is the test
+    sleep 0.1 # the moment of the kill is the test
     kill -9 $pid
     wait $pid 2>/dev/null
     wait $batch
     start k
-    # Whatever the first one did with them: the same ids again add nothing.
+    # Whatever the first batch stored: the same ids again add nothing.
     pawl batch k.ndjson >/dev/null || echo "the second batch was refused"
     within 20 sh -c "[ \"\$(pawl list --status completed --limit 1000 --json | jq '.calls | length')\" = 300 ]" ||
         echo "not all completed: $(pawl queues)"
@@ -183,7 +183,7 @@ reloads()
     kill -HUP $pid
     within 5 grep -q 'the old ones stay' r.err || echo "a wrong file was taken"
     has line "$(cat r.err)" 'r.conf:5: grace'
-    # Tokens never go while the server runs: the old ones stay, whatever else the file says.
+    # Tokens cannot be removed while the server runs: the old ones stay, whatever the file says.
     for none in '' 'tokens = {}'; do
         refusals=$(grep -c 'would open this server' r.err)
         echo "$none" >r.conf
@@ -198,7 +198,7 @@ reloads()
     has level "$(grep 'would open this server' r.err | tail -1)" '"level":"error"'
     PAWL_TOKEN=
     stop
-    # A restart is what opens it.
+    # Only a restart removes them.
     start r --config r.conf
     pawl queues >out 2>err
     same open $? 0
@@ -223,7 +223,7 @@ logs()
 }
 result logs_are_json_lines_or_text_and_audited "$(logs)"
 
-# told FILTER: that line of the log, as soon as it is there.
+# told FILTER: that line of the log, as soon as it appears.
 told()
 {
     within 20 sh -c "[ -n \"\$(jq -c '$1' <w.err)\" ]" || echo "no line for $1: $(cat w.err)"

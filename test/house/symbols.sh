@@ -1,9 +1,9 @@
 #!/bin/sh
-# symbols.sh - what the libraries show to the programs that link them: pawl_ names and nothing else.
+# symbols.sh - the symbols that programs see when they link the libraries: pawl_ names and nothing else.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
-# The libraries as users get them come from the plain build, not from the one under test.
+# The libraries come from the plain build, as users get them, not from the one under test.
 if [ -e build/libpawl.so ]; then
     build=build
 else
@@ -21,7 +21,7 @@ check()
     fi
 }
 
-# Compilers add a few of their own to instrumented builds; those are not ours to hide.
+# Compilers add a few symbols of their own to instrumented builds; those are not ours to hide.
 strangers()
 {
     grep -v ' pawl_\| __asan_\| __tsan_\| __ubsan_\| __odr_asan\| __gcov\| mangle_path$'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tidy.sh - `make tidy` finds each thing it forbids, and finds nothing in this tree.
+# tidy.sh - `make tidy` finds each thing that it forbids, and finds nothing in this tree.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -23,7 +23,7 @@ result()
 "$root/tools/tidy.sh" >"$tmp/log" 2>&1
 result $? this_tree_is_tidy
 
-# A small tree in which everything is right.
+# A small tree in which everything is correct.
 fresh()
 {
     rm -rf "$tmp/tree"
@@ -39,7 +39,7 @@ fresh()
     printf '/* echo.c - three. */\n#include <stdio.h>\n' >samples/echo/echo.c
 }
 
-# finds NAME TEXT: tidy fails and says TEXT.
+# finds NAME TEXT: tidy fails and prints TEXT.
 finds()
 {
     if "$root/tools/tidy.sh" . >"$tmp/log" 2>&1 || ! grep -q "$2" "$tmp/log"; then
@@ -49,7 +49,7 @@ finds()
     fi
 }
 
-# long_function LINES: a function of that many lines, its head included.
+# long_function LINES: a function with this many lines, including its head.
 long_function()
 {
     printf '\nvoid f(int *x);\n\nvoid f(int *x)\n{\n'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# work.sh - `pawl work --exec`: what programs are told, what their ends mean, and how it stops.
+# work.sh - `pawl work --exec`: what programs get, what their exit codes mean, and how it stops.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -87,7 +87,7 @@ timeout_kills_the_group()
     same slow "$(field slow .error)" 'the program did not end within its timeout of 3 s'
     has slow "$(cat slow.err)" 'call "slow" attempt 1: failed in '
     hasnt slow "$(cat slow.err)" 'could not be finished'
-    # It does not heed SIGTERM, so its end comes after the database's own.
+    # It ignores SIGTERM, so it ends after the database's own timeout.
     one stubborn 'trap "" TERM; sleep 1; sleep 1; sleep 1; sleep 1' --timeout 500ms --max-attempts 1
     has stubborn "$(cat stubborn.err)" 'call "stubborn" attempt 1: timed out after 0.5 s'
     within 3 sh -c '! kill -0 $(cat slow.pid)' || echo "its child still runs"

@@ -1,5 +1,5 @@
 /*
- * bare_store.h - a store as it is, without a machine around it: open it, put a call in, look.
+ * bare_store.h - a store without exec around it: open it, add a call, look at it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,12 +8,13 @@
 
 #include "store/store.h"
 
-/* schema NULL: "pawl". The caller's to end. */
+/* Open the store without migrating it; schema NULL: "pawl". The caller closes it. */
 struct store *bare_open(const char *url, const char *schema);
-/* A call of type "t"; no input: BYTES_NONE. */
+/* Accept a call of type "t"; BYTES_NONE: no input. */
 void bare_accept(struct store *s, const char *id, struct bytes input);
-/* It is there, with this input. */
+/* Assert that the call exists and has this input. */
 void bare_has(struct store *s, const char *id, struct bytes input);
+/* The version of the store's schema. */
 struct schema bare_schema(struct store *s);
 
 #endif

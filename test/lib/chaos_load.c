@@ -12,8 +12,8 @@
 #include "server_process.h"
 
 enum { CLIENTS = 40, WALLETS = 10, POISON_LOST = 3 };
-/* A request waits so long for the end of its call, and its client a little longer for the answer.
- */
+/* How long a request waits for the outcome of its call; its client waits a little longer for the
+ * answer. */
 #define WAIT_S "1.5"
 #define PATIENCE_MS 2500
 
@@ -24,7 +24,7 @@ struct client {
     int index, node;
 };
 
-static struct client clients[CLIENTS + 1]; /* the last one sends poison */
+static struct client clients[CLIENTS + 1]; /* the last client sends poison calls */
 static atomic_bool over, slow;
 static atomic_int poisons;
 
@@ -59,7 +59,7 @@ static void note(struct client *c, struct history_ask *q, struct server_answer a
                  server_client_text(&c->http, from, ok ? "error" : "message"));
 }
 
-/* Ask the node the client is at, and write it down; the status. */
+/* Send a request to the client's present node and record it. Returns the HTTP status. */
 static int ask(struct client *c, size_t call, const char *path, const char *body, bool other)
 {
     struct history_ask q = { .call = call,
@@ -77,7 +77,7 @@ static int ask(struct client *c, size_t call, const char *path, const char *body
     return a.status;
 }
 
-/* Send it to another node and hang up. */
+/* Send a request to another node and close the connection. */
 static void abandon(struct client *c, size_t call, const char *body)
 {
     struct history_ask q = { .call = call, .result = HISTORY_NONE };
@@ -92,7 +92,7 @@ static void abandon(struct client *c, size_t call, const char *body)
     elsewhere(c);
 }
 
-/* Until it was accepted, or until it has ended; false: it was given up. */
+/* Repeat the request until the call is accepted (wait: has ended). False: the client gave up. */
 static bool settle(struct client *c, size_t call, const char *body, bool wait)
 {
     const char *path = wait ? "/v1/calls?wait=" WAIT_S : "/v1/calls";
@@ -107,9 +107,8 @@ static bool settle(struct client *c, size_t call, const char *body, bool wait)
         if (status == 202)
             continue;
         if (status && status != 429 && status != 503 && status != 504)
-            return false; /* the checker will have something to say about it */
-        usleep((unsigned)(1000 + server_client_dice(&c->http, 100000))); /* who comes again, not
-                                                                            hammers */
+            return false; /* the checker will report it */
+        usleep((unsigned)(1000 + server_client_dice(&c->http, 100000))); /* before repeating */
         elsewhere(c);
     }
     return false;
@@ -155,7 +154,7 @@ static size_t transfer(struct client *c, char *body, size_t size)
     return call_make(c, &v, body, size, spec);
 }
 
-/* One in eight keeps its transaction open for a while, for the faults to fall into. */
+/* One call in eight keeps its transaction open for a while, so that faults hit it. */
 static size_t count(struct client *c, char *body, size_t size)
 {
     char spec[250];
@@ -198,8 +197,7 @@ static void *client_run(void *arg)
     struct client *c = arg;
     while (!atomic_load(&over)) {
         one(c);
-        usleep((unsigned)server_client_dice(&c->http, 20000)); /* so many, and not as many as it can
-                                                                */
+        usleep((unsigned)server_client_dice(&c->http, 20000)); /* bounds the load */
     }
     return NULL;
 }

@@ -1,10 +1,9 @@
 /*
- * check.c - runs test cases, each in a forked child with a deadline and a folder of its own.
+ * check.c - runs test cases, each in a forked child with a deadline and its own folder.
  *
- * One thread, one process that never runs a case itself: it forks, waits for children or for the
- * next deadline, and prints TAP. What must stay true: whatever a case does, the program prints
- * exactly one line for it and leaves no process of it behind.
- *
+ * The main process has one thread and never runs a case itself: it forks, waits for children or for
+ * the next deadline, and prints TAP. Invariant: whatever a case does, the program prints exactly
+ * one line for it and leaves no process of it behind.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "check.h"
@@ -27,29 +26,30 @@
 #define PARAMS_MAX 400
 #define JOBS_MAX 64
 #define NAME_MAX_LEN 256
-/* A case that prints more than this in failing has hidden its reason anyway; the end is kept. */
+/* Only the end of a longer output is kept. */
 #define OUTPUT_MAX (64 * 1024)
 #define DEADLINE_S 60
-/* Deadlines are multiplied by this setting; on a busy machine by up to SCALE_MAX. */
+/* The variable that multiplies deadlines; on a busy machine the factor is at least the load, up to
+ * SCALE_MAX. */
 #define SCALE "PAWL_CHECK_SCALE"
 #define SCALE_MAX 8
 
-/* What a case says about itself, in memory its forked descendants share with us. */
+/* What a case reports about itself, in memory shared with its forked descendants. */
 struct report {
-    bool failed; /* an assertion failed somewhere in the case, perhaps in a process it forked */
+    bool failed; /* an assertion failed, perhaps in a process that the case forked */
     bool skipped;
     char reason[400];
 };
 
 struct param {
-    const char *file; /* whose cases run with it; NULL: those of every file that says nothing */
+    const char *file; /* the file whose cases run with it; NULL: every file without its own */
     const char *name;
     void *value;
-    int every; /* only each n-th case of a file, the first among them */
+    int every; /* only every n-th case of a file, beginning with the first */
 };
 
 struct job {
-    pid_t pid; /* 0: free */
+    pid_t pid; /* 0: the slot is free */
     char name[NAME_MAX_LEN];
     char dir[64];
     int output; /* a memfd holding what the child printed */
@@ -62,7 +62,7 @@ struct job {
 
 struct run {
     bool list;
-    bool counting; /* how many there are, before the first is started */
+    bool counting; /* count the cases, before the first is started */
     bool verbose;
     bool times;
     int jobs;
@@ -77,10 +77,10 @@ struct run {
 static struct check_case *cases;
 static struct check_case **cases_end = &cases;
 static struct check_file *files;
-static const struct check_file *adding; /* whose params() runs */
+static const struct check_file *adding; /* the file whose params() is running */
 static struct param params[PARAMS_MAX];
 static int param_count;
-static struct report *report; /* of the case this process runs */
+static struct report *report; /* of the case that this process runs */
 
 void check_add(struct check_case *c)
 {
@@ -118,7 +118,7 @@ static bool is_file(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* What says how often the cases of `file` run: its own CHECK_PARAMS, else that of the program. */
+/* The CHECK_PARAMS that apply to `file`: its own, else those of the program. */
 static const struct check_file *says_of(const char *file)
 {
     const struct check_file *all = NULL;
@@ -148,7 +148,7 @@ int check_scale(void)
     return scale > 0 ? scale : 1;
 }
 
-/* How many processes want a processor for each one there is: over the last minute, or now. */
+/* The load for each processor, over the last minute or now, whichever is higher. */
 static int crowded(void)
 {
     double minute = 0;
@@ -162,7 +162,7 @@ static int crowded(void)
     return most > SCALE_MAX * processors ? SCALE_MAX : (int)((most + processors - 1) / processors);
 }
 
-/* What a case that starts now is given: a busy machine is slow, as a sanitizer is. */
+/* The factor for a case that starts now: a busy machine is as slow as a sanitizer. */
 static int scale_now(void)
 {
     int asked = check_scale(), busy = crowded();
@@ -183,7 +183,8 @@ static int64_t now_ms(void)
 
 /* ---- Assertions, in the child ---- */
 
-/* _exit and not exit: a failed case owes no clean-up, and its leaks would hide the reason. */
+/* _exit() and not exit(): a failed case does no clean-up, and reports of its leaks would hide the
+ * reason. */
 static _Noreturn void end_failed(void)
 {
     fflush(NULL);
@@ -277,7 +278,7 @@ void check_has(const char *file, int line, const char *text, const char *got, co
                    got ? got : "NULL", part);
 }
 
-/* Hex of up to 32 bytes from `at` on, printable characters as themselves. */
+/* Hex of up to 32 bytes from `at` on; printable characters are shown as they are. */
 static void print_bytes(const char *label, const unsigned char *p, size_t len, size_t at)
 {
     fprintf(stderr, "  %s %zu bytes, from %zu:", label, len, at);
@@ -359,7 +360,7 @@ static bool make_dir(char *out, size_t len)
     return mkdtemp(out) != NULL;
 }
 
-/* Prints each line of the child's output behind a `#`, the last OUTPUT_MAX bytes of it. */
+/* Print the child's output with `#` before each line, the last OUTPUT_MAX bytes of it. */
 static void print_output(int fd)
 {
     off_t size = lseek(fd, 0, SEEK_END);
@@ -420,7 +421,7 @@ static void job_end(struct run *r, struct job *j, int status)
     *j = (struct job){ 0 };
 }
 
-/* Ends whatever the case left running; the group is the child's own. */
+/* Kill whatever the case left running; the process group is the child's own. */
 static void kill_group(const struct job *j)
 {
     kill(-j->pid, SIGKILL);
@@ -434,7 +435,8 @@ static void wait_some(struct run *r)
         if (!j->pid)
             continue;
         siginfo_t info = { 0 };
-        /* Look first, reap after the group is dead: until then nobody else can be given its id. */
+        /* Reap the child only after its group is dead: until then its process id cannot be reused.
+         */
         if (waitid(P_PID, (id_t)j->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid) {
             int status = 0;
             kill_group(j);
@@ -465,18 +467,18 @@ static _Noreturn void child(const struct check_case *c, struct job *j, void *val
     sigemptyset(&set);
     sigprocmask(SIG_SETMASK, &set, NULL);
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    dup2(nothing, STDIN_FILENO); /* a case that needs a terminal makes one */
+    dup2(nothing, STDIN_FILENO); /* a case that needs a terminal creates one */
     dup2(j->output, STDOUT_FILENO);
     dup2(j->output, STDERR_FILENO);
     report = j->report;
-    /* One number for the whole case and for the programs it starts. */
+    /* The same factor for the whole case and for the programs it starts. */
     char scale[12];
     snprintf(scale, sizeof scale, "%d", j->scale);
     setenv(SCALE, scale, 1);
     if (chdir(j->dir) != 0)
         FAIL("chdir %s: %s", j->dir, strerror(errno));
     c->run(value);
-    /* exit and not _exit: leak checkers, race reports and coverage speak at exit. */
+    /* exit() and not _exit(): leak checkers, race detectors and coverage report at exit. */
     exit(0);
 }
 
@@ -490,9 +492,8 @@ static struct job *free_job(struct run *r)
     }
 }
 
-/* Cases are the same whatever the shell they are started from has: no settings of Pawl's or of the
- * databases' clients, no other language, no closed stream. Before main(), which may start servers.
- */
+/* Make cases independent of the shell that started them: no settings of Pawl or of database
+ * clients, LC_ALL=C, no closed streams. Runs before main(), which may start servers. */
 __attribute__((constructor)) static void stand_alone(void)
 {
     static const char *const unset[] = {
@@ -525,7 +526,7 @@ static void start(struct run *r, const struct check_case *c, const char *name, v
     snprintf(j->name, sizeof j->name, "%s", name);
     if (!make_dir(j->dir, sizeof j->dir))
         give_up("temporary folder");
-    /* Appending, so that threads and forked processes do not write over one another. */
+    /* O_APPEND, so that threads and forked processes do not overwrite one another's output. */
     j->output = memfd_create("check", MFD_CLOEXEC);
     if (j->output < 0 || fcntl(j->output, F_SETFL, O_APPEND) < 0)
         give_up("memfd");
@@ -543,7 +544,7 @@ static void start(struct run *r, const struct check_case *c, const char *name, v
         give_up("fork");
     if (pid == 0)
         child(c, j, value);
-    setpgid(pid, pid); /* both sides do it, so that it is done whoever runs first */
+    setpgid(pid, pid); /* parent and child both call it, because either may run first */
     j->pid = pid;
 }
 
@@ -574,7 +575,7 @@ static void run_one(struct run *r, const struct check_case *c, const struct para
         start(r, c, name, p ? p->value : NULL);
 }
 
-/* Every selected case: started, listed, or only counted. */
+/* Start, list or count every selected case. */
 static void each(struct run *r)
 {
     r->planned = 0;
@@ -608,7 +609,8 @@ static bool read_arguments(struct run *r, int argc, char **argv)
     return r->jobs >= 1 && r->jobs <= JOBS_MAX;
 }
 
-/* The longest first, so that none of them runs alone at the end; else as they were written. */
+/* Cases with the longest deadline first, so that none of them runs alone at the end; otherwise in
+ * the order of the source. */
 static void sort_cases(void)
 {
     struct check_case *sorted = NULL;

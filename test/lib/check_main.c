@@ -1,5 +1,5 @@
 /*
- * check_main.c - the main() of test programs that have none of their own.
+ * check_main.c - main() for test programs that have none of their own.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -22,7 +22,7 @@ void corpus_run(const char *name, int (*target)(const uint8_t *data, size_t len)
         if (e->d_name[0] == '.')
             continue;
         snprintf(path, sizeof path, "%s/%s", at, e->d_name);
-        printf("%s\n", path); /* the last one is the one that failed */
+        printf("%s\n", path); /* the last line names the input that failed */
         fflush(stdout);
         FILE *f = fopen(path, "rb");
         TRUE(f != NULL);

@@ -1,5 +1,5 @@
 /*
- * corpus.h - a fuzzer's corpus, and every input that once failed, run as a test.
+ * corpus.h - run a fuzzer's corpus, with every input that once failed, as a test.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Give every file of test/fuzz/corpus/NAME to the target; ends the case when there are fewer than
- * `least`. */
+/* Pass every file of test/fuzz/corpus/NAME to the target. Ends the case when there are fewer than
+ * `least` files. */
 void corpus_run(const char *name, int (*target)(const uint8_t *data, size_t len), int least);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * crash_fixture.c - see crash_fixture.h.
  *
- * A round is seven calls: with SQL, with SQL and a retry, kept for a microsecond only, sending two
- * more, cancelled while pending, cancelled while running, delayed. Calls with SQL put their id into
- * `box`, which forbids nothing: an effect that happened twice is there twice.
+ * A round is seven calls: with SQL, with SQL and a retry, kept for one microsecond only, sending
+ * two more calls, cancelled while pending, cancelled while running, delayed. Calls with SQL insert
+ * their id into the table `box`, which has no unique constraint: an effect that happened twice is
+ * there twice.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "crash_fixture.h"
@@ -58,7 +59,7 @@ static int holds(struct pawl_call *c)
 
 static char acked_path[64];
 
-/* One line in one write after the answer: what is in the file was acknowledged. */
+/* Each line is one write() after the answer, so every id in the file was acknowledged. */
 static void note(const char *what, const char *id)
 {
     char line[300];
@@ -90,7 +91,7 @@ static void must(enum pawl_status st, const struct pawl_err *err, const char *wh
     exit(3);
 }
 
-/* BUSY and UNKNOWN say: the same once more, which is harmless with the same id. */
+/* After BUSY or UNKNOWN the request is repeated, which is harmless with the same id. */
 static bool again(enum pawl_status st, int64_t until_us)
 {
     if ((st != PAWL_BUSY && st != PAWL_UNKNOWN) || fixture_mono() > until_us)
@@ -99,7 +100,7 @@ static bool again(enum pawl_status st, int64_t until_us)
     return true;
 }
 
-/* `call` must end well; what the database refuses for now is repeated. */
+/* The statement must succeed; errors that the database may resolve are retried. */
 #define MUST(what, call)                                                                           \
     do {                                                                                           \
         int64_t until_us_ = fixture_mono() + FIXTURE_WAIT_US;                                      \
@@ -174,7 +175,7 @@ static void wait_call(struct pawl *p, const char *id)
     pawl_shown_free(shown);
 }
 
-/* Also the two that SEND sent: what is pending at a clean stop stays so. */
+/* Also the two calls that SEND sent: calls that are pending at a clean stop stay pending. */
 static void wait_round(struct pawl *p, const char *node, int round)
 {
     char id[64], child[80];
@@ -303,7 +304,7 @@ int crash_fixture_wait(pid_t pid)
     return 0;
 }
 
-/* How often the id is among the lines. */
+/* How many lines are this id. */
 static int count_lines(const char *lines, const char *id)
 {
     size_t len = strlen(id);
@@ -315,7 +316,7 @@ static int count_lines(const char *lines, const char *id)
     return n;
 }
 
-/* `box`: the ids of all effects, a line each. */
+/* The ids of all effects in `box`, one a line. */
 static void check_call(struct pawl *p, const char *box, const char *id, enum kind k)
 {
     struct pawl_shown *shown = NULL;

@@ -1,12 +1,11 @@
 /*
- * crash_fixture.h - a program that is killed and started again, and the count that is made
- * afterwards.
+ * crash_fixture.h - a program that is killed and started again, and the count afterwards.
  *
- * The test's own binary, started with CRASH_FIXTURE set, is the program: it opens the
- * database it is told, submits what has not been acknowledged yet, writes each acknowledged id into
- * a file right after the answer, runs the handlers and leaves with status 0 when everything it
- * submitted has ended. Whatever happens to it on the way, the count must come out:
- * crash_fixture_count().
+ * The program is the test's own binary, started with CRASH_FIXTURE set. It opens the given
+ * database, submits the calls that are not acknowledged yet, writes each acknowledged id into a
+ * file right after the answer, runs the handlers, and exits with status 0 when everything it
+ * submitted has ended. No matter when it was killed, crash_fixture_count() must find every call
+ * exactly once.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef CRASH_FIXTURE_H
@@ -16,29 +15,30 @@
 
 #include "fixture.h"
 
-/* First thing in main(): does not return in the program. */
+/* To be called first in main(). In the program it does not return; elsewhere it does nothing. */
 void crash_fixture_program(void);
 
-/* Start it: `node` is its name in the database and the prefix of its ids, n how many rounds of
- * calls it submits (7 calls a round). PAWL_CRASH is `crash` (NULL: none), PAWL_CRASH_LOG is `log`
- * (NULL: none). */
+/* How the program is started. */
 struct crash_fixture {
-    const void *param; /* the case's: which engine */
+    const void *param; /* the case's parameter: which engine */
     const char *node;
     int rounds;
     const char *crash, *log;
-    bool bulk; /* and 40 MiB of inputs in one batch, so that SQLite's log outgrows its bound */
+    bool bulk; /* also submit 40 MiB of inputs in one batch, so that SQLite's WAL outgrows its limit
+                */
 };
+/* Start the program. `node` is its name in the database and the prefix of its ids; it submits
+ * `rounds` rounds of 7 calls. PAWL_CRASH is `crash` and PAWL_CRASH_LOG is `log`; NULL: unset. */
 pid_t crash_fixture_start(const struct crash_fixture *b);
-/* Wait for it: 0 when it has done everything, -9 when it was killed; anything else ends the case.
- */
+/* Wait for the program. Returns 0 when it has done everything, -9 when it was killed; any other end
+ * fails the case. */
 int crash_fixture_wait(pid_t pid);
 
-/* Nothing acknowledged is lost, no effect is there twice, nothing is stuck or left behind. `nodes`
- * are all that were started on this database. */
+/* Assert that no acknowledged call is lost, no effect happened twice, and nothing is pending or
+ * left over. `nodes` are all that were started on this database. */
 void crash_fixture_count(const void *param, const char *const *nodes, size_t n_nodes, int rounds);
 
-/* A file whose cases run on every engine that a killed process can be started on again. */
+/* For a file whose cases run on every engine that survives its process. */
 #define RUNS_ON_CRASH_FIXTURE                                                                      \
     CHECK_PARAMS                                                                                   \
     {                                                                                              \

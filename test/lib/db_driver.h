@@ -1,6 +1,6 @@
 /*
- * db_driver.h - what db_server.c needs to know of one kind of server: which programs there are and
- * how they are called. Private to test/lib.
+ * db_driver.h - what db_server.c needs to know about one kind of server: its programs, command
+ * lines and SQL. Private to test/lib.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,63 +18,71 @@ struct words {
     char text[6000];
     size_t len;
 };
+/* Append one argument, built like printf. */
 void word(struct words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct db_server {
     const char *name;
-    const char *users[3]; /* who runs it when we are root: the first that exists */
-    int clean, kill;      /* signals */
-    const char *admin;    /* the database an administrator is in */
-    const char *first;    /* SQL of the first start */
-    const char *cut;      /* SQL that ends every other connection; answers a row each */
-    /* Does a connection to this database wait for a lock? */
+    const char *users[3]; /* the account that runs the server when the tests run as root: the first
+                             that exists */
+    int clean, kill;      /* the signals for a clean and for an immediate stop */
+    const char *admin;    /* the database that an administrator connects to */
+    const char *first;    /* SQL to run after the first start */
+    const char *cut;      /* SQL that ends every other connection; one row for each */
+    /* Is a connection to the case's database waiting for a lock? */
     bool (*waits)(struct db_server *s);
     const char *list; /* SQL: the names of all databases */
-    const char *drop; /* what follows DROP DATABASE and its name */
-    const char *copy; /* what follows CREATE DATABASE and its name to copy MADE_DATABASE; NULL: it
-                         cannot */
-    bool cut_says;    /* these rows are the statements to be run, some in vain */
+    const char *drop; /* appended to DROP DATABASE NAME */
+    const char *copy; /* appended to CREATE DATABASE NAME to copy MADE_DATABASE; NULL: the server
+                         cannot copy */
+    bool cut_says;    /* the rows of `cut` are statements to run, some of which may fail */
+    /* Find the server's programs; false: it is not installed. */
     bool (*find)(struct db_server *s);
-    /* Say `sql` on a connection of its own as superuser. Answers 0 with the rows in `out`, a line
-     * each, columns apart by tabs, cut where `out` ends; else something else, and why. */
+    /* Run `sql` as superuser on a new connection. Returns 0 with the rows in `out`, a line each,
+     * columns separated by tabs, cut at `size`; else an error code, with the message in `out`. */
     int (*say)(const struct db_server *s, const char *database, const char *sql, char *out,
                size_t size);
-    /* Each fills in a command line, the program's path first. */
+    /* The command line that creates the server's files; the program's path first. */
     void (*make)(const struct db_server *s, struct words *w);
+    /* The command line that runs the server. */
     void (*serve)(const struct db_server *s, struct words *w);
+    /* The command line of the server's client program. */
     void (*client)(const struct db_server *s, struct words *w, const char *database);
+    /* The URL of a database on the server. */
     void (*url)(const struct db_server *s, char *out, size_t size, const char *database);
 
-    const char *options[8]; /* more of its command line, as a case said */
+    const char *options[8]; /* further options of its command line */
     int n_options;
-    const struct db_server *of; /* whose copy it is; NULL: nobody's */
+    const struct db_server *of; /* the primary of a replica; NULL: it is not a replica */
     char bin[200], dir[64], data[80];
     int port;
     bool fast;
-    pid_t pid;   /* 0: not running, or somebody else's */
-    pid_t owner; /* who started it, and ends it */
-    bool copies; /* the shared one has MADE_DATABASE, which can be copied */
+    pid_t pid;   /* 0: not running, or not started by this process */
+    pid_t owner; /* the process that started it and ends it */
+    bool copies; /* the shared server has MADE_DATABASE, which can be copied */
     int databases;
-    char database[60]; /* the one made last */
+    char database[60]; /* the one that was created last */
 };
 
-/* In db_server.c, for db_share.c: make the folder and start it; false: why was printed. */
+/* For db_share.c: create the folder and start the server. False: it did not start, and the reason
+ * was printed. */
 bool db_begin(struct db_server *s, bool fast);
-/* Stop it and remove its folder, in the process that owns it. */
+/* Stop the server and remove its folder; does nothing unless this process owns it. */
 void db_finish(struct db_server *s);
 
-/* A database that was migrated when the shared server started, to be copied by cases. */
+/* A database that is migrated when the shared server starts, and that cases copy. */
 #define MADE_DATABASE "pawl_made"
-/* Rows of an answer, as db_ask() gives them. NULL is the engine's own word for it. */
+/* The rows of an answer as db_ask() returns them. NULL is printed as the engine prints it. */
 struct rows {
     char *out;
     size_t len, size;
 };
+/* Start with no rows. */
 void rows_begin(struct rows *r, char *out, size_t size);
-/* One more cell; the first of a row begins a line. */
+/* Add one cell; the first cell of a row begins a line. */
 void rows_cell(struct rows *r, bool first, const char *text, size_t len);
 
-/* `dir` and everything in it. */
+/* Remove `dir` and everything in it. */
 void db_remove_folder(const char *dir);
 
 #endif

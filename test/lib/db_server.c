@@ -30,13 +30,13 @@
 #include "fixture.h"
 
 #define START_US (60 * FIXTURE_SEC * check_scale())
-/* A statement of a test's own that takes longer has met a lock that nobody lets go of. */
+/* A test's own statement that takes longer is blocked by a lock that is never released. */
 #define SAY_US (30 * FIXTURE_SEC * check_scale())
 #define ANSWER_MAX (4 << 20)
 #define DATABASES_MAX 200
-/* So many databases of ended cases are dropped in one go. */
+/* How many databases of ended cases are dropped at a time. */
 #define OLD_MAX 8
-/* Where files are memory, when there is such a place and this much of it is free. */
+/* Where a file system in memory is, used when this much of it is free. */
 #define FAST_PLACE "/dev/shm"
 #define FAST_FREE ((uint64_t)1 << 30)
 
@@ -66,7 +66,7 @@ void word(struct words *w, const char *format, ...)
 
 /* ---- Running programs ------------------------------------------------------------------------ */
 
-/* Root may not run a server: somebody who owns nothing does. */
+/* The account that runs the server when the tests run as root: servers refuse to run as root. */
 static const struct passwd *servant(const struct db_server *s)
 {
     const struct passwd *who = NULL;
@@ -82,7 +82,7 @@ static void become_servant(const struct db_server *s)
         _exit(126);
 }
 
-/* In a forked child: the server's program, its output in the log. */
+/* In a forked child: execute the server's program, with its output in the log. */
 _Noreturn static void become(const struct db_server *s, const struct words *w)
 {
     char log[100];
@@ -116,7 +116,7 @@ static int run_as_servant(const struct db_server *s, const struct words *w)
     return pid > 0 ? wait_status(pid) : -1;
 }
 
-/* A client program with its ends in our hands. */
+/* Start a client program with pipes to its stdin and stdout. */
 struct db_session {
     const struct db_server *server;
     pid_t pid;
@@ -145,7 +145,7 @@ static void client_start(const struct db_server *s, const struct words *w, struc
     *v = (struct db_session){ .server = s, .pid = pid, .in = in[1], .out = out[0] };
 }
 
-/* Up to its end. Too much is cut off, which no test asks for. */
+/* Read until the end of the stream; what does not fit is cut off. */
 static size_t read_all(int fd, char *out, size_t size)
 {
     size_t len = 0;
@@ -188,7 +188,7 @@ static bool answers(const struct db_server *s)
     return s->say(s, s->admin, "SELECT 1;", out, sizeof out) == 0;
 }
 
-/* The kernel tells it to end when the thread that starts it does, whatever that dies of. */
+/* The kernel signals the server when the thread that started it ends for any reason. */
 static pid_t spawn(const struct db_server *s)
 {
     struct words w = { 0 };
@@ -216,7 +216,7 @@ static bool run_it(struct db_server *s)
     while (s->pid > 0 && fixture_mono() < until) {
         int status;
         if (waitpid(s->pid, &status, WNOHANG) == s->pid)
-            s->pid = 0; /* it has given up */
+            s->pid = 0; /* it ended by itself */
         else if (answers(s))
             return true;
         else
@@ -231,8 +231,8 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path);
 }
 
-/* Who owned it is known until nothing else is left: a server that is still on its way out writes
- * into a folder that is being removed, and then somebody comes again. */
+/* The data folder is removed first: the file `owner` stays until nothing else is left. A server
+ * that is still shutting down may write into the folder meanwhile; then the next run removes it. */
 void db_remove_folder(const char *dir)
 {
     char data[100];
@@ -262,7 +262,7 @@ void db_finish(struct db_server *s)
     s->owner = 0;
 }
 
-/* Those that this program has started. */
+/* The servers that this program started. */
 static struct db_server *begun[4];
 static int n_begun;
 
@@ -272,7 +272,7 @@ static void finish_all(void)
         db_finish(begun[i - 1]);
 }
 
-/* Whoever is told to end ends the servers first. */
+/* Signal handler: kill the servers, then end by the same signal. */
 static void told(int sig)
 {
     for (int i = 0; i < n_begun; i++)
@@ -282,7 +282,7 @@ static void told(int sig)
     raise(sig);
 }
 
-/* Who was killed could not clean up: whoever comes next does. */
+/* Remove the folders of servers whose owner was killed and could not clean up. */
 static void remove_stale(const struct db_server *s)
 {
     char pattern[80];
@@ -315,7 +315,7 @@ static bool own_folder(const struct db_server *s)
     return fclose(f) == 0;
 }
 
-/* A port nobody listens on just now. */
+/* A port that is free now. */
 static int free_port(void)
 {
     struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -350,7 +350,7 @@ static bool make_folder(struct db_server *s)
     return chmod(s->dir, 0755) == 0;
 }
 
-/* Between our look and its start somebody else may take the port. */
+/* Another process may take the port between free_port() and the server's start, so try again. */
 static bool run_somewhere(struct db_server *s)
 {
     for (int i = 0; i < 3; i++) {
@@ -361,7 +361,7 @@ static bool run_somewhere(struct db_server *s)
     return false;
 }
 
-/* The folder is removed by the next who comes: what it has to say goes into the test's output. */
+/* Print the server's log into the test's output, because the folder is removed later. */
 static void print_log(const struct db_server *s)
 {
     char path[100], text[4000];
@@ -376,8 +376,8 @@ static void print_log(const struct db_server *s)
     close(fd);
 }
 
-/* A server's first files take seconds to make and are always the same: they are made once a run,
- * under a lock, and copied. Those of a replica are its primary's. */
+/* Creating a server's first files takes seconds, and they are always the same: they are created
+ * once a run, under a lock, and copied. Those of a replica come from its primary. */
 static bool make_data(struct db_server *s)
 {
     char lock_path[120], made[100], command[500];
@@ -451,7 +451,8 @@ void db_start_own(struct db_server *s)
 
 /* ---- Databases ------------------------------------------------------------------------------- */
 
-/* Databases of cases that are over. They are many files each, so they do not wait for the end. */
+/* Drop databases of cases that have ended. Each has many files, so they are dropped during the run.
+ */
 static void drop_old(const struct db_server *s, char *names)
 {
     const char *old[OLD_MAX];
@@ -470,14 +471,14 @@ static void drop_old(const struct db_server *s, char *names)
     }
 }
 
-/* The shared server is started by the first case that needs it. */
+/* Start the shared server unless it runs. */
 static void db_need(struct db_server *s)
 {
     if (!s->port && !db_start(s))
         FAIL("no server of %s", s->name);
 }
 
-/* The process's number is in the name: cases of several programs share a server. */
+/* The name has the process id, because cases of several programs share a server. */
 static const char *make_database(struct db_server *s, const char *how)
 {
     static char urls[DATABASES_MAX][200];
@@ -588,7 +589,7 @@ int db_kill_connections(struct db_server *s)
         FAIL("%s: %s: %s", s->name, s->cut, rows);
     for (char *line; (line = strsep(&rows, "\n")) && *line; n++) {
         char said[2000];
-        if (s->cut_says) /* who has just left by himself is an error */
+        if (s->cut_says) /* a connection that has ended meanwhile is an error here */
             s->say(s, s->admin, line, said, sizeof said);
     }
     return n;
@@ -607,7 +608,8 @@ struct db_session *db_session_open(struct db_server *s)
     return v;
 }
 
-/* What was said last is answered by a number of its own, when everything before it is done. */
+/* Send a SELECT of a unique mark after the statements; when its answer comes, everything before it
+ * is done. */
 void db_session_say(struct db_session *v, const char *sql)
 {
     char line[2000], mark[40], got[4000] = "";

@@ -1,10 +1,11 @@
 /*
  * db_share.c - one server for all programs of a test run.
  *
- * tools/test-run.sh makes a folder for the run, PAWL_TEST_RUN, and writes its own process number
- * into `owner`; a program that is run without it makes its own. The first case that needs a server
- * starts a keeper for it under a lock; the keeper writes down where the server is, waits until the
- * run is over (or is told to end), and then ends it. A run that is killed takes its servers along.
+ * tools/test-run.sh makes a folder for the run, PAWL_TEST_RUN, and writes its own process id into
+ * `owner`; a program that runs without it makes its own folder. The first case that needs a server
+ * starts a keeper process for it, under a lock. The keeper writes down where the server is, waits
+ * until the run ends (or until it gets a signal), and then stops the server. So a run that is
+ * killed leaves no server behind.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <fcntl.h>
@@ -42,7 +43,7 @@ static bool read_place(struct db_server *s, const char *run)
     return found;
 }
 
-/* Whole or not at all. */
+/* Written to a temporary file and renamed, so that readers see all of it or nothing. */
 static bool write_place(const struct db_server *s, const char *run)
 {
     char path[PATH_LEN], whole[PATH_LEN];
@@ -68,7 +69,8 @@ static int owner_of(const char *run)
     return pid > 0 ? pidfd_open((pid_t)pid, 0) : -1;
 }
 
-/* Migrating is what a new database mostly costs: it is done once, and copied. */
+/* Most of the cost of a new database is its migration: it is done once, and the database is copied.
+ */
 static bool make_copied(struct db_server *s)
 {
     char url[200], said[1000];
@@ -84,7 +86,8 @@ static bool make_copied(struct db_server *s)
     return s->copies = ok;
 }
 
-/* Its own session, so that whatever ends the program that happened to be the first spares it. */
+/* The keeper has its own session, so that signals to the program that started it do not reach it.
+ */
 _Noreturn static void keep(struct db_server *s, const char *run, int ready)
 {
     char path[PATH_LEN];
@@ -154,7 +157,7 @@ bool db_start(struct db_server *s)
 static char own_run[64];
 static pid_t own_run_of;
 
-/* Its keepers see that the program has ended; who waits for them is its last forked process. */
+/* Tell the keepers to end. They also notice by themselves that the program has ended. */
 static void end_own_run(void)
 {
     struct db_server *const servers[] = { &db_postgres, &db_mariadb };

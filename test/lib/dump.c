@@ -1,7 +1,7 @@
 /*
- * dump.c - a store and its answers as text.
+ * dump.c - a store and its answers as text (dump.h).
  *
- * Only what the contract speaks of is printed: the order of side effects is not, so they are
+ * Only what the contract defines is printed. The order of side effects is not defined, so they are
  * sorted.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -410,7 +410,7 @@ static void answer_ok(struct buf *b, const struct op *op)
     }
 }
 
-/* Why it was refused, as far as the contract has the words. */
+/* The reason of a refusal, as far as the contract defines its wording. */
 static void answer_refused(struct buf *b, const struct op *op)
 {
     if (op->kind == OP_ACCEPT && op->accept.atomic) {

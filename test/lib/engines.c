@@ -54,7 +54,7 @@ const struct engine engines[] = {
 };
 const size_t n_engines = COUNT_OF(engines);
 
-/* PAWL_ENGINES names those to run on, apart by spaces; unset: all. */
+/* PAWL_ENGINES names the engines to run on, separated by spaces; unset or empty: all. */
 static bool wanted(const char *name)
 {
     const char *names = getenv("PAWL_ENGINES");
@@ -67,7 +67,7 @@ static bool wanted(const char *name)
     return false;
 }
 
-/* A program has many files: what is missing is said once. */
+/* Every file of a program asks: report a missing server only once. */
 static void say_missing(const struct engine *e)
 {
     static bool said[COUNT_OF(engines)];
@@ -100,7 +100,7 @@ void engines_add_sample(const char *name, int every)
             add(&engines[i], every);
 }
 
-/* The scheme at the end of any wrappers. */
+/* The scheme of a URL behind any wrappers. */
 const struct engine *engine_of(const char *url)
 {
     size_t colon = strcspn(url, ":");

@@ -142,7 +142,7 @@ void events_send(int fd, const char *method, const char *path, const char *body)
                      path, body ? strlen(body) : 0, body ? body : "");
     LT_INT(n, (int)sizeof text);
     ssize_t sent = send(fd, text, (size_t)n, MSG_NOSIGNAL);
-    (void)sent; /* a server that was killed is found out by the answer that does not come */
+    (void)sent; /* a server that was killed is noticed when no answer comes */
 }
 
 static bool fill(int fd, char *to, size_t *n, size_t max)

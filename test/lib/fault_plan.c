@@ -1,7 +1,8 @@
 /*
  * fault_plan.c - see fault_plan.h.
  *
- * Kinds are dealt like cards, so that a short list has all of them too.
+ * Kinds are drawn without replacement until all were used, so that a short plan has all of them
+ * too.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fault_plan.h"
@@ -41,7 +42,8 @@ static enum fault_kind deal(struct dealer *d)
     return kind;
 }
 
-/* How long it takes by itself: frozen past the grace, or killed and left alone for a while. */
+/* How long the node is down: frozen for longer than the grace, or killed and restarted after a
+ * while. */
 static int64_t length(struct dealer *d, enum fault_kind kind, int64_t grace_us)
 {
     if (kind == FAULT_FREEZE)
@@ -54,7 +56,7 @@ static bool of_a_node(enum fault_kind kind)
     return kind == FAULT_KILL || kind == FAULT_FREEZE || kind == FAULT_RESTART;
 }
 
-/* One that is left in peace by then, from any of them on; -1: none. */
+/* A node that has no other fault at that time, searched from a random one on; -1: none. */
 static int free_node(struct dealer *d, const int64_t *busy_us, int nodes, int64_t at_us)
 {
     int from = (int)dice(d, nodes);

@@ -1,6 +1,6 @@
 /*
- * fault_plan.h - what goes wrong in a cluster and when, made from one number: the same number makes
- * the same list.
+ * fault_plan.h - a list of faults for a cluster, with their times, generated from a seed: the same
+ * seed makes the same list.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,25 +12,27 @@
 
 enum fault_kind {
     FAULT_KILL,     /* a node is killed, and started again after a while */
-    FAULT_FREEZE,   /* a node is stopped for longer than the grace, and goes on */
-    FAULT_RESTART,  /* a node is asked to end, and started again */
-    FAULT_CUT,      /* every connection to the database ends */
-    FAULT_DB_CLEAN, /* the database restarts as an administrator does it */
-    FAULT_DB_KILL,  /* the database restarts and had no time to write anything */
-    FAULT_POISON    /* a call comes that kills whoever runs it */
+    FAULT_FREEZE,   /* a node is stopped (SIGSTOP) for longer than the grace, then continued */
+    FAULT_RESTART,  /* a node is asked to end (SIGTERM), and started again */
+    FAULT_CUT,      /* every connection to the database is cut */
+    FAULT_DB_CLEAN, /* the database is restarted cleanly */
+    FAULT_DB_KILL,  /* the database is killed and restarted: it recovers from its log */
+    FAULT_POISON    /* a call is submitted that kills the process that runs it */
 };
 enum { FAULT_KINDS = 7, FAULT_PLAN_MAX = 1000 };
 
 struct planned_fault {
-    int64_t at_us; /* from the beginning */
+    int64_t at_us; /* since the start */
     enum fault_kind kind;
-    int node;       /* -1: none in particular */
+    int node;       /* -1: no particular node */
     int64_t for_us; /* how long the node is down or stopped */
 };
 
+/* The kind in words, for output. */
 const char *fault_name(enum fault_kind kind);
-/* By their times, over that many seconds: every kind once in every few, and a node that is down or
- * stopped is left in peace. The number of them; the list has room for FAULT_PLAN_MAX. */
+/* Fill `out` with faults sorted by time, for this many seconds: every kind is used again and again,
+ * and a node that is down or stopped gets no further fault. Returns their number, at most
+ * FAULT_PLAN_MAX, for which `out` must have room. */
 size_t fault_plan_make(uint64_t seed, int nodes, int64_t seconds, int64_t grace_us,
                        struct planned_fault *out);
 

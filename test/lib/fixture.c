@@ -26,8 +26,8 @@ int64_t fixture_mono(void)
     return (int64_t)t.tv_sec * FIXTURE_SEC + t.tv_nsec / 1000;
 }
 
-/* BUSY and UNKNOWN say: the same once more. A machine that stands still for longer than a
- * connection is waited for brings both, and what a case is about begins after what is done here. */
+/* Should the request be repeated? BUSY and UNKNOWN come when the machine stalls for longer
+ * than a connection's timeout. The test begins after what is done here, so they are retried. */
 static bool again(enum pawl_status st, int64_t *until_us, const struct pawl_err *err)
 {
     if (st != PAWL_BUSY && st != PAWL_UNKNOWN)
@@ -95,7 +95,7 @@ void fixture_start(struct pawl *p, int slots)
     OK(st, &err);
 }
 
-/* What was UNKNOWN and is a duplicate now was stored by us. */
+/* A call that is reported as a duplicate after an UNKNOWN was stored by ourselves. */
 static void submit(struct pawl *p, const struct pawl_spec *v, struct pawl_receipt *r, int n,
                    unsigned flags)
 {
@@ -191,7 +191,8 @@ void fixture_ends(struct pawl *p, const char *id, enum pawl_state want)
         FAIL("call \"%s\" is %s, not %s", id, pawl_state_name(got), pawl_state_name(want));
 }
 
-/* Goes through all calls once, newest first; a call that moves meanwhile is seen where it is. */
+/* Reads all calls once, newest first. A call whose state changes meanwhile is counted as it was
+ * read. */
 static int count(struct pawl *p, enum pawl_state state, bool open_only)
 {
     struct pawl_query q = { PAWL_QUERY_INIT, .state = state, .limit = 1000 };
@@ -223,7 +224,7 @@ int fixture_count(struct pawl *p, enum pawl_state state)
     return count(p, state, false);
 }
 
-/* Say which, before the case fails. */
+/* Print the calls that have not ended, before the case fails. */
 static void print_open(struct pawl *p)
 {
     struct pawl_query q = { PAWL_QUERY_INIT, .limit = 1000 };

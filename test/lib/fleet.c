@@ -18,14 +18,14 @@
 #include "fixture.h"
 
 #define LISTENING "listening on http://127.0.0.1:"
-/* A node that ended by itself is started again after this. */
+/* A node that ended by itself is restarted after this time. */
 #define AGAIN_US (100 * FIXTURE_MS)
-/* How long a node that stops lets its calls run on. */
+/* How long a node that stops lets its calls go on. */
 #define STOP_GRACE "3s"
 
 struct node {
-    pid_t pid; /* 0: there is none */
-    int out;   /* what it prints, held open as long as it lives */
+    pid_t pid; /* 0: not running */
+    int out;   /* its stdout, kept open while it runs */
     char line[300];
     size_t len;
     bool wanted, frozen, was_ready;
@@ -52,7 +52,7 @@ _Noreturn static void become(int index, int out)
     if (conf.preload[index]) {
         setenv("LD_PRELOAD", conf.preload[index], 1);
         setenv("FAKETIME", conf.clock[index], 1);
-        setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1); /* it is the wall clock that is wrong */
+        setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1); /* only its wall clock is wrong */
     }
     execl(PAWL_BUILD_DIR "/pawl", "pawl", "serve", "--listen", "127.0.0.1:0", "--db", conf.db,
           "--module", PAWL_BUILD_DIR "/samples/lab.so", "--module",
@@ -110,7 +110,8 @@ _Noreturn static void bad_end(const struct node *v, int status, const char *when
     FAIL("node n%d ended with status %d %s; see n%d.log", index, WEXITSTATUS(status), when, index);
 }
 
-/* An end of its own, which poison and a missing database excuse. */
+/* A node ended by itself: allowed after a poison call, and when there was no database at its start.
+ */
 static void own_end(struct node *v, int status)
 {
     bool aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && conf.died;
@@ -133,7 +134,7 @@ static void hear(struct node *v)
         return;
     ssize_t n = read(v->out, v->line + v->len, sizeof v->line - 1 - v->len);
     if (n <= 0)
-        return; /* its end is waitpid()'s to tell */
+        return; /* waitpid() reports its end */
     v->len += (size_t)n;
     v->line[v->len] = '\0';
     if (!strchr(v->line, '\n'))
@@ -174,7 +175,7 @@ void fleet_ready(void)
 
 /* ---- What is done to them -------------------------------------------------------------------- */
 
-/* Send it and wait; how it ended. */
+/* Send the signal and wait for the end. Returns the status from waitpid(). */
 static int end_by(struct node *v, int sig)
 {
     int status = 0;
@@ -191,7 +192,7 @@ static int end_by(struct node *v, int sig)
     return status;
 }
 
-/* Poison may have been faster. */
+/* A poison call may have killed the node first. */
 static bool aborted(struct node *v, int status)
 {
     bool is = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && conf.died;
@@ -215,7 +216,7 @@ void fleet_kill(int index)
     gone(v);
 }
 
-/* A node that was not up yet does not have to say goodbye. */
+/* A node that was not ready yet may end with any status. */
 static void stop(struct node *v)
 {
     v->wanted = false;

@@ -1,10 +1,11 @@
 /*
  * fleet.h - several `pawl serve` processes on one database: started, killed, frozen, stopped, and
- * started again when they end by themselves, as a service manager would.
+ * restarted when they end by themselves, as a service manager would do.
  *
- * All by the case's first thread; ports may be asked for by any. Nodes are called n0, n1, ... What
- * they say on stderr is added to ./n0.log and so on. A node that ends in a way it may not ends the
- * case: only poison (abort) and a start without a database are forgiven.
+ * All functions are for the case's first thread, except that any thread may ask for ports. Nodes
+ * are called n0, n1, ... Their stderr is appended to ./n0.log and so on. A node that ends
+ * unexpectedly ends the case; only poison calls (abort) and a start without a database are allowed
+ * to end one.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef FLEET_H
@@ -17,37 +18,43 @@ enum { FLEET_NODES = 3 };
 
 struct fleet_conf {
     const char *db;
-    int64_t grace_us;       /* silence after which a node is taken for dead */
-    void (*died)(int node); /* one aborted; NULL: none may */
+    int64_t grace_us;       /* time without a heartbeat after which a node is dead */
+    void (*died)(int node); /* called when a node aborted; NULL: none may */
     const char *beat;       /* heartbeat_interval; NULL: an eighth of the grace */
     const char *stop_grace; /* NULL: 3s */
     const char *preload[FLEET_NODES], *clock[FLEET_NODES]; /* LD_PRELOAD, FAKETIME; NULL: none */
 };
+/* Set up the fleet; starts no node. */
 void fleet_begin(const struct fleet_conf *conf);
-/* Start a node; it says when it listens, and fleet_tend() hears it. */
+/* Start a node; fleet_tend() notices when it listens. */
 void fleet_start(int node);
-/* Hear who listens now, and start again who ended by himself. Often. */
+/* Notice which nodes listen, and restart nodes that ended by themselves. To be called often. */
 void fleet_tend(void);
-/* Until all that should be up are. */
+/* Wait until every node that should be up listens. */
 void fleet_ready(void);
 
-/* kill -9 and reap; it stays down. */
+/* Kill a node with SIGKILL and reap it; it stays down. */
 void fleet_kill(int node);
-/* SIGTERM, wait, start again. */
+/* Send SIGTERM, wait for the end, start the node again. */
 void fleet_restart(int node);
+/* Stop a node's process with SIGSTOP. */
 void fleet_freeze(int node);
+/* Continue a frozen node. */
 void fleet_thaw(int node);
-/* SIGTERM to all that are up; each must end with status 0. */
+/* Send SIGTERM to all nodes that are up; each must end with status 0. */
 void fleet_end(void);
-/* SIGTERM and no waiting; then whether it has ended, and reaped with status 0. */
+/* Send SIGTERM and do not wait. */
 void fleet_ask_to_stop(int node);
+/* Has the node ended since? It is reaped, and its status must be 0. */
 bool fleet_has_stopped(int node);
 
-/* Where it listens; 0: do not try. A frozen node listens and does not answer. */
+/* The port where the node listens; 0: it does not. A frozen node listens and does not answer. */
 int fleet_port(int node);
+/* Is the node's process running? */
 bool fleet_up(int node);
-/* Starts of nodes, and those that came to nothing because there was no database. */
+/* How many times nodes were started. */
 int fleet_starts(void);
+/* How many of these starts failed because there was no database. */
 int fleet_failed_starts(void);
 
 #endif

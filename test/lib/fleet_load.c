@@ -18,8 +18,8 @@ static int n_threads;
 static atomic_bool over;
 static atomic_int done;
 
-/* One call, wherever it is answered. Each caller counts in a row of its own: waiting for somebody
- * else's would be an error of the handler's. */
+/* One call, repeated on every node until one answers. Each thread counts in its own row: a lock on
+ * a shared row would be an error in the handler. */
 static void call(struct server_client *c, int thread, int n)
 {
     char body[200];

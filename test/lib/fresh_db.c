@@ -1,5 +1,5 @@
 /*
- * fresh_db.c - copies of an empty database.
+ * fresh_db.c - copies of an empty database (fresh_db.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -38,7 +38,7 @@ void heard_end(void)
     log_sink_set(NULL, NULL);
 }
 
-/* The line at or after *at that has it; NULL: none. */
+/* The first line from *at on that contains `part`; NULL: none. */
 static const char *next(const char *part, int *at)
 {
     const char *found = NULL;

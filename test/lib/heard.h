@@ -1,5 +1,5 @@
 /*
- * heard.h - what this process logs while a case runs, to be counted.
+ * heard.h - collect the lines that this process logs while a case runs.
  *
  * One case at a time; lines still go to the case's output.
  * SPDX-License-Identifier: Apache-2.0
@@ -7,13 +7,13 @@
 #ifndef HEARD_H
 #define HEARD_H
 
-/* From now on, at LOG_INFO and above. */
+/* Start collecting lines of LOG_INFO and above. */
 void heard_begin(void);
-/* Nobody listens any more. After the threads that log have ended. */
+/* Stop collecting, after the threads that log have ended. */
 void heard_end(void);
-/* How many lines have this in them. */
+/* How many lines contain `part`. */
 int heard_count(const char *part);
-/* The first of them, for as long as the case runs; "": there is none. */
+/* The first line that contains `part`, valid while the case runs; "" when there is none. */
 const char *heard_line(const char *part);
 
 #endif

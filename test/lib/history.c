@@ -1,5 +1,5 @@
 /*
- * history.c - a history's memory, what belongs to what, and promises 1 to 3 by what was answered.
+ * history.c - storage of a history, relations between its parts, and promises 1 to 3.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,8 @@ static int64_t clock_us(clockid_t id)
     return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
 }
 
-/* The machine's clock may be set while we watch; ours is set once. */
+/* The wall clock may be changed during a test, so it is read once and continued with the monotonic
+ * clock. */
 static int64_t offset_us;
 
 int64_t history_now(void)
@@ -48,7 +49,7 @@ void history_release(struct history *h)
     free(h->faults);
 }
 
-/* Room for one more at the end; capacities are powers of two. */
+/* Make room for one more element; capacities are powers of two. */
 static void *grown(void *v, size_t n, size_t size)
 {
     if (n && (n & (n - 1)))
@@ -175,7 +176,7 @@ static void see(struct history_call *c, const struct history_ask *a)
         c->ended_us = a->answered_us;
 }
 
-/* Rows stay where they are from here on. */
+/* From here on rows do not move, so pointers to them stay valid. */
 static void join(struct history *h)
 {
     if (h->n_rows)
@@ -260,7 +261,7 @@ static int by_call(const void *a, const void *b)
     return x->sent_us < y->sent_us ? -1 : x->sent_us > y->sent_us;
 }
 
-/* Come again: not now, or nobody knows. */
+/* No answer, or one that asks for a retry. */
 static bool no_answer(int status)
 {
     return status == 0 || status == 429 || status == 503 || status == 504;
@@ -278,7 +279,7 @@ static void check_outcome(struct history *h, const struct history_ask *a)
 {
     const struct history_call *c = &h->calls[a->call];
     const struct history_row *r = c->row;
-    if (!r) /* promise 1 */
+    if (!r) /* reported under promise 1 */
         return;
     if (!pawl_state_ended((enum pawl_state)a->state)) {
         if (c->ended_us && c->ended_us < a->sent_us)
@@ -312,7 +313,7 @@ static void check_answer(struct history *h, const struct history_ask *a)
     }
 }
 
-/* Of requests for one call that crossed each other one at most was the first. */
+/* Of concurrent requests for one call, at most one may be answered as new. */
 static void check_first(struct history *h, const struct history_ask *v, size_t n)
 {
     const struct history_ask *first = NULL;

@@ -1,6 +1,6 @@
 /*
- * history_lines.c - promise 4 by the line of every key, and promise 2 by what its calls did to the
- * balance, by the counters, and by the sum of all money.
+ * history_lines.c - promise 4 from the order of each key's calls; promise 2 from what the calls did
+ * to balances and counters, and from the total of all money.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 #include "check.h"
 #include "history.h"
 
-/* What a wallet says that has too little. */
+/* A wallet's error when its balance is too small. */
 #define REFUSAL "is not enough for"
 
 /* ---- 4: one at a time, in order -------------------------------------------------------------- */
@@ -24,22 +24,26 @@ static int by_place(const void *a, const void *b)
     return order ? order : x->key_no < y->key_no ? -1 : x->key_no > y->key_no;
 }
 
-/* When somebody began to ask for it, and when he knew that it stood in its line; 0: never. What a
- * call sends is there when that one has ended. */
+/* When the first request for the call was sent; 0: never. For a call that another one sent: when
+ * that one was requested. */
 static int64_t begun_us(const struct history_row *r)
 {
     return r->call ? r->call->begun_us : r->sender ? r->sender->begun_us : 0;
 }
 
+/* When a client knew that the call was stored; 0: never. For a call that another one sent: when
+ * that one ended. */
 static int64_t standing_us(const struct history_row *r)
 {
     return r->call ? r->call->accepted_us : r->sender ? r->sender->ended_us : 0;
 }
 
-/* From the end of the line: nobody was accepted before somebody ahead of him had begun to ask. */
+/* From the last call of the key backwards: no call may have been accepted before a call that ran
+ * before it was requested. */
 static void check_overtaken(struct history *h, const struct history_row *const *v, size_t n)
 {
-    const struct history_row *first = NULL; /* of those behind: who stood there earliest */
+    const struct history_row *first = NULL; /* of the later calls, the one that was accepted first
+                                             */
     for (size_t i = n; i-- > 0;) {
         if (first && begun_us(v[i]) && standing_us(first) < begun_us(v[i]))
             history_found(h, 4,
@@ -59,7 +63,7 @@ static void check_alone(struct history *h, const struct history_row *const *v, s
         if (v[i]->key_no != (int64_t)i + 1) {
             history_found(h, 4, "key %s: call %s has the number %lld at place %zu", v[i]->key,
                           v[i]->id, (long long)v[i]->key_no, i + 1);
-            return; /* and so would all behind it */
+            return; /* all later calls of the key would be reported too */
         }
         if (i && v[i]->started_us < v[i - 1]->finished_us)
             history_found(h, 4, "key %s: call %s began at %.6f s, and %s before it ended at %.6f s",
@@ -77,7 +81,7 @@ static int64_t amount_of(const struct history_row *r)
     return r->sender ? r->sender->amount : 0;
 }
 
-/* What one call did, and the balance after it. */
+/* Check one call's effect. Returns the balance after it. */
 static int64_t check_step(struct history *h, const struct history_row *r, int64_t balance)
 {
     int64_t sum = balance + amount_of(r);
@@ -87,7 +91,7 @@ static int64_t check_step(struct history *h, const struct history_row *r, int64_
                           (long long)balance, (long long)amount_of(r));
         return balance;
     }
-    if (r->state != PAWL_COMPLETED) /* promises 6 and 7 */
+    if (r->state != PAWL_COMPLETED) /* reported under promises 6 and 7 */
         return balance;
     if (r->result != sum || sum < 0)
         history_found(h, 2,
@@ -118,7 +122,8 @@ static void check_line(struct history *h, const struct history_row *const *v, si
                       v[0]->key, (long long)(kept ? kept->n : 0), (long long)balance, v[n - 1]->id);
 }
 
-/* All there is was paid in; while something has not ended, money is under way. */
+/* The total of all balances is what was paid in. While a call has not ended, a transfer may be
+ * incomplete. */
 static void check_money(struct history *h)
 {
     int64_t there = 0, paid_in = 0;
@@ -152,7 +157,7 @@ static int by_result(const void *a, const void *b)
     return order ? order : x->result < y->result ? -1 : x->result > y->result;
 }
 
-/* Calls of one counter by their results: 1, 2, 3 and no other. */
+/* The results of one counter's calls are 1, 2, 3, ... without gaps. */
 static void check_counter(struct history *h, const struct history_row *const *v, size_t n)
 {
     const char *name = v[0]->call->to;
@@ -197,7 +202,7 @@ static void check_keys(struct history *h, const struct history_row **v)
 {
     size_t n = 0;
     for (size_t i = 0; i < h->n_rows; i++)
-        if (*h->rows[i].key && h->rows[i].state) /* what has not ended is promise 6 */
+        if (*h->rows[i].key && h->rows[i].state) /* promise 6 reports the others */
             v[n++] = &h->rows[i];
     qsort(v, n, sizeof *v, by_place);
     for (size_t i = 0, k; i < n; i += k) {

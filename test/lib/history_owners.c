@@ -1,6 +1,6 @@
 /*
- * history_owners.c - promises 5 to 7 by the tries that were lost: who lost them, who had the call
- * after him, and which fault they can be laid to.
+ * history_owners.c - promises 5 to 7 from lost attempts: which node lost them, which node had the
+ * call afterwards, and which fault explains it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 #include "history.h"
 
 #define SEC INT64_C(1000000)
-/* What recovery may take beyond the grace. */
+/* How long recovery may take beyond the grace. */
 #define RECOVERY_US (2 * SEC)
 
 static int by_seq(const void *a, const void *b)
@@ -35,7 +35,7 @@ static const char *id_of(const struct history_try *t)
     return t->row ? t->row->id : "(unknown)";
 }
 
-/* Tries in order of their calls; each with its row. */
+/* Sort lost attempts by call, and find the row of each. */
 static void join(struct history *h)
 {
     struct history_row **v = calloc(h->n_rows + 1, sizeof(struct history_row *));
@@ -59,8 +59,9 @@ static void join(struct history *h)
 
 /* ---- 5: a stale owner can change nothing ----------------------------------------------------- */
 
-/* Whoever ended it took it after the last of them had lost it. The clock of a claim may be read a
- * little before what it sees was committed; an owner that is stale is so by a whole grace. */
+/* The attempt that ended the call must have been claimed after the lost attempt was taken back. The
+ * time of a claim may be read shortly before the commit it sees; a stale owner would be off by a
+ * whole grace. */
 static void check_stale(struct history *h, const struct history_try *t)
 {
     const struct history_row *r = t->row;
@@ -68,14 +69,15 @@ static void check_stale(struct history *h, const struct history_try *t)
         r->claimed_us < t->finished_us - h->grace_us / 2)
         history_found(h, 5,
                       "call %s was taken from %s at %.3f s, and its outcome of %.3f s is that of "
-                      "%s, who had it since %.3f s",
+                      "%s, which had it since %.3f s",
                       r->id, t->node, history_at(h, t->finished_us), history_at(h, r->finished_us),
                       r->node, history_at(h, r->claimed_us));
 }
 
 /* ---- 6: recovery, and nobody is declared dead who lives -------------------------------------- */
 
-/* What else was going on between two moments, in time: no observer looks on while it is down. */
+/* The total time of other faults between two moments: while they last, no node observes the others.
+ */
 static int64_t trouble_us(const struct history *h, const struct history_fault *but, int64_t from_us,
                           int64_t to_us)
 {
@@ -143,7 +145,8 @@ static void check_good(struct history *h, const struct history_row *r)
                       r->lost);
 }
 
-/* Who dies of poison dies of one that is there, and as often as that one may kill. */
+/* Nodes abort only because of poison calls, and each poison call may kill only as often as it says.
+ */
 static void check_deaths(struct history *h)
 {
     int64_t deaths = 0, may = 0;
@@ -159,7 +162,7 @@ static void check_deaths(struct history *h)
 static void check_charged(struct history *h, const struct history_row *r)
 {
     if (r->state && r->lost != r->tries)
-        history_found(h, 7, "call %s was charged %d lost tries, and %d are written down", r->id,
+        history_found(h, 7, "call %s was charged %d lost attempts, and %d are recorded", r->id,
                       r->lost, r->tries);
 }
 

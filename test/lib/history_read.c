@@ -1,5 +1,5 @@
 /*
- * history_read.c - a history's second half: the tables as they are in the end, page by page.
+ * history_read.c - read the tables into a history after a test, page by page.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,10 +11,10 @@
 #include "db_server.h"
 #include "fixture.h"
 
-/* So many rows fit into one answer many times over. */
+/* Rows in one page; the answer has room for many times more. */
 #define PAGE 5000
 
-/* How an engine says "these bytes as text" and "this text": what stands before and behind it. */
+/* How an engine converts bytes, or text, to UTF-8: the SQL before and behind a column. */
 struct speech {
     const char *bytes[2], *text[2];
 };
@@ -27,7 +27,7 @@ static const struct speech *speech_of(const void *param)
     return strcmp(engine_of(param)->says, "postgres") == 0 ? &pg : &my;
 }
 
-/* As text, "" for NULL. */
+/* A column as text, "" for NULL. */
 static const char *say(const char *const *how, const char *column)
 {
     static char v[8][120];
@@ -108,7 +108,7 @@ static struct history_sum read_sum(char *line)
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* Every line of an answer to `one`; the last seq, and how many there were. */
+/* Call `one` for every line of an answer. Returns the number of lines; *last is the last seq. */
 static size_t each(struct history *h, const void *param, const char *sql, int64_t *last,
                    int64_t (*one)(struct history *h, char *line))
 {
@@ -139,7 +139,7 @@ static void read_rows(struct history *h, const void *param)
     while (each(h, param, sql, &last, read_row) > 0);
 }
 
-/* A page ends where a call does, so that none is read twice. */
+/* A page ends at the end of a call, so that no call is read twice. */
 static void read_tries(struct history *h, const void *param)
 {
     const struct speech *s = speech_of(param);

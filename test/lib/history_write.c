@@ -1,5 +1,5 @@
 /*
- * history_write.c - a history as text, for whoever has to find out what happened.
+ * history_write.c - write a history as text, to find out what happened.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -32,7 +32,7 @@ enum pawl_status lite_one(struct lite_fixture *r, struct op *op)
     enum pawl_status st;
     int64_t until_us = world_mono(&world_real) + 30 * SEC_US * check_scale();
     op->a = &r->a;
-    do /* A machine that stands still, or the turns of others, may use up what a lock is waited for.
+    do /* On a slow machine, or with many writers, the lock may not come in time: BUSY is retried.
         */
         st = store_commit(r->s, &op, 1);
     while (st == PAWL_BUSY && world_mono(&world_real) < until_us);

@@ -1,6 +1,6 @@
 /*
- * lite.h - what the tests of the SQLite engine share: a database of their own, calls by the
- * thousand, and the operations as one-liners that end the case unless they succeed.
+ * lite.h - for tests of the SQLite engine: a database of their own, thousands of calls, and
+ * operations as one-liners that end the case unless they succeed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,19 +19,22 @@ struct lite_fixture {
     int ids; /* calls accepted so far */
 };
 
-/* world NULL: the real one. */
+/* Open and migrate the database; world NULL: the real clock. */
 void lite_fixture_open(struct lite_fixture *r, const char *url, const struct world *world);
+/* Close the store and free the fixture. */
 void lite_fixture_close(struct lite_fixture *r);
+/* The SQLite connection of the fixture's store. */
 struct lite *lite_of_fixture(const struct lite_fixture *r);
 
-/* n calls i0, i1, ... of this type, `len` bytes of input each, due after delay. */
+/* Accept n calls i0, i1, ... of this type with `len` bytes of input each, due after delay_us. */
 void lite_accept_n(struct lite_fixture *r, const char *type, int n, size_t len, int64_t delay_us);
-/* Commit one operation; its status. */
+/* Commit one operation. Returns its status. */
 enum pawl_status lite_one(struct lite_fixture *r, struct op *op);
-/* Claim up to max of one type (NULL: all); the calls are op.claim.calls. */
+/* Claim up to max calls of one type (NULL: all); they are op.claim.calls. */
 struct op lite_claim_of(struct lite_fixture *r, const char *type, int max, unsigned char token);
+/* Finish one call of the lease with a result. */
 enum pawl_status lite_finish_seq(struct lite_fixture *r, struct token token, int64_t seq);
-/* One number out of the file, by the connection's own SQL. */
+/* One number from the file, by SQL on the store's connection. */
 int64_t lite_ask(const struct lite_fixture *r, const char *sql);
 
 #endif

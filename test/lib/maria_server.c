@@ -1,9 +1,9 @@
 /*
- * maria_server.c - MariaDB as a throw-away server: its programs and how they are called.
+ * maria_server.c - MariaDB as a temporary server: its programs and command lines.
  *
- * Grants are on: Pawl is a user with a password who may do what he likes in databases of cases and
- * nothing elsewhere. The character set is what the server has when nobody chose one, latin1: what
- * Pawl needs it must ask for.
+ * Grants are enabled: Pawl's account has a password, all rights in databases of cases, and none
+ * elsewhere. The character set is the server's default, latin1, so Pawl must ask for utf8mb4
+ * itself.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <mariadb/mysql.h>
@@ -28,11 +28,12 @@ static void make(const struct db_server *s, struct words *w)
     word(w, "%s/bin/mariadb-install-db", s->bin);
     word(w, "--no-defaults");
     word(w, "--datadir=%s", s->data);
-    word(w, "--tmpdir=%s", s->dir); /* a server that starts empties the one it shares with others */
+    /* Not the shared /tmp: a server removes temporary tables there when it starts. */
+    word(w, "--tmpdir=%s", s->dir);
     word(w, "--auth-root-authentication-method=normal");
     word(w, "--skip-test-db");
     word(w, "--skip-name-resolve");
-    word(w, "--cross-bootstrap"); /* does not look for another server on this machine */
+    word(w, "--cross-bootstrap"); /* do not look for another server on this machine */
 }
 
 static void serve(const struct db_server *s, struct words *w)
@@ -69,7 +70,7 @@ static void client(const struct db_server *s, struct words *w, const char *datab
     word(w, "%s", database);
 }
 
-/* NULL is "NULL", as the server's own client prints it. */
+/* NULL is printed as "NULL", as the server's own client does. */
 static void take_rows(MYSQL *db, struct rows *rows)
 {
     MYSQL_RES *r = mysql_store_result(db);
@@ -106,7 +107,7 @@ static void url(const struct db_server *s, char *out, size_t size, const char *d
     snprintf(out, size, "mysql://pawl:pawl@127.0.0.1:%d/%s", s->port, database);
 }
 
-/* Is there a transaction of this connection among those that wait, in the report of InnoDB?
+/* Is a transaction of this connection waiting, according to the InnoDB status report?
  *     ---TRANSACTION 1234, ACTIVE 0 sec starting index read
  *     ...
  *     LOCK WAIT 2 lock struct(s), heap size 1128, 1 row lock(s)
@@ -121,8 +122,8 @@ static bool row_waits(const char *report, long thread)
     return false;
 }
 
-/* The tables of information_schema are no help: InnoDB makes them anew only when nobody has read
- * them for 100 ms, and other cases read them as well. */
+/* The tables in information_schema do not help: InnoDB refreshes them only when they were not read
+ * for 100 ms, and other cases read them too. */
 static bool waits(struct db_server *s)
 {
     enum { THREADS = 64 };

@@ -1,8 +1,9 @@
 /*
  * my_proxy.c - see my_proxy.h.
  *
- * A packet is three bytes of length, lowest first, a number, and so many bytes. Only the client's
- * are looked at; of the server's the answers to a COMMIT that nobody hears are counted.
+ * A packet is three bytes of length (little-endian), a sequence number, and the payload. Only
+ * packets from the client are parsed; of the server's, only the suppressed answers to a COMMIT are
+ * counted.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "my_proxy.h"
@@ -31,7 +32,7 @@ static struct {
 
 struct line {
     int client, server;
-    unsigned char *in; /* the client's bytes that were not carried yet */
+    unsigned char *in; /* bytes from the client that are not forwarded yet */
     size_t len;
 };
 
@@ -61,7 +62,7 @@ static bool is_commit(const unsigned char *p, size_t len)
     return len > HEAD + 1 + n && p[HEAD] == 3 && memcmp(p + len - n, word, n) == 0;
 }
 
-/* The server does what it was told; its answers end here. */
+/* The server executes the statements; its answers are discarded. */
 static void swallow(int server, int answers)
 {
     unsigned char block[65536];
@@ -78,7 +79,8 @@ static void swallow(int server, int answers)
     }
 }
 
-/* A packet that says OK and that no answer follows: two counts, then flags. */
+/* Is this an OK packet without SERVER_MORE_RESULTS? It has two length-encoded integers, then flags.
+ */
 static bool is_last_ok(const unsigned char *p, size_t len)
 {
     static const size_t count_len[] = { [0xfc] = 3, [0xfd] = 4, [0xfe] = 9, [0xff] = 1 };
@@ -88,7 +90,7 @@ static bool is_last_ok(const unsigned char *p, size_t len)
     return len > HEAD && p[HEAD] == 0 && at < len && !(p[at] & 8);
 }
 
-/* All answers but the last go on. */
+/* Forward all answers except the last. */
 static void pass_but_last(const struct line *l)
 {
     unsigned char block[65536];
@@ -107,7 +109,7 @@ static void pass_but_last(const struct line *l)
     }
 }
 
-/* One packet of the client's. False: the line is over. */
+/* Forward one packet from the client. False: the connection is finished. */
 static bool carry(struct line *l, size_t len)
 {
     int cut = is_commit(l->in, len) ? atomic_exchange(&proxy.cut, 0) : 0;

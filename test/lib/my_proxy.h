@@ -1,6 +1,6 @@
 /*
- * my_proxy.h - a proxy between a test and its MariaDB whose COMMITs can be cut, as proxy.h has it
- * for PostgreSQL. One a process.
+ * my_proxy.h - a proxy between a test and its MariaDB server that can cut COMMITs, as proxy.h does
+ * for PostgreSQL. One per process.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,11 +9,14 @@
 
 #include "proxy.h"
 
-/* The URL through the proxy, for the process. */
+/* Start the proxy in front of this server. Returns the URL through it, which is valid for the
+ * process. */
 const char *my_proxy_url(const char *url);
-/* The next packet whose text ends with COMMIT; `answers` is how many statements it has. */
+/* Cut the next packet whose text ends with COMMIT; `answers` is how many statements it has. */
 void my_proxy_cut_commit(enum proxy_cut how, int answers);
+/* Has the cut happened? */
 bool my_proxy_was_cut(void);
+/* End a HOLD or STUCK. */
 void my_proxy_let_go(void);
 
 #endif

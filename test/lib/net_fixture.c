@@ -41,7 +41,7 @@ static void reply_text(struct http_request *r, const char *text)
                       .status = 200, .content_type = "text/plain", .body = bytes_of(text) });
 }
 
-static struct net_fixture *the_fixture; /* one per process, as cases are */
+static struct net_fixture *the_fixture; /* one per process: each case has its own */
 
 static void on_gone(struct http_request *r)
 {
@@ -257,7 +257,7 @@ static void hide_date(void)
     memmove(date + 9, end, strlen(end) + 1);
 }
 
-/* Byte by byte, so that what follows stays in the socket. */
+/* Byte by byte, so that the next answer stays in the socket. */
 static size_t read_head(int fd)
 {
     answer_len = 0;

@@ -1,5 +1,5 @@
 /*
- * own_world.c - the world a test owns.
+ * own_world.c - see own_world.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

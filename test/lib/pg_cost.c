@@ -32,7 +32,7 @@ static bool process_read(pid_t pid, struct process *out)
     size_t n = fread(line, 1, sizeof line - 1, f);
     fclose(f);
     line[n] = 0;
-    /* "pid (name) state parent ...", and a name may hold anything. */
+    /* "pid (name) state parent ..."; the name may contain any character. */
     const char *open = strchr(line, '('), *end = strrchr(line, ')');
     if (!open || !end ||
         sscanf(end + 1, " %*c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &parent,
@@ -50,7 +50,7 @@ double pg_cost_process(pid_t pid)
     return process_read(pid, &p) ? p.cpu_s : 0;
 }
 
-/* Those that are gone are in the postmaster's own figure. */
+/* Processes that have ended are included in the postmaster's own figure. */
 static double family(pid_t postmaster)
 {
     double sum = pg_cost_process(postmaster);
@@ -65,7 +65,7 @@ static double family(pid_t postmaster)
     return sum;
 }
 
-/* The postmaster of the server a connection is to; 0: it is not on this machine. */
+/* The process id of the connection's postmaster; 0: it is not on this machine. */
 static pid_t postmaster_of(PGconn *db)
 {
     struct process p;

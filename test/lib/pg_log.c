@@ -33,8 +33,8 @@ void pg_log_skip(struct pg_log *log)
     fclose(f);
 }
 
-/* A line is `... duration: 0.123 ms  bind id_add: INSERT ...` (or parse, or execute), or
- * `... duration: 0.123 ms  statement: BEGIN`. */
+/* A line is `... duration: 0.123 ms  bind id_add: INSERT ...` (or parse, or execute), or `...
+ * duration: 0.123 ms  statement: BEGIN`. */
 static void count_line(struct pg_counts *t, const char *line)
 {
     static const char took[] = "duration: ", plain[] = "statement: ", run[] = "execute ";

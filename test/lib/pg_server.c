@@ -1,5 +1,5 @@
 /*
- * pg_server.c - PostgreSQL as a throw-away server: its programs and how they are called.
+ * pg_server.c - PostgreSQL as a temporary server: its programs and command lines.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 
 #include "db_driver.h"
 
-/* The newest version Debian has put under /usr/lib/postgresql, or what is in the PATH. */
+/* The newest version under /usr/lib/postgresql (Debian), or the programs in PATH. */
 static bool find(struct db_server *s)
 {
     for (int version = 30; version >= 14; version--) {
@@ -41,7 +41,7 @@ static void serve(const struct db_server *s, struct words *w)
     word(w, "%s/postgres", s->bin);
     word(w, "-D");
     word(w, "%s", s->data);
-    word(w, "--port=5432"); /* names the socket; nothing listens on the network */
+    word(w, "--port=5432"); /* only the name of the socket; it does not listen on the network */
     word(w, "--listen_addresses=");
     word(w, "--unix_socket_directories=%s", s->dir);
     word(w, "--unix_socket_permissions=0777");

@@ -40,7 +40,7 @@ bool pooler_there(void)
     return find() != NULL;
 }
 
-/* Its settings, in memory: there is no folder that both of us may use. */
+/* Its settings are in a memfd: there is no folder that both accounts may use. */
 static int settings(const char *host)
 {
     int fd = memfd_create("pgbouncer.ini", 0);
@@ -96,7 +96,7 @@ static bool answers(void)
     return ok;
 }
 
-/* The value of host= in our servers' URLs. */
+/* The value of host= in a URL of our servers. */
 static void host_of(const char *url, char *out, size_t size)
 {
     const char *at = strstr(url, "host=");
@@ -111,7 +111,7 @@ const char *pooler_url(const char *url)
     snprintf(was, sizeof was, "%s", host);
     host_of(url, host, sizeof host);
     if (strcmp(was, host) != 0) {
-        EQ_STR(was, ""); /* one server a process */
+        EQ_STR(was, ""); /* one server per process */
         start(host);
         for (int ms = 0; !answers(); ms += 5) {
             if (ms > START_MS)

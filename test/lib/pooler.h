@@ -1,10 +1,10 @@
 /*
- * pooler.h - a private pgbouncer in front of the tests' own PostgreSQL, which hands out sessions
- * for one transaction each.
+ * pooler.h - a private pgbouncer in front of the tests' PostgreSQL server, in transaction pooling
+ * mode.
  *
- * It belongs to the process that asked for it and ends with it; it runs as an unprivileged user
- * also when the tests run as root, listens on a socket without a file, and takes its server
- * connections in turn, so that no two transactions in a row meet the same one if it can help it.
+ * It belongs to the process that started it and ends with it. It runs as an unprivileged user even
+ * when the tests run as root, listens on an abstract socket, and uses its server connections in
+ * turn, so that consecutive transactions get different connections whenever possible.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef POOLER_H
@@ -12,10 +12,10 @@
 
 #include <stdbool.h>
 
-/* Is there a pgbouncer to be started? */
+/* Is pgbouncer installed? */
 bool pooler_there(void);
-/* The way through a pooler to where `url` leads, for the process. Ends the case when there is none.
- */
+/* The URL through a pooler to the server of `url`, valid for the process. Ends the case when there
+ * is no pgbouncer. */
 const char *pooler_url(const char *url);
 
 #endif

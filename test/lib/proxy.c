@@ -1,8 +1,9 @@
 /*
  * proxy.c - see proxy.h.
  *
- * A thread takes connections, one more for each carries it. Only the client's side is read message
- * by message: a byte for the kind (but for the first message), four for the length, the rest.
+ * One thread accepts connections, and each connection has a thread that forwards its traffic. Only
+ * the client's side is parsed into messages: a byte for the kind (except in the first message),
+ * four bytes for the length, the payload.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "proxy.h"
@@ -31,19 +32,19 @@ static struct {
     int listener;
     atomic_llong statements, connections, bytes;
     atomic_int cut, state, open;
-    int turn[2];                 /* a pipe: its end is readable while the state is not UP */
-    _Atomic(const char *) words; /* of the statement to be cut */
+    int turn[2];                 /* a pipe; its read end is readable while the state is not UP */
+    _Atomic(const char *) words; /* the beginning of the statement to cut */
     atomic_bool was_cut, let_go;
 } proxy;
 
 struct line {
     int client, server;
-    char *in;        /* what the client said and was not carried yet */
-    size_t len, cap; /* of it */
-    bool greeted;    /* its first message, which has no kind, is through */
-    bool deaf;       /* the client hears no more */
-    bool behind;     /* but what comes before that is heard */
-    bool last;       /* when the server is ready again, it is over */
+    char *in;        /* bytes from the client that are not forwarded yet */
+    size_t len, cap; /* of `in` */
+    bool greeted;    /* the first message, which has no kind, is forwarded */
+    bool deaf;       /* the server's answers are not forwarded any more */
+    bool behind;     /* BEHIND: answers are forwarded until ReadyForQuery */
+    bool last;       /* close the connection at the next ReadyForQuery */
 };
 
 static bool send_all(int fd, const char *data, size_t len)
@@ -58,7 +59,7 @@ static bool send_all(int fd, const char *data, size_t len)
     return true;
 }
 
-/* How long the message at the head is; 0: not all of it is here. */
+/* The length of the first message; 0: it is not complete yet. */
 static size_t message_len(const struct line *l)
 {
     uint32_t len;
@@ -70,8 +71,7 @@ static size_t message_len(const struct line *l)
     return l->len >= all ? all : 0;
 }
 
-/* Is it the statement that is to be cut? A nameless one that is parsed has its name's end before
- * it.
+/* Is this the statement to cut? In a Parse message an empty statement name comes before the text.
  */
 static bool is_it(const struct line *l, size_t len)
 {
@@ -81,13 +81,13 @@ static bool is_it(const struct line *l, size_t len)
            memcmp(l->in + at, words, n) == 0;
 }
 
-/* The client has gone; wait for leave to carry the rest of what it said, and for the server to be
- * done with it. */
+/* HOLD: close the client's side, wait for proxy_let_go(), then forward the rest and wait until the
+ * server has closed. */
 static void hold(struct line *l)
 {
     char block[4096];
     struct pollfd v = { .fd = l->client, .events = POLLIN };
-    while (poll(&v, 1, 20) > 0 && l->len + sizeof block < l->cap) { /* what is still on its way */
+    while (poll(&v, 1, 20) > 0 && l->len + sizeof block < l->cap) { /* bytes in transit */
         ssize_t n = recv(l->client, l->in + l->len, l->cap - l->len, MSG_DONTWAIT);
         if (n <= 0)
             break;
@@ -103,7 +103,7 @@ static void hold(struct line *l)
         ;
 }
 
-/* One message of the client's, in l->in. False: the line is over. */
+/* Forward one message from the client, in l->in. False: the connection is finished. */
 static bool carry(struct line *l, size_t len)
 {
     char kind = l->greeted ? l->in[0] : 0;
@@ -153,7 +153,7 @@ static bool from_server(struct line *l)
     atomic_fetch_add(&proxy.bytes, n);
     if (!l->deaf)
         return send_all(l->client, block, (size_t)n);
-    /* The answer to COMMIT is short and comes in one piece: it ends with "ready". */
+    /* The answer to COMMIT is short and comes in one piece, with ReadyForQuery at its end. */
     bool done = l->last && n >= 6 && memcmp(block + n - 6, ready, sizeof ready) == 0;
     if (l->behind && !send_all(l->client, block, (size_t)(done ? n - 6 : n)))
         return false;
@@ -175,7 +175,8 @@ static void *line_main(void *arg)
             usleep(TICK_MS * 1000);
             continue;
         }
-        /* Without a tick: many idle lines would be most of what a busy machine does. */
+        /* No timeout: regular wake-ups of many idle connections would keep a busy machine busier.
+         */
         if (poll(v, 3, -1) <= 0 || v[2].revents)
             continue;
         if (v[0].revents)
@@ -190,8 +191,7 @@ static void *line_main(void *arg)
     return NULL;
 }
 
-/* Some seconds are enough for a server that has its hands full; one that is not there is told at
- * once. */
+/* A busy server gets two seconds to accept; one that is not running is reported at once. */
 static int reach(void)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };

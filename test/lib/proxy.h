@@ -1,8 +1,9 @@
 /*
- * proxy.h - a proxy between a test and its PostgreSQL that can be listened to, cut and frozen.
+ * proxy.h - a proxy between a test and its PostgreSQL server that can count, cut and freeze
+ * traffic.
  *
- * A socket in the case's own folder that leads to the server of `url`; threads of the case carry
- * what is said, message by message. One a process.
+ * It listens on a socket in the case's own folder; threads of the case forward the traffic message
+ * by message. One per process.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef PROXY_H
@@ -11,37 +12,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The URL through the proxy, for the process. */
+/* Start the proxy in front of this server. Returns the URL through it, which is valid for the
+ * process. */
 const char *proxy_url(const char *url);
 
-/* Connections that were made. */
+/* Connections made so far. */
 int64_t proxy_connections(void);
-/* Those of them that have not ended. */
+/* Connections that are open now. */
 int proxy_open_now(void);
-/* Statements that were sent for running, over all connections, from the beginning. */
+/* Statements sent for execution so far, over all connections. */
 int64_t proxy_statements(void);
-/* Bytes that were carried, both ways. They are counted before they are passed on, so the count is
- * complete when an answer has arrived. */
+/* Bytes forwarded so far in both directions. They are counted before they are forwarded, so the
+ * count is complete when an answer has arrived. */
 int64_t proxy_bytes(void);
 
-/* What happens to the next COMMIT that comes by, once:
- * NEVER  it does not reach the server, both ends are cut;
- * AFTER  it is carried out, and its answer never arrives;
- * HOLD   the client is cut, and the server hears the COMMIT only when proxy_let_go() says so;
- * BEHIND its answer arrives, and the connection ends before the server says that it is ready;
- * STUCK  (MariaDB) all answers before its own arrive, and then nothing: nothing is closed until
- *        proxy_let_go() says so. New connections are as ever. */
+/* What happens to the next COMMIT, once:
+ * NEVER  it does not reach the server; both sides are closed;
+ * AFTER  the server executes it, but its answer does not arrive;
+ * HOLD   the client's side is closed, and the server gets the COMMIT only after proxy_let_go();
+ * BEHIND its answer arrives, but the connection ends before the server's ReadyForQuery;
+ * STUCK  (MariaDB) the answers before its own arrive, then nothing; nothing is closed until
+ *        proxy_let_go(). New connections work normally. */
 enum proxy_cut { PROXY_NEVER = 1, PROXY_AFTER, PROXY_HOLD, PROXY_BEHIND, PROXY_STUCK };
+/* Cut the next COMMIT this way. */
 void proxy_cut_commit(enum proxy_cut how);
-/* The same for the next statement that begins like this, which is kept. */
+/* The same for the next statement that begins with `words`; they must stay valid. */
 void proxy_cut_at(const char *words, enum proxy_cut how);
-/* Has it happened? */
+/* Has the cut happened? */
 bool proxy_was_cut(void);
+/* End a HOLD or STUCK. */
 void proxy_let_go(void);
 
-/* Cut: every connection ends and no new one is made. Frozen: nothing moves, nothing ends; new ones
- * are accepted and hear nothing. */
+/* CUT: every connection is closed and new ones are refused. FROZEN: nothing is forwarded and
+ * nothing is closed; new connections are accepted and get no answer. */
 enum proxy_state { PROXY_UP, PROXY_CUT, PROXY_FROZEN };
+/* Change the state, for all connections. */
 void proxy_set(enum proxy_state state);
 
 #endif

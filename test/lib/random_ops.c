@@ -1,5 +1,5 @@
 /*
- * random_ops.c - random operations and how they are chosen.
+ * random_ops.c - see random_ops.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,7 +38,7 @@ static struct bytes some_id(struct random_ops *q)
     return bytes_of(arena_printf(&q->a, "i%d", below(q, RANDOM_IDS)));
 }
 
-/* Half of the ids have a key, and most of those the first: lines should be long. */
+/* Half of the ids have a key, most of them the first one, so that keys have several calls. */
 static struct bytes key_of(struct bytes id)
 {
     int n = id.data[id.len - 1] - '0';
@@ -59,7 +59,7 @@ static void some_options(struct random_ops *q, struct call_spec *s)
     s->max_attempts = 1 + below(q, 3);
     s->max_lost = 1 + below(q, 2);
     s->keep_us = one_in(q, 3) ? 5 * SEC_US : 0;
-    /* Without dice of its own, so that a seed stays the sequence it was. */
+    /* Uses no random number, so that existing seeds keep their sequences. */
     if (s->max_lost == 1)
         s->timeout_us = s->keep_us ? 20 * SEC_US : 7 * SEC_US;
     if (one_in(q, 5))
@@ -87,12 +87,12 @@ static struct call_spec some_spec(struct random_ops *q)
     s.type = one_in(q, 6) ? BYTES("u") : BYTES("t");
     s.queue = PICK(q, "q", "r", "q");
     s.method = one_in(q, 12) ? BYTES("other") : BYTES("run");
-    /* The content mostly follows from the id, so that most repeats are duplicates and some
+    /* The content mostly follows from the id, so that most repeated ids are duplicates and some
      * conflict. */
     s.type = s.id.data[1] % 2 ? BYTES("t") : s.type;
     s.key = one_in(q, 20) ? some_key(q) : key_of(s.id);
     if (s.key.data && !one_in(q, 6))
-        s.queue = BYTES("q"); /* a run stays in one lane */
+        s.queue = BYTES("q"); /* a run needs calls of one lane */
     if (one_in(q, 10))
         s.input = (struct payload){ PAWL_JSON, BYTES("2") };
     some_options(q, &s);
@@ -171,7 +171,7 @@ static const struct lease_known *some_lease(struct random_ops *q)
     const struct lease_known *l = &q->leases[q->last_lease];
     if (one_in(q, 2))
         return l;
-    for (int i = 0; i < 6; i++) { /* mostly one that was given something */
+    for (int i = 0; i < 6; i++) { /* prefer one that has calls */
         l = &q->leases[below(q, RANDOM_TOKENS)];
         if (l->n)
             break;
@@ -186,7 +186,7 @@ static void some_state(struct random_ops *q, struct finish_item *f)
                                   PICK(q, "1", "{\"n\":2}", "null") };
 }
 
-/* How the i-th call of a lease ends. */
+/* A random end for the i-th call of a lease. */
 static void some_item(struct random_ops *q, const struct lease_known *l, size_t i,
                       struct finish_item *f)
 {
@@ -224,7 +224,7 @@ static void ask_finish(struct random_ops *q, struct op *op)
     op->finish.n = (size_t)(1 + below(q, 3));
     op->finish.v = arena_zalloc(&q->a, op->finish.n, sizeof *op->finish.v);
     TRUE(op->finish.v != NULL);
-    /* Mostly in the order of the claim: a run must end in its order. */
+    /* Mostly in the order of the claim: a run must be finished in order. */
     size_t first = one_in(q, 2) || !l->n ? 0 : (size_t)below(q, (int)l->n);
     bool in_order = !one_in(q, 5);
     for (size_t i = 0; i < op->finish.n; i++) {
@@ -320,7 +320,7 @@ static void ask_rest(struct random_ops *q, struct op *op)
     }
 }
 
-/* What people ask for now and then. */
+/* Operations that an operator requests. */
 static void ask_operator(struct random_ops *q, struct op *op)
 {
     int64_t edge_us = world_now(q->world) - below(q, 40) * SEC_US;

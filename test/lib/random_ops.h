@@ -1,7 +1,7 @@
 /*
- * random_ops.h - random operations on a small world: few ids, few names, tokens that may be stale.
+ * random_ops.h - random operations with few ids, few names, and tokens that may be stale.
  *
- * Everything follows from `dice`, so that a sequence can be played again.
+ * All choices follow from `dice`, so that a sequence can be repeated.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef RANDOM_OPS_H
@@ -15,7 +15,7 @@
 #define RANDOM_TOKENS 10
 #define RANDOM_ITEMS 6
 
-/* What a claim once answered. */
+/* A lease from the answer to a claim. */
 struct lease_known {
     struct token token;
     struct bytes ids[RANDOM_ITEMS];
@@ -26,21 +26,24 @@ struct lease_known {
 
 struct random_ops {
     uint64_t dice;
-    struct arena a;            /* the questions' */
+    struct arena a;            /* for the operations' memory */
     const struct world *world; /* borrowed */
     struct lease_known leases[RANDOM_TOKENS];
-    int last_lease;  /* the one that was learned last */
-    int64_t version; /* an object's, seen last */
+    int last_lease;  /* the lease learned last */
+    int64_t version; /* version of an object, as last seen */
 };
 
-/* Any operation but a handler's and a script. */
+/* Fill in a random operation; all kinds except handlers and scripts. */
 void random_op(struct random_ops *q, struct op *op);
-/* Learn from an answer, so that later finishes name what was claimed and versions match. */
+/* Remember what an answer said, so that later operations finish claimed calls and use matching
+ * versions. */
 void random_learn(struct random_ops *q, const struct op *op);
+/* A random query for a list of calls. */
 struct query random_query(struct random_ops *q);
 
-/* 0..n-1. */
+/* A random number from 0 to n-1. */
 int below(struct random_ops *q, int n);
+/* True once in n times, on average. */
 bool one_in(struct random_ops *q, int n);
 
 #endif

@@ -56,7 +56,7 @@ struct db_server *replica_start(struct db_server *primary)
     replica.of = primary;
     replica.pid = replica.owner = 0;
     replica.n_options = 0;
-    replica.first = NULL; /* it comes from the primary */
+    replica.first = NULL; /* it is replicated from the primary */
     if (is_pg(primary)) {
         replica.make = copy_pg;
     } else {

@@ -15,7 +15,7 @@ static const char *const types[CALLS] = { "echo",   "sql",  "send", "retry",
 static const char *const ids[CALLS] = { "c-echo",   "c-sql",  "c-send", "c-retry",
                                         "c-refuse", "c-hand", "c-late", "c-waited" };
 
-/* What this run was told. */
+/* The scenario that is running. */
 static bool acked[CALLS], cancelled;
 static struct scenario *now;
 
@@ -60,14 +60,15 @@ static int on_refuse(struct pawl_call *c)
 
 /* ---- Honest answers ---- */
 
-/* May this be what the library says while memory or the database is short? */
+/* Is this a status that the library may return while memory or the database fails? */
 static bool short_of(enum pawl_status st)
 {
     return st == PAWL_NO_MEMORY || st == PAWL_BUSY || st == PAWL_UNKNOWN ||
            (st == PAWL_BROKEN && now->broken);
 }
 
-/* OK, or an honest refusal; `also` is one more answer that fits (PAWL_OK: none). */
+/* True for OK. An allowed error is false; `also` is one more allowed status (PAWL_OK: none). Other
+ * errors end the case. */
 static bool honest(const char *what, enum pawl_status st, enum pawl_status also,
                    const struct pawl_err *err)
 {
@@ -100,7 +101,7 @@ static void submit_all(struct pawl *p)
     struct pawl_err err;
     for (int i = 0; i < WAITED; i++)
         v[i] = spec_of(i);
-    for (int k = 0; k < 4; k++) { /* as a client does: again, with the same ids */
+    for (int k = 0; k < 4; k++) { /* repeat with the same ids, as a client does */
         if (!honest("submit", pawl_submit(p, v, WAITED, 0, r, &err), PAWL_OK, &err))
             continue;
         for (int i = 0; i < WAITED; i++) {
@@ -223,7 +224,7 @@ void scenario_play(struct scenario *s)
         static const char *const queues[] = { "default", "other" };
         struct pawl_workers w = { PAWL_WORKERS_INIT, .slots = 2, .queues = queues, .n_queues = 2 };
         submit_all(p);
-        for (int k = 0; k < 3; k++) /* it may be asked again after a refusal */
+        for (int k = 0; k < 3; k++) /* it may be called again after an error */
             if (honest("start", pawl_start(p, &w, &err), PAWL_OK, &err))
                 break;
         wait_one(p);
@@ -313,7 +314,7 @@ void scenario_points(int64_t total, int seconds, void (*run)(int64_t n))
     const char *how = getenv("PAWL_TORTURE");
     bool full = how && strcmp(how, "full") == 0;
     int64_t until = fixture_mono() + seconds * FIXTURE_SEC;
-    int64_t step = total * 618 / 1000 + 1; /* the golden section leaves no large gaps */
+    int64_t step = total * 618 / 1000 + 1; /* multiples of the golden ratio leave no large gaps */
     int64_t ran = 0;
     while (gcd(step, total) != 1)
         step++;

@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "own_world.h"
 
-/* A page of 1,000 calls is the largest answer. */
+/* The largest answer is a page of 1,000 calls. */
 #define ANSWER_MAX (4 << 20)
 #define LISTENING "listening on http://127.0.0.1:"
 
@@ -29,7 +29,7 @@
 static const char *db;
 static pid_t server;
 static int server_out = -1;
-static atomic_int server_port; /* 0: do not try */
+static atomic_int server_port; /* 0: clients must not connect */
 
 _Noreturn static void become(int out)
 {
@@ -65,7 +65,7 @@ void server_process_start(void)
     server_out = ends[0];
 }
 
-/* How it ended, for a sentence. */
+/* End the case with a message about how the server ended. */
 static void gone(int status, const char *when)
 {
     if (WIFSIGNALED(status))
@@ -73,8 +73,8 @@ static void gone(int status, const char *when)
     FAIL("the server ended with status %d %s; see server.log", WEXITSTATUS(status), when);
 }
 
-/* A server whose database is away, was cut off by the case or does not confirm its first commit
- * ends with BUSY or UNKNOWN: a supervisor starts it again, and so does the test. */
+/* A server whose database is down, is cut off by the case, or does not confirm its first commit
+ * ends with BUSY or UNKNOWN. A supervisor would start it again, and so does the test. */
 static void start_again(int64_t until)
 {
     int status = 0;
@@ -197,7 +197,7 @@ static bool say(struct server_client *c, const char *text, size_t len)
     return true;
 }
 
-/* The body of one answer and its status; 0: it was lost. */
+/* Read one answer: its body, and its status as the result; 0: it was lost. */
 static int hear(struct server_client *c, struct bytes *out)
 {
     size_t len = 0, want = 0;
@@ -230,7 +230,7 @@ static void leave(struct server_client *c)
     c->fd = -1;
 }
 
-/* False: nobody heard it. */
+/* Send a request; false: it did not reach the server. */
 static bool question(struct server_client *c, const char *path, const char *body)
 {
     char head[700];
@@ -273,7 +273,7 @@ static struct json *parsed(struct server_client *c, struct bytes text)
     return json;
 }
 
-/* A client's connection leads to one of them. */
+/* Connect to another server; the present connection is closed. */
 static void turn_to(struct server_client *c, int port)
 {
     if (c->port != port)
@@ -321,7 +321,7 @@ struct server_answer server_client_once(struct server_client *c, const char *pat
     struct server_answer a = { 0 };
     struct bytes text = { 0 };
     a.status = once(c, path, body, &text);
-    if (!a.status) /* the connection was one that had been left */
+    if (!a.status) /* the connection was closed by an earlier server */
         a.status = once(c, path, body, &text);
     if (!a.status)
         FAIL("%s: no answer from a server that lives", path);

@@ -1,4 +1,4 @@
-# serving.sh - what the scripts about a running server share; to be sourced from the project's root.
+# serving.sh - what the scripts with a running server share; to be sourced from the project's root.
 #
 # SPDX-License-Identifier: Apache-2.0
 top=$(pwd)
@@ -9,7 +9,7 @@ PATH=$build:$PATH
 export PATH
 unset PAWL_DB PAWL_SCHEMA PAWL_URL PAWL_TOKEN PAWL_TOKENS PAWL_CONFIG PAWL_LISTEN PAWL_NODE PAWL_MODULE PAWL_QUEUES PAWL_ROLES \
     PAWL_LOG_LEVEL PAWL_LOG_FORMAT
-# Nothing here reads the terminal, and nothing asks a question on it.
+# Nothing here reads from the terminal or asks a question on it.
 exec </dev/null
 scratch=$(mktemp -d)
 number=0
@@ -36,7 +36,7 @@ result()
     fi
 }
 
-# say WHAT unless A is B.
+# same WHAT A B: prints a problem unless A equals B.
 same()
 {
     [ "$2" = "$3" ] || printf '%s: got "%s", want "%s"\n' "$1" "$2" "$3"
@@ -58,7 +58,7 @@ hasnt()
     esac
 }
 
-# start NAME ARGUMENTS...: a server with the samples; leaves $pid and $url, logs in NAME.err.
+# start NAME ARGUMENTS...: start a server with the samples; sets $pid and $url, logs to NAME.err.
 start()
 {
     name=$1
@@ -71,8 +71,8 @@ start()
     until_ready "$name"
 }
 
-# The background job just started is ours, and ends with us at the latest; a file, since most tests
-# run in subshells.
+# Remember the background job that was just started, so that it is ended at the latest with this script; in a file,
+# because most tests run in subshells.
 note()
 {
     pid=$!
@@ -95,7 +95,7 @@ until_ready()
     export PAWL_URL
 }
 
-# stop [SIGNAL]: its exit code in $code.
+# stop [SIGNAL]: stops the server; its exit code is $code.
 stop()
 {
     kill "${1:--TERM}" "$pid"
@@ -103,7 +103,7 @@ stop()
     code=$?
 }
 
-# within SECONDS COMMAND...: true as soon as the command is.
+# within SECONDS COMMAND...: succeeds as soon as the command does.
 within()
 {
     left=$(($1 * 20))

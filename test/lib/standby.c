@@ -35,11 +35,11 @@ static void set_pg(struct db_server *s, const char *name)
     snprintf(sql, sizeof sql, "ALTER SYSTEM SET synchronous_standby_names = '%s';", name);
     db_ask(s, sql);
     db_ask(s, "SELECT pg_reload_conf();");
-    /* A new session asks the postmaster, which has read the file when it shows it. */
+    /* A new session shows the value that the postmaster has read from the file. */
     UNTIL(strcmp(db_ask(s, "SHOW synchronous_standby_names;"), name) == 0);
 }
 
-/* A commit of which nothing is left. */
+/* A commit that leaves no data, to find out whether commits wait. */
 struct probe {
     struct db_server *s;
     pthread_t thread;
@@ -63,7 +63,7 @@ static int64_t let_probe_go(struct db_server *s)
                      "= 'SyncRep' AND query LIKE '%emit_message(true, ''probe''%'");
 }
 
-/* Does a commit wait? The setting alone does not make it: the checkpointer has to read it, too. */
+/* Do commits wait? They do only after the checkpointer has read the setting, so it is tried out. */
 static bool pg_commits_wait(struct db_server *s)
 {
     struct probe p = { .s = s };

@@ -1,9 +1,9 @@
 /*
- * standby.h - a database server whose commits wait for a standby that is not there.
+ * standby.h - a database server whose commits wait for a standby that does not exist.
  *
- * PostgreSQL: a name in synchronous_standby_names under which nobody connects. MariaDB:
- * semi-synchronous replication without a replica, and no time limit worth the name. Both servers
- * commit as ever before standby_away() and after standby_back(), and let whoever waits go on then.
+ * PostgreSQL: synchronous_standby_names has a name that never connects. MariaDB: semi-synchronous
+ * replication without a replica and with a very long timeout. Before standby_away() and after
+ * standby_back() commits are not delayed; standby_back() also releases waiting commits.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STANDBY_H
@@ -13,13 +13,16 @@
 
 struct db_server;
 
-/* The case's own server, able to wait. */
+/* Start the case's own server, configured for standby_away(). */
 struct db_server *standby_server(const char *param);
-/* MariaDB: commits wait before anybody sees them. Before standby_away(). PostgreSQL: skipped. */
+/* MariaDB: commits wait before they become visible (AFTER_SYNC). To be called before
+ * standby_away(). PostgreSQL: skips the case. */
 void standby_after_sync(struct db_server *s);
+/* From now on commits wait. Returns when they do. */
 void standby_away(struct db_server *s);
+/* From now on commits do not wait; waiting ones go on. */
 void standby_back(struct db_server *s);
-/* How many sessions wait for it just now. */
+/* How many sessions are waiting for the standby now. */
 int standby_waiting(struct db_server *s);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum { CLIENTS = 50, WALLETS = 20 };
-/* What a wallet says that has too little. */
+/* A wallet's error when its balance is too small. */
 #define REFUSAL "is not enough for"
 
 struct client {
@@ -18,14 +18,14 @@ struct client {
     pthread_t thread;
     int index, calls;
     int abandoned, replays, refused, transfers;
-    int64_t moved[WALLETS]; /* what its completed calls did to each wallet */
+    int64_t moved[WALLETS]; /* the sum of its completed calls, for each wallet */
     int64_t paid_in;
 };
 
 static struct client clients[CLIENTS];
 static atomic_bool over;
 
-/* A call's first answer. */
+/* The first answer to a call. */
 struct told {
     bool completed;
     int64_t result;
@@ -47,7 +47,7 @@ static struct told told_of(struct client *c, struct server_answer a)
     return t;
 }
 
-/* Ask until it has ended. */
+/* Ask until the call has ended. */
 static struct server_answer outcome(struct client *c, const char *body)
 {
     int64_t until = fixture_mono() + FIXTURE_WAIT_US;
@@ -62,8 +62,8 @@ static struct server_answer outcome(struct client *c, const char *body)
     }
 }
 
-/* One call in five is abandoned in flight first and sent again; three in ten are asked for once
- * more without need. Whatever happens, there is one answer. */
+/* One call in five is first sent with the connection closed at once, and sent again; three in ten
+ * are requested once more at the end. All answers must be the same. */
 static struct told settle(struct client *c, const char *body)
 {
     if (server_client_dice(&c->http, 5) == 0) {
@@ -133,7 +133,7 @@ static void *client_run(void *arg)
 
 /* ---- The count ------------------------------------------------------------------------------- */
 
-/* What is sent has no caller that waits: until it has ended too. */
+/* No client waits for calls that a handler sent: wait until they have ended too. */
 static void all_ended(struct client *c)
 {
     int64_t until = fixture_mono() + FIXTURE_WAIT_US;
@@ -150,7 +150,7 @@ static void all_ended(struct client *c)
     }
 }
 
-/* A call of a wallet as the list shows it. */
+/* One call of a wallet, from the list. */
 struct shown {
     int wallet;
     int64_t key_no;
@@ -180,7 +180,7 @@ static void show(struct client *c, const struct json *call, struct shown *out)
              server_client_text(&c->http, call, "finished_at"));
 }
 
-/* Every call there is; the caller frees them. */
+/* All calls; the caller frees them. */
 static struct shown *show_all(struct client *c, size_t *out_n)
 {
     char path[300] = "/v1/calls?limit=1000", cursor[200];
@@ -201,8 +201,8 @@ static struct shown *show_all(struct client *c, size_t *out_n)
     return v;
 }
 
-/* Of each wallet: numbers without a gap, and no call begun before the one before it had ended. The
- * number of all calls. */
+/* The calls of each wallet have numbers without gaps, and none began before its predecessor had
+ * ended. Returns the number of calls. */
 static int64_t check_order(struct client *c)
 {
     size_t n;
@@ -240,7 +240,7 @@ static void check_balances(struct client *c)
     EQ_INT(sum, paid_in);
 }
 
-/* The tables themselves, when nobody serves them. */
+/* Check the tables themselves, when no server runs. */
 static void check_tables(const void *param, int64_t calls)
 {
     EQ_INT(engine_int(param, "SELECT count(*) FROM pawl_call"), calls);

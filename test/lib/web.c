@@ -20,7 +20,7 @@
 
 /* ---- The server ------------------------------------------------------------------------------ */
 
-/* Each thread that asks has its own. */
+/* For each thread that sends requests. */
 static struct arena *memory(void)
 {
     static _Thread_local struct arena a;
@@ -136,7 +136,7 @@ void web_send(struct web *w, int fd, const char *method, const char *path, const
 {
     char *token = w->token ? web_text("Authorization: Bearer %s\r\n", w->token) : "";
     const char *more = w->more ? w->more : "";
-    /* A test of the Host header brings its own. */
+    /* A test of the Host header sets its own. */
     const char *host = strncasecmp(more, "host:", 5) ? "Host: localhost\r\n" : "";
     char *text = web_text("%s %s HTTP/1.1\r\n%s%s%sContent-Length: %zu\r\n\r\n%s", method, path,
                           host, token, more, body ? strlen(body) : 0, body ? body : "");
@@ -147,7 +147,7 @@ void web_send(struct web *w, int fd, const char *method, const char *path, const
     }
 }
 
-/* Up to the length the head names. */
+/* Read as many bytes as the head announces. */
 static void read_answer(int fd, struct buf *b, size_t *out_head)
 {
     char piece[65536];

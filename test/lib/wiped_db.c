@@ -1,5 +1,5 @@
 /*
- * wiped_db.c - emptying the tables of a server's database.
+ * wiped_db.c - see wiped_db.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,10 +14,10 @@
 
 #define NAMES_LEN_MAX 4000
 
-/* How a server is asked about its own tables. */
+/* The queries that list a server's tables. */
 struct asks {
-    const char *tables; /* their names, one a line */
-    const char *filled; /* a statement whose answer is the names of those that have rows */
+    const char *tables; /* the names of all tables, one a line */
+    const char *filled; /* a statement that returns the names of tables that have rows */
     const char *counters;
 };
 static const struct asks asks_pg = {
@@ -52,7 +52,7 @@ static void add(struct wiped_db *p, const char *format, ...)
     LT_INT(n, (int64_t)room);
 }
 
-/* The answer, a line at a time; NULL behind the last. */
+/* The next line of the answer; NULL after the last. */
 struct lines {
     char text[NAMES_LEN_MAX], *at;
 };

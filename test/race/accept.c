@@ -1,5 +1,5 @@
 /*
- * accept.c - the same id from many threads and handles at once: exactly one of them is new.
+ * accept.c - the same id submitted by many threads and handles at once: exactly one submit is new.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,7 +36,7 @@ static void *submits(void *arg)
     return NULL;
 }
 
-/* One id, all threads; how many were new, known, refused. */
+/* One id, all threads: counts how many submits were new, duplicates, refused. */
 static void round_of(struct pawl *const *handles, size_t n_handles, int round, bool differ)
 {
     struct submitter v[THREADS];

@@ -1,6 +1,6 @@
 /*
- * beside.c - results that meet a row which another transaction holds: a side thread commits them
- * (exec/side.c), and what is refused there is offered again until it is stored.
+ * beside.c - results whose row is locked by another transaction: the solo writer commits them, and
+ * repeats refused ones until they are stored.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 
 RUNS_ON(ENGINE_SERVER)
 
-/* A session that holds every lease there is, in a transaction that stays open. */
+/* A session that locks every lease in an open transaction. */
 static struct db_session *leases_hold(const void *param)
 {
     struct db_session *v = db_session_open(engine_of(param)->server);
@@ -32,8 +32,8 @@ static int64_t repeats(struct pawl *p)
     return s.repeats;
 }
 
-/* The calls c0 to c(n-1) are held by a lease, the first of them at the gate. Its result is refused
- * more than once, until the lease is free. Each call runs once. */
+/* The calls c0 to c(n-1) are in one lease, the first is blocked in its handler. Its result is
+ * refused several times, until the lease's row is unlocked. Each call runs once. */
 static void end_behind_a_lock(struct pawl *p, const void *param, int n)
 {
     UNTIL(atomic_load(&fixture_inside) == 1);
@@ -60,7 +60,7 @@ TEST(a_result_that_is_refused_there_is_stored_in_the_end, .deadline_s = 120)
     end_behind_a_lock(p, param, 1);
 }
 
-/* The results of a run go together. */
+/* The results of a run are committed together. */
 TEST(a_run_that_is_refused_there_is_stored_in_the_end, .deadline_s = 120)
 {
     enum { N = 3 };
@@ -78,7 +78,7 @@ TEST(a_run_that_is_refused_there_is_stored_in_the_end, .deadline_s = 120)
 
 /* ---- A stop meanwhile ------------------------------------------------------------------------ */
 
-/* A session that is about to store the id "x". */
+/* A session that has inserted the id "x" and not committed. */
 static struct db_session *id_hold(const void *param)
 {
     struct db_session *v = db_session_open(engine_of(param)->server);
@@ -101,7 +101,7 @@ struct freeing {
     struct db_session *person;
 };
 
-/* Frees the id after the result was refused once more since the stop began. */
+/* Unlocks the id after the result was refused once more since the stop began. */
 static void *free_later(void *arg)
 {
     struct freeing *f = arg;
@@ -119,7 +119,7 @@ static void *free_later(void *arg)
     return NULL;
 }
 
-/* Its handler has returned, so it is not handed back while its result is on its way. */
+/* Its handler has returned, so the call is not handed back while its result is being stored. */
 TEST(a_stop_waits_for_a_result_on_its_way, .deadline_s = 120)
 {
     struct pawl_err err;

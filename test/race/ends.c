@@ -1,6 +1,6 @@
 /*
- * ends.c - two ends of one try at the same moment: answer, stop, cancel, timeout. One of them wins,
- * whole.
+ * ends.c - two ends of one attempt at the same time: result, stop, cancel, timeout. Exactly one of
+ * them takes effect.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 
 RUNS_ON(ENGINES_ALL)
 
-/* Handlers meet the test here: both go on together. */
+/* Handlers and the test meet at this barrier, and go on together. */
 static pthread_barrier_t meeting;
 
 static int meets_and_replies(struct pawl_call *c)
@@ -22,7 +22,7 @@ static int meets_and_replies(struct pawl_call *c)
     return pawl_reply_int(c, 1);
 }
 
-/* A different gap before the test's half in every round, so that either comes first. */
+/* A different delay before the test's part in every round, so that either comes first. */
 static void stagger(int round)
 {
     int64_t until = fixture_mono() + round % 8 * 20;
@@ -49,8 +49,8 @@ TEST(finish_against_stop)
         fixture_submit(p, id, "t");
         pthread_barrier_wait(&meeting);
         stagger(i);
-        /* It ends within the moment a hard stop gives it, or, on a machine that stood still, is
-         * handed back first. */
+        /* It ends within the time a hard stop allows, or, if the machine stalled, is handed back
+         * first. */
         UNTIL(pawl_stop(p, 0, NULL) == PAWL_OK);
         pawl_close(p);
         struct pawl_shown *shown = fixture_get(watch, id);
@@ -100,7 +100,7 @@ TEST(cancel_against_finish)
     pawl_close(p);
 }
 
-/* Takes about as long as it may; its answer is the number of its try. */
+/* Takes about as long as its timeout; its result is the number of its attempt. */
 static int takes_its_time(struct pawl_call *c)
 {
     int64_t us = 2900 + pawl_call_view(c)->seq % 7 * 50;
@@ -132,7 +132,7 @@ TEST(timeout_against_answer)
         struct pawl_shown *shown = fixture_get(p, id);
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->state, PAWL_COMPLETED);
-        /* The answer that stands is that of the try after all that were charged. */
+        /* The stored result is that of the attempt after all that were charged. */
         snprintf(want, sizeof want, "%d", v->attempts + 1);
         EQ_BYTES(v->result.data, v->result.len, want, strlen(want));
         timeouts += v->attempts;
@@ -159,8 +159,7 @@ TEST(expiry_against_claim)
     fixture_drain(p);
     int completed = fixture_count(p, PAWL_COMPLETED);
     EQ_INT(completed + fixture_count(p, PAWL_EXPIRED), n);
-    EQ_INT(completed, atomic_load(&fixture_runs)); /* what expired never ran, what ran did not
-                                                      expire */
+    EQ_INT(completed, atomic_load(&fixture_runs)); /* a call either expired or ran, never both */
     printf("%d ran, %d expired\n", completed, n - completed);
     pawl_close(p);
 }
@@ -194,7 +193,7 @@ static void *cancels(void *arg)
     return NULL;
 }
 
-/* The finish is in a commit that is under way when the cancel comes: the cancel is told it is too
+/* The finish is in an unfinished commit when the cancel comes: the cancel is told that it is too
  * late. */
 TEST(cancel_behind_a_commit_that_is_under_way)
 {
@@ -214,7 +213,7 @@ TEST(cancel_behind_a_commit_that_is_under_way)
     UNTIL((pawl_stats(p, &st), st.running == 1));
     atomic_store(&hold, true);
     pthread_barrier_wait(&meeting);
-    UNTIL(atomic_load(&held)); /* its finish is written and not committed */
+    UNTIL(atomic_load(&held)); /* its finish is written but not committed */
     EQ_INT(pthread_create(&thread, NULL, cancels, &c), 0);
     UNTIL((pawl_stats(p, &st), st.queue_depth >= 1));
     atomic_store(&hold, false);
@@ -222,13 +221,13 @@ TEST(cancel_behind_a_commit_that_is_under_way)
     hook_on_pause(NULL, NULL);
     if (c.status == PAWL_STATE)
         EQ_INT(c.state, PAWL_COMPLETED);
-    else /* what was held was a beat, and the finish came after the cancel */
+    else /* the commit that was held was a heartbeat, and the finish came after the cancel */
         EQ_STATUS(c.status, PAWL_OK, NULL);
     TRUE(pawl_state_ended(fixture_ended(p, "x")));
     pawl_close(p);
 }
 
-/* The try times out while its own finish waits behind a slow commit: the answer came first and
+/* The attempt times out while its finish waits behind a slow commit: the result came first and
  * stands. */
 TEST(an_answer_in_the_queue_is_not_overtaken_by_its_deadline)
 {
@@ -237,8 +236,8 @@ TEST(an_answer_in_the_queue_is_not_overtaken_by_its_deadline)
     struct pawl *p =
         fixture_open_as(param, (struct pawl_options){ .heartbeat_grace_us = 60 * FIXTURE_SEC });
     struct pawl_stats st = { PAWL_STATS_INIT };
-    const int64_t timeout_us = 3 * FIXTURE_SEC * check_scale(); /* all up to the answer fits into it
-                                                                 */
+    /* Everything up to the result fits into it. */
+    const int64_t timeout_us = 3 * FIXTURE_SEC * check_scale();
     pthread_barrier_init(&meeting, NULL, 2);
     hold_at = "begin";
     hook_on_pause(on_pause, NULL);
@@ -247,9 +246,9 @@ TEST(an_answer_in_the_queue_is_not_overtaken_by_its_deadline)
     fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .timeout_us = timeout_us });
     UNTIL((pawl_stats(p, &st), st.running == 1));
     atomic_store(&hold, true);
-    UNTIL(atomic_load(&held)); /* by a beat or a sweep */
+    UNTIL(atomic_load(&held)); /* by a heartbeat or a sweep */
     pthread_barrier_wait(&meeting);
-    UNTIL((pawl_stats(p, &st), st.running == 0)); /* it has answered */
+    UNTIL((pawl_stats(p, &st), st.running == 0)); /* it has returned its result */
     int64_t past = fixture_mono() + timeout_us + 100 * FIXTURE_MS;
     UNTIL(fixture_mono() > past); /* and its deadline has passed */
     atomic_store(&hold, false);

@@ -1,6 +1,6 @@
 /*
- * events.c - workers of the event service beside each other, beside servers, and beside events that
- * cannot be made.
+ * events.c - workers of the event service at the same time as each other, as servers, and with
+ * events whose value cannot be generated.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,7 +29,7 @@ static size_t count_made(void *ctx, int64_t id, char out[EVENT_VALUE_MAX + 1])
     return (size_t)snprintf(out, EVENT_VALUE_MAX + 1, "value-%lld", (long long)id);
 }
 
-/* Every seventh, the very first included, until it is healed. */
+/* Every seventh value fails, the first included, until it is healed. */
 static size_t some_fail(void *ctx, int64_t id, char out[EVENT_VALUE_MAX + 1])
 {
     if (id % 7 == 1 && !atomic_load(&healed))
@@ -59,11 +59,11 @@ static struct events_figures figures(const struct events_workers *w)
     return f;
 }
 
-/* Each of n was made and stored once. A batch that was undone and taken once more was made for
- * nothing before; nothing else is made twice. Ends the workers. */
+/* Assert that each of n values was made and stored once. A batch that was rolled back and repeated
+ * had made its values for nothing; no other value is made twice. Ends the workers. */
 static void made_once(const void *param, struct events_workers *w, int n, int batch)
 {
-    NET_UNTIL(figures(w).done == n); /* counted a moment after the commit */
+    NET_UNTIL(figures(w).done == n); /* counted shortly after the commit */
     struct events_figures f = figures(w);
     int64_t sum = 0;
     events_workers_close(w);
@@ -71,7 +71,7 @@ static void made_once(const void *param, struct events_workers *w, int n, int ba
            (long long)f.again);
     /* On a file a batch is repeated when the worker did not get the write lock in time, before it
      * has made a value: any number of repeats is fine. On a server a repeat is a deadlock between
-     * two scans, which InnoDB may see now and then; if scans locked every row they passed, there
+     * two scans, which InnoDB may report now and then; if scans locked every row they passed, there
      * would be hundreds. */
     bool file = engine_of(param)->kind == ENGINE_FILE;
     if (!file)
@@ -88,7 +88,7 @@ static void made_once(const void *param, struct events_workers *w, int n, int ba
 
 static void many(const void *param, int batch)
 {
-    log_level_set(LOG_DEBUG); /* says what was done again, and why */
+    log_level_set(LOG_DEBUG); /* logs what was repeated, and why */
     events_pending(param, EVENTS);
     struct events_workers *w = workers(param, WORKERS, batch, count_made);
     events_until_done(param);
@@ -112,7 +112,7 @@ TEST(eight_workers_one_event_at_a_time)
 
 static atomic_bool held, let_go;
 
-/* The first who comes by stays until he is let go. */
+/* The first worker that gets here waits until it is released. */
 static void hold_first(const char *name, void *ctx)
 {
     if (strcmp(name, ctx) != 0 || atomic_exchange(&held, true))
@@ -144,7 +144,7 @@ TEST(an_idle_poll_that_has_not_ended_delays_no_insert)
     struct events_workers *w = workers(param, 1, 100, count_made);
     hook_on_pause(hold_first, "events.empty");
     events_until_done(param);
-    NET_UNTIL(atomic_load(&held)); /* it has looked at everything and not rolled back yet */
+    NET_UNTIL(atomic_load(&held)); /* it has scanned everything and not rolled back yet */
     events_here_open(&h, engine_url(param), 0);
     for (int i = 1; i <= 20; i++) {
         struct events_answer a =
@@ -198,7 +198,7 @@ TEST(waiting_lasts_as_long_as_it_was_told)
         net_nap();
     EQ_INT(figures(w).polls, 1);
     EQ_INT(events_left(param), 1);
-    events_workers_close(w); /* at once, in the middle of its hour */
+    events_workers_close(w); /* at once, although its poll interval is an hour */
 }
 
 /* ---- Events that cannot be made -------------------------------------------------------------- */
@@ -216,7 +216,7 @@ TEST(an_event_that_cannot_be_made_stops_no_other)
     made_once(param, w, 700, 5);
 }
 
-/* The database itself refuses one value. */
+/* The database itself rejects one value. */
 TEST(an_event_that_cannot_be_stored_stops_no_other)
 {
     struct pawl_err err;
@@ -245,7 +245,7 @@ TEST(an_event_that_cannot_be_stored_stops_no_other)
     EQ_INT(engine_int(param, "SELECT id FROM events WHERE value IS NULL;"), 3);
 }
 
-/* Rows that are none of ours: without an id, or with one that no event has. */
+/* Foreign rows: without an id, or with an id that no event has. */
 TEST(rows_without_an_id_are_passed_by)
 {
     events_pending(param, 10);

@@ -1,10 +1,10 @@
 /*
- * interleave.c - two connections of a server at one call, in every order that matters.
+ * interleave.c - two connections of a server working on one call, in every order that matters.
  *
- * Each case names two operations. One is held at a point of its transaction: before it has looked
- * (`begin`), or when everything is written and nothing committed (`before_commit`). The other runs
- * meanwhile, or at least begins, and then the first goes on. Whoever comes second must see what the
- * first did, or be told; there is never a third outcome.
+ * Each case names two operations. One is paused at a point of its transaction: before its first
+ * read (`begin`), or when everything is written and nothing committed (`before_commit`). The other
+ * runs meanwhile, or at least begins, and then the first goes on. The second must see what the
+ * first did, or get an error; no other outcome is allowed.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pthread.h>
@@ -24,7 +24,7 @@ RUNS_ON(ENGINE_SERVER)
 
 static struct own_world world;
 static const char *url;
-static struct arena memory; /* of the case's first thread */
+static struct arena memory; /* by the case's first thread */
 
 static struct store *handle(void)
 {
@@ -38,13 +38,13 @@ static struct store *handle(void)
     return s;
 }
 
-/* One connection, and the operation it does in a thread of its own. */
+/* One connection, and the operation it runs on its own thread. */
 struct side {
     struct store *s;
     struct arena a;
     struct op op;
-    enum pawl_status status; /* of the commit */
-    const char *hold_at;     /* NULL: goes through */
+    enum pawl_status status; /* the status of the commit */
+    const char *hold_at;     /* NULL: does not pause */
     pthread_t thread;
     atomic_bool begun, held, go, over;
 };
@@ -141,11 +141,11 @@ static void finished(struct side *v)
     EQ_INT(pthread_join(v->thread, NULL), 0);
 }
 
-/* How long a wait for a lock may last at least: 100 ms on PostgreSQL, 1 s on MariaDB. */
+/* The shortest lock timeout: 100 ms on PostgreSQL, 1 s on MariaDB. */
 #define LOCK_WAIT_MIN_US (90 * FIXTURE_MS)
 
-/* `one` is held; `two` begins, and if it can it ends; then `one` goes on. True: `two` did not have
- * to wait for it. */
+/* Pause `one`; start `two`, which may end; then continue `one`. True: `two` did not have to wait
+ * for `one`. */
 static bool play(struct op first, const char *hold_at, struct op second)
 {
     start(&one, first, hold_at);
@@ -153,7 +153,7 @@ static bool play(struct op first, const char *hold_at, struct op second)
     int64_t begun = fixture_mono();
     start(&two, second, NULL);
     UNTIL(atomic_load(&two.begun));
-    /* Either it ends, or it waits for what the first holds: the server says so. */
+    /* Either it ends, or the server reports that it waits for a lock of the first. */
     while (!atomic_load(&two.over) && !db_waits(engine_of(url)->server))
         usleep(5000);
     bool alone = atomic_load(&two.over);
@@ -161,7 +161,7 @@ static bool play(struct op first, const char *hold_at, struct op second)
     finished(&two);
     OK(one.status, &one.op.err);
     if (two.op.status == PAWL_BUSY) {
-        /* Only where the machine stood still for as long as a server lets somebody wait. */
+        /* Only when the machine stalled for as long as a server's lock timeout. */
         GE_INT(fixture_mono() - begun, LOCK_WAIT_MIN_US);
         commit(&two, second);
     }
@@ -245,7 +245,7 @@ static void is(const char *id, enum pawl_state want)
     EQ_STR(pawl_state_name(shown(id).state), pawl_state_name(want));
 }
 
-/* Nothing is left of it: no wish, no lease that a sweep would find. */
+/* Nothing is left of the call: no cancel request, no lease that a sweep would find. */
 static void nothing_left(void)
 {
     struct wishes w;
@@ -259,7 +259,7 @@ static void nothing_left(void)
 
 /* ---- Two claims ------------------------------------------------------------------------------ */
 
-/* The second does not wait for the first: it passes over what the first has in its hands. */
+/* The second does not wait for the first: it skips rows that the first has locked. */
 TEST(two_claims_of_one_call)
 {
     open_all(param);
@@ -288,7 +288,7 @@ TEST(two_claims_of_two_calls)
     close_all();
 }
 
-/* A claim that is said twice on two connections, because its answer was lost: one lease. */
+/* The same claim on two connections, because its answer was lost: one lease. */
 TEST(a_claim_against_itself)
 {
     open_all(param);
@@ -324,14 +324,14 @@ static const char *claimed_by_two(void)
     return arena_text(&memory, two.op.claim.calls[0].spec.id);
 }
 
-/* `early` has the lower place and is committed when `late` runs already. What runs is the head of
- * its key, and stays it when it is handed back. */
+/* `early` has the lower place and is committed when `late` is already running. The running call is
+ * the head of its key, and stays the head when it is handed back. */
 TEST(a_head_that_is_handed_back_is_not_overtaken)
 {
     open_all(param);
     OK(commit(&third, accept_keyed("first")), &third.op.err);
     struct claim q = claim_one();
-    start(&third, finish_of(&q), "before_commit"); /* has the key's row */
+    start(&third, finish_of(&q), "before_commit"); /* has locked the key's row */
     UNTIL(atomic_load(&third.held));
     start(&one, accept_keyed("early"), "before_commit");
     UNTIL(atomic_load(&one.held));
@@ -354,13 +354,13 @@ TEST(a_head_that_is_handed_back_is_not_overtaken)
     close_all();
 }
 
-/* The same of those behind the head that were handed out with it. */
+/* The same for calls behind the head that were claimed with it. */
 TEST(a_run_that_is_handed_back_is_not_overtaken)
 {
     open_all(param);
     OK(commit(&third, accept_keyed("first")), &third.op.err);
     struct claim q = claim_one();
-    start(&third, finish_of(&q), "before_commit"); /* has the key's row */
+    start(&third, finish_of(&q), "before_commit"); /* has locked the key's row */
     UNTIL(atomic_load(&third.held));
     OK(commit(&two, accept_keyed("head")), &two.op.err);
     start(&one, accept_keyed("early"), "before_commit");
@@ -392,7 +392,7 @@ TEST(a_run_that_is_handed_back_is_not_overtaken)
 
 /* ---- What a group knew before it had the key ------------------------------------------------- */
 
-/* `one` asks about `b` and claims, in one group; what it read of `b` is old when it claims. (Asked
+/* `one` asks about `b` and claims, in one group; what it read of `b` is stale when it claims. (Asked
  * to run `b` again, which is refused, because an accept of a call with a key locks it first.) */
 static void *asks_and_claims(void *arg)
 {
@@ -455,7 +455,7 @@ TEST(an_owner_that_was_read_before_it_gave_back)
 
 /* ---- Finish against reclaim ------------------------------------------------------------------ */
 
-/* The finish is written when the lease's end comes: the sweep leaves it alone. */
+/* The finish is written when the lease ends: the sweep leaves the lease alone. */
 TEST(a_finish_before_a_reclaim)
 {
     open_all(param);
@@ -478,7 +478,7 @@ TEST(a_finish_before_a_reclaim)
     close_all();
 }
 
-/* The lease is being taken back: the finish is told, and stores nothing. */
+/* The lease is being taken back: the finish is refused, and stores nothing. */
 TEST(a_reclaim_before_a_finish)
 {
     open_all(param);
@@ -507,7 +507,7 @@ TEST(two_reclaims_of_one_lease)
     close_all();
 }
 
-/* The same finish twice, because its answer was lost: both are told the same. */
+/* The same finish twice, because its answer was lost: both get the same answer. */
 TEST(a_finish_against_itself)
 {
     open_all(param);
@@ -525,8 +525,8 @@ TEST(a_finish_against_itself)
 
 /* ---- Cancel against finish, and claim -------------------------------------------------------- */
 
-/* Whoever finishes first wins: a cancel behind it is told that it is too late, or its wish went
- * with the call. */
+/* The first one wins: a cancel after the finish is told that it is too late, or its cancel request
+ * is removed with the call. */
 TEST(a_finish_before_a_cancel)
 {
     open_all(param);
@@ -580,8 +580,8 @@ TEST(a_cancel_against_a_reclaim)
     close_all();
 }
 
-/* Cancelled and claimed is one or the other: what a claim took may have a wish, what was cancelled
- * is taken by nobody. */
+/* A call is either cancelled or claimed: a claimed call may have a cancel request, and a cancelled
+ * one is never claimed. */
 TEST(a_cancel_against_a_claim)
 {
     open_all(param);
@@ -686,9 +686,9 @@ static void hold_id(struct db_session *v, const char *param, const char *id)
     db_session_say(v, sql);
 }
 
-/* Somebody has an id in a transaction that stays open. Every other id is accepted meanwhile, alone
- * and in one group with the held one, soon; the held one is BUSY, and fine when it is free again.
- */
+/* A session has inserted an id and not committed. Meanwhile every other id is accepted soon, by
+ * itself and in one group with the locked one; the locked one is BUSY, and accepted when it is free
+ * again. */
 TEST(an_id_in_a_strangers_open_transaction)
 {
     enum { N = 8 };

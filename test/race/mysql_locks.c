@@ -1,10 +1,9 @@
 /*
- * mysql_locks.c - on MariaDB and MySQL a statement locks the rows it was asked for, and no others.
+ * mysql_locks.c - on MariaDB and MySQL a statement locks the rows it needs, and no others.
  *
- * A plan that scans a small table would wait for whoever has any of its rows, and two of them for
- * each other. So somebody holds rows here for as long as a case lasts, and work goes on beside
- * them; and eight connections accept, claim and finish at once, of which none may hear of a
- * deadlock.
+ * A plan that scans a small table would wait for any locked row in it, and two such plans would
+ * deadlock. So a session locks rows here for as long as a case lasts, and other work must go on;
+ * and eight connections accept, claim and finish at the same time without a single deadlock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pthread.h>
@@ -97,7 +96,7 @@ static void finish_all(struct store *s, struct arena *a, const struct claim *q)
 
 /* ---- Beside rows that somebody holds --------------------------------------------------------- */
 
-/* Everything that is there now, for as long as the session lives. */
+/* Locks every row that exists now, until the session ends. */
 static struct db_session *hold_all(void)
 {
     static const char *const tables[] = { "lease", "ready",   "call", "outcome",
@@ -114,7 +113,8 @@ static struct db_session *hold_all(void)
     return v;
 }
 
-/* A lease, a call on offer, an ended one, a line: one row of most tables, all of them locked. */
+/* A lease, a ready call, an ended one, a key with calls: one row of most tables, all of them
+ * locked. */
 TEST(a_whole_life_beside_rows_that_are_held)
 {
     AUTO(store_end) struct store *s = first(param);
@@ -139,8 +139,8 @@ TEST(a_whole_life_beside_rows_that_are_held)
         left -= (int)q.n;
     }
     db_session_close(other);
-    /* The call that was ready, and the first of their key: found once the server has let go of them
-       and a claim looks where it passed over them before. */
+    /* The ready call and the first of its key: found when their locks are released and a claim
+     * reads again where it skipped them. */
     int64_t until = world_mono(&world_real) + 20 * SEC_US;
     for (size_t got = 0; got < 2; got += q.n) {
         TRUE(world_mono(&world_real) < until);

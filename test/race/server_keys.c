@@ -2,9 +2,10 @@
  * server_keys.c - calls with keys on several connections of a server at once: one at a time, in
  * order, none forgotten.
  *
- * Accepts do not wait for a key that somebody else has locked; what they leave instead must never
- * be missed. Every accepter waits for each answer, so its calls of one key must end in the order it
- * sent them; workers fail some tries, and hand some back.
+ * An accept does not wait for a key that another transaction has locked; it leaves a key note
+ * instead, which must never be missed. Each accepting thread waits for every answer, so its calls
+ * of one key must end in the order it sent them. Workers fail some attempts and hand some calls
+ * back.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pthread.h>
@@ -25,7 +26,7 @@ enum { ACCEPTERS = 3, WORKERS = 3, KEYS = 4 };
 static const char *url;
 static atomic_int done, holder[KEYS], busy;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int last[KEYS][ACCEPTERS]; /* under the lock */
+static int last[KEYS][ACCEPTERS]; /* protected by the lock */
 
 static int calls_each(void)
 {
@@ -43,7 +44,7 @@ static struct store *handle(void)
     return s;
 }
 
-/* BUSY is a fair answer when everybody wants the same row; ask again. */
+/* BUSY is allowed when many transactions want the same row; repeat. */
 static void commit(struct store *s, struct op *op)
 {
     struct op *v = op;
@@ -99,7 +100,7 @@ static void ended(struct bytes id)
     atomic_fetch_add(&done, 1);
 }
 
-/* Nobody else has any of these keys while we do. */
+/* No other worker has a call of these keys while we hold them. */
 static void hold(const struct claim *q, int who, bool take)
 {
     for (size_t i = 0; i < q->n; i++) {
@@ -123,8 +124,8 @@ static void finish_all(struct store *s, struct arena *a, const struct claim *q, 
                      .a = a,
                      .finish = { .token = q->token, .v = v, .n = q->n } };
     hold(q, who, false);
-    /* In the order of their run: said before the commit, because the next run may end before we
-     * are told that this one did. */
+    /* In the order of their run. Recorded before the commit, because the next run may end before we
+     * get the answer that this one did. */
     bool broken[KEYS] = { 0 };
     for (size_t i = 0; i < q->n; i++) {
         int p[3];
@@ -154,7 +155,7 @@ static void *works(void *arg)
                                     .boot = BYTES("b"),
                                     .max = 8,
                                     .run_max = 1 + turn % 4,
-                                    .max_any = turn % 5, /* now and then: any */
+                                    .max_any = turn % 5, /* sometimes: any */
                                     .quick = &quick,
                                     .n_quick = 1,
                                     .width = turn % 3,
@@ -191,7 +192,7 @@ TEST(keys_on_many_connections, .deadline_s = 300)
     struct queue_rows queues;
     arena_init(&a, 64 << 20);
     OK(store_keys(s, &a, &(struct key_query){ .limit = LIST_MAX }, &keys, &err), &err);
-    EQ_INT(keys.n, 0); /* nothing waits, runs or blocks */
+    EQ_INT(keys.n, 0); /* nothing is pending, running or blocked */
     OK(store_queues(s, &a, &queues, &err), &err);
     EQ_INT(queues.v[0].pending + queues.v[0].processing, 0);
     arena_release(&a);
@@ -264,8 +265,8 @@ static struct claim claim_one(struct store *s, struct arena *a)
     return op.claim;
 }
 
-/* A finish has decided that its key is idle and has not committed; an accept on the key is answered
- * meanwhile, and what it accepted is found by the next claim. */
+/* A finish has decided that its key is idle and has not committed. An accept on the key is answered
+ * meanwhile, and the next claim finds its call. */
 TEST(an_accept_does_not_wait_for_a_key_and_is_not_forgotten)
 {
     struct pawl_err err;
@@ -285,7 +286,7 @@ TEST(an_accept_does_not_wait_for_a_key_and_is_not_forgotten)
         ;
     struct accepted second = accept_one(two, &a, "second");
     EQ_INT(second.call.waiting_for, WAIT_KEY);
-    EQ_INT(claim_one(two, &a).n, 0); /* the first has not ended for anybody else */
+    EQ_INT(claim_one(two, &a).n, 0); /* other connections do not see the end of the first yet */
     atomic_store(&go_on, true);
     EQ_INT(pthread_join(thread, NULL), 0);
     hook_on_pause(NULL, NULL);

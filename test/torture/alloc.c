@@ -71,15 +71,15 @@ struct dial {
 static struct dial dial;
 static int64_t point;
 
-/* A stretch of failures ends after so many. */
+/* A stretch of failures ends after this many. */
 static void end_stretch(void)
 {
     if (dial.on && point && dial.count() > point + STRETCH)
         dial.torture(0, 0);
 }
 
-/* Holds a mem: database while nobody else does, and does nothing with it: handles of mem: do not
- * hear of one another, so what this one swept the other would not run. */
+/* An idle handle that keeps a mem: database alive between two others. It does no work: handles of
+ * mem: do not notify each other, so the other handle would not run what this one had swept. */
 #define ANCHOR                                                                                     \
     (struct pawl_options)                                                                          \
     {                                                                                              \
@@ -93,7 +93,7 @@ static void remove_files(void)
     unlink("t.db-shm");
 }
 
-/* One point; returns how many allocations the script made. */
+/* Run one point. Returns how many allocations the script made. */
 static int64_t run_point(const char *url, int64_t n)
 {
     struct scenario s = {
@@ -102,7 +102,7 @@ static int64_t run_point(const char *url, int64_t n)
     struct pawl *anchor = NULL;
     int64_t before = mem_live();
     remove_files();
-    if (fixture_is_mem(url)) /* gone with its last handle, so somebody holds one */
+    if (fixture_is_mem(url)) /* the database is freed with its last handle, so keep one open */
         anchor = fixture_open_as(url, ANCHOR);
     point = n;
     dial.torture(n, dial.on);
@@ -111,7 +111,7 @@ static int64_t run_point(const char *url, int64_t n)
     dial.torture(0, 0);
     scenario_check(&s);
     pawl_close(anchor);
-    UNTIL(mem_live() == before); /* threads may still be on their way out */
+    UNTIL(mem_live() == before); /* threads may still be ending */
     return asked;
 }
 
@@ -126,7 +126,7 @@ static void torture(const char *url, struct dial d)
 {
     dial = d;
     where = url;
-    log_level_set(LOG_OFF); /* hundreds of honest warnings */
+    log_level_set(LOG_OFF); /* hundreds of expected warnings */
     run_point(url, 0);
     scenario_points(run_point(url, 0), check_long() ? SECONDS : 2, run_here);
 }
@@ -143,7 +143,7 @@ TORTURE(stretches_of_allocations_on_mem, "mem:t", mem_torture, mem_count, 1);
 TORTURE(each_allocation_on_sqlite, "sqlite:t.db", mem_torture, mem_count, 0);
 TORTURE(stretches_of_allocations_on_sqlite, "sqlite:t.db", mem_torture, mem_count, 1);
 
-/* The same of SQLite's own allocations. */
+/* The same for SQLite's own allocations. */
 #define TORTURE_LITE(name, url, on)                                                                \
     TEST(name, .deadline_s = 3600)                                                                 \
     {                                                                                              \

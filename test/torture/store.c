@@ -1,6 +1,6 @@
 /*
- * store.c - every call into the store made to fail in turn: refused before, or done with its answer
- * lost.
+ * store.c - every call into the store made to fail in turn: refused before the commit, or stored
+ * with its answer lost.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,8 +14,8 @@
 
 enum { SECONDS = 3 };
 
-/* Holds a mem: database while nobody else does, and does nothing with it: handles of mem: do not
- * hear of one another, so what this one swept the other would not run. */
+/* An idle handle that keeps a mem: database alive between two others. It does no work: handles of
+ * mem: do not notify each other, so the other handle would not run what this one had swept. */
 #define ANCHOR                                                                                     \
     (struct pawl_options)                                                                          \
     {                                                                                              \
@@ -66,7 +66,7 @@ static void torture(const char *url, enum fault_when when, enum pawl_status stat
     where = url;
     fault_when = when;
     fault_status = status;
-    log_level_set(LOG_OFF); /* hundreds of honest warnings */
+    log_level_set(LOG_OFF); /* hundreds of expected warnings */
     scenario_points(run_point(url, 0, when, status), check_long() ? SECONDS : 1, run_here);
 }
 
@@ -92,7 +92,7 @@ TORTURE(broken_on_sqlite, "fault+sqlite:t.db", FAULT_BEFORE, PAWL_BROKEN);
 
 static atomic_bool outage_over;
 
-/* Turns the dial to "the next one" over and over. */
+/* Repeatedly makes the next store call fail. */
 static void *outage(void *arg)
 {
     int64_t from = fixture_mono() + *(int64_t *)arg, until = from + 250 * FIXTURE_MS;

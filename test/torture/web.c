@@ -1,6 +1,6 @@
 /*
- * web.c - the server while memory fails: every request is answered or its connection closed, and
- * when memory is back everything works and nothing is lost.
+ * web.c - the server while allocations fail: every request is answered or its connection closed,
+ * and afterwards everything works and nothing is lost.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -51,7 +51,7 @@ static const struct {
     { "GET", "/openapi.json", NULL },
 };
 
-/* The status of its answer; 0: the connection was closed without one. */
+/* The status of the answer; 0: the connection was closed without one. */
 static int answer(int fd)
 {
     char data[65536];
@@ -62,7 +62,7 @@ static int answer(int fd)
     return n >= 12 ? (int)strtol(data + 9, NULL, 10) : 0;
 }
 
-/* The body with its %lld, if it has one, replaced. */
+/* The body, with %lld replaced if it has one. */
 static void body_of(char *out, size_t size, const char *text, long long n)
 {
     const char *mark = strstr(text, "%lld");
@@ -78,7 +78,7 @@ static int one(struct web *w, size_t i, long long n)
     if (requests[i].body)
         body_of(body, sizeof body, requests[i].body, n);
     int fd = web_connect(w);
-    /* On the stack: the client must not be the one whose allocation fails. */
+    /* On the stack: the client's own allocations must not fail. */
     char text[1024];
     int len = snprintf(text, sizeof text,
                        "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
@@ -107,7 +107,7 @@ TEST(every_allocation_fails_once, .deadline_s = 300)
             mem_torture(n, 0);
             int got = one(&w, i, serial++);
             mem_torture(0, 0);
-            /* 504: it was stored, and could not be shown. */
+            /* 504: it was stored, but could not be shown. */
             if (got && got != 503 && got != want && got != 202 && got != 200 && got != 409 &&
                 got != 504)
                 FAIL("%s %s: %d at allocation %lld", requests[i].method, requests[i].path, got,

@@ -1,5 +1,5 @@
 /*
- * api_call_json.c - a call as JSON, what is hidden and cut, and copies of it.
+ * api_call_json.c - a call as JSON: what is hidden, what is cut, and copies of it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -91,7 +91,7 @@ TEST(long_payloads_are_cut_at_a_character)
     struct call c = example();
     memset(text, 'x', sizeof text);
     text[0] = '"';
-    text[4095] = '\303'; /* half of it would be beyond the edge */
+    text[4095] = '\303'; /* a character would be cut in half at the limit */
     text[4096] = '\251';
     text[4999] = '"';
     c.spec.input.bytes = (struct bytes){ text, sizeof text };

@@ -1,6 +1,6 @@
 /*
- * api_count.c - what the machine counts: totals of every kind of write, the pace of queues, the
- * watch of the epoch. What /metrics and /v1/queues are made of.
+ * api_count.c - the counters of exec: totals of every kind of write, the rates of queues, the
+ * signal that work may be due. /metrics and /v1/queues show them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,7 +55,8 @@ TEST(groups_and_commits_are_counted_alike)
     const struct exec_stats *s = &p->e->stats;
     fixture_submit_many(p, "t", 100);
     GT_INT(sum_of(&s->group_ops), 0);
-    UNTIL(sum_of(&s->group_ops) == sum_of(&s->commit_us)); /* one is counted after the other */
+    /* They are counted one after the other. */
+    UNTIL(sum_of(&s->group_ops) == sum_of(&s->commit_us));
     pawl_close(p);
 }
 
@@ -97,7 +98,7 @@ TEST(a_watch_is_told_once_for_each_time_it_asked)
     pawl_close(p);
 }
 
-/* A try that goes back says so to those who claim by hand. */
+/* A call that goes back to pending wakes claims by hand. */
 TEST(a_handler_that_fails_moves_the_epoch)
 {
     struct seen seen = { .watch.moved = moved };

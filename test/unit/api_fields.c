@@ -1,5 +1,6 @@
 /*
- * api_fields.c - objects against a table of fields, percent signs, the field in a sentence.
+ * api_fields.c - objects checked against a table of fields, percent decoding, and the field's name
+ * in messages.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

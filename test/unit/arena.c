@@ -1,5 +1,5 @@
 /*
- * arena.c - capped, aligned, dropped as a whole, and honest without memory.
+ * arena.c - arenas: limits, alignment, reset, and failed allocations.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,7 +53,7 @@ TEST(stops_at_its_cap_and_says_so)
     EQ_PTR(arena_alloc(&a, 0), NULL);
     arena_reset(&a);
     EQ_PTR(arena_alloc(&a, 1025), NULL);
-    /* Failure stays until the reset, even for what would fit. */
+    /* A failure stays until the reset, even for sizes that would fit. */
     EQ_PTR(arena_alloc(&a, 1), NULL);
     arena_release(&a);
 }

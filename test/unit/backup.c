@@ -1,6 +1,6 @@
 /*
- * backup.c - `pawl backup` of a database server: one schema, and nothing but it, comes back from
- * the file by the server's own programs.
+ * backup.c - `pawl backup` of a database server: the server's own programs restore exactly one
+ * schema from the file.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,11 +27,11 @@ static int run(const char *fmt, ...)
     return WEXITSTATUS(status);
 }
 
-/* Quotes, backslashes, four-byte characters and bytes that are no text survive. */
+/* Quotes, backslashes, four-byte characters and bytes that are not text survive. */
 static const char odd[] = "\xf0\x9f\x90\x98 '\\\" \0\xff end";
 static const struct bytes odd_input = { odd, sizeof odd - 1 };
 
-/* Two schemas in one database, and another database that is empty. */
+/* Two schemas in one database, and another, empty database. */
 struct moving {
     char from[256], to[256];
 };
@@ -70,7 +70,7 @@ TEST(a_schema_comes_back_on_postgresql, .deadline_s = 60)
         skip("no PostgreSQL is installed");
     if (run("command -v pg_dump >/dev/null && command -v pg_restore >/dev/null") != 0)
         skip("pg_dump and pg_restore are not in PATH");
-    /* A name with a capital is one that PostgreSQL must be given between quotes. */
+    /* PostgreSQL needs quotes around a name with a capital letter. */
     struct moving m = moving_begin(&db_postgres, "Shop");
     EQ_INT(run(PAWL_BUILD_DIR "/pawl backup shop.dump --schema Shop --db '%s'", m.from), 0);
     EQ_INT(run("pg_restore --no-owner --dbname='%s' shop.dump", m.to), 0);
@@ -80,7 +80,8 @@ TEST(a_schema_comes_back_on_postgresql, .deadline_s = 60)
     EQ_INT(run("grep -q 'pg_dump failed: error: no matching schemas' err.txt"), 0);
 }
 
-/* Feed the file to the client, as one would: mysql://USER:PASSWORD@HOST:PORT/DATABASE. */
+/* Feed the file to the server's client program. The URL is
+ * mysql://USER:PASSWORD@HOST:PORT/DATABASE. */
 static int feed(const char *url, const char *file)
 {
     char user[40], password[40], host[60], name[80];

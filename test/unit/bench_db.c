@@ -1,6 +1,6 @@
 /*
- * bench_db.c - `pawl bench` on somebody's server: it measures, touches nothing of theirs and leaves
- * nothing behind, also when it is interrupted.
+ * bench_db.c - `pawl bench` on a server that is in use: it measures, changes nothing else and
+ * leaves nothing behind, also when it is interrupted.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ static bool is_pg(const char *param)
     return engine_of(param)->server == &db_postgres;
 }
 
-/* Every schema and every table there is. */
+/* The names of all schemas and tables. */
 static const char *everything(const char *param)
 {
     return engine_rows(
@@ -40,7 +40,7 @@ static const char *everything(const char *param)
                      "WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1");
 }
 
-/* A table of the bench's, of the part it begins with; "" while there is none. */
+/* One of the bench's tables, of its first part; "" while there is none. */
 static const char *bench_table(const char *param)
 {
     return engine_rows(
@@ -51,7 +51,7 @@ static const char *bench_table(const char *param)
                      "WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'pawlbench%call'");
 }
 
-/* A Pawl of theirs, with a call in it. */
+/* Pawl's tables with a call in them, which the bench must not touch. */
 static const char *their_pawl(const char *param)
 {
     const char *url = engine_url(param);
@@ -76,7 +76,8 @@ static void untouched(const char *param, const char *before)
 
 /* ---- The program ----------------------------------------------------------------------------- */
 
-/* In a process group of its own, as a shell has it; what it says is in out and err. */
+/* Starts the bench in its own process group, as a shell does; its output goes to the files out and
+ * err. */
 static pid_t begin(const char *url)
 {
     pid_t pid = fork();
@@ -116,7 +117,7 @@ static void nap(void)
     nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 }
 
-/* Until its tables are there, and so many calls in them. */
+/* Wait until its tables exist and have this many calls. */
 static void await_calls(const char *param, int64_t n)
 {
     time_t until = time(NULL) + WAIT_S * check_scale();
@@ -164,7 +165,7 @@ static void interrupted(void *param, int sig, bool group, int64_t calls)
     untouched(param, before);
 }
 
-/* As a terminal does it: to everybody, in the middle of the work. */
+/* As a terminal does: SIGINT to the whole process group, in the middle of the work. */
 TEST(an_interrupt_in_the_middle_leaves_nothing_behind, .deadline_s = 120)
 {
     interrupted(param, SIGINT, true, 3000);
@@ -175,7 +176,7 @@ TEST(an_end_while_tables_are_made_leaves_nothing_behind, .deadline_s = 120)
     interrupted(param, SIGTERM, false, 0);
 }
 
-/* Somebody looks at its tables and does not stop looking. */
+/* A session reads its tables in a transaction that stays open. */
 TEST(what_could_not_be_removed_is_said, .deadline_s = 120)
 {
     char sql[200], name[100];
@@ -188,9 +189,9 @@ TEST(what_could_not_be_removed_is_said, .deadline_s = 120)
     EQ_INT(kill(pid, SIGINT), 0);
     EQ_INT(ended(pid), 128 + SIGINT);
     if (is_pg(param))
-        name[strcspn(name, ".")] = 0; /* the schema's */
+        name[strcspn(name, ".")] = 0; /* the name of the schema */
     else
-        name[strlen(name) - strlen("_call")] = 0; /* the prefix */
+        name[strlen(name) - strlen("_call")] = 0; /* the prefix of the tables */
     HAS_STR(said("err"), name);
     HAS_STR(said("err"), "could not be removed and has to be dropped by hand: ");
     TRUE(*bench_table(param));

@@ -1,5 +1,5 @@
 /*
- * buf.c - grows to its maximum, remembers failure, never reads beyond.
+ * buf.c - buffers: growing up to the limit, remembering failure, never reading beyond the end.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * call.c - words, the whole matrix of moves, and times.
+ * call.c - names of states, all transitions between them, and times.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,7 +37,7 @@ TEST(words_for_waiting)
 }
 
 /* From each row to each column: nothing, pending, processing, completed, failed, dead_letter,
- * cancelled, expired, and a number that is no state. */
+ * cancelled, expired, and a number that is not a state. */
 TEST(every_move)
 {
     static const char *const may[] = {
@@ -49,7 +49,7 @@ TEST(every_move)
         "010000000", /* dead_letter */
         "010000000", /* cancelled */
         "010000000", /* expired */
-        "000000000", /* no state */
+        "000000000", /* not a state */
     };
     for (int from = 0; from < 9; from++)
         for (int to = 0; to < 9; to++)
@@ -76,7 +76,7 @@ TEST(defaults)
 TEST(when_it_is_due_and_when_it_expires)
 {
     static const struct {
-        int64_t delay, run_at, in, at; /* asked */
+        int64_t delay, run_at, in, at; /* requested */
         int64_t due, expires;          /* at 1000 */
     } rows[] = {
         { 0, 0, 0, 0, 1000, 0 },       { 5, 0, 0, 0, 1005, 0 },      { 0, 1007, 0, 0, 1007, 0 },

@@ -1,5 +1,5 @@
 /*
- * check.c - a failed CHECK tells the host one line and aborts.
+ * check.c - a failed CHECK gives the host one line and aborts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

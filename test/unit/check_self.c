@@ -2,8 +2,8 @@
  * check_self.c - the harness tested by itself.
  *
  * With CHECK_SELF set, the program runs the cases named inner_*, which fail, hang, crash and skip
- * on purpose; without it, the others, which start the program that way and read what it prints.
- *
+ * on purpose. Without it, it runs the other cases, which start the program that way and read its
+ * output.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dirent.h>
@@ -25,7 +25,7 @@ static bool inner(void)
 
 /* ---- What goes wrong on purpose ---- */
 
-/* Registers `case_name` as inner_case_name, only in the run that is meant to see it. */
+/* Registers `case_name` as inner_case_name, only in the run that is meant for it. */
 #define INNER(case_name, ...)                                                                      \
     static void inner_##case_name(void *param)                                                     \
     {                                                                                              \
@@ -85,7 +85,7 @@ INNER(crashes);
 
 static void hangs(void)
 {
-    /* A child of its own hangs along: the whole group has to go. */
+    /* A child process of the case hangs too: the whole process group must be killed. */
     pid_t pid = fork();
     FILE *f = pid > 0 ? fopen(getenv("CHECK_SELF"), "w") : NULL;
     if (f) {
@@ -162,7 +162,7 @@ INNER(stands_alone);
 
 static char output[64 * 1024];
 
-/* Runs this program on the inner case `name`; its TAP is in `output`, its status is returned. */
+/* Runs this program on the inner case `name`. Its TAP output is in `output`. Returns its status. */
 static int run_inner(const char *name)
 {
     if (inner())
@@ -200,7 +200,7 @@ TEST(a_passing_case_is_ok)
     EQ_STR(output, "1..1\nok 1 - check_self/inner_passes\n");
 }
 
-/* The terminal, a closed stdin and the user's own settings stay outside. */
+/* A case sees neither the terminal, nor a closed stdin, nor the user's settings. */
 TEST(a_case_has_nothing_of_the_shells)
 {
     setenv("PAWL_DB", "sqlite:mine.db", 1);
@@ -260,7 +260,8 @@ TEST(a_hanging_case_and_its_children_are_killed)
     TRUE(f != NULL);
     EQ_INT(fscanf(f, "%d", &pid), 1);
     fclose(f);
-    /* An orphan is a zombie until init reaps it, and in a container nobody may: dead is enough. */
+    /* An orphan is a zombie until init reaps it, and a container may have no init: a zombie counts
+     * as dead. */
     char path[64], state = 'Z';
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     for (int i = 0; i < 1000 * check_scale(); i++) {

@@ -1,8 +1,8 @@
 /*
- * cli_server.c - the program `pawl` beside a server of its own: whom it cannot reach and why, and
- * what it asks before it changes many calls.
+ * cli_server.c - the program `pawl` with a server: error messages when it cannot be reached, and
+ * the questions before many calls are changed.
  *
- * Each case starts build/pawl as a server in its own folder. Cases about a terminal make one.
+ * Each case starts build/pawl as a server in its own folder. Cases about a terminal create one.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
@@ -37,7 +37,7 @@ static void slurp(const char *path, char *to)
     fclose(f);
 }
 
-/* Reads from fd until the text is there; ends the case when it does not come. */
+/* Read from fd until the text appears; ends the case when it does not. */
 static void read_until(int fd, char *to, const char *text)
 {
     size_t n = strlen(to);
@@ -55,7 +55,7 @@ static void read_until(int fd, char *to, const char *text)
     }
 }
 
-/* Starts a server in this folder with these options behind its own; it ends with the case. */
+/* Start a server in this folder with these options in addition; it ends with the case. */
 static void serve(const char *more)
 {
     char line[1024];
@@ -80,7 +80,8 @@ static void serve(const char *more)
     port = (int)strtol(at + strlen("://127.0.0.1:"), NULL, 10);
 }
 
-/* Runs a line of shell in which $u is "127.0.0.1:PORT" and `pawl` the program; the exit code. */
+/* Run a line of shell in which $u is "127.0.0.1:PORT" and `pawl` is the program. Returns the exit
+ * code. */
 static int run(const char *line)
 {
     char whole[4096];
@@ -158,9 +159,10 @@ TEST(http_where_there_is_tls_and_the_other_way_round)
              "the server at 127.0.0.1:%d speaks TLS; use --url https://127.0.0.1:%d\n", port, port);
     EQ_INT(run("pawl list"), 2);
     HAS_STR(err_out, want);
-    EQ_INT(run("pawl submit echo 1"), 2); /* a POST, which is sent again when it is lost */
+    EQ_INT(run("pawl submit echo 1"), 2); /* a POST that is sent again when its answer is lost */
     HAS_STR(err_out, want);
-    EQ_INT(run("pawl object Counter c --delete"), 2); /* OpenSSL does not know this one as HTTP */
+    /* OpenSSL does not recognize this one as HTTP. */
+    EQ_INT(run("pawl object Counter c --delete"), 2);
     HAS_STR(err_out, want);
     serve("--node other");
     snprintf(want, sizeof(want),
@@ -170,7 +172,7 @@ TEST(http_where_there_is_tls_and_the_other_way_round)
     HAS_STR(err_out, want);
 }
 
-/* Something else listens there: it greets, and says nothing that is HTTP. */
+/* Another kind of server: it sends a greeting, and nothing that is HTTP. */
 TEST(what_does_not_speak_http_is_said_so)
 {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -216,7 +218,7 @@ static int run_and_kill(const char *args)
     return code;
 }
 
-/* The call is stored and will run: "cannot reach" made people send it twice. */
+/* The call is stored and will run: with the message "cannot reach" people sent it twice. */
 TEST(a_call_whose_answer_is_lost_is_told_with_its_id)
 {
     char id[64] = "", line[200];
@@ -252,7 +254,7 @@ TEST(a_call_that_was_never_sent_is_busy)
     EQ_INT(run("echo '{\"type\":\"x\"}' | pawl batch -"), 6);
 }
 
-/* Answers so many requests of one connection, reads one more, and is gone. */
+/* Answers this many requests on one connection, reads one more, and exits. */
 static void serve_and_go(int answers)
 {
     static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n"
@@ -284,7 +286,7 @@ static void serve_and_go(int answers)
     close(fd);
 }
 
-/* The second request goes over the connection of the first, and there is no other after it. */
+/* The second request uses the connection of the first, and the server accepts no other one. */
 TEST(a_write_that_is_lost_on_a_kept_connection_is_unknown)
 {
     serve_and_go(1);
@@ -315,8 +317,8 @@ TEST(a_batch_whose_answer_is_lost_tells_the_lines)
 
 /* ---- Asking before many calls are changed ---------------------------------------------------- */
 
-/* Runs `pawl ARGS` with a terminal as stdin, stdout and stderr. With `prompt` it waits for that
- * text and types `answer`; what it drew is in `out`. Returns the exit code. */
+/* Run `pawl ARGS` with a terminal as stdin, stdout and stderr. With `prompt` it waits for that text
+ * and types `answer`; the output is in `out`. Returns the exit code. */
 static int run_on_terminal(const char *args, const char *prompt, const char *answer)
 {
     char line[1024];
@@ -343,7 +345,7 @@ static int run_on_terminal(const char *args, const char *prompt, const char *ans
     return WEXITSTATUS(status);
 }
 
-/* How many calls of this status there are. */
+/* How many calls have this status. */
 static void are(const char *status, const char *want)
 {
     char line[200];
@@ -353,7 +355,7 @@ static void are(const char *status, const char *want)
     EQ_STR(out, want);
 }
 
-/* n calls of a type that has no handler. */
+/* Submit n calls of a type that has no handler. */
 static void submit(int n, const char *type)
 {
     char line[300];
@@ -371,8 +373,9 @@ TEST(a_bulk_cancel_says_how_many_and_asks_on_a_terminal)
            2);
     HAS_STR(out, "not confirmed; nothing was changed");
     EQ_INT(run_on_terminal("cancel --type mail", "cancel 3 calls? [y/N] ", "\n"), 2);
-    EQ_INT(run_on_terminal("cancel --type mail", "cancel 3 calls? [y/N] ", "\004"), 2); /* ^D */
-    EQ_INT(run_on_terminal("cancel --before 2001-01-01T00:00:00Z", NULL, NULL), 0);     /* none */
+    /* End of input. */
+    EQ_INT(run_on_terminal("cancel --type mail", "cancel 3 calls? [y/N] ", "\004"), 2);
+    EQ_INT(run_on_terminal("cancel --before 2001-01-01T00:00:00Z", NULL, NULL), 0); /* none */
     HAS_STR(out, "0 calls cancelled");
     are("pending", "5\n");
     EQ_INT(run_on_terminal("cancel --type mail -n 1", "cancel 1 call? [y/N] ", "y\n"), 0);
@@ -398,7 +401,7 @@ TEST(without_a_terminal_nothing_is_asked)
     EQ_STR(err_out, "");
     EQ_INT(run("pawl retry --status cancelled --json"), 0);
     EQ_STR(out, "{\"changed\":3}\n");
-    /* A terminal on one side only: a question would not be seen, or not be answered. */
+    /* A terminal on one side only: the question would not be seen, or not be answered. */
     EQ_INT(run_on_terminal("cancel --type mail 2>err.txt", NULL, NULL), 0);
     HAS_STR(out, "3 calls cancelled");
     EQ_INT(run_on_terminal("retry --type mail </dev/null", NULL, NULL), 0);
@@ -415,7 +418,7 @@ TEST(a_count_that_is_not_complete_says_at_least)
     HAS_STR(out, "1001 calls cancelled");
 }
 
-/* The server looks at 10,000 calls a page, and the newest 10,000 match nothing. */
+/* The server scans 10,000 calls a page, and the newest 10,000 do not match. */
 TEST(calls_behind_a_page_without_any_are_asked_about)
 {
     serve("");
@@ -427,7 +430,7 @@ TEST(calls_behind_a_page_without_any_are_asked_about)
     HAS_STR(out, "0 calls cancelled");
 }
 
-/* NO_COLOR is about colour; a dumb terminal would print the escape sequences. */
+/* NO_COLOR switches off colour; a dumb terminal would print the escape sequences. */
 TEST(a_dumb_terminal_has_no_line_of_progress)
 {
     serve("");
@@ -447,7 +450,7 @@ TEST(a_dumb_terminal_has_no_line_of_progress)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* It has no nodes, and its log said "node":"". */
+/* `pawl events` has no node, and its log had "node":"". */
 TEST(the_event_service_logs_no_node)
 {
     EQ_INT(run(PAWL " events serve --db sqlite:e.db --listen 127.0.0.1:0 --log-format json "
@@ -459,7 +462,7 @@ TEST(the_event_service_logs_no_node)
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-/* It called itself "host-pid", in these letters. */
+/* The log had the literal text "host-pid" as the node. */
 TEST(a_worker_is_called_by_its_host_and_pid)
 {
     char host[256] = "", want[400];

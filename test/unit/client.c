@@ -1,5 +1,5 @@
 /*
- * client.c - URLs, heads and chunks as the CLI's client reads them.
+ * client.c - URLs, heads and chunks as the CLI's client parses them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -97,7 +97,7 @@ TEST(heads)
     EQ_INT(head("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", &h), -1);
 }
 
-/* However the text is cut, the chunks come out the same. */
+/* The chunks are parsed the same wherever the text is split. */
 TEST(chunks_in_any_pieces)
 {
     static const char text[] = "5\r\nhello\r\n1;x=y\r\n \r\nA\r\nworld, all\r\n0\r\nX: y\r\n\r\n";

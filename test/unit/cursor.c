@@ -1,5 +1,6 @@
 /*
- * cursor.c - a cursor reads back, and a mangled one is refused instead of skipping calls.
+ * cursor.c - a cursor is read back unchanged, and a damaged one is refused instead of skipping
+ * calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

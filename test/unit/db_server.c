@@ -1,5 +1,5 @@
 /*
- * db_server.c - the tests' own database servers: what a suite that breaks them relies on.
+ * db_server.c - the tests' own database servers: what suites that break them rely on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ static struct db_server *begin(void *param)
     return param;
 }
 
-/* It keeps what was committed over both kinds of stop, and is found where it was. */
+/* Committed data survives both kinds of stop, and the server has the same address afterwards. */
 TEST(a_server_comes_back_with_what_it_had)
 {
     struct db_server *s = begin(param);
@@ -49,7 +49,7 @@ TEST(a_server_comes_back_with_what_it_had)
     EQ_INT(db_try_int(s, "SELECT count(*) FROM t;"), -1);
 }
 
-/* A session is killed in its transaction, and nothing of it stands. */
+/* A session is killed in its transaction, and the transaction is rolled back. */
 TEST(connections_are_cut)
 {
     struct db_server *s = begin(param);
@@ -58,8 +58,8 @@ TEST(connections_are_cut)
     struct db_session *v = db_session_open(s);
     db_session_say(v, "BEGIN; INSERT INTO t VALUES (1);");
     EQ_INT(db_int(s, "SELECT count(*) FROM t;"), 0);
-    GE_INT(db_kill_connections(s), 1);  /* the session, and perhaps one that is just leaving */
-    UNTIL(db_kill_connections(s) == 0); /* it is gone, and nothing stands of what it did */
+    GE_INT(db_kill_connections(s), 1);  /* the session, and perhaps one that is just ending */
+    UNTIL(db_kill_connections(s) == 0); /* it is gone, and its transaction is rolled back */
     EQ_INT(db_int(s, "SELECT count(*) FROM t;"), 0);
     db_session_close(v);
     v = db_session_open(s);
@@ -69,7 +69,7 @@ TEST(connections_are_cut)
     EQ_INT(db_int(s, "SELECT count(*) FROM t;"), 1);
 }
 
-/* Commits wait for the disk, and it is nobody's with rights on this machine. */
+/* Commits wait for the disk, and the server runs as an unprivileged account. */
 TEST(it_is_durable_and_unprivileged)
 {
     struct db_server *s = begin(param);
@@ -92,7 +92,7 @@ TEST(it_is_durable_and_unprivileged)
     GT_INT(uid, 0);
 }
 
-/* Gone, or waiting for somebody to ask how it ended. */
+/* The process has ended, or is a zombie. */
 static bool over(pid_t pid)
 {
     char path[100], line[300], state = 'Z';
@@ -105,7 +105,8 @@ static bool over(pid_t pid)
     return state == 'Z';
 }
 
-/* Whoever is killed takes the server along, and the next one to start removes the folder. */
+/* When its owner is killed the server ends too, and the next server that starts removes the folder.
+ */
 TEST(a_killed_owner_leaves_nothing_for_long)
 {
     struct db_server *s = param;

@@ -1,5 +1,6 @@
 /*
- * decide.c - every ending, with and without a wish, at every edge of its counters; the backoff.
+ * decide.c - every kind of end, with and without a cancel request, at every limit of its counters;
+ * the backoff.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,21 +19,22 @@ static uint64_t own_dice(void *ctx)
     return word;
 }
 
-/* The middle of the dice: no jitter. */
+/* The middle of the random range: no jitter. */
 static const struct world own = { .dice = own_dice };
 #define MIDDLE (UINT64_C(1) << 63)
 
 #define NOW INT64_C(1000000000)
-#define PLACE INT64_C(7000) /* the run_at it had */
+#define PLACE INT64_C(7000) /* its previous run_at */
 
-/* P: pending at once or later, C completed, F failed, D dead_letter, X cancelled. */
+/* P: pending now or later, C completed, F failed, D dead_letter, X cancelled. */
 struct row {
     enum ending how;
-    int attempts, lost; /* before; 3 attempts and 5 losses are allowed unless said otherwise */
+    int attempts, lost; /* the counters before; 3 errors and 5 losses are allowed unless the row
+                           says otherwise */
     int max_attempts;   /* 0: 3 */
     int64_t retry_in;
     bool alone, fail_lost;
-    char next, wished; /* without and with a wish */
+    char next, wished; /* without and with a cancel request */
     int64_t run_at;    /* with P */
     int more_attempts, more_lost;
     bool count;
@@ -55,9 +57,9 @@ static const struct row rows[] = {
     { END_ERROR, 0, 0, 0, 77, 0, 0, 'P', 'X', NOW + 77, 1, 0, true },
     { END_ERROR, 0, 0, 0, INT64_MAX, 0, 0, 'P', 'X', NOW + DURATION_MAX_US, 1, 0, true },
     { END_ERROR, 2, 0, 0, 77, 0, 0, 'D', 'D', 0, 1, 0, true },
-    /* Losses do not bring the end of errors nearer. */
+    /* Losses do not count as errors. */
     { END_ERROR, 1, 4, 0, -1, 0, 0, 'P', 'X', NOW + 2 * SEC_US, 1, 0, true },
-    /* A timeout is an error whose wait is always the backoff. */
+    /* A timeout is an error whose delay is always the backoff. */
     { END_TIMEOUT, 0, 0, 0, 0, 0, 0, 'P', 'X', NOW + SEC_US, 1, 0, true },
     { END_TIMEOUT, 2, 0, 0, 0, 0, 0, 'D', 'D', 0, 1, 0, true },
     { END_TIMEOUT, 0, 0, 1, 0, 0, 0, 'F', 'F', 0, 1, 0, true },
@@ -69,7 +71,8 @@ static const struct row rows[] = {
     { END_LATER, 0, 0, 0, INT64_MAX, 0, 0, 'P', 'X', NOW + DURATION_MAX_US, 0, 0, false },
     { END_RELEASE, 2, 4, 1, 500, 0, 0, 'P', 'X', PLACE, 0, 0, false },
     { END_CANCELLED, 2, 4, 1, 500, 0, 0, 'P', 'X', PLACE, 0, 0, false },
-    /* Losses keep their place; only one that was alone is blamed. */
+    /* Losses keep the call's place; only a call that was claimed by itself is charged to the limit.
+     */
     { END_LOST, 0, 0, 0, 500, 0, 0, 'P', 'X', PLACE, 0, 1, true },
     { END_LOST, 2, 0, 1, 500, 1, 0, 'P', 'X', PLACE, 0, 1, true },
     { END_LOST, 0, 3, 0, 0, 1, 0, 'P', 'X', PLACE, 0, 1, true },
@@ -157,7 +160,7 @@ TEST(backoff_at_its_edges)
     EQ_INT(backoff_us(&flat, 1, &own), 5);
     EQ_INT(backoff_us(&flat, 1000, &own), 5);
     EQ_INT(backoff_us(&zero, 1, &own), 0);
-    EQ_INT(backoff_us(&zero, 1000, &own), 0); /* 0 * infinity is nobody's wait */
+    EQ_INT(backoff_us(&zero, 1000, &own), 0); /* 0 * infinity must not become a delay */
     EQ_INT(backoff_us(&none, 3, &own), 0);
     EQ_INT(backoff_us(&over, 1, &own), 300);
     EQ_INT(backoff_us(&slow, 3, &own), 2250);

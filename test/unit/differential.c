@@ -2,18 +2,17 @@
  * differential.c - the same random operations on mem and on another engine give the same answers
  * and the same state.
  *
- * mem is the contract read plainly, so a difference is a bug in one of them or a hole in the
- * contract. A sequence is a few dozen groups of operations over a small set of ids, so that
- * duplicates, conflicts, stale tokens and reclaims are the normal case. Everything follows from the
+ * mem is the simplest implementation of the contract, so a difference is a bug in one of them or a
+ * gap in the contract. A sequence is a few dozen groups of operations on a small set of ids, so
+ * that duplicates, conflicts, stale tokens and reclaims are frequent. Everything follows from the
  * sequence's seed:
  *
- *     PAWL_SEED=n       runs that sequence alone, and says what it does
- *     PAWL_SEEDS=n      how many to run of each pair of engines
+ *     PAWL_SEED=n       runs that sequence alone, and prints what it does
+ *     PAWL_SEEDS=n      how many sequences to run for each pair of engines
  *     PAWL_SEED_FIRST=n from this one on (0)
  *     PAWL_OTHER=url    what to compare with instead of SQLite; mem:x only looks for crashes
  *
- * A server's database is migrated once a case and wiped before every sequence.
- *
+ * A server's database is migrated once a case and emptied before every sequence.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -30,8 +29,8 @@
 #include "store/store.h"
 #include "wiped_db.h"
 
-/* As many as take some seconds. A server is asked in a round trip a statement; `make nightly` runs
- * 1,000 of every pair. */
+/* As many as take some seconds. A server needs a round trip for each statement; `make nightly` runs
+ * 1,000 for every pair. */
 #define SEEDS_FILE 200
 #define SEEDS_FILE_LONG 2800
 #define SEEDS_SERVER 30
@@ -51,8 +50,8 @@
 struct side {
     const char *name;
     struct own_world world;
-    struct store *s[HANDLES]; /* an engine may remember things per handle */
-    struct arena a;           /* answers of the present group */
+    struct store *s[HANDLES]; /* an engine may cache things per handle */
+    struct arena a;           /* answers of the current group */
     struct op ops[GROUP_OPS];
     struct buf text;
 };
@@ -80,7 +79,7 @@ static void answer(struct sequence *q, struct side *s)
         v[i] = &s->ops[i];
         if (v[i]->kind != OP_FINISH)
             continue;
-        /* Items carry their answers. */
+        /* Items hold their answers. */
         size_t size = v[i]->finish.n * sizeof *v[i]->finish.v;
         v[i]->finish.v = arena_alloc(&s->a, size);
         TRUE(v[i]->finish.v != NULL);
@@ -200,11 +199,11 @@ static void side_open(struct side *s, const char *name, const char *url, uint64_
     struct pawl_err err;
     s->name = name;
     own_world_init(&s->world, seed);
-    s->world.steady = true; /* engines may throw the dice in another order */
+    s->world.steady = true; /* engines may use random numbers in another order */
     struct store_conf conf = side_conf(s, url, seed);
     for (int i = 0; i < HANDLES; i++)
         OK(store_open(&conf, &s->s[i], &err), &err);
-    if (!strstr(url, "://")) /* a server's is migrated already */
+    if (!strstr(url, "://")) /* a server's database is migrated already */
         OK(store_migrate(s->s[0], true, &err), &err);
     arena_init(&s->a, ARENA_MAX);
     buf_init(&s->text, 16 << 20);
@@ -257,13 +256,14 @@ static int64_t setting(const char *name, int64_t otherwise)
     return text && int_parse(bytes_of(text), &n) ? n : otherwise;
 }
 
-/* The seeds a case runs. */
+/* The seeds of one case. */
 struct seeds {
     int64_t at, end, step;
     bool loud;
 };
 
-/* Those of `share` cases of which this is the first, second, ...; otherwise: so many of a pair. */
+/* The seeds of the first, second, ... of `share` cases; `otherwise`: how many for a pair by
+ * default. */
 static struct seeds seeds_of(int64_t otherwise, int first, int share)
 {
     int64_t only = setting("PAWL_SEED", -1);
@@ -292,7 +292,7 @@ static void run_share(int first)
     fresh_db_end(&p);
 }
 
-/* A server's database, migrated, to be wiped before every sequence. */
+/* A server's migrated database, to be emptied before every sequence. */
 static const char *server_begin(struct wiped_db *p, const char *param)
 {
     struct store *s;
@@ -317,7 +317,7 @@ TEST(mem_and_the_server_agree, .deadline_s = 1200)
     wiped_db_end(&p);
 }
 
-/* Each found something; what it was has a case of its own in conform as well. */
+/* Each of these seeds found a bug, which also has a case in conform. */
 TEST(what_once_differed, .deadline_s = 120)
 {
     static const uint64_t seeds[] = {
@@ -335,7 +335,7 @@ TEST(what_once_differed, .deadline_s = 120)
 
 RUNS_ON(ENGINE_SERVER)
 
-/* A quarter of the seeds a case, so that they run side by side. */
+/* A quarter of the seeds in each case, so that they run in parallel. */
 #define AGREE(name, first)                                                                         \
     TEST(name, .deadline_s = 600, .plain = true)                                                   \
     {                                                                                              \

@@ -1,7 +1,7 @@
 /*
- * dump.c - how a server's own program for copies is called, and what happens to its file.
+ * dump.c - the command line of a server's dump program, and what happens to its output file.
  *
- * The programs of these cases are scripts in the case's own folder, put in front of PATH.
+ * The programs in these cases are scripts in the case's own folder, which is first in PATH.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/dump.h"
@@ -31,7 +31,7 @@ static enum pawl_status plan(const char *url, struct dump_plan *out, struct pawl
     return dump_plan(url, "shop", &(struct steps){ .v = &step, .n = 1 }, &arena, out, err);
 }
 
-/* All arguments behind the program's name, "a b c". */
+/* All arguments after the program's name, "a b c". */
 static const char *args(const struct dump_plan *p)
 {
     static char text[4096];
@@ -167,7 +167,7 @@ TEST(the_second_program_is_tried_when_the_first_is_not_there)
 {
     struct pawl_err err;
     script("mysqldump", "echo \"$0 $MYSQL_PWD\"");
-    setenv("PATH", ".", 1); /* and nowhere else, where MariaDB's own may be */
+    setenv("PATH", ".", 1); /* PATH has only this folder: MariaDB's own program may be elsewhere */
     OK(run("mysql://ann:hush@host/db", 30 * SEC_US, &err), &err);
     HAS_STR(content("out"), "mysqldump hush");
 }

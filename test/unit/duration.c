@@ -1,5 +1,5 @@
 /*
- * duration.c - which types count as quick, from what was measured.
+ * duration.c - which types count as quick, from measured run times.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -39,7 +39,7 @@ TEST(a_type_that_never_ran_is_slow)
     for (int i = 0; i < 4; i++)
         FALSE(durations_quick(&d, i));
     EQ_INT((int64_t)d.n_quick, 0);
-    TRUE(durations_quick(&d, -1)); /* without a handler a call fails at once */
+    TRUE(durations_quick(&d, -1)); /* a call without a handler fails at once */
     note(&d, 0, 100, DURATION_SAMPLES_MIN - 1);
     FALSE(durations_quick(&d, 0));
     note(&d, 0, 100, 1);
@@ -76,7 +76,7 @@ TEST(the_mean_follows_what_calls_take)
     FALSE(durations_quick(&d, 0));
     note(&d, 0, 100, 200);
     TRUE(durations_quick(&d, 0));
-    /* One call that goes on for long is enough, before it has ended. */
+    /* One long call is enough, before it has ended. */
     durations_note_running(&d, 0, 1000000);
     FALSE(durations_quick(&d, 0));
     durations_release(&d);

@@ -1,5 +1,5 @@
 /*
- * err.c - the table of endings says what the contract says; the sentence is cut at a character.
+ * err.c - the table of statuses matches the contract; messages are cut between characters.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "check.h"
 
-/* The table, typed again on purpose. */
+/* The table, repeated here on purpose. */
 TEST(says_what_the_contract_says)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /*
- * events.c - the event service, request by request: codes and bodies, bounds, what is in the
- * database and what is not.
+ * events.c - the event service, request by request: statuses and bodies, limits, and what is
+ * stored.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -109,7 +109,7 @@ TEST(what_is_refused)
     memset(large, ' ', sizeof large - 1);
     large[sizeof large - 1] = 0;
     EQ_INT(events_ask(h.port, "POST", "/events", large).status, 413);
-    large[4096] = 0; /* spaces are no JSON, but they fit */
+    large[4096] = 0; /* only spaces: not JSON, but within the limit */
     EQ_INT(events_ask(h.port, "POST", "/events", large).status, 400);
     events_here_close(&h);
     EQ_INT(events_whole(param), 0);
@@ -183,7 +183,7 @@ TEST(a_full_queue_is_busy)
     int fd[4];
     events_here_open(&h, engine_url(param), 3);
     hook_on_pause(hold, "events.counted");
-    for (int i = 0; i < 4; i++) { /* the first is taken, three wait */
+    for (int i = 0; i < 4; i++) { /* the first is being stored, three wait */
         fd[i] = events_connect(h.port);
         events_send(fd[i], "POST", "/events", NULL);
         if (i == 0)
@@ -203,7 +203,7 @@ TEST(a_full_queue_is_busy)
     EQ_INT(events_whole(param), 4);
 }
 
-/* Somebody has the whole table, as long as a scan of a very large one would take. */
+/* A session locks the whole table, as a scan of a very large one would. */
 TEST(a_look_has_a_deadline)
 {
     struct events_here h;
@@ -227,7 +227,7 @@ TEST(a_look_has_a_deadline)
 
 /* ---- The tables ------------------------------------------------------------------------------ */
 
-/* Everything the rules forbid, as the database itself lists it. */
+/* Everything that the rules forbid, from the database's own catalog. */
 static int64_t forbidden(const void *param)
 {
     const char *name = engine_of(param)->name;
@@ -269,7 +269,7 @@ TEST(there_is_no_key_index_trigger_or_procedure)
                                  : "SELECT count(*) FROM information_schema.tables WHERE "
                                    "table_schema = DATABASE();"),
            2);
-    engine_rows(param, "CREATE INDEX found ON events (id);"); /* the look itself can fail */
+    engine_rows(param, "CREATE INDEX found ON events (id);"); /* the query itself can fail */
     GT_INT(forbidden(param), 0);
 }
 

@@ -1,6 +1,6 @@
 /*
  * events_lost.c - the answer to the COMMIT of new events never came: no gap, no duplicate, and the
- * client is told what is true.
+ * client gets a true answer.
  *
  * SQLite has no connection that could be cut; there a commit is unknown only when the disk fails.
  * SPDX-License-Identifier: Apache-2.0
@@ -74,7 +74,7 @@ TEST(a_post_lands_once_whatever_became_of_its_commit)
     events_here_close(&h);
 }
 
-/* The server still holds the counter when we come back and ask. */
+/* The server still holds the counter's lock when we reconnect and ask. */
 TEST(a_commit_that_is_late_is_waited_for)
 {
     struct events_here h;
@@ -96,8 +96,8 @@ TEST(a_commit_that_is_late_is_waited_for)
     EQ_INT(events_whole(param), 1);
 }
 
-/* Pending events look alike. A server that remembers its transactions tells; another cannot, and
- * then the client hears just that, and which id to look at. */
+/* Pending events look alike. PostgreSQL can report whether a transaction committed; MariaDB cannot,
+ * and then the client is told so, and which id to look at. */
 TEST(a_pending_event_is_stored_or_its_client_is_told_to_look)
 {
     struct events_here h;
@@ -132,7 +132,7 @@ static void somebody_else(const char *name, void *ctx)
         events_pending(the_case, 2);
 }
 
-/* Undone, and by the time we ask another server has used the ids. */
+/* Rolled back, and by the time we ask another server has used the ids. */
 TEST(ids_that_somebody_else_took_meanwhile_are_not_ours)
 {
     struct events_here h;

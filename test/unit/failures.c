@@ -1,6 +1,6 @@
 /*
- * failures.c - attempts that fail or are lost leave a line in the log, with fields, and a storm of
- * them a bounded number of lines.
+ * failures.c - attempts that fail or are lost leave a line in the log, with fields; many of them at
+ * once leave a limited number of lines.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@ RUNS_ON(ENGINES_ALL)
 
 static struct {
     pthread_mutex_t lock;
-    char lines[LINES_MAX][LINE_LEN]; /* the first ones about calls */
+    char lines[LINES_MAX][LINE_LEN]; /* the first lines about calls */
     int64_t n, left_out;
 } heard = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -51,7 +51,7 @@ static void hear(const struct log_record *r, void *ctx)
 
 static void wait_lines(int64_t n)
 {
-    for (int64_t have = 0; have < n;) { /* the case's deadline ends it */
+    for (int64_t have = 0; have < n;) { /* the case's deadline ends the wait */
         pthread_mutex_lock(&heard.lock);
         have = heard.n;
         pthread_mutex_unlock(&heard.lock);
@@ -105,7 +105,7 @@ TEST(a_failed_attempt_is_told_with_its_fields)
     EQ_INT(heard.n, 3);
 }
 
-/* What runs SQL is committed on another thread where the engine has several. */
+/* Calls with SQL are committed on another thread where the engine has several. */
 TEST(a_failed_attempt_with_sql_is_told)
 {
     struct pawl *p = fixture_open(param);
@@ -136,7 +136,7 @@ TEST(a_lost_attempt_is_told_with_its_fields)
                                 .wait_us = 60 * FIXTURE_SEC, .lease_us = FIXTURE_SEC };
         OK(pawl_claim(p, &c, &l, &err), &err);
         TRUE(l != NULL);
-        pawl_lease_free(l); /* and says nothing more */
+        pawl_lease_free(l); /* its worker never finishes it */
         wait_lines(i + 1);
         HAS_STR(heard.lines[i],
                 i ? "call lost too often: dead letter: id=\"a\" type=\"mail\" "
@@ -149,7 +149,7 @@ TEST(a_lost_attempt_is_told_with_its_fields)
 
 /* ---- A storm --------------------------------------------------------------------------------- */
 
-/* Every one of them has a line or is counted, and the lines are few. */
+/* Every failure has a line or is counted in one, and there are few lines. */
 TEST(a_storm_of_failures_is_a_bounded_number_of_lines)
 {
     enum { CALLS = 2000 };
@@ -167,7 +167,8 @@ TEST(a_storm_of_failures_is_a_bounded_number_of_lines)
     while (fixture_count(p, PAWL_FAILED) < CALLS)
         usleep(10000);
     pawl_close(p);
-    int64_t seconds = (fixture_mono() - began_us) / FIXTURE_SEC + 2; /* begun ones at both ends */
+    /* With the partial seconds at both ends. */
+    int64_t seconds = (fixture_mono() - began_us) / FIXTURE_SEC + 2;
     LE_INT(heard.n, seconds * LOG_FAILURES_MAX);
     EQ_INT(heard.n + heard.left_out, CALLS);
     GT_INT(heard.left_out, 0);
@@ -183,7 +184,7 @@ static void hear_refusals(const struct log_record *r, void *ctx)
     atomic_fetch_add(&refusals, strstr(r->message, "permission denied") != NULL);
 }
 
-/* The answer to a step of gc, three times; in these tests nobody else asks for one. */
+/* Fails the answer to a gc step, three times; in these tests nothing else runs one. */
 static int lines_of_three(struct pawl *p)
 {
     struct chore *c = &p->e->keeper->chores[KEEP_GC];
@@ -197,8 +198,8 @@ static int lines_of_three(struct pawl *p)
     return atomic_load(&refusals);
 }
 
-/* A process that only submits says it once, and leaves it to the nodes. A node goes on trying, and
- * says so each time. */
+/* A process that only submits logs it once, and leaves gc to the nodes. A node keeps trying, and
+ * logs it each time. */
 TEST(a_node_says_each_time_that_it_may_not)
 {
     struct pawl *p = fixture_open(param);

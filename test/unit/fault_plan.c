@@ -1,5 +1,5 @@
 /*
- * fault_plan.c - the list of faults is the seed's and nobody else's.
+ * fault_plan.c - the fault plan follows from the seed alone.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,7 @@
 /*
- * history.c - histories in which one promise is broken, and the checker that has to see it.
+ * history.c - histories in which one promise is broken, and the checker must find it.
  *
- * Every case begins with the same small history in which all is well, and changes one thing.
+ * Every case starts with the same small correct history, and changes one thing.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "history.h"
@@ -14,13 +14,13 @@
 #define MS INT64_C(1000)
 #define SEC INT64_C(1000000)
 
-/* Where things are in the lists, before they are sorted. */
+/* Indexes in the lists, before they are sorted. */
 enum { PAY, MOVE, REFUSED, COUNT1, COUNT2, POISON, CALLS };
 enum { ROW_PAY, ROW_MOVE, ROW_REFUSED, ROW_COUNT1, ROW_COUNT2, ROW_POISON, ROW_SENT };
 
 static struct history h;
 
-/* Asked for at `ms`, answered 10 ms later. */
+/* A request sent at `ms` and answered 10 ms later. */
 static void asked(size_t call, int node, int64_t ms, int status, int state, int64_t result)
 {
     history_add_ask(&h, &(struct history_ask){ .call = call,
@@ -116,7 +116,7 @@ static void make_rows(void)
     history_add_counter(&h, &(struct history_sum){ "c", 2 });
 }
 
-/* n0 is frozen with count1 in its hands, and dies of poison twice. */
+/* n0 is frozen while it holds count1, and dies of a poison call twice. */
 static void make_faults(void)
 {
     fault(HISTORY_FREEZE, 0, 510, 2500);
@@ -139,7 +139,7 @@ static void begin(void)
     make_faults();
 }
 
-/* Nothing but this promise is broken, and the finding names what it is about. */
+/* Assert that only this promise is broken, and that the finding names the cause. */
 static void finds(int promise, const char *about)
 {
     int n = history_check(&h);
@@ -227,7 +227,7 @@ TEST(promise_2_a_transfer_that_sent_nothing)
     h.n_wallets--;
     EQ_INT(history_check(&h) > 0, 1);
     HAS_STR(h.found[0], "move (transfer, completed) sent 0 calls");
-    EQ_INT(h.broken[2], 2); /* and the money is not all there */
+    EQ_INT(h.broken[2], 2); /* and the total of money is wrong */
     history_release(&h);
 }
 
@@ -382,7 +382,7 @@ TEST(promise_4_two_at_a_time)
     finds(4, "key w1: call move began at");
 }
 
-/* Another add of 10 that was asked for when `pay` was already accepted, and ran before it. */
+/* Another add of 10 that was requested when `pay` was already accepted, and ran before it. */
 TEST(promise_4_overtaken)
 {
     begin();
@@ -410,7 +410,7 @@ TEST(promise_4_who_came_at_the_same_time_may_be_first)
     history_release(&h);
 }
 
-/* What a transfer sent stands in line when the transfer has been answered. */
+/* A call that a transfer sent is stored when the transfer has been answered. */
 TEST(promise_4_overtaking_what_was_sent)
 {
     begin();
@@ -464,8 +464,8 @@ TEST(promise_6_a_database_that_was_away_is_no_reason)
     finds(6, "call count2 was taken from n2 at 0.520 s");
 }
 
-/* The last fault is n2's at 3.5 s; the grace and 2 s later is 6.5 s, and others' troubles and a
- * slow machine add a few seconds to it. */
+/* The last fault is n2's at 3.5 s; the grace and 2 s later is 6.5 s, and other faults and a slow
+ * machine add a few seconds. */
 TEST(promise_6_taken_back_much_too_late)
 {
     begin();
@@ -508,7 +508,7 @@ TEST(promise_7_charged_without_a_try)
 {
     begin();
     h.rows[ROW_PAY].lost = 1;
-    finds(7, "call pay was charged 1 lost tries, and 0 are written down");
+    finds(7, "call pay was charged 1 lost attempts, and 0 are recorded");
 }
 
 TEST(promise_7_charged_twice_for_one_death)

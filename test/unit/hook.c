@@ -1,5 +1,6 @@
 /*
- * hook.c - crash points kill at the n-th pass and log their names; pause points call the hook.
+ * hook.c - crash points kill the process at the n-th pass and log their names; pause points call
+ * the hook.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +13,7 @@
 #include "base/hook.h"
 #include "check.h"
 
-/* How a child ends that passes "a" three times, with this wish. */
+/* How a child ends that passes "a" three times, with this PAWL_CRASH. */
 static int pass_three(const char *wish)
 {
     pid_t pid = fork();

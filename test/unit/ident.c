@@ -1,5 +1,5 @@
 /*
- * ident.c - ids rise and differ, tokens are parsed strictly, digests keep lists of runs apart.
+ * ident.c - ids increase and differ, tokens are parsed strictly, digests separate lists of runs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -118,7 +118,7 @@ TEST(token_is_parsed_strictly)
                       &t));
     FALSE(token_parse(BYTES(""), &t));
     FALSE(token_parse(BYTES_NONE, &t));
-    EQ_INT(t.b[15], 0xff); /* untouched by refusals */
+    EQ_INT(t.b[15], 0xff); /* not changed by a refusal */
 }
 
 TEST(no_token_is_never_made)
@@ -179,7 +179,7 @@ TEST(lists_of_runs_are_kept_apart)
             TRUE(memcmp(d[i], d[j], 32) != 0);
 }
 
-/* Joined or not, the digest is that of the heads and runs in a row. */
+/* The digest of joined parts is that of the parts one after another. */
 TEST(digest_does_not_depend_on_how_it_is_fed)
 {
     static char run[2000], flat[8100];

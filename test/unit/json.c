@@ -1,5 +1,5 @@
 /*
- * json.c - what is JSON and what is not, the tree, values out of it, and writing.
+ * json.c - what is JSON and what is not, the tree, reading values, and writing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 #include "base/world.h"
 #include "check.h"
 
-/* A copy of just these bytes, so that the sanitizer sees a read beyond them. */
+/* A copy of exactly these bytes, so that the sanitizer sees a read beyond them. */
 static enum pawl_status check_exact(struct bytes text, struct pawl_err *err)
 {
     char *copy = malloc(text.len ? text.len : 1);
@@ -173,7 +173,7 @@ TEST(refuses)
         "1 # c",
         "[1]x",
         "\"a\"b",
-        /* lone and crossed surrogates */
+        /* lone and swapped surrogates */
         "\"\\ud800\"",
         "\"\\udbff\"",
         "\"\\udc00\"",
@@ -235,7 +235,7 @@ TEST(names_the_place)
 
 static char deep[8 * JSON_DEPTH_MAX];
 
-/* `levels` of `open`, a 1 inside, and as many of `close`. */
+/* `levels` times `open`, a 1 inside, and as many times `close`. */
 static struct bytes nested(int levels, const char *open, char close)
 {
     size_t n = 0, len = strlen(open);
@@ -263,7 +263,8 @@ TEST(nests_to_the_limit_and_no_further)
     arena_release(&a);
 }
 
-/* Every text one byte away from a good one is either JSON or refused, and never read beyond. */
+/* Every text that differs from a valid one in one byte is parsed or refused, and never read beyond
+ * its end. */
 TEST(one_byte_away)
 {
     static const char seed[] =
@@ -421,7 +422,7 @@ TEST(parses_without_memory)
     arena_release(&a);
     EQ_INT(mem_live(), before);
 
-    /* Exactly its seven nodes, and one byte less. */
+    /* Memory for exactly its seven nodes, and for one byte less. */
     arena_init(&a, 7 * sizeof *v);
     OK(json_parse(&a, BYTES(text), &v, &err), &err);
     arena_release(&a);
@@ -436,7 +437,7 @@ TEST(writes)
 {
     struct buf b;
     buf_init(&b, 1000);
-    json_add_name(&b, "whole"); /* opens the buffer: no comma */
+    json_add_name(&b, "whole"); /* the first thing in the buffer: no comma */
     buf_reset(&b);
     buf_add_char(&b, '{');
     json_add_name(&b, "a");

@@ -1,5 +1,5 @@
 /*
- * json_canonical.c - equal values give equal texts, others do not, whatever the shape.
+ * json_canonical.c - equal values give equal texts, different values different ones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -99,7 +99,7 @@ static void space(struct buf *b, bool wild)
         buf_add_char(b, " \t\n\r"[roll(4)]);
 }
 
-/* The value that `seed` stands for. Wild: members in any order, blanks anywhere. */
+/* The value of `seed`. Wild: members in any order, spaces anywhere. */
 static void write_value(struct buf *b, unsigned seed, int depth, bool wild)
 {
     unsigned n = seed % 5, kind = depth > 5 ? 0 : seed / 5 % 4, order[5];
@@ -182,8 +182,8 @@ TEST(a_large_object_in_reverse, .deadline_s = 20)
     arena_release(&arena);
 }
 
-/* Objects in objects to the limit, each out of order, around one large text: copied once, not once
- * a level. */
+/* Nested objects up to the limit, each out of order, around one large text: it is copied once, not
+ * once for each level. */
 TEST(a_deep_object_in_reverse, .deadline_s = 20)
 {
     struct buf b;

@@ -1,9 +1,8 @@
 /*
- * key_promises.c - what must be true of keys after every operation, seen from outside, whatever the
- * operations were.
+ * key_promises.c - what must hold for keys after every operation, seen from outside.
  *
- * The same random sequences as the differential test, on mem alone: there the engines are held
- * against each other, here the contract is.
+ * The same random sequences as in the differential test, on mem alone: that test compares engines
+ * with each other, this one compares with the contract.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -29,8 +28,8 @@ struct world_of_keys {
     struct arena a;
     struct random_ops ops;
     struct op op;
-    int64_t version;              /* the last one given to an object */
-    int64_t numbers[RANDOM_KEYS]; /* the last one given to a call of the key */
+    int64_t version;              /* the last version of an object */
+    int64_t numbers[RANDOM_KEYS]; /* the last number of a call of the key */
 };
 
 _Noreturn static void broken(struct world_of_keys *w, const char *what)
@@ -71,7 +70,7 @@ static const struct key_row *row_of(struct world_of_keys *w, const char *key)
     return NULL;
 }
 
-/* What one call says, next to its key's row. */
+/* One call, compared with its key's row. */
 static void check_call(struct world_of_keys *w, const struct call *c, const struct key_row *row)
 {
     bool ended = pawl_state_ended(c->state), running = c->state == PAWL_PROCESSING;
@@ -132,7 +131,7 @@ static void check_key(struct world_of_keys *w, const char *key)
     check_places(w, &page, row);
 }
 
-/* Numbers are given one after the other; they begin anew only with a key that was forgotten. */
+/* Numbers are consecutive; they start again only for a key that was forgotten. */
 static void check_claim(struct world_of_keys *w)
 {
     for (size_t i = 0; i < w->op.claim.n; i++) {

@@ -1,6 +1,6 @@
 /*
- * lease.c - any lease packs and unpacks to itself, in few bytes; anything else is broken, never a
- * crash.
+ * lease.c - any lease packs and unpacks to the same value, in few bytes; anything else is BROKEN,
+ * never a crash.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -66,7 +66,7 @@ TEST(an_ordinary_lease_is_small)
     struct bytes p = packed(v, CLAIM_MAX);
     LT_INT((int64_t)p.len, 4 * CLAIM_MAX);
     round_trip(v, CLAIM_MAX);
-    /* Accepted together: one byte each. */
+    /* Calls that were accepted together need one byte each. */
     for (int i = 0; i < CLAIM_MAX; i++)
         v[i].run_at_us = INT64_C(1794729600123456);
     LT_INT((int64_t)packed(v, CLAIM_MAX).len, CLAIM_MAX + 32);
@@ -126,7 +126,7 @@ TEST(any_lease_unpacks_to_itself)
     arena_release(&arena);
 }
 
-/* From memory that ends where the bytes do. BROKEN or something that could be a lease. */
+/* Unpacks from memory that ends where the bytes end. BROKEN, or something that could be a lease. */
 static enum pawl_status unpack_exact(const char *data, size_t len)
 {
     char *copy = malloc(len ? len : 1);
@@ -161,7 +161,7 @@ TEST(random_bytes_are_broken)
     arena_release(&arena);
 }
 
-/* What unpacks packs to the same bytes: there is one way to write a lease. */
+/* What unpacks packs to the same bytes: a lease has only one encoding. */
 TEST(mangled_leases)
 {
     static struct held v[CLAIM_MAX];
@@ -192,11 +192,12 @@ TEST(known_breakage)
     static const struct bytes bad[] = {
         BYTES(""),
         BYTES("\1"),
-        BYTES("\2\0"),                                           /* another version */
-        BYTES("\1\0\0"),                                         /* bytes behind the end */
-        BYTES("\1\1"),                                           /* an item missing */
-        BYTES("\1\1\x20"),                                       /* unknown flag */
-        BYTES("\1\1\1\x80\x00"),                                 /* a number written too long */
+        BYTES("\2\0"),     /* another version */
+        BYTES("\1\0\0"),   /* bytes after the end */
+        BYTES("\1\1"),     /* an item missing */
+        BYTES("\1\1\x20"), /* unknown flag */
+        /* A number with a longer encoding than necessary. */
+        BYTES("\1\1\1\x80\x00"),
         BYTES("\1\1\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), /* a seq beyond 63 bits */
         BYTES("\1\1\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), /* beyond 64 bits */
         BYTES("\1\1\x10\xff\xff\xff\xff\x0f\0\0"),               /* attempts beyond an int */
@@ -247,7 +248,7 @@ TEST(survives_without_memory)
 
 /* ---- Which calls have begun ------------------------------------------------------------------ */
 
-/* Calls 1, 2, ... of these priorities and times: which of them begin, "2 4". */
+/* Of calls 1, 2, ... with these priorities and times: which of them start, "2 4". */
 static const char *begun(const int (*v)[2], size_t n, int width, const char *first)
 {
     static char text[256];
@@ -289,7 +290,7 @@ TEST(without_a_width_every_first_call_has_begun)
 TEST(only_first_calls_fill_the_width)
 {
     static const int v[][2] = { { 9, 1 }, { 0, 2 }, { 9, 1 }, { 0, 3 }, { 0, 4 } };
-    EQ_STR(begun(v, 5, 2, "-f-ff"), "2 4"); /* the others ended, or stand behind in their run */
+    EQ_STR(begun(v, 5, 2, "-f-ff"), "2 4"); /* the others ended, or are behind in their run */
     EQ_STR(begun(v, 5, 3, "-f-ff"), "2 4 5");
     EQ_STR(begun(v, 5, 1, "-----"), "");
 }

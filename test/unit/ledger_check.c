@@ -1,6 +1,6 @@
 /*
  * ledger_check.c - every rule of store/ledger/check.c, broken one at a time: BROKEN when the row
- * was read, the end of the process when it is about to be written.
+ * was read, an abort when it is about to be written.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,12 +16,12 @@
 
 #define CALLS 4
 
-/* A lease with a run of two calls of a key, one call without a key, and one that waits in the line
- * of the same key; nothing is wrong with any of them. */
+/* A lease with a run of two calls of a key, a call without a key, and a call that waits for the
+ * same key; all of them correct. */
 struct sample {
     struct ledger ledger;
     struct led_cache cache;
-    struct led_call call[CALLS]; /* the last one is in the line */
+    struct led_call call[CALLS]; /* the last one waits */
     struct held held[3];
     unsigned char state[3];
     struct led_link run[3];
@@ -93,7 +93,7 @@ static void sample_fill(struct sample *s)
     s->cache.first_key = &s->key;
 }
 
-/* All of it, as it is loaded or as it is written. */
+/* Checks all of it, as loaded or as written. */
 static enum pawl_status look(struct sample *s, enum led_when when, struct pawl_err *err)
 {
     enum pawl_status st = led_lease_check(&s->ledger, &s->lease, when, err);
@@ -110,7 +110,7 @@ static enum pawl_status look(struct sample *s, enum led_when when, struct pawl_e
 
 enum { BOTH, WRITTEN_ONLY };
 struct mistake {
-    const char *says; /* part of the sentence */
+    const char *says; /* part of the message */
     void (*make)(struct sample *s);
     int seen;
 };

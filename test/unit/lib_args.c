@@ -1,6 +1,6 @@
 /*
- * lib_args.c - misuse of pawl.h is told, never a crash; and every limit at its edge and one past
- * it.
+ * lib_args.c - misuse of pawl.h is reported, never a crash; and every limit, exactly at it and one
+ * beyond.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -111,7 +111,7 @@ TEST(figures_for_nobody_do_nothing)
     struct pawl_stats st = { .size = sizeof(size_t) + 8 };
     st.duplicates = 77;
     pawl_stats(p, &st);
-    EQ_INT(st.duplicates, 77); /* beyond the size it was given */
+    EQ_INT(st.duplicates, 77); /* beyond the size that the caller gave */
     pawl_stats(NULL, &st);
     pawl_stats(p, NULL);
     pawl_close(p);
@@ -155,7 +155,7 @@ TEST(options_of_an_older_header_still_open)
     struct pawl *p;
     struct pawl_err err;
     struct pawl_options o = { .size = offsetof(struct pawl_options, client), .db = "mem:older" };
-    o.pool_size = 10000; /* beyond what this caller's struct has, so it is not read */
+    o.pool_size = 10000; /* beyond the size of this caller's struct, so it is not read */
     OK(pawl_open(&o, &p, &err), &err);
     pawl_close(p);
 }
@@ -202,7 +202,7 @@ TEST(a_database_that_cannot_be_opened_is_told)
     struct pawl *p;
     const struct engine *e = engine_of(param);
     char nowhere[300];
-    if (e->server) { /* it is there, and has no such database */
+    if (e->server) { /* the server is there, but has no such database */
         snprintf(nowhere, sizeof nowhere, "%s", engine_url(param));
         memcpy(strstr(nowhere, "/case_"), "/none", 5);
         o.db = nowhere;
@@ -239,7 +239,7 @@ TEST(names_of_255_bytes_and_one_more)
     memset(long_name, 'n', 255);
     TAKEN(.id = long_name, .type = long_name, .method = long_name, .queue = long_name,
           .caller = long_name, .parent = long_name);
-    fixture_on(p, long_name, fixture_echo); /* its "run", which nobody calls */
+    fixture_on(p, long_name, fixture_echo); /* its method "run", which is never called */
     OK(pawl_on(pawl_program(p), long_name, long_name, fixture_echo), NULL);
     fixture_start(p, 1);
     fixture_ends(p, long_name, PAWL_COMPLETED);
@@ -367,7 +367,7 @@ TEST(inputs_that_are_not_what_they_say_are_refused)
     pawl_close(p);
 }
 
-/* Bytes at no address: refused, not read. */
+/* A length without an address: refused, not read. */
 TEST(an_input_at_no_address_that_claims_a_length_is_refused)
 {
     struct pawl *p = fixture_open(param);
@@ -402,7 +402,7 @@ TEST(a_batch_of_ten_thousand_and_one_more)
     pawl_close(p);
 }
 
-/* 64 MiB of inputs in one batch, and what comes after them. */
+/* 64 MiB of inputs in one batch, and one byte more. */
 TEST(a_batch_whose_inputs_are_too_much)
 {
     struct pawl *p = fixture_open(param);
@@ -513,7 +513,7 @@ TEST(ten_thousand_lanes_and_one_more)
     struct pawl_receipt one = fixture_offer(p, (struct pawl_spec){ .type = "one more" });
     EQ_STATUS(one.status, PAWL_FULL, NULL);
     HAS_STR(one.error, "10000 lanes, limit 10000");
-    TAKEN(.type = "t77"); /* those there are take more */
+    TAKEN(.type = "t77"); /* existing queues accept more */
     pawl_close(p);
 }
 
@@ -545,8 +545,8 @@ TEST(a_finish_that_makes_no_sense_is_invalid)
     pawl_close(p);
 }
 
-/* A caller built against a newer header has longer structs: they are walked at its size, not at
- * ours. */
+/* A caller that was built with a newer header has longer structs: an array of them is read with its
+ * element size, not ours. */
 TEST(an_array_of_longer_structs_is_walked_at_its_own_size)
 {
     struct longer {

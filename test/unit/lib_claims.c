@@ -1,6 +1,6 @@
 /*
  * lib_claims.c - a node claims what it can run: no more slow calls than it has free slots, quick
- * ones a moment ahead, and what does not begin in time goes back.
+ * ones a little ahead, and calls that do not start in time go back.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,7 +29,7 @@ static int node_of(struct pawl_call *c)
     return c->e->conf.node[1] - '0';
 }
 
-/* Who reads `begun` may read as many of `order`. */
+/* A reader of `begun` may read that many entries of `order`. */
 static void note(struct pawl_call *c)
 {
     pthread_mutex_lock(&order_lock);
@@ -40,7 +40,7 @@ static void note(struct pawl_call *c)
     pthread_mutex_unlock(&order_lock);
 }
 
-/* Ends when it gets a pass, or with all others. */
+/* Ends when it gets a permit, or when all may end. */
 static int waits(struct pawl_call *c)
 {
     note(c);
@@ -100,7 +100,7 @@ static void close_all(struct pawl *const *p, int n)
         pawl_close(p[i]);
 }
 
-/* Given to one of three idle nodes: each runs as many as it has slots, the rest is nobody's. */
+/* Submitted to one of three idle nodes: each runs as many as it has slots, and holds no more. */
 TEST(slow_calls_spread_over_idle_nodes)
 {
     struct pawl *p[NODES];
@@ -113,7 +113,8 @@ TEST(slow_calls_spread_over_idle_nodes)
     close_all(p, NODES);
 }
 
-/* A type that was quick and is not any more: what it held ahead is free for the others soon. */
+/* A type that was quick and is not any more: calls that were claimed ahead become free for others
+ * soon. */
 TEST(what_does_not_begin_is_handed_back)
 {
     struct pawl *p[NODES];
@@ -138,7 +139,7 @@ static bool none_queued(struct pawl *p)
     return yes;
 }
 
-/* Handing back is not a try, and is not counted as one. */
+/* Handing back is not an attempt, and is not counted as one. */
 TEST(what_is_handed_back_is_not_counted)
 {
     struct pawl *p = node(param, 0);
@@ -165,7 +166,8 @@ static void learn(struct pawl *p)
     fixture_drain(p);
 }
 
-/* Quick calls among slow ones in one queue run ahead; slow ones never wait inside a node. */
+/* Quick calls among slow ones in one queue are claimed ahead; slow ones never wait inside a node.
+ */
 TEST(slow_and_quick_types_in_one_queue)
 {
     struct pawl *p[NODES];
@@ -183,7 +185,8 @@ TEST(slow_and_quick_types_in_one_queue)
     close_all(p, 2);
 }
 
-/* While every slot is busy nothing is held, so the best call begins when the next slot is free. */
+/* While every slot is busy nothing is claimed ahead, so the call with the highest priority starts
+ * when the next slot is free. */
 TEST(a_high_priority_begins_with_the_next_free_slot)
 {
     struct pawl *p = node(param, 0);
@@ -198,7 +201,7 @@ TEST(a_high_priority_begins_with_the_next_free_slot)
     close_all(&p, 1);
 }
 
-/* Is `type` known to be slow, and nothing queued? Between two claims nothing is queued either, but
+/* Is `type` known as slow, and nothing queued? Between two claims nothing is queued either, but
  * only a quick type is claimed ahead again. */
 static bool slow_and_none_queued(struct pawl *p, const char *type)
 {
@@ -211,7 +214,7 @@ static bool slow_and_none_queued(struct pawl *p, const char *type)
     return yes;
 }
 
-/* The same where calls were claimed ahead that turned out slow. */
+/* The same when calls were claimed ahead that turned out to be slow. */
 TEST(a_high_priority_overtakes_what_was_claimed_ahead)
 {
     struct pawl *p = node(param, 0);
@@ -221,7 +224,7 @@ TEST(a_high_priority_overtakes_what_was_claimed_ahead)
     UNTIL(all_inside() == 2);
     submit_n(p, "slow", "urgent", 1, 100);
     UNTIL(slow_and_none_queued(p, "slow"));
-    /* A claim that began before the type was known as slow is over when this one is stored. */
+    /* A claim that began before the type was known as slow has ended when this call is stored. */
     submit_n(p, "slow", "last", 1, 0);
     UNTIL(slow_and_none_queued(p, "slow"));
     atomic_store(&passes, 1);
@@ -230,7 +233,7 @@ TEST(a_high_priority_overtakes_what_was_claimed_ahead)
     close_all(&p, 1);
 }
 
-/* To the outside it is pending, and can be cancelled as such, all the while that slots are busy. */
+/* For callers it is pending, and can be cancelled as such, while all slots are busy. */
 TEST(what_waits_for_a_slot_is_pending)
 {
     struct pawl *p = node(param, 0);
@@ -262,7 +265,7 @@ static int samples(struct pawl *p)
     return n;
 }
 
-/* A call that is cancelled before its handler began took no time, and says nothing of it. */
+/* A call that is cancelled before its handler started has no run time, and is not measured. */
 TEST(a_call_that_never_began_is_not_measured)
 {
     struct pawl *p = node(param, 0);

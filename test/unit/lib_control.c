@@ -1,6 +1,6 @@
 /*
- * lib_control.c - deciding through pawl.h: cancel, expiry, delay, priority, queues, redrive, move,
- * tags, lists.
+ * lib_control.c - operator functions of pawl.h: cancel, expiry, delay, priority, queues, retry,
+ * move, tags, lists.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@ TEST(cancelling_a_pending_call_ends_it)
     fixture_submit(p, "x", "t");
     OK(pawl_cancel(p, "x", &state, &err), &err);
     EQ_INT(state, PAWL_CANCELLED);
-    OK(pawl_cancel(p, "x", &state, &err), &err); /* once more is the same */
+    OK(pawl_cancel(p, "x", &state, &err), &err); /* the same again has no effect */
     EQ_INT(state, PAWL_CANCELLED);
     fixture_start(p, 1);
     fixture_submit(p, "y", "t");
@@ -129,7 +129,7 @@ TEST(an_expired_call_never_runs)
 
 TEST(a_delayed_call_runs_when_due_without_traffic)
 {
-    /* No sweep finds them: each runs because of its own time, within the time of a wait. */
+    /* No sweep runs: each call starts at its own time. */
     struct pawl *p =
         fixture_open_as(param, (struct pawl_options){ .reclaim_interval_us = 3600 * FIXTURE_SEC });
     fixture_on(p, "t", fixture_echo);
@@ -141,7 +141,7 @@ TEST(a_delayed_call_runs_when_due_without_traffic)
     int64_t at = pawl_shown_view(shown)->created_at_us + 500 * FIXTURE_MS;
     pawl_shown_free(shown);
     fixture_submit_as(p, (struct pawl_spec){ .id = "z", .type = "t", .run_at_us = 5 });
-    fixture_ends(p, "z", PAWL_COMPLETED); /* behind nobody's time */
+    fixture_ends(p, "z", PAWL_COMPLETED); /* not behind another call's time */
     int64_t begun = fixture_mono();
     fixture_submit_as(p,
                       (struct pawl_spec){ .id = "x", .type = "t", .delay_us = 300 * FIXTURE_MS });
@@ -180,7 +180,7 @@ TEST(higher_priority_first_then_older)
             p, (struct pawl_spec){ .id = v[i].id, .type = "t", .priority = v[i].priority });
     fixture_start(p, 1);
     fixture_drain(p);
-    pawl_close(p); /* The worker has left: what it wrote is ours to read. */
+    pawl_close(p); /* The worker thread has ended, so its variables can be read. */
     EQ_STR(order, "e b d a f c ");
 }
 
@@ -312,7 +312,7 @@ TEST(a_pending_call_can_be_moved)
     OK(pawl_move(p, "b", 0, 7, NULL, &err), &err);
     OK(pawl_move(p, "c", 1, PAWL_SAME, "other", &err), &err);
     fixture_start(p, 1);
-    fixture_ends(p, "c", PAWL_COMPLETED); /* no longer delayed, no longer paused */
+    fixture_ends(p, "c", PAWL_COMPLETED); /* not delayed and not paused any more */
     struct pawl_shown *shown = fixture_get(p, "c");
     EQ_STR(pawl_shown_view(shown)->queue, "other");
     pawl_shown_free(shown);
@@ -329,7 +329,7 @@ TEST(a_pending_call_can_be_moved)
 
 /* ---- Lists ---- */
 
-/* How many a query finds, page by page, each once. */
+/* How many calls a query finds, page by page, each once. */
 static int found(struct pawl *p, struct pawl_query q)
 {
     char cursor[200];
@@ -398,7 +398,7 @@ TEST(lists_page_and_filter)
            25);
     EQ_INT(found(p, (struct pawl_query){ .until_us = 1 }), 0);
     fixture_start(p, 2);
-    UNTIL(fixture_count(p, PAWL_COMPLETED) == 19); /* c3 has a method nobody serves */
+    UNTIL(fixture_count(p, PAWL_COMPLETED) == 19); /* c3 has a method that is not registered */
     EQ_INT(found(p, (struct pawl_query){ .state = PAWL_COMPLETED, .limit = 4 }), 19);
     EQ_INT(found(p, (struct pawl_query){ .state = PAWL_PENDING, .type = "u" }), 5);
     pawl_close(p);
@@ -430,8 +430,8 @@ TEST(a_list_longer_than_one_look_is_found_in_full)
             v[k] = (struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" };
         OK(pawl_submit(p, v, 5000, 0, r, &err), &err);
     }
-    /* 15,001 rows are too many for one look: a page may be short, and going on finds everything
-     * once. */
+    /* 15,001 rows are more than one scan: a page may be short, and the following pages find
+     * everything once. */
     struct pawl_query q = { PAWL_QUERY_INIT, .method = "nobody's" };
     EQ_INT(found(p, q), 0);
     EQ_INT(found(p, (struct pawl_query){ .type = "rare" }), 1);

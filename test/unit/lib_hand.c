@@ -1,5 +1,5 @@
 /*
- * lib_hand.c - working by hand through pawl.h: claim, extend, finish, and leases that are over.
+ * lib_hand.c - working by hand through pawl.h: claim, extend, finish, and leases that have ended.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +32,7 @@ TEST(a_claim_by_hand_is_finished_by_hand)
     pawl_lease_free(none);
     OK(fixture_finish(p, l->token, "x", PAWL_END_RESULT, &state, &err), &err);
     EQ_INT(state, PAWL_COMPLETED);
-    state = 0; /* The answer was lost; the same finish again is told the same. */
+    state = 0; /* The answer was lost; the same finish again gets the same answer. */
     OK(fixture_finish(p, l->token, "x", PAWL_END_RESULT, &state, &err), &err);
     EQ_INT(state, PAWL_COMPLETED);
     struct pawl_shown *shown = fixture_get(p, "x");
@@ -64,7 +64,7 @@ TEST(every_ending_by_hand)
         snprintf(type, sizeof type, "t%zu", i);
         fixture_submit(p, id, type);
         struct pawl_lease *l = fixture_claim(p, type, 1);
-        for (int k = 0; k < 2; k++) { /* and once more: the same answer, nothing counted twice */
+        for (int k = 0; k < 2; k++) { /* and once more: the same answer, nothing is counted twice */
             OK(fixture_finish(p, l->token, id, v[i].how, &state, &err), &err);
             EQ_INT(state, v[i].state);
         }
@@ -99,7 +99,7 @@ TEST(a_lease_that_ran_out_is_lost_and_its_call_comes_back)
     fixture_submit(p, "x", "t");
     struct pawl_claim c = { PAWL_CLAIM_INIT, .lease_us = FIXTURE_SEC };
     OK(pawl_claim(p, &c, &l, &err), &err);
-    UNTIL(fixture_state(p, "x") == PAWL_PENDING); /* no traffic needed */
+    UNTIL(fixture_state(p, "x") == PAWL_PENDING); /* without any request */
     EQ_STATUS(fixture_finish(p, l->token, "x", PAWL_END_RESULT, NULL, &err), PAWL_LOST_LEASE, &err);
     EQ_STATUS(pawl_extend(p, l->token, 0, &until, &err), PAWL_LOST_LEASE, &err);
     again = fixture_claim(p, "t", 5);
@@ -126,7 +126,7 @@ TEST(extending_keeps_a_lease)
        &err);
     OK(pawl_extend(p, l->token, 60 * FIXTURE_SEC, &until, &err), &err);
     GT_INT(until, l->until_us + 50 * FIXTURE_SEC);
-    int64_t past = fixture_mono() + 3300 * FIXTURE_MS; /* the lease it had is over by then */
+    int64_t past = fixture_mono() + 3300 * FIXTURE_MS; /* its lease has ended by then */
     UNTIL(fixture_mono() > past);
     EQ_INT(fixture_state(p, "x"), PAWL_PROCESSING);
     OK(fixture_finish(p, l->token, "x", PAWL_END_RESULT, NULL, &err), &err);
@@ -238,7 +238,7 @@ static void *claim_it(void *arg)
     return NULL;
 }
 
-/* Begins to wait for work; returns when it has surely asked once. */
+/* Starts to wait for work; returns when it has certainly asked once. */
 static void claimer_begin(struct claimer *c, struct pawl *p)
 {
     struct pawl_stats s = { PAWL_STATS_INIT };
@@ -258,7 +258,7 @@ static void claimer_got(struct claimer *c, const char *id)
     EQ_STR(c->id, id);
 }
 
-/* Few sweeps, so that only the right wake-up wakes. */
+/* Few sweeps, so that only the right notification wakes it. */
 static struct pawl *open_quiet(void *param)
 {
     return fixture_open_as(param, (struct pawl_options){ .reclaim_interval_us = 500 * FIXTURE_MS });

@@ -1,6 +1,6 @@
 /*
- * lib_haul.c - a long backlog, run off on connections of its own where the engine has them: every
- * call once, whatever happens meanwhile.
+ * lib_haul.c - a long backlog, worked off by bulk writers with their own connections where the
+ * engine has them: every call runs once, whatever happens meanwhile.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,15 +38,15 @@ static void each_ran_once(void)
             FAIL("call %d ran %d times", i, atomic_load(&ran[i]));
 }
 
-/* Types count as quick, and slots are many: on a busy machine a handler that does nothing may take
- * half a millisecond, and the backlog is long enough for bulk writers all the same. */
+/* Types count as quick, and there are many slots: on a busy machine a handler that does nothing may
+ * take half a millisecond, and the backlog is long enough for bulk writers nevertheless. */
 static void start(struct pawl *p)
 {
     fixture_assume_quick();
     fixture_start(p, 16);
 }
 
-/* Did haulers have a part in it, as they must where they can? */
+/* Did bulk writers take part, as they must where the engine has them? */
 static void hauled(const struct pawl *p)
 {
     bool can = !(p->e->traits & STORE_ONE_WRITER);
@@ -66,7 +66,7 @@ TEST(every_call_of_a_backlog_runs_once)
     pawl_close(p);
 }
 
-/* Whatever ran is stored, whatever did not is as it was. */
+/* What has run is stored, everything else is unchanged. */
 TEST(a_stop_in_the_middle)
 {
     struct pawl_err err;
@@ -93,7 +93,7 @@ TEST(a_stop_in_the_middle)
     pawl_close(p);
 }
 
-/* The same without a word of farewell: it is handed back, or stored. */
+/* The same without a clean stop: every call is handed back, or stored. */
 TEST(a_close_in_the_middle)
 {
     struct pawl *p = fixture_open(param);
@@ -134,7 +134,7 @@ static void submit_keyed(struct pawl *p)
     }
 }
 
-/* Keys that come into it are not the haulers': they go by as ever. */
+/* Calls with a key are not for bulk writers: they are run as usual. */
 TEST(keys_keep_their_order_in_a_backlog)
 {
     struct pawl *p = fixture_open(param);
@@ -185,7 +185,7 @@ TEST(failures_in_a_backlog)
     pawl_close(p);
 }
 
-/* Two of them take their time, from different claims: nobody waits for them. */
+/* Two calls of different claims take long: no other call waits for them. */
 static int may_block(struct pawl_call *c)
 {
     int i = index_of(c);
@@ -211,7 +211,8 @@ TEST(long_calls_hold_up_nobody)
 
 /* ---- What goes wrong ------------------------------------------------------------------------- */
 
-/* Connections end in the middle, again and again: what had run is stored all the same. */
+/* Connections are cut repeatedly in the middle: results of calls that ran are stored nevertheless.
+ */
 TEST(connections_that_end_meanwhile)
 {
     const struct engine *g = engine_of(param);

@@ -1,5 +1,6 @@
 /*
- * lib_life.c - opening, starting, stopping, closing, starting again: who holds what at each moment.
+ * lib_life.c - opening, starting, stopping, closing, starting again: which process holds what at
+ * each time.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,7 +32,7 @@ static void never_tried(struct pawl *p, const char *id)
 
 static void *opens_gate(void *arg)
 {
-    usleep(20000); /* so that the stop has begun; either order must do */
+    usleep(20000); /* so that the stop has begun; either order must work */
     fixture_open_gate();
     return arg;
 }
@@ -48,7 +49,8 @@ TEST(a_stop_with_grace_lets_what_runs_end)
     EQ_INT(pthread_create(&opener, NULL, opens_gate, NULL), 0);
     OK(pawl_stop(p, 60 * FIXTURE_SEC, NULL), NULL);
     pthread_join(opener, NULL);
-    /* The two that ran have ended, the four that waited are back, and nobody was charged. */
+    /* The two that ran have ended, the four that waited are handed back, and no attempt was
+     * counted. */
     EQ_INT(fixture_count(p, PAWL_PROCESSING), 0);
     EQ_INT(fixture_count(p, PAWL_COMPLETED) + fixture_count(p, PAWL_PENDING), 6);
     GE_INT(fixture_count(p, PAWL_COMPLETED), 2);
@@ -76,7 +78,7 @@ TEST(handlers_that_see_the_stop_hand_back_unburnt)
     fixture_start(p, 2);
     fixture_submit_many(p, "t", 2);
     UNTIL(atomic_load(&fixture_inside) == 2);
-    UNTIL(pawl_stop(p, 0, NULL) == PAWL_OK); /* at once, unless the machine stands still */
+    UNTIL(pawl_stop(p, 0, NULL) == PAWL_OK); /* at once, unless the machine stalls */
     never_tried(p, "c0");
     never_tried(p, "c1");
     pawl_close(p);
@@ -94,7 +96,7 @@ TEST(a_handler_that_does_not_stop_is_told_of_and_its_answer_void)
     EQ_STATUS(pawl_stop(p, 10 * FIXTURE_MS, &err), PAWL_BUSY, &err);
     HAS_STR(err.text, "1 handlers did not return");
     never_tried(p, "x");
-    EQ_STATUS(pawl_stop(p, 0, &err), PAWL_BUSY, &err); /* it still runs */
+    EQ_STATUS(pawl_stop(p, 0, &err), PAWL_BUSY, &err); /* it is still running */
     fixture_open_gate();
     UNTIL((pawl_stats(p, &st), st.running == 0));
     OK(pawl_stop(p, FIXTURE_WAIT_US, &err), &err);
@@ -179,8 +181,7 @@ TEST(closing_with_a_handler_that_does_not_return)
         snprintf(id, sizeof id, "c%d", i);
         never_tried(other, id);
     }
-    fixture_open_gate(); /* They come back to a handle that is closed, and find memory that is not
-                        freed. */
+    fixture_open_gate(); /* They return to a handle that is closed, and its memory is not freed. */
     UNTIL(atomic_load(&fixture_inside) == 0);
     pawl_close(other);
 }
@@ -212,7 +213,8 @@ TEST(a_restart_under_the_same_name_takes_back_at_once)
     UNTIL(atomic_load(&fixture_inside) == 1);
     b = fixture_open_as(param, o);
     fixture_on(b, "t", fixture_echo);
-    setenv("PAWL_TEST_MACHINE", "another", 1); /* where nobody can tell that the first one lives */
+    /* Where it cannot be known that the first one is alive. */
+    setenv("PAWL_TEST_MACHINE", "another", 1);
     fixture_start(b, 1);
     fixture_ends(b, "x", PAWL_COMPLETED);
     struct pawl_shown *shown = fixture_get(b, "x");
@@ -220,7 +222,7 @@ TEST(a_restart_under_the_same_name_takes_back_at_once)
     EQ_INT(pawl_shown_view(shown)->result.form, PAWL_NOTHING); /* b's answer */
     int64_t finished = pawl_shown_view(shown)->finished_at_us;
     pawl_shown_free(shown);
-    fixture_open_gate(); /* a's answer is void */
+    fixture_open_gate(); /* a's result is void */
     EQ_STATUS(pawl_stop(a, FIXTURE_WAIT_US, &err), PAWL_OK, &err);
     pawl_close(a);
     shown = fixture_get(b, "x");
@@ -232,7 +234,7 @@ TEST(a_restart_under_the_same_name_takes_back_at_once)
     pawl_close(b);
 }
 
-/* On one machine a name has one living process: the second is refused, the first goes on. */
+/* On one machine a name belongs to one living process: the second is refused, the first goes on. */
 TEST(a_living_process_of_a_name_is_not_replaced_from_its_own_machine)
 {
     struct pawl_options o = { .node = "n" };
@@ -257,7 +259,7 @@ TEST(a_living_process_of_a_name_is_not_replaced_from_its_own_machine)
     pawl_close(b);
 }
 
-/* Default names are of the machine, the database and the folder, and get numbers. */
+/* Default names depend on the machine, the database and the folder, and get numbers. */
 TEST(default_names_are_stable_and_apart)
 {
     struct pawl_options o = { PAWL_OPTIONS_INIT, .db = engine_url(param) };
@@ -294,12 +296,12 @@ TEST(default_names_are_stable_and_apart)
         pawl_close(v[i]);
 }
 
-/* A child that was forked, and lives on, does not keep its parent's name. */
+/* A forked child that lives on does not keep its parent's name. */
 TEST(a_name_is_free_when_its_process_is_dead)
 {
     if (fixture_is_mem(param))
         skip("mem: is one process's");
-    int up[2], stay[2]; /* it is up; how long the child stays */
+    int up[2], stay[2]; /* it is open; how long the child lives */
     char word;
     struct pawl_options o = { .node = "n", .heartbeat_grace_us = 600 * FIXTURE_SEC };
     TRUE(pipe(up) == 0 && pipe(stay) == 0);
@@ -309,7 +311,7 @@ TEST(a_name_is_free_when_its_process_is_dead)
         struct pawl *a = fixture_open_as(param, o);
         fixture_on(a, "t", fixture_echo);
         fixture_start(a, 1);
-        if (fork() == 0) { /* has the socket that says its parent lives */
+        if (fork() == 0) { /* has the socket that shows that its parent is alive */
             TRUE(write(up[1], "x", 1) == 1);
             _exit((int)read(stay[0], &word, 1));
         }
@@ -343,7 +345,7 @@ TEST(the_former_process_of_a_name_claims_no_more)
     fixture_start(a, 1);
     setenv("PAWL_TEST_MACHINE", "another", 1);
     fixture_start(b, 1);
-    /* It learns of it by its next beat; from then on what it serves stays pending. */
+    /* It learns of the drain with its next heartbeat; from then on its calls stay pending. */
     UNTIL(was_replaced(a));
     fixture_submit(a, "x", "t");
     struct pawl_shown *shown;
@@ -376,10 +378,10 @@ TEST(a_database_is_found_as_it_was_left)
 
 /* ---- Two processes ---- */
 
-/* A process of its own that works until it is killed. */
+/* A separate process that works until it is killed. */
 static pid_t worker_process_as(const void *param, struct pawl_options o, pawl_handler *h)
 {
-    engine_url(param); /* made here, so that both have the same */
+    engine_url(param); /* created here, so that both have the same */
     pid_t pid = fork();
     if (pid == 0) {
         struct pawl *p = fixture_open_as(param, o);
@@ -433,8 +435,8 @@ TEST(what_a_dead_process_held_is_taken_back_without_traffic)
     int64_t begun = fixture_mono();
     fixture_start(p, 1);
     fixture_ends(p, "x", PAWL_COMPLETED);
-    LT_INT(fixture_mono() - begun, 15 * FIXTURE_SEC * check_scale()); /* the grace is 1 s, and 2
-                                                                         more */
+    /* A grace of 1 s, and 2 more. */
+    LT_INT(fixture_mono() - begun, 15 * FIXTURE_SEC * check_scale());
     struct pawl_shown *shown = fixture_get(p, "x");
     EQ_INT(pawl_shown_view(shown)->lost, 1);
     EQ_STR(pawl_shown_view(shown)->node, "fixture");
@@ -488,8 +490,8 @@ static void *refuses_all(void *arg)
     return arg;
 }
 
-/* Its leave was refused, and a handler that hangs keeps a thread of it: the name is free all the
- * same. */
+/* Its leave was refused, and a hanging handler keeps one of its threads: the name is free
+ * nevertheless. */
 TEST(a_closed_handle_leaves_its_name, .plain = true)
 {
     const struct pawl_options as = { .node = "s" };
@@ -515,8 +517,8 @@ TEST(a_closed_handle_leaves_its_name, .plain = true)
 
 /* ---- False suspicion ---- */
 
-/* Stop it between two writes: in the middle of one it would keep everybody else from writing to a
- * file. */
+/* Stop the process between two writes: in the middle of one it would keep the file's only write
+ * lock. */
 static void stop_between_writes(const void *param, pid_t pid)
 {
     int status;
@@ -530,8 +532,8 @@ static void stop_between_writes(const void *param, pid_t pid)
     }
 }
 
-/* A process that stood still for longer than the grace is declared dead. Nobody has taken its name:
- * when it goes on, what it held is somebody else's, and it works again. */
+/* A process that was stopped for longer than the grace is declared dead. No other process has its
+ * name: when it continues, its calls belong to others, and it works again. */
 TEST(a_process_that_was_buried_by_mistake_works_again)
 {
     if (fixture_is_mem(param))
@@ -547,7 +549,8 @@ TEST(a_process_that_was_buried_by_mistake_works_again)
     fixture_ends(p, "before", PAWL_COMPLETED);
     const char *dead = "SELECT dead FROM pawl_node WHERE node = 'sleeper'";
     UNTIL(engine_int(param, "SELECT count(*) FROM pawl_lease") == 0);
-    UNTIL(engine_int(param, dead) == 0); /* a busy machine may have buried it before */
+    /* On a busy machine it may have been declared dead before. */
+    UNTIL(engine_int(param, dead) == 0);
     stop_between_writes(param, pid);
     UNTIL(engine_int(param, dead) == 1);
     kill(pid, SIGCONT);

@@ -109,7 +109,7 @@ static void *save_two(void *arg)
     return NULL;
 }
 
-/* While a call runs the state is its own; a save waits for its turn. */
+/* While a call runs the state belongs to it; a save waits until it has ended. */
 TEST(a_save_waits_for_the_keys_turn)
 {
     struct pawl *p = fixture_open(param);
@@ -159,7 +159,7 @@ static void *keep_busy(void *arg)
     return NULL;
 }
 
-/* With callers that ask again at once the key is never free between two commits. */
+/* With callers that submit again at once the key is never idle between two commits. */
 TEST(a_save_gets_its_turn_on_a_busy_key)
 {
     enum { CALLERS = 4 };
@@ -338,7 +338,7 @@ TEST(a_full_key_takes_no_more)
                                &shown, &err),
               PAWL_FULL, &err);
     r = fixture_offer(p, (struct pawl_spec){ .id = "a", .type = "t", .key = "k" });
-    EQ_INT(r.status, PAWL_OK); /* known: it takes no place */
+    EQ_INT(r.status, PAWL_OK); /* a duplicate: it takes no place */
     TRUE(r.duplicate);
     fixture_submit_as(p, (struct pawl_spec){ .id = "d", .type = "t", .key = "l" });
     pawl_close(p);

@@ -1,8 +1,7 @@
 /*
- * lib_promises.c - each promise of the design that concerns one process, through pawl.h, under its
- * own name.
+ * lib_promises.c - each promise that concerns one process, through pawl.h, under its own number.
  *
- * What needs a kill -9 is in test/crash; what needs several processes in lib_life.c.
+ * Tests that need a kill -9 are in test/crash; those that need several processes in lib_life.c.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <signal.h>
@@ -52,8 +51,8 @@ static int sends_or_fails(struct pawl_call *c)
     return pawl_reply_int(c, pawl_call_try(c));
 }
 
-/* However often it is tried, its effect inside the database lands once, together with its outcome.
- */
+/* However often it is attempted, its effect in the database happens once, together with its
+ * outcome. */
 TEST(promise_2_at_most_one_committed_effect)
 {
     struct pawl *p = fixture_open(param);
@@ -100,7 +99,7 @@ TEST(promise_3_a_duplicate_gets_the_first_ones_answer)
     struct pawl_receipt next = fixture_offer(p, (struct pawl_spec){ .id = "y", .type = "t" });
     struct pawl_receipt first =
         fixture_offer(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("7") });
-    EQ_INT(next.seq, first.seq + 1); /* not even a number was used */
+    EQ_INT(next.seq, first.seq + 1); /* no number was used */
     pawl_close(p);
 }
 
@@ -132,7 +131,7 @@ TEST(promise_5_a_stale_owner_can_change_nothing)
     pawl_close(p);
 }
 
-/* Nobody submits, nobody asks: what a lost owner held is run again all the same. */
+/* Without any request from a client, the calls of a lost owner run again. */
 TEST(promise_6_recovery_needs_no_traffic)
 {
     struct pawl *p = fixture_open(param);
@@ -150,7 +149,7 @@ TEST(promise_6_recovery_needs_no_traffic)
     pawl_close(p);
 }
 
-/* A clean stop hands over at once, uncounted. */
+/* A clean stop hands over at once, without counting an attempt. */
 TEST(promise_6_a_clean_stop_hands_over_at_once)
 {
     struct pawl *a = fixture_open_as(param, (struct pawl_options){ .node = "a" });
@@ -181,7 +180,7 @@ static int bad_or_good(struct pawl_call *c)
     return pawl_call_view(c)->priority > 0 ? pawl_fail(c, "bad") : pawl_reply_int(c, 1);
 }
 
-/* Bad calls with the highest priority, retried at once, do not keep the others from running. */
+/* Bad calls with the highest priority that are retried at once do not keep others from running. */
 TEST(promise_7_bad_work_cannot_block_good_work)
 {
     struct pawl *p = fixture_open(param);
@@ -197,7 +196,8 @@ TEST(promise_7_bad_work_cannot_block_good_work)
     pawl_close(p);
 }
 
-/* A call that was lost with its owner comes alone, so that its neighbours are not charged again. */
+/* A call that was lost with its owner is claimed by itself, so that other calls are not charged
+ * again. */
 TEST(promise_7_what_was_lost_is_claimed_alone)
 {
     struct pawl *p = fixture_open(param);
@@ -223,7 +223,7 @@ TEST(promise_7_what_was_lost_is_claimed_alone)
     pawl_close(p);
 }
 
-/* Every time that is stored comes from the database's clock, and they are in order. */
+/* All stored times come from the database's clock, and they are in order. */
 TEST(promise_8_one_clock_for_everything_stored)
 {
     struct pawl *p = fixture_open(param);

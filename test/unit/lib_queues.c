@@ -1,5 +1,5 @@
 /*
- * lib_queues.c - queues that share workers, and types that they do not run.
+ * lib_queues.c - queues that share workers, and types that are not registered.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,8 @@ static int counts(struct pawl_call *c)
     return pawl_reply_int(c, at);
 }
 
-/* What is due later, in another queue, does not wait for the whole backlog of the first. */
+/* A call in another queue that becomes due later does not wait for the whole backlog of the first.
+ */
 TEST(a_full_queue_lets_others_through)
 {
     struct pawl *p = fixture_open(param);
@@ -41,9 +42,9 @@ TEST(a_full_queue_lets_others_through)
     pawl_close(p);
 }
 
-/* Two that are both full take turns. Without turns the second has done nothing when the first is
- * done. On a server the first is claimed on two connections and the second on one, which a busy
- * machine may serve less often: an eighth of the second is what must be done by then. */
+/* Two full queues are served in turn. Otherwise the second has done nothing when the first is done.
+ * On a server the first is claimed on two connections and the second on one, which a busy machine
+ * may serve less often: at least an eighth of the second must be done by then. */
 static atomic_int done[2], other_when_done[2];
 
 static int takes_turns(struct pawl_call *c)
@@ -100,7 +101,7 @@ static int64_t company(const struct pawl *p)
 TEST(calls_that_others_run_bring_no_claim)
 {
     enum { OTHERS = 100 };
-    /* Beats, sweeps and polls would be company, too. */
+    /* Heartbeats, sweeps and polls would share commits too. */
     struct pawl *p =
         fixture_open_as(param, (struct pawl_options){ .reclaim_interval_us = 600 * FIXTURE_SEC,
                                                       .heartbeat_interval_us = 5 * FIXTURE_SEC,
@@ -118,8 +119,9 @@ TEST(calls_that_others_run_bring_no_claim)
         snprintf(id, sizeof id, "other-%d", i);
         fixture_submit(p, id, "other");
     }
-    LT_INT(company(p) - before, OTHERS / 2); /* a claim with each would be as many as they are */
-    /* One of ours among them is not overlooked. */
+    /* With a claim for each there would be as many as calls. */
+    LT_INT(company(p) - before, OTHERS / 2);
+    /* One of our calls among them is not overlooked. */
     struct pawl_spec both[] = { { PAWL_SPEC_INIT, .id = "theirs", .type = "other" },
                                 { PAWL_SPEC_INIT, .id = "ours", .type = "t" } };
     OK(pawl_submit(p, both, 2, 0, receipts, &err), &err);

@@ -1,5 +1,6 @@
 /*
- * lib_send.c - calls a handler sends with its outcome, and calls it asks and waits for.
+ * lib_send.c - calls that a handler sends with its outcome, and calls that it submits and waits
+ * for.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -97,7 +98,7 @@ TEST(a_sent_call_that_is_known_already_is_fine)
     pawl_close(p);
 }
 
-/* Everything it says is on a stack that is gone when the outcome is stored. */
+/* Everything it sends is on a stack frame that is gone when the outcome is stored. */
 static int sends_from_stack(struct pawl_call *c)
 {
     char type[32] = "child", id[8] = "kid", input[8] = "[7]", queue[8] = "q", caller[8] = "me";
@@ -188,14 +189,15 @@ TEST(asked_calls_are_remembered_over_tries)
     struct pawl *p = fixture_open(param);
     fixture_on(p, "t", asks);
     fixture_on(p, "child", fixture_echo);
-    fixture_start(p, 1); /* The one who waits is replaced, else nobody would answer it. */
+    /* The waiting thread is replaced; otherwise no slot would be free to answer it. */
+    fixture_start(p, 1);
     fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .backoff_base_us = 1 });
     fixture_ends(p, "x", PAWL_COMPLETED);
     struct pawl_shown *shown = fixture_get(p, "x");
     EQ_BYTES(pawl_shown_view(shown)->result.data, pawl_shown_view(shown)->result.len,
              "{\"sum\":42,\"last\":\"x.ask.2\"}", 27);
     pawl_shown_free(shown);
-    EQ_INT(atomic_load(&fixture_runs), 2); /* the second try asked again and was answered */
+    EQ_INT(atomic_load(&fixture_runs), 2); /* the second attempt asked again and was answered */
     EQ_INT(fixture_count(p, 0), 3);
     pawl_close(p);
 }
@@ -255,7 +257,7 @@ static int asks_nobody(struct pawl_call *c)
     return 0;
 }
 
-/* Who waits for an answer is reached by a cancel and by a stop, like one who sleeps. */
+/* A cancel or a stop reaches a handler that waits for an answer, as it reaches one that sleeps. */
 TEST(a_handler_that_asks_notices_a_cancel)
 {
     struct pawl *p = fixture_open(param);

@@ -1,6 +1,6 @@
 /*
- * lib_sql.c - a handler's SQL in its call's own transaction: what stands, what is undone, what is
- * refused.
+ * lib_sql.c - a handler's SQL in its call's own transaction: what is stored, what is rolled back,
+ * what is refused.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 
 RUNS_ON(ENGINES_DURABLE)
 
-/* Run one statement that must work. */
+/* Run one statement that must succeed. */
 static const struct pawl_rows *sql(struct pawl_call *c, const char *text)
 {
     const struct pawl_rows *rows = NULL;
@@ -45,7 +45,7 @@ static struct pawl *open_box(const void *param, pawl_handler *h, int slots)
     return p;
 }
 
-/* How many rows the application's table has, asked by a call. */
+/* How many rows the application's table has, counted by a call. */
 static int in_box(struct pawl *p)
 {
     struct pawl_shown *shown;
@@ -231,7 +231,8 @@ TEST(sql_and_sends_are_one_commit)
     struct pawl *p = open_box(param, sends_and_writes, 1);
     fixture_submit_as(p, (struct pawl_spec){ .id = "kid", .type = "other" });
     fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t" });
-    fixture_ends(p, "x", PAWL_FAILED); /* its send meets other content: the SQL is undone too */
+    /* The id it sends already means another call: the SQL is rolled back too. */
+    fixture_ends(p, "x", PAWL_FAILED);
     EQ_INT(in_box(p), 0);
     pawl_close(p);
 }
@@ -258,7 +259,7 @@ static int holds_too_long(struct pawl_call *c)
     return pawl_reply_int(c, 1);
 }
 
-/* Only where a transaction holds everybody up is there a limit on how long it may be open. */
+/* There is a limit on the length of a transaction only where it blocks all other writers. */
 static void one_writer(const char *param)
 {
     if (engine_of(param)->kind == ENGINE_SERVER)
@@ -272,7 +273,8 @@ TEST(a_transaction_open_for_too_long_is_undone)
     int64_t begun = fixture_mono();
     fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 1 });
     UNTIL(atomic_load(&fixture_runs) == 1);
-    fixture_submit(p, "y", "echo"); /* Everybody else waits for it, and not for longer than that. */
+    /* All other writers wait for it, and not for longer than that. */
+    fixture_submit(p, "y", "echo");
     fixture_ends(p, "y", PAWL_COMPLETED);
     fixture_ends(p, "x", PAWL_FAILED);
     LT_INT(fixture_mono() - begun, 6 * FIXTURE_SEC * check_scale());
@@ -311,7 +313,8 @@ static int hangs_in_transaction(struct pawl_call *c)
     return fixture_blocks(c);
 }
 
-/* Its transaction is over after 1 s, its try with it: its slot must go to somebody else too. */
+/* Its transaction ends after 1 s, and its attempt with it: its slot must be given to another call
+ * too. */
 TEST(a_handler_that_hangs_in_its_transaction_is_replaced)
 {
     struct pawl *p = open_box(param, hangs_in_transaction, 1);
@@ -332,8 +335,7 @@ TEST(a_handler_that_hangs_in_its_transaction_is_replaced)
 
 /* ---- Throughput of nothing but SQL ---- */
 
-/* A claim does not join a handler's transaction; somebody has to think of the next one all the
- * same. */
+/* A claim does not join a handler's transaction, so the next claim must be made separately. */
 TEST(a_backlog_of_sql_handlers_drains_without_pauses)
 {
     struct pawl *p = open_box(param, puts_one, 1);
@@ -353,8 +355,8 @@ TEST(a_backlog_of_sql_handlers_drains_without_pauses)
 
 /* ---- When the database refuses ---- */
 
-/* The dial is turned inside the handler, so that mostly the commit its SQL opens is the one that
- * fails; a round in which something else met it proves nothing, so there are several. */
+/* The fault is set inside the handler, so that mostly the commit of its SQL fails; a round in which
+ * something else failed proves nothing, so there are several. */
 enum { ROUNDS = 12 };
 
 static enum pawl_status put_id(struct pawl_call *c, struct pawl_err *err)
@@ -364,7 +366,7 @@ static enum pawl_status put_id(struct pawl_call *c, struct pawl_err *err)
     return pawl_sql(c, "INSERT INTO box VALUES (?, 1)", &id, 1, NULL, err);
 }
 
-/* Looks through a handle that never fails, and turns the dial back. */
+/* Reads through a handle that never fails, and switches the fault off. */
 static void ends_completed(struct pawl *watch, const char *id)
 {
     fixture_ends(watch, id, PAWL_COMPLETED);
@@ -389,7 +391,7 @@ static int ignores_sql_errors(struct pawl_call *c)
 }
 
 /* "After an error every further statement fails and a reply becomes an error": also when the
- * transaction could not even begin; but that is no try. */
+ * transaction could not begin; but that does not count as an attempt. */
 TEST(a_reply_after_sql_that_could_not_begin_is_none)
 {
     struct pawl *p = open_box(faulty(param), ignores_sql_errors, 1);
@@ -401,7 +403,8 @@ TEST(a_reply_after_sql_that_could_not_begin_is_none)
         ends_completed(watch, id);
         EQ_INT(in_box(p), i + 1);
     }
-    GT_INT(atomic_load(&fixture_runs), ROUNDS + ROUNDS / 2); /* some faults may have met others */
+    /* Some faults may have hit other operations. */
+    GT_INT(atomic_load(&fixture_runs), ROUNDS + ROUNDS / 2);
     pawl_close(p);
     pawl_close(watch);
 }
@@ -411,7 +414,8 @@ static int loses_answer(struct pawl_call *c)
     struct pawl_err err;
     store_fault(1, FAULT_AFTER, PAWL_UNKNOWN);
     enum pawl_status st = put_id(c, &err);
-    /* The fault met the opening of a connection: nothing began, which is no try. */
+    /* The fault hit the opening of a connection: nothing began, which does not count as an attempt.
+     */
     if (st == PAWL_BUSY)
         return pawl_reply_int(c, 0);
     OK(st, &err);
@@ -419,7 +423,7 @@ static int loses_answer(struct pawl_call *c)
     return pawl_reply_int(c, 42);
 }
 
-/* The commit happened and its answer was lost: the waiter hears the result that is stored. */
+/* The commit happened but its answer was lost: the waiter gets the stored result. */
 TEST(a_handlers_commit_whose_answer_was_lost_is_not_run_again)
 {
     struct pawl *p = open_box(faulty(param), loses_answer, 1);
@@ -495,7 +499,7 @@ static void *loads(void *arg)
     return NULL;
 }
 
-/* As processes do that are started together, each with the same module. */
+/* As with processes that are started together, each with the same module. */
 TEST(tables_that_are_made_by_several_at_once_are_made)
 {
     pthread_t threads[LOADERS];
@@ -536,7 +540,7 @@ static void *claims_u(void *arg)
     return NULL;
 }
 
-/* What a handler with SQL sends wakes those who wait for work by hand, as any other accept does. */
+/* A call that a handler with SQL sends wakes waiting claims by hand, as any other accept does. */
 TEST(a_call_sent_with_sql_wakes_a_waiting_claim)
 {
     struct pawl *p = open_box(param, sends_u, 1);

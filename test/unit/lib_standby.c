@@ -1,9 +1,9 @@
 /*
- * lib_standby.c - a program's own calls of the library while the database's commits wait for a
- * standby: each comes back, says UNKNOWN or BUSY, and leaves nothing of its arguments behind.
+ * lib_standby.c - calls of the library while the database's commits wait for a standby: each
+ * returns UNKNOWN or BUSY, and keeps no pointer to its arguments.
  *
- * The arguments are on stacks and in buffers that are overwritten as soon as a call is back: what
- * the store thread still has of it must be its own copies.
+ * The arguments are on stacks and in buffers that are overwritten as soon as a call returns: the
+ * store thread must use its own copies.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -22,15 +22,15 @@ RUNS_ON(ENGINE_SERVER)
 
 static struct db_server *server;
 
-/* COMMIT_WAIT_US is 4 s in each of these cases, however busy the machine is: longer than it stands
- * still, shorter than SLOW, and no longer than has to be. */
+/* COMMIT_WAIT_US is 4 s in each of these cases, however busy the machine is: longer than it stalls,
+ * shorter than SLOW, and no longer than necessary. */
 static void begin(void *param)
 {
     setenv("PAWL_CHECK_SCALE", "2", 1);
     server = standby_server(param);
 }
 
-/* Without workers and beats: whatever waits is the case's. */
+/* Without workers and heartbeats: only the case's own writes wait. */
 static struct pawl *open_another(void *param)
 {
     return fixture_open_as(NULL, (struct pawl_options){ .db = engine_url(param), .node = "n" });
@@ -99,7 +99,7 @@ static int64_t processor_us(void)
     return (int64_t)t.tv_sec * FIXTURE_SEC + t.tv_nsec / 1000;
 }
 
-/* Who waits, waits: no thread asks over and over whether its time has come. */
+/* Waiting threads sleep: none polls to see whether its time has come. */
 static void is_idle(void)
 {
     enum { WATCHED_US = 500000 };
@@ -143,13 +143,13 @@ TEST(submit_wait_says_unknown, .deadline_s = 120)
     memset(id, 'x', sizeof id);
     memset(type, 'x', sizeof type);
     back(p);
-    UNTIL(fixture_count(p, 0) == 1); /* on MariaDB its numbers' own commit may have waited: then it
-                                    follows */
+    /* On MariaDB the commit that reserves its number may have waited: then it follows. */
+    UNTIL(fixture_count(p, 0) == 1);
     EQ_INT(fixture_state(p, "a"), PAWL_PENDING);
     pawl_close(p);
 }
 
-/* A caller that gave no id is told which was made, and repeats the call with it. */
+/* A caller that gave no id is told which was generated, and repeats the call with it. */
 TEST(unknown_names_the_id, .deadline_s = 120)
 {
     struct pawl_shown *shown = NULL;
@@ -179,7 +179,7 @@ TEST(unknown_names_the_id, .deadline_s = 120)
     pawl_close(p);
 }
 
-/* Those that wait behind a commit without an answer were not stored, and say so. */
+/* Writes behind a commit without an answer were not stored, and return that. */
 struct behind {
     struct pawl *p;
     int n;
@@ -234,7 +234,7 @@ static void hold_id(struct db_session *v, const void *param, const char *id)
     db_session_say(v, sql);
 }
 
-/* Has its thread of side.c taken the job, so that a second would have to wait for it? */
+/* Has its solo writer taken the job, so that a second would have to wait for it? */
 static bool side_busy(struct pawl *p, int waiting)
 {
     struct side *s = &p->e->side;
@@ -244,9 +244,8 @@ static bool side_busy(struct pawl *p, int waiting)
     return busy;
 }
 
-/* The same for a write that waits for a thread of its own while all of those are in such commits.
- * Two ids are held by other sessions, so both submits go there; the first goes on into its commit.
- */
+/* The same for a write that waits for a solo writer while all of those are in such commits. Two ids
+ * are locked by other sessions, so both submits go there; the first goes on into its commit. */
 TEST(what_waits_for_a_thread_of_its_own_is_refused, .deadline_s = 120)
 {
     struct pawl_receipt r;
@@ -270,7 +269,7 @@ TEST(what_waits_for_a_thread_of_its_own_is_refused, .deadline_s = 120)
     for (int i = 0; i < 2; i++)
         pthread_join(v[i].thread, NULL);
     EQ_INT(v[0].st, PAWL_UNKNOWN);
-    /* On MariaDB the group that met the held id may itself commit something, and wait. */
+    /* On MariaDB the group that met the locked id may itself commit something, and wait. */
     TRUE(v[1].st == PAWL_BUSY || v[1].st == PAWL_UNKNOWN);
     db_session_say(two, "ROLLBACK;");
     db_session_close(one);
@@ -281,7 +280,7 @@ TEST(what_waits_for_a_thread_of_its_own_is_refused, .deadline_s = 120)
     pawl_close(p);
 }
 
-/* A claim that nobody heard of: its call can be claimed again long before the lease ends, and
+/* A claim whose answer was lost: its call can be claimed again long before the lease ends, and
  * nothing was counted. */
 static struct pawl_lease *given_back(struct pawl *p, const char *id, const char *type)
 {
@@ -312,9 +311,9 @@ TEST(a_repeated_claim_is_not_given_back, .deadline_s = 120)
     pawl_close(p);
 }
 
-/* Each of the others, on a handle of its own: the first thing it writes while the standby is away.
- * What they are given is gone when they are back. None touches a row of another, else it would hear
- * BUSY: the other's commit holds the row. */
+/* Each of the other operations on its own handle: its first write while the standby is away. Its
+ * arguments are gone when it returns. None touches a row of another; otherwise it would get BUSY,
+ * because the other's commit has locked the row. */
 struct write {
     enum pawl_status (*run)(struct pawl *p, struct pawl_err *err);
     struct pawl *p;
@@ -406,10 +405,10 @@ static bool on_pg(const void *param)
     return strcmp(engine_of(param)->name, "postgres") == 0;
 }
 
-/* Longer than COMMIT_WAIT_US, and so far from it that the machine makes no difference. */
+/* Longer than COMMIT_WAIT_US, by so much that the machine's speed makes no difference. */
 #define SLOW "5"
 
-/* A submit that takes long is a submit. */
+/* A slow submit is still a submit. */
 static void slow_is_not_stalled(struct pawl *p, const char *id)
 {
     struct pawl_receipt r;
@@ -421,7 +420,7 @@ static void slow_is_not_stalled(struct pawl *p, const char *id)
     stored(p, id);
 }
 
-/* What stands before COMMIT in the packet is not timed with it. */
+/* Statements before COMMIT in the same packet are not part of the time. */
 TEST(a_slow_write_is_no_stall, .deadline_s = 120)
 {
     struct pawl *p = open_quiet(param);
@@ -436,7 +435,7 @@ TEST(a_slow_write_is_no_stall, .deadline_s = 120)
     pawl_close(p);
 }
 
-/* MariaDB: a session of an administrator's own, while the case goes on. */
+/* MariaDB: a session of an administrator, while the case goes on. */
 static void *administers(void *sql)
 {
     char path[100];
@@ -455,7 +454,7 @@ static char block_commits[] =
     "BACKUP STAGE START; BACKUP STAGE BLOCK_COMMIT; DO SLEEP(" SLOW "); BACKUP STAGE END";
 static char commit_other[] = "CREATE TABLE other (n INT); DROP TABLE other";
 
-/* Nor is a COMMIT that the server says it is at work on. */
+/* A COMMIT that the server reports as running is not timed out either. */
 TEST(a_slow_commit_is_no_stall, .deadline_s = 120)
 {
     struct pawl *p = open_quiet(param);
@@ -467,7 +466,7 @@ TEST(a_slow_commit_is_no_stall, .deadline_s = 120)
                        " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow();");
         slow_is_not_stalled(p, "a");
     } else {
-        static const char *const ids[] = { "a", "b" }; /* the first reserves numbers as well */
+        static const char *const ids[] = { "a", "b" }; /* the first also reserves numbers */
         for (size_t i = 0; i < COUNT_OF(ids); i++) {
             EQ_INT(pthread_create(&thread, NULL, administers, block_commits), 0);
             UNTIL(db_int(server, "SELECT COUNT(*) FROM information_schema.processlist"
@@ -481,8 +480,8 @@ TEST(a_slow_commit_is_no_stall, .deadline_s = 120)
 
 /* ---- MariaDB: AFTER_SYNC --------------------------------------------------------------------- */
 
-/* Of the commits that wait only the first says so, and here that is another account's. The others
- * are not given up on: the writer's session stays, and there is no other in its place. */
+/* Of several waiting commits only the first is visible, and here that is another account's. The
+ * others are not given up: the writer's session stays, and no other replaces it. */
 TEST(after_sync_is_waited_for, .deadline_s = 120)
 {
     struct pawl_receipt r;

@@ -55,7 +55,7 @@ TEST(one_call_is_pending_and_shown_as_given)
     pawl_close(p);
 }
 
-/* PAWL_TEXT(line) of a pointer stored its first seven bytes. */
+/* PAWL_TEXT(line) with a pointer once stored only its first seven bytes. */
 TEST(a_string_at_run_time_is_stored_whole)
 {
     struct pawl *p = fixture_open(param);
@@ -92,8 +92,8 @@ TEST(a_duplicate_is_told_and_stores_nothing)
     struct pawl *p = fixture_open(param);
     struct pawl_spec s = { .id = "x", .type = "t", .input = PAWL_TEXT("{\"a\":1,\"b\":2}") };
     struct pawl_receipt a = fixture_offer(p, s);
-    s.input = PAWL_TEXT("{ \"b\": 2, \"a\": 1 }"); /* the same content, written otherwise */
-    s.queue = "elsewhere";                         /* options are not content */
+    s.input = PAWL_TEXT("{ \"b\": 2, \"a\": 1 }"); /* the same content, written differently */
+    s.queue = "elsewhere";                         /* options are not part of the content */
     struct pawl_receipt b = fixture_offer(p, s);
     EQ_STATUS(b.status, PAWL_OK, NULL);
     FALSE(a.duplicate);
@@ -181,7 +181,7 @@ TEST(an_atomic_batch_is_all_or_nothing)
     pawl_close(p);
 }
 
-/* Zeroed receipts read as OK: after a refusal none may still do. */
+/* Zeroed receipts would read as OK: after a refusal none may. */
 TEST(no_receipt_of_a_refused_atomic_batch_says_ok)
 {
     struct pawl *p = fixture_open(param);

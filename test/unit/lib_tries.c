@@ -1,5 +1,5 @@
 /*
- * lib_tries.c - how tries end through pawl.h: replies, errors with backoff, refusals, later,
+ * lib_tries.c - how attempts end through pawl.h: replies, errors with backoff, refusals, later,
  * timeouts, hangs.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -126,7 +126,7 @@ static int returns_7(struct pawl_call *c)
     return 7;
 }
 
-/* Tries are at least this far apart: the first two by base, the next by base * factor. */
+/* Attempts are at least this far apart: the first two by base, the next by base * factor. */
 static void check_backoff(struct pawl *p, const char *type)
 {
     fixture_start(p, 1);
@@ -212,7 +212,7 @@ TEST(later_counts_as_nothing)
 
 /* ---- Time ---- */
 
-/* The first try looks at nothing and answers late; the second answers at once. */
+/* The first attempt ignores the deadline and answers late; the second answers at once. */
 static int late_first(struct pawl_call *c)
 {
     if (pawl_call_try(c) == 2)
@@ -273,7 +273,8 @@ TEST(a_handler_that_sleeps_is_woken_by_its_deadline)
     pawl_close(p);
 }
 
-/* A deadline is met soon after it passed, also when handlers begin while the keeper is busy. */
+/* A deadline takes effect soon after it passed, also when handlers start while housekeeping is
+ * busy. */
 TEST(deadlines_are_kept_soon)
 {
     struct pawl *p =
@@ -293,7 +294,7 @@ TEST(deadlines_are_kept_soon)
     pawl_close(p);
 }
 
-/* 64 hung handlers are the most a node bears; once they return it claims again. */
+/* A node tolerates at most 64 hung handlers; when they return it claims again. */
 TEST(a_node_full_of_hung_handlers_claims_no_more_until_they_return)
 {
     struct pawl *p =

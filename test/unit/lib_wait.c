@@ -1,5 +1,6 @@
 /*
- * lib_wait.c - waiting through pawl.h: who is told, when, what, and what giving up changes.
+ * lib_wait.c - waiting through pawl.h: which waiters are told, when and what, and that giving up
+ * changes nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +14,7 @@
 
 RUNS_ON(ENGINES_ALL)
 
-/* One caller that waits on a thread of its own. */
+/* One caller that waits on its own thread. */
 struct caller {
     pthread_t thread;
     struct pawl *p;
@@ -45,11 +46,11 @@ static void caller_begin(struct caller *c, struct pawl *p, const char *id)
     int64_t before = s.waiting;
     *c = (struct caller){ .p = p, .id = id, .wait_us = 100 * FIXTURE_SEC };
     EQ_INT(pthread_create(&c->thread, NULL, wait_for_it, c), 0);
-    /* Counted among those who wait, or told already, where the machine stood still meanwhile. */
+    /* Counted among the waiters, or already told, if the machine stalled meanwhile. */
     UNTIL((pawl_stats(p, &s), s.waiting > before) || atomic_load(&c->back));
 }
 
-/* It was told within a time that shows it did not wait for its own end. */
+/* It was told so soon that it did not wait for its own timeout. */
 static void caller_end(struct caller *c, enum pawl_state want)
 {
     UNTIL(atomic_load(&c->back));
@@ -66,7 +67,7 @@ TEST(submit_and_wait_gets_the_result)
     fixture_on(p, "t", fixture_echo);
     fixture_start(p, 2);
     struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "t", .input = PAWL_TEXT("[1,2]") };
-    for (int i = 0; i < 2; i++) { /* The second is a duplicate and gets the first one's answer. */
+    for (int i = 0; i < 2; i++) { /* The second is a duplicate and gets the answer of the first. */
         OK(pawl_submit_wait(p, &s, 60 * FIXTURE_SEC, &shown, &err), &err);
         const struct pawl_view *v = pawl_shown_view(shown);
         EQ_INT(v->state, PAWL_COMPLETED);
@@ -87,7 +88,7 @@ static void same_text(const char *a, const char *b)
     EQ_STR(a, b);
 }
 
-/* Every field, so that the two ways of showing a call cannot drift apart. */
+/* Every field, so that the two ways of showing a call stay equal. */
 static void same_view(const struct pawl_view *a, const struct pawl_view *b)
 {
     EQ_INT(a->seq, b->seq);
@@ -128,7 +129,7 @@ static int fails_first(struct pawl_call *c)
     return pawl_reply(c, pawl_input(c));
 }
 
-/* What the waiter is told by the commit is what the database shows. */
+/* The commit tells the waiter what the database shows. */
 TEST(what_a_waiter_is_told_is_what_is_stored)
 {
     struct pawl *p = fixture_open_as(param, (struct pawl_options){ .client = "shop" });
@@ -163,7 +164,7 @@ TEST(what_a_waiter_is_told_is_what_is_stored)
     pawl_close(p);
 }
 
-/* Of an ended call run_at is the call's own, not that of its last retry. */
+/* For an ended call run_at is the call's own, not that of its last retry. */
 TEST(a_waiter_is_told_the_run_at_that_is_stored)
 {
     struct pawl *p = fixture_open(param);
@@ -197,7 +198,7 @@ TEST(a_wait_shorter_than_the_call_shows_it_as_it_is)
     EQ_INT(pawl_shown_view(shown)->state, PAWL_PROCESSING);
     EQ_STR(pawl_shown_view(shown)->node, "fixture");
     pawl_shown_free(shown);
-    fixture_open_gate(); /* The one who gave up changed nothing. */
+    fixture_open_gate(); /* The caller that gave up changed nothing. */
     fixture_ends(p, "x", PAWL_COMPLETED);
     EQ_INT(atomic_load(&fixture_runs), 1);
     pawl_close(p);
@@ -288,7 +289,7 @@ TEST(a_loss_that_ends_a_call_is_told_to_who_waits)
     pawl_close(p);
 }
 
-/* A wish meets a call that a stopping process hands back: the call ends there and then. */
+/* A cancel request meets a call that a stopping process hands back: the call ends there. */
 TEST(a_wish_met_by_a_stop_is_told_to_who_waits)
 {
     struct pawl *p = fixture_open(param);
@@ -360,7 +361,7 @@ TEST(what_another_handle_ends_is_told_here)
 
 static atomic_bool store_held, store_goes_on;
 
-/* The store thread stays here; nothing is committed for it. */
+/* The store thread is blocked here; nothing is committed for it. */
 static void hold_store(struct job *j)
 {
     atomic_store(&store_held, true);
@@ -397,8 +398,8 @@ static bool told(struct pawl *p)
     return waiting(p) == 0;
 }
 
-/* The end of the call that has its id is no answer to a call with other content, whoever comes
- * first: the store thread with the refusal, or a look that finds the id ended. */
+/* The end of another call with the same id is not an answer to this one, whichever comes first: the
+ * refusal from the store thread, or a read that finds the id ended. */
 TEST(a_conflict_is_no_answer_of_the_call_before)
 {
     struct pawl *p = fixture_open(param);

@@ -1,5 +1,5 @@
 /*
- * log.c - levels, the host's sink, and one line at a time on stderr.
+ * log.c - log levels, the host's log function, and whole lines on stderr.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

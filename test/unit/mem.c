@@ -1,5 +1,5 @@
 /*
- * mem.c - counts, fails the n-th, and forgets nothing.
+ * mem.c - allocations are counted, the n-th can be made to fail, and none is lost.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * mysql_roles.c - `migrate grants` on MariaDB with real accounts: each does its part and no more.
+ * mysql_roles.c - `migrate grants` on MariaDB with real accounts: each can do its work and no more.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +20,7 @@ static struct arena a;
 static struct pawl_err err;
 static const char *owner_url;
 
-/* The same database as another account, whose password is its name. */
+/* The same database with another account, whose password is its name. */
 static char *url_as(const char *name)
 {
     const char *rest = strchr(owner_url, '@');
@@ -28,7 +28,8 @@ static char *url_as(const char *name)
     return arena_printf(&a, "mysql://%s:%s%s", name, name, rest);
 }
 
-/* A server of the case's own, the tables of `schema` in a database, and an owner who may grant. */
+/* A server of the case's own, a database with the tables of `schema`, and an owner that may grant.
+ */
 static void begin(const char *schema)
 {
     struct store *s = NULL;
@@ -64,7 +65,7 @@ static enum pawl_status grant(const char *schema, const struct roles *roles)
     OK(store_open(&conf, &s, &err), &err);
     enum pawl_status st = store_grant(s, text, &err);
     if (st == PAWL_OK)
-        st = store_grant(s, text, &err); /* again does no harm */
+        st = store_grant(s, text, &err); /* running it again does no harm */
     store_close(s);
     return st;
 }
@@ -89,7 +90,7 @@ static void does(MYSQL *db, const char *sql)
     mysql_free_result(mysql_store_result(db));
 }
 
-/* For want of a right, and for nothing else. */
+/* Fails because of a missing right, and for no other reason. */
 static void may_not(MYSQL *db, const char *sql)
 {
     if (!mysql_query(db, sql)) {
@@ -178,7 +179,7 @@ TEST(an_application_submits_with_the_library, .deadline_s = 120)
     ends_with(app, "k2", "42");
     ends_with(app, "later", "42");
     ends_with(app, "all", "42");
-    TRUE(submitted(app, (struct pawl_spec){ .id = "k3", .key = "k" })); /* its row is there now */
+    TRUE(submitted(app, (struct pawl_spec){ .id = "k3", .key = "k" })); /* its row exists now */
     ends_with(app, "k3", "42");
     pawl_close(node);
     pawl_close(app);
@@ -221,8 +222,8 @@ static void hear(const struct log_record *r, void *ctx)
         atomic_fetch_add(&h->sweeps, 1);
 }
 
-/* Housekeeping is the nodes': a process that may only submit says once that it may not, and stops.
- */
+/* Housekeeping is for nodes: a process that may only submit logs once that it may not, and stops
+ * trying. */
 TEST(an_application_leaves_housekeeping_to_nodes)
 {
     struct heard h = { 0 };
@@ -235,9 +236,9 @@ TEST(an_application_leaves_housekeeping_to_nodes)
                               .reclaim_interval_us = 20000 };
     OK(pawl_open(&o, &app, &err), &err);
     TRUE(submitted(app, (struct pawl_spec){ .id = "x", .expires_in_us = 1 }));
-    while (!atomic_load(&h.sweeps)) /* the case's deadline ends it */
+    while (!atomic_load(&h.sweeps)) /* the case's deadline ends the wait */
         usleep(1000);
-    for (int i = 0; i < 50; i++) { /* time for many more of them, and calls are still taken */
+    for (int i = 0; i < 50; i++) { /* time for many more of them, and calls are still accepted */
         usleep(10000);
         TRUE(submitted(app, (struct pawl_spec){ .type = "other" }));
     }
@@ -293,8 +294,8 @@ TEST(a_monitor_sees_no_contents, .deadline_s = 120)
     may_none(db, forbidden, COUNT_OF(forbidden));
     mysql_close(db);
 
-    /* Nodes and the schema's state are for it to see; a lease's token, by which a call may be
-     * ended, is not. */
+    /* It may see nodes and the schema's state; but not the token of a lease, with which a call
+     * could be ended. */
     struct store_conf conf = { .url = url_as("monitor"), .role = STORE_READER };
     OK(store_open(&conf, &s, &err), &err);
     OK(store_fits(s, &err), &err);
@@ -328,7 +329,7 @@ TEST(an_admin_runs_nodes_and_alters_nothing, .deadline_s = 120)
     MYSQL *db = connected("admin");
     may_none(db, forbidden, COUNT_OF(forbidden));
     mysql_close(db);
-    /* Every table of the schema is there for it. */
+    /* It may read every table of the schema. */
     const char *missing = db_ask(
         &db_mariadb, "SELECT GROUP_CONCAT(t.TABLE_NAME) FROM information_schema.TABLES t WHERE "
                      "t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME LIKE 'pawl\\_%' AND (SELECT "
@@ -339,7 +340,7 @@ TEST(an_admin_runs_nodes_and_alters_nothing, .deadline_s = 120)
     arena_release(&a);
 }
 
-/* Steps are the owner's to apply; an account that only runs nodes is told so. */
+/* Only the owner applies steps; an account that only runs nodes is told so. */
 TEST(an_admin_is_told_who_brings_the_schema_up_to_date)
 {
     struct store *s = NULL;
@@ -356,7 +357,7 @@ TEST(an_admin_is_told_who_brings_the_schema_up_to_date)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* A GRANT to an account that is not there would make one without a password. */
+/* GRANT to an account that does not exist would create one without a password. */
 TEST(no_account_is_made)
 {
     begin(NULL);

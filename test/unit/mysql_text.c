@@ -1,5 +1,5 @@
 /*
- * mysql_text.c - statements with their values in them, and addresses, without a server.
+ * mysql_text.c - statements with their values inserted, and addresses, without a server.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 static struct arena a;
 static struct buf out;
 
-/* What a text becomes, all of its statements. */
+/* What a text becomes: all of its statements. */
 static const char *expanded(const char *text, const struct led_params *p)
 {
     struct mydb_part part;
@@ -89,7 +89,7 @@ TEST(columns_without_values_are_left_out, .plain = true)
     TEXTS(&p, NULL, "c");
     EQ_STR(expanded("INSERT INTO t into(a = $1, b = $2, `c` = $3, d = NULLIF($1, 2))", &p),
            "INSERT INTO t (a,`c`,d) VALUES (1,NULL,NULLIF(1, 2)),(2,x'63',NULLIF(2, 2));");
-    EQ_STR(expanded("INSERT INTO t VALUES rows($2: $1)", &p), ""); /* nothing to say */
+    EQ_STR(expanded("INSERT INTO t VALUES rows($2: $1)", &p), ""); /* nothing to send */
 }
 
 TEST(json_is_sorted_and_says_things_once, .plain = true)

@@ -1,5 +1,5 @@
 /*
- * mysql_wait.c - a server that stops in the middle of its answers: every wait has an end.
+ * mysql_wait.c - a server that stops in the middle of its answers: every wait has a timeout.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,8 +13,8 @@ RUNS_ON_ENGINE("mariadb")
 
 #define ANSWER_US (1500 * MS_US)
 
-/* As when the server is frozen behind a proxy, and new connections reach its successor. COMMIT's
- * answer is one of several, and it is the client library that waits for it. */
+/* As when the server is frozen behind a proxy, and new connections reach its successor. The answer
+ * to COMMIT is one of several, and the client library waits for it. */
 TEST(the_answer_to_commit_is_not_waited_for_for_ever, .deadline_s = 60)
 {
     struct pawl_err err;

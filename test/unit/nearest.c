@@ -1,5 +1,5 @@
 /*
- * nearest.c - "did you mean" finds slips of the finger and keeps quiet about other words.
+ * nearest.c - "did you mean" finds typing errors and suggests nothing for other words.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,6 @@
 /*
- * net_body.c - bodies by length and by chunks, their bounds, 100, cuts and pipelines.
+ * net_body.c - bodies by length and by chunks, their limits, 100 Continue, split input and
+ * pipelining.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -150,7 +151,7 @@ TEST(bounds_heads)
         snprintf(text + len, sizeof text - (size_t)len, "\r\n\r\n");
         EQ_INT(net_status(&fixture, text), over ? 431 : 200);
     }
-    memset(text, 'G', 2000); /* not even a line */
+    memset(text, 'G', 2000); /* not even a complete line */
     text[2000] = 0;
     EQ_INT(net_status(&fixture, text), 431);
     net_end(&fixture);
@@ -284,7 +285,7 @@ TEST(reads_ahead_no_more_than_it_must)
     NET_UNTIL(fixture.n_parked == 1);
     size_t sent = 0;
     char chunk[4096];
-    memset(chunk, '\n', sizeof chunk); /* white space between requests, any amount of it */
+    memset(chunk, '\n', sizeof chunk); /* any amount of white space between requests */
     for (;;) {
         ssize_t n = send(fd, chunk, sizeof chunk, MSG_DONTWAIT);
         if (n <= 0) {

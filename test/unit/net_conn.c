@@ -1,6 +1,6 @@
 /*
- * net_conn.c - connections: clients that are slow, leave, come in thousands; limits, drain, the
- * end.
+ * net_conn.c - connections: clients that are slow, disconnect, or come in thousands; limits, drain,
+ * shutdown.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,7 +57,7 @@ TEST(notices_who_leaves_while_parked)
             reset(fd);
         NET_UNTIL(fixture.n_gone == i + 1);
     }
-    net_release(&fixture); /* goes nowhere, and hurts nobody */
+    net_release(&fixture); /* it goes nowhere, and does no harm */
     NET_UNTIL(connections(&fixture) == 0);
     EQ_INT(fixture.n_gone, 2);
     HAS_STR(net_ask(&fixture, GET("/dump")), "GET /dump\n");
@@ -134,7 +134,7 @@ TEST(has_patience_only_for_so_long)
     fixture.conf.limits.body_us = 60 * MS_US;
     fixture.conf.limits.idle_us = 1 * SEC_US;
     net_begin(&fixture);
-    int64_t begun = world_mono(&world_real); /* idle times begin later */
+    int64_t begun = world_mono(&world_real); /* idle timeouts begin later */
     int head = net_connect(&fixture), body = net_connect(&fixture), idle = net_connect(&fixture),
         parked = net_connect(&fixture), fresh = net_connect(&fixture);
     net_say(head, "GET / HTTP/1.1\r\n");
@@ -152,7 +152,7 @@ TEST(has_patience_only_for_so_long)
     net_release(&fixture);
     HAS_STR(net_answer(parked), "late");
     TRUE(net_ended(parked));
-    /* Each counts once, also when the wait for the client to close has ended too. */
+    /* Each counts once, also when the wait for the client's close has timed out too. */
     struct http_stats s;
     NET_UNTIL(connections(&fixture) == 0);
     net_stats(&fixture, &s);
@@ -186,13 +186,14 @@ TEST(cuts_who_does_not_read, .deadline_s = 60)
 {
     struct net_fixture fixture;
     net_init(&fixture);
-    fixture.conf.limits.write_us = 6 * SEC_US; /* longer than a busy machine keeps the slow one from
-                                              its turn */
+    /* Longer than a busy machine delays the slow client. */
+    fixture.conf.limits.write_us = 6 * SEC_US;
     net_begin(&fixture);
     int fd = net_connect(&fixture), slow = net_connect(&fixture);
     net_say(fd, GET("/big/30000000") GET("/dump"));
     net_say(slow, GET("/big/30000000"));
-    /* One reads nothing and is cut; the other reads a little all the time and gets everything. */
+    /* One client reads nothing and is disconnected; the other reads a little all the time and gets
+     * everything. */
     size_t got = 0;
     char *chunk = malloc(200000);
     while (got < 30000000) {
@@ -221,7 +222,7 @@ TEST(answers_do_not_pile_up)
         net_say(fd, GET("/big/1000000"));
     for (int i = 0; i < 50; i++)
         net_nap();
-    LT_INT(fixture.n_requests, 20); /* the rest is asked when somebody reads */
+    LT_INT(fixture.n_requests, 20); /* the rest is sent when the client reads */
     for (int i = 0; i < 40; i++)
         HAS_STR(net_answer(fd), "Content-Length: 1000000\r\n");
     close(fd);
@@ -271,7 +272,7 @@ TEST(serves_two_thousand, .deadline_s = 60)
     net_end(&fixture);
 }
 
-/* Ours, per idle connection: allocations are counted, libuv's watchers are not ours. */
+/* Our memory for each idle connection: our allocations are counted, libuv's are not. */
 TEST(an_idle_connection_is_small)
 {
     struct net_fixture fixture;
@@ -342,7 +343,7 @@ TEST(out_of_descriptors_it_waits)
         net_nap();
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &later);
     int64_t used_us = (later.tv_sec - cpu.tv_sec) * SEC_US + (later.tv_nsec - cpu.tv_nsec) / 1000;
-    LT_INT(used_us, 150 * MS_US); /* of 300 ms: it does not spin */
+    LT_INT(used_us, 150 * MS_US); /* of 300 ms: the loop does not spin */
     net_say(first, GET("/dump"));
     HAS_STR(net_answer(first), "GET /dump\n");
     r.rlim_cur = 1024;
@@ -383,7 +384,7 @@ static void putting_off(struct http_request *r, void *ctx)
     n_waiting++;
 }
 
-/* Has the other side acknowledged all that was sent, and so has it to read? */
+/* Has the other side acknowledged everything that was sent, so that it can read it? */
 static bool all_arrived(int fd)
 {
     int left = 0;
@@ -391,7 +392,7 @@ static bool all_arrived(int fd)
     return left == 0;
 }
 
-/* The loop is busy while `arg` clients send, so that one turn finds all of them. */
+/* The loop is blocked while `arg` clients send, so that one iteration finds all of them. */
 static void send_all(struct net_fixture *fixture, void *arg)
 {
     int *fds = arg;

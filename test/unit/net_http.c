@@ -1,5 +1,5 @@
 /*
- * net_http.c - raw bytes in, exact bytes out: requests that are right, and every kind that is not.
+ * net_http.c - raw bytes in, exact bytes out: valid requests, and every kind of invalid one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -99,7 +99,8 @@ TEST(reads_targets)
     net_end(&fixture);
 }
 
-/* Each of these is refused, and the connection is closed: what follows could be somebody else's. */
+/* Each of these is refused and the connection is closed: what follows may not be a request of this
+ * client. */
 TEST(refuses_what_is_wrong)
 {
     static const struct {
@@ -230,7 +231,7 @@ TEST(closes_when_asked)
     net_say(fd, "GET /close HTTP/1.1\r\nHost: x\r\n\r\nGET /dump HTTP/1.1\r\nHost: x\r\n\r\n");
     HAS_STR(net_answer(fd), "Connection: close\r\n");
     TRUE(net_ended(fd));
-    EQ_INT(fixture.n_requests, 2); /* what follows is nobody's */
+    EQ_INT(fixture.n_requests, 2); /* what follows is not a request */
     close(fd);
     net_end(&fixture);
 }

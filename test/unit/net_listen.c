@@ -1,5 +1,6 @@
 /*
- * net_listen.c - addresses, socket files, draining, the end, and the answers of a server's own.
+ * net_listen.c - addresses, socket files, draining, shutdown, and the answers that the server
+ * generates itself.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -139,7 +140,7 @@ TEST(removes_a_stale_socket_and_nothing_else)
     net_say(fd, GET("/dump"));
     HAS_STR(net_answer(fd), "GET /dump\n");
     close(fd);
-    /* Somebody else's file in its place is left alone. */
+    /* A file of another program in its place is not removed. */
     EQ_INT(unlink("sock"), 0);
     close(open("sock", O_CREAT | O_WRONLY, 0600));
     net_end(&fixture);
@@ -175,10 +176,7 @@ TEST(drains)
     net_say(half, half_of_one);
     NET_UNTIL(connections(&fixture) == 3);
     NET_UNTIL(bytes_in(&fixture) ==
-              (int64_t)(strlen(one) + strlen(two) + strlen(half_of_one))); /* all
-                                                                          was
-                                                                          read
-                                                                        */
+              (int64_t)(strlen(one) + strlen(two) + strlen(half_of_one))); /* everything was read */
     net_on_loop(&fixture, drain, &us);
     TRUE(net_ended(idle));
     net_say(half, "Host: x\r\n\r\n");

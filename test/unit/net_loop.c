@@ -1,5 +1,5 @@
 /*
- * net_loop.c - tasks from many threads, timers in order, work elsewhere, what is put off.
+ * net_loop.c - tasks from many threads, timers in order, work on other threads, deferred tasks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -119,7 +119,7 @@ static void on_later(struct loop_task *t)
 {
     say(t == &later_a ? "A " : "B ");
     if (t == &later_a)
-        loop_later(loop, &later_b); /* runs too, without anything else to wake the loop */
+        loop_later(loop, &later_b); /* runs too, although nothing else wakes the loop */
     else
         loop_later(loop, &stop_task);
 }
@@ -208,11 +208,11 @@ static struct loop_timer self, other;
 
 static void on_self(struct loop_timer *t)
 {
-    loop_timer_cancel(loop, &other); /* due as well, and now never */
+    loop_timer_cancel(loop, &other); /* due as well, but cancelled */
     if (++n_self == 50)
         loop_stop(loop);
     else
-        loop_timer_set(loop, t, 1); /* long ago: the next turn */
+        loop_timer_set(loop, t, 1); /* long ago: the next iteration */
 }
 static void on_other(struct loop_timer *t)
 {
@@ -233,7 +233,7 @@ TEST(timers_may_set_and_cancel)
     end();
 }
 
-/* What this process has had of the processors. */
+/* The CPU time of this process. */
 static int64_t cpu_us(void)
 {
     struct timespec t;
@@ -251,7 +251,7 @@ TEST(ten_thousand_timers_are_cheap)
     for (int round = 0; round < 100; round++)
         for (int i = 0; i < TIMERS; i++)
             set(i, now_us + 75 * SEC_US + (int64_t)(round + 1) * TIMERS + i);
-    LT_INT(cpu_us() - begun, 2 * SEC_US * check_scale()); /* a million moves */
+    LT_INT(cpu_us() - begun, 2 * SEC_US * check_scale()); /* a million changes */
     for (int i = 0; i < TIMERS; i++)
         loop_timer_cancel(loop, &timers[i]);
     end();

@@ -1,6 +1,6 @@
 /*
- * net_memory.c - each allocation fails in turn: the client gets an answer or is cut, the server
- * goes on, nothing is lost.
+ * net_memory.c - each allocation fails in turn: the client gets an answer or is disconnected, the
+ * server goes on, nothing is lost.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
 
-/* Everything a client may do, whatever comes back. */
+/* Everything a client may do, whatever the answers are. */
 static void do_all(struct net_fixture *fixture)
 {
     static const char *const texts[] = {

@@ -1,5 +1,6 @@
 /*
- * net_tls.c - the same server over TLS: versions, cuts, large answers, goodbyes, wrong files.
+ * net_tls.c - the same server over TLS: versions, split records, large answers, closing, wrong
+ * files.
  *
  * The certificate is made by the openssl command; the client is OpenSSL on a blocking socket.
  * SPDX-License-Identifier: Apache-2.0
@@ -35,7 +36,7 @@ struct client {
     int fd;
 };
 
-/* The handshake's result; `version` 0: whatever is best. */
+/* The handshake's result; `version` 0: the best one. */
 static int client_open(struct client *c, struct net_fixture *fixture, int version)
 {
     c->ctx = SSL_CTX_new(TLS_client_method());
@@ -64,7 +65,7 @@ static void say(struct client *c, const char *text)
     EQ_INT(SSL_write(c->ssl, text, (int)strlen(text)), strlen(text));
 }
 
-/* Everything up to `want` bytes of body. */
+/* Read up to `want` bytes of body. */
 static size_t read_answer(struct client *c, const char *has, size_t want)
 {
     static char data[8 << 20];
@@ -103,7 +104,8 @@ TEST(serves_over_tls)
         read_answer(&c, "Connection: close\r\n", 1);
         char byte;
         EQ_INT(SSL_read(c.ssl, &byte, 1), 0);
-        EQ_INT(SSL_get_error(c.ssl, 0), SSL_ERROR_ZERO_RETURN); /* a goodbye, not a cut */
+        /* Close_notify, not a broken connection. */
+        EQ_INT(SSL_get_error(c.ssl, 0), SSL_ERROR_ZERO_RETURN);
         client_close(&c);
     }
     net_end(&fixture);
@@ -148,13 +150,13 @@ TEST(notices_who_leaves_and_who_says_goodbye)
     EQ_INT(client_open(&c, &fixture, 0), 1);
     say(&c, GET("/park"));
     NET_UNTIL(fixture.n_parked == 1);
-    client_close(&c); /* the socket, without a word */
+    client_close(&c); /* closes the socket without close_notify */
     NET_UNTIL(fixture.n_gone == 1);
     net_release(&fixture);
     EQ_INT(client_open(&c, &fixture, 0), 1);
     say(&c, GET("/leave"));
     NET_UNTIL(fixture.n_parked == 1);
-    SSL_shutdown(c.ssl); /* half: it still reads */
+    SSL_shutdown(c.ssl); /* half-closed: it still reads */
     read_answer(&c, "left", 4);
     client_close(&c);
     net_end(&fixture);

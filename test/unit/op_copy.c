@@ -1,5 +1,5 @@
 /*
- * op_copy.c - an operation that is copied names nothing of its asker's.
+ * op_copy.c - a copied operation has no pointer into the caller's memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 #include "check.h"
 #include "store/op.h"
 
-/* Nothing of the copy is in the memory that the question names. */
+/* Nothing of the copy is in the memory of the original operation. */
 static void outside(const void *p, const void *from, size_t len)
 {
     const char *at = p, *begin = from;

@@ -1,5 +1,5 @@
 /*
- * options.c - what is stored of options and tags reads back as it was, and nothing else is read.
+ * options.c - stored options and tags are read back unchanged, and nothing else is accepted.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

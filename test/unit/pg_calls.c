@@ -1,5 +1,5 @@
 /*
- * pg_calls.c - looking at calls and tending the ledger in SQL, and who may do what.
+ * pg_calls.c - reading calls and maintaining the ledger in SQL, and which role may do what.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ static void by_id(enum op_kind kind, const char *id)
     pgf_do(&r, &op);
 }
 
-/* Submitted, moved in, and claimed alone. */
+/* Submitted in SQL, moved in from the inbox, and claimed by itself. */
 static struct token running(const char *id, const char *more)
 {
     sql_run(r.db, "SELECT pawl.submit('t', id => '%s'%s)", id, more);
@@ -44,7 +44,7 @@ static void ended(const char *id, const char *more, enum ending how)
     pgf_finish(&r, running(id, more), id, how);
 }
 
-/* The view says of every call what a read of it says. */
+/* For every call, the view shows the same as a read through the store. */
 static void agrees(const char *id)
 {
     struct call c;
@@ -102,7 +102,7 @@ TEST(every_state_has_its_word)
     pgf_sweep(&r);
     by_id(OP_CANCEL, "cancelled");
     running("held", ", tags => '{\"a\": \"1\"}', input => '{\"n\": 1}'");
-    /* A run of one key in one lease: only its first has begun. */
+    /* A run of one key in one lease: only its first call has started. */
     sql_run(r.db, "SELECT pawl.submit('t', id => 'first', key => 'k');"
                   "SELECT pawl.submit('t', id => 'behind', key => 'k');"
                   "SELECT pawl.submit('t', id => 'worker')");
@@ -129,7 +129,7 @@ TEST(every_state_has_its_word)
     pgf_close(&r);
 }
 
-/* Up to max, of which `width` run at once. */
+/* A claim of up to max calls, of which `width` run at the same time. */
 static struct claim claim_wide(int max, int width)
 {
     struct op op = { .kind = OP_CLAIM,
@@ -167,12 +167,12 @@ TEST(what_has_not_begun_is_pending)
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x'); SELECT pawl.submit('t', id => 'y');"
                   "SELECT pawl.submit('t', id => 'k3', key => 'k')");
     pgf_sweep(&r);
-    EQ_INT(claim_wide(10, 0).n, 2); /* another lease, of an older program perhaps */
+    EQ_INT(claim_wide(10, 0).n, 2); /* another lease, perhaps of an older program */
     EQ_STR(ids_of("processing"), "a high x y");
     EQ_STR(ids_of("pending"), "b k1 k2 c k3");
     for (size_t i = 0; i < COUNT_OF(ids); i++)
         agrees(ids[i]);
-    EQ_STR(column("b", "node"), "node-1"); /* its lease's */
+    EQ_STR(column("b", "node"), "node-1"); /* of its lease */
     pgf_finish(&r, q.token, "high", END_RESULT);
     EQ_STR(ids_of("processing"), "a b x y");
     pgf_finish(&r, q.token, "a", END_RESULT);
@@ -188,7 +188,8 @@ TEST(what_has_not_begun_is_pending)
     pgf_close(&r);
 }
 
-/* Calls of a run stand in the order of its line; a number that was given before says nothing. */
+/* Calls of a run are in the order of their key; a number that was assigned earlier does not matter.
+ */
 TEST(a_run_is_shown_in_the_order_of_its_line)
 {
     static const char *const ids[] = { "a", "b", "c" };
@@ -202,7 +203,7 @@ TEST(a_run_is_shown_in_the_order_of_its_line)
                      .by_id = { .id = BYTES("a"),
                                 .priority = PAWL_SAME,
                                 .run_at_us = world_now(&world_real) + 3600 * SEC_US } };
-    pgf_do(&r, &op); /* out of the line, and then in again, at its end */
+    pgf_do(&r, &op); /* removed from the key's queue, and then added again, at its end */
     op.by_id.run_at_us = 1;
     pgf_do(&r, &op);
     struct claim q = pgf_claim(&r, 10);
@@ -215,7 +216,7 @@ TEST(a_run_is_shown_in_the_order_of_its_line)
     pgf_close(&r);
 }
 
-/* A lease of a program that writes no width. */
+/* A lease of an older program that stores no width. */
 TEST(a_lease_without_a_width_is_as_it_was)
 {
     pgf_open(&r, NULL);
@@ -225,13 +226,13 @@ TEST(a_lease_without_a_width_is_as_it_was)
     pgf_close(&r);
 }
 
-/* Where a call of a lease stands in its key's line: not written where its number gives it. */
+/* The position of a leased call in its key's queue is not stored where its number gives it. */
 static int64_t place_of(const struct held *h)
 {
     return h->pos == h->seq ? h->key_no * 1024 : h->pos;
 }
 
-/* What SQL reads out of a lease is what was packed, whatever it holds. */
+/* SQL reads from a lease what was packed, whatever it holds. */
 TEST(a_lease_reads_the_same_in_sql)
 {
     pgf_open(&r, NULL);
@@ -253,7 +254,7 @@ TEST(a_lease_reads_the_same_in_sql)
                 v[i].tries = (struct tries){ (int)(d % 200), (int)(d % 3), (int)(d % 2) };
             if (d % 2) {
                 v[i].key = 1 + (int)(i % 3);
-                v[i].key_no = 1000 - (int64_t)i; /* against the order of seqs */
+                v[i].key_no = 1000 - (int64_t)i; /* in another order than the seqs */
                 v[i].pos = d % 4 == 1 ? seq : seq + 77;
             }
         }
@@ -282,7 +283,7 @@ TEST(a_lease_reads_the_same_in_sql)
     pgf_close(&r);
 }
 
-/* Questions about one status, or one id, do not read everything. */
+/* Queries for one status, or one id, do not read everything. */
 TEST(a_question_reads_what_it_asks_for)
 {
     pgf_open(&r, NULL);
@@ -311,7 +312,7 @@ TEST(cleanup_is_what_gc_does)
                   "SELECT pawl.submit('t', id => 'more')");
     pgf_sweep(&r);
     struct token both = pgf_claim(&r, 2).token;
-    pgf_finish(&r, both, "two", END_RESULT); /* its lease still stands */
+    pgf_finish(&r, both, "two", END_RESULT); /* its lease still exists */
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
     EQ_STATUS(pgf_get(&r, "a", &c), PAWL_GONE, NULL);
     EQ_STATUS(pgf_get(&r, "b", &c), PAWL_OK, NULL);
@@ -324,7 +325,7 @@ TEST(cleanup_is_what_gc_does)
     pgf_finish(&r, both, "more", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 0);
-    /* A repeat is refused for as long as was asked for, then the id is new. */
+    /* A repeated id is refused for as long as configured, then it is new. */
     struct call_spec s = pgf_plan("a");
     s.key = BYTES("k");
     EQ_STATUS(pgf_accept(&r, &s).status, PAWL_GONE, NULL);
@@ -349,7 +350,7 @@ TEST(cleanup_goes_through_many)
     }
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired('0')"), 2500);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.calls"), 0);
-    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.id"), 0); /* remembered for no time at all */
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.id"), 0); /* not remembered at all */
     pgf_close(&r);
 }
 
@@ -454,7 +455,7 @@ static void grant(const struct roles *roles)
     struct store_conf conf = { .url = r.url, .schema = r.schema };
     OK(store_grants(&conf, roles, &r.a, &text, &r.err), &r.err);
     OK(store_grant(r.s, text, &r.err), &r.err);
-    OK(store_grant(r.s, text, &r.err), &r.err); /* again does no harm */
+    OK(store_grant(r.s, text, &r.err), &r.err); /* running it again does no harm */
 }
 
 TEST(an_application_submits_and_sees_its_own)
@@ -497,7 +498,7 @@ TEST(an_application_submits_and_sees_its_own)
     pgf_close(&r);
 }
 
-/* An application cannot make the function look at tables and operators of its own. */
+/* An application cannot make the function use its own tables and operators. */
 TEST(a_search_path_changes_nothing)
 {
     pgf_open_alone(&r, "Odd");

@@ -1,5 +1,5 @@
 /*
- * pg_cost.c - what a group sends and reads does not grow faster than the group.
+ * pg_cost.c - the bytes that a group sends and reads grow at most in proportion to the group.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 
 /* ---- Bytes on the wire ----------------------------------------------------------------------- */
 
-/* A store whose statements and bytes the proxy counts. The server's log would not do: cases that
+/* A store whose statements and bytes the proxy counts. The server's log cannot be used: cases that
  * run at the same time share it. */
 static void open_proxied(struct pg_fixture *r)
 {
@@ -33,8 +33,8 @@ static void accept_many(struct pg_fixture *r, int n)
     }
 }
 
-/* Bytes sent and read while n calls of one lease end, each by an operation of its own, in one
- * group: as workers do it. */
+/* Bytes sent and read while n calls of one lease end, each in its own operation, in one group: as
+ * workers do it. */
 static int64_t ends_cost(struct pg_fixture *r, int n)
 {
     accept_many(r, n);
@@ -66,7 +66,7 @@ TEST(many_ends_of_one_lease_name_it_once)
     ends_cost(&r, 50); /* statements are prepared */
     int64_t few = ends_cost(&r, 50), many = ends_cost(&r, 500);
     TRUE(few > 0);
-    /* Ten times, if what each costs is the same; a hundred times, if each asks for all. */
+    /* Ten times, if each costs the same; a hundred times, if each reads all of them. */
     if (many > 20 * few)
         FAIL("%lld bytes for 500 ends, %lld for 50", (long long)many, (long long)few);
     pgf_close(&r);
@@ -100,8 +100,8 @@ static struct claim claim_ahead(struct pg_fixture *r, int max, int max_any, cons
     return op.claim;
 }
 
-/* The fewest statements of twelve claims that take 4 calls: now and then one has its plans made
- * anew. */
+/* The smallest number of statements of twelve claims that take 4 calls: occasionally one is planned
+ * again. */
 static int64_t claim_cost(struct pg_fixture *r, int max, int max_any, const char *quick)
 {
     int64_t least = INT64_MAX;
@@ -119,7 +119,7 @@ TEST(a_claim_of_one_kind_of_type_asks_no_more)
     struct pg_fixture r;
     open_proxied(&r);
     accept_many(&r, 200);
-    for (int i = 0; i < 5; i++) /* statements are prepared, marks are known */
+    for (int i = 0; i < 5; i++) /* statements are prepared, claim cursors are known */
         EQ_INT(claim_ahead(&r, 4, 0, "t").n, 4);
     int64_t plain = claim_cost(&r, 4, 0, "t");
     GT_INT(plain, 0);
@@ -128,7 +128,7 @@ TEST(a_claim_of_one_kind_of_type_asks_no_more)
     pgf_close(&r);
 }
 
-/* On the server's own clock, where claims go on from marks: what was passed over is found. */
+/* With the server's own clock, where claims continue from cursors: skipped calls are found. */
 TEST(a_slow_call_that_was_passed_over_is_found_again)
 {
     struct pg_fixture r;
@@ -147,7 +147,7 @@ TEST(a_slow_call_that_was_passed_over_is_found_again)
     pgf_close(&r);
 }
 
-/* Statements of a group of n claims, each for a type that has nothing; the least of five. */
+/* Statements of a group of n claims, each for a type that has no call; the smallest of five. */
 static int64_t idle_claims_cost(struct pg_fixture *r, int n)
 {
     int64_t least = INT64_MAX;
@@ -182,8 +182,8 @@ static int64_t idle_claims_cost(struct pg_fixture *r, int n)
     return least;
 }
 
-/* Hundreds of workers may wait, each for a type of its own: all of them look whenever work may have
- * come. */
+/* Hundreds of workers may wait, each for another type: all of them look whenever work may be due.
+ */
 TEST(claims_that_find_nothing_share_one_look)
 {
     struct pg_fixture r;
@@ -338,8 +338,9 @@ static size_t times(const char *text, const char *what)
     return n;
 }
 
-/* A claim's plan, made when the first call had come to tables that the server knows as empty: what
- * is ready is read by its place, and everything else by the index that leads there. */
+/* The plan of a claim that was made when the tables were empty according to the server's
+ * statistics: ready calls are read by their place, and everything else by the index that leads
+ * there. */
 static void plan_holds(struct pg_fixture *r, enum sql_name name, const char *values)
 {
     sql_run(r->db, "PREPARE claim AS %s", sql_pg[name]);
@@ -370,7 +371,7 @@ TEST(a_claim_planned_on_empty_tables_is_right_for_full_ones)
 
 /* ---- Marks ----------------------------------------------------------------------------------- */
 
-/* A ledger that has nothing but marks. */
+/* A ledger that has nothing but claim cursors. */
 static const struct led_driver with_marks = { .marks = true };
 #define NOW_US (1000 * SEC_US)
 
@@ -397,12 +398,12 @@ TEST(a_mark_stands_where_the_last_look_found_something)
     FALSE(led_marks_trusted(&c, false)); /* nothing is known: look at everything */
     led_marks_answered(&c, &due);
     EQ_INT(mark_of(&c, 2), NOW_US - 10 * SEC_US);
-    /* Nothing any more: what comes has a time that is not long past. */
+    /* Nothing is due any more: what comes has a time that is not long past. */
     struct led_rows none = answer(v, 0, 0);
     TRUE(led_marks_trusted(&c, true));
     led_marks_answered(&c, &none);
     GT_INT(mark_of(&c, 2), NOW_US - 1 * SEC_US);
-    /* And not in the future, where the next one may be known to stand. */
+    /* And not in the future, where the next call may be known. */
     struct led_rows later = answer(v, 2, NOW_US + 3600 * SEC_US);
     led_marks_answered(&c, &later);
     LT_INT(mark_of(&c, 2), NOW_US);
@@ -426,6 +427,6 @@ TEST(a_look_that_takes_long_comes_less_often)
     EQ_INT(led_marks_rest(&c), LED_MARKS_DOUBT_US);
     c.marks.full_cost_us = 100 * MS_US;
     GE_INT(led_marks_rest(&c), 2 * SEC_US);
-    c.marks.full_cost_us = 3600 * SEC_US; /* somebody was asleep, or the clock was */
+    c.marks.full_cost_us = 3600 * SEC_US; /* the process slept, or the clock was changed */
     LE_INT(led_marks_rest(&c), 60 * SEC_US);
 }

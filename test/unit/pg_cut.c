@@ -1,6 +1,6 @@
 /*
- * pg_cut.c - a node whose beats do not reach the database stops its own workers before anybody else
- * may take what they hold.
+ * pg_cut.c - a node whose heartbeats do not reach the database stops its own workers before another
+ * node may take their calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,16 +12,16 @@
 #include "fixture.h"
 #include "proxy.h"
 
-/* The proxy speaks PostgreSQL. */
+/* The proxy understands only PostgreSQL's protocol. */
 RUNS_ON_ENGINE("postgres")
 
-/* A quarter of it is what a busy machine may take; a pause is measured. */
+/* A quarter of it is tolerance for a busy machine; a pause is measured. */
 #define GRACE_US (4 * FIXTURE_SEC)
 
 static atomic_int begun;
 static _Atomic int64_t told_us;
 
-/* The first try works until it is told to stop; the next is done at once. */
+/* The first attempt works until it is told to stop; the next ends at once. */
 static int works(struct pawl_call *c)
 {
     if (atomic_fetch_add(&begun, 1) > 0)
@@ -31,7 +31,7 @@ static int works(struct pawl_call *c)
     return stopped ? pawl_fail(c, "told to stop") : 0;
 }
 
-/* Told never to look, it sleeps through it all. */
+/* It never checks whether it should stop, and sleeps through it. */
 static int sleeps(struct pawl_call *c)
 {
     if (atomic_fetch_add(&begun, 1) > 0)
@@ -62,7 +62,7 @@ static void no_try_was_burnt(struct pawl *p)
     pawl_shown_free(s);
 }
 
-/* Wait until handlers were told; for how long this process stood still meanwhile. */
+/* Wait until handlers were told to stop. Returns how long this process was stalled meanwhile. */
 static int64_t until_told(void)
 {
     int64_t paused_us = 0, looked_us = fixture_mono(), until_us = looked_us + FIXTURE_WAIT_US;
@@ -102,7 +102,7 @@ static int hung(struct pawl *p)
     return n;
 }
 
-/* Its call is taken from it and runs again; what it says afterwards is void. */
+/* Its call is taken back and runs again; its later result is void. */
 TEST(a_handler_that_does_not_look_has_nothing_to_say, .deadline_s = 120)
 {
     struct pawl *p = begin(param, sleeps);

@@ -1,6 +1,6 @@
 /*
- * pg_lost.c - the answer to a COMMIT never came: what was said again lands once, and waits for a
- * backend that is still at it.
+ * pg_lost.c - the answer to a COMMIT never came: the repeated commit takes effect once, and waits
+ * for a backend that is still busy with the first.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -177,7 +177,7 @@ static void on_pause(const char *name, void *ctx)
     end_them();
 }
 
-/* Wherever its connection ends, a group is stored once, by a connection that follows. */
+/* Wherever its connection ends, a group is stored once, by a later connection. */
 TEST(a_group_outlives_its_connection)
 {
     static const char *const points[] = { "ledger.begin", "ledger.before_commit", "between" };
@@ -215,7 +215,7 @@ static void *asks(void *arg)
     return NULL;
 }
 
-/* The old backend has not heard of the COMMIT yet; the repeat waits for it, and finds its call. */
+/* The old backend has not got the COMMIT yet; the repeat waits for it, and finds its call. */
 TEST(a_repeat_waits_for_the_first)
 {
     struct arena a;
@@ -235,7 +235,7 @@ TEST(a_repeat_waits_for_the_first)
     arena_release(&a);
 }
 
-/* It never hears of it: nobody can say what became of the call, and that is the answer; BUSY would
+/* The backend never gets it: the fate of the call is unknown, and that is the answer; BUSY would
  * mean that nothing was stored. */
 TEST(what_cannot_be_found_out_is_unknown)
 {
@@ -259,7 +259,7 @@ TEST(what_cannot_be_found_out_is_unknown)
 
 static atomic_int tallied;
 
-/* The first time the connection is lost behind the statement, which was answered. */
+/* The first connection is lost after the statement was answered. */
 static int tallies(struct pawl_call *c)
 {
     struct pawl_err err;

@@ -1,6 +1,6 @@
 /*
- * pg_outage.c - the database goes away under load and comes back: callers are told soon, nothing is
- * lost, nobody is taken for dead, and work goes on.
+ * pg_outage.c - the database goes down under load and comes back: callers are told soon, nothing is
+ * lost, no node is declared dead, and work goes on.
  *
  * The proxy between us and the server is cut, or frozen, which is what a stopped server or a silent
  * network looks like.
@@ -32,7 +32,7 @@ static struct pawl *node_as(struct pawl_options o)
     return p;
 }
 
-/* As life has it, but for the grace, which is shorter than the outage. */
+/* Default settings, except for a grace that is shorter than the outage. */
 static struct pawl *node(const char *url, const char *name)
 {
     return node_as((struct pawl_options){ .db = url,
@@ -41,7 +41,7 @@ static struct pawl *node(const char *url, const char *name)
                                           .heartbeat_grace_us = 1 * FIXTURE_SEC * check_scale() });
 }
 
-/* For cases in which the grace plays no part: a machine that is busy for a second ends no
+/* For cases in which the grace must not matter: a machine that stalls for a second ends no
  * transaction and stops no worker. */
 #define LONG_GRACE_US (60 * FIXTURE_SEC)
 
@@ -64,7 +64,7 @@ struct client {
     char name;
     atomic_bool stop;
     atomic_int sent, accepted, refused;
-    atomic_llong from_us, longest_us; /* the longest answer to what began since then */
+    atomic_llong from_us, longest_us; /* the longest answer to requests that began since then */
     pthread_t thread;
 };
 
@@ -99,8 +99,8 @@ static void clients_start(struct client *v, struct pawl *p, int n)
     }
 }
 
-/* While the database is away they are answered all the same, 20 times each within one wait: one who
- * waited for the server, or for a connection to it, would be answered once at most. */
+/* While the database is down callers are still answered, 20 times each within one wait: a caller
+ * that waited for the server, or for a connection to it, would be answered once at most. */
 static void are_refused(struct client *v, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -109,10 +109,10 @@ static void are_refused(struct client *v, int n)
     }
 }
 
-/* What a machine that stands still for a moment may add to a moment. */
+/* Tolerance for a machine that stalls. */
 #define ANSWER_MAX_US (10 * FIXTURE_SEC * check_scale())
 
-/* Everything that was accepted ends, once; nothing else does but what was UNKNOWN. */
+/* Every accepted call ends, once; no other call does, except those that were UNKNOWN. */
 static void clients_end(struct client *v, int n, struct pawl *p, int64_t answer_max_us)
 {
     int accepted = 0, refused = 0;
@@ -134,7 +134,7 @@ static void clients_end(struct client *v, int n, struct pawl *p, int64_t answer_
     EQ_INT(fixture_count(p, PAWL_DEAD_LETTER) + fixture_count(p, PAWL_FAILED), 0);
 }
 
-/* A call that runs through the outage, and somebody who waits for it through the outage. */
+/* A call that runs during the outage, and a caller that waits for it during the outage. */
 static void *waits(void *arg)
 {
     fixture_ends(arg, "through", PAWL_COMPLETED);
@@ -157,7 +157,7 @@ TEST(an_outage_passes, .deadline_s = 120)
     proxy_set(PROXY_CUT);
     int64_t until_us = fixture_mono() + away_us();
     UNTIL(is_away(p));
-    fixture_open_gate(); /* It ends now, and its result has nowhere to go. */
+    fixture_open_gate(); /* It ends now, and its result cannot be stored. */
     UNTIL(fixture_mono() > until_us);
     are_refused(v, 2);
     EQ_INT(db_int(&db_postgres, "SELECT count(*) FROM pawl.outcome o JOIN pawl.call c USING (seq) "
@@ -170,13 +170,13 @@ TEST(an_outage_passes, .deadline_s = 120)
     UNTIL(atomic_load(&v[0].accepted) > before + 20);
     pthread_join(waiting, NULL);
     clients_end(v, 2, p, ANSWER_MAX_US);
-    /* What ran was not run again: its result was kept. */
+    /* A call that ran was not run again: its result was kept. */
     EQ_INT(db_int(&db_postgres, "SELECT count(*) FROM pawl.attempt;"), 0);
     EQ_INT(db_int(&db_postgres, "SELECT dead FROM pawl.node;"), 0);
     pawl_close(p);
 }
 
-/* A caller that begins to wait while the database is away waits for the database as well, until its
+/* A caller that begins to wait while the database is down also waits for the database, until its
  * own time is up. */
 TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 120)
 {
@@ -201,7 +201,8 @@ TEST(a_get_that_begins_in_an_outage_waits, .deadline_s = 120)
     pawl_close(p);
 }
 
-/* Two nodes lose the database together: neither buries the other, whoever is back first. */
+/* Two nodes lose the database together: neither declares the other dead, whichever is back first.
+ */
 TEST(nobody_is_taken_for_dead, .deadline_s = 120)
 {
     const char *url = proxy_url(engine_url(param));
@@ -233,7 +234,7 @@ static int64_t leases(void)
     return db_int(&db_postgres, "SELECT count(*) FROM pawl.lease;");
 }
 
-/* The node is drained, and loses the database, in the moment after its claim was stored. */
+/* The node is drained, and loses the database, right after its claim was stored. */
 static void drains(const char *name, void *ctx)
 {
     (void)ctx;
@@ -256,7 +257,7 @@ TEST(a_claim_that_is_not_handed_back_is_not_forgotten, .deadline_s = 120)
     hook_on_pause(drains, NULL);
     fixture_submit(p, "c", "t");
     UNTIL(atomic_load(&came));
-    /* The store thread comes to this after the claim: by then the hand-back was refused, too. */
+    /* The store thread gets here after the claim: by then handing back was refused, too. */
     EQ_STATUS(pawl_submit(p, &other, 1, 0, &r, &err), PAWL_BUSY, &err);
     EQ_INT(leases(), 1);
     proxy_set(PROXY_UP);
@@ -281,7 +282,7 @@ static int counts(struct pawl_call *c)
     return st == PAWL_OK ? pawl_reply_int(c, 1) : pawl_fail(c, "%s", err.text);
 }
 
-/* It may be tried once only; and that the database was away is not its doing. */
+/* It has only one attempt, and the outage is not its fault. */
 TEST(a_try_without_a_transaction_is_none, .deadline_s = 120)
 {
     struct pawl_options o = { .db = proxy_url(engine_url(param)),
@@ -307,7 +308,7 @@ TEST(a_try_without_a_transaction_is_none, .deadline_s = 120)
     pawl_close(p);
 }
 
-/* A server that says nothing at all. */
+/* A server that does not answer at all. */
 TEST(a_silent_server_is_not_waited_for, .deadline_s = 120)
 {
     struct client v[2];
@@ -317,7 +318,8 @@ TEST(a_silent_server_is_not_waited_for, .deadline_s = 120)
     proxy_set(PROXY_FROZEN);
     clients_start(v, p, 2);
     UNTIL(is_away(p));
-    /* What was under way when it fell silent may take a while; who comes later hears at once. */
+    /* Requests that were running when it fell silent may take a while; later ones are answered at
+     * once. */
     for (int i = 0; i < 2; i++)
         atomic_store(&v[i].from_us, fixture_mono());
     are_refused(v, 2);

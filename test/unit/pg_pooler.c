@@ -1,6 +1,6 @@
 /*
- * pg_pooler.c - PostgreSQL behind a pooler that hands out sessions for one transaction each:
- * noticed without being told, and everything works by polling.
+ * pg_pooler.c - PostgreSQL behind a pooler in transaction mode: it is detected, and everything
+ * works by polling.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,14 +55,14 @@ static int adds(struct pawl_call *c)
 {
     struct pawl_err err;
     enum pawl_status st = pawl_sql(c, "UPDATE box SET n = n + 1", NULL, 0, NULL, &err);
-    if (st == PAWL_BUSY) /* the other one has the row, for longer than is waited for */
+    if (st == PAWL_BUSY) /* the other session has locked the row for longer than the timeout */
         return pawl_later(c, 10 * FIXTURE_MS);
     OK(st, &err);
     return pawl_reply_int(c, 1);
 }
 
-/* Two nodes, keys, handlers with SQL: each call counts once, on whichever session it was run; and
- * nothing of ours is left on the sessions for others to trip over. */
+/* Two nodes, keys, handlers with SQL: each call counts once, on whichever session it ran; and no
+ * session state of ours is left for other clients. */
 TEST(two_nodes_work_through_it)
 {
     enum { CALLS = 60 };

@@ -1,9 +1,10 @@
 /*
- * pg_roles.c - roles that try to become more than they were granted, with real accounts: through
- * functions that match better than Pawl's own, through triggers, and with what older versions gave.
+ * pg_roles.c - roles that try to get more than they were granted, with real accounts: through
+ * functions that match better than Pawl's own, through triggers, and with what older versions
+ * granted.
  *
- * `submit` and its like run with the rights of the schema's owner. What must stay true: nothing
- * that another role made is ever called by them.
+ * `submit` and similar functions run with the rights of the schema's owner. Invariant: they never
+ * call anything that another role created.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -26,7 +27,7 @@ static void grant(const struct roles *roles)
     OK(store_grant(r.s, text, &r.err), &r.err);
 }
 
-/* What `migrate grants` said for an admin up to schema step 6. */
+/* What `migrate grants` printed for an admin up to schema step 6. */
 static void grant_as_before(const char *admin)
 {
     sql_run(r.db,
@@ -94,7 +95,7 @@ TEST(an_admin_adds_no_trigger)
     pgf_close(&r);
 }
 
-/* The function was put there while that was allowed: it is never called. */
+/* The function was created while that was allowed: it is never called. */
 TEST(a_better_match_that_is_there_is_not_called)
 {
     pgf_open_alone(&r, NULL);
@@ -195,17 +196,18 @@ TEST(no_overload_is_ever_called)
     EQ_INT(q.n, 2);
     EQ_INT(sql_count(db, "SELECT pawl.requeue_stuck('0')"), 2);
     pgf_sweep(&r);
-    q = pgf_claim(&r, 1); /* a call that was lost comes alone */
+    q = pgf_claim(&r, 1); /* a call that was lost is claimed by itself */
     EQ_INT(q.n, 1);
     pgf_finish(&r, q.token, arena_text(&r.a, q.calls[0].spec.id), END_RESULT);
     EQ_INT(sql_count(db, "SELECT pawl.archive('0')"), 1);
     sql_run(db, "SELECT pawl.cleanup_expired(); SELECT * FROM pawl.calls");
     EQ_STR(sql_fails(db, "SELECT pawl.archive(NULL)"), "22023");
     EQ_STR(sql_fails(db, "SELECT pawl.requeue_stuck(NULL)"), "22023");
-    /* One whose further arguments have defaults makes the call ambiguous: an error, not a call. */
+    /* A function whose further arguments have defaults makes the call ambiguous: an error, not a
+     * call. */
     sql_run(db, "CREATE FUNCTION pawl.hint_nodes(integer DEFAULT 0) RETURNS void LANGUAGE sql "
                 "AS ''");
-    PGconn *next = pgf_connect(&r, admin); /* a session keeps what it has resolved */
+    PGconn *next = pgf_connect(&r, admin); /* a session caches what it has resolved */
     EQ_STR(sql_fails(next, "SELECT pawl.submit('t', notify => true)"), "42725");
     PQfinish(next);
     PQfinish(db);
@@ -237,7 +239,7 @@ TEST(grants_take_back_what_older_ones_gave)
     pgf_close(&r);
 }
 
-/* Revoking from the owner would leave a schema that nobody can bring up to date. */
+/* Revoking from the owner would leave a schema that no role can migrate. */
 TEST(grants_leave_the_owner_alone)
 {
     const char *text;
@@ -278,7 +280,7 @@ TEST(the_doctor_names_what_others_left)
     pgf_close(&r);
 }
 
-/* Findings of this name; the last one is told. */
+/* Findings of this name; the last one is returned. */
 static int findings(const char *name, struct finding *last)
 {
     struct findings f;
@@ -292,7 +294,7 @@ static int findings(const char *name, struct finding *last)
     return n;
 }
 
-/* An upgrade takes nothing back: the next `migrate grants` does, and somebody must know. */
+/* An upgrade revokes nothing: the next `migrate grants` does, and doctor must report it. */
 TEST(the_doctor_names_who_may_still_add)
 {
     struct finding f;
@@ -322,7 +324,7 @@ TEST(the_doctor_names_who_may_still_add)
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* Steps are the owner's to apply, and what they make is the admin's to use without more grants. */
+/* Only the owner applies steps, and the admin can use what they create without further grants. */
 TEST(an_admin_is_told_who_brings_the_schema_up_to_date)
 {
     struct store *s = NULL;
@@ -344,7 +346,7 @@ TEST(an_admin_is_told_who_brings_the_schema_up_to_date)
     pgf_close(&r);
 }
 
-/* An application cannot have what it may not see handed to a function of its own. */
+/* An application cannot have rows that it may not see passed to its own function. */
 TEST(a_search_path_shows_no_others_calls)
 {
     pgf_open_alone(&r, NULL);
@@ -354,7 +356,7 @@ TEST(a_search_path_shows_no_others_calls)
     PGconn *db = pgf_connect(&r, app);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'foreign')");
     sql_run(db, "SELECT pawl.submit('t', id => 'own')");
-    EQ_INT(pgf_claim(&r, 2).n, 2); /* one lease names both */
+    EQ_INT(pgf_claim(&r, 2).n, 2); /* one lease has both */
     sql_run(db, "CREATE FUNCTION mine.octet_length(bytea) RETURNS integer LANGUAGE plpgsql AS "
                 "$$ BEGIN RAISE EXCEPTION 'seen'; END $$; "
                 "SET search_path = mine, pg_catalog");

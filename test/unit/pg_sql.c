@@ -1,6 +1,6 @@
 /*
- * pg_sql.c - submitting in SQL: a call exists if and only if its transaction commits, nobody waits
- * for anybody, mistakes are named, ids that mean something else are found.
+ * pg_sql.c - submitting in SQL: a call exists if and only if its transaction commits, submits do
+ * not wait for each other, mistakes are named, and ids that mean another call are found.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,7 +59,7 @@ TEST(a_call_is_undone_with_its_transaction)
     pgf_close(&r);
 }
 
-/* Whatever isolation the application has chosen. */
+/* In any isolation level that the application has chosen. */
 TEST(any_isolation_may_submit)
 {
     static const char *const levels[] = { "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE" };
@@ -69,7 +69,7 @@ TEST(any_isolation_may_submit)
     for (size_t i = 0; i < COUNT_OF(levels); i++) {
         const char *id = arena_printf(&r.a, "c%zu", i);
         sql_run(app, "BEGIN ISOLATION LEVEL %s; SELECT count(*) FROM pawl.calls", levels[i]);
-        /* The ledger moves on under its snapshot. */
+        /* The ledger changes while its snapshot stays. */
         sql_run(r.db, "SELECT pawl.submit('t')");
         EQ_INT(pgf_claim(&r, 1000).n, i ? 2 : 1);
         sql_run(app, "SELECT pawl.submit('t', id => '%s', strict => %s)", id,
@@ -121,7 +121,7 @@ TEST(every_field_arrives)
     pgf_close(&r);
 }
 
-/* Nulls are defaults, an interval counts from the submit, a time that has passed is now. */
+/* Nulls are defaults, an interval counts from the submit, a time in the past means now. */
 TEST(what_is_not_said_has_its_default)
 {
     struct call c, d;
@@ -135,7 +135,7 @@ TEST(what_is_not_said_has_its_default)
     OK(pgf_get(&r, "x", &c), NULL);
     struct call_spec plain = pgf_plan("x");
     EQ_STATUS(pgf_accept(&r, &plain).status, PAWL_OK, NULL);
-    TRUE(pgf_accept(&r, &plain).duplicate); /* the very same call */
+    TRUE(pgf_accept(&r, &plain).duplicate); /* exactly the same call */
     EQ_INT(c.spec.max_attempts, plain.max_attempts);
     EQ_INT(c.spec.timeout_us, plain.timeout_us);
     EQ_INT(c.spec.keep_us, 0);
@@ -156,7 +156,7 @@ TEST(ids_are_made)
                      "SELECT count(DISTINCT id) FROM made WHERE id ~ "
                      "'^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'"),
            50);
-    /* They begin with the time, so those of another moment sort behind. */
+    /* They begin with the time, so later ones sort behind. */
     EQ_STR(sql_ask(r.db,
                    "SELECT (pawl.new_id(1700000000000123) < pawl.new_id(1700000000000500))::text"),
            "true");
@@ -225,7 +225,7 @@ TEST(mistakes_are_named)
         HAS_STR(sql_said(), v[i].text);
     }
     EQ_INT(in_inbox(), 0);
-    /* One short of it is fine. */
+    /* One less is accepted. */
     sql_run(r.db, "SELECT pawl.submit(repeat('x', 255), id => repeat('é', 127) || 'x', priority => "
                   "1000, max_attempts => 1000, delay => '99 years', tags => (SELECT "
                   "jsonb_object_agg(n, 'x') FROM generate_series(1, 16) n))");
@@ -242,7 +242,7 @@ TEST(an_open_transaction_holds_up_nobody)
     pgf_open(&r, NULL);
     PGconn *holds = pgf_connect(&r, NULL), *other = pgf_connect(&r, NULL);
     sql_run(holds, "BEGIN; SELECT pawl.submit('t', id => 'x', key => 'k')");
-    sql_run(other, "SET statement_timeout = '20s'"); /* who waits is found out */
+    sql_run(other, "SET statement_timeout = '20s'"); /* the wait is detected */
     sql_run(other, "SELECT pawl.submit('t', id => 'x', key => 'k')");
     struct claim q = pgf_claim(&r, 10);
     EQ_INT(q.n, 1);
@@ -257,7 +257,7 @@ TEST(an_open_transaction_holds_up_nobody)
     pgf_finish(&r, q.token, "y", END_RESULT);
     pgf_sweep(&r);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pg_locks WHERE NOT granted"), 0);
-    /* Late, it is what has happened already. */
+    /* When it comes late, the id is a duplicate. */
     sql_run(holds, "COMMIT");
     EQ_INT(pgf_claim(&r, 10).n, 0);
     EQ_INT(in_inbox(), 0);
@@ -266,7 +266,7 @@ TEST(an_open_transaction_holds_up_nobody)
     pgf_close(&r);
 }
 
-/* Two nodes look at the same time: each row is one's alone. */
+/* Two nodes look at the same time: each row is taken by one of them. */
 TEST(two_nodes_share_the_inbox)
 {
     struct pg_fixture second;
@@ -275,7 +275,7 @@ TEST(two_nodes_share_the_inbox)
     PGconn *holds = pgf_connect(&r, NULL);
     sql_run(r.db, "SELECT pawl.submit('t', id => 'a'); SELECT pawl.submit('t', id => 'b')");
     sql_run(holds, "BEGIN; SELECT 1 FROM pawl.inbox WHERE id = 'a' FOR UPDATE");
-    struct claim q = pgf_claim(&second, 10); /* the other one is just being taken over */
+    struct claim q = pgf_claim(&second, 10); /* the other one is being moved at this moment */
     EQ_INT(q.n, 1);
     TRUE(bytes_eq(q.calls[0].spec.id, BYTES("b")));
     sql_run(holds, "ROLLBACK");
@@ -287,7 +287,8 @@ TEST(two_nodes_share_the_inbox)
     pgf_close(&r);
 }
 
-/* A claim that is full does not look at once again; the next one that is not says so. */
+/* A claim that is full does not look at the inbox again at once; the next claim that is not full
+ * does. */
 TEST(a_busy_node_still_sees_what_was_submitted)
 {
     pgf_open(&r, NULL);
@@ -303,7 +304,7 @@ TEST(a_busy_node_still_sees_what_was_submitted)
     pgf_close(&r);
 }
 
-/* Large inputs come over in several steps, each of them bounded. */
+/* Large inputs are moved in several steps, each of them limited. */
 TEST(large_inputs_come_in_steps)
 {
     pgf_open(&r, NULL);
@@ -332,7 +333,7 @@ TEST(a_duplicate_is_dropped_and_a_conflict_is_kept)
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x', input => '{ \"b\": [2], \"a\": 1 }')");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x', input => '{\"a\": 2}')");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x', key => 'k')");
-    sql_run(r.db, "SELECT pawl.submit('t', id => 'y')"); /* those behind it go on */
+    sql_run(r.db, "SELECT pawl.submit('t', id => 'y')"); /* the ones behind it go on */
     EQ_INT(pgf_claim(&r, 10).n, 2);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.inbox_conflicts WHERE id = 'x' "
                            "AND code = 'CONFLICT' AND refused_at >= created_at"),
@@ -341,13 +342,14 @@ TEST(a_duplicate_is_dropped_and_a_conflict_is_kept)
            "call \"x\" already exists with other content");
     EQ_INT(in_inbox(), 2);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.calls"), 2);
-    /* They are looked at once. */
+    /* They are read once. */
     FALSE(pgf_sweep(&r).more);
     EQ_INT(sql_count(r.db, "SELECT count(DISTINCT refused_at) FROM pawl.inbox_conflicts"), 1);
     pgf_close(&r);
 }
 
-/* What breaks the contract in a way that only the ledger finds, or came past submit(). */
+/* Rows that break the contract in a way that only the ledger detects, or that were inserted without
+ * submit(). */
 TEST(a_bad_row_stops_nobody)
 {
     pgf_open(&r, NULL);
@@ -371,7 +373,7 @@ TEST(a_bad_row_stops_nobody)
     pgf_close(&r);
 }
 
-/* A line may be full: the call waits until somebody decides, and can then be sent in again. */
+/* A key may be full: the call stays in the inbox until an operator acts, and can then be moved. */
 TEST(a_full_line_refuses)
 {
     pgf_open(&r, NULL);
@@ -427,7 +429,7 @@ TEST(strict_finds_what_is_there)
         EQ_STR(sql_said(), "call \"x\" already exists with other content");
     }
     EQ_INT(in_inbox(), 0);
-    /* What waits in the inbox counts too, the transaction's own included. */
+    /* Calls in the inbox count too, the transaction's own included. */
     sql_run(r.db, "BEGIN; SELECT pawl.submit('t', id => 'y', strict => true)");
     EQ_STR(sql_ask(r.db, "SELECT pawl.submit('t', id => 'y', strict => true)"), "y");
     EQ_STR(sql_fails(r.db, "SELECT pawl.submit('u', id => 'y', strict => true)"), "23505");
@@ -452,14 +454,15 @@ TEST(strict_knows_what_is_gone)
     EQ_INT(sql_count(r.db, "SELECT pawl.archive('0')"), 1);
     EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', id => 'z', strict => true)"), "23505");
     EQ_STR(sql_said(), "call \"z\" has ended and was archived: pawl get --archived reads it");
-    /* Without it, the move finds out. */
+    /* Without it, the move detects it. */
     sql_run(r.db, "SELECT pawl.submit('t', id => 'x')");
     pgf_sweep(&r);
     EQ_STR(sql_ask(r.db, "SELECT code FROM pawl.inbox_conflicts"), "GONE");
     pgf_close(&r);
 }
 
-/* Two that ask for one id take turns; neither waits longer than it said, nor does anybody else. */
+/* Two submits of one id run one after the other; neither waits longer than its timeout, and nothing
+ * else waits. */
 TEST(strict_takes_turns_and_has_a_limit)
 {
     pgf_open(&r, NULL);
@@ -484,7 +487,7 @@ TEST(strict_takes_turns_and_has_a_limit)
 
 /* ---- Notify ---------------------------------------------------------------------------------- */
 
-/* How many hints have come by the time the server has answered; the last one's payload. */
+/* How many notifications have arrived when the server has answered; the payload of the last one. */
 static int hints(PGconn *db, char payload[100])
 {
     int n = 0;
@@ -544,7 +547,7 @@ TEST(two_schemas_know_nothing_of_each_other)
     EQ_INT(sql_count(r.db, "SELECT \"Other_1\".archive('0')"), 1);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM \"Other_1\".archive"), 1);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.archive"), 0);
-    /* No text of a function names the other one. */
+    /* No function's text contains the other schema's name. */
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM (SELECT p.oid FROM pg_proc p JOIN pg_namespace n "
                            "ON n.oid = p.pronamespace WHERE n.nspname = 'Other_1' OFFSET 0) p "
                            "WHERE pg_get_functiondef(p.oid) ~ '\\mpawl\\.'"),
@@ -554,7 +557,7 @@ TEST(two_schemas_know_nothing_of_each_other)
     pgf_close(&r);
 }
 
-/* The printed script makes the same: a database made by hand is one that nothing is due on. */
+/* The printed script makes the same schema: nothing is due on a database that was made by hand. */
 TEST(the_printed_steps_make_the_same)
 {
     struct steps steps;
@@ -589,11 +592,11 @@ static int twice(struct pawl_call *c)
     return pawl_reply_int(c, 2 * n);
 }
 
-/* Its result, once it has ended. */
+/* The call's result, once it has ended. */
 static const char *result_of(const char *id)
 {
     const char *result = "";
-    while (!*result) /* the case's deadline ends it */
+    while (!*result) /* the case's deadline ends the wait */
         result = sql_ask(r.db,
                          "SELECT coalesce(result, status) FROM pawl.calls WHERE id = '%s' AND "
                          "status NOT IN ('pending', 'processing')",

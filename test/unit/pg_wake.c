@@ -1,6 +1,6 @@
 /*
- * pg_wake.c - several nodes on one PostgreSQL: they tell each other of what happened, and cost
- * little when nothing does.
+ * pg_wake.c - several nodes on one PostgreSQL server: they notify each other, and cost little when
+ * idle.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 
 RUNS_ON_ENGINE("postgres")
 
-/* Looks at what others do so rarely that it cannot be how anything here is found out. */
+/* Polls so rarely that polling cannot be how anything here is found. */
 static struct pawl *node(const char *url, const char *name)
 {
     struct pawl_options o = { .db = url,
@@ -24,7 +24,7 @@ static struct pawl *node(const char *url, const char *name)
     return fixture_open_as(NULL, o);
 }
 
-/* Until each of them knows that the other listens, some hints are not sent. */
+/* Until each of them knows that the other listens, some notifications are not sent. */
 static void hear_each_other(struct pawl *a, struct pawl *b, const char *type)
 {
     for (int i = 0; i < 100; i++) {
@@ -65,7 +65,7 @@ TEST(a_call_runs_on_the_other_node_and_its_end_is_told)
     pawl_close(b);
 }
 
-/* Anybody's NOTIFY on the channel makes a node look. */
+/* Any session's NOTIFY on the channel makes a node look. */
 TEST(a_notify_by_hand_is_a_hint)
 {
     const char *url = engine_url(param);
@@ -75,7 +75,7 @@ TEST(a_notify_by_hand_is_a_hint)
     struct hint h = { .wake_fd = -1 };
     OK(store_open(&conf, &s, &err), &err);
     OK(store_hint(s, &h, &err), &err);
-    EQ_INT(h.heard, HINT_ALL); /* whatever was said before it listened */
+    EQ_INT(h.heard, HINT_ALL); /* notifications from before it listened */
     h = (struct hint){ .wake_fd = -1 };
     OK(store_hint(s, &h, &err), &err);
     EQ_INT(h.heard, 0);
@@ -92,7 +92,7 @@ TEST(a_notify_by_hand_is_a_hint)
     store_close(s);
 }
 
-/* What one tells the other hears, and not itself; who is alone tells nobody. */
+/* A node's notifications reach the other node and not itself; a single node sends none. */
 TEST(hints_go_to_others)
 {
     const char *url = engine_url(param);
@@ -130,8 +130,8 @@ static struct pawl *idle_node(const char *url, const char *name)
     return p;
 }
 
-/* A machine that stands still ends connections, and new ones have things to say: what is too much
- * then is looked at again. Who talks too much does so each time. */
+/* When the machine stalls, connections end, and new ones run more statements: a count that is too
+ * high then is measured again. A node that really runs too many does so each time. */
 static double statements_a_second(int seconds, double max)
 {
     double each = max;
@@ -145,8 +145,8 @@ static double statements_a_second(int seconds, double max)
     return each;
 }
 
-/* As `pawl serve` is set, another node beside it: fewer than 5 statements a second. Time itself is
- * measured here, so time has to pass. */
+/* With the settings of `pawl serve` and another node: fewer than 5 statements a second. Time itself
+ * is measured here, so time has to pass. */
 TEST(an_idle_node_says_little, .deadline_s = 120)
 {
     char straight[300];
@@ -156,17 +156,17 @@ TEST(an_idle_node_says_little, .deadline_s = 120)
     struct pawl *p = idle_node(proxy_url(straight), "counted");
     fixture_submit(p, "a", "t");
     fixture_ends(p, "a", PAWL_COMPLETED);
-    usleep(2000000); /* whoever was fast is slow again */
+    usleep(2000000); /* polling has slowed down again */
     double each = statements_a_second(seconds, 5);
     TRUE(each < 5);
-    TRUE(each > 0.2); /* it lives, and the proxy was in between */
+    TRUE(each > 0.2); /* it is alive, and the proxy is in between */
     fixture_submit(other, "b", "t");
     fixture_ends(p, "b", PAWL_COMPLETED);
     pawl_close(p);
     pawl_close(other);
 }
 
-/* The whole of a cluster that has nothing to do: fewer than 100 statements a second. */
+/* A whole idle cluster: fewer than 100 statements a second. */
 TEST(twenty_idle_nodes_say_little, .deadline_s = 180)
 {
     enum { NODES = 20 };
@@ -180,15 +180,15 @@ TEST(twenty_idle_nodes_say_little, .deadline_s = 180)
     }
     fixture_submit(p[0], "a", "t");
     fixture_ends(p[NODES - 1], "a", PAWL_COMPLETED);
-    usleep(4000000); /* whoever was fast is slow again, and who leads is known */
+    usleep(4000000); /* polling has slowed down again, and the leader is known */
     double all = statements_a_second(seconds, 100);
     TRUE(all < 100);
-    TRUE(all > NODES * 0.2); /* they beat */
+    TRUE(all > NODES * 0.2); /* they send heartbeats */
     for (int i = 0; i < NODES; i++)
         pawl_close(p[i]);
 }
 
-/* A connection that has grown old is replaced between two uses, and not before. */
+/* A connection that has reached its lifetime is replaced between two uses, and not before. */
 TEST(connections_grow_old)
 {
     struct store *s = NULL;

@@ -1,5 +1,5 @@
 /*
- * pool.c - how much a node claims, and with what: the store thread's questions, asked of a pool
+ * pool.c - how much a node claims and which types: the store thread's decisions, tested on a pool
  * that runs nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -49,7 +49,7 @@ static struct lease_run *lease_of(struct job *j)
     return (struct lease_run *)((char *)j - offsetof(struct lease_run, job));
 }
 
-/* A claim for so many whose answer was lost. */
+/* A claim for this many whose answer was lost. */
 static struct token lost_claim(int max)
 {
     struct lease_run *l = lease_of(pool_claim_job(&e, max, NULL));
@@ -60,12 +60,13 @@ static struct token lost_claim(int max)
     return l->token;
 }
 
-/* What it may have taken belongs to its token: without memory for the next try it is not lost. */
+/* What it may have taken belongs to its token: without memory for the next attempt the token is not
+ * lost. */
 TEST(a_repeated_claim_survives_a_lack_of_memory)
 {
     begin(1);
     struct token token = lost_claim(10);
-    arena_release(&e.pool.spare->arena); /* a chunk of its own would be memory enough */
+    arena_release(&e.pool.spare->arena); /* a chunk of its own would have enough memory */
     arena_init(&e.pool.spare->arena, 1 << 20);
     mem_torture(1, 1);
     struct job *j = pool_claim_job(&e, 5, NULL);
@@ -79,8 +80,8 @@ TEST(a_repeated_claim_survives_a_lack_of_memory)
     end();
 }
 
-/* It asks for as many as the first, which may have been many quick ones. When types have turned
- * slow since, and the first took nothing, it takes no more than there are slots. */
+/* A repeat asks for as many as the first claim, which may have been many quick ones. If types have
+ * become slow since, and the first took nothing, it takes no more than there are slots. */
 TEST(a_repeated_claim_takes_no_more_slow_calls_than_slots)
 {
     begin(2);
@@ -96,7 +97,7 @@ TEST(a_repeated_claim_takes_no_more_slow_calls_than_slots)
     end();
 }
 
-/* The same for a bulk writer: no types at all would mean every type. */
+/* The same for a bulk writer: an empty list of types would mean every type. */
 TEST(a_bulk_writers_repeated_claim_takes_no_more_either)
 {
     begin(0);
@@ -111,14 +112,14 @@ TEST(a_bulk_writers_repeated_claim_takes_no_more_either)
     end();
 }
 
-/* A slot whose thread could not be made runs nothing, and nothing is claimed for it. */
+/* A slot whose thread could not be created runs nothing, and nothing is claimed for it. */
 TEST(slots_without_a_thread_claim_nothing)
 {
     begin(0);
     EQ_INT(pool_want(&e, true), SLOTS);
     e.pool.threads = 1;
     EQ_INT(pool_want(&e, true), 1);
-    e.pool.blocked = 1; /* it waits, and no other took its place */
+    e.pool.blocked = 1; /* it waits, and no other thread took its place */
     EQ_INT(pool_want(&e, true), 0);
     e.pool.threads = SLOTS + 1; /* others did */
     EQ_INT(pool_want(&e, true), SLOTS);

@@ -1,6 +1,6 @@
 /*
- * roles_cli.c - the program `pawl` with the roles of `migrate grants`, on real servers: what each
- * is refused is said in a sentence that names the account and who may, and never with exit code 9.
+ * roles_cli.c - the program `pawl` with the roles of `migrate grants`, on real servers: a refusal
+ * is a message that names the account and the role that may, and never exit code 9.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ CHECK_PARAMS
 static char out[TEXT_MAX], err_out[TEXT_MAX];
 static struct arena a;
 static struct db_server *server;
-static const char *url; /* of who owns everything */
+static const char *url; /* of the account that owns everything */
 
 static bool is_pg(void)
 {
@@ -42,7 +42,7 @@ static void slurp(const char *path, char *to)
     fclose(f);
 }
 
-/* The same database as another account; on MariaDB its password is its name. */
+/* The same database with another account; on MariaDB its password is its name. */
 static const char *url_as(const char *name)
 {
     const char *rest = strchr(url, '@');
@@ -52,7 +52,7 @@ static const char *url_as(const char *name)
     return arena_printf(&a, "mysql://%s:%s%s", name, name, rest);
 }
 
-/* Runs `pawl ARGS --db` as this account; its exit code. */
+/* Run `pawl ARGS --db` with this account. Returns the exit code. */
 static int pawl_as(const char *name, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 static int pawl_as(const char *name, const char *fmt, ...)
@@ -71,7 +71,7 @@ static int pawl_as(const char *name, const char *fmt, ...)
     return WEXITSTATUS(status);
 }
 
-/* An account, as `migrate grants` is to call it. */
+/* An account's name for `migrate grants`. */
 static const char *account(const char *name)
 {
     db_ask(server, arena_printf(&a,
@@ -143,7 +143,7 @@ TEST(only_the_owner_grants, .deadline_s = 120)
     TRUE(rights("newapp") > 0);
 }
 
-/* A table that another role owns would be left out with a warning of the server's, no more. */
+/* A table that another role owns would only be skipped with a warning of the server. */
 TEST(every_table_must_be_the_grantors, .deadline_s = 120)
 {
     begin_with_roles(param);
@@ -157,7 +157,8 @@ TEST(every_table_must_be_the_grantors, .deadline_s = 120)
     EQ_INT(rights("newapp"), 0);
 }
 
-/* Names are the user's: INVALID, with the name and what makes it right, and nobody gets half. */
+/* Names come from the user: INVALID, with the name and what would be right, and nothing is granted.
+ */
 TEST(a_role_must_exist, .deadline_s = 120)
 {
     begin_with_roles(param);
@@ -203,7 +204,7 @@ TEST(a_schema_is_made_before_it_is_granted, .deadline_s = 120)
 
 /* ---- Doctor ---------------------------------------------------------------------------------- */
 
-/* Nothing is wrong with a database because of what an account may not see of it. */
+/* A database is not bad because of what an account may not see of it. */
 TEST(the_doctor_skips_what_it_may_not_read, .deadline_s = 120)
 {
     static const char *const names[] = { "app", "monitor", "admin" };
@@ -234,7 +235,7 @@ TEST(an_account_that_may_not_run_a_node_is_told_who_may, .deadline_s = 120)
         for (size_t k = 0; k < COUNT_OF(commands); k++) {
             int code = pawl_as(names[i], "%s", commands[k]);
             if (!is_pg() && k > 0 && code == 0)
-                continue; /* it may look, and found nothing to write */
+                continue; /* it may read, and had nothing to write */
             EQ_INT(code, 2);
             HAS_STR(err_out, arena_printf(&a, "account \"%s\" may not", names[i]));
             HAS_STR(err_out, "pawl migrate grants gives as --admin");
@@ -267,7 +268,7 @@ TEST(a_backup_takes_an_account_that_reads_everything, .deadline_s = 120)
     TRUE(stat("admin.dump", &admin) == 0 && stat("boss.dump", &boss) == 0);
 }
 
-/* A schema before an update is what one most wants a copy of: its tables, and no more of them. */
+/* An old schema must be copied before an update: its tables, and no others. */
 TEST(an_older_schema_can_be_copied, .deadline_s = 120)
 {
     begin(param);
@@ -284,7 +285,7 @@ TEST(an_older_schema_can_be_copied, .deadline_s = 120)
     EQ_INT(pawl_as("boss", "backup old.dump"), 0);
     if (is_pg())
         return;
-    /* One that is really gone is said by its name. */
+    /* A table that is really missing is named. */
     db_ask(server, "DROP TABLE pawl_queue");
     EQ_INT(pawl_as("boss", "backup broken.dump"), 2);
     HAS_STR(err_out, "pawl_queue");

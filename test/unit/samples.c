@@ -1,6 +1,6 @@
 /*
- * samples.c - the modules echo and lab, loaded as a user loads them, each method once and once
- * wrong.
+ * samples.c - the modules echo and lab, loaded as a user loads them, each method once with right
+ * and once with wrong input.
  *
  * On SQLite in the case's own folder. lab.crash kills a child process; a second one finishes its
  * call.
@@ -44,7 +44,7 @@ static struct pawl_shown *ran(struct pawl *p, struct pawl_spec spec)
     return shown;
 }
 
-/* TYPE.METHOD with this input completes with this result; NULL: with nothing. */
+/* Assert that TYPE.METHOD with this input completes with this result; NULL: with none. */
 static void completes(struct pawl *p, const char *type, const char *method, const char *input,
                       const char *result)
 {
@@ -60,7 +60,7 @@ static void completes(struct pawl *p, const char *type, const char *method, cons
     pawl_shown_free(shown);
 }
 
-/* It is refused at its first try, with an error that has these words. */
+/* Assert that it is refused at its first attempt, with an error that contains these words. */
 static void refuses(struct pawl *p, const char *method, const char *input, const char *words)
 {
     struct pawl_shown *shown =

@@ -1,6 +1,6 @@
 /*
- * samples_keys.c - the modules with keys, wallet and chat, the cycle lab.ask finds, and the program
- * provider, as a user meets them.
+ * samples_keys.c - the modules with keys, wallet and chat, the cycle that lab.ask finds, and the
+ * program provider, as users run them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,7 +43,7 @@ static struct pawl_shown *ran(struct pawl *p, const char *what, const char *key,
     return shown;
 }
 
-/* TYPE.METHOD completes with this result. */
+/* Assert that TYPE.METHOD completes with this result. */
 static void completes(struct pawl *p, const char *what, const char *key, const char *input,
                       const char *result)
 {
@@ -55,7 +55,7 @@ static void completes(struct pawl *p, const char *what, const char *key, const c
     pawl_shown_free(shown);
 }
 
-/* It fails for good at its first try, and says these words. */
+/* Assert that it fails for good at its first attempt, with an error that contains these words. */
 static void refuses(struct pawl *p, const char *what, const char *key, const char *input,
                     const char *words)
 {
@@ -128,7 +128,8 @@ static void *pay(void *arg)
         snprintf(from, sizeof from, "w%u", (unsigned)rand_r(&y->seed) % WALLETS);
         snprintf(input, sizeof input, "{\"to\":\"w%u\",\"amount\":%u}",
                  (unsigned)rand_r(&y->seed) % WALLETS, 1 + (unsigned)rand_r(&y->seed) % 60);
-        pawl_shown_free(ran(y->p, "Wallet.transfer", from, input)); /* some are not covered */
+        /* Some are refused for lack of money. */
+        pawl_shown_free(ran(y->p, "Wallet.transfer", from, input));
     }
     return NULL;
 }
@@ -189,7 +190,7 @@ TEST(chat_answers_in_order)
 TEST(lab_ask_names_its_cycle)
 {
     if (fixture_is_mem(param))
-        return; /* The module makes a table, which mem does not know. */
+        return; /* The module creates a table, which mem does not support. */
     struct pawl *p = host(param, true);
     completes(p, "lab.ask", "a",
               "{\"type\":\"Wallet\",\"method\":\"add\",\"key\":\"b\",\"input\":3}", "3");

@@ -1,5 +1,5 @@
 /*
- * server.c - the daemon's small pieces: who may be listened to, and what systemd is told.
+ * server.c - parts of the daemon: which addresses it may listen on, and the messages to systemd.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,7 +54,7 @@ TEST(what_is_no_address_is_said_to_be_none)
     HAS_STR(err.text, "setting \"listen\": \"127.0.0.1:65536\": port must be 0 to 65535");
 }
 
-/* A socket as systemd makes it; returns what came. */
+/* A socket as systemd makes it. Returns the message that came. */
 static void heard(const char *name, const char *want)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };

@@ -1,6 +1,6 @@
 /*
  * server_migrate.c - programs of two releases on one database server: the older one goes on after
- * the first half of a step, and is told why it cannot after the second.
+ * the first half of a step, and gets a clear error after the second.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,10 +13,10 @@
 #include "store/ledger/ledger.h"
 
 #define KNOWN_MAX 40
-/* In the second half of a step: its own number. */
+/* The step's own number, in its second half. */
 #define NEWER "$NEWER"
 
-/* What a program knows that is one step ahead of ours, in two halves. */
+/* The steps of a program that is one step ahead of ours, in two halves. */
 static const struct sql_migration *newer_program(const struct sql_migration *ours,
                                                  const char *expand, const char *finish)
 {
@@ -68,7 +68,7 @@ static void two_releases(struct db_server *server, const struct sql_migration *n
     TRUE(bare_schema(new).finish_due);
     bare_accept(new, "new", BYTES_NONE);
 
-    led_steps_newer = NULL; /* the old one, on its old connection and on a new one */
+    led_steps_newer = NULL; /* the old program, on its old connection and on a new one */
     bare_accept(old, "between", BYTES_NONE);
     AUTO(store_end) struct store *again = bare_open(url, NULL);
     OK(store_migrate(again, false, &err), &err);

@@ -1,5 +1,6 @@
 /*
- * settings.c - command line, then environment, then default; wrong values name their origin.
+ * settings.c - the command line wins over the environment, that over the default; wrong values name
+ * their origin.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,6 @@
 /*
- * settings_file.c - pawl.conf: what counts, what is refused, and that the line is the right one.
+ * settings_file.c - pawl.conf: what is accepted, what is refused, and that the reported line is
+ * right.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -78,7 +79,7 @@ TEST(environment_and_command_line_are_stronger)
     EQ_INT(s.v[SET_REMEMBER].number, 3 * 86400 * SEC_US);
     EQ_STR(from(SET_RETENTION), "f:3");
     settings_release(&s);
-    /* A wrong line stays wrong, also when something stronger was said. */
+    /* A wrong line is an error even when a stronger source has set the value. */
     refused("grace = soon\n", "pawl.conf:1: grace: \"soon\" is not a duration such as 500ms, 5s, "
                               "2m or 7d");
 }
@@ -116,7 +117,8 @@ static void unsettled(const char *text, const char *why)
     settings_release(&s);
 }
 
-/* What is right by itself and wrong beside the others, or in what it means, has its line too. */
+/* A value that is only wrong together with others, or in its meaning, is reported with its line
+ * too. */
 TEST(what_does_not_fit_together_is_named_with_its_line)
 {
     unsettled("grace = 1s\nheartbeat_grace = 3s\n",

@@ -1,6 +1,6 @@
 /*
- * settle.c - every field at its edge and one past it, fingerprints that agree and differ, and no
- * leak when memory runs out.
+ * settle.c - call_spec_settle(): every field at its limit and one beyond, fingerprints that agree
+ * and differ, and no leak when memory runs out.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +33,7 @@ static enum pawl_status settle(struct call_spec *s)
     return call_spec_settle(&arena, &world_real, s, &err);
 }
 
-/* One field set to this, all else fine. */
+/* One field set to this value, everything else valid. */
 #define TAKES(field, value)                                                                        \
     do {                                                                                           \
         struct call_spec s_ = fresh();                                                             \
@@ -355,7 +355,7 @@ TEST(another_call)
     arena_release(&arena);
 }
 
-/* A keyed call is refused for now; its key is in the fingerprint already. */
+/* A keyed call is refused here; its key is in the fingerprint already. */
 TEST(key_and_no_key_differ)
 {
     static const struct bytes keys[] = { { NULL, 0 }, { "", 0 }, { "k", 1 }, { "K", 1 } };
@@ -373,7 +373,7 @@ TEST(key_and_no_key_differ)
     arena_release(&arena);
 }
 
-/* What the other fields say is not content. */
+/* The other fields are not part of the content. */
 TEST(options_are_not_content)
 {
     struct call_spec a = fresh(), b = fresh();
@@ -389,7 +389,7 @@ TEST(options_are_not_content)
     arena_release(&arena);
 }
 
-/* The stored fingerprints of yesterday must match tomorrow's: this one is written down. */
+/* Stored fingerprints must match those of later versions, so this one is written down. */
 TEST(the_fingerprint_does_not_change)
 {
     static const struct content c = { "Wallet", "add", PAWL_JSON, "{\"b\":2, \"a\":1}" };
@@ -407,7 +407,7 @@ TEST(the_fingerprint_does_not_change)
 TEST(each_allocation_fails_in_turn)
 {
     struct call_spec first = fresh();
-    OK(settle(&first), &err); /* what a thread makes once is made */
+    OK(settle(&first), &err); /* what a thread allocates once is allocated */
     arena_release(&arena);
     struct bytes text = of_len(40000);
     memcpy((char *)text.data, "{\"b\":1,\"a\":\"", 12);

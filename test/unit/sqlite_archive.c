@@ -1,5 +1,5 @@
 /*
- * sqlite_archive.c - what is in the archive of an SQLite file, for people who read it with SQL.
+ * sqlite_archive.c - the content of the archive in an SQLite file, for people who read it with SQL.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -119,7 +119,7 @@ TEST(retention_leaves_no_copy_unless_told)
     lite_fixture_close(&r);
 }
 
-/* A step that copies a lot ends early: nobody waits long for the writer's lock. */
+/* A step that copies a lot ends early, so that other writers do not wait long for the lock. */
 TEST(large_calls_end_a_step_early)
 {
     struct lite_fixture r;
@@ -143,7 +143,7 @@ TEST(large_calls_end_a_step_early)
     lite_fixture_close(&r);
 }
 
-/* Many young calls in front: a step looks at so many and says where it stopped. */
+/* Many young calls come first: a step scans a limited number and reports where it stopped. */
 TEST(a_step_looks_at_a_bounded_number_of_calls)
 {
     struct lite_fixture r;

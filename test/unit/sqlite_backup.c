@@ -1,6 +1,6 @@
 /*
- * sqlite_backup.c - a copy of an SQLite file that others work on: of one moment, whole, and never
- * over something else.
+ * sqlite_backup.c - a copy of an SQLite file that is in use: consistent, complete, and never over
+ * another file.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -52,7 +52,7 @@ TEST(a_copy_has_everything_and_its_own_file)
     NE_INT(access("to.db-wal", F_OK), 0);
     NE_INT(access("to.db-journal", F_OK), 0);
     EQ_INT(ask_file("to.db", "SELECT count(*) FROM pawl_call"), 500);
-    /* The handle goes on as if nothing had been. */
+    /* The handle works afterwards as before. */
     lite_accept_n(&r, "t", 1, 1, 0);
     lite_fixture_close(&r);
 }
@@ -75,7 +75,7 @@ TEST(a_copy_overwrites_nothing)
     lite_fixture_close(&r);
 }
 
-/* What is damaged is said, and no file is left that looks like a backup. */
+/* Damage is reported, and no file is left that looks like a backup. */
 TEST(a_damaged_file_makes_no_backup)
 {
     struct lite_fixture r;
@@ -130,7 +130,7 @@ TEST(a_copy_is_of_one_moment_while_others_write)
         before = atomic_load(&accepted);
         OK(store_backup(r.s, &(struct backup){ .path = path }, &r.err), &r.err);
         int64_t n = ask_file(path, "SELECT count(*) FROM pawl_call");
-        GE_INT(n, before); /* all that was accepted when it began */
+        GE_INT(n, before); /* everything that was accepted when it began */
         EQ_INT(n % GROUP, 0);
         EQ_INT(ask_file(path, "SELECT count(*) FROM pawl_ready"), n);
         EQ_INT(ask_file(path, "SELECT value FROM pawl_meta WHERE name = 'seq'"), n);

@@ -1,5 +1,5 @@
 /*
- * sqlite_busy.c - waiting for the one write lock: a while, not for ever, and nothing is lost with
+ * sqlite_busy.c - waiting for the single write lock: with a timeout, and nothing is lost with
  * several processes on one file.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -33,7 +33,7 @@ TEST(a_lock_that_is_not_let_go_is_busy)
     lite_fixture_close(&holder);
 }
 
-/* Accept, claim and finish against each other, from processes of their own. */
+/* Accept, claim and finish at the same time, from several processes. */
 static void work(int me)
 {
     struct lite_fixture r;

@@ -1,6 +1,6 @@
 /*
- * sqlite_cost.c - what an operation costs does not follow from what it does not touch. Counted in
- * SQLite's own steps, so that no clock decides.
+ * sqlite_cost.c - the cost of an operation does not depend on rows that it does not touch. Counted
+ * in SQLite's own steps, so that no clock decides.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 
 #define MANY 20000
 
-/* Steps of every statement since the last time. */
+/* Steps of all statements since the last call. */
 static int64_t steps(struct lite_fixture *r)
 {
     struct lite *c = lite_of_fixture(r);
@@ -28,7 +28,7 @@ static void pause_queue(struct lite_fixture *r, const char *queue)
     OK(lite_one(r, &op), &op.err);
 }
 
-/* Twice: the second is what it costs when everything is prepared and known. */
+/* Twice: the second time is the cost when everything is prepared and cached. */
 static int64_t claim_steps(struct lite_fixture *r, const char *type, unsigned char token)
 {
     int64_t n = 0;
@@ -52,7 +52,7 @@ TEST(a_claim_does_not_pay_for_what_others_wait_for)
     lite_accept_n(&r, "nobody serves this", MANY, 1, 0);
     lite_accept_n(&r, "served", MANY, 1, 1000 * SEC_US); /* not due yet */
     int64_t beside = claim_steps(&r, "served", 10);
-    /* A few steps to leap over the other lane and to learn what is due next; not thousands. */
+    /* A few steps to skip the other lane and to learn what is due next; not thousands. */
     LT_INT(beside, alone + 200);
 
     lite_accept_n(&r, "paused later", MANY, 1, 0);
@@ -91,7 +91,7 @@ TEST(a_thousand_suspects_do_not_stand_in_the_way)
     lite_fixture_close(&r);
 }
 
-/* A result is one insert: no look at the call, at other outcomes, or at the list. */
+/* A result is one insert: the call, other outcomes and the list are not read. */
 TEST(a_finish_costs_the_same_in_a_lease_of_a_thousand)
 {
     struct lite_fixture r;
@@ -112,7 +112,7 @@ TEST(a_finish_costs_the_same_in_a_lease_of_a_thousand)
     lite_fixture_close(&r);
 }
 
-/* Steps of a page of calls of one lease, all of it held: how many of them are processing. */
+/* Steps of reading one page of calls of one lease, all of them leased: how many are processing. */
 static int64_t page_steps(struct lite_fixture *r, int64_t *out_processing)
 {
     struct query q = { .limit = 100 };
@@ -126,8 +126,8 @@ static int64_t page_steps(struct lite_fixture *r, int64_t *out_processing)
     return steps(r);
 }
 
-/* A page of a lease with more calls than run at once looks at each of them once, not once for each
- * call that it shows; and a lease with fewer is not looked through at all. */
+/* A page of a lease with more calls than run at once reads each of them once, not once for each
+ * call that it shows; a lease with fewer is not read at all. */
 TEST(a_page_looks_through_a_lease_once)
 {
     int64_t cost[3], processing[3];
@@ -153,7 +153,7 @@ TEST(a_page_looks_through_a_lease_once)
     EQ_INT(processing[1], 100);
     EQ_INT(processing[2], 50);
     EQ_INT(cost[1], cost[0]);
-    LT_INT(cost[2], cost[0] + 1000 * 40); /* a look takes some 20 steps */
+    LT_INT(cost[2], cost[0] + 1000 * 40); /* reading one takes some 20 steps */
 }
 
 /* A claim that may take few slow calls reads few of them, however many it may take in all. */

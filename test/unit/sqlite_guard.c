@@ -1,6 +1,6 @@
 /*
  * sqlite_guard.c - what an application's SQL may not do inside a call's transaction, and what
- * becomes of a transaction it rolls back.
+ * happens to a transaction that it rolls back.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -117,7 +117,7 @@ TEST(a_trigger_of_theirs_does_not_reach_ours)
                                               "DELETE FROM pawl_call; END") };
     struct try t = { .sql = "UPDATE app SET n = 9" };
     app(&r);
-    OK(lite_one(&r, &trigger), &trigger.err); /* looked at when it would fire */
+    OK(lite_one(&r, &trigger), &trigger.err); /* checked when it would fire */
     handle(&r, &t, 1);
     EQ_STATUS(t.st, PAWL_INVALID, &t.err);
     HAS_STR(t.err.text, "pawl_call");

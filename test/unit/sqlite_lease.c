@@ -1,6 +1,6 @@
 /*
- * sqlite_lease.c - what a connection remembers of leases, when others change them and when there
- * are too many.
+ * sqlite_lease.c - the lease cache of a connection, when others change leases and when there are
+ * too many.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -51,7 +51,8 @@ TEST(more_leases_than_are_remembered)
     lite_fixture_close(&r);
 }
 
-/* A group that is undone takes its memory with it: the outcome is not there, so it is not done. */
+/* When a group is rolled back its cache entries go too: the outcome is not stored, so it is not
+ * cached. */
 TEST(an_undone_group_is_forgotten)
 {
     struct lite_fixture r;
@@ -71,7 +72,7 @@ TEST(an_undone_group_is_forgotten)
     lite_fixture_close(&r);
 }
 
-/* What contradicts itself stops everything, and is named. */
+/* Inconsistent data stops the operation, and the error names it. */
 TEST(a_call_in_two_places_is_broken)
 {
     struct lite_fixture r;

@@ -1,6 +1,6 @@
 /*
- * sqlite_log.c - the log stays short while nobody stops writing, and comes back when a reader held
- * it.
+ * sqlite_log.c - the WAL stays short while writing never stops, and shrinks again after a reader
+ * held it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #include "lite.h"
 
 #define MIB (INT64_C(1) << 20)
-/* What the writer promises (32 MiB), the group that passes it, and the file's rounding. */
+/* The writer's limit (32 MiB), the group that exceeds it, and the rounding of the file size. */
 #define LOG_LEN_MAX (40 * MIB)
 
 static int64_t log_len(void)
@@ -38,7 +38,8 @@ TEST(a_writer_alone_keeps_the_log_short)
     lite_fixture_close(&r);
 }
 
-/* A reader's old view makes it longer, not wrong; and it does not cost a copy a commit. */
+/* A reader's old snapshot makes the WAL longer, not wrong; and it does not cost a checkpoint in
+ * each commit. */
 TEST(a_reader_only_makes_the_log_longer)
 {
     struct lite_fixture r, reader;
@@ -54,7 +55,7 @@ TEST(a_reader_only_makes_the_log_longer)
     lite_undo(&tx);
     write_mib(&r, 10);
     EQ_INT(lite_ask(&reader, "SELECT count(*) FROM pawl_call"), r.ids);
-    /* All of it could be copied, so the log begins anew instead of growing on. */
+    /* All of it could be copied, so the WAL starts again at its beginning instead of growing. */
     int64_t len = log_len();
     write_mib(&r, 20);
     LE_INT(log_len(), len);

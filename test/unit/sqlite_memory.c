@@ -1,6 +1,6 @@
 /*
- * sqlite_memory.c - SQLite itself runs out of memory, at every allocation in turn: the group is
- * done or it is not, and the connection works on.
+ * sqlite_memory.c - each allocation inside SQLite fails in turn: the group is stored or it is not,
+ * and the connection still works.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

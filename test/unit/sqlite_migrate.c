@@ -1,6 +1,6 @@
 /*
- * sqlite_migrate.c - the schema's steps on a file: several processes at once, steps that are not
- * ours, other schemas beside it, and every statement against the result.
+ * sqlite_migrate.c - migration steps on a file: several processes at once, foreign steps, other
+ * schemas in the same file, and every statement prepared against the result.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@ static void run_sql(struct store *s, const char *sql)
     EQ_INT(sqlite3_exec(lite_of(s)->db, sql, NULL, NULL, NULL), SQLITE_OK);
 }
 
-/* Together, on a file that is not there yet. */
+/* At the same time, on a file that does not exist yet. */
 TEST(processes_that_start_together_all_succeed)
 {
     struct pawl_err err;
@@ -76,7 +76,7 @@ TEST(a_newer_schema_says_which_program_can)
     OK(store_migrate(s, true, &err), &err);
     run_sql(s, "INSERT INTO pawl_migration SELECT 1 + max(number), 'later', x'00', 0, 1 "
                "FROM pawl_migration");
-    OK(store_migrate(s, true, &err), &err); /* a step that old programs may live with */
+    OK(store_migrate(s, true, &err), &err); /* a step that old programs can live with */
     run_sql(s, "UPDATE pawl_meta SET value = 99 WHERE name = 'min_version'");
     EQ_STATUS(store_migrate(s, true, &err), PAWL_STATE, &err);
     HAS_STR(err.text, "knows schema 99");
@@ -93,7 +93,7 @@ TEST(schemas_stand_side_by_side)
     run_sql(two, "SELECT count(*) FROM shop_1_call");
 }
 
-/* A connection for events has one of its own. */
+/* A connection for events has its own setting. */
 static void no_function(sqlite3_context *ctx, int n, sqlite3_value **v)
 {
     (void)ctx, (void)n, (void)v;
@@ -104,7 +104,7 @@ static void prepare_all(struct store *s)
     struct lite *c = lite_of(s);
     struct arena a;
     arena_init(&a, 1 << 20);
-    /* Tables of the event service, which are no part of the schema. */
+    /* Tables of the event service, which are not part of the schema. */
     EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_STATUS], NULL, NULL, NULL), SQLITE_OK);
     EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_EVENTS], NULL, NULL, NULL), SQLITE_OK);
     EQ_INT(
@@ -113,7 +113,7 @@ static void prepare_all(struct store *s)
     for (int i = 0; i < SQL_COUNT; i++) {
         sqlite3_stmt *q = NULL;
         if (!sql_sqlite[i])
-            continue; /* another engine's alone */
+            continue; /* only in another engine */
         const char *text = lite_own_names(c, &a, sql_sqlite[i]);
         if (sqlite3_prepare_v2(c->db, text, -1, &q, NULL) != SQLITE_OK)
             FAIL("%s: %s", sql_name_text[i], sqlite3_errmsg(c->db));
@@ -157,7 +157,7 @@ static void cannot_open(const char *url, const char *why)
     EQ_STR(err.text, why);
 }
 
-/* A new file and one that is there: SQLite opens the second for reading, and fails at its log. */
+/* A new file and an existing one: SQLite opens the second for reading, and fails at its WAL. */
 TEST(a_read_only_disk_is_named)
 {
     struct store *s = NULL;
@@ -192,7 +192,7 @@ TEST(a_folder_that_may_not_be_written_is_named)
     EQ_INT(chmod("locked", 0700), 0);
 }
 
-/* Another program's table has a name of ours. */
+/* Another program's table has one of our names. */
 TEST(a_table_that_is_not_ours_leads_to_schema)
 {
     struct store *s = NULL;
@@ -231,8 +231,8 @@ TEST(a_file_that_is_no_database_is_broken)
 
 #define KNOWN_MAX 16
 
-/* What a program knows that is one step ahead of ours: the step says what it needs, in two halves.
- */
+/* The steps of a program that is one step ahead of ours: the step says what it needs, in two
+ * halves. */
 static const struct sql_migration *newer_program(void)
 {
     static struct sql_migration v[KNOWN_MAX];
@@ -243,7 +243,7 @@ static const struct sql_migration *newer_program(void)
     v[n] = (struct sql_migration){ n + 1, "word", "ALTER TABLE pawl_call ADD COLUMN word TEXT;\n",
                                    "UPDATE pawl_meta SET value = 8 WHERE name = 'min_version';\n"
                                    "CREATE INDEX pawl_call_word ON pawl_call (word);\n" };
-    EQ_INT(n + 1, 8); /* a new step of ours: say its number above */
+    EQ_INT(n + 1, 8); /* after a new step of ours: change its number above */
     return v;
 }
 
@@ -261,7 +261,8 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     TRUE(bare_schema(new).finish_due);
     bare_accept(new, "new", BYTES_NONE);
 
-    lite_migrations = sql_sqlite_migrations; /* the old one, on its old connection and a new one */
+    /* The old program, on its old connection and on a new one. */
+    lite_migrations = sql_sqlite_migrations;
     bare_accept(old, "between", BYTES_NONE);
     AUTO(store_end) struct store *again = bare_open("sqlite:rolling.db", NULL);
     OK(store_migrate(again, false, &err), &err);
@@ -286,7 +287,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     HAS_STR(err.text, "knows 7");
 }
 
-/* A program that does not know of a lease's width writes none: all its calls count as begun. */
+/* A program that does not know the width of a lease stores none: all its calls count as started. */
 TEST(an_older_program_goes_on_writing_leases)
 {
     AUTO(store_end) struct store *s = bare_open("sqlite:lease.db", NULL);
@@ -309,7 +310,8 @@ TEST(a_newer_program_wants_up_first)
     lite_migrations = sql_sqlite_migrations;
 }
 
-/* Old and new programs start at once, on an empty file and on one of the former release. */
+/* Old and new programs start at the same time, on an empty file and on one of the previous release.
+ */
 TEST(programs_of_two_releases_start_together)
 {
     struct pawl_err err;
@@ -349,7 +351,7 @@ TEST(printed_halves_add_up_to_a_migration)
     for (size_t i = 0; i < steps.n; i++)
         run_sql(s, steps.v[i].expand);
     TRUE(bare_schema(s).finish_due);
-    OK(store_migrate(s, false, &err), &err); /* each step is known by its checksum */
+    OK(store_migrate(s, false, &err), &err); /* each step is identified by its checksum */
     run_sql(s, steps.v[7].finish);
     FALSE(bare_schema(s).finish_due);
     EQ_INT(bare_schema(s).min_version, 8);

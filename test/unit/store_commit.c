@@ -1,12 +1,12 @@
 /*
- * store_commit.c - what store_commit() makes of an engine's answers, whichever engine.
+ * store_commit.c - how store_commit() handles the statuses of an engine.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "check.h"
 #include "store/store.h"
 
-/* An engine that answers what it is told to, and counts. */
+/* An engine that returns what it is told to, and counts calls. */
 static enum pawl_status answers[16];
 static int asked;
 
@@ -50,7 +50,7 @@ TEST(busy_is_asked_again_and_then_said)
     EQ_STATUS(COMMIT(1, &op, PAWL_BUSY, PAWL_BUSY, PAWL_BUSY), PAWL_BUSY, &op.err);
 }
 
-/* Once an answer was lost, BUSY does not mean that nothing was stored. */
+/* After a lost answer, BUSY does not mean that nothing was stored. */
 TEST(unknown_stays_unknown)
 {
     struct op op;
@@ -62,7 +62,7 @@ TEST(unknown_stays_unknown)
     EQ_STATUS(COMMIT(1, &op, PAWL_BUSY, PAWL_UNKNOWN, PAWL_BUSY), PAWL_UNKNOWN, &op.err);
 }
 
-/* Also when the group is halved after that. */
+/* Also when the group is split after that. */
 TEST(halves_do_not_forget)
 {
     struct op v[2];

@@ -1,5 +1,5 @@
 /*
- * text.c - UTF-8, names, numbers and base64, at their edges and one past.
+ * text.c - UTF-8, names, numbers and base64, at their limits and one beyond.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -71,7 +71,7 @@ TEST(utf8_cuts_between_characters)
     static const size_t want[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11 };
     for (size_t max = 0; max <= 12; max++)
         EQ_UINT(utf8_cut(bytes_of(text), max).len, want[max]);
-    /* What is no UTF-8 is cut where it is told. */
+    /* A text that is not UTF-8 is cut at the given length. */
     EQ_UINT(utf8_cut(BYTES("\x80\x80\x80\x80\x80\x80"), 5).len, 5);
     EQ_UINT(utf8_cut(BYTES("\x80\x80"), 1).len, 1);
 }

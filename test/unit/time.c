@@ -1,5 +1,6 @@
 /*
- * time.c - the calendar against the C library's, RFC 3339 read strictly, durations both ways.
+ * time.c - the calendar compared with the C library's, RFC 3339 parsed strictly, durations in both
+ * directions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * url.c - no URL is shown with its password, whatever the password holds.
+ * url.c - no URL is shown with its password, whatever the password contains.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * work.c - the pieces of `pawl work`: a program run through pipes, and what its end means.
+ * work.c - parts of `pawl work`: a program run through pipes, and the meaning of its exit status.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,6 @@
 /*
- * world.c - the real clock moves, the dice differ, and a child does not repeat its parent's.
+ * world.c - the real clock moves, random numbers differ, and a forked child does not repeat its
+ * parent's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -68,7 +69,7 @@ TEST(a_child_does_not_repeat_its_parent)
 {
     uint64_t *v = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     TRUE(v != MAP_FAILED);
-    (void)world_dice(w); /* the buffer is full of words to come */
+    (void)world_dice(w); /* the buffer is full of random words */
     for (size_t child = 0; child < 2; child++) {
         pid_t pid = fork();
         if (pid == 0) {

@@ -1,5 +1,5 @@
 /*
- * bullmq.mjs - BullMQ on a Redis that writes every command to its disk before it answers.
+ * bullmq.mjs - BullMQ on a Redis that syncs every command to disk before it answers (appendfsync always).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

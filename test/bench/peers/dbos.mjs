@@ -1,8 +1,8 @@
 /*
- * dbos.mjs - DBOS Transact: workflows without steps, started straight where nobody needs a queue.
+ * dbos.mjs - DBOS Transact: workflows without steps, started directly where no queue is needed.
  *
- * A program with DBOS inside brings its own HTTP server; this one is Node's. It is a process of its own, as
- * it would be, and the callers are this one.
+ * A program that embeds DBOS has its own HTTP server; here it is Node's, in a separate process, as in
+ * production. This process is the callers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

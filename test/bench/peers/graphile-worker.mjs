@@ -1,7 +1,7 @@
 /*
- * graphile-worker.mjs - graphile-worker in the configuration of its page on performance.
+ * graphile-worker.mjs - graphile-worker, configured as on its own page about performance.
  *
- * It deletes a job that has ended, so its drain keeps no history.
+ * It deletes jobs that have ended, so its drain keeps no history.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@ pool.on('error', (e) => lib.note(e.message));
 pool.on('connect', (client) => client.on('error', (e) => lib.note(e.message)));
 let utils, runner;
 
-/* The tables are made when it is first used. */
+/* The first use creates the tables. */
 async function producer()
 {
     utils ||= await makeWorkerUtils({ pgPool: pool, logger });

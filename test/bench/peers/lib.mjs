@@ -1,9 +1,9 @@
 /*
- * lib.mjs - what the peers' scripts share: what was asked for, the clock, many clients at once, lines.
+ * lib.mjs - what the peers' scripts share: their arguments, the clock, concurrent clients, output lines.
  *
- * A script is started for one round with the row groups it shall measure, and prints one line a figure:
- * row, system, value, unit, with tabs between. What a system cannot do is a line that says why. All else
- * goes to stderr. A script that hangs ends itself after BENCH_LIMIT seconds.
+ * A script is started for one round with the row groups to measure, and prints one line a figure: row,
+ * system, value, unit, separated by tabs. What a system cannot do is a line with the reason. Everything
+ * else goes to stderr. A script that hangs ends itself after BENCH_LIMIT seconds.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,14 +19,14 @@ export const n = Number(env.BENCH_N || 100000);
 export const seconds = Number(env.BENCH_SECONDS || 10);
 export const held = Number(env.BENCH_HELD || 60);
 export const dir = env.BENCH_DIR || '.';
-/* The first process of the server behind `url`, when the bench has started it. */
+/* The main process of the server behind `url`, when the bench has started it. */
 export const serverPid = env.BENCH_PG_PID;
-/* So many of a timed part's first milliseconds do not count: connections open, code gets compiled. */
+/* The first milliseconds of a timed part do not count: connections are opened, code is compiled. */
 export const warmupMs = 500;
 export const clients = 64;
 export const batch = 1000;
 
-/* Which rows a group has: a group that a script lacks is that many skips. */
+/* The rows of each group: a group that a script lacks is that many skips. */
 const groups = {
     enqueue: ['enqueue_batch', 'enqueue_64'],
     drain: ['drain'],
@@ -62,7 +62,7 @@ export function note(text)
     process.stderr.write(`${system}: ${text}\n`);
 }
 
-/* Microseconds of a clock that every process on the machine shares. */
+/* Microseconds of a clock that all processes of the machine share. */
 export function now()
 {
     return Number(process.hrtime.bigint() / 1000n);
@@ -73,7 +73,7 @@ export function sleep(ms)
     return new Promise((done) => setTimeout(done, ms));
 }
 
-/* The smallest sample that at least that share of all does not exceed. */
+/* The percentile: the smallest sample that at least that share of all samples does not exceed. */
 export function percentile(samples, share)
 {
     const sorted = Float64Array.from(samples).sort();
@@ -81,8 +81,8 @@ export function percentile(samples, share)
 }
 
 /*
- * `total` times work(i), from `many` clients that each wait for their own; calls a second. Whoever is so slow
- * that `limit` seconds do not suffice has done fewer by then, and that is the rate.
+ * `total` times work(i), from `many` clients that each wait for their own; returns calls a second. A system
+ * that needs more than `limit` seconds has done fewer by then, and that is its rate.
  */
 export async function each(many, total, work, limit = Infinity)
 {
@@ -99,7 +99,7 @@ export async function each(many, total, work, limit = Infinity)
     return done * 1e6 / (now() - begun);
 }
 
-/* The row of single submissions from all clients, each with a connection that has been used. */
+/* The row of single submissions from all clients, each on a connection that was used before. */
 export async function oneByOne(submit)
 {
     await each(clients, 4 * clients, submit);
@@ -107,8 +107,8 @@ export async function oneByOne(submit)
 }
 
 /*
- * work(i) from `many` clients: what ended within the timed part, as calls a second, and how long those calls
- * took. One that began before the part and ends within it counts, else whoever is slow would look slower.
+ * work(i) from `many` clients: the calls that ended within the timed part, as calls a second, and how long
+ * they took. A call that began before the part and ends within it counts; else a slow system would look slower.
  */
 export async function steady(many, work)
 {
@@ -131,8 +131,8 @@ export async function steady(many, work)
 }
 
 /*
- * One after the other on an idle system: once() gives the time from its submission until its handler ran.
- * At least 200 samples, the first few of which do not count; a pause between two lets everybody go idle.
+ * One after another on an idle system: once() returns the time from a submission until its handler ran. At
+ * least 200 samples, the first few of which do not count; between two a pause lets everything go idle.
  */
 export async function latency(once, samplesWanted = 300)
 {
@@ -147,7 +147,7 @@ export async function latency(once, samplesWanted = 300)
     row('latency_p99', percentile(samples, 0.99), 'us');
 }
 
-/* Waits for a handler by the number of its call: the time at which arrived(i) was said. */
+/* Waits until the handler of call i ran. Returns the time at which arrived(i) was called. */
 export class Arrivals {
     #waiting = new Map();
     #count = 0;
@@ -188,7 +188,7 @@ export class Arrivals {
     }
 }
 
-/* A keep-alive connection a client; every answer is read to its end, and has to be a good one. */
+/* One keep-alive connection per client; every answer is read to its end, and must be a success. */
 export class Http {
     #agent;
     #port;
@@ -254,7 +254,7 @@ export async function freePort()
     return port;
 }
 
-/* Until check() is true, asked again after a pause; at most `limit` seconds. */
+/* Wait until check() is true, with a pause between two checks; at most `limit` seconds. */
 export async function until(what, check, pauseMs = 2, limit = 120)
 {
     const end = now() + limit * 1e6;
@@ -265,7 +265,7 @@ export async function until(what, check, pauseMs = 2, limit = 120)
     }
 }
 
-/* The scripts are copied beside the packages, which is where Node looks for them. */
+/* The scripts are copied next to the packages, where Node looks for these. */
 export function version(name)
 {
     const place = new URL(`./node_modules/${name}/package.json`, import.meta.url);
@@ -273,8 +273,8 @@ export function version(name)
 }
 
 /*
- * Measures what was asked for. peer: name, config (one line), work (group -> function), why (group, or
- * "other" -> why there is none), end (ends what was started; called in any case).
+ * Measures the requested groups. peer: name, config (one line), work (group -> function), why (group, or
+ * "other" -> the reason why it is missing), end (stops what was started; always called).
  */
 export async function measure(peer)
 {

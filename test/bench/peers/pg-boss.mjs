@@ -1,5 +1,5 @@
 /*
- * pg-boss.mjs - pg-boss with batches, workers that fetch on while batches are full, and notifications.
+ * pg-boss.mjs - pg-boss with batches, workers that fetch again while batches are full, and notifications.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@ const arrivals = new lib.Arrivals();
 const workers = 2, batchSize = 2500;
 let boss;
 
-/* A notification with every commit makes commits wait for each other, so only the row of latency has them. */
+/* NOTIFY in every commit makes commits wait for each other, so only the latency row uses it. */
 async function start(notify)
 {
     boss = new PgBoss({

@@ -1,8 +1,8 @@
 /*
  * queue.mjs - the rows that job queues on PostgreSQL measure in the same way.
  *
- * A queue here is: open() makes its tables, fill(n) stores n jobs in batches, work() starts its workers,
- * empty() says whether every job has ended, and `arrivals` hears of every job that runs.
+ * A queue has: open() creates its tables, fill(n) stores n jobs in batches, work() starts its workers,
+ * empty() returns whether every job has ended, and `arrivals` is told of every job that runs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import * as lib from './lib.mjs';
 
-/* At most so many jobs are under way in a steady flow: enough for full batches, too few to be a backlog. */
+/* Jobs in progress during a steady load: enough for full batches, too few for a backlog. */
 const flowing = 5 * lib.batch;
 
 async function drain(queue)
@@ -24,7 +24,7 @@ async function drain(queue)
     lib.row('drain', lib.n * 1e6 / (lib.now() - queue.arrivals.first), '1/s');
 }
 
-/* Jobs come and go; a transaction that sees old rows keeps the server from sweeping them away. */
+/* A steady load; an open transaction that sees old rows keeps vacuum from removing them. */
 async function held(queue)
 {
     await queue.open();
@@ -58,7 +58,7 @@ async function held(queue)
     await producer;
 }
 
-/* Processor time in ticks of the server: its first process with all it has waited for, and its children. */
+/* CPU time of the server in ticks: its main process with all reaped children, and its running children. */
 function serverTicks()
 {
     let ticks = 0;
@@ -77,7 +77,7 @@ function serverTicks()
     return ticks;
 }
 
-/* What it costs to store, run and end a job: in the server, and in this process. */
+/* The cost of storing, running and ending a job: in the server, and in this process. */
 async function cost(queue)
 {
     await queue.open();

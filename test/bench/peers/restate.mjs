@@ -1,8 +1,8 @@
 /*
- * restate.mjs - Restate: its server as shipped, which syncs its log, and a service written with its Node SDK.
+ * restate.mjs - Restate: its server with default settings, which syncs its log, and a service with its Node SDK.
  *
- * Three processes, as it would be: the server, the service, and this one, which calls. The server runs a call
- * as soon as it has it, so what shall wait (a backlog, or submissions alone) is sent with a delay.
+ * Three processes, as in production: the server, the service, and this one, which calls. The server runs a
+ * call as soon as it has it, so calls that must wait (a backlog, or submissions alone) are sent with a delay.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,14 +14,14 @@ import os from 'node:os';
 import { fileURLToPath } from 'node:url';
 import * as lib from './lib.mjs';
 
-/* Of the 24 it ships with, two cores have no use: 4 took submissions and 64 callers faster, keys about as fast. */
+/* The default of 24 is too much for two cores: with 4, submissions and 64 callers were faster, keys equal. */
 const partitions = 4, share = 10;
 const total = Math.max(lib.batch, Math.floor(lib.n / share));
 let server, service, place;
 
 /* ---- The process that serves ----------------------------------------------------------------- */
 
-/* The SDK uses a function of the language that Node has from version 22 on. */
+/* The SDK needs a language feature that Node has from version 22 on. */
 function complete()
 {
     Promise.withResolvers ??= function () {
@@ -66,7 +66,7 @@ async function serve()
 
 /* ---- The process that measures --------------------------------------------------------------- */
 
-/* The next thing that the service says. */
+/* The next line that the service prints. */
 function message()
 {
     return new Promise((done, fail) => {
@@ -86,14 +86,14 @@ function counted()
     return answer;
 }
 
-/* The package's own starter would stand between us and the server; the binary lies beside it. */
+/* The binary itself, next to the package's launcher: the launcher would be a process in between. */
 function binary()
 {
     const name = `@restatedev/restate-server-${os.platform()}-${os.arch()}/bin/restate-server`;
     return createRequire(import.meta.url).resolve(name);
 }
 
-/* Answers the port on which it takes calls. */
+/* Returns the port for calls. */
 async function start()
 {
     place = mkdtempSync(`${lib.dir}/restate-`);
