@@ -392,8 +392,9 @@ TEST(a_run_that_is_handed_back_is_not_overtaken)
 
 /* ---- What a group knew before it had the key ------------------------------------------------- */
 
-/* `one` asks about `b` and claims, in one group; what it read of `b` is stale when it claims. (Asked
- * to run `b` again, which is refused, because an accept of a call with a key locks it first.) */
+/* `one` asks about `b` and claims, in one group; what it read of `b` is stale when it claims.
+ * (Asked to run `b` again, which is refused, because an accept of a call with a key locks it
+ * first.) */
 static void *asks_and_claims(void *arg)
 {
     struct side *v = arg;
