@@ -7,7 +7,7 @@
 
 # Rooms in whose headers every prototype has its contract above it. The list only grows.
 BEGIN {
-    contract_rooms = "include base model net lib server exec api bench"
+    contract_rooms = "include base model net lib server events exec api bench"
 }
 
 function found(at, what)

@@ -33,8 +33,8 @@ void time_text(int64_t us, char out[TIME_TEXT_LEN + 1]);
  * is not such a time. */
 bool time_parse(struct bytes text, int64_t *out_us);
 
-/* Read `500ms`, `5s`, `2m`, `3h` or `7d`, with fractions; a bare number is seconds. False when it
- * is none of these or outside 0..DURATION_MAX_US. */
+/* Read `500ms`, `5s`, `2m`, `3h` or `7d`, with fractions; a number without a unit is seconds. False
+ * for anything else and outside 0..DURATION_MAX_US. */
 bool duration_parse(struct bytes text, int64_t *out_us);
 /* Write a duration in the largest unit that divides it, otherwise as seconds with a fraction. */
 void duration_text(int64_t us, char out[32]);

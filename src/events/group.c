@@ -1,7 +1,6 @@
 /*
- * group.c - what a lane's thread does with a group: one transaction for all new events, one scan
- * for all that are looked for.
- *
+ * group.c - what the thread of a lane does with a group: one transaction for all new events, one
+ * scan for all events to find.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -18,7 +17,7 @@ static void all_failed(struct errand **v, size_t n, enum pawl_status st, const s
     }
 }
 
-/* Whoever is told that his time is up before the commit has answered is told the id as well. */
+/* A client whose time is up before the commit has answered gets the id in its error. */
 static void told(void *ctx, int64_t first, size_t n)
 {
     struct errand **v = ctx;
@@ -26,7 +25,7 @@ static void told(void *ctx, int64_t first, size_t n)
         atomic_store(&v[i]->id, first + (int64_t)i);
 }
 
-/* As many of them as there are ids for; how many that was. */
+/* Add as many of them as there are ids, and return how many. */
 static size_t add_some(struct events_db *db, struct errand **v, size_t n, struct event *events)
 {
     struct pawl_err err = { 0 };

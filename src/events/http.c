@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "events/inside.h"
 
-/* Longer than everything the database may take for it (table.c): only a server that answers nothing
- * at all gets there. */
+/* More than everything that the database may take for a request (table.c): it passes only when the
+ * database does not answer at all. */
 #define ANSWER_US (20 * SEC_US)
 
 /* ---- Answers --------------------------------------------------------------------------------- */
@@ -28,7 +28,7 @@ static void reply(struct http_request *r, int status, const struct buf *b, const
 {
     struct http_header h = { BYTES("Location"), bytes_of(where) };
     if (!buf_ok(b)) {
-        refuse(r, PAWL_NO_MEMORY, "there is no memory for this answer");
+        refuse(r, PAWL_NO_MEMORY, "no memory for this answer");
         return;
     }
     http_reply(
@@ -36,7 +36,7 @@ static void reply(struct http_request *r, int status, const struct buf *b, const
                .status = status, .headers = &h, .n_headers = where ? 1 : 0, .body = buf_bytes(b) });
 }
 
-/* {"id":7,"value":"..."}; the value is left out of what has only an id to say. */
+/* {"id":7,"value":"..."}; without the value where only the id is answered. */
 static void reply_event(const struct errand *j, int status, bool with_value, const char *where)
 {
     struct buf b;
@@ -61,7 +61,7 @@ static void reply_found(const struct errand *j)
         reply_event(j, 200, true, NULL);
         return;
     }
-    err_set(&err, PAWL_NOT_FOUND, "there is no event %" PRId64, (int64_t)j->id);
+    err_set(&err, PAWL_NOT_FOUND, "event %" PRId64 " does not exist", (int64_t)j->id);
     front_refuse(j->r, &err, BYTES_NONE);
 }
 
@@ -146,8 +146,8 @@ static void came_back(struct loop_task *t)
     errand_free(j);
 }
 
-/* The database says nothing at all. What was not begun is not done any more; of the rest nobody
- * knows. The errand itself comes back when its lane does. */
+/* The database does not answer. An errand that was not begun is dropped; of any other the result is
+ * unknown. The errand itself returns when its lane does. */
 static void too_late(struct loop_timer *t)
 {
     struct errand *j = (struct errand *)((char *)t - offsetof(struct errand, timer));
@@ -158,7 +158,7 @@ static void too_late(struct loop_timer *t)
     if (atomic_compare_exchange_strong(&j->stage, &queued, ERRAND_DROPPED))
         err_set(&err, PAWL_BUSY, "the database was busy for too long; nothing was stored");
     else if (j->kind == ERRAND_ADD || j->kind == ERRAND_ADD_LATER)
-        err_set(&err, PAWL_UNKNOWN, "the database does not answer; the event is stored, or not");
+        err_set(&err, PAWL_UNKNOWN, "the database does not answer; the event may be stored or not");
     else
         err_set(&err, PAWL_BUSY, "the database does not answer");
     if (j->kind == ERRAND_READY)
@@ -174,7 +174,7 @@ static void submit(struct events_server *s, struct http_request *r, enum errand_
     struct lane *lane = kind == ERRAND_ADD || kind == ERRAND_ADD_LATER ? &s->adds : &s->looks;
     struct errand *j = mem_zalloc(sizeof *j);
     if (!j) {
-        refuse(r, PAWL_NO_MEMORY, "there is no memory for this request");
+        refuse(r, PAWL_NO_MEMORY, "no memory for this request");
         return;
     }
     j->back.run = came_back;

@@ -1,8 +1,8 @@
 /*
  * lane.c - a bounded queue of errands and the thread that does them, a group at a time.
  *
- * While a group is being committed the next one gathers: nothing waits on a timer, and an idle
- * server answers one request in one commit.
+ * While one group commits, the next one collects: nothing waits for a timer, and an idle server
+ * answers one request with one commit.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
@@ -23,8 +23,8 @@ bool lane_post(struct lane *l, struct errand *j)
     return room;
 }
 
-/* Up to group_max errands that nobody dropped; 0: it is over. Those that were dropped are left out
- * of v and come first in `dropped`. */
+/* Take up to group_max errands that were not dropped; 0: the lane is closed. Dropped ones go to the
+ * list `dropped` instead of v. */
 static size_t take(struct lane *l, struct errand **v, struct errand **dropped)
 {
     size_t n = 0;

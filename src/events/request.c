@@ -2,8 +2,8 @@
  * request.c - what a request to the event service asks for, or why it is refused, from its bytes
  * alone. Fuzzed by test/fuzz/events.c.
  *
- * What must stay true: a part of a request has a length and no end of its own (struct bytes), so
- * nothing here is given to a function that looks for a zero.
+ * What must stay true: parts of a request are runs with a length, not ended with NUL (struct
+ * bytes), so no function here may look for a NUL.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -37,7 +37,7 @@ enum events_path events_path_of(const struct http_request *r)
     return path_of(r->path, &id);
 }
 
-/* As we write it, and no other way: 1 to EVENT_ID_MAX. */
+/* Read an id as this service writes it, in no other form: 1 to EVENT_ID_MAX. */
 static bool id_read(struct bytes text, int64_t *out)
 {
     *out = 0;
@@ -53,7 +53,7 @@ static bool id_read(struct bytes text, int64_t *out)
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-/* The name of a query's first parameter. */
+/* The name of the first parameter of a query. */
 static struct bytes first_name(struct bytes query)
 {
     size_t n = 0;
@@ -70,7 +70,7 @@ static bool fits(const struct http_request *r, enum events_path path)
     return get && path != PATH_ASYNC;
 }
 
-/* The server makes the values: a body that brings one is refused instead of ignored. */
+/* The server makes the values: a body that has one is refused instead of ignored. */
 static enum pawl_status body_check(struct http_request *r, struct pawl_err *err)
 {
     struct json *body;
@@ -87,7 +87,7 @@ static enum pawl_status body_check(struct http_request *r, struct pawl_err *err)
     if (body->kind != JSON_OBJECT)
         return err_set(err, PAWL_INVALID, "the body is neither empty nor {}");
     if (body->first)
-        return err_set(err, PAWL_INVALID, "field \"%.*s\": an event has none to be sent",
+        return err_set(err, PAWL_INVALID, "field \"%.*s\": is unknown; an event takes no fields",
                        (int)MIN(body->first->name.len, 100), body->first->name.data);
     return PAWL_OK;
 }
@@ -103,7 +103,7 @@ enum pawl_status events_question_read(struct http_request *r, struct events_ques
     struct bytes id = BYTES_NONE, name = first_name(r->query);
     *out = (struct events_question){ .path = path_of(r->path, &id) };
     if (out->path == PATH_NONE)
-        return err_set(err, PAWL_NOT_FOUND, "there is no %.*s here; there is /events",
+        return err_set(err, PAWL_NOT_FOUND, "path %.*s is unknown; expected /events",
                        (int)MIN(r->path.len, 100), r->path.data);
     if (r->query.len)
         return err_set(err, PAWL_INVALID,
@@ -111,7 +111,7 @@ enum pawl_status events_question_read(struct http_request *r, struct events_ques
                        (int)MIN(name.len, 60), name.data);
     out->allow = allow[out->path];
     if (!fits(r, out->path))
-        return err_set(err, PAWL_METHOD, "%s is not for %.*s; it takes %s",
+        return err_set(err, PAWL_METHOD, "method %s is not allowed for %.*s; expected %s",
                        http_method_name(r->method), (int)MIN(r->path.len, 60), r->path.data,
                        out->allow);
     enum pawl_status st = body_check(r, err);

@@ -1,13 +1,12 @@
 /*
  * serve.c - the server: two connections, two lanes, one loop; and back.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
 #include "base/mem.h"
 #include "events/inside.h"
 
-/* Who is here when it stops gets an answer within this. */
+/* When it stops, requests get an answer within this time. */
 #define DRAIN_US (10 * SEC_US)
 
 static void drained(void *ctx)
@@ -96,13 +95,13 @@ void events_server_run(struct events_server *s)
     loop_run(s->loop);
 }
 
-/* What is left when the loop has stopped: its threads have ended, so every errand is ours. */
+/* When the loop has stopped, the threads have ended, so every errand belongs to this thread. */
 static void errands_end(struct events_server *s)
 {
     while (s->errands) {
         struct errand *j = s->errands;
         if (j->r && atomic_load(&j->stage) == ERRAND_QUEUED) {
-            j->status = err_set(&j->err, PAWL_BUSY, "the server stops; nothing was stored");
+            j->status = err_set(&j->err, PAWL_BUSY, "the server is stopping; nothing was stored");
         }
         if (j->r)
             errand_answer(j);

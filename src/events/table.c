@@ -1,9 +1,10 @@
 /*
- * table.c - the two tables: ids and events in one transaction, and what became of one whose answer
- * was lost.
+ * table.c - the two tables: ids and events in one transaction, and the result of a commit whose
+ * answer was lost.
  *
- * What must stay true: the counter's row is locked first and for the whole transaction, by
- * everybody who adds, so that ids are committed in order and without gaps; then the events.
+ * What must stay true: every process that adds events first locks the row of the counter, for the
+ * whole transaction, so that ids are committed in order and without gaps; then it inserts the
+ * events.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -15,11 +16,11 @@
 #include "events/table.h"
 #include "store/ledger/ledger.h"
 
-/* A group waits so long for the counter in all, and for the fate of a lost commit; requests that
+/* How long a group waits for the counter in all, and for the result of a lost commit. Requests that
  * wait for it have somewhat longer (http.c). */
 #define ADD_US (5 * SEC_US)
 #define SETTLE_US (5 * SEC_US)
-/* One wait for a lock; one look at everything there is, for a client and for a worker. */
+/* One wait for a lock; one scan for a client and for a worker. */
 #define LOCK_MS 2000
 #define LOOK_MS 5000
 #define SCAN_MS 60000
@@ -46,8 +47,7 @@ enum pawl_status events_db_open(const char *url, int64_t lifetime_us, struct eve
         return st;
     if (!(s->ops->traits & STORE_DRIVEN))
         return err_set(err, PAWL_INVALID,
-                       "database: events need mysql://, mariadb://, postgres:// or sqlite:, and "
-                       "this is %s",
+                       "database: events need mysql://, mariadb://, postgres:// or sqlite:, not %s",
                        s->ops->name);
     struct events_db *db = mem_zalloc(sizeof *db);
     if (!db)
@@ -79,15 +79,15 @@ static void nap(void)
     nanosleep(&t, NULL);
 }
 
-/* ---- Small words ----------------------------------------------------------------------------- */
+/* ---- Transactions ---------------------------------------------------------------------------- */
 
-/* How long a transaction's statements may take, and how long they wait for a lock. */
+/* How long a transaction waits for a lock, and how long its statements may take. */
 struct patience {
     int64_t lock_ms, look_ms;
 };
 static const struct patience usual = { LOCK_MS, SCAN_MS }, quick = { LOCK_MS, LOOK_MS };
 
-/* A transaction that begins with these statements, in one round trip; memory was emptied before. */
+/* Begin a transaction with these statements, in one round trip; the memory was emptied before. */
 static enum pawl_status begin_with(struct ledger *l, enum led_begin how, struct patience patience,
                                    struct led_batch *b, struct pawl_err *err)
 {
@@ -101,7 +101,7 @@ static enum pawl_status begin_with(struct ledger *l, enum led_begin how, struct 
     return led_begin(l, how, b, err);
 }
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creating the tables --------------------------------------------------------------------- */
 
 static enum pawl_status shape(struct ledger *l, int64_t *out_columns, struct pawl_err *err)
 {
@@ -109,11 +109,13 @@ static enum pawl_status shape(struct ledger *l, int64_t *out_columns, struct paw
     enum pawl_status st = led_query(l, SQL_EVENTS_SHAPE, NULL, &r, err);
     if (st != PAWL_OK)
         return st;
+    CHECK(r->n == 1);
     *out_columns = led_get_int(r, 0, 0);
     if (led_get_int(r, 0, 1) != *out_columns)
-        return err_set(err, PAWL_STATE,
-                       "database: its table status or events is not the event service's: they are "
-                       "status(id int) and events(id int, value varchar(255)); use another one");
+        return err_set(
+            err, PAWL_STATE,
+            "database: table status or events has other columns; expected "
+            "status(id int) and events(id int, value varchar(255)); use another database");
     return PAWL_OK;
 }
 
@@ -128,16 +130,16 @@ static enum pawl_status make_tables(struct ledger *l, struct pawl_err *err)
         if (st == PAWL_OK)
             st = shape(l, &columns, err);
         if (st == PAWL_OK && columns != 3)
-            st = err_set(err, PAWL_STATE, "database: its tables status and events lack columns");
+            st = err_set(err, PAWL_STATE, "database: table status or events lacks a column");
     }
+    CHECK(st != PAWL_OK || columns == 3); /* all that shape() lets pass, now that they exist */
     PAUSE_POINT("events.made");
     if (st == PAWL_OK)
         st = led_number(l, SQL_EVENTS_COUNTERS, NULL, 0, &counters, err);
     if (st == PAWL_OK && counters == 0)
         st = led_run(l, SQL_EVENTS_FIRST, NULL, NULL, err);
     if (st == PAWL_OK && counters > 1)
-        st = err_set(err, PAWL_BROKEN, "table status has %" PRId64 " rows, and must have one",
-                     counters);
+        st = err_set(err, PAWL_BROKEN, "table status has %" PRId64 " rows; expected one", counters);
     return st;
 }
 
@@ -156,7 +158,7 @@ static enum pawl_status make_once(struct events_db *db, struct pawl_err *err)
     if (st == PAWL_OK)
         st = led_number(tx, SQL_EVENTS_GATE, &p, 0, &got, err);
     if (st == PAWL_OK && !got)
-        st = err_set(err, PAWL_BUSY, "database: somebody else is making the tables of events");
+        st = err_set(err, PAWL_BUSY, "database: another process is creating the tables of events");
     if (st != PAWL_OK)
         return st;
     st = make_tables(tx, err);
@@ -164,7 +166,7 @@ static enum pawl_status make_once(struct events_db *db, struct pawl_err *err)
         st = led_commit(TAKE(tx), NULL, err);
     struct led_rows *r;
     enum pawl_status gone = led_query(db->l, SQL_EVENTS_UNGATE, NULL, &r, NULL);
-    (void)gone; /* a connection that cannot say so has lost it */
+    (void)gone; /* a connection that fails here has lost the lock anyway */
     return st;
 }
 
@@ -181,26 +183,26 @@ enum pawl_status events_db_make(struct events_db *db, struct pawl_err *err)
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
-/* A transaction on its way to be committed: what tells it from others'. */
+/* A transaction that adds events, and what distinguishes it from others. */
 struct passage {
     int64_t first;
-    int64_t number; /* of the transaction, where the server remembers it; 0: it does not */
+    int64_t number; /* of the transaction, where the server remembers it; otherwise 0 */
     size_t n;
 };
 
 static enum pawl_status counter_read(const struct led_rows *r, int64_t *out, struct pawl_err *err)
 {
     if (r->n != 1 || led_null(r, 0, 0))
-        return err_set(err, PAWL_BROKEN, "table status has %d rows, and must have one number",
+        return err_set(err, PAWL_BROKEN, "table status has %d rows; expected one with a number",
                        r->n);
     *out = led_get_int(r, 0, 0);
     if (*out < 0 || *out > EVENT_ID_MAX)
-        return err_set(err, PAWL_BROKEN, "table status says %" PRId64 ", which no event can have",
-                       *out);
+        return err_set(err, PAWL_BROKEN,
+                       "table status has %" PRId64 "; expected 0 to the largest id", *out);
     return PAWL_OK;
 }
 
-/* The counter, locked until the transaction ends. */
+/* Read the counter and lock it until the transaction ends. */
 static enum pawl_status lock_counter(struct ledger *l, struct passage *out, int64_t *out_id,
                                      struct pawl_err *err)
 {
@@ -212,6 +214,7 @@ static enum pawl_status lock_counter(struct ledger *l, struct passage *out, int6
         st = counter_read(r, out_id, err);
     if (st == PAWL_OK)
         out->number = led_get_int(r, 0, 1);
+    CHECK(st != PAWL_OK || out->number >= 0);
     return st;
 }
 
@@ -220,12 +223,14 @@ static void batch_add(struct ledger *l, const struct event_add *add, const struc
 {
     struct led_params count = { 0 }, rows = { 0 };
     struct led_column ids, values;
+    CHECK(p->first > 0 && p->n > 0 && (int64_t)p->n <= EVENT_ID_MAX - p->first + 1);
     led_int(&count, p->first + (int64_t)p->n - 1);
     led_int(&count, p->first - 1);
     led_batch_add(out, SQL_EVENTS_COUNT_TO, &count, 1);
     led_column_init(&ids, &l->scratch, LED_INTS);
     led_column_init(&values, &l->scratch, LED_TEXTS);
     for (size_t i = 0; i < p->n; i++) {
+        CHECK(add->v[i].value.len <= EVENT_VALUE_MAX); /* the column holds no more */
         led_add_int(&ids, p->first + (int64_t)i);
         led_add_bytes(&values, add->v[i].value);
     }
@@ -249,8 +254,7 @@ static enum pawl_status add_once(struct events_db *db, struct event_add *add, st
     if (st != PAWL_OK)
         return st;
     if (id >= EVENT_ID_MAX)
-        return err_set(err, PAWL_FULL,
-                       "the last id, %" PRId64 ", is taken: this table holds no more events",
+        return err_set(err, PAWL_FULL, "the table is full: the last id, %" PRId64 ", is used",
                        EVENT_ID_MAX);
     out->first = id + 1;
     out->n = MIN(add->n, (size_t)(EVENT_ID_MAX - id));
@@ -266,7 +270,7 @@ static enum pawl_status add_once(struct events_db *db, struct event_add *add, st
     return st;
 }
 
-/* ---- A lost answer --------------------------------------------------------------------------- */
+/* ---- A commit without an answer -------------------------------------------------------------- */
 
 enum fate { FATE_STORED, FATE_UNDONE, FATE_OPEN };
 
@@ -277,6 +281,7 @@ static enum pawl_status ask_transaction(struct ledger *l, int64_t number, enum f
     struct led_rows *r;
     led_int(&p, number);
     enum pawl_status st = led_query(l, SQL_EVENTS_FATE, &p, &r, err);
+    CHECK(st != PAWL_OK || r->n == 1);
     if (st == PAWL_OK)
         *out = led_null(r, 0, 0)           ? FATE_OPEN
                : led_get_int(r, 0, 0) != 0 ? FATE_STORED
@@ -284,18 +289,19 @@ static enum pawl_status ask_transaction(struct ledger *l, int64_t number, enum f
     return st;
 }
 
-/* Whoever took the ids instead did not make up the same word. */
+/* Look for our first word: a process that took these ids instead did not make the same word. */
 static enum pawl_status ask_event(struct ledger *l, const struct event_add *add,
                                   const struct passage *lost, enum fate *out, struct pawl_err *err)
 {
     struct led_params p = { 0 };
     struct led_rows *r;
     size_t i = 0;
+    CHECK(lost->first > 0 && lost->n <= add->n); /* the ids that its transaction took */
     *out = FATE_OPEN;
     while (i < lost->n && !add->v[i].value.data)
         i++;
     if (i == lost->n)
-        return PAWL_OK; /* pending ones look alike */
+        return PAWL_OK; /* pending events have no word to compare */
     led_ints(l, &p, (int64_t[]){ lost->first + (int64_t)i }, 1);
     led_int(&p, LOOK_MS);
     enum pawl_status st = led_query(l, SQL_EVENTS_FIND, &p, &r, err);
@@ -304,7 +310,7 @@ static enum pawl_status ask_event(struct ledger *l, const struct event_add *add,
     return st;
 }
 
-/* Under the counter's lock, which the lost transaction held: it has ended, one way or the other. */
+/* Under the lock of the counter, which the lost transaction held: so that transaction has ended. */
 static enum pawl_status fate_once(struct events_db *db, const struct event_add *add,
                                   const struct passage *lost, enum fate *out, struct pawl_err *err)
 {
@@ -328,7 +334,7 @@ static enum pawl_status fate_once(struct events_db *db, const struct event_add *
     return st;
 }
 
-/* OK: it was stored after all. BUSY: it was not. UNKNOWN: nobody can tell, or not in time. */
+/* OK: it was stored. BUSY: it was not. UNKNOWN: it cannot be found out, or not in time. */
 static enum pawl_status settle(struct events_db *db, const struct event_add *add,
                                const struct passage *lost, struct pawl_err *err)
 {
@@ -346,7 +352,7 @@ static enum pawl_status settle(struct events_db *db, const struct event_add *add
     if (st == PAWL_OK && fate == FATE_UNDONE)
         return err_set(err, PAWL_BUSY, "database: the commit was undone");
     return err_set(err, PAWL_UNKNOWN,
-                   "database: the answer to COMMIT was lost; the event is stored, or it is not");
+                   "database: the answer to COMMIT was lost; the event may be stored or not");
 }
 
 static void name(const struct event_add *add, const struct passage *p)
@@ -378,7 +384,7 @@ enum pawl_status events_db_add(struct events_db *db, struct event_add *add, stru
     }
 }
 
-/* ---- Looking --------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 enum pawl_status events_db_ready(struct events_db *db, struct pawl_err *err)
 {
@@ -391,8 +397,9 @@ enum pawl_status events_db_ready(struct events_db *db, struct pawl_err *err)
     tx = db->l;
     led_batch_ask(&first, SQL_EVENTS_COUNTERS, &(struct led_params){ 0 }, &r);
     st = begin_with(tx, LED_READ, quick, &first, err);
+    CHECK(st != PAWL_OK || r->n == 1);
     if (st == PAWL_OK && led_get_int(r, 0, 0) != 1)
-        st = err_set(err, PAWL_BROKEN, "table status has %" PRId64 " rows, and must have one",
+        st = err_set(err, PAWL_BROKEN, "table status has %" PRId64 " rows; expected one",
                      led_get_int(r, 0, 0));
     return st;
 }
@@ -412,13 +419,15 @@ enum pawl_status events_db_count(struct events_db *db, int64_t *out, struct pawl
     st = begin_with(tx, LED_READ, quick, &first, err);
     if (st == PAWL_OK)
         *out = led_get_int(r, 0, 0);
+    CHECK(st != PAWL_OK || (r->n == 1 && *out >= 0));
     return st;
 }
 
-/* Of several rows with an id, which only somebody else can have made, the first. */
+/* Other programs may have inserted several rows with one id: take the first. */
 static void found(struct arena *a, const struct led_rows *r, struct event *e)
 {
     int64_t id = e->id;
+    CHECK(id > 0); /* 0 is the answer for no such event */
     e->id = 0;
     for (int i = 0; i < r->n && !e->id; i++) {
         if (led_get_int(r, i, 0) != id)
@@ -452,9 +461,9 @@ enum pawl_status events_db_find(struct events_db *db, struct arena *a, struct ev
     return st == PAWL_OK && a->failed ? err_no_memory(err, "events") : st;
 }
 
-/* ---- Working --------------------------------------------------------------------------------- */
+/* ---- Giving values --------------------------------------------------------------------------- */
 
-/* Not with the begin: that has little patience, and this may read all there is. */
+/* Separate from the begin, which has a short time limit: this may scan the whole table. */
 static enum pawl_status take(struct ledger *l, const struct event_work *w, struct led_rows **out,
                              struct pawl_err *err)
 {
@@ -463,11 +472,14 @@ static enum pawl_status take(struct ledger *l, const struct event_work *w, struc
     enum pawl_status st = begin_with(l, LED_WRITE, usual, &none, err);
     led_int(&p, (int64_t)w->max);
     led_ints(l, &p, w->skip, w->n_skip);
-    return st == PAWL_OK ? led_query(l, SQL_EVENTS_TAKE, &p, out, err) : st;
+    if (st == PAWL_OK)
+        st = led_query(l, SQL_EVENTS_TAKE, &p, out, err);
+    CHECK(st != PAWL_OK || (size_t)(*out)->n <= w->max);
+    return st;
 }
 
-/* Is there anything at all? Locks nothing: for whoever found nothing the last time, and where one
- * transaction writes at a time. */
+/* Is anything pending? Locks nothing: for a worker whose last poll was empty, and for an engine
+ * with one writer. */
 static enum pawl_status look(struct events_db *db, const struct event_work *w, bool *out_any,
                              struct pawl_err *err)
 {
@@ -482,13 +494,14 @@ static enum pawl_status look(struct events_db *db, const struct event_work *w, b
     led_ints(tx, &p, w->skip, w->n_skip);
     led_batch_ask(&first, SQL_EVENTS_ANY, &p, &r);
     st = begin_with(tx, LED_READ, usual, &first, err);
+    CHECK(st != PAWL_OK || r->n <= 1);
     *out_any = st == PAWL_OK && r->n > 0;
     if (!*out_any)
         PAUSE_POINT("events.empty");
     return st;
 }
 
-/* Values for those that can have one; how many. */
+/* Make the values, and return how many could be made. */
 static size_t give_values(struct ledger *l, struct event_work *w, const struct led_rows *r,
                           struct led_batch *out)
 {
@@ -501,6 +514,7 @@ static size_t give_values(struct ledger *l, struct event_work *w, const struct l
         char value[EVENT_VALUE_MAX + 1];
         int64_t id = led_get_int(r, i, 0);
         size_t len = w->make(w->ctx, id, value);
+        CHECK(len <= EVENT_VALUE_MAX); /* the column holds no more */
         if (!len) {
             w->failed(w->failed_ctx, id);
             continue;

@@ -1,9 +1,9 @@
 /*
  * worker.c - threads that take pending events and give them their values.
  *
- * Each has a connection of its own and shares with the others only the list of events that failed
- * and the wish to stop. An event that cannot be made is passed by for a while that doubles with
- * each failure, by all workers of this process; the others go on behind it.
+ * Each has its own connection and shares with the others only the list of events that failed and
+ * the stop flag. An event whose value cannot be made is skipped by all workers of this process, for
+ * a time that doubles with each failure; the others continue after it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -17,10 +17,10 @@
 
 #define SKIP_FIRST_US SEC_US
 #define SKIP_MAX_US (60 * SEC_US)
-/* After a transaction that met somebody; after one that met no database. */
+/* The wait after a conflict with another transaction, and after a database that does not answer. */
 #define MET_US (5 * MS_US)
 #define AWAY_US (250 * MS_US)
-/* A line about the same trouble, at most so often. */
+/* The same kind of failure is logged at most this often. */
 #define SAY_US (10 * SEC_US)
 
 /* An event that failed. */
@@ -45,8 +45,8 @@ struct worker {
     struct events_db *db; /* owned */
     pthread_t thread;
     bool runs;
-    int single; /* so many batches of one are left, to find out whose fault it was */
-    bool idle;  /* it found nothing the last time */
+    int single; /* batches of one that are left, to find out which event fails */
+    bool idle;  /* its last poll was empty */
     int64_t said_us;
 };
 
@@ -58,7 +58,7 @@ static size_t a_word(void *ctx, int64_t id, char out[EVENT_VALUE_MAX + 1])
 
 /* ---- Events that failed ---------------------------------------------------------------------- */
 
-/* The one of this id, or room for it: of too many the one that comes back first makes way. */
+/* The entry of this id, or room for it: of too many, the entry that ends first is replaced. */
 static struct skip *skip_slot(struct events_workers *w, int64_t id)
 {
     struct skip *soonest = NULL;
@@ -85,7 +85,7 @@ static void skip_add(void *ctx, int64_t id)
     atomic_fetch_add(&w->failed, 1);
 }
 
-/* Those whose time has not come; 0, which is no event's, is always among them. */
+/* The ids to skip now; 0, which no event has, is always among them. */
 static size_t skip_list(struct events_workers *w, int64_t out[EVENTS_SKIP_MAX + 1])
 {
     int64_t now = world_mono(&world_real);
@@ -96,7 +96,7 @@ static size_t skip_list(struct events_workers *w, int64_t out[EVENTS_SKIP_MAX + 
         const struct skip *s = &w->skips[i];
         if (s->until_us > now)
             out[n++] = s->id;
-        /* How often it failed is worth knowing for as long again. */
+        /* How often it failed is remembered for the same time again. */
         if (s->until_us + s->for_us > now)
             w->skips[kept++] = *s;
     }
@@ -115,7 +115,7 @@ static bool stopping(struct events_workers *w)
     return yes;
 }
 
-/* So long, or until it stops. */
+/* Wait for that time, or until it stops. */
 static void rest(struct events_workers *w, int64_t us)
 {
     struct timespec t;
@@ -144,8 +144,8 @@ static void say(struct worker *k, const struct pawl_err *err)
              "events: %s", err->text);
 }
 
-/* It failed, and not because of somebody else. When it was about one event, that one is passed by;
- * of several nobody knows which, so they come one by one. */
+/* A batch failed, not because of a conflict. If it had one event, that event is skipped; of several
+ * it is unknown which one failed, so they are taken one by one. */
 static void blame(struct worker *k, const struct event_work *b, const struct pawl_err *err)
 {
     if (b->taken > 1)
@@ -179,7 +179,7 @@ static void one_batch(struct worker *k)
         rest(w, w->conf.poll_us + some_of(w->conf.jitter_us));
     } else if (st == PAWL_BUSY && events_db_met(k->db)) {
         atomic_fetch_add(&w->again, 1);
-        log_line(LOG_DEBUG, "events: once more: %s", err.text);
+        log_line(LOG_DEBUG, "events: repeated: %s", err.text);
         rest(w, MET_US + some_of(MET_US));
     } else if (st == PAWL_BUSY || st == PAWL_UNKNOWN || st == PAWL_NO_MEMORY) {
         say(k, &err);
@@ -199,7 +199,7 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- All workers ----------------------------------------------------------------------------- */
 
 static enum pawl_status worker_open(struct worker *k, bool first, struct pawl_err *err)
 {

@@ -4,7 +4,7 @@
  *     pending --claim--> processing --finish--> completed | failed | dead_letter | cancelled
  *        ^                   |
  *        +---- retry, loss --+
- *     pending --> cancelled | expired           ended, not completed --redrive--> pending
+ *     pending --> cancelled | expired           ended, not completed --retry--> pending
  *
  * Pure: no I/O, no clock. All engines decide with these functions and only store the result, so
  * that they decide alike. Pointers are borrowed from the code that filled the struct.
@@ -89,7 +89,7 @@ MUST_USE enum pawl_status call_tags_write(struct arena *a, const struct call_spe
 MUST_USE enum pawl_status call_tags_read(struct arena *a, struct bytes text, struct call_spec *s,
                                          struct pawl_err *err);
 
-/* Attempts since the last retry by a person (redrive), and how many such retries there were. */
+/* Attempts since the last retry by a person, and how many such retries there were. */
 struct tries {
     int attempts; /* attempts that ended in an error or a timeout */
     int lost;     /* attempts whose owner died */

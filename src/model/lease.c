@@ -20,7 +20,7 @@ enum {
     HAS_RUN_AT = 2, /* the difference to the previous item; likewise lane and priority */
     HAS_LANE = 4,
     HAS_PRIORITY = 8,
-    HAS_TRIES = 16, /* attempts, lost, redrives; without: all 0 */
+    HAS_TRIES = 16, /* the counts of struct tries; without: all 0 */
     HAS_KEY = 32,   /* key, and key_no as a difference to the previous item; without: no key */
     HAS_POS = 64,   /* the difference to the seq; without: it equals the seq, or there is no key */
     HAS_ALL = 127,

@@ -3,7 +3,7 @@
  *
  * llhttp gets the head as one block in our memory, so its pointers into it stay valid and are kept.
  * It gets a chunked body up to the last chunk; the trailers are read here, because it would accept
- * a bare LF there.
+ * an LF without CR there.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
