@@ -1,6 +1,7 @@
-# The front door. meson and ninja do the work; every build has a folder of its own, build*/.
-# Settings: PREFIX and DESTDIR for install, SUITES, CASES and ENGINES for the tests, QUICK=1, ROUNDS and PEERS for the
-# benchmarks, FUZZ and SECONDS for the fuzzer, CHAOS, SOAK, SEEDS and STEPS for the nightly run, PAWL_INSTALL=no to install no packages.
+# The entry point of the build; meson and ninja do the work. Every kind of build has its own folder, build*/. Variables:
+# PREFIX and DESTDIR for install; SUITES, CASES and ENGINES for the tests; QUICK=1, ROUNDS and PEERS for the benchmarks;
+# FUZZ and SECONDS for the fuzzer; CHAOS, SOAK, SEEDS and STEPS for the nightly run; PAWL_INSTALL=no to install no
+# packages.
 
 PREFIX  ?= /usr/local
 SUITES  ?=
@@ -41,24 +42,24 @@ setup-bench:
 build-test: setup-test
 	@tools/build.sh build-test $(TESTS)
 
-build-clang: setup-test ## build everything with clang as well, without optimizing: its warnings
+build-clang: setup-test ## build everything with clang too, without optimization, for its warnings
 	@CC=clang-14 tools/build.sh build-clang $(TESTS) -Doptimization=0 -Ddebug=false
 
 run: setup-run all ## build and serve the samples on http://127.0.0.1:7295, with a database in run/
 	@tools/run.sh build
 
-test: all build-test ## install what tests need, build, run every suite
+test: all build-test ## install the packages for tests, build, run every suite
 	@PAWL_ENGINES='$(ENGINES)' CASES='$(CASES)' tools/test-run.sh build-test $(SUITES)
 
-check: all build-test ## the tests that need no database server, a minute or two
+check: all build-test ## run the tests that need no database server: a minute or two
 	@PAWL_ENGINES='mem sqlite' CASES='$(CASES)' tools/test-run.sh build-test $(or $(SUITES),unit conform api race)
 
-check-asan: setup-test ## every suite with address and undefined-behaviour sanitizers
+check-asan: setup-test ## run every suite with the address and undefined-behaviour sanitizers
 	@tools/build.sh build-asan $(TESTS) -Db_sanitize=address,undefined
 	@PAWL_CHECK_SCALE=3 PAWL_ENGINES='$(ENGINES)' CASES='$(CASES)' \
 	    tools/test-run.sh build-asan $(or $(SUITES),unit conform api race crash torture)
 
-check-tsan: setup-test ## the threaded suites with the thread sanitizer
+check-tsan: setup-test ## run the threaded suites with the thread sanitizer
 	@tools/build.sh build-tsan $(TESTS) -Db_sanitize=thread
 	@PAWL_CHECK_SCALE=10 CASES='$(CASES)' \
 	    tools/test-run.sh build-tsan $(or $(SUITES),unit conform api race crash)
@@ -73,33 +74,33 @@ coverage: setup-test ## run the suites and print the line coverage of src/
 benches: setup-bench all
 	@TARGETS=benches tools/build.sh build
 
-bench: benches ## every test/bench program, then bench-peers: over an hour; QUICK=1 takes half of one
+bench: benches ## run every test/bench program, then bench-peers: over an hour; QUICK=1: half an hour
 	@PAWL_BENCH_QUICK='$(QUICK)' tools/bench-run.sh build
 	@$(MAKE) bench-peers
 
-bench-peers: benches ## Pawl beside its peers, into doc/benchmarks.md: QUICK=1 ROUNDS=3 PEERS="pawl dbos"
+bench-peers: benches ## compare Pawl with its peers, into doc/benchmarks.md: QUICK=1 ROUNDS=3 PEERS="pawl dbos"
 	@QUICK='$(QUICK)' ROUNDS='$(ROUNDS)' PEERS='$(PEERS)' tools/bench-peers.sh build build/bench-results.tsv
 	@tools/bench-report.sh build/bench-results.tsv doc
 
 fuzz: setup-test ## run one fuzz target: FUZZ=http SECONDS=600
 	@tools/fuzz.sh $(FUZZ) $(SECONDS)
 
-chaos: build-test ## three nodes under load while everything breaks, within 5 minutes: CHAOS=210 PAWL_SEED=n
+chaos: build-test ## run three nodes under load with many faults, 5 minutes at most: CHAOS=210 PAWL_SEED=n
 	@PAWL_CHAOS_SECONDS=$(CHAOS) PAWL_ENGINES='$(ENGINES)' CASES='$(CASES)' tools/test-run.sh build-test chaos
 
-soak: setup-test all ## five minutes of load with connections that come and go: SOAK=300
+soak: setup-test all ## run five minutes of load with connections that come and go: SOAK=300
 	@tools/soak.sh $(SOAK) build
 
-nightly: setup-test setup-bench ## everything long, hours: STEPS="analyze openapi long asan seeds tsan chaos soak fuzz"
+nightly: setup-test setup-bench ## run everything long, for hours: STEPS="analyze openapi long asan seeds tsan chaos soak fuzz"
 	@CHAOS=$(CHAOS) SOAK=$(SOAK) FUZZ_SECONDS=$(SECONDS) SEEDS=$(SEEDS) tools/nightly.sh $(STEPS)
 
-analyze: setup-test ## read the code with clang --analyze, gcc -fanalyzer and cppcheck
+analyze: setup-test ## run clang --analyze, gcc -fanalyzer and cppcheck on the code
 	@tools/analyze.sh
 
 tidy: setup-test ## check format, rooms, headers, lengths, banned functions and words
 	@tools/tidy.sh
 
-format: setup-test ## rewrite the C files in the project's format
+format: setup-test ## format the C files
 	@tools/format.sh
 
 install: all ## install into PREFIX (/usr/local), below DESTDIR when set

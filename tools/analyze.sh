@@ -78,7 +78,7 @@ sort -u "$work/found" | awk -F '\t' '
     }
     END {
         for (i = 1; i <= n; i++)
-            if (!used[i]) print "analyze.txt: an answer to nothing: " file[i] ": " part[i]
+            if (!used[i]) print "analyze.txt: suppresses nothing: " file[i] ": " part[i]
     }' tools/analyze.txt - >"$work/bad"
 cat "$work/bad"
 bad=$(wc -l <"$work/bad")

@@ -1,22 +1,23 @@
 -- Calls and their ids.
 --
--- What the driver puts into these texts (store/mysql/text.c): $1 a value; rows(...) a list of rows; json(...) the rows
--- as a JSON text, sorted by its first column, bytes in hex; each{...} the statement once a row. What begins with
--- `uncounted` does not count among the rows that a name changed. Rows are found one by one, by JSON_TABLE and a join
--- in the order written: a list (IN) may become a scan, which waits for rows that nobody asked for.
+-- The driver (store/mysql/text.c) replaces in these texts: $1 by a value; rows(...) by a list of rows;
+-- json(...) by the rows as JSON, sorted by the first column, bytes in hex; each{...} by the statement once
+-- for each row. Rows of a statement that begins with `uncounted` do not count as changed by this name. Rows
+-- are found one by one, with JSON_TABLE and a join in the order written: a list (IN) may become a scan, which
+-- would wait for locks of other rows.
 
 -- name: id_find
 -- in:   id text[], fresh bigint
 -- out:  id text, seq bigint, fingerprint bytea
--- why:  Numbers for those that are new are asked for when it is known how many: seq_next.
+-- why:  Numbers for new ids are taken later, when it is known how many there are: seq_next.
 SELECT i.id, i.seq, i.fingerprint
 FROM JSON_TABLE(json($1), '$[*]' COLUMNS (id VARCHAR(510) PATH '$')) v
 STRAIGHT_JOIN pawl_id i FORCE INDEX (PRIMARY) ON i.id = UNHEX(v.id);
 
 -- name: id_add
 -- in:   id text[], seq bigint[], fingerprint bytea[]
--- why:  Sorted, so that two groups with the same ids do not lock each other out. One that is there already means that
---       somebody was faster.
+-- why:  Sorted, so that two groups with the same ids do not deadlock. An existing id means that another transaction
+--       was faster.
 INSERT INTO pawl_id (id, seq, fingerprint) VALUES rows($1, $2, $3);
 
 -- name: id_remove
@@ -35,7 +36,7 @@ uncounted INSERT INTO pawl_find (kind, value, seq) VALUES rows($14: 4, $14, $1);
 
 -- name: call_read
 -- in:   seq bigint[]
--- why:  All places in one statement: a reader that sees a call in two of them, or in none, says so.
+-- why:  All places in one statement, so that a reader can report a call that is in two of them, or in none.
 SELECT c.seq, c.id, c.lane, c.method, c.`key`, c.priority, c.created_at, c.run_at, c.expires_at, c.options,
        c.caller, c.client, c.parent, c.trace, c.tags,
        r.track, r.`rank`, r.run_at, r.attempts, r.lost, r.redrives, r.pos, r.key_no,
@@ -60,7 +61,7 @@ LEFT JOIN pawl_outcome o FORCE INDEX (PRIMARY) ON o.seq = v.seq;
 
 -- name: call_move
 -- in:   seq bigint[], lane int[], priority int[], run_at bigint[]
--- why:  The one update of the ledger: a moved call shows for good what it was moved to.
+-- why:  The only update of a call's row: a moved call permanently shows its new values.
 each{UPDATE pawl_call SET lane = $2, priority = $3, run_at = $4 WHERE seq = $1};
 
 -- name: call_remove

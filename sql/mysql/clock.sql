@@ -1,4 +1,4 @@
--- The server's clock, and its numbers.
+-- The server's clock and its sequence numbers.
 
 -- name: clock
 -- out:  now bigint
@@ -7,9 +7,9 @@ SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED);
 -- name: seq_next
 -- in:   kept bigint[]: 1, then 0 as often as further numbers are wanted
 -- out:  the first number, and how far the next is from it
--- why:  A counter goes up at once and for good, whatever becomes of its rows: nobody waits for anybody's commit. A
---       statement takes as many numbers as it names rows, in a row, before it looks at them; only the first is fit
---       to be stored, which saves the work of storing the others.
+-- why:  A counter increases at once and permanently, also when its rows are rolled back: no transaction waits for
+--       another's commit. A statement takes as many consecutive numbers as it names rows, before it looks at them;
+--       only the first row can be stored, which saves the work of storing the others.
 uncounted SAVEPOINT numbers;
 uncounted INSERT IGNORE INTO pawl_number (n, kept) VALUES rows(NULL, $1);
 SELECT LAST_INSERT_ID(), @@auto_increment_increment;
@@ -25,8 +25,8 @@ uncounted ROLLBACK TO SAVEPOINT numbers;
 
 -- name: seq_upto
 -- out:  upto bigint
--- why:  What a counter has to be above before its first number is used. A program of an older release gives out numbers
---       without reserving them: hence the second look.
+-- why:  The value that a counter must exceed before its first number is used. A program of an older release uses
+--       numbers without reserving them, so the highest number in pawl_call counts too.
 SELECT GREATEST(COALESCE((SELECT upto FROM pawl_reserve WHERE name = 'seq'), 0),
                 COALESCE((SELECT MAX(seq) FROM pawl_call), 0));
 
@@ -36,7 +36,8 @@ SELECT COALESCE((SELECT upto FROM pawl_reserve WHERE name = 'version'), 0);
 
 -- name: seq_above
 -- in:   upto bigint
--- why:  A row with a number of its own raises the counter past it, for good, though the row goes at once.
+-- why:  Inserting a row with an explicit number raises the counter above it permanently, although the insert is
+--       rolled back.
 uncounted SAVEPOINT numbers;
 uncounted INSERT IGNORE INTO pawl_number (n, kept) VALUES ($1, 1);
 uncounted ROLLBACK TO SAVEPOINT numbers;
@@ -49,16 +50,17 @@ uncounted ROLLBACK TO SAVEPOINT numbers;
 
 -- name: reserve_raise
 -- in:   name text, upto bigint
--- why:  On a connection of its own: committed before any number up to there is used, and no group waits for another's.
+-- why:  On a separate connection: it is committed before any number up to there is used, and no group waits for
+--       another one's.
 uncounted INSERT INTO pawl_reserve (name, upto) VALUES ($1, $2) ON DUPLICATE KEY UPDATE upto = GREATEST(upto, $2);
 
 -- name: look
 -- in:   now bigint, token bytea, node text, boot text
 -- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint
--- why:  Outside of any transaction, and most of the time all that a sweep or a claim needs: is a lease with
---       this token there, has another boot the node's name, and from when on is there something to sweep or to
---       claim. Whatever a sweep or a claim takes up must be asked for here, or an idle process never finds it.
---       now 0: the server's clock.
+-- why:  Runs outside of any transaction, and is most of the time all that a sweep or a claim needs: does a lease with
+--       this token exist, does another boot have the node's name, and when is there something to sweep or to claim.
+--       Everything that a sweep or a claim processes must be asked for here, or an idle process never finds it. now
+--       0: the server's clock.
 SELECT IF($1 > 0, $1, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)),
   (SELECT COUNT(*) FROM pawl_lease WHERE token = $2),
   (SELECT COUNT(*) FROM pawl_node WHERE node = $3 AND (dead <> 0 OR boot <> $4)),
@@ -71,7 +73,7 @@ SELECT IF($1 > 0, $1, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)),
 
 -- name: change_add
 -- in:   now bigint
--- why:  The connection's own row: nobody else writes it.
+-- why:  The connection's own row: no other connection writes it.
 uncounted INSERT INTO pawl_change (conn, n) VALUES (CONNECTION_ID(), $1)
 ON DUPLICATE KEY UPDATE n = GREATEST(n + 1, $1);
 
@@ -91,9 +93,10 @@ each{DELETE FROM pawl_change WHERE conn = $1};
 -- name: standby_wait
 -- in:   id bigint; 0: any session of this account
 -- out:  works bigint; then name text, waits bigint
--- why:  A commit that waits for a semi-synchronous replica, a slow one and a dead connection look alike to who waits
---       for the answer. Asked on another connection. With AFTER_SYNC only the first of a group of commits shows that
---       it waits, perhaps another account's: so the server's own count says whether any does.
+-- why:  To the waiting client, a commit that waits for a semi-synchronous replica, a slow commit and a dead
+--       connection look alike. This is asked on another connection. With AFTER_SYNC only the first of a group of
+--       commits is shown as waiting, perhaps one of another account: so the server's own count says whether any
+--       waits.
 SELECT COUNT(*) FROM information_schema.processlist
 WHERE ($1 = 0 OR id = $1) AND id <> CONNECTION_ID() AND command <> 'Sleep';
 SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_wait_sessions';

@@ -1,9 +1,9 @@
--- The event service: status(id), events(id, value). No keys and no indexes: every look is a scan.
+-- The event service: status(id), events(id, value). No keys and no indexes: every read is a scan.
 
 -- name: events_gate
 -- in:   seconds bigint
 -- out:  got int
--- why:  Nothing in the tables could stop two that start together from making two counters.
+-- why:  Without keys, the tables cannot stop two processes that start together from making two counters.
 SELECT GET_LOCK(CONCAT('pawl-events ', SHA1(DATABASE())), $1);
 
 -- name: events_ungate
@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS status (id int) ENGINE = InnoDB;
 CREATE TABLE IF NOT EXISTS events (id int, value varchar(255) NULL) ENGINE = InnoDB;
 
 -- name: events_first
--- why:  A counter that was lost goes on behind the last event.
+-- why:  A lost counter continues after the last event.
 INSERT INTO status (id)
 SELECT t.last FROM (SELECT COALESCE(MAX(id), 0) AS last FROM events) t WHERE NOT EXISTS (SELECT 1 FROM status);
 
@@ -32,7 +32,7 @@ SELECT COUNT(*) FROM status;
 
 -- name: events_patience
 -- in:   lock bigint, look bigint: milliseconds
--- why:  Here a lock is waited for a second, and looks carry their own; see events_count.
+-- why:  Lock waits are limited to a second here, and reads have their own limit; see events_count.
 uncounted DO $1 + $2;
 
 -- name: events_counter
@@ -50,7 +50,7 @@ INSERT INTO events (id, value) VALUES rows($1, $2);
 -- name: events_count
 -- in:   ms bigint
 -- out:  n bigint
--- why:  Each server reads its own limit and takes the other's for a comment.
+-- why:  MariaDB and MySQL each read their own limit, and treat the other one as a comment.
 /*M! SET STATEMENT max_statement_time = $1 / 1000 FOR */ SELECT /*+ MAX_EXECUTION_TIME($1) */ COUNT(*) FROM events;
 
 -- name: events_find
@@ -62,17 +62,17 @@ FROM events WHERE id IN (rows($1));
 -- name: events_any
 -- in:   without bigint[]
 -- out:  id int
--- why:  Whoever found nothing the last time looks without locking anything.
+-- why:  A worker that found nothing the last time looks without locking anything.
 SELECT id FROM events WHERE value IS NULL AND id > 0 AND id NOT IN (rows($1)) LIMIT 1;
 
 -- name: events_take
 -- in:   max bigint, without bigint[]
 -- out:  id int, place text
--- why:  READ COMMITTED lets go of the rows that do not fit; SKIP LOCKED passes by those that others hold.
+-- why:  READ COMMITTED releases the locks of rows that do not match; SKIP LOCKED skips rows that others have locked.
 SELECT id, '' FROM events WHERE value IS NULL AND id > 0 AND id NOT IN (rows($2)) LIMIT $1 FOR UPDATE SKIP LOCKED;
 
 -- name: events_put
 -- in:   id bigint[], place text[], value text[], n bigint
--- why:  One scan for all of them, and it ends with the last. Of one table: then a row that somebody else holds is
---       waited for only when it fits.
+-- why:  One scan for all of them, which ends with the last. On a single table: then a locked row is waited for only
+--       when it matches.
 UPDATE events SET value = CASE id each  {WHEN $1 THEN $3} END WHERE id IN (rows($1)) AND value IS NULL LIMIT $4;

@@ -1,7 +1,7 @@
--- Which steps of the schema were applied. The table is older than the first step.
+-- Which migration steps were applied. The table exists before the first step.
 
 -- name: migration_table
--- why:  Made by whoever comes first; the steps themselves are then a list in the database.
+-- why:  Created by the first process; the applied steps are then a list in the database.
 CREATE TABLE IF NOT EXISTS pawl_migration (
   number     INT NOT NULL PRIMARY KEY,
   word       VARBINARY(255) NOT NULL,
@@ -13,14 +13,14 @@ CREATE TABLE IF NOT EXISTS pawl_migration (
 -- name: migration_exists
 -- in:   schema text, table text
 -- out:  one int
--- why:  An empty database has no table to ask; asking the catalogue is no error.
+-- why:  An empty database has no such table; a query of the catalogue is not an error.
 SELECT 1 FROM information_schema.TABLES
 WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = CONCAT(CONVERT($1 USING utf8), '_', CONVERT($2 USING utf8));
 
 -- name: migration_lock
 -- in:   schema text, seconds int
 -- out:  one int
--- why:  Two processes that start together take turns: the second finds everything done.
+-- why:  Two processes that start together run one after the other: the second finds everything done.
 SELECT GET_LOCK(CONCAT('pawl/', MD5(CONCAT(DATABASE(), '/', $1))), $2);
 
 -- name: migration_unlock

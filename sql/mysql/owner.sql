@@ -4,7 +4,7 @@
 -- in:   token bytea[]
 -- out:  token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, held bytea,
 --       width int
--- why:  The fence: no row, no lease. In order, so that two groups do not lock each other out.
+-- why:  The fence: without a row there is no lease. Sorted, so that two groups do not deadlock.
 SELECT l.token, l.node, l.boot, l.worker, l.claimed_at, l.`until`, l.rev, l.held, l.width
 FROM JSON_TABLE(json($1), '$[*]' COLUMNS (token VARCHAR(64) PATH '$')) v
 STRAIGHT_JOIN pawl_lease l FORCE INDEX (PRIMARY) ON l.token = UNHEX(v.token) FOR UPDATE;
@@ -17,7 +17,7 @@ SELECT token, node, boot, worker, claimed_at, `until`, rev, held, width FROM paw
 -- name: lease_ended
 -- in:   seq bigint[]
 -- out:  seq bigint
--- why:  A call that retention has taken ended before; a list that still names it must not bring it back.
+-- why:  A call that retention removed had ended before; a list that still names it must not restore it.
 SELECT v.seq FROM JSON_TABLE(json($1), '$[*]' COLUMNS (seq BIGINT PATH '$')) v
 LEFT JOIN pawl_outcome o FORCE INDEX (PRIMARY) ON o.seq = v.seq LEFT JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = v.seq
 WHERE o.seq IS NOT NULL OR c.seq IS NULL;
@@ -25,7 +25,7 @@ WHERE o.seq IS NOT NULL OR c.seq IS NULL;
 -- name: lease_calls
 -- in:   seq bigint[]
 -- out:  seq bigint, ended int, id text, lane int, key text, priority int, expires_at bigint, options text, wished_at bigint
--- why:  What a finish needs of the calls of its lease, and which of them have ended; as lease_ended has it.
+-- why:  What a finish needs to know of the calls of its lease, and which of them have ended, as in lease_ended.
 SELECT v.seq, IF(c.seq IS NULL OR o.seq IS NOT NULL, 1, 0),
        c.id, c.lane, c.`key`, c.priority, c.expires_at, c.options, w.wished_at
 FROM JSON_TABLE(json($1), '$[*]' COLUMNS (seq BIGINT PATH '$')) v
@@ -36,7 +36,7 @@ LEFT JOIN pawl_cancel w FORCE INDEX (PRIMARY) ON w.seq = v.seq;
 -- name: lease_timeouts
 -- in:   seq bigint[]
 -- out:  seq bigint, timeout_us bigint
--- why:  An extend needs no more of its calls, and comes every few seconds.
+-- why:  An extend needs no more than this, and comes every few seconds.
 SELECT c.seq, CAST(JSON_UNQUOTE(JSON_EXTRACT(CONVERT(c.options USING utf8mb4), '$.timeout_us')) AS SIGNED)
 FROM JSON_TABLE(json($1), '$[*]' COLUMNS (seq BIGINT PATH '$')) v
 JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = v.seq WHERE c.options LIKE '%"timeout_us"%';
@@ -44,7 +44,7 @@ JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = v.seq WHERE c.options LIKE '%"
 -- name: lease_wishes
 -- in:   low bigint, high bigint
 -- out:  seq bigint
--- why:  For calls of these leases, or others between them: there are few at any time.
+-- why:  For calls of these leases, or others with seqs between them: there are few at any time.
 SELECT seq FROM pawl_cancel FORCE INDEX (PRIMARY) WHERE seq BETWEEN $1 AND $2;
 
 -- name: lease_add
@@ -75,7 +75,7 @@ SELECT `until` FROM pawl_lease FORCE INDEX (lease_until) WHERE `until` > $1 ORDE
 -- name: lease_of_node
 -- in:   node text, boot text, own int
 -- out:  token bytea
--- why:  own 0: every other boot of the name, which is what a restarted process takes back. A lease with an end
+-- why:  own 0: leases of every other boot of the node, which a restarted process takes back. A lease with an end
 --       belongs to a worker outside the process.
 SELECT token FROM pawl_lease WHERE node = $1 AND (boot = $2) = ($3 = 1) AND `until` IS NULL ORDER BY token;
 
@@ -103,7 +103,7 @@ STRAIGHT_JOIN pawl_key k FORCE INDEX (PRIMARY) ON k.`key` = UNHEX(v.name) FOR UP
 -- name: key_add
 -- in:   key text[]
 -- out:  key text
--- why:  Only those that this insert made are ours.
+-- why:  Only rows that this insert created are locked by us.
 uncounted SET @pawl_maker = UUID_SHORT();
 INSERT IGNORE INTO pawl_key (`key`, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at, maker)
 VALUES rows($1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, @pawl_maker);
@@ -112,14 +112,14 @@ STRAIGHT_JOIN pawl_key k FORCE INDEX (PRIMARY) ON k.`key` = UNHEX(v.name) WHERE 
 
 -- name: key_new
 -- in:   as key_write, sorted by key
--- why:  A row with the numbers it has at the end of the group. One that is there means that another transaction was
---       faster, and undoes the group.
+-- why:  A row with its numbers at the end of the group. An existing row means that another transaction was faster,
+--       and rolls the group back.
 INSERT INTO pawl_key (`key`, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at, blocked,
                       maker)
 VALUES rows($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, IF($2 = 3, 1, NULL), 0);
 
 -- name: key_write
--- why:  Every one of these rows is there, and locked by us: nothing is inserted.
+-- why:  All of these rows exist and are locked by us: nothing is inserted.
 uncounted INSERT INTO pawl_key (`key`, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at,
                                 blocked, maker)
 VALUES rows($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, IF($2 = 3, 1, NULL), 0)
@@ -181,7 +181,7 @@ each{DELETE FROM pawl_object WHERE `key` = $1 AND type = $2};
 SELECT 1 FROM pawl_object WHERE `key` = $1 LIMIT 1;
 
 -- name: node_join
--- why:  The wish that it drain stays, whichever boot it was said to.
+-- why:  A request to drain stays, whichever boot of the node it was for.
 uncounted INSERT IGNORE INTO pawl_guard (node) VALUES ($1);
 INSERT INTO pawl_node (node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy,
                        connections, cpu_milli, memory, beats, started_at, beat_at)
@@ -203,7 +203,8 @@ UPDATE pawl_node SET dead = 1 WHERE node = $1 AND boot = $2 AND beats = $3;
 -- name: node_lock
 -- in:   node text
 -- out:  boot text, beats bigint, dead int
--- why:  Before its leases are listed: a claim of the node waits here, and then knows.
+-- why:  Runs before its leases are listed: a concurrent claim of the node waits for this row, and then sees the
+--       change.
 uncounted SELECT 1 INTO @pawl_nothing FROM pawl_guard WHERE node = $1 FOR UPDATE;
 SELECT boot, beats, dead FROM pawl_node WHERE node = $1 FOR UPDATE;
 
@@ -215,7 +216,7 @@ SELECT boot, beats, dead FROM pawl_node WHERE node = $1;
 -- name: node_share
 -- in:   node text
 -- out:  as node_lock
--- why:  Not in the way of its own beats, only of who takes it down.
+-- why:  Does not block the node's own heartbeats, only a transaction that declares it dead.
 uncounted SELECT 1 INTO @pawl_nothing FROM pawl_guard WHERE node = $1 LOCK IN SHARE MODE;
 SELECT boot, beats, dead FROM pawl_node WHERE node = $1;
 
@@ -242,7 +243,7 @@ UPDATE pawl_leader SET node = $2, boot = $3, epoch = $4, acquired_at = $5, `unti
 
 -- name: leader_vacate
 -- in:   node text, boot text, own int
--- why:  own 0: what every other boot of the name had. By role: then only rows of this table's key are locked.
+-- why:  own 0: the roles of every other boot of the node. By role: then only rows of this table's key are locked.
 UPDATE pawl_leader SET `until` = 0
 WHERE role IN ('maintenance', 'scheduler') AND node = $1 AND (boot = $2) = ($3 = 1) AND `until` > 0;
 

@@ -1,4 +1,4 @@
--- Where calls stand: ready, lines, expiry, wishes, outcomes, tries.
+-- The places of calls: ready, key queues (line), expiry, cancel requests, outcomes, attempts.
 
 -- name: ready_add
 INSERT INTO pawl_ready into(seq = $1, track = $2, `rank` = $3, run_at = $4, attempts = $5, lost = $6, redrives = $7,
@@ -11,14 +11,14 @@ STRAIGHT_JOIN pawl_ready r FORCE INDEX (PRIMARY) ON r.seq = v.seq;
 
 -- name: ready_pairs
 -- out:  track int, rank int, run_at bigint
--- why:  Skips from one (track, rank) in use to the next, whatever stands behind the first of each.
+-- why:  Skips from one used (track, rank) to the next, without reading the other rows of each.
 SELECT track, `rank`, MIN(run_at) FROM pawl_ready FORCE INDEX (ready_due) GROUP BY track, `rank`;
 
 -- name: ready_known
 -- in:   track int[], rank int[], run_at bigint[], seq bigint[]
 -- out:  as ready_pairs
--- why:  Only of pairs that are known, each from where its last claim ended: rows that were claimed before stay in the
---       index for a while, for as long as somebody's snapshot may see them.
+-- why:  Only for known pairs, each from the place where its last claim ended: rows that were claimed before stay in
+--       the index for as long as an open snapshot may see them.
 each{SELECT track, `rank`, run_at FROM pawl_ready FORCE INDEX (ready_due)
      WHERE track = $1 AND `rank` = $2 AND run_at >= $3 AND (run_at > $3 OR seq >= $4)
      ORDER BY run_at, seq LIMIT 1};
@@ -27,7 +27,7 @@ each{SELECT track, `rank`, run_at FROM pawl_ready FORCE INDEX (ready_due)
 -- in:   track int[], rank int, now bigint, max int, len bigint, run_at bigint[], seq bigint[]: from there on
 -- out:  seq bigint, track int, run_at bigint, attempts int, lost int, redrives int, pos bigint, key_no bigint; of the
 --       call what line_take has, too
--- why:  What somebody else is claiming just now is passed over. Inputs come along as long as all of them together
+-- why:  Rows that another transaction is claiming are skipped. Inputs are returned as long as all of them together
 --       are not longer than len.
 uncounted SET @pawl_len = 0;
 SELECT r.seq, r.track, r.run_at, r.attempts, r.lost, r.redrives, r.pos, r.key_no,
@@ -82,13 +82,13 @@ LEFT JOIN pawl_cancel w FORCE INDEX (PRIMARY) ON w.seq = n.seq};
 -- name: line_newer
 -- in:   key text, pos bigint
 -- out:  n bigint
--- why:  From the end: whoever asks for a place has mostly just joined.
+-- why:  From the end: most requests for a position come from a call that has just joined.
 SELECT COUNT(*) FROM pawl_line FORCE INDEX (PRIMARY) WHERE `key` = $1 AND pos > $2;
 
 -- name: line_of_key
 -- in:   key text, max int
 -- out:  seq bigint
--- why:  Every one of the key, delayed ones too.
+-- why:  All calls of the key, also delayed ones.
 SELECT seq FROM pawl_line FORCE INDEX (PRIMARY) WHERE `key` = $1 ORDER BY pos LIMIT $2;
 
 -- name: line_due
@@ -103,7 +103,8 @@ SELECT 1 FROM pawl_line FORCE INDEX (line_later) WHERE due <= $1 LIMIT 1;
 
 -- name: claim_look
 -- out:  inbox int, hint int: null when there is none; run_at bigint: when the first of the delayed calls joins
--- why:  What every claim has to know before it looks at what is ready, most of the time nothing, in one statement.
+-- why:  Everything that a claim must know before it reads ready calls, in one statement; most of the time there is
+--       nothing.
 SELECT NULL, (SELECT 1 FROM pawl_hint ORDER BY n LIMIT 1),
   (SELECT due FROM pawl_line FORCE INDEX (line_later) WHERE due > 0 ORDER BY due, seq LIMIT 1);
 
@@ -151,7 +152,7 @@ each{DELETE FROM pawl_cancel WHERE seq = $1};
 -- name: wish_list
 -- in:   max int
 -- out:  seq bigint
--- why:  A result that was stored beside the wish has won.
+-- why:  A result that was stored before the cancel request wins.
 SELECT w.seq FROM pawl_cancel w LEFT JOIN pawl_outcome o FORCE INDEX (PRIMARY) ON o.seq = w.seq WHERE o.seq IS NULL
 ORDER BY w.seq LIMIT $1;
 
@@ -179,7 +180,7 @@ FOR UPDATE SKIP LOCKED;
 SELECT 1 FROM pawl_outcome FORCE INDEX (outcome_keep) WHERE keep_until <= $1 LIMIT 1;
 
 -- name: attempt_add
--- why:  `no` counts on from what is stored.
+-- why:  `no` continues from the highest stored number.
 INSERT INTO pawl_attempt (seq, no, try, how, status, error, node, token, started_at, finished_at)
 SELECT v.seq, v.no + COALESCE((SELECT MAX(a.no) FROM pawl_attempt a WHERE a.seq = v.seq), 0), v.try, v.how,
        v.status, UNHEX(v.error), UNHEX(v.node), UNHEX(v.token), v.started_at, v.finished_at
@@ -191,7 +192,7 @@ FROM JSON_TABLE(json($1, $2, $3, $4, $5, $6, $7, $8, $9, $10), '$[*]' COLUMNS (
 -- name: attempt_of_token
 -- in:   seq bigint, token bytea
 -- out:  status int, error text, finished_at bigint
--- why:  The newest row of the owner's.
+-- why:  The owner's newest row.
 SELECT status, error, finished_at FROM pawl_attempt WHERE seq = $1 AND token = $2 ORDER BY no DESC LIMIT 1;
 
 -- name: attempt_error

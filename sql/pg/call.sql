@@ -3,7 +3,8 @@
 -- name: id_find
 -- in:   id text[], fresh bigint
 -- out:  id text, seq bigint, fingerprint bytea
--- why:  `fresh` of the ids are perhaps new: for those nobody knows numbers come along, as rows without an id.
+-- why:  `fresh` of the ids may be new: for unknown ids the statement also returns sequence numbers, as rows without
+--       an id.
 WITH known AS (SELECT id, seq, fingerprint FROM pawl.id WHERE id = ANY ($1::text[]))
 SELECT id, seq, fingerprint FROM known
 UNION ALL
@@ -11,8 +12,8 @@ SELECT NULL, nextval('pawl.seq'), NULL FROM generate_series(1, $2::bigint - (SEL
 
 -- name: id_add
 -- in:   id text[], seq bigint[], fingerprint bytea[]
--- why:  Sorted, so that two groups with the same ids do not lock each other out. One that is there means that
---       somebody was faster, and undoes the group.
+-- why:  Sorted, so that two groups with the same ids do not deadlock. An existing id means that another transaction
+--       was faster, and rolls the group back.
 INSERT INTO pawl.id (id, seq, fingerprint) SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[]);
 
 -- name: id_remove
@@ -28,9 +29,9 @@ SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::tex
 
 -- name: call_read
 -- in:   seq bigint[]
--- why:  All places in one statement: a reader that sees a call in two of them, or in none, says so. OFFSET 0: each is
---       asked by its index, also when the server planned it for a table that looked empty; beside an old snapshot an
---       empty table is a long one.
+-- why:  All places in one statement, so that a reader can report a call that is in two of them, or in none. OFFSET 0:
+--       each table is read by its index, even if the statement was planned when the table looked empty. With an old
+--       snapshot open, an empty table still has many dead rows.
 SELECT c.seq, c.id, c.lane, c.method, c.key, c.priority, c.created_at, c.run_at, c.expires_at, c.options,
        c.caller, c.client, c.parent, c.trace, c.tags,
        r.track, r.rank, r.run_at, r.attempts, r.lost, r.redrives, r.pos, r.key_no,
@@ -55,7 +56,7 @@ LEFT JOIN pawl.outcome o ON o.seq = s.seq;
 
 -- name: call_move
 -- in:   seq bigint[], lane int[], priority int[], run_at bigint[]
--- why:  The one update of the ledger: a moved call shows for good what it was moved to.
+-- why:  The only update of a call's row: a moved call permanently shows its new values.
 UPDATE pawl.call c SET lane = v.lane, priority = v.priority, run_at = v.run_at
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) v (seq, lane, priority, run_at)
 WHERE c.seq = v.seq;

@@ -1,10 +1,10 @@
--- The event service: status(id), events(id, value). No keys and no indexes: every look is a scan.
+-- The event service: status(id), events(id, value). No keys and no indexes: every read is a scan.
 
 -- name: events_gate
 -- in:   seconds bigint
 -- out:  got int
--- why:  Nothing in the tables could stop two that start together from making two counters. Until the transaction ends;
---       lock_timeout says for how long it is waited for.
+-- why:  Without keys, the tables cannot stop two processes that start together from making two counters. The lock
+--       lasts until the transaction ends; lock_timeout limits the wait.
 SELECT 1::bigint FROM (SELECT pg_advisory_xact_lock(hashtextextended('pawl events', 0) # $1::bigint # $1::bigint)) t;
 
 -- name: events_ungate
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS status (id int);
 CREATE TABLE IF NOT EXISTS events (id int, value varchar(255) NULL);
 
 -- name: events_first
--- why:  A counter that was lost goes on behind the last event.
+-- why:  A lost counter continues after the last event.
 INSERT INTO status (id)
 SELECT t.last FROM (SELECT coalesce(max(id), 0) AS last FROM events) t WHERE NOT EXISTS (SELECT 1 FROM status);
 
@@ -68,7 +68,7 @@ SELECT id::bigint, value::text FROM events WHERE id::bigint = ANY($1::bigint[]) 
 -- name: events_any
 -- in:   without bigint[]
 -- out:  id bigint
--- why:  Whoever found nothing the last time looks without locking anything.
+-- why:  A worker that found nothing the last time looks without locking anything.
 SELECT id::bigint FROM events WHERE value IS NULL AND id > 0 AND NOT (id::bigint = ANY($1::bigint[])) LIMIT 1;
 
 -- name: events_take
@@ -79,6 +79,6 @@ LIMIT $1::bigint FOR UPDATE SKIP LOCKED;
 
 -- name: events_put
 -- in:   id bigint[], place text[], value text[], n bigint
--- why:  We hold the rows, so they are where they were: no second scan.
+-- why:  The rows are locked by us and have not moved: no second scan.
 UPDATE events e SET value = v.value FROM unnest($1::bigint[], $2::text[], $3::text[]) AS v (id, place, value)
 WHERE e.ctid = v.place::tid AND e.id = v.id AND e.value IS NULL AND $4::bigint > 0;

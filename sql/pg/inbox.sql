@@ -1,15 +1,15 @@
--- Calls that applications submitted in SQL, until they are taken over.
+-- Calls that applications submitted in SQL, until they are moved into the ledger.
 
 -- name: inbox_any
 -- out:  one int
--- why:  One look at the front of an index that is empty most of the time.
+-- why:  One read at the front of an index that is empty most of the time.
 SELECT 1 FROM pawl.inbox WHERE refused_at IS NULL LIMIT 1;
 
 -- name: inbox_take
 -- in:   max int, len bigint
 -- out:  n, id, type, method, key, queue, form, input, priority, run_at, expires_at, options, caller, client, parent,
 --       trace, tags
--- why:  As many as fit: a row counts what stands before it, so that the first is always taken.
+-- why:  As many as fit: each row is limited by the sum of the rows before it, so the first one is always taken.
 WITH t AS (SELECT n, coalesce(octet_length(input), 0) AS len FROM pawl.inbox WHERE refused_at IS NULL
            ORDER BY n LIMIT $1::bigint FOR UPDATE SKIP LOCKED),
      s AS (SELECT n, sum(len) OVER (ORDER BY n) - len AS before FROM t)

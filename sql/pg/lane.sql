@@ -2,7 +2,7 @@
 
 -- name: lane_lock
 -- in:   schema text
--- why:  Numbers are dense and appear in order, because their makers take turns.
+-- why:  Numbers are dense and become visible in order, because inserts are serialized.
 SELECT pg_advisory_xact_lock(1885435757, hashtext($1::text));
 
 -- name: lane_list
@@ -16,7 +16,7 @@ INSERT INTO pawl.lane (lane, queue, type) SELECT * FROM unnest($1::bigint[], $2:
 
 -- name: queue_list
 -- out:  queue text, paused int
--- why:  A queue that is not paused needs no row; earlier programs left one with 0 behind.
+-- why:  A queue that is not paused needs no row; earlier versions left a row with 0.
 SELECT queue, paused FROM pawl.queue WHERE paused <> 0 ORDER BY queue;
 
 -- name: queue_pause

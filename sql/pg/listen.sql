@@ -1,14 +1,14 @@
--- Hints between processes, and the one look that says that there is nothing to do.
+-- Notifications between processes, and the query that an idle process runs.
 
 -- name: listen_enter
 -- in:   channel text
--- why:  A mark that a session of ours listens, gone with the session.
+-- why:  A lock that shows that one of our sessions listens; it ends with the session.
 SELECT pg_advisory_lock_shared(1885435758, hashtext($1::text));
 
 -- name: listen_others
 -- in:   channel text
 -- out:  n bigint
--- why:  A NOTIFY that nobody hears still costs everybody a lock.
+-- why:  A NOTIFY without listeners still takes a lock that all commits share.
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1885435758
   AND objid::bigint = hashtext($1::text)::bigint & 4294967295 AND pid <> pg_backend_pid()
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
@@ -20,11 +20,10 @@ SELECT pg_notify($1::text, $2::text);
 -- name: look
 -- in:   now bigint, token bytea, node text, boot text
 -- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint
--- why:  Outside of any transaction, and most of the time all that a sweep or a claim needs: is a lease with
---       this token there, has another boot the node's name, and from when on is there something to sweep or to
---       claim; calls in the inbox are a hint like any other. Whatever a sweep or a claim takes up must be asked for
---       here, or an idle process never finds it.
---       now 0: the server's clock.
+-- why:  Runs outside of any transaction, and is most of the time all that a sweep or a claim needs: does a lease with
+--       this token exist, does another boot have the node's name, and when is there something to sweep or to claim;
+--       calls in the inbox count like key notes. Everything that a sweep or a claim processes must be asked for here,
+--       or an idle process never finds it. now 0: the server's clock.
 WITH RECURSIVE p (track, rank, run_at) AS (
   (SELECT track, rank, run_at FROM pawl.ready ORDER BY track, rank, run_at, seq LIMIT 1)
   UNION ALL
@@ -42,5 +41,5 @@ SELECT CASE WHEN $1::bigint > 0 THEN $1::bigint ELSE (extract(epoch FROM clock_t
   (SELECT min(run_at) FROM p);
 
 -- name: script_lock
--- why:  CREATE TABLE IF NOT EXISTS of two processes at the same moment: the second of them fails.
+-- why:  When two processes run CREATE TABLE IF NOT EXISTS at the same time, the second one fails.
 SELECT pg_advisory_xact_lock(1885435758, 1);

@@ -1,10 +1,10 @@
--- Which steps of the schema were applied. The table, and the schema it is in, are older than the first step.
+-- Which migration steps were applied. The table and its schema exist before the first step.
 
 -- name: migration_schema
 CREATE SCHEMA IF NOT EXISTS pawl;
 
 -- name: migration_table
--- why:  Made by whoever comes first; the steps themselves are then a list in the database.
+-- why:  Created by the first process; the applied steps are then a list in the database.
 CREATE TABLE IF NOT EXISTS pawl.migration (
   number     integer PRIMARY KEY,
   word       text NOT NULL,
@@ -16,12 +16,12 @@ CREATE TABLE IF NOT EXISTS pawl.migration (
 -- name: migration_exists
 -- in:   schema text, table text
 -- out:  one int
--- why:  An empty database has no table to ask; asking the catalogue is no error.
+-- why:  An empty database has no such table; a query of the catalogue is not an error.
 SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = $1::text AND c.relname = $2::text AND c.relkind = 'r';
 
 -- name: migration_lock
--- why:  Two processes that start together take turns: the second finds everything done.
+-- why:  Two processes that start together run one after the other: the second finds everything done.
 SELECT pg_advisory_xact_lock(1885435756, hashtext($1::text));
 
 -- name: migration_list
@@ -45,8 +45,8 @@ SELECT value FROM pawl.meta WHERE name = $1::text;
 -- name: migration_strangers
 -- in:   schema text, max int
 -- out:  what text
--- why:  A function or a trigger that another role put beside ours, while it was allowed to, may run with the
---       owner's rights. Ours have no triggers. The owner is whoever owns the table of steps.
+-- why:  A function or a trigger that another role created next to ours, while it was allowed to, may run with the
+--       owner's rights. Our tables have no triggers. The owner is the owner of the table of steps.
 SELECT v.what FROM (
   SELECT pg_catalog.format('function %s.%s(%s) of role "%s"', n.nspname, p.proname,
            pg_catalog.pg_get_function_identity_arguments(p.oid), pg_catalog.pg_get_userbyid(p.proowner)) AS what
@@ -64,8 +64,8 @@ ORDER BY v.what LIMIT $2::bigint;
 -- name: migration_grantees
 -- in:   schema text, max int
 -- out:  role text, what text
--- why:  What `migrate grants` gave an admin before step 7 stays until it is run again. CREATE in the schema, or TRIGGER
---       on one of its tables, lets a role run code with the owner's rights.
+-- why:  What `migrate grants` granted to an admin before step 7 stays until it is run again. CREATE in the schema, or
+--       TRIGGER on one of its tables, lets a role run code with the owner's rights.
 SELECT CASE v.role WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(v.role) END, pg_catalog.min(v.what) FROM (
   SELECT g.grantee AS role, n.nspowner AS owner, pg_catalog.format('CREATE on schema %s', n.nspname) AS what
   FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) g
@@ -81,7 +81,7 @@ GROUP BY v.role ORDER BY 1 LIMIT $2::bigint;
 -- name: migration_foreign
 -- in:   schema text
 -- out:  what text, owner text
--- why:  A GRANT on what belongs to another role is a warning at most, and grants nothing. The schema comes first: its
+-- why:  A GRANT on an object of another role is at most a warning, and grants nothing. The schema comes first: its
 --       owner is the role to connect as.
 SELECT v.what, pg_catalog.pg_get_userbyid(v.owner) FROM (
   SELECT 1 AS place, pg_catalog.format('schema "%s"', n.nspname) AS what, n.nspowner AS owner

@@ -4,7 +4,7 @@
 -- in:   token bytea[]
 -- out:  token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, held bytea,
 --       width int
--- why:  The fence: no row, no lease. In order, so that two groups do not lock each other out.
+-- why:  The fence: without a row there is no lease. Sorted, so that two groups do not deadlock.
 SELECT token, node, boot, worker, claimed_at, until, rev, held, width FROM pawl.lease
 WHERE token = ANY ($1::bytea[]) ORDER BY token FOR UPDATE;
 
@@ -17,14 +17,14 @@ WHERE low <= $2::bigint AND high >= $1::bigint;
 -- name: lease_ended
 -- in:   seq bigint[]
 -- out:  seq bigint
--- why:  A call that retention has taken ended before; a list that still names it must not bring it back.
+-- why:  A call that retention removed had ended before; a list that still names it must not restore it.
 SELECT s FROM unnest($1::bigint[]) s
 WHERE EXISTS (SELECT 1 FROM pawl.outcome o WHERE o.seq = s) OR NOT EXISTS (SELECT 1 FROM pawl.call c WHERE c.seq = s);
 
 -- name: lease_calls
 -- in:   seq bigint[]
 -- out:  seq bigint, ended int, id text, lane int, key text, priority int, expires_at bigint, options text, wished_at bigint
--- why:  What a finish needs of the calls of its lease, and which of them have ended; as lease_ended has it.
+-- why:  What a finish needs to know of the calls of its lease, and which of them have ended, as in lease_ended.
 SELECT s.seq, CASE WHEN c.seq IS NULL OR o.seq IS NOT NULL THEN 1 ELSE 0 END,
        c.id, c.lane, c.key, c.priority, c.expires_at, c.options, w.wished_at
 FROM unnest($1::bigint[]) s (seq)
@@ -35,14 +35,14 @@ LEFT JOIN LATERAL (SELECT * FROM pawl.cancel WHERE seq = s.seq OFFSET 0) w ON tr
 -- name: lease_timeouts
 -- in:   seq bigint[]
 -- out:  seq bigint, timeout_us bigint
--- why:  An extend needs no more of its calls, and comes every few seconds.
+-- why:  An extend needs no more than this, and comes every few seconds.
 SELECT c.seq, (c.options::jsonb ->> 'timeout_us')::bigint
 FROM unnest($1::bigint[]) s (seq) JOIN pawl.call c ON c.seq = s.seq WHERE c.options LIKE '%"timeout_us"%';
 
 -- name: lease_wishes
 -- in:   low bigint, high bigint
 -- out:  seq bigint
--- why:  For calls of these leases, or others between them: there are few at any time.
+-- why:  For calls of these leases, or others with seqs between them: there are few at any time.
 SELECT seq FROM pawl.cancel WHERE seq BETWEEN $1::bigint AND $2::bigint;
 
 -- name: lease_add
@@ -76,7 +76,7 @@ SELECT until FROM pawl.lease WHERE until IS NOT NULL AND until > $1::bigint ORDE
 -- name: lease_of_node
 -- in:   node text, boot text, own int
 -- out:  token bytea
--- why:  own 0: every other boot of the name, which is what a restarted process takes back. A lease with an end
+-- why:  own 0: leases of every other boot of the node, which a restarted process takes back. A lease with an end
 --       belongs to a worker outside the process.
 SELECT token FROM pawl.lease WHERE node = $1::text AND (boot = $2::text) = ($3::bigint = 1) AND until IS NULL
 ORDER BY token;
@@ -107,14 +107,14 @@ SELECT k, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0 FROM unnest($1::text[]) k ON CONFLICT DO 
 
 -- name: key_new
 -- in:   as key_write, sorted by key
--- why:  A row with the numbers it has at the end of the group. One that is there means that another transaction was
---       faster, and undoes the group.
+-- why:  A row with its numbers at the end of the group. An existing row means that another transaction was faster,
+--       and rolls the group back.
 INSERT INTO pawl.key (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
 SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
                      $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[]);
 
 -- name: key_write
--- why:  "SELECT * FROM unnest(" is what shape.c looks for: columns that are the same in all rows go as one value.
+-- why:  shape.c searches for "SELECT * FROM unnest(": columns that are equal in all rows are passed as one value.
 UPDATE pawl.key k SET state = v.state, head = v.head, head_pos = v.head_pos, head_no = v.head_no,
   next_no = v.next_no, held = v.held, waiting = v.waiting, later = v.later, since = v.since, ended_at = v.ended_at
 FROM (SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
@@ -177,7 +177,7 @@ SELECT 1 FROM pawl.object WHERE key = $1::text LIMIT 1;
 -- name: node_join
 -- in:   node text, boot text, host text, version text, address text, roles text, queues text, slots int, busy int,
 --       connections bigint, cpu_milli bigint, memory bigint, now bigint
--- why:  The wish that it drain stays, whichever boot it was said to.
+-- why:  A request to drain stays, whichever boot of the node it was for.
 INSERT INTO pawl.node (node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy,
                        connections, cpu_milli, memory, beats, started_at, beat_at)
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, 0, 0, 0, $8::bigint, $9::bigint,
@@ -202,7 +202,8 @@ UPDATE pawl.node SET dead = 1 WHERE node = $1::text AND boot = $2::text AND beat
 -- name: node_lock
 -- in:   node text
 -- out:  boot text, beats bigint, dead int
--- why:  Before its leases are listed: a claim of the node waits here, and then knows.
+-- why:  Runs before its leases are listed: a concurrent claim of the node waits for this row, and then sees the
+--       change.
 SELECT boot, beats, dead FROM pawl.node WHERE node = $1::text FOR UPDATE;
 
 -- name: node_read
@@ -213,7 +214,7 @@ SELECT boot, beats, dead FROM pawl.node WHERE node = $1::text;
 -- name: node_share
 -- in:   node text
 -- out:  as node_lock
--- why:  Not in the way of its own beats, only of who takes it down.
+-- why:  Does not block the node's own heartbeats, only a transaction that declares it dead.
 SELECT boot, beats, dead FROM pawl.node WHERE node = $1::text FOR KEY SHARE;
 
 -- name: node_remove
@@ -242,7 +243,7 @@ UPDATE pawl.leader SET node = $2::text, boot = $3::text, epoch = $4::bigint, acq
 
 -- name: leader_vacate
 -- in:   node text, boot text, own int
--- why:  own 0: what every other boot of the name had.
+-- why:  own 0: the roles of every other boot of the node.
 UPDATE pawl.leader SET until = 0
 WHERE node = $1::text AND (boot = $2::text) = ($3::bigint = 1) AND until > 0;
 

@@ -1,4 +1,4 @@
--- Where calls stand: ready, lines, expiry, wishes, outcomes, tries.
+-- The places of calls: ready, key queues (line), expiry, cancel requests, outcomes, attempts.
 
 -- name: ready_add
 INSERT INTO pawl.ready (seq, track, rank, run_at, attempts, lost, redrives, pos, key_no)
@@ -7,8 +7,8 @@ SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5:
 
 -- name: ready_remove
 -- in:   seq bigint[], track int[], rank int[], run_at bigint[]
--- why:  One by one, then by ctid: asked for many numbers at once the server may read an index from end to end, if it
---       planned that when the table looked empty; and beside somebody's old snapshot it is long.
+-- why:  One by one, then by ctid: for many numbers at once the server may scan a whole index, if the statement was
+--       planned when the table looked empty; with an old snapshot open the index is long.
 DELETE FROM pawl.ready WHERE ctid = ANY (ARRAY(
   SELECT (SELECT r.ctid FROM pawl.ready r
           WHERE r.track = v.track AND r.rank = v.rank AND r.run_at = v.run_at AND r.seq = v.seq)
@@ -16,7 +16,7 @@ DELETE FROM pawl.ready WHERE ctid = ANY (ARRAY(
 
 -- name: ready_pairs
 -- out:  track int, rank int, run_at bigint
--- why:  Skips from one (track, rank) in use to the next, whatever stands behind the first of each.
+-- why:  Skips from one used (track, rank) to the next, without reading the other rows of each.
 WITH RECURSIVE p (track, rank, run_at) AS (
   (SELECT track, rank, run_at FROM pawl.ready ORDER BY track, rank, run_at, seq LIMIT 1)
   UNION ALL
@@ -28,8 +28,8 @@ SELECT track, rank, run_at FROM p;
 -- name: ready_known
 -- in:   track int[], rank int[], run_at bigint[], seq bigint[]
 -- out:  as ready_pairs
--- why:  Only of pairs that are known, each from where its last claim ended: rows that were claimed before stay in the
---       index for a while, for as long as somebody's snapshot may see them.
+-- why:  Only for known pairs, each from the place where its last claim ended: rows that were claimed before stay in
+--       the index for as long as an open snapshot may see them.
 SELECT k.track, k.rank, n.run_at FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) k (track, rank, run_at, seq)
 CROSS JOIN LATERAL (
   SELECT r.run_at FROM pawl.ready r
@@ -40,7 +40,7 @@ CROSS JOIN LATERAL (
 -- in:   track int[], rank int, now bigint, max int, len bigint, run_at bigint[], seq bigint[]: from there on
 -- out:  seq bigint, track int, run_at bigint, attempts int, lost int, redrives int, pos bigint, key_no bigint; of the
 --       call what line_take has, too
--- why:  What somebody else is claiming just now is passed over. Inputs come along as long as all of them together
+-- why:  Rows that another transaction is claiming are skipped. Inputs are returned as long as all of them together
 --       are not longer than len.
 SELECT r.seq, r.track, r.run_at, r.attempts, r.lost, r.redrives, r.pos, r.key_no,
        c.id, c.method, c.key, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
@@ -63,10 +63,10 @@ ORDER BY r.run_at, r.seq;
 -- in:   as ready_take; len: of each input
 -- out:  as ready_take up to the input, in no order. What nearly all calls have in common is null: run_at and created_at
 --       where they are the run_at of the row of ready; form where it is 1; the length of an input that is there
--- why:  The same for calls that will all be taken: deleted as they are found, by ctid, which costs what locking them
---       does. Who takes one not after all puts it back. A column costs as much as a probe of an index.
---       The ARRAY, and a range where an equality would do, keep the server from reading a table from end to end that
---       looked empty when it planned: nothing but a ctid leads to r, and nothing but r to c.
+-- why:  The same when all calls will be taken: they are deleted as they are found, by ctid, which costs as much as
+--       locking them. A call that is not taken after all is inserted again. A column costs as much as a probe of an
+--       index. The ARRAY, and a range instead of an equality, keep the server from scanning a table that looked empty
+--       when the statement was planned: r is reached only by ctid, and c only from r.
 DELETE FROM pawl.ready r USING pawl.call c
 WHERE c.seq >= r.seq AND c.seq <= r.seq AND r.ctid = ANY (ARRAY(
   SELECT q.ctid FROM unnest($1::bigint[], $6::bigint[], $7::bigint[]) t (track, run_at, seq)
@@ -85,7 +85,7 @@ RETURNING r.seq, r.track, r.run_at, NULLIF(r.attempts, 0), NULLIF(r.lost, 0), NU
 -- name: ready_grab_one
 -- in:   as ready_grab; track, run_at and seq are those of one track
 -- out:  as ready_grab
--- why:  One track is what most claims find due, and needs no sorting.
+-- why:  Most claims find only one track due, which needs no sorting.
 DELETE FROM pawl.ready r USING pawl.call c
 WHERE c.seq >= r.seq AND c.seq <= r.seq AND r.ctid = ANY (ARRAY(
   SELECT r.ctid FROM pawl.ready r
@@ -141,13 +141,13 @@ ORDER BY k.at, n.pos;
 -- name: line_newer
 -- in:   key text, pos bigint
 -- out:  n bigint
--- why:  From the end: whoever asks for a place has mostly just joined.
+-- why:  From the end: most requests for a position come from a call that has just joined.
 SELECT count(*) FROM pawl.line WHERE key = $1::text AND pos > $2::bigint;
 
 -- name: line_of_key
 -- in:   key text, max int
 -- out:  seq bigint
--- why:  Every one of the key, delayed ones too.
+-- why:  All calls of the key, also delayed ones.
 SELECT seq FROM pawl.line WHERE key = $1::text ORDER BY pos LIMIT $2::bigint;
 
 -- name: line_due
@@ -162,7 +162,8 @@ SELECT 1 FROM pawl.line WHERE pos < 0 AND run_at <= $1::bigint LIMIT 1;
 
 -- name: claim_look
 -- out:  inbox int, hint int: null when there is none; run_at bigint: when the first of the delayed calls joins
--- why:  What every claim has to know before it looks at what is ready, most of the time nothing, in one statement.
+-- why:  Everything that a claim must know before it reads ready calls, in one statement; most of the time there is
+--       nothing.
 SELECT (SELECT 1 FROM pawl.inbox WHERE refused_at IS NULL LIMIT 1), (SELECT 1 FROM pawl.hint ORDER BY n LIMIT 1),
   (SELECT run_at FROM pawl.line WHERE pos < 0 ORDER BY run_at, seq LIMIT 1);
 
@@ -210,7 +211,7 @@ DELETE FROM pawl.cancel WHERE seq = ANY ($1::bigint[]);
 -- name: wish_list
 -- in:   max int
 -- out:  seq bigint
--- why:  A result that was stored beside the wish has won.
+-- why:  A result that was stored before the cancel request wins.
 SELECT w.seq FROM pawl.cancel w WHERE NOT EXISTS (SELECT 1 FROM pawl.outcome o WHERE o.seq = w.seq)
 ORDER BY w.seq LIMIT $1::bigint;
 
@@ -240,7 +241,7 @@ FOR UPDATE SKIP LOCKED;
 SELECT 1 FROM pawl.outcome WHERE keep_until <= $1::bigint LIMIT 1;
 
 -- name: attempt_add
--- why:  `no` counts on from what is stored.
+-- why:  `no` continues from the highest stored number.
 INSERT INTO pawl.attempt (seq, no, try, how, status, error, node, token, started_at, finished_at)
 SELECT v.seq, v.no + coalesce((SELECT max(a.no) FROM pawl.attempt a WHERE a.seq = v.seq), 0), v.try, v.how,
        v.status, v.error, v.node, v.token, v.started_at, v.finished_at
@@ -251,7 +252,7 @@ FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]
 -- name: attempt_of_token
 -- in:   seq bigint, token bytea
 -- out:  status int, error text, finished_at bigint
--- why:  The newest row of the owner's.
+-- why:  The owner's newest row.
 SELECT status, error, finished_at FROM pawl.attempt WHERE seq = $1::bigint AND token = $2::bytea
 ORDER BY no DESC LIMIT 1;
 

@@ -1,8 +1,8 @@
--- Calls that were taken out of the ledger, as one wide row each.
+-- Calls that were moved into the archive, one wide row each.
 
 -- name: archive_add
 -- in:   seq bigint, now bigint
--- why:  Form 1 is JSON: text, so that people can read it; everything else stays bytes.
+-- why:  Form 1 is JSON and stored as text, so that people can read it; everything else stays bytes.
 INSERT INTO pawl_archive (seq, id, status, queue, type, method, key, key_no, input, result, error, attempts,
                           lost, redrives, priority, node, created_at, run_at, started_at, finished_at,
                           archived_at, caller, client, parent, trace, tags, options)
@@ -24,13 +24,13 @@ WHERE c.seq = ?1;
 -- name: outcome_walk
 -- in:   after bigint, max int
 -- out:  seq bigint, finished_at bigint, keep_until bigint
--- why:  Without an index on finished_at, which every finish would pay for and only an archive would read.
+-- why:  Without an index on finished_at: every finish would pay for it, and only archiving would use it.
 SELECT seq, finished_at, keep_until FROM pawl_outcome WHERE seq > ?1 ORDER BY seq LIMIT ?2;
 
 -- name: lease_old
 -- in:   before bigint, max int
 -- out:  token bytea
--- why:  Leases are few, one a busy worker: no index for what a person asks now and then.
+-- why:  There are few leases, one for each busy worker: an operator's rare query needs no index.
 SELECT token FROM pawl_lease WHERE claimed_at < ?1 ORDER BY claimed_at, token LIMIT ?2;
 
 -- name: archive_read
@@ -38,7 +38,7 @@ SELECT token FROM pawl_lease WHERE claimed_at < ?1 ORDER BY claimed_at, token LI
 -- out:  id, status, queue, type, method, key, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
 --       trace, tags, options (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
 --       finished_at, archived_at (bigint)
--- why:  An id that was forgotten may have been used again: the newest is shown.
+-- why:  A forgotten id may have been used again: the newest call is shown.
 SELECT id, status, queue, type, method, key,
        CASE typeof(input) WHEN 'text' THEN input END, CASE typeof(input) WHEN 'blob' THEN input END,
        CASE typeof(result) WHEN 'text' THEN result END, CASE typeof(result) WHEN 'blob' THEN result END,

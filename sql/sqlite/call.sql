@@ -1,8 +1,8 @@
 -- Calls and their ids.
 --
--- The driver (store/sqlite/driver_stmt.c) runs a statement once for each value of a column; a text with json_each() gets
--- the column as a JSON array. Parameters behind the last one that a text names are left out. One connection writes at
--- a time, so nothing is locked: what a transaction has read stays as it is.
+-- The driver (store/sqlite/driver_stmt.c) runs a statement once for each value of a column; a text with
+-- json_each() gets the column as a JSON array. Parameters after the last one that a text uses are left out.
+-- Only one connection writes at a time, so nothing is locked: what a transaction has read does not change.
 
 -- name: id_find
 -- in:   id text
@@ -11,7 +11,7 @@ SELECT id, seq, fingerprint FROM pawl_id WHERE id = ?1;
 
 -- name: id_add
 -- in:   id text, seq bigint, fingerprint bytea
--- why:  The look-up and the insert are one walk down the tree; no row changed means the id is known.
+-- why:  Lookup and insert are one descent of the tree; no changed row means that the id is known.
 INSERT INTO pawl_id (id, seq, fingerprint) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING;
 
 -- name: id_remove
@@ -29,7 +29,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?
 -- name: call_read
 -- in:   seq bigint
 -- out:  as on the other engines; place and number of a call on offer are those of its key's head
--- why:  All places in one statement: a reader that sees a call in two of them, or in none, says so.
+-- why:  All places in one statement, so that a reader can report a call that is in two of them, or in none.
 SELECT c.seq, c.id, c.lane, c.method, c.key, c.priority, c.created_at, c.run_at, c.expires_at, c.options,
        c.caller, c.client, c.parent, c.trace, c.tags,
        r.track, r.rank, r.run_at, r.attempts, r.lost, r.redrives, k.head_pos, k.head_no,
@@ -53,7 +53,7 @@ FROM pawl_call c LEFT JOIN pawl_outcome o ON o.seq = c.seq WHERE c.seq = ?1;
 
 -- name: call_move
 -- in:   seq bigint, lane int, priority int, run_at bigint
--- why:  The one update of the ledger: a moved call shows for good what it was moved to.
+-- why:  The only update of a call's row: a moved call permanently shows its new values.
 UPDATE pawl_call SET lane = ?2, priority = ?3, run_at = ?4 WHERE seq = ?1;
 
 -- name: call_remove
@@ -84,7 +84,7 @@ SELECT seq FROM pawl_call INDEXED BY pawl_call_client WHERE client = ?3 AND seq 
 
 -- name: call_list_lane
 -- in:   below bigint, max int, lane int
--- why:  Up to max of each lane: the ledger merges them.
+-- why:  Up to max rows of each lane: the ledger merges them.
 SELECT seq FROM pawl_call INDEXED BY pawl_call_lane WHERE lane = ?3 AND seq < ?1 ORDER BY seq DESC LIMIT ?2;
 
 -- name: call_list_tag
@@ -93,7 +93,7 @@ SELECT seq FROM pawl_tag WHERE name = ?3 AND value = ?4 AND seq < ?1 ORDER BY se
 
 -- name: call_list_bad
 -- in:   below bigint, max int, status int
--- why:  "status <> 3" is what lets SQLite use the partial index for a status it does not know yet.
+-- why:  "status <> 3" lets SQLite use the partial index although the status is a parameter.
 SELECT seq FROM pawl_outcome INDEXED BY pawl_outcome_bad
 WHERE status = ?3 AND status <> 3 AND seq < ?1 ORDER BY seq DESC LIMIT ?2;
 

@@ -1,9 +1,9 @@
--- The event service: status(id), events(id, value). No keys and no indexes: every look is a scan.
+-- The event service: status(id), events(id, value). No keys and no indexes: every read is a scan.
 
 -- name: events_gate
 -- in:   seconds int
 -- out:  got int
--- why:  The transaction that asks is the only one that writes.
+-- why:  The transaction that asks has the write lock.
 SELECT ?1 >= 0;
 
 -- name: events_ungate
@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS status (id int);
 CREATE TABLE IF NOT EXISTS events (id int, value varchar(255) NULL);
 
 -- name: events_first
--- why:  A counter that was lost goes on behind the last event.
+-- why:  A lost counter continues after the last event.
 INSERT INTO status (id)
 SELECT t.last FROM (SELECT coalesce(max(id), 0) AS last FROM events) t WHERE NOT EXISTS (SELECT 1 FROM status);
 
@@ -33,7 +33,7 @@ SELECT count(*) FROM status;
 
 -- name: events_patience
 -- in:   lock int, look int: milliseconds
--- why:  The writer's lock has a patience of its own; patience() is the connection's.
+-- why:  The write lock has its own timeout; patience() sets the connection's.
 SELECT ?1, patience(?2);
 
 -- name: events_counter
@@ -61,7 +61,7 @@ SELECT id, value FROM events WHERE id IN (SELECT value FROM json_each(?1)) AND ?
 -- name: events_any
 -- in:   without as a JSON array
 -- out:  id int
--- why:  An empty poll must not be the one that writes.
+-- why:  A poll that finds nothing must not take the write lock.
 SELECT id FROM events WHERE value IS NULL AND id > 0 AND id NOT IN (SELECT value FROM json_each(?1)) LIMIT 1;
 
 -- name: events_take
@@ -72,5 +72,5 @@ WHERE value IS NULL AND id > 0 AND id NOT IN (SELECT value FROM json_each(?2)) L
 
 -- name: events_put
 -- in:   id int, place text, value text, n int, once a row
--- why:  Nobody else writes, so they are where they were: no second scan.
+-- why:  No other connection writes, so the rows have not moved: no second scan.
 UPDATE events SET value = ?3 WHERE rowid = CAST(?2 AS INTEGER) AND id = ?1 AND value IS NULL AND ?4 > 0;

@@ -1,5 +1,4 @@
--- number <-> (queue, type), and paused queues. Numbers are dense and never given back, so a process reads only what
--- is new.
+-- number <-> (queue, type), and paused queues. Numbers are dense and never reused, so a process reads only new ones.
 
 -- name: lane_list
 -- in:   after int
@@ -12,7 +11,7 @@ INSERT INTO pawl_lane (lane, queue, type) VALUES (?1, ?2, ?3);
 
 -- name: queue_list
 -- out:  queue text, paused int
--- why:  A queue that is not paused needs no row; earlier programs left one with 0 behind.
+-- why:  A queue that is not paused needs no row; earlier versions left a row with 0.
 SELECT queue, paused FROM pawl_queue WHERE paused <> 0 ORDER BY queue;
 
 -- name: queue_pause

@@ -1,7 +1,7 @@
--- Which steps of the schema were applied, and single numbers. The table of steps is older than the first step.
+-- Which migration steps were applied, and single numbers. The table of steps exists before the first step.
 
 -- name: migration_table
--- why:  Made by whoever comes first; the steps themselves are then a list in the database.
+-- why:  Created by the first process; the applied steps are then a list in the database.
 CREATE TABLE IF NOT EXISTS pawl_migration (
   number     INTEGER PRIMARY KEY,
   word       TEXT NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS pawl_migration (
 -- name: migration_exists
 -- in:   table text
 -- out:  one int
--- why:  An empty file has no table to ask; asking the catalogue is no error.
+-- why:  An empty file has no such table; a query of the catalogue is not an error.
 SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1;
 
 -- name: migration_list
@@ -35,5 +35,5 @@ SELECT value FROM pawl_meta WHERE name = ?1;
 
 -- name: meta_set
 -- in:   name text, value bigint
--- why:  Once a group, with the last number given out: a counter row per call would cost as much as the call.
+-- why:  Once a group, with the last number used: an update for each call would cost as much as the call.
 UPDATE pawl_meta SET value = ?2 WHERE name = ?1;

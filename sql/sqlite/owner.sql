@@ -4,7 +4,7 @@
 -- in:   token bytea
 -- out:  token bytea, node text, boot text, worker text, claimed_at bigint, until bigint, rev bigint, held bytea,
 --       width int
--- why:  The fence: no row, no lease.
+-- why:  The fence: without a row there is no lease.
 SELECT token, node, boot, worker, claimed_at, until, rev, held, width FROM pawl_lease WHERE token = ?1;
 
 -- name: lease_around
@@ -15,13 +15,13 @@ SELECT token, node, boot, worker, claimed_at, until, rev, held, width FROM pawl_
 -- name: lease_ended
 -- in:   seq bigint
 -- out:  seq bigint
--- why:  A call that retention has taken ended before; a list that still names it must not bring it back.
+-- why:  A call that retention removed had ended before; a list that still names it must not restore it.
 SELECT ?1 WHERE EXISTS (SELECT 1 FROM pawl_outcome WHERE seq = ?1) OR NOT EXISTS (SELECT 1 FROM pawl_call WHERE seq = ?1);
 
 -- name: lease_calls
 -- in:   seq bigint
 -- out:  seq bigint, ended int, id text, lane int, key text, priority int, expires_at bigint, options text, wished_at bigint
--- why:  What a finish needs of the calls of its lease, and which of them have ended; as lease_ended has it.
+-- why:  What a finish needs to know of the calls of its lease, and which of them have ended, as in lease_ended.
 SELECT s.seq, CASE WHEN c.seq IS NULL OR o.seq IS NOT NULL THEN 1 ELSE 0 END,
        c.id, c.lane, c.key, c.priority, c.expires_at, c.options, w.wished_at
 FROM (SELECT ?1 AS seq) s
@@ -32,7 +32,7 @@ LEFT JOIN pawl_cancel w ON w.seq = s.seq;
 -- name: lease_timeouts
 -- in:   seq bigint
 -- out:  seq bigint, timeout_us bigint
--- why:  An extend needs no more of its calls, and comes every few seconds.
+-- why:  An extend needs no more than this, and comes every few seconds.
 SELECT seq, json_extract(options, '$.timeout_us') FROM pawl_call WHERE seq = ?1 AND options LIKE '%"timeout_us"%';
 
 -- name: lease_wishes
@@ -73,7 +73,7 @@ WHERE until IS NOT NULL AND until > ?1 ORDER BY until LIMIT 1;
 -- name: lease_of_node
 -- in:   node text, boot text, own int
 -- out:  token bytea
--- why:  own 0: every other boot of the name, which is what a restarted process takes back. A lease with an end
+-- why:  own 0: leases of every other boot of the node, which a restarted process takes back. A lease with an end
 --       belongs to a worker outside the process.
 SELECT token FROM pawl_lease INDEXED BY pawl_lease_owner
 WHERE node = ?1 AND (boot = ?2) = (?3 = 1) AND until IS NULL ORDER BY token;
@@ -87,7 +87,7 @@ SELECT key, state, head, head_pos, head_no, next_no, held, waiting, later, since
 -- name: key_write
 -- in:   key text, state int, head bigint, head_pos bigint, head_no bigint, next_no bigint, held bigint,
 --       waiting bigint, later bigint, since bigint, ended_at bigint
--- why:  Nobody else can add the row meanwhile, so it is added when it is first written.
+-- why:  No other connection can insert the row meanwhile, so it is inserted when it is first written.
 REPLACE INTO pawl_key (key, state, head, head_pos, head_no, next_no, held, waiting, later, since, ended_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
@@ -125,7 +125,7 @@ SELECT 1 FROM pawl_object WHERE key = ?1 LIMIT 1;
 -- name: node_join
 -- in:   node text, boot text, host text, version text, address text, roles text, queues text, slots int, busy int,
 --       connections bigint, cpu_milli bigint, memory bigint, now bigint
--- why:  The wish that it drain stays, whichever boot it was said to.
+-- why:  A request to drain stays, whichever boot of the node it was for.
 INSERT INTO pawl_node (node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy,
                        connections, cpu_milli, memory, beats, started_at, beat_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, 0, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?13)
@@ -186,7 +186,7 @@ UPDATE pawl_leader SET node = ?2, boot = ?3, epoch = ?4, acquired_at = ?5, until
 
 -- name: leader_vacate
 -- in:   node text, boot text, own int
--- why:  own 0: what every other boot of the name had.
+-- why:  own 0: the roles of every other boot of the node.
 UPDATE pawl_leader SET until = 0 WHERE node = ?1 AND (boot = ?2) = (?3 = 1) AND until > 0;
 
 -- name: leader_list
@@ -196,9 +196,9 @@ SELECT role, node, boot, epoch, acquired_at, until FROM pawl_leader ORDER BY rol
 -- name: look
 -- in:   now bigint, token bytea, node text, boot text
 -- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint
--- why:  Outside of any transaction, and most of the time all that a sweep or a claim needs: an idle process does not
---       take the writer's lock. Whatever a sweep or a claim takes up must be asked for here, or an idle process
---       never finds it.
+-- why:  Runs outside of any transaction, and is most of the time all that a sweep or a claim needs: an idle process
+--       does not take the write lock. Everything that a sweep or a claim processes must be asked for here, or an idle
+--       process never finds it.
 SELECT ?1,
   (SELECT count(*) FROM pawl_lease WHERE token = CAST(?2 AS BLOB)),
   (SELECT count(*) FROM pawl_node WHERE node = ?3 AND (dead <> 0 OR boot <> ?4)),

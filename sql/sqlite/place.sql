@@ -1,5 +1,5 @@
--- Where calls stand: ready, lines, expiry, wishes, outcomes, tries. Every look at pawl_ready is pinned to one index and
--- to one (track, rank), so that it costs what it returns, whatever else waits.
+-- The places of calls: ready, key queues (line), expiry, cancel requests, outcomes, attempts. Every read of
+-- pawl_ready uses one index and one (track, rank), so its cost depends only on the rows it returns.
 
 -- name: ready_add
 -- in:   seq bigint, track int, rank int, run_at bigint, attempts int, lost int, redrives int
@@ -11,8 +11,8 @@ DELETE FROM pawl_ready WHERE seq = ?1;
 
 -- name: ready_pairs
 -- out:  track int, rank int, run_at bigint
--- why:  Skips from one (track, rank) in use to the next, whatever stands behind the first of each. Two plain
---       comparisons: with a row value, ">" walks over all rows that are equal.
+-- why:  Skips from one used (track, rank) to the next, without reading the other rows of each. Two plain comparisons:
+--       with a row value, ">" scans all equal rows.
 WITH RECURSIVE p (track, rank, run_at) AS (
   SELECT * FROM (SELECT track, rank, run_at FROM pawl_ready INDEXED BY pawl_ready_due
                  ORDER BY track, rank, run_at, seq LIMIT 1)
@@ -30,8 +30,8 @@ SELECT track, rank, run_at FROM p;
 --       method text, key text, created_at bigint, run_at bigint, expires_at bigint, options text, caller text,
 --       client text, parent text, trace text, tags text, form int, length bigint (only of an input that is too long),
 --       input bytea
--- why:  In the order of the index, so nothing is sorted, and each call and key is one step down its table. No wish and
---       no lane of its own: a pending call has neither where one connection writes at a time.
+-- why:  In the order of the index, so nothing is sorted, and each call and key is one descent of its table. Without
+--       cancel request and lane: a pending call has neither when only one connection writes at a time.
 SELECT r.seq, r.track, r.run_at, r.attempts, r.lost, r.redrives, k.head_pos, k.head_no,
        c.id, c.method, c.key, c.created_at, c.run_at, c.expires_at, c.options, c.caller, c.client,
        c.parent, c.trace, c.tags, c.form,
@@ -44,14 +44,14 @@ WHERE r.track = ?1 AND r.rank = ?2 AND r.run_at <= ?3 ORDER BY r.run_at, r.seq L
 -- name: ready_times
 -- in:   track int, rank int, now bigint, max int
 -- out:  run_at bigint
--- why:  How far a claim of several tracks reaches into each, from the index alone.
+-- why:  How far a claim of several tracks reads into each, from the index alone.
 SELECT run_at FROM pawl_ready INDEXED BY pawl_ready_due
 WHERE track = ?1 AND rank = ?2 AND run_at <= ?3 ORDER BY run_at LIMIT ?4;
 
 -- name: ready_remove_same
 -- in:   track int, rank int, run_at bigint, first seq bigint, last seq bigint
--- why:  What a claim takes is mostly where the index of a pair begins: as a range it costs half of one by one. Every
---       condition is one of the index, so that no row is looked at in vain.
+-- why:  A claim mostly takes the first rows of a pair in the index: deleting a range costs half as much as one by
+--       one. Every condition is on a column of the index, so that no other row is read.
 DELETE FROM pawl_ready INDEXED BY pawl_ready_due WHERE track = ?1 AND rank = ?2 AND run_at = ?3 AND seq BETWEEN ?4 AND ?5;
 
 -- name: ready_remove_between
@@ -94,13 +94,13 @@ WHERE n.key = ?1 AND n.pos > 0 ORDER BY n.pos LIMIT ?2;
 -- name: line_newer
 -- in:   key text, pos bigint
 -- out:  n bigint
--- why:  From the end: whoever asks for a place has mostly just joined.
+-- why:  From the end: most requests for a position come from a call that has just joined.
 SELECT count(*) FROM pawl_line WHERE key = ?1 AND pos > ?2;
 
 -- name: line_of_key
 -- in:   key text, max int
 -- out:  seq bigint
--- why:  Every one of the key, delayed ones too.
+-- why:  All calls of the key, also delayed ones.
 SELECT seq FROM pawl_line WHERE key = ?1 ORDER BY pos LIMIT ?2;
 
 -- name: line_due
@@ -160,7 +160,7 @@ DELETE FROM pawl_cancel WHERE seq = ?1;
 -- name: wish_list
 -- in:   max int
 -- out:  seq bigint
--- why:  A result that was stored beside the wish has won.
+-- why:  A result that was stored before the cancel request wins.
 SELECT w.seq FROM pawl_cancel w WHERE NOT EXISTS (SELECT 1 FROM pawl_outcome o WHERE o.seq = w.seq)
 ORDER BY w.seq LIMIT ?1;
 
@@ -168,7 +168,7 @@ ORDER BY w.seq LIMIT ?1;
 -- in:   seq bigint, status int, form int, result bytea, error text, attempts int, lost int, redrives int,
 --       key_no bigint, token bytea, node text, claimed_at bigint, started_at bigint, finished_at bigint,
 --       keep_until bigint
--- why:  Plainly: a second outcome of one call must fail.
+-- why:  A plain INSERT: a second outcome of one call must fail.
 INSERT INTO pawl_outcome (seq, status, form, result, error, attempts, lost, redrives, key_no, token, node,
                           claimed_at, started_at, finished_at, keep_until)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
@@ -179,7 +179,8 @@ DELETE FROM pawl_outcome WHERE seq = ?1;
 
 -- name: outcome_keep
 -- in:   seq bigint, keep_until bigint
--- why:  The one update of an outcome: a call that blocked its key was kept without an end until somebody decided.
+-- why:  The only update of an outcome: a call that blocks its key is kept without a time limit until an operator
+--       unblocks the key.
 UPDATE pawl_outcome SET keep_until = ?2 WHERE seq = ?1;
 
 -- name: outcome_kept
@@ -194,14 +195,14 @@ SELECT 1 FROM pawl_outcome INDEXED BY pawl_outcome_keep WHERE keep_until <= ?1 L
 -- name: attempt_add
 -- in:   seq bigint, no int, try int, how int, status int, error text, node text, token bytea, started_at bigint,
 --       finished_at bigint
--- why:  `no` counts on from what is stored, row by row.
+-- why:  `no` continues from the highest stored number, row by row.
 INSERT INTO pawl_attempt (seq, no, try, how, status, error, node, token, started_at, finished_at)
 VALUES (?1, 1 + coalesce((SELECT max(no) FROM pawl_attempt WHERE seq = ?1), 0), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- name: attempt_of_token
 -- in:   seq bigint, token bytea
 -- out:  status int, error text, finished_at bigint
--- why:  The newest row of the owner's. A token comes as text: its bytes are what is compared.
+-- why:  The owner's newest row. A token is passed as text: its bytes are compared.
 SELECT status, error, finished_at FROM pawl_attempt WHERE seq = ?1 AND token = CAST(?2 AS BLOB) ORDER BY no DESC LIMIT 1;
 
 -- name: attempt_error

@@ -38,7 +38,7 @@ static void draw_bytes(void *ctx, int64_t done, int64_t total)
     cli_progress(ctx, "backup: %.1f MiB", (double)done / (1 << 20));
 }
 
-/* ---- Making it ------------------------------------------------------------------------------- */
+/* ---- Copying --------------------------------------------------------------------------------- */
 
 /* SQLite: the engine makes the copy. */
 static enum pawl_status copy_engine(struct job *j, struct pawl_err *err)
@@ -94,7 +94,7 @@ static enum pawl_status copy_server(struct job *j, struct pawl_err *err)
     return dump_run(&plan, &run, err);
 }
 
-/* ---- Its name -------------------------------------------------------------------------------- */
+/* ---- Renaming -------------------------------------------------------------------------------- */
 
 static enum pawl_status name_free(const char *path, struct pawl_err *err)
 {

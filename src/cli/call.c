@@ -225,7 +225,7 @@ static enum pawl_status submit(struct remote *r, struct bytes body, int64_t wait
     return st != PAWL_OK && tells_nothing(st) ? not_seen(r) : st;
 }
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- Printing the outcome -------------------------------------------------------------------- */
 
 static enum outcome outcome_of(const char *status)
 {

@@ -181,7 +181,7 @@ void child_release(struct child *c)
     buf_release(&c->output);
 }
 
-/* ---- What it means --------------------------------------------------------------------------- */
+/* ---- The meaning of an exit status ----------------------------------------------------------- */
 
 enum child_end child_end_of(int status)
 {

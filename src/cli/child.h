@@ -48,7 +48,7 @@ void child_kill(struct child *c, bool now);
 /* Kill what still runs in its process group, and free everything. */
 void child_release(struct child *c);
 
-/* ---- What an ended program means (pure) ------------------------------------------------------ */
+/* ---- The meaning of an exit status (pure) ---------------------------------------------------- */
 
 enum child_end { CHILD_RESULT, CHILD_REFUSE, CHILD_LATER, CHILD_ERROR };
 /* What a status from waitpid() means. Exit code 0: result; 65: refused for good; 75: run again

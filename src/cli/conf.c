@@ -72,7 +72,7 @@ static void blank_comments(char *text)
     }
 }
 
-/* ---- What libconfuse tells ------------------------------------------------------------------- */
+/* ---- Callbacks of libconfuse ----------------------------------------------------------------- */
 
 static void refuse(int line, const char *text)
 {

@@ -108,7 +108,7 @@ static int bulk(struct remote *r, const char *path, const char *did, int64_t max
     return cli_done(r->cli);
 }
 
-/* ---- Asking first ---------------------------------------------------------------------------- */
+/* ---- Confirmation ---------------------------------------------------------------------------- */
 
 /* One page of the calls of this status that match the filters, from `cursor` on. */
 static enum pawl_status count_page(struct remote *r, const char *status, const char *cursor,

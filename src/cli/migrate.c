@@ -142,7 +142,7 @@ static int show(struct cli *cli, const struct picture *p)
     return code;
 }
 
-/* ---- Who still runs -------------------------------------------------------------------------- */
+/* ---- Nodes of older versions ----------------------------------------------------------------- */
 
 /* Is version "0.9.1" older than "0.10"? Texts that are not numbers count as equal. */
 static bool older(const char *a, const char *b)
@@ -182,7 +182,7 @@ static enum pawl_status no_old_nodes(struct cli *cli, struct store *s, struct ar
     return st;
 }
 
-/* ---- Doing it -------------------------------------------------------------------------------- */
+/* ---- Applying the steps ---------------------------------------------------------------------- */
 
 struct wish {
     bool up, finish, force;

@@ -192,7 +192,7 @@ enum pawl_status options_read(struct cli *cli, int argc, char **argv, int *out_n
     return PAWL_OK;
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Reading options ------------------------------------------------------------------------- */
 
 static const char *given(const struct cli *cli, const char *name)
 {

@@ -342,7 +342,7 @@ enum pawl_status settings_init(struct settings *s, struct pawl_err *err)
     return first;
 }
 
-/* ---- Together -------------------------------------------------------------------------------- */
+/* ---- Checks across settings ------------------------------------------------------------------ */
 
 /* With `--db env:NAME` the URL and its password do not appear on the command line, nor in ps. */
 static enum pawl_status follow_env(struct settings *s, struct pawl_err *err)

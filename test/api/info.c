@@ -217,8 +217,7 @@ TEST(leaders_are_shown)
     web_end(&w);
 }
 
-/* ---- Who may ----------------------------------------------------------------------------------
- */
+/* ---- Permissions ----------------------------------------------------------------------------- */
 
 static char *token_line(const char *name, const char *role, const char *secret, const char *queues)
 {

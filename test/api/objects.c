@@ -360,7 +360,7 @@ TEST(deleting_minds_calls_that_wait)
     web_end(&w);
 }
 
-/* ---- Turns ----------------------------------------------------------------------------------- */
+/* ---- Waiting for running calls --------------------------------------------------------------- */
 
 TEST(a_write_waits_for_its_turn)
 {
@@ -417,7 +417,7 @@ TEST(who_waits_is_answered_when_the_server_stops)
     web_end(&w);
 }
 
-/* ---- Who may --------------------------------------------------------------------------------- */
+/* ---- Permissions ----------------------------------------------------------------------------- */
 
 static const char *line(const char *who, const char *token, const char *queues)
 {

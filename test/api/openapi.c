@@ -184,7 +184,7 @@ TEST(names_every_route_and_refers_to_what_is_there)
     web_end(&w);
 }
 
-/* ---- Its form: the rules of spectral's `oas` that concern what we print ---------------------- */
+/* ---- Form: the rules of spectral's `oas` that concern our document --------------------------- */
 
 static const char *text_of(const struct json *object, const char *member)
 {

@@ -18,7 +18,7 @@ RUNS_ON(ENGINES_DURABLE)
 #define AGAIN "the database stores writes again"
 #define CUT "stopping the workers"
 
-/* ---- How each engine comes to it ------------------------------------------------------------- */
+/* ---- Making each engine refuse writes -------------------------------------------------------- */
 
 static const struct engine *engine;
 static struct db_server *server; /* NULL: it is a file */

@@ -686,8 +686,7 @@ TEST(clients_that_leave_at_any_moment)
     web_end(&w);
 }
 
-/* ---- All at once ------------------------------------------------------------------------------
- */
+/* ---- Everything together --------------------------------------------------------------------- */
 
 struct worker {
     struct web *w;

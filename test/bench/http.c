@@ -162,7 +162,7 @@ static void measure(const char *name, bool put_off, double for_s)
     row(name, n, took, b.loop_cpu_s);
 }
 
-/* ---- The floor ------------------------------------------------------------------------------- */
+/* ---- Plain libuv ----------------------------------------------------------------------------- */
 
 struct floor_server {
     uv_loop_t loop;

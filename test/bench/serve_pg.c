@@ -46,7 +46,7 @@ static void nap(double s)
     nanosleep(&t, NULL);
 }
 
-/* ---- Somebody else --------------------------------------------------------------------------- */
+/* ---- Another session ------------------------------------------------------------------------- */
 
 static const char hold_id[] =
     "BEGIN; SELECT pawl.submit('echo', id => 'held ' || random(), key => 'k')";

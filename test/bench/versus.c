@@ -275,7 +275,7 @@ static enum pawl_status keys(struct versus *v, struct pawl_err *err)
     return keyed(v, "keys_10k", KEYS, err);
 }
 
-/* ---- A held snapshot ------------------------------------------------------------------------- */
+/* ---- An open snapshot ------------------------------------------------------------------------ */
 
 static enum pawl_status hold(const char *url, PGconn **out, struct pawl_err *err)
 {

@@ -183,7 +183,7 @@ static void run(uint64_t seed, int64_t seconds)
     }
 }
 
-/* ---- Afterwards ------------------------------------------------------------------------------ */
+/* ---- After the faults ------------------------------------------------------------------------ */
 
 /* Does the node hold a lease now? */
 static bool holds(const void *param, int node)

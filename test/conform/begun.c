@@ -51,8 +51,7 @@ static int lost(struct conform_fixture *b, const char *id)
     return get(b, id).tries.lost;
 }
 
-/* ---- Shown ------------------------------------------------------------------------------------
- */
+/* ---- Shown ----------------------------------------------------------------------------------- */
 
 CASE(calls_beyond_the_width_are_pending)
 {
@@ -203,8 +202,7 @@ CASE(the_same_claim_again_returns_all_of_it)
         EQ_INT(again.calls[i].state, PAWL_PROCESSING);
 }
 
-/* ---- Keys -------------------------------------------------------------------------------------
- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 CASE(a_run_inside_the_width)
 {
@@ -283,8 +281,7 @@ CASE(a_new_call_counts_the_first_as_begun)
     EQ_STR(shown(b, "b"), "pending 2 key");
 }
 
-/* ---- Operators --------------------------------------------------------------------------------
- */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 CASE(what_is_held_counts_as_processing_to_operators)
 {
@@ -309,8 +306,7 @@ CASE(what_is_held_counts_as_processing_to_operators)
     STATE_IS(b, "a1", PAWL_CANCELLED);
 }
 
-/* ---- Reclaim ----------------------------------------------------------------------------------
- */
+/* ---- Reclaim --------------------------------------------------------------------------------- */
 
 CASE(a_dead_node_is_charged_for_what_had_begun)
 {

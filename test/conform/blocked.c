@@ -138,8 +138,7 @@ CASE(pending_calls_of_a_blocked_key_may_be_cancelled)
     EQ_INT(claim_run(b, 10, 10).n, 0);
 }
 
-/* ---- Deciding ---------------------------------------------------------------------------------
- */
+/* ---- Unblocking ------------------------------------------------------------------------------ */
 
 CASE(unblock_skip_lets_the_next_run)
 {

@@ -151,8 +151,7 @@ CASE(what_is_not_due_is_said_as_ever)
     EQ_INT(q.next_due_us, now(b) + 20);
 }
 
-/* ---- Keys -------------------------------------------------------------------------------------
- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 static void line_of(struct conform_fixture *b, const char *key, const char *type,
                     const char *letters)
@@ -205,8 +204,7 @@ CASE(a_quick_line_is_found_behind_slow_ones)
     TRUE(q.more);
 }
 
-/* ---- Suspects, expiry, fresh calls ------------------------------------------------------------
- */
+/* ---- retry_alone, expiry, new calls ---------------------------------------------------------- */
 
 CASE(suspects_are_as_ever)
 {

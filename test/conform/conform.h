@@ -65,8 +65,7 @@ int64_t now(struct conform_fixture *b);
 /* A token that was not used before. */
 struct token fresh_token(struct conform_fixture *b);
 
-/* ---- Operations -------------------------------------------------------------------------------
- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 /* Commit these operations together; each gets the fixture's arena. */
 void commit(struct conform_fixture *b, struct op *const *v, size_t n);
@@ -138,8 +137,7 @@ struct op node_op(enum op_kind kind, const char *node, const char *boot);
 enum pawl_status node(struct conform_fixture *b, enum op_kind kind, const char *name,
                       const char *boot);
 
-/* ---- Keys -------------------------------------------------------------------------------------
- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* As plan(), with a key. */
 struct call_spec keyed(const char *id, const char *key);
@@ -171,8 +169,7 @@ const char *keys_shown(struct conform_fixture *b, bool blocked);
 /* The row of one key; ends the case when it is not listed. */
 struct key_row key_of(struct conform_fixture *b, const char *key);
 
-/* ---- Reads ------------------------------------------------------------------------------------
- */
+/* ---- Reads ----------------------------------------------------------------------------------- */
 
 /* One call with input and result; ends the case unless it is found. */
 struct call get(struct conform_fixture *b, const char *id);

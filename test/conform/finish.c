@@ -324,8 +324,7 @@ CASE(a_lease_that_is_over_is_refused)
     OK(finish(b, t, "a0", END_RESULT), NULL); /* what it stored in time is still accepted */
 }
 
-/* ---- Repeats ----------------------------------------------------------------------------------
- */
+/* ---- Repeats --------------------------------------------------------------------------------- */
 
 static void repeats(struct conform_fixture *b, enum ending how, int64_t lease_us)
 {

@@ -68,8 +68,7 @@ struct token fresh_token(struct conform_fixture *b)
     return t;
 }
 
-/* ---- Operations -------------------------------------------------------------------------------
- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 void commit(struct conform_fixture *b, struct op *const *v, size_t n)
 {
@@ -309,8 +308,7 @@ enum pawl_status node(struct conform_fixture *b, enum op_kind kind, const char *
     return one(b, &op);
 }
 
-/* ---- Keys -------------------------------------------------------------------------------------
- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 struct call_spec keyed(const char *id, const char *key)
 {
@@ -433,8 +431,7 @@ struct key_row key_of(struct conform_fixture *b, const char *key)
     FAIL("key %s is not shown", key);
 }
 
-/* ---- Reads ------------------------------------------------------------------------------------
- */
+/* ---- Reads ----------------------------------------------------------------------------------- */
 
 static struct get get_one(struct conform_fixture *b, const char *id)
 {

@@ -26,8 +26,7 @@ static const char *line_of(struct conform_fixture *b)
     return out;
 }
 
-/* ---- Cancel and expiry ------------------------------------------------------------------------
- */
+/* ---- Cancel and expiry ----------------------------------------------------------------------- */
 
 CASE(cancel_takes_a_call_out_of_its_line)
 {
@@ -82,8 +81,7 @@ CASE(what_a_lease_holds_does_not_expire)
     STATE_IS(b, "b", PAWL_EXPIRED);
 }
 
-/* ---- Move -------------------------------------------------------------------------------------
- */
+/* ---- Move ------------------------------------------------------------------------------------ */
 
 static void move(struct conform_fixture *b, const char *id, int64_t run_at_us, const char *queue)
 {
@@ -178,8 +176,7 @@ CASE(a_delayed_call_moved_to_now_joins)
     EQ_INT(sweep(b).next_us, now(b) + SEC_US);
 }
 
-/* ---- Gc ---------------------------------------------------------------------------------------
- */
+/* ---- Gc -------------------------------------------------------------------------------------- */
 
 CASE(a_key_is_forgotten_with_its_last_call)
 {
@@ -228,8 +225,7 @@ CASE(a_forgotten_call_of_a_run_is_not_revived)
     EQ_STATUS(found(b, "short"), PAWL_GONE, NULL);
 }
 
-/* ---- Lost answers -----------------------------------------------------------------------------
- */
+/* ---- Lost answers ---------------------------------------------------------------------------- */
 
 static struct conform_fixture *faulty(const char *over)
 {

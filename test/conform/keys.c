@@ -25,8 +25,7 @@ static const char *order_of(struct conform_fixture *b, int run_max)
     return out;
 }
 
-/* ---- One at a time ----------------------------------------------------------------------------
- */
+/* ---- One at a time --------------------------------------------------------------------------- */
 
 CASE(calls_of_a_key_run_one_at_a_time_in_order)
 {
@@ -86,8 +85,7 @@ CASE(a_paused_queue_holds_its_keys)
     EQ_INT(get(b, "b").waiting_for, WAIT_KEY);
 }
 
-/* ---- Numbers ----------------------------------------------------------------------------------
- */
+/* ---- Numbers --------------------------------------------------------------------------------- */
 
 CASE(numbers_follow_the_first_claims_without_gaps)
 {
@@ -147,8 +145,7 @@ CASE(a_redriven_call_gets_a_new_number_at_the_end)
     EQ_INT(accept_one(b, "next"), 4); /* its place used a number */
 }
 
-/* ---- Delayed calls ----------------------------------------------------------------------------
- */
+/* ---- Delayed calls --------------------------------------------------------------------------- */
 
 static struct call_spec delayed(const char *id, const char *key, int64_t us)
 {
@@ -235,8 +232,7 @@ CASE(a_claim_takes_what_has_just_joined)
     EQ_INT(q.calls[0].key_no, 1);
 }
 
-/* ---- Runs -------------------------------------------------------------------------------------
- */
+/* ---- Runs ------------------------------------------------------------------------------------ */
 
 CASE(a_run_is_as_long_as_asked_for)
 {
@@ -398,8 +394,7 @@ CASE(a_claim_without_suspects_leaves_the_whole_line)
     FALSE(q.more);
 }
 
-/* ---- States -----------------------------------------------------------------------------------
- */
+/* ---- States ---------------------------------------------------------------------------------- */
 
 CASE(the_first_call_of_each_key_brings_its_state)
 {
@@ -427,8 +422,7 @@ CASE(without_keys_there_are_no_states)
     TRUE(q.states == NULL);
 }
 
-/* ---- The same claim again ---------------------------------------------------------------------
- */
+/* ---- The same claim again -------------------------------------------------------------------- */
 
 CASE(a_repeated_claim_shows_runs_together)
 {
@@ -451,8 +445,7 @@ CASE(a_repeated_claim_shows_runs_together)
     EQ_INT(again.states[1].version, version);
 }
 
-/* ---- How much a key holds ---------------------------------------------------------------------
- */
+/* ---- How much a key holds -------------------------------------------------------------------- */
 
 static void bound(struct conform_fixture *b, int64_t max)
 {

@@ -174,8 +174,7 @@ CASE(a_completed_neighbour_that_gc_removed_is_not_revived)
     EQ_STR(claimable(b, want(b, 5)), "long");
 }
 
-/* ---- Suspects ---------------------------------------------------------------------------------
- */
+/* ---- retry_alone ----------------------------------------------------------------------------- */
 
 /* Claim n calls and lose the lease. */
 static void lose(struct conform_fixture *b, int n)

@@ -14,8 +14,7 @@ static const char *states_of(struct conform_fixture *b, const char *letters)
     return out;
 }
 
-/* ---- Order ------------------------------------------------------------------------------------
- */
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 CASE(a_run_ends_in_order)
 {
@@ -86,8 +85,7 @@ CASE(ended_in_one_finish_they_begin_at_its_time)
     EQ_INT(get(b, "b").started_us, now(b));
 }
 
-/* ---- What does not complete -------------------------------------------------------------------
- */
+/* ---- Calls that do not complete -------------------------------------------------------------- */
 
 CASE(a_failure_in_the_middle_hands_the_rest_back)
 {
@@ -196,8 +194,7 @@ CASE(a_run_may_send_to_its_own_key)
     EQ_STR(claimable(b, want(b, 10)), "c");
 }
 
-/* ---- Cancel -----------------------------------------------------------------------------------
- */
+/* ---- Cancel ---------------------------------------------------------------------------------- */
 
 CASE(a_call_behind_in_a_run_counts_as_processing)
 {
@@ -230,8 +227,7 @@ CASE(a_wish_is_met_when_the_run_is_handed_back)
     EQ_INT(get(b, "c").position, 2);
 }
 
-/* ---- State ------------------------------------------------------------------------------------
- */
+/* ---- State ----------------------------------------------------------------------------------- */
 
 static struct finish_item with_state(const char *id, enum ending how, const char *json)
 {
@@ -316,8 +312,7 @@ CASE(without_a_key_there_is_no_state)
     STATE_IS(b, "p", PAWL_PROCESSING);
 }
 
-/* ---- Repeats ----------------------------------------------------------------------------------
- */
+/* ---- Repeats --------------------------------------------------------------------------------- */
 
 CASE(a_repeated_finish_of_a_run_is_answered_as_the_first)
 {
@@ -333,8 +328,7 @@ CASE(a_repeated_finish_of_a_run_is_answered_as_the_first)
     EQ_STR(snapshot(b), before);
 }
 
-/* ---- Losses -----------------------------------------------------------------------------------
- */
+/* ---- Lost leases ----------------------------------------------------------------------------- */
 
 CASE(of_a_lost_run_only_the_first_is_charged)
 {

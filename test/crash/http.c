@@ -191,7 +191,7 @@ static void *client_run(void *arg)
     return NULL;
 }
 
-/* ---- The count ------------------------------------------------------------------------------- */
+/* ---- Checks at the end ----------------------------------------------------------------------- */
 
 /* Ask again for the outcome of every call that was ever answered. */
 static void check_told(struct client *c)

@@ -27,7 +27,7 @@ static int ready(void)
     return server_client_once(&client, "/readyz", NULL).status;
 }
 
-/* ---- Somebody who waits all the while -------------------------------------------------------- */
+/* ---- A caller that waits during the outage --------------------------------------------------- */
 
 struct waiter {
     struct server_client http;

@@ -114,7 +114,7 @@ TEST(a_poison_call_in_the_middle_of_500, .deadline_s = 240)
     poisoned(param, GOOD / 2);
 }
 
-/* ---- Beside a full queue --------------------------------------------------------------------- */
+/* ---- Together with a full queue -------------------------------------------------------------- */
 
 /* Two slots, and calls that count as quick: the first claim takes 202 calls of the full queue, the
  * second takes the poison call together with older ones of that queue. */

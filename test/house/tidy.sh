@@ -67,7 +67,7 @@ result $? small_tree_is_tidy
 
 fresh
 printf '#include "exec/b.h"\n' >>src/base/a.h
-finds forbidden_room 'src/base/a.h:6: base may not look into exec'
+finds forbidden_room 'src/base/a.h:6: base may not include headers of exec'
 
 fresh
 printf '#include <sqlite3.h>\n' >>src/exec/b.c

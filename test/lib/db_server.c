@@ -180,7 +180,7 @@ void rows_cell(struct rows *r, bool first, const char *text, size_t len)
     rows_add(r, text, len);
 }
 
-/* ---- Its life -------------------------------------------------------------------------------- */
+/* ---- Starting and stopping ------------------------------------------------------------------- */
 
 static bool answers(const struct db_server *s)
 {

@@ -54,8 +54,7 @@ int64_t db_try_int(struct db_server *s, const char *sql);
 /* Is a connection to that database waiting for a lock now? */
 bool db_waits(struct db_server *s);
 
-/* ---- Faults, for a server of the case's own ---------------------------------------------------
- */
+/* ---- Faults, for a server of the case's own -------------------------------------------------- */
 
 /* CLEAN: a normal shutdown that closes connections. KILL: SIGKILL; the server recovers committed
  * data from its log. */
@@ -69,8 +68,7 @@ void db_restart(struct db_server *s, enum db_stop how);
 /* Close every client's connection. Returns how many there were. */
 int db_kill_connections(struct db_server *s);
 
-/* ---- A connection of a person's own, which can hold a transaction open -------------------------
- */
+/* ---- A session that can hold a transaction open ---------------------------------------------- */
 
 struct db_session;
 /* Open a session in the database this process created last. */

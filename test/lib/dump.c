@@ -277,8 +277,7 @@ void dump_ids(struct buf *b, struct store *s, const struct bytes *ids, size_t n)
     arena_release(&a);
 }
 
-/* ---- Answers ----------------------------------------------------------------------------------
- */
+/* ---- Answers --------------------------------------------------------------------------------- */
 
 static int bytes_order(const void *x, const void *y)
 {
@@ -440,8 +439,7 @@ void dump_answer(struct buf *b, const struct op *op)
     buf_add_char(b, '\n');
 }
 
-/* ---- Questions --------------------------------------------------------------------------------
- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 static void token_field(struct buf *b, struct token t)
 {

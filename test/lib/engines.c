@@ -168,7 +168,7 @@ struct db_server *engine_own(const char *param)
     return s;
 }
 
-/* ---- Beside Pawl ----------------------------------------------------------------------------- */
+/* ---- Reading the tables without Pawl --------------------------------------------------------- */
 
 static const char *with_names(const struct engine *e, const char *sql)
 {

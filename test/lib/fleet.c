@@ -125,7 +125,7 @@ static void own_end(struct node *v, int status)
         conf.died((int)(v - nodes));
 }
 
-/* ---- Tending --------------------------------------------------------------------------------- */
+/* ---- Watching the processes ------------------------------------------------------------------ */
 
 static void hear(struct node *v)
 {
@@ -173,7 +173,7 @@ void fleet_ready(void)
     UNTIL(all_ready());
 }
 
-/* ---- What is done to them -------------------------------------------------------------------- */
+/* ---- Faults ---------------------------------------------------------------------------------- */
 
 /* Send the signal and wait for the end. Returns the status from waitpid(). */
 static int end_by(struct node *v, int sig)

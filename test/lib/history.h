@@ -143,8 +143,7 @@ int history_check(struct history *h);
 /* Write everything to a file, for people. */
 void history_write(const struct history *h, const char *path);
 
-/* ---- For history_check()'s parts -------------------------------------------------------------
- */
+/* ---- For history_check()'s parts ------------------------------------------------------------- */
 
 /* Record a finding about this promise, built like printf. */
 void history_found(struct history *h, int promise, const char *format, ...)

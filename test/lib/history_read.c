@@ -37,7 +37,7 @@ static const char *say(const char *const *how, const char *column)
     return out;
 }
 
-/* ---- Lines of columns ------------------------------------------------------------------------ */
+/* ---- Reading columns ------------------------------------------------------------------------- */
 
 static char *column(char **line)
 {

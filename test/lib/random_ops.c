@@ -7,8 +7,7 @@
 
 #include "check.h"
 
-/* ---- Dice -------------------------------------------------------------------------------------
- */
+/* ---- Random numbers -------------------------------------------------------------------------- */
 
 static uint64_t roll(struct random_ops *q)
 {
@@ -50,8 +49,7 @@ static struct bytes some_key(struct random_ops *q)
     return PICK(q, "k1", "k1", "k2", "k3");
 }
 
-/* ---- Questions --------------------------------------------------------------------------------
- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 static void some_options(struct random_ops *q, struct call_spec *s)
 {
@@ -364,8 +362,7 @@ void random_op(struct random_ops *q, struct op *op)
         ask_operator(q, op);
 }
 
-/* ---- Learning and reading ---------------------------------------------------------------------
- */
+/* ---- Learning and reading -------------------------------------------------------------------- */
 
 static void learn_version(struct random_ops *q, const struct op *op)
 {

@@ -58,7 +58,7 @@ static int on_refuse(struct pawl_call *c)
     return pawl_refuse(c, "never");
 }
 
-/* ---- Honest answers ---- */
+/* ---- Allowed errors ---- */
 
 /* Is this a status that the library may return while memory or the database fails? */
 static bool short_of(enum pawl_status st)
@@ -239,7 +239,7 @@ void scenario_play(struct scenario *s)
         s->acked += acked[i];
 }
 
-/* ---- The count ---- */
+/* ---- Checks at the end ---- */
 
 static int rows_of(struct pawl *p, const char *id)
 {

@@ -13,8 +13,7 @@
 #include "base/json.h"
 #include "fixture.h"
 
-/* ---- The server: one thread starts and ends it ------------------------------------------------
- */
+/* ---- The server: one thread starts and ends it ----------------------------------------------- */
 
 /* Choose the engine; once, before the first start. */
 void server_process_on(const void *param);
@@ -27,8 +26,7 @@ void server_process_kill(void);
 /* Stop the server with SIGTERM; it must end with status 0. */
 void server_process_stop(void);
 
-/* ---- A client: a thread each ------------------------------------------------------------------
- */
+/* ---- A client: a thread each ----------------------------------------------------------------- */
 
 struct server_client {
     int fd; /* -1: not connected */

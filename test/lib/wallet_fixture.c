@@ -131,7 +131,7 @@ static void *client_run(void *arg)
     return NULL;
 }
 
-/* ---- The count ------------------------------------------------------------------------------- */
+/* ---- Checks at the end ----------------------------------------------------------------------- */
 
 /* No client waits for calls that a handler sent: wait until they have ended too. */
 static void all_ended(struct client *c)

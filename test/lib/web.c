@@ -194,7 +194,7 @@ struct web_answer web_ask(struct web *w, const char *method, const char *path, c
     return a;
 }
 
-/* ---- Looking into it ------------------------------------------------------------------------- */
+/* ---- Reading answers ------------------------------------------------------------------------- */
 
 static const struct json *step(const struct json *v, const char *name)
 {

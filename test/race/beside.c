@@ -76,7 +76,7 @@ TEST(a_run_that_is_refused_there_is_stored_in_the_end, .deadline_s = 120)
     end_behind_a_lock(p, param, N);
 }
 
-/* ---- A stop meanwhile ------------------------------------------------------------------------ */
+/* ---- A stop at the same time ----------------------------------------------------------------- */
 
 /* A session that has inserted the id "x" and not committed. */
 static struct db_session *id_hold(const void *param)

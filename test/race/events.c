@@ -108,7 +108,7 @@ TEST(eight_workers_one_event_at_a_time)
     many(param, 1);
 }
 
-/* ---- Beside one that holds ------------------------------------------------------------------- */
+/* ---- While a worker holds rows --------------------------------------------------------------- */
 
 static atomic_bool held, let_go;
 

@@ -104,7 +104,7 @@ static void close_all(void)
     arena_release(&memory);
 }
 
-/* ---- Doing things ---------------------------------------------------------------------------- */
+/* ---- Running operations ---------------------------------------------------------------------- */
 
 static enum pawl_status commit(struct side *v, struct op op)
 {
@@ -390,7 +390,7 @@ TEST(a_run_that_is_handed_back_is_not_overtaken)
     close_all();
 }
 
-/* ---- What a group knew before it had the key ------------------------------------------------- */
+/* ---- What a group loaded before it locked the key -------------------------------------------- */
 
 /* `one` asks about `b` and claims, in one group; what it read of `b` is stale when it claims.
  * (Asked to run `b` again, which is refused, because an accept of a call with a key locks it
@@ -676,7 +676,7 @@ TEST(two_migrations_of_an_empty_database)
     close_all();
 }
 
-/* ---- A person's open transaction ------------------------------------------------------------- */
+/* ---- An open transaction of another session -------------------------------------------------- */
 
 static void hold_id(struct db_session *v, const char *param, const char *id)
 {

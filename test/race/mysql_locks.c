@@ -94,7 +94,7 @@ static void finish_all(struct store *s, struct arena *a, const struct claim *q)
     commit(s, &op);
 }
 
-/* ---- Beside rows that somebody holds --------------------------------------------------------- */
+/* ---- While other rows are locked ------------------------------------------------------------- */
 
 /* Locks every row that exists now, until the session ends. */
 static struct db_session *hold_all(void)
@@ -150,7 +150,7 @@ TEST(a_whole_life_beside_rows_that_are_held)
     arena_release(&memory);
 }
 
-/* ---- Eight at once --------------------------------------------------------------------------- */
+/* ---- Eight connections ----------------------------------------------------------------------- */
 
 static atomic_int accepted, finished;
 

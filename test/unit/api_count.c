@@ -60,7 +60,7 @@ TEST(groups_and_commits_are_counted_alike)
     pawl_close(p);
 }
 
-/* ---- The watch ------------------------------------------------------------------------------- */
+/* ---- The work signal ------------------------------------------------------------------------- */
 
 struct seen {
     struct epoch_watch watch; /* first */

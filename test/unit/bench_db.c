@@ -21,7 +21,7 @@ RUNS_ON(ENGINE_SERVER)
 #define LIST_LEN 65536
 #define WAIT_S 60
 
-/* ---- Their database -------------------------------------------------------------------------- */
+/* ---- The database in use --------------------------------------------------------------------- */
 
 static bool is_pg(const char *param)
 {

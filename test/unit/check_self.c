@@ -23,7 +23,7 @@ static bool inner(void)
     return getenv("CHECK_SELF") != NULL;
 }
 
-/* ---- What goes wrong on purpose ---- */
+/* ---- Cases that fail on purpose ---- */
 
 /* Registers `case_name` as inner_case_name, only in the run that is meant for it. */
 #define INNER(case_name, ...)                                                                      \
@@ -158,7 +158,7 @@ static void stands_alone(void)
 }
 INNER(stands_alone);
 
-/* ---- What has to be said about it ---- */
+/* ---- What the harness must report ---- */
 
 static char output[64 * 1024];
 

@@ -10,7 +10,7 @@
 
 #include "cli_fixture.h"
 
-/* ---- Asking for help ------------------------------------------------------------------------- */
+/* ---- Help ------------------------------------------------------------------------------------ */
 
 TEST(every_command_has_help_with_an_example)
 {
@@ -100,7 +100,7 @@ TEST(the_printed_conf_holds_the_defaults)
     HAS_STR(cli_err_out, "option --conf can only be used with pawl help settings");
 }
 
-/* ---- Getting it wrong ------------------------------------------------------------------------ */
+/* ---- Mistakes -------------------------------------------------------------------------------- */
 
 TEST(wrong_names_are_invalid_and_hinted_at)
 {

@@ -315,7 +315,7 @@ TEST(a_batch_whose_answer_is_lost_tells_the_lines)
     HAS_STR(out, "{\"id\":\"b-1\",\"error\":{\"code\":\"UNKNOWN\",");
 }
 
-/* ---- Asking before many calls are changed ---------------------------------------------------- */
+/* ---- Confirmation before many calls change --------------------------------------------------- */
 
 /* Run `pawl ARGS` with a terminal as stdin, stdout and stderr. With `prompt` it waits for that text
  * and types `answer`; the output is in `out`. Returns the exit code. */

@@ -66,8 +66,7 @@ struct sequence {
     size_t n;
 };
 
-/* ---- Answers ----------------------------------------------------------------------------------
- */
+/* ---- Answers --------------------------------------------------------------------------------- */
 
 static void answer(struct sequence *q, struct side *s)
 {
@@ -180,8 +179,7 @@ static void pass_time(struct sequence *q)
         own_world_advance(&q->side[k].world, us);
 }
 
-/* ---- Sequences --------------------------------------------------------------------------------
- */
+/* ---- Sequences ------------------------------------------------------------------------------- */
 
 static struct store_conf side_conf(struct side *s, const char *url, uint64_t seed)
 {

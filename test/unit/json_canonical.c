@@ -154,7 +154,7 @@ TEST(any_order_gives_the_same_text)
     arena_release(&arena);
 }
 
-/* ---- Shapes that cost ------------------------------------------------------------------------ */
+/* ---- Expensive shapes ------------------------------------------------------------------------ */
 
 static double seconds(void)
 {

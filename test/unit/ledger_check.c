@@ -106,7 +106,7 @@ static enum pawl_status look(struct sample *s, enum led_when when, struct pawl_e
     return st;
 }
 
-/* ---- What can be wrong ----------------------------------------------------------------------- */
+/* ---- Violations ------------------------------------------------------------------------------ */
 
 enum { BOTH, WRITTEN_ONLY };
 struct mistake {

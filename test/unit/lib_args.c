@@ -221,7 +221,7 @@ TEST(a_database_that_cannot_be_opened_is_told)
     NE_INT(strlen(err.text), 0);
 }
 
-/* ---- What a call may be ---- */
+/* ---- Limits of a call ---- */
 
 static enum pawl_status offered(struct pawl *p, struct pawl_spec s)
 {

@@ -237,7 +237,7 @@ TEST(a_paused_queue_accepts_and_does_not_run)
     pawl_close(p);
 }
 
-/* ---- Redrive and move ---- */
+/* ---- Retry and move ---- */
 
 static atomic_bool works;
 

@@ -110,7 +110,7 @@ TEST(a_close_in_the_middle)
     pawl_close(p);
 }
 
-/* ---- What else is in the queue --------------------------------------------------------------- */
+/* ---- Other calls in the queue ---------------------------------------------------------------- */
 
 static atomic_int next_of_key[KEYS], out_of_order;
 
@@ -209,7 +209,7 @@ TEST(long_calls_hold_up_nobody)
     pawl_close(p);
 }
 
-/* ---- What goes wrong ------------------------------------------------------------------------- */
+/* ---- Faults ---------------------------------------------------------------------------------- */
 
 /* Connections are cut repeatedly in the middle: results of calls that ran are stored nevertheless.
  */

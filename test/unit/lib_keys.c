@@ -337,7 +337,7 @@ TEST(sql_in_a_run_keeps_the_order)
     pawl_close(p);
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Calls that a handler waits for ---------------------------------------------------------- */
 
 static char asked_error[600];
 

@@ -86,7 +86,7 @@ TEST(two_full_queues_take_turns)
     pawl_close(p);
 }
 
-/* ---- Types that run elsewhere ---------------------------------------------------------------- */
+/* ---- Types of other nodes -------------------------------------------------------------------- */
 
 /* Operations that were not alone in their commit. */
 static int64_t company(const struct pawl *p)

@@ -10,7 +10,7 @@
 
 RUNS_ON(ENGINES_ALL)
 
-/* ---- Sends ---- */
+/* ---- Sent calls ---- */
 
 static int sends_two(struct pawl_call *c)
 {
@@ -164,7 +164,7 @@ TEST(ten_thousand_calls_are_sent_and_not_one_more)
     pawl_close(p);
 }
 
-/* ---- Asks ---- */
+/* ---- Calls that a handler waits for ---- */
 
 static int asks(struct pawl_call *c)
 {

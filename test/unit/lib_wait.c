@@ -357,7 +357,7 @@ TEST(what_another_handle_ends_is_told_here)
     pawl_close(w);
 }
 
-/* ---- Refused while somebody tells ------------------------------------------------------------ */
+/* ---- Refused while another thread tells the waiters ------------------------------------------ */
 
 static atomic_bool store_held, store_goes_on;
 

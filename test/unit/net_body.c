@@ -215,7 +215,7 @@ TEST(says_100_when_waited_for)
     net_end(&fixture);
 }
 
-/* ---- Cuts and pipelines ---------------------------------------------------------------------- */
+/* ---- Split input and pipelining -------------------------------------------------------------- */
 
 TEST(reads_byte_by_byte)
 {

@@ -357,7 +357,7 @@ TEST(out_of_descriptors_it_waits)
     net_end(&fixture);
 }
 
-/* ---- A turn ---------------------------------------------------------------------------------- */
+/* ---- One loop iteration ---------------------------------------------------------------------- */
 
 static struct loop_task put_off;
 static struct http_request *waiting;

@@ -28,7 +28,7 @@ static void end(void)
     EQ_INT(mem_live(), 0);
 }
 
-/* ---- Posts ----------------------------------------------------------------------------------- */
+/* ---- Tasks from other threads ---------------------------------------------------------------- */
 
 enum { POSTERS = 8, POSTS = 5000 };
 
@@ -99,7 +99,7 @@ TEST(stop_before_run_is_not_lost)
     loop_close(NULL);
 }
 
-/* ---- Put off --------------------------------------------------------------------------------- */
+/* ---- Deferred tasks -------------------------------------------------------------------------- */
 
 static char order[64];
 static struct loop_task later_a, later_b, post_a, post_b, stop_task;

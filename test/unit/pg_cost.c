@@ -369,7 +369,7 @@ TEST(a_claim_planned_on_empty_tables_is_right_for_full_ones)
     pgf_close(&r);
 }
 
-/* ---- Marks ----------------------------------------------------------------------------------- */
+/* ---- Claim cursors --------------------------------------------------------------------------- */
 
 /* A ledger that has nothing but claim cursors. */
 static const struct led_driver with_marks = { .marks = true };

@@ -57,7 +57,7 @@ static bool is_away(struct pawl *p)
     return f.away_us > 0;
 }
 
-/* ---- Somebody who submits all the while ------------------------------------------------------ */
+/* ---- A client that submits during the outage ------------------------------------------------- */
 
 struct client {
     struct pawl *p;

@@ -38,7 +38,7 @@ static void grant_as_before(const char *admin)
             admin);
 }
 
-/* ---- The two ways up ------------------------------------------------------------------------- */
+/* ---- Two ways to gain rights ----------------------------------------------------------------- */
 
 static const char better_match[] =
     "CREATE FUNCTION pawl.check_number(text, integer, integer, integer) RETURNS void "
@@ -214,7 +214,7 @@ TEST(no_overload_is_ever_called)
     pgf_close(&r);
 }
 
-/* ---- What older versions gave ---------------------------------------------------------------- */
+/* ---- Grants of older versions ---------------------------------------------------------------- */
 
 TEST(grants_take_back_what_older_ones_gave)
 {

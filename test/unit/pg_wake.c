@@ -114,7 +114,7 @@ TEST(hints_go_to_others)
     store_close(s[1]);
 }
 
-/* ---- Nothing to do --------------------------------------------------------------------------- */
+/* ---- Idle ------------------------------------------------------------------------------------ */
 
 static struct pawl *idle_node(const char *url, const char *name)
 {

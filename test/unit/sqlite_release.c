@@ -1,11 +1,11 @@
 /*
- * sqlite_release.c - a file that the former SQLite engine made (release 0.1.0, which had operations
- * of its own) is worked on by this one.
+ * sqlite_release.c - this program works on a file that the SQLite engine of release 0.1.0 made,
+ * which had its own implementation of every operation.
  *
- * before() plays a story in which everything that a file can hold comes up. sqlite_0.1.0.sql is
- * what that engine had in its file at its end: a_file_of_this_release was run there with
- * PAWL_STORY=file, and `sqlite3 file .dump` printed it. The same story on mem says what must be in
- * the file, and after() goes on with both, answer by answer, until nothing is left to do.
+ * before() plays a sequence of operations that uses everything a file can hold. sqlite_0.1.0.sql is
+ * what that engine had in its file at the end: a_file_of_this_release was run there with
+ * PAWL_STORY=file, and `sqlite3 file .dump` printed it. The same sequence on mem shows what must be
+ * in the file, and after() continues with both, answer by answer, until nothing is left to do.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #define OLD_FILE PAWL_SOURCE_DIR "/test/unit/sqlite_0.1.0.sql"
 #define ENDED_MAX 100
 
-/* One of the two that are told the same story. */
+/* One of the two stores that run the same sequence. */
 struct teller {
     struct store *s;
     struct own_world world;
@@ -119,7 +119,7 @@ struct grab {
     int64_t lease_us;
 };
 
-/* Of one queue, so that a sentence says which calls it means. */
+/* A claim of one queue, so that it is clear which calls it takes. */
 static struct op *grab(struct teller *t, struct grab q)
 {
     struct bytes *queue = arena_alloc(&t->a, sizeof *queue);
@@ -178,9 +178,9 @@ static void queue_is(struct teller *t, const char *queue, bool paused)
          (struct op){ .kind = OP_PAUSE, .pause = { .queue = bytes_of(queue), .paused = paused } });
 }
 
-/* ---- The story ------------------------------------------------------------------------------- */
+/* ---- The steps ------------------------------------------------------------------------------- */
 
-/* Every way to have ended; one is a tombstone, one in the archive. */
+/* Every way to end; one call is a tombstone, one is in the archive. */
 static void ended_calls(struct teller *t)
 {
     ACCEPT(t, .id = "gone", .queue = "e", .keep_us = 1);
@@ -225,7 +225,8 @@ static void plain_calls(struct teller *t)
     ACCEPT(t, .id = "s1", .queue = "paused", .key = "still");
 }
 
-/* A line; a retry that waits at the head of another; a blocked key; one of delayed calls alone. */
+/* A key with several calls; a key whose head waits for a retry; a blocked key; a key with only
+ * delayed calls. */
 static void waiting_keys(struct teller *t)
 {
     for (int i = 0; i < 4; i++)
@@ -242,7 +243,7 @@ static void waiting_keys(struct teller *t)
     ACCEPT(t, .id = "y1", .key = "later", .delay_us = 20 * SEC_US);
 }
 
-/* A call that failed was redriven, behind those that have higher numbers. */
+/* A failed call was retried by an operator, behind calls that have higher numbers. */
 static void redriven_key(struct teller *t)
 {
     ACCEPT(t, .id = "z0", .key = "again", .queue = "z", .max_attempts = 1);
@@ -253,8 +254,8 @@ static void redriven_key(struct teller *t)
     by_id(t, OP_REDRIVE, "z0");
 }
 
-/* Runs that leases hold: of a node, with a wish that one of its calls be cancelled; and of a
- * worker, in which a call with a lower number joined behind the others. */
+/* Runs that leases hold: of a node, with a cancel request for one of its calls; and of a worker, in
+ * which a call with a lower number joined behind the others. */
 static void held_keys(struct teller *t)
 {
     ACCEPT(t, .id = "x0", .key = "held", .queue = "x", .delay_us = 5 * SEC_US);
@@ -302,7 +303,7 @@ static void before(struct teller *t)
                                    .lease_us = 10 * SEC_US } });
 }
 
-/* ---- What is there --------------------------------------------------------------------------- */
+/* ---- The content ----------------------------------------------------------------------------- */
 
 static const char *const ids[] = {
     "gone",  "done", "dead", "archived", "called off", "too late", "p0", "p1", "p2",     "delayed",
@@ -340,9 +341,9 @@ static void same(struct teller *mem, struct teller *file)
     buf_release(&got);
 }
 
-/* ---- And what comes of it -------------------------------------------------------------------- */
+/* ---- The result ------------------------------------------------------------------------------ */
 
-/* An id is known for good: the same again, and something else. */
+/* An id stays known: the same call again, and another call with the id. */
 static void duplicates(struct teller *t)
 {
     for (size_t i = 0; i < COUNT_OF(ids) - 1; i++) {
@@ -356,7 +357,7 @@ static void duplicates(struct teller *t)
 }
 
 /* Leases of the former program go on: a repeat, a result, an error that takes the rest along; and
- * the node that is gone is buried. */
+ * the node that is gone is declared dead. */
 static void leases(struct teller *t)
 {
     CLAIM(t, .node = "n2", .worker = "w1", .token = 7, .queue = "x", .max = 3, .run_max = 3,
@@ -381,7 +382,8 @@ static void decisions(struct teller *t)
     ACCEPT(t, .id = "x4", .key = "held", .queue = "x");
 }
 
-/* Everything runs, whatever is due next; completed calls in the order in which they ended. */
+/* Run everything that is due until nothing is left; records completed calls in the order of their
+ * ends. */
 static void drain(struct teller *t)
 {
     for (int token = 100; token < 300; token++) {
@@ -410,7 +412,7 @@ static void after(struct teller *t)
     drain(t);
 }
 
-/* ---- What must hold by itself ---------------------------------------------------------------- */
+/* ---- Invariants ------------------------------------------------------------------------------ */
 
 /* The calls of a key, in the order in which they complete. */
 static void in_order(const struct teller *t, const char *const *want, size_t n)
@@ -441,7 +443,7 @@ static int64_t number_in_key(struct teller *t, const char *id)
     return g.out[0].key_no;
 }
 
-/* Numbers that were given out stay, and the next one is the next. */
+/* Numbers that were assigned stay, and the next one follows them. */
 static void numbers(struct teller *t)
 {
     static const char *const held[] = { "x1", "x0", "x2", "x3", "x4" };
