@@ -426,7 +426,7 @@ enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, const struc
     enum pawl_status st = c->db->one_writer ? PAWL_OK : hints_ask(c, &k->name, 1, err);
     if (st != PAWL_OK || counted(k, it))
         return st;
-    /* A call that joined a moment ago is counted the next time: the key's row is wrong otherwise.
+    /* A call that joined a moment ago is counted the next time. Otherwise the key's row is wrong.
      */
     if (c->redone < COUNT_TRIES && !c->db->one_writer)
         return led_again(c, "a call of a line", err);
@@ -471,7 +471,7 @@ enum pawl_status led_key_gone(struct ledger *c, struct bytes name, struct pawl_e
         st = led_number(c, SQL_OBJECT_ANY, &p, 0, &left, err);
     if (st != PAWL_OK || left)
         return st;
-    /* Ours until the commit: whoever comes later in this group finds it as good as new. */
+    /* It is locked until the commit: a later operation of this group finds it as good as new. */
     k->next_no = 1;
     k->ended_us = k->head_no = k->head_pos = 0;
     k->drop = true;
