@@ -390,6 +390,38 @@ TEST(an_accept_beside_the_end_of_its_key)
     close_all();
 }
 
+/* `one` remembers its lease and the key. Its call was taken back, ran elsewhere and is gone, and so
+ * is the key: a late finish is refused, and does not make the key again. */
+TEST(a_late_finish_makes_no_key)
+{
+    open_all(param);
+    add_accept(&one, "a");
+    add_claim(&one);
+    commit(&one);
+    took(&one.ops[1], "a", 1);
+    struct claim lost = one.ops[1].claim;
+    own_world_advance(&world, KEEP_US);
+    add(&two, (struct op){ .kind = OP_SWEEP, .sweep = { .max = 100 } });
+    add_claim(&two);
+    commit(&two);
+    took(&two.ops[1], "a", 1);
+    struct claim q = two.ops[1].claim;
+    add_finish(&two, &q);
+    commit(&two);
+    own_world_advance(&world, 2 * KEEP_US);
+    add(&two, (struct op){ .kind = OP_GC, .gc = { .max = 100 } });
+    commit(&two);
+    add_finish(&one, &lost);
+    struct op *late = &one.ops[0];
+    one.n = 0;
+    store_commit(one.s, &late, 1);
+    EQ_STATUS(late->status, PAWL_LOST_LEASE, &late->err);
+    EQ_INT(db_int(engine_of(url)->server,
+                  arena_printf(&one.a, "SELECT count(*) FROM %skey;", engine_of(url)->tables)),
+           0);
+    close_all();
+}
+
 /* ---- A group that is halved ------------------------------------------------------------------ */
 
 /* A person's open transaction has the id of one of the group's calls. The others are stored all the

@@ -127,7 +127,7 @@ static enum led_known same_print(const unsigned char *a, const unsigned char *b)
     return memcmp(a, b, FINGERPRINT_LEN) == 0 ? KNOWN_SAME : KNOWN_OTHER;
 }
 
-/* Ids against each other and against what is stored. */
+/* Compare ids with each other and with what is stored. */
 static enum pawl_status look_ids(struct ledger *c, struct entry *e, size_t n, struct led_look *out,
                                  struct pawl_err *err)
 {
@@ -182,8 +182,8 @@ enum pawl_status led_look(struct ledger *c, const struct call_spec *v, size_t n,
 
 /* ---- The operation --------------------------------------------------------------------------- */
 
-/* How many calls are pending on its key, `more` of them new in the same operation, when that is as
- * many as may be; else 0. */
+/* If the key of the call has no room: how many calls are pending on it, with `more` new ones of the
+ * same operation. Else 0. */
 static enum pawl_status line_full(struct ledger *c, const struct call_spec *s, int64_t more,
                                   int64_t *out, struct pawl_err *err)
 {
@@ -207,7 +207,7 @@ static enum pawl_status say_full(const struct ledger *c, const struct call_spec 
                    BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX, LANES_MAX);
 }
 
-/* The id is known: what stands there, and how that compares. */
+/* The id is known: answer with its call, and whether its content is the same. */
 static enum pawl_status known(struct ledger *c, struct op *op, const struct call_spec *s,
                               const struct led_id *id, struct accepted *out, struct pawl_err *err)
 {
@@ -247,7 +247,7 @@ static enum pawl_status accept_one(struct ledger *c, struct op *op, const struct
     return st == PAWL_OK ? led_call_make(c, s, lane, &out->call, err) : st;
 }
 
-/* Would the i-th of a batch find its line full? Those before it that are new count. */
+/* Would the i-th call of a batch find its line full? New calls before it count. */
 static enum pawl_status line_full_at(struct ledger *c, const struct accept *q,
                                      const struct led_look *look, size_t i, int64_t *out,
                                      struct pawl_err *err)
@@ -261,7 +261,7 @@ static enum pawl_status line_full_at(struct ledger *c, const struct accept *q,
     return line_full(c, &q->v[i], more, out, err);
 }
 
-/* The first of an atomic batch that would be refused; n: none. */
+/* The first call of an atomic batch that would be refused; n: none would be. */
 static enum pawl_status first_refusal(struct ledger *c, struct op *op, const struct led_look *look,
                                       size_t *out, struct pawl_err *err)
 {
@@ -302,7 +302,7 @@ void led_say_refused(const struct ledger *c, struct op *op, const struct call_sp
         err_set(&op->err, st, "call \"%.*s\" already exists with other content", BYTES_ARG(s->id));
 }
 
-/* Keys and numbers of what is new, at once. */
+/* Load the keys of the new calls, and draw their numbers. */
 static enum pawl_status prepare(struct ledger *c, const struct accept *q,
                                 const struct led_look *look, struct pawl_err *err)
 {
@@ -328,7 +328,7 @@ static enum pawl_status prepare(struct ledger *c, const struct accept *q,
     return st == PAWL_OK && sure ? led_numbers(c, n, err) : st;
 }
 
-/* What the calls need is looked at, and asked for, together. *refused: all of them are. */
+/* Load what the calls of a batch need, together. *refused: the whole batch is. */
 static enum pawl_status look_ahead(struct ledger *c, struct op *op, bool *refused,
                                    struct pawl_err *err)
 {

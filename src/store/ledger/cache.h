@@ -2,8 +2,8 @@
  * cache.h - what a running transaction knows: calls, leases and keys as they were loaded and as
  * they are now. Private to store/ledger.
  *
- * A call is looked at and moved here; led_flush() writes what changed. Loading is in batches where
- * a group can foresee what it needs; whatever was not foreseen is loaded when it is asked for.
+ * Operations read and move calls here; led_flush() writes what changed. What a group can foresee is
+ * loaded in batches; everything else is loaded when an operation asks for it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STORE_LEDGER_CACHE_H
@@ -16,16 +16,16 @@
 #include "model/lease.h"
 
 enum led_place {
-    AT_NONE, /* not written yet */
-    AT_READY,
-    AT_LINE,
-    AT_LATER,
-    AT_HELD, /* a lease without an outcome */
+    AT_NONE,  /* not stored yet */
+    AT_READY, /* it can be claimed when it is due: a call without a key, or the head of its key */
+    AT_LINE,  /* in its key's line, behind the head */
+    AT_LATER, /* delayed: it joins its key's line when its time has come */
+    AT_HELD,  /* a lease names it, and it has no outcome */
     AT_ENDED,
-    AT_GONE,
+    AT_GONE, /* its retention is over: only a tombstone is left */
 };
 
-/* How a call ended. Never changed: a new one is made. */
+/* How a call ended. It is never changed: another outcome is another object. */
 struct led_outcome {
     struct payload result;
     struct bytes error, node;
@@ -35,12 +35,12 @@ struct led_outcome {
 };
 
 /* A place in a key's line. Where one connection writes at a time it is the number with which a call
- * joined, and the call keeps it: who joins later has a higher one, so a call that was handed out
- * and comes back stands in front of all that never were. Where several write at once a call may be
- * committed late, with a number below those of others that have begun long since. There who joins
- * stands at LINE_FRESH + a number, in the order of numbers, and what was handed out has a place in
- * front of all of these, in case it comes back: its number in the key by LINE_STEP, or right behind
- * the last of them if it joined the line again with the number it had. */
+ * joined, and the call keeps it: calls that join later have higher ones, so a call that was claimed
+ * and handed back stands before all that were never claimed. Where several connections write, a
+ * call may be committed late, with a number below those of calls that were claimed long ago. There
+ * a call joins at LINE_FRESH + its number, and a call that is claimed gets a place before all of
+ * these, in case it is handed back: its number in the key times LINE_STEP, or right behind the last
+ * such place if it joined the line again with the number it had. */
 #define LINE_FRESH (INT64_C(1) << 50)
 #define LINE_STEP 1024
 
@@ -55,7 +55,7 @@ struct led_stand {
     const struct led_outcome *outcome;
 };
 
-/* A row of tries that is not written yet. */
+/* A row of `attempt` that is not written yet. */
 struct led_try {
     struct led_try *older;
     int try_no, how;
@@ -75,22 +75,22 @@ struct led_call {
     bool payload;
     int64_t created_us, own_run_at_us, own_expires_us;
     int own_lane, own_priority;
-    bool fresh;       /* its row is not written */
-    bool moved;       /* its row follows */
-    bool partial;     /* only where it stands is known: a row of a line */
-    bool lean;        /* partial, but enough to end its try */
-    bool cut;         /* its input was too long to come along with it */
-    size_t input_len; /* of one that was taken */
-    bool named, ends; /* by a finish of the group; for sure */
+    bool fresh;       /* its row of `call` is not written */
+    bool moved;       /* its row of `call` has another lane, priority or run_at now */
+    bool partial;     /* only its place is known: it was read as a row of a line */
+    bool lean;        /* partial, but enough is known to end its try */
+    bool cut;         /* its input was not read with it, because of its length */
+    size_t input_len; /* of a call that was read for a claim */
+    bool named, ends; /* a finish of the group names it; and will surely end it */
     struct led_stand was, now;
-    struct led_lease *lease; /* HELD: who, once it was asked */
-    struct led_lease *left;  /* no longer HELD: who did, in this transaction */
-    size_t held_at;          /* lean: where in the lease */
+    struct led_lease *lease; /* HELD: the lease that holds it, once it was asked for */
+    struct led_lease *left;  /* no longer HELD: the lease that held it in this transaction */
+    size_t held_at;          /* lean: its index in the lease */
     struct led_try *tries;   /* newest first, not written */
     unsigned mark;           /* of the finish that looked at it last */
     int64_t forget_us;       /* GONE */
-    bool skipped;            /* by the running claim */
-    bool grabbed;            /* its row of ready was deleted when it was found */
+    bool skipped;            /* the running claim passed over it: its key is locked */
+    bool grabbed;            /* its row of `ready` was deleted when it was found */
     bool joined;             /* new in its key's line, and not stored: led_line_join() */
     struct led_call *joined_next;
 };
@@ -98,7 +98,7 @@ struct led_call {
 struct led_id {
     struct led_id *same;
     struct bytes id;
-    int64_t seq; /* 0: nobody knows it */
+    int64_t seq; /* 0: no call has this id */
     unsigned char fingerprint[FINGERPRINT_LEN];
     bool fresh;
     bool counted;    /* by led_ids_new() */
@@ -121,10 +121,10 @@ struct led_lease {
     struct led_link *run;
     bool *begun;                 /* n; true while `left` is begun_left: led_lease_begun() */
     size_t begun_left;           /* 0: not known */
-    bool kept;                   /* led_kept_find() had this very list when it was read */
+    bool kept;                   /* the handle remembered this list when the lease was read */
     bool fresh, rewritten;       /* in this transaction */
-    bool missing, stored, dirty; /* missing: there is none, or no longer */
-    bool asked, locked;          /* asked for under a lock; and answered, there or not */
+    bool missing, stored, dirty; /* missing: there is no such lease, or it has ended */
+    bool asked, locked;          /* its lock was asked for; and answered, also if it is missing */
 };
 
 enum led_turn { KEY_IDLE, KEY_OFFERED, KEY_HELD, KEY_BLOCKED };
@@ -141,7 +141,7 @@ struct led_key {
     enum led_turn turn;
     int64_t head, head_pos, head_no;
     int64_t next_no, held, waiting, later, since_us, ended_us;
-    int64_t last_place;               /* that a claim of this group gave */
+    int64_t last_place;               /* the last place that a claim of this group gave */
     int64_t hint_waiting, hint_later; /* not got: the hint that this transaction leaves */
     int64_t seen_waiting, seen_later; /* not got: hints of others, just to be shown */
     int64_t *folded;                  /* hints that are in the numbers above, and go */
@@ -160,26 +160,26 @@ struct led_object {
     bool dirty;
 };
 
-/* What a claim looks at first, asked together with the beginning of the transaction. */
+/* What a claim looks at first, asked with the beginning of the transaction. */
 struct led_ahead {
     bool asked;
-    bool by_marks; /* pairs: only known ones, from where claims of them ended */
-    bool full;     /* or, once in this transaction, all of them */
+    bool by_marks; /* `pairs` has only known pairs, from their marks on */
+    bool full;     /* all pairs were asked for once in this transaction */
     struct led_rows *look, *pairs, *node;
-    struct bytes whose; /* node */
-    bool shared;        /* and its row is ours to rely on */
-    bool wished;        /* `wishes` has those for all that is remembered of the group's leases */
+    struct bytes whose; /* of which node `node` is the row */
+    bool shared;        /* that row is locked against the end of the node */
+    bool wished;        /* cancel requests for what is remembered of the group's leases: asked */
     struct led_rows *wishes;
 };
 
-/* A claim's question for rows, which goes along with a flush. */
+/* A claim's query for rows of `ready`, which goes along with a flush. */
 struct led_take {
     enum sql_name name;
     const struct led_params *params;
     struct led_rows *rows;
 };
 
-/* Numbers in reserve. */
+/* Sequence numbers or versions that were drawn and not used yet. */
 struct led_reserve {
     int64_t *v;
     size_t n, at;
@@ -194,7 +194,7 @@ struct led_cache {
     struct led_ahead ahead;
     struct led_take take;
     struct claim *late; /* its `more` and `next_due_us` are answered with the last flush */
-    bool late_passed;   /* it passed over keys of others */
+    bool late_passed;   /* it passed over calls whose keys are locked */
     bool last_op;       /* no operation of the group comes after the one that is being decided */
     bool news;          /* `ready` as it is stored is not what a claim has to see */
     bool fresh;         /* calls in memory can be claimed, or will, that are not in `ready` yet */
@@ -204,25 +204,26 @@ struct led_cache {
     struct bytes *paused;
     size_t n_paused;
     bool paused_read;
-    bool hold; /* a claim is walking: nothing comes on offer */
+    bool hold; /* a claim takes calls: no key gets a head meanwhile */
     struct led_reserve numbers, versions;
 };
 
 /* ---- Loading (load.c) ------------------------------------------------------------------------ */
 
+/* Read these ids, as far as they are not in memory. */
 MUST_USE enum pawl_status led_ids_load(struct ledger *c, const struct bytes *ids, size_t n,
                                        struct pawl_err *err);
-/* What is known of an id; seq 0: nothing. Borrowed for the transaction. */
+/* What is known of an id; seq 0: no call has it. Borrowed for the transaction. */
 MUST_USE enum pawl_status led_id_get(struct ledger *c, struct bytes id, struct led_id **out,
                                      struct pawl_err *err);
 /* The same for a call that is new unless its id is known, where one connection writes at a time:
  * the row is added at once with the next number, which led_call_make() takes. */
 MUST_USE enum pawl_status led_id_claim(struct ledger *c, const struct call_spec *s,
                                        struct led_id **out, struct pawl_err *err);
-/* The call is refused after all: no row of its id stays, if it was claimed. */
+/* The call is refused after all: the row of its id is removed, if led_id_claim() added it. */
 MUST_USE enum pawl_status led_id_release(struct ledger *c, struct led_id *id, struct pawl_err *err);
-/* led_id_get() of many, in halves. When it is sure that each of the fresh ones which nobody knows
- * will take a number, those come along. */
+/* led_ids_load() in halves. `sure`: every `fresh` id that is new will take a number, so the numbers
+ * are drawn in the same statement. */
 struct led_asked_ids {
     const struct bytes *fresh;
     size_t n_fresh;
@@ -234,8 +235,9 @@ MUST_USE enum pawl_status led_ids_ask(struct ledger *c, struct led_batch *b, str
                                       const struct led_asked_ids *q, struct pawl_err *err);
 MUST_USE enum pawl_status led_ids_take(struct ledger *c, const struct led_rows *r,
                                        struct pawl_err *err);
-/* How many of these, each counted once, nobody knows. */
+/* How many of these ids are new; each is counted once a transaction. */
 size_t led_ids_new(struct ledger *c, const struct bytes *ids, size_t n);
+/* Read these calls and where they stand, as far as they are not in memory. */
 MUST_USE enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, size_t n,
                                          struct pawl_err *err);
 /* The call of a row of ready_take or line_take, whose columns of the call begin at `at`. */
@@ -244,23 +246,25 @@ MUST_USE enum pawl_status led_call_taken(struct ledger *c, const struct led_rows
 /* NULL: no call and no tombstone has this number. */
 MUST_USE enum pawl_status led_call_get(struct ledger *c, int64_t seq, struct led_call **out,
                                        struct pawl_err *err);
+/* The call if it is in memory, else NULL. */
 struct led_call *led_call_find(struct ledger *c, int64_t seq);
-/* An empty one in the cache; NULL without memory. */
+/* The call or id in memory; an empty one if it is not there; NULL without memory. */
 struct led_call *led_call_new(struct ledger *c, int64_t seq);
 struct led_id *led_id_new(struct ledger *c, struct bytes id);
-/* Inputs and results. */
+/* Read the inputs and results of these calls. */
 MUST_USE enum pawl_status led_payloads_load(struct ledger *c, struct led_call *const *v, size_t n,
                                             struct pawl_err *err);
-/* The next n sequence numbers are in reserve. */
+/* Draw sequence numbers, or versions of objects, until n are in reserve. */
 MUST_USE enum pawl_status led_numbers(struct ledger *c, size_t n, struct pawl_err *err);
 MUST_USE enum pawl_status led_versions(struct ledger *c, size_t n, struct pawl_err *err);
+/* Take the next sequence number. */
 MUST_USE enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct pawl_err *err);
-/* The wishes for what is remembered of the leases that were asked for, after their rows are locked.
- */
+/* Ask for the cancel requests of the calls that are remembered of the leases which the batch locks
+ * before. */
 void led_kept_ask(struct ledger *c, struct led_batch *b);
 /* The place of a call that joins a line with this number. */
 int64_t led_line_place(const struct ledger *c, int64_t number);
-/* The places of a lease's calls, as its stored list has them: from there, and to there. */
+/* The places of a lease's calls: from the form that its stored list has, and into that form. */
 void led_places_read(const struct ledger *c, struct held *v, size_t n);
 void led_places_list(const struct ledger *c, struct held *v, size_t n);
 /* The place behind all others of a line. */
@@ -268,21 +272,23 @@ MUST_USE enum pawl_status led_line_end(struct ledger *c, int64_t *out, struct pa
 /* The error of its newest try that is shown; absent for none. */
 MUST_USE enum pawl_status led_last_error(struct ledger *c, const struct led_call *call,
                                          struct bytes *out, struct pawl_err *err);
-/* The call as others see it, everything in `a`. LED_AS_OWNER in `with`: as the owner of its lease
- * does, to whom all of it runs; without questions about what others are shown. */
+/* The call as a reader sees it, everything in `a`. LED_AS_OWNER in `with`: as the owner of its
+ * lease sees it, for whom all of the lease's calls are processing. */
 #define LED_AS_OWNER 0x100u
 MUST_USE enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *call,
                                    unsigned with, struct call *out, struct pawl_err *err);
 
+/* For the hash tables of a transaction. */
 uint64_t led_hash(const void *data, size_t len);
-/* qsort(), of what mostly is in order. */
+/* qsort() with a fast path for input that is already sorted. */
 void led_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *));
 
 /* ---- Leases (lease.c) ------------------------------------------------------------------------ */
 
+/* Lock and read these leases. */
 MUST_USE enum pawl_status led_leases_load(struct ledger *c, const struct token *v, size_t n,
                                           struct pawl_err *err);
-/* The same in halves, of which the first half can go along with other questions. */
+/* The same in halves, of which the first goes along with other statements. */
 MUST_USE enum pawl_status led_leases_ask(struct ledger *c, struct led_batch *b,
                                          const struct token *v, size_t n, struct led_rows **out,
                                          struct pawl_err *err);
@@ -290,58 +296,62 @@ MUST_USE enum pawl_status led_leases_take(struct ledger *c, const struct token *
                                           const struct led_rows *r, struct pawl_err *err);
 /* ---- What a handle remembers (kept.c) -------------------------------------------------------- */
 
-/* What is kept of a lease, if it is still true: same rev, same list; what is not is dropped. The
- * answer is borrowed until the next call of this file: hold no pointer to it, look it up again.
- * What its calls name (id, key) stays until the transaction ends or is forgotten. */
+/* What the handle remembers of a lease, if it is still true: same rev, same list. Else it is
+ * dropped and the answer is NULL. The answer is borrowed until the next call of this file; the ids
+ * and keys of its calls stay until the transaction ends or is forgotten. */
 struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l);
 /* The keys of the calls that this finish names, as far as they are remembered and have not ended,
  * in scratch, into out (room for q->n). False: some are not remembered, or there is no memory. */
 MUST_USE bool led_kept_keys(struct ledger *c, const struct finish *q, struct bytes *out,
                             size_t *out_n);
-/* The transaction was committed: what it changed is remembered. */
+/* The transaction was committed: remember what it changed. */
 void led_kept_stored(struct ledger *c);
 /* It was undone, its end is not known, or its leases are about to be forgotten before the commit:
- * nothing that it looked at is remembered. */
+ * remember nothing of the leases it read. */
 void led_kept_doubt(struct ledger *c);
+/* Free everything that is remembered. */
 void led_kept_end(struct ledger *c);
 
-/* The calls of the leases that are in memory, lean, and which of them have ended. */
+/* Read the calls of the leases in memory, lean, and which of them have ended. */
 MUST_USE enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err);
-/* Locked; NULL when there is none. */
+/* The lease, locked; NULL when there is none. */
 MUST_USE enum pawl_status led_lease_get(struct ledger *c, const struct token *token,
                                         struct led_lease **out, struct pawl_err *err);
-/* The leases that hold these calls, without a lock. BROKEN when one is held by nobody. */
+/* Read the leases that hold these calls, without a lock. BROKEN when no lease holds one. */
 MUST_USE enum pawl_status led_holders_load(struct ledger *c, struct led_call *const *v, size_t n,
                                            struct pawl_err *err);
-/* Every lease there is, without a lock. */
+/* Read every lease, without a lock. */
 MUST_USE enum pawl_status led_all_leases(struct ledger *c, struct pawl_err *err);
+/* The lease in memory; an empty one if it is not there; NULL without memory. */
 struct led_lease *led_lease_new(struct ledger *c, const struct token *token);
-/* For a claim, when there is none: if one of this token ended in this group, its row is removed
- * before the new one is written. */
+/* A new lease for a claim. If one of this token ended in this group, its row is removed before the
+ * new one is written. */
 MUST_USE enum pawl_status led_lease_make(struct ledger *c, const struct token *token,
                                          struct led_lease **out, struct pawl_err *err);
 /* The lease names these calls from now on, all of them open: fill in n, state, run and begun, and
  * forget what was remembered of another list. False without memory. */
 MUST_USE bool led_lease_list(struct ledger *c, struct led_lease *l, struct held *held, size_t n);
+/* The index of a call in its list; below 0: it is not there. */
 ssize_t led_lease_find(const struct led_lease *l, int64_t seq);
+/* Has the lease ended by time? */
 static inline bool led_lease_over(const struct led_lease *l, int64_t now_us)
 {
     return l->until_us && l->until_us <= now_us;
 }
-/* What claim_until() says, of calls that are not shown yet. */
+/* claim_until() for calls that are not shown yet. */
 int64_t led_claim_until(const struct claim *q, struct led_call *const *taken,
                         const int64_t *position, int64_t now_us);
-/* The i-th call is no longer open; off: it leaves the list. The last one ends the lease. */
+/* The i-th call is no longer open; `off`: it leaves the list. The last open call ends the lease. */
 void led_lease_done(struct led_lease *l, size_t i, bool off);
-/* The lease an ended call ended under may still stand for the sake of others: off its list. */
+/* Take an ended call off the list of the lease it ended under, if that lease still has others. */
 MUST_USE enum pawl_status led_lease_leave(struct ledger *c, struct bytes token, int64_t seq,
                                           struct pawl_err *err);
 /* How many of its run stand before it without an outcome; *out_first: the first of these, or i. */
 int64_t led_lease_before(const struct led_lease *l, size_t i, size_t *out_first);
-/* Has the i-th call, which is open, begun? Else it is shown pending, and a reclaim hands it back
- * uncounted. */
+/* Has the i-th call, which is open, begun? If not it is shown as pending, and a reclaim does not
+ * count it as lost. */
 bool led_lease_begun(struct led_lease *l, size_t i);
-/* Has the first call of a key that is held begun? True when its lease is gone meanwhile. */
+/* Has the first call of a key that is held begun? True when its lease has ended meanwhile. */
 MUST_USE enum pawl_status led_head_begun(struct ledger *c, const struct led_key *k, bool *out,
                                          struct pawl_err *err);
 
@@ -351,15 +361,17 @@ MUST_USE enum pawl_status led_head_begun(struct ledger *c, const struct led_key 
  * Both also lock a key that has no row, for a caller that changes the key: its row is inserted
  * then. ROW: as WAIT, for a caller that may leave the key as it is; the row is there after it. */
 enum led_lock { LOCK_TRY, LOCK_WAIT, LOCK_ROW };
+/* Lock and read these keys, with the hints for them. */
 MUST_USE enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size_t n,
                                         enum led_lock how, struct pawl_err *err);
-/* The same in halves, of which the first goes along with other questions. */
+/* The same in halves, of which the first goes along with other statements. Without `with_hints`
+ * led_keys_hints() adds the hints after the second half. */
 struct led_asked_keys {
     const struct bytes *wait, *try; /* in; they live as long as the transaction */
     size_t n_wait, n_try;
     enum led_lock how; /* `wait`: LOCK_WAIT or LOCK_ROW */
-    bool with_hints;   /* false: the caller asks led_keys_hints(), or knows that there are none */
-    struct bytes *v;   /* what is asked for: n_wait, then n_try */
+    bool with_hints;   /* false: the caller adds them, or knows that there are none */
+    struct bytes *v;   /* out: the names that are asked for, n_wait, then n_try */
     size_t n;
     struct led_rows *waited, *tried, *hints;
 };
@@ -369,13 +381,15 @@ MUST_USE enum pawl_status led_keys_take(struct ledger *c, const struct led_asked
                                         struct pawl_err *err);
 MUST_USE enum pawl_status led_keys_hints(struct ledger *c, const struct led_asked_keys *q,
                                          struct pawl_err *err);
-/* A key that was asked for. */
+/* A key in memory: it must have been asked for. */
 struct led_key *led_key_find(struct ledger *c, struct bytes name);
+/* led_keys_load() of one. */
 MUST_USE enum pawl_status led_key_get(struct ledger *c, struct bytes name, enum led_lock how,
                                       struct led_key **out, struct pawl_err *err);
-/* As it is stored, without a lock, for reading; NULL when there is none. */
+/* The key as it is stored, without a lock, for readers; NULL when there is no row. */
 MUST_USE enum pawl_status led_key_look(struct ledger *c, struct bytes name, struct led_key **out,
                                        struct pawl_err *err);
+/* How many calls of the key no lease holds, as far as it is known. */
 static inline int64_t led_key_pending(const struct led_key *k)
 {
     return k->waiting + k->later + k->hint_waiting + k->hint_later + k->seen_waiting +
@@ -388,9 +402,9 @@ MUST_USE enum pawl_status led_key_counts(struct ledger *c, struct led_key *k,
                                          const struct led_call *it, struct pawl_err *err);
 /* Look at the keys for which other transactions left hints, as far as they are not locked. */
 MUST_USE enum pawl_status led_hints_fold(struct ledger *c, struct pawl_err *err);
-/* Rows of keys of which nothing is left go, at the end of a transaction. */
+/* Remove the rows of keys that led_key_gone() found empty, at the end of a transaction. */
 MUST_USE enum pawl_status led_keys_drop(struct ledger *c, struct pawl_err *err);
-/* The last call of a key went: so does what is known of it, if nothing else is left. */
+/* A call or an object of the key was removed: if nothing else is left, its row goes too. */
 MUST_USE enum pawl_status led_key_gone(struct ledger *c, struct bytes name, struct pawl_err *err);
 
 /* ---- Lines (line.c) -------------------------------------------------------------------------- */
@@ -444,11 +458,11 @@ MUST_USE enum pawl_status led_lines_take(struct ledger *c, struct led_key *const
 
 /* ---- Marks (mark.c) -------------------------------------------------------------------------- */
 
-/* May the running transaction's claim look from the marks on? Else it looks at everything. last: it
- * has looked before. */
+/* May the running transaction's claim look from the marks on? If not it looks at everything.
+ * `last`: it has looked before. */
 bool led_marks_trusted(struct ledger *c, bool last);
-/* They led to nothing: is it time for another full look, which is the next one? And how long is it
- * from one to the next, then? */
+/* A look from the marks on found no due row: is it time for a full look? Then the next look is one.
+ * And how long is it from one full look to the next in that case? */
 #define LED_MARKS_DOUBT_US (50 * MS_US)
 bool led_marks_doubt(struct ledger *c);
 int64_t led_marks_rest(const struct ledger *c);
@@ -456,18 +470,18 @@ int64_t led_marks_rest(const struct ledger *c);
 void led_marks_answered(struct ledger *c, const struct led_rows *r);
 /* Where to look from: *out_run_at and *out_seq; 0: from the beginning. */
 void led_mark_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq);
-/* The question, of every pair known. */
+/* Ask for the first row of every known pair, from its mark on. */
 void led_marks_ask(struct ledger *c, struct led_batch *b, struct led_rows **out);
 /* A claim has taken everything up to this row. */
 void led_mark_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
-/* A row is there, of ours or seen: it is not passed over. */
+/* A row was written or seen there: the mark does not stand behind it. */
 void led_mark_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
 
 /* ---- What must hold (check.c) ---------------------------------------------------------------- */
 
-/* LOADED: as it was read, by itself; what is wrong is the database's, and BROKEN. DECIDED: as it is
- * about to be written, also beside what is locked; what is wrong is our own mistake, and ends the
- * process (CHECK). The cost is that of the rows that are looked at. */
+/* LOADED: the row as it was read, by itself; if it is wrong the database was damaged: BROKEN.
+ * DECIDED: the row as it is about to be written, also compared with others that are locked; if it
+ * is wrong this program has a bug, and the process ends (CHECK). */
 enum led_when { LED_LOADED, LED_DECIDED };
 /* Place and state agree; number, tries, expiry, priority are possible; it has a place in a line if,
  * and only if, it has a key and stands in the line, on offer or in a run; an outcome if it ended.
@@ -484,8 +498,8 @@ MUST_USE enum pawl_status led_lease_check(struct ledger *c, const struct led_lea
  * and only if, it is their turn; an offer, a run and a block have a first call. */
 MUST_USE enum pawl_status led_key_check(const struct led_key *k, enum led_when when,
                                         struct pawl_err *err);
-/* Every lease and key of the transaction, DECIDED; and that no line waits with nothing on offer. To
- * be called when all is settled and written. */
+/* Check every lease and key of the transaction, DECIDED, and that no free key has a line without a
+ * head. To be called when everything is settled and written. */
 void led_check_all(struct ledger *c);
 
 /* ---- Moving and writing (flush.c, move.c) ---------------------------------------------------- */
@@ -494,39 +508,42 @@ void led_check_all(struct ledger *c);
  * of its run when it was held. */
 MUST_USE enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_stand to,
                                   int64_t behind, struct pawl_err *err);
-/* Ended while it was pending: cancelled or expired. */
+/* The call ends while it is pending: it was cancelled or has expired. */
 MUST_USE enum pawl_status led_end_pending(struct ledger *c, struct led_call *call,
                                           enum pawl_state state, struct pawl_err *err);
+/* Add the id to op->ended. */
 MUST_USE enum pawl_status led_told_ended(struct op *op, struct bytes id, struct pawl_err *err);
-/* Everything that changed goes to the server. */
+/* Write everything that changed. */
 MUST_USE enum pawl_status led_flush(struct ledger *c, struct pawl_err *err);
-/* And questions after it, which `ask` adds when it is known what is written. */
+/* The same, followed by the queries that `ask` adds when it is known what is written. */
 typedef void led_ask_fn(struct ledger *c, struct led_batch *b);
 MUST_USE enum pawl_status led_flush_ask(struct ledger *c, led_ask_fn *ask, struct pawl_err *err);
-/* And the commit, in the same round trip if `sure`: every row that is to go or to change is locked.
- */
+/* The same, followed by the commit: in one round trip if `sure`, which says that every row to be
+ * removed or changed is locked. */
 MUST_USE enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask, bool sure,
                                            struct pawl_err *err);
 
 /* ---- Objects (object.c) ---------------------------------------------------------------------- */
 
+/* The object; version 0: there is none. */
 MUST_USE enum pawl_status led_object_get(struct ledger *c, struct bytes type, struct bytes key,
                                          struct led_object **out, struct pawl_err *err);
 /* The same without asking what is stored, for a caller that has its key locked and sets its state
  * next: led_object_set() with STATE_SET. */
 MUST_USE enum pawl_status led_object_over(struct ledger *c, struct bytes type, struct bytes key,
                                           struct led_object **out, struct pawl_err *err);
-/* Several at once: what led_object_get() would ask for one by one. */
+/* Read several at once, so that led_object_get() finds them in memory. */
 MUST_USE enum pawl_status led_objects_load(struct ledger *c, const struct bytes *types,
                                            const struct bytes *keys, size_t n,
                                            struct pawl_err *err);
+/* Set its state, with the next version, or delete it. */
 MUST_USE enum pawl_status led_object_set(struct ledger *c, struct led_object *o, enum state_do how,
                                          struct payload state, struct pawl_err *err);
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-/* They answer in op->status and op->err; what they return is not OK only when the whole transaction
- * must be undone. */
+/* One function for each kind of operation. It answers in op->status and op->err; it returns another
+ * status than OK only when the whole transaction must be undone. */
 MUST_USE enum pawl_status led_accept(struct ledger *c, struct op *op, struct pawl_err *err);
 /* Why a call was not accepted, as the operation's status and sentence. */
 void led_say_refused(const struct ledger *c, struct op *op, const struct call_spec *s,
@@ -547,7 +564,7 @@ MUST_USE enum pawl_status led_join(struct ledger *c, struct op *op, struct pawl_
 /* For one statement: without a transaction if the engine can, and then without a clock (now_us 0).
  */
 MUST_USE enum pawl_status led_begin_alone(struct ledger *c, struct pawl_err *err);
-/* Done without a transaction (*done), or nothing was done; alone.c. */
+/* Do the group without a transaction, if it can be (*done); else nothing is done (alone.c). */
 MUST_USE enum pawl_status led_alone(struct ledger *c, struct op *const *v, size_t n, bool *done,
                                     struct pawl_err *err);
 MUST_USE enum pawl_status led_beat(struct ledger *c, struct op *op, struct pawl_err *err);
@@ -555,18 +572,19 @@ MUST_USE enum pawl_status led_leave(struct ledger *c, struct op *op, struct pawl
 MUST_USE enum pawl_status led_bury(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_drain(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_lead(struct ledger *c, struct op *op, struct pawl_err *err);
-/* The node, under this boot (own) or under every other one, leads nothing any more. */
+/* Release the roles that the node leads under this boot (own), or under every other one. */
 MUST_USE enum pawl_status led_vacate(struct ledger *c, const struct node_op *n, bool own,
                                      struct pawl_err *err);
-/* What a claim asks first: about its node (`likely`: it will find something), and what there is to
- * claim; and last. */
+/* What a claim asks first: about its node (`likely`: it will find something to take), and what
+ * there is to claim. */
 void led_claim_ask_node(struct ledger *c, struct led_batch *b, const struct claim *q, bool likely);
 void led_claim_ask(struct ledger *c, struct led_batch *b);
+/* What it asks with the group's last write, and its answer from that: tx->late. */
 void led_claim_ask_last(struct ledger *c, struct led_batch *b);
 void led_claim_late(struct ledger *c);
 /* Did the last look of a claim find no hints, of any key? */
 bool led_claim_no_hints(const struct ledger *c);
-/* Which queues are paused, as queue_list answered. */
+/* Take over which queues are paused, as queue_list answered. */
 MUST_USE enum pawl_status led_paused_take(struct ledger *c, const struct led_rows *r,
                                           struct pawl_err *err);
 /* Does the registry, as node_read or node_share answered, say that the claimer is no longer the
@@ -583,7 +601,7 @@ MUST_USE enum pawl_status led_requeue(struct ledger *c, struct op *op, struct pa
 MUST_USE enum pawl_status led_inbox_any(struct ledger *c, bool *out, struct pawl_err *err);
 /* Up to max of them become calls. */
 MUST_USE enum pawl_status led_inbox_move(struct ledger *c, int max, struct pawl_err *err);
-/* Those that were refused and that nobody has looked at for as long as calls are kept go. */
+/* Remove refused rows that are older than the retention of calls. */
 MUST_USE enum pawl_status led_inbox_forget(struct ledger *c, int max, struct pawl_err *err);
 
 /* What is known about the ids of a batch before any of it is written. */
@@ -591,9 +609,10 @@ struct led_look {
     enum led_known { KNOWN_NOT, KNOWN_SAME, KNOWN_OTHER } known;
     bool new_lane;
 };
+/* Compare the ids of a batch with each other and with what is stored. */
 MUST_USE enum pawl_status led_look(struct ledger *c, const struct call_spec *v, size_t n,
                                    struct led_look *out, struct pawl_err *err);
-/* Write down a new call. */
+/* Make a new call, in memory: its id, its number and its place. */
 MUST_USE enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int lane,
                                         struct call *out, struct pawl_err *err);
 
@@ -609,10 +628,11 @@ struct led_end {
 MUST_USE enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i,
                                       struct led_end *e, struct led_call **out,
                                       struct pawl_err *err);
-/* Calls of a lease with an end that are past their timeout end so; their ids go into op->extend.
- * *out_last_us: when the last of those that are left is past its own; l->missing when none is. */
+/* End the calls of a lease with `until` that are past their timeout; their ids go into op->extend.
+ * *out_last_us: the last deadline of the calls that are left; l->missing if none is left. */
 MUST_USE enum pawl_status led_time_out(struct ledger *c, struct op *op, struct led_lease *l,
                                        int64_t *out_last_us, struct pawl_err *err);
+/* Take back a lease whose owner is gone: its calls end as `how` says. */
 MUST_USE enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token *token,
                                       const struct try_end *how, int64_t *count,
                                       struct pawl_err *err);

@@ -2,11 +2,11 @@
  * check.c - what must hold of calls, leases and keys, asked when they are loaded and before they
  * are written.
  *
- * A row that is wrong when it is read was damaged outside: BROKEN, with what is wrong. One that is
- * wrong when it is about to be written is a mistake of ours, and the process ends before it is
- * stored. What must stay true of the checks themselves: before a write they compare a row with
- * another only where both are locked or were made here. Everything else in memory may be old, which
- * is seen when it is written (see the README); it must not end a process.
+ * A row that is wrong when it is read was damaged outside of this program: BROKEN, with what is
+ * wrong. A row that is wrong when it is about to be written is a bug of this program, and the
+ * process ends before it is stored. So that no valid state ends a process, the checks before a
+ * write compare two rows only if both are locked or were made in this transaction. Everything else
+ * in memory may be out of date, which is found when it is written (see the README).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -30,7 +30,7 @@ static enum pawl_status say(enum led_when when, const char *what, const char *wr
     return err_set(err, PAWL_BROKEN, "%s", text);
 }
 
-/* The first of these that does not hold. */
+/* Return what is wrong unless the condition holds. */
 #define MUST(cond, wrong)                                                                          \
     do {                                                                                           \
         if (!(cond))                                                                               \
@@ -76,7 +76,7 @@ static const char *ended_wrong(const struct led_stand *s)
     return NULL;
 }
 
-/* The row by itself. */
+/* What is wrong with the row by itself; NULL: nothing. */
 static const char *call_wrong(const struct led_call *it)
 {
     const struct led_stand *s = &it->now;
@@ -101,7 +101,7 @@ static const char *call_wrong(const struct led_call *it)
     return "it stands nowhere";
 }
 
-/* Beside its lease: the one that holds it and the one that it left. */
+/* Compare the call with the lease that holds it and with the one that it left. */
 static const char *holder_wrong(const struct led_call *it)
 {
     const struct led_lease *l = it->now.place == AT_HELD ? it->lease : NULL;
@@ -170,8 +170,8 @@ static const char *lease_wrong(const struct led_lease *l)
     return NULL;
 }
 
-/* What became of its calls, as far as it was asked; and those of a lease that was made here. Which
- * have ended is the database's to say, until we write it. */
+/* The states of its calls, as far as they were read, and the calls of a lease that was made in this
+ * transaction. A lease that is not written is not compared: others may have ended calls of it. */
 static const char *states_wrong(struct ledger *c, const struct led_lease *l)
 {
     size_t open = 0, named = 0;
@@ -195,8 +195,8 @@ enum pawl_status led_lease_check(struct ledger *c, const struct led_lease *l, en
                                  struct pawl_err *err)
 {
     if (when == LED_DECIDED && (l->missing || !l->locked))
-        return PAWL_OK; /* it goes, or was only looked at */
-    /* Its list changes nowhere between loading and writing. */
+        return PAWL_OK; /* it is removed, or was read without a lock */
+    /* Its list was checked when it was loaded, and does not change after that. */
     const char *wrong = when == LED_LOADED || l->dirty ? lease_wrong(l) : NULL;
     if (!wrong && when == LED_DECIDED)
         wrong = states_wrong(c, l);
@@ -251,7 +251,7 @@ void led_check_all(struct ledger *c)
         CHECK(led_lease_check(c, l, LED_DECIDED, NULL) == PAWL_OK);
     for (const struct led_key *k = c->tx->first_key; k; k = k->newer) {
         CHECK(led_key_check(k, LED_DECIDED, NULL) == PAWL_OK);
-        /* The one thing of key.c: a line has its first call on offer, unless it is held up. */
+        /* What line.c guarantees: a free key with a line has a head. */
         CHECK(!k->written || k->turn != KEY_IDLE || k->waiting == 0);
     }
 }

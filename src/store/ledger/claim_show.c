@@ -69,7 +69,7 @@ enum pawl_status led_claim_show(struct claiming *g, struct pawl_err *err)
     return st == PAWL_OK && g->op->a->failed ? err_no_memory(err, "a claim") : st;
 }
 
-/* A call of a run stands where the first of it that is left does. */
+/* A call of a run is sorted by the first call of the run that is left. */
 struct left {
     const struct held *held, *lead;
     int64_t position;

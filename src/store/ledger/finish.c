@@ -1,9 +1,9 @@
 /*
- * finish.c - how tries end: an owner's finish with what it sends, and the end of one try, which
- * reclaim shares.
+ * finish.c - how tries end: an owner's finish with the calls it sends, and the end of one try,
+ * which reclaim uses too.
  *
- * A finish is decided for all its items before any of it changes anything: an item that the lease
- * does not hold, and that was not answered under the same token before, refuses the whole.
+ * All items of a finish are checked before any of them changes anything: an item that the lease
+ * does not hold, and that was not answered under the same token before, refuses the whole finish.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -22,8 +22,8 @@ static struct bytes token_bytes(const struct led_lease *l)
     return (struct bytes){ (const char *)l->token.b, sizeof l->token.b };
 }
 
-/* The row of tries this end leaves, if any: a try that counts, or what an owner with an end of its
- * own handed back, so that its repeat finds the answer. */
+/* Add the row of `attempt` that this end leaves, if any: for a try that counts, and for a call that
+ * the owner of a lease with `until` handed back, so that a repeated finish finds the answer. */
 static enum pawl_status row_add(struct ledger *c, const struct led_lease *l, struct led_call *it,
                                 const struct led_end *e, struct pawl_err *err)
 {
@@ -69,8 +69,8 @@ static struct led_outcome *outcome_make(struct ledger *c, const struct led_lease
     return o;
 }
 
-/* When it began: not before the one before it in its key had ended, though the clock that saw it
- * begin is not the one that saw the other end. */
+/* When the try began. Never before the call before it in its key ended: the two times come from
+ * different clocks, the worker's and the database's. */
 static enum pawl_status started(struct ledger *c, const struct led_lease *l,
                                 const struct led_call *it, struct led_end *e, struct pawl_err *err)
 {
@@ -85,7 +85,7 @@ static enum pawl_status started(struct ledger *c, const struct led_lease *l,
     return st;
 }
 
-/* What is known of it may be just enough to end its try. */
+/* A lean call is enough to end its try; any other is loaded. */
 static enum pawl_status lean_get(struct ledger *c, int64_t seq, struct led_call **out,
                                  struct pawl_err *err)
 {
@@ -102,8 +102,8 @@ static enum pawl_status held_call(struct ledger *c, int64_t seq, struct led_call
     return st == PAWL_OK ? led_holders_load(c, out, 1, err) : st;
 }
 
-/* Where it goes when it is handed back. The head of its key stays the head: it does not join the
- * line, where one that was committed late may have a place before its own. */
+/* Where a call goes that is handed back. The head of its key stays the head: in the line, a call
+ * that was committed late may have a place before it. */
 static enum pawl_status place_back(struct ledger *c, const struct led_call *it, enum led_place *out,
                                    struct pawl_err *err)
 {
@@ -172,7 +172,7 @@ static void former_outcome(struct op *op, const struct token *token, const struc
     f->finished_us = o->finished_us;
 }
 
-/* A row of tries: state, end and error as they were, the rest as it is now. */
+/* A former answer in `attempt`: state, end and error as they were, the rest as it is now. */
 static enum pawl_status former_try(struct ledger *c, struct op *op, const struct token *token,
                                    struct led_call *it, struct finish_item *f, bool *out,
                                    struct pawl_err *err)
@@ -232,7 +232,7 @@ static void say_twice(struct op *op, const struct finish *f, int64_t seq)
         err_set(&op->err, PAWL_INVALID, "call %lld is named twice in one finish", (long long)seq);
 }
 
-/* Which calls the items name, each once. */
+/* Find the calls that the items name; each may be named once. */
 static enum pawl_status items_find(struct ledger *c, struct op *op, struct finish *f,
                                    struct pawl_err *err)
 {
@@ -267,7 +267,8 @@ static bool holds(const struct ledger *c, const struct led_lease *l, int64_t seq
     return i >= 0 && l->state[i] == HELD_OPEN;
 }
 
-/* Every item has somewhere to go, or op->status refuses. Those answered before have their state. */
+/* Every item is held by the lease or was answered before (then its state is filled in); otherwise
+ * op->status refuses. */
 static enum pawl_status items_check(struct ledger *c, struct op *op, struct finish *f,
                                     const struct led_lease *l, struct pawl_err *err)
 {
@@ -290,8 +291,8 @@ static enum pawl_status items_check(struct ledger *c, struct op *op, struct fini
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Calls of one key come in the order of their run, and only they have a state; `named` has those
- * that came before. */
+/* Items of one key must be in the order of their run, and only calls with a key have a state;
+ * `named` has the calls of the items before. */
 static enum pawl_status key_check(struct ledger *c, struct op *op, const struct finish_item *f,
                                   const struct led_lease *l, bool *named, struct pawl_err *err)
 {
@@ -317,7 +318,7 @@ static enum pawl_status key_check(struct ledger *c, struct op *op, const struct 
     return PAWL_OK;
 }
 
-/* Own keys are locked at once, in order. */
+/* Check the items, and lock all their keys at once, in order. */
 static enum pawl_status keys_check(struct ledger *c, struct op *op, const struct finish *f,
                                    const struct led_lease *l, struct pawl_err *err)
 {
@@ -356,7 +357,7 @@ static enum pawl_status state_write(struct ledger *c, struct finish_item *f,
 
 /* ---- What it sends --------------------------------------------------------------------------- */
 
-/* The result becomes this failure. */
+/* Replace the result by this failure. */
 static enum pawl_status send_failed(struct op *op, struct led_end *e, enum ending how,
                                     struct bytes id, struct pawl_err *err)
 {
@@ -414,7 +415,7 @@ static void answer(struct ledger *c, const struct led_end *e, struct finish_item
     f->error_out = failed || (pending && v->count_try) ? e->error : BYTES_NONE;
 }
 
-/* Everything behind a call that did not complete goes back, whatever the finish says of it. */
+/* Hand back every call behind one that did not complete, whatever the finish says of it. */
 static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_lease *l, int i,
                                   struct finish *f, struct pawl_err *err)
 {

@@ -1,9 +1,9 @@
 /*
  * flush.c - what changed goes to the server: one statement a table and kind, in one round trip.
  *
- * A row that should be there and is not means that somebody else was faster: the group is done
- * again. Ids come first, sorted, because they are the one thing two groups of fresh calls could
- * wait for each other over.
+ * A row that should be there and is not means that another transaction was faster: the group is
+ * done again. New ids and new keys are sorted, because groups that insert the same ones wait for
+ * each other.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 #include "base/hook.h"
 #include "store/ledger/cache.h"
 
-/* Columns on their way into one statement; kinds: i number, z number or null for 0, t text, b
- * bytes. */
+/* The columns of one statement; kinds: i number, z number or null for 0, t text, b bytes. */
 struct sheet {
     enum sql_name name;
     const char *kinds;
@@ -192,7 +191,7 @@ static void write_tries(struct writing *w, struct led_call *it)
 {
     struct led_try *oldest = NULL;
     int no = 0;
-    while (it->tries) { /* newest first: turn it around */
+    while (it->tries) { /* newest first: reverse the list */
         struct led_try *t = it->tries;
         it->tries = t->older;
         t->older = oldest;
@@ -452,7 +451,7 @@ static void put_all(struct writing *w, struct led_batch *b)
     }
 }
 
-/* Everything that changed, as statements; from here on it counts as written. */
+/* Add the statements that write everything that changed, which counts as written from here on. */
 static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct pawl_err *err)
 {
     struct writing *w = arena_alloc(&c->scratch, sizeof *w);
@@ -521,7 +520,7 @@ enum pawl_status led_flush(struct ledger *c, struct pawl_err *err)
     return led_flush_ask(c, NULL, err);
 }
 
-/* Numbers in reserve are the highest that were given. */
+/* Give back unused numbers: they are the highest that were drawn. */
 static void numbers_back(struct ledger *c)
 {
     struct led_reserve *r = &c->tx->numbers;

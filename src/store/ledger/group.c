@@ -87,7 +87,7 @@ static enum pawl_status apply(struct ledger *c, struct op *op, struct pawl_err *
 struct foreseen {
     struct op *const *v; /* the group */
     size_t n;
-    struct bytes *fresh; /* ids that are perhaps new, and take a number then */
+    struct bytes *fresh; /* ids of accepts: those that are new take a number */
     struct bytes *ids;   /* others */
     struct bytes *keys;  /* that new calls join */
     struct bytes *ends;  /* keys of calls that finishes end, as far as they are remembered */
@@ -100,7 +100,7 @@ struct foreseen {
     const struct claim *claim; /* the first */
     bool one_writer;
     bool paused, finish, atomic;
-    bool plain; /* accepts, claims, finishes: every row that goes or changes is locked first */
+    bool plain; /* only accepts, claims, finishes, extends: locks_all() */
     struct led_rows *leases, *known;
 };
 
@@ -141,7 +141,7 @@ static void foresee(struct foreseen *f, const struct op *op, bool fill)
 {
     switch (op->kind) {
     case OP_ACCEPT:
-        /* led_id_claim() asks for them, and adds them. */
+        /* With one writer led_id_claim() reads and inserts them. */
         foresee_specs(f, op->accept.v, op->accept.n,
                       f->one_writer && !op->accept.atomic ? ID_LATER : ID_FRESH, fill);
         f->paused = true;
@@ -222,9 +222,9 @@ static enum pawl_status foresee_all(struct ledger *c, struct foreseen *f, struct
 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
-/* Keys, unless some of those that have to be waited for are not known yet: who holds keys that were
- * tried must not wait for others. A claim's look says whether there are any hints; it comes after
- * the locks, and without it they are asked for. */
+/* Ask for keys, unless some of those that have to be waited for are not known yet: a transaction
+ * that has locked keys with LOCK_TRY must not wait for others. If the group has a claim, its look,
+ * which comes after these locks, says whether there are any hints; else they are asked for here. */
 static enum pawl_status ask_keys(struct ledger *c, struct foreseen *f, struct led_batch *b,
                                  struct pawl_err *err)
 {
@@ -239,7 +239,8 @@ static enum pawl_status ask_keys(struct ledger *c, struct foreseen *f, struct le
     return led_keys_ask(c, b, &f->asked, err);
 }
 
-/* Leases first: who waits for one must hold nothing that its holder may want. */
+/* Leases come first: a transaction that waits for a lease must not hold what the lease's holder may
+ * need. */
 static enum pawl_status ask_first(struct ledger *c, struct foreseen *f, struct led_batch *b,
                                   struct led_rows **paused, struct pawl_err *err)
 {
@@ -261,7 +262,7 @@ static enum pawl_status ask_first(struct ledger *c, struct foreseen *f, struct l
     return st;
 }
 
-/* What goes along with the beginning. */
+/* Begin, and load what is asked for with the beginning. */
 static enum pawl_status load_first(struct ledger *c, struct foreseen *f, struct pawl_err *err)
 {
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
@@ -309,7 +310,7 @@ static struct led_call *held_item(struct ledger *c, const struct finish_item *it
     return call && call->lean ? call : NULL;
 }
 
-/* Is the call before it in its run ended, or about to be by what comes before in the group? */
+/* Has the call before it in its run ended, or will an earlier item of the group surely end it? */
 static bool next_of_run(struct ledger *c, const struct led_call *call)
 {
     int before = call->lease->run[call->held_at].before;
@@ -317,8 +318,8 @@ static bool next_of_run(struct ledger *c, const struct led_call *call)
            led_call_find(c, call->lease->held[before].seq)->ends;
 }
 
-/* Will every item of it end as it says? Then how many versions it takes is known; else they come
- * one by one, so that none is lost. Of a call that an item named before, nothing is known. */
+/* Will every item of the finish surely end as it says? Then it is known how many versions it takes.
+ * Else they are drawn one by one, so that none is lost. A second item for one call is not sure. */
 static bool ends_as_said(struct ledger *c, const struct finish *q)
 {
     bool sure = true;
@@ -359,7 +360,7 @@ static enum pawl_status ends_of(struct ledger *c, const struct finish *q, struct
             continue;
         e->versions += sure && it->state_do == STATE_SET;
         if (it->state_do == STATE_SET)
-            continue; /* over whatever it was */
+            continue; /* the former state is not read */
         enum pawl_status st = led_lane(c, call->now.lane, &lane, err);
         if (st != PAWL_OK)
             return st;

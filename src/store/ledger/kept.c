@@ -2,16 +2,16 @@
  * kept.c - what a handle remembers of the leases it gave out, so that a finish need not read it.
  *
  * What a try's end needs of its call never changes while a lease names it; which of the calls have
- * ended does. Whoever ends a call of a lease without remembering it, here or in another process,
- * therefore writes the lease anew (led_lease_done), and that makes its number, `rev`, another one:
- * what is kept counts only while the numbers are the same. It is a memory, not a truth: it may be
- * dropped at any time, and is, when anything went wrong or it grows too long.
+ * ended does. A handle that ends a call of a lease which it does not remember, here or in another
+ * process, therefore rewrites the lease (led_lease_done), and that changes its `rev`: what is
+ * remembered counts only while `rev` is the same. It may be dropped at any time, and is, when
+ * anything went wrong or it grows too long.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
 #include "store/ledger/cache.h"
 
-/* Calls, in all leases of a handle. */
+/* How many calls a handle remembers, in all its leases. */
 #define KEPT_MAX (32 << 10)
 #ifdef PAWL_TEST
 size_t led_kept_max;
@@ -47,7 +47,7 @@ static void drop(struct ledger *c, struct led_kept *k)
 
 static void enter(struct ledger *c, struct led_kept *k)
 {
-    drop(c, *slot(c, &k->token)); /* of a token that was given out before */
+    drop(c, *slot(c, &k->token)); /* an earlier lease with the same token */
     *slot(c, &k->token) = k;
     k->same = NULL;
     k->older = c->kept.newest;
@@ -168,8 +168,8 @@ static void keep(struct ledger *c, const struct led_lease *l)
     enter(c, k);
 }
 
-/* Looked up by token every time: what enters here may push out what another lease of the same
- * transaction was read from. */
+/* Entries are looked up by token every time, because one that is entered here may push out another
+ * lease of the same transaction. */
 void led_kept_stored(struct ledger *c)
 {
     for (struct led_lease *l = c->tx->first_lease; l; l = l->newer) {

@@ -271,7 +271,7 @@ static enum pawl_status rows_plan(struct ledger *c, const struct bytes *v, size_
     for (size_t i = 0; i < n; i++) {
         struct led_key *k = led_key_find(c, v[i]);
         if (k->known)
-            continue; /* another transaction has it */
+            continue;
         k->got = k->fresh = true;
         hinted = hinted || k->seen_waiting || k->seen_later;
     }
@@ -279,7 +279,15 @@ static enum pawl_status rows_plan(struct ledger *c, const struct bytes *v, size_
     return hinted ? hints_ask(c, v, n, err) : PAWL_OK;
 }
 
-/* Those that were asked for without waiting and did not come: locked, or without a row? */
+/* Those of these keys that have no row get one now, or with the group's last writes. */
+static enum pawl_status rows_make(struct ledger *c, const struct bytes *v, size_t n,
+                                  const struct led_asked_keys *q, struct pawl_err *err)
+{
+    return q->how == LOCK_ROW || c->only_once ? rows_add(c, v, n, q->with_hints, err)
+                                              : rows_plan(c, v, n, err);
+}
+
+/* Those that were tried and did not come are locked, or have no row. */
 static enum pawl_status tried_look(struct ledger *c, const struct led_asked_keys *q,
                                    struct pawl_err *err)
 {
@@ -289,10 +297,7 @@ static enum pawl_status tried_look(struct ledger *c, const struct led_asked_keys
     if (st != PAWL_OK || m == 0)
         return st;
     st = rows_ask(c, SQL_KEY_LOOK, missing, m, q->with_hints, err);
-    if (st != PAWL_OK)
-        return st;
-    return c->only_once ? rows_add(c, missing, m, q->with_hints, err)
-                        : rows_plan(c, missing, m, err);
+    return st == PAWL_OK ? rows_make(c, missing, m, q, err) : st;
 }
 
 enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
@@ -304,12 +309,12 @@ enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
     if (q->hints)
         st = hints_take(c, q->v, q->n, q->hints, err);
     if (st == PAWL_OK)
-        st = rows_add(c, q->v, q->n_wait, q->with_hints, err);
+        st = rows_make(c, q->v, q->n_wait, q, err);
     if (st == PAWL_OK)
         st = tried_look(c, q, err);
     for (size_t i = 0; st == PAWL_OK && i < q->n; i++) {
         const struct led_key *k = led_key_find(c, q->v[i]);
-        bool lost = i < q->n_wait && (!k->got || !k->known);
+        bool lost = i < q->n_wait && (!k->got || (q->how == LOCK_ROW && !k->known));
         st = lost ? led_again(c, "a key", err) : led_key_check(k, LED_LOADED, err);
     }
     return st;
@@ -421,7 +426,7 @@ enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, const struc
     enum pawl_status st = c->db->one_writer ? PAWL_OK : hints_ask(c, &k->name, 1, err);
     if (st != PAWL_OK || counted(k, it))
         return st;
-    /* A call that joined a moment ago is counted the next time: the key's row is wrong otherwise.
+    /* A call that joined a moment ago is counted the next time. Otherwise the key's row is wrong.
      */
     if (c->redone < COUNT_TRIES && !c->db->one_writer)
         return led_again(c, "a call of a line", err);
@@ -466,7 +471,7 @@ enum pawl_status led_key_gone(struct ledger *c, struct bytes name, struct pawl_e
         st = led_number(c, SQL_OBJECT_ANY, &p, 0, &left, err);
     if (st != PAWL_OK || left)
         return st;
-    /* Ours until the commit: whoever comes later in this group finds it as good as new. */
+    /* It is locked until the commit: a later operation of this group finds it as good as new. */
     k->next_no = 1;
     k->ended_us = k->head_no = k->head_pos = 0;
     k->drop = true;

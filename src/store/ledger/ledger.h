@@ -33,7 +33,7 @@ struct led_lanes {
     bool locked; /* nobody else makes lanes until this transaction ends */
 };
 
-/* Where claims of a (track, rank) go on: everything before was taken, or was somebody else's. */
+/* Where claims of a (track, rank) go on: every row before it was taken here, or was locked. */
 struct led_mark {
     int64_t track, rank, run_at_us, seq;
     int64_t next_us; /* of the first row that the running look found, INT64_MAX: none */
@@ -45,7 +45,7 @@ struct led_marks {
                                  at last */
     int64_t full_cost_us, near_cost_us; /* how long that took */
     bool looking, looking_full;         /* such a look is under way */
-    bool dry;                           /* the last claim was led to nothing */
+    bool dry;                           /* the last look of a claim found no due row */
 };
 
 /* What is remembered of leases that were given out here (kept.c). */
@@ -90,10 +90,10 @@ struct ledger {
     bool busy; /* its last claim took something */
 
     /* The running transaction. */
-    bool reading;   /* one snapshot for all of it: nobody can be faster */
-    bool blocked;   /* it waited in vain for a row that somebody holds */
-    bool redo;      /* it failed because somebody else was faster: the same again may well do */
-    int redone;     /* how often the group was done before, in vain */
+    bool reading;   /* one snapshot for all of it: no other transaction can interfere */
+    bool blocked;   /* it waited too long for a row that another transaction has locked */
+    bool redo;      /* it lost a race with another transaction: repeat it */
+    int redone;     /* how often the group has been repeated */
     bool only_once; /* the group cannot be done again: it has the SQL of a handler that has run */
     int64_t now_us;
     struct arena scratch;
@@ -173,7 +173,7 @@ MUST_USE enum pawl_status led_number(struct ledger *c, enum sql_name name,
                                      struct pawl_err *err);
 
 /* Statements that go out together and are done in order. `rows` below 0: any number; else another
- * number means that somebody was faster, and the transaction is to be done again. `out` may be
+ * number means that another transaction was faster, and this one is repeated. `out` may be
  * NULL. */
 struct led_batch {
     struct led_batched {
@@ -254,7 +254,7 @@ MUST_USE enum pawl_status led_forget(struct ledger *c, struct pawl_err *err);
 /* The server refused a statement of ours for want of a right: INVALID, and store_denied(). `text`
  * is its sentence. */
 enum pawl_status led_denied(const char *account, const char *text, struct pawl_err *err);
-/* Somebody was faster: do the group again. */
+/* Another transaction was faster: do the group again. */
 enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *err);
 
 /* ---- Waiting for answers (patience.c) -------------------------------------------------------- */

@@ -33,7 +33,7 @@ static void leave(struct led_call *call, struct led_key *k, int64_t behind)
         break;
     case AT_ENDED:
         if (k->turn == KEY_BLOCKED && k->head == call->seq) {
-            k->turn = KEY_IDLE; /* the one that blocked it is decided about */
+            k->turn = KEY_IDLE; /* the call that blocked the key runs again, or is let go */
             k->since_us = 0;
         }
         break;
@@ -132,7 +132,7 @@ enum pawl_status led_end_pending(struct ledger *c, struct led_call *call, enum p
 
 enum pawl_status led_told_ended(struct op *op, struct bytes id, struct pawl_err *err)
 {
-    /* Room for 8, 16, 32, ...: an arena cannot give back, so grow by doubling. */
+    /* Room for 8, 16, 32, ...: memory of an arena cannot be resized, so grow by doubling. */
     size_t n = op->n_ended;
     if (n == 0 || (n >= 8 && (n & (n - 1)) == 0)) {
         struct bytes *v = arena_zalloc(op->a, n ? n * 2 : 8, sizeof *v);

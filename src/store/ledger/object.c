@@ -1,7 +1,7 @@
 /*
- * object.c - objects' states, and what people decide about keys.
+ * object.c - states of objects, and the operations on keys that people ask for.
  *
- * An object is written only by who holds its key's lock.
+ * An object is written only by a transaction that has locked its key.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -97,7 +97,7 @@ enum pawl_status led_object_set(struct ledger *c, struct led_object *o, enum sta
     o->state = (struct object_state){ 0 };
     if (how == STATE_SET) {
         o->state.version = c->tx->versions.v[c->tx->versions.at++];
-        o->state.payload = state; /* the operation's, for the transaction */
+        o->state.payload = state; /* borrowed from the operation, for the transaction */
     }
     o->updated_us = c->now_us;
     o->dirty = true;
@@ -159,7 +159,8 @@ static enum pawl_status cancel_all(struct ledger *c, struct op *op, struct led_c
 
 #define REFUSE(op, st, ...) ((op)->status = err_set(&(op)->err, (st), __VA_ARGS__))
 
-/* Refused, or op->status is OK and `v` is what has to be cancelled. */
+/* May the operation be done? If not, op->status says why; else `v` has the calls to be cancelled.
+ */
 static enum pawl_status object_check(struct ledger *c, struct op *op, const struct led_key *k,
                                      const struct led_object *now, struct led_call ***v, size_t *n,
                                      struct pawl_err *err)
@@ -209,7 +210,7 @@ enum pawl_status led_object_op(struct ledger *c, struct op *op, struct pawl_err 
     if (st != PAWL_OK)
         return st;
     if (op->status != PAWL_OK)
-        return led_key_gone(c, o->key, err); /* its row, if looking made it */
+        return led_key_gone(c, o->key, err); /* LOCK_ROW may have made a row for nothing */
     st = cancel_all(c, op, v, n, err);
     if (st == PAWL_OK)
         st = led_object_set(c, now, o->how, o->state, err);
@@ -225,7 +226,7 @@ enum pawl_status led_object_op(struct ledger *c, struct op *op, struct pawl_err 
 
 /* ---- OP_UNBLOCK ------------------------------------------------------------------------------ */
 
-/* Is there a call or an object of it? */
+/* Is there a call or an object of the key? */
 static enum pawl_status key_known(struct ledger *c, struct bytes key, int64_t *out,
                                   struct pawl_err *err)
 {
@@ -237,7 +238,7 @@ static enum pawl_status key_known(struct ledger *c, struct bytes key, int64_t *o
     return st == PAWL_OK && !*out ? led_number(c, SQL_OBJECT_ANY, &p, 0, out, err) : st;
 }
 
-/* It is an ended call like any other from now on. */
+/* The call no longer blocks its key, and is kept like any other ended call. */
 static enum pawl_status let_go(struct ledger *c, struct led_call *it, struct led_key *k,
                                struct pawl_err *err)
 {
