@@ -117,6 +117,11 @@ void pool_unqueue(struct pool *p, struct run *before, struct run *r)
 
 /* ---- Runs that wait too long ----------------------------------------------------------------- */
 
+/* Calls that have run for this long are why others wait, so their types are not quick. It is less
+ * than STALE_US because they begin after they are queued: if they were not noted, the calls that
+ * are handed back would be claimed ahead again at once. */
+#define SLOW_US (STALE_US / 2)
+
 /* Returns when the first queued run is stale. If one is, note running calls of quick types that
  * turned out slow, since they are why it waits. Under the lock. */
 static int64_t stale_next(struct pool *p, int64_t now_us)
@@ -128,7 +133,7 @@ static int64_t stale_next(struct pool *p, int64_t now_us)
         return next_us;
     for (struct pawl_call *t = p->running; t; t = t->next) {
         if (t->hung || t->blocked || atomic_load(&t->stage) != TRY_RUNNING ||
-            t->began_us + STALE_US > now_us)
+            t->began_us + SLOW_US > now_us)
             continue;
         durations_note_running(&p->durations, t->handler, now_us - t->began_us);
         pool_count_slow(p, t, true);

@@ -214,7 +214,23 @@ static bool slow_and_none_queued(struct pawl *p, const char *type)
     return yes;
 }
 
+<<<<<<< HEAD
 /* The same when calls were claimed ahead that turned out to be slow. */
+=======
+/* Nothing has become free meanwhile. */
+TEST(what_is_handed_back_is_not_claimed_again_at_once)
+{
+    struct pawl *p = node(param, 0);
+    fixture_assume_quick();
+    fixture_submit_many(p, "slow", 3 * SLOTS);
+    fixture_start(p, SLOTS);
+    UNTIL(atomic_load(&inside[0]) == SLOTS && slow_and_none_queued(p, "slow"));
+    EQ_INT(atomic_load(&p->e->stats.claimed), 3 * SLOTS);
+    close_all(&p, 1);
+}
+
+/* The same where calls were claimed ahead that turned out slow. */
+>>>>>>> ace834c (exec: what is handed back is not claimed again at once)
 TEST(a_high_priority_overtakes_what_was_claimed_ahead)
 {
     struct pawl *p = node(param, 0);
