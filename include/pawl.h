@@ -360,7 +360,9 @@ PAWL_API PAWL_MUST_USE enum pawl_status pawl_redrive(struct pawl *p, const char 
 
 enum { PAWL_SAME = INT32_MIN };
 /* Change the time, priority or queue of a pending call. run_at_us 0, queue NULL and priority
- * PAWL_SAME leave them unchanged. STATE: it is not pending. */
+ * PAWL_SAME leave them unchanged. A call that a node has claimed and not begun is pending: the move
+ * waits up to 1 s until the node hands it back, which takes 100 ms. STATE: it is not pending, or
+ * began meanwhile. BUSY: it was not handed back, because its node does not answer. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_move(struct pawl *p, const char *id, int64_t run_at_us,
                                                   int priority, const char *queue,
                                                   struct pawl_err *err);

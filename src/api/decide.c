@@ -68,12 +68,19 @@ static enum pawl_status look_work(struct ask_read *rd, struct store *s)
     return call_find(rd, s, d->id, 0, &d->found);
 }
 
+static void decide_write(struct ask *q, struct decide *d)
+{
+    if (d->write.job.op.kind == OP_MOVE)
+        d->write.job.turn_until_us = world_mono(&world_real) + MOVE_WAIT_US;
+    ask_write(q, &d->write);
+}
+
 static void look_done(struct ask_read *rd)
 {
     struct decide *d = (struct decide *)((char *)rd - offsetof(struct decide, look));
     ask_read_end(rd);
     if (rd->status == PAWL_OK) {
-        ask_write(rd->ask, &d->write);
+        decide_write(rd->ask, d);
         return;
     }
     rd->err.status = rd->status;
@@ -97,7 +104,7 @@ static void decide(struct ask *q, enum op_kind kind, struct by_id what)
     if (q->who.role == ROLE_APP)
         ask_read(q, &d->look);
     else
-        ask_write(q, &d->write);
+        decide_write(q, d);
 }
 
 void route_cancel(struct ask *q)

@@ -168,7 +168,9 @@ const struct route routes[] = {
     { HTTP_PATCH, "/v1/calls/{id}", route_patch, 0, .audited = true, .body = &patch_shape,
       .op = "changeCall", .tag = "calls",
       .summary = "Change when, how urgently or where a pending call runs",
-      .about = "409 `STATE` when the call is not pending.",
+      .about = "409 `STATE` when the call is not pending. A call that a node has claimed and not "
+               "begun is pending: the answer waits up to 1 s for the node to hand it back, which "
+               "a node does after 100 ms; 503 `BUSY` when it does not.",
       .example = "/v1/calls/order-17-mail",
       .body_example = "{\"priority\":100,\"run_at\":\"2026-11-15T08:00:00Z\"}",
       ANSWERS(ANSWER(200, "Call", "the call")) },

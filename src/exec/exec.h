@@ -18,6 +18,10 @@
 #include "base/world.h"
 #include "store/store.h"
 
+/* How long a move waits for a call that is held and has not begun. A node that lives hands it back,
+ * or begins it, sooner: STALE_US after it was claimed, RUN_US more behind others of its run. */
+#define MOVE_WAIT_US (1 * SEC_US)
+
 /* What exec_open() is told; strings are copied. Every number is set, none means "default". */
 struct exec_conf {
     const char *url, *schema;

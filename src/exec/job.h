@@ -35,9 +35,11 @@ struct job {
     size_t weight;    /* calls it carries, for the size of a group */
     size_t len;       /* bytes it carries */
     enum frees frees; /* OP_FINISH; FREES_PERHAPS for a finish by hand, whose key is not known */
-    /* OP_OBJECT: while its key is held the job waits for a finish that frees a key, at most until
-     * this moment (monotonic). Keep it short: nothing else ends the wait. 0: it does not wait. */
+    /* OP_OBJECT: while its key is held the job waits for a finish that frees a key. OP_MOVE: while
+     * its call is held and has not begun the job is repeated. At most until this moment
+     * (monotonic). Keep it short: nothing else ends the wait. 0: it does not wait. */
     int64_t turn_until_us;
+    int64_t turn_at_us; /* the store thread's own: it is asked again then */
 };
 
 /* Hand a job to the store thread, which calls its `done` after the commit. BUSY: the queue is full,
@@ -52,7 +54,7 @@ MUST_USE enum pawl_status exec_post_all(struct exec *e, struct job *first, struc
  * (only where exec_may_stall()): the commit had no answer for COMMIT_WAIT_US and may still be
  * stored. Then `op` has no answer, and the memory that it names may be freed: it was copied. */
 enum pawl_status exec_do(struct exec *e, struct op *op);
-/* exec_do() for an OP_OBJECT that waits for its key's turn until then (struct job). */
+/* exec_do() for an OP_OBJECT or OP_MOVE that waits for its turn until then (struct job). */
 enum pawl_status exec_do_by(struct exec *e, struct op *op, int64_t turn_until_us);
 /* exec_do() for an OP_CLAIM with a token that only this caller knows: when it returned UNKNOWN and
  * the commit lands later, the claimed calls are handed back uncounted. */

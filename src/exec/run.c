@@ -11,7 +11,9 @@
 #include <time.h>
 
 #include "base/limits.h"
+#include "base/log.h"
 #include "exec/internal.h"
+#include "exec/keeper.h"
 
 /* A run lasts no longer than this plus its last call: other keys need the worker, and the rest of
  * the run cannot go to another node meanwhile. */
@@ -56,11 +58,10 @@ void run_post_one(struct pawl_call *t, struct finish_item *v)
 }
 
 /* Store thread: let this finish carry all results that have gathered by now. */
-static void cut(struct job *j)
+static void gather(struct job *j)
 {
     struct pawl_call *t = try_of(j);
-    struct run *r = t->run;
-    struct flow *f = r->flow;
+    struct flow *f = t->run->flow;
     size_t first = index_of(t), n = 0, weight = 0, len = 0;
     pthread_mutex_lock(&f->lock);
     CHECK(f->flying && f->sent == first && first < f->done);
@@ -71,7 +72,7 @@ static void cut(struct job *j)
             break;
     }
     f->sent = first + n;
-    bool last = f->sent == r->n || (f->closed && f->sent == f->done);
+    bool last = f->sent == f->n || (f->closed && f->sent == f->done);
     pthread_mutex_unlock(&f->lock);
     j->op.finish = (struct finish){ .token = t->lease->token, .v = &f->items[first], .n = n };
     j->frees = last ? FREES_YES : FREES_NO;
@@ -84,7 +85,7 @@ static void post_from(struct pawl_call *t)
 {
     const struct finish_item *v = &t->run->flow->items[index_of(t)];
     t->job = (struct job){ .op = { .kind = OP_FINISH, .a = &t->end_arena },
-                           .prepare = cut,
+                           .prepare = gather,
                            .done = pool_finish_done,
                            .weight = item_weight(v),
                            .len = item_len(v) };
@@ -95,11 +96,11 @@ static void post_from(struct pawl_call *t)
 
 /* Let no further call begin. Returns the index of the first one that would have; n: the flow was
  * closed before. Under the lock. */
-static size_t close_flow(struct run *r)
+static size_t close_flow(struct flow *f)
 {
-    size_t from = r->flow->closed ? r->n : r->flow->begun;
-    r->flow->closed = true;
-    pthread_cond_broadcast(&r->flow->moved);
+    size_t from = f->closed ? f->n : f->begun;
+    f->closed = true;
+    pthread_cond_broadcast(&f->moved);
     return from;
 }
 
@@ -144,9 +145,9 @@ void run_end(struct pawl_call *t, struct finish_item *v)
         post = !f->flying;
         f->flying = true;
     }
-    size_t rest = v->how == END_RESULT ? r->n : close_flow(r);
+    size_t end = f->n, rest = v->how == END_RESULT ? end : close_flow(f);
     pthread_mutex_unlock(&f->lock);
-    drop(r, rest, r->n, false);
+    drop(r, rest, end, false);
     if (post && !flying)
         pool_flights(t->e, 1);
     if (post)
@@ -160,6 +161,56 @@ void run_release(struct run *r)
     if (r->flow)
         r->flow->begun = 1; /* No other thread has it. */
     try_take_over(r->v, TRY_QUEUED, END_RELEASE, NULL);
+}
+
+/* Store thread: those that were behind the call that runs are back in the line, or not ours. */
+static void cut_done(struct job *j)
+{
+    struct pawl_call *t = try_of(j);
+    struct exec *e = t->e;
+    struct op *op = &j->op;
+    exec_look(e, op->ended, op->n_ended); /* cancelled when they were handed back */
+    switch (op->status) {
+    case PAWL_BUSY:
+    case PAWL_UNKNOWN:
+    case PAWL_NO_MEMORY:
+        arena_reset(&t->end_arena);
+        atomic_fetch_add(&e->stats.repeats, 1);
+        keeper_repost(e, j);
+        return;
+    case PAWL_OK:
+        pool_stored(t, &op->finish.v[0]);
+        break;
+    case PAWL_LOST_LEASE: /* They went back with the call before them. */
+        break;
+    default:
+        log_line(LOG_ERROR, "calls that have not begun could not be handed back: %s", op->err.text);
+    }
+    pool_flights(e, -1);
+    drop(t->run, index_of(t), t->run->n, op->status != PAWL_OK);
+}
+
+void run_cut(struct run *r)
+{
+    struct flow *f = r->flow;
+    pthread_mutex_lock(&f->lock);
+    size_t from = f->begun;
+    bool any = !f->closed && from < f->n;
+    if (any)
+        f->n = from;
+    pthread_mutex_unlock(&f->lock);
+    if (!any)
+        return;
+    struct pawl_call *t = &r->v[from];
+    /* The store takes those behind it along. */
+    t->theirs =
+        (struct finish_item){ .seq = t->call->seq, .id = t->call->spec.id, .how = END_RELEASE };
+    pool_flights(t->e, 1);
+    t->finish.v = &t->theirs;
+    t->job = (struct job){ .op = { .kind = OP_FINISH, .a = &t->end_arena, .finish = t->finish },
+                           .done = cut_done,
+                           .weight = r->n - from };
+    put(t);
 }
 
 /* ---- On the worker --------------------------------------------------------------------------- */
@@ -203,10 +254,10 @@ struct pawl_call *run_next(struct run *r, bool on)
     if (!f)
         return NULL;
     pthread_mutex_lock(&f->lock);
-    size_t rest = on ? r->n : close_flow(r);
-    struct pawl_call *next = f->closed || f->begun == r->n ? NULL : &r->v[f->begun++];
+    size_t end = f->n, rest = on ? end : close_flow(f);
+    struct pawl_call *next = f->closed || f->begun == end ? NULL : &r->v[f->begun++];
     pthread_mutex_unlock(&f->lock);
-    drop(r, rest, r->n, false);
+    drop(r, rest, end, false);
     if (!next || world_mono(&world_real) < r->began_us + RUN_US)
         return next;
     try_take_over(next, TRY_QUEUED, END_RELEASE, NULL);
@@ -287,7 +338,7 @@ void run_settled(struct pawl_call *t, const struct op *op)
     f->taken = false;
     bool more = good && f->done > f->sent;
     f->flying = more;
-    size_t rest = good ? r->n : close_flow(r);
+    size_t end = f->n, rest = good ? end : close_flow(f);
     /* Attempts that ran behind it are dropped; one that runs now is dropped when it ends. */
     size_t ran = good ? f->sent : f->done;
     f->voided = !good;
@@ -298,7 +349,7 @@ void run_settled(struct pawl_call *t, const struct op *op)
     else
         pool_flights(t->e, -1);
     drop(r, first + n, ran, true);
-    drop(r, rest, r->n, look);
+    drop(r, rest, end, look);
     /* Calls in this finish behind the one that did not complete were handed back, or cancelled. */
     drop(r, first + MIN(completed + 1, n), first + n, true);
     drop(r, first, first + MIN(completed + 1, n), look);
@@ -328,10 +379,15 @@ void run_abandon(struct job *j)
         return;
     }
     pthread_mutex_lock(&f->lock);
-    size_t rest = close_flow(r), done = f->done;
-    f->voided = true;
+    bool handed_back = index_of(t) >= f->n;
+    size_t end = f->n, rest = handed_back ? end : close_flow(f), done = f->done;
+    f->voided = f->voided || !handed_back;
     pthread_mutex_unlock(&f->lock);
     pool_flights(t->e, -1);
-    drop(r, rest, r->n, false);
+    if (handed_back) {
+        drop(r, index_of(t), r->n, false);
+        return;
+    }
+    drop(r, rest, end, false);
     drop(r, index_of(t), done, false);
 }

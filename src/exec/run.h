@@ -12,6 +12,9 @@
  *     v[0 .. settled) stored   [settled .. sent) on their way   [sent .. done) gathered
  *     [done .. begun) at most one: its handler runs             [begun .. n) have not begun
  *
+ * When a handler takes long, the calls behind it are handed back: n falls to `begun`, and their
+ * attempts end by a finish of their own, which nothing waits for.
+ *
  * A run is closed when one of its calls did not end with a result: the store hands back the calls
  * behind it in the same commit, so their attempts are dropped here. It is void when the store says
  * that a call did not complete after all: then the handlers behind it have run for nothing.
@@ -30,6 +33,7 @@ struct flow {
     pthread_mutex_t lock;
     pthread_cond_t moved;      /* a worker whose handler is about to run SQL waits for `settled` */
     struct finish_item *items; /* how each attempt ended; in the lease's arena */
+    size_t n; /* calls of the run that were not handed back; at first all of them */
     size_t begun, done, sent, settled;
     bool flying; /* a finish of this run is under way */
     bool taken;  /* that finish is the SQL transaction of the attempt that runs */
@@ -43,6 +47,7 @@ struct run {
     size_t n;
     struct flow *flow; /* with n > 1; else NULL */
     struct run *next;  /* queued; under pool.lock */
+    bool cut;          /* what is behind the call that runs was handed back; under pool.lock */
 
     /* The worker's own. */
     int64_t began_us;           /* monotonic: its first handler */
@@ -64,6 +69,9 @@ struct pawl_call *run_next(struct run *r, bool on);
 void run_end(struct pawl_call *t, struct finish_item *v);
 /* Hand back a run that no worker has begun, uncounted. */
 void run_release(struct run *r);
+/* Hand back, uncounted, the calls of a longer run that have not begun, while one of it runs. The
+ * caller has a reference to that one. Once for a run. */
+void run_cut(struct run *r);
 /* Worker, before a result is handed over: the next call of the run sees the state that this one
  * set. */
 void run_keep_state(struct pawl_call *t);

@@ -141,6 +141,46 @@ static int64_t stale_next(struct pool *p, int64_t now_us)
     return next_us;
 }
 
+static bool holds_more(const struct pawl_call *t)
+{
+    const struct run *r = t->run;
+    return r->flow && !r->cut && t + 1 < r->v + r->n && atomic_load(&t->stage) != TRY_OVER;
+}
+
+/* Calls stand behind it in its run, and it takes long. */
+static bool holds_back(struct pawl_call *t, int64_t now_us)
+{
+    if (!holds_more(t) || atomic_load(&t->stage) != TRY_RUNNING || t->began_us + STALE_US > now_us)
+        return false;
+    t->run->cut = true;
+    return true;
+}
+
+/* Hand back what stands behind calls that take long; when to look again. Until then nobody could
+ * move such a call to another queue or another time. */
+static int64_t cut_runs(struct pool *p, int64_t now_us)
+{
+    struct pawl_call *v[64];
+    int64_t next_us = INT64_MAX;
+    size_t n;
+    do {
+        n = pool_pick(p, holds_back, now_us, v, COUNT_OF(v));
+        for (size_t i = 0; i < n; i++) {
+            run_cut(v[i]->run);
+            try_unref(v[i]);
+        }
+    } while (n == COUNT_OF(v));
+    pthread_mutex_lock(&p->lock);
+    for (const struct pawl_call *t = p->running; t; t = t->next) {
+        if (!holds_more(t))
+            continue;
+        bool runs = atomic_load(&t->stage) == TRY_RUNNING; /* else it is about to */
+        next_us = MIN(next_us, (runs ? t->began_us : now_us) + STALE_US);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return next_us;
+}
+
 int64_t pool_stale(struct exec *e, int64_t now_us)
 {
     struct pool *p = &e->pool;
@@ -166,5 +206,5 @@ int64_t pool_stale(struct exec *e, int64_t now_us)
         next = r->next;
         run_release(r);
     }
-    return next_us;
+    return MIN(next_us, cut_runs(p, now_us));
 }

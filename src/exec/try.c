@@ -67,6 +67,7 @@ static bool flow_make(struct run *r, struct lease_run *l)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&f->moved, &attr);
     pthread_condattr_destroy(&attr);
+    f->n = r->n;
     f->next = l->flows;
     l->flows = f;
     r->flow = f;

@@ -19,6 +19,8 @@
 #define LOOK_US (5 * SEC_US)
 /* How often to look for other processes' commits while their notifications arrive. */
 #define HEARING_POLL_US (1 * SEC_US)
+/* How often a move is repeated while its call is held and has not begun. */
+#define MOVE_AGAIN_US (20 * MS_US)
 /* How long a group waits for the results of calls that were handed out a moment ago. */
 #define GATHER_US 300
 /* The largest back-off exponent after misses: two to the power of this many groups do not wait. */
@@ -78,30 +80,48 @@ static bool brings_ours(const struct exec *e, const struct job *j)
  * A busy key is free only inside a commit: between the finish of one run and the claim of the next.
  * A write of its object from outside a call would never find it free. So a write that met a held
  * key waits here and is committed with the next group that frees a key, behind its finishes and
- * before its claim. */
+ * before its claim.
+ *
+ * A move of a call that is held and has not begun waits here as well. The node that holds the call,
+ * often another process, hands it back soon or begins it. Neither is reported to this process, so
+ * the move is repeated every MOVE_AGAIN_US. */
 
 static int64_t turns_next(const struct exec *e)
 {
     int64_t at_us = INT64_MAX;
     for (const struct job *j = e->turns; j; j = j->next)
-        at_us = MIN(at_us, j->turn_until_us);
+        at_us = MIN(at_us, j->turn_at_us);
     return at_us;
 }
 
+/* A move that met a row which somebody has locked is for side.c, not for us to wait with. */
 static bool waits_for_turn(const struct job *j)
 {
-    return j->turn_until_us && j->op.status == PAWL_BUSY &&
+    bool locked = j->op.kind == OP_MOVE && store_blocked(&j->op.err);
+    return j->turn_until_us && j->op.status == PAWL_BUSY && !locked &&
            world_mono(&world_real) < j->turn_until_us;
 }
 
-/* Add the writes that wait to the group, as far as there is room; `end` is the end of its list of
- * jobs. */
+static void await_turn(struct exec *e, struct job *j)
+{
+    bool moves = j->op.kind == OP_MOVE;
+    int64_t again_us = moves ? world_mono(&world_real) + MOVE_AGAIN_US : INT64_MAX;
+    j->turn_at_us = MIN(again_us, j->turn_until_us);
+    j->next = e->turns;
+    e->turns = j;
+}
+
+/* Add the writes whose turn may have come to the group, as far as there is room; `end` is the end
+ * of its list of jobs. */
 static void take_turns(struct exec *e, struct group *g, struct job **end)
 {
-    bool due = turns_next(e) <= world_mono(&world_real);
-    while (e->turns && (g->frees || due) && g->n < GROUP_MAX) {
-        struct job *j = e->turns;
-        e->turns = j->next;
+    int64_t now_us = world_mono(&world_real);
+    for (struct job **at = &e->turns, *j; (j = *at) && g->n < GROUP_MAX;) {
+        if (j->turn_at_us > now_us && !(g->frees && j->op.kind == OP_OBJECT)) {
+            at = &j->next;
+            continue;
+        }
+        *at = j->next;
         j->next = NULL;
         *end = j;
         end = &j->next;
@@ -267,8 +287,7 @@ void group_settle(struct exec *e, struct group *g)
         bool beside = j->answered;
         j->answered = false; /* if `done` posts it again, it has to be committed again */
         if (waits_for_turn(j)) {
-            j->next = e->turns;
-            e->turns = j;
+            await_turn(e, j);
             continue;
         }
         bool blocked = j->op.status == PAWL_BUSY && !beside && store_blocked(&j->op.err);

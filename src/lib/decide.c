@@ -27,7 +27,8 @@ static enum pawl_status by_id(struct pawl *p, enum op_kind kind, struct by_id *w
     struct arena a;
     arena_init(&a, ANSWER_LEN_MAX);
     struct op op = { .kind = kind, .a = &a, .by_id = *what };
-    enum pawl_status st = exec_do(p->e, &op);
+    int64_t until_us = kind == OP_MOVE ? world_mono(&world_real) + MOVE_WAIT_US : 0;
+    enum pawl_status st = exec_do_by(p->e, &op, until_us);
     *what = op.by_id;
     if (st != PAWL_OK)
         err_set(err, st, "%s", op.err.text);

@@ -98,7 +98,8 @@ static inline int64_t claim_until(const struct claim *q)
 /* OP_FINISH: end tries of one lease, all items together or none. op.status LOST_LEASE: the lease is
  * unknown, over, taken, or does not name one of the calls; nothing was stored. A repeat of a finish
  * that was stored gets the answer of the first. Calls of one key end in the order of their run, and
- * one that does not complete takes those behind it along as RELEASE: else INVALID. */
+ * one that does not complete takes those behind it along as RELEASE: else INVALID. RELEASE alone
+ * may name a call behind one that is still open: it, and those behind it, go back to the line. */
 enum state_do { STATE_KEEP, STATE_SET, STATE_DELETE };
 struct finish_item {
     int64_t seq; /* or 0 and: */
@@ -148,7 +149,8 @@ struct extend {
     size_t n_timed_out;
 };
 
-/* OP_CANCEL, OP_REDRIVE, OP_MOVE: by id. NOT_FOUND, GONE, STATE (state says which). */
+/* OP_CANCEL, OP_REDRIVE, OP_MOVE: by id. NOT_FOUND, GONE, STATE (state says which). OP_MOVE: BUSY
+ * while a lease holds the call and has not begun it; its owner hands it back soon, or begins it. */
 struct by_id {
     struct bytes id;
     int64_t run_at_us;  /* OP_MOVE: 0: as it is */

@@ -135,6 +135,14 @@ enum pawl_status op_not_held(struct op *op, const struct token *token, struct by
     return PAWL_OK;
 }
 
+void op_not_begun(struct op *op, struct bytes owner)
+{
+    op->by_id.state = PAWL_PENDING; /* as it is shown */
+    op->status = err_set(&op->err, PAWL_BUSY,
+                         "call \"%.*s\": \"%.*s\" has claimed it and has not begun it; try again",
+                         BYTES_ARG(op->by_id.id), BYTES_ARG(owner));
+}
+
 /* Our caller's duty; what the world may get wrong was refused before it became an operation. */
 static void check_question(const struct op *op, size_t n)
 {

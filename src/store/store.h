@@ -177,6 +177,8 @@ void store_end(struct store **s);  /* for AUTO */
 enum pawl_status op_lost_lease(struct op *op, const struct token *token);
 enum pawl_status op_not_held(struct op *op, const struct token *token, struct bytes id,
                              int64_t seq);
+/* For engines: BUSY as the answer of an OP_MOVE, naming the worker or node that holds the call. */
+void op_not_begun(struct op *op, struct bytes owner);
 
 /* BUSY because somebody held a row for too long: alone, and later, it may well do. */
 bool store_blocked(const struct pawl_err *err);

@@ -292,7 +292,6 @@ CASE(what_is_held_counts_as_processing_to_operators)
     op.by_id.only_pending = true;
     EQ_STATUS(one(b, &op), PAWL_STATE, &op.err);
     EQ_INT(op.by_id.state, PAWL_PROCESSING);
-    EQ_STATUS(by_id(b, OP_MOVE, "a1"), PAWL_STATE, NULL);
     EQ_STATUS(by_id(b, OP_REDRIVE, "a1"), PAWL_STATE, NULL);
     OK(by_id(b, OP_CANCEL, "a1"), NULL);
     EQ_INT(b->op.by_id.state, PAWL_PROCESSING); /* a cancel request */
@@ -304,6 +303,127 @@ CASE(what_is_held_counts_as_processing_to_operators)
     EQ_INT(w.seqs[0], 2);
     OK(finish(b, q.token, "a1", END_RELEASE), NULL);
     STATE_IS(b, "a1", PAWL_CANCELLED);
+}
+
+/* Only its owner knows whether it will begin, so a move does not take it; it is handed back soon. */
+CASE(a_move_waits_for_what_has_not_begun)
+{
+    accept_n(b, "a", 3);
+    struct claim q = claim_wide(b, 10, 1);
+    EQ_STATUS(by_id(b, OP_MOVE, "a0"), PAWL_STATE, NULL);
+    EQ_INT(b->op.by_id.state, PAWL_PROCESSING);
+    EQ_STATUS(by_id(b, OP_MOVE, "a1"), PAWL_BUSY, NULL);
+    EQ_INT(b->op.by_id.state, PAWL_PENDING);
+    EQ_STR(b->op.err.text, "call \"a1\": \"n1\" has claimed it and has not begun it; try again");
+    OK(finish(b, q.token, "a1", END_RELEASE), NULL);
+    struct op op = by_id_op(OP_MOVE, "a1");
+    op.by_id.queue = BYTES("other");
+    op.by_id.priority = 3;
+    OK(one(b, &op), &op.err);
+    EQ_TEXT(get(b, "a1").spec.queue, "other");
+    EQ_STATUS(finish(b, q.token, "a1", END_RESULT), PAWL_LOST_LEASE, NULL);
+    finish_ok(b, q.token, "a0", "1");
+    EQ_STATUS(by_id(b, OP_MOVE, "a2"), PAWL_STATE, NULL); /* it has begun */
+    EQ_STR(claimable(b, want(b, 10)), "a1");
+}
+
+/* ---- Behind the first call of a run ---------------------------------------------------------- */
+
+static void move_to(struct conform_fixture *b, const char *id, const char *queue, int64_t run_at_us)
+{
+    struct op op = by_id_op(OP_MOVE, id);
+    op.by_id.priority = PAWL_SAME;
+    op.by_id.queue = bytes_of(queue);
+    op.by_id.run_at_us = run_at_us;
+    OK(one(b, &op), &op.err);
+}
+
+CASE(what_is_behind_in_a_run_can_be_handed_back)
+{
+    line_up(b, "k", "abcde");
+    struct claim q = want(b, 10);
+    q.run_max = 4;
+    q.width = 1;
+    q = claim_as(b, q);
+    EQ_STATUS(by_id(b, OP_MOVE, "c"), PAWL_BUSY, NULL);
+    EQ_STATUS(finish(b, q.token, "c", END_RESULT), PAWL_INVALID, NULL);
+    EQ_STATUS(finish(b, q.token, "c", END_LATER), PAWL_INVALID, NULL);
+    OK(finish(b, q.token, "c", END_RELEASE), NULL);
+    EQ_INT(b->item.state, PAWL_PENDING);
+    EQ_STR(shown(b, "a"), "processing 0");
+    EQ_STR(shown(b, "b"), "pending 1 key");
+    EQ_STR(shown(b, "c"), "pending 2 key");
+    EQ_STR(shown(b, "d"), "pending 3 key"); /* it went along */
+    EQ_STR(shown(b, "e"), "pending 4 key");
+    EQ_STR(claimable(b, want(b, 10)), "");
+    EQ_TEXT(key_of(b, "k").head, "a");
+    EQ_INT(key_of(b, "k").pending, 3);
+    EQ_STATUS(finish(b, q.token, "d", END_RELEASE), PAWL_LOST_LEASE, NULL);
+    move_to(b, "c", "other", 0);
+    finish_ok(b, q.token, "a", "1");
+    EQ_STR(shown(b, "b"), "processing 0");
+    finish_ok(b, q.token, "b", "1");
+    EQ_STR(shown(b, "c"), "pending 1 worker");
+    struct claim other = want(b, 10);
+    other.queues = &BYTES("other");
+    other.n_queues = 1;
+    other = claim_as(b, other);
+    EQ_STR(ids_of(b, &other), "c");
+    EQ_INT(other.calls[0].key_no, 3);
+    finish_ok(b, other.token, "c", "1");
+    struct claim rest = claim_wide(b, 10, 0);
+    EQ_STR(ids_of(b, &rest), "d e");
+}
+
+CASE(what_is_behind_can_be_moved_to_later)
+{
+    line_up(b, "k", "abc");
+    struct claim q = claim_wide(b, 10, 1);
+    OK(finish(b, q.token, "b", END_RELEASE), NULL);
+    move_to(b, "b", NULL, now(b) + SEC_US);
+    EQ_STR(shown(b, "c"), "pending 1 key");
+    finish_ok(b, q.token, "a", "1");
+    EQ_STR(claimable(b, want(b, 10)), "c");
+    advance(b, SEC_US);
+    EQ_STR(shown(b, "a"), "completed");
+}
+
+/* The first one's own end does not hand back a second time what went back before. */
+CASE(the_first_of_a_run_fails_after_the_rest_went_back)
+{
+    line_up(b, "k", "abc");
+    struct claim q = claim_wide(b, 10, 1);
+    struct finish_item back = item("c", END_RELEASE), fail = item("a", END_ERROR);
+    struct op first = finish_op(q.token, &back, 1), second = finish_op(q.token, &fail, 1);
+    TOGETHER(b, &first, &second);
+    OK(first.status, &first.err);
+    OK(second.status, &second.err);
+    STATE_IS(b, "a", PAWL_PENDING);
+    EQ_STR(shown(b, "b"), "pending 2 key");
+    EQ_STR(shown(b, "c"), "pending 3 key");
+    EQ_INT(get(b, "b").tries.lost + get(b, "c").tries.lost, 0);
+}
+
+/* One that is to be cancelled ends when it is handed back, before the first of its run does. */
+CASE(a_wish_acts_on_what_is_handed_back_from_behind)
+{
+    OK(node(b, OP_JOIN, "n1", "b1"), NULL);
+    line_up(b, "k", "abcd");
+    struct claim q = claim_wide(b, 10, 1);
+    OK(by_id(b, OP_CANCEL, "c"), NULL);
+    OK(finish(b, q.token, "c", END_RELEASE), NULL);
+    STATE_IS(b, "c", PAWL_CANCELLED);
+    advance(b, 5);
+    EQ_STR(shown(b, "a"), "processing 0");
+    EQ_STR(shown(b, "b"), "pending 1 key");
+    EQ_STR(shown(b, "d"), "pending 2 key");
+    OK(finish(b, q.token, "c", END_RELEASE), NULL); /* repeated: it has its answer */
+    EQ_INT(b->item.state, PAWL_CANCELLED);
+    OK(node(b, OP_JOIN, "n1", "b2"), NULL);
+    EQ_INT(b->op.node.reclaimed, 2);
+    EQ_INT(lost(b, "a"), 1);
+    EQ_INT(lost(b, "b"), 0);
+    STATE_IS(b, "c", PAWL_CANCELLED);
 }
 
 /* ---- Reclaim --------------------------------------------------------------------------------- */

@@ -26,7 +26,10 @@ CASE(a_run_ends_in_order)
     EQ_STATUS(finish_run(b, q.token, "ac", "rr"), PAWL_INVALID, NULL);
     EQ_STR(b->op.err.text, "call \"c\": the call before it in key \"k\" has not ended");
     EQ_STATUS(finish_run(b, q.token, "ba", "rr"), PAWL_INVALID, NULL);
-    EQ_STATUS(finish_run(b, q.token, "b", "b"), PAWL_INVALID, NULL); /* whatever its end */
+    EQ_STATUS(finish_run(b, q.token, "b", "e"), PAWL_INVALID, NULL); /* whatever its end, but for a
+                                                                        release */
+    EQ_STATUS(finish_run(b, q.token, "b", "l"), PAWL_INVALID, NULL);
+    EQ_STATUS(finish_run(b, q.token, "b", "c"), PAWL_INVALID, NULL);
     EQ_STR(snapshot(b), before);
     OK(finish_run(b, q.token, "ab", "rr"), NULL);
     OK(finish_run(b, q.token, "c", "r"), NULL);
@@ -206,8 +209,8 @@ CASE(a_call_behind_in_a_run_counts_as_processing)
     TRUE(get(b, "b").cancel_requested);
     EQ_STATUS(by_id(b, OP_REDRIVE, "c"), PAWL_STATE, NULL);
     EQ_INT(b->op.by_id.state, PAWL_PROCESSING);
-    EQ_STATUS(by_id(b, OP_MOVE, "c"), PAWL_STATE, NULL);
-    EQ_INT(b->op.by_id.state, PAWL_PROCESSING);
+    EQ_STATUS(by_id(b, OP_MOVE, "c"), PAWL_BUSY, NULL); /* until it is handed back */
+    EQ_INT(b->op.by_id.state, PAWL_PENDING);
     finish_ok(b, q.token, "a", "1");
     OK(finish(b, q.token, "b", END_CANCELLED), NULL);
     EQ_INT(b->item.state, PAWL_CANCELLED);

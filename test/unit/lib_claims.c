@@ -214,9 +214,6 @@ static bool slow_and_none_queued(struct pawl *p, const char *type)
     return yes;
 }
 
-<<<<<<< HEAD
-/* The same when calls were claimed ahead that turned out to be slow. */
-=======
 /* Nothing has become free meanwhile. */
 TEST(what_is_handed_back_is_not_claimed_again_at_once)
 {
@@ -229,8 +226,7 @@ TEST(what_is_handed_back_is_not_claimed_again_at_once)
     close_all(&p, 1);
 }
 
-/* The same where calls were claimed ahead that turned out slow. */
->>>>>>> ace834c (exec: what is handed back is not claimed again at once)
+/* The same when calls were claimed ahead that turned out to be slow. */
 TEST(a_high_priority_overtakes_what_was_claimed_ahead)
 {
     struct pawl *p = node(param, 0);

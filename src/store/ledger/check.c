@@ -179,11 +179,12 @@ static const char *states_wrong(struct ledger *c, const struct led_lease *l)
         int before = l->run[i].before;
         open += l->state[i] == HELD_OPEN;
         named += l->state[i] != HELD_OFF;
-        MUST(!l->dirty || l->state[i] == HELD_OPEN || before < 0 || l->state[before] != HELD_OPEN,
+        const struct led_call *it = led_call_find(c, l->held[i].seq);
+        MUST(!l->dirty || before < 0 || l->state[before] != HELD_OPEN || !it ||
+                 it->now.state != PAWL_COMPLETED,
              "a call of a run ended before the one before it");
-        const struct led_call *it =
-            l->fresh && l->state[i] == HELD_OPEN ? led_call_find(c, l->held[i].seq) : NULL;
-        MUST(!it || (it->now.place == AT_HELD && it->lease == l),
+        MUST(!it || !l->fresh || l->state[i] != HELD_OPEN ||
+                 (it->now.place == AT_HELD && it->lease == l),
              "it names a call it does not hold");
     }
     MUST(open == l->left && named == l->named, "its counts are not those of its calls");

@@ -234,6 +234,20 @@ static enum pawl_status line_move(struct ledger *c, struct led_stand *to, struct
     return led_line_end(c, &to->pos, err);
 }
 
+/* Its owner hands it back soon, unless it begins. Nothing is locked: the answer changes nothing. */
+static enum pawl_status refuse_held(struct ledger *c, struct op *op, struct led_call *it,
+                                    struct pawl_err *err)
+{
+    enum pawl_status st = led_holders_load(c, &it, 1, err);
+    if (st != PAWL_OK)
+        return st;
+    size_t at = (size_t)led_lease_find(it->lease, it->seq);
+    if (led_lease_begun(it->lease, at))
+        return refuse_state(op);
+    op_not_begun(op, it->lease->owner);
+    return PAWL_OK;
+}
+
 enum pawl_status led_move_to(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     struct by_id *q = &op->by_id;
@@ -242,6 +256,8 @@ enum pawl_status led_move_to(struct ledger *c, struct op *op, struct pawl_err *e
     enum pawl_status st = named_call(c, op, &it, err);
     if (st != PAWL_OK || !it)
         return st;
+    if (q->state == PAWL_PROCESSING)
+        return refuse_held(c, op, it, err);
     if (q->state != PAWL_PENDING)
         return refuse_state(op);
     struct led_stand to = it->now;

@@ -291,8 +291,8 @@ static enum pawl_status items_check(struct ledger *c, struct op *op, struct fini
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Items of one key must be in the order of their run, and only calls with a key have a state;
- * `named` has the calls of the items before. */
+/* Items of one key must be in the order of their run, except calls that are handed back, and only
+ * calls with a key have a state; `named` has the calls of the items before. */
 static enum pawl_status key_check(struct ledger *c, struct op *op, const struct finish_item *f,
                                   const struct led_lease *l, bool *named, struct pawl_err *err)
 {
@@ -311,7 +311,7 @@ static enum pawl_status key_check(struct ledger *c, struct op *op, const struct 
     size_t at = (size_t)led_lease_find(l, f->seq_found);
     int before = l->run[at].before;
     named[at] = true;
-    if (before >= 0 && l->state[before] == HELD_OPEN && !named[before])
+    if (f->how != END_RELEASE && before >= 0 && l->state[before] == HELD_OPEN && !named[before])
         op->status = err_set(&op->err, PAWL_INVALID,
                              "call \"%.*s\": the call before it in key \"%.*s\" has not ended",
                              BYTES_ARG(it->spec.id), BYTES_ARG(it->spec.key));
@@ -415,12 +415,15 @@ static void answer(struct ledger *c, const struct led_end *e, struct finish_item
     f->error_out = failed || (pending && v->count_try) ? e->error : BYTES_NONE;
 }
 
-/* Hand back every call behind one that did not complete, whatever the finish says of it. */
+/* Hand back every call behind one that did not complete, whatever the finish says of it, unless it
+ * was handed back before. */
 static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_lease *l, int i,
                                   struct finish *f, struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
-    while (i >= 0 && st == PAWL_OK) {
+    for (; i >= 0 && st == PAWL_OK; i = l->run[i].behind) {
+        if (l->state[i] != HELD_OPEN)
+            continue;
         struct led_end e = { .end = { .how = END_RELEASE }, .owner = true };
         struct led_call *it = NULL;
         bool named = false;
@@ -432,7 +435,6 @@ static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_le
             st = led_told_ended(op, it->spec.id, err);
         if (st == PAWL_OK)
             led_lease_done(l, (size_t)i, e.verdict.next == PAWL_PENDING);
-        i = l->run[i].behind;
     }
     return st;
 }

@@ -5,6 +5,12 @@
  */
 #include "store/ledger/cache.h"
 
+/* A call of a run whose first call is held as well: it is handed back, or ends cancelled. */
+static bool is_behind(const struct led_call *call, const struct led_key *k)
+{
+    return call->now.place == AT_HELD && k->turn == KEY_HELD && k->head != call->seq;
+}
+
 static void leave(struct led_call *call, struct led_key *k, int64_t behind)
 {
     switch (call->now.place) {
@@ -26,7 +32,7 @@ static void leave(struct led_call *call, struct led_key *k, int64_t behind)
     case AT_HELD:
         CHECK(k->held > 0);
         k->held--;
-        if (k->turn == KEY_HELD)
+        if (k->turn == KEY_HELD && k->head == call->seq)
             k->head = behind;
         if (k->turn == KEY_HELD && !k->held)
             k->turn = KEY_IDLE;
@@ -44,7 +50,7 @@ static void leave(struct led_call *call, struct led_key *k, int64_t behind)
 }
 
 static void enter(struct ledger *c, struct led_call *call, const struct led_stand *to,
-                  struct led_key *k)
+                  struct led_key *k, bool was_behind)
 {
     switch (to->place) {
     case AT_READY:
@@ -65,7 +71,7 @@ static void enter(struct ledger *c, struct led_call *call, const struct led_stan
         k->turn = KEY_HELD;
         break;
     case AT_ENDED:
-        if (call->now.place == AT_HELD)
+        if (call->now.place == AT_HELD && !was_behind)
             k->ended_us = c->now_us;
         if (to->outcome->keep_until_us == INT64_MAX) {
             k->turn = KEY_BLOCKED;
@@ -97,8 +103,9 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
             st = led_key_counts(c, k, call, err);
         if (st != PAWL_OK)
             return st;
+        bool was_behind = is_behind(call, k);
         leave(call, k, behind);
-        enter(c, call, &to, k);
+        enter(c, call, &to, k, was_behind);
         k->dirty = true;
         c->tx->delayed = c->tx->delayed || call->now.place == AT_LATER || to.place == AT_LATER;
         led_key_turn(c, k);

@@ -95,6 +95,8 @@ static enum pawl_status time_out_run(struct ledger *c, struct op *op, struct led
     for (int at = (int)i; at >= 0 && st == PAWL_OK; at = l->run[at].behind) {
         struct led_end e = { .end = how };
         struct led_call *it;
+        if (l->state[at] != HELD_OPEN)
+            continue;
         st = led_try_end(c, l, (size_t)at, &e, &it, err);
         if (st == PAWL_OK && it->now.place == AT_ENDED)
             st = led_told_ended(op, it->spec.id, err);
@@ -204,7 +206,8 @@ enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token
         /* A call, and those behind it in its run, which have not begun. */
         st = take_back(c, op, l, i, begun[i] ? &e : &back, count, err);
         for (int at = l->run[i].behind; at >= 0 && st == PAWL_OK; at = l->run[at].behind)
-            st = take_back(c, op, l, (size_t)at, &back, count, err);
+            if (l->state[at] == HELD_OPEN)
+                st = take_back(c, op, l, (size_t)at, &back, count, err);
     }
     l->missing = l->dirty = true;
     return st;

@@ -183,6 +183,11 @@ enum pawl_status mem_move(struct mem_tx *tx, struct by_id *q)
     struct mem_call *c = named_call(tx, q);
     if (!c)
         return PAWL_OK;
+    if (c->now.place == PLACE_HELD && !call_begun(c)) {
+        const struct mem_lease *l = c->now.lease;
+        op_not_begun(tx->op, l->worker.data ? l->worker : l->node);
+        return PAWL_OK;
+    }
     if (c->now.state != PAWL_PENDING)
         return refuse_state(tx, q);
     struct stand to = c->now;

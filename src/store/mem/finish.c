@@ -148,7 +148,7 @@ static bool ended_stand(struct mem_tx *tx, struct mem_call *c, const struct endi
     to->wish = false;
     to->outcome = outcome_make(tx, c, e, to->state);
     to->blocks = call_blocks(&c->spec, to->state);
-    return to->outcome && run_goes_on(tx, to->key);
+    return to->outcome && (call_behind(c) || run_goes_on(tx, to->key));
 }
 
 enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const struct ending_of *said)
@@ -183,14 +183,15 @@ enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const stru
     return PAWL_OK;
 }
 
-enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, bool owner, int64_t *count)
+enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, int64_t pos, bool owner,
+                               int64_t *count)
 {
     struct ending_of e = { .end = { .how = END_RELEASE }, .owner = owner };
     enum pawl_status st = PAWL_OK;
-    for (struct mem_call *c = line_first(k), *next; st == PAWL_OK && k->held; c = next) {
+    for (struct mem_call *c = line_first(k), *next; st == PAWL_OK && c; c = next) {
         next = line_next(k, c);
-        if (c->now.place != PLACE_HELD)
-            continue; /* the one that did not complete */
+        if (c->now.place != PLACE_HELD || c->now.pos < pos)
+            continue;
         st = try_end_write(tx, c, &e);
         bool answered = owner && c->seen == tx->db->finishes;
         if (st == PAWL_OK && c->now.place == PLACE_ENDED && !answered)
@@ -296,7 +297,8 @@ static const struct mem_call *run_before(const struct mem_call *c)
     return before;
 }
 
-/* Calls of a key end in the order of their run, and only they have a state. */
+/* Calls of a key end in the order of their run, but for those that are handed back; and only they
+ * have a state. */
 static bool keys_check(struct mem_tx *tx, const struct finish *q, const struct mem_lease *l)
 {
     struct op *op = tx->op;
@@ -309,7 +311,7 @@ static bool keys_check(struct mem_tx *tx, const struct finish *q, const struct m
             op->status =
                 err_set(&op->err, PAWL_INVALID, "call \"%.*s\" has no key: it cannot keep a state",
                         BYTES_ARG(c->id));
-        else if (before && before->seen != mark)
+        else if (before && before->seen != mark && q->v[i].how != END_RELEASE)
             op->status = err_set(&op->err, PAWL_INVALID,
                                  "call \"%.*s\": the call before it in key \"%.*s\" has not ended",
                                  BYTES_ARG(c->id), BYTES_ARG(c->now.key->by_name.name));
@@ -411,7 +413,7 @@ static enum pawl_status key_after(struct mem_tx *tx, struct finish_item *f, stru
     if (!k)
         return PAWL_OK;
     if (c->now.state != PAWL_COMPLETED)
-        return run_hand_back(tx, k, true, &handed);
+        return run_hand_back(tx, k, c->now.pos, true, &handed);
     bool ok = true;
     if (f->state_do == STATE_SET) {
         f->version = object_set(tx, c->now.lane->type, k, f->object);

@@ -144,10 +144,10 @@ struct ending_of {
 /* Decide with the model and write it. A call that is pending again is off its lease's list. */
 MUST_USE enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c,
                                         const struct ending_of *said);
-/* Everything of the key's run that is left goes back to the line, as RELEASE. Those that end by it
- * are told, unless `finish` names them. Adds to *count. */
-MUST_USE enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, bool owner,
-                                        int64_t *count);
+/* What is held of the key's run from place `pos` on goes back to the line, as RELEASE. Those that
+ * end by it are told, unless `finish` names them. Adds to *count. */
+MUST_USE enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, int64_t pos,
+                                        bool owner, int64_t *count);
 struct mem_lease *lease_find_token(const struct mem_db *db, struct token token);
 /* The first call without an outcome, in claim order; NULL: it can be dropped. */
 struct mem_call *lease_first(const struct mem_db *db, const struct mem_lease *l);

@@ -50,7 +50,7 @@ static enum pawl_status take_back(struct mem_tx *tx, struct mem_call *c, const s
     if (st == PAWL_OK && c->now.place == PLACE_ENDED)
         st = told_ended(tx, c);
     if (st == PAWL_OK && k)
-        st = run_hand_back(tx, k, false, count);
+        st = run_hand_back(tx, k, c->now.pos, false, count);
     (*count)++;
     return st;
 }
