@@ -17,6 +17,14 @@ CREATE TABLE IF NOT EXISTS pawl_migration (
 SELECT 1 FROM information_schema.TABLES
 WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = CONCAT(CONVERT($1 USING utf8), '_', CONVERT($2 USING utf8));
 
+-- name: migration_columns
+-- in:   schema text
+-- out:  table_name text, column_name text
+-- why:  CREATE TABLE IF NOT EXISTS passes over a table of another program that has the name.
+SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = DATABASE()
+  AND LEFT(TABLE_NAME, CHAR_LENGTH(CONVERT($1 USING utf8)) + 1) = CONCAT(CONVERT($1 USING utf8), '_');
+
 -- name: migration_lock
 -- in:   schema text, seconds int
 -- out:  one int

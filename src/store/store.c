@@ -41,11 +41,17 @@ void store_end(struct store **s)
     *s = NULL;
 }
 
+/* PostgreSQL's codes for a table, a type and a function: its text may be in any language. */
+static bool is_taken(const struct pawl_err *err)
+{
+    return strcmp(err->sqlstate, "42P07") == 0 || strcmp(err->sqlstate, "42710") == 0 ||
+           strcmp(err->sqlstate, "42723") == 0;
+}
+
 enum pawl_status store_migrate(struct store *s, bool finish, struct pawl_err *err)
 {
     enum pawl_status st = s->ops->migrate(s, finish, err);
-    bool taken = st != PAWL_OK && err &&
-                 (strstr(err->text, "already exists") || strcmp(err->sqlstate, "42P07") == 0);
+    bool taken = st != PAWL_OK && err && (strstr(err->text, "already exists") || is_taken(err));
     if (taken) {
         struct pawl_err why = *err;
         snprintf(err->text, sizeof err->text,

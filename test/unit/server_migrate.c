@@ -1,6 +1,7 @@
 /*
- * server_migrate.c - programs of two releases on one database server: the older one goes on after
- * the first half of a step, and gets a clear error after the second.
+ * server_migrate.c - the steps of the schema on database servers. Programs of two releases on one
+ * database: the older one goes on after the first half of a step, and gets a clear error after the
+ * second. And tables of other programs that have names of ours.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -115,4 +116,102 @@ TEST(two_releases_on_mariadb)
                                "UPDATE pawl_meta SET value = " NEWER
                                " WHERE name = 'min_version';\n"
                                "CREATE INDEX IF NOT EXISTS call_word ON pawl_call (word);\n"));
+}
+
+/* ---- Tables of other programs ----------------------------------------------------------------
+ */
+
+#define HINT "that one is not Pawl's: --schema NAME gives Pawl names of its own"
+
+/* What `sql` made is in the way of the schema's steps, and is named; under another name there is
+ * room beside it. */
+static void in_the_way(struct db_server *server, const char *sql, const char *named)
+{
+    struct pawl_err err = { 0 };
+    const char *url = db_database(server);
+    db_ask(server, sql);
+    AUTO(store_end) struct store *s = bare_open(url, NULL);
+    EQ_STATUS(store_migrate(s, false, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, named);
+    HAS_STR(err.text, HINT);
+    AUTO(store_end) struct store *mine = bare_open(url, "mine");
+    OK(store_migrate(mine, false, &err), &err);
+    bare_accept(mine, "a", BYTES_NONE);
+    EQ_STATUS(store_migrate(s, false, &err), PAWL_BROKEN, &err); /* it changed nothing of theirs */
+    HAS_STR(err.text, HINT);
+}
+
+TEST(a_table_that_is_not_ours_leads_to_schema_on_postgresql)
+{
+    if (!db_there(&db_postgres))
+        skip("no PostgreSQL is installed");
+    in_the_way(&db_postgres, "CREATE SCHEMA pawl; CREATE TABLE pawl.call (x int)",
+               "relation \"call\" already exists");
+    in_the_way(&db_postgres, "CREATE SCHEMA pawl; CREATE TABLE pawl.archive (x int)",
+               "relation \"archive\" already exists");
+    in_the_way(&db_postgres,
+               "CREATE SCHEMA pawl; CREATE FUNCTION pawl.moment(bigint) RETURNS timestamptz"
+               " LANGUAGE sql AS 'SELECT now()'",
+               "function \"moment\" already exists");
+    in_the_way(&db_postgres, "CREATE SCHEMA pawl; CREATE TABLE pawl.migration (x int)",
+               "table \"migration\"");
+    in_the_way(&db_postgres, "CREATE SCHEMA pawl; CREATE TABLE pawl.meta (x int)",
+               "table \"meta\"");
+}
+
+TEST(a_table_that_is_not_ours_leads_to_schema_on_mariadb)
+{
+    if (!db_there(&db_mariadb))
+        skip("no MariaDB is installed");
+    in_the_way(&db_mariadb, "CREATE TABLE pawl_call (x INT)", "table pawl_call already exists");
+    in_the_way(&db_mariadb, "CREATE TABLE pawl_tag (seq BIGINT, name INT)",
+               "table pawl_tag already exists");
+    in_the_way(&db_mariadb, "CREATE VIEW pawl_leader AS SELECT 1 AS role",
+               "table pawl_leader already exists");
+    in_the_way(&db_mariadb, "CREATE TABLE pawl_migration (x INT)", "table \"migration\"");
+    in_the_way(&db_mariadb, "CREATE TABLE pawl_meta (x INT)", "table \"meta\"");
+}
+
+/* Made later than the first steps, before the one that wants its name. */
+TEST(a_table_in_the_way_of_a_later_step_on_mariadb)
+{
+    if (!db_there(&db_mariadb))
+        skip("no MariaDB is installed");
+    struct pawl_err err = { 0 };
+    const char *url = db_database(&db_mariadb);
+    AUTO(store_end) struct store *s = bare_open(url, NULL);
+    OK(store_migrate(s, false, &err), &err);
+    db_ask(&db_mariadb, "CREATE TABLE pawl_news (x INT)");
+    led_steps_newer =
+        newer_program(sql_mysql_migrations,
+                      "CREATE TABLE IF NOT EXISTS pawl_news (\n  a BIGINT NOT NULL,\n"
+                      "  `b` BIGINT NOT NULL,\n  PRIMARY KEY (a)\n) ENGINE = InnoDB;\n",
+                      "UPDATE pawl_meta SET value = " NEWER " WHERE name = 'min_version';\n");
+    EQ_STATUS(store_migrate(s, false, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, "table pawl_news already exists; " HINT);
+    db_ask(&db_mariadb, "ALTER TABLE pawl_news ADD a BIGINT");
+    EQ_STATUS(store_migrate(s, false, &err), PAWL_BROKEN, &err);
+    /* One that a step of ours made, which was cut short, has all its columns. */
+    db_ask(&db_mariadb, "ALTER TABLE pawl_news ADD b BIGINT");
+    OK(store_migrate(s, false, &err), &err);
+    led_steps_newer = NULL;
+}
+
+/* Every step is cut short after its tables were made, and does not take them for somebody else's.
+ */
+TEST(a_step_that_was_cut_short_knows_its_own_tables_on_mariadb)
+{
+    if (!db_there(&db_mariadb))
+        skip("no MariaDB is installed");
+    struct pawl_err err = { 0 };
+    const char *url = db_database(&db_mariadb);
+    AUTO(store_end) struct store *s = bare_open(url, NULL);
+    OK(store_migrate(s, false, &err), &err);
+    for (int i = last_of(sql_mysql_migrations); i > 0; i--) {
+        char sql[100];
+        snprintf(sql, sizeof sql, "DELETE FROM pawl_migration WHERE number >= %d", i);
+        db_ask(&db_mariadb, sql);
+        OK(store_migrate(s, false, &err), &err);
+    }
+    bare_accept(s, "a", BYTES_NONE);
 }

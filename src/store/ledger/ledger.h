@@ -316,6 +316,8 @@ struct led_applied {
 /* Those of a program of a later release, instead. */
 extern const struct sql_migration *led_steps_newer;
 #endif
+/* The steps this program knows; how many these are. */
+const struct sql_migration *led_steps_known(const struct led_steps *s);
 int led_steps_wanted(const struct led_steps *s);
 MUST_USE enum pawl_status led_applied_read(struct ledger *c, const struct led_steps *s,
                                            struct led_applied *out, struct pawl_err *err);

@@ -18,8 +18,7 @@
 const struct sql_migration *led_steps_newer;
 #endif
 
-/* The steps this program knows. */
-static const struct sql_migration *known(const struct led_steps *s)
+const struct sql_migration *led_steps_known(const struct led_steps *s)
 {
 #ifdef PAWL_TEST
     if (led_steps_newer)
@@ -31,7 +30,7 @@ static const struct sql_migration *known(const struct led_steps *s)
 int led_steps_wanted(const struct led_steps *s)
 {
     int n = 0;
-    while (known(s)[n].number)
+    while (led_steps_known(s)[n].number)
         n++;
     return n;
 }
@@ -64,7 +63,7 @@ static enum pawl_status same_step(const struct led_steps *s, int number, struct 
     unsigned char ours[CHECKSUM_LEN];
     if (number > led_steps_wanted(s))
         return PAWL_OK;
-    const struct sql_migration *m = &known(s)[number - 1];
+    const struct sql_migration *m = &led_steps_known(s)[number - 1];
     enum pawl_status st = checksum(m, ours, err);
     if (st == PAWL_OK && !bytes_eq(stored, (struct bytes){ (char *)ours, sizeof ours }))
         st = err_set(err, PAWL_BROKEN,
@@ -73,11 +72,24 @@ static enum pawl_status same_step(const struct led_steps *s, int number, struct 
     return st;
 }
 
+/* The table has other columns than ours. */
+static enum pawl_status taken(struct ledger *c, const char *table, struct pawl_err *err)
+{
+    if (!err || (strcmp(err->sqlstate, "42703") != 0 && strcmp(err->sqlstate, "42S22") != 0 &&
+                 !strstr(err->text, "no such column")))
+        return err ? err->status : PAWL_BROKEN;
+    return err_set(err, PAWL_BROKEN,
+                   "database: table \"%s\" of schema \"%s\" already exists, with other columns",
+                   table, c->schema);
+}
+
 static enum pawl_status steps_read(struct ledger *c, const struct led_steps *s,
                                    struct led_applied *out, struct pawl_err *err)
 {
     struct led_rows *r;
     enum pawl_status st = led_query(c, SQL_MIGRATION_LIST, NULL, &r, err);
+    if (st == PAWL_BROKEN)
+        return taken(c, "migration", err);
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
         int64_t number = led_get_int(r, i, 0);
         if (number != out->version + 1 || number > LED_STEPS_MAX)
@@ -101,10 +113,11 @@ enum pawl_status led_applied_read(struct ledger *c, const struct led_steps *s,
         st = steps_read(c, s, out, err);
     if (st == PAWL_OK)
         st = table_exists(c, "meta", &there, err);
+    if (st != PAWL_OK || !there)
+        return st;
     led_text(&p, BYTES("min_version"));
-    if (st == PAWL_OK && there)
-        st = led_number(c, SQL_META_GET, &p, 0, &out->min_version, err);
-    return st;
+    st = led_number(c, SQL_META_GET, &p, 0, &out->min_version, err);
+    return st == PAWL_BROKEN ? taken(c, "meta", err) : st;
 }
 
 /* A program that knows less than the database needs is told which one it needs. */
@@ -158,7 +171,7 @@ enum pawl_status led_steps_run(struct ledger *c, const struct led_steps *s, stru
     enum pawl_status st = PAWL_OK;
     for (int i = 0; i < s->n_first && st == PAWL_OK; i++)
         st = s->script(c, s->texts[s->first[i]], err);
-    for (const struct sql_migration *m = known(s); m->number && st == PAWL_OK; m++) {
+    for (const struct sql_migration *m = led_steps_known(s); m->number && st == PAWL_OK; m++) {
         if (m->number > had->version) {
             st = step_apply(c, s, m, err);
             had->finished[m->number] = m->finish[0] == 0;

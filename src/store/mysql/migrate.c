@@ -51,6 +51,89 @@ static enum pawl_status steps_run(struct ledger *c, struct led_applied *had, boo
     return st;
 }
 
+/* ---- Tables of other programs -----------------------------------------------------------------
+ *
+ * A step of ours that was cut short finds its tables made. Those have all the columns that it gives
+ * them; a table that lacks one is another program's. Our steps have a line for each column.
+ */
+
+static bool has_column(const struct led_rows *r, struct bytes table, struct bytes column, bool *any)
+{
+    bool has = false;
+    *any = false;
+    for (int i = 0; i < r->n && !has; i++) {
+        bool same = bytes_eq(led_get(r, i, 0), table);
+        *any = *any || same;
+        has = same && bytes_eq(led_get(r, i, 1), column);
+    }
+    return has;
+}
+
+/* The next column of the table at *at, which moves on; absent: that was the last. */
+static struct bytes column_next(const char **at)
+{
+    const char *line = *at;
+    while (*line && *line != ')') {
+        const char *word = line + strspn(line, " `");
+        size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyz_");
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+        if (len) {
+            *at = line;
+            return (struct bytes){ word, len };
+        }
+    }
+    return BYTES_NONE;
+}
+
+/* A table that this text, in the schema's own names, would make and cannot; absent: none. */
+static struct bytes taken_in(const struct led_rows *r, const char *text)
+{
+    static const char make[] = "CREATE TABLE IF NOT EXISTS ";
+    for (const char *at = text; (at = strstr(at, make));) {
+        at += sizeof make - 1;
+        struct bytes table = { at, strcspn(at, " (\n") }, column;
+        at += strcspn(at, "\n");
+        at += *at == '\n';
+        bool there = true, ours = true;
+        while (there && ours && (column = column_next(&at)).data)
+            ours = has_column(r, table, column, &there);
+        if (there && !ours)
+            return table;
+    }
+    return BYTES_NONE;
+}
+
+static enum pawl_status script_free(struct ledger *c, const struct led_rows *r, const char *text,
+                                    struct pawl_err *err)
+{
+    char *own = mydb_own_names(c->schema, text);
+    if (!own)
+        return err_no_memory(err, "a step of the schema");
+    struct bytes table = taken_in(r, own);
+    enum pawl_status st = PAWL_OK;
+    if (table.data)
+        st = err_set(err, PAWL_BROKEN, "database: a step of the schema: table %.*s already exists",
+                     BYTES_ARG(table));
+    mem_free(own);
+    return st;
+}
+
+/* BROKEN: another program's table is in the way of a step that is due. */
+static enum pawl_status names_free(struct ledger *c, const struct led_applied *had,
+                                   struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_rows *r = NULL;
+    led_text(&p, bytes_of(c->schema));
+    enum pawl_status st = led_query(c, SQL_MIGRATION_COLUMNS, &p, &r, err);
+    for (const struct sql_migration *m = led_steps_known(&steps);
+         st == PAWL_OK && r->n && m->number; m++)
+        if (m->number > had->version)
+            st = script_free(c, r, m->expand, err);
+    return st;
+}
+
 /* ---- Under the lock -------------------------------------------------------------------------- */
 
 static enum pawl_status lock(struct ledger *c, struct pawl_err *err)
@@ -99,7 +182,9 @@ static enum pawl_status migrate_locked(struct ledger *c, bool finish, struct paw
     if (led_steps_due(&steps, &had, finish)) {
         CRASH_POINT("migrate.begin");
         PAUSE_POINT("migrate.begin");
-        st = steps_run(c, &had, finish, err);
+        st = names_free(c, &had, err);
+        if (st == PAWL_OK)
+            st = steps_run(c, &had, finish, err);
     }
     if (st == PAWL_OK)
         st = forget_connections(c, err);
