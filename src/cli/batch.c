@@ -91,29 +91,39 @@ static void take_one(struct batch *b, const struct json *one, int64_t line)
     }
 }
 
-/* The answer to this chunk was lost. With --json, print the id of each call in the form of a
- * refusal: ids that were generated here are recorded nowhere else. */
+/* One call of the chunk whose answer was lost: print its id, because ids that were generated here
+ * are recorded nowhere else. With --json in the form of a refusal. */
+static void unknown_line(struct batch *b, int64_t line, const struct json *id)
+{
+    if (b->r.cli->json)
+        fprintf(b->r.cli->out,
+                "{\"id\":%.*s,\"error\":{\"code\":\"UNKNOWN\",\"message\":\"it may have been "
+                "accepted\",\"retry\":\"readback\"}}\n",
+                BYTES_ARG(id->raw));
+    else
+        fprintf(b->r.cli->out, "line %" PRId64 ": %.*s may have been accepted\n", line,
+                BYTES_ARG(id->raw));
+}
+
+/* The answer to this chunk was lost: print its calls. */
 static enum pawl_status unknown_chunk(struct batch *b)
 {
     struct bytes rest = buf_bytes(&b->chunk);
-    for (size_t i = 0; b->r.cli->json && i < b->n; i++) {
+    for (size_t i = 0; i < b->n; i++) {
         const char *end = memchr(rest.data, '\n', rest.len);
         struct json *call = NULL, *id;
         size_t len = (size_t)(end - rest.data);
         if (json_parse(&b->r.arena, (struct bytes){ rest.data, len }, &call, NULL) == PAWL_OK &&
             (id = json_member(call, "id")) != NULL)
-            fprintf(b->r.cli->out,
-                    "{\"id\":%.*s,\"error\":{\"code\":\"UNKNOWN\",\"message\":\"it may have been "
-                    "accepted\",\"retry\":\"readback\"}}\n",
-                    BYTES_ARG(id->raw));
+            unknown_line(b, b->lines[i], id);
         rest = (struct bytes){ end + 1, rest.len - len - 1 };
     }
     return err_set(&b->r.err, PAWL_UNKNOWN,
                    "the calls of lines %" PRId64 " to %" PRId64
                    " may have been accepted: they were "
-                   "sent, but the answer was lost%s",
-                   b->lines[0], b->lines[b->n - 1],
-                   b->r.cli->json ? "" : "; if they are sent again, calls without an id run twice");
+                   "sent, and the answer was lost; lines with an \"id\" can be sent again, the "
+                   "others would run twice: `pawl get ID` tells",
+                   b->lines[0], b->lines[b->n - 1]);
 }
 
 static enum pawl_status send_chunk(struct batch *b)

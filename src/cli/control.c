@@ -12,9 +12,12 @@
 
 /* At most this many calls are counted before asking; with more the question says "at least". */
 #define COUNT_MAX 1000
+/* Calls that one request changes. */
+#define STEP_MAX 1000
 
 struct control {
     const char *verb, *action, *path, *did;
+    const char *again;           /* what the same bulk command does when it is repeated */
     const char *const *statuses; /* of the calls that it can change; NULL ends them */
 };
 
@@ -80,16 +83,37 @@ static enum pawl_status bulk_page(struct remote *r, const char *path, const char
     return st;
 }
 
-/* Repeats bounded requests until the server reports that no matching call is left. */
-static int bulk(struct remote *r, const char *path, const char *did, int64_t max)
+/* The answer to a request was lost, which may have changed up to `step` calls beyond `changed`. */
+static enum pawl_status bulk_lost(struct remote *r, const struct control *d, int64_t changed,
+                                  int64_t step)
 {
+    const char *sure = changed
+                           ? arena_printf(&r->arena, "%" PRId64 " call%s %s %s, and ", changed,
+                                          plural(changed), changed == 1 ? "was" : "were", d->did)
+                           : "";
+    const char *since = cli_flag(r->cli, "before") ? "" : " and those accepted since";
+    const char *what =
+        arena_printf(&r->arena, "%sup to %" PRId64 "%s call%s may have been %s", sure ? sure : "",
+                     step, changed ? " more" : "", plural(step), d->did);
+    return remote_lost(r, what,
+                       arena_printf(&r->arena, "the same command again %s those that are left%s%s",
+                                    d->again, since,
+                                    cli_flag(r->cli, "limit") ? ", up to its --limit" : ""));
+}
+
+/* Repeats bounded requests until the server reports that no matching call is left. */
+static int bulk(struct remote *r, const struct control *d, int64_t max)
+{
+    const char *did = d->did;
     int64_t changed = 0;
     const char *next = NULL;
     enum pawl_status st = PAWL_OK;
     while (st == PAWL_OK && changed < max) {
         struct json *answer = NULL;
-        int64_t n = 0;
-        st = bulk_page(r, path, next, MIN(max - changed, 1000), &answer);
+        int64_t n = 0, step = MIN(max - changed, STEP_MAX);
+        st = bulk_page(r, d->path, next, step, &answer);
+        if (st == PAWL_UNKNOWN)
+            st = bulk_lost(r, d, changed, step);
         if (st != PAWL_OK || !json_int(json_member(answer, "changed"), &n))
             break;
         changed += n;
@@ -192,7 +216,7 @@ static int control_many(struct remote *r, const struct control *d)
         return remote_fail(r);
     if (!go)
         return cli_failf(r->cli, PAWL_INVALID, "not confirmed; nothing was changed");
-    return bulk(r, d->path, d->did, limit);
+    return bulk(r, d, limit);
 }
 
 static int control_run(struct cli *cli, int argc, char **argv, const struct control *d)
@@ -214,15 +238,18 @@ static int control_run(struct cli *cli, int argc, char **argv, const struct cont
 static int run_cancel(struct cli *cli, int argc, char **argv)
 {
     static const char *const statuses[] = { "pending", "processing", NULL };
-    static const struct control d = { "cancel", "/cancel", "/v1/calls/cancel", "cancelled",
-                                      statuses };
+    static const struct control d = { "cancel",    "/cancel", "/v1/calls/cancel",
+                                      "cancelled", "cancels", statuses };
     return control_run(cli, argc, argv, &d);
 }
 
 static int run_retry(struct cli *cli, int argc, char **argv)
 {
     static const char *const statuses[] = { "failed", "dead_letter", "cancelled", "expired", NULL };
-    static const struct control d = { "retry", "/retry", "/v1/calls/retry", "retried", statuses };
+    static const struct control d = {
+        "retry", "/retry", "/v1/calls/retry", "retried", "retries those that have failed again,",
+        statuses
+    };
     return control_run(cli, argc, argv, &d);
 }
 
@@ -284,6 +311,10 @@ static int one_queue(struct remote *r, const char *queue, const char *action)
     buf_addf(&b, "/%s", action);
     enum pawl_status st = remote_ask(r, arena_text(&r->arena, buf_bytes(&b)), BYTES("{}"), &answer);
     buf_release(&b);
+    if (st == PAWL_UNKNOWN)
+        st = remote_lost(
+            r, arena_printf(&r->arena, "queue \"%.150s\" may have been %sd", queue, action),
+            "the same command can be given again");
     if (st != PAWL_OK)
         return remote_fail(r);
     if (r->cli->json)

@@ -139,7 +139,11 @@ static enum pawl_status unblock(struct remote *r, const char *key, const char *a
         remote_ask(r, arena_text(&r->arena, buf_bytes(&path)), buf_bytes(&body), out);
     buf_release(&path);
     buf_release(&body);
-    return st;
+    if (st != PAWL_UNKNOWN)
+        return st;
+    return remote_lost(
+        r, arena_printf(&r->arena, "key \"%.200s\" may have been unblocked", key),
+        "`pawl keys --blocked` tells, and whether another call of it blocks it by now");
 }
 
 static int run_unblock(struct cli *cli, int argc, char **argv)

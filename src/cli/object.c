@@ -74,6 +74,21 @@ static int say(struct remote *r, char **argv, const struct json *answer)
     return cli_done(cli);
 }
 
+/* A second write of the same state is harmless where nobody else writes; with --if-version it is
+ * refused. */
+static enum pawl_status object_lost(struct remote *r, char **argv)
+{
+    bool delete = cli_flag(r->cli, "delete"), bound = cli_flag(r->cli, "if-version");
+    const char *what = arena_printf(&r->arena, "object \"%.100s\" \"%.100s\" may have been %s",
+                                    argv[0], argv[1], delete ? "deleted" : "written");
+    if (delete)
+        return remote_lost(r, what, "the same command again says NOT_FOUND if it was");
+    return remote_lost(r, what,
+                       bound ? "the same command again says STALE if it was"
+                             : "the same command again writes the same state, over what was "
+                               "written since");
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
     struct remote r;
@@ -94,6 +109,8 @@ static int run(struct cli *cli, int argc, char **argv)
         st = ask_of(&r, argv, &ask);
     if (st == PAWL_OK)
         st = client_json(r.client, &r.arena, &ask, &answer, NULL, &r.err);
+    if (st == PAWL_UNKNOWN && (set || delete))
+        st = object_lost(&r, argv);
     int code = st == PAWL_OK ? say(&r, argv, answer) : remote_fail(&r);
     remote_close(&r);
     return code;

@@ -33,6 +33,14 @@ int remote_fail(struct remote *r)
     return cli_fail_id(r->cli, &r->err, r->err.status == PAWL_UNKNOWN ? r->id : NULL);
 }
 
+enum pawl_status remote_lost(struct remote *r, const char *what, const char *then)
+{
+    if (!what || !then)
+        return err_no_memory(&r->err, "an error");
+    return err_set(&r->err, PAWL_UNKNOWN,
+                   "%.250s: the request was sent, and its answer was lost; %.200s", what, then);
+}
+
 enum pawl_status remote_unknown(struct remote *r, const char *done)
 {
     static const char plain[] =

@@ -27,6 +27,10 @@ void remote_close(struct remote *r);
 int remote_fail(struct remote *r);
 /* Set r->err to UNKNOWN: `call "ID" may have been DONE: ...; `pawl get ID` shows its state`. */
 enum pawl_status remote_unknown(struct remote *r, const char *done);
+/* Set r->err to UNKNOWN: `WHAT: the request was sent, and its answer was lost; THEN`. WHAT says
+ * what may have happened, THEN what the same command does when it is repeated. Both are in the
+ * arena; NULL: no memory was left for them. */
+enum pawl_status remote_lost(struct remote *r, const char *what, const char *then);
 /* Send a POST with this body, or a GET when body.data is NULL. *out is the answer, in the arena. */
 MUST_USE enum pawl_status remote_ask(struct remote *r, const char *path, struct bytes body,
                                      struct json **out);

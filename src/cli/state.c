@@ -62,6 +62,10 @@ static int drain_to(struct cli *cli, const char *node, const char *action)
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK)
         st = remote_ask(&r, arena_text(&r.arena, buf_bytes(&path)), BYTES("{}"), &answer);
+    if (st == PAWL_UNKNOWN)
+        st = remote_lost(
+            &r, arena_printf(&r.arena, "node \"%.150s\" may have been told to %s", node, action),
+            "the same command can be given again");
     int code = st == PAWL_OK ? 0 : remote_fail(&r);
     if (st == PAWL_OK && cli->json) {
         code = remote_print_raw(&r, answer);

@@ -20,8 +20,8 @@ static void begin(struct web *w, const void *param, const char *key)
     fixture_assume_quick();
     fixture_on(p, "t", fixture_blocks);
     for (int i = 0; i < 8; i++)
-        fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = web_text("c%d", i), .type = "t",
-                                             .key = key });
+        fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = web_text("c%d", i),
+                                                 .type = "t", .key = key });
     web_begin_as(w, p, NULL);
     OK(pawl_start(p, &workers, &err), &err);
     UNTIL(atomic_load(&fixture_inside) == (key ? 1 : 2));

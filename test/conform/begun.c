@@ -305,7 +305,8 @@ CASE(what_is_held_counts_as_processing_to_operators)
     STATE_IS(b, "a1", PAWL_CANCELLED);
 }
 
-/* Only its owner knows whether it will begin, so a move does not take it; it is handed back soon. */
+/* Only its owner knows whether it will begin, so a move does not take it; it is handed back soon.
+ */
 CASE(a_move_waits_for_what_has_not_begun)
 {
     accept_n(b, "a", 3);

@@ -96,6 +96,18 @@ static int run(const char *line)
     return WEXITSTATUS(status);
 }
 
+static int listen_here(int *out_port)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EQ_INT(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    EQ_INT(listen(fd, 8), 0);
+    EQ_INT(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    *out_port = ntohs(at.sin_port);
+    return fd;
+}
+
 /* ---- Tokens ---------------------------------------------------------------------------------- */
 
 TEST(a_missing_or_unknown_token_names_pawl_token)
@@ -175,13 +187,7 @@ TEST(http_where_there_is_tls_and_the_other_way_round)
 /* Another kind of server: it sends a greeting, and nothing that is HTTP. */
 TEST(what_does_not_speak_http_is_said_so)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t len = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    EQ_INT(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-    EQ_INT(listen(fd, 8), 0);
-    EQ_INT(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-    port = ntohs(at.sin_port);
+    int fd = listen_here(&port);
     pid_t child = fork();
     if (child == 0) {
         static const char greeting[] = "SSH-2.0-something\r\n\r\n";
@@ -259,13 +265,7 @@ static void serve_and_go(int answers)
 {
     static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n"
                                  "{\"status\":\"cancelled\"}";
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t len = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    EQ_INT(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-    EQ_INT(listen(fd, 8), 0);
-    EQ_INT(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-    port = ntohs(at.sin_port);
+    int fd = listen_here(&port);
     if (fork() == 0) {
         char request[4096] = "";
         size_t n = 0;
@@ -313,6 +313,214 @@ TEST(a_batch_whose_answer_is_lost_tells_the_lines)
     serve_and_go(0);
     EQ_INT(run("echo '{\"type\":\"x\",\"id\":\"b-1\"}' | pawl batch - --json"), 7);
     HAS_STR(out, "{\"id\":\"b-1\",\"error\":{\"code\":\"UNKNOWN\",");
+}
+
+/* ---- What may have happened, and the same command again ---------------------------------------
+ *
+ * Between the program and its server stands somebody who passes so many answers on; the server
+ * answers one more, and both ends are cut.
+ */
+
+static int behind; /* the server's port, while `port` is that of who stands before it */
+
+static int connect_to(int to_port)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)to_port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0 ? fd : -1;
+}
+
+/* One connection; false: an answer came that is not passed on. */
+static bool carry(int client, int to, int *answers)
+{
+    struct pollfd v[2] = { { .fd = client, .events = POLLIN }, { .fd = to, .events = POLLIN } };
+    static char data[TEXT_MAX];
+    while (poll(v, 2, -1) > 0) {
+        bool answer = v[1].revents;
+        ssize_t n = read(v[answer].fd, data, sizeof(data));
+        if (n <= 0)
+            return true;
+        if (answer && (*answers)-- == 0)
+            return false;
+        if (write(v[!answer].fd, data, (size_t)n) != n)
+            return true;
+    }
+    return true;
+}
+
+static void cut_after(int answers)
+{
+    behind = behind ? behind : port;
+    int fd = listen_here(&port);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (bool on = true; on;) {
+            int client = accept(fd, NULL, NULL), to = connect_to(behind);
+            on = carry(client, to, &answers);
+            if (!on)
+                close(fd); /* nobody listens any more when the client notices */
+            close(to);
+            close(client);
+        }
+        _exit(0);
+    }
+    close(fd);
+}
+
+/* `pawl ARGS` is carried out, and its answer number `answers` + 1 is lost; what it says. */
+static void run_cut(const char *args, int answers, const char *says)
+{
+    char line[1000];
+    cut_after(answers);
+    snprintf(line, sizeof(line), "pawl %s", args);
+    EQ_INT(run(line), 7);
+    HAS_STR(err_out, says);
+    port = behind;
+}
+
+/* The same again, with an answer. */
+static void run_again(const char *args, int code, const char *says)
+{
+    char line[1000];
+    snprintf(line, sizeof(line), "pawl %s", args);
+    EQ_INT(run(line), code);
+    HAS_STR(code ? err_out : out, says);
+}
+
+static void submit_n(const char *type, int n)
+{
+    char line[300];
+    snprintf(
+        line, sizeof(line),
+        "i=0; while [ $i -lt %d ]; do echo '{\"type\":\"%s\"}'; i=$((i+1)); done | pawl batch -", n,
+        type);
+    EQ_INT(run(line), 0);
+}
+
+TEST(a_bulk_cancel_whose_answer_is_lost_can_be_given_again)
+{
+    serve("");
+    submit_n("nobody", 3);
+    run_cut("cancel --status pending --type nobody", 0,
+            "pawl cancel: up to 1000 calls may have been cancelled: the request was sent, and its "
+            "answer was lost; the same command again cancels those that are left and those "
+            "accepted since\n");
+    run_again("cancel --status pending --type nobody", 0, "0 calls cancelled\n");
+    run_again("list --status cancelled --json", 0, "\"cancelled\"");
+    submit_n("nobody", 1);
+    run_cut("cancel --status pending --before 2099-01-01T00:00:00Z --limit 7", 0,
+            "up to 7 calls may have been cancelled");
+    HAS_STR(err_out, "cancels those that are left, up to its --limit\n");
+}
+
+/* What came before is sure. */
+TEST(a_bulk_cancel_whose_second_answer_is_lost_says_what_is_sure)
+{
+    serve("");
+    submit_n("nobody", 1500);
+    run_cut("cancel --status pending", 1,
+            "1000 calls were cancelled, and up to 1000 more calls may have been cancelled");
+    run_again("cancel --status pending", 0, "0 calls cancelled\n");
+}
+
+TEST(a_bulk_retry_whose_answer_is_lost_can_be_given_again)
+{
+    serve("");
+    submit_n("nobody", 3);
+    EQ_INT(run("pawl cancel --status pending"), 0);
+    run_cut("retry --status cancelled", 0,
+            "up to 1000 calls may have been retried: the request was sent, and its answer was "
+            "lost; the same command again retries those that have failed again, those that are "
+            "left and those accepted since\n");
+    run_again("retry --status cancelled", 0, "0 calls retried\n"); /* they are pending */
+    run_cut("retry --status cancelled --json", 0, "\"code\":\"UNKNOWN\"");
+    FALSE(strstr(err_out, "\"id\""));
+}
+
+TEST(a_queue_or_node_command_whose_answer_is_lost_can_be_given_again)
+{
+    serve("--node n1");
+    submit_n("nobody", 1);
+    run_cut("pause default", 0,
+            "queue \"default\" may have been paused: the request was sent, and its answer was "
+            "lost; the same command can be given again\n");
+    run_again("queues --json", 0, "\"paused\":true");
+    run_again("pause default", 0, "default paused\n");
+    run_cut("resume default", 0, "queue \"default\" may have been resumed");
+    run_again("queues --json", 0, "\"paused\":false");
+    run_again("resume default", 0, "default resumed\n");
+    run_cut("resume --all", 1, "queue \"default\" may have been resumed");
+    run_cut("drain n1", 0,
+            "node \"n1\" may have been told to drain: the request was sent, and its answer was "
+            "lost; the same command can be given again\n");
+    run_again("drain n1", 0, "n1 draining\n");
+    run_cut("undrain n1", 0, "node \"n1\" may have been told to undrain");
+    run_again("undrain n1", 0, "n1 ");
+}
+
+TEST(an_object_whose_answer_is_lost_says_what_the_same_does)
+{
+    serve("");
+    run_cut(
+        "object Counter c --set 1", 0,
+        "object \"Counter\" \"c\" may have been written: the request was sent, and its answer "
+        "was lost; the same command again writes the same state, over what was written since\n");
+    run_again("object Counter c --json", 0, "\"state\":1,");
+    run_again("object Counter c --set 1", 0, "");
+    EQ_INT(run("pawl object Counter c --json | sed 's/.*\"version\":\\([0-9]*\\).*/\\1/'"), 0);
+    char line[100];
+    snprintf(line, sizeof(line), "object Counter c --set 2 --if-version %.*s",
+             (int)strcspn(out, "\n"), out);
+    run_cut(line, 0, "the same command again says STALE if it was\n");
+    EQ_INT(run("pawl object Counter c --json"), 0);
+    HAS_STR(out, "\"state\":2,");
+    char again[120];
+    snprintf(again, sizeof(again), "pawl %s --json", line);
+    EQ_INT(run(again), 16);
+    HAS_STR(err_out, "\"code\":\"STALE\"");
+    run_cut("object Counter c --delete", 0,
+            "object \"Counter\" \"c\" may have been deleted: the request was sent, and its answer "
+            "was lost; the same command again says NOT_FOUND if it was\n");
+    run_again("object Counter c --delete --json", 3, "\"code\":\"NOT_FOUND\"");
+    /* To read is no write: it is asked again. */
+    cut_after(0);
+    EQ_INT(run("pawl object Counter c"), 7);
+    FALSE(strstr(err_out, "may have been"));
+}
+
+/* The ids that were made here are in the answer, and the calls are stored under them. */
+TEST(a_batch_whose_answer_is_lost_tells_the_ids)
+{
+    char id[64] = "", line[200];
+    serve("");
+    EQ_INT(run("printf '%s\\n\\n%s\\n' '{\"type\":\"nobody\",\"id\":\"b-1\"}' "
+               "'{\"type\":\"nobody\"}' >in.ndjson"),
+           0);
+    run_cut("batch in.ndjson", 0,
+            "the calls of lines 1 to 3 may have been accepted: they were sent, and the answer was "
+            "lost; lines with an \"id\" can be sent again, the others would run twice: `pawl get "
+            "ID` tells\n");
+    HAS_STR(out, "line 1: \"b-1\" may have been accepted\n");
+    const char *at = strstr(out, "line 3: ");
+    TRUE(at != NULL);
+    EQ_INT(sscanf(at, "line 3: \"%36[-0-9a-f]\" may have been accepted", id), 1);
+    snprintf(line, sizeof(line), "get %s --json", id);
+    run_again(line, 0, "\"status\":\"pending\"");
+    EQ_INT(run("echo '{\"type\":\"nobody\",\"id\":\"b-1\"}' | pawl batch -"), 0);
+    HAS_STR(out, "0 accepted, 1 known before");
+}
+
+/* Its head may be another call by then, so that the same again would decide about that one. */
+TEST(an_unblock_whose_answer_is_lost_says_where_to_look)
+{
+    serve("--module " PAWL_BUILD_DIR "/samples/lab.so");
+    EQ_INT(run("pawl call lab.fail 1 --key k --on-dead block --max-attempts 1 --wait 10s"), 20);
+    run_cut("unblock k skip", 0,
+            "key \"k\" may have been unblocked: the request was sent, and its answer was lost; "
+            "`pawl keys --blocked` tells, and whether another call of it blocks it by now\n");
+    run_again("unblock k skip --json", 13, "\"code\":\"STATE\"");
 }
 
 /* ---- Confirmation before many calls change --------------------------------------------------- */

@@ -172,9 +172,10 @@ TEST(a_call_behind_in_a_run_moves_to_another_queue)
     struct pawl *p = node(param, "n0"), *q = node(param, "n1");
     fixture_assume_quick(); /* so that calls of a key come in one run */
     for (int i = 0; i < 4; i++)
-        fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT,
-                                             .id = (const char *[]){ "c0", "c1", "c2", "c3" }[i],
-                                             .type = "slow", .key = "k" });
+        fixture_submit_as(p,
+                          (struct pawl_spec){ PAWL_SPEC_INIT,
+                                              .id = (const char *[]){ "c0", "c1", "c2", "c3" }[i],
+                                              .type = "slow", .key = "k" });
     start(p, "default", 2);
     start(q, "other", 1);
     UNTIL(atomic_load(&inside) == 1);
@@ -196,8 +197,8 @@ TEST(a_call_behind_in_a_run_gets_another_time)
     fixture_assume_quick();
     for (int i = 0; i < 3; i++)
         fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT,
-                                             .id = (const char *[]){ "c0", "c1", "c2" }[i],
-                                             .type = "slow", .key = "k" });
+                                                 .id = (const char *[]){ "c0", "c1", "c2" }[i],
+                                                 .type = "slow", .key = "k" });
     start(p, "default", 1);
     UNTIL(atomic_load(&inside) == 1);
     int64_t due_us = exec_now(p->e) + 500 * FIXTURE_MS;
