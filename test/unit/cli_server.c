@@ -509,7 +509,7 @@ TEST(a_batch_whose_answer_is_lost_tells_the_ids)
     snprintf(line, sizeof(line), "get %s --json", id);
     run_again(line, 0, "\"status\":\"pending\"");
     EQ_INT(run("echo '{\"type\":\"nobody\",\"id\":\"b-1\"}' | pawl batch -"), 0);
-    HAS_STR(out, "0 accepted, 1 known before");
+    HAS_STR(out, "0 accepted, 1 already stored");
 }
 
 /* Its head may be another call by then, so that the same again would decide about that one. */
