@@ -120,7 +120,7 @@ static enum pawl_status start_threads(struct exec *e, struct pawl_err *err)
 {
     enum pawl_status st = stall_open(e, err);
     if (st == PAWL_OK)
-        st = side_open(e, err);
+        st = solo_open(e, err);
     if (st != PAWL_OK)
         return st;
     haul_open(e);
@@ -158,7 +158,7 @@ void exec_unref(struct exec *e)
     if (atomic_fetch_sub(&e->refs, 1) > 1)
         return;
     ear_release(e);
-    side_release(e);
+    solo_release(e);
     haul_release(e);
     beat_release(e);
     stall_release(e);
@@ -196,7 +196,7 @@ void exec_close(struct exec *e)
     }
     if (e->writer_runs)
         haul_close(e);
-    side_close(e);
+    solo_close(e);
     if (e->writer_runs) {
         queue_close(&e->queue);
         pthread_join(e->writer_thread, NULL);

@@ -24,7 +24,7 @@
 #include "exec/queue.h"
 #include "exec/readers.h"
 #include "exec/registry.h"
-#include "exec/side.h"
+#include "exec/writer_solo.h"
 #include "exec/stall.h"
 #include "exec/unwritable.h"
 #include "exec/waiters.h"
@@ -61,7 +61,7 @@ struct exec {
     atomic_int_least64_t lead_until_us[LEAD_COUNT]; /* monotonic; 0: not led by this node */
     struct keeper *keeper;                          /* owned */
     struct ear ear;
-    struct side side;
+    struct writer_solo solo;
     struct hauls hauls;
     struct beater beater;
     struct stall stall;

@@ -31,7 +31,7 @@ struct job {
     void (*late)(struct job *j);
     struct job *next;
     bool told_late;   /* `late` was called */
-    bool answered;    /* it was committed on another thread (side.c): only `done` is left */
+    bool answered;    /* it was committed on another thread (writer_solo.c): only `done` is left */
     size_t weight;    /* calls it carries, for the size of a group */
     size_t len;       /* bytes it carries */
     enum frees frees; /* OP_FINISH; FREES_PERHAPS for a finish by hand, whose key is not known */

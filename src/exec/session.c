@@ -8,7 +8,8 @@
  * when every result before it is stored, so that its transaction is the only finish of the run
  * under way. On an engine with one writer all other writes wait meanwhile, so the whole may last
  * SQLITE_TX_US; then the store thread ends the attempt itself and undoes what it did. On other
- * engines it has a thread and a connection of its own (side.c), and lasts as long as the call may.
+ * engines it has a thread and a connection of its own (writer_solo.c), and lasts as long as the
+ * call may.
  *
  *     NEW --posted--> POSTED --begun--> OPEN <--> ASKED       worker asks, store thread answers
  *      |                 |                |---> COMMIT        the attempt was ended by its worker
@@ -245,7 +246,7 @@ static enum pawl_status session_begin(struct pawl_call *t, struct session *s, st
 {
     enum pawl_status st = session_may(t, s, err);
     if (st == PAWL_OK) {
-        if (!side_post(t->e, &s->job))
+        if (!solo_post(t->e, &s->job))
             st = queue_put(&t->e->queue, &s->job, true, err);
         if (st != PAWL_OK)
             session_unpost(t, s);

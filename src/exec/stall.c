@@ -105,8 +105,8 @@ static int64_t look_at_all(struct exec *e)
     return next_us;
 }
 
-/* How many threads of side.c are in commits without an answer. */
-static int sides_stalled(const struct stall *s)
+/* How many threads of writer_solo.c are in commits without an answer. */
+static int solos_stalled(const struct stall *s)
 {
     int n = 0;
     for (const struct under_way *u = s->all; u; u = u->next)
@@ -129,14 +129,14 @@ static void refuse(struct job *first)
 }
 
 /* Refuse the jobs that no thread will take soon: in the queue, waiting for a key's turn, or for a
- * thread of side.c. Called under the lock, and releases it meanwhile, because the jobs' own
+ * thread of writer_solo.c. Called under the lock, and releases it meanwhile, because the jobs' own
  * functions and the lists take locks. The store thread touches the list of turns only while it does
  * not commit. */
 static void shed(struct exec *e)
 {
     struct stall *s = &e->stall;
     bool writer = s->writer.told;
-    int sides = sides_stalled(s);
+    int sides = solos_stalled(s);
     if (!writer && !sides)
         return;
     struct job *turns = writer ? jobs_shed(&e->turns) : NULL;
@@ -145,7 +145,7 @@ static void shed(struct exec *e)
     if (writer)
         refuse(queue_shed(&e->queue));
     if (sides)
-        refuse(side_shed(e, sides));
+        refuse(solo_shed(e, sides));
     pthread_mutex_lock(&s->lock);
 }
 

@@ -18,7 +18,7 @@ struct under_way {
     int64_t since_us;    /* told: when its COMMIT was sent; monotonic */
     bool told;           /* the jobs' callers were told UNKNOWN */
     bool counts;         /* a stall of this thread means that the database stalls, so new writes are
-                            refused. False for side.c: an application's triggers may be slow */
+                            refused. False for writer_solo.c: an application's triggers may be slow */
     struct under_way *next;
 };
 

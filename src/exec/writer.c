@@ -38,7 +38,7 @@ static bool brings_calls(const struct job *j)
     case OP_OBJECT:
     case OP_UNBLOCK:
         return true;
-    case OP_HANDLER: /* committed on a thread of its own (side.c) */
+    case OP_HANDLER: /* committed on a thread of its own (writer_solo.c) */
         return true;
     case OP_FINISH:
         break;
@@ -62,7 +62,7 @@ static bool runs_here(const struct exec *e, struct bytes type)
 }
 
 /* The same for claims of this node: new calls of types that only other nodes run do not count. A
- * job that was committed on a side thread may have kept a key from our claims meanwhile, so it
+ * job that was committed on a solo writer may have kept a key from our claims meanwhile, so it
  * counts in any case. */
 static bool brings_ours(const struct exec *e, const struct job *j)
 {
@@ -94,7 +94,7 @@ static int64_t turns_next(const struct exec *e)
     return at_us;
 }
 
-/* A move that met a row which somebody has locked is for side.c, not for us to wait with. */
+/* A move that met a row which somebody has locked is for writer_solo.c, not for us to wait with. */
 static bool waits_for_turn(const struct job *j)
 {
     bool locked = j->op.kind == OP_MOVE && store_blocked(&j->op.err);
@@ -293,7 +293,7 @@ void group_settle(struct exec *e, struct group *g)
         bool blocked = j->op.status == PAWL_BUSY && !beside && store_blocked(&j->op.err);
         if (blocked && j->done == pool_finish_done)
             pool_finish_late(j);
-        if (blocked && side_post(e, j))
+        if (blocked && solo_post(e, j))
             continue;
         j->done(j);
     }

@@ -1,10 +1,11 @@
 /*
- * side.h - threads that commit one job at a time beside the store thread (side.c). Room-private.
+ * writer_solo.h - threads that commit one job at a time beside the store thread (writer_solo.c).
+ * Room-private.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef EXEC_SIDE_H
-#define EXEC_SIDE_H
+#ifndef EXEC_WRITER_SOLO_H
+#define EXEC_WRITER_SOLO_H
 
 #include <pthread.h>
 
@@ -12,7 +13,7 @@
 #include "store/store.h"
 
 #define SIDE_MAX 64
-struct side {
+struct writer_solo {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct job *head, **end;
@@ -25,15 +26,15 @@ struct side {
 
 /* Commit this job on a thread of its own; its `done` is called on the store thread all the same.
  * False: there is no such thread, and the job is still the caller's. Any thread. */
-bool side_post(struct exec *e, struct job *j);
+bool solo_post(struct exec *e, struct job *j);
 /* Remove the waiting jobs with `late`, in their order, if `stalled` threads in commits without an
  * answer are all there are; else NULL, because a thread will take them soon. */
-struct job *side_shed(struct exec *e, int stalled);
+struct job *solo_shed(struct exec *e, int stalled);
 /* Open the first connection, where the engine has several writers. Threads start when needed. */
-MUST_USE enum pawl_status side_open(struct exec *e, struct pawl_err *err);
+MUST_USE enum pawl_status solo_open(struct exec *e, struct pawl_err *err);
 /* Commit what was posted, then end the threads. The store thread still runs. */
-void side_close(struct exec *e);
-/* Free what side_open() made; after side_close(). */
-void side_release(struct exec *e);
+void solo_close(struct exec *e);
+/* Free what solo_open() made; after solo_close(). */
+void solo_release(struct exec *e);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * side.c - writes that must not hold up the others: handlers' transactions, and a write that met a
- * row which a transaction outside Pawl holds.
+ * writer_solo.c - writes that must not hold up the others: handlers' transactions, and a write that
+ * met a row which a transaction outside Pawl holds.
  *
  * Only on engines with several writers. Each thread has a connection of its own and commits one job
  * at a time; the job then goes to the store thread, which calls its `done` as if it had committed
@@ -9,7 +9,7 @@
  */
 #include "exec/internal.h"
 
-static struct job *take(struct side *s)
+static struct job *take(struct writer_solo *s)
 {
     pthread_mutex_lock(&s->lock);
     s->idle++;
@@ -36,18 +36,18 @@ static void commit(struct exec *e, struct under_way *way, struct store *store, s
     stall_end(e, way);
 }
 
-static void *side_main(void *arg)
+static void *solo_main(void *arg)
 {
     struct exec *e = arg;
     struct under_way way;
     struct job *j;
-    pthread_mutex_lock(&e->side.lock);
-    struct store *store = TAKE(e->side.first);
-    pthread_mutex_unlock(&e->side.lock);
+    pthread_mutex_lock(&e->solo.lock);
+    struct store *store = TAKE(e->solo.first);
+    pthread_mutex_unlock(&e->solo.lock);
     /* A handler's COMMIT may run triggers of the application: one that takes long says nothing
      * about other commits. */
     stall_enter(e, &way, false);
-    while ((j = take(&e->side))) {
+    while ((j = take(&e->solo))) {
         struct op *op = &j->op;
         struct pawl_err err = { 0 };
         enum pawl_status st = store ? PAWL_OK : exec_store(e, STORE_WRITER, &store, &err);
@@ -65,15 +65,15 @@ static void *side_main(void *arg)
     return NULL;
 }
 
-bool side_post(struct exec *e, struct job *j)
+bool solo_post(struct exec *e, struct job *j)
 {
-    struct side *s = &e->side;
+    struct writer_solo *s = &e->solo;
     if (!s->max)
         return false;
     pthread_mutex_lock(&s->lock);
     bool taken = !s->closed;
     if (taken && s->waiting >= s->idle && s->n < s->max)
-        s->n += !pthread_create(&s->v[s->n], NULL, side_main, e);
+        s->n += !pthread_create(&s->v[s->n], NULL, solo_main, e);
     taken = taken && s->n > 0;
     if (taken) {
         j->next = NULL;
@@ -86,9 +86,9 @@ bool side_post(struct exec *e, struct job *j)
     return taken;
 }
 
-struct job *side_shed(struct exec *e, int stalled)
+struct job *solo_shed(struct exec *e, int stalled)
 {
-    struct side *s = &e->side;
+    struct writer_solo *s = &e->solo;
     pthread_mutex_lock(&s->lock);
     struct job *out = stalled < s->n ? NULL : jobs_shed(&s->head);
     for (const struct job *j = out; j; j = j->next)
@@ -100,9 +100,9 @@ struct job *side_shed(struct exec *e, int stalled)
     return out;
 }
 
-enum pawl_status side_open(struct exec *e, struct pawl_err *err)
+enum pawl_status solo_open(struct exec *e, struct pawl_err *err)
 {
-    struct side *s = &e->side;
+    struct writer_solo *s = &e->solo;
     if (e->traits & STORE_ONE_WRITER)
         return PAWL_OK;
     enum pawl_status st = exec_store(e, STORE_WRITER, &s->first, err);
@@ -115,9 +115,9 @@ enum pawl_status side_open(struct exec *e, struct pawl_err *err)
     return PAWL_OK;
 }
 
-void side_close(struct exec *e)
+void solo_close(struct exec *e)
 {
-    struct side *s = &e->side;
+    struct writer_solo *s = &e->solo;
     if (!s->max)
         return;
     pthread_mutex_lock(&s->lock);
@@ -129,11 +129,11 @@ void side_close(struct exec *e)
     s->n = 0;
 }
 
-void side_release(struct exec *e)
+void solo_release(struct exec *e)
 {
-    store_close(e->side.first);
-    if (!e->side.max)
+    store_close(e->solo.first);
+    if (!e->solo.max)
         return;
-    pthread_mutex_destroy(&e->side.lock);
-    pthread_cond_destroy(&e->side.wake);
+    pthread_mutex_destroy(&e->solo.lock);
+    pthread_cond_destroy(&e->solo.wake);
 }
