@@ -123,7 +123,7 @@ static enum pawl_status start_threads(struct exec *e, struct pawl_err *err)
         st = solo_open(e, err);
     if (st != PAWL_OK)
         return st;
-    haul_open(e);
+    bulk_open(e);
     e->writer_runs = !pthread_create(&e->writer_thread, NULL, writer_main, e);
     e->keeper_runs = e->writer_runs && !pthread_create(&e->keeper_thread, NULL, keeper_main, e);
     if (!e->keeper_runs)
@@ -159,7 +159,7 @@ void exec_unref(struct exec *e)
         return;
     ear_release(e);
     solo_release(e);
-    haul_release(e);
+    bulk_release(e);
     beat_release(e);
     stall_release(e);
     keeper_release(e);
@@ -195,7 +195,7 @@ void exec_close(struct exec *e)
         pthread_join(e->keeper_thread, NULL);
     }
     if (e->writer_runs)
-        haul_close(e);
+        bulk_close(e);
     solo_close(e);
     if (e->writer_runs) {
         queue_close(&e->queue);

@@ -17,7 +17,7 @@
 #include "exec/epoch.h"
 #include "exec/exec.h"
 #include "exec/failures.h"
-#include "exec/haul.h"
+#include "exec/writer_bulk.h"
 #include "exec/member.h"
 #include "exec/name.h"
 #include "exec/pool.h"
@@ -62,7 +62,7 @@ struct exec {
     struct keeper *keeper;                          /* owned */
     struct ear ear;
     struct writer_solo solo;
-    struct hauls hauls;
+    struct bulk_writers bulk;
     struct beater beater;
     struct stall stall;
     struct unwritable unwritable;

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "exec/internal.h"
 #include "exec/keeper.h"
-#include "exec/haul.h"
+#include "exec/writer_bulk.h"
 #include "exec/run.h"
 
 /* Claim ahead what the slots are likely to begin in this time: long enough to hide a commit, short
@@ -24,7 +24,7 @@
 #define RUN_MAX 256
 /* Bulk writing stops after this long for a claim that sees everything: bulk writers do not claim
  * calls that were lost before. */
-#define HAUL_US (5 * SEC_US)
+#define BULK_US (5 * SEC_US)
 /* The inputs of a claim, the calls around them, and the attempts. */
 #define LEASE_LEN_MAX (CLAIM_LEN_MAX + INPUT_LEN_MAX + (32 << 20))
 
@@ -115,42 +115,42 @@ static int wanted(const struct exec *e)
     const struct pool *p = &e->pool;
     if (!may_claim(e) || (!p->hungry && world_mono(&world_real) < p->next_claim_us))
         return 0;
-    int64_t aim = target(p, CLAIM_MAX), free = aim - held_quick(p, p->n_hauled);
+    int64_t aim = target(p, CLAIM_MAX), free = aim - held_quick(p, p->n_bulk);
     /* A claim for the last few free places costs as much as one for many: wait for half of them,
      * unless a worker is idle. */
-    if (free <= 0 || (p->n_queued > p->n_hauled && free < aim / 2))
+    if (free <= 0 || (p->n_queued > p->n_bulk && free < aim / 2))
         return 0;
     return (int)MIN(free, CLAIM_MAX);
 }
 
 /* End bulk writing: the next claim of the store thread sees all queues. */
-static void haul_ends(struct pool *p)
+static void bulk_ends(struct pool *p)
 {
-    p->hauled = false;
+    p->bulk = false;
     pthread_mutex_lock(&p->lock);
     p->hungry = true;
     pthread_mutex_unlock(&p->lock);
 }
 
-int pool_haul_want(struct exec *e)
+int pool_bulk_want(struct exec *e)
 {
     struct pool *p = &e->pool;
-    if (!p->hauled)
+    if (!p->bulk)
         return 0;
     pthread_mutex_lock(&p->lock);
-    int64_t aim = target(p, HAULERS * CLAIM_MAX), free = aim - held_quick(p, 0);
+    int64_t aim = target(p, BULK_WRITERS * CLAIM_MAX), free = aim - held_quick(p, 0);
     bool may = may_claim(e);
     pthread_mutex_unlock(&p->lock);
-    if (aim < HAUL_MIN) /* handlers have become slower */
-        haul_ends(p);
-    return may && p->hauled && free >= HAUL_MIN ? (int)MIN(free, CLAIM_MAX) : 0;
+    if (aim < BULK_MIN) /* handlers have become slower */
+        bulk_ends(p);
+    return may && p->bulk && free >= BULK_MIN ? (int)MIN(free, CLAIM_MAX) : 0;
 }
 
-void pool_haul_check(struct exec *e)
+void pool_bulk_check(struct exec *e)
 {
     const struct pool *p = &e->pool;
-    if (p->hauled && (e->hauls.off || world_mono(&world_real) >= p->haul_until_us))
-        haul_ends(&e->pool);
+    if (p->bulk && (e->bulk.off || world_mono(&world_real) >= p->bulk_until_us))
+        bulk_ends(&e->pool);
 }
 
 int pool_want(struct exec *e, bool fresh)
@@ -204,11 +204,11 @@ static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
     size_t n = l->job.op.claim.n;
     l->came_us = world_mono(&world_real);
     runs = pool_arrange(runs);
-    if (l->hauler)
-        haul_out(l->hauler, runs ? n : 0);
+    if (l->bulk)
+        bulk_out(l->bulk, runs ? n : 0);
     pthread_mutex_lock(&p->lock);
     bool stopping = p->stopping || p->drained || p->cut;
-    if (!l->hauler)
+    if (!l->bulk)
         note_backlog(e, l);
     if (l->suspect && !stopping)
         p->suspect = true;
@@ -226,9 +226,9 @@ static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
 static void claim_failed(struct exec *e, struct lease_run *l)
 {
     struct pool *p = &e->pool;
-    if (l && l->hauler) {
-        l->hauler->again_us = world_mono(&world_real) + CLAIM_PAUSE_US;
-        haul_ends(p);
+    if (l && l->bulk) {
+        l->bulk->again_us = world_mono(&world_real) + CLAIM_PAUSE_US;
+        bulk_ends(p);
         return;
     }
     pthread_mutex_lock(&p->lock);
@@ -264,7 +264,7 @@ static void note_crowd(struct exec *e, const struct claim *c)
     struct pool *p = &e->pool;
     struct bytes queue = c->n ? c->calls[0].spec.queue : BYTES_NONE;
     bool one = c->n && c->more && queue.len <= sizeof p->crowd_name, keyed = false;
-    if (p->hauled)
+    if (p->bulk)
         return; /* this claim leaves out the queue of the bulk writers */
     for (size_t i = 0; i < c->n && one; i++) {
         one = bytes_eq(c->calls[i].spec.queue, queue);
@@ -275,24 +275,24 @@ static void note_crowd(struct exec *e, const struct claim *c)
         return;
     memcpy(p->crowd_name, queue.data, queue.len);
     p->crowd = (struct bytes){ p->crowd_name, queue.len };
-    p->hauled = e->hauls.open && !e->hauls.off && c->n >= HAUL_MIN && !keyed;
-    p->haul_until_us = world_mono(&world_real) + HAUL_US;
+    p->bulk = e->bulk.open && !e->bulk.off && c->n >= BULK_MIN && !keyed;
+    p->bulk_until_us = world_mono(&world_real) + BULK_US;
 }
 
 /* End bulk writing when its queue is empty, or has calls with a key. */
-static void note_haul(struct pool *p, const struct claim *c)
+static void note_bulk(struct pool *p, const struct claim *c)
 {
     bool on = c->more;
     for (size_t i = 0; i < c->n && on; i++)
         on = !c->calls[i].spec.key.data;
-    if (p->hauled && !on)
-        haul_ends(p);
+    if (p->bulk && !on)
+        bulk_ends(p);
 }
 
 /* Keep an unused lease and its memory for the next claim. */
 static void lease_spare(struct lease_run *l)
 {
-    struct lease_run **spare = l->hauler ? &l->hauler->spare : &l->e->pool.spare;
+    struct lease_run **spare = l->bulk ? &l->bulk->spare : &l->e->pool.spare;
     lease_run_reset(l);
     lease_run_free(*spare);
     *spare = l;
@@ -320,8 +320,8 @@ static void claim_done(struct job *j)
         claim_failed(e, l);
     } else {
         atomic_fetch_add(&e->found, j->op.claim.n > 0);
-        if (l->hauler)
-            note_haul(&e->pool, &j->op.claim);
+        if (l->bulk)
+            note_bulk(&e->pool, &j->op.claim);
         else
             note_crowd(e, &j->op.claim);
         l->suspect = j->op.claim.n && tries_suspect(j->op.claim.calls[0].tries);
@@ -337,7 +337,7 @@ static void claim_done(struct job *j)
     lease_spare(l);
 }
 
-static struct lease_run *lease_make(struct exec *e, struct hauler *h)
+static struct lease_run *lease_make(struct exec *e, struct writer_bulk *h)
 {
     struct lease_run *l = mem_zalloc(sizeof(*l));
     if (!l) {
@@ -345,7 +345,7 @@ static struct lease_run *lease_make(struct exec *e, struct hauler *h)
         return NULL;
     }
     l->e = e;
-    l->hauler = h;
+    l->bulk = h;
     arena_init(&l->arena, LEASE_LEN_MAX);
     return l;
 }
@@ -371,7 +371,7 @@ static bool claim_quick(struct lease_run *l, const struct pool *p, struct claim 
 
 /* Make it a claim of a bulk writer: quick types of one queue. A repeated claim asks for the same
  * queue as before. */
-static void haul_from(struct claim *c, struct hauler *h, const struct pool *p, bool again)
+static void bulk_from(struct claim *c, struct writer_bulk *h, const struct pool *p, bool again)
 {
     if (!again) {
         memcpy(h->queue_name, p->crowd.data, p->crowd.len);
@@ -388,7 +388,7 @@ static void haul_from(struct claim *c, struct hauler *h, const struct pool *p, b
     c->last = c->without = BYTES_NONE;
 }
 
-struct job *pool_claim_job(struct exec *e, int max, struct hauler *h)
+struct job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h)
 {
     struct pool *p = &e->pool;
     struct lease_run *l = h ? TAKE(h->spare) : TAKE(p->spare);
@@ -410,8 +410,8 @@ struct job *pool_claim_job(struct exec *e, int max, struct hauler *h)
                                               .n_types = e->registry.n_types,
                                               .max = max,
                                               .width = p->slots,
-                                              .last = p->hauled ? BYTES_NONE : p->crowd,
-                                              .without = p->hauled ? p->crowd : BYTES_NONE } },
+                                              .last = p->bulk ? BYTES_NONE : p->crowd,
+                                              .without = p->bulk ? p->crowd : BYTES_NONE } },
                            .done = claim_done };
     struct claim *c = &l->job.op.claim;
     pthread_mutex_lock(&p->lock);
@@ -425,7 +425,7 @@ struct job *pool_claim_job(struct exec *e, int max, struct hauler *h)
         return NULL;
     }
     if (h)
-        haul_from(c, h, p, l->again);
+        bulk_from(c, h, p, l->again);
     return &l->job;
 }
 

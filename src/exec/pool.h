@@ -21,7 +21,7 @@
  * within PREFETCH_US (pool.c). */
 #define STALE_US (100 * MS_US)
 
-struct hauler;
+struct writer_bulk;
 struct run;
 
 struct pool {
@@ -32,7 +32,7 @@ struct pool {
     struct run *head, *tail;   /* queued, in the order of run_before() (run_queue.c) */
     struct pawl_call *running; /* list; also hung ones, whose attempt is over */
     size_t n_queued;           /* calls in the queued runs */
-    size_t n_hauled;           /* those of them that bulk writers claimed */
+    size_t n_bulk;             /* those of them that bulk writers claimed */
     size_t n_running;          /* a run counts as one, because it occupies one slot */
     int n_slow;                /* runs of slow types, queued or running */
     atomic_int ending;      /* running attempts whose finish is posted: their slots count as free */
@@ -59,8 +59,8 @@ struct pool {
                               */
     struct bytes crowd;      /* store thread only: the queue that filled the last claim; in: */
     char crowd_name[NAME_LEN_MAX];
-    bool hauled;           /* store thread only: bulk writers claim from `crowd`, and only they */
-    int64_t haul_until_us; /* until then at most; monotonic */
+    bool bulk;             /* store thread only: bulk writers claim from `crowd`, and only they */
+    int64_t bulk_until_us; /* until then at most; monotonic */
 };
 
 /* No workers yet. Cannot fail. */
@@ -79,11 +79,11 @@ int pool_want(struct exec *e, bool fresh);
 int64_t pool_next_claim(struct exec *e);
 /* Store thread: a claim for a group of this bulk writer, or of the store thread (NULL). NULL
  * without memory. */
-struct job *pool_claim_job(struct exec *e, int max, struct hauler *h);
+struct job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h);
 /* Store thread: how many calls a bulk writer is to claim; 0: none. */
-int pool_haul_want(struct exec *e);
+int pool_bulk_want(struct exec *e);
 /* Store thread: end bulk writing when its time is over, so that a claim sees every queue again. */
-void pool_haul_check(struct exec *e);
+void pool_bulk_check(struct exec *e);
 
 /* Something may be due from this database time on (0: now). Any thread. */
 void pool_work_came(struct exec *e, int64_t at_us);

@@ -42,7 +42,7 @@ static size_t item_len(const struct finish_item *v)
 static void put(struct pawl_call *t)
 {
     struct pawl_err err;
-    if (!haul_post(t) && queue_put(&t->e->queue, &t->job, true, &err) != PAWL_OK)
+    if (!bulk_post(t) && queue_put(&t->e->queue, &t->job, true, &err) != PAWL_OK)
         run_abandon(&t->job);
 }
 

@@ -24,7 +24,7 @@ static bool due_before(const struct run *a, const struct run *b)
  * A lease is a bulk writer's as a whole, so its runs begin in the order of due_before(). */
 static bool run_before(const struct run *a, const struct run *b)
 {
-    bool bulk = a->v->lease->hauler, other = b->v->lease->hauler;
+    bool bulk = a->v->lease->bulk, other = b->v->lease->bulk;
     if (a->v->call->spec.priority == b->v->call->spec.priority && bulk != other)
         return other;
     return due_before(a, b);
@@ -74,7 +74,7 @@ void pool_count_slow(struct pool *p, struct pawl_call *t, bool counts)
 void pool_enqueue(struct pool *p, struct run *first, size_t n)
 {
     struct run *last = first;
-    bool hauled = first->v->lease->hauler;
+    bool bulk = first->v->lease->bulk;
     for (struct run *r = first; r; last = r, r = r->next)
         pool_count_slow(p, r->v, !durations_quick(&p->durations, r->v->handler));
     if (!p->head) {
@@ -88,7 +88,7 @@ void pool_enqueue(struct pool *p, struct run *first, size_t n)
         p->head = merge(p->head, first);
     }
     p->n_queued += n;
-    p->n_hauled += hauled ? n : 0;
+    p->n_bulk += bulk ? n : 0;
 }
 
 struct run *pool_dequeue(struct pool *p)
@@ -112,7 +112,7 @@ void pool_unqueue(struct pool *p, struct run *before, struct run *r)
     if (p->tail == r)
         p->tail = before;
     p->n_queued -= r->n;
-    p->n_hauled -= r->v->lease->hauler ? r->n : 0;
+    p->n_bulk -= r->v->lease->bulk ? r->n : 0;
 }
 
 /* ---- Runs that wait too long ----------------------------------------------------------------- */

@@ -134,7 +134,7 @@ static struct run *take_queued(struct pool *p)
 {
     struct run *queued = TAKE(p->head);
     p->tail = NULL;
-    p->n_queued = p->n_hauled = 0;
+    p->n_queued = p->n_bulk = 0;
     for (const struct run *r = queued; r; r = r->next)
         pool_count_slow(p, r->v, false);
     return queued;

@@ -21,7 +21,7 @@
 
 struct exec;
 struct flow;
-struct hauler;
+struct writer_bulk;
 struct run;
 struct session;
 
@@ -29,14 +29,15 @@ struct session;
 struct lease_run {
     struct exec *e; /* borrowed */
     struct token token;
-    struct arena arena;    /* owned: the claimed calls and their attempts */
-    struct job job;        /* the claim itself */
-    atomic_size_t left;    /* attempts that are not done with, and workers inside a longer run */
-    struct flow *flows;    /* of its longer runs */
-    struct hauler *hauler; /* the bulk writer that claimed it (haul.h); NULL: the store thread */
-    int64_t came_us;       /* when its calls were queued; monotonic */
-    struct run *begun;     /* the last of its runs that a worker took; under pool.lock */
-    bool suspect;          /* its one call was lost before, and is retried alone */
+    struct arena arena;       /* owned: the claimed calls and their attempts */
+    struct job job;           /* the claim itself */
+    atomic_size_t left;       /* attempts that are not done with, and workers inside a longer run */
+    struct flow *flows;       /* of its longer runs */
+    struct writer_bulk *bulk; /* the bulk writer that claimed it (writer_bulk.h); NULL: the store
+                                 thread */
+    int64_t came_us;          /* when its calls were queued; monotonic */
+    struct run *begun;        /* the last of its runs that a worker took; under pool.lock */
+    bool suspect;             /* its one call was lost before, and is retried alone */
     bool again; /* the claim failed, perhaps only its answer was lost: repeat it with the same token
                  */
 };

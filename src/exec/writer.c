@@ -154,7 +154,7 @@ static void form_group(struct exec *e, struct group *g, struct job_list l)
         end = &j->next;
     }
     if (g->fresh)
-        e->hauls.others_us = world_mono(&world_real);
+        e->bulk.others_us = world_mono(&world_real);
     size_t turns = g->n;
     if (!alone)
         take_turns(e, g, end);
@@ -382,9 +382,9 @@ void *writer_main(void *arg)
     struct group g;
     for (;;) {
         look_at_others(e, &others);
-        haul_turn(e);
+        bulk_turn(e);
         int64_t until_us = MIN(pool_next_claim(e), world_mono(&world_real) + LOOK_US);
-        until_us = MIN(until_us, haul_next(e));
+        until_us = MIN(until_us, bulk_next(e));
         if (exec_listens(e) && e->traits & STORE_SHARED)
             until_us = MIN(until_us, others.next_us);
         struct job_list l = queue_take(&e->queue, MIN(until_us, turns_next(e)));

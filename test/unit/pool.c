@@ -101,7 +101,7 @@ TEST(a_repeated_claim_takes_no_more_slow_calls_than_slots)
 TEST(a_bulk_writers_repeated_claim_takes_no_more_either)
 {
     begin(0);
-    static struct hauler h;
+    static struct writer_bulk h;
     h.e = &e;
     e.pool.crowd = BYTES("q");
     struct lease_run *l = lease_of(pool_claim_job(&e, 1000, &h));

@@ -1,6 +1,6 @@
 /*
- * haul.c - a process is killed repeatedly while it works off a long backlog: no call is lost, and
- * none runs more often than its process died.
+ * writer_bulk.c - a process is killed repeatedly while it works off a long backlog: no call is
+ * lost, and none runs more often than its process died.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

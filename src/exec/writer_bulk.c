@@ -1,9 +1,9 @@
 /*
- * haul.c - the bulk writers: loading, committing, settling (haul.h).
+ * writer_bulk.c - the bulk writers: loading, committing, settling (writer_bulk.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "exec/haul.h"
+#include "exec/writer_bulk.h"
 
 #include "exec/internal.h"
 
@@ -16,18 +16,18 @@
 
 /* ---- Finishes that wait ---------------------------------------------------------------------- */
 
-static bool nothing_left(const struct hauler *h)
+static bool nothing_left(const struct writer_bulk *h)
 {
-    return h->stage == HAUL_IDLE && !h->head;
+    return h->stage == BULK_IDLE && !h->head;
 }
 
-bool haul_post(struct pawl_call *t)
+bool bulk_post(struct pawl_call *t)
 {
-    struct hauler *h = t->lease->hauler;
+    struct writer_bulk *h = t->lease->bulk;
     struct job *j = &t->job;
     if (!h)
         return false;
-    struct hauls *all = &t->e->hauls;
+    struct bulk_writers *all = &t->e->bulk;
     pthread_mutex_lock(&all->lock);
     h->out -= h->out > 0;
     bool taken = !all->closed && j->weight == 1 && j->frees == FREES_NO;
@@ -40,7 +40,7 @@ bool haul_post(struct pawl_call *t)
         *h->end = j;
         h->end = &j->next;
     }
-    bool tell = taken && h->stage == HAUL_IDLE && (h->n == 1 || h->n == ENOUGH || !h->out);
+    bool tell = taken && h->stage == BULK_IDLE && (h->n == 1 || h->n == ENOUGH || !h->out);
     pthread_mutex_unlock(&all->lock);
     if (flies)
         pool_flights(t->e, 1); /* exec_stop() waits for them */
@@ -49,17 +49,17 @@ bool haul_post(struct pawl_call *t)
     return taken;
 }
 
-void haul_out(struct hauler *h, size_t n)
+void bulk_out(struct writer_bulk *h, size_t n)
 {
-    pthread_mutex_lock(&h->e->hauls.lock);
+    pthread_mutex_lock(&h->e->bulk.lock);
     h->out = n;
     h->claimed_us = world_mono(&world_real);
-    pthread_mutex_unlock(&h->e->hauls.lock);
+    pthread_mutex_unlock(&h->e->bulk.lock);
 }
 
 /* ---- The bulk writer ------------------------------------------------------------------------- */
 
-static void haul(struct hauler *h, struct store **store)
+static void commit_bulk(struct writer_bulk *h, struct store **store)
 {
     struct pawl_err err = { 0 };
     int64_t began_us = world_mono(&world_real);
@@ -73,22 +73,22 @@ static void haul(struct hauler *h, struct store **store)
     h->took_us = world_mono(&world_real) - began_us;
 }
 
-static void *hauler_main(void *arg)
+static void *bulk_main(void *arg)
 {
-    struct hauler *h = arg;
-    struct hauls *all = &h->e->hauls;
+    struct writer_bulk *h = arg;
+    struct bulk_writers *all = &h->e->bulk;
     struct store *store = NULL; /* owned; opened with the first group */
     for (;;) {
         pthread_mutex_lock(&all->lock);
-        while (h->stage != HAUL_LOADED && !all->closed)
+        while (h->stage != BULK_LOADED && !all->closed)
             pthread_cond_wait(&all->loaded, &all->lock);
-        bool leave = h->stage != HAUL_LOADED;
+        bool leave = h->stage != BULK_LOADED;
         pthread_mutex_unlock(&all->lock);
         if (leave)
             break;
-        haul(h, &store);
+        commit_bulk(h, &store);
         pthread_mutex_lock(&all->lock);
-        h->stage = HAUL_BACK;
+        h->stage = BULK_BACK;
         pthread_mutex_unlock(&all->lock);
         queue_nudge(&h->e->queue);
     }
@@ -99,7 +99,7 @@ static void *hauler_main(void *arg)
 /* ---- The store thread ------------------------------------------------------------------------ */
 
 /* Move up to a group's worth of waiting finishes into its group. */
-static void take_ends(struct hauler *h)
+static void take_ends(struct writer_bulk *h)
 {
     struct group *g = &h->group;
     struct job **end = &g->jobs;
@@ -116,7 +116,7 @@ static void take_ends(struct hauler *h)
         h->end = &h->head;
 }
 
-static bool enough(const struct hauler *h, bool closed)
+static bool enough(const struct writer_bulk *h, bool closed)
 {
     return h->n && (!h->out || h->n >= ENOUGH || closed ||
                     world_mono(&world_real) >= h->since_us + WAIT_US);
@@ -124,46 +124,46 @@ static bool enough(const struct hauler *h, bool closed)
 
 /* Nothing of its last claim has ended yet: wait a moment, so that the next claim shares a commit
  * with the results. Slow handlers are not waited for. */
-static bool expects(const struct hauler *h)
+static bool expects(const struct writer_bulk *h)
 {
     return !h->n && h->out && world_mono(&world_real) < h->claimed_us + WAIT_US;
 }
 
-static bool asks_again(const struct hauler *h)
+static bool asks_again(const struct writer_bulk *h)
 {
     return h->spare && h->spare->again;
 }
 
 /* How many calls to claim with its next group; 0: none. */
-static int claim_max(const struct hauler *h)
+static int claim_max(const struct writer_bulk *h)
 {
-    const struct hauls *all = &h->e->hauls;
+    const struct bulk_writers *all = &h->e->bulk;
     int64_t now_us = world_mono(&world_real);
     if (asks_again(h))
         return now_us >= h->again_us;
     if (h != all->v && now_us < all->others_us + RECENT_US)
         return 0;
-    return pool_haul_want(h->e);
+    return pool_bulk_want(h->e);
 }
 
-static bool has_thread(struct hauler *h)
+static bool has_thread(struct writer_bulk *h)
 {
     if (!h->runs)
-        h->runs = !pthread_create(&h->thread, NULL, hauler_main, h);
-    h->e->hauls.off = !h->runs;
+        h->runs = !pthread_create(&h->thread, NULL, bulk_main, h);
+    h->e->bulk.off = !h->runs;
     return h->runs;
 }
 
 /* Form its next group, if there is something to commit. */
-static void load(struct hauler *h)
+static void load(struct writer_bulk *h)
 {
-    struct hauls *all = &h->e->hauls;
+    struct bulk_writers *all = &h->e->bulk;
     struct group *g = &h->group;
     *g = (struct group){ 0 };
     pthread_mutex_lock(&all->lock);
     bool ends = enough(h, all->closed), closed = all->closed;
     bool waits = !ends && (h->n || expects(h));
-    h->stage = waits ? HAUL_IDLE : HAUL_LOADING;
+    h->stage = waits ? BULK_IDLE : BULK_LOADING;
     if (ends)
         take_ends(h);
     pthread_mutex_unlock(&all->lock);
@@ -175,19 +175,19 @@ static void load(struct hauler *h)
     if (g->claim)
         g->ops[g->n++] = &g->claim->op;
     pthread_mutex_lock(&all->lock);
-    h->stage = g->n ? HAUL_LOADED : HAUL_IDLE;
+    h->stage = g->n ? BULK_LOADED : BULK_IDLE;
     pthread_cond_broadcast(g->n ? &all->loaded : &all->idle);
     pthread_mutex_unlock(&all->lock);
 }
 
-static void settle(struct hauler *h)
+static void settle(struct writer_bulk *h)
 {
-    struct hauls *all = &h->e->hauls;
+    struct bulk_writers *all = &h->e->bulk;
     unwritable_note(h->e, h->status, h->group.ops, h->group.n);
     count_group(h->e, h->group.ops, h->group.n, h->took_us);
     group_settle(h->e, &h->group);
     pthread_mutex_lock(&all->lock);
-    h->stage = HAUL_IDLE;
+    h->stage = BULK_IDLE;
     if (h->head)
         h->since_us = 0; /* they have waited long enough: flush them */
     bool landed = h->flying && !h->head;
@@ -198,72 +198,72 @@ static void settle(struct hauler *h)
         pool_flights(h->e, -1);
 }
 
-void haul_turn(struct exec *e)
+void bulk_turn(struct exec *e)
 {
-    if (!e->hauls.open)
+    if (!e->bulk.open)
         return;
-    pool_haul_check(e);
-    for (size_t i = 0; i < HAULERS; i++) {
-        struct hauler *h = &e->hauls.v[i];
-        pthread_mutex_lock(&e->hauls.lock);
-        enum haul_stage stage = h->stage;
-        pthread_mutex_unlock(&e->hauls.lock);
-        if (stage == HAUL_BACK)
+    pool_bulk_check(e);
+    for (size_t i = 0; i < BULK_WRITERS; i++) {
+        struct writer_bulk *h = &e->bulk.v[i];
+        pthread_mutex_lock(&e->bulk.lock);
+        enum bulk_stage stage = h->stage;
+        pthread_mutex_unlock(&e->bulk.lock);
+        if (stage == BULK_BACK)
             settle(h);
-        if (stage != HAUL_LOADED)
+        if (stage != BULK_LOADED)
             load(h);
     }
 }
 
-int64_t haul_next(struct exec *e)
+int64_t bulk_next(struct exec *e)
 {
-    int64_t at_us = e->pool.hauled ? e->pool.haul_until_us : INT64_MAX;
-    if (!e->hauls.open)
+    int64_t at_us = e->pool.bulk ? e->pool.bulk_until_us : INT64_MAX;
+    if (!e->bulk.open)
         return at_us;
-    pthread_mutex_lock(&e->hauls.lock);
-    for (size_t i = 0; i < HAULERS; i++) {
-        const struct hauler *h = &e->hauls.v[i];
-        if (h->stage == HAUL_BACK)
+    pthread_mutex_lock(&e->bulk.lock);
+    for (size_t i = 0; i < BULK_WRITERS; i++) {
+        const struct writer_bulk *h = &e->bulk.v[i];
+        if (h->stage == BULK_BACK)
             at_us = 0;
-        if (h->stage == HAUL_IDLE && h->head)
-            at_us = MIN(at_us, enough(h, e->hauls.closed) ? 0 : h->since_us + WAIT_US);
-        if (h->stage == HAUL_IDLE && expects(h))
+        if (h->stage == BULK_IDLE && h->head)
+            at_us = MIN(at_us, enough(h, e->bulk.closed) ? 0 : h->since_us + WAIT_US);
+        if (h->stage == BULK_IDLE && expects(h))
             at_us = MIN(at_us, h->claimed_us + WAIT_US);
-        if (h->stage == HAUL_IDLE && asks_again(h))
+        if (h->stage == BULK_IDLE && asks_again(h))
             at_us = MIN(at_us, h->again_us);
     }
-    pthread_mutex_unlock(&e->hauls.lock);
+    pthread_mutex_unlock(&e->bulk.lock);
     return at_us;
 }
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
-void haul_open(struct exec *e)
+void bulk_open(struct exec *e)
 {
-    struct hauls *all = &e->hauls;
+    struct bulk_writers *all = &e->bulk;
     if (e->traits & STORE_ONE_WRITER)
         return;
     pthread_mutex_init(&all->lock, NULL);
     pthread_cond_init(&all->loaded, NULL);
     pthread_cond_init(&all->idle, NULL);
-    for (size_t i = 0; i < HAULERS; i++) {
+    for (size_t i = 0; i < BULK_WRITERS; i++) {
         all->v[i].e = e;
         all->v[i].end = &all->v[i].head;
     }
     all->open = true;
 }
 
-static bool all_idle(const struct hauls *all)
+static bool all_idle(const struct bulk_writers *all)
 {
-    for (size_t i = 0; i < HAULERS; i++)
+    for (size_t i = 0; i < BULK_WRITERS; i++)
         if (!nothing_left(&all->v[i]))
             return false;
     return true;
 }
 
-void haul_close(struct exec *e)
+void bulk_close(struct exec *e)
 {
-    struct hauls *all = &e->hauls;
+    struct bulk_writers *all = &e->bulk;
     if (!all->open)
         return;
     pthread_mutex_lock(&all->lock);
@@ -275,17 +275,17 @@ void haul_close(struct exec *e)
         pthread_cond_wait(&all->idle, &all->lock);
     pthread_cond_broadcast(&all->loaded);
     pthread_mutex_unlock(&all->lock);
-    for (size_t i = 0; i < HAULERS; i++)
+    for (size_t i = 0; i < BULK_WRITERS; i++)
         if (all->v[i].runs)
             pthread_join(all->v[i].thread, NULL);
 }
 
-void haul_release(struct exec *e)
+void bulk_release(struct exec *e)
 {
-    struct hauls *all = &e->hauls;
+    struct bulk_writers *all = &e->bulk;
     if (!all->open)
         return;
-    for (size_t i = 0; i < HAULERS; i++)
+    for (size_t i = 0; i < BULK_WRITERS; i++)
         lease_run_free(all->v[i].spare);
     pthread_mutex_destroy(&all->lock);
     pthread_cond_destroy(&all->loaded);

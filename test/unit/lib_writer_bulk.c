@@ -1,6 +1,6 @@
 /*
- * lib_haul.c - a long backlog, worked off by bulk writers with their own connections where the
- * engine has them: every call runs once, whatever happens meanwhile.
+ * lib_writer_bulk.c - a long backlog, worked off by bulk writers with their own connections where
+ * the engine has them: every call runs once, whatever happens meanwhile.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -47,10 +47,10 @@ static void start(struct pawl *p)
 }
 
 /* Did bulk writers take part, as they must where the engine has them? */
-static void hauled(const struct pawl *p)
+static void bulk_writers_run(const struct pawl *p)
 {
     bool can = !(p->e->traits & STORE_ONE_WRITER);
-    EQ_INT(p->e->hauls.v[0].runs, can);
+    EQ_INT(p->e->bulk.v[0].runs, can);
 }
 
 TEST(every_call_of_a_backlog_runs_once)
@@ -62,7 +62,7 @@ TEST(every_call_of_a_backlog_runs_once)
     fixture_drain(p);
     EQ_INT(fixture_count(p, PAWL_COMPLETED), CROWD);
     each_ran_once();
-    hauled(p);
+    bulk_writers_run(p);
     pawl_close(p);
 }
 
@@ -79,7 +79,7 @@ TEST(a_stop_in_the_middle)
     UNTIL(atomic_load(&runs) > CROWD / 3);
     OK(pawl_stop(p, 10 * FIXTURE_SEC, &err), &err);
     int had_run = atomic_load(&runs);
-    hauled(p);
+    bulk_writers_run(p);
     EQ_INT(fixture_count(p, PAWL_COMPLETED), had_run);
     EQ_INT(fixture_count(p, PAWL_PROCESSING), 0);
     printf("%d of %d had run\n", had_run, CROWD);
@@ -146,7 +146,7 @@ TEST(keys_keep_their_order_in_a_backlog)
     EQ_INT(fixture_count(p, PAWL_COMPLETED), CROWD / 2 + KEYED);
     EQ_INT(atomic_load(&runs), CROWD / 2 + KEYED);
     EQ_INT(atomic_load(&out_of_order), 0);
-    hauled(p);
+    bulk_writers_run(p);
     pawl_close(p);
 }
 
@@ -181,7 +181,7 @@ TEST(failures_in_a_backlog)
     EQ_INT(fixture_count(p, PAWL_COMPLETED) + fixture_count(p, PAWL_FAILED) +
                fixture_count(p, PAWL_DEAD_LETTER),
            CROWD);
-    hauled(p);
+    bulk_writers_run(p);
     pawl_close(p);
 }
 
@@ -205,7 +205,7 @@ TEST(long_calls_hold_up_nobody)
     fixture_ends(p, "c0-more", PAWL_COMPLETED);
     fixture_open_gate();
     fixture_drain(p);
-    hauled(p);
+    bulk_writers_run(p);
     pawl_close(p);
 }
 

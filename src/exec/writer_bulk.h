@@ -1,6 +1,6 @@
 /*
- * haul.h - bulk writers: threads that work off the long backlog of one queue, each with its own
- * connection. Room-private.
+ * writer_bulk.h - bulk writers: threads that work off the long backlog of one queue, each with its
+ * own connection. Room-private.
  *
  * When claims come back full with hundreds of quick calls of one queue, none of them with a key,
  * the groups of the store thread become long: all other writes would wait for each of them, and the
@@ -15,27 +15,27 @@
  *     back -> idle               store thread: it is settled
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef EXEC_HAUL_H
-#define EXEC_HAUL_H
+#ifndef EXEC_WRITER_BULK_H
+#define EXEC_WRITER_BULK_H
 
 #include <pthread.h>
 
 #include "exec/group.h"
 #include "exec/try.h"
 
-#define HAULERS 2
+#define BULK_WRITERS 2
 /* A claim of the store thread that brought this many calls starts the bulk writers. */
-#define HAUL_MIN 256
+#define BULK_MIN 256
 
-enum haul_stage { HAUL_IDLE, HAUL_LOADING, HAUL_LOADED, HAUL_BACK };
+enum bulk_stage { BULK_IDLE, BULK_LOADING, BULK_LOADED, BULK_BACK };
 
-struct hauler {
+struct writer_bulk {
     struct exec *e; /* borrowed */
     pthread_t thread;
     bool runs; /* its thread was made */
 
-    /* Under the lock of `struct hauls`. */
-    enum haul_stage stage;
+    /* Under the lock of `struct bulk_writers`. */
+    enum bulk_stage stage;
     struct job *head, **end; /* finishes that wait for its next group */
     size_t n;
     size_t out; /* calls of its last claim whose finishes have not come, as far as is known; */
@@ -43,7 +43,7 @@ struct hauler {
     int64_t since_us;   /* when the first finish that waits came; monotonic */
     bool flying;        /* finishes wait or are being committed */
 
-    /* The store thread's; the bulk writer's while the stage is HAUL_LOADED. */
+    /* The store thread's; the bulk writer's while the stage is BULK_LOADED. */
     struct group group;
     int64_t took_us;
     enum pawl_status status;
@@ -55,11 +55,11 @@ struct hauler {
     struct bytes queue; /* the queue it claims from; in queue_name */
 };
 
-struct hauls {
+struct bulk_writers {
     pthread_mutex_t lock;
     pthread_cond_t loaded; /* bulk writers wait for a group, or for the end */
-    pthread_cond_t idle;   /* haul_close() waits until one has nothing left */
-    struct hauler v[HAULERS];
+    pthread_cond_t idle;   /* bulk_close() waits until one has nothing left */
+    struct writer_bulk v[BULK_WRITERS];
     bool open, closed;
     int64_t others_us; /* store thread: when another write last came; monotonic */
     bool off;          /* store thread: no thread could be made, so there are no bulk writers */
@@ -67,20 +67,20 @@ struct hauls {
 
 /* Get ready; threads and connections are made when they are first needed. Does nothing on an engine
  * with one writer. */
-void haul_open(struct exec *e);
+void bulk_open(struct exec *e);
 /* Store what they have, then end their threads. The store thread still runs. */
-void haul_close(struct exec *e);
-/* Free what is left; after haul_close(). */
-void haul_release(struct exec *e);
+void bulk_close(struct exec *e);
+/* Free what is left; after bulk_close(). */
+void bulk_release(struct exec *e);
 
 /* Any thread: queue the finish of an attempt for the bulk writer that claimed it. False: the caller
  * posts it to the store thread. */
-bool haul_post(struct pawl_call *t);
+bool bulk_post(struct pawl_call *t);
 /* Store thread: a claim of this bulk writer brought n calls. */
-void haul_out(struct hauler *h, size_t n);
+void bulk_out(struct writer_bulk *h, size_t n);
 /* Store thread, once a round: settle the groups that are back, load those who have enough. */
-void haul_turn(struct exec *e);
-/* Store thread: when to call haul_turn() again without a nudge (monotonic). */
-int64_t haul_next(struct exec *e);
+void bulk_turn(struct exec *e);
+/* Store thread: when to call bulk_turn() again without a nudge (monotonic). */
+int64_t bulk_next(struct exec *e);
 
 #endif
