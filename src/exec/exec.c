@@ -129,7 +129,7 @@ static enum pawl_status start_threads(struct exec *e, struct pawl_err *err)
     if (!e->keeper_runs)
         return err_no_memory(err, "starting the store thread");
     st = beat_open(e, err);
-    return st == PAWL_OK ? ear_open(e, err) : st;
+    return st == PAWL_OK ? notify_open(e, err) : st;
 }
 
 enum pawl_status exec_open(const struct exec_conf *conf, struct exec **out, struct pawl_err *err)
@@ -157,7 +157,7 @@ void exec_unref(struct exec *e)
 {
     if (atomic_fetch_sub(&e->refs, 1) > 1)
         return;
-    ear_release(e);
+    notify_release(e);
     solo_release(e);
     bulk_release(e);
     beat_release(e);
@@ -188,7 +188,7 @@ void exec_close(struct exec *e)
     if (e->writer_runs && exec_stop(e, 0, &err) != PAWL_OK)
         log_line(LOG_WARN, "closing the database: %s", err.text);
     member_close(e);
-    ear_close(e);
+    notify_close(e);
     beat_close(e);
     if (e->keeper_runs) {
         keeper_close(e);

@@ -13,7 +13,7 @@
 
 #include "exec/beat.h"
 #include "exec/count.h"
-#include "exec/ear.h"
+#include "exec/notify.h"
 #include "exec/epoch.h"
 #include "exec/exec.h"
 #include "exec/failures.h"
@@ -60,7 +60,7 @@ struct exec {
     struct membership member;
     atomic_int_least64_t lead_until_us[LEAD_COUNT]; /* monotonic; 0: not led by this node */
     struct keeper *keeper;                          /* owned */
-    struct ear ear;
+    struct notify notify;
     struct writer_solo solo;
     struct bulk_writers bulk;
     struct beater beater;

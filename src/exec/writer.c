@@ -262,8 +262,8 @@ static struct news group_news(const struct exec *e, const struct group *g)
  * been told finds out by polling. */
 static void tell_others(struct exec *e, struct news n, bool all_taken, int told)
 {
-    ear_tell(e, (n.offers && !(n.ours && all_taken) ? HINT_WORK : 0) |
-                    (n.ended > told ? HINT_ENDED : 0) | (n.nodes ? HINT_NODES : 0));
+    notify_send(e, (n.offers && !(n.ours && all_taken) ? HINT_WORK : 0) |
+                       (n.ended > told ? HINT_ENDED : 0) | (n.nodes ? HINT_NODES : 0));
 }
 
 /* ---- Answers --------------------------------------------------------------------------------- */
@@ -313,7 +313,7 @@ struct others {
 static void set_pace(struct exec *e, struct others *o, int64_t now_us)
 {
     int64_t found = atomic_load(&e->found);
-    bool hears = ear_hears(e);
+    bool hears = notify_works(e);
     int64_t max_us = hears ? MAX(e->conf.poll_max_us, HEARING_POLL_US) : e->conf.poll_max_us;
     o->every_us = hears ? max_us : found != o->found ? e->conf.poll_min_us : o->every_us * 2;
     o->every_us = MIN(o->every_us, max_us);

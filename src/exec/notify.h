@@ -1,10 +1,10 @@
 /*
- * ear.h - notifications to and from other processes (LISTEN and NOTIFY). Room-private.
+ * notify.h - notifications to and from other processes (LISTEN and NOTIFY). Room-private.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef EXEC_EAR_H
-#define EXEC_EAR_H
+#ifndef EXEC_NOTIFY_H
+#define EXEC_NOTIFY_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 struct exec;
 
 /* On engines without notifications nothing of this runs. */
-struct ear {
+struct notify {
     struct store *store; /* owned; used by its thread alone */
     pthread_t thread;
     bool open;
@@ -24,15 +24,15 @@ struct ear {
 };
 
 /* Open a connection and start the thread, where the engine has notifications; else do nothing. */
-MUST_USE enum pawl_status ear_open(struct exec *e, struct pawl_err *err);
+MUST_USE enum pawl_status notify_open(struct exec *e, struct pawl_err *err);
 /* End the thread. */
-void ear_close(struct exec *e);
-/* Free what ear_open() made; after ear_close(). */
-void ear_release(struct exec *e);
+void notify_close(struct exec *e);
+/* Free what notify_open() made; after notify_close(). */
+void notify_release(struct exec *e);
 /* Notify other processes of this (HINT_...), soon. Any thread; does not block. */
-void ear_tell(struct exec *e, unsigned kinds);
+void notify_send(struct exec *e, unsigned kinds);
 /* Do other processes' notifications arrive now? While they do not, the store thread polls faster.
  */
-bool ear_hears(struct exec *e);
+bool notify_works(struct exec *e);
 
 #endif

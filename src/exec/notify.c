@@ -1,5 +1,5 @@
 /*
- * ear.c - the thread that notifies other processes (NOTIFY) and listens to them (LISTEN).
+ * notify.c - the thread that notifies other processes (NOTIFY) and listens to them (LISTEN).
  *
  * Notifications ("hints") are coalesced: however many commits there are, one is under way at a time
  * and the next waits for HINT_GAP_US. They only make things faster. While they arrive, the store
@@ -21,30 +21,30 @@
 #define PAUSE_FIRST_US (50 * MS_US)
 #define PAUSE_MAX_US (2 * SEC_US)
 
-static void ring(struct ear *r)
+static void ring(struct notify *r)
 {
     uint64_t one = 1;
     if (write(r->wake_fd, &one, sizeof one) < 0)
         return; /* Full: it is set already. */
 }
 
-static void hush(struct ear *r)
+static void hush(struct notify *r)
 {
     uint64_t n;
     if (read(r->wake_fd, &n, sizeof n) < 0)
         return; /* It was not set. */
 }
 
-void ear_tell(struct exec *e, unsigned kinds)
+void notify_send(struct exec *e, unsigned kinds)
 {
-    struct ear *r = &e->ear;
+    struct notify *r = &e->notify;
     if (r->runs && kinds && !atomic_fetch_or(&r->tell, kinds))
         ring(r);
 }
 
-bool ear_hears(struct exec *e)
+bool notify_works(struct exec *e)
 {
-    return atomic_load_explicit(&e->ear.hears, memory_order_relaxed);
+    return atomic_load_explicit(&e->notify.hears, memory_order_relaxed);
 }
 
 static void heard(struct exec *e, unsigned kinds)
@@ -60,7 +60,7 @@ static void heard(struct exec *e, unsigned kinds)
 }
 
 /* Do nothing for so long, unless the thread has to end. */
-static void pause_for(struct ear *r, int64_t us)
+static void pause_for(struct notify *r, int64_t us)
 {
     int64_t until_us = world_mono(&world_real) + us, left_us = us;
     struct pollfd v = { .fd = r->wake_fd, .events = POLLIN };
@@ -73,7 +73,7 @@ static void pause_for(struct ear *r, int64_t us)
 
 /* The next call of store_hint(): what to send, and how long to listen. When the last notification
  * is less than HINT_GAP_US ago nothing is sent, and the wait ends when the gap does. */
-static struct hint next_hint(struct ear *r, int64_t *told_us)
+static struct hint next_hint(struct notify *r, int64_t *told_us)
 {
     int64_t now_us = world_mono(&world_real), may_us = *told_us + HINT_GAP_US;
     struct hint h = { .until_us = now_us + LISTEN_US, .wake_fd = r->wake_fd };
@@ -91,10 +91,10 @@ static struct hint next_hint(struct ear *r, int64_t *told_us)
     return h;
 }
 
-static void *ear_main(void *arg)
+static void *notify_main(void *arg)
 {
     struct exec *e = arg;
-    struct ear *r = &e->ear;
+    struct notify *r = &e->notify;
     int64_t told_us = 0, pause_us = 0;
     while (!atomic_load(&r->closed)) {
         struct pawl_err err;
@@ -119,9 +119,9 @@ static void *ear_main(void *arg)
     return NULL;
 }
 
-enum pawl_status ear_open(struct exec *e, struct pawl_err *err)
+enum pawl_status notify_open(struct exec *e, struct pawl_err *err)
 {
-    struct ear *r = &e->ear;
+    struct notify *r = &e->notify;
     if (!(e->traits & STORE_HINTS))
         return PAWL_OK;
     r->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -130,13 +130,13 @@ enum pawl_status ear_open(struct exec *e, struct pawl_err *err)
         return err_no_memory(err, "listening to other processes");
     enum pawl_status st = exec_store(e, STORE_READER, &r->store, err);
     if (st == PAWL_OK)
-        r->runs = !pthread_create(&r->thread, NULL, ear_main, e);
+        r->runs = !pthread_create(&r->thread, NULL, notify_main, e);
     return st != PAWL_OK || r->runs ? st : err_no_memory(err, "listening to other processes");
 }
 
-void ear_close(struct exec *e)
+void notify_close(struct exec *e)
 {
-    struct ear *r = &e->ear;
+    struct notify *r = &e->notify;
     if (!r->runs)
         return;
     atomic_store(&r->closed, true);
@@ -145,9 +145,9 @@ void ear_close(struct exec *e)
     r->runs = false;
 }
 
-void ear_release(struct exec *e)
+void notify_release(struct exec *e)
 {
-    store_close(e->ear.store);
-    if (e->ear.open)
-        close(e->ear.wake_fd);
+    store_close(e->notify.store);
+    if (e->notify.open)
+        close(e->notify.wake_fd);
 }
