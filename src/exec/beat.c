@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 /* A heartbeat that failed is sent again soon: the grace that other nodes allow is running. */
 #define AGAIN_US (250 * MS_US)
@@ -43,9 +43,9 @@ static int64_t beat_once(struct exec *e)
     observer_silent(e);
     member_refused(e, op.err.text);
     if (op.status == PAWL_LOST_LEASE)
-        keeper_doubt(e);
+        housekeeping_doubt(e);
     else
-        keeper_probe(e);
+        housekeeping_probe(e);
     return now_us + MIN(AGAIN_US, e->conf.heartbeat_interval_us);
 }
 

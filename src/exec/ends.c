@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 #include "exec/run.h"
 
 size_t pool_pick(struct pool *p, bool (*pick)(struct pawl_call *t, int64_t x), int64_t x,
@@ -248,7 +248,7 @@ void pool_finish_done(struct job *j)
         arena_reset(&t->end_arena);
         atomic_fetch_add(&e->stats.repeats, 1);
         pool_finish_late(j);
-        keeper_repost(e, j);
+        housekeeping_repost(e, j);
         return;
     default:
         pool_finish_late(j);

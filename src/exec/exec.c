@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "exec/gate.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 /* An operation with its copies, and its answer: a batch, or a full claim. */
 #define ANSWER_LEN_MAX ((size_t)BATCH_LEN_MAX * 4 + (64 << 20))
@@ -112,7 +112,7 @@ static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
     if (st == PAWL_OK)
         st = open_writer(e, err);
     if (st == PAWL_OK)
-        st = keeper_init(e, err);
+        st = housekeeping_init(e, err);
     return st;
 }
 
@@ -125,8 +125,9 @@ static enum pawl_status start_threads(struct exec *e, struct pawl_err *err)
         return st;
     bulk_open(e);
     e->writer_runs = !pthread_create(&e->writer_thread, NULL, writer_main, e);
-    e->keeper_runs = e->writer_runs && !pthread_create(&e->keeper_thread, NULL, keeper_main, e);
-    if (!e->keeper_runs)
+    e->housekeeping_runs =
+        e->writer_runs && !pthread_create(&e->housekeeping_thread, NULL, housekeeping_main, e);
+    if (!e->housekeeping_runs)
         return err_no_memory(err, "starting the store thread");
     st = beat_open(e, err);
     return st == PAWL_OK ? notify_open(e, err) : st;
@@ -162,7 +163,7 @@ void exec_unref(struct exec *e)
     bulk_release(e);
     beat_release(e);
     stall_release(e);
-    keeper_release(e);
+    housekeeping_release(e);
     readers_release(&e->readers);
     waiters_release(&e->waiters);
     pool_release(&e->pool);
@@ -190,9 +191,9 @@ void exec_close(struct exec *e)
     member_close(e);
     notify_close(e);
     beat_close(e);
-    if (e->keeper_runs) {
-        keeper_close(e);
-        pthread_join(e->keeper_thread, NULL);
+    if (e->housekeeping_runs) {
+        housekeeping_close(e);
+        pthread_join(e->housekeeping_thread, NULL);
     }
     if (e->writer_runs)
         bulk_close(e);
@@ -450,7 +451,7 @@ void exec_look(struct exec *e, const struct bytes *ids, size_t n)
     for (size_t i = 0; i < n; i++)
         any |= waiters_mark(&e->waiters, ids[i]);
     if (any)
-        keeper_nudge(e);
+        housekeeping_nudge(e);
 }
 
 void exec_work_came(struct exec *e)

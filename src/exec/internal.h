@@ -29,7 +29,7 @@
 #include "exec/unwritable.h"
 #include "exec/waiters.h"
 
-struct keeper;
+struct housekeeping;
 
 /* Counts the moments at which work may have come; claims by hand wait for it to move (epoch.h). */
 struct epoch {
@@ -59,7 +59,7 @@ struct exec {
     struct pool pool;
     struct membership member;
     atomic_int_least64_t lead_until_us[LEAD_COUNT]; /* monotonic; 0: not led by this node */
-    struct keeper *keeper;                          /* owned */
+    struct housekeeping *housekeeping;              /* owned */
     struct notify notify;
     struct writer_solo solo;
     struct bulk_writers bulk;
@@ -70,8 +70,8 @@ struct exec {
     struct exec_stats stats;
     struct rates rates;
     struct failures failures;
-    pthread_t writer_thread, keeper_thread;
-    bool writer_runs, keeper_runs;
+    pthread_t writer_thread, housekeeping_thread;
+    bool writer_runs, housekeeping_runs;
     atomic_int_least64_t clock_offset_us; /* database clock minus monotonic */
     atomic_int_least64_t away_us;    /* since when it does not answer (monotonic); 0: it does */
     atomic_int_least64_t stalled_us; /* since when a commit has no answer (monotonic), once that is

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 static const char *const names[LEAD_COUNT] = { "maintenance", "scheduler" };
 
@@ -35,19 +35,19 @@ static bool stands(struct exec *e)
 
 static void ask(struct exec *e, int role, bool resign)
 {
-    chore_post(&e->keeper->chores[KEEP_LEAD + role],
-               (struct op){ .kind = OP_LEAD,
-                            .lead = { .role = bytes_of(names[role]),
-                                      .node = bytes_of(e->conf.node),
-                                      .boot = bytes_of(e->boot),
-                                      .lease_us = lease_us(e),
-                                      .resign = resign } });
+    periodic_post(&e->housekeeping->periodics[KEEP_LEAD + role],
+                  (struct op){ .kind = OP_LEAD,
+                               .lead = { .role = bytes_of(names[role]),
+                                         .node = bytes_of(e->conf.node),
+                                         .boot = bytes_of(e->boot),
+                                         .lease_us = lease_us(e),
+                                         .resign = resign } });
 }
 
 /* Acquire, extend or resign one role, given its row. Returns how long it can be left alone. */
 static int64_t consider(struct exec *e, int role, const struct leader_row *r, bool may)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     int64_t left_us = r->until_us ? r->until_us - exec_now(e) : 0;
     bool ours = left_us > 0 && bytes_eq(r->node, bytes_of(e->conf.node)) &&
                 bytes_eq(r->boot, bytes_of(e->boot));
@@ -64,7 +64,7 @@ static int64_t consider(struct exec *e, int role, const struct leader_row *r, bo
 
 void lead_round(struct exec *e, int64_t now_us)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     struct leader_rows rows;
     struct pawl_err err;
     struct arena a;
@@ -83,10 +83,10 @@ void lead_round(struct exec *e, int64_t now_us)
     arena_release(&a);
 }
 
-void lead_done(struct exec *e, const struct chore *c)
+void lead_done(struct exec *e, const struct periodic *c)
 {
     const struct lead *q = &c->job.op.lead;
-    int role = (int)(c - e->keeper->chores) - KEEP_LEAD;
+    int role = (int)(c - e->housekeeping->periodics) - KEEP_LEAD;
     bool ours = c->job.op.status == PAWL_OK && q->ours;
     atomic_store(&e->lead_until_us[role], ours ? c->began_us + q->lease_us : 0);
 }
@@ -98,5 +98,5 @@ bool exec_leads(struct exec *e, enum lead_role role)
 
 bool lead_elsewhere(struct exec *e, enum lead_role role, int64_t now_us)
 {
-    return e->keeper->led_until_us[role] > now_us;
+    return e->housekeeping->led_until_us[role] > now_us;
 }

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 static const struct {
     unsigned bit;
@@ -169,7 +169,7 @@ enum pawl_status exec_enter(struct exec *e, const struct exec_member *given, str
     m->joined = true;
     m->sent_us = sent_us;
     pthread_mutex_unlock(&m->lock);
-    keeper_nudge(e);
+    housekeeping_nudge(e);
     beat_nudge(e);
     return watch(e, err);
 }
@@ -362,7 +362,7 @@ void member_seen(struct exec *e, const struct node_row *own, uint64_t since)
     if (!exec_entered(e))
         return;
     if (!bytes_eq(own->boot, bytes_of(e->boot))) {
-        keeper_doubt(e);
+        housekeeping_doubt(e);
     } else if (wish_is(&e->member, own->drain, &since)) {
         log_line(LOG_INFO, "node \"%s\": %s", e->conf.node,
                  own->drain ? "draining" : "no longer draining");
@@ -380,7 +380,7 @@ void exec_drain_wished(struct exec *e, bool drain)
 void registry_changed(struct exec *e)
 {
     beat_nudge(e);
-    keeper_registry(e);
+    housekeeping_registry(e);
 }
 
 void exec_on_replaced(struct exec *e, void (*replaced)(void *ctx), void *ctx)

@@ -66,7 +66,7 @@ void member_why(struct exec *e, char *out, size_t size);
  * in between is not undone by the older row. */
 uint64_t member_look(struct exec *e);
 /* This process's row as it was read after member_look() returned `since`: drain or stop draining as
- * it says; another boot in it raises a doubt (keeper_doubt). */
+ * it says; another boot in it raises a doubt (housekeeping_doubt). */
 void member_seen(struct exec *e, const struct node_row *own, uint64_t since);
 /* Call the function that exec_on_replaced() set. */
 void member_replaced(struct exec *e);

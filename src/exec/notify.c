@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 /* At most 200 notifications a second; one that arrives does what many would. */
 #define HINT_GAP_US (5 * MS_US)
@@ -51,7 +51,7 @@ static void heard(struct exec *e, unsigned kinds)
 {
     if (kinds & HINT_ENDED && waiters_count(&e->waiters)) {
         waiters_mark_all(&e->waiters);
-        keeper_nudge(e);
+        housekeeping_nudge(e);
     }
     if (kinds & HINT_NODES)
         registry_changed(e);

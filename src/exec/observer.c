@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 void observer_release(struct observer *o)
 {
@@ -54,16 +54,16 @@ static void drop_stale(struct observer *o)
 
 static void bury(struct exec *e, const struct seen_node *s)
 {
-    struct chore *c = &e->keeper->chores[KEEP_BURY];
+    struct periodic *c = &e->housekeeping->periodics[KEEP_BURY];
     if (atomic_load(&c->under_way))
         return; /* The next look declares it dead. */
     memcpy(c->node, s->node, sizeof(c->node));
     memcpy(c->boot, s->boot, sizeof(c->boot));
-    chore_post(c, (struct op){ .kind = OP_BURY,
-                               .node = { .node = bytes_of(c->node),
-                                         .boot = bytes_of(c->boot),
-                                         .beats = s->beats,
-                                         .fail_lost = e->conf.fail_lost } });
+    periodic_post(c, (struct op){ .kind = OP_BURY,
+                                  .node = { .node = bytes_of(c->node),
+                                            .boot = bytes_of(c->boot),
+                                            .beats = s->beats,
+                                            .fail_lost = e->conf.fail_lost } });
 }
 
 /* Since when its counter has not moved: since that heartbeat was stored, by the database's clock,
@@ -72,13 +72,13 @@ static int64_t still_since(struct exec *e, const struct node_row *r, int64_t now
 {
     int64_t age_us = exec_now(e) - r->beat_us;
     int64_t since_us = now_us - MAX(age_us, 0);
-    return MAX(since_us, e->keeper->observer.seen_us);
+    return MAX(since_us, e->housekeeping->observer.seen_us);
 }
 
 /* Look at one other node. Returns when it has to be declared dead (monotonic). */
 static int64_t consider(struct exec *e, const struct node_row *r, int64_t now_us)
 {
-    struct observer *o = &e->keeper->observer;
+    struct observer *o = &e->housekeeping->observer;
     struct seen_node *s = find(o, r);
     bool known = s;
     if (!s)
@@ -98,14 +98,14 @@ static int64_t consider(struct exec *e, const struct node_row *r, int64_t now_us
 
 void observer_silent(struct exec *e)
 {
-    e->keeper->observer.last_us = 0;
+    e->housekeeping->observer.last_us = 0;
 }
 
 /* Look at all rows of the registry. */
 static int64_t consider_all(struct exec *e, const struct node_rows *rows, uint64_t since,
                             int64_t now_us)
 {
-    struct observer *o = &e->keeper->observer;
+    struct observer *o = &e->housekeeping->observer;
     int64_t due_us = INT64_MAX;
     for (size_t i = 0; i < o->n; i++)
         o->v[i].fresh = false;
@@ -123,7 +123,7 @@ static int64_t consider_all(struct exec *e, const struct node_rows *rows, uint64
 
 int64_t observer_look(struct exec *e, struct store *s, int64_t now_us)
 {
-    struct observer *o = &e->keeper->observer;
+    struct observer *o = &e->housekeeping->observer;
     struct node_rows rows;
     struct pawl_err err;
     struct arena a;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 #include "exec/writer_bulk.h"
 #include "exec/run.h"
 
@@ -219,7 +219,7 @@ static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
     if (wake)
         pthread_cond_signal(&p->work);
     if (runs)
-        keeper_by(e, l->came_us + STALE_US);
+        housekeeping_by(e, l->came_us + STALE_US);
     return !stopping;
 }
 
@@ -314,7 +314,7 @@ static void claim_done(struct job *j)
         l->again = j->op.status != PAWL_LOST_LEASE;
         claim_failed(e, l);
         if (j->op.status == PAWL_LOST_LEASE)
-            keeper_doubt(e);
+            housekeeping_doubt(e);
     } else if (j->op.claim.n && try_make_all(l, &runs) != PAWL_OK) {
         l->again = !give_back(l);
         claim_failed(e, l);

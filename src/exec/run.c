@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 /* A run lasts no longer than this plus its last call: other keys need the worker, and the rest of
  * the run cannot go to another node meanwhile. */
@@ -176,7 +176,7 @@ static void cut_done(struct job *j)
     case PAWL_NO_MEMORY:
         arena_reset(&t->end_arena);
         atomic_fetch_add(&e->stats.repeats, 1);
-        keeper_repost(e, j);
+        housekeeping_repost(e, j);
         return;
     case PAWL_OK:
         pool_stored(t, &op->finish.v[0]);

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 #include "exec/run.h"
 
 static enum pawl_status copy_queues(struct pool *p, const struct exec_workers *w,
@@ -79,7 +79,7 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     p->started = true;
     p->hungry = true;
     pthread_mutex_unlock(&p->lock);
-    keeper_nudge(e);
+    housekeeping_nudge(e);
     queue_nudge(&e->queue);
     return PAWL_OK;
 }
@@ -220,7 +220,7 @@ enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct pawl_err *er
     }
     int64_t until_us = world_mono(&world_real) + grace_us;
     bool first = stop_claiming(e);
-    keeper_registry(e); /* Resign the roles that this node holds. */
+    housekeeping_registry(e); /* Resign the roles that this node holds. */
     int left = wait_quiet(p, until_us);
     if (left) {
         stop_hard(e);

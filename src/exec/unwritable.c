@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 void unwritable_init(struct unwritable *u)
 {
@@ -83,10 +83,10 @@ void unwritable_note(struct exec *e, enum pawl_status st, struct op *const *ops,
             atomic_store(&u->since_us, now_us);
     }
     if (whole)
-        keeper_probe(e);
+        housekeeping_probe(e);
     if (st == PAWL_OK && atomic_load(&u->since_us) && any_wrote(ops, n)) {
         atomic_store(&u->since_us, 0);
-        keeper_nudge(e);
+        housekeeping_nudge(e);
     }
 }
 

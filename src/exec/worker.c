@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 #include "exec/run.h"
 
 static void list_add(struct pool *p, struct pawl_call *t)
@@ -74,7 +74,7 @@ static void work_through(struct exec *e, struct run *r)
 {
     bool longer = run_enter(r);
     for (struct pawl_call *t = r->v; t;) {
-        keeper_by(e, t->deadline_us);
+        housekeeping_by(e, t->deadline_us);
         bool on = try_run(t);
         t = pass_on(&e->pool, t, run_next(r, on));
     }

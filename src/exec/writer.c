@@ -12,7 +12,7 @@
 #include "base/hook.h"
 #include "base/limits.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 /* Without anything to do the thread still looks this often, so that a lost wake-up does not last
  * for ever. */
@@ -337,7 +337,7 @@ static void look_at_others(struct exec *e, struct others *o)
         return;
     o->version = version;
     waiters_mark_all(&e->waiters);
-    keeper_nudge(e);
+    housekeeping_nudge(e);
     exec_work_came(e);
 }
 

@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 #include "lib/lib.h"
 #include "fixture.h"
 
@@ -187,9 +187,9 @@ static void hear_refusals(const struct log_record *r, void *ctx)
 /* Fails the answer to a gc step, three times; in these tests nothing else runs one. */
 static int lines_of_three(struct pawl *p)
 {
-    struct chore *c = &p->e->keeper->chores[KEEP_GC];
+    struct periodic *c = &p->e->housekeeping->periodics[KEEP_GC];
     atomic_store(&refusals, 0);
-    TRUE(chore_post(c, (struct op){ .kind = OP_GC, .gc = { .max = 1 } }));
+    TRUE(periodic_post(c, (struct op){ .kind = OP_GC, .gc = { .max = 1 } }));
     UNTIL(!atomic_load(&c->under_way));
     for (int i = 0; i < 3; i++) {
         c->job.op.status = err_set(&c->job.op.err, PAWL_INVALID, "permission denied");

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "exec/internal.h"
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 #include "lib/lib.h"
 #include "fixture.h"
 
@@ -394,7 +394,7 @@ static int64_t waiting(struct pawl *p)
 static bool told(struct pawl *p)
 {
     waiters_mark_all(&p->e->waiters);
-    keeper_nudge(p->e);
+    housekeeping_nudge(p->e);
     return waiting(p) == 0;
 }
 

@@ -1,11 +1,11 @@
 /*
- * keeper.h - housekeeping: the thread for periodic work, and what it remembers between its rounds.
- * Room-private.
+ * housekeeping.h - housekeeping: the thread for periodic work, and what it remembers between its
+ * rounds. Room-private.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef EXEC_KEEPER_H
-#define EXEC_KEEPER_H
+#ifndef EXEC_HOUSEKEEPING_H
+#define EXEC_HOUSEKEEPING_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,8 +19,8 @@ struct exec;
 /* The periodic writes. KEEP_LEAD: one for each role. */
 enum keep { KEEP_BEAT, KEEP_SWEEP, KEEP_GC, KEEP_BURY, KEEP_LEAD, KEEP_COUNT = KEEP_LEAD + 2 };
 
-/* A periodic write (a chore); at most one of each kind is under way. */
-struct chore {
+/* A periodic write; at most one of each kind is under way. */
+struct periodic {
     struct exec *e;
     struct job job;
     struct arena arena; /* owned: the last answer */
@@ -45,7 +45,7 @@ struct observer {
     int64_t seen_us; /* when the registry was last read */
 };
 
-struct keeper {
+struct housekeeping {
     pthread_mutex_t lock; /* again, nudged, closed */
     pthread_cond_t wake;
     struct job *again; /* finishes to post again */
@@ -55,7 +55,7 @@ struct keeper {
 
     /* From here on used by the housekeeping thread alone, except for the atomic members. */
     struct store *store; /* owned */
-    struct chore chores[KEEP_COUNT];
+    struct periodic periodics[KEEP_COUNT];
     struct observer observer;
     int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us, lead_us;
     int64_t led_until_us[2]; /* another node holds the role at least until then (monotonic); 0: none
@@ -70,30 +70,31 @@ struct keeper {
                           the node */
 };
 
-/* Make `e->keeper` and open its connection. */
-enum pawl_status keeper_init(struct exec *e, struct pawl_err *err);
+/* Make `e->housekeeping` and open its connection. */
+enum pawl_status housekeeping_init(struct exec *e, struct pawl_err *err);
 /* Free it; its thread has ended. Accepts one that was not made. */
-void keeper_release(struct exec *e);
-/* The housekeeping thread; `exec` is the handle. Ends after keeper_close(). */
-void *keeper_main(void *exec);
+void housekeeping_release(struct exec *e);
+/* The housekeeping thread; `exec` is the handle. Ends after housekeeping_close(). */
+void *housekeeping_main(void *exec);
 /* End the thread. */
-void keeper_close(struct exec *e);
+void housekeeping_close(struct exec *e);
 /* Run a round now. Any thread. */
-void keeper_nudge(struct exec *e);
+void housekeeping_nudge(struct exec *e);
 /* Run a round no later than this (monotonic). Any thread. */
-void keeper_by(struct exec *e, int64_t mono_us);
+void housekeeping_by(struct exec *e, int64_t mono_us);
 /* Read who leads now. Any thread. */
-void keeper_registry(struct exec *e);
+void housekeeping_registry(struct exec *e);
 /* The database says that this process is no longer the node: find out whether another process has
  * its name. Any thread. */
-void keeper_doubt(struct exec *e);
+void housekeeping_doubt(struct exec *e);
 /* The database refused something: find out whether it answers at all. Any thread. */
-void keeper_probe(struct exec *e);
+void housekeeping_probe(struct exec *e);
 /* Post this finish again a little later: the database did not store it. Store thread. */
-void keeper_repost(struct exec *e, struct job *j);
+void housekeeping_repost(struct exec *e, struct job *j);
 
-/* Post a chore. False: the last one of its kind has not been answered yet. Housekeeping thread. */
-bool chore_post(struct chore *c, struct op op);
+/* Post a periodic write. False: the last one of its kind has not been answered yet. Housekeeping
+ * thread. */
+bool periodic_post(struct periodic *c, struct op op);
 
 /* Free what it remembers. */
 void observer_release(struct observer *o);
@@ -104,8 +105,8 @@ void observer_release(struct observer *o);
 int64_t observer_look(struct exec *e, struct store *s, int64_t now_us);
 /* Acquire free roles and extend our own, when that is due. Housekeeping thread. */
 void lead_round(struct exec *e, int64_t now_us);
-/* Store thread: a chore about a role is settled. */
-void lead_done(struct exec *e, const struct chore *c);
+/* Store thread: a periodic write about a role is settled. */
+void lead_done(struct exec *e, const struct periodic *c);
 /* Does another node hold the role, as far as is known? Then its work is not done here. Housekeeping
  * thread. */
 bool lead_elsewhere(struct exec *e, enum lead_role role, int64_t now_us);

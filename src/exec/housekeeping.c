@@ -1,12 +1,12 @@
 /*
- * keeper.c - housekeeping: the thread for periodic work, such as heartbeats, sweeps, deadlines,
- * reads for waiters, gc and checkpoints.
+ * housekeeping.c - housekeeping: the thread for periodic work, such as heartbeats, sweeps,
+ * deadlines, reads for waiters, gc and checkpoints.
  *
  * It sleeps until the earliest thing is due. Its writes are jobs like all others, at most one of
  * each kind under way; its reads use a connection of its own.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "exec/keeper.h"
+#include "exec/housekeeping.h"
 
 #include <stddef.h>
 #include <time.h>
@@ -29,12 +29,12 @@
 #define GC_SHARE 16
 #define LOOK_MAX 1000
 
-enum pawl_status keeper_init(struct exec *e, struct pawl_err *err)
+enum pawl_status housekeeping_init(struct exec *e, struct pawl_err *err)
 {
     pthread_condattr_t attr;
-    struct keeper *k = mem_zalloc(sizeof(*k));
+    struct housekeeping *k = mem_zalloc(sizeof(*k));
     if (!k)
-        return err_no_memory(err, "making the keeper");
+        return err_no_memory(err, "making the housekeeping thread");
     pthread_mutex_init(&k->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -42,16 +42,16 @@ enum pawl_status keeper_init(struct exec *e, struct pawl_err *err)
     pthread_condattr_destroy(&attr);
     atomic_init(&k->wake_us, 0);
     for (size_t i = 0; i < KEEP_COUNT; i++) {
-        k->chores[i].e = e;
-        arena_init(&k->chores[i].arena, 64 << 20);
+        k->periodics[i].e = e;
+        arena_init(&k->periodics[i].arena, 64 << 20);
     }
-    e->keeper = k;
+    e->housekeeping = k;
     return exec_store(e, STORE_READER, &k->store, err);
 }
 
-void keeper_release(struct exec *e)
+void housekeeping_release(struct exec *e)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     if (!k)
         return;
     for (struct job *j = k->again, *next; j; j = next) {
@@ -59,16 +59,16 @@ void keeper_release(struct exec *e)
         run_abandon(j);
     }
     for (size_t i = 0; i < KEEP_COUNT; i++)
-        arena_release(&k->chores[i].arena);
+        arena_release(&k->periodics[i].arena);
     observer_release(&k->observer);
     store_close(k->store);
     pthread_mutex_destroy(&k->lock);
     pthread_cond_destroy(&k->wake);
     mem_free(k);
-    e->keeper = NULL;
+    e->housekeeping = NULL;
 }
 
-static void wake(struct keeper *k, bool *flag)
+static void wake(struct housekeeping *k, bool *flag)
 {
     pthread_mutex_lock(&k->lock);
     *flag = true;
@@ -76,25 +76,25 @@ static void wake(struct keeper *k, bool *flag)
     pthread_cond_signal(&k->wake);
 }
 
-void keeper_nudge(struct exec *e)
+void housekeeping_nudge(struct exec *e)
 {
-    wake(e->keeper, &e->keeper->nudged);
+    wake(e->housekeeping, &e->housekeeping->nudged);
 }
 
-void keeper_close(struct exec *e)
+void housekeeping_close(struct exec *e)
 {
-    wake(e->keeper, &e->keeper->closed);
+    wake(e->housekeeping, &e->housekeeping->closed);
 }
 
-void keeper_by(struct exec *e, int64_t mono_us)
+void housekeeping_by(struct exec *e, int64_t mono_us)
 {
-    if (mono_us < atomic_load_explicit(&e->keeper->wake_us, memory_order_relaxed))
-        keeper_nudge(e);
+    if (mono_us < atomic_load_explicit(&e->housekeeping->wake_us, memory_order_relaxed))
+        housekeeping_nudge(e);
 }
 
-void keeper_repost(struct exec *e, struct job *j)
+void housekeeping_repost(struct exec *e, struct job *j)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     pthread_mutex_lock(&k->lock);
     j->next = k->again;
     k->again = j;
@@ -107,7 +107,7 @@ void keeper_repost(struct exec *e, struct job *j)
 
 static void repost_due(struct exec *e, int64_t now_us)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     struct pawl_err err;
     pthread_mutex_lock(&k->lock);
     struct job *list = NULL;
@@ -125,20 +125,20 @@ static void repost_due(struct exec *e, int64_t now_us)
 
 /* ---- Chores: periodic writes ----------------------------------------------------------------- */
 
-static struct chore *chore_of(struct job *j)
+static struct periodic *periodic_of(struct job *j)
 {
-    return (struct chore *)((char *)j - offsetof(struct chore, job));
+    return (struct periodic *)((char *)j - offsetof(struct periodic, job));
 }
 
 /* A process that only submits may use a database account without the rights for this; then it is
  * left to the nodes. */
-static bool left_to_nodes(struct exec *e, const struct chore *c)
+static bool left_to_nodes(struct exec *e, const struct periodic *c)
 {
     return atomic_load(&c->denied) && !exec_entered(e);
 }
 
-/* Log a failed chore, unless the database is away, which keep_clock() logs. */
-static void tell_failure(struct exec *e, struct chore *c)
+/* Log a failed periodic write, unless the database is away, which keep_clock() logs. */
+static void tell_failure(struct exec *e, struct periodic *c)
 {
     const struct op *op = &c->job.op;
     bool before = op->status == PAWL_INVALID && atomic_exchange(&c->denied, true);
@@ -152,9 +152,9 @@ static void tell_failure(struct exec *e, struct chore *c)
 }
 
 /* On the store thread. */
-static void chore_done(struct job *j)
+static void periodic_done(struct job *j)
 {
-    struct chore *c = chore_of(j);
+    struct periodic *c = periodic_of(j);
     struct exec *e = c->e;
     if (j->op.n_ended)
         exec_look(e, j->op.ended, j->op.n_ended);
@@ -165,7 +165,7 @@ static void chore_done(struct job *j)
     if (j->op.kind == OP_LEAD)
         lead_done(e, c);
     if ((j->op.kind == OP_BEAT || j->op.kind == OP_LEAD) && j->op.status == PAWL_LOST_LEASE)
-        keeper_doubt(e);
+        housekeeping_doubt(e);
     const struct sweep *s = j->op.kind == OP_SWEEP ? &j->op.sweep : NULL;
     /* What left the line of its key lets the next call of it run. */
     if ((s && s->reclaimed + s->expired + s->cancelled + s->joined > 0) ||
@@ -174,17 +174,17 @@ static void chore_done(struct job *j)
     tell_failure(e, c);
     c->ended_us = world_mono(&world_real);
     atomic_store(&c->under_way, false);
-    keeper_nudge(e);
+    housekeeping_nudge(e);
 }
 
-bool chore_post(struct chore *c, struct op op)
+bool periodic_post(struct periodic *c, struct op op)
 {
     struct pawl_err err;
     if (atomic_load(&c->under_way))
         return false;
     arena_reset(&c->arena);
     op.a = &c->arena;
-    c->job = (struct job){ .op = op, .done = chore_done, .weight = 1 };
+    c->job = (struct job){ .op = op, .done = periodic_done, .weight = 1 };
     c->began_us = world_mono(&world_real);
     atomic_store(&c->under_way, true);
     if (queue_put(&c->e->queue, &c->job, false, &err) == PAWL_OK)
@@ -193,7 +193,7 @@ bool chore_post(struct chore *c, struct op op)
     return false;
 }
 
-static bool chore_free(const struct chore *c)
+static bool periodic_free(const struct periodic *c)
 {
     return !atomic_load(&c->under_way);
 }
@@ -202,17 +202,17 @@ static bool chore_free(const struct chore *c)
  * every engine one to find out whether writes that were refused are stored again. */
 static int64_t beat_due(const struct exec *e)
 {
-    const struct keeper *k = e->keeper;
+    const struct housekeeping *k = e->housekeeping;
     int64_t due_us = e->traits & STORE_ONE_WRITER ? k->beat_us : INT64_MAX;
     int64_t refused_us = unwritable_last(e);
-    if (refused_us && chore_free(&k->chores[KEEP_BEAT]))
+    if (refused_us && periodic_free(&k->periodics[KEEP_BEAT]))
         due_us = MIN(due_us, MAX(refused_us, k->beat_tried_us) + WRITE_AGAIN_US);
     return due_us;
 }
 
 static void beat(struct exec *e, int64_t now_us)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     bool beats_here = e->traits & STORE_ONE_WRITER;
     struct op op;
     if (now_us < beat_due(e) && !(beats_here && atomic_load(&k->registry)))
@@ -221,29 +221,29 @@ static void beat(struct exec *e, int64_t now_us)
     if (!member_beat(e, &op))
         return;
     k->beat_us = now_us + e->conf.heartbeat_interval_us;
-    chore_post(&k->chores[KEEP_BEAT], op);
+    periodic_post(&k->periodics[KEEP_BEAT], op);
     if (!beats_here)
         return;
     k->due_us = observer_look(e, k->store, now_us);
     k->beat_us = MIN(k->beat_us, k->due_us);
 }
 
-void keeper_registry(struct exec *e)
+void housekeeping_registry(struct exec *e)
 {
-    atomic_store(&e->keeper->registry, true);
-    keeper_nudge(e);
+    atomic_store(&e->housekeeping->registry, true);
+    housekeeping_nudge(e);
 }
 
-void keeper_doubt(struct exec *e)
+void housekeeping_doubt(struct exec *e)
 {
-    atomic_store(&e->keeper->doubt, true);
-    keeper_nudge(e);
+    atomic_store(&e->housekeeping->doubt, true);
+    housekeeping_nudge(e);
 }
 
-void keeper_probe(struct exec *e)
+void housekeeping_probe(struct exec *e)
 {
-    if (!atomic_load(&e->away_us) && !atomic_exchange(&e->keeper->probe, true))
-        keeper_nudge(e);
+    if (!atomic_load(&e->away_us) && !atomic_exchange(&e->housekeeping->probe, true))
+        housekeeping_nudge(e);
 }
 
 /* Does the registry have our name with another boot? */
@@ -252,7 +252,7 @@ static enum pawl_status taken(struct exec *e, bool *out, struct pawl_err *err)
     struct node_rows rows;
     struct arena a;
     arena_init(&a, 16 << 20);
-    enum pawl_status st = store_nodes(e->keeper->store, &a, &rows, err);
+    enum pawl_status st = store_nodes(e->housekeeping->store, &a, &rows, err);
     *out = false;
     for (size_t i = 0; st == PAWL_OK && i < rows.n; i++)
         if (bytes_eq(rows.v[i].node, bytes_of(e->conf.node)))
@@ -269,7 +269,7 @@ static void settle_doubt(struct exec *e)
 {
     struct pawl_err err;
     bool replaced;
-    if (!atomic_exchange(&e->keeper->doubt, false))
+    if (!atomic_exchange(&e->housekeeping->doubt, false))
         return;
     pthread_mutex_lock(&e->pool.lock);
     bool on = !e->pool.replaced;
@@ -290,16 +290,16 @@ static void settle_doubt(struct exec *e)
                  "node \"%s\": other nodes declared it dead; it has entered the registry again",
                  e->conf.node);
     else
-        atomic_store(&e->keeper->doubt, true); /* The database was away: try again in the next
+        atomic_store(&e->housekeeping->doubt, true); /* The database was away: try again in the next
                                                   round. */
     exec_work_came(e);
 }
 
 static void sweep(struct exec *e, int64_t now_us)
 {
-    struct keeper *k = e->keeper;
-    struct chore *c = &k->chores[KEEP_SWEEP];
-    if (!chore_free(c))
+    struct housekeeping *k = e->housekeeping;
+    struct periodic *c = &k->periodics[KEEP_SWEEP];
+    if (!periodic_free(c))
         return;
     if (c->job.op.kind == OP_SWEEP && c->job.op.status == PAWL_OK && k->swept) {
         const struct sweep *s = &c->job.op.sweep;
@@ -314,7 +314,7 @@ static void sweep(struct exec *e, int64_t now_us)
     k->sweep_us = now_us + e->conf.reclaim_interval_us;
     if (left_to_nodes(e, c) || lead_elsewhere(e, LEAD_MAINTENANCE, now_us))
         return;
-    k->swept = chore_post(
+    k->swept = periodic_post(
         c, (struct op){ .kind = OP_SWEEP,
                         .sweep = { .max = SWEEP_STEP_MAX, .fail_lost = e->conf.fail_lost } });
 }
@@ -332,9 +332,9 @@ static bool others_work(struct exec *e)
  * while there is other work. Without other work there is no pause. */
 static void gc(struct exec *e, int64_t now_us)
 {
-    struct keeper *k = e->keeper;
-    struct chore *c = &k->chores[KEEP_GC];
-    if (!e->conf.gc_interval_us || !chore_free(c))
+    struct housekeeping *k = e->housekeeping;
+    struct periodic *c = &k->periodics[KEEP_GC];
+    if (!e->conf.gc_interval_us || !periodic_free(c))
         return;
     if (k->collected) {
         k->collected = false;
@@ -348,12 +348,12 @@ static void gc(struct exec *e, int64_t now_us)
     k->gc_us = now_us + e->conf.gc_interval_us;
     if (left_to_nodes(e, c) || lead_elsewhere(e, LEAD_MAINTENANCE, now_us))
         return;
-    k->collected = chore_post(c, (struct op){ .kind = OP_GC, .gc = { .max = GC_STEP_MAX } });
+    k->collected = periodic_post(c, (struct op){ .kind = OP_GC, .gc = { .max = GC_STEP_MAX } });
 }
 
 static void tend(struct exec *e, int64_t now_us)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     struct pawl_err err;
     int64_t commits = atomic_load(&e->stats.commits);
     if (now_us < k->tend_us || commits == k->tended_commits)
@@ -369,7 +369,7 @@ static void tend(struct exec *e, int64_t now_us)
 /* Read all calls whose waiters were marked, in one batch, and tell those whose call has ended. */
 static void look(struct exec *e)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     struct bytes *ids;
     struct pawl_err err;
     struct waiter *told = NULL;
@@ -397,7 +397,7 @@ static void look(struct exec *e)
 
 static void look_for_wishes(struct exec *e, int64_t now_us)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     struct wishes w;
     struct pawl_err err;
     struct arena a;
@@ -434,7 +434,7 @@ static void back(struct exec *e)
 /* Measure the difference of the clocks, and with that whether the database answers at all. */
 static void keep_clock(struct exec *e, int64_t mono_us)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     struct pawl_err err;
     int64_t none = 0;
     bool probe = atomic_exchange(&k->probe, false);
@@ -454,7 +454,7 @@ static void keep_clock(struct exec *e, int64_t mono_us)
 
 static int64_t round_once(struct exec *e)
 {
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     int64_t now_us = world_mono(&world_real);
     keep_clock(e, now_us);
     unwritable_look(e);
@@ -475,16 +475,17 @@ static int64_t round_once(struct exec *e)
         return now_us;
     }
     next_us = MIN(next_us, k->clock_us);
-    /* A chore that is under way nudges us at its end, which may be far off: its commit may stall.
+    /* A periodic write that is under way nudges us at its end, which may be far off: its commit may
+     * stall.
      */
-    if (chore_free(&k->chores[KEEP_SWEEP]))
+    if (periodic_free(&k->periodics[KEEP_SWEEP]))
         next_us = MIN(next_us, k->sweep_us);
     bool entered = exec_entered(e);
     if (entered)
         next_us = MIN(next_us, beat_due(e));
     if (entered || !(e->traits & STORE_ONE_WRITER))
         next_us = MIN(next_us, k->lead_us);
-    if (e->conf.gc_interval_us && chore_free(&k->chores[KEEP_GC]))
+    if (e->conf.gc_interval_us && periodic_free(&k->periodics[KEEP_GC]))
         next_us = MIN(next_us, k->gc_us);
     if (waiters_any_marked(&e->waiters))
         next_us = MIN(next_us, k->look_us);
@@ -493,10 +494,10 @@ static int64_t round_once(struct exec *e)
     return next_us;
 }
 
-void *keeper_main(void *arg)
+void *housekeeping_main(void *arg)
 {
     struct exec *e = arg;
-    struct keeper *k = e->keeper;
+    struct housekeeping *k = e->housekeeping;
     for (;;) {
         int64_t next_us = round_once(e);
         pthread_mutex_lock(&k->lock);
