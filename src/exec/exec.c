@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "exec/gate.h"
+#include "exec/one_shot.h"
 #include "exec/internal.h"
 #include "exec/housekeeping.h"
 
@@ -261,8 +261,8 @@ struct sync_how {
  * hold it longer than the caller waits. */
 struct sync_job {
     struct job job;       /* first */
-    struct gate gate;     /* apart: answered, or late; else: answered, and not touched afterwards */
-    struct gate answered; /* apart: answered, and not touched afterwards */
+    struct one_shot over; /* apart: answered, or late; else: answered, and not touched afterwards */
+    struct one_shot answered; /* apart: answered, and not touched afterwards */
     struct arena arena;
     struct exec *e; /* borrowed */
     struct sync_how how;
@@ -272,7 +272,7 @@ enum { SYNC_WAITS, SYNC_LEFT, SYNC_DONE };
 
 static void sync_done(struct job *j)
 {
-    gate_open(&((struct sync_job *)j)->gate);
+    one_shot_set(&((struct sync_job *)j)->over);
 }
 
 static void sync_free(struct sync_job *s)
@@ -336,20 +336,20 @@ static void sync_apart_done(struct job *j)
         sync_orphaned(s);
         return;
     }
-    gate_open(&s->gate);
-    gate_open(&s->answered);
+    one_shot_set(&s->over);
+    one_shot_set(&s->answered);
 }
 
 /* Wake the caller to look. If it leaves, sync_apart_done() frees the rest. */
 static void sync_late(struct job *j)
 {
-    gate_open(&((struct sync_job *)j)->gate);
+    one_shot_set(&((struct sync_job *)j)->over);
 }
 
 static void sync_post(struct sync_job *s, struct op *op)
 {
-    gate_init(&s->gate);
-    gate_init(&s->answered);
+    one_shot_init(&s->over);
+    one_shot_init(&s->answered);
     s->job.weight = 1;
     s->job.turn_until_us = s->how.turn_until_us;
     if (op->kind == OP_ACCEPT) {
@@ -362,9 +362,9 @@ static void sync_post(struct sync_job *s, struct op *op)
 
 /* Returns at last, because the store thread answers every job of its queue, and a job whose commit
  * has no answer is told that it is late. */
-static void sync_wait(struct gate *g)
+static void sync_wait(struct one_shot *g)
 {
-    while (!gate_wait(g, world_mono(&world_real) + SEC_US))
+    while (!one_shot_wait(g, world_mono(&world_real) + SEC_US))
         ;
 }
 
@@ -397,7 +397,7 @@ static enum pawl_status do_apart(struct exec *e, struct op *op, struct sync_how 
         sync_free(s);
         return op->status;
     }
-    sync_wait(&s->gate);
+    sync_wait(&s->over);
     if (sync_move(s, SYNC_LEFT))
         return op->status = exec_unknown(&op->err);
     sync_wait(&s->answered);
@@ -413,7 +413,7 @@ static enum pawl_status do_sync(struct exec *e, struct op *op, struct sync_how h
     sync_post(&s, op);
     if (op->status != PAWL_OK)
         return op->status;
-    sync_wait(&s.gate);
+    sync_wait(&s.over);
     *op = s.job.op;
     return op->status;
 }

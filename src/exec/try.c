@@ -35,7 +35,7 @@ static void try_make(struct pawl_call *t, struct lease_run *l, struct run *r, co
     atomic_init(&t->stage, TRY_QUEUED);
     atomic_init(&t->stop, STOP_NONE);
     atomic_init(&t->refs, 1); /* held by its finish */
-    gate_init(&t->stopped);
+    one_shot_init(&t->stopped);
     arena_init(&t->arena, TRY_LEN_MAX);
     arena_init(&t->end_arena, END_LEN_MAX);
     t->item = (struct finish_item){ .seq = c->seq, .id = c->spec.id, .retry_in_us = -1 };
@@ -149,9 +149,9 @@ void try_tell(struct pawl_call *t, enum try_stop why)
     int none = STOP_NONE;
     if (!atomic_compare_exchange_strong(&t->stop, &none, why))
         return;
-    gate_open(&t->stopped);
+    one_shot_set(&t->stopped);
     if (t->also)
-        gate_open(t->also);
+        one_shot_set(t->also);
 }
 
 void try_stop(struct pawl_call *t, enum try_stop why)
@@ -161,13 +161,13 @@ void try_stop(struct pawl_call *t, enum try_stop why)
     pthread_mutex_unlock(&t->e->pool.lock);
 }
 
-void try_also(struct pawl_call *t, struct gate *g)
+void try_also(struct pawl_call *t, struct one_shot *g)
 {
     pthread_mutex_lock(&t->e->pool.lock);
     t->also = g;
     /* It was told to stop before: no other thread will open the event. */
     if (g && atomic_load(&t->stop) != STOP_NONE)
-        gate_open(g);
+        one_shot_set(g);
     pthread_mutex_unlock(&t->e->pool.lock);
 }
 

@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "exec/gate.h"
+#include "exec/one_shot.h"
 #include "exec/job.h"
 #include "store/op.h"
 
@@ -59,9 +59,10 @@ struct pawl_call {
     bool viewed;
 
     atomic_int stage, stop, refs;
-    struct gate stopped; /* opened when `stop` is set */
-    struct gate *also; /* opened with it, while the handler waits for another call; under pool.lock
-                        */
+    struct one_shot stopped; /* opened when `stop` is set */
+    struct one_shot *also;   /* opened with it, while the handler waits for another call; under
+                              * pool.lock
+                              */
     int64_t started_us, began_us, deadline_us; /* database clock; monotonic; monotonic */
     bool in_run_list, hung, blocked;           /* under pool.lock */
     struct pawl_call *next, *prev;             /* run list, under pool.lock */
@@ -103,7 +104,7 @@ void try_stop(struct pawl_call *t, enum try_stop why);
 void try_tell(struct pawl_call *t, enum try_stop why);
 /* Worker: open this event too when the handler is told to stop, at once if it was; NULL: no more.
  */
-void try_also(struct pawl_call *t, struct gate *g);
+void try_also(struct pawl_call *t, struct one_shot *g);
 /* Worker: the handler is about to wait for another call (true), or is back (false). Meanwhile
  * another worker takes its slot. */
 void try_block(struct pawl_call *t, bool blocked);

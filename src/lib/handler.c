@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
-#include "exec/gate.h"
+#include "exec/one_shot.h"
 #include "exec/try.h"
 #include "lib/lib.h"
 
@@ -355,7 +355,7 @@ bool pawl_cancelled(const struct pawl_call *c)
 int pawl_sleep(struct pawl_call *c, int64_t us)
 {
     int64_t until_us = world_mono(&world_real) + MIN(MAX(us, 0), DURATION_MAX_US);
-    return gate_wait(&c->stopped, until_us) ? 1 : 0;
+    return one_shot_wait(&c->stopped, until_us) ? 1 : 0;
 }
 
 /* ---- SQL ------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "exec/gate.h"
+#include "exec/one_shot.h"
 #include "exec/job.h"
 #include "exec/waiter.h"
 #include "lib/lib.h"
@@ -133,9 +133,9 @@ static enum pawl_status change(struct pawl *p, const struct pawl_object_change *
             *what = op.object;
             return st;
         }
-        struct gate never; /* an immediate BUSY: too many writes wait */
-        gate_init(&never);
-        gate_wait(&never, turn_us);
+        struct one_shot never; /* an immediate BUSY: too many writes wait */
+        one_shot_init(&never);
+        one_shot_wait(&never, turn_us);
     }
 }
 static enum pawl_status change_as(struct pawl *p, const struct pawl_object_change *given,

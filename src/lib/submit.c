@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "exec/gate.h"
+#include "exec/one_shot.h"
 #include "exec/job.h"
 #include "exec/try.h"
 #include "exec/waiter.h"
@@ -146,16 +146,16 @@ enum pawl_status pawl_submit(struct pawl *p, const struct pawl_spec *v, size_t n
  * reference; the last one frees it. */
 struct caller {
     struct waiter waiter;
-    struct job job;        /* the accept */
-    struct call_spec spec; /* a copy, where the store thread may use it for longer */
-    struct arena arena;    /* the answer of the accept, and what `spec` points to */
-    atomic_int refs;       /* the caller, and the accept while it is under way */
-    atomic_int state;      /* of the accept */
-    atomic_bool late;      /* its commit has no answer for too long */
-    struct gate over; /* the wait is over: the call ended, or it was refused, or had ended before,
-                         or the attempt must stop */
-    struct gate answered;     /* the accept is answered: its last access to this struct */
-    struct gate woken;        /* the end was reported: its last access to this struct */
+    struct job job;           /* the accept */
+    struct call_spec spec;    /* a copy, where the store thread may use it for longer */
+    struct arena arena;       /* the answer of the accept, and what `spec` points to */
+    atomic_int refs;          /* the caller, and the accept while it is under way */
+    atomic_int state;         /* of the accept */
+    atomic_bool late;         /* its commit has no answer for too long */
+    struct one_shot over;     /* the wait is over: the call ended, or it was refused, or had ended
+                             before,     or the attempt must stop */
+    struct one_shot answered; /* the accept is answered: its last access to this struct */
+    struct one_shot woken;    /* the end was reported: its last access to this struct */
     struct pawl_shown *shown; /* filled by the thread that reports the end */
     struct exec *e;
     bool told, no_memory; /* `shown` holds the end; there was no memory to copy it */
@@ -175,9 +175,9 @@ static struct caller *caller_new(struct exec *e)
     c->shown = shown_new();
     atomic_init(&c->refs, 1);
     arena_init(&c->arena, REQUEST_LEN_MAX);
-    gate_init(&c->over);
-    gate_init(&c->answered);
-    gate_init(&c->woken);
+    one_shot_init(&c->over);
+    one_shot_init(&c->answered);
+    one_shot_init(&c->woken);
     return c;
 }
 
@@ -211,8 +211,8 @@ static void caller_told(struct waiter *w, const struct call *ended)
 static void caller_wake(struct waiter *w)
 {
     struct caller *c = (struct caller *)w;
-    gate_open(&c->over);
-    gate_open(&c->woken);
+    one_shot_set(&c->over);
+    one_shot_set(&c->woken);
 }
 
 /* The call had ended before: use its answer, unless another thread reports the end at the same
@@ -250,8 +250,8 @@ static void caller_accepted(struct job *j)
             over = false; /* its end will be reported */
     }
     if (over)
-        gate_open(&c->over);
-    gate_open(&c->answered);
+        one_shot_set(&c->over);
+    one_shot_set(&c->answered);
     caller_unref(c);
 }
 
@@ -260,7 +260,7 @@ static void caller_late(struct job *j)
 {
     struct caller *c = (struct caller *)((char *)j - offsetof(struct caller, job));
     atomic_store(&c->late, true);
-    gate_open(&c->over);
+    one_shot_set(&c->over);
 }
 
 static enum pawl_status caller_post(struct caller *c, const struct call_spec *spec,
@@ -308,7 +308,7 @@ static enum pawl_status look_first(struct caller *c, struct bytes id, int64_t un
         int64_t now_us = world_mono(&world_real);
         if (st != PAWL_BUSY || now_us >= until_us)
             return st;
-        if (gate_wait(&c->over, MIN(now_us + LOOK_AGAIN_US, until_us)))
+        if (one_shot_wait(&c->over, MIN(now_us + LOOK_AGAIN_US, until_us)))
             return PAWL_OK;
     }
 }
@@ -338,10 +338,10 @@ static bool caller_park(struct caller *c, const struct waiting *w, int64_t until
 {
     if (w->by)
         try_also(w->by, &c->over);
-    gate_wait(&c->over, until_us);
+    one_shot_wait(&c->over, until_us);
     if (w->by)
         try_also(w->by, NULL);
-    while (w->spec && !gate_wait(&c->answered, world_mono(&world_real) + ANSWER_LOOK_US))
+    while (w->spec && !one_shot_wait(&c->answered, world_mono(&world_real) + ANSWER_LOOK_US))
         if (atomic_load(&c->late) && caller_move(c, ACCEPT_LEFT))
             return false;
     return true;
@@ -350,8 +350,8 @@ static bool caller_park(struct caller *c, const struct waiting *w, int64_t until
 /* Remove the waiter. If the end is being reported right now, wait for that thread's last access. */
 static void caller_unwait(struct caller *c)
 {
-    if (!c->known && !gate_is_open(&c->woken) && !exec_unwait(c->e, &c->waiter))
-        while (!gate_wait(&c->woken, world_mono(&world_real) + SEC_US))
+    if (!c->known && !one_shot_is_set(&c->woken) && !exec_unwait(c->e, &c->waiter))
+        while (!one_shot_wait(&c->woken, world_mono(&world_real) + SEC_US))
             ;
 }
 

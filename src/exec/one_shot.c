@@ -1,9 +1,9 @@
 /*
- * gate.c - the one-shot event on a futex.
+ * one_shot.c - the one-shot event on a futex.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "exec/gate.h"
+#include "exec/one_shot.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -15,12 +15,12 @@
 
 enum { CLOSED, SLEPT_ON, OPEN };
 
-void gate_init(struct gate *g)
+void one_shot_init(struct one_shot *g)
 {
     atomic_init(&g->word, CLOSED);
 }
 
-void gate_open(struct gate *g)
+void one_shot_set(struct one_shot *g)
 {
     /* After the exchange the waiter may be gone. Waking a stale address is harmless: no thread
      * waits on it. */
@@ -28,12 +28,12 @@ void gate_open(struct gate *g)
         syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-bool gate_is_open(struct gate *g)
+bool one_shot_is_set(struct one_shot *g)
 {
     return atomic_load(&g->word) == OPEN;
 }
 
-bool gate_wait(struct gate *g, int64_t until_us)
+bool one_shot_wait(struct one_shot *g, int64_t until_us)
 {
     struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
     for (;;) {
@@ -41,7 +41,7 @@ bool gate_wait(struct gate *g, int64_t until_us)
         if (!atomic_compare_exchange_strong(&g->word, &seen, SLEPT_ON) && seen == OPEN)
             return true;
         if (world_mono(&world_real) >= until_us)
-            return gate_is_open(g);
+            return one_shot_is_set(g);
         /* BITSET takes an absolute CLOCK_MONOTONIC time; a spurious return only loops. */
         syscall(SYS_futex, &g->word, FUTEX_WAIT_BITSET_PRIVATE, SLEPT_ON, &until, NULL,
                 FUTEX_BITSET_MATCH_ANY);
