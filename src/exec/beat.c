@@ -4,7 +4,7 @@
  * For engines with several writers: a heartbeat must not wait behind a group, a read, or a
  * connection that hangs, because other nodes take what this one holds when it does not come. On
  * engines with one writer the housekeeping thread posts heartbeats, which are committed with a
- * group. The thread that sends heartbeats also watches those of the other nodes (observer.c).
+ * group. The thread that sends heartbeats also watches those of the other nodes (peers.c).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <time.h>
@@ -36,11 +36,11 @@ static int64_t beat_once(struct exec *e)
         /* The commit was slow, and those of other nodes may have been: their silence meanwhile must
          * not count. */
         if (world_mono(&world_real) > now_us + e->conf.heartbeat_interval_us)
-            observer_silent(e);
-        int64_t due_us = observer_look(e, b->store, now_us);
+            peers_silent(e);
+        int64_t due_us = peers_look(e, b->store, now_us);
         return MIN(now_us + e->conf.heartbeat_interval_us, due_us);
     }
-    observer_silent(e);
+    peers_silent(e);
     member_refused(e, op.err.text);
     if (op.status == PAWL_LOST_LEASE)
         housekeeping_doubt(e);

@@ -60,7 +60,7 @@ void housekeeping_release(struct exec *e)
     }
     for (size_t i = 0; i < KEEP_COUNT; i++)
         arena_release(&k->periodics[i].arena);
-    observer_release(&k->observer);
+    peers_release(&k->peers);
     store_close(k->store);
     pthread_mutex_destroy(&k->lock);
     pthread_cond_destroy(&k->wake);
@@ -224,7 +224,7 @@ static void beat(struct exec *e, int64_t now_us)
     periodic_post(&k->periodics[KEEP_BEAT], op);
     if (!beats_here)
         return;
-    k->due_us = observer_look(e, k->store, now_us);
+    k->due_us = peers_look(e, k->store, now_us);
     k->beat_us = MIN(k->beat_us, k->due_us);
 }
 

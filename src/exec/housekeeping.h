@@ -37,8 +37,8 @@ struct seen_node {
     int64_t beats, since_us;
     bool fresh;
 };
-/* Finds dead nodes (observer.c); used by the thread that sends heartbeats. */
-struct observer {
+/* Finds dead nodes (peers.c); used by the thread that sends heartbeats. */
+struct peers {
     struct seen_node *v; /* owned */
     size_t n;
     int64_t beating_since_us, last_us;
@@ -56,7 +56,7 @@ struct housekeeping {
     /* From here on used by the housekeeping thread alone, except for the atomic members. */
     struct store *store; /* owned */
     struct periodic periodics[KEEP_COUNT];
-    struct observer observer;
+    struct peers peers;
     int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us, lead_us;
     int64_t led_until_us[2]; /* another node holds the role at least until then (monotonic); 0: none
                                 does */
@@ -97,12 +97,12 @@ void housekeeping_repost(struct exec *e, struct job *j);
 bool periodic_post(struct periodic *c, struct op op);
 
 /* Free what it remembers. */
-void observer_release(struct observer *o);
+void peers_release(struct peers *o);
 /* Read the registry and compare every other node's counter with the last one seen. Declare dead
  * each node whose counter did not move for the whole grace while our own heartbeats were stored.
  * Called by the thread that sends heartbeats, after one that was stored. Returns when the next node
  * may have to be declared dead (monotonic). */
-int64_t observer_look(struct exec *e, struct store *s, int64_t now_us);
+int64_t peers_look(struct exec *e, struct store *s, int64_t now_us);
 /* Acquire free roles and extend our own, when that is due. Housekeeping thread. */
 void lead_round(struct exec *e, int64_t now_us);
 /* Store thread: a periodic write about a role is settled. */
@@ -111,6 +111,6 @@ void lead_done(struct exec *e, const struct periodic *c);
  * thread. */
 bool lead_elsewhere(struct exec *e, enum lead_role role, int64_t now_us);
 /* Our own heartbeat was not stored: what other nodes did meanwhile must not count against them. */
-void observer_silent(struct exec *e);
+void peers_silent(struct exec *e);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * observer.c - which other nodes are dead: silence counts only while this process itself sent
+ * peers.c - which other nodes are dead: silence counts only while this process itself sent
  * heartbeats.
  *
  * Counters are compared, never clocks of other machines, and time is measured by our own monotonic
@@ -14,13 +14,13 @@
 #include "exec/internal.h"
 #include "exec/housekeeping.h"
 
-void observer_release(struct observer *o)
+void peers_release(struct peers *o)
 {
     mem_free(o->v);
-    *o = (struct observer){ 0 };
+    *o = (struct peers){ 0 };
 }
 
-static struct seen_node *find(struct observer *o, const struct node_row *r)
+static struct seen_node *find(struct peers *o, const struct node_row *r)
 {
     for (size_t i = 0; i < o->n; i++)
         if (bytes_eq(bytes_of(o->v[i].node), r->node) && bytes_eq(bytes_of(o->v[i].boot), r->boot))
@@ -28,7 +28,7 @@ static struct seen_node *find(struct observer *o, const struct node_row *r)
     return NULL;
 }
 
-static struct seen_node *add(struct observer *o, const struct node_row *r)
+static struct seen_node *add(struct peers *o, const struct node_row *r)
 {
     struct seen_node *v = mem_resize(o->v, (o->n + 1) * sizeof(*v));
     if (!v)
@@ -42,7 +42,7 @@ static struct seen_node *add(struct observer *o, const struct node_row *r)
 }
 
 /* Forget nodes that are no longer in the registry. */
-static void drop_stale(struct observer *o)
+static void drop_stale(struct peers *o)
 {
     size_t kept = 0;
     for (size_t i = 0; i < o->n; i++) {
@@ -72,13 +72,13 @@ static int64_t still_since(struct exec *e, const struct node_row *r, int64_t now
 {
     int64_t age_us = exec_now(e) - r->beat_us;
     int64_t since_us = now_us - MAX(age_us, 0);
-    return MAX(since_us, e->housekeeping->observer.seen_us);
+    return MAX(since_us, e->housekeeping->peers.seen_us);
 }
 
 /* Look at one other node. Returns when it has to be declared dead (monotonic). */
 static int64_t consider(struct exec *e, const struct node_row *r, int64_t now_us)
 {
-    struct observer *o = &e->housekeeping->observer;
+    struct peers *o = &e->housekeeping->peers;
     struct seen_node *s = find(o, r);
     bool known = s;
     if (!s)
@@ -96,16 +96,16 @@ static int64_t consider(struct exec *e, const struct node_row *r, int64_t now_us
     return now_us >= due_us ? INT64_MAX : due_us;
 }
 
-void observer_silent(struct exec *e)
+void peers_silent(struct exec *e)
 {
-    e->housekeeping->observer.last_us = 0;
+    e->housekeeping->peers.last_us = 0;
 }
 
 /* Look at all rows of the registry. */
 static int64_t consider_all(struct exec *e, const struct node_rows *rows, uint64_t since,
                             int64_t now_us)
 {
-    struct observer *o = &e->housekeeping->observer;
+    struct peers *o = &e->housekeeping->peers;
     int64_t due_us = INT64_MAX;
     for (size_t i = 0; i < o->n; i++)
         o->v[i].fresh = false;
@@ -121,9 +121,9 @@ static int64_t consider_all(struct exec *e, const struct node_rows *rows, uint64
     return due_us;
 }
 
-int64_t observer_look(struct exec *e, struct store *s, int64_t now_us)
+int64_t peers_look(struct exec *e, struct store *s, int64_t now_us)
 {
-    struct observer *o = &e->housekeeping->observer;
+    struct peers *o = &e->housekeeping->peers;
     struct node_rows rows;
     struct pawl_err err;
     struct arena a;
