@@ -1,6 +1,6 @@
 /*
- * ends.c - how attempts end: at their deadline, by a cancel request, and when their finish is
- * settled.
+ * attempt_end.c - how attempts end: at their deadline, by a cancel request, and when their finish
+ * is settled.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
