@@ -222,13 +222,13 @@ void pool_finish_late(struct job *j)
     if (t->run->flow || t->late) /* a flow is counted from its first result to its last */
         return;
     t->late = true;
-    pool_flights(t->e, 1);
+    pool_finishes_in_flight(t->e, 1);
 }
 
 void pool_finish_over(struct pawl_call *t)
 {
     if (t->late)
-        pool_flights(t->e, -1);
+        pool_finishes_in_flight(t->e, -1);
     try_unref(t);
 }
 

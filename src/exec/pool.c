@@ -113,7 +113,7 @@ static int64_t held_quick(const struct pool *p, size_t others)
 static int wanted(const struct exec *e)
 {
     const struct pool *p = &e->pool;
-    if (!may_claim(e) || (!p->hungry && world_mono(&world_real) < p->next_claim_us))
+    if (!may_claim(e) || (!p->work_may_be_due && world_mono(&world_real) < p->next_claim_us))
         return 0;
     int64_t aim = target(p, CLAIM_MAX), free = aim - held_quick(p, p->n_bulk);
     /* A claim for the last few free places costs as much as one for many: wait for half of them,
@@ -128,7 +128,7 @@ static void bulk_ends(struct pool *p)
 {
     p->bulk = false;
     pthread_mutex_lock(&p->lock);
-    p->hungry = true;
+    p->work_may_be_due = true;
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -157,7 +157,7 @@ int pool_want(struct exec *e, bool fresh)
 {
     struct pool *p = &e->pool;
     pthread_mutex_lock(&p->lock);
-    p->hungry |= fresh; /* Remember it also when no slot is free now. */
+    p->work_may_be_due |= fresh; /* Remember it also when no slot is free now. */
     int want = wanted(e);
     pthread_mutex_unlock(&p->lock);
     return want;
@@ -170,7 +170,7 @@ int64_t pool_next_claim(struct exec *e)
     pthread_mutex_lock(&p->lock);
     if (wanted(e))
         at_us = 0;
-    else if (may_claim(e) && !p->hungry)
+    else if (may_claim(e) && !p->work_may_be_due)
         at_us = p->next_claim_us;
     pthread_mutex_unlock(&p->lock);
     return at_us;
@@ -188,9 +188,9 @@ static void note_backlog(struct exec *e, const struct lease_run *l)
     const struct claim *c = &l->job.op.claim;
     /* A claim that left out calls which were lost before does not know whether such calls are due;
      * look again if the one that was running has ended meanwhile. */
-    p->hungry = c->more || (c->no_suspects && !p->suspect);
+    p->work_may_be_due = c->more || (c->no_suspects && !p->suspect);
     /* The answer to a repeated claim does not know what is due now. */
-    p->hungry |= l->again;
+    p->work_may_be_due |= l->again;
     p->next_claim_us = INT64_MAX;
     if (c->next_due_us)
         next_claim_by(p, world_mono(&world_real) + MAX(c->next_due_us - exec_now(e), 0));
@@ -232,7 +232,7 @@ static void claim_failed(struct exec *e, struct lease_run *l)
         return;
     }
     pthread_mutex_lock(&p->lock);
-    p->hungry = false;
+    p->work_may_be_due = false;
     next_claim_by(p, world_mono(&world_real) + CLAIM_PAUSE_US);
     pthread_mutex_unlock(&p->lock);
 }
@@ -259,22 +259,22 @@ static bool give_back(struct lease_run *l)
 
 /* The queue that filled a claim comes last in the next one. Otherwise calls of other queues, which
  * are due later, would wait for its whole backlog. */
-static void note_crowd(struct exec *e, const struct claim *c)
+static void note_busiest_queue(struct exec *e, const struct claim *c)
 {
     struct pool *p = &e->pool;
     struct bytes queue = c->n ? c->calls[0].spec.queue : BYTES_NONE;
-    bool one = c->n && c->more && queue.len <= sizeof p->crowd_name, keyed = false;
+    bool one = c->n && c->more && queue.len <= sizeof p->busiest_name, keyed = false;
     if (p->bulk)
         return; /* this claim leaves out the queue of the bulk writers */
     for (size_t i = 0; i < c->n && one; i++) {
         one = bytes_eq(c->calls[i].spec.queue, queue);
         keyed |= c->calls[i].spec.key.data != NULL;
     }
-    p->crowd = BYTES_NONE;
+    p->busiest_queue = BYTES_NONE;
     if (!one)
         return;
-    memcpy(p->crowd_name, queue.data, queue.len);
-    p->crowd = (struct bytes){ p->crowd_name, queue.len };
+    memcpy(p->busiest_name, queue.data, queue.len);
+    p->busiest_queue = (struct bytes){ p->busiest_name, queue.len };
     p->bulk = e->bulk.open && !e->bulk.off && c->n >= BULK_MIN && !keyed;
     p->bulk_until_us = world_mono(&world_real) + BULK_US;
 }
@@ -323,7 +323,7 @@ static void claim_done(struct job *j)
         if (l->bulk)
             note_bulk(&e->pool, &j->op.claim);
         else
-            note_crowd(e, &j->op.claim);
+            note_busiest_queue(e, &j->op.claim);
         l->suspect = j->op.claim.n && tries_suspect(j->op.claim.calls[0].tries);
         bool taken = take_in(e, l, runs);
         l->again = false;
@@ -374,8 +374,8 @@ static bool claim_quick(struct lease_run *l, const struct pool *p, struct claim 
 static void bulk_from(struct claim *c, struct writer_bulk *h, const struct pool *p, bool again)
 {
     if (!again) {
-        memcpy(h->queue_name, p->crowd.data, p->crowd.len);
-        h->queue = (struct bytes){ h->queue_name, p->crowd.len };
+        memcpy(h->queue_name, p->busiest_queue.data, p->busiest_queue.len);
+        h->queue = (struct bytes){ h->queue_name, p->busiest_queue.len };
     }
     c->queues = &h->queue;
     c->n_queues = 1;
@@ -399,20 +399,21 @@ struct job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h)
     else
         l->token = token_make(e->conf.world);
     l->suspect = false;
-    l->job = (struct job){ .op = { .kind = OP_CLAIM,
-                                   .a = &l->arena,
-                                   .claim = { .token = l->token,
-                                              .node = bytes_of(e->conf.node),
-                                              .boot = bytes_of(e->boot),
-                                              .queues = p->queues,
-                                              .n_queues = p->n_queues,
-                                              .types = e->registry.types,
-                                              .n_types = e->registry.n_types,
-                                              .max = max,
-                                              .width = p->slots,
-                                              .last = p->bulk ? BYTES_NONE : p->crowd,
-                                              .without = p->bulk ? p->crowd : BYTES_NONE } },
-                           .done = claim_done };
+    l->job =
+        (struct job){ .op = { .kind = OP_CLAIM,
+                              .a = &l->arena,
+                              .claim = { .token = l->token,
+                                         .node = bytes_of(e->conf.node),
+                                         .boot = bytes_of(e->boot),
+                                         .queues = p->queues,
+                                         .n_queues = p->n_queues,
+                                         .types = e->registry.types,
+                                         .n_types = e->registry.n_types,
+                                         .max = max,
+                                         .width = p->slots,
+                                         .last = p->bulk ? BYTES_NONE : p->busiest_queue,
+                                         .without = p->bulk ? p->busiest_queue : BYTES_NONE } },
+                      .done = claim_done };
     struct claim *c = &l->job.op.claim;
     pthread_mutex_lock(&p->lock);
     c->no_suspects = p->suspect;
@@ -436,7 +437,7 @@ void pool_work_came(struct exec *e, int64_t at_us)
     bool started = p->started;
     int64_t wait_us = at_us ? at_us - exec_now(e) : 0;
     if (wait_us <= 0)
-        p->hungry = true;
+        p->work_may_be_due = true;
     else
         next_claim_by(p, world_mono(&world_real) + wait_us);
     pthread_mutex_unlock(&p->lock);

@@ -38,8 +38,8 @@ struct pool {
     atomic_int ending;      /* running attempts whose finish is posted: their slots count as free */
     atomic_int ending_slow; /* those of them that count in n_slow */
     int slots, threads, idle;
-    int flights; /* results on their way that exec_stop() waits for: longer runs, late finishes,
-                    bulk writers */
+    int finishes_in_flight; /* results on their way that exec_stop() waits for: longer runs, late
+                    finishes, bulk writers */
     int blocked; /* workers whose handler waits for another call; other threads take their slots */
     int hung;    /* workers whose handler did not return from its timeout */
     bool started, stopping;
@@ -47,7 +47,7 @@ struct pool {
     bool drained;  /* the node is drained: it begins nothing new */
     bool cut;      /* no heartbeat was stored for too long: other nodes may take what we hold */
 
-    bool hungry;  /* something may be due that no claim has looked for */
+    bool work_may_be_due; /* something may be due that no claim has looked for */
     bool suspect; /* a call that was lost before runs here: claim no other such call (retry alone)
                    */
     int64_t next_claim_us; /* monotonic: when the next call is due */
@@ -57,9 +57,9 @@ struct pool {
     size_t n_queues;
     struct lease_run *spare; /* store thread only: a claim that came back empty, kept for the next
                               */
-    struct bytes crowd;      /* store thread only: the queue that filled the last claim; in: */
-    char crowd_name[NAME_LEN_MAX];
-    bool bulk;             /* store thread only: bulk writers claim from `crowd`, and only they */
+    struct bytes busiest_queue; /* store thread only: the queue that filled the last claim; in: */
+    char busiest_name[NAME_LEN_MAX];
+    bool bulk; /* store thread only: bulk writers claim from `busiest_queue`, and only they */
     int64_t bulk_until_us; /* until then at most; monotonic */
 };
 
@@ -128,7 +128,7 @@ void pool_finish_over(struct pawl_call *t);
 void pool_stored(struct pawl_call *t, const struct finish_item *f);
 
 /* Results begin (1) or cease (-1) to be on their way to the store, for exec_stop(). Any thread. */
-void pool_flights(struct exec *e, int more);
+void pool_finishes_in_flight(struct exec *e, int more);
 
 /* Start one more worker thread, detached: exec_stop() waits for `threads`, the handle for its
  * references. False: no thread. */

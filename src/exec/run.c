@@ -149,7 +149,7 @@ void run_end(struct pawl_call *t, struct finish_item *v)
     pthread_mutex_unlock(&f->lock);
     drop(r, rest, end, false);
     if (post && !flying)
-        pool_flights(t->e, 1);
+        pool_finishes_in_flight(t->e, 1);
     if (post)
         post_from(t);
     else if (voided)
@@ -186,7 +186,7 @@ static void cut_done(struct job *j)
     default:
         log_line(LOG_ERROR, "calls that have not begun could not be handed back: %s", op->err.text);
     }
-    pool_flights(e, -1);
+    pool_finishes_in_flight(e, -1);
     drop(t->run, index_of(t), t->run->n, op->status != PAWL_OK);
 }
 
@@ -205,7 +205,7 @@ void run_cut(struct run *r)
     /* The store takes those behind it along. */
     t->theirs =
         (struct finish_item){ .seq = t->call->seq, .id = t->call->spec.id, .how = END_RELEASE };
-    pool_flights(t->e, 1);
+    pool_finishes_in_flight(t->e, 1);
     t->finish.v = &t->theirs;
     t->job = (struct job){ .op = { .kind = OP_FINISH, .a = &t->end_arena, .finish = t->finish },
                            .done = cut_done,
@@ -287,7 +287,7 @@ enum pawl_status run_take(struct pawl_call *t, struct pawl_err *err)
     }
     pthread_mutex_unlock(&f->lock);
     if (st == PAWL_OK)
-        pool_flights(t->e, 1);
+        pool_finishes_in_flight(t->e, 1);
     return st;
 }
 
@@ -300,7 +300,7 @@ void run_untake(struct pawl_call *t)
     bool landed = untake(f, index_of(t));
     pthread_mutex_unlock(&f->lock);
     if (landed)
-        pool_flights(t->e, -1);
+        pool_finishes_in_flight(t->e, -1);
 }
 
 /* ---- Settled: on the store thread ------------------------------------------------------------ */
@@ -347,7 +347,7 @@ void run_settled(struct pawl_call *t, const struct op *op)
     if (more)
         post_from(&r->v[first + n]);
     else
-        pool_flights(t->e, -1);
+        pool_finishes_in_flight(t->e, -1);
     drop(r, first + n, ran, true);
     drop(r, rest, end, look);
     /* Calls in this finish behind the one that did not complete were handed back, or cancelled. */
@@ -383,7 +383,7 @@ void run_abandon(struct job *j)
     size_t end = f->n, rest = handed_back ? end : close_flow(f), done = f->done;
     f->voided = f->voided || !handed_back;
     pthread_mutex_unlock(&f->lock);
-    pool_flights(t->e, -1);
+    pool_finishes_in_flight(t->e, -1);
     if (handed_back) {
         drop(r, index_of(t), r->n, false);
         return;

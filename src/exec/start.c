@@ -77,7 +77,7 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     pthread_mutex_lock(&p->lock);
     p->slots = made; /* a lease records how many of its calls may run at once */
     p->started = true;
-    p->hungry = true;
+    p->work_may_be_due = true;
     pthread_mutex_unlock(&p->lock);
     housekeeping_nudge(e);
     queue_nudge(&e->queue);
@@ -108,7 +108,7 @@ static void wait_stored(struct pool *p, int64_t until_us)
 {
     struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
     pthread_mutex_lock(&p->lock);
-    while (p->flights && !pthread_cond_timedwait(&p->quiet, &p->lock, &until))
+    while (p->finishes_in_flight && !pthread_cond_timedwait(&p->quiet, &p->lock, &until))
         ;
     pthread_mutex_unlock(&p->lock);
 }

@@ -85,7 +85,7 @@ struct pawl_call {
     struct finish finish;
     struct job job;     /* its finish on the way to the store */
     bool replaced_once; /* a refused finish was turned into an error, which is done once */
-    bool late;          /* the finish was refused and goes out again: it counts in pool.flights */
+    bool late; /* the finish was refused and goes out again: it counts in pool.finishes_in_flight */
 };
 
 /* Store thread: make a lease's attempts from its claim's answer, as linked runs in *out. NO_MEMORY:

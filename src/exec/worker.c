@@ -99,7 +99,7 @@ static void *worker_main(void *arg)
         bool more = p->head && p->idle;
         /* A long run filled what we wanted ahead while it was queued, and occupies one slot now:
          * claim for the idle workers. */
-        bool starving = r->n > 1 && p->hungry && p->idle && !p->head;
+        bool starving = r->n > 1 && p->work_may_be_due && p->idle && !p->head;
         pthread_mutex_unlock(&p->lock);
         if (more)
             pthread_cond_signal(&p->work); /* Each worker wakes the next one, so idle workers cost
@@ -131,12 +131,12 @@ void pool_ending(struct pawl_call *t)
     atomic_fetch_add(&p->ending, 1);
 }
 
-void pool_flights(struct exec *e, int more)
+void pool_finishes_in_flight(struct exec *e, int more)
 {
     struct pool *p = &e->pool;
     pthread_mutex_lock(&p->lock);
-    p->flights += more;
-    bool tell = p->stopping && !p->flights;
+    p->finishes_in_flight += more;
+    bool tell = p->stopping && !p->finishes_in_flight;
     if (tell)
         pthread_cond_broadcast(&p->quiet);
     pthread_mutex_unlock(&p->lock);

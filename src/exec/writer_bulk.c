@@ -43,7 +43,7 @@ bool bulk_post(struct pawl_call *t)
     bool tell = taken && h->stage == BULK_IDLE && (h->n == 1 || h->n == ENOUGH || !h->out);
     pthread_mutex_unlock(&all->lock);
     if (flies)
-        pool_flights(t->e, 1); /* exec_stop() waits for them */
+        pool_finishes_in_flight(t->e, 1); /* exec_stop() waits for them */
     if (tell)
         queue_nudge(&t->e->queue);
     return taken;
@@ -195,7 +195,7 @@ static void settle(struct writer_bulk *h)
     pthread_cond_broadcast(&all->idle);
     pthread_mutex_unlock(&all->lock);
     if (landed)
-        pool_flights(h->e, -1);
+        pool_finishes_in_flight(h->e, -1);
 }
 
 void bulk_turn(struct exec *e)

@@ -103,7 +103,7 @@ TEST(a_bulk_writers_repeated_claim_takes_no_more_either)
     begin(0);
     static struct writer_bulk h;
     h.e = &e;
-    e.pool.crowd = BYTES("q");
+    e.pool.busiest_queue = BYTES("q");
     struct lease_run *l = lease_of(pool_claim_job(&e, 1000, &h));
     const struct claim *c = &l->job.op.claim;
     EQ_INT(c->max_any, SLOTS);
