@@ -14,16 +14,16 @@
 #include <stdint.h>
 
 struct one_shot {
-    atomic_uint word; /* 0 closed, 1 closed and a thread sleeps on it, 2 open */
+    atomic_uint word; /* 0 not set, 1 not set and a thread sleeps on it, 2 set */
 };
 
-/* Closed. */
+/* Make it usable, not set. */
 void one_shot_init(struct one_shot *g);
-/* Open it and wake the threads that wait. Any thread; opening it again does nothing. */
+/* Set it and wake the threads that wait. Any thread; setting it again does nothing. */
 void one_shot_set(struct one_shot *g);
-/* Is it open? Does not wait. */
+/* Is it set? Does not wait. */
 bool one_shot_is_set(struct one_shot *g);
-/* Wait until it is open. False: until_us (CLOCK_MONOTONIC) passed first. */
+/* Wait until it is set. False: until_us (CLOCK_MONOTONIC) passed first. */
 bool one_shot_wait(struct one_shot *g, int64_t until_us);
 
 #endif

@@ -59,8 +59,8 @@ struct pawl_call {
     bool viewed;
 
     atomic_int stage, stop, refs;
-    struct one_shot stopped; /* opened when `stop` is set */
-    struct one_shot *also;   /* opened with it, while the handler waits for another call; under
+    struct one_shot stopped; /* set with `stop` */
+    struct one_shot *also;   /* set with it, while the handler waits for another call; under
                               * pool.lock
                               */
     int64_t started_us, began_us, deadline_us; /* database clock; monotonic; monotonic */
