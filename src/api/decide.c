@@ -15,7 +15,7 @@
 #include "api/reply.h"
 #include "api/routes.h"
 #include "base/limits.h"
-#include "exec/epoch.h"
+#include "exec/work_signal.h"
 #include "exec/waiter.h"
 
 struct decide {

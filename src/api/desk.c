@@ -11,7 +11,7 @@
 #include "api/internal.h"
 #include "api/work.h"
 #include "base/mem.h"
-#include "exec/epoch.h"
+#include "exec/work_signal.h"
 
 #define LINE_BUCKETS 256
 /* How many claims of one line may be under way: enough to fill a commit, few enough to leave room
@@ -30,7 +30,7 @@ struct line {
 };
 
 struct desk {
-    struct epoch_watch watch; /* first */
+    struct work_signal_watch watch; /* first */
     struct api *api;
     struct loop_task task; /* work may have come */
     struct line *buckets[LINE_BUCKETS];
@@ -77,12 +77,12 @@ static void due(struct loop_timer *t)
     stir((struct line *)((char *)t - offsetof(struct line, timer)));
 }
 
-static void ask_epoch(struct desk *d)
+static void ask_work_signal(struct desk *d)
 {
     if (d->asked)
         return;
     d->asked = true;
-    exec_epoch_ask(d->api->exec);
+    exec_work_signal_ask(d->api->exec);
 }
 
 /* Work may have come. */
@@ -92,14 +92,14 @@ static void turn(struct loop_task *t)
     d->asked = false;
     if (!d->waiting || d->api->stopping)
         return;
-    ask_epoch(d);
+    ask_work_signal(d);
     for (size_t i = 0; i < LINE_BUCKETS; i++)
         for (struct line *l = d->buckets[i]; l; l = l->next)
             stir(l);
 }
 
-/* Any thread. Called once for each exec_epoch_ask(), so the task is not posted twice. */
-static void moved(struct epoch_watch *w)
+/* Any thread. Called once for each exec_work_signal_ask(), so the task is not posted twice. */
+static void moved(struct work_signal_watch *w)
 {
     struct desk *d = (struct desk *)w;
     loop_post(d->api->loop, &d->task);
@@ -164,7 +164,7 @@ bool line_enter(struct claiming *c)
     l->members++;
     l->looking++; /* Its first look follows at once. */
     d->waiting++;
-    ask_epoch(d);
+    ask_work_signal(d);
     return true;
 }
 
@@ -249,14 +249,14 @@ enum pawl_status desk_open(struct api *api, struct pawl_err *err)
     d->watch.moved = moved;
     d->task.run = turn;
     api->desk = d;
-    exec_epoch_watch(api->exec, &d->watch);
+    exec_work_signal_watch(api->exec, &d->watch);
     return PAWL_OK;
 }
 
 void desk_stop(struct api *api)
 {
     if (api->desk)
-        exec_epoch_watch(api->exec, NULL);
+        exec_work_signal_watch(api->exec, NULL);
 }
 
 void desk_close(struct api *api)

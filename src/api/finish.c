@@ -21,7 +21,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
-#include "exec/epoch.h"
+#include "exec/work_signal.h"
 #include "exec/job.h"
 #include "exec/waiter.h"
 

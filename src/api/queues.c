@@ -11,7 +11,7 @@
 #include "api/routes.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "exec/epoch.h"
+#include "exec/work_signal.h"
 #include "exec/stats.h"
 
 struct queues_read {

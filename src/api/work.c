@@ -23,7 +23,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
-#include "exec/epoch.h"
+#include "exec/work_signal.h"
 #include "exec/node.h"
 #include "exec/waiter.h"
 

@@ -97,7 +97,7 @@ static enum pawl_status open_writer(struct exec *e, struct pawl_err *err)
 static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
 {
     enum pawl_status st = queue_init(&e->queue, err);
-    epoch_init(&e->epoch);
+    work_signal_init(&e->work_signal);
     member_init(&e->member);
     unwritable_init(&e->unwritable);
     stats_init(&e->stats);
@@ -172,7 +172,7 @@ void exec_unref(struct exec *e)
     registry_release(&e->registry);
     store_close(e->writer);
     queue_release(&e->queue);
-    epoch_release(&e->epoch);
+    work_signal_release(&e->work_signal);
     rates_release(&e->rates);
     failures_release(&e->failures);
     mem_free((char *)e->conf.url);
@@ -462,7 +462,7 @@ void exec_work_came(struct exec *e)
 void exec_work_due(struct exec *e, int64_t at_us)
 {
     pool_work_came(e, at_us);
-    exec_epoch_move(e);
+    exec_work_signal_raise(e);
 }
 
 enum pawl_status exec_on(struct exec *e, const char *type, const char *method,
@@ -478,9 +478,9 @@ size_t exec_handlers(const struct exec *e)
 
 bool exec_listens(struct exec *e)
 {
-    pthread_mutex_lock(&e->epoch.lock);
-    bool by_hand = e->epoch.waiting || e->epoch.asked;
-    pthread_mutex_unlock(&e->epoch.lock);
+    pthread_mutex_lock(&e->work_signal.lock);
+    bool by_hand = e->work_signal.waiting || e->work_signal.asked;
+    pthread_mutex_unlock(&e->work_signal.lock);
     pthread_mutex_lock(&e->pool.lock);
     bool working = e->pool.started && !e->pool.stopping;
     pthread_mutex_unlock(&e->pool.lock);

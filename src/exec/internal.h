@@ -14,7 +14,7 @@
 #include "exec/beat.h"
 #include "exec/count.h"
 #include "exec/notify.h"
-#include "exec/epoch.h"
+#include "exec/work_signal.h"
 #include "exec/exec.h"
 #include "exec/failures.h"
 #include "exec/writer_bulk.h"
@@ -31,15 +31,16 @@
 
 struct housekeeping;
 
-/* Counts the moments at which work may have come; claims by hand wait for it to move (epoch.h). */
-struct epoch {
+/* Counts the moments at which work may have come; claims by hand wait for it to move
+ * (work_signal.h). */
+struct work_signal {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     uint64_t n;
     int waiting;
-    struct epoch_watch *watch; /* borrowed; NULL: none */
-    bool asked;                /* the watch is to be called at the next move */
-    int telling;               /* threads inside watch->moved */
+    struct work_signal_watch *watch; /* borrowed; NULL: none */
+    bool asked;                      /* the watch is to be called at the next move */
+    int telling;                     /* threads inside watch->moved */
 };
 
 struct exec {
@@ -66,7 +67,7 @@ struct exec {
     struct beater beater;
     struct stall stall;
     struct unwritable unwritable;
-    struct epoch epoch;
+    struct work_signal work_signal;
     struct exec_stats stats;
     struct rates rates;
     struct failures failures;
@@ -99,12 +100,12 @@ MUST_USE enum pawl_status exec_store(const struct exec *e, enum store_role role,
  * waits. */
 bool exec_listens(struct exec *e);
 
-/* A zeroed epoch becomes usable. */
-void epoch_init(struct epoch *p);
+/* A zeroed signal becomes usable. */
+void work_signal_init(struct work_signal *p);
 /* No thread waits for it, and the watch was removed. */
-void epoch_release(struct epoch *p);
+void work_signal_release(struct work_signal *p);
 /* Raise the number: wake those who wait, call the watch. Not under a lock. */
-void exec_epoch_move(struct exec *e);
+void exec_work_signal_raise(struct exec *e);
 
 /* The store thread; `exec` is the handle. Ends when the queue is closed and empty. */
 void *writer_main(void *exec);

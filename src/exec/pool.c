@@ -306,7 +306,8 @@ static void claim_done(struct job *j)
     PAUSE_POINT("exec.claimed");
     if (j->op.n_ended) {
         exec_look(e, j->op.ended, j->op.n_ended);
-        exec_epoch_move(e); /* The next call of their keys may be due now, and not for this node. */
+        exec_work_signal_raise(e); /* The next call of their keys may be due now, and not for this
+                                      node. */
     }
     if (j->op.status != PAWL_OK) {
         /* Repeat it: the database may have stored a lease that we do not know of, and only the same

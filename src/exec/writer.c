@@ -406,7 +406,7 @@ void *writer_main(void *arg)
         size_t claimed = g.claim && g.claim->op.status == PAWL_OK ? g.claim->op.claim.n : 0;
         group_settle(e, &g);
         if (g.fresh)
-            exec_epoch_move(e);
+            exec_work_signal_raise(e);
         gather(e, &gathering, claimed);
         CRASH_POINT("exec.after_answers");
     }

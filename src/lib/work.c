@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "exec/epoch.h"
+#include "exec/work_signal.h"
 #include "exec/job.h"
 #include "exec/waiter.h"
 #include "lib/lib.h"
@@ -111,7 +111,7 @@ static enum pawl_status claim_loop(struct pawl *p, const struct claim *c,
     int64_t until_us = world_mono(&world_real) + g->wait_us;
     for (;;) {
         struct arena a;
-        uint64_t seen = exec_epoch(p->e);
+        uint64_t seen = exec_work_signal(p->e);
         arena_init(&a, REQUEST_LEN_MAX);
         struct op op = { .kind = OP_CLAIM, .a = &a, .claim = *c };
         enum pawl_status st = g->repeats ? exec_do(p->e, &op) : exec_claim(p->e, &op);
@@ -128,7 +128,7 @@ static enum pawl_status claim_loop(struct pawl *p, const struct claim *c,
         if (done)
             return st;
         int64_t wake_us = next_us ? now_us + MAX(next_us - exec_now(p->e), 0) : INT64_MAX;
-        exec_epoch_wait(p->e, seen, MIN(wake_us, until_us));
+        exec_work_signal_wait(p->e, seen, MIN(wake_us, until_us));
     }
 }
 

@@ -63,11 +63,11 @@ TEST(groups_and_commits_are_counted_alike)
 /* ---- The work signal ------------------------------------------------------------------------- */
 
 struct seen {
-    struct epoch_watch watch; /* first */
+    struct work_signal_watch watch; /* first */
     atomic_int times;
 };
 
-static void moved(struct epoch_watch *w)
+static void moved(struct work_signal_watch *w)
 {
     atomic_fetch_add(&((struct seen *)w)->times, 1);
 }
@@ -76,44 +76,44 @@ TEST(a_watch_is_told_once_for_each_time_it_asked)
 {
     struct seen seen = { .watch.moved = moved };
     struct pawl *p = fixture_open(param);
-    exec_epoch_watch(p->e, &seen.watch);
+    exec_work_signal_watch(p->e, &seen.watch);
     fixture_submit(p, "a", "t");
     EQ_INT(seen.times, 0);
-    exec_epoch_ask(p->e);
+    exec_work_signal_ask(p->e);
     TRUE(exec_listens(p->e));
-    exec_epoch_ask(p->e);
+    exec_work_signal_ask(p->e);
     fixture_submit(p, "b", "t");
     UNTIL(seen.times == 1);
     fixture_submit(p, "c", "t");
     fixture_submit(p, "d", "t");
     EQ_INT(seen.times, 1);
-    exec_epoch_ask(p->e);
-    exec_epoch_unask(p->e);
-    exec_epoch_move(p->e);
+    exec_work_signal_ask(p->e);
+    exec_work_signal_unask(p->e);
+    exec_work_signal_raise(p->e);
     EQ_INT(seen.times, 1);
-    exec_epoch_ask(p->e);
-    exec_epoch_watch(p->e, NULL);
-    exec_epoch_move(p->e);
+    exec_work_signal_ask(p->e);
+    exec_work_signal_watch(p->e, NULL);
+    exec_work_signal_raise(p->e);
     EQ_INT(seen.times, 1);
     pawl_close(p);
 }
 
 /* A call that goes back to pending wakes claims by hand. */
-TEST(a_handler_that_fails_moves_the_epoch)
+TEST(a_handler_that_fails_raises_the_work_signal)
 {
     struct seen seen = { .watch.moved = moved };
     struct pawl *p = fixture_open(param);
     fixture_on(p, "t", fixture_fails);
     fixture_start(p, 1);
-    exec_epoch_watch(p->e, &seen.watch);
+    exec_work_signal_watch(p->e, &seen.watch);
     fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "a", .type = "t",
                                              .backoff_base_us = 3600 * FIXTURE_SEC });
     UNTIL(COUNT(p, failed_tries) == 1);
-    uint64_t before = exec_epoch(p->e);
+    uint64_t before = exec_work_signal(p->e);
     fixture_submit_as(p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = "b", .type = "t",
                                              .backoff_base_us = 3600 * FIXTURE_SEC });
     UNTIL(COUNT(p, failed_tries) == 2);
-    UNTIL(exec_epoch(p->e) >= before + 2); /* its submit, and its failure */
-    exec_epoch_watch(p->e, NULL);
+    UNTIL(exec_work_signal(p->e) >= before + 2); /* its submit, and its failure */
+    exec_work_signal_watch(p->e, NULL);
     pawl_close(p);
 }

@@ -1,5 +1,5 @@
 /*
- * epoch.c - a number that rises when work may have come, for claims by hand (epoch.h).
+ * work_signal.c - a number that rises when work may have come, for claims by hand (work_signal.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 
 #include "exec/internal.h"
 
-void epoch_init(struct epoch *p)
+void work_signal_init(struct work_signal *p)
 {
     pthread_condattr_t attr;
     pthread_mutex_init(&p->lock, NULL);
@@ -17,20 +17,20 @@ void epoch_init(struct epoch *p)
     pthread_condattr_destroy(&attr);
 }
 
-void epoch_release(struct epoch *p)
+void work_signal_release(struct work_signal *p)
 {
     CHECK(!p->watch && !p->telling);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->moved);
 }
 
-void exec_epoch_move(struct exec *e)
+void exec_work_signal_raise(struct exec *e)
 {
-    struct epoch *p = &e->epoch;
+    struct work_signal *p = &e->work_signal;
     pthread_mutex_lock(&p->lock);
     p->n++;
     bool any = p->waiting;
-    struct epoch_watch *w = p->asked ? p->watch : NULL;
+    struct work_signal_watch *w = p->asked ? p->watch : NULL;
     p->asked = false;
     p->telling += w != NULL;
     pthread_mutex_unlock(&p->lock);
@@ -42,20 +42,20 @@ void exec_epoch_move(struct exec *e)
     pthread_mutex_lock(&p->lock);
     p->telling--;
     pthread_mutex_unlock(&p->lock);
-    pthread_cond_broadcast(&p->moved); /* exec_epoch_watch(NULL) may wait for this. */
+    pthread_cond_broadcast(&p->moved); /* exec_work_signal_watch(NULL) may wait for this. */
 }
 
-uint64_t exec_epoch(struct exec *e)
+uint64_t exec_work_signal(struct exec *e)
 {
-    pthread_mutex_lock(&e->epoch.lock);
-    uint64_t n = e->epoch.n;
-    pthread_mutex_unlock(&e->epoch.lock);
+    pthread_mutex_lock(&e->work_signal.lock);
+    uint64_t n = e->work_signal.n;
+    pthread_mutex_unlock(&e->work_signal.lock);
     return n;
 }
 
-void exec_epoch_wait(struct exec *e, uint64_t seen, int64_t until_us)
+void exec_work_signal_wait(struct exec *e, uint64_t seen, int64_t until_us)
 {
-    struct epoch *p = &e->epoch;
+    struct work_signal *p = &e->work_signal;
     struct timespec until = { .tv_sec = until_us / SEC_US, .tv_nsec = until_us % SEC_US * 1000 };
     pthread_mutex_lock(&p->lock);
     p->waiting++;
@@ -65,9 +65,9 @@ void exec_epoch_wait(struct exec *e, uint64_t seen, int64_t until_us)
     pthread_mutex_unlock(&p->lock);
 }
 
-void exec_epoch_watch(struct exec *e, struct epoch_watch *w)
+void exec_work_signal_watch(struct exec *e, struct work_signal_watch *w)
 {
-    struct epoch *p = &e->epoch;
+    struct work_signal *p = &e->work_signal;
     pthread_mutex_lock(&p->lock);
     CHECK(!w || !p->watch);
     p->watch = w;
@@ -77,9 +77,9 @@ void exec_epoch_watch(struct exec *e, struct epoch_watch *w)
     pthread_mutex_unlock(&p->lock);
 }
 
-void exec_epoch_ask(struct exec *e)
+void exec_work_signal_ask(struct exec *e)
 {
-    struct epoch *p = &e->epoch;
+    struct work_signal *p = &e->work_signal;
     pthread_mutex_lock(&p->lock);
     bool first = !p->asked;
     p->asked = p->watch != NULL;
@@ -90,9 +90,9 @@ void exec_epoch_ask(struct exec *e)
         queue_nudge(&e->queue);
 }
 
-void exec_epoch_unask(struct exec *e)
+void exec_work_signal_unask(struct exec *e)
 {
-    pthread_mutex_lock(&e->epoch.lock);
-    e->epoch.asked = false;
-    pthread_mutex_unlock(&e->epoch.lock);
+    pthread_mutex_lock(&e->work_signal.lock);
+    e->work_signal.asked = false;
+    pthread_mutex_unlock(&e->work_signal.lock);
 }
