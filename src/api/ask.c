@@ -13,7 +13,7 @@
 #include "api/ask_io.h"
 #include "api/auth.h"
 #include "api/body.h"
-#include "api/desk.h"
+#include "api/claim_wait.h"
 #include "api/fields.h"
 #include "api/internal.h"
 #include "api/match.h"
@@ -298,7 +298,7 @@ enum pawl_status api_open(const struct api_conf *conf, struct api **out, struct 
     buf_init(&api->scratch, ANSWER_LEN_MAX);
     enum pawl_status st = doors_open(conf, &api->doors, err);
     if (st == PAWL_OK)
-        st = desk_open(api, err);
+        st = claim_wait_open(api, err);
     if (st != PAWL_OK) {
         doors_close(api->doors);
         mem_free(api);
@@ -330,7 +330,7 @@ void api_close(struct api *api)
     if (!api)
         return;
     CHECK(!api->n_asks && !api->parked);
-    desk_close(api);
+    claim_wait_close(api);
     doors_close(api->doors);
     buf_release(&api->scratch);
     mem_free(api);

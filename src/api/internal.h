@@ -10,7 +10,7 @@
 #include "base/buf.h"
 
 struct ask_write;
-struct desk;
+struct claim_wait;
 struct doors;
 struct park;
 
@@ -26,7 +26,7 @@ struct api {
     void *audit_ctx;
     const char *(*not_ready)(void *ctx);
     void *ready_ctx;
-    struct desk *desk;                  /* owned: the claims that wait (desk.h) */
+    struct claim_wait *claim_wait;      /* owned: the claims that wait (claim_wait.h) */
     const struct http_server *server;   /* borrowed; NULL: not set (api_serves) */
     struct doors *doors;                /* owned: tokens, origins, hosts (auth.h) */
     struct park *parked;                /* all requests that wait, linked */

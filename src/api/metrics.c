@@ -10,7 +10,7 @@
 
 #include "api/ask.h"
 #include "api/ask_io.h"
-#include "api/desk.h"
+#include "api/claim_wait.h"
 #include "api/internal.h"
 #include "api/reply.h"
 #include "api/routes.h"
@@ -141,7 +141,7 @@ static void process_add(struct buf *b, const struct api *api)
     buf_add_text(b, "\"} 1\n");
     one(b, "pawl_requests_open", "gauge", "Requests that have no answer yet.", api->n_asks);
     one(b, "pawl_claims_waiting", "gauge", "Claims that wait for something to do.",
-        (int64_t)desk_waiting(api));
+        (int64_t)claim_wait_waiting(api));
     one(b, "pawl_memory_bytes", "gauge", "Resident memory of the process.", process_memory());
     head(b, "pawl_start_time_seconds", "gauge", "When it started, since 1970.");
     buf_addf(b, "pawl_start_time_seconds %" PRId64 "\n", api->started_us / SEC_US);

@@ -9,7 +9,7 @@
 
 #include "api/ask.h"
 #include "api/call_json.h"
-#include "api/desk.h"
+#include "api/claim_wait.h"
 #include "api/internal.h"
 #include "exec/waiter.h"
 
@@ -76,7 +76,7 @@ void api_stop(struct api *api)
     /* No request parks any more, so this loop ends. */
     while (api->parked)
         park_over(api->parked, PARK_STOP);
-    desk_stop(api);
+    claim_wait_stop(api);
 }
 
 /* ---- Waiting for a call's end ---------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "api/auth.h"
 #include "api/body.h"
 #include "api/call_json.h"
-#include "api/desk.h"
+#include "api/claim_wait.h"
 #include "api/fields.h"
 #include "api/internal.h"
 #include "api/park.h"

@@ -1,7 +1,7 @@
 /*
  * work.h - claims over HTTP: leases for workers that are clients.
  *
- * A claim looks once; one that finds nothing and may wait stands in a line (desk.h). It stays
+ * A claim looks once; one that finds nothing and may wait stands in a line (claim_wait.h). It stays
  * parked while it looks: a client that leaves in the middle gets nothing, and what was leased for
  * it meanwhile is given back. Loop thread.
  * SPDX-License-Identifier: Apache-2.0
@@ -45,7 +45,7 @@ MUST_USE enum pawl_status claim_read(struct ask *q, const struct claim_in *in, s
                                      struct pawl_err *err);
 /* Look, and wait up to wait_us for something to find. Calls c->found once, perhaps at once. */
 void claim_begin(struct ask *q, struct claiming *c, int64_t wait_us);
-/* Look once more, for desk.c. */
+/* Look once more, for claim_wait.c. */
 void claim_look(struct claiming *c);
 /* The claim is no longer wanted: take nothing, and end. May call c->found at once. */
 void claim_unwant(struct claiming *c);

@@ -1,11 +1,11 @@
 /*
- * desk.c - the lines of claims that wait for work (desk.h says how they take turns).
+ * claim_wait.c - the lines of claims that wait for work (claim_wait.h says how they take turns).
  *
  * Loop thread, except for moved(). What must stay true: while a claim stands in a line, exec has
  * been asked to announce the next time work may have come, before the look that might miss it.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/desk.h"
+#include "api/claim_wait.h"
 
 #include "api/ask.h"
 #include "api/internal.h"
@@ -20,7 +20,7 @@
 
 struct line {
     struct line *next, **link; /* same bucket */
-    struct desk *desk;
+    struct claim_wait *claim_wait;
     struct claiming *first, **end; /* claims that are not looking now, oldest first */
     size_t members;                /* all of its claims, also those that are looking */
     int looking;
@@ -29,7 +29,7 @@ struct line {
     unsigned char wants[32]; /* digest of queues and types */
 };
 
-struct desk {
+struct claim_wait {
     struct work_signal_watch watch; /* first */
     struct api *api;
     struct loop_task task; /* work may have come */
@@ -77,7 +77,7 @@ static void due(struct loop_timer *t)
     stir((struct line *)((char *)t - offsetof(struct line, timer)));
 }
 
-static void ask_work_signal(struct desk *d)
+static void ask_work_signal(struct claim_wait *d)
 {
     if (d->asked)
         return;
@@ -88,7 +88,7 @@ static void ask_work_signal(struct desk *d)
 /* Work may have come. */
 static void turn(struct loop_task *t)
 {
-    struct desk *d = (struct desk *)((char *)t - offsetof(struct desk, task));
+    struct claim_wait *d = (struct claim_wait *)((char *)t - offsetof(struct claim_wait, task));
     d->asked = false;
     if (!d->waiting || d->api->stopping)
         return;
@@ -101,7 +101,7 @@ static void turn(struct loop_task *t)
 /* Any thread. Called once for each exec_work_signal_ask(), so the task is not posted twice. */
 static void moved(struct work_signal_watch *w)
 {
-    struct desk *d = (struct desk *)w;
+    struct claim_wait *d = (struct claim_wait *)w;
     loop_post(d->api->loop, &d->task);
 }
 
@@ -119,13 +119,13 @@ static bool wants_digest(const struct claiming *c, unsigned char out[32])
     return digest_parts(parts, 3, out);
 }
 
-static struct line *line_make(struct desk *d, const unsigned char wants[32])
+static struct line *line_make(struct claim_wait *d, const unsigned char wants[32])
 {
     struct line **at = &d->buckets[wants[0]];
     struct line *l = mem_zalloc(sizeof(*l));
     if (!l)
         return NULL;
-    l->desk = d;
+    l->claim_wait = d;
     l->end = &l->first;
     l->timer.run = due;
     memcpy(l->wants, wants, sizeof(l->wants));
@@ -140,7 +140,7 @@ static struct line *line_make(struct desk *d, const unsigned char wants[32])
 static void line_free(struct line *l)
 {
     CHECK(!l->first && !l->looking);
-    loop_timer_cancel(l->desk->api->loop, &l->timer);
+    loop_timer_cancel(l->claim_wait->api->loop, &l->timer);
     *l->link = l->next;
     if (l->next)
         l->next->link = l->link;
@@ -149,7 +149,7 @@ static void line_free(struct line *l)
 
 bool line_enter(struct claiming *c)
 {
-    struct desk *d = c->ask->api->desk;
+    struct claim_wait *d = c->ask->api->claim_wait;
     unsigned char wants[32];
     if (!wants_digest(c, wants))
         return false;
@@ -190,7 +190,7 @@ static void put_last(struct line *l, struct claiming *c)
 void line_back(struct claiming *c, int64_t next_due_us)
 {
     struct line *l = c->line;
-    struct api *api = l->desk->api;
+    struct api *api = l->claim_wait->api;
     l->looking--;
     if (c->seated)
         put_first(l, c);
@@ -222,7 +222,7 @@ void line_leave(struct claiming *c, bool more)
         l->looking--;
     }
     l->members--;
-    l->desk->waiting--;
+    l->claim_wait->waiting--;
     if (!l->members) {
         line_free(l);
     } else if (more) {
@@ -233,38 +233,38 @@ void line_leave(struct claiming *c, bool more)
     }
 }
 
-size_t desk_waiting(const struct api *api)
+size_t claim_wait_waiting(const struct api *api)
 {
-    return api->desk ? api->desk->waiting : 0;
+    return api->claim_wait ? api->claim_wait->waiting : 0;
 }
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
-enum pawl_status desk_open(struct api *api, struct pawl_err *err)
+enum pawl_status claim_wait_open(struct api *api, struct pawl_err *err)
 {
-    struct desk *d = mem_zalloc(sizeof(*d));
+    struct claim_wait *d = mem_zalloc(sizeof(*d));
     if (!d)
         return err_no_memory(err, "opening the API");
     d->api = api;
     d->watch.moved = moved;
     d->task.run = turn;
-    api->desk = d;
+    api->claim_wait = d;
     exec_work_signal_watch(api->exec, &d->watch);
     return PAWL_OK;
 }
 
-void desk_stop(struct api *api)
+void claim_wait_stop(struct api *api)
 {
-    if (api->desk)
+    if (api->claim_wait)
         exec_work_signal_watch(api->exec, NULL);
 }
 
-void desk_close(struct api *api)
+void claim_wait_close(struct api *api)
 {
-    if (!api->desk)
+    if (!api->claim_wait)
         return;
-    desk_stop(api);
+    claim_wait_stop(api);
     for (size_t i = 0; i < LINE_BUCKETS; i++)
-        CHECK(!api->desk->buckets[i]);
-    mem_free(TAKE(api->desk));
+        CHECK(!api->claim_wait->buckets[i]);
+    mem_free(TAKE(api->claim_wait));
 }

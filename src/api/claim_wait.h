@@ -1,5 +1,5 @@
 /*
- * desk.h - claims that wait for work, in lines.
+ * claim_wait.h - claims that wait for work, in lines.
  *
  * Claims that ask for the same queues and types stand in one line. When work may have come, the
  * first of a line looks; each that finds something lets two more look while there is more. So five
@@ -7,22 +7,22 @@
  * within a few commits. Loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef API_DESK_H
-#define API_DESK_H
+#ifndef API_CLAIM_WAIT_H
+#define API_CLAIM_WAIT_H
 
 #include "api/api.h"
 
 struct claiming;
-struct desk;
+struct claim_wait;
 
-/* Make api->desk and watch for work. NO_MEMORY. */
-MUST_USE enum pawl_status desk_open(struct api *api, struct pawl_err *err);
+/* Make api->claim_wait and watch for work. NO_MEMORY. */
+MUST_USE enum pawl_status claim_wait_open(struct api *api, struct pawl_err *err);
 /* No line looks any more; claims that are parked are ended by their park. */
-void desk_stop(struct api *api);
+void claim_wait_stop(struct api *api);
 /* Free it; no claim waits. */
-void desk_close(struct api *api);
+void claim_wait_close(struct api *api);
 /* How many claims wait. */
-size_t desk_waiting(const struct api *api);
+size_t claim_wait_waiting(const struct api *api);
 
 /* Stand in the line for what c wants; it looks at once. False without memory. */
 bool line_enter(struct claiming *c);
