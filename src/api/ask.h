@@ -2,7 +2,7 @@
  * ask.h - one HTTP request being answered.
  *
  *     api_handle -> match (match.h) -> doors_check (auth.h) -> query_read -> route.run
- *     route.run  -> body.h, fields.h -> ask_write, ask_read (ask_io.h) or wait_enter (park.h)
+ *     route.run  -> body.h, fields.h -> ask_write, ask_read (ask_io.h) or wait_enter (wait.h)
  *                -> ask_reply, ask_refuse (reply.h)
  *
  * Everything runs on the loop thread, unless a function says otherwise. A struct ask and all that
@@ -15,7 +15,7 @@
 
 #include "api/auth.h"
 
-struct park;
+struct timed_wait;
 struct route;
 
 #define ASK_PARAMS_MAX 4 /* `{...}` in one pattern */
@@ -35,7 +35,7 @@ struct ask {
     struct principal who;
     struct bytes path[ASK_PARAMS_MAX]; /* the `{...}` of the pattern, decoded; each a valid name */
     struct value query[ASK_QUERY_MAX]; /* in the order of route->params */
-    struct park *park;                 /* set while it is parked (park.h) */
+    struct timed_wait *timed;          /* set while it is parked (wait.h) */
 };
 
 /* The value of a query parameter of this route, by name; .given false when it was not there. The

@@ -10,7 +10,7 @@
 #include "api/auth.h"
 #include "api/call_json.h"
 #include "api/match.h"
-#include "api/park.h"
+#include "api/wait.h"
 #include "api/reply.h"
 #include "api/routes.h"
 #include "base/buf.h"
@@ -182,7 +182,7 @@ static void call_read_done(struct ask_read *rd)
     }
     if (looks_again(cr)) {
         ask_read_end(rd);
-        wait_park(&cr->wait, MIN(world_mono(&world_real) + LOOK_AGAIN_US, cr->until_us));
+        wait_begin(&cr->wait, MIN(world_mono(&world_real) + LOOK_AGAIN_US, cr->until_us));
         return;
     }
     /* Completed concurrently: wait_done() answers, or refuses if the client may not see the call.
@@ -268,7 +268,7 @@ static void wait_done(struct wait *w, enum wait_end how)
 {
     struct call_read *cr = (struct call_read *)((char *)w - offsetof(struct call_read, wait));
     struct ask *q = cr->read.ask;
-    if (how == WAIT_OVER && w->why == PARK_TIME && looks_again(cr)) {
+    if (how == WAIT_OVER && w->why == WAIT_TIME && looks_again(cr)) {
         wait_look(q, cr);
         return;
     }
@@ -300,7 +300,7 @@ static void found_wait(struct call_read *cr)
         return;
     }
     ask_read_end(&cr->read); /* A caller that waits should hold little memory. */
-    wait_park(&cr->wait, cr->until_us);
+    wait_begin(&cr->wait, cr->until_us);
 }
 
 /* ---- GET /v1/calls/{id}?archived=true -------------------------------------------------------- */

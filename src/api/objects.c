@@ -15,7 +15,7 @@
 #include "api/call_json.h"
 #include "api/fields.h"
 #include "api/internal.h"
-#include "api/park.h"
+#include "api/wait.h"
 #include "api/reply.h"
 #include "api/routes.h"
 #include "api/spec_json.h"
@@ -157,7 +157,7 @@ void route_object_get(struct ask *q)
 struct object_ask {
     struct ask_write write; /* first */
     struct object_op want;
-    struct park park;
+    struct timed_wait timed;
     struct ask_read read; /* reads how many calls wait, once it is written */
     struct object now;
     struct object written;
@@ -178,10 +178,10 @@ static void object_refuse(struct object_ask *o)
     ask_fail(q, &err);
 }
 
-static void object_over(struct park *p, enum park_why why)
+static void object_over(struct timed_wait *p, enum wait_why why)
 {
-    struct object_ask *o = (struct object_ask *)((char *)p - offsetof(struct object_ask, park));
-    if (why != PARK_TIME) {
+    struct object_ask *o = (struct object_ask *)((char *)p - offsetof(struct object_ask, timed));
+    if (why != WAIT_TIME) {
         object_refuse(o);
         return;
     }
@@ -195,8 +195,8 @@ static bool object_again(struct object_ask *o)
     int64_t now_us = world_mono(&world_real);
     if (o->write.job.op.status != PAWL_BUSY || now_us >= o->until_us)
         return false;
-    o->park.over = object_over;
-    park_enter(o->write.ask, &o->park, now_us + AGAIN_US); /* o may be freed inside */
+    o->timed.over = object_over;
+    timed_wait_enter(o->write.ask, &o->timed, now_us + AGAIN_US); /* o may be freed inside */
     return true;
 }
 
@@ -258,7 +258,7 @@ static void object_written(struct ask_write *w)
 
 static void object_look(struct object_ask *o)
 {
-    struct ask *q = o->park.ask;
+    struct ask *q = o->timed.ask;
     o->write = (struct ask_write){ .done = object_written };
     o->write.job.op = (struct op){ .kind = OP_OBJECT, .object = o->want };
     o->write.job.len = o->want.state.bytes.len;
@@ -275,7 +275,7 @@ static enum pawl_status object_begin(struct ask *q, struct object_ask *o, enum s
     o->want.type = q->path[0];
     o->want.key = q->path[1];
     o->want.how = how;
-    o->park.ask = q;
+    o->timed.ask = q;
     enum pawl_status st = object_allowed(q, err);
     if (st == PAWL_OK)
         st = ask_wait_us(q, TURN_WAIT_US, &wait_us, err);

@@ -79,7 +79,7 @@ void ask_reply_raw(struct ask *q, const struct http_reply *reply)
     struct api *api = q->api;
     struct http_header headers[HEADERS_MAX + 3];
     struct http_reply with = with_cors(q, reply, headers);
-    CHECK(!q->park);
+    CHECK(!q->timed);
     audit(q, reply->status);
     q->r->on_gone = NULL;
     api->n_asks--;

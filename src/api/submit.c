@@ -18,7 +18,7 @@
 #include "api/body.h"
 #include "api/call_json.h"
 #include "api/get.h"
-#include "api/park.h"
+#include "api/wait.h"
 #include "api/reply.h"
 #include "api/routes.h"
 #include "api/spec_json.h"
@@ -135,7 +135,7 @@ static void submit_answer(struct submit *s)
         submit_show(s, &s->wait.call, r && r->duplicate);
     else if (r && pawl_state_ended(r->call.state))
         submit_show(s, &r->call, r->duplicate);
-    else if (s->late && (!s->waits || s->wait.why == PARK_TIME))
+    else if (s->late && (!s->waits || s->wait.why == WAIT_TIME))
         submit_late(s, r && r->duplicate);
     else if (r && !s->waits)
         submit_show(s, &r->call, r->duplicate);
@@ -220,7 +220,7 @@ void submit_begin(struct ask *q, struct submit *s, int64_t wait_us)
     }
     ask_write(q, &s->write);
     if (s->waits)
-        wait_park(&s->wait, world_mono(&world_real) + wait_us);
+        wait_begin(&s->wait, world_mono(&world_real) + wait_us);
 }
 
 void route_submit(struct ask *q)

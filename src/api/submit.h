@@ -7,7 +7,7 @@
 #define API_SUBMIT_H
 
 #include "api/ask_io.h"
-#include "api/park.h"
+#include "api/wait.h"
 
 /* Stands at the head of a route's own struct, made on q->a and zeroed. Set spec (completed), and if
  * needed `show` and `late`; the rest is submit.c's. */

@@ -16,7 +16,7 @@
 #include "api/claim_wait.h"
 #include "api/fields.h"
 #include "api/internal.h"
-#include "api/park.h"
+#include "api/wait.h"
 #include "api/reply.h"
 #include "api/routes.h"
 #include "base/buf.h"
@@ -212,7 +212,7 @@ static void looked(struct ask_write *w)
             line_back(c, next_due_us);
         return;
     }
-    park_leave(&c->park);
+    timed_wait_leave(&c->timed);
     line_leave(c, ok && op->claim.n && op->claim.more);
     if (ok && op->claim.n && unwanted(c))
         give_back(c);
@@ -221,9 +221,9 @@ static void looked(struct ask_write *w)
 }
 
 /* The wait is over. If the claim is looking, its answer decides. */
-static void waited(struct park *p, enum park_why why)
+static void waited(struct timed_wait *p, enum wait_why why)
 {
-    struct claiming *c = (struct claiming *)((char *)p - offsetof(struct claiming, park));
+    struct claiming *c = (struct claiming *)((char *)p - offsetof(struct claiming, timed));
     (void)why;
     c->over = true;
     if (c->looking)
@@ -238,7 +238,7 @@ void claim_unwant(struct claiming *c)
     c->unwanted = true;
     if (!c->line || c->looking)
         return;
-    park_leave(&c->park);
+    timed_wait_leave(&c->timed);
     line_leave(c, false);
     forget(c);
     c->found(c);
@@ -258,9 +258,9 @@ void claim_begin(struct ask *q, struct claiming *c, int64_t wait_us)
             c->found(c);
             return;
         }
-        c->looking = true; /* park_enter() may call waited() at once. */
-        c->park.over = waited;
-        park_enter(q, &c->park, world_mono(&world_real) + wait_us);
+        c->looking = true; /* timed_wait_enter() may call waited() at once. */
+        c->timed.over = waited;
+        timed_wait_enter(q, &c->timed, world_mono(&world_real) + wait_us);
         if (c->over) {
             c->looking = false;
             line_leave(c, false);

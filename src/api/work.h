@@ -10,7 +10,7 @@
 #define API_WORK_H
 
 #include "api/ask_io.h"
-#include "api/park.h"
+#include "api/wait.h"
 #include "base/json.h"
 
 struct line;
@@ -21,7 +21,7 @@ struct claiming {
     struct ask_write back; /* gives back what the client is no longer there to take */
     struct ask *ask;
     struct claim want; /* what is asked for; the same token in every look */
-    struct park park;
+    struct timed_wait timed;
     struct line *line;             /* NULL: it does not wait, or no longer */
     struct claiming *next, **link; /* in its line, while it is not looking */
     bool looking, seated;          /* seated: it has its place, which it gets back after a look */

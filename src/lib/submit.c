@@ -334,7 +334,7 @@ static enum pawl_status caller_result(struct caller *c, struct bytes id, struct 
 
 /* Wait until the call ends, the time is up, or the waiting attempt is stopped. False: the commit of
  * the accept has no answer, and the caller leaves. */
-static bool caller_park(struct caller *c, const struct waiting *w, int64_t until_us)
+static bool caller_wait(struct caller *c, const struct waiting *w, int64_t until_us)
 {
     if (w->by)
         try_also(w->by, &c->over);
@@ -369,7 +369,7 @@ enum pawl_status wait_for(struct exec *e, const struct waiting *w, struct pawl_s
     *out = NULL;
     enum pawl_status st =
         w->spec ? caller_post(c, w->spec, err) : look_first(c, w->id, until_us, out, err);
-    bool left = st == PAWL_OK && !*out && !caller_park(c, w, until_us);
+    bool left = st == PAWL_OK && !*out && !caller_wait(c, w, until_us);
     caller_unwait(c);
     if (left)
         st = c->status = exec_unknown(&c->err);

@@ -1,11 +1,11 @@
 /*
- * park.c - requests that wait without a thread: for a time, for the end of a call, until their
- * client leaves or the server stops (park.h). Loop thread, except for the functions that say
+ * wait.c - requests that wait without a thread: for a time, for the end of a call, until their
+ * client leaves or the server stops (wait.h). Loop thread, except for the functions that say
  * otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/park.h"
+#include "api/wait.h"
 
 #include "api/ask.h"
 #include "api/call_json.h"
@@ -18,46 +18,47 @@
 
 /* ---- A place to park ------------------------------------------------------------------------- */
 
-static void park_over(struct park *p, enum park_why why)
+static void timed_wait_over(struct timed_wait *p, enum wait_why why)
 {
-    park_leave(p);
+    timed_wait_leave(p);
     p->over(p, why);
 }
 
-static void park_late(struct loop_timer *t)
+static void timed_wait_late(struct loop_timer *t)
 {
-    park_over((struct park *)((char *)t - offsetof(struct park, timer)), PARK_TIME);
+    timed_wait_over((struct timed_wait *)((char *)t - offsetof(struct timed_wait, timer)),
+                    WAIT_TIME);
 }
 
-static void park_gone(struct http_request *r)
+static void timed_wait_gone(struct http_request *r)
 {
     struct ask *q = r->user;
-    if (q->park)
-        park_over(q->park, PARK_GONE);
+    if (q->timed)
+        timed_wait_over(q->timed, WAIT_GONE);
 }
 
-void park_enter(struct ask *q, struct park *p, int64_t until_us)
+void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us)
 {
     struct api *api = q->api;
-    CHECK(!q->park);
+    CHECK(!q->timed);
     if (p->ask != q) /* wait_enter() has set it already, and another thread may be reading it in
                         wait_wake(). */
         p->ask = q;
-    p->timer = (struct loop_timer){ .run = park_late };
+    p->timer = (struct loop_timer){ .run = timed_wait_late };
     p->next = api->parked;
     p->link = &api->parked;
     if (p->next)
         p->next->link = &p->next;
     api->parked = p;
-    q->park = p;
-    q->r->on_gone = park_gone;
+    q->timed = p;
+    q->r->on_gone = timed_wait_gone;
     if (q->r->gone || api->stopping)
-        park_over(p, q->r->gone ? PARK_GONE : PARK_STOP);
+        timed_wait_over(p, q->r->gone ? WAIT_GONE : WAIT_STOP);
     else
         loop_timer_set(api->loop, &p->timer, until_us);
 }
 
-void park_leave(struct park *p)
+void timed_wait_leave(struct timed_wait *p)
 {
     if (!p->link)
         return;
@@ -65,7 +66,7 @@ void park_leave(struct park *p)
     if (p->next)
         p->next->link = p->link;
     p->link = NULL;
-    p->ask->park = NULL;
+    p->ask->timed = NULL;
     p->ask->r->on_gone = NULL;
     loop_timer_cancel(p->ask->api->loop, &p->timer);
 }
@@ -75,7 +76,7 @@ void api_stop(struct api *api)
     api->stopping = true;
     /* No request parks any more, so this loop ends. */
     while (api->parked)
-        park_over(api->parked, PARK_STOP);
+        timed_wait_over(api->parked, WAIT_STOP);
     claim_wait_stop(api);
 }
 
@@ -93,13 +94,13 @@ static void wait_tell(struct waiter *waiter, const struct call *ended)
 static void wait_wake(struct waiter *waiter)
 {
     struct wait *w = (struct wait *)waiter;
-    loop_post(w->park.ask->api->loop, &w->task);
+    loop_post(w->timed.ask->api->loop, &w->task);
 }
 
 static void wait_say_told(struct wait *w)
 {
     w->parked = false;
-    park_leave(&w->park);
+    timed_wait_leave(&w->timed);
     w->done(w, w->failed ? WAIT_FAILED : WAIT_TOLD);
 }
 
@@ -111,9 +112,9 @@ static void wait_woken(struct loop_task *t)
         wait_say_told(w);
 }
 
-static void wait_over(struct park *p, enum park_why why)
+static void wait_over(struct timed_wait *p, enum wait_why why)
 {
-    struct wait *w = (struct wait *)((char *)p - offsetof(struct wait, park));
+    struct wait *w = (struct wait *)((char *)p - offsetof(struct wait, timed));
     if (!exec_unwait(p->ask->api->exec, &w->waiter))
         return; /* Completed concurrently: wait_woken() answers. */
     w->parked = w->entered = false;
@@ -124,28 +125,28 @@ static void wait_over(struct park *p, enum park_why why)
 void wait_enter(struct ask *q, struct wait *w, struct bytes id)
 {
     arena_init(&w->arena, TOLD_LEN_MAX);
-    w->park = (struct park){ .ask = q, .over = wait_over };
+    w->timed = (struct timed_wait){ .ask = q, .over = wait_over };
     w->task.run = wait_woken;
     w->waiter = (struct waiter){ .id = id, .tell = wait_tell, .wake = wait_wake };
     w->entered = true;
     exec_wait(q->api->exec, &w->waiter);
 }
 
-void wait_park(struct wait *w, int64_t until_us)
+void wait_begin(struct wait *w, int64_t until_us)
 {
     w->parked = true;
     if (w->woken)
         wait_say_told(w);
     else
-        park_enter(w->park.ask, &w->park, until_us);
+        timed_wait_enter(w->timed.ask, &w->timed, until_us);
 }
 
 bool wait_leave(struct wait *w)
 {
-    park_leave(&w->park);
+    timed_wait_leave(&w->timed);
     if (!w->entered || w->woken)
         return true;
-    if (exec_unwait(w->park.ask->api->exec, &w->waiter)) {
+    if (exec_unwait(w->timed.ask->api->exec, &w->waiter)) {
         w->parked = w->entered = false;
         return true;
     }

@@ -1,35 +1,36 @@
 /*
- * park.h - requests that wait without a thread: for a time, for the end of a call, until their
+ * wait.h - requests that wait without a thread: for a time, for the end of a call, until their
  * client leaves or the server stops.
  *
  * Loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef API_PARK_H
-#define API_PARK_H
+#ifndef API_WAIT_H
+#define API_WAIT_H
 
 #include "api/ask.h"
 #include "exec/waiter.h"
 
 /* Why a parked request goes on. */
-enum park_why {
-    PARK_TIME, /* its time is up */
-    PARK_GONE, /* the client has left (q->r->cut: no answer reaches it any more) */
-    PARK_STOP, /* the server is stopping */
+enum wait_why {
+    WAIT_TIME, /* its time is up */
+    WAIT_GONE, /* the client has left (q->r->cut: no answer reaches it any more) */
+    WAIT_STOP, /* the server is stopping */
 };
 
-struct park {
+struct timed_wait {
     struct ask *ask;
-    void (*over)(struct park *p, enum park_why why); /* called once, unless park_leave() came first
-                                                      */
+    void (*over)(struct timed_wait *p, enum wait_why why); /* called once, unless timed_wait_leave()
+                                                            * came first
+                                                            */
     struct loop_timer timer;
-    struct park *next, **link;
+    struct timed_wait *next, **link;
 };
 /* Park the ask until until_us (monotonic). May call `over` at once, when the client has left or the
  * server is stopping. An ask is parked in one place at a time. */
-void park_enter(struct ask *q, struct park *p, int64_t until_us);
+void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us);
 /* End the wait without calling `over`. Does nothing when it is not parked. */
-void park_leave(struct park *p);
+void timed_wait_leave(struct timed_wait *p);
 
 /* ---- Waiting for the end of a call ----------------------------------------------------------- */
 
@@ -41,18 +42,18 @@ enum wait_end {
 /* Enter before the store is asked, so that the end cannot fall between; then park, or leave. */
 struct wait {
     struct waiter waiter; /* first */
-    struct park park;
+    struct timed_wait timed;
     struct loop_task task;
     struct arena arena; /* what was told */
     struct call call;
     bool entered, told, woken, parked, failed;
-    enum park_why why;
-    void (*done)(struct wait *w, enum wait_end how); /* once, after wait_park() */
+    enum wait_why why;
+    void (*done)(struct wait *w, enum wait_end how); /* once, after wait_begin() */
 };
 /* Register for the end of this call. `id` must live as long as the ask. */
 void wait_enter(struct ask *q, struct wait *w, struct bytes id);
 /* Park until the call ends or until_us (monotonic); w->done is called once, perhaps at once. */
-void wait_park(struct wait *w, int64_t until_us);
+void wait_begin(struct wait *w, int64_t until_us);
 /* Stop waiting. True: `done` will not be called. False: the end was told already, and `done` comes
  * with WAIT_TOLD although the ask was never parked. */
 bool wait_leave(struct wait *w);
