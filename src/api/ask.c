@@ -219,14 +219,14 @@ static void handle(struct ask *q)
     unsigned may = m == MATCH_FOUND ? q->route->may : MAY_OPEN;
     if (m == MATCH_FOUND && q->route->run == route_metrics && q->api->metrics_open)
         may |= MAY_OPEN;
-    enum pawl_status st = doors_check(q->api->doors, q->r, may, &q->who, &err);
+    enum pawl_status st = auth_check(q->api->auth, q->r, may, &q->who, &err);
     if (st != PAWL_OK) {
         ask_fail(q, &err);
     } else if (m == MATCH_NONE) {
         ask_refusef(q, PAWL_NOT_FOUND, "no route %.*s; /openapi.json lists them",
                     (int)MIN(q->r->path.len, 120), q->r->path.data);
     } else if (m == MATCH_METHOD && q->r->method == HTTP_OPTIONS &&
-               doors_origin(q->api->doors, q->r).data) {
+               auth_origin(q->api->auth, q->r).data) {
         answer_preflight(q, allow);
     } else if (m == MATCH_METHOD) {
         refuse_method(q, allow);
@@ -296,11 +296,11 @@ enum pawl_status api_open(const struct api_conf *conf, struct api **out, struct 
     api->turn_task.run = turn_over;
     api->started_us = world_now(&world_real);
     buf_init(&api->scratch, ANSWER_LEN_MAX);
-    enum pawl_status st = doors_open(conf, &api->doors, err);
+    enum pawl_status st = auth_open(conf, &api->auth, err);
     if (st == PAWL_OK)
         st = claim_wait_open(api, err);
     if (st != PAWL_OK) {
-        doors_close(api->doors);
+        auth_close(api->auth);
         mem_free(api);
         return st;
     }
@@ -310,12 +310,12 @@ enum pawl_status api_open(const struct api_conf *conf, struct api **out, struct 
 
 enum pawl_status api_reload(struct api *api, const struct api_conf *conf, struct pawl_err *err)
 {
-    struct doors *fresh;
-    enum pawl_status st = doors_open(conf, &fresh, err);
+    struct auth *fresh;
+    enum pawl_status st = auth_open(conf, &fresh, err);
     if (st != PAWL_OK)
         return st;
-    doors_close(api->doors); /* Requests that were let in have copies of what they need. */
-    api->doors = fresh;
+    auth_close(api->auth); /* Requests that were let in have copies of what they need. */
+    api->auth = fresh;
     api->metrics_open = conf->metrics_open;
     return PAWL_OK;
 }
@@ -331,7 +331,7 @@ void api_close(struct api *api)
         return;
     CHECK(!api->n_asks && !api->parked);
     claim_wait_close(api);
-    doors_close(api->doors);
+    auth_close(api->auth);
     buf_release(&api->scratch);
     mem_free(api);
 }

@@ -1,7 +1,7 @@
 /*
  * ask.h - one HTTP request being answered.
  *
- *     api_handle -> match (match.h) -> doors_check (auth.h) -> query_read -> route.run
+ *     api_handle -> match (match.h) -> auth_check (auth.h) -> query_read -> route.run
  *     route.run  -> body.h, fields.h -> ask_write, ask_read (ask_io.h) or wait_enter (wait.h)
  *                -> ask_reply, ask_refuse (reply.h)
  *

@@ -22,7 +22,7 @@ struct key {
 };
 
 /* Immutable; a reload makes another. */
-struct doors {
+struct auth {
     struct arena arena;
     struct key *keys;
     size_t n_keys;
@@ -115,7 +115,7 @@ static enum pawl_status read_token(struct arena *a, const char *line, struct key
     return rest.data ? read_queues(a, rest, &out->who, err) : PAWL_OK;
 }
 
-enum pawl_status doors_check_token(const char *line, struct pawl_err *err)
+enum pawl_status auth_check_token(const char *line, struct pawl_err *err)
 {
     struct arena a;
     struct key key;
@@ -134,7 +134,7 @@ static enum pawl_status copy_list(struct arena *a, const char *const *v, size_t 
     return a->failed ? err_no_memory(err, "origins and hosts") : PAWL_OK;
 }
 
-static enum pawl_status fill(struct doors *d, const struct api_conf *conf, struct pawl_err *err)
+static enum pawl_status fill(struct auth *d, const struct api_conf *conf, struct pawl_err *err)
 {
     d->keys = arena_zalloc(&d->arena, conf->n_tokens ? conf->n_tokens : 1, sizeof *d->keys);
     enum pawl_status st = d->keys ? PAWL_OK : err_no_memory(err, "tokens");
@@ -148,9 +148,9 @@ static enum pawl_status fill(struct doors *d, const struct api_conf *conf, struc
     return st == PAWL_OK ? copy_list(&d->arena, conf->hosts, conf->n_hosts, &d->hosts, err) : st;
 }
 
-enum pawl_status doors_open(const struct api_conf *conf, struct doors **out, struct pawl_err *err)
+enum pawl_status auth_open(const struct api_conf *conf, struct auth **out, struct pawl_err *err)
 {
-    struct doors *d = mem_zalloc(sizeof *d);
+    struct auth *d = mem_zalloc(sizeof *d);
     if (!d)
         return err_no_memory(err, "tokens");
     arena_init(&d->arena, DOORS_LEN_MAX);
@@ -158,11 +158,11 @@ enum pawl_status doors_open(const struct api_conf *conf, struct doors **out, str
     if (st == PAWL_OK)
         *out = d;
     else
-        doors_close(d);
+        auth_close(d);
     return st;
 }
 
-void doors_close(struct doors *d)
+void auth_close(struct auth *d)
 {
     if (!d)
         return;
@@ -185,7 +185,7 @@ static bool in_list(const struct bytes *v, size_t n, struct bytes one)
     return false;
 }
 
-struct bytes doors_origin(const struct doors *d, const struct http_request *r)
+struct bytes auth_origin(const struct auth *d, const struct http_request *r)
 {
     struct bytes origin = d->n_origins ? http_header(r, "origin") : BYTES_NONE;
     return origin.data && in_list(d->origins, d->n_origins, origin) ? origin : BYTES_NONE;
@@ -193,7 +193,7 @@ struct bytes doors_origin(const struct doors *d, const struct http_request *r)
 
 /* Refuse an Origin that is neither the server's own nor allowed by a setting: a web page of another
  * site. */
-static enum pawl_status check_origin(const struct doors *d, const struct http_request *r,
+static enum pawl_status check_origin(const struct auth *d, const struct http_request *r,
                                      struct pawl_err *err)
 {
     struct bytes origin = http_header(r, "origin"), host = http_header(r, "host");
@@ -234,7 +234,7 @@ static bool is_address(struct bytes name)
 
 /* Without tokens, refuse a host name that is not known to be ours: another site's DNS may point at
  * us (DNS rebinding). */
-static enum pawl_status check_host(const struct doors *d, const struct http_request *r,
+static enum pawl_status check_host(const struct auth *d, const struct http_request *r,
                                    struct pawl_err *err)
 {
     struct bytes host = http_header(r, "host"), name = host_name(host);
@@ -258,7 +258,7 @@ static bool same_digest(const unsigned char a[32], const unsigned char b[32])
     return !differ;
 }
 
-static const struct key *find_key(const struct doors *d, struct bytes token)
+static const struct key *find_key(const struct auth *d, struct bytes token)
 {
     unsigned char digest[32];
     const struct key *found = NULL;
@@ -293,8 +293,8 @@ static enum pawl_status copy_principal(struct arena *a, const struct principal *
     return a->failed ? err_no_memory(err, "a token") : PAWL_OK;
 }
 
-enum pawl_status doors_check(const struct doors *d, struct http_request *r, unsigned may,
-                             struct principal *out, struct pawl_err *err)
+enum pawl_status auth_check(const struct auth *d, struct http_request *r, unsigned may,
+                            struct principal *out, struct pawl_err *err)
 {
     enum pawl_status st = check_origin(d, r, err);
     if (st == PAWL_OK)

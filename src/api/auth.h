@@ -25,21 +25,21 @@ enum {
 };
 
 /* The tokens, origins and hosts of one configuration; immutable. */
-struct doors;
+struct auth;
 /* Read them from conf, and copy what is kept. INVALID names the token line; NO_MEMORY. */
-MUST_USE enum pawl_status doors_open(const struct api_conf *conf, struct doors **out,
-                                     struct pawl_err *err);
-/* Free them; no request uses them after doors_check(). Accepts NULL. */
-void doors_close(struct doors *d);
+MUST_USE enum pawl_status auth_open(const struct api_conf *conf, struct auth **out,
+                                    struct pawl_err *err);
+/* Free them; no request uses them after auth_check(). Accepts NULL. */
+void auth_close(struct auth *d);
 /* INVALID: what is wrong with this line `name:role:sha256[:queues]`. Any thread. */
-MUST_USE enum pawl_status doors_check_token(const char *line, struct pawl_err *err);
+MUST_USE enum pawl_status auth_check_token(const char *line, struct pawl_err *err);
 /* The request's Origin header when the setting `origins` has it: its page may read the answer. Else
  * absent. */
-struct bytes doors_origin(const struct doors *d, const struct http_request *r);
+struct bytes auth_origin(const struct auth *d, const struct http_request *r);
 /* May this request use a route that has these MAY_ bits? Fills *out with copies on the request's
  * arena. UNAUTHORIZED: no known token; FORBIDDEN: its role, its Origin or its Host; NO_MEMORY. */
-MUST_USE enum pawl_status doors_check(const struct doors *d, struct http_request *r, unsigned may,
-                                      struct principal *out, struct pawl_err *err);
+MUST_USE enum pawl_status auth_check(const struct auth *d, struct http_request *r, unsigned may,
+                                     struct principal *out, struct pawl_err *err);
 
 /* May this principal see calls of this client? Only ROLE_APP is held to its own. */
 bool principal_sees(const struct principal *who, struct bytes client);

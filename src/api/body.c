@@ -9,7 +9,7 @@
 
 #include "api/ask.h"
 #include "api/fields.h"
-#include "api/front.h"
+#include "api/service.h"
 #include "api/route.h"
 #include "base/json.h"
 

@@ -11,7 +11,7 @@
 
 struct ask_write;
 struct claim_wait;
-struct doors;
+struct auth;
 struct timed_wait;
 
 struct api {
@@ -28,7 +28,7 @@ struct api {
     void *ready_ctx;
     struct claim_wait *claim_wait;      /* owned: the claims that wait (claim_wait.h) */
     const struct http_server *server;   /* borrowed; NULL: not set (api_serves) */
-    struct doors *doors;                /* owned: tokens, origins, hosts (auth.h) */
+    struct auth *auth;                  /* owned: tokens, origins, hosts (auth.h) */
     struct timed_wait *parked;          /* all requests that wait, linked */
     struct ask_write *turn, **turn_end; /* writes of this turn of the loop, posted at its end */
     struct loop_task turn_task;

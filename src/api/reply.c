@@ -1,6 +1,6 @@
 /*
  * reply.c - answers: JSON from a buffer, and every error in the one shape of the contract (reply.h,
- * front.h).
+ * service.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 #include "api/ask.h"
 #include "api/auth.h"
 #include "api/call_json.h"
-#include "api/front.h"
+#include "api/service.h"
 #include "api/internal.h"
 #include "api/route.h"
 #include "base/buf.h"
@@ -51,7 +51,7 @@ static void audit(struct ask *q, int status)
  * headers. */
 static size_t add_cors(const struct ask *q, struct http_header *v, size_t n)
 {
-    struct bytes origin = doors_origin(q->api->doors, q->r);
+    struct bytes origin = auth_origin(q->api->auth, q->r);
     if (!origin.data)
         return n;
     v[n++] = (struct http_header){ BYTES("Access-Control-Allow-Origin"), origin };

@@ -253,7 +253,7 @@ void events_handle(struct http_request *r, void *server)
     struct pawl_err err;
     struct principal who;
     struct events_question q;
-    enum pawl_status st = doors_check(s->doors, r, may(r, events_path_of(r)), &who, &err);
+    enum pawl_status st = auth_check(s->auth, r, may(r, events_path_of(r)), &who, &err);
     if (st == PAWL_OK)
         st = events_question_read(r, &q, &err);
     if (st == PAWL_METHOD)

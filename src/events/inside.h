@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 #include "api/auth.h"
-#include "api/front.h"
+#include "api/service.h"
 #include "events/table.h"
 
 enum errand_kind { ERRAND_ADD, ERRAND_ADD_LATER, ERRAND_COUNT, ERRAND_FIND, ERRAND_READY };
@@ -71,7 +71,7 @@ void group_look(struct events_db *db, struct errand **v, size_t n);
 struct events_server {
     struct loop *loop;
     struct http_server *http;
-    struct doors *doors;
+    struct auth *auth;
     struct lane adds, looks;
     struct errand *errands; /* all errands; loop thread */
     atomic_bool stopping;

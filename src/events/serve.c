@@ -73,7 +73,7 @@ enum pawl_status events_server_open(const struct events_server_conf *conf,
     s->on_stop.run = on_stop;
     enum pawl_status st = loop_open(&s->loop, err);
     if (st == PAWL_OK)
-        st = doors_open(&conf->access, &s->doors, err);
+        st = auth_open(&conf->access, &s->auth, err);
     if (st == PAWL_OK)
         st = lanes_open(s, conf, err);
     if (st == PAWL_OK)
@@ -119,6 +119,6 @@ void events_server_close(struct events_server *s)
         errands_end(s);
     http_close(s->http);
     loop_close(s->loop);
-    doors_close(s->doors);
+    auth_close(s->auth);
     mem_free(s);
 }

@@ -231,7 +231,7 @@ int64_t exec_now(struct exec *e)
 
 /* While the database is away, refuse a write at once, instead of after a wait that ends the same
  * way. The housekeeping thread finds out when it is back. */
-static enum pawl_status at_the_door(struct exec *e, struct pawl_err *err)
+static enum pawl_status may_post(struct exec *e, struct pawl_err *err)
 {
     if (!atomic_load(&e->away_us) || !atomic_load(&e->unwritable.whole))
         return exec_stalled(e, err);
@@ -240,13 +240,13 @@ static enum pawl_status at_the_door(struct exec *e, struct pawl_err *err)
 
 enum pawl_status exec_post(struct exec *e, struct job *j, struct pawl_err *err)
 {
-    enum pawl_status st = at_the_door(e, err);
+    enum pawl_status st = may_post(e, err);
     return st == PAWL_OK ? queue_put(&e->queue, j, false, err) : st;
 }
 
 enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_err *err)
 {
-    enum pawl_status st = at_the_door(e, err);
+    enum pawl_status st = may_post(e, err);
     return st == PAWL_OK ? queue_put_all(&e->queue, first, err) : st;
 }
 

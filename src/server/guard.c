@@ -54,7 +54,7 @@ enum pawl_status guard_tokens(const struct settings *s, struct pawl_err *err)
 {
     const struct setting_value *v = &s->v[SET_TOKENS];
     for (size_t i = 0; i < v->n_items; i++) {
-        enum pawl_status st = doors_check_token(v->items[i], err);
+        enum pawl_status st = auth_check_token(v->items[i], err);
         if (st != PAWL_OK) {
             setting_blame(s, SET_TOKENS, i, err);
             return st;

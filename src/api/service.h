@@ -1,12 +1,12 @@
 /*
- * front.h - what another HTTP service of this program shares with the API besides auth.h: which
+ * service.h - what another HTTP service of this program shares with the API besides auth.h: which
  * bodies count as JSON, and errors in the one shape of the contract.
  *
  * Loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef API_FRONT_H
-#define API_FRONT_H
+#ifndef API_SERVICE_H
+#define API_SERVICE_H
 
 #include "api/api.h"
 
