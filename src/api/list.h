@@ -22,7 +22,7 @@ MUST_USE enum pawl_status list_filters(struct ask *q, const struct list_words *w
 void list_next(struct buf *b, int64_t next_before);
 
 /* A cancel, retry or move of one call was settled: tell its handler, its waiters, or those that
- * claim. Does nothing when it failed. decide.c. */
+ * claim. Does nothing when it failed. control.c. */
 void decided(struct api *api, const struct op *op);
 
 #endif

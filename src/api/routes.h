@@ -27,7 +27,8 @@ void route_attempts(struct ask *q);
 /* GET /v1/calls/{id}/result. */
 void route_result(struct ask *q);
 
-/* ---- decide.c, bulk.c ------------------------------------------------------------------------ */
+/* ---- control.c, bulk.c ------------------------------------------------------------------------
+ */
 
 /* POST /v1/calls/{id}/cancel. */
 void route_cancel(struct ask *q);

@@ -1,5 +1,5 @@
 /*
- * decide.c - cancel, retry and move one call: the operation, its consequences in this process, and
+ * control.c - cancel, retry and move one call: the operation, its consequences in this process, and
  * the call as it is then.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
 /*
- * decide.c - what people decide about a call or a lease: extend, cancel, redrive, move.
+ * control.c - what people decide about a call or a lease: extend, cancel, redrive, move.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * decide.c - cancel, retry, move, pause, gc: one operation each, and its consequences in this
+ * control.c - cancel, retry, move, pause, gc: one operation each, and its consequences in this
  * process.
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * decide.c - what people decide about a call: extend, cancel, redrive, move; and pausing a queue.
+ * control.c - what people decide about a call: extend, cancel, redrive, move; and pausing a queue.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
