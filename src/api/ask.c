@@ -329,7 +329,7 @@ void api_close(struct api *api)
 {
     if (!api)
         return;
-    CHECK(!api->n_asks && !api->parked);
+    CHECK(!api->n_asks && !api->waits);
     claim_wait_close(api);
     auth_close(api->auth);
     buf_release(&api->scratch);

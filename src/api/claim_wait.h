@@ -17,7 +17,7 @@ struct claim_wait;
 
 /* Make api->claim_wait and watch for work. NO_MEMORY. */
 MUST_USE enum pawl_status claim_wait_open(struct api *api, struct pawl_err *err);
-/* No line looks any more; claims that are parked are ended by their park. */
+/* No line looks any more; claims that wait are ended by their timed wait. */
 void claim_wait_stop(struct api *api);
 /* Free it; no claim waits. */
 void claim_wait_close(struct api *api);

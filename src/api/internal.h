@@ -29,7 +29,7 @@ struct api {
     struct claim_wait *claim_wait;      /* owned: the claims that wait (claim_wait.h) */
     const struct http_server *server;   /* borrowed; NULL: not set (api_serves) */
     struct auth *auth;                  /* owned: tokens, origins, hosts (auth.h) */
-    struct timed_wait *parked;          /* all requests that wait, linked */
+    struct timed_wait *waits;           /* all requests that wait, linked */
     struct ask_write *turn, **turn_end; /* writes of this turn of the loop, posted at its end */
     struct loop_task turn_task;
     struct buf scratch; /* answers are written here; empty between requests */

@@ -16,7 +16,8 @@
 /* How large the copy of one call may be. */
 #define TOLD_LEN_MAX ((size_t)8 << 20)
 
-/* ---- A place to park ------------------------------------------------------------------------- */
+/* ---- Timed waits ------------------------------------------------------------------------------
+ */
 
 static void timed_wait_over(struct timed_wait *p, enum wait_why why)
 {
@@ -45,11 +46,11 @@ void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us)
                         wait_wake(). */
         p->ask = q;
     p->timer = (struct loop_timer){ .run = timed_wait_late };
-    p->next = api->parked;
-    p->link = &api->parked;
+    p->next = api->waits;
+    p->link = &api->waits;
     if (p->next)
         p->next->link = &p->next;
-    api->parked = p;
+    api->waits = p;
     q->timed = p;
     q->r->on_gone = timed_wait_gone;
     if (q->r->gone || api->stopping)
@@ -74,9 +75,9 @@ void timed_wait_leave(struct timed_wait *p)
 void api_stop(struct api *api)
 {
     api->stopping = true;
-    /* No request parks any more, so this loop ends. */
-    while (api->parked)
-        timed_wait_over(api->parked, WAIT_STOP);
+    /* No request begins to wait any more, so this loop ends. */
+    while (api->waits)
+        timed_wait_over(api->waits, WAIT_STOP);
     claim_wait_stop(api);
 }
 
@@ -99,7 +100,7 @@ static void wait_wake(struct waiter *waiter)
 
 static void wait_say_told(struct wait *w)
 {
-    w->parked = false;
+    w->waiting = false;
     timed_wait_leave(&w->timed);
     w->done(w, w->failed ? WAIT_FAILED : WAIT_TOLD);
 }
@@ -108,7 +109,7 @@ static void wait_woken(struct loop_task *t)
 {
     struct wait *w = (struct wait *)((char *)t - offsetof(struct wait, task));
     w->woken = true;
-    if (w->parked)
+    if (w->waiting)
         wait_say_told(w);
 }
 
@@ -117,7 +118,7 @@ static void wait_over(struct timed_wait *p, enum wait_why why)
     struct wait *w = (struct wait *)((char *)p - offsetof(struct wait, timed));
     if (!exec_unwait(p->ask->api->exec, &w->waiter))
         return; /* Completed concurrently: wait_woken() answers. */
-    w->parked = w->entered = false;
+    w->waiting = w->entered = false;
     w->why = why;
     w->done(w, WAIT_OVER);
 }
@@ -134,7 +135,7 @@ void wait_enter(struct ask *q, struct wait *w, struct bytes id)
 
 void wait_begin(struct wait *w, int64_t until_us)
 {
-    w->parked = true;
+    w->waiting = true;
     if (w->woken)
         wait_say_told(w);
     else
@@ -147,10 +148,10 @@ bool wait_leave(struct wait *w)
     if (!w->entered || w->woken)
         return true;
     if (exec_unwait(w->timed.ask->api->exec, &w->waiter)) {
-        w->parked = w->entered = false;
+        w->waiting = w->entered = false;
         return true;
     }
-    w->parked = true; /* Told, but wait_woken() has not run yet: it calls `done`. */
+    w->waiting = true; /* Told, but wait_woken() has not run yet: it calls `done`. */
     return false;
 }
 

@@ -11,7 +11,7 @@
 #include "api/ask.h"
 #include "exec/waiter.h"
 
-/* Why a parked request goes on. */
+/* Why a request that waits goes on. */
 enum wait_why {
     WAIT_TIME, /* its time is up */
     WAIT_GONE, /* the client has left (q->r->cut: no answer reaches it any more) */
@@ -27,9 +27,9 @@ struct timed_wait {
     struct timed_wait *next, **link;
 };
 /* Park the ask until until_us (monotonic). May call `over` at once, when the client has left or the
- * server is stopping. An ask is parked in one place at a time. */
+ * server is stopping. An ask waits in one place at a time. */
 void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us);
-/* End the wait without calling `over`. Does nothing when it is not parked. */
+/* End the wait without calling `over`. Does nothing when it does not wait. */
 void timed_wait_leave(struct timed_wait *p);
 
 /* ---- Waiting for the end of a call ----------------------------------------------------------- */
@@ -39,14 +39,15 @@ enum wait_end {
     WAIT_FAILED, /* it has ended, but there was no memory for it */
     WAIT_OVER,   /* time is up, client gone or server stopping: w->why */
 };
-/* Enter before the store is asked, so that the end cannot fall between; then park, or leave. */
+/* Enter before the store is asked, so that the end cannot fall between; then begin to wait, or
+ * leave. */
 struct wait {
     struct waiter waiter; /* first */
     struct timed_wait timed;
     struct loop_task task;
     struct arena arena; /* what was told */
     struct call call;
-    bool entered, told, woken, parked, failed;
+    bool entered, told, woken, waiting, failed;
     enum wait_why why;
     void (*done)(struct wait *w, enum wait_end how); /* once, after wait_begin() */
 };
@@ -55,7 +56,7 @@ void wait_enter(struct ask *q, struct wait *w, struct bytes id);
 /* Park until the call ends or until_us (monotonic); w->done is called once, perhaps at once. */
 void wait_begin(struct wait *w, int64_t until_us);
 /* Stop waiting. True: `done` will not be called. False: the end was told already, and `done` comes
- * with WAIT_TOLD although the ask was never parked. */
+ * with WAIT_TOLD although the wait never began. */
 bool wait_leave(struct wait *w);
 /* Free what was told. */
 void wait_end(struct wait *w);

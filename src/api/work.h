@@ -2,7 +2,7 @@
  * work.h - claims over HTTP: leases for workers that are clients.
  *
  * A claim looks once; one that finds nothing and may wait stands in a line (claim_wait.h). It stays
- * parked while it looks: a client that leaves in the middle gets nothing, and what was leased for
+ * waits while it looks: a client that leaves in the middle gets nothing, and what was leased for
  * it meanwhile is given back. Loop thread.
  * SPDX-License-Identifier: Apache-2.0
  */
