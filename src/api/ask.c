@@ -24,7 +24,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "exec/job.h"
+#include "exec/write_job.h"
 
 /* The largest arguments and answer of one request. */
 #define ANSWER_LEN_MAX ((size_t)256 << 20)
@@ -42,7 +42,7 @@ static void write_back(struct loop_task *t)
 }
 
 /* On the store thread; the last line is its last access to w. */
-static void write_settled(struct job *j)
+static void write_settled(struct write_job *j)
 {
     struct ask_write *w = (struct ask_write *)j;
     int out = WRITE_OUT;
@@ -55,7 +55,7 @@ static void write_settled(struct job *j)
 }
 
 /* On the thread that watches commits. */
-static void write_late(struct job *j)
+static void write_late(struct write_job *j)
 {
     struct ask_write *w = (struct ask_write *)j;
     w->is_late = true;

@@ -12,11 +12,11 @@
 #include <stdatomic.h>
 
 #include "api/ask.h"
-#include "exec/job.h"
+#include "exec/write_job.h"
 
 /* A write on its way. Fill job.op (without .a) and `done`, then ask_write(). */
 struct ask_write {
-    struct job job; /* first */
+    struct write_job job; /* first */
     struct ask *ask;
     struct arena arena;                /* what the answer in job.op points at */
     void (*done)(struct ask_write *w); /* loop thread */

@@ -22,7 +22,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "exec/work_signal.h"
-#include "exec/job.h"
+#include "exec/write_job.h"
 #include "exec/waiter.h"
 
 /* ---- What is said of one call ---------------------------------------------------------------- */
@@ -392,7 +392,7 @@ void route_finish(struct ask *q)
         ask_fail(q, &err);
         return;
     }
-    struct job *j = &f->w.job;
+    struct write_job *j = &f->w.job;
     for (size_t i = 0; i < j->op.finish.n; i++) {
         const struct finish_item *it = &j->op.finish.v[i];
         j->weight += 1 + it->n_send;

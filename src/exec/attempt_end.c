@@ -216,7 +216,7 @@ static bool turn_into_error(struct pawl_call *t, const struct op *op)
     return true;
 }
 
-void pool_finish_late(struct job *j)
+void pool_finish_late(struct write_job *j)
 {
     struct pawl_call *t = try_of(j);
     if (t->run->flow || t->late) /* a flow is counted from its first result to its last */
@@ -232,7 +232,7 @@ void pool_finish_over(struct pawl_call *t)
     try_unref(t);
 }
 
-void pool_finish_done(struct job *j)
+void pool_finish_done(struct write_job *j)
 {
     struct pawl_call *t = try_of(j);
     struct exec *e = t->e;

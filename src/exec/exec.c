@@ -1,6 +1,6 @@
 /*
  * exec.c - opening and closing the handle, posting writes and waiting for their answers (exec.h,
- * job.h).
+ * write_job.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -238,13 +238,13 @@ static enum pawl_status may_post(struct exec *e, struct pawl_err *err)
     return err_set(err, PAWL_BUSY, "the database does not answer");
 }
 
-enum pawl_status exec_post(struct exec *e, struct job *j, struct pawl_err *err)
+enum pawl_status exec_post(struct exec *e, struct write_job *j, struct pawl_err *err)
 {
     enum pawl_status st = may_post(e, err);
     return st == PAWL_OK ? queue_put(&e->queue, j, false, err) : st;
 }
 
-enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_err *err)
+enum pawl_status exec_post_all(struct exec *e, struct write_job *first, struct pawl_err *err)
 {
     enum pawl_status st = may_post(e, err);
     return st == PAWL_OK ? queue_put_all(&e->queue, first, err) : st;
@@ -252,7 +252,7 @@ enum pawl_status exec_post_all(struct exec *e, struct job *first, struct pawl_er
 
 /* How an operation is done whose caller waits for it. */
 struct sync_how {
-    int64_t turn_until_us; /* job.h */
+    int64_t turn_until_us; /* write_job.h */
     bool give_back;        /* hand back what a claim took when its caller has left */
 };
 
@@ -260,7 +260,7 @@ struct sync_how {
  * soon. Else it is allocated ("apart"), with copies of all it names, because the store thread may
  * hold it longer than the caller waits. */
 struct sync_job {
-    struct job job;       /* first */
+    struct write_job job; /* first */
     struct one_shot over; /* apart: answered, or late; else: answered, and not touched afterwards */
     struct one_shot answered; /* apart: answered, and not touched afterwards */
     struct arena arena;
@@ -270,7 +270,7 @@ struct sync_job {
 };
 enum { SYNC_WAITS, SYNC_LEFT, SYNC_DONE };
 
-static void sync_done(struct job *j)
+static void sync_done(struct write_job *j)
 {
     one_shot_set(&((struct sync_job *)j)->over);
 }
@@ -289,7 +289,7 @@ static bool sync_move(struct sync_job *s, int to)
 }
 
 /* When the give-back was refused, the lease runs out: later, and counted as lost. */
-static void sync_given_back(struct job *j)
+static void sync_given_back(struct write_job *j)
 {
     struct sync_job *s = (struct sync_job *)j;
     if (j->op.status == PAWL_OK)
@@ -312,11 +312,11 @@ static bool sync_give_back(struct sync_job *s)
         v[i] = (struct finish_item){ .seq = got->calls[i].seq,
                                      .id = got->calls[i].spec.id,
                                      .how = END_RELEASE };
-    s->job = (struct job){ .op = { .kind = OP_FINISH,
-                                   .a = &s->arena,
-                                   .finish = { .token = got->token, .v = v, .n = got->n } },
-                           .done = sync_given_back,
-                           .weight = got->n };
+    s->job = (struct write_job){ .op = { .kind = OP_FINISH,
+                                         .a = &s->arena,
+                                         .finish = { .token = got->token, .v = v, .n = got->n } },
+                                 .done = sync_given_back,
+                                 .weight = got->n };
     return queue_put(&s->e->queue, &s->job, true, &err) == PAWL_OK;
 }
 
@@ -329,7 +329,7 @@ static void sync_orphaned(struct sync_job *s)
         sync_free(s);
 }
 
-static void sync_apart_done(struct job *j)
+static void sync_apart_done(struct write_job *j)
 {
     struct sync_job *s = (struct sync_job *)j;
     if (!sync_move(s, SYNC_DONE)) {
@@ -341,7 +341,7 @@ static void sync_apart_done(struct job *j)
 }
 
 /* Wake the caller to look. If it leaves, sync_apart_done() frees the rest. */
-static void sync_late(struct job *j)
+static void sync_late(struct write_job *j)
 {
     one_shot_set(&((struct sync_job *)j)->over);
 }

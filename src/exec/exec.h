@@ -4,9 +4,9 @@
  *
  * One struct exec is one open database in one process: a store thread that commits, a housekeeping
  * thread for periodic work, connections for reading, and (after exec_start) worker threads. What
- * else others use is beside this header: job.h (writes), waiter.h (waiting for the end of a call),
- * work_signal.h (waiting for work), node.h (this process among the nodes), stats.h (counters). All
- * functions may be called from any thread unless they say otherwise.
+ * else others use is beside this header: write_job.h (writes), waiter.h (waiting for the end of a
+ * call), work_signal.h (waiting for work), node.h (this process among the nodes), stats.h
+ * (counters). All functions may be called from any thread unless they say otherwise.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef EXEC_EXEC_H

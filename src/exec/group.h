@@ -8,14 +8,14 @@
 #define EXEC_GROUP_H
 
 #include "base/limits.h"
-#include "exec/job.h"
+#include "exec/write_job.h"
 
 struct exec;
 
 struct group {
     struct op *ops[GROUP_MAX + 1];
-    struct job *jobs;
-    struct job *claim;
+    struct write_job *jobs;
+    struct write_job *claim;
     size_t n;
     bool fresh; /* after it calls may be due that were not before */
     bool frees; /* a key becomes free with it, or may */

@@ -54,7 +54,7 @@ void housekeeping_release(struct exec *e)
     struct housekeeping *k = e->housekeeping;
     if (!k)
         return;
-    for (struct job *j = k->again, *next; j; j = next) {
+    for (struct write_job *j = k->again, *next; j; j = next) {
         next = j->next;
         run_abandon(j);
     }
@@ -92,7 +92,7 @@ void housekeeping_by(struct exec *e, int64_t mono_us)
         housekeeping_nudge(e);
 }
 
-void housekeeping_repost(struct exec *e, struct job *j)
+void housekeeping_repost(struct exec *e, struct write_job *j)
 {
     struct housekeeping *k = e->housekeeping;
     pthread_mutex_lock(&k->lock);
@@ -110,13 +110,13 @@ static void repost_due(struct exec *e, int64_t now_us)
     struct housekeeping *k = e->housekeeping;
     struct pawl_err err;
     pthread_mutex_lock(&k->lock);
-    struct job *list = NULL;
+    struct write_job *list = NULL;
     if (k->again && k->again_us <= now_us) {
         list = TAKE(k->again);
         k->again_us = 0;
     }
     pthread_mutex_unlock(&k->lock);
-    for (struct job *j = list, *next; j; j = next) {
+    for (struct write_job *j = list, *next; j; j = next) {
         next = j->next;
         if (queue_put(&e->queue, j, true, &err) != PAWL_OK)
             run_abandon(j);
@@ -125,7 +125,7 @@ static void repost_due(struct exec *e, int64_t now_us)
 
 /* ---- Chores: periodic writes ----------------------------------------------------------------- */
 
-static struct periodic *periodic_of(struct job *j)
+static struct periodic *periodic_of(struct write_job *j)
 {
     return (struct periodic *)((char *)j - offsetof(struct periodic, job));
 }
@@ -152,7 +152,7 @@ static void tell_failure(struct exec *e, struct periodic *c)
 }
 
 /* On the store thread. */
-static void periodic_done(struct job *j)
+static void periodic_done(struct write_job *j)
 {
     struct periodic *c = periodic_of(j);
     struct exec *e = c->e;
@@ -184,7 +184,7 @@ bool periodic_post(struct periodic *c, struct op op)
         return false;
     arena_reset(&c->arena);
     op.a = &c->arena;
-    c->job = (struct job){ .op = op, .done = periodic_done, .weight = 1 };
+    c->job = (struct write_job){ .op = op, .done = periodic_done, .weight = 1 };
     c->began_us = world_mono(&world_real);
     atomic_store(&c->under_way, true);
     if (queue_put(&c->e->queue, &c->job, false, &err) == PAWL_OK)

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "exec/job.h"
+#include "exec/write_job.h"
 #include "exec/node.h"
 #include "store/store.h"
 
@@ -22,7 +22,7 @@ enum keep { KEEP_BEAT, KEEP_SWEEP, KEEP_GC, KEEP_BURY, KEEP_LEAD, KEEP_COUNT = K
 /* A periodic write; at most one of each kind is under way. */
 struct periodic {
     struct exec *e;
-    struct job job;
+    struct write_job job;
     struct arena arena; /* owned: the last answer */
     atomic_bool under_way;
     atomic_bool denied; /* the database account may not do this, and that was logged once */
@@ -48,7 +48,7 @@ struct peers {
 struct housekeeping {
     pthread_mutex_t lock; /* again, nudged, closed */
     pthread_cond_t wake;
-    struct job *again; /* finishes to post again */
+    struct write_job *again; /* finishes to post again */
     int64_t again_us;
     bool nudged, closed;
     atomic_int_least64_t wake_us; /* when it wakes by itself; 0 while awake */
@@ -90,7 +90,7 @@ void housekeeping_doubt(struct exec *e);
 /* The database refused something: find out whether it answers at all. Any thread. */
 void housekeeping_probe(struct exec *e);
 /* Post this finish again a little later: the database did not store it. Store thread. */
-void housekeeping_repost(struct exec *e, struct job *j);
+void housekeeping_repost(struct exec *e, struct write_job *j);
 
 /* Post a periodic write. False: the last one of its kind has not been answered yet. Housekeeping
  * thread. */

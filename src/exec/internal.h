@@ -54,8 +54,8 @@ struct exec {
     struct queue queue;
     struct readers readers;
     struct waiters waiters;
-    struct waiter *told; /* store thread only: to wake when its group is settled */
-    struct job *turns;   /* store thread only: writes that wait for their key's turn */
+    struct waiter *told;     /* store thread only: to wake when its group is settled */
+    struct write_job *turns; /* store thread only: writes that wait for their key's turn */
     struct registry registry;
     struct pool pool;
     struct membership member;

@@ -298,7 +298,7 @@ static void lease_spare(struct lease_run *l)
     *spare = l;
 }
 
-static void claim_done(struct job *j)
+static void claim_done(struct write_job *j)
 {
     struct lease_run *l = (struct lease_run *)((char *)j - offsetof(struct lease_run, job));
     struct exec *e = l->e;
@@ -389,7 +389,7 @@ static void bulk_from(struct claim *c, struct writer_bulk *h, const struct pool 
     c->last = c->without = BYTES_NONE;
 }
 
-struct job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h)
+struct write_job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h)
 {
     struct pool *p = &e->pool;
     struct lease_run *l = h ? TAKE(h->spare) : TAKE(p->spare);
@@ -400,21 +400,21 @@ struct job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h)
     else
         l->token = token_make(e->conf.world);
     l->suspect = false;
-    l->job =
-        (struct job){ .op = { .kind = OP_CLAIM,
-                              .a = &l->arena,
-                              .claim = { .token = l->token,
-                                         .node = bytes_of(e->conf.node),
-                                         .boot = bytes_of(e->boot),
-                                         .queues = p->queues,
-                                         .n_queues = p->n_queues,
-                                         .types = e->registry.types,
-                                         .n_types = e->registry.n_types,
-                                         .max = max,
-                                         .width = p->slots,
-                                         .last = p->bulk ? BYTES_NONE : p->busiest_queue,
-                                         .without = p->bulk ? p->busiest_queue : BYTES_NONE } },
-                      .done = claim_done };
+    l->job = (struct write_job){ .op = { .kind = OP_CLAIM,
+                                         .a = &l->arena,
+                                         .claim = { .token = l->token,
+                                                    .node = bytes_of(e->conf.node),
+                                                    .boot = bytes_of(e->boot),
+                                                    .queues = p->queues,
+                                                    .n_queues = p->n_queues,
+                                                    .types = e->registry.types,
+                                                    .n_types = e->registry.n_types,
+                                                    .max = max,
+                                                    .width = p->slots,
+                                                    .last = p->bulk ? BYTES_NONE : p->busiest_queue,
+                                                    .without =
+                                                        p->bulk ? p->busiest_queue : BYTES_NONE } },
+                                 .done = claim_done };
     struct claim *c = &l->job.op.claim;
     pthread_mutex_lock(&p->lock);
     c->no_suspects = p->suspect;

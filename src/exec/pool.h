@@ -79,7 +79,7 @@ int pool_want(struct exec *e, bool fresh);
 int64_t pool_next_claim(struct exec *e);
 /* Store thread: a claim for a group of this bulk writer, or of the store thread (NULL). NULL
  * without memory. */
-struct job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h);
+struct write_job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h);
 /* Store thread: how many calls a bulk writer is to claim; 0: none. */
 int pool_bulk_want(struct exec *e);
 /* Store thread: end bulk writing when its time is over, so that a claim sees every queue again. */
@@ -118,9 +118,9 @@ void pool_unqueue(struct pool *p, struct run *before, struct run *r);
 void pool_count_slow(struct pool *p, struct pawl_call *t, bool counts);
 
 /* Store thread: the `done` of a finish. */
-void pool_finish_done(struct job *j);
+void pool_finish_done(struct write_job *j);
 /* Store thread: this finish takes longer than its group, so exec_stop() has to wait for it. */
-void pool_finish_late(struct job *j);
+void pool_finish_late(struct write_job *j);
 /* The finish of an attempt without a flow is stored, or never will be. */
 void pool_finish_over(struct pawl_call *t);
 /* Store thread: the end of an attempt is stored: tell the waiters of its call, and note when it is

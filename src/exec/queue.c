@@ -29,8 +29,8 @@ void queue_release(struct queue *q)
 }
 
 /* Append a linked list of n jobs, or refuse all of them. */
-static enum pawl_status put(struct queue *q, struct job *first, struct job *last, size_t n,
-                            bool must, struct pawl_err *err)
+static enum pawl_status put(struct queue *q, struct write_job *first, struct write_job *last,
+                            size_t n, bool must, struct pawl_err *err)
 {
     pthread_mutex_lock(&q->lock);
     bool refuse = q->closed || (!must && q->depth + n > STORE_QUEUE_MAX);
@@ -56,15 +56,15 @@ static enum pawl_status put(struct queue *q, struct job *first, struct job *last
                             STORE_QUEUE_MAX, STORE_QUEUE_MAX);
 }
 
-enum pawl_status queue_put(struct queue *q, struct job *j, bool must, struct pawl_err *err)
+enum pawl_status queue_put(struct queue *q, struct write_job *j, bool must, struct pawl_err *err)
 {
     j->next = NULL;
     return put(q, j, j, 1, must, err);
 }
 
-enum pawl_status queue_put_all(struct queue *q, struct job *first, struct pawl_err *err)
+enum pawl_status queue_put_all(struct queue *q, struct write_job *first, struct pawl_err *err)
 {
-    struct job *last = first;
+    struct write_job *last = first;
     size_t n = 1;
     for (; last->next; last = last->next)
         n++;
@@ -100,7 +100,7 @@ size_t queue_depth(struct queue *q)
     return n;
 }
 
-void job_tell_late(struct job *j)
+void write_job_tell_late(struct write_job *j)
 {
     if (!j->late || j->told_late)
         return;
@@ -108,11 +108,11 @@ void job_tell_late(struct job *j)
     j->late(j);
 }
 
-struct job *jobs_shed(struct job **head)
+struct write_job *write_jobs_shed(struct write_job **head)
 {
-    struct job *out = NULL, **end = &out, **at = head;
+    struct write_job *out = NULL, **end = &out, **at = head;
     while (*at) {
-        struct job *j = *at;
+        struct write_job *j = *at;
         if (j->late && !j->answered) {
             *at = j->next;
             *end = j;
@@ -125,28 +125,28 @@ struct job *jobs_shed(struct job **head)
     return out;
 }
 
-struct job *queue_shed(struct queue *q)
+struct write_job *queue_shed(struct queue *q)
 {
     pthread_mutex_lock(&q->lock);
-    struct job *out = jobs_shed(&q->head);
-    for (const struct job *j = out; j; j = j->next)
+    struct write_job *out = write_jobs_shed(&q->head);
+    for (const struct write_job *j = out; j; j = j->next)
         q->depth--;
     q->tail = NULL;
-    for (struct job *j = q->head; j; j = j->next) {
+    for (struct write_job *j = q->head; j; j = j->next) {
         q->tail = j;
-        job_tell_late(j);
+        write_job_tell_late(j);
     }
     pthread_mutex_unlock(&q->lock);
     return out;
 }
 
 /* Take up to a group's worth of jobs from the head, in order. */
-static struct job_list cut(struct queue *q)
+static struct write_job_list cut(struct queue *q)
 {
-    struct job_list l = { .head = q->head };
+    struct write_job_list l = { .head = q->head };
     size_t weight = 0, len = 0;
-    struct job *last = NULL;
-    for (struct job *j = q->head; j; last = j, j = j->next) {
+    struct write_job *last = NULL;
+    for (struct write_job *j = q->head; j; last = j, j = j->next) {
         bool alone = j->op.kind == OP_HANDLER && !j->answered;
         if (last && (alone || weight + j->weight > GROUP_MAX || len + j->len > GROUP_LEN_MAX))
             break;
@@ -190,13 +190,13 @@ bool queue_gather(struct queue *q, size_t n, int64_t until_us)
     return there;
 }
 
-struct job_list queue_take(struct queue *q, int64_t until_us)
+struct write_job_list queue_take(struct queue *q, int64_t until_us)
 {
     pthread_mutex_lock(&q->lock);
     while (!q->head && !q->nudged && !q->closed && sleep_until(q, until_us))
         ;
     q->nudged = false;
-    struct job_list l = cut(q);
+    struct write_job_list l = cut(q);
     l.ended = q->closed && !l.n;
     pthread_mutex_unlock(&q->lock);
     return l;

@@ -49,16 +49,17 @@ static void put(struct pawl_call *t)
 void run_post_one(struct pawl_call *t, struct finish_item *v)
 {
     t->finish.v = v;
-    t->job = (struct job){ .op = { .kind = OP_FINISH, .a = &t->end_arena, .finish = t->finish },
-                           .done = pool_finish_done,
-                           .weight = item_weight(v),
-                           .len = item_len(v),
-                           .frees = t->call->spec.key.data ? FREES_YES : FREES_NO };
+    t->job =
+        (struct write_job){ .op = { .kind = OP_FINISH, .a = &t->end_arena, .finish = t->finish },
+                            .done = pool_finish_done,
+                            .weight = item_weight(v),
+                            .len = item_len(v),
+                            .frees = t->call->spec.key.data ? FREES_YES : FREES_NO };
     put(t);
 }
 
 /* Store thread: let this finish carry all results that have gathered by now. */
-static void gather(struct job *j)
+static void gather(struct write_job *j)
 {
     struct pawl_call *t = try_of(j);
     struct flow *f = t->run->flow;
@@ -84,11 +85,11 @@ static void gather(struct job *j)
 static void post_from(struct pawl_call *t)
 {
     const struct finish_item *v = &t->run->flow->items[index_of(t)];
-    t->job = (struct job){ .op = { .kind = OP_FINISH, .a = &t->end_arena },
-                           .prepare = gather,
-                           .done = pool_finish_done,
-                           .weight = item_weight(v),
-                           .len = item_len(v) };
+    t->job = (struct write_job){ .op = { .kind = OP_FINISH, .a = &t->end_arena },
+                                 .prepare = gather,
+                                 .done = pool_finish_done,
+                                 .weight = item_weight(v),
+                                 .len = item_len(v) };
     put(t);
 }
 
@@ -164,7 +165,7 @@ void run_release(struct run *r)
 }
 
 /* Store thread: those that were behind the call that runs are back in the line, or not ours. */
-static void cut_done(struct job *j)
+static void cut_done(struct write_job *j)
 {
     struct pawl_call *t = try_of(j);
     struct exec *e = t->e;
@@ -207,9 +208,10 @@ void run_cut(struct run *r)
         (struct finish_item){ .seq = t->call->seq, .id = t->call->spec.id, .how = END_RELEASE };
     pool_finishes_in_flight(t->e, 1);
     t->finish.v = &t->theirs;
-    t->job = (struct job){ .op = { .kind = OP_FINISH, .a = &t->end_arena, .finish = t->finish },
-                           .done = cut_done,
-                           .weight = r->n - from };
+    t->job =
+        (struct write_job){ .op = { .kind = OP_FINISH, .a = &t->end_arena, .finish = t->finish },
+                            .done = cut_done,
+                            .weight = r->n - from };
     put(t);
 }
 
@@ -369,7 +371,7 @@ bool run_refused(struct pawl_call *t)
     return true;
 }
 
-void run_abandon(struct job *j)
+void run_abandon(struct write_job *j)
 {
     struct pawl_call *t = try_of(j);
     struct run *r = t->run;

@@ -89,7 +89,7 @@ void run_settled(struct pawl_call *t, const struct op *op);
  * out again with one at a time. False: the caller decides. */
 bool run_refused(struct pawl_call *t);
 /* This finish will never be stored, because the handle is closed: drop what depends on it. */
-void run_abandon(struct job *finish);
+void run_abandon(struct write_job *finish);
 
 /* Post the finish of one attempt, past its flow; the run waits for it. */
 void run_post_one(struct pawl_call *t, struct finish_item *v);

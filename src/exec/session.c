@@ -38,7 +38,7 @@ struct session {
     enum session_state state;
     bool begun, failed; /* the store thread has entered it; a statement went wrong */
     int64_t deadline_us;
-    struct job job; /* the OP_HANDLER */
+    struct write_job job; /* the OP_HANDLER */
     struct sql_query query;
     struct pawl_rows rows;
     enum pawl_status status;
@@ -145,7 +145,7 @@ static bool session_run(void *ctx, struct sql_tx *tx)
 }
 
 /* Store thread: the transaction is settled, or never began. */
-static void session_done(struct job *j)
+static void session_done(struct write_job *j)
 {
     struct session *s = (struct session *)((char *)j - offsetof(struct session, job));
     struct pawl_call *t = j->op.handler.ctx;
@@ -163,13 +163,13 @@ static void session_done(struct job *j)
             run_end(t, &t->theirs);
         return; /* else the worker is told that it could not begin */
     }
-    t->job = (struct job){ .op = { .kind = OP_FINISH,
-                                   .a = &t->end_arena,
-                                   .finish = t->finish,
-                                   .status = j->op.status,
-                                   .err = j->op.err,
-                                   .ended = j->op.ended,
-                                   .n_ended = j->op.n_ended } };
+    t->job = (struct write_job){ .op = { .kind = OP_FINISH,
+                                         .a = &t->end_arena,
+                                         .finish = t->finish,
+                                         .status = j->op.status,
+                                         .err = j->op.err,
+                                         .ended = j->op.ended,
+                                         .n_ended = j->op.n_ended } };
     if (j->op.status == PAWL_OK || j->op.status == PAWL_LOST_LEASE) {
         struct exec *e = t->e;
         bool keyed = t->call->spec.key.data;
@@ -200,12 +200,13 @@ static enum pawl_status session_make(struct pawl_call *t, struct session **out,
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->moved, &attr);
     pthread_condattr_destroy(&attr);
-    s->job =
-        (struct job){ .op = { .kind = OP_HANDLER,
-                              .a = &t->end_arena,
-                              .handler = { .run = session_run, .ctx = t, .finish = &t->finish } },
-                      .done = session_done,
-                      .weight = 1 };
+    s->job = (struct write_job){
+        .op = { .kind = OP_HANDLER,
+                .a = &t->end_arena,
+                .handler = { .run = session_run, .ctx = t, .finish = &t->finish } },
+        .done = session_done,
+        .weight = 1
+    };
     atomic_store(&t->session, s);
     *out = s;
     return PAWL_OK;

@@ -55,8 +55,8 @@ enum pawl_status exec_unknown(struct pawl_err *err)
 
 static void tell(const struct under_way *u)
 {
-    for (struct job *j = u->jobs; j; j = j->next)
-        job_tell_late(j);
+    for (struct write_job *j = u->jobs; j; j = j->next)
+        write_job_tell_late(j);
 }
 
 /* Set since when new writes are refused, and log when that begins or ends. */
@@ -116,11 +116,11 @@ static int solos_stalled(const struct stall *s)
 
 /* ---- Jobs that wait behind such a commit ----------------------------------------------------- */
 
-static void refuse(struct job *first)
+static void refuse(struct write_job *first)
 {
     struct pawl_err err;
     why(&err);
-    for (struct job *j = first, *next; j; j = next) {
+    for (struct write_job *j = first, *next; j; j = next) {
         next = j->next; /* `done` takes the job */
         j->next = NULL;
         op_refuse(&j->op, &err);
@@ -139,7 +139,7 @@ static void shed(struct exec *e)
     int sides = solos_stalled(s);
     if (!writer && !sides)
         return;
-    struct job *turns = writer ? jobs_shed(&e->turns) : NULL;
+    struct write_job *turns = writer ? write_jobs_shed(&e->turns) : NULL;
     pthread_mutex_unlock(&s->lock);
     refuse(turns);
     if (writer)
@@ -200,7 +200,7 @@ void stall_leave(struct exec *e, struct under_way *u)
 
 /* Once awake, the watching thread sleeps for two seconds at least, so a busy writer wakes it no
  * more often than that. */
-void stall_begin(struct exec *e, struct under_way *u, struct store *store, struct job *jobs)
+void stall_begin(struct exec *e, struct under_way *u, struct store *store, struct write_job *jobs)
 {
     struct stall *s = &e->stall;
     if (!s->open)

@@ -8,17 +8,17 @@
 
 #include <pthread.h>
 
-#include "exec/job.h"
+#include "exec/write_job.h"
 #include "store/store.h"
 
 /* One for each thread that commits. */
 struct under_way {
-    struct store *store; /* borrowed, while it commits; NULL: it does not */
-    struct job *jobs;    /* what it commits, linked by `next` */
-    int64_t since_us;    /* told: when its COMMIT was sent; monotonic */
-    bool told;           /* the jobs' callers were told UNKNOWN */
-    bool counts;         /* a stall of this thread means that the database stalls, so new writes are
-                            refused. False for writer_solo.c: an application's triggers may be slow */
+    struct store *store;    /* borrowed, while it commits; NULL: it does not */
+    struct write_job *jobs; /* what it commits, linked by `next` */
+    int64_t since_us;       /* told: when its COMMIT was sent; monotonic */
+    bool told;              /* the jobs' callers were told UNKNOWN */
+    bool counts; /* a stall of this thread means that the database stalls, so new writes are
+                    refused. False for writer_solo.c: an application's triggers may be slow */
     struct under_way *next;
 };
 
@@ -43,7 +43,7 @@ void stall_enter(struct exec *e, struct under_way *u, bool counts);
 /* It will commit no more. */
 void stall_leave(struct exec *e, struct under_way *u);
 /* Call before store_commit(); jobs may be NULL. */
-void stall_begin(struct exec *e, struct under_way *u, struct store *store, struct job *jobs);
+void stall_begin(struct exec *e, struct under_way *u, struct store *store, struct write_job *jobs);
 /* Call after it, before any job is settled: from here on none of them is told `late`. */
 void stall_end(struct exec *e, struct under_way *u);
 

@@ -139,7 +139,7 @@ void lease_run_unref(struct lease_run *l)
         lease_run_free(l);
 }
 
-struct pawl_call *try_of(struct job *j)
+struct pawl_call *try_of(struct write_job *j)
 {
     return (struct pawl_call *)((char *)j - offsetof(struct pawl_call, job));
 }

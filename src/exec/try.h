@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #include "exec/one_shot.h"
-#include "exec/job.h"
+#include "exec/write_job.h"
 #include "store/op.h"
 
 struct exec;
@@ -30,7 +30,7 @@ struct lease_run {
     struct exec *e; /* borrowed */
     struct token token;
     struct arena arena;       /* owned: the claimed calls and their attempts */
-    struct job job;           /* the claim itself */
+    struct write_job job;     /* the claim itself */
     atomic_size_t left;       /* attempts that are not done with, and workers inside a longer run */
     struct flow *flows;       /* of its longer runs */
     struct writer_bulk *bulk; /* the bulk writer that claimed it (writer_bulk.h); NULL: the store
@@ -83,8 +83,8 @@ struct pawl_call {
     struct finish_item theirs; /* the finish of another thread that ended it */
     char their_error[256];
     struct finish finish;
-    struct job job;     /* its finish on the way to the store */
-    bool replaced_once; /* a refused finish was turned into an error, which is done once */
+    struct write_job job; /* its finish on the way to the store */
+    bool replaced_once;   /* a refused finish was turned into an error, which is done once */
     bool late; /* the finish was refused and goes out again: it counts in pool.finishes_in_flight */
 };
 
@@ -118,7 +118,7 @@ void lease_run_reset(struct lease_run *l);
 /* One of its `left` is done with; the last one frees it. */
 void lease_run_unref(struct lease_run *l);
 /* The attempt whose finish this job is. */
-struct pawl_call *try_of(struct job *j);
+struct pawl_call *try_of(struct write_job *j);
 
 /* ---- session.c: SQL in the call's own transaction -------------------------------------------- */
 

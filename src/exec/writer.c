@@ -28,7 +28,7 @@
 
 /* May calls be due after this job that were not due before? New calls; and the next call of a key,
  * when the one before it is out of the way. */
-static bool brings_calls(const struct job *j)
+static bool brings_calls(const struct write_job *j)
 {
     switch (j->op.kind) {
     case OP_ACCEPT:
@@ -64,7 +64,7 @@ static bool runs_here(const struct exec *e, struct bytes type)
 /* The same for claims of this node: new calls of types that only other nodes run do not count. A
  * job that was committed on a solo writer may have kept a key from our claims meanwhile, so it
  * counts in any case. */
-static bool brings_ours(const struct exec *e, const struct job *j)
+static bool brings_ours(const struct exec *e, const struct write_job *j)
 {
     const struct accept *a = &j->op.accept;
     if (j->op.kind != OP_ACCEPT || j->answered)
@@ -89,20 +89,20 @@ static bool brings_ours(const struct exec *e, const struct job *j)
 static int64_t turns_next(const struct exec *e)
 {
     int64_t at_us = INT64_MAX;
-    for (const struct job *j = e->turns; j; j = j->next)
+    for (const struct write_job *j = e->turns; j; j = j->next)
         at_us = MIN(at_us, j->turn_at_us);
     return at_us;
 }
 
 /* A move that met a row which somebody has locked is for writer_solo.c, not for us to wait with. */
-static bool waits_for_turn(const struct job *j)
+static bool waits_for_turn(const struct write_job *j)
 {
     bool locked = j->op.kind == OP_MOVE && store_blocked(&j->op.err);
     return j->turn_until_us && j->op.status == PAWL_BUSY && !locked &&
            world_mono(&world_real) < j->turn_until_us;
 }
 
-static void await_turn(struct exec *e, struct job *j)
+static void await_turn(struct exec *e, struct write_job *j)
 {
     bool moves = j->op.kind == OP_MOVE;
     int64_t again_us = moves ? world_mono(&world_real) + MOVE_AGAIN_US : INT64_MAX;
@@ -113,10 +113,10 @@ static void await_turn(struct exec *e, struct job *j)
 
 /* Add the writes whose turn may have come to the group, as far as there is room; `end` is the end
  * of its list of jobs. */
-static void take_turns(struct exec *e, struct group *g, struct job **end)
+static void take_turns(struct exec *e, struct group *g, struct write_job **end)
 {
     int64_t now_us = world_mono(&world_real);
-    for (struct job **at = &e->turns, *j; (j = *at) && g->n < GROUP_MAX;) {
+    for (struct write_job **at = &e->turns, *j; (j = *at) && g->n < GROUP_MAX;) {
         if (j->turn_at_us > now_us && !(g->frees && j->op.kind == OP_OBJECT)) {
             at = &j->next;
             continue;
@@ -132,16 +132,16 @@ static void take_turns(struct exec *e, struct group *g, struct job **end)
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-static void form_group(struct exec *e, struct group *g, struct job_list l)
+static void form_group(struct exec *e, struct group *g, struct write_job_list l)
 {
     /* The list of types is final once the workers have started. */
     bool started = pool_started(&e->pool), alone = false, ours = false;
-    struct job **end = &g->jobs;
+    struct write_job **end = &g->jobs;
     g->fresh = g->frees = false;
     g->jobs = l.head;
     g->n = 0;
     g->claim = NULL;
-    for (struct job *j = l.head; j; j = j->next) {
+    for (struct write_job *j = l.head; j; j = j->next) {
         CHECK(g->n < GROUP_MAX);
         if (j->prepare && !j->answered)
             j->prepare(j);
@@ -247,7 +247,7 @@ static void op_news(const struct exec *e, const struct op *op, struct news *out)
 static struct news group_news(const struct exec *e, const struct group *g)
 {
     struct news out = { .ours = g->claim != NULL };
-    for (const struct job *j = g->jobs; j; j = j->next)
+    for (const struct write_job *j = g->jobs; j; j = j->next)
         if (j->op.status == PAWL_OK)
             op_news(e, &j->op, &out);
     if (g->claim && g->claim->op.status == PAWL_OK)
@@ -282,7 +282,7 @@ void group_settle(struct exec *e, struct group *g)
     struct news news = group_news(e, g);
     bool all_taken = claim && claim->status == PAWL_OK && !claim->claim.more;
 
-    for (struct job *j = g->jobs, *next; j; j = next) {
+    for (struct write_job *j = g->jobs, *next; j; j = next) {
         next = j->next; /* `done` takes the job */
         bool beside = j->answered;
         j->answered = false; /* if `done` posts it again, it has to be committed again */
@@ -387,10 +387,10 @@ void *writer_main(void *arg)
         until_us = MIN(until_us, bulk_next(e));
         if (exec_listens(e) && e->traits & STORE_SHARED)
             until_us = MIN(until_us, others.next_us);
-        struct job_list l = queue_take(&e->queue, MIN(until_us, turns_next(e)));
+        struct write_job_list l = queue_take(&e->queue, MIN(until_us, turns_next(e)));
         if (l.ended) {
             while (e->turns) {
-                struct job *j = e->turns;
+                struct write_job *j = e->turns;
                 e->turns = j->next;
                 j->done(j);
             }

@@ -24,7 +24,7 @@ static bool nothing_left(const struct writer_bulk *h)
 bool bulk_post(struct pawl_call *t)
 {
     struct writer_bulk *h = t->lease->bulk;
-    struct job *j = &t->job;
+    struct write_job *j = &t->job;
     if (!h)
         return false;
     struct bulk_writers *all = &t->e->bulk;
@@ -102,9 +102,9 @@ static void *bulk_main(void *arg)
 static void take_ends(struct writer_bulk *h)
 {
     struct group *g = &h->group;
-    struct job **end = &g->jobs;
+    struct write_job **end = &g->jobs;
     while (h->head && g->n < GROUP_MAX) {
-        struct job *j = h->head;
+        struct write_job *j = h->head;
         h->head = j->next;
         h->n--;
         g->ops[g->n++] = &j->op;

@@ -36,7 +36,7 @@ struct writer_bulk {
 
     /* Under the lock of `struct bulk_writers`. */
     enum bulk_stage stage;
-    struct job *head, **end; /* finishes that wait for its next group */
+    struct write_job *head, **end; /* finishes that wait for its next group */
     size_t n;
     size_t out; /* calls of its last claim whose finishes have not come, as far as is known; */
     int64_t claimed_us; /* when that claim was made; monotonic */

@@ -9,14 +9,14 @@
  */
 #include "exec/internal.h"
 
-static struct job *take(struct writer_solo *s)
+static struct write_job *take(struct writer_solo *s)
 {
     pthread_mutex_lock(&s->lock);
     s->idle++;
     while (!s->head && !s->closed)
         pthread_cond_wait(&s->wake, &s->lock);
     s->idle--;
-    struct job *j = s->head;
+    struct write_job *j = s->head;
     if (j) {
         s->head = j->next;
         j->next = NULL;
@@ -28,7 +28,7 @@ static struct job *take(struct writer_solo *s)
     return j;
 }
 
-static void commit(struct exec *e, struct under_way *way, struct store *store, struct job *j)
+static void commit(struct exec *e, struct under_way *way, struct store *store, struct write_job *j)
 {
     struct op *op = &j->op;
     stall_begin(e, way, store, j);
@@ -40,7 +40,7 @@ static void *solo_main(void *arg)
 {
     struct exec *e = arg;
     struct under_way way;
-    struct job *j;
+    struct write_job *j;
     pthread_mutex_lock(&e->solo.lock);
     struct store *store = TAKE(e->solo.first);
     pthread_mutex_unlock(&e->solo.lock);
@@ -65,7 +65,7 @@ static void *solo_main(void *arg)
     return NULL;
 }
 
-bool solo_post(struct exec *e, struct job *j)
+bool solo_post(struct exec *e, struct write_job *j)
 {
     struct writer_solo *s = &e->solo;
     if (!s->max)
@@ -86,12 +86,12 @@ bool solo_post(struct exec *e, struct job *j)
     return taken;
 }
 
-struct job *solo_shed(struct exec *e, int stalled)
+struct write_job *solo_shed(struct exec *e, int stalled)
 {
     struct writer_solo *s = &e->solo;
     pthread_mutex_lock(&s->lock);
-    struct job *out = stalled < s->n ? NULL : jobs_shed(&s->head);
-    for (const struct job *j = out; j; j = j->next)
+    struct write_job *out = stalled < s->n ? NULL : write_jobs_shed(&s->head);
+    for (const struct write_job *j = out; j; j = j->next)
         s->waiting--;
     s->end = &s->head;
     while (*s->end)

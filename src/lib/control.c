@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "exec/work_signal.h"
-#include "exec/job.h"
+#include "exec/write_job.h"
 #include "exec/waiter.h"
 #include "lib/lib.h"
 

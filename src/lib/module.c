@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "exec/job.h"
+#include "exec/write_job.h"
 #include "lib/lib.h"
 
 /* Remember the first failure, for pawl_load() to report. */

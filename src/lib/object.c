@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "exec/one_shot.h"
-#include "exec/job.h"
+#include "exec/write_job.h"
 #include "exec/waiter.h"
 #include "lib/lib.h"
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "exec/one_shot.h"
-#include "exec/job.h"
+#include "exec/write_job.h"
 #include "exec/try.h"
 #include "exec/waiter.h"
 #include "lib/lib.h"
@@ -146,7 +146,7 @@ enum pawl_status pawl_submit(struct pawl *p, const struct pawl_spec *v, size_t n
  * reference; the last one frees it. */
 struct caller {
     struct waiter waiter;
-    struct job job;           /* the accept */
+    struct write_job job;     /* the accept */
     struct call_spec spec;    /* a copy, where the store thread may use it for longer */
     struct arena arena;       /* the answer of the accept, and what `spec` points to */
     atomic_int refs;          /* the caller, and the accept while it is under way */
@@ -226,7 +226,7 @@ static bool caller_known(struct caller *c, const struct call *ended)
 }
 
 /* Runs on the store thread, or, when refused, on the thread that watches commits. */
-static void caller_accepted(struct job *j)
+static void caller_accepted(struct write_job *j)
 {
     struct caller *c = (struct caller *)((char *)j - offsetof(struct caller, job));
     const struct op *op = &j->op;
@@ -256,7 +256,7 @@ static void caller_accepted(struct job *j)
 }
 
 /* Runs on the thread that watches commits. */
-static void caller_late(struct job *j)
+static void caller_late(struct write_job *j)
 {
     struct caller *c = (struct caller *)((char *)j - offsetof(struct caller, job));
     atomic_store(&c->late, true);
@@ -271,13 +271,13 @@ static enum pawl_status caller_post(struct caller *c, const struct call_spec *sp
         c->spec = *spec;
     else if (!call_spec_copy(&c->arena, spec, &c->spec))
         return err_no_memory(err, "waiting for a call");
-    c->job = (struct job){ .op = { .kind = OP_ACCEPT,
-                                   .a = &c->arena,
-                                   .accept = { .v = &c->spec, .n = 1, .want_result = true } },
-                           .done = caller_accepted,
-                           .late = caller_late,
-                           .weight = 1,
-                           .len = spec->input.bytes.len };
+    c->job = (struct write_job){ .op = { .kind = OP_ACCEPT,
+                                         .a = &c->arena,
+                                         .accept = { .v = &c->spec, .n = 1, .want_result = true } },
+                                 .done = caller_accepted,
+                                 .late = caller_late,
+                                 .weight = 1,
+                                 .len = spec->input.bytes.len };
     atomic_fetch_add(&c->refs, 1);
     enum pawl_status st = exec_post(c->e, &c->job, err);
     if (st != PAWL_OK)

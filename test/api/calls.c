@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "exec/job.h"
+#include "exec/write_job.h"
 #include "lib/lib.h"
 #include "web.h"
 

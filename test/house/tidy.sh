@@ -77,8 +77,8 @@ fresh
 mkdir src/lib
 echo 'The public face.' >src/lib/README.md
 printf '/* pool.h - the room'"'"'s own. */\n' >src/exec/pool.h
-printf '/* job.h - what others see. */\n' >src/exec/job.h
-printf '/* c.c - four. */\n#include "exec/job.h"\n#include "exec/pool.h"\n' >src/lib/c.c
+printf '/* job.h - what others see. */\n' >src/exec/write_job.h
+printf '/* c.c - four. */\n#include "exec/write_job.h"\n#include "exec/pool.h"\n' >src/lib/c.c
 finds header_that_a_room_does_not_show 'src/lib/c.c:3: exec/pool.h stays inside exec'
 ! grep -q 'c.c:2' "$tmp/log"
 result $? header_that_a_room_shows

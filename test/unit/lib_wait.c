@@ -362,14 +362,14 @@ TEST(what_another_handle_ends_is_told_here)
 static atomic_bool store_held, store_goes_on;
 
 /* The store thread is blocked here; nothing is committed for it. */
-static void hold_store(struct job *j)
+static void hold_store(struct write_job *j)
 {
     atomic_store(&store_held, true);
     UNTIL(atomic_load(&store_goes_on));
     j->answered = true;
 }
 
-static void nothing(struct job *j)
+static void nothing(struct write_job *j)
 {
     (void)j;
 }
@@ -404,7 +404,7 @@ TEST(a_conflict_is_no_answer_of_the_call_before)
 {
     struct pawl *p = fixture_open(param);
     struct caller c = { .p = p, .id = "x", .wait_us = 30 * FIXTURE_SEC };
-    struct job held = { .prepare = hold_store, .done = nothing, .weight = 1 };
+    struct write_job held = { .prepare = hold_store, .done = nothing, .weight = 1 };
     struct pawl_err err;
     fixture_on(p, "t", fixture_echo);
     fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "t", .input = PAWL_TEXT("7") });

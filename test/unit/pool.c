@@ -43,7 +43,7 @@ static void end(void)
     registry_release(&e.registry);
 }
 
-static struct lease_run *lease_of(struct job *j)
+static struct lease_run *lease_of(struct write_job *j)
 {
     TRUE(j != NULL);
     return (struct lease_run *)((char *)j - offsetof(struct lease_run, job));
@@ -69,7 +69,7 @@ TEST(a_repeated_claim_survives_a_lack_of_memory)
     arena_release(&e.pool.spare->arena); /* a chunk of its own would have enough memory */
     arena_init(&e.pool.spare->arena, 1 << 20);
     mem_torture(1, 1);
-    struct job *j = pool_claim_job(&e, 5, NULL);
+    struct write_job *j = pool_claim_job(&e, 5, NULL);
     mem_torture(0, 0);
     EQ_PTR(j, NULL);
     TRUE(e.pool.spare && e.pool.spare->again);
