@@ -260,9 +260,9 @@ void pool_finish_done(struct write_job *j)
                                                LOG_TEXT("error", bytes_of(op->err.text)) },
                    3);
     }
-    if (t->lease->suspect) {
+    if (t->lease->retry_alone) {
         pthread_mutex_lock(&e->pool.lock);
-        e->pool.suspect = false;
+        e->pool.retry_alone = false;
         pthread_mutex_unlock(&e->pool.lock);
         pool_work_came(e, 0); /* Another call that was lost before may be claimed now. */
     }

@@ -188,7 +188,7 @@ static void note_backlog(struct exec *e, const struct lease_run *l)
     const struct claim *c = &l->job.op.claim;
     /* A claim that left out calls which were lost before does not know whether such calls are due;
      * look again if the one that was running has ended meanwhile. */
-    p->work_may_be_due = c->more || (c->no_suspects && !p->suspect);
+    p->work_may_be_due = c->more || (c->no_retry_alone && !p->retry_alone);
     /* The answer to a repeated claim does not know what is due now. */
     p->work_may_be_due |= l->again;
     p->next_claim_us = INT64_MAX;
@@ -210,8 +210,8 @@ static bool take_in(struct exec *e, struct lease_run *l, struct run *runs)
     bool stopping = p->stopping || p->drained || p->cut;
     if (!l->bulk)
         note_backlog(e, l);
-    if (l->suspect && !stopping)
-        p->suspect = true;
+    if (l->retry_alone && !stopping)
+        p->retry_alone = true;
     if (!stopping && runs)
         pool_enqueue(p, runs, n);
     bool wake = p->head && p->idle;
@@ -325,7 +325,7 @@ static void claim_done(struct write_job *j)
             note_bulk(&e->pool, &j->op.claim);
         else
             note_busiest_queue(e, &j->op.claim);
-        l->suspect = j->op.claim.n && tries_suspect(j->op.claim.calls[0].tries);
+        l->retry_alone = j->op.claim.n && tries_retry_alone(j->op.claim.calls[0].tries);
         bool taken = take_in(e, l, runs);
         l->again = false;
         if (taken && runs)
@@ -385,7 +385,7 @@ static void bulk_from(struct claim *c, struct writer_bulk *h, const struct pool 
         c->n_types = c->n_quick;
         c->max_any = 0;
     }
-    c->no_suspects = true;
+    c->no_retry_alone = true;
     c->last = c->without = BYTES_NONE;
 }
 
@@ -399,7 +399,7 @@ struct write_job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h)
         max = l->job.op.claim.max; /* As many as the first one may have got. */
     else
         l->token = token_make(e->conf.world);
-    l->suspect = false;
+    l->retry_alone = false;
     l->job = (struct write_job){ .op = { .kind = OP_CLAIM,
                                          .a = &l->arena,
                                          .claim = { .token = l->token,
@@ -417,7 +417,7 @@ struct write_job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h)
                                  .done = claim_done };
     struct claim *c = &l->job.op.claim;
     pthread_mutex_lock(&p->lock);
-    c->no_suspects = p->suspect;
+    c->no_retry_alone = p->retry_alone;
     bool room = claim_quick(l, p, c);
     pthread_mutex_unlock(&p->lock);
     if (!room) {

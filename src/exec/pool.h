@@ -47,9 +47,10 @@ struct pool {
     bool drained;  /* the node is drained: it begins nothing new */
     bool cut;      /* no heartbeat was stored for too long: other nodes may take what we hold */
 
-    bool work_may_be_due; /* something may be due that no claim has looked for */
-    bool suspect; /* a call that was lost before runs here: claim no other such call (retry alone)
-                   */
+    bool work_may_be_due;  /* something may be due that no claim has looked for */
+    bool retry_alone;      /* a call that was lost before runs here: claim no other such call (retry
+                            * alone)
+                            */
     int64_t next_claim_us; /* monotonic: when the next call is due */
     struct durations durations;
 

@@ -37,7 +37,7 @@ struct lease_run {
                                  thread */
     int64_t came_us;          /* when its calls were queued; monotonic */
     struct run *begun;        /* the last of its runs that a worker took; under pool.lock */
-    bool suspect;             /* its one call was lost before, and is retried alone */
+    bool retry_alone;         /* its one call was lost before, and is retried alone */
     bool again; /* the claim failed, perhaps only its answer was lost: repeat it with the same token
                  */
 };

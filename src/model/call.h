@@ -97,7 +97,7 @@ struct tries {
 };
 
 /* A call that was lost before is claimed alone from then on. */
-static inline bool tries_suspect(struct tries t)
+static inline bool tries_retry_alone(struct tries t)
 {
     return t.lost > 0;
 }

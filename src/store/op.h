@@ -66,8 +66,8 @@ struct claim {
     int width; /* how many of its calls the claimer runs at once; stored with the lease. Calls begin
                   in the lease's order, and only the first `width` that have not ended count as
                   begun, for readers and when the lease is reclaimed. 0: all of them */
-    int64_t lease_us;  /* 0: lives as long as its node beats */
-    bool no_suspects;  /* leave calls that were lost before */
+    int64_t lease_us;    /* 0: lives as long as its node beats */
+    bool no_retry_alone; /* leave calls that were lost before */
     struct bytes last; /* a queue whose calls come behind those of the others, priority by priority;
                           absent: none */
     struct bytes without; /* a queue that is not served, though it is named; with max_any its slow
@@ -78,8 +78,9 @@ struct claim {
                                   */
     size_t n;
     int64_t until_us; /* 0 with lease_us 0 */
-    bool more; /* something due was left that this very claim could have taken (with no_suspects,
-                  suspects do not count), or the line of a key whose call on offer had expired */
+    bool more; /* something due was left that this very claim could have taken (with no_retry_alone,
+                  calls lost before do not count), or the line of a key whose call on offer had
+                  expired */
     int64_t next_due_us; /* without `more`: the earliest run_at of what is not due yet; 0: none */
 };
 

@@ -451,7 +451,7 @@ CASE(a_dead_node_is_charged_for_what_had_begun)
     ABSENT(get(b, "a20").error);
     EQ_STATUS(finish(b, q.token, "a20", END_RESULT), PAWL_LOST_LEASE, NULL);
     struct claim again = want(b, 10); /* calls that had not started are not marked retry_alone */
-    again.no_suspects = true;
+    again.no_retry_alone = true;
     again.node = BYTES("n2");
     again = claim_as(b, again);
     EQ_INT(again.n, 10);

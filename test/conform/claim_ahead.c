@@ -206,7 +206,7 @@ CASE(a_quick_line_is_found_behind_slow_ones)
 
 /* ---- retry_alone, expiry, new calls ---------------------------------------------------------- */
 
-CASE(suspects_are_as_ever)
+CASE(lost_calls_are_as_ever)
 {
     accept_mix(b, "q", "a", 0);
     claim_for(b, 1, SEC_US);
@@ -218,7 +218,7 @@ CASE(suspects_are_as_ever)
     TRUE(q.more);
     OK(finish(b, q.token, "a", END_RELEASE), NULL);
     q = ahead(b, 10, 1);
-    q.no_suspects = true;
+    q.no_retry_alone = true;
     EQ_STR(claimable(b, q), "b C D");
 }
 

@@ -264,7 +264,7 @@ CASE(a_run_ends_at_another_lane)
     EQ_STR(order_of(b, 10), "a|b c|d");
 }
 
-CASE(a_run_ends_at_a_suspect)
+CASE(a_run_ends_at_a_lost_call)
 {
     struct op move = by_id_op(OP_MOVE, "s");
     line_up(b, "k", "s");
@@ -366,7 +366,7 @@ CASE(an_expired_call_on_offer_leaves_its_line_to_the_next_claim)
     EQ_STR(ids_of(b, &q), "a b");
 }
 
-CASE(a_suspect_that_is_first_is_alone)
+CASE(a_lost_call_that_is_first_is_alone)
 {
     line_up(b, "k", "ab");
     claim_for(b, 1, 30 * SEC_US);
@@ -381,14 +381,14 @@ CASE(a_suspect_that_is_first_is_alone)
     EQ_STR(ids_of(b, &q), "b plain");
 }
 
-CASE(a_claim_without_suspects_leaves_the_whole_line)
+CASE(a_claim_without_lost_calls_leaves_the_whole_line)
 {
     line_up(b, "k", "ab");
     claim_for(b, 1, 30 * SEC_US);
     advance(b, 30 * SEC_US);
     sweep(b);
     struct claim q = want(b, 10);
-    q.no_suspects = true;
+    q.no_retry_alone = true;
     q = claim_as(b, q);
     EQ_INT(q.n, 0);
     FALSE(q.more);

@@ -184,7 +184,7 @@ static void lose(struct conform_fixture *b, int n)
     EQ_INT(sweep(b).reclaimed, n);
 }
 
-CASE(a_suspect_is_claimed_alone)
+CASE(a_lost_call_is_claimed_alone)
 {
     accept_n(b, "a", 3);
     lose(b, 3);
@@ -200,11 +200,11 @@ CASE(a_suspect_is_claimed_alone)
     EQ_STR(claimable(b, want(b, 10)), "fresh");
 }
 
-CASE(suspects_behind_the_first_are_passed_over)
+CASE(lost_calls_behind_the_first_are_passed_over)
 {
     struct call_spec s = plan("first");
     s.priority = 1;
-    accept_one(b, "suspect");
+    accept_one(b, "lost");
     lose(b, 1);
     accept_spec(b, s);
     accept_one(b, "third");
@@ -213,28 +213,28 @@ CASE(suspects_behind_the_first_are_passed_over)
     EQ_TEXT(q.calls[0].spec.id, "first");
     EQ_TEXT(q.calls[1].spec.id, "third");
     TRUE(q.more); /* the retry_alone call is due, and this claim could have taken it */
-    EQ_STR(claimable(b, want(b, 10)), "suspect");
+    EQ_STR(claimable(b, want(b, 10)), "lost");
 }
 
-CASE(no_suspects_means_as_if_they_were_not_there)
+CASE(no_retry_alone_means_as_if_they_were_not_there)
 {
     accept_n(b, "s", 2);
     lose(b, 2);
     struct claim q = want(b, 10);
-    q.no_suspects = true;
+    q.no_retry_alone = true;
     q = claim_as(b, q);
     EQ_INT(q.n, 0);
     FALSE(q.more);
     EQ_INT(q.next_due_us, 0);
     accept_one(b, "fresh");
     q = want(b, 10);
-    q.no_suspects = true;
+    q.no_retry_alone = true;
     EQ_STR(claimable(b, q), "fresh");
 }
 
-CASE(suspects_expire_only_when_looked_at)
+CASE(lost_calls_expire_only_when_looked_at)
 {
-    struct call_spec s = plan("suspect");
+    struct call_spec s = plan("lost");
     s.expires_in_us = 40 * SEC_US;
     accept_spec(b, s);
     lose(b, 1);
@@ -243,14 +243,14 @@ CASE(suspects_expire_only_when_looked_at)
     s.priority = 1;
     accept_spec(b, s);
     struct claim q = want(b, 10);
-    q.no_suspects = true;
+    q.no_retry_alone = true;
     EQ_STR(claimable(b, q), "first");
     EQ_STR(claimable(b, want(b, 10)), "first"); /* passed over: unchanged */
-    STATE_IS(b, "suspect", PAWL_PENDING);
+    STATE_IS(b, "lost", PAWL_PENDING);
     OK(by_id(b, OP_CANCEL, "first"), NULL);
     /* First in order: ended before anything else is decided. */
     EQ_INT(claim_as(b, want(b, 10)).n, 0);
-    STATE_IS(b, "suspect", PAWL_EXPIRED);
+    STATE_IS(b, "lost", PAWL_EXPIRED);
 }
 
 CASE(a_shared_loss_is_counted_but_charges_nobody_out)
@@ -325,7 +325,7 @@ CASE(an_error_in_between_keeps_the_count)
     EQ_INT(b->item.tries.attempts, 1);
     EQ_INT(attempts_of(b, "a").v[1].try_no, 2);
     /* Marked retry_alone until it is retried by an operator. */
-    TRUE(tries_suspect(get(b, "a").tries));
+    TRUE(tries_retry_alone(get(b, "a").tries));
 }
 
 CASE(reclaim_may_fail_at_once)

@@ -469,7 +469,7 @@ void dump_question(struct buf *b, const struct op *op)
             field(b, "quick", op->claim.quick[i]);
         number(b, "width", op->claim.width);
         number(b, "lease", op->claim.lease_us);
-        number(b, "no_suspects", op->claim.no_suspects);
+        number(b, "no_retry_alone", op->claim.no_retry_alone);
         break;
     case OP_FINISH:
         token_field(b, op->finish.token);

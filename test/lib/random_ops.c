@@ -159,7 +159,7 @@ static void ask_claim(struct random_ops *q, struct op *op)
     }
     c->width = one_in(q, 3) ? 0 : 1 + below(q, 3);
     c->lease_us = one_in(q, 2) ? (1 + below(q, 30)) * SEC_US : 0;
-    c->no_suspects = one_in(q, 4);
+    c->no_retry_alone = one_in(q, 4);
     if (one_in(q, 3))
         c->last = PICK(q, "q", "r");
 }

@@ -115,8 +115,8 @@ TEST(why_it_waits)
     }
 }
 
-TEST(a_lost_call_is_a_suspect)
+TEST(a_lost_call_is_retried_alone)
 {
-    FALSE(tries_suspect((struct tries){ .attempts = 5, .redrives = 5 }));
-    TRUE(tries_suspect((struct tries){ .lost = 1 }));
+    FALSE(tries_retry_alone((struct tries){ .attempts = 5, .redrives = 5 }));
+    TRUE(tries_retry_alone((struct tries){ .lost = 1 }));
 }

@@ -64,7 +64,7 @@ TEST(a_claim_does_not_pay_for_what_others_wait_for)
     lite_fixture_close(&r);
 }
 
-TEST(a_thousand_suspects_do_not_stand_in_the_way)
+TEST(a_thousand_lost_calls_do_not_stand_in_the_way)
 {
     struct own_world world;
     struct lite_fixture r;
@@ -84,7 +84,7 @@ TEST(a_thousand_suspects_do_not_stand_in_the_way)
                                 .node = BYTES("n1"),
                                 .boot = BYTES("b2"),
                                 .max = 3,
-                                .no_suspects = true } };
+                                .no_retry_alone = true } };
     OK(lite_one(&r, &op), &op.err);
     EQ_INT(op.claim.n, 3);
     LT_INT(steps(&r), alone + 200);

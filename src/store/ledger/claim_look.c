@@ -36,7 +36,7 @@ enum pawl_status led_claim_serves(struct claiming *g, struct pair *p, bool *out,
     const struct led_lane *lane;
     bool paused = false;
     *out = p->last = p->quick = false;
-    if (q->no_suspects && p->track % 2)
+    if (q->no_retry_alone && p->track % 2)
         return PAWL_OK;
     enum pawl_status st = led_lane(g->c, (int)(p->track / 2), &lane, err);
     if (st != PAWL_OK || !named(q->queues, q->n_queues, lane->queue) ||

@@ -18,8 +18,8 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
 {
     enum pawl_status st = PAWL_OK;
     bool fit = false;
-    r->stopped =
-        it->now.lane != r->lane || tries_suspect(it->now.tries) || it->now.run_at_us > g->c->now_us;
+    r->stopped = it->now.lane != r->lane || tries_retry_alone(it->now.tries) ||
+                 it->now.run_at_us > g->c->now_us;
     if (r->stopped)
         return PAWL_OK;
     bool expired = led_claim_over(g, it);
@@ -107,7 +107,7 @@ enum pawl_status led_claim_lines(struct claiming *g, struct led_call *const *v, 
     for (size_t i = 0; st == PAWL_OK && i < n && room > 1; i++, room--) {
         struct led_key *k;
         bool quick = false;
-        if (!v[i]->spec.key.data || tries_suspect(v[i]->now.tries))
+        if (!v[i]->spec.key.data || tries_retry_alone(v[i]->now.tries))
             continue;
         st = call_quick(g, v[i], &quick, err);
         if (st != PAWL_OK || !quick)
@@ -130,8 +130,8 @@ enum pawl_status led_claim_candidate(struct claiming *g, struct led_call *it, bo
                                      struct pawl_err *err)
 {
     struct led_key *k = NULL;
-    bool suspect = tries_suspect(it->now.tries), quick = true, fit = false;
-    if (it->skipped || (suspect && g->q->n))
+    bool retry_alone = tries_retry_alone(it->now.tries), quick = true, fit = false;
+    if (it->skipped || (retry_alone && g->q->n))
         return PAWL_OK;
     enum pawl_status st = call_quick(g, it, &quick, err);
     if (st != PAWL_OK || (!quick && led_claim_only_quick(g)))
@@ -146,7 +146,7 @@ enum pawl_status led_claim_candidate(struct claiming *g, struct led_call *it, bo
     }
     *progress = true;
     if (!g->passed) /* else the next claim has to find again what this one passed over */
-        led_mark_raise(g->c, it->now.lane * 2 + suspect, -it->now.priority, it->now.run_at_us,
+        led_mark_raise(g->c, it->now.lane * 2 + retry_alone, -it->now.priority, it->now.run_at_us,
                        it->seq);
     if (led_claim_over(g, it)) {
         st = led_claim_expire(g, it, err);
@@ -159,8 +159,8 @@ enum pawl_status led_claim_candidate(struct claiming *g, struct led_call *it, bo
         return st;
     }
     st = led_claim_take(g, it, k, 0, err);
-    if (st == PAWL_OK && k && !suspect && quick)
+    if (st == PAWL_OK && k && !retry_alone && quick)
         st = take_run(g, k, it, err);
-    g->complete = g->complete || suspect;
+    g->complete = g->complete || retry_alone;
     return st;
 }

@@ -91,7 +91,7 @@ struct from {
     struct led_mark last; /* the one that was added last */
 };
 
-/* May calls of this pair be taken now? A suspect is taken only as the first call of a claim. */
+/* May calls of this pair be taken now? A call that is retried alone is taken only first. */
 static bool may_give(const struct claiming *g, const struct pair *p, bool quick)
 {
     return p->run_at_us <= g->c->now_us && (g->q->n == 0 || p->track % 2 == 0) &&

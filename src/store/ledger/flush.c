@@ -132,9 +132,10 @@ static void write_place_in(struct writing *w, const struct led_call *it)
     const struct led_stand *s = &it->now;
     struct tries t = s->tries;
     if (s->place == AT_READY)
-        led_mark_lower(w->c, s->lane * 2 + tries_suspect(t), -s->priority, s->run_at_us, it->seq);
+        led_mark_lower(w->c, s->lane * 2 + tries_retry_alone(t), -s->priority, s->run_at_us,
+                       it->seq);
     if (s->place == AT_READY)
-        ROW(w->c, &w->ready_in, I(it->seq), I(s->lane * 2 + tries_suspect(t)), I(-s->priority),
+        ROW(w->c, &w->ready_in, I(it->seq), I(s->lane * 2 + tries_retry_alone(t)), I(-s->priority),
             I(s->run_at_us), I(t.attempts), I(t.lost), I(t.redrives), I(s->pos), I(s->key_no));
     else
         ROW(w->c, &w->line_in, B(it->spec.key), I(s->place == AT_LATER ? -it->seq : s->pos),
@@ -146,7 +147,7 @@ static void write_place_out(struct writing *w, const struct led_call *it)
 {
     const struct led_stand *s = &it->was;
     if (s->place == AT_READY)
-        ROW(w->c, &w->ready_out, I(it->seq), I(s->lane * 2 + tries_suspect(s->tries)),
+        ROW(w->c, &w->ready_out, I(it->seq), I(s->lane * 2 + tries_retry_alone(s->tries)),
             I(-s->priority), I(s->run_at_us));
     else
         ROW(w->c, &w->line_out, I(it->seq));

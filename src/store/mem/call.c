@@ -12,7 +12,7 @@
 struct tree_key ready_key(const struct mem_call *c)
 {
     const struct stand *s = &c->now;
-    return KEY(s->lane->number, tries_suspect(s->tries), -s->priority, s->run_at_us, c->seq);
+    return KEY(s->lane->number, tries_retry_alone(s->tries), -s->priority, s->run_at_us, c->seq);
 }
 
 struct mem_call *call_by_id(const struct mem_db *db, struct bytes id)

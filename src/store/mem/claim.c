@@ -1,8 +1,8 @@
 /*
  * claim.c - leasing due calls, best first, over every lane a worker serves.
  *
- * One cursor per lane and track (ordinary, suspect) stands at its best due call; the best of the
- * cursors is the next candidate.
+ * One cursor per lane and track (ordinary, retried alone) stands at its best due call; the best of
+ * the cursors is the next candidate.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -10,7 +10,7 @@
 #include "store/mem/mem.h"
 
 struct cursor {
-    int64_t lane, suspect;
+    int64_t lane, retry_alone;
     bool quick;            /* its type is: it may fill the claim beyond max_any */
     struct mem_call *best; /* NULL: nothing due */
 };
@@ -54,25 +54,25 @@ static bool serves(const struct claim *q, const struct lane *l)
  * yes. */
 static struct mem_call *track_first(const struct claiming *g, const struct cursor *at, bool due)
 {
-    struct tree_key from = KEY(at->lane, at->suspect, INT64_MIN, INT64_MIN, INT64_MIN);
+    struct tree_key from = KEY(at->lane, at->retry_alone, INT64_MIN, INT64_MIN, INT64_MIN);
     struct mem_call *best = NULL;
     for (;;) {
         struct mem_call *c = call_at(tree_from(&g->tx->db->ready, from));
-        if (!c || c->by_place.key.k[0] != at->lane || c->by_place.key.k[1] != at->suspect)
+        if (!c || c->by_place.key.k[0] != at->lane || c->by_place.key.k[1] != at->retry_alone)
             return best;
         if (due && c->now.run_at_us <= g->tx->now_us)
             return c;
         if (!due && (!best || c->now.run_at_us < best->now.run_at_us))
             best = c;
         /* Nothing due in this rank: its first is its earliest. On to the next rank. */
-        from = KEY(at->lane, at->suspect, c->by_place.key.k[2] + 1, INT64_MIN, INT64_MIN);
+        from = KEY(at->lane, at->retry_alone, c->by_place.key.k[2] + 1, INT64_MIN, INT64_MIN);
     }
 }
 
 static bool cursors_make(struct claiming *g)
 {
     struct mem_db *db = g->tx->db;
-    int tracks = g->q->no_suspects ? 1 : 2;
+    int tracks = g->q->no_retry_alone ? 1 : 2;
     g->v = arena_zalloc(g->tx->op->a, 2 * db->lanes.count + 1, sizeof *g->v);
     if (!g->v)
         return false;
@@ -80,10 +80,10 @@ static bool cursors_make(struct claiming *g)
         const struct lane *l = THING_OF(t, struct lane, by_name);
         if (!serves(g->q, l))
             continue;
-        for (int suspect = 0; suspect < tracks; suspect++) {
+        for (int retry_alone = 0; retry_alone < tracks; retry_alone++) {
             struct cursor *at = &g->v[g->n++];
             *at = (struct cursor){ .lane = l->number,
-                                   .suspect = suspect,
+                                   .retry_alone = retry_alone,
                                    .quick = is_quick(g->q, l) };
             at->best = track_first(g, at, true);
         }
@@ -108,12 +108,12 @@ static bool before(const struct claim *q, const struct mem_call *a, const struct
     return a->seq < b->seq;
 }
 
-static struct cursor *best_of(const struct claiming *g, bool suspects_too, bool slow_too)
+static struct cursor *best_of(const struct claiming *g, bool retry_alone_too, bool slow_too)
 {
     struct cursor *best = NULL;
     for (size_t i = 0; i < g->n; i++) {
         struct cursor *at = &g->v[i];
-        if (at->best && (suspects_too || !at->suspect) && (slow_too || at->quick) &&
+        if (at->best && (retry_alone_too || !at->retry_alone) && (slow_too || at->quick) &&
             (!best || before(g->q, at->best, best->best)))
             best = at;
     }
@@ -208,7 +208,8 @@ static bool goes_on(const struct claiming *g)
 /* May it be in a run that began in this lane? */
 static bool runs_along(const struct claiming *g, const struct mem_call *c, const struct lane *lane)
 {
-    return c->now.lane == lane && !tries_suspect(c->now.tries) && c->now.run_at_us <= g->tx->now_us;
+    return c->now.lane == lane && !tries_retry_alone(c->now.tries) &&
+           c->now.run_at_us <= g->tx->now_us;
 }
 
 /* What stands behind a call that was just taken. */
@@ -270,12 +271,12 @@ static enum pawl_status take_all(struct claiming *g)
                 break;
             if (!take(g, c))
                 return PAWL_NO_MEMORY;
-            if (c->now.key && !at->suspect && at->quick && take_run(g, c) != PAWL_OK)
+            if (c->now.key && !at->retry_alone && at->quick && take_run(g, c) != PAWL_OK)
                 return PAWL_NO_MEMORY;
         }
         at->best = track_first(g, at, true);
-        if (at->suspect && q->n)
-            break; /* a suspect is alone */
+        if (at->retry_alone && q->n)
+            break; /* it is retried alone */
     }
     return PAWL_OK;
 }

@@ -23,7 +23,7 @@ struct mem_db {
     struct mem_leader leaders[2]; /* by role */
     struct mem_call **calls;      /* owned; by seq - 1; NULL: forgotten */
     size_t calls_cap;
-    struct tree ready;              /* lane, suspect, -priority, run_at, seq */
+    struct tree ready;              /* lane, retry_alone, -priority, run_at, seq */
     struct tree expiry;             /* expires_at, seq: pending calls only */
     struct tree later;              /* run_at, seq: delayed calls with a key */
     struct tree held;               /* lease, -priority, run_at, seq */
