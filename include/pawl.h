@@ -355,8 +355,10 @@ PAWL_API PAWL_MUST_USE enum pawl_status pawl_cancel(struct pawl *p, const char *
 
 /* Retry an ended call that did not complete, with all its attempts anew; its former outcome moves
  * to the history. STATE: it completed, or has not ended. */
-PAWL_API PAWL_MUST_USE enum pawl_status pawl_redrive(struct pawl *p, const char *id,
-                                                     struct pawl_err *err);
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_retry(struct pawl *p, const char *id,
+                                                   struct pawl_err *err);
+/* Its former name. */
+#define pawl_redrive pawl_retry
 
 enum { PAWL_SAME = INT32_MIN };
 /* Change the time, priority or queue of a pending call. run_at_us 0, queue NULL and priority

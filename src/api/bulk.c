@@ -179,5 +179,5 @@ void route_cancel_many(struct ask *q)
 
 void route_retry_many(struct ask *q)
 {
-    bulk_begin(q, OP_REDRIVE);
+    bulk_begin(q, OP_RETRY);
 }

@@ -58,7 +58,7 @@ static void decide_written(struct ask_write *w)
                           .status = err.status, .text = err.text, .id = d->id, .state = state });
         return;
     }
-    int status = kind == OP_REDRIVE || (kind == OP_CANCEL && state == PAWL_PROCESSING) ? 202 : 200;
+    int status = kind == OP_RETRY || (kind == OP_CANCEL && state == PAWL_PROCESSING) ? 202 : 200;
     show_call(q, d->id, status, SHOW_ALL);
 }
 
@@ -114,7 +114,7 @@ void route_cancel(struct ask *q)
 
 void route_retry(struct ask *q)
 {
-    decide(q, OP_REDRIVE, (struct by_id){ 0 });
+    decide(q, OP_RETRY, (struct by_id){ 0 });
 }
 
 /* ---- PATCH ----------------------------------------------------------------------------------- */

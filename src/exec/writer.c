@@ -33,7 +33,7 @@ static bool brings_calls(const struct write_job *j)
     switch (j->op.kind) {
     case OP_ACCEPT:
     case OP_CANCEL:
-    case OP_REDRIVE:
+    case OP_RETRY:
     case OP_MOVE:
     case OP_OBJECT:
     case OP_UNBLOCK:
@@ -229,7 +229,7 @@ static void op_news(const struct exec *e, const struct op *op, struct news *out)
     case OP_LEAD:
         out->nodes = out->nodes || op->lead.resign;
         break;
-    case OP_REDRIVE:
+    case OP_RETRY:
     case OP_MOVE:
     case OP_PAUSE:
     case OP_OBJECT:

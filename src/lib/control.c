@@ -54,11 +54,11 @@ enum pawl_status pawl_cancel(struct pawl *p, const char *id, enum pawl_state *ou
     return st;
 }
 
-enum pawl_status pawl_redrive(struct pawl *p, const char *id, struct pawl_err *err)
+enum pawl_status pawl_retry(struct pawl *p, const char *id, struct pawl_err *err)
 {
     struct by_id what = { .id = bytes_of(id) };
     enum pawl_status st = check_id(p, id, err);
-    return st == PAWL_OK ? by_id(p, OP_REDRIVE, &what, err) : st;
+    return st == PAWL_OK ? by_id(p, OP_RETRY, &what, err) : st;
 }
 
 enum pawl_status pawl_move(struct pawl *p, const char *id, int64_t run_at_us, int priority,

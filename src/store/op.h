@@ -150,7 +150,7 @@ struct extend {
     size_t n_timed_out;
 };
 
-/* OP_CANCEL, OP_REDRIVE, OP_MOVE: by id. NOT_FOUND, GONE, STATE (state says which). OP_MOVE: BUSY
+/* OP_CANCEL, OP_RETRY, OP_MOVE: by id. NOT_FOUND, GONE, STATE (state says which). OP_MOVE: BUSY
  * while a lease holds the call and has not begun it; its owner hands it back soon, or begins it. */
 struct by_id {
     struct bytes id;
@@ -161,7 +161,7 @@ struct by_id {
     /* answer */
     int64_t seq;
     enum pawl_state state; /* as it is now: CANCEL: CANCELLED, or PROCESSING with the wish stored;
-                              REDRIVE: PENDING; with STATE: what stands in the way */
+                              RETRY: PENDING; with STATE: what stands in the way */
 };
 
 /* OP_PAUSE: a queue need not exist yet. */
@@ -208,7 +208,7 @@ static inline bool object_fits(const struct object_op *o, int64_t version)
  * STATE: it is not blocked. */
 struct unblock {
     struct bytes key;
-    bool retry; /* redrive the call that blocks it, at the head of the line; else let the next run
+    bool retry; /* retry the call that blocks it, at the head of the line; else let the next run
                  */
     struct bytes id; /* answer: the call that blocked it */
 };
@@ -320,7 +320,7 @@ struct script {
     X(FINISH, finish)                                                                              \
     X(EXTEND, extend)                                                                              \
     X(CANCEL, cancel)                                                                              \
-    X(REDRIVE, redrive)                                                                            \
+    X(RETRY, retry)                                                                                \
     X(MOVE, move)                                                                                  \
     X(PAUSE, pause)                                                                                \
     X(OBJECT, object)                                                                              \
@@ -436,7 +436,7 @@ struct attempt {
     int64_t started_us, finished_us;
 };
 struct attempts {
-    struct attempt *v; /* oldest first, the last ATTEMPTS_SHOWN_MAX, of every redrive */
+    struct attempt *v; /* oldest first, the last ATTEMPTS_SHOWN_MAX, of every retry */
     size_t n;
 };
 

@@ -96,7 +96,7 @@ bool op_copy(struct arena *a, const struct op *op, struct op *out)
         copy_finish(a, &out->finish);
         break;
     case OP_CANCEL:
-    case OP_REDRIVE:
+    case OP_RETRY:
     case OP_MOVE:
         copy(a, &out->by_id.id);
         copy(a, &out->by_id.queue);

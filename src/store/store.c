@@ -188,7 +188,7 @@ static void check_question(const struct op *op, size_t n)
         break;
     case OP_EXTEND:
     case OP_CANCEL:
-    case OP_REDRIVE:
+    case OP_RETRY:
     case OP_MOVE:
     case OP_PAUSE:
     case OP_UNBLOCK:

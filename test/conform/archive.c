@@ -111,8 +111,8 @@ CASE(what_has_not_ended_is_never_archived)
     s.priority = 1;
     accept_spec(b, s);
     struct token t = claim_n(b, 1);
-    ended_call(b, "redriven", PAWL_CANCELLED);
-    OK(by_id(b, OP_REDRIVE, "redriven"), NULL);
+    ended_call(b, "retried", PAWL_CANCELLED);
+    OK(by_id(b, OP_RETRY, "retried"), NULL);
     advance(b, RETENTION_US);
     EQ_INT(archive_all(b, now(b), 10), 0);
     STATE_IS(b, "pending", PAWL_PENDING);

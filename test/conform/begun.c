@@ -292,7 +292,7 @@ CASE(what_is_held_counts_as_processing_to_operators)
     op.by_id.only_pending = true;
     EQ_STATUS(one(b, &op), PAWL_STATE, &op.err);
     EQ_INT(op.by_id.state, PAWL_PROCESSING);
-    EQ_STATUS(by_id(b, OP_REDRIVE, "a1"), PAWL_STATE, NULL);
+    EQ_STATUS(by_id(b, OP_RETRY, "a1"), PAWL_STATE, NULL);
     OK(by_id(b, OP_CANCEL, "a1"), NULL);
     EQ_INT(b->op.by_id.state, PAWL_PROCESSING); /* a cancel request */
     STATE_IS(b, "a1", PAWL_PENDING);

@@ -173,22 +173,22 @@ CASE(unblock_retry_runs_it_again_first)
     EQ_INT(q.calls[1].key_no, 2);
 }
 
-CASE(redrive_of_the_one_that_blocks_is_the_same)
+CASE(retry_of_the_one_that_blocks_is_the_same)
 {
     blocked_line(b);
-    OK(by_id(b, OP_REDRIVE, "x"), NULL);
+    OK(by_id(b, OP_RETRY, "x"), NULL);
     EQ_STR(keys_shown(b, true), "");
     struct claim q = claim_run(b, 10, 10);
     EQ_STR(ids_of(b, &q), "x a b");
     EQ_INT(q.calls[0].key_no, 1);
 }
 
-CASE(redrive_of_another_one_does_not_decide)
+CASE(retry_of_another_one_does_not_decide)
 {
     line_up(b, "k", "f");
     OK(finish(b, claim_run(b, 1, 1).token, "f", END_REFUSE), NULL);
     blocked_line(b);
-    OK(by_id(b, OP_REDRIVE, "f"), NULL);
+    OK(by_id(b, OP_RETRY, "f"), NULL);
     EQ_STR(keys_shown(b, true), "k");
     EQ_INT(get(b, "f").position, 3);
     OK(unblock(b, "k", false), NULL);
@@ -196,11 +196,11 @@ CASE(redrive_of_another_one_does_not_decide)
     EQ_STR(ids_of(b, &q), "a b f");
 }
 
-CASE(redriven_after_a_skip_it_goes_to_the_end)
+CASE(retried_after_a_skip_it_goes_to_the_end)
 {
     blocked_line(b);
     OK(unblock(b, "k", false), NULL);
-    OK(by_id(b, OP_REDRIVE, "x"), NULL);
+    OK(by_id(b, OP_RETRY, "x"), NULL);
     struct claim q = claim_run(b, 10, 10);
     EQ_STR(ids_of(b, &q), "a b x");
     EQ_INT(q.calls[2].key_no, 4);

@@ -103,8 +103,8 @@ CASE(what_has_not_ended_is_never_touched)
     s.priority = 1;
     accept_spec(b, s);
     struct token t = claim_n(b, 1);
-    ended_call(b, "redriven", PAWL_CANCELLED);
-    OK(by_id(b, OP_REDRIVE, "redriven"), NULL);
+    ended_call(b, "retried", PAWL_CANCELLED);
+    OK(by_id(b, OP_RETRY, "retried"), NULL);
     for (int i = 0; i < 3; i++) {
         advance(b, RETENTION_US + REMEMBER_US);
         struct gc g = gc(b);
@@ -150,11 +150,11 @@ CASE(both_halves_of_gc_in_one_step)
     EQ_STATUS(found(b, "a"), PAWL_NOT_FOUND, NULL);
 }
 
-CASE(a_redriven_call_is_kept_from_its_new_end)
+CASE(a_retried_call_is_kept_from_its_new_end)
 {
     ended_call(b, "a", PAWL_FAILED);
     advance(b, RETENTION_US - 1);
-    OK(by_id(b, OP_REDRIVE, "a"), NULL);
+    OK(by_id(b, OP_RETRY, "a"), NULL);
     finish_ok(b, claim_n(b, 1), "a", "1");
     advance(b, 1);
     EQ_INT(gc(b).removed, 0);

@@ -114,7 +114,7 @@ CASE(a_bad_operation_fails_alone)
     other.input.bytes = BYTES("2");
     struct op bad1 = finish_op(fresh_token(b), &f, 1), good1 = accept_op(b, plan("b"));
     struct op bad2 = accept_op(b, other), good2 = by_id_op(OP_CANCEL, "a");
-    struct op bad3 = by_id_op(OP_REDRIVE, "none");
+    struct op bad3 = by_id_op(OP_RETRY, "none");
     bad2.accept.atomic = true;
     TOGETHER(b, &bad1, &good1, &bad2, &good2, &bad3);
     EQ_STATUS(bad1.status, PAWL_LOST_LEASE, &bad1.err);
@@ -162,7 +162,7 @@ CASE(a_whole_life_in_one_commit)
     g.send = sent;
     g.n_send = 1;
     struct op ops[] = { accept_op(b, plan("a")),     claim_op(q),     finish_op(q.token, &f, 1),
-                        by_id_op(OP_REDRIVE, "a"),   claim_op(again), finish_op(again.token, &g, 1),
+                        by_id_op(OP_RETRY, "a"),     claim_op(again), finish_op(again.token, &g, 1),
                         by_id_op(OP_CANCEL, "child") };
     TOGETHER(b, &ops[0], &ops[1], &ops[2], &ops[3], &ops[4], &ops[5], &ops[6]);
     for (size_t i = 0; i < COUNT_OF(ops); i++)

@@ -130,13 +130,13 @@ CASE(a_number_is_kept_over_retry_give_back_and_loss)
     EQ_INT(get(b, "b").key_no, 2);
 }
 
-CASE(a_redriven_call_gets_a_new_number_at_the_end)
+CASE(a_retried_call_gets_a_new_number_at_the_end)
 {
     line_up(b, "k", "ab");
     struct claim q = claim_run(b, 10, 1);
     OK(finish(b, q.token, "a", END_REFUSE), NULL);
     EQ_INT(get(b, "a").key_no, 1);
-    OK(by_id(b, OP_REDRIVE, "a"), NULL);
+    OK(by_id(b, OP_RETRY, "a"), NULL);
     EQ_INT(get(b, "a").key_no, 0);
     EQ_INT(get(b, "a").position, 2);
     EQ_STR(order_of(b, 1), "b|a");

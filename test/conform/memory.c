@@ -58,7 +58,7 @@ static void write_play(struct conform_fixture *b, struct play *s)
     s->sends[1] = settled(b, plan("sent 1"));
     add(s, accept_op(b, fresh));
     add(s, finish_op(s->held, s->items, 2));
-    add(s, by_id_op(OP_REDRIVE, "failed"));
+    add(s, by_id_op(OP_RETRY, "failed"));
     add(s, by_id_op(OP_CANCEL, "p2"));
     add(s, claim_op(q));
     add(s, (struct op){ .kind = OP_GC, .gc = { .max = 10 } });

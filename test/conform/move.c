@@ -68,12 +68,12 @@ CASE(it_shows_what_it_was_moved_to_for_good)
     EQ_INT(page.n, 0);
 }
 
-CASE(a_redriven_call_keeps_what_it_was_moved_to)
+CASE(a_retried_call_keeps_what_it_was_moved_to)
 {
     accept_one(b, "a");
     OK(move(b, "a", 0, 9, "q2"), NULL);
     OK(finish(b, claim_n(b, 1), "a", END_REFUSE), NULL);
-    OK(by_id(b, OP_REDRIVE, "a"), NULL);
+    OK(by_id(b, OP_RETRY, "a"), NULL);
     EQ_TEXT(get(b, "a").spec.queue, "q2");
     EQ_INT(get(b, "a").spec.priority, 9);
 }

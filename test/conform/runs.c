@@ -207,7 +207,7 @@ CASE(a_call_behind_in_a_run_counts_as_processing)
     EQ_INT(b->op.by_id.state, PAWL_PROCESSING);
     STATE_IS(b, "b", PAWL_PENDING);
     TRUE(get(b, "b").cancel_requested);
-    EQ_STATUS(by_id(b, OP_REDRIVE, "c"), PAWL_STATE, NULL);
+    EQ_STATUS(by_id(b, OP_RETRY, "c"), PAWL_STATE, NULL);
     EQ_INT(b->op.by_id.state, PAWL_PROCESSING);
     EQ_STATUS(by_id(b, OP_MOVE, "c"), PAWL_BUSY, NULL); /* until it is handed back */
     EQ_INT(b->op.by_id.state, PAWL_PENDING);

@@ -358,7 +358,7 @@ static void answer_ok(struct buf *b, const struct op *op)
         sorted(b, "timed_out", op->extend.timed_out, op->extend.n_timed_out);
         break;
     case OP_CANCEL:
-    case OP_REDRIVE:
+    case OP_RETRY:
     case OP_MOVE:
         buf_addf(b, " seq=%" PRId64 " %s", op->by_id.seq, pawl_state_name(op->by_id.state));
         break;
@@ -420,7 +420,7 @@ static void answer_refused(struct buf *b, const struct op *op)
         number(b, "version", op->object.version);
         buf_addf(b, " %s", op->err.text);
     } else if (op->status == PAWL_STATE &&
-               (op->kind == OP_CANCEL || op->kind == OP_REDRIVE || op->kind == OP_MOVE)) {
+               (op->kind == OP_CANCEL || op->kind == OP_RETRY || op->kind == OP_MOVE)) {
         buf_addf(b, " seq=%" PRId64 " %s", op->by_id.seq, pawl_state_name(op->by_id.state));
     } else if (op->kind == OP_FINISH && op->status == PAWL_INVALID &&
                !strstr(op->err.text, "named twice")) {
@@ -484,7 +484,7 @@ void dump_question(struct buf *b, const struct op *op)
         token_field(b, op->extend.token);
         break;
     case OP_CANCEL:
-    case OP_REDRIVE:
+    case OP_RETRY:
     case OP_MOVE:
         field(b, "id", op->by_id.id);
         if (op->kind == OP_MOVE) {

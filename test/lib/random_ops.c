@@ -261,7 +261,7 @@ static void ask_extend(struct random_ops *q, struct op *op)
 
 static void ask_by_id(struct random_ops *q, struct op *op)
 {
-    static const enum op_kind kinds[] = { OP_CANCEL, OP_REDRIVE, OP_REDRIVE, OP_MOVE };
+    static const enum op_kind kinds[] = { OP_CANCEL, OP_RETRY, OP_RETRY, OP_MOVE };
     op->kind = kinds[below(q, 4)];
     op->by_id.id = some_id(q);
     op->by_id.priority = one_in(q, 2) ? below(q, 5) - 2 : PAWL_SAME;

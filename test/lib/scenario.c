@@ -151,8 +151,8 @@ static void decide(struct pawl *p)
     enum pawl_status st = pawl_get(p, "c-refuse", 200 * FIXTURE_MS, &shown, &err);
     pawl_shown_free(shown);
     honest("get", st, PAWL_NOT_FOUND, &err);
-    st = pawl_redrive(p, "c-refuse", &err);
-    honest("redrive", st == PAWL_STATE ? PAWL_OK : st, PAWL_NOT_FOUND, &err);
+    st = pawl_retry(p, "c-refuse", &err);
+    honest("retry", st == PAWL_STATE ? PAWL_OK : st, PAWL_NOT_FOUND, &err);
     honest("pause", pawl_pause(p, "other", true, &err), PAWL_OK, &err);
     st = pawl_move(p, "c-late", 0, 3, NULL, &err);
     honest("move", st == PAWL_STATE ? PAWL_OK : st, PAWL_NOT_FOUND, &err);

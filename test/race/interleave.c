@@ -401,7 +401,7 @@ static void *asks_and_claims(void *arg)
     static struct op again;
     struct op *group[] = { &again, &v->op };
     self = v;
-    again = (struct op){ .kind = OP_REDRIVE, .by_id = { .id = BYTES("b") } };
+    again = (struct op){ .kind = OP_RETRY, .by_id = { .id = BYTES("b") } };
     again.a = v->op.a = &v->a;
     v->status = store_commit(v->s, group, 2);
     EQ_STATUS(again.status, PAWL_STATE, &again.err);

@@ -130,7 +130,7 @@ MISTAKE(ready_with_place, (s->call[3].now.place = AT_READY, s->call[3].spec.key 
 MISTAKE(waits_and_processes, s->call[3].now.state = PAWL_PROCESSING)
 MISTAKE(waits_and_ended, s->call[3].now.outcome = &s->outcome)
 MISTAKE(stands_nowhere, s->call[3].now.place = AT_NONE)
-MISTAKE(expires_redriven, (s->call[3].now.expires_us = 9, s->call[3].now.tries.redrives = 1))
+MISTAKE(expires_retried, (s->call[3].now.expires_us = 9, s->call[3].now.tries.redrives = 1))
 MISTAKE(too_important, s->call[3].now.priority = 1001)
 MISTAKE(held_and_pending, s->call[0].now.state = PAWL_PENDING)
 MISTAKE(held_without_number, s->call[0].now.key_no = 0)
@@ -178,7 +178,7 @@ static const struct mistake mistakes[] = {
     { "is not pending", waits_and_processes, BOTH },
     { "waits and has an outcome", waits_and_ended, BOTH },
     { "stands nowhere", stands_nowhere, BOTH },
-    { "expiry", expires_redriven, BOTH },
+    { "expiry", expires_retried, BOTH },
     { "priority", too_important, BOTH },
     { "is not processing", held_and_pending, BOTH },
     { "a call that was claimed", held_without_number, BOTH },

@@ -48,8 +48,8 @@ TEST(missing_arguments_are_invalid)
     INVALID(pawl_attempts(p, "x", NULL, &err));
     INVALID(pawl_cancel(NULL, "x", &st, &err));
     INVALID(pawl_cancel(p, NULL, &st, &err));
-    INVALID(pawl_redrive(NULL, "x", &err));
-    INVALID(pawl_redrive(p, NULL, &err));
+    INVALID(pawl_retry(NULL, "x", &err));
+    INVALID(pawl_retry(p, NULL, &err));
     INVALID(pawl_move(NULL, "x", 0, PAWL_SAME, NULL, &err));
     INVALID(pawl_move(p, NULL, 0, PAWL_SAME, NULL, &err));
     INVALID(pawl_pause(NULL, "q", true, &err));

@@ -249,7 +249,7 @@ static int works_later(struct pawl_call *c)
     return pawl_reply_int(c, pawl_call_view(c)->redrives);
 }
 
-TEST(a_redriven_call_has_fresh_tries)
+TEST(a_retried_call_has_fresh_tries)
 {
     struct pawl *p = fixture_open(param);
     struct pawl_attempts *a;
@@ -259,11 +259,11 @@ TEST(a_redriven_call_has_fresh_tries)
     fixture_submit_as(
         p, (struct pawl_spec){ .id = "x", .type = "t", .max_attempts = 2, .backoff_base_us = 1 });
     fixture_ends(p, "x", PAWL_DEAD_LETTER);
-    OK(pawl_redrive(p, "x", &err), &err);
+    OK(pawl_retry(p, "x", &err), &err);
     fixture_ends(p, "x", PAWL_DEAD_LETTER);
     EQ_INT(atomic_load(&fixture_runs), 4);
     atomic_store(&works, true);
-    OK(pawl_redrive(p, "x", &err), &err);
+    OK(pawl_retry(p, "x", &err), &err);
     fixture_ends(p, "x", PAWL_COMPLETED);
     struct pawl_shown *shown = fixture_get(p, "x");
     EQ_INT(pawl_shown_view(shown)->redrives, 2);
@@ -274,15 +274,15 @@ TEST(a_redriven_call_has_fresh_tries)
     OK(pawl_attempts(p, "x", &a, &err), &err);
     GE_INT((int)a->n, 4);
     pawl_attempts_free(a);
-    EQ_STATUS(pawl_redrive(p, "x", &err), PAWL_STATE, &err);
+    EQ_STATUS(pawl_retry(p, "x", &err), PAWL_STATE, &err);
     fixture_submit_as(p,
                       (struct pawl_spec){ .id = "y", .type = "t", .delay_us = 600 * FIXTURE_SEC });
-    EQ_STATUS(pawl_redrive(p, "y", &err), PAWL_STATE, &err);
-    EQ_STATUS(pawl_redrive(p, "z", &err), PAWL_NOT_FOUND, &err);
+    EQ_STATUS(pawl_retry(p, "y", &err), PAWL_STATE, &err);
+    EQ_STATUS(pawl_retry(p, "z", &err), PAWL_NOT_FOUND, &err);
     pawl_close(p);
 }
 
-TEST(cancelled_and_expired_calls_can_be_redriven)
+TEST(cancelled_and_expired_calls_can_be_retried)
 {
     struct pawl *p = fixture_open(param);
     struct pawl_err err;
@@ -291,8 +291,8 @@ TEST(cancelled_and_expired_calls_can_be_redriven)
     fixture_submit_as(p, (struct pawl_spec){ .id = "y", .type = "t", .expires_at_us = 1 });
     OK(pawl_cancel(p, "x", NULL, &err), &err);
     fixture_ends(p, "y", PAWL_EXPIRED);
-    OK(pawl_redrive(p, "x", &err), &err);
-    OK(pawl_redrive(p, "y", &err), &err);
+    OK(pawl_retry(p, "x", &err), &err);
+    OK(pawl_retry(p, "y", &err), &err);
     fixture_start(p, 1);
     fixture_ends(p, "x", PAWL_COMPLETED);
     fixture_ends(p, "y", PAWL_COMPLETED);

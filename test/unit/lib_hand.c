@@ -303,7 +303,7 @@ TEST(a_waiting_claim_is_woken_by_a_lease_that_ran_out)
     pawl_close(p);
 }
 
-TEST(a_waiting_claim_is_woken_by_resume_redrive_and_retry)
+TEST(a_waiting_claim_is_woken_by_resume_retry_and_a_failed_attempt)
 {
     struct pawl *p = open_quiet(param);
     struct claimer c;
@@ -317,7 +317,7 @@ TEST(a_waiting_claim_is_woken_by_resume_redrive_and_retry)
     fixture_submit_as(p, (struct pawl_spec){ .id = "y", .type = "t", .expires_at_us = 1 });
     fixture_ends(p, "y", PAWL_EXPIRED);
     claimer_begin(&c, p);
-    OK(pawl_redrive(p, "y", &err), &err);
+    OK(pawl_retry(p, "y", &err), &err);
     claimer_got(&c, "y");
 
     fixture_submit(p, "z", "z");

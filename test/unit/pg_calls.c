@@ -90,7 +90,7 @@ TEST(every_state_has_its_word)
     ended("dead", ", max_attempts => 2, backoff => '{\"base\": 0, \"jitter\": 0}'", END_ERROR);
     pgf_finish(&r, pgf_claim(&r, 1).token, "dead", END_ERROR);
     ended("redone", ", expires_in => '1 h'", END_REFUSE);
-    by_id(OP_REDRIVE, "redone");
+    by_id(OP_RETRY, "redone");
     pgf_finish(&r, pgf_claim(&r, 1).token, "redone", END_RESULT);
     ended("gone", "", END_RESULT);
     ended("block", ", key => 'b', max_attempts => 1, on_dead => 'block'", END_ERROR);

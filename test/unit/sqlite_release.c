@@ -244,14 +244,14 @@ static void waiting_keys(struct teller *t)
 }
 
 /* A failed call was retried by an operator, behind calls that have higher numbers. */
-static void redriven_key(struct teller *t)
+static void retried_key(struct teller *t)
 {
     ACCEPT(t, .id = "z0", .key = "again", .queue = "z", .max_attempts = 1);
     CLAIM(t, .node = "n1", .token = 6, .queue = "z", .max = 1);
     FINISH(t, 6, "z0", BOOM);
     ACCEPT(t, .id = "z1", .key = "again", .queue = "z");
     ACCEPT(t, .id = "z2", .key = "again", .queue = "z");
-    by_id(t, OP_REDRIVE, "z0");
+    by_id(t, OP_RETRY, "z0");
 }
 
 /* Runs that leases hold: of a node, with a cancel request for one of its calls; and of a worker, in
@@ -293,7 +293,7 @@ static void before(struct teller *t)
     ended_calls(t);
     plain_calls(t);
     waiting_keys(t);
-    redriven_key(t);
+    retried_key(t);
     held_keys(t);
     objects(t);
     tell(t, (struct op){ .kind = OP_LEAD,
@@ -377,7 +377,7 @@ static void decisions(struct teller *t)
        NULL);
     queue_is(t, "paused", false);
     OK(by_id(t, OP_CANCEL, "l2")->status, NULL);
-    OK(by_id(t, OP_REDRIVE, "dead")->status, NULL);
+    OK(by_id(t, OP_RETRY, "dead")->status, NULL);
     ACCEPT(t, .id = "l4", .key = "line");
     ACCEPT(t, .id = "x4", .key = "held", .queue = "x");
 }

@@ -553,9 +553,9 @@ MUST_USE enum pawl_status led_finish(struct ledger *c, struct op *op, struct fin
                                      size_t *out_stored, struct pawl_err *err);
 MUST_USE enum pawl_status led_extend(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_cancel(struct ledger *c, struct op *op, struct pawl_err *err);
-MUST_USE enum pawl_status led_redrive(struct ledger *c, struct op *op, struct pawl_err *err);
-MUST_USE enum pawl_status led_redrive_call(struct ledger *c, struct led_call *call,
-                                           struct pawl_err *err);
+MUST_USE enum pawl_status led_retry(struct ledger *c, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status led_retry_call(struct ledger *c, struct led_call *call,
+                                         struct pawl_err *err);
 MUST_USE enum pawl_status led_move_to(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_pause(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_object_op(struct ledger *c, struct op *op, struct pawl_err *err);

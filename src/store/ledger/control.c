@@ -1,5 +1,5 @@
 /*
- * control.c - what people decide about a call or a lease: extend, cancel, redrive, move.
+ * control.c - what people decide about a call or a lease: extend, cancel, retry, move.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -187,7 +187,7 @@ static enum pawl_status line_up(struct ledger *c, const struct led_call *it, str
     return led_line_end(c, &to->pos, err);
 }
 
-enum pawl_status led_redrive_call(struct ledger *c, struct led_call *it, struct pawl_err *err)
+enum pawl_status led_retry_call(struct ledger *c, struct led_call *it, struct pawl_err *err)
 {
     struct led_stand to = it->now;
     to.place = AT_READY;
@@ -207,7 +207,7 @@ enum pawl_status led_redrive_call(struct ledger *c, struct led_call *it, struct 
     return led_put(c, it, to, 0, err);
 }
 
-enum pawl_status led_redrive(struct ledger *c, struct op *op, struct pawl_err *err)
+enum pawl_status led_retry(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     struct by_id *q = &op->by_id;
     struct led_call *it;
@@ -217,7 +217,7 @@ enum pawl_status led_redrive(struct ledger *c, struct op *op, struct pawl_err *e
     if (!pawl_state_ended(q->state) || !call_may(q->state, PAWL_PENDING))
         return refuse_state(op);
     q->state = PAWL_PENDING;
-    return led_redrive_call(c, it, err);
+    return led_retry_call(c, it, err);
 }
 
 /* With a time that is still to come it leaves the line; a delayed one whose time that was joins. */

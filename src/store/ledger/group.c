@@ -44,8 +44,8 @@ static enum pawl_status apply(struct ledger *c, struct op *op, struct pawl_err *
         return led_extend(c, op, err);
     case OP_CANCEL:
         return led_cancel(c, op, err);
-    case OP_REDRIVE:
-        return led_redrive(c, op, err);
+    case OP_RETRY:
+        return led_retry(c, op, err);
     case OP_MOVE:
         return led_move_to(c, op, err);
     case OP_PAUSE:
@@ -148,7 +148,7 @@ static void foresee(struct foreseen *f, const struct op *op, bool fill)
         f->atomic = f->atomic || op->accept.atomic;
         break;
     case OP_CANCEL:
-    case OP_REDRIVE:
+    case OP_RETRY:
     case OP_MOVE:
         if (fill)
             f->ids[f->n_ids] = op->by_id.id;

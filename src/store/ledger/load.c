@@ -336,7 +336,7 @@ static enum pawl_status stand_read(struct ledger *c, const struct led_rows *r, i
     else if (ended && !stand_ended(c, r, row, &to))
         return err_no_memory(err, "a call");
     if (to.tries.redrives > 0)
-        to.expires_us = 0; /* a redriven call has left its first life's end behind */
+        to.expires_us = 0; /* a retried call has left its first life's end behind */
     it->lease = NULL;
     it->was = it->now = to;
     return led_call_check(it, LED_LOADED, err);

@@ -85,7 +85,7 @@ static enum pawl_status deadline_of(struct ledger *c, const struct led_lease *l,
 }
 
 /* The i-th call is past its timeout; those behind it in its run, which have not begun, go back. All
- * of them leave the list, also those that end: their outcomes bear no token, so that a redrive
+ * of them leave the list, also those that end: their outcomes bear no token, so that a retry
  * could not take them off it. */
 static enum pawl_status time_out_run(struct ledger *c, struct op *op, struct led_lease *l, size_t i,
                                      struct pawl_err *err)

@@ -283,7 +283,7 @@ enum pawl_status led_unblock(struct ledger *c, struct op *op, struct pawl_err *e
     u->id = arena_copy(op->a, it->spec.id);
     if (!u->id.data)
         return err_no_memory(err, "a key");
-    return u->retry ? led_redrive_call(c, it, err) : let_go(c, it, k, err);
+    return u->retry ? led_retry_call(c, it, err) : let_go(c, it, k, err);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */

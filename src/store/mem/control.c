@@ -1,5 +1,5 @@
 /*
- * control.c - what people decide about a call: extend, cancel, redrive, move; and pausing a queue.
+ * control.c - what people decide about a call: extend, cancel, retry, move; and pausing a queue.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -133,7 +133,7 @@ static bool line_up(struct mem_db *db, struct stand *to)
     return to->pos != 0;
 }
 
-enum pawl_status call_redrive(struct mem_tx *tx, struct mem_call *c)
+enum pawl_status call_retry(struct mem_tx *tx, struct mem_call *c)
 {
     if (!lease_leave(tx->db, c) || !undo_save(tx->db, &c->thing))
         return PAWL_NO_MEMORY;
@@ -153,7 +153,7 @@ enum pawl_status call_redrive(struct mem_tx *tx, struct mem_call *c)
     return key_settle(tx->db, to.key) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-enum pawl_status mem_redrive(struct mem_tx *tx, struct by_id *q)
+enum pawl_status mem_retry(struct mem_tx *tx, struct by_id *q)
 {
     struct mem_call *c = named_call(tx, q);
     if (!c)
@@ -161,7 +161,7 @@ enum pawl_status mem_redrive(struct mem_tx *tx, struct by_id *q)
     if (!pawl_state_ended(c->now.state) || !call_may(c->now.state, PAWL_PENDING))
         return refuse_state(tx, q);
     q->state = PAWL_PENDING;
-    return call_redrive(tx, c);
+    return call_retry(tx, c);
 }
 
 /* With a time that is still to come it leaves the line; a delayed one whose time that was joins. */

@@ -185,6 +185,6 @@ enum pawl_status mem_unblock(struct mem_tx *tx, struct unblock *q)
     if (!q->id.data)
         return PAWL_NO_MEMORY;
     if (q->retry)
-        return call_redrive(tx, k->blocker);
+        return call_retry(tx, k->blocker);
     return let_go(tx, k->blocker) ? PAWL_OK : PAWL_NO_MEMORY;
 }

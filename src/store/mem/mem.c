@@ -176,8 +176,8 @@ static enum pawl_status apply(struct mem_tx *tx)
         return mem_extend(tx, &op->extend);
     case OP_CANCEL:
         return mem_cancel(tx, &op->by_id);
-    case OP_REDRIVE:
-        return mem_redrive(tx, &op->by_id);
+    case OP_RETRY:
+        return mem_retry(tx, &op->by_id);
     case OP_MOVE:
         return mem_move(tx, &op->by_id);
     case OP_PAUSE:

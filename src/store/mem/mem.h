@@ -173,10 +173,10 @@ enum pawl_status mem_claim(struct mem_tx *tx, struct claim *q);
 enum pawl_status mem_finish(struct mem_tx *tx, struct finish *q);
 enum pawl_status mem_extend(struct mem_tx *tx, struct extend *q);
 enum pawl_status mem_cancel(struct mem_tx *tx, struct by_id *q);
-enum pawl_status mem_redrive(struct mem_tx *tx, struct by_id *q);
+enum pawl_status mem_retry(struct mem_tx *tx, struct by_id *q);
 enum pawl_status mem_move(struct mem_tx *tx, struct by_id *q);
-/* What redrive does, once it is known to be legal. */
-MUST_USE enum pawl_status call_redrive(struct mem_tx *tx, struct mem_call *c);
+/* What a retry does, once it is known to be legal. */
+MUST_USE enum pawl_status call_retry(struct mem_tx *tx, struct mem_call *c);
 enum pawl_status mem_object(struct mem_tx *tx, struct object_op *q);
 enum pawl_status mem_unblock(struct mem_tx *tx, struct unblock *q);
 enum pawl_status mem_pause(struct mem_tx *tx, struct pause *q);

@@ -1,18 +1,18 @@
 /*
- * redrive.c - retry: running an ended call once more.
+ * retry.c - retry: running an ended call once more.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "conform.h"
 
-CASE(what_did_not_complete_is_redriven)
+CASE(what_did_not_complete_is_retried)
 {
     enum pawl_state states[] = { PAWL_FAILED, PAWL_DEAD_LETTER, PAWL_CANCELLED, PAWL_EXPIRED };
     for (size_t i = 0; i < COUNT_OF(states); i++) {
         const char *id = pawl_state_name(states[i]);
         ended_call(b, id, states[i]);
         advance(b, 5);
-        OK(by_id(b, OP_REDRIVE, id), NULL);
+        OK(by_id(b, OP_RETRY, id), NULL);
         EQ_INT(b->op.by_id.state, PAWL_PENDING);
         EQ_INT(b->op.by_id.seq, i + 1);
         struct call c = get(b, id);
@@ -33,37 +33,37 @@ CASE(what_did_not_complete_is_redriven)
     }
 }
 
-CASE(a_completed_call_is_not_redriven)
+CASE(a_completed_call_is_not_retried)
 {
     ended_call(b, "a", PAWL_COMPLETED);
-    EQ_STATUS(by_id(b, OP_REDRIVE, "a"), PAWL_STATE, NULL);
+    EQ_STATUS(by_id(b, OP_RETRY, "a"), PAWL_STATE, NULL);
     EQ_INT(b->op.by_id.state, PAWL_COMPLETED);
     STATE_IS(b, "a", PAWL_COMPLETED);
 }
 
-CASE(what_has_not_ended_is_not_redriven)
+CASE(what_has_not_ended_is_not_retried)
 {
     accept_one(b, "a");
-    EQ_STATUS(by_id(b, OP_REDRIVE, "a"), PAWL_STATE, NULL);
+    EQ_STATUS(by_id(b, OP_RETRY, "a"), PAWL_STATE, NULL);
     EQ_INT(b->op.by_id.state, PAWL_PENDING);
     claim_n(b, 1);
-    EQ_STATUS(by_id(b, OP_REDRIVE, "a"), PAWL_STATE, NULL);
+    EQ_STATUS(by_id(b, OP_RETRY, "a"), PAWL_STATE, NULL);
     EQ_INT(b->op.by_id.state, PAWL_PROCESSING);
 }
 
-CASE(redrive_of_nothing)
+CASE(retry_of_nothing)
 {
-    EQ_STATUS(by_id(b, OP_REDRIVE, "a"), PAWL_NOT_FOUND, NULL);
+    EQ_STATUS(by_id(b, OP_RETRY, "a"), PAWL_NOT_FOUND, NULL);
     ended_call(b, "a", PAWL_FAILED);
     advance(b, RETENTION_US);
     gc(b);
-    EQ_STATUS(by_id(b, OP_REDRIVE, "a"), PAWL_GONE, NULL);
+    EQ_STATUS(by_id(b, OP_RETRY, "a"), PAWL_GONE, NULL);
 }
 
 CASE(tries_of_every_redrive_are_shown)
 {
     ended_call(b, "a", PAWL_DEAD_LETTER);
-    OK(by_id(b, OP_REDRIVE, "a"), NULL);
+    OK(by_id(b, OP_RETRY, "a"), NULL);
     finish_error(b, claim_n(b, 1), "a", "third");
     struct attempts t = attempts_of(b, "a");
     EQ_INT(t.n, 3); /* the former outcome is not an attempt */
@@ -74,32 +74,32 @@ CASE(tries_of_every_redrive_are_shown)
     advance(b, SEC_US);
     finish_error(b, claim_n(b, 1), "a", "fourth");
     STATE_IS(b, "a", PAWL_DEAD_LETTER);
-    OK(by_id(b, OP_REDRIVE, "a"), NULL);
+    OK(by_id(b, OP_RETRY, "a"), NULL);
     EQ_INT(get(b, "a").tries.redrives, 2);
 }
 
-CASE(a_redriven_call_no_longer_expires)
+CASE(a_retried_call_no_longer_expires)
 {
     struct call_spec s = plan("a");
     s.expires_in_us = 10;
     accept_spec(b, s);
     advance(b, 10);
     EQ_INT(sweep(b).expired, 1);
-    OK(by_id(b, OP_REDRIVE, "a"), NULL);
+    OK(by_id(b, OP_RETRY, "a"), NULL);
     EQ_INT(get(b, "a").expires_us, 0);
     advance(b, SEC_US);
     EQ_INT(sweep(b).expired, 0);
     EQ_INT(claim_as(b, want(b, 1)).n, 1);
 }
 
-CASE(an_owner_learns_its_own_ending_after_a_redrive)
+CASE(an_owner_learns_its_own_ending_after_a_retry)
 {
     accept_one(b, "a");
     struct token t = claim_n(b, 1);
     OK(finish(b, t, "a", END_REFUSE), NULL);
     int64_t ended = b->item.finished_us;
     advance(b, 5);
-    OK(by_id(b, OP_REDRIVE, "a"), NULL);
+    OK(by_id(b, OP_RETRY, "a"), NULL);
     OK(finish(b, t, "a", END_REFUSE), NULL); /* a repeat, not a second ending */
     EQ_INT(b->item.state, PAWL_FAILED);
     EQ_INT(b->item.finished_us, ended);
@@ -108,12 +108,12 @@ CASE(an_owner_learns_its_own_ending_after_a_redrive)
 
 /* The batch lease it ended under still exists: neither a finish by that owner nor a reclaim may
  * touch it. */
-CASE(a_redriven_call_is_none_of_its_former_leases_business)
+CASE(a_retried_call_is_none_of_its_former_leases_business)
 {
     accept_n(b, "a", 3);
     struct token old = claim_for(b, 3, 30 * SEC_US);
     OK(finish(b, old, "a0", END_REFUSE), NULL);
-    OK(by_id(b, OP_REDRIVE, "a0"), NULL);
+    OK(by_id(b, OP_RETRY, "a0"), NULL);
     struct token t = claim_n(b, 1);
     advance(b, 30 * SEC_US);
     EQ_INT(sweep(b).reclaimed, 2);
@@ -125,12 +125,12 @@ CASE(a_redriven_call_is_none_of_its_former_leases_business)
     STATE_IS(b, "a0", PAWL_COMPLETED);
 }
 
-CASE(a_former_lease_cannot_end_a_redriven_call)
+CASE(a_former_lease_cannot_end_a_retried_call)
 {
     accept_n(b, "a", 2);
     struct token old = claim_n(b, 2);
     OK(finish(b, old, "a0", END_REFUSE), NULL);
-    OK(by_id(b, OP_REDRIVE, "a0"), NULL);
+    OK(by_id(b, OP_RETRY, "a0"), NULL);
     OK(finish(b, old, "a0", END_RESULT), NULL);
     EQ_INT(b->item.state, PAWL_FAILED);
     STATE_IS(b, "a0", PAWL_PENDING);
