@@ -41,7 +41,7 @@ SELECT c.seq, CAST(JSON_UNQUOTE(JSON_EXTRACT(CONVERT(c.options USING utf8mb4), '
 FROM JSON_TABLE(json($1), '$[*]' COLUMNS (seq BIGINT PATH '$')) v
 JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = v.seq WHERE c.options LIKE '%"timeout_us"%';
 
--- name: lease_wishes
+-- name: lease_cancel_requests
 -- in:   low bigint, high bigint
 -- out:  seq bigint
 -- why:  For calls of these leases, or others with seqs between them: there are few at any time.

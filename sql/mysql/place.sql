@@ -141,15 +141,15 @@ SELECT 1 FROM pawl_expiry FORCE INDEX (PRIMARY) WHERE expires_at <= $1 LIMIT 1;
 -- in:   now bigint
 SELECT expires_at FROM pawl_expiry FORCE INDEX (PRIMARY) WHERE expires_at > $1 ORDER BY expires_at LIMIT 1;
 
--- name: wish_add
+-- name: cancel_request_add
 -- in:   seq bigint[], wished_at bigint
 INSERT IGNORE INTO pawl_cancel (seq, wished_at) VALUES rows($1, $2);
 
--- name: wish_remove
+-- name: cancel_request_remove
 -- in:   seq bigint[]
 each{DELETE FROM pawl_cancel WHERE seq = $1};
 
--- name: wish_list
+-- name: cancel_request_list
 -- in:   max int
 -- out:  seq bigint
 -- why:  A result that was stored before the cancel request wins.

@@ -39,7 +39,7 @@ LEFT JOIN LATERAL (SELECT * FROM pawl.cancel WHERE seq = s.seq OFFSET 0) w ON tr
 SELECT c.seq, (c.options::jsonb ->> 'timeout_us')::bigint
 FROM unnest($1::bigint[]) s (seq) JOIN pawl.call c ON c.seq = s.seq WHERE c.options LIKE '%"timeout_us"%';
 
--- name: lease_wishes
+-- name: lease_cancel_requests
 -- in:   low bigint, high bigint
 -- out:  seq bigint
 -- why:  For calls of these leases, or others with seqs between them: there are few at any time.

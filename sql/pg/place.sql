@@ -200,15 +200,15 @@ SELECT 1 FROM pawl.expiry WHERE expires_at <= $1::bigint LIMIT 1;
 -- in:   now bigint
 SELECT expires_at FROM pawl.expiry WHERE expires_at > $1::bigint ORDER BY expires_at LIMIT 1;
 
--- name: wish_add
+-- name: cancel_request_add
 -- in:   seq bigint[], wished_at bigint
 INSERT INTO pawl.cancel (seq, wished_at) SELECT s, $2::bigint FROM unnest($1::bigint[]) s ON CONFLICT DO NOTHING;
 
--- name: wish_remove
+-- name: cancel_request_remove
 -- in:   seq bigint[]
 DELETE FROM pawl.cancel WHERE seq = ANY ($1::bigint[]);
 
--- name: wish_list
+-- name: cancel_request_list
 -- in:   max int
 -- out:  seq bigint
 -- why:  A result that was stored before the cancel request wins.

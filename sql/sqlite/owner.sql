@@ -35,7 +35,7 @@ LEFT JOIN pawl_cancel w ON w.seq = s.seq;
 -- why:  An extend needs no more than this, and comes every few seconds.
 SELECT seq, json_extract(options, '$.timeout_us') FROM pawl_call WHERE seq = ?1 AND options LIKE '%"timeout_us"%';
 
--- name: lease_wishes
+-- name: lease_cancel_requests
 -- in:   low bigint, high bigint
 -- out:  seq bigint
 SELECT seq FROM pawl_cancel WHERE seq BETWEEN ?1 AND ?2;

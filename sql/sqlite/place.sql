@@ -149,15 +149,15 @@ SELECT 1 FROM pawl_expiry WHERE expires_at <= ?1 LIMIT 1;
 -- out:  expires_at bigint
 SELECT expires_at FROM pawl_expiry WHERE expires_at > ?1 ORDER BY expires_at LIMIT 1;
 
--- name: wish_add
+-- name: cancel_request_add
 -- in:   seq bigint, wished_at bigint
 INSERT INTO pawl_cancel (seq, wished_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING;
 
--- name: wish_remove
+-- name: cancel_request_remove
 -- in:   seq bigint
 DELETE FROM pawl_cancel WHERE seq = ?1;
 
--- name: wish_list
+-- name: cancel_request_list
 -- in:   max int
 -- out:  seq bigint
 -- why:  A result that was stored before the cancel request wins.

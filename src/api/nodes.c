@@ -246,7 +246,7 @@ static void drained(struct ask_write *w)
         return;
     }
     if (own_name(q))
-        exec_drain_wished(q->api->exec, drain);
+        exec_drain_requested(q->api->exec, drain);
     drain_reply(q, drain);
 }
 

@@ -39,9 +39,9 @@ static int one_call(struct remote *r, const char *id, const struct control *d)
     if (r->cli->json)
         return remote_print_raw(r, call ? call : &nothing);
     const char *status = shown(&r->arena, call, "status");
-    const struct json *wish = json_member(call, "cancel_requested");
+    const struct json *request = json_member(call, "cancel_requested");
     fprintf(r->cli->out, "%s %s%s\n", id, status ? status : "?",
-            wish && wish->kind == JSON_TRUE ? ", cancel requested" : "");
+            request && request->kind == JSON_TRUE ? ", cancel requested" : "");
     return cli_done(r->cli);
 }
 

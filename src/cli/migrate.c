@@ -184,12 +184,12 @@ static enum pawl_status no_old_nodes(struct cli *cli, struct store *s, struct ar
 
 /* ---- Applying the steps ---------------------------------------------------------------------- */
 
-struct wish {
+struct request {
     bool up, finish, force;
 };
 
 /* Opens as a writer only to write: a reader takes no lock that other processes wait for. */
-static enum pawl_status look_and_act(struct cli *cli, struct wish w, struct arena *a,
+static enum pawl_status look_and_act(struct cli *cli, struct request w, struct arena *a,
                                      struct picture *out, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
@@ -218,7 +218,7 @@ static enum pawl_status look_and_act(struct cli *cli, struct wish w, struct aren
     return PAWL_OK;
 }
 
-static int act(struct cli *cli, struct wish w, struct arena *a)
+static int act(struct cli *cli, struct request w, struct arena *a)
 {
     struct picture p = { 0 };
     struct pawl_err err = { 0 };
@@ -283,9 +283,9 @@ static int grants(struct cli *cli, struct arena *a)
 static int run(struct cli *cli, int argc, char **argv)
 {
     const char *what = argc ? argv[0] : "status";
-    struct wish w = { .up = strcmp(what, "up") == 0,
-                      .finish = strcmp(what, "finish") == 0,
-                      .force = cli_flag(cli, "force") };
+    struct request w = { .up = strcmp(what, "up") == 0,
+                         .finish = strcmp(what, "finish") == 0,
+                         .force = cli_flag(cli, "force") };
     bool roles = strcmp(what, "grants") == 0;
     if (!w.up && !w.finish && !roles && strcmp(what, "status") != 0)
         return cli_unknown(cli, "subcommand", what, "status, up, finish or grants");

@@ -116,7 +116,7 @@ static struct pawl_call *cancel_queued(struct pool *p, int64_t seq)
             return t;
         }
         if (t)
-            try_tell(t, STOP_WISH);
+            try_tell(t, STOP_CANCEL_REQUEST);
     }
     return NULL;
 }
@@ -129,7 +129,7 @@ void exec_cancel(struct exec *e, int64_t seq)
     for (struct pawl_call *t = p->running; t; t = t->next) {
         struct pawl_call *one = run_find(t->run, seq);
         if (one)
-            try_tell(one, STOP_WISH);
+            try_tell(one, STOP_CANCEL_REQUEST);
     }
     pthread_mutex_unlock(&p->lock);
     if (waiting)

@@ -395,22 +395,22 @@ static void look(struct exec *e)
     arena_release(&a);
 }
 
-static void look_for_wishes(struct exec *e, int64_t now_us)
+static void look_for_cancel_requests(struct exec *e, int64_t now_us)
 {
     struct housekeeping *k = e->housekeeping;
-    struct wishes w;
+    struct cancel_requests w;
     struct pawl_err err;
     struct arena a;
-    if (!(e->traits & STORE_SHARED) || now_us < k->wishes_us)
+    if (!(e->traits & STORE_SHARED) || now_us < k->cancel_requests_us)
         return;
-    k->wishes_us = now_us + e->conf.reclaim_interval_us;
+    k->cancel_requests_us = now_us + e->conf.reclaim_interval_us;
     pthread_mutex_lock(&e->pool.lock);
     bool busy = e->pool.n_running || e->pool.n_queued;
     pthread_mutex_unlock(&e->pool.lock);
     if (!busy)
         return;
     arena_init(&a, 16 << 20);
-    if (store_wishes(k->store, &a, &w, &err) == PAWL_OK)
+    if (store_cancel_requests(k->store, &a, &w, &err) == PAWL_OK)
         for (size_t i = 0; i < w.n; i++)
             exec_cancel(e, w.seqs[i]);
     arena_release(&a);
@@ -465,7 +465,7 @@ static int64_t round_once(struct exec *e)
     lead_round(e, now_us);
     sweep(e, now_us);
     gc(e, now_us);
-    look_for_wishes(e, now_us);
+    look_for_cancel_requests(e, now_us);
     if (now_us >= k->look_us && waiters_any_marked(&e->waiters))
         look(e);
     tend(e, now_us);

@@ -57,7 +57,7 @@ struct housekeeping {
     struct store *store; /* owned */
     struct periodic periodics[KEEP_COUNT];
     struct peers peers;
-    int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, wishes_us, look_us, lead_us;
+    int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, cancel_requests_us, look_us, lead_us;
     int64_t led_until_us[2]; /* another node holds the role at least until then (monotonic); 0: none
                                 does */
     int64_t due_us;          /* when the next node may have to be declared dead */

@@ -346,7 +346,7 @@ uint64_t member_look(struct exec *e)
 
 /* Set whether the node should drain; `since` NULL: decided here. True when that is a change to act
  * on. */
-static bool wish_is(struct membership *m, bool drain, const uint64_t *since)
+static bool drain_is(struct membership *m, bool drain, const uint64_t *since)
 {
     pthread_mutex_lock(&m->lock);
     bool news = m->drain != drain && (!since || *since == m->drains);
@@ -363,16 +363,16 @@ void member_seen(struct exec *e, const struct node_row *own, uint64_t since)
         return;
     if (!bytes_eq(own->boot, bytes_of(e->boot))) {
         housekeeping_doubt(e);
-    } else if (wish_is(&e->member, own->drain, &since)) {
+    } else if (drain_is(&e->member, own->drain, &since)) {
         log_line(LOG_INFO, "node \"%s\": %s", e->conf.node,
                  own->drain ? "draining" : "no longer draining");
         exec_drain(e, own->drain);
     }
 }
 
-void exec_drain_wished(struct exec *e, bool drain)
+void exec_drain_requested(struct exec *e, bool drain)
 {
-    wish_is(&e->member, drain, NULL);
+    drain_is(&e->member, drain, NULL);
     exec_drain(e, drain);
     registry_changed(e);
 }

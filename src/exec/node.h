@@ -46,7 +46,7 @@ void exec_on_replaced(struct exec *e, void (*replaced)(void *ctx), void *ctx);
 void exec_drain(struct exec *e, bool drained);
 /* The same for a caller that has stored the request in the registry: the next read of the registry
  * then finds nothing new. */
-void exec_drain_wished(struct exec *e, bool drain);
+void exec_drain_requested(struct exec *e, bool drain);
 /* Is this node drained? */
 bool exec_drained(struct exec *e);
 

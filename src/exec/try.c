@@ -226,7 +226,7 @@ static void settle(struct pawl_call *t, int code)
     /* An error of a handler that was told to stop is no failure of the work: after a cancel request
      * the call is cancelled, in a stopping process it is handed back. */
     int stop = atomic_load(&t->stop);
-    if (stop == STOP_WISH)
+    if (stop == STOP_CANCEL_REQUEST)
         f->how = END_CANCELLED;
     else if (stop == STOP_PROCESS)
         f->how = END_RELEASE;
@@ -254,7 +254,8 @@ bool try_run(struct pawl_call *t)
     t->began_us = world_mono(&world_real);
     t->state = t->run->state;
     /* A cancel request found it queued behind other calls of its run. */
-    if (atomic_load(&t->stop) == STOP_WISH && try_take_over(t, TRY_QUEUED, END_CANCELLED, NULL))
+    if (atomic_load(&t->stop) == STOP_CANCEL_REQUEST &&
+        try_take_over(t, TRY_QUEUED, END_CANCELLED, NULL))
         return false;
     if (!atomic_compare_exchange_strong(&t->stage, &queued, TRY_RUNNING))
         return false;

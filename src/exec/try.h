@@ -44,7 +44,7 @@ struct lease_run {
 
 enum try_stage { TRY_QUEUED, TRY_RUNNING, TRY_OVER };
 /* Why a handler is told to stop; the first reason stays. */
-enum try_stop { STOP_NONE, STOP_WISH, STOP_TIME, STOP_PROCESS };
+enum try_stop { STOP_NONE, STOP_CANCEL_REQUEST, STOP_TIME, STOP_PROCESS };
 
 struct pawl_call {
     struct exec *e;           /* borrowed */

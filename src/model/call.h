@@ -157,7 +157,7 @@ struct try_end {
     bool fail_lost;      /* LOST: reclaim_action = fail: ends `failed` at once */
     bool timed;          /* LOST, when an engine reclaims: TIMEOUT instead if the timeout has passed
                             (try_timed_out) */
-    bool wish;           /* a cancel request is stored for the call */
+    bool cancel_requested; /* a cancel request is stored for the call */
 };
 
 /* The call of that attempt. */

@@ -55,7 +55,7 @@ static struct verdict after_loss(const struct try_of *c, const struct try_end *e
 {
     v.tries.lost++;
     v.count_try = true;
-    if (e->wish)
+    if (e->cancel_requested)
         v.next = PAWL_CANCELLED; /* a reclaim never undoes an accepted cancel */
     else if (e->fail_lost)
         v.next = PAWL_FAILED;
@@ -108,7 +108,7 @@ struct verdict call_after(const struct try_of *c, const struct try_end *e, int64
                           const struct world *w)
 {
     struct verdict v = after(c, e, now_us, w);
-    if (e->wish && v.next == PAWL_PENDING) {
+    if (e->cancel_requested && v.next == PAWL_PENDING) {
         v.next = PAWL_CANCELLED;
         v.run_at_us = 0;
     }

@@ -128,11 +128,11 @@ static enum pawl_status fault_leaders(struct store *s, struct arena *a, struct l
     struct store *in = wrap_inner(s);
     FAULTY(err, in->ops->leaders(in, a, out, err));
 }
-static enum pawl_status fault_wishes(struct store *s, struct arena *a, struct wishes *out,
-                                     struct pawl_err *err)
+static enum pawl_status fault_cancel_requests(struct store *s, struct arena *a,
+                                              struct cancel_requests *out, struct pawl_err *err)
 {
     struct store *in = wrap_inner(s);
-    FAULTY(err, in->ops->wishes(in, a, out, err));
+    FAULTY(err, in->ops->cancel_requests(in, a, out, err));
 }
 static enum pawl_status fault_now(struct store *s, int64_t *out_us, struct pawl_err *err)
 {
@@ -197,7 +197,7 @@ const struct store_ops store_fault_ops = {
     .queues = fault_queues,
     .nodes = fault_nodes,
     .leaders = fault_leaders,
-    .wishes = fault_wishes,
+    .cancel_requests = fault_cancel_requests,
     .now = fault_now,
     .version = fault_version,
     .hint = fault_hint,

@@ -157,11 +157,11 @@ struct by_id {
     int64_t run_at_us;  /* OP_MOVE: 0: as it is */
     int priority;       /* OP_MOVE: PAWL_SAME: as it is */
     struct bytes queue; /* OP_MOVE: absent: as it is */
-    bool only_pending;  /* OP_CANCEL: STATE instead of a wish when it is processing */
+    bool only_pending;  /* OP_CANCEL: STATE instead of a cancel request when it is processing */
     /* answer */
     int64_t seq;
-    enum pawl_state state; /* as it is now: CANCEL: CANCELLED, or PROCESSING with the wish stored;
-                              RETRY: PENDING; with STATE: what stands in the way */
+    enum pawl_state state; /* as it is now: CANCEL: CANCELLED, or PROCESSING with the cancel request
+                              stored; RETRY: PENDING; with STATE: what stands in the way */
 };
 
 /* OP_PAUSE: a queue need not exist yet. */
@@ -253,8 +253,8 @@ struct lead {
 };
 
 /* OP_SWEEP: one bounded step of what needs no traffic: pending calls past expires_at end `expired`,
- * leases past their `until` are reclaimed (counted as lost), stored wishes meet pending calls,
- * delayed calls with a key whose time has come join its line. */
+ * leases past their `until` are reclaimed (counted as lost), stored cancel requests meet pending
+ * calls, delayed calls with a key whose time has come join its line. */
 struct sweep {
     int max;
     bool fail_lost;
@@ -374,7 +374,8 @@ struct op {
     enum pawl_status status; /* answer: OK, or why this operation alone did nothing */
     struct pawl_err err;     /* answer, with a status that is not OK */
     struct bytes *ended; /* answer, in the arena: ids of calls that ended as a side effect (expired,
-                            cancelled by a wish, dead-lettered by a loss), for those who wait */
+                            cancelled by a cancel request, dead-lettered by a loss), for those who
+                            wait */
     size_t n_ended;
     struct lost_attempt *lost; /* answer, in the arena: the first LOST_TOLD_MAX of n_lost */
     size_t n_lost;
@@ -505,7 +506,7 @@ struct leader_rows {
 };
 
 /* Calls that are processing and that somebody wants cancelled. */
-struct wishes {
+struct cancel_requests {
     int64_t *seqs;
     size_t n;
 };

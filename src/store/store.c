@@ -365,11 +365,11 @@ enum pawl_status store_leaders(struct store *s, struct arena *a, struct leader_r
     return s->ops->leaders(s, a, out, err);
 }
 
-enum pawl_status store_wishes(struct store *s, struct arena *a, struct wishes *out,
-                              struct pawl_err *err)
+enum pawl_status store_cancel_requests(struct store *s, struct arena *a,
+                                       struct cancel_requests *out, struct pawl_err *err)
 {
-    *out = (struct wishes){ 0 };
-    return s->ops->wishes(s, a, out, err);
+    *out = (struct cancel_requests){ 0 };
+    return s->ops->cancel_requests(s, a, out, err);
 }
 
 enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err)

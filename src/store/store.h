@@ -97,8 +97,8 @@ struct store_ops {
                               struct pawl_err *err);
     enum pawl_status (*leaders)(struct store *s, struct arena *a, struct leader_rows *out,
                                 struct pawl_err *err);
-    enum pawl_status (*wishes)(struct store *s, struct arena *a, struct wishes *out,
-                               struct pawl_err *err);
+    enum pawl_status (*cancel_requests)(struct store *s, struct arena *a,
+                                        struct cancel_requests *out, struct pawl_err *err);
     /* The database's clock. */
     enum pawl_status (*now)(struct store *s, int64_t *out_us, struct pawl_err *err);
     /* A number that differs from the last answer when another connection may have committed since.
@@ -222,8 +222,8 @@ MUST_USE enum pawl_status store_nodes(struct store *s, struct arena *a, struct n
                                       struct pawl_err *err);
 MUST_USE enum pawl_status store_leaders(struct store *s, struct arena *a, struct leader_rows *out,
                                         struct pawl_err *err);
-MUST_USE enum pawl_status store_wishes(struct store *s, struct arena *a, struct wishes *out,
-                                       struct pawl_err *err);
+MUST_USE enum pawl_status store_cancel_requests(struct store *s, struct arena *a,
+                                                struct cancel_requests *out, struct pawl_err *err);
 MUST_USE enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err);
 MUST_USE enum pawl_status store_version(struct store *s, int64_t *out, struct pawl_err *err);
 MUST_USE enum pawl_status store_hint(struct store *s, struct hint *h, struct pawl_err *err);

@@ -118,11 +118,11 @@ static enum pawl_status trace_leaders(struct store *s, struct arena *a, struct l
     struct store *in = wrap_inner(s);
     TRACED("leaders", "", in->ops->leaders(in, a, out, err));
 }
-static enum pawl_status trace_wishes(struct store *s, struct arena *a, struct wishes *out,
-                                     struct pawl_err *err)
+static enum pawl_status trace_cancel_requests(struct store *s, struct arena *a,
+                                              struct cancel_requests *out, struct pawl_err *err)
 {
     struct store *in = wrap_inner(s);
-    TRACED("wishes", "", in->ops->wishes(in, a, out, err));
+    TRACED("cancel_requests", "", in->ops->cancel_requests(in, a, out, err));
 }
 static enum pawl_status trace_now(struct store *s, int64_t *out_us, struct pawl_err *err)
 {
@@ -187,7 +187,7 @@ const struct store_ops store_trace_ops = {
     .queues = trace_queues,
     .nodes = trace_nodes,
     .leaders = trace_leaders,
-    .wishes = trace_wishes,
+    .cancel_requests = trace_cancel_requests,
     .now = trace_now,
     .version = trace_version,
     .hint = trace_hint,

@@ -297,8 +297,8 @@ CASE(what_is_held_counts_as_processing_to_operators)
     EQ_INT(b->op.by_id.state, PAWL_PROCESSING); /* a cancel request */
     STATE_IS(b, "a1", PAWL_PENDING);
     TRUE(get(b, "a1").cancel_requested);
-    struct wishes w;
-    OK(store_wishes(b->s, &b->a, &w, &b->err), &b->err);
+    struct cancel_requests w;
+    OK(store_cancel_requests(b->s, &b->a, &w, &b->err), &b->err);
     EQ_INT(w.n, 1);
     EQ_INT(w.seqs[0], 2);
     OK(finish(b, q.token, "a1", END_RELEASE), NULL);
@@ -406,7 +406,7 @@ CASE(the_first_of_a_run_fails_after_the_rest_went_back)
 }
 
 /* One that is to be cancelled ends when it is handed back, before the first of its run does. */
-CASE(a_wish_acts_on_what_is_handed_back_from_behind)
+CASE(a_cancel_request_acts_on_what_is_handed_back_from_behind)
 {
     OK(node(b, OP_JOIN, "n1", "b1"), NULL);
     line_up(b, "k", "abcd");
@@ -528,7 +528,7 @@ CASE(runs_are_charged_by_what_had_begun)
     EQ_STR(shown(b, "c"), "pending 2 key");
 }
 
-CASE(a_wish_is_kept_by_what_did_not_begin)
+CASE(a_cancel_request_is_kept_by_what_did_not_begin)
 {
     OK(node(b, OP_JOIN, "n1", "b1"), NULL);
     accept_n(b, "a", 3);

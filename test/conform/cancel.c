@@ -26,7 +26,7 @@ CASE(a_pending_call_is_cancelled_at_once)
     EQ_INT(claim_as(b, want(b, 1)).n, 0);
 }
 
-CASE(a_processing_call_gets_a_wish)
+CASE(a_processing_call_gets_a_cancel_request)
 {
     int64_t seq = accept_one(b, "a");
     claim_n(b, 1);
@@ -35,13 +35,13 @@ CASE(a_processing_call_gets_a_wish)
         EQ_INT(b->op.by_id.state, PAWL_PROCESSING);
     }
     TRUE(get(b, "a").cancel_requested);
-    struct wishes w;
-    OK(store_wishes(b->s, &b->a, &w, &b->err), &b->err);
+    struct cancel_requests w;
+    OK(store_cancel_requests(b->s, &b->a, &w, &b->err), &b->err);
     EQ_INT(w.n, 1); /* stored once */
     EQ_INT(w.seqs[0], seq);
 }
 
-static enum pawl_state wished_then(struct conform_fixture *b, enum ending how)
+static enum pawl_state requested_then(struct conform_fixture *b, enum ending how)
 {
     char *id = arena_printf(&b->a, "w%d", (int)how);
     accept_one(b, id);
@@ -54,8 +54,8 @@ static enum pawl_state wished_then(struct conform_fixture *b, enum ending how)
     struct call c = get(b, id);
     EQ_INT(c.state, b->item.state);
     FALSE(c.cancel_requested); /* an outcome removes the cancel request */
-    struct wishes w;
-    OK(store_wishes(b->s, &b->a, &w, &b->err), &b->err);
+    struct cancel_requests w;
+    OK(store_cancel_requests(b->s, &b->a, &w, &b->err), &b->err);
     EQ_INT(w.n, 0);
     if (c.state == PAWL_CANCELLED) {
         ABSENT(c.error);
@@ -69,17 +69,17 @@ static enum pawl_state wished_then(struct conform_fixture *b, enum ending how)
 
 CASE(whichever_comes_first_wins)
 {
-    EQ_INT(wished_then(b, END_RESULT), PAWL_COMPLETED);
-    EQ_INT(wished_then(b, END_REFUSE), PAWL_FAILED);
-    EQ_INT(wished_then(b, END_ERROR), PAWL_CANCELLED);
-    EQ_INT(wished_then(b, END_TIMEOUT), PAWL_CANCELLED);
-    EQ_INT(wished_then(b, END_LATER), PAWL_CANCELLED);
-    EQ_INT(wished_then(b, END_RELEASE), PAWL_CANCELLED);
-    EQ_INT(wished_then(b, END_CANCELLED), PAWL_CANCELLED);
+    EQ_INT(requested_then(b, END_RESULT), PAWL_COMPLETED);
+    EQ_INT(requested_then(b, END_REFUSE), PAWL_FAILED);
+    EQ_INT(requested_then(b, END_ERROR), PAWL_CANCELLED);
+    EQ_INT(requested_then(b, END_TIMEOUT), PAWL_CANCELLED);
+    EQ_INT(requested_then(b, END_LATER), PAWL_CANCELLED);
+    EQ_INT(requested_then(b, END_RELEASE), PAWL_CANCELLED);
+    EQ_INT(requested_then(b, END_CANCELLED), PAWL_CANCELLED);
     EQ_INT(attempts_of(b, "w2").n, 1); /* an error still counts as an attempt */
 }
 
-CASE(a_wish_is_never_undone_by_a_reclaim)
+CASE(a_cancel_request_is_never_undone_by_a_reclaim)
 {
     accept_n(b, "a", 2);
     claim_for(b, 2, 30 * SEC_US);
@@ -93,7 +93,7 @@ CASE(a_wish_is_never_undone_by_a_reclaim)
     EQ_INT(get(b, "a1").tries.lost, 1);
 }
 
-CASE(a_wish_meets_a_node_that_leaves)
+CASE(a_cancel_request_meets_a_node_that_leaves)
 {
     OK(node(b, OP_JOIN, "n1", "b1"), NULL);
     accept_one(b, "a");

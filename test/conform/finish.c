@@ -238,7 +238,7 @@ CASE(what_is_handed_back_under_an_end_is_not_shown_either)
     EQ_INT(attempts_of(b, "a").v[0].try_no, 1);
 }
 
-CASE(cancelled_without_a_wish_is_handed_back)
+CASE(cancelled_without_a_request_is_handed_back)
 {
     accept_one(b, "a");
     OK(finish(b, claim_n(b, 1), "a", END_CANCELLED), &b->err);

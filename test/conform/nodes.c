@@ -121,7 +121,7 @@ static enum pawl_status drain(struct conform_fixture *b, const char *name, bool 
     return one(b, &op);
 }
 
-CASE(a_wish_to_drain_is_kept_until_it_is_taken_back)
+CASE(a_request_to_drain_is_kept_until_it_is_taken_back)
 {
     EQ_STATUS(drain(b, "n1", true), PAWL_NOT_FOUND, &b->op.err);
     EQ_STR(b->op.err.text, "no node \"n1\"");

@@ -133,7 +133,7 @@ CASE(requeue_tells_what_it_ended)
     STATE_IS(b, "a", PAWL_FAILED);
 }
 
-CASE(a_wish_is_met_by_a_requeue)
+CASE(a_cancel_request_is_met_by_a_requeue)
 {
     accept_one(b, "a");
     claim_n(b, 1);

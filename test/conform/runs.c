@@ -217,7 +217,7 @@ CASE(a_call_behind_in_a_run_counts_as_processing)
     EQ_STR(claimable(b, want(b, 10)), "c");
 }
 
-CASE(a_wish_is_met_when_the_run_is_handed_back)
+CASE(a_cancel_request_is_met_when_the_run_is_handed_back)
 {
     line_up(b, "k", "abc");
     struct claim q = claim_run(b, 10, 10);
@@ -407,7 +407,7 @@ CASE(a_buried_node_loses_its_runs)
     EQ_INT(get(b, "c").position, 3);
 }
 
-CASE(a_wish_behind_a_lost_head_is_met)
+CASE(a_cancel_request_behind_a_lost_head_is_met)
 {
     line_up(b, "k", "abc");
     claim_run_for(b, 10, 10, 30 * SEC_US);

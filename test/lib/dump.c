@@ -85,7 +85,7 @@ void dump_call(struct buf *b, const struct call *c)
     dump_bytes(b, c->result.bytes);
     number(b, "waiting", c->waiting_for);
     buf_addf(b, " line=%d/%" PRId64 "/%" PRId64, c->in_line, c->position, c->key_no);
-    number(b, "wish", c->cancel_requested);
+    number(b, "cancel_requested", c->cancel_requested);
     tries(b, c->tries);
     field(b, "error", c->error);
     field(b, "node", c->node);
@@ -232,12 +232,12 @@ void dump_object(struct buf *b, struct store *s, struct bytes type, struct bytes
     arena_release(&a);
 }
 
-static void dump_wishes(struct buf *b, struct store *s, struct arena *a)
+static void dump_cancel_requests(struct buf *b, struct store *s, struct arena *a)
 {
-    struct wishes w;
+    struct cancel_requests w;
     struct pawl_err err;
-    OK(store_wishes(s, a, &w, &err), &err);
-    buf_add_text(b, "wishes");
+    OK(store_cancel_requests(s, a, &w, &err), &err);
+    buf_add_text(b, "cancel_requests");
     for (size_t i = 0; i < w.n; i++)
         buf_addf(b, " %" PRId64, w.seqs[i]);
     buf_add_char(b, '\n');
@@ -253,7 +253,7 @@ void dump_store(struct buf *b, struct store *s, int limit)
     dump_queues(b, s, &a);
     dump_nodes(b, s, &a);
     dump_leaders(b, s, &a);
-    dump_wishes(b, s, &a);
+    dump_cancel_requests(b, s, &a);
     arena_release(&a);
 }
 

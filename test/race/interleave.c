@@ -248,9 +248,9 @@ static void is(const char *id, enum pawl_state want)
 /* Nothing is left of the call: no cancel request, no lease that a sweep would find. */
 static void nothing_left(void)
 {
-    struct wishes w;
+    struct cancel_requests w;
     struct pawl_err err;
-    OK(store_wishes(third.s, &memory, &w, &err), &err);
+    OK(store_cancel_requests(third.s, &memory, &w, &err), &err);
     EQ_INT((int)w.n, 0);
     own_world_advance(&world, 3000 * SEC_US);
     OK(commit(&third, sweep_of()), &third.op.err);

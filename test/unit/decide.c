@@ -34,7 +34,7 @@ struct row {
     int max_attempts;   /* 0: 3 */
     int64_t retry_in;
     bool alone, fail_lost;
-    char next, wished; /* without and with a cancel request */
+    char next, requested; /* without and with a cancel request */
     int64_t run_at;    /* with P */
     int more_attempts, more_lost;
     bool count;
@@ -88,7 +88,7 @@ static char letter(enum pawl_state state)
     return "?P?CFDX?"[state];
 }
 
-static void check_row(const struct row *r, bool wish)
+static void check_row(const struct row *r, bool request)
 {
     struct call_spec spec;
     struct try_of c = { &spec, { r->attempts, r->lost, 9 }, PLACE };
@@ -99,11 +99,11 @@ static void check_row(const struct row *r, bool wish)
                          .retry_in_us = r->retry_in,
                          .alone = r->alone,
                          .fail_lost = r->fail_lost,
-                         .wish = wish };
+                         .cancel_requested = request };
     word = MIDDLE;
     struct verdict v = call_after(&c, &e, NOW, &own);
-    if (letter(v.next) != (wish ? r->wished : r->next))
-        FAIL("row %d, wish %d: %s", (int)(r - rows), wish, pawl_state_name(v.next));
+    if (letter(v.next) != (request ? r->requested : r->next))
+        FAIL("row %d, request %d: %s", (int)(r - rows), request, pawl_state_name(v.next));
     EQ_INT(v.tries.attempts, r->attempts + r->more_attempts);
     EQ_INT(v.tries.lost, r->lost + r->more_lost);
     EQ_INT(v.tries.redrives, 9);

@@ -14,12 +14,12 @@
 #include "check.h"
 
 /* How a child ends that passes "a" three times, with this PAWL_CRASH. */
-static int pass_three(const char *wish)
+static int pass_three(const char *point)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        if (wish)
-            setenv("PAWL_CRASH", wish, 1);
+        if (point)
+            setenv("PAWL_CRASH", point, 1);
         setenv("PAWL_CRASH_LOG", "points", 1);
         for (int i = 0; i < 3; i++) {
             CRASH_POINT("a");

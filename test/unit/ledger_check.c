@@ -141,7 +141,7 @@ MISTAKE(ended_and_pending, (s->call[3].now.place = AT_ENDED, s->call[3].now.outc
 MISTAKE(held_otherwise, s->call[0].now.tries.attempts = 1)
 MISTAKE(held_by_another, (s->call[0].seq = 9))
 MISTAKE(left_and_held, (s->call[3].left = &s->lease, s->call[3].seq = 1))
-MISTAKE(wished_and_waiting, s->call[3].now.wish = true)
+MISTAKE(requested_and_waiting, s->call[3].now.cancel_requested = true)
 MISTAKE(new_without_id, (s->call[3].fresh = true, s->call[3].spec.id = BYTES_NONE))
 
 MISTAKE(names_none, s->lease.n = 0)
@@ -188,7 +188,7 @@ static const struct mistake mistakes[] = {
     { "has it otherwise", held_otherwise, WRITTEN_ONLY },
     { "does not hold it", held_by_another, WRITTEN_ONLY },
     { "still holds it", left_and_held, WRITTEN_ONLY },
-    { "wished for", wished_and_waiting, WRITTEN_ONLY },
+    { "a cancel is requested", requested_and_waiting, WRITTEN_ONLY },
     { "has no id", new_without_id, WRITTEN_ONLY },
     { "names no call", names_none, BOTH },
     { "rev", no_rev, BOTH },

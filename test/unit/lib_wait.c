@@ -290,7 +290,7 @@ TEST(a_loss_that_ends_a_call_is_told_to_who_waits)
 }
 
 /* A cancel request meets a call that a stopping process hands back: the call ends there. */
-TEST(a_wish_met_by_a_stop_is_told_to_who_waits)
+TEST(a_cancel_request_met_by_a_stop_is_told_to_who_waits)
 {
     struct pawl *p = fixture_open(param);
     struct caller a;

@@ -51,7 +51,7 @@ struct led_stand {
     int64_t run_at_us, expires_us; /* expires 0: never */
     int64_t pos, key_no;
     struct tries tries;
-    bool wish;
+    bool cancel_requested;
     const struct led_outcome *outcome;
 };
 
@@ -166,10 +166,11 @@ struct led_ahead {
     bool by_marks; /* `pairs` has only known pairs, from their marks on */
     bool full;     /* all pairs were asked for once in this transaction */
     struct led_rows *look, *pairs, *node;
-    struct bytes whose; /* of which node `node` is the row */
-    bool shared;        /* that row is locked against the end of the node */
-    bool wished;        /* cancel requests for what is remembered of the group's leases: asked */
-    struct led_rows *wishes;
+    struct bytes whose;         /* of which node `node` is the row */
+    bool shared;                /* that row is locked against the end of the node */
+    bool asked_cancel_requests; /* cancel requests for what is remembered of the group's leases:
+                                   asked */
+    struct led_rows *cancel_requests;
 };
 
 /* A claim's query for rows of `ready`, which goes along with a flush. */

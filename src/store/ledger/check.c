@@ -129,8 +129,9 @@ enum pawl_status led_call_check(const struct led_call *it, enum led_when when, s
     if (!wrong && when == LED_DECIDED && it->fresh &&
         (!it->spec.id.data || it->own_lane <= 0 || it->created_us <= 0))
         wrong = "it is new and has no id, lane or time";
-    if (!wrong && when == LED_DECIDED && it->now.wish && !it->was.wish && it->now.place != AT_HELD)
-        wrong = "its cancellation is wished for and nobody holds it";
+    if (!wrong && when == LED_DECIDED && it->now.cancel_requested && !it->was.cancel_requested &&
+        it->now.place != AT_HELD)
+        wrong = "a cancel is requested and no lease holds it";
     if (!wrong)
         return PAWL_OK;
     snprintf(what, sizeof what, "call %lld", (long long)it->seq);

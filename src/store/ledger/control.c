@@ -8,9 +8,9 @@
 
 /* ---- Extend ---------------------------------------------------------------------------------- */
 
-/* Which of the lease's calls have a wish in the tables. */
-static enum pawl_status wishes_stored(struct ledger *c, const struct led_lease *l, bool *out,
-                                      struct pawl_err *err)
+/* Which of the lease's calls have a cancel request in the tables. */
+static enum pawl_status cancel_requests_stored(struct ledger *c, const struct led_lease *l,
+                                               bool *out, struct pawl_err *err)
 {
     struct led_params p = { 0 };
     struct led_rows *r = NULL;
@@ -21,7 +21,7 @@ static enum pawl_status wishes_stored(struct ledger *c, const struct led_lease *
     }
     led_int(&p, low);
     led_int(&p, high);
-    enum pawl_status st = led_query(c, SQL_LEASE_WISHES, &p, &r, err);
+    enum pawl_status st = led_query(c, SQL_LEASE_CANCEL_REQUESTS, &p, &r, err);
     for (int row = 0; st == PAWL_OK && row < r->n; row++) {
         ssize_t at = led_lease_find(l, led_get_int(r, row, 0));
         if (at >= 0)
@@ -30,26 +30,26 @@ static enum pawl_status wishes_stored(struct ledger *c, const struct led_lease *
     return st;
 }
 
-static enum pawl_status wished_read(struct ledger *c, struct op *op, const struct led_lease *l,
-                                    struct pawl_err *err)
+static enum pawl_status cancel_requests_read(struct ledger *c, struct op *op,
+                                             const struct led_lease *l, struct pawl_err *err)
 {
     struct extend *q = &op->extend;
     int64_t *seqs = arena_alloc(&c->scratch, (l->n + 1) * sizeof *seqs);
-    bool *wished = arena_zalloc(&c->scratch, l->n + 1, sizeof *wished);
+    bool *requested = arena_zalloc(&c->scratch, l->n + 1, sizeof *requested);
     size_t n = 0;
     q->cancelled = arena_zalloc(op->a, l->n + 1, sizeof *q->cancelled);
-    if (!seqs || !wished || !q->cancelled)
+    if (!seqs || !requested || !q->cancelled)
         return err_no_memory(err, "a lease");
-    enum pawl_status st = wishes_stored(c, l, wished, err);
+    enum pawl_status st = cancel_requests_stored(c, l, requested, err);
     /* Of those in memory the group itself may have been asked to cancel one. */
     for (size_t i = 0; i < l->n; i++)
-        if (l->state[i] == HELD_OPEN && (wished[i] || led_call_find(c, l->held[i].seq)))
+        if (l->state[i] == HELD_OPEN && (requested[i] || led_call_find(c, l->held[i].seq)))
             seqs[n++] = l->held[i].seq;
     if (st == PAWL_OK && n)
         st = led_calls_load(c, seqs, n, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++) {
         const struct led_call *it = led_call_find(c, seqs[i]);
-        if (it && it->now.wish)
+        if (it && it->now.cancel_requested)
             q->cancelled[q->n_cancelled++] = arena_copy(op->a, it->spec.id);
     }
     return st == PAWL_OK && op->a->failed ? err_no_memory(err, "a lease") : st;
@@ -75,7 +75,7 @@ enum pawl_status led_extend(struct ledger *c, struct op *op, struct pawl_err *er
         l->until_us = q->until_us = MIN(c->now_us + q->lease_us, last_us);
         l->dirty = true;
     }
-    return wished_read(c, op, l, err);
+    return cancel_requests_read(c, op, l, err);
 }
 
 /* ---- By id ----------------------------------------------------------------------------------- */
@@ -117,12 +117,12 @@ static enum pawl_status refuse_state(struct op *op)
     return PAWL_OK;
 }
 
-/* The wish is stored under the lock of the lease: whoever hands the call back looks at it after
- * having waited for that lock. */
-static enum pawl_status wish(struct ledger *c, struct led_call *it, struct pawl_err *err)
+/* The cancel request is stored under the lock of the lease: whoever hands the call back looks at it
+ * after having waited for that lock. */
+static enum pawl_status request_cancel(struct ledger *c, struct led_call *it, struct pawl_err *err)
 {
     struct led_lease *l;
-    if (it->now.wish)
+    if (it->now.cancel_requested)
         return PAWL_OK;
     enum pawl_status st = led_holders_load(c, &it, 1, err);
     if (st == PAWL_OK)
@@ -131,7 +131,7 @@ static enum pawl_status wish(struct ledger *c, struct led_call *it, struct pawl_
         (!l || led_lease_find(l, it->seq) < 0 || l->state[led_lease_find(l, it->seq)] != HELD_OPEN))
         st = led_again(c, "a call of a lease", err);
     if (st == PAWL_OK)
-        it->now.wish = true;
+        it->now.cancel_requested = true;
     return st;
 }
 
@@ -143,7 +143,7 @@ enum pawl_status led_cancel(struct ledger *c, struct op *op, struct pawl_err *er
     if (st != PAWL_OK || !it || q->state == PAWL_CANCELLED)
         return st;
     if (q->state == PAWL_PROCESSING)
-        return q->only_pending ? refuse_state(op) : wish(c, it, err);
+        return q->only_pending ? refuse_state(op) : request_cancel(c, it, err);
     if (q->state != PAWL_PENDING)
         return refuse_state(op);
     q->state = PAWL_CANCELLED;

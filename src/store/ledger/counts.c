@@ -1,5 +1,5 @@
 /*
- * counts.c - what operators look at: queues with their numbers, nodes, wishes.
+ * counts.c - what operators look at: queues with their numbers, nodes, cancel requests.
  *
  * Counting stops at COUNT_MAX a queue, and goes by (lane, priority), so that calls that are not due
  * yet are not walked over to count those that are.
@@ -181,7 +181,7 @@ enum pawl_status led_queues(struct store *s, struct arena *a, struct queue_rows 
     return st == PAWL_OK ? count_held(c, out, err) : st;
 }
 
-/* ---- Nodes and wishes ------------------------------------------------------------------------ */
+/* ---- Nodes and cancel requests --------------------------------------------------------------- */
 
 enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *out,
                            struct pawl_err *err)
@@ -243,8 +243,8 @@ enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_row
     return a->failed ? err_no_memory(err, "leaders") : PAWL_OK;
 }
 
-enum pawl_status led_wishes(struct store *s, struct arena *a, struct wishes *out,
-                            struct pawl_err *err)
+enum pawl_status led_cancel_requests(struct store *s, struct arena *a, struct cancel_requests *out,
+                                     struct pawl_err *err)
 {
     struct ledger *c = led_of(s);
     struct led_rows *r = NULL;
@@ -255,11 +255,11 @@ enum pawl_status led_wishes(struct store *s, struct arena *a, struct wishes *out
         return st;
     tx = c;
     led_int(&p, COUNT_MAX);
-    st = led_query(c, SQL_WISH_LIST, &p, &r, err);
+    st = led_query(c, SQL_CANCEL_REQUEST_LIST, &p, &r, err);
     if (st != PAWL_OK)
         return st;
     out->seqs = arena_zalloc(a, r->n + 1, sizeof *out->seqs);
     for (int i = 0; out->seqs && i < r->n; i++)
         out->seqs[out->n++] = led_get_int(r, i, 0);
-    return a->failed ? err_no_memory(err, "wishes") : PAWL_OK;
+    return a->failed ? err_no_memory(err, "cancel_requests") : PAWL_OK;
 }

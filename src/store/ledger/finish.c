@@ -130,7 +130,7 @@ enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, st
     if (!try_timed_out(&c->scratch, &it->spec, e->started_us, held_us, &e->end, &e->error))
         return err_no_memory(err, "a try");
     struct try_of try = { &it->spec, it->now.tries, it->now.run_at_us };
-    e->end.wish = it->now.wish;
+    e->end.cancel_requested = it->now.cancel_requested;
     e->verdict = call_after(&try, &e->end, c->now_us, c->world);
     st = row_add(c, l, it, e, err);
     if (st != PAWL_OK)

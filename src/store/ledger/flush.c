@@ -22,9 +22,9 @@ struct sheet {
 struct writing {
     struct ledger *c;
     struct sheet ids, calls, tags, ready_out, ready_in, line_out, line_in, expiry_out, expiry_in,
-        outcome_out, outcome_in, outcome_keep, attempts, wish_in, wish_out, moved, gone, call_out,
-        attempt_out, tag_out, lease_in, lease_new, lease_out, key, key_new, key_out, hint, hint_out,
-        object, object_out, lanes;
+        outcome_out, outcome_in, outcome_keep, attempts, cancel_request_in, cancel_request_out,
+        moved, gone, call_out, attempt_out, tag_out, lease_in, lease_new, lease_out, key, key_new,
+        key_out, hint, hint_out, object, object_out, lanes;
 };
 
 static void sheet_init(struct sheet *s, enum sql_name name, const char *kinds)
@@ -96,8 +96,8 @@ static void sheets_init(struct writing *w)
     sheet_init(&w->outcome_keep, SQL_OUTCOME_KEEP, "ii");
     sheet_init(&w->attempts, SQL_ATTEMPT_ADD, "iiiiittbzi");
     sheet_init(&w->attempt_out, SQL_ATTEMPT_REMOVE, "i");
-    sheet_init(&w->wish_in, SQL_WISH_ADD, "i");
-    sheet_init(&w->wish_out, SQL_WISH_REMOVE, "i");
+    sheet_init(&w->cancel_request_in, SQL_CANCEL_REQUEST_ADD, "i");
+    sheet_init(&w->cancel_request_out, SQL_CANCEL_REQUEST_REMOVE, "i");
     sheet_init(&w->moved, SQL_CALL_MOVE, "iiii");
     sheet_init(&w->call_out, SQL_CALL_REMOVE, "i");
     sheet_init(&w->gone, SQL_GONE_ADD, "itiiii");
@@ -249,10 +249,10 @@ static enum pawl_status write_call(struct writing *w, struct led_call *it, struc
         write_outcome(w, it);
         write_tries(w, it);
     }
-    if (it->now.wish && !it->was.wish)
-        ROW(w->c, &w->wish_in, I(it->seq));
-    if (it->was.wish && !it->now.wish)
-        ROW(w->c, &w->wish_out, I(it->seq));
+    if (it->now.cancel_requested && !it->was.cancel_requested)
+        ROW(w->c, &w->cancel_request_in, I(it->seq));
+    if (it->was.cancel_requested && !it->now.cancel_requested)
+        ROW(w->c, &w->cancel_request_out, I(it->seq));
     if (it->moved && !it->fresh)
         ROW(w->c, &w->moved, I(it->seq), I(it->own_lane), I(it->own_priority),
             I(it->own_run_at_us));
@@ -430,7 +430,7 @@ static void put_all(struct writing *w, struct led_batch *b)
     put(b, &w->outcome_keep, EXACT);
     put(b, &w->attempts, EXACT);
     put(b, &w->attempt_out, ANY);
-    put(b, &w->wish_out, ANY);
+    put(b, &w->cancel_request_out, ANY);
     put(b, &w->moved, EXACT);
     put(b, &w->call_out, EXACT);
     put(b, &w->tag_out, EXACT);
@@ -444,11 +444,11 @@ static void put_all(struct writing *w, struct led_batch *b)
     put(b, &w->hint_out, ANY);
     put(b, &w->object, EXACT);
     put(b, &w->object_out, ANY);
-    if (w->wish_in.rows) {
+    if (w->cancel_request_in.rows) {
         struct led_params p = { 0 };
-        led_column(&p, &w->wish_in.v[0]);
+        led_column(&p, &w->cancel_request_in.v[0]);
         led_int(&p, w->c->now_us);
-        led_batch_add(b, SQL_WISH_ADD, &p, -1);
+        led_batch_add(b, SQL_CANCEL_REQUEST_ADD, &p, -1);
     }
 }
 
@@ -463,8 +463,8 @@ static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct 
     enum pawl_status st = write_ids(w, err);
     for (struct led_call *it = c->tx->first_call; it && st == PAWL_OK; it = it->newer)
         if (it->was.place != it->now.place || it->fresh || it->moved || it->grabbed || it->tries ||
-            it->was.wish != it->now.wish || it->was.outcome != it->now.outcome ||
-            !same_place(&it->was, &it->now))
+            it->was.cancel_requested != it->now.cancel_requested ||
+            it->was.outcome != it->now.outcome || !same_place(&it->was, &it->now))
             st = write_call(w, it, err);
     for (struct led_lease *l = c->tx->first_lease; l && st == PAWL_OK; l = l->newer)
         st = write_lease(w, l, err);

@@ -82,12 +82,12 @@ void led_kept_ask(struct ledger *c, struct led_batch *b)
         low = MIN(low, k->v[0].seq);
         high = MAX(high, k->v[k->n - 1].seq);
     }
-    c->tx->ahead.wished = true;
+    c->tx->ahead.asked_cancel_requests = true;
     if (!high)
         return;
     led_int(&p, low);
     led_int(&p, high);
-    led_batch_ask(b, SQL_LEASE_WISHES, &p, &c->tx->ahead.wishes);
+    led_batch_ask(b, SQL_LEASE_CANCEL_REQUESTS, &p, &c->tx->ahead.cancel_requests);
 }
 
 static const struct led_kept_call *call_find(const struct led_kept *k, int64_t seq)

@@ -314,7 +314,7 @@ static enum pawl_status lean_row(struct ledger *c, const struct led_rows *r, int
     it->spec.key = led_get(r, row, 4);
     it->own_priority = (int)led_get_int(r, row, 5);
     it->now.expires_us = led_get_int(r, row, 6);
-    it->now.wish = !led_null(r, row, 8);
+    it->now.cancel_requested = !led_null(r, row, 8);
     enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, 7), &it->spec, err);
     hold(it, l, &l->held[it->held_at]);
     return st == PAWL_OK ? led_call_check(it, LED_LOADED, err) : st;
@@ -341,13 +341,13 @@ static void lean_kept(struct led_call *it, const struct led_kept *k)
     hold(it, l, &l->held[i]);
 }
 
-/* The wishes for calls that are remembered: anybody may leave one at any time. */
-static void wishes_take(struct ledger *c, const struct led_rows *r)
+/* Cancel requests for calls that are remembered: any process may store one at any time. */
+static void cancel_requests_take(struct ledger *c, const struct led_rows *r)
 {
     for (int i = 0; r && i < r->n; i++) {
         struct led_call *it = led_call_find(c, led_get_int(r, i, 0));
         if (it && it->lease)
-            it->now.wish = it->was.wish = true;
+            it->now.cancel_requested = it->was.cancel_requested = true;
     }
 }
 
@@ -390,13 +390,13 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
     led_column(&p, &col);
     if (col.n)
         led_batch_ask(b, SQL_LEASE_CALLS, &p, &r);
-    if (kept && !c->tx->ahead.wished)
+    if (kept && !c->tx->ahead.asked_cancel_requests)
         led_kept_ask(c, b);
     enum pawl_status st = b->n ? led_batch_run(c, b, err) : PAWL_OK;
     for (int i = 0; st == PAWL_OK && r && i < r->n; i++)
         st = lean_row(c, r, i, err);
     if (st == PAWL_OK)
-        wishes_take(c, c->tx->ahead.wishes);
+        cancel_requests_take(c, c->tx->ahead.cancel_requests);
     return st;
 }
 

@@ -356,8 +356,8 @@ enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *o
                            struct pawl_err *err);
 enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_rows *out,
                              struct pawl_err *err);
-enum pawl_status led_wishes(struct store *s, struct arena *a, struct wishes *out,
-                            struct pawl_err *err);
+enum pawl_status led_cancel_requests(struct store *s, struct arena *a, struct cancel_requests *out,
+                                     struct pawl_err *err);
 
 /* The handle for a handler's SQL, for the engine's `sql` slot. */
 struct led_tx {

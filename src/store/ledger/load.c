@@ -13,7 +13,7 @@ enum {
     READ_READY = 15,
     READ_OUTCOME = 23,
     READ_LINE = 35,
-    READ_WISH = 43,
+    READ_CANCEL_REQUEST = 43,
 };
 
 uint64_t led_hash(const void *data, size_t len)
@@ -326,7 +326,7 @@ static enum pawl_status stand_read(struct ledger *c, const struct led_rows *r, i
                             .priority = it->own_priority,
                             .run_at_us = it->own_run_at_us,
                             .expires_us = led_get_int(r, row, 8),
-                            .wish = !led_null(r, row, READ_WISH) };
+                            .cancel_requested = !led_null(r, row, READ_CANCEL_REQUEST) };
     if (ready + line + ended > 1)
         return err_set(err, PAWL_BROKEN, "call %lld is in two places", (long long)it->seq);
     if (ready)
@@ -359,8 +359,9 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
     return st;
 }
 
-/* Columns of a call that is taken; those behind them are the lane, the priority and a wish, and
- * what a claim grabs has none of them: it has the lane and the priority of its row of ready. */
+/* Columns of a call that is taken; those behind them are the lane, the priority and a cancel
+ * request, and what a claim grabs has none of them: it has the lane and the priority of its row of
+ * ready. */
 #define TAKEN_WHOLE 15
 
 /* NULL is what it nearly always is. */
@@ -393,7 +394,7 @@ enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int 
     it->payload = !it->cut;
     it->own_lane = whole ? (int)led_get_int(r, row, at + TAKEN_WHOLE) : it->now.lane;
     it->own_priority = whole ? (int)led_get_int(r, row, at + TAKEN_WHOLE + 1) : it->now.priority;
-    it->now.wish = whole && !led_null(r, row, at + TAKEN_WHOLE + 2);
+    it->now.cancel_requested = whole && !led_null(r, row, at + TAKEN_WHOLE + 2);
     it->was = it->now;
     it->partial = it->lean = false;
     enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, at + 6), s, err);
@@ -598,7 +599,7 @@ static void model(const struct led_call *it, struct call *out)
     *out = (struct call){ .spec = it->spec,
                           .seq = it->seq,
                           .state = s->state,
-                          .cancel_requested = s->wish && s->place == AT_HELD,
+                          .cancel_requested = s->cancel_requested && s->place == AT_HELD,
                           .tries = s->tries,
                           .key_no = s->key_no,
                           .created_us = it->created_us,

@@ -96,7 +96,7 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
     if (to.place != AT_ENDED && to.place != AT_GONE)
         to.outcome = NULL;
     if (to.place == AT_ENDED)
-        to.wish = false;
+        to.cancel_requested = false;
     if (call->spec.key.data) {
         enum pawl_status st = led_key_get(c, call->spec.key, LOCK_WAIT, &k, err);
         if (st == PAWL_OK)

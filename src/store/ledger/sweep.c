@@ -195,7 +195,7 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
     return st == PAWL_OK ? led_forget(c, err) : st;
 }
 
-/* These leave, copied first when that is the wish. */
+/* These leave, copied first when that is asked for. */
 static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int64_t *seqs, size_t n,
                                       struct pawl_err *err)
 {

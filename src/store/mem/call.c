@@ -63,7 +63,7 @@ static bool keep_tags(struct mem_call *c, const struct call_spec *from)
     return true;
 }
 
-/* The spec becomes the call's own: strings copied, wishes about time turned into times elsewhere.
+/* The spec becomes the call's own: strings copied, fields about time turned into times elsewhere.
  */
 static bool keep_spec(struct mem_call *c, const struct call_spec *from)
 {
@@ -171,7 +171,7 @@ enum pawl_status call_end(struct mem_tx *tx, struct mem_call *c, enum pawl_state
     to.place = PLACE_ENDED;
     to.state = state;
     to.outcome = o;
-    to.wish = false;
+    to.cancel_requested = false;
     call_put(tx->db, c, to);
     return PAWL_OK;
 }
@@ -266,7 +266,7 @@ struct call call_model(const struct mem_call *c, int64_t now_us)
     struct call out = { .spec = c->spec,
                         .seq = c->seq,
                         .state = s->state,
-                        .cancel_requested = s->wish,
+                        .cancel_requested = s->cancel_requested,
                         .tries = s->tries,
                         .created_us = c->created_us,
                         .run_at_us = s->run_at_us,

@@ -47,7 +47,7 @@ enum pawl_status mem_extend(struct mem_tx *tx, struct extend *q)
     if (!left)
         return op_lost_lease(tx->op, &q->token);
     for (struct mem_call *c = lease_first(db, l); c; c = lease_next(db, c))
-        if (c->now.wish)
+        if (c->now.cancel_requested)
             q->cancelled[q->n_cancelled++] = arena_copy(tx->op->a, c->id);
     return tx->op->a->failed ? PAWL_NO_MEMORY : PAWL_OK;
 }
@@ -74,14 +74,14 @@ static enum pawl_status refuse_state(struct mem_tx *tx, const struct by_id *q)
     return PAWL_OK;
 }
 
-static enum pawl_status wish(struct mem_tx *tx, struct mem_call *c)
+static enum pawl_status request_cancel(struct mem_tx *tx, struct mem_call *c)
 {
-    if (c->now.wish)
+    if (c->now.cancel_requested)
         return PAWL_OK;
     if (!undo_save(tx->db, &c->thing))
         return PAWL_NO_MEMORY;
     struct stand to = c->now;
-    to.wish = true;
+    to.cancel_requested = true;
     call_put(tx->db, c, to);
     return PAWL_OK;
 }
@@ -92,7 +92,7 @@ enum pawl_status mem_cancel(struct mem_tx *tx, struct by_id *q)
     if (!c || c->now.state == PAWL_CANCELLED)
         return PAWL_OK;
     if (c->now.state == PAWL_PROCESSING)
-        return q->only_pending ? refuse_state(tx, q) : wish(tx, c);
+        return q->only_pending ? refuse_state(tx, q) : request_cancel(tx, c);
     if (c->now.state != PAWL_PENDING)
         return refuse_state(tx, q);
     q->state = PAWL_CANCELLED;

@@ -145,7 +145,7 @@ static bool ended_stand(struct mem_tx *tx, struct mem_call *c, const struct endi
                         struct stand *to)
 {
     to->place = PLACE_ENDED;
-    to->wish = false;
+    to->cancel_requested = false;
     to->outcome = outcome_make(tx, c, e, to->state);
     to->blocks = call_blocks(&c->spec, to->state);
     return to->outcome && (call_behind(c) || run_goes_on(tx, to->key));
@@ -160,7 +160,7 @@ enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const stru
     int64_t held_us = l->now.until_us ? MIN(l->now.until_us, tx->now_us) : tx->now_us;
     if (!try_timed_out(tx->op->a, &c->spec, started_of(c, e), held_us, &e->end, &e->error))
         return PAWL_NO_MEMORY;
-    e->end.wish = c->now.wish;
+    e->end.cancel_requested = c->now.cancel_requested;
     struct verdict v = call_after(&try, &e->end, tx->now_us, tx->s->world);
     struct try_row *row;
     if (!undo_save(db, &c->thing) || !row_make(tx, c, e, &v, &row))

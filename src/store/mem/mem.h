@@ -214,8 +214,8 @@ enum pawl_status mem_nodes(struct store *s, struct arena *a, struct node_rows *o
                            struct pawl_err *err);
 enum pawl_status mem_leaders(struct store *s, struct arena *a, struct leader_rows *out,
                              struct pawl_err *err);
-enum pawl_status mem_wishes(struct store *s, struct arena *a, struct wishes *out,
-                            struct pawl_err *err);
+enum pawl_status mem_cancel_requests(struct store *s, struct arena *a, struct cancel_requests *out,
+                                     struct pawl_err *err);
 
 /* Tries that are shown: errors, timeouts, refusals, losses. */
 bool try_shown(const struct try_row *t);

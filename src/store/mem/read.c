@@ -1,5 +1,5 @@
 /*
- * read.c - questions: calls by id, pages of them, their tries, queues, nodes, wishes.
+ * read.c - questions: calls by id, pages of them, their tries, queues, nodes, cancel requests.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -219,7 +219,7 @@ enum pawl_status mem_queues(struct store *s, struct arena *a, struct queue_rows 
     return unlock(db, a, err);
 }
 
-/* ---- Nodes and wishes -------------------------------------------------------------------------
+/* ---- Nodes and cancel requests ----------------------------------------------------------------
  */
 
 static int node_cmp(const void *a, const void *b)
@@ -284,18 +284,18 @@ static int seq_cmp(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum pawl_status mem_wishes(struct store *s, struct arena *a, struct wishes *out,
-                            struct pawl_err *err)
+enum pawl_status mem_cancel_requests(struct store *s, struct arena *a, struct cancel_requests *out,
+                                     struct pawl_err *err)
 {
     struct tree_key first = KEY(INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN);
     struct mem_db *db = lock(s);
     size_t n = 0;
     for (struct tree_node *t = tree_from(&db->held, first); t; t = tree_after(&db->held, t))
-        n += call_at(t)->now.wish;
+        n += call_at(t)->now.cancel_requested;
     out->seqs = arena_zalloc(a, n + 1, sizeof *out->seqs);
     for (struct tree_node *t = tree_from(&db->held, first); out->seqs && t;
          t = tree_after(&db->held, t))
-        if (call_at(t)->now.wish)
+        if (call_at(t)->now.cancel_requested)
             out->seqs[out->n++] = call_at(t)->seq;
     if (out->seqs)
         qsort(out->seqs, out->n, sizeof *out->seqs, seq_cmp);

@@ -156,7 +156,7 @@ struct mem_call {
         int64_t expires_us;    /* 0: never, or no longer */
         struct tries tries;
         struct mem_lease *lease; /* HELD */
-        bool wish;
+        bool cancel_requested;
         const struct outcome *outcome; /* ENDED */
         struct try_row *newest_try;
         int64_t finished_us, forget_us; /* GONE */
