@@ -74,7 +74,7 @@ CASE(a_token_used_twice_in_one_group_takes_calls_of_the_group)
 /* The cache holds two leases. A group reads both and makes a third, which evicts them. */
 CASE(a_lease_is_pushed_out_while_its_group_looks_at_it)
 {
-    led_kept_max = 6;
+    led_cache_max = 6;
     accept_n(b, "a", 6);
     struct token t1 = claim_n(b, 3), t2 = claim_n(b, 3);
     accept_n(b, "b", 6);
@@ -99,7 +99,7 @@ CASE(a_lease_is_pushed_out_while_its_group_looks_at_it)
 /* More calls in one lease than the cache holds. */
 CASE(a_lease_longer_than_what_is_remembered)
 {
-    led_kept_max = 2;
+    led_cache_max = 2;
     accept_n(b, "a", 3);
     struct token t = claim_n(b, 3);
     for (int i = 0; i < 3; i++)

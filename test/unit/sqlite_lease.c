@@ -27,7 +27,7 @@ TEST(more_leases_than_are_remembered)
     struct lite_fixture r;
     lite_fixture_open(&r, "sqlite:lease.db", NULL);
     const int n = 150;
-    led_kept_max = 100; /* calls, two of each lease */
+    led_cache_max = 100; /* calls, two of each lease */
     struct token *tokens = arena_zalloc(&r.a, (size_t)n, sizeof *tokens);
     int64_t *seqs = arena_zalloc(&r.a, (size_t)n, sizeof *seqs);
     lite_accept_n(&r, "t", 2 * n, 1, 0);
@@ -43,7 +43,7 @@ TEST(more_leases_than_are_remembered)
         seqs[i] = op.claim.calls[0].seq;
         OK(lite_finish_seq(&r, tokens[i], op.claim.calls[1].seq), NULL);
     }
-    LE_INT(led_of(r.s)->kept.n, led_kept_max);
+    LE_INT(led_of(r.s)->lease_cache.n, led_cache_max);
     for (int i = 0; i < n; i++)
         OK(lite_finish_seq(&r, tokens[i], seqs[i]), NULL);
     EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_outcome"), 2 * n);

@@ -121,7 +121,7 @@ struct led_lease {
     struct led_link *run;
     bool *begun;                 /* n; true while `left` is begun_left: led_lease_begun() */
     size_t begun_left;           /* 0: not known */
-    bool kept;                   /* the handle remembered this list when the lease was read */
+    bool cached;                 /* the handle remembered this list when the lease was read */
     bool fresh, rewritten;       /* in this transaction */
     bool missing, stored, dirty; /* missing: there is no such lease, or it has ended */
     bool asked, locked;          /* its lock was asked for; and answered, also if it is missing */
@@ -262,7 +262,7 @@ MUST_USE enum pawl_status led_versions(struct ledger *c, size_t n, struct pawl_e
 MUST_USE enum pawl_status led_number_next(struct ledger *c, int64_t *out, struct pawl_err *err);
 /* Ask for the cancel requests of the calls that are remembered of the leases which the batch locks
  * before. */
-void led_kept_ask(struct ledger *c, struct led_batch *b);
+void led_cache_ask(struct ledger *c, struct led_batch *b);
 /* The place of a call that joins a line with this number. */
 int64_t led_line_place(const struct ledger *c, int64_t number);
 /* The places of a lease's calls: from the form that its stored list has, and into that form. */
@@ -295,23 +295,24 @@ MUST_USE enum pawl_status led_leases_ask(struct ledger *c, struct led_batch *b,
                                          struct pawl_err *err);
 MUST_USE enum pawl_status led_leases_take(struct ledger *c, const struct token *v, size_t n,
                                           const struct led_rows *r, struct pawl_err *err);
-/* ---- What a handle remembers (kept.c) -------------------------------------------------------- */
+/* ---- What a handle remembers (lease_cache.c)
+ * -------------------------------------------------------- */
 
 /* What the handle remembers of a lease, if it is still true: same rev, same list. Else it is
  * dropped and the answer is NULL. The answer is borrowed until the next call of this file; the ids
  * and keys of its calls stay until the transaction ends or is forgotten. */
-struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l);
+struct led_cached_lease *led_cache_find(struct ledger *c, const struct led_lease *l);
 /* The keys of the calls that this finish names, as far as they are remembered and have not ended,
  * in scratch, into out (room for q->n). False: some are not remembered, or there is no memory. */
-MUST_USE bool led_kept_keys(struct ledger *c, const struct finish *q, struct bytes *out,
-                            size_t *out_n);
+MUST_USE bool led_cache_keys(struct ledger *c, const struct finish *q, struct bytes *out,
+                             size_t *out_n);
 /* The transaction was committed: remember what it changed. */
-void led_kept_stored(struct ledger *c);
+void led_cache_stored(struct ledger *c);
 /* It was undone, its end is not known, or its leases are about to be forgotten before the commit:
  * remember nothing of the leases it read. */
-void led_kept_doubt(struct ledger *c);
+void led_cache_doubt(struct ledger *c);
 /* Free everything that is remembered. */
-void led_kept_end(struct ledger *c);
+void led_cache_end(struct ledger *c);
 
 /* Read the calls of the leases in memory, lean, and which of them have ended. */
 MUST_USE enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err);

@@ -30,7 +30,7 @@ void led_init(struct ledger *c, const struct store_conf *conf, const struct led_
 void led_end(struct ledger *c)
 {
     led_lanes_end(c);
-    led_kept_end(c);
+    led_cache_end(c);
     mem_free(c->marks.v);
     arena_release(&c->scratch);
 }
@@ -40,7 +40,7 @@ void led_end(struct ledger *c)
 enum pawl_status led_forget(struct ledger *c, struct pawl_err *err)
 {
     const struct led_cache *old = c->tx;
-    led_kept_doubt(c); /* led_kept_stored() will not see what was decided about these leases */
+    led_cache_doubt(c); /* led_cache_stored() will not see what was decided about these leases */
     c->tx = arena_zalloc(&c->scratch, 1, sizeof *c->tx);
     if (!c->tx)
         return err_no_memory(err, "a transaction");
@@ -103,7 +103,7 @@ void led_undo(struct ledger **tx)
     c->db->rollback(c);
     c->redo = redo;
     led_lanes_undo(c);
-    led_kept_doubt(c);
+    led_cache_doubt(c);
     if (c->tx && c->tx->ahead.pairs)
         c->marks.full_us = 0; /* they may be behind what is there again */
     *tx = NULL;
@@ -118,7 +118,7 @@ enum pawl_status led_commit(struct ledger *taken, const struct led_batch *last,
         return st;
     tx->lanes.n_stored = tx->lanes.n_written = tx->lanes.n;
     tx->lanes.read = tx->lanes.locked = false;
-    led_kept_stored(tx);
+    led_cache_stored(tx);
     tx = NULL;
     return PAWL_OK;
 }

@@ -186,7 +186,7 @@ static bool foresee_ends(struct ledger *c, struct foreseen *f)
     for (size_t i = 0; i < f->n && all; i++) {
         size_t n = 0;
         if (f->v[i]->kind == OP_FINISH)
-            all = led_kept_keys(c, &f->v[i]->finish, f->ends + f->n_ends, &n);
+            all = led_cache_keys(c, &f->v[i]->finish, f->ends + f->n_ends, &n);
         f->n_ends += n;
     }
     return all;
@@ -251,7 +251,7 @@ static enum pawl_status ask_first(struct ledger *c, struct foreseen *f, struct l
     if (st != PAWL_OK)
         return st;
     if (f->finish)
-        led_kept_ask(c, b);
+        led_cache_ask(c, b);
     if (f->paused || f->claim)
         led_batch_ask(b, SQL_QUEUE_LIST, NULL, paused);
     if (f->claim && f->plain)

@@ -86,7 +86,7 @@ bool led_lease_list(struct ledger *c, struct led_lease *l, struct held *held, si
     size_t m = 0;
     l->held = held;
     l->n = l->named = l->left = n;
-    l->kept = false;
+    l->cached = false;
     l->state = arena_zalloc(&c->scratch, n + 1, 1);
     l->run = arena_zalloc(&c->scratch, n + 1, sizeof *l->run);
     l->begun = arena_alloc(&c->scratch, (n + 1) * sizeof *l->begun);
@@ -139,7 +139,7 @@ static enum pawl_status lease_row(struct ledger *c, const struct led_rows *r, in
     l->until_us = led_get_int(r, row, 5);
     l->rev = led_get_int(r, row, 6);
     l->width = (int)led_get_int(r, row, 8);
-    l->kept = led_kept_find(c, l) != NULL;
+    l->cached = led_cache_find(c, l) != NULL;
     return c->scratch.failed ? err_no_memory(err, "a lease")
                              : led_lease_check(c, l, LED_LOADED, err);
 }
@@ -320,13 +320,13 @@ static enum pawl_status lean_row(struct ledger *c, const struct led_rows *r, int
     return st == PAWL_OK ? led_call_check(it, LED_LOADED, err) : st;
 }
 
-/* The same of a lease that is remembered. Id and key are borrowed from what is kept, which goes
- * only with the transaction (led_kept_stored, led_kept_doubt). */
-static void lean_kept(struct led_call *it, const struct led_kept *k)
+/* The same of a lease that is remembered. Id and key are borrowed from the cache, whose entries go
+ * only with the transaction (led_cache_stored, led_cache_doubt). */
+static void lean_cached(struct led_call *it, const struct led_cached_lease *k)
 {
     struct led_lease *l = it->lease;
     size_t i = it->held_at;
-    const struct led_kept_call *v = &k->v[i];
+    const struct led_cached_call *v = &k->v[i];
     if (v->ended) {
         l->state[i] = HELD_ENDED;
         l->left--;
@@ -357,15 +357,15 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
     struct led_params p = { 0 };
     struct led_column col;
-    bool kept = false;
+    bool cached = false;
     if (!b)
         return err_no_memory(err, "a lease");
     b->n = 0;
     led_column_init(&col, &c->scratch, LED_INTS);
     for (struct led_lease *l = c->tx->first_lease; l; l = l->newer) {
-        const struct led_kept *known = l->kept ? led_kept_find(c, l) : NULL;
-        l->kept = known != NULL;
-        kept = kept || known;
+        const struct led_cached_lease *known = l->cached ? led_cache_find(c, l) : NULL;
+        l->cached = known != NULL;
+        cached = cached || known;
         for (size_t k = 0; !l->missing && k < l->n; k++) {
             struct led_call *it = led_call_new(c, l->held[k].seq);
             if (!it)
@@ -380,7 +380,7 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
             it->now.state = PAWL_PROCESSING;
             it->was = it->now;
             if (known)
-                lean_kept(it, known);
+                lean_cached(it, known);
             else
                 led_add_int(&col, it->seq);
         }
@@ -390,8 +390,8 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
     led_column(&p, &col);
     if (col.n)
         led_batch_ask(b, SQL_LEASE_CALLS, &p, &r);
-    if (kept && !c->tx->ahead.asked_cancel_requests)
-        led_kept_ask(c, b);
+    if (cached && !c->tx->ahead.asked_cancel_requests)
+        led_cache_ask(c, b);
     enum pawl_status st = b->n ? led_batch_run(c, b, err) : PAWL_OK;
     for (int i = 0; st == PAWL_OK && r && i < r->n; i++)
         st = lean_row(c, r, i, err);
@@ -538,8 +538,8 @@ void led_lease_done(struct led_lease *l, size_t i, bool off)
     l->state[i] = off ? HELD_OFF : HELD_ENDED;
     l->left--;
     l->named -= off;
-    /* Who remembers the lease has to learn of it: see kept.c. */
-    l->dirty = l->dirty || off || !l->kept;
+    /* Who remembers the lease has to learn of it: see lease_cache.c. */
+    l->dirty = l->dirty || off || !l->cached;
     if (l->left == 0) {
         l->missing = true;
         l->dirty = true;

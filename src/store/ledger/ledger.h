@@ -5,8 +5,8 @@
  * `struct ledger`, and the event service, which uses their drivers alone. A handle belongs to one
  * thread at a time. A transaction loads rows into `tx`, decides on them in memory, and writes the
  * difference between what each was and what it is (led_flush). Everything a transaction knows lives
- * in `scratch` and is worth nothing in the next; what a handle remembers (lanes, marks, kept) may
- * be dropped at any time.
+ * in `scratch` and is worth nothing in the next; what a handle remembers (lanes, marks,
+ * lease_cache) may be dropped at any time.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STORE_LEDGER_LEDGER_H
@@ -48,29 +48,29 @@ struct led_marks {
     bool dry;                           /* the last look of a claim found no due row */
 };
 
-/* What is remembered of leases that were given out here (kept.c). */
-struct led_kept_call {
+/* What is remembered of leases that were given out here (lease_cache.c). */
+struct led_cached_call {
     int64_t seq;
     struct call_spec spec; /* id, key and options */
     int lane, priority;    /* its own */
     int64_t expires_us;
     bool ended;
 };
-struct led_kept {
-    struct led_kept *same, *older, *newer;
+struct led_cached_lease {
+    struct led_cached_lease *same, *older, *newer;
     struct token token;
     int64_t rev, claimed_us;
     size_t n;
-    struct led_kept_call v[]; /* in the order of the lease's list; behind them what they name */
+    struct led_cached_call v[]; /* in the order of the lease's list; behind them what they name */
 };
-#define LED_KEPT_SLOTS 256
-struct led_kept_all {
-    struct led_kept *slots[LED_KEPT_SLOTS], *oldest, *newest; /* owned */
-    size_t n;                                                 /* calls */
+#define LED_CACHE_SLOTS 256
+struct led_lease_cache {
+    struct led_cached_lease *slots[LED_CACHE_SLOTS], *oldest, *newest; /* owned */
+    size_t n;                                                          /* calls */
 };
 #ifdef PAWL_TEST
-/* How many calls a handle remembers, in all of its leases, instead of KEPT_MAX; 0: that. */
-extern size_t led_kept_max;
+/* How many calls a handle remembers, in all of its leases, instead of CACHE_MAX; 0: that. */
+extern size_t led_cache_max;
 #endif
 
 struct led_cache;
@@ -86,7 +86,7 @@ struct ledger {
     struct led_lanes lanes;
     struct led_marks marks;
     bool keyed; /* the last claim found calls with keys */
-    struct led_kept_all kept;
+    struct led_lease_cache lease_cache;
     bool busy; /* its last claim took something */
 
     /* The running transaction. */

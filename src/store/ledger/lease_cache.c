@@ -1,5 +1,6 @@
 /*
- * kept.c - what a handle remembers of the leases it gave out, so that a finish need not read it.
+ * lease_cache.c - what a handle remembers of the leases it gave out, so that a finish need not read
+ * it.
  *
  * What a try's end needs of its call never changes while a lease names it; which of the calls have
  * ended does. A handle that ends a call of a lease which it does not remember, here or in another
@@ -12,56 +13,57 @@
 #include "store/ledger/cache.h"
 
 /* How many calls a handle remembers, in all its leases. */
-#define KEPT_MAX (32 << 10)
+#define CACHE_MAX (32 << 10)
 #ifdef PAWL_TEST
-size_t led_kept_max;
+size_t led_cache_max;
 #endif
 
-static size_t kept_max(void)
+static size_t cache_max(void)
 {
 #ifdef PAWL_TEST
-    if (led_kept_max)
-        return led_kept_max;
+    if (led_cache_max)
+        return led_cache_max;
 #endif
-    return KEPT_MAX;
+    return CACHE_MAX;
 }
 
-static struct led_kept **slot(struct ledger *c, const struct token *token)
+static struct led_cached_lease **slot(struct ledger *c, const struct token *token)
 {
-    struct led_kept **at = &c->kept.slots[led_hash(token->b, sizeof token->b) % LED_KEPT_SLOTS];
+    struct led_cached_lease **at =
+        &c->lease_cache.slots[led_hash(token->b, sizeof token->b) % LED_CACHE_SLOTS];
     while (*at && !token_eq((*at)->token, *token))
         at = &(*at)->same;
     return at;
 }
 
-static void drop(struct ledger *c, struct led_kept *k)
+static void drop(struct ledger *c, struct led_cached_lease *k)
 {
     if (!k)
         return;
     *slot(c, &k->token) = k->same;
-    *(k->older ? &k->older->newer : &c->kept.oldest) = k->newer;
-    *(k->newer ? &k->newer->older : &c->kept.newest) = k->older;
-    c->kept.n -= k->n;
+    *(k->older ? &k->older->newer : &c->lease_cache.oldest) = k->newer;
+    *(k->newer ? &k->newer->older : &c->lease_cache.newest) = k->older;
+    c->lease_cache.n -= k->n;
     mem_free(k);
 }
 
-static void enter(struct ledger *c, struct led_kept *k)
+static void enter(struct ledger *c, struct led_cached_lease *k)
 {
     drop(c, *slot(c, &k->token)); /* an earlier lease with the same token */
     *slot(c, &k->token) = k;
     k->same = NULL;
-    k->older = c->kept.newest;
+    k->older = c->lease_cache.newest;
     k->newer = NULL;
-    *(k->older ? &k->older->newer : &c->kept.oldest) = k;
-    c->kept.newest = k;
-    c->kept.n += k->n;
-    while (c->kept.n > kept_max())
-        drop(c, c->kept.oldest);
+    *(k->older ? &k->older->newer : &c->lease_cache.oldest) = k;
+    c->lease_cache.newest = k;
+    c->lease_cache.n += k->n;
+    while (c->lease_cache.n > cache_max())
+        drop(c, c->lease_cache.oldest);
 }
 
-struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l)
+struct led_cached_lease *led_cache_find(struct ledger *c, const struct led_lease *l)
 {
-    struct led_kept *k = *slot(c, &l->token);
+    struct led_cached_lease *k = *slot(c, &l->token);
     CHECK(!k || k->n > 0);
     bool same = k && k->rev == l->rev && k->claimed_us == l->claimed_us && k->n == l->n;
     for (size_t i = 0; same && i < k->n; i++)
@@ -71,12 +73,12 @@ struct led_kept *led_kept_find(struct ledger *c, const struct led_lease *l)
     return same ? k : NULL;
 }
 
-void led_kept_ask(struct ledger *c, struct led_batch *b)
+void led_cache_ask(struct ledger *c, struct led_batch *b)
 {
     struct led_params p = { 0 };
     int64_t low = INT64_MAX, high = 0;
     for (const struct led_lease *l = c->tx->first_lease; l; l = l->newer) {
-        const struct led_kept *k = *slot(c, &l->token);
+        const struct led_cached_lease *k = *slot(c, &l->token);
         if (!k)
             continue;
         low = MIN(low, k->v[0].seq);
@@ -90,7 +92,7 @@ void led_kept_ask(struct ledger *c, struct led_batch *b)
     led_batch_ask(b, SQL_LEASE_CANCEL_REQUESTS, &p, &c->tx->ahead.cancel_requests);
 }
 
-static const struct led_kept_call *call_find(const struct led_kept *k, int64_t seq)
+static const struct led_cached_call *call_find(const struct led_cached_lease *k, int64_t seq)
 {
     size_t low = 0, high = k->n;
     while (low < high) {
@@ -105,12 +107,12 @@ static const struct led_kept_call *call_find(const struct led_kept *k, int64_t s
     return NULL;
 }
 
-bool led_kept_keys(struct ledger *c, const struct finish *q, struct bytes *out, size_t *out_n)
+bool led_cache_keys(struct ledger *c, const struct finish *q, struct bytes *out, size_t *out_n)
 {
-    const struct led_kept *k = *slot(c, &q->token);
+    const struct led_cached_lease *k = *slot(c, &q->token);
     *out_n = 0;
     for (size_t i = 0; i < q->n; i++) {
-        const struct led_kept_call *it = k && q->v[i].seq ? call_find(k, q->v[i].seq) : NULL;
+        const struct led_cached_call *it = k && q->v[i].seq ? call_find(k, q->v[i].seq) : NULL;
         if (!it)
             return false;
         if (it->ended || !it->spec.key.data)
@@ -141,8 +143,8 @@ static void keep(struct ledger *c, const struct led_lease *l)
             return;
         len += it->spec.id.len + it->spec.key.len;
     }
-    struct led_kept *k =
-        l->n <= kept_max() ? mem_alloc(sizeof *k + l->n * sizeof *k->v + len) : NULL;
+    struct led_cached_lease *k =
+        l->n <= cache_max() ? mem_alloc(sizeof *k + l->n * sizeof *k->v + len) : NULL;
     if (!k)
         return;
     k->token = l->token;
@@ -152,12 +154,12 @@ static void keep(struct ledger *c, const struct led_lease *l)
     char *to = (char *)(k->v + l->n);
     for (size_t i = 0; i < l->n; i++) {
         const struct led_call *it = led_call_find(c, l->held[i].seq);
-        struct led_kept_call *v = &k->v[i];
-        *v = (struct led_kept_call){ .seq = it->seq,
-                                     .spec = it->spec,
-                                     .lane = it->own_lane,
-                                     .priority = it->own_priority,
-                                     .expires_us = it->now.expires_us };
+        struct led_cached_call *v = &k->v[i];
+        *v = (struct led_cached_call){ .seq = it->seq,
+                                       .spec = it->spec,
+                                       .lane = it->own_lane,
+                                       .priority = it->own_priority,
+                                       .expires_us = it->now.expires_us };
         v->spec.input = (struct payload){ 0 };
         v->spec.type = v->spec.method = v->spec.queue = v->spec.caller = v->spec.client =
             v->spec.parent = v->spec.traceparent = BYTES_NONE;
@@ -170,31 +172,31 @@ static void keep(struct ledger *c, const struct led_lease *l)
 
 /* Entries are looked up by token every time, because one that is entered here may push out another
  * lease of the same transaction. */
-void led_kept_stored(struct ledger *c)
+void led_cache_stored(struct ledger *c)
 {
     for (struct led_lease *l = c->tx->first_lease; l; l = l->newer) {
-        bool same = l->kept && !l->missing && !l->rewritten;
-        struct led_kept *k = same ? led_kept_find(c, l) : NULL;
+        bool same = l->cached && !l->missing && !l->rewritten;
+        struct led_cached_lease *k = same ? led_cache_find(c, l) : NULL;
         for (size_t i = 0; k && i < l->n; i++)
             k->v[i].ended = l->state[i] != HELD_OPEN;
-        if (!same && (l->kept || l->fresh))
+        if (!same && (l->cached || l->fresh))
             drop(c, *slot(c, &l->token));
         if (l->fresh && !l->missing && !l->rewritten)
             keep(c, l);
     }
 }
 
-void led_kept_doubt(struct ledger *c)
+void led_cache_doubt(struct ledger *c)
 {
     for (struct led_lease *l = c->tx ? c->tx->first_lease : NULL; l; l = l->newer)
-        if (l->kept || l->fresh) {
+        if (l->cached || l->fresh) {
             drop(c, *slot(c, &l->token));
-            l->kept = false;
+            l->cached = false;
         }
 }
 
-void led_kept_end(struct ledger *c)
+void led_cache_end(struct ledger *c)
 {
-    while (c->kept.oldest)
-        drop(c, c->kept.oldest);
+    while (c->lease_cache.oldest)
+        drop(c, c->lease_cache.oldest);
 }
