@@ -294,7 +294,7 @@ static void open_node(struct pg_fixture *r)
                        .node = { .node = BYTES("node-1"), .boot = BYTES("boot-1"), .slots = 16 } };
     pgf_do(r, &join);
     watch_writes(r);
-    for (int i = 0; i < 5; i++) /* statements are prepared, marks are known */
+    for (int i = 0; i < 5; i++) /* statements are prepared, cursors are known */
         call_cost(r, "k");
 }
 
@@ -372,7 +372,7 @@ TEST(a_claim_planned_on_empty_tables_is_right_for_full_ones)
 /* ---- Claim cursors --------------------------------------------------------------------------- */
 
 /* A ledger that has nothing but claim cursors. */
-static const struct led_driver with_marks = { .marks = true };
+static const struct led_driver with_cursors = { .cursors = true };
 #define NOW_US (1000 * SEC_US)
 
 static struct led_rows answer(struct led_cell *v, int64_t track, int64_t run_at_us)
@@ -386,47 +386,47 @@ static struct led_rows answer(struct led_cell *v, int64_t track, int64_t run_at_
 static int64_t mark_of(struct ledger *c, int64_t track)
 {
     int64_t at_us, seq;
-    led_mark_get(c, track, 0, &at_us, &seq);
+    led_cursor_get(c, track, 0, &at_us, &seq);
     return at_us;
 }
 
-TEST(a_mark_stands_where_the_last_look_found_something)
+TEST(a_cursor_stands_where_the_last_look_found_something)
 {
-    struct ledger c = { .db = &with_marks, .now_us = NOW_US };
+    struct ledger c = { .db = &with_cursors, .now_us = NOW_US };
     struct led_cell v[3] = { 0 };
     struct led_rows due = answer(v, 2, NOW_US - 10 * SEC_US);
-    FALSE(led_marks_trusted(&c, false)); /* nothing is known: look at everything */
-    led_marks_answered(&c, &due);
+    FALSE(led_cursors_trusted(&c, false)); /* nothing is known: look at everything */
+    led_cursors_answered(&c, &due);
     EQ_INT(mark_of(&c, 2), NOW_US - 10 * SEC_US);
     /* Nothing is due any more: what comes has a time that is not long past. */
     struct led_rows none = answer(v, 0, 0);
-    TRUE(led_marks_trusted(&c, true));
-    led_marks_answered(&c, &none);
+    TRUE(led_cursors_trusted(&c, true));
+    led_cursors_answered(&c, &none);
     GT_INT(mark_of(&c, 2), NOW_US - 1 * SEC_US);
     /* And not in the future, where the next call may be known. */
     struct led_rows later = answer(v, 2, NOW_US + 3600 * SEC_US);
-    led_marks_answered(&c, &later);
+    led_cursors_answered(&c, &later);
     LT_INT(mark_of(&c, 2), NOW_US);
-    mem_free(c.marks.v);
+    mem_free(c.cursors.v);
 }
 
 TEST(what_is_written_here_is_never_behind_a_mark)
 {
-    struct ledger c = { .db = &with_marks, .now_us = NOW_US };
+    struct ledger c = { .db = &with_cursors, .now_us = NOW_US };
     struct led_cell v[3] = { 0 };
     struct led_rows due = answer(v, 2, NOW_US - 1 * SEC_US);
-    led_marks_answered(&c, &due);
-    led_mark_lower(&c, 2, 0, NOW_US - 100 * SEC_US, 7);
+    led_cursors_answered(&c, &due);
+    led_cursor_lower(&c, 2, 0, NOW_US - 100 * SEC_US, 7);
     EQ_INT(mark_of(&c, 2), NOW_US - 100 * SEC_US);
-    mem_free(c.marks.v);
+    mem_free(c.cursors.v);
 }
 
 TEST(a_look_that_takes_long_comes_less_often)
 {
-    struct ledger c = { .db = &with_marks, .now_us = NOW_US };
-    EQ_INT(led_marks_rest(&c), LED_MARKS_DOUBT_US);
-    c.marks.full_cost_us = 100 * MS_US;
-    GE_INT(led_marks_rest(&c), 2 * SEC_US);
-    c.marks.full_cost_us = 3600 * SEC_US; /* the process slept, or the clock was changed */
-    LE_INT(led_marks_rest(&c), 60 * SEC_US);
+    struct ledger c = { .db = &with_cursors, .now_us = NOW_US };
+    EQ_INT(led_cursors_rest(&c), LED_CURSORS_DOUBT_US);
+    c.cursors.full_cost_us = 100 * MS_US;
+    GE_INT(led_cursors_rest(&c), 2 * SEC_US);
+    c.cursors.full_cost_us = 3600 * SEC_US; /* the process slept, or the clock was changed */
+    LE_INT(led_cursors_rest(&c), 60 * SEC_US);
 }

@@ -163,8 +163,8 @@ struct led_object {
 /* What a claim looks at first, asked with the beginning of the transaction. */
 struct led_ahead {
     bool asked;
-    bool by_marks; /* `pairs` has only known pairs, from their marks on */
-    bool full;     /* all pairs were asked for once in this transaction */
+    bool by_cursors; /* `pairs` has only known pairs, from their cursors on */
+    bool full;       /* all pairs were asked for once in this transaction */
     struct led_rows *look, *pairs, *node;
     struct bytes whose;         /* of which node `node` is the row */
     bool shared;                /* that row is locked against the end of the node */
@@ -458,26 +458,30 @@ MUST_USE enum pawl_status led_lines_take(struct ledger *c, struct led_key *const
                                          const int64_t *max, size_t n, int64_t len,
                                          struct pawl_err *err);
 
-/* ---- Marks (mark.c) -------------------------------------------------------------------------- */
+/* ---- Claim cursors
+ * (claim_cursor.c)------------------------------------------------------------------ */
 
-/* May the running transaction's claim look from the marks on? If not it looks at everything.
+/* May the running transaction's claim look from the cursors on? If not it looks at everything.
  * `last`: it has looked before. */
-bool led_marks_trusted(struct ledger *c, bool last);
-/* A look from the marks on found no due row: is it time for a full look? Then the next look is one.
- * And how long is it from one full look to the next in that case? */
-#define LED_MARKS_DOUBT_US (50 * MS_US)
-bool led_marks_doubt(struct ledger *c);
-int64_t led_marks_rest(const struct ledger *c);
-/* What a look found: the first row of each pair that has one, from its mark on. */
-void led_marks_answered(struct ledger *c, const struct led_rows *r);
+bool led_cursors_trusted(struct ledger *c, bool last);
+/* A look from the cursors on found no due row: is it time for a full look? Then the next look is
+ * one. And how long is it from one full look to the next in that case? */
+#define LED_CURSORS_DOUBT_US (50 * MS_US)
+bool led_cursors_doubt(struct ledger *c);
+int64_t led_cursors_rest(const struct ledger *c);
+/* What a look found: the first row of each pair that has one, from its cursor on. */
+void led_cursors_answered(struct ledger *c, const struct led_rows *r);
 /* Where to look from: *out_run_at and *out_seq; 0: from the beginning. */
-void led_mark_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq);
-/* Ask for the first row of every known pair, from its mark on. */
-void led_marks_ask(struct ledger *c, struct led_batch *b, struct led_rows **out);
+void led_cursor_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us,
+                    int64_t *seq);
+/* Ask for the first row of every known pair, from its cursor on. */
+void led_cursors_ask(struct ledger *c, struct led_batch *b, struct led_rows **out);
 /* A claim has taken everything up to this row. */
-void led_mark_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
-/* A row was written or seen there: the mark does not stand behind it. */
-void led_mark_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq);
+void led_cursor_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us,
+                      int64_t seq);
+/* A row was written or seen there: the cursor does not stand behind it. */
+void led_cursor_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us,
+                      int64_t seq);
 
 /* ---- What must hold (check.c) ---------------------------------------------------------------- */
 

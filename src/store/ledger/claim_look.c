@@ -69,7 +69,7 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
     g->pairs = arena_alloc(&g->c->scratch, ((size_t)r->n + 1) * sizeof *g->pairs);
     if (!g->pairs)
         return err_no_memory(err, "a claim");
-    led_marks_answered(g->c, r);
+    led_cursors_answered(g->c, r);
     for (int i = 0; i < r->n && st == PAWL_OK; i++) {
         struct pair p = { .track = led_get_int(r, i, 0),
                           .rank = led_get_int(r, i, 1),
@@ -88,10 +88,10 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
 
 static void pairs_ask(struct ledger *c, struct led_batch *b, bool last)
 {
-    c->tx->ahead.by_marks = led_marks_trusted(c, last);
-    c->tx->ahead.full |= !c->tx->ahead.by_marks;
-    if (c->tx->ahead.by_marks)
-        led_marks_ask(c, b, &c->tx->ahead.pairs);
+    c->tx->ahead.by_cursors = led_cursors_trusted(c, last);
+    c->tx->ahead.full |= !c->tx->ahead.by_cursors;
+    if (c->tx->ahead.by_cursors)
+        led_cursors_ask(c, b, &c->tx->ahead.pairs);
     else
         led_batch_ask(b, SQL_READY_PAIRS, NULL, &c->tx->ahead.pairs);
 }
@@ -195,10 +195,10 @@ static enum pawl_status look_first(struct claiming *g, struct pawl_err *err)
     a->asked = false;
     if (st == PAWL_OK)
         st = pairs_take(g, a->pairs, err);
-    /* Nothing is due behind the marks. Other processes may have written rows before them. */
-    if (st == PAWL_OK && a->by_marks && !led_claim_any_due(g) && led_marks_doubt(c))
+    /* Nothing is due behind the cursors. Other processes may have written rows before them. */
+    if (st == PAWL_OK && a->by_cursors && !led_claim_any_due(g) && led_cursors_doubt(c))
         st = pairs_again(g, err);
-    c->marks.dry = st == PAWL_OK && !led_claim_any_due(g);
+    c->cursors.dry = st == PAWL_OK && !led_claim_any_due(g);
     return st;
 }
 
@@ -259,10 +259,10 @@ static void look_ahead(struct claiming *g)
     /* A key that another transaction has locked got a call: that transaction may not see it. */
     if (g->c->tx->hinted)
         next_due_by(q, now_us + PASSED_US);
-    /* Rows that other processes write before our marks are found only by a full look, and no
+    /* Rows that other processes write before our cursors are found only by a full look, and no
      * notification says so: a call must not wait until the next one arrives. */
     if (!a->full)
-        next_due_by(q, now_us + led_marks_rest(g->c));
+        next_due_by(q, now_us + led_cursors_rest(g->c));
     if (q->more)
         q->next_due_us = 0;
 }

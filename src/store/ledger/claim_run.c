@@ -146,8 +146,8 @@ enum pawl_status led_claim_candidate(struct claiming *g, struct led_call *it, bo
     }
     *progress = true;
     if (!g->passed) /* else the next claim has to find again what this one passed over */
-        led_mark_raise(g->c, it->now.lane * 2 + retry_alone, -it->now.priority, it->now.run_at_us,
-                       it->seq);
+        led_cursor_raise(g->c, it->now.lane * 2 + retry_alone, -it->now.priority, it->now.run_at_us,
+                         it->seq);
     if (led_claim_over(g, it)) {
         st = led_claim_expire(g, it, err);
         g->q->more |= k && k->waiting > 0; /* the next claim takes the rest of its line */

@@ -88,7 +88,7 @@ static void take_ask(struct ledger *c, struct led_batch *b)
 /* From which row on each due track of a rank is read. */
 struct from {
     struct led_column track, run_at, seq;
-    struct led_mark last; /* the one that was added last */
+    struct led_cursor last; /* the one that was added last */
 };
 
 /* May calls of this pair be taken now? A call that is retried alone is taken only first. */
@@ -106,9 +106,9 @@ static void from_gather(struct claiming *g, const struct pair *p, size_t n, bool
     led_column_init(&out->seq, &g->c->scratch, LED_INTS);
     for (size_t i = 0; i < n; i++)
         if (may_give(g, &p[i], quick)) {
-            struct led_mark *m = &out->last;
-            *m = (struct led_mark){ .track = p[i].track };
-            led_mark_get(g->c, p[i].track, p[i].rank, &m->run_at_us, &m->seq);
+            struct led_cursor *m = &out->last;
+            *m = (struct led_cursor){ .track = p[i].track };
+            led_cursor_get(g->c, p[i].track, p[i].rank, &m->run_at_us, &m->seq);
             led_add_int(&out->track, m->track);
             led_add_int(&out->run_at, m->run_at_us);
             led_add_int(&out->seq, m->seq);

@@ -31,7 +31,7 @@ void led_end(struct ledger *c)
 {
     led_lanes_end(c);
     led_cache_end(c);
-    mem_free(c->marks.v);
+    mem_free(c->cursors.v);
     arena_release(&c->scratch);
 }
 
@@ -105,7 +105,7 @@ void led_undo(struct ledger **tx)
     led_lanes_undo(c);
     led_cache_doubt(c);
     if (c->tx && c->tx->ahead.pairs)
-        c->marks.full_us = 0; /* they may be behind what is there again */
+        c->cursors.full_us = 0; /* they may be behind what is there again */
     *tx = NULL;
 }
 

@@ -132,8 +132,8 @@ static void write_place_in(struct writing *w, const struct led_call *it)
     const struct led_stand *s = &it->now;
     struct tries t = s->tries;
     if (s->place == AT_READY)
-        led_mark_lower(w->c, s->lane * 2 + tries_retry_alone(t), -s->priority, s->run_at_us,
-                       it->seq);
+        led_cursor_lower(w->c, s->lane * 2 + tries_retry_alone(t), -s->priority, s->run_at_us,
+                         it->seq);
     if (s->place == AT_READY)
         ROW(w->c, &w->ready_in, I(it->seq), I(s->lane * 2 + tries_retry_alone(t)), I(-s->priority),
             I(s->run_at_us), I(t.attempts), I(t.lost), I(t.redrives), I(s->pos), I(s->key_no));

@@ -5,7 +5,7 @@
  * `struct ledger`, and the event service, which uses their drivers alone. A handle belongs to one
  * thread at a time. A transaction loads rows into `tx`, decides on them in memory, and writes the
  * difference between what each was and what it is (led_flush). Everything a transaction knows lives
- * in `scratch` and is worth nothing in the next; what a handle remembers (lanes, marks,
+ * in `scratch` and is worth nothing in the next; what a handle remembers (lanes, cursors,
  * lease_cache) may be dropped at any time.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,12 +34,12 @@ struct led_lanes {
 };
 
 /* Where claims of a (track, rank) go on: every row before it was taken here, or was locked. */
-struct led_mark {
+struct led_cursor {
     int64_t track, rank, run_at_us, seq;
     int64_t next_us; /* of the first row that the running look found, INT64_MAX: none */
 };
-struct led_marks {
-    struct led_mark *v; /* owned; by track, then rank */
+struct led_cursors {
+    struct led_cursor *v; /* owned; by track, then rank */
     size_t n, cap;
     int64_t full_us, near_us; /* world_mono: when everything, and what is a little older, was looked
                                  at last */
@@ -84,7 +84,7 @@ struct ledger {
     char schema[SCHEMA_LEN_MAX + 1];
     int64_t retention_us, remember_us, key_pending_max;
     struct led_lanes lanes;
-    struct led_marks marks;
+    struct led_cursors cursors;
     bool keyed; /* the last claim found calls with keys */
     struct led_lease_cache lease_cache;
     bool busy; /* its last claim took something */
@@ -199,9 +199,9 @@ enum led_begin { LED_WRITE, LED_READ };
 /* What an engine adds: a connection that runs named statements. Errors come as a status and a
  * sentence; `c->redo` is set by those after which the same transaction may well do. */
 struct led_driver {
-    bool marks; /* it has ready_known */
-    bool grabs; /* it has ready_grab */
-    bool inbox; /* applications submit in SQL: there is a table for it */
+    bool cursors; /* it has ready_known */
+    bool grabs;   /* it has ready_grab */
+    bool inbox;   /* applications submit in SQL: there is a table for it */
     /* While one transaction writes nobody else does: what it has read is locked, there are no
      * hints, and what is not as it was read is BROKEN. Its statements run inside the process, once
      * for each value of a column: nothing is gained by asking before it is needed, an id is added

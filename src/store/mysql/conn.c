@@ -465,7 +465,7 @@ static enum pawl_status commit(struct ledger *l, const struct led_batch *last, s
 }
 
 static const struct led_driver driver = {
-    .marks = true,
+    .cursors = true,
     .begin = begin,
     .alone = alone,
     .commit = commit,

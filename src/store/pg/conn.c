@@ -301,7 +301,7 @@ static enum pawl_status commit(struct ledger *l, const struct led_batch *last, s
 }
 
 static const struct led_driver driver = {
-    .marks = true,
+    .cursors = true,
     .grabs = true,
     .inbox = true,
     .begin = begin,

@@ -1,15 +1,15 @@
 /*
- * mark.c - where claims go on, so that they do not walk over what was claimed before.
+ * claim_cursor.c - where claims go on, so that they do not walk over what was claimed before.
  *
  * A claimed row is deleted, and stays in the index for as long as any snapshot may see it: somebody
  * who holds one open for minutes would make every claim walk over all that was claimed since. So
  * the claims of a connection remember how far they came in each (track, rank), and where the first
  * row was when they looked, and go on from there. That alone would lose calls: a row can be
  * committed late, be given back with the place it had, or come into a pair that nobody here knows.
- * What this connection writes lowers its marks; what others write is found by looking a little
- * behind the marks every NEAR_US, and at everything every FULL_US, or LED_MARKS_DOUBT_US where the
- * marks lead to nothing. A look that takes long comes less often, so that looking is never more
- * than a small share of the work.
+ * What this connection writes lowers its cursors; what others write is found by looking a little
+ * behind the cursors every NEAR_US, and at everything every FULL_US, or LED_CURSORS_DOUBT_US where
+ * the cursors lead to nothing. A look that takes long comes less often, so that looking is never
+ * more than a small share of the work.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
@@ -17,18 +17,19 @@
 
 #define NEAR_US (50 * MS_US)
 #define FULL_US (1 * SEC_US)
-/* How far behind a mark "a little" is. */
+/* How far behind a cursor "a little" is. */
 #define BEHIND_US (2 * SEC_US)
 /* A look is one part of the time in so many; and in case the clock was stopped, no rarer than that.
  */
 #define LOOK_SHARE 100
 #define LOOK_MAX_US (30 * SEC_US)
-/* Others store calls about this long after they asked for the time: marks stay so far behind it. */
+/* Others store calls about this long after they asked for the time: cursors stay so far behind it.
+ */
 #define LATE_US (200 * MS_US)
 /* Beyond that many pairs every look is a full one. */
-#define MARKS_MAX 1000
+#define CURSORS_MAX 1000
 
-static int compare(const struct led_mark *m, int64_t track, int64_t rank)
+static int compare(const struct led_cursor *m, int64_t track, int64_t rank)
 {
     if (m->track != track)
         return m->track < track ? -1 : 1;
@@ -36,7 +37,7 @@ static int compare(const struct led_mark *m, int64_t track, int64_t rank)
 }
 
 /* Where the pair is, or would be. */
-static size_t place(const struct led_marks *k, int64_t track, int64_t rank)
+static size_t place(const struct led_cursors *k, int64_t track, int64_t rank)
 {
     size_t low = 0, high = k->n;
     while (low < high) {
@@ -49,22 +50,22 @@ static size_t place(const struct led_marks *k, int64_t track, int64_t rank)
     return low;
 }
 
-static struct led_mark *find(struct led_marks *k, int64_t track, int64_t rank)
+static struct led_cursor *find(struct led_cursors *k, int64_t track, int64_t rank)
 {
     size_t i = place(k, track, rank);
     return i < k->n && compare(&k->v[i], track, rank) == 0 ? &k->v[i] : NULL;
 }
 
 /* One that is new; NULL without memory or room: then looks are full ones. */
-static struct led_mark *add(struct led_marks *k, int64_t track, int64_t rank)
+static struct led_cursor *add(struct led_cursors *k, int64_t track, int64_t rank)
 {
-    if (k->n >= MARKS_MAX) {
+    if (k->n >= CURSORS_MAX) {
         k->full_us = 0;
         return NULL;
     }
     if (k->n == k->cap) {
         size_t cap = k->cap ? 2 * k->cap : 16;
-        struct led_mark *v = mem_resize(k->v, cap * sizeof *v);
+        struct led_cursor *v = mem_resize(k->v, cap * sizeof *v);
         if (!v) {
             k->full_us = 0;
             return NULL;
@@ -74,7 +75,7 @@ static struct led_mark *add(struct led_marks *k, int64_t track, int64_t rank)
     }
     size_t i = place(k, track, rank);
     memmove(&k->v[i + 1], &k->v[i], (k->n - i) * sizeof *k->v);
-    k->v[i] = (struct led_mark){ .track = track, .rank = rank };
+    k->v[i] = (struct led_cursor){ .track = track, .rank = rank };
     k->n++;
     return &k->v[i];
 }
@@ -85,7 +86,7 @@ static int64_t rest(int64_t least_us, int64_t cost_us)
     return MIN(MAX(least_us, cost_us * LOOK_SHARE), LOOK_MAX_US);
 }
 
-static void look_begins(struct led_marks *k, int64_t now, bool full)
+static void look_begins(struct led_cursors *k, int64_t now, bool full)
 {
     k->near_us = now;
     if (full)
@@ -94,14 +95,14 @@ static void look_begins(struct led_marks *k, int64_t now, bool full)
     k->looking_full = full;
 }
 
-bool led_marks_trusted(struct ledger *c, bool last)
+bool led_cursors_trusted(struct ledger *c, bool last)
 {
-    struct led_marks *k = &c->marks;
+    struct led_cursors *k = &c->cursors;
     int64_t now = world_mono(&world_real);
     /* A test's clock says nothing about how long ago others wrote. */
-    if (!c->db->marks || c->own_clock)
+    if (!c->db->cursors || c->own_clock)
         return false;
-    int64_t full_us = rest(k->dry ? LED_MARKS_DOUBT_US : FULL_US, k->full_cost_us);
+    int64_t full_us = rest(k->dry ? LED_CURSORS_DOUBT_US : FULL_US, k->full_cost_us);
     if (!k->full_us || (!last && now - k->full_us >= full_us)) {
         look_begins(k, now, true);
         for (size_t i = 0; i < k->n; i++)
@@ -119,23 +120,23 @@ bool led_marks_trusted(struct ledger *c, bool last)
     return true;
 }
 
-int64_t led_marks_rest(const struct ledger *c)
+int64_t led_cursors_rest(const struct ledger *c)
 {
-    return rest(LED_MARKS_DOUBT_US, c->marks.full_cost_us);
+    return rest(LED_CURSORS_DOUBT_US, c->cursors.full_cost_us);
 }
 
-bool led_marks_doubt(struct ledger *c)
+bool led_cursors_doubt(struct ledger *c)
 {
-    bool old = world_mono(&world_real) - c->marks.full_us >= led_marks_rest(c);
+    bool old = world_mono(&world_real) - c->cursors.full_us >= led_cursors_rest(c);
     if (old)
-        c->marks.full_us = 0;
+        c->cursors.full_us = 0;
     return old;
 }
 
-void led_marks_answered(struct ledger *c, const struct led_rows *r)
+void led_cursors_answered(struct ledger *c, const struct led_rows *r)
 {
-    struct led_marks *k = &c->marks;
-    if (!c->db->marks || c->own_clock)
+    struct led_cursors *k = &c->cursors;
+    if (!c->db->cursors || c->own_clock)
         return;
     if (k->looking)
         *(k->looking_full ? &k->full_cost_us : &k->near_cost_us) =
@@ -145,12 +146,12 @@ void led_marks_answered(struct ledger *c, const struct led_rows *r)
         k->v[i].next_us = INT64_MAX;
     for (int i = 0; i < r->n; i++) {
         int64_t track = led_get_int(r, i, 0), rank = led_get_int(r, i, 1);
-        struct led_mark *m = find(k, track, rank);
+        struct led_cursor *m = find(k, track, rank);
         if (m || (m = add(k, track, rank)))
             m->next_us = led_get_int(r, i, 2);
     }
     for (size_t i = 0; i < k->n; i++) {
-        struct led_mark *m = &k->v[i];
+        struct led_cursor *m = &k->v[i];
         int64_t to = MIN(m->next_us, c->now_us - LATE_US);
         if (to > m->run_at_us) {
             m->run_at_us = to;
@@ -159,21 +160,21 @@ void led_marks_answered(struct ledger *c, const struct led_rows *r)
     }
 }
 
-void led_mark_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq)
+void led_cursor_get(struct ledger *c, int64_t track, int64_t rank, int64_t *run_at_us, int64_t *seq)
 {
-    const struct led_mark *m = find(&c->marks, track, rank);
+    const struct led_cursor *m = find(&c->cursors, track, rank);
     *run_at_us = m ? m->run_at_us : 0;
     *seq = m ? m->seq : 0;
 }
 
-void led_marks_ask(struct ledger *c, struct led_batch *b, struct led_rows **out)
+void led_cursors_ask(struct ledger *c, struct led_batch *b, struct led_rows **out)
 {
     struct led_column v[4];
     struct led_params p = { 0 };
     for (size_t i = 0; i < COUNT_OF(v); i++)
         led_column_init(&v[i], &c->scratch, LED_INTS);
-    for (size_t i = 0; i < c->marks.n; i++) {
-        const struct led_mark *m = &c->marks.v[i];
+    for (size_t i = 0; i < c->cursors.n; i++) {
+        const struct led_cursor *m = &c->cursors.v[i];
         led_add_int(&v[0], m->track);
         led_add_int(&v[1], m->rank);
         led_add_int(&v[2], m->run_at_us);
@@ -184,22 +185,22 @@ void led_marks_ask(struct ledger *c, struct led_batch *b, struct led_rows **out)
     led_batch_ask(b, SQL_READY_KNOWN, &p, out);
 }
 
-void led_mark_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq)
+void led_cursor_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq)
 {
-    struct led_mark *m = find(&c->marks, track, rank);
-    if (!c->db->marks || c->own_clock || (!m && !(m = add(&c->marks, track, rank))))
+    struct led_cursor *m = find(&c->cursors, track, rank);
+    if (!c->db->cursors || c->own_clock || (!m && !(m = add(&c->cursors, track, rank))))
         return;
     m->run_at_us = run_at_us;
     m->seq = seq;
 }
 
-void led_mark_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq)
+void led_cursor_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run_at_us, int64_t seq)
 {
-    if (!c->db->marks || c->own_clock)
+    if (!c->db->cursors || c->own_clock)
         return;
-    struct led_mark *m = find(&c->marks, track, rank);
+    struct led_cursor *m = find(&c->cursors, track, rank);
     if (!m) {
-        add(&c->marks, track, rank); /* from the beginning */
+        add(&c->cursors, track, rank); /* from the beginning */
     } else if (run_at_us < m->run_at_us || (run_at_us == m->run_at_us && seq < m->seq)) {
         m->run_at_us = run_at_us;
         m->seq = seq;
