@@ -104,7 +104,7 @@ static enum pawl_status drop_tables(struct ledger *l, const struct bench_place *
     buf_init(&text, STEPS_LEN_MAX);
     enum pawl_status st = drop_text(place, &text, err);
     if (st == PAWL_OK)
-        st = l->db->alone(l, err);
+        st = l->db->autocommit(l, err);
     if (st == PAWL_OK)
         st = l->db->plain(l, text.data, err);
     buf_release(&text);

@@ -12,7 +12,7 @@ enum pawl_status led_archived(struct store *s, struct arena *a, struct bytes id,
     struct led_rows *rows = NULL;
     struct led_params p = { 0 };
     struct archive_row r;
-    enum pawl_status st = led_begin_alone(c, err);
+    enum pawl_status st = led_begin_autocommit(c, err);
     AUTO(led_undo) struct ledger *tx = st == PAWL_OK ? c : NULL;
     led_text(&p, id);
     if (st == PAWL_OK)

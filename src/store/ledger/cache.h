@@ -569,10 +569,10 @@ MUST_USE enum pawl_status led_unblock(struct ledger *c, struct op *op, struct pa
 MUST_USE enum pawl_status led_join(struct ledger *c, struct op *op, struct pawl_err *err);
 /* For one statement: without a transaction if the engine can, and then without a clock (now_us 0).
  */
-MUST_USE enum pawl_status led_begin_alone(struct ledger *c, struct pawl_err *err);
-/* Do the group without a transaction, if it can be (*done); else nothing is done (alone.c). */
-MUST_USE enum pawl_status led_alone(struct ledger *c, struct op *const *v, size_t n, bool *done,
-                                    struct pawl_err *err);
+MUST_USE enum pawl_status led_begin_autocommit(struct ledger *c, struct pawl_err *err);
+/* Do the group without a transaction, if it can be (*done); else nothing is done (autocommit.c). */
+MUST_USE enum pawl_status led_autocommit(struct ledger *c, struct op *const *v, size_t n,
+                                         bool *done, struct pawl_err *err);
 MUST_USE enum pawl_status led_beat(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_leave(struct ledger *c, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status led_bury(struct ledger *c, struct op *op, struct pawl_err *err);

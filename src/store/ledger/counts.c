@@ -188,7 +188,7 @@ enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *o
 {
     struct ledger *c = led_of(s);
     struct led_rows *r = NULL;
-    enum pawl_status st = led_begin_alone(c, err);
+    enum pawl_status st = led_begin_autocommit(c, err);
     AUTO(led_undo) struct ledger *tx = st == PAWL_OK ? c : NULL;
     if (st == PAWL_OK)
         st = led_query(c, SQL_NODE_LIST, NULL, &r, err);
@@ -222,7 +222,7 @@ enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_row
 {
     struct ledger *c = led_of(s);
     struct led_rows *r = NULL;
-    enum pawl_status st = led_begin_alone(c, err);
+    enum pawl_status st = led_begin_autocommit(c, err);
     AUTO(led_undo) struct ledger *tx = st == PAWL_OK ? c : NULL;
     if (st == PAWL_OK)
         st = led_query(c, SQL_LEADER_LIST, NULL, &r, err);

@@ -464,7 +464,7 @@ enum pawl_status led_commit_ops(struct store *s, struct op *const *v, size_t n,
 {
     struct ledger *c = led_of(s);
     bool done;
-    enum pawl_status st = led_alone(c, v, n, &done, err);
+    enum pawl_status st = led_autocommit(c, v, n, &done, err);
     if (st != PAWL_OK || done)
         return st;
     /* A handler has run and cannot run again. */

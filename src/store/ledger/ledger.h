@@ -215,7 +215,7 @@ struct led_driver {
     enum pawl_status (*begin)(struct ledger *c, enum led_begin how, const struct led_batch *first,
                               struct pawl_err *err);
     /* Connected, and in no transaction: a statement commits by itself. NULL: it cannot. */
-    enum pawl_status (*alone)(struct ledger *c, struct pawl_err *err);
+    enum pawl_status (*autocommit)(struct ledger *c, struct pawl_err *err);
     /* `last` are its last statements, if any: of those whose `rows` cannot fail to hold. UNKNOWN:
      * the answer was lost. After anything but OK the transaction is over all the same, or
      * rollback() ends it. */

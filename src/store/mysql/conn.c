@@ -31,7 +31,7 @@
 #define BEGIN_US (2 * SEC_US)
 #define BEGIN_MUCH_US (5 * SEC_US)
 /* A statement without a transaction is a look, or a beat, for which others do not wait for ever. */
-#define ALONE_US (3 * SEC_US)
+#define AUTOCOMMIT_US (3 * SEC_US)
 /* A connection that was not used for longer is looked at before it is: the server may have closed
  * it, and a caller need not hear of that. */
 #define STALE_US (50 * MS_US)
@@ -418,11 +418,11 @@ static void rollback(struct ledger *l)
 }
 
 /* What a handler left behind is taken back. */
-static enum pawl_status alone(struct ledger *l, struct pawl_err *err)
+static enum pawl_status autocommit(struct ledger *l, struct pawl_err *err)
 {
     struct mydb *c = mydb_of(l);
     enum pawl_status st = mydb_connect(c, err);
-    c->patience_us = SLOWER(ALONE_US);
+    c->patience_us = SLOWER(AUTOCOMMIT_US);
     if (st == PAWL_OK && c->open)
         rollback(l);
     return st;
@@ -467,7 +467,7 @@ static enum pawl_status commit(struct ledger *l, const struct led_batch *last, s
 static const struct led_driver driver = {
     .cursors = true,
     .begin = begin,
-    .alone = alone,
+    .autocommit = autocommit,
     .commit = commit,
     .rollback = rollback,
     .in_tx = in_tx,
@@ -525,7 +525,7 @@ static enum pawl_status ask(struct ledger *l, enum sql_name name, int64_t *out,
                             struct pawl_err *err)
 {
     arena_reset(&l->scratch);
-    enum pawl_status st = alone(l, err);
+    enum pawl_status st = autocommit(l, err);
     return st == PAWL_OK ? led_number(l, name, NULL, 0, out, err) : st;
 }
 

@@ -24,7 +24,7 @@
 #define BEGIN_US (2 * SEC_US)
 #define BEGIN_MUCH_US (5 * SEC_US)
 /* A statement without a transaction is a look, or a beat, for which others do not wait for ever. */
-#define ALONE_US (3 * SEC_US)
+#define AUTOCOMMIT_US (3 * SEC_US)
 /* A connection that was not used for longer is looked at before it is: the server may have closed
  * it, and a caller need not hear of that. */
 #define STALE_US (50 * MS_US)
@@ -238,11 +238,11 @@ enum pawl_status pg_connect(struct pg *c, struct pawl_err *err)
 
 /* ---- Transactions ---------------------------------------------------------------------------- */
 
-static enum pawl_status alone(struct ledger *l, struct pawl_err *err)
+static enum pawl_status autocommit(struct ledger *l, struct pawl_err *err)
 {
     struct pg *c = pg_of(l);
     enum pawl_status st = pg_connect(c, err);
-    c->patience_us = SLOWER(ALONE_US);
+    c->patience_us = SLOWER(AUTOCOMMIT_US);
     if (st == PAWL_OK && PQtransactionStatus(c->db) != PQTRANS_IDLE)
         st = pg_plain(l, "ROLLBACK", err);
     return st;
@@ -255,7 +255,7 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
     struct pg_frame f = { .begin = how == LED_READ
                                        ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
                                        : "BEGIN ISOLATION LEVEL READ COMMITTED" };
-    enum pawl_status st = alone(l, err);
+    enum pawl_status st = autocommit(l, err);
     c->wrote = false;
     c->patience_us = how == LED_READ ? 0 : SLOWER(first ? BEGIN_MUCH_US : BEGIN_US);
     if (st == PAWL_OK)
@@ -305,7 +305,7 @@ static const struct led_driver driver = {
     .grabs = true,
     .inbox = true,
     .begin = begin,
-    .alone = alone,
+    .autocommit = autocommit,
     .commit = commit,
     .rollback = rollback,
     .in_tx = in_tx,
@@ -370,7 +370,7 @@ static enum pawl_status now(struct store *s, int64_t *out_us, struct pawl_err *e
         return PAWL_OK;
     }
     arena_reset(&l->scratch);
-    enum pawl_status st = alone(l, err);
+    enum pawl_status st = autocommit(l, err);
     return st == PAWL_OK ? led_number(l, SQL_CLOCK, NULL, 0, out_us, err) : st;
 }
 
@@ -381,7 +381,7 @@ static enum pawl_status version(struct store *s, int64_t *out, struct pawl_err *
     struct ledger *l = led_of(s);
     int64_t ended;
     arena_reset(&l->scratch);
-    enum pawl_status st = alone(l, err);
+    enum pawl_status st = autocommit(l, err);
     if (st == PAWL_OK)
         st = led_number(l, SQL_VERSION, NULL, 0, &ended, err);
     if (st == PAWL_OK)

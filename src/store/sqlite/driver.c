@@ -153,7 +153,7 @@ static void rollback(struct ledger *l)
 
 /* A statement commits by itself, so a file that was moved is refused before it. The clock is ours,
  * so it is known before one is asked. */
-static enum pawl_status alone(struct ledger *l, struct pawl_err *err)
+static enum pawl_status autocommit(struct ledger *l, struct pawl_err *err)
 {
     rollback(l);
     l->now_us = world_now(l->world);
@@ -189,7 +189,7 @@ static enum pawl_status script(struct ledger *l, struct bytes text, struct pawl_
 const struct led_driver lite_driver = {
     .one_writer = true,
     .begin = begin,
-    .alone = alone,
+    .autocommit = autocommit,
     .commit = commit,
     .rollback = rollback,
     .in_tx = in_tx,

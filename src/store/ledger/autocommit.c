@@ -1,5 +1,5 @@
 /*
- * alone.c - what needs no transaction: a beat, and the sweeps and claims of a process that has
+ * autocommit.c - what needs no transaction: a beat, and the sweeps and claims of a process that has
  * nothing to do.
  *
  * One statement that commits by itself. A look says whether there is anything to sweep or to claim;
@@ -18,16 +18,16 @@ struct look {
 
 enum { SWEEPS = 1, CLAIMS = 2, BEATS = 4 };
 
-enum pawl_status led_begin_alone(struct ledger *c, struct pawl_err *err)
+enum pawl_status led_begin_autocommit(struct ledger *c, struct pawl_err *err)
 {
-    if (!c->db->alone)
+    if (!c->db->autocommit)
         return led_begin(c, LED_READ, NULL, err);
     arena_reset(&c->scratch);
     c->tx = NULL;
     c->redo = c->reading = false;
     c->now_us = c->own_clock ? world_now(c->world) : 0;
     enum pawl_status st = led_forget(c, err);
-    return st == PAWL_OK ? c->db->alone(c, err) : st;
+    return st == PAWL_OK ? c->db->autocommit(c, err) : st;
 }
 
 /* Which kinds a group consists of; 0: also of others. */
@@ -123,17 +123,17 @@ static enum pawl_status looks(struct ledger *c, struct op *const *v, size_t n, b
     return st;
 }
 
-enum pawl_status led_alone(struct ledger *c, struct op *const *v, size_t n, bool *done,
-                           struct pawl_err *err)
+enum pawl_status led_autocommit(struct ledger *c, struct op *const *v, size_t n, bool *done,
+                                struct pawl_err *err)
 {
     *done = false;
-    unsigned of = c->db->alone && n <= 2 ? kinds(v, n) : 0;
+    unsigned of = c->db->autocommit && n <= 2 ? kinds(v, n) : 0;
     if (of & CLAIMS && c->busy)
         return PAWL_OK; /* the last claim found something: so may this one */
     bool one_claim = n == 1 || v[0]->kind != v[1]->kind;
     if (!of || (of & BEATS && n > 1) || !one_claim)
         return PAWL_OK;
-    enum pawl_status st = led_begin_alone(c, err);
+    enum pawl_status st = led_begin_autocommit(c, err);
     if (st != PAWL_OK)
         return st;
     if (of != BEATS)
