@@ -302,7 +302,7 @@ static enum pawl_status maria_open(const struct bench_place *place, void **out,
                                    struct pawl_err *err)
 {
     struct conn *c = calloc(1, sizeof *c);
-    struct store_conf conf = { .url = place->url, .role = STORE_BARE };
+    struct store_conf conf = { .url = place->url, .role = STORE_DRIVER_ONLY };
     if (!c)
         return err_no_memory(err, "a connection");
     arena_init(&c->pack, 1 << 20);

@@ -70,8 +70,8 @@ struct sides {
     struct pawl *lib;
     char url[1100];
     struct bench_id *ids; /* owned; calls of one round */
-    struct bench_rounds accept, accept_v7, drain, drain_bare, work, wait, wait_p50, wait_p99, one,
-        one_p50, one_p99;
+    struct bench_rounds accept, accept_v7, drain, drain_no_input, work, wait, wait_p50, wait_p99,
+        one, one_p50, one_p99;
     struct bench_http http;
 };
 
@@ -118,12 +118,12 @@ static enum pawl_status accept_round(struct sides *s, enum bench_ids kind, struc
 
 /* ---- Draining -------------------------------------------------------------------------------- */
 
-enum drain { DRAIN_PAIRS, DRAIN_BARE, DRAIN_FUSED };
+enum drain { DRAIN_PAIRS, DRAIN_NO_INPUT, DRAIN_FUSED };
 
 static double floor_drain_all(struct sides *s, size_t n, enum drain how)
 {
     struct floor_lease l = { 0 };
-    bool with_input = how != DRAIN_BARE;
+    bool with_input = how != DRAIN_NO_INPUT;
     double began = bench_clock();
     if (how == DRAIN_FUSED)
         floor_claim(s->floor, BATCH, with_input, &l);
@@ -181,7 +181,7 @@ static enum pawl_status batch_rounds(struct sides *s, struct pawl_err *err)
         if (st == PAWL_OK)
             st = accept_round(s, BENCH_IDS_ORDERED, &s->accept_v7, err);
         if (st == PAWL_OK)
-            st = drain_round(s, DRAIN_BARE, &s->drain_bare, err);
+            st = drain_round(s, DRAIN_NO_INPUT, &s->drain_no_input, err);
         tell(s, "draining by workers");
         if (st == PAWL_OK)
             st = work_round(s, err);
@@ -256,7 +256,7 @@ static void rows_print(const struct sides *s)
         { "accept, batches of 1,000, UUIDv7", "/s", &s->accept_v7, BENCH_RATIO_MIN, GOAL_OF_FLOOR },
         { "drain by hand, claim 1,000 + finish 1,000", "/s", &s->drain, BENCH_RATIO_MIN,
           GOAL_OF_FLOOR },
-        { "  beside a floor that reads no input", "/s", &s->drain_bare, BENCH_NO_GOAL, 0 },
+        { "  beside a floor that reads no input", "/s", &s->drain_no_input, BENCH_NO_GOAL, 0 },
         { "drain by workers (floor: fused)", "/s", &s->work, BENCH_NO_GOAL, 0 },
         { "64 threads, submit one and wait", "/s", &s->wait, BENCH_FIGURE_MIN, GOAL_PER_S },
         { "  64 threads, latency p50", "us", &s->wait_p50, BENCH_NO_GOAL, 0 },

@@ -114,7 +114,9 @@ static enum pawl_status drop_tables(struct ledger *l, const struct bench_place *
 static enum pawl_status drop(const struct bench_place *place, struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
-    struct store_conf conf = { .url = place->url, .schema = place->schema, .role = STORE_BARE };
+    struct store_conf conf = { .url = place->url,
+                               .schema = place->schema,
+                               .role = STORE_DRIVER_ONLY };
     enum pawl_status st = store_open(&conf, &s, err);
     if (st != PAWL_OK)
         return st;

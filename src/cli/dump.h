@@ -28,7 +28,7 @@ bool dump_for(const char *url);
 /* Does that program take a list of tables (MariaDB, MySQL), and not a schema? */
 bool dump_by_table(const char *url);
 /* The URL without the names of wrappers: "sqlite:x" for "trace+sqlite:x". */
-const char *dump_bare(const char *url);
+const char *dump_inner_url(const char *url);
 /* Build the command line on `a`: a consistent dump of Pawl's schema alone. Where a schema is a
  * prefix of table names, the applied migration `steps` say which tables are ours. Pure. */
 MUST_USE enum pawl_status dump_plan(const char *url, const char *schema, const struct steps *steps,

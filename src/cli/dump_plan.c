@@ -19,12 +19,12 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-const char *dump_bare(const char *url)
+const char *dump_inner_url(const char *url)
 {
     static const char *const wrappers[] = { "trace+", "fault+" };
     for (size_t i = 0; i < COUNT_OF(wrappers); i++)
         if (starts(url, wrappers[i]))
-            return dump_bare(url + strlen(wrappers[i]));
+            return dump_inner_url(url + strlen(wrappers[i]));
     return url;
 }
 
@@ -40,13 +40,13 @@ static bool is_mysql(const char *url)
 
 bool dump_for(const char *url)
 {
-    const char *bare = dump_bare(url);
-    return is_pg(bare) || is_mysql(bare);
+    const char *inner = dump_inner_url(url);
+    return is_pg(inner) || is_mysql(inner);
 }
 
 bool dump_by_table(const char *url)
 {
-    return is_mysql(dump_bare(url));
+    return is_mysql(dump_inner_url(url));
 }
 
 /* ---- A URL in pieces ------------------------------------------------------------------------- */
@@ -312,8 +312,8 @@ static enum pawl_status mysql_plan(const char *url, const struct steps *steps, s
 enum pawl_status dump_plan(const char *url, const char *schema, const struct steps *steps,
                            struct arena *a, struct dump_plan *out, struct pawl_err *err)
 {
-    const char *bare = dump_bare(url);
-    struct pieces p = cut(bare);
+    const char *inner = dump_inner_url(url);
+    struct pieces p = cut(inner);
     *out = (struct dump_plan){ 0 };
     /* A password with an unescaped / or @ is split in the wrong place, and part of it would be
      * shown. */
@@ -323,7 +323,7 @@ enum pawl_status dump_plan(const char *url, const char *schema, const struct ste
             err, PAWL_INVALID,
             "the database's URL has more than one @: in a password, write @ as %%40 and / as %%2F");
     enum pawl_status st =
-        is_pg(bare) ? pg_plan(bare, schema, a, out, err) : mysql_plan(bare, steps, a, out, err);
+        is_pg(inner) ? pg_plan(inner, schema, a, out, err) : mysql_plan(inner, steps, a, out, err);
     if (st == PAWL_OK && a->failed)
         st = err_no_memory(err, "calling a program");
     return st;

@@ -38,7 +38,7 @@ enum pawl_status events_db_open(const char *url, int64_t lifetime_us, struct eve
                                 struct pawl_err *err)
 {
     AUTO(store_end) struct store *s = NULL;
-    struct store_conf conf = { .url = url, .role = STORE_BARE, .lifetime_us = lifetime_us };
+    struct store_conf conf = { .url = url, .role = STORE_DRIVER_ONLY, .lifetime_us = lifetime_us };
     const struct store_ops *ops = NULL;
     enum pawl_status st = store_engine(url, &ops, err);
     if (st == PAWL_OK)

@@ -21,7 +21,7 @@ struct store;
  * BUSY at once (store_blocked) instead of waiting. BARE: a connection for tables that are not the
  * ledger's, none of which is touched: where the engine has STORE_DRIVEN its handle begins with a
  * `struct ledger`, whose driver is all there is to it. */
-enum store_role { STORE_WRITER, STORE_READER, STORE_HASTY, STORE_BARE };
+enum store_role { STORE_WRITER, STORE_READER, STORE_HASTY, STORE_DRIVER_ONLY };
 
 /* Borrowed by open for the call; strings are copied. */
 struct store_conf {

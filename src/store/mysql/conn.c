@@ -155,7 +155,7 @@ enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, cons
             continue;
         st = codes[i].status;
         c->lost = c->lost || codes[i].meaning == IS_LOST;
-        denied = codes[i].meaning == IS_DENIED && !c->bare;
+        denied = codes[i].meaning == IS_DENIED && !c->driver_only;
         if (codes[i].meaning == IS_PASSING && worth_again(c, code))
             c->ledger.redo = true;
         c->ledger.blocked = c->ledger.blocked || code == ER_LOCK_WAIT_TIMEOUT;
@@ -491,7 +491,7 @@ static enum pawl_status open_mysql(const struct store_conf *conf, struct store *
     s = &c->ledger.base;
     led_init(&c->ledger, conf, &driver);
     buf_init(&c->out, OUT_LEN_MAX);
-    c->bare = conf->role == STORE_BARE;
+    c->driver_only = conf->role == STORE_DRIVER_ONLY;
     c->reads = conf->role == STORE_READER;
     c->lifetime_us = conf->lifetime_us;
     c->idle_s = conf->idle_us ? (int)MIN((conf->idle_us + SEC_US - 1) / SEC_US, 86400) : IDLE_S;

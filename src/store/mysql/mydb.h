@@ -52,7 +52,7 @@ struct mydb {
     MYSQL *db; /* owned; NULL: not connected */
     struct mydb_url url;
     bool maria;                        /* else MySQL */
-    bool bare;                         /* none of the ledger's tables are there */
+    bool driver_only;                  /* none of the ledger's tables are there */
     bool reads;                        /* it commits nothing */
     bool pooled;                       /* behind a proxy with numbers of its own for sessions */
     bool lost;                         /* what `db` was connected to is gone */

@@ -308,7 +308,7 @@ static enum pawl_status put_commit(struct sending *s, struct mydb_frame *f, stru
     struct led_params p = { 0 };
     enum pawl_status st = PAWL_OK;
     led_int(&p, world_now(&world_real));
-    if (!c->bare && (c->wrote || (s->b && s->b->n)))
+    if (!c->driver_only && (c->wrote || (s->b && s->b->n)))
         st = put(s, ITEM_BEGIN, SQL_CHANGE_ADD, &p, err);
     /* The server's limit for statements must not end the wait for a replica: the transaction would
      * stand, and be seen, where no replica has it. */

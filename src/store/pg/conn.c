@@ -88,7 +88,7 @@ enum pawl_status pg_fail(struct pg *c, const PGresult *r, const char *doing, str
     c->ledger.redo = c->ledger.redo || (state && passing(state));
     c->ledger.blocked = c->ledger.blocked || (state && is(state, "55P03"));
     snprintf(c->said, sizeof c->said, "%.*s", text_len(text), text);
-    if (state && is(state, "42501") && !c->bare && c->db)
+    if (state && is(state, "42501") && !c->driver_only && c->db)
         return led_denied(PQuser(c->db), text, err);
     st = err_set(err, st, "database: %s: %.*s", doing, text_len(text), text);
     if (err && state)
@@ -335,7 +335,7 @@ static enum pawl_status open_pg(const struct store_conf *conf, struct store **ou
     if (!c->url)
         return err_no_memory(err, "a connection");
     memcpy(c->url, conf->url, len);
-    c->bare = conf->role == STORE_BARE;
+    c->driver_only = conf->role == STORE_DRIVER_ONLY;
     c->lifetime_us = conf->lifetime_us;
     c->idle_us = conf->idle_us ? MAX(conf->idle_us, MS_US) : IDLE_US;
     c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;

@@ -42,7 +42,7 @@ struct pg {
                              */
     struct pg_shape *shapes[SQL_COUNT]; /* owned */
     bool known;                         /* it was connected before */
-    bool bare;                          /* none of the ledger's tables are there */
+    bool driver_only;                   /* none of the ledger's tables are there */
     bool pooled; /* between us and the server is a pooler: no session is ours for longer than a
                     transaction, so nothing may rely on one */
     int64_t retry_at_us, retry_gap_us; /* world_mono: when a lost connection is tried again */

@@ -251,7 +251,7 @@ static enum pawl_status connect_to(struct lite *c, const struct store_conf *conf
     statements_init(c);
     lite_guard_init(c);
     lite_checkpoint_init(c);
-    return c->bare ? lite_bare_init(c, err) : PAWL_OK;
+    return c->driver_only ? lite_driver_init(c, err) : PAWL_OK;
 }
 
 /* ---- Slots ----------------------------------------------------------------------------------- */
@@ -268,7 +268,7 @@ static void close_lite(struct store *s)
 }
 
 /* Of a handle for tables that are not the ledger's. */
-static const struct store_ops bare_ops = {
+static const struct store_ops driver_only_ops = {
     .name = "sqlite",
     .traits = STORE_ONE_WRITER | STORE_DURABLE | STORE_SHARED | STORE_DRIVEN,
     .close = close_lite,
@@ -281,8 +281,8 @@ static enum pawl_status open_lite(const struct store_conf *conf, struct store **
     struct lite *c = mem_zalloc(sizeof *c);
     if (!c)
         return err_no_memory(err, "a connection");
-    c->bare = conf->role == STORE_BARE;
-    c->ledger.base.ops = c->bare ? &bare_ops : &store_sqlite;
+    c->driver_only = conf->role == STORE_DRIVER_ONLY;
+    c->ledger.base.ops = c->driver_only ? &driver_only_ops : &store_sqlite;
     s = &c->ledger.base;
     led_init(&c->ledger, conf, &lite_driver);
     enum pawl_status st = connect_to(c, conf, err);

@@ -1,6 +1,6 @@
 /*
  * driver.c - a connection as struct led_driver: for the ledger, and for tables that are not the
- * ledger's (STORE_BARE).
+ * ledger's (STORE_DRIVER_ONLY).
  *
  * Transactions, numbers and slots; driver_stmt.c runs the statements. With this engine's waiting
  * and its meaning of errors.
@@ -95,7 +95,7 @@ static void forget(struct ledger *l)
 static enum pawl_status said(struct ledger *l, enum pawl_status st)
 {
     int rc = sqlite3_errcode(lite_in(l)->db) & 0xff;
-    if (lite_in(l)->bare && st == PAWL_BUSY && (rc == SQLITE_BUSY || rc == SQLITE_LOCKED))
+    if (lite_in(l)->driver_only && st == PAWL_BUSY && (rc == SQLITE_BUSY || rc == SQLITE_LOCKED))
         l->redo = true;
     return st;
 }
@@ -219,7 +219,7 @@ static void patience(sqlite3_context *ctx, int n, sqlite3_value **v)
     sqlite3_result_int64(ctx, ms);
 }
 
-enum pawl_status lite_bare_init(struct lite *c, struct pawl_err *err)
+enum pawl_status lite_driver_init(struct lite *c, struct pawl_err *err)
 {
     sqlite3_progress_handler(c->db, LOOK_STEPS, late, c);
     int rc = sqlite3_create_function(c->db, "patience", 1, SQLITE_UTF8, c, patience, NULL, NULL);

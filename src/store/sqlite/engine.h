@@ -22,9 +22,9 @@ struct lite_counter {
 
 struct lite {
     struct ledger ledger;
-    sqlite3 *db; /* owned */
-    char *path;  /* owned */
-    bool bare;   /* tables of another kind: the ledger's are not touched */
+    sqlite3 *db;      /* owned */
+    char *path;       /* owned */
+    bool driver_only; /* tables of another kind: the ledger's are not touched */
 
     sqlite3_stmt *stmts[SQL_COUNT]; /* owned, made at first use */
     sqlite3_stmt *plain[PLAIN_COUNT];
@@ -92,9 +92,9 @@ MUST_USE enum pawl_status lite_commit(struct lite *taken, struct pawl_err *err);
 /* ---- The driver (driver.c, driver_stmt.c) ---------------------------------------------------- */
 
 extern const struct led_driver lite_driver;
-/* For tables that are not the ledger's (STORE_BARE): patience(ms) in SQL, a limit on how long a
- * transaction's statements take. */
-MUST_USE enum pawl_status lite_bare_init(struct lite *c, struct pawl_err *err);
+/* For tables that are not the ledger's (STORE_DRIVER_ONLY): patience(ms) in SQL, a limit on how
+ * long a transaction's statements take. */
+MUST_USE enum pawl_status lite_driver_init(struct lite *c, struct pawl_err *err);
 /* A question, and a change: *out_rows rows were written. */
 MUST_USE enum pawl_status lite_drive_ask(struct lite *c, enum sql_name name,
                                          const struct led_params *p, struct led_rows **out,
