@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "bare_store.h"
+#include "plain_store.h"
 #include "check.h"
 #include "db_server.h"
 
@@ -45,9 +45,9 @@ static struct moving moving_begin(struct db_server *server, const char *schema)
     NE_INT(strcmp(m.from, m.to), 0);
     const char *const schemas[] = { schema, "pawl" };
     for (size_t i = 0; i < COUNT_OF(schemas); i++) {
-        AUTO(store_end) struct store *s = bare_open(m.from, schemas[i]);
+        AUTO(store_end) struct store *s = plain_open(m.from, schemas[i]);
         OK(store_migrate(s, false, &err), &err);
-        bare_accept(s, "x", odd_input);
+        plain_accept(s, "x", odd_input);
     }
     return m;
 }
@@ -55,13 +55,13 @@ static struct moving moving_begin(struct db_server *server, const char *schema)
 static void moving_ends(const struct moving *m, const char *schema)
 {
     struct pawl_err err;
-    AUTO(store_end) struct store *back = bare_open(m->to, schema);
+    AUTO(store_end) struct store *back = plain_open(m->to, schema);
     OK(store_fits(back, &err), &err);
-    bare_has(back, "x", odd_input);
-    bare_accept(back, "y", odd_input); /* and it works */
-    bare_has(back, "y", odd_input);
-    AUTO(store_end) struct store *other = bare_open(m->to, "pawl");
-    EQ_INT(bare_schema(other).version, 0);
+    plain_has(back, "x", odd_input);
+    plain_accept(back, "y", odd_input); /* and it works */
+    plain_has(back, "y", odd_input);
+    AUTO(store_end) struct store *other = plain_open(m->to, "pawl");
+    EQ_INT(plain_schema(other).version, 0);
 }
 
 TEST(a_schema_comes_back_on_postgresql, .deadline_s = 60)

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "bare_store.h"
+#include "plain_store.h"
 #include "engines.h"
 #include "my_proxy.h"
 #include "fixture.h"
@@ -18,17 +18,17 @@ RUNS_ON_ENGINE("mariadb")
 TEST(the_answer_to_commit_is_not_waited_for_for_ever, .deadline_s = 60)
 {
     struct pawl_err err;
-    struct store *s = bare_open(my_proxy_url(engine_url(param)), NULL);
+    struct store *s = plain_open(my_proxy_url(engine_url(param)), NULL);
     OK(store_migrate(s, false, &err), &err);
-    bare_accept(s, "first", BYTES_NONE);
+    plain_accept(s, "first", BYTES_NONE);
     mydb_answer_us = ANSWER_US;
     my_proxy_cut_commit(PROXY_STUCK, 0);
     int64_t began_us = fixture_mono();
-    bare_accept(s, "a", BYTES_NONE); /* the second time, on a new connection */
+    plain_accept(s, "a", BYTES_NONE); /* the second time, on a new connection */
     TRUE(my_proxy_was_cut());
     GE_INT(fixture_mono() - began_us, ANSWER_US);
     EQ_INT(store_committing(s), 0);
-    bare_has(s, "a", BYTES_NONE);
+    plain_has(s, "a", BYTES_NONE);
     my_proxy_let_go();
     store_close(s);
 }

@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "bare_store.h"
+#include "plain_store.h"
 #include "check.h"
 #include "db_server.h"
 #include "sql_names.h"
@@ -56,36 +56,36 @@ static void two_releases(struct db_server *server, const struct sql_migration *n
     int last = last_of(newer);
     struct pawl_err err;
     const char *url = db_database(server);
-    AUTO(store_end) struct store *old = bare_open(url, NULL);
+    AUTO(store_end) struct store *old = plain_open(url, NULL);
     OK(store_migrate(old, true, &err), &err);
-    bare_accept(old, "before", BYTES_NONE);
+    plain_accept(old, "before", BYTES_NONE);
 
     led_steps_newer = newer;
-    AUTO(store_end) struct store *new = bare_open(url, NULL);
+    AUTO(store_end) struct store *new = plain_open(url, NULL);
     EQ_STATUS(store_fits(new, &err), PAWL_STATE, &err);
     SAYS(err, "has version %d and this program wants %d", last - 1, last);
     OK(store_migrate(new, false, &err), &err);
-    EQ_INT(bare_schema(new).version, last);
-    TRUE(bare_schema(new).finish_due);
-    bare_accept(new, "new", BYTES_NONE);
+    EQ_INT(plain_schema(new).version, last);
+    TRUE(plain_schema(new).finish_due);
+    plain_accept(new, "new", BYTES_NONE);
 
     led_steps_newer = NULL; /* the old program, on its old connection and on a new one */
-    bare_accept(old, "between", BYTES_NONE);
-    AUTO(store_end) struct store *again = bare_open(url, NULL);
+    plain_accept(old, "between", BYTES_NONE);
+    AUTO(store_end) struct store *again = plain_open(url, NULL);
     OK(store_migrate(again, false, &err), &err);
     OK(store_fits(again, &err), &err);
-    EQ_INT(bare_schema(again).version, last);
-    bare_accept(again, "again", BYTES_NONE);
+    EQ_INT(plain_schema(again).version, last);
+    plain_accept(again, "again", BYTES_NONE);
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
-    EQ_INT(bare_schema(again).min_version, 1);
+    EQ_INT(plain_schema(again).min_version, 1);
 
     led_steps_newer = newer;
     OK(store_migrate(new, true, &err), &err);
     OK(store_migrate(new, true, &err), &err); /* once is enough */
-    FALSE(bare_schema(new).finish_due);
-    EQ_INT(bare_schema(new).min_version, last);
+    FALSE(plain_schema(new).finish_due);
+    EQ_INT(plain_schema(new).min_version, last);
     OK(store_fits(new, &err), &err);
-    bare_accept(new, "after", BYTES_NONE);
+    plain_accept(new, "after", BYTES_NONE);
 
     led_steps_newer = NULL;
     EQ_STATUS(store_migrate(again, false, &err), PAWL_STATE, &err);
@@ -130,13 +130,13 @@ static void in_the_way(struct db_server *server, const char *sql, const char *na
     struct pawl_err err = { 0 };
     const char *url = db_database(server);
     db_ask(server, sql);
-    AUTO(store_end) struct store *s = bare_open(url, NULL);
+    AUTO(store_end) struct store *s = plain_open(url, NULL);
     EQ_STATUS(store_migrate(s, false, &err), PAWL_BROKEN, &err);
     HAS_STR(err.text, named);
     HAS_STR(err.text, HINT);
-    AUTO(store_end) struct store *mine = bare_open(url, "mine");
+    AUTO(store_end) struct store *mine = plain_open(url, "mine");
     OK(store_migrate(mine, false, &err), &err);
-    bare_accept(mine, "a", BYTES_NONE);
+    plain_accept(mine, "a", BYTES_NONE);
     EQ_STATUS(store_migrate(s, false, &err), PAWL_BROKEN, &err); /* it changed nothing of theirs */
     HAS_STR(err.text, HINT);
 }
@@ -179,7 +179,7 @@ TEST(a_table_in_the_way_of_a_later_step_on_mariadb)
         skip("no MariaDB is installed");
     struct pawl_err err = { 0 };
     const char *url = db_database(&db_mariadb);
-    AUTO(store_end) struct store *s = bare_open(url, NULL);
+    AUTO(store_end) struct store *s = plain_open(url, NULL);
     OK(store_migrate(s, false, &err), &err);
     db_ask(&db_mariadb, "CREATE TABLE pawl_news (x INT)");
     led_steps_newer =
@@ -205,7 +205,7 @@ TEST(a_step_that_was_cut_short_knows_its_own_tables_on_mariadb)
         skip("no MariaDB is installed");
     struct pawl_err err = { 0 };
     const char *url = db_database(&db_mariadb);
-    AUTO(store_end) struct store *s = bare_open(url, NULL);
+    AUTO(store_end) struct store *s = plain_open(url, NULL);
     OK(store_migrate(s, false, &err), &err);
     for (int i = last_of(sql_mysql_migrations); i > 0; i--) {
         char sql[100];
@@ -213,5 +213,5 @@ TEST(a_step_that_was_cut_short_knows_its_own_tables_on_mariadb)
         db_ask(&db_mariadb, sql);
         OK(store_migrate(s, false, &err), &err);
     }
-    bare_accept(s, "a", BYTES_NONE);
+    plain_accept(s, "a", BYTES_NONE);
 }

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bare_store.h"
+#include "plain_store.h"
 #include "check.h"
 #include "store/sqlite/engine.h"
 
@@ -31,7 +31,7 @@ TEST(processes_that_start_together_all_succeed)
         pid_t child = fork();
         TRUE(child >= 0);
         if (child == 0) {
-            AUTO(store_end) struct store *s = bare_open("sqlite:together.db", NULL);
+            AUTO(store_end) struct store *s = plain_open("sqlite:together.db", NULL);
             OK(store_migrate(s, true, &err), &err);
             store_end(&s);
             _exit(0);
@@ -42,7 +42,7 @@ TEST(processes_that_start_together_all_succeed)
         TRUE(wait(&status) > 0);
         EQ_INT(status, 0);
     }
-    AUTO(store_end) struct store *s = bare_open("sqlite:together.db", NULL);
+    AUTO(store_end) struct store *s = plain_open("sqlite:together.db", NULL);
     struct schema schema;
     OK(store_schema(s, &schema, &err), &err);
     EQ_INT(schema.version, schema.wanted);
@@ -51,7 +51,7 @@ TEST(processes_that_start_together_all_succeed)
 
 TEST(an_empty_file_is_version_0)
 {
-    AUTO(store_end) struct store *s = bare_open("sqlite:empty.db", NULL);
+    AUTO(store_end) struct store *s = plain_open("sqlite:empty.db", NULL);
     struct pawl_err err;
     struct schema schema;
     OK(store_schema(s, &schema, &err), &err);
@@ -61,7 +61,7 @@ TEST(an_empty_file_is_version_0)
 
 TEST(a_step_that_is_not_ours_is_refused)
 {
-    AUTO(store_end) struct store *s = bare_open("sqlite:other.db", NULL);
+    AUTO(store_end) struct store *s = plain_open("sqlite:other.db", NULL);
     struct pawl_err err;
     OK(store_migrate(s, true, &err), &err);
     run_sql(s, "UPDATE pawl_migration SET checksum = x'00' WHERE number = 1");
@@ -71,7 +71,7 @@ TEST(a_step_that_is_not_ours_is_refused)
 
 TEST(a_newer_schema_says_which_program_can)
 {
-    AUTO(store_end) struct store *s = bare_open("sqlite:newer.db", NULL);
+    AUTO(store_end) struct store *s = plain_open("sqlite:newer.db", NULL);
     struct pawl_err err;
     OK(store_migrate(s, true, &err), &err);
     run_sql(s, "INSERT INTO pawl_migration SELECT 1 + max(number), 'later', x'00', 0, 1 "
@@ -84,8 +84,8 @@ TEST(a_newer_schema_says_which_program_can)
 
 TEST(schemas_stand_side_by_side)
 {
-    AUTO(store_end) struct store *one = bare_open("sqlite:two.db", NULL);
-    AUTO(store_end) struct store *two = bare_open("sqlite:two.db", "shop_1");
+    AUTO(store_end) struct store *one = plain_open("sqlite:two.db", NULL);
+    AUTO(store_end) struct store *two = plain_open("sqlite:two.db", "shop_1");
     struct pawl_err err;
     OK(store_migrate(one, true, &err), &err);
     OK(store_migrate(two, true, &err), &err);
@@ -126,7 +126,7 @@ TEST(every_statement_fits_the_schema)
 {
     const char *const schemas[] = { NULL, "other" };
     for (size_t i = 0; i < COUNT_OF(schemas); i++) {
-        AUTO(store_end) struct store *s = bare_open("sqlite:all.db", schemas[i]);
+        AUTO(store_end) struct store *s = plain_open("sqlite:all.db", schemas[i]);
         struct pawl_err err;
         OK(store_migrate(s, true, &err), &err);
         prepare_all(s);
@@ -249,33 +249,33 @@ static const struct sql_migration *newer_program(void)
 
 TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
 {
-    AUTO(store_end) struct store *old = bare_open("sqlite:rolling.db", NULL);
+    AUTO(store_end) struct store *old = plain_open("sqlite:rolling.db", NULL);
     struct pawl_err err;
     OK(store_migrate(old, true, &err), &err);
-    bare_accept(old, "before", BYTES_NONE);
+    plain_accept(old, "before", BYTES_NONE);
 
     lite_migrations = newer_program();
-    AUTO(store_end) struct store *new = bare_open("sqlite:rolling.db", NULL);
+    AUTO(store_end) struct store *new = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(new, false, &err), &err);
-    EQ_INT(bare_schema(new).version, 8);
-    TRUE(bare_schema(new).finish_due);
-    bare_accept(new, "new", BYTES_NONE);
+    EQ_INT(plain_schema(new).version, 8);
+    TRUE(plain_schema(new).finish_due);
+    plain_accept(new, "new", BYTES_NONE);
 
     /* The old program, on its old connection and on a new one. */
     lite_migrations = sql_sqlite_migrations;
-    bare_accept(old, "between", BYTES_NONE);
-    AUTO(store_end) struct store *again = bare_open("sqlite:rolling.db", NULL);
+    plain_accept(old, "between", BYTES_NONE);
+    AUTO(store_end) struct store *again = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(again, false, &err), &err);
     OK(store_fits(again, &err), &err);
-    EQ_INT(bare_schema(again).version, 8);
-    bare_accept(again, "again", BYTES_NONE);
+    EQ_INT(plain_schema(again).version, 8);
+    plain_accept(again, "again", BYTES_NONE);
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
-    EQ_INT(bare_schema(again).min_version, 1);
+    EQ_INT(plain_schema(again).min_version, 1);
 
     lite_migrations = newer_program();
     OK(store_migrate(new, true, &err), &err);
-    FALSE(bare_schema(new).finish_due);
-    EQ_INT(bare_schema(new).min_version, 8);
+    FALSE(plain_schema(new).finish_due);
+    EQ_INT(plain_schema(new).min_version, 8);
     OK(store_fits(new, &err), &err);
 
     lite_migrations = sql_sqlite_migrations;
@@ -290,7 +290,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
 /* A program that does not know the width of a lease stores none: all its calls count as started. */
 TEST(an_older_program_goes_on_writing_leases)
 {
-    AUTO(store_end) struct store *s = bare_open("sqlite:lease.db", NULL);
+    AUTO(store_end) struct store *s = plain_open("sqlite:lease.db", NULL);
     struct pawl_err err;
     OK(store_migrate(s, true, &err), &err);
     run_sql(s, "INSERT INTO pawl_lease (token, node, boot, claimed_at, rev, low, high, held) "
@@ -301,7 +301,7 @@ TEST(an_older_program_goes_on_writing_leases)
 
 TEST(a_newer_program_wants_up_first)
 {
-    AUTO(store_end) struct store *s = bare_open("sqlite:up.db", NULL);
+    AUTO(store_end) struct store *s = plain_open("sqlite:up.db", NULL);
     struct pawl_err err;
     OK(store_migrate(s, true, &err), &err);
     lite_migrations = newer_program();
@@ -321,9 +321,9 @@ TEST(programs_of_two_releases_start_together)
         if (child == 0) {
             if (i % 2)
                 lite_migrations = newer_program();
-            AUTO(store_end) struct store *s = bare_open("sqlite:mixed.db", NULL);
+            AUTO(store_end) struct store *s = plain_open("sqlite:mixed.db", NULL);
             OK(store_migrate(s, false, &err), &err);
-            bare_accept(s, i % 2 ? (i == 1 ? "a" : "b") : "c", BYTES_NONE);
+            plain_accept(s, i % 2 ? (i == 1 ? "a" : "b") : "c", BYTES_NONE);
             store_end(&s);
             _exit(0);
         }
@@ -333,8 +333,8 @@ TEST(programs_of_two_releases_start_together)
         TRUE(wait(&status) > 0);
         EQ_INT(status, 0);
     }
-    AUTO(store_end) struct store *s = bare_open("sqlite:mixed.db", NULL);
-    EQ_INT(bare_schema(s).version, 8);
+    AUTO(store_end) struct store *s = plain_open("sqlite:mixed.db", NULL);
+    EQ_INT(plain_schema(s).version, 8);
 }
 
 TEST(printed_halves_add_up_to_a_migration)
@@ -344,17 +344,17 @@ TEST(printed_halves_add_up_to_a_migration)
     struct arena a;
     arena_init(&a, 1 << 20);
     lite_migrations = newer_program();
-    AUTO(store_end) struct store *s = bare_open("sqlite:hand.db", "shop");
+    AUTO(store_end) struct store *s = plain_open("sqlite:hand.db", "shop");
     struct store_conf conf = { .url = "sqlite:hand.db", .schema = "shop" };
     OK(store_steps(&conf, &a, &steps, &err), &err);
     EQ_INT(steps.n, 8);
     for (size_t i = 0; i < steps.n; i++)
         run_sql(s, steps.v[i].expand);
-    TRUE(bare_schema(s).finish_due);
+    TRUE(plain_schema(s).finish_due);
     OK(store_migrate(s, false, &err), &err); /* each step is identified by its checksum */
     run_sql(s, steps.v[7].finish);
-    FALSE(bare_schema(s).finish_due);
-    EQ_INT(bare_schema(s).min_version, 8);
+    FALSE(plain_schema(s).finish_due);
+    EQ_INT(plain_schema(s).min_version, 8);
     lite_migrations = sql_sqlite_migrations;
     arena_release(&a);
 }
@@ -375,7 +375,7 @@ TEST(a_file_has_no_roles)
     roles.monitor = "a'; DROP TABLE x; --";
     EQ_STATUS(store_grants(&conf, &roles, &a, &sql, &err), PAWL_INVALID, &err);
     HAS_STR(err.text, "role \"a'; DROP");
-    AUTO(store_end) struct store *s = bare_open("sqlite:x.db", NULL);
+    AUTO(store_end) struct store *s = plain_open("sqlite:x.db", NULL);
     EQ_STATUS(store_grant(s, "GRANT", &err), PAWL_INVALID, &err);
     arena_release(&a);
 }

@@ -1,14 +1,14 @@
 /*
- * bare_store.c - see bare_store.h.
+ * plain_store.c - see plain_store.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "bare_store.h"
+#include "plain_store.h"
 #include "check.h"
 
 #define ANSWER_LEN_MAX (1 << 20)
 
-struct store *bare_open(const char *url, const char *schema)
+struct store *plain_open(const char *url, const char *schema)
 {
     struct pawl_err err;
     struct store *s = NULL;
@@ -17,7 +17,7 @@ struct store *bare_open(const char *url, const char *schema)
     return s;
 }
 
-void bare_accept(struct store *s, const char *id, struct bytes input)
+void plain_accept(struct store *s, const char *id, struct bytes input)
 {
     struct pawl_err err;
     struct arena a;
@@ -35,7 +35,7 @@ void bare_accept(struct store *s, const char *id, struct bytes input)
     arena_release(&a);
 }
 
-void bare_has(struct store *s, const char *id, struct bytes input)
+void plain_has(struct store *s, const char *id, struct bytes input)
 {
     struct pawl_err err;
     struct arena a;
@@ -49,7 +49,7 @@ void bare_has(struct store *s, const char *id, struct bytes input)
     arena_release(&a);
 }
 
-struct schema bare_schema(struct store *s)
+struct schema plain_schema(struct store *s)
 {
     struct schema schema;
     struct pawl_err err;

@@ -1,5 +1,5 @@
 /*
- * bare_store.h - a store without exec around it: open it, add a call, look at it.
+ * plain_store.h - a store without exec around it: open it, add a call, look at it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,12 +9,12 @@
 #include "store/store.h"
 
 /* Open the store without migrating it; schema NULL: "pawl". The caller closes it. */
-struct store *bare_open(const char *url, const char *schema);
+struct store *plain_open(const char *url, const char *schema);
 /* Accept a call of type "t"; BYTES_NONE: no input. */
-void bare_accept(struct store *s, const char *id, struct bytes input);
+void plain_accept(struct store *s, const char *id, struct bytes input);
 /* Assert that the call exists and has this input. */
-void bare_has(struct store *s, const char *id, struct bytes input);
+void plain_has(struct store *s, const char *id, struct bytes input);
 /* The version of the store's schema. */
-struct schema bare_schema(struct store *s);
+struct schema plain_schema(struct store *s);
 
 #endif
