@@ -42,7 +42,7 @@ static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct 
         return st;
     out->in_line = s->run_at_us <= c->now_us;
     if (!out->in_line) {
-        s->place = AT_LATER;
+        s->place = AT_DELAYED;
         *(k->got ? &k->later : &k->hint_later) += 1;
         c->tx->delayed = true;
     } else {

@@ -16,11 +16,11 @@
 #include "model/lease.h"
 
 enum led_place {
-    AT_NONE,  /* not stored yet */
-    AT_READY, /* it can be claimed when it is due: a call without a key, or the head of its key */
-    AT_LINE,  /* in its key's line, behind the head */
-    AT_LATER, /* delayed: it joins its key's line when its time has come */
-    AT_HELD,  /* a lease names it, and it has no outcome */
+    AT_NONE,    /* not stored yet */
+    AT_READY,   /* it can be claimed when it is due: a call without a key, or the head of its key */
+    AT_LINE,    /* in its key's line, behind the head */
+    AT_DELAYED, /* delayed: it joins its key's line when its time has come */
+    AT_HELD,    /* a lease names it, and it has no outcome */
     AT_ENDED,
     AT_GONE, /* its retention is over: only a tombstone is left */
 };

@@ -50,7 +50,8 @@ static const char *pending_wrong(const struct led_stand *s, bool keyed)
     MUST(!s->outcome, "it waits and has an outcome");
     MUST(s->lane > 0, "it waits in no lane");
     MUST(keyed || (s->place == AT_READY && !s->pos && !s->key_no), "it has a place and no key");
-    MUST(!keyed || (s->pos > 0) == (s->place != AT_LATER), "it has a place and is not in the line");
+    MUST(!keyed || (s->pos > 0) == (s->place != AT_DELAYED),
+         "it has a place and is not in the line");
     return NULL;
 }
 
@@ -88,7 +89,7 @@ static const char *call_wrong(const struct led_call *it)
     switch (s->place) {
     case AT_READY:
     case AT_LINE:
-    case AT_LATER:
+    case AT_DELAYED:
         return pending_wrong(s, it->spec.key.data);
     case AT_HELD:
         return held_wrong(it);

@@ -224,11 +224,11 @@ enum pawl_status led_retry(struct ledger *c, struct op *op, struct pawl_err *err
 static enum pawl_status line_move(struct ledger *c, struct led_stand *to, struct pawl_err *err)
 {
     if (to->run_at_us > c->now_us) {
-        to->place = AT_LATER;
+        to->place = AT_DELAYED;
         to->pos = 0;
         return PAWL_OK;
     }
-    if (to->place != AT_LATER)
+    if (to->place != AT_DELAYED)
         return PAWL_OK;
     to->place = AT_LINE;
     return led_line_end(c, &to->pos, err);

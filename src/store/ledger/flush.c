@@ -117,7 +117,7 @@ static void sheets_init(struct writing *w)
 
 static bool pending(const struct led_stand *s)
 {
-    return s->place == AT_READY || s->place == AT_LINE || s->place == AT_LATER;
+    return s->place == AT_READY || s->place == AT_LINE || s->place == AT_DELAYED;
 }
 
 static bool same_place(const struct led_stand *a, const struct led_stand *b)
@@ -138,7 +138,7 @@ static void write_place_in(struct writing *w, const struct led_call *it)
         ROW(w->c, &w->ready_in, I(it->seq), I(s->lane * 2 + tries_retry_alone(t)), I(-s->priority),
             I(s->run_at_us), I(t.attempts), I(t.lost), I(t.redrives), I(s->pos), I(s->key_no));
     else
-        ROW(w->c, &w->line_in, B(it->spec.key), I(s->place == AT_LATER ? -it->seq : s->pos),
+        ROW(w->c, &w->line_in, B(it->spec.key), I(s->place == AT_DELAYED ? -it->seq : s->pos),
             I(it->seq), I(s->lane), I(s->priority), I(s->run_at_us), I(t.attempts), I(t.lost),
             I(t.redrives), I(s->key_no));
 }

@@ -411,7 +411,7 @@ enum pawl_status led_key_look(struct ledger *c, struct bytes name, struct led_ke
 static bool counted(const struct led_key *k, const struct led_call *it)
 {
     enum led_place from = it->now.place;
-    if (from == AT_LATER)
+    if (from == AT_DELAYED)
         return k->later > 0;
     if (from == AT_LINE)
         return it->joined || led_line_stored(k) > 0;

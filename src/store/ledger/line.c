@@ -325,7 +325,7 @@ enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joine
     for (size_t i = 0; st == PAWL_OK && i < n; i++) {
         struct led_call *it = led_call_find(c, seqs[i]);
         struct led_key *k = led_key_find(c, keys[i]);
-        if (!k->got || !it || it->now.place != AT_LATER)
+        if (!k->got || !it || it->now.place != AT_DELAYED)
             continue; /* the key is locked: the next claim looks again */
         struct led_stand to = it->now;
         to.place = AT_LINE;

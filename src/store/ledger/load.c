@@ -284,7 +284,7 @@ static void stand_ready(const struct led_rows *r, int row, struct led_stand *to)
 static void stand_line(const struct led_rows *r, int row, int at, struct led_stand *to)
 {
     int64_t pos = led_get_int(r, row, at);
-    to->place = pos < 0 ? AT_LATER : AT_LINE;
+    to->place = pos < 0 ? AT_DELAYED : AT_LINE;
     to->state = PAWL_PENDING;
     to->pos = MAX(pos, 0);
     to->lane = (int)led_get_int(r, row, at + 1);
@@ -655,7 +655,7 @@ static enum pawl_status show_pending(struct ledger *c, struct led_call *it, stru
     enum pawl_status st = led_lane_paused(c, it->now.lane, &where.queue_paused, err);
     if (st == PAWL_OK && out->tries.attempts + out->tries.lost > 0)
         st = led_last_error(c, it, &out->error, err);
-    if (st == PAWL_OK && it->spec.key.data && it->now.place != AT_LATER) {
+    if (st == PAWL_OK && it->spec.key.data && it->now.place != AT_DELAYED) {
         out->in_line = true;
         out->position = 1;
         if (it->now.place == AT_LINE)

@@ -26,7 +26,7 @@ static void leave(struct led_call *call, struct led_key *k, int64_t behind)
         else
             k->moving = true;
         break;
-    case AT_LATER:
+    case AT_DELAYED:
         k->later--;
         break;
     case AT_HELD:
@@ -61,7 +61,7 @@ static void enter(struct ledger *c, struct led_call *call, const struct led_stan
         k->waiting++;
         k->moving = true;
         break;
-    case AT_LATER:
+    case AT_DELAYED:
         k->later++;
         break;
     case AT_HELD:
@@ -92,7 +92,7 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
 {
     struct led_key *k;
     CHECK(call->now.state == to.state || call_may(call->now.state, to.state));
-    CHECK((to.place >= AT_READY && to.place <= AT_LATER) == (to.state == PAWL_PENDING));
+    CHECK((to.place >= AT_READY && to.place <= AT_DELAYED) == (to.state == PAWL_PENDING));
     if (to.place != AT_ENDED && to.place != AT_GONE)
         to.outcome = NULL;
     if (to.place == AT_ENDED)
@@ -107,7 +107,7 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
         leave(call, k, behind);
         enter(c, call, &to, k, was_behind);
         k->dirty = true;
-        c->tx->delayed = c->tx->delayed || call->now.place == AT_LATER || to.place == AT_LATER;
+        c->tx->delayed = c->tx->delayed || call->now.place == AT_DELAYED || to.place == AT_DELAYED;
         led_key_turn(c, k);
     }
     bool here = to.state == PAWL_PENDING || call->now.state == PAWL_PENDING;
