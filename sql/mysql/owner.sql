@@ -139,23 +139,23 @@ SELECT `key`, state FROM pawl_key FORCE INDEX (PRIMARY) WHERE `key` > $1 ORDER B
 -- name: key_list_blocked
 SELECT `key`, state FROM pawl_key FORCE INDEX (key_blocked) WHERE blocked = 1 AND `key` > $1 ORDER BY `key` LIMIT $2;
 
--- name: hint_add
+-- name: key_note_add
 -- in:   key text[], waiting bigint[], later bigint[]
 INSERT INTO pawl_hint (`key`, waiting, later) VALUES rows($1, $2, $3);
 
--- name: hint_list
+-- name: key_note_list
 -- in:   max int
 -- out:  key text
 SELECT DISTINCT `key` FROM (SELECT `key` FROM pawl_hint ORDER BY n LIMIT $1) t ORDER BY `key`;
 
--- name: hint_of_key
+-- name: key_notes_of
 -- in:   key text[]
 -- out:  n bigint, key text, waiting bigint, later bigint
 SELECT h.n, h.`key`, h.waiting, h.later
 FROM JSON_TABLE(json($1), '$[*]' COLUMNS (name VARCHAR(510) PATH '$')) v
 STRAIGHT_JOIN pawl_hint h FORCE INDEX (hint_key) ON h.`key` = UNHEX(v.name);
 
--- name: hint_remove
+-- name: key_note_remove
 -- in:   n bigint[]
 DELETE h FROM JSON_TABLE(json($1), '$[*]' COLUMNS (n BIGINT PATH '$')) v
 STRAIGHT_JOIN pawl_hint h FORCE INDEX (PRIMARY) ON h.n = v.n;

@@ -134,21 +134,21 @@ SELECT key, state FROM pawl.key WHERE key > $1::text ORDER BY key LIMIT $2::bigi
 -- name: key_list_blocked
 SELECT key, state FROM pawl.key WHERE state = 3 AND key > $1::text ORDER BY key LIMIT $2::bigint;
 
--- name: hint_add
+-- name: key_note_add
 -- in:   key text[], waiting bigint[], later bigint[]
 INSERT INTO pawl.hint (key, waiting, later) SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]);
 
--- name: hint_list
+-- name: key_note_list
 -- in:   max int
 -- out:  key text
 SELECT DISTINCT key FROM (SELECT key FROM pawl.hint ORDER BY n LIMIT $1::bigint) t ORDER BY key;
 
--- name: hint_of_key
+-- name: key_notes_of
 -- in:   key text[]
 -- out:  n bigint, key text, waiting bigint, later bigint
 SELECT n, key, waiting, later FROM pawl.hint WHERE key = ANY ($1::text[]);
 
--- name: hint_remove
+-- name: key_note_remove
 -- in:   n bigint[]
 DELETE FROM pawl.hint WHERE n = ANY ($1::bigint[]);
 

@@ -4,7 +4,7 @@
  *
  * A group accepts a call, frees a key or both, and claims; what it claims is never written to where
  * others could find it. It is held at a point of its transaction: when its keys are locked and it
- * has looked for hints (`loaded`), or when everything is written and nothing committed
+ * has looked for key notes (`loaded`), or when everything is written and nothing committed
  * (`before_commit`). The other connection's call must not be lost, must not wait for the key, and
  * must run behind what the group took.
  * SPDX-License-Identifier: Apache-2.0
@@ -216,7 +216,7 @@ static void joins_beside(const char *hold_at)
     commit(&two);
     EQ_INT(two.ops[0].accept.out[0].call.waiting_for, WAIT_KEY);
     EQ_INT((int)two.ops[1].claim.n, 0);
-    /* It left a hint, which the group may not see: it looks again soon, without being told. */
+    /* It left a key note, which the group may not see: it looks again soon, without being told. */
     FALSE(two.ops[1].claim.more);
     GT_INT(two.ops[1].claim.next_due_us, 0);
     LE_INT(two.ops[1].claim.next_due_us, world_now(&world.world) + 50 * MS_US);
@@ -361,8 +361,8 @@ TEST(a_run_of_stored_and_new_calls)
 
 /* ---- A key that goes ------------------------------------------------------------------------- */
 
-/* Retention takes the key's last call and its row, and `b` joins meanwhile: its hint outlives the
- * row, and makes a new one. */
+/* Retention takes the key's last call and its row, and `b` joins meanwhile: its key note outlives
+ * the row, and makes a new one. */
 TEST(an_accept_beside_the_end_of_its_key)
 {
     open_all(param);

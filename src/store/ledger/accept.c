@@ -17,7 +17,7 @@ static void place_in_line(struct ledger *c, struct led_call *it, struct led_key 
     bool first = k->got && k->turn == KEY_IDLE && k->waiting == 0;
     s->pos = led_line_place(c, it->seq);
     s->place = first ? AT_READY : AT_LINE;
-    *(k->got ? &k->waiting : &k->hint_waiting) += 1;
+    *(k->got ? &k->waiting : &k->note_waiting) += 1;
     if (first)
         led_key_offer(k, it->seq, s);
     else if (k->got)
@@ -43,15 +43,15 @@ static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct 
     out->in_line = s->run_at_us <= c->now_us;
     if (!out->in_line) {
         s->place = AT_DELAYED;
-        *(k->got ? &k->later : &k->hint_later) += 1;
+        *(k->got ? &k->later : &k->note_later) += 1;
         c->tx->delayed = true;
     } else {
         place_in_line(c, it, k);
-        out->position = MAX(k->held - 1, 0) + k->waiting + k->hint_waiting + k->seen_waiting;
+        out->position = MAX(k->held - 1, 0) + k->waiting + k->note_waiting + k->seen_waiting;
         where->behind = s->place == AT_LINE;
     }
     k->dirty = k->dirty || k->got;
-    c->tx->hinted = c->tx->hinted || !k->got;
+    c->tx->noted = c->tx->noted || !k->got;
     if (k->got)
         led_key_turn(c, k);
     return PAWL_OK;

@@ -13,7 +13,7 @@
 /* What a look found. Times: the first of its kind, due or still to come; 0: there is none. */
 struct look {
     int64_t now_us, expires_us, until_us, joins_us, ready_us;
-    bool lease, replaced, hint;
+    bool lease, replaced, key_note;
 };
 
 enum { SWEEPS = 1, CLAIMS = 2, BEATS = 4 };
@@ -61,7 +61,7 @@ static enum pawl_status look(struct ledger *c, const struct claim *q, struct loo
     *out = (struct look){ .now_us = led_get_int(r, 0, 0),
                           .lease = led_get_int(r, 0, 1) != 0,
                           .replaced = led_get_int(r, 0, 2) != 0,
-                          .hint = led_get_int(r, 0, 3) != 0,
+                          .key_note = led_get_int(r, 0, 3) != 0,
                           .expires_us = led_get_int(r, 0, 4),
                           .until_us = led_get_int(r, 0, 5),
                           .joins_us = led_get_int(r, 0, 6),
@@ -82,7 +82,7 @@ static int64_t earlier(int64_t a, int64_t b)
 /* Nothing to sweep. */
 static bool sweep_idle(const struct look *k, struct sweep *s)
 {
-    if (k->hint || due(k, k->expires_us) || due(k, k->until_us) || due(k, k->joins_us))
+    if (k->key_note || due(k, k->expires_us) || due(k, k->until_us) || due(k, k->joins_us))
         return false;
     s->expired = s->reclaimed = s->cancelled = s->joined = 0;
     s->more = false;
@@ -93,7 +93,7 @@ static bool sweep_idle(const struct look *k, struct sweep *s)
 /* Nothing to claim, now or later, but for calls that join a line later. */
 static bool claim_idle(const struct look *k, struct claim *q)
 {
-    if (k->lease || k->replaced || k->hint || k->ready_us || due(k, k->joins_us))
+    if (k->lease || k->replaced || k->key_note || k->ready_us || due(k, k->joins_us))
         return false;
     q->calls = NULL;
     q->states = NULL;

@@ -142,9 +142,9 @@ struct led_key {
     int64_t head, head_pos, head_no;
     int64_t next_no, held, waiting, later, since_us, ended_us;
     int64_t last_place;               /* the last place that a claim of this group gave */
-    int64_t hint_waiting, hint_later; /* not got: the hint that this transaction leaves */
-    int64_t seen_waiting, seen_later; /* not got: hints of others, just to be shown */
-    int64_t *folded;                  /* hints that are in the numbers above, and go */
+    int64_t note_waiting, note_later; /* not got: the key note that this transaction leaves */
+    int64_t seen_waiting, seen_later; /* not got: key notes of others, just to be shown */
+    int64_t *folded;                  /* key notes that are in the numbers above, and go */
     size_t n_folded;
     struct led_call *joined, *joined_last; /* new calls at the end of its line, not stored */
     int64_t n_joined;
@@ -200,7 +200,7 @@ struct led_cache {
     bool news;          /* `ready` as it is stored is not what a claim has to see */
     bool fresh;         /* calls in memory can be claimed, or will, that are not in `ready` yet */
     bool delayed;       /* a delayed call with a key came or went */
-    bool hinted;        /* a hint is left for a key that another transaction has locked */
+    bool noted;         /* a key note is left for a key that another transaction has locked */
     unsigned writes;    /* counts what led_flush() and its like did */
     struct bytes *paused;
     size_t n_paused;
@@ -363,25 +363,25 @@ MUST_USE enum pawl_status led_head_begun(struct ledger *c, const struct led_key 
  * Both also lock a key that has no row, for a caller that changes the key: its row is inserted
  * then. ROW: as WAIT, for a caller that may leave the key as it is; the row is there after it. */
 enum led_lock { LOCK_TRY, LOCK_WAIT, LOCK_ROW };
-/* Lock and read these keys, with the hints for them. */
+/* Lock and read these keys, with the key notes for them. */
 MUST_USE enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size_t n,
                                         enum led_lock how, struct pawl_err *err);
-/* The same in halves, of which the first goes along with other statements. Without `with_hints`
- * led_keys_hints() adds the hints after the second half. */
+/* The same in halves, of which the first goes along with other statements. Without `with_notes`
+ * led_keys_notes() adds the key notes after the second half. */
 struct led_asked_keys {
     const struct bytes *wait, *try; /* in; they live as long as the transaction */
     size_t n_wait, n_try;
     enum led_lock how; /* `wait`: LOCK_WAIT or LOCK_ROW */
-    bool with_hints;   /* false: the caller adds them, or knows that there are none */
+    bool with_notes;   /* false: the caller adds them, or knows that there are none */
     struct bytes *v;   /* out: the names that are asked for, n_wait, then n_try */
     size_t n;
-    struct led_rows *waited, *tried, *hints;
+    struct led_rows *waited, *tried, *notes;
 };
 MUST_USE enum pawl_status led_keys_ask(struct ledger *c, struct led_batch *b,
                                        struct led_asked_keys *q, struct pawl_err *err);
 MUST_USE enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
                                         struct pawl_err *err);
-MUST_USE enum pawl_status led_keys_hints(struct ledger *c, const struct led_asked_keys *q,
+MUST_USE enum pawl_status led_keys_notes(struct ledger *c, const struct led_asked_keys *q,
                                          struct pawl_err *err);
 /* A key in memory: it must have been asked for. */
 struct led_key *led_key_find(struct ledger *c, struct bytes name);
@@ -394,7 +394,7 @@ MUST_USE enum pawl_status led_key_look(struct ledger *c, struct bytes name, stru
 /* How many calls of the key no lease holds, as far as it is known. */
 static inline int64_t led_key_pending(const struct led_key *k)
 {
-    return k->waiting + k->later + k->hint_waiting + k->hint_later + k->seen_waiting +
+    return k->waiting + k->later + k->note_waiting + k->note_later + k->seen_waiting +
            k->seen_later;
 }
 /* Before a call leaves its place: do the key's numbers count it? Calls that joined after the key
@@ -402,8 +402,8 @@ static inline int64_t led_key_pending(const struct led_key *k)
  * group is done again. */
 MUST_USE enum pawl_status led_key_counts(struct ledger *c, struct led_key *k,
                                          const struct led_call *it, struct pawl_err *err);
-/* Look at the keys for which other transactions left hints, as far as they are not locked. */
-MUST_USE enum pawl_status led_hints_fold(struct ledger *c, struct pawl_err *err);
+/* Look at the keys for which other transactions left key notes, as far as they are not locked. */
+MUST_USE enum pawl_status led_key_notes_fold(struct ledger *c, struct pawl_err *err);
 /* Remove the rows of keys that led_key_gone() found empty, at the end of a transaction. */
 MUST_USE enum pawl_status led_keys_drop(struct ledger *c, struct pawl_err *err);
 /* A call or an object of the key was removed: if nothing else is left, its row goes too. */
@@ -500,8 +500,8 @@ MUST_USE enum pawl_status led_call_check(const struct led_call *it, enum led_whe
  * runs end in their order, and one that was made here holds what it lists. */
 MUST_USE enum pawl_status led_lease_check(struct ledger *c, const struct led_lease *l,
                                           enum led_when when, struct pawl_err *err);
-/* Of a key that is locked, with its hints in its numbers: no number is below 0; calls are held if,
- * and only if, it is their turn; an offer, a run and a block have a first call. */
+/* Of a key that is locked, with its key notes in its numbers: no number is below 0; calls are held
+ * if, and only if, it is their turn; an offer, a run and a block have a first call. */
 MUST_USE enum pawl_status led_key_check(const struct led_key *k, enum led_when when,
                                         struct pawl_err *err);
 /* Check every lease and key of the transaction, DECIDED, and that no free key has a line without a
@@ -588,8 +588,8 @@ void led_claim_ask(struct ledger *c, struct led_batch *b);
 /* What it asks with the group's last write, and its answer from that: tx->late. */
 void led_claim_ask_last(struct ledger *c, struct led_batch *b);
 void led_claim_late(struct ledger *c);
-/* Did the last look of a claim find no hints, of any key? */
-bool led_claim_no_hints(const struct ledger *c);
+/* Did the last look of a claim find no key notes, of any key? */
+bool led_claim_no_key_notes(const struct ledger *c);
 /* Take over which queues are paused, as queue_list answered. */
 MUST_USE enum pawl_status led_paused_take(struct ledger *c, const struct led_rows *r,
                                           struct pawl_err *err);

@@ -216,7 +216,7 @@ enum pawl_status led_lease_check(struct ledger *c, const struct led_lease *l, en
 static const char *key_wrong(const struct led_key *k)
 {
     MUST(k->waiting >= 0 && k->later >= 0 && k->held >= 0, "fewer calls than none wait");
-    MUST(k->hint_waiting >= 0 && k->hint_later >= 0, "fewer calls than none joined");
+    MUST(k->note_waiting >= 0 && k->note_later >= 0, "fewer calls than none joined");
     MUST(k->n_joined >= 0 && led_line_stored(k) >= 0, "more calls have joined than wait");
     MUST(k->next_no > 0, "its next number is not above 0");
     MUST((k->held > 0) == (k->turn == KEY_HELD), "calls are held and it is not their turn");

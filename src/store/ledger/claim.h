@@ -43,7 +43,7 @@ bool led_claim_quick(const struct claim *q, struct bytes type);
 MUST_USE enum pawl_status led_claim_serves(struct claiming *g, struct pair *p, bool *out,
                                            struct pawl_err *err);
 /* Fill in `pairs`: as they were when the transaction began, if nothing came since. What is to be
- * taken up before a claim is taken up: inbox, hints, delayed calls whose time has come. */
+ * taken up before a claim is taken up: inbox, key notes, delayed calls whose time has come. */
 MUST_USE enum pawl_status led_claim_look(struct claiming *g, struct pawl_err *err);
 /* Is the first call of a served pair due? */
 bool led_claim_any_due(const struct claiming *g);

@@ -2,8 +2,8 @@
  * claim_look.c - which pairs (track, rank) have calls, asked before a claim takes any and after it.
  *
  * The pairs in use are found by skipping through the index of `ready`. The first look also finds
- * what has to be taken up before a claim: the inbox, hints of keys, delayed calls whose time has
- * come. The last look says whether more is due, and when.
+ * what has to be taken up before a claim: the inbox, key notes of keys, delayed calls whose time
+ * has come. The last look says whether more is due, and when.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -153,16 +153,16 @@ static enum pawl_status pairs_again(struct claiming *g, struct pawl_err *err)
 }
 
 /* Columns of claim_look; it has one row. */
-enum { LOOK_INBOX, LOOK_HINT, LOOK_JOINS };
+enum { LOOK_INBOX, LOOK_KEY_NOTE, LOOK_JOINS };
 
-bool led_claim_no_hints(const struct ledger *c)
+bool led_claim_no_key_notes(const struct ledger *c)
 {
     const struct led_rows *r = c->tx->ahead.look;
     CHECK(!r || r->n == 1);
-    return r && led_null(r, 0, LOOK_HINT);
+    return r && led_null(r, 0, LOOK_KEY_NOTE);
 }
 
-/* What comes before a claim: the inbox, hints, delayed calls whose time has come. */
+/* What comes before a claim: the inbox, key notes, delayed calls whose time has come. */
 static enum pawl_status take_up(struct ledger *c, struct pawl_err *err)
 {
     const struct led_rows *r = c->tx->ahead.look;
@@ -172,8 +172,8 @@ static enum pawl_status take_up(struct ledger *c, struct pawl_err *err)
     bool due = !led_null(r, 0, LOOK_JOINS) && led_get_int(r, 0, LOOK_JOINS) <= c->now_us;
     if (!led_null(r, 0, LOOK_INBOX))
         st = led_inbox_move(c, CLAIM_MAX, err);
-    if (st == PAWL_OK && !led_null(r, 0, LOOK_HINT))
-        st = led_hints_fold(c, err);
+    if (st == PAWL_OK && !led_null(r, 0, LOOK_KEY_NOTE))
+        st = led_key_notes_fold(c, err);
     if (st == PAWL_OK && due)
         st = led_keys_join_due(c, CLAIM_MAX, &joined, err);
     return st;
@@ -257,7 +257,7 @@ static void look_ahead(struct claiming *g)
         q->next_due_us = now_us + PASSED_US;
     }
     /* A key that another transaction has locked got a call: that transaction may not see it. */
-    if (g->c->tx->hinted)
+    if (g->c->tx->noted)
         next_due_by(q, now_us + PASSED_US);
     /* Rows that other processes write before our cursors are found only by a full look, and no
      * notification says so: a call must not wait until the next one arrives. */

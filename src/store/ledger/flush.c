@@ -24,7 +24,7 @@ struct writing {
     struct sheet ids, calls, tags, ready_out, ready_in, line_out, line_in, expiry_out, expiry_in,
         outcome_out, outcome_in, outcome_keep, attempts, cancel_request_in, cancel_request_out,
         moved, gone, call_out, attempt_out, tag_out, lease_in, lease_new, lease_out, key, key_new,
-        key_out, hint, hint_out, object, object_out, lanes;
+        key_out, key_note, key_note_out, object, object_out, lanes;
 };
 
 static void sheet_init(struct sheet *s, enum sql_name name, const char *kinds)
@@ -107,8 +107,8 @@ static void sheets_init(struct writing *w)
     sheet_init(&w->key, SQL_KEY_WRITE, "tiiiiiiiiii");
     sheet_init(&w->key_new, SQL_KEY_NEW, "tiiiiiiiiii");
     sheet_init(&w->key_out, SQL_KEY_REMOVE, "t");
-    sheet_init(&w->hint, SQL_HINT_ADD, "tii");
-    sheet_init(&w->hint_out, SQL_HINT_REMOVE, "i");
+    sheet_init(&w->key_note, SQL_KEY_NOTE_ADD, "tii");
+    sheet_init(&w->key_note_out, SQL_KEY_NOTE_REMOVE, "i");
     sheet_init(&w->object, SQL_OBJECT_WRITE, "ttibii");
     sheet_init(&w->object_out, SQL_OBJECT_REMOVE, "tt");
 }
@@ -346,17 +346,18 @@ static void write_key_row(struct writing *w, struct led_key *k)
     k->known = k->written = true;
 }
 
-/* Hints: those that are in the key's numbers now go, and the one that this transaction leaves. */
-static void write_hints(struct writing *w, struct led_key *k)
+/* Key notes: those that are in the key's numbers now go, and the one that this transaction leaves.
+ */
+static void write_notes(struct writing *w, struct led_key *k)
 {
     for (size_t i = 0; i < k->n_folded; i++)
-        ROW(w->c, &w->hint_out, I(k->folded[i]));
+        ROW(w->c, &w->key_note_out, I(k->folded[i]));
     k->n_folded = 0;
-    if (k->hint_waiting || k->hint_later)
-        ROW(w->c, &w->hint, B(k->name), I(k->hint_waiting), I(k->hint_later));
-    k->seen_waiting += k->hint_waiting;
-    k->seen_later += k->hint_later;
-    k->hint_waiting = k->hint_later = 0;
+    if (k->note_waiting || k->note_later)
+        ROW(w->c, &w->key_note, B(k->name), I(k->note_waiting), I(k->note_later));
+    k->seen_waiting += k->note_waiting;
+    k->seen_later += k->note_later;
+    k->note_waiting = k->note_later = 0;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -381,7 +382,7 @@ static enum pawl_status write_keys(struct writing *w, struct pawl_err *err)
         led_line_written(k);
         if (k->due)
             continue;
-        write_hints(w, k);
+        write_notes(w, k);
         if (k->dirty && k->fresh)
             fresh[n++] = k;
         else if (k->dirty)
@@ -440,8 +441,8 @@ static void put_all(struct writing *w, struct led_batch *b)
     put(b, &w->lease_in, EXACT);
     put(b, &w->key_new, EXACT);
     put(b, &w->key, EXACT);
-    put(b, &w->hint, EXACT);
-    put(b, &w->hint_out, ANY);
+    put(b, &w->key_note, EXACT);
+    put(b, &w->key_note_out, ANY);
     put(b, &w->object, EXACT);
     put(b, &w->object_out, ANY);
     if (w->cancel_request_in.rows) {

@@ -224,7 +224,8 @@ static enum pawl_status foresee_all(struct ledger *c, struct foreseen *f, struct
 
 /* Ask for keys, unless some of those that have to be waited for are not known yet: a transaction
  * that has locked keys with LOCK_TRY must not wait for others. If the group has a claim, its look,
- * which comes after these locks, says whether there are any hints; else they are asked for here. */
+ * which comes after these locks, says whether there are any key notes; else they are asked for
+ * here. */
 static enum pawl_status ask_keys(struct ledger *c, struct foreseen *f, struct led_batch *b,
                                  struct pawl_err *err)
 {
@@ -235,7 +236,7 @@ static enum pawl_status ask_keys(struct ledger *c, struct foreseen *f, struct le
                                         .n_wait = f->n_ends,
                                         .n_try = f->n_keys,
                                         .how = LOCK_WAIT,
-                                        .with_hints = !(f->claim && f->plain) };
+                                        .with_notes = !(f->claim && f->plain) };
     return led_keys_ask(c, b, &f->asked, err);
 }
 
@@ -275,8 +276,8 @@ static enum pawl_status load_first(struct ledger *c, struct foreseen *f, struct 
         st = led_begin(c, LED_WRITE, b, err);
     if (st == PAWL_OK && f->asked.n)
         st = led_keys_take(c, &f->asked, err);
-    if (st == PAWL_OK && f->asked.n && !f->asked.with_hints && !led_claim_no_hints(c))
-        st = led_keys_hints(c, &f->asked, err);
+    if (st == PAWL_OK && f->asked.n && !f->asked.with_notes && !led_claim_no_key_notes(c))
+        st = led_keys_notes(c, &f->asked, err);
     if (st == PAWL_OK && f->leases)
         st = led_leases_take(c, f->tokens, f->n_tokens, f->leases, err);
     if (st == PAWL_OK && f->known)

@@ -1,10 +1,11 @@
 /*
- * key.c - rows of keys: locking them, the hints that others left, and the end of a key.
+ * key.c - rows of keys: locking them, the key notes that others left, and the end of a key.
  *
  * A key's row is changed only by the transaction that holds its lock. An accept does not wait for
- * the lock: without it the call joins the line and leaves a hint, which the next transaction that
- * gets the lock adds to the row's numbers; every claim looks for hints. So what must stay true
- * (line.c: a free key with a line has a head) is true, or a hint says that it has to be made true.
+ * the lock: without it the call joins the line and leaves a key note, which the next transaction
+ * that gets the lock adds to the row's numbers; every claim looks for key notes. So what must stay
+ * true (line.c: a free key with a line has a head) is true, or a key note says that it has to be
+ * made true.
  *
  * A key that has no row yet is made by who needs it. Where a group can be done again the row is
  * inserted with the group's last writes, with its final numbers: if another transaction was faster,
@@ -52,7 +53,7 @@ static struct led_key *key_new(struct ledger *c, struct bytes name)
     return k;
 }
 
-/* ---- Rows and hints -------------------------------------------------------------------------- */
+/* ---- Rows and key notes------------------------------------------------------------------- */
 
 static void row_read(const struct led_rows *r, int row, struct led_key *k)
 {
@@ -85,7 +86,7 @@ static void rows_take(struct ledger *c, enum sql_name name, const struct led_row
     }
 }
 
-static bool remember(struct ledger *c, struct led_key *k, int64_t hint)
+static bool remember(struct ledger *c, struct led_key *k, int64_t note)
 {
     if (k->n_folded == 0 || (k->n_folded >= 8 && (k->n_folded & (k->n_folded - 1)) == 0)) {
         int64_t *v = arena_alloc(&c->scratch, MAX(k->n_folded * 2, 8) * sizeof *v);
@@ -95,21 +96,21 @@ static bool remember(struct ledger *c, struct led_key *k, int64_t hint)
             memcpy(v, k->folded, k->n_folded * sizeof *v);
         k->folded = v;
     }
-    k->folded[k->n_folded++] = hint;
+    k->folded[k->n_folded++] = note;
     return true;
 }
 
-static bool remembered(const struct led_key *k, int64_t hint)
+static bool remembered(const struct led_key *k, int64_t note)
 {
     for (size_t i = 0; i < k->n_folded; i++)
-        if (k->folded[i] == hint)
+        if (k->folded[i] == note)
             return true;
     return false;
 }
 
-/* What joined these keys while other transactions held them. Hints of a key that is locked go into
- * its numbers; those of another one are only shown. */
-static enum pawl_status hints_take(struct ledger *c, const struct bytes *v, size_t n,
+/* What joined these keys while other transactions held them. Key notes of a key that is locked go
+ * into its numbers; those of another one are only shown. */
+static enum pawl_status notes_take(struct ledger *c, const struct bytes *v, size_t n,
                                    const struct led_rows *r, struct pawl_err *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -125,7 +126,7 @@ static enum pawl_status hints_take(struct ledger *c, const struct bytes *v, size
             k->later += led_get_int(r, i, 3);
             k->dirty = true;
             if (!remember(c, k, led_get_int(r, i, 0)))
-                return err_no_memory(err, "hints");
+                return err_no_memory(err, "key notes");
             led_key_turn(c, k);
         } else {
             k->seen_waiting += led_get_int(r, i, 2);
@@ -135,36 +136,36 @@ static enum pawl_status hints_take(struct ledger *c, const struct bytes *v, size
     return PAWL_OK;
 }
 
-/* One statement about keys, and their hints after it unless the caller takes care of these. */
+/* One statement about keys, and their key notes after it unless the caller takes care of these. */
 static enum pawl_status rows_ask(struct ledger *c, enum sql_name name, const struct bytes *v,
-                                 size_t n, bool with_hints, struct pawl_err *err)
+                                 size_t n, bool with_notes, struct pawl_err *err)
 {
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
-    struct led_rows *rows = NULL, *hints = NULL;
+    struct led_rows *rows = NULL, *notes = NULL;
     struct led_params p = { 0 };
     if (!b)
         return err_no_memory(err, "keys");
     b->n = 0;
     led_texts(c, &p, v, n);
     led_batch_ask(b, name, &p, &rows);
-    if (with_hints)
-        led_batch_ask(b, SQL_HINT_OF_KEY, &p, &hints);
+    if (with_notes)
+        led_batch_ask(b, SQL_KEY_NOTES_OF, &p, &notes);
     enum pawl_status st = led_batch_run(c, b, err);
     if (st != PAWL_OK)
         return st;
     rows_take(c, name, rows);
-    return hints ? hints_take(c, v, n, hints, err) : PAWL_OK;
+    return notes ? notes_take(c, v, n, notes, err) : PAWL_OK;
 }
 
-/* Hints of keys in memory: also those that came after the keys were locked. */
-static enum pawl_status hints_ask(struct ledger *c, const struct bytes *v, size_t n,
+/* Key notes of keys in memory: also those that came after the keys were locked. */
+static enum pawl_status notes_ask(struct ledger *c, const struct bytes *v, size_t n,
                                   struct pawl_err *err)
 {
     struct led_rows *r = NULL;
     struct led_params p = { 0 };
     led_texts(c, &p, v, n);
-    enum pawl_status st = led_query(c, SQL_HINT_OF_KEY, &p, &r, err);
-    return st == PAWL_OK ? hints_take(c, v, n, r, err) : st;
+    enum pawl_status st = led_query(c, SQL_KEY_NOTES_OF, &p, &r, err);
+    return st == PAWL_OK ? notes_take(c, v, n, r, err) : st;
 }
 
 /* ---- Locking --------------------------------------------------------------------------------- */
@@ -232,8 +233,8 @@ enum pawl_status led_keys_ask(struct ledger *c, struct led_batch *b, struct led_
         led_batch_ask(b, SQL_KEY_WAIT, &wait, &q->waited);
     if (q->n_try)
         led_batch_ask(b, SQL_KEY_TRY, &try, &q->tried);
-    if (q->with_hints)
-        led_batch_ask(b, SQL_HINT_OF_KEY, &all, &q->hints);
+    if (q->with_notes)
+        led_batch_ask(b, SQL_KEY_NOTES_OF, &all, &q->notes);
     return PAWL_OK;
 }
 
@@ -254,36 +255,36 @@ static enum pawl_status without(struct ledger *c, const struct bytes *v, size_t 
 }
 
 /* Insert rows now for keys that have none. */
-static enum pawl_status rows_add(struct ledger *c, const struct bytes *v, size_t n, bool with_hints,
+static enum pawl_status rows_add(struct ledger *c, const struct bytes *v, size_t n, bool with_notes,
                                  struct pawl_err *err)
 {
     struct bytes *missing;
     size_t m;
     enum pawl_status st = without(c, v, n, false, &missing, &m, err);
-    return st == PAWL_OK && m ? rows_ask(c, SQL_KEY_ADD, missing, m, with_hints, err) : st;
+    return st == PAWL_OK && m ? rows_ask(c, SQL_KEY_ADD, missing, m, with_notes, err) : st;
 }
 
 /* Keys that have no row, and get one with the group's last writes. */
 static enum pawl_status rows_plan(struct ledger *c, const struct bytes *v, size_t n,
                                   struct pawl_err *err)
 {
-    bool hinted = false;
+    bool noted = false;
     for (size_t i = 0; i < n; i++) {
         struct led_key *k = led_key_find(c, v[i]);
         if (k->known)
             continue;
         k->got = k->fresh = true;
-        hinted = hinted || k->seen_waiting || k->seen_later;
+        noted = noted || k->seen_waiting || k->seen_later;
     }
     /* Its row was removed while a call joined. */
-    return hinted ? hints_ask(c, v, n, err) : PAWL_OK;
+    return noted ? notes_ask(c, v, n, err) : PAWL_OK;
 }
 
 /* Those of these keys that have no row get one now, or with the group's last writes. */
 static enum pawl_status rows_make(struct ledger *c, const struct bytes *v, size_t n,
                                   const struct led_asked_keys *q, struct pawl_err *err)
 {
-    return q->how == LOCK_ROW || c->only_once ? rows_add(c, v, n, q->with_hints, err)
+    return q->how == LOCK_ROW || c->only_once ? rows_add(c, v, n, q->with_notes, err)
                                               : rows_plan(c, v, n, err);
 }
 
@@ -296,7 +297,7 @@ static enum pawl_status tried_look(struct ledger *c, const struct led_asked_keys
     enum pawl_status st = without(c, q->v + q->n_wait, q->n_try, true, &missing, &m, err);
     if (st != PAWL_OK || m == 0)
         return st;
-    st = rows_ask(c, SQL_KEY_LOOK, missing, m, q->with_hints, err);
+    st = rows_ask(c, SQL_KEY_LOOK, missing, m, q->with_notes, err);
     return st == PAWL_OK ? rows_make(c, missing, m, q, err) : st;
 }
 
@@ -306,8 +307,8 @@ enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
     enum pawl_status st = PAWL_OK;
     rows_take(c, SQL_KEY_WAIT, q->waited);
     rows_take(c, SQL_KEY_TRY, q->tried);
-    if (q->hints)
-        st = hints_take(c, q->v, q->n, q->hints, err);
+    if (q->notes)
+        st = notes_take(c, q->v, q->n, q->notes, err);
     if (st == PAWL_OK)
         st = rows_make(c, q->v, q->n_wait, q, err);
     if (st == PAWL_OK)
@@ -320,20 +321,20 @@ enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
     return st;
 }
 
-enum pawl_status led_keys_hints(struct ledger *c, const struct led_asked_keys *q,
+enum pawl_status led_keys_notes(struct ledger *c, const struct led_asked_keys *q,
                                 struct pawl_err *err)
 {
-    CHECK(!q->with_hints);
-    return q->n ? hints_ask(c, q->v, q->n, err) : PAWL_OK;
+    CHECK(!q->with_notes);
+    return q->n ? notes_ask(c, q->v, q->n, err) : PAWL_OK;
 }
 
-/* Hints of ours that are not written: they come back as rows, so they have to be. */
-static enum pawl_status own_hints_write(struct ledger *c, const struct bytes *names, size_t n,
+/* Key notes of ours that are not written: they come back as rows, so they have to be. */
+static enum pawl_status own_notes_write(struct ledger *c, const struct bytes *names, size_t n,
                                         enum led_lock how, struct pawl_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         const struct led_key *k = *slot(c, names[i]);
-        if (k && is_wanting(k, how) && (k->hint_waiting || k->hint_later))
+        if (k && is_wanting(k, how) && (k->note_waiting || k->note_later))
             return led_flush(c, err);
     }
     return PAWL_OK;
@@ -360,7 +361,7 @@ static enum pawl_status keys_own(struct ledger *c, const struct bytes *names, si
 enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size_t n,
                                enum led_lock how, struct pawl_err *err)
 {
-    struct led_asked_keys q = { .how = how, .with_hints = true };
+    struct led_asked_keys q = { .how = how, .with_notes = true };
     bool any = false;
     for (size_t i = 0; i < n && !any; i++)
         any = is_wanting(*slot(c, names[i]), how);
@@ -371,7 +372,7 @@ enum pawl_status led_keys_load(struct ledger *c, const struct bytes *names, size
     *(how == LOCK_TRY ? &q.try : &q.wait) = names;
     *(how == LOCK_TRY ? &q.n_try : &q.n_wait) = n;
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
-    enum pawl_status st = b ? own_hints_write(c, names, n, how, err) : err_no_memory(err, "keys");
+    enum pawl_status st = b ? own_notes_write(c, names, n, how, err) : err_no_memory(err, "keys");
     if (st != PAWL_OK)
         return st;
     b->n = 0;
@@ -423,7 +424,7 @@ enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, const struc
 {
     if (counted(k, it))
         return PAWL_OK;
-    enum pawl_status st = c->db->one_writer ? PAWL_OK : hints_ask(c, &k->name, 1, err);
+    enum pawl_status st = c->db->one_writer ? PAWL_OK : notes_ask(c, &k->name, 1, err);
     if (st != PAWL_OK || counted(k, it))
         return st;
     /* A call that joined a moment ago is counted the next time. Otherwise the key's row is wrong.
@@ -434,22 +435,22 @@ enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, const struc
                    BYTES_ARG(k->name));
 }
 
-enum pawl_status led_hints_fold(struct ledger *c, struct pawl_err *err)
+enum pawl_status led_key_notes_fold(struct ledger *c, struct pawl_err *err)
 {
-    struct led_rows *hints = NULL;
+    struct led_rows *notes = NULL;
     struct led_params p = { 0 };
     if (c->db->one_writer)
         return PAWL_OK;
     led_int(&p, FOLD_MAX);
-    enum pawl_status st = led_query(c, SQL_HINT_LIST, &p, &hints, err);
-    if (st != PAWL_OK || hints->n == 0)
+    enum pawl_status st = led_query(c, SQL_KEY_NOTE_LIST, &p, &notes, err);
+    if (st != PAWL_OK || notes->n == 0)
         return st;
-    struct bytes *v = arena_alloc(&c->scratch, (size_t)hints->n * sizeof *v);
+    struct bytes *v = arena_alloc(&c->scratch, (size_t)notes->n * sizeof *v);
     if (!v)
-        return err_no_memory(err, "hints");
-    for (int i = 0; i < hints->n; i++)
-        v[i] = led_get(hints, i, 0);
-    return led_keys_load(c, v, (size_t)hints->n, LOCK_TRY, err);
+        return err_no_memory(err, "key notes");
+    for (int i = 0; i < notes->n; i++)
+        v[i] = led_get(notes, i, 0);
+    return led_keys_load(c, v, (size_t)notes->n, LOCK_TRY, err);
 }
 
 /* ---- The end of a key -------------------------------------------------------------------------

@@ -203,10 +203,10 @@ struct led_driver {
     bool grabs;   /* it has ready_grab */
     bool inbox;   /* applications submit in SQL: there is a table for it */
     /* While one transaction writes nobody else does: what it has read is locked, there are no
-     * hints, and what is not as it was read is BROKEN. Its statements run inside the process, once
-     * for each value of a column: nothing is gained by asking before it is needed, an id is added
-     * where it would be looked for, a key's row when it is first written; rows of ready_take and
-     * call_list_lane come track by track and lane by lane, and the `len` of ready_take and
+     * key notes, and what is not as it was read is BROKEN. Its statements run inside the process,
+     * once for each value of a column: nothing is gained by asking before it is needed, an id is
+     * added where it would be looked for, a key's row when it is first written; rows of ready_take
+     * and call_list_lane come track by track and lane by lane, and the `len` of ready_take and
      * line_take is that of each input; longer ones are read when they are taken. */
     bool one_writer;
     /* Connected, in a transaction of its own, whatever was open before. LED_WRITE: READ COMMITTED;

@@ -11,8 +11,8 @@
  * (k->joined). All others are stored. Whether there are stored ones is known from the key's
  * numbers, read under its lock; which ones is always asked in a statement of its own after the
  * lock. So a line whose stored part is empty is known completely without a question. A call that
- * another transaction adds meanwhile could not get the lock: its hint remains, and it was accepted
- * at the same time as ours, so it may stand behind them.
+ * another transaction adds meanwhile could not get the lock: its key note remains, and it was
+ * accepted at the same time as ours, so it may stand behind them.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>

@@ -644,7 +644,7 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
     bool runs = false; /* the first of the key */
     if (st == PAWL_OK && k->held)
         st = led_head_begun(c, k, &runs, err);
-    out->position = k->held - runs + k->waiting + k->hint_waiting + k->seen_waiting - newer;
+    out->position = k->held - runs + k->waiting + k->note_waiting + k->seen_waiting - newer;
     return st;
 }
 

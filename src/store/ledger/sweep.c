@@ -140,7 +140,7 @@ enum pawl_status led_sweep(struct ledger *c, struct op *op, struct pawl_err *err
     s->more = false;
     enum pawl_status st = led_inbox_move(c, s->max, err);
     if (st == PAWL_OK)
-        st = led_hints_fold(c, err);
+        st = led_key_notes_fold(c, err);
     if (st == PAWL_OK)
         st = expire_some(c, op, err);
     if (st == PAWL_OK)
