@@ -212,14 +212,14 @@ static bool put_payloads(struct buf *b, const struct call *c, unsigned show)
     return cut;
 }
 
-static void put_tries(struct buf *b, const struct call *c)
+static void put_counts(struct buf *b, const struct call *c)
 {
     LIT(b, ",\"attempts\":");
-    buf_add_int(b, c->tries.attempts);
+    buf_add_int(b, c->counts.attempts);
     LIT(b, ",\"lost\":");
-    buf_add_int(b, c->tries.lost);
+    buf_add_int(b, c->counts.lost);
     LIT(b, ",\"redrives\":");
-    buf_add_int(b, c->tries.redrives);
+    buf_add_int(b, c->counts.redrives);
     LIT(b, ",\"max_attempts\":");
     buf_add_int(b, c->spec.max_attempts);
     LIT(b, ",\"max_lost\":");
@@ -283,7 +283,7 @@ void call_add(struct buf *b, const struct call *c, unsigned show)
 {
     put_names(b, c);
     bool cut = put_payloads(b, c, show);
-    put_tries(b, c);
+    put_counts(b, c);
     put_origin(b, c, show);
     put_times(b, c);
     LIT(b, ",\"duplicate\":");

@@ -34,7 +34,7 @@ struct session {
 /* An attempt that ended in an error was also a beginning. */
 static bool has_begun(const struct call *c)
 {
-    return c->state == PAWL_PROCESSING || c->tries.attempts || c->tries.lost;
+    return c->state == PAWL_PROCESSING || c->counts.attempts || c->counts.lost;
 }
 
 /* The last read decides the answer. */

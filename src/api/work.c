@@ -297,7 +297,7 @@ void claim_add(struct ask *q, struct buf *b, const struct claiming *c)
         const struct call *call = &got->calls[i];
         json_add_comma(b);
         call_add(b, call, ask_show(q, SHOW_ALL) | SHOW_OPEN);
-        add_int(b, "attempt", call->tries.attempts + call->tries.lost + 1);
+        add_int(b, "attempt", call->counts.attempts + call->counts.lost + 1);
         state_add(b, got->states ? &got->states[i] : NULL);
         buf_add_char(b, '}');
     }

@@ -162,7 +162,7 @@ void pool_replaced(struct exec *e)
 static void tell_waiters(struct pawl_call *t, const struct finish_item *f)
 {
     struct call c = *t->call;
-    struct tries before = c.tries;
+    struct attempt_counts before = c.counts;
     bool repeated = f->state == PAWL_COMPLETED && f->how != END_RESULT;
     if (repeated || before.attempts || before.lost || before.redrives) {
         /* The attempt does not know the whole call: a give-back that found a stored result does not
@@ -173,7 +173,7 @@ static void tell_waiters(struct pawl_call *t, const struct finish_item *f)
     }
     int64_t keep_us = c.spec.keep_us ? c.spec.keep_us : t->e->conf.retention_us;
     c.state = f->state;
-    c.tries = f->tries;
+    c.counts = f->counts;
     c.result = f->state == PAWL_COMPLETED ? f->result : (struct payload){ 0 };
     c.error = f->error_out;
     c.started_us = f->started_us ? f->started_us : c.claimed_us;

@@ -106,7 +106,7 @@ static void tell_finish(struct exec *e, const struct finish *q)
              &(struct lost_attempt){ .id = f->id,
                                      .type = f->type,
                                      .error = f->error_out,
-                                     .attempt_no = f->tries.attempts + f->tries.lost,
+                                     .attempt_no = f->counts.attempts + f->counts.lost,
                                      .state = f->state });
     }
 }

@@ -325,7 +325,7 @@ static void claim_done(struct write_job *j)
             note_bulk(&e->pool, &j->op.claim);
         else
             note_busiest_queue(e, &j->op.claim);
-        l->retry_alone = j->op.claim.n && tries_retry_alone(j->op.claim.calls[0].tries);
+        l->retry_alone = j->op.claim.n && counts_retry_alone(j->op.claim.calls[0].counts);
         bool taken = take_in(e, l, runs);
         l->again = false;
         if (taken && runs)

@@ -46,7 +46,7 @@ const char *pawl_call_method(const struct pawl_call *c)
 
 int pawl_call_try(const struct pawl_call *c)
 {
-    return c->call->tries.attempts + c->call->tries.lost + 1;
+    return c->call->counts.attempts + c->call->counts.lost + 1;
 }
 
 struct pawl_data pawl_input(const struct pawl_call *c)

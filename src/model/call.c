@@ -150,7 +150,7 @@ enum call_wait call_waiting_for(const struct call *c, int64_t now_us, struct cal
     if (where.behind)
         return WAIT_KEY;
     if (c->run_at_us > now_us)
-        return c->tries.attempts > 0 ? WAIT_RETRY : WAIT_TIME;
+        return c->counts.attempts > 0 ? WAIT_RETRY : WAIT_TIME;
     return where.queue_paused ? WAIT_PAUSED : WAIT_WORKER;
 }
 

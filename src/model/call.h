@@ -90,14 +90,14 @@ MUST_USE enum pawl_status call_tags_read(struct arena *a, struct bytes text, str
                                          struct pawl_err *err);
 
 /* Attempts since the last retry by a person, and how many such retries there were. */
-struct tries {
+struct attempt_counts {
     int attempts; /* attempts that ended in an error or a timeout */
     int lost;     /* attempts whose owner died */
     int redrives;
 };
 
 /* A call that was lost before is claimed alone from then on. */
-static inline bool tries_retry_alone(struct tries t)
+static inline bool counts_retry_alone(struct attempt_counts t)
 {
     return t.lost > 0;
 }
@@ -116,7 +116,7 @@ struct call {
     int64_t position; /* with in_line: 0 while it runs, else its place in the line: 1 is next */
     int64_t key_no;   /* its number within its key, assigned when it is first claimed; 0 before */
     bool cancel_requested;
-    struct tries tries;
+    struct attempt_counts counts;
     struct payload result;
     struct bytes error, node;
     int64_t created_us, run_at_us, claimed_us, started_us, finished_us, expires_us, keep_until_us;
@@ -142,10 +142,10 @@ enum ending {
 };
 
 struct verdict {
-    enum pawl_state next; /* PENDING or an ended state */
-    struct tries tries;   /* after this attempt */
-    int64_t run_at_us;    /* with PENDING */
-    bool count_try;       /* it is recorded in the history of attempts */
+    enum pawl_state next;         /* PENDING or an ended state */
+    struct attempt_counts counts; /* after this attempt */
+    int64_t run_at_us;            /* with PENDING */
+    bool count_try;               /* it is recorded in the history of attempts */
 };
 
 /* How one attempt ended. */
@@ -163,8 +163,8 @@ struct try_end {
 /* The call of that attempt. */
 struct try_of {
     const struct call_spec *spec;
-    struct tries tries; /* before the attempt */
-    int64_t run_at_us;  /* its run_at when it was claimed */
+    struct attempt_counts counts; /* before the attempt */
+    int64_t run_at_us;            /* its run_at when it was claimed */
 };
 
 /* Decide what follows. `now_us` is the database's clock. A lost or released call keeps its

@@ -37,15 +37,15 @@ static struct verdict after_error(const struct try_of *c, const struct try_end *
                                   const struct world *w, struct verdict v)
 {
     int max = c->spec->max_attempts;
-    v.tries.attempts++;
+    v.counts.attempts++;
     v.count_try = true;
-    if (v.tries.attempts >= max) {
+    if (v.counts.attempts >= max) {
         v.next = max == 1 ? PAWL_FAILED : PAWL_DEAD_LETTER;
         return v;
     }
     int64_t wait = e->how == END_ERROR && e->retry_in_us >= 0
                        ? MIN(e->retry_in_us, DURATION_MAX_US)
-                       : backoff_us(&c->spec->backoff, v.tries.attempts, w);
+                       : backoff_us(&c->spec->backoff, v.counts.attempts, w);
     return again_at(v, now_us + wait);
 }
 
@@ -53,13 +53,13 @@ static struct verdict after_error(const struct try_of *c, const struct try_end *
  * among several, the next claims show which call it was. The call keeps its place. */
 static struct verdict after_loss(const struct try_of *c, const struct try_end *e, struct verdict v)
 {
-    v.tries.lost++;
+    v.counts.lost++;
     v.count_try = true;
     if (e->cancel_requested)
         v.next = PAWL_CANCELLED; /* a reclaim never undoes an accepted cancel */
     else if (e->fail_lost)
         v.next = PAWL_FAILED;
-    else if (v.tries.lost >= c->spec->max_lost && e->alone)
+    else if (v.counts.lost >= c->spec->max_lost && e->alone)
         v.next = PAWL_DEAD_LETTER;
     else
         return again_at(v, c->run_at_us);
@@ -69,7 +69,7 @@ static struct verdict after_loss(const struct try_of *c, const struct try_end *e
 static struct verdict after(const struct try_of *c, const struct try_end *e, int64_t now_us,
                             const struct world *w)
 {
-    struct verdict v = { .tries = c->tries };
+    struct verdict v = { .counts = c->counts };
     switch (e->how) {
     case END_RESULT:
         v.next = PAWL_COMPLETED;
@@ -79,7 +79,7 @@ static struct verdict after(const struct try_of *c, const struct try_end *e, int
         return after_error(c, e, now_us, w, v);
     case END_REFUSE:
         v.next = PAWL_FAILED;
-        v.tries.attempts++;
+        v.counts.attempts++;
         v.count_try = true;
         return v;
     case END_LATER:

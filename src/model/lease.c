@@ -20,9 +20,9 @@ enum {
     HAS_RUN_AT = 2, /* the difference to the previous item; likewise lane and priority */
     HAS_LANE = 4,
     HAS_PRIORITY = 8,
-    HAS_TRIES = 16, /* the counts of struct tries; without: all 0 */
-    HAS_KEY = 32,   /* key, and key_no as a difference to the previous item; without: no key */
-    HAS_POS = 64,   /* the difference to the seq; without: it equals the seq, or there is no key */
+    HAS_COUNTS = 16, /* the counts of struct attempt_counts; without: all 0 */
+    HAS_KEY = 32,    /* key, and key_no as a difference to the previous item; without: no key */
+    HAS_POS = 64,    /* the difference to the seq; without: it equals the seq, or there is no key */
     HAS_ALL = 127,
 };
 
@@ -51,11 +51,11 @@ static unsigned char *put_diff(unsigned char *at, int64_t to, int64_t from)
 /* The fields in which an item differs from the previous one. */
 static int flags_of(const struct held *h, const struct held *before)
 {
-    bool tries = h->tries.attempts || h->tries.lost || h->tries.redrives;
+    bool counts = h->counts.attempts || h->counts.lost || h->counts.redrives;
     return (h->seq - 1 != before->seq ? HAS_SEQ : 0) |
            (h->run_at_us != before->run_at_us ? HAS_RUN_AT : 0) |
            (h->lane != before->lane ? HAS_LANE : 0) |
-           (h->priority != before->priority ? HAS_PRIORITY : 0) | (tries ? HAS_TRIES : 0) |
+           (h->priority != before->priority ? HAS_PRIORITY : 0) | (counts ? HAS_COUNTS : 0) |
            (h->key ? HAS_KEY : 0) | (h->key && h->pos != h->seq ? HAS_POS : 0);
 }
 
@@ -71,10 +71,10 @@ static unsigned char *put_item(unsigned char *at, const struct held *h, const st
         at = put_diff(at, h->lane, before->lane);
     if (flags & HAS_PRIORITY)
         at = put_diff(at, h->priority, before->priority);
-    if (flags & HAS_TRIES) {
-        at = put(at, (uint64_t)h->tries.attempts);
-        at = put(at, (uint64_t)h->tries.lost);
-        at = put(at, (uint64_t)h->tries.redrives);
+    if (flags & HAS_COUNTS) {
+        at = put(at, (uint64_t)h->counts.attempts);
+        at = put(at, (uint64_t)h->counts.lost);
+        at = put(at, (uint64_t)h->counts.redrives);
     }
     if (flags & HAS_KEY) {
         at = put(at, (uint64_t)h->key);
@@ -105,7 +105,7 @@ enum pawl_status lease_pack(struct arena *a, const struct held *v, size_t n, str
     CHECK(n <= CLAIM_MAX);
     for (size_t i = 0; i < n; i++) {
         CHECK(v[i].seq > (i ? v[i - 1].seq : 0));
-        CHECK(v[i].tries.attempts >= 0 && v[i].tries.lost >= 0 && v[i].tries.redrives >= 0);
+        CHECK(v[i].counts.attempts >= 0 && v[i].counts.lost >= 0 && v[i].counts.redrives >= 0);
         CHECK(v[i].key ? v[i].key > 0 && v[i].pos > 0 && v[i].key_no > 0
                        : !v[i].pos && !v[i].key_no);
     }
@@ -187,11 +187,11 @@ static struct held get_item(struct reader *r, const struct held *before)
         h.lane = get_int(r, get_diff(r, before->lane), INT_MIN);
     if (flags & HAS_PRIORITY)
         h.priority = get_int(r, get_diff(r, before->priority), INT_MIN);
-    h.tries = (struct tries){ 0 };
-    if (flags & HAS_TRIES) {
-        h.tries.attempts = get_int(r, (int64_t)get(r), 0);
-        h.tries.lost = get_int(r, (int64_t)get(r), 0);
-        h.tries.redrives = get_int(r, (int64_t)get(r), 0);
+    h.counts = (struct attempt_counts){ 0 };
+    if (flags & HAS_COUNTS) {
+        h.counts.attempts = get_int(r, (int64_t)get(r), 0);
+        h.counts.lost = get_int(r, (int64_t)get(r), 0);
+        h.counts.redrives = get_int(r, (int64_t)get(r), 0);
     }
     get_key(r, flags, before, &h);
     r->failed |= flags_of(&h, before) != flags;

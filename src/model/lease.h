@@ -18,7 +18,7 @@ struct held {
     int64_t run_at_us;
     int lane;
     int priority;
-    struct tries tries; /* before this attempt */
+    struct attempt_counts counts; /* before this attempt */
     /* With a key; all 0 without one. */
     int key;        /* index of the key among the lease's keys, from 1; calls of one key share it */
     int64_t pos;    /* its place in the key's line, to which it returns when it is released */

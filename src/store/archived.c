@@ -94,7 +94,7 @@ enum pawl_status archived_read(struct arena *a, const struct archive_row *row, s
     c->result = payload_of(t[T_RESULT], t[T_RESULT_BYTES]);
     c->error = t[T_ERROR];
     c->node = t[T_NODE];
-    c->tries = (struct tries){ (int)n[N_ATTEMPTS], (int)n[N_LOST], (int)n[N_REDRIVES] };
+    c->counts = (struct attempt_counts){ (int)n[N_ATTEMPTS], (int)n[N_LOST], (int)n[N_REDRIVES] };
     c->created_us = n[N_CREATED];
     c->run_at_us = n[N_RUN_AT];
     c->started_us = n[N_STARTED];

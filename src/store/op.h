@@ -118,12 +118,12 @@ struct finish_item {
     /* answer */
     int64_t version; /* of the object, with SET that was stored now; else 0 */
     int64_t seq_found;
-    enum pawl_state state;  /* FAILED with how RESULT: an id in send means something else (CONFLICT)
-                             */
-    int64_t run_at_us;      /* with PENDING */
-    int64_t finished_us;    /* with an ended state */
-    struct tries tries;     /* as they are now */
-    struct bytes error_out; /* what was stored as its error; absent for none */
+    enum pawl_state state; /* FAILED with how RESULT: an id in send means something else (CONFLICT)
+                            */
+    int64_t run_at_us;     /* with PENDING */
+    int64_t finished_us;   /* with an ended state */
+    struct attempt_counts counts; /* as they are now */
+    struct bytes error_out;       /* what was stored as its error; absent for none */
     struct bytes queue; /* where it was; absent: it was answered before. Borrowed from the engine
                            until its next commit */
     struct bytes type;  /* with queue, and borrowed like it */

@@ -215,7 +215,7 @@ static void check_answer(const struct op *op)
         CHECK(op->claim.n <= (size_t)op->claim.max);
         for (size_t i = 0; i < op->claim.n; i++) {
             CHECK(op->claim.calls[i].state == PAWL_PROCESSING);
-            CHECK(!tries_retry_alone(op->claim.calls[i].tries) || op->claim.n == 1);
+            CHECK(!counts_retry_alone(op->claim.calls[i].counts) || op->claim.n == 1);
             CHECK(!op->claim.calls[i].spec.key.data ||
                   (op->claim.states && op->claim.calls[i].key_no > 0));
         }

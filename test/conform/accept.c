@@ -21,7 +21,7 @@ CASE(a_new_call_is_pending_and_shown_as_it_was_asked)
     EQ_INT(r.call.expires_us, 0);
     EQ_INT(r.call.waiting_for, WAIT_WORKER);
     EQ_INT(r.call.finished_us, 0);
-    EQ_INT(r.call.tries.attempts + r.call.tries.lost + r.call.tries.redrives, 0);
+    EQ_INT(r.call.counts.attempts + r.call.counts.lost + r.call.counts.redrives, 0);
     EQ_TEXT(r.call.spec.id, "a");
     EQ_TEXT(r.call.spec.method, "run");
     EQ_TEXT(r.call.spec.queue, "default");

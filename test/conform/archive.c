@@ -240,7 +240,7 @@ CASE(an_archived_call_is_read_back)
     EQ_UINT(got.call.result.bytes.len, 2);
     EQ_INT(memcmp(got.call.result.bytes.data, "\0\xff", 2), 0);
     ABSENT(got.call.error);
-    EQ_INT(got.call.tries.attempts, 1);
+    EQ_INT(got.call.counts.attempts, 1);
     EQ_TEXT(got.call.node, "n1");
     EQ_TEXT(got.call.spec.caller, "me");
     EQ_TEXT(got.call.spec.client, "app");

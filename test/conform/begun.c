@@ -48,7 +48,7 @@ static const char *listed(struct conform_fixture *b, enum pawl_state state)
 
 static int lost(struct conform_fixture *b, const char *id)
 {
-    return get(b, id).tries.lost;
+    return get(b, id).counts.lost;
 }
 
 /* ---- Shown ----------------------------------------------------------------------------------- */
@@ -402,7 +402,7 @@ CASE(the_first_of_a_run_fails_after_the_rest_went_back)
     STATE_IS(b, "a", PAWL_PENDING);
     EQ_STR(shown(b, "b"), "pending 2 key");
     EQ_STR(shown(b, "c"), "pending 3 key");
-    EQ_INT(get(b, "b").tries.lost + get(b, "c").tries.lost, 0);
+    EQ_INT(get(b, "b").counts.lost + get(b, "c").counts.lost, 0);
 }
 
 /* One that is to be cancelled ends when it is handed back, before the first of its run does. */

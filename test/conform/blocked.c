@@ -163,8 +163,8 @@ CASE(unblock_retry_runs_it_again_first)
     struct call c = get(b, "x");
     EQ_INT(c.state, PAWL_PENDING);
     EQ_INT(c.position, 1);
-    EQ_INT(c.tries.attempts, 0);
-    EQ_INT(c.tries.redrives, 1);
+    EQ_INT(c.counts.attempts, 0);
+    EQ_INT(c.counts.redrives, 1);
     EQ_INT(c.run_at_us, now(b));
     EQ_INT(c.waiting_for, WAIT_WORKER);
     struct claim q = claim_run(b, 10, 10);

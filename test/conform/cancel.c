@@ -14,7 +14,7 @@ CASE(a_pending_call_is_cancelled_at_once)
     EQ_INT(b->op.by_id.state, PAWL_CANCELLED);
     struct call c = get(b, "a");
     EQ_INT(c.state, PAWL_CANCELLED);
-    EQ_INT(c.tries.attempts, 1); /* unchanged */
+    EQ_INT(c.counts.attempts, 1); /* unchanged */
     EQ_INT(c.finished_us, now(b));
     EQ_INT(c.keep_until_us, now(b) + RETENTION_US);
     EQ_INT(c.claimed_us, 0);
@@ -90,7 +90,7 @@ CASE(a_cancel_request_is_never_undone_by_a_reclaim)
     EQ_TEXT(b->op.ended[0], "a1");
     STATE_IS(b, "a0", PAWL_PENDING);
     STATE_IS(b, "a1", PAWL_CANCELLED);
-    EQ_INT(get(b, "a1").tries.lost, 1);
+    EQ_INT(get(b, "a1").counts.lost, 1);
 }
 
 CASE(a_cancel_request_meets_a_node_that_leaves)
@@ -102,7 +102,7 @@ CASE(a_cancel_request_meets_a_node_that_leaves)
     OK(node(b, OP_LEAVE, "n1", "b1"), NULL);
     EQ_INT(b->op.n_ended, 1);
     STATE_IS(b, "a", PAWL_CANCELLED);
-    EQ_INT(get(b, "a").tries.lost, 0);
+    EQ_INT(get(b, "a").counts.lost, 0);
 }
 
 CASE(cancelling_twice_is_fine)

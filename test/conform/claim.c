@@ -30,7 +30,7 @@ CASE(a_claimed_call_is_processing)
     EQ_INT(q.calls[0].seq, 1);
     EQ_TEXT(q.calls[0].spec.input.bytes, "[1,2]");
     EQ_TEXT(q.calls[0].node, "n1");
-    EQ_INT(q.calls[0].tries.attempts, 0);
+    EQ_INT(q.calls[0].counts.attempts, 0);
     struct call c = get(b, "a");
     EQ_INT(c.state, PAWL_PROCESSING);
     EQ_INT(c.claimed_us, now(b));

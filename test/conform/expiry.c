@@ -121,7 +121,7 @@ CASE(a_retry_may_expire)
     finish_error(b, t, "a", "x");
     EQ_INT(sweep(b).expired, 1); /* its expiry was stored again, and has passed */
     STATE_IS(b, "a", PAWL_EXPIRED);
-    EQ_INT(get(b, "a").tries.attempts, 1);
+    EQ_INT(get(b, "a").counts.attempts, 1);
     finish_error(b, t, "b", "x");
     EQ_INT(sweep(b).next_us, get(b, "b").expires_us);
 }

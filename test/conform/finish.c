@@ -106,7 +106,7 @@ CASE(an_error_is_tried_again_after_the_backoff)
     finish_error(b, claim_n(b, 1), "a", "boom");
     EQ_INT(b->item.state, PAWL_PENDING);
     EQ_INT(b->item.run_at_us, now(b) + SEC_US);
-    EQ_INT(b->item.tries.attempts, 1);
+    EQ_INT(b->item.counts.attempts, 1);
     EQ_INT(b->item.finished_us, 0);
     EQ_TEXT(b->item.error_out, "boom");
     struct call c = get(b, "a");
@@ -144,7 +144,7 @@ CASE(tries_run_out)
     advance(b, SEC_US);
     OK(finish(b, claim_n(b, 1), "a", END_TIMEOUT), &b->err);
     EQ_INT(b->item.state, PAWL_DEAD_LETTER);
-    EQ_INT(b->item.tries.attempts, 2);
+    EQ_INT(b->item.counts.attempts, 2);
     struct attempts t = attempts_of(b, "a");
     EQ_INT(t.n, 2);
     EQ_INT(t.v[0].try_no, 1);
@@ -217,7 +217,7 @@ CASE(later_and_release_count_as_nothing)
     OK(finish(b, claim_n(b, 1), "a", END_RELEASE), &b->err);
     EQ_INT(b->item.run_at_us, now(b)); /* keeps its place */
     struct call c = get(b, "a");
-    EQ_INT(c.tries.attempts + c.tries.lost, 0);
+    EQ_INT(c.counts.attempts + c.counts.lost, 0);
     ABSENT(c.error);
     EQ_INT(attempts_of(b, "a").n, 0);
 }
@@ -343,7 +343,7 @@ static void repeats(struct conform_fixture *b, enum ending how, int64_t lease_us
     EQ_INT(b->item.seq_found, first.seq_found);
     EQ_INT(b->item.run_at_us, first.run_at_us);
     EQ_INT(b->item.finished_us, first.finished_us);
-    EQ_INT(b->item.tries.attempts, first.tries.attempts);
+    EQ_INT(b->item.counts.attempts, first.counts.attempts);
     TRUE(bytes_eq(b->item.error_out, first.error_out));
     EQ_STR(snapshot(b), before);
 }

@@ -90,7 +90,7 @@ CASE(errors_of_ended_calls_are_their_outcomes)
     advance(b, SEC_US);
     finish_ok(b, claim_n(b, 1), "b", "1");
     ABSENT(get(b, "b").error);
-    EQ_INT(get(b, "b").tries.attempts, 1);
+    EQ_INT(get(b, "b").counts.attempts, 1);
 }
 
 CASE(waiting_for_says_why)

@@ -169,7 +169,7 @@ CASE(a_whole_life_in_one_commit)
         OK(ops[i].status, &ops[i].err);
     STATE_IS(b, "a", PAWL_COMPLETED);
     STATE_IS(b, "child", PAWL_CANCELLED);
-    EQ_INT(get(b, "a").tries.redrives, 1);
+    EQ_INT(get(b, "a").counts.redrives, 1);
 }
 
 CASE(pause_and_claim)
@@ -202,7 +202,7 @@ CASE(join_and_claim)
     TOGETHER(b, &join, &claim);
     EQ_INT(join.node.reclaimed, 1);
     EQ_INT(claim.claim.n, 1);
-    EQ_INT(claim.claim.calls[0].tries.lost, 1);
+    EQ_INT(claim.claim.calls[0].counts.lost, 1);
 }
 
 CASE(sweep_gc_and_accept)

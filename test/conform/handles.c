@@ -62,7 +62,7 @@ CASE(whoever_only_looked_at_a_lease_looks_again)
     advance(b, 30 * SEC_US);
     EQ_INT(sweep(b).reclaimed, 1);
     STATE_IS(b, "a0", PAWL_COMPLETED);
-    EQ_INT(get(b, "a1").tries.lost, 0);
+    EQ_INT(get(b, "a1").counts.lost, 0);
     pair_end(b, p);
 }
 

@@ -221,7 +221,7 @@ CASE(a_forgotten_call_of_a_run_is_not_revived)
     EQ_STR(ids_of(b, &again), "a b");
     advance(b, 30 * SEC_US);
     EQ_INT(sweep(b).reclaimed, 2);
-    EQ_INT(get(b, "a").tries.lost, 1);
+    EQ_INT(get(b, "a").counts.lost, 1);
     EQ_STATUS(found(b, "short"), PAWL_GONE, NULL);
 }
 
@@ -266,7 +266,7 @@ TEST(a_lost_finish_of_a_run_is_stored_once)
     EQ_INT(store_fault_count(), 2);
     EQ_INT(v[0].state, PAWL_COMPLETED);
     EQ_INT(v[1].state, PAWL_PENDING);
-    EQ_INT(v[1].tries.attempts, 1);
+    EQ_INT(v[1].counts.attempts, 1);
     EQ_INT(v[2].state, PAWL_PENDING);
     EQ_INT(object_of(b, "t", "k").version, 1);
     EQ_INT(attempts_of(b, "b").n, 1);

@@ -375,7 +375,7 @@ CASE(a_lost_call_that_is_first_is_alone)
     accept_one(b, "plain");
     struct claim q = claim_run(b, 10, 10);
     EQ_STR(ids_of(b, &q), "a");
-    EQ_INT(q.calls[0].tries.lost, 1);
+    EQ_INT(q.calls[0].counts.lost, 1);
     finish_ok(b, q.token, "a", "1");
     q = claim_run(b, 10, 10);
     EQ_STR(ids_of(b, &q), "b plain");

@@ -70,8 +70,8 @@ CASE(a_lost_lease_gives_its_calls_back_in_place)
     EQ_INT(b->op.lost[0].state, PAWL_PENDING);
     struct call c = get(b, "a");
     EQ_INT(c.state, PAWL_PENDING);
-    EQ_INT(c.tries.lost, 1);
-    EQ_INT(c.tries.attempts, 0);
+    EQ_INT(c.counts.lost, 1);
+    EQ_INT(c.counts.attempts, 0);
     EQ_INT(c.run_at_us, due); /* a lost attempt is repeated at once */
     EQ_INT(c.spec.priority, 3);
     EQ_TEXT(c.error, "worker \"w1\" was lost");
@@ -140,7 +140,7 @@ CASE(what_was_handed_back_is_not_revived_either)
     advance(b, 30 * SEC_US);
     EQ_INT(sweep(b).reclaimed, 1);
     STATE_IS(b, "a1", PAWL_COMPLETED);
-    EQ_INT(get(b, "a1").tries.lost, 0);
+    EQ_INT(get(b, "a1").counts.lost, 0);
 }
 
 CASE(a_completed_neighbour_is_not_revived)
@@ -193,7 +193,7 @@ CASE(a_lost_call_is_claimed_alone)
         struct claim q = claim_as(b, want(b, 10));
         EQ_INT(q.n, 1);
         EQ_INT(q.calls[0].seq, i + 1);
-        EQ_INT(q.calls[0].tries.lost, 1);
+        EQ_INT(q.calls[0].counts.lost, 1);
         TRUE(q.more);
         finish_ok(b, q.token, i == 0 ? "a0" : i == 1 ? "a1" : "a2", "1");
     }
@@ -262,13 +262,13 @@ CASE(a_shared_loss_is_counted_but_charges_nobody_out)
     accept_spec(b, s);
     lose(b, 2);
     STATE_IS(b, "a", PAWL_PENDING); /* max_lost is reached, but it was not claimed by itself */
-    EQ_INT(get(b, "a").tries.lost, 1);
+    EQ_INT(get(b, "a").counts.lost, 1);
     lose(b, 1);
     STATE_IS(b, "a", PAWL_DEAD_LETTER);
     STATE_IS(b, "b", PAWL_PENDING);
     EQ_INT(b->op.n_ended, 1);
     struct call c = get(b, "a");
-    EQ_INT(c.tries.lost, 2);
+    EQ_INT(c.counts.lost, 2);
     EQ_TEXT(c.error, "node \"n1\" was lost");
     EQ_TEXT(c.node, "n1");
     EQ_INT(c.claimed_us, now(b) - 30 * SEC_US);
@@ -321,11 +321,11 @@ CASE(an_error_in_between_keeps_the_count)
     lose(b, 1);
     struct token t = claim_n(b, 1);
     finish_error(b, t, "a", "x");
-    EQ_INT(b->item.tries.lost, 1);
-    EQ_INT(b->item.tries.attempts, 1);
+    EQ_INT(b->item.counts.lost, 1);
+    EQ_INT(b->item.counts.attempts, 1);
     EQ_INT(attempts_of(b, "a").v[1].try_no, 2);
     /* Marked retry_alone until it is retried by an operator. */
-    TRUE(tries_retry_alone(get(b, "a").tries));
+    TRUE(counts_retry_alone(get(b, "a").counts));
 }
 
 CASE(reclaim_may_fail_at_once)

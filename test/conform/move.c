@@ -94,7 +94,7 @@ CASE(a_retry_is_moved_and_keeps_its_tries)
     OK(move(b, "a", now(b), 1, "q2"), NULL);
     struct claim q = claim_as(b, want(b, 1));
     EQ_INT(q.n, 1);
-    EQ_INT(q.calls[0].tries.attempts, 1);
+    EQ_INT(q.calls[0].counts.attempts, 1);
 }
 
 CASE(a_moved_call_still_expires)

@@ -185,7 +185,7 @@ CASE(joining_takes_back_what_the_former_self_held)
     OK(node(b, OP_JOIN, "n1", "b2"), NULL);
     EQ_INT(b->op.node.reclaimed, 2);
     STATE_IS(b, "a0", PAWL_PENDING);
-    EQ_INT(get(b, "a0").tries.lost, 1); /* counted */
+    EQ_INT(get(b, "a0").counts.lost, 1); /* counted */
     EQ_TEXT(get(b, "a0").error, "node \"n1\" was lost");
     EQ_STATUS(finish(b, old, "a0", END_RESULT), PAWL_LOST_LEASE, NULL);
 }
@@ -233,7 +233,7 @@ CASE(leaving_hands_back_uncounted)
     EQ_INT(b->op.n_ended, 0);
     struct call c = get(b, "a1");
     EQ_INT(c.state, PAWL_PENDING);
-    EQ_INT(c.tries.lost + c.tries.attempts, 0);
+    EQ_INT(c.counts.lost + c.counts.attempts, 0);
     EQ_INT(attempts_of(b, "a1").n, 0);
     EQ_STATUS(finish(b, t, "a1", END_RESULT), PAWL_LOST_LEASE, NULL);
     OK(finish(b, t, "a0", END_RESULT), NULL);
@@ -247,7 +247,7 @@ CASE(a_silent_node_is_buried)
     OK(bury(b, "n1", "b1", 0), NULL);
     EQ_INT(b->op.node.reclaimed, 1);
     TRUE(row(b, "n1").dead);
-    EQ_INT(get(b, "a").tries.lost, 1);
+    EQ_INT(get(b, "a").counts.lost, 1);
     EQ_STATUS(node(b, OP_BEAT, "n1", "b1"), PAWL_LOST_LEASE, NULL);
     EQ_STATUS(finish(b, t, "a", END_RESULT), PAWL_LOST_LEASE, NULL);
     OK(node(b, OP_JOIN, "n1", "b1"), NULL); /* and comes back */

@@ -198,7 +198,7 @@ CASE(promise_7_bad_work_cannot_block_good_work)
     EQ_INT(done, 500);
     STATE_IS(b, "poison", PAWL_DEAD_LETTER);
     EQ_INT(losses, 4); /* and the one that was not alone: max_lost 5 */
-    EQ_INT(get(b, "good0").tries.lost, 1);
+    EQ_INT(get(b, "good0").counts.lost, 1);
     STATE_IS(b, "more249", PAWL_COMPLETED);
 }
 

@@ -32,7 +32,7 @@ CASE(a_stuck_call_is_pending_again)
     EQ_INT(b->op.n_ended, 0);
     struct call c = get(b, "a");
     EQ_INT(c.state, PAWL_PENDING);
-    EQ_INT(c.tries.lost, 1); /* counted */
+    EQ_INT(c.counts.lost, 1); /* counted */
     EQ_TEXT(c.error, "node \"n1\" was lost");
     EQ_STATUS(finish(b, t, "a", END_RESULT), PAWL_LOST_LEASE, NULL);
     OK(node(b, OP_BEAT, "n1", "b1"), NULL); /* it is still a node */
@@ -154,8 +154,8 @@ CASE(a_requeue_keeps_the_order_of_a_key)
     advance(b, 1);
     struct requeue r = requeue(b, now(b));
     EQ_INT(r.reclaimed, 2);
-    EQ_INT(get(b, "b").tries.lost, 1);
-    EQ_INT(get(b, "c").tries.lost, 0);
+    EQ_INT(get(b, "b").counts.lost, 1);
+    EQ_INT(get(b, "c").counts.lost, 0);
     EQ_STATUS(finish_run(b, q.token, "b", "r"), PAWL_LOST_LEASE, NULL);
     advance(b, 3600 * SEC_US);
     q = claim_run(b, 4, 4);

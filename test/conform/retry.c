@@ -17,9 +17,9 @@ CASE(what_did_not_complete_is_retried)
         EQ_INT(b->op.by_id.seq, i + 1);
         struct call c = get(b, id);
         EQ_INT(c.state, PAWL_PENDING);
-        EQ_INT(c.tries.attempts, 0);
-        EQ_INT(c.tries.lost, 0);
-        EQ_INT(c.tries.redrives, 1);
+        EQ_INT(c.counts.attempts, 0);
+        EQ_INT(c.counts.lost, 0);
+        EQ_INT(c.counts.redrives, 1);
         EQ_INT(c.run_at_us, now(b));
         EQ_INT(c.finished_us, 0);
         EQ_INT(c.keep_until_us, 0);
@@ -29,7 +29,7 @@ CASE(what_did_not_complete_is_retried)
         ABSENT(c.node);
         finish_ok(b, claim_n(b, 1), id, "\"again\"");
         EQ_TEXT(get(b, id).result.bytes, "\"again\"");
-        EQ_INT(get(b, id).tries.redrives, 1);
+        EQ_INT(get(b, id).counts.redrives, 1);
     }
 }
 
@@ -75,7 +75,7 @@ CASE(tries_of_every_redrive_are_shown)
     finish_error(b, claim_n(b, 1), "a", "fourth");
     STATE_IS(b, "a", PAWL_DEAD_LETTER);
     OK(by_id(b, OP_RETRY, "a"), NULL);
-    EQ_INT(get(b, "a").tries.redrives, 2);
+    EQ_INT(get(b, "a").counts.redrives, 2);
 }
 
 CASE(a_retried_call_no_longer_expires)
@@ -118,7 +118,7 @@ CASE(a_retried_call_is_none_of_its_former_leases_business)
     advance(b, 30 * SEC_US);
     EQ_INT(sweep(b).reclaimed, 2);
     STATE_IS(b, "a0", PAWL_PROCESSING);
-    EQ_INT(get(b, "a0").tries.lost, 0);
+    EQ_INT(get(b, "a0").counts.lost, 0);
     finish_ok(b, t, "a0", "1");
     /* Retry_alone calls come one by one; a0 does not come at all. */
     EQ_STR(claimable(b, want(b, 10)), "a1");

@@ -98,10 +98,10 @@ CASE(a_failure_in_the_middle_hands_the_rest_back)
     struct finish_item *v = b->op.finish.v;
     EQ_INT(v[0].state, PAWL_COMPLETED);
     EQ_INT(v[1].state, PAWL_PENDING);
-    EQ_INT(v[1].tries.attempts, 1);
+    EQ_INT(v[1].counts.attempts, 1);
     for (int i = 2; i < 4; i++) { /* whatever the finish says about it */
         EQ_INT(v[i].state, PAWL_PENDING);
-        EQ_INT(v[i].tries.attempts, 0);
+        EQ_INT(v[i].counts.attempts, 0);
         EQ_INT(v[i].finished_us, 0);
         ABSENT(v[i].error_out);
     }
@@ -142,7 +142,7 @@ CASE(what_is_not_named_goes_back_too)
     OK(finish(b, q.token, "a", END_REFUSE), NULL);
     EQ_INT(b->op.finish.until_us, 0);
     EQ_STR(claimable(b, want(b, 10)), "b");
-    EQ_INT(get(b, "b").tries.attempts, 0);
+    EQ_INT(get(b, "b").counts.attempts, 0);
 }
 
 CASE(neighbours_without_the_key_are_not_concerned)
@@ -326,7 +326,7 @@ CASE(a_repeated_finish_of_a_run_is_answered_as_the_first)
     OK(finish_run(b, q.token, "abc", "rer"), NULL);
     EQ_INT(b->op.finish.v[0].state, PAWL_COMPLETED);
     EQ_INT(b->op.finish.v[1].state, PAWL_PENDING);
-    EQ_INT(b->op.finish.v[1].tries.attempts, 1);
+    EQ_INT(b->op.finish.v[1].counts.attempts, 1);
     EQ_INT(b->op.finish.v[2].state, PAWL_PENDING);
     EQ_STR(snapshot(b), before);
 }
@@ -340,8 +340,8 @@ CASE(of_a_lost_run_only_the_first_is_charged)
     finish_ok(b, q.token, "a", "1");
     advance(b, 30 * SEC_US);
     EQ_INT(sweep(b).reclaimed, 2);
-    EQ_INT(get(b, "b").tries.lost, 1);
-    EQ_INT(get(b, "c").tries.lost, 0);
+    EQ_INT(get(b, "b").counts.lost, 1);
+    EQ_INT(get(b, "c").counts.lost, 0);
     EQ_INT(attempts_of(b, "c").n, 0);
     EQ_INT(get(b, "b").position, 1);
     EQ_INT(get(b, "c").position, 2);
@@ -361,8 +361,8 @@ CASE(of_several_lost_runs_each_first_is_charged)
     claim_run_for(b, 10, 10, 30 * SEC_US);
     advance(b, 30 * SEC_US);
     EQ_INT(sweep(b).reclaimed, 4);
-    EQ_INT(get(b, "a").tries.lost + get(b, "c").tries.lost, 2);
-    EQ_INT(get(b, "b").tries.lost + get(b, "d").tries.lost, 0);
+    EQ_INT(get(b, "a").counts.lost + get(b, "c").counts.lost, 2);
+    EQ_INT(get(b, "b").counts.lost + get(b, "d").counts.lost, 0);
 }
 
 CASE(a_poisonous_head_is_given_up_and_the_key_goes_on)
@@ -380,7 +380,7 @@ CASE(a_poisonous_head_is_given_up_and_the_key_goes_on)
     STATE_IS(b, "x", PAWL_DEAD_LETTER);
     struct claim q = claim_run(b, 10, 10);
     EQ_STR(ids_of(b, &q), "a b");
-    EQ_INT(q.calls[0].tries.lost, 0);
+    EQ_INT(q.calls[0].counts.lost, 0);
 }
 
 CASE(a_node_that_leaves_releases_its_runs)
@@ -390,7 +390,7 @@ CASE(a_node_that_leaves_releases_its_runs)
     claim_run(b, 10, 10);
     OK(node(b, OP_LEAVE, "n1", "b1"), NULL);
     EQ_INT(b->op.node.reclaimed, 2);
-    EQ_INT(get(b, "a").tries.lost, 0);
+    EQ_INT(get(b, "a").counts.lost, 0);
     struct claim q = claim_run(b, 10, 10);
     EQ_STR(ids_of(b, &q), "a b");
 }
@@ -402,8 +402,8 @@ CASE(a_buried_node_loses_its_runs)
     claim_run(b, 10, 2);
     OK(node(b, OP_BURY, "n1", "b1"), NULL);
     EQ_INT(b->op.node.reclaimed, 2);
-    EQ_INT(get(b, "a").tries.lost, 1);
-    EQ_INT(get(b, "b").tries.lost, 0);
+    EQ_INT(get(b, "a").counts.lost, 1);
+    EQ_INT(get(b, "b").counts.lost, 0);
     EQ_INT(get(b, "c").position, 3);
 }
 
@@ -416,5 +416,5 @@ CASE(a_cancel_request_behind_a_lost_head_is_met)
     sweep(b);
     EQ_INT(b->op.n_ended, 1);
     EQ_STR(states_of(b, "abc"), "pending cancelled pending");
-    EQ_INT(get(b, "b").tries.lost, 0);
+    EQ_INT(get(b, "b").counts.lost, 0);
 }

@@ -27,8 +27,8 @@ static void timed_out_once(struct conform_fixture *b, const char *id, const char
     EQ_INT(t.n, 1);
     EQ_INT(t.v[0].how, END_TIMEOUT);
     EQ_TEXT(t.v[0].error, error);
-    EQ_INT(get(b, id).tries.attempts, 1);
-    EQ_INT(get(b, id).tries.lost, 0);
+    EQ_INT(get(b, id).counts.attempts, 1);
+    EQ_INT(get(b, id).counts.lost, 0);
 }
 
 CASE(extending_does_not_move_a_lease_past_the_timeout)
@@ -93,7 +93,7 @@ CASE(a_lease_goes_on_without_the_call_that_is_late)
     advance(b, 20 * SEC_US);
     EQ_INT(sweep(b).reclaimed, 0);
     finish_ok(b, t, "b", "2");
-    EQ_INT(get(b, "b").tries.attempts, 0);
+    EQ_INT(get(b, "b").counts.attempts, 0);
     STATE_IS(b, "c", PAWL_COMPLETED);
 }
 
@@ -125,8 +125,8 @@ CASE(silence_before_the_timeout_is_still_a_loss)
     advance(b, 30 * SEC_US);
     EQ_INT(sweep(b).reclaimed, 2);
     timed_out_once(b, "a", "took longer than its timeout of 10 s");
-    EQ_INT(get(b, "b").tries.lost, 1);
-    EQ_INT(get(b, "b").tries.attempts, 0);
+    EQ_INT(get(b, "b").counts.lost, 1);
+    EQ_INT(get(b, "b").counts.attempts, 0);
     EQ_INT(attempts_of(b, "b").v[0].how, END_LOST);
 }
 
@@ -180,8 +180,8 @@ CASE(a_run_is_timed_from_where_each_begins)
     EQ_INT(now(b), begun + 10 * SEC_US);
     EQ_STATUS(extend(b, q.token, 30 * SEC_US), PAWL_LOST_LEASE, NULL);
     timed_out_once(b, "b", "took longer than its timeout of 10 s");
-    EQ_INT(get(b, "c").tries.attempts, 0);
-    EQ_INT(get(b, "c").tries.lost, 0);
+    EQ_INT(get(b, "c").counts.attempts, 0);
+    EQ_INT(get(b, "c").counts.lost, 0);
     advance(b, SEC_US);
     EQ_STR(claimable(b, want(b, 9)), "b");
 }

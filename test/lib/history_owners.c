@@ -166,7 +166,7 @@ static void check_charged(struct history *h, const struct history_row *r)
                       r->lost, r->tries);
 }
 
-static void check_tries(struct history *h)
+static void check_counts(struct history *h)
 {
     for (size_t i = 0, n; i < h->n_tries; i += n) {
         const struct history_try *t = &h->tries[i];
@@ -187,7 +187,7 @@ static void check_tries(struct history *h)
 void history_check_owners(struct history *h)
 {
     join(h);
-    check_tries(h);
+    check_counts(h);
     check_deaths(h);
     check_ended(h);
     for (size_t i = 0; i < h->n_rows; i++) {

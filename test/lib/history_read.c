@@ -140,7 +140,7 @@ static void read_rows(struct history *h, const void *param)
 }
 
 /* A page ends at the end of a call, so that no call is read twice. */
-static void read_tries(struct history *h, const void *param)
+static void read_counts(struct history *h, const void *param)
 {
     const struct speech *s = speech_of(param);
     char sql[1000];
@@ -178,7 +178,7 @@ void history_read(struct history *h, const void *param)
     char sql[300];
     int64_t none;
     read_rows(h, param);
-    read_tries(h, param);
+    read_counts(h, param);
     snprintf(sql, sizeof sql, "SELECT %s, %s FROM pawl_object o WHERE o.type = 'Wallet'",
              say(s->text, "o.key"), say(s->bytes, "o.state"));
     each(h, param, sql, &none, read_wallet);

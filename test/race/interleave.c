@@ -474,7 +474,7 @@ TEST(a_finish_before_a_reclaim)
     OK(two.op.status, &two.op.err);
     EQ_INT(two.op.sweep.reclaimed, 0);
     is("x", PAWL_COMPLETED);
-    EQ_INT(shown("x").tries.lost, 0);
+    EQ_INT(shown("x").counts.lost, 0);
     nothing_left();
     close_all();
 }
@@ -491,7 +491,7 @@ TEST(a_reclaim_before_a_finish)
     EQ_INT(one.op.sweep.reclaimed, 1);
     EQ_STATUS(two.op.status, PAWL_LOST_LEASE, &two.op.err);
     is("x", PAWL_PENDING);
-    EQ_INT(shown("x").tries.lost, 1);
+    EQ_INT(shown("x").counts.lost, 1);
     EQ_INT(claim_one().n, 1);
     close_all();
 }
@@ -504,7 +504,7 @@ TEST(two_reclaims_of_one_lease)
     own_world_advance(&world, 31 * SEC_US);
     play(sweep_of(), "before_commit", sweep_of());
     EQ_INT(one.op.sweep.reclaimed + two.op.sweep.reclaimed, 1);
-    EQ_INT(shown("x").tries.lost, 1);
+    EQ_INT(shown("x").counts.lost, 1);
     close_all();
 }
 

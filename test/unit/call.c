@@ -103,9 +103,9 @@ TEST(why_it_waits)
     struct call c = { .state = PAWL_PENDING, .run_at_us = 1001 };
     EQ_INT(call_waiting_for(&c, 1000, (struct call_where){ 0 }), WAIT_TIME);
     EQ_INT(call_waiting_for(&c, 1000, (struct call_where){ .queue_paused = true }), WAIT_TIME);
-    c.tries.lost = 1;
+    c.counts.lost = 1;
     EQ_INT(call_waiting_for(&c, 1000, (struct call_where){ 0 }), WAIT_TIME);
-    c.tries.attempts = 1;
+    c.counts.attempts = 1;
     EQ_INT(call_waiting_for(&c, 1000, (struct call_where){ 0 }), WAIT_RETRY);
     EQ_INT(call_waiting_for(&c, 1001, (struct call_where){ 0 }), WAIT_WORKER);
     EQ_INT(call_waiting_for(&c, 1001, (struct call_where){ .queue_paused = true }), WAIT_PAUSED);
@@ -117,6 +117,6 @@ TEST(why_it_waits)
 
 TEST(a_lost_call_is_retried_alone)
 {
-    FALSE(tries_retry_alone((struct tries){ .attempts = 5, .redrives = 5 }));
-    TRUE(tries_retry_alone((struct tries){ .lost = 1 }));
+    FALSE(counts_retry_alone((struct attempt_counts){ .attempts = 5, .redrives = 5 }));
+    TRUE(counts_retry_alone((struct attempt_counts){ .lost = 1 }));
 }

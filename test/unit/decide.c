@@ -35,7 +35,7 @@ struct row {
     int64_t retry_in;
     bool alone, fail_lost;
     char next, requested; /* without and with a cancel request */
-    int64_t run_at;    /* with P */
+    int64_t run_at;       /* with P */
     int more_attempts, more_lost;
     bool count;
 };
@@ -104,9 +104,9 @@ static void check_row(const struct row *r, bool request)
     struct verdict v = call_after(&c, &e, NOW, &own);
     if (letter(v.next) != (request ? r->requested : r->next))
         FAIL("row %d, request %d: %s", (int)(r - rows), request, pawl_state_name(v.next));
-    EQ_INT(v.tries.attempts, r->attempts + r->more_attempts);
-    EQ_INT(v.tries.lost, r->lost + r->more_lost);
-    EQ_INT(v.tries.redrives, 9);
+    EQ_INT(v.counts.attempts, r->attempts + r->more_attempts);
+    EQ_INT(v.counts.lost, r->lost + r->more_lost);
+    EQ_INT(v.counts.redrives, 9);
     EQ_INT(v.count_try, r->count);
     if (v.next == PAWL_PENDING)
         EQ_INT(v.run_at_us, r->run_at);

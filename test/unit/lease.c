@@ -38,9 +38,9 @@ static void eq_held(const struct held *a, const struct held *b)
     EQ_INT(a->run_at_us, b->run_at_us);
     EQ_INT(a->lane, b->lane);
     EQ_INT(a->priority, b->priority);
-    EQ_INT(a->tries.attempts, b->tries.attempts);
-    EQ_INT(a->tries.lost, b->tries.lost);
-    EQ_INT(a->tries.redrives, b->tries.redrives);
+    EQ_INT(a->counts.attempts, b->counts.attempts);
+    EQ_INT(a->counts.lost, b->counts.lost);
+    EQ_INT(a->counts.redrives, b->counts.redrives);
     EQ_INT(a->key, b->key);
     EQ_INT(a->pos, b->pos);
     EQ_INT(a->key_no, b->key_no);
@@ -103,9 +103,9 @@ static size_t any_lease(struct held *v)
             h.lane = (int)roll(10000);
         if (roll(8) == 0)
             h.priority = (int)roll(2001) - 1000;
-        h.tries = (struct tries){ 0 };
+        h.counts = (struct attempt_counts){ 0 };
         if (roll(5) == 0)
-            h.tries = (struct tries){ (int)roll(1000), (int)roll(1000), (int)roll(100) };
+            h.counts = (struct attempt_counts){ (int)roll(1000), (int)roll(1000), (int)roll(100) };
         bool keyed = roll(2);
         h.key = keyed ? 1 + (int)roll(5) : 0;
         h.key_no = keyed ? 1 + (int64_t)roll(1000) : 0;
@@ -137,7 +137,7 @@ static enum pawl_status unpack_exact(const char *data, size_t len)
     enum pawl_status st = lease_unpack(&arena, (struct bytes){ copy, len }, &v, &n, &err);
     if (st == PAWL_OK)
         for (size_t i = 0; i < n; i++)
-            TRUE(v[i].seq > (i ? v[i - 1].seq : 0) && v[i].tries.lost >= 0);
+            TRUE(v[i].seq > (i ? v[i - 1].seq : 0) && v[i].counts.lost >= 0);
     else
         EQ_STATUS(st, PAWL_BROKEN, &err);
     free(copy);

@@ -121,7 +121,7 @@ struct mistake {
     }
 
 MISTAKE(no_number, s->call[3].seq = 0)
-MISTAKE(tries_below_none, s->call[3].now.tries.lost = -1)
+MISTAKE(counts_below_none, s->call[3].now.counts.lost = -1)
 MISTAKE(no_lane, s->call[3].now.lane = 0)
 MISTAKE(line_without_key, s->call[3].spec.key = BYTES_NONE)
 MISTAKE(line_without_place, s->call[3].now.pos = 0)
@@ -130,7 +130,7 @@ MISTAKE(ready_with_place, (s->call[3].now.place = AT_READY, s->call[3].spec.key 
 MISTAKE(waits_and_processes, s->call[3].now.state = PAWL_PROCESSING)
 MISTAKE(waits_and_ended, s->call[3].now.outcome = &s->outcome)
 MISTAKE(stands_nowhere, s->call[3].now.place = AT_NONE)
-MISTAKE(expires_retried, (s->call[3].now.expires_us = 9, s->call[3].now.tries.redrives = 1))
+MISTAKE(expires_retried, (s->call[3].now.expires_us = 9, s->call[3].now.counts.redrives = 1))
 MISTAKE(too_important, s->call[3].now.priority = 1001)
 MISTAKE(held_and_pending, s->call[0].now.state = PAWL_PENDING)
 MISTAKE(held_without_number, s->call[0].now.key_no = 0)
@@ -138,7 +138,7 @@ MISTAKE(number_without_key, s->call[1].now.key_no = 1)
 MISTAKE(ended_without_outcome,
         (s->call[3].now.place = AT_ENDED, s->call[3].now.state = PAWL_COMPLETED))
 MISTAKE(ended_and_pending, (s->call[3].now.place = AT_ENDED, s->call[3].now.outcome = &s->outcome))
-MISTAKE(held_otherwise, s->call[0].now.tries.attempts = 1)
+MISTAKE(held_otherwise, s->call[0].now.counts.attempts = 1)
 MISTAKE(held_by_another, (s->call[0].seq = 9))
 MISTAKE(left_and_held, (s->call[3].left = &s->lease, s->call[3].seq = 1))
 MISTAKE(requested_and_waiting, s->call[3].now.cancel_requested = true)
@@ -169,7 +169,7 @@ MISTAKE(waits_and_none_offered, (s->key.turn = KEY_IDLE, s->key.held = 0, s->key
 
 static const struct mistake mistakes[] = {
     { "not above 0", no_number, BOTH },
-    { "tries are below 0", tries_below_none, BOTH },
+    { "tries are below 0", counts_below_none, BOTH },
     { "in no lane", no_lane, BOTH },
     { "has a place and no key", line_without_key, BOTH },
     { "is not in the line", line_without_place, BOTH },

@@ -51,9 +51,9 @@ static void agrees(const char *id)
     OK(pgf_get(&r, id, &c), NULL);
     EQ_STR(status(id), pawl_state_name(c.state));
     EQ_INT(strtoll(column(id, "seq"), NULL, 10), c.seq);
-    EQ_INT(strtoll(column(id, "attempts"), NULL, 10), c.tries.attempts);
-    EQ_INT(strtoll(column(id, "lost"), NULL, 10), c.tries.lost);
-    EQ_INT(strtoll(column(id, "redrives"), NULL, 10), c.tries.redrives);
+    EQ_INT(strtoll(column(id, "attempts"), NULL, 10), c.counts.attempts);
+    EQ_INT(strtoll(column(id, "lost"), NULL, 10), c.counts.lost);
+    EQ_INT(strtoll(column(id, "redrives"), NULL, 10), c.counts.redrives);
     EQ_INT(strtoll(column(id, "priority"), NULL, 10), c.spec.priority);
     EQ_INT(strtoll(column(id, "coalesce(key_no, 0)"), NULL, 10), c.key_no);
     EQ_STR(column(id, "queue"), arena_text(&r.a, c.spec.queue));
@@ -251,7 +251,7 @@ TEST(a_lease_reads_the_same_in_sql)
                                   .lane = 1 + (int)(d % 4 ? 0 : d % 300),
                                   .priority = d % 5 ? 0 : (int)(d % 2001) - 1000 };
             if (d % 6 == 0)
-                v[i].tries = (struct tries){ (int)(d % 200), (int)(d % 3), (int)(d % 2) };
+                v[i].counts = (struct attempt_counts){ (int)(d % 200), (int)(d % 3), (int)(d % 2) };
             if (d % 2) {
                 v[i].key = 1 + (int)(i % 3);
                 v[i].key_no = 1000 - (int64_t)i; /* in another order than the seqs */
@@ -272,7 +272,7 @@ TEST(a_lease_reads_the_same_in_sql)
             const char *want =
                 arena_printf(&r.a, "(%lld,%lld,%d,%d,%d,%d,%d,%s,%s)", (long long)v[i].seq,
                              (long long)v[i].run_at_us, v[i].lane, v[i].priority,
-                             v[i].tries.attempts, v[i].tries.lost, v[i].tries.redrives,
+                             v[i].counts.attempts, v[i].counts.lost, v[i].counts.redrives,
                              v[i].key_no ? arena_printf(&r.a, "%lld", (long long)v[i].key_no) : "",
                              before ? arena_printf(&r.a, "%lld", (long long)before->seq) : "");
             EQ_STR(sql_ask(r.db, "SELECT h FROM pawl.held('\\x%s') h WHERE seq = %lld", hex,

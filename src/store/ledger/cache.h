@@ -50,7 +50,7 @@ struct led_stand {
     int lane, priority;
     int64_t run_at_us, expires_us; /* expires 0: never */
     int64_t pos, key_no;
-    struct tries tries;
+    struct attempt_counts counts;
     bool cancel_requested;
     const struct led_outcome *outcome;
 };
@@ -83,15 +83,15 @@ struct led_call {
     size_t input_len; /* of a call that was read for a claim */
     bool named, ends; /* a finish of the group names it; and will surely end it */
     struct led_stand was, now;
-    struct led_lease *lease; /* HELD: the lease that holds it, once it was asked for */
-    struct led_lease *left;  /* no longer HELD: the lease that held it in this transaction */
-    size_t held_at;          /* lean: its index in the lease */
-    struct led_try *tries;   /* newest first, not written */
-    unsigned mark;           /* of the finish that looked at it last */
-    int64_t forget_us;       /* GONE */
-    bool skipped;            /* the running claim passed over it: its key is locked */
-    bool grabbed;            /* its row of `ready` was deleted when it was found */
-    bool joined;             /* new in its key's line, and not stored: led_line_join() */
+    struct led_lease *lease;        /* HELD: the lease that holds it, once it was asked for */
+    struct led_lease *left;         /* no longer HELD: the lease that held it in this transaction */
+    size_t held_at;                 /* lean: its index in the lease */
+    struct led_try *ended_attempts; /* newest first, not written */
+    unsigned mark;                  /* of the finish that looked at it last */
+    int64_t forget_us;              /* GONE */
+    bool skipped;                   /* the running claim passed over it: its key is locked */
+    bool grabbed;                   /* its row of `ready` was deleted when it was found */
+    bool joined;                    /* new in its key's line, and not stored: led_line_join() */
     struct led_call *joined_next;
 };
 

@@ -37,7 +37,7 @@ static enum pawl_status say(enum led_when when, const char *what, const char *wr
             return wrong;                                                                          \
     } while (0)
 
-static bool tries_possible(struct tries t)
+static bool counts_possible(struct attempt_counts t)
 {
     return t.attempts >= 0 && t.lost >= 0 && t.redrives >= 0;
 }
@@ -82,9 +82,9 @@ static const char *call_wrong(const struct led_call *it)
 {
     const struct led_stand *s = &it->now;
     MUST(it->seq > 0, "its number is not above 0");
-    MUST(tries_possible(s->tries), "its tries are below 0");
+    MUST(counts_possible(s->counts), "its tries are below 0");
     MUST(s->key_no >= 0 && s->pos >= 0, "its number or place in the key is below 0");
-    MUST(s->expires_us >= 0 && (!s->expires_us || !s->tries.redrives), "its expiry is impossible");
+    MUST(s->expires_us >= 0 && (!s->expires_us || !s->counts.redrives), "its expiry is impossible");
     MUST(s->priority >= PRIORITY_MIN && s->priority <= PRIORITY_MAX, "its priority is impossible");
     switch (s->place) {
     case AT_READY:
@@ -112,7 +112,7 @@ static const char *holder_wrong(const struct led_call *it)
         const struct held *h = &l->held[at];
         MUST(h->lane == it->now.lane && h->priority == it->now.priority &&
                  h->run_at_us == it->now.run_at_us && h->key_no == it->now.key_no &&
-                 memcmp(&h->tries, &it->now.tries, sizeof h->tries) == 0,
+                 memcmp(&h->counts, &it->now.counts, sizeof h->counts) == 0,
              "its lease has it otherwise");
     }
     l = it->now.place != AT_HELD ? it->left : NULL;
@@ -146,7 +146,7 @@ static const char *held_item_wrong(const struct led_lease *l, size_t i)
     const struct held *h = &l->held[i];
     const struct led_link *r = &l->run[i];
     MUST(h->seq > (i ? l->held[i - 1].seq : 0), "its calls are not in the order of their numbers");
-    MUST(h->lane > 0 && tries_possible(h->tries), "a call in it has no lane, or tries below 0");
+    MUST(h->lane > 0 && counts_possible(h->counts), "a call in it has no lane, or tries below 0");
     MUST(h->key ? h->key > 0 && h->key_no > 0 && h->pos > 0 : !h->key_no && !h->pos,
          "a call in it has a key and no number, or a number and no key");
     if (r->behind >= 0) {

@@ -83,7 +83,8 @@ static enum pawl_status gather(struct claiming *g, struct candidate **out, size_
     if (!*out)
         return err_no_memory(err, "a claim");
     for (struct led_call *it = c->tx->first_call; it && st == PAWL_OK; it = it->newer) {
-        struct pair of = { .track = (int64_t)it->now.lane * 2 + tries_retry_alone(it->now.tries) };
+        struct pair of = { .track =
+                               (int64_t)it->now.lane * 2 + counts_retry_alone(it->now.counts) };
         bool served = false;
         if (is_unstored(it))
             st = led_claim_serves(g, &of, &served, err);

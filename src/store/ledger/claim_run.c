@@ -18,7 +18,7 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
 {
     enum pawl_status st = PAWL_OK;
     bool fit = false;
-    r->stopped = it->now.lane != r->lane || tries_retry_alone(it->now.tries) ||
+    r->stopped = it->now.lane != r->lane || counts_retry_alone(it->now.counts) ||
                  it->now.run_at_us > g->c->now_us;
     if (r->stopped)
         return PAWL_OK;
@@ -107,7 +107,7 @@ enum pawl_status led_claim_lines(struct claiming *g, struct led_call *const *v, 
     for (size_t i = 0; st == PAWL_OK && i < n && room > 1; i++, room--) {
         struct led_key *k;
         bool quick = false;
-        if (!v[i]->spec.key.data || tries_retry_alone(v[i]->now.tries))
+        if (!v[i]->spec.key.data || counts_retry_alone(v[i]->now.counts))
             continue;
         st = call_quick(g, v[i], &quick, err);
         if (st != PAWL_OK || !quick)
@@ -130,7 +130,7 @@ enum pawl_status led_claim_candidate(struct claiming *g, struct led_call *it, bo
                                      struct pawl_err *err)
 {
     struct led_key *k = NULL;
-    bool retry_alone = tries_retry_alone(it->now.tries), quick = true, fit = false;
+    bool retry_alone = counts_retry_alone(it->now.counts), quick = true, fit = false;
     if (it->skipped || (retry_alone && g->q->n))
         return PAWL_OK;
     enum pawl_status st = call_quick(g, it, &quick, err);

@@ -29,9 +29,9 @@ static enum pawl_status candidate(struct claiming *g, const struct led_rows *r, 
                                   .lane = (int)(led_get_int(r, row, 1) / 2),
                                   .priority = (int)-g->rank,
                                   .run_at_us = led_get_int(r, row, 2),
-                                  .tries = { .attempts = (int)led_get_int(r, row, 3),
-                                             .lost = (int)led_get_int(r, row, 4),
-                                             .redrives = (int)led_get_int(r, row, 5) },
+                                  .counts = { .attempts = (int)led_get_int(r, row, 3),
+                                              .lost = (int)led_get_int(r, row, 4),
+                                              .redrives = (int)led_get_int(r, row, 5) },
                                   .pos = led_get_int(r, row, 6),
                                   .key_no = led_get_int(r, row, 7) };
     return led_call_taken(g->c, r, row, TAKEN_READY, it, err);

@@ -70,7 +70,7 @@ enum pawl_status led_claim_take(struct claiming *g, struct led_call *it, struct 
                                 .run_at_us = to.run_at_us,
                                 .lane = to.lane,
                                 .priority = to.priority,
-                                .tries = to.tries,
+                                .counts = to.counts,
                                 .key = k ? g->n_keys : 0,
                                 .pos = k ? to.pos : 0,
                                 .key_no = k ? to.key_no : 0 };

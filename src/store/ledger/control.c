@@ -157,15 +157,15 @@ static enum pawl_status former_row(struct ledger *c, struct led_call *it, struct
     struct led_try *t = arena_zalloc(&c->scratch, 1, sizeof *t);
     if (!t)
         return err_no_memory(err, "a try");
-    *t = (struct led_try){ .older = it->tries,
-                           .try_no = it->now.tries.attempts + it->now.tries.lost,
+    *t = (struct led_try){ .older = it->ended_attempts,
+                           .try_no = it->now.counts.attempts + it->now.counts.lost,
                            .state = it->now.state,
                            .error = o->error,
                            .node = o->node,
                            .token = o->token,
                            .started_us = o->started_us,
                            .finished_us = o->finished_us };
-    it->tries = t;
+    it->ended_attempts = t;
     return PAWL_OK;
 }
 
@@ -199,7 +199,7 @@ enum pawl_status led_retry_call(struct ledger *c, struct led_call *it, struct pa
     if (st != PAWL_OK)
         return st;
     to.state = PAWL_PENDING;
-    to.tries = (struct tries){ .redrives = it->now.tries.redrives + 1 };
+    to.counts = (struct attempt_counts){ .redrives = it->now.counts.redrives + 1 };
     to.lane = it->own_lane;
     to.priority = it->own_priority;
     to.run_at_us = c->now_us;

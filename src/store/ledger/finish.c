@@ -34,8 +34,8 @@ static enum pawl_status row_add(struct ledger *c, const struct led_lease *l, str
     struct led_try *t = arena_zalloc(&c->scratch, 1, sizeof *t);
     if (!t)
         return err_no_memory(err, "a try");
-    *t = (struct led_try){ .older = it->tries,
-                           .try_no = it->now.tries.attempts + it->now.tries.lost + 1,
+    *t = (struct led_try){ .older = it->ended_attempts,
+                           .try_no = it->now.counts.attempts + it->now.counts.lost + 1,
                            .how = (int)e->end.how,
                            .state = v->next,
                            .error = error_kept(e->end.how) ? e->error : BYTES_NONE,
@@ -43,7 +43,7 @@ static enum pawl_status row_add(struct ledger *c, const struct led_lease *l, str
                            .token = e->owner ? token_bytes(l) : BYTES_NONE,
                            .started_us = e->started_us,
                            .finished_us = c->now_us };
-    it->tries = t;
+    it->ended_attempts = t;
     return PAWL_OK;
 }
 
@@ -129,7 +129,7 @@ enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, st
     int64_t held_us = l->until_us ? MIN(l->until_us, c->now_us) : c->now_us;
     if (!try_timed_out(&c->scratch, &it->spec, e->started_us, held_us, &e->end, &e->error))
         return err_no_memory(err, "a try");
-    struct try_of try = { &it->spec, it->now.tries, it->now.run_at_us };
+    struct try_of try = { &it->spec, it->now.counts, it->now.run_at_us };
     e->end.cancel_requested = it->now.cancel_requested;
     e->verdict = call_after(&try, &e->end, c->now_us, c->world);
     st = row_add(c, l, it, e, err);
@@ -137,7 +137,7 @@ enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, st
         return st;
     struct led_stand to = it->now;
     to.state = e->verdict.next;
-    to.tries = e->verdict.tries;
+    to.counts = e->verdict.counts;
     if (to.state == PAWL_PENDING) {
         st = place_back(c, it, &to.place, err);
         if (st != PAWL_OK)
@@ -168,7 +168,7 @@ static void former_outcome(struct op *op, const struct token *token, const struc
         return;
     f->state = it->now.state;
     f->error_out = arena_copy(op->a, o->error);
-    f->tries = it->now.tries;
+    f->counts = it->now.counts;
     f->finished_us = o->finished_us;
 }
 
@@ -179,7 +179,7 @@ static enum pawl_status former_try(struct ledger *c, struct op *op, const struct
 {
     struct led_rows *r = NULL;
     struct led_params p = { 0 };
-    enum pawl_status st = it->tries ? led_flush(c, err) : PAWL_OK;
+    enum pawl_status st = it->ended_attempts ? led_flush(c, err) : PAWL_OK;
     led_int(&p, it->seq);
     led_text(&p, (struct bytes){ (const char *)token->b, sizeof token->b });
     if (st == PAWL_OK)
@@ -192,7 +192,7 @@ static enum pawl_status former_try(struct ledger *c, struct op *op, const struct
     f->finished_us = f->state == PAWL_PENDING ? 0 : led_get_int(r, 0, 2);
     if (it->now.place == AT_HELD)
         st = led_holders_load(c, &it, 1, err);
-    f->tries = it->now.tries;
+    f->counts = it->now.counts;
     f->run_at_us = it->now.state == PAWL_PENDING ? it->now.run_at_us : 0;
     return st;
 }
@@ -409,7 +409,7 @@ static void answer(struct ledger *c, const struct led_end *e, struct finish_item
     bool pending = v->next == PAWL_PENDING;
     bool failed = v->next == PAWL_FAILED || v->next == PAWL_DEAD_LETTER;
     f->state = v->next;
-    f->tries = v->tries;
+    f->counts = v->counts;
     f->run_at_us = pending ? v->run_at_us : 0;
     f->finished_us = pending ? 0 : c->now_us;
     f->error_out = failed || (pending && v->count_try) ? e->error : BYTES_NONE;

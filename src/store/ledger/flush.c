@@ -124,18 +124,18 @@ static bool same_place(const struct led_stand *a, const struct led_stand *b)
 {
     return a->place == b->place && a->lane == b->lane && a->priority == b->priority &&
            a->run_at_us == b->run_at_us && a->pos == b->pos && a->key_no == b->key_no &&
-           memcmp(&a->tries, &b->tries, sizeof a->tries) == 0;
+           memcmp(&a->counts, &b->counts, sizeof a->counts) == 0;
 }
 
 static void write_place_in(struct writing *w, const struct led_call *it)
 {
     const struct led_stand *s = &it->now;
-    struct tries t = s->tries;
+    struct attempt_counts t = s->counts;
     if (s->place == AT_READY)
-        led_cursor_lower(w->c, s->lane * 2 + tries_retry_alone(t), -s->priority, s->run_at_us,
+        led_cursor_lower(w->c, s->lane * 2 + counts_retry_alone(t), -s->priority, s->run_at_us,
                          it->seq);
     if (s->place == AT_READY)
-        ROW(w->c, &w->ready_in, I(it->seq), I(s->lane * 2 + tries_retry_alone(t)), I(-s->priority),
+        ROW(w->c, &w->ready_in, I(it->seq), I(s->lane * 2 + counts_retry_alone(t)), I(-s->priority),
             I(s->run_at_us), I(t.attempts), I(t.lost), I(t.redrives), I(s->pos), I(s->key_no));
     else
         ROW(w->c, &w->line_in, B(it->spec.key), I(s->place == AT_DELAYED ? -it->seq : s->pos),
@@ -147,7 +147,7 @@ static void write_place_out(struct writing *w, const struct led_call *it)
 {
     const struct led_stand *s = &it->was;
     if (s->place == AT_READY)
-        ROW(w->c, &w->ready_out, I(it->seq), I(s->lane * 2 + tries_retry_alone(s->tries)),
+        ROW(w->c, &w->ready_out, I(it->seq), I(s->lane * 2 + counts_retry_alone(s->counts)),
             I(-s->priority), I(s->run_at_us));
     else
         ROW(w->c, &w->line_out, I(it->seq));
@@ -172,7 +172,7 @@ static void write_outcome(struct writing *w, const struct led_call *it)
 {
     const struct led_outcome *old = it->was.place == AT_ENDED ? it->was.outcome : NULL;
     const struct led_outcome *o = it->now.place == AT_ENDED ? it->now.outcome : NULL;
-    struct tries t = it->now.tries;
+    struct attempt_counts t = it->now.counts;
     if (old == o)
         return;
     if (old && o && old->finished_us == o->finished_us && it->was.state == it->now.state) {
@@ -188,13 +188,13 @@ static void write_outcome(struct writing *w, const struct led_call *it)
             I(o->finished_us), I(o->keep_until_us));
 }
 
-static void write_tries(struct writing *w, struct led_call *it)
+static void write_counts(struct writing *w, struct led_call *it)
 {
     struct led_try *oldest = NULL;
     int no = 0;
-    while (it->tries) { /* newest first: reverse the list */
-        struct led_try *t = it->tries;
-        it->tries = t->older;
+    while (it->ended_attempts) { /* newest first: reverse the list */
+        struct led_try *t = it->ended_attempts;
+        it->ended_attempts = t->older;
         t->older = oldest;
         oldest = t;
     }
@@ -247,7 +247,7 @@ static enum pawl_status write_call(struct writing *w, struct led_call *it, struc
         write_gone(w, it);
     } else {
         write_outcome(w, it);
-        write_tries(w, it);
+        write_counts(w, it);
     }
     if (it->now.cancel_requested && !it->was.cancel_requested)
         ROW(w->c, &w->cancel_request_in, I(it->seq));
@@ -463,8 +463,8 @@ static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct 
     sheets_init(w);
     enum pawl_status st = write_ids(w, err);
     for (struct led_call *it = c->tx->first_call; it && st == PAWL_OK; it = it->newer)
-        if (it->was.place != it->now.place || it->fresh || it->moved || it->grabbed || it->tries ||
-            it->was.cancel_requested != it->now.cancel_requested ||
+        if (it->was.place != it->now.place || it->fresh || it->moved || it->grabbed ||
+            it->ended_attempts || it->was.cancel_requested != it->now.cancel_requested ||
             it->was.outcome != it->now.outcome || !same_place(&it->was, &it->now))
             st = write_call(w, it, err);
     for (struct led_lease *l = c->tx->first_lease; l && st == PAWL_OK; l = l->newer)

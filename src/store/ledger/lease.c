@@ -287,10 +287,10 @@ static void hold(struct led_call *it, struct led_lease *l, const struct held *h)
     it->now.lane = h->lane;
     it->now.priority = h->priority;
     it->now.run_at_us = h->run_at_us;
-    it->now.tries = h->tries;
+    it->now.counts = h->counts;
     it->now.pos = h->pos;
     it->now.key_no = h->key_no;
-    if (h->tries.redrives > 0)
+    if (h->counts.redrives > 0)
         it->now.expires_us = 0;
     it->was = it->now;
 }

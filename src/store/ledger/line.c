@@ -82,8 +82,8 @@ static struct led_call *row_call(struct ledger *c, const struct led_rows *r, int
     CHECK(k->got);
     if (!it || (it->was.place != AT_NONE && changed(it)))
         return it;
-    struct tries tries = { (int)led_get_int(r, row, 6), (int)led_get_int(r, row, 7),
-                           (int)led_get_int(r, row, 8) };
+    struct attempt_counts counts = { (int)led_get_int(r, row, 6), (int)led_get_int(r, row, 7),
+                                     (int)led_get_int(r, row, 8) };
     it->partial = it->was.place == AT_NONE || it->partial || it->lean;
     it->spec.key = k->name;
     it->lease = NULL;
@@ -93,8 +93,8 @@ static struct led_call *row_call(struct ledger *c, const struct led_rows *r, int
                                   .lane = (int)led_get_int(r, row, 3),
                                   .priority = (int)led_get_int(r, row, 4),
                                   .run_at_us = led_get_int(r, row, 5),
-                                  .expires_us = tries.redrives > 0 ? 0 : it->now.expires_us,
-                                  .tries = tries,
+                                  .expires_us = counts.redrives > 0 ? 0 : it->now.expires_us,
+                                  .counts = counts,
                                   .key_no = led_get_int(r, row, 9) };
     it->was = it->now;
     return it;

@@ -261,11 +261,11 @@ static enum pawl_status asked_read(struct ledger *c, const struct led_rows *r, i
     return st == PAWL_OK && c->scratch.failed ? err_no_memory(err, "a call") : st;
 }
 
-static struct tries tries_read(const struct led_rows *r, int row, int at)
+static struct attempt_counts counts_read(const struct led_rows *r, int row, int at)
 {
-    return (struct tries){ .attempts = (int)led_get_int(r, row, at),
-                           .lost = (int)led_get_int(r, row, at + 1),
-                           .redrives = (int)led_get_int(r, row, at + 2) };
+    return (struct attempt_counts){ .attempts = (int)led_get_int(r, row, at),
+                                    .lost = (int)led_get_int(r, row, at + 1),
+                                    .redrives = (int)led_get_int(r, row, at + 2) };
 }
 
 static void stand_ready(const struct led_rows *r, int row, struct led_stand *to)
@@ -276,7 +276,7 @@ static void stand_ready(const struct led_rows *r, int row, struct led_stand *to)
     to->lane = (int)led_get_int(r, row, at) / 2;
     to->priority = (int)-led_get_int(r, row, at + 1);
     to->run_at_us = led_get_int(r, row, at + 2);
-    to->tries = tries_read(r, row, at + 3);
+    to->counts = counts_read(r, row, at + 3);
     to->pos = led_get_int(r, row, at + 6);
     to->key_no = led_get_int(r, row, at + 7);
 }
@@ -290,7 +290,7 @@ static void stand_line(const struct led_rows *r, int row, int at, struct led_sta
     to->lane = (int)led_get_int(r, row, at + 1);
     to->priority = (int)led_get_int(r, row, at + 2);
     to->run_at_us = led_get_int(r, row, at + 3);
-    to->tries = tries_read(r, row, at + 4);
+    to->counts = counts_read(r, row, at + 4);
     to->key_no = led_get_int(r, row, at + 7);
 }
 
@@ -303,7 +303,7 @@ static bool stand_ended(struct ledger *c, const struct led_rows *r, int row, str
     to->place = AT_ENDED;
     to->state = (enum pawl_state)led_get_int(r, row, at);
     o->error = led_get(r, row, at + 1);
-    to->tries = tries_read(r, row, at + 2);
+    to->counts = counts_read(r, row, at + 2);
     o->node = led_get(r, row, at + 5);
     o->claimed_us = led_get_int(r, row, at + 6);
     o->started_us = led_get_int(r, row, at + 7);
@@ -335,7 +335,7 @@ static enum pawl_status stand_read(struct ledger *c, const struct led_rows *r, i
         stand_line(r, row, READ_LINE, &to);
     else if (ended && !stand_ended(c, r, row, &to))
         return err_no_memory(err, "a call");
-    if (to.tries.redrives > 0)
+    if (to.counts.redrives > 0)
         to.expires_us = 0; /* a retried call has left its first life's end behind */
     it->lease = NULL;
     it->was = it->now = to;
@@ -354,7 +354,7 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
         st = stand_read(c, r, row, it, err);
     if (st == PAWL_OK && moved)
         it->was.expires_us = it->now.expires_us =
-            it->now.tries.redrives > 0 ? 0 : led_get_int(r, row, 8);
+            it->now.counts.redrives > 0 ? 0 : led_get_int(r, row, 8);
     it->partial = it->lean = false;
     return st;
 }
@@ -381,7 +381,7 @@ enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int 
     s->key = led_get(r, row, at + 2);
     it->created_us = given(r, row, at + 3, it->now.run_at_us);
     it->own_run_at_us = given(r, row, at + 4, it->now.run_at_us);
-    it->now.expires_us = it->now.tries.redrives > 0 ? 0 : led_get_int(r, row, at + 5);
+    it->now.expires_us = it->now.counts.redrives > 0 ? 0 : led_get_int(r, row, at + 5);
     s->caller = led_get(r, row, at + 7);
     s->client = led_get(r, row, at + 8);
     s->parent = led_get(r, row, at + 9);
@@ -580,7 +580,7 @@ enum pawl_status led_last_error(struct ledger *c, const struct led_call *call, s
     struct led_rows *r = NULL;
     struct led_params p = { 0 };
     *out = BYTES_NONE;
-    for (const struct led_try *t = call->tries; t; t = t->older)
+    for (const struct led_try *t = call->ended_attempts; t; t = t->older)
         if (t->how == END_ERROR || t->how == END_TIMEOUT || t->how == END_REFUSE ||
             t->how == END_LOST) {
             *out = t->error;
@@ -600,7 +600,7 @@ static void model(const struct led_call *it, struct call *out)
                           .seq = it->seq,
                           .state = s->state,
                           .cancel_requested = s->cancel_requested && s->place == AT_HELD,
-                          .tries = s->tries,
+                          .counts = s->counts,
                           .key_no = s->key_no,
                           .created_us = it->created_us,
                           .run_at_us = s->run_at_us,
@@ -653,7 +653,7 @@ static enum pawl_status show_pending(struct ledger *c, struct led_call *it, stru
 {
     struct call_where where = { 0 };
     enum pawl_status st = led_lane_paused(c, it->now.lane, &where.queue_paused, err);
-    if (st == PAWL_OK && out->tries.attempts + out->tries.lost > 0)
+    if (st == PAWL_OK && out->counts.attempts + out->counts.lost > 0)
         st = led_last_error(c, it, &out->error, err);
     if (st == PAWL_OK && it->spec.key.data && it->now.place != AT_DELAYED) {
         out->in_line = true;
@@ -680,7 +680,7 @@ static enum pawl_status show_held(struct ledger *c, struct led_call *it, unsigne
     out->position = out->in_line ? before + !runs : 0;
     if (!(with & LED_AS_OWNER) && (before || !runs)) {
         out->state = PAWL_PENDING;
-        if (out->tries.attempts + out->tries.lost > 0)
+        if (out->counts.attempts + out->counts.lost > 0)
             st = led_last_error(c, it, &out->error, err);
     }
     out->waiting_for =

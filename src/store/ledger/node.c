@@ -17,7 +17,7 @@ static enum pawl_status tell_lost(struct ledger *c, struct op *op, const struct 
     enum pawl_status st = led_lane(c, l->held[i].lane, &lane, err);
     if (st != PAWL_OK)
         return st;
-    struct tries before = l->held[i].tries;
+    struct attempt_counts before = l->held[i].counts;
     return op_lost(op,
                    &(struct lost_attempt){ .id = it->spec.id,
                                            .type = lane->type,

@@ -12,7 +12,7 @@
 struct tree_key ready_key(const struct mem_call *c)
 {
     const struct stand *s = &c->now;
-    return KEY(s->lane->number, tries_retry_alone(s->tries), -s->priority, s->run_at_us, c->seq);
+    return KEY(s->lane->number, counts_retry_alone(s->counts), -s->priority, s->run_at_us, c->seq);
 }
 
 struct mem_call *call_by_id(const struct mem_db *db, struct bytes id)
@@ -207,7 +207,7 @@ bool try_shown(const struct try_row *t)
 
 static struct bytes pending_error(const struct mem_call *c)
 {
-    if (c->now.tries.attempts + c->now.tries.lost == 0)
+    if (c->now.counts.attempts + c->now.counts.lost == 0)
         return BYTES_NONE;
     const struct try_row *t = c->now.newest_try;
     while (t && !try_shown(t))
@@ -267,7 +267,7 @@ struct call call_model(const struct mem_call *c, int64_t now_us)
                         .seq = c->seq,
                         .state = s->state,
                         .cancel_requested = s->cancel_requested,
-                        .tries = s->tries,
+                        .counts = s->counts,
                         .created_us = c->created_us,
                         .run_at_us = s->run_at_us,
                         .expires_us = s->expires_us };

@@ -208,7 +208,7 @@ static bool goes_on(const struct claiming *g)
 /* May it be in a run that began in this lane? */
 static bool runs_along(const struct claiming *g, const struct mem_call *c, const struct lane *lane)
 {
-    return c->now.lane == lane && !tries_retry_alone(c->now.tries) &&
+    return c->now.lane == lane && !counts_retry_alone(c->now.counts) &&
            c->now.run_at_us <= g->tx->now_us;
 }
 

@@ -111,7 +111,7 @@ static struct try_row *former_row(struct mem_call *c)
         return NULL;
     *t = (struct try_row){ .older = c->now.newest_try,
                            .no = c->now.newest_try ? c->now.newest_try->no + 1 : 1,
-                           .try_no = c->now.tries.attempts + c->now.tries.lost,
+                           .try_no = c->now.counts.attempts + c->now.counts.lost,
                            .state = o->state,
                            .error = o->error,
                            .node = o->node,
@@ -146,7 +146,7 @@ enum pawl_status call_retry(struct mem_tx *tx, struct mem_call *c)
         return PAWL_NO_MEMORY;
     to.state = PAWL_PENDING;
     to.newest_try = former;
-    to.tries = (struct tries){ .redrives = c->now.tries.redrives + 1 };
+    to.counts = (struct attempt_counts){ .redrives = c->now.counts.redrives + 1 };
     to.run_at_us = tx->now_us;
     to.expires_us = 0;
     call_put(tx->db, c, to);

@@ -92,7 +92,7 @@ static bool row_make(struct mem_tx *tx, struct mem_call *c, const struct ending_
         return false;
     *t = (struct try_row){ .older = c->now.newest_try,
                            .no = c->now.newest_try ? c->now.newest_try->no + 1 : 1,
-                           .try_no = c->now.tries.attempts + c->now.tries.lost + 1,
+                           .try_no = c->now.counts.attempts + c->now.counts.lost + 1,
                            .how = (int)e->end.how,
                            .state = v->next,
                            .started_us = started_of(c, e),
@@ -155,7 +155,7 @@ enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const stru
 {
     struct mem_db *db = tx->db;
     struct mem_lease *l = c->now.lease;
-    struct try_of try = { &c->spec, c->now.tries, c->now.run_at_us };
+    struct try_of try = { &c->spec, c->now.counts, c->now.run_at_us };
     struct ending_of late = *said, *e = &late;
     int64_t held_us = l->now.until_us ? MIN(l->now.until_us, tx->now_us) : tx->now_us;
     if (!try_timed_out(tx->op->a, &c->spec, started_of(c, e), held_us, &e->end, &e->error))
@@ -168,7 +168,7 @@ enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const stru
 
     struct stand to = c->now;
     to.state = v.next;
-    to.tries = v.tries;
+    to.counts = v.counts;
     if (row)
         to.newest_try = row;
     if (v.next == PAWL_PENDING) {
@@ -234,7 +234,7 @@ static bool answer_now(struct mem_tx *tx, struct finish_item *f, const struct me
                        enum ending how)
 {
     f->state = c->now.state;
-    f->tries = c->now.tries;
+    f->counts = c->now.counts;
     f->run_at_us = c->now.state == PAWL_PENDING ? c->now.run_at_us : 0;
     f->finished_us = c->now.outcome ? c->now.outcome->finished_us : 0;
     if (c->now.outcome)
@@ -250,7 +250,7 @@ static bool answer_row(struct mem_tx *tx, struct finish_item *f, const struct me
 {
     assert(t);
     f->state = t->state;
-    f->tries = c->now.tries;
+    f->counts = c->now.counts;
     f->run_at_us = c->now.state == PAWL_PENDING ? c->now.run_at_us : 0;
     f->finished_us = t->state == PAWL_PENDING ? 0 : t->finished_us;
     return answer_error(tx, f, t->error);

@@ -23,8 +23,8 @@ static struct mem_call **firsts(struct mem_tx *tx, const struct mem_lease *l, si
 }
 
 /* For the log: an attempt that ended without its owner's word. */
-static enum pawl_status tell_lost(struct mem_tx *tx, const struct mem_call *c, struct tries before,
-                                  struct bytes error)
+static enum pawl_status tell_lost(struct mem_tx *tx, const struct mem_call *c,
+                                  struct attempt_counts before, struct bytes error)
 {
     const struct try_row *row = c->now.newest_try;
     bool ended = c->now.place == PLACE_ENDED, late = row && row->how == END_TIMEOUT;
@@ -43,7 +43,7 @@ static enum pawl_status take_back(struct mem_tx *tx, struct mem_call *c, const s
                                   int64_t *count)
 {
     struct mem_key *k = c->now.key;
-    struct tries before = c->now.tries;
+    struct attempt_counts before = c->now.counts;
     enum pawl_status st = try_end_write(tx, c, e);
     if (st == PAWL_OK && e->end.how != END_RELEASE)
         st = tell_lost(tx, c, before, e->error);

@@ -154,7 +154,7 @@ struct mem_call {
         int64_t run_at_us;     /* where it stands now */
         int64_t own_run_at_us; /* the call's own: shown once it has ended */
         int64_t expires_us;    /* 0: never, or no longer */
-        struct tries tries;
+        struct attempt_counts counts;
         struct mem_lease *lease; /* HELD */
         bool cancel_requested;
         const struct outcome *outcome; /* ENDED */
