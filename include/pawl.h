@@ -8,7 +8,7 @@
  *   1. Accepted means stored: pawl_submit() returns after the commit, with full fsync.
  *   2. At most one committed effect per id: outcome, state, sent calls and the handler's own SQL
  *      commit in one transaction. Effects outside the database are at-least-once; give the other
- *      side pawl_call_id() and pawl_call_try() so that it can refuse a duplicate.
+ *      side pawl_call_id() and pawl_call_attempt_no() so that it can refuse a duplicate.
  *   3. A duplicate gets the first one's answer, without a write. The same id with other content is
  *      PAWL_CONFLICT.
  *   4. One at a time, in order, per key: a call sees the state its predecessor left.
@@ -599,7 +599,9 @@ PAWL_API const char *pawl_call_method(const struct pawl_call *c);
 /* NULL without a key. */
 PAWL_API const char *pawl_call_key(const struct pawl_call *c);
 /* The number of this attempt: attempts + lost + 1. */
-PAWL_API int pawl_call_try(const struct pawl_call *c);
+PAWL_API int pawl_call_attempt_no(const struct pawl_call *c);
+/* Its former name. */
+#define pawl_call_try pawl_call_attempt_no
 /* Everything of the call; borrowed until the attempt ends. */
 PAWL_API const struct pawl_view *pawl_call_view(const struct pawl_call *c);
 /* The input; borrowed until the attempt ends. */

@@ -27,7 +27,7 @@ static int hello(struct pawl_call *c)
     if (pawl_input_get_text(c, "name", &name) != 0)
         return pawl_refuse(c, "member \"name\" must be a text");
 
-    printf("the handler runs, attempt %d of call %s\n", pawl_call_try(c), pawl_call_id(c));
+    printf("the handler runs, attempt %d of call %s\n", pawl_call_attempt_no(c), pawl_call_id(c));
     char text[200];
     snprintf(text, sizeof text, "hello, %.150s", name);
     return pawl_reply_text(c, text);

@@ -100,9 +100,9 @@ static int lab_flaky(struct pawl_call *c)
     int bad = need_int(c, "times", TIMES_MAX, &times);
     if (bad)
         return bad;
-    if (pawl_call_try(c) <= times)
-        return pawl_fail(c, "attempt %d of %" PRId64 " that fail", pawl_call_try(c), times);
-    return pawl_reply_int(c, pawl_call_try(c));
+    if (pawl_call_attempt_no(c) <= times)
+        return pawl_fail(c, "attempt %d of %" PRId64 " that fail", pawl_call_attempt_no(c), times);
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 /* {"times": n}: kills its process in its first n attempts, then returns the number of the
@@ -113,9 +113,9 @@ static int lab_crash(struct pawl_call *c)
     int bad = need_int(c, "times", TIMES_MAX, &times);
     if (bad)
         return bad;
-    if (pawl_call_try(c) <= times)
+    if (pawl_call_attempt_no(c) <= times)
         abort();
-    return pawl_reply_int(c, pawl_call_try(c));
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 /* ---- SQL in the call's own transaction ------------------------------------------------------- */

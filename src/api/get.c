@@ -452,7 +452,7 @@ static void attempt_add(struct buf *b, const struct attempt *t, bool secrets)
     const char *kind = t->how == END_TIMEOUT ? "timeout" : t->how == END_LOST ? "lost" : "error";
     json_add_comma(b);
     buf_add_char(b, '{');
-    add_int(b, "try", t->try_no);
+    add_int(b, "try", t->attempt_no);
     add_text(b, "kind", bytes_of(kind));
     add_text(b, "error", secrets ? t->error : BYTES_NONE);
     add_text(b, "node", t->node);

@@ -31,7 +31,7 @@
 #define TAG_VALUE_LEN_MAX 255
 #define PRIORITY_MIN (-1000)
 #define PRIORITY_MAX 1000
-#define TRIES_MAX 1000
+#define ATTEMPTS_MAX 1000
 /* With a larger factor the second back-off would be the longest already. */
 #define BACKOFF_FACTOR_MAX 1000
 /* (queue, type) pairs. Each costs a row, and a few bytes in every process; types are code, not
@@ -69,7 +69,7 @@
 #define SQL_LEN_MAX (1 << 20)
 #define SQL_PARAMS_MAX 100
 /* Memory of one attempt: its input, what it asks for, and its answer. */
-#define TRY_LEN_MAX (64 << 20)
+#define ATTEMPT_LEN_MAX (64 << 20)
 #define LEASE_MIN_US (INT64_C(1) * 1000000)
 #define LEASE_MAX_US (INT64_C(3600) * 1000000)
 #define SLOTS_MAX 1024

@@ -54,8 +54,8 @@ static enum pawl_status add_numbers(const struct cli *cli, struct buf *b, struct
         const char *option, *field;
         int64_t min, max;
     } whole[] = { { "priority", "priority", PRIORITY_MIN, PRIORITY_MAX },
-                  { "max-attempts", "max_attempts", 1, TRIES_MAX },
-                  { "max-lost", "max_lost", 1, TRIES_MAX } };
+                  { "max-attempts", "max_attempts", 1, ATTEMPTS_MAX },
+                  { "max-lost", "max_lost", 1, ATTEMPTS_MAX } };
     static const char *const durations[][2] = { { "delay", "delay" },
                                                 { "timeout", "timeout" },
                                                 { "expires-in", "expires_in" },

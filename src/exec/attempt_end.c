@@ -29,7 +29,7 @@ size_t pool_pick(struct pool *p, bool (*pick)(struct pawl_call *t, int64_t x), i
 
 static bool is_late(struct pawl_call *t, int64_t now_us)
 {
-    return t->deadline_us <= now_us && atomic_load(&t->stage) == TRY_RUNNING;
+    return t->deadline_us <= now_us && atomic_load(&t->stage) == ATTEMPT_RUNNING;
 }
 
 bool pool_any(struct pawl_call *t, int64_t x)
@@ -67,8 +67,8 @@ static void time_out(struct pawl_call *t)
     snprintf(text, sizeof(text), "took longer than its timeout of %g s",
              (double)t->call->spec.timeout_us / SEC_US);
     /* Void the answer before telling the handler: one that wakes up and answers must not win. */
-    bool ours = try_take_over(t, TRY_RUNNING, END_TIMEOUT, text);
-    try_stop(t, STOP_TIME);
+    bool ours = attempt_take_over(t, ATTEMPT_RUNNING, END_TIMEOUT, text);
+    attempt_stop(t, STOP_TIME);
     if (ours)
         pool_hung(t);
 }
@@ -82,13 +82,13 @@ int64_t pool_deadlines(struct exec *e, int64_t now_us)
         n = pool_pick(p, is_late, now_us, late, COUNT_OF(late));
         for (size_t i = 0; i < n; i++) {
             time_out(late[i]);
-            try_unref(late[i]);
+            attempt_unref(late[i]);
         }
     } while (n == COUNT_OF(late));
     int64_t next_us = INT64_MAX;
     pthread_mutex_lock(&p->lock);
     for (struct pawl_call *t = p->running; t; t = t->next)
-        if (atomic_load(&t->stage) != TRY_OVER)
+        if (atomic_load(&t->stage) != ATTEMPT_OVER)
             next_us = MIN(next_us, t->deadline_us);
     pthread_mutex_unlock(&p->lock);
     return next_us;
@@ -116,7 +116,7 @@ static struct pawl_call *cancel_queued(struct pool *p, int64_t seq)
             return t;
         }
         if (t)
-            try_tell(t, STOP_CANCEL_REQUEST);
+            attempt_tell(t, STOP_CANCEL_REQUEST);
     }
     return NULL;
 }
@@ -129,11 +129,11 @@ void exec_cancel(struct exec *e, int64_t seq)
     for (struct pawl_call *t = p->running; t; t = t->next) {
         struct pawl_call *one = run_find(t->run, seq);
         if (one)
-            try_tell(one, STOP_CANCEL_REQUEST);
+            attempt_tell(one, STOP_CANCEL_REQUEST);
     }
     pthread_mutex_unlock(&p->lock);
     if (waiting)
-        try_take_over(waiting, TRY_QUEUED, END_CANCELLED, NULL);
+        attempt_take_over(waiting, ATTEMPT_QUEUED, END_CANCELLED, NULL);
 }
 
 void pool_replaced(struct exec *e)
@@ -150,8 +150,8 @@ void pool_replaced(struct exec *e)
              e->conf.node);
     size_t n = pool_pick(p, pool_any, 0, v, COUNT_OF(v));
     for (size_t i = 0; i < n; i++) {
-        try_stop(v[i], STOP_PROCESS);
-        try_unref(v[i]);
+        attempt_stop(v[i], STOP_PROCESS);
+        attempt_unref(v[i]);
     }
     member_replaced(e);
 }
@@ -218,7 +218,7 @@ static bool turn_into_error(struct pawl_call *t, const struct op *op)
 
 void pool_finish_late(struct write_job *j)
 {
-    struct pawl_call *t = try_of(j);
+    struct pawl_call *t = attempt_of(j);
     if (t->run->flow || t->late) /* a flow is counted from its first result to its last */
         return;
     t->late = true;
@@ -229,12 +229,12 @@ void pool_finish_over(struct pawl_call *t)
 {
     if (t->late)
         pool_finishes_in_flight(t->e, -1);
-    try_unref(t);
+    attempt_unref(t);
 }
 
 void pool_finish_done(struct write_job *j)
 {
-    struct pawl_call *t = try_of(j);
+    struct pawl_call *t = attempt_of(j);
     struct exec *e = t->e;
     struct op *op = &j->op;
     exec_look(e, op->ended, op->n_ended); /* calls that were cancelled when they were handed back */

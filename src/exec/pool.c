@@ -316,7 +316,7 @@ static void claim_done(struct write_job *j)
         claim_failed(e, l);
         if (j->op.status == PAWL_LOST_LEASE)
             housekeeping_doubt(e);
-    } else if (j->op.claim.n && try_make_all(l, &runs) != PAWL_OK) {
+    } else if (j->op.claim.n && attempt_make_all(l, &runs) != PAWL_OK) {
         l->again = !give_back(l);
         claim_failed(e, l);
     } else {

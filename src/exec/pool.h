@@ -15,7 +15,7 @@
 
 #include "base/limits.h"
 #include "exec/duration.h"
-#include "exec/try.h"
+#include "exec/attempt.h"
 
 /* Claimed calls that have not begun after this long are handed back; they were expected to begin
  * within PREFETCH_US (pool.c). */

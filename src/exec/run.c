@@ -61,7 +61,7 @@ void run_post_one(struct pawl_call *t, struct finish_item *v)
 /* Store thread: let this finish carry all results that have gathered by now. */
 static void gather(struct write_job *j)
 {
-    struct pawl_call *t = try_of(j);
+    struct pawl_call *t = attempt_of(j);
     struct flow *f = t->run->flow;
     size_t first = index_of(t), n = 0, weight = 0, len = 0;
     pthread_mutex_lock(&f->lock);
@@ -112,7 +112,7 @@ static void drop(struct run *r, size_t from, size_t to, bool look)
         struct pawl_call *t = &r->v[i];
         if (look)
             exec_look(t->e, &t->call->spec.id, 1);
-        try_unref(t);
+        attempt_unref(t);
     }
 }
 
@@ -161,13 +161,13 @@ void run_release(struct run *r)
 {
     if (r->flow)
         r->flow->begun = 1; /* No other thread has it. */
-    try_take_over(r->v, TRY_QUEUED, END_RELEASE, NULL);
+    attempt_take_over(r->v, ATTEMPT_QUEUED, END_RELEASE, NULL);
 }
 
 /* Store thread: those that were behind the call that runs are back in the line, or not ours. */
 static void cut_done(struct write_job *j)
 {
-    struct pawl_call *t = try_of(j);
+    struct pawl_call *t = attempt_of(j);
     struct exec *e = t->e;
     struct op *op = &j->op;
     exec_look(e, op->ended, op->n_ended); /* cancelled when they were handed back */
@@ -231,7 +231,7 @@ void run_leave(struct run *r)
 {
     struct lease_run *l = r->v->lease;
     if (r->state_of)
-        try_unref(r->state_of);
+        attempt_unref(r->state_of);
     lease_run_unref(l);
 }
 
@@ -247,7 +247,7 @@ void run_keep_state(struct pawl_call *t)
     if (set)
         atomic_fetch_add(&t->refs, 1);
     if (former)
-        try_unref(former);
+        attempt_unref(former);
 }
 
 struct pawl_call *run_next(struct run *r, bool on)
@@ -262,7 +262,7 @@ struct pawl_call *run_next(struct run *r, bool on)
     drop(r, rest, end, false);
     if (!next || world_mono(&world_real) < r->began_us + RUN_US)
         return next;
-    try_take_over(next, TRY_QUEUED, END_RELEASE, NULL);
+    attempt_take_over(next, ATTEMPT_QUEUED, END_RELEASE, NULL);
     return NULL;
 }
 
@@ -373,7 +373,7 @@ bool run_refused(struct pawl_call *t)
 
 void run_abandon(struct write_job *j)
 {
-    struct pawl_call *t = try_of(j);
+    struct pawl_call *t = attempt_of(j);
     struct run *r = t->run;
     struct flow *f = r->flow;
     if (!f) {

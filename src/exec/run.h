@@ -25,7 +25,7 @@
 
 #include <pthread.h>
 
-#include "exec/try.h"
+#include "exec/attempt.h"
 
 /* How the results of a longer run get to the store. */
 struct flow {

@@ -132,7 +132,7 @@ static int64_t stale_next(struct pool *p, int64_t now_us)
     if (next_us > now_us)
         return next_us;
     for (struct pawl_call *t = p->running; t; t = t->next) {
-        if (t->hung || t->blocked || atomic_load(&t->stage) != TRY_RUNNING ||
+        if (t->hung || t->blocked || atomic_load(&t->stage) != ATTEMPT_RUNNING ||
             t->began_us + SLOW_US > now_us)
             continue;
         durations_note_running(&p->durations, t->handler, now_us - t->began_us);
@@ -144,13 +144,14 @@ static int64_t stale_next(struct pool *p, int64_t now_us)
 static bool holds_more(const struct pawl_call *t)
 {
     const struct run *r = t->run;
-    return r->flow && !r->cut && t + 1 < r->v + r->n && atomic_load(&t->stage) != TRY_OVER;
+    return r->flow && !r->cut && t + 1 < r->v + r->n && atomic_load(&t->stage) != ATTEMPT_OVER;
 }
 
 /* Calls stand behind it in its run, and it takes long. */
 static bool holds_back(struct pawl_call *t, int64_t now_us)
 {
-    if (!holds_more(t) || atomic_load(&t->stage) != TRY_RUNNING || t->began_us + STALE_US > now_us)
+    if (!holds_more(t) || atomic_load(&t->stage) != ATTEMPT_RUNNING ||
+        t->began_us + STALE_US > now_us)
         return false;
     t->run->cut = true;
     return true;
@@ -167,14 +168,14 @@ static int64_t cut_runs(struct pool *p, int64_t now_us)
         n = pool_pick(p, holds_back, now_us, v, COUNT_OF(v));
         for (size_t i = 0; i < n; i++) {
             run_cut(v[i]->run);
-            try_unref(v[i]);
+            attempt_unref(v[i]);
         }
     } while (n == COUNT_OF(v));
     pthread_mutex_lock(&p->lock);
     for (const struct pawl_call *t = p->running; t; t = t->next) {
         if (!holds_more(t))
             continue;
-        bool runs = atomic_load(&t->stage) == TRY_RUNNING; /* else it is about to */
+        bool runs = atomic_load(&t->stage) == ATTEMPT_RUNNING; /* else it is about to */
         next_us = MIN(next_us, (runs ? t->began_us : now_us) + STALE_US);
     }
     pthread_mutex_unlock(&p->lock);

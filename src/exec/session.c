@@ -98,8 +98,8 @@ static void wait_awake(struct pawl_call *t, struct session *s, struct sql_tx *tx
 /* The time is up. True: this ended the attempt. False: another thread just did, and will say so. */
 static bool time_is_up(struct pawl_call *t, struct session *s)
 {
-    int running = TRY_RUNNING;
-    if (!atomic_compare_exchange_strong(&t->stage, &running, TRY_OVER))
+    int running = ATTEMPT_RUNNING;
+    if (!atomic_compare_exchange_strong(&t->stage, &running, ATTEMPT_OVER))
         return false;
     t->theirs =
         (struct finish_item){ .seq = t->call->seq,
@@ -138,7 +138,7 @@ static bool session_run(void *ctx, struct sql_tx *tx)
     t->finish.v = s->state == S_COMMIT ? &t->item : &t->theirs;
     pthread_mutex_unlock(&s->lock);
     if (late) {
-        try_stop(t, STOP_TIME);
+        attempt_stop(t, STOP_TIME);
         pool_hung(t);
     }
     return commit;
@@ -217,7 +217,7 @@ static enum pawl_status session_make(struct pawl_call *t, struct session **out,
  * session was made. */
 static enum pawl_status session_may(struct pawl_call *t, struct session *s, struct pawl_err *err)
 {
-    bool over = atomic_load(&t->stage) != TRY_RUNNING;
+    bool over = atomic_load(&t->stage) != ATTEMPT_RUNNING;
     enum pawl_status st =
         over ? err_set(err, PAWL_STATE, "this attempt is over") : run_take(t, err);
     pthread_mutex_lock(&s->lock);
@@ -317,13 +317,13 @@ void session_check(struct pawl_call *t)
     pthread_mutex_lock(&s->lock);
     if (s->failed && f->how == END_RESULT) {
         char *text = arena_printf(&t->arena, "its SQL failed: %s", s->err.text);
-        try_error(t, END_ERROR, text ? bytes_of(text) : BYTES("its SQL failed"));
+        attempt_error(t, END_ERROR, text ? bytes_of(text) : BYTES("its SQL failed"));
         f->retry_in_us = -1;
         f->state_do = STATE_KEEP;
     }
     /* The database was away before the first statement, which is no failure of the handler. */
     if (s->failed && !s->begun && s->status == PAWL_BUSY && f->how == END_ERROR) {
-        try_error(t, END_LATER, BYTES_NONE);
+        attempt_error(t, END_LATER, BYTES_NONE);
         f->retry_in_us = AGAIN_US;
     }
     pthread_mutex_unlock(&s->lock);

@@ -121,11 +121,11 @@ static void stop_hard(struct exec *e)
     struct pawl_call *v[SLOTS_MAX + HUNG_MAX];
     size_t n = pool_pick(p, pool_any, 0, v, COUNT_OF(v));
     for (size_t i = 0; i < n; i++)
-        try_stop(v[i], STOP_PROCESS);
+        attempt_stop(v[i], STOP_PROCESS);
     wait_quiet(p, world_mono(&world_real) + 200 * MS_US);
     for (size_t i = 0; i < n; i++) {
-        try_take_over(v[i], TRY_RUNNING, END_RELEASE, NULL);
-        try_unref(v[i]);
+        attempt_take_over(v[i], ATTEMPT_RUNNING, END_RELEASE, NULL);
+        attempt_unref(v[i]);
     }
 }
 
@@ -185,8 +185,8 @@ void pool_cut_off(struct exec *e, bool cut)
     hand_back(queued);
     size_t n = cut ? pool_pick(p, pool_any, 0, v, COUNT_OF(v)) : 0;
     for (size_t i = 0; i < n; i++) {
-        try_stop(v[i], STOP_PROCESS);
-        try_unref(v[i]);
+        attempt_stop(v[i], STOP_PROCESS);
+        attempt_unref(v[i]);
     }
     if (!cut)
         exec_work_came(e);
@@ -197,9 +197,9 @@ void pool_take_all(struct exec *e)
     struct pawl_call *v[SLOTS_MAX + HUNG_MAX];
     size_t n = pool_pick(&e->pool, pool_any, 0, v, COUNT_OF(v));
     for (size_t i = 0; i < n; i++) {
-        if (try_take_over(v[i], TRY_RUNNING, END_RELEASE, NULL))
+        if (attempt_take_over(v[i], ATTEMPT_RUNNING, END_RELEASE, NULL))
             pool_hung(v[i]);
-        try_unref(v[i]);
+        attempt_unref(v[i]);
     }
 }
 

@@ -64,8 +64,8 @@ static struct pawl_call *pass_on(struct pool *p, struct pawl_call *t, struct paw
         list_add(p, next);
     pthread_mutex_unlock(&p->lock);
     if (back)
-        try_take_over(back, TRY_QUEUED, END_RELEASE, NULL);
-    try_unref(t);
+        attempt_take_over(back, ATTEMPT_QUEUED, END_RELEASE, NULL);
+    attempt_unref(t);
     return next;
 }
 
@@ -75,7 +75,7 @@ static void work_through(struct exec *e, struct run *r)
     bool longer = run_enter(r);
     for (struct pawl_call *t = r->v; t;) {
         housekeeping_by(e, t->deadline_us);
-        bool on = try_run(t);
+        bool on = attempt_run(t);
         t = pass_on(&e->pool, t, run_next(r, on));
     }
     if (longer)
@@ -164,7 +164,7 @@ bool pool_add_worker(struct exec *e)
     return !failed;
 }
 
-void try_block(struct pawl_call *t, bool blocked)
+void attempt_block(struct pawl_call *t, bool blocked)
 {
     struct exec *e = t->e;
     struct pool *p = &e->pool;

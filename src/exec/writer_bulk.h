@@ -21,7 +21,7 @@
 #include <pthread.h>
 
 #include "exec/group.h"
-#include "exec/try.h"
+#include "exec/attempt.h"
 
 #define BULK_WRITERS 2
 /* A claim of the store thread that brought this many calls starts the bulk writers. */

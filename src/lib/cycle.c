@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "exec/try.h"
+#include "exec/attempt.h"
 #include "lib/lib.h"
 
 /* How many parents are checked; real chains of calls that wait for each other are shorter. */

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "exec/one_shot.h"
-#include "exec/try.h"
+#include "exec/attempt.h"
 #include "lib/lib.h"
 
 /* ---- The call -------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ const char *pawl_call_method(const struct pawl_call *c)
     return pawl_call_view(c)->method;
 }
 
-int pawl_call_try(const struct pawl_call *c)
+int pawl_call_attempt_no(const struct pawl_call *c)
 {
     return c->call->counts.attempts + c->call->counts.lost + 1;
 }
@@ -120,7 +120,7 @@ static int answer_error(struct pawl_call *c, enum ending how, const char *fmt, v
     char text[ERROR_LEN_MAX + 1];
     vsnprintf(text, sizeof(text), fmt, args);
     struct bytes kept = arena_copy(&c->arena, utf8_cut(bytes_of(text), ERROR_LEN_MAX));
-    try_error(c, how, kept.data ? kept : BYTES("an error; there was no memory for its text"));
+    attempt_error(c, how, kept.data ? kept : BYTES("an error; there was no memory for its text"));
     c->item.retry_in_us = -1;
     c->answered = true;
     return (int)how;
@@ -311,11 +311,11 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
         st = cycle_check(c, s.key, err);
     if (st != PAWL_OK)
         return st;
-    try_block(c, true);
+    attempt_block(c, true);
     int64_t wait_us = MIN(pawl_time_left_us(c), WAIT_MAX_US);
     st = wait_for(c->e, &(struct waiting){ .spec = &s, .id = s.id, .wait_us = wait_us, .by = c },
                   &shown, err);
-    try_block(c, false);
+    attempt_block(c, false);
     if (st != PAWL_OK)
         return st;
     struct pawl_view *kept = arena_alloc(&c->arena, sizeof(*kept));

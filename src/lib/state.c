@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
-#include "exec/try.h"
+#include "exec/attempt.h"
 #include "lib/lib.h"
 
 const char *pawl_call_key(const struct pawl_call *c)

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "exec/one_shot.h"
 #include "exec/write_job.h"
-#include "exec/try.h"
+#include "exec/attempt.h"
 #include "exec/waiter.h"
 #include "lib/lib.h"
 
@@ -337,10 +337,10 @@ static enum pawl_status caller_result(struct caller *c, struct bytes id, struct 
 static bool caller_wait(struct caller *c, const struct waiting *w, int64_t until_us)
 {
     if (w->by)
-        try_also(w->by, &c->over);
+        attempt_also(w->by, &c->over);
     one_shot_wait(&c->over, until_us);
     if (w->by)
-        try_also(w->by, NULL);
+        attempt_also(w->by, NULL);
     while (w->spec && !one_shot_wait(&c->answered, world_mono(&world_real) + ANSWER_LOOK_US))
         if (atomic_load(&c->late) && caller_move(c, ACCEPT_LEFT))
             return false;

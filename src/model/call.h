@@ -145,23 +145,23 @@ struct verdict {
     enum pawl_state next;         /* PENDING or an ended state */
     struct attempt_counts counts; /* after this attempt */
     int64_t run_at_us;            /* with PENDING */
-    bool count_try;               /* it is recorded in the history of attempts */
+    bool count_attempt;           /* it is recorded in the history of attempts */
 };
 
 /* How one attempt ended. */
-struct try_end {
+struct attempt_end {
     enum ending how;
     int64_t retry_in_us; /* ERROR: below 0 means the call's backoff, as for every TIMEOUT; LATER:
                             from now */
     bool alone;          /* LOST: it was the only call of its lease */
     bool fail_lost;      /* LOST: reclaim_action = fail: ends `failed` at once */
     bool timed;          /* LOST, when an engine reclaims: TIMEOUT instead if the timeout has passed
-                            (try_timed_out) */
+                            (attempt_timed_out) */
     bool cancel_requested; /* a cancel request is stored for the call */
 };
 
 /* The call of that attempt. */
-struct try_of {
+struct attempt_of {
     const struct call_spec *spec;
     struct attempt_counts counts; /* before the attempt */
     int64_t run_at_us;            /* its run_at when it was claimed */
@@ -170,7 +170,7 @@ struct try_of {
 /* Decide what follows. `now_us` is the database's clock. A lost or released call keeps its
  * `run_at_us`, and so its place. With a cancel request every ending that would return to pending
  * becomes cancelled. */
-struct verdict call_after(const struct try_of *c, const struct try_end *e, int64_t now_us,
+struct verdict call_after(const struct attempt_of *c, const struct attempt_end *e, int64_t now_us,
                           const struct world *w);
 
 /* When an attempt that began at `begun_us` exceeds its timeout. */
@@ -182,8 +182,8 @@ static inline int64_t call_deadline(const struct call_spec *s, int64_t begun_us)
 /* An attempt is reclaimed from its owner, which held it until held_us. If `end` is `timed` and the
  * timeout had passed by then, it becomes a TIMEOUT, and *error its sentence, in `a`. False without
  * memory. */
-MUST_USE bool try_timed_out(struct arena *a, const struct call_spec *s, int64_t begun_us,
-                            int64_t held_us, struct try_end *end, struct bytes *error);
+MUST_USE bool attempt_timed_out(struct arena *a, const struct call_spec *s, int64_t begun_us,
+                                int64_t held_us, struct attempt_end *end, struct bytes *error);
 
 /* The wait after the n-th error (n from 1): min(max, base * factor^(n-1)), varied by the jitter. */
 int64_t backoff_us(const struct backoff *b, int n, const struct world *w);

@@ -33,12 +33,12 @@ static struct verdict again_at(struct verdict v, int64_t run_at_us)
 }
 
 /* An error or a timeout counts as an attempt. The last one that is allowed ends the call. */
-static struct verdict after_error(const struct try_of *c, const struct try_end *e, int64_t now_us,
-                                  const struct world *w, struct verdict v)
+static struct verdict after_error(const struct attempt_of *c, const struct attempt_end *e,
+                                  int64_t now_us, const struct world *w, struct verdict v)
 {
     int max = c->spec->max_attempts;
     v.counts.attempts++;
-    v.count_try = true;
+    v.count_attempt = true;
     if (v.counts.attempts >= max) {
         v.next = max == 1 ? PAWL_FAILED : PAWL_DEAD_LETTER;
         return v;
@@ -51,10 +51,11 @@ static struct verdict after_error(const struct try_of *c, const struct try_end *
 
 /* Its owner died. The loss is counted, but only a call that was alone in its lease can be blamed:
  * among several, the next claims show which call it was. The call keeps its place. */
-static struct verdict after_loss(const struct try_of *c, const struct try_end *e, struct verdict v)
+static struct verdict after_loss(const struct attempt_of *c, const struct attempt_end *e,
+                                 struct verdict v)
 {
     v.counts.lost++;
-    v.count_try = true;
+    v.count_attempt = true;
     if (e->cancel_requested)
         v.next = PAWL_CANCELLED; /* a reclaim never undoes an accepted cancel */
     else if (e->fail_lost)
@@ -66,7 +67,7 @@ static struct verdict after_loss(const struct try_of *c, const struct try_end *e
     return v;
 }
 
-static struct verdict after(const struct try_of *c, const struct try_end *e, int64_t now_us,
+static struct verdict after(const struct attempt_of *c, const struct attempt_end *e, int64_t now_us,
                             const struct world *w)
 {
     struct verdict v = { .counts = c->counts };
@@ -80,7 +81,7 @@ static struct verdict after(const struct try_of *c, const struct try_end *e, int
     case END_REFUSE:
         v.next = PAWL_FAILED;
         v.counts.attempts++;
-        v.count_try = true;
+        v.count_attempt = true;
         return v;
     case END_LATER:
         return again_at(v, now_us + MIN(MAX(e->retry_in_us, 0), DURATION_MAX_US));
@@ -93,8 +94,8 @@ static struct verdict after(const struct try_of *c, const struct try_end *e, int
     return v;
 }
 
-bool try_timed_out(struct arena *a, const struct call_spec *s, int64_t begun_us, int64_t held_us,
-                   struct try_end *end, struct bytes *error)
+bool attempt_timed_out(struct arena *a, const struct call_spec *s, int64_t begun_us,
+                       int64_t held_us, struct attempt_end *end, struct bytes *error)
 {
     if (!end->timed || call_deadline(s, begun_us) > held_us)
         return true;
@@ -104,7 +105,7 @@ bool try_timed_out(struct arena *a, const struct call_spec *s, int64_t begun_us,
     return error->data != NULL;
 }
 
-struct verdict call_after(const struct try_of *c, const struct try_end *e, int64_t now_us,
+struct verdict call_after(const struct attempt_of *c, const struct attempt_end *e, int64_t now_us,
                           const struct world *w)
 {
     struct verdict v = after(c, e, now_us, w);

@@ -123,7 +123,7 @@ static bool field_read(const struct json *v, struct call_spec *s, const struct o
     double real;
     switch (o->kind) {
     case KIND_INT:
-        if (!json_int(v, &n) || n < 1 || n > TRIES_MAX)
+        if (!json_int(v, &n) || n < 1 || n > ATTEMPTS_MAX)
             return false;
         *(int *)field = (int)n;
         return true;

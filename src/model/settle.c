@@ -73,8 +73,8 @@ static enum pawl_status check_ints(const struct call_spec *s, struct pawl_err *e
         int n, low, high;
     } ints[] = {
         { "priority", s->priority, PRIORITY_MIN, PRIORITY_MAX },
-        { "max_attempts", s->max_attempts, 1, TRIES_MAX },
-        { "max_lost", s->max_lost, 1, TRIES_MAX },
+        { "max_attempts", s->max_attempts, 1, ATTEMPTS_MAX },
+        { "max_lost", s->max_lost, 1, ATTEMPTS_MAX },
     };
     for (size_t i = 0; i < COUNT_OF(ints); i++)
         if (ints[i].n < ints[i].low || ints[i].n > ints[i].high)

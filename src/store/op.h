@@ -73,7 +73,7 @@ struct claim {
     struct bytes without; /* a queue that is not served, though it is named; with max_any its slow
                              types are; absent: none */
     /* answer */
-    struct call *calls;          /* n, with inputs; state PROCESSING; tries before this one */
+    struct call *calls; /* n, with inputs; state PROCESSING; attempt counts before this one */
     struct object_state *states; /* n, of the first call of each key; NULL: none of them has a key
                                   */
     size_t n;
@@ -96,11 +96,12 @@ static inline int64_t claim_until(const struct claim *q)
     return MIN(q->until_us, last_us);
 }
 
-/* OP_FINISH: end tries of one lease, all items together or none. op.status LOST_LEASE: the lease is
- * unknown, over, taken, or does not name one of the calls; nothing was stored. A repeat of a finish
- * that was stored gets the answer of the first. Calls of one key end in the order of their run, and
- * one that does not complete takes those behind it along as RELEASE: else INVALID. RELEASE alone
- * may name a call behind one that is still open: it, and those behind it, go back to the line. */
+/* OP_FINISH: end attempts of one lease, all items together or none. op.status LOST_LEASE: the lease
+ * is unknown, over, taken, or does not name one of the calls; nothing was stored. A repeat of a
+ * finish that was stored gets the answer of the first. Calls of one key end in the order of their
+ * run, and one that does not complete takes those behind it along as RELEASE: else INVALID. RELEASE
+ * alone may name a call behind one that is still open: it, and those behind it, go back to the
+ * line. */
 enum state_do { STATE_KEEP, STATE_SET, STATE_DELETE };
 struct finish_item {
     int64_t seq; /* or 0 and: */
@@ -431,7 +432,7 @@ struct page {
 };
 
 struct attempt {
-    int try_no;
+    int attempt_no;
     enum ending how; /* ERROR, TIMEOUT, REFUSE, LOST */
     struct bytes error, node;
     int64_t started_us, finished_us;

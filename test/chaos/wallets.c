@@ -252,8 +252,9 @@ static void print_sums(void)
     printf("%zu calls asked for %zu times: %zu answers, %zu duplicates, %zu refused for another "
            "meaning; %zu accepted, %zu seen ended\n",
            history.n_calls, history.n_asks, answers, duplicates, refused, accepted, ended);
-    printf("%zu calls in the database, %zu tries lost; %d starts of nodes, %d without a database\n",
-           history.n_rows, history.n_tries, fleet_starts(), fleet_failed_starts());
+    printf(
+        "%zu calls in the database, %zu attempts lost; %d starts of nodes, %d without a database\n",
+        history.n_rows, history.n_tries, fleet_starts(), fleet_failed_starts());
     for (int i = 0; i < FAULT_KINDS; i++)
         printf("%s%d %s", i ? ", " : "", done[i], fault_name((enum fault_kind)i));
     printf("\n");

@@ -36,7 +36,7 @@ CASE(a_damaged_row_is_broken_and_nothing_ends)
     op = by_id_op(OP_CANCEL, "free");
     op.a = &b->a;
     EQ_STATUS(store_commit(b->s, &(struct op *){ &op }, 1), PAWL_BROKEN, &op.err);
-    HAS_STR(op.err.text, "its tries are below 0");
+    HAS_STR(op.err.text, "its attempt counts are below 0");
     engine_rows(b->engine->url, "UPDATE pawl_ready SET lost = 0");
     OK(by_id(b, OP_CANCEL, "free"), NULL);
 }

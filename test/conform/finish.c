@@ -135,7 +135,7 @@ CASE(an_error_may_say_when)
     ABSENT(get(b, "a").error);
 }
 
-CASE(tries_run_out)
+CASE(attempts_run_out)
 {
     struct call_spec s = plan("a");
     s.max_attempts = 2;
@@ -147,18 +147,18 @@ CASE(tries_run_out)
     EQ_INT(b->item.counts.attempts, 2);
     struct attempts t = attempts_of(b, "a");
     EQ_INT(t.n, 2);
-    EQ_INT(t.v[0].try_no, 1);
+    EQ_INT(t.v[0].attempt_no, 1);
     EQ_INT(t.v[0].how, END_ERROR);
     EQ_TEXT(t.v[0].error, "one");
     EQ_TEXT(t.v[0].node, "n1");
     EQ_INT(t.v[0].started_us, now(b) - SEC_US);
     EQ_INT(t.v[0].finished_us, now(b) - SEC_US);
-    EQ_INT(t.v[1].try_no, 2);
+    EQ_INT(t.v[1].attempt_no, 2);
     EQ_INT(t.v[1].how, END_TIMEOUT);
     ABSENT(t.v[1].error);
 }
 
-CASE(a_single_try_fails_instead)
+CASE(a_single_attempt_fails_instead)
 {
     struct call_spec s = plan("a");
     s.max_attempts = 1;
@@ -235,7 +235,7 @@ CASE(what_is_handed_back_under_an_end_is_not_shown_either)
     EQ_INT(attempts_of(b, "a").n, 0);
     ABSENT(get(b, "a").error);
     finish_error(b, claim_n(b, 1), "a", "x");
-    EQ_INT(attempts_of(b, "a").v[0].try_no, 1);
+    EQ_INT(attempts_of(b, "a").v[0].attempt_no, 1);
 }
 
 CASE(cancelled_without_a_request_is_handed_back)

@@ -37,7 +37,7 @@ CASE(payloads_only_when_asked_for)
     EQ_TEXT(g.out[0].result.bytes, "[1]");
 }
 
-CASE(tries_of_nothing)
+CASE(attempts_of_nothing)
 {
     struct attempts t;
     EQ_STATUS(store_attempts(b->s, &b->a, BYTES("a"), &t, &b->err), PAWL_NOT_FOUND, &b->err);
@@ -48,10 +48,10 @@ CASE(tries_of_nothing)
     EQ_STATUS(store_attempts(b->s, &b->a, BYTES("a"), &t, &b->err), PAWL_GONE, &b->err);
 }
 
-CASE(the_last_tries_are_shown)
+CASE(the_last_attempts_are_shown)
 {
     struct call_spec s = plan("a");
-    s.max_attempts = TRIES_MAX;
+    s.max_attempts = ATTEMPTS_MAX;
     accept_spec(b, s);
     for (int i = 1; i <= ATTEMPTS_SHOWN_MAX + 1; i++) {
         struct finish_item f = item("a", END_ERROR);
@@ -61,13 +61,13 @@ CASE(the_last_tries_are_shown)
     }
     struct attempts t = attempts_of(b, "a");
     EQ_INT(t.n, ATTEMPTS_SHOWN_MAX);
-    EQ_INT(t.v[0].try_no, 2);
+    EQ_INT(t.v[0].attempt_no, 2);
     EQ_TEXT(t.v[0].error, "error 2");
-    EQ_INT(t.v[ATTEMPTS_SHOWN_MAX - 1].try_no, ATTEMPTS_SHOWN_MAX + 1);
+    EQ_INT(t.v[ATTEMPTS_SHOWN_MAX - 1].attempt_no, ATTEMPTS_SHOWN_MAX + 1);
     EQ_TEXT(get(b, "a").error, "error 101");
 }
 
-CASE(the_newest_try_speaks_for_a_pending_call)
+CASE(the_newest_attempt_speaks_for_a_pending_call)
 {
     accept_one(b, "a");
     ABSENT(get(b, "a").error);

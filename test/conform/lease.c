@@ -78,7 +78,7 @@ CASE(a_lost_lease_gives_its_calls_back_in_place)
     struct attempts t = attempts_of(b, "a");
     EQ_INT(t.n, 1);
     EQ_INT(t.v[0].how, END_LOST);
-    EQ_INT(t.v[0].try_no, 1);
+    EQ_INT(t.v[0].attempt_no, 1);
     EQ_TEXT(t.v[0].error, "worker \"w1\" was lost");
     EQ_TEXT(t.v[0].node, "w1");
     EQ_INT(t.v[0].started_us, due);
@@ -323,7 +323,7 @@ CASE(an_error_in_between_keeps_the_count)
     finish_error(b, t, "a", "x");
     EQ_INT(b->item.counts.lost, 1);
     EQ_INT(b->item.counts.attempts, 1);
-    EQ_INT(attempts_of(b, "a").v[1].try_no, 2);
+    EQ_INT(attempts_of(b, "a").v[1].attempt_no, 2);
     /* Marked retry_alone until it is retried by an operator. */
     TRUE(counts_retry_alone(get(b, "a").counts));
 }

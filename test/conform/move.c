@@ -87,7 +87,7 @@ CASE(moving_nothing_leaves_it_as_it_is)
     EQ_STR(snapshot(b), before);
 }
 
-CASE(a_retry_is_moved_and_keeps_its_tries)
+CASE(a_retry_is_moved_and_keeps_its_attempts)
 {
     accept_one(b, "a");
     finish_error(b, claim_n(b, 1), "a", "x");

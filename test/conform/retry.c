@@ -70,7 +70,7 @@ CASE(tries_of_every_redrive_are_shown)
     EQ_TEXT(t.v[0].error, "first");
     EQ_TEXT(t.v[1].error, "second");
     EQ_TEXT(t.v[2].error, "third");
-    EQ_INT(t.v[2].try_no, 1);
+    EQ_INT(t.v[2].attempt_no, 1);
     advance(b, SEC_US);
     finish_error(b, claim_n(b, 1), "a", "fourth");
     STATE_IS(b, "a", PAWL_DEAD_LETTER);

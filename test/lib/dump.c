@@ -45,9 +45,9 @@ static void number(struct buf *b, const char *name, int64_t n)
     buf_addf(b, " %s=%" PRId64, name, n);
 }
 
-static void tries(struct buf *b, struct attempt_counts t)
+static void counts(struct buf *b, struct attempt_counts t)
 {
-    buf_addf(b, " tries=%d/%d/%d", t.attempts, t.lost, t.redrives);
+    buf_addf(b, " counts=%d/%d/%d", t.attempts, t.lost, t.redrives);
 }
 
 static void dump_spec(struct buf *b, const struct call_spec *s)
@@ -86,7 +86,7 @@ void dump_call(struct buf *b, const struct call *c)
     number(b, "waiting", c->waiting_for);
     buf_addf(b, " line=%d/%" PRId64 "/%" PRId64, c->in_line, c->position, c->key_no);
     number(b, "cancel_requested", c->cancel_requested);
-    tries(b, c->counts);
+    counts(b, c->counts);
     field(b, "error", c->error);
     field(b, "node", c->node);
     number(b, "created", c->created_us);
@@ -105,7 +105,7 @@ static void dump_attempts(struct buf *b, struct store *s, struct arena *a, struc
     struct pawl_err err;
     OK(store_attempts(s, a, id, &t, &err), &err);
     for (size_t i = 0; i < t.n; i++) {
-        buf_addf(b, "  try %d how %d", t.v[i].try_no, (int)t.v[i].how);
+        buf_addf(b, "  attempt %d how %d", t.v[i].attempt_no, (int)t.v[i].how);
         field(b, "error", t.v[i].error);
         field(b, "node", t.v[i].node);
         number(b, "started", t.v[i].started_us);
@@ -334,7 +334,7 @@ static void answer_finish(struct buf *b, const struct finish *q)
         buf_addf(b, "\n    seq=%" PRId64 " %s", f->seq_found, pawl_state_name(f->state));
         number(b, "run_at", f->run_at_us);
         number(b, "finished", f->finished_us);
-        tries(b, f->counts);
+        counts(b, f->counts);
         number(b, "version", f->version);
         field(b, "error", f->error_out);
     }

@@ -43,7 +43,7 @@ void history_release(struct history *h)
     free(h->calls);
     free(h->asks);
     free(h->rows);
-    free(h->tries);
+    free(h->attempts);
     free(h->wallets);
     free(h->counters);
     free(h->faults);
@@ -81,9 +81,9 @@ void history_add_row(struct history *h, const struct history_row *r)
     ADD(h->rows, h->n_rows, r);
 }
 
-void history_add_try(struct history *h, const struct history_try *t)
+void history_add_attempt(struct history *h, const struct history_attempt *t)
 {
-    ADD(h->tries, h->n_tries, t);
+    ADD(h->attempts, h->n_attempts, t);
 }
 
 void history_add_wallet(struct history *h, const struct history_sum *s)

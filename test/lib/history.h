@@ -65,11 +65,11 @@ struct history_row {
     /* Set by history_check(). */
     const struct history_call *call, *sender; /* this call; the call that sent it */
     int sent;                                 /* calls it sent */
-    int tries;                                /* its lost attempts */
+    int attempts;                             /* its lost attempts */
 };
 
 /* An attempt whose owner was lost. */
-struct history_try {
+struct history_attempt {
     int64_t seq;
     int no;
     char node[HISTORY_NAME];
@@ -99,10 +99,10 @@ struct history {
     struct history_call *calls;
     struct history_ask *asks;
     struct history_row *rows;
-    struct history_try *tries;
+    struct history_attempt *attempts;
     struct history_sum *wallets, *counters;
     struct history_fault *faults;
-    size_t n_calls, n_asks, n_rows, n_tries, n_wallets, n_counters, n_faults;
+    size_t n_calls, n_asks, n_rows, n_attempts, n_wallets, n_counters, n_faults;
     int64_t left; /* rows left in the tables of pending and claimed calls */
     /* Set by history_check(): how often each promise was broken, and the first findings. */
     int broken[HISTORY_PROMISES + 1];
@@ -125,7 +125,7 @@ void history_add_ask(struct history *h, const struct history_ask *a);
 /* Append a stored call. */
 void history_add_row(struct history *h, const struct history_row *r);
 /* Append a lost attempt. */
-void history_add_try(struct history *h, const struct history_try *t);
+void history_add_attempt(struct history *h, const struct history_attempt *t);
 /* Append a wallet's final balance. */
 void history_add_wallet(struct history *h, const struct history_sum *s);
 /* Append a counter's final value. */

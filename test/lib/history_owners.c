@@ -17,7 +17,7 @@
 
 static int by_seq(const void *a, const void *b)
 {
-    const struct history_try *x = a, *y = b;
+    const struct history_attempt *x = a, *y = b;
     if (x->seq != y->seq)
         return x->seq < y->seq ? -1 : 1;
     return x->no < y->no ? -1 : x->no > y->no;
@@ -30,7 +30,7 @@ static int rows_by_seq(const void *a, const void *b)
     return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-static const char *id_of(const struct history_try *t)
+static const char *id_of(const struct history_attempt *t)
 {
     return t->row ? t->row->id : "(unknown)";
 }
@@ -44,15 +44,15 @@ static void join(struct history *h)
     for (size_t i = 0; i < h->n_rows; i++)
         v[i] = &h->rows[i];
     qsort(v, h->n_rows, sizeof *v, rows_by_seq);
-    if (h->n_tries)
-        qsort(h->tries, h->n_tries, sizeof *h->tries, by_seq);
-    for (size_t i = 0; i < h->n_tries; i++) {
-        while (at < h->n_rows && v[at]->seq < h->tries[i].seq)
+    if (h->n_attempts)
+        qsort(h->attempts, h->n_attempts, sizeof *h->attempts, by_seq);
+    for (size_t i = 0; i < h->n_attempts; i++) {
+        while (at < h->n_rows && v[at]->seq < h->attempts[i].seq)
             at++;
-        bool found = at < h->n_rows && v[at]->seq == h->tries[i].seq;
-        h->tries[i].row = found ? v[at] : NULL;
+        bool found = at < h->n_rows && v[at]->seq == h->attempts[i].seq;
+        h->attempts[i].row = found ? v[at] : NULL;
         if (found)
-            v[at]->tries++;
+            v[at]->attempts++;
     }
     free(v);
 }
@@ -62,7 +62,7 @@ static void join(struct history *h)
 /* The attempt that ended the call must have been claimed after the lost attempt was taken back. The
  * time of a claim may be read shortly before the commit it sees; a stale owner would be off by a
  * whole grace. */
-static void check_stale(struct history *h, const struct history_try *t)
+static void check_stale(struct history *h, const struct history_attempt *t)
 {
     const struct history_row *r = t->row;
     if (r && r->state && r->state != PAWL_DEAD_LETTER &&
@@ -91,7 +91,7 @@ static int64_t trouble_us(const struct history *h, const struct history_fault *b
 }
 
 static bool explains(const struct history *h, const struct history_fault *f,
-                     const struct history_try *t)
+                     const struct history_attempt *t)
 {
     if (f->node < 0 || f->at_us > t->finished_us + h->slack_us || t->node[0] != 'n' ||
         strtol(t->node + 1, NULL, 10) != f->node)
@@ -100,7 +100,7 @@ static bool explains(const struct history *h, const struct history_fault *f,
                                  trouble_us(h, f, f->at_us, t->finished_us);
 }
 
-static void check_explained(struct history *h, const struct history_try *t)
+static void check_explained(struct history *h, const struct history_attempt *t)
 {
     const struct history_fault *last = NULL;
     for (size_t i = 0; i < h->n_faults; i++) {
@@ -161,25 +161,26 @@ static void check_deaths(struct history *h)
 
 static void check_charged(struct history *h, const struct history_row *r)
 {
-    if (r->state && r->lost != r->tries)
+    if (r->state && r->lost != r->attempts)
         history_found(h, 7, "call %s was charged %d lost attempts, and %d are recorded", r->id,
-                      r->lost, r->tries);
+                      r->lost, r->attempts);
 }
 
 static void check_counts(struct history *h)
 {
-    for (size_t i = 0, n; i < h->n_tries; i += n) {
-        const struct history_try *t = &h->tries[i];
-        for (n = 1; i + n < h->n_tries && h->tries[i + n].seq == t->seq;)
+    for (size_t i = 0, n; i < h->n_attempts; i += n) {
+        const struct history_attempt *t = &h->attempts[i];
+        for (n = 1; i + n < h->n_attempts && h->attempts[i + n].seq == t->seq;)
             n++;
         if (!t->row)
-            history_found(h, 1, "a try of call number %lld is there without it", (long long)t->seq);
+            history_found(h, 1, "an attempt of call number %lld is there without it",
+                          (long long)t->seq);
         for (size_t k = i; k < i + n; k++) {
-            check_stale(h, &h->tries[k]);
-            check_explained(h, &h->tries[k]);
-            if (k > i && h->tries[k].finished_us <= h->tries[k - 1].finished_us)
+            check_stale(h, &h->attempts[k]);
+            check_explained(h, &h->attempts[k]);
+            if (k > i && h->attempts[k].finished_us <= h->attempts[k - 1].finished_us)
                 history_found(h, 7, "call %s was charged twice at %.3f s", id_of(t),
-                              history_at(h, h->tries[k].finished_us));
+                              history_at(h, h->attempts[k].finished_us));
         }
     }
 }

@@ -89,12 +89,12 @@ static int64_t read_row(struct history *h, char *line)
     return r.seq;
 }
 
-static int64_t read_try(struct history *h, char *line)
+static int64_t read_attempt(struct history *h, char *line)
 {
-    struct history_try t = { .seq = number(&line), .no = (int)number(&line) };
+    struct history_attempt t = { .seq = number(&line), .no = (int)number(&line) };
     NAME(&line, t.node);
     t.finished_us = number(&line);
-    history_add_try(h, &t);
+    history_add_attempt(h, &t);
     return t.seq;
 }
 
@@ -150,7 +150,7 @@ static void read_counts(struct history *h, const void *param)
                  "SELECT seq, no, %s, finished_at FROM pawl_attempt"
                  " WHERE how = 8 AND seq > %lld AND seq <= %lld ORDER BY seq, no",
                  say(s->text, "node"), (long long)from, (long long)(from + PAGE));
-        each(h, param, sql, &last, read_try);
+        each(h, param, sql, &last, read_attempt);
     }
 }
 

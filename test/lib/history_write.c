@@ -50,10 +50,10 @@ void history_write(const struct history *h, const char *path)
     FILE *f = fopen(path, "w");
     TRUE(f != NULL);
     write_rows(h, f);
-    for (size_t i = 0; i < h->n_tries; i++)
-        fprintf(f, "lost\t%s\tseq %lld\t%s\t%.6f\n", h->tries[i].row ? h->tries[i].row->id : "?",
-                (long long)h->tries[i].seq, h->tries[i].node,
-                history_at(h, h->tries[i].finished_us));
+    for (size_t i = 0; i < h->n_attempts; i++)
+        fprintf(f, "lost\t%s\tseq %lld\t%s\t%.6f\n",
+                h->attempts[i].row ? h->attempts[i].row->id : "?", (long long)h->attempts[i].seq,
+                h->attempts[i].node, history_at(h, h->attempts[i].finished_us));
     for (size_t i = 0; i < h->n_faults; i++)
         fprintf(f, "fault\tn%d\t%s\t%.6f\t%.6f\n", h->faults[i].node, kinds[h->faults[i].kind],
                 history_at(h, h->faults[i].at_us), history_at(h, h->faults[i].until_us));

@@ -105,9 +105,9 @@ static int takes_its_time(struct pawl_call *c)
 {
     int64_t us = 2900 + pawl_call_view(c)->seq % 7 * 50;
     int64_t until = fixture_mono() + us;
-    while (fixture_mono() < until && pawl_call_try(c) < 6)
+    while (fixture_mono() < until && pawl_call_attempt_no(c) < 6)
         ;
-    return pawl_reply_int(c, pawl_call_try(c));
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 TEST(timeout_against_answer)

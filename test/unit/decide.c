@@ -91,15 +91,15 @@ static char letter(enum pawl_state state)
 static void check_row(const struct row *r, bool request)
 {
     struct call_spec spec;
-    struct try_of c = { &spec, { r->attempts, r->lost, 9 }, PLACE };
+    struct attempt_of c = { &spec, { r->attempts, r->lost, 9 }, PLACE };
     call_spec_init(&spec);
     if (r->max_attempts)
         spec.max_attempts = r->max_attempts;
-    struct try_end e = { .how = r->how,
-                         .retry_in_us = r->retry_in,
-                         .alone = r->alone,
-                         .fail_lost = r->fail_lost,
-                         .cancel_requested = request };
+    struct attempt_end e = { .how = r->how,
+                             .retry_in_us = r->retry_in,
+                             .alone = r->alone,
+                             .fail_lost = r->fail_lost,
+                             .cancel_requested = request };
     word = MIDDLE;
     struct verdict v = call_after(&c, &e, NOW, &own);
     if (letter(v.next) != (request ? r->requested : r->next))
@@ -107,7 +107,7 @@ static void check_row(const struct row *r, bool request)
     EQ_INT(v.counts.attempts, r->attempts + r->more_attempts);
     EQ_INT(v.counts.lost, r->lost + r->more_lost);
     EQ_INT(v.counts.redrives, 9);
-    EQ_INT(v.count_try, r->count);
+    EQ_INT(v.count_attempt, r->count);
     if (v.next == PAWL_PENDING)
         EQ_INT(v.run_at_us, r->run_at);
     else
@@ -122,7 +122,7 @@ TEST(every_ending)
     }
 }
 
-TEST(a_try_taken_back_is_late_from_its_deadline_on)
+TEST(an_attempt_taken_back_is_late_from_its_deadline_on)
 {
     struct call_spec spec;
     struct arena a;
@@ -131,9 +131,9 @@ TEST(a_try_taken_back_is_late_from_its_deadline_on)
     spec.timeout_us = 1500 * MS_US;
     for (int late = 0; late < 2; late++)
         for (int timed = 0; timed < 2; timed++) {
-            struct try_end e = { .how = END_LOST, .timed = timed };
+            struct attempt_end e = { .how = END_LOST, .timed = timed };
             struct bytes error = BYTES("was lost");
-            TRUE(try_timed_out(&a, &spec, NOW, NOW + spec.timeout_us - !late, &e, &error));
+            TRUE(attempt_timed_out(&a, &spec, NOW, NOW + spec.timeout_us - !late, &e, &error));
             EQ_INT(e.how, late && timed ? END_TIMEOUT : END_LOST);
             EQ_STR(error.data,
                    late && timed ? "took longer than its timeout of 1.5 s" : "was lost");

@@ -68,9 +68,9 @@ static void row(struct ends e)
 
 static void lost(int64_t seq, int no, const char *node, int64_t ms)
 {
-    struct history_try t = { .seq = seq, .no = no, .finished_us = h.began_us + ms * MS };
+    struct history_attempt t = { .seq = seq, .no = no, .finished_us = h.began_us + ms * MS };
     snprintf(t.node, sizeof t.node, "%s", node);
-    history_add_try(&h, &t);
+    history_add_attempt(&h, &t);
 }
 
 static void fault(enum history_fault_kind kind, int node, int64_t ms, int64_t until_ms)
@@ -504,7 +504,7 @@ TEST(promise_7_a_good_call_that_failed_of_something_else)
     finds(7, "call refused ended failed");
 }
 
-TEST(promise_7_charged_without_a_try)
+TEST(promise_7_charged_without_an_attempt)
 {
     begin();
     h.rows[ROW_PAY].lost = 1;

@@ -169,7 +169,7 @@ MISTAKE(waits_and_none_offered, (s->key.turn = KEY_IDLE, s->key.held = 0, s->key
 
 static const struct mistake mistakes[] = {
     { "not above 0", no_number, BOTH },
-    { "tries are below 0", counts_below_none, BOTH },
+    { "attempt counts are below 0", counts_below_none, BOTH },
     { "in no lane", no_lane, BOTH },
     { "has a place and no key", line_without_key, BOTH },
     { "is not in the line", line_without_place, BOTH },

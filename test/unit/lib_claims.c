@@ -53,13 +53,13 @@ static int waits(struct pawl_call *c)
             break;
     }
     atomic_fetch_sub(&inside[node_of(c)], 1);
-    return pawl_reply_int(c, pawl_call_try(c));
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 static int quick(struct pawl_call *c)
 {
     atomic_fetch_add(&quick_runs, 1);
-    return pawl_reply_int(c, pawl_call_try(c));
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 static struct pawl *node(const void *param, int i)

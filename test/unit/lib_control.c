@@ -249,7 +249,7 @@ static int works_later(struct pawl_call *c)
     return pawl_reply_int(c, pawl_call_view(c)->redrives);
 }
 
-TEST(a_retried_call_has_fresh_tries)
+TEST(a_retried_call_has_fresh_attempts)
 {
     struct pawl *p = fixture_open(param);
     struct pawl_attempts *a;

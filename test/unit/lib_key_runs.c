@@ -48,7 +48,7 @@ static int third_fails_once(struct pawl_call *c)
     keyf_note(pawl_call_id(c));
     int64_t n = pawl_state_int(c, 0) + 1;
     pawl_set_state_int(c, n);
-    if (strcmp(pawl_call_id(c), "c2") == 0 && pawl_call_try(c) == 1)
+    if (strcmp(pawl_call_id(c), "c2") == 0 && pawl_call_attempt_no(c) == 1)
         return pawl_fail(c, "once more");
     return pawl_reply_int(c, n);
 }
@@ -110,7 +110,7 @@ TEST(what_ran_behind_a_conflict_runs_again)
 static int second_hangs(struct pawl_call *c)
 {
     keyf_note(pawl_call_id(c));
-    if (strcmp(pawl_call_id(c), "c1") == 0 && pawl_call_try(c) == 1)
+    if (strcmp(pawl_call_id(c), "c1") == 0 && pawl_call_attempt_no(c) == 1)
         while (!pawl_cancelled(c) || atomic_load(&fixture_runs) == 0)
             usleep(500);
     int64_t n = pawl_state_int(c, 0) + 1;
@@ -148,7 +148,7 @@ static int first_blocks(struct pawl_call *c)
     keyf_note(pawl_call_id(c));
     if (strcmp(pawl_call_id(c), "c0") == 0)
         return fixture_blocks(c);
-    return pawl_reply_int(c, pawl_call_try(c));
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 TEST(one_behind_can_be_cancelled)
@@ -256,7 +256,7 @@ TEST(the_running_one_can_be_cancelled)
     pawl_close(p);
 }
 
-TEST(stopping_in_the_middle_burns_no_try)
+TEST(stopping_in_the_middle_counts_no_attempt)
 {
     struct pawl *p = fixture_open(param);
     struct pawl_err err;
@@ -342,7 +342,7 @@ static int takes_20_ms(struct pawl_call *c)
 {
     keyf_note(pawl_call_id(c));
     usleep(20000);
-    return pawl_reply_int(c, pawl_call_try(c));
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 TEST(a_long_run_is_handed_back_and_goes_on)

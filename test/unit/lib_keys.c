@@ -312,7 +312,7 @@ static int some_sql(struct pawl_call *c)
         EQ_INT(rows->v[0].i, n / 2);
     }
     pawl_set_state_int(c, n);
-    if (strcmp(pawl_call_id(c), "c5") == 0 && pawl_call_try(c) == 1)
+    if (strcmp(pawl_call_id(c), "c5") == 0 && pawl_call_attempt_no(c) == 1)
         return pawl_fail(c, "undo it");
     return pawl_reply_int(c, n);
 }

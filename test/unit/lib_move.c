@@ -65,7 +65,7 @@ static int waits(struct pawl_call *c)
             break;
     }
     atomic_fetch_sub(&inside, 1);
-    return pawl_reply_int(c, pawl_call_try(c));
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 static struct pawl *node(const void *param, const char *name)

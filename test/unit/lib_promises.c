@@ -46,9 +46,9 @@ static int sends_or_fails(struct pawl_call *c)
 {
     struct pawl_err err;
     OK(pawl_send(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "child" }, &err), &err);
-    if (pawl_call_try(c) < 3)
-        return pawl_fail(c, "try %d", pawl_call_try(c));
-    return pawl_reply_int(c, pawl_call_try(c));
+    if (pawl_call_attempt_no(c) < 3)
+        return pawl_fail(c, "try %d", pawl_call_attempt_no(c));
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 /* However often it is attempted, its effect in the database happens once, together with its

@@ -23,7 +23,7 @@ static int sends_two(struct pawl_call *c)
     OK(pawl_send(c, &s, &err), &err);
     EQ_STR(pawl_sent_id(c, 1), "named");
     EQ_PTR(pawl_sent_id(c, 2), NULL);
-    if (pawl_input_get_int(c, "fail", &fail) == 0 && fail >= pawl_call_try(c))
+    if (pawl_input_get_int(c, "fail", &fail) == 0 && fail >= pawl_call_attempt_no(c))
         return pawl_fail(c, "after sending");
     return pawl_reply_text(c, pawl_sent_id(c, 0));
 }
@@ -48,7 +48,7 @@ TEST(sent_calls_are_accepted_with_the_outcome)
     pawl_close(p);
 }
 
-TEST(a_try_that_fails_has_sent_nothing)
+TEST(an_attempt_that_fails_has_sent_nothing)
 {
     struct pawl *p = fixture_open(param);
     fixture_on(p, "t", sends_two);
@@ -179,12 +179,12 @@ static int asks(struct pawl_call *c)
         sum += 21;
     }
     EQ_STR(v->type, "child");
-    if (pawl_call_try(c) == 1 && pawl_input(c).form == PAWL_NOTHING)
+    if (pawl_call_attempt_no(c) == 1 && pawl_input(c).form == PAWL_NOTHING)
         return pawl_fail(c, "once more");
     return pawl_reply_json(c, "{\"sum\":%d,\"last\":\"%s\"}", (int)sum, v->id);
 }
 
-TEST(asked_calls_are_remembered_over_tries)
+TEST(asked_calls_are_remembered_over_attempts)
 {
     struct pawl *p = fixture_open(param);
     fixture_on(p, "t", asks);

@@ -65,7 +65,7 @@ static int puts_one(struct pawl_call *c)
 {
     struct pawl_value v[] = {
         { .kind = PAWL_V_TEXT, .data = pawl_call_id(c), .len = strlen(pawl_call_id(c)) },
-        { .kind = PAWL_V_INT, .i = pawl_call_try(c) }
+        { .kind = PAWL_V_INT, .i = pawl_call_attempt_no(c) }
     };
     const struct pawl_rows *rows;
     struct pawl_err err;
@@ -170,7 +170,7 @@ static int sql_from_input(struct pawl_call *c)
     return pawl_reply_int(c, 1); /* which becomes an error */
 }
 
-TEST(a_statement_that_fails_poisons_the_try)
+TEST(a_statement_that_fails_poisons_the_attempt)
 {
     static const char *const bad[] = {
         "SELEC 1",

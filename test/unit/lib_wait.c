@@ -124,7 +124,7 @@ static void same_view(const struct pawl_view *a, const struct pawl_view *b)
 
 static int fails_first(struct pawl_call *c)
 {
-    if (pawl_call_try(c) == 1)
+    if (pawl_call_attempt_no(c) == 1)
         return pawl_fail(c, "the first time");
     return pawl_reply(c, pawl_input(c));
 }

@@ -54,7 +54,7 @@ static struct pawl *begin(const void *param, pawl_handler *h)
     return p;
 }
 
-static void no_try_was_burnt(struct pawl *p)
+static void no_attempt_was_counted(struct pawl *p)
 {
     struct pawl_shown *s = fixture_get(p, "a");
     EQ_INT(pawl_shown_view(s)->attempts, 0);
@@ -90,7 +90,7 @@ TEST(its_handlers_are_told_before_the_grace_is_over, .deadline_s = 120)
     fixture_ends(p, "a", PAWL_COMPLETED);
     EQ_INT(atomic_load(&begun), 2);
     FALSE(member_cut(p->e));
-    no_try_was_burnt(p);
+    no_attempt_was_counted(p);
     pawl_close(p);
 }
 
@@ -118,6 +118,6 @@ TEST(a_handler_that_does_not_look_has_nothing_to_say, .deadline_s = 120)
     EQ_INT(pawl_shown_view(s)->result.len, 1);
     EQ_INT(*(const char *)pawl_shown_view(s)->result.data, '2');
     pawl_shown_free(s);
-    no_try_was_burnt(p);
+    no_attempt_was_counted(p);
     pawl_close(p);
 }

@@ -283,7 +283,7 @@ static int counts(struct pawl_call *c)
 }
 
 /* It has only one attempt, and the outage is not its fault. */
-TEST(a_try_without_a_transaction_is_none, .deadline_s = 120)
+TEST(an_attempt_without_a_transaction_is_none, .deadline_s = 120)
 {
     struct pawl_options o = { .db = proxy_url(engine_url(param)),
                               .heartbeat_grace_us = LONG_GRACE_US };

@@ -144,7 +144,7 @@ TEST(fail_reports_an_error)
     pawl_close(p);
 }
 
-TEST(flaky_returns_the_try_that_succeeded)
+TEST(flaky_returns_the_attempt_that_succeeded)
 {
     struct pawl *p = host();
     completes(p, "lab", "flaky", "{\"times\": 0}", "1");

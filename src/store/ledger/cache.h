@@ -56,9 +56,9 @@ struct led_stand {
 };
 
 /* A row of `attempt` that is not written yet. */
-struct led_try {
-    struct led_try *older;
-    int try_no, how;
+struct led_attempt {
+    struct led_attempt *older;
+    int attempt_no, how;
     enum pawl_state state;
     struct bytes error, node, token;
     int64_t started_us, finished_us;
@@ -78,20 +78,20 @@ struct led_call {
     bool fresh;       /* its row of `call` is not written */
     bool moved;       /* its row of `call` has another lane, priority or run_at now */
     bool partial;     /* only its place is known: it was read as a row of a line */
-    bool lean;        /* partial, but enough is known to end its try */
+    bool lean;        /* partial, but enough is known to end its attempt */
     bool cut;         /* its input was not read with it, because of its length */
     size_t input_len; /* of a call that was read for a claim */
     bool named, ends; /* a finish of the group names it; and will surely end it */
     struct led_stand was, now;
-    struct led_lease *lease;        /* HELD: the lease that holds it, once it was asked for */
-    struct led_lease *left;         /* no longer HELD: the lease that held it in this transaction */
-    size_t held_at;                 /* lean: its index in the lease */
-    struct led_try *ended_attempts; /* newest first, not written */
-    unsigned mark;                  /* of the finish that looked at it last */
-    int64_t forget_us;              /* GONE */
-    bool skipped;                   /* the running claim passed over it: its key is locked */
-    bool grabbed;                   /* its row of `ready` was deleted when it was found */
-    bool joined;                    /* new in its key's line, and not stored: led_line_join() */
+    struct led_lease *lease; /* HELD: the lease that holds it, once it was asked for */
+    struct led_lease *left;  /* no longer HELD: the lease that held it in this transaction */
+    size_t held_at;          /* lean: its index in the lease */
+    struct led_attempt *ended_attempts; /* newest first, not written */
+    unsigned mark;                      /* of the finish that looked at it last */
+    int64_t forget_us;                  /* GONE */
+    bool skipped;                       /* the running claim passed over it: its key is locked */
+    bool grabbed;                       /* its row of `ready` was deleted when it was found */
+    bool joined;                        /* new in its key's line, and not stored: led_line_join() */
     struct led_call *joined_next;
 };
 
@@ -270,7 +270,7 @@ void led_places_read(const struct ledger *c, struct held *v, size_t n);
 void led_places_list(const struct ledger *c, struct held *v, size_t n);
 /* The place behind all others of a line. */
 MUST_USE enum pawl_status led_line_end(struct ledger *c, int64_t *out, struct pawl_err *err);
-/* The error of its newest try that is shown; absent for none. */
+/* The error of its newest attempt that is shown; absent for none. */
 MUST_USE enum pawl_status led_last_error(struct ledger *c, const struct led_call *call,
                                          struct bytes *out, struct pawl_err *err);
 /* The call as a reader sees it, everything in `a`. LED_AS_OWNER in `with`: as the owner of its
@@ -489,12 +489,13 @@ void led_cursor_lower(struct ledger *c, int64_t track, int64_t rank, int64_t run
  * DECIDED: the row as it is about to be written, also compared with others that are locked; if it
  * is wrong this program has a bug, and the process ends (CHECK). */
 enum led_when { LED_LOADED, LED_DECIDED };
-/* Place and state agree; number, tries, expiry, priority are possible; it has a place in a line if,
- * and only if, it has a key and stands in the line, on offer or in a run; an outcome if it ended.
- * DECIDED: the lease that holds it lists it as it is, and one that it left does not list it. */
+/* Place and state agree; number, attempt counts, expiry, priority are possible; it has a place in a
+ * line if, and only if, it has a key and stands in the line, on offer or in a run; an outcome if it
+ * ended. DECIDED: the lease that holds it lists it as it is, and one that it left does not list it.
+ */
 MUST_USE enum pawl_status led_call_check(const struct led_call *it, enum led_when when,
                                          struct pawl_err *err);
-/* Its calls rise by number, each with a lane and possible tries, with a number and a place in its
+/* Its calls rise by number, each with a lane and possible counts, with a number and a place in its
  * key or neither; runs are linked both ways and in their order; it has an owner. DECIDED, of a
  * lease that is locked and stays: what is left and named is what the list says, something is left,
  * runs end in their order, and one that was made here holds what it lists. */
@@ -622,25 +623,25 @@ MUST_USE enum pawl_status led_look(struct ledger *c, const struct call_spec *v, 
 MUST_USE enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int lane,
                                         struct call *out, struct pawl_err *err);
 
-/* One try of the i-th call of a lease ends; reclaim shares it. */
+/* One attempt of the i-th call of a lease ends; reclaim shares it. */
 struct led_end {
-    struct try_end end;
+    struct attempt_end end;
     struct payload result;
     struct bytes error;
     int64_t started_us;
     bool owner; /* a finish of the owner: it leaves the token */
     struct verdict verdict;
 };
-MUST_USE enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i,
-                                      struct led_end *e, struct led_call **out,
-                                      struct pawl_err *err);
+MUST_USE enum pawl_status led_attempt_end(struct ledger *c, struct led_lease *l, size_t i,
+                                          struct led_end *e, struct led_call **out,
+                                          struct pawl_err *err);
 /* End the calls of a lease with `until` that are past their timeout; their ids go into op->extend.
  * *out_last_us: the last deadline of the calls that are left; l->missing if none is left. */
 MUST_USE enum pawl_status led_time_out(struct ledger *c, struct op *op, struct led_lease *l,
                                        int64_t *out_last_us, struct pawl_err *err);
 /* Take back a lease whose owner is gone: its calls end as `how` says. */
 MUST_USE enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token *token,
-                                      const struct try_end *how, int64_t *count,
+                                      const struct attempt_end *how, int64_t *count,
                                       struct pawl_err *err);
 
 #endif

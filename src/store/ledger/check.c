@@ -82,7 +82,7 @@ static const char *call_wrong(const struct led_call *it)
 {
     const struct led_stand *s = &it->now;
     MUST(it->seq > 0, "its number is not above 0");
-    MUST(counts_possible(s->counts), "its tries are below 0");
+    MUST(counts_possible(s->counts), "its attempt counts are below 0");
     MUST(s->key_no >= 0 && s->pos >= 0, "its number or place in the key is below 0");
     MUST(s->expires_us >= 0 && (!s->expires_us || !s->counts.redrives), "its expiry is impossible");
     MUST(s->priority >= PRIORITY_MIN && s->priority <= PRIORITY_MAX, "its priority is impossible");
@@ -146,7 +146,8 @@ static const char *held_item_wrong(const struct led_lease *l, size_t i)
     const struct held *h = &l->held[i];
     const struct led_link *r = &l->run[i];
     MUST(h->seq > (i ? l->held[i - 1].seq : 0), "its calls are not in the order of their numbers");
-    MUST(h->lane > 0 && counts_possible(h->counts), "a call in it has no lane, or tries below 0");
+    MUST(h->lane > 0 && counts_possible(h->counts),
+         "a call in it has no lane, or attempt counts below 0");
     MUST(h->key ? h->key > 0 && h->key_no > 0 && h->pos > 0 : !h->key_no && !h->pos,
          "a call in it has a key and no number, or a number and no key");
     if (r->behind >= 0) {

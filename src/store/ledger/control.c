@@ -150,21 +150,21 @@ enum pawl_status led_cancel(struct ledger *c, struct op *op, struct pawl_err *er
     return led_end_pending(c, it, PAWL_CANCELLED, err);
 }
 
-/* The outcome becomes a row of tries that is never shown. */
+/* The outcome becomes a row of `attempt` that is never shown. */
 static enum pawl_status former_row(struct ledger *c, struct led_call *it, struct pawl_err *err)
 {
     const struct led_outcome *o = it->now.outcome;
-    struct led_try *t = arena_zalloc(&c->scratch, 1, sizeof *t);
+    struct led_attempt *t = arena_zalloc(&c->scratch, 1, sizeof *t);
     if (!t)
-        return err_no_memory(err, "a try");
-    *t = (struct led_try){ .older = it->ended_attempts,
-                           .try_no = it->now.counts.attempts + it->now.counts.lost,
-                           .state = it->now.state,
-                           .error = o->error,
-                           .node = o->node,
-                           .token = o->token,
-                           .started_us = o->started_us,
-                           .finished_us = o->finished_us };
+        return err_no_memory(err, "an attempt");
+    *t = (struct led_attempt){ .older = it->ended_attempts,
+                               .attempt_no = it->now.counts.attempts + it->now.counts.lost,
+                               .state = it->now.state,
+                               .error = o->error,
+                               .node = o->node,
+                               .token = o->token,
+                               .started_us = o->started_us,
+                               .finished_us = o->finished_us };
     it->ended_attempts = t;
     return PAWL_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * finish.c - how tries end: an owner's finish with the calls it sends, and the end of one try,
- * which reclaim uses too.
+ * finish.c - how attempts end: an owner's finish with the calls it sends, and the end of one
+ * attempt, which reclaim uses too.
  *
  * All items of a finish are checked before any of them changes anything: an item that the lease
  * does not hold, and that was not answered under the same token before, refuses the whole finish.
@@ -10,7 +10,7 @@
 
 #include "store/ledger/cache.h"
 
-/* ---- One try ends ---------------------------------------------------------------------------- */
+/* ---- One attempt ends ------------------------------------------------------------------------ */
 
 static bool error_kept(enum ending how)
 {
@@ -22,27 +22,28 @@ static struct bytes token_bytes(const struct led_lease *l)
     return (struct bytes){ (const char *)l->token.b, sizeof l->token.b };
 }
 
-/* Add the row of `attempt` that this end leaves, if any: for a try that counts, and for a call that
- * the owner of a lease with `until` handed back, so that a repeated finish finds the answer. */
+/* Add the row of `attempt` that this end leaves, if any: for an attempt that counts, and for a call
+ * that the owner of a lease with `until` handed back, so that a repeated finish finds the answer.
+ */
 static enum pawl_status row_add(struct ledger *c, const struct led_lease *l, struct led_call *it,
                                 const struct led_end *e, struct pawl_err *err)
 {
     const struct verdict *v = &e->verdict;
     bool trace = e->owner && l->until_us && v->next == PAWL_PENDING;
-    if (!v->count_try && !trace)
+    if (!v->count_attempt && !trace)
         return PAWL_OK;
-    struct led_try *t = arena_zalloc(&c->scratch, 1, sizeof *t);
+    struct led_attempt *t = arena_zalloc(&c->scratch, 1, sizeof *t);
     if (!t)
-        return err_no_memory(err, "a try");
-    *t = (struct led_try){ .older = it->ended_attempts,
-                           .try_no = it->now.counts.attempts + it->now.counts.lost + 1,
-                           .how = (int)e->end.how,
-                           .state = v->next,
-                           .error = error_kept(e->end.how) ? e->error : BYTES_NONE,
-                           .node = l->owner,
-                           .token = e->owner ? token_bytes(l) : BYTES_NONE,
-                           .started_us = e->started_us,
-                           .finished_us = c->now_us };
+        return err_no_memory(err, "an attempt");
+    *t = (struct led_attempt){ .older = it->ended_attempts,
+                               .attempt_no = it->now.counts.attempts + it->now.counts.lost + 1,
+                               .how = (int)e->end.how,
+                               .state = v->next,
+                               .error = error_kept(e->end.how) ? e->error : BYTES_NONE,
+                               .node = l->owner,
+                               .token = e->owner ? token_bytes(l) : BYTES_NONE,
+                               .started_us = e->started_us,
+                               .finished_us = c->now_us };
     it->ended_attempts = t;
     return PAWL_OK;
 }
@@ -69,7 +70,7 @@ static struct led_outcome *outcome_make(struct ledger *c, const struct led_lease
     return o;
 }
 
-/* When the try began. Never before the call before it in its key ended: the two times come from
+/* When the attempt began. Never before the call before it in its key ended: the two times come from
  * different clocks, the worker's and the database's. */
 static enum pawl_status started(struct ledger *c, const struct led_lease *l,
                                 const struct led_call *it, struct led_end *e, struct pawl_err *err)
@@ -85,7 +86,7 @@ static enum pawl_status started(struct ledger *c, const struct led_lease *l,
     return st;
 }
 
-/* A lean call is enough to end its try; any other is loaded. */
+/* A lean call is enough to end its attempt; any other is loaded. */
 static enum pawl_status lean_get(struct ledger *c, int64_t seq, struct led_call **out,
                                  struct pawl_err *err)
 {
@@ -117,8 +118,8 @@ static enum pawl_status place_back(struct ledger *c, const struct led_call *it, 
     return st;
 }
 
-enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, struct led_end *e,
-                             struct led_call **out, struct pawl_err *err)
+enum pawl_status led_attempt_end(struct ledger *c, struct led_lease *l, size_t i, struct led_end *e,
+                                 struct led_call **out, struct pawl_err *err)
 {
     struct led_call *it;
     enum pawl_status st = held_call(c, l->held[i].seq, &it, err);
@@ -127,11 +128,11 @@ enum pawl_status led_try_end(struct ledger *c, struct led_lease *l, size_t i, st
     if (st != PAWL_OK)
         return st;
     int64_t held_us = l->until_us ? MIN(l->until_us, c->now_us) : c->now_us;
-    if (!try_timed_out(&c->scratch, &it->spec, e->started_us, held_us, &e->end, &e->error))
-        return err_no_memory(err, "a try");
-    struct try_of try = { &it->spec, it->now.counts, it->now.run_at_us };
+    if (!attempt_timed_out(&c->scratch, &it->spec, e->started_us, held_us, &e->end, &e->error))
+        return err_no_memory(err, "an attempt");
+    struct attempt_of attempt = { &it->spec, it->now.counts, it->now.run_at_us };
     e->end.cancel_requested = it->now.cancel_requested;
-    e->verdict = call_after(&try, &e->end, c->now_us, c->world);
+    e->verdict = call_after(&attempt, &e->end, c->now_us, c->world);
     st = row_add(c, l, it, e, err);
     if (st != PAWL_OK)
         return st;
@@ -173,9 +174,9 @@ static void former_outcome(struct op *op, const struct token *token, const struc
 }
 
 /* A former answer in `attempt`: state, end and error as they were, the rest as it is now. */
-static enum pawl_status former_try(struct ledger *c, struct op *op, const struct token *token,
-                                   struct led_call *it, struct finish_item *f, bool *out,
-                                   struct pawl_err *err)
+static enum pawl_status former_attempt(struct ledger *c, struct op *op, const struct token *token,
+                                       struct led_call *it, struct finish_item *f, bool *out,
+                                       struct pawl_err *err)
 {
     struct led_rows *r = NULL;
     struct led_params p = { 0 };
@@ -207,7 +208,7 @@ static enum pawl_status former(struct ledger *c, struct op *op, const struct tok
         return st;
     former_outcome(op, token, it, f, out);
     if (!*out)
-        st = former_try(c, op, token, it, f, out, err);
+        st = former_attempt(c, op, token, it, f, out, err);
     return st == PAWL_OK && op->a->failed ? err_no_memory(err, "a finish") : st;
 }
 
@@ -412,7 +413,7 @@ static void answer(struct ledger *c, const struct led_end *e, struct finish_item
     f->counts = v->counts;
     f->run_at_us = pending ? v->run_at_us : 0;
     f->finished_us = pending ? 0 : c->now_us;
-    f->error_out = failed || (pending && v->count_try) ? e->error : BYTES_NONE;
+    f->error_out = failed || (pending && v->count_attempt) ? e->error : BYTES_NONE;
 }
 
 /* Hand back every call behind one that did not complete, whatever the finish says of it, unless it
@@ -427,7 +428,7 @@ static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_le
         struct led_end e = { .end = { .how = END_RELEASE }, .owner = true };
         struct led_call *it = NULL;
         bool named = false;
-        st = led_try_end(c, l, (size_t)i, &e, &it, err);
+        st = led_attempt_end(c, l, (size_t)i, &e, &it, err);
         for (size_t k = 0; k < f->n && st == PAWL_OK && !named; k++)
             if ((named = f->v[k].seq_found == l->held[i].seq))
                 answer(c, &e, &f->v[k]);
@@ -464,7 +465,7 @@ static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_l
         return st;
     it->queue = lane->queue;
     it->type = lane->type;
-    st = led_try_end(c, l, i, &e, &call, err);
+    st = led_attempt_end(c, l, i, &e, &call, err);
     if (st != PAWL_OK)
         return st;
     answer(c, &e, it);

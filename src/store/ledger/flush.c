@@ -190,16 +190,16 @@ static void write_outcome(struct writing *w, const struct led_call *it)
 
 static void write_counts(struct writing *w, struct led_call *it)
 {
-    struct led_try *oldest = NULL;
+    struct led_attempt *oldest = NULL;
     int no = 0;
     while (it->ended_attempts) { /* newest first: reverse the list */
-        struct led_try *t = it->ended_attempts;
+        struct led_attempt *t = it->ended_attempts;
         it->ended_attempts = t->older;
         t->older = oldest;
         oldest = t;
     }
-    for (struct led_try *t = oldest; t; t = t->older)
-        ROW(w->c, &w->attempts, I(it->seq), I(++no), I(t->try_no), I(t->how), I(t->state),
+    for (struct led_attempt *t = oldest; t; t = t->older)
+        ROW(w->c, &w->attempts, I(it->seq), I(++no), I(t->attempt_no), I(t->how), I(t->state),
             B(t->error), B(t->node), B(t->token), I(t->started_us), I(t->finished_us));
 }
 

@@ -2,7 +2,7 @@
  * handler.c - the application's own SQL: a handler's inside its finish, and a module's script.
  *
  * It runs on the connection of the store, inside our transaction. A savepoint before the first
- * statement lets us undo the SQL and still store how the try ended.
+ * statement lets us undo the SQL and still store how the attempt ended.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/hook.h"

@@ -2,11 +2,11 @@
  * lease_cache.c - what a handle remembers of the leases it gave out, so that a finish need not read
  * it.
  *
- * What a try's end needs of its call never changes while a lease names it; which of the calls have
- * ended does. A handle that ends a call of a lease which it does not remember, here or in another
- * process, therefore rewrites the lease (led_lease_done), and that changes its `rev`: what is
- * remembered counts only while `rev` is the same. It may be dropped at any time, and is, when
- * anything went wrong or it grows too long.
+ * What the end of an attempt needs of its call never changes while a lease names it; which of the
+ * calls have ended does. A handle that ends a call of a lease which it does not remember, here or
+ * in another process, therefore rewrites the lease (led_lease_done), and that changes its `rev`:
+ * what is remembered counts only while `rev` is the same. It may be dropped at any time, and is,
+ * when anything went wrong or it grows too long.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"

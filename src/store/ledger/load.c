@@ -580,7 +580,7 @@ enum pawl_status led_last_error(struct ledger *c, const struct led_call *call, s
     struct led_rows *r = NULL;
     struct led_params p = { 0 };
     *out = BYTES_NONE;
-    for (const struct led_try *t = call->ended_attempts; t; t = t->older)
+    for (const struct led_attempt *t = call->ended_attempts; t; t = t->older)
         if (t->how == END_ERROR || t->how == END_TIMEOUT || t->how == END_REFUSE ||
             t->how == END_LOST) {
             *out = t->error;

@@ -33,7 +33,7 @@ static enum pawl_status take_back(struct ledger *c, struct op *op, struct led_le
 {
     struct led_end e = *how;
     struct led_call *it;
-    enum pawl_status st = led_try_end(c, l, i, &e, &it, err);
+    enum pawl_status st = led_attempt_end(c, l, i, &e, &it, err);
     ++*count;
     if (st == PAWL_OK)
         l->state[i] = HELD_OFF;
@@ -90,21 +90,21 @@ static enum pawl_status deadline_of(struct ledger *c, const struct led_lease *l,
 static enum pawl_status time_out_run(struct ledger *c, struct op *op, struct led_lease *l, size_t i,
                                      struct pawl_err *err)
 {
-    struct try_end how = { .how = END_LOST, .timed = true };
+    struct attempt_end how = { .how = END_LOST, .timed = true };
     enum pawl_status st = PAWL_OK;
     for (int at = (int)i; at >= 0 && st == PAWL_OK; at = l->run[at].behind) {
         struct led_end e = { .end = how };
         struct led_call *it;
         if (l->state[at] != HELD_OPEN)
             continue;
-        st = led_try_end(c, l, (size_t)at, &e, &it, err);
+        st = led_attempt_end(c, l, (size_t)at, &e, &it, err);
         if (st == PAWL_OK && it->now.place == AT_ENDED)
             st = led_told_ended(op, it->spec.id, err);
         if (st == PAWL_OK && e.end.how != END_RELEASE)
             st = tell_lost(c, op, l, (size_t)at, &e, it, err);
         if (st == PAWL_OK)
             led_lease_done(l, (size_t)at, true);
-        how = (struct try_end){ .how = END_RELEASE };
+        how = (struct attempt_end){ .how = END_RELEASE };
     }
     return st;
 }
@@ -179,7 +179,7 @@ enum pawl_status led_time_out(struct ledger *c, struct op *op, struct led_lease 
 }
 
 enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token *token,
-                             const struct try_end *how, int64_t *count, struct pawl_err *err)
+                             const struct attempt_end *how, int64_t *count, struct pawl_err *err)
 {
     struct led_lease *l;
     struct led_end e = { .end = *how }, back = { .end = { .how = END_RELEASE } };
@@ -219,7 +219,7 @@ static enum pawl_status reclaim_node(struct ledger *c, struct op *op, bool own, 
 {
     struct led_rows *r = NULL;
     struct node_op *n = &op->node;
-    struct try_end end = { .how = how, .fail_lost = n->fail_lost };
+    struct attempt_end end = { .how = how, .fail_lost = n->fail_lost };
     struct led_params p = { 0 };
     n->reclaimed = 0;
     enum pawl_status st = led_flush(c, err);

@@ -1,5 +1,5 @@
 /*
- * read.c - calls by id, their tries, and pages of calls. Each slot reads in one snapshot.
+ * read.c - calls by id, their attempts, and pages of calls. Each slot reads in one snapshot.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -86,7 +86,7 @@ static enum pawl_status attempts_read(struct ledger *c, struct arena *a, int64_t
     out->v = arena_zalloc(a, out->n + 1, sizeof *out->v);
     /* Newest first, as many as are shown: oldest first then. */
     for (size_t i = 0; out->v && i < out->n; i++)
-        out->v[out->n - 1 - i] = (struct attempt){ .try_no = (int)led_get_int(r, (int)i, 0),
+        out->v[out->n - 1 - i] = (struct attempt){ .attempt_no = (int)led_get_int(r, (int)i, 0),
                                                    .how = (enum ending)led_get_int(r, (int)i, 1),
                                                    .error = arena_copy(a, led_get(r, (int)i, 2)),
                                                    .node = arena_copy(a, led_get(r, (int)i, 3)),

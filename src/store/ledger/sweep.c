@@ -90,7 +90,7 @@ static enum pawl_status expire_some(struct ledger *c, struct op *op, struct pawl
 
 /* Leases by the first column. */
 static enum pawl_status reclaim_listed(struct ledger *c, struct op *op, const struct led_rows *r,
-                                       struct try_end end, int64_t *count, struct pawl_err *err)
+                                       struct attempt_end end, int64_t *count, struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
@@ -108,7 +108,7 @@ static enum pawl_status reclaim_some(struct ledger *c, struct op *op, struct paw
 {
     struct led_rows *r = NULL;
     struct sweep *s = &op->sweep;
-    struct try_end end = { .how = END_LOST, .fail_lost = s->fail_lost, .timed = true };
+    struct attempt_end end = { .how = END_LOST, .fail_lost = s->fail_lost, .timed = true };
     enum pawl_status st = due(c, SQL_LEASE_OVER, c->now_us, s->max, &r, err);
     return st == PAWL_OK ? reclaim_listed(c, op, r, end, &s->reclaimed, err) : st;
 }
@@ -123,8 +123,9 @@ enum pawl_status led_requeue(struct ledger *c, struct op *op, struct pawl_err *e
     if (st != PAWL_OK)
         return st;
     q->leases = r->n;
-    st = reclaim_listed(c, op, r, (struct try_end){ .how = END_LOST, .fail_lost = q->fail_lost },
-                        &q->reclaimed, err);
+    st =
+        reclaim_listed(c, op, r, (struct attempt_end){ .how = END_LOST, .fail_lost = q->fail_lost },
+                       &q->reclaimed, err);
     if (st == PAWL_OK)
         st = due(c, SQL_LEASE_OLD, q->claimed_before_us, 1, &r, err);
     q->more = st == PAWL_OK && r->n > 0;

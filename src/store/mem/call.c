@@ -199,7 +199,7 @@ enum pawl_status told_ended(struct mem_tx *tx, const struct mem_call *c)
 /* ---- Showing ----------------------------------------------------------------------------------
  */
 
-bool try_shown(const struct try_row *t)
+bool attempt_shown(const struct attempt_row *t)
 {
     return t->how == END_ERROR || t->how == END_TIMEOUT || t->how == END_REFUSE ||
            t->how == END_LOST;
@@ -209,8 +209,8 @@ static struct bytes pending_error(const struct mem_call *c)
 {
     if (c->now.counts.attempts + c->now.counts.lost == 0)
         return BYTES_NONE;
-    const struct try_row *t = c->now.newest_try;
-    while (t && !try_shown(t))
+    const struct attempt_row *t = c->now.newest_attempt;
+    while (t && !attempt_shown(t))
         t = t->older;
     return t ? t->error : BYTES_NONE;
 }

@@ -102,22 +102,22 @@ enum pawl_status mem_cancel(struct mem_tx *tx, struct by_id *q)
     return st;
 }
 
-/* The outcome becomes a row of tries that is never shown. */
-static struct try_row *former_row(struct mem_call *c)
+/* The outcome becomes a row of `attempt` that is never shown. */
+static struct attempt_row *former_row(struct mem_call *c)
 {
     const struct outcome *o = c->now.outcome;
-    struct try_row *t = call_blob(c, sizeof *t);
+    struct attempt_row *t = call_blob(c, sizeof *t);
     if (!t)
         return NULL;
-    *t = (struct try_row){ .older = c->now.newest_try,
-                           .no = c->now.newest_try ? c->now.newest_try->no + 1 : 1,
-                           .try_no = c->now.counts.attempts + c->now.counts.lost,
-                           .state = o->state,
-                           .error = o->error,
-                           .node = o->node,
-                           .token = o->token,
-                           .started_us = o->started_us,
-                           .finished_us = o->finished_us };
+    *t = (struct attempt_row){ .older = c->now.newest_attempt,
+                               .no = c->now.newest_attempt ? c->now.newest_attempt->no + 1 : 1,
+                               .attempt_no = c->now.counts.attempts + c->now.counts.lost,
+                               .state = o->state,
+                               .error = o->error,
+                               .node = o->node,
+                               .token = o->token,
+                               .started_us = o->started_us,
+                               .finished_us = o->finished_us };
     return t;
 }
 
@@ -137,7 +137,7 @@ enum pawl_status call_retry(struct mem_tx *tx, struct mem_call *c)
 {
     if (!lease_leave(tx->db, c) || !undo_save(tx->db, &c->thing))
         return PAWL_NO_MEMORY;
-    struct try_row *former = former_row(c);
+    struct attempt_row *former = former_row(c);
     if (!former)
         return PAWL_NO_MEMORY;
     struct stand to = c->now;
@@ -145,7 +145,7 @@ enum pawl_status call_retry(struct mem_tx *tx, struct mem_call *c)
     if (to.key && !line_up(tx->db, &to))
         return PAWL_NO_MEMORY;
     to.state = PAWL_PENDING;
-    to.newest_try = former;
+    to.newest_attempt = former;
     to.counts = (struct attempt_counts){ .redrives = c->now.counts.redrives + 1 };
     to.run_at_us = tx->now_us;
     to.expires_us = 0;

@@ -1,5 +1,5 @@
 /*
- * finish.c - how tries end: an owner's finish, and what reclaim shares with it.
+ * finish.c - how attempts end: an owner's finish, and what reclaim shares with it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,7 +57,7 @@ bool lease_leave(struct mem_db *db, const struct mem_call *c)
     return !l || l->serial != o->serial || lease_off(db, l);
 }
 
-/* ---- One try ends -----------------------------------------------------------------------------
+/* ---- One attempt ends -------------------------------------------------------------------------
  */
 
 static struct bytes owner_of(const struct mem_lease *l)
@@ -78,25 +78,25 @@ static int64_t started_of(const struct mem_call *c, const struct ending_of *e)
     return c->now.key ? MAX(us, c->now.key->now.ended_us) : us;
 }
 
-/* The row of tries this end leaves, or none: *out NULL. */
+/* The row of `attempt` this end leaves, or none: *out NULL. */
 static bool row_make(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e,
-                     const struct verdict *v, struct try_row **out)
+                     const struct verdict *v, struct attempt_row **out)
 {
     const struct mem_lease *l = c->now.lease;
     bool trace = e->owner && l->now.until_us && v->next == PAWL_PENDING;
     *out = NULL;
-    if (!v->count_try && !trace)
+    if (!v->count_attempt && !trace)
         return true;
-    struct try_row *t = call_blob(c, sizeof *t);
+    struct attempt_row *t = call_blob(c, sizeof *t);
     if (!t)
         return false;
-    *t = (struct try_row){ .older = c->now.newest_try,
-                           .no = c->now.newest_try ? c->now.newest_try->no + 1 : 1,
-                           .try_no = c->now.counts.attempts + c->now.counts.lost + 1,
-                           .how = (int)e->end.how,
-                           .state = v->next,
-                           .started_us = started_of(c, e),
-                           .finished_us = tx->now_us };
+    *t = (struct attempt_row){ .older = c->now.newest_attempt,
+                               .no = c->now.newest_attempt ? c->now.newest_attempt->no + 1 : 1,
+                               .attempt_no = c->now.counts.attempts + c->now.counts.lost + 1,
+                               .how = (int)e->end.how,
+                               .state = v->next,
+                               .started_us = started_of(c, e),
+                               .finished_us = tx->now_us };
     if (e->owner)
         t->token = l->token;
     *out = t;
@@ -151,18 +151,19 @@ static bool ended_stand(struct mem_tx *tx, struct mem_call *c, const struct endi
     return to->outcome && (call_behind(c) || run_goes_on(tx, to->key));
 }
 
-enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const struct ending_of *said)
+enum pawl_status attempt_end_write(struct mem_tx *tx, struct mem_call *c,
+                                   const struct ending_of *said)
 {
     struct mem_db *db = tx->db;
     struct mem_lease *l = c->now.lease;
-    struct try_of try = { &c->spec, c->now.counts, c->now.run_at_us };
+    struct attempt_of attempt = { &c->spec, c->now.counts, c->now.run_at_us };
     struct ending_of late = *said, *e = &late;
     int64_t held_us = l->now.until_us ? MIN(l->now.until_us, tx->now_us) : tx->now_us;
-    if (!try_timed_out(tx->op->a, &c->spec, started_of(c, e), held_us, &e->end, &e->error))
+    if (!attempt_timed_out(tx->op->a, &c->spec, started_of(c, e), held_us, &e->end, &e->error))
         return PAWL_NO_MEMORY;
     e->end.cancel_requested = c->now.cancel_requested;
-    struct verdict v = call_after(&try, &e->end, tx->now_us, tx->s->world);
-    struct try_row *row;
+    struct verdict v = call_after(&attempt, &e->end, tx->now_us, tx->s->world);
+    struct attempt_row *row;
     if (!undo_save(db, &c->thing) || !row_make(tx, c, e, &v, &row))
         return PAWL_NO_MEMORY;
 
@@ -170,7 +171,7 @@ enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c, const stru
     to.state = v.next;
     to.counts = v.counts;
     if (row)
-        to.newest_try = row;
+        to.newest_attempt = row;
     if (v.next == PAWL_PENDING) {
         to.place = to.key ? PLACE_LINE : PLACE_READY;
         to.run_at_us = v.run_at_us;
@@ -192,7 +193,7 @@ enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, int64_t pos
         next = line_next(k, c);
         if (c->now.place != PLACE_HELD || c->now.pos < pos)
             continue;
-        st = try_end_write(tx, c, &e);
+        st = attempt_end_write(tx, c, &e);
         bool answered = owner && c->seen == tx->db->finishes;
         if (st == PAWL_OK && c->now.place == PLACE_ENDED && !answered)
             st = told_ended(tx, c);
@@ -213,11 +214,11 @@ static const struct outcome *former_outcome(const struct mem_call *c, struct tok
     return ours && !token_none(token) ? c->now.outcome : NULL;
 }
 
-static const struct try_row *former_try(const struct mem_call *c, struct token token)
+static const struct attempt_row *former_attempt(const struct mem_call *c, struct token token)
 {
     if (c->now.place == PLACE_GONE || token_none(token))
         return NULL;
-    const struct try_row *t = c->now.newest_try;
+    const struct attempt_row *t = c->now.newest_attempt;
     while (t && !token_eq(t->token, token))
         t = t->older;
     return t;
@@ -240,13 +241,13 @@ static bool answer_now(struct mem_tx *tx, struct finish_item *f, const struct me
     if (c->now.outcome)
         return answer_error(tx, f, c->now.outcome->error);
     bool counted =
-        c->now.newest_try && how != END_LATER && how != END_RELEASE && how != END_CANCELLED;
-    return answer_error(tx, f, counted ? c->now.newest_try->error : BYTES_NONE);
+        c->now.newest_attempt && how != END_LATER && how != END_RELEASE && how != END_CANCELLED;
+    return answer_error(tx, f, counted ? c->now.newest_attempt->error : BYTES_NONE);
 }
 
 /* The former answer; where the call stands has perhaps moved on since. */
 static bool answer_row(struct mem_tx *tx, struct finish_item *f, const struct mem_call *c,
-                       const struct try_row *t)
+                       const struct attempt_row *t)
 {
     assert(t);
     f->state = t->state;
@@ -335,7 +336,7 @@ static bool items_check(struct mem_tx *tx, const struct finish *q, const struct 
     }
     for (size_t i = 0; i < q->n; i++) {
         const struct mem_call *c = item_call(tx->db, &q->v[i]);
-        if (c && (live(tx, c, l) || former_outcome(c, q->token) || former_try(c, q->token)))
+        if (c && (live(tx, c, l) || former_outcome(c, q->token) || former_attempt(c, q->token)))
             continue;
         (void)op_not_held(op, &q->token, c ? c->id : q->v[i].id, q->v[i].seq);
         return false;
@@ -434,7 +435,7 @@ static enum pawl_status finished_before(struct mem_tx *tx, struct token token,
     if (handed || former_outcome(c, token))
         ok = answer_now(tx, f, c, handed ? END_RELEASE : f->how);
     else
-        ok = answer_row(tx, f, c, former_try(c, token));
+        ok = answer_row(tx, f, c, former_attempt(c, token));
     return ok ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -457,7 +458,7 @@ static enum pawl_status finish_one(struct mem_tx *tx, const struct mem_lease *l,
     if (f->how == END_RESULT && f->n_send)
         st = send_all(tx, f, &e);
     if (st == PAWL_OK)
-        st = try_end_write(tx, c, &e);
+        st = attempt_end_write(tx, c, &e);
     if (st == PAWL_OK)
         st = key_after(tx, f, c);
     if (st == PAWL_OK && !answer_now(tx, f, c, f->how))

@@ -130,20 +130,21 @@ MUST_USE int64_t object_set(struct mem_tx *tx, struct bytes type, struct mem_key
 /* Remove it, if there is one. False without memory. */
 MUST_USE bool object_remove(struct mem_db *db, struct bytes type, struct bytes key);
 
-/* ---- How a try ends (finish.c, node.c) --------------------------------------------------------
+/* ---- How an attempt ends (finish.c, node.c)
+ * --------------------------------------------------------
  */
 
-/* What ends one try of a call that is held. */
+/* What ends one attempt of a call that is held. */
 struct ending_of {
-    struct try_end end;
+    struct attempt_end end;
     struct payload result;
     struct bytes error;
     int64_t started_us;
     bool owner; /* a finish of the owner: it leaves the token, and a trace of what it hands back */
 };
 /* Decide with the model and write it. A call that is pending again is off its lease's list. */
-MUST_USE enum pawl_status try_end_write(struct mem_tx *tx, struct mem_call *c,
-                                        const struct ending_of *said);
+MUST_USE enum pawl_status attempt_end_write(struct mem_tx *tx, struct mem_call *c,
+                                            const struct ending_of *said);
 /* What is held of the key's run from place `pos` on goes back to the line, as RELEASE. Those that
  * end by it are told, unless `finish` names them. Adds to *count. */
 MUST_USE enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, int64_t pos,
@@ -158,8 +159,8 @@ MUST_USE bool lease_off(struct mem_db *db, struct mem_lease *l);
 /* The lease an ended call ended under may still stand for the sake of others: off its list. */
 MUST_USE bool lease_leave(struct mem_db *db, const struct mem_call *c);
 /* Take back every call of the lease as LOST or RELEASE and drop it; adds to *count. */
-MUST_USE enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l, struct try_end how,
-                                        int64_t *count);
+MUST_USE enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l,
+                                        struct attempt_end how, int64_t *count);
 /* The last moment at which a call of the lease is within its timeout; 0: it holds none. */
 int64_t lease_deadline(const struct mem_db *db, const struct mem_lease *l);
 /* Calls of the lease that are past their timeout end so; their ids go into `q`. */
@@ -218,7 +219,7 @@ enum pawl_status mem_cancel_requests(struct store *s, struct arena *a, struct ca
                                      struct pawl_err *err);
 
 /* Tries that are shown: errors, timeouts, refusals, losses. */
-bool try_shown(const struct try_row *t);
+bool attempt_shown(const struct attempt_row *t);
 void blobs_free(struct blob *b, const struct blob *until);
 
 #endif

@@ -26,7 +26,7 @@ static struct mem_call **firsts(struct mem_tx *tx, const struct mem_lease *l, si
 static enum pawl_status tell_lost(struct mem_tx *tx, const struct mem_call *c,
                                   struct attempt_counts before, struct bytes error)
 {
-    const struct try_row *row = c->now.newest_try;
+    const struct attempt_row *row = c->now.newest_attempt;
     bool ended = c->now.place == PLACE_ENDED, late = row && row->how == END_TIMEOUT;
     return op_lost(tx->op,
                    &(struct lost_attempt){ .id = c->id,
@@ -44,7 +44,7 @@ static enum pawl_status take_back(struct mem_tx *tx, struct mem_call *c, const s
 {
     struct mem_key *k = c->now.key;
     struct attempt_counts before = c->now.counts;
-    enum pawl_status st = try_end_write(tx, c, e);
+    enum pawl_status st = attempt_end_write(tx, c, e);
     if (st == PAWL_OK && e->end.how != END_RELEASE)
         st = tell_lost(tx, c, before, e->error);
     if (st == PAWL_OK && c->now.place == PLACE_ENDED)
@@ -94,7 +94,7 @@ enum pawl_status lease_time_out(struct mem_tx *tx, struct mem_lease *l, struct e
     return PAWL_OK;
 }
 
-enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l, struct try_end how,
+enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l, struct attempt_end how,
                                int64_t *count)
 {
     struct bytes owner = l->worker.data ? l->worker : l->node;
@@ -137,7 +137,7 @@ static enum pawl_status reclaim_node(struct mem_tx *tx, struct node_op *q, bool 
         n = tree_after(&tx->db->leases, n);
         if (!lease_of(l, q, same_boot))
             continue;
-        struct try_end end = { .how = how, .fail_lost = q->fail_lost };
+        struct attempt_end end = { .how = how, .fail_lost = q->fail_lost };
         enum pawl_status st = lease_reclaim(tx, l, end, &q->reclaimed);
         if (st != PAWL_OK)
             return st;

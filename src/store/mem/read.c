@@ -1,5 +1,5 @@
 /*
- * read.c - questions: calls by id, pages of them, their tries, queues, nodes, cancel requests.
+ * read.c - questions: calls by id, pages of them, their attempts, queues, nodes, cancel requests.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -101,16 +101,17 @@ enum pawl_status mem_list(struct store *s, struct arena *a, const struct query *
 static void attempts_copy(struct arena *a, const struct mem_call *c, struct attempts *out)
 {
     size_t n = 0;
-    for (const struct try_row *t = c->now.newest_try; t && n < ATTEMPTS_SHOWN_MAX; t = t->older)
-        n += try_shown(t);
+    for (const struct attempt_row *t = c->now.newest_attempt; t && n < ATTEMPTS_SHOWN_MAX;
+         t = t->older)
+        n += attempt_shown(t);
     out->v = arena_zalloc(a, n + 1, sizeof *out->v);
     if (!out->v)
         return;
     out->n = n;
-    for (const struct try_row *t = c->now.newest_try; t && n > 0; t = t->older) {
-        if (!try_shown(t))
+    for (const struct attempt_row *t = c->now.newest_attempt; t && n > 0; t = t->older) {
+        if (!attempt_shown(t))
             continue;
-        out->v[--n] = (struct attempt){ .try_no = t->try_no,
+        out->v[--n] = (struct attempt){ .attempt_no = t->attempt_no,
                                         .how = (enum ending)t->how,
                                         .error = arena_copy(a, t->error),
                                         .node = arena_copy(a, t->node),

@@ -50,7 +50,7 @@ enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
     }
     for (int i = 0; i < q->max && (n = first_due(&db->ends, tx->now_us)); i++) {
         struct mem_lease *l = THING_OF(n, struct mem_lease, by_until);
-        struct try_end end = { .how = END_LOST, .fail_lost = q->fail_lost, .timed = true };
+        struct attempt_end end = { .how = END_LOST, .fail_lost = q->fail_lost, .timed = true };
         st = lease_reclaim(tx, l, end, &q->reclaimed);
         if (st != PAWL_OK)
             return st;
@@ -81,7 +81,7 @@ static struct mem_lease *oldest_lease(const struct mem_db *db, int64_t before_us
 
 enum pawl_status mem_requeue(struct mem_tx *tx, struct requeue *q)
 {
-    struct try_end end = { .how = END_LOST, .fail_lost = q->fail_lost };
+    struct attempt_end end = { .how = END_LOST, .fail_lost = q->fail_lost };
     struct mem_lease *l;
     q->leases = q->reclaimed = 0;
     while (q->leases < q->max && (l = oldest_lease(tx->db, q->claimed_before_us))) {
@@ -110,7 +110,7 @@ static bool bury_call(struct mem_tx *tx, struct mem_call *c)
     to.place = PLACE_GONE;
     to.finished_us = c->now.outcome->finished_us;
     to.forget_us = c->now.outcome->keep_until_us + tx->s->remember_us;
-    to.newest_try = NULL;
+    to.newest_attempt = NULL;
     to.key = NULL;
     db->undo.v[db->undo.n - 1].trash = c->now.blobs;
     call_put(db, c, to);

@@ -96,10 +96,10 @@ struct outcome {
     int64_t claimed_us, started_us, finished_us, keep_until_us; /* keep 0: it blocks its key */
 };
 
-/* A row of tries. Lives in a blob. how 0: a former outcome. */
-struct try_row {
-    struct try_row *older;
-    int no, try_no;
+/* A row of `attempt`. Lives in a blob. how 0: a former outcome. */
+struct attempt_row {
+    struct attempt_row *older;
+    int no, attempt_no;
     int how; /* enum ending, or 0 */
     enum pawl_state state;
     struct bytes error, node;
@@ -158,7 +158,7 @@ struct mem_call {
         struct mem_lease *lease; /* HELD */
         bool cancel_requested;
         const struct outcome *outcome; /* ENDED */
-        struct try_row *newest_try;
+        struct attempt_row *newest_attempt;
         int64_t finished_us, forget_us; /* GONE */
         struct blob *blobs;             /* owned, newest first */
     } now;

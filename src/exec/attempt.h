@@ -1,5 +1,5 @@
 /*
- * try.h - one attempt ("try") of one call: what a handler holds as `struct pawl_call`. For exec and
+ * attempt.h - one attempt of one call: what a handler holds as `struct pawl_call`. For exec and
  * lib.
  *
  * An attempt is ended once. Its handler's answer, its deadline, a stop and a cancel race for that
@@ -9,8 +9,8 @@
  * its attempts are.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef EXEC_TRY_H
-#define EXEC_TRY_H
+#ifndef EXEC_ATTEMPT_H
+#define EXEC_ATTEMPT_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -42,9 +42,9 @@ struct lease_run {
                  */
 };
 
-enum try_stage { TRY_QUEUED, TRY_RUNNING, TRY_OVER };
+enum attempt_stage { ATTEMPT_QUEUED, ATTEMPT_RUNNING, ATTEMPT_OVER };
 /* Why a handler is told to stop; the first reason stays. */
-enum try_stop { STOP_NONE, STOP_CANCEL_REQUEST, STOP_TIME, STOP_PROCESS };
+enum attempt_stop { STOP_NONE, STOP_CANCEL_REQUEST, STOP_TIME, STOP_PROCESS };
 
 struct pawl_call {
     struct exec *e;           /* borrowed */
@@ -90,26 +90,27 @@ struct pawl_call {
 
 /* Store thread: make a lease's attempts from its claim's answer, as linked runs in *out. NO_MEMORY:
  * none were made. */
-MUST_USE enum pawl_status try_make_all(struct lease_run *l, struct run **out);
+MUST_USE enum pawl_status attempt_make_all(struct lease_run *l, struct run **out);
 /* Worker: run the handler and post its answer to the store. True: it ended with a result that
  * stands. */
-bool try_run(struct pawl_call *t);
+bool attempt_run(struct pawl_call *t);
 /* End the attempt in place of its handler, if it is still in stage `from`. True: this call ended
  * it. Any thread. */
-bool try_take_over(struct pawl_call *t, enum try_stage from, enum ending how, const char *error);
+bool attempt_take_over(struct pawl_call *t, enum attempt_stage from, enum ending how,
+                       const char *error);
 /* Tell the handler to stop; an attempt that has not begun will not begin. Any thread that does not
  * hold pool.lock. */
-void try_stop(struct pawl_call *t, enum try_stop why);
+void attempt_stop(struct pawl_call *t, enum attempt_stop why);
 /* The same under pool.lock. */
-void try_tell(struct pawl_call *t, enum try_stop why);
+void attempt_tell(struct pawl_call *t, enum attempt_stop why);
 /* Worker: open this event too when the handler is told to stop, at once if it was; NULL: no more.
  */
-void try_also(struct pawl_call *t, struct one_shot *g);
+void attempt_also(struct pawl_call *t, struct one_shot *g);
 /* Worker: the handler is about to wait for another call (true), or is back (false). Meanwhile
  * another worker takes its slot. */
-void try_block(struct pawl_call *t, bool blocked);
+void attempt_block(struct pawl_call *t, bool blocked);
 /* Drop a reference; the last one frees the attempt's memory. */
-void try_unref(struct pawl_call *t);
+void attempt_unref(struct pawl_call *t);
 
 /* Free a lease that no attempt uses. Accepts NULL. */
 void lease_run_free(struct lease_run *l);
@@ -118,7 +119,7 @@ void lease_run_reset(struct lease_run *l);
 /* One of its `left` is done with; the last one frees it. */
 void lease_run_unref(struct lease_run *l);
 /* The attempt whose finish this job is. */
-struct pawl_call *try_of(struct write_job *j);
+struct pawl_call *attempt_of(struct write_job *j);
 
 /* ---- session.c: SQL in the call's own transaction -------------------------------------------- */
 
@@ -141,6 +142,6 @@ bool session_open(struct pawl_call *t);
 void session_free(struct pawl_call *t);
 /* Let the attempt end with this error; the text is cut at ERROR_LEN_MAX and lives as long as the
  * attempt. */
-void try_error(struct pawl_call *t, enum ending how, struct bytes text);
+void attempt_error(struct pawl_call *t, enum ending how, struct bytes text);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * lib_tries.c - how attempts end through pawl.h: replies, errors with backoff, refusals, later,
+ * lib_attempts.c - how attempts end through pawl.h: replies, errors with backoff, refusals, later,
  * timeouts, hangs.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -115,8 +115,8 @@ static void note_time(void)
 static int fails_notes(struct pawl_call *c)
 {
     note_time();
-    EQ_INT(pawl_call_try(c), atomic_load(&n_times));
-    return pawl_fail(c, "try %d", pawl_call_try(c));
+    EQ_INT(pawl_call_attempt_no(c), atomic_load(&n_times));
+    return pawl_fail(c, "try %d", pawl_call_attempt_no(c));
 }
 
 static int returns_7(struct pawl_call *c)
@@ -153,7 +153,7 @@ TEST(errors_are_retried_with_backoff)
     EQ_INT((int)a->n, 3);
     EQ_STR(a->v[0].error, "try 1");
     EQ_STR(a->v[2].error, "try 3");
-    EQ_INT(a->v[2].try_no, 3);
+    EQ_INT(a->v[2].attempt_no, 3);
     EQ_STR(a->v[1].kind, "error");
     EQ_STR(a->v[1].node, "fixture");
     LE_INT(a->v[0].finished_at_us, a->v[1].started_at_us);
@@ -191,7 +191,7 @@ static int later_twice(struct pawl_call *c)
     note_time();
     if (atomic_load(&n_times) < 3)
         return pawl_later(c, 50 * FIXTURE_MS);
-    return pawl_reply_int(c, pawl_call_try(c));
+    return pawl_reply_int(c, pawl_call_attempt_no(c));
 }
 
 TEST(later_counts_as_nothing)
@@ -215,7 +215,7 @@ TEST(later_counts_as_nothing)
 /* The first attempt ignores the deadline and answers late; the second answers at once. */
 static int late_first(struct pawl_call *c)
 {
-    if (pawl_call_try(c) == 2)
+    if (pawl_call_attempt_no(c) == 2)
         return pawl_reply_int(c, 2);
     return fixture_blocks(c);
 }

@@ -1,9 +1,9 @@
 /*
- * try.c - running one attempt of a call and posting its end to the store (try.h).
+ * attempt.c - running one attempt of a call and posting its end to the store (attempt.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "exec/try.h"
+#include "exec/attempt.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,17 +26,18 @@ static int handler_of(const struct registry *r, const struct call_spec *s, int b
     return registry_find(r, s->type, s->method);
 }
 
-static void try_make(struct pawl_call *t, struct lease_run *l, struct run *r, const struct call *c)
+static void attempt_make(struct pawl_call *t, struct lease_run *l, struct run *r,
+                         const struct call *c)
 {
     t->e = l->e;
     t->lease = l;
     t->run = r;
     t->call = c;
-    atomic_init(&t->stage, TRY_QUEUED);
+    atomic_init(&t->stage, ATTEMPT_QUEUED);
     atomic_init(&t->stop, STOP_NONE);
     atomic_init(&t->refs, 1); /* held by its finish */
     one_shot_init(&t->stopped);
-    arena_init(&t->arena, TRY_LEN_MAX);
+    arena_init(&t->arena, ATTEMPT_LEN_MAX);
     arena_init(&t->end_arena, END_LEN_MAX);
     t->item = (struct finish_item){ .seq = c->seq, .id = c->spec.id, .retry_in_us = -1 };
     t->finish = (struct finish){ .token = l->token, .v = &t->item, .n = 1 };
@@ -74,7 +75,7 @@ static bool flow_make(struct run *r, struct lease_run *l)
     return true;
 }
 
-enum pawl_status try_make_all(struct lease_run *l, struct run **out)
+enum pawl_status attempt_make_all(struct lease_run *l, struct run **out)
 {
     const struct claim *c = &l->job.op.claim;
     struct pawl_call *v = arena_zalloc(&l->arena, c->n, sizeof(*v));
@@ -91,7 +92,7 @@ enum pawl_status try_make_all(struct lease_run *l, struct run **out)
         if (runs->n > 1 && !flow_make(runs, l))
             return PAWL_NO_MEMORY;
         for (size_t k = 0; k < runs->n; k++, i++) {
-            try_make(&v[i], l, runs, &c->calls[i]);
+            attempt_make(&v[i], l, runs, &c->calls[i]);
             handler = handler_of(&l->e->registry, &c->calls[i].spec, handler);
             v[i].handler = handler;
         }
@@ -122,7 +123,7 @@ void lease_run_free(struct lease_run *l)
     mem_free(l);
 }
 
-void try_unref(struct pawl_call *t)
+void attempt_unref(struct pawl_call *t)
 {
     if (atomic_fetch_sub(&t->refs, 1) > 1)
         return;
@@ -139,12 +140,12 @@ void lease_run_unref(struct lease_run *l)
         lease_run_free(l);
 }
 
-struct pawl_call *try_of(struct write_job *j)
+struct pawl_call *attempt_of(struct write_job *j)
 {
     return (struct pawl_call *)((char *)j - offsetof(struct pawl_call, job));
 }
 
-void try_tell(struct pawl_call *t, enum try_stop why)
+void attempt_tell(struct pawl_call *t, enum attempt_stop why)
 {
     int none = STOP_NONE;
     if (!atomic_compare_exchange_strong(&t->stop, &none, why))
@@ -154,14 +155,14 @@ void try_tell(struct pawl_call *t, enum try_stop why)
         one_shot_set(t->also);
 }
 
-void try_stop(struct pawl_call *t, enum try_stop why)
+void attempt_stop(struct pawl_call *t, enum attempt_stop why)
 {
     pthread_mutex_lock(&t->e->pool.lock);
-    try_tell(t, why);
+    attempt_tell(t, why);
     pthread_mutex_unlock(&t->e->pool.lock);
 }
 
-void try_also(struct pawl_call *t, struct one_shot *g)
+void attempt_also(struct pawl_call *t, struct one_shot *g)
 {
     pthread_mutex_lock(&t->e->pool.lock);
     t->also = g;
@@ -171,24 +172,25 @@ void try_also(struct pawl_call *t, struct one_shot *g)
     pthread_mutex_unlock(&t->e->pool.lock);
 }
 
-bool try_take_over(struct pawl_call *t, enum try_stage from, enum ending how, const char *error)
+bool attempt_take_over(struct pawl_call *t, enum attempt_stage from, enum ending how,
+                       const char *error)
 {
     int expected = from;
-    if (!atomic_compare_exchange_strong(&t->stage, &expected, TRY_OVER))
+    if (!atomic_compare_exchange_strong(&t->stage, &expected, ATTEMPT_OVER))
         return false;
     snprintf(t->their_error, sizeof(t->their_error), "%s", error ? error : "");
     t->theirs = (struct finish_item){ .seq = t->call->seq,
                                       .id = t->call->spec.id,
                                       .how = how,
                                       .retry_in_us = -1,
-                                      .started_us = from == TRY_RUNNING ? t->started_us : 0,
+                                      .started_us = from == ATTEMPT_RUNNING ? t->started_us : 0,
                                       .error = error ? bytes_of(t->their_error) : BYTES_NONE };
     if (!session_abort(t))
         run_end(t, &t->theirs);
     return true;
 }
 
-void try_error(struct pawl_call *t, enum ending how, struct bytes text)
+void attempt_error(struct pawl_call *t, enum ending how, struct bytes text)
 {
     t->item.how = how;
     t->item.error = utf8_cut(text, ERROR_LEN_MAX);
@@ -199,7 +201,7 @@ void try_error(struct pawl_call *t, enum ending how, struct bytes text)
 static void answer_code(struct pawl_call *t, int code)
 {
     char *text = arena_printf(&t->arena, "the handler returned %d", code);
-    try_error(t, END_ERROR, text ? bytes_of(text) : BYTES("the handler returned an error"));
+    attempt_error(t, END_ERROR, text ? bytes_of(text) : BYTES("the handler returned an error"));
 }
 
 /* Decide how the attempt ended, from what the handler returned and answered. */
@@ -218,7 +220,7 @@ static void settle(struct pawl_call *t, int code)
         answer_code(t, code);
     }
     if (f->how == END_RESULT && t->state_fault.data)
-        try_error(t, t->state_for_good ? END_REFUSE : END_ERROR, t->state_fault);
+        attempt_error(t, t->state_for_good ? END_REFUSE : END_ERROR, t->state_fault);
     if (f->how != END_RESULT)
         f->state_do = STATE_KEEP; /* A failed attempt does not change the state. */
     if (f->how != END_ERROR)
@@ -242,27 +244,27 @@ static void run_handler(struct pawl_call *t)
     char *text = arena_printf(&t->arena, "%.*s has no method \"%.*s\" on node \"%s\"",
                               BYTES_ARG(s->type), BYTES_ARG(s->method), t->e->conf.node);
     settle(t, 0);
-    try_error(t, END_ERROR, text ? bytes_of(text) : BYTES("no such method"));
+    attempt_error(t, END_ERROR, text ? bytes_of(text) : BYTES("no such method"));
     t->item.retry_in_us = -1;
 }
 
-bool try_run(struct pawl_call *t)
+bool attempt_run(struct pawl_call *t)
 {
-    int queued = TRY_QUEUED;
+    int queued = ATTEMPT_QUEUED;
     atomic_fetch_add(&t->refs, 1); /* held by the handler */
     t->started_us = MAX(exec_now(t->e), t->call->claimed_us);
     t->began_us = world_mono(&world_real);
     t->state = t->run->state;
     /* A cancel request found it queued behind other calls of its run. */
     if (atomic_load(&t->stop) == STOP_CANCEL_REQUEST &&
-        try_take_over(t, TRY_QUEUED, END_CANCELLED, NULL))
+        attempt_take_over(t, ATTEMPT_QUEUED, END_CANCELLED, NULL))
         return false;
-    if (!atomic_compare_exchange_strong(&t->stage, &queued, TRY_RUNNING))
+    if (!atomic_compare_exchange_strong(&t->stage, &queued, ATTEMPT_RUNNING))
         return false;
     t->ran = true;
     run_handler(t);
-    int running = TRY_RUNNING;
-    if (!atomic_compare_exchange_strong(&t->stage, &running, TRY_OVER))
+    int running = ATTEMPT_RUNNING;
+    if (!atomic_compare_exchange_strong(&t->stage, &running, ATTEMPT_OVER))
         return false; /* Its deadline or a stop ended it first: its answer is void. */
     session_check(t);
     bool result = t->item.how == END_RESULT;
