@@ -268,7 +268,7 @@ static void wait_done(struct wait *w, enum wait_end how)
 {
     struct call_read *cr = (struct call_read *)((char *)w - offsetof(struct call_read, wait));
     struct ask *q = cr->read.ask;
-    if (how == WAIT_OVER && w->why == WAIT_TIME && looks_again(cr)) {
+    if (how == WAIT_OVER && w->why == WAIT_TIME_UP && looks_again(cr)) {
         wait_look(q, cr);
         return;
     }

@@ -181,7 +181,7 @@ static void object_refuse(struct object_ask *o)
 static void object_over(struct timed_wait *p, enum wait_why why)
 {
     struct object_ask *o = (struct object_ask *)((char *)p - offsetof(struct object_ask, timed));
-    if (why != WAIT_TIME) {
+    if (why != WAIT_TIME_UP) {
         object_refuse(o);
         return;
     }

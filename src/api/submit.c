@@ -135,7 +135,7 @@ static void submit_answer(struct submit *s)
         submit_show(s, &s->wait.call, r && r->duplicate);
     else if (r && pawl_state_ended(r->call.state))
         submit_show(s, &r->call, r->duplicate);
-    else if (s->late && (!s->waits || s->wait.why == WAIT_TIME))
+    else if (s->late && (!s->waits || s->wait.why == WAIT_TIME_UP))
         submit_late(s, r && r->duplicate);
     else if (r && !s->waits)
         submit_show(s, &r->call, r->duplicate);

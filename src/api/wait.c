@@ -28,14 +28,14 @@ static void timed_wait_over(struct timed_wait *p, enum wait_why why)
 static void timed_wait_late(struct loop_timer *t)
 {
     timed_wait_over((struct timed_wait *)((char *)t - offsetof(struct timed_wait, timer)),
-                    WAIT_TIME);
+                    WAIT_TIME_UP);
 }
 
 static void timed_wait_gone(struct http_request *r)
 {
     struct ask *q = r->user;
     if (q->timed)
-        timed_wait_over(q->timed, WAIT_GONE);
+        timed_wait_over(q->timed, WAIT_CLIENT_GONE);
 }
 
 void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us)
@@ -54,7 +54,7 @@ void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us)
     q->timed = p;
     q->r->on_gone = timed_wait_gone;
     if (q->r->gone || api->stopping)
-        timed_wait_over(p, q->r->gone ? WAIT_GONE : WAIT_STOP);
+        timed_wait_over(p, q->r->gone ? WAIT_CLIENT_GONE : WAIT_STOPPING);
     else
         loop_timer_set(api->loop, &p->timer, until_us);
 }
@@ -77,7 +77,7 @@ void api_stop(struct api *api)
     api->stopping = true;
     /* No request begins to wait any more, so this loop ends. */
     while (api->waits)
-        timed_wait_over(api->waits, WAIT_STOP);
+        timed_wait_over(api->waits, WAIT_STOPPING);
     claim_wait_stop(api);
 }
 

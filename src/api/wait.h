@@ -13,21 +13,20 @@
 
 /* Why a request that waits goes on. */
 enum wait_why {
-    WAIT_TIME, /* its time is up */
-    WAIT_GONE, /* the client has left (q->r->cut: no answer reaches it any more) */
-    WAIT_STOP, /* the server is stopping */
+    WAIT_TIME_UP,     /* its time is up */
+    WAIT_CLIENT_GONE, /* the client has left (q->r->cut: no answer reaches it any more) */
+    WAIT_STOPPING,    /* the server is stopping */
 };
 
 struct timed_wait {
     struct ask *ask;
-    void (*over)(struct timed_wait *p, enum wait_why why); /* called once, unless timed_wait_leave()
-                                                            * came first
-                                                            */
+    /* Called once, unless timed_wait_leave() came first. */
+    void (*over)(struct timed_wait *p, enum wait_why why);
     struct loop_timer timer;
     struct timed_wait *next, **link;
 };
-/* Park the ask until until_us (monotonic). May call `over` at once, when the client has left or the
- * server is stopping. An ask waits in one place at a time. */
+/* Let the ask wait until until_us (monotonic). May call `over` at once, when the client has left or
+ * the server is stopping. An ask waits in one place at a time. */
 void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us);
 /* End the wait without calling `over`. Does nothing when it does not wait. */
 void timed_wait_leave(struct timed_wait *p);
@@ -53,7 +52,7 @@ struct wait {
 };
 /* Register for the end of this call. `id` must live as long as the ask. */
 void wait_enter(struct ask *q, struct wait *w, struct bytes id);
-/* Park until the call ends or until_us (monotonic); w->done is called once, perhaps at once. */
+/* Wait until the call ends or until_us (monotonic); w->done is called once, perhaps at once. */
 void wait_begin(struct wait *w, int64_t until_us);
 /* Stop waiting. True: `done` will not be called. False: the end was told already, and `done` comes
  * with WAIT_TOLD although the wait never began. */

@@ -120,7 +120,7 @@ static enum pawl_status fill_attempts(struct attempts_holder *h, const struct at
 {
     struct pawl_attempt *v = arena_zalloc(&h->arena, t->n ? t->n : 1, sizeof(*v));
     for (size_t i = 0; v && i < t->n; i++)
-        v[i] = (struct pawl_attempt){ .attempt_no = t->v[i].attempt_no,
+        v[i] = (struct pawl_attempt){ .try_no = t->v[i].attempt_no,
                                       .kind = kind_name(t->v[i].how),
                                       .error = arena_text(&h->arena, t->v[i].error),
                                       .node = arena_text(&h->arena, t->v[i].node),

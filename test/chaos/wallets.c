@@ -254,7 +254,7 @@ static void print_sums(void)
            history.n_calls, history.n_asks, answers, duplicates, refused, accepted, ended);
     printf(
         "%zu calls in the database, %zu attempts lost; %d starts of nodes, %d without a database\n",
-        history.n_rows, history.n_tries, fleet_starts(), fleet_failed_starts());
+        history.n_rows, history.n_attempts, fleet_starts(), fleet_failed_starts());
     for (int i = 0; i < FAULT_KINDS; i++)
         printf("%s%d %s", i ? ", " : "", done[i], fault_name((enum fault_kind)i));
     printf("\n");

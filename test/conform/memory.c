@@ -123,7 +123,7 @@ CASE(reading_without_memory_says_so, .deadline_s = 120)
         struct attempts t;
         struct queue_rows queues;
         struct node_rows nodes;
-        struct cancel_requests cancel requests;
+        struct cancel_requests requests;
         arena_init(&a, 1 << 20);
         mem_torture(n, 0);
         bool ok = store_get(b->s, &a, &g, &b->err) == PAWL_OK &&
@@ -131,7 +131,7 @@ CASE(reading_without_memory_says_so, .deadline_s = 120)
                   store_attempts(b->s, &a, id, &t, &b->err) == PAWL_OK &&
                   store_queues(b->s, &a, &queues, &b->err) == PAWL_OK &&
                   store_nodes(b->s, &a, &nodes, &b->err) == PAWL_OK &&
-                  store_cancel_requests(b->s, &a, &cancel requests, &b->err) == PAWL_OK;
+                  store_cancel_requests(b->s, &a, &requests, &b->err) == PAWL_OK;
         mem_torture(0, 0);
         arena_release(&a);
         if (ok)

@@ -65,7 +65,7 @@ struct history_row {
     /* Set by history_check(). */
     const struct history_call *call, *sender; /* this call; the call that sent it */
     int sent;                                 /* calls it sent */
-    int attempts;                             /* its lost attempts */
+    int n_lost;                               /* its lost attempts */
 };
 
 /* An attempt whose owner was lost. */

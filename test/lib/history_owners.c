@@ -52,7 +52,7 @@ static void join(struct history *h)
         bool found = at < h->n_rows && v[at]->seq == h->attempts[i].seq;
         h->attempts[i].row = found ? v[at] : NULL;
         if (found)
-            v[at]->attempts++;
+            v[at]->n_lost++;
     }
     free(v);
 }
@@ -161,9 +161,9 @@ static void check_deaths(struct history *h)
 
 static void check_charged(struct history *h, const struct history_row *r)
 {
-    if (r->state && r->lost != r->attempts)
+    if (r->state && r->lost != r->n_lost)
         history_found(h, 7, "call %s was charged %d lost attempts, and %d are recorded", r->id,
-                      r->lost, r->attempts);
+                      r->lost, r->n_lost);
 }
 
 static void check_counts(struct history *h)

@@ -469,7 +469,7 @@ TEST(promise_6_a_database_that_was_away_is_no_reason)
 TEST(promise_6_taken_back_much_too_late)
 {
     begin();
-    h.counts[2].finished_us = h.began_us + 20 * SEC;
+    h.attempts[2].finished_us = h.began_us + 20 * SEC;
     finds(6, "call poison was taken from n2 at 20.000 s, whose last fault was over at 3.500 s");
 }
 

@@ -153,7 +153,7 @@ TEST(errors_are_retried_with_backoff)
     EQ_INT((int)a->n, 3);
     EQ_STR(a->v[0].error, "try 1");
     EQ_STR(a->v[2].error, "try 3");
-    EQ_INT(a->v[2].attempt_no, 3);
+    EQ_INT(a->v[2].try_no, 3);
     EQ_STR(a->v[1].kind, "error");
     EQ_STR(a->v[1].node, "fixture");
     LE_INT(a->v[0].finished_at_us, a->v[1].started_at_us);

@@ -237,7 +237,7 @@ static void hold_id(struct db_session *v, const void *param, const char *id)
 /* Has its solo writer taken the job, so that a second would have to wait for it? */
 static bool side_busy(struct pawl *p, int waiting)
 {
-    struct side *s = &p->e->side;
+    struct writer_solo *s = &p->e->solo;
     pthread_mutex_lock(&s->lock);
     bool busy = s->n == 1 && !s->idle && s->waiting == waiting;
     pthread_mutex_unlock(&s->lock);
