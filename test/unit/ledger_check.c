@@ -153,7 +153,9 @@ MISTAKE(listed_number_without_key, s->held[1].key_no = 1)
 MISTAKE(linked_one_way, s->run[2].before = -1)
 MISTAKE(run_backwards, s->held[0].pos = s->held[2].pos)
 MISTAKE(miscounted, s->lease.left = 2)
-MISTAKE(behind_ended_first, (s->state[2] = HELD_ENDED, s->lease.left = 2))
+MISTAKE(behind_ended_first, (s->state[2] = HELD_ENDED, s->lease.left = 2,
+                             s->call[2].now.outcome = &s->outcome, s->call[2].now.place = AT_ENDED,
+                             s->call[2].now.state = PAWL_COMPLETED, s->call[2].lease = NULL))
 MISTAKE(none_left, (memset(s->state, HELD_ENDED, 3), s->lease.left = 0))
 MISTAKE(lists_what_waits, (s->call[0].now = s->call[3].now, s->call[0].lease = NULL))
 
