@@ -55,7 +55,40 @@ static void chunks_free(struct arena_chunk *c)
 void arena_release(struct arena *a)
 {
     chunks_free(a->head);
+    chunks_free(a->spare);
     arena_init(a, a->max);
+}
+
+void arena_keep(struct arena *a, size_t len)
+{
+    a->keep = len;
+}
+
+static void chunk_empty(struct arena_chunk *c, struct arena_chunk *next)
+{
+    c->next = next;
+    c->used = 0;
+    POISON(c->data, c->size);
+}
+
+/* Keep these chunks for the next use, as far as they fit into a->keep; free the others. */
+static void chunks_spare(struct arena *a, struct arena_chunk *c)
+{
+    size_t left = a->keep;
+    for (const struct arena_chunk *s = a->spare; s; s = s->next)
+        left -= MIN(s->size, left);
+    while (c) {
+        struct arena_chunk *next = c->next;
+        if (c->size <= left) {
+            left -= c->size;
+            chunk_empty(c, a->spare);
+            a->spare = c;
+        } else {
+            c->next = NULL;
+            chunks_free(c);
+        }
+        c = next;
+    }
 }
 
 void arena_reset(struct arena *a)
@@ -63,16 +96,10 @@ void arena_reset(struct arena *a)
     struct arena_chunk *kept = a->head;
     if (kept && kept->size > CHUNK_MAX)
         kept = NULL; /* one large request must not keep its memory for the small ones after it */
-    if (kept) {
-        chunks_free(kept->next);
-        kept->next = NULL;
-        kept->used = 0;
-        POISON(kept->data, kept->size);
-    } else {
-        chunks_free(a->head);
-    }
-    arena_init(a, a->max);
-    a->head = kept;
+    chunks_spare(a, kept ? kept->next : a->head);
+    if (kept)
+        chunk_empty(kept, NULL);
+    *a = (struct arena){ .head = kept, .spare = a->spare, .max = a->max, .keep = a->keep };
 }
 
 void arena_adopt(struct arena *a, struct arena *from)
@@ -84,12 +111,27 @@ void arena_adopt(struct arena *a, struct arena *from)
     a->used += from->used;
     a->max = MAX(a->max, a->used);
     a->failed |= from->failed;
-    arena_init(from, from->max);
+    *from = (struct arena){ .spare = from->spare, .max = from->max, .keep = from->keep };
 }
 
-static struct arena_chunk *chunk_make(size_t size)
+/* A spare chunk of at least this size, but not of more than twice as much. */
+static struct arena_chunk *chunk_take(struct arena *a, size_t size)
 {
-    struct arena_chunk *c = mem_alloc(sizeof *c + size);
+    for (struct arena_chunk **at = &a->spare, *c; (c = *at); at = &c->next)
+        if (c->size >= size && c->size / 2 <= size) {
+            *at = c->next;
+            c->next = NULL;
+            return c;
+        }
+    return NULL;
+}
+
+static struct arena_chunk *chunk_make(struct arena *a, size_t size)
+{
+    struct arena_chunk *c = chunk_take(a, size);
+    if (c)
+        return c;
+    c = mem_alloc(sizeof *c + size);
     if (!c)
         return NULL;
     c->next = NULL;
@@ -110,7 +152,7 @@ static struct arena_chunk *chunk_add(struct arena *a, size_t need)
         while (size < need)
             size *= 2;
     }
-    struct arena_chunk *c = chunk_make(size);
+    struct arena_chunk *c = chunk_make(a, size);
     if (!c)
         return NULL;
     if (own && a->head) {

@@ -20,8 +20,10 @@
 struct arena_chunk;
 
 struct arena {
-    struct arena_chunk *head; /* owned */
-    size_t used, max;         /* bytes allocated so far, and their maximum */
+    struct arena_chunk *head;  /* owned */
+    struct arena_chunk *spare; /* owned; empty chunks (arena_keep) */
+    size_t used, max;          /* bytes allocated so far, and their maximum */
+    size_t keep;               /* bytes of chunks that a reset keeps besides the newest one */
     bool failed;
 };
 
@@ -29,8 +31,13 @@ struct arena {
 void arena_init(struct arena *a, size_t max);
 /* Free all memory; the arena is then as after arena_init. Accepts an arena that is all zero. */
 void arena_release(struct arena *a);
-/* Drop every allocation, but keep the newest chunk for the next use. */
+/* Drop every allocation, but keep the newest chunk for the next use, and more after arena_keep().
+ */
 void arena_reset(struct arena *a);
+/* From now on a reset keeps chunks of up to `len` bytes in all. For an arena that is filled again
+ * and again: chunks that are freed go back to the kernel, and new ones cost a page fault for each
+ * page. */
+void arena_keep(struct arena *a, size_t len);
 
 /* Move all memory of `from` to `a`, even beyond the maximum of `a`; `from` is empty afterwards. */
 void arena_adopt(struct arena *a, struct arena *from);

@@ -185,3 +185,28 @@ TEST(survives_without_memory)
         EQ_INT(mem_live(), before);
     }
 }
+
+TEST(reset_keeps_what_it_was_told_to_keep)
+{
+    struct arena a;
+    int64_t before = mem_live();
+    arena_init(&a, 64 << 20);
+    arena_keep(&a, 300 << 10);
+    for (int round = 0; round < 3; round++) {
+        mem_torture(0, 0);
+        for (int i = 0; i < 200; i++)
+            TRUE(arena_alloc(&a, 1000) != NULL);
+        memset(arena_alloc(&a, 50000), 0xff, 50000); /* a chunk of its own */
+        EQ_INT(mem_count() == 0, round > 1);         /* the same again takes no new memory */
+        arena_reset(&a);
+        EQ_UINT(a.used, 0);
+    }
+    for (int i = 0; i < 1000; i++)
+        TRUE(arena_alloc(&a, 1000) != NULL);
+    int64_t whole = mem_live();
+    arena_reset(&a); /* 1 MB: more than it keeps */
+    LT_INT(mem_live(), whole - 8);
+    GT_INT(mem_live(), before + 1);
+    arena_release(&a);
+    EQ_INT(mem_live(), before);
+}

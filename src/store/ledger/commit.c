@@ -12,6 +12,8 @@
 
 /* Memory of one transaction: rows it looks at, what it writes on its way out. */
 #define SCRATCH_LEN_MAX (512 << 20)
+/* Memory that a handle keeps from one group to the next: what a group of 1,000 calls needs. */
+#define SCRATCH_KEEP_LEN (4 << 20)
 
 /* ---- Handles --------------------------------------------------------------------------------- */
 
@@ -19,6 +21,7 @@ void led_init(struct ledger *c, const struct store_conf *conf, const struct led_
 {
     c->db = db;
     arena_init(&c->scratch, SCRATCH_LEN_MAX);
+    arena_keep(&c->scratch, SCRATCH_KEEP_LEN);
     snprintf(c->schema, sizeof c->schema, "%s", conf->schema ? conf->schema : "pawl");
     c->world = conf->world ? conf->world : &world_real;
     c->own_clock = c->world != &world_real;

@@ -60,13 +60,15 @@ struct led_cached_lease {
     struct led_cached_lease *same, *older, *newer;
     struct token token;
     int64_t rev, claimed_us;
+    size_t size; /* bytes of this entry */
     size_t n;
     struct led_cached_call v[]; /* in the order of the lease's list; behind them what they name */
 };
 #define LED_CACHE_SLOTS 256
 struct led_lease_cache {
     struct led_cached_lease *slots[LED_CACHE_SLOTS], *oldest, *newest; /* owned */
-    size_t n;                                                          /* calls */
+    struct led_cached_lease *spare; /* owned; memory of an entry that was dropped, for the next */
+    size_t n;                       /* calls */
 };
 #ifdef PAWL_TEST
 /* How many calls a handle remembers, in all of its leases, instead of CACHE_MAX; 0: that. */
