@@ -302,6 +302,10 @@ MUST_USE enum pawl_status led_leases_take(struct ledger *c, const struct token *
  * dropped and the answer is NULL. The answer is borrowed until the next call of this file; the ids
  * and keys of its calls stay until the transaction ends or is forgotten. */
 struct led_cached_lease *led_cache_find(struct ledger *c, const struct led_lease *l);
+/* The number of the call with this id, if the lease is remembered and the id stands at *at or soon
+ * behind it; *at (0 at first) moves behind it. 0: look in the database. What it says is true only
+ * of a lease that was found `cached` in this transaction; before that it is a guess. */
+int64_t led_cache_seq(struct ledger *c, const struct token *token, struct bytes id, size_t *at);
 /* The keys of the calls that this finish names, as far as they are remembered and have not ended,
  * in scratch, into out (room for q->n). False: some are not remembered, or there is no memory. */
 MUST_USE bool led_cache_keys(struct ledger *c, const struct finish *q, struct bytes *out,
@@ -556,6 +560,8 @@ MUST_USE enum pawl_status led_accept(struct ledger *c, struct op *op, struct paw
 void led_say_refused(const struct ledger *c, struct op *op, const struct call_spec *s,
                      const struct accepted *a);
 MUST_USE enum pawl_status led_claim(struct ledger *c, struct op *op, struct pawl_err *err);
+/* Set seq_found of every item: its number, that of its id, or 0 when there is no such call. */
+MUST_USE enum pawl_status led_finish_find(struct ledger *c, struct finish *f, struct pawl_err *err);
 MUST_USE enum pawl_status led_finish(struct ledger *c, struct op *op, struct finish *f,
                                      size_t *out_stored, struct pawl_err *err);
 MUST_USE enum pawl_status led_extend(struct ledger *c, struct op *op, struct pawl_err *err);

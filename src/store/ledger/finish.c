@@ -233,26 +233,56 @@ static void say_twice(struct op *op, const struct finish *f, int64_t seq)
         err_set(&op->err, PAWL_INVALID, "call %lld is named twice in one finish", (long long)seq);
 }
 
+/* Load the ids of all items that have no number, in one query: their lease is not remembered, or is
+ * not what was remembered. */
+static enum pawl_status ids_load(struct ledger *c, const struct finish *f, struct pawl_err *err)
+{
+    struct bytes *ids = arena_alloc(&c->scratch, f->n * sizeof *ids);
+    size_t n = 0;
+    if (!ids)
+        return err_no_memory(err, "a finish");
+    for (size_t i = 0; i < f->n; i++)
+        if (!f->v[i].seq)
+            ids[n++] = f->v[i].id;
+    return n ? led_ids_load(c, ids, n, err) : PAWL_OK;
+}
+
+enum pawl_status led_finish_find(struct ledger *c, struct finish *f, struct pawl_err *err)
+{
+    struct led_lease *l = NULL;
+    size_t at = 0;
+    enum pawl_status st = led_lease_get(c, &f->token, &l, err);
+    bool cached = l && l->cached;
+    if (st == PAWL_OK && !cached)
+        st = ids_load(c, f, err);
+    for (size_t i = 0; i < f->n && st == PAWL_OK; i++) {
+        struct finish_item *it = &f->v[i];
+        struct led_id *id;
+        it->seq_found = it->seq;
+        if (!it->seq && cached)
+            it->seq_found = led_cache_seq(c, &f->token, it->id, &at);
+        if (it->seq_found)
+            continue;
+        st = led_id_get(c, it->id, &id, err);
+        if (st == PAWL_OK)
+            it->seq_found = id->seq;
+    }
+    return st;
+}
+
 /* Find the calls that the items name; each may be named once. */
 static enum pawl_status items_find(struct ledger *c, struct op *op, struct finish *f,
                                    struct pawl_err *err)
 {
     int64_t *seqs = arena_alloc(&c->scratch, f->n * sizeof *seqs);
-    if (!seqs)
-        return err_no_memory(err, "a finish");
+    enum pawl_status st = seqs ? led_finish_find(c, f, err) : err_no_memory(err, "a finish");
+    if (st != PAWL_OK)
+        return st;
     for (size_t i = 0; i < f->n; i++) {
         struct finish_item *it = &f->v[i];
-        struct led_id *id;
-        it->seq_found = it->seq;
         it->state = 0;
         it->run_at_us = it->finished_us = it->version = 0;
         it->error_out = it->queue = it->type = BYTES_NONE;
-        if (!it->seq) {
-            enum pawl_status st = led_id_get(c, it->id, &id, err);
-            if (st != PAWL_OK)
-                return st;
-            it->seq_found = id->seq;
-        }
         seqs[i] = it->seq_found;
     }
     led_sort(seqs, f->n, sizeof *seqs, compare_seqs);

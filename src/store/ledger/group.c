@@ -119,8 +119,9 @@ static void foresee_specs(struct foreseen *f, const struct call_spec *v, size_t 
     }
 }
 
-static void foresee_finish(struct foreseen *f, const struct finish *q, bool fill)
+static void foresee_finish(struct ledger *c, struct foreseen *f, const struct finish *q, bool fill)
 {
+    size_t at = 0;
     f->finish = true;
     if (fill)
         f->tokens[f->n_tokens] = q->token;
@@ -129,7 +130,7 @@ static void foresee_finish(struct foreseen *f, const struct finish *q, bool fill
     for (size_t i = 0; i < q->n; i++) {
         foresee_specs(f, q->v[i].send, q->v[i].n_send, ID_SENT, fill);
         f->paused = f->paused || q->v[i].n_send;
-        if (q->v[i].seq)
+        if (q->v[i].seq || led_cache_seq(c, &q->token, q->v[i].id, &at))
             continue;
         if (fill)
             f->ids[f->n_ids] = q->v[i].id;
@@ -137,7 +138,7 @@ static void foresee_finish(struct foreseen *f, const struct finish *q, bool fill
     }
 }
 
-static void foresee(struct foreseen *f, const struct op *op, bool fill)
+static void foresee(struct ledger *c, struct foreseen *f, const struct op *op, bool fill)
 {
     switch (op->kind) {
     case OP_ACCEPT:
@@ -155,7 +156,7 @@ static void foresee(struct foreseen *f, const struct op *op, bool fill)
         f->n_ids++;
         break;
     case OP_FINISH:
-        foresee_finish(f, &op->finish, fill);
+        foresee_finish(c, f, &op->finish, fill);
         break;
     case OP_CLAIM:
         if (fill)
@@ -201,7 +202,7 @@ static bool is_far(const struct ledger *c, size_t n)
 static enum pawl_status foresee_all(struct ledger *c, struct foreseen *f, struct pawl_err *err)
 {
     for (size_t i = 0; i < f->n; i++)
-        foresee(f, f->v[i], false);
+        foresee(c, f, f->v[i], false);
     f->fresh = arena_alloc(&c->scratch, (f->n_fresh + 1) * sizeof *f->fresh);
     f->ids = arena_alloc(&c->scratch, (f->n_ids + 1) * sizeof *f->ids);
     f->keys = arena_alloc(&c->scratch, (f->n_keys + 1) * sizeof *f->keys);
@@ -211,7 +212,7 @@ static enum pawl_status foresee_all(struct ledger *c, struct foreseen *f, struct
         return err_no_memory(err, "a group");
     f->n_fresh = f->n_ids = f->n_keys = f->n_tokens = 0;
     for (size_t i = 0; i < f->n; i++)
-        foresee(f, f->v[i], true);
+        foresee(c, f, f->v[i], true);
     /* A refused call uses no number: where one may be refused, numbers come later. */
     f->sure =
         (f->n_keys == 0 || is_far(c, f->n_fresh)) && !f->atomic && !led_lanes_full(c, f->n_fresh);
@@ -303,11 +304,7 @@ static enum pawl_status load_calls(struct ledger *c, const struct foreseen *f, s
 
 static struct led_call *held_item(struct ledger *c, const struct finish_item *it)
 {
-    struct led_id *id;
-    int64_t seq = it->seq;
-    if (!seq && led_id_get(c, it->id, &id, NULL) == PAWL_OK)
-        seq = id->seq;
-    struct led_call *call = seq > 0 ? led_call_find(c, seq) : NULL;
+    struct led_call *call = it->seq_found > 0 ? led_call_find(c, it->seq_found) : NULL;
     return call && call->lean ? call : NULL;
 }
 
@@ -346,11 +343,12 @@ struct ending_now {
     size_t n, n_objects, versions;
 };
 
-static enum pawl_status ends_of(struct ledger *c, const struct finish *q, struct ending_now *e,
+static enum pawl_status ends_of(struct ledger *c, struct finish *q, struct ending_now *e,
                                 struct pawl_err *err)
 {
-    bool sure = ends_as_said(c, q);
-    for (size_t i = 0; i < q->n; i++) {
+    enum pawl_status st = led_finish_find(c, q, err);
+    bool sure = st == PAWL_OK && ends_as_said(c, q);
+    for (size_t i = 0; i < q->n && st == PAWL_OK; i++) {
         const struct finish_item *it = &q->v[i];
         const struct led_call *call = held_item(c, it);
         const struct led_lane *lane;
@@ -362,13 +360,13 @@ static enum pawl_status ends_of(struct ledger *c, const struct finish *q, struct
         e->versions += sure && it->state_do == STATE_SET;
         if (it->state_do == STATE_SET)
             continue; /* the former state is not read */
-        enum pawl_status st = led_lane(c, call->now.lane, &lane, err);
+        st = led_lane(c, call->now.lane, &lane, err);
         if (st != PAWL_OK)
             return st;
         e->objects[e->n_objects] = call->spec.key;
         e->types[e->n_objects++] = lane->type;
     }
-    return PAWL_OK;
+    return st;
 }
 
 static enum pawl_status load_keys(struct ledger *c, const struct foreseen *f, struct pawl_err *err)

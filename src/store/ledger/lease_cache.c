@@ -22,6 +22,8 @@
 #else
 #define SPARE_LEN_MAX (1 << 20)
 #endif
+/* How many calls are looked at for the id of an item. */
+#define ID_FIND_MAX 8
 #ifdef PAWL_TEST
 size_t led_cache_max;
 #endif
@@ -134,12 +136,37 @@ static const struct led_cached_call *call_find(const struct led_cached_lease *k,
     return NULL;
 }
 
+/* The call with this id, looked for from the call behind the last one that was found: items of a
+ * finish mostly come in the order of their lease. */
+static const struct led_cached_call *id_find(const struct led_cached_lease *k, struct bytes id,
+                                             size_t *at)
+{
+    for (size_t i = *at; i < k->n && i < *at + ID_FIND_MAX; i++)
+        if (bytes_eq(k->v[i].spec.id, id)) {
+            *at = i + 1;
+            return &k->v[i];
+        }
+    return NULL;
+}
+
+int64_t led_cache_seq(struct ledger *c, const struct token *token, struct bytes id, size_t *at)
+{
+    const struct led_cached_lease *k = *slot(c, token);
+    const struct led_cached_call *it = k ? id_find(k, id, at) : NULL;
+    CHECK(!it || it->seq > 0);
+    return it ? it->seq : 0;
+}
+
 bool led_cache_keys(struct ledger *c, const struct finish *q, struct bytes *out, size_t *out_n)
 {
     const struct led_cached_lease *k = *slot(c, &q->token);
+    size_t at = 0;
     *out_n = 0;
     for (size_t i = 0; i < q->n; i++) {
-        const struct led_cached_call *it = k && q->v[i].seq ? call_find(k, q->v[i].seq) : NULL;
+        const struct finish_item *f = &q->v[i];
+        const struct led_cached_call *it = !k       ? NULL
+                                           : f->seq ? call_find(k, f->seq)
+                                                    : id_find(k, f->id, &at);
         if (!it)
             return false;
         if (it->ended || !it->spec.key.data)
