@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/hook.h"
 #include "exec/writer_bulk.h"
 
 #include "exec/internal.h"
@@ -63,6 +64,7 @@ static void commit_bulk(struct writer_bulk *h, struct store **store)
 {
     struct pawl_err err = { 0 };
     int64_t began_us = world_mono(&world_real);
+    PAUSE_POINT("bulk.commit");
     enum pawl_status st = *store ? PAWL_OK : exec_store(h->e, STORE_HASTY, store, &err);
     if (st == PAWL_OK)
         st = store_commit(*store, h->group.ops, h->group.n);
@@ -80,7 +82,8 @@ static void *bulk_main(void *arg)
     struct store *store = NULL; /* owned; opened with the first group */
     for (;;) {
         pthread_mutex_lock(&all->lock);
-        while (h->stage != BULK_LOADED && !all->closed)
+        /* After the close results may still wait for this thread: it ends when none is left. */
+        while (h->stage != BULK_LOADED && !(all->closed && nothing_left(h)))
             pthread_cond_wait(&all->loaded, &all->lock);
         bool leave = h->stage != BULK_LOADED;
         pthread_mutex_unlock(&all->lock);

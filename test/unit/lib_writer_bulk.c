@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/hook.h"
 #include "base/limits.h"
 #include "db_server.h"
 #include "exec/internal.h"
@@ -206,6 +208,72 @@ TEST(long_calls_hold_up_nobody)
     fixture_open_gate();
     fixture_drain(p);
     bulk_writers_run(p);
+    pawl_close(p);
+}
+
+/* ---- A close while results wait behind a commit ---------------------------------------------- */
+
+static atomic_bool holding, waited, behind;
+
+static void hold_bulk(const char *name, void *ctx)
+{
+    (void)ctx;
+    while (strcmp(name, "bulk.commit") == 0 && atomic_load(&holding))
+        usleep(1000);
+}
+
+/* One handler ends only when the bulk writer of its lease is inside a commit, which is held: its
+ * result is left for the commit after that. */
+static int ends_behind(struct pawl_call *c)
+{
+    struct writer_bulk *h = c->lease->bulk;
+    bool here = h && atomic_load(&runs) > CROWD / 4 && !atomic_exchange(&waited, true);
+    for (bool inside = !here; !inside; usleep(1000)) {
+        atomic_store(&holding, true);
+        pthread_mutex_lock(&h->e->bulk.lock);
+        inside = h->stage == BULK_LOADED;
+        pthread_mutex_unlock(&h->e->bulk.lock);
+    }
+    int answer = counts(c);
+    if (here)
+        atomic_store(&behind, true);
+    return answer;
+}
+
+static void *lets_go(void *arg)
+{
+    struct pawl *p = arg;
+    for (bool closed = false; !closed; usleep(1000)) {
+        pthread_mutex_lock(&p->e->bulk.lock);
+        closed = p->e->bulk.closed;
+        pthread_mutex_unlock(&p->e->bulk.lock);
+    }
+    atomic_store(&holding, false);
+    return NULL;
+}
+
+TEST(a_close_while_results_wait_behind_a_commit)
+{
+    pthread_t opener;
+    struct pawl *p = fixture_open(param);
+    if (!engine_of(param)->server) {
+        pawl_close(p);
+        skip("%s: no bulk writers, or nothing is left after it was closed", engine_of(param)->name);
+    }
+    hook_on_pause(hold_bulk, NULL);
+    fixture_on(p, "t", ends_behind);
+    fixture_submit_many(p, "t", CROWD);
+    start(p);
+    UNTIL(atomic_load(&behind));
+    EQ_INT(pthread_create(&opener, NULL, lets_go, p), 0);
+    pawl_close(p);
+    EQ_INT(pthread_join(opener, NULL), 0);
+    hook_on_pause(NULL, NULL);
+    p = fixture_open(param);
+    EQ_INT(fixture_count(p, PAWL_PROCESSING), 0);
+    /* The commit took longer than a close waits: what it had not stored was handed back. */
+    LE_INT(fixture_count(p, PAWL_COMPLETED), atomic_load(&runs));
+    EQ_INT(fixture_count(p, PAWL_COMPLETED) + fixture_count(p, PAWL_PENDING), CROWD);
     pawl_close(p);
 }
 
