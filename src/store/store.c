@@ -1,9 +1,10 @@
 /*
- * store.c - the checked functions in front of every engine: arguments in, slot, answer checked.
+ * store.c - the functions in front of every engine: they check the arguments, call the engine's
+ * slot and check its answer.
  *
- * store_commit() is where "a bad operation fails alone" lives: a refused group is halved, an
- * UNKNOWN one is repeated as it is (the writes are idempotent), a BUSY one is tried
- * again a few times. Called on the thread that uses the handle.
+ * store_commit() makes a bad operation fail alone: a refused group is halved, an UNKNOWN one is
+ * repeated unchanged (the writes are idempotent), a BUSY one is tried a few more times. Called on
+ * the thread that uses the handle.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/store.h"
@@ -12,12 +13,13 @@
 
 #include "base/limits.h"
 
-/* BUSY is the engine's word after its own waiting; a few more tries bridge a checkpoint or a slow
- * neighbour. */
+/* An engine answers BUSY after it has waited itself; a few more tries outlast a checkpoint or a
+ * slow transaction. */
 #define BUSY_TRIES 3
-/* A database that took so long to say no is not asked again: somebody waits for the answer. */
+/* When BUSY took longer than this the group is not tried again: callers wait for the answer. */
 #define BUSY_US (1 * SEC_US)
-/* An answer lost twice is not found by asking forever; the caller repeats with the id in hand. */
+/* A group whose answer was lost so often becomes UNKNOWN; callers then repeat it with the same ids.
+ */
 #define UNKNOWN_TRIES 3
 
 #define OP_NAME(name, text) [OP_##name] = #text,
@@ -41,7 +43,7 @@ void store_end(struct store **s)
     *s = NULL;
 }
 
-/* PostgreSQL's codes for a table, a type and a function: its text may be in any language. */
+/* PostgreSQL's codes for a table, type or function that exists; its text may be in any language. */
 static bool is_taken(const struct pawl_err *err)
 {
     return strcmp(err->sqlstate, "42P07") == 0 || strcmp(err->sqlstate, "42710") == 0 ||
@@ -143,13 +145,13 @@ enum pawl_status op_not_held(struct op *op, const struct token *token, struct by
 
 void op_not_begun(struct op *op, struct bytes owner)
 {
-    op->by_id.state = PAWL_PENDING; /* as it is shown */
+    op->by_id.state = PAWL_PENDING; /* readers see it as pending too */
     op->status = err_set(&op->err, PAWL_BUSY,
                          "call \"%.*s\": \"%.*s\" has claimed it and has not begun it; try again",
                          BYTES_ARG(op->by_id.id), BYTES_ARG(owner));
 }
 
-/* Our caller's duty; what the world may get wrong was refused before it became an operation. */
+/* The caller's duty. Wrong input from outside was refused before it became an operation. */
 static void check_question(const struct op *op, size_t n)
 {
     assert(op->a);
@@ -204,7 +206,7 @@ static void check_question(const struct op *op, size_t n)
     (void)n;
 }
 
-/* What an engine hands out is durable truth to everybody above. */
+/* All rooms above rely on the answer as durable truth. */
 static void check_answer(const struct op *op)
 {
     if (op->status != PAWL_OK) {
@@ -220,7 +222,7 @@ static void check_answer(const struct op *op)
                   (op->claim.states && op->claim.calls[i].key_no > 0));
         }
     }
-    /* A walk must move, or whoever follows it never ends. */
+    /* Each step must move forward, or a caller that repeats until `more` is false never ends. */
     if (op->kind == OP_GC && op->gc.ended_before_us && op->gc.more)
         CHECK(op->gc.next_seq > op->gc.after_seq);
     if (op->kind == OP_FINISH) {
@@ -229,9 +231,10 @@ static void check_answer(const struct op *op)
     }
 }
 
-/* One group as it is, repeated while its answer is unknown or the database is busy. A handler has
- * run and cannot run again here, so it gets one chance. `doubt`: one of its operations may have
- * been committed before without our hearing of it, and then BUSY says nothing about that. */
+/* Commit one group, repeated while its answer is unknown or the database is busy. A handler has run
+ * and cannot run again here, so it is tried once. `doubt`: the group may have been committed in an
+ * earlier try whose answer was lost; a BUSY then becomes UNKNOWN, because it does not say whether
+ * that happened. */
 static enum pawl_status commit_group(struct store *s, struct op *const *v, size_t n, bool *doubt,
                                      struct pawl_err *err)
 {
@@ -267,8 +270,9 @@ static enum pawl_status commit_some(struct store *s, struct op *const *v, size_t
             check_answer(v[i]);
         return PAWL_OK;
     }
-    /* The database's own trouble is nobody's fault in particular: halving would only ask it log2(n)
-     * times. What waits for a row of a stranger's is one operation, and the others go on. */
+    /* BUSY and UNKNOWN concern the database and not one operation: halving would only repeat them
+     * log2(n) times. A row that another application has locked stops one operation: halving lets
+     * the others commit. */
     bool blocked = st == PAWL_BUSY && store_blocked(&err) && !s->hasty;
     if (n == 1 || (st == PAWL_BUSY && !blocked) || st == PAWL_UNKNOWN) {
         for (size_t i = 0; i < n; i++)
@@ -309,7 +313,7 @@ enum pawl_status store_list(struct store *s, struct arena *a, const struct query
     enum pawl_status st = s->ops->list(s, a, q, out, err);
     if (st == PAWL_OK) {
         CHECK(out->n <= (size_t)q->limit);
-        /* Pages must move, or a caller that follows them never ends. */
+        /* Each page must move forward, or a caller that reads all pages never ends. */
         CHECK(!out->next_before || !q->before_seq || out->next_before < q->before_seq);
     }
     return st;
