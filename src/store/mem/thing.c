@@ -1,8 +1,9 @@
 /*
- * thing.c - things of the in-memory database: in and out of their indexes, made and freed.
+ * thing.c - the things of the in-memory database: putting them into their indexes, taking them out,
+ * freeing them.
  *
- * Which indexes a thing is in follows from what it is and from nothing else, so that undoing a
- * change is taking it out, restoring it and putting it back.
+ * Which indexes contain a thing follows only from its present value. So a change is undone by
+ * taking the thing out of its indexes, restoring the value and putting it back.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/mem/thing.h"
@@ -27,7 +28,7 @@ static void link_to_key(struct mem_call *c)
     k->calls++;
     if (in_line(s))
         tree_add(&k->line, &c->by_line, KEY(s->pos));
-    else if (s->place == PLACE_LATER)
+    else if (s->place == PLACE_DELAYED)
         tree_add(&k->delayed, &c->by_line, KEY(c->seq));
     k->held += s->place == PLACE_HELD;
     if (s->place == PLACE_READY) {
@@ -47,7 +48,7 @@ static void unlink_from_key(struct mem_call *c)
     k->calls--;
     if (in_line(s))
         tree_remove(&k->line, &c->by_line);
-    else if (s->place == PLACE_LATER)
+    else if (s->place == PLACE_DELAYED)
         tree_remove(&k->delayed, &c->by_line);
     k->held -= s->place == PLACE_HELD;
     if (k->offer == c)
@@ -56,7 +57,7 @@ static void unlink_from_key(struct mem_call *c)
         k->blocker = NULL;
 }
 
-/* The index a call is in by where it is, and its key there; NULL: it is in none. */
+/* The index that contains calls of this place, and the call's key there; NULL: there is none. */
 static struct tree *place_index(struct mem_db *db, const struct mem_call *c, struct tree_key *out)
 {
     const struct stand *s = &c->now;
@@ -66,9 +67,9 @@ static struct tree *place_index(struct mem_db *db, const struct mem_call *c, str
         return &db->ready;
     case PLACE_LINE:
         return NULL;
-    case PLACE_LATER:
+    case PLACE_DELAYED:
         *out = KEY(s->run_at_us, c->seq);
-        return &db->later;
+        return &db->delayed;
     case PLACE_HELD:
         *out = KEY(s->lease->serial, -s->priority, s->run_at_us, c->seq);
         return &db->held;
