@@ -66,7 +66,9 @@ enum pawl_status store_migrate(struct store *s, bool finish, struct pawl_err *er
 enum pawl_status store_schema(struct store *s, struct schema *out, struct pawl_err *err)
 {
     *out = (struct schema){ 0 };
-    return s->ops->schema(s, out, err);
+    enum pawl_status st = s->ops->schema(s, out, err);
+    CHECK(st != PAWL_OK || (out->version >= 0 && out->wanted > 0));
+    return st;
 }
 
 /* ---- Commit ---------------------------------------------------------------------------------- */
@@ -206,29 +208,78 @@ static void check_question(const struct op *op, size_t n)
     (void)n;
 }
 
+static void check_accepted(const struct accept *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const struct accepted *a = &q->out[i];
+        if (a->status != PAWL_OK)
+            continue;
+        CHECK(a->call.seq > 0);
+        CHECK(a->duplicate ||
+              (a->call.state == PAWL_PENDING && bytes_eq(a->call.spec.id, q->v[i].id)));
+    }
+}
+
+static void check_claimed(const struct claim *q)
+{
+    CHECK(q->n <= (size_t)q->max);
+    for (size_t i = 0; i < q->n; i++) {
+        CHECK(q->calls[i].seq > 0 && q->calls[i].state == PAWL_PROCESSING);
+        CHECK(!counts_retry_alone(q->calls[i].counts) || q->n == 1);
+        CHECK(!q->calls[i].spec.key.data || (q->states && q->calls[i].key_no > 0));
+    }
+}
+
+static void check_finished(const struct finish *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        CHECK(call_may(PAWL_PROCESSING, q->v[i].state));
+        CHECK(q->v[i].seq_found > 0 && (!q->v[i].seq || q->v[i].seq_found == q->v[i].seq));
+    }
+}
+
+/* A cancel, a retry or a move that succeeded. */
+static void check_by_id(enum op_kind kind, const struct by_id *q)
+{
+    CHECK(q->seq > 0);
+    CHECK(kind != OP_RETRY || q->state == PAWL_PENDING);
+    CHECK(kind != OP_CANCEL || q->state == PAWL_CANCELLED || q->state == PAWL_PROCESSING);
+}
+
+/* Bounded steps. A walk must move forward, or a caller that repeats it until `more` is false never
+ * ends. */
+static void check_step(const struct op *op)
+{
+    const struct gc *g = &op->gc;
+    if (op->kind == OP_SWEEP)
+        CHECK(op->sweep.expired >= 0 && op->sweep.reclaimed >= 0 && op->sweep.joined >= 0);
+    if (op->kind == OP_REQUEUE)
+        CHECK(op->requeue.leases >= 0 && op->requeue.leases <= op->requeue.max);
+    if (op->kind == OP_GC) {
+        CHECK(g->removed >= 0 && g->removed <= g->max && g->forgotten >= 0);
+        CHECK(!g->ended_before_us || !g->more || g->next_seq > g->after_seq);
+    }
+}
+
 /* All rooms above rely on the answer as durable truth. */
 static void check_answer(const struct op *op)
 {
-    if (op->status != PAWL_OK) {
+    if (op->status != PAWL_OK)
         CHECK(op->err.status == op->status);
-        return;
-    }
-    if (op->kind == OP_CLAIM) {
-        CHECK(op->claim.n <= (size_t)op->claim.max);
-        for (size_t i = 0; i < op->claim.n; i++) {
-            CHECK(op->claim.calls[i].state == PAWL_PROCESSING);
-            CHECK(!counts_retry_alone(op->claim.calls[i].counts) || op->claim.n == 1);
-            CHECK(!op->claim.calls[i].spec.key.data ||
-                  (op->claim.states && op->claim.calls[i].key_no > 0));
-        }
-    }
-    /* Each step must move forward, or a caller that repeats until `more` is false never ends. */
-    if (op->kind == OP_GC && op->gc.ended_before_us && op->gc.more)
-        CHECK(op->gc.next_seq > op->gc.after_seq);
-    if (op->kind == OP_FINISH) {
-        for (size_t i = 0; i < op->finish.n; i++)
-            CHECK(call_may(PAWL_PROCESSING, op->finish.v[i].state));
-    }
+    else if (op->kind == OP_ACCEPT)
+        check_accepted(&op->accept);
+    else if (op->kind == OP_CLAIM)
+        check_claimed(&op->claim);
+    else if (op->kind == OP_FINISH)
+        check_finished(&op->finish);
+    else if (op->kind == OP_CANCEL || op->kind == OP_RETRY || op->kind == OP_MOVE)
+        check_by_id(op->kind, &op->by_id);
+    else if (op->kind == OP_OBJECT)
+        CHECK(op->object.how != STATE_SET || op->object.version > 0);
+    else if (op->kind == OP_LEAD)
+        CHECK(!op->lead.ours || (op->lead.epoch > 0 && op->lead.until_us > 0));
+    else
+        check_step(op);
 }
 
 /* Commit one group, repeated while its answer is unknown or the database is busy. A handler has run
@@ -315,6 +366,8 @@ enum pawl_status store_list(struct store *s, struct arena *a, const struct query
         CHECK(out->n <= (size_t)q->limit);
         /* Each page must move forward, or a caller that reads all pages never ends. */
         CHECK(!out->next_before || !q->before_seq || out->next_before < q->before_seq);
+        for (size_t i = 1; i < out->n; i++)
+            CHECK(out->v[i].seq > 0 && out->v[i].seq < out->v[i - 1].seq);
     }
     return st;
 }
@@ -323,7 +376,9 @@ enum pawl_status store_attempts(struct store *s, struct arena *a, struct bytes i
                                 struct attempts *out, struct pawl_err *err)
 {
     *out = (struct attempts){ 0 };
-    return s->ops->attempts(s, a, id, out, err);
+    enum pawl_status st = s->ops->attempts(s, a, id, out, err);
+    CHECK(st != PAWL_OK || out->n <= ATTEMPTS_SHOWN_MAX);
+    return st;
 }
 
 enum pawl_status store_object(struct store *s, struct arena *a, struct bytes type, struct bytes key,
@@ -373,7 +428,10 @@ enum pawl_status store_cancel_requests(struct store *s, struct arena *a,
                                        struct cancel_requests *out, struct pawl_err *err)
 {
     *out = (struct cancel_requests){ 0 };
-    return s->ops->cancel_requests(s, a, out, err);
+    enum pawl_status st = s->ops->cancel_requests(s, a, out, err);
+    for (size_t i = 1; st == PAWL_OK && i < out->n; i++)
+        CHECK(out->seqs[i] > out->seqs[i - 1]);
+    return st;
 }
 
 enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err)

@@ -118,7 +118,7 @@ enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, stru
     struct mem_call *c = calls_reserve(db) ? call_new(spec) : NULL;
     if (!c)
         return PAWL_NO_MEMORY;
-    CHECK(call_may(0, PAWL_PENDING));
+    CHECK(call_may(0, PAWL_PENDING) && spec->id.len > 0);
     c->seq = db->last_seq + 1;
     c->created_us = tx->now_us;
     c->now.state = PAWL_PENDING;
@@ -146,6 +146,9 @@ void call_put(struct mem_db *db, struct mem_call *c, struct stand to)
     CHECK((to.place <= PLACE_DELAYED) == (to.state == PAWL_PENDING));
     CHECK(to.key || (to.place != PLACE_LINE && to.place != PLACE_DELAYED));
     CHECK((to.place == PLACE_HELD) == (to.state == PAWL_PROCESSING));
+    CHECK(to.place != PLACE_HELD || to.lease);
+    CHECK(to.place != PLACE_ENDED || (to.outcome && to.outcome->state == to.state));
+    CHECK(to.counts.attempts >= 0 && to.counts.lost >= 0 && to.counts.redrives >= 0);
     thing_unlink(db, &c->thing);
     to.blobs = c->now.blobs;
     if (to.place != PLACE_HELD)
@@ -158,6 +161,7 @@ void call_put(struct mem_db *db, struct mem_call *c, struct stand to)
 
 enum pawl_status call_end(struct mem_tx *tx, struct mem_call *c, enum pawl_state state)
 {
+    CHECK(c->now.state == PAWL_PENDING && pawl_state_ended(state));
     if (!undo_save(tx->db, &c->thing))
         return PAWL_NO_MEMORY;
     struct outcome *o = call_blob(c, sizeof *o);

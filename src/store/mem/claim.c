@@ -164,12 +164,19 @@ static bool number(struct mem_db *db, struct stand *to)
         return false;
     if (!to->key_no)
         to->key_no = ++k->now.last_no;
+    CHECK(to->key_no > 0 && to->key_no <= k->now.last_no);
     return true;
+}
+
+static bool expired(const struct mem_call *c, int64_t now_us)
+{
+    return c->now.expires_us && c->now.expires_us <= now_us;
 }
 
 static bool take(struct claiming *g, struct mem_call *c)
 {
     struct mem_db *db = g->tx->db;
+    CHECK(c->now.run_at_us <= g->tx->now_us && !expired(c, g->tx->now_us));
     if (!g->lease && !lease_make(g))
         return false;
     struct stand to = c->now;
@@ -183,11 +190,6 @@ static bool take(struct claiming *g, struct mem_call *c)
     g->len += c->spec.input.bytes.len;
     g->taken[g->q->n++] = c;
     return true;
-}
-
-static bool expired(const struct mem_call *c, int64_t now_us)
-{
-    return c->now.expires_us && c->now.expires_us <= now_us;
 }
 
 static enum pawl_status expire(struct claiming *g, struct mem_call *c)

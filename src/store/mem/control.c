@@ -76,6 +76,7 @@ static enum pawl_status refuse_state(struct mem_tx *tx, const struct by_id *q)
 
 static enum pawl_status request_cancel(struct mem_tx *tx, struct mem_call *c)
 {
+    CHECK(c->now.place == PLACE_HELD); /* only a held call can have a cancel request */
     if (c->now.cancel_requested)
         return PAWL_OK;
     if (!undo_save(tx->db, &c->thing))
@@ -106,6 +107,7 @@ enum pawl_status mem_cancel(struct mem_tx *tx, struct by_id *q)
 static struct attempt_row *former_row(struct mem_call *c)
 {
     const struct outcome *o = c->now.outcome;
+    CHECK(pawl_state_ended(o->state) && o->state == c->now.state);
     struct attempt_row *t = call_blob(c, sizeof *t);
     if (!t)
         return NULL;

@@ -46,12 +46,14 @@ bool lease_off(struct mem_db *db, struct mem_lease *l)
     if (!undo_save(db, &l->thing))
         return false;
     l->now.named--;
+    CHECK(l->now.named >= 0);
     return true;
 }
 
 bool lease_leave(struct mem_db *db, const struct mem_call *c)
 {
     const struct outcome *o = c->now.outcome;
+    CHECK(c->now.place == PLACE_ENDED && o);
     struct mem_lease *l = lease_find_token(db, o->token);
     return !l || l->serial != o->serial || lease_off(db, l);
 }
@@ -108,6 +110,7 @@ static struct outcome *outcome_make(struct mem_tx *tx, struct mem_call *c,
                                     const struct ending_of *e, enum pawl_state state)
 {
     const struct mem_lease *l = c->now.lease;
+    CHECK(pawl_state_ended(state) && state != PAWL_EXPIRED);
     struct outcome *o = call_blob(c, sizeof *o);
     if (!o)
         return NULL;
@@ -156,6 +159,7 @@ enum pawl_status attempt_end_write(struct mem_tx *tx, struct mem_call *c,
 {
     struct mem_db *db = tx->db;
     struct mem_lease *l = c->now.lease;
+    CHECK(c->now.place == PLACE_HELD && l);
     struct attempt_of attempt = { &c->spec, c->now.counts, c->now.run_at_us };
     struct ending_of late = *said, *e = &late;
     int64_t held_us = l->now.until_us ? MIN(l->now.until_us, tx->now_us) : tx->now_us;

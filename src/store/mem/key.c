@@ -117,7 +117,10 @@ bool key_settle(struct mem_db *db, struct mem_key *k)
         return true;
     if (k->offer && !offer(db, k->offer, PLACE_LINE))
         return false;
-    return !next || offer(db, next, PLACE_READY);
+    if (next && !offer(db, next, PLACE_READY))
+        return false;
+    CHECK(k->offer == next);
+    return true;
 }
 
 /* ---- Joining ----------------------------------------------------------------------------------
@@ -125,6 +128,7 @@ bool key_settle(struct mem_db *db, struct mem_key *k)
 
 bool call_join(struct mem_db *db, struct mem_call *c)
 {
+    CHECK(c->now.place == PLACE_DELAYED);
     int64_t pos = seq_next(db);
     if (!pos || !undo_save(db, &c->thing))
         return false;
@@ -159,6 +163,7 @@ static bool let_go(struct mem_tx *tx, struct mem_call *c)
     struct outcome *o = call_blob(c, sizeof *o);
     if (!o)
         return false;
+    CHECK(c->now.blocks && c->now.outcome->keep_until_us == 0);
     int64_t keep_us = c->spec.keep_us ? c->spec.keep_us : tx->s->retention_us;
     *o = *c->now.outcome;
     o->keep_until_us = tx->now_us + keep_us;

@@ -19,6 +19,7 @@ static struct mem_call **firsts(struct mem_tx *tx, const struct mem_lease *l, si
     for (struct mem_call *c = lease_first(tx->db, l); v && c; c = lease_next(tx->db, c))
         if (!call_behind(c))
             v[(*out_n)++] = c;
+    CHECK(*out_n <= (size_t)l->now.named); /* the list names every call that is held */
     return v;
 }
 
@@ -186,6 +187,7 @@ static void said(const struct mem_tx *tx, struct mem_node *n, const struct node_
 
 static bool node_make(struct mem_tx *tx, const struct node_op *q, bool drain)
 {
+    CHECK(q->node.len > 0 && q->boot.len > 0);
     size_t len = q->node.len + q->boot.len + q->host.len + q->version.len + q->address.len +
                  q->roles.len + q->queues.len;
     struct mem_node *n = mem_zalloc(sizeof *n + len);

@@ -39,6 +39,7 @@ enum pawl_status mem_get(struct store *s, struct arena *a, struct get *g, struct
     struct mem_db *db = lock(s);
     for (size_t i = 0; i < g->n && !a->failed; i++) {
         const struct mem_call *c = call_by_id(db, g->ids[i]);
+        CHECK(!c || bytes_eq(c->id, g->ids[i]));
         g->found[i] = !c ? PAWL_NOT_FOUND : c->now.place == PLACE_GONE ? PAWL_GONE : PAWL_OK;
         if (c && !call_show(a, c, now_us, g->with, &g->out[i]))
             break;
@@ -87,6 +88,7 @@ enum pawl_status mem_list(struct store *s, struct arena *a, const struct query *
     int64_t seq = q->before_seq && q->before_seq <= db->last_seq ? q->before_seq - 1 : db->last_seq;
     for (int looked = 0; seq > 0 && out->n < (size_t)q->limit && looked < LIST_LOOK_MAX; seq--) {
         const struct mem_call *c = db->calls[seq - 1];
+        CHECK(!c || c->seq == seq);
         looked++;
         if (c && matches(c, q) && !call_show(a, c, now_us, q->with, &out->v[out->n++]))
             break;

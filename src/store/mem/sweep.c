@@ -150,6 +150,7 @@ enum pawl_status mem_gc(struct mem_tx *tx, struct gc *q)
         q->removed++;
     }
     while (q->forgotten < q->max && (n = first_due(&db->forget, tx->now_us))) {
+        CHECK(call_at(n)->now.place == PLACE_GONE);
         if (!thing_drop(db, &call_at(n)->thing))
             return PAWL_NO_MEMORY;
         q->forgotten++;

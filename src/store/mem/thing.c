@@ -51,6 +51,7 @@ static void unlink_from_key(struct mem_call *c)
     else if (s->place == PLACE_DELAYED)
         tree_remove(&k->delayed, &c->by_line);
     k->held -= s->place == PLACE_HELD;
+    CHECK(k->calls >= 0 && k->held >= 0);
     if (k->offer == c)
         k->offer = NULL;
     if (k->blocker == c)
@@ -87,6 +88,7 @@ static void link_call(struct mem_db *db, struct mem_call *c)
 {
     struct tree_key key;
     struct tree *index = place_index(db, c, &key);
+    CHECK(c->seq > 0 && (size_t)c->seq <= db->calls_cap && !db->calls[c->seq - 1]);
     table_add(&db->ids, &c->by_id, c->id);
     db->calls[c->seq - 1] = c;
     if (index)
@@ -101,6 +103,7 @@ static void unlink_call(struct mem_db *db, struct mem_call *c)
 {
     struct tree_key key;
     struct tree *index = place_index(db, c, &key);
+    CHECK(db->calls[c->seq - 1] == c);
     table_remove(&db->ids, &c->by_id);
     db->calls[c->seq - 1] = NULL;
     if (index)
@@ -114,6 +117,7 @@ static void unlink_call(struct mem_db *db, struct mem_call *c)
 static void link_lease(struct mem_db *db, struct mem_lease *l)
 {
     struct tree_key key = token_key(l->token);
+    CHECK(!token_none(l->token) && l->now.named >= 0);
     tree_add(&db->leases, &l->by_token, key);
     if (l->now.until_us)
         tree_add(&db->ends, &l->by_until, KEY(l->now.until_us, key.k[0], key.k[1]));
@@ -128,6 +132,7 @@ static void unlink_lease(struct mem_db *db, struct mem_lease *l)
 
 static void link_object(struct mem_db *db, struct mem_object *o)
 {
+    CHECK(o->version > 0 && o->state.form != PAWL_NOTHING);
     table_add(&db->objects, &o->by_name, o->by_name.name);
     o->key->objects++;
 }
