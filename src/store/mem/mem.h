@@ -216,9 +216,7 @@ MUST_USE bool leaders_vacate(struct mem_db *db, struct bytes node, struct bytes 
 /* ---- Reads (read.c, read_key.c) ---------------------------------------------------------------
  */
 
-/* The reading slots of struct store_ops. Each takes the mutex itself and copies its answer into
- * `a`.
- */
+/* The reading slots of struct store_ops. Each locks the mutex and copies its answer into `a`. */
 enum pawl_status mem_get(struct store *s, struct arena *a, struct get *g, struct pawl_err *err);
 enum pawl_status mem_list(struct store *s, struct arena *a, const struct query *q, struct page *out,
                           struct pawl_err *err);
