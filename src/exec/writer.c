@@ -94,7 +94,8 @@ static int64_t turns_next(const struct exec *e)
     return at_us;
 }
 
-/* A move that met a row which somebody has locked is for writer_solo.c, not for us to wait with. */
+/* A move that met a row which another transaction has locked is retried by writer_solo.c and does
+ * not wait here. */
 static bool waits_for_turn(const struct write_job *j)
 {
     bool locked = j->op.kind == OP_MOVE && store_blocked(&j->op.err);

@@ -1,7 +1,7 @@
 /*
- * archived.c - a call as the archive has it: one wide row of names and times, for every engine.
+ * archived.c - reading a call from the archive: one wide row of names and times, for every engine.
  *
- * Any thread that owns the handle.
+ * Called on the thread that uses the handle.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/store.h"

@@ -1,9 +1,8 @@
 /*
  * fault.c - `fault+URL`: an engine that fails its n-th call, before or after doing it.
  *
- * AFTER is the interesting one: the work is done and the answer is lost, which is what a cut
- * connection looks like. The dial is process-wide, because a test has one world and several
- * handles.
+ * AFTER does the work and loses the answer, which is what a cut connection looks like to a caller.
+ * The setting is process-wide, because a test counts the calls of several handles together.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdatomic.h>
@@ -41,7 +40,7 @@ static enum pawl_status injected(struct pawl_err *err)
     return err_set(err, st, "fault: this call was told to fail");
 }
 
-/* Every slot is the same three lines around another call. */
+/* The body of every slot: count the call, and fail before or after the engine's own slot. */
 #define FAULTY(err, call)                                                                          \
     bool fails = chosen();                                                                         \
     if (fails && atomic_load(&fail_when) == FAULT_BEFORE)                                          \
@@ -144,7 +143,7 @@ static enum pawl_status fault_version(struct store *s, int64_t *out, struct pawl
     struct store *in = wrap_inner(s);
     FAULTY(err, in->ops->version(in, out, err));
 }
-/* Not counted: when hints come is nobody's plan, and the dial counts calls. */
+/* Not counted: notifications are asynchronous, so the n-th call would differ from run to run. */
 static enum pawl_status fault_hint(struct store *s, struct hint *h, struct pawl_err *err)
 {
     return store_hint(wrap_inner(s), h, err);

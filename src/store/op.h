@@ -1,12 +1,11 @@
 /*
- * op.h - what can be asked of a store: writes as operations that share a commit, reads as
- * questions.
+ * op.h - what can be asked of a store: writes as operations that share a commit, and reads.
  *
- * An operation is all or nothing for itself and independent of its neighbours; any number of them
- * go into one transaction (store_commit). Each carries its question, an arena for its answer, and
- * the answer. The words are calls, leases and nodes; no engine's rows, no SQL text and no begin or
- * commit leak upward. Operations of one commit take effect in the order given: a later one sees
- * what an earlier one did.
+ * Each operation is atomic and independent of the others in its commit; any number of them go into
+ * one transaction (store_commit). Each has its question, an arena for its answer, and the answer.
+ * They speak of calls, leases and nodes: rows, SQL text, begin and commit stay inside the engines.
+ * Operations of one commit take effect in the order given: a later one sees what an earlier one
+ * did.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STORE_OP_H
@@ -18,47 +17,46 @@
 
 /* ---- Writes ---------------------------------------------------------------------------------- */
 
-/* OP_ACCEPT: write calls down. Known ids are answered from what is stored, without a write. */
+/* OP_ACCEPT: store calls. Known ids are answered from what is stored, without a write. */
 struct accepted {
     enum pawl_status status; /* OK, CONFLICT (other content), GONE (past retention), FULL (lanes, or
                                 the key's line) */
     bool duplicate;
-    int64_t line_full; /* FULL: so many calls are pending on its key; 0: it is the lanes */
-    struct call call;  /* as it stands: the fresh call, the known one, or (GONE) id, state, times;
-                          its input and result are there for duplicates when .want_result */
+    int64_t line_full; /* FULL: so many calls are pending on its key; 0: no lane is left */
+    struct call call;  /* as it is stored: the new call, the known one, or (GONE) id, state, times;
+                          a duplicate has its input and result when .want_result */
 };
 struct accept {
-    const struct call_spec *v; /* settled */
+    const struct call_spec *v; /* settled (call_spec_settle) */
     size_t n;
     bool atomic; /* all or none: on the first refusal nothing of this operation is stored, op.status
                     is that refusal and `refused` its index */
-    bool want_result;     /* duplicates come with input and result */
+    bool want_result;     /* return input and result of duplicates */
     struct accepted *out; /* n, in the op's arena, made by the engine; the same id twice in v: the
                              later one is a duplicate or conflict of the earlier */
     size_t refused;
 };
 
-/* An object's state as it is stored; version 0: there is none. */
+/* The stored state of an object; version 0: there is none. */
 struct object_state {
     struct payload payload;
     int64_t version;
 };
 
-/* OP_CLAIM: lease due calls, best first: priority, then run_at, then seq, over all lanes served.
- * With a call that has a key comes its run: those behind it in its line, in order, standing
- * together. The claimer chooses the token: the same claim again (its answer was lost) returns the
- * same lease. */
+/* OP_CLAIM: lease due calls, best first: priority, then run_at, then seq, over all lanes served. A
+ * call that has a key is followed by its run: the calls behind it in its line, in order. The
+ * claimer chooses the token: repeating a claim whose answer was lost returns the same lease. */
 struct claim {
     struct token token;
     struct bytes node, boot;    /* the owner: a process incarnation */
-    struct bytes worker;        /* shown as the call's node; absent: the node */
+    struct bytes worker;        /* shown as the call's node; absent: the node is shown */
     const struct bytes *queues; /* n_queues 0: all */
     size_t n_queues;
     const struct bytes *types; /* n_types 0: all */
     size_t n_types;
     int max;     /* 1..CLAIM_MAX */
     int run_max; /* calls of one key at most; 0: one */
-    int max_any; /* once so many are taken only calls of `quick` types are, and only those come
+    int max_any; /* once so many are taken, only calls of `quick` types are taken, and only those
                     in runs; 0: types make no difference */
     const struct bytes *quick; /* with max_any: types of which the claimer takes more than it has
                                   free slots, since each call takes a few milliseconds */
@@ -66,26 +64,25 @@ struct claim {
     int width; /* how many of its calls the claimer runs at once; stored with the lease. Calls begin
                   in the lease's order, and only the first `width` that have not ended count as
                   begun, for readers and when the lease is reclaimed. 0: all of them */
-    int64_t lease_us;    /* 0: lives as long as its node beats */
-    bool no_retry_alone; /* leave calls that were lost before */
-    struct bytes last; /* a queue whose calls come behind those of the others, priority by priority;
+    int64_t lease_us;    /* 0: the lease lives as long as its node beats */
+    bool no_retry_alone; /* do not take calls that were lost before */
+    struct bytes last; /* a queue whose calls come after those of the others, within each priority;
                           absent: none */
-    struct bytes without; /* a queue that is not served, though it is named; with max_any its slow
-                             types are; absent: none */
+    struct bytes without; /* a queue that is not served, even if `queues` names it; with max_any its
+                             types that are not quick are served; absent: none */
     /* answer */
     struct call *calls; /* n, with inputs; state PROCESSING; attempt counts before this one */
-    struct object_state *states; /* n, of the first call of each key; NULL: none of them has a key
+    struct object_state *states; /* n, set for the first call of each key; NULL: no call has a key
                                   */
     size_t n;
     int64_t until_us; /* 0 with lease_us 0 */
-    bool more; /* something due was left that this very claim could have taken (with no_retry_alone,
-                  calls lost before do not count), or the line of a key whose call on offer had
-                  expired */
+    bool more; /* a due call is left that this claim could have taken (with no_retry_alone, calls
+                  lost before do not count), or the line of a key whose call on offer had expired */
     int64_t next_due_us; /* without `more`: the earliest run_at of what is not due yet; 0: none */
 };
 
-/* A lease with an end does not outlive the timeouts of its calls: `until_us` of a claim that has
- * just taken its calls. Those behind another of their run have not begun. */
+/* The `until_us` of a claim that has just taken its calls: a lease with an end does not outlive the
+ * timeouts of its calls. A call behind another of its run has not begun and has no deadline. */
 static inline int64_t claim_until(const struct claim *q)
 {
     int64_t last_us = 0;
@@ -97,17 +94,17 @@ static inline int64_t claim_until(const struct claim *q)
 }
 
 /* OP_FINISH: end attempts of one lease, all items together or none. op.status LOST_LEASE: the lease
- * is unknown, over, taken, or does not name one of the calls; nothing was stored. A repeat of a
- * finish that was stored gets the answer of the first. Calls of one key end in the order of their
- * run, and one that does not complete takes those behind it along as RELEASE: else INVALID. RELEASE
- * alone may name a call behind one that is still open: it, and those behind it, go back to the
- * line. */
+ * is unknown, over, reclaimed, or does not name one of the calls; nothing was stored. A repeat of a
+ * finish that was stored gets the answer of the first. Calls of one key must end in the order of
+ * their run: else INVALID. When one does not complete, those behind it are RELEASEd with it. Only
+ * RELEASE may name a call behind one that is still open: that call, and those behind it, go back to
+ * the line. */
 enum state_do { STATE_KEEP, STATE_SET, STATE_DELETE };
 struct finish_item {
     int64_t seq; /* or 0 and: */
     struct bytes id;
     enum ending how;     /* not END_LOST */
-    int64_t retry_in_us; /* ERROR: below 0: the call's backoff. LATER: from now */
+    int64_t retry_in_us; /* ERROR: below 0 means the call's backoff. LATER: from now */
     struct payload result;
     struct bytes error;           /* at most ERROR_LEN_MAX */
     int64_t started_us;           /* when its handler began; 0: when it was claimed */
@@ -119,76 +116,76 @@ struct finish_item {
     /* answer */
     int64_t version; /* of the object, with SET that was stored now; else 0 */
     int64_t seq_found;
-    enum pawl_state state; /* FAILED with how RESULT: an id in send means something else (CONFLICT)
-                            */
+    enum pawl_state state; /* FAILED with how RESULT: an id in `send` exists with other content */
     int64_t run_at_us;     /* with PENDING */
     int64_t finished_us;   /* with an ended state */
     struct attempt_counts counts; /* as they are now */
     struct bytes error_out;       /* what was stored as its error; absent for none */
-    struct bytes queue; /* where it was; absent: it was answered before. Borrowed from the engine
-                           until its next commit */
+    struct bytes queue; /* the call's; absent: the item was answered before. Borrowed from the
+                           engine until its next commit */
     struct bytes type;  /* with queue, and borrowed like it */
 };
 struct finish {
     struct token token;
     struct finish_item *v;
     size_t n;
-    int64_t until_us; /* answer: when the rest of the lease ends; 0: nothing is left of it, or it
-                         lives as long as its node beats */
+    int64_t until_us; /* answer: when the lease ends; 0: no call of it is left, or it lives as long
+                         as its node beats */
 };
 
-/* OP_EXTEND: move a lease's end. Calls past their timeout end as TIMEOUT, and the lease goes on
- * with the others, at most until the last of them is past its own. LOST_LEASE: it is over, or no
- * call is left of it. */
+/* OP_EXTEND: move a lease's end. Calls past their timeout end as TIMEOUT; the lease keeps the
+ * others, at most until the last of their deadlines. LOST_LEASE: it is over, or no call is left of
+ * it. */
 struct extend {
     struct token token;
     int64_t lease_us;
     int64_t until_us;        /* answer */
-    struct bytes *cancelled; /* answer: ids of the lease's calls somebody wants cancelled */
+    struct bytes *cancelled; /* answer: ids of the lease's calls that have a cancel request */
     size_t n_cancelled;
-    struct bytes *timed_out; /* answer: ids of calls that this operation ended so; in op.ended too
-                                when they will not be tried again */
+    struct bytes *timed_out; /* answer: ids of calls that this operation ended as TIMEOUT; in
+                                op.ended too when they will not be retried */
     size_t n_timed_out;
 };
 
-/* OP_CANCEL, OP_RETRY, OP_MOVE: by id. NOT_FOUND, GONE, STATE (state says which). OP_MOVE: BUSY
+/* OP_CANCEL, OP_RETRY, OP_MOVE: by id. NOT_FOUND, GONE, STATE (`state` says which). OP_MOVE: BUSY
  * while a lease holds the call and has not begun it; its owner hands it back soon, or begins it. */
 struct by_id {
     struct bytes id;
-    int64_t run_at_us;  /* OP_MOVE: 0: as it is */
-    int priority;       /* OP_MOVE: PAWL_SAME: as it is */
-    struct bytes queue; /* OP_MOVE: absent: as it is */
+    int64_t run_at_us;  /* OP_MOVE; 0: unchanged */
+    int priority;       /* OP_MOVE; PAWL_SAME: unchanged */
+    struct bytes queue; /* OP_MOVE; absent: unchanged */
     bool only_pending;  /* OP_CANCEL: STATE instead of a cancel request when it is processing */
     /* answer */
     int64_t seq;
-    enum pawl_state state; /* as it is now: CANCEL: CANCELLED, or PROCESSING with the cancel request
-                              stored; RETRY: PENDING; with STATE: what stands in the way */
+    enum pawl_state state; /* after the operation: CANCEL: CANCELLED, or PROCESSING with the cancel
+                              request stored; RETRY: PENDING; with STATE: the state that does not
+                              allow it */
 };
 
-/* OP_PAUSE: a queue need not exist yet. */
+/* OP_PAUSE: pause or resume a queue, which need not exist yet. */
 struct pause {
     struct bytes queue;
     bool paused;
 };
 
-/* OP_OBJECT: write or delete an object's state from outside a call. BUSY: a lease holds the key;
- * try again when its turn is over. STALE: its condition does not hold: it has
- * another version than those named, or does not exist. NOT_FOUND: DELETE of what is not there.
- * STATE: DELETE without `cancel` while calls of this type and key are pending. */
+/* OP_OBJECT: write or delete an object's state from outside a call. BUSY: a lease holds the key; it
+ * may be tried again when the lease has ended. STALE: the condition does not hold: the object has
+ * another version than those named, or does not exist. NOT_FOUND: DELETE of an object that does not
+ * exist. STATE: DELETE without `cancel` while calls of this type and key are pending. */
 struct object_op {
     struct bytes type, key;
     enum state_do how;          /* SET or DELETE */
     struct payload state;       /* SET: JSON or bytes */
-    int64_t if_version;         /* 0: whatever it is */
-    const int64_t *or_versions; /* others that would do as well as if_version */
+    int64_t if_version;         /* 0: any */
+    const int64_t *or_versions; /* versions that are allowed besides if_version */
     size_t n_or_versions;
-    bool if_any; /* it must exist, in whatever version */
+    bool if_any; /* it must exist, in any version */
     bool cancel; /* DELETE: pending calls of the key end cancelled, in op.ended too */
     int64_t version, updated_us, cancelled; /* answer; version: SET: the new one, STALE: the present
                                                one */
 };
 
-/* Is the write bound to what is there? */
+/* Does the write have a condition? */
 static inline bool object_conditional(const struct object_op *o)
 {
     return o->if_version || o->if_any;
@@ -205,30 +202,32 @@ static inline bool object_fits(const struct object_op *o, int64_t version)
     return fits;
 }
 
-/* OP_UNBLOCK: decide about a key that an ended call blocks. NOT_FOUND: nothing is known of the key.
- * STATE: it is not blocked. */
+/* OP_UNBLOCK: free a key that an ended call blocks. NOT_FOUND: the key is unknown. STATE: it is not
+ * blocked. */
 struct unblock {
     struct bytes key;
-    bool retry; /* retry the call that blocks it, at the head of the line; else let the next run
-                 */
+    bool retry;      /* retry the call that blocks it, first in the line; else the next call goes on
+                        offer */
     struct bytes id; /* answer: the call that blocked it */
 };
 
-/* OP_JOIN: enter the registry under a new boot id; what any other boot of this name held is taken
- * back first (counted as lost). OP_BEAT: LOST_LEASE when another boot has taken the name. OP_LEAVE:
- * leave, and hand back uncounted whatever is still held. OP_BURY: somebody else's: take back what
- * it holds and mark it dead, but only while its beat counter is still `beats`: STATE when it moved.
- * OP_DRAIN: note whether somebody wants it to begin nothing more, whichever boot has the name;
- * NOT_FOUND. Whoever joins, leaves or is buried leads nothing any more under another boot, or at
- * all.
+/* OP_JOIN: enter the registry under a new boot id. What any other boot of this name held is
+ * reclaimed first (counted as lost), and the roles that it held become free.
+ * OP_BEAT: the heartbeat. LOST_LEASE when another boot has taken the name.
+ * OP_LEAVE: leave the registry; what is still held is handed back uncounted, and the node's roles
+ * become free.
+ * OP_BURY: declare another node dead: reclaim what it holds, free its roles and mark it dead, but
+ * only while its beat counter is still `beats`; STATE when it has moved.
+ * OP_DRAIN: store whether the node is to take no new work, whichever boot has the name; NOT_FOUND.
  */
 enum node_state { NODE_JOINING, NODE_ACTIVE, NODE_DRAINING };
 struct node_op {
     struct bytes node, boot;
     struct bytes host, version; /* JOIN */
     struct bytes address;       /* JOIN: where it answers HTTP; absent: nowhere */
-    struct bytes roles, queues; /* JOIN: names with newlines between them; absent: none; all */
-    enum node_state state;      /* BEAT; who joins is JOINING */
+    struct bytes roles, queues; /* JOIN: names with newlines between them; absent: no roles, all
+                                   queues */
+    enum node_state state;      /* BEAT; after a join it is JOINING */
     int slots, busy;            /* JOIN, BEAT */
     int64_t connections;        /* JOIN, BEAT: of HTTP clients */
     int64_t cpu_milli;          /* JOIN, BEAT: thousandths of a core */
@@ -236,85 +235,86 @@ struct node_op {
     bool drain;                 /* DRAIN */
     int64_t beats;              /* BURY */
     bool fail_lost;             /* JOIN, BURY: reclaim_action = fail */
-    int64_t reclaimed;          /* answer: calls taken or handed back */
+    int64_t reclaimed;          /* answer: calls reclaimed or handed back */
 };
 
-/* OP_LEAD: stand for a role that one node at a time has. It is ours when nobody has it (its lease
- * is over by the database's clock), or when it was ours before; a new holder makes a new epoch.
- * With `resign` it is nobody's when it was ours. LOST_LEASE: the registry has our name under
- * another boot, or dead. NOT_FOUND: there is no such role. What a leader does is fit to be done
- * twice: a lease ends by a clock, and who held it may not know yet. */
+/* OP_LEAD: ask for a role that one node at a time holds. The asker gets it when it is free (its
+ * lease is over by the database's clock), and keeps it when it held it before; each new holder
+ * raises the epoch. With `resign` the asker gives it up. LOST_LEASE: the registry has the asker's
+ * name under another boot, or dead. NOT_FOUND: there is no such role. What a leader does must be
+ * safe to do twice: a lease ends by a clock, and its former holder may not know it yet. */
 struct lead {
     struct bytes role, node, boot;
     int64_t lease_us;
     bool resign;
     /* answer */
     bool ours;
-    int64_t epoch, until_us; /* of whoever has it now; until_us 0: nobody */
+    int64_t epoch, until_us; /* of the present holder; until_us 0: the role is free */
 };
 
-/* OP_SWEEP: one bounded step of what needs no traffic: pending calls past expires_at end `expired`,
- * leases past their `until` are reclaimed (counted as lost), stored cancel requests meet pending
- * calls, delayed calls with a key whose time has come join its line. */
+/* OP_SWEEP: one bounded step of what no request triggers: pending calls past expires_at end
+ * `expired`, leases past their `until` are reclaimed (counted as lost), delayed calls with a key
+ * whose time has come join its line. */
 struct sweep {
     int max;
     bool fail_lost;
     int64_t expired, reclaimed, cancelled, joined; /* answer */
     int64_t next_us; /* answer: when the next expiry, lease end or joining is due; 0: none */
-    bool more;       /* answer: come back at once */
+    bool more;       /* answer: something is left that is due now */
 };
 
-/* OP_GC: one bounded step: ended calls past keep_until become tombstones, tombstones past their
- * time are forgotten. Never anything that has not ended, or that blocks its key. With
- * `ended_before_us` it is about calls that ended before that instead, by seq, and about no
- * tombstones: the asker fixes the moment once, and walks with after_seq until `more` is false. */
+/* OP_GC: one bounded step: ended calls past keep_until become tombstones, tombstones past
+ * forget_at are removed. Never a call that has not ended, or that blocks its key. With
+ * `ended_before_us` it removes calls that ended before that instead, by seq, and no tombstones: the
+ * asker chooses the moment once, and repeats with after_seq until `more` is false. */
 struct gc {
     int max;
     int64_t ended_before_us; /* 0: those past keep_until */
-    int64_t after_seq;       /* with ended_before_us: only those behind it */
+    int64_t after_seq;       /* with ended_before_us: only calls with a higher seq */
     bool archive;            /* what is removed is copied into the archive, in the same commit */
     /* answer */
     int64_t removed, forgotten;
-    int64_t next_seq; /* with ended_before_us and `more`: go on with after_seq = this; else 0 */
+    int64_t next_seq; /* with ended_before_us and `more`: the next after_seq; else 0 */
     bool more;
 };
 
-/* OP_REQUEUE: one bounded step: leases that were claimed before a moment end now, whatever their
- * owner says later. Their calls are reclaimed (counted as lost), whether it beats or not. */
+/* OP_REQUEUE: one bounded step: end the leases that were claimed before a moment. Their calls are
+ * reclaimed (counted as lost), whether or not the owner beats; a later finish of the owner is
+ * LOST_LEASE. */
 struct requeue {
     int max;                   /* leases */
-    int64_t claimed_before_us; /* fixed once by the asker, by the database's clock */
+    int64_t claimed_before_us; /* chosen once by the asker, by the database's clock */
     bool fail_lost;
-    int64_t leases, reclaimed; /* answer: leases ended, calls taken back */
-    bool more;                 /* answer: come back at once */
+    int64_t leases, reclaimed; /* answer: leases ended, calls reclaimed */
+    bool more;                 /* answer: such a lease is left */
 };
 
-/* OP_HANDLER: a handler's own SQL and its finish in one transaction. The engine opens it, calls
- * `run` on the store thread with a handle for SQL; run returns true to apply `finish` together with
- * what the SQL did, false to undo the SQL first and apply `finish` alone. If the finish is refused
- * (LOST_LEASE) the SQL is undone as well. It is the only operation of its commit, and is never
- * repeated: the handler has run. */
+/* OP_HANDLER: a handler's own SQL and its finish in one transaction. The engine opens the
+ * transaction and calls `run` on the store thread with a handle for SQL. `run` returns true to
+ * apply `finish` together with the SQL, false to roll the SQL back first and apply `finish` alone.
+ * If the finish is refused (LOST_LEASE) the SQL is rolled back as well. It is the only operation of
+ * its commit, and is never repeated, because the handler cannot run again here. */
 struct sql_tx;
 struct handler_op {
     bool (*run)(void *ctx, struct sql_tx *tx);
     void *ctx;
     struct finish *finish; /* read after run returns */
-    bool committed_sql;    /* answer: what the SQL did stands */
+    bool committed_sql;    /* answer: the SQL was committed */
 };
 /* One statement inside OP_HANDLER's run, on the store thread. Rows live in `a`. */
 struct sql_query {
     const char *sql;
     const struct pawl_value *params;
     size_t n_params;
-    int64_t deadline_us; /* world_mono; BUSY when it is over */
+    int64_t deadline_us; /* world_mono; BUSY when it has passed */
 };
 
-/* OP_SCRIPT: statements of the application (a module's CREATE TABLE IF NOT EXISTS). */
+/* OP_SCRIPT: run statements of the application (a module's CREATE TABLE IF NOT EXISTS). */
 struct script {
     struct bytes sql;
 };
 
-/* What may be asked, with the name traces and metrics use. */
+/* All operations, each with its name in traces and metrics. */
 #define OP_MAP(X)                                                                                  \
     X(ACCEPT, accept)                                                                              \
     X(CLAIM, claim)                                                                                \
@@ -341,20 +341,20 @@ struct script {
 #define OP_ENUM(name, text) OP_##name,
 enum op_kind { OP_MAP(OP_ENUM) OP_COUNT };
 #undef OP_ENUM
+/* Its name in traces and metrics; "?" for a number that is no operation. */
 const char *op_name(enum op_kind kind);
 
-/* An attempt that was lost with its owner, or taken back from it after its timeout; for the log. */
+/* An attempt whose owner died, or that was reclaimed after its timeout; for the log. */
 struct lost_attempt {
     struct bytes id, type, error;
-    bool late;             /* it was taken back after its timeout */
+    bool late;             /* it was reclaimed after its timeout */
     int attempt_no;        /* from 1 */
-    enum pawl_state state; /* of its call, now */
+    enum pawl_state state; /* of its call, after this operation */
 };
 
 struct op {
     enum op_kind kind;
-    struct arena *a; /* borrowed: where the answer lives. Not shared with another operation's thread
-                      */
+    struct arena *a; /* borrowed: the answer lives here. Not used by another thread meanwhile */
     union {
         struct accept accept;
         struct claim claim;
@@ -372,25 +372,27 @@ struct op {
         struct handler_op handler;
         struct script script;
     };
-    enum pawl_status status; /* answer: OK, or why this operation alone did nothing */
+    enum pawl_status status; /* answer: OK, or why this operation did nothing */
     struct pawl_err err;     /* answer, with a status that is not OK */
     struct bytes *ended; /* answer, in the arena: ids of calls that ended as a side effect (expired,
-                            cancelled by a cancel request, dead-lettered by a loss), for those who
-                            wait */
+                            cancelled by a cancel request, dead-lettered by a loss), so that their
+                            waiters can be told */
     size_t n_ended;
     struct lost_attempt *lost; /* answer, in the arena: the first LOST_TOLD_MAX of n_lost */
     size_t n_lost;
 };
 
-/* The question with everything it names, copied into `a`, which is also where its answer will live:
- * for one that may be answered after its asker has left. False without memory. Not for OP_HANDLER.
- */
+/* Copy the question and everything it points to into `a`, where its answer will live too: for an
+ * operation that may be answered after its caller has returned. False without memory. Not for
+ * OP_HANDLER. */
 MUST_USE bool op_copy(struct arena *a, const struct op *op, struct op *out);
 
-/* It was not tried, or not to its end: BUSY with this text, and nothing of an earlier answer. */
+/* Answer BUSY with this text, and clear an earlier answer: the operation was not tried, or not to
+ * its end. */
 void op_refuse(struct op *op, const struct pawl_err *why);
 
-/* For engines: one more was lost. The texts are copied. */
+/* For engines: add one to op->lost, of which the first LOST_TOLD_MAX are kept. The texts are
+ * copied. OK, NO_MEMORY. */
 MUST_USE enum pawl_status op_lost(struct op *op, const struct lost_attempt *one,
                                   struct pawl_err *err);
 
@@ -398,8 +400,8 @@ MUST_USE enum pawl_status op_lost(struct op *op, const struct lost_attempt *one,
 
 enum { WITH_INPUT = 1, WITH_RESULT = 2 };
 
-/* store_get: out[i] answers ids[i]; found[i] is OK, NOT_FOUND or GONE (then id, state and times).
- */
+/* store_get: out[i] is the call ids[i]; found[i] is OK, NOT_FOUND, or GONE (then only id, state and
+ * times are set). */
 struct get {
     const struct bytes *ids;
     size_t n;
@@ -408,8 +410,8 @@ struct get {
     struct call *out;        /* answer: n, in the arena */
 };
 
-/* store_archived: the copy that OP_GC with `archive` keeps of a call. Of its times claimed, expires
- * and keep_until are not kept. */
+/* store_archived: the copy that OP_GC with `archive` keeps of a call. It does not have claimed_us,
+ * expires_us and keep_until_us. */
 struct archived {
     struct call call;
     int64_t archived_us;
@@ -427,8 +429,7 @@ struct query {
 struct page {
     struct call *v;
     size_t n;
-    int64_t next_before; /* 0: nothing more; else go on with before_seq = this, though n may be
-                            short */
+    int64_t next_before; /* the next before_seq, also when n is below the limit; 0: that was all */
 };
 
 struct attempt {
@@ -450,7 +451,7 @@ struct object {
     int64_t pending; /* calls of this type and key that no lease holds */
 };
 
-/* store_keys: keys on which something waits, runs or is blocked, by name. */
+/* store_keys: keys on which a call waits or runs, or that are blocked; by name. */
 struct key_query {
     struct bytes after; /* absent: from the first */
     bool blocked;       /* only those */
@@ -467,7 +468,7 @@ struct key_row {
 struct key_rows {
     struct key_row *v;
     size_t n;
-    struct bytes next; /* go on after this one, though n may be short; absent: that was all */
+    struct bytes next; /* the next `after`, also when n is below the limit; absent: that was all */
 };
 
 struct queue_row {
@@ -485,7 +486,7 @@ struct node_row {
     struct bytes node, boot, host, version, address, roles, queues; /* as struct node_op has them */
     bool dead;
     enum node_state state;
-    bool drain; /* somebody wants it to begin nothing more */
+    bool drain; /* a request is stored that it takes no new work */
     int slots, busy;
     int64_t beats, started_us, beat_us;
     int64_t connections, cpu_milli, memory;
@@ -497,16 +498,16 @@ struct node_rows {
 
 /* store_leaders: every role, by name. */
 struct leader_row {
-    struct bytes role, node, boot; /* node, boot absent: nobody has it */
-    int64_t epoch;                 /* how often it has changed hands; 0: never had */
-    int64_t acquired_us, until_us; /* 0: nobody has it */
+    struct bytes role, node, boot; /* node, boot absent: it is free */
+    int64_t epoch;                 /* how many holders it has had */
+    int64_t acquired_us, until_us; /* 0: it is free */
 };
 struct leader_rows {
     struct leader_row *v;
     size_t n;
 };
 
-/* Calls that are processing and that somebody wants cancelled. */
+/* store_cancel_requests: held calls that have a cancel request. */
 struct cancel_requests {
     int64_t *seqs;
     size_t n;
@@ -517,37 +518,37 @@ struct schema {
     bool finish_due;                  /* a finish half has not run yet */
 };
 
-/* One step of the schema as the SQL that makes it, for whoever runs it by hand. */
+/* One step of the schema as SQL, for an operator who runs it by hand. */
 struct step {
     int number;
     const char *word;   /* "ledger" */
-    const char *expand; /* runs beside old nodes */
-    const char *finish; /* runs when no old node is left; "" when there is nothing to finish */
+    const char *expand; /* may run while nodes of an older version work */
+    const char *finish; /* runs when no such node is left; "" when there is nothing to finish */
 };
 struct steps {
     struct step *v; /* by number, from 1 */
     size_t n;
 };
 
-/* The database's own roles that `migrate grants` speaks of; NULL: leave that one out. */
+/* The database's own roles, for `migrate grants`; NULL: leave that one out. */
 struct roles {
-    const char *app;     /* submits, and sees what it submitted; no table is open to it */
-    const char *monitor; /* looks: everything but inputs, results, errors, states and tags */
-    const char *admin;   /* runs nodes: everything but changing tables, which is their owner's */
+    const char *app;     /* submits, and reads what it submitted; it may use no table */
+    const char *monitor; /* reads everything but inputs, results, errors, states and tags */
+    const char *admin;   /* runs nodes: everything but DDL, which is the owner's */
 };
 
 /* A copy of the whole database as a file. */
 struct backup {
-    const char *path; /* a file that is not there yet; made with mode 0600 */
-    /* Called now and then with pages copied and pages in all; may be NULL. */
+    const char *path; /* a file that does not exist yet; created with mode 0600 */
+    /* Called repeatedly with the pages copied and the pages in all; may be NULL. */
     void (*progress)(void *ctx, int64_t done, int64_t total);
     void *ctx;
 };
 
-/* What an engine has to say about the health of its database: its version, the isolation it works
- * with, settings that weaken a promise, a pooler in between, sizes. BAD: promises do not hold, or
- * soon will not. */
-/* SKIP: this account may not look, so nothing is known; the verdict is that of the rest. */
+/* What an engine reports about the health of its database: its version, its isolation level,
+ * settings that weaken a promise, a pooler in between, sizes. BAD: promises do not hold, or soon
+ * will not. SKIP: this account may not look, so nothing is known; it does not change the verdict.
+ */
 enum finding_level { FINDING_OK, FINDING_SKIP, FINDING_WARN, FINDING_BAD };
 struct finding {
     enum finding_level level;

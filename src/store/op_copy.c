@@ -1,5 +1,5 @@
 /*
- * op_copy.c - an operation that outlives whoever asked: its question, copied.
+ * op_copy.c - copies of operations that may be answered after their caller has returned.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -80,7 +80,7 @@ static void copy_lead(struct arena *a, struct lead *l)
     copy(a, &l->boot);
 }
 
-/* Without a default: a kind that is new is a warning here. */
+/* Without a default, so that the compiler warns here about a new kind. */
 bool op_copy(struct arena *a, const struct op *op, struct op *out)
 {
     *out = *op;
@@ -130,7 +130,7 @@ bool op_copy(struct arena *a, const struct op *op, struct op *out)
         break;
     case OP_HANDLER:
     case OP_COUNT:
-        CHECK(!"fit to be copied");
+        CHECK(!"an operation that can be copied");
     }
     return !a->failed;
 }

@@ -1,5 +1,5 @@
 /*
- * open.c - from a URL to an engine: the one place that knows them all.
+ * open.c - from a URL to an engine: the only file that lists all engines.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 #include "store/store.h"
 #include "store/wrap.h"
 
-/* A name in every database we know, MySQL's name@host included. */
+/* The longest role name of any supported database: MySQL's name@host. */
 #define ROLE_LEN_MAX 93
 
 extern const struct store_ops store_mem;
@@ -33,8 +33,8 @@ enum pawl_status store_engine(const char *url, const struct store_ops **out, str
             return PAWL_OK;
         }
     }
-    int scheme_len = (int)strspn(url, "abcdefghijklmnopqrstuvwxyz"); /* The rest may hold a
-                                                                        password. */
+    /* Only the scheme is printed: the rest may hold a password. */
+    int scheme_len = (int)strspn(url, "abcdefghijklmnopqrstuvwxyz");
     return err_set(err, PAWL_INVALID,
                    "database \"%.*s:...\": no such engine; use sqlite:PATH, postgres://..., "
                    "mysql://... or mem:NAME",
@@ -110,7 +110,7 @@ enum pawl_status store_grants(const struct store_conf *conf, const struct roles 
     return st;
 }
 
-/* The engine at the bottom of any wrappers. */
+/* The engine below any wrappers. */
 static const struct store *bottom(const struct store *s)
 {
     while (s->ops == &store_fault_ops || s->ops == &store_trace_ops)

@@ -1,9 +1,10 @@
 /*
- * store.c - the checked functions in front of every engine: arguments in, slot, answer checked.
+ * store.c - the functions in front of every engine: they check the arguments, call the engine's
+ * slot and check its answer.
  *
- * store_commit() is where "a bad operation fails alone" lives: a refused group is halved, an
- * UNKNOWN one is repeated as it is (the writes are idempotent), a BUSY one is tried
- * again a few times. Called on the thread that uses the handle.
+ * store_commit() makes a bad operation fail alone: a refused group is halved, an UNKNOWN one is
+ * repeated unchanged (the writes are idempotent), a BUSY one is tried a few more times. Called on
+ * the thread that uses the handle.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/store.h"
@@ -12,12 +13,13 @@
 
 #include "base/limits.h"
 
-/* BUSY is the engine's word after its own waiting; a few more tries bridge a checkpoint or a slow
- * neighbour. */
+/* An engine answers BUSY after it has waited itself; a few more tries outlast a checkpoint or a
+ * slow transaction. */
 #define BUSY_TRIES 3
-/* A database that took so long to say no is not asked again: somebody waits for the answer. */
+/* When BUSY took longer than this the group is not tried again: callers wait for the answer. */
 #define BUSY_US (1 * SEC_US)
-/* An answer lost twice is not found by asking forever; the caller repeats with the id in hand. */
+/* A group whose answer was lost so often becomes UNKNOWN; callers then repeat it with the same ids.
+ */
 #define UNKNOWN_TRIES 3
 
 #define OP_NAME(name, text) [OP_##name] = #text,
@@ -41,7 +43,7 @@ void store_end(struct store **s)
     *s = NULL;
 }
 
-/* PostgreSQL's codes for a table, a type and a function: its text may be in any language. */
+/* PostgreSQL's codes for a table, type or function that exists; its text may be in any language. */
 static bool is_taken(const struct pawl_err *err)
 {
     return strcmp(err->sqlstate, "42P07") == 0 || strcmp(err->sqlstate, "42710") == 0 ||
@@ -64,7 +66,9 @@ enum pawl_status store_migrate(struct store *s, bool finish, struct pawl_err *er
 enum pawl_status store_schema(struct store *s, struct schema *out, struct pawl_err *err)
 {
     *out = (struct schema){ 0 };
-    return s->ops->schema(s, out, err);
+    enum pawl_status st = s->ops->schema(s, out, err);
+    CHECK(st != PAWL_OK || (out->version >= 0 && out->wanted > 0));
+    return st;
 }
 
 /* ---- Commit ---------------------------------------------------------------------------------- */
@@ -143,13 +147,13 @@ enum pawl_status op_not_held(struct op *op, const struct token *token, struct by
 
 void op_not_begun(struct op *op, struct bytes owner)
 {
-    op->by_id.state = PAWL_PENDING; /* as it is shown */
+    op->by_id.state = PAWL_PENDING; /* readers see it as pending too */
     op->status = err_set(&op->err, PAWL_BUSY,
                          "call \"%.*s\": \"%.*s\" has claimed it and has not begun it; try again",
                          BYTES_ARG(op->by_id.id), BYTES_ARG(owner));
 }
 
-/* Our caller's duty; what the world may get wrong was refused before it became an operation. */
+/* The caller's duty. Wrong input from outside was refused before it became an operation. */
 static void check_question(const struct op *op, size_t n)
 {
     assert(op->a);
@@ -204,34 +208,84 @@ static void check_question(const struct op *op, size_t n)
     (void)n;
 }
 
-/* What an engine hands out is durable truth to everybody above. */
-static void check_answer(const struct op *op)
+static void check_accepted(const struct accept *q)
 {
-    if (op->status != PAWL_OK) {
-        CHECK(op->err.status == op->status);
-        return;
-    }
-    if (op->kind == OP_CLAIM) {
-        CHECK(op->claim.n <= (size_t)op->claim.max);
-        for (size_t i = 0; i < op->claim.n; i++) {
-            CHECK(op->claim.calls[i].state == PAWL_PROCESSING);
-            CHECK(!counts_retry_alone(op->claim.calls[i].counts) || op->claim.n == 1);
-            CHECK(!op->claim.calls[i].spec.key.data ||
-                  (op->claim.states && op->claim.calls[i].key_no > 0));
-        }
-    }
-    /* A walk must move, or whoever follows it never ends. */
-    if (op->kind == OP_GC && op->gc.ended_before_us && op->gc.more)
-        CHECK(op->gc.next_seq > op->gc.after_seq);
-    if (op->kind == OP_FINISH) {
-        for (size_t i = 0; i < op->finish.n; i++)
-            CHECK(call_may(PAWL_PROCESSING, op->finish.v[i].state));
+    for (size_t i = 0; i < q->n; i++) {
+        const struct accepted *a = &q->out[i];
+        if (a->status != PAWL_OK)
+            continue;
+        CHECK(a->call.seq > 0);
+        CHECK(a->duplicate ||
+              (a->call.state == PAWL_PENDING && bytes_eq(a->call.spec.id, q->v[i].id)));
     }
 }
 
-/* One group as it is, repeated while its answer is unknown or the database is busy. A handler has
- * run and cannot run again here, so it gets one chance. `doubt`: one of its operations may have
- * been committed before without our hearing of it, and then BUSY says nothing about that. */
+static void check_claimed(const struct claim *q)
+{
+    CHECK(q->n <= (size_t)q->max);
+    for (size_t i = 0; i < q->n; i++) {
+        CHECK(q->calls[i].seq > 0 && q->calls[i].state == PAWL_PROCESSING);
+        CHECK(!counts_retry_alone(q->calls[i].counts) || q->n == 1);
+        CHECK(!q->calls[i].spec.key.data || (q->states && q->calls[i].key_no > 0));
+    }
+}
+
+static void check_finished(const struct finish *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        CHECK(call_may(PAWL_PROCESSING, q->v[i].state));
+        CHECK(q->v[i].seq_found > 0 && (!q->v[i].seq || q->v[i].seq_found == q->v[i].seq));
+    }
+}
+
+/* A cancel, a retry or a move that succeeded. */
+static void check_by_id(enum op_kind kind, const struct by_id *q)
+{
+    CHECK(q->seq > 0);
+    CHECK(kind != OP_RETRY || q->state == PAWL_PENDING);
+    CHECK(kind != OP_CANCEL || q->state == PAWL_CANCELLED || q->state == PAWL_PROCESSING);
+}
+
+/* Bounded steps. A walk must move forward, or a caller that repeats it until `more` is false never
+ * ends. */
+static void check_step(const struct op *op)
+{
+    const struct gc *g = &op->gc;
+    if (op->kind == OP_SWEEP)
+        CHECK(op->sweep.expired >= 0 && op->sweep.reclaimed >= 0 && op->sweep.joined >= 0);
+    if (op->kind == OP_REQUEUE)
+        CHECK(op->requeue.leases >= 0 && op->requeue.leases <= op->requeue.max);
+    if (op->kind == OP_GC) {
+        CHECK(g->removed >= 0 && g->removed <= g->max && g->forgotten >= 0);
+        CHECK(!g->ended_before_us || !g->more || g->next_seq > g->after_seq);
+    }
+}
+
+/* All rooms above rely on the answer as durable truth. */
+static void check_answer(const struct op *op)
+{
+    if (op->status != PAWL_OK)
+        CHECK(op->err.status == op->status);
+    else if (op->kind == OP_ACCEPT)
+        check_accepted(&op->accept);
+    else if (op->kind == OP_CLAIM)
+        check_claimed(&op->claim);
+    else if (op->kind == OP_FINISH)
+        check_finished(&op->finish);
+    else if (op->kind == OP_CANCEL || op->kind == OP_RETRY || op->kind == OP_MOVE)
+        check_by_id(op->kind, &op->by_id);
+    else if (op->kind == OP_OBJECT)
+        CHECK(op->object.how != STATE_SET || op->object.version > 0);
+    else if (op->kind == OP_LEAD)
+        CHECK(!op->lead.ours || (op->lead.epoch > 0 && op->lead.until_us > 0));
+    else
+        check_step(op);
+}
+
+/* Commit one group, repeated while its answer is unknown or the database is busy. A handler has run
+ * and cannot run again here, so it is tried once. `doubt`: the group may have been committed in an
+ * earlier try whose answer was lost; a BUSY then becomes UNKNOWN, because it does not say whether
+ * that happened. */
 static enum pawl_status commit_group(struct store *s, struct op *const *v, size_t n, bool *doubt,
                                      struct pawl_err *err)
 {
@@ -267,8 +321,9 @@ static enum pawl_status commit_some(struct store *s, struct op *const *v, size_t
             check_answer(v[i]);
         return PAWL_OK;
     }
-    /* The database's own trouble is nobody's fault in particular: halving would only ask it log2(n)
-     * times. What waits for a row of a stranger's is one operation, and the others go on. */
+    /* BUSY and UNKNOWN concern the database and not one operation: halving would only repeat them
+     * log2(n) times. A row that another application has locked stops one operation: halving lets
+     * the others commit. */
     bool blocked = st == PAWL_BUSY && store_blocked(&err) && !s->hasty;
     if (n == 1 || (st == PAWL_BUSY && !blocked) || st == PAWL_UNKNOWN) {
         for (size_t i = 0; i < n; i++)
@@ -309,8 +364,10 @@ enum pawl_status store_list(struct store *s, struct arena *a, const struct query
     enum pawl_status st = s->ops->list(s, a, q, out, err);
     if (st == PAWL_OK) {
         CHECK(out->n <= (size_t)q->limit);
-        /* Pages must move, or a caller that follows them never ends. */
+        /* Each page must move forward, or a caller that reads all pages never ends. */
         CHECK(!out->next_before || !q->before_seq || out->next_before < q->before_seq);
+        for (size_t i = 1; i < out->n; i++)
+            CHECK(out->v[i].seq > 0 && out->v[i].seq < out->v[i - 1].seq);
     }
     return st;
 }
@@ -319,7 +376,9 @@ enum pawl_status store_attempts(struct store *s, struct arena *a, struct bytes i
                                 struct attempts *out, struct pawl_err *err)
 {
     *out = (struct attempts){ 0 };
-    return s->ops->attempts(s, a, id, out, err);
+    enum pawl_status st = s->ops->attempts(s, a, id, out, err);
+    CHECK(st != PAWL_OK || out->n <= ATTEMPTS_SHOWN_MAX);
+    return st;
 }
 
 enum pawl_status store_object(struct store *s, struct arena *a, struct bytes type, struct bytes key,
@@ -369,7 +428,10 @@ enum pawl_status store_cancel_requests(struct store *s, struct arena *a,
                                        struct cancel_requests *out, struct pawl_err *err)
 {
     *out = (struct cancel_requests){ 0 };
-    return s->ops->cancel_requests(s, a, out, err);
+    enum pawl_status st = s->ops->cancel_requests(s, a, out, err);
+    for (size_t i = 1; st == PAWL_OK && i < out->n; i++)
+        CHECK(out->seqs[i] > out->seqs[i - 1]);
+    return st;
 }
 
 enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err)

@@ -1,7 +1,7 @@
 /*
  * trace.c - `trace+URL`: an engine that logs every call, how it ended and how long it took.
  *
- * Lines go to base/log at LOG_DEBUG; inputs and results are never part of them.
+ * Lines go to base/log at LOG_DEBUG; they never contain inputs or results.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -38,7 +38,7 @@ static enum pawl_status trace_schema(struct store *s, struct schema *out, struct
     TRACED("schema", "", in->ops->schema(in, out, err));
 }
 
-/* "accept*64 claim": runs of one kind are counted. */
+/* "accept*64 claim": neighbours of one kind are counted. */
 static void describe(struct op *const *v, size_t n, struct buf *b)
 {
     for (size_t i = 0, run; i < n; i += run) {

@@ -1,5 +1,5 @@
 /*
- * accept.c - writing calls down, and the lanes and queues they make.
+ * accept.c - accepting calls, and the lanes and queues that they create.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -49,11 +49,6 @@ static struct lane *lane_new(struct mem_db *db, struct bytes queue, struct bytes
     return thing_add(db, &l->thing) ? l : NULL;
 }
 
-bool lane_none_left(struct mem_db *db, struct bytes queue, struct bytes type)
-{
-    return db->last_lane >= LANES_MAX && !lane_find(db, queue, type);
-}
-
 enum pawl_status lane_get(struct mem_db *db, struct bytes queue, struct bytes type,
                           struct lane **out)
 {
@@ -79,7 +74,7 @@ static enum pawl_status known(struct mem_tx *tx, const struct mem_call *c, bool 
     return call_show(tx->op->a, c, tx->now_us, with, &out->call) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* How many wait on its key, when that is too many already; else 0. */
+/* How many calls are pending on its key, if that has reached the limit; else 0. */
 static int64_t key_full(const struct mem_tx *tx, const struct call_spec *spec)
 {
     const struct mem_key *k = spec->key.data ? key_find(tx->db, spec->key) : NULL;
@@ -104,7 +99,7 @@ static enum pawl_status accept_one(struct mem_tx *tx, const struct call_spec *sp
     if (out->status == PAWL_OK) {
         out->call = call_model(c, tx->now_us);
         out->call.spec = *spec;
-        /* Whether the first call of its key has begun is not looked at: it counts as begun. */
+        /* The first call of a held key counts as begun; the contract spares accepts that check. */
         if (out->call.in_line)
             out->call.position = tree_rank(&c->now.key->line, KEY(c->now.pos)) + !c->now.key->held;
     }

@@ -1,5 +1,6 @@
 /*
- * call.c - a call in memory: made, moved, shown. The reading of "where a call is".
+ * call.c - calls in memory: creating, moving and showing them ("Where a call is" in
+ * store/README.md).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -63,13 +64,12 @@ static bool keep_tags(struct mem_call *c, const struct call_spec *from)
     return true;
 }
 
-/* The spec becomes the call's own: strings copied, fields about time turned into times elsewhere.
- */
+/* Copy the spec into the call. Queue and type are those of the lane; the times are in c->now. */
 static bool keep_spec(struct mem_call *c, const struct call_spec *from)
 {
     c->spec = *from;
     c->spec.id = c->id;
-    c->spec.type = c->spec.queue = BYTES_NONE; /* the lane's */
+    c->spec.type = c->spec.queue = BYTES_NONE; /* the lane has them */
     c->spec.delay_us = c->spec.run_at_us = c->spec.expires_in_us = c->spec.expires_at_us = 0;
     return call_keep(c, from->method, &c->spec.method) && call_keep(c, from->key, &c->spec.key) &&
            call_keep(c, from->input.bytes, &c->spec.input.bytes) &&
@@ -95,7 +95,7 @@ static struct mem_call *call_new(const struct call_spec *spec)
     return c;
 }
 
-/* Where a new call stands. False without memory. */
+/* Choose the place of a new call. False without memory. */
 static bool place_new(struct mem_tx *tx, struct mem_call *c)
 {
     struct stand *s = &c->now;
@@ -103,7 +103,7 @@ static bool place_new(struct mem_tx *tx, struct mem_call *c)
     if (!c->spec.key.data)
         return true;
     s->key = key_get(tx->db, c->spec.key);
-    s->place = s->run_at_us > tx->now_us ? PLACE_LATER : PLACE_LINE;
+    s->place = s->run_at_us > tx->now_us ? PLACE_DELAYED : PLACE_LINE;
     s->pos = s->place == PLACE_LINE ? c->seq : 0;
     return s->key != NULL;
 }
@@ -118,7 +118,7 @@ enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, stru
     struct mem_call *c = calls_reserve(db) ? call_new(spec) : NULL;
     if (!c)
         return PAWL_NO_MEMORY;
-    CHECK(call_may(0, PAWL_PENDING));
+    CHECK(call_may(0, PAWL_PENDING) && spec->id.len > 0);
     c->seq = db->last_seq + 1;
     c->created_us = tx->now_us;
     c->now.state = PAWL_PENDING;
@@ -143,9 +143,12 @@ enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, stru
 void call_put(struct mem_db *db, struct mem_call *c, struct stand to)
 {
     CHECK(c->now.state == to.state || call_may(c->now.state, to.state));
-    CHECK((to.place <= PLACE_LATER) == (to.state == PAWL_PENDING));
-    CHECK(to.key || (to.place != PLACE_LINE && to.place != PLACE_LATER));
+    CHECK((to.place <= PLACE_DELAYED) == (to.state == PAWL_PENDING));
+    CHECK(to.key || (to.place != PLACE_LINE && to.place != PLACE_DELAYED));
     CHECK((to.place == PLACE_HELD) == (to.state == PAWL_PROCESSING));
+    CHECK(to.place != PLACE_HELD || to.lease);
+    CHECK(to.place != PLACE_ENDED || (to.outcome && to.outcome->state == to.state));
+    CHECK(to.counts.attempts >= 0 && to.counts.lost >= 0 && to.counts.redrives >= 0);
     thing_unlink(db, &c->thing);
     to.blobs = c->now.blobs;
     if (to.place != PLACE_HELD)
@@ -158,6 +161,7 @@ void call_put(struct mem_db *db, struct mem_call *c, struct stand to)
 
 enum pawl_status call_end(struct mem_tx *tx, struct mem_call *c, enum pawl_state state)
 {
+    CHECK(c->now.state == PAWL_PENDING && pawl_state_ended(state));
     if (!undo_save(tx->db, &c->thing))
         return PAWL_NO_MEMORY;
     struct outcome *o = call_blob(c, sizeof *o);
@@ -179,7 +183,7 @@ enum pawl_status call_end(struct mem_tx *tx, struct mem_call *c, enum pawl_state
 enum pawl_status told_ended(struct mem_tx *tx, const struct mem_call *c)
 {
     struct op *op = tx->op;
-    /* Room for 8, 16, 32, ...: the arena cannot give back, so grow by doubling. */
+    /* Space for 8, 16, 32, ...: the arena frees nothing, so the list grows by doubling. */
     if (op->n_ended == 0 || (op->n_ended >= 8 && (op->n_ended & (op->n_ended - 1)) == 0)) {
         size_t cap = op->n_ended ? op->n_ended * 2 : 8;
         struct bytes *v = arena_zalloc(op->a, cap, sizeof *v);
@@ -228,7 +232,7 @@ static void model_ended(const struct mem_call *c, struct call *out)
     out->run_at_us = c->now.own_run_at_us;
 }
 
-/* One that is held and has not begun is pending to all but its owner. */
+/* Readers see a held call that has not begun as pending. */
 static void model_held(const struct mem_call *c, struct call *out)
 {
     const struct mem_lease *l = c->now.lease;
@@ -240,7 +244,7 @@ static void model_held(const struct mem_call *c, struct call *out)
     }
 }
 
-/* What its key makes of it. */
+/* Its number and position in its key. */
 static void model_key(const struct mem_call *c, struct call *out)
 {
     const struct stand *s = &c->now;
@@ -250,7 +254,7 @@ static void model_key(const struct mem_call *c, struct call *out)
         out->position = tree_rank(&s->key->line, KEY(s->pos)) + !line_runs(s->key);
 }
 
-/* Why it waits, when it does. */
+/* Why it waits; WAIT_NONE when it does not. */
 static enum call_wait model_wait(const struct mem_call *c, const struct call *out, int64_t now_us)
 {
     const struct stand *s = &c->now;
@@ -277,7 +281,7 @@ struct call call_model(const struct mem_call *c, int64_t now_us)
     switch (s->place) {
     case PLACE_READY:
     case PLACE_LINE:
-    case PLACE_LATER:
+    case PLACE_DELAYED:
         out.error = pending_error(c);
         break;
     case PLACE_HELD:

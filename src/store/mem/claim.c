@@ -1,8 +1,8 @@
 /*
- * claim.c - leasing due calls, best first, over every lane a worker serves.
+ * claim.c - leasing due calls, best first, over every lane that the claimer serves.
  *
- * One cursor per lane and track (ordinary, retried alone) stands at its best due call; the best of
- * the cursors is the next candidate.
+ * Each lane has two tracks: ordinary calls, and calls that are retried alone. One cursor for each
+ * track points to its best due call; the best of all cursors is the next candidate.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -11,8 +11,8 @@
 
 struct cursor {
     int64_t lane, retry_alone;
-    bool quick;            /* its type is: it may fill the claim beyond max_any */
-    struct mem_call *best; /* NULL: nothing due */
+    bool quick;            /* its type is quick: it may fill the claim beyond max_any */
+    struct mem_call *best; /* NULL: nothing is due */
 };
 
 struct claiming {
@@ -24,8 +24,8 @@ struct claiming {
     struct mem_lease *lease; /* NULL until something is taken */
     struct mem_key **left;   /* CLAIM_MAX, on the arena: keys whose call on offer expired */
     size_t n_left;
-    size_t len;
-    bool complete; /* the next one does not fit */
+    size_t len;    /* of the inputs taken so far */
+    bool complete; /* the next call does not fit */
 };
 
 static bool named(const struct bytes *v, size_t n, struct bytes name)
@@ -36,7 +36,7 @@ static bool named(const struct bytes *v, size_t n, struct bytes name)
     return n == 0;
 }
 
-/* A call of a quick type, or of any when types make no difference. */
+/* Is the lane's type quick, or do types make no difference? */
 static bool is_quick(const struct claim *q, const struct lane *l)
 {
     return !q->max_any || (q->n_quick && named(q->quick, q->n_quick, l->type));
@@ -50,8 +50,8 @@ static bool serves(const struct claim *q, const struct lane *l)
            named(q->types, q->n_types, l->type);
 }
 
-/* The first call of this lane and track at or after rank, and the ranks behind it until `due` says
- * yes. */
+/* The best due call of this lane and track (`due`), or the one that is due first. Goes from rank to
+ * rank: the first call of a rank is its earliest. */
 static struct mem_call *track_first(const struct claiming *g, const struct cursor *at, bool due)
 {
     struct tree_key from = KEY(at->lane, at->retry_alone, INT64_MIN, INT64_MIN, INT64_MIN);
@@ -64,7 +64,7 @@ static struct mem_call *track_first(const struct claiming *g, const struct curso
             return c;
         if (!due && (!best || c->now.run_at_us < best->now.run_at_us))
             best = c;
-        /* Nothing due in this rank: its first is its earliest. On to the next rank. */
+        /* Nothing is due in this rank: continue with the next. */
         from = KEY(at->lane, at->retry_alone, c->by_place.key.k[2] + 1, INT64_MIN, INT64_MIN);
     }
 }
@@ -96,7 +96,8 @@ static bool comes_last(const struct claim *q, const struct mem_call *c)
     return q->last.data && bytes_eq(c->now.lane->queue->by_name.name, q->last);
 }
 
-/* Priority falling, the others before the queue that comes last, run_at rising, seq rising. */
+/* The order of a claim: priority falling, the queue `last` after the others, run_at rising, seq
+ * rising. */
 static bool before(const struct claim *q, const struct mem_call *a, const struct mem_call *b)
 {
     if (a->now.priority != b->now.priority)
@@ -153,7 +154,7 @@ static bool lease_make(struct claiming *g)
     return true;
 }
 
-/* Its number in its key, a new one when it has none. */
+/* Give it the next number of its key if it has none. False without memory. */
 static bool number(struct mem_db *db, struct stand *to)
 {
     struct mem_key *k = to->key;
@@ -163,12 +164,19 @@ static bool number(struct mem_db *db, struct stand *to)
         return false;
     if (!to->key_no)
         to->key_no = ++k->now.last_no;
+    CHECK(to->key_no > 0 && to->key_no <= k->now.last_no);
     return true;
+}
+
+static bool expired(const struct mem_call *c, int64_t now_us)
+{
+    return c->now.expires_us && c->now.expires_us <= now_us;
 }
 
 static bool take(struct claiming *g, struct mem_call *c)
 {
     struct mem_db *db = g->tx->db;
+    CHECK(c->now.run_at_us <= g->tx->now_us && !expired(c, g->tx->now_us));
     if (!g->lease && !lease_make(g))
         return false;
     struct stand to = c->now;
@@ -182,11 +190,6 @@ static bool take(struct claiming *g, struct mem_call *c)
     g->len += c->spec.input.bytes.len;
     g->taken[g->q->n++] = c;
     return true;
-}
-
-static bool expired(const struct mem_call *c, int64_t now_us)
-{
-    return c->now.expires_us && c->now.expires_us <= now_us;
 }
 
 static enum pawl_status expire(struct claiming *g, struct mem_call *c)
@@ -205,14 +208,14 @@ static bool goes_on(const struct claiming *g)
     return g->q->n < (size_t)g->q->max && g->tx->op->n_ended < CLAIM_MAX && !g->complete;
 }
 
-/* May it be in a run that began in this lane? */
+/* May it be taken in a run whose first call is of this lane? */
 static bool runs_along(const struct claiming *g, const struct mem_call *c, const struct lane *lane)
 {
     return c->now.lane == lane && !counts_retry_alone(c->now.counts) &&
            c->now.run_at_us <= g->tx->now_us;
 }
 
-/* What stands behind a call that was just taken. */
+/* Take the run of a call that was just taken: the calls behind it in its line. */
 static enum pawl_status take_run(struct claiming *g, struct mem_call *first)
 {
     struct mem_key *k = first->now.key;
@@ -237,7 +240,7 @@ static enum pawl_status take_run(struct claiming *g, struct mem_call *first)
     return PAWL_OK;
 }
 
-/* The rest of its line is the next claim's. */
+/* End a call on offer as expired. The rest of its line is left to the next claim: offer_left(). */
 static enum pawl_status expire_offered(struct claiming *g, struct mem_call *c)
 {
     if (c->now.key)
@@ -276,16 +279,16 @@ static enum pawl_status take_all(struct claiming *g)
         }
         at->best = track_first(g, at, true);
         if (at->retry_alone && q->n)
-            break; /* it is retried alone */
+            break; /* a call that was lost before is claimed alone */
     }
     return PAWL_OK;
 }
 
-/* What is left, in the eyes of this claim. */
+/* Set `more` and `next_due_us` from what is left that this claim serves. */
 static void look_ahead(struct claiming *g)
 {
     struct claim *q = g->q;
-    struct mem_call *later = call_at(tree_from(&g->tx->db->later, KEY(INT64_MIN, INT64_MIN)));
+    struct mem_call *later = call_at(tree_from(&g->tx->db->delayed, KEY(INT64_MIN, INT64_MIN)));
     q->more |= best_of(g, true, true) != NULL;
     if (q->more)
         return;
@@ -297,7 +300,7 @@ static void look_ahead(struct claiming *g)
     }
 }
 
-/* The state of its object, for the first call of a key. */
+/* Add the state of its object to the answer, for the first call of a key. */
 static bool show_state(struct claiming *g, size_t i)
 {
     struct claim *q = g->q;
@@ -317,7 +320,7 @@ static bool show_state(struct claiming *g, size_t i)
     return !a->failed;
 }
 
-/* All of them are the claimer's, also those that others are told have not begun. */
+/* The claimer owns all of them, so calls that have not begun are PROCESSING here too. */
 static enum pawl_status show_taken(struct claiming *g)
 {
     struct claim *q = g->q;
@@ -338,8 +341,8 @@ static enum pawl_status show_taken(struct claiming *g)
     return PAWL_OK;
 }
 
-/* The answer of the first claim was lost: the lease as it is now. A run stands where its first call
- * stands. */
+/* The claim is a repeat, because the first answer was lost: take the calls of the lease as it is
+ * now. A run comes at the place of its first call. */
 static void repeat(struct claiming *g)
 {
     struct mem_db *db = g->tx->db;
@@ -364,7 +367,7 @@ static void cap_end(struct claiming *g)
     thing_link(g->tx->db, &l->thing);
 }
 
-/* Delayed calls join first, so that this very claim can take them. */
+/* A claim that is not a repeat. Delayed calls join first, so that this claim can take them. */
 static bool claim_fresh(struct claiming *g)
 {
     g->left = arena_zalloc(g->tx->op->a, CLAIM_MAX, sizeof(struct mem_key *));

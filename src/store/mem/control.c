@@ -1,12 +1,12 @@
 /*
- * control.c - what people decide about a call: extend, cancel, retry, move; and pausing a queue.
+ * control.c - operations that control calls: extend, cancel, retry, move; and pausing a queue.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
 #include "store/mem/mem.h"
 
-/* Its end moves, up to what the timeouts of its calls allow; *left is false when none is left. */
+/* Move the lease's end, at most to the last deadline of its calls. *left: does a call remain? */
 static enum pawl_status move_end(struct mem_tx *tx, struct mem_lease *l, struct extend *q,
                                  bool *left)
 {
@@ -52,7 +52,7 @@ enum pawl_status mem_extend(struct mem_tx *tx, struct extend *q)
     return tx->op->a->failed ? PAWL_NO_MEMORY : PAWL_OK;
 }
 
-/* The call an operation names, or NULL and op->status says why. */
+/* The call that an operation names; if NULL, op->status says why. */
 static struct mem_call *named_call(struct mem_tx *tx, struct by_id *q)
 {
     struct op *op = tx->op;
@@ -76,6 +76,7 @@ static enum pawl_status refuse_state(struct mem_tx *tx, const struct by_id *q)
 
 static enum pawl_status request_cancel(struct mem_tx *tx, struct mem_call *c)
 {
+    CHECK(c->now.place == PLACE_HELD); /* only a held call can have a cancel request */
     if (c->now.cancel_requested)
         return PAWL_OK;
     if (!undo_save(tx->db, &c->thing))
@@ -102,10 +103,11 @@ enum pawl_status mem_cancel(struct mem_tx *tx, struct by_id *q)
     return st;
 }
 
-/* The outcome becomes a row of `attempt` that is never shown. */
+/* The outcome as a row of `attempt` that is never shown; NULL without memory. */
 static struct attempt_row *former_row(struct mem_call *c)
 {
     const struct outcome *o = c->now.outcome;
+    CHECK(pawl_state_ended(o->state) && o->state == c->now.state);
     struct attempt_row *t = call_blob(c, sizeof *t);
     if (!t)
         return NULL;
@@ -121,7 +123,7 @@ static struct attempt_row *former_row(struct mem_call *c)
     return t;
 }
 
-/* Into the line again: the one that blocks its key where it was, any other at the end. */
+/* Put a retried call into its line: at its old place if it blocks its key, else at the end. */
 static bool line_up(struct mem_db *db, struct stand *to)
 {
     to->place = PLACE_LINE;
@@ -164,13 +166,14 @@ enum pawl_status mem_retry(struct mem_tx *tx, struct by_id *q)
     return call_retry(tx, c);
 }
 
-/* With a time that is still to come it leaves the line; a delayed one whose time that was joins. */
+/* A call that is moved to a later time leaves the line; a delayed call that is moved to now joins
+ * it. False without memory. */
 static bool line_move(struct mem_tx *tx, struct stand *to)
 {
     if (to->run_at_us > tx->now_us) {
-        to->place = PLACE_LATER;
+        to->place = PLACE_DELAYED;
         to->pos = 0;
-    } else if (to->place == PLACE_LATER) {
+    } else if (to->place == PLACE_DELAYED) {
         to->place = PLACE_LINE;
         to->pos = seq_next(tx->db);
         return to->pos != 0;

@@ -1,5 +1,5 @@
 /*
- * finish.c - how attempts end: an owner's finish, and what reclaim shares with it.
+ * finish.c - how attempts end: a finish by the owner, and what reclaim shares with it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,6 @@
 /* ---- Leases -----------------------------------------------------------------------------------
  */
 
-/* As memcmp orders tokens. */
 struct tree_key token_key(struct token t)
 {
     uint64_t half[2] = { 0, 0 };
@@ -47,12 +46,14 @@ bool lease_off(struct mem_db *db, struct mem_lease *l)
     if (!undo_save(db, &l->thing))
         return false;
     l->now.named--;
+    CHECK(l->now.named >= 0);
     return true;
 }
 
 bool lease_leave(struct mem_db *db, const struct mem_call *c)
 {
     const struct outcome *o = c->now.outcome;
+    CHECK(c->now.place == PLACE_ENDED && o);
     struct mem_lease *l = lease_find_token(db, o->token);
     return !l || l->serial != o->serial || lease_off(db, l);
 }
@@ -71,14 +72,15 @@ static bool error_kept(const struct ending_of *e)
            e->end.how == END_LOST;
 }
 
-/* When its handler began: not before the one before it in its key had ended. */
+/* When its handler began: never before the previous call of its key had ended. */
 static int64_t started_of(const struct mem_call *c, const struct ending_of *e)
 {
     int64_t us = e->started_us ? e->started_us : c->now.lease->claimed_us;
     return c->now.key ? MAX(us, c->now.key->now.ended_us) : us;
 }
 
-/* The row of `attempt` this end leaves, or none: *out NULL. */
+/* The row of `attempt` that this end leaves; *out is NULL when there is none. False without memory.
+ */
 static bool row_make(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e,
                      const struct verdict *v, struct attempt_row **out)
 {
@@ -108,6 +110,7 @@ static struct outcome *outcome_make(struct mem_tx *tx, struct mem_call *c,
                                     const struct ending_of *e, enum pawl_state state)
 {
     const struct mem_lease *l = c->now.lease;
+    CHECK(pawl_state_ended(state) && state != PAWL_EXPIRED);
     struct outcome *o = call_blob(c, sizeof *o);
     if (!o)
         return NULL;
@@ -140,7 +143,7 @@ static bool run_goes_on(struct mem_tx *tx, struct mem_key *k)
     return true;
 }
 
-/* Where it stands when it has ended. False without memory. */
+/* Fill in `to` for a call that has ended. False without memory. */
 static bool ended_stand(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e,
                         struct stand *to)
 {
@@ -156,6 +159,7 @@ enum pawl_status attempt_end_write(struct mem_tx *tx, struct mem_call *c,
 {
     struct mem_db *db = tx->db;
     struct mem_lease *l = c->now.lease;
+    CHECK(c->now.place == PLACE_HELD && l);
     struct attempt_of attempt = { &c->spec, c->now.counts, c->now.run_at_us };
     struct ending_of late = *said, *e = &late;
     int64_t held_us = l->now.until_us ? MIN(l->now.until_us, tx->now_us) : tx->now_us;
@@ -230,7 +234,7 @@ static bool answer_error(struct mem_tx *tx, struct finish_item *f, struct bytes 
     return !error.data || f->error_out.data;
 }
 
-/* What was just written, or the outcome that stands. */
+/* Answer an item with what was just written, or with the stored outcome. */
 static bool answer_now(struct mem_tx *tx, struct finish_item *f, const struct mem_call *c,
                        enum ending how)
 {
@@ -245,7 +249,7 @@ static bool answer_now(struct mem_tx *tx, struct finish_item *f, const struct me
     return answer_error(tx, f, counted ? c->now.newest_attempt->error : BYTES_NONE);
 }
 
-/* The former answer; where the call stands has perhaps moved on since. */
+/* Answer an item from the row of its first finish; the call may have changed since. */
 static bool answer_row(struct mem_tx *tx, struct finish_item *f, const struct mem_call *c,
                        const struct attempt_row *t)
 {
@@ -272,8 +276,7 @@ static bool live(const struct mem_tx *tx, const struct mem_call *c, const struct
     return l && !lease_over(l, tx->now_us) && c->now.place == PLACE_HELD && c->now.lease == l;
 }
 
-/* Has an item before the i-th named the same call? A number names itself, even when nothing has it.
- */
+/* Has an item before the i-th named the same call? Equal numbers count even if no call has them. */
 static bool named_before(struct mem_tx *tx, const struct finish *q, size_t i, uint64_t mark)
 {
     struct mem_call *c = item_call(tx->db, &q->v[i]);
@@ -288,7 +291,7 @@ static bool named_before(struct mem_tx *tx, const struct finish *q, size_t i, ui
     return false;
 }
 
-/* The call before it in its run, when that has no outcome yet. */
+/* The call before it in its run that has no outcome; NULL: it is the first. */
 static const struct mem_call *run_before(const struct mem_call *c)
 {
     const struct mem_call *before = NULL;
@@ -298,8 +301,8 @@ static const struct mem_call *run_before(const struct mem_call *c)
     return before;
 }
 
-/* Calls of a key end in the order of their run, but for those that are handed back; and only they
- * have a state. */
+/* Calls of a key must end in the order of their run, except those that are handed back. Only calls
+ * with a key may have a state. False: op->status says why. */
 static bool keys_check(struct mem_tx *tx, const struct finish *q, const struct mem_lease *l)
 {
     struct op *op = tx->op;
@@ -323,7 +326,8 @@ static bool keys_check(struct mem_tx *tx, const struct finish *q, const struct m
     return true;
 }
 
-/* Every item has somewhere to go, or the operation is refused. */
+/* Every item must name a call of the lease, or have been answered before under its token. False:
+ * op->status says why. */
 static bool items_check(struct mem_tx *tx, const struct finish *q, const struct mem_lease *l)
 {
     struct op *op = tx->op;
@@ -349,7 +353,7 @@ static bool same_content(const unsigned char *fingerprint, const struct call_spe
     return memcmp(fingerprint, spec->fingerprint, FINGERPRINT_LEN) == 0;
 }
 
-/* Does an earlier send of the same item, which found no lane, give this id other content? */
+/* Does an earlier send of the same item, for which no lane was left, give this id other content? */
 static bool contradicts(const struct finish_item *f, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -358,7 +362,7 @@ static bool contradicts(const struct finish_item *f, size_t i)
     return false;
 }
 
-/* Accept every send; *at is the one that cannot be. A conflict counts before a missing lane. */
+/* Accept every send; *at is the one that is refused. A conflict counts before a missing lane. */
 static enum pawl_status send_each(struct mem_tx *tx, const struct finish_item *f, size_t *at)
 {
     bool full = false;
@@ -379,7 +383,7 @@ static enum pawl_status send_each(struct mem_tx *tx, const struct finish_item *f
     return full ? PAWL_FULL : PAWL_OK;
 }
 
-/* The result becomes this failure. */
+/* Turn the result into this failure. */
 static enum pawl_status send_failed(struct mem_tx *tx, struct ending_of *e, enum ending how,
                                     struct bytes id)
 {
@@ -392,7 +396,7 @@ static enum pawl_status send_failed(struct mem_tx *tx, struct ending_of *e, enum
     return text ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* Accept what it sends, or turn its result into the failure that follows from it. */
+/* Accept all that the item sends, or turn its result into the failure that follows. */
 static enum pawl_status send_all(struct mem_tx *tx, const struct finish_item *f,
                                  struct ending_of *e)
 {
@@ -405,8 +409,8 @@ static enum pawl_status send_all(struct mem_tx *tx, const struct finish_item *f,
     return send_failed(tx, e, st == PAWL_FULL ? END_ERROR : END_REFUSE, f->send[at].id);
 }
 
-/* Its object's state, when it completed; the key is free or goes to the next, or everything behind
- * it is handed back. */
+/* After a call of a key has ended: if it completed, write its object's state and offer the next
+ * call; else hand back everything behind it in its run. */
 static enum pawl_status key_after(struct mem_tx *tx, struct finish_item *f, struct mem_call *c)
 {
     struct mem_key *k = c->now.key;
@@ -425,7 +429,8 @@ static enum pawl_status key_after(struct mem_tx *tx, struct finish_item *f, stru
     return ok && key_settle(tx->db, k) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* It was ended before this item's turn: by a former finish, or behind another one in this. */
+/* Answer an item whose attempt had ended before: by an earlier finish, or because this finish
+ * handed it back behind another call. */
 static enum pawl_status finished_before(struct mem_tx *tx, struct token token,
                                         struct finish_item *f, const struct mem_call *c)
 {

@@ -1,8 +1,8 @@
 /*
- * key.c - keys: their lines, what is on offer, and who joins when.
+ * key.c - keys: their lines, the call on offer, and when calls join.
  *
- * A key's counts and its line follow from its calls (thing.c), so that nothing here can be at odds
- * with them. What has to be done after a change is one thing: key_settle().
+ * A key's counts and its line follow from its calls (thing.c), so they cannot disagree with them.
+ * After a change only key_settle() must be called.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
@@ -117,7 +117,10 @@ bool key_settle(struct mem_db *db, struct mem_key *k)
         return true;
     if (k->offer && !offer(db, k->offer, PLACE_LINE))
         return false;
-    return !next || offer(db, next, PLACE_READY);
+    if (next && !offer(db, next, PLACE_READY))
+        return false;
+    CHECK(k->offer == next);
+    return true;
 }
 
 /* ---- Joining ----------------------------------------------------------------------------------
@@ -125,6 +128,7 @@ bool key_settle(struct mem_db *db, struct mem_key *k)
 
 bool call_join(struct mem_db *db, struct mem_call *c)
 {
+    CHECK(c->now.place == PLACE_DELAYED);
     int64_t pos = seq_next(db);
     if (!pos || !undo_save(db, &c->thing))
         return false;
@@ -139,7 +143,7 @@ int64_t join_due(struct mem_tx *tx, int64_t max)
 {
     int64_t n = 0;
     for (; n < max; n++) {
-        struct mem_call *c = call_at(tree_from(&tx->db->later, KEY(INT64_MIN, INT64_MIN)));
+        struct mem_call *c = call_at(tree_from(&tx->db->delayed, KEY(INT64_MIN, INT64_MIN)));
         if (!c || c->now.run_at_us > tx->now_us)
             break;
         if (!call_join(tx->db, c))
@@ -151,7 +155,7 @@ int64_t join_due(struct mem_tx *tx, int64_t max)
 /* ---- Deciding about a key that is blocked -----------------------------------------------------
  */
 
-/* It is an ended call like any other from now on. */
+/* The call no longer blocks its key: from now on it is an ended call like any other. */
 static bool let_go(struct mem_tx *tx, struct mem_call *c)
 {
     if (!undo_save(tx->db, &c->thing))
@@ -159,6 +163,7 @@ static bool let_go(struct mem_tx *tx, struct mem_call *c)
     struct outcome *o = call_blob(c, sizeof *o);
     if (!o)
         return false;
+    CHECK(c->now.blocks && c->now.outcome->keep_until_us == 0);
     int64_t keep_us = c->spec.keep_us ? c->spec.keep_us : tx->s->retention_us;
     *o = *c->now.outcome;
     o->keep_until_us = tx->now_us + keep_us;

@@ -1,5 +1,5 @@
 /*
- * leader.c - roles that one node at a time has, by a lease and the database's clock.
+ * leader.c - roles that one node at a time holds, by a lease and the database's clock.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

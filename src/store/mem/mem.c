@@ -1,8 +1,8 @@
 /*
  * mem.c - the in-memory engine: databases by name, handles on them, and the commit.
  *
- * Any number of handles on any number of threads; a handle is one thread's at a time. A database
- * lives as long as a handle on it.
+ * There may be any number of handles on any number of threads; one thread at a time uses a handle.
+ * A database lives as long as it has a handle.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/mem/mem.h"
@@ -17,7 +17,7 @@ extern const struct store_ops store_mem;
  */
 
 static pthread_mutex_t databases_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct mem_db *databases; /* under databases_lock, and each one's `handles` with it */
+static struct mem_db *databases; /* under databases_lock, like `handles` of each */
 
 static void tree_free(struct tree *t, size_t offset)
 {
@@ -57,7 +57,7 @@ static void db_free(struct mem_db *db)
     mem_free(db);
 }
 
-/* Takes `name`, also when it fails. */
+/* Owns `name` from now on, also when it fails. NULL without memory. */
 static struct mem_db *db_new(char *name)
 {
     struct mem_db *db = mem_zalloc(sizeof *db);
@@ -213,15 +213,15 @@ static enum pawl_status apply(struct mem_tx *tx)
     return PAWL_OK;
 }
 
-/* The handler runs before the lock is taken: there is no SQL to undo, and nobody need wait for it.
- */
+/* Run the handler before the mutex is locked: there is no SQL to roll back, and other commits need
+ * not wait for it. */
 static bool handler_run(struct op *op)
 {
     struct sql_tx tx = { .ops = &store_mem };
     return op->kind == OP_HANDLER && op->handler.run(op->handler.ctx, &tx);
 }
 
-/* What its SQL did stands with a result that was written here and now, and with nothing else. */
+/* The SQL counts as committed only if this commit stored a result for every item. */
 static bool handler_stands(const struct op *op, bool wrote)
 {
     if (op->status != PAWL_OK || !wrote)
@@ -293,7 +293,7 @@ static enum pawl_status mem_version(struct store *s, int64_t *out, struct pawl_e
     struct mem_db *db = m->db;
     (void)err;
     pthread_mutex_lock(&db->lock);
-    *out = db->version - m->own; /* What others did: ours is no news to us. */
+    *out = db->version - m->own; /* only the commits of other handles */
     pthread_mutex_unlock(&db->lock);
     return PAWL_OK;
 }

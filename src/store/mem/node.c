@@ -1,5 +1,5 @@
 /*
- * node.c - the registry of process incarnations, and taking back what one of them held.
+ * node.c - the registry of nodes, and reclaiming what a node held.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 /* ---- Reclaim ----------------------------------------------------------------------------------
  */
 
-/* The first calls of its runs, in the lease's order; NULL without memory. */
+/* The first call of each run of the lease, in its order; NULL without memory. */
 static struct mem_call **firsts(struct mem_tx *tx, const struct mem_lease *l, size_t *out_n)
 {
     struct mem_call **v =
@@ -19,10 +19,11 @@ static struct mem_call **firsts(struct mem_tx *tx, const struct mem_lease *l, si
     for (struct mem_call *c = lease_first(tx->db, l); v && c; c = lease_next(tx->db, c))
         if (!call_behind(c))
             v[(*out_n)++] = c;
+    CHECK(*out_n <= (size_t)l->now.named); /* the list names every call that is held */
     return v;
 }
 
-/* For the log: an attempt that ended without its owner's word. */
+/* Add to op->lost, for the log: an attempt that ended without a finish of its owner. */
 static enum pawl_status tell_lost(struct mem_tx *tx, const struct mem_call *c,
                                   struct attempt_counts before, struct bytes error)
 {
@@ -38,7 +39,7 @@ static enum pawl_status tell_lost(struct mem_tx *tx, const struct mem_call *c,
                    NULL);
 }
 
-/* One call, and those behind it in its run, which have not begun. */
+/* Reclaim one call, and hand back those behind it in its run, which have not begun. */
 static enum pawl_status take_back(struct mem_tx *tx, struct mem_call *c, const struct ending_of *e,
                                   int64_t *count)
 {
@@ -55,7 +56,8 @@ static enum pawl_status take_back(struct mem_tx *tx, struct mem_call *c, const s
     return st;
 }
 
-/* When a call that is held is past its timeout. One behind another in its run has not begun. */
+/* When a held call exceeds its timeout. A call behind another of its run has not begun, so it has
+ * no deadline. */
 static int64_t held_deadline(const struct mem_call *c)
 {
     int64_t begun_us = c->now.lease->claimed_us;
@@ -86,10 +88,10 @@ enum pawl_status lease_time_out(struct mem_tx *tx, struct mem_lease *l, struct e
         enum pawl_status st = take_back(tx, c, &e, &count);
         if (st != PAWL_OK)
             return st;
-        while (l->now.named > named - count) /* those that ended leave the list, too */
+        while (l->now.named > named - count) /* calls that ended leave the list too */
             if (!lease_off(tx->db, l))
                 return PAWL_NO_MEMORY;
-        c = lease_first(tx->db, l); /* others may have left the list with it */
+        c = lease_first(tx->db, l); /* start again: other calls may have left the lease with it */
     }
     return PAWL_OK;
 }
@@ -119,8 +121,8 @@ enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l, struct at
     return thing_drop(tx->db, &l->thing) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* Which leases of a name: those of this boot, or those of every other. One with an end of its own
- * belongs to a worker outside the process. */
+/* Is it a lease of this node, and of this boot (same_boot) or of another? A lease with an end does
+ * not count: it belongs to a worker outside the process. */
 static bool lease_of(const struct mem_lease *l, const struct node_op *q, bool same_boot)
 {
     return !l->now.until_us && bytes_eq(l->node, q->node) &&
@@ -172,7 +174,7 @@ static char *put_text(char *at, struct bytes in, struct bytes *out)
     return at + in.len;
 }
 
-/* What it says of itself with every beat. */
+/* Store what a node says of itself with a join and with every beat. */
 static void said(const struct mem_tx *tx, struct mem_node *n, const struct node_op *q)
 {
     n->now.beat_us = tx->now_us;
@@ -185,6 +187,7 @@ static void said(const struct mem_tx *tx, struct mem_node *n, const struct node_
 
 static bool node_make(struct mem_tx *tx, const struct node_op *q, bool drain)
 {
+    CHECK(q->node.len > 0 && q->boot.len > 0);
     size_t len = q->node.len + q->boot.len + q->host.len + q->version.len + q->address.len +
                  q->roles.len + q->queues.len;
     struct mem_node *n = mem_zalloc(sizeof *n + len);

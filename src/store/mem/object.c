@@ -1,5 +1,5 @@
 /*
- * object.c - objects: the state of (type, key), written by calls that complete and from outside.
+ * object.c - objects: the state of (type, key), written by calls that complete and by OP_OBJECT.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,7 +53,7 @@ int64_t object_set(struct mem_tx *tx, struct bytes type, struct mem_key *k, stru
 /* ---- From outside a call ----------------------------------------------------------------------
  */
 
-/* May it be done at all? Else op->status says why not. */
+/* Is the operation allowed? If not, op->status says why. */
 static bool allowed(struct mem_tx *tx, struct object_op *q, const struct mem_key *k,
                     const struct mem_object *o)
 {
@@ -80,7 +80,7 @@ static bool allowed(struct mem_tx *tx, struct object_op *q, const struct mem_key
     return op->status == PAWL_OK;
 }
 
-/* Every call of this type in one of the key's trees, none of which is held, ends. */
+/* End every call of this type in one of the key's trees; the key is not held. */
 static enum pawl_status cancel_all(struct mem_tx *tx, struct tree *t, struct object_op *q)
 {
     for (struct tree_node *n = tree_from(t, KEY(0)), *next; n; n = next) {

@@ -1,5 +1,5 @@
 /*
- * read.c - questions: calls by id, pages of them, their attempts, queues, nodes, cancel requests.
+ * read.c - reads: calls by id, pages of calls, attempts, queues, nodes, roles, cancel requests.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -39,6 +39,7 @@ enum pawl_status mem_get(struct store *s, struct arena *a, struct get *g, struct
     struct mem_db *db = lock(s);
     for (size_t i = 0; i < g->n && !a->failed; i++) {
         const struct mem_call *c = call_by_id(db, g->ids[i]);
+        CHECK(!c || bytes_eq(c->id, g->ids[i]));
         g->found[i] = !c ? PAWL_NOT_FOUND : c->now.place == PLACE_GONE ? PAWL_GONE : PAWL_OK;
         if (c && !call_show(a, c, now_us, g->with, &g->out[i]))
             break;
@@ -87,6 +88,7 @@ enum pawl_status mem_list(struct store *s, struct arena *a, const struct query *
     int64_t seq = q->before_seq && q->before_seq <= db->last_seq ? q->before_seq - 1 : db->last_seq;
     for (int looked = 0; seq > 0 && out->n < (size_t)q->limit && looked < LIST_LOOK_MAX; seq--) {
         const struct mem_call *c = db->calls[seq - 1];
+        CHECK(!c || c->seq == seq);
         looked++;
         if (c && matches(c, q) && !call_show(a, c, now_us, q->with, &out->v[out->n++]))
             break;
@@ -95,7 +97,7 @@ enum pawl_status mem_list(struct store *s, struct arena *a, const struct query *
     return unlock(db, a, err);
 }
 
-/* ---- Tries ------------------------------------------------------------------------------------
+/* ---- Attempts ---------------------------------------------------------------------------------
  */
 
 static void attempts_copy(struct arena *a, const struct mem_call *c, struct attempts *out)
@@ -149,7 +151,7 @@ static struct queue_row *row_of(struct queue_rows *rows, const struct mem_call *
 {
     struct queue_row key = { .queue = c->now.lane->queue->by_name.name };
     struct queue_row *row = bsearch(&key, rows->v, rows->n, sizeof key, queue_cmp);
-    CHECK(row); /* the call's lane makes its queue known */
+    CHECK(row); /* a queue with a lane is always listed */
     return row;
 }
 
@@ -169,10 +171,10 @@ static void count_pending(struct queue_row *row, const struct mem_call *c, int64
         row->oldest_due_us = c->now.run_at_us;
 }
 
-/* A call that is held and has not begun counts as what it is shown as: pending. */
+/* A held call that has not begun counts as pending, as it is shown. */
 static void count_calls(const struct mem_db *db, int64_t now_us, struct queue_rows *out)
 {
-    const struct tree *all[] = { &db->ready, &db->later, &db->held };
+    const struct tree *all[] = { &db->ready, &db->delayed, &db->held };
     struct tree_key first = KEY(INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN);
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         for (struct tree_node *n = tree_from(all[i], first); n; n = tree_after(all[i], n)) {
@@ -199,7 +201,7 @@ static bool has_lane(const struct mem_db *db, const struct queue *q)
     return false;
 }
 
-/* A queue is known once a call was accepted for it, and while it is paused. */
+/* A queue is listed once a call was accepted for it, and while it is paused. */
 enum pawl_status mem_queues(struct store *s, struct arena *a, struct queue_rows *out,
                             struct pawl_err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * read_key.c - questions about keys and objects.
+ * read_key.c - reads of keys and objects.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,11 +1,11 @@
 /*
- * sweep.c - what needs no traffic: expiry, leases past their end, retention.
+ * sweep.c - what no request triggers: expiry, leases past their end, retention.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/mem/mem.h"
 
-/* The first node of the tree when its time has come. */
+/* The first node of a tree that is ordered by time, if that time has come; else NULL. */
 static struct tree_node *first_due(const struct tree *t, int64_t now_us)
 {
     struct tree_node *n = tree_from(t, KEY(INT64_MIN, INT64_MIN, INT64_MIN));
@@ -20,7 +20,7 @@ static int64_t first_to_come(const struct tree *t, int64_t now_us)
 
 static void look_ahead(const struct mem_tx *tx, struct sweep *q)
 {
-    const struct tree *all[] = { &tx->db->expiry, &tx->db->ends, &tx->db->later };
+    const struct tree *all[] = { &tx->db->expiry, &tx->db->ends, &tx->db->delayed };
     q->more = false;
     q->next_us = 0;
     for (size_t i = 0; i < COUNT_OF(all); i++) {
@@ -62,10 +62,10 @@ enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
     return PAWL_OK;
 }
 
-/* ---- Leases that somebody wants ended ---------------------------------------------------------
+/* ---- Leases that an operator ends -------------------------------------------------------------
  */
 
-/* The one that was claimed first of those that were claimed before; NULL: none. */
+/* The oldest lease that was claimed before this moment; NULL: none. */
 static struct mem_lease *oldest_lease(const struct mem_db *db, int64_t before_us)
 {
     struct mem_lease *oldest = NULL;
@@ -97,8 +97,8 @@ enum pawl_status mem_requeue(struct mem_tx *tx, struct requeue *q)
 /* ---- Retention --------------------------------------------------------------------------------
  */
 
-/* Only a tombstone stays; the rest is freed once the commit stands. An archive would end with the
- * process like everything else here, so there is none. */
+/* Make a tombstone of an ended call; the rest of it is freed when the change is committed. There is
+ * no archive, because it would end with the process too. */
 static bool bury_call(struct mem_tx *tx, struct mem_call *c)
 {
     struct mem_db *db = tx->db;
@@ -118,7 +118,7 @@ static bool bury_call(struct mem_tx *tx, struct mem_call *c)
     return key_forget(db, k);
 }
 
-/* Ended before a moment, by seq. */
+/* Remove calls that ended before q->ended_before_us, by seq. */
 static enum pawl_status gc_ended(struct mem_tx *tx, struct gc *q)
 {
     struct mem_db *db = tx->db;
@@ -150,6 +150,7 @@ enum pawl_status mem_gc(struct mem_tx *tx, struct gc *q)
         q->removed++;
     }
     while (q->forgotten < q->max && (n = first_due(&db->forget, tx->now_us))) {
+        CHECK(call_at(n)->now.place == PLACE_GONE);
         if (!thing_drop(db, &call_at(n)->thing))
             return PAWL_NO_MEMORY;
         q->forgotten++;

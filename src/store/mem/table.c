@@ -9,8 +9,7 @@
 
 #define TABLE_SIZE_FIRST 64
 
-/* FNV-1a: nobody outside this process chooses ids against it, and it is ten lines shorter than the
- * rest. */
+/* FNV-1a: short. It need not resist chosen names, because the engine is for tests. */
 static uint64_t name_hash(struct bytes name)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);

@@ -1,8 +1,8 @@
 /*
- * table.h - a hash table by name whose nodes live inside the things they name; adding allocates
- * nothing that could fail: without memory for more buckets the chains grow longer instead.
+ * table.h - a hash table by name whose nodes are members of the things they name. Adding cannot
+ * fail: without memory for more buckets the chains grow longer.
  *
- * Under the database's mutex.
+ * Used under the database's mutex.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STORE_MEM_TABLE_H
@@ -17,7 +17,7 @@
 struct table_node {
     struct table_node *next;
     uint64_t hash;
-    struct bytes name; /* borrowed from the thing the node is in */
+    struct bytes name; /* borrowed from the thing that contains the node */
 };
 
 struct table {
@@ -25,15 +25,19 @@ struct table {
     size_t size, count;          /* size is a power of two */
 };
 
-/* False without memory. */
+/* Make an empty table. False without memory. */
 MUST_USE bool table_init(struct table *t);
-/* The nodes are their owners' business. Accepts one that is all zero. */
+/* Free the buckets; the nodes belong to their things. Accepts a table that is all zero. */
 void table_release(struct table *t);
 
+/* Add a node under a name that is not in the table; the name is borrowed. */
 void table_add(struct table *t, struct table_node *n, struct bytes name);
+/* Remove a node that is in the table. */
 void table_remove(struct table *t, struct table_node *n);
+/* The node with this name; NULL: none. */
 struct table_node *table_find(const struct table *t, struct bytes name);
-/* All nodes in no order: start with NULL. The table must not change meanwhile. */
+/* The next of all nodes, in no order; NULL gives the first, and the end is NULL. The table must not
+ * change meanwhile. */
 struct table_node *table_next(const struct table *t, const struct table_node *n);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * thing.c - things of the in-memory database: in and out of their indexes, made and freed.
+ * thing.c - the things of the in-memory database: putting them into their indexes, taking them out,
+ * freeing them.
  *
- * Which indexes a thing is in follows from what it is and from nothing else, so that undoing a
- * change is taking it out, restoring it and putting it back.
+ * Which indexes contain a thing follows only from its present value. So a change is undone by
+ * taking the thing out of its indexes, restoring the value and putting it back.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/mem/thing.h"
@@ -27,7 +28,7 @@ static void link_to_key(struct mem_call *c)
     k->calls++;
     if (in_line(s))
         tree_add(&k->line, &c->by_line, KEY(s->pos));
-    else if (s->place == PLACE_LATER)
+    else if (s->place == PLACE_DELAYED)
         tree_add(&k->delayed, &c->by_line, KEY(c->seq));
     k->held += s->place == PLACE_HELD;
     if (s->place == PLACE_READY) {
@@ -47,16 +48,17 @@ static void unlink_from_key(struct mem_call *c)
     k->calls--;
     if (in_line(s))
         tree_remove(&k->line, &c->by_line);
-    else if (s->place == PLACE_LATER)
+    else if (s->place == PLACE_DELAYED)
         tree_remove(&k->delayed, &c->by_line);
     k->held -= s->place == PLACE_HELD;
+    CHECK(k->calls >= 0 && k->held >= 0);
     if (k->offer == c)
         k->offer = NULL;
     if (k->blocker == c)
         k->blocker = NULL;
 }
 
-/* The index a call is in by where it is, and its key there; NULL: it is in none. */
+/* The index that contains calls of this place, and the call's key there; NULL: there is none. */
 static struct tree *place_index(struct mem_db *db, const struct mem_call *c, struct tree_key *out)
 {
     const struct stand *s = &c->now;
@@ -66,9 +68,9 @@ static struct tree *place_index(struct mem_db *db, const struct mem_call *c, str
         return &db->ready;
     case PLACE_LINE:
         return NULL;
-    case PLACE_LATER:
+    case PLACE_DELAYED:
         *out = KEY(s->run_at_us, c->seq);
-        return &db->later;
+        return &db->delayed;
     case PLACE_HELD:
         *out = KEY(s->lease->serial, -s->priority, s->run_at_us, c->seq);
         return &db->held;
@@ -86,6 +88,7 @@ static void link_call(struct mem_db *db, struct mem_call *c)
 {
     struct tree_key key;
     struct tree *index = place_index(db, c, &key);
+    CHECK(c->seq > 0 && (size_t)c->seq <= db->calls_cap && !db->calls[c->seq - 1]);
     table_add(&db->ids, &c->by_id, c->id);
     db->calls[c->seq - 1] = c;
     if (index)
@@ -100,6 +103,7 @@ static void unlink_call(struct mem_db *db, struct mem_call *c)
 {
     struct tree_key key;
     struct tree *index = place_index(db, c, &key);
+    CHECK(db->calls[c->seq - 1] == c);
     table_remove(&db->ids, &c->by_id);
     db->calls[c->seq - 1] = NULL;
     if (index)
@@ -113,6 +117,7 @@ static void unlink_call(struct mem_db *db, struct mem_call *c)
 static void link_lease(struct mem_db *db, struct mem_lease *l)
 {
     struct tree_key key = token_key(l->token);
+    CHECK(!token_none(l->token) && l->now.named >= 0);
     tree_add(&db->leases, &l->by_token, key);
     if (l->now.until_us)
         tree_add(&db->ends, &l->by_until, KEY(l->now.until_us, key.k[0], key.k[1]));
@@ -127,6 +132,7 @@ static void unlink_lease(struct mem_db *db, struct mem_lease *l)
 
 static void link_object(struct mem_db *db, struct mem_object *o)
 {
+    CHECK(o->version > 0 && o->state.form != PAWL_NOTHING);
     table_add(&db->objects, &o->by_name, o->by_name.name);
     o->key->objects++;
 }

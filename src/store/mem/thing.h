@@ -1,8 +1,9 @@
 /*
- * thing.h - what the in-memory database is made of, and the log that can undo every change to it.
+ * thing.h - the things in the in-memory database (calls, leases, lanes, queues, nodes, keys,
+ * objects), and the log that can undo every change to them.
  *
- * Everything here is under the database's mutex. A thing is changed in three steps: undo_save(),
- * then take it out of its indexes, change it and put it back. Only the first step can fail.
+ * Used under the database's mutex. To change a thing: undo_save(), take it out of its indexes,
+ * change it, put it back. Only undo_save() can fail.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STORE_MEM_THING_H
@@ -30,18 +31,18 @@ enum thing_kind {
 /* Every thing begins with this. */
 struct thing {
     enum thing_kind kind;
-    bool present; /* in the indexes; one that is not is freed when no undo record names it */
-    int undo_refs;
+    bool present;  /* it is in its indexes; if not, it is freed once no undo record names it */
+    int undo_refs; /* undo records that name it */
 };
 
 struct queue {
     struct thing thing;
     struct table_node by_name;
-    bool paused; /* may change */
-    char name[]; /* name_len bytes are by_name.name */
+    bool paused; /* the only member that changes */
+    char name[]; /* the bytes of by_name.name */
 };
 
-/* (queue, type): a claim looks only into the lanes it serves. */
+/* A pair (queue, type): a claim looks only into the lanes it serves. */
 struct lane {
     struct thing thing;
     struct table_node by_name; /* queue, NUL, type: names hold no control characters */
@@ -53,24 +54,25 @@ struct lane {
 
 struct mem_call;
 
-/* What is known of a key, as long as there is a call or an object of it. */
+/* A key; it exists as long as it has a call or an object. */
 struct mem_key {
     struct thing thing;
     struct table_node by_name;
-    /* Indexes: they follow from the calls and objects that have this key. */
-    struct tree line;    /* pos: calls that have joined and not ended; those that are held first */
+    /* Indexes: thing_link() and thing_unlink() keep them in step with the key's calls and objects.
+     */
+    struct tree line;    /* pos: calls that have joined and not ended; the held ones are first */
     struct tree delayed; /* seq: calls that have not joined */
     int64_t calls;       /* all that are not GONE */
     int64_t held, objects;
     struct mem_call *offer, *blocker; /* NULL: none */
     struct key_state {
-        int64_t last_no;  /* given to a call */
-        int64_t ended_us; /* when a call last ended that was held; 0: none has */
+        int64_t last_no;  /* the last key_no given to a call */
+        int64_t ended_us; /* when a held call of the key last ended; 0: none has */
     } now;
     char name[];
 };
 
-/* The state of (type, key). Never changed: a new state is a new thing. */
+/* The state of (type, key). It never changes: a new state is a new thing. */
 struct mem_object {
     struct thing thing;
     struct table_node by_name; /* type, NUL, key */
@@ -80,7 +82,7 @@ struct mem_object {
     char text[];
 };
 
-/* A piece of memory that belongs to a call and never changes once it is written. */
+/* Memory that belongs to a call and does not change once it is written. */
 struct blob {
     struct blob *older;
     _Alignas(16) char data[];
@@ -91,16 +93,17 @@ struct outcome {
     enum pawl_state state;
     struct payload result;
     struct bytes error, node;
-    struct token token; /* none: no owner ended it */
-    int64_t serial;     /* of its lease: a token may be used again once its lease is over */
-    int64_t claimed_us, started_us, finished_us, keep_until_us; /* keep 0: it blocks its key */
+    struct token token; /* none: it was not ended by its owner */
+    int64_t serial;     /* of its lease: a token may be used again once its lease is gone */
+    int64_t claimed_us, started_us, finished_us;
+    int64_t keep_until_us; /* 0: it blocks its key */
 };
 
-/* A row of `attempt`. Lives in a blob. how 0: a former outcome. */
+/* A row of `attempt`. Lives in a blob. */
 struct attempt_row {
     struct attempt_row *older;
     int no, attempt_no;
-    int how; /* enum ending, or 0 */
+    int how; /* enum ending; 0: the outcome of a call that was retried */
     enum pawl_state state;
     struct bytes error, node;
     struct token token;
@@ -112,24 +115,24 @@ struct mem_lease {
     const struct mem_db *db; /* its database */
     struct token token;
     int64_t serial;
-    int width;                       /* so many of its calls run at once; 0: all of them */
+    int width;                       /* how many of its calls run at once; 0: all of them */
     struct bytes node, boot, worker; /* inside text */
     int64_t claimed_us;
     struct tree_node by_token, by_until;
     struct lease_state {
-        int64_t until_us; /* 0: lives as long as its node beats */
+        int64_t until_us; /* 0: it lives as long as its node beats */
         int named;        /* calls on its list, ended ones included */
     } now;
     char text[];
 };
 
 enum place {
-    PLACE_READY, /* pending, and can be claimed: without a key, or on offer */
-    PLACE_LINE,  /* pending, joined its key's line, not on offer */
-    PLACE_LATER, /* pending, has a key and has not joined */
-    PLACE_HELD,  /* a lease without an outcome: processing */
-    PLACE_ENDED, /* an outcome */
-    PLACE_GONE,  /* a tombstone */
+    PLACE_READY,   /* pending, and can be claimed: without a key, or on offer */
+    PLACE_LINE,    /* pending, joined its key's line, not on offer */
+    PLACE_DELAYED, /* pending, has a key and has not joined */
+    PLACE_HELD,    /* a lease holds it, without an outcome: processing */
+    PLACE_ENDED,   /* it has an outcome */
+    PLACE_GONE,    /* it is a tombstone */
 };
 
 struct mem_call {
@@ -138,9 +141,9 @@ struct mem_call {
     struct bytes id; /* inside id_text */
     unsigned char fingerprint[FINGERPRINT_LEN];
     int64_t created_us;
-    struct call_spec spec; /* strings in blobs: nothing of it may be read once it is GONE */
-    uint64_t seen;         /* the last finish that named it */
-    uint64_t handed;       /* the last finish that handed it back behind another */
+    struct call_spec spec; /* its strings are in blobs: it must not be read once the call is GONE */
+    uint64_t seen;         /* the last pass (db->finishes) over a finish that names the call */
+    uint64_t handed;       /* the last pass that handed it back behind another call */
     struct table_node by_id;
     struct tree_node by_place, by_expiry, by_line;
     struct stand {
@@ -149,10 +152,10 @@ struct mem_call {
         struct lane *lane;
         struct mem_key *key; /* NULL: none, or GONE */
         int64_t pos, key_no; /* its place in the line, its number; 0: none yet */
-        bool blocks;         /* ENDED, and holds its key */
+        bool blocks;         /* ENDED, and blocks its key */
         int priority;
-        int64_t run_at_us;     /* where it stands now */
-        int64_t own_run_at_us; /* the call's own: shown once it has ended */
+        int64_t run_at_us;     /* when it is due */
+        int64_t own_run_at_us; /* as accepted or moved, without retries; shown once it has ended */
         int64_t expires_us;    /* 0: never, or no longer */
         struct attempt_counts counts;
         struct mem_lease *lease; /* HELD */
@@ -180,19 +183,20 @@ struct mem_node {
     char text[];
 };
 
-/* One of the roles that one node at a time has. Part of the database, never made nor dropped. */
+/* A role that one node at a time holds. Part of struct mem_db, never added nor dropped. */
 struct mem_leader {
     struct thing thing;
     const char *role;
     struct leader_stand {
         char node[256], boot[64];
-        int64_t epoch, acquired_us, until_us; /* until_us 0: nobody has it */
+        int64_t epoch, acquired_us, until_us; /* until_us 0: the role is free */
     } now;
 };
 
 /* ---- The undo log -----------------------------------------------------------------------------
  */
 
+/* What a thing was before one change. */
 struct undo_record {
     struct thing *thing;
     bool was_present;
@@ -204,7 +208,7 @@ struct undo_record {
         struct key_state key;
         bool paused;
     } was;
-    struct blob *trash; /* to be freed when the change stands */
+    struct blob *trash; /* freed when the change is committed */
 };
 
 struct undo {
@@ -212,34 +216,38 @@ struct undo {
     size_t n, cap;
 };
 
-/* How far the log had come, and the numbers given out by then. */
+/* A point in the log, and the last numbers given out by then. */
 struct undo_mark {
     size_t n;
     int64_t last_seq, last_version;
     int last_lane;
 };
 
-/* Save what t is now. False without memory, and nothing has changed. */
+/* Save what t is now, before a change. False without memory; then nothing has changed. */
 MUST_USE bool undo_save(struct mem_db *db, struct thing *t);
+/* The present end of the log. */
 struct undo_mark undo_mark(const struct mem_db *db);
-/* Back to how it was then. Cannot fail. */
+/* Undo every change since the mark. Cannot fail. */
 void undo_to(struct mem_db *db, struct undo_mark mark);
-/* What was done stands: free what nobody needs any more. */
+/* Commit: empty the log, and free the things and blobs that were kept for it. */
 void undo_forget(struct mem_db *db);
 
-/* Put a new thing (present false, zeroed indexes) into the database, or take one out. False without
- * memory; a new thing that could not be added has been freed. */
+/* Add a new thing (not present, indexes zeroed) to the database. False without memory; the thing
+ * has been freed then. */
 MUST_USE bool thing_add(struct mem_db *db, struct thing *t);
+/* Remove a thing from the database. False without memory; then nothing has changed. */
 MUST_USE bool thing_drop(struct mem_db *db, struct thing *t);
-/* Out of and into the indexes that follow from what it is now. */
+/* Take it out of the indexes in which it is, according to what it is now. */
 void thing_unlink(struct mem_db *db, struct thing *t);
+/* Put it into the indexes in which it belongs, according to what it is now. */
 void thing_link(struct mem_db *db, struct thing *t);
+/* Free the thing and what it owns. */
 void thing_free(struct thing *t);
 
-/* Zeroed memory that lives as long as the call is not GONE. NULL without memory. The call has been
- * saved. */
+/* Zeroed memory that lives until the call is GONE; NULL without memory. The caller has called
+ * undo_save() for the call. */
 MUST_USE void *call_blob(struct mem_call *c, size_t size);
-/* A copy there. False without memory; absent in, absent out. */
+/* Copy `in` into such memory; absent bytes stay absent. False without memory. */
 MUST_USE bool call_keep(struct mem_call *c, struct bytes in, struct bytes *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * tree.c - the ordered set of mem: split and merge, from which everything else follows.
+ * tree.c - the ordered set of mem: a treap with split and merge.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@ static int key_cmp(const struct tree_key *a, const struct tree_key *b)
     return 0;
 }
 
-/* splitmix64 over the numbers of the key. */
+/* A hash of the key: splitmix64 over its numbers. */
 static uint64_t key_weight(const struct tree_key *key)
 {
     uint64_t w = 0;
@@ -38,7 +38,8 @@ static void count(struct tree_node *n)
     n->size = 1 + size_of(n->left) + size_of(n->right);
 }
 
-/* Everything below key goes left, the rest right. As deep as the tree: some log2(n). */
+/* Split a subtree: keys below `key` go left, the rest right. Recurses as deep as the tree is, about
+ * log2(n). */
 static void split(struct tree_node *n, const struct tree_key *key, struct tree_node **left,
                   struct tree_node **right)
 {
@@ -56,7 +57,7 @@ static void split(struct tree_node *n, const struct tree_key *key, struct tree_n
     count(n);
 }
 
-/* Every key of a is below every key of b. */
+/* Join two subtrees; every key of a is below every key of b. */
 static struct tree_node *merge(struct tree_node *a, struct tree_node *b)
 {
     if (!a || !b)

@@ -1,9 +1,9 @@
 /*
- * tree.h - an ordered set whose nodes live inside the things they order; adding and removing
+ * tree.h - an ordered set whose nodes are members of the things they order; adding and removing
  * allocate nothing.
  *
- * A treap: a search tree by key, a heap by weight, and the weight is a hash of the key, so that the
- * shape is the same in every run. Under the database's mutex.
+ * A treap: a search tree by key and a heap by weight. The weight is a hash of the key, so that the
+ * shape is the same in every run. Used under the database's mutex.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STORE_MEM_TREE_H
@@ -14,7 +14,7 @@
 
 #define TREE_KEY_LEN 5
 
-/* Compared number by number. */
+/* Compared number by number, the first first. */
 struct tree_key {
     int64_t k[TREE_KEY_LEN];
 };
@@ -22,7 +22,7 @@ struct tree_key {
 struct tree_node {
     struct tree_node *left, *right;
     uint64_t weight;
-    int64_t size; /* of the tree it is the root of */
+    int64_t size; /* nodes in the subtree of which it is the root */
     struct tree_key key;
 };
 
@@ -30,15 +30,19 @@ struct tree {
     struct tree_node *root;
 };
 
-/* No two nodes of one tree have the same key. */
+/* Add a node under a key that is not in the tree. */
 void tree_add(struct tree *t, struct tree_node *n, struct tree_key key);
+/* Remove a node that is in the tree. */
 void tree_remove(struct tree *t, struct tree_node *n);
-/* The first node whose key is `from` or greater; NULL for none. */
+/* The first node whose key is `from` or greater; NULL: none. */
 struct tree_node *tree_from(const struct tree *t, struct tree_key from);
-/* How many there are, and how many of them have a key below this one. */
+/* How many nodes there are. */
 int64_t tree_count(const struct tree *t);
+/* How many nodes have a key below this one. */
 int64_t tree_rank(const struct tree *t, struct tree_key key);
-/* The next one in order, whether or not `n` is still in the tree. */
+/* The first node whose key is above that of `n`, which need not be in the tree any more; NULL:
+ * none.
+ */
 struct tree_node *tree_after(const struct tree *t, const struct tree_node *n);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * undo.c - the log that makes every group of operations all or nothing.
+ * undo.c - the undo log, which makes every group of operations atomic.
  *
- * A record is what one thing was before one change. Undoing walks the log backwards and needs no
- * memory; a thing that is in no index and in no record is freed.
+ * A record is what one thing was before one change. Undo restores the records from the last to the
+ * first and needs no memory. A thing that is in no index and in no record is freed.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
@@ -48,9 +48,9 @@ bool undo_save(struct mem_db *db, struct thing *t)
     case THING_KEY:
         r->was.key = ((struct mem_key *)t)->now;
         break;
-    case THING_LANE: /* only ever made */
-    case THING_OBJECT:
-        break; /* only ever made and dropped */
+    case THING_LANE:   /* never changes once it is added */
+    case THING_OBJECT: /* never changes: it is only added and dropped */
+        break;
     }
     return true;
 }
