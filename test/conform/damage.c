@@ -29,7 +29,7 @@ CASE(a_damaged_row_is_broken_and_nothing_ends)
     struct op op = by_id_op(OP_CANCEL, "b");
     op.a = &b->a;
     EQ_STATUS(store_commit(b->s, &(struct op *){ &op }, 1), PAWL_BROKEN, &op.err);
-    HAS_STR(op.err.text, "key \"k\": fewer calls than none wait");
+    HAS_STR(op.err.text, "key \"k\": its count of waiting or held calls is below 0");
     engine_rows(b->engine->url, "UPDATE pawl_key SET waiting = 2");
     OK(by_id(b, OP_CANCEL, "b"), NULL);
     engine_rows(b->engine->url, "UPDATE pawl_ready SET lost = -1");

@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "store/ledger/cache.h"
 
-/* ---- Saying so ------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 #define WHAT_LEN_MAX 200
 
@@ -99,7 +99,7 @@ static const char *call_wrong(const struct led_call *it)
     case AT_NONE:
         break;
     }
-    return "it stands nowhere";
+    return "its place is unknown";
 }
 
 /* Compare the call with the lease that holds it and with the one that it left. */
@@ -113,7 +113,7 @@ static const char *holder_wrong(const struct led_call *it)
         MUST(h->lane == it->now.lane && h->priority == it->now.priority &&
                  h->run_at_us == it->now.run_at_us && h->key_no == it->now.key_no &&
                  memcmp(&h->counts, &it->now.counts, sizeof h->counts) == 0,
-             "its lease has it otherwise");
+             "its lease lists it with other values");
     }
     l = it->now.place != AT_HELD ? it->left : NULL;
     at = l && !l->missing ? led_lease_find(l, it->seq) : -1;
@@ -216,8 +216,9 @@ enum pawl_status led_lease_check(struct ledger *c, const struct led_lease *l, en
 
 static const char *key_wrong(const struct led_key *k)
 {
-    MUST(k->waiting >= 0 && k->later >= 0 && k->held >= 0, "fewer calls than none wait");
-    MUST(k->note_waiting >= 0 && k->note_later >= 0, "fewer calls than none joined");
+    MUST(k->waiting >= 0 && k->later >= 0 && k->held >= 0,
+         "its count of waiting or held calls is below 0");
+    MUST(k->note_waiting >= 0 && k->note_later >= 0, "its count of calls that joined is below 0");
     MUST(k->n_joined >= 0 && led_line_stored(k) >= 0, "more calls have joined than wait");
     MUST(k->next_no > 0, "its next number is not above 0");
     MUST((k->held > 0) == (k->turn == KEY_HELD), "calls are held and it is not their turn");
@@ -225,7 +226,7 @@ static const char *key_wrong(const struct led_key *k)
     case KEY_IDLE:
         return NULL;
     case KEY_OFFERED:
-        MUST(k->head > 0 && k->waiting > 0, "nothing is on offer");
+        MUST(k->head > 0 && k->waiting > 0, "it offers a call and has none");
         return NULL;
     case KEY_HELD:
         MUST(k->head > 0, "no call is the first of those held");
@@ -234,7 +235,7 @@ static const char *key_wrong(const struct led_key *k)
         MUST(k->head > 0 && k->head_no > 0 && k->since_us > 0, "no call blocks it");
         return NULL;
     }
-    return "it is nobody's turn";
+    return "its turn is unknown";
 }
 
 enum pawl_status led_key_check(const struct led_key *k, enum led_when when, struct pawl_err *err)

@@ -1,8 +1,8 @@
 /*
- * counts.c - what operators look at: queues with their numbers, nodes, cancel requests.
+ * counts.c - what operators look at: queues with their counts, nodes, cancel requests.
  *
- * Counting stops at COUNT_MAX a queue, and goes by (lane, priority), so that calls that are not due
- * yet are not walked over to count those that are.
+ * Counting stops at COUNT_MAX for a queue. It goes by (lane, priority), so that counting due calls
+ * does not scan calls that are not due yet.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int compare_rows(const void *a, const void *b)
     return bytes_cmp(((const struct queue_row *)a)->queue, ((const struct queue_row *)b)->queue);
 }
 
-/* Sorted, each once. */
+/* Sort the rows and merge duplicates. */
 static void rows_unique(struct queue_rows *rows)
 {
     size_t n = 0;
@@ -30,7 +30,7 @@ static void rows_unique(struct queue_rows *rows)
     rows->n = n;
 }
 
-/* Every queue of a lane, and every one that is paused. */
+/* Make a row for every queue that has a lane and for every paused queue. */
 static enum pawl_status rows_make(struct ledger *c, struct arena *a, struct queue_rows *out,
                                   struct pawl_err *err)
 {
@@ -73,7 +73,7 @@ static void oldest(struct queue_row *row, int64_t run_at_us, int64_t now_us)
         row->oldest_due_us = run_at_us;
 }
 
-/* How many of these pairs have their time come by `until`, each up to COUNT_MAX. */
+/* Add the number of calls in these pairs, each up to COUNT_MAX; `due`: only calls that are due. */
 static enum pawl_status count_pairs(struct ledger *c, const struct queue_rows *rows,
                                     const struct led_rows *pairs, bool due, struct pawl_err *err)
 {
@@ -117,7 +117,7 @@ static enum pawl_status count_ready(struct ledger *c, const struct queue_rows *r
     return st == PAWL_OK ? count_pairs(c, rows, r, true, err) : st;
 }
 
-/* Calls with a key that are not on offer. */
+/* Count calls with a key that are not the head. */
 static enum pawl_status count_line(struct ledger *c, const struct queue_rows *rows,
                                    struct pawl_err *err)
 {
@@ -138,7 +138,7 @@ static enum pawl_status count_line(struct ledger *c, const struct queue_rows *ro
     return st;
 }
 
-/* What leases hold; a call that has not begun counts as what it is shown as: pending. */
+/* Count what leases hold. A call that has not begun counts as pending, as it is shown. */
 static enum pawl_status count_held(struct ledger *c, const struct queue_rows *rows,
                                    struct pawl_err *err)
 {

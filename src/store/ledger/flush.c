@@ -1,9 +1,10 @@
 /*
- * flush.c - what changed goes to the server: one statement a table and kind, in one round trip.
+ * flush.c - writing what changed: one statement for each table and kind of change, in one round
+ * trip.
  *
- * A row that should be there and is not means that another transaction was faster: the group is
- * done again. New ids and new keys are sorted, because groups that insert the same ones wait for
- * each other.
+ * If a statement changes fewer rows than expected, another transaction changed them first: the
+ * group is repeated. New ids and new keys are sorted, because two groups that insert the same ones
+ * in different order would deadlock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -346,8 +347,8 @@ static void write_key_row(struct writing *w, struct led_key *k)
     k->known = k->written = true;
 }
 
-/* Key notes: those that are in the key's numbers now go, and the one that this transaction leaves.
- */
+/* Remove the key notes that were added to the key's numbers, and write the one that this
+ * transaction leaves. */
 static void write_notes(struct writing *w, struct led_key *k)
 {
     for (size_t i = 0; i < k->n_folded; i++)
@@ -366,8 +367,8 @@ static int compare_keys(const void *a, const void *b)
     return bytes_cmp((*x)->name, (*y)->name);
 }
 
-/* A key that still needs a head is written when it has one. New rows are sorted, so that two groups
- * that make the same keys do not wait for each other. */
+/* A key that still needs a head is written later, when it has one. New rows are sorted, because two
+ * groups that insert the same keys in different order would deadlock. */
 static enum pawl_status write_keys(struct writing *w, struct pawl_err *err)
 {
     struct led_key **fresh;
@@ -453,7 +454,7 @@ static void put_all(struct writing *w, struct led_batch *b)
     }
 }
 
-/* Add the statements that write everything that changed, which counts as written from here on. */
+/* Add the statements for everything that changed. It counts as written from now on. */
 static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct pawl_err *err)
 {
     struct writing *w = arena_alloc(&c->scratch, sizeof *w);
@@ -477,9 +478,9 @@ static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct 
     return st;
 }
 
-/* Write until nothing is left but what goes out with the last round trip, which is in *out. Keys
- * get their heads before they are written; if the stored part of a line has to be written first,
- * the head comes after that, in another round. */
+/* Write everything except the last batch, which is in *out: it is sent with the caller's queries or
+ * the commit. Keys get their heads before they are written. If the stored part of a line has to be
+ * written first, its head is chosen after that, in another round. */
 static enum pawl_status write_most(struct ledger *c, struct led_batch **out, struct pawl_err *err)
 {
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
@@ -499,7 +500,7 @@ static enum pawl_status write_most(struct ledger *c, struct led_batch **out, str
             st = led_keys_settle(c, true, err);
     }
     if (c->tx->news || c->tx->fresh)
-        c->tx->ahead.asked = false; /* what a claim was told at the beginning is old */
+        c->tx->ahead.asked = false; /* what was read for claims at the beginning is out of date */
     c->tx->news = c->tx->fresh = false;
     c->tx->writes++;
     return st;
@@ -522,7 +523,7 @@ enum pawl_status led_flush(struct ledger *c, struct pawl_err *err)
     return led_flush_ask(c, NULL, err);
 }
 
-/* Give back unused numbers: they are the highest that were drawn. */
+/* Give back unused numbers. They are the highest that were drawn, so they can be drawn again. */
 static void numbers_back(struct ledger *c)
 {
     struct led_reserve *r = &c->tx->numbers;

@@ -1,8 +1,8 @@
 /*
- * leader.c - roles that one node at a time has, by a lease and the database's clock.
+ * leader.c - roles that one node at a time leads, by a lease and the database's clock.
  *
- * A node's row is locked before a role's, as everywhere: whoever takes the node down waits for us,
- * or we know.
+ * A node's row is locked before a role's, as everywhere: a transaction that removes the node waits
+ * for us, or has committed and we see it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/ledger/cache.h"
@@ -41,7 +41,7 @@ static enum pawl_status leader_read(struct ledger *c, const struct lead *q, stru
     return PAWL_OK;
 }
 
-/* How it stands from now on, if that is for this one to say. */
+/* Write the new leader and lease, if this node may do so. */
 static enum pawl_status settle(struct ledger *c, struct lead *q, struct leader l,
                                struct pawl_err *err)
 {

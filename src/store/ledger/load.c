@@ -1,5 +1,5 @@
 /*
- * load.c - rows become calls: what was asked, where they stand, and how they are shown.
+ * load.c - rows become calls: what was submitted, their places, and how they are shown.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -64,7 +64,7 @@ struct led_id *led_id_new(struct ledger *c, struct bytes id)
     return it;
 }
 
-/* Those that are not in memory yet, and now are, as far as is known. */
+/* Add those ids that are not in memory to the column and, empty, to memory. */
 static bool ids_wanting(struct ledger *c, const struct bytes *ids, size_t n, struct led_column *out)
 {
     for (size_t i = 0; i < n; i++) {
@@ -108,7 +108,7 @@ size_t led_ids_new(struct ledger *c, const struct bytes *ids, size_t n)
     return count;
 }
 
-/* Rows without an id are numbers for those that are new. */
+/* A row of id_find without an id is a number for a new call. */
 static bool number_keep(struct ledger *c, size_t rows, int64_t number)
 {
     struct led_reserve *r = &c->tx->numbers;
@@ -336,7 +336,7 @@ static enum pawl_status stand_read(struct ledger *c, const struct led_rows *r, i
     else if (ended && !stand_ended(c, r, row, &to))
         return err_no_memory(err, "a call");
     if (to.counts.redrives > 0)
-        to.expires_us = 0; /* a retried call has left its first life's end behind */
+        to.expires_us = 0; /* a retried call no longer expires */
     it->lease = NULL;
     it->was = it->now = to;
     return led_call_check(it, LED_LOADED, err);
@@ -359,12 +359,11 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
     return st;
 }
 
-/* Columns of a call that is taken; those behind them are the lane, the priority and a cancel
- * request, and what a claim grabs has none of them: it has the lane and the priority of its row of
- * ready. */
+/* Columns of a call that is taken. The lane, the priority and a cancel request follow, except in
+ * the rows of ready_grab: there the call has the lane and the priority of its row of `ready`. */
 #define TAKEN_WHOLE 15
 
-/* NULL is what it nearly always is. */
+/* The value, or `common` if it is NULL: the statement leaves out the most frequent value. */
 static int64_t given(const struct led_rows *r, int row, int column, int64_t common)
 {
     return led_null(r, row, column) ? common : led_get_int(r, row, column);
@@ -503,7 +502,7 @@ enum pawl_status led_payloads_load(struct ledger *c, struct led_call *const *v, 
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
-/* Room for n more behind what is left; NULL without memory. */
+/* Make room for n more after what is left; NULL without memory. */
 static int64_t *reserve_room(struct ledger *c, struct led_reserve *r, size_t n)
 {
     size_t have = r->n - r->at;
@@ -633,7 +632,7 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
         st = led_key_look(c, it->spec.key, &k, err);
     if (st != PAWL_OK)
         return st;
-    /* The flush may have put it on offer. */
+    /* The flush may have made it the head. */
     if (it->now.place == AT_READY || !k) {
         out->position = 1;
         return PAWL_OK;
@@ -641,7 +640,7 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
     led_text(&p, it->spec.key);
     led_int(&p, it->now.pos);
     st = led_number(c, SQL_LINE_NEWER, &p, 0, &newer, err);
-    bool runs = false; /* the first of the key */
+    bool runs = false; /* has the first call of the key begun? */
     if (st == PAWL_OK && k->held)
         st = led_head_begun(c, k, &runs, err);
     out->position = k->held - runs + k->waiting + k->note_waiting + k->seen_waiting - newer;
@@ -688,7 +687,7 @@ static enum pawl_status show_held(struct ledger *c, struct led_call *it, unsigne
     return st;
 }
 
-/* Everything into the answer's arena. */
+/* Copy everything into the answer's arena. */
 static enum pawl_status own(struct arena *a, struct call *out, struct pawl_err *err)
 {
     struct call_spec *s = &out->spec;

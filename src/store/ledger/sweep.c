@@ -1,13 +1,13 @@
 /*
- * sweep.c - what needs no traffic: expiry, leases past their end, retention. Each a bounded step.
+ * sweep.c - bounded steps of housekeeping: expiry, leases past their end, retention.
  *
- * What another sweeper works on just now is passed over.
+ * Rows that another sweeper has locked are skipped.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
 #include "store/ledger/cache.h"
 
-/* Up to max rows whose time has come by then. */
+/* Read up to max rows whose time is at or before by_us. */
 static enum pawl_status due(struct ledger *c, enum sql_name name, int64_t by_us, int max,
                             struct led_rows **out, struct pawl_err *err)
 {
@@ -18,7 +18,7 @@ static enum pawl_status due(struct ledger *c, enum sql_name name, int64_t by_us,
     return st == PAWL_OK ? led_query(c, name, &p, out, err) : st;
 }
 
-/* The earliest to come, or whether anything is due, of several kinds. */
+/* For several kinds: *first, the earliest time, and *any, whether one is due; each may be NULL. */
 static enum pawl_status ask(struct ledger *c, const enum sql_name *kinds, size_t n, bool *any,
                             int64_t *first, struct pawl_err *err)
 {
@@ -36,7 +36,7 @@ static enum pawl_status ask(struct ledger *c, const enum sql_name *kinds, size_t
     return st;
 }
 
-/* Calls with their keys. */
+/* Load calls, and lock their keys. */
 static enum pawl_status calls_load(struct ledger *c, const int64_t *seqs, size_t n,
                                    struct pawl_err *err)
 {
@@ -53,7 +53,7 @@ static enum pawl_status calls_load(struct ledger *c, const int64_t *seqs, size_t
     return st == PAWL_OK && n_keys ? led_keys_load(c, keys, n_keys, LOCK_WAIT, err) : st;
 }
 
-/* The first column. */
+/* The first column of the rows, in scratch; NULL without memory. */
 static int64_t *numbers(struct ledger *c, const struct led_rows *r)
 {
     int64_t *v = arena_alloc(&c->scratch, ((size_t)r->n + 1) * sizeof *v);
@@ -88,7 +88,7 @@ static enum pawl_status expire_some(struct ledger *c, struct op *op, struct pawl
     return st;
 }
 
-/* Leases by the first column. */
+/* Take back the leases whose tokens are in the first column. */
 static enum pawl_status reclaim_listed(struct ledger *c, struct op *op, const struct led_rows *r,
                                        struct attempt_end end, int64_t *count, struct pawl_err *err)
 {
@@ -157,11 +157,12 @@ enum pawl_status led_sweep(struct ledger *c, struct op *op, struct pawl_err *err
 
 /* ---- Retention ------------------------------------------------------------------------------- */
 
-/* Only a tombstone stays. */
+/* Remove an ended call; only a tombstone is kept. */
 static enum pawl_status remove_one(struct ledger *c, struct led_call *it, struct pawl_err *err)
 {
     const struct led_outcome *o = it->now.outcome;
-    CHECK(it->now.place == AT_ENDED && o->keep_until_us != INT64_MAX); /* that one blocks */
+    CHECK(it->now.place == AT_ENDED && o->keep_until_us != INT64_MAX); /* INT64_MAX: it blocks its
+                                                                          key */
     enum pawl_status st = led_lease_leave(c, o->token, it->seq, err);
     if (st != PAWL_OK)
         return st;
@@ -190,13 +191,14 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
     if (st == PAWL_OK)
         st = led_run(c, SQL_ID_REMOVE, &ids, NULL, err);
     g->forgotten = r->n;
-    /* What this group knew of them is over; so is which keys are to go, therefore they go now. */
+    /* The rows in memory are out of date now. The keys to be removed are marked there, so they are
+     * removed before the memory is dropped. */
     if (st == PAWL_OK)
         st = led_keys_drop(c, err);
     return st == PAWL_OK ? led_forget(c, err) : st;
 }
 
-/* These leave, copied first when that is asked for. */
+/* Remove these calls; if g->archive, copy them to the archive first. */
 static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int64_t *seqs, size_t n,
                                       struct pawl_err *err)
 {
@@ -215,8 +217,8 @@ static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int6
     return st;
 }
 
-/* How many of these are copied in one step: where nobody else writes meanwhile, large calls end it
- * early. */
+/* How many of these calls are copied in one step. With one writer, other writers wait meanwhile, so
+ * large calls end the step early. */
 static enum pawl_status copied_at_once(struct ledger *c, const struct gc *g, const int64_t *seqs,
                                        size_t *n, struct pawl_err *err)
 {
@@ -235,7 +237,7 @@ static enum pawl_status copied_at_once(struct ledger *c, const struct gc *g, con
     return st;
 }
 
-/* Calls that ended before a moment, by seq. */
+/* Remove calls that ended before a time, in the order of seq. */
 static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err *err)
 {
     struct led_rows *r = NULL;
