@@ -70,6 +70,7 @@ static void sample_fill(struct sample *s)
     s->run[2].before = 0;
     s->lease = (struct led_lease){ .node = BYTES("n"),
                                    .owner = BYTES("n"),
+                                   .token = { { 1 } },
                                    .claimed_us = 1,
                                    .rev = 1,
                                    .n = 3,
@@ -147,6 +148,7 @@ MISTAKE(new_without_id, (s->call[3].fresh = true, s->call[3].spec.id = BYTES_NON
 MISTAKE(names_none, s->lease.n = 0)
 MISTAKE(no_rev, s->lease.rev = 0)
 MISTAKE(no_owner, s->lease.owner = BYTES_NONE)
+MISTAKE(no_token, s->lease.token = (struct token){ { 0 } })
 MISTAKE(out_of_order, s->held[1].seq = 1)
 MISTAKE(listed_without_lane, s->held[1].lane = 0)
 MISTAKE(listed_number_without_key, s->held[1].key_no = 1)
@@ -195,6 +197,7 @@ static const struct mistake mistakes[] = {
     { "names no call", names_none, BOTH },
     { "rev", no_rev, BOTH },
     { "no owner", no_owner, BOTH },
+    { "its token is empty", no_token, BOTH },
     { "order of their numbers", out_of_order, BOTH },
     { "no lane", listed_without_lane, BOTH },
     { "a number and no key", listed_number_without_key, BOTH },

@@ -164,6 +164,12 @@ struct led_object {
     bool dirty;
 };
 
+/* The leader of a role; until_us 0: it has none. */
+struct led_leader {
+    struct bytes node, boot;
+    int64_t epoch, acquired_us, until_us;
+};
+
 /* What a claim reads first, requested together with BEGIN. */
 struct led_ahead {
     bool asked;
@@ -414,6 +420,9 @@ MUST_USE enum pawl_status led_keys_notes(struct ledger *c, const struct led_aske
                                          struct pawl_err *err);
 /* A key in memory; the caller has loaded it before. */
 struct led_key *led_key_find(struct ledger *c, struct bytes name);
+/* The key in memory that a row names; BROKEN if it was not asked for. */
+MUST_USE enum pawl_status led_key_of_row(struct ledger *c, struct bytes name, struct led_key **out,
+                                         struct pawl_err *err);
 /* led_keys_load() of one key. *out is borrowed for the transaction. */
 MUST_USE enum pawl_status led_key_get(struct ledger *c, struct bytes name, enum led_lock how,
                                       struct led_key **out, struct pawl_err *err);
@@ -542,6 +551,22 @@ MUST_USE enum pawl_status led_lease_check(struct ledger *c, const struct led_lea
  * it is their turn; an offer, a run and a block have a first call. */
 MUST_USE enum pawl_status led_key_check(const struct led_key *k, enum led_when when,
                                         struct pawl_err *err);
+/* BROKEN unless a number of `what` that was read (a call's, a version, a row's) is above 0. */
+MUST_USE enum pawl_status led_number_check(int64_t number, const char *what, struct pawl_err *err);
+/* BROKEN unless the form of `what` that was read is one of enum pawl_form. */
+MUST_USE enum pawl_status led_form_check(enum pawl_form form, const char *what,
+                                         struct pawl_err *err);
+/* For an object that is stored: version and time are above 0, the form is known. */
+MUST_USE enum pawl_status led_object_check(const struct led_object *o, enum led_when when,
+                                           struct pawl_err *err);
+/* BROKEN unless a row of a node that was read has a name, a boot and a possible count of
+ * heartbeats.
+ */
+MUST_USE enum pawl_status led_node_check(struct bytes node, struct bytes boot, int64_t beats,
+                                         struct pawl_err *err);
+/* Epoch and times are possible; with a lease (`until_us`) there is a leader, with an epoch. */
+MUST_USE enum pawl_status led_leader_check(struct bytes role, const struct led_leader *l,
+                                           enum led_when when, struct pawl_err *err);
 /* Check every lease and key of the transaction, DECIDED, and that every free key with a line has a
  * head. Called when all keys have heads and everything is written. */
 void led_check_all(struct ledger *c);

@@ -74,7 +74,10 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
         struct pair p = { .track = led_get_int(r, i, 0),
                           .rank = led_get_int(r, i, 1),
                           .run_at_us = led_get_int(r, i, 2) };
-        bool served;
+        bool served = false;
+        if (p.rank < -PRIORITY_MAX || p.rank > -PRIORITY_MIN)
+            return err_set(err, PAWL_BROKEN, "database: a row of ready has rank %lld",
+                           (long long)p.rank);
         st = led_claim_serves(g, &p, &served, err);
         if (served)
             g->pairs[g->n_pairs++] = p;

@@ -183,6 +183,16 @@ enum pawl_status led_queues(struct store *s, struct arena *a, struct queue_rows 
 
 /* ---- Nodes and cancel requests --------------------------------------------------------------- */
 
+static enum pawl_status node_check(const struct node_row *n, struct pawl_err *err)
+{
+    enum pawl_status st = led_node_check(n->node, n->boot, n->beats, err);
+    if (st == PAWL_OK && (n->state > NODE_DRAINING || n->slots < 0 || n->busy < 0))
+        st = err_set(err, PAWL_BROKEN,
+                     "database: node \"%.*s\" has an unknown state, or slots below 0",
+                     BYTES_ARG(n->node));
+    return st;
+}
+
 enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *out,
                            struct pawl_err *err)
 {
@@ -195,7 +205,7 @@ enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *o
     if (st != PAWL_OK)
         return st;
     out->v = arena_zalloc(a, r->n + 1, sizeof *out->v);
-    for (int i = 0; out->v && i < r->n; i++)
+    for (int i = 0; out->v && st == PAWL_OK && i < r->n; i++) {
         out->v[out->n++] = (struct node_row){ .node = arena_copy(a, led_get(r, i, 0)),
                                               .boot = arena_copy(a, led_get(r, i, 1)),
                                               .host = arena_copy(a, led_get(r, i, 2)),
@@ -214,6 +224,10 @@ enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *o
                                               .beats = led_get_int(r, i, 15),
                                               .started_us = led_get_int(r, i, 16),
                                               .beat_us = led_get_int(r, i, 17) };
+        st = node_check(&out->v[out->n - 1], err);
+    }
+    if (st != PAWL_OK)
+        return st;
     return a->failed ? err_no_memory(err, "nodes") : PAWL_OK;
 }
 
@@ -231,6 +245,11 @@ enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_row
     out->v = arena_zalloc(a, r->n + 1, sizeof *out->v);
     for (int i = 0; out->v && i < r->n; i++) {
         struct leader_row *to = &out->v[out->n++];
+        struct led_leader l = { led_get(r, i, 1), led_get(r, i, 2), led_get_int(r, i, 3),
+                                led_get_int(r, i, 4), led_get_int(r, i, 5) };
+        st = led_leader_check(led_get(r, i, 0), &l, LED_LOADED, err);
+        if (st != PAWL_OK)
+            return st;
         *to = (struct leader_row){ .role = arena_copy(a, led_get(r, i, 0)),
                                    .epoch = led_get_int(r, i, 3) };
         if (!led_get_int(r, i, 5))
@@ -259,7 +278,11 @@ enum pawl_status led_cancel_requests(struct store *s, struct arena *a, struct ca
     if (st != PAWL_OK)
         return st;
     out->seqs = arena_zalloc(a, r->n + 1, sizeof *out->seqs);
-    for (int i = 0; out->seqs && i < r->n; i++)
+    for (int i = 0; out->seqs && st == PAWL_OK && i < r->n; i++) {
         out->seqs[out->n++] = led_get_int(r, i, 0);
+        st = led_number_check(led_get_int(r, i, 0), "a cancel request", err);
+    }
+    if (st != PAWL_OK)
+        return st;
     return a->failed ? err_no_memory(err, "cancel_requests") : PAWL_OK;
 }

@@ -190,6 +190,9 @@ static enum pawl_status former_attempt(struct ledger *c, struct op *op, const st
     if (!*out)
         return st;
     f->state = (enum pawl_state)led_get_int(r, 0, 0);
+    if (f->state != PAWL_PENDING && !pawl_state_ended(f->state))
+        return err_set(err, PAWL_BROKEN, "call %lld: an attempt left it in state %d",
+                       (long long)it->seq, (int)f->state);
     f->error_out = arena_copy(op->a, led_get(r, 0, 1));
     f->finished_us = f->state == PAWL_PENDING ? 0 : led_get_int(r, 0, 2);
     if (it->now.place == AT_HELD)

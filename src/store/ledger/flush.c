@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/hook.h"
+#include "base/limits.h"
 #include "store/ledger/cache.h"
 
 /* The columns of one statement; kinds: i number, z number or null for 0, t text, b bytes. */
@@ -199,9 +200,11 @@ static void write_counts(struct writing *w, struct led_call *it)
         t->older = oldest;
         oldest = t;
     }
-    for (struct led_attempt *t = oldest; t; t = t->older)
+    for (struct led_attempt *t = oldest; t; t = t->older) {
+        CHECK(t->attempt_no >= 0 && t->finished_us > 0);
         ROW(w->c, &w->attempts, I(it->seq), I(++no), I(t->attempt_no), I(t->how), I(t->state),
             B(t->error), B(t->node), B(t->token), I(t->started_us), I(t->finished_us));
+    }
 }
 
 static enum pawl_status write_fresh(struct writing *w, const struct led_call *it,
@@ -229,6 +232,7 @@ static void write_gone(struct writing *w, const struct led_call *it)
     const struct call_spec *s = &it->spec;
     if (it->was.place == AT_GONE || it->now.place != AT_GONE)
         return;
+    CHECK(it->was.place == AT_ENDED && it->forget_us > 0 && !it->lease);
     ROW(w->c, &w->outcome_out, I(it->seq));
     ROW(w->c, &w->call_out, I(it->seq));
     ROW(w->c, &w->attempt_out, I(it->seq));
@@ -287,6 +291,7 @@ static enum pawl_status write_ids(struct writing *w, struct pawl_err *err)
                 CHECK(!it->claimed || it->seq); /* no row of an id without its call */
     qsort(v, n, sizeof(struct led_id *), compare_ids);
     for (size_t i = 0; i < n; i++) {
+        CHECK(v[i]->seq > 0 && v[i]->id.len);
         ROW(w->c, &w->ids, B(v[i]->id), I(v[i]->seq),
             B(((struct bytes){ (char *)v[i]->fingerprint, FINGERPRINT_LEN })));
         v[i]->fresh = false;
@@ -351,6 +356,9 @@ static void write_key_row(struct writing *w, struct led_key *k)
  * transaction leaves. */
 static void write_notes(struct writing *w, struct led_key *k)
 {
+    /* Only the transaction that has locked the key removes notes, and only others leave them. */
+    CHECK(k->got ? !k->note_waiting && !k->note_later : !k->n_folded);
+    CHECK(k->note_waiting >= 0 && k->note_later >= 0);
     for (size_t i = 0; i < k->n_folded; i++)
         ROW(w->c, &w->key_note_out, I(k->folded[i]));
     k->n_folded = 0;
@@ -398,6 +406,8 @@ static enum pawl_status write_keys(struct writing *w, struct pawl_err *err)
 static void write_objects(struct writing *w)
 {
     for (struct led_object *o = w->c->tx->first_object; o; o = o->newer) {
+        CHECK(!o->dirty || led_key_find(w->c, o->key)->got);
+        CHECK(!o->dirty || !o->state.version || led_object_check(o, LED_DECIDED, NULL) == PAWL_OK);
         if (o->dirty && o->state.version)
             ROW(w->c, &w->object, B(o->key), B(o->type), I(o->state.payload.form),
                 B(o->state.payload.bytes), I(o->state.version), I(o->updated_us));
@@ -410,6 +420,9 @@ static void write_objects(struct writing *w)
 static void write_lanes(struct writing *w)
 {
     struct led_lanes *l = &w->c->lanes;
+    /* Without the lock two transactions could give one number to two lanes. */
+    CHECK(l->n == MAX(l->n_stored, l->n_written) || l->locked || w->c->db->one_writer);
+    CHECK(l->n <= LANES_MAX);
     for (size_t i = MAX(l->n_stored, l->n_written); i < l->n; i++)
         ROW(w->c, &w->lanes, I((int64_t)i + 1), B(l->v[i].queue), B(l->v[i].type));
     l->n_written = l->n;

@@ -81,7 +81,10 @@ static enum pawl_status rows_read(struct moving *m, const struct led_rows *r, st
         return err_no_memory(err, "the inbox");
     for (int i = 0; i < r->n; i++) {
         struct pawl_err why = { 0 };
-        enum pawl_status st = spec_read(m->c, r, i, &m->v[m->n], &why);
+        enum pawl_status st = led_number_check(led_get_int(r, i, IN_N), "a row of the inbox", err);
+        if (st != PAWL_OK)
+            return st;
+        st = spec_read(m->c, r, i, &m->v[m->n], &why);
         if (st == PAWL_NO_MEMORY)
             return err_no_memory(err, "the inbox");
         if (st == PAWL_OK)
@@ -167,6 +170,8 @@ enum pawl_status led_inbox_move(struct ledger *c, int max, struct pawl_err *err)
     st = rows_read(&m, r, err);
     if (st == PAWL_OK)
         st = accept(&m, err);
+    /* Every row that was taken is removed or refused: else it would be accepted again. */
+    CHECK(st != PAWL_OK || c->scratch.failed || m.gone.n + m.refused.n == (size_t)r->n);
     return st == PAWL_OK ? rows_write(&m, err) : st;
 }
 

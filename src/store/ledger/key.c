@@ -70,12 +70,25 @@ static void row_read(const struct led_rows *r, int row, struct led_key *k)
     k->ended_us = led_get_int(r, row, 10);
 }
 
+enum pawl_status led_key_of_row(struct ledger *c, struct bytes name, struct led_key **out,
+                                struct pawl_err *err)
+{
+    *out = *slot(c, name);
+    return *out ? PAWL_OK
+                : err_set(err, PAWL_BROKEN, "database: key \"%.*s\" was not asked for",
+                          BYTES_ARG(name));
+}
+
 /* Read the rows of key_look, key_try, key_wait or key_add. */
-static void rows_take(struct ledger *c, enum sql_name name, const struct led_rows *r)
+static enum pawl_status rows_take(struct ledger *c, enum sql_name name, const struct led_rows *r,
+                                  struct pawl_err *err)
 {
     bool got = name != SQL_KEY_LOOK;
     for (int i = 0; r && i < r->n; i++) {
-        struct led_key *k = led_key_find(c, led_get(r, i, 0));
+        struct led_key *k;
+        enum pawl_status st = led_key_of_row(c, led_get(r, i, 0), &k, err);
+        if (st != PAWL_OK)
+            return st;
         if (name == SQL_KEY_ADD) {
             k->known = true;
             k->fresh = false;
@@ -84,6 +97,7 @@ static void rows_take(struct ledger *c, enum sql_name name, const struct led_row
         }
         k->got = k->got || got;
     }
+    return PAWL_OK;
 }
 
 static bool remember(struct ledger *c, struct led_key *k, int64_t note)
@@ -119,7 +133,13 @@ static enum pawl_status notes_take(struct ledger *c, const struct bytes *v, size
         k->seen_waiting = k->seen_later = 0;
     }
     for (int i = 0; i < r->n; i++) {
-        struct led_key *k = led_key_find(c, led_get(r, i, 1));
+        struct led_key *k;
+        enum pawl_status st = led_key_of_row(c, led_get(r, i, 1), &k, err);
+        if (st != PAWL_OK)
+            return st;
+        if (led_get_int(r, i, 0) <= 0 || led_get_int(r, i, 2) < 0 || led_get_int(r, i, 3) < 0)
+            return err_set(err, PAWL_BROKEN, "key \"%.*s\": a key note counts calls below 0",
+                           BYTES_ARG(k->name));
         if (k->got && remembered(k, led_get_int(r, i, 0)))
             continue;
         if (k->got) {
@@ -154,8 +174,8 @@ static enum pawl_status rows_ask(struct ledger *c, enum sql_name name, const str
     enum pawl_status st = led_batch_run(c, b, err);
     if (st != PAWL_OK)
         return st;
-    rows_take(c, name, rows);
-    return notes ? notes_take(c, v, n, notes, err) : PAWL_OK;
+    st = rows_take(c, name, rows, err);
+    return st == PAWL_OK && notes ? notes_take(c, v, n, notes, err) : st;
 }
 
 /* Read the key notes of keys in memory, including those that were left after the keys were locked.
@@ -307,10 +327,10 @@ static enum pawl_status tried_look(struct ledger *c, const struct led_asked_keys
 enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
                                struct pawl_err *err)
 {
-    enum pawl_status st = PAWL_OK;
-    rows_take(c, SQL_KEY_WAIT, q->waited);
-    rows_take(c, SQL_KEY_TRY, q->tried);
-    if (q->notes)
+    enum pawl_status st = rows_take(c, SQL_KEY_WAIT, q->waited, err);
+    if (st == PAWL_OK)
+        st = rows_take(c, SQL_KEY_TRY, q->tried, err);
+    if (st == PAWL_OK && q->notes)
         st = notes_take(c, q->v, q->n, q->notes, err);
     if (st == PAWL_OK)
         st = rows_make(c, q->v, q->n_wait, q, err);
@@ -403,6 +423,8 @@ enum pawl_status led_key_look(struct ledger *c, struct bytes name, struct led_ke
         k = key_new(c, name);
         st = k ? rows_ask(c, SQL_KEY_LOOK, &name, 1, !c->db->one_writer, err)
                : err_no_memory(err, "a key");
+        if (st == PAWL_OK)
+            st = led_key_check(k, LED_LOADED, err);
     }
     *out = st == PAWL_OK && (k->known || k->got) ? k : NULL;
     return st;
@@ -488,8 +510,10 @@ enum pawl_status led_keys_drop(struct ledger *c, struct pawl_err *err)
     struct led_column col;
     led_column_init(&col, &c->scratch, LED_TEXTS);
     for (const struct led_key *k = c->tx->first_key; k; k = k->newer)
-        if (k->drop && k->got)
+        if (k->drop && k->got) {
+            CHECK(k->turn == KEY_IDLE && !k->held && !k->waiting && !k->later);
             led_add_bytes(&col, k->name);
+        }
     if (col.n == 0)
         return PAWL_OK;
     led_column(&p, &col);

@@ -301,7 +301,10 @@ static enum pawl_status lean_row(struct ledger *c, const struct led_rows *r, int
                                  struct pawl_err *err)
 {
     struct led_call *it = led_call_find(c, led_get_int(r, row, 0));
-    struct led_lease *l = it->lease;
+    struct led_lease *l = it ? it->lease : NULL;
+    if (!l || l->state[it->held_at] != HELD_OPEN || l->left == 0)
+        return err_set(err, PAWL_BROKEN, "database: call %lld is listed twice for its lease",
+                       (long long)led_get_int(r, row, 0));
     if (led_get_int(r, row, 1)) {
         l->state[it->held_at] = HELD_ENDED;
         l->left--;
@@ -328,6 +331,7 @@ static void lean_cached(struct led_call *it, const struct led_cached_lease *k)
     struct led_lease *l = it->lease;
     size_t i = it->held_at;
     const struct led_cached_call *v = &k->v[i];
+    CHECK(i < k->n && v->seq == it->seq);
     if (v->ended) {
         l->state[i] = HELD_ENDED;
         l->left--;

@@ -265,9 +265,10 @@ static enum pawl_status node_find(struct ledger *c, enum sql_name name, struct b
     struct led_params p = { 0 };
     led_text(&p, node);
     enum pawl_status st = led_query(c, name, &p, &r, err);
-    if (st == PAWL_OK)
-        *out = node_of(r);
-    return st;
+    if (st != PAWL_OK)
+        return st;
+    *out = node_of(r);
+    return out->there ? led_node_check(node, out->boot, out->beats, err) : PAWL_OK;
 }
 
 /* Add what a node reports with every heartbeat. */
@@ -335,7 +336,11 @@ enum pawl_status led_leave(struct ledger *c, struct op *op, struct pawl_err *err
     if (st == PAWL_OK)
         st = led_vacate(c, &op->node, true, err);
     led_text(&p, op->node.node);
-    return st == PAWL_OK ? led_run(c, SQL_NODE_REMOVE, &p, NULL, err) : st;
+    int64_t gone = 0;
+    if (st == PAWL_OK)
+        st = led_run(c, SQL_NODE_REMOVE, &p, &gone, err);
+    CHECK(st != PAWL_OK || gone == 1); /* its row is locked */
+    return st;
 }
 
 enum pawl_status led_bury(struct ledger *c, struct op *op, struct pawl_err *err)

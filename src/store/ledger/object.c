@@ -31,15 +31,18 @@ static bool object_new(struct ledger *c, struct bytes type, struct bytes key)
     return true;
 }
 
-static void object_row(struct ledger *c, const struct led_rows *r, int row)
+static enum pawl_status object_row(struct ledger *c, const struct led_rows *r, int row,
+                                   struct pawl_err *err)
 {
     struct led_object *o = *object_slot(c, led_get(r, row, 1), led_get(r, row, 0));
     if (!o)
-        return;
+        return err_set(err, PAWL_BROKEN, "database: object \"%.*s\" \"%.*s\" was not asked for",
+                       BYTES_ARG(led_get(r, row, 1)), BYTES_ARG(led_get(r, row, 0)));
     o->state.payload.form = (enum pawl_form)led_get_int(r, row, 2);
     o->state.payload.bytes = led_get(r, row, 3);
     o->state.version = led_get_int(r, row, 4);
     o->updated_us = led_get_int(r, row, 5);
+    return led_object_check(o, LED_LOADED, err);
 }
 
 enum pawl_status led_objects_load(struct ledger *c, const struct bytes *types,
@@ -64,7 +67,7 @@ enum pawl_status led_objects_load(struct ledger *c, const struct bytes *types,
     led_column(&p, &t);
     enum pawl_status st = led_query(c, SQL_OBJECT_READ, &p, &r, err);
     for (int i = 0; st == PAWL_OK && i < r->n; i++)
-        object_row(c, r, i);
+        st = object_row(c, r, i, err);
     return st;
 }
 

@@ -83,6 +83,10 @@ static enum pawl_status attempts_read(struct ledger *c, struct arena *a, int64_t
         return st;
     out->n = r->n;
     out->v = arena_zalloc(a, out->n + 1, sizeof *out->v);
+    for (int i = 0; i < r->n; i++)
+        if (led_get_int(r, i, 0) < 0 || led_get_int(r, i, 5) <= 0)
+            return err_set(err, PAWL_BROKEN, "call %lld: an attempt has no number or time",
+                           (long long)seq);
     /* The rows are newest first, because only the newest are read; the answer is oldest first. */
     for (size_t i = 0; out->v && i < out->n; i++)
         out->v[out->n - 1 - i] = (struct attempt){ .attempt_no = (int)led_get_int(r, (int)i, 0),
@@ -213,6 +217,9 @@ static enum pawl_status feed(struct listing *l, struct pawl_err *err)
         l->v[i] = led_get_int(r, i, 0);
     led_sort(l->v, (size_t)r->n, sizeof *l->v, newest_first); /* the rows may come lane by lane */
     l->n = MIN((size_t)r->n, (size_t)l->piece);
+    if (l->n && (l->v[0] >= l->below || l->v[l->n - 1] <= 0))
+        return err_set(err, PAWL_BROKEN, "database: a page has call %lld, which is not before %lld",
+                       (long long)l->v[0], (long long)l->below);
     l->at = 0;
     l->ended = l->n < (size_t)l->piece;
     l->piece = MIN(l->piece * 2, PIECE_MAX);

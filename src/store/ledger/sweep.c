@@ -182,6 +182,9 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
     led_column_init(&seq, &c->scratch, LED_INTS);
     led_column_init(&id, &c->scratch, LED_TEXTS);
     for (int i = 0; i < r->n; i++) {
+        st = led_number_check(led_get_int(r, i, 0), "a tombstone", err);
+        if (st != PAWL_OK)
+            return st;
         led_add_int(&seq, led_get_int(r, i, 0));
         led_add_bytes(&id, led_get(r, i, 1));
     }
@@ -202,13 +205,16 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
 static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int64_t *seqs, size_t n,
                                       struct pawl_err *err)
 {
-    struct led_rows *copied;
+    struct led_rows *copied = NULL;
     struct led_params p = { 0 };
     enum pawl_status st = calls_load(c, seqs, n, err);
     led_ints(c, &p, seqs, n);
     led_int(&p, c->now_us);
     if (st == PAWL_OK && g->archive && n)
         st = led_query(c, SQL_ARCHIVE_ADD, &p, &copied, err);
+    /* What is not copied must not be removed. Only some engines say how many were. */
+    if (st == PAWL_OK && copied && copied->n && led_get_int(copied, 0, 0) != (int64_t)n)
+        st = led_again(c, "an archived call", err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++, g->removed++) {
         struct led_call *it = led_call_find(c, seqs[i]);
         st = it && it->now.place == AT_ENDED ? remove_one(c, it, err)
@@ -254,6 +260,9 @@ static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err
             seqs[n++] = led_get_int(r, at, 0);
     g->more = n == (size_t)g->max || r->n == LIST_LOOK_MAX;
     g->next_seq = g->more ? led_get_int(r, at - 1, 0) : 0;
+    if (g->more && g->next_seq <= g->after_seq) /* the caller would not end */
+        return err_set(err, PAWL_BROKEN, "database: outcomes after call %lld begin with call %lld",
+                       (long long)g->after_seq, (long long)g->next_seq);
     size_t all = n;
     st = copied_at_once(c, g, seqs, &n, err);
     if (st == PAWL_OK && n < all) {
