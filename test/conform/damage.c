@@ -29,7 +29,7 @@ CASE(a_damaged_row_is_broken_and_nothing_ends)
     struct op op = by_id_op(OP_CANCEL, "b");
     op.a = &b->a;
     EQ_STATUS(store_commit(b->s, &(struct op *){ &op }, 1), PAWL_BROKEN, &op.err);
-    HAS_STR(op.err.text, "key \"k\": fewer calls than none wait");
+    HAS_STR(op.err.text, "key \"k\": its count of waiting or held calls is below 0");
     engine_rows(b->engine->url, "UPDATE pawl_key SET waiting = 2");
     OK(by_id(b, OP_CANCEL, "b"), NULL);
     engine_rows(b->engine->url, "UPDATE pawl_ready SET lost = -1");
@@ -53,6 +53,93 @@ CASE(a_key_that_counts_too_few_is_broken)
     HAS_STR(op.err.text, "key \"k\": more calls wait than it counts");
     engine_rows(b->engine->url, "UPDATE pawl_key SET waiting = 2");
     OK(by_id(b, OP_CANCEL, "b"), NULL);
+}
+
+/* What one statement broke, and what the reader says about it; `mend` restores the row. */
+static void broken_by(struct conform_fixture *b, const char *damage, const char *mend,
+                      enum pawl_status (*read)(struct conform_fixture *, struct pawl_err *),
+                      const char *says)
+{
+    struct pawl_err err = { 0 };
+    OK(read(b, &err), &err);
+    engine_rows(b->engine->url, damage);
+    EQ_STATUS(read(b, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, says);
+    engine_rows(b->engine->url, mend);
+    OK(read(b, &err), &err);
+}
+
+static enum pawl_status read_call(struct conform_fixture *b, struct pawl_err *err)
+{
+    struct bytes id = BYTES("b");
+    struct get g = { .ids = &id, .n = 1, .with = WITH_INPUT };
+    return store_get(b->s, &b->a, &g, err);
+}
+
+static enum pawl_status read_object(struct conform_fixture *b, struct pawl_err *err)
+{
+    struct object o;
+    return store_object(b->s, &b->a, BYTES("t"), BYTES("k"), &o, err);
+}
+
+static enum pawl_status read_nodes(struct conform_fixture *b, struct pawl_err *err)
+{
+    struct node_rows rows = { 0 };
+    return store_nodes(b->s, &b->a, &rows, err);
+}
+
+static enum pawl_status read_leaders(struct conform_fixture *b, struct pawl_err *err)
+{
+    struct leader_rows rows = { 0 };
+    return store_leaders(b->s, &b->a, &rows, err);
+}
+
+static enum pawl_status read_keys(struct conform_fixture *b, struct pawl_err *err)
+{
+    struct key_rows rows = { 0 };
+    struct key_query q = { .limit = 10 };
+    return store_keys(b->s, &b->a, &q, &rows, err);
+}
+
+CASE(a_reader_reports_a_damaged_call)
+{
+    on_the_ledger(b);
+    line_up(b, "k", "ab");
+    broken_by(b, "UPDATE pawl_call SET created_at = -created_at",
+              "UPDATE pawl_call SET created_at = -created_at", read_call,
+              "its row has no id, lane or time");
+    broken_by(b, "UPDATE pawl_call SET form = form + 7", "UPDATE pawl_call SET form = form - 7",
+              read_call, "the input of a call has form");
+    broken_by(b, "UPDATE pawl_id SET seq = -seq", "UPDATE pawl_id SET seq = -seq", read_call,
+              "an id has number -");
+}
+
+CASE(a_reader_reports_a_damaged_key_or_object)
+{
+    on_the_ledger(b);
+    object_put(b, "t", "k", "1");
+    line_up(b, "k", "ab");
+    broken_by(b, "UPDATE pawl_key SET next_no = -next_no", "UPDATE pawl_key SET next_no = -next_no",
+              read_keys, "its next number is not above 0");
+    broken_by(b, "UPDATE pawl_object SET version = -version",
+              "UPDATE pawl_object SET version = -version", read_object,
+              "its version is not above 0");
+}
+
+CASE(a_reader_reports_a_damaged_node_or_leader)
+{
+    on_the_ledger(b);
+    struct op op = node_op(OP_JOIN, "n", "1");
+    op.a = &b->a;
+    OK(store_commit(b->s, &(struct op *){ &op }, 1), &op.err);
+    broken_by(b, "UPDATE pawl_node SET beats = -1", "UPDATE pawl_node SET beats = 0", read_nodes,
+              "node \"n\" has no boot, or heartbeats below 0");
+    broken_by(b, "UPDATE pawl_node SET state = 9", "UPDATE pawl_node SET state = 0", read_nodes,
+              "node \"n\" has an unknown state");
+    broken_by(b, "UPDATE pawl_leader SET epoch = -1", "UPDATE pawl_leader SET epoch = 0",
+              read_leaders, "its epoch is below 0");
+    broken_by(b, "UPDATE pawl_leader SET until = 5", "UPDATE pawl_leader SET until = 0",
+              read_leaders, "it has a lease and no leader");
 }
 
 /* Between loading and deciding, the count of a call to be finished is increased by one. */

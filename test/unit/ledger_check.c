@@ -70,6 +70,7 @@ static void sample_fill(struct sample *s)
     s->run[2].before = 0;
     s->lease = (struct led_lease){ .node = BYTES("n"),
                                    .owner = BYTES("n"),
+                                   .token = { { 1 } },
                                    .claimed_us = 1,
                                    .rev = 1,
                                    .n = 3,
@@ -147,6 +148,7 @@ MISTAKE(new_without_id, (s->call[3].fresh = true, s->call[3].spec.id = BYTES_NON
 MISTAKE(names_none, s->lease.n = 0)
 MISTAKE(no_rev, s->lease.rev = 0)
 MISTAKE(no_owner, s->lease.owner = BYTES_NONE)
+MISTAKE(no_token, s->lease.token = (struct token){ { 0 } })
 MISTAKE(out_of_order, s->held[1].seq = 1)
 MISTAKE(listed_without_lane, s->held[1].lane = 0)
 MISTAKE(listed_number_without_key, s->held[1].key_no = 1)
@@ -179,7 +181,7 @@ static const struct mistake mistakes[] = {
     { "has a place and no key", ready_with_place, BOTH },
     { "is not pending", waits_and_processes, BOTH },
     { "waits and has an outcome", waits_and_ended, BOTH },
-    { "stands nowhere", stands_nowhere, BOTH },
+    { "its place is unknown", stands_nowhere, BOTH },
     { "expiry", expires_retried, BOTH },
     { "priority", too_important, BOTH },
     { "is not processing", held_and_pending, BOTH },
@@ -187,7 +189,7 @@ static const struct mistake mistakes[] = {
     { "a call that was claimed", number_without_key, BOTH },
     { "ended at no time", ended_without_outcome, BOTH },
     { "has not ended", ended_and_pending, BOTH },
-    { "has it otherwise", held_otherwise, WRITTEN_ONLY },
+    { "with other values", held_otherwise, WRITTEN_ONLY },
     { "does not hold it", held_by_another, WRITTEN_ONLY },
     { "still holds it", left_and_held, WRITTEN_ONLY },
     { "a cancel is requested", requested_and_waiting, WRITTEN_ONLY },
@@ -195,6 +197,7 @@ static const struct mistake mistakes[] = {
     { "names no call", names_none, BOTH },
     { "rev", no_rev, BOTH },
     { "no owner", no_owner, BOTH },
+    { "its token is empty", no_token, BOTH },
     { "order of their numbers", out_of_order, BOTH },
     { "no lane", listed_without_lane, BOTH },
     { "a number and no key", listed_number_without_key, BOTH },
@@ -204,14 +207,14 @@ static const struct mistake mistakes[] = {
     { "before the one before it", behind_ended_first, WRITTEN_ONLY },
     { "all of its calls", none_left, WRITTEN_ONLY },
     { "names a call it", lists_what_waits, WRITTEN_ONLY },
-    { "fewer calls than none", waiting_below_none, BOTH },
-    { "fewer calls than none", later_below_none, BOTH },
+    { "is below 0", waiting_below_none, BOTH },
+    { "is below 0", later_below_none, BOTH },
     { "not their turn", held_by_nobody, BOTH },
     { "not their turn", idle_and_held, BOTH },
     { "next number", no_next_number, BOTH },
-    { "nothing is on offer", offered_nothing, BOTH },
+    { "offers a call and has none", offered_nothing, BOTH },
     { "no call blocks it", blocked_by_nothing, BOTH },
-    { "nobody's turn", turn_unknown, BOTH },
+    { "its turn is unknown", turn_unknown, BOTH },
     { "waiting == 0", waits_and_none_offered, WRITTEN_ONLY },
 };
 

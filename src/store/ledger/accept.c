@@ -1,5 +1,5 @@
 /*
- * accept.c - writing calls down. Known ids are answered from what is stored, without a write.
+ * accept.c - accepting calls. Known ids are answered from what is stored, without a write.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,8 @@
 
 /* ---- One call -------------------------------------------------------------------------------- */
 
-/* A call with a key that is due joins the line; the first of a free key is its head at once. */
+/* A due call with a key joins the line. If the key is free and its line is empty, the call is the
+ * head at once. */
 static void place_in_line(struct ledger *c, struct led_call *it, struct led_key *k)
 {
     struct led_stand *s = &it->now;
@@ -26,7 +27,7 @@ static void place_in_line(struct ledger *c, struct led_call *it, struct led_key 
     c->tx->fresh = c->tx->fresh || first;
 }
 
-/* Where a new call waits: where it can be claimed, or in its key's line. */
+/* Put a new call where it waits: in `ready`, or in its key's line. */
 static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct call *out,
                                   struct call_where *where, struct pawl_err *err)
 {
@@ -100,7 +101,7 @@ enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int 
 
 /* ---- A batch, looked at before it is written ------------------------------------------------- */
 
-/* One of a batch, for sorting: by id, or by lane; the earlier one first among equals. */
+/* A call of a batch, for sorting by id or by lane; equal ones stay in their order. */
 struct entry {
     const struct call_spec *s;
     size_t i;
@@ -216,7 +217,7 @@ static enum pawl_status known(struct ledger *c, struct op *op, const struct call
     unsigned with = same && op->accept.want_result ? WITH_INPUT | WITH_RESULT : 0;
     enum pawl_status st = led_call_get(c, id->seq, &it, err);
     if (st == PAWL_OK && !it)
-        return led_again(c, "a call has an id and is nowhere", err);
+        return led_again(c, "an id names a call that does not exist", err);
     if (st == PAWL_OK)
         st = led_show(c, op->a, it, with, &out->call, err);
     if (st != PAWL_OK)
@@ -261,7 +262,7 @@ static enum pawl_status line_full_at(struct ledger *c, const struct accept *q,
     return line_full(c, &q->v[i], more, out, err);
 }
 
-/* The first call of an atomic batch that would be refused; n: none would be. */
+/* The index of the first call of an atomic batch that would be refused; n: none would be. */
 static enum pawl_status first_refusal(struct ledger *c, struct op *op, const struct led_look *look,
                                       size_t *out, struct pawl_err *err)
 {
@@ -283,7 +284,7 @@ static enum pawl_status first_refusal(struct ledger *c, struct op *op, const str
         else if (look[*out].known != KNOWN_NOT && id->seq)
             st = known(c, op, &q->v[*out], id, answer, err);
         else if (look[*out].known == KNOWN_OTHER)
-            answer->status = PAWL_CONFLICT; /* with an earlier one of the batch */
+            answer->status = PAWL_CONFLICT; /* conflicts with an earlier call of the batch */
         if (st != PAWL_OK || answer->status != PAWL_OK)
             break;
     }
@@ -318,7 +319,7 @@ static enum pawl_status prepare(struct ledger *c, const struct accept *q,
             keys[n_keys++] = q->v[i].key;
     }
     enum pawl_status st = n_keys ? led_keys_load(c, keys, n_keys, LOCK_TRY, err) : PAWL_OK;
-    /* Some of them may be refused, and a refused call uses no number. */
+    /* If one of them may be refused, draw numbers later: a refused call uses no number. */
     bool sure = !led_lanes_full(c, n);
     for (size_t i = 0; st == PAWL_OK && i < n_keys && sure && c->key_pending_max; i++) {
         struct led_key *k;
@@ -328,7 +329,7 @@ static enum pawl_status prepare(struct ledger *c, const struct accept *q,
     return st == PAWL_OK && sure ? led_numbers(c, n, err) : st;
 }
 
-/* Load what the calls of a batch need, together. *refused: the whole batch is. */
+/* Load together what the calls of a batch need. *refused: the whole batch is refused. */
 static enum pawl_status look_ahead(struct ledger *c, struct op *op, bool *refused,
                                    struct pawl_err *err)
 {

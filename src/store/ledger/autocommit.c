@@ -1,16 +1,17 @@
 /*
- * autocommit.c - what needs no transaction: a beat, and the sweeps and claims of a process that has
- * nothing to do.
+ * autocommit.c - operations that need no transaction: a heartbeat, and the sweeps and claims of an
+ * idle process.
  *
- * One statement that commits by itself. A look says whether there is anything to sweep or to claim;
- * if there may be, the group runs as ever. So an idle process costs a statement a look, and what it
- * answers is what the operations would have answered on the same rows.
+ * Each is one statement that commits by itself. For sweeps and claims the statement looks whether
+ * there may be anything to do; if so, the group runs as a transaction. So an idle process costs one
+ * statement for each look, and its answer is the one that the operations would give on the same
+ * rows.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/hook.h"
 #include "store/ledger/cache.h"
 
-/* What a look found. Times: the first of its kind, due or still to come; 0: there is none. */
+/* What a look found. Times: the first of its kind, due or not yet; 0: there is none. */
 struct look {
     int64_t now_us, expires_us, until_us, joins_us, ready_us;
     bool lease, replaced, key_note;
@@ -30,7 +31,7 @@ enum pawl_status led_begin_autocommit(struct ledger *c, struct pawl_err *err)
     return st == PAWL_OK ? c->db->autocommit(c, err) : st;
 }
 
-/* Which kinds a group consists of; 0: also of others. */
+/* The kinds of operations in a group; 0: it has others too. */
 static unsigned kinds(struct op *const *v, size_t n)
 {
     unsigned all = 0;
@@ -42,7 +43,7 @@ static unsigned kinds(struct op *const *v, size_t n)
     return all;
 }
 
-/* `q`: who claims; NULL: nobody. */
+/* Run the look; `q` is the group's claim, or NULL. */
 static enum pawl_status look(struct ledger *c, const struct claim *q, struct look *out,
                              struct pawl_err *err)
 {
@@ -57,7 +58,7 @@ static enum pawl_status look(struct ledger *c, const struct claim *q, struct loo
     if (st != PAWL_OK)
         return st;
     if (r->n != 1)
-        return err_set(err, PAWL_BROKEN, "database: a look has %d answers", r->n);
+        return err_set(err, PAWL_BROKEN, "database: the look has %d rows instead of 1", r->n);
     *out = (struct look){ .now_us = led_get_int(r, 0, 0),
                           .lease = led_get_int(r, 0, 1) != 0,
                           .replaced = led_get_int(r, 0, 2) != 0,
@@ -79,7 +80,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a && (!b || a < b) ? a : b;
 }
 
-/* Nothing to sweep. */
+/* Is there nothing to sweep? Then fill in the answer. */
 static bool sweep_idle(const struct look *k, struct sweep *s)
 {
     if (k->key_note || due(k, k->expires_us) || due(k, k->until_us) || due(k, k->joins_us))
@@ -90,7 +91,8 @@ static bool sweep_idle(const struct look *k, struct sweep *s)
     return true;
 }
 
-/* Nothing to claim, now or later, but for calls that join a line later. */
+/* Is there nothing to claim, now or later, except delayed calls that join a line later? Then fill
+ * in the answer. */
 static bool claim_idle(const struct look *k, struct claim *q)
 {
     if (k->lease || k->replaced || k->key_note || k->ready_us || due(k, k->joins_us))
@@ -129,7 +131,7 @@ enum pawl_status led_autocommit(struct ledger *c, struct op *const *v, size_t n,
     *done = false;
     unsigned of = c->db->autocommit && n <= 2 ? kinds(v, n) : 0;
     if (of & CLAIMS && c->busy)
-        return PAWL_OK; /* the last claim found something: so may this one */
+        return PAWL_OK; /* the last claim found calls, so this one probably does too */
     bool one_claim = n == 1 || v[0]->kind != v[1]->kind;
     if (!of || (of & BEATS && n > 1) || !one_claim)
         return PAWL_OK;

@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "store/ledger/cache.h"
 
-/* ---- Saying so ------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 #define WHAT_LEN_MAX 200
 
@@ -99,7 +99,7 @@ static const char *call_wrong(const struct led_call *it)
     case AT_NONE:
         break;
     }
-    return "it stands nowhere";
+    return "its place is unknown";
 }
 
 /* Compare the call with the lease that holds it and with the one that it left. */
@@ -113,7 +113,7 @@ static const char *holder_wrong(const struct led_call *it)
         MUST(h->lane == it->now.lane && h->priority == it->now.priority &&
                  h->run_at_us == it->now.run_at_us && h->key_no == it->now.key_no &&
                  memcmp(&h->counts, &it->now.counts, sizeof h->counts) == 0,
-             "its lease has it otherwise");
+             "its lease lists it with other values");
     }
     l = it->now.place != AT_HELD ? it->left : NULL;
     at = l && !l->missing ? led_lease_find(l, it->seq) : -1;
@@ -165,6 +165,7 @@ static const char *lease_wrong(const struct led_lease *l)
     MUST(l->claimed_us > 0 && l->until_us >= 0 && l->rev > 0,
          "its times or its rev are impossible");
     MUST(l->node.len > 0 && l->owner.len > 0, "it has no owner");
+    MUST(!token_eq(l->token, (struct token){ { 0 } }), "its token is empty");
     for (size_t i = 0; i < l->n; i++) {
         const char *wrong = held_item_wrong(l, i);
         if (wrong)
@@ -216,8 +217,9 @@ enum pawl_status led_lease_check(struct ledger *c, const struct led_lease *l, en
 
 static const char *key_wrong(const struct led_key *k)
 {
-    MUST(k->waiting >= 0 && k->later >= 0 && k->held >= 0, "fewer calls than none wait");
-    MUST(k->note_waiting >= 0 && k->note_later >= 0, "fewer calls than none joined");
+    MUST(k->waiting >= 0 && k->later >= 0 && k->held >= 0,
+         "its count of waiting or held calls is below 0");
+    MUST(k->note_waiting >= 0 && k->note_later >= 0, "its count of calls that joined is below 0");
     MUST(k->n_joined >= 0 && led_line_stored(k) >= 0, "more calls have joined than wait");
     MUST(k->next_no > 0, "its next number is not above 0");
     MUST((k->held > 0) == (k->turn == KEY_HELD), "calls are held and it is not their turn");
@@ -225,7 +227,7 @@ static const char *key_wrong(const struct led_key *k)
     case KEY_IDLE:
         return NULL;
     case KEY_OFFERED:
-        MUST(k->head > 0 && k->waiting > 0, "nothing is on offer");
+        MUST(k->head > 0 && k->waiting > 0, "it offers a call and has none");
         return NULL;
     case KEY_HELD:
         MUST(k->head > 0, "no call is the first of those held");
@@ -234,16 +236,85 @@ static const char *key_wrong(const struct led_key *k)
         MUST(k->head > 0 && k->head_no > 0 && k->since_us > 0, "no call blocks it");
         return NULL;
     }
-    return "it is nobody's turn";
+    return "its turn is unknown";
 }
 
 enum pawl_status led_key_check(const struct led_key *k, enum led_when when, struct pawl_err *err)
 {
-    const char *wrong = k->got ? key_wrong(k) : NULL;
+    const char *wrong = k->got || k->known ? key_wrong(k) : NULL;
     if (!wrong)
         return PAWL_OK;
     char what[80];
     snprintf(what, sizeof what, "key \"%.*s\"", (int)MIN(k->name.len, 60), k->name.data);
+    return say(when, what, wrong, err);
+}
+
+/* ---- Other rows ------------------------------------------------------------------------------ */
+
+enum pawl_status led_number_check(int64_t number, const char *what, struct pawl_err *err)
+{
+    if (number > 0)
+        return PAWL_OK;
+    return err_set(err, PAWL_BROKEN, "database: %s has number %lld, which is not above 0", what,
+                   (long long)number);
+}
+
+enum pawl_status led_form_check(enum pawl_form form, const char *what, struct pawl_err *err)
+{
+    if (form == PAWL_NOTHING || form == PAWL_JSON || form == PAWL_BYTES)
+        return PAWL_OK;
+    return err_set(err, PAWL_BROKEN, "database: %s has form %d, which is unknown", what, (int)form);
+}
+
+static const char *object_wrong(const struct led_object *o)
+{
+    MUST(o->state.version > 0, "its version is not above 0");
+    MUST(o->updated_us > 0, "it was updated at no time");
+    MUST(o->state.payload.form == PAWL_NOTHING || o->state.payload.form == PAWL_JSON ||
+             o->state.payload.form == PAWL_BYTES,
+         "its form is unknown");
+    return NULL;
+}
+
+enum pawl_status led_object_check(const struct led_object *o, enum led_when when,
+                                  struct pawl_err *err)
+{
+    const char *wrong = object_wrong(o);
+    if (!wrong)
+        return PAWL_OK;
+    char what[120];
+    snprintf(what, sizeof what, "object \"%.*s\" \"%.*s\"", (int)MIN(o->type.len, 40), o->type.data,
+             (int)MIN(o->key.len, 60), o->key.data);
+    return say(when, what, wrong, err);
+}
+
+enum pawl_status led_node_check(struct bytes node, struct bytes boot, int64_t beats,
+                                struct pawl_err *err)
+{
+    if (node.len && boot.len && beats >= 0)
+        return PAWL_OK;
+    return err_set(err, PAWL_BROKEN, "database: node \"%.*s\" has no boot, or heartbeats below 0",
+                   (int)MIN(node.len, 60), node.data ? node.data : "");
+}
+
+static const char *leader_wrong(const struct led_leader *l)
+{
+    MUST(l->epoch >= 0, "its epoch is below 0");
+    MUST(l->acquired_us >= 0 && l->until_us >= 0, "its times are impossible");
+    MUST(!l->until_us || (l->epoch > 0 && l->acquired_us > 0 && l->node.len && l->boot.len),
+         "it has a lease and no leader");
+    return NULL;
+}
+
+enum pawl_status led_leader_check(struct bytes role, const struct led_leader *l, enum led_when when,
+                                  struct pawl_err *err)
+{
+    const char *wrong = leader_wrong(l);
+    if (!wrong)
+        return PAWL_OK;
+    char what[80];
+    snprintf(what, sizeof what, "role \"%.*s\"", (int)MIN(role.len, 60),
+             role.data ? role.data : "");
     return say(when, what, wrong, err);
 }
 

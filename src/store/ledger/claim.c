@@ -20,7 +20,7 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
         return st;
     const struct led_ahead *a = &g->c->tx->ahead;
     bool shared = a->shared && bytes_eq(a->whose, q->node);
-    if (!q->lease_us && !shared) { /* only now: a claim that finds nothing writes nothing */
+    if (!q->lease_us && !shared) { /* not earlier: a claim that finds nothing writes nothing */
         struct led_rows *node;
         struct led_params p = { 0 };
         led_text(&p, q->node);
@@ -48,8 +48,7 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
     return PAWL_OK;
 }
 
-/* ---- Taking calls
- * -------------------------------------------------------------------------------- */
+/* ---- Taking calls ---------------------------------------------------------------------------- */
 
 static enum pawl_status take_calls(struct claiming *g, struct pawl_err *err)
 {

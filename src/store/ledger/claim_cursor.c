@@ -1,15 +1,15 @@
 /*
- * claim_cursor.c - where claims go on, so that they do not walk over what was claimed before.
+ * claim_cursor.c - where claims continue, so that they do not scan rows that were claimed before.
  *
- * A claimed row is deleted, and stays in the index for as long as any snapshot may see it: somebody
- * who holds one open for minutes would make every claim walk over all that was claimed since. So
- * the claims of a connection remember how far they came in each (track, rank), and where the first
- * row was when they looked, and go on from there. That alone would lose calls: a row can be
- * committed late, be given back with the place it had, or come into a pair that nobody here knows.
- * What this connection writes lowers its cursors; what others write is found by looking a little
- * behind the cursors every NEAR_US, and at everything every FULL_US, or LED_CURSORS_DOUBT_US where
- * the cursors lead to nothing. A look that takes long comes less often, so that looking is never
- * more than a small share of the work.
+ * A claimed row is deleted, but stays in the index for as long as any snapshot may see it: a
+ * transaction that keeps a snapshot open for minutes would make every claim scan all that was
+ * claimed since. So the claims of a connection remember how far they came in each (track, rank),
+ * and where the first row was when they looked, and continue from there. That alone would lose
+ * calls: a row can be committed late, be handed back with the place it had, or belong to a pair
+ * that this connection does not know. What this connection writes lowers its cursors. What others
+ * write is found by looking slightly behind the cursors every NEAR_US, and at everything every
+ * FULL_US, or every LED_CURSORS_DOUBT_US if the cursors find no due row. A look that takes long is
+ * repeated less often, so that looking is never more than a small share of the work.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
@@ -17,14 +17,14 @@
 
 #define NEAR_US (50 * MS_US)
 #define FULL_US (1 * SEC_US)
-/* How far behind a cursor "a little" is. */
+/* How far behind a cursor such a look begins. */
 #define BEHIND_US (2 * SEC_US)
-/* A look is one part of the time in so many; and in case the clock was stopped, no rarer than that.
- */
+/* Looks take at most one LOOK_SHARE-th of the time; the pause between two is limited by LOOK_MAX_US
+ * in case the process was stopped during a look. */
 #define LOOK_SHARE 100
 #define LOOK_MAX_US (30 * SEC_US)
-/* Others store calls about this long after they asked for the time: cursors stay so far behind it.
- */
+/* Other connections commit a call up to about this long after they read the clock: cursors stay
+ * this far behind the present. */
 #define LATE_US (200 * MS_US)
 /* Beyond that many pairs every look is a full one. */
 #define CURSORS_MAX 1000
@@ -36,7 +36,7 @@ static int compare(const struct led_cursor *m, int64_t track, int64_t rank)
     return (m->rank > rank) - (m->rank < rank);
 }
 
-/* Where the pair is, or would be. */
+/* The index of the pair, or where it would be inserted. */
 static size_t place(const struct led_cursors *k, int64_t track, int64_t rank)
 {
     size_t low = 0, high = k->n;
@@ -56,7 +56,7 @@ static struct led_cursor *find(struct led_cursors *k, int64_t track, int64_t ran
     return i < k->n && compare(&k->v[i], track, rank) == 0 ? &k->v[i] : NULL;
 }
 
-/* One that is new; NULL without memory or room: then looks are full ones. */
+/* Add a cursor for a new pair. NULL without memory or room: then looks are full ones. */
 static struct led_cursor *add(struct led_cursors *k, int64_t track, int64_t rank)
 {
     if (k->n >= CURSORS_MAX) {
@@ -80,7 +80,7 @@ static struct led_cursor *add(struct led_cursors *k, int64_t track, int64_t rank
     return &k->v[i];
 }
 
-/* How long to leave it at what a look of this kind found. */
+/* The pause after a look of this kind. */
 static int64_t rest(int64_t least_us, int64_t cost_us)
 {
     return MIN(MAX(least_us, cost_us * LOOK_SHARE), LOOK_MAX_US);
@@ -99,7 +99,7 @@ bool led_cursors_trusted(struct ledger *c, bool last)
 {
     struct led_cursors *k = &c->cursors;
     int64_t now = world_mono(&world_real);
-    /* A test's clock says nothing about how long ago others wrote. */
+    /* A test's clock does not tell how long ago others wrote. */
     if (!c->db->cursors || c->own_clock)
         return false;
     int64_t full_us = rest(k->dry ? LED_CURSORS_DOUBT_US : FULL_US, k->full_cost_us);

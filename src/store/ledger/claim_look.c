@@ -74,7 +74,10 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
         struct pair p = { .track = led_get_int(r, i, 0),
                           .rank = led_get_int(r, i, 1),
                           .run_at_us = led_get_int(r, i, 2) };
-        bool served;
+        bool served = false;
+        if (p.rank < -PRIORITY_MAX || p.rank > -PRIORITY_MIN)
+            return err_set(err, PAWL_BROKEN, "database: a row of ready has rank %lld",
+                           (long long)p.rank);
         st = led_claim_serves(g, &p, &served, err);
         if (served)
             g->pairs[g->n_pairs++] = p;
@@ -83,8 +86,7 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
     return st;
 }
 
-/* ---- The first look and the last --------------------------------------------------------------
- */
+/* ---- The first look and the last ------------------------------------------------------------- */
 
 static void pairs_ask(struct ledger *c, struct led_batch *b, bool last)
 {
@@ -126,7 +128,7 @@ bool led_claim_any_due(const struct claiming *g)
     return false;
 }
 
-/* The questions of a look; `write`: after everything that is decided is written. */
+/* Run the queries of a look; `write`: after everything that is decided is written. */
 static enum pawl_status look_now(struct claiming *g, bool write, struct pawl_err *err)
 {
     struct ledger *c = g->c;
@@ -162,7 +164,7 @@ bool led_claim_no_key_notes(const struct ledger *c)
     return r && led_null(r, 0, LOOK_KEY_NOTE);
 }
 
-/* What comes before a claim: the inbox, key notes, delayed calls whose time has come. */
+/* Do what comes before a claim: the inbox, key notes, delayed calls whose time has come. */
 static enum pawl_status take_up(struct ledger *c, struct pawl_err *err)
 {
     const struct led_rows *r = c->tx->ahead.look;

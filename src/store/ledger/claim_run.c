@@ -36,8 +36,8 @@ static enum pawl_status run_one(struct claiming *g, struct run *r, struct led_ca
     return st;
 }
 
-/* The next call of the key's line: of those that were read ahead; else of those that are stored,
- * which are read now; else of those that are new. *out NULL: there is none. */
+/* The next call of the key's line: one that was read ahead; otherwise a stored one, which is read
+ * now; otherwise a new one. *out NULL: there is none. */
 static enum pawl_status run_next(struct claiming *g, struct led_key *k, int left,
                                  struct led_call **out, struct pawl_err *err)
 {
@@ -58,7 +58,7 @@ static enum pawl_status run_next(struct claiming *g, struct led_key *k, int left
     return PAWL_OK;
 }
 
-/* The next calls of the key, as far as they may go with the first one. */
+/* Take the next calls of the key that may go with the first one. */
 static enum pawl_status take_run(struct claiming *g, struct led_key *k,
                                  const struct led_call *first, struct pawl_err *err)
 {

@@ -98,7 +98,6 @@ static struct left left_of(const struct led_lease *l, size_t i)
     return out;
 }
 
-/* The answer of the first claim was lost: the lease as it is now. */
 enum pawl_status led_claim_repeat(struct claiming *g, const struct led_lease *l,
                                   struct pawl_err *err)
 {

@@ -85,13 +85,14 @@ static void take_ask(struct ledger *c, struct led_batch *b)
     led_batch_ask(b, c->tx->take.name, c->tx->take.params, &c->tx->take.rows);
 }
 
-/* From which row on each due track of a rank is read. */
+/* The row from which each due track of a rank is read. */
 struct from {
     struct led_column track, run_at, seq;
-    struct led_cursor last; /* the one that was added last */
+    struct led_cursor last; /* the cursor that was added last */
 };
 
-/* May calls of this pair be taken now? A call that is retried alone is taken only first. */
+/* May calls of this pair be taken now? A call that is retried alone is taken only as the first call
+ * of a claim. */
 static bool may_give(const struct claiming *g, const struct pair *p, bool quick)
 {
     return p->run_at_us <= g->c->now_us && (g->q->n == 0 || p->track % 2 == 0) &&
@@ -127,8 +128,8 @@ static void from_put(struct led_params *q, const struct led_column *k, bool one,
 struct share {
     size_t limit;
     bool quick; /* only of quick types */
-    bool any;   /* some of its pairs may give something */
-    bool slow;  /* the same of slow types, which bounds the limit */
+    bool any;   /* some pair of the rank may give calls */
+    bool slow;  /* some pair of a slow type may give calls, which lowers the limit */
 };
 
 /* No more than may be taken: while calls of slow types are due in the rank, up to max_any of all;

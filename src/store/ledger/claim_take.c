@@ -63,6 +63,7 @@ enum pawl_status led_claim_take(struct claiming *g, struct led_call *it, struct 
 {
     struct led_stand to = it->now;
     size_t n = g->q->n;
+    CHECK(n < (size_t)g->q->max && (k ? k->got : !it->spec.key.data));
     if (k)
         place(g->c, k, it, &to);
     g->n_keys += k && position == 0;

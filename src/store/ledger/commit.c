@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "store/ledger/cache.h"
 
-/* Memory of one transaction: rows it looks at, what it writes on its way out. */
+/* Memory of one transaction: the rows it reads and the statements it writes. */
 #define SCRATCH_LEN_MAX (512 << 20)
 /* Memory that a handle keeps from one group to the next: what a group of 1,000 calls needs. */
 #define SCRATCH_KEEP_LEN (4 << 20)
@@ -48,7 +48,7 @@ enum pawl_status led_forget(struct ledger *c, struct pawl_err *err)
     if (!c->tx)
         return err_no_memory(err, "a transaction");
     c->tx->last_call = &c->tx->first_call;
-    if (old) { /* numbers are not stored: they are still ours */
+    if (old) { /* numbers that were drawn and not used stay with this transaction */
         c->tx->numbers = old->numbers;
         c->tx->versions = old->versions;
     }
@@ -57,10 +57,10 @@ enum pawl_status led_forget(struct ledger *c, struct pawl_err *err)
 
 enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *err)
 {
-    if (c->reading || c->db->one_writer) /* nobody can be faster */
+    if (c->reading || c->db->one_writer) /* no other transaction can interfere */
         return err_set(err, PAWL_BROKEN, "database: %s", what);
     c->redo = true;
-    return err_set(err, PAWL_BUSY, "database: somebody else was faster (%s)", what);
+    return err_set(err, PAWL_BUSY, "database: another transaction changed it first (%s)", what);
 }
 
 enum pawl_status led_denied(const char *account, const char *text, struct pawl_err *err)
@@ -108,7 +108,7 @@ void led_undo(struct ledger **tx)
     led_lanes_undo(c);
     led_cache_doubt(c);
     if (c->tx && c->tx->ahead.pairs)
-        c->cursors.full_us = 0; /* they may be behind what is there again */
+        c->cursors.full_us = 0; /* the rollback restored rows that the cursors may have passed */
     *tx = NULL;
 }
 

@@ -1,5 +1,5 @@
 /*
- * control.c - what people decide about a call or a lease: extend, cancel, retry, move.
+ * control.c - operations on one call or lease: extend, cancel, retry, move.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -41,7 +41,7 @@ static enum pawl_status cancel_requests_read(struct ledger *c, struct op *op,
     if (!seqs || !requested || !q->cancelled)
         return err_no_memory(err, "a lease");
     enum pawl_status st = cancel_requests_stored(c, l, requested, err);
-    /* Of those in memory the group itself may have been asked to cancel one. */
+    /* An earlier operation of the group may have requested a cancel: that is in memory only. */
     for (size_t i = 0; i < l->n; i++)
         if (l->state[i] == HELD_OPEN && (requested[i] || led_call_find(c, l->held[i].seq)))
             seqs[n++] = l->held[i].seq;
@@ -80,7 +80,7 @@ enum pawl_status led_extend(struct ledger *c, struct op *op, struct pawl_err *er
 
 /* ---- By id ----------------------------------------------------------------------------------- */
 
-/* The call an operation names, or NULL: op->status says why there is none. */
+/* The call that an operation names; NULL: op->status says why there is none. */
 static enum pawl_status named_call(struct ledger *c, struct op *op, struct led_call **out,
                                    struct pawl_err *err)
 {
@@ -98,7 +98,7 @@ static enum pawl_status named_call(struct ledger *c, struct op *op, struct led_c
     }
     st = led_call_get(c, q->seq, out, err);
     if (st == PAWL_OK && !*out)
-        return led_again(c, "a call has an id and is nowhere", err);
+        return led_again(c, "an id names a call that does not exist", err);
     if (st != PAWL_OK)
         return st;
     q->state = (*out)->now.state;
@@ -117,8 +117,8 @@ static enum pawl_status refuse_state(struct op *op)
     return PAWL_OK;
 }
 
-/* The cancel request is stored under the lock of the lease: whoever hands the call back looks at it
- * after having waited for that lock. */
+/* The cancel request is stored under the lock of the lease: a transaction that hands the call back
+ * reads requests after it has waited for that lock, so it sees this one. */
 static enum pawl_status request_cancel(struct ledger *c, struct led_call *it, struct pawl_err *err)
 {
     struct led_lease *l;
@@ -150,7 +150,8 @@ enum pawl_status led_cancel(struct ledger *c, struct op *op, struct pawl_err *er
     return led_end_pending(c, it, PAWL_CANCELLED, err);
 }
 
-/* The outcome becomes a row of `attempt` that is never shown. */
+/* Turn the outcome into a row of `attempt`, which is never shown: a repeated finish still finds it.
+ */
 static enum pawl_status former_row(struct ledger *c, struct led_call *it, struct pawl_err *err)
 {
     const struct led_outcome *o = it->now.outcome;
@@ -169,7 +170,8 @@ static enum pawl_status former_row(struct ledger *c, struct led_call *it, struct
     return PAWL_OK;
 }
 
-/* Into the line again: the one that blocks its key where it was, any other at the end. */
+/* Choose its place in the line: a call that blocks its key goes where it was, any other to the end.
+ */
 static enum pawl_status line_up(struct ledger *c, const struct led_call *it, struct led_stand *to,
                                 struct pawl_err *err)
 {
@@ -220,7 +222,7 @@ enum pawl_status led_retry(struct ledger *c, struct op *op, struct pawl_err *err
     return led_retry_call(c, it, err);
 }
 
-/* With a time that is still to come it leaves the line; a delayed one whose time that was joins. */
+/* With a run_at in the future it leaves the line; a delayed call that is due now joins it. */
 static enum pawl_status line_move(struct ledger *c, struct led_stand *to, struct pawl_err *err)
 {
     if (to->run_at_us > c->now_us) {
@@ -234,7 +236,8 @@ static enum pawl_status line_move(struct ledger *c, struct led_stand *to, struct
     return led_line_end(c, &to->pos, err);
 }
 
-/* Its owner hands it back soon, unless it begins. Nothing is locked: the answer changes nothing. */
+/* Refuse to move a held call. If it has not begun, its owner may hand it back soon: the error says
+ * so. Nothing is locked, because nothing changes. */
 static enum pawl_status refuse_held(struct ledger *c, struct op *op, struct led_call *it,
                                     struct pawl_err *err)
 {
@@ -277,7 +280,7 @@ enum pawl_status led_move_to(struct ledger *c, struct op *op, struct pawl_err *e
     if (q->run_at_us)
         to.run_at_us = it->own_run_at_us = MAX(q->run_at_us, c->now_us);
     if (it->spec.key.data && to.place == AT_READY)
-        to.place = AT_LINE; /* it is put on offer again */
+        to.place = AT_LINE; /* it will be offered again */
     if (it->spec.key.data && q->run_at_us)
         st = line_move(c, &to, err);
     it->own_lane = to.lane;

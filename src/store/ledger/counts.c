@@ -1,8 +1,8 @@
 /*
- * counts.c - what operators look at: queues with their numbers, nodes, cancel requests.
+ * counts.c - what operators look at: queues with their counts, nodes, cancel requests.
  *
- * Counting stops at COUNT_MAX a queue, and goes by (lane, priority), so that calls that are not due
- * yet are not walked over to count those that are.
+ * Counting stops at COUNT_MAX for a queue. It goes by (lane, priority), so that counting due calls
+ * does not scan calls that are not due yet.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int compare_rows(const void *a, const void *b)
     return bytes_cmp(((const struct queue_row *)a)->queue, ((const struct queue_row *)b)->queue);
 }
 
-/* Sorted, each once. */
+/* Sort the rows and merge duplicates. */
 static void rows_unique(struct queue_rows *rows)
 {
     size_t n = 0;
@@ -30,7 +30,7 @@ static void rows_unique(struct queue_rows *rows)
     rows->n = n;
 }
 
-/* Every queue of a lane, and every one that is paused. */
+/* Make a row for every queue that has a lane and for every paused queue. */
 static enum pawl_status rows_make(struct ledger *c, struct arena *a, struct queue_rows *out,
                                   struct pawl_err *err)
 {
@@ -73,7 +73,7 @@ static void oldest(struct queue_row *row, int64_t run_at_us, int64_t now_us)
         row->oldest_due_us = run_at_us;
 }
 
-/* How many of these pairs have their time come by `until`, each up to COUNT_MAX. */
+/* Add the number of calls in these pairs, each up to COUNT_MAX; `due`: only calls that are due. */
 static enum pawl_status count_pairs(struct ledger *c, const struct queue_rows *rows,
                                     const struct led_rows *pairs, bool due, struct pawl_err *err)
 {
@@ -117,7 +117,7 @@ static enum pawl_status count_ready(struct ledger *c, const struct queue_rows *r
     return st == PAWL_OK ? count_pairs(c, rows, r, true, err) : st;
 }
 
-/* Calls with a key that are not on offer. */
+/* Count calls with a key that are not the head. */
 static enum pawl_status count_line(struct ledger *c, const struct queue_rows *rows,
                                    struct pawl_err *err)
 {
@@ -138,7 +138,7 @@ static enum pawl_status count_line(struct ledger *c, const struct queue_rows *ro
     return st;
 }
 
-/* What leases hold; a call that has not begun counts as what it is shown as: pending. */
+/* Count what leases hold. A call that has not begun counts as pending, as it is shown. */
 static enum pawl_status count_held(struct ledger *c, const struct queue_rows *rows,
                                    struct pawl_err *err)
 {
@@ -183,6 +183,16 @@ enum pawl_status led_queues(struct store *s, struct arena *a, struct queue_rows 
 
 /* ---- Nodes and cancel requests --------------------------------------------------------------- */
 
+static enum pawl_status node_check(const struct node_row *n, struct pawl_err *err)
+{
+    enum pawl_status st = led_node_check(n->node, n->boot, n->beats, err);
+    if (st == PAWL_OK && (n->state > NODE_DRAINING || n->slots < 0 || n->busy < 0))
+        st = err_set(err, PAWL_BROKEN,
+                     "database: node \"%.*s\" has an unknown state, or slots below 0",
+                     BYTES_ARG(n->node));
+    return st;
+}
+
 enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *out,
                            struct pawl_err *err)
 {
@@ -195,7 +205,7 @@ enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *o
     if (st != PAWL_OK)
         return st;
     out->v = arena_zalloc(a, r->n + 1, sizeof *out->v);
-    for (int i = 0; out->v && i < r->n; i++)
+    for (int i = 0; out->v && st == PAWL_OK && i < r->n; i++) {
         out->v[out->n++] = (struct node_row){ .node = arena_copy(a, led_get(r, i, 0)),
                                               .boot = arena_copy(a, led_get(r, i, 1)),
                                               .host = arena_copy(a, led_get(r, i, 2)),
@@ -214,6 +224,10 @@ enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *o
                                               .beats = led_get_int(r, i, 15),
                                               .started_us = led_get_int(r, i, 16),
                                               .beat_us = led_get_int(r, i, 17) };
+        st = node_check(&out->v[out->n - 1], err);
+    }
+    if (st != PAWL_OK)
+        return st;
     return a->failed ? err_no_memory(err, "nodes") : PAWL_OK;
 }
 
@@ -231,6 +245,11 @@ enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_row
     out->v = arena_zalloc(a, r->n + 1, sizeof *out->v);
     for (int i = 0; out->v && i < r->n; i++) {
         struct leader_row *to = &out->v[out->n++];
+        struct led_leader l = { led_get(r, i, 1), led_get(r, i, 2), led_get_int(r, i, 3),
+                                led_get_int(r, i, 4), led_get_int(r, i, 5) };
+        st = led_leader_check(led_get(r, i, 0), &l, LED_LOADED, err);
+        if (st != PAWL_OK)
+            return st;
         *to = (struct leader_row){ .role = arena_copy(a, led_get(r, i, 0)),
                                    .epoch = led_get_int(r, i, 3) };
         if (!led_get_int(r, i, 5))
@@ -259,7 +278,11 @@ enum pawl_status led_cancel_requests(struct store *s, struct arena *a, struct ca
     if (st != PAWL_OK)
         return st;
     out->seqs = arena_zalloc(a, r->n + 1, sizeof *out->seqs);
-    for (int i = 0; out->seqs && i < r->n; i++)
+    for (int i = 0; out->seqs && st == PAWL_OK && i < r->n; i++) {
         out->seqs[out->n++] = led_get_int(r, i, 0);
+        st = led_number_check(led_get_int(r, i, 0), "a cancel request", err);
+    }
+    if (st != PAWL_OK)
+        return st;
     return a->failed ? err_no_memory(err, "cancel_requests") : PAWL_OK;
 }

@@ -22,9 +22,9 @@ static struct bytes token_bytes(const struct led_lease *l)
     return (struct bytes){ (const char *)l->token.b, sizeof l->token.b };
 }
 
-/* Add the row of `attempt` that this end leaves, if any: for an attempt that counts, and for a call
- * that the owner of a lease with `until` handed back, so that a repeated finish finds the answer.
- */
+/* Add the row of `attempt` for this end, if it needs one: an attempt that counts does, and so does
+ * a call that the owner of a lease with `until` hands back, so that a repeated finish finds the
+ * answer. */
 static enum pawl_status row_add(struct ledger *c, const struct led_lease *l, struct led_call *it,
                                 const struct led_end *e, struct pawl_err *err)
 {
@@ -70,8 +70,8 @@ static struct led_outcome *outcome_make(struct ledger *c, const struct led_lease
     return o;
 }
 
-/* When the attempt began. Never before the call before it in its key ended: the two times come from
- * different clocks, the worker's and the database's. */
+/* Set when the attempt began. It is never before the end of the call before it in its key: the two
+ * times come from different clocks, the worker's and the database's. */
 static enum pawl_status started(struct ledger *c, const struct led_lease *l,
                                 const struct led_call *it, struct led_end *e, struct pawl_err *err)
 {
@@ -103,8 +103,8 @@ static enum pawl_status held_call(struct ledger *c, int64_t seq, struct led_call
     return st == PAWL_OK ? led_holders_load(c, out, 1, err) : st;
 }
 
-/* Where a call goes that is handed back. The head of its key stays the head: in the line, a call
- * that was committed late may have a place before it. */
+/* Choose the place of a call that is handed back. The head of its key stays the head: in the line,
+ * a call that was committed late may have a place before it. */
 static enum pawl_status place_back(struct ledger *c, const struct led_call *it, enum led_place *out,
                                    struct pawl_err *err)
 {
@@ -173,7 +173,8 @@ static void former_outcome(struct op *op, const struct token *token, const struc
     f->finished_us = o->finished_us;
 }
 
-/* A former answer in `attempt`: state, end and error as they were, the rest as it is now. */
+/* Look for a former answer in `attempt`: state, end and error as they were, the rest as it is now.
+ */
 static enum pawl_status former_attempt(struct ledger *c, struct op *op, const struct token *token,
                                        struct led_call *it, struct finish_item *f, bool *out,
                                        struct pawl_err *err)
@@ -189,6 +190,9 @@ static enum pawl_status former_attempt(struct ledger *c, struct op *op, const st
     if (!*out)
         return st;
     f->state = (enum pawl_state)led_get_int(r, 0, 0);
+    if (f->state != PAWL_PENDING && !pawl_state_ended(f->state))
+        return err_set(err, PAWL_BROKEN, "call %lld: an attempt left it in state %d",
+                       (long long)it->seq, (int)f->state);
     f->error_out = arena_copy(op->a, led_get(r, 0, 1));
     f->finished_us = f->state == PAWL_PENDING ? 0 : led_get_int(r, 0, 2);
     if (it->now.place == AT_HELD)
@@ -298,8 +302,8 @@ static bool holds(const struct ledger *c, const struct led_lease *l, int64_t seq
     return i >= 0 && l->state[i] == HELD_OPEN;
 }
 
-/* Every item is held by the lease or was answered before (then its state is filled in); otherwise
- * op->status refuses. */
+/* Check that every item is held by the lease or was answered before (then its state is filled in).
+ * Otherwise op->status refuses the finish. */
 static enum pawl_status items_check(struct ledger *c, struct op *op, struct finish *f,
                                     const struct led_lease *l, struct pawl_err *err)
 {
@@ -323,7 +327,7 @@ static enum pawl_status items_check(struct ledger *c, struct op *op, struct fini
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* Items of one key must be in the order of their run, except calls that are handed back, and only
- * calls with a key have a state; `named` has the calls of the items before. */
+ * calls with a key may have a state. `named` marks the calls of the items before. */
 static enum pawl_status key_check(struct ledger *c, struct op *op, const struct finish_item *f,
                                   const struct led_lease *l, bool *named, struct pawl_err *err)
 {
@@ -375,7 +379,7 @@ static enum pawl_status state_write(struct ledger *c, struct finish_item *f,
     const struct led_lane *lane;
     struct led_object *o;
     enum pawl_status st = led_lane(c, it->now.lane, &lane, err);
-    if (st == PAWL_OK && f->state_do == STATE_SET) /* the former state makes no difference */
+    if (st == PAWL_OK && f->state_do == STATE_SET) /* the former state is not needed */
         st = led_object_over(c, lane->type, it->spec.key, &o, err);
     else if (st == PAWL_OK)
         st = led_object_get(c, lane->type, it->spec.key, &o, err);
@@ -446,8 +450,8 @@ static void answer(struct ledger *c, const struct led_end *e, struct finish_item
     f->error_out = failed || (pending && v->count_attempt) ? e->error : BYTES_NONE;
 }
 
-/* Hand back every call behind one that did not complete, whatever the finish says of it, unless it
- * was handed back before. */
+/* Hand back every call behind one that did not complete, whatever the finish says about it, unless
+ * it was handed back before. */
 static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_lease *l, int i,
                                   struct finish *f, struct pawl_err *err)
 {

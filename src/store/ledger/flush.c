@@ -1,14 +1,16 @@
 /*
- * flush.c - what changed goes to the server: one statement a table and kind, in one round trip.
+ * flush.c - writing what changed: one statement for each table and kind of change, in one round
+ * trip.
  *
- * A row that should be there and is not means that another transaction was faster: the group is
- * done again. New ids and new keys are sorted, because groups that insert the same ones wait for
- * each other.
+ * If a statement changes fewer rows than expected, another transaction changed them first: the
+ * group is repeated. New ids and new keys are sorted, because two groups that insert the same ones
+ * in different order would deadlock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
 
 #include "base/hook.h"
+#include "base/limits.h"
 #include "store/ledger/cache.h"
 
 /* The columns of one statement; kinds: i number, z number or null for 0, t text, b bytes. */
@@ -198,9 +200,11 @@ static void write_counts(struct writing *w, struct led_call *it)
         t->older = oldest;
         oldest = t;
     }
-    for (struct led_attempt *t = oldest; t; t = t->older)
+    for (struct led_attempt *t = oldest; t; t = t->older) {
+        CHECK(t->attempt_no >= 0 && t->finished_us > 0);
         ROW(w->c, &w->attempts, I(it->seq), I(++no), I(t->attempt_no), I(t->how), I(t->state),
             B(t->error), B(t->node), B(t->token), I(t->started_us), I(t->finished_us));
+    }
 }
 
 static enum pawl_status write_fresh(struct writing *w, const struct led_call *it,
@@ -228,6 +232,7 @@ static void write_gone(struct writing *w, const struct led_call *it)
     const struct call_spec *s = &it->spec;
     if (it->was.place == AT_GONE || it->now.place != AT_GONE)
         return;
+    CHECK(it->was.place == AT_ENDED && it->forget_us > 0 && !it->lease);
     ROW(w->c, &w->outcome_out, I(it->seq));
     ROW(w->c, &w->call_out, I(it->seq));
     ROW(w->c, &w->attempt_out, I(it->seq));
@@ -286,6 +291,7 @@ static enum pawl_status write_ids(struct writing *w, struct pawl_err *err)
                 CHECK(!it->claimed || it->seq); /* no row of an id without its call */
     qsort(v, n, sizeof(struct led_id *), compare_ids);
     for (size_t i = 0; i < n; i++) {
+        CHECK(v[i]->seq > 0 && v[i]->id.len);
         ROW(w->c, &w->ids, B(v[i]->id), I(v[i]->seq),
             B(((struct bytes){ (char *)v[i]->fingerprint, FINGERPRINT_LEN })));
         v[i]->fresh = false;
@@ -346,10 +352,13 @@ static void write_key_row(struct writing *w, struct led_key *k)
     k->known = k->written = true;
 }
 
-/* Key notes: those that are in the key's numbers now go, and the one that this transaction leaves.
- */
+/* Remove the key notes that were added to the key's numbers, and write the one that this
+ * transaction leaves. */
 static void write_notes(struct writing *w, struct led_key *k)
 {
+    /* Only the transaction that has locked the key removes notes, and only others leave them. */
+    CHECK(k->got ? !k->note_waiting && !k->note_later : !k->n_folded);
+    CHECK(k->note_waiting >= 0 && k->note_later >= 0);
     for (size_t i = 0; i < k->n_folded; i++)
         ROW(w->c, &w->key_note_out, I(k->folded[i]));
     k->n_folded = 0;
@@ -366,8 +375,8 @@ static int compare_keys(const void *a, const void *b)
     return bytes_cmp((*x)->name, (*y)->name);
 }
 
-/* A key that still needs a head is written when it has one. New rows are sorted, so that two groups
- * that make the same keys do not wait for each other. */
+/* A key that still needs a head is written later, when it has one. New rows are sorted, because two
+ * groups that insert the same keys in different order would deadlock. */
 static enum pawl_status write_keys(struct writing *w, struct pawl_err *err)
 {
     struct led_key **fresh;
@@ -397,6 +406,8 @@ static enum pawl_status write_keys(struct writing *w, struct pawl_err *err)
 static void write_objects(struct writing *w)
 {
     for (struct led_object *o = w->c->tx->first_object; o; o = o->newer) {
+        CHECK(!o->dirty || led_key_find(w->c, o->key)->got);
+        CHECK(!o->dirty || !o->state.version || led_object_check(o, LED_DECIDED, NULL) == PAWL_OK);
         if (o->dirty && o->state.version)
             ROW(w->c, &w->object, B(o->key), B(o->type), I(o->state.payload.form),
                 B(o->state.payload.bytes), I(o->state.version), I(o->updated_us));
@@ -409,6 +420,9 @@ static void write_objects(struct writing *w)
 static void write_lanes(struct writing *w)
 {
     struct led_lanes *l = &w->c->lanes;
+    /* Without the lock two transactions could give one number to two lanes. */
+    CHECK(l->n == MAX(l->n_stored, l->n_written) || l->locked || w->c->db->one_writer);
+    CHECK(l->n <= LANES_MAX);
     for (size_t i = MAX(l->n_stored, l->n_written); i < l->n; i++)
         ROW(w->c, &w->lanes, I((int64_t)i + 1), B(l->v[i].queue), B(l->v[i].type));
     l->n_written = l->n;
@@ -453,7 +467,7 @@ static void put_all(struct writing *w, struct led_batch *b)
     }
 }
 
-/* Add the statements that write everything that changed, which counts as written from here on. */
+/* Add the statements for everything that changed. It counts as written from now on. */
 static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct pawl_err *err)
 {
     struct writing *w = arena_alloc(&c->scratch, sizeof *w);
@@ -477,9 +491,9 @@ static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct 
     return st;
 }
 
-/* Write until nothing is left but what goes out with the last round trip, which is in *out. Keys
- * get their heads before they are written; if the stored part of a line has to be written first,
- * the head comes after that, in another round. */
+/* Write everything except the last batch, which is in *out: it is sent with the caller's queries or
+ * the commit. Keys get their heads before they are written. If the stored part of a line has to be
+ * written first, its head is chosen after that, in another round. */
 static enum pawl_status write_most(struct ledger *c, struct led_batch **out, struct pawl_err *err)
 {
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
@@ -499,7 +513,7 @@ static enum pawl_status write_most(struct ledger *c, struct led_batch **out, str
             st = led_keys_settle(c, true, err);
     }
     if (c->tx->news || c->tx->fresh)
-        c->tx->ahead.asked = false; /* what a claim was told at the beginning is old */
+        c->tx->ahead.asked = false; /* what was read for claims at the beginning is out of date */
     c->tx->news = c->tx->fresh = false;
     c->tx->writes++;
     return st;
@@ -522,7 +536,7 @@ enum pawl_status led_flush(struct ledger *c, struct pawl_err *err)
     return led_flush_ask(c, NULL, err);
 }
 
-/* Give back unused numbers: they are the highest that were drawn. */
+/* Give back unused numbers. They are the highest that were drawn, so they can be drawn again. */
 static void numbers_back(struct ledger *c)
 {
     struct led_reserve *r = &c->tx->numbers;

@@ -1,12 +1,12 @@
 /*
- * group.c - a group of operations as one transaction: load what they will touch, decide, write.
+ * group.c - a group of operations as one transaction: load what they need, decide, write.
  *
- * READ COMMITTED: what a group relies on it locks, or checks when it writes; when another
- * transaction was faster the whole group is undone and done again, a few times. What can be
- * foreseen is asked for with the beginning: leases, ids, keys, and what claims look at. What only
- * these answers name is asked for after them: calls, their keys, objects. Keys are sorted over the
- * whole group, and those that are waited for come before those that are only tried, so that two
- * groups do not lock each other out.
+ * The isolation level is READ COMMITTED. A group locks what it relies on, or checks it when it
+ * writes; if another transaction changed it first, the whole group is undone and repeated, REDO_MAX
+ * times at most. What can be foreseen is requested together with BEGIN: leases, ids, keys, and what
+ * claims read first. What only these answers name is requested after them: calls, their keys,
+ * objects. Keys are sorted over the whole group, and those to wait for are locked before those that
+ * are only tried, so that two groups do not deadlock.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -16,11 +16,12 @@
 #include "base/limits.h"
 #include "store/ledger/cache.h"
 
-/* How often a group that met another transaction is done again before its caller hears BUSY. */
+/* How often a group that conflicts with another transaction is tried before its caller gets BUSY.
+ */
 #define REDO_MAX 10
 #define REDO_NAP_US (1 * MS_US)
-/* With so many calls allowed in a line at least, a group's calls are given numbers before it is
- * known whether one of them is refused. */
+/* If key_pending_max is at least this, a group's calls are given numbers before it is known whether
+ * one of them is refused. */
 #define PENDING_FAR 1000
 
 static void nap(const struct ledger *c, int64_t us)
@@ -79,25 +80,25 @@ static enum pawl_status apply(struct ledger *c, struct op *op, struct pawl_err *
     case OP_COUNT:
         break;
     }
-    return err_set(err, PAWL_INVALID, "operation %d is none", (int)op->kind);
+    return err_set(err, PAWL_INVALID, "operation %d is unknown", (int)op->kind);
 }
 
-/* ---- What a group will ask for --------------------------------------------------------------- */
+/* ---- What a group will need ------------------------------------------------------------------ */
 
 struct foreseen {
     struct op *const *v; /* the group */
     size_t n;
-    struct bytes *fresh; /* ids of accepts: those that are new take a number */
-    struct bytes *ids;   /* others */
-    struct bytes *keys;  /* that new calls join */
+    struct bytes *fresh; /* ids of accepts; each that is new takes a number */
+    struct bytes *ids;   /* other ids */
+    struct bytes *keys;  /* keys that new calls join */
     struct bytes *ends;  /* keys of calls that finishes end, as far as they are remembered */
     struct token *tokens;
     size_t n_fresh, n_ids, n_keys, n_ends, n_tokens;
-    size_t n_items;  /* of all finishes */
-    bool ends_known; /* `ends` are all of them */
+    size_t n_items;  /* items of all finishes */
+    bool ends_known; /* `ends` has all of them */
     struct led_asked_keys asked;
     bool sure;                 /* no new call can be refused */
-    const struct claim *claim; /* the first */
+    const struct claim *claim; /* the first claim of the group */
     bool one_writer;
     bool paused, finish, atomic;
     bool plain; /* only accepts, claims, finishes, extends: locks_all() */
@@ -142,7 +143,7 @@ static void foresee(struct ledger *c, struct foreseen *f, const struct op *op, b
 {
     switch (op->kind) {
     case OP_ACCEPT:
-        /* With one writer led_id_claim() reads and inserts them. */
+        /* With one writer, led_id_claim() reads and inserts them. */
         foresee_specs(f, op->accept.v, op->accept.n,
                       f->one_writer && !op->accept.atomic ? ID_LATER : ID_FRESH, fill);
         f->paused = true;
@@ -169,7 +170,7 @@ static void foresee(struct ledger *c, struct foreseen *f, const struct op *op, b
     }
 }
 
-/* Does it lock every row that it removes or changes before it decides? */
+/* Does every operation of the group lock the rows that it removes or changes before it decides? */
 static bool locks_all(const struct foreseen *f)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -180,7 +181,7 @@ static bool locks_all(const struct foreseen *f)
     return true;
 }
 
-/* The keys of the calls that finishes end. */
+/* Find the keys of the calls that finishes end. False: some are not remembered. */
 static bool foresee_ends(struct ledger *c, struct foreseen *f)
 {
     bool all = true;
@@ -193,7 +194,7 @@ static bool foresee_ends(struct ledger *c, struct foreseen *f)
     return all;
 }
 
-/* Is a key's limit so far away that no call is expected to be refused? */
+/* Is the limit of a key so high that a refused call is unlikely? */
 static bool is_far(const struct ledger *c, size_t n)
 {
     return !c->key_pending_max || (c->key_pending_max >= PENDING_FAR && n < PENDING_FAR / 2);
@@ -213,7 +214,7 @@ static enum pawl_status foresee_all(struct ledger *c, struct foreseen *f, struct
     f->n_fresh = f->n_ids = f->n_keys = f->n_tokens = 0;
     for (size_t i = 0; i < f->n; i++)
         foresee(c, f, f->v[i], true);
-    /* A refused call uses no number: where one may be refused, numbers come later. */
+    /* A refused call uses no number: if one may be refused, numbers are drawn later. */
     f->sure =
         (f->n_keys == 0 || is_far(c, f->n_fresh)) && !f->atomic && !led_lanes_full(c, f->n_fresh);
     f->plain = locks_all(f);
@@ -223,10 +224,10 @@ static enum pawl_status foresee_all(struct ledger *c, struct foreseen *f, struct
 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
-/* Ask for keys, unless some of those that have to be waited for are not known yet: a transaction
- * that has locked keys with LOCK_TRY must not wait for others. If the group has a claim, its look,
- * which comes after these locks, says whether there are any key notes; else they are asked for
- * here. */
+/* Request the keys, unless some of those to wait for are not known yet: a transaction that has
+ * locked keys with LOCK_TRY must not wait for others. If the group has a claim, its look, which
+ * runs after these locks, says whether there are any key notes; otherwise they are requested here.
+ */
 static enum pawl_status ask_keys(struct ledger *c, struct foreseen *f, struct led_batch *b,
                                  struct pawl_err *err)
 {
@@ -241,8 +242,8 @@ static enum pawl_status ask_keys(struct ledger *c, struct foreseen *f, struct le
     return led_keys_ask(c, b, &f->asked, err);
 }
 
-/* Leases come first: a transaction that waits for a lease must not hold what the lease's holder may
- * need. */
+/* Leases come first: a transaction that waits for a lease must not hold anything that the holder of
+ * the lease may need. */
 static enum pawl_status ask_first(struct ledger *c, struct foreseen *f, struct led_batch *b,
                                   struct led_rows **paused, struct pawl_err *err)
 {
@@ -264,7 +265,7 @@ static enum pawl_status ask_first(struct ledger *c, struct foreseen *f, struct l
     return st;
 }
 
-/* Begin, and load what is asked for with the beginning. */
+/* Begin, and load what is requested together with BEGIN. */
 static enum pawl_status load_first(struct ledger *c, struct foreseen *f, struct pawl_err *err)
 {
     struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
@@ -286,7 +287,7 @@ static enum pawl_status load_first(struct ledger *c, struct foreseen *f, struct 
     return st == PAWL_OK && paused ? led_paused_take(c, paused, err) : st;
 }
 
-/* The calls that leases and known ids name. */
+/* Load the calls that leases and known ids name. */
 static enum pawl_status load_calls(struct ledger *c, const struct foreseen *f, struct pawl_err *err)
 {
     size_t n = 0, all = f->n_fresh + f->n_ids;
@@ -308,7 +309,8 @@ static struct led_call *held_item(struct ledger *c, const struct finish_item *it
     return call && call->lean ? call : NULL;
 }
 
-/* Has the call before it in its run ended, or will an earlier item of the group surely end it? */
+/* Has the call before it in its run ended, or will an earlier item of the group certainly end it?
+ */
 static bool next_of_run(struct ledger *c, const struct led_call *call)
 {
     int before = call->lease->run[call->held_at].before;
@@ -316,8 +318,9 @@ static bool next_of_run(struct ledger *c, const struct led_call *call)
            led_call_find(c, call->lease->held[before].seq)->ends;
 }
 
-/* Will every item of the finish surely end as it says? Then it is known how many versions it takes.
- * Else they are drawn one by one, so that none is lost. A second item for one call is not sure. */
+/* Will every item of the finish certainly end as it says? Then the number of versions it takes is
+ * known in advance. Otherwise versions are drawn one by one, so that none is lost. A second item
+ * for the same call is not certain. */
 static bool ends_as_said(struct ledger *c, const struct finish *q)
 {
     bool sure = true;
@@ -337,7 +340,7 @@ static bool ends_as_said(struct ledger *c, const struct finish *q)
     return sure;
 }
 
-/* What the finishes of a group end: their keys, the objects that are deleted, versions. */
+/* What the finishes of a group need: keys, objects that are deleted, and how many versions. */
 struct ending_now {
     struct bytes *keys, *objects, *types;
     size_t n, n_objects, versions;
@@ -389,7 +392,7 @@ static enum pawl_status load_keys(struct ledger *c, const struct foreseen *f, st
     return st == PAWL_OK && e.versions ? led_versions(c, e.versions, err) : st;
 }
 
-/* The keys that new calls join, as far as no other transaction has locked them; and numbers, if
+/* Load the keys that new calls join, if no other transaction has locked them; and draw numbers, if
  * none of the calls can be refused. */
 static enum pawl_status load_lines(struct ledger *c, const struct foreseen *f, struct pawl_err *err)
 {

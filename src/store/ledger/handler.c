@@ -8,8 +8,8 @@
 #include "base/hook.h"
 #include "store/ledger/cache.h"
 
-/* Back to the savepoint, in the database and in memory; or to a new transaction when theirs was
- * lost. */
+/* Undo the handler's SQL: go back to the savepoint, in the database and in memory, or begin a new
+ * transaction if the handler's was lost. */
 static enum pawl_status undo_theirs(struct ledger *c, struct pawl_err *err)
 {
     led_lanes_undo(c);
@@ -21,8 +21,8 @@ static enum pawl_status undo_theirs(struct ledger *c, struct pawl_err *err)
     return st == PAWL_OK ? led_forget(c, err) : st;
 }
 
-/* Did everything end now, and as the handler wanted, so that its SQL may stand? A finish that turns
- * out to be a repeat was stored together with the SQL of the first. */
+/* Did every call complete now, as the handler wanted, so that its SQL may be committed? If the
+ * finish is a repeat, the SQL of the first one was committed with it. */
 static bool completed(const struct op *op, size_t stored)
 {
     const struct finish *f = op->handler.finish;
@@ -47,9 +47,9 @@ enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *e
     CRASH_POINT("ledger.handler_ran");
     PAUSE_POINT("ledger.handler_ran");
     bool lost = tx.lost || !c->db->in_tx(c);
-    /* A result without the SQL it was made with is none: the handler has to run again. Inside the
-     * process no connection is lost: a statement of the handler said so itself (OR ROLLBACK), would
-     * say so again, and the handler was told. */
+    /* A result without its SQL must not be stored: the handler has to run again. Inside the process
+     * no connection is lost: then a statement of the handler ended the transaction (OR ROLLBACK),
+     * it would do so again, and the handler was told. */
     if (keep && lost && !c->db->one_writer)
         return err_set(err, PAWL_BUSY, "database: a handler's transaction was lost");
     keep = keep && !lost;
@@ -59,7 +59,7 @@ enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *e
     }
     if (st == PAWL_OK && !h->committed_sql) {
         st = undo_theirs(c, err);
-        /* A refused finish is refused without the SQL too; a failed one is stored alone. */
+        /* A refused finish stays refused without the SQL; a failed one is stored alone. */
         if (st == PAWL_OK && op->status == PAWL_OK)
             st = led_finish(c, op, h->finish, &stored, err);
     }
@@ -71,7 +71,7 @@ enum pawl_status led_script_op(struct ledger *c, struct op *op, struct pawl_err 
     enum pawl_status st = c->db->script(c, op->script.sql, err);
     if (st != PAWL_INVALID || !c->db->in_tx(c))
         return st;
-    /* Theirs alone: the rest of the group goes on. */
+    /* The error is in the script: the rest of the group goes on. */
     op->status = err_set(&op->err, PAWL_INVALID, "%s", err ? err->text : "SQL");
     return PAWL_OK;
 }

@@ -1,10 +1,9 @@
 /*
  * inbox.c - calls that applications submitted in SQL become calls of the ledger.
  *
- * A row of the inbox was committed by a transaction of the application's; it is checked and
- * accepted here by the code that every other call goes through, in the transaction of whoever looks
- * (a claim, a sweep). What must stay true: one bad row stops nobody. It stays where it is, with the
- * reason, and is not looked at again.
+ * A row of the inbox was committed by a transaction of the application. It is checked and accepted
+ * by the same code as every other call, in the transaction of the claim or sweep that found it. One
+ * bad row must not stop the others: it stays where it is, with the reason, and is not read again.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -33,8 +32,8 @@ enum {
 
 struct moving {
     struct ledger *c;
-    struct call_spec *v; /* those that may be accepted */
-    int64_t *ns;         /* their rows */
+    struct call_spec *v; /* calls to accept */
+    int64_t *ns;         /* the numbers of their rows */
     size_t n;
     struct led_column gone, refused, codes, reasons;
 };
@@ -72,7 +71,7 @@ static void refuse(struct moving *m, int64_t n, const struct pawl_err *why)
     led_add_bytes(&m->reasons, arena_copy(&m->c->scratch, bytes_of(why->text)));
 }
 
-/* What breaks the contract is refused here; the rest may be accepted. */
+/* Refuse rows that break the contract of a call; the others are to be accepted. */
 static enum pawl_status rows_read(struct moving *m, const struct led_rows *r, struct pawl_err *err)
 {
     struct arena *a = &m->c->scratch;
@@ -82,7 +81,10 @@ static enum pawl_status rows_read(struct moving *m, const struct led_rows *r, st
         return err_no_memory(err, "the inbox");
     for (int i = 0; i < r->n; i++) {
         struct pawl_err why = { 0 };
-        enum pawl_status st = spec_read(m->c, r, i, &m->v[m->n], &why);
+        enum pawl_status st = led_number_check(led_get_int(r, i, IN_N), "a row of the inbox", err);
+        if (st != PAWL_OK)
+            return st;
+        st = spec_read(m->c, r, i, &m->v[m->n], &why);
         if (st == PAWL_NO_MEMORY)
             return err_no_memory(err, "the inbox");
         if (st == PAWL_OK)
@@ -109,7 +111,7 @@ static enum pawl_status accept(struct moving *m, struct pawl_err *err)
         st = led_accept(c, &op, err);
     for (size_t i = 0; st == PAWL_OK && i < m->n; i++) {
         const struct accepted *a = &op.accept.out[i];
-        if (a->status == PAWL_OK) { /* new, or a duplicate that has its answer elsewhere */
+        if (a->status == PAWL_OK) { /* new, or a duplicate of a stored call */
             led_add_int(&m->gone, m->ns[i]);
             continue;
         }
@@ -163,11 +165,13 @@ enum pawl_status led_inbox_move(struct ledger *c, int max, struct pawl_err *err)
     led_int(&p, MIN(max, CLAIM_MAX));
     led_int(&p, CLAIM_LEN_MAX);
     st = led_query(c, SQL_INBOX_TAKE, &p, &r, err);
-    if (st != PAWL_OK || r->n == 0) /* another has them */
+    if (st != PAWL_OK || r->n == 0) /* another transaction has locked the rows */
         return st;
     st = rows_read(&m, r, err);
     if (st == PAWL_OK)
         st = accept(&m, err);
+    /* Every row that was taken is removed or refused: else it would be accepted again. */
+    CHECK(st != PAWL_OK || c->scratch.failed || m.gone.n + m.refused.n == (size_t)r->n);
     return st == PAWL_OK ? rows_write(&m, err) : st;
 }
 

@@ -1,16 +1,16 @@
 /*
- * key.c - rows of keys: locking them, the key notes that others left, and the end of a key.
+ * key.c - rows of keys: locking them, key notes of other transactions, and removing a key.
  *
  * A key's row is changed only by the transaction that holds its lock. An accept does not wait for
  * the lock: without it the call joins the line and leaves a key note, which the next transaction
- * that gets the lock adds to the row's numbers; every claim looks for key notes. So what must stay
- * true (line.c: a free key with a line has a head) is true, or a key note says that it has to be
- * made true.
+ * that gets the lock adds to the row's numbers; every claim looks for key notes. So the rule of
+ * line.c (a free key with a line has a head) holds, or a key note says that the key has to be
+ * looked at.
  *
- * A key that has no row yet is made by who needs it. Where a group can be done again the row is
- * inserted with the group's last writes, with its final numbers: if another transaction was faster,
- * the insert fails and the group is done again, which then finds the row. Where the row itself must
- * keep others out (an object's writer), or the group cannot be done again, it is inserted at once.
+ * A key that has no row yet is made by the group that needs it. If the group can be repeated, the
+ * row is inserted with the group's last writes, with its final numbers: if another transaction
+ * inserted it first, the insert fails, and the repeated group finds the row. If the row itself must
+ * keep others out (a write of an object), or the group cannot be repeated, it is inserted at once.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static struct led_key *key_new(struct ledger *c, struct bytes name)
     return k;
 }
 
-/* ---- Rows and key notes------------------------------------------------------------------- */
+/* ---- Rows and key notes ---------------------------------------------------------------------- */
 
 static void row_read(const struct led_rows *r, int row, struct led_key *k)
 {
@@ -70,12 +70,25 @@ static void row_read(const struct led_rows *r, int row, struct led_key *k)
     k->ended_us = led_get_int(r, row, 10);
 }
 
-/* What key_look, key_try, key_wait or key_add answered. */
-static void rows_take(struct ledger *c, enum sql_name name, const struct led_rows *r)
+enum pawl_status led_key_of_row(struct ledger *c, struct bytes name, struct led_key **out,
+                                struct pawl_err *err)
+{
+    *out = *slot(c, name);
+    return *out ? PAWL_OK
+                : err_set(err, PAWL_BROKEN, "database: key \"%.*s\" was not asked for",
+                          BYTES_ARG(name));
+}
+
+/* Read the rows of key_look, key_try, key_wait or key_add. */
+static enum pawl_status rows_take(struct ledger *c, enum sql_name name, const struct led_rows *r,
+                                  struct pawl_err *err)
 {
     bool got = name != SQL_KEY_LOOK;
     for (int i = 0; r && i < r->n; i++) {
-        struct led_key *k = led_key_find(c, led_get(r, i, 0));
+        struct led_key *k;
+        enum pawl_status st = led_key_of_row(c, led_get(r, i, 0), &k, err);
+        if (st != PAWL_OK)
+            return st;
         if (name == SQL_KEY_ADD) {
             k->known = true;
             k->fresh = false;
@@ -84,6 +97,7 @@ static void rows_take(struct ledger *c, enum sql_name name, const struct led_row
         }
         k->got = k->got || got;
     }
+    return PAWL_OK;
 }
 
 static bool remember(struct ledger *c, struct led_key *k, int64_t note)
@@ -108,8 +122,9 @@ static bool remembered(const struct led_key *k, int64_t note)
     return false;
 }
 
-/* What joined these keys while other transactions held them. Key notes of a key that is locked go
- * into its numbers; those of another one are only shown. */
+/* Add the calls that joined these keys while other transactions had locked them. For a key that is
+ * locked here, key notes are added to its numbers; for any other key they are only counted for
+ * answers. */
 static enum pawl_status notes_take(struct ledger *c, const struct bytes *v, size_t n,
                                    const struct led_rows *r, struct pawl_err *err)
 {
@@ -118,7 +133,13 @@ static enum pawl_status notes_take(struct ledger *c, const struct bytes *v, size
         k->seen_waiting = k->seen_later = 0;
     }
     for (int i = 0; i < r->n; i++) {
-        struct led_key *k = led_key_find(c, led_get(r, i, 1));
+        struct led_key *k;
+        enum pawl_status st = led_key_of_row(c, led_get(r, i, 1), &k, err);
+        if (st != PAWL_OK)
+            return st;
+        if (led_get_int(r, i, 0) <= 0 || led_get_int(r, i, 2) < 0 || led_get_int(r, i, 3) < 0)
+            return err_set(err, PAWL_BROKEN, "key \"%.*s\": a key note counts calls below 0",
+                           BYTES_ARG(k->name));
         if (k->got && remembered(k, led_get_int(r, i, 0)))
             continue;
         if (k->got) {
@@ -136,7 +157,7 @@ static enum pawl_status notes_take(struct ledger *c, const struct bytes *v, size
     return PAWL_OK;
 }
 
-/* One statement about keys, and their key notes after it unless the caller takes care of these. */
+/* Run one statement about keys, and read their key notes after it unless the caller does that. */
 static enum pawl_status rows_ask(struct ledger *c, enum sql_name name, const struct bytes *v,
                                  size_t n, bool with_notes, struct pawl_err *err)
 {
@@ -153,11 +174,12 @@ static enum pawl_status rows_ask(struct ledger *c, enum sql_name name, const str
     enum pawl_status st = led_batch_run(c, b, err);
     if (st != PAWL_OK)
         return st;
-    rows_take(c, name, rows);
-    return notes ? notes_take(c, v, n, notes, err) : PAWL_OK;
+    st = rows_take(c, name, rows, err);
+    return st == PAWL_OK && notes ? notes_take(c, v, n, notes, err) : st;
 }
 
-/* Key notes of keys in memory: also those that came after the keys were locked. */
+/* Read the key notes of keys in memory, including those that were left after the keys were locked.
+ */
 static enum pawl_status notes_ask(struct ledger *c, const struct bytes *v, size_t n,
                                   struct pawl_err *err)
 {
@@ -182,7 +204,7 @@ static bool is_wanting(const struct led_key *k, enum led_lock how)
     return k->got ? how == LOCK_ROW : how != LOCK_TRY || !k->tried;
 }
 
-/* Those that are not locked as they have to be, sorted, each once. */
+/* The keys that still have to be locked, sorted, without duplicates. */
 static enum pawl_status wanting(struct ledger *c, const struct bytes *names, size_t n,
                                 enum led_lock how, struct bytes **out, size_t *out_n,
                                 struct pawl_err *err)
@@ -238,7 +260,8 @@ enum pawl_status led_keys_ask(struct ledger *c, struct led_batch *b, struct led_
     return PAWL_OK;
 }
 
-/* Those of these keys that are not locked (`known` false: that have no row), into *out. */
+/* Those of these keys that are not locked, or with `known` false those that have no row, into *out.
+ */
 static enum pawl_status without(struct ledger *c, const struct bytes *v, size_t n, bool known,
                                 struct bytes **out, size_t *out_n, struct pawl_err *err)
 {
@@ -264,7 +287,7 @@ static enum pawl_status rows_add(struct ledger *c, const struct bytes *v, size_t
     return st == PAWL_OK && m ? rows_ask(c, SQL_KEY_ADD, missing, m, with_notes, err) : st;
 }
 
-/* Keys that have no row, and get one with the group's last writes. */
+/* Mark keys that have no row: they get one with the group's last writes. */
 static enum pawl_status rows_plan(struct ledger *c, const struct bytes *v, size_t n,
                                   struct pawl_err *err)
 {
@@ -276,11 +299,11 @@ static enum pawl_status rows_plan(struct ledger *c, const struct bytes *v, size_
         k->got = k->fresh = true;
         noted = noted || k->seen_waiting || k->seen_later;
     }
-    /* Its row was removed while a call joined. */
+    /* The key's row was removed while a call joined. */
     return noted ? notes_ask(c, v, n, err) : PAWL_OK;
 }
 
-/* Those of these keys that have no row get one now, or with the group's last writes. */
+/* Keys without a row get one now, or with the group's last writes. */
 static enum pawl_status rows_make(struct ledger *c, const struct bytes *v, size_t n,
                                   const struct led_asked_keys *q, struct pawl_err *err)
 {
@@ -288,7 +311,7 @@ static enum pawl_status rows_make(struct ledger *c, const struct bytes *v, size_
                                               : rows_plan(c, v, n, err);
 }
 
-/* Those that were tried and did not come are locked, or have no row. */
+/* Keys that were tried and were not returned are locked by another transaction, or have no row. */
 static enum pawl_status tried_look(struct ledger *c, const struct led_asked_keys *q,
                                    struct pawl_err *err)
 {
@@ -304,10 +327,10 @@ static enum pawl_status tried_look(struct ledger *c, const struct led_asked_keys
 enum pawl_status led_keys_take(struct ledger *c, const struct led_asked_keys *q,
                                struct pawl_err *err)
 {
-    enum pawl_status st = PAWL_OK;
-    rows_take(c, SQL_KEY_WAIT, q->waited);
-    rows_take(c, SQL_KEY_TRY, q->tried);
-    if (q->notes)
+    enum pawl_status st = rows_take(c, SQL_KEY_WAIT, q->waited, err);
+    if (st == PAWL_OK)
+        st = rows_take(c, SQL_KEY_TRY, q->tried, err);
+    if (st == PAWL_OK && q->notes)
         st = notes_take(c, q->v, q->n, q->notes, err);
     if (st == PAWL_OK)
         st = rows_make(c, q->v, q->n_wait, q, err);
@@ -328,7 +351,8 @@ enum pawl_status led_keys_notes(struct ledger *c, const struct led_asked_keys *q
     return q->n ? notes_ask(c, q->v, q->n, err) : PAWL_OK;
 }
 
-/* Key notes of ours that are not written: they come back as rows, so they have to be. */
+/* Write the key notes that this transaction has not written yet: the query for key notes has to
+ * return them too. */
 static enum pawl_status own_notes_write(struct ledger *c, const struct bytes *names, size_t n,
                                         enum led_lock how, struct pawl_err *err)
 {
@@ -340,8 +364,7 @@ static enum pawl_status own_notes_write(struct ledger *c, const struct bytes *na
     return PAWL_OK;
 }
 
-/* Where one connection writes at a time, reading is locking, and a row is added when it is first
- * written. */
+/* With one writer, reading is locking, and a row is inserted when it is first written. */
 static enum pawl_status keys_own(struct ledger *c, const struct bytes *names, size_t n,
                                  enum led_lock how, struct pawl_err *err)
 {
@@ -400,13 +423,15 @@ enum pawl_status led_key_look(struct ledger *c, struct bytes name, struct led_ke
         k = key_new(c, name);
         st = k ? rows_ask(c, SQL_KEY_LOOK, &name, 1, !c->db->one_writer, err)
                : err_no_memory(err, "a key");
+        if (st == PAWL_OK)
+            st = led_key_check(k, LED_LOADED, err);
     }
     *out = st == PAWL_OK && (k->known || k->got) ? k : NULL;
     return st;
 }
 
-/* How often a group is done again for a call that its key does not count: it may have joined a
- * moment ago. */
+/* How often a group is repeated for a call that its key does not count: it may have joined a moment
+ * ago. */
 #define COUNT_TRIES 3
 
 static bool counted(const struct led_key *k, const struct led_call *it)
@@ -427,8 +452,8 @@ enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, const struc
     enum pawl_status st = c->db->one_writer ? PAWL_OK : notes_ask(c, &k->name, 1, err);
     if (st != PAWL_OK || counted(k, it))
         return st;
-    /* A call that joined a moment ago is counted the next time. Otherwise the key's row is wrong.
-     */
+    /* A call that joined a moment ago is counted by the repeated group. If it is not, the key's row
+     * is wrong. */
     if (c->redone < COUNT_TRIES && !c->db->one_writer)
         return led_again(c, "a call of a line", err);
     return err_set(err, PAWL_BROKEN, "database: key \"%.*s\": more calls wait than it counts",
@@ -453,8 +478,7 @@ enum pawl_status led_key_notes_fold(struct ledger *c, struct pawl_err *err)
     return led_keys_load(c, v, (size_t)notes->n, LOCK_TRY, err);
 }
 
-/* ---- The end of a key -------------------------------------------------------------------------
- */
+/* ---- The end of a key ------------------------------------------------------------------------ */
 
 enum pawl_status led_key_gone(struct ledger *c, struct bytes name, struct pawl_err *err)
 {
@@ -472,7 +496,8 @@ enum pawl_status led_key_gone(struct ledger *c, struct bytes name, struct pawl_e
         st = led_number(c, SQL_OBJECT_ANY, &p, 0, &left, err);
     if (st != PAWL_OK || left)
         return st;
-    /* It is locked until the commit: a later operation of this group finds it as good as new. */
+    /* The row stays locked until the commit. A later operation of this group finds the key as if it
+     * were new. */
     k->next_no = 1;
     k->ended_us = k->head_no = k->head_pos = 0;
     k->drop = true;
@@ -485,8 +510,10 @@ enum pawl_status led_keys_drop(struct ledger *c, struct pawl_err *err)
     struct led_column col;
     led_column_init(&col, &c->scratch, LED_TEXTS);
     for (const struct led_key *k = c->tx->first_key; k; k = k->newer)
-        if (k->drop && k->got)
+        if (k->drop && k->got) {
+            CHECK(k->turn == KEY_IDLE && !k->held && !k->waiting && !k->later);
             led_add_bytes(&col, k->name);
+        }
     if (col.n == 0)
         return PAWL_OK;
     led_column(&p, &col);

@@ -1,9 +1,9 @@
 /*
  * lanes.c - number <-> (queue, type) in memory, and which queues are paused.
  *
- * Lanes are never deleted, their numbers are dense, and whoever makes one holds an advisory lock
- * until the commit, so what was read once stays true and what is new is beyond the last one known.
- * An undone transaction forgets what it made.
+ * Lanes are never deleted, their numbers have no gaps, and a transaction that makes one holds an
+ * advisory lock until the commit. So what was read once stays true, and new lanes have numbers
+ * above the last one known. An undone transaction forgets the lanes it made.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -23,7 +23,7 @@ static uint64_t lane_hash(struct bytes queue, struct bytes type)
     return h ^ h >> 29;
 }
 
-/* The slot that has this lane, or the free one where it would be. */
+/* The slot of this lane, or the free slot where it would be. */
 static int *slot_of(const struct led_lanes *l, struct bytes queue, struct bytes type)
 {
     size_t i = lane_hash(queue, type) & (l->n_slots - 1);
@@ -41,7 +41,7 @@ static void slots_fill(struct led_lanes *l)
         *slot_of(l, l->v[i].queue, l->v[i].type) = (int)i + 1;
 }
 
-/* Room for one more; the slots stay at most half full. */
+/* Make room for one more; the slots stay at most half full. */
 static bool lanes_reserve(struct led_lanes *l)
 {
     if (l->n < l->cap)
@@ -61,7 +61,7 @@ static bool lanes_reserve(struct led_lanes *l)
     return true;
 }
 
-/* Remember lane n + 1. */
+/* Add lane n + 1 in memory. */
 static enum pawl_status lane_keep(struct ledger *c, struct bytes queue, struct bytes type,
                                   struct pawl_err *err)
 {
@@ -85,7 +85,7 @@ enum pawl_status led_lanes_read(struct ledger *c, struct pawl_err *err)
     if (c->lanes.read)
         return PAWL_OK;
     if (c->lanes.n != c->lanes.n_stored)
-        return PAWL_OK; /* we make lanes: nobody else does */
+        return PAWL_OK; /* this transaction makes lanes, so no other does */
     led_int(&p, (int64_t)c->lanes.n);
     enum pawl_status st = led_query(c, SQL_LANE_LIST, &p, &r, err);
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
@@ -127,7 +127,7 @@ enum pawl_status led_lanes_lock(struct ledger *c, struct pawl_err *err)
     if (st != PAWL_OK)
         return st;
     c->lanes.locked = true;
-    c->lanes.read = false; /* what was made while we waited */
+    c->lanes.read = false; /* read the lanes that were made while we waited for the lock */
     return led_lanes_read(c, err);
 }
 

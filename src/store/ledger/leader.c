@@ -1,8 +1,8 @@
 /*
- * leader.c - roles that one node at a time has, by a lease and the database's clock.
+ * leader.c - roles that one node at a time leads, by a lease and the database's clock.
  *
- * A node's row is locked before a role's, as everywhere: whoever takes the node down waits for us,
- * or we know.
+ * A node's row is locked before a role's, as everywhere: a transaction that removes the node waits
+ * for us, or has committed and we see it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/ledger/cache.h"
@@ -19,7 +19,7 @@ enum pawl_status led_vacate(struct ledger *c, const struct node_op *n, bool own,
 
 struct leader {
     bool there, ours;
-    int64_t epoch, acquired_us, until_us;
+    struct led_leader row;
 };
 
 static enum pawl_status leader_read(struct ledger *c, const struct lead *q, struct leader *out,
@@ -32,33 +32,42 @@ static enum pawl_status leader_read(struct ledger *c, const struct lead *q, stru
     enum pawl_status st = led_query(c, SQL_LEADER_READ, &p, &r, err);
     if (st != PAWL_OK || r->n == 0)
         return st;
-    *out = (struct leader){ .there = true,
-                            .epoch = led_get_int(r, 0, 2),
-                            .acquired_us = led_get_int(r, 0, 3),
-                            .until_us = led_get_int(r, 0, 4) };
-    out->ours = out->until_us > c->now_us && bytes_eq(led_get(r, 0, 0), q->node) &&
-                bytes_eq(led_get(r, 0, 1), q->boot);
-    return PAWL_OK;
+    struct led_leader *l = &out->row;
+    out->there = true;
+    *l = (struct led_leader){ .node = led_get(r, 0, 0),
+                              .boot = led_get(r, 0, 1),
+                              .epoch = led_get_int(r, 0, 2),
+                              .acquired_us = led_get_int(r, 0, 3),
+                              .until_us = led_get_int(r, 0, 4) };
+    out->ours = l->until_us > c->now_us && bytes_eq(l->node, q->node) && bytes_eq(l->boot, q->boot);
+    return led_leader_check(q->role, l, LED_LOADED, err);
 }
 
-/* How it stands from now on, if that is for this one to say. */
-static enum pawl_status settle(struct ledger *c, struct lead *q, struct leader l,
+/* Write the new leader and lease, if this node may do so. */
+static enum pawl_status settle(struct ledger *c, struct lead *q, const struct leader *was,
                                struct pawl_err *err)
 {
     struct led_params p = { 0 };
-    bool may = q->resign ? l.ours : l.ours || l.until_us <= c->now_us;
-    if (may && !l.ours) {
+    struct led_leader l = was->row;
+    bool may = q->resign ? was->ours : was->ours || l.until_us <= c->now_us;
+    if (may && !was->ours) {
         l.epoch++;
         l.acquired_us = c->now_us;
+    }
+    if (may) {
+        l.node = q->node;
+        l.boot = q->boot;
     }
     if (may)
         l.until_us = q->resign ? 0 : c->now_us + q->lease_us;
     q->ours = may && !q->resign;
     q->epoch = l.epoch;
     q->until_us = l.until_us;
+    /* An epoch never falls: it tells a former leader from the present one. */
+    CHECK(l.epoch >= was->row.epoch && led_leader_check(q->role, &l, LED_DECIDED, err) == PAWL_OK);
     led_text(&p, q->role);
-    led_text(&p, q->node);
-    led_text(&p, q->boot);
+    led_text(&p, l.node);
+    led_text(&p, l.boot);
     led_int(&p, l.epoch);
     led_int(&p, l.acquired_us);
     led_int(&p, l.until_us);
@@ -82,5 +91,5 @@ enum pawl_status led_lead(struct ledger *c, struct op *op, struct pawl_err *err)
     else if (led_node_replaced(q->boot, node))
         op->status = err_set(&op->err, PAWL_LOST_LEASE, "node \"%.*s\" is no longer this process",
                              BYTES_ARG(q->node));
-    return op->status == PAWL_OK ? settle(c, q, l, err) : PAWL_OK;
+    return op->status == PAWL_OK ? settle(c, q, &l, err) : PAWL_OK;
 }

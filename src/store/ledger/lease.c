@@ -1,8 +1,8 @@
 /*
- * lease.c - leases: who holds which calls, and which of them have ended.
+ * lease.c - leases: which calls they hold, and which of these have ended.
  *
- * A lease that is to be changed is locked first; which of its calls have ended is asked in a
- * statement of its own after that, so that what the lock's former holder did is seen.
+ * A lease that is to be changed is locked first. Which of its calls have ended is asked in a
+ * separate statement after that, so that it sees what the former holder of the lock did.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static struct led_lease **slot(struct ledger *c, const struct token *token)
     return at;
 }
 
-/* One that has been asked for. */
+/* A lease in memory; it was loaded before. */
 static struct led_lease *lease_of(struct ledger *c, const struct token *token)
 {
     struct led_lease *l = *slot(c, token);
@@ -53,9 +53,9 @@ enum pawl_status led_lease_make(struct ledger *c, const struct token *token, str
     return st;
 }
 
-/* The list of a lease is short where `pos` is the call's own number, which is the place of nearly
- * all calls where one connection writes at a time. Elsewhere that stands for the place that its
- * number in the key gives it, which nearly all have there. */
+/* The packed list of a lease is short if `pos` is the call's own number. With one writer that is
+ * the place of nearly all calls. Otherwise nearly all calls have the place that their number in the
+ * key gives them, so in the list the call's own number stands for that place. */
 void led_places_read(const struct ledger *c, struct held *v, size_t n)
 {
     for (size_t i = 0; i < n && !c->db->one_writer; i++)
@@ -120,7 +120,8 @@ static enum pawl_status lease_row(struct ledger *c, const struct led_rows *r, in
     memcpy(token.b, b.data, sizeof token.b);
     struct led_lease *l = led_lease_new(c, &token);
     *out = l;
-    if (l && (l->locked || !l->missing)) /* as this transaction has it, unless it only looked */
+    if (l && (l->locked || !l->missing)) /* locked: keep what is in memory; only read: it must be
+                                            unchanged */
         return l->locked || l->rev == led_get_int(r, row, 6) ? PAWL_OK
                                                              : led_again(c, "a lease", err);
     enum pawl_status st = lease_unpack(&c->scratch, led_get(r, row, 7), &held, &n, err);
@@ -144,7 +145,7 @@ static enum pawl_status lease_row(struct ledger *c, const struct led_rows *r, in
                              : led_lease_check(c, l, LED_LOADED, err);
 }
 
-/* Which calls of these leases have ended. */
+/* Mark the calls of these leases that have ended. */
 static enum pawl_status ended_load(struct ledger *c, struct led_lease *const *v, size_t n,
                                    struct pawl_err *err)
 {
@@ -194,7 +195,7 @@ static enum pawl_status leases_read(struct ledger *c, const struct led_rows *r, 
     return st == PAWL_OK && ended ? ended_load(c, fresh, n, err) : st;
 }
 
-/* One that was seen without a lock must still be there. */
+/* A lease that was read without a lock must still exist. */
 static enum pawl_status still_missing(struct ledger *c, const struct token *v, size_t n,
                                       const struct led_rows *r, struct pawl_err *err)
 {
@@ -209,7 +210,7 @@ static enum pawl_status still_missing(struct ledger *c, const struct token *v, s
     return PAWL_OK;
 }
 
-/* Tokens that were not asked for under a lock yet. */
+/* The tokens whose leases were not locked or requested yet. */
 static bool leases_wanting(struct ledger *c, const struct token *v, size_t n,
                            struct led_column *out)
 {
@@ -280,7 +281,7 @@ enum pawl_status led_lease_get(struct ledger *c, const struct token *token, stru
     return st;
 }
 
-/* The call as its lease has it. */
+/* Fill in the call from the list of its lease. */
 static void hold(struct led_call *it, struct led_lease *l, const struct held *h)
 {
     it->lease = l;
@@ -295,12 +296,15 @@ static void hold(struct led_call *it, struct led_lease *l, const struct held *h)
     it->was = it->now;
 }
 
-/* One row of lease_calls. */
+/* Fill in a lean call from a row of lease_calls. */
 static enum pawl_status lean_row(struct ledger *c, const struct led_rows *r, int row,
                                  struct pawl_err *err)
 {
     struct led_call *it = led_call_find(c, led_get_int(r, row, 0));
-    struct led_lease *l = it->lease;
+    struct led_lease *l = it ? it->lease : NULL;
+    if (!l || l->state[it->held_at] != HELD_OPEN || l->left == 0)
+        return err_set(err, PAWL_BROKEN, "database: call %lld is listed twice for its lease",
+                       (long long)led_get_int(r, row, 0));
     if (led_get_int(r, row, 1)) {
         l->state[it->held_at] = HELD_ENDED;
         l->left--;
@@ -320,13 +324,14 @@ static enum pawl_status lean_row(struct ledger *c, const struct led_rows *r, int
     return st == PAWL_OK ? led_call_check(it, LED_LOADED, err) : st;
 }
 
-/* The same of a lease that is remembered. Id and key are borrowed from the cache, whose entries go
- * only with the transaction (led_cache_stored, led_cache_doubt). */
+/* The same for a remembered lease. Id and key are borrowed from the cache, whose entries are not
+ * freed before the transaction ends (led_cache_stored, led_cache_doubt). */
 static void lean_cached(struct led_call *it, const struct led_cached_lease *k)
 {
     struct led_lease *l = it->lease;
     size_t i = it->held_at;
     const struct led_cached_call *v = &k->v[i];
+    CHECK(i < k->n && v->seq == it->seq);
     if (v->ended) {
         l->state[i] = HELD_ENDED;
         l->left--;
@@ -341,7 +346,7 @@ static void lean_cached(struct led_call *it, const struct led_cached_lease *k)
     hold(it, l, &l->held[i]);
 }
 
-/* Cancel requests for calls that are remembered: any process may store one at any time. */
+/* Apply cancel requests to remembered calls: any process may store one at any time. */
 static void cancel_requests_take(struct ledger *c, const struct led_rows *r)
 {
     for (int i = 0; r && i < r->n; i++) {
@@ -429,7 +434,7 @@ static const char *lost_text(struct ledger *c, int64_t seq)
     return text ? text : "a call";
 }
 
-/* The leases that may hold calls with these numbers. */
+/* Read the leases that may hold calls with numbers from low to high. */
 static enum pawl_status leases_around(struct ledger *c, int64_t low, int64_t high,
                                       struct pawl_err *err)
 {
@@ -483,7 +488,7 @@ int64_t led_lease_before(const struct led_lease *l, size_t i, size_t *out_first)
     return n;
 }
 
-/* Open, and no open call stands before it in its run. */
+/* Is it open, with no open call before it in its run? */
 static bool is_first(const struct led_lease *l, size_t i)
 {
     int before = l->run[i].before;
@@ -538,7 +543,7 @@ void led_lease_done(struct led_lease *l, size_t i, bool off)
     l->state[i] = off ? HELD_OFF : HELD_ENDED;
     l->left--;
     l->named -= off;
-    /* Who remembers the lease has to learn of it: see lease_cache.c. */
+    /* Other handles that remember the lease must notice: see lease_cache.c. */
     l->dirty = l->dirty || off || !l->cached;
     if (l->left == 0) {
         l->missing = true;

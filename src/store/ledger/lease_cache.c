@@ -2,11 +2,11 @@
  * lease_cache.c - what a handle remembers of the leases it gave out, so that a finish need not read
  * it.
  *
- * What the end of an attempt needs of its call never changes while a lease names it; which of the
- * calls have ended does. A handle that ends a call of a lease which it does not remember, here or
- * in another process, therefore rewrites the lease (led_lease_done), and that changes its `rev`:
- * what is remembered counts only while `rev` is the same. It may be dropped at any time, and is,
- * when anything went wrong or it grows too long.
+ * What the end of an attempt needs of its call does not change while a lease names it. Which of the
+ * calls have ended does change. So a handle that ends a call of a lease that it does not remember,
+ * in this process or another, rewrites the lease (led_lease_done), which changes its `rev`: what is
+ * remembered is valid only while `rev` is the same. An entry may be dropped at any time, and is
+ * dropped after any error or if the cache grows too long.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
@@ -187,7 +187,7 @@ static char *put(char *to, struct bytes *b)
     return to + b->len;
 }
 
-/* A lease that was made in the transaction that has just been stored. */
+/* Remember a lease that was made in the transaction that has just been committed. */
 static void keep(struct ledger *c, const struct led_lease *l)
 {
     size_t len = 0;

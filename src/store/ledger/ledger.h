@@ -2,11 +2,11 @@
  * ledger.h - the ledger on a database: load, decide, flush, over a driver.
  *
  * For store/ledger, its drivers (store/pg, store/mysql, store/sqlite), whose handle begins with a
- * `struct ledger`, and the event service, which uses their drivers alone. A handle belongs to one
- * thread at a time. A transaction loads rows into `tx`, decides on them in memory, and writes the
- * difference between what each was and what it is (led_flush). Everything a transaction knows lives
- * in `scratch` and is worth nothing in the next; what a handle remembers (lanes, cursors,
- * lease_cache) may be dropped at any time.
+ * `struct ledger`, and the event service, which uses the drivers without the ledger. A handle
+ * belongs to one thread at a time. A transaction loads rows into `tx`, decides on them in memory,
+ * and writes the difference between what each row was and what it is (led_flush). Everything that a
+ * transaction has read lives in `scratch` and is not valid in the next transaction. What a handle
+ * remembers across transactions (lanes, cursors, lease_cache) may be dropped at any time.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STORE_LEDGER_LEDGER_H
@@ -25,30 +25,32 @@ struct led_lane {
 struct led_lanes {
     struct led_lane *v; /* owned; lane n is v[n - 1] */
     size_t n, cap;
-    size_t n_stored;  /* of these are committed */
-    size_t n_written; /* of these are in the table, as the running transaction sees it */
+    size_t n_stored;  /* the first n_stored are committed */
+    size_t n_written; /* the first n_written are in the table, as the running transaction sees it */
     int *slots;       /* owned; lane numbers by hash; 0: free */
     size_t n_slots;
     bool read;   /* the table was read up to its end in this transaction */
-    bool locked; /* nobody else makes lanes until this transaction ends */
+    bool locked; /* no other transaction makes lanes until this one ends */
 };
 
-/* Where claims of a (track, rank) go on: every row before it was taken here, or was locked. */
+/* The position from which claims of a (track, rank) continue: every row before it was taken by this
+ * handle, or was locked. */
 struct led_cursor {
     int64_t track, rank, run_at_us, seq;
-    int64_t next_us; /* of the first row that the running look found, INT64_MAX: none */
+    int64_t next_us; /* run_at of the first row that the running look found; INT64_MAX: it found
+                        none */
 };
 struct led_cursors {
     struct led_cursor *v; /* owned; by track, then rank */
     size_t n, cap;
-    int64_t full_us, near_us; /* world_mono: when everything, and what is a little older, was looked
-                                 at last */
-    int64_t full_cost_us, near_cost_us; /* how long that took */
-    bool looking, looking_full;         /* such a look is under way */
+    int64_t full_us, near_us; /* world_mono: the last look at all rows, and the last look at rows
+                                 slightly before the cursors */
+    int64_t full_cost_us, near_cost_us; /* how long those looks took */
+    bool looking, looking_full;         /* one of those looks is running */
     bool dry;                           /* the last look of a claim found no due row */
 };
 
-/* What is remembered of leases that were given out here (lease_cache.c). */
+/* What the handle remembers of leases that it gave out (lease_cache.c). */
 struct led_cached_call {
     int64_t seq;
     struct call_spec spec; /* id, key and options */
@@ -62,7 +64,8 @@ struct led_cached_lease {
     int64_t rev, claimed_us;
     size_t size; /* bytes of this entry */
     size_t n;
-    struct led_cached_call v[]; /* in the order of the lease's list; behind them what they name */
+    struct led_cached_call v[]; /* in the order of the lease's list; the bytes of their ids and keys
+                                   follow it */
 };
 #define LED_CACHE_SLOTS 256
 struct led_lease_cache {
@@ -71,7 +74,7 @@ struct led_lease_cache {
     size_t n;                       /* calls */
 };
 #ifdef PAWL_TEST
-/* How many calls a handle remembers, in all of its leases, instead of CACHE_MAX; 0: that. */
+/* For tests: how many calls a handle remembers, in all of its leases together. 0: CACHE_MAX. */
 extern size_t led_cache_max;
 #endif
 
@@ -82,7 +85,7 @@ struct ledger {
     struct store base;
     const struct led_driver *db;
     const struct world *world; /* borrowed */
-    bool own_clock;            /* the world is a test's: its clock, not the server's */
+    bool own_clock;            /* the world is a test's: use its clock, not the server's */
     char schema[SCHEMA_LEN_MAX + 1];
     int64_t retention_us, remember_us, key_pending_max;
     struct led_lanes lanes;
@@ -96,7 +99,8 @@ struct ledger {
     bool blocked;   /* it waited too long for a row that another transaction has locked */
     bool redo;      /* it lost a race with another transaction: repeat it */
     int redone;     /* how often the group has been repeated */
-    bool only_once; /* the group cannot be done again: it has the SQL of a handler that has run */
+    bool only_once; /* the group cannot be repeated: it contains the SQL of a handler that has run
+                     */
     int64_t now_us;
     struct arena scratch;
     struct led_cache *tx; /* in scratch */
@@ -107,14 +111,15 @@ static inline struct ledger *led_of(struct store *s)
     return (struct ledger *)s;
 }
 
-/* What every engine sets up and takes down. */
+/* Initialize the part of a handle that all engines share; `db` must outlive the handle. led_end()
+ * frees everything that the handle remembers, after the engine has closed its connection. */
 void led_init(struct ledger *c, const struct store_conf *conf, const struct led_driver *db);
 void led_end(struct ledger *c);
 
 /* ---- Statements (stmt.c) --------------------------------------------------------------------- */
 
-/* A column of values on their way to the server. Bytes are borrowed until the statement has run.
- * What does not fit into memory shows in the arena's `failed`. */
+/* A column of values for a statement. Bytes are borrowed until the statement has run. A failed
+ * allocation shows in the arena's `failed`, and led_query() and its like then return NO_MEMORY. */
 enum led_kind { LED_INTS, LED_TEXTS, LED_BLOBS };
 #define LED_NULL INT64_MIN
 struct led_column {
@@ -124,10 +129,12 @@ struct led_column {
     int64_t *ints;       /* INTS; LED_NULL: null */
     struct bytes *bytes; /* else; absent: null */
 };
+/* Begin an empty column; its memory comes from `a`. The others add one value to it:
+ * led_add_int_or_null() a null for 0, led_add_bytes() a null for absent bytes. */
 void led_column_init(struct led_column *k, struct arena *a, enum led_kind kind);
 void led_add_int(struct led_column *k, int64_t v);
-void led_add_int_or_null(struct led_column *k, int64_t v); /* 0: null */
-void led_add_bytes(struct led_column *k, struct bytes v);  /* absent: null */
+void led_add_int_or_null(struct led_column *k, int64_t v);
+void led_add_bytes(struct led_column *k, struct bytes v);
 
 /* Parameters, in order: one value, or a column of them. */
 struct led_param {
@@ -141,7 +148,8 @@ struct led_params {
     struct led_param v[LED_PARAMS_MAX];
     int n;
 };
-/* Each adds one parameter. Bytes are borrowed until the statement has run. */
+/* Each adds one parameter: a value, or a column of values. Bytes are borrowed until the statement
+ * has run. More than LED_PARAMS_MAX end the process. */
 void led_int(struct led_params *p, int64_t v);
 void led_text(struct led_params *p, struct bytes v);
 void led_blob(struct led_params *p, struct bytes v);
@@ -151,32 +159,36 @@ void led_texts(struct ledger *c, struct led_params *p, const struct bytes *v, si
 
 /* Rows of an answer, in scratch: they live as long as the transaction. */
 struct led_cell {
-    struct bytes b; /* absent: null. Bytes of text and blobs; of numbers nothing one may look at */
+    struct bytes b; /* absent: null. For text and blobs; for numbers only whether it is absent means
+                       something */
     int64_t i;      /* numbers; null: 0 */
 };
 struct led_rows {
     int n, columns;
     struct led_cell *v;
 };
+/* A value of an answer; `row` and `column` are within it. */
 int64_t led_get_int(const struct led_rows *r, int row, int column);  /* null: 0 */
 struct bytes led_get(const struct led_rows *r, int row, int column); /* null: absent */
 bool led_null(const struct led_rows *r, int row, int column);
 
-/* One statement, now. */
+/* Run one statement and read its rows: *out, which is never NULL after OK. Without memory
+ * NO_MEMORY; otherwise what the driver's query() returns. */
 MUST_USE enum pawl_status led_query(struct ledger *c, enum sql_name name,
                                     const struct led_params *p, struct led_rows **out,
                                     struct pawl_err *err);
-/* The same for what changes rows: nothing comes back. */
+/* The same for a statement that changes rows and returns none. *out_rows: how many it changed;
+ * out_rows may be NULL. */
 MUST_USE enum pawl_status led_run(struct ledger *c, enum sql_name name, const struct led_params *p,
                                   int64_t *out_rows, struct pawl_err *err);
-/* The first column of the first row; `otherwise` when there is none. */
+/* The first column of the first row; `otherwise` if there is no row or the value is null. */
 MUST_USE enum pawl_status led_number(struct ledger *c, enum sql_name name,
                                      const struct led_params *p, int64_t otherwise, int64_t *out,
                                      struct pawl_err *err);
 
-/* Statements that go out together and are done in order. `rows` below 0: any number; else another
- * number means that another transaction was faster, and this one is repeated. `out` may be
- * NULL. */
+/* Statements that are sent together and run in order. `rows` below 0: any number of rows may
+ * change. Otherwise another number means that another transaction changed the same rows first, and
+ * this transaction is repeated. `out` may be NULL. */
 struct led_batch {
     struct led_batched {
         enum sql_name name;
@@ -186,11 +198,13 @@ struct led_batch {
     } v[48];
     size_t n;
 };
+/* Add a statement that changes `rows` rows; p may be NULL, and is copied. */
 void led_batch_add(struct led_batch *b, enum sql_name name, const struct led_params *p,
                    int64_t rows);
-/* A question among them. */
+/* Add a query to the batch; its rows are in *out after led_batch_run(). */
 void led_batch_ask(struct led_batch *b, enum sql_name name, const struct led_params *p,
                    struct led_rows **out);
+/* Run the batch, unless it is empty. BUSY and c->redo if `rows` of a statement does not hold. */
 MUST_USE enum pawl_status led_batch_run(struct ledger *c, const struct led_batch *b,
                                         struct pawl_err *err);
 
@@ -199,100 +213,123 @@ MUST_USE enum pawl_status led_batch_run(struct ledger *c, const struct led_batch
 enum led_begin { LED_WRITE, LED_READ };
 
 /* What an engine adds: a connection that runs named statements. Errors come as a status and a
- * sentence; `c->redo` is set by those after which the same transaction may well do. */
+ * sentence. The driver sets `c->redo` for errors after which the same transaction may succeed if it
+ * is repeated. */
 struct led_driver {
     bool cursors; /* it has ready_known */
     bool grabs;   /* it has ready_grab */
     bool inbox;   /* applications submit in SQL: there is a table for it */
-    /* While one transaction writes nobody else does: what it has read is locked, there are no
-     * key notes, and what is not as it was read is BROKEN. Its statements run inside the process,
-     * once for each value of a column: nothing is gained by asking before it is needed, an id is
-     * added where it would be looked for, a key's row when it is first written; rows of ready_take
-     * and call_list_lane come track by track and lane by lane, and the `len` of ready_take and
-     * line_take is that of each input; longer ones are read when they are taken. */
+    /* While one transaction writes, no other connection writes: what it has read is locked, there
+     * are no key notes, and a row that is not as it was read is BROKEN. Its statements run inside
+     * the process, once for each value of a column, so reading ahead saves nothing: an id is added
+     * where it would be looked for, and a key's row when it is first written. Rows of ready_take
+     * and call_list_lane come track by track and lane by lane. The `len` of ready_take and
+     * line_take is the limit for each input; longer inputs are read when they are taken. */
     bool one_writer;
-    /* Connected, in a transaction of its own, whatever was open before. LED_WRITE: READ COMMITTED;
-     * LED_READ: one snapshot for all of it. Sets now_us, unless the clock is a test's. `first` are
-     * its first statements, if any, so that they need no round trip of their own. */
+    /* Connect if necessary and begin a new transaction; one that is still open is rolled back.
+     * LED_WRITE: READ COMMITTED; LED_READ: one snapshot for the whole transaction. Sets now_us,
+     * unless the clock is a test's. `first` has its first statements, if any: they need no extra
+     * round trip. */
     enum pawl_status (*begin)(struct ledger *c, enum led_begin how, const struct led_batch *first,
                               struct pawl_err *err);
-    /* Connected, and in no transaction: a statement commits by itself. NULL: it cannot. */
+    /* Connect if necessary, without a transaction: every statement commits by itself. NULL: the
+     * engine cannot do this. */
     enum pawl_status (*autocommit)(struct ledger *c, struct pawl_err *err);
-    /* `last` are its last statements, if any: of those whose `rows` cannot fail to hold. UNKNOWN:
-     * the answer was lost. After anything but OK the transaction is over all the same, or
-     * rollback() ends it. */
+    /* `last` has its last statements, if any; only statements whose `rows` cannot fail to match.
+     * UNKNOWN: the answer was lost. After any other status than OK the transaction has ended as
+     * well, or rollback() ends it. */
     enum pawl_status (*commit)(struct ledger *c, const struct led_batch *last,
                                struct pawl_err *err);
     void (*rollback)(struct ledger *c);
-    /* Is the transaction that was begun still there? */
+    /* Is the transaction that was begun still open? */
     bool (*in_tx)(struct ledger *c);
-    /* Parameters and statement are the ledger's; out_rows: how many changed. Each may be NULL. */
+    /* Run one statement. `p`, `out` and `out_rows` (how many rows changed) may each be NULL. */
     enum pawl_status (*query)(struct ledger *c, enum sql_name name, const struct led_params *p,
                               struct led_rows **out, int64_t *out_rows, struct pawl_err *err);
-    /* In order, in as few round trips as can be; led_again() when one's `rows` do not hold. */
+    /* Run the statements in order, in as few round trips as possible; led_again() if `rows` of one
+     * does not hold. */
     enum pawl_status (*batch)(struct ledger *c, const struct led_batch *b, struct pawl_err *err);
-    /* n fresh sequence numbers, rising, each above every one that was given before this began. */
+    /* n new sequence numbers, rising, each above every number that was given before this call
+     * began. */
     enum pawl_status (*numbers)(struct ledger *c, int64_t *out, size_t n, struct pawl_err *err);
-    /* The last n of those were not used, and may be given again. NULL: they are lost. */
+    /* The last n of those numbers were not used and may be given again. NULL: they are lost. */
     void (*numbers_back)(struct ledger *c, size_t n);
-    /* "SAVEPOINT x" and its like. */
+    /* Run a statement without parameters, such as "SAVEPOINT x". */
     enum pawl_status (*plain)(struct ledger *c, const char *text, struct pawl_err *err);
-    /* The application's own statements, inside or outside the transaction; INVALID: theirs is
-     * the mistake, and nothing of them stands. */
+    /* Run the application's own statements, inside or outside the transaction. INVALID: they have
+     * an error, and none of them took effect. */
     enum pawl_status (*script)(struct ledger *c, struct bytes text, struct pawl_err *err);
 };
 
 /* ---- Transactions (commit.c) ----------------------------------------------------------------- */
 
+/* Begin a transaction; `first`, which may be NULL, has its first statements. After OK the caller
+ * commits it, or undoes it (led_undo). */
 MUST_USE enum pawl_status led_begin(struct ledger *c, enum led_begin how,
                                     const struct led_batch *first, struct pawl_err *err);
-/* Empty memory, before anything is asked. */
+/* Release what the last transaction read, before a new one adds its first statements to a batch.
+ * led_begin() does this unless it is given such a batch. */
 MUST_USE enum pawl_status led_fresh(struct ledger *c, enum led_begin how, struct pawl_err *err);
-void led_undo(struct ledger **c); /* for AUTO: roll back unless it was taken */
+/* For AUTO: roll back, and forget what the transaction made, unless *c is NULL (taken). */
+void led_undo(struct ledger **c);
+/* Commit, with `last` as the last statements, which may be NULL, and keep what the handle
+ * remembers. The transaction has ended when it returns, whatever the status. */
 MUST_USE enum pawl_status led_commit(struct ledger *taken, const struct led_batch *last,
                                      struct pawl_err *err);
-/* Empty memory of the transaction's rows: what is stored is what counts again. */
+/* Forget the rows that the transaction has read and decided; later operations read again what is
+ * stored. Numbers that were drawn stay. */
 MUST_USE enum pawl_status led_forget(struct ledger *c, struct pawl_err *err);
-/* The server refused a statement of ours for want of a right: INVALID, and store_denied(). `text`
- * is its sentence. */
+/* The server refused one of our statements because the account lacks a right: returns INVALID, for
+ * store_denied(). `text` is the server's sentence. */
 enum pawl_status led_denied(const char *account, const char *text, struct pawl_err *err);
-/* Another transaction was faster: do the group again. */
+/* Another transaction changed `what` first: sets c->redo and returns BUSY, so that the group is
+ * repeated. BROKEN where no other transaction can interfere (one writer, or a snapshot). */
 enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *err);
 
 /* ---- Waiting for answers (patience.c) -------------------------------------------------------- */
 
-/* What the server says, on another connection, of a commit that has no answer. */
+/* What the server says, on another connection, about a commit that has no answer. */
 enum led_commit {
-    LED_COMMIT_SILENT, /* nothing: it does not answer, or does not know the session */
-    LED_COMMIT_WORKS,  /* it is at work on it */
-    LED_COMMIT_WAITS,  /* it waits for a standby */
+    LED_COMMIT_SILENT, /* no answer, or the server does not know the session */
+    LED_COMMIT_WORKS,  /* the server is working on it */
+    LED_COMMIT_WAITS,  /* the commit waits for a standby */
 };
 /* The wait for one answer; times are world_mono. */
 struct led_patience {
     int64_t began_us, until_us;
-    int64_t next_us; /* poll until then; with no answer by then led_patient() decides */
-    bool commits;    /* what was sent commits: ask the server before led_patient() */
+    int64_t next_us; /* poll until then; if there is no answer by then, led_patient() decides */
+    bool commits;    /* the statement commits: ask the server before calling led_patient() */
 };
-/* Waiting begins, for patience_us; longer while a commit waits for a standby. */
+/* Begin to wait, for patience_us; longer while a commit waits for a standby. */
 struct led_patience led_patience(const struct ledger *c, int64_t now_us, int64_t patience_us);
-/* Nothing came until next_us, and the server said this. False: give up. */
+/* No answer came until next_us, and the server said this. True: wait until the new next_us. False:
+ * give up. */
 bool led_patient(struct ledger *c, struct led_patience *p, int64_t now_us, enum led_commit said);
 
 /* ---- Lanes (lanes.c) ------------------------------------------------------------------------- */
 
+/* Read the lanes that are new since the last read, unless this transaction has. BROKEN if one is
+ * missing: their numbers have no gaps. */
 MUST_USE enum pawl_status led_lanes_read(struct ledger *c, struct pawl_err *err);
+/* The lane of (queue, type); *out 0: there is none. */
 MUST_USE enum pawl_status led_lane_find(struct ledger *c, struct bytes queue, struct bytes type,
                                         int *out, struct pawl_err *err);
-/* Made when it is new; *out 0: no lane is left. */
+/* The lane of (queue, type), which is made if it is new. *out 0: there are LANES_MAX already. */
 MUST_USE enum pawl_status led_lane_for(struct ledger *c, struct bytes queue, struct bytes type,
                                        int *out, struct pawl_err *err);
+/* Would so many more lanes exceed LANES_MAX? */
 bool led_lanes_full(const struct ledger *c, size_t more);
-/* Nobody else makes lanes from here on; needed before lanes are counted. */
+/* Lock out other transactions that make lanes, until the commit. Needed before lanes are counted.
+ */
 MUST_USE enum pawl_status led_lanes_lock(struct ledger *c, struct pawl_err *err);
+/* The queue and type of a lane, borrowed until lanes are read or made again. BROKEN if it does not
+ * exist. */
 MUST_USE enum pawl_status led_lane(struct ledger *c, int lane, const struct led_lane **out,
                                    struct pawl_err *err);
+/* Is the queue of the lane paused? */
 MUST_USE enum pawl_status led_lane_paused(struct ledger *c, int lane, bool *out,
                                           struct pawl_err *err);
+/* Forget the lanes that this transaction made: it is undone. led_lanes_end() frees all of them. */
 void led_lanes_undo(struct ledger *c);
 void led_lanes_end(struct ledger *c);
 
@@ -300,7 +337,8 @@ void led_lanes_end(struct ledger *c);
 
 #define LED_STEPS_MAX 1000
 
-/* What an engine brings: texts with our own names in them, and a way to run one. */
+/* What an engine provides: the texts of the statements, with the schema's name in them, and a
+ * function that runs one. */
 struct led_steps {
     const struct sql_migration *v; /* number 0 ends it */
     const char *const *texts;      /* of statements */
@@ -308,36 +346,43 @@ struct led_steps {
     int n_first;
     enum pawl_status (*script)(struct ledger *c, const char *text, struct pawl_err *err);
 };
-/* What the database says of itself. */
+/* The schema as the database records it. */
 struct led_applied {
     int version;
     int64_t min_version;
     bool finished[LED_STEPS_MAX + 1];
 };
 #ifdef PAWL_TEST
-/* Those of a program of a later release, instead. */
+/* For tests: use these steps, those of a later release. */
 extern const struct sql_migration *led_steps_newer;
 #endif
-/* The steps this program knows; how many these are. */
+/* The steps that this program knows, and how many they are. */
 const struct sql_migration *led_steps_known(const struct led_steps *s);
 int led_steps_wanted(const struct led_steps *s);
+/* Read which steps were applied; no steps if there is no schema. BROKEN if one is missing, or is
+ * not the one that this program knows. */
 MUST_USE enum pawl_status led_applied_read(struct ledger *c, const struct led_steps *s,
                                            struct led_applied *out, struct pawl_err *err);
+/* STATE if the database needs a program that knows more steps. */
 MUST_USE enum pawl_status led_steps_fit(const struct led_steps *s, const struct led_applied *had,
                                         struct pawl_err *err);
-/* Nothing is due when every step we know is there, and its second half too if that was asked for.
- */
+/* Must steps be applied? False if the database has every step that we know, and with `finish` also
+ * the second half of each. */
 bool led_steps_due(const struct led_steps *s, const struct led_applied *had, bool finish);
-/* Under the engine's lock. */
+/* Apply the steps that are missing, and with `finish` their second halves; *had follows. The caller
+ * holds the engine's lock for migrations. */
 MUST_USE enum pawl_status led_steps_run(struct ledger *c, const struct led_steps *s,
                                         struct led_applied *had, bool finish, struct pawl_err *err);
 /* STATE unless the schema has every table that `migrate grants` names. */
 MUST_USE enum pawl_status led_grantable(struct ledger *c, struct pawl_err *err);
+/* Versions of the schema, for store_schema(). */
 MUST_USE enum pawl_status led_schema(struct ledger *c, const struct led_steps *s,
                                      struct schema *out, struct pawl_err *err);
 
 /* ---- Slots, for the engines' tables ---------------------------------------------------------- */
 
+/* The slots of struct store_ops (store.h has their contracts) that are the same on every engine.
+ * What they answer is allocated in `a`. */
 enum pawl_status led_commit_ops(struct store *s, struct op *const *v, size_t n,
                                 struct pawl_err *err);
 enum pawl_status led_get_calls(struct store *s, struct arena *a, struct get *g,
@@ -365,7 +410,7 @@ enum pawl_status led_cancel_requests(struct store *s, struct arena *a, struct ca
 struct led_tx {
     struct sql_tx base;
     struct ledger *c;
-    bool lost; /* the transaction is gone, or the connection */
+    bool lost; /* the transaction or the connection was lost */
 };
 
 #endif

@@ -117,7 +117,10 @@ enum pawl_status led_lines_load(struct ledger *c, struct led_key *const *v, size
         return st;
     *out = arena_alloc(&c->scratch, (r->n + 1) * sizeof **out);
     for (int i = 0; *out && i < r->n; i++) {
-        struct led_key *k = led_key_find(c, led_get(r, i, 0));
+        struct led_key *k;
+        st = led_key_of_row(c, led_get(r, i, 0), &k, err);
+        if (st != PAWL_OK)
+            return st;
         struct led_call *it = row_call(c, r, i, k);
         if (!it)
             return err_no_memory(err, "a line");
@@ -146,13 +149,17 @@ static int64_t len_each(const int64_t *max, size_t n, int64_t len)
 static enum pawl_status ahead_row(struct ledger *c, const struct led_rows *r, int row,
                                   struct led_call ***calls, struct pawl_err *err)
 {
-    struct led_key *k = led_key_find(c, led_get(r, row, 0));
+    struct led_key *k;
+    enum pawl_status st = led_key_of_row(c, led_get(r, row, 0), &k, err);
+    if (st != PAWL_OK)
+        return st;
     struct led_call *it = row_call(c, r, row, k);
     if (!it)
         return err_no_memory(err, "a line");
     if (it->now.place != AT_LINE)
         return PAWL_OK;
-    enum pawl_status st = it->partial ? led_call_taken(c, r, row, TAKEN_LINE, it, err) : PAWL_OK;
+    st = it->partial ? led_call_taken(c, r, row, TAKEN_LINE, it, err)
+                     : led_call_check(it, LED_LOADED, err);
     if (!k->n_ahead)
         k->ahead = *calls;
     k->n_ahead++;

@@ -1,5 +1,5 @@
 /*
- * load.c - rows become calls: what was asked, where they stand, and how they are shown.
+ * load.c - rows become calls: what was submitted, their places, and how they are shown.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -64,7 +64,7 @@ struct led_id *led_id_new(struct ledger *c, struct bytes id)
     return it;
 }
 
-/* Those that are not in memory yet, and now are, as far as is known. */
+/* Add those ids that are not in memory to the column and, empty, to memory. */
 static bool ids_wanting(struct ledger *c, const struct bytes *ids, size_t n, struct led_column *out)
 {
     for (size_t i = 0; i < n; i++) {
@@ -108,7 +108,7 @@ size_t led_ids_new(struct ledger *c, const struct bytes *ids, size_t n)
     return count;
 }
 
-/* Rows without an id are numbers for those that are new. */
+/* A row of id_find without an id is a number for a new call. */
 static bool number_keep(struct ledger *c, size_t rows, int64_t number)
 {
     struct led_reserve *r = &c->tx->numbers;
@@ -123,6 +123,9 @@ enum pawl_status led_ids_take(struct ledger *c, const struct led_rows *r, struct
 {
     CHECK(!c->tx->numbers.v);
     for (int i = 0; i < r->n; i++) {
+        enum pawl_status st = led_number_check(led_get_int(r, i, 1), "an id", err);
+        if (st != PAWL_OK)
+            return st;
         if (led_null(r, i, 0)) {
             if (!number_keep(c, (size_t)r->n, led_get_int(r, i, 1)))
                 return err_no_memory(err, "numbers");
@@ -186,8 +189,12 @@ enum pawl_status led_id_claim(struct ledger *c, const struct call_spec *s, struc
     led_int(&p, number);
     led_blob(&p, (struct bytes){ (const char *)s->fingerprint, FINGERPRINT_LEN });
     st = led_run(c, SQL_ID_ADD, &p, &added, err);
-    if (st != PAWL_OK || !added)
-        return st == PAWL_OK ? led_id_get(c, s->id, out, err) : st;
+    if (st == PAWL_OK && !added) {
+        st = led_id_get(c, s->id, out, err);
+        return st == PAWL_OK ? led_number_check((*out)->seq, "a known id", err) : st;
+    }
+    if (st != PAWL_OK)
+        return st;
     *out = led_id_new(c, s->id);
     if (!*out)
         return err_no_memory(err, "ids");
@@ -259,6 +266,15 @@ static enum pawl_status asked_read(struct ledger *c, const struct led_rows *r, i
     if (st == PAWL_OK)
         st = call_tags_read(&c->scratch, led_get(r, row, ASKED_TAGS), s, err);
     return st == PAWL_OK && c->scratch.failed ? err_no_memory(err, "a call") : st;
+}
+
+/* What every row of `call` has. */
+static enum pawl_status asked_check(const struct led_call *it, struct pawl_err *err)
+{
+    if (it->spec.id.len && it->own_lane > 0 && it->created_us > 0)
+        return PAWL_OK;
+    return err_set(err, PAWL_BROKEN, "call %lld: its row has no id, lane or time",
+                   (long long)it->seq);
 }
 
 static struct attempt_counts counts_read(const struct led_rows *r, int row, int at)
@@ -336,7 +352,7 @@ static enum pawl_status stand_read(struct ledger *c, const struct led_rows *r, i
     else if (ended && !stand_ended(c, r, row, &to))
         return err_no_memory(err, "a call");
     if (to.counts.redrives > 0)
-        to.expires_us = 0; /* a retried call has left its first life's end behind */
+        to.expires_us = 0; /* a retried call no longer expires */
     it->lease = NULL;
     it->was = it->now = to;
     return led_call_check(it, LED_LOADED, err);
@@ -350,6 +366,8 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
         return err_no_memory(err, "a call");
     bool moved = it->partial && it->was.place != it->now.place;
     enum pawl_status st = asked_read(c, r, row, it, err);
+    if (st == PAWL_OK)
+        st = asked_check(it, err);
     if (st == PAWL_OK && !moved)
         st = stand_read(c, r, row, it, err);
     if (st == PAWL_OK && moved)
@@ -359,12 +377,11 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
     return st;
 }
 
-/* Columns of a call that is taken; those behind them are the lane, the priority and a cancel
- * request, and what a claim grabs has none of them: it has the lane and the priority of its row of
- * ready. */
+/* Columns of a call that is taken. The lane, the priority and a cancel request follow, except in
+ * the rows of ready_grab: there the call has the lane and the priority of its row of `ready`. */
 #define TAKEN_WHOLE 15
 
-/* NULL is what it nearly always is. */
+/* The value, or `common` if it is NULL: the statement leaves out the most frequent value. */
 static int64_t given(const struct led_rows *r, int row, int column, int64_t common)
 {
     return led_null(r, row, column) ? common : led_get_int(r, row, column);
@@ -400,6 +417,10 @@ enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int 
     enum pawl_status st = call_options_read(&c->scratch, led_get(r, row, at + 6), s, err);
     if (st == PAWL_OK)
         st = call_tags_read(&c->scratch, led_get(r, row, at + 11), s, err);
+    if (st == PAWL_OK)
+        st = asked_check(it, err);
+    if (st == PAWL_OK)
+        st = led_form_check(s->input.form, "the input of a call", err);
     if (st == PAWL_OK)
         st = led_call_check(it, LED_LOADED, err);
     return st == PAWL_OK && c->scratch.failed ? err_no_memory(err, "a call") : st;
@@ -470,6 +491,11 @@ static enum pawl_status payload_row(struct ledger *c, const struct led_rows *r, 
     it->spec.input.bytes = led_get(r, row, 2);
     it->spec.input.form = it->spec.input.bytes.data ? (enum pawl_form)led_get_int(r, row, 1) : 0;
     it->payload = true;
+    enum pawl_status st = led_form_check(it->spec.input.form, "the input of a call", err);
+    if (st == PAWL_OK)
+        st = led_form_check((enum pawl_form)led_get_int(r, row, 3), "the result of a call", err);
+    if (st != PAWL_OK)
+        return st;
     if (it->now.outcome && it->now.outcome == it->was.outcome && !led_null(r, row, 3)) {
         struct led_outcome *o = arena_alloc(&c->scratch, sizeof *o);
         if (!o)
@@ -503,7 +529,7 @@ enum pawl_status led_payloads_load(struct ledger *c, struct led_call *const *v, 
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
-/* Room for n more behind what is left; NULL without memory. */
+/* Make room for n more after what is left; NULL without memory. */
 static int64_t *reserve_room(struct ledger *c, struct led_reserve *r, size_t n)
 {
     size_t have = r->n - r->at;
@@ -526,6 +552,8 @@ enum pawl_status led_numbers(struct ledger *c, size_t n, struct pawl_err *err)
     if (!to)
         return err_no_memory(err, "numbers");
     enum pawl_status st = c->db->numbers(c, to, n - have, err);
+    for (size_t i = 0; st == PAWL_OK && i < n - have; i++)
+        st = led_number_check(to[i], "a new call", err);
     if (st == PAWL_OK)
         r->n = n;
     return st;
@@ -544,8 +572,12 @@ enum pawl_status led_versions(struct ledger *c, size_t n, struct pawl_err *err)
     if (!to)
         return err_no_memory(err, "versions");
     enum pawl_status st = led_query(c, SQL_VERSION_NEXT, &p, &rows, err);
-    for (int i = 0; st == PAWL_OK && i < rows->n; i++)
+    if (st == PAWL_OK && (size_t)rows->n != n - have)
+        st = err_set(err, PAWL_BROKEN, "database: %d versions instead of %zu", rows->n, n - have);
+    for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
         to[i] = led_get_int(rows, i, 0);
+        st = led_number_check(to[i], "a version", err);
+    }
     if (st == PAWL_OK)
         r->n = n;
     return st;
@@ -633,7 +665,7 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
         st = led_key_look(c, it->spec.key, &k, err);
     if (st != PAWL_OK)
         return st;
-    /* The flush may have put it on offer. */
+    /* The flush may have made it the head. */
     if (it->now.place == AT_READY || !k) {
         out->position = 1;
         return PAWL_OK;
@@ -641,7 +673,7 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
     led_text(&p, it->spec.key);
     led_int(&p, it->now.pos);
     st = led_number(c, SQL_LINE_NEWER, &p, 0, &newer, err);
-    bool runs = false; /* the first of the key */
+    bool runs = false; /* has the first call of the key begun? */
     if (st == PAWL_OK && k->held)
         st = led_head_begun(c, k, &runs, err);
     out->position = k->held - runs + k->waiting + k->note_waiting + k->seen_waiting - newer;
@@ -688,7 +720,7 @@ static enum pawl_status show_held(struct ledger *c, struct led_call *it, unsigne
     return st;
 }
 
-/* Everything into the answer's arena. */
+/* Copy everything into the answer's arena. */
 static enum pawl_status own(struct arena *a, struct call *out, struct pawl_err *err)
 {
     struct call_spec *s = &out->spec;

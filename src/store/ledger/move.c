@@ -1,11 +1,12 @@
 /*
- * move.c - the one function that moves a call between places, in memory; its key's numbers follow.
+ * move.c - the function that moves a call between places, in memory; its key's numbers follow.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/ledger/cache.h"
 
-/* A call of a run whose first call is held as well: it is handed back, or ends cancelled. */
+/* Is it a held call of a run whose first call is held as well? It is then handed back, or ends
+ * cancelled. */
 static bool is_behind(const struct led_call *call, const struct led_key *k)
 {
     return call->now.place == AT_HELD && k->turn == KEY_HELD && k->head != call->seq;
@@ -39,7 +40,8 @@ static void leave(struct led_call *call, struct led_key *k, int64_t behind)
         break;
     case AT_ENDED:
         if (k->turn == KEY_BLOCKED && k->head == call->seq) {
-            k->turn = KEY_IDLE; /* the call that blocked the key runs again, or is let go */
+            k->turn = KEY_IDLE; /* the call that blocked the key is retried, or no longer blocks it
+                                 */
             k->since_us = 0;
         }
         break;

@@ -1,8 +1,8 @@
 /*
- * node.c - the registry of process incarnations, and taking back what one of them held.
+ * node.c - the registry of nodes, and taking back what a node held.
  *
- * A node's row is locked before its leases are listed, and a claim of the node shares that lock:
- * so no lease is made behind the back of who takes them away.
+ * A node's row is locked before its leases are listed, and a claim of the node share-locks that
+ * row: so no lease can be made while they are being taken back.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/ledger/cache.h"
@@ -44,8 +44,8 @@ static enum pawl_status take_back(struct ledger *c, struct op *op, struct led_le
     return st;
 }
 
-/* Calls and keys of a lease, at once. `late`: keys only of calls that were claimed so long ago that
- * they may be past their timeout. */
+/* Load the calls and keys of a lease together. `late`: only the keys of calls that were claimed so
+ * long ago that they may be past their timeout. */
 static enum pawl_status lease_load(struct ledger *c, const struct led_lease *l, bool late,
                                    struct pawl_err *err)
 {
@@ -67,8 +67,8 @@ static enum pawl_status lease_load(struct ledger *c, const struct led_lease *l, 
     return st == PAWL_OK && n_keys ? led_keys_load(c, keys, n_keys, LOCK_WAIT, err) : st;
 }
 
-/* When the i-th call of the lease is past its timeout; INT64_MAX: it has not begun, since another
- * of its run comes before it. */
+/* When the i-th call of the lease is past its timeout; INT64_MAX: it has not begun, because another
+ * call of its run comes before it. */
 static enum pawl_status deadline_of(struct ledger *c, const struct led_lease *l, size_t i,
                                     const struct led_call *it, int64_t *out, struct pawl_err *err)
 {
@@ -84,9 +84,9 @@ static enum pawl_status deadline_of(struct ledger *c, const struct led_lease *l,
     return st;
 }
 
-/* The i-th call is past its timeout; those behind it in its run, which have not begun, go back. All
- * of them leave the list, also those that end: their outcomes bear no token, so that a retry
- * could not take them off it. */
+/* End the i-th call, which is past its timeout, and hand back those behind it in its run, which
+ * have not begun. All of them leave the list, including those that end: their outcomes have no
+ * token, so a retry could not take them off it. */
 static enum pawl_status time_out_run(struct ledger *c, struct op *op, struct led_lease *l, size_t i,
                                      struct pawl_err *err)
 {
@@ -109,8 +109,9 @@ static enum pawl_status time_out_run(struct ledger *c, struct op *op, struct led
     return st;
 }
 
-/* Deadlines of the lease's open calls, as far as their timeouts alone tell. *out false: one may be
- * over, or began when the one before it in its run ended, and its call and key have to be read. */
+/* The deadlines of the lease's open calls, if their timeouts alone tell. *out false: one may be
+ * over, or began when the call before it in its run ended, and then its call and key have to be
+ * read. */
 static enum pawl_status deadlines_ahead(struct ledger *c, const struct led_lease *l,
                                         int64_t *deadline, bool *out, struct pawl_err *err)
 {
@@ -138,7 +139,7 @@ static enum pawl_status deadlines_ahead(struct ledger *c, const struct led_lease
     return st;
 }
 
-/* The last deadline of what is left; 0: nothing is. */
+/* The last deadline of the open calls; 0: there are none. */
 static int64_t last_deadline(const struct led_lease *l, const int64_t *deadline)
 {
     int64_t last_us = 0;
@@ -203,7 +204,7 @@ enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token
         int before = l->run[i].before;
         if (l->state[i] != HELD_OPEN || (before >= 0 && l->state[before] == HELD_OPEN))
             continue;
-        /* A call, and those behind it in its run, which have not begun. */
+        /* Take back a call, and those behind it in its run, which have not begun. */
         st = take_back(c, op, l, i, begun[i] ? &e : &back, count, err);
         for (int at = l->run[i].behind; at >= 0 && st == PAWL_OK; at = l->run[at].behind)
             if (l->state[at] == HELD_OPEN)
@@ -213,7 +214,7 @@ enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token
     return st;
 }
 
-/* The leases of a name: of this boot, or of every other. */
+/* Take back the leases of a node: those of this boot, or those of every other boot. */
 static enum pawl_status reclaim_node(struct ledger *c, struct op *op, bool own, enum ending how,
                                      struct pawl_err *err)
 {
@@ -264,12 +265,13 @@ static enum pawl_status node_find(struct ledger *c, enum sql_name name, struct b
     struct led_params p = { 0 };
     led_text(&p, node);
     enum pawl_status st = led_query(c, name, &p, &r, err);
-    if (st == PAWL_OK)
-        *out = node_of(r);
-    return st;
+    if (st != PAWL_OK)
+        return st;
+    *out = node_of(r);
+    return out->there ? led_node_check(node, out->boot, out->beats, err) : PAWL_OK;
 }
 
-/* What it says of itself with every beat. */
+/* Add what a node reports with every heartbeat. */
 static void said(struct led_params *p, const struct node_op *n)
 {
     led_int(p, n->slots);
@@ -334,7 +336,11 @@ enum pawl_status led_leave(struct ledger *c, struct op *op, struct pawl_err *err
     if (st == PAWL_OK)
         st = led_vacate(c, &op->node, true, err);
     led_text(&p, op->node.node);
-    return st == PAWL_OK ? led_run(c, SQL_NODE_REMOVE, &p, NULL, err) : st;
+    int64_t gone = 0;
+    if (st == PAWL_OK)
+        st = led_run(c, SQL_NODE_REMOVE, &p, &gone, err);
+    CHECK(st != PAWL_OK || gone == 1); /* its row is locked */
+    return st;
 }
 
 enum pawl_status led_bury(struct ledger *c, struct op *op, struct pawl_err *err)
@@ -347,8 +353,9 @@ enum pawl_status led_bury(struct ledger *c, struct op *op, struct pawl_err *err)
     if (st != PAWL_OK)
         return st;
     if (!now.there || !bytes_eq(now.boot, n->boot) || now.beats != n->beats) {
-        op->status =
-            err_set(&op->err, PAWL_STATE, "node \"%.*s\" has moved on", BYTES_ARG(n->node));
+        op->status = err_set(&op->err, PAWL_STATE,
+                             "node \"%.*s\" has sent a heartbeat since, or is another process",
+                             BYTES_ARG(n->node));
         return PAWL_OK;
     }
     st = reclaim_node(c, op, true, END_LOST, err);

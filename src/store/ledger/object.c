@@ -1,7 +1,6 @@
 /*
- * object.c - states of objects, and the operations on keys that people ask for.
+ * object.c - states of objects, and operations on keys.
  *
- * An object is written only by a transaction that has locked its key.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -32,15 +31,18 @@ static bool object_new(struct ledger *c, struct bytes type, struct bytes key)
     return true;
 }
 
-static void object_row(struct ledger *c, const struct led_rows *r, int row)
+static enum pawl_status object_row(struct ledger *c, const struct led_rows *r, int row,
+                                   struct pawl_err *err)
 {
     struct led_object *o = *object_slot(c, led_get(r, row, 1), led_get(r, row, 0));
     if (!o)
-        return;
+        return err_set(err, PAWL_BROKEN, "database: object \"%.*s\" \"%.*s\" was not asked for",
+                       BYTES_ARG(led_get(r, row, 1)), BYTES_ARG(led_get(r, row, 0)));
     o->state.payload.form = (enum pawl_form)led_get_int(r, row, 2);
     o->state.payload.bytes = led_get(r, row, 3);
     o->state.version = led_get_int(r, row, 4);
     o->updated_us = led_get_int(r, row, 5);
+    return led_object_check(o, LED_LOADED, err);
 }
 
 enum pawl_status led_objects_load(struct ledger *c, const struct bytes *types,
@@ -65,7 +67,7 @@ enum pawl_status led_objects_load(struct ledger *c, const struct bytes *types,
     led_column(&p, &t);
     enum pawl_status st = led_query(c, SQL_OBJECT_READ, &p, &r, err);
     for (int i = 0; st == PAWL_OK && i < r->n; i++)
-        object_row(c, r, i);
+        st = object_row(c, r, i, err);
     return st;
 }
 
@@ -106,7 +108,7 @@ enum pawl_status led_object_set(struct ledger *c, struct led_object *o, enum sta
 
 /* ---- Pending calls of an object -------------------------------------------------------------- */
 
-/* Every pending call of (type, key) that no lease holds. */
+/* All pending calls of (type, key) that no lease holds. */
 static enum pawl_status pending_of(struct ledger *c, const struct led_key *k, struct bytes type,
                                    struct led_call ***out, size_t *out_n, struct pawl_err *err)
 {
@@ -159,8 +161,7 @@ static enum pawl_status cancel_all(struct ledger *c, struct op *op, struct led_c
 
 #define REFUSE(op, st, ...) ((op)->status = err_set(&(op)->err, (st), __VA_ARGS__))
 
-/* May the operation be done? If not, op->status says why; else `v` has the calls to be cancelled.
- */
+/* May the operation be done? If not, op->status says why; otherwise *v has the calls to cancel. */
 static enum pawl_status object_check(struct ledger *c, struct op *op, const struct led_key *k,
                                      const struct led_object *now, struct led_call ***v, size_t *n,
                                      struct pawl_err *err)
@@ -210,7 +211,8 @@ enum pawl_status led_object_op(struct ledger *c, struct op *op, struct pawl_err 
     if (st != PAWL_OK)
         return st;
     if (op->status != PAWL_OK)
-        return led_key_gone(c, o->key, err); /* LOCK_ROW may have made a row for nothing */
+        return led_key_gone(c, o->key, err); /* LOCK_ROW may have inserted a row that is not needed
+                                              */
     st = cancel_all(c, op, v, n, err);
     if (st == PAWL_OK)
         st = led_object_set(c, now, o->how, o->state, err);
@@ -226,7 +228,7 @@ enum pawl_status led_object_op(struct ledger *c, struct op *op, struct pawl_err 
 
 /* ---- OP_UNBLOCK ------------------------------------------------------------------------------ */
 
-/* Is there a call or an object of the key? */
+/* Does the key have a call or an object? */
 static enum pawl_status key_known(struct ledger *c, struct bytes key, int64_t *out,
                                   struct pawl_err *err)
 {
@@ -331,7 +333,8 @@ static enum pawl_status key_show(struct ledger *c, struct arena *a, struct bytes
     if (st == PAWL_OK)
         st = led_call_get(c, k->head, &it, err);
     if (st == PAWL_OK && !it)
-        st = err_set(err, PAWL_BROKEN, "key \"%.*s\": its first call is nowhere", BYTES_ARG(name));
+        st = err_set(err, PAWL_BROKEN, "key \"%.*s\": its first call does not exist",
+                     BYTES_ARG(name));
     if (st == PAWL_OK)
         st = led_show(c, a, it, 0, &call, err);
     if (st != PAWL_OK)

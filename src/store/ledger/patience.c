@@ -2,9 +2,9 @@
  * patience.c - how long a connection waits for an answer, and what the server is asked meanwhile.
  *
  * A COMMIT without an answer looks the same whether it waits for a synchronous standby, the server
- * is slow, or the connection is dead. So the engine asks the server on a second connection. A
- * commit that waits for a standby is waited for as long as the server says so: giving up would
- * leave a session behind that goes on waiting, each time. One that the server works on has not
+ * is slow, or the connection is dead. So the engine asks the server on a second connection. While
+ * the server says that the commit waits for a standby, the wait goes on: giving up would each time
+ * leave a session behind that goes on waiting. While the server works on the commit, it has not
  * stalled, and its clock (store_commits) begins again. The first question comes early enough that
  * its answer is there before callers are told UNKNOWN.
  * SPDX-License-Identifier: Apache-2.0
@@ -13,7 +13,8 @@
 #include "base/limits.h"
 #include "store/ledger/ledger.h"
 
-/* Between the questions about a commit: before it counts as stalled, and while it waits. */
+/* The time between two questions about a commit: before it counts as stalled, and while it waits
+ * for a standby. */
 #define ASK_EACH_US (SLOWER(COMMIT_WAIT_US) / 2)
 #define STANDBY_US (10 * SEC_US)
 /* A server that works on a commit for longer counts as stalled: its disk may hang. */

@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "store/ledger/cache.h"
 
-/* Calls by number, with everything that showing them needs, at once. */
+/* Load calls by number, with everything that is needed to show them. */
 static enum pawl_status foresee(struct ledger *c, const int64_t *seqs, size_t n, unsigned with,
                                 struct pawl_err *err)
 {
@@ -48,8 +48,7 @@ static enum pawl_status get_all(struct ledger *c, struct arena *a, struct get *g
             continue;
         it = led_call_find(c, id->seq);
         if (!it)
-            return err_set(err, PAWL_BROKEN, "call %lld has an id and is nowhere",
-                           (long long)id->seq);
+            return err_set(err, PAWL_BROKEN, "call %lld has an id and no row", (long long)id->seq);
         g->found[i] = it->now.place == AT_GONE ? PAWL_GONE : PAWL_OK;
         st = led_show(c, a, it, g->with, &g->out[i], err);
     }
@@ -84,7 +83,11 @@ static enum pawl_status attempts_read(struct ledger *c, struct arena *a, int64_t
         return st;
     out->n = r->n;
     out->v = arena_zalloc(a, out->n + 1, sizeof *out->v);
-    /* Newest first, as many as are shown: oldest first then. */
+    for (int i = 0; i < r->n; i++)
+        if (led_get_int(r, i, 0) < 0 || led_get_int(r, i, 5) <= 0)
+            return err_set(err, PAWL_BROKEN, "call %lld: an attempt has no number or time",
+                           (long long)seq);
+    /* The rows are newest first, because only the newest are read; the answer is oldest first. */
     for (size_t i = 0; out->v && i < out->n; i++)
         out->v[out->n - 1 - i] = (struct attempt){ .attempt_no = (int)led_get_int(r, (int)i, 0),
                                                    .how = (enum ending)led_get_int(r, (int)i, 1),
@@ -121,17 +124,17 @@ enum pawl_status led_attempts(struct store *s, struct arena *a, struct bytes id,
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* Numbers are read in pieces that grow: a page is mostly filled by the first. */
+/* Numbers are read in pieces of growing size: the first piece usually fills the page. */
 #define PIECE_FIRST 256
 #define PIECE_MAX 2048
 
 struct listing {
     struct ledger *c;
     const struct query *q;
-    int64_t *lanes; /* those asked for; NULL: all */
+    int64_t *lanes; /* lanes that the query names; NULL: all */
     size_t n_lanes;
     int64_t below;
-    int64_t *v; /* the present piece, falling */
+    int64_t *v; /* the current piece, falling */
     size_t n, at;
     int piece;
     bool ended;
@@ -154,8 +157,8 @@ static enum pawl_status lanes_find(struct listing *l, struct pawl_err *err)
     return PAWL_OK;
 }
 
-/* The index that fits the question best. Only lanes that a call was accepted in find those that
- * were moved since by their own row, which follows. */
+/* Choose the index that fits the query best. A list by lane finds a call that was moved by its
+ * present lane, because its row of `call` is updated. */
 static enum sql_name feed_of(const struct listing *l, struct led_params *p)
 {
     const struct query *q = l->q;
@@ -212,8 +215,11 @@ static enum pawl_status feed(struct listing *l, struct pawl_err *err)
         return err_no_memory(err, "a page");
     for (int i = 0; i < r->n; i++)
         l->v[i] = led_get_int(r, i, 0);
-    led_sort(l->v, (size_t)r->n, sizeof *l->v, newest_first); /* lanes may come one by one */
+    led_sort(l->v, (size_t)r->n, sizeof *l->v, newest_first); /* the rows may come lane by lane */
     l->n = MIN((size_t)r->n, (size_t)l->piece);
+    if (l->n && (l->v[0] >= l->below || l->v[l->n - 1] <= 0))
+        return err_set(err, PAWL_BROKEN, "database: a page has call %lld, which is not before %lld",
+                       (long long)l->v[0], (long long)l->below);
     l->at = 0;
     l->ended = l->n < (size_t)l->piece;
     l->piece = MIN(l->piece * 2, PIECE_MAX);
@@ -245,7 +251,7 @@ static bool lane_asked(const struct listing *l, int lane)
     return asked;
 }
 
-/* As it is shown: one that is held and has not begun is pending. */
+/* The state that is shown: a held call that has not begun is pending. */
 static enum pawl_state shown_state(const struct led_call *it)
 {
     if (it->now.place != AT_HELD)

@@ -1,5 +1,5 @@
 /*
- * stmt.c - what goes into statements and what comes out of them, whichever engine runs them.
+ * stmt.c - parameters and rows of statements, the same for every engine.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@ void led_column_init(struct led_column *k, struct arena *a, enum led_kind kind)
     *k = (struct led_column){ .a = a, .kind = kind };
 }
 
-/* Room for one more; false without memory, which the arena remembers. */
+/* Make room for one more value; false without memory, and then the arena's `failed` is set. */
 static bool column_room(struct led_column *k)
 {
     if (k->n < k->cap)

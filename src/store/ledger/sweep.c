@@ -1,13 +1,13 @@
 /*
- * sweep.c - what needs no traffic: expiry, leases past their end, retention. Each a bounded step.
+ * sweep.c - bounded steps of housekeeping: expiry, leases past their end, retention.
  *
- * What another sweeper works on just now is passed over.
+ * Rows that another sweeper has locked are skipped.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
 #include "store/ledger/cache.h"
 
-/* Up to max rows whose time has come by then. */
+/* Read up to max rows whose time is at or before by_us. */
 static enum pawl_status due(struct ledger *c, enum sql_name name, int64_t by_us, int max,
                             struct led_rows **out, struct pawl_err *err)
 {
@@ -18,7 +18,7 @@ static enum pawl_status due(struct ledger *c, enum sql_name name, int64_t by_us,
     return st == PAWL_OK ? led_query(c, name, &p, out, err) : st;
 }
 
-/* The earliest to come, or whether anything is due, of several kinds. */
+/* For several kinds: *first, the earliest time, and *any, whether one is due; each may be NULL. */
 static enum pawl_status ask(struct ledger *c, const enum sql_name *kinds, size_t n, bool *any,
                             int64_t *first, struct pawl_err *err)
 {
@@ -36,7 +36,7 @@ static enum pawl_status ask(struct ledger *c, const enum sql_name *kinds, size_t
     return st;
 }
 
-/* Calls with their keys. */
+/* Load calls, and lock their keys. */
 static enum pawl_status calls_load(struct ledger *c, const int64_t *seqs, size_t n,
                                    struct pawl_err *err)
 {
@@ -53,7 +53,7 @@ static enum pawl_status calls_load(struct ledger *c, const int64_t *seqs, size_t
     return st == PAWL_OK && n_keys ? led_keys_load(c, keys, n_keys, LOCK_WAIT, err) : st;
 }
 
-/* The first column. */
+/* The first column of the rows, in scratch; NULL without memory. */
 static int64_t *numbers(struct ledger *c, const struct led_rows *r)
 {
     int64_t *v = arena_alloc(&c->scratch, ((size_t)r->n + 1) * sizeof *v);
@@ -88,7 +88,7 @@ static enum pawl_status expire_some(struct ledger *c, struct op *op, struct pawl
     return st;
 }
 
-/* Leases by the first column. */
+/* Take back the leases whose tokens are in the first column. */
 static enum pawl_status reclaim_listed(struct ledger *c, struct op *op, const struct led_rows *r,
                                        struct attempt_end end, int64_t *count, struct pawl_err *err)
 {
@@ -157,11 +157,12 @@ enum pawl_status led_sweep(struct ledger *c, struct op *op, struct pawl_err *err
 
 /* ---- Retention ------------------------------------------------------------------------------- */
 
-/* Only a tombstone stays. */
+/* Remove an ended call; only a tombstone is kept. */
 static enum pawl_status remove_one(struct ledger *c, struct led_call *it, struct pawl_err *err)
 {
     const struct led_outcome *o = it->now.outcome;
-    CHECK(it->now.place == AT_ENDED && o->keep_until_us != INT64_MAX); /* that one blocks */
+    CHECK(it->now.place == AT_ENDED && o->keep_until_us != INT64_MAX); /* INT64_MAX: it blocks its
+                                                                          key */
     enum pawl_status st = led_lease_leave(c, o->token, it->seq, err);
     if (st != PAWL_OK)
         return st;
@@ -181,6 +182,9 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
     led_column_init(&seq, &c->scratch, LED_INTS);
     led_column_init(&id, &c->scratch, LED_TEXTS);
     for (int i = 0; i < r->n; i++) {
+        st = led_number_check(led_get_int(r, i, 0), "a tombstone", err);
+        if (st != PAWL_OK)
+            return st;
         led_add_int(&seq, led_get_int(r, i, 0));
         led_add_bytes(&id, led_get(r, i, 1));
     }
@@ -190,23 +194,27 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
     if (st == PAWL_OK)
         st = led_run(c, SQL_ID_REMOVE, &ids, NULL, err);
     g->forgotten = r->n;
-    /* What this group knew of them is over; so is which keys are to go, therefore they go now. */
+    /* The rows in memory are out of date now. The keys to be removed are marked there, so they are
+     * removed before the memory is dropped. */
     if (st == PAWL_OK)
         st = led_keys_drop(c, err);
     return st == PAWL_OK ? led_forget(c, err) : st;
 }
 
-/* These leave, copied first when that is asked for. */
+/* Remove these calls; if g->archive, copy them to the archive first. */
 static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int64_t *seqs, size_t n,
                                       struct pawl_err *err)
 {
-    struct led_rows *copied;
+    struct led_rows *copied = NULL;
     struct led_params p = { 0 };
     enum pawl_status st = calls_load(c, seqs, n, err);
     led_ints(c, &p, seqs, n);
     led_int(&p, c->now_us);
     if (st == PAWL_OK && g->archive && n)
         st = led_query(c, SQL_ARCHIVE_ADD, &p, &copied, err);
+    /* What is not copied must not be removed. Only some engines say how many were. */
+    if (st == PAWL_OK && copied && copied->n && led_get_int(copied, 0, 0) != (int64_t)n)
+        st = led_again(c, "an archived call", err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++, g->removed++) {
         struct led_call *it = led_call_find(c, seqs[i]);
         st = it && it->now.place == AT_ENDED ? remove_one(c, it, err)
@@ -215,8 +223,8 @@ static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int6
     return st;
 }
 
-/* How many of these are copied in one step: where nobody else writes meanwhile, large calls end it
- * early. */
+/* How many of these calls are copied in one step. With one writer, other writers wait meanwhile, so
+ * large calls end the step early. */
 static enum pawl_status copied_at_once(struct ledger *c, const struct gc *g, const int64_t *seqs,
                                        size_t *n, struct pawl_err *err)
 {
@@ -235,7 +243,7 @@ static enum pawl_status copied_at_once(struct ledger *c, const struct gc *g, con
     return st;
 }
 
-/* Calls that ended before a moment, by seq. */
+/* Remove calls that ended before a time, in the order of seq. */
 static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err *err)
 {
     struct led_rows *r = NULL;
@@ -252,6 +260,9 @@ static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err
             seqs[n++] = led_get_int(r, at, 0);
     g->more = n == (size_t)g->max || r->n == LIST_LOOK_MAX;
     g->next_seq = g->more ? led_get_int(r, at - 1, 0) : 0;
+    if (g->more && g->next_seq <= g->after_seq) /* the caller would not end */
+        return err_set(err, PAWL_BROKEN, "database: outcomes after call %lld begin with call %lld",
+                       (long long)g->after_seq, (long long)g->next_seq);
     size_t all = n;
     st = copied_at_once(c, g, seqs, &n, err);
     if (st == PAWL_OK && n < all) {
