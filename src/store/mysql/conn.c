@@ -20,21 +20,8 @@
 #include "base/mem.h"
 #include "store/mysql/mydb.h"
 
-/* A lost connection is tried again after this, then twice as long, up to the second; each a little
- * longer by chance, so that a server that is back is not run down. */
-#define RETRY_FIRST_US (20 * MS_US)
-#define RETRY_MAX_US (2 * SEC_US)
-/* How long the first questions of a connection may take, and the first of a transaction: nothing is
- * lost yet, and callers are waiting. */
+/* For connecting. */
 #define CONNECT_S 2
-#define CONNECT_US (CONNECT_S * SEC_US)
-#define BEGIN_US (2 * SEC_US)
-#define BEGIN_MUCH_US (5 * SEC_US)
-/* A statement without a transaction is a look, or a beat, for which others do not wait for ever. */
-#define AUTOCOMMIT_US (3 * SEC_US)
-/* A connection that was not used for longer is looked at before it is: the server may have closed
- * it, and a caller need not hear of that. */
-#define STALE_US (50 * MS_US)
 /* The client library's own limit, for what wait.c does not time, as a handler's statements; where
  * those may run for as long as their call may: as good as none. */
 #define ANSWER_S 70
@@ -306,8 +293,9 @@ static enum pawl_status settings(struct mydb *c, struct pawl_err *err)
     return st;
 }
 
-static void disconnect(struct mydb *c)
+static void disconnect(struct ledger *l)
 {
+    struct mydb *c = mydb_of(l);
     if (c->db)
         mysql_close(c->db);
     c->db = NULL;
@@ -317,8 +305,9 @@ static void disconnect(struct mydb *c)
     memset(c->counters, 0, sizeof c->counters);
 }
 
-static enum pawl_status connect_now(struct mydb *c, struct pawl_err *err)
+static enum pawl_status connect_now(struct ledger *l, struct pawl_err *err)
 {
+    struct mydb *c = mydb_of(l);
     struct pawl_err own = { 0 };
     c->db = open_one(c, &own);
     enum pawl_status st = c->db ? PAWL_OK : own.status;
@@ -329,42 +318,16 @@ static enum pawl_status connect_now(struct mydb *c, struct pawl_err *err)
     return st == PAWL_OK ? settings(c, err) : st;
 }
 
-/* Some of what a pause lasts, at random. */
-static int64_t jitter(int64_t us)
+static bool usable(struct ledger *l, bool stale)
 {
-    return (int64_t)(world_unit(&world_real) * (double)us / 2);
-}
-
-/* A connection as it should be, in c->db, or none. */
-static enum pawl_status reconnect(struct mydb *c, int64_t now, struct pawl_err *err)
-{
-    disconnect(c);
-    led_lanes_undo(&c->ledger);
-    c->patience_us = SLOWER(CONNECT_US);
-    enum pawl_status st = connect_now(c, err);
-    c->patience_us = 0;
-    if (st == PAWL_OK) {
-        c->retry_gap_us = 0;
-        c->replace_at_us = c->lifetime_us ? now + c->lifetime_us + jitter(c->lifetime_us / 4) : 0;
-        return PAWL_OK;
-    }
-    disconnect(c);
-    c->retry_gap_us = c->retry_gap_us ? MIN(c->retry_gap_us * 2, c->retry_max_us) : RETRY_FIRST_US;
-    c->retry_at_us = world_mono(&world_real) + c->retry_gap_us + jitter(c->retry_gap_us);
-    return st;
+    const struct mydb *c = mydb_of(l);
+    return c->db && !c->lost && !(stale && mydb_closed(c));
 }
 
 enum pawl_status mydb_connect(struct mydb *c, struct pawl_err *err)
 {
-    int64_t now = world_mono(&world_real);
-    bool there = c->db && !c->lost, idle = there && now - c->used_us > STALE_US;
-    c->used_us = now;
-    if (there && !(idle && mydb_closed(c)))
-        return c->replace_at_us && now >= c->replace_at_us && !c->open ? reconnect(c, now, err)
-                                                                       : PAWL_OK;
-    if (!there && now < c->retry_at_us)
-        return err_set(err, PAWL_BUSY, "database: the connection was lost a moment ago");
-    return reconnect(c, now, err);
+    static const struct led_conn_ops ops = { usable, disconnect, connect_now };
+    return led_connect(&c->ledger, &c->conn, &ops, err);
 }
 
 enum pawl_status mydb_second(struct mydb *c, MYSQL **out, struct pawl_err *err)
@@ -422,7 +385,7 @@ static enum pawl_status autocommit(struct ledger *l, struct pawl_err *err)
 {
     struct mydb *c = mydb_of(l);
     enum pawl_status st = mydb_connect(c, err);
-    c->patience_us = SLOWER(AUTOCOMMIT_US);
+    led_conn_autocommits(&c->conn);
     if (st == PAWL_OK && c->open)
         rollback(l);
     return st;
@@ -433,10 +396,10 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
 {
     struct mydb *c = mydb_of(l);
     enum pawl_status st = mydb_connect(c, err);
-    c->patience_us = how == LED_READ ? 0 : SLOWER(first ? BEGIN_MUCH_US : BEGIN_US);
+    led_conn_begins(&c->conn, how, first);
     if (st == PAWL_OK)
         st = begin_once(c, how, first, err);
-    c->patience_us = 0;
+    c->conn.patience_us = 0;
     return st;
 }
 
@@ -493,9 +456,8 @@ static enum pawl_status open_mysql(const struct store_conf *conf, struct store *
     buf_init(&c->out, OUT_LEN_MAX);
     c->driver_only = conf->role == STORE_DRIVER_ONLY;
     c->reads = conf->role == STORE_READER;
-    c->lifetime_us = conf->lifetime_us;
+    led_conn_init(&c->conn, conf);
     c->idle_s = conf->idle_us ? (int)MIN((conf->idle_us + SEC_US - 1) / SEC_US, 86400) : IDLE_S;
-    c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;
     enum pawl_status st = mydb_url_read(conf->url, &c->url, err);
     if (st == PAWL_OK)
         st = mydb_connect(c, err);
@@ -508,7 +470,7 @@ static enum pawl_status open_mysql(const struct store_conf *conf, struct store *
 static void close_mysql(struct store *s)
 {
     struct mydb *c = mydb_of(led_of(s));
-    disconnect(c);
+    disconnect(&c->ledger);
     led_end(&c->ledger);
     mydb_url_release(&c->url);
     for (size_t i = 0; i < SQL_COUNT; i++)
@@ -520,27 +482,9 @@ static void close_mysql(struct store *s)
 
 /* ---- Small slots ----------------------------------------------------------------------------- */
 
-/* One number outside a transaction. */
-static enum pawl_status ask(struct ledger *l, enum sql_name name, int64_t *out,
-                            struct pawl_err *err)
-{
-    arena_reset(&l->scratch);
-    enum pawl_status st = autocommit(l, err);
-    return st == PAWL_OK ? led_number(l, name, NULL, 0, out, err) : st;
-}
-
-static enum pawl_status now(struct store *s, int64_t *out_us, struct pawl_err *err)
-{
-    struct ledger *l = led_of(s);
-    if (!l->own_clock)
-        return ask(l, SQL_CLOCK, out_us, err);
-    *out_us = world_now(l->world);
-    return PAWL_OK;
-}
-
 static enum pawl_status version(struct store *s, int64_t *out, struct pawl_err *err)
 {
-    return ask(led_of(s), SQL_CHANGE_SUM, out, err);
+    return led_number_alone(led_of(s), SQL_CHANGE_SUM, out, err);
 }
 
 const struct store_ops store_mysql = {
@@ -561,7 +505,7 @@ const struct store_ops store_mysql = {
     .nodes = led_nodes,
     .leaders = led_leaders,
     .cancel_requests = led_cancel_requests,
-    .now = now,
+    .now = led_now,
     .version = version,
     .steps = mydb_steps,
     .grants = mydb_grants,

@@ -49,23 +49,19 @@ extern int64_t mydb_reserve_first;
 
 struct mydb {
     struct ledger ledger;
+    struct led_conn conn;
     MYSQL *db; /* owned; NULL: not connected */
     struct mydb_url url;
-    bool maria;                        /* else MySQL */
-    bool driver_only;                  /* none of the ledger's tables are there */
-    bool reads;                        /* it commits nothing */
-    bool pooled;                       /* behind a proxy with numbers of its own for sessions */
-    bool lost;                         /* what `db` was connected to is gone */
-    bool open;                         /* a transaction was begun, and nothing ended it */
-    bool wrote;                        /* and something was changed in it */
-    int idle_s;                        /* how long a transaction may hold rows for nothing */
-    int limit_s;                       /* of statements, while it is not the usual one; 0: it is */
-    int lock_waits;                    /* in a row that lasted as long as the server lets them */
-    int64_t retry_at_us, retry_gap_us; /* world_mono: when a lost connection is tried again */
-    int64_t retry_max_us;
-    int64_t lifetime_us, replace_at_us; /* 0: never */
-    int64_t used_us;                    /* world_mono, the last time */
-    int64_t patience_us;                /* for the next answer; 0: as long as a statement may run */
+    bool maria;       /* else MySQL */
+    bool driver_only; /* none of the ledger's tables are there */
+    bool reads;       /* it commits nothing */
+    bool pooled;      /* behind a proxy with numbers of its own for sessions */
+    bool lost;        /* what `db` was connected to is gone */
+    bool open;        /* a transaction was begun, and nothing ended it */
+    bool wrote;       /* and something was changed in it */
+    int idle_s;       /* how long a transaction may hold rows for nothing */
+    int limit_s;      /* of statements, while it is not the usual one; 0: it is */
+    int lock_waits;   /* in a row that lasted as long as the server lets them */
     struct mydb_counter counters[MYDB_COUNTERS];
     size_t send_max;         /* of one packet */
     char *texts[SQL_COUNT];  /* owned; with our names in them */
@@ -87,9 +83,8 @@ void mydb_url_release(struct mydb_url *u);
 
 /* ---- Texts (text.c) -------------------------------------------------------------------------- */
 
-/* A statement's text with the schema's prefix instead of "pawl_"; owned by the caller. NULL
- * without memory. */
-char *mydb_own_names(const char *schema, const char *text);
+/* A statement's text with the schema's prefix instead of "pawl_", in `a`. NULL without memory. */
+const char *mydb_own_names(const char *schema, struct arena *a, const char *text);
 /* One statement of a text: what stands before the next ';' of its own. */
 struct mydb_part {
     struct bytes text;

@@ -224,8 +224,13 @@ static enum pawl_status put_part(struct sending *s, size_t item, struct mydb_par
 const char *mydb_text(struct mydb *c, enum sql_name name)
 {
     CHECK(sql_mysql[name]);
-    if (!c->texts[name])
-        c->texts[name] = mydb_own_names(c->ledger.schema, sql_mysql[name]);
+    if (c->texts[name])
+        return c->texts[name];
+    const char *text = mydb_own_names(c->ledger.schema, &c->ledger.scratch, sql_mysql[name]);
+    size_t size = text ? strlen(text) + 1 : 0;
+    c->texts[name] = text ? mem_alloc(size) : NULL;
+    if (c->texts[name])
+        memcpy(c->texts[name], text, size);
     return c->texts[name];
 }
 

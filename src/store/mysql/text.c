@@ -345,13 +345,13 @@ static bool in_name(char ch)
     return isalnum((unsigned char)ch) || ch == '_' || ch == '@';
 }
 
-char *mydb_own_names(const char *schema, const char *text)
+const char *mydb_own_names(const char *schema, struct arena *a, const char *text)
 {
     static const char word[] = "pawl_";
     size_t n = 0, own = strlen(schema), len = sizeof word - 2;
     for (const char *at = text; (at = strstr(at, word)); at++)
         n++;
-    char *out = mem_alloc(strlen(text) + n * own + 1), *to = out;
+    char *out = arena_alloc(a, strlen(text) + n * own + 1), *to = out;
     for (const char *at = text; out && *at;) {
         if (strncmp(at, word, len + 1) == 0 && (at == text || !in_name(at[-1]))) {
             memcpy(to, schema, own);

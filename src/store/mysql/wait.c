@@ -172,7 +172,7 @@ bool mydb_exec(struct mydb *c, const char *text, size_t len)
     if (mysql_send_query(c->db, text, len) != 0)
         return false;
     reading = c;
-    mydb_await(c, c->db, c->patience_us ? c->patience_us : mydb_answer_us);
+    mydb_await(c, c->db, c->conn.patience_us ? c->conn.patience_us : mydb_answer_us);
     return mysql_read_query_result(c->db) == 0;
 }
 

@@ -112,7 +112,7 @@ enum pawl_status pg_hint(struct store *s, struct hint *h, struct pawl_err *err)
     struct pg *c = pg_of(led_of(s));
     arena_reset(&c->ledger.scratch);
     enum pawl_status st = pg_connect(c, err);
-    c->patience_us = TELL_US;
+    c->conn.patience_us = TELL_US;
     if (st != PAWL_OK)
         return st;
     if (c->pooled)

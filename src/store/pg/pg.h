@@ -34,24 +34,19 @@ struct pg_shape {
 
 struct pg {
     struct ledger ledger;
+    struct led_conn conn;
     PGconn *db; /* owned; NULL: not connected */
     char *url;  /* owned; never printed: it may hold a password */
-    char quoted[SCHEMA_LEN_MAX + 3];
     bool prepared[SQL_COUNT];
     char *texts[SQL_COUNT]; /* owned; statements with the schema's name in them, as they are needed
                              */
     struct pg_shape *shapes[SQL_COUNT]; /* owned */
     bool known;                         /* it was connected before */
     bool driver_only;                   /* none of the ledger's tables are there */
-    bool pooled; /* between us and the server is a pooler: no session is ours for longer than a
-                    transaction, so nothing may rely on one */
-    int64_t retry_at_us, retry_gap_us; /* world_mono: when a lost connection is tried again */
-    int64_t retry_max_us;
+    bool pooled;     /* between us and the server is a pooler: no session is ours for longer than a
+                        transaction, so nothing may rely on one */
     int64_t idle_us; /* how long a transaction may hold rows while nothing is asked of it */
-    int64_t lifetime_us, replace_at_us; /* world_mono; 0: it may grow as old as it likes */
-    int64_t own_commits;                /* of ours that the server counts among its transactions */
-    int64_t used_us;                    /* world_mono: when it was last asked for */
-    int64_t patience_us; /* how long an answer may take; 0: as long as the server lets it */
+    int64_t own_commits; /* of ours that the server counts among its transactions */
     struct pg_plans plans;
     char said[200];         /* the last refusal of a statement, in the server's words alone */
     bool warned;            /* the server had something to say about the last commit */
@@ -78,7 +73,7 @@ PGresult *pg_answer(struct pg *c);
 /* What PQexec does, with that deadline. */
 PGresult *pg_exec(struct pg *c, const char *text);
 /* A text in which "pawl." is the schema's name; in `a`. NULL without memory. */
-char *pg_own_names(const struct pg *c, struct arena *a, const char *text);
+const char *pg_own_names(const char *schema, struct arena *a, const char *text);
 enum pawl_status pg_query(struct ledger *l, enum sql_name name, const struct led_params *p,
                           struct led_rows **out, int64_t *out_rows, struct pawl_err *err);
 enum pawl_status pg_batch(struct ledger *l, const struct led_batch *b, struct pawl_err *err);

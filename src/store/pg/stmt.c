@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -146,10 +147,12 @@ static bool in_name(char ch)
     return isalnum((unsigned char)ch) || ch == '_' || ch == '"' || ch == '.';
 }
 
-char *pg_own_names(const struct pg *c, struct arena *a, const char *text)
+const char *pg_own_names(const char *schema, struct arena *a, const char *text)
 {
     static const char word[] = "pawl";
-    size_t len = strlen(text), own = strlen(c->quoted), n = 0;
+    char quoted[SCHEMA_LEN_MAX + 3];
+    snprintf(quoted, sizeof quoted, strcmp(schema, word) ? "\"%s\"" : "%s", schema);
+    size_t len = strlen(text), own = strlen(quoted), n = 0;
     for (const char *at = text; (at = strstr(at, word)); at++)
         n++;
     char *out = arena_alloc(a, len + n * own + 1), *to = out;
@@ -159,7 +162,7 @@ char *pg_own_names(const struct pg *c, struct arena *a, const char *text)
         bool whole = strncmp(at, word, 4) == 0 && (at == text || !in_name(at[-1])) &&
                      (at[4] == '.' || at[4] == 0 || at[4] == ';');
         if (whole) {
-            memcpy(to, c->quoted, own);
+            memcpy(to, quoted, own);
             to += own;
             at += 4;
         } else {
@@ -176,7 +179,7 @@ static const char *text_of(struct pg *c, enum sql_name name)
     CHECK(sql_pg[name]);
     if (c->texts[name])
         return c->texts[name];
-    const char *text = pg_own_names(c, &c->ledger.scratch, sql_pg[name]);
+    const char *text = pg_own_names(c->ledger.schema, &c->ledger.scratch, sql_pg[name]);
     size_t size = text ? strlen(text) + 1 : 0;
     c->texts[name] = text ? mem_alloc(size) : NULL;
     if (c->texts[name])

@@ -36,7 +36,7 @@ static void await(struct pg *c, struct led_patience p)
 PGresult *pg_next(struct pg *c)
 {
     await(c, led_patience(&c->ledger, world_mono(&world_real),
-                          c->patience_us ? c->patience_us : ANSWER_US));
+                          c->conn.patience_us ? c->conn.patience_us : ANSWER_US));
     return PQgetResult(c->db);
 }
 

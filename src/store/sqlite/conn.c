@@ -120,6 +120,7 @@ static enum pawl_status path_read(struct lite *c, const struct store_conf *conf,
     if (!c->path)
         return err_no_memory(err, "a connection");
     memcpy(c->path, path + 1, len);
+    c->ledger.path = c->path;
     return PAWL_OK;
 }
 

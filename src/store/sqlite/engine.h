@@ -64,13 +64,6 @@ static inline struct lite *lite_in(struct ledger *l)
     return (struct lite *)l;
 }
 
-/* The schema's steps as this program knows them; a test may be an older or a newer program. */
-#ifdef PAWL_TEST
-extern const struct sql_migration *lite_migrations;
-#else
-#define lite_migrations sql_sqlite_migrations
-#endif
-
 /* ---- The connection (conn.c) ----------------------------------------------------------------- */
 
 /* What SQLite said last, as a status and a sentence. The only place where its codes are read. */

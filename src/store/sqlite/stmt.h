@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "sql_names.h"
 
+struct ledger;
 struct lite;
 
 /* Statements that carry no names of ours. */
@@ -68,11 +69,11 @@ MUST_USE enum pawl_status lite_plain(struct lite *c, enum lite_plain what, struc
 void lite_statements_end(struct lite *c);
 /* Our text with the tables of this schema, on `a`: `pawl_` at the start of a word is a
  * place-holder. */
-const char *lite_own_names(struct lite *c, struct arena *a, const char *text);
+const char *lite_own_names(const char *schema, struct arena *a, const char *text);
 /* "SAVEPOINT x" and its like, which are not kept. */
 MUST_USE enum pawl_status lite_say(struct lite *c, const char *text, struct pawl_err *err);
-/* Several statements of ours, one after the other. */
-MUST_USE enum pawl_status lite_script(struct lite *c, const char *text, struct pawl_err *err);
+/* The statements of a schema's step, one after the other. */
+MUST_USE enum pawl_status lite_script(struct ledger *l, const char *text, struct pawl_err *err);
 
 /* A column as borrowed bytes, until the next step; NULL reads as absent. */
 struct bytes lite_column(sqlite3_stmt *q, int i);
