@@ -7,7 +7,7 @@
 
 # Rooms in whose headers every prototype has its contract above it; test is test/. The list only grows.
 BEGIN {
-    contract_rooms = "include base model net lib server events exec api bench cli test"
+    contract_rooms = "include base model net lib server events exec api bench cli test store/pg store/mysql store/sqlite"
 }
 
 function found(at, what)

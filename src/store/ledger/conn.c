@@ -56,8 +56,8 @@ static enum pawl_status reconnect(struct ledger *c, struct led_conn *k,
     return st;
 }
 
-enum pawl_status led_connect(struct ledger *c, struct led_conn *k,
-                                  const struct led_conn_ops *ops, struct pawl_err *err)
+enum pawl_status led_connect(struct ledger *c, struct led_conn *k, const struct led_conn_ops *ops,
+                             struct pawl_err *err)
 {
     int64_t now = world_mono(&world_real);
     bool stale = now - k->used_us > STALE_US;

@@ -301,7 +301,7 @@ void led_conn_init(struct led_conn *k, const struct store_conf *conf);
 /* A connection that can be used, or BUSY. One that was lost or is too old is opened again; after a
  * failure not before retry_at_us. */
 MUST_USE enum pawl_status led_connect(struct ledger *c, struct led_conn *k,
-                                           const struct led_conn_ops *ops, struct pawl_err *err);
+                                      const struct led_conn_ops *ops, struct pawl_err *err);
 /* Set the patience for what begins a transaction, and for a statement without one. */
 void led_conn_begins(struct led_conn *k, enum led_begin how, const struct led_batch *first);
 void led_conn_autocommits(struct led_conn *k);

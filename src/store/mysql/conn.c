@@ -1,9 +1,10 @@
 /*
- * conn.c - opening, losing and finding again a connection, and what the server's errors mean.
+ * conn.c - opening a connection, its transactions, and what the server's errors mean.
  *
- * What must stay true: READ COMMITTED, so that a statement after a lock sees what the lock's former
- * holder did; UTC; strict about what does not fit; and an answer is only given after a commit that
- * waited for the disk, which is the server's setting and the doctor's business.
+ * What must stay true: transactions are READ COMMITTED, so that a statement after a lock sees what
+ * the former holder of the lock committed; times are UTC; a value that does not fit is an error;
+ * and a caller is answered only after a commit that waited for the disk. The last is a setting of
+ * the server, which the doctor checks.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <mariadb/errmsg.h>
@@ -20,25 +21,25 @@
 #include "base/mem.h"
 #include "store/mysql/mydb.h"
 
-/* For connecting. */
+/* The client library's limit for connecting. */
 #define CONNECT_S 2
-/* The client library's own limit, for what wait.c does not time, as a handler's statements; where
- * those may run for as long as their call may: as good as none. */
+/* The client library's limit for answers that wait.c does not time, which are those to a handler's
+ * statements. Where handlers run, the limit is longer than any attempt. */
 #define ANSWER_S 70
 #define COMMIT_S (20 * 86400)
-/* What finds a dead connection then. */
+/* TCP keepalive finds a dead connection there. */
 #define KEEPALIVE_IDLE_S 10
 #define KEEPALIVE_EACH_S 5
 #define KEEPALIVE_COUNT 3
 #define UNANSWERED_MS 30000
-/* How long a transaction may be idle when nobody says. */
+/* How long a transaction may be idle when the settings do not say. */
 #define IDLE_S 60
-/* Statements in one packet: far below what servers take (16 MB at least, unless somebody lowered
- * it), and enough that the next packet costs nothing. */
+/* Statements in one packet: far below the server's limit (16 MB unless it was lowered), and so many
+ * that one more packet adds little. */
 #define SEND_LEN_MAX (4 << 20)
-/* The longest packet there can be: one row more, as hex. */
+/* The longest packet: the above and one more row, in hex. */
 #define OUT_LEN_MAX (64 << 20)
-/* A lock is waited for a second, which is the least the server knows; so often in a row. */
+/* The server waits one second for a lock, its shortest time; how often in a row we let it. */
 #define LOCK_WAITS_MAX 2
 
 /* Numbers of one server that the other's headers do not have. */
@@ -57,7 +58,7 @@ enum {
 
 enum meaning {
     IS_STATUS,  /* just its status */
-    IS_PASSING, /* somebody else was in the way; the same again may well do */
+    IS_PASSING, /* lost a race with another transaction: retry */
     IS_LOST,    /* the connection is gone */
     IS_DENIED,  /* the account lacks a right; a login that fails is not this */
 };
@@ -116,7 +117,8 @@ static const struct {
     { ER_COLUMNACCESS_DENIED_ERROR, PAWL_INVALID, IS_DENIED },
     { ER_SPECIFIC_ACCESS_DENIED_ERROR, PAWL_INVALID, IS_DENIED },
     { ER_BAD_DB_ERROR, PAWL_INVALID, IS_STATUS },
-    { ER_PASSWORD_NO_MATCH, PAWL_INVALID, IS_STATUS }, /* a GRANT to an account that is not */
+    { ER_PASSWORD_NO_MATCH, PAWL_INVALID, IS_STATUS }, /* a GRANT to an account that does not exist
+                                                        */
     { ER_CANT_CREATE_USER_WITH_GRANT, PAWL_INVALID, IS_STATUS },
     { ER_HOST_NOT_PRIVILEGED, PAWL_INVALID, IS_STATUS },
     { CR_SSL_CONNECTION_ERROR, PAWL_INVALID, IS_LOST },
@@ -124,7 +126,8 @@ static const struct {
     { CR_NET_PACKET_TOO_LARGE, PAWL_TOO_LARGE, IS_LOST },
 };
 
-/* Is the same worth trying again? A lock that was waited for a few times over is a stranger's. */
+/* Should the transaction be repeated? Not for a lock that was not released after several waits: an
+ * application may hold it for long. */
 static bool worth_again(struct mydb *c, unsigned code)
 {
     if (code == ER_LOCK_WAIT_TIMEOUT)
@@ -147,7 +150,7 @@ enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, cons
             c->ledger.redo = true;
         c->ledger.blocked = c->ledger.blocked || code == ER_LOCK_WAIT_TIMEOUT;
     }
-    /* The server has undone the whole transaction, or there is none any more. */
+    /* The server has rolled back the whole transaction, or the connection is gone. */
     if (code == ER_LOCK_DEADLOCK || c->lost)
         c->open = false;
     st = denied ? led_denied(c->url.user ? c->url.user : "?", text, err)
@@ -211,7 +214,7 @@ static void options(const struct mydb *c, MYSQL *db)
         mysql_options(db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
 }
 
-/* On a local socket all but the last are of no use, and of no harm. */
+/* On a local socket the options of TCP have no effect. */
 static void keep_alive(MYSQL *db)
 {
     static const struct {
@@ -263,7 +266,7 @@ static enum pawl_status version_fits(struct mydb *c, struct pawl_err *err)
     return PAWL_OK;
 }
 
-/* lock_wait_timeout is about tables that somebody alters. */
+/* lock_wait_timeout is the wait for a table that is being altered. */
 static enum pawl_status settings(struct mydb *c, struct pawl_err *err)
 {
     static const char common[] =
@@ -301,7 +304,7 @@ static void disconnect(struct ledger *l)
     c->db = NULL;
     c->lost = c->open = c->wrote = false;
     c->limit_s = 0;
-    /* The next may be to another server, whose counters are others. */
+    /* The next connection may be to another server, with counters of its own. */
     memset(c->counters, 0, sizeof c->counters);
 }
 
@@ -335,7 +338,7 @@ enum pawl_status mydb_second(struct mydb *c, MYSQL **out, struct pawl_err *err)
     struct pawl_err own = { 0 };
     bool lost = c->lost, open = c->open;
     *out = open_one(c, &own);
-    c->lost = lost; /* that is about the first */
+    c->lost = lost; /* the error was the second connection's */
     c->open = open;
     if (!*out && err)
         *err = own;
@@ -380,7 +383,7 @@ static void rollback(struct ledger *l)
     c->open = c->wrote = false;
 }
 
-/* What a handler left behind is taken back. */
+/* A transaction that a handler left open is rolled back. */
 static enum pawl_status autocommit(struct ledger *l, struct pawl_err *err)
 {
     struct mydb *c = mydb_of(l);
@@ -403,8 +406,8 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
     return st;
 }
 
-/* From the moment COMMIT is sent a lost answer means that nobody knows, and so does an error of
- * COMMIT itself, but for those that say it was undone. */
+/* After COMMIT is sent, a lost answer leaves open whether it committed: UNKNOWN. So does an error
+ * of COMMIT, unless it says that the transaction was rolled back. */
 static enum pawl_status commit(struct ledger *l, const struct led_batch *last, struct pawl_err *err)
 {
     struct mydb *c = mydb_of(l);

@@ -1,7 +1,7 @@
 /*
- * doctor.c - how healthy the server is: its version, its promises about the disk.
+ * doctor.c - how healthy the server is: its version, and its settings about durability.
  *
- * Everything here only looks.
+ * Everything here only reads.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -12,7 +12,7 @@
 /* The largest call is one packet: its input as hex, and as much again. */
 #define PACKET_MIN (8 << 20)
 
-/* A variable's text; "" when there is none of the name. */
+/* A variable's text; "" when the server has no such variable. */
 static void show(struct led_visit *v, const char *name, char *out, size_t size)
 {
     char sql[120];

@@ -1,10 +1,10 @@
 /*
  * migrate.c - the schema's steps on MariaDB and MySQL.
  *
- * DDL commits by itself here, so a step may be half done when the power goes: its statements can be
- * run again, and its row is written when all of them were. A lock of the server's lets two
- * processes that start together take turns; it belongs to the connection and goes with it. The
- * steps themselves are store/ledger/steps.c.
+ * DDL commits by itself here, so a step may be half done after a power cut: its statements can be
+ * repeated, and its row is written after the last of them. A named lock of the server (GET_LOCK)
+ * lets two processes that start together take turns; it ends with the connection. The steps
+ * themselves are store/ledger/steps.c.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/mysql/mydb.h"
@@ -18,8 +18,8 @@ static const struct led_steps steps;
 
 /* ---- Tables of other programs -----------------------------------------------------------------
  *
- * A step of ours that was cut short finds its tables made. Those have all the columns that it gives
- * them; a table that lacks one is another program's. Our steps have a line for each column.
+ * A step that was interrupted finds tables that it created before. Those have all the columns of
+ * the step; a table that lacks one is another program's. Our steps have one line for each column.
  */
 
 static bool has_column(const struct led_rows *r, struct bytes table, struct bytes column, bool *any)
@@ -34,7 +34,7 @@ static bool has_column(const struct led_rows *r, struct bytes table, struct byte
     return has;
 }
 
-/* The next column of the table at *at, which moves on; absent: that was the last. */
+/* The next column of the table at *at, which is advanced; absent: there is no more. */
 static struct bytes column_next(const char **at)
 {
     const char *line = *at;
@@ -51,7 +51,7 @@ static struct bytes column_next(const char **at)
     return BYTES_NONE;
 }
 
-/* A table that this text, in the schema's own names, would make and cannot; absent: none. */
+/* A table that this text creates and that exists as another program's; absent: none. */
 static struct bytes taken_in(const struct led_rows *r, const char *text)
 {
     static const char make[] = "CREATE TABLE IF NOT EXISTS ";
@@ -112,7 +112,7 @@ static void unlock(struct ledger *c)
     struct led_params p = { 0 };
     led_text(&p, bytes_of(c->schema));
     enum pawl_status gone = led_run(c, SQL_MIGRATION_UNLOCK, &p, NULL, NULL);
-    (void)gone; /* a connection that cannot say so has lost it */
+    (void)gone; /* a connection that fails here is lost, and the lock with it */
 }
 
 /* Each connection that has written left a row; those of connections that ended are dropped. */

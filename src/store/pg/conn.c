@@ -1,9 +1,9 @@
 /*
- * conn.c - opening, losing and finding again a connection, and what the server's errors mean.
+ * conn.c - opening a connection, its transactions, and what the server's errors mean.
  *
- * What must stay true: READ COMMITTED, so that a statement after a lock sees what the lock's former
- * holder did; UTF-8; and an answer is only given after a commit that waited for the disk, which is
- * the server's setting and the doctor's business.
+ * What must stay true: transactions are READ COMMITTED, so that a statement after a lock sees what
+ * the former holder of the lock committed; text is UTF-8; and a caller is answered only after a
+ * commit that waited for the disk. The last is a setting of the server, which the doctor checks.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "store/pg/pg.h"
 
-/* How long a transaction may be idle when nobody says. */
+/* How long a transaction may be idle when the settings do not say. */
 #define IDLE_US (60 * SEC_US)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static bool is(const char *state, const char *prefix)
     return strncmp(state, prefix, strlen(prefix)) == 0;
 }
 
-/* Somebody else was in the way; the same again may well do. */
+/* Lost a race with another transaction, or waited too long for its lock: retry. */
 static bool passing(const char *state)
 {
     return is(state, "40") || is(state, "55P03") || is(state, "23505");
@@ -41,12 +41,12 @@ static enum pawl_status status_of(const char *state)
         { "57014", PAWL_BUSY },    /* statement_timeout */
         { "57P", PAWL_BUSY },      /* shutting down, starting up */
         { "08", PAWL_BUSY },       /* connection */
-        { "53", PAWL_BUSY },       /* full disk, no memory over there, too many connections */
+        { "53", PAWL_BUSY },       /* full disk, the server has no memory, too many connections */
         { "25006", PAWL_BUSY },    /* read-only: a standby, until it is promoted */
         { "58", PAWL_BUSY },       /* I/O */
         { "22021", PAWL_INVALID }, /* not a character of UTF-8 */
-        { "42501", PAWL_INVALID }, /* may not: led_denied() */
-        { "28", PAWL_INVALID },    /* who are you */
+        { "42501", PAWL_INVALID }, /* no right: led_denied() */
+        { "28", PAWL_INVALID },    /* login failed */
         { "3D000", PAWL_INVALID }, /* no such database */
     };
     for (size_t i = 0; i < COUNT_OF(map); i++)
@@ -55,7 +55,7 @@ static enum pawl_status status_of(const char *state)
     return PAWL_BROKEN;
 }
 
-/* Without the newline libpq ends its sentences with. */
+/* Of the first line: libpq ends its sentences with a newline. */
 static int text_len(const char *text)
 {
     size_t len = strcspn(text, "\n");
@@ -100,8 +100,8 @@ enum pawl_status pg_plain(struct ledger *l, const char *text, struct pawl_err *e
                                                            : pg_fail(c, r, "a statement", err);
 }
 
-/* Is the session ours? A pooler gives its clients numbers of its own for backends; which one of the
- * server's backends works for us may change with each transaction then. */
+/* Is there a pooler? It reports another backend number than the server, and may use another backend
+ * for each transaction: then nothing that belongs to a session can be relied on. */
 static enum pawl_status probe(struct pg *c, struct pawl_err *err)
 {
     AUTO(pg_clear)
@@ -124,7 +124,7 @@ struct led_params pg_settings(const struct pg *c, bool local)
     return p;
 }
 
-/* For the session; behind a pooler for each transaction instead, with its begin. */
+/* For the session; behind a pooler each transaction begins with them instead. */
 static enum pawl_status settings(struct pg *c, struct pawl_err *err)
 {
     struct led_params p = pg_settings(c, false);
@@ -147,13 +147,13 @@ static void disconnect(struct ledger *l)
 static enum pawl_status connect_now(struct ledger *l, struct pawl_err *err)
 {
     struct pg *c = pg_of(l);
-    /* What the URL says itself comes last, and stands. */
+    /* The URL comes last, so that its options override these. */
     static const char *const names[] = {
         "connect_timeout",  "keepalives_idle",  "keepalives_interval",
         "keepalives_count", "tcp_user_timeout", "fallback_application_name",
         "client_encoding",  "dbname",           NULL
     };
-    /* The first time nobody waits but who opens it; after that everybody does. */
+    /* At first only the process that starts waits; later every caller does. */
     const char *const values[] = {
         c->known ? "2" : "10", "10", "5", "3", "30000", "pawl", "UTF8", c->url, NULL
     };
@@ -171,7 +171,7 @@ static enum pawl_status connect_now(struct ledger *l, struct pawl_err *err)
     return settings(c, err);
 }
 
-/* One that did not get out of the middle of many statements never will. */
+/* A connection that could not leave pipeline mode is lost. */
 static bool usable(const struct pg *c)
 {
     return c->db && PQstatus(c->db) == CONNECTION_OK && PQpipelineStatus(c->db) == PQ_PIPELINE_OFF;
@@ -228,15 +228,15 @@ static bool in_tx(struct ledger *l)
 
 static void rollback(struct ledger *l)
 {
-    /* Its number counts whether it commits or not; that it cannot be asked for after an error makes
-     * us look once too often, no more. */
+    /* The server counts it as ended, and own_commits does not: version() then reports a change that
+     * was none, which costs one needless look. */
     if (in_tx(l)) {
         enum pawl_status undone = pg_plain(l, "ROLLBACK", NULL);
         (void)undone;
     }
 }
 
-/* From the moment COMMIT is sent a lost answer means that nobody knows. */
+/* After COMMIT is sent, a lost answer leaves open whether it committed: UNKNOWN. */
 static enum pawl_status commit(struct ledger *l, const struct led_batch *last, struct pawl_err *err)
 {
     struct pg *c = pg_of(l);
@@ -315,8 +315,8 @@ static void close_pg(struct store *s)
 
 /* ---- Small slots ----------------------------------------------------------------------------- */
 
-/* How many transactions that may have written have ended, but for our own. A snapshot is taken at
- * the same moment at which what it counts becomes visible. */
+/* How many transactions that may have written have ended, without our own. The count is taken from
+ * a snapshot, so a transaction is counted exactly when its rows become visible. */
 static enum pawl_status version(struct store *s, int64_t *out, struct pawl_err *err)
 {
     struct ledger *l = led_of(s);

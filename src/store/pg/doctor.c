@@ -1,7 +1,7 @@
 /*
- * doctor.c - how healthy the server is: its version, its promises about the disk.
+ * doctor.c - how healthy the server is: its version, and its settings about durability.
  *
- * Everything here only looks.
+ * Everything here only reads.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define STRANGERS_MAX 5
 
-/* A setting's text; "" when it cannot be asked. */
+/* A setting's text; "" when it cannot be read. */
 static void show(struct led_visit *v, const char *sql, char *out, size_t size)
 {
     AUTO(pg_clear) PGresult *r = pg_exec(pg_of(v->c), sql);
@@ -51,7 +51,7 @@ static void look_at_settings(struct led_visit *v)
               text);
 }
 
-/* What `migrate grants` of an older version let a role add to the schema. */
+/* Objects that a role could add to the schema after `migrate grants` of an older version. */
 static void look_at_strangers(struct led_visit *v)
 {
     struct led_params p = { 0 };
@@ -68,7 +68,7 @@ static void look_at_strangers(struct led_visit *v)
             BYTES_ARG(led_get(r, i, 0)));
 }
 
-/* Who may still add to it. */
+/* Roles that may still add objects to it. */
 static void look_at_grantees(struct led_visit *v)
 {
     struct led_params p = { 0 };

@@ -1,8 +1,8 @@
 /*
- * doctor.c - how healthy a database file is: settings, sizes, room on its disk, its own check.
+ * doctor.c - how healthy a database file is: settings, sizes, room on its disk, SQLite's own check.
  *
- * Everything here only looks. The check of the file runs on a read-only connection of its own, for
- * a bounded time, so that nobody who works on the database has to wait for a doctor.
+ * Everything here only reads. The check of the file runs on a read-only connection of its own, for
+ * a bounded time, so that no writer has to wait for it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
@@ -13,12 +13,12 @@
 
 #include "store/sqlite/engine.h"
 
-/* A log this long means that a reader, or nobody, keeps it from starting over. */
+/* A log this long: a reader keeps it from starting over, or no process copies it. */
 #define LOG_WARN_LEN (INT64_C(256) << 20)
-/* Below the first a group of calls may not fit; below the second somebody should look soon. */
+/* Below the first a group of calls may not fit; below the second an operator should act soon. */
 #define ROOM_BAD_LEN (INT64_C(64) << 20)
 #define ROOM_WARN_LEN (INT64_C(1) << 30)
-/* How long the file's own check may take; a large file is looked at in part. */
+/* How long the file's own check may take; a large file is checked in part. */
 #define CHECK_US (3 * SEC_US)
 #define CHECK_STEPS 10000
 
@@ -101,7 +101,7 @@ static void look_at_disk(struct led_visit *v)
     led_found(v, level, "disk", "%s free%s", text, level == FINDING_OK ? "" : ": make room");
 }
 
-/* A WAL lives in memory that processes share, which a network file system does not offer. */
+/* A WAL needs memory that processes share, which a network file system does not offer. */
 static void look_at_mount(struct led_visit *v)
 {
     static const struct {
@@ -122,7 +122,7 @@ static void look_at_mount(struct led_visit *v)
 
 /* ---- Its own check --------------------------------------------------------------------------- */
 
-/* The real clock, also when a test's stands still. */
+/* By the real clock: a test's may stand still. */
 static int check_late(void *ctx)
 {
     return world_mono(&world_real) > *(int64_t *)ctx;

@@ -2,9 +2,9 @@
  * stmt.c - named statements: prepared at first use, kept for the connection's life, bound and
  * stepped.
  *
- * Texts come from sql/sqlite/ as they are compiled in; nothing here puts user text into SQL. Binds
- * are static: what is bound must live until the statement is reset, which every function here does
- * before it returns, or its caller by AUTO(lite_reset).
+ * Texts come from sql/sqlite/ as they are compiled in; nothing here puts user text into SQL. Values
+ * are bound without a copy: they must live until the statement is reset, which each function here
+ * does before it returns, or its caller by AUTO(lite_reset).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
@@ -185,7 +185,7 @@ struct bytes lite_column(sqlite3_stmt *q, int i)
 {
     if (sqlite3_column_type(q, i) == SQLITE_NULL)
         return BYTES_NONE;
-    /* As a blob, text too: the bytes as they are, without a copy that ends in NUL. */
+    /* Text as a blob, too: that avoids a copy that ends in NUL. */
     const char *data = sqlite3_column_blob(q, i);
     return data ? (struct bytes){ data, (size_t)sqlite3_column_bytes(q, i) } : BYTES("");
 }
