@@ -29,8 +29,11 @@ const struct sql_migration *led_steps_known(const struct led_steps *s)
 int led_steps_wanted(const struct led_steps *s)
 {
     int n = 0;
-    while (led_steps_known(s)[n].number)
+    while (led_steps_known(s)[n].number) {
         n++;
+        CHECK(led_steps_known(s)[n - 1].number == n);
+    }
+    CHECK(n <= LED_STEPS_MAX);
     return n;
 }
 
@@ -180,12 +183,16 @@ static enum pawl_status step_finish(struct ledger *c, const struct led_steps *s,
                                     const struct sql_migration *m, struct pawl_err *err)
 {
     struct led_params p = { 0 };
+    int64_t rows = 0;
     enum pawl_status st = text_run(c, s, m->finish, err);
     if (st != PAWL_OK)
         return st;
     CRASH_POINT("migrate.finish");
     led_int(&p, m->number);
-    return led_run(c, SQL_MIGRATION_FINISH, &p, NULL, err);
+    st = led_run(c, SQL_MIGRATION_FINISH, &p, &rows, err);
+    if (st == PAWL_OK && rows != 1)
+        st = refuse(c, PAWL_BROKEN, err, "step %d of its schema is missing", m->number);
+    return st;
 }
 
 static enum pawl_status steps_apply(struct ledger *c, const struct led_steps *s,

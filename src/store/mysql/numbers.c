@@ -51,6 +51,7 @@ static enum pawl_status get_above(struct ledger *l, int which, struct pawl_err *
     enum pawl_status st = mydb_ask(l, counters[which].upto, NULL, &r, NULL, err);
     if (st != PAWL_OK)
         return st;
+    CHECK(r->n == 1 && r->columns == 1);
     int64_t upto = led_get_int(r, 0, 0);
     led_int(&p, upto);
     if (upto) /* 0: nothing was reserved yet */
@@ -75,6 +76,7 @@ static enum pawl_status reserve(struct ledger *l, int which, int64_t last, struc
     store_commits(&l->base, false);
     if (st != PAWL_OK)
         return st;
+    CHECK(upto >= last && upto > k->upto); /* what is reserved only grows */
     k->upto = upto;
     k->step = MIN(k->step * 2, RESERVE_MOST);
     /* The transaction was idle during that commit, so the server may have ended it. */
@@ -98,6 +100,7 @@ static enum pawl_status draw_once(struct ledger *l, int which, size_t n, int64_t
     enum pawl_status st = mydb_ask(l, counters[which].next, &p, &r, NULL, err);
     if (st != PAWL_OK)
         return st;
+    CHECK(r->n == 1 && r->columns == 2);
     *first = led_get_int(r, 0, 0);
     *step = led_get_int(r, 0, 1);
     return PAWL_OK;

@@ -307,9 +307,17 @@ enum pawl_status pg_numbers(struct ledger *l, int64_t *out, size_t n, struct paw
     struct led_rows *r;
     led_int(&p, (int64_t)n);
     enum pawl_status st = led_query(l, SQL_SEQ_NEXT, &p, &r, err);
-    for (size_t i = 0; st == PAWL_OK && i < n; i++)
+    if (st != PAWL_OK)
+        return st;
+    CHECK((size_t)r->n == n && r->columns == 1);
+    for (size_t i = 0; i < n; i++) {
         out[i] = led_get_int(r, (int)i, 0);
-    return st;
+        if (out[i] <= (i ? out[i - 1] : 0)) /* an operator has changed the sequence */
+            return err_set(err, PAWL_BROKEN,
+                           "database: the sequence \"seq\" gives numbers below %lld",
+                           (long long)(i ? out[i - 1] : 1));
+    }
+    return PAWL_OK;
 }
 
 /* ---- Many at once ---------------------------------------------------------------------------- */

@@ -304,6 +304,7 @@ enum pawl_status lite_version(struct store *s, int64_t *out, struct pawl_err *er
     struct lite *c = lite_of(s);
     enum pawl_status st = lite_plain(c, PLAIN_VERSION, err);
     if (st == PAWL_OK) {
+        CHECK(sqlite3_data_count(c->plain[PLAIN_VERSION]) == 1);
         *out = lite_int(c->plain[PLAIN_VERSION], 0);
         sqlite3_reset(c->plain[PLAIN_VERSION]);
     }

@@ -71,6 +71,7 @@ static enum pawl_status counters_write(struct ledger *l, struct pawl_err *err)
     for (int i = 0; i < LITE_COUNTERS && st == PAWL_OK; i++) {
         struct lite_counter *k = &lite_in(l)->counters[i];
         int changed = 1;
+        CHECK(k->last >= k->stored); /* a number is given once */
         if (k->last != k->stored)
             st = lite_run(lite_in(l), SQL_META_SET,
                           ARGS(TEXT(bytes_of(counter_names[i])), INT(k->last)), &changed, err);
