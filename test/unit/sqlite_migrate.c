@@ -213,6 +213,23 @@ TEST(a_table_that_is_not_ours_leads_to_schema)
     store_close(s);
 }
 
+/* The same for the table that lists the steps, which is read before any step is applied. */
+TEST(a_migration_table_that_is_not_ours_leads_to_schema)
+{
+    struct store *s = NULL;
+    struct pawl_err err = { 0 };
+    sqlite3 *db = NULL;
+    EQ_INT(sqlite3_open("steps.db", &db), SQLITE_OK);
+    EQ_INT(sqlite3_exec(db, "CREATE TABLE pawl_migration (x)", NULL, NULL, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_close(db), SQLITE_OK);
+    OK(store_open(&(struct store_conf){ .url = "sqlite:steps.db" }, &s, &err), &err);
+    EQ_STATUS(store_migrate(s, false, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text,
+            "database \"steps.db\": table \"migration\" of schema \"pawl\" already exists");
+    HAS_STR(err.text, "--schema NAME");
+    store_close(s);
+}
+
 TEST(a_file_that_is_no_database_is_broken)
 {
     struct pawl_err err;
