@@ -117,9 +117,11 @@ TEST(rows_are_cut_by_their_length, .plain = true)
 
 TEST(tables_have_the_schemas_prefix, .plain = true)
 {
-    char *text = mydb_own_names("s1", "SELECT @pawl_x FROM pawl_call, `pawl_id`, xpawl_id");
-    EQ_STR(text, "SELECT @pawl_x FROM s1_call, `s1_id`, xpawl_id");
-    mem_free(text);
+    struct arena own;
+    arena_init(&own, 1 << 16);
+    EQ_STR(mydb_own_names("s1", &own, "SELECT @pawl_x FROM pawl_call, `pawl_id`, xpawl_id"),
+           "SELECT @pawl_x FROM s1_call, `s1_id`, xpawl_id");
+    arena_release(&own);
 }
 
 TEST(an_address_is_taken_apart, .plain = true)

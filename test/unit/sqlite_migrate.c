@@ -114,7 +114,7 @@ static void prepare_all(struct store *s)
         sqlite3_stmt *q = NULL;
         if (!sql_sqlite[i])
             continue; /* only in another engine */
-        const char *text = lite_own_names(c, &a, sql_sqlite[i]);
+        const char *text = lite_own_names(c->ledger.schema, &a, sql_sqlite[i]);
         if (sqlite3_prepare_v2(c->db, text, -1, &q, NULL) != SQLITE_OK)
             FAIL("%s: %s", sql_name_text[i], sqlite3_errmsg(c->db));
         sqlite3_finalize(q);
@@ -213,6 +213,23 @@ TEST(a_table_that_is_not_ours_leads_to_schema)
     store_close(s);
 }
 
+/* The same for the table that lists the steps, which is read before any step is applied. */
+TEST(a_migration_table_that_is_not_ours_leads_to_schema)
+{
+    struct store *s = NULL;
+    struct pawl_err err = { 0 };
+    sqlite3 *db = NULL;
+    EQ_INT(sqlite3_open("steps.db", &db), SQLITE_OK);
+    EQ_INT(sqlite3_exec(db, "CREATE TABLE pawl_migration (x)", NULL, NULL, NULL), SQLITE_OK);
+    EQ_INT(sqlite3_close(db), SQLITE_OK);
+    OK(store_open(&(struct store_conf){ .url = "sqlite:steps.db" }, &s, &err), &err);
+    EQ_STATUS(store_migrate(s, false, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text,
+            "database \"steps.db\": table \"migration\" of schema \"pawl\" already exists");
+    HAS_STR(err.text, "--schema NAME");
+    store_close(s);
+}
+
 TEST(a_file_that_is_no_database_is_broken)
 {
     struct pawl_err err;
@@ -254,7 +271,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     OK(store_migrate(old, true, &err), &err);
     plain_accept(old, "before", BYTES_NONE);
 
-    lite_migrations = newer_program();
+    led_steps_newer = newer_program();
     AUTO(store_end) struct store *new = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(new, false, &err), &err);
     EQ_INT(plain_schema(new).version, 8);
@@ -262,7 +279,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     plain_accept(new, "new", BYTES_NONE);
 
     /* The old program, on its old connection and on a new one. */
-    lite_migrations = sql_sqlite_migrations;
+    led_steps_newer = NULL;
     plain_accept(old, "between", BYTES_NONE);
     AUTO(store_end) struct store *again = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(again, false, &err), &err);
@@ -272,13 +289,13 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
     EQ_INT(plain_schema(again).min_version, 1);
 
-    lite_migrations = newer_program();
+    led_steps_newer = newer_program();
     OK(store_migrate(new, true, &err), &err);
     FALSE(plain_schema(new).finish_due);
     EQ_INT(plain_schema(new).min_version, 8);
     OK(store_fits(new, &err), &err);
 
-    lite_migrations = sql_sqlite_migrations;
+    led_steps_newer = NULL;
     EQ_STATUS(store_migrate(again, false, &err), PAWL_STATE, &err);
     HAS_STR(err.text, "schema 8 or later");
     HAS_STR(err.text, "knows 7");
@@ -304,10 +321,10 @@ TEST(a_newer_program_wants_up_first)
     AUTO(store_end) struct store *s = plain_open("sqlite:up.db", NULL);
     struct pawl_err err;
     OK(store_migrate(s, true, &err), &err);
-    lite_migrations = newer_program();
+    led_steps_newer = newer_program();
     EQ_STATUS(store_fits(s, &err), PAWL_STATE, &err);
     HAS_STR(err.text, "has version 7 and this program wants 8");
-    lite_migrations = sql_sqlite_migrations;
+    led_steps_newer = NULL;
 }
 
 /* Old and new programs start at the same time, on an empty file and on one of the previous release.
@@ -320,7 +337,7 @@ TEST(programs_of_two_releases_start_together)
         TRUE(child >= 0);
         if (child == 0) {
             if (i % 2)
-                lite_migrations = newer_program();
+                led_steps_newer = newer_program();
             AUTO(store_end) struct store *s = plain_open("sqlite:mixed.db", NULL);
             OK(store_migrate(s, false, &err), &err);
             plain_accept(s, i % 2 ? (i == 1 ? "a" : "b") : "c", BYTES_NONE);
@@ -343,7 +360,7 @@ TEST(printed_halves_add_up_to_a_migration)
     struct steps steps;
     struct arena a;
     arena_init(&a, 1 << 20);
-    lite_migrations = newer_program();
+    led_steps_newer = newer_program();
     AUTO(store_end) struct store *s = plain_open("sqlite:hand.db", "shop");
     struct store_conf conf = { .url = "sqlite:hand.db", .schema = "shop" };
     OK(store_steps(&conf, &a, &steps, &err), &err);
@@ -355,7 +372,7 @@ TEST(printed_halves_add_up_to_a_migration)
     run_sql(s, steps.v[7].finish);
     FALSE(plain_schema(s).finish_due);
     EQ_INT(plain_schema(s).min_version, 8);
-    lite_migrations = sql_sqlite_migrations;
+    led_steps_newer = NULL;
     arena_release(&a);
 }
 

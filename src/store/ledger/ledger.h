@@ -87,6 +87,7 @@ struct ledger {
     const struct world *world; /* borrowed */
     bool own_clock;            /* the world is a test's: use its clock, not the server's */
     char schema[SCHEMA_LEN_MAX + 1];
+    const char *path; /* of the database's file, borrowed from the engine; NULL: a server has it */
     int64_t retention_us, remember_us, key_pending_max;
     struct led_lanes lanes;
     struct led_cursors cursors;
@@ -306,6 +307,54 @@ struct led_patience led_patience(const struct ledger *c, int64_t now_us, int64_t
  * give up. */
 bool led_patient(struct ledger *c, struct led_patience *p, int64_t now_us, enum led_commit said);
 
+/* ---- Connections to servers (conn.c) --------------------------------------------------------- */
+
+/* What a handle remembers of its connection; times are world_mono. */
+struct led_conn {
+    int64_t retry_at_us, retry_gap_us; /* when a lost connection is opened again */
+    int64_t retry_max_us;
+    int64_t lifetime_us, replace_at_us; /* 0: never */
+    int64_t used_us;
+    int64_t patience_us; /* how long the next answer may take; 0: as long as a statement may run */
+};
+/* How an engine opens and closes one; `close` accepts that there is none. `usable`: it is there,
+ * and after a pause in its use (`stale`) the server has not closed it. */
+struct led_conn_ops {
+    bool (*usable)(struct ledger *c, bool stale);
+    void (*close)(struct ledger *c);
+    enum pawl_status (*open)(struct ledger *c, struct pawl_err *err);
+};
+/* Take lifetime and pauses from the settings. */
+void led_conn_init(struct led_conn *k, const struct store_conf *conf);
+/* A connection that can be used, or BUSY. One that was lost or is too old is opened again; after a
+ * failure not before retry_at_us. */
+MUST_USE enum pawl_status led_connect(struct ledger *c, struct led_conn *k,
+                                      const struct led_conn_ops *ops, struct pawl_err *err);
+/* Set the patience for what begins a transaction, and for a statement without one. */
+void led_conn_begins(struct led_conn *k, enum led_begin how, const struct led_batch *first);
+void led_conn_autocommits(struct led_conn *k);
+/* One number, asked outside a transaction. */
+MUST_USE enum pawl_status led_number_alone(struct ledger *c, enum sql_name name, int64_t *out,
+                                           struct pawl_err *err);
+/* The `now` slot of a server: its clock, unless the clock is a test's. */
+enum pawl_status led_now(struct store *s, int64_t *out_us, struct pawl_err *err);
+
+/* ---- Findings (doctor.c) --------------------------------------------------------------------- */
+
+#define LED_FINDINGS_MAX 20
+
+struct led_visit {
+    struct ledger *c;
+    struct arena *a;
+    struct findings *out;
+};
+typedef enum pawl_status led_look_fn(struct led_visit *v, struct pawl_err *err);
+/* Add a finding, at most LED_FINDINGS_MAX of them; `name` is borrowed for ever. */
+void led_found(struct led_visit *v, enum finding_level level, const char *name, const char *fmt,
+               ...) PRINTF_LIKE(4, 5);
+/* For the `doctor` slot: what `look` finds, in v->out. */
+MUST_USE enum pawl_status led_doctor(struct led_visit *v, led_look_fn *look, struct pawl_err *err);
+
 /* ---- Lanes (lanes.c) ------------------------------------------------------------------------- */
 
 /* Read the lanes that are new since the last read, unless this transaction has. BROKEN if one is
@@ -337,20 +386,48 @@ void led_lanes_end(struct ledger *c);
 
 #define LED_STEPS_MAX 1000
 
-/* What an engine provides: the texts of the statements, with the schema's name in them, and a
- * function that runs one. */
-struct led_steps {
-    const struct sql_migration *v; /* number 0 ends it */
-    const char *const *texts;      /* of statements */
-    enum sql_name first[2];        /* before any of them */
-    int n_first;
-    enum pawl_status (*script)(struct ledger *c, const char *text, struct pawl_err *err);
-};
+#define LED_CHECKSUM_LEN 32
+
 /* The schema as the database records it. */
 struct led_applied {
     int version;
     int64_t min_version;
     bool finished[LED_STEPS_MAX + 1];
+};
+/* Which account the server refused to let change the schema, and what the server said. */
+struct led_refusal {
+    char account[80];
+    const char *why; /* borrowed from the connection */
+};
+/* What an engine brings. Texts have "pawl" where the schema's name belongs. */
+struct led_steps {
+    const struct sql_migration *v; /* number 0 ends it */
+    const char *const *texts;      /* of statements */
+    enum sql_name first[2];        /* run before any step */
+    int n_first;
+    int tries;   /* another process may be migrating: how often to wait for it */
+    bool joined; /* migration_exists takes a table's name as one text, SCHEMA_TABLE */
+    /* The text with the schema's name, perhaps in `a`. NULL without memory. */
+    const char *(*own_names)(const char *schema, struct arena *a, const char *text);
+    /* Run statements of ours. */
+    enum pawl_status (*run)(struct ledger *c, const char *text, struct pawl_err *err);
+    /* Each of these may be NULL. Wait until no other process migrates, for a bounded time: BUSY.
+     * What needs no unlock ends with the transaction. */
+    enum pawl_status (*lock)(struct ledger *c, struct pawl_err *err);
+    void (*unlock)(struct ledger *c);
+    /* Under the lock: when steps are due; and each time, after them. */
+    enum pawl_status (*before)(struct ledger *c, const struct led_applied *had,
+                               struct pawl_err *err);
+    enum pawl_status (*after)(struct ledger *c, struct pawl_err *err);
+    /* After a statement that was denied. NULL: there are no accounts. */
+    struct led_refusal (*refusal)(struct ledger *c);
+    /* For the printed script. */
+    struct {
+        const char *before; /* of each step */
+        const char *table;  /* of steps */
+        const char *hex;    /* what opens a blob in hexadecimal digits; "'" closes it */
+        const char *clock;  /* an expression: microseconds since 1970 */
+    } print;
 };
 #ifdef PAWL_TEST
 /* For tests: use these steps, those of a later release. */
@@ -359,23 +436,22 @@ extern const struct sql_migration *led_steps_newer;
 /* The steps that this program knows, and how many they are. */
 const struct sql_migration *led_steps_known(const struct led_steps *s);
 int led_steps_wanted(const struct led_steps *s);
-/* Read which steps were applied; no steps if there is no schema. BROKEN if one is missing, or is
- * not the one that this program knows. */
-MUST_USE enum pawl_status led_applied_read(struct ledger *c, const struct led_steps *s,
-                                           struct led_applied *out, struct pawl_err *err);
-/* STATE if the database needs a program that knows more steps. */
-MUST_USE enum pawl_status led_steps_fit(const struct led_steps *s, const struct led_applied *had,
-                                        struct pawl_err *err);
-/* Must steps be applied? False if the database has every step that we know, and with `finish` also
- * the second half of each. */
-bool led_steps_due(const struct led_steps *s, const struct led_applied *had, bool finish);
-/* Apply the steps that are missing, and with `finish` their second halves; *had follows. The caller
- * holds the engine's lock for migrations. */
-MUST_USE enum pawl_status led_steps_run(struct ledger *c, const struct led_steps *s,
-                                        struct led_applied *had, bool finish, struct pawl_err *err);
+/* What is stored of a step to recognise it. */
+MUST_USE enum pawl_status led_step_checksum(const struct sql_migration *m,
+                                            unsigned char out[LED_CHECKSUM_LEN],
+                                            struct pawl_err *err);
+/* For the `migrate` slot: apply every step that is due, or none where DDL is transactional. BUSY
+ * when another process migrates for longer than all tries; STATE when the database needs a newer
+ * program; BROKEN when an applied step is not the one this program has. */
+MUST_USE enum pawl_status led_migrate(struct ledger *c, const struct led_steps *s, bool finish,
+                                      struct pawl_err *err);
+/* For the `steps` slot: the steps as texts in `a`, with the rows that say they were applied. Opens
+ * nothing. (steps_text.c) */
+MUST_USE enum pawl_status led_steps_print(const struct led_steps *s, const struct store_conf *conf,
+                                          struct arena *a, struct steps *out, struct pawl_err *err);
 /* STATE unless the schema has every table that `migrate grants` names. */
 MUST_USE enum pawl_status led_grantable(struct ledger *c, struct pawl_err *err);
-/* Versions of the schema, for store_schema(). */
+/* For the `schema` slot. */
 MUST_USE enum pawl_status led_schema(struct ledger *c, const struct led_steps *s,
                                      struct schema *out, struct pawl_err *err);
 

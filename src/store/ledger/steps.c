@@ -1,18 +1,17 @@
 /*
  * steps.c - the steps of a schema: which were applied, which are due, and applying them.
  *
- * The same on every server; an engine brings their texts and a way to run one, and takes the lock
- * under which processes that start together take turns. A step that was applied must still be the
- * one we know: its checksum is kept.
+ * The same for every engine, which brings the texts, a way to run one, and the lock under which
+ * processes that start together take turns (struct led_steps). What must stay true: a step that was
+ * applied is still the one this program knows. Its checksum is stored.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/hook.h"
 #include "base/ident.h"
 #include "store/ledger/ledger.h"
-
-#define CHECKSUM_LEN 32
 
 #ifdef PAWL_TEST
 const struct sql_migration *led_steps_newer;
@@ -30,45 +29,66 @@ const struct sql_migration *led_steps_known(const struct led_steps *s)
 int led_steps_wanted(const struct led_steps *s)
 {
     int n = 0;
-    while (led_steps_known(s)[n].number)
+    while (led_steps_known(s)[n].number) {
         n++;
+        CHECK(led_steps_known(s)[n - 1].number == n);
+    }
+    CHECK(n <= LED_STEPS_MAX);
     return n;
 }
 
 /* ---- What was applied ------------------------------------------------------------------------ */
 
-static enum pawl_status table_exists(struct ledger *c, const char *table, bool *out,
-                                     struct pawl_err *err)
+/* The sentence begins with the database, and names its file if it is one. */
+static enum pawl_status refuse(const struct ledger *c, enum pawl_status st, struct pawl_err *err,
+                               const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+static enum pawl_status refuse(const struct ledger *c, enum pawl_status st, struct pawl_err *err,
+                               const char *fmt, ...)
 {
+    char text[sizeof((struct pawl_err *)0)->text];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return c->path ? err_set(err, st, "database \"%s\": %s", c->path, text)
+                   : err_set(err, st, "database: %s", text);
+}
+
+static enum pawl_status table_exists(struct ledger *c, const struct led_steps *s, const char *table,
+                                     bool *out, struct pawl_err *err)
+{
+    char joined[SCHEMA_LEN_MAX + 32];
     struct led_params p = { 0 };
     int64_t one = 0;
-    led_text(&p, bytes_of(c->schema));
-    led_text(&p, bytes_of(table));
+    snprintf(joined, sizeof joined, "%s_%s", c->schema, table);
+    led_text(&p, bytes_of(s->joined ? joined : c->schema));
+    if (!s->joined)
+        led_text(&p, bytes_of(table));
     enum pawl_status st = led_number(c, SQL_MIGRATION_EXISTS, &p, 0, &one, err);
     *out = one != 0;
     return st;
 }
 
-static enum pawl_status checksum(const struct sql_migration *m, unsigned char out[CHECKSUM_LEN],
-                                 struct pawl_err *err)
+enum pawl_status led_step_checksum(const struct sql_migration *m,
+                                   unsigned char out[LED_CHECKSUM_LEN], struct pawl_err *err)
 {
     struct bytes halves[] = { bytes_of(m->expand), bytes_of(m->finish) };
     return digest_parts(halves, 2, out) ? PAWL_OK : err_no_memory(err, "a checksum");
 }
 
 /* An applied step that we know must be the one we know. Those beyond are a newer program's. */
-static enum pawl_status same_step(const struct led_steps *s, int number, struct bytes stored,
-                                  struct pawl_err *err)
+static enum pawl_status same_step(struct ledger *c, const struct led_steps *s, int number,
+                                  struct bytes stored, struct pawl_err *err)
 {
-    unsigned char ours[CHECKSUM_LEN];
+    unsigned char ours[LED_CHECKSUM_LEN];
     if (number > led_steps_wanted(s))
         return PAWL_OK;
     const struct sql_migration *m = &led_steps_known(s)[number - 1];
-    enum pawl_status st = checksum(m, ours, err);
+    enum pawl_status st = led_step_checksum(m, ours, err);
     if (st == PAWL_OK && !bytes_eq(stored, (struct bytes){ (char *)ours, sizeof ours }))
-        st = err_set(err, PAWL_BROKEN,
-                     "database: step %d (%s) of its schema is not the one this program has", number,
-                     m->word);
+        st = refuse(c, PAWL_BROKEN, err,
+                    "step %d (%s) of its schema is not the one this program has", number, m->word);
     return st;
 }
 
@@ -78,9 +98,9 @@ static enum pawl_status taken(struct ledger *c, const char *table, struct pawl_e
     if (!err || (strcmp(err->sqlstate, "42703") != 0 && strcmp(err->sqlstate, "42S22") != 0 &&
                  !strstr(err->text, "no such column")))
         return err ? err->status : PAWL_BROKEN;
-    return err_set(err, PAWL_BROKEN,
-                   "database: table \"%s\" of schema \"%s\" already exists, with other columns",
-                   table, c->schema);
+    return refuse(c, PAWL_BROKEN, err,
+                  "table \"%s\" of schema \"%s\" already exists, with other columns", table,
+                  c->schema);
 }
 
 static enum pawl_status steps_read(struct ledger *c, const struct led_steps *s,
@@ -93,26 +113,26 @@ static enum pawl_status steps_read(struct ledger *c, const struct led_steps *s,
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
         int64_t number = led_get_int(r, i, 0);
         if (number != out->version + 1 || number > LED_STEPS_MAX)
-            return err_set(err, PAWL_BROKEN, "database: step %d of its schema is missing",
-                           out->version + 1);
+            return refuse(c, PAWL_BROKEN, err, "step %d of its schema is missing",
+                          out->version + 1);
         out->version++;
         out->finished[number] = led_get_int(r, i, 2) != 0;
-        st = same_step(s, (int)number, led_get(r, i, 1), err);
+        st = same_step(c, s, (int)number, led_get(r, i, 1), err);
     }
     return st;
 }
 
-enum pawl_status led_applied_read(struct ledger *c, const struct led_steps *s,
-                                  struct led_applied *out, struct pawl_err *err)
+static enum pawl_status applied_read(struct ledger *c, const struct led_steps *s,
+                                     struct led_applied *out, struct pawl_err *err)
 {
     struct led_params p = { 0 };
     bool there;
     *out = (struct led_applied){ 0 };
-    enum pawl_status st = table_exists(c, "migration", &there, err);
+    enum pawl_status st = table_exists(c, s, "migration", &there, err);
     if (st == PAWL_OK && there)
         st = steps_read(c, s, out, err);
     if (st == PAWL_OK)
-        st = table_exists(c, "meta", &there, err);
+        st = table_exists(c, s, "meta", &there, err);
     if (st != PAWL_OK || !there)
         return st;
     led_text(&p, BYTES("min_version"));
@@ -121,33 +141,39 @@ enum pawl_status led_applied_read(struct ledger *c, const struct led_steps *s,
 }
 
 /* A program that knows less than the database needs is told which one it needs. */
-enum pawl_status led_steps_fit(const struct led_steps *s, const struct led_applied *had,
-                               struct pawl_err *err)
+static enum pawl_status steps_fit(struct ledger *c, const struct led_steps *s,
+                                  const struct led_applied *had, struct pawl_err *err)
 {
     if (had->min_version <= led_steps_wanted(s))
         return PAWL_OK;
-    return err_set(
-        err, PAWL_STATE,
-        "database: needs a program that knows schema %lld or later; this one (pawl %s) knows %d",
-        (long long)had->min_version, PAWL_VERSION, led_steps_wanted(s));
+    return refuse(c, PAWL_STATE, err,
+                  "needs a program that knows schema %lld or later; this one (pawl %s) knows %d",
+                  (long long)had->min_version, PAWL_VERSION, led_steps_wanted(s));
 }
 
 /* ---- Applying -------------------------------------------------------------------------------- */
 
+static enum pawl_status text_run(struct ledger *c, const struct led_steps *s, const char *text,
+                                 struct pawl_err *err)
+{
+    const char *own = s->own_names(c->schema, &c->scratch, text);
+    return own ? s->run(c, own, err) : err_no_memory(err, "a step of the schema");
+}
+
 static enum pawl_status step_apply(struct ledger *c, const struct led_steps *s,
                                    const struct sql_migration *m, struct pawl_err *err)
 {
-    unsigned char sum[CHECKSUM_LEN];
+    unsigned char sum[LED_CHECKSUM_LEN];
     struct led_params p = { 0 };
-    enum pawl_status st = checksum(m, sum, err);
+    enum pawl_status st = led_step_checksum(m, sum, err);
     if (st == PAWL_OK)
-        st = s->script(c, m->expand, err);
+        st = text_run(c, s, m->expand, err);
     if (st != PAWL_OK)
         return st;
     CRASH_POINT("migrate.step");
     led_int(&p, m->number);
     led_text(&p, bytes_of(m->word));
-    led_text(&p, (struct bytes){ (char *)sum, sizeof sum });
+    led_blob(&p, (struct bytes){ (char *)sum, sizeof sum });
     led_int(&p, c->now_us);
     led_int(&p, m->finish[0] == 0);
     return led_run(c, SQL_MIGRATION_ADD, &p, NULL, err);
@@ -157,20 +183,24 @@ static enum pawl_status step_finish(struct ledger *c, const struct led_steps *s,
                                     const struct sql_migration *m, struct pawl_err *err)
 {
     struct led_params p = { 0 };
-    enum pawl_status st = s->script(c, m->finish, err);
+    int64_t rows = 0;
+    enum pawl_status st = text_run(c, s, m->finish, err);
     if (st != PAWL_OK)
         return st;
     CRASH_POINT("migrate.finish");
     led_int(&p, m->number);
-    return led_run(c, SQL_MIGRATION_FINISH, &p, NULL, err);
+    st = led_run(c, SQL_MIGRATION_FINISH, &p, &rows, err);
+    if (st == PAWL_OK && rows != 1)
+        st = refuse(c, PAWL_BROKEN, err, "step %d of its schema is missing", m->number);
+    return st;
 }
 
-enum pawl_status led_steps_run(struct ledger *c, const struct led_steps *s, struct led_applied *had,
-                               bool finish, struct pawl_err *err)
+static enum pawl_status steps_apply(struct ledger *c, const struct led_steps *s,
+                                    struct led_applied *had, bool finish, struct pawl_err *err)
 {
-    enum pawl_status st = PAWL_OK;
+    enum pawl_status st = s->before ? s->before(c, had, err) : PAWL_OK;
     for (int i = 0; i < s->n_first && st == PAWL_OK; i++)
-        st = s->script(c, s->texts[s->first[i]], err);
+        st = text_run(c, s, s->texts[s->first[i]], err);
     for (const struct sql_migration *m = led_steps_known(s); m->number && st == PAWL_OK; m++) {
         if (m->number > had->version) {
             st = step_apply(c, s, m, err);
@@ -182,7 +212,27 @@ enum pawl_status led_steps_run(struct ledger *c, const struct led_steps *s, stru
     return st;
 }
 
-bool led_steps_due(const struct led_steps *s, const struct led_applied *had, bool finish)
+/* The account that owns the schema applies its steps; one that only runs nodes is told so. */
+static enum pawl_status steps_run(struct ledger *c, const struct led_steps *s,
+                                  struct led_applied *had, bool finish, struct pawl_err *err)
+{
+    struct pawl_err own = { 0 };
+    enum pawl_status st = steps_apply(c, s, had, finish, &own);
+    if (st != PAWL_OK && s->refusal && store_denied(&own)) {
+        struct led_refusal r = s->refusal(c);
+        return err_set(err, st,
+                       "database: schema \"%s\" is at step %d of %d, and %s may not change it "
+                       "(%.200s): run pawl migrate up as its owner",
+                       c->schema, had->version, led_steps_wanted(s), r.account, r.why);
+    }
+    if (st != PAWL_OK && err)
+        *err = own;
+    return st;
+}
+
+/* Nothing is due when every step we know is there, and its second half too if that was asked for.
+ */
+static bool steps_due(const struct led_steps *s, const struct led_applied *had, bool finish)
 {
     if (had->version < led_steps_wanted(s))
         return true;
@@ -190,6 +240,63 @@ bool led_steps_due(const struct led_steps *s, const struct led_applied *had, boo
         if (!had->finished[i])
             return true;
     return false;
+}
+
+/* ---- Under the lock -------------------------------------------------------------------------- */
+
+/* *out: there is something to commit. */
+static enum pawl_status migrate_locked(struct ledger *c, const struct led_steps *s, bool finish,
+                                       bool *out, struct pawl_err *err)
+{
+    struct led_applied had;
+    enum pawl_status st = applied_read(c, s, &had, err);
+    if (st == PAWL_OK)
+        st = steps_fit(c, s, &had, err);
+    if (st != PAWL_OK)
+        return st;
+    bool due = steps_due(s, &had, finish);
+    *out = due || s->after;
+    if (due) {
+        CRASH_POINT("migrate.begin");
+        PAUSE_POINT("migrate.begin");
+        st = steps_run(c, s, &had, finish, err);
+    }
+    if (st == PAWL_OK && s->after)
+        st = s->after(c, err);
+    return st;
+}
+
+static enum pawl_status migrate_once(struct ledger *c, const struct led_steps *s, bool finish,
+                                     struct pawl_err *err)
+{
+    AUTO(led_undo) struct ledger *tx = NULL;
+    bool changed = false;
+    enum pawl_status st = led_begin(c, LED_WRITE, NULL, err);
+    if (st != PAWL_OK)
+        return st;
+    tx = c;
+    st = s->lock ? s->lock(c, err) : PAWL_OK;
+    if (st != PAWL_OK)
+        return st;
+    st = migrate_locked(c, s, finish, &changed, err);
+    if (st == PAWL_OK && changed) {
+        CRASH_POINT("migrate.before_commit");
+        st = led_commit(TAKE(tx), NULL, err);
+    }
+    if (s->unlock)
+        s->unlock(c);
+    if (st == PAWL_OK && changed)
+        CRASH_POINT("migrate.after_commit");
+    return st;
+}
+
+enum pawl_status led_migrate(struct ledger *c, const struct led_steps *s, bool finish,
+                             struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_BUSY;
+    for (int i = 0; i < s->tries && st == PAWL_BUSY; i++)
+        st = migrate_once(c, s, finish, err);
+    return st;
 }
 
 enum pawl_status led_schema(struct ledger *c, const struct led_steps *s, struct schema *out,
@@ -201,7 +308,7 @@ enum pawl_status led_schema(struct ledger *c, const struct led_steps *s, struct 
     if (st != PAWL_OK)
         return st;
     tx = c;
-    st = led_applied_read(c, s, &had, err);
+    st = applied_read(c, s, &had, err);
     if (st != PAWL_OK)
         return st;
     int wanted = led_steps_wanted(s);

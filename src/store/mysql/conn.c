@@ -1,9 +1,10 @@
 /*
- * conn.c - opening, losing and finding again a connection, and what the server's errors mean.
+ * conn.c - opening a connection, its transactions, and what the server's errors mean.
  *
- * What must stay true: READ COMMITTED, so that a statement after a lock sees what the lock's former
- * holder did; UTC; strict about what does not fit; and an answer is only given after a commit that
- * waited for the disk, which is the server's setting and the doctor's business.
+ * What must stay true: transactions are READ COMMITTED, so that a statement after a lock sees what
+ * the former holder of the lock committed; times are UTC; a value that does not fit is an error;
+ * and a caller is answered only after a commit that waited for the disk. The last is a setting of
+ * the server, which the doctor checks.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <mariadb/errmsg.h>
@@ -20,38 +21,25 @@
 #include "base/mem.h"
 #include "store/mysql/mydb.h"
 
-/* A lost connection is tried again after this, then twice as long, up to the second; each a little
- * longer by chance, so that a server that is back is not run down. */
-#define RETRY_FIRST_US (20 * MS_US)
-#define RETRY_MAX_US (2 * SEC_US)
-/* How long the first questions of a connection may take, and the first of a transaction: nothing is
- * lost yet, and callers are waiting. */
+/* The client library's limit for connecting. */
 #define CONNECT_S 2
-#define CONNECT_US (CONNECT_S * SEC_US)
-#define BEGIN_US (2 * SEC_US)
-#define BEGIN_MUCH_US (5 * SEC_US)
-/* A statement without a transaction is a look, or a beat, for which others do not wait for ever. */
-#define AUTOCOMMIT_US (3 * SEC_US)
-/* A connection that was not used for longer is looked at before it is: the server may have closed
- * it, and a caller need not hear of that. */
-#define STALE_US (50 * MS_US)
-/* The client library's own limit, for what wait.c does not time, as a handler's statements; where
- * those may run for as long as their call may: as good as none. */
+/* The client library's limit for answers that wait.c does not time, which are those to a handler's
+ * statements. Where handlers run, the limit is longer than any attempt. */
 #define ANSWER_S 70
 #define COMMIT_S (20 * 86400)
-/* What finds a dead connection then. */
+/* TCP keepalive finds a dead connection there. */
 #define KEEPALIVE_IDLE_S 10
 #define KEEPALIVE_EACH_S 5
 #define KEEPALIVE_COUNT 3
 #define UNANSWERED_MS 30000
-/* How long a transaction may be idle when nobody says. */
+/* How long a transaction may be idle when the settings do not say. */
 #define IDLE_S 60
-/* Statements in one packet: far below what servers take (16 MB at least, unless somebody lowered
- * it), and enough that the next packet costs nothing. */
+/* Statements in one packet: far below the server's limit (16 MB unless it was lowered), and so many
+ * that one more packet adds little. */
 #define SEND_LEN_MAX (4 << 20)
-/* The longest packet there can be: one row more, as hex. */
+/* The longest packet: the above and one more row, in hex. */
 #define OUT_LEN_MAX (64 << 20)
-/* A lock is waited for a second, which is the least the server knows; so often in a row. */
+/* The server waits one second for a lock, its shortest time; how often in a row we let it. */
 #define LOCK_WAITS_MAX 2
 
 /* Numbers of one server that the other's headers do not have. */
@@ -70,7 +58,7 @@ enum {
 
 enum meaning {
     IS_STATUS,  /* just its status */
-    IS_PASSING, /* somebody else was in the way; the same again may well do */
+    IS_PASSING, /* lost a race with another transaction: retry */
     IS_LOST,    /* the connection is gone */
     IS_DENIED,  /* the account lacks a right; a login that fails is not this */
 };
@@ -129,7 +117,8 @@ static const struct {
     { ER_COLUMNACCESS_DENIED_ERROR, PAWL_INVALID, IS_DENIED },
     { ER_SPECIFIC_ACCESS_DENIED_ERROR, PAWL_INVALID, IS_DENIED },
     { ER_BAD_DB_ERROR, PAWL_INVALID, IS_STATUS },
-    { ER_PASSWORD_NO_MATCH, PAWL_INVALID, IS_STATUS }, /* a GRANT to an account that is not */
+    { ER_PASSWORD_NO_MATCH, PAWL_INVALID, IS_STATUS }, /* a GRANT to an account that does not exist
+                                                        */
     { ER_CANT_CREATE_USER_WITH_GRANT, PAWL_INVALID, IS_STATUS },
     { ER_HOST_NOT_PRIVILEGED, PAWL_INVALID, IS_STATUS },
     { CR_SSL_CONNECTION_ERROR, PAWL_INVALID, IS_LOST },
@@ -137,7 +126,8 @@ static const struct {
     { CR_NET_PACKET_TOO_LARGE, PAWL_TOO_LARGE, IS_LOST },
 };
 
-/* Is the same worth trying again? A lock that was waited for a few times over is a stranger's. */
+/* Should the transaction be repeated? Not for a lock that was not released after several waits: an
+ * application may hold it for long. */
 static bool worth_again(struct mydb *c, unsigned code)
 {
     if (code == ER_LOCK_WAIT_TIMEOUT)
@@ -160,7 +150,7 @@ enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, cons
             c->ledger.redo = true;
         c->ledger.blocked = c->ledger.blocked || code == ER_LOCK_WAIT_TIMEOUT;
     }
-    /* The server has undone the whole transaction, or there is none any more. */
+    /* The server has rolled back the whole transaction, or the connection is gone. */
     if (code == ER_LOCK_DEADLOCK || c->lost)
         c->open = false;
     st = denied ? led_denied(c->url.user ? c->url.user : "?", text, err)
@@ -224,7 +214,7 @@ static void options(const struct mydb *c, MYSQL *db)
         mysql_options(db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
 }
 
-/* On a local socket all but the last are of no use, and of no harm. */
+/* On a local socket the options of TCP have no effect. */
 static void keep_alive(MYSQL *db)
 {
     static const struct {
@@ -276,7 +266,7 @@ static enum pawl_status version_fits(struct mydb *c, struct pawl_err *err)
     return PAWL_OK;
 }
 
-/* lock_wait_timeout is about tables that somebody alters. */
+/* lock_wait_timeout is the wait for a table that is being altered. */
 static enum pawl_status settings(struct mydb *c, struct pawl_err *err)
 {
     static const char common[] =
@@ -306,19 +296,21 @@ static enum pawl_status settings(struct mydb *c, struct pawl_err *err)
     return st;
 }
 
-static void disconnect(struct mydb *c)
+static void disconnect(struct ledger *l)
 {
+    struct mydb *c = mydb_of(l);
     if (c->db)
         mysql_close(c->db);
     c->db = NULL;
     c->lost = c->open = c->wrote = false;
     c->limit_s = 0;
-    /* The next may be to another server, whose counters are others. */
+    /* The next connection may be to another server, with counters of its own. */
     memset(c->counters, 0, sizeof c->counters);
 }
 
-static enum pawl_status connect_now(struct mydb *c, struct pawl_err *err)
+static enum pawl_status connect_now(struct ledger *l, struct pawl_err *err)
 {
+    struct mydb *c = mydb_of(l);
     struct pawl_err own = { 0 };
     c->db = open_one(c, &own);
     enum pawl_status st = c->db ? PAWL_OK : own.status;
@@ -329,42 +321,16 @@ static enum pawl_status connect_now(struct mydb *c, struct pawl_err *err)
     return st == PAWL_OK ? settings(c, err) : st;
 }
 
-/* Some of what a pause lasts, at random. */
-static int64_t jitter(int64_t us)
+static bool usable(struct ledger *l, bool stale)
 {
-    return (int64_t)(world_unit(&world_real) * (double)us / 2);
-}
-
-/* A connection as it should be, in c->db, or none. */
-static enum pawl_status reconnect(struct mydb *c, int64_t now, struct pawl_err *err)
-{
-    disconnect(c);
-    led_lanes_undo(&c->ledger);
-    c->patience_us = SLOWER(CONNECT_US);
-    enum pawl_status st = connect_now(c, err);
-    c->patience_us = 0;
-    if (st == PAWL_OK) {
-        c->retry_gap_us = 0;
-        c->replace_at_us = c->lifetime_us ? now + c->lifetime_us + jitter(c->lifetime_us / 4) : 0;
-        return PAWL_OK;
-    }
-    disconnect(c);
-    c->retry_gap_us = c->retry_gap_us ? MIN(c->retry_gap_us * 2, c->retry_max_us) : RETRY_FIRST_US;
-    c->retry_at_us = world_mono(&world_real) + c->retry_gap_us + jitter(c->retry_gap_us);
-    return st;
+    const struct mydb *c = mydb_of(l);
+    return c->db && !c->lost && !(stale && mydb_closed(c));
 }
 
 enum pawl_status mydb_connect(struct mydb *c, struct pawl_err *err)
 {
-    int64_t now = world_mono(&world_real);
-    bool there = c->db && !c->lost, idle = there && now - c->used_us > STALE_US;
-    c->used_us = now;
-    if (there && !(idle && mydb_closed(c)))
-        return c->replace_at_us && now >= c->replace_at_us && !c->open ? reconnect(c, now, err)
-                                                                       : PAWL_OK;
-    if (!there && now < c->retry_at_us)
-        return err_set(err, PAWL_BUSY, "database: the connection was lost a moment ago");
-    return reconnect(c, now, err);
+    static const struct led_conn_ops ops = { usable, disconnect, connect_now };
+    return led_connect(&c->ledger, &c->conn, &ops, err);
 }
 
 enum pawl_status mydb_second(struct mydb *c, MYSQL **out, struct pawl_err *err)
@@ -372,7 +338,7 @@ enum pawl_status mydb_second(struct mydb *c, MYSQL **out, struct pawl_err *err)
     struct pawl_err own = { 0 };
     bool lost = c->lost, open = c->open;
     *out = open_one(c, &own);
-    c->lost = lost; /* that is about the first */
+    c->lost = lost; /* the error was the second connection's */
     c->open = open;
     if (!*out && err)
         *err = own;
@@ -417,12 +383,12 @@ static void rollback(struct ledger *l)
     c->open = c->wrote = false;
 }
 
-/* What a handler left behind is taken back. */
+/* A transaction that a handler left open is rolled back. */
 static enum pawl_status autocommit(struct ledger *l, struct pawl_err *err)
 {
     struct mydb *c = mydb_of(l);
     enum pawl_status st = mydb_connect(c, err);
-    c->patience_us = SLOWER(AUTOCOMMIT_US);
+    led_conn_autocommits(&c->conn);
     if (st == PAWL_OK && c->open)
         rollback(l);
     return st;
@@ -433,15 +399,15 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
 {
     struct mydb *c = mydb_of(l);
     enum pawl_status st = mydb_connect(c, err);
-    c->patience_us = how == LED_READ ? 0 : SLOWER(first ? BEGIN_MUCH_US : BEGIN_US);
+    led_conn_begins(&c->conn, how, first);
     if (st == PAWL_OK)
         st = begin_once(c, how, first, err);
-    c->patience_us = 0;
+    c->conn.patience_us = 0;
     return st;
 }
 
-/* From the moment COMMIT is sent a lost answer means that nobody knows, and so does an error of
- * COMMIT itself, but for those that say it was undone. */
+/* After COMMIT is sent, a lost answer leaves open whether it committed: UNKNOWN. So does an error
+ * of COMMIT, unless it says that the transaction was rolled back. */
 static enum pawl_status commit(struct ledger *l, const struct led_batch *last, struct pawl_err *err)
 {
     struct mydb *c = mydb_of(l);
@@ -493,9 +459,8 @@ static enum pawl_status open_mysql(const struct store_conf *conf, struct store *
     buf_init(&c->out, OUT_LEN_MAX);
     c->driver_only = conf->role == STORE_DRIVER_ONLY;
     c->reads = conf->role == STORE_READER;
-    c->lifetime_us = conf->lifetime_us;
+    led_conn_init(&c->conn, conf);
     c->idle_s = conf->idle_us ? (int)MIN((conf->idle_us + SEC_US - 1) / SEC_US, 86400) : IDLE_S;
-    c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;
     enum pawl_status st = mydb_url_read(conf->url, &c->url, err);
     if (st == PAWL_OK)
         st = mydb_connect(c, err);
@@ -508,7 +473,7 @@ static enum pawl_status open_mysql(const struct store_conf *conf, struct store *
 static void close_mysql(struct store *s)
 {
     struct mydb *c = mydb_of(led_of(s));
-    disconnect(c);
+    disconnect(&c->ledger);
     led_end(&c->ledger);
     mydb_url_release(&c->url);
     for (size_t i = 0; i < SQL_COUNT; i++)
@@ -520,27 +485,9 @@ static void close_mysql(struct store *s)
 
 /* ---- Small slots ----------------------------------------------------------------------------- */
 
-/* One number outside a transaction. */
-static enum pawl_status ask(struct ledger *l, enum sql_name name, int64_t *out,
-                            struct pawl_err *err)
-{
-    arena_reset(&l->scratch);
-    enum pawl_status st = autocommit(l, err);
-    return st == PAWL_OK ? led_number(l, name, NULL, 0, out, err) : st;
-}
-
-static enum pawl_status now(struct store *s, int64_t *out_us, struct pawl_err *err)
-{
-    struct ledger *l = led_of(s);
-    if (!l->own_clock)
-        return ask(l, SQL_CLOCK, out_us, err);
-    *out_us = world_now(l->world);
-    return PAWL_OK;
-}
-
 static enum pawl_status version(struct store *s, int64_t *out, struct pawl_err *err)
 {
-    return ask(led_of(s), SQL_CHANGE_SUM, out, err);
+    return led_number_alone(led_of(s), SQL_CHANGE_SUM, out, err);
 }
 
 const struct store_ops store_mysql = {
@@ -561,7 +508,7 @@ const struct store_ops store_mysql = {
     .nodes = led_nodes,
     .leaders = led_leaders,
     .cancel_requests = led_cancel_requests,
-    .now = now,
+    .now = led_now,
     .version = version,
     .steps = mydb_steps,
     .grants = mydb_grants,

@@ -1,46 +1,22 @@
 /*
- * doctor.c - how healthy the server is: its version, its promises about the disk.
+ * doctor.c - how healthy the server is: its version, and its settings about durability.
  *
- * Everything here only looks.
+ * Everything here only reads.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "store/mysql/mydb.h"
 
-#define FINDINGS_MAX 16
 /* The largest call is one packet: its input as hex, and as much again. */
 #define PACKET_MIN (8 << 20)
 
-struct visit {
-    struct mydb *c;
-    struct arena *a;
-    struct findings *out;
-};
-
-static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
-
-static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
-{
-    char text[400];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    const char *kept = arena_text(v->a, bytes_of(text));
-    assert(v->out->n < FINDINGS_MAX);
-    if (kept)
-        v->out->v[v->out->n++] = (struct finding){ level, name, kept };
-}
-
-/* A variable's text; "" when there is none of the name. */
-static void show(struct visit *v, const char *name, char *out, size_t size)
+/* A variable's text; "" when the server has no such variable. */
+static void show(struct led_visit *v, const char *name, char *out, size_t size)
 {
     char sql[120];
-    MYSQL *db = v->c->db;
+    MYSQL *db = mydb_of(v->c)->db;
     out[0] = 0;
     snprintf(sql, sizeof sql, "SHOW VARIABLES LIKE '%s'", name);
     if (mysql_query(db, sql) != 0)
@@ -53,21 +29,23 @@ static void show(struct visit *v, const char *name, char *out, size_t size)
 }
 
 /* A setting that must have one value; what it means when it has another. */
-static void look_at(struct visit *v, const char *name, const char *want, enum finding_level level,
-                    const char *else_what)
+static void look_at(struct led_visit *v, const char *name, const char *want,
+                    enum finding_level level, const char *else_what)
 {
     char text[80];
     show(v, name, text, sizeof text);
     if (!text[0])
         return;
     bool ok = strcmp(text, want) == 0;
-    found(v, ok ? FINDING_OK : level, name, "%s%s%s", text, ok ? "" : ": ", ok ? "" : else_what);
+    led_found(v, ok ? FINDING_OK : level, name, "%s%s%s", text, ok ? "" : ": ",
+              ok ? "" : else_what);
 }
 
-static void look_at_settings(struct visit *v)
+static void look_at_settings(struct led_visit *v)
 {
     char text[80];
-    found(v, FINDING_OK, v->c->maria ? "mariadb" : "mysql", "%s", mysql_get_server_info(v->c->db));
+    const struct mydb *c = mydb_of(v->c);
+    led_found(v, FINDING_OK, c->maria ? "mariadb" : "mysql", "%s", mysql_get_server_info(c->db));
     show(v, "transaction_isolation", text, sizeof text);
     look_at(v, text[0] ? "transaction_isolation" : "tx_isolation", "READ-COMMITTED", FINDING_BAD,
             "Pawl needs READ-COMMITTED");
@@ -80,27 +58,26 @@ static void look_at_settings(struct visit *v)
                 "after a power cut a replica may know less than this server");
         show(v, "binlog_format", text, sizeof text);
         if (strcmp(text, "STATEMENT") == 0)
-            found(v, FINDING_BAD, "binlog_format",
-                  "STATEMENT: READ COMMITTED cannot be written to such a log");
+            led_found(v, FINDING_BAD, "binlog_format",
+                      "STATEMENT: READ COMMITTED cannot be written to such a log");
     }
     look_at(v, "read_only", "OFF", FINDING_BAD, "a replica cannot be written to");
     show(v, "max_allowed_packet", text, sizeof text);
     bool ok = strtoll(text, NULL, 10) >= PACKET_MIN;
-    found(v, ok ? FINDING_OK : FINDING_WARN, "max_allowed_packet", "%s%s", text,
-          ok ? "" : ": the largest inputs and results may not fit");
+    led_found(v, ok ? FINDING_OK : FINDING_WARN, "max_allowed_packet", "%s%s", text,
+              ok ? "" : ": the largest inputs and results may not fit");
+}
+
+static enum pawl_status look(struct led_visit *v, struct pawl_err *err)
+{
+    enum pawl_status st = mydb_connect(mydb_of(v->c), err);
+    if (st == PAWL_OK)
+        look_at_settings(v);
+    return st;
 }
 
 enum pawl_status mydb_doctor(struct store *s, struct arena *a, struct findings *out,
                              struct pawl_err *err)
 {
-    struct visit v = { .c = mydb_of(led_of(s)), .a = a, .out = out };
-    *out = (struct findings){ .v = arena_zalloc(a, FINDINGS_MAX, sizeof *out->v) };
-    if (!out->v)
-        return err_no_memory(err, "looking at the database");
-    arena_reset(&v.c->ledger.scratch);
-    enum pawl_status st = mydb_connect(v.c, err);
-    if (st != PAWL_OK)
-        return st;
-    look_at_settings(&v);
-    return a->failed ? err_no_memory(err, "looking at the database") : PAWL_OK;
+    return led_doctor(&(struct led_visit){ led_of(s), a, out }, look, err);
 }

@@ -1,11 +1,11 @@
 /*
- * grants.c - what lets accounts of the server use the tables of one schema.
+ * grants.c - the rights of accounts on the tables of one schema.
  *
- * There are no functions with rights of their own here, and no rows that one account sees and
- * another does not: an account has rights on tables and columns. So `app` is an application that
- * links the library and submits with it, `monitor` reads every column but those that hold contents,
- * `admin` runs nodes. Text for GRANT is made here because tables carry the schema's name as a
- * prefix. What must stay true: none of them may alter a table.
+ * These servers have no row-level rights, and our schema has no functions here: an account has
+ * rights on tables and columns. So `app` is an application that links the library and submits with
+ * it, `monitor` reads every column but those that hold contents, `admin` runs nodes. Text for GRANT
+ * is made here because tables carry the schema's name as a prefix. What must stay true: none of
+ * them may alter a table.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <mariadb/mysqld_error.h>
@@ -74,8 +74,8 @@ static const struct {
     { "ready", "seq, track, `rank`, run_at, attempts, lost, redrives, pos, key_no" },
 };
 
-/* MariaDB makes an account without a password for a GRANT to one that does not exist, unless it is
- * told not to; MySQL 8 never does, and knows no such mode. */
+/* For a GRANT to an account that does not exist MariaDB creates one without a password, unless this
+ * mode is set; MySQL 8 never does, and has no such mode. */
 static const char no_new_accounts[] =
     "SET @pawl_grants = 1\n"
     "/*M!, SESSION sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_CREATE_USER') */;\n";
@@ -106,8 +106,8 @@ static void add_grant(struct grants_text *s, const char *right, const char *tabl
     buf_add_text(&s->b, ";\n");
 }
 
-/* GRANT USAGE gives nothing, and fails for an account that does not exist: said for all of them
- * before the first right, since each GRANT commits by itself. */
+/* GRANT USAGE grants nothing, and fails for an account that does not exist. It comes before the
+ * first right of all accounts, because each GRANT commits by itself. */
 static void add_probes(struct grants_text *s, const struct roles *roles)
 {
     const char *const names[] = { roles->app, roles->monitor, roles->admin };
@@ -186,7 +186,7 @@ enum pawl_status mydb_grants(const struct store_conf *conf, const struct roles *
     return *out ? PAWL_OK : err_no_memory(err, "printing grants");
 }
 
-/* Whom a GRANT is to: what stands behind its last " TO ". */
+/* The account of a GRANT: the text after its last " TO ". */
 static struct bytes grantee(struct bytes sql)
 {
     static const char to[] = " TO ";

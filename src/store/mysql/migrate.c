@@ -1,60 +1,25 @@
 /*
- * migrate.c - bringing the schema up to date, a step at a time.
+ * migrate.c - the schema's steps on MariaDB and MySQL.
  *
- * DDL commits by itself here, so a step may be half done when the power goes: its statements can be
- * run again, and its row is written when all of them were. A lock of the server's lets two
- * processes that start together take turns; it belongs to the connection and goes with it. The
- * steps themselves are store/ledger/steps.c.
+ * DDL commits by itself here, so a step may be half done after a power cut: its statements can be
+ * repeated, and its row is written after the last of them. A named lock of the server (GET_LOCK)
+ * lets two processes that start together take turns; it ends with the connection. The steps
+ * themselves are store/ledger/steps.c.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/hook.h"
-#include "base/mem.h"
 #include "store/mysql/mydb.h"
 
-/* Another process may be migrating: so often, and so long each time. */
-#define MIGRATE_TRIES 30
+/* How long one try waits for another process that migrates. */
 #define LOCK_S 10
 /* Rows of connections that have written nothing for so long are dropped. */
 #define CHANGE_OLD_US (24 * 3600 * SEC_US)
 
-static enum pawl_status script(struct ledger *c, const char *text, struct pawl_err *err)
-{
-    char *own = mydb_own_names(c->schema, text);
-    enum pawl_status st =
-        own ? mydb_plain(c, own, err) : err_no_memory(err, "a step of the schema");
-    mem_free(own);
-    return st;
-}
-
-static const struct led_steps steps = {
-    .v = sql_mysql_migrations,
-    .texts = sql_mysql,
-    .first = { SQL_MIGRATION_TABLE },
-    .n_first = 1,
-    .script = script,
-};
-
-/* The account that owns the schema applies its steps; one that only runs nodes is told so. */
-static enum pawl_status steps_run(struct ledger *c, struct led_applied *had, bool finish,
-                                  struct pawl_err *err)
-{
-    struct pawl_err own = { 0 };
-    enum pawl_status st = led_steps_run(c, &steps, had, finish, &own);
-    if (st != PAWL_OK && store_denied(&own))
-        return err_set(err, st,
-                       "database: schema \"%s\" is at step %d of %d, and this account may not "
-                       "change it (%.200s): run pawl migrate up as its owner",
-                       c->schema, had->version, led_steps_wanted(&steps),
-                       mysql_error(mydb_of(c)->db));
-    if (st != PAWL_OK && err)
-        *err = own;
-    return st;
-}
+static const struct led_steps steps;
 
 /* ---- Tables of other programs -----------------------------------------------------------------
  *
- * A step of ours that was cut short finds its tables made. Those have all the columns that it gives
- * them; a table that lacks one is another program's. Our steps have a line for each column.
+ * A step that was interrupted finds tables that it created before. Those have all the columns of
+ * the step; a table that lacks one is another program's. Our steps have one line for each column.
  */
 
 static bool has_column(const struct led_rows *r, struct bytes table, struct bytes column, bool *any)
@@ -69,7 +34,7 @@ static bool has_column(const struct led_rows *r, struct bytes table, struct byte
     return has;
 }
 
-/* The next column of the table at *at, which moves on; absent: that was the last. */
+/* The next column of the table at *at, which is advanced; absent: there is no more. */
 static struct bytes column_next(const char **at)
 {
     const char *line = *at;
@@ -86,7 +51,7 @@ static struct bytes column_next(const char **at)
     return BYTES_NONE;
 }
 
-/* A table that this text, in the schema's own names, would make and cannot; absent: none. */
+/* A table that this text creates and that exists as another program's; absent: none. */
 static struct bytes taken_in(const struct led_rows *r, const char *text)
 {
     static const char make[] = "CREATE TABLE IF NOT EXISTS ";
@@ -104,33 +69,27 @@ static struct bytes taken_in(const struct led_rows *r, const char *text)
     return BYTES_NONE;
 }
 
-static enum pawl_status script_free(struct ledger *c, const struct led_rows *r, const char *text,
-                                    struct pawl_err *err)
-{
-    char *own = mydb_own_names(c->schema, text);
-    if (!own)
-        return err_no_memory(err, "a step of the schema");
-    struct bytes table = taken_in(r, own);
-    enum pawl_status st = PAWL_OK;
-    if (table.data)
-        st = err_set(err, PAWL_BROKEN, "database: a step of the schema: table %.*s already exists",
-                     BYTES_ARG(table));
-    mem_free(own);
-    return st;
-}
-
 /* BROKEN: another program's table is in the way of a step that is due. */
-static enum pawl_status names_free(struct ledger *c, const struct led_applied *had,
-                                   struct pawl_err *err)
+static enum pawl_status before(struct ledger *c, const struct led_applied *had,
+                               struct pawl_err *err)
 {
     struct led_params p = { 0 };
     struct led_rows *r = NULL;
     led_text(&p, bytes_of(c->schema));
     enum pawl_status st = led_query(c, SQL_MIGRATION_COLUMNS, &p, &r, err);
     for (const struct sql_migration *m = led_steps_known(&steps);
-         st == PAWL_OK && r->n && m->number; m++)
-        if (m->number > had->version)
-            st = script_free(c, r, m->expand, err);
+         st == PAWL_OK && r->n && m->number; m++) {
+        if (m->number <= had->version)
+            continue;
+        const char *own = mydb_own_names(c->schema, &c->scratch, m->expand);
+        if (!own)
+            return err_no_memory(err, "a step of the schema");
+        struct bytes table = taken_in(r, own);
+        if (table.data)
+            st = err_set(err, PAWL_BROKEN,
+                         "database: a step of the schema: table %.*s already exists",
+                         BYTES_ARG(table));
+    }
     return st;
 }
 
@@ -144,7 +103,7 @@ static enum pawl_status lock(struct ledger *c, struct pawl_err *err)
     led_int(&p, LOCK_S);
     enum pawl_status st = led_number(c, SQL_MIGRATION_LOCK, &p, 0, &got, err);
     if (st == PAWL_OK && !got)
-        st = err_set(err, PAWL_BUSY, "database: somebody else is changing its schema");
+        st = err_set(err, PAWL_BUSY, "database: another process is changing its schema");
     return st;
 }
 
@@ -153,11 +112,11 @@ static void unlock(struct ledger *c)
     struct led_params p = { 0 };
     led_text(&p, bytes_of(c->schema));
     enum pawl_status gone = led_run(c, SQL_MIGRATION_UNLOCK, &p, NULL, NULL);
-    (void)gone; /* a connection that cannot say so has lost it */
+    (void)gone; /* a connection that fails here is lost, and the lock with it */
 }
 
-/* Every process that was here left a row a connection. */
-static enum pawl_status forget_connections(struct ledger *c, struct pawl_err *err)
+/* Each connection that has written left a row; those of connections that ended are dropped. */
+static enum pawl_status after(struct ledger *c, struct pawl_err *err)
 {
     struct led_params p = { 0 }, old = { 0 };
     struct led_column conns;
@@ -171,54 +130,42 @@ static enum pawl_status forget_connections(struct ledger *c, struct pawl_err *er
     return st == PAWL_OK && conns.n ? led_run(c, SQL_CHANGE_REMOVE, &old, NULL, err) : st;
 }
 
-static enum pawl_status migrate_locked(struct ledger *c, bool finish, struct pawl_err *err)
+static struct led_refusal refusal(struct ledger *c)
 {
-    struct led_applied had;
-    enum pawl_status st = led_applied_read(c, &steps, &had, err);
-    if (st == PAWL_OK)
-        st = led_steps_fit(&steps, &had, err);
-    if (st != PAWL_OK)
-        return st;
-    if (led_steps_due(&steps, &had, finish)) {
-        CRASH_POINT("migrate.begin");
-        PAUSE_POINT("migrate.begin");
-        st = names_free(c, &had, err);
-        if (st == PAWL_OK)
-            st = steps_run(c, &had, finish, err);
-    }
-    if (st == PAWL_OK)
-        st = forget_connections(c, err);
-    CRASH_POINT("migrate.before_commit");
-    return st;
+    return (struct led_refusal){ .account = "this account", .why = mysql_error(mydb_of(c)->db) };
 }
 
-static enum pawl_status migrate_once(struct ledger *c, bool finish, struct pawl_err *err)
-{
-    AUTO(led_undo) struct ledger *tx = NULL;
-    enum pawl_status st = led_begin(c, LED_WRITE, NULL, err);
-    if (st != PAWL_OK)
-        return st;
-    tx = c;
-    st = lock(c, err);
-    if (st != PAWL_OK)
-        return st;
-    st = migrate_locked(c, finish, err);
-    if (st == PAWL_OK)
-        st = led_commit(TAKE(tx), NULL, err);
-    unlock(c);
-    CRASH_POINT("migrate.after_commit");
-    return st;
-}
+static const struct led_steps steps = {
+    .v = sql_mysql_migrations,
+    .texts = sql_mysql,
+    .first = { SQL_MIGRATION_TABLE },
+    .n_first = 1,
+    .tries = 30,
+    .own_names = mydb_own_names,
+    .run = mydb_plain,
+    .lock = lock,
+    .unlock = unlock,
+    .before = before,
+    .after = after,
+    .refusal = refusal,
+    .print = { .before = "",
+               .table = "pawl_migration",
+               .hex = "x'",
+               .clock = "UNIX_TIMESTAMP() * 1000000" },
+};
 
 enum pawl_status mydb_migrate(struct store *s, bool finish, struct pawl_err *err)
 {
-    enum pawl_status st = PAWL_BUSY;
-    for (int i = 0; i < MIGRATE_TRIES && st == PAWL_BUSY; i++)
-        st = migrate_once(led_of(s), finish, err);
-    return st;
+    return led_migrate(led_of(s), &steps, finish, err);
 }
 
 enum pawl_status mydb_schema(struct store *s, struct schema *out, struct pawl_err *err)
 {
     return led_schema(led_of(s), &steps, out, err);
+}
+
+enum pawl_status mydb_steps(const struct store_conf *conf, struct arena *a, struct steps *out,
+                            struct pawl_err *err)
+{
+    return led_steps_print(&steps, conf, a, out, err);
 }

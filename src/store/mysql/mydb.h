@@ -11,24 +11,24 @@
 #include "base/buf.h"
 #include "store/ledger/ledger.h"
 
-/* A URL taken apart; texts are NULL when it does not say. */
+/* The parts of a URL; those that it does not have are NULL. */
 enum mydb_tls { MYDB_TLS_NONE, MYDB_TLS_REQUIRED, MYDB_TLS_VERIFIED };
 struct mydb_url {
     char *host, *user, *password, *database, *socket, *ca, *cert, *key; /* in `block` */
-    unsigned port;                                                      /* 0: the usual one */
+    unsigned port;                                                      /* 0: the default */
     enum mydb_tls tls;
     char *block; /* owned; never printed: it may hold a password */
     size_t block_len;
 };
 
-/* What came back for one name of a batch. */
+/* The answer to one item of a batch. */
 struct mydb_answer {
     int64_t changed;
-    bool counted; /* or nobody can say how many changed */
+    bool counted; /* `changed` is known */
     struct led_rows *rows;
     size_t cap;
 };
-/* So many statements on their way belong to one name. */
+/* The next n statements that were sent belong to one item of the batch. */
 struct mydb_mark {
     size_t item, n;
     bool counted;
@@ -36,41 +36,37 @@ struct mydb_mark {
 
 /* What a connection knows of one of the server's counters (numbers.c). */
 struct mydb_counter {
-    bool known;   /* the rest of this is */
-    int64_t upto; /* numbers up to here are reserved, and that is committed */
-    int64_t last; /* that it gave us */
-    int64_t step; /* how many more are reserved at a time */
+    bool known;   /* the other fields are valid */
+    int64_t upto; /* numbers up to this are reserved in a committed row */
+    int64_t last; /* the last number it gave us */
+    int64_t step; /* how many are reserved at a time */
 };
 enum { MYDB_SEQ, MYDB_VERSION, MYDB_COUNTERS };
 #ifdef PAWL_TEST
-/* How many numbers a connection reserves at first; 0: those it uses, so that none is skipped. */
+/* How many numbers a connection reserves at first; 0: only those it uses, so none is skipped. */
 extern int64_t mydb_reserve_first;
 #endif
 
 struct mydb {
     struct ledger ledger;
+    struct led_conn conn;
     MYSQL *db; /* owned; NULL: not connected */
     struct mydb_url url;
-    bool maria;                        /* else MySQL */
-    bool driver_only;                  /* none of the ledger's tables are there */
-    bool reads;                        /* it commits nothing */
-    bool pooled;                       /* behind a proxy with numbers of its own for sessions */
-    bool lost;                         /* what `db` was connected to is gone */
-    bool open;                         /* a transaction was begun, and nothing ended it */
-    bool wrote;                        /* and something was changed in it */
-    int idle_s;                        /* how long a transaction may hold rows for nothing */
-    int limit_s;                       /* of statements, while it is not the usual one; 0: it is */
-    int lock_waits;                    /* in a row that lasted as long as the server lets them */
-    int64_t retry_at_us, retry_gap_us; /* world_mono: when a lost connection is tried again */
-    int64_t retry_max_us;
-    int64_t lifetime_us, replace_at_us; /* 0: never */
-    int64_t used_us;                    /* world_mono, the last time */
-    int64_t patience_us;                /* for the next answer; 0: as long as a statement may run */
+    bool maria;       /* else MySQL */
+    bool driver_only; /* none of the ledger's tables are there */
+    bool reads;       /* it commits nothing */
+    bool pooled;      /* a proxy reports other session numbers than the server */
+    bool lost;        /* the connection is broken, `db` not yet closed */
+    bool open;        /* a transaction is open */
+    bool wrote;       /* it changed rows */
+    int idle_s;       /* how long a transaction may be idle while it holds locks */
+    int limit_s;      /* statement timeout for a handler; 0: the usual one is set */
+    int lock_waits;   /* lock waits in a row that timed out */
     struct mydb_counter counters[MYDB_COUNTERS];
-    size_t send_max;         /* of one packet */
-    char *texts[SQL_COUNT];  /* owned; with our names in them */
-    struct buf out;          /* statements on their way */
-    struct mydb_mark *marks; /* owned; whose they are */
+    size_t send_max;         /* bytes of statements in one packet */
+    char *texts[SQL_COUNT];  /* owned; with the schema's names */
+    struct buf out;          /* statements to send */
+    struct mydb_mark *marks; /* owned; to which items they belong */
     size_t n_marks, cap_marks;
 };
 
@@ -81,105 +77,113 @@ static inline struct mydb *mydb_of(struct ledger *c)
 
 /* ---- Addresses (url.c) ----------------------------------------------------------------------- */
 
+/* Take a URL apart. INVALID: it is malformed, or has an unknown option. The caller releases *out in
+ * any case. */
 MUST_USE enum pawl_status mydb_url_read(const char *text, struct mydb_url *out,
                                         struct pawl_err *err);
+/* Wipe and free it. */
 void mydb_url_release(struct mydb_url *u);
 
 /* ---- Texts (text.c) -------------------------------------------------------------------------- */
 
-/* A statement's text with the schema's prefix instead of "pawl_"; owned by the caller. NULL
- * without memory. */
-char *mydb_own_names(const char *schema, const char *text);
-/* One statement of a text: what stands before the next ';' of its own. */
+/* A statement's text with the schema's prefix instead of "pawl_", in `a`. NULL without memory. */
+const char *mydb_own_names(const char *schema, struct arena *a, const char *text);
+/* One statement of a text, up to its ';'. */
 struct mydb_part {
     struct bytes text;
     bool counted;
-    bool each;  /* it is said once a row */
-    size_t row; /* the rows it is about */
-    size_t end;
+    bool each;  /* it is sent once for each row */
+    size_t row; /* from this row of the columns */
+    size_t end; /* up to this one, exclusive */
 };
-/* The next one; false at the end. *at is where to go on. */
+/* The next statement from *at, which is advanced; false at the end. */
 bool mydb_part_next(const char **at, struct mydb_part *out);
-/* The statement with its values, and how many statements it became: 0 when there is nothing to say.
- */
+/* Append the statement with its values. Returns how many statements it became; 0: all rows that it
+ * names are null, and nothing is sent. */
 size_t mydb_expand(struct buf *to, const struct mydb_part *part, const struct led_params *p);
 /* The columns' length; 1 when there are none. */
 size_t mydb_rows(const struct led_params *p);
-/* How many rows from `row` on make up some `len` bytes, at least one. */
+/* How many rows from `row` on take about `len` bytes; at least one. */
 size_t mydb_rows_within(const struct led_params *p, size_t row, size_t len);
 
 /* ---- Numbers (numbers.c) --------------------------------------------------------------------- */
 
+/* The `numbers` of struct led_driver. */
 enum pawl_status mydb_numbers(struct ledger *l, int64_t *out, size_t n, struct pawl_err *err);
-/* SQL_VERSION_NEXT: as many rows as p says, a version each. */
+/* The answer to SQL_VERSION_NEXT: as many rows as p says, each a new version. */
 enum pawl_status mydb_versions(struct ledger *l, const struct led_params *p, struct led_rows **out,
                                struct pawl_err *err);
 
 /* ---- Waiting (wait.c) ------------------------------------------------------------------------ */
 
-/* Statements go, and the answer to the first of them comes; false: see what `db` says. Each further
- * answer is waited for as long, until mydb_answered() says that all are read. */
+/* Send statements and wait for the first answer; false: `db` has the error. Further answers have
+ * the same deadline each, until mydb_answered() ends that. */
 bool mydb_exec(struct mydb *c, const char *text, size_t len);
+/* This thread has read all answers of its mydb_exec(). */
 void mydb_answered(void);
 #ifdef PAWL_TEST
-extern int64_t mydb_answer_us; /* how long an answer may take */
+extern int64_t mydb_answer_us; /* how long an answer may take by default */
 #endif
-/* Until something can be read on `db`, of this handle, or patience_us has passed and its socket is
- * shut down; longer while a commit waits for a replica (ledger/patience.c). */
+/* Wait until something can be read on `db`, of this handle. After patience_us its socket is shut
+ * down; later while a commit waits for a replica (ledger/patience.c). */
 void mydb_await(struct mydb *c, MYSQL *db, int64_t patience_us);
-/* For the client library, which asks when it has to wait (MARIADB_OPT_IO_WAIT). */
+/* The client library calls it when it has to wait (MARIADB_OPT_IO_WAIT). */
 int mydb_io_wait(my_socket fd, my_bool is_read, int timeout_ms);
-/* One named statement, which commits, on a connection of its own, outside the transaction of this
- * handle's. */
+/* Run one named statement on a connection of its own, outside this handle's transaction; it commits
+ * by itself. */
 MUST_USE enum pawl_status mydb_aside(struct mydb *c, enum sql_name name, const struct led_params *p,
                                      struct pawl_err *err);
-/* Did the server close the connection while nobody used it? */
+/* Did the server close the connection while it was idle? */
 bool mydb_closed(const struct mydb *c);
 
 /* ---- Statements (stmt.c) --------------------------------------------------------------------- */
 
+/* The `query` and `batch` of struct led_driver. */
 enum pawl_status mydb_query(struct ledger *l, enum sql_name name, const struct led_params *p,
                             struct led_rows **out, int64_t *out_rows, struct pawl_err *err);
 enum pawl_status mydb_batch(struct ledger *l, const struct led_batch *b, struct pawl_err *err);
-/* The same, b perhaps NULL, between BEGIN or its like (NULL: without) with the clock, and COMMIT.
- */
+/* What is sent around a batch. */
 struct mydb_frame {
-    const char *begin;
-    size_t n_begin; /* so many statements */
-    bool commit;
-    bool sent, undone, committed; /* answer; neither of the last two: nobody knows */
+    const char *begin;            /* BEGIN, followed by the clock; NULL: none */
+    size_t n_begin;               /* statements in `begin` */
+    bool commit;                  /* COMMIT at the end */
+    bool sent, undone, committed; /* answer; only `sent`: it may have committed */
 };
+/* mydb_batch() with what `f` adds; b may be NULL. Whether it committed is in `f`, also when a
+ * status other than OK is returned. */
 enum pawl_status mydb_batch_framed(struct mydb *c, const struct led_batch *b, struct mydb_frame *f,
                                    struct pawl_err *err);
 /* What mydb_query() does for every name but SQL_VERSION_NEXT. */
 enum pawl_status mydb_ask(struct ledger *l, enum sql_name name, const struct led_params *p,
                           struct led_rows **out, int64_t *out_rows, struct pawl_err *err);
-/* Text of ours without parameters: one or several statements. What the last one's first column says
- * as a number, if it says anything. */
+/* Text of ours without parameters: one or several statements. *out (may be NULL): the first column
+ * of the last answer as a number, 0 when there is none. */
 enum pawl_status mydb_say(struct mydb *c, const char *text, int64_t *out, struct pawl_err *err);
+/* The same as the `plain` of struct led_driver. */
 enum pawl_status mydb_plain(struct ledger *l, const char *text, struct pawl_err *err);
-/* The named statement's text, as the server is to see it; NULL without memory. */
+/* The text of a named statement with the schema's names, kept by the handle; NULL without memory.
+ */
 const char *mydb_text(struct mydb *c, enum sql_name name);
 
 /* ---- The connection (conn.c) ----------------------------------------------------------------- */
 
-/* What the server or the client library said, as a status and a sentence. The only place where
- * error numbers are read. */
+/* An error of the server or of the client library as a status and a sentence; `doing` names the
+ * statement. Sets `lost`, `open`, ledger.redo and ledger.blocked. */
 enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, const char *doing,
                            struct pawl_err *err);
-/* The same for what `db` said last. */
+/* The same for the last error of `db`. */
 enum pawl_status mydb_failed(struct mydb *c, const char *doing, struct pawl_err *err);
-/* The same for what was said on another connection of this handle's: nothing is known of its own.
- */
+/* The same for an error on another connection of this handle: its own state does not change. */
 enum pawl_status mydb_fail_aside(struct mydb *c, MYSQL *db, const char *doing,
                                  struct pawl_err *err);
-/* Connected, or BUSY. One that is old is replaced, and one that the server closed meanwhile. */
+/* Make sure there is a connection: led_connect(). */
 MUST_USE enum pawl_status mydb_connect(struct mydb *c, struct pawl_err *err);
-/* A second connection to the same place, for what must not meet the transaction. */
+/* Open a second connection, for statements outside the transaction. The caller closes *out. */
 MUST_USE enum pawl_status mydb_second(struct mydb *c, MYSQL **out, struct pawl_err *err);
 
 /* ---- Slots ----------------------------------------------------------------------------------- */
 
+/* What struct led_driver (mydb_script) and struct store_ops promise of the slot of this name. */
 enum pawl_status mydb_script(struct ledger *l, struct bytes text, struct pawl_err *err);
 enum pawl_status mydb_migrate(struct store *s, bool finish, struct pawl_err *err);
 enum pawl_status mydb_schema(struct store *s, struct schema *out, struct pawl_err *err);

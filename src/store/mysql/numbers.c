@@ -1,9 +1,9 @@
 /*
  * numbers.c - numbers of calls and versions of objects, from the server's AUTO_INCREMENT counters.
  *
- * A counter gives numbers in the order in which they are asked for, over all connections, without
- * anybody waiting for anybody's commit: that is the order that calls are promised. But it belongs
- * to one server. Its rows are rolled back, so a replica sees none of them, and its own counter
+ * A counter gives numbers in the order of the requests of all connections, and no request waits for
+ * another transaction's commit: that is the order that calls are promised. But it belongs to one
+ * server. Its rows are rolled back, so a replica sees none of them, and its own counter
  * stands at 1 when it is promoted. What replicas see is a row of pawl_reserve, and two rules make
  * it enough:
  *
@@ -28,7 +28,7 @@ int64_t mydb_reserve_first = RESERVE_FIRST;
 static const int64_t mydb_reserve_first = RESERVE_FIRST;
 #endif
 #define RESERVE_MOST 160000
-/* A commit that takes longer waits for a standby: the transaction that needs it begins again. */
+/* A commit that takes longer waits for a standby: then the transaction is repeated. */
 #define IDLE_US (500 * MS_US)
 /* A counter that gives lower numbers than before is another server's, behind the same connection:
  * the reserve is read again. */
@@ -51,9 +51,10 @@ static enum pawl_status get_above(struct ledger *l, int which, struct pawl_err *
     enum pawl_status st = mydb_ask(l, counters[which].upto, NULL, &r, NULL, err);
     if (st != PAWL_OK)
         return st;
+    CHECK(r->n == 1 && r->columns == 1);
     int64_t upto = led_get_int(r, 0, 0);
     led_int(&p, upto);
-    if (upto) /* of nothing there is nothing above */
+    if (upto) /* 0: nothing was reserved yet */
         st = mydb_ask(l, counters[which].above, &p, NULL, NULL, err);
     if (st == PAWL_OK)
         *k = (struct mydb_counter){
@@ -75,11 +76,12 @@ static enum pawl_status reserve(struct ledger *l, int which, int64_t last, struc
     store_commits(&l->base, false);
     if (st != PAWL_OK)
         return st;
+    CHECK(upto >= last && upto > k->upto); /* what is reserved only grows */
     k->upto = upto;
     k->step = MIN(k->step * 2, RESERVE_MOST);
-    /* The transaction that asked was idle meanwhile, and the server may have ended it for that. */
+    /* The transaction was idle during that commit, so the server may have ended it. */
     bool idle = world_mono(&world_real) - began_us > IDLE_US;
-    /* Beginning again skips the numbers: not where a test counts them. */
+    /* A repetition skips the numbers: not in tests that count them. */
     return idle && mydb_reserve_first ? led_again(l, "numbers", err) : PAWL_OK;
 }
 
@@ -98,6 +100,7 @@ static enum pawl_status draw_once(struct ledger *l, int which, size_t n, int64_t
     enum pawl_status st = mydb_ask(l, counters[which].next, &p, &r, NULL, err);
     if (st != PAWL_OK)
         return st;
+    CHECK(r->n == 1 && r->columns == 2);
     *first = led_get_int(r, 0, 0);
     *step = led_get_int(r, 0, 1);
     return PAWL_OK;
@@ -134,7 +137,7 @@ enum pawl_status mydb_numbers(struct ledger *l, int64_t *out, size_t n, struct p
     return st;
 }
 
-/* Asked for by their number, which this server's SQL cannot turn into rows. */
+/* The statement asks for n rows, which the SQL of these servers cannot generate from a number. */
 enum pawl_status mydb_versions(struct ledger *l, const struct led_params *p, struct led_rows **out,
                                struct pawl_err *err)
 {

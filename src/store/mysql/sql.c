@@ -16,13 +16,13 @@
 #include "base/limits.h"
 #include "store/mysql/mydb.h"
 
-/* A column's value on its way out; longer ones are fetched again into as much as they need. */
+/* The buffer for a column's value; a longer value is fetched again into one of its length. */
 #define CELL_FIRST 256
 #define COLUMNS_MAX 256
 
 /* ---- What may be said ------------------------------------------------------------------------ */
 
-/* Past white space and comments, but not those that the server runs. */
+/* Skip white space and comments, but not comments that the server executes. */
 static const char *first_word(const char *at)
 {
     for (;;) {
@@ -72,8 +72,8 @@ static bool in_name(char ch)
     return isalnum((unsigned char)ch) || ch == '_' || ch == '$';
 }
 
-/* The first of our own tables that a text names, outside its strings; 0 for none. Rights would keep
- * them apart better, but here one user does both. */
+/* The first of our tables that a text names outside strings; 0: none. Rights cannot do this,
+ * because handlers and Pawl share one account. */
 static size_t own_table(const char *schema, const char *sql, const char **out)
 {
     static const char *const names[] = {
@@ -103,7 +103,7 @@ static size_t own_table(const char *schema, const char *sql, const char **out)
     return 0;
 }
 
-/* Is it theirs to say at all? */
+/* INVALID for a statement that a handler may not run. */
 static enum pawl_status check_own(const struct ledger *c, const char *sql, struct pawl_err *err)
 {
     const char *name;
@@ -113,8 +113,8 @@ static enum pawl_status check_own(const struct ledger *c, const char *sql, struc
     return PAWL_OK;
 }
 
-/* A mistake in their SQL is theirs: INVALID, with what the server said. What is the database's own
- * trouble keeps its status. */
+/* A mistake in the application's SQL is INVALID, with what the server said. Trouble of the database
+ * keeps its status. */
 static enum pawl_status their_fault(struct mydb *c, unsigned code, const char *state,
                                     const char *text, struct pawl_err *err)
 {
@@ -306,7 +306,7 @@ static enum pawl_status run_prepared(struct mydb *c, struct arena *a, MYSQL_STMT
 {
     if (mysql_stmt_prepare(stmt, q->sql, strlen(q->sql)) != 0)
         return mysql_stmt_errno(stmt) == ER_EMPTY_QUERY
-                   ? err_set(err, PAWL_INVALID, "SQL: there is no statement in it")
+                   ? err_set(err, PAWL_INVALID, "SQL: the text has no statement")
                    : statement_failed(c, stmt, err);
     enum pawl_status st = bind_all(a, stmt, q, err);
     if (st != PAWL_OK)
@@ -331,9 +331,10 @@ static enum pawl_status run_theirs(struct mydb *c, struct arena *a, const struct
     if (strnlen(q->sql, SQL_LEN_MAX + 1) > SQL_LEN_MAX)
         return err_set(err, PAWL_TOO_LARGE, "SQL: more than %d bytes", SQL_LEN_MAX);
     if (word)
-        return err_set(err, PAWL_INVALID,
-                       "SQL: %s is not the statement's to say: the transaction is the call's",
-                       word);
+        return err_set(
+            err, PAWL_INVALID,
+            "SQL: %s is not allowed here: Pawl commits the transaction with the call's result",
+            word);
     enum pawl_status st = check_own(&c->ledger, q->sql, err);
     if (st != PAWL_OK)
         return st;
@@ -345,14 +346,14 @@ static enum pawl_status run_theirs(struct mydb *c, struct arena *a, const struct
     return st;
 }
 
-/* Whole seconds, so that a handler's statements mostly share one setting; begin() takes it back. */
+/* Whole seconds, so that a handler's statements mostly share one setting; begin() resets it. */
 static enum pawl_status limit(struct mydb *c, int64_t left_us, struct pawl_err *err)
 {
     char text[120];
     int seconds = (int)MIN(left_us / SEC_US + 1, INT64_C(1000000));
     if (seconds == c->limit_s)
         return PAWL_OK;
-    /* MySQL knows no limit for idle transactions, only one for idle connections. */
+    /* MySQL has no limit for idle transactions, only one for idle connections. */
     if (c->maria)
         snprintf(text, sizeof text, "SET SESSION max_statement_time = %d", seconds);
     else
@@ -416,7 +417,7 @@ enum pawl_status mydb_script(struct ledger *l, struct bytes sql, struct pawl_err
     unsigned code = script_run(db, sql);
     if (code && code != ER_EMPTY_QUERY)
         st = their_fault(c, code, mysql_sqlstate(db), mysql_error(db), err);
-    c->lost = lost; /* that was another connection */
+    c->lost = lost; /* the error was another connection's */
     c->open = open;
     mysql_close(db);
     return st;

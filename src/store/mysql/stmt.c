@@ -1,8 +1,8 @@
 /*
  * stmt.c - named statements, one by one or many in one packet, and what comes back.
  *
- * Everything a group writes goes out as one text of many statements, in pieces when it is larger
- * than a packet should be. Answers come in the same order; the first that failed is the last.
+ * Everything a group writes is sent as one text of many statements, in several packets when it is
+ * long. Answers come in the same order and end with the first error.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static void cell_read(struct arena *a, struct led_cell *to, const char *data, un
     }
 }
 
-/* The rows of one statement, behind those that are there. */
+/* Append the rows of one statement. */
 static bool rows_read(struct arena *a, MYSQL_RES *res, struct mydb_answer *to)
 {
     unsigned columns = mysql_num_fields(res);
@@ -86,7 +86,7 @@ static bool rows_read(struct arena *a, MYSQL_RES *res, struct mydb_answer *to)
     return !a->failed;
 }
 
-/* One statement's answer, which has come. `to` may be NULL: nobody asks. */
+/* One statement's answer, which has arrived. `to` NULL: it is not needed. */
 static enum pawl_status answer_read(struct mydb *c, struct mydb_answer *to, bool counted,
                                     const char *doing, struct pawl_err *err)
 {
@@ -107,7 +107,7 @@ static enum pawl_status answer_read(struct mydb *c, struct mydb_answer *to, bool
     return ok ? PAWL_OK : err_no_memory(err, doing);
 }
 
-/* Answers that nobody will read: without them the connection cannot go on. */
+/* Read and drop the remaining answers: the connection cannot be used before that. */
 static void answers_drop(struct mydb *c)
 {
     while (!c->lost && mysql_more_results(c->db) && mysql_next_result(c->db) == 0) {
@@ -125,7 +125,7 @@ struct sending {
     struct mydb_answer *answers; /* by item */
     size_t at;                   /* the item whose answer was waited for last */
 };
-/* Items of no batch. */
+/* Not an item of the batch. */
 enum { ITEM_BEGIN = COUNT_OF(((struct led_batch *)0)->v), ITEM_COMMIT, ITEMS };
 
 static const char *item_name(const struct sending *s, size_t item)
@@ -159,7 +159,7 @@ static enum pawl_status answers_read(struct sending *s, struct pawl_err *err)
     return PAWL_OK;
 }
 
-/* COMMIT is timed from the moment that it is all that has no answer. */
+/* The time of COMMIT begins when every statement before it is answered. */
 static enum pawl_status exchange(struct sending *s, struct pawl_err *err)
 {
     struct mydb *c = s->c;
@@ -170,7 +170,7 @@ static enum pawl_status exchange(struct sending *s, struct pawl_err *err)
                                                  : mydb_failed(c, item_name(s, s->at), err);
 }
 
-/* What is in `out` goes, and its answers come. */
+/* Send `out`, and read the answers. */
 static enum pawl_status send_now(struct sending *s, struct pawl_err *err)
 {
     struct mydb *c = s->c;
@@ -224,8 +224,13 @@ static enum pawl_status put_part(struct sending *s, size_t item, struct mydb_par
 const char *mydb_text(struct mydb *c, enum sql_name name)
 {
     CHECK(sql_mysql[name]);
-    if (!c->texts[name])
-        c->texts[name] = mydb_own_names(c->ledger.schema, sql_mysql[name]);
+    if (c->texts[name])
+        return c->texts[name];
+    const char *text = mydb_own_names(c->ledger.schema, &c->ledger.scratch, sql_mysql[name]);
+    size_t size = text ? strlen(text) + 1 : 0;
+    c->texts[name] = text ? mem_alloc(size) : NULL;
+    if (c->texts[name])
+        memcpy(c->texts[name], text, size);
     return c->texts[name];
 }
 
@@ -251,7 +256,7 @@ static enum pawl_status sending_begin(struct sending *s, struct pawl_err *err)
     return PAWL_OK;
 }
 
-/* Rows for whoever asked, of a statement that perhaps was not said for want of anything to say. */
+/* The rows for the caller; none when the statement was not sent because it had no values. */
 static bool rows_give(struct ledger *l, struct mydb_answer *from, struct led_rows **out)
 {
     if (!rows_room(&l->scratch, from, 0, from->rows ? (unsigned)from->rows->columns : 1))
@@ -274,7 +279,7 @@ enum pawl_status mydb_ask(struct ledger *l, enum sql_name name, const struct led
     if (st != PAWL_OK)
         return st;
     if (name == SQL_NODE_BEAT)
-        s.c->wrote = wrote; /* a beat brings no work: it must not wake everything that waits */
+        s.c->wrote = wrote; /* a heartbeat is not work: it must not wake waiting processes */
     if (out_rows)
         *out_rows = answer.changed;
     if (out && !rows_give(l, &answer, out))
@@ -282,7 +287,7 @@ enum pawl_status mydb_ask(struct ledger *l, enum sql_name name, const struct led
     return PAWL_OK;
 }
 
-/* Text of ours among the rest; n statements. */
+/* Add a text of ours; it has n statements. */
 static bool put_plain(struct mydb *c, size_t item, const char *text, size_t n)
 {
     buf_add_text(&c->out, text);
@@ -310,8 +315,8 @@ static enum pawl_status put_commit(struct sending *s, struct mydb_frame *f, stru
     led_int(&p, world_now(&world_real));
     if (!c->driver_only && (c->wrote || (s->b && s->b->n)))
         st = put(s, ITEM_BEGIN, SQL_CHANGE_ADD, &p, err);
-    /* The server's limit for statements must not end the wait for a replica: the transaction would
-     * stand, and be seen, where no replica has it. */
+    /* The statement timeout must not end the wait for a replica: the transaction would then be
+     * committed and visible although no replica has it. */
     const char *text = c->maria ? "SET STATEMENT max_statement_time = 0 FOR COMMIT" : "COMMIT";
     if (st == PAWL_OK && !put_plain(c, ITEM_COMMIT, text, 1))
         st = err_no_memory(err, "a commit");
@@ -319,7 +324,7 @@ static enum pawl_status put_commit(struct sending *s, struct mydb_frame *f, stru
     return st;
 }
 
-/* What a batch's statements said. */
+/* The answers of a batch's statements. */
 static enum pawl_status batch_answers(struct ledger *l, const struct led_batch *b,
                                       struct mydb_answer *answers, struct pawl_err *err)
 {

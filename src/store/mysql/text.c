@@ -1,14 +1,15 @@
 /*
  * text.c - statements with their values in them.
  *
- * The texts in sql/mysql are ours; what is put into them is numbers, and bytes as hex, so that
- * nothing that a user wrote is ever read as SQL. Besides $1, a value, there are
+ * The texts in sql/mysql are ours. Only numbers, and bytes in hex, are put into them, so nothing
+ * that a user wrote is read as SQL. $1 is a value. In addition there are
  *
- *     rows($1, 0, $2)      (..., 0, ...), (..., 0, ...): one a row of the columns
- *     rows($1: 7, $1)      the same for rows in which $1 is not null
- *     json($1, $2)         '[[..., ...], [..., ...]]', sorted by the first; of one column '[...,
- * ...]' each{...}            the statement once a row each UNION ALL {...} a part of a statement
- * once a row, with this between
+ *     rows($1, 0, $2)       (..., 0, ...), (..., 0, ...): one for each row of the columns
+ *     rows($1: 7, $1)       the same for rows in which $1 is not null
+ *     json($1, $2)          '[[..., ...], [..., ...]]', sorted by the first
+ *     json($1)              '[..., ...]', sorted
+ *     each{...}             the statement, once for each row
+ *     each UNION ALL {...}  a part of a statement for each row, with UNION ALL between
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +22,7 @@
 struct writing {
     struct buf *to;
     const struct led_params *p;
-    size_t row, end; /* all the rows it is about */
+    size_t row, end; /* of the rows that the statement gets */
 };
 /* In a text outside rows() and each{}: only single values. */
 #define NO_ROW SIZE_MAX
@@ -93,7 +94,7 @@ static void put_json(struct buf *to, struct value v)
 
 /* ---- Reading our own texts ------------------------------------------------------------------- */
 
-/* Past a quoted piece that begins here. */
+/* Skip the quoted piece that begins here. */
 static const char *past_quoted(const char *at, const char *end)
 {
     const char *close = memchr(at + 1, *at, (size_t)(end - at - 1));
@@ -144,7 +145,7 @@ static bool is_param(const char *at, const char *end)
 
 static void write_text(const struct writing *w, struct bytes text, size_t row);
 
-/* What stands in the brackets of rows(), once a row. */
+/* The contents of rows(), once for each row. */
 static void write_rows(const struct writing *w, const char *at, const char *end)
 {
     size_t only = 0, n = 0;
@@ -267,7 +268,7 @@ static void write_json(const struct writing *w, const char *at, const char *end)
     struct sorting by = { w->p, numbers[0] };
     for (size_t i = 0; i < w->end - w->row; i++) {
         if (n == 1 && i && compare_values(&order[i - 1], &order[i], &by) == 0)
-            continue; /* asked for twice, answered once */
+            continue; /* a duplicate gets one row */
         buf_add_text(w->to, n == 1 ? i ? "," : "" : i ? ",[" : "[");
         for (size_t k = 0; k < n; k++) {
             if (k)
@@ -345,13 +346,13 @@ static bool in_name(char ch)
     return isalnum((unsigned char)ch) || ch == '_' || ch == '@';
 }
 
-char *mydb_own_names(const char *schema, const char *text)
+const char *mydb_own_names(const char *schema, struct arena *a, const char *text)
 {
     static const char word[] = "pawl_";
     size_t n = 0, own = strlen(schema), len = sizeof word - 2;
     for (const char *at = text; (at = strstr(at, word)); at++)
         n++;
-    char *out = mem_alloc(strlen(text) + n * own + 1), *to = out;
+    char *out = arena_alloc(a, strlen(text) + n * own + 1), *to = out;
     for (const char *at = text; out && *at;) {
         if (strncmp(at, word, len + 1) == 0 && (at == text || !in_name(at[-1]))) {
             memcpy(to, schema, own);

@@ -1,8 +1,8 @@
 /*
  * url.c - mysql://user:password@host:port/database?options, taken apart.
  *
- * Every part may be percent-encoded. Nothing of it is ever part of an error but the names of
- * options: the rest may hold a password.
+ * Every part may be percent-encoded. Errors show the names of options and nothing else of
+ * it: the rest may hold a password.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int hex_digit(char ch)
     return ch >= 'A' && ch <= 'F' ? ch - 'A' + 10 : -1;
 }
 
-/* In place; false for a % that is followed by no two hex digits, or that means NUL. */
+/* In place; false for a % without two hex digits after it, or for %00. */
 static bool decode(char *text)
 {
     char *to = text;
@@ -117,7 +117,8 @@ static enum pawl_status host_read(struct mydb_url *u, char *at, struct pawl_err 
     if (*at == '[') {
         end = strchr(at, ']');
         if (!end || (end[1] && end[1] != ':'))
-            return err_set(err, PAWL_INVALID, "database: an address in [] has no end");
+            return err_set(err, PAWL_INVALID,
+                           "database: the URL's host begins with [ and has no ]");
         port = end[1] ? end + 2 : NULL;
         *end = 0;
         at++;
@@ -128,7 +129,8 @@ static enum pawl_status host_read(struct mydb_url *u, char *at, struct pawl_err 
     if (port && *port) {
         unsigned long n = strtoul(port, &end, 10);
         if (*end || n < 1 || n > 65535)
-            return err_set(err, PAWL_INVALID, "database: the port is not one");
+            return err_set(err, PAWL_INVALID,
+                           "database: the URL's port is not a number from 1 to 65535");
         u->port = (unsigned)n;
     }
     u->host = *at ? at : NULL;
@@ -144,8 +146,9 @@ static enum pawl_status parts_read(struct mydb_url *u, char *at, struct pawl_err
     if (database)
         *database++ = 0;
     if (!database || !*database || strchr(database, '/'))
-        return err_set(err, PAWL_INVALID,
-                       "database: the URL names none; it is mysql://USER:PASSWORD@HOST:PORT/NAME");
+        return err_set(
+            err, PAWL_INVALID,
+            "database: the URL names no database; expected mysql://USER:PASSWORD@HOST:PORT/NAME");
     u->database = database;
     char *host = strrchr(at, '@');
     if (host) {
@@ -160,7 +163,8 @@ static enum pawl_status parts_read(struct mydb_url *u, char *at, struct pawl_err
     char *const texts[] = { u->host, u->user, u->password, u->database };
     for (size_t i = 0; i < COUNT_OF(texts) && st == PAWL_OK; i++)
         if (texts[i] && !decode(texts[i]))
-            st = err_set(err, PAWL_INVALID, "database: a %% in the URL is followed by no hex");
+            st = err_set(err, PAWL_INVALID,
+                         "database: a %% in the URL is not followed by two hex digits");
     return st == PAWL_OK ? options_read(u, options, err) : st;
 }
 
@@ -169,7 +173,7 @@ enum pawl_status mydb_url_read(const char *text, struct mydb_url *out, struct pa
     const char *at = strstr(text, "://");
     *out = (struct mydb_url){ 0 };
     if (!at || strlen(text) > URL_LEN_MAX)
-        return err_set(err, PAWL_INVALID, "database: the URL is not one, or over %d bytes",
+        return err_set(err, PAWL_INVALID, "database: the URL has no :// or is longer than %d bytes",
                        URL_LEN_MAX);
     at += 3;
     out->block_len = strlen(at) + 1;

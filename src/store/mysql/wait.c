@@ -1,11 +1,11 @@
 /*
- * wait.c - waiting for the server, never for ever.
+ * wait.c - waiting for an answer of the server, with a deadline.
  *
- * A server that is stopped, or a network that swallows what it is given, answers nothing and closes
- * nothing. Past the deadline the socket is shut down, and from there on it is a lost connection
- * like any other. One exception: a commit that waits for a semi-synchronous replica
+ * A server that is stopped, or a network that drops packets, neither answers nor closes the
+ * connection. At the deadline the socket is shut down, which makes it a lost connection. One
+ * exception: a commit that waits for a semi-synchronous replica
  * (ledger/patience.c). The answers of one packet come one by one, and the client library may have
- * some of them already. So it says itself when it has to wait: mydb_io_wait().
+ * some of them already. So the library calls mydb_io_wait() when it has to wait.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
@@ -15,11 +15,11 @@
 
 #include "store/mysql/mydb.h"
 
-/* Somewhat longer than the server itself lets a statement run. */
+/* A little more than the statement timeout of the server. */
 #define ANSWER_US (65 * SEC_US)
 /* How long an answer on a second connection may take. */
 #define ASK_US (2 * SEC_US)
-/* And a commit on it, which a transaction waits for that is idle meanwhile. */
+/* And a commit on it; the transaction that waits for it is idle in the meantime. */
 #define COMMIT_ASIDE_US (10 * SEC_US)
 
 #ifdef PAWL_TEST
@@ -28,10 +28,10 @@ int64_t mydb_answer_us = ANSWER_US;
 static const int64_t mydb_answer_us = ANSWER_US;
 #endif
 
-/* Whose answers this thread is reading. */
+/* The handle whose answers this thread reads. */
 static _Thread_local struct mydb *reading;
 
-/* Until an answer can be read; false: it is not there in time. */
+/* Wait until an answer can be read; false: the time is up. */
 static bool comes(MYSQL *db, int64_t until_us)
 {
     struct pollfd v = { .fd = mysql_get_socket(db), .events = POLLIN };
@@ -46,8 +46,8 @@ static bool comes(MYSQL *db, int64_t until_us)
 
 /* ---- A second connection --------------------------------------------------------------------- */
 
-/* One statement of a text and its answer: the last column of its first row as a number. The wait is
- * the caller's. */
+/* Send one statement of a text and read its answer: the last column of its first row as a number.
+ * The caller limits the time. */
 static enum pawl_status answer(struct mydb *c, MYSQL *db, int64_t *out, struct pawl_err *err)
 {
     if (mysql_read_query_result(db) != 0)
@@ -71,7 +71,7 @@ static enum pawl_status say(struct mydb *c, MYSQL *db, struct bytes text, int64_
     return answer(c, db, out, err);
 }
 
-/* The same for what commits, and may wait for that. */
+/* The same for a statement that commits, which may have to wait for a replica. */
 static enum pawl_status say_commit(struct mydb *c, MYSQL *db, struct bytes text,
                                    struct pawl_err *err)
 {
@@ -81,7 +81,7 @@ static enum pawl_status say_commit(struct mydb *c, MYSQL *db, struct bytes text,
     return answer(c, db, NULL, err);
 }
 
-/* The statements of a name, one by one. `out`: one number each; NULL: they commit. */
+/* Run the statements of a name one by one. `out`: one number each; NULL: they commit. */
 static enum pawl_status say_all(struct mydb *c, MYSQL *db, enum sql_name name,
                                 const struct led_params *p, int64_t *out, struct pawl_err *err)
 {
@@ -172,7 +172,7 @@ bool mydb_exec(struct mydb *c, const char *text, size_t len)
     if (mysql_send_query(c->db, text, len) != 0)
         return false;
     reading = c;
-    mydb_await(c, c->db, c->patience_us ? c->patience_us : mydb_answer_us);
+    mydb_await(c, c->db, c->conn.patience_us ? c->conn.patience_us : mydb_answer_us);
     return mysql_read_query_result(c->db) == 0;
 }
 
@@ -183,7 +183,7 @@ void mydb_answered(void)
 
 bool mydb_closed(const struct mydb *c)
 {
-    /* Between two questions there is nothing to read, but a last word or the end. */
+    /* On an idle connection only the server's last error or its end can be read. */
     struct pollfd v = { .fd = mysql_get_socket(c->db), .events = POLLIN };
     return poll(&v, 1, 0) != 0;
 }

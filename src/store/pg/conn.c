@@ -1,9 +1,9 @@
 /*
- * conn.c - opening, losing and finding again a connection, and what the server's errors mean.
+ * conn.c - opening a connection, its transactions, and what the server's errors mean.
  *
- * What must stay true: READ COMMITTED, so that a statement after a lock sees what the lock's former
- * holder did; UTF-8; and an answer is only given after a commit that waited for the disk, which is
- * the server's setting and the doctor's business.
+ * What must stay true: transactions are READ COMMITTED, so that a statement after a lock sees what
+ * the former holder of the lock committed; text is UTF-8; and a caller is answered only after a
+ * commit that waited for the disk. The last is a setting of the server, which the doctor checks.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -14,21 +14,7 @@
 #include "base/mem.h"
 #include "store/pg/pg.h"
 
-/* A lost connection is tried again after this, then twice as long, up to the second; each a little
- * longer by chance, so that a server that is back is not run down. */
-#define RETRY_FIRST_US (20 * MS_US)
-#define RETRY_MAX_US (2 * SEC_US)
-/* How long the first questions of a connection may take, and the first of a transaction: nothing is
- * lost yet, and callers are waiting. libpq itself knows no less than 2 s for connecting. */
-#define CONNECT_US (2 * SEC_US)
-#define BEGIN_US (2 * SEC_US)
-#define BEGIN_MUCH_US (5 * SEC_US)
-/* A statement without a transaction is a look, or a beat, for which others do not wait for ever. */
-#define AUTOCOMMIT_US (3 * SEC_US)
-/* A connection that was not used for longer is looked at before it is: the server may have closed
- * it, and a caller need not hear of that. */
-#define STALE_US (50 * MS_US)
-/* How long a transaction may be idle when nobody says. */
+/* How long a transaction may be idle when the settings do not say. */
 #define IDLE_US (60 * SEC_US)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
@@ -38,7 +24,7 @@ static bool is(const char *state, const char *prefix)
     return strncmp(state, prefix, strlen(prefix)) == 0;
 }
 
-/* Somebody else was in the way; the same again may well do. */
+/* Lost a race with another transaction, or waited too long for its lock: retry. */
 static bool passing(const char *state)
 {
     return is(state, "40") || is(state, "55P03") || is(state, "23505");
@@ -55,12 +41,12 @@ static enum pawl_status status_of(const char *state)
         { "57014", PAWL_BUSY },    /* statement_timeout */
         { "57P", PAWL_BUSY },      /* shutting down, starting up */
         { "08", PAWL_BUSY },       /* connection */
-        { "53", PAWL_BUSY },       /* full disk, no memory over there, too many connections */
+        { "53", PAWL_BUSY },       /* full disk, the server has no memory, too many connections */
         { "25006", PAWL_BUSY },    /* read-only: a standby, until it is promoted */
         { "58", PAWL_BUSY },       /* I/O */
         { "22021", PAWL_INVALID }, /* not a character of UTF-8 */
-        { "42501", PAWL_INVALID }, /* may not: led_denied() */
-        { "28", PAWL_INVALID },    /* who are you */
+        { "42501", PAWL_INVALID }, /* no right: led_denied() */
+        { "28", PAWL_INVALID },    /* login failed */
         { "3D000", PAWL_INVALID }, /* no such database */
     };
     for (size_t i = 0; i < COUNT_OF(map); i++)
@@ -69,7 +55,7 @@ static enum pawl_status status_of(const char *state)
     return PAWL_BROKEN;
 }
 
-/* Without the newline libpq ends its sentences with. */
+/* Of the first line: libpq ends its sentences with a newline. */
 static int text_len(const char *text)
 {
     size_t len = strcspn(text, "\n");
@@ -114,8 +100,8 @@ enum pawl_status pg_plain(struct ledger *l, const char *text, struct pawl_err *e
                                                            : pg_fail(c, r, "a statement", err);
 }
 
-/* Is the session ours? A pooler gives its clients numbers of its own for backends; which one of the
- * server's backends works for us may change with each transaction then. */
+/* Is there a pooler? It reports another backend number than the server, and may use another backend
+ * for each transaction: then nothing that belongs to a session can be relied on. */
 static enum pawl_status probe(struct pg *c, struct pawl_err *err)
 {
     AUTO(pg_clear)
@@ -138,7 +124,7 @@ struct led_params pg_settings(const struct pg *c, bool local)
     return p;
 }
 
-/* For the session; behind a pooler for each transaction instead, with its begin. */
+/* For the session; behind a pooler each transaction begins with them instead. */
 static enum pawl_status settings(struct pg *c, struct pawl_err *err)
 {
     struct led_params p = pg_settings(c, false);
@@ -148,8 +134,9 @@ static enum pawl_status settings(struct pg *c, struct pawl_err *err)
     return led_run(&c->ledger, SQL_SETTINGS, &p, NULL, err);
 }
 
-static void disconnect(struct pg *c)
+static void disconnect(struct ledger *l)
 {
+    struct pg *c = pg_of(l);
     PQfinish(c->db);
     c->db = NULL;
     c->listening = false;
@@ -157,15 +144,16 @@ static void disconnect(struct pg *c)
     pg_shapes_forget(c);
 }
 
-static enum pawl_status connect_now(struct pg *c, struct pawl_err *err)
+static enum pawl_status connect_now(struct ledger *l, struct pawl_err *err)
 {
-    /* What the URL says itself comes last, and stands. */
+    struct pg *c = pg_of(l);
+    /* The URL comes last, so that its options override these. */
     static const char *const names[] = {
         "connect_timeout",  "keepalives_idle",  "keepalives_interval",
         "keepalives_count", "tcp_user_timeout", "fallback_application_name",
         "client_encoding",  "dbname",           NULL
     };
-    /* The first time nobody waits but who opens it; after that everybody does. */
+    /* At first only the process that starts waits; later every caller does. */
     const char *const values[] = {
         c->known ? "2" : "10", "10", "5", "3", "30000", "pawl", "UTF8", c->url, NULL
     };
@@ -183,57 +171,25 @@ static enum pawl_status connect_now(struct pg *c, struct pawl_err *err)
     return settings(c, err);
 }
 
-/* Some of what a pause lasts, at random. */
-static int64_t jitter(int64_t us)
-{
-    return (int64_t)(world_unit(&world_real) * (double)us / 2);
-}
-
-/* A connection as it should be, in c->db, or none. */
-static enum pawl_status reconnect(struct pg *c, int64_t now, struct pawl_err *err)
-{
-    disconnect(c);
-    led_lanes_undo(&c->ledger);
-    c->patience_us = SLOWER(CONNECT_US);
-    enum pawl_status st = connect_now(c, err);
-    c->patience_us = 0;
-    if (st == PAWL_OK) {
-        c->retry_gap_us = 0;
-        c->replace_at_us = c->lifetime_us ? now + c->lifetime_us + jitter(c->lifetime_us / 4) : 0;
-        return PAWL_OK;
-    }
-    disconnect(c);
-    c->retry_gap_us = c->retry_gap_us ? MIN(c->retry_gap_us * 2, c->retry_max_us) : RETRY_FIRST_US;
-    c->retry_at_us = world_mono(&world_real) + c->retry_gap_us + jitter(c->retry_gap_us);
-    return st;
-}
-
-/* The server's last words and its hanging up come one after the other. */
-static void listen_for_end(struct pg *c, int64_t now)
-{
-    if (c->db && now - c->used_us > STALE_US && PQconsumeInput(c->db))
-        PQconsumeInput(c->db);
-    c->used_us = now;
-}
-
-/* One that did not get out of the middle of many statements never will. */
+/* A connection that could not leave pipeline mode is lost. */
 static bool usable(const struct pg *c)
 {
     return c->db && PQstatus(c->db) == CONNECTION_OK && PQpipelineStatus(c->db) == PQ_PIPELINE_OFF;
 }
 
+/* The server's last error and the end of the connection arrive one after the other. */
+static bool still_usable(struct ledger *l, bool stale)
+{
+    struct pg *c = pg_of(l);
+    if (c->db && stale && PQconsumeInput(c->db))
+        PQconsumeInput(c->db);
+    return usable(c);
+}
+
 enum pawl_status pg_connect(struct pg *c, struct pawl_err *err)
 {
-    int64_t now = world_mono(&world_real);
-    listen_for_end(c, now);
-    if (usable(c)) {
-        bool old = c->replace_at_us && now >= c->replace_at_us &&
-                   PQtransactionStatus(c->db) == PQTRANS_IDLE;
-        return old ? reconnect(c, now, err) : PAWL_OK;
-    }
-    if (now < c->retry_at_us)
-        return err_set(err, PAWL_BUSY, "database: the connection was lost a moment ago");
-    return reconnect(c, now, err);
+    static const struct led_conn_ops ops = { still_usable, disconnect, connect_now };
+    return led_connect(&c->ledger, &c->conn, &ops, err);
 }
 
 /* ---- Transactions ---------------------------------------------------------------------------- */
@@ -242,7 +198,7 @@ static enum pawl_status autocommit(struct ledger *l, struct pawl_err *err)
 {
     struct pg *c = pg_of(l);
     enum pawl_status st = pg_connect(c, err);
-    c->patience_us = SLOWER(AUTOCOMMIT_US);
+    led_conn_autocommits(&c->conn);
     if (st == PAWL_OK && PQtransactionStatus(c->db) != PQTRANS_IDLE)
         st = pg_plain(l, "ROLLBACK", err);
     return st;
@@ -257,10 +213,10 @@ static enum pawl_status begin(struct ledger *l, enum led_begin how, const struct
                                        : "BEGIN ISOLATION LEVEL READ COMMITTED" };
     enum pawl_status st = autocommit(l, err);
     c->wrote = false;
-    c->patience_us = how == LED_READ ? 0 : SLOWER(first ? BEGIN_MUCH_US : BEGIN_US);
+    led_conn_begins(&c->conn, how, first);
     if (st == PAWL_OK)
         st = pg_batch_framed(c, first, &f, err);
-    c->patience_us = 0;
+    c->conn.patience_us = 0;
     return st;
 }
 
@@ -272,15 +228,15 @@ static bool in_tx(struct ledger *l)
 
 static void rollback(struct ledger *l)
 {
-    /* Its number counts whether it commits or not; that it cannot be asked for after an error makes
-     * us look once too often, no more. */
+    /* The server counts it as ended, and own_commits does not: version() then reports a change that
+     * was none, which costs one needless look. */
     if (in_tx(l)) {
         enum pawl_status undone = pg_plain(l, "ROLLBACK", NULL);
         (void)undone;
     }
 }
 
-/* From the moment COMMIT is sent a lost answer means that nobody knows. */
+/* After COMMIT is sent, a lost answer leaves open whether it committed: UNKNOWN. */
 static enum pawl_status commit(struct ledger *l, const struct led_batch *last, struct pawl_err *err)
 {
     struct pg *c = pg_of(l);
@@ -329,16 +285,13 @@ static enum pawl_status open_pg(const struct store_conf *conf, struct store **ou
     c->ledger.base.ops = &store_pg;
     s = &c->ledger.base;
     led_init(&c->ledger, conf, &driver);
-    snprintf(c->quoted, sizeof c->quoted, strcmp(c->ledger.schema, "pawl") ? "\"%s\"" : "%s",
-             c->ledger.schema);
     c->url = mem_alloc(len);
     if (!c->url)
         return err_no_memory(err, "a connection");
     memcpy(c->url, conf->url, len);
     c->driver_only = conf->role == STORE_DRIVER_ONLY;
-    c->lifetime_us = conf->lifetime_us;
+    led_conn_init(&c->conn, conf);
     c->idle_us = conf->idle_us ? MAX(conf->idle_us, MS_US) : IDLE_US;
-    c->retry_max_us = conf->retry_max_us ? MIN(conf->retry_max_us, RETRY_MAX_US) : RETRY_MAX_US;
     enum pawl_status st = pg_connect(c, err);
     if (st != PAWL_OK)
         return st;
@@ -349,7 +302,7 @@ static enum pawl_status open_pg(const struct store_conf *conf, struct store **ou
 static void close_pg(struct store *s)
 {
     struct pg *c = pg_of(led_of(s));
-    disconnect(c);
+    disconnect(&c->ledger);
     for (size_t i = 0; i < SQL_COUNT; i++)
         mem_free(c->texts[i]);
     pg_shapes_end(c);
@@ -362,28 +315,13 @@ static void close_pg(struct store *s)
 
 /* ---- Small slots ----------------------------------------------------------------------------- */
 
-static enum pawl_status now(struct store *s, int64_t *out_us, struct pawl_err *err)
-{
-    struct ledger *l = led_of(s);
-    if (l->own_clock) {
-        *out_us = world_now(l->world);
-        return PAWL_OK;
-    }
-    arena_reset(&l->scratch);
-    enum pawl_status st = autocommit(l, err);
-    return st == PAWL_OK ? led_number(l, SQL_CLOCK, NULL, 0, out_us, err) : st;
-}
-
-/* How many transactions that may have written have ended, but for our own. A snapshot is taken at
- * the same moment at which what it counts becomes visible. */
+/* How many transactions that may have written have ended, without our own. The count is taken from
+ * a snapshot, so a transaction is counted exactly when its rows become visible. */
 static enum pawl_status version(struct store *s, int64_t *out, struct pawl_err *err)
 {
     struct ledger *l = led_of(s);
     int64_t ended;
-    arena_reset(&l->scratch);
-    enum pawl_status st = autocommit(l, err);
-    if (st == PAWL_OK)
-        st = led_number(l, SQL_VERSION, NULL, 0, &ended, err);
+    enum pawl_status st = led_number_alone(l, SQL_VERSION, &ended, err);
     if (st == PAWL_OK)
         *out = ended - pg_of(l)->own_commits;
     return st;
@@ -407,7 +345,7 @@ const struct store_ops store_pg = {
     .nodes = led_nodes,
     .leaders = led_leaders,
     .cancel_requests = led_cancel_requests,
-    .now = now,
+    .now = led_now,
     .version = version,
     .hint = pg_hint,
     .steps = pg_steps,

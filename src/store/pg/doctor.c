@@ -1,135 +1,112 @@
 /*
- * doctor.c - how healthy the server is: its version, its promises about the disk.
+ * doctor.c - how healthy the server is: its version, and its settings about durability.
  *
- * Everything here only looks.
+ * Everything here only reads.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "store/pg/pg.h"
 
-#define FINDINGS_MAX 20
 #define STRANGERS_MAX 5
 
-struct visit {
-    struct pg *c;
-    struct arena *a;
-    struct findings *out;
-};
-
-static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
-
-static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
+/* A setting's text; "" when it cannot be read. */
+static void show(struct led_visit *v, const char *sql, char *out, size_t size)
 {
-    char text[400];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    const char *kept = arena_text(v->a, bytes_of(text));
-    assert(v->out->n < FINDINGS_MAX);
-    if (kept)
-        v->out->v[v->out->n++] = (struct finding){ level, name, kept };
-}
-
-/* A setting's text; "" when it cannot be asked. */
-static void show(struct visit *v, const char *sql, char *out, size_t size)
-{
-    AUTO(pg_clear) PGresult *r = pg_exec(v->c, sql);
+    AUTO(pg_clear) PGresult *r = pg_exec(pg_of(v->c), sql);
     out[0] = 0;
     if (PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) > 0)
         snprintf(out, size, "%s", PQgetvalue(r, 0, 0));
 }
 
-static void look_at_settings(struct visit *v)
+static void look_at_settings(struct led_visit *v)
 {
     char text[80];
     show(v, "SHOW server_version", text, sizeof text);
-    found(v, FINDING_OK, "postgres", "%s", text);
+    led_found(v, FINDING_OK, "postgres", "%s", text);
     bool ok;
-    found(v, FINDING_OK, "isolation", "read committed, said with each transaction");
-    if (v->c->pooled)
-        found(v, FINDING_OK, "pooler",
-              "pooler detected: statements are not prepared, and other nodes' work is polled for");
+    led_found(v, FINDING_OK, "isolation", "read committed, said with each transaction");
+    if (pg_of(v->c)->pooled)
+        led_found(
+            v, FINDING_OK, "pooler",
+            "pooler detected: statements are not prepared, and other nodes' work is polled for");
     else
-        found(v, FINDING_OK, "pooler", "none");
+        led_found(v, FINDING_OK, "pooler", "none");
     show(v, "SHOW fsync", text, sizeof text);
     ok = strcmp(text, "on") == 0;
-    found(v, ok ? FINDING_OK : FINDING_BAD, "fsync", ok ? "%s" : "%s: an accepted call may be lost",
-          text);
+    led_found(v, ok ? FINDING_OK : FINDING_BAD, "fsync",
+              ok ? "%s" : "%s: an accepted call may be lost", text);
     show(v, "SHOW full_page_writes", text, sizeof text);
     ok = strcmp(text, "on") == 0;
-    found(v, ok ? FINDING_OK : FINDING_WARN, "full_page_writes",
-          ok ? "%s" : "%s: the disk must never write half a page", text);
+    led_found(v, ok ? FINDING_OK : FINDING_WARN, "full_page_writes",
+              ok ? "%s" : "%s: the disk must never write half a page", text);
     show(v, "SHOW synchronous_commit", text, sizeof text);
     ok = strcmp(text, "off") != 0;
-    found(v, ok ? FINDING_OK : FINDING_BAD, "synchronous_commit",
-          ok ? "%s" : "%s: an accepted call may be lost with the power", text);
+    led_found(v, ok ? FINDING_OK : FINDING_BAD, "synchronous_commit",
+              ok ? "%s" : "%s: an accepted call may be lost with the power", text);
     show(v, "SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' ELSE 'primary' END", text,
          sizeof text);
     ok = strcmp(text, "primary") == 0;
-    found(v, ok ? FINDING_OK : FINDING_BAD, "role", ok ? "%s" : "%s: it cannot be written to",
-          text);
+    led_found(v, ok ? FINDING_OK : FINDING_BAD, "role", ok ? "%s" : "%s: it cannot be written to",
+              text);
 }
 
-/* What `migrate grants` of an older version let a role add to the schema. */
-static void look_at_strangers(struct visit *v)
+/* Objects that a role could add to the schema after `migrate grants` of an older version. */
+static void look_at_strangers(struct led_visit *v)
 {
-    struct ledger *l = &v->c->ledger;
     struct led_params p = { 0 };
     struct led_rows *r = NULL;
-    led_text(&p, bytes_of(l->schema));
+    led_text(&p, bytes_of(v->c->schema));
     led_int(&p, STRANGERS_MAX);
-    if (led_query(l, SQL_MIGRATION_STRANGERS, &p, &r, NULL) != PAWL_OK)
+    if (led_query(v->c, SQL_MIGRATION_STRANGERS, &p, &r, NULL) != PAWL_OK)
         return;
     for (int i = 0; i < r->n; i++)
-        found(
+        led_found(
             v, FINDING_WARN, "stranger",
             "%.*s: not of this schema, and it may run with the owner's rights; drop it unless you "
             "know it",
             BYTES_ARG(led_get(r, i, 0)));
 }
 
-/* Who may still add to it. */
-static void look_at_grantees(struct visit *v)
+/* Roles that may still add objects to it. */
+static void look_at_grantees(struct led_visit *v)
 {
-    struct ledger *l = &v->c->ledger;
     struct led_params p = { 0 };
     struct led_rows *r = NULL;
-    led_text(&p, bytes_of(l->schema));
+    led_text(&p, bytes_of(v->c->schema));
     led_int(&p, STRANGERS_MAX);
-    if (led_query(l, SQL_MIGRATION_GRANTEES, &p, &r, NULL) != PAWL_OK)
+    if (led_query(v->c, SQL_MIGRATION_GRANTEES, &p, &r, NULL) != PAWL_OK)
         return;
     for (int i = 0; i < r->n; i++) {
         struct bytes role = led_get(r, i, 0), what = led_get(r, i, 1);
         if (bytes_eq(role, BYTES("PUBLIC")))
-            found(v, FINDING_WARN, "grants",
-                  "every role has %.*s, and may run code with the owner's rights; revoke it FROM "
-                  "PUBLIC",
-                  BYTES_ARG(what));
+            led_found(
+                v, FINDING_WARN, "grants",
+                "every role has %.*s, and may run code with the owner's rights; revoke it FROM "
+                "PUBLIC",
+                BYTES_ARG(what));
         else
-            found(v, FINDING_WARN, "grants",
-                  "role \"%.*s\" has %.*s, and may run code with the owner's rights; take it back: "
-                  "pawl migrate grants --admin %.*s --app '' --monitor '' --apply",
-                  BYTES_ARG(role), BYTES_ARG(what), BYTES_ARG(role));
+            led_found(
+                v, FINDING_WARN, "grants",
+                "role \"%.*s\" has %.*s, and may run code with the owner's rights; take it back: "
+                "pawl migrate grants --admin %.*s --app '' --monitor '' --apply",
+                BYTES_ARG(role), BYTES_ARG(what), BYTES_ARG(role));
     }
+}
+
+static enum pawl_status look(struct led_visit *v, struct pawl_err *err)
+{
+    enum pawl_status st = pg_connect(pg_of(v->c), err);
+    if (st != PAWL_OK)
+        return st;
+    look_at_settings(v);
+    look_at_strangers(v);
+    look_at_grantees(v);
+    return PAWL_OK;
 }
 
 enum pawl_status pg_doctor(struct store *s, struct arena *a, struct findings *out,
                            struct pawl_err *err)
 {
-    struct visit v = { .c = pg_of(led_of(s)), .a = a, .out = out };
-    *out = (struct findings){ .v = arena_zalloc(a, FINDINGS_MAX, sizeof *out->v) };
-    if (!out->v)
-        return err_no_memory(err, "looking at the database");
-    arena_reset(&v.c->ledger.scratch);
-    enum pawl_status st = pg_connect(v.c, err);
-    if (st != PAWL_OK)
-        return st;
-    look_at_settings(&v);
-    look_at_strangers(&v);
-    look_at_grantees(&v);
-    return a->failed ? err_no_memory(err, "looking at the database") : PAWL_OK;
+    return led_doctor(&(struct led_visit){ led_of(s), a, out }, look, err);
 }

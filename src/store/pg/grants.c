@@ -1,9 +1,9 @@
 /*
- * grants.c - what lets roles of the database use what the schema's steps made.
+ * grants.c - the rights of roles on the schema's tables and functions.
  *
- * The steps themselves give nobody but the schema's owner anything: names of roles are the
- * database's own. What must stay true: a role that only submits never sees a table, one that only
- * looks never sees what calls carry, and none of them can make the owner run code of its own.
+ * The steps themselves grant nothing: only the user knows the names of roles. What must stay true:
+ * a role that only submits cannot read a table, one that only monitors cannot read what calls
+ * contain, and no role can make the owner run its code.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/pg/pg.h"
@@ -24,7 +24,7 @@ static const char monitor[] =
     "GRANT SELECT (n, id, type, method, key, queue, client, code, reason, created_at, refused_at)\n"
     "  ON \"%2$s\".inbox_conflicts TO \"%1$s\";\n";
 
-/* What versions before schema step 7 granted is taken back first: CREATE in the schema, or TRIGGER
+/* What versions before schema step 7 granted is revoked first: CREATE in the schema, or TRIGGER
  * on one of its tables, lets a role run code with the owner's rights, through `submit`. */
 static const char admin[] =
     "-- %1$s runs nodes: it reads and writes every table, and creates or alters nothing.\n"
@@ -84,7 +84,7 @@ static enum pawl_status owns_schema(struct ledger *c, struct pawl_err *err)
                    PQuser(pg_of(c)->db), BYTES_ARG(what), BYTES_ARG(owner));
 }
 
-/* A name that cannot be granted to is the user's mistake, whatever the server's class for it. */
+/* A name that cannot be granted to is the user's mistake, whatever its SQLSTATE. */
 static enum pawl_status grant_failed(const struct pg *c, const struct pawl_err *own,
                                      struct pawl_err *err)
 {

@@ -1,12 +1,12 @@
 /*
  * listen.c - hints between the processes on one schema, by LISTEN and NOTIFY.
  *
- * On a connection that does nothing else: a NOTIFY takes a lock of the whole database until its
- * transaction has ended, which inside a commit of ours would be held while the disk is waited for.
- * Here it is its own transaction and waits for no disk. What is told is a letter a kind; whatever
- * else comes over the channel (somebody's own NOTIFY, pawl.submit(notify => true)) counts as work.
- * Nobody is told when nobody listens: each listener holds a shared advisory lock, and those of
- * others are counted now and then.
+ * On a connection that does nothing else. A NOTIFY holds a lock of the whole database until its
+ * transaction ends; inside one of our commits that would include the wait for the disk. Here it is
+ * a transaction of its own that does not wait for the disk. The payload is one letter for each
+ * kind of hint; any other payload (an application's NOTIFY, pawl.submit(notify => true)) counts as
+ * work. Without other listeners nothing is sent: each listener holds a shared advisory lock, and
+ * the locks of others are counted from time to time.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
@@ -15,11 +15,11 @@
 
 #include "store/pg/pg.h"
 
-/* What was found out about other listeners holds for this long; who begins to listen meanwhile
- * polls as often. */
+/* How long a count of other listeners is used. A process that begins to listen in between misses
+ * no more than this: it polls as often. */
 #define OTHERS_US (1 * SEC_US)
 
-/* How long the server may take to pass a hint on. */
+/* How long the server may take to answer a NOTIFY. */
 #define TELL_US (3 * SEC_US)
 
 static void channel_name(const struct pg *c, char out[PG_CHANNEL_LEN_MAX + 1])
@@ -70,7 +70,7 @@ static enum pawl_status tell(struct pg *c, unsigned kinds, struct pawl_err *err)
     return led_run(&c->ledger, SQL_LISTEN_TELL, &p, NULL, err);
 }
 
-/* What has arrived, our own left out. */
+/* Read the hints that have arrived, without our own. */
 static unsigned arrived(struct pg *c)
 {
     unsigned heard = 0;
@@ -87,7 +87,7 @@ static unsigned arrived(struct pg *c)
     return heard;
 }
 
-/* Until something can be read. BUSY: the connection is gone. */
+/* Wait until something can be read. BUSY: the connection is gone. */
 static enum pawl_status wait_for_word(struct pg *c, struct hint *h, struct pawl_err *err)
 {
     for (;;) {
@@ -112,14 +112,14 @@ enum pawl_status pg_hint(struct store *s, struct hint *h, struct pawl_err *err)
     struct pg *c = pg_of(led_of(s));
     arena_reset(&c->ledger.scratch);
     enum pawl_status st = pg_connect(c, err);
-    c->patience_us = TELL_US;
+    c->conn.patience_us = TELL_US;
     if (st != PAWL_OK)
         return st;
     if (c->pooled)
         return err_set(err, PAWL_STATE, "database: a pooler lets no hints through");
     if (!c->listening) {
         st = listen(c, err);
-        h->heard = HINT_ALL; /* Who knows what was said while we did not. */
+        h->heard = HINT_ALL; /* hints may have been missed */
     }
     if (st == PAWL_OK && h->tell)
         st = tell(c, h->tell, err);

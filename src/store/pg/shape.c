@@ -1,9 +1,9 @@
 /*
- * shape.c - inserts of columns, of which only those are arrays that differ from row to row.
+ * shape.c - inserts in which only columns that differ from row to row are arrays.
  *
- * A group's calls mostly share what they do not say: unpacking seventeen arrays of a thousand
- * nulls costs the server as much as the rows themselves. "INSERT ... SELECT * FROM unnest(...)" is
- * therefore sent in one of a few shapes, each a statement of its own.
+ * The calls of a group mostly have the same values in optional columns: unpacking seventeen arrays
+ * of a thousand nulls costs the server as much as the rows themselves. So "INSERT ... SELECT * FROM
+ * unnest(...)" is sent in one of a few shapes, each a prepared statement.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "store/pg/pg.h"
 
 #define COLUMNS "SELECT * FROM unnest("
-/* Between one row, which needs no arrays, and this many the arrays are cheap. */
+/* Below this number of rows arrays are cheap; one row needs none. */
 #define SHAPE_ROWS 8
-/* Of one statement. */
+/* Shapes of one statement. */
 #define SHAPES_MAX 8
 
 static bool same(const struct led_column *k)
@@ -29,7 +29,7 @@ static bool same(const struct led_column *k)
     return k->n > 0;
 }
 
-/* Columns with one value for all rows, as bits; 0: not worth it, or nothing but arrays will do. */
+/* Columns with one value for all rows, as bits; 0: it does not pay, or no column is one. */
 static uint32_t sames(const struct led_params *p)
 {
     uint32_t out = 0, all = (1u << p->n) - 1;
@@ -44,7 +44,7 @@ static uint32_t sames(const struct led_params *p)
     return n > 1 && out == all ? out & ~1u : out;
 }
 
-/* "$7::text[]" as "$7::text" when it is the same for all; where its column comes from. */
+/* "$7::text[]" becomes "$7::text" when it is one value, and its column is taken from that. */
 static void column(struct buf *head, struct buf *list, struct buf *names, const char *at,
                    size_t len, int number, bool one)
 {

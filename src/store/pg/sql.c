@@ -2,9 +2,9 @@
  * sql.c - the application's own SQL: a handler's, and a module's script.
  *
  * It runs on the connection of the store, inside our transaction. A savepoint before each statement
- * keeps a failing one from taking the transaction along. What would end our transaction or change
- * the connection is refused by its first word; that the transaction still stands is checked after
- * each statement.
+ * keeps an error from aborting the transaction. A statement that would end our transaction or
+ * change the connection is refused by its first word; after each statement we check that the
+ * transaction is still there.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
@@ -15,13 +15,13 @@
 #include "base/limits.h"
 #include "store/pg/pg.h"
 
-/* Types whose text we turn into numbers; everything else stays text. */
+/* Types whose text we convert to numbers; every other type stays text. */
 enum { TYPE_BOOL = 16, TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_INT2 = 21, TYPE_INT4 = 23 };
 enum { TYPE_OID = 26, TYPE_FLOAT4 = 700, TYPE_FLOAT8 = 701 };
 
 /* ---- One statement --------------------------------------------------------------------------- */
 
-/* Past white space and comments. */
+/* Skip white space and comments. */
 static const char *first_word(const char *at)
 {
     for (;;) {
@@ -55,8 +55,8 @@ static const char *refused_word(const char *sql)
     return NULL;
 }
 
-/* A mistake in their SQL is theirs: INVALID, with what the server said. What is the database's own
- * trouble keeps its status. */
+/* A mistake in the application's SQL is INVALID, with what the server said. Trouble of the database
+ * keeps its status. */
 static enum pawl_status their_fault(struct pg *c, const PGresult *r, struct pawl_err *err)
 {
     const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
@@ -175,7 +175,7 @@ static enum pawl_status rows_read(struct arena *a, PGresult *r, struct pawl_rows
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
-/* Past what ends with `end`, twice of which stands for itself; a backslash counts in E''. */
+/* Skip a quoted piece that ends with `end`, which is doubled inside; E'' also has backslashes. */
 static const char *past_quote(const char *at, char end, bool backslash)
 {
     for (at++; *at; at++) {
@@ -189,7 +189,7 @@ static const char *past_quote(const char *at, char end, bool backslash)
     return at;
 }
 
-/* Past $tag$ ... $tag$; NULL: it is none. */
+/* Skip $tag$ ... $tag$; NULL: it does not begin here. */
 static const char *past_dollar(const char *at)
 {
     size_t len = 1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
@@ -202,7 +202,7 @@ static const char *past_dollar(const char *at)
     return at + strlen(at);
 }
 
-/* Past a comment, which may have others inside. */
+/* Skip a comment, which may be nested. */
 static const char *past_comment(const char *at)
 {
     int depth = 0;
@@ -220,7 +220,8 @@ static const char *past_comment(const char *at)
     return at;
 }
 
-/* Past what a `?` means nothing in; `at` itself when it is not at the beginning of such. */
+/* Skip a string, a quoted name or a comment, in which `?` has no meaning; `at`: none begins here.
+ */
 static const char *past_other(const char *sql, const char *at)
 {
     const char *end = NULL;
@@ -237,7 +238,7 @@ static const char *past_other(const char *sql, const char *at)
     return end ? end : at;
 }
 
-/* Their `?`, which is how every engine has it, as $1, $2, ...; `??` is one that is none. */
+/* Every engine takes `?` for a parameter: here it becomes $1, $2, ...; `??` is an operator `?`. */
 static char *numbered(struct arena *a, const char *sql)
 {
     size_t len = strlen(sql), marks = 0;
@@ -275,9 +276,10 @@ static enum pawl_status run_theirs(struct pg *c, struct arena *a, const struct s
     if (strnlen(q->sql, SQL_LEN_MAX + 1) > SQL_LEN_MAX)
         return err_set(err, PAWL_TOO_LARGE, "SQL: more than %d bytes", SQL_LEN_MAX);
     if (word)
-        return err_set(err, PAWL_INVALID,
-                       "SQL: %s is not the statement's to say: the transaction is the call's",
-                       word);
+        return err_set(
+            err, PAWL_INVALID,
+            "SQL: %s is not allowed here: Pawl commits the transaction with the call's result",
+            word);
     enum pawl_status st = bind_all(a, q, &p, err);
     char *sql = st == PAWL_OK ? numbered(a, q->sql) : NULL;
     if (st == PAWL_OK && !sql)
@@ -289,7 +291,7 @@ static enum pawl_status run_theirs(struct pg *c, struct arena *a, const struct s
     ExecStatusType said = PQresultStatus(r);
     if (said != PGRES_TUPLES_OK && said != PGRES_COMMAND_OK)
         return said == PGRES_EMPTY_QUERY
-                   ? err_set(err, PAWL_INVALID, "SQL: there is no statement in it")
+                   ? err_set(err, PAWL_INVALID, "SQL: the text has no statement")
                    : their_fault(c, r, err);
     return rows_read(a, r, out, err);
 }
@@ -318,7 +320,7 @@ enum pawl_status pg_sql(struct sql_tx *tx, struct arena *a, const struct sql_que
     if (!t->lost &&
         pg_plain(t->c, "RELEASE statement; SET LOCAL statement_timeout = '60s'", NULL) != PAWL_OK)
         t->lost = true;
-    /* What it did is gone with the transaction, whatever it was answered. */
+    /* What it did was undone with the transaction, whatever its result. */
     if (st == PAWL_OK && t->lost)
         st = err_set(err, PAWL_BUSY, "SQL: the transaction was lost behind the statement");
     return st;

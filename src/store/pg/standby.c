@@ -2,8 +2,8 @@
  * standby.c - is a commit waiting for a synchronous standby, is the server at work on it, or is its
  * connection dead?
  *
- * All look alike from here: nothing comes. The server is asked on a second connection what the
- * session of the first one is doing.
+ * In all three cases no answer comes. The server is asked on a second connection what the session
+ * of the first one is doing.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <poll.h>
@@ -14,7 +14,7 @@
 
 #define ASK_US (2 * SEC_US)
 
-/* False: the time is up, or the connection is gone. */
+/* Wait for the answer. False: the time is up, or the connection is gone. */
 static bool answer_comes(PGconn *db, int64_t until_us)
 {
     while (PQisBusy(db)) {
@@ -45,7 +45,7 @@ enum led_commit pg_commit_state(const struct pg *c)
                                          NULL };
     const char *const values[] = { "2", "pawl", c->url, NULL };
     char pid[16];
-    /* Behind a pooler the number is the pooler's own: 0 asks for any session of this user. */
+    /* A pooler reports numbers of its own: 0 asks for any session of this user. */
     snprintf(pid, sizeof pid, "%d", c->pooled ? 0 : PQbackendPID(c->db));
     PGconn *db = PQconnectdbParams(names, values, 1);
     enum led_commit said = PQstatus(db) == CONNECTION_OK ? ask(db, pid) : LED_COMMIT_SILENT;

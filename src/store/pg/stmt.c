@@ -1,13 +1,14 @@
 /*
  * stmt.c - named statements with binary parameters and results, one by one or many in a row.
  *
- * Whatever an operation of a group writes goes out as columns: one statement a table, one array a
- * column. Nothing is built from users' text; only the schema's name is put into our own.
+ * What the operations of a group write is sent by columns: one statement for each table, one array
+ * for each column. User text is only sent as parameters; the schema's name is put into our texts.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -15,9 +16,9 @@
 
 /* ndim, flags, element type, length, lower bound. */
 #define ARRAY_HEAD 20
-/* What a server has written in a moment, also on a slow disk. */
+/* So many bytes are written at once, also by a server with a slow disk. */
 #define MUCH_LEN (256 << 10)
-/* When plans are made anew. */
+/* When cached plans are discarded: plans_old(). */
 #define PLAN_ROWS 500
 #define PLAN_GROWTH 8
 #define PLAN_USES 100
@@ -112,7 +113,7 @@ static bool is_number(const PGresult *r, int column)
     return PQftype(r, column) == OID_INT8 || PQftype(r, column) == OID_INT4;
 }
 
-/* The answer as the ledger reads it, in scratch. */
+/* The answer as rows of the ledger, in scratch. */
 static struct led_rows *rows_read(struct arena *a, const PGresult *r)
 {
     struct led_rows *out = arena_zalloc(a, 1, sizeof *out);
@@ -146,10 +147,12 @@ static bool in_name(char ch)
     return isalnum((unsigned char)ch) || ch == '_' || ch == '"' || ch == '.';
 }
 
-char *pg_own_names(const struct pg *c, struct arena *a, const char *text)
+const char *pg_own_names(const char *schema, struct arena *a, const char *text)
 {
     static const char word[] = "pawl";
-    size_t len = strlen(text), own = strlen(c->quoted), n = 0;
+    char quoted[SCHEMA_LEN_MAX + 3];
+    snprintf(quoted, sizeof quoted, strcmp(schema, word) ? "\"%s\"" : "%s", schema);
+    size_t len = strlen(text), own = strlen(quoted), n = 0;
     for (const char *at = text; (at = strstr(at, word)); at++)
         n++;
     char *out = arena_alloc(a, len + n * own + 1), *to = out;
@@ -159,7 +162,7 @@ char *pg_own_names(const struct pg *c, struct arena *a, const char *text)
         bool whole = strncmp(at, word, 4) == 0 && (at == text || !in_name(at[-1])) &&
                      (at[4] == '.' || at[4] == 0 || at[4] == ';');
         if (whole) {
-            memcpy(to, c->quoted, own);
+            memcpy(to, quoted, own);
             to += own;
             at += 4;
         } else {
@@ -170,13 +173,13 @@ char *pg_own_names(const struct pg *c, struct arena *a, const char *text)
     return out;
 }
 
-/* The statement with our schema's name in it, for as long as the handle lives. */
+/* The statement with the schema's name, kept until the handle is closed. */
 static const char *text_of(struct pg *c, enum sql_name name)
 {
     CHECK(sql_pg[name]);
     if (c->texts[name])
         return c->texts[name];
-    const char *text = pg_own_names(c, &c->ledger.scratch, sql_pg[name]);
+    const char *text = pg_own_names(c->ledger.schema, &c->ledger.scratch, sql_pg[name]);
     size_t size = text ? strlen(text) + 1 : 0;
     c->texts[name] = text ? mem_alloc(size) : NULL;
     if (c->texts[name])
@@ -184,15 +187,15 @@ static const char *text_of(struct pg *c, enum sql_name name)
     return c->texts[name];
 }
 
-/* A statement on its way: under which name the server knows it, and its parameters. */
+/* A statement to send: its name among the prepared ones, its text, its parameters. */
 struct raw_params {
     const char *label, *text;
     const char *v[LED_PARAMS_MAX];
     int n, len[LED_PARAMS_MAX], binary[LED_PARAMS_MAX];
 };
 
-/* Known to the server by its name; behind a pooler, where names do not stay with us, it goes along
- * as text each time. */
+/* Prepare it once for the connection. Behind a pooler the next transaction may have another
+ * backend, so the text is sent each time. */
 static enum pawl_status prepare(struct pg *c, const struct raw_params *q, bool *prepared,
                                 struct pawl_err *err)
 {
@@ -236,7 +239,7 @@ static void raw(struct arena *a, const struct led_params *p, uint32_t same, stru
     }
 }
 
-/* Everything that has to be sent, the statement itself known to the server. */
+/* Everything to send; the statement is prepared. */
 static enum pawl_status statement(struct pg *c, enum sql_name name, const struct led_params *p,
                                   struct raw_params *out, struct pawl_err *err)
 {
@@ -304,14 +307,22 @@ enum pawl_status pg_numbers(struct ledger *l, int64_t *out, size_t n, struct paw
     struct led_rows *r;
     led_int(&p, (int64_t)n);
     enum pawl_status st = led_query(l, SQL_SEQ_NEXT, &p, &r, err);
-    for (size_t i = 0; st == PAWL_OK && i < n; i++)
+    if (st != PAWL_OK)
+        return st;
+    CHECK((size_t)r->n == n && r->columns == 1);
+    for (size_t i = 0; i < n; i++) {
         out[i] = led_get_int(r, (int)i, 0);
-    return st;
+        if (out[i] <= (i ? out[i - 1] : 0)) /* an operator has changed the sequence */
+            return err_set(err, PAWL_BROKEN,
+                           "database: the sequence \"seq\" gives numbers below %lld",
+                           (long long)(i ? out[i - 1] : 1));
+    }
+    return PAWL_OK;
 }
 
 /* ---- Many at once ---------------------------------------------------------------------------- */
 
-/* One statement's answer. *st keeps the first thing that went wrong. */
+/* One statement's answer. *st keeps the first error. */
 static void batch_answer(struct pg *c, const struct led_batched *b, enum pawl_status *st,
                          struct pawl_err *err)
 {
@@ -355,17 +366,17 @@ static bool plain_send(struct pg *c, const char *text)
     return PQsendQueryParams(c->db, text, 0, NULL, NULL, NULL, NULL, 1);
 }
 
-/* What a transaction begins with: the clock, unless it is a test's; behind a pooler our settings,
- * which come with the clock. False: nothing. */
+/* The first statement of a transaction: it reads the clock, unless that is a test's; behind a
+ * pooler it sets our settings, too. False: none is needed. */
 static bool opens_with(const struct pg *c, enum sql_name *out)
 {
     *out = c->pooled ? SQL_SETTINGS : SQL_CLOCK;
     return c->pooled || !c->ledger.own_clock;
 }
 
-/* Plans are made once and kept, and made when a table was empty they are bad when it is not: they
- * are dropped when there is a multiple of what we had written then, and now and then, for what
- * others wrote. */
+/* A cached plan that was made for an empty table is bad for a full one. Plans are discarded when we
+ * have written many times the rows of that moment, and from time to time, because other processes
+ * write as well. */
 static bool plans_old(struct pg *c)
 {
     struct pg_plans *p = &c->plans;
@@ -378,8 +389,8 @@ static bool plans_old(struct pg *c)
     return old && !c->pooled;
 }
 
-/* Answers wait in the server until it has done everything. With much to write before COMMIT it is
- * asked for them earlier: when they have come only the COMMIT itself is timed. */
+/* The server sends the answers of a pipeline when it has done everything. With much to write before
+ * COMMIT we ask for them earlier, so that only the COMMIT itself is timed. */
 static bool is_much(const struct raw_params *q, size_t n)
 {
     int64_t len = 0;
@@ -456,12 +467,12 @@ enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct
     if (f->commit)
         frame_answer(c, "COMMIT", f, &st, err);
     PGresult *sync = pg_next(c);
-    /* A server that ends the connection behind the answer to COMMIT has committed. */
+    /* A server that closes the connection after its answer to COMMIT has committed. */
     if (PQresultStatus(sync) != PGRES_PIPELINE_SYNC && st == PAWL_OK &&
         f->committed != PG_COMMITTED)
         st = pg_fail(c, sync, "sending", err);
     PQclear(sync);
-    PQexitPipelineMode(c->db); /* where it cannot, the connection counts as lost: pg_connect() */
+    PQexitPipelineMode(c->db); /* on failure pg_connect() opens a new connection */
     return st;
 }
 

@@ -1,10 +1,10 @@
 /*
- * wait.c - waiting for the server, never for ever.
+ * wait.c - waiting for an answer of the server, with a deadline.
  *
- * A server that is stopped, or a network that swallows what it is given, answers nothing and closes
- * nothing; and a pooler without a server lets its clients wait for minutes. Past the deadline the
- * socket is shut down, and from there on it is a lost connection like any other. One exception: a
- * commit that waits for a synchronous standby (ledger/patience.c).
+ * A server that is stopped, or a network that drops packets, neither answers nor closes the
+ * connection, and a pooler without a server lets its clients wait for minutes. At the deadline the
+ * socket is shut down, which makes it a lost connection. One exception: a commit that waits for a
+ * synchronous standby (ledger/patience.c).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <poll.h>
@@ -12,10 +12,10 @@
 
 #include "store/pg/pg.h"
 
-/* Somewhat longer than the server itself lets a statement run. */
+/* A little more than the statement timeout of the server. */
 #define ANSWER_US (65 * SEC_US)
 
-/* Until the next answer can be read, or nothing can any more. */
+/* Wait until the next answer can be read, or the connection is lost. */
 static void await(struct pg *c, struct led_patience p)
 {
     while (PQisBusy(c->db)) {
@@ -36,7 +36,7 @@ static void await(struct pg *c, struct led_patience p)
 PGresult *pg_next(struct pg *c)
 {
     await(c, led_patience(&c->ledger, world_mono(&world_real),
-                          c->patience_us ? c->patience_us : ANSWER_US));
+                          c->conn.patience_us ? c->conn.patience_us : ANSWER_US));
     return PQgetResult(c->db);
 }
 

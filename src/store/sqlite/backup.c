@@ -1,9 +1,9 @@
 /*
  * backup.c - a copy of the whole file as it is at one moment, while others work on it.
  *
- * The copy is SQLite's own, page by page, from inside one read transaction: a log keeps its view
- * still, so nothing starts over however much is written meanwhile, and nobody waits for us. What
- * must stay true: a copy that was not synced and did not pass its own check is never left behind.
+ * The copy is SQLite's own, page by page, from inside one read transaction. With a WAL its
+ * view does not change, so the copy never starts over, and no writer waits for it. What must stay
+ * true: a copy that was not synced and did not pass its own check is never left behind.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
@@ -13,11 +13,11 @@
 
 #include "store/sqlite/engine.h"
 
-/* 4 MiB at a time: often enough for a line of progress. */
+/* 4 MiB at a time: often enough to print progress. */
 #define STEP_PAGES 1024
 
 struct copy {
-    struct lite *c; /* whose file it is */
+    struct lite *c; /* the connection to the original */
     const struct backup *b;
     sqlite3 *to; /* owned */
 };
@@ -31,7 +31,7 @@ static enum pawl_status copy_fail(struct copy *k, int rc, const char *doing, str
     return err_set(err, st, "backup \"%s\": %s: %s", k->b->path, doing, why);
 }
 
-/* Made here and now by us: a file that is there already is somebody's. */
+/* The file must be new: one that exists may be needed. */
 static enum pawl_status file_make(const struct backup *b, struct pawl_err *err)
 {
     int fd = open(b->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -79,8 +79,8 @@ static enum pawl_status must_say(struct copy *k, const char *sql, const char *wa
     return st;
 }
 
-/* Without a log of its own the copy is one file, which can be read from anywhere; whoever opens it
- * to work on it turns the log on again. */
+/* Without a WAL the copy is one file, which can be read from a read-only place; a store that opens
+ * it turns the WAL on again. */
 static enum pawl_status copy_check(struct copy *k, struct pawl_err *err)
 {
     enum pawl_status st = must_say(k, "PRAGMA journal_mode = DELETE", "delete", err);
@@ -100,7 +100,7 @@ static enum pawl_status copy_make(struct copy *k, struct pawl_err *err)
     if (st != PAWL_OK)
         return st;
     tx = k->c;
-    /* A transaction's view begins with the first thing it reads. */
+    /* A read transaction gets its view with its first read. */
     st = lite_number(k->c, SQL_MIGRATION_EXISTS, ARGS(TEXT(BYTES("x"))), 0, &any, err);
     if (st == PAWL_OK)
         st = pages_copy(k, err);

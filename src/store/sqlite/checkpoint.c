@@ -2,11 +2,12 @@
  * checkpoint.c - keeping the log short: copying what it holds into the file, mostly beside the
  * writer.
  *
- * Two sides. `tend` copies in the background on a connection of its own, so that the work is done
- * when it is needed. But a log is only begun anew by a writer that finds all of it copied, and
- * under continuous writing a copier beside it is always one commit late: so when the log passes
- * LOG_PAGES_MAX the writer copies the short rest itself, between two commits. Both are PASSIVE:
- * they wait for nobody, and a reader that holds an old view only makes the log longer.
+ * There are two parts. `tend` copies in the background on a connection of its own, which is most of
+ * the work. But only a writer that finds all of the log copied starts it over, and under continuous
+ * writing the background copy is always one commit late: so when the log is longer than
+ * LOG_PAGES_MAX the writer copies the short rest itself, between two commits. Both checkpoints are
+ * PASSIVE: they wait for no other connection, and a reader with an old view only makes the log
+ * longer.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/hook.h"
@@ -15,9 +16,9 @@
 /* 32 MiB of 4 KiB pages: some forty groups of 1,000 calls, and still found in memory by the
  * readers. */
 #define LOG_PAGES_MAX 8192
-/* A copy that could not end (a reader, another copier) is tried again after this much more. */
+/* After a copy that a reader or another copy kept from ending: try again so many pages later. */
 #define LOG_PAGES_STEP 1024
-/* In the background, copy about this much at a time: two fsyncs must be worth it. */
+/* Pages to copy at a time in the background: enough to be worth two fsyncs. */
 #define TEND_PAGES 2048
 #define TEND_GAP_MIN_US (20 * MS_US)
 #define TEND_GAP_MAX_US (2 * SEC_US)
@@ -43,13 +44,13 @@ void lite_bound_log(struct lite *c)
 {
     int log = 0, copied = 0;
     if (c->wal_pages < LOG_PAGES_MAX)
-        c->wal_next = LOG_PAGES_MAX; /* It has begun anew. */
+        c->wal_next = LOG_PAGES_MAX; /* it started over */
     if (c->wal_pages < c->wal_next)
         return;
     CRASH_POINT("checkpoint.before");
     int rc = sqlite3_wal_checkpoint_v2(c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &log, &copied);
     CRASH_POINT("checkpoint.after");
-    /* Whatever went wrong, the log still has everything: nothing is lost by trying later. */
+    /* After an error the log still has everything: it is copied later. */
     bool whole = rc == SQLITE_OK && log == copied;
     c->wal_next = whole ? LOG_PAGES_MAX : c->wal_pages + LOG_PAGES_STEP;
 }
@@ -72,11 +73,11 @@ enum pawl_status lite_tend(struct store *s, struct pawl_err *err)
         return PAWL_OK;
     enum pawl_status st = lite_version(s, &version, err);
     if (st != PAWL_OK || version == c->tend_version)
-        return st; /* Nobody wrote: nothing to copy. */
+        return st; /* no commit since: nothing to copy */
     CRASH_POINT("checkpoint.tend");
     int rc = sqlite3_wal_checkpoint_v2(c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &log, &copied);
     if ((rc & 0xff) == SQLITE_BUSY)
-        return PAWL_OK; /* Somebody else is copying. */
+        return PAWL_OK; /* another connection is copying */
     if (rc != SQLITE_OK)
         return lite_fail(c, rc, "checkpoint", err);
     next_gap(c, log >= c->tend_copied ? log - c->tend_copied : log);

@@ -17,20 +17,20 @@
 #include "base/mem.h"
 #include "store/sqlite/engine.h"
 
-/* Waiting for the lock: past it the caller is told BUSY, as DESIGN 8 promises during an outage. */
+/* How long to wait for the lock; then the caller gets BUSY, as in an outage of a server. */
 #define BUSY_US (2 * SEC_US)
-/* The same for a world whose clock stands still: at 1 ms or more each. */
+/* The same when the clock is a test's and stands still: naps of 1 ms or more. */
 #define BUSY_NAPS_MAX 2000
-/* The hot pages of a busy ledger stay in the writer's memory; readers live on the kernel's. In KiB.
+/* Page cache in KiB: the writer keeps the pages that it uses often; readers rely on the kernel's.
  */
 #define WRITER_CACHE 65536
 #define READER_CACHE 8192
-/* A log that grew behind a slow reader gives its space back when it starts over. In bytes. */
+/* Bytes to which a log is cut when it starts over, after a slow reader has made it grow. */
 #define LOG_KEPT (64 << 20)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-/* A full or failing disk is the database's trouble and may pass: BUSY, like an outage. FULL is kept
+/* A full or failing disk is a condition of the database that may end: BUSY, like an outage. FULL is
  * for our own limits. */
 static enum pawl_status status_of(int rc)
 {
@@ -92,8 +92,8 @@ void lite_nap(struct lite *c)
     nanosleep(&t, NULL);
 }
 
-/* SQLite's own handler backs off up to 100 ms and starves whoever came first; short naps of uneven
- * length give everybody a fair chance. */
+/* SQLite's own handler sleeps up to 100 ms, so the connection that has waited longest comes last;
+ * short naps of random length give each connection the same chance. */
 static int busy(void *ctx, int naps)
 {
     struct lite *c = ctx;
@@ -120,6 +120,7 @@ static enum pawl_status path_read(struct lite *c, const struct store_conf *conf,
     if (!c->path)
         return err_no_memory(err, "a connection");
     memcpy(c->path, path + 1, len);
+    c->ledger.path = c->path;
     return PAWL_OK;
 }
 
@@ -168,7 +169,7 @@ static enum pawl_status file_open(struct lite *c, struct pawl_err *err)
     return st;
 }
 
-/* Whatever a PRAGMA answers, as text in `out`; it may answer nothing. */
+/* The answer of a PRAGMA as text in `out`; some have none. */
 static int pragma(struct lite *c, const char *text, char *out, size_t size)
 {
     sqlite3_stmt *q = NULL;
@@ -181,8 +182,8 @@ static int pragma(struct lite *c, const char *text, char *out, size_t size)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : end != SQLITE_OK ? end : rc;
 }
 
-/* Several processes may turn a new file into a WAL at once. SQLite does not ask the busy handler
- * there, so the waiting is ours. */
+/* Several processes may switch a new file to WAL at once. SQLite does not call the busy handler for
+ * that, so the wait is here. */
 static enum pawl_status wal_on(struct lite *c, struct pawl_err *err)
 {
     char mode[16] = "";
@@ -229,7 +230,7 @@ static enum pawl_status settings(struct lite *c, enum store_role role, struct pa
     return PAWL_OK;
 }
 
-/* What a statement's text says of its parameters. */
+/* Which statements take a column as a JSON array. */
 static void statements_init(struct lite *c)
 {
     for (int i = 0; i < SQL_COUNT; i++)
@@ -267,7 +268,7 @@ static void close_lite(struct store *s)
     mem_free(c);
 }
 
-/* Of a handle for tables that are not the ledger's. */
+/* The slots of a handle for tables that are not the ledger's. */
 static const struct store_ops driver_only_ops = {
     .name = "sqlite",
     .traits = STORE_ONE_WRITER | STORE_DURABLE | STORE_SHARED | STORE_DRIVEN,
@@ -303,6 +304,7 @@ enum pawl_status lite_version(struct store *s, int64_t *out, struct pawl_err *er
     struct lite *c = lite_of(s);
     enum pawl_status st = lite_plain(c, PLAIN_VERSION, err);
     if (st == PAWL_OK) {
+        CHECK(sqlite3_data_count(c->plain[PLAIN_VERSION]) == 1);
         *out = lite_int(c->plain[PLAIN_VERSION], 0);
         sqlite3_reset(c->plain[PLAIN_VERSION]);
     }

@@ -1,12 +1,11 @@
 /*
- * doctor.c - how healthy a database file is: settings, sizes, room on its disk, its own check.
+ * doctor.c - how healthy a database file is: settings, sizes, room on its disk, SQLite's own check.
  *
- * Everything here only looks. The check of the file runs on a read-only connection of its own, for
- * a bounded time, so that nobody who works on the database has to wait for a doctor.
+ * Everything here only reads. The check of the file runs on a read-only connection of its own, for
+ * a bounded time, so that no writer has to wait for it.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -14,38 +13,14 @@
 
 #include "store/sqlite/engine.h"
 
-#define FINDINGS_MAX 16
-/* A log this long means that a reader, or nobody, keeps it from starting over. */
+/* A log this long: a reader keeps it from starting over, or no process copies it. */
 #define LOG_WARN_LEN (INT64_C(256) << 20)
-/* Below the first a group of calls may not fit; below the second somebody should look soon. */
+/* Below the first a group of calls may not fit; below the second an operator should act soon. */
 #define ROOM_BAD_LEN (INT64_C(64) << 20)
 #define ROOM_WARN_LEN (INT64_C(1) << 30)
-/* How long the file's own check may take; a large file is looked at in part. */
+/* How long the file's own check may take; a large file is checked in part. */
 #define CHECK_US (3 * SEC_US)
 #define CHECK_STEPS 10000
-
-struct visit {
-    struct lite *c;
-    struct arena *a;
-    struct findings *out;
-    int64_t until_us; /* world_real's mono: also when a test's clock stands still */
-};
-
-static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
-
-static void found(struct visit *v, enum finding_level level, const char *name, const char *fmt, ...)
-{
-    char text[400];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    const char *kept = arena_text(v->a, bytes_of(text));
-    assert(v->out->n < FINDINGS_MAX);
-    if (kept) /* without memory the arena says so, and lite_doctor() with it */
-        v->out->v[v->out->n++] = (struct finding){ level, name, kept };
-}
 
 static void size_text(int64_t len, char out[32])
 {
@@ -71,21 +46,21 @@ static void pragma_text(sqlite3 *db, const char *sql, char *out, size_t size)
     sqlite3_finalize(q);
 }
 
-static void look_at_settings(struct visit *v)
+static void look_at_settings(struct led_visit *v)
 {
     char mode[32], sync[32], page[32];
-    pragma_text(v->c->db, "PRAGMA journal_mode", mode, sizeof mode);
-    pragma_text(v->c->db, "PRAGMA synchronous", sync, sizeof sync);
-    pragma_text(v->c->db, "PRAGMA page_size", page, sizeof page);
+    pragma_text(lite_in(v->c)->db, "PRAGMA journal_mode", mode, sizeof mode);
+    pragma_text(lite_in(v->c)->db, "PRAGMA synchronous", sync, sizeof sync);
+    pragma_text(lite_in(v->c)->db, "PRAGMA page_size", page, sizeof page);
     bool wal = strcmp(mode, "wal") == 0;
     bool full = strcmp(sync, "2") == 0 || strcmp(sync, "3") == 0;
-    found(v, FINDING_OK, "sqlite", "%s (built with %s)", sqlite3_libversion(), SQLITE_VERSION);
-    found(v, wal ? FINDING_OK : FINDING_BAD, "journal_mode", wal ? "%s" : "%s; Pawl needs wal",
-          mode);
-    found(v, full ? FINDING_OK : FINDING_BAD, "synchronous", "%s",
-          full ? "full" : "not full: an accepted call may be lost with the power");
-    found(v, FINDING_OK, "isolation", "serializable: one writer at a time");
-    found(v, FINDING_OK, "page_size", "%s bytes", page);
+    led_found(v, FINDING_OK, "sqlite", "%s (built with %s)", sqlite3_libversion(), SQLITE_VERSION);
+    led_found(v, wal ? FINDING_OK : FINDING_BAD, "journal_mode", wal ? "%s" : "%s; Pawl needs wal",
+              mode);
+    led_found(v, full ? FINDING_OK : FINDING_BAD, "synchronous", "%s",
+              full ? "full" : "not full: an accepted call may be lost with the power");
+    led_found(v, FINDING_OK, "isolation", "serializable: one writer at a time");
+    led_found(v, FINDING_OK, "page_size", "%s bytes", page);
 }
 
 /* ---- The file and its disk ------------------------------------------------------------------- */
@@ -96,38 +71,38 @@ static int64_t file_len(const char *path)
     return stat(path, &s) == 0 ? (int64_t)s.st_size : -1;
 }
 
-static void look_at_file(struct visit *v)
+static void look_at_file(struct led_visit *v)
 {
     char text[32], unused[32], log_text[32];
-    const char *log_path = arena_printf(v->a, "%s-wal", v->c->path);
-    int64_t len = file_len(v->c->path), log_len = log_path ? file_len(log_path) : -1;
-    pragma_text(v->c->db, "PRAGMA freelist_count", unused, sizeof unused);
+    const char *log_path = arena_printf(v->a, "%s-wal", lite_in(v->c)->path);
+    int64_t len = file_len(lite_in(v->c)->path), log_len = log_path ? file_len(log_path) : -1;
+    pragma_text(lite_in(v->c)->db, "PRAGMA freelist_count", unused, sizeof unused);
     size_text(MAX(len, 0), text);
     size_text(MAX(log_len, 0), log_text);
-    found(v, FINDING_OK, "file", "%s, %s, %s unused pages", v->c->path, text, unused);
+    led_found(v, FINDING_OK, "file", "%s, %s, %s unused pages", lite_in(v->c)->path, text, unused);
     if (log_len > LOG_WARN_LEN)
-        found(v, FINDING_WARN, "log",
-              "%s: a connection that reads for long keeps it from shrinking", log_text);
+        led_found(v, FINDING_WARN, "log",
+                  "%s: a connection that reads for long keeps it from shrinking", log_text);
     else
-        found(v, FINDING_OK, "log", "%s", log_text);
+        led_found(v, FINDING_OK, "log", "%s", log_text);
 }
 
-static void look_at_disk(struct visit *v)
+static void look_at_disk(struct led_visit *v)
 {
     struct statvfs room;
     char text[32];
-    if (statvfs(v->c->path, &room) != 0)
+    if (statvfs(lite_in(v->c)->path, &room) != 0)
         return;
     int64_t left = (int64_t)room.f_bavail * (int64_t)room.f_frsize;
     size_text(left, text);
     enum finding_level level = left < ROOM_BAD_LEN    ? FINDING_BAD
                                : left < ROOM_WARN_LEN ? FINDING_WARN
                                                       : FINDING_OK;
-    found(v, level, "disk", "%s free%s", text, level == FINDING_OK ? "" : ": make room");
+    led_found(v, level, "disk", "%s free%s", text, level == FINDING_OK ? "" : ": make room");
 }
 
-/* A WAL lives in memory that processes share, which a network file system does not offer. */
-static void look_at_mount(struct visit *v)
+/* A WAL needs memory that processes share, which a network file system does not offer. */
+static void look_at_mount(struct led_visit *v)
 {
     static const struct {
         unsigned type;
@@ -137,66 +112,71 @@ static void look_at_mount(struct visit *v)
         { 0x517b, "SMB" }, { 0x01021997, "9p" },
     };
     struct statfs fs;
-    if (statfs(v->c->path, &fs) != 0)
+    if (statfs(lite_in(v->c)->path, &fs) != 0)
         return;
     for (size_t i = 0; i < COUNT_OF(remote); i++)
         if ((unsigned)fs.f_type == remote[i].type)
-            found(v, FINDING_BAD, "mount", "the file is on %s; SQLite needs a local disk",
-                  remote[i].name);
+            led_found(v, FINDING_BAD, "mount", "the file is on %s; SQLite needs a local disk",
+                      remote[i].name);
 }
 
 /* ---- Its own check --------------------------------------------------------------------------- */
 
+/* By the real clock: a test's may stand still. */
 static int check_late(void *ctx)
 {
-    return world_mono(&world_real) > ((struct visit *)ctx)->until_us;
+    return world_mono(&world_real) > *(int64_t *)ctx;
 }
 
-static void quick_check(struct visit *v, sqlite3 *db)
+static void quick_check(struct led_visit *v, sqlite3 *db)
 {
     sqlite3_stmt *q = NULL;
-    v->until_us = world_mono(&world_real) + CHECK_US;
-    sqlite3_progress_handler(db, CHECK_STEPS, check_late, v);
+    int64_t until_us = world_mono(&world_real) + CHECK_US;
+    sqlite3_progress_handler(db, CHECK_STEPS, check_late, &until_us);
     int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &q, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(q);
     const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(q, 0) : NULL;
     if (text && strcmp(text, "ok") == 0)
-        found(v, FINDING_OK, "integrity", "ok");
+        led_found(v, FINDING_OK, "integrity", "ok");
     else if (text)
-        found(v, FINDING_BAD, "integrity", "%.300s", text);
+        led_found(v, FINDING_BAD, "integrity", "%.300s", text);
     else if ((rc & 0xff) == SQLITE_INTERRUPT)
-        found(v, FINDING_OK, "integrity", "nothing wrong found in %d s, the rest was not looked at",
-              (int)(CHECK_US / SEC_US));
+        led_found(v, FINDING_OK, "integrity",
+                  "nothing wrong found in %d s, the rest was not looked at",
+                  (int)(CHECK_US / SEC_US));
     else if ((rc & 0xff) == SQLITE_BUSY)
-        found(v, FINDING_WARN, "integrity", "not checked: the database is busy");
+        led_found(v, FINDING_WARN, "integrity", "not checked: the database is busy");
     else
-        found(v, FINDING_BAD, "integrity", "%.300s", sqlite3_errmsg(db));
+        led_found(v, FINDING_BAD, "integrity", "%.300s", sqlite3_errmsg(db));
     sqlite3_finalize(q);
 }
 
-static void look_inside(struct visit *v)
+static void look_inside(struct led_visit *v)
 {
     sqlite3 *db = NULL;
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
-    if (sqlite3_open_v2(v->c->path, &db, flags, NULL) == SQLITE_OK)
+    if (sqlite3_open_v2(lite_in(v->c)->path, &db, flags, NULL) == SQLITE_OK)
         quick_check(v, db);
     else
-        found(v, FINDING_WARN, "integrity", "not checked: %.300s", db ? sqlite3_errmsg(db) : "?");
+        led_found(v, FINDING_WARN, "integrity", "not checked: %.300s",
+                  db ? sqlite3_errmsg(db) : "?");
     sqlite3_close(db);
+}
+
+static enum pawl_status look(struct led_visit *v, struct pawl_err *err)
+{
+    (void)err;
+    look_at_settings(v);
+    look_at_file(v);
+    look_at_disk(v);
+    look_at_mount(v);
+    look_inside(v);
+    return PAWL_OK;
 }
 
 enum pawl_status lite_doctor(struct store *s, struct arena *a, struct findings *out,
                              struct pawl_err *err)
 {
-    struct visit v = { .c = lite_of(s), .a = a, .out = out };
-    *out = (struct findings){ .v = arena_zalloc(a, FINDINGS_MAX, sizeof *out->v) };
-    if (!out->v)
-        return err_no_memory(err, "looking at the database");
-    look_at_settings(&v);
-    look_at_file(&v);
-    look_at_disk(&v);
-    look_at_mount(&v);
-    look_inside(&v);
-    return a->failed ? err_no_memory(err, "looking at the database") : PAWL_OK;
+    return led_doctor(&(struct led_visit){ led_of(s), a, out }, look, err);
 }

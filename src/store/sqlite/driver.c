@@ -2,14 +2,14 @@
  * driver.c - a connection as struct led_driver: for the ledger, and for tables that are not the
  * ledger's (STORE_DRIVER_ONLY).
  *
- * Transactions, numbers and slots; driver_stmt.c runs the statements. With this engine's waiting
- * and its meaning of errors.
+ * Transactions, numbers and slots; driver_stmt.c runs the statements, conn.c waits for locks and
+ * translates errors.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/hook.h"
 #include "store/sqlite/engine.h"
 
-/* Steps of SQLite's machine between two looks at the clock. */
+/* Instructions of SQLite's virtual machine between two readings of the clock. */
 #define LOOK_STEPS 10000
 
 static const char *const counter_names[LITE_COUNTERS] = { "seq", "version" };
@@ -71,6 +71,7 @@ static enum pawl_status counters_write(struct ledger *l, struct pawl_err *err)
     for (int i = 0; i < LITE_COUNTERS && st == PAWL_OK; i++) {
         struct lite_counter *k = &lite_in(l)->counters[i];
         int changed = 1;
+        CHECK(k->last >= k->stored); /* a number is given once */
         if (k->last != k->stored)
             st = lite_run(lite_in(l), SQL_META_SET,
                           ARGS(TEXT(bytes_of(counter_names[i])), INT(k->last)), &changed, err);
@@ -80,7 +81,7 @@ static enum pawl_status counters_write(struct ledger *l, struct pawl_err *err)
     return st;
 }
 
-/* What the transaction before kept in memory. */
+/* Drop what the former transaction kept in memory. */
 static void forget(struct ledger *l)
 {
     struct lite *c = lite_in(l);
@@ -151,8 +152,8 @@ static void rollback(struct ledger *l)
     forget(l);
 }
 
-/* A statement commits by itself, so a file that was moved is refused before it. The clock is ours,
- * so it is known before one is asked. */
+/* The statement commits by itself, so the check for a moved file comes before it. now_us can be set
+ * here, because the clock is this process's. */
 static enum pawl_status autocommit(struct ledger *l, struct pawl_err *err)
 {
     rollback(l);
@@ -209,8 +210,7 @@ static int late(void *ctx)
     return c->sql_until_us && world_mono(c->ledger.world) >= c->sql_until_us;
 }
 
-/* patience(ms): what the transaction does from here on may take so long; it is 0 when one begins.
- */
+/* patience(ms): how long the rest of the transaction may take; 0, as at its beginning: no limit. */
 static void patience(sqlite3_context *ctx, int n, sqlite3_value **v)
 {
     struct lite *c = sqlite3_user_data(ctx);

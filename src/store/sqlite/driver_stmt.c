@@ -1,10 +1,10 @@
 /*
  * driver_stmt.c - the ledger's statements on SQLite, questions and changes.
  *
- * SQLite is inside the process, so a statement is run once for each value of a column, and nothing
- * is gained by asking for many rows at once; where it has to be one look at a table (json_each),
- * the column goes as a JSON array. Values are bound where they are, without a copy: they live in
- * the transaction's memory until the statement has run.
+ * SQLite runs inside the process, so a statement runs once for each value of a column: asking for
+ * many rows at once would save nothing. A statement that must read a table only once (json_each)
+ * gets the column as a JSON array. Values are bound without a copy: they stay in the transaction's
+ * memory until the statement has run.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 
 #define LIST_LEN_MAX (1 << 20)
 #define ROWS_FIRST 16
-/* More is not expected of the next answer of the same statement. */
+/* The most rows for which room is made in advance. */
 #define ANSWERED_MAX 1024
-/* Fewer rows of ready go one by one. */
+/* Fewer rows of ready are removed one by one. */
 #define SPAN_MIN 4
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -53,13 +53,13 @@ static void bind_int(sqlite3_stmt *q, int at, int64_t i)
         sqlite3_bind_int64(q, at, i);
 }
 
-/* How many parameters the text names; those behind them are left out. */
+/* How many parameters the text names; further ones are not bound. */
 static int params_named(sqlite3_stmt *q, const struct led_params *p)
 {
     return p ? MIN(p->n, sqlite3_bind_parameter_count(q)) : 0;
 }
 
-/* Is the row-th value what the row before had? */
+/* Is the row-th value the same as in the row before? */
 static bool value_stays(const struct led_param *v, size_t row)
 {
     if (!v->many)
@@ -70,8 +70,8 @@ static bool value_stays(const struct led_param *v, size_t row)
     return b->data == b[-1].data && b->len == b[-1].len;
 }
 
-/* The row-th value of every column, and what is one value for all rows; n parameters. Behind
- * another row (`next`) most values are those of the row before: they stay bound. */
+/* The row-th value of every column, and what is one value for all rows; n parameters. After
+ * another row (`next`) values that are the same stay bound. */
 static void bind_row(sqlite3_stmt *q, const struct led_params *p, int n, size_t row, bool next)
 {
     for (int i = 0; i < n; i++) {
@@ -133,7 +133,7 @@ static bool answer_grow(struct answer *to)
     return true;
 }
 
-/* A value of the row itself: safe to look at, because this connection is one thread's alone. */
+/* The value is read in place: safe, because only one thread uses this connection. */
 static void cell_read(struct arena *a, sqlite3_value *v, struct led_cell *out)
 {
     int type = sqlite3_value_type(v);
@@ -158,7 +158,7 @@ static bool row_keep(struct answer *to, sqlite3_stmt *q)
     return !to->c->ledger.scratch.failed;
 }
 
-/* What the statement, bound, answers. */
+/* Run the statement, which is bound, and append its rows. */
 static enum pawl_status rows_read(struct answer *to, enum sql_name name, sqlite3_stmt *q,
                                   struct pawl_err *err)
 {
@@ -207,8 +207,8 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A claim takes the best of several tracks. Each of them could fill it, so the time of the last
- * call that it can take is looked for first, in the index alone. */
+/* A claim takes the best calls of several tracks, and each track could fill it. So the run_at of
+ * the last call that it can take is found first, in the index alone. */
 static enum pawl_status take_tracks(struct lite *c, const struct led_params *p,
                                     struct led_rows **out, struct pawl_err *err)
 {
@@ -228,7 +228,7 @@ static enum pawl_status take_tracks(struct lite *c, const struct led_params *p,
 
 /* ---- Changes --------------------------------------------------------------------------------- */
 
-/* Once a row, from `first` on; their changes are added to *out_rows. */
+/* Once for each row from `first` on; *out_rows grows by the rows that were changed. */
 static enum pawl_status change_rows(struct lite *c, enum sql_name name, const struct led_params *p,
                                     size_t first, size_t n, int64_t *out_rows, struct pawl_err *err)
 {
@@ -261,8 +261,8 @@ static bool same_pair(const struct led_params *p, size_t a, size_t b)
            out_at(p, OUT_RANK, a) == out_at(p, OUT_RANK, b);
 }
 
-/* How many rows from `at` on stand side by side in the index of one pair: as the last ready_take
- * found them, since when nothing was added. */
+/* How many rows from `at` on are neighbours in the index of one pair: the last ready_take found
+ * them in this order, and nothing was added since. */
 static size_t span_len(struct lite *c, const struct led_params *p, size_t at, size_t n)
 {
     const struct led_rows *took = c->took;
@@ -307,8 +307,8 @@ static enum pawl_status remove_same(struct lite *c, const struct led_params *p, 
                         out_rows, err);
 }
 
-/* As ranges of the index, which cost half of one by one: those of the first run_at, those of the
- * last, and all that stand between. The ledger knows how many there must be. */
+/* As ranges of the index, at half the cost of single rows: those of the first run_at, those of the
+ * last, and all between. The ledger checks how many were removed. */
 static enum pawl_status remove_span(struct lite *c, const struct led_params *p, size_t at, size_t n,
                                     int64_t *out_rows, struct pawl_err *err)
 {

@@ -24,12 +24,12 @@ struct lite {
     struct ledger ledger;
     sqlite3 *db;      /* owned */
     char *path;       /* owned */
-    bool driver_only; /* tables of another kind: the ledger's are not touched */
+    bool driver_only; /* for tables that are not the ledger's, which are not touched */
 
     sqlite3_stmt *stmts[SQL_COUNT]; /* owned, made at first use */
     sqlite3_stmt *plain[PLAIN_COUNT];
     bool lists[SQL_COUNT];              /* the statement takes a column as a JSON array */
-    unsigned short answered[SQL_COUNT]; /* rows of its last answer, so that the next has room */
+    unsigned short answered[SQL_COUNT]; /* rows of its last answer: room for the next */
     int64_t busy_until;                 /* world_mono: when waiting for the lock ends */
 
     /* The running transaction. */
@@ -39,21 +39,21 @@ struct lite {
     int took_at;                 /* rows before this one were removed */
 
     /* Checkpoints. */
-    int wal_pages;   /* after the last commit of ours */
-    int wal_next;    /* look again when the log has this many */
+    int wal_pages;   /* of the log, after our last commit */
+    int wal_next;    /* checkpoint when the log has this many */
     int64_t tend_at; /* world_mono of the next background checkpoint */
     int64_t tend_gap_us;
     int64_t tend_version;
-    int tend_copied; /* frames that were copied when we last looked */
+    int tend_copied; /* frames that were copied after the last checkpoint */
 
     /* The application's SQL. */
-    bool guard;           /* what is prepared now is not ours: refuse what is not theirs */
-    char refused[160];    /* why the guard said no */
+    bool guard;           /* an application's SQL is being prepared: check it */
+    char refused[160];    /* why the guard refused it */
     int64_t sql_until_us; /* world_mono; 0: no limit */
-    bool sql_late;        /* it passed */
+    bool sql_late;        /* the limit passed */
 };
 
-/* The way from a slot's argument to ours. */
+/* The handle of a store, and of a ledger. */
 static inline struct lite *lite_of(struct store *s)
 {
     return (struct lite *)s;
@@ -64,29 +64,23 @@ static inline struct lite *lite_in(struct ledger *l)
     return (struct lite *)l;
 }
 
-/* The schema's steps as this program knows them; a test may be an older or a newer program. */
-#ifdef PAWL_TEST
-extern const struct sql_migration *lite_migrations;
-#else
-#define lite_migrations sql_sqlite_migrations
-#endif
-
 /* ---- The connection (conn.c) ----------------------------------------------------------------- */
 
-/* What SQLite said last, as a status and a sentence. The only place where its codes are read. */
+/* SQLite's last error, which was rc, as a status and a sentence; `doing` names the statement. */
 enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct pawl_err *err);
 /* BUSY when the file is no longer where it was opened: what is written into it would be lost when
  * the last process closes it. */
 MUST_USE enum pawl_status lite_moved(struct lite *c, struct pawl_err *err);
-/* A few milliseconds, never the same few: whoever waits for the lock must not march in step. */
+/* Sleep 1 to 5 ms, at random, so that connections that wait for the lock do not retry together. */
 void lite_nap(struct lite *c);
 
 /* ---- Transactions (tx.c) --------------------------------------------------------------------- */
 
-/* A transaction of its own, whatever was open before; sets ledger.now_us. */
+/* Begin a transaction; one that is open is rolled back first. Sets ledger.now_us. */
 MUST_USE enum pawl_status lite_begin(struct lite *c, enum lite_plain how, struct pawl_err *err);
-/* For AUTO: roll back unless it was taken. A read: nothing is lost by that. */
+/* For AUTO: roll back unless it was taken. Also ends a read. */
 void lite_undo(struct lite **c);
+/* UNKNOWN: the commit may have reached the log. After anything but OK it is rolled back. */
 MUST_USE enum pawl_status lite_commit(struct lite *taken, struct pawl_err *err);
 
 /* ---- The driver (driver.c, driver_stmt.c) ---------------------------------------------------- */
@@ -95,7 +89,7 @@ extern const struct led_driver lite_driver;
 /* For tables that are not the ledger's (STORE_DRIVER_ONLY): patience(ms) in SQL, a limit on how
  * long a transaction's statements take. */
 MUST_USE enum pawl_status lite_driver_init(struct lite *c, struct pawl_err *err);
-/* A question, and a change: *out_rows rows were written. */
+/* Run a statement that returns rows, in scratch; one that changes *out_rows rows. */
 MUST_USE enum pawl_status lite_drive_ask(struct lite *c, enum sql_name name,
                                          const struct led_params *p, struct led_rows **out,
                                          struct pawl_err *err);
@@ -105,9 +99,9 @@ MUST_USE enum pawl_status lite_drive_change(struct lite *c, enum sql_name name,
 
 /* ---- Slots ----------------------------------------------------------------------------------- */
 
+/* What struct store_ops promises of the slot of this name. */
 enum pawl_status lite_migrate(struct store *s, bool finish, struct pawl_err *err);
 enum pawl_status lite_schema(struct store *s, struct schema *out, struct pawl_err *err);
-/* A number that changes when another connection commits. */
 enum pawl_status lite_version(struct store *s, int64_t *out, struct pawl_err *err);
 enum pawl_status lite_tend(struct store *s, struct pawl_err *err);
 enum pawl_status lite_steps(const struct store_conf *conf, struct arena *a, struct steps *out,
@@ -119,14 +113,15 @@ enum pawl_status lite_sql(struct sql_tx *tx, struct arena *a, const struct sql_q
                           struct pawl_rows *out, struct pawl_err *err);
 /* Keep the log short (checkpoint.c): called by the writer between two commits. */
 void lite_bound_log(struct lite *c);
+/* Take over SQLite's hook after commits, which counts the pages of the log. */
 void lite_checkpoint_init(struct lite *c);
 
 /* ---- The application's SQL (guard.c) --------------------------------------------------------- */
 
-/* The guard over it, installed when a connection opens. */
+/* Install the guard, when a connection opens. */
 void lite_guard_init(struct lite *c);
-/* Statements of a module, inside the running transaction. INVALID: theirs is the mistake, and
- * nothing of them stands; if the transaction is gone, nor does anything before them. */
+/* Run the statements of a module, inside the running transaction. INVALID: they have a mistake, and
+ * all of them are undone; if the transaction is gone, so is what came before them. */
 MUST_USE enum pawl_status lite_theirs_script(struct lite *c, struct bytes text,
                                              struct pawl_err *err);
 

@@ -2,7 +2,7 @@
  * guard.c - the application's own SQL, a handler's or a module's script, on the writer's
  * connection.
  *
- * It runs inside our transaction, so the guard (an authorizer) sees every statement of theirs as it
+ * It runs inside our transaction, so the guard (an authorizer) sees each of its statements when it
  * is prepared and refuses what would touch our tables, end our transaction or change the
  * connection. It is installed once and switched by a flag, because installing one expires every
  * prepared statement.
@@ -14,7 +14,8 @@
 #include "base/limits.h"
 #include "store/sqlite/engine.h"
 
-/* How many of SQLite's steps between two looks at the clock: some tens of microseconds. */
+/* Instructions of SQLite's virtual machine between two readings of the clock: some tens of
+ * microseconds. */
 #define CLOCK_STEPS 1000
 
 /* ---- The guard ------------------------------------------------------------------------------- */
@@ -43,7 +44,8 @@ static int authorize(void *ctx, int action, const char *a, const char *b, const 
     switch (action) {
     case SQLITE_TRANSACTION:
     case SQLITE_SAVEPOINT:
-        return refuse(c, a, "is not the statement's to say: the transaction is the call's");
+        return refuse(c, a,
+                      "is not allowed here: Pawl commits the transaction with the call's result");
     case SQLITE_ATTACH:
         return refuse(c, "ATTACH", "cannot be used here");
     case SQLITE_DETACH:
@@ -78,8 +80,8 @@ void lite_guard_init(struct lite *c)
 
 /* ---- One statement --------------------------------------------------------------------------- */
 
-/* A mistake in their SQL is theirs: INVALID, with what SQLite said. What is the database's own
- * trouble keeps its status. */
+/* A mistake in the application's SQL is INVALID, with what SQLite said. Trouble of the database
+ * keeps its status. */
 static enum pawl_status their_fault(struct lite *c, int rc, struct pawl_err *err)
 {
     int code = rc & 0xff;
@@ -129,7 +131,7 @@ static enum pawl_status prepare_one(struct lite *c, struct bytes text, sqlite3_s
     if (st != PAWL_OK)
         return st;
     if (!*out)
-        return err_set(err, PAWL_INVALID, "SQL: there is no statement in it");
+        return err_set(err, PAWL_INVALID, "SQL: the text has no statement");
     struct bytes rest = { tail, text.len - (size_t)(tail - text.data) };
     st = prepare_theirs(c, rest, &second, &tail, err);
     if (st != PAWL_OK || second)
@@ -196,7 +198,7 @@ static bool value_read(struct arena *a, sqlite3_stmt *q, int i, struct pawl_valu
     return copy.data != NULL;
 }
 
-/* Room for one row more, by doubling. */
+/* Make room for one more row, by doubling. */
 static struct pawl_value *rows_grow(struct arena *a, struct pawl_value *v,
                                     const struct pawl_rows *r)
 {

@@ -2,9 +2,9 @@
  * stmt.c - named statements: prepared at first use, kept for the connection's life, bound and
  * stepped.
  *
- * Texts come from sql/sqlite/ as they are compiled in; nothing here puts user text into SQL. Binds
- * are static: what is bound must live until the statement is reset, which every function here does
- * before it returns, or its caller by AUTO(lite_reset).
+ * Texts come from sql/sqlite/ as they are compiled in; nothing here puts user text into SQL. Values
+ * are bound without a copy: they must live until the statement is reset, which each function here
+ * does before it returns, or its caller by AUTO(lite_reset).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
@@ -29,10 +29,10 @@ static bool word_char(char ch)
     return isalnum((unsigned char)ch) || ch == '_';
 }
 
-const char *lite_own_names(struct lite *c, struct arena *a, const char *text)
+const char *lite_own_names(const char *schema, struct arena *a, const char *text)
 {
     size_t prefix_len = sizeof PREFIX - 1;
-    if (strcmp(c->ledger.schema, "pawl") == 0)
+    if (strcmp(schema, "pawl") == 0)
         return text;
     struct buf b;
     buf_init(&b, TEXT_LEN_MAX);
@@ -41,7 +41,7 @@ const char *lite_own_names(struct lite *c, struct arena *a, const char *text)
         if (at > text && word_char(at[-1]))
             continue;
         buf_add(&b, from, (size_t)(at - from));
-        buf_addf(&b, "%s_", c->ledger.schema);
+        buf_addf(&b, "%s_", schema);
         from = at + prefix_len;
     }
     buf_add_text(&b, from);
@@ -54,7 +54,7 @@ static enum pawl_status prepare_named(struct lite *c, enum sql_name name, struct
 {
     struct arena a;
     arena_init(&a, TEXT_LEN_MAX);
-    const char *text = lite_own_names(c, &a, sql_sqlite[name]);
+    const char *text = lite_own_names(c->ledger.schema, &a, sql_sqlite[name]);
     int rc =
         text ? sqlite3_prepare_v3(c->db, text, -1, SQLITE_PREPARE_PERSISTENT, &c->stmts[name], NULL)
              : SQLITE_NOMEM;
@@ -174,13 +174,10 @@ void lite_statements_end(struct lite *c)
         sqlite3_finalize(c->plain[i]);
 }
 
-enum pawl_status lite_script(struct lite *c, const char *text, struct pawl_err *err)
+enum pawl_status lite_script(struct ledger *l, const char *text, struct pawl_err *err)
 {
-    struct arena a;
-    arena_init(&a, TEXT_LEN_MAX);
-    const char *own = lite_own_names(c, &a, text);
-    int rc = own ? sqlite3_exec(c->db, own, NULL, NULL, NULL) : SQLITE_NOMEM;
-    arena_release(&a);
+    struct lite *c = lite_in(l);
+    int rc = sqlite3_exec(c->db, text, NULL, NULL, NULL);
     return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, "a step of the schema", err);
 }
 
@@ -188,7 +185,7 @@ struct bytes lite_column(sqlite3_stmt *q, int i)
 {
     if (sqlite3_column_type(q, i) == SQLITE_NULL)
         return BYTES_NONE;
-    /* As a blob, text too: the bytes as they are, without a copy that ends in NUL. */
+    /* Text as a blob, too: that avoids a copy that ends in NUL. */
     const char *data = sqlite3_column_blob(q, i);
     return data ? (struct bytes){ data, (size_t)sqlite3_column_bytes(q, i) } : BYTES("");
 }

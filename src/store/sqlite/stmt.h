@@ -12,9 +12,10 @@
 #include "base/err.h"
 #include "sql_names.h"
 
+struct ledger;
 struct lite;
 
-/* Statements that carry no names of ours. */
+/* Statements without table names. */
 enum lite_plain {
     PLAIN_BEGIN,
     PLAIN_BEGIN_WRITE,
@@ -31,31 +32,32 @@ struct lite_arg {
     struct bytes b; /* absent: NULL */
 };
 #define INT(x) ((struct lite_arg){ .kind = ARG_INT, .i = (x) })
-/* A time that has not come, or a number that is not there, is 0 with us and NULL in the table. */
+/* A missing time or number is 0 in memory and NULL in the table. */
 #define INT_OR_NULL(x) lite_opt(x)
 #define TEXT(x) ((struct lite_arg){ .kind = ARG_TEXT, .b = (x) })
 #define BLOB(x) ((struct lite_arg){ .kind = ARG_BLOB, .b = (x) })
 #define TOKEN(t) BLOB(((struct bytes){ (const char *)(t)->b, sizeof(t)->b }))
 
+/* What INT_OR_NULL does. */
 static inline struct lite_arg lite_opt(int64_t x)
 {
     return (struct lite_arg){ .kind = x ? ARG_INT : ARG_NULL, .i = x };
 }
 
-/* The named statement, prepared; it belongs to the connection. */
+/* The named statement, prepared at first use; it belongs to the connection. */
 MUST_USE enum pawl_status lite_prepared(struct lite *c, enum sql_name name, sqlite3_stmt **out,
                                         struct pawl_err *err);
-/* The named statement with `?1`... bound, ready to step; NULL and the status otherwise. What it is
- * given must live until it is reset. */
+/* The named statement with `?1`... bound, ready to step. Bound bytes must live until it is reset.
+ */
 MUST_USE enum pawl_status lite_query(struct lite *c, enum sql_name name, const struct lite_arg *v,
                                      size_t n, sqlite3_stmt **out, struct pawl_err *err);
 /* The next row. False: there is none, and the statement is reset. */
 MUST_USE enum pawl_status lite_next(struct lite *c, sqlite3_stmt *q, bool *out_row,
                                     struct pawl_err *err);
-/* Run to the end; out_changed (may be NULL) rows were written. */
+/* Run a statement without rows; *out_changed (may be NULL) rows were written. */
 MUST_USE enum pawl_status lite_run(struct lite *c, enum sql_name name, const struct lite_arg *v,
                                    size_t n, int *out_changed, struct pawl_err *err);
-/* One whole number; `otherwise` when there is no row. */
+/* The first column of the first row; `otherwise` when there is no row. */
 MUST_USE enum pawl_status lite_number(struct lite *c, enum sql_name name, const struct lite_arg *v,
                                       size_t n, int64_t otherwise, int64_t *out,
                                       struct pawl_err *err);
@@ -63,19 +65,23 @@ MUST_USE enum pawl_status lite_number(struct lite *c, enum sql_name name, const 
     (const struct lite_arg[]){ __VA_ARGS__ },                                                      \
         sizeof((const struct lite_arg[]){ __VA_ARGS__ }) / sizeof(struct lite_arg)
 #define NO_ARGS NULL, 0
-void lite_reset(sqlite3_stmt **q); /* for AUTO; the statement stays in its cache */
+/* For AUTO; the statement stays prepared. */
+void lite_reset(sqlite3_stmt **q);
+/* Run one of the statements above. After PLAIN_VERSION the caller reads the row and resets it. */
 MUST_USE enum pawl_status lite_plain(struct lite *c, enum lite_plain what, struct pawl_err *err);
+/* Free all prepared statements. */
 void lite_statements_end(struct lite *c);
-/* Our text with the tables of this schema, on `a`: `pawl_` at the start of a word is a
- * place-holder. */
-const char *lite_own_names(struct lite *c, struct arena *a, const char *text);
-/* "SAVEPOINT x" and its like, which are not kept. */
+/* Our text with the schema's name instead of `pawl` where a word begins with `pawl_`; in `a`, or
+ * the text itself. NULL without memory. */
+const char *lite_own_names(const char *schema, struct arena *a, const char *text);
+/* Run a text that is not kept prepared, like "SAVEPOINT x". */
 MUST_USE enum pawl_status lite_say(struct lite *c, const char *text, struct pawl_err *err);
-/* Several statements of ours, one after the other. */
-MUST_USE enum pawl_status lite_script(struct lite *c, const char *text, struct pawl_err *err);
+/* The statements of a schema's step, one after the other. */
+MUST_USE enum pawl_status lite_script(struct ledger *l, const char *text, struct pawl_err *err);
 
 /* A column as borrowed bytes, until the next step; NULL reads as absent. */
 struct bytes lite_column(sqlite3_stmt *q, int i);
+/* A column as a number, NULL as 0; whether it is NULL. */
 int64_t lite_int(sqlite3_stmt *q, int i);
 bool lite_null(sqlite3_stmt *q, int i);
 

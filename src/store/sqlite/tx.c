@@ -1,13 +1,13 @@
 /*
  * tx.c - transactions of a connection: begin, undo, commit.
  *
- * What must stay true: a commit whose end is not known is UNKNOWN, never BUSY, since a repeat of
- * BUSY work would store it twice.
+ * What must stay true: a commit that may or may not have happened is UNKNOWN and never BUSY,
+ * because work that is BUSY is repeated and would be stored twice.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/sqlite/engine.h"
 
-/* Some errors have rolled back already; then there is nothing to undo. */
+/* SQLite rolls back by itself after some errors; then there is nothing to undo. */
 static enum pawl_status lite_rolled_back(struct lite *c, struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
