@@ -1,7 +1,7 @@
 # The entry point of the build; meson and ninja do the work. Every kind of build has its own folder, build*/. Variables:
-# PREFIX and DESTDIR for install; SUITES, CASES and ENGINES for the tests; QUICK=1, ROUNDS and PEERS for the benchmarks;
-# FUZZ and SECONDS for the fuzzer; CHAOS, SOAK, SEEDS and STEPS for the nightly run; PAWL_INSTALL=no to install no
-# packages.
+# PREFIX and DESTDIR for install; SUITES, CASES, ENGINES and TIMES for the tests; QUICK=1, ROUNDS and PEERS for the
+# benchmarks; FUZZ and SECONDS for the fuzzer; CHAOS, SOAK, SEEDS and STEPS for the nightly run; PAWL_INSTALL=no to
+# install no packages.
 
 PREFIX  ?= /usr/local
 SUITES  ?=

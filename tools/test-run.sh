@@ -6,8 +6,9 @@
 # is kept in BUILD_DIR/test/log, with the time of every case. Failures are shown in full, skips with their reason; then
 # come the counts per engine of every suite that has engines, and the last line is "N passed, N failed" (", N skipped"
 # when some were). All programs share one server of each kind, which is started by the first case that needs it
-# (test/lib/db_share.c) and ends with the run. CASES="name glob..." selects cases in every program; JOBS=N sets how many
-# run at the same time: by default twice the number of processors, since most cases mostly wait.
+# (test/lib/db_share.c) and ends with the run. CASES="name glob..." selects cases in every program; TIMES=30 shows the
+# 30 longest cases at the end; JOBS=N sets how many run at the same time: by default twice the number of processors,
+# since most cases mostly wait.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -27,6 +28,24 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:sup
 # only that check of AddressSanitizer is off.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_odr_violation=0:detect_stack_use_after_return=1}"
 export PAWL_BUILD="$build"
+
+# The folders of cases are in memory where it is large enough and programs can be started from there: a disk spends most
+# of its time on files that are removed again at once. In the long form they are on the disk.
+in_memory()
+{
+    [ "${PAWL_CHECK_LONG:-0}" = 0 ] && [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] || return 1
+    [ "$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1)" -ge 2097152 ] 2>/dev/null || return 1
+    probe=$(mktemp /dev/shm/pawl-probe-XXXXXX) || return 1
+    printf '#!/bin/sh\n' >"$probe"
+    chmod 700 "$probe"
+    "$probe" 2>/dev/null
+    status=$?
+    rm -f "$probe"
+    return "$status"
+}
+if in_memory; then
+    export TMPDIR=/dev/shm
+fi
 
 PAWL_TEST_RUN=$(mktemp -d /tmp/pawl-run-XXXXXX) || exit 2
 export PAWL_TEST_RUN
@@ -83,7 +102,7 @@ run()
         printf '%-8s %-14s %4d passed %3d failed %3d skipped %7d ms\n' "$suite" "$name" "$1" "$2" "$3" "$took"
         grep '^ok .*# SKIP' "$out" | sed 's/^ok [0-9]* - /         skipped: /'
         if [ "$2" -gt 0 ]; then
-            grep -v '^ok \|^1\.\.\|^# .*: [0-9]* ms$' "$out" | sed 's/^/    /'
+            grep -v '^ok \|^1\.\.\|^# .*: [0-9]* ms, cpu [0-9]* ms$' "$out" | sed 's/^/    /'
             if ! grep -q '^not ok' "$out"; then
                 echo "    $name: ended with status $status before its plan was kept; see $out"
             fi
@@ -149,6 +168,13 @@ engines()
     done
 }
 engines
+
+# TIMES=N shows the N cases that took longest, with the time that they did not wait: cpu.
+if [ "${TIMES:-0}" -gt 0 ]; then
+    echo "the $TIMES longest cases:"
+    sed -nE 's/^# (.*): ([0-9]+) ms, cpu ([0-9]+) ms$/\2 \3 \1/p' "$log"/*.tap | sort -rn | head -n "$TIMES" |
+        awk '{ printf "%8d ms, cpu %7d ms  %s\n", $1, $2, $3 }'
+fi
 
 if [ "$ran" = 0 ]; then
     echo "test-run.sh: no test ran"

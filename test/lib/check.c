@@ -398,7 +398,15 @@ static const char *how_it_ended(const struct job *j, int status, char *out, size
     return out;
 }
 
-static void job_end(struct run *r, struct job *j, int status)
+/* The processor time of the case and of the processes it waited for. A server that all cases share
+ * is not in it. */
+static long long cpu_ms(const struct rusage *used)
+{
+    return (used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000LL +
+           (used->ru_utime.tv_usec + used->ru_stime.tv_usec) / 1000;
+}
+
+static void job_end(struct run *r, struct job *j, int status, const struct rusage *used)
 {
     char text[200];
     const char *bad = how_it_ended(j, status, text, sizeof text);
@@ -413,7 +421,8 @@ static void job_end(struct run *r, struct job *j, int status)
     else
         remove_dir(j->dir);
     if (r->times)
-        printf("# %s: %lld ms\n", j->name, (long long)(now_ms() - j->begun_ms));
+        printf("# %s: %lld ms, cpu %lld ms\n", j->name, (long long)(now_ms() - j->begun_ms),
+               cpu_ms(used));
     fflush(stdout);
     r->failed += bad != NULL;
     close(j->output);
@@ -439,9 +448,10 @@ static void wait_some(struct run *r)
          */
         if (waitid(P_PID, (id_t)j->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid) {
             int status = 0;
+            struct rusage used = { 0 };
             kill_group(j);
-            waitpid(j->pid, &status, 0);
-            job_end(r, j, status);
+            wait4(j->pid, &status, 0, &used);
+            job_end(r, j, status, &used);
             return;
         }
         if (!j->hung && now >= j->deadline_ms) {

@@ -28,10 +28,11 @@
  * and each of its cases runs once per parameter, as `file/case:mem`, with `param` pointing at it.
  *
  * Command line: names or globs select cases (`arena/grows*`, `*:sqlite`), -l lists them, -v shows
- * the output of passing cases, -t the time of each, -j N runs N cases at once. PAWL_CHECK_NOFORK=1
- * runs a case in this process, for gdb. PAWL_CHECK_SCALE=N multiplies deadlines, for sanitizers; on
- * a busy machine the harness multiplies them by itself, for each case that starts.
- * PAWL_CHECK_LONG=1 selects the long form of cases that have one, as `make nightly` does.
+ * the output of passing cases, -t the time of each and its processor time, -j N runs N cases at
+ * once. PAWL_CHECK_NOFORK=1 runs a case in this process, for gdb. PAWL_CHECK_SCALE=N multiplies
+ * deadlines, for sanitizers; on a busy machine the harness multiplies them by itself, for each case
+ * that starts. PAWL_CHECK_LONG=1 selects the long form of cases that have one, as `make nightly`
+ * does.
  *
  * A case has /dev/null as its stdin and none of the settings of the shell that started the program:
  * no PAWL_DB, no PGHOST, LC_ALL=C. A case that needs a terminal creates one with forkpty().

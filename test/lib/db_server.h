@@ -28,8 +28,9 @@ const char *db_name(const struct db_server *s);
 /* Start the shared server. False: it did not start, and the reason was printed. It does not sync to
  * disk: tests that share it do not simulate a power failure. */
 bool db_start(struct db_server *s);
-/* Start a server of the case's own with its default durability: commits wait for the disk. To be
- * called from the case's first thread, which must outlive the server. */
+/* Start a server of the case's own with its default durability: commits call fsync. Its files are
+ * on disk in the long form, in memory otherwise. To be called from the case's first thread, which
+ * must outlive the server. */
 void db_start_own(struct db_server *s);
 
 /* Add one argument to the command line of the case's own server, before it starts. `option` must

@@ -100,6 +100,17 @@ void engines_add_sample(const char *name, int every)
             add(&engines[i], every);
 }
 
+void engines_add_servers(void)
+{
+    for (size_t i = 0; i < n_engines; i++)
+        if (engines[i].kind == ENGINE_SERVER && !engines[i].off && wanted(engines[i].name)) {
+            if (db_there(engines[i].server))
+                check_param(engines[i].name, engines[i].server);
+            else
+                say_missing(&engines[i]);
+        }
+}
+
 /* The scheme of a URL behind any wrappers. */
 const struct engine *engine_of(const char *url)
 {

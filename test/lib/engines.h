@@ -43,6 +43,9 @@ extern const size_t n_engines;
 void engines_add(unsigned kinds);
 /* The same for one engine by name, for one of `every` cases of a file (check_param_sample). */
 void engines_add_sample(const char *name, int every);
+/* The same for the servers, with the `struct db_server` as the parameter: for cases that need only
+ * the server. */
+void engines_add_servers(void);
 /* The row of a case's parameter or of any URL, with or without wrappers; ends the case when there
  * is none. */
 const struct engine *engine_of(const char *url);

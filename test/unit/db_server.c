@@ -11,18 +11,16 @@
 #include <sys/wait.h>
 
 #include "db_driver.h"
+#include "engines.h"
 #include "fixture.h"
 
 CHECK_PARAMS
 {
-    check_param("postgres", &db_postgres);
-    check_param("mariadb", &db_mariadb);
+    engines_add_servers();
 }
 
 static struct db_server *begin(void *param)
 {
-    if (!db_there(param))
-        skip("%s is not installed", db_name(param));
     db_start_own(param);
     return param;
 }
@@ -113,8 +111,6 @@ TEST(a_killed_owner_leaves_nothing_for_long)
     int ends[2];
     pid_t server = 0;
     char dir[sizeof s->dir] = "";
-    if (!db_there(s))
-        skip("%s is not installed", db_name(s));
     EQ_INT(pipe(ends), 0);
     pid_t pid = fork();
     if (pid == 0) {

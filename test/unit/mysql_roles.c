@@ -13,8 +13,11 @@
 #include "base/log.h"
 #include "check.h"
 #include "db_server.h"
+#include "engines.h"
 #include "fixture.h"
 #include "store/store.h"
+
+RUNS_ON_ENGINE("mariadb")
 
 static struct arena a;
 static struct pawl_err err;
@@ -33,8 +36,6 @@ static char *url_as(const char *name)
 static void begin(const char *schema)
 {
     struct store *s = NULL;
-    if (!db_there(&db_mariadb))
-        skip("no MariaDB is installed");
     arena_init(&a, 16 << 20);
     db_start_own(&db_mariadb);
     const char *url = db_database(&db_mariadb);

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 
 #include "model/lease.h"
+#include "engines.h"
 #include "pg_fixture.h"
+
+RUNS_ON_ENGINE("postgres")
 
 static struct pg_fixture r;
 

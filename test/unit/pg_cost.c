@@ -6,10 +6,13 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "engines.h"
 #include "pg_fixture.h"
 #include "sql_names.h"
 #include "store/ledger/cache.h"
 #include "proxy.h"
+
+RUNS_ON_ENGINE("postgres")
 
 /* ---- Bytes on the wire ----------------------------------------------------------------------- */
 
@@ -17,8 +20,6 @@
  * run at the same time share it. */
 static void open_proxied(struct pg_fixture *r)
 {
-    if (!db_there(&db_postgres))
-        skip("no PostgreSQL is installed");
     pgf_beside(r, &(struct pg_fixture){ .url = proxy_url(db_database(&db_postgres)) }, NULL);
 }
 

@@ -9,7 +9,10 @@
  */
 #include <stdio.h>
 
+#include "engines.h"
 #include "pg_fixture.h"
+
+RUNS_ON_ENGINE("postgres")
 
 static struct pg_fixture r;
 

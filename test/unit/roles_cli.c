@@ -14,14 +14,14 @@
 #include "base/arena.h"
 #include "check.h"
 #include "db_server.h"
+#include "engines.h"
 
 #define PAWL PAWL_BUILD_DIR "/pawl"
 #define TEXT_MAX (64 << 10)
 
 CHECK_PARAMS
 {
-    check_param("postgres", &db_postgres);
-    check_param("mariadb", &db_mariadb);
+    engines_add_servers();
 }
 
 static char out[TEXT_MAX], err_out[TEXT_MAX];
@@ -85,8 +85,6 @@ static const char *account(const char *name)
 static void begin(void *param)
 {
     server = param;
-    if (!db_there(server))
-        skip("%s is not installed", db_name(server));
     arena_init(&a, 16 << 20);
     db_start_own(server);
     url = db_database(server);
