@@ -27,8 +27,7 @@ void route_attempts(struct ask *q);
 /* GET /v1/calls/{id}/result. */
 void route_result(struct ask *q);
 
-/* ---- control.c, bulk.c ------------------------------------------------------------------------
- */
+/* ---- control.c, bulk.c ----------------------------------------------------------------------- */
 
 /* POST /v1/calls/{id}/cancel. */
 void route_cancel(struct ask *q);

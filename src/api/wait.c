@@ -16,8 +16,7 @@
 /* How large the copy of one call may be. */
 #define TOLD_LEN_MAX ((size_t)8 << 20)
 
-/* ---- Timed waits ------------------------------------------------------------------------------
- */
+/* ---- Timed waits ----------------------------------------------------------------------------- */
 
 static void timed_wait_over(struct timed_wait *p, enum wait_why why)
 {

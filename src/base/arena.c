@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if ASAN
 #include <sanitizer/asan_interface.h>
 #define POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
 #define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)

@@ -9,6 +9,18 @@
 #include <assert.h>
 #include <stddef.h>
 
+/* Is this build checked by AddressSanitizer? gcc and clang say it in different ways. */
+#if defined(__SANITIZE_ADDRESS__)
+#define ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN 1
+#endif
+#endif
+#ifndef ASAN
+#define ASAN 0
+#endif
+
 #define MUST_USE __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 

@@ -116,7 +116,7 @@ const char *cli_db_file(const char *url);
  * the name may be misspelled. */
 MUST_USE enum pawl_status cli_db_exists(const struct cli *cli, struct pawl_err *err);
 
-/* ---- The terminal -------------------------------------------------------------------------- */
+/* ---- The terminal ---------------------------------------------------------------------------- */
 
 /* Print `pawl COMMAND: message` on stderr, with --json `{"error":{...}}`. Returns the exit code of
  * the status. */

@@ -156,7 +156,7 @@ void pool_replaced(struct exec *e)
     member_replaced(e);
 }
 
-/* ---- A finish is settled: on the store thread ---- */
+/* ---- A finish is settled: on the store thread ------------------------------------------------ */
 
 /* Tell those who wait for this call how it ended. */
 static void tell_waiters(struct pawl_call *t, const struct finish_item *f)

@@ -41,7 +41,7 @@ enum pawl_status housekeeping_init(struct exec *e, struct pawl_err *err)
     pthread_cond_init(&k->wake, &attr);
     pthread_condattr_destroy(&attr);
     atomic_init(&k->wake_us, 0);
-    for (size_t i = 0; i < KEEP_COUNT; i++) {
+    for (size_t i = 0; i < PERIODIC_COUNT; i++) {
         k->periodics[i].e = e;
         arena_init(&k->periodics[i].arena, 64 << 20);
     }
@@ -58,7 +58,7 @@ void housekeeping_release(struct exec *e)
         next = j->next;
         run_abandon(j);
     }
-    for (size_t i = 0; i < KEEP_COUNT; i++)
+    for (size_t i = 0; i < PERIODIC_COUNT; i++)
         arena_release(&k->periodics[i].arena);
     peers_release(&k->peers);
     store_close(k->store);
@@ -123,7 +123,7 @@ static void repost_due(struct exec *e, int64_t now_us)
     }
 }
 
-/* ---- Chores: periodic writes ----------------------------------------------------------------- */
+/* ---- Periodic writes ------------------------------------------------------------------------- */
 
 static struct periodic *periodic_of(struct write_job *j)
 {
@@ -205,7 +205,7 @@ static int64_t beat_due(const struct exec *e)
     const struct housekeeping *k = e->housekeeping;
     int64_t due_us = e->traits & STORE_ONE_WRITER ? k->beat_us : INT64_MAX;
     int64_t refused_us = unwritable_last(e);
-    if (refused_us && periodic_free(&k->periodics[KEEP_BEAT]))
+    if (refused_us && periodic_free(&k->periodics[PERIODIC_BEAT]))
         due_us = MIN(due_us, MAX(refused_us, k->beat_tried_us) + WRITE_AGAIN_US);
     return due_us;
 }
@@ -221,7 +221,7 @@ static void beat(struct exec *e, int64_t now_us)
     if (!member_beat(e, &op))
         return;
     k->beat_us = now_us + e->conf.heartbeat_interval_us;
-    periodic_post(&k->periodics[KEEP_BEAT], op);
+    periodic_post(&k->periodics[PERIODIC_BEAT], op);
     if (!beats_here)
         return;
     k->due_us = peers_look(e, k->store, now_us);
@@ -298,7 +298,7 @@ static void settle_doubt(struct exec *e)
 static void sweep(struct exec *e, int64_t now_us)
 {
     struct housekeeping *k = e->housekeeping;
-    struct periodic *c = &k->periodics[KEEP_SWEEP];
+    struct periodic *c = &k->periodics[PERIODIC_SWEEP];
     if (!periodic_free(c))
         return;
     if (c->job.op.kind == OP_SWEEP && c->job.op.status == PAWL_OK && k->swept) {
@@ -333,7 +333,7 @@ static bool others_work(struct exec *e)
 static void gc(struct exec *e, int64_t now_us)
 {
     struct housekeeping *k = e->housekeeping;
-    struct periodic *c = &k->periodics[KEEP_GC];
+    struct periodic *c = &k->periodics[PERIODIC_GC];
     if (!e->conf.gc_interval_us || !periodic_free(c))
         return;
     if (k->collected) {
@@ -478,14 +478,14 @@ static int64_t round_once(struct exec *e)
     /* A periodic write that is under way nudges us at its end, which may be far off: its commit may
      * stall.
      */
-    if (periodic_free(&k->periodics[KEEP_SWEEP]))
+    if (periodic_free(&k->periodics[PERIODIC_SWEEP]))
         next_us = MIN(next_us, k->sweep_us);
     bool entered = exec_entered(e);
     if (entered)
         next_us = MIN(next_us, beat_due(e));
     if (entered || !(e->traits & STORE_ONE_WRITER))
         next_us = MIN(next_us, k->lead_us);
-    if (e->conf.gc_interval_us && periodic_free(&k->periodics[KEEP_GC]))
+    if (e->conf.gc_interval_us && periodic_free(&k->periodics[PERIODIC_GC]))
         next_us = MIN(next_us, k->gc_us);
     if (waiters_any_marked(&e->waiters))
         next_us = MIN(next_us, k->look_us);

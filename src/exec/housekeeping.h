@@ -16,8 +16,15 @@
 
 struct exec;
 
-/* The periodic writes. KEEP_LEAD: one for each role. */
-enum keep { KEEP_BEAT, KEEP_SWEEP, KEEP_GC, KEEP_BURY, KEEP_LEAD, KEEP_COUNT = KEEP_LEAD + 2 };
+/* The periodic writes. PERIODIC_LEAD: one for each role. */
+enum keep {
+    PERIODIC_BEAT,
+    PERIODIC_SWEEP,
+    PERIODIC_GC,
+    PERIODIC_BURY,
+    PERIODIC_LEAD,
+    PERIODIC_COUNT = PERIODIC_LEAD + 2
+};
 
 /* A periodic write; at most one of each kind is under way. */
 struct periodic {
@@ -27,7 +34,7 @@ struct periodic {
     atomic_bool under_way;
     atomic_bool denied; /* the database account may not do this, and that was logged once */
     int64_t began_us, ended_us;
-    char node[256], boot[64]; /* KEEP_BURY: the node it declares dead, while it is under way */
+    char node[256], boot[64]; /* PERIODIC_BURY: the node it declares dead, while it is under way */
 };
 
 /* What is known of another node's heartbeats: the counter, and since when (monotonic, our clock) it
@@ -55,7 +62,7 @@ struct housekeeping {
 
     /* From here on used by the housekeeping thread alone, except for the atomic members. */
     struct store *store; /* owned */
-    struct periodic periodics[KEEP_COUNT];
+    struct periodic periodics[PERIODIC_COUNT];
     struct peers peers;
     int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, cancel_requests_us, look_us, lead_us;
     int64_t led_until_us[2]; /* another node holds the role at least until then (monotonic); 0: none

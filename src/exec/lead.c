@@ -35,7 +35,7 @@ static bool stands(struct exec *e)
 
 static void ask(struct exec *e, int role, bool resign)
 {
-    periodic_post(&e->housekeeping->periodics[KEEP_LEAD + role],
+    periodic_post(&e->housekeeping->periodics[PERIODIC_LEAD + role],
                   (struct op){ .kind = OP_LEAD,
                                .lead = { .role = bytes_of(names[role]),
                                          .node = bytes_of(e->conf.node),
@@ -86,7 +86,7 @@ void lead_round(struct exec *e, int64_t now_us)
 void lead_done(struct exec *e, const struct periodic *c)
 {
     const struct lead *q = &c->job.op.lead;
-    int role = (int)(c - e->housekeeping->periodics) - KEEP_LEAD;
+    int role = (int)(c - e->housekeeping->periodics) - PERIODIC_LEAD;
     bool ours = c->job.op.status == PAWL_OK && q->ours;
     atomic_store(&e->lead_until_us[role], ours ? c->began_us + q->lease_us : 0);
 }

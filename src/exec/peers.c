@@ -54,7 +54,7 @@ static void drop_stale(struct peers *o)
 
 static void bury(struct exec *e, const struct seen_node *s)
 {
-    struct periodic *c = &e->housekeeping->periodics[KEEP_BURY];
+    struct periodic *c = &e->housekeeping->periodics[PERIODIC_BURY];
     if (atomic_load(&c->under_way))
         return; /* The next look declares it dead. */
     memcpy(c->node, s->node, sizeof(c->node));

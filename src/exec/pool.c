@@ -103,7 +103,7 @@ static int64_t held_quick(const struct pool *p, size_t others)
 
 /* How many calls to claim now, under the lock.
  *
- * "Hungry" means that something may be due which no claim has looked for: new calls, a retry, and
+ * `work_may_be_due`: something may be due which no claim has looked for: new calls, a retry, and
  * also a finish that freed a key, since the next call of that key can be claimed from that commit
  * on. The claim comes last in its group and sees all of them. It is left out only while the calls
  * that wait here fill half of what we want ahead: no worker is idle then, the flag stays set, and

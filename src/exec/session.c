@@ -149,7 +149,7 @@ static void session_done(struct write_job *j)
 {
     struct session *s = (struct session *)((char *)j - offsetof(struct session, job));
     struct pawl_call *t = j->op.handler.ctx;
-    bool ours = s->begun; /* Set by session_run(), on this thread. */
+    bool ours = s->begun; /* Set by session_run(), before this job was answered. */
     if (!ours)
         run_untake(t);
     pthread_mutex_lock(&s->lock);

@@ -136,16 +136,16 @@ static void shed(struct exec *e)
 {
     struct stall *s = &e->stall;
     bool writer = s->writer.told;
-    int sides = solos_stalled(s);
-    if (!writer && !sides)
+    int solos = solos_stalled(s);
+    if (!writer && !solos)
         return;
     struct write_job *turns = writer ? write_jobs_shed(&e->turns) : NULL;
     pthread_mutex_unlock(&s->lock);
     refuse(turns);
     if (writer)
         refuse(queue_shed(&e->queue));
-    if (sides)
-        refuse(solo_shed(e, sides));
+    if (solos)
+        refuse(solo_shed(e, solos));
     pthread_mutex_lock(&s->lock);
 }
 

@@ -111,7 +111,7 @@ enum pawl_status solo_open(struct exec *e, struct pawl_err *err)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->wake, NULL);
     s->end = &s->head;
-    s->max = MIN(e->conf.pool_size, SIDE_MAX);
+    s->max = MIN(e->conf.pool_size, SOLO_MAX);
     return PAWL_OK;
 }
 

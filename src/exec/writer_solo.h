@@ -12,14 +12,14 @@
 #include "exec/write_job.h"
 #include "store/store.h"
 
-#define SIDE_MAX 64
+#define SOLO_MAX 64
 struct writer_solo {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct write_job *head, **end;
     struct store *first; /* owned until the first thread takes it: opened early, so that no handler
                             waits for a connection */
-    pthread_t v[SIDE_MAX];
+    pthread_t v[SOLO_MAX];
     int n, idle, max, waiting; /* max 0: the engine has one writer, and there are no threads */
     bool closed;
 };

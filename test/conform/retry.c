@@ -60,7 +60,7 @@ CASE(retry_of_nothing)
     EQ_STATUS(by_id(b, OP_RETRY, "a"), PAWL_GONE, NULL);
 }
 
-CASE(tries_of_every_redrive_are_shown)
+CASE(attempts_of_every_retry_are_shown)
 {
     ended_call(b, "a", PAWL_DEAD_LETTER);
     OK(by_id(b, OP_RETRY, "a"), NULL);

@@ -187,7 +187,7 @@ static void hear_refusals(const struct log_record *r, void *ctx)
 /* Fails the answer to a gc step, three times; in these tests nothing else runs one. */
 static int lines_of_three(struct pawl *p)
 {
-    struct periodic *c = &p->e->housekeeping->periodics[KEEP_GC];
+    struct periodic *c = &p->e->housekeeping->periodics[PERIODIC_GC];
     atomic_store(&refusals, 0);
     TRUE(periodic_post(c, (struct op){ .kind = OP_GC, .gc = { .max = 1 } }));
     UNTIL(!atomic_load(&c->under_way));

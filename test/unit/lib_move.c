@@ -164,8 +164,7 @@ TEST(a_call_claimed_ahead_gets_another_time)
     pawl_close(p);
 }
 
-/* ---- Behind the call of its key that runs -----------------------------------------------------
- */
+/* ---- Behind the call of its key that runs ---------------------------------------------------- */
 
 TEST(a_call_behind_in_a_run_moves_to_another_queue)
 {
@@ -209,8 +208,7 @@ TEST(a_call_behind_in_a_run_gets_another_time)
     pawl_close(p);
 }
 
-/* ---- How long a move waits --------------------------------------------------------------------
- */
+/* ---- How long a move waits ------------------------------------------------------------------- */
 
 /* Three calls in a lease of which one has begun; nobody hands back the others by itself. */
 static struct op held_by_hand(struct pawl *p, struct arena *a)

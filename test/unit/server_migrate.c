@@ -118,8 +118,7 @@ TEST(two_releases_on_mariadb)
                                "CREATE INDEX IF NOT EXISTS call_word ON pawl_call (word);\n"));
 }
 
-/* ---- Tables of other programs ----------------------------------------------------------------
- */
+/* ---- Tables of other programs ---------------------------------------------------------------- */
 
 #define HINT "that one is not Pawl's: --schema NAME gives Pawl names of its own"
 

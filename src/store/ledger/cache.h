@@ -87,7 +87,6 @@ struct led_call {
     struct led_lease *left;  /* no longer HELD: the lease that held it in this transaction */
     size_t held_at;          /* lean: its index in the lease */
     struct led_attempt *ended_attempts; /* newest first, not written */
-    unsigned mark;                      /* of the finish that looked at it last */
     int64_t forget_us;                  /* GONE */
     bool skipped; /* the running claim skipped it: another transaction has locked its key */
     bool grabbed; /* its row of `ready` was deleted by the statement that found it */

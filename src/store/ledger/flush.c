@@ -26,7 +26,7 @@ struct writing {
     struct sheet ids, calls, tags, ready_out, ready_in, line_out, line_in, expiry_out, expiry_in,
         outcome_out, outcome_in, outcome_keep, attempts, cancel_request_in, cancel_request_out,
         moved, gone, call_out, attempt_out, tag_out, lease_in, lease_new, lease_out, key, key_new,
-        key_out, key_note, key_note_out, object, object_out, lanes;
+        key_note, key_note_out, object, object_out, lanes;
 };
 
 static void sheet_init(struct sheet *s, enum sql_name name, const char *kinds)
@@ -108,7 +108,6 @@ static void sheets_init(struct writing *w)
     sheet_init(&w->lease_out, SQL_LEASE_REMOVE, "b");
     sheet_init(&w->key, SQL_KEY_WRITE, "tiiiiiiiiii");
     sheet_init(&w->key_new, SQL_KEY_NEW, "tiiiiiiiiii");
-    sheet_init(&w->key_out, SQL_KEY_REMOVE, "t");
     sheet_init(&w->key_note, SQL_KEY_NOTE_ADD, "tii");
     sheet_init(&w->key_note_out, SQL_KEY_NOTE_REMOVE, "i");
     sheet_init(&w->object, SQL_OBJECT_WRITE, "ttibii");

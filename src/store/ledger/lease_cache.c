@@ -17,7 +17,7 @@
 /* The largest entry whose memory is used again. A lease of 1,000 calls has some 300 KiB, which
  * malloc would return to the kernel and fault in again with every claim. Not under
  * AddressSanitizer, which finds uses of freed memory only. */
-#if defined(__SANITIZE_ADDRESS__)
+#if ASAN
 #define SPARE_LEN_MAX 0
 #else
 #define SPARE_LEN_MAX (1 << 20)

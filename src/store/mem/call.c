@@ -27,8 +27,7 @@ struct mem_call *call_at(struct tree_node *by_place)
     return by_place ? THING_OF(by_place, struct mem_call, by_place) : NULL;
 }
 
-/* ---- Making -----------------------------------------------------------------------------------
- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 static bool calls_reserve(struct mem_db *db)
 {
@@ -137,8 +136,7 @@ enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, stru
     return key_settle(db, c->now.key) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* ---- Moving -----------------------------------------------------------------------------------
- */
+/* ---- Moving ---------------------------------------------------------------------------------- */
 
 void call_put(struct mem_db *db, struct mem_call *c, struct stand to)
 {
@@ -200,8 +198,7 @@ enum pawl_status told_ended(struct mem_tx *tx, const struct mem_call *c)
     return PAWL_OK;
 }
 
-/* ---- Showing ----------------------------------------------------------------------------------
- */
+/* ---- Showing --------------------------------------------------------------------------------- */
 
 bool attempt_shown(const struct attempt_row *t)
 {

@@ -5,8 +5,7 @@
  */
 #include "store/mem/mem.h"
 
-/* ---- Leases -----------------------------------------------------------------------------------
- */
+/* ---- Leases ---------------------------------------------------------------------------------- */
 
 struct tree_key token_key(struct token t)
 {
@@ -58,8 +57,7 @@ bool lease_leave(struct mem_db *db, const struct mem_call *c)
     return !l || l->serial != o->serial || lease_off(db, l);
 }
 
-/* ---- One attempt ends -------------------------------------------------------------------------
- */
+/* ---- One attempt ends ------------------------------------------------------------------------ */
 
 static struct bytes owner_of(const struct mem_lease *l)
 {
@@ -209,8 +207,7 @@ enum pawl_status run_hand_back(struct mem_tx *tx, struct mem_key *k, int64_t pos
     return st;
 }
 
-/* ---- Former answers ---------------------------------------------------------------------------
- */
+/* ---- Former answers -------------------------------------------------------------------------- */
 
 static const struct outcome *former_outcome(const struct mem_call *c, struct token token)
 {
@@ -261,8 +258,7 @@ static bool answer_row(struct mem_tx *tx, struct finish_item *f, const struct me
     return answer_error(tx, f, t->error);
 }
 
-/* ---- Finish -----------------------------------------------------------------------------------
- */
+/* ---- Finish ---------------------------------------------------------------------------------- */
 
 static struct mem_call *item_call(const struct mem_db *db, const struct finish_item *f)
 {

@@ -35,8 +35,7 @@ bool key_forget(struct mem_db *db, struct mem_key *k)
     return thing_drop(db, &k->thing);
 }
 
-/* ---- The line ---------------------------------------------------------------------------------
- */
+/* ---- The line -------------------------------------------------------------------------------- */
 
 static struct mem_call *call_in_line(struct tree_node *by_line)
 {
@@ -123,8 +122,7 @@ bool key_settle(struct mem_db *db, struct mem_key *k)
     return true;
 }
 
-/* ---- Joining ----------------------------------------------------------------------------------
- */
+/* ---- Joining --------------------------------------------------------------------------------- */
 
 bool call_join(struct mem_db *db, struct mem_call *c)
 {
@@ -152,8 +150,7 @@ int64_t join_due(struct mem_tx *tx, int64_t max)
     return n;
 }
 
-/* ---- Deciding about a key that is blocked -----------------------------------------------------
- */
+/* ---- Deciding about a key that is blocked ---------------------------------------------------- */
 
 /* The call no longer blocks its key: from now on it is an ended call like any other. */
 static bool let_go(struct mem_tx *tx, struct mem_call *c)

@@ -13,8 +13,7 @@
 
 extern const struct store_ops store_mem;
 
-/* ---- Databases --------------------------------------------------------------------------------
- */
+/* ---- Databases ------------------------------------------------------------------------------- */
 
 static pthread_mutex_t databases_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mem_db *databases; /* under databases_lock, like `handles` of each */
@@ -159,8 +158,7 @@ static void mem_close(struct store *base)
     mem_free(s);
 }
 
-/* ---- Commit -----------------------------------------------------------------------------------
- */
+/* ---- Commit ---------------------------------------------------------------------------------- */
 
 static enum pawl_status apply(struct mem_tx *tx)
 {
@@ -262,8 +260,7 @@ static enum pawl_status mem_commit(struct store *base, struct op *const *v, size
     return PAWL_OK;
 }
 
-/* ---- The small slots --------------------------------------------------------------------------
- */
+/* ---- The small slots ------------------------------------------------------------------------- */
 
 static enum pawl_status mem_migrate(struct store *s, bool finish, struct pawl_err *err)
 {

@@ -59,8 +59,7 @@ struct mem_tx {
 #define KEY(...) ((struct tree_key){ { __VA_ARGS__ } })
 #define THING_OF(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
-/* ---- Calls (call.c) ---------------------------------------------------------------------------
- */
+/* ---- Calls (call.c) -------------------------------------------------------------------------- */
 
 /* The key of a call in db->ready: claims read it in this order. */
 struct tree_key ready_key(const struct mem_call *c);
@@ -94,8 +93,7 @@ struct call call_model(const struct mem_call *c, int64_t now_us);
 MUST_USE bool call_show(struct arena *a, const struct mem_call *c, int64_t now_us, unsigned with,
                         struct call *out);
 
-/* ---- Keys and objects (key.c, object.c) -------------------------------------------------------
- */
+/* ---- Keys and objects (key.c, object.c) ------------------------------------------------------ */
 
 /* The key; NULL: unknown. */
 struct mem_key *key_find(const struct mem_db *db, struct bytes name);
@@ -134,8 +132,7 @@ MUST_USE int64_t object_set(struct mem_tx *tx, struct bytes type, struct mem_key
 /* Remove it, if there is one. False without memory. */
 MUST_USE bool object_remove(struct mem_db *db, struct bytes type, struct bytes key);
 
-/* ---- How an attempt ends (finish.c, node.c) ---------------------------------------------------
- */
+/* ---- How an attempt ends (finish.c, node.c) -------------------------------------------------- */
 
 /* How one attempt of a held call ends. */
 struct ending_of {
@@ -178,8 +175,7 @@ int64_t lease_deadline(const struct mem_db *db, const struct mem_lease *l);
  * q->timed_out. */
 MUST_USE enum pawl_status lease_time_out(struct mem_tx *tx, struct mem_lease *l, struct extend *q);
 
-/* ---- Operations -------------------------------------------------------------------------------
- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 /* Each does what store/README.md says of its operation: OK (op->status has the answer), or
  * NO_MEMORY. */
@@ -213,8 +209,7 @@ void mem_leaders_init(struct mem_db *db);
 MUST_USE bool leaders_vacate(struct mem_db *db, struct bytes node, struct bytes boot,
                              bool same_boot);
 
-/* ---- Reads (read.c, read_key.c) ---------------------------------------------------------------
- */
+/* ---- Reads (read.c, read_key.c) -------------------------------------------------------------- */
 
 /* The reading slots of struct store_ops. Each locks the mutex and copies its answer into `a`. */
 enum pawl_status mem_get(struct store *s, struct arena *a, struct get *g, struct pawl_err *err);

@@ -7,8 +7,7 @@
 #include "model/lease.h"
 #include "store/mem/mem.h"
 
-/* ---- Reclaim ----------------------------------------------------------------------------------
- */
+/* ---- Reclaim --------------------------------------------------------------------------------- */
 
 /* The first call of each run of the lease, in its order; NULL without memory. */
 static struct mem_call **firsts(struct mem_tx *tx, const struct mem_lease *l, size_t *out_n)
@@ -147,8 +146,7 @@ static enum pawl_status reclaim_node(struct mem_tx *tx, struct node_op *q, bool 
     return PAWL_OK;
 }
 
-/* ---- The registry -----------------------------------------------------------------------------
- */
+/* ---- The registry ---------------------------------------------------------------------------- */
 
 static struct mem_node *node_find(const struct mem_db *db, struct bytes name)
 {

@@ -50,8 +50,7 @@ int64_t object_set(struct mem_tx *tx, struct bytes type, struct mem_key *k, stru
     return ++db->last_version;
 }
 
-/* ---- From outside a call ----------------------------------------------------------------------
- */
+/* ---- From outside a call --------------------------------------------------------------------- */
 
 /* Is the operation allowed? If not, op->status says why. */
 static bool allowed(struct mem_tx *tx, struct object_op *q, const struct mem_key *k,

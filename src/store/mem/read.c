@@ -26,8 +26,7 @@ static int64_t now_of(const struct store *s)
     return world_now(((const struct mem *)s)->world);
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------
- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 enum pawl_status mem_get(struct store *s, struct arena *a, struct get *g, struct pawl_err *err)
 {
@@ -97,8 +96,7 @@ enum pawl_status mem_list(struct store *s, struct arena *a, const struct query *
     return unlock(db, a, err);
 }
 
-/* ---- Attempts ---------------------------------------------------------------------------------
- */
+/* ---- Attempts -------------------------------------------------------------------------------- */
 
 static void attempts_copy(struct arena *a, const struct mem_call *c, struct attempts *out)
 {
@@ -139,8 +137,7 @@ enum pawl_status mem_attempts(struct store *s, struct arena *a, struct bytes id,
     return st;
 }
 
-/* ---- Queues -----------------------------------------------------------------------------------
- */
+/* ---- Queues ---------------------------------------------------------------------------------- */
 
 static int queue_cmp(const void *a, const void *b)
 {
@@ -222,8 +219,7 @@ enum pawl_status mem_queues(struct store *s, struct arena *a, struct queue_rows 
     return unlock(db, a, err);
 }
 
-/* ---- Nodes and cancel requests ----------------------------------------------------------------
- */
+/* ---- Nodes and cancel requests --------------------------------------------------------------- */
 
 static int node_cmp(const void *a, const void *b)
 {

@@ -28,8 +28,7 @@ enum pawl_status mem_read_object(struct store *s, struct arena *a, struct bytes 
     return a->failed ? err_no_memory(err, "reading from mem") : PAWL_OK;
 }
 
-/* ---- Keys -------------------------------------------------------------------------------------
- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 static int name_cmp(const void *a, const void *b)
 {

@@ -62,8 +62,7 @@ enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
     return PAWL_OK;
 }
 
-/* ---- Leases that an operator ends -------------------------------------------------------------
- */
+/* ---- Leases that an operator ends ------------------------------------------------------------ */
 
 /* The oldest lease that was claimed before this moment; NULL: none. */
 static struct mem_lease *oldest_lease(const struct mem_db *db, int64_t before_us)
@@ -94,8 +93,7 @@ enum pawl_status mem_requeue(struct mem_tx *tx, struct requeue *q)
     return PAWL_OK;
 }
 
-/* ---- Retention --------------------------------------------------------------------------------
- */
+/* ---- Retention ------------------------------------------------------------------------------- */
 
 /* Make a tombstone of an ended call; the rest of it is freed when the change is committed. There is
  * no archive, because it would end with the process too. */
