@@ -122,7 +122,8 @@ static enum pawl_status unknown_chunk(struct batch *b)
                    "the calls of lines %" PRId64 " to %" PRId64
                    " may have been accepted: they were "
                    "sent, and the answer was lost; lines with an \"id\" can be sent again, the "
-                   "others would run twice: `pawl get ID` tells",
+                   "others would run twice: `pawl get ID` tells. Lines before them were answered, "
+                   "lines after them were not sent",
                    b->lines[0], b->lines[b->n - 1]);
 }
 

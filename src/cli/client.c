@@ -335,6 +335,18 @@ static enum pawl_status refused(const struct client *c, struct arena *a, int htt
     return err_set(err, status_of(code), "%s", message.data);
 }
 
+/* Did a gateway answer because the server did not, or not in time? The server may have received the
+ * request. */
+static bool from_gateway(const struct client_answer *answer, const struct json *v)
+{
+    return (answer->status == 502 || answer->status == 504) && !(v && json_member(v, "error"));
+}
+
+static bool reads(const struct client_ask *ask)
+{
+    return !ask->method || strcmp(ask->method, "GET") == 0;
+}
+
 enum pawl_status client_json(struct client *c, struct arena *a, const struct client_ask *ask,
                              struct json **out, int *out_http, struct pawl_err *err)
 {
@@ -344,6 +356,8 @@ enum pawl_status client_json(struct client *c, struct arena *a, const struct cli
     if (st != PAWL_OK)
         return st;
     st = json_parse(a, answer.body, &v, NULL);
+    if (from_gateway(&answer, st == PAWL_OK ? v : NULL) && !reads(ask))
+        return lost(c, "a gateway answered in its place", err);
     if (answer.status >= 400)
         return refused(c, a, answer.status, st == PAWL_OK ? v : NULL, err);
     if (st != PAWL_OK)

@@ -332,7 +332,8 @@ const struct command cmd_doctor = {
     .about =
         "Prints each setting with its value and where it came from, then the checks: the engine\n"
         "and its version, settings of the database that weaken durability or isolation, the\n"
-        "schema, the difference between the clocks, queues and nodes. It changes nothing. Each\n"
+        "schema, the difference between the clocks, queues and nodes. It changes no data (an\n"
+        "SQLite file is switched to WAL mode, as by every command that opens it). Each\n"
         "check is ok, skip (the database account may not read it), warn or bad. Exit code 0 when\n"
         "no check is bad, 9 when one is.",
     .example = "pawl doctor --db sqlite:orders.db\npawl doctor --json | jq .verdict",

@@ -303,6 +303,33 @@ TEST(a_write_that_is_lost_on_a_kept_connection_is_unknown)
     HAS_STR(err_out, "call \"s-1\" may have been accepted");
 }
 
+/* A gateway answers for a server that did not: the request may have reached it. */
+TEST(an_answer_of_a_gateway_is_no_answer)
+{
+    static const char answer[] = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 13\r\n"
+                                 "Connection: close\r\n\r\n<html></html>";
+    for (int i = 0; i < 2; i++) {
+        int fd = listen_here(&port);
+        if (fork() == 0) {
+            char request[4096];
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (int one; (one = accept(fd, NULL, NULL)) >= 0; close(one))
+                if (read(one, request, sizeof request) < 0 ||
+                    write(one, answer, sizeof answer - 1) < 0)
+                    _exit(1);
+            _exit(0);
+        }
+        close(fd);
+        if (i == 0) {
+            EQ_INT(run("pawl submit x --id s-1"), 7);
+            HAS_STR(err_out, "call \"s-1\" may have been accepted");
+        } else {
+            EQ_INT(run("pawl get s-1"), 9);
+            HAS_STR(err_out, "answered HTTP 502, and the body is not an error of Pawl");
+        }
+    }
+}
+
 TEST(a_batch_whose_answer_is_lost_tells_the_lines)
 {
     serve_and_go(0);
@@ -310,6 +337,7 @@ TEST(a_batch_whose_answer_is_lost_tells_the_lines)
                "pawl batch -"),
            7);
     HAS_STR(err_out, "the calls of lines 1 to 3 may have been accepted");
+    HAS_STR(err_out, "lines after them were not sent");
     serve_and_go(0);
     EQ_INT(run("echo '{\"type\":\"x\",\"id\":\"b-1\"}' | pawl batch - --json"), 7);
     HAS_STR(out, "{\"id\":\"b-1\",\"error\":{\"code\":\"UNKNOWN\",");
