@@ -529,7 +529,7 @@ TEST(a_batch_whose_answer_is_lost_tells_the_ids)
     run_cut("batch in.ndjson", 0,
             "the calls of lines 1 to 3 may have been accepted: they were sent, and the answer was "
             "lost; lines with an \"id\" can be sent again, the others would run twice: `pawl get "
-            "ID` tells\n");
+            "ID` tells. Lines before them were answered, lines after them were not sent\n");
     HAS_STR(out, "line 1: \"b-1\" may have been accepted\n");
     const char *at = strstr(out, "line 3: ");
     TRUE(at != NULL);
