@@ -170,7 +170,9 @@ const struct route routes[] = {
       .summary = "Change when, how urgently or where a pending call runs",
       .about = "409 `STATE` when the call is not pending. A call that a node has claimed and not "
                "begun is pending: the answer waits up to 1 s for the node to hand it back, which "
-               "a node does after 100 ms; 503 `BUSY` when it does not.",
+               "a node does after 100 ms; 503 `BUSY` when it does not. With a `run_at` that is "
+               "still to come a call with a key leaves the line of its key and joins it again "
+               "when it is due: calls behind it do not wait for it.",
       .example = "/v1/calls/order-17-mail",
       .body_example = "{\"priority\":100,\"run_at\":\"2026-11-15T08:00:00Z\"}",
       ANSWERS(ANSWER(200, "Call", "the call")) },

@@ -31,7 +31,9 @@ static int64_t beat_once(struct exec *e)
     enum pawl_status st = store_commit(b->store, &one, 1);
     stall_end(e, &e->stall.beat);
     arena_release(&a);
-    if (st == PAWL_OK && op.status == PAWL_OK) {
+    bool stored = st == PAWL_OK && op.status == PAWL_OK;
+    atomic_store(&e->housekeeping->beat_refused, !stored && op.status != PAWL_LOST_LEASE);
+    if (stored) {
         member_stored(e, now_us);
         /* The commit was slow, and those of other nodes may have been: their silence meanwhile must
          * not count. */

@@ -199,13 +199,15 @@ static bool periodic_free(const struct periodic *c)
 }
 
 /* When a heartbeat goes through the store thread: every one on an engine with one writer, and on
- * every engine one to find out whether writes that were refused are stored again. */
+ * every engine one to find out whether writes that were refused are stored again; also while the
+ * heartbeat thread's own are refused, because an idle node may write nothing else for long. */
 static int64_t beat_due(const struct exec *e)
 {
     const struct housekeeping *k = e->housekeeping;
     int64_t due_us = e->traits & STORE_ONE_WRITER ? k->beat_us : INT64_MAX;
     int64_t refused_us = unwritable_last(e);
-    if (refused_us && periodic_free(&k->periodics[PERIODIC_BEAT]))
+    bool refused = refused_us || (atomic_load(&k->beat_refused) && !atomic_load(&e->away_us));
+    if (refused && periodic_free(&k->periodics[PERIODIC_BEAT]))
         due_us = MIN(due_us, MAX(refused_us, k->beat_tried_us) + WRITE_AGAIN_US);
     return due_us;
 }

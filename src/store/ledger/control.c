@@ -222,14 +222,10 @@ enum pawl_status led_retry(struct ledger *c, struct op *op, struct pawl_err *err
     return led_retry_call(c, it, err);
 }
 
-/* With a run_at in the future it leaves the line, unless it has its number: then it keeps its
- * place, because calls run in the order of their numbers. A delayed call that is due now joins the
- * line. */
+/* With a run_at in the future it leaves the line; a delayed call that is due now joins it. */
 static enum pawl_status line_move(struct ledger *c, struct led_stand *to, struct pawl_err *err)
 {
     if (to->run_at_us > c->now_us) {
-        if (to->key_no && to->place != AT_DELAYED)
-            return PAWL_OK;
         to->place = AT_DELAYED;
         to->pos = 0;
         return PAWL_OK;

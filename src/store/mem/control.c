@@ -166,13 +166,11 @@ enum pawl_status mem_retry(struct mem_tx *tx, struct by_id *q)
     return call_retry(tx, c);
 }
 
-/* A call that is moved to a later time leaves the line, unless it has its number; a delayed call
- * that is moved to now joins it. False without memory. */
+/* A call that is moved to a later time leaves the line; a delayed call that is moved to now joins
+ * it. False without memory. */
 static bool line_move(struct mem_tx *tx, struct stand *to)
 {
     if (to->run_at_us > tx->now_us) {
-        if (to->key_no && to->place != PLACE_DELAYED)
-            return true;
         to->place = PLACE_DELAYED;
         to->pos = 0;
     } else if (to->place == PLACE_DELAYED) {
