@@ -1,5 +1,6 @@
 /*
- * fault.c - `fault+URL`: an engine that fails its n-th call, before or after doing it.
+ * fault.c - `fault+URL`: an engine that fails its n-th call, or every call, before or after doing
+ * it.
  *
  * AFTER does the work and loses the answer, which is what a cut connection looks like to a caller.
  * The setting is process-wide, because a test counts the calls of several handles together.
@@ -30,8 +31,8 @@ int64_t store_fault_count(void)
 /* Is this the call that fails? Counts it. */
 static bool chosen(void)
 {
-    int64_t n = atomic_fetch_add(&calls, 1) + 1;
-    return n == atomic_load(&fail_at);
+    int64_t n = atomic_fetch_add(&calls, 1) + 1, at = atomic_load(&fail_at);
+    return at == FAULT_EVERY || n == at;
 }
 
 static enum pawl_status injected(struct pawl_err *err)

@@ -479,33 +479,18 @@ TEST(processes_that_start_together_all_open)
     pawl_close(p);
 }
 
-static atomic_bool refused_enough;
-
-static void *refuses_all(void *arg)
-{
-    while (!atomic_load(&refused_enough)) {
-        store_fault(1, FAULT_BEFORE, PAWL_BROKEN);
-        usleep(30);
-    }
-    return arg;
-}
-
 /* Its leave was refused, and a hanging handler keeps one of its threads: the name is free
  * nevertheless. */
 TEST(a_closed_handle_leaves_its_name, .plain = true)
 {
     const struct pawl_options as = { .node = "s" };
-    pthread_t thread;
     struct pawl *p = fixture_open_as("fault+sqlite:fixture.db", as);
     fixture_on(p, "t", fixture_blocks);
     fixture_start(p, 1);
     fixture_submit(p, "x", "t");
     UNTIL(atomic_load(&fixture_inside) == 1);
-    EQ_INT(pthread_create(&thread, NULL, refuses_all, NULL), 0);
-    UNTIL(store_fault_count() > 0);
+    store_fault(FAULT_EVERY, FAULT_BEFORE, PAWL_BROKEN);
     pawl_close(p);
-    atomic_store(&refused_enough, true);
-    pthread_join(thread, NULL);
     store_fault(0, FAULT_BEFORE, PAWL_OK);
     p = fixture_open_as("sqlite:fixture.db", as);
     EQ_INT(engine_int("sqlite:fixture.db", "SELECT count(*) FROM pawl_node WHERE node = 's'"), 1);
