@@ -5,6 +5,7 @@
  */
 #include <time.h>
 
+#include "base/hook.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -226,7 +227,7 @@ enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct pawl_err *er
         stop_hard(e);
         left = wait_quiet(p, 0);
     }
-    wait_stored(p, MAX(until_us, world_mono(&world_real) + SEC_US));
+    wait_stored(p, MAX(until_us, world_mono(&world_real) + SLOWER(SEC_US)));
     if (first)
         exec_leave(e);
     if (!left)
