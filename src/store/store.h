@@ -282,9 +282,9 @@ MUST_USE enum pawl_status store_sql(struct sql_tx *tx, struct arena *a, const st
 
 /* For tests: let the n-th slot call from now (from 1) of the fault wrapper fail with `status`, in
  * the whole process. BEFORE: the slot is not called. AFTER: the slot does its work, and `status` is
- * returned nevertheless (a lost answer). n 0 switches it off. */
+ * returned nevertheless (a lost answer). n FAULT_EVERY: every call fails; 0: none does. */
 enum fault_when { FAULT_BEFORE, FAULT_AFTER };
-enum { FAULT_EVERY = -1 }; /* n: every call fails */
+enum { FAULT_EVERY = -1 };
 void store_fault(int64_t n, enum fault_when when, enum pawl_status status);
 /* How many slot calls there were since the last store_fault(). */
 int64_t store_fault_count(void);

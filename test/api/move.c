@@ -32,7 +32,8 @@ static struct web_answer patch(struct web *w, const char *id, const char *body)
     return web_ask(w, "PATCH", web_text("/v1/calls/%s", id), body);
 }
 
-/* Everything in its queue runs; what was moved does not, until somebody claims from there. */
+/* Every call left in the queue runs. The calls that were moved run when a worker claims from their
+ * new queue. */
 static void runs_there(struct web *w, const char *id, int others)
 {
     fixture_open_gate();

@@ -369,7 +369,7 @@ TEST(backup_makes_a_file_that_works)
     EQ_INT(cli_run("backup x.db --db sqlite:none.db"), 3);
     EQ_INT(cli_run("backup x.db --db mem:x"), 2);
     NE_INT(access("x.db", F_OK), 0);
-    cli_write_file("x.db.partial", "somebody's");
+    cli_write_file("x.db.partial", "not ours");
     EQ_INT(cli_run("backup x.db --db sqlite:b.db"), 2);
     HAS_STR(cli_err_out, "\"x.db.partial\" exists");
 }

@@ -345,11 +345,11 @@ TEST(a_batch_whose_answer_is_lost_tells_the_lines)
 
 /* ---- What may have happened, and the same command again ---------------------------------------
  *
- * Between the program and its server stands somebody who passes so many answers on; the server
- * answers one more, and both ends are cut.
+ * A proxy between the program and its server passes so many answers on. The server answers one
+ * more, and the proxy closes both connections.
  */
 
-static int behind; /* the server's port, while `port` is that of who stands before it */
+static int behind; /* the server's port, while `port` is the proxy's */
 
 static int connect_to(int to_port)
 {

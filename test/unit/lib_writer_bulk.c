@@ -222,17 +222,32 @@ static void hold_bulk(const char *name, void *ctx)
         usleep(1000);
 }
 
+/* Is this bulk writer inside a commit? */
+static bool commits(struct writer_bulk *h)
+{
+    pthread_mutex_lock(&h->e->bulk.lock);
+    bool inside = h->stage == BULK_LOADED;
+    pthread_mutex_unlock(&h->e->bulk.lock);
+    return inside;
+}
+
+static bool is_closed(struct pawl *p)
+{
+    pthread_mutex_lock(&p->e->bulk.lock);
+    bool closed = p->e->bulk.closed;
+    pthread_mutex_unlock(&p->e->bulk.lock);
+    return closed;
+}
+
 /* One handler ends only when the bulk writer of its lease is inside a commit, which is held: its
  * result is left for the commit after that. */
 static int ends_behind(struct pawl_call *c)
 {
     struct writer_bulk *h = c->lease->bulk;
     bool here = h && atomic_load(&runs) > CROWD / 4 && !atomic_exchange(&waited, true);
-    for (bool inside = !here; !inside; usleep(1000)) {
+    if (here) {
         atomic_store(&holding, true);
-        pthread_mutex_lock(&h->e->bulk.lock);
-        inside = h->stage == BULK_LOADED;
-        pthread_mutex_unlock(&h->e->bulk.lock);
+        UNTIL(commits(h));
     }
     int answer = counts(c);
     if (here)
@@ -242,12 +257,7 @@ static int ends_behind(struct pawl_call *c)
 
 static void *lets_go(void *arg)
 {
-    struct pawl *p = arg;
-    for (bool closed = false; !closed; usleep(1000)) {
-        pthread_mutex_lock(&p->e->bulk.lock);
-        closed = p->e->bulk.closed;
-        pthread_mutex_unlock(&p->e->bulk.lock);
-    }
+    UNTIL(is_closed(arg));
     atomic_store(&holding, false);
     return NULL;
 }

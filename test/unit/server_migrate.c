@@ -196,7 +196,7 @@ TEST(a_table_in_the_way_of_a_later_step_on_mariadb)
     led_steps_newer = NULL;
 }
 
-/* Every step is cut short after its tables were made, and does not take them for somebody else's.
+/* Every step is cut short after its tables were made, and knows its own tables again.
  */
 TEST(a_step_that_was_cut_short_knows_its_own_tables_on_mariadb)
 {
