@@ -142,6 +142,156 @@ CASE(a_reader_reports_a_damaged_node_or_leader)
               read_leaders, "it has a lease and no leader");
 }
 
+static enum pawl_status read_queues(struct conform_fixture *b, struct pawl_err *err)
+{
+    struct queue_rows rows = { 0 };
+    return store_queues(b->s, &b->a, &rows, err);
+}
+
+CASE(a_reader_reports_a_call_that_another_row_contradicts)
+{
+    on_the_ledger(b);
+    line_up(b, "k", "abc");
+    broken_by(b, "UPDATE pawl_call SET id = REPLACE(id, 'b', 'x')",
+              "UPDATE pawl_call SET id = REPLACE(id, 'x', 'b')", read_call,
+              "id \"b\": its row names call ");
+    broken_by(b, "UPDATE pawl_key SET waiting = 1", "UPDATE pawl_key SET waiting = 3", read_call,
+              "key \"k\": more calls wait than it counts");
+    broken_by(b, "UPDATE pawl_ready SET track = -track", "UPDATE pawl_ready SET track = -track",
+              read_queues, "a row of ready has track -");
+    claim_n(b, 1);
+    broken_by(b, "UPDATE pawl_key SET head = head + 1000000",
+              "UPDATE pawl_key SET head = head - 1000000", read_call,
+              " is neither pending nor held nor ended");
+}
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+/* Commit the operation alone. */
+static enum pawl_status apply(struct conform_fixture *b, struct op op, struct pawl_err *err)
+{
+    op.a = &b->a;
+    enum pawl_status st = store_commit(b->s, &(struct op *){ &op }, 1);
+    *err = op.err;
+    return st;
+}
+
+/* The operation is BROKEN after the damage, and done after the row is restored. */
+static void broken_until(struct conform_fixture *b, const char *damage, const char *mend,
+                         struct op op, const char *says)
+{
+    struct pawl_err err = { 0 };
+    engine_rows(b->engine->url, damage);
+    EQ_STATUS(apply(b, op, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, says);
+    engine_rows(b->engine->url, mend);
+    OK(apply(b, op, &err), &err);
+}
+
+CASE(a_claim_reports_a_damaged_row)
+{
+    on_the_ledger(b);
+    accept_one(b, "free");
+    broken_until(b, "UPDATE pawl_ready SET track = -track", "UPDATE pawl_ready SET track = -track",
+                 claim_op(want(b, 1)), "a row of ready has track -");
+    accept_one(b, "more");
+    broken_until(b, "UPDATE pawl_ready SET run_at = -run_at",
+                 "UPDATE pawl_ready SET run_at = -run_at", claim_op(want(b, 1)),
+                 "a row of ready has time -");
+    line_up(b, "k", "ab");
+    broken_until(b, "UPDATE pawl_key SET head = head + 1000000",
+                 "UPDATE pawl_key SET head = head - 1000000", claim_op(want(b, 1)),
+                 " is ready and is not its first call");
+    OK(node(b, OP_JOIN, "n2", "b1"), NULL);
+    struct claim q = want(b, 1);
+    q.node = BYTES("n2");
+    accept_one(b, "third");
+    broken_until(b, "UPDATE pawl_node SET beats = -1", "UPDATE pawl_node SET beats = 0",
+                 claim_op(q), "node \"n2\" has no boot, or heartbeats below 0");
+}
+
+CASE(a_sweep_reports_a_damaged_row)
+{
+    on_the_ledger(b);
+    struct call_spec s = plan("x");
+    s.expires_in_us = SEC_US;
+    accept_spec(b, s);
+    advance(b, 2 * SEC_US);
+    broken_until(b, "UPDATE pawl_expiry SET seq = -seq", "UPDATE pawl_expiry SET seq = -seq",
+                 (struct op){ .kind = OP_SWEEP, .sweep = { .max = 10 } },
+                 "a call past its expiry has number -");
+    STATE_IS(b, "x", PAWL_EXPIRED);
+}
+
+CASE(a_retry_reports_a_damaged_token)
+{
+    struct pawl_err err = { 0 };
+    on_the_ledger(b);
+    ended_call(b, "a", PAWL_FAILED);
+    engine_rows(b->engine->url, "UPDATE pawl_outcome SET token = SUBSTR(token, 1, 3)");
+    EQ_STATUS(apply(b, by_id_op(OP_RETRY, "a"), &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, "its outcome has a token of 3 bytes");
+    engine_rows(b->engine->url, "UPDATE pawl_outcome SET token = NULL");
+    OK(apply(b, by_id_op(OP_RETRY, "a"), &err), &err);
+}
+
+/* The engine reports the group. store_commit() would repeat each operation alone. */
+static void broken_group(struct conform_fixture *b, struct op *one, struct op *two,
+                         const char *says)
+{
+    struct pawl_err err = { 0 };
+    one->a = two->a = &b->a;
+    EQ_STATUS(b->s->ops->commit(b->s, (struct op *const[]){ one, two }, 2, &err), PAWL_BROKEN,
+              &err);
+    HAS_STR(err.text, says);
+}
+
+/* Both leases list the call of one of them. */
+CASE(a_call_in_two_leases_is_broken)
+{
+    on_the_ledger(b);
+    accept_n(b, "a", 2);
+    struct token first = claim_n(b, 1), second = claim_n(b, 1);
+    struct finish_item one_item = item("a0", END_RESULT), two_item = item("a1", END_RESULT);
+    struct op one = finish_op(first, &one_item, 1), two = finish_op(second, &two_item, 1);
+    engine_rows(b->engine->url, "UPDATE pawl_lease SET held = (SELECT held FROM (SELECT held FROM "
+                                "pawl_lease ORDER BY low LIMIT 1) t)");
+    broken_group(b, &one, &two, " is in two leases");
+    STATE_IS(b, "a0", PAWL_PROCESSING);
+}
+
+/* With one writer the numbers are in a row, and what has read it is alone. */
+CASE(a_number_that_is_given_twice_is_broken)
+{
+    on_the_ledger(b);
+    if (!(store_traits(b->s) & STORE_ONE_WRITER))
+        skip("a sequence gives the numbers");
+    accept_n(b, "a", 2);
+    struct op cancel = by_id_op(OP_CANCEL, "a0"), accept = accept_op(b, plan("x"));
+    engine_rows(b->engine->url, "UPDATE pawl_meta SET value = 0 WHERE name = 'seq'");
+    broken_group(b, &cancel, &accept, "the number 1 was given to two calls");
+    engine_rows(b->engine->url, "UPDATE pawl_meta SET value = 2 WHERE name = 'seq'");
+    TOGETHER(b, &cancel, &accept);
+    STATE_IS(b, "x", PAWL_PENDING);
+}
+
+/* An outcome without its call: the archive does not end the process. */
+CASE(an_outcome_without_its_call_is_not_archived)
+{
+    struct pawl_err err = { 0 };
+    on_the_ledger(b);
+    if (!(store_traits(b->s) & STORE_ONE_WRITER))
+        skip("BUSY: another transaction may have removed the call");
+    ended_call(b, "a", PAWL_FAILED);
+    engine_rows(b->engine->url, "DELETE FROM pawl_call");
+    struct op op = { .kind = OP_GC,
+                     .gc = { .max = 10, .archive = true, .ended_before_us = now(b) + 1 } };
+    EQ_STATUS(apply(b, op, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, "an ended call");
+}
+
+/* ---- Mistakes in memory ---------------------------------------------------------------------- */
+
 /* Between loading and deciding, the count of a call to be finished is increased by one. */
 static void spoil(const char *name, void *store)
 {

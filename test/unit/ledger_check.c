@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "check.h"
 #include "store/ledger/cache.h"
@@ -287,4 +288,98 @@ TEST(what_is_decided_wrong_ends_the_process)
 {
     for (size_t i = 0; i < COUNT_OF(mistakes); i++)
         ends_the_process(&mistakes[i]);
+}
+
+/* ---- Answers of single statements ------------------------------------------------------------ */
+
+static enum pawl_status ready_row(int64_t track, int64_t rank, int64_t run_at_us)
+{
+    return led_ready_check(track, rank, run_at_us, NULL);
+}
+
+TEST(rows_of_ready_are_possible)
+{
+    OK(ready_row(2, -PRIORITY_MAX, 0), NULL);
+    OK(ready_row(2 * LANES_MAX + 1, -PRIORITY_MIN, 1), NULL);
+    EQ_STATUS(ready_row(1, 0, 1), PAWL_BROKEN, NULL);
+    EQ_STATUS(ready_row(2 * LANES_MAX + 2, 0, 1), PAWL_BROKEN, NULL);
+    /* As an int, its lane would be 1. */
+    EQ_STATUS(ready_row(2 + (INT64_C(1) << 33), 0, 1), PAWL_BROKEN, NULL);
+    EQ_STATUS(ready_row(2, -PRIORITY_MAX - 1, 1), PAWL_BROKEN, NULL);
+    EQ_STATUS(ready_row(2, -PRIORITY_MIN + 1, 1), PAWL_BROKEN, NULL);
+    EQ_STATUS(ready_row(2, 0, -1), PAWL_BROKEN, NULL);
+}
+
+TEST(an_answer_has_the_rows_that_were_asked_for)
+{
+    struct pawl_err err = { 0 };
+    struct led_cell cells[] = { { .b = BYTES("boot") },  { .b = BYTES("") }, { .b = BYTES("") },
+                                { .b = BYTES("other") }, { .b = BYTES("") }, { .b = BYTES("") } };
+    struct led_rows r = { .n = 2, .columns = 3, .v = cells };
+    OK(led_rows_check(&r, SQL_NODE_READ, 2, &err), &err);
+    EQ_STATUS(led_rows_check(&r, SQL_NODE_READ, 1, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, "node_read gives 2 rows, and at most 1 were asked for");
+    EQ_STATUS(led_node_rows_check(BYTES("n"), &r, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, "node \"n\" has 2 rows");
+    r.n = 1;
+    OK(led_node_rows_check(BYTES("n"), &r, &err), &err);
+    cells[1].i = -1;
+    EQ_STATUS(led_node_rows_check(BYTES("n"), &r, &err), PAWL_BROKEN, &err);
+    r.n = 0;
+    OK(led_node_rows_check(BYTES("n"), &r, &err), &err);
+}
+
+TEST(an_id_names_the_call_that_has_it)
+{
+    struct pawl_err err = { 0 };
+    struct led_call it = { .seq = 7, .spec.id = BYTES("a") };
+    OK(led_id_check(BYTES("a"), &it, &err), &err);
+    EQ_STATUS(led_id_check(BYTES("b"), &it, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, "id \"b\": its row names call 7, which has id \"a\"");
+}
+
+/* Run `wrong` in a process of its own, which it ends. */
+static void aborts(void (*wrong)(void))
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGABRT, SIG_DFL);
+        dup2(open("/dev/null", O_WRONLY), 2);
+        wrong();
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static void columns_differ(void)
+{
+    struct arena a;
+    struct led_column one, two;
+    struct led_params p = { 0 };
+    arena_init(&a, 1 << 20);
+    led_column_init(&one, &a, LED_INTS);
+    led_column_init(&two, &a, LED_TEXTS);
+    led_add_int(&one, 1);
+    led_column(&p, &one);
+    led_int(&p, 5);
+    led_column(&p, &two);
+}
+
+static void column_is_missing(void)
+{
+    struct led_cell cells[2] = { { .i = 1 }, { .i = 2 } };
+    struct led_rows r = { .n = 1, .columns = 2, .v = cells };
+    led_get_int(&r, 0, 2);
+}
+
+TEST(columns_of_one_statement_have_one_length)
+{
+    aborts(columns_differ);
+}
+
+TEST(a_value_that_was_not_answered_is_not_read)
+{
+    aborts(column_is_missing);
 }

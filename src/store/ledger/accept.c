@@ -50,6 +50,7 @@ static enum pawl_status place_new(struct ledger *c, struct led_call *it, struct 
         place_in_line(c, it, k);
         out->position = MAX(k->held - 1, 0) + k->waiting + k->note_waiting + k->seen_waiting;
         where->behind = s->place == AT_LINE;
+        CHECK(out->position > 0); /* its key counts it */
     }
     k->dirty = k->dirty || k->got;
     c->tx->noted = c->tx->noted || !k->got;
@@ -72,6 +73,9 @@ enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int 
     struct led_call *it = led_call_new(c, seq);
     if (!it)
         return err_no_memory(err, "a call");
+    if (it->fresh || it->partial || it->was.place != AT_NONE)
+        return err_set(err, PAWL_BROKEN, "database: the number %lld was given to two calls",
+                       (long long)seq);
     CHECK(!id->claimed || id->claimed == seq);
     id->seq = seq;
     id->fresh = !id->claimed;
@@ -193,6 +197,7 @@ static enum pawl_status line_full(struct ledger *c, const struct call_spec *s, i
     if (!s->key.data || !c->key_pending_max)
         return PAWL_OK;
     enum pawl_status st = led_key_get(c, s->key, LOCK_TRY, &k, err);
+    CHECK(st != PAWL_OK || led_key_pending(k) >= 0);
     if (st == PAWL_OK && led_key_pending(k) + more >= c->key_pending_max)
         *out = led_key_pending(k) + more;
     return st;
@@ -218,6 +223,8 @@ static enum pawl_status known(struct ledger *c, struct op *op, const struct call
     enum pawl_status st = led_call_get(c, id->seq, &it, err);
     if (st == PAWL_OK && !it)
         return led_again(c, "an id names a call that does not exist", err);
+    if (st == PAWL_OK)
+        st = led_id_check(id->id, it, err);
     if (st == PAWL_OK)
         st = led_show(c, op->a, it, with, &out->call, err);
     if (st != PAWL_OK)

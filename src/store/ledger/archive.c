@@ -21,6 +21,9 @@ enum pawl_status led_archived(struct store *s, struct arena *a, struct bytes id,
         return st;
     if (!rows->n)
         return PAWL_NOT_FOUND;
+    st = led_number_check(led_get_int(rows, 0, ARCHIVE_TEXTS), "an archived call", err);
+    if (st != PAWL_OK)
+        return st;
     for (int i = 0; i < ARCHIVE_TEXTS; i++)
         r.text[i] = led_get(rows, 0, i);
     for (int i = 0; i < ARCHIVE_NUMBERS; i++)

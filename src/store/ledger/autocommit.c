@@ -67,6 +67,8 @@ static enum pawl_status look(struct ledger *c, const struct claim *q, struct loo
                           .until_us = led_get_int(r, 0, 5),
                           .joins_us = led_get_int(r, 0, 6),
                           .ready_us = led_get_int(r, 0, 7) };
+    if (out->now_us <= 0) /* then nothing is ever due */
+        return err_set(err, PAWL_BROKEN, "database: its clock says %lld", (long long)out->now_us);
     return PAWL_OK;
 }
 

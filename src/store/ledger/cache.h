@@ -552,6 +552,15 @@ MUST_USE enum pawl_status led_key_check(const struct led_key *k, enum led_when w
                                         struct pawl_err *err);
 /* BROKEN unless a number of `what` that was read (a call's, a version, a row's) is above 0. */
 MUST_USE enum pawl_status led_number_check(int64_t number, const char *what, struct pawl_err *err);
+/* BROKEN if the answer has more rows than the statement was asked for. */
+MUST_USE enum pawl_status led_rows_check(const struct led_rows *r, enum sql_name name, size_t max,
+                                         struct pawl_err *err);
+/* BROKEN unless track, rank and time of a row of `ready` are possible. */
+MUST_USE enum pawl_status led_ready_check(int64_t track, int64_t rank, int64_t run_at_us,
+                                          struct pawl_err *err);
+/* BROKEN unless the call, which was found by the row of this id, has this id. */
+MUST_USE enum pawl_status led_id_check(struct bytes id, const struct led_call *it,
+                                       struct pawl_err *err);
 /* BROKEN unless the form of `what` that was read is one of enum pawl_form. */
 MUST_USE enum pawl_status led_form_check(enum pawl_form form, const char *what,
                                          struct pawl_err *err);
@@ -563,6 +572,10 @@ MUST_USE enum pawl_status led_object_check(const struct led_object *o, enum led_
  */
 MUST_USE enum pawl_status led_node_check(struct bytes node, struct bytes boot, int64_t beats,
                                          struct pawl_err *err);
+/* BROKEN unless the answer of node_read, node_lock or node_share is no row, or one that
+ * led_node_check() lets pass. */
+MUST_USE enum pawl_status led_node_rows_check(struct bytes node, const struct led_rows *r,
+                                              struct pawl_err *err);
 /* Epoch and times are possible; with a lease (`until_us`) there is a leader, with an epoch. */
 MUST_USE enum pawl_status led_leader_check(struct bytes role, const struct led_leader *l,
                                            enum led_when when, struct pawl_err *err);

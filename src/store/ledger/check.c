@@ -259,6 +259,38 @@ enum pawl_status led_number_check(int64_t number, const char *what, struct pawl_
                    (long long)number);
 }
 
+enum pawl_status led_rows_check(const struct led_rows *r, enum sql_name name, size_t max,
+                                struct pawl_err *err)
+{
+    if ((size_t)r->n <= max)
+        return PAWL_OK;
+    return err_set(err, PAWL_BROKEN, "database: %s gives %d rows, and at most %zu were asked for",
+                   sql_name_text[name], r->n, max);
+}
+
+enum pawl_status led_ready_check(int64_t track, int64_t rank, int64_t run_at_us,
+                                 struct pawl_err *err)
+{
+    if (track < 2 || track / 2 > LANES_MAX)
+        return err_set(err, PAWL_BROKEN, "database: a row of ready has track %lld",
+                       (long long)track);
+    if (rank < -PRIORITY_MAX || rank > -PRIORITY_MIN)
+        return err_set(err, PAWL_BROKEN, "database: a row of ready has rank %lld", (long long)rank);
+    if (run_at_us < 0)
+        return err_set(err, PAWL_BROKEN, "database: a row of ready has time %lld",
+                       (long long)run_at_us);
+    return PAWL_OK;
+}
+
+enum pawl_status led_id_check(struct bytes id, const struct led_call *it, struct pawl_err *err)
+{
+    if (bytes_eq(it->spec.id, id))
+        return PAWL_OK;
+    return err_set(err, PAWL_BROKEN, "id \"%.*s\": its row names call %lld, which has id \"%.*s\"",
+                   (int)MIN(id.len, 60), id.data, (long long)it->seq, (int)MIN(it->spec.id.len, 60),
+                   it->spec.id.data ? it->spec.id.data : "");
+}
+
 enum pawl_status led_form_check(enum pawl_form form, const char *what, struct pawl_err *err)
 {
     if (form == PAWL_NOTHING || form == PAWL_JSON || form == PAWL_BYTES)
@@ -295,6 +327,17 @@ enum pawl_status led_node_check(struct bytes node, struct bytes boot, int64_t be
         return PAWL_OK;
     return err_set(err, PAWL_BROKEN, "database: node \"%.*s\" has no boot, or heartbeats below 0",
                    (int)MIN(node.len, 60), node.data ? node.data : "");
+}
+
+enum pawl_status led_node_rows_check(struct bytes node, const struct led_rows *r,
+                                     struct pawl_err *err)
+{
+    if (r->n == 0)
+        return PAWL_OK;
+    if (r->n > 1)
+        return err_set(err, PAWL_BROKEN, "database: node \"%.*s\" has %d rows",
+                       (int)MIN(node.len, 60), node.data ? node.data : "", r->n);
+    return led_node_check(node, led_get(r, 0, 0), led_get_int(r, 0, 1), err);
 }
 
 static const char *leader_wrong(const struct led_leader *l)

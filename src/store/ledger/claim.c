@@ -25,6 +25,8 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
         struct led_params p = { 0 };
         led_text(&p, q->node);
         st = led_query(g->c, SQL_NODE_SHARE, &p, &node, err);
+        if (st == PAWL_OK)
+            st = led_node_rows_check(q->node, node, err);
         if (st != PAWL_OK)
             return st;
         if (led_node_replaced(q->boot, node))
@@ -103,6 +105,8 @@ static enum pawl_status node_asked(struct ledger *c, const struct claim *q, bool
     led_text(&p, q->node);
     if (!node || !bytes_eq(c->tx->ahead.whose, q->node))
         st = led_query(c, SQL_NODE_READ, &p, &node, err);
+    if (st == PAWL_OK)
+        st = led_node_rows_check(q->node, node, err);
     *replaced = st == PAWL_OK && led_node_replaced(q->boot, node);
     return st;
 }

@@ -190,6 +190,8 @@ void led_cursor_raise(struct ledger *c, int64_t track, int64_t rank, int64_t run
     struct led_cursor *m = find(&c->cursors, track, rank);
     if (!c->db->cursors || c->own_clock || (!m && !(m = add(&c->cursors, track, rank))))
         return;
+    /* A cursor in the future would hide calls that become due. */
+    CHECK(run_at_us <= c->now_us && seq > 0);
     m->run_at_us = run_at_us;
     m->seq = seq;
 }

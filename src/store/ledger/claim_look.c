@@ -69,15 +69,16 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
     g->pairs = arena_alloc(&g->c->scratch, ((size_t)r->n + 1) * sizeof *g->pairs);
     if (!g->pairs)
         return err_no_memory(err, "a claim");
+    for (int i = 0; i < r->n && st == PAWL_OK; i++)
+        st = led_ready_check(led_get_int(r, i, 0), led_get_int(r, i, 1), led_get_int(r, i, 2), err);
+    if (st != PAWL_OK)
+        return st;
     led_cursors_answered(g->c, r);
     for (int i = 0; i < r->n && st == PAWL_OK; i++) {
         struct pair p = { .track = led_get_int(r, i, 0),
                           .rank = led_get_int(r, i, 1),
                           .run_at_us = led_get_int(r, i, 2) };
         bool served = false;
-        if (p.rank < -PRIORITY_MAX || p.rank > -PRIORITY_MIN)
-            return err_set(err, PAWL_BROKEN, "database: a row of ready has rank %lld",
-                           (long long)p.rank);
         st = led_claim_serves(g, &p, &served, err);
         if (served)
             g->pairs[g->n_pairs++] = p;

@@ -126,6 +126,16 @@ enum pawl_status led_claim_lines(struct claiming *g, struct led_call *const *v, 
     return st;
 }
 
+/* Only the head of a key stands in `ready`: two calls of a key would run at once. */
+static enum pawl_status head_check(const struct led_key *k, const struct led_call *it,
+                                   struct pawl_err *err)
+{
+    if (k->turn == KEY_OFFERED && k->head == it->seq)
+        return PAWL_OK;
+    return err_set(err, PAWL_BROKEN, "key \"%.*s\": call %lld is ready and is not its first call",
+                   BYTES_ARG(k->name), (long long)it->seq);
+}
+
 enum pawl_status led_claim_candidate(struct claiming *g, struct led_call *it, bool *progress,
                                      struct pawl_err *err)
 {
@@ -144,6 +154,10 @@ enum pawl_status led_claim_candidate(struct claiming *g, struct led_call *it, bo
         it->skipped = g->passed = true;
         return PAWL_OK;
     }
+    if (k)
+        st = head_check(k, it, err);
+    if (st != PAWL_OK)
+        return st;
     *progress = true;
     if (!g->passed) /* else the next claim has to find again what this one passed over */
         led_cursor_raise(g->c, it->now.lane * 2 + retry_alone, -it->now.priority, it->now.run_at_us,

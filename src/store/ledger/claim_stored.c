@@ -34,6 +34,9 @@ static enum pawl_status candidate(struct claiming *g, const struct led_rows *r, 
                                               .redrives = (int)led_get_int(r, row, 5) },
                                   .pos = led_get_int(r, row, 6),
                                   .key_no = led_get_int(r, row, 7) };
+    if (it->now.run_at_us > g->c->now_us)
+        return err_set(err, PAWL_BROKEN, "database: call %lld was found due before its time",
+                       (long long)it->seq);
     return led_call_taken(g->c, r, row, TAKEN_READY, it, err);
 }
 
@@ -183,6 +186,10 @@ static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n
     if (st != PAWL_OK)
         return st;
     const struct led_rows *r = t->rows;
+    if (!g->c->db->one_writer) /* which gives up to `limit` rows of each track */
+        st = led_rows_check(r, t->name, limit, err);
+    if (st != PAWL_OK)
+        return st;
     g->fetched = true;
     *out = arena_alloc(&g->c->scratch, ((size_t)r->n + 1) * sizeof **out);
     if (!*out)

@@ -94,6 +94,8 @@ enum pawl_status led_begin(struct ledger *c, enum led_begin how, const struct le
         st = c->db->begin(c, how, first, err);
     if (st == PAWL_OK && c->own_clock)
         c->now_us = world_now(c->world);
+    if (st == PAWL_OK && c->now_us <= 0) /* what is written now would have no time */
+        st = err_set(err, PAWL_BROKEN, "database: its clock says %lld", (long long)c->now_us);
     return st;
 }
 

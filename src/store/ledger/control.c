@@ -23,7 +23,11 @@ static enum pawl_status cancel_requests_stored(struct ledger *c, const struct le
     led_int(&p, high);
     enum pawl_status st = led_query(c, SQL_LEASE_CANCEL_REQUESTS, &p, &r, err);
     for (int row = 0; st == PAWL_OK && row < r->n; row++) {
-        ssize_t at = led_lease_find(l, led_get_int(r, row, 0));
+        int64_t seq = led_get_int(r, row, 0);
+        ssize_t at = led_lease_find(l, seq);
+        if (seq < low || seq > high)
+            return err_set(err, PAWL_BROKEN, "database: %s gives call %lld, which it was not asked",
+                           sql_name_text[SQL_LEASE_CANCEL_REQUESTS], (long long)seq);
         if (at >= 0)
             out[at] = true;
     }
@@ -73,6 +77,7 @@ enum pawl_status led_extend(struct ledger *c, struct op *op, struct pawl_err *er
         return op_lost_lease(op, &q->token);
     if (l->until_us) {
         l->until_us = q->until_us = MIN(c->now_us + q->lease_us, last_us);
+        CHECK(last_us > c->now_us); /* calls that are past their timeout have ended */
         l->dirty = true;
     }
     return cancel_requests_read(c, op, l, err);
@@ -99,6 +104,8 @@ static enum pawl_status named_call(struct ledger *c, struct op *op, struct led_c
     st = led_call_get(c, q->seq, out, err);
     if (st == PAWL_OK && !*out)
         return led_again(c, "an id names a call that does not exist", err);
+    if (st == PAWL_OK)
+        st = led_id_check(q->id, *out, err);
     if (st != PAWL_OK)
         return st;
     q->state = (*out)->now.state;
@@ -192,6 +199,7 @@ static enum pawl_status line_up(struct ledger *c, const struct led_call *it, str
 enum pawl_status led_retry_call(struct ledger *c, struct led_call *it, struct pawl_err *err)
 {
     struct led_stand to = it->now;
+    CHECK(it->now.place == AT_ENDED && it->now.outcome);
     to.place = AT_READY;
     enum pawl_status st = led_lease_leave(c, it->now.outcome->token, it->seq, err);
     if (st == PAWL_OK && it->spec.key.data)
@@ -244,8 +252,9 @@ static enum pawl_status refuse_held(struct ledger *c, struct op *op, struct led_
     enum pawl_status st = led_holders_load(c, &it, 1, err);
     if (st != PAWL_OK)
         return st;
-    size_t at = (size_t)led_lease_find(it->lease, it->seq);
-    if (led_lease_begun(it->lease, at))
+    ssize_t at = led_lease_find(it->lease, it->seq);
+    CHECK(at >= 0);
+    if (led_lease_begun(it->lease, (size_t)at))
         return refuse_state(op);
     op_not_begun(op, it->lease->owner);
     return PAWL_OK;

@@ -36,6 +36,9 @@ static enum pawl_status rows_make(struct ledger *c, struct arena *a, struct queu
 {
     struct led_rows *r = NULL;
     enum pawl_status st = led_query(c, SQL_QUEUE_LIST, NULL, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++)
+        if (!led_get(r, i, 0).len)
+            st = err_set(err, PAWL_BROKEN, "database: a paused queue has no name");
     if (st != PAWL_OK)
         return st;
     out->v = arena_zalloc(a, c->lanes.n + r->n + 1, sizeof *out->v);
@@ -91,6 +94,9 @@ static enum pawl_status count_pairs(struct ledger *c, const struct queue_rows *r
     led_int(&p, due ? c->now_us : INT64_MAX);
     led_int(&p, COUNT_MAX);
     enum pawl_status st = led_query(c, SQL_READY_COUNT, &p, &r, err);
+    if (st == PAWL_OK && r->n != pairs->n)
+        st = err_set(err, PAWL_BROKEN, "database: %d pairs of ready are counted instead of %d",
+                     r->n, pairs->n);
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
         struct queue_row *row;
         st = lane_row(c, rows, (int)led_get_int(r, i, 0) / 2, &row, err);
@@ -107,7 +113,9 @@ static enum pawl_status count_ready(struct ledger *c, const struct queue_rows *r
     enum pawl_status st = led_query(c, SQL_READY_PAIRS, NULL, &r, err);
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
         struct queue_row *row;
-        st = lane_row(c, rows, (int)led_get_int(r, i, 0) / 2, &row, err);
+        st = led_ready_check(led_get_int(r, i, 0), led_get_int(r, i, 1), led_get_int(r, i, 2), err);
+        if (st == PAWL_OK)
+            st = lane_row(c, rows, (int)(led_get_int(r, i, 0) / 2), &row, err);
         if (st == PAWL_OK)
             oldest(row, led_get_int(r, i, 2), c->now_us);
     }
@@ -131,6 +139,12 @@ static enum pawl_status count_line(struct ledger *c, const struct queue_rows *ro
         st = lane_row(c, rows, (int)led_get_int(r, i, 0), &row, err);
         if (st != PAWL_OK)
             break;
+        if (led_get_int(r, i, 2) < 0 || led_get_int(r, i, 2) > led_get_int(r, i, 1))
+            return err_set(err, PAWL_BROKEN,
+                           "database: %lld of %lld calls in the lines of lane "
+                           "%lld are due",
+                           (long long)led_get_int(r, i, 2), (long long)led_get_int(r, i, 1),
+                           (long long)led_get_int(r, i, 0));
         up(&row->pending, led_get_int(r, i, 1));
         up(&row->due, led_get_int(r, i, 2));
         oldest(row, led_get_int(r, i, 3), c->now_us);

@@ -122,6 +122,7 @@ enum pawl_status led_attempt_end(struct ledger *c, struct led_lease *l, size_t i
                                  struct led_call **out, struct pawl_err *err)
 {
     struct led_call *it;
+    CHECK(i < l->n && l->state[i] == HELD_OPEN); /* an attempt ends once */
     enum pawl_status st = held_call(c, l->held[i].seq, &it, err);
     if (st == PAWL_OK)
         st = started(c, l, it, e, err);
@@ -335,6 +336,10 @@ static enum pawl_status key_check(struct ledger *c, struct op *op, const struct 
     enum pawl_status st = lean_get(c, f->seq_found, &it, err);
     if (st != PAWL_OK || !it)
         return st == PAWL_OK ? led_again(c, "a call of a lease", err) : st;
+    if (!f->seq)
+        st = led_id_check(f->id, it, err);
+    if (st != PAWL_OK)
+        return st;
     if (!it->spec.key.data && f->state_do != STATE_KEEP) {
         op->status =
             err_set(&op->err, PAWL_INVALID, "call \"%.*s\" has no key: it cannot keep a state",
@@ -343,7 +348,8 @@ static enum pawl_status key_check(struct ledger *c, struct op *op, const struct 
     }
     if (f->state) /* answered before */
         return PAWL_OK;
-    size_t at = (size_t)led_lease_find(l, f->seq_found);
+    ssize_t at = led_lease_find(l, f->seq_found);
+    CHECK(at >= 0); /* items_check() has found it */
     int before = l->run[at].before;
     named[at] = true;
     if (f->how != END_RELEASE && before >= 0 && l->state[before] == HELD_OPEN && !named[before])
@@ -477,7 +483,9 @@ static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_le
 static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_lease *l,
                                    struct finish *f, struct finish_item *it, struct pawl_err *err)
 {
-    size_t i = (size_t)led_lease_find(l, it->seq_found);
+    ssize_t at = led_lease_find(l, it->seq_found);
+    CHECK(at >= 0 && l->state[at] == HELD_OPEN); /* items_check() has found it */
+    size_t i = (size_t)at;
     int behind = l->run[i].behind;
     struct led_end e = { .end = { .how = it->how, .retry_in_us = it->retry_in_us },
                          .result = it->result,

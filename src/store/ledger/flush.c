@@ -75,8 +75,10 @@ static void put(struct led_batch *b, struct sheet *s, enum count count)
     struct led_params p = { 0 };
     if (s->rows == 0)
         return;
-    for (size_t i = 0; s->kinds[i]; i++)
+    for (size_t i = 0; s->kinds[i]; i++) {
+        CHECK(s->v[i].n == s->rows || s->v[i].a->failed);
         led_column(&p, &s->v[i]);
+    }
     led_batch_add(b, s->name, &p, count == EXACT ? (int64_t)s->rows : -1);
 }
 
@@ -176,6 +178,9 @@ static void write_outcome(struct writing *w, const struct led_call *it)
     struct attempt_counts t = it->now.counts;
     if (old == o)
         return;
+    /* A call of a key that was claimed has its number there. */
+    CHECK(!o || !o->claimed_us || !it->spec.key.data || it->now.key_no > 0);
+    CHECK(!o || led_form_check(o->result.form, "a result", NULL) == PAWL_OK);
     if (old && o && old->finished_us == o->finished_us && it->was.state == it->now.state) {
         ROW(w->c, &w->outcome_keep, I(it->seq), I(o->keep_until_us));
         return;
@@ -212,6 +217,7 @@ static enum pawl_status write_fresh(struct writing *w, const struct led_call *it
     struct ledger *c = w->c;
     const struct call_spec *s = &it->spec;
     struct bytes options, tags;
+    CHECK(led_form_check(s->input.form, "an input", NULL) == PAWL_OK);
     enum pawl_status st = call_options_write(&c->scratch, s, &options, err);
     if (st == PAWL_OK)
         st = call_tags_write(&c->scratch, s, &tags, err);
@@ -482,6 +488,9 @@ static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct 
             st = write_call(w, it, err);
     for (struct led_lease *l = c->tx->first_lease; l && st == PAWL_OK; l = l->newer)
         st = write_lease(w, l, err);
+    /* No id without its call. With one writer, most rows of ids were written before. */
+    CHECK(st != PAWL_OK || w->ids.rows == w->calls.rows ||
+          (c->db->one_writer && w->ids.rows < w->calls.rows));
     if (st == PAWL_OK)
         st = write_keys(w, err);
     write_objects(w);

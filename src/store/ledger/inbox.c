@@ -131,10 +131,14 @@ static enum pawl_status rows_write(struct moving *m, struct pawl_err *err)
     led_column(&refused, &m->refused);
     led_column(&refused, &m->codes);
     led_column(&refused, &m->reasons);
+    int64_t n_gone = 0, n_refused = 0;
     if (m->gone.n)
-        st = led_run(c, SQL_INBOX_REMOVE, &gone, NULL, err);
+        st = led_run(c, SQL_INBOX_REMOVE, &gone, &n_gone, err);
     if (st == PAWL_OK && m->refused.n)
-        st = led_run(c, SQL_INBOX_REFUSE, &refused, NULL, err);
+        st = led_run(c, SQL_INBOX_REFUSE, &refused, &n_refused, err);
+    /* The rows are locked. A row that stays would be accepted again. */
+    if (st == PAWL_OK && ((size_t)n_gone != m->gone.n || (size_t)n_refused != m->refused.n))
+        st = led_again(c, "a row of the inbox", err);
     return st;
 }
 
@@ -182,5 +186,8 @@ enum pawl_status led_inbox_forget(struct ledger *c, int max, struct pawl_err *er
         return PAWL_OK;
     led_int(&p, c->now_us - c->retention_us);
     led_int(&p, max);
-    return led_run(c, SQL_INBOX_FORGET, &p, NULL, err);
+    int64_t gone = 0;
+    enum pawl_status st = led_run(c, SQL_INBOX_FORGET, &p, &gone, err);
+    CHECK(st != PAWL_OK || gone <= max);
+    return st;
 }

@@ -90,6 +90,9 @@ static enum pawl_status rows_take(struct ledger *c, enum sql_name name, const st
         if (st != PAWL_OK)
             return st;
         if (name == SQL_KEY_ADD) {
+            if (k->known)
+                return err_set(err, PAWL_BROKEN, "database: key \"%.*s\" has two rows",
+                               BYTES_ARG(k->name));
             k->known = true;
             k->fresh = false;
         } else if (!k->got) {
@@ -172,6 +175,8 @@ static enum pawl_status rows_ask(struct ledger *c, enum sql_name name, const str
     if (with_notes)
         led_batch_ask(b, SQL_KEY_NOTES_OF, &p, &notes);
     enum pawl_status st = led_batch_run(c, b, err);
+    if (st == PAWL_OK)
+        st = led_rows_check(rows, name, n, err);
     if (st != PAWL_OK)
         return st;
     st = rows_take(c, name, rows, err);
@@ -296,6 +301,7 @@ static enum pawl_status rows_plan(struct ledger *c, const struct bytes *v, size_
         struct led_key *k = led_key_find(c, v[i]);
         if (k->known)
             continue;
+        CHECK(k->turn == KEY_IDLE && !k->held && !k->waiting && !k->later); /* it has no row */
         k->got = k->fresh = true;
         noted = noted || k->seen_waiting || k->seen_later;
     }
@@ -468,6 +474,8 @@ enum pawl_status led_key_notes_fold(struct ledger *c, struct pawl_err *err)
         return PAWL_OK;
     led_int(&p, FOLD_MAX);
     enum pawl_status st = led_query(c, SQL_KEY_NOTE_LIST, &p, &notes, err);
+    if (st == PAWL_OK)
+        st = led_rows_check(notes, SQL_KEY_NOTE_LIST, FOLD_MAX, err);
     if (st != PAWL_OK || notes->n == 0)
         return st;
     struct bytes *v = arena_alloc(&c->scratch, (size_t)notes->n * sizeof *v);
@@ -490,6 +498,7 @@ enum pawl_status led_key_gone(struct ledger *c, struct bytes name, struct pawl_e
         st = led_flush(c, err);
     if (st != PAWL_OK || k->turn != KEY_IDLE || led_key_pending(k))
         return st;
+    CHECK(k->got && !k->held && !k->due);
     led_text(&p, name);
     st = led_number(c, SQL_CALL_OF_KEY, &p, 0, &left, err);
     if (st == PAWL_OK && !left)

@@ -91,6 +91,8 @@ enum pawl_status led_lanes_read(struct ledger *c, struct pawl_err *err)
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
         if (led_get_int(r, i, 0) != (int64_t)c->lanes.n + 1)
             return err_set(err, PAWL_BROKEN, "lane %zu is missing", c->lanes.n + 1);
+        if (c->lanes.n == LANES_MAX)
+            return err_set(err, PAWL_BROKEN, "database: there are more than %d lanes", LANES_MAX);
         st = lane_keep(c, led_get(r, i, 1), led_get(r, i, 2), err);
     }
     c->lanes.n_stored = c->lanes.n;
@@ -142,6 +144,7 @@ enum pawl_status led_lane_for(struct ledger *c, struct bytes queue, struct bytes
         st = led_lane_find(c, queue, type, out, err);
     if (st != PAWL_OK || *out || led_lanes_full(c, 1))
         return st;
+    CHECK(c->lanes.locked || c->db->one_writer); /* else two lanes could get one number */
     st = lane_keep(c, queue, type, err);
     *out = (int)c->lanes.n;
     return st;
@@ -190,9 +193,12 @@ enum pawl_status led_paused_take(struct ledger *c, const struct led_rows *r, str
     c->tx->paused = arena_zalloc(&c->scratch, (size_t)r->n + 1, sizeof *c->tx->paused);
     if (!c->tx->paused)
         return err_no_memory(err, "paused queues");
-    for (int i = 0; i < r->n; i++)
+    for (int i = 0; i < r->n; i++) {
+        if (!led_get(r, i, 0).len)
+            return err_set(err, PAWL_BROKEN, "database: a paused queue has no name");
         if (led_get_int(r, i, 1))
             c->tx->paused[c->tx->n_paused++] = led_get(r, i, 0);
+    }
     c->tx->paused_read = true;
     return PAWL_OK;
 }
@@ -222,10 +228,14 @@ enum pawl_status led_lane_paused(struct ledger *c, int lane, bool *out, struct p
 enum pawl_status led_pause(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     struct led_params p = { 0 };
+    int64_t changed = 0;
     led_text(&p, op->pause.queue);
     c->tx->paused_read = false;
-    if (!op->pause.paused)
-        return led_run(c, SQL_QUEUE_RESUME, &p, NULL, err);
-    led_int(&p, 1);
-    return led_run(c, SQL_QUEUE_PAUSE, &p, NULL, err);
+    if (op->pause.paused)
+        led_int(&p, 1);
+    enum pawl_status st =
+        led_run(c, op->pause.paused ? SQL_QUEUE_PAUSE : SQL_QUEUE_RESUME, &p, &changed, err);
+    /* A queue that is not paused need not have a row. */
+    CHECK(st != PAWL_OK || (op->pause.paused ? changed >= 1 : changed <= 1));
+    return st;
 }

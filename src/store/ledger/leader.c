@@ -71,7 +71,10 @@ static enum pawl_status settle(struct ledger *c, struct lead *q, const struct le
     led_int(&p, l.epoch);
     led_int(&p, l.acquired_us);
     led_int(&p, l.until_us);
-    return may ? led_run(c, SQL_LEADER_WRITE, &p, NULL, err) : PAWL_OK;
+    int64_t changed = 1;
+    enum pawl_status st = may ? led_run(c, SQL_LEADER_WRITE, &p, &changed, err) : PAWL_OK;
+    CHECK(st != PAWL_OK || changed == 1); /* its row is locked */
+    return st;
 }
 
 enum pawl_status led_lead(struct ledger *c, struct op *op, struct pawl_err *err)
@@ -82,6 +85,8 @@ enum pawl_status led_lead(struct ledger *c, struct op *op, struct pawl_err *err)
     struct leader l = { 0 };
     led_text(&p, q->node);
     enum pawl_status st = led_query(c, SQL_NODE_SHARE, &p, &node, err);
+    if (st == PAWL_OK)
+        st = led_node_rows_check(q->node, node, err);
     if (st == PAWL_OK)
         st = leader_read(c, q, &l, err);
     if (st != PAWL_OK)

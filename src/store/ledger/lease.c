@@ -158,14 +158,20 @@ static enum pawl_status ended_load(struct ledger *c, struct led_lease *const *v,
             led_add_int(&col, v[i]->held[k].seq);
     led_column(&p, &col);
     enum pawl_status st = n ? led_query(c, SQL_LEASE_ENDED, &p, &r, err) : PAWL_OK;
-    for (int i = 0; r && i < r->n; i++)
+    for (int i = 0; r && i < r->n; i++) {
+        bool asked = false;
         for (size_t k = 0; k < n; k++) {
             ssize_t at = led_lease_find(v[k], led_get_int(r, i, 0));
+            asked = asked || at >= 0;
             if (at < 0 || v[k]->state[at] != HELD_OPEN)
                 continue;
             v[k]->state[at] = HELD_ENDED;
             v[k]->left--;
         }
+        if (!asked)
+            return err_set(err, PAWL_BROKEN, "database: call %lld has ended and no lease names it",
+                           (long long)led_get_int(r, i, 0));
+    }
     return st;
 }
 
@@ -242,7 +248,9 @@ enum pawl_status led_leases_ask(struct ledger *c, struct led_batch *b, const str
 static enum pawl_status leases_take(struct ledger *c, const struct token *v, size_t n,
                                     const struct led_rows *r, bool ended, struct pawl_err *err)
 {
-    enum pawl_status st = still_missing(c, v, n, r, err);
+    enum pawl_status st = led_rows_check(r, SQL_LEASE_READ, n, err);
+    if (st == PAWL_OK)
+        st = still_missing(c, v, n, r, err);
     if (st == PAWL_OK)
         st = leases_read(c, r, ended, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++)
@@ -351,6 +359,7 @@ static void cancel_requests_take(struct ledger *c, const struct led_rows *r)
 {
     for (int i = 0; r && i < r->n; i++) {
         struct led_call *it = led_call_find(c, led_get_int(r, i, 0));
+        CHECK(!it || !it->lease || it->now.place == AT_HELD);
         if (it && it->lease)
             it->now.cancel_requested = it->was.cancel_requested = true;
     }
@@ -375,6 +384,8 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
             struct led_call *it = led_call_new(c, l->held[k].seq);
             if (!it)
                 return err_no_memory(err, "a lease");
+            if (it->lease && it->lease != l)
+                return err_set(err, PAWL_BROKEN, "call %lld is in two leases", (long long)it->seq);
             *it = (struct led_call){ .same = it->same,
                                      .newer = it->newer,
                                      .seq = it->seq,
@@ -398,6 +409,8 @@ enum pawl_status led_leases_calls(struct ledger *c, struct pawl_err *err)
     if (cached && !c->tx->ahead.asked_cancel_requests)
         led_cache_ask(c, b);
     enum pawl_status st = b->n ? led_batch_run(c, b, err) : PAWL_OK;
+    if (st == PAWL_OK && r && (size_t)r->n != col.n)
+        st = err_set(err, PAWL_BROKEN, "database: %d calls of leases instead of %zu", r->n, col.n);
     for (int i = 0; st == PAWL_OK && r && i < r->n; i++)
         st = lean_row(c, r, i, err);
     if (st == PAWL_OK)
@@ -524,6 +537,8 @@ enum pawl_status led_head_begun(struct ledger *c, const struct led_key *k, bool 
         st = leases_read(c, r, true, err);
     if (st == PAWL_OK && r)
         l = holder_of(c, k->head, &at);
+    if (st == PAWL_OK && !l && (c->reading || c->db->one_writer))
+        st = led_again(c, lost_text(c, k->head), err);
     *out = !l || led_lease_begun(l, at);
     return st;
 }
@@ -556,8 +571,11 @@ enum pawl_status led_lease_leave(struct ledger *c, struct bytes token, int64_t s
 {
     struct token t;
     struct led_lease *l;
-    if (token.len != sizeof t.b)
+    if (!token.len)
         return PAWL_OK;
+    if (token.len != sizeof t.b)
+        return err_set(err, PAWL_BROKEN, "call %lld: its outcome has a token of %zu bytes",
+                       (long long)seq, token.len);
     memcpy(t.b, token.data, sizeof t.b);
     enum pawl_status st = led_lease_get(c, &t, &l, err);
     ssize_t i = st == PAWL_OK && l ? led_lease_find(l, seq) : -1;

@@ -150,7 +150,7 @@ struct led_params {
     int n;
 };
 /* Each adds one parameter: a value, or a column of values. Bytes are borrowed until the statement
- * has run. More than LED_PARAMS_MAX end the process. */
+ * has run. More than LED_PARAMS_MAX, or columns of different lengths, end the process. */
 void led_int(struct led_params *p, int64_t v);
 void led_text(struct led_params *p, struct bytes v);
 void led_blob(struct led_params *p, struct bytes v);
@@ -168,7 +168,7 @@ struct led_rows {
     int n, columns;
     struct led_cell *v;
 };
-/* A value of an answer; `row` and `column` are within it. */
+/* A value of an answer. A row or column that it does not have ends the process. */
 int64_t led_get_int(const struct led_rows *r, int row, int column);  /* null: 0 */
 struct bytes led_get(const struct led_rows *r, int row, int column); /* null: absent */
 bool led_null(const struct led_rows *r, int row, int column);
@@ -182,7 +182,8 @@ MUST_USE enum pawl_status led_query(struct ledger *c, enum sql_name name,
  * out_rows may be NULL. */
 MUST_USE enum pawl_status led_run(struct ledger *c, enum sql_name name, const struct led_params *p,
                                   int64_t *out_rows, struct pawl_err *err);
-/* The first column of the first row; `otherwise` if there is no row or the value is null. */
+/* The first column of the only row; `otherwise` if there is no row or the value is null. BROKEN if
+ * there are more rows. */
 MUST_USE enum pawl_status led_number(struct ledger *c, enum sql_name name,
                                      const struct led_params *p, int64_t otherwise, int64_t *out,
                                      struct pawl_err *err);

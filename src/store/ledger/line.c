@@ -160,6 +160,11 @@ static enum pawl_status ahead_row(struct ledger *c, const struct led_rows *r, in
         return PAWL_OK;
     st = it->partial ? led_call_taken(c, r, row, TAKEN_LINE, it, err)
                      : led_call_check(it, LED_LOADED, err);
+    /* The calls of a key are neighbours in `calls`, in the order of their places. */
+    if (st == PAWL_OK && k->n_ahead &&
+        (k->ahead + k->n_ahead != *calls || (*calls)[-1]->now.pos >= it->now.pos))
+        st = err_set(err, PAWL_BROKEN, "database: key \"%.*s\": its line was read in no order",
+                     BYTES_ARG(k->name));
     if (!k->n_ahead)
         k->ahead = *calls;
     k->n_ahead++;
@@ -174,8 +179,11 @@ enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v, cons
     struct led_rows *r = NULL;
     struct led_params p = { 0 };
     struct led_column keys;
+    size_t all = 0;
     led_column_init(&keys, &c->scratch, LED_TEXTS);
     for (size_t i = 0; i < n; i++) {
+        CHECK(max[i] > 0 && v[i]->got);
+        all += (size_t)max[i];
         led_add_bytes(&keys, v[i]->name);
         v[i]->n_ahead = 0; /* of a claim before this one */
     }
@@ -183,6 +191,8 @@ enum pawl_status led_lines_take(struct ledger *c, struct led_key *const *v, cons
     led_ints(c, &p, max, n);
     led_int(&p, c->db->one_writer ? len_each(max, n, len) : len);
     enum pawl_status st = led_query(c, SQL_LINE_TAKE, &p, &r, err);
+    if (st == PAWL_OK)
+        st = led_rows_check(r, SQL_LINE_TAKE, all, err);
     struct led_call **calls =
         st == PAWL_OK ? arena_alloc(&c->scratch, ((size_t)r->n + 1) * sizeof *calls) : NULL;
     if (st == PAWL_OK && !calls)
@@ -315,6 +325,8 @@ enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joine
     led_int(&p, max);
     if (st == PAWL_OK)
         st = led_query(c, SQL_LINE_DUE, &p, &r, err);
+    if (st == PAWL_OK)
+        st = led_rows_check(r, SQL_LINE_DUE, (size_t)max, err);
     if (st != PAWL_OK || r->n == 0)
         return st;
     size_t n = r->n;
@@ -334,6 +346,8 @@ enum pawl_status led_keys_join_due(struct ledger *c, int max, int64_t *out_joine
         struct led_key *k = led_key_find(c, keys[i]);
         if (!k->got || !it || it->now.place != AT_DELAYED)
             continue; /* the key is locked: the next claim looks again */
+        if (it->now.run_at_us > c->now_us)
+            return led_again(c, "a delayed call", err);
         struct led_stand to = it->now;
         to.place = AT_LINE;
         st = led_line_end(c, &to.pos, err);

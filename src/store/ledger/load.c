@@ -156,6 +156,8 @@ enum pawl_status led_ids_load(struct ledger *c, const struct bytes *ids, size_t 
     led_column(&p, &col);
     led_int(&p, 0);
     enum pawl_status st = led_query(c, SQL_ID_FIND, &p, &r, err);
+    if (st == PAWL_OK)
+        st = led_rows_check(r, SQL_ID_FIND, col.n, err);
     struct led_reserve kept = c->tx->numbers;
     c->tx->numbers = (struct led_reserve){ 0 };
     if (st == PAWL_OK)
@@ -467,6 +469,8 @@ enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, size_t n,
         return PAWL_OK;
     led_ints(c, &p, want, m);
     enum pawl_status st = led_query(c, SQL_CALL_READ, &p, &r, err);
+    if (st == PAWL_OK)
+        st = led_rows_check(r, SQL_CALL_READ, m, err);
     for (int i = 0; st == PAWL_OK && i < r->n; i++)
         st = call_row(c, r, i, err);
     for (size_t i = 0; i < m && st == PAWL_OK; i++)
@@ -524,6 +528,9 @@ enum pawl_status led_payloads_load(struct ledger *c, struct led_call *const *v, 
     enum pawl_status st = led_query(c, SQL_CALL_PAYLOAD, &p, &r, err);
     for (int i = 0; st == PAWL_OK && i < r->n; i++)
         st = payload_row(c, r, i, err);
+    for (size_t i = 0; st == PAWL_OK && i < n; i++)
+        if (!v[i]->payload && v[i]->now.place != AT_GONE)
+            st = led_again(c, "the row of a call", err);
     return st;
 }
 
@@ -620,6 +627,8 @@ enum pawl_status led_last_error(struct ledger *c, const struct led_call *call, s
         }
     led_int(&p, call->seq);
     enum pawl_status st = led_query(c, SQL_ATTEMPT_ERROR, &p, &r, err);
+    if (st == PAWL_OK)
+        st = led_rows_check(r, SQL_ATTEMPT_ERROR, 1, err);
     if (st == PAWL_OK && r->n)
         *out = led_get(r, 0, 0);
     return st;
@@ -677,6 +686,10 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
     if (st == PAWL_OK && k->held)
         st = led_head_begun(c, k, &runs, err);
     out->position = k->held - runs + k->waiting + k->note_waiting + k->seen_waiting - newer;
+    /* Elsewhere the line and the key may have been read at different times. */
+    if (st == PAWL_OK && out->position < 1 && (c->reading || c->db->one_writer))
+        st = err_set(err, PAWL_BROKEN, "database: key \"%.*s\": more calls wait than it counts",
+                     BYTES_ARG(k->name));
     return st;
 }
 
@@ -702,8 +715,10 @@ static enum pawl_status show_held(struct ledger *c, struct led_call *it, unsigne
                                   struct call *out, struct pawl_err *err)
 {
     struct led_lease *l = it->lease;
-    size_t at = (size_t)led_lease_find(l, it->seq), first;
-    int64_t before = led_lease_before(l, at, &first);
+    ssize_t at = led_lease_find(l, it->seq);
+    size_t first;
+    CHECK(at >= 0); /* it was found by this list */
+    int64_t before = led_lease_before(l, (size_t)at, &first);
     bool runs = with & LED_AS_OWNER || led_lease_begun(l, first);
     enum pawl_status st = PAWL_OK;
     out->node = l->owner;

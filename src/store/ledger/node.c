@@ -210,6 +210,8 @@ enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token
             if (l->state[at] == HELD_OPEN)
                 st = take_back(c, op, l, (size_t)at, &back, count, err);
     }
+    for (size_t i = 0; i < l->n && st == PAWL_OK; i++)
+        CHECK(l->state[i] != HELD_OPEN); /* else no place would have this call */
     l->missing = l->dirty = true;
     return st;
 }
@@ -268,7 +270,7 @@ static enum pawl_status node_find(struct ledger *c, enum sql_name name, struct b
     if (st != PAWL_OK)
         return st;
     *out = node_of(r);
-    return out->there ? led_node_check(node, out->boot, out->beats, err) : PAWL_OK;
+    return led_node_rows_check(node, r, err);
 }
 
 /* Add what a node reports with every heartbeat. */
@@ -300,7 +302,11 @@ enum pawl_status led_join(struct ledger *c, struct op *op, struct pawl_err *err)
     led_text(&p, n->queues);
     said(&p, n);
     led_int(&p, c->now_us);
-    return st == PAWL_OK ? led_run(c, SQL_NODE_JOIN, &p, NULL, err) : st;
+    int64_t changed = 0;
+    if (st == PAWL_OK)
+        st = led_run(c, SQL_NODE_JOIN, &p, &changed, err);
+    CHECK(st != PAWL_OK || changed > 0); /* inserted, or its row was locked */
+    return st;
 }
 
 static enum pawl_status not_ours(struct op *op)
@@ -321,6 +327,7 @@ enum pawl_status led_beat(struct ledger *c, struct op *op, struct pawl_err *err)
     said(&p, n);
     led_int(&p, c->now_us);
     enum pawl_status st = led_run(c, SQL_NODE_BEAT, &p, &changed, err);
+    CHECK(st != PAWL_OK || changed <= 1); /* a node has one row */
     return st == PAWL_OK && changed == 0 ? not_ours(op) : st;
 }
 
@@ -364,7 +371,11 @@ enum pawl_status led_bury(struct ledger *c, struct op *op, struct pawl_err *err)
     led_text(&p, n->node);
     led_text(&p, n->boot);
     led_int(&p, n->beats);
-    return st == PAWL_OK ? led_run(c, SQL_NODE_BURY, &p, NULL, err) : st;
+    int64_t changed = 0;
+    if (st == PAWL_OK)
+        st = led_run(c, SQL_NODE_BURY, &p, &changed, err);
+    CHECK(st != PAWL_OK || changed == 1); /* its row is locked, with this boot and count */
+    return st;
 }
 
 enum pawl_status led_drain(struct ledger *c, struct op *op, struct pawl_err *err)
@@ -375,6 +386,7 @@ enum pawl_status led_drain(struct ledger *c, struct op *op, struct pawl_err *err
     led_text(&p, n->node);
     led_int(&p, n->drain);
     enum pawl_status st = led_run(c, SQL_NODE_DRAIN, &p, &changed, err);
+    CHECK(st != PAWL_OK || changed <= 1);
     if (st == PAWL_OK && changed == 0)
         op->status = err_set(&op->err, PAWL_NOT_FOUND, "no node \"%.*s\"", BYTES_ARG(n->node));
     return st;

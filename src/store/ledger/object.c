@@ -66,6 +66,8 @@ enum pawl_status led_objects_load(struct ledger *c, const struct bytes *types,
     led_column(&p, &k);
     led_column(&p, &t);
     enum pawl_status st = led_query(c, SQL_OBJECT_READ, &p, &r, err);
+    if (st == PAWL_OK)
+        st = led_rows_check(r, SQL_OBJECT_READ, k.n, err);
     for (int i = 0; st == PAWL_OK && i < r->n; i++)
         st = object_row(c, r, i, err);
     return st;
@@ -360,12 +362,16 @@ static enum pawl_status keys_read(struct ledger *c, struct arena *a, const struc
     enum pawl_status st =
         led_query(c, q->blocked ? SQL_KEY_LIST_BLOCKED : SQL_KEY_LIST, &p, &r, err);
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        struct bytes name = led_get(r, i, 0), before = i ? led_get(r, i - 1, 0) : q->after;
+        if (before.data && bytes_cmp(name, before) <= 0) /* the pages would not end */
+            return err_set(err, PAWL_BROKEN, "database: key \"%.*s\" is listed before \"%.*s\"",
+                           BYTES_ARG(before), BYTES_ARG(name));
         if (out->n == (size_t)q->limit || i == LIST_LOOK_MAX) {
             out->next = arena_copy(a, led_get(r, i - 1, 0));
             break;
         }
         if (led_get_int(r, i, 1) != KEY_IDLE)
-            st = key_show(c, a, led_get(r, i, 0), &out->v[out->n++], err);
+            st = key_show(c, a, name, &out->v[out->n++], err);
     }
     return st;
 }

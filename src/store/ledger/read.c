@@ -50,7 +50,9 @@ static enum pawl_status get_all(struct ledger *c, struct arena *a, struct get *g
         if (!it)
             return err_set(err, PAWL_BROKEN, "call %lld has an id and no row", (long long)id->seq);
         g->found[i] = it->now.place == AT_GONE ? PAWL_GONE : PAWL_OK;
-        st = led_show(c, a, it, g->with, &g->out[i], err);
+        st = led_id_check(g->ids[i], it, err);
+        if (st == PAWL_OK)
+            st = led_show(c, a, it, g->with, &g->out[i], err);
     }
     return st;
 }
@@ -112,6 +114,8 @@ enum pawl_status led_attempts(struct store *s, struct arena *a, struct bytes id,
     st = led_id_get(c, id, &found, err);
     if (st == PAWL_OK && found->seq)
         st = led_call_get(c, found->seq, &it, err);
+    if (st == PAWL_OK && it)
+        st = led_id_check(id, it, err);
     if (st != PAWL_OK)
         return st;
     if (!it)
@@ -256,8 +260,9 @@ static enum pawl_state shown_state(const struct led_call *it)
 {
     if (it->now.place != AT_HELD)
         return it->now.state;
-    size_t at = (size_t)led_lease_find(it->lease, it->seq);
-    return led_lease_begun(it->lease, at) ? PAWL_PROCESSING : PAWL_PENDING;
+    ssize_t at = led_lease_find(it->lease, it->seq);
+    CHECK(at >= 0); /* it was found by this list */
+    return led_lease_begun(it->lease, (size_t)at) ? PAWL_PROCESSING : PAWL_PENDING;
 }
 
 static bool matches(const struct listing *l, const struct led_call *it)

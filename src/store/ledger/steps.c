@@ -176,7 +176,11 @@ static enum pawl_status step_apply(struct ledger *c, const struct led_steps *s,
     led_blob(&p, (struct bytes){ (char *)sum, sizeof sum });
     led_int(&p, c->now_us);
     led_int(&p, m->finish[0] == 0);
-    return led_run(c, SQL_MIGRATION_ADD, &p, NULL, err);
+    int64_t rows = 0;
+    st = led_run(c, SQL_MIGRATION_ADD, &p, &rows, err);
+    if (st == PAWL_OK && rows != 1) /* it would be applied again */
+        st = refuse(c, PAWL_BROKEN, err, "step %d of its schema was not recorded", m->number);
+    return st;
 }
 
 static enum pawl_status step_finish(struct ledger *c, const struct led_steps *s,

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/ledger/ledger.h"
+#include "store/ledger/cache.h"
 
 #define COLUMN_FIRST 16
 
@@ -74,6 +74,11 @@ void led_blob(struct led_params *p, struct bytes v)
 
 void led_column(struct led_params *p, const struct led_column *k)
 {
+    int last = p->n - 1;
+    while (last >= 0 && !p->v[last].many)
+        last--;
+    /* A statement runs once for each value, so all of its columns have the same number of them. */
+    CHECK(last < 0 || p->v[last].k.n == k->n || k->a->failed);
     *param(p) = (struct led_param){ .kind = k->kind, .many = true, .k = *k };
 }
 
@@ -99,6 +104,7 @@ void led_texts(struct ledger *c, struct led_params *p, const struct bytes *v, si
 
 static const struct led_cell *cell(const struct led_rows *r, int row, int column)
 {
+    CHECK(row >= 0 && row < r->n && column >= 0 && column < r->columns);
     return &r->v[row * r->columns + column];
 }
 
@@ -148,6 +154,8 @@ enum pawl_status led_number(struct ledger *c, enum sql_name name, const struct l
     struct led_rows *r;
     enum pawl_status st = led_query(c, name, p, &r, err);
     *out = otherwise;
+    if (st == PAWL_OK)
+        st = led_rows_check(r, name, 1, err);
     if (st == PAWL_OK && r->n > 0 && !led_null(r, 0, 0))
         *out = led_get_int(r, 0, 0);
     return st;
@@ -177,5 +185,8 @@ enum pawl_status led_batch_run(struct ledger *c, const struct led_batch *b, stru
 {
     if (c->scratch.failed)
         return err_no_memory(err, "what a group writes");
-    return b->n ? c->db->batch(c, b, err) : PAWL_OK;
+    enum pawl_status st = b->n ? c->db->batch(c, b, err) : PAWL_OK;
+    for (size_t i = 0; i < b->n && st == PAWL_OK; i++)
+        CHECK(!b->v[i].out || *b->v[i].out); /* every query of the batch is answered */
+    return st;
 }

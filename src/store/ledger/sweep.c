@@ -15,7 +15,9 @@ static enum pawl_status due(struct ledger *c, enum sql_name name, int64_t by_us,
     enum pawl_status st = led_flush(c, err);
     led_int(&p, by_us);
     led_int(&p, max);
-    return st == PAWL_OK ? led_query(c, name, &p, out, err) : st;
+    if (st == PAWL_OK)
+        st = led_query(c, name, &p, out, err);
+    return st == PAWL_OK ? led_rows_check(*out, name, (size_t)max, err) : st;
 }
 
 /* For several kinds: *first, the earliest time, and *any, whether one is due; each may be NULL. */
@@ -28,6 +30,9 @@ static enum pawl_status ask(struct ledger *c, const enum sql_name *kinds, size_t
     for (size_t i = 0; i < n && st == PAWL_OK; i++) {
         int64_t v = 0;
         st = led_number(c, kinds[i], &p, 0, &v, err);
+        if (st == PAWL_OK && first && v && v <= c->now_us) /* the caller would not rest */
+            st = err_set(err, PAWL_BROKEN, "database: %s gives %lld, which is not to come",
+                         sql_name_text[kinds[i]], (long long)v);
         if (any)
             *any = *any || v;
         if (first && v && (!*first || v < *first))
@@ -53,19 +58,25 @@ static enum pawl_status calls_load(struct ledger *c, const int64_t *seqs, size_t
     return st == PAWL_OK && n_keys ? led_keys_load(c, keys, n_keys, LOCK_WAIT, err) : st;
 }
 
-/* The first column of the rows, in scratch; NULL without memory. */
-static int64_t *numbers(struct ledger *c, const struct led_rows *r)
+/* The numbers of calls in the first column of the rows, in scratch; `what` has them. */
+static enum pawl_status numbers(struct ledger *c, const struct led_rows *r, const char *what,
+                                const int64_t **out, struct pawl_err *err)
 {
     int64_t *v = arena_alloc(&c->scratch, ((size_t)r->n + 1) * sizeof *v);
-    for (int i = 0; v && i < r->n; i++)
+    enum pawl_status st = v ? PAWL_OK : err_no_memory(err, what);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
         v[i] = led_get_int(r, i, 0);
-    return v;
+        st = led_number_check(v[i], what, err);
+    }
+    *out = v;
+    return st;
 }
 
 static enum pawl_status calls_of(struct ledger *c, const struct led_rows *r, struct pawl_err *err)
 {
-    const int64_t *seqs = numbers(c, r);
-    return seqs ? calls_load(c, seqs, (size_t)r->n, err) : err_no_memory(err, "a sweep");
+    const int64_t *seqs;
+    enum pawl_status st = numbers(c, r, "a call past its expiry", &seqs, err);
+    return st == PAWL_OK ? calls_load(c, seqs, (size_t)r->n, err) : st;
 }
 
 /* ---- Sweep ----------------------------------------------------------------------------------- */
@@ -190,7 +201,10 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
     }
     led_column(&seqs, &seq);
     led_column(&ids, &id);
-    st = led_run(c, SQL_GONE_REMOVE, &seqs, NULL, err);
+    int64_t gone = 0;
+    st = led_run(c, SQL_GONE_REMOVE, &seqs, &gone, err);
+    if (st == PAWL_OK && gone != r->n)
+        st = led_again(c, "a tombstone", err);
     if (st == PAWL_OK)
         st = led_run(c, SQL_ID_REMOVE, &ids, NULL, err);
     g->forgotten = r->n;
@@ -235,7 +249,8 @@ static enum pawl_status copied_at_once(struct ledger *c, const struct gc *g, con
         return PAWL_OK;
     led_ints(c, &p, seqs, *n);
     enum pawl_status st = led_query(c, SQL_ARCHIVE_LEN, &p, &r, err);
-    CHECK(st != PAWL_OK || (size_t)r->n == *n);
+    if (st == PAWL_OK && (size_t)r->n != *n) /* an outcome has no call */
+        st = led_again(c, "an ended call", err);
     size_t i = 0;
     for (; st == PAWL_OK && i < *n && len < CLAIM_LEN_MAX; i++)
         len += led_get_int(r, (int)i, 0);
@@ -282,9 +297,11 @@ enum pawl_status led_gc(struct ledger *c, struct op *op, struct pawl_err *err)
     if (g->ended_before_us)
         return gc_ended(c, g, err);
     enum pawl_status st = due(c, SQL_OUTCOME_KEPT, c->now_us, g->max, &r, err);
-    const int64_t *seqs = st == PAWL_OK ? numbers(c, r) : NULL;
+    const int64_t *seqs = NULL;
     if (st == PAWL_OK)
-        st = seqs ? remove_listed(c, g, seqs, (size_t)r->n, err) : err_no_memory(err, "gc");
+        st = numbers(c, r, "an ended call", &seqs, err);
+    if (st == PAWL_OK)
+        st = remove_listed(c, g, seqs, (size_t)r->n, err);
     if (st == PAWL_OK)
         st = forget_some(c, g, err);
     if (st == PAWL_OK)

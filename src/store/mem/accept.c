@@ -41,6 +41,7 @@ static struct lane *lane_new(struct mem_db *db, struct bytes queue, struct bytes
         return NULL;
     l->thing.kind = THING_LANE;
     l->number = db->last_lane + 1;
+    CHECK((size_t)l->number == db->lanes.count + 1); /* their numbers have no gaps */
     l->queue = q;
     memcpy(l->name, queue.data, queue.len);
     memcpy(l->name + queue.len + 1, type.data, type.len);
@@ -79,6 +80,7 @@ static int64_t key_full(const struct mem_tx *tx, const struct call_spec *spec)
 {
     const struct mem_key *k = spec->key.data ? key_find(tx->db, spec->key) : NULL;
     int64_t n = k ? key_pending(k) : 0;
+    CHECK(n >= 0);
     return tx->s->key_pending_max && n >= tx->s->key_pending_max ? n : 0;
 }
 
@@ -102,6 +104,7 @@ static enum pawl_status accept_one(struct mem_tx *tx, const struct call_spec *sp
         /* The first call of a held key counts as begun; the contract spares accepts that check. */
         if (out->call.in_line)
             out->call.position = tree_rank(&c->now.key->line, KEY(c->now.pos)) + !c->now.key->held;
+        CHECK(c->seq == tx->db->last_seq && call_by_id(tx->db, spec->id) == c);
     }
     return PAWL_OK;
 }

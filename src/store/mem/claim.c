@@ -148,6 +148,7 @@ static bool lease_make(struct claiming *g)
     char *at = put_text(l->text, q->node, &l->node);
     at = put_text(at, q->boot, &l->boot);
     put_text(at, q->worker, &l->worker);
+    CHECK(!lease_find_token(tx->db, q->token)); /* else this claim is a repeat */
     if (!thing_add(tx->db, &l->thing))
         return false;
     g->lease = l;
@@ -328,7 +329,9 @@ static enum pawl_status show_taken(struct claiming *g)
     q->calls = arena_zalloc(a, q->n + 1, sizeof *q->calls);
     if (!q->calls)
         return PAWL_NO_MEMORY;
+    CHECK(q->n <= (size_t)q->max && (!q->n || (size_t)g->lease->now.named >= q->n));
     for (size_t i = 0; i < q->n; i++) {
+        CHECK(g->taken[i]->now.place == PLACE_HELD && g->taken[i]->now.lease == g->lease);
         if (!call_show(a, g->taken[i], g->tx->now_us, WITH_INPUT, &q->calls[i]) ||
             !show_state(g, i))
             return PAWL_NO_MEMORY;
@@ -364,6 +367,7 @@ static void cap_end(struct claiming *g)
         return;
     thing_unlink(g->tx->db, &l->thing);
     l->now.until_us = MIN(l->now.until_us, lease_deadline(g->tx->db, l));
+    CHECK(l->now.until_us > g->tx->now_us);
     thing_link(g->tx->db, &l->thing);
 }
 

@@ -20,6 +20,7 @@ static enum pawl_status move_end(struct mem_tx *tx, struct mem_lease *l, struct 
     if (!undo_save(db, &l->thing))
         return PAWL_NO_MEMORY;
     thing_unlink(db, &l->thing);
+    CHECK(lease_deadline(db, l) > tx->now_us); /* calls that are past their timeout have ended */
     l->now.until_us = q->until_us = MIN(tx->now_us + q->lease_us, lease_deadline(db, l));
     thing_link(db, &l->thing);
     return PAWL_OK;
@@ -57,6 +58,7 @@ static struct mem_call *named_call(struct mem_tx *tx, struct by_id *q)
 {
     struct op *op = tx->op;
     struct mem_call *c = call_by_id(tx->db, q->id);
+    CHECK(!c || tx->db->calls[c->seq - 1] == c);
     q->seq = c ? c->seq : 0;
     q->state = c ? c->now.state : 0;
     if (!c)

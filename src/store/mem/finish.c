@@ -264,7 +264,9 @@ static struct mem_call *item_call(const struct mem_db *db, const struct finish_i
 {
     if (!f->seq)
         return call_by_id(db, f->id);
-    return f->seq > 0 && f->seq <= db->last_seq ? db->calls[f->seq - 1] : NULL;
+    struct mem_call *c = f->seq > 0 && f->seq <= db->last_seq ? db->calls[f->seq - 1] : NULL;
+    CHECK(!c || c->seq == f->seq);
+    return c;
 }
 
 static bool live(const struct mem_tx *tx, const struct mem_call *c, const struct mem_lease *l)

@@ -32,6 +32,7 @@ bool key_forget(struct mem_db *db, struct mem_key *k)
 {
     if (!k || k->calls || k->objects)
         return true;
+    CHECK(!k->held && !k->offer && !k->blocker && !key_pending(k));
     return thing_drop(db, &k->thing);
 }
 

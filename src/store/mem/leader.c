@@ -50,6 +50,7 @@ static void take(struct mem_leader *l, const struct lead *q, bool had, int64_t n
         l->now.acquired_us = now_us;
     }
     l->now.until_us = now_us + q->lease_us;
+    CHECK(l->now.epoch > 0 && l->now.acquired_us > 0 && l->now.until_us > now_us);
 }
 
 enum pawl_status mem_lead(struct mem_tx *tx, struct lead *q)

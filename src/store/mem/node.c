@@ -117,6 +117,7 @@ enum pawl_status lease_reclaim(struct mem_tx *tx, struct mem_lease *l, struct at
         if (st != PAWL_OK)
             return st;
     }
+    CHECK(!lease_first(tx->db, l)); /* else no place would have this call */
     return thing_drop(tx->db, &l->thing) ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -225,6 +226,7 @@ enum pawl_status mem_beat(struct mem_tx *tx, struct node_op *q)
         return not_ours(tx, q);
     if (!undo_save(tx->db, &n->thing))
         return PAWL_NO_MEMORY;
+    CHECK(q->state <= NODE_DRAINING && n->now.beats >= 0);
     n->now.beats++;
     n->now.state = q->state;
     said(tx, n, q);

@@ -43,6 +43,7 @@ int64_t object_set(struct mem_tx *tx, struct bytes type, struct mem_key *k, stru
     if (state.bytes.len)
         memcpy(o->text + name_len, state.bytes.data, state.bytes.len);
     o->state = (struct payload){ state.form, { o->text + name_len, state.bytes.len } };
+    CHECK(!object_find(db, type, key)); /* the former state was removed */
     o->version = db->last_version + 1;
     o->updated_us = tx->now_us;
     if (!thing_add(db, &o->thing))

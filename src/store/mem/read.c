@@ -111,6 +111,7 @@ static void attempts_copy(struct arena *a, const struct mem_call *c, struct atte
     for (const struct attempt_row *t = c->now.newest_attempt; t && n > 0; t = t->older) {
         if (!attempt_shown(t))
             continue;
+        CHECK(t->attempt_no > 0 && t->finished_us > 0);
         out->v[--n] = (struct attempt){ .attempt_no = t->attempt_no,
                                         .how = (enum ending)t->how,
                                         .error = arena_copy(a, t->error),
@@ -176,6 +177,7 @@ static void count_calls(const struct mem_db *db, int64_t now_us, struct queue_ro
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         for (struct tree_node *n = tree_from(all[i], first); n; n = tree_after(all[i], n)) {
             const struct mem_call *c = call_at(n);
+            CHECK(!pawl_state_ended(c->now.state));
             if (c->now.place == PLACE_HELD && call_begun(c))
                 count_up(&row_of(out, c)->processing);
             else

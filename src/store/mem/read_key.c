@@ -55,6 +55,7 @@ static struct mem_key **keys_after(struct mem_db *db, struct arena *a, struct by
 static struct key_row row_make(struct arena *a, const struct mem_key *k, int64_t now_us)
 {
     const struct mem_call *head = k->blocker ? k->blocker : line_first(k);
+    CHECK(head && head->now.key == k);
     struct call c = call_model(head, now_us);
     return (struct key_row){ .key = arena_copy(a, k->by_name.name),
                              .head = arena_copy(a, head->id),

@@ -52,6 +52,7 @@ static void table_grow(struct table *t)
 
 void table_add(struct table *t, struct table_node *n, struct bytes name)
 {
+    CHECK(!table_find(t, name)); /* a name is there once */
     if (t->count >= t->size)
         table_grow(t);
     n->name = name;

@@ -38,8 +38,8 @@ static void count(struct tree_node *n)
     n->size = 1 + size_of(n->left) + size_of(n->right);
 }
 
-/* Split a subtree: keys below `key` go left, the rest right. Recurses as deep as the tree is, about
- * log2(n). */
+/* Split a subtree that a new key goes into: keys below `key` go left, the rest right. Recurses as
+ * deep as the tree is, about log2(n). */
 static void split(struct tree_node *n, const struct tree_key *key, struct tree_node **left,
                   struct tree_node **right)
 {
@@ -47,7 +47,9 @@ static void split(struct tree_node *n, const struct tree_key *key, struct tree_n
         *left = *right = NULL;
         return;
     }
-    if (key_cmp(&n->key, key) < 0) {
+    int order = key_cmp(&n->key, key);
+    CHECK(order != 0); /* a key is there once */
+    if (order < 0) {
         *left = n;
         split(n->right, key, &n->right, right);
     } else {
@@ -80,8 +82,10 @@ void tree_add(struct tree *t, struct tree_node *n, struct tree_key key)
 
     struct tree_node **at = &t->root;
     while (*at && (*at)->weight >= n->weight) {
+        int order = key_cmp(&(*at)->key, &key);
+        CHECK(order != 0);
         (*at)->size++;
-        at = key_cmp(&(*at)->key, &key) < 0 ? &(*at)->right : &(*at)->left;
+        at = order < 0 ? &(*at)->right : &(*at)->left;
     }
     split(*at, &key, &left, &right);
     n->left = left;

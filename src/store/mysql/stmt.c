@@ -79,6 +79,7 @@ static bool rows_read(struct arena *a, MYSQL_RES *res, struct mydb_answer *to)
     MYSQL_ROW row;
     while ((row = mysql_fetch_row(res))) {
         const unsigned long *len = mysql_fetch_lengths(res);
+        CHECK((size_t)to->rows->n < to->cap); /* no more rows than were announced */
         struct led_cell *cell = &to->rows->v[to->rows->n++ * (int)columns];
         for (unsigned i = 0; i < columns; i++)
             cell_read(a, &cell[i], row[i], len[i], is_number(fields[i].type));

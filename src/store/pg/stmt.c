@@ -104,6 +104,7 @@ static int64_t number_read(const PGresult *r, int row, int column)
         memcpy(&narrow, at, 4);
         return (int32_t)ntohl(narrow);
     default:
+        CHECK(PQgetlength(r, row, column) == 1); /* a number of another width is not read */
         return *at;
     }
 }

@@ -150,6 +150,7 @@ static void cell_read(struct arena *a, sqlite3_value *v, struct led_cell *out)
 static bool row_keep(struct answer *to, sqlite3_stmt *q)
 {
     struct led_rows *r = to->r;
+    CHECK(sqlite3_data_count(q) == r->columns); /* the same statement for every value */
     if ((size_t)r->n == to->cap && !answer_grow(to))
         return false;
     struct led_cell *at = &r->v[r->n++ * r->columns];
