@@ -141,8 +141,25 @@ static bool field_read(const struct json *v, struct call_spec *s, const struct o
     return false;
 }
 
-static bool option_read(const struct json *v, struct call_spec *s)
+/* Names are checked when the call is settled. Without memory `a` has failed. */
+static bool needs_read(struct arena *a, const struct json *v, struct call_spec *s)
 {
+    if (v->kind != JSON_ARRAY || v->count > NEEDS_MAX)
+        return false;
+    struct bytes *names = arena_zalloc(a, v->count + 1, sizeof *names);
+    for (const struct json *item = v->first; names && item; item = item->next) {
+        if (item->kind != JSON_STRING)
+            return false;
+        names[s->n_needs++] = json_string(a, item);
+    }
+    s->needs = names;
+    return true;
+}
+
+static bool option_read(struct arena *a, const struct json *v, struct call_spec *s)
+{
+    if (bytes_eq(v->name, BYTES("needs")))
+        return needs_read(a, v, s);
     if (bytes_eq(v->name, BYTES("on_dead"))) {
         s->on_dead = PAWL_ON_DEAD_BLOCK;
         return bytes_eq(v->raw, BYTES("\"block\""));
@@ -180,11 +197,11 @@ enum pawl_status call_options_read(struct arena *a, struct bytes text, struct ca
     if (st != PAWL_OK)
         return st;
     for (const struct json *v = object->first; v; v = v->next)
-        if (!option_read(v, s))
+        if (!option_read(a, v, s))
             return err_set(err, PAWL_BROKEN,
                            "a stored call is damaged: option \"%.*s\" is unknown or out of range",
                            BYTES_ARG(v->name));
-    return PAWL_OK;
+    return a->failed ? err_no_memory(err, "a stored call") : PAWL_OK;
 }
 
 /* ---- Tags ------------------------------------------------------------------------------------ */
