@@ -101,6 +101,7 @@ static enum pawl_status write_due(struct ledger *c, int after, struct pawl_err *
 {
     struct lanes_due d;
     int last;
+    PAUSE_POINT("ledger.lanes_due");
     enum pawl_status st = led_lanes_lock(c, err);
     PAUSE_POINT("ledger.lanes_gc");
     if (st == PAWL_OK)
