@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "model/needs.h"
 
@@ -52,6 +53,28 @@ enum pawl_status needs_settle(struct arena *a, const struct needs_field *field,
     *v = to;
     *n = kept;
     return PAWL_OK;
+}
+
+enum pawl_status needs_of_json(struct arena *a, const struct json *list,
+                               const struct needs_field *field, const struct bytes **v, size_t *n,
+                               struct pawl_err *err)
+{
+    *v = NULL;
+    *n = 0;
+    if (!list)
+        return PAWL_OK;
+    if (list->count > field->max)
+        return err_set(err, PAWL_INVALID, "field \"%s\": has %zu names, limit %zu", field->name,
+                       list->count, field->max);
+    struct bytes *names = arena_zalloc(a, list->count + 1, sizeof *names);
+    for (const struct json *one = list->first; names && one; one = one->next) {
+        if (one->kind != JSON_STRING)
+            return err_set(err, PAWL_INVALID, "field \"%s\": name %zu, %.*s, is not a string",
+                           field->name, *n + 1, (int)MIN(one->raw.len, 40), one->raw.data);
+        names[(*n)++] = json_string(a, one);
+    }
+    *v = names;
+    return a->failed ? err_no_memory(err, "a list of capabilities") : PAWL_OK;
 }
 
 bool needs_served(const struct bytes *needs, size_t n_needs, const struct bytes *has, size_t n_has)

@@ -12,6 +12,8 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
+struct json;
+
 /* Check the names of a list, sort it and drop repeated names. The new list is in `a`; its names are
  * borrowed. INVALID names the field: more than `max` names, or one that is not 1..NEED_LEN_MAX
  * letters, digits, "_", "-", "." and ":". NO_MEMORY. */
@@ -21,6 +23,12 @@ struct needs_field {
 };
 MUST_USE enum pawl_status needs_settle(struct arena *a, const struct needs_field *field,
                                        const struct bytes **v, size_t *n, struct pawl_err *err);
+
+/* The strings of a JSON array, unescaped into `a` and not settled; NULL: none. INVALID names the
+ * field. NO_MEMORY. */
+MUST_USE enum pawl_status needs_of_json(struct arena *a, const struct json *list,
+                                        const struct needs_field *field, const struct bytes **v,
+                                        size_t *n, struct pawl_err *err);
 
 /* Is every name of the settled list `needs` in the settled list `has`? */
 bool needs_served(const struct bytes *needs, size_t n_needs, const struct bytes *has, size_t n_has);

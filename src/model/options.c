@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "model/call.h"
+#include "model/needs.h"
 
 /* Room for 16 tags of 64 + 255 bytes when every byte becomes an escape of 6; options are far
  * shorter. */
@@ -142,24 +143,17 @@ static bool field_read(const struct json *v, struct call_spec *s, const struct o
 }
 
 /* Names are checked when the call is settled. Without memory `a` has failed. */
-static bool needs_read(struct arena *a, const struct json *v, struct call_spec *s)
+static bool option_needs(struct arena *a, const struct json *v, struct call_spec *s)
 {
-    if (v->kind != JSON_ARRAY || v->count > NEEDS_MAX)
-        return false;
-    struct bytes *names = arena_zalloc(a, v->count + 1, sizeof *names);
-    for (const struct json *item = v->first; names && item; item = item->next) {
-        if (item->kind != JSON_STRING)
-            return false;
-        names[s->n_needs++] = json_string(a, item);
-    }
-    s->needs = names;
-    return true;
+    const struct needs_field field = { "needs", NEEDS_MAX };
+    return v->kind == JSON_ARRAY &&
+           needs_of_json(a, v, &field, &s->needs, &s->n_needs, NULL) != PAWL_INVALID;
 }
 
 static bool option_read(struct arena *a, const struct json *v, struct call_spec *s)
 {
     if (bytes_eq(v->name, BYTES("needs")))
-        return needs_read(a, v, s);
+        return option_needs(a, v, s);
     if (bytes_eq(v->name, BYTES("on_dead"))) {
         s->on_dead = PAWL_ON_DEAD_BLOCK;
         return bytes_eq(v->raw, BYTES("\"block\""));
