@@ -444,6 +444,7 @@ static void remove_meeting(struct conform_fixture *b, const char *at)
     hook_on_pause(NULL, NULL);
 }
 
+
 static bool has_locks(struct conform_fixture *b)
 {
     return strcmp(b->engine->says, "postgres") == 0 || strcmp(b->engine->says, "mariadb") == 0;
@@ -483,4 +484,40 @@ CASE(a_lane_that_was_brought_back_is_not_removed)
     EQ_INT(stored(b, "SELECT lane FROM pawl_lane WHERE queue = 'q'", 1), 1);
     EQ_INT(stored(b, "SELECT max(retired_at) FROM pawl_lane WHERE queue = 'q'", 0), 0);
     EQ_STR(claimable(b, want(b, 10)), "met");
+}
+
+/* While a transaction that has chosen its lane stands still, the lane is removed. */
+static void stall(const char *name, void *ctx)
+{
+    struct conform_fixture *b = meeting.b;
+    (void)ctx;
+    if (strcmp(name, meeting.at) != 0 || meeting.met++ != 1)
+        return; /* before its second operation */
+    struct store *s = b->s;
+    b->s = meeting.other;
+    gc_for(b, 6 * HOUR_US, 1);
+    b->s = s;
+    EQ_INT(stored(b, "SELECT count(*) FROM pawl_lane WHERE queue = 'q'", 0), 0);
+}
+
+CASE(a_transaction_that_stood_still_does_not_use_a_removed_lane)
+{
+    if (!has_locks(b))
+        skip("one connection writes at a time");
+    pass_through(b, "a", "q");
+    pass_through(b, "b", "r");
+    meeting.b = b;
+    meeting.other = conform_fixture_handle(b);
+    meeting.at = "ledger.next_op";
+    struct call_spec spec = plan("stood");
+    spec.queue = BYTES("q");
+    struct op first = accept_op(b, spec), second = accept_op(b, plan("second"));
+    hook_on_pause(stall, NULL);
+    TOGETHER(b, &first, &second);
+    hook_on_pause(NULL, NULL);
+    OK(first.accept.out[0].status, NULL);
+    store_close(meeting.other);
+    EQ_TEXT(get(b, "stood").spec.queue, "q");
+    EQ_STR(claimable(b, want(b, 10)), "stood second");
+    EQ_INT(stored(b, "SELECT max(lane) FROM pawl_lane WHERE queue = 'q'", 3), 3);
 }
