@@ -307,9 +307,10 @@ static enum pawl_status lanes_fresh(struct ledger *c, struct pawl_err *err)
 
 enum pawl_status led_lanes_young(struct ledger *c, struct pawl_err *err)
 {
-    /* With one writer no lane is removed while this transaction is open. The lock does not help: a
-     * call may have got its lane before the lock was taken. */
-    if (c->db->one_writer || !is_old(c, LANES_STALL_US))
+    /* With one writer no lane is removed while this transaction is open. Else neither the lock nor
+     * a later read helps a call that got its lane before them. */
+    if (c->db->one_writer || !c->lanes.used_us ||
+        world_mono(c->world) - c->lanes.used_us <= LANES_STALL_US)
         return PAWL_OK;
     c->lanes.stale = true;
     return led_again(c, "the transaction was stopped for too long", err);
@@ -322,10 +323,13 @@ bool led_lane_known(const struct ledger *c, const struct led_lane_names *names)
     return lane_named(&c->lanes, names) != NULL;
 }
 
-static int in_use(const struct led_lanes *l, const struct led_lane_names *names)
+static int in_use(struct led_lanes *l, const struct led_lane_names *names)
 {
     const struct led_lane *it = lane_named(l, names);
-    return it && !it->retired_us ? it->number : 0;
+    if (!it || it->retired_us)
+        return 0;
+    l->used_us = l->used_us ? l->used_us : l->whole_us;
+    return it->number;
 }
 
 enum pawl_status led_lane_find(struct ledger *c, const struct led_lane_names *names, int *out,
@@ -492,6 +496,7 @@ void led_lanes_stored(struct ledger *c)
     struct led_lanes *l = &c->lanes;
     CHECK(!l->n_back && l->n == l->n_written);
     l->n_stored = l->n;
+    l->used_us = 0;
     l->read = l->locked = l->whole = l->brought = false;
 }
 
@@ -502,6 +507,7 @@ void led_lanes_undo(struct ledger *c)
     l->stale = l->stale || l->brought;
     l->brought = false;
     l->n_back = 0;
+    l->used_us = 0;
     l->n_written = l->n_stored;
     if (l->n == l->n_stored)
         return;

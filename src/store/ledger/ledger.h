@@ -55,6 +55,8 @@ struct led_lanes {
     bool brought;  /* this transaction brought a lane back */
     int64_t whole_us, whole_now_us; /* when all of the table was last read: world_mono, and the
                                        database's clock */
+    int64_t used_us; /* whole_us when this transaction first chose a lane for a call; 0: it has not
+                      */
     int64_t gc_us;                  /* world_mono: the next look for empty lanes */
     int gc_after;                   /* that look begins behind this lane */
     struct bytes *has; /* owned: capabilities of the last claim, which are shape `shape` */
