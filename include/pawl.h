@@ -182,6 +182,9 @@ struct pawl_spec {
     const char *caller, *parent, *traceparent; /* its caller, parent call and trace */
     const struct pawl_tag *tags;
     size_t n_tags;
+    const char *const *needs; /* capabilities, at most 16: only a worker that has them all takes it.
+                                 1..64 letters, digits, "_", "-", "." and ":" each */
+    size_t n_needs;
 };
 #define PAWL_SPEC_INIT .size = sizeof(struct pawl_spec)
 
@@ -208,6 +211,8 @@ struct pawl_view {
     int64_t key_no;   /* its number within its key, from 1, in the order they run; 0: not yet */
     int64_t position; /* its place in the line of its key: 0 while it runs, 1 is next; -1: in no
                          line */
+    const char *const *needs; /* capabilities, sorted */
+    size_t n_needs;
 };
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
@@ -259,7 +264,8 @@ PAWL_API void pawl_close(struct pawl *p);
 
 /* The answer of a submit for one call. */
 struct pawl_receipt {
-    enum pawl_status status; /* OK (new or duplicate), CONFLICT, GONE, FULL, INVALID, TOO_LARGE */
+    enum pawl_status status; /* OK (new or duplicate), CONFLICT, GONE, FULL, INVALID, TOO_LARGE,
+                                STATE (it has needs, and pawl migrate finish has not been run) */
     bool duplicate;
     enum pawl_state state; /* of the call that has this id */
     int64_t seq;
@@ -492,6 +498,9 @@ struct pawl_claim {
     int64_t wait_us;     /* how long to wait for work; default 0 */
     int64_t lease_us;    /* default 30 s, 1 s..1 h: after it the calls are released */
     const char *repeats; /* the lease token of a claim whose answer was lost, or NULL */
+    const char *const *has; /* capabilities of the worker, at most 64: only calls that need no
+                               others are claimed */
+    size_t n_has;
 };
 #define PAWL_CLAIM_INIT .size = sizeof(struct pawl_claim)
 
@@ -703,6 +712,9 @@ struct pawl_workers {
     int slots;                 /* handlers that run at the same time; default 16, at most 1024 */
     const char *const *queues; /* n_queues 0: all */
     size_t n_queues;
+    const char *const *has; /* capabilities of this process, at most 64: it takes only calls that
+                               need no others */
+    size_t n_has;
 };
 #define PAWL_WORKERS_INIT .size = sizeof(struct pawl_workers)
 

@@ -4,7 +4,7 @@
 -- in:   seq bigint[], now bigint
 INSERT INTO pawl_archive (seq, id, status, queue, type, method, `key`, key_no, input, input_bytes, result, result_bytes,
   error, attempts, lost, redrives, priority, node, created_at, run_at, started_at, finished_at, archived_at, caller,
-  client, parent, trace, tags, options)
+  client, parent, trace, tags, options, needs)
 SELECT c.seq, c.id, ELT(o.status, 'pending', 'processing', 'completed', 'failed', 'dead_letter', 'cancelled', 'expired'),
        l.queue, l.type, c.method, c.`key`, NULLIF(o.key_no, 0),
        IF(c.form = 1, c.input, NULL), IF(c.form = 2, c.input, NULL),
@@ -12,7 +12,8 @@ SELECT c.seq, c.id, ELT(o.status, 'pending', 'processing', 'completed', 'failed'
        o.error, o.attempts, o.lost, o.redrives, c.priority, o.node,
        FROM_UNIXTIME(c.created_at / 1000000), FROM_UNIXTIME(NULLIF(c.run_at, 0) / 1000000),
        FROM_UNIXTIME(NULLIF(o.started_at, 0) / 1000000), FROM_UNIXTIME(o.finished_at / 1000000),
-       FROM_UNIXTIME($2 / 1000000), c.caller, c.client, c.parent, c.trace, c.tags, c.options
+       FROM_UNIXTIME($2 / 1000000), c.caller, c.client, c.parent, c.trace, c.tags, c.options,
+       NULLIF(l.needs, '')
 FROM JSON_TABLE(json($1), '$[*]' COLUMNS (seq BIGINT PATH '$')) v
 STRAIGHT_JOIN pawl_call c FORCE INDEX (PRIMARY) ON c.seq = v.seq
 STRAIGHT_JOIN pawl_outcome o FORCE INDEX (PRIMARY) ON o.seq = v.seq
@@ -33,11 +34,11 @@ SELECT token FROM pawl_lease WHERE claimed_at < $1 ORDER BY claimed_at, token LI
 -- name: archive_read
 -- in:   id text
 -- out:  id, status, queue, type, method, key, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
---       trace, tags, options (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
+--       trace, tags, options, needs (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
 --       finished_at, archived_at (bigint)
 -- why:  A forgotten id may have been used again: the newest call is shown.
 SELECT id, status, queue, type, method, `key`, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
-       trace, tags, options, seq, key_no, attempts, lost, redrives, priority,
+       trace, tags, options, needs, seq, key_no, attempts, lost, redrives, priority,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at),
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', run_at),
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', started_at),

@@ -1,18 +1,37 @@
--- number <-> (queue, type), and paused queues.
+-- number <-> (queue, type, needs, gate), and paused queues.
 
 -- name: lane_lock
 -- in:   schema text
--- why:  Numbers are dense and become visible in order, because inserts are serialized.
+-- why:  Numbers rise and become visible in order, because those that make or remove lanes take turns.
 SELECT value FROM pawl_meta WHERE name = 'lane' FOR UPDATE;
 
 -- name: lane_list
 -- in:   after int
--- out:  lane int, queue text, type text
-SELECT lane, queue, type FROM pawl_lane FORCE INDEX (PRIMARY) WHERE lane > $1 ORDER BY lane;
+-- out:  lane int, queue text, type text, needs text, gate text, retired_at bigint
+SELECT lane, queue, type, needs, gate, retired_at FROM pawl_lane FORCE INDEX (PRIMARY) WHERE lane > $1 ORDER BY lane;
 
 -- name: lane_add
--- in:   lane int[], queue text[], type text[]
-INSERT INTO pawl_lane (lane, queue, type) VALUES rows($1, $2, $3);
+-- in:   lane int[], queue text[], type text[], needs text[], gate text[]
+INSERT INTO pawl_lane (lane, queue, type, needs, gate) VALUES rows($1, $2, $3, $4, $5);
+
+-- name: lane_look
+-- in:   after int, max int
+-- out:  lane int, retired_at bigint, used int
+-- why:  One step into an index for each lane: has it a call, of any state?
+SELECT l.lane, l.retired_at, EXISTS (SELECT 1 FROM pawl_call c FORCE INDEX (call_lane) WHERE c.lane = l.lane LIMIT 1)
+FROM pawl_lane l FORCE INDEX (PRIMARY) WHERE l.lane > $1 ORDER BY l.lane LIMIT $2;
+
+-- name: lane_retire
+-- in:   lane int[], now bigint
+each{UPDATE pawl_lane SET retired_at = $2 WHERE lane = $1 AND retired_at = 0};
+
+-- name: lane_use
+-- in:   lane int[]
+each{UPDATE pawl_lane SET retired_at = 0 WHERE lane = $1};
+
+-- name: lane_remove
+-- in:   lane int[]
+each{DELETE FROM pawl_lane WHERE lane = $1 AND retired_at <> 0};
 
 -- name: queue_list
 -- out:  queue text, paused int

@@ -183,11 +183,13 @@ SELECT 1 FROM pawl_object WHERE `key` = $1 LIMIT 1;
 -- name: node_join
 -- why:  A request to drain stays, whichever boot of the node it was for.
 uncounted INSERT IGNORE INTO pawl_guard (node) VALUES ($1);
-INSERT INTO pawl_node (node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy,
-                       connections, cpu_milli, memory, beats, started_at, beat_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, $8, $9, $10, $11, $12, 0, $13, $13)
+INSERT INTO pawl_node (node, boot, host, version, address, roles, queues, has, dead, state, drain, slots,
+                       busy, connections, cpu_milli, memory, beats, started_at, beat_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, $9, $10, $11, $12, $13, 0, $14,
+        $14)
 ON DUPLICATE KEY UPDATE boot = VALUES(boot), host = VALUES(host), version = VALUES(version),
-  address = VALUES(address), roles = VALUES(roles), queues = VALUES(queues), dead = 0, state = 0,
+  address = VALUES(address), roles = VALUES(roles), queues = VALUES(queues), has = VALUES(has), dead = 0,
+  state = 0,
   slots = VALUES(slots), busy = VALUES(busy), connections = VALUES(connections), cpu_milli = VALUES(cpu_milli),
   memory = VALUES(memory), beats = 0, started_at = VALUES(started_at), beat_at = VALUES(beat_at);
 
@@ -225,8 +227,8 @@ uncounted DELETE FROM pawl_guard WHERE node = $1;
 DELETE FROM pawl_node WHERE node = $1;
 
 -- name: node_list
-SELECT node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy, connections, cpu_milli,
-  memory, beats, started_at, beat_at FROM pawl_node ORDER BY node;
+SELECT node, boot, host, version, address, roles, queues, has, dead, state, drain, slots, busy, connections,
+  cpu_milli, memory, beats, started_at, beat_at FROM pawl_node ORDER BY node;
 
 -- name: node_drain
 -- in:   node text, drain int

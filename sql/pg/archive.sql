@@ -21,11 +21,11 @@ FOR UPDATE SKIP LOCKED;
 -- name: archive_read
 -- in:   id text
 -- out:  id, status, queue, type, method, key, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
---       trace, tags, options (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
+--       trace, tags, options, needs (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
 --       finished_at, archived_at (bigint)
 -- why:  A forgotten id may have been used again: the newest call is shown.
 SELECT id, status, queue, type, method, key, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
-       trace, tags, options, seq, key_no, attempts::bigint, lost::bigint, redrives::bigint, priority::bigint,
+       trace, tags, options, needs, seq, key_no, attempts::bigint, lost::bigint, redrives::bigint, priority::bigint,
        (extract(epoch FROM created_at) * 1000000)::bigint,
        (extract(epoch FROM run_at) * 1000000)::bigint,
        (extract(epoch FROM started_at) * 1000000)::bigint,

@@ -1,18 +1,40 @@
--- number <-> (queue, type), and paused queues.
+-- number <-> (queue, type, needs, gate), and paused queues.
 
 -- name: lane_lock
 -- in:   schema text
--- why:  Numbers are dense and become visible in order, because inserts are serialized.
+-- why:  Numbers rise and become visible in order, because those that make or remove lanes take turns.
 SELECT pg_advisory_xact_lock(1885435757, hashtext($1::text));
 
 -- name: lane_list
 -- in:   after int
--- out:  lane int, queue text, type text
-SELECT lane, queue, type FROM pawl.lane WHERE lane > $1::bigint ORDER BY lane;
+-- out:  lane int, queue text, type text, needs text, gate text, retired_at bigint
+SELECT lane, queue, type, needs, gate, retired_at FROM pawl.lane WHERE lane > $1::bigint ORDER BY lane;
 
 -- name: lane_add
--- in:   lane int[], queue text[], type text[]
-INSERT INTO pawl.lane (lane, queue, type) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[]);
+-- in:   lane int[], queue text[], type text[], needs text[], gate text[]
+INSERT INTO pawl.lane (lane, queue, type, needs, gate)
+SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]);
+
+-- name: lane_look
+-- in:   after int, max int
+-- out:  lane int, retired_at bigint, used int
+-- why:  One step into an index for each lane: has it a call, of any state?
+SELECT l.lane, l.retired_at, coalesce(u.one, 0)
+FROM (SELECT lane, retired_at FROM pawl.lane WHERE lane > $1::bigint ORDER BY lane LIMIT $2::bigint) l
+LEFT JOIN LATERAL (SELECT 1 AS one FROM pawl.call c WHERE c.lane = l.lane ORDER BY c.lane, c.seq LIMIT 1) u ON true
+ORDER BY l.lane;
+
+-- name: lane_retire
+-- in:   lane int[], now bigint
+UPDATE pawl.lane SET retired_at = $2::bigint WHERE lane = ANY ($1::bigint[]) AND retired_at = 0;
+
+-- name: lane_use
+-- in:   lane int[]
+UPDATE pawl.lane SET retired_at = 0 WHERE lane = ANY ($1::bigint[]);
+
+-- name: lane_remove
+-- in:   lane int[]
+DELETE FROM pawl.lane WHERE lane = ANY ($1::bigint[]) AND retired_at <> 0;
 
 -- name: queue_list
 -- out:  queue text, paused int

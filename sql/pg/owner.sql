@@ -175,15 +175,16 @@ WHERE o.key = v.key AND o.type = v.type;
 SELECT 1 FROM pawl.object WHERE key = $1::text LIMIT 1;
 
 -- name: node_join
--- in:   node text, boot text, host text, version text, address text, roles text, queues text, slots int, busy int,
---       connections bigint, cpu_milli bigint, memory bigint, now bigint
+-- in:   node text, boot text, host text, version text, address text, roles text, queues text, has text,
+--       slots int, busy int, connections bigint, cpu_milli bigint, memory bigint, now bigint
 -- why:  A request to drain stays, whichever boot of the node it was for.
-INSERT INTO pawl.node (node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy,
-                       connections, cpu_milli, memory, beats, started_at, beat_at)
-VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, 0, 0, 0, $8::bigint, $9::bigint,
-        $10::bigint, $11::bigint, $12::bigint, 0, $13::bigint, $13::bigint)
+INSERT INTO pawl.node (node, boot, host, version, address, roles, queues, has, dead, state, drain, slots,
+                       busy, connections, cpu_milli, memory, beats, started_at, beat_at)
+VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, 0, 0, 0, $9::bigint,
+        $10::bigint, $11::bigint, $12::bigint, $13::bigint, 0, $14::bigint, $14::bigint)
 ON CONFLICT (node) DO UPDATE SET boot = excluded.boot, host = excluded.host, version = excluded.version,
-  address = excluded.address, roles = excluded.roles, queues = excluded.queues, dead = 0, state = 0,
+  address = excluded.address, roles = excluded.roles, queues = excluded.queues, has = excluded.has,
+  dead = 0, state = 0,
   slots = excluded.slots, busy = excluded.busy, connections = excluded.connections, cpu_milli = excluded.cpu_milli,
   memory = excluded.memory, beats = 0, started_at = excluded.started_at, beat_at = excluded.beat_at;
 
@@ -221,11 +222,11 @@ SELECT boot, beats, dead FROM pawl.node WHERE node = $1::text FOR KEY SHARE;
 DELETE FROM pawl.node WHERE node = $1::text;
 
 -- name: node_list
--- out:  node text, boot text, host text, version text, address text, roles text, queues text, dead int, state int,
---       drain int, slots int, busy int, connections bigint, cpu_milli bigint, memory bigint, beats bigint,
---       started_at bigint, beat_at bigint
-SELECT node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy, connections, cpu_milli,
-  memory, beats, started_at, beat_at FROM pawl.node ORDER BY node;
+-- out:  node text, boot text, host text, version text, address text, roles text, queues text, has text,
+--       dead int, state int, drain int, slots int, busy int, connections bigint, cpu_milli bigint, memory bigint,
+--       beats bigint, started_at bigint, beat_at bigint
+SELECT node, boot, host, version, address, roles, queues, has, dead, state, drain, slots, busy, connections,
+  cpu_milli, memory, beats, started_at, beat_at FROM pawl.node ORDER BY node;
 
 -- name: node_drain
 -- in:   node text, drain int

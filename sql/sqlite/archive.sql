@@ -5,7 +5,7 @@
 -- why:  Form 1 is JSON and stored as text, so that people can read it; everything else stays bytes.
 INSERT INTO pawl_archive (seq, id, status, queue, type, method, key, key_no, input, result, error, attempts,
                           lost, redrives, priority, node, created_at, run_at, started_at, finished_at,
-                          archived_at, caller, client, parent, trace, tags, options)
+                          archived_at, caller, client, parent, trace, tags, options, needs)
 SELECT c.seq, c.id, CASE o.status WHEN 3 THEN 'completed' WHEN 4 THEN 'failed' WHEN 5 THEN 'dead_letter'
                                   WHEN 6 THEN 'cancelled' WHEN 7 THEN 'expired' END,
        l.queue, l.type, c.method, c.key, nullif(o.key_no, 0),
@@ -17,7 +17,7 @@ SELECT c.seq, c.id, CASE o.status WHEN 3 THEN 'completed' WHEN 4 THEN 'failed' W
        strftime('%Y-%m-%dT%H:%M:%S', o.started_at / 1000000, 'unixepoch') || printf('.%06dZ', o.started_at % 1000000),
        strftime('%Y-%m-%dT%H:%M:%S', o.finished_at / 1000000, 'unixepoch') || printf('.%06dZ', o.finished_at % 1000000),
        strftime('%Y-%m-%dT%H:%M:%S', ?2 / 1000000, 'unixepoch') || printf('.%06dZ', ?2 % 1000000),
-       c.caller, c.client, c.parent, c.trace, c.tags, c.options
+       c.caller, c.client, c.parent, c.trace, c.tags, c.options, nullif(l.needs, '')
 FROM pawl_call c JOIN pawl_outcome o ON o.seq = c.seq JOIN pawl_lane l ON l.lane = c.lane
 WHERE c.seq = ?1;
 
@@ -36,13 +36,13 @@ SELECT token FROM pawl_lease WHERE claimed_at < ?1 ORDER BY claimed_at, token LI
 -- name: archive_read
 -- in:   id text
 -- out:  id, status, queue, type, method, key, input, input_bytes, result, result_bytes, error, node, caller, client, parent,
---       trace, tags, options (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
+--       trace, tags, options, needs (text), seq, key_no, attempts, lost, redrives, priority, created_at, run_at, started_at,
 --       finished_at, archived_at (bigint)
 -- why:  A forgotten id may have been used again: the newest call is shown.
 SELECT id, status, queue, type, method, key,
        CASE typeof(input) WHEN 'text' THEN input END, CASE typeof(input) WHEN 'blob' THEN input END,
        CASE typeof(result) WHEN 'text' THEN result END, CASE typeof(result) WHEN 'blob' THEN result END,
-       error, node, caller, client, parent, trace, tags, options, seq, key_no, attempts, lost, redrives, priority,
+       error, node, caller, client, parent, trace, tags, options, needs, seq, key_no, attempts, lost, redrives, priority,
        CAST(strftime('%s', created_at) AS INTEGER) * 1000000 + CAST(substr(created_at, 21, 6) AS INTEGER),
        CAST(strftime('%s', run_at) AS INTEGER) * 1000000 + CAST(substr(run_at, 21, 6) AS INTEGER),
        CAST(strftime('%s', started_at) AS INTEGER) * 1000000 + CAST(substr(started_at, 21, 6) AS INTEGER),

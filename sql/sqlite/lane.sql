@@ -1,13 +1,33 @@
--- number <-> (queue, type), and paused queues. Numbers are dense and never reused, so a process reads only new ones.
+-- number <-> (queue, type, needs, gate), and paused queues. Numbers rise and are never reused, so a process reads only
+-- new ones most of the time.
 
 -- name: lane_list
 -- in:   after int
--- out:  lane int, queue text, type text
-SELECT lane, queue, type FROM pawl_lane WHERE lane > ?1 ORDER BY lane;
+-- out:  lane int, queue text, type text, needs text, gate text, retired_at bigint
+SELECT lane, queue, type, needs, gate, retired_at FROM pawl_lane WHERE lane > ?1 ORDER BY lane;
 
 -- name: lane_add
--- in:   lane int, queue text, type text
-INSERT INTO pawl_lane (lane, queue, type) VALUES (?1, ?2, ?3);
+-- in:   lane int, queue text, type text, needs text, gate text
+INSERT INTO pawl_lane (lane, queue, type, needs, gate, retired_at) VALUES (?1, ?2, ?3, ?4, ?5, 0);
+
+-- name: lane_look
+-- in:   after int, max int
+-- out:  lane int, retired_at bigint, used int
+-- why:  One step into an index for each lane: has it a call, of any state?
+SELECT lane, retired_at, EXISTS (SELECT 1 FROM pawl_call c INDEXED BY pawl_call_lane WHERE c.lane = l.lane)
+FROM pawl_lane l WHERE lane > ?1 ORDER BY lane LIMIT ?2;
+
+-- name: lane_retire
+-- in:   lane int, now bigint
+UPDATE pawl_lane SET retired_at = ?2 WHERE lane = ?1 AND retired_at = 0;
+
+-- name: lane_use
+-- in:   lane int
+UPDATE pawl_lane SET retired_at = 0 WHERE lane = ?1;
+
+-- name: lane_remove
+-- in:   lane int
+DELETE FROM pawl_lane WHERE lane = ?1 AND retired_at <> 0;
 
 -- name: queue_list
 -- out:  queue text, paused int

@@ -123,14 +123,16 @@ DELETE FROM pawl_object WHERE key = ?1 AND type = ?2;
 SELECT 1 FROM pawl_object WHERE key = ?1 LIMIT 1;
 
 -- name: node_join
--- in:   node text, boot text, host text, version text, address text, roles text, queues text, slots int, busy int,
---       connections bigint, cpu_milli bigint, memory bigint, now bigint
+-- in:   node text, boot text, host text, version text, address text, roles text, queues text, has text,
+--       slots int, busy int, connections bigint, cpu_milli bigint, memory bigint, now bigint
 -- why:  A request to drain stays, whichever boot of the node it was for.
-INSERT INTO pawl_node (node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy,
-                       connections, cpu_milli, memory, beats, started_at, beat_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, 0, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?13)
+INSERT INTO pawl_node (node, boot, host, version, address, roles, queues, has, dead, state, drain, slots,
+                       busy, connections, cpu_milli, memory, beats, started_at, beat_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, 0, ?9, ?10, ?11, ?12, ?13, 0, ?14,
+        ?14)
 ON CONFLICT (node) DO UPDATE SET boot = excluded.boot, host = excluded.host, version = excluded.version,
-  address = excluded.address, roles = excluded.roles, queues = excluded.queues, dead = 0, state = 0,
+  address = excluded.address, roles = excluded.roles, queues = excluded.queues, has = excluded.has,
+  dead = 0, state = 0,
   slots = excluded.slots, busy = excluded.busy, connections = excluded.connections, cpu_milli = excluded.cpu_milli,
   memory = excluded.memory, beats = 0, started_at = excluded.started_at, beat_at = excluded.beat_at;
 
@@ -165,11 +167,11 @@ SELECT boot, beats, dead FROM pawl_node WHERE node = ?1;
 DELETE FROM pawl_node WHERE node = ?1;
 
 -- name: node_list
--- out:  node text, boot text, host text, version text, address text, roles text, queues text, dead int, state int,
---       drain int, slots int, busy int, connections bigint, cpu_milli bigint, memory bigint, beats bigint,
---       started_at bigint, beat_at bigint
-SELECT node, boot, host, version, address, roles, queues, dead, state, drain, slots, busy, connections, cpu_milli,
-  memory, beats, started_at, beat_at FROM pawl_node ORDER BY node;
+-- out:  node text, boot text, host text, version text, address text, roles text, queues text, has text,
+--       dead int, state int, drain int, slots int, busy int, connections bigint, cpu_milli bigint, memory bigint,
+--       beats bigint, started_at bigint, beat_at bigint
+SELECT node, boot, host, version, address, roles, queues, has, dead, state, drain, slots, busy, connections,
+  cpu_milli, memory, beats, started_at, beat_at FROM pawl_node ORDER BY node;
 
 -- name: node_drain
 -- in:   node text, drain int

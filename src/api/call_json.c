@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "model/needs.h"
 
 /* How much of an input or result a list shows. */
 #define CUT_LEN 4096
@@ -240,6 +241,16 @@ static void put_tags(struct buf *b, const struct call_spec *s)
     buf_add_char(b, '}');
 }
 
+static void put_needs(struct buf *b, const struct call_spec *s)
+{
+    LIT(b, ",\"needs\":[");
+    for (size_t i = 0; i < s->n_needs; i++) {
+        json_add_comma(b);
+        put_string(b, s->needs[i]);
+    }
+    buf_add_char(b, ']');
+}
+
 static void put_origin(struct buf *b, const struct call *c, unsigned show)
 {
     const struct call_spec *s = &c->spec;
@@ -259,6 +270,7 @@ static void put_origin(struct buf *b, const struct call *c, unsigned show)
         put_tags(b, s);
     else
         LIT(b, "null");
+    put_needs(b, s);
 }
 
 static void put_times(struct buf *b, const struct call *c)
@@ -352,5 +364,6 @@ bool call_copy(struct arena *a, const struct call *c, struct call *out)
         return false;
     copying.len = 0;
     copy_all(&copying, out);
+    out->spec.needs = needs_copy(a, c->spec.needs, c->spec.n_needs);
     return copy_tags(a, out);
 }

@@ -109,14 +109,16 @@ static void moved(struct work_signal_watch *w)
 
 static bool wants_digest(const struct claiming *c, unsigned char out[32])
 {
-    struct bytes parts[3] = { { (const char *)&c->want.n_queues, sizeof(c->want.n_queues) } };
-    unsigned char lists[2][32];
+    struct bytes parts[4] = { { (const char *)&c->want.n_queues, sizeof(c->want.n_queues) } };
+    unsigned char lists[3][32];
     if (!digest_parts(c->want.queues, c->want.n_queues, lists[0]) ||
-        !digest_parts(c->want.types, c->want.n_types, lists[1]))
+        !digest_parts(c->want.types, c->want.n_types, lists[1]) ||
+        !digest_parts(c->want.has, c->want.n_has, lists[2]))
         return false;
     parts[1] = (struct bytes){ (const char *)lists[0], 32 };
     parts[2] = (struct bytes){ (const char *)lists[1], 32 };
-    return digest_parts(parts, 3, out);
+    parts[3] = (struct bytes){ (const char *)lists[2], 32 };
+    return digest_parts(parts, 4, out);
 }
 
 static struct line *line_make(struct claim_wait *d, const unsigned char wants[32])

@@ -28,6 +28,8 @@ static const struct limit {
     { "claim", CLAIM_MAX },
     { "send", SEND_MAX },
     { "tags", TAG_MAX },
+    { "needs", NEEDS_MAX },
+    { "has", HAS_MAX },
     { "list", LIST_MAX },
     { "wait", WAIT_MAX_US / SEC_US },
     { "lease_for", LEASE_MAX_US / SEC_US },

@@ -77,6 +77,7 @@ static void node_add(struct buf *b, const struct node_row *r)
     add_text(b, "address", r->address);
     names_add(b, "roles", r->roles);
     names_add(b, "queues", r->queues);
+    names_add(b, "has", r->has.data ? r->has : BYTES(""));
     add_text(b, "status", bytes_of(status_of(r)));
     add_text(b, "version", r->version);
     add_time(b, "started_at", r->started_us);

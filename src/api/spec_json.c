@@ -13,11 +13,12 @@
 #include "api/words.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/needs.h"
 
 struct spec_in {
     struct call_spec s;
     struct bytes input, bytes, on_dead, on_timeout;
-    const struct json *backoff, *tags;
+    const struct json *backoff, *tags, *needs;
 };
 
 #define AT(field) offsetof(struct spec_in, field)
@@ -97,6 +98,8 @@ static const struct field spec_fields[] = {
       .about = "the trace it belongs to" },
     { "tags", FIELD_OBJECT, AT(tags), .dflt = "{}", .unit = "up to 16 pairs",
       .about = "short strings, stored, shown, filtered by" },
+    { "needs", FIELD_ARRAY, AT(needs), FIELD_NULL, .dflt = "[]", .unit = "up to 16 names",
+      .about = "capabilities: only a worker that has them all takes it" },
     { "key", FIELD_TEXT, AT(s.key), FIELD_NULL, .unit = NAME_UNIT,
       .about = "calls of one key run one at a time, in order" },
 };
@@ -171,6 +174,9 @@ static enum pawl_status read_as(struct arena *a, const struct json *object,
         st = fields_read(a, in->backoff, &backoff_shape, in, NULL, err);
     if (st == PAWL_OK && in->tags)
         st = read_tags(a, in->tags, &in->s, err);
+    if (st == PAWL_OK)
+        st = needs_of_json(a, in->needs, &(struct needs_field){ "needs", NEEDS_MAX }, &in->s.needs,
+                           &in->s.n_needs, err);
     if (st == PAWL_OK)
         st = settle_given(in, given << (shape->v - spec_fields), err);
     if (bytes_eq(in->on_dead, BYTES("block")))

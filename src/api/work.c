@@ -23,6 +23,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "model/needs.h"
 #include "exec/work_signal.h"
 #include "exec/node.h"
 #include "exec/waiter.h"
@@ -39,6 +40,9 @@ static const struct field claim_fields[] = {
       .dflt = "all that the token may work", .about = "names of queues" },
     { "types", FIELD_ARRAY, offsetof(struct claim_in, types), FIELD_NULL, .dflt = "all",
       .about = "names of types" },
+    { "has", FIELD_ARRAY, offsetof(struct claim_in, has), FIELD_NULL, .dflt = "[]",
+      .unit = "up to 64 names",
+      .about = "capabilities of the worker: it gets only calls that need no others" },
     { "max", FIELD_INT, offsetof(struct claim_in, max), .min = 1, .max = CLAIM_MAX, .dflt = "1",
       .unit = "calls, 1..1000", .about = "how many calls at most" },
     { "wait", FIELD_SECONDS, offsetof(struct claim_in, wait_us), .min = 0,
@@ -124,6 +128,11 @@ enum pawl_status claim_read(struct ask *q, const struct claim_in *in, struct cla
         read_names(q->a, in->queues, "queues", &want->queues, &want->n_queues, err);
     if (st == PAWL_OK)
         st = read_names(q->a, in->types, "types", &want->types, &want->n_types, err);
+    const struct needs_field has = { "has", HAS_MAX };
+    if (st == PAWL_OK)
+        st = needs_of_json(q->a, in->has, &has, &want->has, &want->n_has, err);
+    if (st == PAWL_OK)
+        st = needs_settle(q->a, &has, &want->has, &want->n_has, err);
     if (st == PAWL_OK)
         st = allow_queues(&q->who, want, err);
     return st;

@@ -34,7 +34,7 @@ struct claiming {
 /* What a claim asks for, from route->body or the member "claim" of a finish. */
 struct claim_in {
     struct bytes worker;
-    const struct json *queues, *types;
+    const struct json *queues, *types, *has;
     int max;
     int64_t wait_us, lease_us;
 };

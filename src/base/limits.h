@@ -34,9 +34,14 @@
 #define ATTEMPTS_MAX 1000
 /* With a larger factor the second back-off would be the longest already. */
 #define BACKOFF_FACTOR_MAX 1000
-/* (queue, type) pairs. Each costs a row, and a few bytes in every process; types are code, not
+/* Lanes: sets of queue, type and needs that calls have. Each costs a row, and a few bytes in every process; types are code, not
  * data. */
 #define LANES_MAX 10000
+/* Capabilities that one call needs, and that one worker has: a claim compares them in memory. */
+#define NEEDS_MAX 16
+#define HAS_MAX 64
+/* 16 names of this length fit into a column that every engine can keep in a row. */
+#define NEED_LEN_MAX 64
 /* The longest duration in an option: 100 years. It keeps every sum of times inside 63 bits. */
 #define DURATION_MAX_US (INT64_C(100) * 366 * 86400 * 1000000)
 /* Attempts shown by GET /attempts. */

@@ -100,6 +100,19 @@ static enum pawl_status add_tags(const struct cli *cli, struct buf *b, struct pa
     return PAWL_OK;
 }
 
+/* --needs A,B, perhaps repeated. */
+static void add_needs(const struct cli *cli, struct buf *b)
+{
+    int n = cli_count(cli, "needs");
+    if (!n)
+        return;
+    json_add_name(b, "needs");
+    buf_add_char(b, '[');
+    for (int i = 0; i < n; i++)
+        list_add(b, cli_nth(cli, "needs", i));
+    buf_add_char(b, ']');
+}
+
 static enum pawl_status add_base64(struct arena *a, struct buf *b, struct bytes input)
 {
     char *text = arena_alloc(a, 4 * ((input.len + 2) / 3) + 1);
@@ -152,6 +165,7 @@ static enum pawl_status body_write(struct remote *r, struct buf *b, int argc, ch
     enum pawl_status st = add_numbers(cli, b, &r->err);
     if (st == PAWL_OK)
         st = add_tags(cli, b, &r->err);
+    add_needs(cli, b);
     if (st == PAWL_OK && argc > 1)
         st = add_input(r, b, argv[1]);
     buf_add_char(b, '}');
@@ -355,6 +369,7 @@ static int run_submit(struct cli *cli, int argc, char **argv)
         { "keep", "D", NULL,                                                                       \
           "how long it is kept after its end; default the server's retention, 7d" },               \
         { "tag", "NAME:VALUE", NULL, "a label to list calls by; may be repeated" },                \
+        { "needs", "A,B", NULL, "capabilities: only a worker that has them all takes it" },        \
         { "caller", "NAME", NULL, "name of the program or person that submits it" },               \
         { "parent", "ID", NULL, "id of the call that caused it, for pawl list --parent" },         \
         { "text", NULL, NULL, "INPUT is plain text; it is sent as a JSON string" },                \

@@ -125,7 +125,8 @@ void remote_print_fields(struct remote *r, const struct json *object)
     for (const struct json *m = object->first; m; m = m->next) {
         const char *name = json_name(&r->arena, m).data;
         const char *text = name ? shown(&r->arena, object, name) : NULL;
-        if (!text || m->kind == JSON_FALSE || strcmp(text, "{}") == 0)
+        if (!text || m->kind == JSON_FALSE || strcmp(text, "{}") == 0 ||
+            strcmp(text, "[]") == 0)
             continue;
         fprintf(cli->out, "%s%-16s%s  ", paint_on(cli, PAINT_HEAD), name,
                 paint_off(cli, PAINT_HEAD));
@@ -135,6 +136,18 @@ void remote_print_fields(struct remote *r, const struct json *object)
         for (; *text; text++)
             fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, cli->out);
         fprintf(cli->out, "%s\n", paint_off(cli, paint));
+    }
+}
+
+void list_add(struct buf *b, const char *text)
+{
+    for (;;) {
+        size_t len = strcspn(text, ",");
+        json_add_comma(b);
+        json_add_string(b, (struct bytes){ text, len });
+        if (!text[len])
+            return;
+        text += len + 1;
     }
 }
 

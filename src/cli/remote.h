@@ -42,6 +42,8 @@ const char *shown(struct arena *a, const struct json *object, const char *name);
 int remote_print_raw(struct remote *r, const struct json *v);
 /* Print a line for every member that has a value, in the server's order. */
 void remote_print_fields(struct remote *r, const struct json *object);
+/* Append the items of "A,B" to a JSON array that is being written. */
+void list_add(struct buf *b, const char *text);
 /* Print the member `list`, an array of objects, as a table; `columns` names the objects' members.
  * With --json, print the whole answer instead. Returns the exit code. */
 int remote_table(struct remote *r, const struct json *answer, const char *list,

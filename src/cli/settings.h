@@ -55,6 +55,8 @@ enum setting_when { SETTING_LIVE, SETTING_START };
     X(MODULE, "module", LIST, "", 0, 0, START, "shared objects with handlers to load")             \
     X(QUEUES, "queues", LIST, "all", 0, 0, START,                                                  \
       "queues that handlers take calls from; all: every queue")                                    \
+    X(HAS, "has", LIST, "", 0, 0, START,                                                           \
+      "capabilities of this node's handlers: they run calls that need these, and no others")       \
     X(ROLES, "roles", LIST, "all", 0, 0, START,                                                    \
       "what this node does: gateway, worker, scheduler; all: all three")                           \
     X(WORKER_SLOTS, "worker_slots", INT, "16", 1, 1024, START,                                     \

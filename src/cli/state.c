@@ -37,7 +37,8 @@ static int run_nodes(struct cli *cli, int argc, char **argv)
 {
     static const char *const columns[] = { "node",    "status",     "slots",        "busy",
                                            "cpu",     "memory",     "connections",  "host",
-                                           "address", "started_at", "heartbeat_at", NULL };
+                                           "address", "started_at", "heartbeat_at", "has",
+                                           NULL };
     (void)argc, (void)argv;
     return show(cli, "/v1/nodes", "nodes", columns);
 }
@@ -113,7 +114,8 @@ const struct command cmd_nodes = {
     .about =
         "A node is one process that opened the database. It is joining, active, draining or dead\n"
         "(no heartbeat for longer than `heartbeat_grace`). slots, busy, cpu, memory and\n"
-        "connections are the values of its last heartbeat.",
+        "connections are the values of its last heartbeat; has are the capabilities of its\n"
+        "handlers.",
     .example = "pawl nodes\n"
                "pawl nodes --json | jq -r '.nodes[] | select(.status == \"dead\") | .node'",
     .reach = REACH_SERVER,

@@ -6,6 +6,7 @@
  * of the grace, terminates the programs; their calls are handed back without counting an attempt.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "cli/remote.h"
 #include "cli/work.h"
 
 #include <errno.h>
@@ -92,6 +93,21 @@ static const char *array_of(struct arena *a, const struct cli *cli, const char *
     return text;
 }
 
+/* The same, where each value is a list itself: A,B. */
+static const char *list_of(struct arena *a, const struct cli *cli, const char *option)
+{
+    struct buf b;
+    int n = cli_count(cli, option);
+    buf_init(&b, 64 << 10);
+    buf_add_char(&b, '[');
+    for (int i = 0; i < n; i++)
+        list_add(&b, cli_nth(cli, option, i));
+    buf_add_char(&b, ']');
+    const char *text = n && buf_ok(&b) ? arena_text(a, buf_bytes(&b)) : NULL;
+    buf_release(&b);
+    return text;
+}
+
 static enum pawl_status conf_read_options(struct worker *w, struct arena *a, int64_t *out_slots,
                                           struct pawl_err *err)
 {
@@ -100,6 +116,7 @@ static enum pawl_status conf_read_options(struct worker *w, struct arena *a, int
     w->command = cli_option(cli, "exec");
     w->types = array_of(a, cli, "type");
     w->queues = array_of(a, cli, "queue");
+    w->has = list_of(a, cli, "has");
     if (!w->command || !*w->command)
         return err_set(err, PAWL_INVALID,
                        "option --exec is missing: the program to run for each call");
@@ -194,6 +211,7 @@ static const struct option_row options[] = {
     { "exec", "CMD", NULL, "the program to run for each call, by /bin/sh -c" },
     { "type", "T", NULL, "run it for calls of this type; may be repeated" },
     { "queue", "Q", NULL, "take calls from this queue only; may be repeated; default all" },
+    { "has", "A,B", NULL, "capabilities: take also calls that need these" },
     { "slots", "N", "1", "programs that run at the same time" },
     { "worker", "NAME", NULL, "shown as the node of its calls; default HOST-PID" },
     { "retry-in", "D", "30s", "how long to wait before the next attempt after exit code 75" },

@@ -17,7 +17,8 @@
 struct worker {
     struct cli *cli;
     const char *command, *name;          /* borrowed */
-    const char *types, *queues;          /* JSON arrays; queues NULL: all. Borrowed */
+    const char *types, *queues, *has;    /* JSON arrays; queues NULL: all; has NULL: nothing.
+                                            Borrowed */
     int64_t lease_us, later_us, idle_us; /* idle_us 0: do not exit when idle */
     atomic_bool stop;                    /* claim no more */
     atomic_bool hard;                    /* terminate running programs, hand their calls back */

@@ -62,6 +62,8 @@ static void claim_body(const struct worker *w, struct buf *b, int64_t wait_us)
     buf_addf(b, ",\"types\":%s", w->types);
     if (w->queues)
         buf_addf(b, ",\"queues\":%s", w->queues);
+    if (w->has)
+        buf_addf(b, ",\"has\":%s", w->has);
     buf_addf(b, ",\"max\":1,\"wait\":%.3f,\"lease_for\":%.3f}", (double)wait_us / 1e6,
              (double)w->lease_us / 1e6);
 }

@@ -79,6 +79,8 @@ struct exec_workers {
     int slots;
     const char *const *queues; /* copied; n_queues 0: all queues */
     size_t n_queues;
+    const char *const *has; /* copied: capabilities, for calls that need them */
+    size_t n_has;
 };
 /* Start worker threads for the registered handlers, as pawl_start() promises. Enters the registry
  * of nodes first, unless exec_enter() did. STATE when they were started before, INVALID, NO_MEMORY,

@@ -50,6 +50,7 @@ static void forget(struct membership *m)
     mem_free(m->address);
     mem_free(m->roles_text);
     mem_free(m->queues);
+    has_release(&m->has);
     m->address = m->roles_text = m->queues = NULL;
 }
 
@@ -91,7 +92,8 @@ static enum pawl_status describe(struct membership *m, const struct exec_member 
     m->address = given->address ? joined(&given->address, 1) : NULL;
     m->queues = given->n_queues ? joined(given->queues, given->n_queues) : NULL;
     bool ok = m->roles_text && (m->address || !given->address) && (m->queues || !given->n_queues);
-    return ok ? PAWL_OK : err_no_memory(err, "entering the registry");
+    return ok ? has_make(&m->has, given->has, given->n_has, err)
+              : err_no_memory(err, "entering the registry");
 }
 
 static struct bytes text_or_none(const char *text)
@@ -145,6 +147,7 @@ enum pawl_status exec_join(struct exec *e, struct pawl_err *err)
     op.node.address = text_or_none(m->address);
     op.node.roles = text_or_none(m->roles_text);
     op.node.queues = text_or_none(m->queues);
+    op.node.has = text_or_none(m->has.text);
     op.node.fail_lost = e->conf.fail_lost;
     return post(e, &op, err);
 }

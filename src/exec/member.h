@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "exec/has.h"
 #include "exec/node.h"
 #include "store/op.h"
 
@@ -18,6 +19,7 @@ struct membership {
     pthread_mutex_t lock;
     /* Set by exec_enter(), before another thread reads them. */
     char *address, *roles_text, *queues; /* owned; NULL: none; none; all */
+    struct has has;
     unsigned roles;
     int slots;
     atomic_int_least64_t connections; /* of HTTP clients */

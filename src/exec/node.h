@@ -25,6 +25,8 @@ struct exec_member {
     int slots;                 /* handlers that will run here; 0: none */
     const char *const *queues; /* n_queues 0: all */
     size_t n_queues;
+    const char *const *has; /* capabilities of its workers */
+    size_t n_has;
 };
 /* Enter the registry and begin to send heartbeats; once, and before anything is claimed. Strings
  * are copied. STATE: a living process of this machine has the node's name. */

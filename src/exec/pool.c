@@ -49,6 +49,7 @@ void pool_release(struct pool *p)
     for (size_t i = 0; i < p->n_queues; i++)
         mem_free((char *)p->queues[i].data);
     mem_free(p->queues);
+    has_release(&p->has);
     durations_release(&p->durations);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->work);
@@ -409,6 +410,8 @@ struct write_job *pool_claim_job(struct exec *e, int max, struct writer_bulk *h)
                                                     .n_queues = p->n_queues,
                                                     .types = e->registry.types,
                                                     .n_types = e->registry.n_types,
+                                                    .has = p->has.v,
+                                                    .n_has = p->has.n,
                                                     .max = max,
                                                     .width = p->slots,
                                                     .last = p->bulk ? BYTES_NONE : p->busiest_queue,

@@ -44,7 +44,9 @@ static enum pawl_status enter(struct exec *e, const struct exec_workers *w, stru
                       &(struct exec_member){ .roles = DUTY_WORKER | DUTY_SCHEDULER,
                                              .slots = w->slots,
                                              .queues = w->queues,
-                                             .n_queues = w->n_queues },
+                                             .n_queues = w->n_queues,
+                                             .has = w->has,
+                                             .n_has = w->n_has },
                       err);
 }
 
@@ -62,6 +64,8 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
         st = durations_init(&p->durations, &e->registry, err);
     if (st == PAWL_OK)
         st = copy_queues(p, w, err);
+    if (st == PAWL_OK)
+        st = has_make(&p->has, w->has, w->n_has, err);
     if (st == PAWL_OK)
         st = enter(e, w, err); /* The first heartbeat is stored before anything is claimed. */
     if (st != PAWL_OK)

@@ -53,24 +53,26 @@ static bool brings_calls(const struct write_job *j)
     return false;
 }
 
-static bool runs_here(const struct exec *e, struct bytes type)
+static bool runs_here(struct exec *e, const struct call_spec *s)
 {
     bool found = false;
     for (size_t i = 0; i < e->registry.n_types && !found; i++)
-        found = bytes_eq(e->registry.types[i], type);
-    return found;
+        found = bytes_eq(e->registry.types[i], s->type);
+    return found && (!s->n_needs || (pool_started(&e->pool) && has_all(&e->pool.has, s)));
 }
 
-/* The same for claims of this node: new calls of types that only other nodes run do not count. A
+/* The same for claims of this node: new calls that only other nodes run do not count. A
  * job that was committed on a solo writer may have kept a key from our claims meanwhile, so it
  * counts in any case. */
-static bool brings_ours(const struct exec *e, const struct write_job *j)
+static bool brings_ours(struct exec *e, const struct write_job *j)
 {
     const struct accept *a = &j->op.accept;
     if (j->op.kind != OP_ACCEPT || j->answered)
         return brings_calls(j);
     for (size_t i = 0; i < a->n; i++)
-        if ((i == 0 || !bytes_eq(a->v[i].type, a->v[i - 1].type)) && runs_here(e, a->v[i].type))
+        if ((i == 0 || a->v[i].n_needs || a->v[i - 1].n_needs ||
+             !bytes_eq(a->v[i].type, a->v[i - 1].type)) &&
+            runs_here(e, &a->v[i]))
             return true;
     return false;
 }
@@ -176,13 +178,13 @@ struct news {
     int ended;
 };
 
-static void accepted(const struct exec *e, const struct accept *a, struct news *out)
+static void accepted(struct exec *e, const struct accept *a, struct news *out)
 {
     for (size_t i = 0; i < a->n; i++) {
         if (a->out[i].status != PAWL_OK || a->out[i].duplicate)
             continue;
         out->offers = true;
-        out->ours = out->ours && !e->pool.n_queues && runs_here(e, a->v[i].type);
+        out->ours = out->ours && !e->pool.n_queues && runs_here(e, &a->v[i]);
     }
 }
 
@@ -197,7 +199,7 @@ static void finished(const struct finish *f, struct news *out)
     }
 }
 
-static void op_news(const struct exec *e, const struct op *op, struct news *out)
+static void op_news(struct exec *e, const struct op *op, struct news *out)
 {
     bool freed = false;
     out->ended += (int)op->n_ended;
@@ -245,7 +247,7 @@ static void op_news(const struct exec *e, const struct op *op, struct news *out)
 }
 
 /* Called before `done`, which takes the jobs. */
-static struct news group_news(const struct exec *e, const struct group *g)
+static struct news group_news(struct exec *e, const struct group *g)
 {
     struct news out = { .ours = g->claim != NULL };
     for (const struct write_job *j = g->jobs; j; j = j->next)

@@ -14,6 +14,7 @@
 #include "exec/one_shot.h"
 #include "exec/attempt.h"
 #include "lib/lib.h"
+#include "model/needs.h"
 
 /* ---- The call -------------------------------------------------------------------------------- */
 
@@ -254,6 +255,7 @@ static enum pawl_status child_spec(struct pawl_call *c, const struct pawl_spec *
     out->parent = arena_copy(&c->arena, out->parent);
     out->traceparent = arena_copy(&c->arena, out->traceparent);
     copy_tags(&c->arena, out);
+    out->needs = needs_copy(&c->arena, out->needs, out->n_needs);
     out->input.bytes = arena_copy(&c->arena, out->input.bytes);
     if (c->arena.failed)
         return err_no_memory(err, "sending a call");
@@ -334,6 +336,8 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
         kept->traceparent = NULL;
         kept->tags = NULL;
         kept->n_tags = 0;
+        kept->needs = NULL;
+        kept->n_needs = 0;
         *out = kept;
     }
     pawl_shown_free(shown);

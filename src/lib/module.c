@@ -119,7 +119,9 @@ enum pawl_status pawl_start(struct pawl *p, const struct pawl_workers *workers,
     }
     struct exec_workers e = { .slots = w.slots ? w.slots : 16,
                               .queues = w.queues,
-                              .n_queues = w.n_queues };
+                              .n_queues = w.n_queues,
+                              .has = w.has,
+                              .n_has = w.n_has };
     return exec_start(p->e, &e, err);
 }
 

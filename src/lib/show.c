@@ -48,6 +48,16 @@ static void fill_tags(struct arena *a, const struct call *c, struct pawl_view *v
     v->n_tags = c->spec.n_tags;
 }
 
+static void fill_needs(struct arena *a, const struct call *c, struct pawl_view *v)
+{
+    size_t n = c->spec.n_needs;
+    const char **needs = n ? arena_alloc(a, n * sizeof(*needs)) : NULL;
+    for (size_t i = 0; needs && i < n; i++)
+        needs[i] = arena_text(a, c->spec.needs[i]);
+    v->needs = needs;
+    v->n_needs = needs ? n : 0;
+}
+
 bool view_fill(struct arena *a, const struct call *c, struct pawl_view *v)
 {
     *v = (struct pawl_view){ .size = sizeof(*v),
@@ -75,6 +85,7 @@ bool view_fill(struct arena *a, const struct call *c, struct pawl_view *v)
                              .position = c->in_line ? c->position : -1 };
     fill_names(a, c, v);
     fill_tags(a, c, v);
+    fill_needs(a, c, v);
     return !a->failed;
 }
 

@@ -71,6 +71,25 @@ static enum pawl_status read_tags(struct arena *a, const struct pawl_spec *s, st
     return PAWL_OK;
 }
 
+/* A program that was built before `needs` has a shorter struct. */
+static enum pawl_status read_needs(struct arena *a, const struct pawl_spec *s,
+                                   struct call_spec *out, struct pawl_err *err)
+{
+    if (s->size < offsetof(struct pawl_spec, n_needs) + sizeof(s->n_needs) || !s->n_needs)
+        return PAWL_OK;
+    if (s->n_needs > NEEDS_MAX || !s->needs)
+        return err_set(err, PAWL_INVALID, "field \"needs\": has %zu names, limit %d", s->n_needs,
+                       NEEDS_MAX);
+    struct bytes *v = arena_alloc(a, s->n_needs * sizeof(*v));
+    if (!v)
+        return err_no_memory(err, "reading a call");
+    for (size_t i = 0; i < s->n_needs; i++)
+        v[i] = s->needs[i] ? bytes_of(s->needs[i]) : BYTES("");
+    out->needs = v;
+    out->n_needs = s->n_needs;
+    return PAWL_OK;
+}
+
 static void read_numbers(const struct pawl_spec *s, struct call_spec *out)
 {
     out->priority = s->priority;
@@ -117,6 +136,8 @@ enum pawl_status spec_read(struct arena *a, const struct pawl_spec *s, struct ca
     out->input = payload_of(s->input);
     read_numbers(s, out);
     enum pawl_status st = data_check(s->input, "input", err);
+    if (st == PAWL_OK)
+        st = read_needs(a, s, out, err);
     return st == PAWL_OK ? read_tags(a, s, out, err) : st;
 }
 
@@ -150,6 +171,9 @@ void accepted_error(const struct exec *e, const struct call_spec *s, const struc
     } else if (r->status == PAWL_FULL) {
         snprintf(out, size, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
                  BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX, LANES_MAX);
+    } else if (r->status == PAWL_STATE) {
+        snprintf(out, size,
+                 "field \"needs\": every node must run this version first: run pawl migrate finish");
     } else if (size) {
         out[0] = '\0';
     }

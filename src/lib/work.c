@@ -13,6 +13,7 @@
 #include "exec/write_job.h"
 #include "exec/waiter.h"
 #include "lib/lib.h"
+#include "model/needs.h"
 
 /* ---- Claim ----------------------------------------------------------------------------------- */
 
@@ -40,6 +41,22 @@ static enum pawl_status read_names(struct arena *a, const char *const *given, si
     }
     *out = v;
     return PAWL_OK;
+}
+
+static enum pawl_status read_has(struct arena *a, const struct pawl_claim *g, struct claim *c,
+                                 struct pawl_err *err)
+{
+    if (g->n_has > HAS_MAX || (g->n_has && !g->has))
+        return err_set(err, PAWL_INVALID, "field \"has\": has %zu names, limit %d", g->n_has,
+                       HAS_MAX);
+    struct bytes *v = arena_alloc(a, (g->n_has + 1) * sizeof(*v));
+    if (!v)
+        return err_no_memory(err, "reading a claim");
+    for (size_t i = 0; i < g->n_has; i++)
+        v[i] = g->has[i] ? bytes_of(g->has[i]) : BYTES("");
+    c->has = v;
+    c->n_has = g->n_has;
+    return needs_settle(a, &(struct needs_field){ "has", HAS_MAX }, &c->has, &c->n_has, err);
 }
 
 static enum pawl_status check_claim(const struct pawl_claim *g, struct claim *c,
@@ -72,6 +89,8 @@ static enum pawl_status read_claim(struct pawl *p, struct arena *a, const struct
         st = read_names(a, g->types, g->n_types, "types", &c->types, err);
     c->n_queues = g->n_queues;
     c->n_types = g->n_types;
+    if (st == PAWL_OK)
+        st = read_has(a, g, c, err);
     if (st == PAWL_OK && g->repeats && !token_parse(bytes_of(g->repeats), &c->token))
         st = err_set(err, PAWL_LOST_LEASE,
                      "lease \"%.40s\" is malformed; expected the 32 hex digits a claim gave",

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "model/call.h"
+#include "model/needs.h"
 
 void call_spec_init(struct call_spec *s)
 {
@@ -27,7 +28,7 @@ static bool copy_tags(struct arena *a, struct call_spec *s)
     return !a->failed;
 }
 
-/* One allocation for all names. */
+/* One allocation for all names of the call itself. */
 bool call_spec_copy(struct arena *a, const struct call_spec *s, struct call_spec *out)
 {
     *out = *s;
@@ -47,6 +48,7 @@ bool call_spec_copy(struct arena *a, const struct call_spec *s, struct call_spec
         places[i]->data = at;
         at += from.len + 1;
     }
+    out->needs = needs_copy(a, s->needs, s->n_needs);
     return copy_tags(a, out);
 }
 

@@ -50,6 +50,8 @@ struct call_spec {
     struct backoff backoff;
     enum pawl_on_dead on_dead;
     struct bytes caller, client, parent, traceparent; /* absent when not given */
+    const struct bytes *needs; /* capabilities; settled: sorted, each once (needs.h) */
+    size_t n_needs;
     const struct tag *tags;
     size_t n_tags;
     unsigned char fingerprint[FINGERPRINT_LEN];
@@ -78,8 +80,9 @@ MUST_USE enum pawl_status call_fingerprint(struct arena *a, struct call_spec *s,
  * unchanged. */
 MUST_USE enum pawl_status call_options_write(struct arena *a, const struct call_spec *s,
                                              struct bytes *out, struct pawl_err *err);
-/* The inverse, into a spec from call_spec_init(). BROKEN when call_options_write() did not write
- * it. */
+/* The inverse, into a spec from call_spec_init(). It also reads "needs", which
+ * call_options_write() leaves out, because a stored call has them in its lane: an inbox has them
+ * here. BROKEN for anything else. */
 MUST_USE enum pawl_status call_options_read(struct arena *a, struct bytes text, struct call_spec *s,
                                             struct pawl_err *err);
 /* Tags as one JSON object of strings {"k":"v"} in `a`; absent when there are none. */

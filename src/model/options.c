@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "model/call.h"
+#include "model/needs.h"
 
 /* Room for 16 tags of 64 + 255 bytes when every byte becomes an escape of 6; options are far
  * shorter. */
@@ -141,8 +142,18 @@ static bool field_read(const struct json *v, struct call_spec *s, const struct o
     return false;
 }
 
-static bool option_read(const struct json *v, struct call_spec *s)
+/* Names are checked when the call is settled. Without memory `a` has failed. */
+static bool option_needs(struct arena *a, const struct json *v, struct call_spec *s)
 {
+    const struct needs_field field = { "needs", NEEDS_MAX };
+    return v->kind == JSON_ARRAY &&
+           needs_of_json(a, v, &field, &s->needs, &s->n_needs, NULL) != PAWL_INVALID;
+}
+
+static bool option_read(struct arena *a, const struct json *v, struct call_spec *s)
+{
+    if (bytes_eq(v->name, BYTES("needs")))
+        return option_needs(a, v, s);
     if (bytes_eq(v->name, BYTES("on_dead"))) {
         s->on_dead = PAWL_ON_DEAD_BLOCK;
         return bytes_eq(v->raw, BYTES("\"block\""));
@@ -180,11 +191,11 @@ enum pawl_status call_options_read(struct arena *a, struct bytes text, struct ca
     if (st != PAWL_OK)
         return st;
     for (const struct json *v = object->first; v; v = v->next)
-        if (!option_read(v, s))
+        if (!option_read(a, v, s))
             return err_set(err, PAWL_BROKEN,
                            "a stored call is damaged: option \"%.*s\" is unknown or out of range",
                            BYTES_ARG(v->name));
-    return PAWL_OK;
+    return a->failed ? err_no_memory(err, "a stored call") : PAWL_OK;
 }
 
 /* ---- Tags ------------------------------------------------------------------------------------ */

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "model/call.h"
+#include "model/needs.h"
 
 static enum pawl_status field_fault(struct pawl_err *err, const char *field, const char *fault)
 {
@@ -251,6 +252,9 @@ enum pawl_status call_spec_settle(struct arena *a, const struct world *w, struct
         st = check_choices(s, err);
     if (st == PAWL_OK)
         st = check_tags(s, err);
+    if (st == PAWL_OK)
+        st = needs_settle(a, &(struct needs_field){ "needs", NEEDS_MAX }, &s->needs, &s->n_needs,
+                          err);
     if (st == PAWL_OK)
         st = check_input(&s->input, err);
     if (st == PAWL_OK)

@@ -89,17 +89,22 @@ static enum pawl_status start_workers(struct server *s, struct pawl_err *err)
 {
     struct exec *e = s->pawl->e;
     const struct setting_value *queues = &s->settings.v[SET_QUEUES];
+    const struct setting_value *has = &s->settings.v[SET_HAS];
     bool all = queues->n_items == 0 || strcmp(queues->text, "all") == 0;
     struct pawl_workers workers = { PAWL_WORKERS_INIT,
                                     .slots = (int)s->settings.v[SET_WORKER_SLOTS].number,
                                     .queues = all ? NULL : queues->items,
-                                    .n_queues = all ? 0 : queues->n_items };
+                                    .n_queues = all ? 0 : queues->n_items,
+                                    .has = has->items,
+                                    .n_has = has->n_items };
     s->works = exec_handlers(e) && s->duties & DUTY_WORKER;
     struct exec_member me = { .address = http_address(s->http),
                               .roles = s->duties,
                               .slots = s->works ? workers.slots : 0,
                               .queues = workers.queues,
-                              .n_queues = workers.n_queues };
+                              .n_queues = workers.n_queues,
+                              .has = s->works ? workers.has : NULL,
+                              .n_has = s->works ? workers.n_has : 0 };
     exec_on_replaced(e, replaced, s);
     enum pawl_status st = exec_enter(e, &me, err);
     if (st == PAWL_OK)
@@ -289,6 +294,7 @@ static const struct option_row options[] = {
       "name of this process in the database; default: host name and eight hex digits" },
     { "worker-slots", "N", "16", "handlers that run at the same time" },
     { "queues", "A,B", "all", "queues the handlers take calls from" },
+    { "has", "A,B", NULL, "capabilities of the handlers: they run calls that need these" },
     { "paused", NULL, NULL, "start no work; calls are still accepted" },
     { "tls-cert", "FILE", NULL, "certificate chain, PEM; needs --tls-key" },
     { "tls-key", "FILE", NULL, "its private key, PEM" },

@@ -4,6 +4,7 @@
  * Called on the thread that uses the handle.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "model/needs.h"
 #include "store/store.h"
 
 /* The columns of archive_read, in its order. */
@@ -25,7 +26,8 @@ enum {
     T_PARENT,
     T_TRACE,
     T_TAGS,
-    T_OPTIONS
+    T_OPTIONS,
+    T_NEEDS
 };
 enum {
     N_SEQ,
@@ -40,7 +42,7 @@ enum {
     N_FINISHED,
     N_ARCHIVED
 };
-static_assert(T_OPTIONS + 1 == ARCHIVE_TEXTS && N_ARCHIVED + 1 == ARCHIVE_NUMBERS,
+static_assert(T_NEEDS + 1 == ARCHIVE_TEXTS && N_ARCHIVED + 1 == ARCHIVE_NUMBERS,
               "every column has its place");
 
 enum pawl_status store_archived(struct store *s, struct arena *a, struct bytes id,
@@ -75,6 +77,8 @@ enum pawl_status archived_read(struct arena *a, const struct archive_row *row, s
     enum pawl_status st = call_options_read(a, t[T_OPTIONS], s, err);
     if (st == PAWL_OK)
         st = call_tags_read(a, t[T_TAGS], s, err);
+    if (st == PAWL_OK && !needs_of_text(a, t[T_NEEDS], &s->needs, &s->n_needs))
+        st = err_no_memory(err, "an archived call");
     if (st != PAWL_OK)
         return st;
     s->id = t[T_ID];

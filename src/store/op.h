@@ -20,7 +20,7 @@
 /* OP_ACCEPT: store calls. Known ids are answered from what is stored, without a write. */
 struct accepted {
     enum pawl_status status; /* OK, CONFLICT (other content), GONE (past retention), FULL (lanes, or
-                                the key's line) */
+                                the key's line), STATE (needs, before pawl migrate finish) */
     bool duplicate;
     int64_t line_full; /* FULL: so many calls are pending on its key; 0: no lane is left */
     struct call call;  /* as it is stored: the new call, the known one, or (GONE) id, state, times;
@@ -54,6 +54,8 @@ struct claim {
     size_t n_queues;
     const struct bytes *types; /* n_types 0: all */
     size_t n_types;
+    const struct bytes *has; /* capabilities (needs.h), settled: only calls that need no other */
+    size_t n_has;
     int max;     /* 1..CLAIM_MAX */
     int run_max; /* calls of one key at most; 0: one */
     int max_any; /* once so many are taken, only calls of `quick` types are taken, and only those
@@ -227,6 +229,7 @@ struct node_op {
     struct bytes address;       /* JOIN: where it answers HTTP; absent: nowhere */
     struct bytes roles, queues; /* JOIN: names with newlines between them; absent: no roles, all
                                    queues */
+    struct bytes has;           /* JOIN: capabilities, as needs_text() writes them */
     enum node_state state;      /* BEAT; after a join it is JOINING */
     int slots, busy;            /* JOIN, BEAT */
     int64_t connections;        /* JOIN, BEAT: of HTTP clients */
@@ -483,7 +486,8 @@ struct queue_rows {
 };
 
 struct node_row {
-    struct bytes node, boot, host, version, address, roles, queues; /* as struct node_op has them */
+    /* as struct node_op has them */
+    struct bytes node, boot, host, version, address, roles, queues, has;
     bool dead;
     enum node_state state;
     bool drain; /* a request is stored that it takes no new work */

@@ -3,19 +3,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "model/needs.h"
 #include "store/op.h"
 
 static void copy(struct arena *a, struct bytes *b)
 {
     *b = arena_copy(a, *b);
-}
-
-static const struct bytes *copy_names(struct arena *a, const struct bytes *v, size_t n)
-{
-    struct bytes *to = n ? arena_alloc(a, n * sizeof *to) : NULL;
-    for (size_t i = 0; to && i < n; i++)
-        to[i] = arena_copy(a, v[i]);
-    return to;
 }
 
 static const struct call_spec *copy_specs(struct arena *a, const struct call_spec *v, size_t n)
@@ -34,9 +27,10 @@ static void copy_claim(struct arena *a, struct claim *c)
     copy(a, &c->worker);
     copy(a, &c->last);
     copy(a, &c->without);
-    c->queues = copy_names(a, c->queues, c->n_queues);
-    c->types = copy_names(a, c->types, c->n_types);
-    c->quick = copy_names(a, c->quick, c->n_quick);
+    c->queues = needs_copy(a, c->queues, c->n_queues);
+    c->types = needs_copy(a, c->types, c->n_types);
+    c->has = needs_copy(a, c->has, c->n_has);
+    c->quick = needs_copy(a, c->quick, c->n_quick);
 }
 
 static void copy_finish(struct arena *a, struct finish *f)
@@ -56,7 +50,8 @@ static void copy_finish(struct arena *a, struct finish *f)
 static void copy_node(struct arena *a, struct node_op *n)
 {
     struct bytes *const places[] = { &n->node,    &n->boot,  &n->host,  &n->version,
-                                     &n->address, &n->roles, &n->queues };
+                                     &n->address, &n->roles, &n->queues,
+                                     &n->has };
     for (size_t i = 0; i < COUNT_OF(places); i++)
         copy(a, places[i]);
 }

@@ -223,7 +223,7 @@ MUST_USE enum pawl_status store_attempts(struct store *s, struct arena *a, struc
 MUST_USE enum pawl_status store_archived(struct store *s, struct arena *a, struct bytes id,
                                          struct archived *out, struct pawl_err *err);
 /* For engines: a row of the statement archive_read. */
-enum { ARCHIVE_TEXTS = 18, ARCHIVE_NUMBERS = 11 };
+enum { ARCHIVE_TEXTS = 19, ARCHIVE_NUMBERS = 11 };
 struct archive_row {
     struct bytes text[ARCHIVE_TEXTS]; /* in the statement's order */
     int64_t number[ARCHIVE_NUMBERS];

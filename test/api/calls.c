@@ -44,8 +44,8 @@ static const char *const fields[] = {
     "position",  "queue",        "priority",     "status",        "waiting_for", "cancel_requested",
     "input",     "input_base64", "result",       "result_base64", "error",       "attempts",
     "lost",      "redrives",     "max_attempts", "max_lost",      "timeout",     "node",
-    "caller",    "client",       "parent",       "trace_id",      "tags",        "created_at",
-    "run_at",    "claimed_at",   "started_at",   "finished_at",   "expires_at",  "keep_until",
+    "caller",    "client",       "parent",       "trace_id",      "tags",        "needs",
+    "created_at", "run_at", "claimed_at", "started_at", "finished_at", "expires_at", "keep_until",
     "duplicate",
 };
 

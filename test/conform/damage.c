@@ -114,6 +114,33 @@ CASE(a_reader_reports_a_damaged_call)
               "an id has number -");
 }
 
+/* It is left alone: it keeps nothing else from being claimed, counted or collected. */
+CASE(a_call_whose_lane_is_missing_is_broken_alone)
+{
+    on_the_ledger(b);
+    struct call_spec s = plan("lost");
+    s.queue = BYTES("q");
+    accept_spec(b, s);
+    accept_one(b, "good");
+    engine_rows(b->engine->url, "DELETE FROM pawl_lane WHERE queue = 'q'");
+    store_close(b->s); /* what it knew of lanes was true when it read it */
+    b->s = conform_fixture_handle(b);
+    struct pawl_err err = { 0 };
+    struct bytes id = BYTES("lost");
+    struct get g = { .ids = &id, .n = 1 };
+    EQ_STATUS(store_get(b->s, &b->a, &g, &err), PAWL_BROKEN, &err);
+    HAS_STR(err.text, "a call names lane 1, which does not exist");
+    EQ_STR(claimable(b, want(b, 10)), "good");
+    EQ_INT(queue_of(b, "default").pending, 1);
+    gc(b);
+    sweep(b);
+    s = plan("next");
+    s.queue = BYTES("q");
+    accept_spec(b, s); /* its number is not given again */
+    EQ_INT(engine_int(b->engine->url, "SELECT max(lane) FROM pawl_lane"), 3);
+    EQ_STR(claimable(b, want(b, 10)), "good next");
+}
+
 CASE(a_reader_reports_a_damaged_key_or_object)
 {
     on_the_ledger(b);

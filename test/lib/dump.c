@@ -73,6 +73,8 @@ static void dump_spec(struct buf *b, const struct call_spec *s)
         field(b, "tag", s->tags[i].name);
         field(b, "value", s->tags[i].value);
     }
+    for (size_t i = 0; i < s->n_needs; i++)
+        field(b, "needs", s->needs[i]);
 }
 
 void dump_call(struct buf *b, const struct call *c)
@@ -135,6 +137,9 @@ static void dump_queues(struct buf *b, struct store *s, struct arena *a)
     struct pawl_err err;
     OK(store_queues(s, a, &rows, &err), &err);
     for (size_t i = 0; i < rows.n; i++) {
+        /* When a queue without calls is no longer listed differs from engine to engine. */
+        if (!rows.v[i].paused && !rows.v[i].pending && !rows.v[i].processing)
+            continue;
         field(b, "queue", rows.v[i].queue);
         number(b, "paused", rows.v[i].paused);
         number(b, "pending", rows.v[i].pending);
@@ -163,6 +168,7 @@ static void dump_nodes(struct buf *b, struct store *s, struct arena *a)
         field(b, "address", n->address);
         field(b, "roles", n->roles);
         field(b, "queues", n->queues);
+        field(b, "has", n->has);
         buf_addf(b, " state=%d drain=%d", (int)n->state, n->drain);
         number(b, "connections", n->connections);
         number(b, "cpu", n->cpu_milli);
@@ -462,6 +468,8 @@ void dump_question(struct buf *b, const struct op *op)
         break;
     case OP_CLAIM:
         token_field(b, op->claim.token);
+        for (size_t i = 0; i < op->claim.n_has; i++)
+            field(b, "has", op->claim.has[i]);
         number(b, "max", op->claim.max);
         number(b, "run_max", op->claim.run_max);
         number(b, "max_any", op->claim.max_any);

@@ -75,6 +75,26 @@ static void some_options(struct random_ops *q, struct call_spec *s)
         s->parent = some_id(q);
 }
 
+/* What a call needs follows from its id, and what a worker has from its token, so that existing
+ * seeds keep their sequences. */
+static const struct bytes capabilities[] = { { "big", 3 }, { "gpu", 3 }, { "v:2", 3 } };
+
+static void some_needs(struct call_spec *s)
+{
+    unsigned n = (unsigned char)s->id.data[s->id.len - 1] + 3u * (unsigned char)s->id.data[1];
+    if (n % 4)
+        return;
+    s->needs = n % 8 ? &capabilities[1] : &capabilities[0];
+    s->n_needs = n % 3 ? 1 : 2;
+}
+
+static void some_has(struct claim *c)
+{
+    unsigned n = c->token.b[0];
+    c->has = n % 2 ? &capabilities[0] : &capabilities[1];
+    c->n_has = n % 3;
+}
+
 static struct call_spec some_spec(struct random_ops *q)
 {
     static const struct tag red = { { "color", 5 }, { "red", 3 } };
@@ -94,6 +114,7 @@ static struct call_spec some_spec(struct random_ops *q)
     if (one_in(q, 10))
         s.input = (struct payload){ PAWL_JSON, BYTES("2") };
     some_options(q, &s);
+    some_needs(&s);
     if (s.key.data && one_in(q, 3))
         s.on_dead = PAWL_ON_DEAD_BLOCK;
     if (one_in(q, 4)) {
@@ -143,6 +164,7 @@ static void ask_claim(struct random_ops *q, struct op *op)
         memcpy(c->token.b, &x, sizeof x);
     }
     c->token.b[15] = 1;
+    some_has(c);
     c->node = PICK(q, "n1", "n2", "n3");
     c->boot = PICK(q, "b1", "b1", "b2");
     if (one_in(q, 3))
@@ -285,6 +307,7 @@ static void ask_node(struct random_ops *q, struct op *op)
     op->node.fail_lost = one_in(q, 6);
     op->node.address = PICK(q, "127.0.0.1:1", "unix:x");
     op->node.roles = BYTES("gateway\nworker");
+    op->node.has = op->node.slots % 2 ? BYTES("big\ngpu") : BYTES_NONE;
     op->node.state = one_in(q, 2) ? NODE_ACTIVE : NODE_DRAINING;
     op->node.drain = one_in(q, 2);
     op->node.connections = below(q, 3);

@@ -713,3 +713,42 @@ TEST(a_worker_is_called_by_its_host_and_pid)
            0);
     HAS_STR(out, want);
 }
+
+/* ---- Needs ----------------------------------------------------------------------------------- */
+
+TEST(a_worker_takes_what_it_has)
+{
+    serve("--has big");
+    EQ_INT(run("pawl nodes --json"), 0);
+    HAS_STR(out, "\"has\":[]"); /* no handler runs here */
+    EQ_INT(run("pawl submit mail --id a --needs gpu,big --needs v:2"), 0);
+    EQ_INT(run("pawl submit mail --id b"), 0);
+    EQ_INT(run("pawl get a"), 0);
+    HAS_STR(out, "needs");
+    HAS_STR(out, "[\"big\",\"gpu\",\"v:2\"]");
+    EQ_INT(run("pawl get b"), 0);
+    FALSE(strstr(out, "needs"));
+    EQ_INT(run("pawl work --exec cat --type mail --has gpu,big --idle 100ms"), 0);
+    EQ_INT(run("pawl get a --json"), 0);
+    HAS_STR(out, "\"status\":\"pending\"");
+    EQ_INT(run("pawl get b --json"), 0);
+    HAS_STR(out, "\"status\":\"completed\"");
+    EQ_INT(run("pawl work --exec cat --type mail --has gpu,big,v:2 --idle 100ms"), 0);
+    EQ_INT(run("pawl get a --json"), 0);
+    HAS_STR(out, "\"status\":\"completed\"");
+    EQ_INT(run("pawl submit mail --needs 'a b'"), 2);
+    HAS_STR(err_out, "field \"needs\": name 1 is not 1..64 letters");
+}
+
+TEST(a_node_says_what_it_has)
+{
+    serve("--has gpu,big --module " PAWL_BUILD_DIR "/samples/echo.so");
+    EQ_INT(run("pawl nodes --json"), 0);
+    HAS_STR(out, "\"has\":[\"big\",\"gpu\"]");
+    EQ_INT(run("pawl call echo 1 --needs gpu"), 0);
+    EQ_STR(out, "1\n");
+    EQ_INT(run(PAWL " serve --db sqlite:o.db --listen 127.0.0.1:0 --has 'a b' --module " PAWL_BUILD_DIR
+                    "/samples/echo.so"),
+           2);
+    HAS_STR(err_out, "field \"has\": name 1 is not 1..64 letters");
+}

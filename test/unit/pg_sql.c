@@ -180,6 +180,45 @@ TEST(calls_of_a_key_stand_in_the_order_they_were_submitted)
     pgf_close(&r);
 }
 
+/* ---- Needs ----------------------------------------------------------------------------------- */
+
+TEST(a_call_submitted_in_sql_has_needs)
+{
+    struct call c;
+    pgf_open(&r, NULL);
+    sql_run(r.db, "SELECT pawl.submit('t', id => 'a', max_lost => 1, needs => '{v:2,gpu,gpu}')");
+    EQ_STR(sql_ask(r.db, "SELECT options FROM pawl.inbox"),
+           "{\"needs\": [\"gpu\", \"v:2\"], \"max_lost\": 1}");
+    sql_run(r.db, "SELECT pawl.submit('t', id => 'b', needs => '{}');"
+                  "SELECT pawl.submit('t', id => 'c', needs => NULL)");
+    pgf_sweep(&r);
+    EQ_INT(in_inbox(), 0);
+    OK(pgf_get(&r, "a", &c), NULL);
+    EQ_UINT(c.spec.n_needs, 2);
+    EQ_BYTES(c.spec.needs[1].data, c.spec.needs[1].len, "v:2", 3);
+    EQ_INT(pgf_claim(&r, 10).n, 2); /* by a worker that has nothing */
+    EQ_STR(sql_ask(r.db, "SELECT options FROM pawl.call WHERE id = 'a'"), "{\"max_lost\":1}");
+    /* In SQL too they wait until every node runs this version. */
+    sql_run(r.db, "UPDATE pawl.migration SET finished = 0 WHERE number = 8");
+    EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', needs => '{gpu}')"), "55000");
+    HAS_STR(sql_said(), "run pawl migrate finish");
+    sql_run(r.db, "SELECT pawl.submit('t')");
+    pgf_close(&r);
+}
+
+/* The function was made anew by a step; roles that could use it still can, and no others. */
+TEST(the_right_to_submit_outlives_a_step)
+{
+    pgf_open(&r, NULL);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = "
+                           "p.pronamespace WHERE n.nspname = 'pawl' AND p.proname = 'submit'"),
+           1);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pg_proc p, aclexplode(p.proacl) a WHERE p.oid = "
+                           "'pawl.submit'::regproc AND a.grantee = 0"),
+           0);
+    pgf_close(&r);
+}
+
 /* ---- Mistakes -------------------------------------------------------------------------------- */
 
 TEST(mistakes_are_named)
@@ -217,6 +256,11 @@ TEST(mistakes_are_named)
         { "'t', tags => '{\"\": \"\"}'", "22023", "field \"tags\": a name" },
         { "'t', tags => (SELECT jsonb_object_agg(n, 'x') FROM generate_series(1, 17) n)", "22023",
           "field \"tags\": has more than 16" },
+        { "'t', needs => '{gpu,a b}'", "22023", "field \"needs\": a name is not 1..64 letters" },
+        { "'t', needs => ARRAY['gpu', NULL]", "22023", "field \"needs\": a name is not" },
+        { "'t', needs => ARRAY[repeat('x', 65)]", "22023", "field \"needs\": a name is not" },
+        { "'t', needs => ARRAY(SELECT 'n' || n FROM generate_series(1, 17) n)", "22023",
+          "field \"needs\": has 17 names, limit 16" },
         { "'t', input => to_json(repeat('x', 1048576))", "54000",
           "field \"input\": is 1048578 bytes" },
         { "'t', input => '{'", "22P02", "json" },

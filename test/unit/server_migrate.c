@@ -77,7 +77,7 @@ static void two_releases(struct db_server *server, const struct sql_migration *n
     EQ_INT(plain_schema(again).version, last);
     plain_accept(again, "again", BYTES_NONE);
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
-    EQ_INT(plain_schema(again).min_version, 1);
+    EQ_INT(plain_schema(again).min_version, LANES_STEP);
 
     led_steps_newer = newer;
     OK(store_migrate(new, true, &err), &err);
@@ -116,6 +116,41 @@ TEST(two_releases_on_mariadb)
                                "UPDATE pawl_meta SET value = " NEWER
                                " WHERE name = 'min_version';\n"
                                "CREATE INDEX IF NOT EXISTS call_word ON pawl_call (word);\n"));
+}
+
+/* ---- Step 8: lanes with needs ---------------------------------------------------------------- */
+
+static void needs_wait(struct db_server *server, const struct sql_migration *ours)
+{
+    static struct sql_migration older[LANES_STEP];
+    struct pawl_err err;
+    const char *url = db_database(server);
+    AUTO(store_end) struct store *s = plain_open(url, NULL);
+    memcpy(older, ours, (LANES_STEP - 1) * sizeof *older);
+    led_steps_newer = older;
+    OK(store_migrate(s, false, &err), &err);
+    led_steps_newer = NULL;
+    OK(store_migrate(s, false, &err), &err);
+    plain_accept(s, "before", BYTES_NONE);
+    plain_refuses_needs(s);
+    TRUE(plain_lane_stays(url, "one"));
+    OK(store_migrate(s, true, &err), &err);
+    OK(plain_needing(s, "needs", &err), &err);
+    FALSE(plain_lane_stays(url, "two"));
+}
+
+TEST(needs_wait_for_migrate_finish_on_postgresql)
+{
+    if (!db_there(&db_postgres))
+        skip("no PostgreSQL is installed");
+    needs_wait(&db_postgres, sql_pg_migrations);
+}
+
+TEST(needs_wait_for_migrate_finish_on_mariadb)
+{
+    if (!db_there(&db_mariadb))
+        skip("no MariaDB is installed");
+    needs_wait(&db_mariadb, sql_mysql_migrations);
 }
 
 /* ---- Tables of other programs ---------------------------------------------------------------- */

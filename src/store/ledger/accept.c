@@ -118,12 +118,23 @@ static int compare_ids(const void *a, const void *b)
     return order ? order : (x->i > y->i) - (x->i < y->i);
 }
 
+/* The lanes of two calls. */
+static int lanes_cmp(const struct call_spec *x, const struct call_spec *y)
+{
+    int order = bytes_cmp(x->queue, y->queue);
+    if (!order)
+        order = bytes_cmp(x->type, y->type);
+    if (!order)
+        order = (x->n_needs > y->n_needs) - (x->n_needs < y->n_needs);
+    for (size_t i = 0; i < x->n_needs && !order; i++)
+        order = bytes_cmp(x->needs[i], y->needs[i]);
+    return order;
+}
+
 static int compare_lanes(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    int order = bytes_cmp(x->s->queue, y->s->queue);
-    if (!order)
-        order = bytes_cmp(x->s->type, y->s->type);
+    int order = lanes_cmp(x->s, y->s);
     return order ? order : (x->i > y->i) - (x->i < y->i);
 }
 
@@ -155,6 +166,30 @@ static enum pawl_status look_ids(struct ledger *c, struct entry *e, size_t n, st
     return PAWL_OK;
 }
 
+/* Which of these calls need a new lane? None of them has one in use, as far as is known. */
+static enum pawl_status look_lanes(struct ledger *c, struct entry *e, size_t n,
+                                   struct led_look *out, struct pawl_err *err)
+{
+    bool retired = false;
+    enum pawl_status st = led_lanes_lock(c, err);
+    for (size_t k = 0; k < n && st == PAWL_OK; k++) {
+        struct led_lane_names names = led_lane_names(e[k].s);
+        int lane = 0;
+        st = led_lane_find(c, &names, &lane, err);
+        retired = retired || (!lane && led_lane_known(c, &names));
+    }
+    /* Those that are retired, or fill the table, may have been removed. */
+    if (st == PAWL_OK && (retired || led_lanes_full(c, n)))
+        st = led_lanes_sure(c, err);
+    qsort(e, n, sizeof *e, compare_lanes);
+    for (size_t k = 0; k < n && st == PAWL_OK; k++) {
+        struct led_lane_names names = led_lane_names(e[k].s);
+        out[e[k].i].new_lane =
+            !led_lane_known(c, &names) && (k == 0 || lanes_cmp(e[k].s, e[k - 1].s) != 0);
+    }
+    return st;
+}
+
 enum pawl_status led_look(struct ledger *c, const struct call_spec *v, size_t n,
                           struct led_look *out, struct pawl_err *err)
 {
@@ -167,22 +202,14 @@ enum pawl_status led_look(struct ledger *c, const struct call_spec *v, size_t n,
         e[i] = (struct entry){ &v[i], i };
     enum pawl_status st = look_ids(c, e, n, out, err);
     for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+        struct led_lane_names names = led_lane_names(&v[i]);
         int lane = 0;
         if (out[i].known == KNOWN_NOT)
-            st = led_lane_find(c, v[i].queue, v[i].type, &lane, err);
+            st = led_lane_find(c, &names, &lane, err);
         if (out[i].known == KNOWN_NOT && !lane)
             e[missing++] = (struct entry){ &v[i], i };
     }
-    if (st == PAWL_OK && missing)
-        st = led_lanes_lock(c, err);
-    qsort(e, missing, sizeof *e, compare_lanes);
-    for (size_t k = 0; k < missing && st == PAWL_OK; k++) {
-        int lane = 0;
-        st = led_lane_find(c, e[k].s->queue, e[k].s->type, &lane, err);
-        out[e[k].i].new_lane = !lane && (k == 0 || !bytes_eq(e[k].s->queue, e[k - 1].s->queue) ||
-                                         !bytes_eq(e[k].s->type, e[k - 1].s->type));
-    }
-    return st;
+    return st == PAWL_OK && missing ? look_lanes(c, e, missing, out, err) : st;
 }
 
 /* ---- The operation --------------------------------------------------------------------------- */
@@ -203,9 +230,13 @@ static enum pawl_status line_full(struct ledger *c, const struct call_spec *s, i
     return st;
 }
 
-static enum pawl_status say_full(const struct ledger *c, const struct call_spec *s,
+static enum pawl_status say_no_room(const struct ledger *c, const struct call_spec *s,
                                  const struct accepted *a, struct pawl_err *err)
 {
+    if (a->status == PAWL_STATE)
+        return err_set(err, PAWL_STATE,
+                       "field \"needs\": every node must run this version first: run pawl migrate "
+                       "finish");
     if (a->line_full)
         return err_set(err, PAWL_FULL, "key \"%.*s\": %lld calls pending, limit %lld",
                        BYTES_ARG(s->key), (long long)a->line_full, (long long)c->key_pending_max);
@@ -234,10 +265,19 @@ static enum pawl_status known(struct ledger *c, struct op *op, const struct call
     return PAWL_OK;
 }
 
+enum pawl_status led_needs_allowed(struct ledger *c, const struct call_spec *s, bool *out,
+                                   struct pawl_err *err)
+{
+    *out = true;
+    return s->n_needs ? led_finished(c, LANES_STEP, out, err) : PAWL_OK;
+}
+
 static enum pawl_status accept_one(struct ledger *c, struct op *op, const struct call_spec *s,
                                    struct accepted *out, struct pawl_err *err)
 {
+    struct led_lane_names names = led_lane_names(s);
     struct led_id *id;
+    bool allowed = true;
     int lane;
     enum pawl_status st =
         c->db->one_writer ? led_id_claim(c, s, &id, err) : led_id_get(c, s->id, &id, err);
@@ -246,10 +286,12 @@ static enum pawl_status accept_one(struct ledger *c, struct op *op, const struct
     if (id->seq)
         return known(c, op, s, id, out, err);
     st = line_full(c, s, 0, &out->line_full, err);
-    if (st == PAWL_OK && !out->line_full)
-        st = led_lane_for(c, s->queue, s->type, &lane, err);
-    if (st == PAWL_OK && (out->line_full || !lane)) {
-        out->status = PAWL_FULL;
+    if (st == PAWL_OK)
+        st = led_needs_allowed(c, s, &allowed, err);
+    if (st == PAWL_OK && !out->line_full && allowed)
+        st = led_lane_for(c, &names, &lane, err);
+    if (st == PAWL_OK && (out->line_full || !allowed || !lane)) {
+        out->status = allowed ? PAWL_FULL : PAWL_STATE;
         return led_id_release(c, id, err);
     }
     return st == PAWL_OK ? led_call_make(c, s, lane, &out->call, err) : st;
@@ -279,14 +321,19 @@ static enum pawl_status first_refusal(struct ledger *c, struct op *op, const str
     for (*out = 0; st == PAWL_OK && *out < q->n; ++*out) {
         struct accepted *answer = &q->out[*out];
         struct led_id *id;
+        bool allowed = true;
         lanes += look[*out].new_lane;
         if (look[*out].known == KNOWN_NOT)
             st = line_full_at(c, q, look, *out, &answer->line_full, err);
+        if (st == PAWL_OK && look[*out].known == KNOWN_NOT)
+            st = led_needs_allowed(c, &q->v[*out], &allowed, err);
         if (st == PAWL_OK)
             st = led_id_get(c, q->v[*out].id, &id, err);
         if (st != PAWL_OK)
             return st;
-        if (answer->line_full || (look[*out].new_lane && led_lanes_full(c, lanes)))
+        if (!allowed)
+            answer->status = PAWL_STATE;
+        else if (answer->line_full || (look[*out].new_lane && led_lanes_full(c, lanes)))
             answer->status = PAWL_FULL;
         else if (look[*out].known != KNOWN_NOT && id->seq)
             st = known(c, op, &q->v[*out], id, answer, err);
@@ -302,8 +349,8 @@ void led_say_refused(const struct ledger *c, struct op *op, const struct call_sp
                      const struct accepted *a)
 {
     enum pawl_status st = op->status = a->status;
-    if (st == PAWL_FULL)
-        say_full(c, s, a, &op->err);
+    if (st == PAWL_FULL || st == PAWL_STATE)
+        say_no_room(c, s, a, &op->err);
     else if (st == PAWL_GONE)
         err_set(&op->err, st, "call \"%.*s\" has ended and is no longer kept", BYTES_ARG(s->id));
     else

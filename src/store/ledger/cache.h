@@ -729,6 +729,10 @@ struct led_look {
 /* Compare the ids of a batch with each other and with what is stored; out has n places. */
 MUST_USE enum pawl_status led_look(struct ledger *c, const struct call_spec *v, size_t n,
                                    struct led_look *out, struct pawl_err *err);
+/* May the call have the needs that it has? Not before the second half of LANES_STEP has run:
+ * programs of older versions would claim it. */
+MUST_USE enum pawl_status led_needs_allowed(struct ledger *c, const struct call_spec *s, bool *out,
+                                            struct pawl_err *err);
 /* Make a new call in memory: its id, its number and its place. *s is borrowed for the transaction.
  */
 MUST_USE enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int lane,

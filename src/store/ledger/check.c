@@ -271,7 +271,7 @@ enum pawl_status led_rows_check(const struct led_rows *r, enum sql_name name, si
 enum pawl_status led_ready_check(int64_t track, int64_t rank, int64_t run_at_us,
                                  struct pawl_err *err)
 {
-    if (track < 2 || track / 2 > LANES_MAX)
+    if (track < 2 || track / 2 > LANE_NUMBER_MAX)
         return err_set(err, PAWL_BROKEN, "database: a row of ready has track %lld",
                        (long long)track);
     if (rank < -PRIORITY_MAX || rank > -PRIORITY_MIN)

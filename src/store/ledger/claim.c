@@ -125,7 +125,9 @@ enum pawl_status led_claim(struct ledger *c, struct op *op, struct pawl_err *err
     q->next_due_us = q->until_us = 0;
     if (!room(&g))
         return err_no_memory(err, "a claim");
-    enum pawl_status st = led_lease_get(c, &q->token, &l, err);
+    enum pawl_status st = led_lanes_shape(c, q->has, q->n_has, err);
+    if (st == PAWL_OK)
+        st = led_lease_get(c, &q->token, &l, err);
     if (st == PAWL_OK && !l && !q->lease_us)
         st = node_asked(c, q, &replaced, err);
     if (st != PAWL_OK)

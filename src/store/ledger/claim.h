@@ -43,8 +43,8 @@ struct claiming {
 /* Is the type quick, so that its calls may fill the claim beyond max_any? Without max_any all types
  * are. */
 bool led_claim_quick(const struct claim *q, struct bytes type);
-/* Does the claim serve the pair's track? Fills in the pair's `last` and `quick`. BROKEN if the lane
- * does not exist. */
+/* Does the claim serve the pair's track? Fills in the pair's `last` and `quick`. Not if the
+ * lane does not exist. */
 MUST_USE enum pawl_status led_claim_serves(struct claiming *g, struct pair *p, bool *out,
                                            struct pawl_err *err);
 /* Fill in `pairs`: as they were when the transaction began, if nothing has been written since.

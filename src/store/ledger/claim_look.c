@@ -38,13 +38,16 @@ enum pawl_status led_claim_serves(struct claiming *g, struct pair *p, bool *out,
     *out = p->last = p->quick = false;
     if (q->no_retry_alone && p->track % 2)
         return PAWL_OK;
-    enum pawl_status st = led_lane(g->c, (int)(p->track / 2), &lane, err);
-    if (st != PAWL_OK || !named(q->queues, q->n_queues, lane->queue) ||
-        (q->without.data && bytes_eq(lane->queue, q->without) && led_claim_quick(q, lane->type)) ||
-        !named(q->types, q->n_types, lane->type))
+    enum pawl_status st = led_lane_try(g->c, (int)(p->track / 2), &lane, err);
+    /* Calls whose lane does not exist are damaged; claims leave them alone. */
+    if (st != PAWL_OK || !lane || !led_lane_served(g->c, lane->number))
         return st;
-    p->last = q->last.data && bytes_eq(lane->queue, q->last);
-    p->quick = led_claim_quick(q, lane->type);
+    struct bytes queue = lane->names.queue, type = lane->names.type;
+    if (!named(q->queues, q->n_queues, queue) || !named(q->types, q->n_types, type) ||
+        (q->without.data && bytes_eq(queue, q->without) && led_claim_quick(q, type)))
+        return st;
+    p->last = q->last.data && bytes_eq(queue, q->last);
+    p->quick = led_claim_quick(q, type);
     st = led_lane_paused(g->c, (int)(p->track / 2), &paused, err);
     *out = !paused;
     return st;
@@ -275,7 +278,8 @@ void led_claim_late(struct ledger *c)
     struct claiming g = {
         .c = c, .q = c->tx->late, .passed = c->tx->late_passed, .next_us = INT64_MAX
     };
-    if (pairs_take(&g, c->tx->ahead.pairs, NULL) == PAWL_OK)
+    if (led_lanes_shape(c, g.q->has, g.q->n_has, NULL) == PAWL_OK &&
+        pairs_take(&g, c->tx->ahead.pairs, NULL) == PAWL_OK)
         look_ahead(&g);
     else
         g.q->more = true; /* the group is stored: let the next claim look */

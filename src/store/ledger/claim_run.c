@@ -85,7 +85,7 @@ static enum pawl_status call_quick(struct claiming *g, const struct led_call *it
     if (!g->q->max_any)
         return PAWL_OK;
     enum pawl_status st = led_lane(g->c, it->now.lane, &lane, err);
-    *out = st == PAWL_OK && led_claim_quick(g->q, lane->type);
+    *out = st == PAWL_OK && led_claim_quick(g->q, lane->names.type);
     return st;
 }
 

@@ -33,7 +33,7 @@ static enum pawl_status states_load(struct claiming *g, struct pawl_err *err)
         if (st != PAWL_OK)
             return st;
         keys[n] = g->taken[i]->spec.key;
-        types[n++] = lane->type;
+        types[n++] = lane->names.type;
     }
     if (any && !(q->states = arena_zalloc(g->op->a, q->n, sizeof *q->states)))
         return err_no_memory(err, "a claim");

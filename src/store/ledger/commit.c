@@ -77,6 +77,7 @@ enum pawl_status led_denied(const char *account, const char *text, struct pawl_e
 
 enum pawl_status led_fresh(struct ledger *c, enum led_begin how, struct pawl_err *err)
 {
+    led_lanes_begin(c);
     arena_reset(&c->scratch);
     c->tx = NULL;
     c->redo = c->blocked = false;
@@ -121,8 +122,7 @@ enum pawl_status led_commit(struct ledger *taken, const struct led_batch *last,
     enum pawl_status st = tx->db->commit(tx, last, err);
     if (st != PAWL_OK)
         return st;
-    tx->lanes.n_stored = tx->lanes.n_written = tx->lanes.n;
-    tx->lanes.read = tx->lanes.locked = false;
+    led_lanes_stored(tx);
     led_cache_stored(tx);
     tx = NULL;
     return PAWL_OK;

@@ -275,12 +275,13 @@ enum pawl_status led_move_to(struct ledger *c, struct op *op, struct pawl_err *e
     struct led_stand to = it->now;
     st = led_lane(c, to.lane, &lane, err);
     if (st == PAWL_OK && q->queue.data) {
-        struct bytes type = arena_copy(&c->scratch, lane->type); /* lanes may move in memory */
-        st = led_lane_for(c, q->queue, type, &to.lane, err);
+        struct led_lane_names to_names = lane->names; /* their bytes stay when lanes move */
+        to_names.queue = q->queue;
+        st = led_lane_for(c, &to_names, &to.lane, err);
         if (st == PAWL_OK && !to.lane)
             op->status =
                 err_set(&op->err, PAWL_FULL, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
-                        BYTES_ARG(q->queue), BYTES_ARG(type), LANES_MAX, LANES_MAX);
+                        BYTES_ARG(q->queue), BYTES_ARG(to_names.type), LANES_MAX, LANES_MAX);
     }
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;

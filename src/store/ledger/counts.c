@@ -43,7 +43,7 @@ static enum pawl_status rows_make(struct ledger *c, struct arena *a, struct queu
         return st;
     out->v = arena_zalloc(a, c->lanes.n + r->n + 1, sizeof *out->v);
     for (size_t i = 0; out->v && i < c->lanes.n; i++)
-        out->v[out->n++].queue = arena_copy(a, c->lanes.v[i].queue);
+        out->v[out->n++].queue = arena_copy(a, c->lanes.v[i].names.queue);
     for (int i = 0; out->v && i < r->n; i++)
         out->v[out->n++] = (struct queue_row){ .queue = arena_copy(a, led_get(r, i, 0)),
                                                .paused = led_get_int(r, i, 1) != 0 };
@@ -57,10 +57,14 @@ static enum pawl_status lane_row(struct ledger *c, const struct queue_rows *rows
                                  struct queue_row **out, struct pawl_err *err)
 {
     const struct led_lane *l;
-    enum pawl_status st = led_lane(c, lane, &l, err);
+    enum pawl_status st = led_lane_try(c, lane, &l, err);
+    if (st == PAWL_OK && !l) { /* a damaged call: no queue counts it */
+        *out = arena_zalloc(&c->scratch, 1, sizeof **out);
+        return *out ? PAWL_OK : err_no_memory(err, "queues");
+    }
     if (st != PAWL_OK)
         return st;
-    struct queue_row key = { .queue = l->queue };
+    struct queue_row key = { .queue = l->names.queue };
     *out = rows->n ? bsearch(&key, rows->v, rows->n, sizeof key, compare_rows) : NULL;
     return *out ? PAWL_OK : err_set(err, PAWL_BROKEN, "lane %d has no queue", lane);
 }
@@ -176,6 +180,32 @@ static enum pawl_status count_held(struct ledger *c, const struct queue_rows *ro
     return st;
 }
 
+/* A queue whose lanes are all retired is listed only while it is paused or has calls. (What this
+ * handle knows may be old: a retired lane may have been brought back.) */
+static enum pawl_status drop_retired(struct ledger *c, struct queue_rows *rows,
+                                     struct pawl_err *err)
+{
+    const struct led_lanes *l = &c->lanes;
+    struct queue_row *used = arena_zalloc(&c->scratch, l->n + 1, sizeof *used);
+    size_t n_used = 0, n = 0;
+    if (!used)
+        return err_no_memory(err, "queues");
+    for (size_t i = 0; i < l->n; i++)
+        if (!l->v[i].retired_us)
+            used[n_used++].queue = l->v[i].names.queue;
+    if (n_used == l->n)
+        return PAWL_OK;
+    qsort(used, n_used, sizeof *used, compare_rows);
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct queue_row *row = &rows->v[i];
+        if (row->paused || row->pending || row->processing ||
+            bsearch(row, used, n_used, sizeof *used, compare_rows))
+            rows->v[n++] = *row;
+    }
+    rows->n = n;
+    return PAWL_OK;
+}
+
 enum pawl_status led_queues(struct store *s, struct arena *a, struct queue_rows *out,
                             struct pawl_err *err)
 {
@@ -192,7 +222,9 @@ enum pawl_status led_queues(struct store *s, struct arena *a, struct queue_rows 
         st = count_ready(c, out, err);
     if (st == PAWL_OK)
         st = count_line(c, out, err);
-    return st == PAWL_OK ? count_held(c, out, err) : st;
+    if (st == PAWL_OK)
+        st = count_held(c, out, err);
+    return st == PAWL_OK ? drop_retired(c, out, err) : st;
 }
 
 /* ---- Nodes and cancel requests --------------------------------------------------------------- */
@@ -227,17 +259,18 @@ enum pawl_status led_nodes(struct store *s, struct arena *a, struct node_rows *o
                                               .address = arena_copy(a, led_get(r, i, 4)),
                                               .roles = arena_copy(a, led_get(r, i, 5)),
                                               .queues = arena_copy(a, led_get(r, i, 6)),
-                                              .dead = led_get_int(r, i, 7) != 0,
-                                              .state = (enum node_state)led_get_int(r, i, 8),
-                                              .drain = led_get_int(r, i, 9) != 0,
-                                              .slots = (int)led_get_int(r, i, 10),
-                                              .busy = (int)led_get_int(r, i, 11),
-                                              .connections = led_get_int(r, i, 12),
-                                              .cpu_milli = led_get_int(r, i, 13),
-                                              .memory = led_get_int(r, i, 14),
-                                              .beats = led_get_int(r, i, 15),
-                                              .started_us = led_get_int(r, i, 16),
-                                              .beat_us = led_get_int(r, i, 17) };
+                                              .has = arena_copy(a, led_get(r, i, 7)),
+                                              .dead = led_get_int(r, i, 8) != 0,
+                                              .state = (enum node_state)led_get_int(r, i, 9),
+                                              .drain = led_get_int(r, i, 10) != 0,
+                                              .slots = (int)led_get_int(r, i, 11),
+                                              .busy = (int)led_get_int(r, i, 12),
+                                              .connections = led_get_int(r, i, 13),
+                                              .cpu_milli = led_get_int(r, i, 14),
+                                              .memory = led_get_int(r, i, 15),
+                                              .beats = led_get_int(r, i, 16),
+                                              .started_us = led_get_int(r, i, 17),
+                                              .beat_us = led_get_int(r, i, 18) };
         st = node_check(&out->v[out->n - 1], err);
     }
     if (st != PAWL_OK)

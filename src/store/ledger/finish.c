@@ -386,9 +386,9 @@ static enum pawl_status state_write(struct ledger *c, struct finish_item *f,
     struct led_object *o;
     enum pawl_status st = led_lane(c, it->now.lane, &lane, err);
     if (st == PAWL_OK && f->state_do == STATE_SET) /* the former state is not needed */
-        st = led_object_over(c, lane->type, it->spec.key, &o, err);
+        st = led_object_over(c, lane->names.type, it->spec.key, &o, err);
     else if (st == PAWL_OK)
-        st = led_object_get(c, lane->type, it->spec.key, &o, err);
+        st = led_object_get(c, lane->names.type, it->spec.key, &o, err);
     if (st == PAWL_OK)
         st = led_object_set(c, o, f->state_do, f->object, err);
     if (st == PAWL_OK && f->state_do == STATE_SET)
@@ -400,10 +400,8 @@ static enum pawl_status state_write(struct ledger *c, struct finish_item *f,
 
 /* Replace the result by this failure. */
 static enum pawl_status send_failed(struct op *op, struct led_end *e, enum ending how,
-                                    struct bytes id, struct pawl_err *err)
+                                    struct bytes id, const char *why, struct pawl_err *err)
 {
-    const char *why =
-        how == END_ERROR ? ": too many queues and types" : " already exists with other content";
     const char *text = arena_printf(op->a, "outgoing call \"%.*s\"%s", BYTES_ARG(id), why);
     e->end.how = how;
     e->end.retry_in_us = -1;
@@ -420,22 +418,31 @@ static enum pawl_status send_all(struct ledger *c, struct op *op, const struct f
         look ? led_look(c, f->send, f->n_send, look, err) : err_no_memory(err, "sent calls");
     for (size_t i = 0; i < f->n_send && st == PAWL_OK; i++) {
         if (look[i].known == KNOWN_OTHER)
-            return send_failed(op, e, END_REFUSE, f->send[i].id, err);
+            return send_failed(op, e, END_REFUSE, f->send[i].id,
+                               " already exists with other content", err);
         n += look[i].known == KNOWN_NOT;
     }
     for (size_t i = 0; i < f->n_send && st == PAWL_OK; i++) {
+        bool allowed = true;
         lanes += look[i].new_lane;
-        if (look[i].new_lane && led_lanes_full(c, lanes))
-            return send_failed(op, e, END_ERROR, f->send[i].id, err);
+        if (look[i].known == KNOWN_NOT)
+            st = led_needs_allowed(c, &f->send[i], &allowed, err);
+        if (st == PAWL_OK && !allowed)
+            return send_failed(op, e, END_ERROR, f->send[i].id,
+                               ": its needs wait for pawl migrate finish", err);
+        if (st == PAWL_OK && look[i].new_lane && led_lanes_full(c, lanes))
+            return send_failed(op, e, END_ERROR, f->send[i].id, ": too many queues and types",
+                               err);
     }
     if (st == PAWL_OK)
         st = led_numbers(c, n, err);
     for (size_t i = 0; i < f->n_send && st == PAWL_OK; i++) {
         struct call call;
+        struct led_lane_names names = led_lane_names(&f->send[i]);
         int lane = 0;
         if (look[i].known != KNOWN_NOT)
             continue;
-        st = led_lane_for(c, f->send[i].queue, f->send[i].type, &lane, err);
+        st = led_lane_for(c, &names, &lane, err);
         if (st == PAWL_OK)
             st = led_call_make(c, &f->send[i], lane, &call, err);
     }
@@ -505,8 +512,8 @@ static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_l
         st = led_lane(c, l->held[i].lane, &lane, err);
     if (st != PAWL_OK)
         return st;
-    it->queue = lane->queue;
-    it->type = lane->type;
+    it->queue = lane->names.queue;
+    it->type = lane->names.type;
     st = led_attempt_end(c, l, i, &e, &call, err);
     if (st != PAWL_OK)
         return st;

@@ -11,6 +11,7 @@
 
 #include "base/hook.h"
 #include "base/limits.h"
+#include "model/needs.h"
 #include "store/ledger/cache.h"
 
 /* The columns of one statement; kinds: i number, z number or null for 0, t text, b bytes. */
@@ -26,7 +27,7 @@ struct writing {
     struct sheet ids, calls, tags, ready_out, ready_in, line_out, line_in, expiry_out, expiry_in,
         outcome_out, outcome_in, outcome_keep, attempts, cancel_request_in, cancel_request_out,
         moved, gone, call_out, attempt_out, tag_out, lease_in, lease_new, lease_out, key, key_new,
-        key_note, key_note_out, object, object_out, lanes;
+        key_note, key_note_out, object, object_out, lanes, lanes_back;
 };
 
 static void sheet_init(struct sheet *s, enum sql_name name, const char *kinds)
@@ -84,7 +85,8 @@ static void put(struct led_batch *b, struct sheet *s, enum count count)
 
 static void sheets_init(struct writing *w)
 {
-    sheet_init(&w->lanes, SQL_LANE_ADD, "itt");
+    sheet_init(&w->lanes, SQL_LANE_ADD, "itttt");
+    sheet_init(&w->lanes_back, SQL_LANE_USE, "i");
     sheet_init(&w->ids, SQL_ID_ADD, "tib");
     sheet_init(&w->calls, SQL_CALL_ADD, "itittibiiiztttttt");
     sheet_init(&w->tags, SQL_TAG_ADD, "tti");
@@ -422,20 +424,34 @@ static void write_objects(struct writing *w)
     }
 }
 
-static void write_lanes(struct writing *w)
+static enum pawl_status write_lanes(struct writing *w, struct pawl_err *err)
 {
     struct led_lanes *l = &w->c->lanes;
+    size_t first = MAX(l->n_stored, l->n_written);
     /* Without the lock two transactions could give one number to two lanes. */
-    CHECK(l->n == MAX(l->n_stored, l->n_written) || l->locked || w->c->db->one_writer);
+    CHECK((l->n == first && !l->n_back) || l->locked);
     CHECK(l->n <= LANES_MAX);
-    for (size_t i = MAX(l->n_stored, l->n_written); i < l->n; i++)
-        ROW(w->c, &w->lanes, I((int64_t)i + 1), B(l->v[i].queue), B(l->v[i].type));
+    for (size_t i = first; i < l->n; i++) {
+        const struct led_lane_names *names = &l->v[i].names;
+        struct bytes needs = needs_text(&w->c->scratch, names->needs, names->n_needs);
+        ROW(w->c, &w->lanes, I(l->v[i].number), B(names->queue), B(names->type),
+            B(names->n_needs ? needs : BYTES("")), B(BYTES("")));
+    }
     l->n_written = l->n;
+    for (size_t i = 0; i < l->n && l->n_back; i++) {
+        if (!l->v[i].back)
+            continue;
+        ROW(w->c, &w->lanes_back, I(l->v[i].number));
+        l->v[i].back = false;
+        l->n_back--;
+    }
+    return w->calls.rows || w->moved.rows ? led_lanes_young(w->c, err) : PAWL_OK;
 }
 
 static void put_all(struct writing *w, struct led_batch *b)
 {
     put(b, &w->lanes, EXACT);
+    put(b, &w->lanes_back, EXACT);
     put(b, &w->ids, EXACT);
     put(b, &w->calls, EXACT);
     put(b, &w->tags, EXACT);
@@ -494,7 +510,8 @@ static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct 
     if (st == PAWL_OK)
         st = write_keys(w, err);
     write_objects(w);
-    write_lanes(w);
+    if (st == PAWL_OK)
+        st = write_lanes(w, err);
     put_all(w, b);
     return st;
 }

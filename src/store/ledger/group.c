@@ -367,7 +367,7 @@ static enum pawl_status ends_of(struct ledger *c, struct finish *q, struct endin
         if (st != PAWL_OK)
             return st;
         e->objects[e->n_objects] = call->spec.key;
-        e->types[e->n_objects++] = lane->type;
+        e->types[e->n_objects++] = lane->names.type;
     }
     return st;
 }

@@ -18,20 +18,66 @@
 #define SCHEMA_LEN_MAX 32
 #define LED_PARAMS_MAX 20
 #define LED_BUCKETS 1024
+#define LED_STEPS_MAX 1000
 
+/* What makes a lane. Needs are settled (needs.h); a lane that this program makes has no gate. */
+struct led_lane_names {
+    struct bytes queue, type;
+    const struct bytes *needs;
+    size_t n_needs;
+};
 struct led_lane {
-    struct bytes queue, type; /* owned: one block, at queue.data */
+    int number;
+    struct led_lane_names names; /* owned: one block, at `block` */
+    struct bytes gate;           /* the same block */
+    void *block;
+    int64_t retired_us; /* 0: in use */
+    int64_t since_us;   /* world_mono, for gc: since when this handle knows that it has no call, or
+                           that it is retired; 0: it is neither */
+    bool back;          /* this transaction uses it again, and that is not written yet */
+    unsigned shape;     /* `served` is the answer for this shape (led_lanes.shape) */
+    bool served;
 };
 struct led_lanes {
-    struct led_lane *v; /* owned; lane n is v[n - 1] */
+    struct led_lane *v; /* owned; by number, which may have gaps */
     size_t n, cap;
     size_t n_stored;  /* the first n_stored are committed */
     size_t n_written; /* the first n_written are in the table, as the running transaction sees it */
-    int *slots;       /* owned; lane numbers by hash; 0: free */
+    int *slots;       /* owned; index in v + 1, by hash; 0: free */
     size_t n_slots;
+    void **dead; /* owned; blocks of removed lanes, which answers may borrow until the next group */
+    size_t n_dead, cap_dead;
     bool read;   /* the table was read up to its end in this transaction */
-    bool locked; /* no other transaction makes lanes until this one ends */
+    bool locked; /* no other transaction makes or removes lanes until this one ends */
+    bool whole;  /* locked, and all of the table was read since */
+    bool stale;  /* all of the table has to be read before a new call uses a lane */
+    size_t n_back; /* lanes that are `back` */
+    bool brought;  /* this transaction brought a lane back */
+    int64_t whole_us, whole_now_us; /* when all of the table was last read: world_mono, and the
+                                       database's clock */
+    int64_t used_us; /* whole_us when this transaction first chose a lane for a call; 0: it has not
+                      */
+    int64_t gc_us;                  /* world_mono: the next look for empty lanes */
+    int gc_after;                   /* that look begins behind this lane */
+    struct bytes *has; /* owned: capabilities of the last claim, which are shape `shape` */
+    size_t n_has;
+    unsigned shape;
 };
+
+/* A handle that makes a call in a lane has read that the lane is in use within this time. */
+#define LANES_AGE_US (10 * 60 * SEC_US)
+/* A transaction that writes its calls later than this after that is undone and repeated. */
+#define LANES_STALL_US (30 * 60 * SEC_US)
+/* A lane without calls for this long is retired; so a queue that is used now and then keeps it. */
+#define LANE_EMPTY_US (10 * 60 * SEC_US)
+/* A retired lane is removed after this time. What is above, and the time that a server lets a
+ * transaction be idle, end long before it. */
+#define LANE_RETIRED_US (60 * 60 * SEC_US)
+/* How many lanes one step of gc looks at, and how often gc begins with the first again. */
+#define LANES_GC_MAX 200
+#define LANES_GC_US (60 * SEC_US)
+/* The step of the schema whose second half allows lanes with needs, and removing lanes. */
+#define LANES_STEP 8
 
 /* The position from which claims of a (track, rank) continue: every row before it was taken by this
  * handle, or was locked. */
@@ -94,6 +140,7 @@ struct ledger {
     bool keyed; /* the last claim found calls with keys */
     struct led_lease_cache lease_cache;
     bool busy; /* its last claim took something */
+    uint64_t finished[LED_STEPS_MAX / 64 + 1]; /* by step: led_finished() */
 
     /* The running transaction. */
     bool reading;   /* one snapshot for all of it: no other transaction can interfere */
@@ -356,36 +403,65 @@ void led_found(struct led_visit *v, enum finding_level level, const char *name, 
 /* For the `doctor` slot: what `look` finds, in v->out. */
 MUST_USE enum pawl_status led_doctor(struct led_visit *v, led_look_fn *look, struct pawl_err *err);
 
-/* ---- Lanes (lanes.c) ------------------------------------------------------------------------- */
+/* ---- Lanes (lanes.c, lanes_gc.c) ------------------------------------------------------------- */
 
-/* Read the lanes that are new since the last read, unless this transaction has. BROKEN if one is
- * missing: their numbers have no gaps. */
+/* Read the lanes that are new since the last read, unless this transaction has; or all of them, if
+ * the last time is LANES_AGE_US ago. BROKEN if a row is damaged. */
 MUST_USE enum pawl_status led_lanes_read(struct ledger *c, struct pawl_err *err);
-/* The lane of (queue, type); *out 0: there is none. */
-MUST_USE enum pawl_status led_lane_find(struct ledger *c, struct bytes queue, struct bytes type,
+/* The lane in use with these names, for a new call; *out 0: there is none, or it is retired. */
+MUST_USE enum pawl_status led_lane_find(struct ledger *c, const struct led_lane_names *names,
                                         int *out, struct pawl_err *err);
-/* The lane of (queue, type), which is made if it is new. *out 0: there are LANES_MAX already. */
-MUST_USE enum pawl_status led_lane_for(struct ledger *c, struct bytes queue, struct bytes type,
+/* The lane with these names, for a new call: made if it is new, and brought back if it is retired.
+ * *out 0: there are LANES_MAX already. */
+MUST_USE enum pawl_status led_lane_for(struct ledger *c, const struct led_lane_names *names,
                                        int *out, struct pawl_err *err);
+/* Is a lane with these names known, in use or retired? */
+bool led_lane_known(const struct ledger *c, const struct led_lane_names *names);
+/* The highest number of a lane: a track is twice the number, in a column of 32 bits. */
+#define LANE_NUMBER_MAX (INT32_MAX / 2 - 1)
 /* Would so many more lanes exceed LANES_MAX? */
 bool led_lanes_full(const struct ledger *c, size_t more);
-/* Lock out other transactions that make lanes, until the commit. Needed before lanes are counted.
- */
+/* Lock out other transactions that make or remove lanes, until the commit. Needed before lanes are
+ * counted. */
 MUST_USE enum pawl_status led_lanes_lock(struct ledger *c, struct pawl_err *err);
-/* The queue and type of a lane, borrowed until lanes are read or made again. BROKEN if it does not
- * exist. */
+/* Under that lock: read all of the table, unless this transaction has. */
+MUST_USE enum pawl_status led_lanes_sure(struct ledger *c, struct pawl_err *err);
+/* BUSY and c->redo if what is known of the lanes is too old to write calls by it. */
+MUST_USE enum pawl_status led_lanes_young(struct ledger *c, struct pawl_err *err);
+/* The names of a lane, borrowed until lanes are read or made again. BROKEN if it does not exist. */
 MUST_USE enum pawl_status led_lane(struct ledger *c, int lane, const struct led_lane **out,
                                    struct pawl_err *err);
+/* The same, with *out NULL if it does not exist. */
+MUST_USE enum pawl_status led_lane_try(struct ledger *c, int lane, const struct led_lane **out,
+                                       struct pawl_err *err);
+/* The lane if it is known, without reading. */
+struct led_lane *led_lane_at(const struct ledger *c, int lane);
+/* Remember what the next claim's worker has, so that each lane is compared with it once.
+ * NO_MEMORY. */
+MUST_USE enum pawl_status led_lanes_shape(struct ledger *c, const struct bytes *has, size_t n_has,
+                                          struct pawl_err *err);
+/* Does the worker of the last led_lanes_shape() have what the lane needs? */
+bool led_lane_served(struct ledger *c, int lane);
+/* The names of the lane in which this call waits. */
+static inline struct led_lane_names led_lane_names(const struct call_spec *s)
+{
+    return (struct led_lane_names){ s->queue, s->type, s->needs, s->n_needs };
+}
+/* One bounded step: retire lanes that have no calls, and remove those that were retired long ago;
+ * nothing before the second half of LANES_STEP has run. */
+MUST_USE enum pawl_status led_lanes_gc(struct ledger *c, struct pawl_err *err);
 /* Is the queue of the lane paused? */
 MUST_USE enum pawl_status led_lane_paused(struct ledger *c, int lane, bool *out,
                                           struct pawl_err *err);
+/* A transaction begins: free what answers of the last one may have borrowed. */
+void led_lanes_begin(struct ledger *c);
+/* The transaction was committed. */
+void led_lanes_stored(struct ledger *c);
 /* Forget the lanes that this transaction made: it is undone. led_lanes_end() frees all of them. */
 void led_lanes_undo(struct ledger *c);
 void led_lanes_end(struct ledger *c);
 
 /* ---- The schema's steps (steps.c) ------------------------------------------------------------ */
-
-#define LED_STEPS_MAX 1000
 
 #define LED_CHECKSUM_LEN 32
 
@@ -452,6 +528,9 @@ MUST_USE enum pawl_status led_steps_print(const struct led_steps *s, const struc
                                           struct arena *a, struct steps *out, struct pawl_err *err);
 /* STATE unless the schema has every table that `migrate grants` names. */
 MUST_USE enum pawl_status led_grantable(struct ledger *c, struct pawl_err *err);
+/* Has the second half of this step run, so that no node of an older version is left? True is
+ * remembered for as long as the handle is open. */
+MUST_USE enum pawl_status led_finished(struct ledger *c, int step, bool *out, struct pawl_err *err);
 /* For the `schema` slot. */
 MUST_USE enum pawl_status led_schema(struct ledger *c, const struct led_steps *s,
                                      struct schema *out, struct pawl_err *err);

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "model/needs.h"
 #include "store/ledger/cache.h"
 
 /* Columns of call_read. */
@@ -752,6 +753,7 @@ static enum pawl_status own(struct arena *a, struct call *out, struct pawl_err *
         tags[i].value = arena_copy(a, s->tags[i].value);
     }
     s->tags = tags;
+    s->needs = needs_copy(a, s->needs, s->n_needs);
     return a->failed ? err_no_memory(err, "a call") : PAWL_OK;
 }
 
@@ -783,8 +785,10 @@ enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it
         st = led_lane(c, it->now.lane, &lane, err);
     if (st != PAWL_OK)
         return st;
-    out->spec.queue = lane->queue;
-    out->spec.type = lane->type;
+    out->spec.queue = lane->names.queue;
+    out->spec.type = lane->names.type;
+    out->spec.needs = lane->names.needs;
+    out->spec.n_needs = lane->names.n_needs;
     if (!(with & WITH_INPUT))
         out->spec.input = (struct payload){ 0 };
     if (!(with & WITH_RESULT))

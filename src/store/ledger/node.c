@@ -14,13 +14,13 @@ static enum pawl_status tell_lost(struct ledger *c, struct op *op, const struct 
                                   struct pawl_err *err)
 {
     const struct led_lane *lane;
-    enum pawl_status st = led_lane(c, l->held[i].lane, &lane, err);
+    enum pawl_status st = led_lane_try(c, l->held[i].lane, &lane, err);
     if (st != PAWL_OK)
         return st;
     struct attempt_counts before = l->held[i].counts;
     return op_lost(op,
                    &(struct lost_attempt){ .id = it->spec.id,
-                                           .type = lane->type,
+                                           .type = lane ? lane->names.type : BYTES("?"),
                                            .error = e->error,
                                            .late = e->end.how == END_TIMEOUT,
                                            .attempt_no = before.attempts + before.lost + 1,
@@ -300,6 +300,7 @@ enum pawl_status led_join(struct ledger *c, struct op *op, struct pawl_err *err)
     led_text(&p, n->address);
     led_text(&p, n->roles);
     led_text(&p, n->queues);
+    led_text(&p, n->has);
     said(&p, n);
     led_int(&p, c->now_us);
     int64_t changed = 0;

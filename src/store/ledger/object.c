@@ -140,7 +140,7 @@ static enum pawl_status pending_of(struct ledger *c, const struct led_key *k, st
         if (!it || it->now.state != PAWL_PENDING)
             return led_again(c, "a line", err);
         st = led_lane(c, it->now.lane, &lane, err);
-        if (st == PAWL_OK && bytes_eq(lane->type, type))
+        if (st == PAWL_OK && bytes_eq(lane->names.type, type))
             (*out)[(*out_n)++] = it;
     }
     return st;

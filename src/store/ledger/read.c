@@ -155,9 +155,9 @@ static enum pawl_status lanes_find(struct listing *l, struct pawl_err *err)
     if (!l->lanes)
         return err_no_memory(err, "a page");
     for (size_t i = 0; i < lanes->n; i++)
-        if ((!q->queue.data || bytes_eq(q->queue, lanes->v[i].queue)) &&
-            (!q->type.data || bytes_eq(q->type, lanes->v[i].type)))
-            l->lanes[l->n_lanes++] = (int64_t)i + 1;
+        if ((!q->queue.data || bytes_eq(q->queue, lanes->v[i].names.queue)) &&
+            (!q->type.data || bytes_eq(q->type, lanes->v[i].names.type)))
+            l->lanes[l->n_lanes++] = lanes->v[i].number;
     return PAWL_OK;
 }
 

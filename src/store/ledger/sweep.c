@@ -306,5 +306,7 @@ enum pawl_status led_gc(struct ledger *c, struct op *op, struct pawl_err *err)
         st = forget_some(c, g, err);
     if (st == PAWL_OK)
         st = led_inbox_forget(c, g->max, err);
+    if (st == PAWL_OK)
+        st = led_lanes_gc(c, err);
     return st == PAWL_OK ? ask(c, kinds, COUNT_OF(kinds), &g->more, NULL, err) : st;
 }

@@ -21,21 +21,39 @@ struct queue *queue_get(struct mem_db *db, struct bytes name)
     return thing_add(db, &q->thing) ? q : NULL;
 }
 
-static struct lane *lane_find(struct mem_db *db, struct bytes queue, struct bytes type)
+/* How many bytes the name of a lane can have. */
+#define LANE_NAME_MAX (2 * NAME_LEN_MAX + 1 + NEEDS_MAX * (NEED_LEN_MAX + 1))
+
+/* Write the name of the spec's lane; returns its length. */
+static size_t lane_name(const struct call_spec *s, char *out)
 {
-    char text[2 * NAME_LEN_MAX + 1];
-    CHECK(queue.len <= NAME_LEN_MAX && type.len <= NAME_LEN_MAX);
-    memcpy(text, queue.data, queue.len);
-    text[queue.len] = '\0';
-    memcpy(text + queue.len + 1, type.data, type.len);
-    struct table_node *n = table_find(&db->lanes, (struct bytes){ text, queue.len + 1 + type.len });
+    char *at = out;
+    CHECK(s->queue.len <= NAME_LEN_MAX && s->type.len <= NAME_LEN_MAX && s->n_needs <= NEEDS_MAX);
+    memcpy(at, s->queue.data, s->queue.len);
+    at += s->queue.len;
+    *at++ = '\0';
+    memcpy(at, s->type.data, s->type.len);
+    at += s->type.len;
+    for (size_t i = 0; i < s->n_needs; i++) {
+        *at++ = '\0';
+        memcpy(at, s->needs[i].data, s->needs[i].len);
+        at += s->needs[i].len;
+    }
+    return (size_t)(at - out);
+}
+
+static struct lane *lane_find(struct mem_db *db, const struct call_spec *s)
+{
+    char text[LANE_NAME_MAX];
+    struct table_node *n = table_find(&db->lanes, (struct bytes){ text, lane_name(s, text) });
     return n ? THING_OF(n, struct lane, by_name) : NULL;
 }
 
-static struct lane *lane_new(struct mem_db *db, struct bytes queue, struct bytes type)
+static struct lane *lane_new(struct mem_db *db, const struct call_spec *s)
 {
-    struct queue *q = queue_get(db, queue);
-    size_t len = queue.len + 1 + type.len;
+    char text[LANE_NAME_MAX];
+    size_t len = lane_name(s, text);
+    struct queue *q = queue_get(db, s->queue);
     struct lane *l = q ? mem_zalloc(sizeof *l + len) : NULL;
     if (!l)
         return NULL;
@@ -43,26 +61,57 @@ static struct lane *lane_new(struct mem_db *db, struct bytes queue, struct bytes
     l->number = db->last_lane + 1;
     CHECK((size_t)l->number == db->lanes.count + 1); /* their numbers have no gaps */
     l->queue = q;
-    memcpy(l->name, queue.data, queue.len);
-    memcpy(l->name + queue.len + 1, type.data, type.len);
-    l->type = (struct bytes){ l->name + queue.len + 1, type.len };
+    memcpy(l->name, text, len);
+    l->type = (struct bytes){ l->name + s->queue.len + 1, s->type.len };
+    const char *at = l->type.data + l->type.len;
+    for (size_t i = 0; i < s->n_needs; i++) {
+        l->needs[l->n_needs++] = (struct bytes){ at + 1, s->needs[i].len };
+        at += 1 + s->needs[i].len;
+    }
     l->by_name.name = (struct bytes){ l->name, len };
     return thing_add(db, &l->thing) ? l : NULL;
 }
 
-enum pawl_status lane_get(struct mem_db *db, struct bytes queue, struct bytes type,
-                          struct lane **out)
+enum pawl_status lane_get(struct mem_db *db, const struct call_spec *spec, struct lane **out)
 {
-    *out = lane_find(db, queue, type);
+    *out = lane_find(db, spec);
     if (*out)
         return PAWL_OK;
-    if (db->last_lane >= LANES_MAX)
+    if (db->lanes.count >= LANES_MAX)
         return PAWL_FULL;
-    *out = lane_new(db, queue, type);
+    *out = lane_new(db, spec);
     if (!*out)
         return PAWL_NO_MEMORY;
     db->last_lane++;
     return PAWL_OK;
+}
+
+/* The next lane to remove; it is marked when gc finds it empty for the first time, and the mark is
+ * removed when it has calls. False without memory. */
+static bool lane_over(struct mem_tx *tx, struct lane **out)
+{
+    struct mem_db *db = tx->db;
+    *out = NULL;
+    for (struct table_node *t = table_next(&db->lanes, NULL); t; t = table_next(&db->lanes, t)) {
+        struct lane *l = THING_OF(t, struct lane, by_name);
+        int64_t empty_us = l->calls ? 0 : l->empty_us ? l->empty_us : tx->now_us;
+        if (empty_us != l->empty_us && !undo_save(db, &l->thing))
+            return false;
+        l->empty_us = empty_us;
+        if (empty_us && tx->now_us - empty_us >= MEM_LANE_EMPTY_US && l->number < db->last_lane)
+            *out = l;
+    }
+    return true;
+}
+
+bool lanes_remove(struct mem_tx *tx)
+{
+    struct lane *l;
+    do {
+        if (!lane_over(tx, &l) || (l && !thing_drop(tx->db, &l->thing)))
+            return false;
+    } while (l);
+    return true;
 }
 
 static enum pawl_status known(struct mem_tx *tx, const struct mem_call *c, bool want_result,

@@ -6,6 +6,7 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
+#include "model/needs.h"
 #include "store/mem/mem.h"
 
 #define CALLS_CAP_FIRST 1024
@@ -63,12 +64,14 @@ static bool keep_tags(struct mem_call *c, const struct call_spec *from)
     return true;
 }
 
-/* Copy the spec into the call. Queue and type are those of the lane; the times are in c->now. */
+/* Copy the spec into the call. Queue, type and needs are those of the lane; the times are in c->now. */
 static bool keep_spec(struct mem_call *c, const struct call_spec *from)
 {
     c->spec = *from;
     c->spec.id = c->id;
-    c->spec.type = c->spec.queue = BYTES_NONE; /* the lane has them */
+    c->spec.type = c->spec.queue = BYTES_NONE; /* the lane has them, and the needs */
+    c->spec.needs = NULL;
+    c->spec.n_needs = 0;
     c->spec.delay_us = c->spec.run_at_us = c->spec.expires_in_us = c->spec.expires_at_us = 0;
     return call_keep(c, from->method, &c->spec.method) && call_keep(c, from->key, &c->spec.key) &&
            call_keep(c, from->input.bytes, &c->spec.input.bytes) &&
@@ -111,7 +114,7 @@ enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, stru
 {
     struct mem_db *db = tx->db;
     struct lane *lane;
-    enum pawl_status st = lane_get(db, spec->queue, spec->type, &lane);
+    enum pawl_status st = lane_get(db, spec, &lane);
     if (st != PAWL_OK)
         return st;
     struct mem_call *c = calls_reserve(db) ? call_new(spec) : NULL;
@@ -272,8 +275,12 @@ struct call call_model(const struct mem_call *c, int64_t now_us)
                         .created_us = c->created_us,
                         .run_at_us = s->run_at_us,
                         .expires_us = s->expires_us };
-    out.spec.type = s->lane->type;
-    out.spec.queue = s->lane->queue->by_name.name;
+    if (s->lane) {
+        out.spec.type = s->lane->type;
+        out.spec.queue = s->lane->queue->by_name.name;
+        out.spec.needs = s->lane->needs;
+        out.spec.n_needs = s->lane->n_needs;
+    }
     out.spec.priority = s->priority;
     switch (s->place) {
     case PLACE_READY:
@@ -330,5 +337,6 @@ bool call_show(struct arena *a, const struct mem_call *c, int64_t now_us, unsign
                                 &out->result.bytes };
     for (size_t i = 0; i < COUNT_OF(strings); i++)
         *strings[i] = arena_copy(a, *strings[i]);
+    out->spec.needs = needs_copy(a, out->spec.needs, out->spec.n_needs);
     return copy_tags(a, &out->spec) && !a->failed;
 }

@@ -7,6 +7,7 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
+#include "model/needs.h"
 #include "store/mem/mem.h"
 
 struct cursor {
@@ -47,7 +48,8 @@ static bool serves(const struct claim *q, const struct lane *l)
     struct bytes queue = l->queue->by_name.name;
     return !l->queue->paused && named(q->queues, q->n_queues, queue) &&
            !(q->without.data && bytes_eq(queue, q->without) && is_quick(q, l)) &&
-           named(q->types, q->n_types, l->type);
+           named(q->types, q->n_types, l->type) &&
+           needs_served(l->needs, l->n_needs, q->has, q->n_has);
 }
 
 /* The best due call of this lane and track (`due`), or the one that is due first. Goes from rank to

@@ -197,12 +197,15 @@ enum pawl_status mem_move(struct mem_tx *tx, struct by_id *q)
         return refuse_state(tx, q);
     struct stand to = c->now;
     if (q->queue.data) {
-        struct bytes type = c->now.lane->type;
-        enum pawl_status st = lane_get(tx->db, q->queue, type, &to.lane);
+        const struct lane *from = c->now.lane;
+        struct call_spec spec = {
+            .queue = q->queue, .type = from->type, .needs = from->needs, .n_needs = from->n_needs
+        };
+        enum pawl_status st = lane_get(tx->db, &spec, &to.lane);
         if (st == PAWL_FULL)
             tx->op->status =
                 err_set(&tx->op->err, st, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
-                        BYTES_ARG(q->queue), BYTES_ARG(type), LANES_MAX, LANES_MAX);
+                        BYTES_ARG(q->queue), BYTES_ARG(from->type), LANES_MAX, LANES_MAX);
         if (st != PAWL_OK)
             return st == PAWL_FULL ? PAWL_OK : st;
     }

@@ -56,6 +56,9 @@ struct mem_tx {
     struct op *op;
 };
 
+/* How long a lane without calls stays. */
+#define MEM_LANE_EMPTY_US (70 * 60 * SEC_US)
+
 #define KEY(...) ((struct tree_key){ { __VA_ARGS__ } })
 #define THING_OF(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
@@ -77,9 +80,11 @@ MUST_USE enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *s
 void call_put(struct mem_db *db, struct mem_call *c, struct stand to);
 /* Use the next sequence number for a place in a line, so that no call gets it; 0 without memory. */
 MUST_USE int64_t seq_next(struct mem_db *db);
-/* The lane of this queue and type, created when it is new. OK, FULL, NO_MEMORY. */
-MUST_USE enum pawl_status lane_get(struct mem_db *db, struct bytes queue, struct bytes type,
+/* The lane of this spec's queue, type and needs, created when it is new. OK, FULL, NO_MEMORY. */
+MUST_USE enum pawl_status lane_get(struct mem_db *db, const struct call_spec *spec,
                                    struct lane **out);
+/* For gc: remove lanes that have had no call for MEM_LANE_EMPTY_US. False without memory. */
+MUST_USE bool lanes_remove(struct mem_tx *tx);
 /* The queue, created when it is new; NULL without memory. */
 struct queue *queue_get(struct mem_db *db, struct bytes name);
 /* End a pending call as cancelled or expired. The caller calls key_settle() for its key. */

@@ -188,7 +188,7 @@ static bool node_make(struct mem_tx *tx, const struct node_op *q, bool drain)
 {
     CHECK(q->node.len > 0 && q->boot.len > 0);
     size_t len = q->node.len + q->boot.len + q->host.len + q->version.len + q->address.len +
-                 q->roles.len + q->queues.len;
+                 q->roles.len + q->queues.len + q->has.len;
     struct mem_node *n = mem_zalloc(sizeof *n + len);
     if (!n)
         return false;
@@ -199,7 +199,8 @@ static bool node_make(struct mem_tx *tx, const struct node_op *q, bool drain)
     at = put_text(at, q->version, &n->version);
     at = put_text(at, q->address, &n->address);
     at = put_text(at, q->roles, &n->roles);
-    put_text(at, q->queues, &n->queues);
+    at = put_text(at, q->queues, &n->queues);
+    put_text(at, q->has, &n->has);
     n->started_us = tx->now_us;
     n->now.drain = drain;
     said(tx, n, q);

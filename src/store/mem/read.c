@@ -244,6 +244,7 @@ enum pawl_status mem_nodes(struct store *s, struct arena *a, struct node_rows *o
                                               .address = arena_copy(a, n->address),
                                               .roles = arena_copy(a, n->roles),
                                               .queues = arena_copy(a, n->queues),
+                                              .has = arena_copy(a, n->has),
                                               .dead = n->now.dead,
                                               .drain = n->now.drain,
                                               .state = n->now.state,

@@ -110,6 +110,7 @@ static bool bury_call(struct mem_tx *tx, struct mem_call *c)
     to.forget_us = c->now.outcome->keep_until_us + tx->s->remember_us;
     to.newest_attempt = NULL;
     to.key = NULL;
+    to.lane = NULL;
     db->undo.v[db->undo.n - 1].trash = c->now.blobs;
     call_put(db, c, to);
     c->now.blobs = NULL;
@@ -154,5 +155,5 @@ enum pawl_status mem_gc(struct mem_tx *tx, struct gc *q)
         q->forgotten++;
     }
     q->more = first_due(&db->keep, tx->now_us) || first_due(&db->forget, tx->now_us);
-    return PAWL_OK;
+    return lanes_remove(tx) ? PAWL_OK : PAWL_NO_MEMORY;
 }

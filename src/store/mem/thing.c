@@ -97,6 +97,8 @@ static void link_call(struct mem_db *db, struct mem_call *c)
         tree_add(&db->expiry, &c->by_expiry, KEY(c->now.expires_us, c->seq));
     if (c->now.key)
         link_to_key(c);
+    if (c->now.lane)
+        c->now.lane->calls++;
 }
 
 static void unlink_call(struct mem_db *db, struct mem_call *c)
@@ -112,6 +114,8 @@ static void unlink_call(struct mem_db *db, struct mem_call *c)
         tree_remove(&db->expiry, &c->by_expiry);
     if (c->now.key)
         unlink_from_key(c);
+    if (c->now.lane)
+        c->now.lane->calls--;
 }
 
 static void link_lease(struct mem_db *db, struct mem_lease *l)

@@ -10,6 +10,7 @@
 #define STORE_MEM_THING_H
 
 #include "base/ident.h"
+#include "base/limits.h"
 #include "model/call.h"
 #include "store/mem/table.h"
 #include "store/mem/tree.h"
@@ -42,13 +43,19 @@ struct queue {
     char name[]; /* the bytes of by_name.name */
 };
 
-/* A pair (queue, type): a claim looks only into the lanes it serves. */
+/* A set (queue, type, needs): a claim looks only into the lanes it serves. */
 struct lane {
     struct thing thing;
-    struct table_node by_name; /* queue, NUL, type: names hold no control characters */
+    struct table_node by_name; /* queue, NUL, type, and each need after a NUL: names hold no control
+                                  characters */
     int number;
     struct queue *queue;
-    struct bytes type; /* inside name */
+    struct bytes type; /* inside name, as needs are */
+    struct bytes needs[NEEDS_MAX];
+    size_t n_needs;
+    int64_t calls;    /* kept by thing_link() and thing_unlink(): those that are not GONE */
+    int64_t empty_us; /* the only member that changes: when gc first found it without calls; 0: gc
+                         has not */
     char name[];
 };
 
@@ -149,7 +156,7 @@ struct mem_call {
     struct stand {
         enum place place;
         enum pawl_state state;
-        struct lane *lane;
+        struct lane *lane;   /* NULL: GONE */
         struct mem_key *key; /* NULL: none, or GONE */
         int64_t pos, key_no; /* its place in the line, its number; 0: none yet */
         bool blocks;         /* ENDED, and blocks its key */
@@ -171,7 +178,7 @@ struct mem_call {
 struct mem_node {
     struct thing thing;
     struct table_node by_name;
-    struct bytes name, boot, host, version, address, roles, queues; /* inside text */
+    struct bytes name, boot, host, version, address, roles, queues, has; /* inside text */
     int64_t started_us;
     struct node_stand {
         bool dead, drain;
@@ -206,6 +213,7 @@ struct undo_record {
         struct leader_stand leader;
         struct key_state key;
         bool paused;
+        int64_t empty_us;
     } was;
     struct blob *trash; /* freed when the change is committed */
 };

@@ -48,7 +48,9 @@ bool undo_save(struct mem_db *db, struct thing *t)
     case THING_KEY:
         r->was.key = ((struct mem_key *)t)->now;
         break;
-    case THING_LANE:   /* never changes once it is added */
+    case THING_LANE:
+        r->was.empty_us = ((struct lane *)t)->empty_us;
+        break;
     case THING_OBJECT: /* never changes: it is only added and dropped */
         break;
     }
@@ -81,6 +83,8 @@ static void restore(struct undo_record *r)
         ((struct mem_key *)t)->now = r->was.key;
         break;
     case THING_LANE:
+        ((struct lane *)t)->empty_us = r->was.empty_us;
+        break;
     case THING_OBJECT:
         break;
     }

@@ -35,7 +35,7 @@ static const struct right app_rights[] = {
     { "SELECT, UPDATE", { "meta" } },
     { "INSERT",
       { "change", "expiry", "find", "hint", "id", "key", "lane", "line", "number", "ready" } },
-    { "UPDATE", { "change", "key" } },
+    { "UPDATE", { "change", "key", "lane" } },
     { "DELETE", { "change", "hint" } },
 };
 
@@ -46,7 +46,7 @@ static const struct {
 } monitor_columns[] = {
     { "archive", "seq, id, status, queue, type, method, `key`, key_no, attempts, lost, redrives,\n"
                  "  priority, node, created_at, run_at, started_at, finished_at, archived_at, "
-                 "caller,\n  client, parent, trace" },
+                 "caller,\n  client, parent, trace, needs" },
     { "attempt", "seq, no, try, how, status, node, started_at, finished_at" },
     { "call", "seq, id, lane, method, `key`, form, priority, created_at, run_at, expires_at, "
               "caller,\n  client, parent, trace" },
@@ -58,14 +58,14 @@ static const struct {
     { "id", "id, seq" },
     { "key", "`key`, state, head, head_pos, head_no, next_no, held, waiting, later, since,\n"
              "  ended_at, blocked" },
-    { "lane", "lane, queue, type" },
+    { "lane", "lane, queue, type, needs, gate, retired_at" },
     { "leader", "role, node, boot, epoch, acquired_at, `until`" },
     { "lease", "node, boot, worker, claimed_at, `until`, low, high, held, width" },
     { "line", "`key`, pos, seq, lane, priority, run_at, due, attempts, lost, redrives, key_no" },
     { "meta", "name, value" },
     { "migration", "number, word, checksum, applied_at, finished" },
     { "node", "node, boot, host, version, dead, slots, busy, beats, started_at, beat_at,\n"
-              "  address, roles, queues, state, drain, connections, cpu_milli, memory" },
+              "  address, roles, queues, has, state, drain, connections, cpu_milli, memory" },
     { "object", "`key`, type, form, version, updated_at" },
     { "outcome", "seq, status, form, attempts, lost, redrives, key_no, node, claimed_at,\n"
                  "  started_at, finished_at, keep_until, bad" },

@@ -1,0 +1,142 @@
+/*
+ * needs.c - capabilities as settled lists of names (needs.h). Pure, any thread.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "model/needs.h"
+
+static bool name_good(struct bytes name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.data[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '_' || c == '-' || c == '.' || c == ':'))
+            return false;
+    }
+    return name.len >= 1 && name.len <= NEED_LEN_MAX;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return bytes_cmp(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+enum pawl_status needs_settle(struct arena *a, const struct needs_field *field,
+                              const struct bytes **v, size_t *n, struct pawl_err *err)
+{
+    if (*n > field->max)
+        return err_set(err, PAWL_INVALID, "field \"%s\": has %zu names, limit %zu", field->name, *n,
+                       field->max);
+    for (size_t i = 0; i < *n; i++)
+        if (!name_good((*v)[i]))
+            return err_set(err, PAWL_INVALID,
+                           "field \"%s\": name %zu is not 1..%d letters, digits, \"_\", \"-\", "
+                           "\".\" and \":\"",
+                           field->name, i + 1, NEED_LEN_MAX);
+    if (*n == 0) {
+        *v = NULL;
+        return PAWL_OK;
+    }
+    struct bytes *to = arena_alloc(a, *n * sizeof *to);
+    if (!to)
+        return err_no_memory(err, "a list of capabilities");
+    memcpy(to, *v, *n * sizeof *to);
+    qsort(to, *n, sizeof *to, compare);
+    size_t kept = 1;
+    for (size_t i = 1; i < *n; i++)
+        if (!bytes_eq(to[i], to[kept - 1]))
+            to[kept++] = to[i];
+    *v = to;
+    *n = kept;
+    return PAWL_OK;
+}
+
+enum pawl_status needs_of_json(struct arena *a, const struct json *list,
+                               const struct needs_field *field, const struct bytes **v, size_t *n,
+                               struct pawl_err *err)
+{
+    *v = NULL;
+    *n = 0;
+    if (!list)
+        return PAWL_OK;
+    if (list->count > field->max)
+        return err_set(err, PAWL_INVALID, "field \"%s\": has %zu names, limit %zu", field->name,
+                       list->count, field->max);
+    struct bytes *names = arena_zalloc(a, list->count + 1, sizeof *names);
+    for (const struct json *one = list->first; names && one; one = one->next) {
+        if (one->kind != JSON_STRING)
+            return err_set(err, PAWL_INVALID, "field \"%s\": name %zu, %.*s, is not a string",
+                           field->name, *n + 1, (int)MIN(one->raw.len, 40), one->raw.data);
+        names[(*n)++] = json_string(a, one);
+    }
+    *v = names;
+    return a->failed ? err_no_memory(err, "a list of capabilities") : PAWL_OK;
+}
+
+bool needs_served(const struct bytes *needs, size_t n_needs, const struct bytes *has, size_t n_has)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n_needs; i++) {
+        while (at < n_has && bytes_cmp(has[at], needs[i]) < 0)
+            at++;
+        if (at == n_has || !bytes_eq(has[at], needs[i]))
+            return false;
+    }
+    return true;
+}
+
+bool needs_same(const struct bytes *v, size_t n, const struct bytes *w, size_t m)
+{
+    bool same = n == m;
+    for (size_t i = 0; i < n && same; i++)
+        same = bytes_eq(v[i], w[i]);
+    return same;
+}
+
+struct bytes needs_text(struct arena *a, const struct bytes *v, size_t n)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++)
+        len += v[i].len + (i > 0);
+    char *text = n ? arena_alloc(a, len) : NULL, *at = text;
+    for (size_t i = 0; text && i < n; i++) {
+        if (i)
+            *at++ = '\n';
+        memcpy(at, v[i].data, v[i].len);
+        at += v[i].len;
+    }
+    return text ? (struct bytes){ text, len } : BYTES_NONE;
+}
+
+bool needs_of_text(struct arena *a, struct bytes text, const struct bytes **v, size_t *n)
+{
+    size_t all = 1;
+    *v = NULL;
+    *n = 0;
+    if (text.len == 0)
+        return true;
+    for (size_t i = 0; i < text.len; i++)
+        all += text.data[i] == '\n';
+    struct bytes *to = arena_alloc(a, all * sizeof *to);
+    if (!to)
+        return false;
+    for (size_t from = 0, i = 0; i <= text.len; i++)
+        if (i == text.len || text.data[i] == '\n') {
+            to[(*n)++] = (struct bytes){ text.data + from, i - from };
+            from = i + 1;
+        }
+    *v = to;
+    return true;
+}
+
+const struct bytes *needs_copy(struct arena *a, const struct bytes *v, size_t n)
+{
+    struct bytes *to = n ? arena_alloc(a, n * sizeof *to) : NULL;
+    for (size_t i = 0; to && i < n; i++)
+        to[i] = arena_copy(a, v[i]);
+    return to;
+}
