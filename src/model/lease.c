@@ -3,10 +3,10 @@
  *
  *     version 1 | count | item ...         item: flags | the fields of the flags, in their order
  *
- * Numbers are varints: seven bits a byte, the lowest first, the high bit set on all bytes but the
- * last. Signed numbers are zigzag-encoded (0, -1, 1, -2 ...). An ordinary call, whose seq follows
- * that of the previous item, takes its flags and the difference of its run_at: two to four bytes;
- * one with a key takes two more.
+ * Flags and numbers are varints: seven bits a byte, the lowest first, the high bit set on all bytes
+ * but the last. Signed numbers are zigzag-encoded (0, -1, 1, -2 ...). An ordinary call, whose seq
+ * follows that of the previous item, takes its flags and the difference of its run_at: two to four
+ * bytes; one with a key takes two more.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <limits.h>
@@ -23,13 +23,14 @@ enum {
     HAS_COUNTS = 16, /* the counts of struct attempt_counts; without: all 0 */
     HAS_KEY = 32,    /* key, and key_no as a difference to the previous item; without: no key */
     HAS_POS = 64,    /* the difference to the seq; without: it equals the seq, or there is no key */
-    HAS_ALL = 127,
+    HAS_MARKS = 128, /* without: none */
+    HAS_ALL = 255,
 };
 
 #define VERSION 1
 #define VARINT_LEN_MAX 10
-/* Flags and ten numbers. */
-#define ITEM_LEN_MAX (1 + 10 * VARINT_LEN_MAX)
+/* Flags and eleven numbers. */
+#define ITEM_LEN_MAX (12 * VARINT_LEN_MAX)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -56,13 +57,14 @@ static int flags_of(const struct held *h, const struct held *before)
            (h->run_at_us != before->run_at_us ? HAS_RUN_AT : 0) |
            (h->lane != before->lane ? HAS_LANE : 0) |
            (h->priority != before->priority ? HAS_PRIORITY : 0) | (counts ? HAS_COUNTS : 0) |
-           (h->key ? HAS_KEY : 0) | (h->key && h->pos != h->seq ? HAS_POS : 0);
+           (h->key ? HAS_KEY : 0) | (h->key && h->pos != h->seq ? HAS_POS : 0) |
+           (h->marks ? HAS_MARKS : 0);
 }
 
 static unsigned char *put_item(unsigned char *at, const struct held *h, const struct held *before)
 {
     int flags = flags_of(h, before);
-    *at++ = (unsigned char)flags;
+    at = put(at, (uint64_t)flags);
     if (flags & HAS_SEQ)
         at = put(at, (uint64_t)(h->seq - before->seq - 1));
     if (flags & HAS_RUN_AT)
@@ -82,6 +84,8 @@ static unsigned char *put_item(unsigned char *at, const struct held *h, const st
     }
     if (flags & HAS_POS)
         at = put_diff(at, h->pos, h->seq);
+    if (flags & HAS_MARKS)
+        at = put(at, h->marks);
     return at;
 }
 
@@ -176,8 +180,9 @@ static void get_key(struct reader *r, int flags, const struct held *before, stru
 static struct held get_item(struct reader *r, const struct held *before)
 {
     struct held h = *before;
-    int flags = r->at < r->end ? *r->at++ : HAS_ALL + 1;
-    r->failed |= flags > HAS_ALL;
+    uint64_t all = get(r);
+    int flags = all <= HAS_ALL ? (int)all : 0;
+    r->failed |= all > HAS_ALL;
     uint64_t far = flags & HAS_SEQ ? get(r) : 0;
     r->failed |= far >= (uint64_t)(INT64_MAX - before->seq) || ((flags & HAS_SEQ) && far == 0);
     h.seq = r->failed ? before->seq : before->seq + 1 + (int64_t)far;
@@ -194,6 +199,7 @@ static struct held get_item(struct reader *r, const struct held *before)
         h.counts.redrives = get_int(r, (int64_t)get(r), 0);
     }
     get_key(r, flags, before, &h);
+    h.marks = flags & HAS_MARKS ? (unsigned)get_int(r, (int64_t)get(r), 1) : 0;
     r->failed |= flags_of(&h, before) != flags;
     return h;
 }

@@ -107,6 +107,12 @@ enum pawl_status call_options_write(struct arena *a, const struct call_spec *s, 
         json_add_name(&b, "on_dead");
         buf_add_text(&b, "\"block\"");
     }
+    if (s->watch) {
+        if (b.len == 0)
+            buf_add_char(&b, '{');
+        json_add_name(&b, "watch");
+        buf_add_int(&b, s->watch);
+    }
     if (b.len == 0 && buf_ok(&b)) {
         *out = BYTES_NONE;
         return PAWL_OK;
@@ -152,8 +158,14 @@ static bool option_needs(struct arena *a, const struct json *v, struct call_spec
 
 static bool option_read(struct arena *a, const struct json *v, struct call_spec *s)
 {
+    int64_t n;
     if (bytes_eq(v->name, BYTES("needs")))
         return option_needs(a, v, s);
+    if (bytes_eq(v->name, BYTES("watch"))) {
+        bool fits = json_int(v, &n) && n >= 1 && n <= WATCH_ALL;
+        s->watch = fits ? (unsigned)n : 0;
+        return fits;
+    }
     if (bytes_eq(v->name, BYTES("on_dead"))) {
         s->on_dead = PAWL_ON_DEAD_BLOCK;
         return bytes_eq(v->raw, BYTES("\"block\""));

@@ -48,16 +48,11 @@ static struct led_column *row(struct ledger *c, struct sheet *s)
     return s->v;
 }
 
-/* The values of one row, in the order of its kinds. */
-union value {
-    int64_t i;
-    struct bytes b;
-};
-#define I(x) ((union value){ .i = (x) })
-#define B(x) ((union value){ .b = (x) })
-#define ROW(c, s, ...) row_add((c), (s), (const union value[]){ __VA_ARGS__ })
+#define I(x) ((union feature_value){ .i = (x) })
+#define B(x) ((union feature_value){ .b = (x) })
+#define ROW(c, s, ...) row_add((c), (s), (const union feature_value[]){ __VA_ARGS__ })
 
-static void row_add(struct ledger *c, struct sheet *s, const union value *v)
+static void row_add(struct ledger *c, struct sheet *s, const union feature_value *v)
 {
     struct led_column *to = row(c, s);
     for (size_t i = 0; s->kinds[i]; i++) {
@@ -70,8 +65,9 @@ static void row_add(struct ledger *c, struct sheet *s, const union value *v)
     }
 }
 
-enum count { ANY, EXACT };
-static void put(struct led_batch *b, struct sheet *s, enum count count)
+#define ANY FEATURE_ANY
+#define EXACT FEATURE_EXACT
+static void put(struct led_batch *b, struct sheet *s, enum feature_count count)
 {
     struct led_params p = { 0 };
     if (s->rows == 0)
@@ -364,13 +360,16 @@ static void write_key_row(struct writing *w, struct led_key *k)
 static void write_notes(struct writing *w, struct led_key *k)
 {
     /* Only the transaction that has locked the key removes notes, and only others leave them. */
-    CHECK(k->got ? !k->note_waiting && !k->note_later : !k->n_folded);
+    CHECK(k->got ? !k->note_waiting && !k->note_later && !k->note_wake : !k->n_folded);
     CHECK(k->note_waiting >= 0 && k->note_later >= 0);
     for (size_t i = 0; i < k->n_folded; i++)
         ROW(w->c, &w->key_note_out, I(k->folded[i]));
     k->n_folded = 0;
     if (k->note_waiting || k->note_later)
         ROW(w->c, &w->key_note, B(k->name), I(k->note_waiting), I(k->note_later));
+    if (k->note_wake)
+        ROW(w->c, &w->key_note, B(k->name), I(0), I(0));
+    k->note_wake = false;
     k->seen_waiting += k->note_waiting;
     k->seen_later += k->note_later;
     k->note_waiting = k->note_later = 0;
@@ -448,6 +447,68 @@ static enum pawl_status write_lanes(struct writing *w, struct pawl_err *err)
     return w->calls.rows || w->moved.rows ? led_lanes_young(w->c, err) : PAWL_OK;
 }
 
+/* ---- Rows of features ------------------------------------------------------------------------ */
+
+struct led_feature_rows {
+    struct led_feature_rows *next;
+    struct sheet s;
+    enum feature_count count;
+};
+
+enum pawl_status led_row_add(struct ledger *c, enum sql_name name, const char *kinds,
+                             const union feature_value *v, enum feature_count count,
+                             struct pawl_err *err)
+{
+    struct led_feature_rows **at = &c->tx->rows;
+    CHECK(!c->reading && strlen(kinds) <= LED_PARAMS_MAX);
+    while (*at && (*at)->s.name != name)
+        at = &(*at)->next;
+    if (!*at && c->tx->n_rows == FEATURE_STATEMENTS_MAX) {
+        enum pawl_status st = led_rows_flush(c, err);
+        if (st != PAWL_OK)
+            return st;
+        c->tx->n_rows = 0;
+        at = &c->tx->rows;
+        *at = NULL;
+    }
+    if (!*at) {
+        *at = arena_zalloc(&c->scratch, 1, sizeof **at);
+        if (!*at)
+            return err_no_memory(err, "rows");
+        sheet_init(&(*at)->s, name, kinds);
+        (*at)->count = count;
+        c->tx->n_rows++;
+    }
+    CHECK((*at)->count == count && strcmp((*at)->s.kinds, kinds) == 0);
+    row_add(c, &(*at)->s, v);
+    return c->scratch.failed ? err_no_memory(err, "rows") : PAWL_OK;
+}
+
+static void rows_put(struct ledger *c, struct led_batch *b)
+{
+    for (struct led_feature_rows *k = c->tx->rows; k; k = k->next) {
+        put(b, &k->s, k->count);
+        k->s.rows = 0;
+    }
+}
+
+enum pawl_status led_rows_flush(struct ledger *c, struct pawl_err *err)
+{
+    bool any = false;
+    for (const struct led_feature_rows *k = c->tx->rows; k && !any; k = k->next)
+        any = k->s.rows > 0;
+    if (!any)
+        return PAWL_OK;
+    struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
+    if (!b)
+        return err_no_memory(err, "rows");
+    b->n = 0;
+    rows_put(c, b);
+    return led_batch_run(c, b, err);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
 static void put_all(struct writing *w, struct led_batch *b)
 {
     put(b, &w->lanes, EXACT);
@@ -486,6 +547,7 @@ static void put_all(struct writing *w, struct led_batch *b)
         led_int(&p, w->c->now_us);
         led_batch_add(b, SQL_CANCEL_REQUEST_ADD, &p, -1);
     }
+    rows_put(w->c, b);
 }
 
 /* Add the statements for everything that changed. It counts as written from now on. */
@@ -526,6 +588,8 @@ static enum pawl_status write_most(struct ledger *c, struct led_batch **out, str
     *out = b;
     if (b)
         b->n = 0;
+    if (st == PAWL_OK && c->tx->wakes && !c->tx->hold)
+        st = led_keys_wake(c, err);
     while (st == PAWL_OK) {
         st = led_keys_settle(c, false, err);
         if (st == PAWL_OK)
