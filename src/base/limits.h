@@ -129,5 +129,25 @@
 #define LOG_FAILURES_MAX 20
 /* Lost attempts that one store operation reports by name; the rest are counted. */
 #define LOST_TOLD_MAX LOG_FAILURES_MAX
+/* The name of a time zone. The longest in the IANA database has 32 bytes. */
+#define ZONE_NAME_LEN_MAX 64
+/* The file of a time zone. The largest of the database has less than 4 KiB. */
+#define ZONE_FILE_LEN_MAX (64 << 10)
+/* Transitions in such a file. The most in the database are 310; its compiler allows 2000. */
+#define ZONE_CHANGES_MAX 2000
+/* A cron expression in bytes: room for lists of every second, minute and hour. */
+#define CRON_LEN_MAX 1000
+/* The times of a schedule that lists them. */
+#define SCHEDULE_TIMES_MAX 1000
+/* A schedule that repeats: the shortest interval. */
+#define SCHEDULE_EVERY_MIN_US (INT64_C(1) * 1000000)
+/* Missed ticks that one catch-up submits, the newest ones: one commit, and not a night's work at
+ * once. */
+#define CATCH_UP_MAX 100
+/* A tick that is handled later than this was missed, unless it is the only one that is due: then
+ * up to TICK_LATE_ALONE_US. The first is a commit under load, the second a leader that died
+ * (heartbeat_grace, 10 s) together with its database. */
+#define TICK_LATE_US (INT64_C(3) * 1000000)
+#define TICK_LATE_ALONE_US (INT64_C(60) * 1000000)
 
 #endif
