@@ -74,6 +74,9 @@ enum pawl_status lite_tend(struct store *s, struct pawl_err *err)
     enum pawl_status st = lite_version(s, &version, err);
     if (st != PAWL_OK || version == c->tend_version)
         return st; /* no commit since: nothing to copy */
+    st = lite_intact(c, err);
+    if (st != PAWL_OK)
+        return st;
     CRASH_POINT("checkpoint.tend");
     int rc = sqlite3_wal_checkpoint_v2(c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &log, &copied);
     if ((rc & 0xff) == SQLITE_BUSY)
