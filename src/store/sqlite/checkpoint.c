@@ -82,7 +82,7 @@ enum pawl_status lite_tend(struct store *s, struct pawl_err *err)
     if ((rc & 0xff) == SQLITE_BUSY)
         return PAWL_OK; /* another connection is copying */
     if (rc != SQLITE_OK)
-        return lite_fail(c, rc, "checkpoint", err);
+        return lite_fail(c, rc, LED_PHASE("checkpoint"), err);
     next_gap(c, log >= c->tend_copied ? log - c->tend_copied : log);
     c->tend_copied = copied;
     c->tend_version = version;

@@ -52,7 +52,7 @@ static enum pawl_status status_of(int rc)
     }
 }
 
-enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct pawl_err *err)
+enum pawl_status lite_fail(struct lite *c, int rc, struct led_doing doing, struct pawl_err *err)
 {
     int full = c->db ? sqlite3_extended_errcode(c->db) : rc;
     /* Without memory SQLite may not have noted its error: believe what it returned. */
@@ -63,8 +63,7 @@ enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct paw
         return PAWL_BUSY; /* that is why */
     bool noted = c->db && (sqlite3_errcode(c->db) & 0xff) == (rc & 0xff);
     const char *why = noted ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc);
-    enum pawl_status st =
-        err_set(err, status_of(full), "database \"%s\": %s: %s", c->path, doing, why);
+    enum pawl_status st = led_failed(status_of(full), c->path, doing, bytes_of(why), err);
     if (err)
         err->native = full;
     return st;
@@ -164,7 +163,7 @@ static enum pawl_status wal_on(struct lite *c, struct pawl_err *err)
     if (refused && lite_unwritable(c->path, why, sizeof why))
         return err_set(err, PAWL_INVALID, "database \"%s\": cannot be opened: %s", c->path, why);
     if (rc != SQLITE_OK)
-        return lite_fail(c, rc, "opening", err);
+        return lite_fail(c, rc, LED_PHASE("opening"), err);
     if (strcmp(mode, "wal") != 0)
         return err_set(err, PAWL_INVALID,
                        "database \"%s\": needs a WAL, and this file or disk only does \"%s\"",
@@ -190,7 +189,7 @@ static enum pawl_status settings(struct lite *c, enum store_role role, struct pa
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         int rc = pragma(c, all[i], NULL, 0);
         if (rc != SQLITE_OK)
-            return lite_fail(c, rc, all[i], err);
+            return lite_fail(c, rc, LED_PHASE("opening"), err);
     }
     return PAWL_OK;
 }

@@ -125,7 +125,7 @@ static enum pawl_status batch(struct ledger *l, const struct led_batch *b, struc
         int64_t changed = 0;
         st = query(l, it->name, &it->p, it->out, &changed, err);
         if (st == PAWL_OK && it->rows >= 0 && changed != it->rows)
-            st = led_again(l, sql_name_text[it->name], err);
+            st = led_row_changed(l, it->name, err);
     }
     return st;
 }

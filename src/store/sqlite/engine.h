@@ -71,8 +71,8 @@ static inline struct lite *lite_in(struct ledger *l)
 
 /* ---- The connection (conn.c) ----------------------------------------------------------------- */
 
-/* SQLite's last error, which was rc, as a status and a sentence; `doing` names the statement. */
-enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct pawl_err *err);
+/* SQLite's last error, which was rc, as a status and a sentence. */
+enum pawl_status lite_fail(struct lite *c, int rc, struct led_doing doing, struct pawl_err *err);
 /* Sleep 1 to 5 ms, at random, so that connections that wait for the lock do not retry together. */
 void lite_nap(struct lite *c);
 
