@@ -67,7 +67,7 @@ static void refuse(struct batch *b, int64_t line, enum pawl_status status, const
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
-static void take_one(struct batch *b, const struct json *one, int64_t line)
+static enum pawl_status take_one(struct batch *b, const struct json *one, int64_t line)
 {
     const struct json *error = json_member(one, "error");
     const struct json *duplicate = json_member(one, "duplicate");
@@ -82,13 +82,19 @@ static void take_one(struct batch *b, const struct json *one, int64_t line)
         refuse(b, line, st, text ? text : "refused");
     } else if (duplicate && duplicate->kind == JSON_TRUE) {
         b->duplicates++;
-    } else {
+    } else if (duplicate && duplicate->kind == JSON_FALSE) {
         b->accepted++;
+    } else {
+        return err_set(&b->r.err, PAWL_BROKEN,
+                       "line %" PRId64 ": the answer is neither a call of Pawl nor an error of it; "
+                       "is --url right?",
+                       line);
     }
     if (b->r.cli->json) {
         fwrite(one->raw.data, 1, one->raw.len, b->r.cli->out);
         fputc('\n', b->r.cli->out);
     }
+    return PAWL_OK;
 }
 
 /* One call of the chunk whose answer was lost: print its id, because ids that were generated here
@@ -130,24 +136,26 @@ static enum pawl_status unknown_chunk(struct batch *b)
 static enum pawl_status send_chunk(struct batch *b)
 {
     struct json *answer = NULL;
-    struct client_ask ask = { .method = "POST",
-                              .path = "/v1/calls/batch",
+    struct client_ask ask = { .path = "/v1/calls/batch",
                               .body = buf_bytes(&b->chunk),
-                              .type = "application/x-ndjson" };
+                              .type = "application/x-ndjson",
+                              .list = "calls" };
     if (!b->n)
         return PAWL_OK;
     enum pawl_status st = PAWL_UNKNOWN;
     bool lost = false;
     for (int i = 0; i < SENDS_MAX && (st == PAWL_UNKNOWN || (lost && st == PAWL_BUSY)); i++) {
-        st = client_json(b->r.client, &b->r.arena, &ask, &answer, NULL, &b->r.err);
+        st = remote_ask(&b->r, &ask, &answer);
         lost |= st == PAWL_UNKNOWN;
     }
     if (st != PAWL_OK)
         return lost && (st == PAWL_UNKNOWN || st == PAWL_BUSY) ? unknown_chunk(b) : st;
     const struct json *calls = json_member(answer, "calls");
     size_t i = 0;
-    for (const struct json *c = calls ? calls->first : NULL; c && i < b->n; c = c->next)
-        take_one(b, c, b->lines[i++]);
+    for (const struct json *c = calls->first; c && i < b->n && st == PAWL_OK; c = c->next)
+        st = take_one(b, c, b->lines[i++]);
+    if (st != PAWL_OK)
+        return st;
     if (i != b->n)
         return err_set(&b->r.err, PAWL_BROKEN, "the server answered %zu of %zu calls", i, b->n);
     buf_reset(&b->chunk);

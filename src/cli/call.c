@@ -194,8 +194,10 @@ static enum pawl_status wait_on(struct remote *r, int64_t until_us, struct json 
         char query[64];
         snprintf(query, sizeof(query), "?wait=%" PRId64 ".%06d", wait_us / SEC_US,
                  (int)(wait_us % SEC_US));
-        struct client_ask ask = { .path = call_path(&r->arena, id, query), .wait_us = wait_us };
-        st = client_json(r->client, &r->arena, &ask, call, NULL, &r->err);
+        struct client_ask ask = { .path = call_path(r, id, query),
+                                  .wait_us = wait_us,
+                                  .has = CALL_HAS };
+        st = remote_ask(r, &ask, call);
     }
     return st;
 }
@@ -225,11 +227,11 @@ static enum pawl_status submit(struct remote *r, struct bytes body, int64_t wait
     if (wait_us)
         snprintf(path, sizeof(path), "/v1/calls?wait=%" PRId64 ".%06d", first_us / SEC_US,
                  (int)(first_us % SEC_US));
-    struct client_ask ask = { .method = "POST", .path = path, .body = body, .wait_us = first_us };
-    enum pawl_status st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
+    struct client_ask ask = { .path = path, .body = body, .wait_us = first_us, .has = CALL_HAS };
+    enum pawl_status st = remote_ask(r, &ask, out);
     /* The body names the call's id, so repeating the request cannot create a second call. */
     if (st == PAWL_UNKNOWN) {
-        st = client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
+        st = remote_ask(r, &ask, out);
         if (st != PAWL_OK && tells_nothing(st))
             return remote_unknown(r, "accepted");
     }

@@ -10,6 +10,7 @@
  */
 #include "cli/client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -347,11 +348,25 @@ static bool reads(const struct client_ask *ask)
     return !ask->method || strcmp(ask->method, "GET") == 0;
 }
 
+/* A 2xx or 3xx whose body is not what Pawl answers: another program, or a page of a proxy. */
+static enum pawl_status not_pawl(const struct client *c, int http, const char *why,
+                                 struct pawl_err *err)
+{
+    char url[CLIENT_URL_TEXT_MAX];
+    client_url_text(&c->url, url, sizeof(url));
+    return err_set(err, PAWL_BROKEN,
+                   "%.300s answered HTTP %d, and the body is not an answer of Pawl: %s; is --url "
+                   "right?",
+                   url, http, why);
+}
+
 enum pawl_status client_json(struct client *c, struct arena *a, const struct client_ask *ask,
-                             struct json **out, int *out_http, struct pawl_err *err)
+                             struct json **out, struct pawl_err *err)
 {
     struct client_answer answer;
     struct json *v = NULL;
+    char why[100] = "it is not JSON";
+    assert(ask->list || ask->has);
     enum pawl_status st = client_send(c, a, ask, &answer, err);
     if (st != PAWL_OK)
         return st;
@@ -360,11 +375,8 @@ enum pawl_status client_json(struct client *c, struct arena *a, const struct cli
         return lost(c, "a gateway answered in its place", err);
     if (answer.status >= 400)
         return refused(c, a, answer.status, st == PAWL_OK ? v : NULL, err);
-    if (st != PAWL_OK)
-        return err_set(err, PAWL_BROKEN, "the answer to %s is not JSON; is --url right?",
-                       ask->path);
-    if (out_http)
-        *out_http = answer.status;
+    if (st != PAWL_OK || !answer_fits(v, ask, why, sizeof(why)))
+        return not_pawl(c, answer.status, why, err);
     *out = v;
     return PAWL_OK;
 }

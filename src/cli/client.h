@@ -37,6 +37,10 @@ struct client_ask {
     const char *header; /* one more header, "If-Match: \"7\""; NULL: none */
     int64_t wait_us;    /* how long the server may wait before it answers; adds to the deadline */
     bool once;          /* not safe to send twice: a lost answer is UNKNOWN at once */
+    /* For client_json(), what Pawl always answers to this request; one of them is set. */
+    const char *list; /* a member that is an array; NULL: none */
+    const char *has;  /* "id status": members that are a string, a number, true or false, of the
+                         answer or, with `list`, of each object in it; NULL: not looked at */
 };
 
 struct client_answer {
@@ -52,15 +56,16 @@ MUST_USE enum pawl_status client_send(struct client *c, struct arena *a,
                                       const struct client_ask *ask, struct client_answer *out,
                                       struct pawl_err *err);
 /* The same for a JSON answer, in the arena. An HTTP status of 400 and above becomes the error that
- * the body describes. out_http may be NULL. */
+ * the body describes. BROKEN: the answer is not one of Pawl, so another program listens there. */
 MUST_USE enum pawl_status client_json(struct client *c, struct arena *a,
                                       const struct client_ask *ask, struct json **out,
-                                      int *out_http, struct pawl_err *err);
+                                      struct pawl_err *err);
 /* Any thread: shut down our side of a connection without TLS, so that the server answers a waiting
  * request at once. Does nothing on a TLS connection. */
 void client_leave(struct client *c);
 
-/* Append `name` percent-encoded, as one path segment or one query value. */
+/* Append `name` percent-encoded, as one path segment or one query value. A name in a path comes
+ * from remote_path(), which checks it. */
 void url_add(struct buf *b, struct bytes name);
 
 /* ---- client_head.c: pure --------------------------------------------------------------------- */
@@ -77,6 +82,12 @@ long head_read(struct bytes text, struct client_head *out);
  * `text` they took, or -1 for an invalid chunk; *out_over: the last chunk and the trailers are
  * read. */
 long chunks_read(struct bytes text, struct buf *out, bool *out_over);
+
+/* ---- client_answer.c: pure ------------------------------------------------------------------- */
+
+/* Does the answer have what `ask` says that Pawl always answers? If not, `why` says what is wrong:
+ * "it has no \"id\"". */
+bool answer_fits(const struct json *v, const struct client_ask *ask, char *why, size_t size);
 
 /* ---- client_wire.c: a connection ------------------------------------------------------------- */
 

@@ -23,24 +23,24 @@ struct control {
 
 /* ---- Calls by id ----------------------------------------------------------------------------- */
 
-static const struct json nothing = { .raw = { "null", 4 } };
-
 /* Prints `ID status`, or the call with --json. An error is printed; the caller goes on with the
  * next id. */
 static int one_call(struct remote *r, const char *id, const struct control *d)
 {
     struct json *call = NULL;
-    enum pawl_status st = remote_ask(r, call_path(&r->arena, id, d->action), BYTES("{}"), &call);
+    struct client_ask ask = { .path = call_path(r, id, d->action),
+                              .body = BYTES("{}"),
+                              .has = CALL_HAS };
+    enum pawl_status st = remote_ask(r, &ask, &call);
     r->id = id;
     if (st == PAWL_UNKNOWN)
         st = remote_unknown(r, d->did);
     if (st != PAWL_OK)
         return remote_fail(r);
     if (r->cli->json)
-        return remote_print_raw(r, call ? call : &nothing);
-    const char *status = shown(&r->arena, call, "status");
+        return remote_print_raw(r, call);
     const struct json *request = json_member(call, "cancel_requested");
-    fprintf(r->cli->out, "%s %s%s\n", id, status ? status : "?",
+    fprintf(r->cli->out, "%s %s%s\n", id, shown(&r->arena, call, "status"),
             request && request->kind == JSON_TRUE ? ", cancel requested" : "");
     return cli_done(r->cli);
 }
@@ -78,7 +78,8 @@ static enum pawl_status bulk_page(struct remote *r, const char *path, const char
     json_add_name(&b, "limit");
     buf_add_int(&b, limit);
     buf_add_char(&b, '}');
-    enum pawl_status st = remote_ask(r, path, buf_bytes(&b), out);
+    struct client_ask ask = { .path = path, .body = buf_bytes(&b), .has = "changed" };
+    enum pawl_status st = remote_ask(r, &ask, out);
     buf_release(&b);
     return st;
 }
@@ -154,7 +155,7 @@ static enum pawl_status count_page(struct remote *r, const char *status, const c
     query_add(&b, "cursor", cursor || time ? cursor : before);
     const char *path = buf_ok(&b) ? arena_text(&r->arena, buf_bytes(&b)) : NULL;
     buf_release(&b);
-    return remote_ask(r, path, BYTES_NONE, out);
+    return remote_ask(r, &(struct client_ask){ .path = path, .list = "calls", .has = "id" }, out);
 }
 
 /* Adds how many calls of this status match the filters, COUNT_MAX at most; *more: there may be
@@ -170,7 +171,7 @@ static enum pawl_status count_status(struct remote *r, const char *status, int64
         if (st != PAWL_OK)
             return st;
         const struct json *calls = json_member(page, "calls");
-        found = calls ? (int64_t)calls->count : 0;
+        found = (int64_t)calls->count;
         next = shown(&r->arena, page, "next");
     } while (!found && next);
     *n += found;
@@ -303,14 +304,11 @@ const struct command cmd_retry = {
 
 static int one_queue(struct remote *r, const char *queue, const char *action)
 {
-    struct buf b;
     struct json *answer = NULL;
-    buf_init(&b, 4096);
-    buf_add_text(&b, "/v1/queues/");
-    url_add(&b, bytes_of(queue));
-    buf_addf(&b, "/%s", action);
-    enum pawl_status st = remote_ask(r, arena_text(&r->arena, buf_bytes(&b)), BYTES("{}"), &answer);
-    buf_release(&b);
+    struct client_ask ask = { .path = remote_path(r, "/v1/queues/{QUEUE}/", &queue, action),
+                              .body = BYTES("{}"),
+                              .has = "queue paused" };
+    enum pawl_status st = remote_ask(r, &ask, &answer);
     if (st == PAWL_UNKNOWN)
         st = remote_lost(
             r, arena_printf(&r->arena, "queue \"%.150s\" may have been %sd", queue, action),
@@ -327,10 +325,11 @@ static int all_queues(struct remote *r, const char *action)
 {
     struct json *answer = NULL;
     int first = 0;
-    if (remote_ask(r, "/v1/queues", BYTES_NONE, &answer) != PAWL_OK)
+    struct client_ask ask = { .path = "/v1/queues", .list = "queues", .has = "queue" };
+    if (remote_ask(r, &ask, &answer) != PAWL_OK)
         return remote_fail(r);
     const struct json *list = json_member(answer, "queues");
-    for (const struct json *q = list ? list->first : NULL; q; q = q->next) {
+    for (const struct json *q = list->first; q; q = q->next) {
         int code = one_queue(r, shown(&r->arena, q, "queue"), action);
         first = first ? first : code;
     }

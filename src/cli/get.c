@@ -33,9 +33,11 @@ static int run_get(struct cli *cli, int argc, char **argv)
                  (int)(wait_us % SEC_US));
     if (cli_flag(cli, "archived"))
         snprintf(query, sizeof(query), "?archived=true");
-    struct client_ask ask = { .path = call_path(&r.arena, argv[0], query), .wait_us = wait_us };
-    if (st == PAWL_OK)
-        st = client_json(r.client, &r.arena, &ask, &call, NULL, &r.err);
+    struct client_ask ask = { .wait_us = wait_us, .has = CALL_HAS };
+    if (st == PAWL_OK) {
+        ask.path = call_path(&r, argv[0], query);
+        st = remote_ask(&r, &ask, &call);
+    }
     int code;
     if (st != PAWL_OK) {
         code = remote_fail(&r);
@@ -83,8 +85,11 @@ static int run_attempts(struct cli *cli, int argc, char **argv)
     if (!argc)
         return cli_missing(cli, "ID");
     enum pawl_status st = remote_open(&r, cli);
-    if (st == PAWL_OK)
-        st = remote_ask(&r, call_path(&r.arena, argv[0], "/attempts"), BYTES_NONE, &answer);
+    struct client_ask ask = { .list = "attempts", .has = "try kind" };
+    if (st == PAWL_OK) {
+        ask.path = call_path(&r, argv[0], "/attempts");
+        st = remote_ask(&r, &ask, &answer);
+    }
     int code = st == PAWL_OK ? remote_table(&r, answer, "attempts", columns) : remote_fail(&r);
     remote_close(&r);
     return code;
@@ -158,11 +163,14 @@ static enum pawl_status list_all(struct remote *r, int64_t limit, struct cli_tab
     int64_t n = 0;
     do {
         struct json *page = NULL, *calls;
-        enum pawl_status st = remote_ask(r, list_path(r, cursor, limit - n), BYTES_NONE, &page);
+        struct client_ask ask = { .path = list_path(r, cursor, limit - n),
+                                  .list = "calls",
+                                  .has = CALL_HAS " method queue created_at" };
+        enum pawl_status st = remote_ask(r, &ask, &page);
         if (st != PAWL_OK)
             return st;
         calls = json_member(page, "calls");
-        for (const struct json *c = calls ? calls->first : NULL; c && n < limit; c = c->next, n++) {
+        for (const struct json *c = calls->first; c && n < limit; c = c->next, n++) {
             list_row(r, s, c);
             json_add_comma(json);
             buf_add_bytes(json, c->raw);

@@ -51,11 +51,12 @@ static enum pawl_status keys_all(struct remote *r, int64_t limit, struct cli_tab
             arena_printf(&r->arena, "/v1/keys?limit=%" PRId64 "%s%s%s", MIN(limit - n, 1000),
                          cli_flag(r->cli, "blocked") ? "&blocked=true" : "",
                          cursor ? "&cursor=" : "", cursor ? cursor : "");
-        enum pawl_status st = remote_ask(r, path, BYTES_NONE, &page);
+        enum pawl_status st = remote_ask(
+            r, &(struct client_ask){ .path = path, .list = "keys", .has = "key" }, &page);
         if (st != PAWL_OK)
             return st;
         const struct json *keys = json_member(page, "keys");
-        for (const struct json *k = keys ? keys->first : NULL; k && n < limit; k = k->next, n++) {
+        for (const struct json *k = keys->first; k && n < limit; k = k->next, n++) {
             key_row(r, s, k);
             json_add_comma(json);
             buf_add_bytes(json, k->raw);
@@ -126,18 +127,15 @@ const struct command cmd_keys = {
 static enum pawl_status unblock(struct remote *r, const char *key, const char *action,
                                 struct json **out)
 {
-    struct buf path, body;
-    buf_init(&path, 4096);
+    struct buf body;
     buf_init(&body, 64 << 10);
-    buf_add_text(&path, "/v1/keys/");
-    url_add(&path, bytes_of(key));
-    buf_add_text(&path, "/unblock");
     buf_add_text(&body, "{\"action\":");
     json_add_string(&body, bytes_of(action));
     buf_add_char(&body, '}');
-    enum pawl_status st =
-        remote_ask(r, arena_text(&r->arena, buf_bytes(&path)), buf_bytes(&body), out);
-    buf_release(&path);
+    struct client_ask ask = { .path = remote_path(r, "/v1/keys/{KEY}/unblock", &key, ""),
+                              .body = buf_bytes(&body),
+                              .has = "key action" };
+    enum pawl_status st = remote_ask(r, &ask, out);
     buf_release(&body);
     if (st != PAWL_UNKNOWN)
         return st;

@@ -8,24 +8,19 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "base/world.h"
 #include "cli/remote.h"
 
 static char *object_path(struct remote *r, char **argv, int64_t wait_us)
 {
-    struct buf b;
-    buf_init(&b, 4096);
-    buf_add_text(&b, "/v1/objects/");
-    url_add(&b, bytes_of(argv[0]));
-    buf_add_char(&b, '/');
-    url_add(&b, bytes_of(argv[1]));
+    const char *query = "";
+    const char *const names[] = { argv[0], argv[1] };
     if (wait_us >= 0)
-        buf_addf(&b, "?wait=%" PRId64 ".%06d", wait_us / SEC_US, (int)(wait_us % SEC_US));
-    if (cli_flag(r->cli, "cancel"))
-        buf_add_text(&b, "&cancel=true");
-    char *path = buf_ok(&b) ? arena_text(&r->arena, buf_bytes(&b)) : NULL;
-    buf_release(&b);
-    return path;
+        query =
+            arena_printf(&r->arena, "?wait=%" PRId64 ".%06d%s", wait_us / SEC_US,
+                         (int)(wait_us % SEC_US), cli_flag(r->cli, "cancel") ? "&cancel=true" : "");
+    return query ? remote_path(r, "/v1/objects/{TYPE}/{KEY}", names, query) : NULL;
 }
 
 /* The state given with --set: JSON, @FILE or - for stdin. */
@@ -56,19 +51,21 @@ static enum pawl_status ask_of(struct remote *r, char **argv, struct client_ask 
     }
     out->method = set ? "PUT" : delete ? "DELETE" : NULL;
     out->once = set || delete;
-    out->path = object_path(r, argv, set || delete ? out->wait_us : -1);
-    return st == PAWL_OK && !out->path ? err_no_memory(&r->err, "asking the server") : st;
+    out->has = delete ? "key cancelled" : "key version";
+    if (st == PAWL_OK)
+        out->path = object_path(r, argv, set || delete ? out->wait_us : -1);
+    return st;
 }
 
 static int say(struct remote *r, char **argv, const struct json *answer)
 {
     struct cli *cli = r->cli;
-    const char *cancelled = shown(&r->arena, answer, "cancelled");
+    int64_t cancelled = 0;
     if (cli->json)
         return remote_print_raw(r, answer);
-    if (cli_flag(cli, "delete"))
-        fprintf(cli->out, "%s %s deleted, %s call%s cancelled\n", argv[0], argv[1],
-                cancelled ? cancelled : "0", cancelled && strcmp(cancelled, "1") == 0 ? "" : "s");
+    if (cli_flag(cli, "delete") && json_int(json_member(answer, "cancelled"), &cancelled))
+        fprintf(cli->out, "%s %s deleted, %" PRId64 " call%s cancelled\n", argv[0], argv[1],
+                cancelled, plural(cancelled));
     else
         remote_print_fields(r, answer);
     return cli_done(cli);
@@ -108,7 +105,7 @@ static int run(struct cli *cli, int argc, char **argv)
     if (st == PAWL_OK)
         st = ask_of(&r, argv, &ask);
     if (st == PAWL_OK)
-        st = client_json(r.client, &r.arena, &ask, &answer, NULL, &r.err);
+        st = remote_ask(&r, &ask, &answer);
     if (st == PAWL_UNKNOWN && (set || delete))
         st = object_lost(&r, argv);
     int code = st == PAWL_OK ? say(&r, argv, answer) : remote_fail(&r);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 /* All answers of one command: pages of a list, receipts of a batch, one large result. */
@@ -53,13 +54,15 @@ enum pawl_status remote_unknown(struct remote *r, const char *done)
                    r->id, done, copied ? r->id : "ID");
 }
 
-enum pawl_status remote_ask(struct remote *r, const char *path, struct bytes body,
-                            struct json **out)
+enum pawl_status remote_ask(struct remote *r, const struct client_ask *ask, struct json **out)
 {
-    struct client_ask ask = { .method = body.data ? "POST" : NULL, .path = path, .body = body };
-    if (!path)
-        return err_no_memory(&r->err, "asking the server");
-    return client_json(r->client, &r->arena, &ask, out, NULL, &r->err);
+    struct client_ask full = *ask;
+    if (!ask->path)
+        return r->err.status != PAWL_OK ? r->err.status
+                                        : err_no_memory(&r->err, "asking the server");
+    if (!full.method && full.body.data)
+        full.method = "POST";
+    return client_json(r->client, &r->arena, &full, out, &r->err);
 }
 
 const char *shown(struct arena *a, const struct json *object, const char *name)
@@ -151,16 +154,48 @@ void list_add(struct buf *b, const char *text)
     }
 }
 
-char *call_path(struct arena *a, const char *id, const char *rest)
+/* An empty name would make another path: "/v1/calls/" is none, "/v1/queues//pause" neither. */
+static enum pawl_status name_add(struct remote *r, struct buf *b, struct bytes what,
+                                 const char *name)
+{
+    const char *fault = name_fault(bytes_of(name));
+    if (fault)
+        return err_set(&r->err, PAWL_INVALID,
+                       "argument %.*s %s; expected 1 to %d bytes of UTF-8 without control "
+                       "characters",
+                       BYTES_ARG(what), fault, NAME_LEN_MAX);
+    url_add(b, bytes_of(name));
+    return PAWL_OK;
+}
+
+char *remote_path(struct remote *r, const char *pattern, const char *const *names, const char *rest)
 {
     struct buf b;
+    char *path = NULL;
+    enum pawl_status st = PAWL_OK;
     buf_init(&b, 4096);
-    buf_add_text(&b, "/v1/calls/");
-    url_add(&b, bytes_of(id));
+    while (*pattern && st == PAWL_OK) {
+        size_t len = strcspn(pattern, "{");
+        buf_add(&b, pattern, len);
+        pattern += len;
+        if (*pattern) {
+            struct bytes what = { pattern + 1, strcspn(pattern + 1, "}") };
+            st = name_add(r, &b, what, *names++);
+            pattern += what.len + 2;
+        }
+    }
     buf_add_text(&b, rest);
-    char *path = buf_ok(&b) ? arena_text(a, buf_bytes(&b)) : NULL;
+    if (st == PAWL_OK && buf_ok(&b))
+        path = arena_text(&r->arena, buf_bytes(&b));
+    if (st == PAWL_OK && !path)
+        err_no_memory(&r->err, "a path");
     buf_release(&b);
     return path;
+}
+
+char *call_path(struct remote *r, const char *id, const char *rest)
+{
+    return remote_path(r, "/v1/calls/{ID}", &id, rest);
 }
 
 void query_add(struct buf *path, const char *name, const char *value)

@@ -31,8 +31,9 @@ enum pawl_status remote_unknown(struct remote *r, const char *done);
  * what may have happened, THEN what the same command does when it is repeated. Both are in the
  * arena; NULL: no memory was left for them. */
 enum pawl_status remote_lost(struct remote *r, const char *what, const char *then);
-/* Send a POST with this body, or a GET when body.data is NULL. *out is the answer, in the arena. */
-MUST_USE enum pawl_status remote_ask(struct remote *r, const char *path, struct bytes body,
+/* client_json(), with the error in r->err: a POST when only a body is given. *out is in the arena.
+ * A path of NULL is the error of remote_path(), or NO_MEMORY. */
+MUST_USE enum pawl_status remote_ask(struct remote *r, const struct client_ask *ask,
                                      struct json **out);
 
 /* The value of a member as text, in the arena; NULL when it is null or missing. */
@@ -51,8 +52,13 @@ int remote_table(struct remote *r, const struct json *answer, const char *list,
 /* The colour for a call's, an attempt's or a node's status. */
 enum paint paint_of_status(const char *status);
 
-/* The path "/v1/calls/ID" + rest, with ID escaped, in the arena; NULL without memory. */
-char *call_path(struct arena *a, const char *id, const char *rest);
+/* The path of a pattern, "/v1/objects/{TYPE}/{KEY}", with the names in place of the braces,
+ * escaped, and `rest` behind it; in the arena. NULL: r->err says why, which may be that a name is
+ * empty: the braces have the argument as the command's usage calls it. */
+char *remote_path(struct remote *r, const char *pattern, const char *const *names,
+                  const char *rest);
+/* The same for "/v1/calls/{ID}". */
+char *call_path(struct remote *r, const char *id, const char *rest);
 
 /* Append `?name=value` or `&name=value` to a path; a NULL value appends nothing. */
 void query_add(struct buf *path, const char *name, const char *value);
@@ -61,6 +67,9 @@ void query_add(struct buf *path, const char *name, const char *value);
  * into the arena. TOO_LARGE: more than max bytes. */
 MUST_USE enum pawl_status input_read(struct arena *a, const char *arg, size_t max,
                                      struct bytes *out, struct pawl_err *err);
+
+/* What every answer that is a call has (client_ask.has). */
+#define CALL_HAS "id type status"
 
 /* ---- call.c ---------------------------------------------------------------------------------- */
 

@@ -6,13 +6,15 @@
  */
 #include "cli/remote.h"
 
+/* columns[0] is what every row has. */
 static int show(struct cli *cli, const char *path, const char *list, const char *const *columns)
 {
     struct remote r;
     struct json *answer = NULL;
     enum pawl_status st = remote_open(&r, cli);
     if (st == PAWL_OK)
-        st = remote_ask(&r, path, BYTES_NONE, &answer);
+        st = remote_ask(&r, &(struct client_ask){ .path = path, .list = list, .has = columns[0] },
+                        &answer);
     int code = st == PAWL_OK ? remote_table(&r, answer, list, columns) : remote_fail(&r);
     remote_close(&r);
     return code;
@@ -55,14 +57,12 @@ static int drain_to(struct cli *cli, const char *node, const char *action)
 {
     struct remote r;
     struct json *answer = NULL;
-    struct buf path;
-    buf_init(&path, 4096);
-    buf_add_text(&path, "/v1/nodes/");
-    url_add(&path, bytes_of(node));
-    buf_addf(&path, "/%s", action);
     enum pawl_status st = remote_open(&r, cli);
-    if (st == PAWL_OK)
-        st = remote_ask(&r, arena_text(&r.arena, buf_bytes(&path)), BYTES("{}"), &answer);
+    struct client_ask ask = { .body = BYTES("{}"), .has = "node status" };
+    if (st == PAWL_OK) {
+        ask.path = remote_path(&r, "/v1/nodes/{NODE}/", &node, action);
+        st = remote_ask(&r, &ask, &answer);
+    }
     if (st == PAWL_UNKNOWN)
         st = remote_lost(
             &r, arena_printf(&r.arena, "node \"%.150s\" may have been told to %s", node, action),
@@ -71,12 +71,10 @@ static int drain_to(struct cli *cli, const char *node, const char *action)
     if (st == PAWL_OK && cli->json) {
         code = remote_print_raw(&r, answer);
     } else if (st == PAWL_OK) {
-        const char *status = shown(&r.arena, answer, "status");
-        fprintf(cli->out, "%s %s\n", node, status ? status : "?");
+        fprintf(cli->out, "%s %s\n", node, shown(&r.arena, answer, "status"));
         code = cli_done(cli);
     }
     remote_close(&r);
-    buf_release(&path);
     return code;
 }
 

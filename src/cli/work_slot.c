@@ -88,9 +88,15 @@ static enum pawl_status claim(struct slot *s, struct arena *a, struct json **out
                               .path = "/v1/work/claim",
                               .body = buf_bytes(&b),
                               .wait_us = wait_us,
-                              .once = true };
+                              .once = true,
+                              .list = "calls",
+                              .has = CALL_HAS " method attempt" };
     enum pawl_status st =
-        go ? client_json(s->client, a, &ask, out, NULL, err) : err_set(err, PAWL_STATE, "stopping");
+        go ? client_json(s->client, a, &ask, out, err) : err_set(err, PAWL_STATE, "stopping");
+    if (st == PAWL_OK && json_member(*out, "calls")->first && !shown(a, *out, "lease"))
+        st = err_set(err, PAWL_BROKEN,
+                     "the answer to a claim has calls and no lease; is --url "
+                     "right?");
     pthread_mutex_lock(&w->lock);
     s->claiming = false;
     pthread_mutex_unlock(&w->lock);
@@ -158,8 +164,10 @@ static enum kept extend(struct slot *s, struct held *h)
     arena_init(&a, 1 << 20);
     buf_init(&b, 4096);
     buf_addf(&b, "{\"lease\":\"%s\",\"lease_for\":%.3f}", h->lease, (double)s->w->lease_us / 1e6);
-    struct client_ask ask = { .method = "POST", .path = "/v1/work/extend", .body = buf_bytes(&b) };
-    enum pawl_status st = client_json(s->client, &a, &ask, &answer, NULL, &err);
+    struct client_ask ask = {
+        .method = "POST", .path = "/v1/work/extend", .body = buf_bytes(&b), .list = "cancelled"
+    };
+    enum pawl_status st = client_json(s->client, &a, &ask, &answer, &err);
     if (st == PAWL_OK) {
         h->until_us = asked_us + s->w->lease_us;
         if (names(&a, json_member(answer, "cancelled"), h->id))
@@ -218,12 +226,16 @@ static enum pawl_status finish(struct slot *s, const struct held *h, const struc
     buf_addf(&b, "{\"lease\":\"%s\",\"results\":[", h->lease);
     work_result(&b, h, e);
     buf_add_text(&b, "]}");
-    struct client_ask ask = { .method = "POST", .path = "/v1/work/finish", .body = buf_bytes(&b) };
+    struct client_ask ask = { .method = "POST",
+                              .path = "/v1/work/finish",
+                              .body = buf_bytes(&b),
+                              .list = "results",
+                              .has = "id status" };
     enum pawl_status st;
     /* Repeating a finish gets the same answer, so it is sent until the answer comes or the lease
      * ends. */
     for (;;) {
-        st = client_json(s->client, a, &ask, &answer, NULL, err);
+        st = client_json(s->client, a, &ask, &answer, err);
         if (!passes(st) || world_mono(&world_real) >= h->until_us)
             break;
         usleep(500000);

@@ -263,8 +263,8 @@ TEST(a_call_that_was_never_sent_is_busy)
 /* Answers this many requests on one connection, reads one more, and exits. */
 static void serve_and_go(int answers)
 {
-    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n"
-                                 "{\"status\":\"cancelled\"}";
+    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 42\r\n\r\n"
+                                 "{\"id\":\"a\",\"type\":\"x\",\"status\":\"cancelled\"}";
     int fd = listen_here(&port);
     if (fork() == 0) {
         char request[4096] = "";

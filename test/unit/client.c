@@ -133,3 +133,41 @@ TEST(wrong_chunks)
         buf_release(&out);
     }
 }
+
+/* ---- Answers --------------------------------------------------------------------------------- */
+
+static void fits(const char *list, const char *has, const char *body, const char *want)
+{
+    struct arena a;
+    struct json *v = NULL;
+    char why[100] = "";
+    arena_init(&a, 1 << 20);
+    OK(json_parse(&a, bytes_of(body), &v, &err), &err);
+    struct client_ask ask = { .list = list, .has = has };
+    EQ_INT(answer_fits(v, &ask, why, sizeof(why)), !*want);
+    EQ_STR(why, want);
+    arena_release(&a);
+}
+
+TEST(an_answer_has_what_pawl_always_answers)
+{
+    fits(NULL, "id status", "{\"status\":\"failed\",\"id\":\"a\",\"x\":{}}", "");
+    fits(NULL, "changed", "{\"changed\":0}", "");
+    fits(NULL, "paused", "{\"paused\":false}", "");
+    fits("calls", "id status", "{\"calls\":[]}", "");
+    fits("calls", "id status", "{\"calls\":[{\"id\":1,\"status\":\"\"}]}", "");
+    fits("calls", NULL, "{\"calls\":[\"x\",1]}", "");
+}
+
+TEST(an_answer_without_it_is_none)
+{
+    fits(NULL, "id status", "{}", "it has no \"id\"");
+    fits(NULL, "id status", "{\"id\":\"a\"}", "it has no \"status\"");
+    fits(NULL, "id", "{\"id\":null}", "it has no \"id\"");
+    fits(NULL, "id", "{\"id\":[]}", "it has no \"id\"");
+    fits(NULL, "id", "[]", "it is not an object");
+    fits("calls", "id", "null", "it has no list \"calls\"");
+    fits("calls", "id", "{\"calls\":{}}", "it has no list \"calls\"");
+    fits("calls", "id", "{\"calls\":[{\"id\":1},{}]}", "in \"calls\", it has no \"id\"");
+    fits("calls", "id", "{\"calls\":[0]}", "in \"calls\", it is not an object");
+}

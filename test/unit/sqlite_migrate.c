@@ -171,11 +171,11 @@ TEST(a_read_only_disk_is_named)
         mount(NULL, "disk", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) != 0)
         skip("needs a read-only mount, and may not make one: %s", strerror(errno));
     cannot_open("sqlite:disk/old.db",
-                "database \"disk/old.db\": cannot be opened: its folder is on "
-                "a read-only file system");
+                "database \"disk/old.db\": cannot be opened: its folder is on a read-only file "
+                "system; mount it for writing, or put the database elsewhere");
     cannot_open("sqlite:disk/new.db",
-                "database \"disk/new.db\": cannot be opened: its folder is on "
-                "a read-only file system");
+                "database \"disk/new.db\": cannot be opened: its folder is on a read-only file "
+                "system; mount it for writing, or put the database elsewhere");
 }
 
 TEST(a_folder_that_may_not_be_written_is_named)
@@ -186,8 +186,9 @@ TEST(a_folder_that_may_not_be_written_is_named)
         EQ_INT(seteuid(65534), 0);
     else
         EQ_INT(chmod("locked", 0500), 0);
-    cannot_open("sqlite:locked/new.db", "database \"locked/new.db\": cannot be opened: its folder "
-                                        "may not be written by this user");
+    cannot_open("sqlite:locked/new.db",
+                "database \"locked/new.db\": cannot be opened: its folder may not be written by "
+                "this user; change its owner or its mode");
     EQ_INT(seteuid(getuid()), 0);
     EQ_INT(chmod("locked", 0700), 0);
 }

@@ -67,6 +67,24 @@ enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *
     return err_set(err, PAWL_BUSY, "database: another transaction changed it first (%s)", what);
 }
 
+enum pawl_status led_row_changed(struct ledger *c, enum sql_name name, struct pawl_err *err)
+{
+    if (c->reading || c->db->one_writer)
+        return led_failed(PAWL_BROKEN, NULL, LED_STATEMENT(name),
+                          BYTES("a row is not as it was read"), err);
+    return led_again(c, "a row", err);
+}
+
+enum pawl_status led_failed(enum pawl_status st, const char *file, struct led_doing doing,
+                            struct bytes text, struct pawl_err *err)
+{
+    bool named = st == PAWL_BROKEN && doing.statement;
+    return err_set(err, st, "database%s%s%s: %s%s%.*s%s%s%s", file ? " \"" : "", file ? file : "",
+                   file ? "\"" : "", doing.phase ? doing.phase : "", doing.phase ? ": " : "",
+                   BYTES_ARG(text), named ? " [" : "", named ? doing.statement : "",
+                   named ? "]" : "");
+}
+
 enum pawl_status led_denied(const char *account, const char *text, struct pawl_err *err)
 {
     enum pawl_status st =

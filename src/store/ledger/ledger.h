@@ -284,6 +284,22 @@ enum pawl_status led_denied(const char *account, const char *text, struct pawl_e
 /* Another transaction changed `what` first: sets c->redo and returns BUSY, so that the group is
  * repeated. BROKEN where no other transaction can interfere (one writer, or a snapshot). */
 enum pawl_status led_again(struct ledger *c, const char *what, struct pawl_err *err);
+/* The same for a row that this statement should have found. */
+enum pawl_status led_row_changed(struct ledger *c, enum sql_name name, struct pawl_err *err);
+
+/* What a driver was doing. A phase is for users, "connecting", and is never a statement's name. A
+ * statement's name is only of use in a bug report. Each may be NULL. */
+struct led_doing {
+    const char *phase, *statement;
+};
+#define LED_PHASE(text) ((struct led_doing){ .phase = (text) })
+#define LED_STATEMENT(name) ((struct led_doing){ .statement = sql_name_text[name] })
+#define LED_PLAIN ((struct led_doing){ 0 })
+/* Set an error of the database: `database "FILE": PHASE: TEXT`. BROKEN has the statement behind it:
+ * `database: relation "pawl.call" does not exist [call_read]`. `file` NULL: a server. Returns st.
+ */
+enum pawl_status led_failed(enum pawl_status st, const char *file, struct led_doing doing,
+                            struct bytes text, struct pawl_err *err);
 
 /* ---- Waiting for answers (patience.c) -------------------------------------------------------- */
 

@@ -129,7 +129,7 @@ static enum pawl_status run(struct ledger *c, enum sql_name name, const struct l
                             struct led_rows **out, int64_t *out_rows, struct pawl_err *err)
 {
     if (c->scratch.failed)
-        return err_no_memory(err, sql_name_text[name]);
+        return err_no_memory(err, "a statement");
     return c->db->query(c, name, p, out, out_rows, err);
 }
 

@@ -135,7 +135,7 @@ static bool worth_again(struct mydb *c, unsigned code)
     return true;
 }
 
-enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, const char *doing,
+enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, struct led_doing doing,
                            struct pawl_err *err)
 {
     enum pawl_status st = PAWL_BROKEN;
@@ -154,13 +154,13 @@ enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, cons
     if (code == ER_LOCK_DEADLOCK || c->lost)
         c->open = false;
     st = denied ? led_denied(c->url.user ? c->url.user : "?", text, err)
-                : err_set(err, st, "database: %s: %.300s", doing, text);
+                : led_failed(st, NULL, doing, (struct bytes){ text, strnlen(text, 300) }, err);
     if (err)
         err->native = (int)code;
     return st;
 }
 
-enum pawl_status mydb_failed(struct mydb *c, const char *doing, struct pawl_err *err)
+enum pawl_status mydb_failed(struct mydb *c, struct led_doing doing, struct pawl_err *err)
 {
     enum pawl_status st = mydb_fail(c, mysql_errno(c->db), mysql_error(c->db), doing, err);
     if (err && !store_denied(err))
@@ -168,11 +168,11 @@ enum pawl_status mydb_failed(struct mydb *c, const char *doing, struct pawl_err 
     return st;
 }
 
-enum pawl_status mydb_fail_aside(struct mydb *c, MYSQL *db, const char *doing, struct pawl_err *err)
+enum pawl_status mydb_fail_aside(struct mydb *c, MYSQL *db, struct pawl_err *err)
 {
     bool lost = c->lost, open = c->open, redo = c->ledger.redo, blocked = c->ledger.blocked;
     int waits = c->lock_waits;
-    enum pawl_status st = mydb_fail(c, mysql_errno(db), mysql_error(db), doing, err);
+    enum pawl_status st = mydb_fail(c, mysql_errno(db), mysql_error(db), LED_PLAIN, err);
     c->lost = lost;
     c->open = open;
     c->ledger.redo = redo;
@@ -249,7 +249,7 @@ static MYSQL *open_one(struct mydb *c, struct pawl_err *err)
         keep_alive(db);
         return db;
     }
-    mydb_fail(c, mysql_errno(db), mysql_error(db), "connecting", err);
+    mydb_fail(c, mysql_errno(db), mysql_error(db), LED_PHASE("connecting"), err);
     mysql_close(db);
     return NULL;
 }

@@ -167,15 +167,14 @@ const char *mydb_text(struct mydb *c, enum sql_name name);
 
 /* ---- The connection (conn.c) ----------------------------------------------------------------- */
 
-/* An error of the server or of the client library as a status and a sentence; `doing` names the
- * statement. Sets `lost`, `open`, ledger.redo and ledger.blocked. */
-enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, const char *doing,
+/* An error of the server or of the client library as a status and a sentence. Sets `lost`, `open`,
+ * ledger.redo and ledger.blocked. */
+enum pawl_status mydb_fail(struct mydb *c, unsigned code, const char *text, struct led_doing doing,
                            struct pawl_err *err);
 /* The same for the last error of `db`. */
-enum pawl_status mydb_failed(struct mydb *c, const char *doing, struct pawl_err *err);
+enum pawl_status mydb_failed(struct mydb *c, struct led_doing doing, struct pawl_err *err);
 /* The same for an error on another connection of this handle: its own state does not change. */
-enum pawl_status mydb_fail_aside(struct mydb *c, MYSQL *db, const char *doing,
-                                 struct pawl_err *err);
+enum pawl_status mydb_fail_aside(struct mydb *c, MYSQL *db, struct pawl_err *err);
 /* Make sure there is a connection: led_connect(). */
 MUST_USE enum pawl_status mydb_connect(struct mydb *c, struct pawl_err *err);
 /* Open a second connection, for statements outside the transaction. The caller closes *out. */

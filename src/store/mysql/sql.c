@@ -119,7 +119,7 @@ static enum pawl_status their_fault(struct mydb *c, unsigned code, const char *s
                                     const char *text, struct pawl_err *err)
 {
     bool redo = c->ledger.redo;
-    enum pawl_status st = mydb_fail(c, code, text, "SQL", err);
+    enum pawl_status st = mydb_fail(c, code, text, LED_PHASE("SQL"), err);
     c->ledger.redo = redo; /* a handler has run and cannot run again */
     if (st == PAWL_BROKEN || st == PAWL_INVALID || st == PAWL_TOO_LARGE)
         st = err_set(err, PAWL_INVALID, "SQL: %.300s", text);

@@ -89,7 +89,7 @@ static bool rows_read(struct arena *a, MYSQL_RES *res, struct mydb_answer *to)
 
 /* One statement's answer, which has arrived. `to` NULL: it is not needed. */
 static enum pawl_status answer_read(struct mydb *c, struct mydb_answer *to, bool counted,
-                                    const char *doing, struct pawl_err *err)
+                                    struct led_doing doing, struct pawl_err *err)
 {
     if (mysql_field_count(c->db) == 0) {
         int64_t n = (int64_t)mysql_affected_rows(c->db);
@@ -105,7 +105,7 @@ static enum pawl_status answer_read(struct mydb *c, struct mydb_answer *to, bool
         return mydb_failed(c, doing, err);
     bool ok = !to || rows_read(&c->ledger.scratch, res, to);
     mysql_free_result(res);
-    return ok ? PAWL_OK : err_no_memory(err, doing);
+    return ok ? PAWL_OK : err_no_memory(err, "what the database answers");
 }
 
 /* Read and drop the remaining answers: the connection cannot be used before that. */
@@ -129,13 +129,11 @@ struct sending {
 /* Not an item of the batch. */
 enum { ITEM_BEGIN = COUNT_OF(((struct led_batch *)0)->v), ITEM_COMMIT, ITEMS };
 
-static const char *item_name(const struct sending *s, size_t item)
+static struct led_doing doing_of(const struct sending *s, size_t item)
 {
-    if (item == ITEM_BEGIN)
-        return "BEGIN";
-    if (item == ITEM_COMMIT)
-        return "COMMIT";
-    return sql_name_text[s->b ? s->b->v[item].name : s->name];
+    if (item == ITEM_BEGIN || item == ITEM_COMMIT)
+        return LED_PLAIN;
+    return LED_STATEMENT(s->b ? s->b->v[item].name : s->name);
 }
 
 static enum pawl_status answers_read(struct sending *s, struct pawl_err *err)
@@ -144,7 +142,7 @@ static enum pawl_status answers_read(struct sending *s, struct pawl_err *err)
     bool first = true;
     for (size_t i = 0; i < c->n_marks; i++) {
         const struct mydb_mark *m = &c->marks[i];
-        const char *doing = item_name(s, m->item);
+        struct led_doing doing = doing_of(s, m->item);
         s->at = m->item;
         if (m->item == ITEM_COMMIT && !first)
             store_commits(&c->ledger.base, true);
@@ -168,7 +166,7 @@ static enum pawl_status exchange(struct sending *s, struct pawl_err *err)
     if (s->at == ITEM_COMMIT)
         store_commits(&c->ledger.base, true);
     return mydb_exec(c, c->out.data, c->out.len) ? answers_read(s, err)
-                                                 : mydb_failed(c, item_name(s, s->at), err);
+                                                 : mydb_failed(c, doing_of(s, s->at), err);
 }
 
 /* Send `out`, and read the answers. */
@@ -240,7 +238,7 @@ static enum pawl_status put(struct sending *s, size_t item, enum sql_name name,
 {
     const char *at = mydb_text(s->c, name);
     struct mydb_part part;
-    enum pawl_status st = at ? PAWL_OK : err_no_memory(err, sql_name_text[name]);
+    enum pawl_status st = at ? PAWL_OK : err_no_memory(err, "a statement");
     while (st == PAWL_OK && mydb_part_next(&at, &part))
         st = put_part(s, item, &part, p, err);
     return st;
@@ -284,7 +282,7 @@ enum pawl_status mydb_ask(struct ledger *l, enum sql_name name, const struct led
     if (out_rows)
         *out_rows = answer.changed;
     if (out && !rows_give(l, &answer, out))
-        return err_no_memory(err, sql_name_text[name]);
+        return err_no_memory(err, "what the database answers");
     return PAWL_OK;
 }
 
@@ -332,9 +330,9 @@ static enum pawl_status batch_answers(struct ledger *l, const struct led_batch *
     for (size_t i = 0; b && i < b->n; i++) {
         const struct led_batched *it = &b->v[i];
         if (it->rows >= 0 && answers[i].counted && answers[i].changed != it->rows)
-            return led_again(l, sql_name_text[it->name], err);
+            return led_row_changed(l, it->name, err);
         if (it->out && !rows_give(l, &answers[i], it->out))
-            return err_no_memory(err, sql_name_text[it->name]);
+            return err_no_memory(err, "what the database answers");
     }
     return PAWL_OK;
 }
@@ -375,18 +373,17 @@ enum pawl_status mydb_query(struct ledger *l, enum sql_name name, const struct l
 
 enum pawl_status mydb_say(struct mydb *c, const char *text, int64_t *out, struct pawl_err *err)
 {
-    static const char doing[] = "a statement";
     struct mydb_answer answer = { 0 };
     enum pawl_status st = PAWL_OK;
     if (!c->db || c->lost)
         return err_set(err, PAWL_BUSY, "database: the connection is gone");
     if (!mydb_exec(c, text, strlen(text)))
-        st = mydb_failed(c, doing, err);
+        st = mydb_failed(c, LED_PLAIN, err);
     for (int more = 0; more == 0 && st == PAWL_OK;) {
-        st = answer_read(c, out ? &answer : NULL, false, doing, err);
+        st = answer_read(c, out ? &answer : NULL, false, LED_PLAIN, err);
         more = st == PAWL_OK ? mysql_next_result(c->db) : -1;
         if (more > 0)
-            st = mydb_failed(c, doing, err);
+            st = mydb_failed(c, LED_PLAIN, err);
     }
     if (st != PAWL_OK)
         answers_drop(c);

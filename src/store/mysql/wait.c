@@ -51,7 +51,7 @@ static bool comes(MYSQL *db, int64_t until_us)
 static enum pawl_status answer(struct mydb *c, MYSQL *db, int64_t *out, struct pawl_err *err)
 {
     if (mysql_read_query_result(db) != 0)
-        return mydb_fail_aside(c, db, "a statement of its own", err);
+        return mydb_fail_aside(c, db, err);
     MYSQL_RES *res = mysql_store_result(db);
     MYSQL_ROW row = res ? mysql_fetch_row(res) : NULL;
     const char *last = row ? row[mysql_num_fields(res) - 1] : NULL;
@@ -65,7 +65,7 @@ static enum pawl_status say(struct mydb *c, MYSQL *db, struct bytes text, int64_
                             struct pawl_err *err)
 {
     if (mysql_send_query(db, text.data, text.len) != 0)
-        return mydb_fail_aside(c, db, "a statement of its own", err);
+        return mydb_fail_aside(c, db, err);
     if (!comes(db, world_mono(&world_real) + ASK_US))
         shutdown(mysql_get_socket(db), SHUT_RDWR);
     return answer(c, db, out, err);
@@ -76,7 +76,7 @@ static enum pawl_status say_commit(struct mydb *c, MYSQL *db, struct bytes text,
                                    struct pawl_err *err)
 {
     if (mysql_send_query(db, text.data, text.len) != 0)
-        return mydb_fail_aside(c, db, "a statement of its own", err);
+        return mydb_fail_aside(c, db, err);
     mydb_await(c, db, COMMIT_ASIDE_US);
     return answer(c, db, NULL, err);
 }
@@ -88,7 +88,7 @@ static enum pawl_status say_all(struct mydb *c, MYSQL *db, enum sql_name name,
     struct buf text;
     struct mydb_part part;
     const char *at = mydb_text(c, name);
-    enum pawl_status st = at ? PAWL_OK : err_no_memory(err, sql_name_text[name]);
+    enum pawl_status st = at ? PAWL_OK : err_no_memory(err, "a statement");
     buf_init(&text, 64 << 10);
     while (st == PAWL_OK && mydb_part_next(&at, &part)) {
         buf_reset(&text);
@@ -96,7 +96,7 @@ static enum pawl_status say_all(struct mydb *c, MYSQL *db, enum sql_name name,
         part.end = mydb_rows(p);
         mydb_expand(&text, &part, p);
         if (!buf_ok(&text))
-            st = err_no_memory(err, sql_name_text[name]);
+            st = err_no_memory(err, "a statement");
         else
             st = out ? say(c, db, buf_bytes(&text), out++, err)
                      : say_commit(c, db, buf_bytes(&text), err);

@@ -62,7 +62,8 @@ static int text_len(const char *text)
     return (int)MIN(len, (size_t)300);
 }
 
-enum pawl_status pg_fail(struct pg *c, const PGresult *r, const char *doing, struct pawl_err *err)
+enum pawl_status pg_fail(struct pg *c, const PGresult *r, struct led_doing doing,
+                         struct pawl_err *err)
 {
     const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
     const char *text = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
@@ -76,7 +77,7 @@ enum pawl_status pg_fail(struct pg *c, const PGresult *r, const char *doing, str
     snprintf(c->said, sizeof c->said, "%.*s", text_len(text), text);
     if (state && is(state, "42501") && !c->driver_only && c->db)
         return led_denied(PQuser(c->db), text, err);
-    st = err_set(err, st, "database: %s: %.*s", doing, text_len(text), text);
+    st = led_failed(st, NULL, doing, (struct bytes){ text, (size_t)text_len(text) }, err);
     if (err && state)
         snprintf(err->sqlstate, sizeof err->sqlstate, "%s", state);
     return st;
@@ -97,7 +98,7 @@ enum pawl_status pg_plain(struct ledger *l, const char *text, struct pawl_err *e
     AUTO(pg_clear) PGresult *r = pg_exec(c, text);
     ExecStatusType st = PQresultStatus(r);
     return st == PGRES_COMMAND_OK || st == PGRES_TUPLES_OK ? PAWL_OK
-                                                           : pg_fail(c, r, "a statement", err);
+                                                           : pg_fail(c, r, LED_PLAIN, err);
 }
 
 /* Is there a pooler? It reports another backend number than the server, and may use another backend
@@ -107,7 +108,7 @@ static enum pawl_status probe(struct pg *c, struct pawl_err *err)
     AUTO(pg_clear)
     PGresult *r = pg_exec(c, "SELECT pg_backend_pid(), current_setting('server_encoding')");
     if (PQresultStatus(r) != PGRES_TUPLES_OK)
-        return pg_fail(c, r, "a first question", err);
+        return pg_fail(c, r, LED_PHASE("connecting"), err);
     c->pooled = strtol(PQgetvalue(r, 0, 0), NULL, 10) != PQbackendPID(c->db);
     const char *encoding = PQgetvalue(r, 0, 1);
     if (strcmp(encoding, "UTF8") != 0)

@@ -92,7 +92,7 @@ static enum pawl_status wait_for_word(struct pg *c, struct hint *h, struct pawl_
 {
     for (;;) {
         if (!PQconsumeInput(c->db))
-            return pg_fail(c, NULL, "listening", err);
+            return pg_fail(c, NULL, LED_PHASE("listening"), err);
         h->heard |= arrived(c);
         int64_t left_us = h->until_us - world_mono(&world_real);
         if (h->heard || left_us <= 0)

@@ -105,9 +105,10 @@ void pg_shapes_end(struct pg *c);
 
 /* ---- The connection (conn.c) ----------------------------------------------------------------- */
 
-/* An error of the server or of libpq as a status and a sentence; `doing` names the statement. r
- * NULL: the connection's own error. Sets ledger.redo and ledger.blocked. */
-enum pawl_status pg_fail(struct pg *c, const PGresult *r, const char *doing, struct pawl_err *err);
+/* An error of the server or of libpq as a status and a sentence. r NULL: the connection's own
+ * error. Sets ledger.redo and ledger.blocked. */
+enum pawl_status pg_fail(struct pg *c, const PGresult *r, struct led_doing doing,
+                         struct pawl_err *err);
 /* Make sure there is a connection: led_connect(). */
 MUST_USE enum pawl_status pg_connect(struct pg *c, struct pawl_err *err);
 /* Ask on a second connection what became of the commit that we sent. Takes up to 4 s. (standby.c)

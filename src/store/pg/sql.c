@@ -66,7 +66,7 @@ static enum pawl_status their_fault(struct pg *c, const PGresult *r, struct pawl
                             strncmp(state, "P0", 2) == 0 || strncmp(state, "25", 2) == 0 ||
                             strncmp(state, "3", 1) == 0);
     if (!theirs)
-        return pg_fail(c, r, "SQL", err);
+        return pg_fail(c, r, LED_PHASE("SQL"), err);
     enum pawl_status st = err_set(err, PAWL_INVALID, "SQL: %.300s", text ? text : "?");
     if (err)
         snprintf(err->sqlstate, sizeof err->sqlstate, "%s", state);

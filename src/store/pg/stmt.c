@@ -197,15 +197,15 @@ struct raw_params {
 
 /* Prepare it once for the connection. Behind a pooler the next transaction may have another
  * backend, so the text is sent each time. */
-static enum pawl_status prepare(struct pg *c, const struct raw_params *q, bool *prepared,
-                                struct pawl_err *err)
+static enum pawl_status prepare(struct pg *c, enum sql_name name, const struct raw_params *q,
+                                bool *prepared, struct pawl_err *err)
 {
     AUTO(pg_clear) PGresult *r = NULL;
     if (*prepared || c->pooled)
         return PAWL_OK;
     r = PQsendPrepare(c->db, q->label, q->text, 0, NULL) ? pg_answer(c) : NULL;
     if (PQresultStatus(r) != PGRES_COMMAND_OK)
-        return pg_fail(c, r, q->label, err);
+        return pg_fail(c, r, LED_STATEMENT(name), err);
     *prepared = true;
     return PAWL_OK;
 }
@@ -251,10 +251,10 @@ static enum pawl_status statement(struct pg *c, enum sql_name name, const struct
     struct pg_shape *s = pg_shape(c, name, text, p);
     raw(a, p, s ? s->mask : 0, out);
     if (a->failed)
-        return err_no_memory(err, sql_name_text[name]);
+        return err_no_memory(err, "a statement");
     out->label = s ? s->label : sql_name_text[name];
     out->text = s ? s->text : text;
-    return prepare(c, out, s ? &s->prepared : &c->prepared[name], err);
+    return prepare(c, name, out, s ? &s->prepared : &c->prepared[name], err);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -293,12 +293,12 @@ enum pawl_status pg_query(struct ledger *l, enum sql_name name, const struct led
         return st;
     r = send_one(c, &q) ? pg_answer(c) : NULL;
     if (!fine(r))
-        return pg_fail(c, r, sql_name_text[name], err);
+        return pg_fail(c, r, LED_STATEMENT(name), err);
     if (out_rows)
         *out_rows = rows_of(r);
     c->wrote = c->wrote || (out_rows && *out_rows > 0);
     if (out && !(*out = rows_read(&l->scratch, r)))
-        return err_no_memory(err, sql_name_text[name]);
+        return err_no_memory(err, "what the database answers");
     return PAWL_OK;
 }
 
@@ -330,11 +330,11 @@ static void batch_answer(struct pg *c, const struct led_batched *b, enum pawl_st
     PGresult *r;
     while ((r = pg_next(c))) {
         if (*st == PAWL_OK && !fine(r) && PQresultStatus(r) != PGRES_PIPELINE_ABORTED)
-            *st = pg_fail(c, r, sql_name_text[b->name], err);
+            *st = pg_fail(c, r, LED_STATEMENT(b->name), err);
         else if (*st == PAWL_OK && b->rows >= 0 && rows_of(r) != b->rows)
-            *st = led_again(&c->ledger, sql_name_text[b->name], err);
+            *st = led_row_changed(&c->ledger, b->name, err);
         else if (*st == PAWL_OK && b->out && !(*b->out = rows_read(&c->ledger.scratch, r)))
-            *st = err_no_memory(err, sql_name_text[b->name]);
+            *st = err_no_memory(err, "what the database answers");
         c->wrote = c->wrote || (*st == PAWL_OK && b->rows > 0);
         c->plans.rows += MAX(b->rows, 0);
         PQclear(r);
@@ -342,14 +342,14 @@ static void batch_answer(struct pg *c, const struct led_batched *b, enum pawl_st
 }
 
 /* The answer to BEGIN, the clock, or COMMIT. */
-static void frame_answer(struct pg *c, const char *what, struct pg_frame *f, enum pawl_status *st,
+static void frame_answer(struct pg *c, struct pg_frame *f, enum pawl_status *st,
                          struct pawl_err *err)
 {
     PGresult *r;
     while ((r = pg_next(c))) {
         bool done = fine(r);
         if (*st == PAWL_OK && !done && PQresultStatus(r) != PGRES_PIPELINE_ABORTED)
-            *st = pg_fail(c, r, what, err);
+            *st = pg_fail(c, r, LED_PLAIN, err);
         if (f && done)
             f->committed = strcmp(PQcmdStatus(r), "COMMIT") == 0 ? PG_COMMITTED : PG_UNDONE;
         else if (f && PQresultErrorField(r, PG_DIAG_SQLSTATE))
@@ -452,26 +452,26 @@ enum pawl_status pg_batch_framed(struct pg *c, const struct led_batch *b, struct
         return st;
     f->discard = f->begin && plans_old(c);
     if (!framed_send(c, opens ? &opening : NULL, q, n, f))
-        return pg_fail(c, NULL, "sending", err);
+        return pg_fail(c, NULL, LED_PLAIN, err);
     if (f->commit && !f->much)
         store_commits(&c->ledger.base, true);
     if (f->begin)
-        frame_answer(c, "BEGIN", NULL, &st, err);
+        frame_answer(c, NULL, &st, err);
     if (f->discard)
-        frame_answer(c, "DISCARD PLANS", NULL, &st, err);
+        frame_answer(c, NULL, &st, err);
     if (opens)
-        frame_answer(c, "the clock", NULL, &st, err);
+        frame_answer(c, NULL, &st, err);
     for (size_t i = 0; i < n; i++)
         batch_answer(c, &b->v[i], &st, err);
     if (f->much)
         store_commits(&c->ledger.base, true);
     if (f->commit)
-        frame_answer(c, "COMMIT", f, &st, err);
+        frame_answer(c, f, &st, err);
     PGresult *sync = pg_next(c);
     /* A server that closes the connection after its answer to COMMIT has committed. */
     if (PQresultStatus(sync) != PGRES_PIPELINE_SYNC && st == PAWL_OK &&
         f->committed != PG_COMMITTED)
-        st = pg_fail(c, sync, "sending", err);
+        st = pg_fail(c, sync, LED_PLAIN, err);
     PQclear(sync);
     PQexitPipelineMode(c->db); /* on failure pg_connect() opens a new connection */
     return st;

@@ -72,7 +72,7 @@ static enum pawl_status must_say(struct copy *k, const char *sql, const char *wa
         rc = sqlite3_step(q);
     const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(q, 0) : NULL;
     if (!text)
-        st = copy_fail(k, rc, sql, err);
+        st = copy_fail(k, rc, "checking", err);
     else if (strcmp(text, want) != 0)
         st = err_set(err, PAWL_BROKEN, "backup \"%s\": %s says: %.300s", k->b->path, sql, text);
     sqlite3_finalize(q);

@@ -74,12 +74,15 @@ enum pawl_status lite_tend(struct store *s, struct pawl_err *err)
     enum pawl_status st = lite_version(s, &version, err);
     if (st != PAWL_OK || version == c->tend_version)
         return st; /* no commit since: nothing to copy */
+    st = lite_intact(c, err);
+    if (st != PAWL_OK)
+        return st;
     CRASH_POINT("checkpoint.tend");
     int rc = sqlite3_wal_checkpoint_v2(c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &log, &copied);
     if ((rc & 0xff) == SQLITE_BUSY)
         return PAWL_OK; /* another connection is copying */
     if (rc != SQLITE_OK)
-        return lite_fail(c, rc, "checkpoint", err);
+        return lite_fail(c, rc, LED_PHASE("checkpoint"), err);
     next_gap(c, log >= c->tend_copied ? log - c->tend_copied : log);
     c->tend_copied = copied;
     c->tend_version = version;

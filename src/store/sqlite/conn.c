@@ -6,12 +6,8 @@
  * that a commit that was answered survives a power cut.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/statvfs.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -56,31 +52,21 @@ static enum pawl_status status_of(int rc)
     }
 }
 
-enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct pawl_err *err)
+enum pawl_status lite_fail(struct lite *c, int rc, struct led_doing doing, struct pawl_err *err)
 {
     int full = c->db ? sqlite3_extended_errcode(c->db) : rc;
     /* Without memory SQLite may not have noted its error: believe what it returned. */
     if ((full & 0xff) != (rc & 0xff))
         full = rc;
+    bool damage = (full & 0xff) == SQLITE_CORRUPT || (full & 0xff) == SQLITE_NOTADB;
+    if (c->db && damage && lite_intact(c, err) != PAWL_OK)
+        return PAWL_BUSY; /* that is why */
     bool noted = c->db && (sqlite3_errcode(c->db) & 0xff) == (rc & 0xff);
     const char *why = noted ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc);
-    enum pawl_status st =
-        err_set(err, status_of(full), "database \"%s\": %s: %s", c->path, doing, why);
+    enum pawl_status st = led_failed(status_of(full), c->path, doing, bytes_of(why), err);
     if (err)
         err->native = full;
     return st;
-}
-
-enum pawl_status lite_moved(struct lite *c, struct pawl_err *err)
-{
-    int moved = 0;
-    int rc = sqlite3_file_control(c->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    if (rc != SQLITE_OK || !moved)
-        return PAWL_OK;
-    return err_set(err, PAWL_BUSY,
-                   "database \"%s\": the file was moved or deleted while it was in use; put it "
-                   "back, or restart the server",
-                   c->path);
 }
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -124,28 +110,6 @@ static enum pawl_status path_read(struct lite *c, const struct store_conf *conf,
     return PAWL_OK;
 }
 
-/* Why nothing can be written at this path, which SQLite's own errors do not say; NULL: not known.
- */
-static const char *unwritable(const char *path)
-{
-    char folder[4096] = ".";
-    const char *slash = strrchr(path, '/');
-    struct statvfs disk;
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + (slash == path), path);
-    if (statvfs(folder, &disk) != 0)
-        return errno == ENOENT    ? "its folder does not exist"
-               : errno == ENOTDIR ? "its folder is not a folder"
-                                  : NULL;
-    if (disk.f_flag & ST_RDONLY)
-        return "its folder is on a read-only file system";
-    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
-        return "its folder may not be written by this user";
-    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 && errno != ENOENT)
-        return "the file may not be written by this user";
-    return NULL;
-}
-
 static enum pawl_status file_open(struct lite *c, struct pawl_err *err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -158,12 +122,13 @@ static enum pawl_status file_open(struct lite *c, struct pawl_err *err)
     int os = c->db ? sqlite3_system_errno(c->db) : 0;
     if (rc == SQLITE_NOMEM)
         return err_no_memory(err, "a connection");
-    const char *why = unwritable(c->path);
+    char why[200];
+    bool known = lite_unwritable(c->path, why, sizeof why);
     enum pawl_status st =
         err_set(err, PAWL_INVALID, "database \"%s\": cannot be opened: %s", c->path,
-                why  ? why
-                : os ? strerror(os)
-                     : sqlite3_errstr(rc));
+                known ? why
+                : os  ? strerror(os)
+                      : sqlite3_errstr(rc));
     if (err)
         err->native = rc;
     return st;
@@ -193,13 +158,12 @@ static enum pawl_status wal_on(struct lite *c, struct pawl_err *err)
             lite_nap(c);
         rc = pragma(c, "PRAGMA journal_mode = WAL", mode, sizeof mode);
     }
-    const char *why = NULL;
-    if ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY)
-        why = unwritable(c->path);
-    if (why)
+    bool refused = (rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY;
+    char why[200];
+    if (refused && lite_unwritable(c->path, why, sizeof why))
         return err_set(err, PAWL_INVALID, "database \"%s\": cannot be opened: %s", c->path, why);
     if (rc != SQLITE_OK)
-        return lite_fail(c, rc, "opening", err);
+        return lite_fail(c, rc, LED_PHASE("opening"), err);
     if (strcmp(mode, "wal") != 0)
         return err_set(err, PAWL_INVALID,
                        "database \"%s\": needs a WAL, and this file or disk only does \"%s\"",
@@ -225,7 +189,7 @@ static enum pawl_status settings(struct lite *c, enum store_role role, struct pa
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         int rc = pragma(c, all[i], NULL, 0);
         if (rc != SQLITE_OK)
-            return lite_fail(c, rc, all[i], err);
+            return lite_fail(c, rc, LED_PHASE("opening"), err);
     }
     return PAWL_OK;
 }
@@ -261,6 +225,9 @@ static void close_lite(struct store *s)
 {
     struct lite *c = lite_of(s);
     lite_statements_end(c);
+    /* The log may be all that is left of a file that was cut: keep it. */
+    if (c->db && c->file_cut)
+        sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (c->db)
         CHECK(sqlite3_close(c->db) == SQLITE_OK);
     led_end(&c->ledger);

@@ -87,6 +87,21 @@ static void look_at_file(struct led_visit *v)
         led_found(v, FINDING_OK, "log", "%s", log_text);
 }
 
+/* SQLite opens a file that it may not write for reading, without a word. */
+static void look_at_writing(struct led_visit *v)
+{
+    struct lite *c = lite_in(v->c);
+    char why[200];
+    if (lite_unwritable(c->path, why, sizeof why))
+        led_found(v, FINDING_BAD, "writing", "%s cannot be written: %s", c->path, why);
+    else if (sqlite3_db_readonly(c->db, "main") == 1)
+        led_found(v, FINDING_BAD, "writing",
+                  "%s can only be read; change its owner or mode, or mount its disk for writing",
+                  c->path);
+    else
+        led_found(v, FINDING_OK, "writing", "the file and its folder can be written");
+}
+
 static void look_at_disk(struct led_visit *v)
 {
     struct statvfs room;
@@ -169,6 +184,7 @@ static enum pawl_status look(struct led_visit *v, struct pawl_err *err)
     (void)err;
     look_at_settings(v);
     look_at_file(v);
+    look_at_writing(v);
     look_at_disk(v);
     look_at_mount(v);
     look_inside(v);

@@ -125,7 +125,7 @@ static enum pawl_status batch(struct ledger *l, const struct led_batch *b, struc
         int64_t changed = 0;
         st = query(l, it->name, &it->p, it->out, &changed, err);
         if (st == PAWL_OK && it->rows >= 0 && changed != it->rows)
-            st = led_again(l, sql_name_text[it->name], err);
+            st = led_row_changed(l, it->name, err);
     }
     return st;
 }
@@ -152,13 +152,13 @@ static void rollback(struct ledger *l)
     forget(l);
 }
 
-/* The statement commits by itself, so the check for a moved file comes before it. now_us can be set
+/* The statement commits by itself, so the check of the file comes before it. now_us can be set
  * here, because the clock is this process's. */
 static enum pawl_status autocommit(struct ledger *l, struct pawl_err *err)
 {
     rollback(l);
     l->now_us = world_now(l->world);
-    return said(l, lite_moved(lite_in(l), err));
+    return said(l, lite_intact(lite_in(l), err));
 }
 
 static enum pawl_status commit(struct ledger *l, const struct led_batch *last, struct pawl_err *err)

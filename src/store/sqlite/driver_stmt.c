@@ -167,9 +167,9 @@ static enum pawl_status rows_read(struct answer *to, enum sql_name name, sqlite3
     int rc;
     while ((rc = sqlite3_step(q)) == SQLITE_ROW && st == PAWL_OK)
         if (!row_keep(to, q))
-            st = err_no_memory(err, sql_name_text[name]);
+            st = err_no_memory(err, "what the database answers");
     if (st == PAWL_OK && rc != SQLITE_DONE)
-        st = lite_fail(to->c, rc, sql_name_text[name], err);
+        st = lite_fail(to->c, rc, LED_STATEMENT(name), err);
     sqlite3_reset(q);
     return st;
 }
@@ -182,14 +182,14 @@ static enum pawl_status ask(struct lite *c, enum sql_name name, const struct led
                          .guess = c->answered[name] };
     sqlite3_stmt *q;
     if (!to.r)
-        return err_no_memory(err, sql_name_text[name]);
+        return err_no_memory(err, "what the database answers");
     enum pawl_status st = lite_prepared(c, name, &q, err);
     if (st != PAWL_OK)
         return st;
     bool lists = p && c->lists[name];
     to.r->columns = sqlite3_column_count(q);
     if (lists && !bind_lists(q, &c->ledger.scratch, p))
-        return err_no_memory(err, sql_name_text[name]);
+        return err_no_memory(err, "what the database answers");
     int named = params_named(q, p);
     size_t n = lists ? 1 : rows_of(p);
     for (size_t row = 0; row < n && st == PAWL_OK; row++) {
@@ -242,7 +242,7 @@ static enum pawl_status change_rows(struct lite *c, enum sql_name name, const st
         if (rc == SQLITE_DONE)
             *out_rows += sqlite3_changes(c->db);
         else if (rc != SQLITE_ROW)
-            st = lite_fail(c, rc, sql_name_text[name], err);
+            st = lite_fail(c, rc, LED_STATEMENT(name), err);
         sqlite3_reset(q);
     }
     return st;

@@ -38,6 +38,11 @@ struct lite {
                                     added since */
     int took_at;                 /* rows before this one were removed */
 
+    /* The file. */
+    int64_t file_len;  /* how long it was when it was last looked at and whole */
+    int64_t file_left; /* file_cut: how long it is now */
+    bool file_cut;     /* it was cut short while it was open */
+
     /* Checkpoints. */
     int wal_pages;   /* of the log, after our last commit */
     int wal_next;    /* checkpoint when the log has this many */
@@ -66,13 +71,19 @@ static inline struct lite *lite_in(struct ledger *l)
 
 /* ---- The connection (conn.c) ----------------------------------------------------------------- */
 
-/* SQLite's last error, which was rc, as a status and a sentence; `doing` names the statement. */
-enum pawl_status lite_fail(struct lite *c, int rc, const char *doing, struct pawl_err *err);
-/* BUSY when the file is no longer where it was opened: what is written into it would be lost when
- * the last process closes it. */
-MUST_USE enum pawl_status lite_moved(struct lite *c, struct pawl_err *err);
+/* SQLite's last error, which was rc, as a status and a sentence. */
+enum pawl_status lite_fail(struct lite *c, int rc, struct led_doing doing, struct pawl_err *err);
 /* Sleep 1 to 5 ms, at random, so that connections that wait for the lock do not retry together. */
 void lite_nap(struct lite *c);
+
+/* ---- The file (file.c) ----------------------------------------------------------------------- */
+
+/* BUSY when the file is no longer where it was opened, or a part of it is gone: what is written
+ * into it would be lost when the last process closes it, or would hide what is lost. */
+MUST_USE enum pawl_status lite_intact(struct lite *c, struct pawl_err *err);
+/* Is it known why nothing can be written at this path? Then `out` says so and what to do: "its
+ * folder is on a read-only file system; mount it for writing, ...". */
+bool lite_unwritable(const char *path, char *out, size_t size);
 
 /* ---- Transactions (tx.c) --------------------------------------------------------------------- */
 
@@ -111,7 +122,8 @@ enum pawl_status lite_doctor(struct store *s, struct arena *a, struct findings *
 enum pawl_status lite_backup(struct store *s, const struct backup *b, struct pawl_err *err);
 enum pawl_status lite_sql(struct sql_tx *tx, struct arena *a, const struct sql_query *q,
                           struct pawl_rows *out, struct pawl_err *err);
-/* Keep the log short (checkpoint.c): called by the writer between two commits. */
+/* Keep the log short (checkpoint.c): called by the writer between two commits, which it makes for
+ * files that are intact only. */
 void lite_bound_log(struct lite *c);
 /* Take over SQLite's hook after commits, which counts the pages of the log. */
 void lite_checkpoint_init(struct lite *c);

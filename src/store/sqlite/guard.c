@@ -97,7 +97,7 @@ static enum pawl_status their_fault(struct lite *c, int rc, struct pawl_err *err
     else if (code == SQLITE_MISMATCH || code == SQLITE_RANGE || code == SQLITE_TOOBIG)
         state = "22000";
     else
-        return lite_fail(c, rc, "SQL", err);
+        return lite_fail(c, rc, LED_PHASE("SQL"), err);
     enum pawl_status st = err_set(err, PAWL_INVALID, "SQL: %s", sqlite3_errmsg(c->db));
     if (err) {
         err->native = sqlite3_extended_errcode(c->db);

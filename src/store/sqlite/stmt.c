@@ -59,7 +59,7 @@ static enum pawl_status prepare_named(struct lite *c, enum sql_name name, struct
         text ? sqlite3_prepare_v3(c->db, text, -1, SQLITE_PREPARE_PERSISTENT, &c->stmts[name], NULL)
              : SQLITE_NOMEM;
     arena_release(&a);
-    return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, sql_name_text[name], err);
+    return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, LED_STATEMENT(name), err);
 }
 
 enum pawl_status lite_prepared(struct lite *c, enum sql_name name, sqlite3_stmt **out,
@@ -104,7 +104,7 @@ enum pawl_status lite_next(struct lite *c, sqlite3_stmt *q, bool *out_row, struc
         return PAWL_OK;
     enum pawl_status st = PAWL_OK;
     if (rc != SQLITE_DONE)
-        st = lite_fail(c, rc, "reading", err);
+        st = lite_fail(c, rc, LED_PLAIN, err);
     sqlite3_reset(q);
     return st;
 }
@@ -118,7 +118,7 @@ enum pawl_status lite_run(struct lite *c, enum sql_name name, const struct lite_
         return st;
     int rc = sqlite3_step(q);
     if (rc != SQLITE_DONE)
-        st = lite_fail(c, rc, sql_name_text[name], err);
+        st = lite_fail(c, rc, LED_STATEMENT(name), err);
     else if (out_changed)
         *out_changed = sqlite3_changes(c->db);
     sqlite3_reset(q);
@@ -154,7 +154,7 @@ enum pawl_status lite_plain(struct lite *c, enum lite_plain what, struct pawl_er
         rc = sqlite3_step(c->plain[what]);
     enum pawl_status st = PAWL_OK;
     if (rc != SQLITE_DONE && rc != SQLITE_ROW)
-        st = lite_fail(c, rc, plain_text[what], err);
+        st = lite_fail(c, rc, LED_PLAIN, err);
     if (rc != SQLITE_ROW)
         sqlite3_reset(c->plain[what]);
     return st;
@@ -163,7 +163,7 @@ enum pawl_status lite_plain(struct lite *c, enum lite_plain what, struct pawl_er
 enum pawl_status lite_say(struct lite *c, const char *text, struct pawl_err *err)
 {
     int rc = sqlite3_exec(c->db, text, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, text, err);
+    return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, LED_PLAIN, err);
 }
 
 void lite_statements_end(struct lite *c)
@@ -178,7 +178,7 @@ enum pawl_status lite_script(struct ledger *l, const char *text, struct pawl_err
 {
     struct lite *c = lite_in(l);
     int rc = sqlite3_exec(c->db, text, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, "a step of the schema", err);
+    return rc == SQLITE_OK ? PAWL_OK : lite_fail(c, rc, LED_PHASE("a step of the schema"), err);
 }
 
 struct bytes lite_column(sqlite3_stmt *q, int i)

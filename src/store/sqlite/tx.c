@@ -41,7 +41,7 @@ void lite_undo(struct lite **tx)
 enum pawl_status lite_commit(struct lite *taken, struct pawl_err *err)
 {
     AUTO(lite_undo) struct lite *tx = taken;
-    enum pawl_status st = lite_moved(tx, err); /* before COMMIT: nothing was stored then */
+    enum pawl_status st = lite_intact(tx, err); /* before COMMIT: nothing was stored then */
     if (st != PAWL_OK)
         return st;
     st = lite_plain(tx, PLAIN_COMMIT, err);
