@@ -116,8 +116,7 @@ CASE(order_holds_over_lanes_with_different_needs)
     static const struct bytes *const needs[] = { NULL, names, names + 1, names };
     static const size_t n_needs[] = { 0, 1, 1, 2 };
     for (int i = 0; i < 12; i++) {
-        struct call_spec s =
-            needing(arena_printf(&b->a, "c%d", i), needs[i % 4], n_needs[i % 4]);
+        struct call_spec s = needing(arena_printf(&b->a, "c%d", i), needs[i % 4], n_needs[i % 4]);
         s.priority = i >= 8;
         accept_spec(b, s);
     }
@@ -354,8 +353,9 @@ CASE(a_lane_that_was_removed_elsewhere_is_not_used)
     struct call_spec s = plan("d");
     s.queue = BYTES("q");
     accept_spec(b, s);
-    EQ_INT(stored(b, "SELECT count(*) FROM pawl_call c WHERE NOT EXISTS (SELECT 1 FROM pawl_lane l "
-                     "WHERE l.lane = c.lane)",
+    EQ_INT(stored(b,
+                  "SELECT count(*) FROM pawl_call c WHERE NOT EXISTS (SELECT 1 FROM pawl_lane l "
+                  "WHERE l.lane = c.lane)",
                   0),
            0);
     EQ_STR(claimable(b, want(b, 10)), "a d");
@@ -365,7 +365,7 @@ CASE(a_lane_that_was_removed_elsewhere_is_not_used)
     b->s = first;
 }
 
-/* Room that removed lanes leave is used: by one call, by an atomic batch, by a finish that sends. */
+/* Room that removed lanes leave is used: by one call, an atomic batch, a finish that sends. */
 CASE(removed_lanes_make_room, .deadline_s = 240)
 {
     enum { LEFT = 3 };
@@ -443,7 +443,6 @@ static void remove_meeting(struct conform_fixture *b, const char *at)
     gc(b);
     hook_on_pause(NULL, NULL);
 }
-
 
 static bool has_locks(struct conform_fixture *b)
 {
