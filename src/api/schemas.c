@@ -73,10 +73,9 @@ const struct schema_text schemas[] = {
     { .name = "Queues", .members = "queues:[@Queue" },
     { .name = "QueuePaused", .members = "queue:s paused:b" },
     { .name = "Node",
-      .members =
-          "node:s boot:s host:s? address:s? roles:[s? queues:[s? has:[s status:@NodeStatus "
-          "version:s? started_at:t? heartbeat_at:t? slots:i busy:i connections:i? cpu:n? "
-          "memory:i?" },
+      .members = "node:s boot:s host:s? address:s? roles:[s? queues:[s? has:[s status:@NodeStatus "
+                 "version:s? started_at:t? heartbeat_at:t? slots:i busy:i connections:i? cpu:n? "
+                 "memory:i?" },
     { .name = "Nodes", .members = "nodes:[@Node" },
     { .name = "NodeDrained", .members = "node:s status:@NodeStatus" },
     { .name = "Leader",
