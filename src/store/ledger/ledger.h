@@ -74,7 +74,7 @@ struct led_lanes {
  * transaction be idle, end long before it. */
 #define LANE_RETIRED_US (60 * 60 * SEC_US)
 /* How many lanes one step of gc looks at, and how often gc begins with the first again. */
-#define LANES_GC_MAX 200
+#define LANES_GC_MAX 1000
 #define LANES_GC_US (60 * SEC_US)
 /* The step of the schema whose second half allows lanes with needs, and removing lanes. */
 #define LANES_STEP 8
