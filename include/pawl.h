@@ -494,10 +494,10 @@ struct pawl_claim {
     size_t n_queues;
     const char *const *types; /* n_types 0: all */
     size_t n_types;
-    int max;             /* 1..1000, default 1 */
-    int64_t wait_us;     /* how long to wait for work; default 0 */
-    int64_t lease_us;    /* default 30 s, 1 s..1 h: after it the calls are released */
-    const char *repeats; /* the lease token of a claim whose answer was lost, or NULL */
+    int max;                /* 1..1000, default 1 */
+    int64_t wait_us;        /* how long to wait for work; default 0 */
+    int64_t lease_us;       /* default 30 s, 1 s..1 h: after it the calls are released */
+    const char *repeats;    /* the lease token of a claim whose answer was lost, or NULL */
     const char *const *has; /* capabilities of the worker, at most 64: only calls that need no
                                others are claimed */
     size_t n_has;

@@ -13,8 +13,8 @@
     "status:@CallStatus waiting_for:@WaitingFor? cancel_requested:b "
 #define CALL_TAIL                                                                                 \
     "error:s? attempts:i lost:i redrives:i max_attempts:i max_lost:i timeout:n node:s? "          \
-    "caller:s? client:s? parent:s? trace_id:s? tags:{s? needs:[s created_at:t run_at:t? claimed_at:t? "    \
-    "started_at:t? finished_at:t? expires_at:t? keep_until:t? duplicate:b"
+    "caller:s? client:s? parent:s? trace_id:s? tags:{s? needs:[s created_at:t run_at:t? "         \
+    "claimed_at:t? started_at:t? finished_at:t? expires_at:t? keep_until:t? duplicate:b"
 #define CALL                                                                                      \
     CALL_HEAD "input:@Json input_base64:s? result:@Json result_base64:s? " CALL_TAIL
 #define LISTED_CALL                                                                               \
@@ -73,9 +73,9 @@ const struct schema_text schemas[] = {
     { .name = "Queues", .members = "queues:[@Queue" },
     { .name = "QueuePaused", .members = "queue:s paused:b" },
     { .name = "Node",
-      .members =
-          "node:s boot:s host:s? address:s? roles:[s? queues:[s? has:[s status:@NodeStatus "
-          "version:s? started_at:t? heartbeat_at:t? slots:i busy:i connections:i? cpu:n? memory:i?" },
+      .members = "node:s boot:s host:s? address:s? roles:[s? queues:[s? has:[s status:@NodeStatus "
+                 "version:s? started_at:t? heartbeat_at:t? slots:i busy:i connections:i? cpu:n? "
+                 "memory:i?" },
     { .name = "Nodes", .members = "nodes:[@Node" },
     { .name = "NodeDrained", .members = "node:s status:@NodeStatus" },
     { .name = "Leader",

@@ -47,7 +47,8 @@ void accepted_text(const struct call_spec *s, const struct accepted *r, char *ou
                  BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX);
     } else if (r->status == PAWL_STATE) {
         snprintf(out, size,
-                 "field \"needs\": every node must run this version first: run pawl migrate finish");
+                 "field \"needs\": every node must run this version first: run pawl migrate "
+                 "finish");
     }
 }
 

@@ -34,8 +34,8 @@
 #define ATTEMPTS_MAX 1000
 /* With a larger factor the second back-off would be the longest already. */
 #define BACKOFF_FACTOR_MAX 1000
-/* Lanes: sets of queue, type and needs that calls have. Each costs a row, and a few bytes in every process; types are code, not
- * data. */
+/* Lanes: sets of queue, type and needs that calls have. Each costs a row, and a few bytes in every
+ * process; types are code, not data. */
 #define LANES_MAX 10000
 /* Capabilities that one call needs, and that one worker has: a claim compares them in memory. */
 #define NEEDS_MAX 16

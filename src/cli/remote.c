@@ -128,8 +128,7 @@ void remote_print_fields(struct remote *r, const struct json *object)
     for (const struct json *m = object->first; m; m = m->next) {
         const char *name = json_name(&r->arena, m).data;
         const char *text = name ? shown(&r->arena, object, name) : NULL;
-        if (!text || m->kind == JSON_FALSE || strcmp(text, "{}") == 0 ||
-            strcmp(text, "[]") == 0)
+        if (!text || m->kind == JSON_FALSE || strcmp(text, "{}") == 0 || strcmp(text, "[]") == 0)
             continue;
         fprintf(cli->out, "%s%-16s%s  ", paint_on(cli, PAINT_HEAD), name,
                 paint_off(cli, PAINT_HEAD));

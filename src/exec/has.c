@@ -47,9 +47,9 @@ enum pawl_status has_make(struct has *h, const char *const *names, size_t n, str
     for (size_t i = 0; given && i < n; i++)
         given[i] = names[i] ? bytes_of(names[i]) : BYTES("");
     const struct bytes *v = given;
-    enum pawl_status st = given ? needs_settle(&a, &(struct needs_field){ "has", HAS_MAX }, &v, &n,
-                                               err)
-                                : err_no_memory(err, "starting the workers");
+    enum pawl_status st =
+        given ? needs_settle(&a, &(struct needs_field){ "has", HAS_MAX }, &v, &n, err)
+              : err_no_memory(err, "starting the workers");
     struct bytes text = st == PAWL_OK ? needs_text(&a, v, n) : BYTES_NONE;
     if (st == PAWL_OK && (!text.data || !keep(h, v, n, text))) {
         has_release(h);

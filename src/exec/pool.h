@@ -57,7 +57,7 @@ struct pool {
 
     struct bytes *queues; /* owned, with their bytes */
     size_t n_queues;
-    struct has has; /* what the workers have; set before `started` */
+    struct has has;          /* what the workers have; set before `started` */
     struct lease_run *spare; /* store thread only: a claim that came back empty, kept for the next
                               */
     struct bytes busiest_queue; /* store thread only: the queue that filled the last claim; in: */

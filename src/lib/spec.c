@@ -173,7 +173,8 @@ void accepted_error(const struct exec *e, const struct call_spec *s, const struc
                  BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX, LANES_MAX);
     } else if (r->status == PAWL_STATE) {
         snprintf(out, size,
-                 "field \"needs\": every node must run this version first: run pawl migrate finish");
+                 "field \"needs\": every node must run this version first: run pawl migrate "
+                 "finish");
     } else if (size) {
         out[0] = '\0';
     }

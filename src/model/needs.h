@@ -14,13 +14,15 @@
 
 struct json;
 
-/* Check the names of a list, sort it and drop repeated names. The new list is in `a`; its names are
- * borrowed. INVALID names the field: more than `max` names, or one that is not 1..NEED_LEN_MAX
- * letters, digits, "_", "-", "." and ":". NO_MEMORY. */
+/* How a list is called in errors, and how many names it may have. */
 struct needs_field {
     const char *name;
     size_t max;
 };
+
+/* Check the names of a list, sort it and drop repeated names. The new list is in `a`; its names are
+ * borrowed. INVALID names the field: more than `max` names, or one that is not 1..NEED_LEN_MAX
+ * letters, digits, "_", "-", "." and ":". NO_MEMORY. */
 MUST_USE enum pawl_status needs_settle(struct arena *a, const struct needs_field *field,
                                        const struct bytes **v, size_t *n, struct pawl_err *err);
 

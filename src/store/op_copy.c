@@ -73,9 +73,8 @@ static void copy_finish(struct arena *a, struct finish *f)
 
 static void copy_node(struct arena *a, struct node_op *n)
 {
-    struct bytes *const places[] = { &n->node,    &n->boot,  &n->host,  &n->version,
-                                     &n->address, &n->roles, &n->queues,
-                                     &n->has };
+    struct bytes *const places[] = { &n->node,    &n->boot,  &n->host,   &n->version,
+                                     &n->address, &n->roles, &n->queues, &n->has };
     for (size_t i = 0; i < COUNT_OF(places); i++)
         copy(a, places[i]);
 }

@@ -116,8 +116,7 @@ CASE(order_holds_over_lanes_with_different_needs)
     static const struct bytes *const needs[] = { NULL, names, names + 1, names };
     static const size_t n_needs[] = { 0, 1, 1, 2 };
     for (int i = 0; i < 12; i++) {
-        struct call_spec s =
-            needing(arena_printf(&b->a, "c%d", i), needs[i % 4], n_needs[i % 4]);
+        struct call_spec s = needing(arena_printf(&b->a, "c%d", i), needs[i % 4], n_needs[i % 4]);
         s.priority = i >= 8;
         accept_spec(b, s);
     }
@@ -354,8 +353,9 @@ CASE(a_lane_that_was_removed_elsewhere_is_not_used)
     struct call_spec s = plan("d");
     s.queue = BYTES("q");
     accept_spec(b, s);
-    EQ_INT(stored(b, "SELECT count(*) FROM pawl_call c WHERE NOT EXISTS (SELECT 1 FROM pawl_lane l "
-                     "WHERE l.lane = c.lane)",
+    EQ_INT(stored(b,
+                  "SELECT count(*) FROM pawl_call c WHERE NOT EXISTS (SELECT 1 FROM pawl_lane l "
+                  "WHERE l.lane = c.lane)",
                   0),
            0);
     EQ_STR(claimable(b, want(b, 10)), "a d");
@@ -365,7 +365,7 @@ CASE(a_lane_that_was_removed_elsewhere_is_not_used)
     b->s = first;
 }
 
-/* Room that removed lanes leave is used: by one call, by an atomic batch, by a finish that sends. */
+/* Room that removed lanes leave is used: by one call, an atomic batch, a finish that sends. */
 CASE(removed_lanes_make_room, .deadline_s = 240)
 {
     enum { LEFT = 3 };
@@ -404,6 +404,36 @@ CASE(removed_lanes_make_room, .deadline_s = 240)
     EQ_STATUS(accept_spec(b, needing("past", BIG)).status, PAWL_FULL, NULL);
 }
 
+/* Retire these lanes, so that the next gc removes them. */
+static void retire(struct conform_fixture *b)
+{
+    do
+        gc_for(b, HOUR_US / 4, 1);
+    while (stored(b, "SELECT count(*) FROM pawl_lane WHERE retired_at > 0", 1) == 0);
+    gc_for(b, HOUR_US / 4, 1);
+    advance(b, HOUR_US);
+}
+
+/* One group brings a lane back, removes another, and makes that one again. */
+CASE(a_group_sees_the_lanes_that_it_removed)
+{
+    pass_through(b, "a", "one");
+    pass_through(b, "b", "two");
+    pass_through(b, "c", "last");
+    retire(b);
+    struct call_spec first = plan("first"), second = plan("second");
+    first.queue = BYTES("one");
+    second.queue = BYTES("two");
+    struct op back = accept_op(b, first), again = accept_op(b, second);
+    struct op removes = { .kind = OP_GC, .gc = { .max = GC_STEP_MAX } };
+    TOGETHER(b, &back, &removes, &again);
+    OK(back.accept.out[0].status, NULL);
+    OK(again.accept.out[0].status, NULL);
+    EQ_INT(stored(b, "SELECT lane FROM pawl_lane WHERE queue = 'one'", 1), 1);
+    EQ_INT(stored(b, "SELECT lane FROM pawl_lane WHERE queue = 'two'", 4), 4);
+    EQ_STR(claimable(b, want(b, 10)), "first second");
+}
+
 /* ---- Two handles at the same time ------------------------------------------------------------ */
 
 static struct meeting {
@@ -433,17 +463,13 @@ static void remove_meeting(struct conform_fixture *b, const char *at)
 {
     pass_through(b, "a", "q");
     pass_through(b, "b", "r");
-    while (stored(b, "SELECT count(*) FROM pawl_lane WHERE retired_at > 0", 1) == 0)
-        gc_for(b, HOUR_US / 4, 1);
-    gc_for(b, HOUR_US / 4, 1);
-    advance(b, HOUR_US);
+    retire(b);
     meeting.b = b;
     meeting.at = at;
     hook_on_pause(meet, NULL);
     gc(b);
     hook_on_pause(NULL, NULL);
 }
-
 
 static bool has_locks(struct conform_fixture *b)
 {

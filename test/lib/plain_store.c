@@ -101,9 +101,8 @@ void plain_refuses_needs(struct store *s)
     struct finish_item item = {
         .id = BYTES("sends"), .how = END_RESULT, .send = &batch[1], .n_send = 1
     };
-    op = (struct op){ .kind = OP_FINISH,
-                      .a = &a,
-                      .finish = { .token = token, .v = &item, .n = 1 } };
+    op =
+        (struct op){ .kind = OP_FINISH, .a = &a, .finish = { .token = token, .v = &item, .n = 1 } };
     commit(s, &op);
     EQ_INT(item.state, PAWL_PENDING);
     static const char says[] = "outgoing call \"refused\": its needs wait for pawl migrate finish";

@@ -747,8 +747,8 @@ TEST(a_node_says_what_it_has)
     HAS_STR(out, "\"has\":[\"big\",\"gpu\"]");
     EQ_INT(run("pawl call echo 1 --needs gpu"), 0);
     EQ_STR(out, "1\n");
-    EQ_INT(run(PAWL " serve --db sqlite:o.db --listen 127.0.0.1:0 --has 'a b' --module " PAWL_BUILD_DIR
-                    "/samples/echo.so"),
+    EQ_INT(run(PAWL " serve --db sqlite:o.db --listen 127.0.0.1:0 --has 'a b' "
+                    "--module " PAWL_BUILD_DIR "/samples/echo.so"),
            2);
     HAS_STR(err_out, "field \"has\": name 1 is not 1..64 letters");
 }

@@ -18,16 +18,15 @@ static struct pawl *node(const void *param, const char *name, const char *const 
     struct pawl_err err;
     struct pawl *p = fixture_open_as(param, (struct pawl_options){ .node = name });
     fixture_on(p, "t", fixture_echo);
-    OK(pawl_start(p, &(struct pawl_workers){ PAWL_WORKERS_INIT, .slots = 2, .has = has, .n_has = n },
-                  &err),
-       &err);
+    struct pawl_workers w = { PAWL_WORKERS_INIT, .slots = 2, .has = has, .n_has = n };
+    OK(pawl_start(p, &w, &err), &err);
     return p;
 }
 
 static void submit(struct pawl *p, const char *id, const char *const *needs, size_t n)
 {
-    fixture_submit_as(
-        p, (struct pawl_spec){ PAWL_SPEC_INIT, .id = id, .type = "t", .needs = needs, .n_needs = n });
+    struct pawl_spec s = { PAWL_SPEC_INIT, .id = id, .type = "t", .needs = needs, .n_needs = n };
+    fixture_submit_as(p, s);
 }
 
 /* It waits as long as only nodes without it live, and runs when one comes. */
@@ -127,8 +126,8 @@ static int sends(struct pawl_call *c)
     struct pawl_err err;
     const char *name = "gpu"; /* copied by pawl_send() */
     OK(pawl_send(c,
-                 &(struct pawl_spec){
-                     PAWL_SPEC_INIT, .id = "sent", .type = "u", .needs = &name, .n_needs = 1 },
+                 &(struct pawl_spec){ PAWL_SPEC_INIT, .id = "sent", .type = "u", .needs = &name,
+                                      .n_needs = 1 },
                  &err),
        &err);
     name = NULL;

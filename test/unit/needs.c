@@ -42,9 +42,8 @@ TEST(a_list_is_sorted_and_has_each_name_once)
 
 TEST(names_and_lists_have_an_edge)
 {
-    static const struct bytes bad[] = { { "", 0 },      { "a b", 3 },       { "a\n", 2 },
-                                        { "a,b", 3 },   { "\xc3\xa9", 2 },  { "a\0", 2 },
-                                        { "a/b", 3 } };
+    static const struct bytes bad[] = { { "", 0 },         { "a b", 3 }, { "a\n", 2 }, { "a,b", 3 },
+                                        { "\xc3\xa9", 2 }, { "a\0", 2 }, { "a/b", 3 } };
     char longest[NEED_LEN_MAX + 1];
     struct bytes many[NEEDS_MAX + 1];
     memset(longest, 'x', sizeof longest);

@@ -231,7 +231,7 @@ static enum pawl_status line_full(struct ledger *c, const struct call_spec *s, i
 }
 
 static enum pawl_status say_no_room(const struct ledger *c, const struct call_spec *s,
-                                 const struct accepted *a, struct pawl_err *err)
+                                    const struct accepted *a, struct pawl_err *err)
 {
     if (a->status == PAWL_STATE)
         return err_set(err, PAWL_STATE,

@@ -431,8 +431,7 @@ static enum pawl_status send_all(struct ledger *c, struct op *op, const struct f
             return send_failed(op, e, END_ERROR, f->send[i].id,
                                ": its needs wait for pawl migrate finish", err);
         if (st == PAWL_OK && look[i].new_lane && led_lanes_full(c, lanes))
-            return send_failed(op, e, END_ERROR, f->send[i].id, ": too many queues and types",
-                               err);
+            return send_failed(op, e, END_ERROR, f->send[i].id, ": too many queues and types", err);
     }
     if (st == PAWL_OK)
         st = led_numbers(c, n, err);

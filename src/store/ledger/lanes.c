@@ -356,8 +356,7 @@ enum pawl_status led_lanes_lock(struct ledger *c, struct pawl_err *err)
     if (c->lanes.locked)
         return PAWL_OK;
     led_text(&p, bytes_of(c->schema));
-    enum pawl_status st =
-        c->db->one_writer ? PAWL_OK : led_run(c, SQL_LANE_LOCK, &p, NULL, err);
+    enum pawl_status st = c->db->one_writer ? PAWL_OK : led_run(c, SQL_LANE_LOCK, &p, NULL, err);
     if (st != PAWL_OK)
         return st;
     c->lanes.locked = true;

@@ -47,18 +47,18 @@ struct led_lanes {
     size_t n_slots;
     void **dead; /* owned; blocks of removed lanes, which answers may borrow until the next group */
     size_t n_dead, cap_dead;
-    bool read;   /* the table was read up to its end in this transaction */
-    bool locked; /* no other transaction makes or removes lanes until this one ends */
-    bool whole;  /* locked, and all of the table was read since */
-    bool stale;  /* all of the table has to be read before a new call uses a lane */
+    bool read;     /* the table was read up to its end in this transaction */
+    bool locked;   /* no other transaction makes or removes lanes until this one ends */
+    bool whole;    /* locked, and all of the table was read since */
+    bool stale;    /* all of the table has to be read before a new call uses a lane */
     size_t n_back; /* lanes that are `back` */
     bool brought;  /* this transaction brought a lane back */
     int64_t whole_us, whole_now_us; /* when all of the table was last read: world_mono, and the
                                        database's clock */
     int64_t used_us; /* whole_us when this transaction first chose a lane for a call; 0: it has not
                       */
-    int64_t gc_us;                  /* world_mono: the next look for empty lanes */
-    int gc_after;                   /* that look begins behind this lane */
+    int64_t gc_us;   /* world_mono: the next look for empty lanes */
+    int gc_after;    /* that look begins behind this lane */
     struct bytes *has; /* owned: capabilities of the last claim, which are shape `shape` */
     size_t n_has;
     unsigned shape;
@@ -74,7 +74,7 @@ struct led_lanes {
  * transaction be idle, end long before it. */
 #define LANE_RETIRED_US (60 * 60 * SEC_US)
 /* How many lanes one step of gc looks at, and how often gc begins with the first again. */
-#define LANES_GC_MAX 200
+#define LANES_GC_MAX 1000
 #define LANES_GC_US (60 * SEC_US)
 /* The step of the schema whose second half allows lanes with needs, and removing lanes. */
 #define LANES_STEP 8

@@ -64,7 +64,8 @@ static bool keep_tags(struct mem_call *c, const struct call_spec *from)
     return true;
 }
 
-/* Copy the spec into the call. Queue, type and needs are those of the lane; the times are in c->now. */
+/* Copy the spec into the call. Queue, type and needs are those of the lane; the times are in
+ * c->now. */
 static bool keep_spec(struct mem_call *c, const struct call_spec *from)
 {
     c->spec = *from;
