@@ -5,10 +5,10 @@
  */
 #include "api/document.h"
 
-#include "api/fields.h"
 #include "api/route.h"
 #include "api/schema.h"
 #include "base/json.h"
+#include "model/fields.h"
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 

@@ -7,13 +7,14 @@
 
 #include "api/auth.h"
 #include "api/document.h"
-#include "api/fields.h"
 #include "api/route.h"
 #include "api/routes.h"
 #include "api/schema.h"
-#include "api/words.h"
 #include "base/buf.h"
 #include "base/limits.h"
+#include "model/fields.h"
+#include "model/spec_json.h"
+#include "model/words.h"
 
 /* Append a cell of a table: `|` would end it, so it is escaped. */
 static void cell_add(struct buf *b, const char *text)

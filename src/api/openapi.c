@@ -11,15 +11,15 @@
 #include "api/ask.h"
 #include "api/auth.h"
 #include "api/document.h"
-#include "api/fields.h"
 #include "api/reply.h"
 #include "api/route.h"
 #include "api/routes.h"
 #include "api/schema.h"
-#include "api/words.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/fields.h"
+#include "model/words.h"
 
 #define REF(kind) "{\"$ref\":\"#/components/" kind "/%.*s\"}"
 

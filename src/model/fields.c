@@ -4,17 +4,17 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/fields.h"
+#include "model/fields.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
-#include "api/words.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "base/world.h"
+#include "model/words.h"
 
 /* One object being read. */
 struct reading {
@@ -80,6 +80,18 @@ void words_text(const char *words, char out[WORDS_TEXT_MAX])
         const char *join = !len ? "" : *at ? ", " : " or ";
         len += (size_t)snprintf(out + len, WORDS_TEXT_MAX - len, "%s%.*s", join, BYTES_ARG(one));
     }
+}
+
+struct bytes text_shown(struct arena *a, struct bytes text)
+{
+    struct bytes shown = arena_copy(a, utf8_cut(text, 64));
+    bool utf8 = utf8_valid(shown);
+    for (size_t i = 0; i < shown.len; i++) {
+        unsigned char c = (unsigned char)shown.data[i];
+        if (c < 0x20 || c == '"' || c == 0x7f || (c >= 0x80 && !utf8))
+            ((char *)shown.data)[i] = '?';
+    }
+    return shown;
 }
 
 /* `status "zzz" is unknown; expected pending, processing or completed` */

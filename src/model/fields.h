@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef API_FIELDS_H
-#define API_FIELDS_H
+#ifndef MODEL_FIELDS_H
+#define MODEL_FIELDS_H
 
 #include <stddef.h>
 
