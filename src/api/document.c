@@ -51,6 +51,7 @@ const char *field_type(enum field_kind kind)
     case FIELD_OBJECT:
         return "object";
     case FIELD_ARRAY:
+    case FIELD_TIMES:
         return "array";
     case FIELD_JSON:
         break;
