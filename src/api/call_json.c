@@ -71,22 +71,6 @@ static void put_bool(struct buf *b, bool v)
         LIT(b, "false");
 }
 
-static void put_seconds(struct buf *b, int64_t us)
-{
-    char digits[6];
-    int64_t rest = us % SEC_US;
-    buf_add_int(b, us / SEC_US);
-    if (!rest)
-        return;
-    for (int i = 5; i >= 0; i--, rest /= 10)
-        digits[i] = (char)('0' + rest % 10);
-    size_t n = 6;
-    while (digits[n - 1] == '0')
-        n--;
-    buf_add_char(b, '.');
-    buf_add(b, digits, n);
-}
-
 /* `,"name":` */
 static void put_name(struct buf *b, const char *name)
 {
@@ -123,7 +107,7 @@ void add_time(struct buf *b, const char *name, int64_t us)
 void add_seconds(struct buf *b, const char *name, int64_t us)
 {
     put_name(b, name);
-    put_seconds(b, us);
+    json_add_seconds(b, us);
 }
 
 void add_raw(struct buf *b, const char *name, struct bytes json)
@@ -133,17 +117,6 @@ void add_raw(struct buf *b, const char *name, struct bytes json)
 }
 
 /* ---- Payloads -------------------------------------------------------------------------------- */
-
-static void put_base64(struct buf *b, struct bytes bytes)
-{
-    char out[1024];
-    buf_add_char(b, '"');
-    for (size_t at = 0; at < bytes.len; at += 768) { /* a multiple of 3: no padding inside */
-        struct bytes piece = { bytes.data + at, MIN(bytes.len - at, 768) };
-        buf_add(b, out, base64_write(piece, out));
-    }
-    buf_add_char(b, '"');
-}
 
 bool add_payload(struct buf *b, const char *name, const char *name_base64, struct payload p,
                  size_t max)
@@ -159,7 +132,7 @@ bool add_payload(struct buf *b, const char *name, const char *name_base64, struc
         LIT(b, "null");
     put_name(b, name_base64);
     if (p.form == PAWL_BYTES)
-        put_base64(b, (struct bytes){ p.bytes.data, cut ? max : p.bytes.len });
+        json_add_base64(b, (struct bytes){ p.bytes.data, cut ? max : p.bytes.len });
     else
         LIT(b, "null");
     return cut;
@@ -225,7 +198,7 @@ static void put_counts(struct buf *b, const struct call *c)
     LIT(b, ",\"max_lost\":");
     buf_add_int(b, c->spec.max_lost);
     LIT(b, ",\"timeout\":");
-    put_seconds(b, c->spec.timeout_us);
+    json_add_seconds(b, c->spec.timeout_us);
 }
 
 static void put_tags(struct buf *b, const struct call_spec *s)

@@ -5,10 +5,10 @@
  */
 #include "api/document.h"
 
-#include "api/fields.h"
 #include "api/route.h"
 #include "api/schema.h"
 #include "base/json.h"
+#include "model/fields.h"
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
@@ -51,6 +51,7 @@ const char *field_type(enum field_kind kind)
     case FIELD_OBJECT:
         return "object";
     case FIELD_ARRAY:
+    case FIELD_TIMES:
         return "array";
     case FIELD_JSON:
         break;

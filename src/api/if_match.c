@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/ask.h"
-#include "api/spec_json.h"
+#include "api/ask_spec.h"
 #include "base/text.h"
 
 /* The condition when no tag can match: no object ever has this version. */

@@ -8,14 +8,14 @@
 #include "api/ask_io.h"
 #include "api/body.h"
 #include "api/call_json.h"
-#include "api/fields.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/words.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "model/fields.h"
+#include "model/words.h"
 
 struct keys_read {
     struct ask_read read; /* first */

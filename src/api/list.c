@@ -10,11 +10,11 @@
 #include "api/call_json.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/words.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "model/cursor.h"
+#include "model/words.h"
 
 struct list_read {
     struct ask_read read; /* first */

@@ -9,6 +9,10 @@
 
 #include "api/ask.h"
 
+/* `include` of GET /v1/calls, and the bit of each of its words in struct value. */
+#define INCLUDE_WORDS "input|result"
+enum { INCLUDE_INPUT = 1, INCLUDE_RESULT = 2 };
+
 /* The filters that need more than copying, as they were written; absent: not given. */
 struct list_words {
     struct bytes status, cursor;

@@ -11,19 +11,19 @@
 
 #include "api/ask.h"
 #include "api/ask_io.h"
+#include "api/ask_spec.h"
 #include "api/body.h"
 #include "api/call_json.h"
-#include "api/fields.h"
 #include "api/internal.h"
-#include "api/wait.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/spec_json.h"
 #include "api/submit.h"
+#include "api/wait.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "exec/waiter.h"
+#include "model/fields.h"
 
 #define CALL_WAIT_US (30 * SEC_US)
 #define TURN_WAIT_US (5 * SEC_US)

@@ -9,9 +9,11 @@
 
 #include "api/ask.h"
 #include "api/auth.h"
+#include "api/list.h"
 #include "api/route.h"
-#include "api/words.h"
 #include "base/limits.h"
+#include "model/spec_json.h"
+#include "model/words.h"
 
 #define ANSWER(code, schema_name, text)                                                            \
     {                                                                                              \

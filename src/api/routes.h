@@ -100,7 +100,6 @@ void route_home(struct ask *q);
 /* GET /favicon.ico: nothing, so that browsers report no error. */
 void route_favicon(struct ask *q);
 
-extern const struct shape spec_shape, session_shape; /* spec_json.c */
 extern const struct shape batch_shape, bulk_shape, patch_shape, unblock_shape;
 extern const struct shape claim_shape, finish_shape, extend_shape;
 extern const struct shape any_shape; /* any JSON value; objects.c */

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/schema.h"
-#include "api/words.h"
+#include "model/words.h"
 
 /* clang-format off */
 #define CALL_HEAD                                                                                 \

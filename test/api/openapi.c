@@ -11,7 +11,7 @@
 
 #include "api/route.h"
 #include "api/schema.h"
-#include "api/words.h"
+#include "model/words.h"
 #include "lib/lib.h"
 #include "web.h"
 

@@ -1,12 +1,12 @@
 /*
- * spec_json.h - a call as clients write it, read strictly into a call_spec.
+ * ask_spec.h - the call that a request asks for, with the headers Idempotency-Key and If-Match.
  *
  * The loop thread, or the thread that holds the ask. What is made lives on q->a; errors name the
  * field.
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef API_SPEC_JSON_H
-#define API_SPEC_JSON_H
+#ifndef API_ASK_SPEC_H
+#define API_ASK_SPEC_H
 
 #include "api/ask.h"
 #include "base/json.h"
@@ -16,19 +16,9 @@
 MUST_USE enum pawl_status spec_of_json(struct ask *q, const struct json *object,
                                        struct bytes header_id, struct call_spec *out,
                                        struct pawl_err *err);
-/* Only read it, for routes that fill in more (calls that a finish sends). call_timeout_us 0: the
- * model's default. */
-MUST_USE enum pawl_status spec_read_json(struct arena *a, const struct json *object,
-                                         int64_t call_timeout_us, struct call_spec *out,
-                                         struct pawl_err *err);
 /* Complete what was read: id, client, limits, defaults, fingerprint. */
 MUST_USE enum pawl_status spec_complete(struct ask *q, struct bytes header_id,
                                         struct call_spec *out, struct pawl_err *err);
-/* Read a session's request: a call without a key, and whether it is cancelled when its wait is
- * over. Not completed. */
-MUST_USE enum pawl_status session_of_json(struct ask *q, const struct json *object,
-                                          struct call_spec *out, bool *out_cancel,
-                                          struct pawl_err *err);
 /* The header Idempotency-Key; absent when there is none. INVALID: malformed or repeated. */
 MUST_USE enum pawl_status ask_idempotency_key(struct ask *q, struct bytes *out,
                                               struct pawl_err *err);
