@@ -50,6 +50,8 @@ struct call_spec {
     struct backoff backoff;
     enum pawl_on_dead on_dead;
     struct bytes caller, client, parent, traceparent; /* absent when not given */
+    struct bytes schedule; /* whose tick it is; absent: of none. Set by schedules alone */
+    int64_t scheduled_us;  /* the time of that tick; 0: a person asked for it, or it is no tick */
     const struct tag *tags;
     size_t n_tags;
     unsigned char fingerprint[FINGERPRINT_LEN];
