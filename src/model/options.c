@@ -121,6 +121,12 @@ enum pawl_status call_options_write(struct arena *a, const struct call_spec *s, 
         json_add_name(&b, "on_dead");
         buf_add_text(&b, "\"block\"");
     }
+    if (s->watch) {
+        if (b.len == 0)
+            buf_add_char(&b, '{');
+        json_add_name(&b, "watch");
+        buf_add_int(&b, s->watch);
+    }
     schedule_write(&b, s);
     if (b.len == 0 && buf_ok(&b)) {
         *out = BYTES_NONE;
@@ -159,6 +165,7 @@ static bool field_read(const struct json *v, struct call_spec *s, const struct o
 
 static bool option_read(struct arena *a, const struct json *v, struct call_spec *s)
 {
+    int64_t n;
     if (bytes_eq(v->name, BYTES("schedule"))) {
         s->schedule = v->kind == JSON_STRING ? json_string(a, v) : BYTES_NONE;
         return s->schedule.data && !name_fault(s->schedule);
@@ -166,6 +173,11 @@ static bool option_read(struct arena *a, const struct json *v, struct call_spec 
     if (bytes_eq(v->name, BYTES("scheduled_us")))
         return json_int(v, &s->scheduled_us) && s->scheduled_us >= TIME_FIRST_US &&
                s->scheduled_us <= TIME_LAST_US;
+    if (bytes_eq(v->name, BYTES("watch"))) {
+        bool fits = json_int(v, &n) && n >= 1 && n <= WATCH_ALL;
+        s->watch = fits ? (unsigned)n : 0;
+        return fits;
+    }
     if (bytes_eq(v->name, BYTES("on_dead"))) {
         s->on_dead = PAWL_ON_DEAD_BLOCK;
         return bytes_eq(v->raw, BYTES("\"block\""));

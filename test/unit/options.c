@@ -48,6 +48,9 @@ TEST(only_what_differs_is_stored)
     call_spec_init(&s);
     s.on_dead = PAWL_ON_DEAD_BLOCK;
     EQ_RUN(written(&s), "{\"on_dead\":\"block\"}");
+    s.watch = WATCH_CRON;
+    EQ_RUN(written(&s), "{\"on_dead\":\"block\",\"watch\":1}");
+    s.watch = 0;
     s.backoff.jitter = 0;
     s.max_lost = 1;
     s.keep_us = 9;
@@ -70,6 +73,7 @@ static void eq_options(const struct call_spec *a, const struct call_spec *b)
     EQ_MEM(&a->backoff.factor, &b->backoff.factor, sizeof(double));
     EQ_MEM(&a->backoff.jitter, &b->backoff.jitter, sizeof(double));
     EQ_INT(a->on_dead, b->on_dead);
+    EQ_UINT(a->watch, b->watch);
 }
 
 static uint64_t roll(uint64_t n)
@@ -107,6 +111,7 @@ TEST(any_options_read_back)
             s.schedule = BYTES("n\"ight \xc3\xa9");
             s.scheduled_us = roll(2) ? 1 + (int64_t)roll((uint64_t)DURATION_MAX_US) : 0;
         }
+        s.watch = (unsigned)roll(WATCH_ALL + 1);
         OK(call_options_read(&arena, written(&s), &back, &err), &err);
         eq_options(&s, &back);
         arena_reset(&arena);
@@ -123,6 +128,10 @@ TEST(what_we_did_not_write_is_broken)
         "null",
         "{",
         "{\"max_attempts\":0}",
+        "{\"watch\":0}",
+        "{\"watch\":32}",
+        "{\"watch\":-1}",
+        "{\"watch\":\"1\"}",
         "{\"max_attempts\":1001}",
         "{\"max_attempts\":\"5\"}",
         "{\"max_attempts\":5.0}",
