@@ -3,10 +3,10 @@
 -- name: cron_lock
 -- in:   name text[], sorted
 -- out:  name, spec, version, paused, zone_data, due_at, next_at, next_local, last_at, last_local, last_id, last_seq,
---       watched, waiting_at, created_at, updated_at
+--       waiting_at, created_at, updated_at
 -- why:  Only nodes lock these rows, and never for long.
 each SELECT name, spec, version, paused, zone_data, due_at, next_at, next_local, last_at, last_local, last_id, last_seq,
-       watched, waiting_at, created_at, updated_at
+       waiting_at, created_at, updated_at
 FROM pawl.schedule WHERE name = $1:text[] FOR UPDATE;
 
 -- name: cron_due
@@ -42,24 +42,25 @@ ORDER BY name LIMIT $3:int FOR UPDATE SKIP LOCKED;
 -- name: cron_add
 -- why:  Another transaction may have stored the name: then none is added, and the group is repeated.
 INSERT ONCE INTO pawl.schedule (name, spec, version, paused, zone_data, due_at, next_at, next_local, last_at, last_local,
-  last_id, last_seq, watched, waiting_at, created_at, updated_at)
+  last_id, last_seq, waiting_at, created_at, updated_at)
 rows($1:text[], $2:text[], $3:int[], $4:int[], $5:text[], $6:int[], $7:int[], $8:int[], $9:int[], $10:int[], $11:text[],
-  $12:int[], $13:int[], $14:int[], $15:int[], $16:int[]);
+  $12:int[], $13:int[], $14:int[], $15:int[]);
 
 -- name: cron_put
 -- in:   as cron_add
 each UPDATE pawl.schedule SET spec = $2:text[], version = $3:int[], paused = $4:int[], zone_data = $5:text[],
   due_at = $6:int[], next_at = $7:int[], next_local = $8:int[], last_at = $9:int[], last_local = $10:int[],
-  last_id = $11:text[], last_seq = $12:int[], watched = $13:int[], waiting_at = $14:int[], created_at = $15:int[],
-  updated_at = $16:int[]
+  last_id = $11:text[], last_seq = $12:int[], waiting_at = $13:int[], created_at = $14:int[],
+  updated_at = $15:int[]
 WHERE name = $1:text[];
 
 -- name: cron_move
--- in:   name, zone_data, due_at, next_at, next_local, last_at, last_local, last_id, last_seq, watched, waiting_at
+-- in:   name, zone_data, due_at, next_at, next_local, last_at, last_local, last_id, last_seq, waiting_at,
+--       paused
 -- why:  Everything that a tick changes; the spec stays where it is.
 each UPDATE pawl.schedule SET zone_data = $2:text[], due_at = $3:int[], next_at = $4:int[], next_local = $5:int[],
-  last_at = $6:int[], last_local = $7:int[], last_id = $8:text[], last_seq = $9:int[], watched = $10:int[],
-  waiting_at = $11:int[]
+  last_at = $6:int[], last_local = $7:int[], last_id = $8:text[], last_seq = $9:int[], waiting_at = $10:int[],
+  paused = $11:int[]
 WHERE name = $1:text[];
 
 -- name: cron_remove
@@ -70,14 +71,14 @@ each DELETE FROM pawl.schedule WHERE name = $1:text[];
 -- in:   name text
 -- out:  as cron_lock
 SELECT name, spec, version, paused, zone_data, due_at, next_at, next_local, last_at, last_local, last_id, last_seq,
-       watched, waiting_at, created_at, updated_at
+       waiting_at, created_at, updated_at
 FROM pawl.schedule WHERE name = $1:text;
 
 -- name: cron_list
 -- in:   after text, max int
 -- out:  as cron_lock
 SELECT name, spec, version, paused, zone_data, due_at, next_at, next_local, last_at, last_local, last_id, last_seq,
-       watched, waiting_at, created_at, updated_at
+       waiting_at, created_at, updated_at
 FROM pawl.schedule WHERE name > $1:text ORDER BY name LIMIT $2:int;
 
 -- name: tick_add

@@ -50,10 +50,13 @@ enum cron_do {
     CRON_FORGET, /* remove up to `max` ticks that were decided before `before_us` */
 };
 
-/* A call that a TICK could not submit, for the log. */
+/* A tick that a TICK could not submit, for the log. */
 struct cron_refused {
-    struct bytes schedule, id;
-    enum pawl_status status; /* CONFLICT, GONE, FULL */
+    struct bytes schedule;
+    struct bytes id;   /* of its call; absent: the schedule could not be read, is left as it is, and
+                          will be looked at again in a minute */
+    struct bytes text; /* what was wrong */
+    enum pawl_status status;
 };
 #define CRON_REFUSED_MAX 20
 
@@ -90,6 +93,10 @@ struct cron_op {
     size_t n_ids;
     struct cron_refused *refused; /* TICK: the first CRON_REFUSED_MAX */
     size_t n_refused;
+    struct bytes *cancels; /* TICK: n_cancels calls that a newer tick replaces: an OP_CANCEL of each
+                              is asked for, which the poster of the TICK posts. They are answered
+                              again every few seconds until they have ended */
+    size_t n_cancels;
     bool more;         /* TICK, ZONES, FORGET: something is left that this could have done */
     int64_t next_us;   /* TICK without `more`: when the next schedule is due; 0: none ever */
     struct bytes next; /* ZONES with `more`: the next `after` */
@@ -176,5 +183,9 @@ struct cron_due {
     int64_t now_us;  /* the database's clock */
 };
 MUST_USE enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err *err);
+
+/* Ticks that this process submitted because the call that they waited for ended. Counted when they
+ * are decided: a commit that is repeated counts twice. */
+int64_t cron_waited(void);
 
 #endif

@@ -1,10 +1,11 @@
 -- Schedules, and what came of their ticks. An older program does not know them: it ticks nothing, and it cannot read
--- the calls that a schedule submits, so none is stored before the second half has run.
+-- the calls that a schedule submits, so no schedule is stored before the second half has run.
 
 -- due_at: when a node looks at the schedule next; null while it is paused or has no time left. next_at: the next tick
 -- that is not decided. next_local: what a clock in its zone shows then, and last_local at the last tick, both by the
--- data that computed them (zone_data): newer data moves no tick to a local time that was decided. last_seq is the call
--- of the last tick, watched 1 if its end is told to the schedule; waiting_at is the tick that waits for that end.
+-- data that computed them (zone_data): newer data moves no tick to a local time that was decided. paused: 1 yes, 2 it
+-- was resumed and has not been looked at since. last_seq is the call of the last tick, and waiting_at the tick that
+-- waits for its end.
 CREATE TABLE pawl.schedule (
   name       text COLLATE "C" PRIMARY KEY,
   spec       text COLLATE "C" NOT NULL,
@@ -18,7 +19,6 @@ CREATE TABLE pawl.schedule (
   last_local bigint,
   last_id    text COLLATE "C",
   last_seq   bigint,
-  watched    bigint NOT NULL,
   waiting_at bigint,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL
@@ -63,5 +63,4 @@ LEFT JOIN pawl.gone g ON g.seq = i.seq
 LEFT JOIN pawl.ready r ON r.seq = i.seq
 LEFT JOIN pawl.line n ON n.seq = i.seq;
 -- finish
--- Nothing to change: it says that no older program is left.
-DO $$ BEGIN END $$;
+UPDATE pawl.meta SET value = greatest(value, 10) WHERE name = 'min_version';

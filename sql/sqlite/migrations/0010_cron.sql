@@ -1,10 +1,11 @@
 -- Schedules, and what came of their ticks. An older program does not know them: it ticks nothing, and it cannot read
--- the calls that a schedule submits, so none is stored before the second half has run.
+-- the calls that a schedule submits, so no schedule is stored before the second half has run.
 
 -- due_at: when a node looks at the schedule next; null while it is paused or has no time left. next_at: the next tick
 -- that is not decided. next_local: what a clock in its zone shows then, and last_local at the last tick, both by the
--- data that computed them (zone_data): newer data moves no tick to a local time that was decided. last_seq is the call
--- of the last tick, watched 1 if its end is told to the schedule; waiting_at is the tick that waits for that end.
+-- data that computed them (zone_data): newer data moves no tick to a local time that was decided. paused: 1 yes, 2 it
+-- was resumed and has not been looked at since. last_seq is the call of the last tick, and waiting_at the tick that
+-- waits for its end.
 CREATE TABLE pawl_schedule (
   name       TEXT PRIMARY KEY,
   spec       TEXT NOT NULL,
@@ -18,7 +19,6 @@ CREATE TABLE pawl_schedule (
   last_local INTEGER,
   last_id    TEXT,
   last_seq   INTEGER,
-  watched    INTEGER NOT NULL,
   waiting_at INTEGER,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
@@ -70,4 +70,4 @@ LEFT JOIN pawl_gone g ON g.seq = i.seq
 LEFT JOIN pawl_ready r ON r.seq = i.seq
 LEFT JOIN pawl_line n ON n.seq = i.seq;
 -- finish
--- Nothing to change: it says that no older program is left.
+UPDATE pawl_meta SET value = max(value, 10) WHERE name = 'min_version';

@@ -270,6 +270,11 @@ int64_t feature_retention(const struct ledger *d)
     return d->retention_us;
 }
 
+enum pawl_status feature_finished(struct ledger *d, int step, bool *out, struct pawl_err *err)
+{
+    return led_finished(d, step, out, err);
+}
+
 void *feature_memory(struct ledger *d, const struct feature *f, size_t size)
 {
     for (struct led_memory *m = d->tx->memory; m; m = m->next)
