@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [build|run|test|bench] - install the Debian 12 packages for building; run adds those for the first try with
-# curl, test those for testing, bench those for the peers of the benchmarks.
+# setup.sh [build|run|test|bench] - install the Debian 12 packages for building; run adds those for running and the first
+# try with curl, test those for testing, bench those for the peers of the benchmarks.
 #
 # Prints which packages are missing before it installs them; when none is, it asks dpkg once and ends. PAWL_INSTALL=no
 # skips everything. Runs as root, or through sudo.
@@ -10,6 +10,8 @@ set -eu
 
 build="gcc libc6-dev binutils make meson ninja-build pkg-config libsqlite3-dev libpq-dev
     libmariadb-dev libssl-dev libuv1-dev node-llhttp libconfuse-dev"
+# The time zones of schedules; the files of the IANA database are read when the program runs.
+zones="tzdata"
 # g++ checks that pawl.h is also C++; the formatter is pinned, because another version formats differently. cppcheck is
 # for `make analyze`; clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
 # certificate of the TLS tests; curl, jq and sqlite3 are in the examples that the tests run as printed; faketime gives a
@@ -26,8 +28,8 @@ fi
 
 case ${1:-build} in
 build) want=$build ;;
-run) want="$build curl" ;;
-test) want="$build $test" ;;
+run) want="$build $zones curl" ;;
+test) want="$build $zones $test" ;;
 bench) want="$build $bench" ;;
 *)
     echo "usage: tools/setup.sh [build|run|test|bench]" >&2

@@ -135,5 +135,11 @@
 #define LOG_FAILURES_MAX 20
 /* Lost attempts that one store operation reports by name; the rest are counted. */
 #define LOST_TOLD_MAX LOG_FAILURES_MAX
+/* The name of a time zone. The longest in the IANA database has 32 bytes. */
+#define ZONE_NAME_LEN_MAX 64
+/* The file of a time zone. The largest of the database has less than 4 KiB. */
+#define ZONE_FILE_LEN_MAX (64 << 10)
+/* Transitions in such a file. The most in the database are 310; its compiler allows 2000. */
+#define ZONE_CHANGES_MAX 2000
 
 #endif

@@ -71,6 +71,23 @@ const char *name_fault(struct bytes name)
 }
 static_assert(NAME_LEN_MAX == 255, "the sentence says so");
 
+const char *text_shown(struct bytes b, char out[TEXT_SHOWN_LEN])
+{
+    struct bytes kept = utf8_cut(b, 40);
+    bool utf8 = utf8_valid(kept);
+    for (size_t i = 0; i < kept.len; i++) {
+        unsigned char c = (unsigned char)kept.data[i];
+        bool c1 = utf8 && c == 0xc2 && (unsigned char)kept.data[i + 1] < 0xa0;
+        out[i] = c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8) ? '?' : kept.data[i];
+        if (c1) {
+            out[i++] = '?';
+            out[i] = '?';
+        }
+    }
+    memcpy(out + kept.len, kept.len < b.len ? "..." : "", kept.len < b.len ? 4 : 1);
+    return out;
+}
+
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
 bool int_parse(struct bytes text, int64_t *out)

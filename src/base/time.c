@@ -1,8 +1,7 @@
 /*
  * time.c - times and durations as text (text.h). Pure.
  *
- * The calendar is computed here because the range of gmtime() differs between machines. Days are
- * counted from 1 March of year 0, so that the leap day ends its year and months have a formula.
+ * The calendar is ymd.c.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
@@ -11,33 +10,9 @@
 #include "base/macros.h"
 #include "base/text.h"
 #include "base/world.h"
+#include "base/ymd.h"
 
 #define DAY_US (86400 * SEC_US)
-
-struct date {
-    int year, month, day;
-};
-
-/* Days since 1970-01-01. */
-static int64_t days_of(struct date d)
-{
-    int64_t year = d.month > 2 ? d.year : d.year - 1;
-    int64_t era = year / 400, of_era = year % 400;
-    int64_t of_year = (153 * (d.month > 2 ? d.month - 3 : d.month + 9) + 2) / 5 + d.day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-static struct date date_of(int64_t days)
-{
-    days += 719468;
-    int64_t era = days / 146097, of_era = days % 146097;
-    int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-    int64_t shifted = (5 * of_year + 2) / 153;
-    int month = (int)(shifted < 10 ? shifted + 3 : shifted - 9);
-    return (struct date){ (int)(era * 400 + year) + (month <= 2), month,
-                          (int)(of_year - (153 * shifted + 2) / 5 + 1) };
-}
 
 static char *put(char *at, int64_t n, int digits)
 {
@@ -49,12 +24,8 @@ static char *put(char *at, int64_t n, int digits)
 void time_text(int64_t us, char out[TIME_TEXT_LEN + 1])
 {
     us = MIN(MAX(us, TIME_FIRST_US), TIME_LAST_US);
-    int64_t days = us / DAY_US, rest = us % DAY_US;
-    if (rest < 0) {
-        rest += DAY_US;
-        days--;
-    }
-    struct date d = date_of(days);
+    int64_t days = floor_div(us, DAY_US), rest = us - days * DAY_US;
+    struct ymd d = ymd_of(days);
     int64_t sec = rest / SEC_US;
     const struct {
         int64_t n;
@@ -132,22 +103,15 @@ static bool take_offset(struct bytes *t, int *out)
     return true;
 }
 
-static int month_days(int year, int month)
-{
-    static const char days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return days[month - 1] + (month == 2 && leap);
-}
-
-static bool take_date(struct bytes *t, struct date *d)
+static bool take_date(struct bytes *t, struct ymd *d)
 {
     return take(t, 4, 1, 9999, &d->year) && take_char(t, "-") && take(t, 2, 1, 12, &d->month) &&
-           take_char(t, "-") && take(t, 2, 1, month_days(d->year, d->month), &d->day);
+           take_char(t, "-") && take(t, 2, 1, ymd_month_days(d->year, d->month), &d->day);
 }
 
 bool time_parse(struct bytes text, int64_t *out_us)
 {
-    struct date d;
+    struct ymd d;
     int hour, minute, second, east;
     int64_t fraction;
     /* Second 60 is refused: the stored clock has none. */
@@ -156,7 +120,7 @@ bool time_parse(struct bytes text, int64_t *out_us)
         !take(&text, 2, 0, 59, &second) || !take_fraction(&text, &fraction) ||
         !take_offset(&text, &east) || text.len > 0)
         return false;
-    int64_t minutes = days_of(d) * 1440 + hour * 60 + minute - east;
+    int64_t minutes = ymd_days(d) * 1440 + hour * 60 + minute - east;
     int64_t us = (minutes * 60 + second) * SEC_US + fraction;
     if (us < TIME_FIRST_US || us > TIME_LAST_US)
         return false;
