@@ -250,6 +250,12 @@ static void put_times(struct buf *b, const struct call *c)
     put_time(b, c->expires_us);
     LIT(b, ",\"keep_until\":");
     put_time(b, c->keep_until_us);
+    if (!c->spec.schedule.data)
+        return;
+    LIT(b, ",\"schedule\":");
+    put_text(b, c->spec.schedule);
+    LIT(b, ",\"scheduled_at\":");
+    put_time(b, c->spec.scheduled_us);
 }
 
 void call_add(struct buf *b, const struct call *c, unsigned show)
@@ -294,10 +300,11 @@ static void copy_bytes(struct copying *c, struct bytes *b)
 static void copy_all(struct copying *c, struct call *call)
 {
     struct call_spec *s = &call->spec;
-    struct bytes *const places[] = { &s->id,     &s->type,        &s->method,          &s->key,
-                                     &s->queue,  &s->input.bytes, &s->caller,          &s->client,
-                                     &s->parent, &s->traceparent, &call->result.bytes, &call->error,
-                                     &call->node };
+    struct bytes *const places[] = { &s->id,          &s->type,     &s->method,
+                                     &s->key,         &s->queue,    &s->input.bytes,
+                                     &s->caller,      &s->client,   &s->parent,
+                                     &s->traceparent, &s->schedule, &call->result.bytes,
+                                     &call->error,    &call->node };
     for (size_t i = 0; i < COUNT_OF(places); i++)
         copy_bytes(c, places[i]);
 }

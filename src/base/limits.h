@@ -141,5 +141,15 @@
 #define ZONE_FILE_LEN_MAX (64 << 10)
 /* Transitions in such a file. The most in the database are 310; its compiler allows 2000. */
 #define ZONE_CHANGES_MAX 2000
+/* A cron expression in bytes: room for lists of every second, minute and hour. */
+#define CRON_LEN_MAX 1000
+/* Missed ticks that one catch-up submits, the newest ones: one commit, and not a night's work at
+ * once. */
+#define CATCH_UP_MAX 100
+/* A tick that is handled later than this was missed, unless it is the only one that is due: then
+ * up to TICK_LATE_ALONE_US. The first is a commit under load; the second is a leader that died and
+ * until another one takes its place, on a database that was failing over. */
+#define TICK_LATE_US (INT64_C(3) * 1000000)
+#define TICK_LATE_ALONE_US (INT64_C(60) * 1000000)
 
 #endif

@@ -25,7 +25,7 @@ const char *name_fault(struct bytes name);
 #define TEXT_SHOWN_LEN 48
 /* A text as an error shows it, in `out`: its first 40 bytes, with `...` when there are more,
  * without half a character, and with `?` for control characters and for all that is not UTF-8. */
-const char *text_shown(struct bytes b, char out[TEXT_SHOWN_LEN]);
+const char *text_brief(struct bytes b, char out[TEXT_SHOWN_LEN]);
 
 #define TIME_TEXT_LEN 27
 /* 0001-01-01T00:00:00 and the last microsecond of 9999: the range of the text below. */

@@ -368,7 +368,7 @@ enum pawl_status zone_load(const char *dir, struct bytes name, struct zone **out
     char path[4096], shown[TEXT_SHOWN_LEN];
     const char *fault = zone_name_fault(name);
     if (fault)
-        return err_set(err, PAWL_INVALID, "zone \"%s\" %s", text_shown(name, shown), fault);
+        return err_set(err, PAWL_INVALID, "zone \"%s\" %s", text_brief(name, shown), fault);
     if (bytes_eq(name, BYTES("UTC")))
         return load_utc(out, err);
     dir = dir ? dir : ZONE_DIR;

@@ -177,9 +177,8 @@ static void count_finish(struct counting *c, const struct finish *q)
 static void count_op(struct counting *c, const struct op *op)
 {
     struct exec_stats *s = &c->e->stats;
-    const struct finish *f = op->kind == OP_FINISH    ? &op->finish
-                             : op->kind == OP_HANDLER ? op->handler.finish
-                                                      : NULL;
+    const struct op *end = op->kind == OP_HANDLER ? op->handler.end : op;
+    const struct finish *f = end->kind == OP_FINISH ? &end->finish : NULL;
     if (op->status == PAWL_LOST_LEASE && f)
         add(&s->lost, (int64_t)f->n);
     if (op->status != PAWL_OK)

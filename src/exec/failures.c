@@ -130,8 +130,8 @@ void failures_tell(struct exec *e, struct op *const *v, size_t n)
             continue;
         if (op->kind == OP_FINISH)
             tell_finish(e, &op->finish);
-        else if (op->kind == OP_HANDLER && op->handler.finish)
-            tell_finish(e, op->handler.finish);
+        else if (op->kind == OP_HANDLER && op->handler.end->kind == OP_FINISH)
+            tell_finish(e, &op->handler.end->finish);
         if (op->n_lost)
             tell_lost(e, op);
     }

@@ -39,6 +39,7 @@ struct session {
     bool begun, failed; /* the store thread has entered it; a statement went wrong */
     int64_t deadline_us;
     struct write_job job; /* the OP_HANDLER */
+    struct op end;        /* its end: the finish of this attempt */
     struct sql_query query;
     struct pawl_rows rows;
     enum pawl_status status;
@@ -136,6 +137,7 @@ static bool session_run(void *ctx, struct sql_tx *tx)
     }
     bool commit = s->state == S_COMMIT && t->item.how == END_RESULT;
     t->finish.v = s->state == S_COMMIT ? &t->item : &t->theirs;
+    s->end.finish = t->finish;
     pthread_mutex_unlock(&s->lock);
     if (late) {
         attempt_stop(t, STOP_TIME);
@@ -165,7 +167,7 @@ static void session_done(struct write_job *j)
     }
     t->job = (struct write_job){ .op = { .kind = OP_FINISH,
                                          .a = &t->end_arena,
-                                         .finish = t->finish,
+                                         .finish = s->end.finish,
                                          .status = j->op.status,
                                          .err = j->op.err,
                                          .ended = j->op.ended,
@@ -200,13 +202,13 @@ static enum pawl_status session_make(struct pawl_call *t, struct session **out,
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->moved, &attr);
     pthread_condattr_destroy(&attr);
-    s->job = (struct write_job){
-        .op = { .kind = OP_HANDLER,
-                .a = &t->end_arena,
-                .handler = { .run = session_run, .ctx = t, .finish = &t->finish } },
-        .done = session_done,
-        .weight = 1
-    };
+    s->job =
+        (struct write_job){ .op = { .kind = OP_HANDLER,
+                                    .a = &t->end_arena,
+                                    .handler = { .run = session_run, .ctx = t, .end = &s->end } },
+                            .done = session_done,
+                            .weight = 1 };
+    s->end.kind = OP_FINISH;
     atomic_store(&t->session, s);
     *out = s;
     return PAWL_OK;

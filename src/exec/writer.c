@@ -209,7 +209,7 @@ static void op_news(const struct exec *e, const struct op *op, struct news *out)
         finished(&op->finish, out);
         return;
     case OP_HANDLER:
-        finished(op->handler.finish, out);
+        finished(&op->handler.end->finish, out);
         return;
     case OP_CANCEL:
         out->ended += op->by_id.state == PAWL_CANCELLED;

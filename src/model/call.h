@@ -38,6 +38,17 @@ struct tag {
     struct bytes name, value;
 };
 
+/* Which features are told when a call leaves a lease or ends (call_spec.watch, held.marks). Numbers
+ * that are stored: a bit keeps its meaning. */
+enum {
+    WATCH_CRON = 1, /* the tick of a schedule, of which the next tick depends */
+    WATCH_CHILD = 2,
+    WATCH_LIMIT = 4,
+    WATCH_BATCH = 8,
+    WATCH_END = 16,
+    WATCH_ALL = 31,
+};
+
 /* The request for a call. After call_spec_settle() every name that has a default is filled in, and
  * the fingerprint is set. keep_us 0 means the retention setting. */
 struct call_spec {
@@ -49,7 +60,10 @@ struct call_spec {
     int64_t timeout_us, keep_us;
     struct backoff backoff;
     enum pawl_on_dead on_dead;
+    unsigned watch;                                   /* WATCH_..., set by features alone */
     struct bytes caller, client, parent, traceparent; /* absent when not given */
+    struct bytes schedule; /* whose tick it is; absent: of none. Set by schedules alone */
+    int64_t scheduled_us;  /* the time of that tick; 0: a person asked for it, or it is no tick */
     const struct tag *tags;
     size_t n_tags;
     unsigned char fingerprint[FINGERPRINT_LEN];

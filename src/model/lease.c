@@ -23,13 +23,14 @@ enum {
     HAS_COUNTS = 16, /* the counts of struct attempt_counts; without: all 0 */
     HAS_KEY = 32,    /* key, and key_no as a difference to the previous item; without: no key */
     HAS_POS = 64,    /* the difference to the seq; without: it equals the seq, or there is no key */
-    HAS_ALL = 127,
+    HAS_MARKS = 128, /* without: none */
+    HAS_ALL = 255,
 };
 
 #define VERSION 1
 #define VARINT_LEN_MAX 10
-/* Flags and ten numbers. */
-#define ITEM_LEN_MAX (1 + 10 * VARINT_LEN_MAX)
+/* Flags and eleven numbers. */
+#define ITEM_LEN_MAX (1 + 11 * VARINT_LEN_MAX)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -56,7 +57,8 @@ static int flags_of(const struct held *h, const struct held *before)
            (h->run_at_us != before->run_at_us ? HAS_RUN_AT : 0) |
            (h->lane != before->lane ? HAS_LANE : 0) |
            (h->priority != before->priority ? HAS_PRIORITY : 0) | (counts ? HAS_COUNTS : 0) |
-           (h->key ? HAS_KEY : 0) | (h->key && h->pos != h->seq ? HAS_POS : 0);
+           (h->key ? HAS_KEY : 0) | (h->key && h->pos != h->seq ? HAS_POS : 0) |
+           (h->marks ? HAS_MARKS : 0);
 }
 
 static unsigned char *put_item(unsigned char *at, const struct held *h, const struct held *before)
@@ -82,6 +84,8 @@ static unsigned char *put_item(unsigned char *at, const struct held *h, const st
     }
     if (flags & HAS_POS)
         at = put_diff(at, h->pos, h->seq);
+    if (flags & HAS_MARKS)
+        at = put(at, h->marks);
     return at;
 }
 
@@ -194,6 +198,7 @@ static struct held get_item(struct reader *r, const struct held *before)
         h.counts.redrives = get_int(r, (int64_t)get(r), 0);
     }
     get_key(r, flags, before, &h);
+    h.marks = flags & HAS_MARKS ? (unsigned)get_int(r, (int64_t)get(r), 1) : 0;
     r->failed |= flags_of(&h, before) != flags;
     return h;
 }

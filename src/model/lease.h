@@ -23,6 +23,7 @@ struct held {
     int key;        /* index of the key among the lease's keys, from 1; calls of one key share it */
     int64_t pos;    /* its place in the key's line, to which it returns when it is released */
     int64_t key_no; /* its number within the key, from 1 */
+    unsigned marks; /* WATCH_... bits of the claim, besides those of the call itself */
 };
 
 /* Pack n items sorted by seq into `a`. Seqs are stored as differences; other fields only where they

@@ -86,6 +86,21 @@ static enum pawl_status settle_text(struct arena *a, struct buf *b, struct bytes
     return PAWL_OK;
 }
 
+/* Whose tick the call is, and of when. */
+static void schedule_write(struct buf *b, const struct call_spec *s)
+{
+    if (!s->schedule.data)
+        return;
+    if (b->len == 0)
+        buf_add_char(b, '{');
+    json_add_name(b, "schedule");
+    json_add_string(b, s->schedule);
+    if (!s->scheduled_us)
+        return;
+    json_add_name(b, "scheduled_us");
+    buf_add_int(b, s->scheduled_us);
+}
+
 enum pawl_status call_options_write(struct arena *a, const struct call_spec *s, struct bytes *out,
                                     struct pawl_err *err)
 {
@@ -106,6 +121,13 @@ enum pawl_status call_options_write(struct arena *a, const struct call_spec *s, 
         json_add_name(&b, "on_dead");
         buf_add_text(&b, "\"block\"");
     }
+    if (s->watch) {
+        if (b.len == 0)
+            buf_add_char(&b, '{');
+        json_add_name(&b, "watch");
+        buf_add_int(&b, s->watch);
+    }
+    schedule_write(&b, s);
     if (b.len == 0 && buf_ok(&b)) {
         *out = BYTES_NONE;
         return PAWL_OK;
@@ -141,8 +163,21 @@ static bool field_read(const struct json *v, struct call_spec *s, const struct o
     return false;
 }
 
-static bool option_read(const struct json *v, struct call_spec *s)
+static bool option_read(struct arena *a, const struct json *v, struct call_spec *s)
 {
+    int64_t n;
+    if (bytes_eq(v->name, BYTES("schedule"))) {
+        s->schedule = v->kind == JSON_STRING ? json_string(a, v) : BYTES_NONE;
+        return s->schedule.data && !name_fault(s->schedule);
+    }
+    if (bytes_eq(v->name, BYTES("scheduled_us")))
+        return json_int(v, &s->scheduled_us) && s->scheduled_us >= TIME_FIRST_US &&
+               s->scheduled_us <= TIME_LAST_US;
+    if (bytes_eq(v->name, BYTES("watch"))) {
+        bool fits = json_int(v, &n) && n >= 1 && n <= WATCH_ALL;
+        s->watch = fits ? (unsigned)n : 0;
+        return fits;
+    }
     if (bytes_eq(v->name, BYTES("on_dead"))) {
         s->on_dead = PAWL_ON_DEAD_BLOCK;
         return bytes_eq(v->raw, BYTES("\"block\""));
@@ -180,11 +215,11 @@ enum pawl_status call_options_read(struct arena *a, struct bytes text, struct ca
     if (st != PAWL_OK)
         return st;
     for (const struct json *v = object->first; v; v = v->next)
-        if (!option_read(v, s))
+        if (!option_read(a, v, s) && !a->failed)
             return err_set(err, PAWL_BROKEN,
                            "a stored call is damaged: option \"%.*s\" is unknown or out of range",
                            BYTES_ARG(v->name));
-    return PAWL_OK;
+    return a->failed ? err_no_memory(err, "a stored call") : PAWL_OK;
 }
 
 /* ---- Tags ------------------------------------------------------------------------------------ */

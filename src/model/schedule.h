@@ -12,9 +12,8 @@
 #include "base/json.h"
 #include "model/call.h"
 #include "model/fields.h"
+#include "model/ticks.h"
 
-/* What becomes of ticks that were missed. */
-enum catch_up { CATCH_UP_LAST, CATCH_UP_NONE, CATCH_UP_ALL };
 /* What becomes of a tick while the call of the last one has not ended. */
 enum overlap { OVERLAP_ALLOW, OVERLAP_SKIP, OVERLAP_WAIT, OVERLAP_REPLACE };
 

@@ -134,6 +134,12 @@ static enum pawl_status fault_cancel_requests(struct store *s, struct arena *a,
     struct store *in = wrap_inner(s);
     FAULTY(err, in->ops->cancel_requests(in, a, out, err));
 }
+static enum pawl_status fault_look(struct store *s, feature_look_fn *look, void *ctx,
+                                   struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    FAULTY(err, store_look(in, look, ctx, err));
+}
 static enum pawl_status fault_now(struct store *s, int64_t *out_us, struct pawl_err *err)
 {
     struct store *in = wrap_inner(s);
@@ -198,6 +204,7 @@ const struct store_ops store_fault_ops = {
     .nodes = fault_nodes,
     .leaders = fault_leaders,
     .cancel_requests = fault_cancel_requests,
+    .look = fault_look,
     .now = fault_now,
     .version = fault_version,
     .hint = fault_hint,

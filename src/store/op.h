@@ -110,9 +110,14 @@ struct finish_item {
     int64_t started_us;           /* when its handler began; 0: when it was claimed */
     const struct call_spec *send; /* settled; accepted in the same commit, with RESULT only */
     size_t n_send;
-    enum state_do state_do; /* of its object (type, key), when it completes; a call without a key:
-                               INVALID */
-    struct payload object;  /* SET: JSON or bytes */
+    enum state_do state_do;  /* of its object (type, key), when it completes; a call without a key:
+                                INVALID */
+    struct payload object;   /* SET: JSON or bytes */
+    struct feature_op *with; /* NULL, or an operation of a feature that is stored if and only if the
+                                item is stored now, with the item as its fence. It is decided before
+                                anything of the item; if it is refused, the item ends as END_ERROR
+                                with the text of the refusal, retried after the call's backoff, and
+                                nothing of `with`, `send` and the state is stored */
     /* answer */
     int64_t version; /* of the object, with SET that was stored now; else 0 */
     int64_t seq_found;
@@ -289,17 +294,44 @@ struct requeue {
     bool more;                 /* answer: such a lease is left */
 };
 
-/* OP_HANDLER: a handler's own SQL and its finish in one transaction. The engine opens the
- * transaction and calls `run` on the store thread with a handle for SQL. `run` returns true to
- * apply `finish` together with the SQL, false to roll the SQL back first and apply `finish` alone.
- * If the finish is refused (LOST_LEASE) the SQL is rolled back as well. It is the only operation of
- * its commit, and is never repeated, because the handler cannot run again here. */
+/* OP_FEATURE: an operation of a feature (store/feature.h), which has tables of its own. INVALID:
+ * the engine keeps calls only. LOST_LEASE: the fence does not hold, and nothing was stored.
+ * Everything else is decided by the feature. */
+struct feature;
+struct feature_op {
+    const struct feature *of;
+    void *ctx;          /* question and answer, of a type that the feature knows */
+    struct token token; /* with `seq` the fence: this lease holds this call open, else LOST_LEASE.
+                           None: no fence */
+    int64_t seq;
+    /* answer */
+    bool brings;   /* calls may be due now that were not before */
+    bool repeated; /* an earlier operation had stored this answer; this one stored nothing */
+};
+
+/* OP_WAKE: pending calls that are due later are due now; others stay as they are, without an error.
+ * It never waits for a key that another transaction has locked: then it leaves a key note, and the
+ * call is due as soon as the key has been looked at (a few milliseconds). */
+struct wake {
+    const int64_t *seqs;
+    size_t n;
+};
+
+/* OP_HANDLER: a handler's own SQL and its end in one transaction: an OP_FINISH or an OP_FEATURE.
+ * The engine opens the transaction and calls `run` on the store thread with a handle for SQL. `run`
+ * returns true to apply `end` together with the SQL, false to roll the SQL back first and apply
+ * `end` alone. If `end` is refused (LOST_LEASE) the SQL is rolled back as well, and so it is if
+ * `end` turns out to be a repeat (feature_op.repeated): then the SQL was committed before. It is
+ * the only operation of its commit, and is never repeated, because the handler cannot run again
+ * here. The answer of `end` (its status, what ended) is the answer of the handler's operation;
+ * `end` has its own question and the answers of its kind. */
 struct sql_tx;
+struct op;
 struct handler_op {
     bool (*run)(void *ctx, struct sql_tx *tx);
     void *ctx;
-    struct finish *finish; /* read after run returns */
-    bool committed_sql;    /* answer: the SQL was committed */
+    struct op *end;     /* read after run returns; it uses the arena of the handler's operation */
+    bool committed_sql; /* answer: the SQL was committed */
 };
 /* One statement inside OP_HANDLER's run, on the store thread. Rows live in `a`. */
 struct sql_query {
@@ -336,7 +368,9 @@ struct script {
     X(GC, gc)                                                                                      \
     X(REQUEUE, requeue)                                                                            \
     X(HANDLER, handler)                                                                            \
-    X(SCRIPT, script)
+    X(SCRIPT, script)                                                                              \
+    X(FEATURE, feature)                                                                            \
+    X(WAKE, wake)
 
 #define OP_ENUM(name, text) OP_##name,
 enum op_kind { OP_MAP(OP_ENUM) OP_COUNT };
@@ -371,6 +405,8 @@ struct op {
         struct requeue requeue;
         struct handler_op handler;
         struct script script;
+        struct feature_op feature;
+        struct wake wake;
     };
     enum pawl_status status; /* answer: OK, or why this operation did nothing */
     struct pawl_err err;     /* answer, with a status that is not OK */
@@ -378,6 +414,8 @@ struct op {
                             cancelled by a cancel request, dead-lettered by a loss), so that their
                             waiters can be told */
     size_t n_ended;
+    bool brings; /* answer: a feature did more in this commit than the operation says: calls may be
+                    due now that were not, or `ended` has calls of its own */
     struct lost_attempt *lost; /* answer, in the arena: the first LOST_TOLD_MAX of n_lost */
     size_t n_lost;
 };
@@ -386,6 +424,9 @@ struct op {
  * operation that may be answered after its caller has returned. False without memory. Not for
  * OP_HANDLER. */
 MUST_USE bool op_copy(struct arena *a, const struct op *op, struct op *out);
+
+/* Clear an earlier answer: status OK, and nothing ended. */
+void op_clear(struct op *op);
 
 /* Answer BUSY with this text, and clear an earlier answer: the operation was not tried, or not to
  * its end. */

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/op.h"
+#include "store/feature.h"
 
 static void copy(struct arena *a, struct bytes *b)
 {
@@ -39,6 +39,29 @@ static void copy_claim(struct arena *a, struct claim *c)
     c->quick = copy_names(a, c->quick, c->n_quick);
 }
 
+static void copy_feature(struct arena *a, struct feature_op *q)
+{
+    q->ctx = q->of->copy ? q->of->copy(a, q->ctx) : q->ctx;
+}
+
+static const int64_t *copy_seqs(struct arena *a, const int64_t *v, size_t n)
+{
+    int64_t *to = n ? arena_alloc(a, n * sizeof *to) : NULL;
+    if (to)
+        memcpy(to, v, n * sizeof *to);
+    return to;
+}
+
+static struct feature_op *copy_with(struct arena *a, const struct feature_op *with)
+{
+    struct feature_op *to = with ? arena_alloc(a, sizeof *to) : NULL;
+    if (!to)
+        return NULL;
+    *to = *with;
+    copy_feature(a, to);
+    return to;
+}
+
 static void copy_finish(struct arena *a, struct finish *f)
 {
     struct finish_item *v = arena_alloc(a, f->n * sizeof *v);
@@ -49,6 +72,7 @@ static void copy_finish(struct arena *a, struct finish *f)
         copy(a, &v[i].error);
         copy(a, &v[i].object.bytes);
         v[i].send = copy_specs(a, v[i].send, v[i].n_send);
+        v[i].with = copy_with(a, v[i].with);
     }
     f->v = v;
 }
@@ -63,14 +87,10 @@ static void copy_node(struct arena *a, struct node_op *n)
 
 static void copy_object(struct arena *a, struct object_op *o)
 {
-    size_t len = o->n_or_versions * sizeof *o->or_versions;
-    int64_t *versions = len ? arena_alloc(a, len) : NULL;
     copy(a, &o->type);
     copy(a, &o->key);
     copy(a, &o->state.bytes);
-    if (versions)
-        memcpy(versions, o->or_versions, len);
-    o->or_versions = versions;
+    o->or_versions = copy_seqs(a, o->or_versions, o->n_or_versions);
 }
 
 static void copy_lead(struct arena *a, struct lead *l)
@@ -122,6 +142,12 @@ bool op_copy(struct arena *a, const struct op *op, struct op *out)
         break;
     case OP_SCRIPT:
         copy(a, &out->script.sql);
+        break;
+    case OP_FEATURE:
+        copy_feature(a, &out->feature);
+        break;
+    case OP_WAKE:
+        out->wake.seqs = copy_seqs(a, op->wake.seqs, op->wake.n);
         break;
     case OP_EXTEND:
     case OP_SWEEP:

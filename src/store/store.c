@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "store/feature.h"
 
 /* An engine answers BUSY after it has waited itself; a few more tries outlast a checkpoint or a
  * slow transaction. */
@@ -90,10 +91,11 @@ bool store_denied(const struct pawl_err *err)
     return strcmp(err->sqlstate, "42501") == 0;
 }
 
-static void clear_answer(struct op *op)
+void op_clear(struct op *op)
 {
     op->status = PAWL_OK;
     op->err.status = PAWL_OK;
+    op->brings = false;
     op->ended = NULL;
     op->n_ended = 0;
     op->lost = NULL;
@@ -102,12 +104,9 @@ static void clear_answer(struct op *op)
 
 void op_refuse(struct op *op, const struct pawl_err *why)
 {
+    op_clear(op);
     op->err = *why;
     op->status = op->err.status = PAWL_BUSY;
-    op->ended = NULL;
-    op->n_ended = 0;
-    op->lost = NULL;
-    op->n_lost = 0;
 }
 
 enum pawl_status op_lost(struct op *op, const struct lost_attempt *one, struct pawl_err *err)
@@ -170,7 +169,13 @@ static void check_question(const struct op *op, size_t n)
         assert(op->finish.n > 0);
         break;
     case OP_HANDLER:
-        assert(n == 1);
+        assert(n == 1 && op->handler.end);
+        break;
+    case OP_FEATURE:
+        assert(op->feature.of && op->feature.of->apply);
+        break;
+    case OP_WAKE:
+        assert(op->wake.n > 0);
         break;
     case OP_OBJECT:
         assert(op->object.how == STATE_SET || op->object.how == STATE_DELETE);
@@ -294,7 +299,7 @@ static enum pawl_status commit_group(struct store *s, struct op *const *v, size_
     int64_t began_us = world_mono(&world_real);
     for (int i = 0; i < tries; i++) {
         for (size_t k = 0; k < n; k++)
-            clear_answer(v[k]);
+            op_clear(v[k]);
         st = s->ops->commit(s, v, n, err);
         *doubt |= st == PAWL_UNKNOWN;
         if (st != PAWL_BUSY && st != PAWL_UNKNOWN)
@@ -432,6 +437,13 @@ enum pawl_status store_cancel_requests(struct store *s, struct arena *a,
     for (size_t i = 1; st == PAWL_OK && i < out->n; i++)
         CHECK(out->seqs[i] > out->seqs[i - 1]);
     return st;
+}
+
+enum pawl_status store_look(struct store *s, feature_look_fn *look, void *ctx, struct pawl_err *err)
+{
+    if (!s->ops->look)
+        return err_set(err, PAWL_INVALID, "%s: keeps calls only", s->ops->name);
+    return s->ops->look(s, look, ctx, err);
 }
 
 enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err)

@@ -37,6 +37,9 @@ struct store_conf {
     int64_t lifetime_us; /* a connection older than that is replaced between two uses; 0: never */
     int64_t idle_us;     /* the server ends a transaction that was idle for so long; 0: the engine's
                             default */
+    const struct feature *const *features; /* (store/feature.h), which the handle tells of calls
+                                              that moved or are gone; they outlive it */
+    size_t n_features;
 };
 
 enum {
@@ -57,6 +60,10 @@ struct hint {
     int wake_fd;      /* stop waiting when it is readable; -1: none */
     unsigned heard;   /* answer: HINT_...; all of them after the connection was lost */
 };
+
+/* What store_look() calls (store/feature.h). */
+struct ledger;
+typedef enum pawl_status feature_look_fn(struct ledger *d, void *ctx, struct pawl_err *err);
 
 struct store_ops {
     const char *name; /* "sqlite" */
@@ -103,6 +110,9 @@ struct store_ops {
                                 struct pawl_err *err);
     enum pawl_status (*cancel_requests)(struct store *s, struct arena *a,
                                         struct cancel_requests *out, struct pawl_err *err);
+    /* Call `look` in one read snapshot (store/feature.h). NULL: the engine keeps calls only. */
+    enum pawl_status (*look)(struct store *s, feature_look_fn *look, void *ctx,
+                             struct pawl_err *err);
     /* The database's clock. */
     enum pawl_status (*now)(struct store *s, int64_t *out_us, struct pawl_err *err);
     /* A number that differs from the last answer when another connection may have committed since.
@@ -248,6 +258,11 @@ MUST_USE enum pawl_status store_leaders(struct store *s, struct arena *a, struct
 /* Read which held calls have a cancel request, by seq. */
 MUST_USE enum pawl_status store_cancel_requests(struct store *s, struct arena *a,
                                                 struct cancel_requests *out, struct pawl_err *err);
+/* Call `look` in one read snapshot of this handle: the feature_query() calls of `look`
+ * (store/feature.h) all see the database as it was at one moment. What is to be kept is copied;
+ * scratch ends with the snapshot. INVALID: the engine keeps calls only. */
+MUST_USE enum pawl_status store_look(struct store *s, feature_look_fn *look, void *ctx,
+                                     struct pawl_err *err);
 /* Read the database's clock. */
 MUST_USE enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err);
 /* A number that differs from the last answer when another connection may have committed since. */

@@ -124,6 +124,12 @@ static enum pawl_status trace_cancel_requests(struct store *s, struct arena *a,
     struct store *in = wrap_inner(s);
     TRACED("cancel_requests", "", in->ops->cancel_requests(in, a, out, err));
 }
+static enum pawl_status trace_look(struct store *s, feature_look_fn *look, void *ctx,
+                                   struct pawl_err *err)
+{
+    struct store *in = wrap_inner(s);
+    TRACED("look", "", store_look(in, look, ctx, err));
+}
 static enum pawl_status trace_now(struct store *s, int64_t *out_us, struct pawl_err *err)
 {
     struct store *in = wrap_inner(s);
@@ -188,6 +194,7 @@ const struct store_ops store_trace_ops = {
     .nodes = trace_nodes,
     .leaders = trace_leaders,
     .cancel_requests = trace_cancel_requests,
+    .look = trace_look,
     .now = trace_now,
     .version = trace_version,
     .hint = trace_hint,

@@ -32,10 +32,10 @@ static bool run_sql(void *ctx, struct sql_tx *tx)
 static struct op handle(struct conform_fixture *b, struct run *r, struct token t,
                         struct finish_item *f)
 {
-    struct finish *end = arena_zalloc(&b->a, 1, sizeof *end);
-    *end = (struct finish){ .token = t, .v = f, .n = 1 };
+    struct op *end = arena_zalloc(&b->a, 1, sizeof *end);
+    *end = (struct op){ .kind = OP_FINISH, .finish = { .token = t, .v = f, .n = 1 } };
     r->b = b;
-    struct op op = { .kind = OP_HANDLER, .handler = { .run = run_sql, .ctx = r, .finish = end } };
+    struct op op = { .kind = OP_HANDLER, .handler = { .run = run_sql, .ctx = r, .end = end } };
     one(b, &op);
     EQ_INT(r->calls, 1); /* never repeated */
     return op;

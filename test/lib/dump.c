@@ -404,6 +404,8 @@ static void answer_ok(struct buf *b, const struct op *op)
     case OP_DRAIN:
     case OP_HANDLER:
     case OP_SCRIPT:
+    case OP_FEATURE:
+    case OP_WAKE:
     case OP_COUNT:
         break;
     }
@@ -536,6 +538,8 @@ void dump_question(struct buf *b, const struct op *op)
         break;
     case OP_HANDLER:
     case OP_SCRIPT:
+    case OP_FEATURE:
+    case OP_WAKE:
     case OP_COUNT:
         break;
     }

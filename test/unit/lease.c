@@ -44,6 +44,7 @@ static void eq_held(const struct held *a, const struct held *b)
     EQ_INT(a->key, b->key);
     EQ_INT(a->pos, b->pos);
     EQ_INT(a->key_no, b->key_no);
+    EQ_UINT(a->marks, b->marks);
 }
 
 static void round_trip(const struct held *v, size_t n)
@@ -77,11 +78,11 @@ TEST(an_ordinary_lease_is_small)
 TEST(the_edges_of_every_field)
 {
     static const struct held v[] = {
-        { 1, INT64_MIN, INT_MIN, INT_MIN, { INT_MAX, 0, 0 }, 0, 0, 0 },
-        { 2, INT64_MAX, INT_MAX, INT_MAX, { 0, INT_MAX, 0 }, INT_MAX, INT64_MAX, INT64_MAX },
-        { 4, INT64_MIN, 0, 0, { 0, 0, INT_MAX }, 1, 1, 1 },
-        { INT64_MAX - 1, 0, -1, 1, { 0, 0, 0 }, 0, 0, 0 },
-        { INT64_MAX, -1, INT_MIN, INT_MAX, { 1, 1, 1 }, 7, INT64_MAX, 3 },
+        { 1, INT64_MIN, INT_MIN, INT_MIN, { INT_MAX, 0, 0 }, 0, 0, 0, 0 },
+        { 2, INT64_MAX, INT_MAX, INT_MAX, { 0, INT_MAX, 0 }, INT_MAX, INT64_MAX, INT64_MAX, 1 },
+        { 4, INT64_MIN, 0, 0, { 0, 0, INT_MAX }, 1, 1, 1, INT_MAX },
+        { INT64_MAX - 1, 0, -1, 1, { 0, 0, 0 }, 0, 0, 0, WATCH_ALL },
+        { INT64_MAX, -1, INT_MIN, INT_MAX, { 1, 1, 1 }, 7, INT64_MAX, 3, 0 },
     };
     round_trip(v, 0);
     for (size_t n = 1; n <= COUNT_OF(v); n++)
@@ -110,6 +111,7 @@ static size_t any_lease(struct held *v)
         h.key = keyed ? 1 + (int)roll(5) : 0;
         h.key_no = keyed ? 1 + (int64_t)roll(1000) : 0;
         h.pos = !keyed ? 0 : roll(4) ? h.seq : 1 + (int64_t)roll(1 << 20);
+        h.marks = roll(8) ? 0 : 1 + (unsigned)roll(WATCH_ALL);
         v[i] = h;
     }
     return n;
@@ -192,10 +194,12 @@ TEST(known_breakage)
     static const struct bytes bad[] = {
         BYTES(""),
         BYTES("\1"),
-        BYTES("\2\0"),     /* another version */
-        BYTES("\1\0\0"),   /* bytes after the end */
-        BYTES("\1\1"),     /* an item missing */
-        BYTES("\1\1\x20"), /* unknown flag */
+        BYTES("\2\0"),       /* another version */
+        BYTES("\1\0\0"),     /* bytes after the end */
+        BYTES("\1\1"),       /* an item missing */
+        BYTES("\1\1\x20"),   /* a key that is missing */
+        BYTES("\1\1\x80"),   /* marks that are missing */
+        BYTES("\1\1\x80\0"), /* marks of 0, which are not written */
         /* A number with a longer encoding than necessary. */
         BYTES("\1\1\1\x80\x00"),
         BYTES("\1\1\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), /* a seq beyond 63 bits */

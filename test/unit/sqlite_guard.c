@@ -29,15 +29,16 @@ static bool run(void *ctx, struct sql_tx *tx)
 /* One call whose handler runs this statement; the finish is stored either way. */
 static struct op handle(struct lite_fixture *r, struct try *t, unsigned char token)
 {
-    static struct finish finish;
+    static struct op end;
     static struct finish_item item;
     lite_accept_n(r, "t", 1, 1, 0);
     struct op claim = lite_claim_of(r, "t", 1, token);
     item = (struct finish_item){ .seq = claim.claim.calls[0].seq,
                                  .how = t->apply ? END_RESULT : END_REFUSE,
                                  .error = BYTES("no") };
-    finish = (struct finish){ .token = claim.claim.token, .v = &item, .n = 1 };
-    struct op op = { .kind = OP_HANDLER, .handler = { .run = run, .ctx = t, .finish = &finish } };
+    end = (struct op){ .kind = OP_FINISH,
+                       .finish = { .token = claim.claim.token, .v = &item, .n = 1 } };
+    struct op op = { .kind = OP_HANDLER, .handler = { .run = run, .ctx = t, .end = &end } };
     t->r = r;
     OK(lite_one(r, &op), &op.err);
     return op;

@@ -14,6 +14,7 @@
 #include "store/ledger/ledger.h"
 
 #include "model/lease.h"
+#include "store/feature.h"
 
 enum led_place {
     AT_NONE,    /* not stored yet */
@@ -52,6 +53,7 @@ struct led_stand {
     int64_t pos, key_no;
     struct attempt_counts counts;
     bool cancel_requested;
+    unsigned marks; /* HELD: of its entry in the lease */
     const struct led_outcome *outcome;
 };
 
@@ -195,6 +197,21 @@ struct led_reserve {
     size_t n, at;
 };
 
+/* Rows of features that are not written yet, by statement, in the order of first use. */
+struct led_feature_rows;
+/* What a feature remembers in the transaction. */
+struct led_memory {
+    struct led_memory *next;
+    const struct feature *of;
+    void *bytes;
+};
+/* An operation made of a finish_item.with. */
+struct led_with {
+    struct led_with *next;
+    const struct feature_op *asked;
+    struct op op;
+};
+
 struct led_cache {
     struct led_call *calls[LED_BUCKETS], *first_call, **last_call;
     struct led_id *ids[LED_BUCKETS];
@@ -218,6 +235,17 @@ struct led_cache {
     bool paused_read;
     bool hold; /* a claim is taking calls: no key gets a head until it is done */
     struct led_reserve numbers, versions;
+
+    /* Features (feature.c). */
+    struct led_feature_rows *rows;
+    size_t n_rows; /* statements in `rows` */
+    struct led_memory *memory;
+    struct led_with *withs, *with_at; /* with_at: the last that was found */
+    bool loaded;                      /* the operations of the group were loaded */
+    bool unlocked;       /* an operation of a feature changes rows that it has not locked */
+    struct op *telling;  /* whose answer has what features do now */
+    struct moved *moved; /* watched calls that moved, and nobody was told */
+    size_t n_moved, moved_room;
 };
 
 /* ---- Loading (load.c) ------------------------------------------------------------------------ */
@@ -595,6 +623,40 @@ MUST_USE enum pawl_status led_flush_ask(struct ledger *c, led_ask_fn *ask, struc
 MUST_USE enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask, bool sure,
                                            struct pawl_err *err);
 
+/* ---- Features (feature.c) -------------------------------------------------------------------- */
+
+/* At most so many statements of features are sent with the group's own; more are sent before. */
+#define FEATURE_STATEMENTS_MAX 8
+/* Add a row to be written by led_flush(), behind the ledger's own statements (flush.c). */
+MUST_USE enum pawl_status led_row_add(struct ledger *c, enum sql_name name, const char *kinds,
+                                      const union feature_value *v, enum feature_count count,
+                                      struct pawl_err *err);
+/* Write the rows of features alone, if there are any (flush.c). */
+MUST_USE enum pawl_status led_rows_flush(struct ledger *c, struct pawl_err *err);
+/* Let the features of a group load what its operations need, each feature once. */
+MUST_USE enum pawl_status led_features_load(struct ledger *c, struct op *const *v, size_t n,
+                                            struct pawl_err *err);
+/* Decide an operation of a feature (OP_FEATURE), behind its fence. */
+MUST_USE enum pawl_status led_feature(struct ledger *c, struct op *op, struct pawl_err *err);
+/* Decide the `with` of an item that the finish op->finish is about to end. *out: the operation with
+ * its answer, in scratch. */
+MUST_USE enum pawl_status led_feature_with(struct ledger *c, struct op *op, struct finish_item *it,
+                                           const struct token *token, struct op **out,
+                                           struct pawl_err *err);
+/* A watched call is about to move `to`: remember it for led_moved_tell() if it leaves a lease or
+ * ends. */
+MUST_USE enum pawl_status led_moved_add(struct ledger *c, const struct led_call *call,
+                                        const struct led_stand *to, struct pawl_err *err);
+/* Tell features of the calls that moved, until nothing moves any more. What they do is answered in
+ * one of the operations v. */
+MUST_USE enum pawl_status led_moved_tell(struct ledger *c, struct op *const *v, size_t n,
+                                         struct pawl_err *err);
+/* Tell all features that these calls were removed. */
+MUST_USE enum pawl_status led_features_forget(struct ledger *c, const int64_t *seqs, size_t n,
+                                              struct pawl_err *err);
+/* Has the second half of this step of the schema run, so that no older node is left? */
+MUST_USE enum pawl_status led_finished(struct ledger *c, int step, bool *out, struct pawl_err *err);
+
 /* ---- Objects (object.c) ---------------------------------------------------------------------- */
 
 /* The object, which is read if necessary; version 0: there is none. *out is borrowed for the
@@ -619,6 +681,11 @@ MUST_USE enum pawl_status led_object_set(struct ledger *c, struct led_object *o,
 
 /* One function for each kind of operation. Its answer is in op->status and op->err; it returns
  * another status than OK only if the whole transaction must be undone. */
+
+/* Decide an operation of any kind (group.c). */
+MUST_USE enum pawl_status led_apply(struct ledger *c, struct op *op, struct pawl_err *err);
+/* Make pending calls due now (OP_WAKE). */
+MUST_USE enum pawl_status led_wake(struct ledger *c, struct op *op, struct pawl_err *err);
 
 /* Accept calls (OP_ACCEPT). Known ids are answered from what is stored. */
 MUST_USE enum pawl_status led_accept(struct ledger *c, struct op *op, struct pawl_err *err);

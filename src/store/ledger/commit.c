@@ -28,6 +28,10 @@ void led_init(struct ledger *c, const struct store_conf *conf, const struct led_
     c->retention_us = conf->retention_us;
     c->remember_us = conf->remember_us;
     c->key_pending_max = conf->key_pending_max;
+    c->features = conf->features;
+    c->n_features = conf->n_features;
+    for (size_t i = 0; i < c->n_features; i++)
+        c->watch |= c->features[i]->watch;
 }
 
 void led_end(struct ledger *c)

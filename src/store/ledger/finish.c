@@ -474,6 +474,20 @@ static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_le
     return st;
 }
 
+/* What is stored with the item is decided first: if it is refused, the item ends as an error. */
+static enum pawl_status with_apply(struct ledger *c, struct op *op, const struct finish *f,
+                                   struct finish_item *it, struct led_end *e, struct pawl_err *err)
+{
+    struct op *with;
+    enum pawl_status st = led_feature_with(c, op, it, &f->token, &with, err);
+    if (st != PAWL_OK || with->status == PAWL_OK)
+        return st;
+    e->end.how = END_ERROR;
+    e->end.retry_in_us = -1;
+    e->error = arena_copy(op->a, bytes_of(with->err.text));
+    return e->error.data ? PAWL_OK : err_no_memory(err, "a finish");
+}
+
 static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_lease *l,
                                    struct finish *f, struct finish_item *it, struct pawl_err *err)
 {
@@ -487,7 +501,9 @@ static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_l
     const struct led_lane *lane;
     struct led_call *call;
     enum pawl_status st = PAWL_OK;
-    if (it->how == END_RESULT && it->n_send)
+    if (it->with)
+        st = with_apply(c, op, f, it, &e, err);
+    if (st == PAWL_OK && e.end.how == END_RESULT && it->n_send)
         st = send_all(c, op, it, &e, err);
     if (st == PAWL_OK && e.end.how == END_RESULT && it->state_do != STATE_KEEP)
         st = held_call(c, it->seq_found, &call, err);

@@ -47,16 +47,11 @@ static struct led_column *row(struct ledger *c, struct sheet *s)
     return s->v;
 }
 
-/* The values of one row, in the order of its kinds. */
-union value {
-    int64_t i;
-    struct bytes b;
-};
-#define I(x) ((union value){ .i = (x) })
-#define B(x) ((union value){ .b = (x) })
-#define ROW(c, s, ...) row_add((c), (s), (const union value[]){ __VA_ARGS__ })
+#define I(x) ((union feature_value){ .i = (x) })
+#define B(x) ((union feature_value){ .b = (x) })
+#define ROW(c, s, ...) row_add((c), (s), (const union feature_value[]){ __VA_ARGS__ })
 
-static void row_add(struct ledger *c, struct sheet *s, const union value *v)
+static void row_add(struct ledger *c, struct sheet *s, const union feature_value *v)
 {
     struct led_column *to = row(c, s);
     for (size_t i = 0; s->kinds[i]; i++) {
@@ -69,8 +64,9 @@ static void row_add(struct ledger *c, struct sheet *s, const union value *v)
     }
 }
 
-enum count { ANY, EXACT };
-static void put(struct led_batch *b, struct sheet *s, enum count count)
+#define ANY FEATURE_ANY
+#define EXACT FEATURE_EXACT
+static void put(struct led_batch *b, struct sheet *s, enum feature_count count)
 {
     struct led_params p = { 0 };
     if (s->rows == 0)
@@ -427,6 +423,68 @@ static void write_lanes(struct writing *w)
     l->n_written = l->n;
 }
 
+/* ---- Rows of features ------------------------------------------------------------------------ */
+
+struct led_feature_rows {
+    struct led_feature_rows *next;
+    struct sheet s;
+    enum feature_count count;
+};
+
+enum pawl_status led_row_add(struct ledger *c, enum sql_name name, const char *kinds,
+                             const union feature_value *v, enum feature_count count,
+                             struct pawl_err *err)
+{
+    struct led_feature_rows **at = &c->tx->rows;
+    CHECK(!c->reading && strlen(kinds) <= LED_PARAMS_MAX);
+    while (*at && (*at)->s.name != name)
+        at = &(*at)->next;
+    if (!*at && c->tx->n_rows == FEATURE_STATEMENTS_MAX) {
+        enum pawl_status st = led_rows_flush(c, err);
+        if (st != PAWL_OK)
+            return st;
+        c->tx->n_rows = 0;
+        at = &c->tx->rows;
+        *at = NULL;
+    }
+    if (!*at) {
+        *at = arena_zalloc(&c->scratch, 1, sizeof **at);
+        if (!*at)
+            return err_no_memory(err, "rows");
+        sheet_init(&(*at)->s, name, kinds);
+        (*at)->count = count;
+        c->tx->n_rows++;
+    }
+    CHECK((*at)->count == count && strcmp((*at)->s.kinds, kinds) == 0);
+    row_add(c, &(*at)->s, v);
+    return c->scratch.failed ? err_no_memory(err, "rows") : PAWL_OK;
+}
+
+static void rows_put(struct ledger *c, struct led_batch *b)
+{
+    for (struct led_feature_rows *k = c->tx->rows; k; k = k->next) {
+        put(b, &k->s, k->count);
+        k->s.rows = 0;
+    }
+}
+
+enum pawl_status led_rows_flush(struct ledger *c, struct pawl_err *err)
+{
+    bool any = false;
+    for (const struct led_feature_rows *k = c->tx->rows; k && !any; k = k->next)
+        any = k->s.rows > 0;
+    if (!any)
+        return PAWL_OK;
+    struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
+    if (!b)
+        return err_no_memory(err, "rows");
+    b->n = 0;
+    rows_put(c, b);
+    return led_batch_run(c, b, err);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
 static void put_all(struct writing *w, struct led_batch *b)
 {
     put(b, &w->lanes, EXACT);
@@ -464,6 +522,7 @@ static void put_all(struct writing *w, struct led_batch *b)
         led_int(&p, w->c->now_us);
         led_batch_add(b, SQL_CANCEL_REQUEST_ADD, &p, -1);
     }
+    rows_put(w->c, b);
 }
 
 /* Add the statements for everything that changed. It counts as written from now on. */

@@ -31,7 +31,7 @@ static void nap(const struct ledger *c, int64_t us)
     nanosleep(&t, NULL);
 }
 
-static enum pawl_status apply(struct ledger *c, struct op *op, struct pawl_err *err)
+enum pawl_status led_apply(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     size_t stored;
     switch (op->kind) {
@@ -77,6 +77,10 @@ static enum pawl_status apply(struct ledger *c, struct op *op, struct pawl_err *
         return led_handler(c, op, err);
     case OP_SCRIPT:
         return led_script_op(c, op, err);
+    case OP_FEATURE:
+        return led_feature(c, op, err);
+    case OP_WAKE:
+        return led_wake(c, op, err);
     case OP_COUNT:
         break;
     }
@@ -101,7 +105,8 @@ struct foreseen {
     const struct claim *claim; /* the first claim of the group */
     bool one_writer;
     bool paused, finish, atomic;
-    bool plain; /* only accepts, claims, finishes, extends: locks_all() */
+    bool fence, features; /* operations of features: with a lease; any */
+    bool plain;           /* only accepts, claims, finishes, extends: locks_all() */
     struct led_rows *leases, *known;
 };
 
@@ -131,6 +136,7 @@ static void foresee_finish(struct ledger *c, struct foreseen *f, const struct fi
     for (size_t i = 0; i < q->n; i++) {
         foresee_specs(f, q->v[i].send, q->v[i].n_send, ID_SENT, fill);
         f->paused = f->paused || q->v[i].n_send;
+        f->features = f->features || q->v[i].with;
         if (q->v[i].seq || led_cache_seq(c, &q->token, q->v[i].id, &at))
             continue;
         if (fill)
@@ -159,6 +165,15 @@ static void foresee(struct ledger *c, struct foreseen *f, const struct op *op, b
     case OP_FINISH:
         foresee_finish(c, f, &op->finish, fill);
         break;
+    case OP_FEATURE:
+        f->features = true;
+        if (token_none(op->feature.token))
+            break;
+        f->fence = true;
+        if (fill)
+            f->tokens[f->n_tokens] = op->feature.token;
+        f->n_tokens++;
+        break;
     case OP_CLAIM:
         if (fill)
             f->tokens[f->n_tokens] = op->claim.token;
@@ -175,7 +190,8 @@ static bool locks_all(const struct foreseen *f)
 {
     for (size_t i = 0; i < f->n; i++) {
         enum op_kind kind = f->v[i]->kind;
-        if (kind != OP_ACCEPT && kind != OP_CLAIM && kind != OP_FINISH && kind != OP_EXTEND)
+        if (kind != OP_ACCEPT && kind != OP_CLAIM && kind != OP_FINISH && kind != OP_EXTEND &&
+            kind != OP_FEATURE)
             return false;
     }
     return true;
@@ -253,7 +269,7 @@ static enum pawl_status ask_first(struct ledger *c, struct foreseen *f, struct l
         st = led_ids_ask(c, b, &f->known, &ids, err);
     if (st != PAWL_OK)
         return st;
-    if (f->finish)
+    if (f->finish || f->fence)
         led_cache_ask(c, b);
     if (f->paused || f->claim)
         led_batch_ask(b, SQL_QUEUE_LIST, NULL, paused);
@@ -414,6 +430,8 @@ static enum pawl_status load(struct ledger *c, struct foreseen *f, struct pawl_e
         st = load_keys(c, f, err);
     if (st == PAWL_OK && (f->n_keys || f->n_fresh))
         st = load_lines(c, f, err);
+    if (st == PAWL_OK && f->features)
+        st = led_features_load(c, f->v, f->n, err);
     return st;
 }
 
@@ -423,14 +441,17 @@ static enum pawl_status decide(struct ledger *c, const struct foreseen *f, struc
 {
     enum pawl_status st = PAWL_OK;
     for (size_t i = 0; i < f->n && st == PAWL_OK; i++) {
-        f->v[i]->status = PAWL_OK;
-        f->v[i]->ended = NULL;
-        f->v[i]->n_ended = 0;
-        f->v[i]->lost = NULL;
-        f->v[i]->n_lost = 0;
+        enum op_kind kind = f->v[i]->kind;
+        op_clear(f->v[i]);
+        /* A claim takes what features make due; gc drops what the transaction remembers. */
+        if (c->tx->n_moved && (kind == OP_CLAIM || kind == OP_GC))
+            st = led_moved_tell(c, f->v, i, err);
+        if (st != PAWL_OK)
+            break;
         c->tx->last_op = i + 1 == f->n;
+        c->tx->telling = f->v[i];
         PAUSE_POINT("ledger.next_op");
-        st = apply(c, f->v[i], err);
+        st = led_apply(c, f->v[i], err);
     }
     return st;
 }
@@ -453,9 +474,12 @@ static enum pawl_status group_once(struct ledger *c, struct op *const *v, size_t
         st = load(c, &f, err);
     if (st == PAWL_OK)
         st = decide(c, &f, err);
+    if (st == PAWL_OK && c->tx->n_moved)
+        st = led_moved_tell(c, v, n, err);
     if (st != PAWL_OK)
         return st;
-    st = led_flush_commit(TAKE(tx), c->tx->late ? led_claim_ask_last : NULL, f.plain, err);
+    bool sure = f.plain && !c->tx->unlocked;
+    st = led_flush_commit(TAKE(tx), c->tx->late ? led_claim_ask_last : NULL, sure, err);
     if (st == PAWL_OK && c->tx->late)
         led_claim_late(c);
     return st;

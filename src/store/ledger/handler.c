@@ -23,22 +23,50 @@ static enum pawl_status undo_theirs(struct ledger *c, struct pawl_err *err)
 
 /* Did every call complete now, as the handler wanted, so that its SQL may be committed? If the
  * finish is a repeat, the SQL of the first one was committed with it. */
-static bool completed(const struct op *op, size_t stored)
+static bool completed(const struct finish *f, size_t stored)
 {
-    const struct finish *f = op->handler.finish;
     if (stored != f->n)
         return false;
     for (size_t i = 0; i < f->n; i++)
         if (f->v[i].state != PAWL_COMPLETED)
             return false;
-    return op->status == PAWL_OK;
+    return true;
+}
+
+/* Apply what ends the transaction; its answer becomes that of the handler's operation. *out: the
+ * SQL may be committed with it. */
+static enum pawl_status end_apply(struct ledger *c, struct op *op, bool *out, struct pawl_err *err)
+{
+    struct op *end = op->handler.end;
+    size_t stored = 0;
+    enum pawl_status st;
+    *out = false;
+    CHECK(end->kind == OP_FINISH || end->kind == OP_FEATURE);
+    end->a = op->a;
+    op_clear(end);
+    c->tx->telling = end;
+    if (end->kind == OP_FINISH) {
+        st = led_finish(c, end, &end->finish, &stored, err);
+        *out = st == PAWL_OK && end->status == PAWL_OK && completed(&end->finish, stored);
+    } else {
+        st = led_feature(c, end, err);
+        *out = st == PAWL_OK && end->status == PAWL_OK && !end->feature.repeated;
+    }
+    op->status = end->status;
+    op->err = end->err;
+    op->ended = end->ended;
+    op->n_ended = end->n_ended;
+    op->lost = end->lost;
+    op->n_lost = end->n_lost;
+    op->brings = end->brings;
+    c->tx->telling = op;
+    return st;
 }
 
 enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     struct handler_op *h = &op->handler;
     struct led_tx tx = { .base = { .ops = c->base.ops }, .c = c };
-    size_t stored;
     h->committed_sql = false;
     enum pawl_status st = c->db->plain(c, "SAVEPOINT handler", err);
     if (st != PAWL_OK)
@@ -53,15 +81,15 @@ enum pawl_status led_handler(struct ledger *c, struct op *op, struct pawl_err *e
     if (keep && lost && !c->db->one_writer)
         return err_set(err, PAWL_BUSY, "database: a handler's transaction was lost");
     keep = keep && !lost;
-    if (keep) {
-        st = led_finish(c, op, h->finish, &stored, err);
-        h->committed_sql = st == PAWL_OK && completed(op, stored);
-    }
+    if (keep)
+        st = end_apply(c, op, &h->committed_sql, err);
     if (st == PAWL_OK && !h->committed_sql) {
+        bool alone;
         st = undo_theirs(c, err);
-        /* A refused finish stays refused without the SQL; a failed one is stored alone. */
+        /* What was refused stays refused without the SQL; a failed finish is stored alone, and a
+         * feature answers what it has stored before. */
         if (st == PAWL_OK && op->status == PAWL_OK)
-            st = led_finish(c, op, h->finish, &stored, err);
+            st = end_apply(c, op, &alone, err);
     }
     return st;
 }

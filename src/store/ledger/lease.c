@@ -291,6 +291,7 @@ static void hold(struct led_call *it, struct led_lease *l, const struct held *h)
     it->now.counts = h->counts;
     it->now.pos = h->pos;
     it->now.key_no = h->key_no;
+    it->now.marks = h->marks;
     if (h->counts.redrives > 0)
         it->now.expires_us = 0;
     it->was = it->now;

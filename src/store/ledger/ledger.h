@@ -13,10 +13,10 @@
 #define STORE_LEDGER_LEDGER_H
 
 #include "sql_names.h"
+#include "store/ledger/stmt.h"
 #include "store/store.h"
 
 #define SCHEMA_LEN_MAX 32
-#define LED_PARAMS_MAX 20
 #define LED_BUCKETS 1024
 
 struct led_lane {
@@ -89,11 +89,15 @@ struct ledger {
     char schema[SCHEMA_LEN_MAX + 1];
     const char *path; /* of the database's file, borrowed from the engine; NULL: a server has it */
     int64_t retention_us, remember_us, key_pending_max;
+    const struct feature *const *features; /* borrowed: store_conf.features */
+    size_t n_features;
+    unsigned watch; /* the bits that any of them wants to hear of */
     struct led_lanes lanes;
     struct led_cursors cursors;
     bool keyed; /* the last claim found calls with keys */
     struct led_lease_cache lease_cache;
-    bool busy; /* its last claim took something */
+    bool busy;         /* its last claim took something */
+    uint64_t finished; /* bit n: the second half of step n of the schema has run: led_finished() */
 
     /* The running transaction. */
     bool reading;   /* one snapshot for all of it: no other transaction can interfere */
@@ -117,61 +121,7 @@ static inline struct ledger *led_of(struct store *s)
 void led_init(struct ledger *c, const struct store_conf *conf, const struct led_driver *db);
 void led_end(struct ledger *c);
 
-/* ---- Statements (stmt.c) --------------------------------------------------------------------- */
-
-/* A column of values for a statement. Bytes are borrowed until the statement has run. A failed
- * allocation shows in the arena's `failed`, and led_query() and its like then return NO_MEMORY. */
-enum led_kind { LED_INTS, LED_TEXTS, LED_BLOBS };
-#define LED_NULL INT64_MIN
-struct led_column {
-    struct arena *a;
-    enum led_kind kind;
-    size_t n, cap;
-    int64_t *ints;       /* INTS; LED_NULL: null */
-    struct bytes *bytes; /* else; absent: null */
-};
-/* Begin an empty column; its memory comes from `a`. The others add one value to it:
- * led_add_int_or_null() a null for 0, led_add_bytes() a null for absent bytes. */
-void led_column_init(struct led_column *k, struct arena *a, enum led_kind kind);
-void led_add_int(struct led_column *k, int64_t v);
-void led_add_int_or_null(struct led_column *k, int64_t v);
-void led_add_bytes(struct led_column *k, struct bytes v);
-
-/* Parameters, in order: one value, or a column of them. */
-struct led_param {
-    bool many;
-    int64_t i;      /* one number */
-    struct bytes b; /* or bytes */
-    enum led_kind kind;
-    struct led_column k;
-};
-struct led_params {
-    struct led_param v[LED_PARAMS_MAX];
-    int n;
-};
-/* Each adds one parameter: a value, or a column of values. Bytes are borrowed until the statement
- * has run. More than LED_PARAMS_MAX end the process. */
-void led_int(struct led_params *p, int64_t v);
-void led_text(struct led_params *p, struct bytes v);
-void led_blob(struct led_params *p, struct bytes v);
-void led_column(struct led_params *p, const struct led_column *k);
-void led_ints(struct ledger *c, struct led_params *p, const int64_t *v, size_t n);
-void led_texts(struct ledger *c, struct led_params *p, const struct bytes *v, size_t n);
-
-/* Rows of an answer, in scratch: they live as long as the transaction. */
-struct led_cell {
-    struct bytes b; /* absent: null. For text and blobs; for numbers only whether it is absent means
-                       something */
-    int64_t i;      /* numbers; null: 0 */
-};
-struct led_rows {
-    int n, columns;
-    struct led_cell *v;
-};
-/* A value of an answer; `row` and `column` are within it. */
-int64_t led_get_int(const struct led_rows *r, int row, int column);  /* null: 0 */
-struct bytes led_get(const struct led_rows *r, int row, int column); /* null: absent */
-bool led_null(const struct led_rows *r, int row, int column);
+/* ---- Statements (stmt.c; stmt.h has their parameters and rows) ------------------------------- */
 
 /* Run one statement and read its rows: *out, which is never NULL after OK. Without memory
  * NO_MEMORY; otherwise what the driver's query() returns. */
@@ -481,6 +431,8 @@ enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_row
                              struct pawl_err *err);
 enum pawl_status led_cancel_requests(struct store *s, struct arena *a, struct cancel_requests *out,
                                      struct pawl_err *err);
+enum pawl_status led_feature_look(struct store *s, feature_look_fn *look, void *ctx,
+                                  struct pawl_err *err);
 
 /* The handle for a handler's SQL, for the engine's `sql` slot. */
 struct led_tx {

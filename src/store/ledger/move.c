@@ -99,6 +99,13 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
         to.outcome = NULL;
     if (to.place == AT_ENDED)
         to.cancel_requested = false;
+    if (call->spec.watch | call->now.marks) {
+        enum pawl_status st = led_moved_add(c, call, &to, err);
+        if (st != PAWL_OK)
+            return st;
+    }
+    if (to.place != AT_HELD)
+        to.marks = 0;
     if (call->spec.key.data) {
         enum pawl_status st = led_key_get(c, call->spec.key, LOCK_WAIT, &k, err);
         if (st == PAWL_OK)

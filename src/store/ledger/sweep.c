@@ -220,7 +220,7 @@ static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int6
         st = it && it->now.place == AT_ENDED ? remove_one(c, it, err)
                                              : led_again(c, "an ended call", err);
     }
-    return st;
+    return st == PAWL_OK && n ? led_features_forget(c, seqs, n, err) : st;
 }
 
 /* How many of these calls are copied in one step. With one writer, other writers wait meanwhile, so

@@ -160,6 +160,13 @@ static void mem_close(struct store *base)
 
 /* ---- Commit ---------------------------------------------------------------------------------- */
 
+/* Tables of features are written once, for databases: there would be nothing to compare. */
+static enum pawl_status calls_only(struct op *op)
+{
+    op->status = err_set(&op->err, PAWL_INVALID, "mem: keeps calls only");
+    return PAWL_OK;
+}
+
 static enum pawl_status apply(struct mem_tx *tx)
 {
     struct op *op = tx->op;
@@ -203,7 +210,12 @@ static enum pawl_status apply(struct mem_tx *tx)
     case OP_REQUEUE:
         return mem_requeue(tx, &op->requeue);
     case OP_HANDLER:
-        return mem_finish(tx, op->handler.finish);
+        if (op->handler.end->kind == OP_FINISH)
+            return mem_finish(tx, &op->handler.end->finish);
+        return calls_only(op);
+    case OP_FEATURE:
+    case OP_WAKE:
+        return calls_only(op);
     case OP_SCRIPT:
     case OP_COUNT:
         return PAWL_OK;
@@ -224,8 +236,8 @@ static bool handler_stands(const struct op *op, bool wrote)
 {
     if (op->status != PAWL_OK || !wrote)
         return false;
-    for (size_t i = 0; i < op->handler.finish->n; i++)
-        if (op->handler.finish->v[i].state != PAWL_COMPLETED)
+    for (size_t i = 0; i < op->handler.end->finish.n; i++)
+        if (op->handler.end->finish.v[i].state != PAWL_COMPLETED)
             return false;
     return true;
 }
@@ -255,7 +267,7 @@ static enum pawl_status mem_commit(struct store *base, struct op *const *v, size
     pthread_mutex_unlock(&db->lock);
     if (st != PAWL_OK)
         return err_no_memory(err, "committing to mem");
-    if (v[0]->kind == OP_HANDLER)
+    if (v[0]->kind == OP_HANDLER && v[0]->handler.end->kind == OP_FINISH)
         v[0]->handler.committed_sql = wanted && handler_stands(v[0], wrote);
     return PAWL_OK;
 }

@@ -508,6 +508,7 @@ const struct store_ops store_mysql = {
     .nodes = led_nodes,
     .leaders = led_leaders,
     .cancel_requests = led_cancel_requests,
+    .look = led_feature_look,
     .now = led_now,
     .version = version,
     .steps = mydb_steps,

@@ -345,6 +345,7 @@ const struct store_ops store_pg = {
     .nodes = led_nodes,
     .leaders = led_leaders,
     .cancel_requests = led_cancel_requests,
+    .look = led_feature_look,
     .now = led_now,
     .version = version,
     .hint = pg_hint,

@@ -329,6 +329,7 @@ const struct store_ops store_sqlite = {
     .nodes = led_nodes,
     .leaders = led_leaders,
     .cancel_requests = led_cancel_requests,
+    .look = led_feature_look,
     .now = now,
     .version = lite_version,
     .tend = lite_tend,

@@ -1,0 +1,111 @@
+/*
+ * feature.h - features: tables and rules beside the ledger that commit in the same transaction as
+ * calls.
+ *
+ * A feature (src/feature) is a struct of functions over tables of its own, written once for all
+ * engines. exec hands the features to the store when it opens a handle (store_conf.features); the
+ * store knows none of them by name. What changes a feature's tables is an operation of kind
+ * OP_FEATURE, which shares a commit with operations of every other kind. The functions below run on
+ * the thread of the handle, inside its transaction, and see what earlier operations of the group
+ * decided.
+ *
+ * Rules for features (src/feature/README.md says why):
+ * - Decide before the first write: an operation that is refused has written nothing.
+ * - Answer your own repeat: a group whose commit was lost runs again, so insert rows once
+ *   (ON CONFLICT DO NOTHING) and answer what is stored.
+ * - Order of locks: leases, ids that are known beforehand, keys, a feature's rows (by table, then
+ * by key), ids that only apply() can know, new rows. What is relied on is read in a new statement
+ *   after the lock.
+ * - Lock only rows that no transaction of an application can hold.
+ *
+ * Reading without changing anything is store_look() (store/store.h), whose function may call
+ * feature_query(), feature_now() and feature_arena().
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef STORE_FEATURE_H
+#define STORE_FEATURE_H
+
+#include "store/ledger/stmt.h"
+#include "store/store.h"
+
+struct ledger;
+
+/* A watched call that left a lease, or ended. `watch`: the bits with which it is watched. */
+struct moved {
+    int64_t seq;
+    struct bytes id;
+    enum pawl_state from, to; /* to PENDING: its attempt ended, and it will be retried */
+    unsigned watch;
+};
+
+/* Functions that are NULL are not called. Each returns another status than OK only if the whole
+ * transaction must be undone. */
+struct feature {
+    const char *name;
+    unsigned watch; /* WATCH_... bits of calls (call_spec.watch, or set by the claim that holds
+                       them) that it wants to hear of in moved() */
+    /* A group has n operations of this feature: lock and read the rows they need, in the order of
+     * locks above, with as few statements as possible. After leases and keys of the group are
+     * locked, before any operation decides. */
+    enum pawl_status (*load)(struct ledger *d, struct op *const *ops, size_t n,
+                             struct pawl_err *err);
+    /* Decide one operation, in its turn. The fence has been checked. A refusal is in op->status and
+     * op->err. */
+    enum pawl_status (*apply)(struct ledger *d, struct op *op, struct pawl_err *err);
+    /* Watched calls moved. Called before a claim of the group looks for calls, and before the group
+     * is written, until nothing moves any more (MOVED_ROUNDS_MAX rounds). */
+    enum pawl_status (*moved)(struct ledger *d, const struct moved *v, size_t n,
+                              struct pawl_err *err);
+    /* These calls were removed after their retention: remove what belongs to them. */
+    enum pawl_status (*forget)(struct ledger *d, const int64_t *seqs, size_t n,
+                               struct pawl_err *err);
+    /* Copy an operation's question and answer place (ctx), with all it points to, into `a`: for a
+     * caller that may leave before the answer. NULL without memory. */
+    void *(*copy)(struct arena *a, const void *ctx);
+};
+
+/* ---- For the functions of a feature ---------------------------------------------------------- */
+
+/* The transaction's time, its scratch memory (everything that was read lives as long as the
+ * transaction), and the source of ids and random numbers. */
+int64_t feature_now(const struct ledger *d);
+struct arena *feature_arena(struct ledger *d);
+const struct world *feature_world(const struct ledger *d);
+/* Settings of the ledger that features need: how long ended calls are kept. */
+int64_t feature_retention(const struct ledger *d);
+/* What this feature remembers in this transaction: `size` bytes in scratch, zeroed when they are
+ * first asked for. NULL without memory. */
+void *feature_memory(struct ledger *d, const struct feature *f, size_t size);
+
+/* Run a query of ours, after the rows that are buffered have been written. *out is never NULL after
+ * OK. */
+MUST_USE enum pawl_status feature_query(struct ledger *d, enum sql_name name,
+                                        const struct led_params *p, struct led_rows **out,
+                                        struct pawl_err *err);
+/* The same for a statement that changes rows. *out_rows: how many; may be NULL. */
+MUST_USE enum pawl_status feature_run(struct ledger *d, enum sql_name name,
+                                      const struct led_params *p, int64_t *out_rows,
+                                      struct pawl_err *err);
+
+/* The values of one row, in the order of its kinds. */
+union feature_value {
+    int64_t i;
+    struct bytes b;
+};
+/* FEATURE_EXACT: the statement changes one row for each row that was added, because these rows are
+ * locked or are known to be new; else the group is repeated. FEATURE_ANY: it may change fewer. */
+enum feature_count { FEATURE_ANY, FEATURE_EXACT };
+/* Add a row to be written with the group: all rows of one statement in one round trip, in the order
+ * in which their statements were first used. `kinds` (borrowed for ever) has a letter for each
+ * value: i number, z number or null for 0, t text, b bytes (absent: null). Bytes are borrowed for
+ * the transaction. */
+MUST_USE enum pawl_status feature_row(struct ledger *d, enum sql_name name, const char *kinds,
+                                      const union feature_value *v, enum feature_count count,
+                                      struct pawl_err *err);
+
+/* Run another operation inside this transaction, of any kind but CLAIM, HANDLER and SCRIPT. It
+ * takes effect, or is refused, like one of the group; its answer lives in scratch unless nested->a
+ * is set. Calls that it ends are told to their waiters. */
+MUST_USE enum pawl_status feature_nested(struct ledger *d, struct op *nested, struct pawl_err *err);
+
+#endif
