@@ -1,6 +1,5 @@
 /*
- * schedule.c - a schedule read from JSON, checked, and written again (schedule.h). Pure
- * but for loading the zone.
+ * schedule.c - a schedule read from JSON, checked, and written again (schedule.h). Pure.
  *
  * One table reads it for every way in. What must stay true: what schedule_write() wrote reads as
  * the same schedule, in this release and in later ones, because it is what the database keeps.
@@ -241,24 +240,6 @@ enum pawl_status schedule_read_flat(struct arena *a, const struct json *object,
     if (st == PAWL_OK)
         st = check_call(a, &in.s.call, l, err);
     *out = in.s;
-    return st;
-}
-
-/* ---- The zone -------------------------------------------------------------------------------- */
-
-enum pawl_status schedule_load(const struct schedule *s, int64_t now_us, struct zone **out,
-                               struct pawl_err *err)
-{
-    AUTO(zone_end) struct zone *z = NULL;
-    struct pawl_err why = { 0 };
-    enum pawl_status st = zone_load(NULL, s->zone, &z, &why);
-    if (st == PAWL_INVALID)
-        return err_set(err, st, "field \"zone\": %s", why.text);
-    if (st != PAWL_OK)
-        return err_set(err, st, "%s", why.text);
-    st = schedule_rule_check(&s->rule, z, now_us, err);
-    if (st == PAWL_OK)
-        *out = TAKE(z);
     return st;
 }
 

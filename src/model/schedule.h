@@ -3,7 +3,7 @@
  * submits, and what is done about ticks that were missed or that overlap.
  *
  * It is read from JSON in the one shape that clients, settings, SQL and C use, and written as the
- * text that the database keeps and clients see. Pure but for schedule_load(); any thread.
+ * text that the database keeps and clients see. Pure, any thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef MODEL_SCHEDULE_H
@@ -43,9 +43,9 @@ struct schedule_limits {
     int64_t call_timeout_us; /* of a call without a timeout; 0: the model's default */
     size_t input_len_max;    /* 0: INPUT_LEN_MAX */
 };
-/* Read a schedule and check all of it, except what needs its zone or the time (schedule_load).
- * INVALID and TOO_LARGE name the field; those of the call are `call.NAME`. What is made lives in
- * `a`; strings may point into the text of `object`. */
+/* Read a schedule and check all of it, except what needs its zone or the time
+ * (schedule_rule_check). INVALID and TOO_LARGE name the field; those of the call are `call.NAME`.
+ * What is made lives in `a`; strings may point into the text of `object`. */
 MUST_USE enum pawl_status schedule_read(struct arena *a, const struct json *object,
                                         const struct schedule_limits *l, struct schedule *out,
                                         struct pawl_err *err);
@@ -54,11 +54,6 @@ MUST_USE enum pawl_status schedule_read(struct arena *a, const struct json *obje
 MUST_USE enum pawl_status schedule_read_flat(struct arena *a, const struct json *object,
                                              const struct schedule_limits *l, struct schedule *out,
                                              struct pawl_err *err);
-/* Load the schedule's zone from the files of this machine and check the rule with it: bounds, and
- * that a tick is to come after `now_us`. INVALID names the field. The caller frees *out. */
-MUST_USE enum pawl_status schedule_load(const struct schedule *s, int64_t now_us, struct zone **out,
-                                        struct pawl_err *err);
-
 /* Everything but name and paused as one JSON object in `a`: equal schedules give equal text, except
  * that the input is kept byte for byte. It is what the database keeps and clients see. */
 MUST_USE enum pawl_status schedule_write(struct arena *a, const struct schedule *s,
