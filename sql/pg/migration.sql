@@ -37,6 +37,11 @@ VALUES ($1::bigint, $2::text, $3::bytea, $4::bigint, $5::bigint);
 -- in:   number int
 UPDATE pawl.migration SET finished = 1 WHERE number = $1::bigint;
 
+-- name: migration_finished
+-- in:   number int
+-- out:  finished int
+SELECT finished FROM pawl.migration WHERE number = $1::bigint;
+
 -- name: meta_get
 -- in:   name text
 -- out:  value bigint

@@ -234,11 +234,30 @@ FROM unnest($1::bigint[], $2::bigint[]) v (seq, keep_until) WHERE o.seq = v.seq;
 -- name: outcome_kept
 -- in:   now bigint, max int
 -- out:  seq bigint
-SELECT seq FROM pawl.outcome WHERE keep_until <= $1::bigint ORDER BY keep_until, seq LIMIT $2::bigint
-FOR UPDATE SKIP LOCKED;
+-- why:  What a function in SQL has marked is removed as it says (removal_take).
+SELECT seq FROM pawl.outcome o WHERE keep_until <= $1::bigint
+  AND NOT EXISTS (SELECT 1 FROM pawl.removal r WHERE r.seq = o.seq)
+ORDER BY keep_until, seq LIMIT $2::bigint FOR UPDATE SKIP LOCKED;
 
 -- name: outcome_due
-SELECT 1 FROM pawl.outcome WHERE keep_until <= $1::bigint LIMIT 1;
+SELECT 1 FROM pawl.outcome o WHERE keep_until <= $1::bigint
+  AND NOT EXISTS (SELECT 1 FROM pawl.removal r WHERE r.seq = o.seq) LIMIT 1;
+
+-- name: removal_take
+-- in:   max int
+-- out:  seq bigint, archive int, remember bigint, stands int: the outcome that is meant is still there
+SELECT r.seq, r.archive::int::bigint, r.remember,
+       (o.finished_at IS NOT DISTINCT FROM r.finished_at AND o.keep_until < 9223372036854775807)::int::bigint
+FROM pawl.removal r LEFT JOIN pawl.outcome o ON o.seq = r.seq
+ORDER BY r.seq LIMIT $1::bigint FOR UPDATE OF r SKIP LOCKED;
+
+-- name: removal_remove
+-- in:   seq bigint[]
+DELETE FROM pawl.removal WHERE seq = ANY ($1::bigint[]);
+
+-- name: removal_any
+-- why:  SKIP LOCKED: a long transaction that marks again must not keep gc from coming to its end.
+SELECT 1 FROM pawl.removal LIMIT 1 FOR UPDATE SKIP LOCKED;
 
 -- name: attempt_add
 -- why:  `no` continues from the highest stored number.

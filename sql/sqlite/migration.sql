@@ -28,6 +28,11 @@ INSERT INTO pawl_migration (number, word, checksum, applied_at, finished) VALUES
 -- in:   number int
 UPDATE pawl_migration SET finished = 1 WHERE number = ?1;
 
+-- name: migration_finished
+-- in:   number int
+-- out:  finished int
+SELECT finished FROM pawl_migration WHERE number = ?1;
+
 -- name: meta_get
 -- in:   name text
 -- out:  value bigint

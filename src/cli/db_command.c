@@ -7,17 +7,23 @@
 
 #include <time.h>
 
+#include "feature/all.h"
+
 /* Memory for the answer of one step: the ids of calls that ended. */
 #define STEP_LEN_MAX (64 << 20)
 #define PAUSE_MAX_US (100 * MS_US)
 
 struct store_conf db_command_conf(const struct cli *cli, enum store_role role)
 {
+    size_t n;
+    const struct feature *const *features = features_all(&n);
     return (struct store_conf){ .url = cli_db(cli),
                                 .schema = cli_schema(cli),
                                 .role = role,
                                 .retention_us = cli->settings.v[SET_RETENTION].number,
-                                .remember_us = cli->settings.v[SET_REMEMBER].number };
+                                .remember_us = cli->settings.v[SET_REMEMBER].number,
+                                .features = features,
+                                .n_features = n };
 }
 
 enum pawl_status db_command_open(const struct cli *cli, enum store_role role, struct store **out,

@@ -57,7 +57,9 @@ enum pawl_status exec_store(const struct exec *e, enum store_role role, struct s
                                .key_pending_max = e->conf.key_pending_max,
                                .lifetime_us = e->conf.pool_lifetime_us,
                                .retry_max_us = e->conf.heartbeat_grace_us / 8,
-                               .idle_us = e->conf.heartbeat_grace_us };
+                               .idle_us = e->conf.heartbeat_grace_us,
+                               .features = e->conf.features,
+                               .n_features = e->conf.n_features };
     return store_open(&conf, out, err);
 }
 

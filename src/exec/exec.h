@@ -30,11 +30,14 @@ struct exec_conf {
     int pool_size;
     int64_t heartbeat_interval_us, heartbeat_grace_us, reclaim_interval_us;
     int64_t retention_us, remember_us, gc_interval_us; /* gc_interval_us 0: never by itself */
-    int64_t pool_timeout_us;          /* the longest wait for a connection for reading */
-    int64_t pool_lifetime_us;         /* a connection older than that is replaced; 0: never */
-    int64_t poll_min_us, poll_max_us; /* how often to look for what other processes did */
-    int64_t key_pending_max;          /* calls that may wait on one key; 0: no bound */
-    bool fail_lost;                   /* a call whose attempt was lost ends `failed` */
+    int64_t pool_timeout_us;               /* the longest wait for a connection for reading */
+    int64_t pool_lifetime_us;              /* a connection older than that is replaced; 0: never */
+    int64_t poll_min_us, poll_max_us;      /* how often to look for what other processes did */
+    int64_t key_pending_max;               /* calls that may wait on one key; 0: no bound */
+    const struct feature *const *features; /* (store/feature.h) of every connection; they outlive
+                                              the handle */
+    size_t n_features;
+    bool fail_lost; /* a call whose attempt was lost ends `failed` */
     bool no_migrate, paused;
 };
 

@@ -199,29 +199,30 @@ static void finished(const struct finish *f, struct news *out)
 
 static void op_news(const struct exec *e, const struct op *op, struct news *out)
 {
-    bool freed = false;
+    bool freed = op->brings;
     out->ended += (int)op->n_ended;
     switch (op->kind) {
     case OP_ACCEPT:
         accepted(e, &op->accept, out);
-        return;
+        break;
     case OP_FINISH:
         finished(&op->finish, out);
-        return;
+        break;
     case OP_HANDLER:
-        finished(&op->handler.end->finish, out);
-        return;
+        if (op->handler.end->kind == OP_FINISH)
+            finished(&op->handler.end->finish, out);
+        break;
     case OP_CANCEL:
         out->ended += op->by_id.state == PAWL_CANCELLED;
         freed = true;
         break;
     case OP_SWEEP:
-        freed = op->sweep.reclaimed + op->sweep.expired + op->sweep.joined > 0;
+        freed = freed || op->sweep.reclaimed + op->sweep.expired + op->sweep.joined > 0;
         break;
     case OP_JOIN:
     case OP_LEAVE:
     case OP_BURY:
-        freed = op->node.reclaimed > 0;
+        freed = freed || op->node.reclaimed > 0;
         out->nodes = true;
         break;
     case OP_DRAIN:
@@ -277,6 +278,16 @@ static int count_told(const struct waiter *w)
     return n;
 }
 
+/* Features did more in this commit than the operation says: calls may be due, and others have ended
+ * of which `done` does not know. */
+static void features_did(struct exec *e, const struct op *op)
+{
+    if (op->status != PAWL_OK || !op->brings)
+        return;
+    exec_look(e, op->ended, op->n_ended);
+    exec_work_came(e);
+}
+
 void group_settle(struct exec *e, struct group *g)
 {
     const struct op *claim = g->claim ? &g->claim->op : NULL;
@@ -296,8 +307,11 @@ void group_settle(struct exec *e, struct group *g)
             pool_finish_late(j);
         if (blocked && solo_post(e, j))
             continue;
+        features_did(e, &j->op);
         j->done(j);
     }
+    if (g->claim)
+        features_did(e, &g->claim->op);
     if (g->claim)
         g->claim->done(g->claim);
     tell_others(e, news, all_taken, count_told(e->told));

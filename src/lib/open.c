@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "exec/stats.h"
+#include "feature/all.h"
 #include "lib/lib.h"
 
 #define DAY_US (INT64_C(86400) * SEC_US)
@@ -69,6 +70,8 @@ static enum pawl_status check_conf(const struct exec_conf *c, struct pawl_err *e
 static struct exec_conf conf_of(const struct pawl_options *o)
 {
     const char *from_env = getenv("PAWL_DB");
+    size_t n_features;
+    const struct feature *const *features = features_all(&n_features);
     return (struct exec_conf){
         .url = o->db                   ? o->db
                : from_env && *from_env ? from_env
@@ -88,6 +91,8 @@ static struct exec_conf conf_of(const struct pawl_options *o)
         .poll_min_us = or_default(o->poll_min_us, 5 * MS_US),
         .poll_max_us = or_default(o->poll_max_us, 250 * MS_US),
         .key_pending_max = or_default(o->max_pending_key, 100000),
+        .features = features,
+        .n_features = n_features,
         .fail_lost = o->fail_lost,
         .no_migrate = o->no_migrate,
         .paused = o->paused

@@ -3,10 +3,10 @@
  *
  *     version 1 | count | item ...         item: flags | the fields of the flags, in their order
  *
- * Numbers are varints: seven bits a byte, the lowest first, the high bit set on all bytes but the
- * last. Signed numbers are zigzag-encoded (0, -1, 1, -2 ...). An ordinary call, whose seq follows
- * that of the previous item, takes its flags and the difference of its run_at: two to four bytes;
- * one with a key takes two more.
+ * Flags and numbers are varints: seven bits a byte, the lowest first, the high bit set on all bytes
+ * but the last. Signed numbers are zigzag-encoded (0, -1, 1, -2 ...). An ordinary call, whose seq
+ * follows that of the previous item, takes its flags and the difference of its run_at: two to four
+ * bytes; one with a key takes two more.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <limits.h>
@@ -30,7 +30,7 @@ enum {
 #define VERSION 1
 #define VARINT_LEN_MAX 10
 /* Flags and eleven numbers. */
-#define ITEM_LEN_MAX (1 + 11 * VARINT_LEN_MAX)
+#define ITEM_LEN_MAX (12 * VARINT_LEN_MAX)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ static int flags_of(const struct held *h, const struct held *before)
 static unsigned char *put_item(unsigned char *at, const struct held *h, const struct held *before)
 {
     int flags = flags_of(h, before);
-    *at++ = (unsigned char)flags;
+    at = put(at, (uint64_t)flags);
     if (flags & HAS_SEQ)
         at = put(at, (uint64_t)(h->seq - before->seq - 1));
     if (flags & HAS_RUN_AT)
@@ -180,8 +180,9 @@ static void get_key(struct reader *r, int flags, const struct held *before, stru
 static struct held get_item(struct reader *r, const struct held *before)
 {
     struct held h = *before;
-    int flags = r->at < r->end ? *r->at++ : HAS_ALL + 1;
-    r->failed |= flags > HAS_ALL;
+    uint64_t all = get(r);
+    int flags = all <= HAS_ALL ? (int)all : 0;
+    r->failed |= all > HAS_ALL;
     uint64_t far = flags & HAS_SEQ ? get(r) : 0;
     r->failed |= far >= (uint64_t)(INT64_MAX - before->seq) || ((flags & HAS_SEQ) && far == 0);
     h.seq = r->failed ? before->seq : before->seq + 1 + (int64_t)far;

@@ -198,7 +198,7 @@ TEST(known_breakage)
         BYTES("\1\0\0"),     /* bytes after the end */
         BYTES("\1\1"),       /* an item missing */
         BYTES("\1\1\x20"),   /* a key that is missing */
-        BYTES("\1\1\x80"),   /* marks that are missing */
+        BYTES("\1\1\x80\1"), /* marks that are missing */
         BYTES("\1\1\x80\0"), /* marks of 0, which are not written */
         /* A number with a longer encoding than necessary. */
         BYTES("\1\1\1\x80\x00"),

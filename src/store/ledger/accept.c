@@ -351,14 +351,34 @@ static enum pawl_status look_ahead(struct ledger *c, struct op *op, bool *refuse
     return st == PAWL_OK ? prepare(c, q, look, err) : st;
 }
 
+/* A node of a version before WATCH_STEP would read a watched call as damaged. */
+static enum pawl_status watch_check(struct ledger *c, struct op *op, struct pawl_err *err)
+{
+    const struct accept *q = &op->accept;
+    unsigned watch = 0;
+    bool finished;
+    for (size_t i = 0; i < q->n; i++)
+        watch |= q->v[i].watch;
+    if (!watch)
+        return PAWL_OK;
+    enum pawl_status st = led_finished(c, WATCH_STEP, &finished, err);
+    if (st == PAWL_OK && !finished)
+        op->status = err_set(&op->err, PAWL_STATE,
+                             "a call that a feature watches needs every node to run this version: "
+                             "run pawl migrate finish");
+    return st;
+}
+
 enum pawl_status led_accept(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     struct accept *q = &op->accept;
     bool refused = false;
-    enum pawl_status st = PAWL_OK;
     q->out = arena_zalloc(op->a, q->n, sizeof *q->out);
     if (!q->out)
         return err_no_memory(err, "accepted calls");
+    enum pawl_status st = watch_check(c, op, err);
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
     if (q->atomic || !c->db->one_writer)
         st = look_ahead(c, op, &refused, err);
     if (refused)

@@ -144,7 +144,9 @@ struct led_key {
     enum led_turn turn;
     int64_t head, head_pos, head_no;
     int64_t next_no, held, waiting, later, since_us, ended_us;
-    int64_t last_place;               /* the last place that a claim of this group gave */
+    int64_t last_place; /* the last place that a claim of this group gave */
+    int64_t wake;       /* got: a key note says that this head is to be due now; 0: none does */
+    bool note_wake;     /* not got: the key note says that its head is to be due now */
     int64_t note_waiting, note_later; /* not got: the key note that this transaction leaves */
     int64_t seen_waiting, seen_later; /* not got: key notes of other transactions, only for answers
                                        */
@@ -233,7 +235,8 @@ struct led_cache {
     struct bytes *paused;
     size_t n_paused;
     bool paused_read;
-    bool hold; /* a claim is taking calls: no key gets a head until it is done */
+    bool hold;  /* a claim is taking calls: no key gets a head until it is done */
+    bool wakes; /* a key has `wake` */
     struct led_reserve numbers, versions;
 
     /* Features (feature.c). */
@@ -625,6 +628,8 @@ MUST_USE enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask
 
 /* ---- Features (feature.c) -------------------------------------------------------------------- */
 
+/* The step of the schema whose second half allows watched calls. */
+#define WATCH_STEP 9
 /* At most so many statements of features are sent with the group's own; more are sent before. */
 #define FEATURE_STATEMENTS_MAX 8
 /* Add a row to be written by led_flush(), behind the ledger's own statements (flush.c). */
@@ -654,8 +659,6 @@ MUST_USE enum pawl_status led_moved_tell(struct ledger *c, struct op *const *v, 
 /* Tell all features that these calls were removed. */
 MUST_USE enum pawl_status led_features_forget(struct ledger *c, const int64_t *seqs, size_t n,
                                               struct pawl_err *err);
-/* Has the second half of this step of the schema run, so that no older node is left? */
-MUST_USE enum pawl_status led_finished(struct ledger *c, int step, bool *out, struct pawl_err *err);
 
 /* ---- Objects (object.c) ---------------------------------------------------------------------- */
 
@@ -684,6 +687,8 @@ MUST_USE enum pawl_status led_object_set(struct ledger *c, struct led_object *o,
 
 /* Decide an operation of any kind (group.c). */
 MUST_USE enum pawl_status led_apply(struct ledger *c, struct op *op, struct pawl_err *err);
+/* Make the heads due that key notes name, for keys that are locked now (wake.c). */
+MUST_USE enum pawl_status led_keys_wake(struct ledger *c, struct pawl_err *err);
 /* Make pending calls due now (OP_WAKE). */
 MUST_USE enum pawl_status led_wake(struct ledger *c, struct op *op, struct pawl_err *err);
 

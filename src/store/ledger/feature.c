@@ -421,20 +421,3 @@ enum pawl_status led_feature_look(struct store *s, feature_look_fn *look, void *
     tx = c;
     return look(c, ctx, err);
 }
-
-/* ---- Nodes of an older version --------------------------------------------------------------- */
-
-enum pawl_status led_finished(struct ledger *c, int step, bool *out, struct pawl_err *err)
-{
-    uint64_t bit = UINT64_C(1) << step;
-    struct led_rows *r;
-    CHECK(step > 0 && step < 64);
-    *out = c->finished & bit;
-    if (*out)
-        return PAWL_OK;
-    enum pawl_status st = led_query(c, SQL_MIGRATION_LIST, NULL, &r, err);
-    for (int i = 0; st == PAWL_OK && i < r->n; i++)
-        *out = *out || (led_get_int(r, i, 0) == step && led_get_int(r, i, 2));
-    c->finished |= *out ? bit : 0;
-    return st;
-}

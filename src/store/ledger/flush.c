@@ -352,13 +352,16 @@ static void write_key_row(struct writing *w, struct led_key *k)
 static void write_notes(struct writing *w, struct led_key *k)
 {
     /* Only the transaction that has locked the key removes notes, and only others leave them. */
-    CHECK(k->got ? !k->note_waiting && !k->note_later : !k->n_folded);
+    CHECK(k->got ? !k->note_waiting && !k->note_later && !k->note_wake : !k->n_folded);
     CHECK(k->note_waiting >= 0 && k->note_later >= 0);
     for (size_t i = 0; i < k->n_folded; i++)
         ROW(w->c, &w->key_note_out, I(k->folded[i]));
     k->n_folded = 0;
     if (k->note_waiting || k->note_later)
         ROW(w->c, &w->key_note, B(k->name), I(k->note_waiting), I(k->note_later));
+    if (k->note_wake)
+        ROW(w->c, &w->key_note, B(k->name), I(0), I(0));
+    k->note_wake = false;
     k->seen_waiting += k->note_waiting;
     k->seen_later += k->note_later;
     k->note_waiting = k->note_later = 0;
@@ -559,6 +562,8 @@ static enum pawl_status write_most(struct ledger *c, struct led_batch **out, str
     *out = b;
     if (b)
         b->n = 0;
+    if (st == PAWL_OK && c->tx->wakes && !c->tx->hold)
+        st = led_keys_wake(c, err);
     while (st == PAWL_OK) {
         st = led_keys_settle(c, false, err);
         if (st == PAWL_OK)

@@ -122,6 +122,16 @@ static bool remembered(const struct led_key *k, int64_t note)
     return false;
 }
 
+/* A key note that counts no call is one of led_wake(). It means the call that is on offer now: if
+ * that was claimed meanwhile, it has got what it was to be woken for. */
+static void wake_read(struct ledger *c, struct led_key *k, int64_t calls)
+{
+    if (calls || k->turn != KEY_OFFERED)
+        return;
+    k->wake = k->head;
+    c->tx->wakes = true;
+}
+
 /* Add the calls that joined these keys while other transactions had locked them. For a key that is
  * locked here, key notes are added to its numbers; for any other key they are only counted for
  * answers. */
@@ -145,6 +155,7 @@ static enum pawl_status notes_take(struct ledger *c, const struct bytes *v, size
         if (k->got) {
             k->waiting += led_get_int(r, i, 2);
             k->later += led_get_int(r, i, 3);
+            wake_read(c, k, led_get_int(r, i, 2) + led_get_int(r, i, 3));
             k->dirty = true;
             if (!remember(c, k, led_get_int(r, i, 0)))
                 return err_no_memory(err, "key notes");
@@ -358,7 +369,7 @@ static enum pawl_status own_notes_write(struct ledger *c, const struct bytes *na
 {
     for (size_t i = 0; i < n; i++) {
         const struct led_key *k = *slot(c, names[i]);
-        if (k && is_wanting(k, how) && (k->note_waiting || k->note_later))
+        if (k && is_wanting(k, how) && (k->note_waiting || k->note_later || k->note_wake))
             return led_flush(c, err);
     }
     return PAWL_OK;
@@ -475,7 +486,8 @@ enum pawl_status led_key_notes_fold(struct ledger *c, struct pawl_err *err)
         return err_no_memory(err, "key notes");
     for (int i = 0; i < notes->n; i++)
         v[i] = led_get(notes, i, 0);
-    return led_keys_load(c, v, (size_t)notes->n, LOCK_TRY, err);
+    st = led_keys_load(c, v, (size_t)notes->n, LOCK_TRY, err);
+    return st == PAWL_OK && c->tx->wakes ? led_keys_wake(c, err) : st;
 }
 
 /* ---- The end of a key ------------------------------------------------------------------------ */

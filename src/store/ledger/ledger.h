@@ -18,6 +18,7 @@
 
 #define SCHEMA_LEN_MAX 32
 #define LED_BUCKETS 1024
+#define LED_STEPS_MAX 1000
 
 struct led_lane {
     struct bytes queue, type; /* owned: one block, at queue.data */
@@ -96,8 +97,8 @@ struct ledger {
     struct led_cursors cursors;
     bool keyed; /* the last claim found calls with keys */
     struct led_lease_cache lease_cache;
-    bool busy;         /* its last claim took something */
-    uint64_t finished; /* bit n: the second half of step n of the schema has run: led_finished() */
+    bool busy;                                 /* its last claim took something */
+    uint64_t finished[LED_STEPS_MAX / 64 + 1]; /* by step: led_finished() */
 
     /* The running transaction. */
     bool reading;   /* one snapshot for all of it: no other transaction can interfere */
@@ -169,7 +170,8 @@ enum led_begin { LED_WRITE, LED_READ };
 struct led_driver {
     bool cursors; /* it has ready_known */
     bool grabs;   /* it has ready_grab */
-    bool inbox;   /* applications submit in SQL: there is a table for it */
+    bool inbox;   /* applications use functions in SQL: there are tables for what they submit
+                     (inbox), and for what they want to be removed (removal) */
     /* While one transaction writes, no other connection writes: what it has read is locked, there
      * are no key notes, and a row that is not as it was read is BROKEN. Its statements run inside
      * the process, once for each value of a column, so reading ahead saves nothing: an id is added
@@ -334,8 +336,6 @@ void led_lanes_end(struct ledger *c);
 
 /* ---- The schema's steps (steps.c) ------------------------------------------------------------ */
 
-#define LED_STEPS_MAX 1000
-
 #define LED_CHECKSUM_LEN 32
 
 /* The schema as the database records it. */
@@ -401,6 +401,9 @@ MUST_USE enum pawl_status led_steps_print(const struct led_steps *s, const struc
                                           struct arena *a, struct steps *out, struct pawl_err *err);
 /* STATE unless the schema has every table that `migrate grants` names. */
 MUST_USE enum pawl_status led_grantable(struct ledger *c, struct pawl_err *err);
+/* Has the second half of this step run, so that no node of an older version is left? True is
+ * remembered for as long as the handle is open. */
+MUST_USE enum pawl_status led_finished(struct ledger *c, int step, bool *out, struct pawl_err *err);
 /* For the `schema` slot. */
 MUST_USE enum pawl_status led_schema(struct ledger *c, const struct led_steps *s,
                                      struct schema *out, struct pawl_err *err);

@@ -254,6 +254,7 @@ static enum pawl_status migrate_locked(struct ledger *c, const struct led_steps 
         st = steps_fit(c, s, &had, err);
     if (st != PAWL_OK)
         return st;
+    finish = finish || had.version == 0; /* no older program uses a new schema */
     bool due = steps_due(s, &had, finish);
     *out = due || s->after;
     if (due) {
@@ -296,6 +297,23 @@ enum pawl_status led_migrate(struct ledger *c, const struct led_steps *s, bool f
     enum pawl_status st = PAWL_BUSY;
     for (int i = 0; i < s->tries && st == PAWL_BUSY; i++)
         st = migrate_once(c, s, finish, err);
+    return st;
+}
+
+enum pawl_status led_finished(struct ledger *c, int step, bool *out, struct pawl_err *err)
+{
+    CHECK(step > 0 && step <= LED_STEPS_MAX);
+    uint64_t *word = &c->finished[step / 64], bit = UINT64_C(1) << step % 64;
+    struct led_params p = { 0 };
+    int64_t finished = 0;
+    *out = *word & bit;
+    if (*out)
+        return PAWL_OK;
+    led_int(&p, step);
+    enum pawl_status st = led_number(c, SQL_MIGRATION_FINISHED, &p, 0, &finished, err);
+    *out = st == PAWL_OK && finished;
+    if (*out)
+        *word |= bit;
     return st;
 }
 

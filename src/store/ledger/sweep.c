@@ -157,8 +157,9 @@ enum pawl_status led_sweep(struct ledger *c, struct op *op, struct pawl_err *err
 
 /* ---- Retention ------------------------------------------------------------------------------- */
 
-/* Remove an ended call; only a tombstone is kept. */
-static enum pawl_status remove_one(struct ledger *c, struct led_call *it, struct pawl_err *err)
+/* Remove an ended call; only a tombstone is kept, for remember_us after the call's retention. */
+static enum pawl_status remove_one(struct ledger *c, struct led_call *it, int64_t remember_us,
+                                   struct pawl_err *err)
 {
     const struct led_outcome *o = it->now.outcome;
     CHECK(it->now.place == AT_ENDED && o->keep_until_us != INT64_MAX); /* INT64_MAX: it blocks its
@@ -166,7 +167,7 @@ static enum pawl_status remove_one(struct ledger *c, struct led_call *it, struct
     enum pawl_status st = led_lease_leave(c, o->token, it->seq, err);
     if (st != PAWL_OK)
         return st;
-    it->forget_us = o->keep_until_us + c->remember_us;
+    it->forget_us = o->keep_until_us + remember_us;
     it->now.place = AT_GONE;
     return it->spec.key.data ? led_key_gone(c, it->spec.key, err) : PAWL_OK;
 }
@@ -201,23 +202,33 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
     return st == PAWL_OK ? led_forget(c, err) : st;
 }
 
-/* Remove these calls; if g->archive, copy them to the archive first. */
-static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const int64_t *seqs, size_t n,
+/* Calls to be removed. */
+struct removing {
+    const int64_t *seqs;
+    const int64_t *remember; /* for each, how long its id is remembered; NULL: the setting */
+    size_t n;
+    bool archive; /* copy them to the archive first */
+};
+
+static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const struct removing *r,
                                       struct pawl_err *err)
 {
+    const int64_t *seqs = r->seqs;
+    size_t n = r->n;
     struct led_rows *copied = NULL;
     struct led_params p = { 0 };
     enum pawl_status st = calls_load(c, seqs, n, err);
     led_ints(c, &p, seqs, n);
     led_int(&p, c->now_us);
-    if (st == PAWL_OK && g->archive && n)
+    if (st == PAWL_OK && r->archive && n)
         st = led_query(c, SQL_ARCHIVE_ADD, &p, &copied, err);
     /* What is not copied must not be removed. Only some engines say how many were. */
     if (st == PAWL_OK && copied && copied->n && led_get_int(copied, 0, 0) != (int64_t)n)
         st = led_again(c, "an archived call", err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++, g->removed++) {
         struct led_call *it = led_call_find(c, seqs[i]);
-        st = it && it->now.place == AT_ENDED ? remove_one(c, it, err)
+        int64_t remember_us = r->remember ? r->remember[i] : c->remember_us;
+        st = it && it->now.place == AT_ENDED ? remove_one(c, it, remember_us, err)
                                              : led_again(c, "an ended call", err);
     }
     return st == PAWL_OK && n ? led_features_forget(c, seqs, n, err) : st;
@@ -269,25 +280,97 @@ static enum pawl_status gc_ended(struct ledger *c, struct gc *g, struct pawl_err
         g->more = true;
         g->next_seq = seqs[n - 1];
     }
-    return st == PAWL_OK ? remove_listed(c, g, seqs, n, err) : st;
+    struct removing v = { .seqs = seqs, .n = n, .archive = g->archive };
+    return st == PAWL_OK ? remove_listed(c, g, &v, err) : st;
+}
+
+/* Columns of removal_take. */
+enum { REMOVAL_SEQ, REMOVAL_ARCHIVE, REMOVAL_REMEMBER, REMOVAL_STANDS };
+
+/* Those of the marked calls that stand, to be archived or not. */
+static enum pawl_status remove_marked(struct ledger *c, struct gc *g, const struct led_rows *rows,
+                                      bool archive, struct pawl_err *err)
+{
+    int64_t *seqs = arena_alloc(&c->scratch, ((size_t)rows->n + 1) * sizeof *seqs);
+    int64_t *remember = arena_alloc(&c->scratch, ((size_t)rows->n + 1) * sizeof *remember);
+    size_t n = 0;
+    if (!seqs || !remember)
+        return err_no_memory(err, "gc");
+    for (int i = 0; i < rows->n; i++) {
+        if (!led_get_int(rows, i, REMOVAL_STANDS) ||
+            (led_get_int(rows, i, REMOVAL_ARCHIVE) != 0) != archive)
+            continue;
+        seqs[n] = led_get_int(rows, i, REMOVAL_SEQ);
+        remember[n++] = led_get_int(rows, i, REMOVAL_REMEMBER);
+    }
+    struct removing r = { .seqs = seqs, .remember = remember, .n = n, .archive = archive };
+    return n ? remove_listed(c, g, &r, err) : PAWL_OK;
+}
+
+/* Remove calls that functions in SQL have marked. */
+static enum pawl_status gc_marked(struct ledger *c, struct gc *g, struct pawl_err *err)
+{
+    struct led_rows *rows = NULL;
+    struct led_params p = { 0 }, done = { 0 };
+    if (!c->db->inbox)
+        return PAWL_OK;
+    led_int(&p, g->max);
+    enum pawl_status st = led_flush(c, err);
+    if (st == PAWL_OK)
+        st = led_query(c, SQL_REMOVAL_TAKE, &p, &rows, err);
+    if (st != PAWL_OK || rows->n == 0)
+        return st;
+    const int64_t *seqs = numbers(c, rows);
+    if (!seqs)
+        return err_no_memory(err, "gc");
+    st = remove_marked(c, g, rows, true, err);
+    if (st == PAWL_OK)
+        st = remove_marked(c, g, rows, false, err);
+    led_ints(c, &done, seqs, (size_t)rows->n);
+    return st == PAWL_OK ? led_run(c, SQL_REMOVAL_REMOVE, &done, NULL, err) : st;
+}
+
+/* Remove calls past their retention. */
+static enum pawl_status gc_kept(struct ledger *c, struct gc *g, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    if (g->removed >= g->max)
+        return PAWL_OK;
+    enum pawl_status st = due(c, SQL_OUTCOME_KEPT, c->now_us, g->max - (int)g->removed, &r, err);
+    const int64_t *seqs = st == PAWL_OK ? numbers(c, r) : NULL;
+    if (st == PAWL_OK && !seqs)
+        st = err_no_memory(err, "gc");
+    if (st != PAWL_OK)
+        return st;
+    struct removing v = { .seqs = seqs, .n = (size_t)r->n, .archive = g->archive };
+    return remove_listed(c, g, &v, err);
+}
+
+static enum pawl_status marked_any(struct ledger *c, bool *out, struct pawl_err *err)
+{
+    int64_t any = 0;
+    enum pawl_status st =
+        c->db->inbox ? led_number(c, SQL_REMOVAL_ANY, NULL, 0, &any, err) : PAWL_OK;
+    *out = *out || any;
+    return st;
 }
 
 enum pawl_status led_gc(struct ledger *c, struct op *op, struct pawl_err *err)
 {
-    struct led_rows *r = NULL;
     struct gc *g = &op->gc;
     static const enum sql_name kinds[] = { SQL_OUTCOME_DUE, SQL_GONE_DUE };
     g->removed = g->forgotten = g->next_seq = 0;
     g->more = false;
     if (g->ended_before_us)
         return gc_ended(c, g, err);
-    enum pawl_status st = due(c, SQL_OUTCOME_KEPT, c->now_us, g->max, &r, err);
-    const int64_t *seqs = st == PAWL_OK ? numbers(c, r) : NULL;
+    enum pawl_status st = gc_marked(c, g, err);
     if (st == PAWL_OK)
-        st = seqs ? remove_listed(c, g, seqs, (size_t)r->n, err) : err_no_memory(err, "gc");
+        st = gc_kept(c, g, err);
     if (st == PAWL_OK)
         st = forget_some(c, g, err);
     if (st == PAWL_OK)
         st = led_inbox_forget(c, g->max, err);
+    if (st == PAWL_OK)
+        st = marked_any(c, &g->more, err);
     return st == PAWL_OK ? ask(c, kinds, COUNT_OF(kinds), &g->more, NULL, err) : st;
 }
