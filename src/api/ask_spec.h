@@ -22,8 +22,18 @@ MUST_USE enum pawl_status spec_complete(struct ask *q, struct bytes header_id,
 /* The header Idempotency-Key; absent when there is none. INVALID: malformed or repeated. */
 MUST_USE enum pawl_status ask_idempotency_key(struct ask *q, struct bytes *out,
                                               struct pawl_err *err);
-/* The header If-Match as the condition of a write; sets nothing when there is none. INVALID: it is
- * malformed, or there is an If-None-Match. if_match.c. */
-MUST_USE enum pawl_status if_match_read(struct ask *q, struct object_op *out, struct pawl_err *err);
+
+/* The condition of a write, from the headers If-Match and If-None-Match; all zero: none. */
+struct if_match {
+    bool any;                   /* it must exist, in any version */
+    bool none;                  /* it must not exist */
+    int64_t version;            /* 0: any; when no tag can match a version, one that none has */
+    const int64_t *or_versions; /* versions that are allowed besides */
+    size_t n_or_versions;
+};
+/* Read the condition; with `may_none` also `If-None-Match: *`. INVALID: a header is malformed, or
+ * is not taken here. if_match.c. */
+MUST_USE enum pawl_status if_match_read(struct ask *q, bool may_none, struct if_match *out,
+                                        struct pawl_err *err);
 
 #endif

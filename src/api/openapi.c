@@ -218,7 +218,7 @@ static void shape_add(struct buf *b, const struct shape *s)
 }
 
 /* Collects every shape once: bodies, and the shapes of their fields. */
-#define SHAPES_MAX 32
+#define SHAPES_MAX 64
 struct shapes {
     const struct shape *v[SHAPES_MAX];
     size_t n;
@@ -244,6 +244,7 @@ static const struct documented tags[] = {
     { "objects", "states that belong to a type and a key" },
     { "sessions", "requests that run one at a time, in order" },
     { "keys", "calls of one key, which run one at a time" },
+    { "schedules", "calls that are submitted by the clock" },
     { "queues", "queues and their figures, pause and resume" },
     { "cluster", "nodes and their roles" },
     { "server", "this process" },

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/schema.h"
+#include "model/schedule.h"
 #include "model/words.h"
 
 /* clang-format off */
@@ -85,6 +86,29 @@ const struct schema_text schemas[] = {
       .members = "version:s engine:s schema:s node:s boot:s now:t started_at:t limits:{i" },
     { .name = "Health", .members = "alive:b" },
     { .name = "Ready", .members = "ready:b reason:s?" },
+    { .name = "CatchUp", .words = CATCH_UP_WORDS },
+    { .name = "Overlap", .words = OVERLAP_WORDS },
+    { .name = "RunStatus", .words = STATE_WORDS "|skipped|missed" },
+    { .name = "Schedule",
+      .members = "name:s cron:s? every:n? at:[t? zone:s call:@TickSpec catch_up:@CatchUp "
+                 "catch_up_for:n overlap:@Overlap jitter:n starts_at:t? ends_at:t? paused:b "
+                 "version:i next_at:t? next:[t last:@Run? waiting_at:t? lag_seconds:n note:s? "
+                 "zone_data:s? created_at:t updated_at:t",
+      .about = "a schedule; one of `cron`, `every` and `at` is not null. `waiting_at` is the tick "
+               "that waits for the end of the last one's call, `zone_data` the version of the time "
+               "zone data with which `next_at` was computed" },
+    { .name = "Schedules", .members = "schedules:[@Schedule next:s?" },
+    { .name = "ScheduleChange", .words = "create|update|none" },
+    { .name = "SchedulePlan", .members = "name:s change:@ScheduleChange" },
+    { .name = "PutSchedule", .any = "Schedule|SchedulePlan" },
+    { .name = "ScheduleDeleted", .members = "name:s deleted:b" },
+    { .name = "Run",
+      .members = "cron_name:s scheduled_time:t timezone:s? status:@RunStatus? reason:s? count:i "
+                 "call:s? node_id:s? started_at:t? completed_at:t? error:s? late_seconds:n" },
+    { .name = "Runs", .members = "runs:[@Run next:s?" },
+    { .name = "PreviewDst", .words = "gap|fold" },
+    { .name = "PreviewTime", .members = "utc:t local:t dst:@PreviewDst?" },
+    { .name = "Preview", .members = "times:[@PreviewTime note:s?" },
     { .name = "ErrorBody",
       .members = "code:@ErrorCode message:s id:s? field:s? status:@CallStatus? retry:@ErrorRetry "
                  "*index:i *created_at:t? *finished_at:t? *keep_until:t? *call:@Call",

@@ -155,8 +155,17 @@ struct setting_value {
     const char *via;  /* db only: the variable in `env:NAME`; NULL: none */
 };
 
+/* A block `schedule "NAME" { ... }` of the file. */
+struct conf_schedule {
+    const char *name;
+    struct bytes text; /* a flat JSON object (model/schedule.h), checked as far as it can be here */
+    int line;          /* of its end */
+};
+
 struct settings {
     struct setting_value v[SETTING_COUNT];
+    struct conf_schedule *schedules; /* in the arena, in the order of the file */
+    size_t n_schedules;
     const char *file; /* the file that was read; NULL: none */
     struct arena arena;
 };

@@ -7,13 +7,13 @@
  */
 #include "model/schedule.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "base/world.h"
+#include "base/zone.h"
 #include "model/spec_json.h"
 #include "model/words.h"
 
@@ -37,7 +37,7 @@ static const struct field schedule_fields[] = {
     [F_CRON] = { "cron", FIELD_TEXT, AT(s.cron), FIELD_NULL, .unit = "five or six fields",
                  .about = "minute, hour, day, month, weekday, with the second before them if there "
                           "are six; or @hourly, @daily, @weekly, @monthly, @yearly" },
-    [F_EVERY] = { "every", FIELD_SECONDS, AT(s.every_us), FIELD_NULL,
+    [F_EVERY] = { "every", FIELD_SECONDS, AT(s.rule.every_us), FIELD_NULL,
                   .min = SCHEDULE_EVERY_MIN_US / SEC_US,
                   .about = "instead of cron: each time this long after the one before, counted "
                            "from starts_at, else from 1970" },
@@ -58,10 +58,10 @@ static const struct field schedule_fields[] = {
                "end, or cancel the predecessor and wait" },
     { "jitter", FIELD_SECONDS, AT(s.jitter_us), .max = SCHEDULE_JITTER_MAX_US / SEC_US, .dflt = "0",
       .about = "run each call up to this much later, by a hash of its id" },
-    { "starts_at", FIELD_TIME, AT(s.starts_us), FIELD_NULL, .dflt = "null",
+    { "starts_at", FIELD_TIME, AT(s.rule.starts_us), FIELD_NULL, .dflt = "null",
       .about = "no tick before this time" },
-    { "ends_at", FIELD_TIME, AT(s.ends_us), FIELD_NULL, .dflt = "null",
-      .about = "no tick after this time" },
+    { "ends_at", FIELD_TIME, AT(s.rule.ends_us), FIELD_NULL, .dflt = "null",
+      .about = "no tick at this time or later" },
     [F_PAUSED] = { "paused", FIELD_BOOL, AT(s.paused), .dflt = "as it is; false for a new one",
                    .about = "make no ticks; those that come meanwhile are treated as missed" },
 };
@@ -108,116 +108,41 @@ static enum pawl_status fault(struct pawl_err *err, const char *field, const cha
     return err_set(err, PAWL_INVALID, "field \"%s\": %s", field, what);
 }
 
-static enum pawl_status check_one_of(const struct schedule *s, struct pawl_err *err)
+/* Exactly one of the three, which is then the kind of the rule. */
+static enum pawl_status settle_kind(struct schedule *s, struct pawl_err *err)
 {
     const struct {
         const char *name;
         bool given;
-    } rules[] = { { "cron", s->cron.data }, { "every", s->every_us }, { "at", s->n_at } };
+        enum schedule_kind kind;
+    } rules[] = { { "cron", s->cron.data, SCHEDULE_CRON },
+                  { "every", s->rule.every_us, SCHEDULE_EVERY },
+                  { "at", s->rule.n_at, SCHEDULE_AT } };
     const char *first = NULL;
     for (size_t i = 0; i < COUNT_OF(rules); i++) {
         if (rules[i].given && first)
             return err_set(err, PAWL_INVALID, "field \"%s\": is given together with \"%s\"",
                            rules[i].name, first);
-        if (rules[i].given)
-            first = rules[i].name;
+        if (!rules[i].given)
+            continue;
+        first = rules[i].name;
+        s->rule.kind = rules[i].kind;
     }
     return first ? PAWL_OK
                  : fault(err, "cron", "is missing; a schedule has one of cron, every and at");
 }
 
-static int time_order(const void *x, const void *y)
-{
-    const int64_t *a = x, *b = y;
-    return (*a > *b) - (*a < *b);
-}
-
-/* Sort `at` into `a`, each time once. */
-static enum pawl_status settle_at(struct arena *a, struct schedule *s, struct pawl_err *err)
-{
-    size_t n = 0;
-    int64_t *at = s->n_at ? arena_zalloc(a, s->n_at, sizeof *at) : NULL;
-    if (!s->n_at)
-        return PAWL_OK;
-    if (!at)
-        return err_no_memory(err, "a schedule's times");
-    memcpy(at, s->at, s->n_at * sizeof *at);
-    qsort(at, s->n_at, sizeof *at, time_order);
-    for (size_t i = 0; i < s->n_at; i++)
-        if (!i || at[i] != at[n - 1])
-            at[n++] = at[i];
-    s->at = at;
-    s->n_at = n;
-    return PAWL_OK;
-}
-
-static enum pawl_status check_numbers(const struct schedule *s, struct pawl_err *err)
-{
-    const struct {
-        const char *field;
-        int64_t us, low, high;
-    } times[] = {
-        { "every", s->every_us, s->every_us ? SCHEDULE_EVERY_MIN_US : 0, DURATION_MAX_US },
-        { "catch_up_for", s->catch_up_for_us, 0, DURATION_MAX_US },
-        { "jitter", s->jitter_us, 0, SCHEDULE_JITTER_MAX_US },
-    };
-    for (size_t i = 0; i < COUNT_OF(times); i++)
-        if (times[i].us < times[i].low || times[i].us > times[i].high)
-            return err_set(err, PAWL_INVALID, "field \"%s\": is not %lld to %lld seconds",
-                           times[i].field, (long long)(times[i].low / SEC_US),
-                           (long long)(times[i].high / SEC_US));
-    if (s->n_at > SCHEDULE_TIMES_MAX)
-        return err_set(err, PAWL_INVALID, "field \"at\": has %zu times, limit %d", s->n_at,
-                       SCHEDULE_TIMES_MAX);
-    return PAWL_OK;
-}
-
-/* Refuse what can never fire, as far as it shows without the zone. */
-static enum pawl_status check_bounds(const struct schedule *s, int64_t now_us, struct pawl_err *err)
-{
-    if (s->starts_us && s->ends_us && s->starts_us >= s->ends_us)
-        return fault(err, "ends_at", "is not after starts_at");
-    if (s->ends_us && s->ends_us <= now_us)
-        return fault(err, "ends_at", "has passed, so the schedule would never fire");
-    if (!s->n_at)
-        return PAWL_OK;
-    if (s->at[s->n_at - 1] <= now_us)
-        return fault(err, "at", "has no time that is still to come");
-    for (size_t i = 0; i < s->n_at; i++)
-        if (s->at[i] > now_us && s->at[i] >= s->starts_us &&
-            (!s->ends_us || s->at[i] <= s->ends_us))
-            return PAWL_OK;
-    return fault(err, "at", "has no time that is still to come between starts_at and ends_at");
-}
-
-static enum pawl_status check_names(const struct schedule *s, struct pawl_err *err)
+static enum pawl_status check_rule(struct schedule *s, struct pawl_err *err)
 {
     const char *bad = s->name.data ? name_fault(s->name) : NULL;
     if (bad)
         return fault(err, "name", bad);
-    bad = name_fault(s->zone);
-    return bad ? fault(err, "zone", bad) : PAWL_OK;
-}
-
-static enum pawl_status check_rule(struct arena *a, struct schedule *s,
-                                   const struct schedule_limits *l, struct pawl_err *err)
-{
-    enum pawl_status st = check_names(s, err);
-    if (st == PAWL_OK)
-        st = check_one_of(s, err);
-    if (st == PAWL_OK)
-        st = check_numbers(s, err);
-    if (st == PAWL_OK)
-        st = settle_at(a, s, err);
-    return st == PAWL_OK ? check_bounds(s, l->now_us, err) : st;
-}
-
-enum pawl_status schedule_check(struct arena *a, struct schedule *s,
-                                const struct schedule_limits *l, struct pawl_err *err)
-{
-    enum pawl_status st = check_rule(a, s, l, err);
-    if (st == PAWL_OK)
-        st = inside_call(check_call(a, &s->call, l, err), err);
+    bad = zone_name_fault(s->zone);
+    if (bad)
+        return fault(err, "zone", bad);
+    enum pawl_status st = settle_kind(s, err);
+    if (st == PAWL_OK && s->cron.data)
+        st = cron_parse(s->cron, &s->rule.cron, err);
     return st;
 }
 
@@ -237,8 +162,8 @@ static enum pawl_status read_rule(struct arena *a, const struct json *object,
     if (st != PAWL_OK)
         return st;
     in->s.paused_given = given >> F_PAUSED & 1;
-    in->s.at = in->at.v;
-    in->s.n_at = in->at.n;
+    in->s.rule.at_us = in->at.v;
+    in->s.rule.n_at = schedule_sort(in->at.v, in->at.n);
     if (in->catch_up.data)
         in->s.catch_up = (enum catch_up)word_at(CATCH_UP_WORDS, in->catch_up);
     if (in->overlap.data)
@@ -253,7 +178,7 @@ enum pawl_status schedule_read(struct arena *a, const struct json *object,
     struct schedule_in in = { 0 };
     enum pawl_status st = read_rule(a, object, &schedule_shape, &in, err);
     if (st == PAWL_OK)
-        st = check_rule(a, &in.s, l, err);
+        st = check_rule(&in.s, err);
     if (st != PAWL_OK)
         return st;
     st = tick_read_json(a, in.call, l->call_timeout_us, &in.s.call, err);
@@ -309,7 +234,7 @@ enum pawl_status schedule_read_flat(struct arena *a, const struct json *object,
         return err_no_memory(err, "a schedule");
     enum pawl_status st = read_rule(a, &rule, &flat_rule_shape, &in, err);
     if (st == PAWL_OK)
-        st = check_rule(a, &in.s, l, err);
+        st = check_rule(&in.s, err);
     if (st == PAWL_OK)
         st = tick_read_json(a, &call, l->call_timeout_us, &in.s.call, err);
     if (st == PAWL_OK)
@@ -350,34 +275,38 @@ static void add_at(struct buf *b, const struct schedule *s)
     char text[TIME_TEXT_LEN + 1];
     json_add_name(b, "at");
     buf_add_char(b, '[');
-    for (size_t i = 0; i < s->n_at; i++) {
-        time_text(s->at[i], text);
+    for (size_t i = 0; i < s->rule.n_at; i++) {
+        time_text(s->rule.at_us[i], text);
         json_add_comma(b);
         json_add_string(b, bytes_of(text));
     }
     buf_add_char(b, ']');
 }
 
-void schedule_add(struct buf *b, const struct schedule *s, unsigned leave_out)
+static void members_add(struct buf *b, const struct schedule *s)
 {
-    if (s->cron.data) {
+    switch (s->rule.kind) {
+    case SCHEDULE_CRON:
         json_add_name(b, "cron");
         json_add_string(b, s->cron);
-    } else if (s->n_at) {
+        break;
+    case SCHEDULE_EVERY:
+        add_seconds(b, "every", s->rule.every_us);
+        break;
+    case SCHEDULE_AT:
         add_at(b, s);
-    } else {
-        add_seconds(b, "every", s->every_us);
+        break;
     }
     json_add_name(b, "zone");
     json_add_string(b, s->zone);
     json_add_name(b, "call");
-    tick_write_json(b, &s->call, leave_out);
+    tick_write_json(b, &s->call, 0);
     add_word(b, "catch_up", CATCH_UP_WORDS, (int)s->catch_up);
     add_seconds(b, "catch_up_for", s->catch_up_for_us);
     add_word(b, "overlap", OVERLAP_WORDS, (int)s->overlap);
     add_seconds(b, "jitter", s->jitter_us);
-    add_time(b, "starts_at", s->starts_us);
-    add_time(b, "ends_at", s->ends_us);
+    add_time(b, "starts_at", s->rule.starts_us);
+    add_time(b, "ends_at", s->rule.ends_us);
 }
 
 enum pawl_status schedule_write(struct arena *a, const struct schedule *s, struct bytes *out,
@@ -386,7 +315,7 @@ enum pawl_status schedule_write(struct arena *a, const struct schedule *s, struc
     struct buf b;
     buf_init(&b, SPEC_LEN_MAX);
     buf_add_char(&b, '{');
-    schedule_add(&b, s, 0);
+    members_add(&b, s);
     buf_add_char(&b, '}');
     *out = buf_ok(&b) ? arena_copy(a, buf_bytes(&b)) : BYTES_NONE;
     buf_release(&b);
@@ -402,6 +331,8 @@ enum pawl_status schedule_stored(struct arena *a, struct bytes name, struct byte
     enum pawl_status st = json_parse(a, text, &v, &why);
     if (st == PAWL_OK)
         st = read_rule(a, v, &schedule_shape, &in, &why);
+    if (st == PAWL_OK)
+        st = check_rule(&in.s, &why);
     if (st == PAWL_OK)
         st = tick_read_json(a, in.call, 0, &in.s.call, &why);
     if (st == PAWL_NO_MEMORY)

@@ -16,7 +16,7 @@
 #define NOW_US (INT64_C(1794729600) * SEC_US)
 
 static struct arena a;
-static const struct schedule_limits limits = { .now_us = NOW_US, .input_len_max = 64 };
+static const struct schedule_limits limits = { .input_len_max = 64 };
 
 static struct json *parsed(const char *text)
 {
@@ -28,9 +28,14 @@ static struct json *parsed(const char *text)
     return v;
 }
 
+/* As a PUT does it at NOW_US. */
 static enum pawl_status read(const char *text, struct schedule *out, struct pawl_err *err)
 {
-    return schedule_read(&a, parsed(text), &limits, out, err);
+    AUTO(zone_end) struct zone *z = NULL;
+    enum pawl_status st = schedule_read(&a, parsed(text), &limits, out, err);
+    if (st == PAWL_OK)
+        st = zone_load(NULL, out->zone, &z, err);
+    return st == PAWL_OK ? schedule_rule_check(&out->rule, z, NOW_US, err) : st;
 }
 
 #define CALL "\"call\":{\"type\":\"report\"}"
@@ -49,8 +54,8 @@ TEST(defaults)
     EQ_INT(s.catch_up_for_us, 3600 * SEC_US);
     EQ_INT(s.overlap, OVERLAP_ALLOW);
     EQ_INT(s.jitter_us, 0);
-    EQ_INT(s.starts_us, 0);
-    EQ_INT(s.ends_us, 0);
+    EQ_INT(s.rule.starts_us, 0);
+    EQ_INT(s.rule.ends_us, 0);
     TRUE(!s.paused && !s.paused_given);
 }
 
@@ -58,24 +63,23 @@ TEST(every_field)
 {
     struct schedule s;
     struct pawl_err err;
-    OK(read(
-           "{\"name\":\"n\",\"cron\":null,\"every\":1.5,\"at\":null,\"zone\":\"Europe/Berlin\","
-           "\"call\":{\"type\":\"t\",\"delay\":2,\"expires_in\":3},\"catch_up\":\"all\","
-           "\"catch_up_for\":0,\"overlap\":\"replace\",\"jitter\":86400,"
-           "\"starts_at\":\"2026-11-15T09:00:00+01:00\",\"ends_at\":\"2026-11-15T08:00:00.000001Z\","
-           "\"paused\":false}",
-           &s, &err),
+    OK(read("{\"name\":\"n\",\"cron\":null,\"every\":1.5,\"at\":null,\"zone\":\"Europe/Berlin\","
+            "\"call\":{\"type\":\"t\",\"delay\":2,\"expires_in\":3},\"catch_up\":\"all\","
+            "\"catch_up_for\":0,\"overlap\":\"replace\",\"jitter\":86400,"
+            "\"starts_at\":\"2026-11-15T09:00:00+01:00\",\"ends_at\":\"2026-11-15T08:00:02Z\","
+            "\"paused\":false}",
+            &s, &err),
        &err);
     TRUE(bytes_eq(s.name, BYTES("n")));
-    EQ_INT(s.every_us, 1500000);
+    EQ_INT(s.rule.every_us, 1500000);
     EQ_INT(s.call.delay_us, 2 * SEC_US);
     EQ_INT(s.call.expires_in_us, 3 * SEC_US);
     EQ_INT(s.catch_up, CATCH_UP_ALL);
     EQ_INT(s.catch_up_for_us, 0);
     EQ_INT(s.overlap, OVERLAP_REPLACE);
     EQ_INT(s.jitter_us, 86400 * SEC_US);
-    EQ_INT(s.starts_us, NOW_US);
-    EQ_INT(s.ends_us, NOW_US + 1);
+    EQ_INT(s.rule.starts_us, NOW_US);
+    EQ_INT(s.rule.ends_us, NOW_US + 2 * SEC_US);
     TRUE(!s.paused && s.paused_given);
 }
 
@@ -88,9 +92,9 @@ TEST(times_are_sorted_and_kept_once)
            "}",
            &s, &err),
        &err);
-    EQ_INT(s.n_at, 2);
-    EQ_INT(s.at[0], INT64_C(1577836800) * SEC_US);
-    EQ_INT(s.at[1], NOW_US + 3600 * SEC_US);
+    EQ_INT(s.rule.n_at, 2);
+    EQ_INT(s.rule.at_us[0], INT64_C(1577836800) * SEC_US);
+    EQ_INT(s.rule.at_us[1], NOW_US + 3600 * SEC_US);
 }
 
 /* Each names its field; the sentence is part of the contract only up to there. */
@@ -109,6 +113,17 @@ TEST(refusals_name_the_field)
         { "{\"every\":5,\"at\":[\"2030-01-01T00:00:00Z\"]," CALL "}",
           "field \"at\": is given together with \"every\"" },
         { "{\"cron\":7," CALL "}", "field \"cron\": is 7, not a string" },
+        { "{\"cron\":\"\"," CALL "}", "field \"cron\": " },
+        { "{\"cron\":\"* * * *\"," CALL "}", "field \"cron\": " },
+        { "{\"cron\":\"* * * * * * *\"," CALL "}", "field \"cron\": " },
+        { "{\"cron\":\"0 24 * * *\"," CALL "}", "field \"cron\": \"24\" at column 3" },
+        { "{\"cron\":\"60 * * * *\"," CALL "}", "field \"cron\": \"60\" at column 1" },
+        { "{\"cron\":\"0 0 31 2 *\"," CALL "}", "field \"cron\": " },
+        { "{\"cron\":\"0 0 * FOO *\"," CALL "}", "field \"cron\": \"FOO\" at column 7" },
+        { "{\"cron\":\"@often\"," CALL "}", "field \"cron\": \"@often\" at column 1" },
+        { "{\"cron\":\"0 0 1 1 *\",\"starts_at\":\"2027-02-01T00:00:00Z\","
+          "\"ends_at\":\"2027-12-31T00:00:00Z\"," CALL "}",
+          "field \"cron\": has no tick in the future" },
         { "{\"every\":0.999999," CALL "}", "field \"every\": is 0.999999, not in 1.." },
         { "{\"every\":\"5\"," CALL "}", "field \"every\": is \"5\", not a number of seconds" },
         { "{\"every\":1e300," CALL "}", "field \"every\": is 1e300, not in 1.." },
@@ -118,18 +133,20 @@ TEST(refusals_name_the_field)
           "field \"at\": item 2 is \"tomorrow\", not a time" },
         { "{\"at\":[5]," CALL "}", "field \"at\": item 1 is 5, not a time" },
         { "{\"at\":[\"2026-11-15T08:00:00Z\"]," CALL "}",
-          "field \"at\": has no time that is still to come" },
+          "field \"at\": has no tick in the future" },
         { "{\"at\":[\"2027-01-01T00:00:00Z\"],\"ends_at\":\"2026-12-01T00:00:00Z\"," CALL "}",
-          "field \"at\": has no time that is still to come between" },
+          "field \"at\": has no tick in the future, " },
         { "{\"at\":[\"2027-01-01T00:00:00Z\"],\"starts_at\":\"2027-01-01T00:00:01Z\"," CALL "}",
-          "field \"at\": has no time that is still to come between" },
+          "field \"at\": has no tick in the future, " },
         { "{\"every\":5,\"starts_at\":\"2027-01-01T00:00:00Z\",\"ends_at\":"
           "\"2027-01-01T00:00:00Z\"," CALL "}",
           "field \"ends_at\": is not after starts_at" },
         { "{\"every\":5,\"ends_at\":\"2026-11-15T08:00:00Z\"," CALL "}",
-          "field \"ends_at\": has passed" },
+          "field \"ends_at\": is not in the future" },
         { "{\"every\":5,\"ends_at\":\"soon\"," CALL "}", "field \"ends_at\": is \"soon\"" },
         { "{\"every\":5,\"zone\":\"\"," CALL "}", "field \"zone\": " },
+        { "{\"every\":5,\"zone\":\"../etc/passwd\"," CALL "}", "field \"zone\": " },
+        { "{\"every\":5,\"zone\":\"/etc/localtime\"," CALL "}", "field \"zone\": " },
         { "{\"every\":5,\"zone\":null," CALL "}", "field \"zone\": is null, not a string" },
         { "{\"every\":5,\"catch_up\":\"some\"," CALL "}",
           "catch_up \"some\" is unknown; expected last, none or all" },
@@ -254,7 +271,7 @@ TEST(what_is_stored_may_be_over)
            &a, BYTES("n"),
            BYTES("{\"at\":[\"2001-01-01T00:00:00.000000Z\"],\"call\":{\"type\":\"t\"}}"), &s, &err),
        &err);
-    EQ_INT(s.n_at, 1);
+    EQ_INT(s.rule.n_at, 1);
     EQ_INT(schedule_stored(&a, BYTES("n"), BYTES("{\"every\":5}"), &s, &err), PAWL_BROKEN);
     EQ_STR(err.text, "schedule \"n\": its stored text cannot be read: field \"call\": is missing");
     EQ_INT(schedule_stored(&a, BYTES("n"), BYTES("{"), &s, &err), PAWL_BROKEN);
