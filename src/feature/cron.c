@@ -106,10 +106,10 @@ static enum pawl_status former_ends(struct ledger *d, const struct row *r, struc
         return PAWL_OK;
     struct tick_row t = { .at_us = r->next.at_us, .kind = CRON_MISSED, .zone = zone, .count = 1 };
     struct schedule_tick newest;
-    if (zone.data && st == PAWL_OK && schedule_prev(&p.rule, p.zone, now_us, &newest) &&
+    if (zone.data && st == PAWL_OK && schedule_prev(&p.s.rule, p.zone, now_us, &newest) &&
         newest.at_us > r->next.at_us) {
         t.at_us = newest.at_us;
-        t.count += schedule_count(&p.rule, p.zone, r->next.at_us, now_us);
+        t.count += schedule_count(&p.s.rule, p.zone, r->next.at_us, now_us);
     }
     return tick_add(d, r->name, &t, err);
 }
@@ -135,13 +135,13 @@ static enum pawl_status put_new(struct ledger *d, struct op *op, struct row *r,
     int64_t now_us = feature_now(d);
     enum pawl_status st = PAWL_OK;
     bool paused = q->schedule->paused_given ? q->schedule->paused : r->pause == PAUSE_YES;
+    struct pawl_err why;
+    st = schedule_rule_check(&p->s.rule, p->zone, now_us, &why);
+    if (st != PAWL_OK)
+        return refused(op, &why, err);
     /* Never back, and never to a tick of the former schedule. */
-    if (!schedule_next(&p->rule, p->zone, MAX(now_us, r->last.at_us), &next)) {
-        struct pawl_err why;
-        st = schedule_rule_check(&p->rule, p->zone, now_us, &why);
-        return st == PAWL_OK ? refuse(op, PAWL_INVALID, " has no tick in the future")
-                             : refused(op, &why, err);
-    }
+    if (!schedule_next(&p->s.rule, p->zone, MAX(now_us, r->last.at_us), &next))
+        return refuse(op, PAWL_INVALID, " has no tick in the future");
     if (r->stored)
         st = former_ends(d, r, err);
     bool is_new = !r->stored;
@@ -409,8 +409,9 @@ static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *
 
 static const struct schedule *copy_schedule(struct arena *a, const struct schedule *s)
 {
+    size_t n = s ? s->rule.n_at : 0;
     struct schedule *to = s ? arena_alloc(a, sizeof *to) : NULL;
-    int64_t *at = to && s->n_at ? arena_zalloc(a, s->n_at, sizeof *at) : NULL;
+    int64_t *at = to && n ? arena_zalloc(a, n, sizeof *at) : NULL;
     if (!to)
         return NULL;
     *to = *s;
@@ -418,8 +419,8 @@ static const struct schedule *copy_schedule(struct arena *a, const struct schedu
     to->cron = arena_copy(a, s->cron);
     to->zone = arena_copy(a, s->zone);
     if (at)
-        memcpy(at, s->at, s->n_at * sizeof *at);
-    to->at = at;
+        memcpy(at, s->rule.at_us, n * sizeof *at);
+    to->rule.at_us = at;
     return call_spec_copy(a, &s->call, &to->call) ? to : NULL;
 }
 

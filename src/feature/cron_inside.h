@@ -48,7 +48,6 @@ struct memory {
 /* The schedule of a row, ready to be computed with. */
 struct plan {
     struct schedule s;
-    struct schedule_rule rule;
     const struct zone *zone;
 };
 
@@ -82,8 +81,8 @@ struct tick_row {
 MUST_USE enum pawl_status tick_add(struct ledger *d, struct bytes name, const struct tick_row *t,
                                    struct pawl_err *err);
 
-/* Prepare a schedule that was given, or that a row has, for computing. INVALID: its expression or
- * zone is wrong; BROKEN: what is stored, or the data of its zone, is damaged. */
+/* Prepare a schedule that was given, or that a row has, for computing. INVALID: there is no such
+ * zone; BROKEN: what is stored, or the data of the zone, is damaged. */
 MUST_USE enum pawl_status plan_given(const struct schedule *s, struct plan *out,
                                      struct pawl_err *err);
 MUST_USE enum pawl_status plan_stored(struct arena *a, const struct row *r, struct plan *out,

@@ -11,14 +11,7 @@
 enum pawl_status plan_given(const struct schedule *s, struct plan *out, struct pawl_err *err)
 {
     out->s = *s;
-    out->rule = (struct schedule_rule){ .every_us = s->every_us,
-                                        .at_us = s->at,
-                                        .n_at = s->n_at,
-                                        .starts_us = s->starts_us,
-                                        .ends_us = s->ends_us };
-    out->rule.kind = s->cron.data ? SCHEDULE_CRON : s->n_at ? SCHEDULE_AT : SCHEDULE_EVERY;
-    enum pawl_status st = s->cron.data ? cron_parse(s->cron, &out->rule.cron, err) : PAWL_OK;
-    return st == PAWL_OK ? zones_get(s->zone, &out->zone, err) : st;
+    return zones_get(s->zone, &out->zone, err);
 }
 
 enum pawl_status plan_stored(struct arena *a, const struct row *r, struct plan *out,

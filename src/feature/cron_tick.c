@@ -298,7 +298,7 @@ static bool zone_renewed(struct row *r, const struct plan *p, struct arena *a)
     if (!r->next.at_us || !zone_version_newer(own, r->zone_data))
         return false;
     int64_t after_us = MAX(r->last.at_us, MIN(r->updated_us, r->next.at_us - 1));
-    if (!schedule_follow(&p->rule, p->zone, &r->last, after_us, &r->next))
+    if (!schedule_follow(&p->s.rule, p->zone, &r->last, after_us, &r->next))
         r->next = (struct schedule_tick){ 0 };
     r->zone_data = arena_copy(a, own);
     return true;
@@ -335,7 +335,7 @@ static enum pawl_status decide(struct ticking *k, struct turn *t, struct pawl_er
         return wait_over(k, t, err);
     if (!paused)
         k->q->late_us = MAX(k->q->late_us, now_us - r->next.at_us);
-    schedule_decide(&t->plan.rule, t->plan.zone, &r->next, now_us, paused, t->plan.s.catch_up,
+    schedule_decide(&t->plan.s.rule, t->plan.zone, &r->next, now_us, paused, t->plan.s.catch_up,
                     t->plan.s.catch_up_for_us, &due);
     if (due.missed) {
         struct tick_row row = { .at_us = due.missed_last_us,
