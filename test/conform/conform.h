@@ -36,7 +36,9 @@ struct conform_fixture {
     struct arena a;
     struct pawl_err err;
     unsigned tokens;
-    int64_t key_pending_max; /* for handles that are opened from now on */
+    int64_t key_pending_max;               /* for handles that are opened from now on */
+    const struct feature *const *features; /* likewise */
+    size_t n_features;
     struct finish_item item; /* the answer to the last finish() */
     struct op op;            /* the answer to the last one() */
 };

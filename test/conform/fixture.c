@@ -21,7 +21,9 @@ struct store *conform_fixture_handle(struct conform_fixture *b)
                                .world = &b->world.world,
                                .retention_us = RETENTION_US,
                                .remember_us = REMEMBER_US,
-                               .key_pending_max = b->key_pending_max };
+                               .key_pending_max = b->key_pending_max,
+                               .features = b->features,
+                               .n_features = b->n_features };
     OK(store_open(&conf, &s, &b->err), &b->err);
     return s;
 }
