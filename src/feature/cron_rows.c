@@ -58,7 +58,7 @@ struct row *row_find(struct ledger *d, struct bytes name)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-struct row row_of(const struct led_rows *rows, int i)
+struct row row_read(const struct led_rows *rows, int i)
 {
     return (struct row){
         .name = led_get(rows, i, C_NAME),
@@ -129,7 +129,7 @@ enum pawl_status rows_lock(struct ledger *d, const struct bytes *names, size_t n
     led_texts(d, &p, ask, some);
     enum pawl_status st = feature_query(d, SQL_CRON_LOCK, &p, &rows, err);
     for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
-        struct row r = row_of(rows, i);
+        struct row r = row_read(rows, i);
         if (!enter(d, m, &r))
             st = err_no_memory(err, "schedules");
     }
