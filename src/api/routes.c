@@ -364,8 +364,8 @@ const struct route routes[] = {
       .example = "/v1/schedules/nightly-report",
       .body_example = "{\"cron\":\"0 3 * * 1-5\",\"zone\":\"Europe/Berlin\","
                       "\"call\":{\"type\":\"report\",\"input\":{\"kind\":\"daily\"}}}",
-      ANSWERS(ANSWER_WITH(200, "PutSchedule", "ETag", "stored, or as it was; with dry_run what would "
-                                                      "change"),
+      ANSWERS(ANSWER_WITH(200, "PutSchedule", "ETag",
+                          "stored, or as it was; with dry_run what would change"),
               ANSWER_WITH(201, "Schedule", "ETag Location", "stored; there was none")) },
     { HTTP_DELETE, "/v1/schedules/{name}", route_schedule_delete, 0, .audited = true,
       .headers = "If-Match", .op = "deleteSchedule", .tag = "schedules",

@@ -15,7 +15,8 @@
 #define CALL_TAIL                                                                                 \
     "error:s? attempts:i lost:i redrives:i max_attempts:i max_lost:i timeout:n node:s? "          \
     "caller:s? client:s? parent:s? trace_id:s? tags:{s? created_at:t run_at:t? claimed_at:t? "    \
-    "started_at:t? finished_at:t? expires_at:t? keep_until:t? duplicate:b"
+    "started_at:t? finished_at:t? expires_at:t? keep_until:t? "                                  \
+    "*schedule:s *scheduled_at:t? duplicate:b"
 #define CALL                                                                                      \
     CALL_HEAD "input:@Json input_base64:s? result:@Json result_base64:s? " CALL_TAIL
 #define LISTED_CALL                                                                               \
@@ -107,7 +108,7 @@ const struct schema_text schemas[] = {
                  "call:s? node_id:s? started_at:t? completed_at:t? error:s? late_seconds:n" },
     { .name = "Runs", .members = "runs:[@Run next:s?" },
     { .name = "PreviewDst", .words = "gap|fold" },
-    { .name = "PreviewTime", .members = "utc:t local:t dst:@PreviewDst?" },
+    { .name = "PreviewTime", .members = "utc:t local:s dst:@PreviewDst?" },
     { .name = "Preview", .members = "times:[@PreviewTime note:s?" },
     { .name = "ErrorBody",
       .members = "code:@ErrorCode message:s id:s? field:s? status:@CallStatus? retry:@ErrorRetry "

@@ -203,7 +203,7 @@ static const struct option_row options[] = {
     { "jitter", "D", NULL, "put: run each call up to this much later" },
     { "starts-at", "TIME", NULL, "put: no tick before this time" },
     { "ends-at", "TIME", NULL, "put: no tick at this time or later" },
-    { "new", NULL, NULL, "put: only if there is none of this name" },
+    { "new", NULL, NULL, "put: only if no schedule has this name" },
     { "if-version", "N", NULL, "put: only if it has this version" },
     { "id", "KEY", NULL, "run: the same KEY again is the same run" },
     { "from", "TIME", NULL, "next: the first time is at this one or later; default now" },

@@ -46,9 +46,8 @@ static const struct field schedule_fields[] = {
     { "zone", FIELD_TEXT, AT(s.zone), .dflt = "\"UTC\"", .unit = "an IANA name",
       .about = "the time zone of the expression, such as Europe/Berlin" },
     [F_CALL] = { "call", FIELD_OBJECT, AT(call), FIELD_MUST, .shape = &tick_spec_shape,
-                 .about =
-                     "the call to submit, without id, run_at and expires_at, which each tick has for "
-                     "itself" },
+                 .about = "the call to submit, without id, run_at and expires_at: each tick has "
+                          "its own" },
     { "catch_up", FIELD_WORD, AT(catch_up), .words = CATCH_UP_WORDS, .dflt = "\"last\"",
       .about = "ticks that were missed: submit the newest, none, or the newest 100 in order" },
     { "catch_up_for", FIELD_SECONDS, AT(s.catch_up_for_us), .dflt = "3600",

@@ -87,10 +87,9 @@ TEST(times_are_sorted_and_kept_once)
 {
     struct schedule s;
     struct pawl_err err;
-    OK(read(
-           "{\"at\":[\"2026-11-15T09:00:00Z\",\"2020-01-01T00:00:00Z\",\"2026-11-15T10:00:00+01:00\"]," CALL
-           "}",
-           &s, &err),
+    OK(read("{\"at\":[\"2026-11-15T09:00:00Z\",\"2020-01-01T00:00:00Z\","
+            "\"2026-11-15T10:00:00+01:00\"]," CALL "}",
+            &s, &err),
        &err);
     EQ_INT(s.rule.n_at, 2);
     EQ_INT(s.rule.at_us[0], INT64_C(1577836800) * SEC_US);
@@ -228,17 +227,22 @@ TEST(at_has_a_limit)
 TEST(the_stored_text_reads_as_the_same)
 {
     static const char *const cases[][2] = {
-        { "{\"call\":{\"type\":\"t\",\"priority\":0,\"tags\":{}},\"every\":60.0,\"paused\":true,\"name\":\"x\"}",
+        { "{\"call\":{\"type\":\"t\",\"priority\":0,\"tags\":{}},\"every\":60.0,\"paused\":true,"
+          "\"name\":\"x\"}",
           "{\"every\":60,\"zone\":\"UTC\",\"call\":{\"type\":\"t\"},\"catch_up\":\"last\","
           "\"catch_up_for\":3600,\"overlap\":\"allow\",\"jitter\":0}" },
-        { "{\"cron\":\"0 3 * * 1-5\",\"zone\":\"Europe/Berlin\",\"overlap\":\"wait\",\"jitter\":0.25,"
+        { "{\"cron\":\"0 3 * * 1-5\",\"zone\":\"Europe/Berlin\",\"overlap\":\"wait\","
+          "\"jitter\":0.25,"
           "\"starts_at\":\"2027-01-01T00:00:00+01:00\",\"ends_at\":\"2028-01-01T00:00:00Z\","
           "\"catch_up\":\"none\",\"catch_up_for\":1,\"call\":{\"type\":\"t\",\"key\":\"k\\\"\","
-          "\"input\": {\"b\": 1, \"a\":[ ]},\"tags\":{\"a\":\"b\"},\"backoff\":{\"max\":9,\"factor\":1.5},"
+          "\"input\": {\"b\": 1, \"a\":[ ]},\"tags\":{\"a\":\"b\"},\"backoff\":{\"max\":9,"
+          "\"factor\":1.5},"
           "\"timeout\":0.5,\"on_dead\":\"block\",\"max_attempts\":1,\"delay\":1,\"expires_in\":0}}",
-          "{\"cron\":\"0 3 * * 1-5\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\",\"delay\":1,"
+          "{\"cron\":\"0 3 * * 1-5\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\","
+          "\"delay\":1,"
           "\"max_attempts\":1,\"timeout\":0.5,\"expires_in\":0.000001,\"key\":\"k\\\"\","
-          "\"on_dead\":\"block\",\"input\":{\"b\": 1, \"a\":[ ]},\"backoff\":{\"factor\":1.5,\"max\":9},"
+          "\"on_dead\":\"block\",\"input\":{\"b\": 1, \"a\":[ ]},\"backoff\":{\"factor\":1.5,"
+          "\"max\":9},"
           "\"tags\":{\"a\":\"b\"}},\"catch_up\":\"none\",\"catch_up_for\":1,\"overlap\":\"wait\","
           "\"jitter\":0.25,\"starts_at\":\"2026-12-31T23:00:00.000000Z\","
           "\"ends_at\":\"2028-01-01T00:00:00.000000Z\"}" },
@@ -286,11 +290,10 @@ TEST(a_flat_object_has_the_call_beside_the_rule)
         parsed("{\"every\":5,\"type\":\"t\",\"key\":\"k\",\"overlap\":\"skip\",\"input\":[1]}");
     OK(schedule_read_flat(&a, v, &limits, &s, &err), &err);
     OK(schedule_write(&a, &s, &one, &err), &err);
-    OK(json_parse(
-           &a,
-           BYTES(
-               "{\"every\":5,\"overlap\":\"skip\",\"call\":{\"type\":\"t\",\"key\":\"k\",\"input\":[1]}}"),
-           &v, &err),
+    OK(json_parse(&a,
+                  BYTES("{\"every\":5,\"overlap\":\"skip\",\"call\":{\"type\":\"t\",\"key\":\"k\","
+                        "\"input\":[1]}}"),
+                  &v, &err),
        &err);
     OK(schedule_read(&a, v, &limits, &nested, &err), &err);
     OK(schedule_write(&a, &nested, &other, &err), &err);

@@ -203,7 +203,8 @@ TEST(blocks_of_schedules)
            "  backoff { base = 500ms\n factor = 1.5 }\n"
            "}\n"
            "schedule beat { every = 90s type = beat }\n"
-           "schedule once { at = {\"2030-01-01T00:00:00Z\", \"2031-01-01T00:00:00Z\"}\n type = t }\n"
+           "schedule once { at = {\"2030-01-01T00:00:00Z\", \"2031-01-01T00:00:00Z\"}\n type = t }"
+           "\n"
            "grace = 5s\n"),
        &err);
     EQ_INT(s.n_schedules, 3);
@@ -231,7 +232,8 @@ TEST(blocks_of_schedules_are_refused_with_their_line)
         { "schedule a {\n every = 5s\n}\n",
           "pawl.conf:3: schedule \"a\": field \"type\": is missing" },
         { "schedule a {\n type = t\n}\n",
-          "pawl.conf:3: schedule \"a\": field \"cron\": is missing; a schedule has one of cron, every "
+          "pawl.conf:3: schedule \"a\": field \"cron\": is missing; a schedule has one of cron, "
+          "every "
           "and at" },
         { "schedule a {\n type = t\n every = soon\n}\n",
           "pawl.conf:3: schedule \"a\": field \"every\": is \"soon\", not a number of seconds" },
