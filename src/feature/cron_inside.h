@@ -74,7 +74,7 @@ struct row row_read(const struct led_rows *rows, int i);
 struct tick_row {
     int64_t at_us, no;
     enum cron_kind kind;
-    const char *reason; /* NULL: none */
+    enum cron_reason reason;
     struct bytes zone, call_id, node;
     int64_t count; /* 0: 1 */
 };
