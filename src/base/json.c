@@ -252,9 +252,12 @@ void json_add_seconds(struct buf *b, int64_t us)
 {
     char digits[6];
     int64_t rest = us % SEC_US;
+    if (us < 0 && us > -SEC_US)
+        buf_add_char(b, '-'); /* -0.5 has no integer part that says so */
     buf_add_int(b, us / SEC_US);
     if (!rest)
         return;
+    rest = rest < 0 ? -rest : rest;
     for (int i = 5; i >= 0; i--, rest /= 10)
         digits[i] = (char)('0' + rest % 10);
     size_t n = 6;
