@@ -85,7 +85,6 @@ static int64_t look_again_us(struct exec *e, int64_t now_us)
 static void sleep_until(struct exec *e, int64_t next_us, int64_t now_us)
 {
     struct schedules *s = &e->housekeeping->schedules;
-    atomic_store(&e->stats.schedule_due_us, next_us);
     s->look_us = look_again_us(e, now_us);
     if (next_us)
         s->look_us = MIN(s->look_us, mono_of(e, next_us, now_us));
@@ -140,7 +139,6 @@ static void tick(struct exec *e, int64_t now_us)
         sleep_until(e, due.next_us, now_us);
         return;
     }
-    atomic_store(&e->stats.schedule_due_us, due.next_us);
     s->tick = (struct cron_op){ .what = CRON_TICK,
                                 .node = bytes_of(e->conf.node),
                                 .max = queue_depth(&e->queue) ? STEP_SHARED : CRON_STEP_MAX };
@@ -218,8 +216,6 @@ void schedules_round(struct exec *e, int64_t now_us)
         s->after[0] = 0;
     }
     s->leads = duty;
-    if (!duty)
-        atomic_store(&e->stats.schedule_due_us, 0);
     if (duty && is_free(k, PERIODIC_ZONES))
         zones(e, now_us);
     if (duty && is_free(k, PERIODIC_TICK))

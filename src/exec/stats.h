@@ -34,9 +34,6 @@ struct exec_stats {
     /* Ticks of schedules: submitted by the clock, asked for by a person, skipped by reason, missed.
      */
     atomic_int_least64_t ticks, ticks_manual, ticks_skipped[CRON_REASONS], ticks_missed;
-    /* When the next schedule is due by the database's clock, as far as is known; 0: none, or another
-     * node ticks. */
-    atomic_int_least64_t schedule_due_us;
     struct histogram group_ops; /* operations of one commit */
     struct histogram commit_us; /* how long it took; bounds in microseconds */
 };
