@@ -95,8 +95,7 @@ static void histogram_add(struct buf *b, const char *name, const char *help,
 
 static void tick_add(struct buf *b, const char *reason, const atomic_int_least64_t *n)
 {
-    buf_addf(b, "pawl_ticks_total{reason=\"%s\"} %" PRId64 "\n", reason,
-             (int64_t)atomic_load(n));
+    buf_addf(b, "pawl_ticks_total{reason=\"%s\"} %" PRId64 "\n", reason, (int64_t)atomic_load(n));
 }
 
 static void ticks_add(struct buf *b, const struct exec_stats *s)

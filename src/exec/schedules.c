@@ -3,8 +3,8 @@
  *
  * An idle round is one cheap read: when is the next schedule due? Then the thread sleeps until that
  * moment. A schedule that is put or resumed elsewhere is noticed by a notification, and where there
- * are none at the next look, LOOK_US later. What is due is decided by an operation that goes through
- * the writer's queue, at most one at a time.
+ * are none at the next look, LOOK_US later. What is due is decided by an operation that goes
+ * through the writer's queue, at most one at a time.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "exec/schedules.h"
@@ -166,9 +166,8 @@ static void zones(struct exec *e, int64_t now_us)
     }
     if (s->zones_seen == changes || now_us < s->zones_us)
         return;
-    s->zones = (struct cron_op){ .what = CRON_ZONES,
-                                 .after = bytes_of(s->after),
-                                 .max = STEP_SHARED };
+    s->zones =
+        (struct cron_op){ .what = CRON_ZONES, .after = bytes_of(s->after), .max = STEP_SHARED };
     s->zoned = periodic_post(&k->periodics[PERIODIC_ZONES], op_of(&s->zones));
 }
 
@@ -196,7 +195,8 @@ static void forget(struct exec *e, int64_t now_us)
 /* May this process tick now? Another node leads, or this one is none. */
 static bool on_duty(struct exec *e, int64_t now_us)
 {
-    return e->traits & STORE_DRIVEN && exec_entered(e) && !lead_elsewhere(e, LEAD_SCHEDULER, now_us);
+    return e->traits & STORE_DRIVEN && exec_entered(e) &&
+           !lead_elsewhere(e, LEAD_SCHEDULER, now_us);
 }
 
 void schedules_init(struct schedules *s)

@@ -17,13 +17,13 @@ struct exec;
 
 /* What the housekeeping thread remembers between its rounds; times are world_mono. */
 struct schedules {
-    int64_t look_us;      /* look at the earliest due time then */
-    bool ticked, zoned, forgot; /* a write of that kind was posted, and its answer was not read */
-    bool leads;           /* this node ticked at the last look */
-    int64_t zones_seen;   /* zones_changes() that was dealt with; below 0: none */
-    char after[256];      /* where the walk after a change of zone data continues */
+    int64_t look_us;             /* look at the earliest due time then */
+    bool ticked, zoned, forgot;  /* a write of that kind was posted, and its answer was not read */
+    bool leads;                  /* this node ticked at the last look */
+    int64_t zones_seen;          /* zones_changes() that was dealt with; below 0: none */
+    char after[256];             /* where the walk after a change of zone data continues */
     int64_t zones_us, forget_us; /* not before */
-    atomic_bool changed;  /* a schedule may be due earlier than was known */
+    atomic_bool changed;         /* a schedule may be due earlier than was known */
     struct cron_op tick, zones, forget; /* of the writes that are under way */
 };
 

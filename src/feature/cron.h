@@ -100,11 +100,11 @@ struct cron_op {
                       */
     struct bytes id; /* RUN: of the call */
     bool duplicate;  /* RUN: the call was there */
-    int submitted, skipped;         /* TICK: ticks. Counted without those of a repeat */
-    int skipped_for[CRON_REASONS];  /* TICK: of the skipped */
-    int64_t missed;         /* TICK: ticks that were due and are not caught up */
-    int64_t late_us;        /* TICK: how late the oldest of them was decided; 0: none */
-    struct bytes *ids;      /* TICK: n_ids calls that were submitted */
+    int submitted, skipped;        /* TICK: ticks. Counted without those of a repeat */
+    int skipped_for[CRON_REASONS]; /* TICK: of the skipped */
+    int64_t missed;                /* TICK: ticks that were due and are not caught up */
+    int64_t late_us;               /* TICK: how late the oldest of them was decided; 0: none */
+    struct bytes *ids;             /* TICK: n_ids calls that were submitted */
     size_t n_ids;
     struct cron_refused *refused; /* TICK: the first CRON_REFUSED_MAX */
     size_t n_refused;

@@ -1,8 +1,8 @@
 /*
  * schedule.c - schedules that programs and modules declare, stored when the workers start.
  *
- * What a struct pawl_schedule has is written as JSON and read again, so that it meets the same rules
- * and sentences as a schedule from HTTP, settings and SQL.
+ * What a struct pawl_schedule has is written as JSON and read again, so that it meets the same
+ * rules and sentences as a schedule from HTTP, settings and SQL.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <string.h>
@@ -60,7 +60,8 @@ static enum pawl_status rule_of(const struct pawl_schedule *s, struct schedule *
         return err_set(err, PAWL_INVALID,
                        "field \"cron\": exactly one of cron, every_us and at_us must be given");
     if (s->n_at && !s->at_us)
-        return err_set(err, PAWL_INVALID, "field \"at\": has %zu times and a NULL pointer", s->n_at);
+        return err_set(err, PAWL_INVALID, "field \"at\": has %zu times and a NULL pointer",
+                       s->n_at);
     if (s->n_at > SCHEDULE_TIMES_MAX)
         return err_set(err, PAWL_INVALID, "field \"at\": has %zu times, limit %d", s->n_at,
                        SCHEDULE_TIMES_MAX);
@@ -123,7 +124,8 @@ static enum pawl_status enter(struct pawl *p, struct declared *d, const char *na
                               struct pawl_err *err)
 {
     if (exec_started(p->e))
-        return err_set(err, PAWL_STATE, "schedule \"%.255s\": declare it before pawl_start()", name);
+        return err_set(err, PAWL_STATE, "schedule \"%.255s\": declare it before pawl_start()",
+                       name);
     if (!p->declared)
         p->last_declared = &p->declared;
     *p->last_declared = d;
@@ -188,7 +190,9 @@ static enum pawl_status store_one(struct pawl *p, struct declared *d, struct paw
     struct cron_op cron = { .what = d->removes ? CRON_DELETE : CRON_PUT,
                             .name = d->name,
                             .schedule = &d->s };
-    struct op op = { .kind = OP_FEATURE, .a = &a, .feature = { .of = &feature_cron, .ctx = &cron } };
+    struct op op = { .kind = OP_FEATURE,
+                     .a = &a,
+                     .feature = { .of = &feature_cron, .ctx = &cron } };
     enum pawl_status st = exec_do(p->e, &op);
     if (st == PAWL_NOT_FOUND && d->removes)
         st = PAWL_OK;

@@ -165,10 +165,9 @@ TEST(counts_ticks)
     struct pawl *p = fixture_open(param);
     fixture_on(p, "echo", fixture_echo);
     web_begin_as(&w, p, NULL);
-    EQ_INT(web_ask(&w, "PUT", "/v1/schedules/a",
-                   "{\"every\":1,\"call\":{\"type\":\"echo\"}}")
-               .status,
-           201);
+    EQ_INT(
+        web_ask(&w, "PUT", "/v1/schedules/a", "{\"every\":1,\"call\":{\"type\":\"echo\"}}").status,
+        201);
     UNTIL(value(GET(&w, "/metrics"), "pawl_schedule_lag_seconds") > 0.1);
     EQ_INT(value(GET(&w, "/metrics"), "pawl_ticks_total{reason=\"submitted\"}"), 0);
     EQ_INT(POST(&w, "/v1/schedules/a/run", "{}").status, 202);
@@ -179,5 +178,4 @@ TEST(counts_ticks)
     EQ_INT(value(a, "pawl_ticks_total{reason=\"overlap\"}"), 0);
     GE_INT(value(a, "pawl_ticks_missed_total"), 0);
     web_end(&w);
-    pawl_close(p);
 }

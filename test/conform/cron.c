@@ -381,8 +381,8 @@ CASE(large_inputs_are_caught_up_in_several_commits)
     size_t len = 1000000;
     char *json = arena_alloc(&b->a, len + 200);
     TRUE(json != NULL);
-    int n =
-        snprintf(json, 200, "{\"every\":60,\"catch_up\":\"all\",\"call\":{\"type\":\"t\",\"input\":\"");
+    int n = snprintf(json, 200,
+                     "{\"every\":60,\"catch_up\":\"all\",\"call\":{\"type\":\"t\",\"input\":\"");
     memset(json + n, 'x', len);
     snprintf(json + (size_t)n + len, 4, "\"}}");
     put(b, "a", json);

@@ -47,9 +47,7 @@ static int slow(struct pawl_call *c)
 
 static struct pawl_schedule each_second(const char *name, const char *type)
 {
-    return (struct pawl_schedule){ PAWL_SCHEDULE_INIT,
-                                   .name = name,
-                                   .every_us = FIXTURE_SEC,
+    return (struct pawl_schedule){ PAWL_SCHEDULE_INIT, .name = name, .every_us = FIXTURE_SEC,
                                    .call = { PAWL_SPEC_INIT, .type = type } };
 }
 

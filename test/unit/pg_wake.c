@@ -174,9 +174,7 @@ TEST(an_idle_node_with_many_schedules_says_little, .deadline_s = 180)
     char straight[300];
     snprintf(straight, sizeof straight, "%s", engine_url(param));
     struct pawl *p = idle_node(proxy_url(straight), "counted");
-    struct pawl_schedule s = { PAWL_SCHEDULE_INIT,
-                               .name = "s",
-                               .every_us = 3600 * FIXTURE_SEC,
+    struct pawl_schedule s = { PAWL_SCHEDULE_INIT, .name = "s", .every_us = 3600 * FIXTURE_SEC,
                                .starts_at_us = INT64_C(4000000000) * FIXTURE_SEC,
                                .call = { PAWL_SPEC_INIT, .type = "t" } };
     struct pawl *other = fixture_open_as(NULL, (struct pawl_options){ .db = straight });
