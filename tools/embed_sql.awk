@@ -3,7 +3,8 @@
 # Called by embed_sql.sh with the working directory sql/, `engines` and `out` set, statements.txt first. Invariant:
 # every engine has exactly those statements of statements.txt that are for it (a name is followed by its engines;
 # without any it is for all), each once; a text of sql/all/ is every engine's that has none of its own (sql_all.awk).
-# Anything else is printed with file and line, and the build stops with nothing written.
+# A name that is followed by "test" is compiled in only in a test build (PAWL_TEST). Anything else is printed with file
+# and line, and the build stops with nothing written.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -103,11 +104,27 @@ kind == "names" {
     known[$1] = NF
     names[++count] = $1
     for (i = 2; i <= NF; i++) {
+        if ($i == "test") {
+            testing[$1] = 1
+            known[$1]--
+            continue
+        }
         if (index(" " engines " ", " " $i " ") == 0)
             complain("statements.txt:" FNR, "\"" $i "\" is no engine")
         own[$i, $1] = 1
     }
     next
+}
+
+# What comes before and behind something of this statement: nothing of a test's is in a release.
+function before(name)
+{
+    return name in testing ? "#ifdef PAWL_TEST\n" : ""
+}
+
+function behind(name)
+{
+    return name in testing ? "\n#endif" : ""
 }
 
 # Is this statement for the engine?
@@ -183,7 +200,7 @@ END {
     print made > h
     print "#ifndef SQL_NAMES_H\n#define SQL_NAMES_H\n\nenum sql_name {" > h
     for (i = 1; i <= count; i++)
-        print "    SQL_" toupper(names[i]) "," > h
+        print before(names[i]) "    SQL_" toupper(names[i]) "," behind(names[i]) > h
     print "    SQL_COUNT\n};\n" > h
     print "/* One step of the schema. `finish` is \"\" when all of it is safe beside older nodes. */" > h
     print "struct sql_migration {\n    int number;        /* from 1; 0 ends the list */" > h
@@ -198,7 +215,7 @@ END {
     c = out "/sql_names.c"
     print made "\n#include \"sql_names.h\"\n\nconst char *const sql_name_text[SQL_COUNT] = {" > c
     for (i = 1; i <= count; i++)
-        print "    [SQL_" toupper(names[i]) "] = \"" names[i] "\"," > c
+        print before(names[i]) "    [SQL_" toupper(names[i]) "] = \"" names[i] "\"," behind(names[i]) > c
     print "};" > c
 
     for (e = 1; e <= engine_count; e++) {
@@ -208,7 +225,8 @@ END {
         print "const char *const sql_" it "[SQL_COUNT] = {" > c
         for (i = 1; i <= count; i++)
             if (has(it, names[i]))
-                print "    [SQL_" toupper(names[i]) "] =" literals(raw[it, names[i]]) "," > c
+                print before(names[i]) "    [SQL_" toupper(names[i]) "] =" literals(raw[it, names[i]]) "," \
+                    behind(names[i]) > c
         print "};\n\nconst struct sql_migration sql_" it "_migrations[] = {" > c
         for (i = 1; i <= migrations[it]; i++) {
             print "    { " i ", \"" step_word[it, i] "\"," > c

@@ -90,6 +90,8 @@ enum setting_when { SETTING_LIVE, SETTING_START };
       "how long an ended call is kept, for calls without `keep`")                                  \
     X(REMEMBER, "remember", DURATION, "30d", 0, 0, START,                                          \
       "how long the id of a removed call is still refused")                                        \
+    X(CRON_RUNS_RETENTION, "cron_runs_retention", DURATION, "30d", 0, 0, START,                    \
+      "how long it is kept what came of the ticks of schedules")                                   \
     X(GC_INTERVAL, "gc_interval", DURATION, "60s", 0, 0, START,                                    \
       "how often ended calls past their retention are removed; 0: only by pawl gc")                \
     X(MAX_PENDING_KEY, "max_pending_key", INT, "100000", 1, 0, START,                              \

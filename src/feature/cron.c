@@ -96,7 +96,7 @@ static enum pawl_status former_ends(struct ledger *d, const struct row *r, struc
     struct bytes zone = st == PAWL_OK ? p.s.zone : BYTES("UTC");
     if (r->waiting_us) {
         struct tick_row t = {
-            .at_us = r->waiting_us, .kind = CRON_SKIPPED, .reason = "changed", .zone = zone
+            .at_us = r->waiting_us, .kind = CRON_SKIPPED, .reason = CRON_CHANGED, .zone = zone
         };
         st = tick_add(d, r->name, &t, err);
         if (st != PAWL_OK)
@@ -115,15 +115,17 @@ static enum pawl_status former_ends(struct ledger *d, const struct row *r, struc
 }
 
 /* Everything but the spec stays as it is. */
-static enum pawl_status pause_write(struct ledger *d, struct cron_op *q, struct row *r, bool paused,
+static enum pawl_status pause_write(struct ledger *d, struct op *op, struct row *r, bool paused,
                                     struct pawl_err *err)
 {
+    struct cron_op *q = op->feature.ctx;
     r->version = version_make(d, q, r);
     r->pause = paused ? PAUSE_YES : PAUSE_OVER;
     r->updated_us = feature_now(d);
     row_set_due(r, feature_now(d));
     q->changed = true;
     q->version = r->version;
+    op->feature.timed = !paused;
     return row_put(d, r, err);
 }
 
@@ -158,6 +160,7 @@ static enum pawl_status put_new(struct ledger *d, struct op *op, struct row *r,
     q->created = is_new;
     q->changed = true;
     q->version = r->version;
+    op->feature.timed = !paused;
     if (st != PAWL_OK || !r->zone_data.data)
         return st == PAWL_OK ? err_no_memory(err, "a schedule") : st;
     return is_new ? row_add(d, r, err) : row_put(d, r, err);
@@ -193,7 +196,7 @@ static enum pawl_status put(struct ledger *d, struct op *op, struct row *r, stru
     if (blocked(op, r, false))
         return PAWL_OK;
     if (same && pauses)
-        return pause_write(d, q, r, s->paused, err);
+        return pause_write(d, op, r, s->paused, err);
     if (same) {
         q->version = r->version;
         return PAWL_OK;
@@ -228,7 +231,7 @@ static enum pawl_status pause_or_resume(struct ledger *d, struct op *op, struct 
     if (blocked(op, r, true))
         return PAWL_OK;
     q->version = r->version;
-    return (r->pause == PAUSE_YES) == paused ? PAWL_OK : pause_write(d, q, r, paused, err);
+    return (r->pause == PAUSE_YES) == paused ? PAWL_OK : pause_write(d, op, r, paused, err);
 }
 
 /* The id of a manual run. Without a key it is made from the moment, which must differ from that of
@@ -269,12 +272,13 @@ static enum pawl_status run_accept(struct ledger *d, struct op *op, const struct
     return PAWL_OK;
 }
 
-/* Its tick. Written with the call: a repeat that finds the call finds the tick as well. */
+/* Its tick. Written with the call: a repeat that finds the call finds the tick as well. Its number
+ * comes from its id, so that runs of one microsecond have a row each. */
 static enum pawl_status run_tick(struct ledger *d, const struct cron_op *q, const struct plan *p,
                                  struct pawl_err *err)
 {
     struct tick_row t = { .at_us = q->made_us,
-                          .no = 1,
+                          .no = 1 + (int64_t)(id_hash(q->id) % INT32_MAX),
                           .kind = CRON_MANUAL,
                           .zone = p->s.zone,
                           .call_id = q->id,

@@ -50,6 +50,21 @@ enum cron_do {
     CRON_FORGET, /* remove up to `max` ticks that were decided before `before_us` */
 };
 
+/* Why a tick was skipped. */
+enum cron_reason {
+    CRON_NO_REASON, /* it was not */
+    CRON_OVERLAP,   /* the call of the last one had not ended */
+    CRON_REPLACED,  /* it waited for that end, and a newer one came */
+    CRON_CHANGED,   /* it waited for that end, and the schedule was changed or removed */
+    CRON_CONFLICT,  /* another call had its id */
+    CRON_GONE,      /* a call with its id had ended and was no longer kept */
+    CRON_FULL,      /* its key, or the number of queues and types, was full */
+    CRON_BAD_CALL,  /* its call broke the contract of calls */
+    CRON_REASONS
+};
+/* Its name in the API and in the database: "overlap". NULL for CRON_NO_REASON. */
+const char *cron_reason_name(enum cron_reason reason);
+
 /* A tick that a TICK could not submit, for the log. */
 struct cron_refused {
     struct bytes schedule;
@@ -85,8 +100,8 @@ struct cron_op {
                       */
     struct bytes id; /* RUN: of the call */
     bool duplicate;  /* RUN: the call was there */
-    int submitted, skipped; /* TICK: ticks. Counted without those of a repeat */
-    int conflicts;          /* TICK: of the skipped, those whose id another call has */
+    int submitted, skipped;         /* TICK: ticks. Counted without those of a repeat */
+    int skipped_for[CRON_REASONS];  /* TICK: of the skipped */
     int64_t missed;         /* TICK: ticks that were due and are not caught up */
     int64_t late_us;        /* TICK: how late the oldest of them was decided; 0: none */
     struct bytes *ids;      /* TICK: n_ids calls that were submitted */
@@ -144,7 +159,7 @@ MUST_USE enum pawl_status cron_list(struct store *s, struct arena *a, const stru
 enum cron_kind {
     CRON_SUBMITTED = 1,
     CRON_MANUAL,  /* a call that was asked for by RUN */
-    CRON_SKIPPED, /* `reason` says why: overlap, replaced, conflict, gone, full, invalid */
+    CRON_SKIPPED, /* `reason` says why: cron_reason_name() */
     CRON_MISSED,  /* `count` ticks that were not caught up, of which this is the newest */
 };
 struct cron_run {

@@ -68,13 +68,13 @@ MUST_USE enum pawl_status row_remove(struct ledger *d, struct row *r, struct paw
 /* Set due_us according to the rest of the row. */
 void row_set_due(struct row *r, int64_t now_us);
 /* A row of an answer with the columns of cron_lock. */
-struct row row_of(const struct led_rows *rows, int i);
+struct row row_read(const struct led_rows *rows, int i);
 
 /* A row of `tick`. */
 struct tick_row {
     int64_t at_us, no;
     enum cron_kind kind;
-    const char *reason; /* NULL: none */
+    enum cron_reason reason;
     struct bytes zone, call_id, node;
     int64_t count; /* 0: 1 */
 };
@@ -95,6 +95,8 @@ struct schedule_tick tick_in(const struct zone *z, int64_t at_us);
 MUST_USE enum pawl_status plan_call(struct ledger *d, const struct plan *p, struct bytes name,
                                     struct bytes id, int64_t at_us, struct call_spec *out,
                                     struct pawl_err *err);
+/* A number that is the same for the same id. */
+uint64_t id_hash(struct bytes id);
 /* `cron:NAME@TIME`, shortened where it is too long; absent without memory. */
 struct bytes tick_id(struct arena *a, struct bytes name, int64_t at_us, const char *end);
 

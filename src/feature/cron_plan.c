@@ -36,16 +36,21 @@ struct bytes tick_id(struct arena *a, struct bytes name, int64_t at_us, const ch
     return id ? ident_derived(a, bytes_of(id)) : BYTES_NONE;
 }
 
-/* Between 0 and the jitter, the same for the same id. */
-static int64_t jitter_of(struct bytes id, int64_t jitter_us)
+uint64_t id_hash(struct bytes id)
 {
-    unsigned char digest[32];
+    unsigned char digest[32] = { 0 };
     uint64_t n = 0;
-    if (!jitter_us || !digest_plain(id, digest))
+    if (!digest_plain(id, digest))
         return 0;
     for (int i = 0; i < 8; i++)
         n = n << 8 | digest[i];
-    return (int64_t)(n % (uint64_t)(jitter_us + 1));
+    return n;
+}
+
+/* Between 0 and the jitter, the same for the same id. */
+static int64_t jitter_of(struct bytes id, int64_t jitter_us)
+{
+    return jitter_us ? (int64_t)(id_hash(id) % (uint64_t)(jitter_us + 1)) : 0;
 }
 
 enum pawl_status plan_call(struct ledger *d, const struct plan *p, struct bytes name,

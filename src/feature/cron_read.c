@@ -54,7 +54,7 @@ static enum pawl_status look_one(struct ledger *d, void *ctx, struct pawl_err *e
     enum pawl_status st = feature_query(d, SQL_CRON_READ, &p, &rows, err);
     if (st != PAWL_OK || rows->n == 0)
         return st;
-    struct row r = row_of(rows, 0);
+    struct row r = row_read(rows, 0);
     *l->row = shown(l, &r);
     l->found = true;
     return l->a->failed ? err_no_memory(err, "a schedule") : PAWL_OK;
@@ -84,7 +84,7 @@ static enum pawl_status look_list(struct ledger *d, void *ctx, struct pawl_err *
     l->rows->n = (size_t)MIN(rows->n, q->limit);
     l->rows->v = arena_zalloc(l->a, l->rows->n + 1, sizeof *l->rows->v);
     for (size_t i = 0; l->rows->v && i < l->rows->n; i++) {
-        struct row r = row_of(rows, (int)i);
+        struct row r = row_read(rows, (int)i);
         l->rows->v[i] = shown(l, &r);
     }
     l->rows->next = BYTES_NONE;

@@ -58,7 +58,7 @@ struct row *row_find(struct ledger *d, struct bytes name)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-struct row row_of(const struct led_rows *rows, int i)
+struct row row_read(const struct led_rows *rows, int i)
 {
     return (struct row){
         .name = led_get(rows, i, C_NAME),
@@ -129,7 +129,7 @@ enum pawl_status rows_lock(struct ledger *d, const struct bytes *names, size_t n
     led_texts(d, &p, ask, some);
     enum pawl_status st = feature_query(d, SQL_CRON_LOCK, &p, &rows, err);
     for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
-        struct row r = row_of(rows, i);
+        struct row r = row_read(rows, i);
         if (!enter(d, m, &r))
             st = err_no_memory(err, "schedules");
     }
@@ -204,7 +204,7 @@ enum pawl_status tick_add(struct ledger *d, struct bytes name, const struct tick
         I(t->at_us),
         I(t->no),
         I((int64_t)t->kind),
-        B(bytes_of(t->reason)),
+        B(bytes_of(cron_reason_name(t->reason))),
         B(t->zone),
         I(t->count ? t->count : 1),
         B(t->call_id),
@@ -212,4 +212,14 @@ enum pawl_status tick_add(struct ledger *d, struct bytes name, const struct tick
         I(feature_now(d)),
     };
     return feature_row(d, SQL_TICK_ADD, "tiiittitti", v, FEATURE_ANY, err);
+}
+
+const char *cron_reason_name(enum cron_reason reason)
+{
+    static const char *const names[CRON_REASONS] = {
+        [CRON_OVERLAP] = "overlap",   [CRON_REPLACED] = "replaced", [CRON_CHANGED] = "changed",
+        [CRON_CONFLICT] = "conflict", [CRON_GONE] = "gone",         [CRON_FULL] = "full",
+        [CRON_BAD_CALL] = "invalid",
+    };
+    return names[reason];
 }

@@ -226,15 +226,17 @@ static enum pawl_status submit(struct ticking *k, struct turn *t, int64_t at_us,
 }
 
 static enum pawl_status skip(struct ticking *k, const struct turn *t, int64_t at_us,
-                             const char *reason, struct pawl_err *err)
+                             enum cron_reason reason, struct pawl_err *err)
 {
     struct tick_row row = { .at_us = at_us,
                             .kind = CRON_SKIPPED,
                             .reason = reason,
                             .zone = t->plan.s.zone,
                             .node = k->q ? k->q->node : BYTES_NONE };
-    if (k->q)
+    if (k->q) {
         k->q->skipped++;
+        k->q->skipped_for[reason]++;
+    }
     return tick_add(k->d, t->r->name, &row, err);
 }
 
@@ -244,7 +246,7 @@ static enum pawl_status let_wait(struct ticking *k, struct turn *t, int64_t at_u
 {
     int64_t before_us = t->r->waiting_us;
     t->r->waiting_us = at_us;
-    return before_us ? skip(k, t, before_us, "replaced", err) : PAWL_OK;
+    return before_us ? skip(k, t, before_us, CRON_REPLACED, err) : PAWL_OK;
 }
 
 /* A tick that is due; `newest`: no later one is. */
@@ -257,7 +259,7 @@ static enum pawl_status tick_one(struct ticking *k, struct turn *t, int64_t at_u
         return submit(k, t, at_us, err);
     case OVERLAP_SKIP:
         if (t->open)
-            return skip(k, t, at_us, "overlap", err);
+            return skip(k, t, at_us, CRON_OVERLAP, err);
         break;
     case OVERLAP_WAIT:
         if (t->open)
@@ -267,11 +269,11 @@ static enum pawl_status tick_one(struct ticking *k, struct turn *t, int64_t at_u
         if (t->open)
             return let_wait(k, t, at_us, err);
         if (!newest) /* the next one would cancel it at once */
-            return skip(k, t, at_us, "replaced", err);
+            return skip(k, t, at_us, CRON_REPLACED, err);
         break;
     }
     if (t->r->waiting_us) { /* the call that it waited for has ended; a newer one replaces it */
-        st = skip(k, t, t->r->waiting_us, "replaced", err);
+        st = skip(k, t, t->r->waiting_us, CRON_REPLACED, err);
         t->r->waiting_us = 0;
     }
     t->open = true;
@@ -358,11 +360,12 @@ static enum pawl_status decide(struct ticking *k, struct turn *t, struct pawl_er
 
 static const struct {
     enum pawl_status status;
-    const char *reason, *text;
+    enum cron_reason reason;
+    const char *text;
 } refusals[] = {
-    { PAWL_CONFLICT, "conflict", "another call already has this id" },
-    { PAWL_GONE, "gone", "a call with this id has ended and is no longer kept" },
-    { PAWL_FULL, "full", "its key, or the number of queues and types, is full" },
+    { PAWL_CONFLICT, CRON_CONFLICT, "another call already has this id" },
+    { PAWL_GONE, CRON_GONE, "a call with this id has ended and is no longer kept" },
+    { PAWL_FULL, CRON_FULL, "its key, or the number of queues and types, is full" },
 };
 
 /* A tick that could not be submitted is recorded, and does not stop the others. */
@@ -370,14 +373,13 @@ static enum pawl_status submit_refused(struct ticking *k, const struct planned *
                                        const struct call_spec *s, enum pawl_status status,
                                        struct pawl_err *err)
 {
-    const char *reason = "invalid", *text = v->fault ? v->fault : "its call was refused";
+    enum cron_reason reason = CRON_BAD_CALL;
+    const char *text = v->fault ? v->fault : "its call was refused";
     for (size_t i = 0; i < COUNT_OF(refusals); i++)
         if (refusals[i].status == status) {
             reason = refusals[i].reason;
             text = refusals[i].text;
         }
-    if (k->q)
-        k->q->conflicts += status == PAWL_CONFLICT;
     v->t->again = v->t->r->waiting_us != 0; /* it waits for a call that has ended */
     enum pawl_status st = skip(k, v->t, v->at_us, reason, err);
     return st == PAWL_OK ? tell(k, v->t, s->id, status, text, err) : st;
@@ -468,7 +470,8 @@ static enum pawl_status rows_move(struct ticking *k, size_t n, struct pawl_err *
 
 static void answer_clear(struct cron_op *q)
 {
-    q->submitted = q->skipped = q->conflicts = 0;
+    q->submitted = q->skipped = 0;
+    memset(q->skipped_for, 0, sizeof q->skipped_for);
     q->missed = q->late_us = q->next_us = 0;
     q->ids = q->cancels = NULL;
     q->n_ids = q->n_refused = q->n_cancels = 0;

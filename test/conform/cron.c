@@ -1,134 +1,17 @@
 /*
  * cron.c - schedules: what a tick submits, skips and misses, and that each tick is decided once.
  *
- * The clock is the case's own. It begins at 2026-11-15T08:00:00Z, a Sunday.
+ * cron_overlap.c has ticks that meet others, cron_lost.c commits whose answer was lost.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "conform.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "feature/all.h"
-#include "feature/cron.h"
+#include "cron_case.h"
 #include "feature/zones.h"
-#include "model/schedule.h"
+#include "model/ticks.h"
 
 RUNS_ON(ENGINES_DURABLE)
-
-#define MINUTE_US (60 * SEC_US)
-#define HOUR_US (3600 * SEC_US)
-
-/* ---- Sentences ------------------------------------------------------------------------------- */
-
-/* A handle that knows the features, in place of the fixture's own. */
-static void with_features(struct conform_fixture *b)
-{
-    if (b->features)
-        return;
-    b->features = features_all(&b->n_features);
-    store_close(b->s);
-    b->s = conform_fixture_handle(b);
-}
-
-static struct op cron_op_of(struct conform_fixture *b, struct cron_op q)
-{
-    struct cron_op *ctx = arena_zalloc(&b->a, 1, sizeof *ctx);
-    TRUE(ctx != NULL);
-    *ctx = q;
-    with_features(b);
-    return (struct op){ .kind = OP_FEATURE, .feature = { .of = &feature_cron, .ctx = ctx } };
-}
-
-/* Commit one operation; b->op is its answer. */
-static struct cron_op *cron(struct conform_fixture *b, struct cron_op q)
-{
-    struct op op = cron_op_of(b, q);
-    one(b, &op);
-    return op.feature.ctx;
-}
-
-static const struct schedule *schedule(struct conform_fixture *b, const char *json)
-{
-    struct schedule *s = arena_zalloc(&b->a, 1, sizeof *s);
-    struct json *v;
-    TRUE(s != NULL);
-    OK(json_parse(&b->a, bytes_of(json), &v, &b->err), &b->err);
-    OK(schedule_read(&b->a, v, &(struct schedule_limits){ 0 }, s, &b->err), &b->err);
-    return s;
-}
-
-static struct cron_op put_op(struct conform_fixture *b, const char *name, const char *json)
-{
-    return (struct cron_op){
-        .what = CRON_PUT, .name = bytes_of(name), .schedule = schedule(b, json)
-    };
-}
-
-/* Store a schedule; it must be taken. */
-static struct cron_op *put(struct conform_fixture *b, const char *name, const char *json)
-{
-    struct cron_op *q = cron(b, put_op(b, name, json));
-    OK(b->op.status, &b->op.err);
-    return q;
-}
-
-/* A schedule of each minute, with these members besides. */
-static void put_minute(struct conform_fixture *b, const char *name, const char *more)
-{
-    put(b, name,
-        arena_printf(&b->a, "{\"cron\":\"* * * * *\",\"call\":{\"type\":\"t\",\"input\":1}%s}",
-                     more));
-}
-
-static enum pawl_status named(struct conform_fixture *b, enum cron_do what, const char *name)
-{
-    cron(b, (struct cron_op){ .what = what, .name = bytes_of(name), .node = BYTES("n1") });
-    return b->op.status;
-}
-
-static struct cron_op *tick(struct conform_fixture *b)
-{
-    struct cron_op *q =
-        cron(b, (struct cron_op){ .what = CRON_TICK, .max = CRON_STEP_MAX, .node = BYTES("n1") });
-    OK(b->op.status, &b->op.err);
-    return q;
-}
-
-static struct cron_row row_of(struct conform_fixture *b, const char *name)
-{
-    struct cron_row r;
-    OK(cron_get(b->s, &b->a, bytes_of(name), &r, &b->err), &b->err);
-    return r;
-}
-
-/* The ticks of a schedule, oldest first: "08:01 submitted, 08:02 skipped/overlap, 08:09 missed*7".
- */
-static const char *runs(struct conform_fixture *b, const char *name)
-{
-    static const char *const kinds[] = { "?", "submitted", "manual", "skipped", "missed" };
-    struct cron_run_rows r;
-    struct cron_run_query q = { .name = bytes_of(name), .limit = LIST_MAX };
-    char *out = "";
-    OK(cron_runs(b->s, &b->a, &q, &r, &b->err), &b->err);
-    for (size_t i = r.n; i-- > 0;) {
-        const struct cron_run *t = &r.v[i];
-        char at[TIME_TEXT_LEN + 1];
-        time_text(t->at_us, at);
-        out = arena_printf(&b->a, "%s%s%.5s %s%s%.*s", out, *out ? ", " : "", at + 11,
-                           kinds[t->kind], t->reason.data ? "/" : "", BYTES_ARG(t->reason));
-        if (t->kind == CRON_MISSED)
-            out = arena_printf(&b->a, "%s*%lld", out, (long long)t->count);
-    }
-    return out;
-}
-
-/* The ids of all calls that are due, in the order in which they are claimed. */
-static const char *due(struct conform_fixture *b)
-{
-    return claimable(b, want(b, CLAIM_MAX));
-}
 
 /* ---- Storing --------------------------------------------------------------------------------- */
 
@@ -376,7 +259,7 @@ CASE(an_id_that_a_client_took_is_no_tick)
     struct cron_op *q = tick(b);
     EQ_INT(q->submitted, 1); /* the other one is not stopped */
     EQ_INT(q->skipped, 1);
-    EQ_INT(q->conflicts, 1);
+    EQ_INT(q->skipped_for[CRON_CONFLICT], 1);
     EQ_UINT(q->n_refused, 1);
     EQ_TEXT(q->refused[0].schedule, "a");
     EQ_INT(q->refused[0].status, PAWL_CONFLICT);
@@ -470,14 +353,12 @@ CASE(after_downtime_all_are_caught_up_in_order)
     struct claim all = claim_as(b, want(b, 1000));
     EQ_INT(all.n, 91);
     for (size_t i = 1; i < 91; i++)
-        EQ_TEXT(all.calls[i].spec.id,
-                arena_printf(&b->a, "%.*s", BYTES_ARG(q->ids[i - 1])));
+        EQ_TEXT(all.calls[i].spec.id, arena_printf(&b->a, "%.*s", BYTES_ARG(q->ids[i - 1])));
 }
 
 CASE(a_newest_tick_that_is_too_late_is_missed)
 {
-    put(b, "a",
-        "{\"cron\":\"0 9 * * *\",\"catch_up_for\":600,\"call\":{\"type\":\"t\"}}");
+    put(b, "a", "{\"cron\":\"0 9 * * *\",\"catch_up_for\":600,\"call\":{\"type\":\"t\"}}");
     advance(b, HOUR_US + 601 * SEC_US);
     struct cron_op *q = tick(b);
     EQ_INT(q->submitted, 0);
@@ -500,9 +381,10 @@ CASE(large_inputs_are_caught_up_in_several_commits)
     size_t len = 1000000;
     char *json = arena_alloc(&b->a, len + 200);
     TRUE(json != NULL);
-    int n = sprintf(json, "{\"every\":60,\"catch_up\":\"all\",\"call\":{\"type\":\"t\",\"input\":\"");
+    int n =
+        snprintf(json, 200, "{\"every\":60,\"catch_up\":\"all\",\"call\":{\"type\":\"t\",\"input\":\"");
     memset(json + n, 'x', len);
-    strcpy(json + (size_t)n + len, "\"}}");
+    snprintf(json + (size_t)n + len, 4, "\"}}");
     put(b, "a", json);
     advance(b, 40 * MINUTE_US);
     int total = 0, commits = 0;
@@ -558,9 +440,8 @@ CASE(after_a_short_pause_none_is_caught_up_either)
 CASE(a_put_of_paused_alone_is_pause_or_resume)
 {
     put_minute(b, "a", "");
-    struct cron_op *q =
-        put(b, "a",
-            "{\"cron\":\"* * * * *\",\"call\":{\"type\":\"t\",\"input\":1},\"paused\":true}");
+    struct cron_op *q = put(
+        b, "a", "{\"cron\":\"* * * * *\",\"call\":{\"type\":\"t\",\"input\":1},\"paused\":true}");
     TRUE(q->changed);
     FALSE(q->created);
     advance(b, 10 * MINUTE_US + SEC_US);
@@ -583,268 +464,10 @@ CASE(a_put_never_looks_back)
     EQ_INT(row_of(b, "a").next_us, now(b) + MINUTE_US);
 }
 
-/* ---- Overlap --------------------------------------------------------------------------------- */
-
-#define FIRST "cron:a@2026-11-15T08:01:00Z"
-#define SECOND "cron:a@2026-11-15T08:02:00Z"
-#define THIRD "cron:a@2026-11-15T08:03:00Z"
-
-/* Its first tick is claimed, and two more have come. */
-static struct token overlapping(struct conform_fixture *b, const char *how)
-{
-    put_minute(b, "a", arena_printf(&b->a, ",\"overlap\":\"%s\"", how));
-    advance(b, MINUTE_US);
-    EQ_INT(tick(b)->submitted, 1);
-    struct token t = claim_n(b, 1);
-    advance(b, MINUTE_US);
-    tick(b);
-    advance(b, MINUTE_US);
-    tick(b);
-    return t;
-}
-
-CASE(overlapping_ticks_are_allowed)
-{
-    overlapping(b, "allow");
-    EQ_STR(runs(b, "a"), "08:01 submitted, 08:02 submitted, 08:03 submitted");
-    EQ_INT(get(b, SECOND).spec.watch, 0);
-}
-
-CASE(overlapping_ticks_are_skipped)
-{
-    struct token t = overlapping(b, "skip");
-    EQ_STR(runs(b, "a"), "08:01 submitted, 08:02 skipped/overlap, 08:03 skipped/overlap");
-    finish_ok(b, t, FIRST, "1");
-    advance(b, MINUTE_US);
-    EQ_INT(tick(b)->submitted, 1);
-}
-
-CASE(the_newest_tick_waits_for_the_end)
-{
-    struct token t = overlapping(b, "wait");
-    EQ_STR(runs(b, "a"), "08:01 submitted, 08:02 skipped/replaced");
-    EQ_INT(row_of(b, "a").waiting_us, now(b));
-    EQ_STATUS(found(b, THIRD), PAWL_NOT_FOUND, NULL);
-    finish_ok(b, t, FIRST, "1");
-    OK(found(b, THIRD), NULL); /* in the commit of that end */
-    EQ_STR(runs(b, "a"), "08:01 submitted, 08:02 skipped/replaced, 08:03 submitted");
-    EQ_INT(row_of(b, "a").waiting_us, 0);
-    EQ_TEXT(row_of(b, "a").last_id, THIRD);
-    EQ_STR(due(b), THIRD);
-}
-
-CASE(a_retry_is_no_end)
-{
-    struct token t = overlapping(b, "wait");
-    finish_error(b, t, FIRST, "no");
-    EQ_STATUS(found(b, THIRD), PAWL_NOT_FOUND, NULL);
-    EQ_INT(row_of(b, "a").waiting_us, now(b));
-    OK(by_id(b, OP_CANCEL, FIRST), NULL);
-    OK(found(b, THIRD), NULL); /* a cancel is one */
-}
-
-CASE(a_newer_tick_replaces_the_running_one)
-{
-    put_minute(b, "a", ",\"overlap\":\"replace\"");
-    advance(b, MINUTE_US);
-    tick(b);
-    struct token t = claim_n(b, 1);
-    advance(b, MINUTE_US);
-    struct cron_op *q = tick(b);
-    EQ_UINT(q->n_cancels, 1);
-    EQ_TEXT(q->cancels[0], FIRST);
-    OK(by_id(b, OP_CANCEL, FIRST), NULL);
-    /* It ignores its cancel for two more ticks: only the newest waits, and is asked for again. */
-    for (int i = 0; i < 2; i++) {
-        advance(b, MINUTE_US);
-        EQ_UINT(tick(b)->n_cancels, 1);
-    }
-    EQ_STR(runs(b, "a"), "08:01 submitted, 08:02 skipped/replaced, 08:03 skipped/replaced");
-    finish_ok(b, t, FIRST, "1");
-    EQ_STR(runs(b, "a"), "08:01 submitted, 08:02 skipped/replaced, 08:03 skipped/replaced, "
-                         "08:04 submitted");
-    EQ_INT(tick(b)->n_cancels, 0);
-}
-
-CASE(a_pending_tick_is_replaced_at_once)
-{
-    put_minute(b, "a", ",\"overlap\":\"replace\"");
-    advance(b, MINUTE_US);
-    tick(b);
-    advance(b, MINUTE_US);
-    struct cron_op *q = tick(b);
-    EQ_TEXT(q->cancels[0], FIRST);
-    OK(by_id(b, OP_CANCEL, FIRST), NULL);
-    STATE_IS(b, FIRST, PAWL_CANCELLED);
-    EQ_STR(due(b), SECOND);
-}
-
-CASE(a_cancel_that_was_lost_is_asked_for_again)
-{
-    put(b, "a", "{\"every\":3600,\"overlap\":\"replace\",\"call\":{\"type\":\"t\"}}");
-    advance(b, HOUR_US);
-    tick(b);
-    claim_n(b, 1);
-    advance(b, HOUR_US);
-    struct cron_op *q = tick(b);
-    EQ_UINT(q->n_cancels, 1);
-    LE_INT(q->next_us, now(b) + 10 * SEC_US);
-    advance(b, q->next_us - now(b));
-    EQ_UINT(tick(b)->n_cancels, 1);
-}
-
-CASE(the_end_and_the_tick_in_one_group)
-{
-    put_minute(b, "a", ",\"overlap\":\"wait\"");
-    advance(b, MINUTE_US);
-    tick(b);
-    struct token t = claim_n(b, 1);
-    advance(b, MINUTE_US);
-    struct finish_item f = item(FIRST, END_RESULT);
-    f.result = (struct payload){ PAWL_JSON, BYTES("1") };
-    struct op end = finish_op(t, &f, 1);
-    struct op claim = claim_op(want(b, 5)); /* calls that moved are told before a claim */
-    struct op ticks = cron_op_of(b, (struct cron_op){ .what = CRON_TICK, .max = 10 });
-    TOGETHER(b, &end, &claim, &ticks);
-    OK(end.status, &end.err);
-    EQ_STR(runs(b, "a"), "08:01 submitted, 08:02 submitted");
-    EQ_INT(row_of(b, "a").waiting_us, 0);
-}
-
-CASE(the_tick_and_the_end_in_one_group)
-{
-    put_minute(b, "a", ",\"overlap\":\"wait\"");
-    advance(b, MINUTE_US);
-    tick(b);
-    struct token t = claim_n(b, 1);
-    advance(b, MINUTE_US);
-    struct finish_item f = item(FIRST, END_RESULT);
-    f.result = (struct payload){ PAWL_JSON, BYTES("1") };
-    struct op end = finish_op(t, &f, 1);
-    struct op ticks = cron_op_of(b, (struct cron_op){ .what = CRON_TICK, .max = 10 });
-    TOGETHER(b, &ticks, &end);
-    OK(end.status, &end.err);
-    EQ_STR(runs(b, "a"), "08:01 submitted, 08:02 submitted");
-    EQ_INT(row_of(b, "a").waiting_us, 0);
-}
-
-CASE(a_schedule_that_begins_to_wait_sees_the_end_of_an_older_call)
-{
-    put_minute(b, "a", "");
-    advance(b, MINUTE_US);
-    tick(b);
-    struct token t = claim_n(b, 1); /* submitted when overlap was allowed: not watched */
-    put_minute(b, "a", ",\"overlap\":\"wait\"");
-    advance(b, MINUTE_US);
-    tick(b);
-    EQ_INT(row_of(b, "a").waiting_us, now(b));
-    finish_ok(b, t, FIRST, "1");
-    EQ_STATUS(found(b, SECOND), PAWL_NOT_FOUND, NULL);
-    advance(b, 5 * SEC_US);
-    EQ_INT(tick(b)->submitted, 1);
-    OK(found(b, SECOND), NULL);
-}
-
-CASE(a_paused_schedule_submits_no_waiting_tick)
-{
-    struct token t = overlapping(b, "wait");
-    OK(named(b, CRON_PAUSE, "a"), &b->op.err);
-    finish_ok(b, t, FIRST, "1");
-    EQ_STATUS(found(b, THIRD), PAWL_NOT_FOUND, NULL);
-    OK(named(b, CRON_RESUME, "a"), &b->op.err);
-    EQ_INT(tick(b)->submitted, 1);
-    OK(found(b, THIRD), NULL);
-}
-
-CASE(catching_up_all_obeys_the_overlap)
-{
-    static const struct {
-        const char *overlap, *want;
-    } cases[] = {
-        { "skip", "08:01 submitted, 08:02 skipped/overlap, 08:03 skipped/overlap" },
-        { "wait", "08:01 submitted, 08:02 skipped/replaced" },
-        { "replace", "08:01 skipped/replaced, 08:02 skipped/replaced, 08:03 submitted" },
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        put_minute(b, cases[i].overlap,
-                   arena_printf(&b->a, ",\"catch_up\":\"all\",\"overlap\":\"%s\"",
-                                cases[i].overlap));
-    advance(b, 3 * MINUTE_US);
-    tick(b);
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        EQ_STR(runs(b, cases[i].overlap), cases[i].want);
-    EQ_INT(row_of(b, "wait").waiting_us, now(b));
-}
-
-/* ---- Replaced and deleted -------------------------------------------------------------------- */
-
-CASE(a_removed_schedule_ticks_no_more)
-{
-    struct token t = overlapping(b, "wait");
-    OK(named(b, CRON_DELETE, "a"), &b->op.err);
-    finish_ok(b, t, FIRST, "1");
-    advance(b, MINUTE_US);
-    EQ_INT(tick(b)->submitted, 0);
-    EQ_STATUS(found(b, THIRD), PAWL_NOT_FOUND, NULL);
-    OK(found(b, FIRST), NULL); /* what was submitted stays */
-    EQ_STR(runs(b, "a"), "08:01 submitted, 08:02 skipped/replaced, 08:03 skipped/changed");
-}
-
-CASE(a_replaced_schedule_submits_no_tick_of_the_former)
-{
-    struct token t = overlapping(b, "wait");
-    put(b, "a", "{\"every\":3600,\"overlap\":\"wait\",\"call\":{\"type\":\"u\"}}");
-    finish_ok(b, t, FIRST, "1");
-    advance(b, MINUTE_US);
-    EQ_INT(tick(b)->submitted, 0);
-    EQ_STR(due(b), "");
-}
-
-/* ---- Manual runs ----------------------------------------------------------------------------- */
-
-CASE(a_manual_run_is_submitted_at_once)
-{
-    put_minute(b, "a", ",\"overlap\":\"skip\"");
-    OK(named(b, CRON_RUN, "a"), &b->op.err);
-    const struct cron_op *q = b->op.feature.ctx;
-    EQ_TEXT(q->id, "cron:a@2026-11-15T08:00:00Z!manual");
-    FALSE(q->duplicate);
-    EQ_TEXT(get(b, "cron:a@2026-11-15T08:00:00Z!manual").spec.schedule, "a");
-    OK(named(b, CRON_RUN, "a"), &b->op.err); /* a second one in the same microsecond */
-    q = b->op.feature.ctx;
-    EQ_TEXT(q->id, "cron:a@2026-11-15T08:00:00.000001Z!manual");
-    EQ_STR(runs(b, "a"), "08:00 manual, 08:00 manual");
-    ABSENT(row_of(b, "a").last_id); /* no tick: the next one is not skipped for it */
-    advance(b, MINUTE_US);
-    EQ_INT(tick(b)->submitted, 1);
-    EQ_STATUS(named(b, CRON_RUN, "b"), PAWL_NOT_FOUND, NULL);
-}
-
-CASE(a_manual_run_with_a_key_runs_once)
-{
-    struct cron_op run = { .what = CRON_RUN, .name = BYTES("a"), .run_key = BYTES("k") };
-    put_minute(b, "a", "");
-    OK(named(b, CRON_PAUSE, "a"), &b->op.err); /* also while it is paused */
-    struct cron_op *q = cron(b, run);
-    OK(b->op.status, &b->op.err);
-    EQ_TEXT(q->id, "cron:a!k");
-    FALSE(q->duplicate);
-    advance(b, SEC_US);
-    q = cron(b, run);
-    OK(b->op.status, &b->op.err);
-    EQ_TEXT(q->id, "cron:a!k");
-    TRUE(q->duplicate);
-    EQ_STR(runs(b, "a"), "08:00 manual");
-    put_minute(b, "a", ",\"catch_up\":\"none\"");
-    put(b, "a", "{\"every\":60,\"call\":{\"type\":\"other\"}}");
-    cron(b, run);
-    EQ_STATUS(b->op.status, PAWL_CONFLICT, NULL);
-}
-
 /* ---- Zones ----------------------------------------------------------------------------------- */
 
-/* A folder of zone data of this release in which Europe/London and Europe/Berlin are this many hours
- * ahead of UTC, all the year. */
+/* A folder of zone data of this release in which Europe/London and Europe/Berlin are this many
+ * hours ahead of UTC, all the year. */
 static void zone_data(const char *dir, const char *release, int hours)
 {
     char command[1000];
@@ -868,8 +491,7 @@ CASE(newer_zone_data_moves_the_next_tick)
     zone_data("old", "2026a", 1);
     zone_data("new", "2026b", 2);
     use_zones("old");
-    put(b, "a",
-        "{\"cron\":\"0 12 * * *\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\"}}");
+    put(b, "a", "{\"cron\":\"0 12 * * *\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\"}}");
     EQ_INT(row_of(b, "a").next_us, now(b) + 3 * HOUR_US); /* 11:00 UTC */
     EQ_TEXT(row_of(b, "a").zone_data, "2026a");
     use_zones("new");
@@ -894,8 +516,7 @@ CASE(two_nodes_with_different_zone_data_make_one_tick)
     zone_data("old", "2026a", 2);
     zone_data("new", "2026b", 1);
     use_zones("old");
-    put(b, "a",
-        "{\"cron\":\"0 12 * * *\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\"}}");
+    put(b, "a", "{\"cron\":\"0 12 * * *\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\"}}");
     int submitted = 0;
     for (int hour = 0; hour < 24 * 4; hour++) {
         advance(b, HOUR_US);
@@ -914,8 +535,7 @@ CASE(zone_data_that_is_missing_stops_only_its_own_schedules)
     zone_data("old", "2026a", 1);
     EQ_INT(system("mkdir -p none"), 0);
     use_zones("old");
-    put(b, "a",
-        "{\"cron\":\"* * * * *\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\"}}");
+    put(b, "a", "{\"cron\":\"* * * * *\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\"}}");
     put_minute(b, "b", "");
     advance(b, MINUTE_US);
     zone_data("other", "2026c", 1); /* makes the cache read every zone again */
@@ -958,7 +578,7 @@ CASE(a_call_past_its_retention_leaves_its_tick)
     put_minute(b, "a", ",\"overlap\":\"skip\"");
     advance(b, MINUTE_US);
     tick(b);
-    finish_ok(b, claim_n(b, 1), FIRST, "1");
+    finish_ok(b, claim_n(b, 1), "cron:a@2026-11-15T08:01:00Z", "1");
     advance(b, RETENTION_US);
     EQ_INT(gc(b).removed, 1);
     struct cron_run_rows r;

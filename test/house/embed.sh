@@ -8,7 +8,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 2
 number=0
-echo 1..13
+echo 1..14
 
 # A correct tree with two statements and two migrations.
 fresh()
@@ -174,3 +174,13 @@ refused shared_statement_without_where 'all/row.sql:4: statement "row_set" canno
 shared
 printf -- '-- name: row_lost\nSELECT 1;\n' >>sql/all/row.sql
 refused shared_statement_unknown 'statement "row_lost" is not in sql/statements.txt'
+
+# A statement of the tests is in no release.
+fresh
+echo 'call_peek one test' >>sql/statements.txt
+printf -- '-- name: call_peek\nSELECT 2;\n' >>sql/one/call.sql
+"$tools/embed_sql.sh" sql out >log 2>&1 &&
+    printf '#include "sql_names.c"\n#include "sql_one.c"\n#include "sql_two.c"\nint n = SQL_COUNT;\n' >all.c &&
+    gcc -E -Iout all.c >plain.i && gcc -E -Iout -DPAWL_TEST=1 all.c >test.i &&
+    [ "$(grep -ci 'call_peek\|SELECT 2' plain.i)" = 0 ] && [ "$(grep -ci 'call_peek' test.i)" = 3 ] >>log 2>&1
+result $? a_statement_of_the_tests_is_in_no_release
