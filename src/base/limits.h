@@ -147,8 +147,8 @@
  * once. */
 #define CATCH_UP_MAX 100
 /* A tick that is handled later than this was missed, unless it is the only one that is due: then
- * up to TICK_LATE_ALONE_US. The first is a commit under load; the second is a leader that died and
- * until another one takes its place, on a database that was failing over. */
+ * up to TICK_LATE_ALONE_US. The first is a commit under load, the second a leader that died
+ * (heartbeat_grace, 10 s) together with its database. */
 #define TICK_LATE_US (INT64_C(3) * 1000000)
 #define TICK_LATE_ALONE_US (INT64_C(60) * 1000000)
 

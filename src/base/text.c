@@ -71,7 +71,7 @@ const char *name_fault(struct bytes name)
 }
 static_assert(NAME_LEN_MAX == 255, "the sentence says so");
 
-const char *text_brief(struct bytes b, char out[TEXT_SHOWN_LEN])
+const char *text_quote(struct bytes b, char out[TEXT_QUOTE_LEN])
 {
     struct bytes kept = utf8_cut(b, 40);
     bool utf8 = utf8_valid(kept);

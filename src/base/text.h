@@ -22,10 +22,10 @@ struct bytes utf8_cut(struct bytes b, size_t max);
  * to NAME_LEN_MAX bytes of UTF-8 without control characters (C0, DEL, C1), not "." or "..". */
 const char *name_fault(struct bytes name);
 
-#define TEXT_SHOWN_LEN 48
+#define TEXT_QUOTE_LEN 48
 /* A text as an error shows it, in `out`: its first 40 bytes, with `...` when there are more,
  * without half a character, and with `?` for control characters and for all that is not UTF-8. */
-const char *text_brief(struct bytes b, char out[TEXT_SHOWN_LEN]);
+const char *text_quote(struct bytes b, char out[TEXT_QUOTE_LEN]);
 
 #define TIME_TEXT_LEN 27
 /* 0001-01-01T00:00:00 and the last microsecond of 9999: the range of the text below. */

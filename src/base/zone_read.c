@@ -365,10 +365,10 @@ static void free_data(char **data)
 enum pawl_status zone_load(const char *dir, struct bytes name, struct zone **out,
                            struct pawl_err *err)
 {
-    char path[4096], shown[TEXT_SHOWN_LEN];
+    char path[4096], shown[TEXT_QUOTE_LEN];
     const char *fault = zone_name_fault(name);
     if (fault)
-        return err_set(err, PAWL_INVALID, "zone \"%s\" %s", text_brief(name, shown), fault);
+        return err_set(err, PAWL_INVALID, "zone \"%s\" %s", text_quote(name, shown), fault);
     if (bytes_eq(name, BYTES("UTC")))
         return load_utc(out, err);
     dir = dir ? dir : ZONE_DIR;

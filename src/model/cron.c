@@ -350,7 +350,8 @@ bool cron_prev(const struct cron *c, const struct zone *z, int64_t at_s, int64_t
         if (!elapsed_prev(c, z, at_s, &found_s))
             return false;
     } else {
-        if (!local_prev(c, MIN(zone_reached(z, at_s), ZONE_LAST_S), &found_s))
+        if (!local_prev(c, MIN(zone_reached(z, at_s), ZONE_LAST_S), &found_s) ||
+            found_s < ZONE_FIRST_S)
             return false;
         found_s = zone_local(z, found_s).first_s;
     }

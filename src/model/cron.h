@@ -15,8 +15,8 @@
  * - Without a star or a step in the hour field, each local time fires once. One that does not exist
  *   fires at the first instant after the gap; when several do not exist, or the clock shows a
  *   matching time there, that instant is still one tick. One that exists twice fires at its first.
- * - With a star or a step in the hour field it fires whenever the clock shows a matching time. So it
- *   follows elapsed time: nothing is made up for a gap, and the repeated hour fires again.
+ * - With a star or a step in the hour field it fires whenever the clock shows a matching time. So
+ * it follows elapsed time: nothing is made up for a gap, and the repeated hour fires again.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef MODEL_CRON_H
@@ -28,9 +28,9 @@
 struct cron {
     uint64_t second, minute;
     uint32_t hour, day, month;
-    uint8_t weekday;           /* bit 0 is Sunday */
-    uint8_t weekday_no[6];     /* the same for the n-th such day of a month; [0]: for the last one */
-    bool last_day;             /* day has L */
+    uint8_t weekday;       /* bit 0 is Sunday */
+    uint8_t weekday_no[6]; /* the same for the n-th such day of a month; [0]: for the last one */
+    bool last_day;         /* day has L */
     bool any_day, any_weekday; /* not restricted */
     bool elapsed;              /* a star or a step in the hour field */
 };

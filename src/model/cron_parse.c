@@ -24,8 +24,8 @@ static const struct part {
 };
 
 struct scan {
-    const char *start;        /* of the expression, for columns */
-    const char *field, *end;  /* of the field that is being read */
+    const char *start;       /* of the expression, for columns */
+    const char *field, *end; /* of the field that is being read */
     const char *at;
     int part;
     enum pawl_status status; /* after a failure nothing more is read */
@@ -42,14 +42,14 @@ struct set {
 static void PRINTF_LIKE(4, 5)
     wrong(struct scan *s, const char *from, const char *to, const char *fmt, ...)
 {
-    char shown[TEXT_SHOWN_LEN], why[200];
+    char shown[TEXT_QUOTE_LEN], why[200];
     va_list args;
     if (s->status != PAWL_OK)
         return;
     va_start(args, fmt);
     vsnprintf(why, sizeof why, fmt, args);
     va_end(args);
-    text_brief((struct bytes){ from, (size_t)(to - from) }, shown);
+    text_quote((struct bytes){ from, (size_t)(to - from) }, shown);
     s->status = err_set(s->err, PAWL_INVALID, "field \"cron\": \"%s\" at column %d %s", shown,
                         (int)(from - s->start) + 1, why);
 }
@@ -195,8 +195,8 @@ static struct bytes macro_text(struct bytes text)
     static const struct {
         const char *name, *text;
     } macros[] = {
-        { "@hourly", "0 * * * *" },  { "@daily", "0 0 * * *" },   { "@midnight", "0 0 * * *" },
-        { "@weekly", "0 0 * * 0" },  { "@monthly", "0 0 1 * *" }, { "@yearly", "0 0 1 1 *" },
+        { "@hourly", "0 * * * *" },   { "@daily", "0 0 * * *" },   { "@midnight", "0 0 * * *" },
+        { "@weekly", "0 0 * * 0" },   { "@monthly", "0 0 1 * *" }, { "@yearly", "0 0 1 1 *" },
         { "@annually", "0 0 1 1 *" },
     };
     for (size_t i = 0; i < COUNT_OF(macros); i++) {

@@ -99,9 +99,8 @@ static bool prev_at(const struct schedule_rule *r, const struct zone *z, int64_t
 
 static struct schedule_tick tick_at(const struct zone *z, int64_t at_us)
 {
-    return (struct schedule_tick){
-        at_us, at_us + zone_offset(z, floor_div(at_us, SEC_US)) * SEC_US
-    };
+    return (struct schedule_tick){ at_us,
+                                   at_us + zone_offset(z, floor_div(at_us, SEC_US)) * SEC_US };
 }
 
 /* The instants between which a rule may tick, both inclusive. */
@@ -207,8 +206,8 @@ static enum pawl_status check_kind(const struct schedule_rule *r, struct pawl_er
     return PAWL_OK;
 }
 
-enum pawl_status schedule_rule_check(const struct schedule_rule *r, const struct zone *z, int64_t now_us,
-                                struct pawl_err *err)
+enum pawl_status schedule_rule_check(const struct schedule_rule *r, const struct zone *z,
+                                     int64_t now_us, struct pawl_err *err)
 {
     static const char *const fields[] = { "cron", "every", "at" };
     struct schedule_tick tick;

@@ -21,11 +21,12 @@ struct schedule_rule {
     int64_t every_us;     /* SCHEDULE_EVERY: counted from starts_us, without it from 1970 */
     const int64_t *at_us; /* SCHEDULE_AT: borrowed; ascending, each one once (schedule_sort) */
     size_t n_at;
-    int64_t starts_us, ends_us; /* ticks from starts_us on and before ends_us; 0: without that end */
+    int64_t starts_us, ends_us; /* ticks from starts_us on and before ends_us; 0: without that end
+                                 */
 };
 
-/* A tick, with the local time that the clock showed by the data which found it. Both are stored with
- * a schedule's next tick: see schedule_follow. */
+/* A tick, with the local time that the clock showed by the data which found it. Both are stored
+ * with a schedule's next tick: see schedule_follow. */
 struct schedule_tick {
     int64_t at_us, local_us;
 };
@@ -33,11 +34,11 @@ struct schedule_tick {
 /* Sort a list of times and drop repeats; returns how many are left. */
 size_t schedule_sort(int64_t *at_us, size_t n);
 /* Check the numbers of a rule: SCHEDULE_EVERY_MIN_US <= every_us <= DURATION_MAX_US, 1 to
- * SCHEDULE_TIMES_MAX times in order, all times in the years 1 to 9999, starts_us before ends_us, and
- * at least one tick after `now_us`. INVALID names the field: `every`, `at`, `starts_at`, `ends_at`,
- * or `cron`. */
+ * SCHEDULE_TIMES_MAX times in order, all times in the years 1 to 9999, starts_us before ends_us,
+ * and at least one tick after `now_us`. INVALID names the field: `every`, `at`, `starts_at`,
+ * `ends_at`, or `cron`. */
 MUST_USE enum pawl_status schedule_rule_check(const struct schedule_rule *r, const struct zone *z,
-                                         int64_t now_us, struct pawl_err *err);
+                                              int64_t now_us, struct pawl_err *err);
 
 /* The first tick after `after_us`. False when there is none. */
 bool schedule_next(const struct schedule_rule *r, const struct zone *z, int64_t after_us,
@@ -60,9 +61,9 @@ enum zone_fit schedule_fit(const struct schedule_rule *r, const struct zone *z, 
 
 /* RFC 3339 in UTC, without a fraction when it is a whole second: 2026-11-15T02:00:00Z. For ids. */
 void schedule_time_text(int64_t at_us, char out[TIME_TEXT_LEN + 1]);
+#define LOCAL_TEXT_LEN (TIME_TEXT_LEN + 9)
 /* What the clock shows and its offset: 2026-11-15T03:00:00+01:00, with a fraction and with seconds
  * in the offset (+00:53:28) only where there are some. */
-#define LOCAL_TEXT_LEN (TIME_TEXT_LEN + 9)
 void schedule_local_text(const struct schedule_tick *t, char out[LOCAL_TEXT_LEN + 1]);
 
 enum catch_up { CATCH_UP_LAST, CATCH_UP_NONE, CATCH_UP_ALL };

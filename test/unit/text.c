@@ -250,19 +250,19 @@ TEST(base64_is_strict)
 
 TEST(shown_in_an_error)
 {
-    char out[TEXT_SHOWN_LEN], want[64];
-    EQ_STR(text_brief(BYTES("*/7 x"), out), "*/7 x");
-    EQ_STR(text_brief(BYTES(""), out), "");
-    EQ_STR(text_brief(BYTES_NONE, out), "");
-    EQ_STR(text_brief(BYTES("a\n\0\x7f"), out), "a???");
-    EQ_STR(text_brief(BYTES("Z\xc3\xbcrich"), out), "Z\xc3\xbcrich");
-    EQ_STR(text_brief(BYTES("\xc2\x85\xc2\xa0"), out), "??\xc2\xa0");
-    EQ_STR(text_brief(BYTES("\xc3\xbc\xff"), out), "???");
+    char out[TEXT_QUOTE_LEN], want[64];
+    EQ_STR(text_quote(BYTES("*/7 x"), out), "*/7 x");
+    EQ_STR(text_quote(BYTES(""), out), "");
+    EQ_STR(text_quote(BYTES_NONE, out), "");
+    EQ_STR(text_quote(BYTES("a\n\0\x7f"), out), "a???");
+    EQ_STR(text_quote(BYTES("Z\xc3\xbcrich"), out), "Z\xc3\xbcrich");
+    EQ_STR(text_quote(BYTES("\xc2\x85\xc2\xa0"), out), "??\xc2\xa0");
+    EQ_STR(text_quote(BYTES("\xc3\xbc\xff"), out), "???");
     /* 40 bytes fit; of 41 the first 40 are shown, or 39 when the 40th begins a character. */
     snprintf(want, sizeof want, "%040d", 7);
-    EQ_STR(text_brief(bytes_of(want), out), want);
+    EQ_STR(text_quote(bytes_of(want), out), want);
     snprintf(want, sizeof want, "%041d", 7);
-    EQ_STR(text_brief(bytes_of(want), out), "0000000000000000000000000000000000000000...");
+    EQ_STR(text_quote(bytes_of(want), out), "0000000000000000000000000000000000000000...");
     snprintf(want, sizeof want, "%039d\xc3\xbc", 7);
-    EQ_STR(text_brief(bytes_of(want), out), "000000000000000000000000000000000000007...");
+    EQ_STR(text_quote(bytes_of(want), out), "000000000000000000000000000000000000007...");
 }
