@@ -8,7 +8,7 @@
 # Rooms in whose headers every prototype has its contract above it; test is test/. The list only grows.
 BEGIN {
     contract_rooms = "include base model store store/mem net lib server events " \
-        "exec api bench cli test store/ledger store/pg store/mysql store/sqlite"
+        "feature exec api bench cli test store/ledger store/pg store/mysql store/sqlite"
 }
 
 function found(at, what)

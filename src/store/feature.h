@@ -53,7 +53,8 @@ struct feature {
      * op->err. */
     enum pawl_status (*apply)(struct ledger *d, struct op *op, struct pawl_err *err);
     /* Watched calls moved. Called before a claim of the group looks for calls, and before the group
-     * is written, until nothing moves any more (MOVED_ROUNDS_MAX rounds). */
+     * is written, until nothing moves any more; more than MOVED_ROUNDS_MAX rounds end the process.
+     * Never called while another function of a feature runs. */
     enum pawl_status (*moved)(struct ledger *d, const struct moved *v, size_t n,
                               struct pawl_err *err);
     /* These calls were removed after their retention: remove what belongs to them. */
@@ -81,8 +82,8 @@ MUST_USE enum pawl_status feature_finished(struct ledger *d, int step, bool *out
  * first asked for. NULL without memory. */
 void *feature_memory(struct ledger *d, const struct feature *f, size_t size);
 
-/* Run a query of ours, after the rows that are buffered have been written. *out is never NULL after
- * OK. */
+/* Run a query of ours, after the rows that features have added were written; what the group decided
+ * about calls may not be written yet. *out is never NULL after OK. */
 MUST_USE enum pawl_status feature_query(struct ledger *d, enum sql_name name,
                                         const struct led_params *p, struct led_rows **out,
                                         struct pawl_err *err);
@@ -100,16 +101,19 @@ union feature_value {
  * locked or are known to be new; else the group is repeated. FEATURE_ANY: it may change fewer. */
 enum feature_count { FEATURE_ANY, FEATURE_EXACT };
 /* Add a row to be written with the group: all rows of one statement in one round trip, in the order
- * in which their statements were first used. `kinds` (borrowed for ever) has a letter for each
- * value: i number, z number or null for 0, t text, b bytes (absent: null). Bytes are borrowed for
- * the transaction. */
+ * in which their statements were first used. They are one statement, so no two of them may change
+ * the same row: the second change of a row is a feature_run(). `kinds` (borrowed for ever) has a
+ * letter for each value: i number, z number or null for 0, t text, b bytes (absent: null). Bytes
+ * are borrowed for the transaction. */
 MUST_USE enum pawl_status feature_row(struct ledger *d, enum sql_name name, const char *kinds,
                                       const union feature_value *v, enum feature_count count,
                                       struct pawl_err *err);
 
-/* Run another operation inside this transaction, of any kind but CLAIM, HANDLER and SCRIPT. It
+/* Run another operation inside this transaction, of any kind but CLAIM, HANDLER, SCRIPT and GC. It
  * takes effect, or is refused, like one of the group; its answer lives in scratch unless nested->a
- * is set. Calls that it ends are told to their waiters. */
+ * is set. The calls that it ends are added to the `ended` of the operation that is being decided
+ * (in moved(): of one that moved calls), and that operation's `brings` is set if calls may be due,
+ * so that waiters and workers are told. */
 MUST_USE enum pawl_status feature_nested(struct ledger *d, struct op *nested, struct pawl_err *err);
 
 #endif

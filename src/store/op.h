@@ -300,7 +300,9 @@ struct requeue {
 struct feature;
 struct feature_op {
     const struct feature *of;
-    void *ctx;          /* question and answer, of a type that the feature knows */
+    void *ctx; /* question and answer, of a type that the feature knows; what the answer names is in
+                  the operation's arena. The caller of exec_do() reads the answer here, because it
+                  may be a copy (feature.copy) */
     struct token token; /* with `seq` the fence: this lease holds this call open, else LOST_LEASE.
                            None: no fence */
     int64_t seq;

@@ -89,6 +89,13 @@ CASE(memory_keeps_calls_only)
     EQ_STR(wake.err.text, "mem: keeps calls only");
     EQ_STATUS(store_look(b->s, counter_look, &s, &b->err), PAWL_INVALID, &b->err);
     EQ_STR(b->err.text, "mem: keeps calls only");
+    struct feature_op with = count.feature;
+    struct finish_item f = item("x", END_RESULT);
+    f.with = &with;
+    struct op end = finish_op(claim_n(b, 1), &f, 1);
+    EQ_STATUS(one(b, &end), PAWL_INVALID, &end.err);
+    EQ_STR(end.err.text, "mem: keeps calls only");
+    STATE_IS(b, "x", PAWL_PROCESSING);
 }
 
 COUNTING(an_operation_counts_once)

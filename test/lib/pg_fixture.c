@@ -208,6 +208,13 @@ struct sweep pgf_sweep(struct pg_fixture *r)
     return op.sweep;
 }
 
+struct gc pgf_gc(struct pg_fixture *r)
+{
+    struct op op = { .kind = OP_GC, .gc.max = 10000 };
+    pgf_do(r, &op);
+    return op.gc;
+}
+
 enum pawl_status pgf_get(struct pg_fixture *r, const char *id, struct call *out)
 {
     struct bytes ids[] = { bytes_of(id) };

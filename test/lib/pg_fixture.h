@@ -63,6 +63,8 @@ struct claim pgf_claim(struct pg_fixture *r, int max);
 void pgf_finish(struct pg_fixture *r, struct token token, const char *id, enum ending how);
 /* Run one sweep: expired calls, timeouts and lost leases. */
 struct sweep pgf_sweep(struct pg_fixture *r);
+/* Run one gc of up to 10,000 calls. */
+struct gc pgf_gc(struct pg_fixture *r);
 /* Read one call; `out` lives in the fixture's arena. */
 enum pawl_status pgf_get(struct pg_fixture *r, const char *id, struct call *out);
 

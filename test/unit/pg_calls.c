@@ -316,7 +316,13 @@ TEST(cleanup_is_what_gc_does)
     pgf_sweep(&r);
     struct token both = pgf_claim(&r, 2).token;
     pgf_finish(&r, both, "two", END_RESULT); /* its lease still exists */
-    EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
+    EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 2);
+    EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 0); /* they are marked */
+    EQ_STATUS(pgf_get(&r, "a", &c), PAWL_OK, NULL);
+    struct gc g = pgf_gc(&r);
+    EQ_INT(g.removed, 2);
+    FALSE(g.more);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.removal"), 0);
     EQ_STATUS(pgf_get(&r, "a", &c), PAWL_GONE, NULL);
     EQ_STATUS(pgf_get(&r, "b", &c), PAWL_OK, NULL);
     EQ_STATUS(pgf_get(&r, "c", &c), PAWL_OK, NULL);
@@ -326,8 +332,10 @@ TEST(cleanup_is_what_gc_does)
                      "WHERE key = 'k')"),
            0);
     pgf_finish(&r, both, "more", END_RESULT);
-    EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 0);
+    EQ_INT(sql_count(r.db, "SELECT (forget_at - finished_at) / 1000000 FROM pawl.gone "
+                           "WHERE id = 'a'"),
+           30 * 86400); /* as the function says, not as the node's setting does */
     /* A repeated id is refused for as long as configured, then it is new. */
     struct call_spec s = pgf_plan("a");
     s.key = BYTES("k");
@@ -352,8 +360,53 @@ TEST(cleanup_goes_through_many)
         pgf_do(&r, &op);
     }
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired('0')"), 2500);
+    struct op op = { .kind = OP_GC, .gc.max = 1000 };
+    for (int i = 0; i < 3; i++) {
+        pgf_do(&r, &op);
+        EQ_INT(op.gc.removed, i < 2 ? 1000 : 500);
+        EQ_INT(op.gc.more, i < 2 || op.gc.forgotten == 1000);
+    }
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.calls"), 0);
+    sql_run(r.db, "SELECT pawl.cleanup_expired()");
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.id"), 0); /* not remembered at all */
+    pgf_close(&r);
+}
+
+/* A mark means one end of the call. */
+TEST(a_call_that_is_retried_is_not_removed)
+{
+    struct call c;
+    pgf_open(&r, NULL);
+    ended("a", "", END_REFUSE);
+    ended("b", "", END_REFUSE);
+    EQ_INT(sql_count(r.db, "SELECT pawl.archive('0')"), 2);
+    by_id(OP_RETRY, "a");
+    by_id(OP_RETRY, "b");
+    struct token again = pgf_claim(&r, 1).token;
+    pgf_finish(&r, again, "a", END_RESULT);
+    EQ_INT(pgf_gc(&r).removed, 0);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.removal"), 0);
+    EQ_STATUS(pgf_get(&r, "a", &c), PAWL_OK, NULL);
+    EQ_INT(c.state, PAWL_COMPLETED);
+    EQ_STR(status("b"), "pending");
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.archive"), 0);
+    pgf_close(&r);
+}
+
+/* The retention of a marked call ends before gc comes: it is archived nevertheless. */
+TEST(what_is_marked_is_archived_first)
+{
+    pgf_open(&r, NULL);
+    ended("a", ", keep => '0'", END_RESULT);
+    ended("b", ", keep => '0'", END_RESULT);
+    sql_run(r.db, "UPDATE pawl.outcome o SET finished_at = o.finished_at - 3600000000 "
+                  "FROM pawl.call c WHERE c.seq = o.seq AND c.id = 'a'");
+    EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 2);
+    EQ_INT(sql_count(r.db, "SELECT pawl.archive('30 minutes')"), 1);
+    EQ_INT(sql_count(r.db, "SELECT pawl.archive('30 minutes')"), 0);
+    EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 0);
+    EQ_INT(pgf_gc(&r).removed, 2);
+    EQ_STR(sql_ask(r.db, "SELECT string_agg(id, ',') FROM pawl.archive"), "a");
     pgf_close(&r);
 }
 
@@ -404,6 +457,9 @@ TEST(an_archive_takes_what_ended_before)
     EQ_INT(sql_count(r.db, "SELECT pawl.archive(older_than => '1 hour')"), 0);
     EQ_STR(sql_fails(r.db, "SELECT pawl.archive(NULL)"), "22023");
     EQ_STR(sql_ask(r.db, "SELECT string_agg(id, ',' ORDER BY seq) FROM pawl.calls"),
+           "old,bytes,young,runs,waits");
+    EQ_INT(pgf_gc(&r).removed, 2);
+    EQ_STR(sql_ask(r.db, "SELECT string_agg(id, ',' ORDER BY seq) FROM pawl.calls"),
            "young,runs,waits");
     EQ_STR(sql_ask(r.db, "SELECT concat_ws(' ', status, queue, type, method, key, key_no, input, "
                          "result, attempts, caller, client, tags) FROM pawl.archive "
@@ -437,6 +493,7 @@ TEST(both_ways_of_archiving_agree)
     EQ_INT(op.gc.removed, 1);
     sql_run(r.db, "UPDATE pawl.outcome SET finished_at = finished_at - 100000000");
     EQ_INT(sql_count(r.db, "SELECT pawl.archive('0')"), 1);
+    EQ_INT(pgf_gc(&r).removed, 1);
     EQ_STR(sql_ask(r.db, "SELECT string_agg(id, ',' ORDER BY id) FROM pawl.archive"), "a,b");
     EQ_INT(sql_count(r.db, "SELECT count(DISTINCT to_jsonb(a) - '{seq,id,key_no,created_at,run_at,"
                            "started_at,finished_at,archived_at}'::text[]) FROM pawl.archive a"),
@@ -489,7 +546,7 @@ TEST(an_application_submits_and_sees_its_own)
         "SELECT pawl.cleanup_expired()",
         "SELECT pawl.requeue_stuck('1 s')",
         "SELECT pawl.archive('1 s')",
-        "SELECT pawl.bury('{1}', 0)",
+        "SELECT 1 FROM pawl.removal",
         "SELECT pawl.archive_copy('{1}', 0)",
         "SELECT nextval('pawl.seq')",
         "CREATE TABLE pawl.own (x int)",

@@ -153,8 +153,6 @@ TEST(no_overload_is_ever_called)
         "same_input(integer, anyelement, integer, anyelement)",
         "plain_json(jsonb)",
         "plain_json(anyelement)",
-        "bury(anyarray, bigint)",
-        "bury(bigint[], anyelement)",
         "archive_copy(anyarray, bigint)",
         "held(anyelement)",
         "moment(anyelement)",

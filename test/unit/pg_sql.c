@@ -452,12 +452,14 @@ TEST(strict_knows_what_is_gone)
     struct claim q = pgf_claim(&r, 1);
     pgf_finish(&r, q.token, "x", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
+    EQ_INT(pgf_gc(&r).removed, 1);
     EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', id => 'x', strict => true)"), "23505");
     EQ_STR(sql_said(), "call \"x\" has ended and is no longer kept");
     sql_run(r.db, "SELECT pawl.submit('t', id => 'z')");
     q = pgf_claim(&r, 1);
     pgf_finish(&r, q.token, "z", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT pawl.archive('0')"), 1);
+    EQ_INT(pgf_gc(&r).removed, 1);
     EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', id => 'z', strict => true)"), "23505");
     EQ_STR(sql_said(), "call \"z\" has ended and was archived: pawl get --archived reads it");
     /* Without it, the move detects it. */
@@ -551,6 +553,7 @@ TEST(two_schemas_know_nothing_of_each_other)
     EQ_STATUS(pgf_get(&r, "x", &c), PAWL_NOT_FOUND, NULL); /* still in its inbox */
     pgf_finish(&b, q.token, "x", END_RESULT);
     EQ_INT(sql_count(r.db, "SELECT \"Other_1\".archive('0')"), 1);
+    EQ_INT(pgf_gc(&b).removed, 1);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM \"Other_1\".archive"), 1);
     EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.archive"), 0);
     /* No function's text contains the other schema's name. */

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "base/hook.h"
 #include "base/limits.h"
 #include "store/ledger/cache.h"
 
@@ -102,6 +103,8 @@ enum pawl_status led_features_load(struct ledger *c, struct op *const *v, size_t
     }
     c->tx->with_at = NULL;
     c->tx->loaded = true;
+    CRASH_POINT("ledger.features_loaded");
+    PAUSE_POINT("ledger.features_loaded");
     return st;
 }
 
@@ -236,6 +239,7 @@ enum pawl_status led_moved_tell(struct ledger *c, struct op *const *v, size_t n,
         c->tx->n_moved = c->tx->moved_room = 0;
         for (size_t i = 0; i < c->n_features && st == PAWL_OK; i++)
             st = tell(c, c->features[i], some, n_some, err);
+        CRASH_POINT("ledger.moved_told");
     }
     return st;
 }
@@ -247,6 +251,7 @@ enum pawl_status led_features_forget(struct ledger *c, const int64_t *seqs, size
     for (size_t i = 0; i < c->n_features && st == PAWL_OK; i++)
         if (c->features[i]->forget)
             st = c->features[i]->forget(c, seqs, n, err);
+    CRASH_POINT("ledger.features_forgot");
     return st;
 }
 

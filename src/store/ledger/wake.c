@@ -1,8 +1,8 @@
 /*
  * wake.c - pending calls that are due later become due now (OP_WAKE).
  *
- * The operation does not wait for keys: whoever has locked a key may be a long transaction, and the
- * one that wakes holds rows of a feature. Without the key's lock
+ * The operation does not wait for keys: a transaction that has locked one may be long, and the one
+ * that wakes holds rows of a feature. Without the key's lock
  * - the head of the key is left as it is, with a key note that counts no call: the next transaction
  *   that locks the key, at the latest a claim or sweep that looks for key notes, makes it due;
  * - a delayed call gets another time where it is stored: it stays delayed, the key's numbers do not

@@ -167,6 +167,14 @@ static enum pawl_status calls_only(struct op *op)
     return PAWL_OK;
 }
 
+static enum pawl_status finish(struct mem_tx *tx, struct finish *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].with)
+            return calls_only(tx->op);
+    return mem_finish(tx, f);
+}
+
 static enum pawl_status apply(struct mem_tx *tx)
 {
     struct op *op = tx->op;
@@ -176,7 +184,7 @@ static enum pawl_status apply(struct mem_tx *tx)
     case OP_CLAIM:
         return mem_claim(tx, &op->claim);
     case OP_FINISH:
-        return mem_finish(tx, &op->finish);
+        return finish(tx, &op->finish);
     case OP_EXTEND:
         return mem_extend(tx, &op->extend);
     case OP_CANCEL:
@@ -211,7 +219,7 @@ static enum pawl_status apply(struct mem_tx *tx)
         return mem_requeue(tx, &op->requeue);
     case OP_HANDLER:
         if (op->handler.end->kind == OP_FINISH)
-            return mem_finish(tx, &op->handler.end->finish);
+            return finish(tx, &op->handler.end->finish);
         return calls_only(op);
     case OP_FEATURE:
     case OP_WAKE:
