@@ -248,6 +248,7 @@ struct pawl_options {
     int64_t max_pending_key;          /* calls that may wait on one key, more are FULL; 100,000 */
     int64_t pool_lifetime_us; /* an older connection to a server is replaced between two uses; 30
                                  minutes */
+    int64_t cron_runs_us; /* how long what came of the ticks of schedules is kept; 30 days */
 };
 #define PAWL_OPTIONS_INIT .size = sizeof(struct pawl_options)
 
@@ -585,6 +586,48 @@ PAWL_API enum pawl_status pawl_on(struct pawl_module *m, const char *type, const
 /* One statement, run once at load in its own transaction, for CREATE TABLE IF NOT EXISTS and the
  * like: safe when several processes load at once. */
 PAWL_API enum pawl_status pawl_prepare(struct pawl_module *m, const char *sql);
+
+/* What becomes of the ticks that were missed while no node ticked: submit the newest one if it is at
+ * most catch_up_for late; none; the newest 100 in order. */
+enum pawl_catch_up { PAWL_CATCH_UP_LAST = 0, PAWL_CATCH_UP_NONE = 1, PAWL_CATCH_UP_ALL = 2 };
+/* What becomes of a tick while the call of the last one has not ended: submit it; skip it; let it
+ * wait for that end; cancel that call, and wait. */
+enum pawl_overlap {
+    PAWL_OVERLAP_ALLOW = 0,
+    PAWL_OVERLAP_SKIP = 1,
+    PAWL_OVERLAP_WAIT = 2,
+    PAWL_OVERLAP_REPLACE = 3
+};
+
+/* A schedule: a call that is submitted again and again, by the clock of the database. Exactly one of
+ * cron, every_us and at_us is given; NULL and 0 elsewhere mean the default. */
+struct pawl_schedule {
+    size_t size;
+    const char *name;      /* a later one of the same name replaces it */
+    const char *cron;      /* five fields, or six with the second first: "0 3 * * 1-5" */
+    int64_t every_us;      /* from 1 s; counted from starts_at_us, else from 1970 */
+    const int64_t *at_us;  /* n_at times */
+    size_t n_at;
+    const char *zone;      /* an IANA name; default "UTC" */
+    struct pawl_spec call; /* what is submitted: without id, run_at and expires_at; its delay and
+                              expires_in count from the tick */
+    enum pawl_catch_up catch_up;
+    int64_t catch_up_for_us; /* default 1 h */
+    enum pawl_overlap overlap;
+    int64_t jitter_us;                /* run each call up to so much later, by a hash of its id */
+    int64_t starts_at_us, ends_at_us; /* ticks from then on, and before then */
+    bool paused;                      /* pause it; false: an operator's pause stays */
+};
+#define PAWL_SCHEDULE_INIT .size = sizeof(struct pawl_schedule)
+
+/* Store this schedule when pawl_start() is called. Nothing is written if it is stored already, so
+ * every process may declare it. Everything is copied. Before pawl_start() only. In a module
+ * pawl_load() reports the first failure; a program checks the return value. What needs the database
+ * (a schedule that never fires) is reported by pawl_start(). */
+PAWL_API enum pawl_status pawl_schedule(struct pawl_module *m, const struct pawl_schedule *schedule);
+/* The same for a schedule that is no longer wanted: pawl_start() removes it, if it is there. The
+ * calls that it submitted stay. */
+PAWL_API enum pawl_status pawl_unschedule(struct pawl_module *m, const char *name);
 
 /* The module of the program itself, for programs that link libpawl. */
 PAWL_API struct pawl_module *pawl_program(struct pawl *p);

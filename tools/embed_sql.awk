@@ -2,9 +2,9 @@
 #
 # Called by embed_sql.sh with the working directory sql/, `engines` and `out` set, statements.txt first. Invariant:
 # every engine has exactly those statements of statements.txt that are for it (a name is followed by its engines;
-# without any it is for all), each once. A name that is followed by "test" is compiled in only in a test build
-# (PAWL_TEST). Anything else is printed with file and line, and the build stops with nothing
-# written.
+# without any it is for all), each once; a text of sql/all/ is every engine's that has none of its own (sql_all.awk).
+# A name that is followed by "test" is compiled in only in a test build (PAWL_TEST). Anything else is printed with file
+# and line, and the build stops with nothing written.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -42,10 +42,29 @@ function ends_statement()
         complain(name_at, "statement \"" name "\" has no text")
     sub(/;[ \t]*$/, "", line[n])
     for (i = 1; i <= n; i++)
-        text[engine, name] = text[engine, name] "\n        " \
-            (i < n ? quoted(line[i]) : quoted_last(line[i]))
+        raw[engine, name] = raw[engine, name] (i > 1 ? "\n" : "") line[i]
     name = ""
     n = 0
+}
+
+# A statement as C literals, one for each line.
+function literals(s,    i, count, part, out)
+{
+    count = split(s, part, "\n")
+    for (i = 1; i <= count; i++)
+        out = out "\n        " (i < count ? quoted(part[i]) : quoted_last(part[i]))
+    return out
+}
+
+# A statement of sql/all/, unless the engine has its own.
+function take_shared(engine, name)
+{
+    if ((engine, name) in seen || !(("all", name) in seen))
+        return
+    seen[engine, name] = seen["all", name]
+    raw[engine, name] = in_engine(engine, raw["all", name])
+    if (raw[engine, name] == "")
+        complain(seen["all", name], "statement \"" name "\" cannot be written for " engine)
 }
 
 FNR == 1 {
@@ -132,7 +151,7 @@ kind == "migration" {
     name_at = FILENAME ":" FNR
     if (!(name in known))
         complain(name_at, "statement \"" name "\" is not in sql/statements.txt")
-    else if (!has(engine, name))
+    else if (engine != "all" && !has(engine, name))
         complain(name_at, "statement \"" name "\" is not " engine "'s in sql/statements.txt")
     else if ((engine, name) in seen)
         complain(name_at, "engine " engine " has statement \"" name "\" twice, first at " \
@@ -160,6 +179,10 @@ name == "" {
 END {
     ends_statement()
     engine_count = split(engines, engine_list, " ")
+    for (e = 1; e <= engine_count; e++)
+        for (i = 1; i <= count; i++)
+            if (has(engine_list[e], names[i]))
+                take_shared(engine_list[e], names[i])
     for (e = 1; e <= engine_count; e++)
         for (i = 1; i <= count; i++)
             if (has(engine_list[e], names[i]) && !((engine_list[e], names[i]) in seen))
@@ -202,7 +225,8 @@ END {
         print "const char *const sql_" it "[SQL_COUNT] = {" > c
         for (i = 1; i <= count; i++)
             if (has(it, names[i]))
-                print before(names[i]) "    [SQL_" toupper(names[i]) "] =" text[it, names[i]] "," behind(names[i]) > c
+                print before(names[i]) "    [SQL_" toupper(names[i]) "] =" literals(raw[it, names[i]]) "," \
+                    behind(names[i]) > c
         print "};\n\nconst struct sql_migration sql_" it "_migrations[] = {" > c
         for (i = 1; i <= migrations[it]; i++) {
             print "    { " i ", \"" step_word[it, i] "\"," > c

@@ -37,7 +37,7 @@ c)
     ;;
 engines)
     for dir in sql/*/; do
-        if [ -d "$dir" ]; then
+        if [ -d "$dir" ] && [ "$dir" != sql/all/ ]; then
             basename "$dir"
         fi
     done

@@ -14,7 +14,6 @@
 #include "api/auth.h"
 #include "api/body.h"
 #include "api/claim_wait.h"
-#include "api/fields.h"
 #include "api/internal.h"
 #include "api/match.h"
 #include "api/reply.h"
@@ -25,6 +24,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "exec/write_job.h"
+#include "model/fields.h"
 
 /* The largest arguments and answer of one request. */
 #define ANSWER_LEN_MAX ((size_t)256 << 20)

@@ -7,18 +7,19 @@
  */
 #include "api/ask.h"
 #include "api/ask_io.h"
+#include "api/ask_spec.h"
 #include "api/body.h"
 #include "api/call_json.h"
-#include "api/fields.h"
 #include "api/internal.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/spec_json.h"
 #include "api/submit.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "model/fields.h"
+#include "model/spec_json.h"
 
 /* One call of the batch: refused while it was read, or specs[at]. */
 struct item {

@@ -8,10 +8,10 @@
 #include <strings.h>
 
 #include "api/ask.h"
-#include "api/fields.h"
-#include "api/service.h"
 #include "api/route.h"
+#include "api/service.h"
 #include "base/json.h"
+#include "model/fields.h"
 
 /* The content type without its parameters. */
 static struct bytes media_type(const struct http_request *r)

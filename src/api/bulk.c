@@ -11,15 +11,15 @@
 #include "api/ask_io.h"
 #include "api/body.h"
 #include "api/call_json.h"
-#include "api/fields.h"
 #include "api/list.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/words.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "model/cursor.h"
+#include "model/fields.h"
+#include "model/words.h"
 
 struct bulk_in {
     struct bytes status, queue, type, key, before;

@@ -72,22 +72,6 @@ static void put_bool(struct buf *b, bool v)
         LIT(b, "false");
 }
 
-static void put_seconds(struct buf *b, int64_t us)
-{
-    char digits[6];
-    int64_t rest = us % SEC_US;
-    buf_add_int(b, us / SEC_US);
-    if (!rest)
-        return;
-    for (int i = 5; i >= 0; i--, rest /= 10)
-        digits[i] = (char)('0' + rest % 10);
-    size_t n = 6;
-    while (digits[n - 1] == '0')
-        n--;
-    buf_add_char(b, '.');
-    buf_add(b, digits, n);
-}
-
 /* `,"name":` */
 static void put_name(struct buf *b, const char *name)
 {
@@ -124,7 +108,7 @@ void add_time(struct buf *b, const char *name, int64_t us)
 void add_seconds(struct buf *b, const char *name, int64_t us)
 {
     put_name(b, name);
-    put_seconds(b, us);
+    json_add_seconds(b, us);
 }
 
 void add_raw(struct buf *b, const char *name, struct bytes json)
@@ -134,17 +118,6 @@ void add_raw(struct buf *b, const char *name, struct bytes json)
 }
 
 /* ---- Payloads -------------------------------------------------------------------------------- */
-
-static void put_base64(struct buf *b, struct bytes bytes)
-{
-    char out[1024];
-    buf_add_char(b, '"');
-    for (size_t at = 0; at < bytes.len; at += 768) { /* a multiple of 3: no padding inside */
-        struct bytes piece = { bytes.data + at, MIN(bytes.len - at, 768) };
-        buf_add(b, out, base64_write(piece, out));
-    }
-    buf_add_char(b, '"');
-}
 
 bool add_payload(struct buf *b, const char *name, const char *name_base64, struct payload p,
                  size_t max)
@@ -160,7 +133,7 @@ bool add_payload(struct buf *b, const char *name, const char *name_base64, struc
         LIT(b, "null");
     put_name(b, name_base64);
     if (p.form == PAWL_BYTES)
-        put_base64(b, (struct bytes){ p.bytes.data, cut ? max : p.bytes.len });
+        json_add_base64(b, (struct bytes){ p.bytes.data, cut ? max : p.bytes.len });
     else
         LIT(b, "null");
     return cut;
@@ -226,7 +199,7 @@ static void put_counts(struct buf *b, const struct call *c)
     LIT(b, ",\"max_lost\":");
     buf_add_int(b, c->spec.max_lost);
     LIT(b, ",\"timeout\":");
-    put_seconds(b, c->spec.timeout_us);
+    json_add_seconds(b, c->spec.timeout_us);
 }
 
 static void put_tags(struct buf *b, const struct call_spec *s)
@@ -289,6 +262,10 @@ static void put_times(struct buf *b, const struct call *c)
     put_time(b, c->expires_us);
     LIT(b, ",\"keep_until\":");
     put_time(b, c->keep_until_us);
+    LIT(b, ",\"schedule\":");
+    put_text(b, c->spec.schedule);
+    LIT(b, ",\"scheduled_at\":");
+    put_time(b, c->spec.scheduled_us);
 }
 
 void call_add(struct buf *b, const struct call *c, unsigned show)
@@ -333,10 +310,11 @@ static void copy_bytes(struct copying *c, struct bytes *b)
 static void copy_all(struct copying *c, struct call *call)
 {
     struct call_spec *s = &call->spec;
-    struct bytes *const places[] = { &s->id,     &s->type,        &s->method,          &s->key,
-                                     &s->queue,  &s->input.bytes, &s->caller,          &s->client,
-                                     &s->parent, &s->traceparent, &call->result.bytes, &call->error,
-                                     &call->node };
+    struct bytes *const places[] = { &s->id,          &s->type,     &s->method,
+                                     &s->key,         &s->queue,    &s->input.bytes,
+                                     &s->caller,      &s->client,   &s->parent,
+                                     &s->traceparent, &s->schedule, &call->result.bytes,
+                                     &call->error,    &call->node };
     for (size_t i = 0; i < COUNT_OF(places); i++)
         copy_bytes(c, places[i]);
 }

@@ -8,15 +8,15 @@
 #include "api/ask_io.h"
 #include "api/body.h"
 #include "api/call_json.h"
-#include "api/fields.h"
 #include "api/get.h"
 #include "api/internal.h"
 #include "api/list.h"
 #include "api/reply.h"
 #include "api/routes.h"
 #include "base/limits.h"
-#include "exec/work_signal.h"
 #include "exec/waiter.h"
+#include "exec/work_signal.h"
+#include "model/fields.h"
 
 struct decide {
     struct ask_write write; /* first */

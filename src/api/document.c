@@ -5,10 +5,10 @@
  */
 #include "api/document.h"
 
-#include "api/fields.h"
 #include "api/route.h"
 #include "api/schema.h"
 #include "base/json.h"
+#include "model/fields.h"
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
@@ -51,6 +51,7 @@ const char *field_type(enum field_kind kind)
     case FIELD_OBJECT:
         return "object";
     case FIELD_ARRAY:
+    case FIELD_TIMES:
         return "array";
     case FIELD_JSON:
         break;
@@ -105,14 +106,15 @@ const struct documented request_headers[] = {
     { "Prefer",
       "`wait=SECONDS` is another way to give the query parameter wait (RFC 7240); one that is "
       "unknown or malformed is ignored, as that says" },
-    { "If-Match", "versions in quotes, one of which the object must have, or `*`: it must exist "
-                  "(RFC 9110)" },
+    { "If-Match", "versions in quotes, one of which the object or the schedule must have, or `*`: "
+                  "it must exist (RFC 9110)" },
+    { "If-None-Match", "`*`: there must be none yet (RFC 9110)" },
 };
 const size_t n_request_headers = COUNT_OF(request_headers);
 
 const struct documented answer_headers[] = {
-    { "Location", "the call's path" },
-    { "ETag", "the object's version, in quotes" },
+    { "Location", "the path of the call or the schedule" },
+    { "ETag", "the version of the object or the schedule, in quotes" },
     { "Retry-After", "seconds after which to ask again" },
     { "Allow", "with 405: the methods this path takes" },
     { "WWW-Authenticate", "with 401: Bearer" },

@@ -11,19 +11,19 @@
 #include "api/ask_io.h"
 #include "api/body.h"
 #include "api/call_json.h"
-#include "api/fields.h"
 #include "api/internal.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/spec_json.h"
 #include "api/work.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "exec/waiter.h"
 #include "exec/work_signal.h"
 #include "exec/write_job.h"
-#include "exec/waiter.h"
+#include "model/fields.h"
+#include "model/spec_json.h"
 
 /* ---- What is said of one call ---------------------------------------------------------------- */
 

@@ -7,13 +7,14 @@
 
 #include "api/auth.h"
 #include "api/document.h"
-#include "api/fields.h"
 #include "api/route.h"
 #include "api/routes.h"
 #include "api/schema.h"
-#include "api/words.h"
 #include "base/buf.h"
 #include "base/limits.h"
+#include "model/fields.h"
+#include "model/spec_json.h"
+#include "model/words.h"
 
 /* Append a cell of a table: `|` would end it, so it is escaped. */
 static void cell_add(struct buf *b, const char *text)
@@ -90,6 +91,8 @@ static void type_add(struct buf *b, const struct field *f)
     buf_add_text(b, f->kind == FIELD_JSON ? "any JSON" : field_type(f->kind));
     if (f->kind == FIELD_ARRAY)
         buf_add_text(b, f->shape ? " of objects" : " of strings");
+    if (f->kind == FIELD_TIMES)
+        buf_add_text(b, " of times");
     if (f->kind == FIELD_OBJECT && !f->shape)
         buf_add_text(b, " of strings");
     if (f->flags & FIELD_NULL)
@@ -110,6 +113,8 @@ static void unit_add(struct buf *b, const struct field *f)
         buf_addf(b, "%lld..%lld", (long long)f->min, (long long)f->max);
     else if (f->kind == FIELD_TIME)
         buf_add_text(b, "RFC 3339");
+    else if (f->kind == FIELD_TIMES)
+        buf_addf(b, "RFC 3339, 1..%lld", (long long)f->max);
     else if (f->kind == FIELD_BASE64)
         buf_add_text(b, "base64");
     else if (f->kind == FIELD_LEASE)
@@ -127,7 +132,9 @@ static void shape_add(struct buf *b, const struct shape *s, const char *inside)
     char deeper[128];
     for (size_t i = 0; i < s->n; i++) {
         const struct field *f = &s->v[i];
-        bool call = f->shape == &spec_shape;
+        bool call = f->shape == &spec_shape || f->shape == &tick_spec_shape;
+        if (!shape_has(s, i))
+            continue;
         buf_addf(b, "| `%s%s` | ", inside, f->name);
         type_add(b, f);
         buf_add_text(b, " | ");
@@ -136,7 +143,10 @@ static void shape_add(struct buf *b, const struct shape *s, const char *inside)
         unit_add(b, f);
         buf_add_text(b, " | ");
         cell_add(b, f->about);
-        buf_add_text(b, call ? "; each as in [POST /v1/calls](#post-v1calls) |\n" : " |\n");
+        if (call)
+            buf_addf(b, "; %sas in [POST /v1/calls](#post-v1calls)",
+                     f->kind == FIELD_ARRAY ? "each " : "");
+        buf_add_text(b, " |\n");
         if (!f->shape || call)
             continue;
         snprintf(deeper, sizeof deeper, "%s%s%s.", inside, f->name,

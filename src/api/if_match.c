@@ -1,15 +1,15 @@
 /*
- * if_match.c - the header If-Match (RFC 9110, 13.1.1) as the condition of a write.
+ * if_match.c - the headers If-Match and If-None-Match (RFC 9110, 13.1) as the condition of a write.
  *
  * A tag that is well-formed and cannot be one of our versions matches nothing: the write is refused
  * as STALE, not as INVALID. Weak tags never match, because If-Match uses the strong comparison.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/ask.h"
-#include "api/spec_json.h"
+#include "api/ask_spec.h"
 #include "base/text.h"
 
-/* The condition when no tag can match: no object ever has this version. */
+/* The condition when no tag can match: nothing ever has this version. */
 #define NO_VERSION INT64_MAX
 
 struct tags {
@@ -80,15 +80,34 @@ static bool take_all(const struct http_request *r, struct tags *t)
     return t->any ? !t->seen : t->seen > 0;
 }
 
-enum pawl_status if_match_read(struct ask *q, struct object_op *out, struct pawl_err *err)
+/* If-None-Match can only say that there must be nothing yet. */
+static enum pawl_status none_match_read(struct ask *q, bool may_none, struct if_match *out,
+                                        struct pawl_err *err)
+{
+    struct bytes h = http_header(q->r, "if-none-match");
+    if (!h.data)
+        return PAWL_OK;
+    if (!may_none)
+        return err_set(err, PAWL_INVALID,
+                       "field \"If-None-Match\": is not supported here; send If-Match");
+    if (!bytes_eq(h, BYTES("*")) || http_header_count(q->r, "if-none-match") > 1)
+        return err_set(err, PAWL_INVALID, "field \"If-None-Match\": must be *");
+    if (http_header_count(q->r, "if-match"))
+        return err_set(err, PAWL_INVALID,
+                       "field \"If-None-Match\": is given together with If-Match");
+    out->none = true;
+    return PAWL_OK;
+}
+
+enum pawl_status if_match_read(struct ask *q, bool may_none, struct if_match *out,
+                               struct pawl_err *err)
 {
     struct tags t = { 0 };
     size_t room = 1;
-    if (http_header(q->r, "if-none-match").data)
-        return err_set(err, PAWL_INVALID,
-                       "field \"If-None-Match\": is not supported here; send If-Match");
-    if (!http_header_count(q->r, "if-match"))
-        return PAWL_OK;
+    *out = (struct if_match){ 0 };
+    enum pawl_status st = none_match_read(q, may_none, out, err);
+    if (st != PAWL_OK || !http_header_count(q->r, "if-match"))
+        return st;
     for (size_t i = 0; i < q->r->n_headers; i++)
         room += q->r->headers[i].value.len / 2; /* the shortest tag is `""` */
     t.v = arena_alloc(q->a, room * sizeof *t.v);
@@ -97,8 +116,8 @@ enum pawl_status if_match_read(struct ask *q, struct object_op *out, struct pawl
     if (!take_all(q->r, &t))
         return err_set(err, PAWL_INVALID,
                        "field \"If-Match\": must be * or versions in quotes, such as \"7\"");
-    out->if_any = t.any;
-    out->if_version = t.n ? t.v[0] : t.any ? 0 : NO_VERSION;
+    out->any = t.any;
+    out->version = t.n ? t.v[0] : t.any ? 0 : NO_VERSION;
     out->or_versions = t.v + 1;
     out->n_or_versions = t.n ? t.n - 1 : 0;
     return PAWL_OK;

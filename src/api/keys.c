@@ -8,56 +8,18 @@
 #include "api/ask_io.h"
 #include "api/body.h"
 #include "api/call_json.h"
-#include "api/fields.h"
+#include "api/list.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/words.h"
 #include "base/buf.h"
-#include "base/json.h"
 #include "base/limits.h"
-#include "base/text.h"
+#include "model/fields.h"
 
 struct keys_read {
     struct ask_read read; /* first */
     struct key_query query;
     struct key_rows rows;
 };
-
-/* ---- Cursors: the last key in hex, which needs no escape anywhere ---------------------------- */
-
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The key in a cursor; absent when it is not one that next_add() wrote. */
-static struct bytes cursor_key(struct arena *a, struct bytes text)
-{
-    char *out = text.len % 2 ? NULL : arena_alloc(a, text.len / 2 + 1);
-    for (size_t i = 0; out && i < text.len; i += 2) {
-        int high = digit(text.data[i]), low = digit(text.data[i + 1]);
-        if (high < 0 || low < 0)
-            return BYTES_NONE;
-        out[i / 2] = (char)(high << 4 | low);
-    }
-    struct bytes key = { out, text.len / 2 };
-    return out && !name_fault(key) ? key : BYTES_NONE;
-}
-
-static void next_add(struct buf *b, struct bytes key)
-{
-    json_add_name(b, "next");
-    if (!key.data) {
-        buf_add_text(b, "null");
-        return;
-    }
-    buf_add_char(b, '"');
-    for (size_t i = 0; i < key.len; i++)
-        buf_addf(b, "%02x", (unsigned char)key.data[i]);
-    buf_add_char(b, '"');
-}
 
 /* ---- The list -------------------------------------------------------------------------------- */
 
@@ -96,7 +58,7 @@ static void keys_done(struct ask_read *rd)
     for (size_t i = 0; i < rows->n; i++)
         key_add(b, &rows->v[i]);
     buf_add_char(b, ']');
-    next_add(b, rows->next);
+    list_next_name(b, rows->next);
     buf_add_char(b, '}');
     ask_read_end(rd);
     ask_reply(q, 200, b);
@@ -112,14 +74,8 @@ void route_keys(struct ask *q)
     }
     kr->query = (struct key_query){ .blocked = ask_query(q, "blocked").n,
                                     .limit = limit.given ? (int)limit.n : LIST_DEFAULT };
-    if (cursor.given)
-        kr->query.after = cursor_key(q->a, cursor.text);
-    if (cursor.given && !kr->query.after.data) {
-        ask_refusef(q, PAWL_INVALID,
-                    "field \"cursor\": is \"%.*s\", not the `next` of an earlier answer",
-                    BYTES_ARG(text_shown(q->a, cursor.text)));
+    if (!list_cursor_name(q, cursor, &kr->query.after))
         return;
-    }
     kr->read.work = keys_work;
     kr->read.done = keys_done;
     ask_read(q, &kr->read);

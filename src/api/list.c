@@ -10,11 +10,12 @@
 #include "api/call_json.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/words.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "model/cursor.h"
+#include "model/words.h"
 
 struct list_read {
     struct ask_read read; /* first */
@@ -47,6 +48,60 @@ void list_next(struct buf *b, int64_t next_before)
         cursor_write(next_before, text);
     add_text(b, "next", next_before ? bytes_of(text) : BYTES_NONE);
 }
+
+/* ---- Cursors that are a name: in hex, which needs no escape anywhere ------------------------- */
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The name in a cursor; absent when it is not one that list_next_name() wrote. */
+static struct bytes name_of_cursor(struct arena *a, struct bytes text)
+{
+    char *out = text.len % 2 ? NULL : arena_alloc(a, text.len / 2 + 1);
+    for (size_t i = 0; out && i < text.len; i += 2) {
+        int high = digit(text.data[i]), low = digit(text.data[i + 1]);
+        if (high < 0 || low < 0)
+            return BYTES_NONE;
+        out[i / 2] = (char)(high << 4 | low);
+    }
+    struct bytes name = { out, text.len / 2 };
+    return out && !name_fault(name) ? name : BYTES_NONE;
+}
+
+void refuse_cursor(struct ask *q, struct bytes cursor)
+{
+    ask_refusef(q, PAWL_INVALID,
+                "field \"cursor\": is \"%.*s\", not the `next` of an earlier answer",
+                BYTES_ARG(text_shown(q->a, cursor)));
+}
+
+bool list_cursor_name(struct ask *q, struct value cursor, struct bytes *out)
+{
+    *out = cursor.given ? name_of_cursor(q->a, cursor.text) : BYTES_NONE;
+    if (!cursor.given || out->data)
+        return true;
+    refuse_cursor(q, cursor.text);
+    return false;
+}
+
+void list_next_name(struct buf *b, struct bytes name)
+{
+    json_add_name(b, "next");
+    if (!name.data) {
+        buf_add_text(b, "null");
+        return;
+    }
+    buf_add_char(b, '"');
+    for (size_t i = 0; i < name.len; i++)
+        buf_addf(b, "%02x", (unsigned char)name.data[i]);
+    buf_add_char(b, '"');
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 /* Read `include=input,result`. */
 static void read_include(struct list_read *lr, int64_t include)

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "exec/node.h"
 #include "exec/stats.h"
+#include "feature/cron.h"
 
 /* How many queues are shown one by one. A series for every queue that a client ever named could
  * fill the disk of Prometheus. */
@@ -92,6 +93,27 @@ static void histogram_add(struct buf *b, const char *name, const char *help,
     buf_addf(b, "%s_sum %s\n%s_count %" PRId64 "\n", name, text, name, below);
 }
 
+static void tick_add(struct buf *b, const char *reason, const atomic_int_least64_t *n)
+{
+    buf_addf(b, "pawl_ticks_total{reason=\"%s\"} %" PRId64 "\n", reason, (int64_t)atomic_load(n));
+}
+
+static void ticks_add(struct buf *b, const struct exec_stats *s)
+{
+    const atomic_int_least64_t waited = cron_waited();
+    head(b, "pawl_ticks_total", "counter",
+         "Ticks of schedules that were decided here: submitted at their time, by hand (manual), or "
+         "after the call that they waited for; the others were skipped for this reason.");
+    tick_add(b, "submitted", &s->ticks);
+    tick_add(b, "manual", &s->ticks_manual);
+    tick_add(b, "waited", &waited);
+    for (int i = CRON_NO_REASON + 1; i < CRON_REASONS; i++)
+        tick_add(b, cron_reason_name((enum cron_reason)i), &s->ticks_skipped[i]);
+    one(b, "pawl_ticks_missed_total", "counter",
+        "Ticks that were due while no node ticked, or while their schedule was paused.",
+        atomic_load(&s->ticks_missed));
+}
+
 static void exec_add(struct buf *b, struct exec *e)
 {
     struct exec_figures f;
@@ -100,6 +122,7 @@ static void exec_add(struct buf *b, struct exec *e)
         const atomic_int_least64_t *at = (const void *)((const char *)s + totals[i].at);
         one(b, totals[i].name, "counter", totals[i].help, atomic_load(at));
     }
+    ticks_add(b, s);
     histogram_add(b, "pawl_group_operations", "Operations of one commit.", &s->group_ops, 1);
     histogram_add(b, "pawl_commit_seconds", "How long a commit took.", &s->commit_us, SEC_US);
     exec_figures(e, &f);
@@ -153,6 +176,7 @@ struct metrics_read {
     struct ask_read rd; /* first */
     struct queue_rows rows;
     struct key_rows blocked;
+    struct cron_due due;
 };
 
 /* Engines find blocked keys without reading the others, and there are few. */
@@ -161,7 +185,22 @@ static enum pawl_status metrics_work(struct ask_read *rd, struct store *s)
     struct metrics_read *mr = (struct metrics_read *)rd;
     struct key_query blocked = { .blocked = true, .limit = LIST_MAX };
     enum pawl_status st = store_queues(s, &rd->arena, &mr->rows, &rd->err);
-    return st == PAWL_OK ? store_keys(s, &rd->arena, &blocked, &mr->blocked, &rd->err) : st;
+    if (st == PAWL_OK)
+        st = store_keys(s, &rd->arena, &blocked, &mr->blocked, &rd->err);
+    if (st == PAWL_OK && store_traits(s) & STORE_DRIVEN)
+        st = cron_due(s, &mr->due, &rd->err);
+    return st;
+}
+
+/* Of the schedule that is due and waits longest to be decided. */
+static void lag_add(struct buf *b, const struct cron_due *due)
+{
+    char text[32];
+    int64_t lag_us = due->next_us ? MAX(due->now_us - due->next_us, 0) : 0;
+    real_text((double)lag_us / SEC_US, text);
+    head(b, "pawl_schedule_lag_seconds", "gauge",
+         "How late the next tick of all schedules is; more than a few seconds: no node ticks.");
+    buf_addf(b, "pawl_schedule_lag_seconds %s\n", text);
 }
 
 enum figure { PENDING, DUE, PROCESSING, PAUSED };
@@ -215,6 +254,7 @@ static void metrics_done(struct ask_read *rd)
     if (ok) {
         one(b, "pawl_keys_blocked", "gauge", "Keys that an ended call blocks, counted up to 1000.",
             (int64_t)((struct metrics_read *)rd)->blocked.n);
+        lag_add(b, &((struct metrics_read *)rd)->due);
         queues_add(b, rows, MIN(rows->n, QUEUES_SHOWN_MAX));
     }
     ask_read_end(rd);

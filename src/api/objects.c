@@ -11,19 +11,19 @@
 
 #include "api/ask.h"
 #include "api/ask_io.h"
+#include "api/ask_spec.h"
 #include "api/body.h"
 #include "api/call_json.h"
-#include "api/fields.h"
 #include "api/internal.h"
-#include "api/wait.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/spec_json.h"
 #include "api/submit.h"
+#include "api/wait.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "exec/waiter.h"
+#include "model/fields.h"
 
 #define CALL_WAIT_US (30 * SEC_US)
 #define TURN_WAIT_US (5 * SEC_US)
@@ -271,6 +271,7 @@ static void object_look(struct object_ask *o)
 static enum pawl_status object_begin(struct ask *q, struct object_ask *o, enum state_do how,
                                      struct pawl_err *err)
 {
+    struct if_match m = { 0 };
     int64_t wait_us;
     o->want.type = q->path[0];
     o->want.key = q->path[1];
@@ -280,7 +281,11 @@ static enum pawl_status object_begin(struct ask *q, struct object_ask *o, enum s
     if (st == PAWL_OK)
         st = ask_wait_us(q, TURN_WAIT_US, &wait_us, err);
     if (st == PAWL_OK)
-        st = if_match_read(q, &o->want, err);
+        st = if_match_read(q, false, &m, err);
+    o->want.if_any = m.any;
+    o->want.if_version = m.version;
+    o->want.or_versions = m.or_versions;
+    o->want.n_or_versions = m.n_or_versions;
     if (st == PAWL_OK)
         o->until_us = world_mono(&world_real) + wait_us;
     return st;

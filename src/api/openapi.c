@@ -11,15 +11,15 @@
 #include "api/ask.h"
 #include "api/auth.h"
 #include "api/document.h"
-#include "api/fields.h"
 #include "api/reply.h"
 #include "api/route.h"
 #include "api/routes.h"
 #include "api/schema.h"
-#include "api/words.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/fields.h"
+#include "model/words.h"
 
 #define REF(kind) "{\"$ref\":\"#/components/" kind "/%.*s\"}"
 
@@ -161,6 +161,11 @@ static void field_limits(struct buf *b, const struct field *f)
     else if (f->kind == FIELD_ARRAY)
         buf_addf(b, ",\"items\":{\"type\":\"string\"," NAME_SCHEMA "},\"minItems\":1",
                  NAME_LEN_MAX);
+    if (f->kind == FIELD_TIMES)
+        buf_addf(b,
+                 ",\"items\":{\"type\":\"string\",\"format\":\"date-time\"},\"minItems\":1,"
+                 "\"maxItems\":%lld",
+                 (long long)f->max);
     default_add(b, f->dflt);
 }
 
@@ -200,10 +205,11 @@ static void shape_add(struct buf *b, const struct shape *s)
     }
     buf_add_text(b, "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
     for (size_t i = 0; i < s->n; i++)
-        field_add(b, &s->v[i]);
+        if (shape_has(s, i))
+            field_add(b, &s->v[i]);
     buf_add_text(b, "},\"required\":[");
     for (size_t i = 0; i < s->n; i++) {
-        if (!(s->v[i].flags & FIELD_MUST))
+        if (!(s->v[i].flags & FIELD_MUST) || !shape_has(s, i))
             continue;
         json_add_comma(b);
         json_add_string(b, bytes_of(s->v[i].name));
@@ -212,7 +218,7 @@ static void shape_add(struct buf *b, const struct shape *s)
 }
 
 /* Collects every shape once: bodies, and the shapes of their fields. */
-#define SHAPES_MAX 32
+#define SHAPES_MAX 64
 struct shapes {
     const struct shape *v[SHAPES_MAX];
     size_t n;
@@ -226,7 +232,7 @@ static void shapes_gather(struct shapes *all, const struct shape *s)
     CHECK(all->n < SHAPES_MAX);
     all->v[all->n++] = s;
     for (size_t i = 0; i < s->n; i++)
-        if (s->v[i].shape)
+        if (s->v[i].shape && shape_has(s, i))
             shapes_gather(all, s->v[i].shape);
 }
 
@@ -238,6 +244,7 @@ static const struct documented tags[] = {
     { "objects", "states that belong to a type and a key" },
     { "sessions", "requests that run one at a time, in order" },
     { "keys", "calls of one key, which run one at a time" },
+    { "schedules", "calls that are submitted by the clock" },
     { "queues", "queues and their figures, pause and resume" },
     { "cluster", "nodes and their roles" },
     { "server", "this process" },

@@ -10,9 +10,9 @@
 #include "api/ask.h"
 #include "api/match.h"
 #include "api/route.h"
-#include "api/words.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "model/words.h"
 
 static enum pawl_status fault(struct pawl_err *err, const char *field, const char *what)
 {
@@ -99,18 +99,6 @@ static enum pawl_status read_value(struct arena *a, const struct param *p, struc
         return read_words(a, p, v, err);
     }
     return PAWL_OK;
-}
-
-struct bytes text_shown(struct arena *a, struct bytes text)
-{
-    struct bytes shown = arena_copy(a, utf8_cut(text, 64));
-    bool utf8 = utf8_valid(shown);
-    for (size_t i = 0; i < shown.len; i++) {
-        unsigned char c = (unsigned char)shown.data[i];
-        if (c < 0x20 || c == '"' || c == 0x7f || (c >= 0x80 && !utf8))
-            ((char *)shown.data)[i] = '?';
-    }
-    return shown;
 }
 
 static enum pawl_status unknown_param(struct ask *q, struct bytes name, struct pawl_err *err)

@@ -8,7 +8,7 @@
 #define API_ROUTE_H
 
 #include "api/auth.h"
-#include "api/fields.h"
+#include "model/fields.h"
 
 struct ask;
 

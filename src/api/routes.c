@@ -9,9 +9,12 @@
 
 #include "api/ask.h"
 #include "api/auth.h"
+#include "api/list.h"
 #include "api/route.h"
-#include "api/words.h"
 #include "base/limits.h"
+#include "model/schedule.h"
+#include "model/spec_json.h"
+#include "model/words.h"
 
 #define ANSWER(code, schema_name, text)                                                            \
     {                                                                                              \
@@ -80,6 +83,17 @@ static const struct param session_params[] = {
 static const struct param keys_params[] = {
     BOOL_PARAM("blocked", "only keys that an ended call blocks"),
     LIMIT_PARAM("keys in one page"),
+    CURSOR_PARAM,
+};
+static const struct param schedules_params[] = {
+    LIMIT_PARAM("schedules in one page"),
+    CURSOR_PARAM,
+};
+static const struct param put_schedule_params[] = {
+    BOOL_PARAM("dry_run", "check the body and answer what would change; store nothing"),
+};
+static const struct param runs_params[] = {
+    LIMIT_PARAM("runs in one page"),
     CURSOR_PARAM,
 };
 static const struct param list_params[] = {
@@ -311,6 +325,85 @@ const struct route routes[] = {
       .about = "Harmless when it is not paused.",
       .example = "/v1/queues/mail/resume",
       ANSWERS(ANSWER(200, "QueuePaused", "not paused")) },
+
+    { HTTP_GET, "/v1/schedules", route_schedules, MAY_MONITOR, PARAMS(schedules_params),
+      .op = "listSchedules", .tag = "schedules", .summary = "Schedules, by name",
+      .about = "A monitor sees no inputs, tags and errors.",
+      .example = "/v1/schedules?limit=20", ANSWERS(ANSWER(200, "Schedules", "one page")) },
+    { HTTP_POST, "/v1/schedules/preview", route_schedule_preview, MAY_MONITOR,
+      .body = &preview_shape, .op = "previewSchedule", .tag = "schedules",
+      .summary = "The times of an expression; stores nothing",
+      .about = "The first times at `from` or later. `local` is the time in the zone; `dst` says "
+               "that this local time does not exist (`gap`: the first instant after the gap "
+               "stands for it) or exists twice (`fold`). A schedule of this name is read with GET, "
+               "and cannot be previewed.",
+      .example = "/v1/schedules/preview",
+      .body_example = "{\"cron\":\"30 2 * * *\",\"zone\":\"Europe/Berlin\","
+                      "\"from\":\"2027-03-27T00:00:00Z\",\"count\":3}",
+      ANSWERS(ANSWER(200, "Preview", "in order; fewer than `count` when it ends")) },
+    { HTTP_GET, "/v1/schedules/{name}", route_schedule_get, MAY_MONITOR, .op = "getSchedule",
+      .tag = "schedules", .summary = "One schedule, with its next ten times and its last run",
+      .about = "Its version is the ETag. `lag_seconds` is how late the next tick is; `note` says "
+               "what of the expression may surprise. While it is paused `next_at` is null and "
+               "`next` is empty. A monitor sees no input, tags and error.",
+      .example = "/v1/schedules/nightly-report",
+      ANSWERS(ANSWER_WITH(200, "Schedule", "ETag", "the schedule")) },
+    { HTTP_PUT, "/v1/schedules/{name}", route_schedule_put, 0, .audited = true, .raw_body = true,
+      .body = &schedule_shape, PARAMS(put_schedule_params), .headers = "If-Match If-None-Match",
+      .op = "putSchedule",
+      .tag = "schedules", .summary = "Store a schedule",
+      .about = "The call is submitted at each time of the schedule, as `cron:NAME@TIME`, in the "
+               "transaction that moves the schedule on: exactly once, or not at all and recorded. "
+               "A new or changed schedule never looks back. When nothing would change, nothing is "
+               "written and the version stays. Without `paused` a stored schedule stays paused or "
+               "not; the body `{\"paused\":true}` alone is pause, `{\"paused\":false}` resume. "
+               "An expression that can never fire is 400, as is `at` without a time to come; an "
+               "error of an expression quotes the text and says its column. With `If-Match` the "
+               "version must be one of those named (`*`: any), with `If-None-Match: *` there must "
+               "be none, else 412 `STALE`.",
+      .example = "/v1/schedules/nightly-report",
+      .body_example = "{\"cron\":\"0 3 * * 1-5\",\"zone\":\"Europe/Berlin\","
+                      "\"call\":{\"type\":\"report\",\"input\":{\"kind\":\"daily\"}}}",
+      ANSWERS(ANSWER_WITH(200, "PutSchedule", "ETag",
+                          "stored, or as it was; with dry_run what would change"),
+              ANSWER_WITH(201, "Schedule", "ETag Location", "stored; there was none")) },
+    { HTTP_DELETE, "/v1/schedules/{name}", route_schedule_delete, 0, .audited = true,
+      .headers = "If-Match", .op = "deleteSchedule", .tag = "schedules",
+      .summary = "Delete a schedule",
+      .about = "Calls that it has submitted stay, and its runs as long as they are kept. After the "
+               "answer none of its ticks is submitted.",
+      .example = "/v1/schedules/nightly-report",
+      ANSWERS(ANSWER(200, "ScheduleDeleted", "deleted")) },
+    { HTTP_POST, "/v1/schedules/{name}/pause", route_schedule_pause, 0, .audited = true,
+      .headers = "If-Match", .op = "pauseSchedule", .tag = "schedules",
+      .summary = "Stop the ticks of a schedule", .about = "Harmless when it is paused.",
+      .example = "/v1/schedules/nightly-report/pause",
+      ANSWERS(ANSWER_WITH(200, "Schedule", "ETag", "paused")) },
+    { HTTP_POST, "/v1/schedules/{name}/resume", route_schedule_resume, 0, .audited = true,
+      .headers = "If-Match", .op = "resumeSchedule", .tag = "schedules",
+      .summary = "Go on with a schedule",
+      .about = "Ticks that were missed meanwhile are treated as after a downtime, by `catch_up`. "
+               "Harmless when it is not paused.",
+      .example = "/v1/schedules/nightly-report/resume",
+      ANSWERS(ANSWER_WITH(200, "Schedule", "ETag", "not paused")) },
+    { HTTP_POST, "/v1/schedules/{name}/run", route_schedule_run, 0, .audited = true,
+      .headers = "Idempotency-Key", .op = "runSchedule", .tag = "schedules",
+      .summary = "Submit the call of a schedule now",
+      .about = "Whatever `overlap` says, also while it is paused; the times of the schedule stay. "
+               "The id is `cron:NAME@NOW!manual`, or `cron:NAME!KEY` with an Idempotency-Key: a "
+               "repeat is the same run.",
+      .example = "/v1/schedules/nightly-report/run",
+      ANSWERS(ANSWER_WITH(200, "Call", "Location", "a repeat, and the call has ended"),
+              ANSWER_WITH(202, "Call", "Location", "submitted and not ended")) },
+    { HTTP_GET, "/v1/schedules/{name}/runs", route_schedule_runs, MAY_MONITOR,
+      PARAMS(runs_params), .op = "listRuns", .tag = "schedules",
+      .summary = "What came of the ticks of a schedule, newest first",
+      .about = "`status` is the call's, or `skipped` (`reason` says why), or `missed` (`count` "
+               "ticks, of which this is the newest); null when the call is no longer kept. "
+               "`late_seconds` is from the scheduled time to the decision. Runs of a deleted "
+               "schedule are shown as long as they are kept. A monitor sees no errors.",
+      .example = "/v1/schedules/nightly-report/runs?limit=20",
+      ANSWERS(ANSWER(200, "Runs", "one page")) },
 
     { HTTP_GET, "/v1/nodes", route_nodes, MAY_MONITOR, .op = "listNodes", .tag = "cluster",
       .summary = "Processes on this database",

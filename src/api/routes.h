@@ -66,6 +66,27 @@ void route_finish(struct ask *q);
 /* POST /v1/work/extend. */
 void route_extend(struct ask *q);
 
+/* ---- schedules.c, schedule_preview.c --------------------------------------------------------- */
+
+/* GET /v1/schedules. */
+void route_schedules(struct ask *q);
+/* GET /v1/schedules/{name}. */
+void route_schedule_get(struct ask *q);
+/* PUT /v1/schedules/{name}. */
+void route_schedule_put(struct ask *q);
+/* DELETE /v1/schedules/{name}. */
+void route_schedule_delete(struct ask *q);
+/* POST /v1/schedules/{name}/pause. */
+void route_schedule_pause(struct ask *q);
+/* POST /v1/schedules/{name}/resume. */
+void route_schedule_resume(struct ask *q);
+/* POST /v1/schedules/{name}/run. */
+void route_schedule_run(struct ask *q);
+/* GET /v1/schedules/{name}/runs. */
+void route_schedule_runs(struct ask *q);
+/* POST /v1/schedules/preview. */
+void route_schedule_preview(struct ask *q);
+
 /* ---- queues.c, nodes.c ----------------------------------------------------------------------- */
 
 /* GET /v1/queues. */
@@ -100,8 +121,8 @@ void route_home(struct ask *q);
 /* GET /favicon.ico: nothing, so that browsers report no error. */
 void route_favicon(struct ask *q);
 
-extern const struct shape spec_shape, session_shape; /* spec_json.c */
 extern const struct shape batch_shape, bulk_shape, patch_shape, unblock_shape;
+extern const struct shape preview_shape; /* schedule_preview.c */
 extern const struct shape claim_shape, finish_shape, extend_shape;
 extern const struct shape any_shape; /* any JSON value; objects.c */
 

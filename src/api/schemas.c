@@ -5,7 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/schema.h"
-#include "api/words.h"
+#include "model/schedule.h"
+#include "model/words.h"
 
 /* clang-format off */
 #define CALL_HEAD                                                                                 \
@@ -14,7 +15,8 @@
 #define CALL_TAIL                                                                                 \
     "error:s? attempts:i lost:i redrives:i max_attempts:i max_lost:i timeout:n node:s? "          \
     "caller:s? client:s? parent:s? trace_id:s? tags:{s? needs:[s created_at:t run_at:t? "         \
-    "claimed_at:t? started_at:t? finished_at:t? expires_at:t? keep_until:t? duplicate:b"
+    "claimed_at:t? started_at:t? finished_at:t? expires_at:t? keep_until:t? "                     \
+    "schedule:s? scheduled_at:t? duplicate:b"
 #define CALL                                                                                      \
     CALL_HEAD "input:@Json input_base64:s? result:@Json result_base64:s? " CALL_TAIL
 #define LISTED_CALL                                                                               \
@@ -85,6 +87,29 @@ const struct schema_text schemas[] = {
       .members = "version:s engine:s schema:s node:s boot:s now:t started_at:t limits:{i" },
     { .name = "Health", .members = "alive:b" },
     { .name = "Ready", .members = "ready:b reason:s?" },
+    { .name = "CatchUp", .words = CATCH_UP_WORDS },
+    { .name = "Overlap", .words = OVERLAP_WORDS },
+    { .name = "RunStatus", .words = STATE_WORDS "|skipped|missed" },
+    { .name = "Schedule",
+      .members = "name:s cron:s? every:n? at:[t? zone:s call:@TickSpec catch_up:@CatchUp "
+                 "catch_up_for:n overlap:@Overlap jitter:n starts_at:t? ends_at:t? paused:b "
+                 "version:i next_at:t? next:[t last:@Run? waiting_at:t? lag_seconds:n note:s? "
+                 "zone_data:s? created_at:t updated_at:t",
+      .about = "a schedule; one of `cron`, `every` and `at` is not null. `waiting_at` is the tick "
+               "that waits for the end of the last one's call, `zone_data` the version of the time "
+               "zone data with which `next_at` was computed" },
+    { .name = "Schedules", .members = "schedules:[@Schedule next:s?" },
+    { .name = "ScheduleChange", .words = "create|update|none" },
+    { .name = "SchedulePlan", .members = "name:s change:@ScheduleChange" },
+    { .name = "PutSchedule", .any = "Schedule|SchedulePlan" },
+    { .name = "ScheduleDeleted", .members = "name:s deleted:b" },
+    { .name = "Run",
+      .members = "cron_name:s scheduled_time:t timezone:s? status:@RunStatus? reason:s? count:i "
+                 "call:s? node_id:s? started_at:t? completed_at:t? error:s? late_seconds:n" },
+    { .name = "Runs", .members = "runs:[@Run next:s?" },
+    { .name = "PreviewDst", .words = "gap|fold" },
+    { .name = "PreviewTime", .members = "utc:t local:s dst:@PreviewDst?" },
+    { .name = "Preview", .members = "times:[@PreviewTime note:s?" },
     { .name = "ErrorBody",
       .members = "code:@ErrorCode message:s id:s? field:s? status:@CallStatus? retry:@ErrorRetry "
                  "*index:i *created_at:t? *finished_at:t? *keep_until:t? *call:@Call",

@@ -10,6 +10,7 @@
  */
 #include "api/ask.h"
 #include "api/ask_io.h"
+#include "api/ask_spec.h"
 #include "api/body.h"
 #include "api/call_json.h"
 #include "api/get.h"
@@ -17,10 +18,10 @@
 #include "api/list.h"
 #include "api/reply.h"
 #include "api/routes.h"
-#include "api/spec_json.h"
 #include "api/submit.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/spec_json.h"
 
 #define KEY_BEGIN "session:"
 #define SESSION_LEN_MAX (NAME_LEN_MAX - (sizeof(KEY_BEGIN) - 1))
@@ -113,7 +114,7 @@ static enum pawl_status session_read(struct ask *q, struct session *s, int64_t *
     if (st == PAWL_OK)
         st = ask_idempotency_key(q, &header_id, err);
     if (st == PAWL_OK)
-        st = session_of_json(q, body, spec, &cancel, err);
+        st = session_read_json(q->a, body, q->api->call_timeout_us, spec, &cancel, err);
     if (st != PAWL_OK)
         return st;
     spec->key = key;

@@ -14,19 +14,19 @@
 #include "api/body.h"
 #include "api/call_json.h"
 #include "api/claim_wait.h"
-#include "api/fields.h"
 #include "api/internal.h"
-#include "api/wait.h"
 #include "api/reply.h"
 #include "api/routes.h"
+#include "api/wait.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
-#include "model/needs.h"
-#include "exec/work_signal.h"
 #include "exec/node.h"
 #include "exec/waiter.h"
+#include "exec/work_signal.h"
+#include "model/fields.h"
+#include "model/needs.h"
 
 /* ---- What is asked for ----------------------------------------------------------------------- */
 

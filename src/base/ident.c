@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/ident.h"
+#include "base/limits.h"
+#include "base/text.h"
 
 static const char hex[] = "0123456789abcdef";
 
@@ -114,4 +116,27 @@ bool token_parse(struct bytes text, struct token *out)
     }
     *out = t;
     return true;
+}
+
+/* ---- Derived ids ----------------------------------------------------------------------------- */
+
+#define DERIVED_KEPT_LEN 180
+#define DERIVED_HASH_LEN 43 /* of 32 bytes in base64, without padding */
+
+struct bytes ident_derived(struct arena *a, struct bytes id)
+{
+    unsigned char digest[32];
+    char hash[44];
+    if (id.len <= NAME_LEN_MAX)
+        return id;
+    struct bytes kept = utf8_cut(id, DERIVED_KEPT_LEN);
+    char *to = digest_plain(id, digest) ? arena_alloc(a, kept.len + 1 + DERIVED_HASH_LEN) : NULL;
+    if (!to)
+        return BYTES_NONE;
+    base64_write((struct bytes){ (const char *)digest, sizeof digest }, hash);
+    memcpy(to, kept.data, kept.len);
+    to[kept.len] = '~';
+    for (size_t i = 0; i < DERIVED_HASH_LEN; i++)
+        to[kept.len + 1 + i] = hash[i] == '+' ? '-' : hash[i] == '/' ? '_' : hash[i];
+    return (struct bytes){ to, kept.len + 1 + DERIVED_HASH_LEN };
 }

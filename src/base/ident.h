@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/world.h"
 
@@ -33,6 +34,11 @@ bool token_none(struct token t);
 void token_text(struct token t, char out[33]);
 /* Read 32 lower-case hex digits. False for anything else; *out is then unchanged. */
 bool token_parse(struct bytes text, struct token *out);
+
+/* An id that was put together from others: `id` itself, or, where it is longer than a name may be,
+ * its first 180 bytes (fewer where a character would be cut), `~` and its SHA-256 in base64url.
+ * Lives in `a`, or is `id`; absent without memory. */
+struct bytes ident_derived(struct arena *a, struct bytes id);
 
 /* SHA-256 over several runs, each preceded by a flag for absent and by its length, so that two
  * different lists never give the same input. False without memory. */

@@ -8,6 +8,7 @@
 #include "base/json_scan.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "base/world.h"
 
 enum pawl_status json_check(struct bytes text, struct pawl_err *err)
 {
@@ -245,4 +246,34 @@ void json_add_name(struct buf *b, const char *name)
     json_add_comma(b);
     json_add_string(b, bytes_of(name));
     buf_add_char(b, ':');
+}
+
+void json_add_seconds(struct buf *b, int64_t us)
+{
+    char digits[6];
+    int64_t rest = us % SEC_US;
+    if (us < 0 && us > -SEC_US)
+        buf_add_char(b, '-'); /* -0.5 has no integer part that says so */
+    buf_add_int(b, us / SEC_US);
+    if (!rest)
+        return;
+    rest = rest < 0 ? -rest : rest;
+    for (int i = 5; i >= 0; i--, rest /= 10)
+        digits[i] = (char)('0' + rest % 10);
+    size_t n = 6;
+    while (digits[n - 1] == '0')
+        n--;
+    buf_add_char(b, '.');
+    buf_add(b, digits, n);
+}
+
+void json_add_base64(struct buf *b, struct bytes bytes)
+{
+    char out[1024];
+    buf_add_char(b, '"');
+    for (size_t at = 0; at < bytes.len; at += 768) { /* a multiple of 3: no padding inside */
+        struct bytes piece = { bytes.data + at, MIN(bytes.len - at, 768) };
+        buf_add(b, out, base64_write(piece, out));
+    }
+    buf_add_char(b, '"');
 }

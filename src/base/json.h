@@ -69,5 +69,9 @@ void json_add_string(struct buf *b, struct bytes text);
 void json_add_name(struct buf *b, const char *name);
 /* Append the comma that json_add_name would put here. */
 void json_add_comma(struct buf *b);
+/* Append microseconds as a number of seconds, with as many digits as it needs: 1.5. */
+void json_add_seconds(struct buf *b, int64_t us);
+/* Append bytes as a string of Base64. */
+void json_add_base64(struct buf *b, struct bytes bytes);
 
 #endif

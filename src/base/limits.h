@@ -111,6 +111,17 @@
 #define REQUEUE_STEP_MAX 20
 /* Leases and expired calls that one step of the sweeper handles. */
 #define SWEEP_STEP_MAX 1000
+/* A schedule's expression and its `at`: more times than a person lists, in a row that is read at
+ * every tick. */
+#define SCHEDULE_TIMES_MAX 1000
+/* The shortest `every`. */
+#define SCHEDULE_EVERY_MIN_US (INT64_C(1) * 1000000)
+/* The longest jitter: a day. A tick should not run after the next ones of most schedules. */
+#define SCHEDULE_JITTER_MAX_US (INT64_C(86400) * 1000000)
+/* Times that one preview answers. */
+#define SCHEDULE_PREVIEW_MAX 1000
+/* Coming times that an answer about a schedule shows. */
+#define SCHEDULE_NEXT_SHOWN 10
 /* pawl events: requests of each kind that wait for the database; a further one is refused with
  * BUSY. */
 #define EVENTS_QUEUE_MAX 10000
@@ -137,10 +148,6 @@
 #define ZONE_CHANGES_MAX 2000
 /* A cron expression in bytes: room for lists of every second, minute and hour. */
 #define CRON_LEN_MAX 1000
-/* The times of a schedule that lists them. */
-#define SCHEDULE_TIMES_MAX 1000
-/* A schedule that repeats: the shortest interval. */
-#define SCHEDULE_EVERY_MIN_US (INT64_C(1) * 1000000)
 /* Missed ticks that one catch-up submits, the newest ones: one commit, and not a night's work at
  * once. */
 #define CATCH_UP_MAX 100

@@ -370,6 +370,8 @@ enum pawl_status client_json(struct client *c, struct arena *a, const struct cli
     enum pawl_status st = client_send(c, a, ask, &answer, err);
     if (st != PAWL_OK)
         return st;
+    if (ask->out_http)
+        *ask->out_http = answer.status;
     st = json_parse(a, answer.body, &v, NULL);
     if (from_gateway(&answer, st == PAWL_OK ? v : NULL) && !reads(ask))
         return lost(c, "a gateway answered in its place", err);

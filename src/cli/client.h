@@ -36,6 +36,7 @@ struct client_ask {
     const char *type;   /* of the body; NULL: application/json */
     const char *header; /* one more header, "If-Match: \"7\""; NULL: none */
     int64_t wait_us;    /* how long the server may wait before it answers; adds to the deadline */
+    int *out_http;      /* where client_json() puts the HTTP status; NULL: nowhere */
     bool once;          /* not safe to send twice: a lost answer is UNKNOWN at once */
     /* For client_json(), what Pawl always answers to this request; one of them is set. */
     const char *list; /* a member that is an array; NULL: none */

@@ -6,13 +6,13 @@
  *     retention = 14d
  *     tokens = { "ann:admin:5e88...", "mailer:app:9f86...:mail" }
  *     db = "postgres://pawl:${PGPASSWORD}@db/pawl"
+ *     schedule "nightly" { cron = "@daily"  type = report }      (conf_schedule.c)
  *
  * libconfuse sees every option as a string (or a list of strings). settings_from_file() checks each
  * value while the file is parsed, because the line number is known only then. libconfuse 3.3 counts
  * a line with a comment three times, so comments are replaced by blanks first.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <confuse.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/conf_inside.h"
 
 /* Room for thousands of tokens; a longer file is not a settings file. */
 #define CONF_LEN_MAX (1 << 20)
@@ -74,10 +75,15 @@ static void blank_comments(char *text)
 
 /* ---- Callbacks of libconfuse ----------------------------------------------------------------- */
 
-static void refuse(int line, const char *text)
+void conf_refuse(int line, const char *text)
 {
     if (now.err.status == PAWL_OK)
         err_set(&now.err, PAWL_INVALID, "%.150s:%d: %.300s", now.path, line, text);
+}
+
+struct settings *conf_settings(void)
+{
+    return now.s;
 }
 
 /* Turn libconfuse's messages (`no such option 'retenton'`, syntax errors) into our wording. */
@@ -86,7 +92,14 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list args)
 {
     char text[300], name[64] = "";
     vsnprintf(text, sizeof(text), fmt, args);
-    if (sscanf(text, "no such option '%60[^']'", name) == 1) {
+    if (sscanf(text, "found duplicate title '%60[^']'", name) == 1) {
+        snprintf(text, sizeof(text), "schedule \"%s\": is there twice", name);
+    } else if (sscanf(text, "no such option '%60[^']'", name) == 1 && cfg_title(cfg)) {
+        const char *like = conf_schedule_nearest(name);
+        snprintf(text, sizeof(text), "schedule \"%.100s\": field \"%s\": is unknown%s%s%s",
+                 cfg_title(cfg), name, like ? "; did you mean " : "", like ? like : "",
+                 like ? "?" : "");
+    } else if (*name) {
         struct nearest n = { .asked = name };
         for (int i = 0; i < SETTING_COUNT; i++)
             nearest_offer(&n, setting_table[i].name);
@@ -94,7 +107,7 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list args)
                  nearest_name(&n) ? "; did you mean " : "; pawl help settings lists them",
                  nearest_name(&n) ? nearest_name(&n) : "", nearest_name(&n) ? "?" : "");
     }
-    refuse(cfg->line, text);
+    conf_refuse(cfg->line, text);
 }
 
 static bool is_list(int id)
@@ -113,14 +126,14 @@ static int hand_over(cfg_opt_t *opt, int id)
         char text[120];
         snprintf(text, sizeof(text), "%s: a list of %zu items, limit %d", setting_table[id].name,
                  given.n, CONF_ITEMS_MAX);
-        refuse(now.line_of[id], text);
+        conf_refuse(now.line_of[id], text);
         return -1;
     }
     for (size_t i = 0; i < given.n; i++)
         texts[i] = cfg_opt_getnstr(opt, (unsigned)i);
     if (settings_from_file(now.s, id, given, now.line_of[id], &err) == PAWL_OK)
         return 0;
-    refuse(now.line_of[id], err.text);
+    conf_refuse(now.line_of[id], err.text);
     return -1;
 }
 
@@ -150,7 +163,7 @@ static int on_value(cfg_t *cfg, cfg_opt_t *opt)
         char text[120];
         snprintf(text, sizeof(text), "%s: was set before, on line %d", setting_table[id].name,
                  now.line_of[id]);
-        refuse(cfg->line, text);
+        conf_refuse(cfg->line, text);
         return -1;
     }
     now.line_of[id] = cfg->line;
@@ -170,13 +183,14 @@ static void options_fill(cfg_opt_t *out)
         out[i] = is_list(i) ? many : one;
     }
     cfg_opt_t end = CFG_END();
-    out[SETTING_COUNT] = end;
+    out[SETTING_COUNT] = conf_schedule_option();
+    out[SETTING_COUNT + 1] = end;
 }
 
 enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes text,
                             struct pawl_err *err)
 {
-    cfg_opt_t options[SETTING_COUNT + 1];
+    cfg_opt_t options[SETTING_COUNT + 2];
     char *copy = mem_alloc(text.len + 1);
     if (!copy)
         return err_no_memory(err, "reading the settings");
@@ -185,16 +199,17 @@ enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes t
     now = (struct parse){ .s = s, .path = path };
     s->file = arena_text(&s->arena, bytes_of(path));
     if (strlen(copy) != text.len)
-        refuse(1, "holds a NUL byte, so it is not a text file");
+        conf_refuse(1, "holds a NUL byte, so it is not a text file");
     blank_comments(copy);
     options_fill(options);
     cfg_t *cfg = now.err.status == PAWL_OK ? cfg_init(options, CFGF_NONE) : NULL;
     if (cfg) {
         cfg_set_error_function(cfg, on_error);
+        conf_schedule_watch(cfg);
         for (int i = 0; i < SETTING_COUNT; i++)
             cfg_set_validate_func(cfg, setting_table[i].name, on_value);
         if (cfg_parse_buf(cfg, copy) != CFG_SUCCESS)
-            refuse(cfg->line, "cannot be parsed");
+            conf_refuse(cfg->line, "cannot be parsed");
         for (int i = 0; i < SETTING_COUNT && now.err.status == PAWL_OK; i++)
             if (is_list(i) && now.line_of[i])
                 hand_over(cfg_getopt(cfg, setting_table[i].name), i);

@@ -454,6 +454,7 @@ struct pawl_options settings_options(const struct settings *s)
         .poll_max_us = v[SET_POLL_INTERVAL].last,
         .retention_us = MAX(v[SET_RETENTION].number, 1),
         .remember_us = MAX(v[SET_REMEMBER].number, 1),
+        .cron_runs_us = MAX(v[SET_CRON_RUNS_RETENTION].number, 1),
         .gc_interval_us = v[SET_GC_INTERVAL].number ? v[SET_GC_INTERVAL].number : -1,
         .paused = v[SET_PAUSED].number != 0,
         .max_pending_key = v[SET_MAX_PENDING_KEY].number,

@@ -92,6 +92,8 @@ enum setting_when { SETTING_LIVE, SETTING_START };
       "how long an ended call is kept, for calls without `keep`")                                  \
     X(REMEMBER, "remember", DURATION, "30d", 0, 0, START,                                          \
       "how long the id of a removed call is still refused")                                        \
+    X(CRON_RUNS_RETENTION, "cron_runs_retention", DURATION, "30d", 0, 0, START,                    \
+      "how long it is kept what came of the ticks of schedules")                                   \
     X(GC_INTERVAL, "gc_interval", DURATION, "60s", 0, 0, START,                                    \
       "how often ended calls past their retention are removed; 0: only by pawl gc")                \
     X(MAX_PENDING_KEY, "max_pending_key", INT, "100000", 1, 0, START,                              \
@@ -157,8 +159,17 @@ struct setting_value {
     const char *via;  /* db only: the variable in `env:NAME`; NULL: none */
 };
 
+/* A block `schedule "NAME" { ... }` of the file. */
+struct conf_schedule {
+    const char *name;
+    struct bytes text; /* a flat JSON object (model/schedule.h), checked as far as it can be here */
+    int line;          /* of its end */
+};
+
 struct settings {
     struct setting_value v[SETTING_COUNT];
+    struct conf_schedule *schedules; /* in the arena, in the order of the file */
+    size_t n_schedules;
     const char *file; /* the file that was read; NULL: none */
     struct arena arena;
 };

@@ -72,6 +72,17 @@ int help_settings_page(struct cli *cli)
         "    queues = {\"default\", \"mail\"}\n"
         "    tokens = {\"ann:admin:SHA256\", \"mailer:app:SHA256:mail\"}\n"
         "    db = \"postgres://pawl:${DB_PASSWORD}@db/pawl\"\n\n"
+        "A block `schedule \"NAME\" { ... }` declares a schedule, with the members that a PUT of "
+        "one\n"
+        "has, and those of its call beside them ([cron.md](cron.md)). It is stored when `pawl "
+        "serve`\n"
+        "starts and on SIGHUP; taken out of the file, the schedule stays until `pawl cron rm`.\n\n"
+        "    schedule \"nightly\" {\n"
+        "        cron = \"0 3 * * 1-5\"\n"
+        "        zone = \"Europe/Berlin\"\n"
+        "        type = report\n"
+        "        input = '{\"kind\": \"daily\"}'\n"
+        "    }\n\n"
         "The last column says when a new value takes effect: on the next SIGHUP, or when the\n"
         "server starts again.\n\n"
         "| setting | default | meaning | effective |\n|---|---|---|---|\n",
@@ -125,7 +136,15 @@ int help_settings_conf(struct cli *cli)
         "# where it came from.\n"
         "#\n"
         "# Durations are 500ms, 5s, 2m, 3h, 7d. Lists have braces: {\"default\", \"mail\"}.\n"
-        "# ${NAME} in a quoted text is the environment variable NAME.\n",
+        "# ${NAME} in a quoted text is the environment variable NAME.\n"
+        "#\n"
+        "# A schedule is a block:\n"
+        "#schedule \"nightly\" {\n"
+        "#    cron = \"0 3 * * 1-5\"\n"
+        "#    zone = \"Europe/Berlin\"\n"
+        "#    type = report\n"
+        "#    input = '{\"kind\": \"daily\"}'\n"
+        "#}\n",
         cli->out);
     for (int i = 0; i < SETTING_COUNT; i++) {
         fprintf(cli->out, "\n# %s\n#%s = ", setting_table[i].meaning, setting_table[i].name);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "exec/internal.h"
+#include "store/feature.h"
 
 /* ---- Histograms ------------------------------------------------------------------------------ */
 
@@ -174,6 +175,22 @@ static void count_finish(struct counting *c, const struct finish *q)
     add(&c->e->stats.completed, completed);
 }
 
+static void count_cron(struct counting *c, const struct cron_op *q)
+{
+    struct exec_stats *s = &c->e->stats;
+    if (q->what == CRON_RUN && !q->duplicate) {
+        add(&s->ticks_manual, 1);
+        add(&s->accepted, 1);
+    }
+    if (q->what != CRON_TICK)
+        return;
+    add(&s->ticks, q->submitted);
+    add(&s->accepted, (int64_t)q->n_ids);
+    add(&s->ticks_missed, q->missed);
+    for (size_t i = 0; i < CRON_REASONS; i++)
+        add(&s->ticks_skipped[i], q->skipped_for[i]);
+}
+
 static void count_op(struct counting *c, const struct op *op)
 {
     struct exec_stats *s = &c->e->stats;
@@ -189,6 +206,8 @@ static void count_op(struct counting *c, const struct op *op)
         count_accept(c, &op->accept);
     else if (op->kind == OP_CLAIM)
         add(&s->claimed, (int64_t)op->claim.n);
+    else if (op->kind == OP_FEATURE && op->feature.of == &feature_cron)
+        count_cron(c, op->feature.ctx);
     else if (f)
         count_finish(c, f);
 }

@@ -30,6 +30,7 @@ struct exec_conf {
     int pool_size;
     int64_t heartbeat_interval_us, heartbeat_grace_us, reclaim_interval_us;
     int64_t retention_us, remember_us, gc_interval_us; /* gc_interval_us 0: never by itself */
+    int64_t cron_runs_us;                              /* how long what came of ticks is kept */
     int64_t pool_timeout_us;               /* the longest wait for a connection for reading */
     int64_t pool_lifetime_us;              /* a connection older than that is replaced; 0: never */
     int64_t poll_min_us, poll_max_us;      /* how often to look for what other processes did */

@@ -41,6 +41,7 @@ enum pawl_status housekeeping_init(struct exec *e, struct pawl_err *err)
     pthread_cond_init(&k->wake, &attr);
     pthread_condattr_destroy(&attr);
     atomic_init(&k->wake_us, 0);
+    schedules_init(&k->schedules);
     for (size_t i = 0; i < PERIODIC_COUNT; i++) {
         k->periodics[i].e = e;
         arena_init(&k->periodics[i].arena, 64 << 20);
@@ -465,6 +466,7 @@ static int64_t round_once(struct exec *e)
     settle_doubt(e);
     beat(e, now_us);
     lead_round(e, now_us);
+    schedules_round(e, now_us);
     sweep(e, now_us);
     gc(e, now_us);
     look_for_cancel_requests(e, now_us);
@@ -476,7 +478,7 @@ static int64_t round_once(struct exec *e)
         k->look_again = false;
         return now_us;
     }
-    next_us = MIN(next_us, k->clock_us);
+    next_us = MIN(MIN(next_us, k->clock_us), schedules_next(e));
     /* A periodic write that is under way nudges us at its end, which may be far off: its commit may
      * stall.
      */

@@ -12,6 +12,7 @@
 
 #include "exec/write_job.h"
 #include "exec/node.h"
+#include "exec/schedules.h"
 #include "store/store.h"
 
 struct exec;
@@ -22,6 +23,9 @@ enum keep {
     PERIODIC_SWEEP,
     PERIODIC_GC,
     PERIODIC_BURY,
+    PERIODIC_TICK,
+    PERIODIC_ZONES,
+    PERIODIC_FORGET,
     PERIODIC_LEAD,
     PERIODIC_COUNT = PERIODIC_LEAD + 2
 };
@@ -64,6 +68,7 @@ struct housekeeping {
     struct store *store; /* owned */
     struct periodic periodics[PERIODIC_COUNT];
     struct peers peers;
+    struct schedules schedules;
     int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, cancel_requests_us, look_us, lead_us;
     int64_t led_until_us[2]; /* another node holds the role at least until then (monotonic); 0: none
                                 does */

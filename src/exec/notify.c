@@ -55,6 +55,8 @@ static void heard(struct exec *e, unsigned kinds)
     }
     if (kinds & HINT_NODES)
         registry_changed(e);
+    if (kinds & HINT_TIMES)
+        schedules_changed(e);
     if (kinds & HINT_WORK)
         exec_work_came(e);
 }

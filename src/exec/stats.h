@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "feature/cron.h"
 
 struct exec;
 
@@ -30,6 +31,9 @@ struct histogram {
 struct exec_stats {
     atomic_int_least64_t accepted, duplicates, claimed, completed, failed_tries, ended, lost,
         commits, repeats;
+    /* Ticks of schedules: submitted by the clock, asked for by a person, skipped by reason, missed.
+     */
+    atomic_int_least64_t ticks, ticks_manual, ticks_skipped[CRON_REASONS], ticks_missed;
     struct histogram group_ops; /* operations of one commit */
     struct histogram commit_us; /* how long it took; bounds in microseconds */
 };

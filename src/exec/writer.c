@@ -175,6 +175,7 @@ struct news {
     bool offers; /* calls may be due that were not before */
     bool ours;   /* they are new ones, all of types that run here too */
     bool nodes;  /* the registry changed, or who leads */
+    bool times;  /* schedules may be due earlier than before */
     int ended;
 };
 
@@ -202,6 +203,7 @@ static void finished(const struct finish *f, struct news *out)
 static void op_news(struct exec *e, const struct op *op, struct news *out)
 {
     bool freed = op->brings;
+    out->times |= op->timed;
     out->ended += (int)op->n_ended;
     switch (op->kind) {
     case OP_ACCEPT:
@@ -267,7 +269,8 @@ static struct news group_news(struct exec *e, const struct group *g)
 static void tell_others(struct exec *e, struct news n, bool all_taken, int told)
 {
     notify_send(e, (n.offers && !(n.ours && all_taken) ? HINT_WORK : 0) |
-                       (n.ended > told ? HINT_ENDED : 0) | (n.nodes ? HINT_NODES : 0));
+                       (n.ended > told ? HINT_ENDED : 0) | (n.nodes ? HINT_NODES : 0) |
+                       (n.times ? HINT_TIMES : 0));
 }
 
 /* ---- Answers --------------------------------------------------------------------------------- */
@@ -284,6 +287,8 @@ static int count_told(const struct waiter *w)
  * of which `done` does not know. */
 static void features_did(struct exec *e, const struct op *op)
 {
+    if (op->status == PAWL_OK && op->timed)
+        schedules_changed(e);
     if (op->status != PAWL_OK || !op->brings)
         return;
     exec_look(e, op->ended, op->n_ended);

@@ -6,7 +6,9 @@
  */
 #include "feature/all.h"
 
-static const struct feature *const all[] = { NULL };
+#include "feature/cron.h"
+
+static const struct feature *const all[] = { &feature_cron, NULL };
 
 const struct feature *const *features_all(size_t *out_n)
 {

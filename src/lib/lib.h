@@ -9,6 +9,8 @@
 
 #include "exec/exec.h"
 
+struct declared;
+
 struct pawl_module {
     struct pawl *p;      /* borrowed */
     struct pawl_err err; /* the first failure while it registered */
@@ -20,7 +22,12 @@ struct pawl {
     struct pawl_module program;
     void **handles; /* owned: modules, closed after the workers */
     size_t n_handles;
+    struct declared *declared, **last_declared; /* owned: schedules that pawl_start() stores */
 };
+
+/* Remember the first failure of a module, for pawl_load() to report; returns `st`. */
+enum pawl_status module_remember(struct pawl_module *m, enum pawl_status st,
+                                 const struct pawl_err *err);
 
 /* Memory for the arguments and the answer of one request: inputs, results, and the views on
  * them. */
@@ -35,6 +42,12 @@ struct pawl {
 /* The i-th element of a caller's array, whose structs are longer than ours when its header is
  * newer. */
 #define ARRAY_AT(v, i) ((const void *)((const char *)(v) + (i) * (v)->size))
+
+/* Store and remove the schedules that modules declared, in their order. The first that is refused
+ * ends it. */
+MUST_USE enum pawl_status declared_store(struct pawl *p, struct pawl_err *err);
+/* Free the list. */
+void declared_free(struct pawl *p);
 
 /* Fill a call_spec that borrows from `s`, with defaults where `s` has none; not settled yet.
  * INVALID names the field. */

@@ -11,8 +11,7 @@
 #include "exec/write_job.h"
 #include "lib/lib.h"
 
-/* Remember the first failure, for pawl_load() to report. */
-static enum pawl_status remember(struct pawl_module *m, enum pawl_status st,
+enum pawl_status module_remember(struct pawl_module *m, enum pawl_status st,
                                  const struct pawl_err *err)
 {
     if (st != PAWL_OK && m->err.status == PAWL_OK)
@@ -39,7 +38,7 @@ enum pawl_status pawl_on(struct pawl_module *m, const char *type, const char *me
                      type, method);
     else
         st = exec_on(m->p->e, type, method, handler, &err);
-    return remember(m, st, &err);
+    return module_remember(m, st, &err);
 }
 
 enum pawl_status pawl_prepare(struct pawl_module *m, const char *sql)
@@ -55,7 +54,7 @@ enum pawl_status pawl_prepare(struct pawl_module *m, const char *sql)
     else
         exec_do(m->p->e, &op);
     arena_release(&a);
-    return remember(m, op.status, &op.err);
+    return module_remember(m, op.status, &op.err);
 }
 
 /* Run its init function; a failure in it is a failure of the load. */
@@ -122,7 +121,8 @@ enum pawl_status pawl_start(struct pawl *p, const struct pawl_workers *workers,
                               .n_queues = w.n_queues,
                               .has = w.has,
                               .n_has = w.n_has };
-    return exec_start(p->e, &e, err);
+    enum pawl_status st = exec_started(p->e) ? PAWL_OK : declared_store(p, err);
+    return st == PAWL_OK ? exec_start(p->e, &e, err) : st;
 }
 
 enum pawl_status pawl_stop(struct pawl *p, int64_t grace_us, struct pawl_err *err)

@@ -62,6 +62,9 @@ static enum pawl_status check_conf(const struct exec_conf *c, struct pawl_err *e
         c->remember_us > DURATION_MAX_US)
         return err_set(err, PAWL_INVALID,
                        "settings \"retention\" and \"remember\": must be 0 to 100 years");
+    if (c->cron_runs_us < 0 || c->cron_runs_us > DURATION_MAX_US)
+        return err_set(err, PAWL_INVALID,
+                       "setting \"cron_runs_retention\": must be 0 to 100 years");
     if (c->key_pending_max < 1)
         return err_set(err, PAWL_INVALID, "setting \"max_pending_key\": must be at least 1");
     return PAWL_OK;
@@ -85,6 +88,7 @@ static struct exec_conf conf_of(const struct pawl_options *o)
         .reclaim_interval_us = or_default(o->reclaim_interval_us, 1 * SEC_US),
         .retention_us = or_default(o->retention_us, 7 * DAY_US),
         .remember_us = or_default(o->remember_us, 30 * DAY_US),
+        .cron_runs_us = or_default(o->cron_runs_us, 30 * DAY_US),
         .gc_interval_us = o->gc_interval_us < 0 ? 0 : or_default(o->gc_interval_us, 60 * SEC_US),
         .pool_timeout_us = or_default(o->pool_timeout_us, 30 * SEC_US),
         .pool_lifetime_us = or_default(o->pool_lifetime_us, 30 * 60 * SEC_US),
@@ -157,6 +161,7 @@ void pawl_close(struct pawl *p)
     exec_close(p->e);
     for (size_t i = 0; quiet && i < p->n_handles; i++)
         dlclose(p->handles[i]);
+    declared_free(p);
     mem_free(p->handles);
     mem_free(p->client);
     mem_free(p);

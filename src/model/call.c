@@ -32,9 +32,9 @@ static bool copy_tags(struct arena *a, struct call_spec *s)
 bool call_spec_copy(struct arena *a, const struct call_spec *s, struct call_spec *out)
 {
     *out = *s;
-    struct bytes *const places[] = { &out->id,     &out->type,        &out->method, &out->key,
-                                     &out->queue,  &out->input.bytes, &out->caller, &out->client,
-                                     &out->parent, &out->traceparent };
+    struct bytes *const places[] = { &out->id,     &out->type,        &out->method,  &out->key,
+                                     &out->queue,  &out->input.bytes, &out->caller,  &out->client,
+                                     &out->parent, &out->traceparent, &out->schedule };
     size_t len = 0;
     for (size_t i = 0; i < COUNT_OF(places); i++)
         len += places[i]->data ? places[i]->len + 1 : 0;

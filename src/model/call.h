@@ -64,6 +64,8 @@ struct call_spec {
     struct bytes caller, client, parent, traceparent; /* absent when not given */
     const struct bytes *needs; /* capabilities; settled: sorted, each once (needs.h) */
     size_t n_needs;
+    struct bytes schedule; /* whose tick it is; absent: of none. Set by schedules alone */
+    int64_t scheduled_us;  /* the time of that tick; 0: a person asked for it, or it is no tick */
     const struct tag *tags;
     size_t n_tags;
     unsigned char fingerprint[FINGERPRINT_LEN];

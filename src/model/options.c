@@ -87,6 +87,21 @@ static enum pawl_status settle_text(struct arena *a, struct buf *b, struct bytes
     return PAWL_OK;
 }
 
+/* Whose tick the call is, and of when. */
+static void schedule_write(struct buf *b, const struct call_spec *s)
+{
+    if (!s->schedule.data)
+        return;
+    if (b->len == 0)
+        buf_add_char(b, '{');
+    json_add_name(b, "schedule");
+    json_add_string(b, s->schedule);
+    if (!s->scheduled_us)
+        return;
+    json_add_name(b, "scheduled_us");
+    buf_add_int(b, s->scheduled_us);
+}
+
 enum pawl_status call_options_write(struct arena *a, const struct call_spec *s, struct bytes *out,
                                     struct pawl_err *err)
 {
@@ -113,6 +128,7 @@ enum pawl_status call_options_write(struct arena *a, const struct call_spec *s, 
         json_add_name(&b, "watch");
         buf_add_int(&b, s->watch);
     }
+    schedule_write(&b, s);
     if (b.len == 0 && buf_ok(&b)) {
         *out = BYTES_NONE;
         return PAWL_OK;
@@ -161,6 +177,13 @@ static bool option_read(struct arena *a, const struct json *v, struct call_spec 
     int64_t n;
     if (bytes_eq(v->name, BYTES("needs")))
         return option_needs(a, v, s);
+    if (bytes_eq(v->name, BYTES("schedule"))) {
+        s->schedule = v->kind == JSON_STRING ? json_string(a, v) : BYTES_NONE;
+        return s->schedule.data && !name_fault(s->schedule);
+    }
+    if (bytes_eq(v->name, BYTES("scheduled_us")))
+        return json_int(v, &s->scheduled_us) && s->scheduled_us >= TIME_FIRST_US &&
+               s->scheduled_us <= TIME_LAST_US;
     if (bytes_eq(v->name, BYTES("watch"))) {
         bool fits = json_int(v, &n) && n >= 1 && n <= WATCH_ALL;
         s->watch = fits ? (unsigned)n : 0;
@@ -203,7 +226,7 @@ enum pawl_status call_options_read(struct arena *a, struct bytes text, struct ca
     if (st != PAWL_OK)
         return st;
     for (const struct json *v = object->first; v; v = v->next)
-        if (!option_read(a, v, s))
+        if (!option_read(a, v, s) && !a->failed)
             return err_set(err, PAWL_BROKEN,
                            "a stored call is damaged: option \"%.*s\" is unknown or out of range",
                            BYTES_ARG(v->name));

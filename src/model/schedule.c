@@ -1,321 +1,345 @@
 /*
- * schedule.c - the ticks of a schedule, and catching up (schedule.h). Pure, any thread.
+ * schedule.c - a schedule read from JSON, checked, and written again (schedule.h). Pure.
+ *
+ * One table reads it for every way in. What must stay true: what schedule_write() wrote reads as
+ * the same schedule, in this release and in later ones, because it is what the database keeps.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "base/macros.h"
-#include "base/ymd.h"
 #include "model/schedule.h"
 
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+#include <string.h>
 
-size_t schedule_sort(int64_t *at_us, size_t n)
-{
-    size_t kept = 0;
-    qsort(at_us, n, sizeof *at_us, compare_times);
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || at_us[i] != at_us[kept - 1])
-            at_us[kept++] = at_us[i];
-    return kept;
-}
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/text.h"
+#include "base/world.h"
+#include "base/zone.h"
+#include "model/spec_json.h"
+#include "model/words.h"
 
-/* ---- Instants, without start and end --------------------------------------------------------- */
+/* Room for the longest input in base64, `at`, and names that become escapes. */
+#define SPEC_LEN_MAX (4 << 20)
+#define CATCH_UP_FOR_US (3600 * SEC_US)
 
-/* How many times of the list are at or before `at_us`. */
-static size_t times_until(const struct schedule_rule *r, int64_t at_us)
-{
-    size_t low = 0, high = r->n_at;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->at_us[middle] <= at_us)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The number of the last interval that ends at or before `at_us`; starts_us ends interval 0. */
-static int64_t interval(const struct schedule_rule *r, int64_t at_us)
-{
-    return floor_div(at_us - r->starts_us, r->every_us);
-}
-
-static bool next_at(const struct schedule_rule *r, const struct zone *z, int64_t after_us,
-                    int64_t past_local_s, int64_t *out)
-{
-    int64_t at_s;
-    size_t i;
-    switch (r->kind) {
-    case SCHEDULE_CRON:
-        if (!cron_next_past(&r->cron, z, floor_div(after_us, SEC_US), past_local_s, &at_s))
-            return false;
-        *out = at_s * SEC_US;
-        return true;
-    case SCHEDULE_EVERY:
-        *out = r->starts_us + (interval(r, after_us) + 1) * r->every_us;
-        return true;
-    case SCHEDULE_AT:
-        i = times_until(r, after_us);
-        if (i == r->n_at)
-            return false;
-        *out = r->at_us[i];
-        return true;
-    }
-    return false;
-}
-
-static bool prev_at(const struct schedule_rule *r, const struct zone *z, int64_t at_us,
-                    int64_t *out)
-{
-    int64_t at_s;
-    size_t i;
-    switch (r->kind) {
-    case SCHEDULE_CRON:
-        if (!cron_prev(&r->cron, z, floor_div(at_us, SEC_US), &at_s))
-            return false;
-        *out = at_s * SEC_US;
-        return true;
-    case SCHEDULE_EVERY:
-        *out = r->starts_us + interval(r, at_us) * r->every_us;
-        return true;
-    case SCHEDULE_AT:
-        i = times_until(r, at_us);
-        if (i == 0)
-            return false;
-        *out = r->at_us[i - 1];
-        return true;
-    }
-    return false;
-}
-
-/* ---- Ticks ----------------------------------------------------------------------------------- */
-
-static struct schedule_tick tick_at(const struct zone *z, int64_t at_us)
-{
-    return (struct schedule_tick){ at_us,
-                                   at_us + zone_offset(z, floor_div(at_us, SEC_US)) * SEC_US };
-}
-
-/* The instants between which a rule may tick, both inclusive. */
-static int64_t first_us(const struct schedule_rule *r)
-{
-    return r->starts_us ? MAX(r->starts_us, TIME_FIRST_US) : TIME_FIRST_US;
-}
-
-static int64_t last_us(const struct schedule_rule *r)
-{
-    return r->ends_us ? MIN(r->ends_us - 1, TIME_LAST_US) : TIME_LAST_US;
-}
-
-static bool next_past(const struct schedule_rule *r, const struct zone *z, int64_t after_us,
-                      int64_t past_local_s, struct schedule_tick *out)
-{
-    int64_t at_us;
-    after_us = MAX(after_us, first_us(r) - 1);
-    if (after_us >= last_us(r) || !next_at(r, z, after_us, past_local_s, &at_us) ||
-        at_us > last_us(r))
-        return false;
-    *out = tick_at(z, at_us);
-    return true;
-}
-
-bool schedule_next(const struct schedule_rule *r, const struct zone *z, int64_t after_us,
-                   struct schedule_tick *out)
-{
-    return next_past(r, z, after_us, INT64_MIN, out);
-}
-
-bool schedule_follow(const struct schedule_rule *r, const struct zone *z,
-                     const struct schedule_tick *last, int64_t after_us, struct schedule_tick *out)
-{
-    bool same = tick_at(z, last->at_us).local_us == last->local_us;
-    return next_past(r, z, MAX(after_us, last->at_us),
-                     same ? INT64_MIN : floor_div(last->local_us, SEC_US), out);
-}
-
-bool schedule_prev(const struct schedule_rule *r, const struct zone *z, int64_t at_us,
-                   struct schedule_tick *out)
-{
-    int64_t found_us;
-    at_us = MIN(at_us, last_us(r));
-    if (at_us < first_us(r) || !prev_at(r, z, at_us, &found_us) || found_us < first_us(r))
-        return false;
-    *out = tick_at(z, found_us);
-    return true;
-}
-
-int64_t schedule_count(const struct schedule_rule *r, const struct zone *z, int64_t after_us,
-                       int64_t until_us)
-{
-    after_us = MAX(after_us, first_us(r) - 1);
-    until_us = MIN(until_us, last_us(r));
-    if (after_us >= until_us)
-        return 0;
-    switch (r->kind) {
-    case SCHEDULE_CRON:
-        return cron_count(&r->cron, z, floor_div(after_us, SEC_US), floor_div(until_us, SEC_US));
-    case SCHEDULE_EVERY:
-        return interval(r, until_us) - interval(r, after_us);
-    case SCHEDULE_AT:
-        return (int64_t)(times_until(r, until_us) - times_until(r, after_us));
-    }
-    return 0;
-}
-
-enum zone_fit schedule_fit(const struct schedule_rule *r, const struct zone *z, int64_t at_us)
-{
-    return r->kind == SCHEDULE_CRON ? cron_fit(&r->cron, z, floor_div(at_us, SEC_US)) : ZONE_ONCE;
-}
-
-/* ---- Checking -------------------------------------------------------------------------------- */
-
-static bool in_years(int64_t us)
-{
-    return us >= TIME_FIRST_US && us <= TIME_LAST_US;
-}
-
-static enum pawl_status check_times(const struct schedule_rule *r, struct pawl_err *err)
-{
-    if (r->n_at == 0 || r->n_at > SCHEDULE_TIMES_MAX)
-        return err_set(err, PAWL_INVALID, "field \"at\": has %zu times, not in 1..%d", r->n_at,
-                       SCHEDULE_TIMES_MAX);
-    for (size_t i = 0; i < r->n_at; i++) {
-        assert(i == 0 || r->at_us[i] > r->at_us[i - 1]);
-        if (!in_years(r->at_us[i]))
-            return err_set(err, PAWL_INVALID, "field \"at\": a time is not in the years 1..9999");
-    }
-    return PAWL_OK;
-}
-
-static enum pawl_status check_kind(const struct schedule_rule *r, struct pawl_err *err)
-{
-    if (r->kind == SCHEDULE_AT)
-        return check_times(r, err);
-    if (r->kind == SCHEDULE_EVERY &&
-        (r->every_us < SCHEDULE_EVERY_MIN_US || r->every_us > DURATION_MAX_US))
-        return err_set(err, PAWL_INVALID, "field \"every\": is not in %lld..%lld seconds",
-                       (long long)(SCHEDULE_EVERY_MIN_US / SEC_US),
-                       (long long)(DURATION_MAX_US / SEC_US));
-    return PAWL_OK;
-}
-
-enum pawl_status schedule_check(const struct schedule_rule *r, const struct zone *z, int64_t now_us,
-                                struct pawl_err *err)
-{
-    static const char *const fields[] = { "cron", "every", "at" };
-    struct schedule_tick tick;
-    enum pawl_status st = check_kind(r, err);
-    if (st != PAWL_OK)
-        return st;
-    if (!in_years(r->starts_us) || !in_years(r->ends_us))
-        return err_set(err, PAWL_INVALID, "field \"%s\": is not in the years 1..9999",
-                       in_years(r->starts_us) ? "ends_at" : "starts_at");
-    if (r->starts_us && r->ends_us && r->starts_us >= r->ends_us)
-        return err_set(err, PAWL_INVALID, "field \"ends_at\": is not after starts_at");
-    if (r->ends_us && r->ends_us <= now_us)
-        return err_set(err, PAWL_INVALID, "field \"ends_at\": is not in the future");
-    if (!schedule_next(r, z, now_us, &tick))
-        return err_set(err, PAWL_INVALID, "field \"%s\": has no tick in the future%s",
-                       fields[r->kind],
-                       r->starts_us || r->ends_us ? ", from starts_at to ends_at" : "");
-    return PAWL_OK;
-}
-
-/* ---- Texts ----------------------------------------------------------------------------------- */
-
-void schedule_time_text(int64_t at_us, char out[TIME_TEXT_LEN + 1])
-{
-    time_text(at_us, out);
-    if (at_us % SEC_US == 0)
-        memcpy(out + 19, "Z", 2);
-}
-
-void schedule_local_text(const struct schedule_tick *t, char out[LOCAL_TEXT_LEN + 1])
-{
-    char text[TIME_TEXT_LEN + 1];
-    int offset_s = (int)((t->local_us - t->at_us) / SEC_US), s = abs(offset_s);
-    schedule_time_text(t->local_us, text);
-    text[strlen(text) - 1] = 0; /* without Z */
-    int n = snprintf(out, LOCAL_TEXT_LEN + 1, "%s%c%02d:%02d", text, offset_s < 0 ? '-' : '+',
-                     s / 3600 % 100, s / 60 % 60);
-    if (s % 60)
-        snprintf(out + n, LOCAL_TEXT_LEN + 1 - (size_t)n, ":%02d", s % 60);
-}
-
-/* ---- Catching up ----------------------------------------------------------------------------- */
-
-/* The ticks that are due: the stored one, and those of the rule from `first` on. */
-struct backlog {
-    const struct schedule_rule *r;
-    const struct zone *z;
-    struct schedule_tick due, first, newest;
-    bool more; /* there is a `first` */
-    int64_t n;
+struct schedule_in {
+    struct schedule s;
+    struct times at;
+    struct bytes catch_up, overlap;
+    const struct json *call;
 };
 
-/* The tick before one that is not the oldest. */
-static struct schedule_tick before(const struct backlog *b, const struct schedule_tick *t)
+#define AT(field) offsetof(struct schedule_in, field)
+enum { F_NAME, F_CRON, F_EVERY, F_AT, F_CALL = 5, F_PAUSED = 12 };
+
+static const struct field schedule_fields[] = {
+    [F_NAME] = { "name", FIELD_NAME, AT(s.name), .dflt = "the path's",
+                 .about = "if it is given, the name in the path" },
+    [F_CRON] = { "cron", FIELD_TEXT, AT(s.cron), FIELD_NULL, .unit = "five or six fields",
+                 .about = "minute, hour, day, month, weekday, with the second before them if there "
+                          "are six; or @hourly, @daily, @weekly, @monthly, @yearly" },
+    [F_EVERY] = { "every", FIELD_SECONDS, AT(s.rule.every_us), FIELD_NULL,
+                  .min = SCHEDULE_EVERY_MIN_US / SEC_US,
+                  .about = "instead of cron: each time this long after the one before, counted "
+                           "from starts_at, else from 1970" },
+    [F_AT] = { "at", FIELD_TIMES, AT(at), FIELD_NULL, .max = SCHEDULE_TIMES_MAX,
+               .about = "instead of cron: these times; at least one must be to come" },
+    { "zone", FIELD_TEXT, AT(s.zone), .dflt = "\"UTC\"", .unit = "an IANA name",
+      .about = "the time zone of the expression, such as Europe/Berlin" },
+    [F_CALL] = { "call", FIELD_OBJECT, AT(call), FIELD_MUST, .shape = &tick_spec_shape,
+                 .about = "the call to submit, without id, run_at and expires_at: each tick has "
+                          "its own" },
+    { "catch_up", FIELD_WORD, AT(catch_up), .words = CATCH_UP_WORDS, .dflt = "\"last\"",
+      .about = "ticks that were missed: submit the newest, none, or the newest 100 in order" },
+    { "catch_up_for", FIELD_SECONDS, AT(s.catch_up_for_us), .dflt = "3600",
+      .about = "with catch_up last: how late that tick may be" },
+    { "overlap", FIELD_WORD, AT(overlap), .words = OVERLAP_WORDS, .dflt = "\"allow\"",
+      .about = "a tick whose predecessor has not ended: submit it, skip it, let it wait for the "
+               "end, or cancel the predecessor and wait" },
+    { "jitter", FIELD_SECONDS, AT(s.jitter_us), .max = SCHEDULE_JITTER_MAX_US / SEC_US, .dflt = "0",
+      .about = "run each call up to this much later, by a hash of its id" },
+    { "starts_at", FIELD_TIME, AT(s.rule.starts_us), FIELD_NULL, .dflt = "null",
+      .about = "no tick before this time" },
+    { "ends_at", FIELD_TIME, AT(s.rule.ends_us), FIELD_NULL, .dflt = "null",
+      .about = "no tick at this time or later" },
+    [F_PAUSED] = { "paused", FIELD_BOOL, AT(s.paused), .dflt = "as it is; false for a new one",
+                   .about = "make no ticks; those that come meanwhile are treated as missed" },
+};
+const struct shape schedule_shape = SHAPE("ScheduleSpec", schedule_fields);
+
+void schedule_init(struct schedule *s)
 {
-    struct schedule_tick prev;
-    if (t->at_us <= b->first.at_us || !schedule_prev(b->r, b->z, t->at_us - 1, &prev) ||
-        prev.at_us < b->first.at_us)
-        return b->due;
-    return prev;
+    *s = (struct schedule){ .zone = BYTES("UTC"), .catch_up_for_us = CATCH_UP_FOR_US };
+    call_spec_init(&s->call);
 }
 
-static struct backlog backlog_of(const struct schedule_rule *r, const struct zone *z,
-                                 const struct schedule_tick *due, int64_t now_us)
+/* ---- The call -------------------------------------------------------------------------------- */
+
+/* Put `call.` before the name of the field in the sentence of a call's reader: `field "type": is
+ * missing`, or `on_dead "x" is unknown; ...`. */
+static enum pawl_status inside_call(enum pawl_status st, struct pawl_err *err)
 {
-    struct backlog b = { .r = r, .z = z, .due = *due, .newest = *due, .n = 1 };
-    b.more = schedule_follow(r, z, due, due->at_us, &b.first) && b.first.at_us <= now_us;
-    if (b.more) {
-        b.n += schedule_count(r, z, b.first.at_us - 1, now_us);
-        if (!schedule_prev(r, z, now_us, &b.newest) || b.newest.at_us < b.first.at_us)
-            b.newest = b.first;
+    static const char begin[] = "field \"";
+    struct pawl_err was = *err;
+    if (st != PAWL_INVALID && st != PAWL_TOO_LARGE)
+        return st;
+    if (strncmp(was.text, begin, sizeof begin - 1) == 0)
+        return err_set(err, st, "field \"call.%s", was.text + sizeof begin - 1);
+    return err_set(err, st, "call.%s", was.text);
+}
+
+/* The rules of calls, on a copy: the id and the times come with each tick. */
+static enum pawl_status check_call(struct arena *a, const struct call_spec *call,
+                                   const struct schedule_limits *l, struct pawl_err *err)
+{
+    struct call_spec s = *call;
+    size_t max = l->input_len_max ? l->input_len_max : INPUT_LEN_MAX;
+    if (s.input.bytes.len > max)
+        return err_set(err, PAWL_TOO_LARGE, "field \"input\": is %zu bytes, limit %zu",
+                       s.input.bytes.len, max);
+    s.id = BYTES("tick");
+    return call_spec_settle(a, NULL, &s, err);
+}
+
+/* ---- Checks ---------------------------------------------------------------------------------- */
+
+static enum pawl_status fault(struct pawl_err *err, const char *field, const char *what)
+{
+    return err_set(err, PAWL_INVALID, "field \"%s\": %s", field, what);
+}
+
+/* Exactly one of the three, which is then the kind of the rule. */
+static enum pawl_status settle_kind(struct schedule *s, struct pawl_err *err)
+{
+    const struct {
+        const char *name;
+        bool given;
+        enum schedule_kind kind;
+    } rules[] = { { "cron", s->cron.data, SCHEDULE_CRON },
+                  { "every", s->rule.every_us, SCHEDULE_EVERY },
+                  { "at", s->rule.n_at, SCHEDULE_AT } };
+    const char *first = NULL;
+    for (size_t i = 0; i < COUNT_OF(rules); i++) {
+        if (rules[i].given && first)
+            return err_set(err, PAWL_INVALID, "field \"%s\": is given together with \"%s\"",
+                           rules[i].name, first);
+        if (!rules[i].given)
+            continue;
+        first = rules[i].name;
+        s->rule.kind = rules[i].kind;
     }
-    return b;
+    return first ? PAWL_OK
+                 : fault(err, "cron", "is missing; a schedule has one of cron, every and at");
 }
 
-/* How many of the newest ticks are submitted. */
-static int64_t to_submit(const struct backlog *b, int64_t now_us, bool paused, enum catch_up policy,
-                         int64_t catch_up_for_us)
+static enum pawl_status check_rule(struct schedule *s, struct pawl_err *err)
 {
-    int64_t oldest_late = now_us - b->due.at_us, late = now_us - b->newest.at_us;
-    bool on_time = oldest_late <= (b->n == 1 ? TICK_LATE_ALONE_US : TICK_LATE_US);
-    if (policy == CATCH_UP_ALL || (on_time && !paused))
-        return MIN(b->n, CATCH_UP_MAX);
-    return late == 0 || (policy == CATCH_UP_LAST && late <= catch_up_for_us);
+    const char *bad = s->name.data ? name_fault(s->name) : NULL;
+    if (bad)
+        return fault(err, "name", bad);
+    bad = zone_name_fault(s->zone);
+    if (bad)
+        return fault(err, "zone", bad);
+    enum pawl_status st = settle_kind(s, err);
+    if (st == PAWL_OK && s->cron.data)
+        st = cron_parse(s->cron, &s->rule.cron, err);
+    return st;
 }
 
-void schedule_decide(const struct schedule_rule *r, const struct zone *z,
-                     const struct schedule_tick *due, int64_t now_us, bool paused,
-                     enum catch_up policy, int64_t catch_up_for_us, struct schedule_due *out)
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Read all but the call, without checks across fields. */
+static enum pawl_status read_rule(struct arena *a, const struct json *object,
+                                  const struct shape *shape, struct schedule_in *in,
+                                  struct pawl_err *err)
 {
-    memset(out, 0, sizeof *out);
-    if (due->at_us > now_us) {
-        out->has_next = true;
-        out->next = *due;
+    uint64_t given = 0;
+    schedule_init(&in->s);
+    if (object->kind != JSON_OBJECT)
+        return err_set(err, PAWL_INVALID, "a schedule must be a JSON object, it is %.*s",
+                       (int)MIN(object->raw.len, 40), object->raw.data);
+    enum pawl_status st = fields_read(a, object, shape, in, &given, err);
+    if (st != PAWL_OK)
+        return st;
+    in->s.paused_given = given >> F_PAUSED & 1;
+    in->s.rule.at_us = in->at.v;
+    in->s.rule.n_at = schedule_sort(in->at.v, in->at.n);
+    if (in->catch_up.data)
+        in->s.catch_up = (enum catch_up)word_at(CATCH_UP_WORDS, in->catch_up);
+    if (in->overlap.data)
+        in->s.overlap = (enum overlap)word_at(OVERLAP_WORDS, in->overlap);
+    return PAWL_OK;
+}
+
+enum pawl_status schedule_read(struct arena *a, const struct json *object,
+                               const struct schedule_limits *l, struct schedule *out,
+                               struct pawl_err *err)
+{
+    struct schedule_in in = { 0 };
+    enum pawl_status st = read_rule(a, object, &schedule_shape, &in, err);
+    if (st == PAWL_OK)
+        st = check_rule(&in.s, err);
+    if (st != PAWL_OK)
+        return st;
+    st = tick_read_json(a, in.call, l->call_timeout_us, &in.s.call, err);
+    if (st == PAWL_OK)
+        st = check_call(a, &in.s.call, l, err);
+    *out = in.s;
+    return inside_call(st, err);
+}
+
+/* Without `call`, whose members stand beside the others. */
+static const struct shape flat_rule_shape = { .name = "FlatSchedule",
+                                              .v = schedule_fields,
+                                              .n = COUNT_OF(schedule_fields),
+                                              .without = UINT64_C(1) << F_CALL };
+
+/* Does this member belong to the schedule itself? Unknown ones go to the call. */
+static bool is_rule_member(struct arena *a, const struct json *v)
+{
+    struct bytes name = json_name(a, v);
+    for (size_t i = 0; i < flat_rule_shape.n; i++)
+        if (shape_has(&flat_rule_shape, i) && bytes_eq(name, bytes_of(schedule_fields[i].name)))
+            return true;
+    return false;
+}
+
+/* Share out the members of a flat object. */
+static bool split(struct arena *a, const struct json *object, struct json *rule, struct json *call)
+{
+    struct json **rule_end = &rule->first, **call_end = &call->first;
+    *rule = *call = (struct json){ .kind = JSON_OBJECT, .raw = object->raw };
+    for (const struct json *v = object->first; v; v = v->next) {
+        struct json *copy = arena_alloc(a, sizeof *copy);
+        if (!copy)
+            return false;
+        *copy = *v;
+        copy->next = NULL;
+        bool mine = is_rule_member(a, v);
+        struct json ***end = mine ? &rule_end : &call_end;
+        (mine ? rule : call)->count++;
+        **end = copy;
+        *end = &copy->next;
+    }
+    return !a->failed;
+}
+
+enum pawl_status schedule_read_flat(struct arena *a, const struct json *object,
+                                    const struct schedule_limits *l, struct schedule *out,
+                                    struct pawl_err *err)
+{
+    struct schedule_in in = { 0 };
+    struct json rule, call;
+    if (!split(a, object, &rule, &call))
+        return err_no_memory(err, "a schedule");
+    enum pawl_status st = read_rule(a, &rule, &flat_rule_shape, &in, err);
+    if (st == PAWL_OK)
+        st = check_rule(&in.s, err);
+    if (st == PAWL_OK)
+        st = tick_read_json(a, &call, l->call_timeout_us, &in.s.call, err);
+    if (st == PAWL_OK)
+        st = check_call(a, &in.s.call, l, err);
+    *out = in.s;
+    return st;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static void add_time(struct buf *b, const char *name, int64_t us)
+{
+    char text[TIME_TEXT_LEN + 1];
+    if (!us)
         return;
+    time_text(us, text);
+    json_add_name(b, name);
+    json_add_string(b, bytes_of(text));
+}
+
+static void add_seconds(struct buf *b, const char *name, int64_t us)
+{
+    json_add_name(b, name);
+    json_add_seconds(b, us);
+}
+
+static void add_word(struct buf *b, const char *name, const char *words, int at)
+{
+    struct bytes word = BYTES("");
+    for (int i = 0; i <= at; i++)
+        word_next(&words, &word);
+    json_add_name(b, name);
+    json_add_string(b, word);
+}
+
+static void add_at(struct buf *b, const struct schedule *s)
+{
+    char text[TIME_TEXT_LEN + 1];
+    json_add_name(b, "at");
+    buf_add_char(b, '[');
+    for (size_t i = 0; i < s->rule.n_at; i++) {
+        time_text(s->rule.at_us[i], text);
+        json_add_comma(b);
+        json_add_string(b, bytes_of(text));
     }
-    struct backlog b = backlog_of(r, z, due, now_us);
-    struct schedule_tick t = b.newest;
-    out->has_next = schedule_follow(r, z, &b.newest, now_us, &out->next);
-    out->n_submit = (size_t)to_submit(&b, now_us, paused, policy, catch_up_for_us);
-    out->missed = b.n - (int64_t)out->n_submit;
-    for (size_t i = out->n_submit; i-- > 0;) {
-        out->submit[i] = t;
-        if (i > 0 || out->missed)
-            t = before(&b, &t);
+    buf_add_char(b, ']');
+}
+
+static void members_add(struct buf *b, const struct schedule *s)
+{
+    switch (s->rule.kind) {
+    case SCHEDULE_CRON:
+        json_add_name(b, "cron");
+        json_add_string(b, s->cron);
+        break;
+    case SCHEDULE_EVERY:
+        add_seconds(b, "every", s->rule.every_us);
+        break;
+    case SCHEDULE_AT:
+        add_at(b, s);
+        break;
     }
-    if (out->missed) {
-        out->missed_first_us = due->at_us;
-        out->missed_last_us = t.at_us;
-    }
+    json_add_name(b, "zone");
+    json_add_string(b, s->zone);
+    json_add_name(b, "call");
+    tick_write_json(b, &s->call, 0);
+    add_word(b, "catch_up", CATCH_UP_WORDS, (int)s->catch_up);
+    add_seconds(b, "catch_up_for", s->catch_up_for_us);
+    add_word(b, "overlap", OVERLAP_WORDS, (int)s->overlap);
+    add_seconds(b, "jitter", s->jitter_us);
+    add_time(b, "starts_at", s->rule.starts_us);
+    add_time(b, "ends_at", s->rule.ends_us);
+}
+
+enum pawl_status schedule_write(struct arena *a, const struct schedule *s, struct bytes *out,
+                                struct pawl_err *err)
+{
+    struct buf b;
+    buf_init(&b, SPEC_LEN_MAX);
+    buf_add_char(&b, '{');
+    members_add(&b, s);
+    buf_add_char(&b, '}');
+    *out = buf_ok(&b) ? arena_copy(a, buf_bytes(&b)) : BYTES_NONE;
+    buf_release(&b);
+    return out->data ? PAWL_OK : err_no_memory(err, "a schedule");
+}
+
+enum pawl_status schedule_stored(struct arena *a, struct bytes name, struct bytes text,
+                                 struct schedule *out, struct pawl_err *err)
+{
+    struct schedule_in in = { 0 };
+    struct pawl_err why = { 0 };
+    struct json *v;
+    enum pawl_status st = json_parse(a, text, &v, &why);
+    if (st == PAWL_OK)
+        st = read_rule(a, v, &schedule_shape, &in, &why);
+    if (st == PAWL_OK)
+        st = check_rule(&in.s, &why);
+    if (st == PAWL_OK)
+        st = tick_read_json(a, in.call, 0, &in.s.call, &why);
+    if (st == PAWL_NO_MEMORY)
+        return err_no_memory(err, "a schedule");
+    if (st != PAWL_OK)
+        return err_set(err, PAWL_BROKEN, "schedule \"%.*s\": its stored text cannot be read: %s",
+                       (int)MIN(name.len, 100), name.data, why.text);
+    *out = in.s;
+    out->name = name;
+    return PAWL_OK;
 }

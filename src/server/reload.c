@@ -120,6 +120,7 @@ void server_reload(struct server *s)
     } else {
         logs_use(&new, exec_node(s->pawl->e));
         adopt(s, &new);
+        schedules_store_again(s);
     }
     notify("READY=1");
 }

@@ -162,6 +162,8 @@ static enum pawl_status server_open(struct server *s, struct pawl_err *err)
     if (st == PAWL_OK)
         st = open_http(s, err);
     if (st == PAWL_OK)
+        st = schedules_store(s, err);
+    if (st == PAWL_OK)
         st = start_workers(s, err);
     if (st == PAWL_OK)
         st = signals_open(s, err);

@@ -60,6 +60,12 @@ void server_reload(struct server *s);
 /* The settings of the API; borrowed from `settings`. */
 struct api_conf server_api_conf(struct server *s, const struct settings *settings);
 
+/* schedules.c: store the schedules that the settings file declares, each under its name; what is
+ * stored already is not written again. Waits for the database. The error names file and line. */
+MUST_USE enum pawl_status schedules_store(struct server *s, struct pawl_err *err);
+/* The same on another thread, with the settings in force; a failure is logged. */
+void schedules_store_again(struct server *s);
+
 /* logs.c: write log lines to stderr in the format and from the level of these settings. Any
  * thread. */
 void logs_use(const struct settings *s, const char *node);

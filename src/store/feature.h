@@ -74,6 +74,10 @@ struct arena *feature_arena(struct ledger *d);
 const struct world *feature_world(const struct ledger *d);
 /* Settings of the ledger that features need: how long ended calls are kept. */
 int64_t feature_retention(const struct ledger *d);
+/* Has the second half of this step of the schema run, so that no node of an older version is left?
+ */
+MUST_USE enum pawl_status feature_finished(struct ledger *d, int step, bool *out,
+                                           struct pawl_err *err);
 /* What this feature remembers in this transaction: `size` bytes in scratch, zeroed when they are
  * first asked for. NULL without memory. */
 void *feature_memory(struct ledger *d, const struct feature *f, size_t size);

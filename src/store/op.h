@@ -311,6 +311,7 @@ struct feature_op {
     int64_t seq;
     /* answer */
     bool brings;   /* calls may be due now that were not before */
+    bool timed;    /* what the feature does by the clock may be due earlier than before */
     bool repeated; /* an earlier operation had stored this answer; this one stored nothing */
 };
 
@@ -421,6 +422,7 @@ struct op {
     size_t n_ended;
     bool brings; /* answer: a feature did more in this commit than the operation says: calls may be
                     due now that were not, or `ended` has calls of its own */
+    bool timed;  /* answer: what features do by the clock may be due earlier than before */
     struct lost_attempt *lost; /* answer, in the arena: the first LOST_TOLD_MAX of n_lost */
     size_t n_lost;
 };

@@ -95,7 +95,7 @@ void op_clear(struct op *op)
 {
     op->status = PAWL_OK;
     op->err.status = PAWL_OK;
-    op->brings = false;
+    op->brings = op->timed = false;
     op->ended = NULL;
     op->n_ended = 0;
     op->lost = NULL;

@@ -52,8 +52,9 @@ enum {
 };
 
 /* What a notification to the other processes is about: work that may be claimed; calls that have
- * ended; nodes that joined, left, died or are to drain, and roles that became free. */
-enum { HINT_WORK = 1, HINT_ENDED = 2, HINT_NODES = 4, HINT_ALL = 7 };
+ * ended; nodes that joined, left, died or are to drain, and roles that became free; schedules that
+ * may be due earlier than before. */
+enum { HINT_WORK = 1, HINT_ENDED = 2, HINT_NODES = 4, HINT_TIMES = 8, HINT_ALL = 15 };
 struct hint {
     unsigned tell;    /* HINT_..., 0: nothing */
     int64_t until_us; /* monotonic: wait no longer */

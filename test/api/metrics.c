@@ -155,3 +155,27 @@ TEST(shows_a_bounded_number_of_queues)
     EQ_INT(shown, 200);
     web_end(&w);
 }
+
+/* A tick is counted, and the lag is that of a schedule that nobody ticks. */
+TEST(counts_ticks)
+{
+    if (fixture_is_mem(param))
+        skip("it has no schedules");
+    struct web w;
+    struct pawl *p = fixture_open(param);
+    fixture_on(p, "echo", fixture_echo);
+    web_begin_as(&w, p, NULL);
+    EQ_INT(
+        web_ask(&w, "PUT", "/v1/schedules/a", "{\"every\":1,\"call\":{\"type\":\"echo\"}}").status,
+        201);
+    UNTIL(value(GET(&w, "/metrics"), "pawl_schedule_lag_seconds") > 0.1);
+    EQ_INT(value(GET(&w, "/metrics"), "pawl_ticks_total{reason=\"submitted\"}"), 0);
+    EQ_INT(POST(&w, "/v1/schedules/a/run", "{}").status, 202);
+    fixture_start(p, 1);
+    UNTIL(value(GET(&w, "/metrics"), "pawl_ticks_total{reason=\"submitted\"}") >= 1);
+    struct web_answer a = GET(&w, "/metrics");
+    EQ_INT(value(a, "pawl_ticks_total{reason=\"manual\"}"), 1);
+    EQ_INT(value(a, "pawl_ticks_total{reason=\"overlap\"}"), 0);
+    GE_INT(value(a, "pawl_ticks_missed_total"), 0);
+    web_end(&w);
+}

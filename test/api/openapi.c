@@ -11,8 +11,9 @@
 
 #include "api/route.h"
 #include "api/schema.h"
-#include "api/words.h"
+#include "model/words.h"
 #include "lib/lib.h"
+#include "engines.h"
 #include "web.h"
 
 RUNS_ON(ENGINES_ALL)
@@ -391,6 +392,26 @@ static const struct shot {
     { HTTP_GET, "/v1/keys", "/v1/keys", NULL, 200 },
     { HTTP_POST, "/v1/keys/{key}/unblock", "/v1/keys/k/unblock", "{\"action\":\"skip\"}", 200 },
     { HTTP_POST, "/v1/keys/{key}/unblock", "/v1/keys/k/unblock", "{\"action\":\"skip\"}", 409 },
+    { HTTP_PUT, "/v1/schedules/{name}", "/v1/schedules/s",
+      "{\"cron\":\"0 9 1 * MON\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\"}}", 201 },
+    { HTTP_PUT, "/v1/schedules/{name}", "/v1/schedules/s", "{\"paused\":true}", 200 },
+    { HTTP_PUT, "/v1/schedules/{name}", "/v1/schedules/s?dry_run=true",
+      "{\"every\":60,\"call\":{\"type\":\"t\",\"tags\":{\"a\":\"b\"}}}", 200 },
+    { HTTP_PUT, "/v1/schedules/{name}", "/v1/schedules/e",
+      "{\"at\":[\"2100-01-01T00:00:00Z\"],\"call\":{\"type\":\"t\",\"backoff\":{\"base\":2}}}",
+      201 },
+    { HTTP_PUT, "/v1/schedules/{name}", "/v1/schedules/s", "{}", 400 },
+    { HTTP_POST, "/v1/schedules/{name}/resume", "/v1/schedules/s/resume", NULL, 200 },
+    { HTTP_POST, "/v1/schedules/{name}/pause", "/v1/schedules/s/pause", NULL, 200 },
+    { HTTP_POST, "/v1/schedules/{name}/run", "/v1/schedules/s/run", NULL, 202 },
+    { HTTP_GET, "/v1/schedules/{name}", "/v1/schedules/s", NULL, 200 },
+    { HTTP_GET, "/v1/schedules/{name}", "/v1/schedules/none", NULL, 404 },
+    { HTTP_GET, "/v1/schedules", "/v1/schedules", NULL, 200 },
+    { HTTP_GET, "/v1/schedules/{name}/runs", "/v1/schedules/s/runs", NULL, 200 },
+    { HTTP_POST, "/v1/schedules/preview", "/v1/schedules/preview",
+      "{\"cron\":\"30 2 * * *\",\"zone\":\"Europe/Berlin\",\"from\":\"2027-03-28T00:00:00Z\"}",
+      200 },
+    { HTTP_DELETE, "/v1/schedules/{name}", "/v1/schedules/s", NULL, 200 },
     { HTTP_GET, "/v1/nodes", "/v1/nodes", NULL, 200 },
     { HTTP_GET, "/v1/leaders", "/v1/leaders", NULL, 200 },
     { HTTP_POST, "/v1/nodes/{node}/drain", "/v1/nodes/fixture/drain", NULL, 200 },
@@ -405,11 +426,18 @@ static const struct shot {
     { HTTP_GET, "/favicon.ico", "/favicon.ico", NULL, 204 },
 };
 
-static void check_answer(const struct shot *s, struct web_answer a)
+/* mem: keeps calls only, and says so with 400. */
+static int status_of(const struct shot *s, const char *url)
+{
+    bool feature = strncmp(s->pattern, "/v1/schedules", 13) == 0 && !strstr(s->path, "preview");
+    return feature && engine_of(url)->kind == ENGINE_MEM ? 400 : s->status;
+}
+
+static void check_answer(const struct shot *s, int status, struct web_answer a)
 {
     const char *where = web_text("%s %s: %d", http_method_name(s->method), s->path, a.status);
-    if (a.status != s->status)
-        FAIL("%s, not %d: %.*s", where, s->status, BYTES_ARG(a.body));
+    if (a.status != status)
+        FAIL("%s, not %d: %.*s", where, status, BYTES_ARG(a.body));
     const struct json *answers = json_member(operation(s->pattern, s->method), "responses");
     const struct json *said = json_member(answers, web_text("%d", a.status));
     if (!said && a.status < 400)
@@ -443,7 +471,7 @@ TEST(answers_are_what_it_says)
         const struct shot *s = &shots[i];
         struct web_answer a =
             web_ask(&w, http_method_name(s->method), s->path, with_lease(s->body, lease));
-        check_answer(s, a);
+        check_answer(s, status_of(s, param), a);
         if (a.json && AT(a, "lease") && strcmp(AT(a, "lease"), "null"))
             lease = AT(a, "lease");
     }

@@ -8,7 +8,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 2
 number=0
-echo 1..11
+echo 1..14
 
 # A correct tree with two statements and two migrations.
 fresh()
@@ -118,6 +118,62 @@ refused migrations_share_words 'migration 1 is "begin" in another engine'
 fresh
 sed -i '1i SELECT 0;' sql/one/call.sql
 refused text_before_a_name 'one/call.sql:1: SQL before the first'
+
+# The same statements for three engines, written once.
+shared()
+{
+    rm -rf sql out
+    mkdir -p sql/all sql/pg sql/sqlite sql/mysql out
+    printf 'row_add\nrow_set\nrow_take\n' >sql/statements.txt
+    cat >sql/all/row.sql <<'EOF'
+-- name: row_add
+INSERT ONCE INTO pawl.row (name, at) rows($1:text[], $2:int[]);
+
+-- name: row_set
+each UPDATE pawl.row SET at = $2:int[], seen = $3:int
+WHERE name = $1:text[];
+
+-- name: row_take
+SELECT name FROM pawl.row WHERE at <= $1:int FOR UPDATE SKIP LOCKED;
+EOF
+    printf -- '-- name: row_take\nSELECT 7;\n' >sql/mysql/row.sql
+}
+
+shared
+"$tools/embed_sql.sh" sql out >log 2>&1
+cat >main.c <<'EOF'
+#include <stdio.h>
+#include "sql_names.h"
+int main(void)
+{
+    const char *const *const all[] = { sql_pg, sql_sqlite, sql_mysql };
+    for (int i = 0; i < 3; i++)
+        printf("%s|%s|%s\n", all[i][SQL_ROW_ADD], all[i][SQL_ROW_SET], all[i][SQL_ROW_TAKE]);
+    return 0;
+}
+EOF
+cat >want <<'EOF'
+INSERT INTO pawl.row (name, at) SELECT * FROM unnest($1::text[], $2::bigint[])
+ON CONFLICT DO NOTHING|UPDATE pawl.row SET at = v.c2, seen = $3::bigint
+FROM unnest($1::text[], $2::bigint[]) v (c1, c2)
+WHERE name = v.c1|SELECT name FROM pawl.row WHERE at <= $1::bigint FOR UPDATE SKIP LOCKED
+INSERT INTO pawl_row (name, at) VALUES (?1, ?2)
+ON CONFLICT DO NOTHING|UPDATE pawl_row SET at = ?2, seen = ?3
+WHERE name = ?1|SELECT name FROM pawl_row WHERE at <= ?1
+INSERT IGNORE INTO pawl_row (name, at) VALUES rows($1, $2)|each{UPDATE pawl_row SET at = $2, seen = $3
+WHERE name = $1}|SELECT 7
+EOF
+gcc -std=gnu17 -Wall -Wextra -Werror -Iout -o main main.c out/*.c >log 2>&1 && ./main >got 2>>log &&
+    diff want got >>log
+result $? shared_statement_in_every_engine
+
+shared
+sed -i 's/^WHERE name/AND name/' sql/all/row.sql
+refused shared_statement_without_where 'all/row.sql:4: statement "row_set" cannot be written for pg'
+
+shared
+printf -- '-- name: row_lost\nSELECT 1;\n' >>sql/all/row.sql
+refused shared_statement_unknown 'statement "row_lost" is not in sql/statements.txt'
 
 # A statement of the tests is in no release.
 fresh

@@ -4,10 +4,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/fields.h"
 #include "api/match.h"
 #include "api/reply.h"
 #include "base/buf.h"
+#include "model/fields.h"
 #include "check.h"
 
 struct thing {

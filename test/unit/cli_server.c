@@ -20,81 +20,7 @@
 
 #include "base/world.h"
 #include "check.h"
-
-#define PAWL PAWL_BUILD_DIR "/pawl"
-#define TEXT_MAX (64 << 10)
-#define WAIT_US (20 * SEC_US * check_scale())
-
-static char out[TEXT_MAX], err_out[TEXT_MAX];
-static int port;     /* of the server */
-static pid_t server; /* the server */
-
-static void slurp(const char *path, char *to)
-{
-    FILE *f = fopen(path, "r");
-    TRUE(f != NULL);
-    to[fread(to, 1, TEXT_MAX - 1, f)] = 0;
-    fclose(f);
-}
-
-/* Read from fd until the text appears; ends the case when it does not. */
-static void read_until(int fd, char *to, const char *text)
-{
-    size_t n = strlen(to);
-    int64_t until_us = world_mono(&world_real) + WAIT_US;
-    while (!strstr(to, text)) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        int left_ms = (int)((until_us - world_mono(&world_real)) / 1000);
-        ssize_t got = -1;
-        if (left_ms > 0 && poll(&p, 1, left_ms) > 0)
-            got = read(fd, to + n, TEXT_MAX - 1 - n);
-        if (got <= 0)
-            FAIL("\"%s\" did not come; got: %s", text, to);
-        n += (size_t)got;
-        to[n] = 0;
-    }
-}
-
-/* Start a server in this folder with these options in addition; it ends with the case. */
-static void serve(const char *more)
-{
-    char line[1024];
-    int ends[2];
-    snprintf(line, sizeof(line),
-             "exec " PAWL " serve --listen 127.0.0.1:0 --db sqlite:s.db --config /dev/null %s "
-             "2>server.log",
-             more);
-    EQ_INT(pipe2(ends, O_CLOEXEC), 0);
-    server = fork();
-    if (server == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(ends[1], STDOUT_FILENO);
-        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    out[0] = 0;
-    read_until(ends[0], out, "\n");
-    const char *at = strstr(out, "://127.0.0.1:");
-    TRUE(at != NULL);
-    port = (int)strtol(at + strlen("://127.0.0.1:"), NULL, 10);
-}
-
-/* Run a line of shell in which $u is "127.0.0.1:PORT" and `pawl` is the program. Returns the exit
- * code. */
-static int run(const char *line)
-{
-    char whole[4096];
-    snprintf(whole, sizeof(whole),
-             "{ u=127.0.0.1:%d; unset PAWL_TOKEN SSL_CERT_FILE; export PAWL_URL=http://$u; "
-             "pawl() { " PAWL " \"$@\"; }; %s; } >out.txt 2>err.txt </dev/null",
-             port, line);
-    int status = system(whole);
-    TRUE(WIFEXITED(status));
-    slurp("out.txt", out);
-    slurp("err.txt", err_out);
-    return WEXITSTATUS(status);
-}
+#include "cli_server.h"
 
 static int listen_here(int *out_port)
 {
@@ -552,34 +478,6 @@ TEST(an_unblock_whose_answer_is_lost_says_where_to_look)
 }
 
 /* ---- Confirmation before many calls change --------------------------------------------------- */
-
-/* Run `pawl ARGS` with a terminal as stdin, stdout and stderr. With `prompt` it waits for that text
- * and types `answer`; the output is in `out`. Returns the exit code. */
-static int run_on_terminal(const char *args, const char *prompt, const char *answer)
-{
-    char line[1024];
-    int master, status = 0;
-    snprintf(line, sizeof(line), PAWL " %s --url http://127.0.0.1:%d", args, port);
-    pid_t child = forkpty(&master, NULL, NULL, NULL);
-    if (child < 0)
-        skip("needs a terminal, and none can be made here: %s", strerror(errno));
-    if (child == 0) {
-        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-        _exit(127);
-    }
-    out[0] = 0;
-    if (prompt) {
-        read_until(master, out, prompt);
-        EQ_INT(write(master, answer, strlen(answer)), (ssize_t)strlen(answer));
-    }
-    size_t n = strlen(out);
-    for (ssize_t got; n < TEXT_MAX - 1 && (got = read(master, out + n, TEXT_MAX - 1 - n)) > 0;)
-        n += (size_t)got;
-    out[n] = 0;
-    close(master);
-    EQ_INT(waitpid(child, &status, 0), child);
-    return WEXITSTATUS(status);
-}
 
 /* How many calls have this status. */
 static void are(const char *status, const char *want)

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -219,4 +220,28 @@ TEST(threads_agree)
         pthread_join(t[i], NULL);
     for (size_t i = 1; i < 8; i++)
         EQ_MEM(d[i], d[0], 32);
+}
+
+TEST(derived_id_is_a_name)
+{
+    char text[300];
+    struct arena a;
+    arena_init(&a, 1 << 16);
+    memset(text, 'x', sizeof text);
+    struct bytes id = ident_derived(&a, (struct bytes){ text, 255 });
+    EQ_PTR(id.data, text); /* as it is, up to the limit */
+    EQ_UINT(id.len, 255);
+    id = ident_derived(&a, (struct bytes){ text, 256 });
+    EQ_UINT(id.len, 180 + 1 + 43);
+    EQ_MEM(id.data, text, 180);
+    EQ_INT(id.data[180], '~');
+    struct bytes other = ident_derived(&a, (struct bytes){ text, 257 });
+    FALSE(bytes_eq(id, other));
+    for (size_t i = 181; i < id.len; i++)
+        TRUE(id.data[i] == '-' || id.data[i] == '_' || isalnum((unsigned char)id.data[i]));
+    memcpy(text + 179, "\xc3\xa9", 2); /* a character across the cut is left out */
+    id = ident_derived(&a, (struct bytes){ text, 256 });
+    EQ_UINT(id.len, 179 + 1 + 43);
+    TRUE(utf8_valid(id));
+    arena_release(&a);
 }

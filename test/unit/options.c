@@ -62,6 +62,8 @@ TEST(only_what_differs_is_stored)
 
 static void eq_options(const struct call_spec *a, const struct call_spec *b)
 {
+    EQ_BYTES(a->schedule.data, a->schedule.len, b->schedule.data, b->schedule.len);
+    EQ_INT(a->scheduled_us, b->scheduled_us);
     EQ_INT(a->max_attempts, b->max_attempts);
     EQ_INT(a->max_lost, b->max_lost);
     EQ_INT(a->timeout_us, b->timeout_us);
@@ -105,6 +107,10 @@ TEST(any_options_read_back)
         if (roll(2))
             s.backoff.jitter = world_unit(&world_real);
         s.on_dead = (enum pawl_on_dead)roll(2);
+        if (roll(2)) {
+            s.schedule = BYTES("n\"ight \xc3\xa9");
+            s.scheduled_us = roll(2) ? 1 + (int64_t)roll((uint64_t)DURATION_MAX_US) : 0;
+        }
         s.watch = (unsigned)roll(WATCH_ALL + 1);
         OK(call_options_read(&arena, written(&s), &back, &err), &err);
         eq_options(&s, &back);
@@ -137,6 +143,10 @@ TEST(what_we_did_not_write_is_broken)
         "{\"backoff_jitter\":\"0\"}",
         "{\"on_dead\":\"skip\"}",
         "{\"on_dead\":1}",
+        "{\"schedule\":1}",
+        "{\"schedule\":\"\"}",
+        "{\"schedule\":\"a\",\"scheduled_us\":\"1\"}",
+        "{\"scheduled_us\":253402300800000000}",
         "{\"unknown\":1}",
         "{\"max_attempts\":5}x",
     };

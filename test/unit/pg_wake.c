@@ -7,7 +7,9 @@
 #include <stdio.h>
 
 #include "db_server.h"
+#include "exec/node.h"
 #include "fixture.h"
+#include "lib/lib.h"
 #include "store/store.h"
 #include "proxy.h"
 
@@ -164,6 +166,33 @@ TEST(an_idle_node_says_little, .deadline_s = 120)
     fixture_ends(p, "b", PAWL_COMPLETED);
     pawl_close(p);
     pawl_close(other);
+}
+
+/* The same with 100,000 schedules, none of them due, on the node that ticks them. */
+TEST(an_idle_node_with_many_schedules_says_little, .deadline_s = 180)
+{
+    char straight[300];
+    snprintf(straight, sizeof straight, "%s", engine_url(param));
+    struct pawl *p = idle_node(proxy_url(straight), "counted");
+    struct pawl_schedule s = { PAWL_SCHEDULE_INIT, .name = "s", .every_us = 3600 * FIXTURE_SEC,
+                               .starts_at_us = INT64_C(4000000000) * FIXTURE_SEC,
+                               .call = { PAWL_SPEC_INIT, .type = "t" } };
+    struct pawl *other = fixture_open_as(NULL, (struct pawl_options){ .db = straight });
+    struct pawl_err err;
+    OK(pawl_schedule(pawl_program(other), &s), NULL);
+    fixture_on(other, "t", fixture_echo);
+    OK(pawl_start(other, NULL, &err), &err);
+    db_ask(&db_postgres,
+           "INSERT INTO pawl.schedule SELECT 's' || i, spec, version, paused, zone_data, due_at, "
+           "next_at, next_local, last_at, last_local, last_id, last_seq, waiting_at, created_at, "
+           "updated_at FROM pawl.schedule, generate_series(1, 100000) i; ANALYZE pawl.schedule;");
+    pawl_close(other);
+    fixture_submit(p, "a", "t");
+    fixture_ends(p, "a", PAWL_COMPLETED);
+    UNTIL(exec_leads(p->e, LEAD_SCHEDULER));
+    usleep(2000000); /* polling has slowed down again */
+    TRUE(statements_a_second(check_long() ? 10 : 5, 5) < 5);
+    pawl_close(p);
 }
 
 /* A whole idle cluster: fewer than 100 statements a second. */

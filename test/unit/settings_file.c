@@ -186,3 +186,84 @@ TEST(a_file_is_found_or_missed)
     EQ_STATUS(conf_read(&s, ".", &err), PAWL_INVALID, &err);
     settings_release(&s);
 }
+
+TEST(blocks_of_schedules)
+{
+    OK(parse(
+           "retention = 3d\n"
+           "schedule \"nightly\" {   # a comment\n"
+           "  cron = \"0 3 * * 1-5\"\n"
+           "  zone = Europe/Berlin\n"
+           "  type = report\n"
+           "  input = '{\"kind\": \"daily\"}'\n"
+           "  timeout = 5m\n"
+           "  max_attempts = 2\n"
+           "  paused = yes\n"
+           "  tags = {\"team:shop\", \"b:c:d\"}\n"
+           "  backoff { base = 500ms\n factor = 1.5 }\n"
+           "}\n"
+           "schedule beat { every = 90s type = beat }\n"
+           "schedule once { at = {\"2030-01-01T00:00:00Z\", \"2031-01-01T00:00:00Z\"}\n type = t }"
+           "\n"
+           "grace = 5s\n"),
+       &err);
+    EQ_INT(s.n_schedules, 3);
+    EQ_STR(s.schedules[0].name, "nightly");
+    EQ_INT(s.schedules[0].line, 13);
+    EQ_STR(
+        s.schedules[0].text.data,
+        "{\"cron\":\"0 3 * * 1-5\",\"zone\":\"Europe/Berlin\",\"paused\":true,\"type\":\"report\","
+        "\"input\":{\"kind\": \"daily\"},\"max_attempts\":2,\"backoff\":{\"base\":0.5,"
+        "\"factor\":1.5},\"timeout\":300,\"tags\":{\"team\":\"shop\",\"b\":\"c:d\"}}");
+    EQ_STR(s.schedules[1].text.data, "{\"every\":90,\"type\":\"beat\"}");
+    EQ_STR(s.schedules[2].text.data,
+           "{\"at\":[\"2030-01-01T00:00:00Z\",\"2031-01-01T00:00:00Z\"],\"type\":\"t\"}");
+    EQ_INT(s.v[SET_GRACE].number, 5 * SEC_US);
+    settings_release(&s);
+}
+
+TEST(blocks_of_schedules_are_refused_with_their_line)
+{
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        { "schedule a { every = 5s\n type = t\n crom = x }",
+          "pawl.conf:3: schedule \"a\": field \"crom\": is unknown; did you mean cron?" },
+        { "schedule a {\n every = 5s\n}\n",
+          "pawl.conf:3: schedule \"a\": field \"type\": is missing" },
+        { "schedule a {\n type = t\n}\n",
+          "pawl.conf:3: schedule \"a\": field \"cron\": is missing; a schedule has one of cron, "
+          "every "
+          "and at" },
+        { "schedule a {\n type = t\n every = soon\n}\n",
+          "pawl.conf:3: schedule \"a\": field \"every\": is \"soon\", not a number of seconds" },
+        { "schedule a {\n type = t\n\n cron = \"0 24 * * *\"\n}\n",
+          "pawl.conf:4: schedule \"a\": field \"cron\": \"24\" at column 3 " },
+        { "schedule a {\n overlap = some\n type = t\n every = 5s\n}\n",
+          "pawl.conf:2: schedule \"a\": overlap \"some\" is unknown; expected allow, skip, wait or "
+          "replace" },
+        { "schedule a {\n type = t\n every = 5s\n every = 6s\n}\n",
+          "pawl.conf:4: schedule \"a\": field \"every\": was set before, on line 3" },
+        { "schedule a {\n type = t\n every = 5s\n cron = \"@daily\"\n}\n",
+          "pawl.conf:3: schedule \"a\": field \"every\": is given together with \"cron\"" },
+        { "schedule a {\n type = t\n every = 5s\n input = {a}\n}\n", "pawl.conf:4: " },
+        { "schedule a {\n type = t\n every = 5s\n input = nothing\n}\n",
+          "pawl.conf:4: schedule \"a\": field \"input\": is not JSON" },
+        { "schedule a {\n type = t\n every = 5s\n tags = {x}\n}\n",
+          "pawl.conf:4: schedule \"a\": field \"tags\": its items must be NAME:VALUE" },
+        { "schedule a {\n type = t\n every = 5s\n id = x\n}\n",
+          "pawl.conf:4: schedule \"a\": field \"id\": is unknown" },
+        { "schedule a { every = 5s type = t }\nschedule a { every = 6s type = t }\n",
+          "pawl.conf:2: schedule \"a\": is there twice" },
+        { "schedule { every = 5s type = t }\n", "pawl.conf:1: " },
+        { "schedule \"\" { every = 5s type = t }\n", "pawl.conf:1: schedule \"\": " },
+        { "schedule a { every = 5s type = t zone = \"../x\" }\n",
+          "pawl.conf:1: schedule \"a\": field \"zone\": " },
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        EQ_STATUS(parse(cases[i].text), PAWL_INVALID, &err);
+        if (strncmp(err.text, cases[i].why, strlen(cases[i].why)) != 0)
+            EQ_STR(err.text, cases[i].why);
+        settings_release(&s);
+    }
+}

@@ -129,11 +129,12 @@ static enum pawl_status fence(struct ledger *c, struct op *op, struct pawl_err *
 static enum pawl_status decide(struct ledger *c, struct op *op, bool loaded, struct pawl_err *err)
 {
     struct feature_op *q = &op->feature;
-    q->brings = q->repeated = false;
+    q->brings = q->timed = q->repeated = false;
     enum pawl_status st = loaded ? PAWL_OK : load(c, q->of, &op, 1, err);
     if (st == PAWL_OK)
         st = q->of->apply(c, op, err);
     op->brings = op->brings || q->brings;
+    op->timed = op->timed || q->timed;
     return st;
 }
 
@@ -170,6 +171,7 @@ enum pawl_status led_feature_with(struct ledger *c, struct op *op, struct finish
     it->with->brings = (*out)->feature.brings;
     it->with->repeated = (*out)->feature.repeated;
     op->brings = op->brings || (*out)->brings;
+    op->timed = op->timed || (*out)->timed;
     return st;
 }
 
@@ -273,6 +275,11 @@ const struct world *feature_world(const struct ledger *d)
 int64_t feature_retention(const struct ledger *d)
 {
     return d->retention_us;
+}
+
+enum pawl_status feature_finished(struct ledger *d, int step, bool *out, struct pawl_err *err)
+{
+    return led_finished(d, step, out, err);
 }
 
 void *feature_memory(struct ledger *d, const struct feature *f, size_t size)
@@ -381,6 +388,7 @@ static enum pawl_status told(struct ledger *c, const struct op *nested, struct p
     struct op *to = c->tx->telling;
     enum pawl_status st = PAWL_OK;
     to->brings = to->brings || brings(nested);
+    to->timed = to->timed || nested->timed;
     for (size_t i = 0; i < nested->n_ended && st == PAWL_OK; i++)
         st = led_told_ended(to, nested->ended[i], err);
     if (st == PAWL_OK && nested->kind == OP_CANCEL && nested->by_id.state == PAWL_CANCELLED)

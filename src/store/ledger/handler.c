@@ -59,6 +59,7 @@ static enum pawl_status end_apply(struct ledger *c, struct op *op, bool *out, st
     op->lost = end->lost;
     op->n_lost = end->n_lost;
     op->brings = end->brings;
+    op->timed = end->timed;
     c->tx->telling = op;
     return st;
 }

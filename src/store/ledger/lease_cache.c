@@ -216,7 +216,7 @@ static void keep(struct ledger *c, const struct led_lease *l)
                                        .expires_us = it->now.expires_us };
         v->spec.input = (struct payload){ 0 };
         v->spec.type = v->spec.method = v->spec.queue = v->spec.caller = v->spec.client =
-            v->spec.parent = v->spec.traceparent = BYTES_NONE;
+            v->spec.parent = v->spec.traceparent = v->spec.schedule = BYTES_NONE;
         v->spec.tags = NULL;
         v->spec.n_tags = 0;
         to = put(put(to, &v->spec.id), &v->spec.key);

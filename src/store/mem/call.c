@@ -79,7 +79,8 @@ static bool keep_spec(struct mem_call *c, const struct call_spec *from)
            call_keep(c, from->caller, &c->spec.caller) &&
            call_keep(c, from->client, &c->spec.client) &&
            call_keep(c, from->parent, &c->spec.parent) &&
-           call_keep(c, from->traceparent, &c->spec.traceparent) && keep_tags(c, from);
+           call_keep(c, from->traceparent, &c->spec.traceparent) &&
+           call_keep(c, from->schedule, &c->spec.schedule) && keep_tags(c, from);
 }
 
 static struct mem_call *call_new(const struct call_spec *spec)

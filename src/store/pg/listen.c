@@ -60,8 +60,9 @@ static enum pawl_status tell(struct pg *c, unsigned kinds, struct pawl_err *err)
     char channel[PG_CHANNEL_LEN_MAX + 1], payload[8];
     struct led_params p = { 0 };
     channel_name(c, channel);
-    snprintf(payload, sizeof payload, "%s%s%s", kinds & HINT_WORK ? "w" : "",
-             kinds & HINT_ENDED ? "e" : "", kinds & HINT_NODES ? "n" : "");
+    snprintf(payload, sizeof payload, "%s%s%s%s", kinds & HINT_WORK ? "w" : "",
+             kinds & HINT_ENDED ? "e" : "", kinds & HINT_NODES ? "n" : "",
+             kinds & HINT_TIMES ? "t" : "");
     led_text(&p, bytes_of(channel));
     enum pawl_status st = count_others(c, &p, err);
     if (st != PAWL_OK || !c->others)
@@ -77,10 +78,11 @@ static unsigned arrived(struct pg *c)
     PGnotify *n;
     while ((n = PQnotifies(c->db))) {
         if (n->be_pid != PQbackendPID(c->db)) {
-            bool ours = n->extra[0] && !n->extra[strspn(n->extra, "wen")];
+            bool ours = n->extra[0] && !n->extra[strspn(n->extra, "went")];
             heard |= !ours || strchr(n->extra, 'w') ? HINT_WORK : 0;
             heard |= ours && strchr(n->extra, 'e') ? HINT_ENDED : 0;
             heard |= ours && strchr(n->extra, 'n') ? HINT_NODES : 0;
+            heard |= ours && strchr(n->extra, 't') ? HINT_TIMES : 0;
         }
         PQfreemem(n);
     }

@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef API_FIELDS_H
-#define API_FIELDS_H
+#ifndef MODEL_FIELDS_H
+#define MODEL_FIELDS_H
 
 #include <stddef.h>
 
@@ -31,6 +31,12 @@ enum field_kind {
                       (lease_read) */
     FIELD_OBJECT,  /* const struct json *: an object */
     FIELD_ARRAY,   /* const struct json *: an array */
+    FIELD_TIMES,   /* struct times: an array of at most `max` times, RFC 3339, at least one */
+};
+/* What FIELD_TIMES reads, as they were written; nothing is sorted. */
+struct times {
+    int64_t *v;
+    size_t n;
 };
 enum {
     FIELD_MUST = 1,    /* it is required */
@@ -58,11 +64,18 @@ struct shape {
     const struct field *v;
     size_t n;           /* at most 64 */
     const char *prefix; /* before a field's name in sentences: "backoff."; NULL: none */
+    uint64_t without;   /* bit i: v[i] is no member of this kind of object */
 };
 #define SHAPE(title, fields)                                                                       \
     {                                                                                              \
         .name = (title), .v = (fields), .n = COUNT_OF(fields)                                      \
     }
+
+/* Is v[i] a member of it? */
+static inline bool shape_has(const struct shape *s, size_t i)
+{
+    return !(s->without >> i & 1);
+}
 
 /* Fill *out from an object's members; missing ones leave it as it is. INVALID (unknown, repeated,
  * wrong type, out of bounds, missing) with a text that begins `field "name": `. *given (may be

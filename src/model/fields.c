@@ -4,17 +4,17 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/fields.h"
+#include "model/fields.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
-#include "api/words.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "base/world.h"
+#include "model/words.h"
 
 /* One object being read. */
 struct reading {
@@ -80,6 +80,18 @@ void words_text(const char *words, char out[WORDS_TEXT_MAX])
         const char *join = !len ? "" : *at ? ", " : " or ";
         len += (size_t)snprintf(out + len, WORDS_TEXT_MAX - len, "%s%.*s", join, BYTES_ARG(one));
     }
+}
+
+struct bytes text_shown(struct arena *a, struct bytes text)
+{
+    struct bytes shown = arena_copy(a, utf8_cut(text, 64));
+    bool utf8 = utf8_valid(shown);
+    for (size_t i = 0; i < shown.len; i++) {
+        unsigned char c = (unsigned char)shown.data[i];
+        if (c < 0x20 || c == '"' || c == 0x7f || (c >= 0x80 && !utf8))
+            ((char *)shown.data)[i] = '?';
+    }
+    return shown;
 }
 
 /* `status "zzz" is unknown; expected pending, processing or completed` */
@@ -160,6 +172,35 @@ static enum pawl_status read_time(const struct reading *rd, const struct field *
     return PAWL_OK;
 }
 
+static enum pawl_status read_times(const struct reading *rd, const struct field *f,
+                                   const struct json *v, struct times *out)
+{
+    size_t n = 0;
+    if (v->kind != JSON_ARRAY)
+        return wrong(rd, f, v, "an array of times");
+    if (!v->count)
+        return fault(rd, f, "is empty");
+    if (v->count > (size_t)f->max)
+        return err_set(rd->err, PAWL_INVALID, "field \"%s%s\": has %zu times, limit %lld",
+                       prefix_of(rd), f->name, v->count, (long long)f->max);
+    int64_t *at = arena_zalloc(rd->a, v->count, sizeof *at);
+    if (!at)
+        return err_no_memory(rd->err, "a request's fields");
+    for (const struct json *one = v->first; one; one = one->next, n++) {
+        struct bytes raw = utf8_cut(one->raw, 60);
+        if (one->kind != JSON_STRING || !time_parse(json_string(rd->a, one), &at[n]))
+            return err_set(rd->err, PAWL_INVALID,
+                           "field \"%s%s\": item %zu is %.*s%s, not a time such as "
+                           "2026-11-15T08:00:00Z",
+                           prefix_of(rd), f->name, n + 1, BYTES_ARG(raw),
+                           raw.len < one->raw.len ? "..." : "");
+        if (!at[n])
+            at[n] = 1; /* As read_time(). */
+    }
+    *out = (struct times){ at, n };
+    return PAWL_OK;
+}
+
 static enum pawl_status read_base64(const struct reading *rd, const struct field *f,
                                     const struct json *v, struct bytes *out)
 {
@@ -220,6 +261,8 @@ static enum pawl_status read_value(const struct reading *rd, const struct field 
     case FIELD_OBJECT:
     case FIELD_ARRAY:
         return read_node(rd, f, v, out);
+    case FIELD_TIMES:
+        return read_times(rd, f, v, out);
     }
     return PAWL_OK;
 }
@@ -229,7 +272,7 @@ static enum pawl_status read_value(const struct reading *rd, const struct field 
 static const struct field *find(const struct shape *s, struct bytes name)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (bytes_eq(name, bytes_of(s->v[i].name)))
+        if (shape_has(s, i) && bytes_eq(name, bytes_of(s->v[i].name)))
             return &s->v[i];
     return NULL;
 }
@@ -240,6 +283,8 @@ static void names_of(const struct shape *s, char *out, size_t size)
     size_t len = 0;
     out[0] = 0;
     for (size_t i = 0; i < s->n; i++) {
+        if (!shape_has(s, i))
+            continue;
         if (len + strlen(s->v[i].name) + 8 > size) {
             snprintf(out + len, size - len, ", ...");
             return;
@@ -260,7 +305,7 @@ static enum pawl_status unknown(const struct reading *rd, struct bytes name)
 static enum pawl_status missing(const struct reading *rd, uint64_t seen)
 {
     for (size_t i = 0; i < rd->shape->n; i++)
-        if (rd->shape->v[i].flags & FIELD_MUST && !(seen >> i & 1))
+        if (rd->shape->v[i].flags & FIELD_MUST && shape_has(rd->shape, i) && !(seen >> i & 1))
             return fault(rd, &rd->shape->v[i], "is missing");
     return PAWL_OK;
 }

@@ -1,19 +1,17 @@
 /*
- * spec_json.c - a call as clients write it, read strictly into a call_spec (spec_json.h). Pure,
- * except that it makes ids.
+ * spec_json.c - a call as clients write it, read strictly into a call_spec (spec_json.h). Pure.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "api/spec_json.h"
+#include "model/spec_json.h"
 
-#include "api/ask.h"
-#include "api/fields.h"
-#include "api/internal.h"
-#include "api/routes.h"
-#include "api/words.h"
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "model/needs.h"
+#include "base/text.h"
+#include "base/world.h"
+#include "model/words.h"
 
 struct spec_in {
     struct call_spec s;
@@ -34,12 +32,15 @@ static const struct field backoff_fields[] = {
     { "jitter", FIELD_REAL, AT(s.backoff.jitter), .dflt = "0.1", .unit = "0..1",
       .about = "give or take this share of the wait" },
 };
-static const struct shape backoff_shape = { "Backoff", backoff_fields, COUNT_OF(backoff_fields),
-                                            "backoff." };
+static const struct shape backoff_shape = { .name = "Backoff",
+                                            .v = backoff_fields,
+                                            .n = COUNT_OF(backoff_fields),
+                                            .prefix = "backoff." };
 
 /* Names are checked by call_spec_settle(), for all ways to submit. The first field belongs only to
  * a session's request, the last only to other calls: each shape is a part of this table. */
 enum {
+    F_ID = 1,
     F_INPUT = 5,
     F_BYTES = 6,
     F_DELAY = 9,
@@ -52,8 +53,9 @@ enum {
 static const struct field spec_fields[] = {
     { "on_timeout", FIELD_WORD, AT(on_timeout), .words = "wait|cancel", .dflt = "\"wait\"",
       .about = "when the wait is over: stay in line, or be cancelled if it has not begun" },
-    { "id", FIELD_TEXT, AT(s.id), FIELD_NULL, .dflt = "a UUIDv7 is made", .unit = NAME_UNIT,
-      .about = "what the call is known by; a repeat with the same id takes effect once" },
+    [F_ID] = { "id", FIELD_TEXT, AT(s.id), FIELD_NULL, .dflt = "a UUIDv7 is made",
+               .unit = NAME_UNIT,
+               .about = "what the call is known by; a repeat with the same id takes effect once" },
     { "type", FIELD_TEXT, AT(s.type), FIELD_MUST, .unit = NAME_UNIT,
       .about = "what kind of call it is: workers say which types they serve" },
     { "method", FIELD_TEXT, AT(s.method), .dflt = "\"run\"", .unit = NAME_UNIT,
@@ -103,9 +105,19 @@ static const struct field spec_fields[] = {
     { "key", FIELD_TEXT, AT(s.key), FIELD_NULL, .unit = NAME_UNIT,
       .about = "calls of one key run one at a time, in order" },
 };
-const struct shape spec_shape = { "CallSpec", spec_fields + 1, COUNT_OF(spec_fields) - 1, NULL };
-const struct shape session_shape = { "SessionRequest", spec_fields, COUNT_OF(spec_fields) - 1,
-                                     NULL };
+const struct shape spec_shape = { .name = "CallSpec",
+                                  .v = spec_fields + 1,
+                                  .n = COUNT_OF(spec_fields) - 1 };
+const struct shape session_shape = { .name = "SessionRequest",
+                                     .v = spec_fields,
+                                     .n = COUNT_OF(spec_fields) - 1 };
+
+/* The call of a schedule's ticks: they bring the id and the time. */
+#define BIT(i) (UINT64_C(1) << ((i)-1))
+const struct shape tick_spec_shape = { .name = "TickSpec",
+                                       .v = spec_fields + 1,
+                                       .n = COUNT_OF(spec_fields) - 1,
+                                       .without = BIT(F_ID) | BIT(F_RUN_AT) | BIT(F_EXPIRES_AT) };
 
 static enum pawl_status read_tags(struct arena *a, const struct json *tags, struct call_spec *s,
                                   struct pawl_err *err)
@@ -193,75 +205,132 @@ enum pawl_status spec_read_json(struct arena *a, const struct json *object, int6
     return st;
 }
 
-enum pawl_status session_of_json(struct ask *q, const struct json *object, struct call_spec *out,
-                                 bool *out_cancel, struct pawl_err *err)
+enum pawl_status session_read_json(struct arena *a, const struct json *object,
+                                   int64_t call_timeout_us, struct call_spec *out, bool *out_cancel,
+                                   struct pawl_err *err)
 {
-    struct spec_in in = { .s.timeout_us = q->api->call_timeout_us };
-    enum pawl_status st = read_as(q->a, object, &session_shape, &in, err);
+    struct spec_in in = { .s.timeout_us = call_timeout_us };
+    enum pawl_status st = read_as(a, object, &session_shape, &in, err);
     *out = in.s;
     *out_cancel = bytes_eq(in.on_timeout, BYTES("cancel"));
     return st;
 }
 
-enum pawl_status spec_complete(struct ask *q, struct bytes header_id, struct call_spec *out,
-                               struct pawl_err *err)
+enum pawl_status tick_read_json(struct arena *a, const struct json *object, int64_t call_timeout_us,
+                                struct call_spec *out, struct pawl_err *err)
 {
-    if (header_id.data && out->id.data && !bytes_eq(header_id, out->id))
-        return err_set(
-            err, PAWL_INVALID, "field \"id\": is \"%.*s\", and Idempotency-Key says \"%.*s\"",
-            BYTES_ARG(text_shown(q->a, out->id)), BYTES_ARG(text_shown(q->a, header_id)));
-    if (header_id.data)
-        out->id = header_id;
-    out->client = q->who.name;
-    if (out->input.bytes.len > q->api->input_len_max)
-        return err_set(err, PAWL_TOO_LARGE, "field \"input\": is %zu bytes, limit %zu",
-                       out->input.bytes.len, q->api->input_len_max);
-    return call_spec_settle(q->a, q->api->world, out, err);
+    struct spec_in in = { .s.timeout_us = call_timeout_us };
+    enum pawl_status st = read_as(a, object, &tick_spec_shape, &in, err);
+    *out = in.s;
+    return st;
 }
 
-enum pawl_status spec_of_json(struct ask *q, const struct json *object, struct bytes header_id,
-                              struct call_spec *out, struct pawl_err *err)
-{
-    enum pawl_status st = spec_read_json(q->a, object, q->api->call_timeout_us, out, err);
-    return st == PAWL_OK ? spec_complete(q, header_id, out, err) : st;
-}
+/* ---- Writing --------------------------------------------------------------------------------- */
 
-/* ---- Idempotency-Key ------------------------------------------------------------------------- */
-
-/* The content of a structured string (RFC 8941), without quotes and backslashes. Absent: malformed.
- */
-static struct bytes unquote(struct arena *a, struct bytes h)
+/* Write the member if its value is not the default, which `plain` has. */
+static void field_write(struct buf *b, const struct field *f, const void *value, const void *plain)
 {
-    char *out = arena_alloc(a, h.len), *put = out;
-    if (!out)
-        return BYTES_NONE;
-    for (size_t i = 1; i + 1 < h.len; i++) {
-        if (h.data[i] == '"')
-            return BYTES_NONE;
-        if (h.data[i] == '\\' && (++i + 1 >= h.len || (h.data[i] != '"' && h.data[i] != '\\')))
-            return BYTES_NONE;
-        *put++ = h.data[i];
+    const struct bytes *text = value;
+    char real[32], time[TIME_TEXT_LEN + 1];
+    switch (f->kind) {
+    case FIELD_TEXT:
+        if (!text->data)
+            return;
+        json_add_name(b, f->name);
+        json_add_string(b, *text);
+        return;
+    case FIELD_INT:
+        if (*(const int *)value == *(const int *)plain)
+            return;
+        json_add_name(b, f->name);
+        buf_add_int(b, *(const int *)value);
+        return;
+    case FIELD_REAL:
+        if (*(const double *)value == *(const double *)plain)
+            return;
+        real_text(*(const double *)value, real);
+        json_add_name(b, f->name);
+        buf_add_text(b, real);
+        return;
+    case FIELD_SECONDS:
+        if (*(const int64_t *)value == *(const int64_t *)plain)
+            return;
+        json_add_name(b, f->name);
+        json_add_seconds(b, *(const int64_t *)value);
+        return;
+    case FIELD_TIME:
+        if (*(const int64_t *)value == *(const int64_t *)plain)
+            return;
+        time_text(*(const int64_t *)value, time);
+        json_add_name(b, f->name);
+        json_add_string(b, bytes_of(time));
+        return;
+    default:
+        return; /* Members that need more are written by others. */
     }
-    return (struct bytes){ out, (size_t)(put - out) };
 }
 
-enum pawl_status ask_idempotency_key(struct ask *q, struct bytes *out, struct pawl_err *err)
+static void fields_write(struct buf *b, const struct shape *shape, const struct call_spec *s)
 {
-    struct bytes h = http_header(q->r, "idempotency-key");
-    *out = h;
-    if (!h.data)
-        return PAWL_OK;
-    if (http_header_count(q->r, "idempotency-key") > 1)
-        return err_set(err, PAWL_INVALID, "field \"Idempotency-Key\": is given twice");
-    if (h.len >= 1 && h.data[0] == '"') {
-        *out = h.len >= 2 && h.data[h.len - 1] == '"' ? unquote(q->a, h) : BYTES_NONE;
-        if (!out->data)
-            return err_set(
-                err, PAWL_INVALID,
-                "field \"Idempotency-Key\": begins with a quote and is not a quoted string "
-                "(RFC 8941)");
+    struct spec_in in = { .s = *s }, plain = { 0 };
+    call_spec_init(&plain.s);
+    for (size_t i = 0; i < shape->n; i++)
+        if (shape_has(shape, i))
+            field_write(b, &shape->v[i], (const char *)&in + shape->v[i].at,
+                        (const char *)&plain + shape->v[i].at);
+}
+
+static void input_write(struct buf *b, const struct payload *input)
+{
+    if (input->form == PAWL_JSON) {
+        json_add_name(b, "input");
+        buf_add_bytes(b, input->bytes);
+    } else if (input->form == PAWL_BYTES) {
+        json_add_name(b, "input_base64");
+        json_add_base64(b, input->bytes);
     }
-    if (!out->len)
-        return err_set(err, PAWL_INVALID, "field \"Idempotency-Key\": is empty");
-    return PAWL_OK;
+}
+
+static void backoff_write(struct buf *b, const struct call_spec *s)
+{
+    size_t from = b->len;
+    json_add_name(b, "backoff");
+    buf_add_char(b, '{');
+    size_t empty = b->len;
+    fields_write(b, &backoff_shape, s);
+    if (b->len == empty && buf_ok(b))
+        b->len = from;
+    else
+        buf_add_char(b, '}');
+}
+
+static void tags_write(struct buf *b, const struct call_spec *s)
+{
+    if (!s->n_tags)
+        return;
+    json_add_name(b, "tags");
+    buf_add_char(b, '{');
+    for (size_t i = 0; i < s->n_tags; i++) {
+        json_add_comma(b);
+        json_add_string(b, s->tags[i].name);
+        buf_add_char(b, ':');
+        json_add_string(b, s->tags[i].value);
+    }
+    buf_add_char(b, '}');
+}
+
+void tick_write_json(struct buf *b, const struct call_spec *s, unsigned leave_out)
+{
+    buf_add_char(b, '{');
+    fields_write(b, &tick_spec_shape, s);
+    if (s->on_dead == PAWL_ON_DEAD_BLOCK) {
+        json_add_name(b, "on_dead");
+        buf_add_text(b, "\"block\"");
+    }
+    if (!(leave_out & TICK_NO_INPUT))
+        input_write(b, &s->input);
+    backoff_write(b, s);
+    if (!(leave_out & TICK_NO_TAGS))
+        tags_write(b, s);
+    buf_add_char(b, '}');
 }

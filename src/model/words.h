@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef API_WORDS_H
-#define API_WORDS_H
+#ifndef MODEL_WORDS_H
+#define MODEL_WORDS_H
 
 #include <stdbool.h>
 
@@ -16,10 +16,6 @@
 #define STATE_WORDS "pending|processing|completed|failed|dead_letter|cancelled|expired"
 #define CANCEL_WORDS "pending|processing"
 #define RETRY_WORDS "failed|dead_letter|cancelled|expired"
-
-/* `include` of GET /v1/calls, and the bit of each of its words in struct value. */
-#define INCLUDE_WORDS "input|result"
-enum { INCLUDE_INPUT = 1, INCLUDE_RESULT = 2 };
 
 /* Take the next word off *at, which may be NULL. False: there is none. */
 bool word_next(const char **at, struct bytes *out);

@@ -1,0 +1,39 @@
+/*
+ * schedule_json.h - schedules and their runs as clients see them.
+ *
+ * What needs the database or the files of time zones is read on another thread, inside an
+ * ask_read's `work`; printing is pure.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef API_SCHEDULE_JSON_H
+#define API_SCHEDULE_JSON_H
+
+#include "api/ask_io.h"
+#include "base/buf.h"
+#include "base/limits.h"
+#include "feature/cron.h"
+#include "model/schedule.h"
+
+/* A schedule with what is computed for an answer. */
+struct schedule_shown {
+    struct cron_row row;
+    struct schedule s;
+    int64_t next[SCHEDULE_NEXT_SHOWN]; /* coming times; none while it is paused */
+    size_t n_next;
+    const char *note;     /* what a reader may not expect; NULL: nothing */
+    struct cron_run last; /* the newest run; `kind` 0: none is kept */
+};
+/* The zone of this name; errors are about the field `zone`. Any thread; may read a file. */
+MUST_USE enum pawl_status zone_of(struct bytes name, const struct zone **out, struct pawl_err *err);
+/* Fill *out from its row: read the stored text and the newest run, compute the coming times.
+ * BROKEN: the text cannot be read. */
+MUST_USE enum pawl_status schedule_show(struct ask_read *rd, struct store *st, int64_t now_us,
+                                        struct schedule_shown *out);
+/* Append it as an object. `contents`: with input and tags of its call, and the error of its newest
+ * run. */
+void schedule_json_add(struct buf *b, const struct schedule_shown *s, int64_t now_us,
+                       bool contents);
+/* Append a run as an object. */
+void run_json_add(struct buf *b, const struct cron_run *r, bool contents);
+
+#endif

@@ -1,0 +1,459 @@
+/*
+ * cron.c - the feature `cron`: schedules that are put, removed, paused, resumed, and run by hand.
+ * Ticks are in cron_tick.c.
+ *
+ * Store thread, inside a transaction. Every operation may run twice: a group whose commit has no
+ * answer, or that met a deadlock, is decided again. What an operation chooses (a version, the
+ * moment of a manual run) it chooses at its first try and keeps in its struct cron_op, so at the
+ * second try it knows its own row: a row with the version that it made, or a call with the id that
+ * it made. If the first try was rolled back instead, the same choice is simply made again.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "feature/cron_inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static enum pawl_status refuse(struct op *op, enum pawl_status status, const char *text)
+{
+    const struct cron_op *q = op->feature.ctx;
+    op->status = err_set(&op->err, status, "schedule \"%.*s\"%s", BYTES_ARG(q->name), text);
+    return PAWL_OK;
+}
+
+/* The answer of a check that failed. Only what this schedule alone has brought about is an answer;
+ * without memory the group is undone. */
+static enum pawl_status refused(struct op *op, const struct pawl_err *why, struct pawl_err *err)
+{
+    if (why->status == PAWL_NO_MEMORY) {
+        if (err)
+            *err = *why;
+        return why->status;
+    }
+    op->err = *why;
+    op->status = why->status;
+    return PAWL_OK;
+}
+
+/* The version of the next change, the same at every try. */
+static int64_t version_make(const struct ledger *d, struct cron_op *q, const struct row *r)
+{
+    if (!q->made_us)
+        q->made_us = MAX(feature_now(d), r->version + 1);
+    return q->made_us;
+}
+
+/* Did an earlier try of this operation store this row? */
+static bool is_own(const struct cron_op *q, const struct row *r)
+{
+    return q->made_us && r->stored && r->version == q->made_us;
+}
+
+/* ---- Conditions ------------------------------------------------------------------------------ */
+
+static bool fits(const struct cron_op *q, const struct row *r)
+{
+    bool conditional = q->if_version || q->n_or_versions || q->if_any;
+    if (q->if_none && r->stored)
+        return false;
+    bool any = !conditional || (q->if_any && r->stored);
+    any = any || (r->stored && q->if_version == r->version);
+    for (size_t i = 0; i < q->n_or_versions; i++)
+        any = any || (r->stored && q->or_versions[i] == r->version);
+    return any;
+}
+
+/* Must the schedule exist, and does it not? Does the condition not hold? Then the operation is
+ * refused. */
+static bool blocked(struct op *op, const struct row *r, bool must_exist)
+{
+    struct cron_op *q = op->feature.ctx;
+    char version[32] = "";
+    if (must_exist && !r->stored) {
+        op->status = err_set(&op->err, PAWL_NOT_FOUND, "no schedule \"%.*s\"", BYTES_ARG(q->name));
+        return true;
+    }
+    if (fits(q, r))
+        return false;
+    q->version = r->stored ? r->version : 0;
+    if (r->stored)
+        snprintf(version, sizeof version, "%lld", (long long)r->version);
+    op->status = err_set(&op->err, PAWL_STALE, "schedule \"%.*s\" %s%s", BYTES_ARG(q->name),
+                         r->stored ? "has version " : "does not exist", version);
+    return true;
+}
+
+/* ---- Put ------------------------------------------------------------------------------------- */
+
+/* Ticks of the former schedule that were due and not decided are over: it never ticks again. Only
+ * their count is kept. */
+static enum pawl_status former_ends(struct ledger *d, const struct row *r, struct pawl_err *err)
+{
+    struct pawl_err why;
+    struct plan p;
+    int64_t now_us = feature_now(d);
+    enum pawl_status st = plan_stored(feature_arena(d), r, &p, &why);
+    struct bytes zone = st == PAWL_OK ? p.s.zone : BYTES("UTC");
+    if (r->waiting_us) {
+        struct tick_row t = {
+            .at_us = r->waiting_us, .kind = CRON_SKIPPED, .reason = CRON_CHANGED, .zone = zone
+        };
+        st = tick_add(d, r->name, &t, err);
+        if (st != PAWL_OK)
+            return st;
+    }
+    if (!r->next.at_us || r->next.at_us > now_us || r->pause == PAUSE_YES)
+        return PAWL_OK;
+    struct tick_row t = { .at_us = r->next.at_us, .kind = CRON_MISSED, .zone = zone, .count = 1 };
+    struct schedule_tick newest;
+    if (zone.data && st == PAWL_OK && schedule_prev(&p.s.rule, p.zone, now_us, &newest) &&
+        newest.at_us > r->next.at_us) {
+        t.at_us = newest.at_us;
+        t.count += schedule_count(&p.s.rule, p.zone, r->next.at_us, now_us);
+    }
+    return tick_add(d, r->name, &t, err);
+}
+
+/* Everything but the spec stays as it is. */
+static enum pawl_status pause_write(struct ledger *d, struct op *op, struct row *r, bool paused,
+                                    struct pawl_err *err)
+{
+    struct cron_op *q = op->feature.ctx;
+    r->version = version_make(d, q, r);
+    r->pause = paused ? PAUSE_YES : PAUSE_OVER;
+    r->updated_us = feature_now(d);
+    row_set_due(r, feature_now(d));
+    q->changed = true;
+    q->version = r->version;
+    op->feature.timed = !paused;
+    return row_put(d, r, err);
+}
+
+static enum pawl_status put_new(struct ledger *d, struct op *op, struct row *r,
+                                const struct plan *p, struct bytes spec, struct pawl_err *err)
+{
+    struct cron_op *q = op->feature.ctx;
+    struct schedule_tick next;
+    int64_t now_us = feature_now(d);
+    enum pawl_status st = PAWL_OK;
+    bool paused = q->schedule->paused_given ? q->schedule->paused : r->pause == PAUSE_YES;
+    struct pawl_err why;
+    st = schedule_rule_check(&p->s.rule, p->zone, now_us, &why);
+    if (st != PAWL_OK)
+        return refused(op, &why, err);
+    /* Never back, and never to a tick of the former schedule. */
+    if (!schedule_next(&p->s.rule, p->zone, MAX(now_us, r->last.at_us), &next))
+        return refuse(op, PAWL_INVALID, " has no tick in the future");
+    if (r->stored)
+        st = former_ends(d, r, err);
+    bool is_new = !r->stored;
+    r->version = version_make(d, q, r);
+    r->created_us = is_new ? now_us : r->created_us;
+    r->updated_us = now_us;
+    r->spec = spec;
+    r->zone_data = arena_copy(feature_arena(d), bytes_of(zone_version(p->zone)));
+    r->next = next;
+    r->last = tick_in(p->zone, r->last.at_us);
+    r->waiting_us = 0;
+    r->pause = paused ? PAUSE_YES : PAUSE_NO;
+    row_set_due(r, now_us);
+    q->created = is_new;
+    q->changed = true;
+    q->version = r->version;
+    op->feature.timed = !paused;
+    if (st != PAWL_OK || !r->zone_data.data)
+        return st == PAWL_OK ? err_no_memory(err, "a schedule") : st;
+    return is_new ? row_add(d, r, err) : row_put(d, r, err);
+}
+
+/* A repeat finds the row that its first try stored, and answers as that did: `created` and
+ * `changed` still stand in the struct. Two operations that chose the same version from the same
+ * former row differ in their spec, or it does not matter which of them stored it. */
+static enum pawl_status put(struct ledger *d, struct op *op, struct row *r, struct pawl_err *err)
+{
+    struct cron_op *q = op->feature.ctx;
+    const struct schedule *s = q->schedule;
+    struct pawl_err why = { 0 };
+    struct plan p;
+    struct bytes spec;
+    bool finished;
+    enum pawl_status st = feature_finished(d, CRON_STEP, &finished, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!finished)
+        return refuse(op, PAWL_STATE,
+                      " needs every node to run this version: run pawl migrate finish");
+    st = schedule_write(feature_arena(d), s, &spec, err);
+    if (st != PAWL_OK)
+        return st;
+    bool same = r->stored && bytes_eq(spec, r->spec);
+    bool pauses = s->paused_given && s->paused != (r->pause == PAUSE_YES);
+    if (is_own(q, r) && same && !pauses) {
+        q->version = r->version;
+        return PAWL_OK;
+    }
+    q->created = q->changed = false;
+    if (blocked(op, r, false))
+        return PAWL_OK;
+    if (same && pauses)
+        return pause_write(d, op, r, s->paused, err);
+    if (same) {
+        q->version = r->version;
+        return PAWL_OK;
+    }
+    st = plan_given(s, &p, &why);
+    return st == PAWL_OK ? put_new(d, op, r, &p, spec, err) : refused(op, &why, err);
+}
+
+/* ---- The others ------------------------------------------------------------------------------ */
+
+/* A repeat that finds no row removed it itself, or another did so meanwhile: it is gone either way.
+ */
+static enum pawl_status delete (struct ledger *d, struct op *op, struct row *r,
+                                struct pawl_err *err) {
+    struct cron_op *q = op->feature.ctx; if (q->removes && !r->stored) return PAWL_OK;
+    if (blocked(op, r, true)) return PAWL_OK;
+    q->removes = true;
+    enum pawl_status st = former_ends(d, r, err);
+    return st == PAWL_OK ? row_remove(d, r, err) : st;
+}
+
+static enum pawl_status pause_or_resume(struct ledger *d, struct op *op, struct row *r,
+                                        struct pawl_err *err)
+{
+    struct cron_op *q = op->feature.ctx;
+    bool paused = q->what == CRON_PAUSE;
+    if (is_own(q, r) && (r->pause == PAUSE_YES) == paused) {
+        q->version = r->version;
+        return PAWL_OK;
+    }
+    q->changed = false;
+    if (blocked(op, r, true))
+        return PAWL_OK;
+    q->version = r->version;
+    return (r->pause == PAUSE_YES) == paused ? PAWL_OK : pause_write(d, op, r, paused, err);
+}
+
+/* The id of a manual run. Without a key it is made from the moment, which must differ from that of
+ * other runs of this schedule: the row's lock keeps them apart, and a run that is stored is looked
+ * for by its id. */
+static struct bytes run_id(struct ledger *d, struct cron_op *q)
+{
+    struct arena *a = feature_arena(d);
+    char *id = q->run_key.data
+                   ? arena_printf(a, "cron:%.*s!%.*s", BYTES_ARG(q->name), BYTES_ARG(q->run_key))
+                   : NULL;
+    if (q->run_key.data)
+        return id ? ident_derived(a, bytes_of(id)) : BYTES_NONE;
+    return tick_id(a, q->name, q->made_us, "!manual");
+}
+
+static enum pawl_status run_accept(struct ledger *d, struct op *op, const struct plan *p,
+                                   struct accepted *out, struct pawl_err *err)
+{
+    struct cron_op *q = op->feature.ctx;
+    struct call_spec spec;
+    struct op accept = { .kind = OP_ACCEPT, .accept = { .v = &spec, .n = 1 } };
+    q->id = run_id(d, q);
+    if (!q->id.data)
+        return err_no_memory(err, "a manual run");
+    enum pawl_status st = plan_call(d, p, q->name, q->id, 0, &spec, err);
+    spec.client = q->client;
+    if (st == PAWL_OK)
+        st = feature_nested(d, &accept, err);
+    if (st != PAWL_OK)
+        return st;
+    if (accept.status != PAWL_OK) {
+        op->status = accept.status;
+        op->err = accept.err;
+        return PAWL_OK;
+    }
+    *out = accept.accept.out[0];
+    return PAWL_OK;
+}
+
+/* Its tick. Written with the call: a repeat that finds the call finds the tick as well. Its number
+ * comes from its id, so that runs of one microsecond have a row each. */
+static enum pawl_status run_tick(struct ledger *d, const struct cron_op *q, const struct plan *p,
+                                 struct pawl_err *err)
+{
+    struct tick_row t = { .at_us = q->made_us,
+                          .no = 1 + (int64_t)(id_hash(q->id) % INT32_MAX),
+                          .kind = CRON_MANUAL,
+                          .zone = p->s.zone,
+                          .call_id = q->id,
+                          .node = q->node };
+    return tick_add(d, q->name, &t, err);
+}
+
+/* Without a key, the moment is chosen at the first try: the first one at which no other run was
+ * asked for. At a later try a call with that id is the own one. (Known edge: two runs that were
+ * asked for in the same microsecond on two nodes, of which one was rolled back and repeated, are
+ * one run.) */
+static enum pawl_status run(struct ledger *d, struct op *op, struct row *r, struct pawl_err *err)
+{
+    struct cron_op *q = op->feature.ctx;
+    struct pawl_err why;
+    struct accepted a = { 0 };
+    struct plan p;
+    bool first = q->made_us == 0;
+    if (!r->stored) {
+        op->status = err_set(&op->err, PAWL_NOT_FOUND, "no schedule \"%.*s\"", BYTES_ARG(q->name));
+        return PAWL_OK;
+    }
+    enum pawl_status st = plan_stored(feature_arena(d), r, &p, &why);
+    if (st != PAWL_OK)
+        return refused(op, &why, err);
+    if (first)
+        q->made_us = feature_now(d);
+    for (int tries = 0; st == PAWL_OK && op->status == PAWL_OK; tries++) {
+        st = run_accept(d, op, &p, &a, err);
+        bool taken = st == PAWL_OK && op->status == PAWL_OK &&
+                     (a.duplicate || a.status == PAWL_CONFLICT || a.status == PAWL_GONE);
+        if (!first || !taken || q->run_key.data || tries == CRON_STEP_MAX)
+            break;
+        q->made_us++;
+    }
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
+    if (a.status != PAWL_OK)
+        return refuse(op, a.status,
+                      a.status == PAWL_FULL       ? ": its key or the queues and types are full"
+                      : a.status == PAWL_CONFLICT ? ": another call already has the id of this run"
+                                                  : ": this run has ended and is no longer kept");
+    q->duplicate = q->run_key.data && a.duplicate;
+    q->id = arena_copy(op->a, q->id);
+    if (!q->id.data)
+        return err_no_memory(err, "a manual run");
+    return a.duplicate ? PAWL_OK : run_tick(d, q, &p, err);
+}
+
+/* Ticks that are over: nobody else removes them, and what is removed already is no mistake. */
+static enum pawl_status forget_ticks(struct ledger *d, struct op *op, struct pawl_err *err)
+{
+    struct cron_op *q = op->feature.ctx;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    led_int(&p, q->before_us ? q->before_us : feature_now(d) - q->keep_us);
+    led_int(&p, q->max);
+    enum pawl_status st = feature_query(d, SQL_TICK_OLD, &p, &rows, err);
+    for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
+        const union feature_value v[] = { { .b = led_get(rows, i, 0) },
+                                          { .i = led_get_int(rows, i, 1) },
+                                          { .i = led_get_int(rows, i, 2) } };
+        st = feature_row(d, SQL_TICK_REMOVE, "tii", v, FEATURE_ANY, err);
+    }
+    q->removed = st == PAWL_OK ? rows->n : 0;
+    q->more = st == PAWL_OK && rows->n == q->max;
+    return st;
+}
+
+/* ---- The feature ----------------------------------------------------------------------------- */
+
+static bool named(enum cron_do what)
+{
+    return what != CRON_TICK && what != CRON_ZONES && what != CRON_FORGET;
+}
+
+static enum pawl_status load(struct ledger *d, struct op *const *ops, size_t n,
+                             struct pawl_err *err)
+{
+    struct bytes *names = arena_alloc(feature_arena(d), (n + 1) * sizeof *names);
+    size_t some = 0;
+    if (!names)
+        return err_no_memory(err, "schedules");
+    for (size_t i = 0; i < n; i++) {
+        const struct cron_op *q = ops[i]->feature.ctx;
+        if (named(q->what))
+            names[some++] = q->name;
+    }
+    return rows_lock(d, names, some, err);
+}
+
+static enum pawl_status apply_named(struct ledger *d, struct op *op, struct pawl_err *err)
+{
+    struct cron_op *q = op->feature.ctx;
+    struct bytes name = q->name;
+    /* A gc in the same group makes the transaction forget its rows; then it is read again. */
+    enum pawl_status st = rows_lock(d, &name, 1, err);
+    struct row *r = st == PAWL_OK ? row_find(d, q->name) : NULL;
+    if (!r)
+        return st == PAWL_OK ? err_no_memory(err, "schedules") : st;
+    switch (q->what) {
+    case CRON_PUT:
+        return put(d, op, r, err);
+    case CRON_DELETE:
+        return delete (d, op, r, err);
+    case CRON_PAUSE:
+    case CRON_RESUME:
+        return pause_or_resume(d, op, r, err);
+    case CRON_RUN:
+        return run(d, op, r, err);
+    case CRON_TICK:
+    case CRON_ZONES:
+    case CRON_FORGET:
+        break;
+    }
+    CHECK(!"a named operation");
+    return PAWL_BROKEN;
+}
+
+static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *err)
+{
+    const struct cron_op *q = op->feature.ctx;
+    if (named(q->what))
+        return apply_named(d, op, err);
+    CHECK(q->max >= 1 && q->max <= CRON_STEP_MAX);
+    if (q->what == CRON_TICK)
+        return cron_tick(d, op, err);
+    return q->what == CRON_ZONES ? cron_zones(d, op, err) : forget_ticks(d, op, err);
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+static const struct schedule *copy_schedule(struct arena *a, const struct schedule *s)
+{
+    size_t n = s ? s->rule.n_at : 0;
+    struct schedule *to = s ? arena_alloc(a, sizeof *to) : NULL;
+    int64_t *at = to && n ? arena_zalloc(a, n, sizeof *at) : NULL;
+    if (!to)
+        return NULL;
+    *to = *s;
+    to->name = arena_copy(a, s->name);
+    to->cron = arena_copy(a, s->cron);
+    to->zone = arena_copy(a, s->zone);
+    if (at)
+        memcpy(at, s->rule.at_us, n * sizeof *at);
+    to->rule.at_us = at;
+    return call_spec_copy(a, &s->call, &to->call) ? to : NULL;
+}
+
+static void *copy(struct arena *a, const void *ctx)
+{
+    const struct cron_op *q = ctx;
+    struct cron_op *to = arena_alloc(a, sizeof *to);
+    int64_t *versions =
+        q->n_or_versions ? arena_zalloc(a, q->n_or_versions, sizeof *versions) : NULL;
+    if (!to)
+        return NULL;
+    *to = *q;
+    to->name = arena_copy(a, q->name);
+    to->run_key = arena_copy(a, q->run_key);
+    to->client = arena_copy(a, q->client);
+    to->node = arena_copy(a, q->node);
+    to->after = arena_copy(a, q->after);
+    to->schedule = copy_schedule(a, q->schedule);
+    if (versions)
+        memcpy(versions, q->or_versions, q->n_or_versions * sizeof *versions);
+    to->or_versions = versions;
+    return a->failed || (q->schedule && !to->schedule) ? NULL : to;
+}
+
+const struct feature feature_cron = {
+    .name = "cron",
+    .watch = WATCH_CRON,
+    .load = load,
+    .apply = apply,
+    .moved = cron_moved,
+    .copy = copy,
+};

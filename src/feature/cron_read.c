@@ -1,0 +1,191 @@
+/*
+ * cron_read.c - reading schedules and their ticks (cron.h). Any thread, with a connection of its
+ * own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/limits.h"
+#include "feature/cron_inside.h"
+#include "store/store.h"
+
+/* What a look is for; its answer goes into `a`. */
+struct looking {
+    struct arena *a;
+    union {
+        const struct bytes *name;
+        const struct cron_query *query;
+        const struct cron_run_query *runs;
+    };
+    struct cron_row *row;
+    struct cron_rows *rows;
+    struct cron_run_rows *ticks;
+    struct cron_due *due;
+    bool found;
+};
+
+static struct bytes keep(struct looking *l, struct bytes b)
+{
+    return arena_copy(l->a, b);
+}
+
+static struct cron_row shown(struct looking *l, const struct row *r)
+{
+    return (struct cron_row){ .name = keep(l, r->name),
+                              .spec = keep(l, r->spec),
+                              .version = r->version,
+                              .next_us = r->next.at_us,
+                              .paused = r->pause == PAUSE_YES,
+                              .zone_data = keep(l, r->zone_data),
+                              .last_us = r->last.at_us,
+                              .last_id = keep(l, r->last_id),
+                              .waiting_us = r->waiting_us,
+                              .created_us = r->created_us,
+                              .updated_us = r->updated_us };
+}
+
+/* ---- Schedules ------------------------------------------------------------------------------- */
+
+static enum pawl_status look_one(struct ledger *d, void *ctx, struct pawl_err *err)
+{
+    struct looking *l = ctx;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    led_text(&p, *l->name);
+    enum pawl_status st = feature_query(d, SQL_CRON_READ, &p, &rows, err);
+    if (st != PAWL_OK || rows->n == 0)
+        return st;
+    struct row r = row_read(rows, 0);
+    *l->row = shown(l, &r);
+    l->found = true;
+    return l->a->failed ? err_no_memory(err, "a schedule") : PAWL_OK;
+}
+
+enum pawl_status cron_get(struct store *s, struct arena *a, struct bytes name, struct cron_row *out,
+                          struct pawl_err *err)
+{
+    struct looking l = { .a = a, .name = &name, .row = out };
+    enum pawl_status st = store_look(s, look_one, &l, err);
+    if (st != PAWL_OK || l.found)
+        return st;
+    return err_set(err, PAWL_NOT_FOUND, "no schedule \"%.*s\"", BYTES_ARG(name));
+}
+
+static enum pawl_status look_list(struct ledger *d, void *ctx, struct pawl_err *err)
+{
+    struct looking *l = ctx;
+    const struct cron_query *q = l->query;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    led_text(&p, q->after.data ? q->after : BYTES(""));
+    led_int(&p, q->limit + 1);
+    enum pawl_status st = feature_query(d, SQL_CRON_LIST, &p, &rows, err);
+    if (st != PAWL_OK)
+        return st;
+    l->rows->n = (size_t)MIN(rows->n, q->limit);
+    l->rows->v = arena_zalloc(l->a, l->rows->n + 1, sizeof *l->rows->v);
+    for (size_t i = 0; l->rows->v && i < l->rows->n; i++) {
+        struct row r = row_read(rows, (int)i);
+        l->rows->v[i] = shown(l, &r);
+    }
+    l->rows->next = BYTES_NONE;
+    if (!l->a->failed && rows->n > q->limit)
+        l->rows->next = l->rows->v[l->rows->n - 1].name;
+    return l->a->failed ? err_no_memory(err, "schedules") : PAWL_OK;
+}
+
+enum pawl_status cron_list(struct store *s, struct arena *a, const struct cron_query *q,
+                           struct cron_rows *out, struct pawl_err *err)
+{
+    struct looking l = { .a = a, .query = q, .rows = out };
+    assert(q->limit >= 1 && q->limit <= LIST_MAX);
+    return store_look(s, look_list, &l, err);
+}
+
+static enum pawl_status look_due(struct ledger *d, void *ctx, struct pawl_err *err)
+{
+    struct looking *l = ctx;
+    struct led_rows *rows;
+    enum pawl_status st = feature_query(d, SQL_CRON_NEXT, NULL, &rows, err);
+    l->due->next_us = st == PAWL_OK && rows->n ? led_get_int(rows, 0, 0) : 0;
+    l->due->now_us = feature_now(d);
+    return st;
+}
+
+enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err *err)
+{
+    struct looking l = { .due = out };
+    return store_look(s, look_due, &l, err);
+}
+
+/* ---- Ticks ----------------------------------------------------------------------------------- */
+
+enum { T_AT, T_NO, T_KIND, T_REASON, T_ZONE, T_COUNT, T_CALL_ID, T_NODE, T_CREATED_AT };
+
+static enum pawl_status look_ticks(struct ledger *d, void *ctx, struct pawl_err *err)
+{
+    struct looking *l = ctx;
+    const struct cron_run_query *q = l->runs;
+    struct cron_run_rows *out = l->ticks;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    led_text(&p, q->name);
+    led_int(&p, q->before_us ? q->before_us : INT64_MAX);
+    led_int(&p, q->before_us ? q->before_no : INT64_MAX);
+    led_int(&p, q->limit + 1);
+    enum pawl_status st = feature_query(d, SQL_TICK_LIST, &p, &rows, err);
+    if (st != PAWL_OK)
+        return st;
+    out->n = (size_t)MIN(rows->n, q->limit);
+    out->more = rows->n > q->limit;
+    out->v = arena_zalloc(l->a, out->n + 1, sizeof *out->v);
+    for (size_t i = 0; out->v && i < out->n; i++)
+        out->v[i] = (struct cron_run){ .name = keep(l, q->name),
+                                       .at_us = led_get_int(rows, (int)i, T_AT),
+                                       .no = led_get_int(rows, (int)i, T_NO),
+                                       .kind = (enum cron_kind)led_get_int(rows, (int)i, T_KIND),
+                                       .reason = keep(l, led_get(rows, (int)i, T_REASON)),
+                                       .zone = keep(l, led_get(rows, (int)i, T_ZONE)),
+                                       .count = led_get_int(rows, (int)i, T_COUNT),
+                                       .decided_us = led_get_int(rows, (int)i, T_CREATED_AT),
+                                       .id = keep(l, led_get(rows, (int)i, T_CALL_ID)),
+                                       .node = keep(l, led_get(rows, (int)i, T_NODE)) };
+    return l->a->failed ? err_no_memory(err, "ticks") : PAWL_OK;
+}
+
+/* What the calls came to. Read after the ticks, so a call may be further than its tick says, never
+ * behind it. */
+static enum pawl_status calls_read(struct store *s, struct arena *a, struct cron_run_rows *out,
+                                   struct pawl_err *err)
+{
+    struct bytes *ids = arena_alloc(a, (out->n + 1) * sizeof *ids);
+    struct cron_run **of = arena_alloc(a, (out->n + 1) * sizeof(struct cron_run *));
+    struct get g = { .ids = ids };
+    if (!ids || !of)
+        return err_no_memory(err, "ticks");
+    for (size_t i = 0; i < out->n; i++)
+        if (out->v[i].id.data) {
+            of[g.n] = &out->v[i];
+            ids[g.n++] = out->v[i].id;
+        }
+    enum pawl_status st = g.n ? store_get(s, a, &g, err) : PAWL_OK;
+    for (size_t i = 0; st == PAWL_OK && i < g.n; i++) {
+        const struct call *c = &g.out[i];
+        if (g.found[i] == PAWL_NOT_FOUND)
+            continue;
+        of[i]->state = c->state;
+        of[i]->started_us = c->started_us;
+        of[i]->finished_us = c->finished_us;
+        of[i]->error = c->error;
+        of[i]->node = c->node.data ? c->node : of[i]->node;
+    }
+    return st;
+}
+
+enum pawl_status cron_runs(struct store *s, struct arena *a, const struct cron_run_query *q,
+                           struct cron_run_rows *out, struct pawl_err *err)
+{
+    struct looking l = { .a = a, .runs = q, .ticks = out };
+    assert(q->limit >= 1 && q->limit <= LIST_MAX);
+    enum pawl_status st = store_look(s, look_ticks, &l, err);
+    return st == PAWL_OK ? calls_read(s, a, out, err) : st;
+}
