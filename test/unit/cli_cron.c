@@ -126,6 +126,23 @@ TEST(runs_and_times)
     EQ_STR(out, "10\n");
 }
 
+/* The sample declares two; another start finds them as they are. */
+TEST(a_module_brings_its_schedules)
+{
+    char first[200];
+    serve("--module " PAWL_BUILD_DIR "/samples/schedules.so");
+    EQ_INT(run("pawl cron list --json | jq -c '[.schedules[] | .name, .overlap, .every]'"), 0);
+    EQ_STR(out, "[\"report\",\"allow\",null,\"tidy\",\"skip\",300]\n");
+    EQ_INT(run("pawl cron list --json | jq -c '[.schedules[].version]'"), 0);
+    snprintf(first, sizeof(first), "%.190s", out);
+    EQ_INT(run("pawl get \"$(pawl cron run tidy)\" --wait 10s --json | jq -r .result"), 0);
+    HAS_STR(out, "tidied up by cron:tidy@");
+    EQ_INT(kill(server, SIGKILL), 0);
+    serve("--module " PAWL_BUILD_DIR "/samples/schedules.so");
+    EQ_INT(run("pawl cron list --json | jq -c '[.schedules[].version]'"), 0);
+    EQ_STR(out, first);
+}
+
 /* ---- apply ----------------------------------------------------------------------------------- */
 
 #define THREE                                                                                      \
