@@ -72,6 +72,11 @@ static const struct {
     { "queue", "queue, paused" },
     { "reserve", "name, upto" },
     { "ready", "seq, track, `rank`, run_at, attempts, lost, redrives, pos, key_no" },
+    { "schedule", "name, version, paused, zone_data, due_at, next_at, next_local, last_at,\n"
+                  "  last_local, last_id, last_seq, waiting_at, created_at, updated_at" },
+    { "tick", "name, at, no, kind, reason, zone, count, call_id, node, created_at" },
+    { "cron_runs", "id, cron_name, scheduled_time, timezone, status, reason, count, `call`,\n"
+                   "  node_id, started_at, completed_at" },
 };
 
 /* For a GRANT to an account that does not exist MariaDB creates one without a password, unless this
@@ -140,16 +145,23 @@ static void add_monitor(struct grants_text *s, const char *account)
     }
 }
 
-/* The names behind "CREATE TABLE IF NOT EXISTS pawl_" of a text. */
-static void add_tables(struct grants_text *s, const char *text, const char *account)
+/* Grant this right on every table or view whose name stands behind `makes` in a text. */
+static void add_made(struct grants_text *s, const char *text, const char *makes, const char *right,
+                     const char *account)
 {
-    static const char makes[] = "CREATE TABLE IF NOT EXISTS pawl_";
     for (const char *at = text; (at = strstr(at, makes));) {
         char table[NAME_LEN_MAX];
-        at += sizeof makes - 1;
+        at += strlen(makes);
         snprintf(table, sizeof table, "%.*s", (int)strcspn(at, " (\n"), at);
-        add_grant(s, "SELECT, INSERT, UPDATE, DELETE", table, account);
+        add_grant(s, right, table, account);
     }
+}
+
+static void add_tables(struct grants_text *s, const char *text, const char *account)
+{
+    add_made(s, text, "CREATE TABLE IF NOT EXISTS pawl_", "SELECT, INSERT, UPDATE, DELETE",
+             account);
+    add_made(s, text, "CREATE OR REPLACE VIEW pawl_", "SELECT", account);
 }
 
 /* Every table that a step makes, so that none is forgotten. */

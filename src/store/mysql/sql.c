@@ -80,7 +80,7 @@ static size_t own_table(const char *schema, const char *sql, const char **out)
         "attempt", "call",      "cancel",  "change",  "expiry", "find",    "gone",
         "hint",    "id",        "inbox",   "key",     "lane",   "lease",   "line",
         "meta",    "migration", "node",    "number",  "object", "outcome", "queue",
-        "ready",   "tag",       "version", "reserve",
+        "ready",   "tag",       "version", "reserve", "tick",   "schedule",
     };
     size_t len = strlen(schema);
     for (const char *at = sql; *at;) {

@@ -22,7 +22,10 @@ static const char monitor[] =
     "              claimed_at, started_at, finished_at, expires_at, keep_until)\n"
     "  ON \"%2$s\".calls TO \"%1$s\";\n"
     "GRANT SELECT (n, id, type, method, key, queue, client, code, reason, created_at, refused_at)\n"
-    "  ON \"%2$s\".inbox_conflicts TO \"%1$s\";\n";
+    "  ON \"%2$s\".inbox_conflicts TO \"%1$s\";\n"
+    "GRANT SELECT (id, cron_name, scheduled_time, timezone, status, reason, count, call, node_id,\n"
+    "              started_at, completed_at)\n"
+    "  ON \"%2$s\".cron_runs TO \"%1$s\";\n";
 
 /* What versions before schema step 7 granted is revoked first: CREATE in the schema, or TRIGGER
  * on one of its tables, lets a role run code with the owner's rights, through `submit`. */
