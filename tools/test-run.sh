@@ -6,9 +6,10 @@
 # is kept in BUILD_DIR/test/log, with the time of every case. Failures are shown in full, skips with their reason; then
 # come the counts per engine of every suite that has engines, and the last line is "N passed, N failed" (", N skipped"
 # when some were). All programs share one server of each kind, which is started by the first case that needs it
-# (test/lib/db_share.c) and ends with the run. CASES="name glob..." selects cases in every program; TIMES=30 shows the
-# 30 longest cases at the end; JOBS=N sets how many run at the same time: by default twice the number of processors,
-# since most cases mostly wait.
+# (test/lib/db_share.c) and ends with the run. The programs run side by side, and together JOBS=N cases at a time: by
+# default twice the number of processors, since most cases mostly wait; so only the end of the whole run has a processor
+# without work. CASES="name glob..." selects cases in every program; TIMES=30 shows the 30 longest cases at the end;
+# PAWL_ENGINES names the engines to run on, and SERVERS the suites that then run on PostgreSQL and MariaDB as well.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -50,6 +51,7 @@ fi
 PAWL_TEST_RUN=$(mktemp -d /tmp/pawl-run-XXXXXX) || exit 2
 export PAWL_TEST_RUN
 echo $$ >"$PAWL_TEST_RUN/owner"
+: >"$PAWL_TEST_RUN/slots"
 
 # End the servers of this run: each has a keeper process, which removes its file when it is done.
 end_servers()
@@ -64,8 +66,10 @@ end_servers()
     done 2>/dev/null
     rm -rf "$PAWL_TEST_RUN"
 }
+running=
 trap end_servers EXIT
-trap 'exit 130' INT TERM HUP
+# shellcheck disable=SC2086
+trap 'kill $running 2>/dev/null; exit 130' INT TERM HUP
 
 # Counts one TAP log into "passed failed skipped"; an incomplete plan counts as one more failure.
 count()
@@ -88,7 +92,10 @@ run()
     suite=$1 name=$2 out=$log/$2.tap
     shift 2
     begun=$(date +%s%N)
-    "$@" >"$out" 2>&1
+    "$@" >"$out" 2>&1 &
+    child=$!
+    trap 'kill "$child" 2>/dev/null; exit 143' TERM
+    wait "$child"
     status=$?
     took=$((($(date +%s%N) - begun) / 1000000))
     # shellcheck disable=SC2046
@@ -112,8 +119,14 @@ run()
 }
 
 : >"$log/counts"
+# program SUITE [SLOTS]: SLOTS is the file with which programs share the number of cases that run at a time; chaos and
+# torture, which mostly wait, have their own.
 program()
 {
+    export PAWL_TEST_SLOTS="${2:-}"
+    case " ${SERVERS:-} " in
+    *" $1 "*) export PAWL_ENGINES="${PAWL_ENGINES:+$PAWL_ENGINES postgres mariadb}" ;;
+    esac
     # $CASES is a list of globs for the program, not for this shell.
     set -f
     # shellcheck disable=SC2086
@@ -132,10 +145,14 @@ program()
         esac
     done
 ) &
+running=$!
 for suite in $suites; do
     case $suite in
     house | chaos | torture) ;;
-    *) program "$suite" ;;
+    *)
+        program "$suite" "$PAWL_TEST_RUN/slots" &
+        running="$running $!"
+        ;;
     esac
 done
 wait

@@ -26,6 +26,12 @@
 #define PARAMS_MAX 400
 #define JOBS_MAX 64
 #define NAME_MAX_LEN 256
+/* A file whose first bytes, as many as there are jobs, are locked by the programs of one run: one
+ * byte for each case that runs. So the programs run at once, and together as many cases at a time
+ * as one of them alone. */
+#define SLOTS "PAWL_TEST_SLOTS"
+/* How soon a slot that another program gave back is found. */
+#define SLOT_LOOK_MS 20
 /* Only the end of a longer output is kept. */
 #define OUTPUT_MAX (64 * 1024)
 #define DEADLINE_S 60
@@ -49,7 +55,8 @@ struct param {
 };
 
 struct job {
-    pid_t pid; /* 0: the slot is free */
+    pid_t pid; /* 0: the job is free */
+    int slot;  /* the byte that it locks */
     char name[NAME_MAX_LEN];
     char dir[64];
     int output; /* a memfd holding what the child printed */
@@ -66,6 +73,7 @@ struct run {
     bool verbose;
     bool times;
     int jobs;
+    int slots;       /* the file whose bytes are locked; -1: this program runs alone */
     char **patterns; /* borrowed from argv */
     int pattern_count;
     int planned;
@@ -406,6 +414,44 @@ static long long cpu_ms(const struct rusage *used)
            (used->ru_utime.tv_usec + used->ru_stime.tv_usec) / 1000;
 }
 
+/* ---- Slots shared with other programs ---- */
+
+/* A lock of the process, not of the file's descriptor: a forked case does not have it, and it ends
+ * with the process. */
+static bool slot_set(const struct run *r, int slot, short how)
+{
+    struct flock lock = { .l_type = how, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1 };
+    return fcntl(r->slots, F_SETLK, &lock) == 0;
+}
+
+/* Take a slot that no job of this program has, and no other program. */
+static bool slot_take(struct run *r, struct job *j)
+{
+    for (int slot = 0; slot < r->jobs; slot++) {
+        bool ours = false;
+        for (int i = 0; i < r->jobs; i++)
+            ours = ours || (r->job[i].pid && r->job[i].slot == slot);
+        if (ours || (r->slots >= 0 && !slot_set(r, slot, F_WRLCK)))
+            continue;
+        j->slot = slot;
+        return true;
+    }
+    return false;
+}
+
+static void slots_open(struct run *r)
+{
+    const char *path = getenv(SLOTS);
+    bool shared = path && *path;
+    r->slots = shared ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (shared && r->slots < 0) {
+        fprintf(stderr, "check: " SLOTS "=%s: %s\n", path, strerror(errno));
+        exit(2);
+    }
+}
+
+/* ---- Jobs ---- */
+
 static void job_end(struct run *r, struct job *j, int status, const struct rusage *used)
 {
     char text[200];
@@ -427,6 +473,8 @@ static void job_end(struct run *r, struct job *j, int status, const struct rusag
     r->failed += bad != NULL;
     close(j->output);
     munmap(j->report, sizeof *j->report);
+    if (r->slots >= 0)
+        slot_set(r, j->slot, F_UNLCK);
     *j = (struct job){ 0 };
 }
 
@@ -436,9 +484,10 @@ static void kill_group(const struct job *j)
     kill(-j->pid, SIGKILL);
 }
 
-static void wait_some(struct run *r)
+/* Wait until a case ends, for at most max_ms. */
+static void wait_some(struct run *r, int max_ms)
 {
-    int64_t now = now_ms(), next = now + 1000;
+    int64_t now = now_ms(), next = now + max_ms;
     for (int i = 0; i < r->jobs; i++) {
         struct job *j = &r->job[i];
         if (!j->pid)
@@ -485,6 +534,7 @@ static _Noreturn void child(const struct check_case *c, struct job *j, void *val
     char scale[12];
     snprintf(scale, sizeof scale, "%d", j->scale);
     setenv(SCALE, scale, 1);
+    unsetenv(SLOTS); /* a program that the case runs must not wait for the case */
     if (chdir(j->dir) != 0)
         FAIL("chdir %s: %s", j->dir, strerror(errno));
     c->run(value);
@@ -495,15 +545,20 @@ static _Noreturn void child(const struct check_case *c, struct job *j, void *val
 static struct job *free_job(struct run *r)
 {
     for (;;) {
-        for (int i = 0; i < r->jobs; i++)
+        struct job *j = NULL;
+        for (int i = 0; i < r->jobs && !j; i++)
             if (!r->job[i].pid)
-                return &r->job[i];
-        wait_some(r);
+                j = &r->job[i];
+        if (j && slot_take(r, j))
+            return j;
+        wait_some(r, j ? SLOT_LOOK_MS : 1000);
     }
 }
 
 /* Make cases independent of the shell that started them: no settings of Pawl or of database
- * clients, LC_ALL=C, no closed streams. Runs before main(), which may start servers. */
+ * clients, LC_ALL=C, no closed streams, and the signals of a terminal end a program that does not
+ * handle them (a shell ignores them for what it starts in the background). Runs before main(),
+ * which may start servers. */
 __attribute__((constructor)) static void stand_alone(void)
 {
     static const char *const unset[] = {
@@ -518,6 +573,8 @@ __attribute__((constructor)) static void stand_alone(void)
     for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++)
         unsetenv(unset[i]);
     setenv("LC_ALL", "C", 1);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             (void)!open("/dev/null", O_RDWR);
@@ -637,7 +694,7 @@ static void sort_cases(void)
 
 int check_run(int argc, char **argv)
 {
-    static struct run r = { .jobs = 1 };
+    static struct run r = { .jobs = 1, .slots = -1 };
     if (!read_arguments(&r, argc, argv)) {
         fprintf(stderr, "usage: %s [-l] [-v] [-t] [-j 1..%d] [NAME|GLOB]...\n", argv[0], JOBS_MAX);
         return 2;
@@ -657,11 +714,13 @@ int check_run(int argc, char **argv)
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     printf("1..%d\n", r.planned);
+    fflush(stdout); /* the first case may have to wait */
+    slots_open(&r);
     sort_cases();
     each(&r);
     for (int i = 0; i < r.jobs; i++)
         while (r.job[i].pid)
-            wait_some(&r);
+            wait_some(&r, 1000);
     if (r.planned == 0)
         fprintf(stderr, "%s: no such case\n", argv[0]);
     return r.planned > 0 && r.failed == 0 ? 0 : 1;

@@ -8,6 +8,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -154,6 +155,7 @@ static void stands_alone(void)
     EQ_STR(getenv("PAWL_DB"), NULL);
     EQ_STR(getenv("PGHOST"), NULL);
     EQ_STR(getenv("LC_ALL"), "C");
+    TRUE(signal(SIGINT, SIG_IGN) == SIG_DFL);
     GT_INT(open("/dev/null", O_RDONLY), STDERR_FILENO);
 }
 INNER(stands_alone);
@@ -162,8 +164,8 @@ INNER(stands_alone);
 
 static char output[64 * 1024];
 
-/* Runs this program on the inner case `name`. Its TAP output is in `output`. Returns its status. */
-static int run_inner(const char *name)
+/* Starts this program on the inner case `name`. Returns its output. */
+static FILE *start_inner(const char *name)
 {
     if (inner())
         skip("the outer half");
@@ -176,6 +178,13 @@ static int run_inner(const char *name)
              name);
     FILE *f = popen(command, "r");
     TRUE(f != NULL);
+    return f;
+}
+
+/* The same to its end. Its TAP output is in `output`. Returns its status. */
+static int run_inner(const char *name)
+{
+    FILE *f = start_inner(name);
     size_t len = fread(output, 1, sizeof output - 1, f);
     output[len] = '\0';
     int status = pclose(f);
@@ -206,6 +215,7 @@ TEST(a_case_has_nothing_of_the_shells)
     setenv("PAWL_DB", "sqlite:mine.db", 1);
     setenv("PGHOST", "db.example.org", 1);
     setenv("LC_ALL", "de_DE.UTF-8", 1);
+    signal(SIGINT, SIG_IGN); /* as a shell does for what it starts in the background */
     EQ_INT(run_inner("stands_alone"), 0);
     close(STDIN_FILENO);
     EQ_INT(run_inner("stands_alone"), 0);
@@ -310,4 +320,25 @@ TEST(asking_for_nothing_known_is_an_error)
 {
     EQ_INT(run_inner("no_such_case"), 1);
     HAS_STR(output, "1..0");
+}
+
+/* Programs that run side by side start a case only when one of the shared slots is free. */
+TEST(a_case_waits_for_a_slot_of_another_program)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+    int fd = open("slots", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    GE_INT(fd, 0);
+    EQ_INT(fcntl(fd, F_SETLK, &lock), 0);
+    setenv("PAWL_TEST_SLOTS", "slots", 1);
+    FILE *f = start_inner("passes");
+    struct pollfd more = { .fd = fileno(f), .events = POLLIN };
+    char line[200];
+    setvbuf(f, NULL, _IONBF, 0);
+    EQ_STR(fgets(line, sizeof line, f), "1..1\n");
+    EQ_INT(poll(&more, 1, 300), 0); /* far longer than the case takes */
+    lock.l_type = F_UNLCK;
+    EQ_INT(fcntl(fd, F_SETLK, &lock), 0);
+    EQ_STR(fgets(line, sizeof line, f), "ok 1 - check_self/inner_passes\n");
+    EQ_INT(pclose(f), 0);
+    EQ_INT(run_inner("passes"), 0); /* it was given back */
 }
