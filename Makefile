@@ -1,13 +1,13 @@
 # The entry point of the build; meson and ninja do the work. Every kind of build has its own folder, build*/. Variables:
-# PREFIX and DESTDIR for install; SUITES, CASES, ENGINES, EVERY and TIMES for the tests; QUICK=1, ROUNDS and PEERS for the
-# benchmarks; FUZZ and SECONDS for the fuzzer; CHAOS, SOAK, SEEDS and STEPS for the nightly run; PAWL_INSTALL=no to
+# PREFIX and DESTDIR for install; SUITES, CASES, ENGINES, SERVERS and TIMES for the tests; QUICK=1, ROUNDS and PEERS for
+# the benchmarks; FUZZ and SECONDS for the fuzzer; CHAOS, SOAK, SEEDS and STEPS for the nightly run; PAWL_INSTALL=no to
 # install no packages.
 
 PREFIX  ?= /usr/local
 SUITES  ?=
 CASES   ?=
 ENGINES ?=
-EVERY   ?=
+SERVERS ?=
 FUZZ    ?= http
 SECONDS ?= 600
 SOAK    ?= 300
@@ -57,7 +57,7 @@ check: all build-test ## run the tests that need no database server: a minute or
 
 check-asan: setup-test ## run every suite with the address and undefined-behaviour sanitizers
 	@tools/build.sh build-asan $(TESTS) -Db_sanitize=address,undefined
-	@PAWL_CHECK_SCALE=3 PAWL_ENGINES='$(ENGINES)' EVERY='$(EVERY)' CASES='$(CASES)' \
+	@PAWL_CHECK_SCALE=3 PAWL_ENGINES='$(ENGINES)' SERVERS='$(SERVERS)' CASES='$(CASES)' \
 	    tools/test-run.sh build-asan $(or $(SUITES),unit conform api race crash torture)
 
 check-tsan: setup-test ## run the threaded suites with the thread sanitizer

@@ -9,7 +9,7 @@
 # (test/lib/db_share.c) and ends with the run. The programs run side by side, and together JOBS=N cases at a time: by
 # default twice the number of processors, since most cases mostly wait; so only the end of the whole run has a processor
 # without work. CASES="name glob..." selects cases in every program; TIMES=30 shows the 30 longest cases at the end;
-# PAWL_ENGINES names the engines to run on, and EVERY the suites that run on all of them nevertheless.
+# PAWL_ENGINES names the engines to run on, and SERVERS the suites that then run on PostgreSQL and MariaDB as well.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -124,8 +124,8 @@ run()
 program()
 {
     export PAWL_TEST_SLOTS="${2:-}"
-    case " ${EVERY:-} " in
-    *" $1 "*) unset PAWL_ENGINES ;;
+    case " ${SERVERS:-} " in
+    *" $1 "*) export PAWL_ENGINES="${PAWL_ENGINES:+$PAWL_ENGINES postgres mariadb}" ;;
     esac
     # $CASES is a list of globs for the program, not for this shell.
     set -f

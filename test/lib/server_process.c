@@ -34,7 +34,9 @@ static atomic_int server_port; /* 0: clients must not connect */
 _Noreturn static void become(int out)
 {
     char grace[32];
-    snprintf(grace, sizeof grace, "%ds", 3 * check_scale());
+    /* Longer than a machine stalls; a sanitizer needs more. Every start after a kill waits for it.
+     */
+    snprintf(grace, sizeof grace, "%ds", MAX(4, check_scale()));
     int log = open("server.log", O_WRONLY | O_CREAT | O_APPEND, 0666);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
