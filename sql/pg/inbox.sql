@@ -8,13 +8,13 @@ SELECT 1 FROM pawl.inbox WHERE refused_at IS NULL LIMIT 1;
 -- name: inbox_take
 -- in:   max int, len bigint
 -- out:  n, id, type, method, key, queue, form, input, priority, run_at, expires_at, options, caller, client, parent,
---       trace, tags
+--       trace, tags, kind
 -- why:  As many as fit: each row is limited by the sum of the rows before it, so the first one is always taken.
 WITH t AS (SELECT n, coalesce(octet_length(input), 0) AS len FROM pawl.inbox WHERE refused_at IS NULL
            ORDER BY n LIMIT $1::bigint FOR UPDATE SKIP LOCKED),
      s AS (SELECT n, sum(len) OVER (ORDER BY n) - len AS before FROM t)
 SELECT b.n, b.id, b.type, b.method, b.key, b.queue, b.form, b.input, b.priority, b.run_at, b.expires_at,
-       b.options, b.caller, b.client, b.parent, b.trace, b.tags
+       b.options, b.caller, b.client, b.parent, b.trace, b.tags, b.kind
 FROM s JOIN pawl.inbox b ON b.n = s.n WHERE s.before < $2::bigint ORDER BY b.n;
 
 -- name: inbox_remove

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
+
 static enum pawl_status refuse(struct op *op, enum pawl_status status, const char *text)
 {
     const struct cron_op *q = op->feature.ctx;
@@ -449,11 +451,44 @@ static void *copy(struct arena *a, const void *ctx)
     return a->failed || (q->schedule && !to->schedule) ? NULL : to;
 }
 
+/* ---- From SQL -------------------------------------------------------------------------------- */
+
+static enum pawl_status row_schedule(struct arena *a, struct bytes text, struct schedule *out,
+                                     struct pawl_err *why)
+{
+    struct json *v;
+    enum pawl_status st = json_parse(a, text, &v, why);
+    if (st == PAWL_OK)
+        st = schedule_read(a, v, &(struct schedule_limits){ 0 }, out, why);
+    return st;
+}
+
+/* The row goes in the commit that does what it says: it is taken over once. Removing what is not
+ * there is done. */
+static enum pawl_status inbox(struct ledger *d, const struct inbox_row *r, struct pawl_err *why,
+                              struct pawl_err *err)
+{
+    struct schedule s;
+    bool puts = bytes_eq(r->what, BYTES("put"));
+    struct cron_op q = { .what = puts ? CRON_PUT : CRON_DELETE, .name = r->name, .schedule = &s };
+    struct op op = { .kind = OP_FEATURE, .feature = { .of = &feature_cron, .ctx = &q } };
+    enum pawl_status st = puts ? row_schedule(feature_arena(d), r->text, &s, why) : PAWL_OK;
+    if (st == PAWL_NO_MEMORY)
+        return err_no_memory(err, "a schedule");
+    if (st != PAWL_OK)
+        return PAWL_OK; /* *why says what is wrong */
+    st = feature_nested(d, &op, err);
+    if (st == PAWL_OK && op.status != PAWL_OK && op.status != PAWL_NOT_FOUND)
+        *why = op.err;
+    return st;
+}
+
 const struct feature feature_cron = {
     .name = "cron",
     .watch = WATCH_CRON,
     .load = load,
     .apply = apply,
     .moved = cron_moved,
+    .inbox = inbox,
     .copy = copy,
 };

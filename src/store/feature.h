@@ -38,6 +38,15 @@ struct moved {
     unsigned watch;
 };
 
+/* A row that an application wrote into the inbox in SQL (PostgreSQL), for the feature whose name is
+ * its kind. */
+struct inbox_row {
+    struct bytes what;   /* to be done, in words of the feature */
+    struct bytes name;   /* of the thing */
+    struct bytes text;   /* absent: none */
+    struct bytes client; /* the user of the session */
+};
+
 /* Functions that are NULL are not called. Each returns another status than OK only if the whole
  * transaction must be undone. */
 struct feature {
@@ -60,6 +69,10 @@ struct feature {
     /* These calls were removed after their retention: remove what belongs to them. */
     enum pawl_status (*forget)(struct ledger *d, const int64_t *seqs, size_t n,
                                struct pawl_err *err);
+    /* Take over a row of the inbox, in the transaction of a claim or sweep. A refusal is in *why,
+     * for inbox_conflicts; else the row is removed. */
+    enum pawl_status (*inbox)(struct ledger *d, const struct inbox_row *r, struct pawl_err *why,
+                              struct pawl_err *err);
     /* Copy an operation's question and answer place (ctx), with all it points to, into `a`: for a
      * caller that may leave before the answer. NULL without memory. */
     void *(*copy)(struct arena *a, const void *ctx);

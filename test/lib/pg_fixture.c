@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "feature/all.h"
+
 #define SQL_TEXT_MAX (64 << 10)
 
 static char said[1000];
@@ -24,6 +26,7 @@ static struct store *handle(const struct pg_fixture *r)
                                .retention_us = FIXTURE_RETENTION_US,
                                .remember_us = FIXTURE_REMEMBER_US,
                                .key_pending_max = 100 };
+    conf.features = features_all(&conf.n_features);
     OK(store_open(&conf, &s, &err), &err);
     OK(store_migrate(s, true, &err), &err);
     return s;

@@ -1,9 +1,11 @@
 /*
- * inbox.c - calls that applications submitted in SQL become calls of the ledger.
+ * inbox.c - calls that applications submitted in SQL become calls of the ledger, and what they
+ * asked of features is handed to these.
  *
  * A row of the inbox was committed by a transaction of the application. It is checked and accepted
- * by the same code as every other call, in the transaction of the claim or sweep that found it. One
- * bad row must not stop the others: it stays where it is, with the reason, and is not read again.
+ * by the same code as every other call, in the transaction of the claim or sweep that found it; a
+ * row of another kind is the feature's of that name. One bad row must not stop the others: it stays
+ * where it is, with the reason, and is not read again.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
@@ -28,6 +30,7 @@ enum {
     IN_PARENT,
     IN_TRACE,
     IN_TAGS,
+    IN_KIND,
 };
 
 struct moving {
@@ -71,6 +74,34 @@ static void refuse(struct moving *m, int64_t n, const struct pawl_err *why)
     led_add_bytes(&m->reasons, arena_copy(&m->c->scratch, bytes_of(why->text)));
 }
 
+/* Hand a row to its feature. */
+static enum pawl_status hand_over(struct moving *m, const struct led_rows *r, int i,
+                                  struct pawl_err *err)
+{
+    struct ledger *c = m->c;
+    struct bytes kind = led_get(r, i, IN_KIND);
+    const struct inbox_row row = { .what = led_get(r, i, IN_METHOD),
+                                   .name = led_get(r, i, IN_ID),
+                                   .text = led_get(r, i, IN_INPUT),
+                                   .client = led_get(r, i, IN_CLIENT) };
+    struct pawl_err why = { 0 };
+    const struct feature *of = NULL;
+    for (size_t k = 0; k < c->n_features; k++)
+        if (c->features[k]->inbox && bytes_eq(kind, bytes_of(c->features[k]->name)))
+            of = c->features[k];
+    enum pawl_status st = PAWL_OK;
+    if (of)
+        st = of->inbox(c, &row, &why, err);
+    else
+        err_set(&why, PAWL_INVALID, "a row of the inbox: kind \"%.*s\" is unknown",
+                BYTES_ARG(kind));
+    if (st == PAWL_OK && why.status != PAWL_OK)
+        refuse(m, led_get_int(r, i, IN_N), &why);
+    else if (st == PAWL_OK)
+        led_add_int(&m->gone, led_get_int(r, i, IN_N));
+    return st;
+}
+
 /* Refuse rows that break the contract of a call; the others are to be accepted. */
 static enum pawl_status rows_read(struct moving *m, const struct led_rows *r, struct pawl_err *err)
 {
@@ -84,6 +115,12 @@ static enum pawl_status rows_read(struct moving *m, const struct led_rows *r, st
         enum pawl_status st = led_number_check(led_get_int(r, i, IN_N), "a row of the inbox", err);
         if (st != PAWL_OK)
             return st;
+        if (led_get(r, i, IN_KIND).data) {
+            st = hand_over(m, r, i, err);
+            if (st != PAWL_OK)
+                return st;
+            continue;
+        }
         st = spec_read(m->c, r, i, &m->v[m->n], &why);
         if (st == PAWL_NO_MEMORY)
             return err_no_memory(err, "the inbox");
