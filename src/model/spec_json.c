@@ -319,6 +319,19 @@ static void tags_write(struct buf *b, const struct call_spec *s)
     buf_add_char(b, '}');
 }
 
+static void needs_write(struct buf *b, const struct call_spec *s)
+{
+    if (!s->n_needs)
+        return;
+    json_add_name(b, "needs");
+    buf_add_char(b, '[');
+    for (size_t i = 0; i < s->n_needs; i++) {
+        json_add_comma(b);
+        json_add_string(b, s->needs[i]);
+    }
+    buf_add_char(b, ']');
+}
+
 void tick_write_json(struct buf *b, const struct call_spec *s, unsigned leave_out)
 {
     buf_add_char(b, '{');
@@ -332,5 +345,6 @@ void tick_write_json(struct buf *b, const struct call_spec *s, unsigned leave_ou
     backoff_write(b, s);
     if (!(leave_out & TICK_NO_TAGS))
         tags_write(b, s);
+    needs_write(b, s);
     buf_add_char(b, '}');
 }

@@ -246,9 +246,10 @@ TEST(the_stored_text_reads_as_the_same)
           "\"tags\":{\"a\":\"b\"}},\"catch_up\":\"none\",\"catch_up_for\":1,\"overlap\":\"wait\","
           "\"jitter\":0.25,\"starts_at\":\"2026-12-31T23:00:00.000000Z\","
           "\"ends_at\":\"2028-01-01T00:00:00.000000Z\"}" },
-        { "{\"at\":[\"2027-01-01T00:00:00Z\"],\"call\":{\"type\":\"t\",\"input_base64\":\"AP8=\"}}",
+        { "{\"at\":[\"2027-01-01T00:00:00Z\"],\"call\":{\"type\":\"t\",\"input_base64\":\"AP8=\","
+          "\"needs\":[\"gpu\",\"big\"]}}",
           "{\"at\":[\"2027-01-01T00:00:00.000000Z\"],\"zone\":\"UTC\",\"call\":{\"type\":\"t\","
-          "\"input_base64\":\"AP8=\"},\"catch_up\":\"last\",\"catch_up_for\":3600,"
+          "\"input_base64\":\"AP8=\",\"needs\":[\"gpu\",\"big\"]},\"catch_up\":\"last\",\"catch_up_for\":3600,"
           "\"overlap\":\"allow\",\"jitter\":0}" },
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
