@@ -248,7 +248,7 @@ struct pawl_options {
     int64_t max_pending_key;          /* calls that may wait on one key, more are FULL; 100,000 */
     int64_t pool_lifetime_us; /* an older connection to a server is replaced between two uses; 30
                                  minutes */
-    int64_t cron_runs_us; /* how long what came of the ticks of schedules is kept; 30 days */
+    int64_t cron_runs_us;     /* how long what came of the ticks of schedules is kept; 30 days */
 };
 #define PAWL_OPTIONS_INIT .size = sizeof(struct pawl_options)
 
@@ -587,8 +587,8 @@ PAWL_API enum pawl_status pawl_on(struct pawl_module *m, const char *type, const
  * like: safe when several processes load at once. */
 PAWL_API enum pawl_status pawl_prepare(struct pawl_module *m, const char *sql);
 
-/* What becomes of the ticks that were missed while no node ticked: submit the newest one if it is at
- * most catch_up_for late; none; the newest 100 in order. */
+/* What becomes of the ticks that were missed while no node ticked: submit the newest one if it is
+ * at most catch_up_for late; none; the newest 100 in order. */
 enum pawl_catch_up { PAWL_CATCH_UP_LAST = 0, PAWL_CATCH_UP_NONE = 1, PAWL_CATCH_UP_ALL = 2 };
 /* What becomes of a tick while the call of the last one has not ended: submit it; skip it; let it
  * wait for that end; cancel that call, and wait. */
@@ -599,14 +599,14 @@ enum pawl_overlap {
     PAWL_OVERLAP_REPLACE = 3
 };
 
-/* A schedule: a call that is submitted again and again, by the clock of the database. Exactly one of
- * cron, every_us and at_us is given; NULL and 0 elsewhere mean the default. */
+/* A schedule: a call that is submitted again and again, by the clock of the database. Exactly one
+ * of cron, every_us and at_us is given; NULL and 0 elsewhere mean the default. */
 struct pawl_schedule {
     size_t size;
-    const char *name;      /* a later one of the same name replaces it */
-    const char *cron;      /* five fields, or six with the second first: "0 3 * * 1-5" */
-    int64_t every_us;      /* from 1 s; counted from starts_at_us, else from 1970 */
-    const int64_t *at_us;  /* n_at times */
+    const char *name;     /* a later one of the same name replaces it */
+    const char *cron;     /* five fields, or six with the second first: "0 3 * * 1-5" */
+    int64_t every_us;     /* from 1 s; counted from starts_at_us, else from 1970 */
+    const int64_t *at_us; /* n_at times */
     size_t n_at;
     const char *zone;      /* an IANA name; default "UTC" */
     struct pawl_spec call; /* what is submitted: without id, run_at and expires_at; its delay and
@@ -624,7 +624,8 @@ struct pawl_schedule {
  * every process may declare it. Everything is copied. Before pawl_start() only. In a module
  * pawl_load() reports the first failure; a program checks the return value. What needs the database
  * (a schedule that never fires) is reported by pawl_start(). */
-PAWL_API enum pawl_status pawl_schedule(struct pawl_module *m, const struct pawl_schedule *schedule);
+PAWL_API enum pawl_status pawl_schedule(struct pawl_module *m,
+                                        const struct pawl_schedule *schedule);
 /* The same for a schedule that is no longer wanted: pawl_start() removes it, if it is there. The
  * calls that it submitted stay. */
 PAWL_API enum pawl_status pawl_unschedule(struct pawl_module *m, const char *name);

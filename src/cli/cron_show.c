@@ -141,7 +141,8 @@ int cron_list_run(struct remote *r)
 {
     static const char *const columns[] = { "name",        "rule", "next_at", "last",
                                            "last_status", "note", NULL };
-    return pages_print(r, &(struct pages){ "/v1/schedules", "schedules", SCHEDULE_HAS, columns, list_row });
+    return pages_print(
+        r, &(struct pages){ "/v1/schedules", "schedules", SCHEDULE_HAS, columns, list_row });
 }
 
 /* ---- get ------------------------------------------------------------------------------------- */
@@ -189,7 +190,8 @@ int cron_runs_run(struct remote *r, const char *name)
     const char *path = cron_path(r, name, "/runs");
     if (!path)
         return remote_fail(r);
-    return pages_print(r, &(struct pages){ path, "runs", "scheduled_time status", columns, runs_row });
+    return pages_print(r,
+                       &(struct pages){ path, "runs", "scheduled_time status", columns, runs_row });
 }
 
 /* ---- next ------------------------------------------------------------------------------------ */

@@ -152,6 +152,7 @@ struct cron_rows {
     size_t n;
     struct bytes next; /* the next `after`; absent: that was all */
 };
+/* Read one page of schedules into `a`. q->limit is 1 to LIST_MAX. */
 MUST_USE enum pawl_status cron_list(struct store *s, struct arena *a, const struct cron_query *q,
                                     struct cron_rows *out, struct pawl_err *err);
 
@@ -197,6 +198,7 @@ struct cron_due {
     int64_t next_us; /* when the next schedule is due, perhaps in the past; 0: none ever */
     int64_t now_us;  /* the database's clock */
 };
+/* Read when the next schedule is due, with one statement on the index of due times. */
 MUST_USE enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err *err);
 
 /* Ticks that this process submitted because the call that they waited for ended. Counted when they

@@ -78,6 +78,7 @@ struct tick_row {
     struct bytes zone, call_id, node;
     int64_t count; /* 0: 1 */
 };
+/* Add a row of `tick` for the schedule of this name, to be written with the group. */
 MUST_USE enum pawl_status tick_add(struct ledger *d, struct bytes name, const struct tick_row *t,
                                    struct pawl_err *err);
 

@@ -300,9 +300,9 @@ static enum pawl_status ready_row(int64_t track, int64_t rank, int64_t run_at_us
 TEST(rows_of_ready_are_possible)
 {
     OK(ready_row(2, -PRIORITY_MAX, 0), NULL);
-    OK(ready_row(2 * LANES_MAX + 1, -PRIORITY_MIN, 1), NULL);
+    OK(ready_row(2 * (int64_t)LANE_NUMBER_MAX + 1, -PRIORITY_MIN, 1), NULL);
     EQ_STATUS(ready_row(1, 0, 1), PAWL_BROKEN, NULL);
-    EQ_STATUS(ready_row(2 * LANES_MAX + 2, 0, 1), PAWL_BROKEN, NULL);
+    EQ_STATUS(ready_row(2 * (int64_t)LANE_NUMBER_MAX + 2, 0, 1), PAWL_BROKEN, NULL);
     /* As an int, its lane would be 1. */
     EQ_STATUS(ready_row(2 + (INT64_C(1) << 33), 0, 1), PAWL_BROKEN, NULL);
     EQ_STATUS(ready_row(2, -PRIORITY_MAX - 1, 1), PAWL_BROKEN, NULL);

@@ -65,9 +65,8 @@ TEST(a_refused_schedule_is_a_conflict)
     sql_run(
         r.db,
         "SELECT pawl.schedule('bad', '{\"cron\": \"61 * * * *\", \"call\": {\"type\": \"t\"}}')");
-    sql_run(
-        r.db,
-        "SELECT pawl.schedule('past', '{\"at\": [\"2000-01-01T00:00:00Z\"], \"call\": {\"type\": \"t\"}}')");
+    sql_run(r.db, "SELECT pawl.schedule('past', '{\"at\": [\"2000-01-01T00:00:00Z\"], "
+                  "\"call\": {\"type\": \"t\"}}')");
     sql_run(r.db, "SELECT pawl.schedule('good', '" HOURLY "')");
     sql_run(r.db, "SELECT pawl.unschedule('never')"); /* gone already: that is what was asked for */
     pgf_sweep(&r);

@@ -249,7 +249,8 @@ TEST(the_stored_text_reads_as_the_same)
         { "{\"at\":[\"2027-01-01T00:00:00Z\"],\"call\":{\"type\":\"t\",\"input_base64\":\"AP8=\","
           "\"needs\":[\"gpu\",\"big\"]}}",
           "{\"at\":[\"2027-01-01T00:00:00.000000Z\"],\"zone\":\"UTC\",\"call\":{\"type\":\"t\","
-          "\"input_base64\":\"AP8=\",\"needs\":[\"gpu\",\"big\"]},\"catch_up\":\"last\",\"catch_up_for\":3600,"
+          "\"input_base64\":\"AP8=\",\"needs\":[\"gpu\",\"big\"]},"
+          "\"catch_up\":\"last\",\"catch_up_for\":3600,"
           "\"overlap\":\"allow\",\"jitter\":0}" },
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -77,9 +77,9 @@ static bool in_name(char ch)
 static size_t own_table(const char *schema, const char *sql, const char **out)
 {
     static const char *const names[] = {
-        "attempt", "call",      "cancel",  "change",  "expiry", "find",    "gone",
-        "hint",    "id",        "inbox",   "key",     "lane",   "lease",   "line",
-        "meta",    "migration", "node",    "number",  "object", "outcome", "queue",
+        "attempt", "call",      "cancel",  "change",  "expiry", "find",     "gone",
+        "hint",    "id",        "inbox",   "key",     "lane",   "lease",    "line",
+        "meta",    "migration", "node",    "number",  "object", "outcome",  "queue",
         "ready",   "tag",       "version", "reserve", "tick",   "schedule",
     };
     size_t len = strlen(schema);
