@@ -506,6 +506,24 @@ COUNTING(a_feature_is_told_of_watched_calls)
     EQ_INT(counter_seen.moved, 5);
 }
 
+/* A claim ends those that have expired, in `ready` and behind the head of a key. */
+COUNTING(a_feature_is_told_of_what_expires_in_a_claim)
+{
+    struct call_spec v[] = { keyed("a", "k"), keyed("b", "k"), plan("x") };
+    for (size_t i = 0; i < COUNT_OF(v); i++) {
+        v[i].watch = WATCH_END;
+        v[i].expires_in_us = i ? SEC_US : 0;
+        accept_spec(b, v[i]);
+    }
+    accept_spec(b, keyed("c", "k"));
+    advance(b, 2 * SEC_US);
+    struct claim q = claim_run(b, 5, 5);
+    EQ_STR(ids_of(b, &q), "a c");
+    EQ_STR(told(b, "b"), "17");
+    EQ_STR(told(b, "x"), "17");
+    EQ_STR(told(b, "a"), "");
+}
+
 COUNTING(what_features_do_is_claimed_in_the_same_group)
 {
     accept_spec(b, watched("next:x"));

@@ -229,8 +229,8 @@ struct led_cache {
     bool news;          /* `ready` as stored is out of date for a claim: flush before it looks */
     bool fresh;   /* calls in memory can be claimed, now or later, and are not in `ready` yet */
     bool delayed; /* a call with a key became delayed, or is no longer delayed */
-    bool noted; /* this transaction leaves a key note for a key that another transaction has locked
-                 */
+    bool noted; /* this transaction leaves a key note for a key that another transaction has locked,
+                   or has found one of a wake */
     unsigned writes; /* how often led_flush() and its variants have written */
     struct bytes *paused;
     size_t n_paused;

@@ -166,6 +166,8 @@ static enum pawl_status notes_take(struct ledger *c, const struct bytes *v, size
         } else {
             k->seen_waiting += led_get_int(r, i, 2);
             k->seen_later += led_get_int(r, i, 3);
+            /* Its head is due and cannot be claimed yet: look again soon. */
+            c->tx->noted = c->tx->noted || !(led_get_int(r, i, 2) + led_get_int(r, i, 3));
         }
     }
     return PAWL_OK;
