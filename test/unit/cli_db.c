@@ -84,6 +84,13 @@ TEST(the_printed_script_makes_the_same_schema)
     cli_sql("hand.db", script);
     EQ_INT(cli_run("migrate up --schema shop --db sqlite:hand.db --json"), 0);
     EQ_INT(json_member(cli_answer(), "changed")->kind, JSON_FALSE);
+    EQ_STR(cli_text(cli_answer(), "state"),
+           "up to date; run pawl migrate finish when no older program runs");
+    EQ_INT(cli_run("migrate finish --print --schema shop --db sqlite:none.db"), 0);
+    snprintf(script, sizeof(script), "%s", cli_out);
+    cli_sql("hand.db", script);
+    EQ_INT(cli_run("migrate up --schema shop --db sqlite:hand.db --json"), 0);
+    EQ_INT(json_member(cli_answer(), "changed")->kind, JSON_FALSE);
     EQ_STR(cli_text(cli_answer(), "state"), "up to date");
     EQ_INT(cli_run("migrate --print --json"), 0);
     EQ_INT(cli_number(json_member(cli_answer(), "steps")->first, "number"), 1);
@@ -454,7 +461,7 @@ TEST(a_program_below_min_version_says_both)
         snprintf(line, sizeof(line), "%s --db sqlite:m.db", commands[i]);
         EQ_INT(cli_run(line), 13);
         HAS_STR(cli_err_out, "99 or later");
-        HAS_STR(cli_err_out, "knows 7");
+        HAS_STR(cli_err_out, "knows 8");
     }
 }
 
