@@ -240,7 +240,7 @@ static enum pawl_status read_all(struct ledger *c, struct pawl_err *err)
     if (st != PAWL_OK)
         return st;
     if (r->n > LANES_MAX)
-        return err_set(err, PAWL_BROKEN, "database: there are %d lanes, limit %d", r->n, LANES_MAX);
+        return err_set(err, PAWL_BROKEN, "database: there are more than %d lanes", LANES_MAX);
     struct led_lane *v = arena_alloc(&c->scratch, ((size_t)r->n + 1) * sizeof *v);
     if (!v || !dead_reserve(l) || !lanes_reserve(l, (size_t)r->n))
         return err_no_memory(err, "lanes");
