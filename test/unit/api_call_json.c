@@ -51,7 +51,7 @@ TEST(every_field_in_its_order)
            "\"result_base64\":\"AAE=\",\"error\":null,\"attempts\":0,\"lost\":0,\"redrives\":0,"
            "\"max_attempts\":3,\"max_lost\":5,\"timeout\":1.500001,\"node\":null,\"caller\":null,"
            "\"client\":null,\"parent\":null,\"trace_id\":null,\"tags\":{\"k\\\"\":\"\303\251\"},"
-           "\"created_at\":\"1970-01-01T00:00:00.000001Z\","
+           "\"needs\":[],\"created_at\":\"1970-01-01T00:00:00.000001Z\","
            "\"run_at\":\"2023-11-14T22:13:20.123456Z\",\"claimed_at\":null,\"started_at\":null,"
            "\"finished_at\":null,\"expires_at\":null,\"keep_until\":null,\"duplicate\":false}");
 }

@@ -89,7 +89,7 @@ TEST(the_printed_script_makes_the_same_schema)
     EQ_INT(cli_run("migrate finish --print --schema shop --db sqlite:none.db"), 0);
     snprintf(script, sizeof(script), "%s", cli_out);
     cli_sql("hand.db", script);
-    EQ_INT(cli_run("migrate finish --schema shop --db sqlite:hand.db --json"), 0);
+    EQ_INT(cli_run("migrate up --schema shop --db sqlite:hand.db --json"), 0);
     EQ_INT(json_member(cli_answer(), "changed")->kind, JSON_FALSE);
     EQ_STR(cli_text(cli_answer(), "state"), "up to date");
     EQ_INT(cli_run("migrate --print --json"), 0);

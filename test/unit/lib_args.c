@@ -139,7 +139,7 @@ TEST(structs_of_a_wrong_size_are_invalid)
         INVALID(pawl_start(p, &w, &err));
         INVALID(pawl_finish(p, "0123456789abcdef0123456789abcdef", &f, 1, NULL, &err));
     }
-    static const size_t bad_spec[] = { 0, 8, sizeof(struct pawl_spec) - 1 };
+    static const size_t bad_spec[] = { 0, 8, offsetof(struct pawl_spec, needs) - 1 };
     for (size_t i = 0; i < 3; i++) {
         struct pawl_spec s = { .size = bad_spec[i], .type = "t" };
         struct pawl_receipt r;

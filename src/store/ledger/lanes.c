@@ -185,25 +185,6 @@ static enum pawl_status row_read(struct ledger *c, const struct led_rows *r, int
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static enum pawl_status read_new(struct ledger *c, struct pawl_err *err)
-{
-    struct led_rows *r = NULL;
-    struct led_params p = { 0 };
-    led_int(&p, last_number(&c->lanes));
-    enum pawl_status st = led_query(c, SQL_LANE_LIST, &p, &r, err);
-    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
-        struct led_lane it;
-        if (c->lanes.n == LANES_MAX)
-            return err_set(err, PAWL_BROKEN, "database: there are more than %d lanes", LANES_MAX);
-        st = row_read(c, r, i, &it, err);
-        if (st == PAWL_OK)
-            st = lane_keep(c, &it, err);
-    }
-    c->lanes.n_stored = c->lanes.n_written = c->lanes.n;
-    c->lanes.read = st == PAWL_OK;
-    return st;
-}
-
 /* The lanes of an answer as an array; what this handle knows of a lane stays. */
 static enum pawl_status lanes_of(struct ledger *c, const struct led_rows *r, struct led_lane *v,
                                  struct pawl_err *err)
@@ -256,6 +237,8 @@ static enum pawl_status read_all(struct ledger *c, struct pawl_err *err)
     enum pawl_status st = led_query(c, SQL_LANE_LIST, &p, &r, err);
     if (st != PAWL_OK)
         return st;
+    if (r->n > LANES_MAX)
+        return err_set(err, PAWL_BROKEN, "database: there are more than %d lanes", LANES_MAX);
     struct led_lane *v = arena_alloc(&c->scratch, ((size_t)r->n + 1) * sizeof *v);
     if (!v || !dead_reserve(l) || !lanes_reserve(l, (size_t)r->n))
         return err_no_memory(err, "lanes");
@@ -276,6 +259,27 @@ static enum pawl_status read_all(struct ledger *c, struct pawl_err *err)
     l->stale = false;
     l->read = true;
     return PAWL_OK;
+}
+
+/* Read those that are new. Lanes that others removed are still known here: if there would be too
+ * many, read all. */
+static enum pawl_status read_new(struct ledger *c, struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    led_int(&p, last_number(&c->lanes));
+    enum pawl_status st = led_query(c, SQL_LANE_LIST, &p, &r, err);
+    if (st == PAWL_OK && c->lanes.n + (size_t)r->n > LANES_MAX)
+        return read_all(c, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        struct led_lane it;
+        st = row_read(c, r, i, &it, err);
+        if (st == PAWL_OK)
+            st = lane_keep(c, &it, err);
+    }
+    c->lanes.n_stored = c->lanes.n_written = c->lanes.n;
+    c->lanes.read = st == PAWL_OK;
+    return st;
 }
 
 /* By two clocks: a machine that sleeps stops the one, and a person sets the other. */
