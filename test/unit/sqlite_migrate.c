@@ -107,6 +107,13 @@ static void prepare_all(struct store *s)
     /* Tables of the event service, which are not part of the schema. */
     EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_STATUS], NULL, NULL, NULL), SQLITE_OK);
     EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_EVENTS], NULL, NULL, NULL), SQLITE_OK);
+    /* And those of the tests' feature. */
+    EQ_INT(sqlite3_exec(c->db,
+                        "CREATE TABLE IF NOT EXISTS counter (name, value);"
+                        "CREATE TABLE IF NOT EXISTS counter_op (id, value);"
+                        "CREATE TABLE IF NOT EXISTS counter_moved (seq, id, was, state, watch)",
+                        NULL, NULL, NULL),
+           SQLITE_OK);
     EQ_INT(
         sqlite3_create_function(c->db, "patience", 1, SQLITE_UTF8, NULL, no_function, NULL, NULL),
         SQLITE_OK);
@@ -258,9 +265,9 @@ static const struct sql_migration *newer_program(void)
         v[n] = sql_sqlite_migrations[n];
     TRUE(n + 2 <= KNOWN_MAX);
     v[n] = (struct sql_migration){ n + 1, "word", "ALTER TABLE pawl_call ADD COLUMN word TEXT;\n",
-                                   "UPDATE pawl_meta SET value = 8 WHERE name = 'min_version';\n"
+                                   "UPDATE pawl_meta SET value = 10 WHERE name = 'min_version';\n"
                                    "CREATE INDEX pawl_call_word ON pawl_call (word);\n" };
-    EQ_INT(n + 1, 8); /* after a new step of ours: change its number above */
+    EQ_INT(n + 1, 10); /* after a new step of ours: change its number above */
     return v;
 }
 
@@ -274,7 +281,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     led_steps_newer = newer_program();
     AUTO(store_end) struct store *new = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(new, false, &err), &err);
-    EQ_INT(plain_schema(new).version, 8);
+    EQ_INT(plain_schema(new).version, 10);
     TRUE(plain_schema(new).finish_due);
     plain_accept(new, "new", BYTES_NONE);
 
@@ -284,24 +291,24 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     AUTO(store_end) struct store *again = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(again, false, &err), &err);
     OK(store_fits(again, &err), &err);
-    EQ_INT(plain_schema(again).version, 8);
+    EQ_INT(plain_schema(again).version, 10);
     plain_accept(again, "again", BYTES_NONE);
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
-    EQ_INT(plain_schema(again).min_version, 1);
+    EQ_INT(plain_schema(again).min_version, WATCH_STEP);
 
     led_steps_newer = newer_program();
     OK(store_migrate(new, true, &err), &err);
     FALSE(plain_schema(new).finish_due);
-    EQ_INT(plain_schema(new).min_version, 8);
+    EQ_INT(plain_schema(new).min_version, 10);
     OK(store_fits(new, &err), &err);
 
     led_steps_newer = NULL;
     EQ_STATUS(store_migrate(again, false, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "schema 8 or later");
-    HAS_STR(err.text, "knows 7");
+    HAS_STR(err.text, "schema 10 or later");
+    HAS_STR(err.text, "knows 9");
     EQ_STATUS(store_fits(again, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "version 8 or later");
-    HAS_STR(err.text, "knows 7");
+    HAS_STR(err.text, "version 10 or later");
+    HAS_STR(err.text, "knows 9");
 }
 
 /* A program that does not know the width of a lease stores none: all its calls count as started. */
@@ -323,15 +330,18 @@ TEST(a_newer_program_wants_up_first)
     OK(store_migrate(s, true, &err), &err);
     led_steps_newer = newer_program();
     EQ_STATUS(store_fits(s, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "has version 7 and this program wants 8");
+    HAS_STR(err.text, "has version 9 and this program wants 10");
     led_steps_newer = NULL;
 }
 
-/* Old and new programs start at the same time, on an empty file and on one of the previous release.
- */
+/* Old and new programs start at the same time, on a file of the previous release. (On an empty one
+ * the old program may come too late: a new schema has its second halves done.) */
 TEST(programs_of_two_releases_start_together)
 {
     struct pawl_err err;
+    AUTO(store_end) struct store *first = plain_open("sqlite:mixed.db", NULL);
+    OK(store_migrate(first, false, &err), &err);
+    store_end(&first);
     for (int i = 0; i < PROCESSES; i++) {
         pid_t child = fork();
         TRUE(child >= 0);
@@ -351,7 +361,7 @@ TEST(programs_of_two_releases_start_together)
         EQ_INT(status, 0);
     }
     AUTO(store_end) struct store *s = plain_open("sqlite:mixed.db", NULL);
-    EQ_INT(plain_schema(s).version, 8);
+    EQ_INT(plain_schema(s).version, 10);
 }
 
 TEST(printed_halves_add_up_to_a_migration)
@@ -364,15 +374,56 @@ TEST(printed_halves_add_up_to_a_migration)
     AUTO(store_end) struct store *s = plain_open("sqlite:hand.db", "shop");
     struct store_conf conf = { .url = "sqlite:hand.db", .schema = "shop" };
     OK(store_steps(&conf, &a, &steps, &err), &err);
-    EQ_INT(steps.n, 8);
+    EQ_INT(steps.n, 10);
     for (size_t i = 0; i < steps.n; i++)
         run_sql(s, steps.v[i].expand);
     TRUE(plain_schema(s).finish_due);
     OK(store_migrate(s, false, &err), &err); /* each step is identified by its checksum */
-    run_sql(s, steps.v[7].finish);
+    for (size_t i = 0; i < steps.n; i++)
+        run_sql(s, steps.v[i].finish);
     FALSE(plain_schema(s).finish_due);
-    EQ_INT(plain_schema(s).min_version, 8);
+    EQ_INT(plain_schema(s).min_version, 10);
     led_steps_newer = NULL;
+    arena_release(&a);
+}
+
+/* A schema that is made new: no older program uses it. */
+TEST(a_new_schema_has_its_second_halves_done)
+{
+    AUTO(store_end) struct store *s = plain_open("sqlite:fresh.db", NULL);
+    struct pawl_err err;
+    OK(store_migrate(s, false, &err), &err);
+    FALSE(plain_schema(s).finish_due);
+    EQ_INT(plain_schema(s).min_version, WATCH_STEP);
+}
+
+/* A watched call waits for the last node of an older release to go; the handle asks again until
+ * then. */
+TEST(watched_calls_wait_for_migrate_finish)
+{
+    static struct sql_migration older[KNOWN_MAX];
+    struct pawl_err err;
+    struct arena a;
+    struct call_spec watched;
+    memcpy(older, sql_sqlite_migrations, (WATCH_STEP - 1) * sizeof *older);
+    led_steps_newer = older;
+    AUTO(store_end) struct store *s = plain_open("sqlite:watch.db", NULL);
+    OK(store_migrate(s, false, &err), &err);
+    led_steps_newer = NULL;
+    OK(store_migrate(s, false, &err), &err);
+    arena_init(&a, 1 << 20);
+    call_spec_init(&watched);
+    watched.type = BYTES("t");
+    OK(call_spec_settle(&a, &world_real, &watched, &err), &err);
+    watched.watch = WATCH_CRON;
+    struct op op = { .kind = OP_ACCEPT, .a = &a, .accept = { .v = &watched, .n = 1 } }, *v = &op;
+    OK(store_commit(s, &v, 1), &op.err);
+    EQ_STATUS(op.status, PAWL_STATE, &op.err);
+    plain_accept(s, "before", BYTES_NONE);
+    OK(store_migrate(s, true, &err), &err);
+    OK(store_commit(s, &v, 1), &op.err);
+    OK(op.status, &op.err);
+    OK(op.accept.out[0].status, NULL);
     arena_release(&a);
 }
 
