@@ -107,6 +107,13 @@ static void prepare_all(struct store *s)
     /* Tables of the event service, which are not part of the schema. */
     EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_STATUS], NULL, NULL, NULL), SQLITE_OK);
     EQ_INT(sqlite3_exec(c->db, sql_sqlite[SQL_EVENTS_MAKE_EVENTS], NULL, NULL, NULL), SQLITE_OK);
+    /* And those of the tests' feature. */
+    EQ_INT(sqlite3_exec(c->db,
+                        "CREATE TABLE IF NOT EXISTS counter (name, value);"
+                        "CREATE TABLE IF NOT EXISTS counter_op (id, value);"
+                        "CREATE TABLE IF NOT EXISTS counter_moved (seq, id, was, state, watch)",
+                        NULL, NULL, NULL),
+           SQLITE_OK);
     EQ_INT(
         sqlite3_create_function(c->db, "patience", 1, SQLITE_UTF8, NULL, no_function, NULL, NULL),
         SQLITE_OK);
@@ -259,9 +266,9 @@ static const struct sql_migration *newer_program(void)
         v[n] = sql_sqlite_migrations[n];
     TRUE(n + 2 <= KNOWN_MAX);
     v[n] = (struct sql_migration){ n + 1, "word", "ALTER TABLE pawl_call ADD COLUMN word TEXT;\n",
-                                   "UPDATE pawl_meta SET value = 9 WHERE name = 'min_version';\n"
+                                   "UPDATE pawl_meta SET value = 11 WHERE name = 'min_version';\n"
                                    "CREATE INDEX pawl_call_word ON pawl_call (word);\n" };
-    EQ_INT(n + 1, 9); /* after a new step of ours: change its number above */
+    EQ_INT(n + 1, 11); /* after a new step of ours: change its number above */
     return v;
 }
 
@@ -275,7 +282,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     led_steps_newer = newer_program();
     AUTO(store_end) struct store *new = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(new, false, &err), &err);
-    EQ_INT(plain_schema(new).version, 9);
+    EQ_INT(plain_schema(new).version, 11);
     TRUE(plain_schema(new).finish_due);
     plain_accept(new, "new", BYTES_NONE);
 
@@ -285,24 +292,24 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     AUTO(store_end) struct store *again = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(again, false, &err), &err);
     OK(store_fits(again, &err), &err);
-    EQ_INT(plain_schema(again).version, 9);
+    EQ_INT(plain_schema(again).version, 11);
     plain_accept(again, "again", BYTES_NONE);
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
-    EQ_INT(plain_schema(again).min_version, LANES_STEP);
+    EQ_INT(plain_schema(again).min_version, WATCH_STEP);
 
     led_steps_newer = newer_program();
     OK(store_migrate(new, true, &err), &err);
     FALSE(plain_schema(new).finish_due);
-    EQ_INT(plain_schema(new).min_version, 9);
+    EQ_INT(plain_schema(new).min_version, 11);
     OK(store_fits(new, &err), &err);
 
     led_steps_newer = NULL;
     EQ_STATUS(store_migrate(again, false, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "schema 9 or later");
-    HAS_STR(err.text, "knows 8");
+    HAS_STR(err.text, "schema 11 or later");
+    HAS_STR(err.text, "knows 10");
     EQ_STATUS(store_fits(again, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "version 9 or later");
-    HAS_STR(err.text, "knows 8");
+    HAS_STR(err.text, "version 11 or later");
+    HAS_STR(err.text, "knows 10");
 }
 
 /* A program that does not know the width of a lease stores none: all its calls count as started. */
@@ -324,7 +331,7 @@ TEST(a_newer_program_wants_up_first)
     OK(store_migrate(s, true, &err), &err);
     led_steps_newer = newer_program();
     EQ_STATUS(store_fits(s, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "has version 8 and this program wants 9");
+    HAS_STR(err.text, "has version 10 and this program wants 11");
     led_steps_newer = NULL;
 }
 
@@ -355,7 +362,7 @@ TEST(programs_of_two_releases_start_together)
         EQ_INT(status, 0);
     }
     AUTO(store_end) struct store *s = plain_open("sqlite:mixed.db", NULL);
-    EQ_INT(plain_schema(s).version, 9);
+    EQ_INT(plain_schema(s).version, 11);
 }
 
 TEST(printed_halves_add_up_to_a_migration)
@@ -368,7 +375,7 @@ TEST(printed_halves_add_up_to_a_migration)
     AUTO(store_end) struct store *s = plain_open("sqlite:hand.db", "shop");
     struct store_conf conf = { .url = "sqlite:hand.db", .schema = "shop" };
     OK(store_steps(&conf, &a, &steps, &err), &err);
-    EQ_INT(steps.n, 9);
+    EQ_INT(steps.n, 11);
     for (size_t i = 0; i < steps.n; i++)
         run_sql(s, steps.v[i].expand);
     TRUE(plain_schema(s).finish_due);
@@ -376,7 +383,7 @@ TEST(printed_halves_add_up_to_a_migration)
     for (size_t i = 0; i < steps.n; i++)
         run_sql(s, steps.v[i].finish);
     FALSE(plain_schema(s).finish_due);
-    EQ_INT(plain_schema(s).min_version, 9);
+    EQ_INT(plain_schema(s).min_version, 11);
     led_steps_newer = NULL;
     arena_release(&a);
 }
@@ -388,29 +395,37 @@ TEST(a_new_schema_has_its_second_halves_done)
     struct pawl_err err;
     OK(store_migrate(s, false, &err), &err);
     FALSE(plain_schema(s).finish_due);
-    EQ_INT(plain_schema(s).min_version, LANES_STEP);
-    OK(plain_needing(s, "a", &err), &err);
+    EQ_INT(plain_schema(s).min_version, WATCH_STEP);
 }
 
-/* Lanes with needs, and lanes that are removed, wait for the last node of 0.1.0 to go. */
-TEST(needs_wait_for_migrate_finish)
+/* A watched call waits for the last node of an older release to go; the handle asks again until
+ * then. */
+TEST(watched_calls_wait_for_migrate_finish)
 {
     static struct sql_migration older[KNOWN_MAX];
     struct pawl_err err;
-    memcpy(older, sql_sqlite_migrations, (LANES_STEP - 1) * sizeof *older);
+    struct arena a;
+    struct call_spec watched;
+    memcpy(older, sql_sqlite_migrations, (WATCH_STEP - 1) * sizeof *older);
     led_steps_newer = older;
-    AUTO(store_end) struct store *s = plain_open("sqlite:needs.db", NULL);
+    AUTO(store_end) struct store *s = plain_open("sqlite:watch.db", NULL);
     OK(store_migrate(s, false, &err), &err);
     led_steps_newer = NULL;
     OK(store_migrate(s, false, &err), &err);
-    /* A node of the older release makes a lane. */
-    run_sql(s, "INSERT INTO pawl_lane (lane, queue, type) VALUES (1, 'other', 't')");
+    arena_init(&a, 1 << 20);
+    call_spec_init(&watched);
+    watched.type = BYTES("t");
+    OK(call_spec_settle(&a, &world_real, &watched, &err), &err);
+    watched.watch = WATCH_CRON;
+    struct op op = { .kind = OP_ACCEPT, .a = &a, .accept = { .v = &watched, .n = 1 } }, *v = &op;
+    OK(store_commit(s, &v, 1), &op.err);
+    EQ_STATUS(op.status, PAWL_STATE, &op.err);
     plain_accept(s, "before", BYTES_NONE);
-    plain_refuses_needs(s);
-    TRUE(plain_lane_stays("sqlite:needs.db", "one"));
     OK(store_migrate(s, true, &err), &err);
-    OK(plain_needing(s, "needs", &err), &err);
-    FALSE(plain_lane_stays("sqlite:needs.db", "two"));
+    OK(store_commit(s, &v, 1), &op.err);
+    OK(op.status, &op.err);
+    OK(op.accept.out[0].status, NULL);
+    arena_release(&a);
 }
 
 TEST(a_file_has_no_roles)

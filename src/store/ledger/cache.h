@@ -641,8 +641,6 @@ MUST_USE enum pawl_status led_flush_commit(struct ledger *taken, led_ask_fn *ask
 
 /* ---- Features (feature.c) -------------------------------------------------------------------- */
 
-/* The step of the schema whose second half allows watched calls. */
-#define WATCH_STEP 9
 /* At most so many statements of features are sent with the group's own; more are sent before. */
 #define FEATURE_STATEMENTS_MAX 8
 /* Add a row to be written by led_flush(), behind the ledger's own statements (flush.c). */

@@ -19,6 +19,8 @@
 #define SCHEMA_LEN_MAX 32
 #define LED_BUCKETS 1024
 #define LED_STEPS_MAX 1000
+/* The step of the schema whose second half allows watched calls. */
+#define WATCH_STEP 9
 
 /* What makes a lane. Needs are settled (needs.h); a lane that this program makes has no gate. */
 struct led_lane_names {
