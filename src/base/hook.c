@@ -22,6 +22,8 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char crash_name[128];
+static char crash_behind[128]; /* only passes after this point was passed count; "": all */
+static atomic_bool crash_armed;
 static atomic_long crash_left; /* passes left until the crash; 0: no crash */
 static const char *log_path;   /* borrowed from the environment */
 
@@ -31,6 +33,12 @@ static void hook_read_environment(void)
     const char *wanted = getenv("PAWL_CRASH");
     if (!wanted || !*wanted)
         return;
+    const char *behind = strchr(wanted, '>');
+    if (behind) {
+        snprintf(crash_behind, sizeof crash_behind, "%.*s", (int)(behind - wanted), wanted);
+        wanted = behind + 1;
+    }
+    atomic_store(&crash_armed, !behind);
     const char *colon = strrchr(wanted, ':');
     size_t len = colon ? (size_t)(colon - wanted) : strlen(wanted);
     snprintf(crash_name, sizeof crash_name, "%.*s", (int)len, wanted);
@@ -73,7 +81,10 @@ void hook_crash(const char *name)
     pthread_once(&once, hook_read_environment);
     if (log_path && first_pass(name))
         log_point(name);
-    if (atomic_load(&crash_left) > 0 && strcmp(name, crash_name) == 0 &&
+    if (crash_behind[0] && strcmp(name, crash_behind) == 0)
+        atomic_store(&crash_armed, true);
+    if (atomic_load(&crash_left) > 0 && atomic_load(&crash_armed) &&
+        strcmp(name, crash_name) == 0 &&
         atomic_fetch_sub(&crash_left, 1) == 1) {
         kill(getpid(), SIGKILL);
         for (;;)

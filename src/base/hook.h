@@ -4,7 +4,8 @@
  *
  * CRASH_POINT("commit.before") kills the process with SIGKILL when the environment has
  * PAWL_CRASH=commit.before:N and the process passes the point for the N-th time (N counts from 1,
- * default 1). With PAWL_CRASH_LOG=FILE the name of every point is appended to FILE when it is first
+ * default 1). PAWL_CRASH=cron.ticked>commit.before:N counts only the passes after cron.ticked was
+ * passed. With PAWL_CRASH_LOG=FILE the name of every point is appended to FILE when it is first
  * passed; from that file the harness learns the names. PAUSE_POINT("claim.after_select") calls the
  * test's hook, which may block the thread. SLOWER(us) is a time limit that a busy machine or a
  * sanitizer may exceed although nothing is wrong: in a test build it is PAWL_CHECK_SCALE times as

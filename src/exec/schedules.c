@@ -22,9 +22,11 @@
 /* How long a schedule that was put on another node may go unnoticed without notifications, and with
  * them, since one may be lost. */
 #define LOOK_US (2 * SEC_US)
-#define HEARING_LOOK_US (30 * SEC_US)
-/* After a write that failed. */
+#define HEARING_LOOK_US (10 * SEC_US)
+/* After a read or write that failed. */
 #define AGAIN_US (500 * MS_US)
+/* What is due is locked: another node is ticking it, or has just died in the middle. */
+#define LOCKED_US (50 * MS_US)
 /* Schedules in one commit while others write, too: the next caller does not wait for a thousand. */
 #define STEP_SHARED 200
 
@@ -106,6 +108,8 @@ static void ticked(struct exec *e, int64_t now_us)
     sleep_until(e, s->tick.next_us, now_us);
     if (s->tick.more)
         s->look_us = now_us;
+    else if (!s->tick.submitted && !s->tick.skipped && !s->tick.missed)
+        s->look_us = MAX(s->look_us, now_us + LOCKED_US);
 }
 
 /* ---- Rounds ---------------------------------------------------------------------------------- */
@@ -132,7 +136,7 @@ static void tick(struct exec *e, int64_t now_us)
         s->look_us = now_us;
     if (now_us < s->look_us)
         return;
-    s->look_us = look_again_us(e, now_us);
+    s->look_us = now_us + AGAIN_US;
     if (cron_due(k->store, &due, &err) != PAWL_OK)
         return; /* the database is away, which keep_clock() logs */
     if (!due.next_us || due.next_us > due.now_us) {
