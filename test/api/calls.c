@@ -49,7 +49,7 @@ static const char *const fields[] = {
     "caller",       "client",       "parent",      "trace_id",
     "tags",         "needs",        "created_at",  "run_at",
     "claimed_at",   "started_at",   "finished_at", "expires_at",
-    "keep_until",   "duplicate",
+    "keep_until",   "schedule",     "scheduled_at", "duplicate",
 };
 
 static void has_every_field(struct web_answer a)
