@@ -84,8 +84,7 @@ void hook_crash(const char *name)
     if (crash_behind[0] && strcmp(name, crash_behind) == 0)
         atomic_store(&crash_armed, true);
     if (atomic_load(&crash_left) > 0 && atomic_load(&crash_armed) &&
-        strcmp(name, crash_name) == 0 &&
-        atomic_fetch_sub(&crash_left, 1) == 1) {
+        strcmp(name, crash_name) == 0 && atomic_fetch_sub(&crash_left, 1) == 1) {
         kill(getpid(), SIGKILL);
         for (;;)
             pause(); /* do nothing more, however long the signal takes */

@@ -40,15 +40,15 @@ static void begin(struct web *w, const void *param)
 }
 
 static const char *const fields[] = {
-    "id",           "seq",          "type",        "method",
-    "key",          "key_no",       "position",    "queue",
-    "priority",     "status",       "waiting_for", "cancel_requested",
-    "input",        "input_base64", "result",      "result_base64",
-    "error",        "attempts",     "lost",        "redrives",
-    "max_attempts", "max_lost",     "timeout",     "node",
-    "caller",       "client",       "parent",      "trace_id",
-    "tags",         "needs",        "created_at",  "run_at",
-    "claimed_at",   "started_at",   "finished_at", "expires_at",
+    "id",           "seq",          "type",         "method",
+    "key",          "key_no",       "position",     "queue",
+    "priority",     "status",       "waiting_for",  "cancel_requested",
+    "input",        "input_base64", "result",       "result_base64",
+    "error",        "attempts",     "lost",         "redrives",
+    "max_attempts", "max_lost",     "timeout",      "node",
+    "caller",       "client",       "parent",       "trace_id",
+    "tags",         "needs",        "created_at",   "run_at",
+    "claimed_at",   "started_at",   "finished_at",  "expires_at",
     "keep_until",   "schedule",     "scheduled_at", "duplicate",
 };
 
