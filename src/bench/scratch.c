@@ -58,11 +58,16 @@ enum pawl_status bench_scratch_make(struct bench_scratch *s, const char *url, st
 
 /* ---- Removing -------------------------------------------------------------------------------- */
 
-/* Append a DROP TABLE of every table that the migrations make. */
-static enum pawl_status drop_text(const struct bench_place *place, struct buf *out,
-                                  struct pawl_err *err)
+/* What the migrations make, and the statement that drops it. */
+static const struct kind {
+    const char *make, *drop;
+} kinds[] = { { "CREATE OR REPLACE VIEW ", "DROP VIEW IF EXISTS " },
+              { "CREATE TABLE IF NOT EXISTS ", "DROP TABLE IF EXISTS " } };
+
+/* Make a statement that drops everything of a kind that the migrations make; "": there is none. */
+static enum pawl_status drop_text(const struct bench_place *place, const struct kind *kind,
+                                  struct buf *out, struct pawl_err *err)
 {
-    static const char make[] = "CREATE TABLE IF NOT EXISTS ";
     struct arena a;
     struct steps steps = { 0 };
     size_t n = 0;
@@ -70,9 +75,9 @@ static enum pawl_status drop_text(const struct bench_place *place, struct buf *o
     enum pawl_status st = store_steps(
         &(struct store_conf){ .url = place->url, .schema = place->schema }, &a, &steps, err);
     for (size_t i = 0; st == PAWL_OK && i < steps.n; i++)
-        for (const char *at = steps.v[i].expand; (at = strstr(at, make));) {
-            at += sizeof make - 1;
-            buf_add_text(out, n++ ? ", " : "DROP TABLE IF EXISTS ");
+        for (const char *at = steps.v[i].expand; (at = strstr(at, kind->make));) {
+            at += strlen(kind->make);
+            buf_add_text(out, n++ ? ", " : kind->drop);
             buf_add(out, at, strcspn(at, " (\n"));
         }
     arena_release(&a);
@@ -100,14 +105,15 @@ static enum pawl_status drop_schema(struct ledger *l, const char *name, struct p
 static enum pawl_status drop_tables(struct ledger *l, const struct bench_place *place,
                                     struct pawl_err *err)
 {
-    struct buf text;
-    buf_init(&text, STEPS_LEN_MAX);
-    enum pawl_status st = drop_text(place, &text, err);
-    if (st == PAWL_OK)
-        st = l->db->autocommit(l, err);
-    if (st == PAWL_OK)
-        st = l->db->plain(l, text.data, err);
-    buf_release(&text);
+    enum pawl_status st = l->db->autocommit(l, err);
+    for (size_t i = 0; i < COUNT_OF(kinds) && st == PAWL_OK; i++) {
+        struct buf text;
+        buf_init(&text, STEPS_LEN_MAX);
+        st = drop_text(place, &kinds[i], &text, err);
+        if (st == PAWL_OK && *text.data)
+            st = l->db->plain(l, text.data, err);
+        buf_release(&text);
+    }
     return st;
 }
 

@@ -31,11 +31,11 @@ static const struct asks asks_pg = {
 };
 static const struct asks asks_mysql = {
     .tables = "SELECT table_name FROM information_schema.tables"
-              " WHERE table_schema = database() ORDER BY 1;",
+              " WHERE table_schema = database() AND table_type = 'BASE TABLE' ORDER BY 1;",
     .filled = "SET group_concat_max_len = 100000; SELECT group_concat(concat('SELECT ''',"
               " table_name, ''' WHERE EXISTS (SELECT 1 FROM ', table_name, ')')"
               " SEPARATOR ' UNION ALL ') FROM information_schema.tables"
-              " WHERE table_schema = database();",
+              " WHERE table_schema = database() AND table_type = 'BASE TABLE';",
     .counters = "SELECT concat('ALTER TABLE ', table_name, ' AUTO_INCREMENT = 1;')"
                 " FROM information_schema.tables WHERE table_schema = database()"
                 " AND auto_increment IS NOT NULL;",
