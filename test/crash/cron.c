@@ -153,32 +153,41 @@ static void stop_node(pid_t pid)
     TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Store n schedules that tick at the same TIMES times, the first so long from now. */
+static void put(struct pawl *p, const char *name, const int64_t *at)
+{
+    struct schedule s;
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    schedule_init(&s);
+    s.rule.kind = SCHEDULE_AT;
+    s.rule.at_us = at;
+    s.rule.n_at = TIMES;
+    s.call.type = BYTES("t");
+    s.call.max_lost = 1000;
+    s.catch_up = CATCH_UP_ALL;
+    struct cron_op q = { .what = CRON_PUT, .name = bytes_of(name), .schedule = &s };
+    struct op op = { .kind = OP_FEATURE, .a = &a, .feature = { .of = &feature_cron, .ctx = &q } };
+    OK(exec_do(p->e, &op), &op.err);
+    arena_release(&a);
+}
+
+/* Store n schedules that tick at the same TIMES times, the first about so long from now. On a slow
+ * machine that time may pass meanwhile, and a schedule never looks back: then later ones are
+ * chosen. Returns the last one. */
 static int64_t put_all(struct pawl *p, int n, int64_t in_us, int64_t apart_us)
 {
-    int64_t at[TIMES], now_us = exec_now(p->e);
-    struct arena a;
-    for (int i = 0; i < TIMES; i++)
-        at[i] = (now_us + in_us + i * apart_us) / FIXTURE_SEC * FIXTURE_SEC;
-    for (int i = 0; i < n; i++) {
-        struct schedule s;
+    int64_t at[TIMES];
+    do {
         char name[16];
-        arena_init(&a, 1 << 20);
-        snprintf(name, sizeof name, "s%d", i);
-        schedule_init(&s);
-        s.rule.kind = SCHEDULE_AT;
-        s.rule.at_us = at;
-        s.rule.n_at = TIMES;
-        s.call.type = BYTES("t");
-        s.call.max_lost = 1000;
-        s.catch_up = CATCH_UP_ALL;
-        struct cron_op q = { .what = CRON_PUT, .name = bytes_of(name), .schedule = &s };
-        struct op op = { .kind = OP_FEATURE,
-                         .a = &a,
-                         .feature = { .of = &feature_cron, .ctx = &q } };
-        OK(exec_do(p->e, &op), &op.err);
-        arena_release(&a);
-    }
+        int64_t now_us = exec_now(p->e);
+        for (int i = 0; i < TIMES; i++)
+            at[i] = (now_us + in_us + i * apart_us) / FIXTURE_SEC * FIXTURE_SEC;
+        for (int i = 0; i < n; i++) {
+            snprintf(name, sizeof name, "s%d", i);
+            put(p, name, at);
+        }
+        in_us *= 2;
+    } while (exec_now(p->e) >= at[0]);
     return at[TIMES - 1];
 }
 
@@ -207,7 +216,7 @@ static void check_all(const void *param, int64_t n)
     EQ_INT(count(param, "SELECT COUNT(*) FROM box"), n);
     EQ_INT(count(param, "SELECT COUNT(DISTINCT id) FROM box"), n);
     EQ_INT(count(param, "SELECT COUNT(*) FROM pawl_tick WHERE kind = 1"), n);
-    EQ_INT(count(param, "SELECT COUNT(*) FROM pawl_tick"), n);
+    EQ_INT(count(param, "SELECT COUNT(*) FROM pawl_tick WHERE kind <> 4"), n);
     EQ_INT(count(param, "SELECT COUNT(*) FROM pawl_schedule WHERE due_at IS NOT NULL"), 0);
     engine_intact(param);
 }
@@ -263,7 +272,7 @@ TEST(nodes_are_killed_at_every_point_of_a_tick, .deadline_s = 400)
             printf("%s\n", crash);
             engine_fresh(param);
             struct pawl *p = begin(param);
-            put_all(p, SCHEDULES, FIXTURE_SEC, FIXTURE_SEC);
+            put_all(p, SCHEDULES, 2 * FIXTURE_SEC, FIXTURE_SEC);
             pid_t first = start(param, 0, crash);
             int64_t until_us = fixture_mono() + 8 * FIXTURE_SEC * check_scale();
             pid_t ended = 0;
