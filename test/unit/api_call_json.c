@@ -53,7 +53,8 @@ TEST(every_field_in_its_order)
            "\"client\":null,\"parent\":null,\"trace_id\":null,\"tags\":{\"k\\\"\":\"\303\251\"},"
            "\"needs\":[],\"created_at\":\"1970-01-01T00:00:00.000001Z\","
            "\"run_at\":\"2023-11-14T22:13:20.123456Z\",\"claimed_at\":null,\"started_at\":null,"
-           "\"finished_at\":null,\"expires_at\":null,\"keep_until\":null,\"duplicate\":false}");
+           "\"finished_at\":null,\"expires_at\":null,\"keep_until\":null,"
+           "\"schedule\":null,\"scheduled_at\":null,\"duplicate\":false}");
 }
 
 TEST(places_are_of_calls_that_stand_in_line)

@@ -43,6 +43,16 @@ static const char *const asking[] = {
     "object T k --set 1",
     "object T k --delete",
     "work --exec true --type t --idle 1s",
+    "cron list",
+    "cron get s",
+    "cron put s --every 60 --type t",
+    "cron pause s",
+    "cron resume s",
+    "cron run s",
+    "cron rm s",
+    "cron runs s",
+    "cron next s",
+    "cron next '0 3 * * *'",
 };
 
 static bool is_asking(const char *name)
