@@ -18,7 +18,8 @@ static int compare_times(const void *a, const void *b)
 size_t schedule_sort(int64_t *at_us, size_t n)
 {
     size_t kept = 0;
-    qsort(at_us, n, sizeof *at_us, compare_times);
+    if (n) /* at_us may be NULL */
+        qsort(at_us, n, sizeof *at_us, compare_times);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || at_us[i] != at_us[kept - 1])
             at_us[kept++] = at_us[i];
