@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "engines.h"
+#include "feature/all.h"
 #include "pg_fixture.h"
 #include "sql_names.h"
 #include "store/ledger/cache.h"
@@ -287,6 +288,7 @@ static void open_node(struct pg_fixture *r)
     struct store_conf conf = { .retention_us = FIXTURE_RETENTION_US,
                                .remember_us = FIXTURE_REMEMBER_US,
                                .key_pending_max = 100000 }; /* the default */
+    conf.features = features_all(&conf.n_features);         /* as a server does */
     open_proxied(r);
     store_close(r->s);
     conf.url = r->url;
