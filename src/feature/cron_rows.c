@@ -154,7 +154,7 @@ static enum pawl_status alone(struct ledger *d, struct row *r, struct pawl_err *
 }
 
 static enum pawl_status write_all(struct ledger *d, enum sql_name name, struct row *r,
-                                  struct pawl_err *err)
+                                  enum feature_count count, struct pawl_err *err)
 {
     const union feature_value v[] = {
         B(r->name),       B(r->spec),          I(r->version),    I((int64_t)r->pause),
@@ -164,17 +164,17 @@ static enum pawl_status write_all(struct ledger *d, enum sql_name name, struct r
     };
     enum pawl_status st = alone(d, r, err);
     r->stored = true;
-    return st == PAWL_OK ? feature_row(d, name, "ttiitzzzzztzzii", v, FEATURE_EXACT, err) : st;
+    return st == PAWL_OK ? feature_row(d, name, "ttiitzzzzztzzii", v, count, err) : st;
 }
 
 enum pawl_status row_add(struct ledger *d, struct row *r, struct pawl_err *err)
 {
-    return write_all(d, SQL_CRON_ADD, r, err);
+    return write_all(d, SQL_CRON_ADD, r, FEATURE_NEW, err);
 }
 
 enum pawl_status row_put(struct ledger *d, struct row *r, struct pawl_err *err)
 {
-    return write_all(d, SQL_CRON_PUT, r, err);
+    return write_all(d, SQL_CRON_PUT, r, FEATURE_EXACT, err);
 }
 
 enum pawl_status row_move(struct ledger *d, struct row *r, struct pawl_err *err)

@@ -110,9 +110,13 @@ union feature_value {
     int64_t i;
     struct bytes b;
 };
-/* FEATURE_EXACT: the statement changes one row for each row that was added, because these rows are
- * locked or are known to be new; else the group is repeated. FEATURE_ANY: it may change fewer. */
-enum feature_count { FEATURE_ANY, FEATURE_EXACT };
+/* How many rows the statement changes.
+ * EXACT: one for each row that was added, because these rows are locked, or no other transaction
+ *        can add them. They are written together with COMMIT.
+ * NEW:   the same, unless another transaction has added such a row meanwhile; then the group is
+ *        repeated. They are written before COMMIT, which costs a round trip.
+ * ANY:   perhaps fewer. */
+enum feature_count { FEATURE_ANY, FEATURE_EXACT, FEATURE_NEW };
 /* Add a row to be written with the group: all rows of one statement in one round trip, in the order
  * in which their statements were first used. They are one statement, so no two of them may change
  * the same row: the second change of a row is a feature_run(). `kinds` (borrowed for ever) has a

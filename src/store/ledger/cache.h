@@ -245,7 +245,7 @@ struct led_cache {
     struct led_memory *memory;
     struct led_with *withs, *with_at; /* with_at: the last that was found */
     bool loaded;                      /* the operations of the group were loaded */
-    bool unlocked;       /* an operation of a feature changes rows that it has not locked */
+    bool unlocked;       /* features change rows that are not locked, or that others may add too */
     struct op *telling;  /* whose answer has what features do now */
     struct moved *moved; /* watched calls that moved, and nobody was told */
     size_t n_moved, moved_room;

@@ -76,7 +76,7 @@ static void put(struct led_batch *b, struct sheet *s, enum feature_count count)
         CHECK(s->v[i].n == s->rows || s->v[i].a->failed);
         led_column(&p, &s->v[i]);
     }
-    led_batch_add(b, s->name, &p, count == EXACT ? (int64_t)s->rows : -1);
+    led_batch_add(b, s->name, &p, count == ANY ? -1 : (int64_t)s->rows);
 }
 
 static void sheets_init(struct writing *w)
@@ -480,6 +480,7 @@ enum pawl_status led_row_add(struct ledger *c, enum sql_name name, const char *k
         c->tx->n_rows++;
     }
     CHECK((*at)->count == count && strcmp((*at)->s.kinds, kinds) == 0);
+    c->tx->unlocked = c->tx->unlocked || count == FEATURE_NEW;
     row_add(c, &(*at)->s, v);
     return c->scratch.failed ? err_no_memory(err, "rows") : PAWL_OK;
 }

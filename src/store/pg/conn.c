@@ -252,6 +252,7 @@ static enum pawl_status commit(struct ledger *l, const struct led_batch *last, s
     bool lost = f.committed == PG_SENT || (f.committed == PG_UNDONE && !usable(c));
     if (lost || (f.committed == PG_COMMITTED && c->warned))
         return err_set(err, PAWL_UNKNOWN, "database: the answer to COMMIT was lost");
+    c->ledger.redo = c->ledger.redo && f.committed != PG_COMMITTED;
     if (f.committed == PG_COMMITTED)
         return err_set(err, PAWL_BROKEN, "database: a row that was locked was not there");
     return st != PAWL_OK ? st : err_set(err, PAWL_BUSY, "database: the commit was undone");
