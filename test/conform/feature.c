@@ -344,8 +344,10 @@ static struct op stepped(struct conform_fixture *b, struct counter_op *q, struct
 {
     struct sql_step s = { .b = b, .apply = apply };
     struct op end = counter_fenced(q, t, seq);
-    struct op op = { .kind = OP_HANDLER, .handler = { .run = step_sql, .ctx = &s, .end = &end } };
-    one(b, &op);
+    struct op op = { .kind = OP_HANDLER,
+                     .a = &b->a,
+                     .handler = { .run = step_sql, .ctx = &s, .end = &end } };
+    store_commit(b->s, &(struct op *){ &op }, 1);
     OK(s.status, &b->err);
     op.handler.end = NULL;
     return op;
@@ -660,6 +662,67 @@ TEST(a_lost_group_counts_once)
     struct counter_sums s;
     EQ_STATUS(store_look(b->s, counter_look, &s, &b->err), PAWL_BUSY, &b->err);
     store_fault(0, FAULT_BEFORE, PAWL_OK);
+}
+
+/* A handler is not run again by the store: its caller asks again. Then the step is there, and what
+ * the SQL did the second time is undone. */
+TEST(a_step_with_sql_whose_answer_is_lost_is_stored_once)
+{
+    AUTO(conform_fixture_end) struct conform_fixture *b = counting(param, "fault+");
+    struct op make = { .kind = OP_SCRIPT, .script.sql = BYTES("CREATE TABLE app (n INTEGER)") };
+    int64_t x = accept_one(b, "x");
+    struct token t = claim_n(b, 1);
+    OK(one(b, &make), &make.err);
+    struct counter_op q = counted("1", "a", 1), again = counted("1", "a", 1),
+                      other = counted("2", "a", 10);
+    store_fault(1, FAULT_AFTER, PAWL_UNKNOWN);
+    struct op op = stepped(b, &q, t, x, true);
+    EQ_STATUS(op.status, PAWL_UNKNOWN, &op.err);
+    EQ_INT(store_fault_count(), 1);
+    EQ_INT(in_app(b), 1);
+    EQ_INT(sums(b).ops, 1);
+    op = stepped(b, &again, t, x, true);
+    OK(op.status, &op.err);
+    FALSE(op.handler.committed_sql);
+    EQ_INT(again.value, 1);
+    EQ_INT(in_app(b), 1);
+    EQ_INT(sums(b).total, 1);
+    /* Before: neither the SQL nor the step was stored. */
+    store_fault(1, FAULT_BEFORE, PAWL_BUSY);
+    op = stepped(b, &other, t, x, true);
+    EQ_STATUS(op.status, PAWL_BUSY, &op.err);
+    EQ_INT(in_app(b), 1);
+    EQ_INT(sums(b).ops, 1);
+    op = stepped(b, &other, t, x, true);
+    OK(op.status, &op.err);
+    TRUE(op.handler.committed_sql);
+    EQ_INT(in_app(b), 2);
+    EQ_INT(sums(b).total, 11);
+    STATE_IS(b, "x", PAWL_PROCESSING);
+    store_fault(0, FAULT_BEFORE, PAWL_OK);
+}
+
+/* ---- Beside nodes of an older version -------------------------------------------------------- */
+
+/* An older program reads a watched call as damage. */
+COUNTING(watched_calls_wait_for_migrate_finish)
+{
+    struct call_spec s = settled(b, watched("a"));
+    struct op op = { .kind = OP_ACCEPT, .accept = { .v = &s, .n = 1 } };
+    struct schema has;
+    engine_rows(b->url, "UPDATE pawl_migration SET finished = 0 WHERE number = 9");
+    EQ_STATUS(one(b, &op), PAWL_STATE, &op.err);
+    EQ_STR(op.err.text, "a call that a feature watches needs every node to run this version: run "
+                        "pawl migrate finish");
+    OK(store_schema(b->s, &has, &b->err), &b->err);
+    TRUE(has.finish_due);
+    OK(store_migrate(b->s, true, &b->err), &b->err);
+    OK(one(b, &op), &op.err);
+    OK(store_schema(b->s, &has, &b->err), &b->err);
+    FALSE(has.finish_due);
+    GE_INT(has.min_version, 9);
+    finish_ok(b, claim_n(b, 1), "a", "1");
+    EQ_STR(told(b, "a"), "23");
 }
 
 /* ---- Waking ---------------------------------------------------------------------------------- */

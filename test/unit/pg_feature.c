@@ -1,6 +1,6 @@
 /*
- * pg_feature.c - what operations of features cost on a server, what they do while nodes of an older
- * version may run, and what SQL sees of their marks.
+ * pg_feature.c - what operations of features cost on a server, calls that functions in SQL remove,
+ * and what SQL sees of marks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -101,30 +101,64 @@ TEST(a_thousand_nested_calls_cost_what_two_do)
     pgf_close(&r);
 }
 
-/* ---- Beside nodes of an older version -------------------------------------------------------- */
+/* ---- Calls that SQL removes ------------------------------------------------------------------ */
 
-TEST(watched_calls_wait_for_migrate_finish)
+/* A call that the feature watches and that is cancelled, so that the feature has a row for it. */
+static void watched_ends(const char *id, int64_t keep_us)
+{
+    struct call_spec s = pgf_plan(id);
+    s.watch = WATCH_END;
+    s.keep_us = keep_us;
+    EQ_INT(pgf_accept(&r, &s).status, PAWL_OK);
+    struct op cancel = { .kind = OP_CANCEL, .by_id.id = bytes_of(id) };
+    pgf_do(&r, &cancel);
+}
+
+static int64_t in_counter(const char *id)
+{
+    return sql_count(r.db, "SELECT count(*) FROM counter_moved WHERE id = '%s'", id);
+}
+
+/* What is left of a call that was marked: everything, or only its tombstone. */
+static void removed(const char *id, bool is)
+{
+    struct call call;
+    EQ_STATUS(pgf_get(&r, id, &call), is ? PAWL_GONE : PAWL_OK, NULL);
+    EQ_INT(in_counter(id), is ? 0 : 1);
+    EQ_INT(sql_count(r.db,
+                     "SELECT count(*) FROM pawl.outcome o JOIN pawl.id i USING (seq) WHERE "
+                     "i.id = '%s'",
+                     id),
+           is ? 0 : 1);
+}
+
+/* Functions in SQL mark; gc removes, tells the feature once, and the feature's rows go. */
+TEST(what_sql_removes_is_forgotten_by_gc)
 {
     open_counting(&r);
-    sql_run(r.db, "UPDATE \"%s\".migration SET finished = 0 WHERE number = 9",
-            r.schema ? r.schema : "pawl");
-    struct call_spec s = pgf_plan("a");
-    OK(call_spec_settle(&r.a, &world_real, &s, &r.err), &r.err);
-    struct op op = { .kind = OP_ACCEPT, .a = &r.a, .accept = { .v = &s, .n = 1 } }, *v = &op;
-    s.watch = WATCH_END;
-    OK(store_commit(r.s, &v, 1), &op.err);
-    EQ_STATUS(op.status, PAWL_STATE, &op.err);
-    EQ_STR(op.err.text, "a call that a feature watches needs every node to run this version: run "
-                        "pawl migrate finish");
-    struct schema has;
-    OK(store_schema(r.s, &has, &r.err), &r.err);
-    TRUE(has.finish_due);
-    OK(store_migrate(r.s, true, &r.err), &r.err);
-    OK(store_commit(r.s, &v, 1), &op.err);
-    OK(op.status, &op.err);
-    OK(store_schema(r.s, &has, &r.err), &r.err);
-    FALSE(has.finish_due);
-    GE_INT(has.min_version, 9);
+    counter_seen = (struct counter_seen){ 0 };
+    watched_ends("archived", 0);
+    watched_ends("cleaned", 1);
+    watched_ends("kept", 0);
+    EQ_INT(sql_count(r.db, "SELECT pawl.cleanup_expired()"), 1);
+    sql_run(r.db, "UPDATE pawl.outcome SET finished_at = finished_at - 3600000000 "
+                  "WHERE seq = (SELECT seq FROM pawl.id WHERE id = 'archived')");
+    EQ_INT(sql_count(r.db, "SELECT pawl.archive('30 min')"), 1);
+    EQ_INT(sql_count(r.db, "SELECT pawl.archive('30 min')"), 0); /* marked already */
+    removed("archived", false);
+    removed("cleaned", false);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.removal"), 2);
+    EQ_INT(counter_seen.forgotten, 0);
+    struct gc g = pgf_gc(&r);
+    EQ_INT(g.removed, 2);
+    EQ_INT(counter_seen.forgotten, 2);
+    removed("archived", true);
+    removed("cleaned", true);
+    removed("kept", false);
+    EQ_STR(sql_ask(r.db, "SELECT string_agg(id, ' ') FROM pawl.archive"), "archived");
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.removal"), 0);
+    EQ_INT(pgf_gc(&r).removed, 0); /* it is told once */
+    EQ_INT(counter_seen.forgotten, 2);
     pgf_close(&r);
 }
 
