@@ -1,0 +1,253 @@
+/*
+ * mysql_cost.c - how many statements a call and an idle node send to MariaDB, as the server counts
+ * them: `Questions`, in which every statement of a packet counts.
+ *
+ * Each case has a server of its own, because the count is the whole server's.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <mariadb/mysql.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "db_server.h"
+#include "engines.h"
+#include "exec/node.h"
+#include "feature/all.h"
+#include "fixture.h"
+#include "lib/lib.h"
+#include "store/mysql/mydb.h"
+#include "store/store.h"
+
+RUNS_ON_ENGINE("mariadb")
+
+static struct arena a;
+static struct pawl_err err;
+static MYSQL *monitor;
+
+/* ---- Counting -------------------------------------------------------------------------------- */
+
+/* A connection of its own, which sends one statement for each count. */
+static void monitor_open(const char *url)
+{
+    struct mydb_url u;
+    OK(mydb_url_read(url, &u, &err), &err);
+    monitor = mysql_init(NULL);
+    if (!mysql_real_connect(monitor, u.host, u.user, u.password, u.database, u.port, u.socket, 0))
+        FAIL("no connection: %s", mysql_error(monitor));
+    mydb_url_release(&u);
+}
+
+static int64_t questions(void)
+{
+    EQ_INT(mysql_query(monitor, "SHOW GLOBAL STATUS LIKE 'Questions'"), 0);
+    MYSQL_RES *r = mysql_store_result(monitor);
+    MYSQL_ROW row = r ? mysql_fetch_row(r) : NULL;
+    TRUE(row != NULL);
+    int64_t n = strtoll(row[1], NULL, 10);
+    mysql_free_result(r);
+    return n;
+}
+
+/* Statements of others since questions() gave `before`. */
+static int64_t since(int64_t before)
+{
+    return questions() - before - 1;
+}
+
+/* ---- A call ---------------------------------------------------------------------------------- */
+
+/* What a submit-and-wait of one call may send in its commits, as a node does them: accept and
+ * claim, then finish, with a claim if the call has a key. Now and then a claim looks at everything,
+ * so it is the fewest of twelve. */
+#define PLAIN_STATEMENTS 26
+#define KEYED_STATEMENTS 37
+#define NEW_KEY_STATEMENTS 38
+
+static unsigned calls;
+
+static struct op node_claim(void)
+{
+    static struct bytes type = BYTES("t");
+    return (struct op){ .kind = OP_CLAIM,
+                        .claim = { .token = token_make(&world_real),
+                                   .node = BYTES("node-1"),
+                                   .boot = BYTES("boot-1"),
+                                   .types = &type,
+                                   .n_types = 1,
+                                   .max = 16,
+                                   .run_max = 16,
+                                   .width = 16 } };
+}
+
+static void commit(struct store *s, struct op *const *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i]->a = &a;
+    OK(store_commit(s, v, n), &v[0]->err);
+    for (size_t i = 0; i < n; i++)
+        OK(v[i]->status, &v[i]->err);
+}
+
+static int64_t call_cost(struct store *s, const char *key)
+{
+    struct call_spec spec;
+    call_spec_init(&spec);
+    spec.id = bytes_of(arena_printf(&a, "call-%u", ++calls));
+    spec.type = BYTES("t");
+    spec.key = key ? bytes_of(key) : BYTES_NONE;
+    OK(call_spec_settle(&a, &world_real, &spec, &err), &err);
+    struct op accept = { .kind = OP_ACCEPT, .accept = { .v = &spec, .n = 1 } };
+    struct op claim = node_claim(), next = node_claim();
+    int64_t before = questions();
+    commit(s, (struct op *[]){ &accept, &claim }, 2);
+    EQ_INT(claim.claim.n, 1);
+    struct finish_item item = { .seq = claim.claim.calls[0].seq,
+                                .id = spec.id,
+                                .how = END_RESULT,
+                                .result = { PAWL_JSON, BYTES("1") },
+                                .retry_in_us = -1 };
+    struct op finish = { .kind = OP_FINISH,
+                         .finish = { .token = claim.claim.token, .v = &item, .n = 1 } };
+    commit(s, (struct op *[]){ &finish, &next }, key ? 2 : 1);
+    EQ_INT(item.state, PAWL_COMPLETED);
+    return since(before);
+}
+
+static int64_t calls_cost(struct store *s, const char *key, bool new_keys)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 12; i++) {
+        int64_t n = call_cost(s, new_keys ? arena_printf(&a, "%s-%u", key, calls) : key);
+        least = MIN(least, n);
+    }
+    return least;
+}
+
+static struct store *opened(const char *url, bool features)
+{
+    struct store *s = NULL;
+    struct store_conf conf = { .url = url,
+                               .retention_us = 3600 * SEC_US,
+                               .remember_us = 7200 * SEC_US,
+                               .key_pending_max = 100000 }; /* the default */
+    if (features)
+        conf.features = features_all(&conf.n_features);
+    OK(store_open(&conf, &s, &err), &err);
+    OK(store_migrate(s, true, &err), &err);
+    struct op join = { .kind = OP_JOIN,
+                       .node = { .node = BYTES("node-1"), .boot = BYTES("boot-1"), .slots = 16 } };
+    commit(s, &(struct op *){ &join }, 1);
+    for (int i = 0; i < 5; i++) /* cursors are known */
+        call_cost(s, i % 2 ? "k" : NULL);
+    return s;
+}
+
+struct costs {
+    int64_t plain, keyed, new_key;
+};
+
+static struct costs costs(const char *url, bool features)
+{
+    struct store *s = opened(url, features);
+    struct costs out = { .plain = calls_cost(s, NULL, false),
+                         .keyed = calls_cost(s, "k", false),
+                         .new_key = calls_cost(s, "n", true) };
+    store_close(s);
+    printf("%s features: %lld, with a key %lld, with a new key %lld statements\n",
+           features ? "with" : "without", (long long)out.plain, (long long)out.keyed,
+           (long long)out.new_key);
+    return out;
+}
+
+/* Features that nobody uses cost a call no statement. */
+TEST(a_call_costs_as_few_statements_with_features, .deadline_s = 60)
+{
+    engine_own(param);
+    const char *url = engine_url(param);
+    arena_init(&a, 64 << 20);
+    monitor_open(url);
+    EQ_INT(since(questions()), 0); /* nobody else is there */
+    struct costs without = costs(url, false), with = costs(url, true);
+    LE_INT(with.plain, PLAIN_STATEMENTS);
+    LE_INT(with.keyed, KEYED_STATEMENTS);
+    LE_INT(with.new_key, NEW_KEY_STATEMENTS);
+    EQ_INT(with.plain, without.plain);
+    EQ_INT(with.keyed, without.keyed);
+    EQ_INT(with.new_key, without.new_key);
+    mysql_close(monitor);
+    arena_release(&a);
+}
+
+/* ---- Idle ------------------------------------------------------------------------------------ */
+
+/* Until the node has run a call, and polls slowly again. */
+static void settles(struct pawl *p, const char *id)
+{
+    fixture_submit(p, id, "t");
+    fixture_ends(p, id, PAWL_COMPLETED);
+    UNTIL(exec_leads(p->e, LEAD_SCHEDULER));
+    usleep(2000000);
+}
+
+/* When the machine stalls, connections end, and new ones run more statements: a count that is too
+ * high then is measured again. A node that really runs too many does so each time. */
+static double statements_a_second(const char *what, double max)
+{
+    double each = max;
+    int seconds = check_long() ? 20 : 6; /* some come every two seconds */
+    for (int i = 0; i < 4 && each >= max; i++) {
+        int64_t before = questions(), began_us = fixture_mono();
+        usleep((unsigned)seconds * 1000000);
+        each = (double)since(before) * FIXTURE_SEC / (double)(fixture_mono() - began_us);
+        printf("%s: %.2f statements a second\n", what, each);
+    }
+    return each;
+}
+
+/* Without notifications a node asks four times a second whether another process has changed
+ * something, and reads every two seconds when the next schedule is due: about 9 statements a
+ * second, and 8 more whenever it extends its lead of a role. On PostgreSQL it is 4. */
+#define IDLE_STATEMENTS 12
+
+/* 100,000 schedules, none of them due, on the node that ticks them, with the settings of `pawl
+ * serve`: the node says no more than with one. Time itself is measured here, so time has to pass.
+ */
+TEST(an_idle_node_with_many_schedules_says_no_more, .deadline_s = 180)
+{
+    struct db_server *db = engine_own(param);
+    const char *url = engine_url(param);
+    struct pawl_options o = { .db = url,
+                              .node = "counted",
+                              .heartbeat_interval_us = 2 * FIXTURE_SEC,
+                              .heartbeat_grace_us = 10 * FIXTURE_SEC,
+                              .reclaim_interval_us = 1 * FIXTURE_SEC,
+                              .gc_interval_us = 60 * FIXTURE_SEC };
+    struct pawl_schedule s = { PAWL_SCHEDULE_INIT, .name = "s", .every_us = 3600 * FIXTURE_SEC,
+                               .starts_at_us = INT64_C(4000000000) * FIXTURE_SEC,
+                               .call = { PAWL_SPEC_INIT, .type = "t" } };
+    struct pawl *other = fixture_open_as(NULL, (struct pawl_options){ .db = url });
+    OK(pawl_schedule(pawl_program(other), &s), NULL);
+    fixture_on(other, "t", fixture_echo);
+    OK(pawl_start(other, NULL, &err), &err);
+    pawl_close(other);
+    struct pawl *p = fixture_open_as(NULL, o);
+    fixture_on(p, "t", fixture_echo);
+    fixture_start(p, 2);
+    settles(p, "a");
+    monitor_open(url);
+    double one = statements_a_second("one schedule", IDLE_STATEMENTS);
+    db_ask(db, "INSERT INTO pawl_schedule SELECT CONCAT('s', i.seq), spec, version, paused, "
+               "zone_data, due_at, next_at, next_local, last_at, last_local, last_id, last_seq, "
+               "waiting_at, created_at, updated_at FROM pawl_schedule, seq_1_to_100000 i; "
+               "ANALYZE TABLE pawl_schedule;");
+    EQ_INT(db_int(db, "SELECT COUNT(*) FROM pawl_schedule"), 100001);
+    settles(p, "b");
+    double many = statements_a_second("100,000 schedules", MIN(IDLE_STATEMENTS, one + 2));
+    TRUE(one < IDLE_STATEMENTS);
+    TRUE(many < IDLE_STATEMENTS);
+    TRUE(many < one + 2);
+    TRUE(one > 0.2); /* it is alive, and this is its server */
+    mysql_close(monitor);
+    pawl_close(p);
+}
