@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "feature/all.h"
 #include "lite.h"
 #include "own_world.h"
 
@@ -229,3 +230,47 @@ TEST(a_claim_removes_ranges)
 }
 
 RUNS_ON(ENGINE_FILE)
+
+/* Steps of one call, from its accept to its end, when everything is prepared and cached. */
+static int64_t call_steps(bool features, const char *key)
+{
+    struct own_world world;
+    struct lite_fixture r;
+    char url[40];
+    struct store_conf conf = { .url = url, .world = &world.world, .retention_us = 100 * SEC_US };
+    int64_t n = 0;
+    snprintf(url, sizeof url, "sqlite:call%d%d.db", features, key != NULL);
+    own_world_init(&world, 1);
+    lite_fixture_open(&r, url, &world.world);
+    store_end(&r.s);
+    if (features)
+        conf.features = features_all(&conf.n_features);
+    OK(store_open(&conf, &r.s, &r.err), &r.err);
+    for (unsigned char i = 1; i < 4; i++) {
+        struct call_spec s;
+        call_spec_init(&s);
+        s.id = bytes_of(arena_printf(&r.a, "c%d", i));
+        s.type = BYTES("t");
+        s.key = key ? bytes_of(key) : BYTES_NONE;
+        OK(call_spec_settle(&r.a, &world.world, &s, &r.err), &r.err);
+        struct op op = { .kind = OP_ACCEPT, .accept = { .v = &s, .n = 1 } };
+        steps(&r);
+        OK(lite_one(&r, &op), &op.err);
+        op = lite_claim_of(&r, "t", 1, i);
+        EQ_INT(op.claim.n, 1);
+        OK(lite_finish_seq(&r, op.claim.token, op.claim.calls[0].seq), NULL);
+        n = steps(&r);
+    }
+    lite_fixture_close(&r);
+    return n;
+}
+
+/* Features that nobody uses cost a call nothing. */
+TEST(a_call_costs_the_same_with_features)
+{
+    int64_t plain = call_steps(false, NULL), keyed = call_steps(false, "k");
+    printf("%lld steps, with a key %lld\n", (long long)plain, (long long)keyed);
+    GT_INT(plain, 0);
+    EQ_INT(call_steps(true, NULL), plain);
+    EQ_INT(call_steps(true, "k"), keyed);
+}
