@@ -76,7 +76,7 @@ check 5 "$(lost_headings)" links_to_headings_find_them
 # Every path that a page names between backquotes is there; what has a capital, a brace or a star in it stands for several.
 lost_paths()
 {
-    for page in README.md CONTRIBUTING.md $(git ls-files -co --exclude-standard 'doc/*.md' 'samples/*.md' 'test/README.md'); do
+    for page in README.md CONTRIBUTING.md $(git ls-files -co --exclude-standard 'doc/*.md' 'samples/*.md' 'test/README.md' 'src/*README.md'); do
         grep -o '`\(src\|sql\|test\|tools\|include\|samples\|packaging\|doc\)/[a-z0-9_./-]*`' "$page" | tr -d '`' |
             while read -r path; do
                 [ -e "$path" ] || echo "$page: $path does not exist"

@@ -66,6 +66,14 @@ readme()
     has failed "$out" 'exit code 20'
     has shout "$out" '"HELLO"'
     has finish "$out" '"results":[{"id":"tour-4","status":"completed"}]'
+    # The schedule: it is stored, its next times are shown in its zone, and what was run by hand is one of its runs.
+    grep -Eqx 'nightly created; next 20[0-9-]{8}T0[12]:00:00Z' readme.out || echo "nightly was not stored: $out"
+    same next "$(grep -Ec '^20[0-9-]{8}T0[12]:00:00Z +20[0-9-]{8}T03:00:00\+0[12]:00 ' readme.out)" 3
+    id=$(grep -Ex 'cron:nightly@20[0-9T:.-]+Z!manual' readme.out)
+    same run "$(grep -cF " $id  manual" readme.out)" 1
+    has rm "$out" 'nightly deleted'
+    call=$(PAWL_URL=$main pawl get "$id" --json | jq -c '[.type, .input, .schedule]')
+    same call "$call" '["echo",{"kind":"daily"},"nightly"]'
 }
 result readme "$(readme)"
 
