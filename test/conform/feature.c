@@ -508,6 +508,79 @@ COUNTING(a_feature_is_told_of_watched_calls)
     EQ_INT(counter_seen.moved, 5);
 }
 
+/* Ways in which an attempt ends without its owner: the node goes, its leases are taken back, a call
+ * before it in its run does not complete. */
+COUNTING(a_feature_is_told_of_attempts_that_others_end)
+{
+    struct call_spec v[] = { keyed("a", "k"), keyed("b", "k"), plan("x") };
+    struct op requeue = { .kind = OP_REQUEUE, .requeue.max = 10 };
+    struct finish_item f = item("a", END_ERROR);
+    OK(node(b, OP_JOIN, "n1", "b1"), NULL);
+    for (size_t i = 0; i < COUNT_OF(v); i++) {
+        v[i].watch = WATCH_END;
+        v[i].timeout_us = 10 * SEC_US;
+        v[i].max_attempts = 1;
+        accept_spec(b, v[i]);
+    }
+    EQ_INT(claim_run(b, 5, 5).n, 3);
+    OK(node(b, OP_LEAVE, "n1", "b1"), NULL);
+    EQ_STR(told(b, "a"), "21");
+    EQ_STR(told(b, "b"), "21");
+    EQ_STR(told(b, "x"), "21");
+    OK(node(b, OP_JOIN, "n1", "b2"), NULL);
+    struct claim q = want(b, 5);
+    q.boot = BYTES("b2");
+    q.run_max = 5;
+    q = claim_as(b, q);
+    EQ_INT(q.n, 3);
+    f.error = BYTES("broke");
+    OK(finish_item(b, q.token, f), &b->err); /* and b, behind it, is handed back */
+    EQ_STR(told(b, "a"), "21\n24");
+    EQ_STR(told(b, "b"), "21\n21");
+    requeue.requeue.claimed_before_us = now(b) + 1;
+    OK(one(b, &requeue), &requeue.err);
+    EQ_STR(told(b, "x"), "21\n21");
+}
+
+COUNTING(a_feature_is_told_of_timeouts_that_an_extend_finds)
+{
+    struct call_spec s = watched("short");
+    s.timeout_us = 10 * SEC_US;
+    s.max_attempts = 1;
+    accept_spec(b, s);
+    s.id = BYTES("long");
+    s.timeout_us = 600 * SEC_US;
+    accept_spec(b, s);
+    struct token t = claim_for(b, 2, 900 * SEC_US);
+    advance(b, 11 * SEC_US);
+    struct op extend = { .kind = OP_EXTEND, .extend = { .token = t, .lease_us = 60 * SEC_US } };
+    OK(one(b, &extend), &extend.err);
+    EQ_STR(told(b, "short"), "24");
+    EQ_STR(told(b, "long"), "");
+}
+
+/* Pending calls of an object that is deleted, which no claim has read. */
+COUNTING(a_feature_is_told_of_calls_that_go_with_their_object)
+{
+    const char *letters[] = { "a", "b", "c" };
+    for (size_t i = 0; i < COUNT_OF(letters); i++) {
+        struct call_spec s = keyed(letters[i], "k");
+        s.watch = i == 1 ? 0 : WATCH_END;
+        if (i == 2)
+            s.run_at_us = now(b) + SEC_US; /* delayed */
+        accept_spec(b, s);
+    }
+    object_put(b, "t", "k", "1");
+    OK(object(b,
+              (struct object_op){
+                  .type = BYTES("t"), .key = BYTES("k"), .how = STATE_DELETE, .cancel = true }),
+       NULL);
+    EQ_INT(b->op.object.cancelled, 3);
+    EQ_STR(told(b, "a"), "16");
+    EQ_STR(told(b, "b"), "");
+    EQ_STR(told(b, "c"), "16");
+}
+
 /* A claim ends those that have expired, in `ready` and behind the head of a key. */
 COUNTING(a_feature_is_told_of_what_expires_in_a_claim)
 {
