@@ -559,6 +559,28 @@ COUNTING(a_feature_is_told_of_timeouts_that_an_extend_finds)
     EQ_STR(told(b, "long"), "");
 }
 
+/* The lease is empty then, so the extend is refused; what the feature does is stored all the same.
+ */
+COUNTING(a_feature_is_told_by_an_extend_that_is_refused)
+{
+    struct call_spec s = watched("next:x");
+    s.timeout_us = 10 * SEC_US;
+    s.max_attempts = 1;
+    accept_spec(b, s);
+    s = plan("long");
+    s.timeout_us = 600 * SEC_US;
+    accept_spec(b, s);
+    struct token t = claim_for(b, 2, 900 * SEC_US);
+    finish_ok(b, t, "long", "1");
+    advance(b, 11 * SEC_US);
+    struct op extend = { .kind = OP_EXTEND, .extend = { .token = t, .lease_us = 60 * SEC_US } };
+    EQ_STATUS(one(b, &extend), PAWL_LOST_LEASE, &extend.err);
+    TRUE(extend.brings);
+    EQ_INT(extend.n_ended, 1);
+    EQ_STR(told(b, "next:x"), "24");
+    STATE_IS(b, "after:x", PAWL_PENDING);
+}
+
 /* Pending calls of an object that is deleted, which no claim has read. */
 COUNTING(a_feature_is_told_of_calls_that_go_with_their_object)
 {

@@ -226,7 +226,7 @@ enum pawl_status led_moved_tell(struct ledger *c, struct op *const *v, size_t n,
     enum pawl_status st = PAWL_OK;
     CHECK(n > 0);
     c->tx->telling = v[0];
-    for (size_t i = 0; i < n; i++) /* refused operations moved nothing */
+    for (size_t i = 0; i < n; i++) /* of the refused, only an extend may have moved calls */
         if (v[i]->status == PAWL_OK) {
             c->tx->telling = v[i];
             break;
