@@ -3,7 +3,7 @@
 #
 # Each runs by itself, in a scratch folder below BENCH_DIR (default: the build folder, so that the disk is the
 # project's). No number makes this fail: machines differ. `pawl bench` prints the same rows as bench_main and is not run
-# again; bench_versus is for tools/bench-peers.sh.
+# again; bench_versus is for tools/bench-peers.sh, bench_pair for tools/bench-pair.sh.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -14,7 +14,7 @@ for name in main history ids; do
     commands="$commands $build/test/bench_$name"
 done
 for f in test/bench/*.c; do
-    case " main history ids versus " in
+    case " main history ids versus pair " in
     *" $(basename "$f" .c) "*) ;;
     *) commands="$commands $build/test/bench_$(basename "$f" .c)" ;;
     esac

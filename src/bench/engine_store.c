@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "bench/engine.h"
+#include "feature/all.h"
 #include "store/store.h"
 
 /* Memory for the answers of one commit, and for the calls of one round. */
@@ -175,15 +176,20 @@ static void conn_close(void *conn)
     free(c);
 }
 
+/* With every feature, as the handles of a program have them: unused ones must cost nothing. */
 static enum pawl_status handle_open(const struct bench_place *place, struct store **out,
                                     struct pawl_err *err)
 {
+    size_t n = 0;
+    const struct feature *const *features = features_all(&n);
     return store_open(&(struct store_conf){ .url = place->url,
                                             .schema = place->schema,
                                             .role = STORE_WRITER,
                                             .retention_us = 7 * 86400 * SEC_US,
                                             .remember_us = 30 * 86400 * SEC_US,
-                                            .key_pending_max = 100000 },
+                                            .key_pending_max = 100000,
+                                            .features = features,
+                                            .n_features = n },
                       out, err);
 }
 

@@ -458,18 +458,16 @@ void floor_accept_claim(struct floor *f, const struct bench_id *ids, size_t n,
 
 /* ---- Filling and dropping -------------------------------------------------------------------- */
 
-/* The number of the lane of this type and need in the queue "default"; it is made when there is
- * none. */
-static int lane_of(struct floor *f, const struct floor_fill *fill)
+/* The number of the lane of this type in the queue "default"; it is made when there is none. */
+static int lane_of(struct floor *f, const char *type)
 {
     char sql[512], where[200];
-    snprintf(where, sizeof where, "queue = 'default' AND type = '%s' AND needs = '%s'", fill->type,
-             fill->needs ? fill->needs : "");
+    snprintf(where, sizeof where, "queue = 'default' AND type = '%s' AND needs = ''", type);
     snprintf(sql, sizeof sql,
-             "INSERT INTO pawl_lane (lane, queue, type, needs) "
-             "SELECT (SELECT coalesce(max(lane), 0) + 1 FROM pawl_lane), 'default', '%s', '%s' "
+             "INSERT INTO pawl_lane (lane, queue, type) "
+             "SELECT (SELECT coalesce(max(lane), 0) + 1 FROM pawl_lane), 'default', '%s' "
              "WHERE NOT EXISTS (SELECT 1 FROM pawl_lane WHERE %s)",
-             fill->type, fill->needs ? fill->needs : "", where);
+             type, where);
     script(f, sql);
     snprintf(sql, sizeof sql, "SELECT lane FROM pawl_lane WHERE %s", where);
     return (int)floor_number(f, sql);
@@ -493,7 +491,7 @@ void floor_fill(struct floor *f, const struct floor_fill *fill)
     if (!ids)
         fail(f, "filling");
     f->seq = floor_number(f, "SELECT value FROM pawl_meta WHERE name = 'seq'");
-    struct accept a = { ids, 0, lane_of(f, fill), fill->pending, world_now(&world_real) };
+    struct accept a = { ids, 0, lane_of(f, fill->type), fill->pending, world_now(&world_real) };
     for (size_t at = 0; at < fill->n && !f->failed; at += a.n) {
         a.n = MIN(fill->n - at, FILL_BATCH);
         bench_ids_make(fill->ids, ids, a.n);

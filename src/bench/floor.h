@@ -81,7 +81,6 @@ void floor_accept_claim(struct floor *f, const struct bench_id *ids, size_t n,
 
 struct floor_fill {
     const char *type;
-    const char *needs; /* a capability; NULL: none */
     size_t n;
     enum bench_ids ids;
     bool pending;          /* pending and due; else completed */

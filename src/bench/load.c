@@ -151,10 +151,13 @@ enum pawl_status load_submit(struct pawl *p, const struct load_batch *b, double 
     for (size_t at = 0; at < b->n && st == PAWL_OK; at += b->batch) {
         size_t n = MIN(b->batch, b->n - at);
         for (size_t i = 0; i < n; i++)
-            specs[i] =
-                (struct pawl_spec){ PAWL_SPEC_INIT, .id = b->ids ? b->ids[at + i].text : NULL,
-                                    .type = b->type, .queue = b->queue,
-                                    .input = { PAWL_JSON, bench_input, bench_input_len } };
+            specs[i] = (struct pawl_spec){ PAWL_SPEC_INIT,
+                                           .id = b->ids ? b->ids[at + i].text : NULL,
+                                           .type = b->type,
+                                           .queue = b->queue,
+                                           .needs = &b->need,
+                                           .n_needs = b->need != NULL,
+                                           .input = { PAWL_JSON, bench_input, bench_input_len } };
         st = pawl_submit(p, specs, n, 0, receipts, err);
         if (st == PAWL_OK)
             st = receipts_ok(receipts, n, err);

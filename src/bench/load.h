@@ -36,6 +36,7 @@ MUST_USE enum pawl_status load_start(struct pawl *p, struct pawl_err *err);
 
 struct load_batch {
     const char *type, *queue;   /* queue NULL: the default one */
+    const char *need;           /* a capability that the calls need; NULL: none */
     const struct bench_id *ids; /* NULL: the library makes them */
     size_t n, batch;            /* calls in all, and in one batch */
 };

@@ -36,7 +36,7 @@ void rates_init(struct rates *r);
 /* No thread counts or reads any more. */
 void rates_release(struct rates *r);
 
-/* Store thread: these operations were committed together, in this time. */
+/* Any thread: these operations were committed together, in this time. */
 void count_group(struct exec *e, struct op *const *v, size_t n, int64_t took_us);
 
 #endif

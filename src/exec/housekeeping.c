@@ -178,7 +178,8 @@ static void periodic_done(struct write_job *j)
     housekeeping_nudge(e);
 }
 
-bool periodic_post(struct periodic *c, struct op op)
+/* aside: on a thread of its own, where the engine has several writers. */
+static bool post(struct periodic *c, struct op op, bool aside)
 {
     struct pawl_err err;
     if (atomic_load(&c->under_way))
@@ -188,10 +189,22 @@ bool periodic_post(struct periodic *c, struct op op)
     c->job = (struct write_job){ .op = op, .done = periodic_done, .weight = 1 };
     c->began_us = world_mono(&world_real);
     atomic_store(&c->under_way, true);
+    if (aside && solo_post(c->e, &c->job))
+        return true;
     if (queue_put(&c->e->queue, &c->job, false, &err) == PAWL_OK)
         return true;
     atomic_store(&c->under_way, false);
     return false;
+}
+
+bool periodic_post(struct periodic *c, struct op op)
+{
+    return post(c, op, false);
+}
+
+bool periodic_post_aside(struct periodic *c, struct op op)
+{
+    return post(c, op, true);
 }
 
 static bool periodic_free(const struct periodic *c)

@@ -108,6 +108,9 @@ void housekeeping_repost(struct exec *e, struct write_job *j);
 /* Post a periodic write. False: the last one of its kind has not been answered yet. Housekeeping
  * thread. */
 bool periodic_post(struct periodic *c, struct op op);
+/* The same for one that takes long: where the engine has several writers, other writes do not wait
+ * for it. */
+bool periodic_post_aside(struct periodic *c, struct op op);
 
 /* Free what it remembers. */
 void peers_release(struct peers *o);

@@ -3,8 +3,9 @@
  *
  * An idle round is one cheap read: when is the next schedule due? Then the thread sleeps until that
  * moment. A schedule that is put or resumed elsewhere is noticed by a notification, and where there
- * are none at the next look, LOOK_US later. What is due is decided by an operation that goes
- * through the writer's queue, at most one at a time.
+ * are none at the next look, LOOK_US later. What is due is decided by operations, one at a time:
+ * thousands may be due in one second. On an engine with several writers they commit beside the
+ * store thread, so that no other write waits for them; else in small steps while others write.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "exec/schedules.h"
@@ -27,8 +28,15 @@
 #define AGAIN_US (500 * MS_US)
 /* What is due is locked: another node is ticking it, or has just died in the middle. */
 #define LOCKED_US (50 * MS_US)
-/* Schedules in one commit while others write, too: the next caller does not wait for a thousand. */
-#define STEP_SHARED 200
+/* Schedules in one commit while others write too, and their commits wait for this one. */
+#define STEP_SHARED 50
+/* Schedules in one commit after the data of time zones changed. */
+#define STEP_ZONES 200
+/* Others write: one of them came within this time. */
+#define RECENT_US (200 * MS_US)
+/* Schedules in one commit on a connection of its own: calls that end wait for the rows of their
+ * schedules. */
+#define STEP_ASIDE 250
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
@@ -124,6 +132,14 @@ static struct op op_of(struct cron_op *q)
     return (struct op){ .kind = OP_FEATURE, .feature = { .of = &feature_cron, .ctx = q } };
 }
 
+/* How many schedules the next commit decides. */
+static int step(struct exec *e, int64_t now_us)
+{
+    if (!(e->traits & STORE_ONE_WRITER))
+        return STEP_ASIDE;
+    return now_us < atomic_load(&e->bulk.others_us) + RECENT_US ? STEP_SHARED : CRON_STEP_MAX;
+}
+
 static void tick(struct exec *e, int64_t now_us)
 {
     struct housekeeping *k = e->housekeeping;
@@ -145,8 +161,8 @@ static void tick(struct exec *e, int64_t now_us)
     }
     s->tick = (struct cron_op){ .what = CRON_TICK,
                                 .node = bytes_of(e->conf.node),
-                                .max = queue_depth(&e->queue) ? STEP_SHARED : CRON_STEP_MAX };
-    s->ticked = periodic_post(&k->periodics[PERIODIC_TICK], op_of(&s->tick));
+                                .max = step(e, now_us) };
+    s->ticked = periodic_post_aside(&k->periodics[PERIODIC_TICK], op_of(&s->tick));
 }
 
 /* After this node began to tick, and after the data of time zones changed on this machine. */
@@ -171,7 +187,7 @@ static void zones(struct exec *e, int64_t now_us)
     if (s->zones_seen == changes || now_us < s->zones_us)
         return;
     s->zones =
-        (struct cron_op){ .what = CRON_ZONES, .after = bytes_of(s->after), .max = STEP_SHARED };
+        (struct cron_op){ .what = CRON_ZONES, .after = bytes_of(s->after), .max = STEP_ZONES };
     s->zoned = periodic_post(&k->periodics[PERIODIC_ZONES], op_of(&s->zones));
 }
 

@@ -157,7 +157,7 @@ static void form_group(struct exec *e, struct group *g, struct write_job_list l)
         end = &j->next;
     }
     if (g->fresh)
-        e->bulk.others_us = world_mono(&world_real);
+        atomic_store(&e->bulk.others_us, world_mono(&world_real));
     size_t turns = g->n;
     if (!alone)
         take_turns(e, g, end);

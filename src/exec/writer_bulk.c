@@ -144,7 +144,7 @@ static int claim_max(const struct writer_bulk *h)
     int64_t now_us = world_mono(&world_real);
     if (asks_again(h))
         return now_us >= h->again_us;
-    if (h != all->v && now_us < all->others_us + RECENT_US)
+    if (h != all->v && now_us < atomic_load(&all->others_us) + RECENT_US)
         return 0;
     return pool_bulk_want(h->e);
 }

@@ -19,6 +19,7 @@
 #define EXEC_WRITER_BULK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "exec/group.h"
 #include "exec/attempt.h"
@@ -61,8 +62,8 @@ struct bulk_writers {
     pthread_cond_t idle;   /* bulk_close() waits until one has nothing left */
     struct writer_bulk v[BULK_WRITERS];
     bool open, closed;
-    int64_t others_us; /* store thread: when another write last came; monotonic */
-    bool off;          /* store thread: no thread could be made, so there are no bulk writers */
+    atomic_int_least64_t others_us; /* when the store thread last got another write; monotonic */
+    bool off; /* store thread: no thread could be made, so there are no bulk writers */
 };
 
 /* Get ready; threads and connections are made when they are first needed. Does nothing on an engine

@@ -1,6 +1,6 @@
 /*
- * writer_solo.c - writes that must not hold up the others: handlers' transactions, and a write that
- * met a row which a transaction outside Pawl holds.
+ * writer_solo.c - writes that must not hold up the others: handlers' transactions, ticks of
+ * schedules, and a write that met a row which a transaction outside Pawl holds.
  *
  * Only on engines with several writers. Each thread has a connection of its own and commits one job
  * at a time; the job then goes to the store thread, which calls its `done` as if it had committed
@@ -31,9 +31,12 @@ static struct write_job *take(struct writer_solo *s)
 static void commit(struct exec *e, struct under_way *way, struct store *store, struct write_job *j)
 {
     struct op *op = &j->op;
+    int64_t began_us = world_mono(&world_real);
     stall_begin(e, way, store, j);
     (void)store_commit(store, &op, 1);
     stall_end(e, way);
+    /* Here, because the texts in `op` are the store's until the next commit. */
+    count_group(e, &op, 1, world_mono(&world_real) - began_us);
 }
 
 static void *solo_main(void *arg)
@@ -48,14 +51,12 @@ static void *solo_main(void *arg)
      * about other commits. */
     stall_enter(e, &way, false);
     while ((j = take(&e->solo))) {
-        struct op *op = &j->op;
         struct pawl_err err = { 0 };
         enum pawl_status st = store ? PAWL_OK : exec_store(e, STORE_WRITER, &store, &err);
         if (st != PAWL_OK)
-            op_refuse(op, &err); /* Without a connection nothing was stored. */
+            op_refuse(&j->op, &err); /* Without a connection nothing was stored. */
         else
             commit(e, &way, store, j);
-        failures_tell(e, &op, 1); /* the texts in `op` are the store's until the next commit */
         j->answered = true;
         /* The queue is closed after this thread has ended. */
         CHECK(queue_put(&e->queue, j, true, &err) == PAWL_OK);

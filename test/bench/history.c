@@ -2,8 +2,7 @@
  * history.c - what history and backlogs of other types cost; by design of the ledger nothing.
  *
  * Three questions. Is anything slower with 1,000,000 ended calls than with 10,000? With 500,000
- * pending calls than with none, when their type is not served, or when they are of the same type
- * and need what no worker has? Does removing 1,000,000 ended calls
+ * pending calls of a type that is not served than with none? Does removing 1,000,000 ended calls
  * slow down 64 busy threads, or touch a call that has not ended? Pairs of databases, alternating
  * rounds; "beside" is the small, empty or quiet one.
  * SPDX-License-Identifier: Apache-2.0
@@ -22,8 +21,6 @@
 #define LOOKUPS 1000
 /* Another type than the measured one, so that a claim has calls to skip. */
 #define TYPE_OTHER "other"
-/* What no worker has. */
-#define NEED_OTHER "what-no-worker-has"
 
 struct sizes {
     size_t rounds, small, large, backlog, pending, calls;
@@ -268,10 +265,17 @@ static enum pawl_status history(struct bench *b, struct pawl_err *err)
 
 /* ---- Backlog --------------------------------------------------------------------------------- */
 
-/* The questions of one backlog; `fill` without its number. */
-static enum pawl_status beside(struct bench *b, struct floor_fill fill, const struct question *v,
-                               size_t n, struct pawl_err *err)
+static enum pawl_status backlog(struct bench *b, struct pawl_err *err)
 {
+    /* Differences below a tenth count as none, because of noise. */
+    static const struct question questions[] = {
+        { "beside a backlog: submit 1,000, UUIDv7", "/s", submit_own, BENCH_RATIO_MIN, 0.9 },
+        { "beside a backlog: submit 1,000, random ids", "/s", submit_random, BENCH_NO_GOAL, 0 },
+        { "beside a backlog: claim + finish", "/s", drain, BENCH_RATIO_MIN, 0.9 },
+        { "beside a backlog: 64 threads", "/s", wait_64, BENCH_RATIO_MIN, 0.9 },
+        { "beside a backlog: 1 thread, p50", "us", wait_1, BENCH_RATIO_MAX, 1.1 },
+    };
+    struct floor_fill fill = { .type = TYPE_OTHER, .ids = BENCH_IDS_ORDERED, .pending = true };
     fill.n = b->size->backlog;
     enum pawl_status st = base_make(&b->a, &fill, 1, err);
     fill.n = 0;
@@ -280,33 +284,9 @@ static enum pawl_status beside(struct bench *b, struct floor_fill fill, const st
     if (st == PAWL_OK)
         st = start_both(b, err);
     if (st == PAWL_OK)
-        st = ask_all(b, v, n, err);
+        st = ask_all(b, questions, COUNT_OF(questions), err);
     close_both(b);
     return st;
-}
-
-static enum pawl_status backlog(struct bench *b, struct pawl_err *err)
-{
-    /* Differences below a tenth count as none, because of noise. */
-    static const struct question type[] = {
-        { "beside a backlog: submit 1,000, UUIDv7", "/s", submit_own, BENCH_RATIO_MIN, 0.9 },
-        { "beside a backlog: submit 1,000, random ids", "/s", submit_random, BENCH_NO_GOAL, 0 },
-        { "beside a backlog: claim + finish", "/s", drain, BENCH_RATIO_MIN, 0.9 },
-        { "beside a backlog: 64 threads", "/s", wait_64, BENCH_RATIO_MIN, 0.9 },
-        { "beside a backlog: 1 thread, p50", "us", wait_1, BENCH_RATIO_MAX, 1.1 },
-    };
-    static const struct question needs[] = {
-        { "beside unmet needs: submit 1,000, UUIDv7", "/s", submit_own, BENCH_RATIO_MIN, 0.9 },
-        { "beside unmet needs: submit 1,000, random ids", "/s", submit_random, BENCH_NO_GOAL, 0 },
-        { "beside unmet needs: claim + finish", "/s", drain, BENCH_RATIO_MIN, 0.9 },
-        { "beside unmet needs: 64 threads", "/s", wait_64, BENCH_RATIO_MIN, 0.9 },
-        { "beside unmet needs: 1 thread, p50", "us", wait_1, BENCH_RATIO_MAX, 1.1 },
-    };
-    struct floor_fill fill = { .type = TYPE_OTHER, .ids = BENCH_IDS_ORDERED, .pending = true };
-    enum pawl_status st = beside(b, fill, type, COUNT_OF(type), err);
-    fill.type = LOAD_TYPE_HAND;
-    fill.needs = NEED_OTHER;
-    return st == PAWL_OK ? beside(b, fill, needs, COUNT_OF(needs), err) : st;
 }
 
 /* ---- gc -------------------------------------------------------------------------------------- */

@@ -82,6 +82,9 @@ static int *slot_of(const struct led_lanes *l, const struct led_lane_names *name
 
 static struct led_lane *lane_named(const struct led_lanes *l, const struct led_lane_names *names)
 {
+    struct led_lane *last = l->last < l->n ? &l->v[l->last] : NULL;
+    if (last && !last->gate.len && same_names(&last->names, names))
+        return last;
     int at = l->n_slots ? *slot_of(l, names) : 0;
     return at ? &l->v[at - 1] : NULL;
 }
@@ -300,11 +303,12 @@ enum pawl_status led_lanes_read(struct ledger *c, struct pawl_err *err)
     return is_old(c, LANES_AGE_US) ? read_all(c, err) : read_new(c, err);
 }
 
-/* What is known is young enough for a new call. */
+/* What is known is young enough for a new call. If it was for the transaction's first one, it is
+ * for the others: led_lanes_young() looks at the first. */
 static enum pawl_status lanes_fresh(struct ledger *c, struct pawl_err *err)
 {
     struct led_lanes *l = &c->lanes;
-    if (l->whole || l->n != l->n_stored || l->n_back)
+    if (l->whole || (l->used_us && !l->stale) || l->n != l->n_stored || l->n_back)
         return PAWL_OK;
     return l->stale || is_old(c, LANES_AGE_US) ? read_all(c, err) : PAWL_OK;
 }
@@ -333,6 +337,7 @@ static int in_use(struct led_lanes *l, const struct led_lane_names *names)
     if (!it || it->retired_us)
         return 0;
     l->used_us = l->used_us ? l->used_us : l->whole_us;
+    l->last = (size_t)(it - l->v);
     return it->number;
 }
 

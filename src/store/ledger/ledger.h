@@ -47,6 +47,7 @@ struct led_lanes {
     size_t n_written; /* the first n_written are in the table, as the running transaction sees it */
     int *slots;       /* owned; index in v + 1, by hash; 0: free */
     size_t n_slots;
+    size_t last; /* index of the lane that a call chose last: the next one often needs the same */
     void **dead; /* owned; blocks of removed lanes, which answers may borrow until the next group */
     size_t n_dead, cap_dead;
     bool read;     /* the table was read up to its end in this transaction */

@@ -74,11 +74,10 @@ void led_blob(struct led_params *p, struct bytes v)
 
 void led_column(struct led_params *p, const struct led_column *k)
 {
-    int last = p->n - 1;
-    while (last >= 0 && !p->v[last].many)
-        last--;
     /* A statement runs once for each value, so all of its columns have the same number of them. */
-    CHECK(last < 0 || p->v[last].k.n == k->n || k->a->failed);
+    CHECK(!p->many || p->rows == k->n || k->a->failed);
+    p->many = true;
+    p->rows = k->n;
     *param(p) = (struct led_param){ .kind = k->kind, .many = true, .k = *k };
 }
 
@@ -98,29 +97,6 @@ void led_texts(struct ledger *c, struct led_params *p, const struct bytes *v, si
     for (size_t i = 0; i < n; i++)
         led_add_bytes(&k, v[i]);
     led_column(p, &k);
-}
-
-/* ---- Out ------------------------------------------------------------------------------------- */
-
-static const struct led_cell *cell(const struct led_rows *r, int row, int column)
-{
-    CHECK(row >= 0 && row < r->n && column >= 0 && column < r->columns);
-    return &r->v[row * r->columns + column];
-}
-
-int64_t led_get_int(const struct led_rows *r, int row, int column)
-{
-    return cell(r, row, column)->i;
-}
-
-struct bytes led_get(const struct led_rows *r, int row, int column)
-{
-    return cell(r, row, column)->b;
-}
-
-bool led_null(const struct led_rows *r, int row, int column)
-{
-    return !cell(r, row, column)->b.data;
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */

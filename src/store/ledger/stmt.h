@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/macros.h"
 #include "sql_names.h"
 
 struct ledger;
@@ -50,6 +51,8 @@ struct led_param {
 struct led_params {
     struct led_param v[LED_PARAMS_MAX];
     int n;
+    bool many;   /* some are columns */
+    size_t rows; /* the length of the last column */
 };
 /* Each adds one parameter: a value, or a column of values. Bytes are borrowed until the statement
  * has run. More than LED_PARAMS_MAX, or columns of different lengths, end the process. */
@@ -72,9 +75,27 @@ struct led_rows {
     int n, columns;
     struct led_cell *v;
 };
-/* A value of an answer. A row or column that it does not have ends the process. */
-int64_t led_get_int(const struct led_rows *r, int row, int column);  /* null: 0 */
-struct bytes led_get(const struct led_rows *r, int row, int column); /* null: absent */
-bool led_null(const struct led_rows *r, int row, int column);
+/* A value of an answer. A row or column that it does not have ends the process. Here, because every
+ * call that is claimed or finished reads some 50 of them. */
+static inline const struct led_cell *led_cell(const struct led_rows *r, int row, int column)
+{
+    CHECK((unsigned)row < (unsigned)r->n && (unsigned)column < (unsigned)r->columns);
+    return &r->v[row * r->columns + column];
+}
+
+static inline int64_t led_get_int(const struct led_rows *r, int row, int column) /* null: 0 */
+{
+    return led_cell(r, row, column)->i;
+}
+
+static inline struct bytes led_get(const struct led_rows *r, int row, int column) /* null: absent */
+{
+    return led_cell(r, row, column)->b;
+}
+
+static inline bool led_null(const struct led_rows *r, int row, int column)
+{
+    return !led_cell(r, row, column)->b.data;
+}
 
 #endif
