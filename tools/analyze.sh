@@ -17,7 +17,7 @@ tab=$(printf '\t')
 
 # "FLAGS<tab>FILE": the build's flags without outputs, colours (which split the words we search for) and -Werror.
 jq -r '.[] | select(.file | startswith("../src/")) | .command + "\t" + .file' build/compile_commands.json |
-    sed -E 's/^[^ ]+ //; s/ -MD -MQ [^ ]+ -MF [^ ]+ -o [^ ]+ -c [^\t]+//; s/ -fdiagnostics-color[^ \t]*//; s/ -Werror( |\t)/\1/' |
+    sed -E 's/^([^- ][^ ]* )+//; s/ -MD -MQ [^ ]+ -MF [^ ]+ -o [^ ]+ -c [^\t]+//; s/ -fdiagnostics-color[^ \t]*//; s/ -Werror( |\t)/\1/' |
     sort -u -t "$tab" -k 2,2 >"$work/files"
 files=$(wc -l <"$work/files")
 

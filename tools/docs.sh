@@ -48,7 +48,7 @@ glossary() {
             print "| not | but |"
             print "|---|---|"
             while ((getline line < "tools/words.txt") > 0)
-                if (line !~ /^(#|rooms:|$)/) {
+                if (line !~ /^(#|$)/) {
                     colon = index(line, ":")
                     print "| `" substr(line, 1, colon - 1) "` |" substr(line, colon + 1) " |"
                 }

@@ -53,12 +53,12 @@ export PAWL_TEST_RUN
 echo $$ >"$PAWL_TEST_RUN/owner"
 : >"$PAWL_TEST_RUN/slots"
 
-# End the servers of this run: each has a keeper process, which removes its file when it is done.
+# End the servers of this run: each has a supervisor process, which removes its file when it is done.
 end_servers()
 {
     for place in "$PAWL_TEST_RUN"/postgres "$PAWL_TEST_RUN"/mariadb; do
-        if read -r _ _ keeper 2>/dev/null <"$place"; then
-            kill "$keeper" 2>/dev/null
+        if read -r _ _ supervisor 2>/dev/null <"$place"; then
+            kill "$supervisor" 2>/dev/null
             for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
                 [ -e "$place" ] && sleep 0.1
             done

@@ -16,7 +16,7 @@ function read_words(line,    colon, n, i, list)
 {
     sub(/#.*/, "", line)
     colon = index(line, ":")
-    if (!colon || line ~ /^rooms:/)
+    if (!colon)
         return
     n = split(substr(line, 1, colon - 1), list, /, */)
     for (i = 1; i <= n; i++) {

@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "model/fields.h"
+#include "model/needs.h"
 #include "model/words.h"
 
 #define REF(kind) "{\"$ref\":\"#/components/" kind "/%.*s\"}"
@@ -158,6 +159,11 @@ static void field_limits(struct buf *b, const struct field *f)
                  TAG_MAX);
     if (f->kind == FIELD_ARRAY && f->shape)
         buf_addf(b, ",\"items\":{\"$ref\":\"#/components/schemas/%s\"}", f->shape->name);
+    else if (f->kind == FIELD_ARRAY && f->max)
+        buf_addf(b,
+                 ",\"items\":{\"type\":\"string\",\"pattern\":\"" NEED_PATTERN
+                 "\",\"maxLength\":%d},\"maxItems\":%lld",
+                 NEED_LEN_MAX, (long long)f->max);
     else if (f->kind == FIELD_ARRAY)
         buf_addf(b, ",\"items\":{\"type\":\"string\"," NAME_SCHEMA "},\"minItems\":1",
                  NAME_LEN_MAX);

@@ -40,7 +40,7 @@ static const struct field claim_fields[] = {
       .dflt = "all that the token may work", .about = "names of queues" },
     { "types", FIELD_ARRAY, offsetof(struct claim_in, types), FIELD_NULL, .dflt = "all",
       .about = "names of types" },
-    { "has", FIELD_ARRAY, offsetof(struct claim_in, has), FIELD_NULL, .dflt = "[]",
+    { "has", FIELD_ARRAY, offsetof(struct claim_in, has), FIELD_NULL, .max = HAS_MAX, .dflt = "[]",
       .unit = "up to 64 names",
       .about = "capabilities of the worker: it gets only calls that need no others" },
     { "max", FIELD_INT, offsetof(struct claim_in, max), .min = 1, .max = CLAIM_MAX, .dflt = "1",

@@ -30,7 +30,8 @@ enum field_kind {
                       its JSON too short to be one: a malformed lease is LOST_LEASE, not INVALID
                       (lease_read) */
     FIELD_OBJECT,  /* const struct json *: an object */
-    FIELD_ARRAY,   /* const struct json *: an array */
+    FIELD_ARRAY,   /* const struct json *: an array. Without a shape and with `max`: capabilities
+                      (model/needs.h), which the caller reads */
     FIELD_TIMES,   /* struct times: an array of at most `max` times, RFC 3339, at least one */
 };
 /* What FIELD_TIMES reads, as they were written; nothing is sorted. */

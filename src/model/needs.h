@@ -14,6 +14,9 @@
 
 struct json;
 
+/* What name a capability may have, besides its length: for the documents. */
+#define NEED_PATTERN "^[A-Za-z0-9_.:-]+$"
+
 /* How a list is called in errors, and how many names it may have. */
 struct needs_field {
     const char *name;

@@ -100,8 +100,8 @@ static const struct field spec_fields[] = {
       .about = "the trace it belongs to" },
     { "tags", FIELD_OBJECT, AT(tags), .dflt = "{}", .unit = "up to 16 pairs",
       .about = "short strings, stored, shown, filtered by" },
-    { "needs", FIELD_ARRAY, AT(needs), FIELD_NULL, .dflt = "[]", .unit = "up to 16 names",
-      .about = "capabilities: only a worker that has them all takes it" },
+    { "needs", FIELD_ARRAY, AT(needs), FIELD_NULL, .max = NEEDS_MAX, .dflt = "[]",
+      .unit = "up to 16 names", .about = "capabilities: only a worker that has them all takes it" },
     { "key", FIELD_TEXT, AT(s.key), FIELD_NULL, .unit = NAME_UNIT,
       .about = "calls of one key run one at a time, in order" },
 };

@@ -108,9 +108,22 @@ static const char *any_differs(const struct json *any, const struct json *v, con
     return why;
 }
 
+/* Has the array as many items as it may? */
+static bool count_fits(const struct json *schema, const struct json *v)
+{
+    const struct json *min = json_member(schema, "minItems"),
+                      *max = json_member(schema, "maxItems");
+    int64_t low = 0, high = INT64_MAX;
+    TRUE(!min || json_int(min, &low));
+    TRUE(!max || json_int(max, &high));
+    return (int64_t)v->count >= low && (int64_t)v->count <= high;
+}
+
 static const char *differs(const struct json *schema, const struct json *v, const char *where)
 {
     schema = resolve(schema);
+    if (v->kind == JSON_ARRAY && !count_fits(schema, v))
+        return web_text("%s: %.*s has too few or too many items", where, BYTES_ARG(v->raw));
     for (const struct json *word = schema->first; word; word = word->next) {
         const char *why = NULL;
         if (bytes_eq(word->name, BYTES("type")) && !type_fits(word, v))
@@ -233,10 +246,12 @@ static bool says(const struct json *v, const char *name, const char *raw)
     return m && bytes_eq(m->raw, bytes_of(raw));
 }
 
-/* Every schema has a type, every array its items' type, every object typed members. */
+/* Every schema has a type, every array its items' type, every object typed members, and a default
+ * is one of the values that are allowed. */
 static void check_schema(const struct json *s, const char *where)
 {
     const struct json *any = json_member(s, "anyOf"), *properties = json_member(s, "properties");
+    const struct json *dflt = json_member(s, "default");
     const struct json *items = json_member(s, "items");
     const struct json *others = json_member(s, "additionalProperties");
     if (json_member(s, "$ref"))
@@ -248,6 +263,8 @@ static void check_schema(const struct json *s, const char *where)
         FAIL("%s: an array of what?", where);
     if (says(s, "type", "\"object\"") && !properties && !(others && others->kind == JSON_OBJECT))
         FAIL("%s: an object of what?", where);
+    if (dflt)
+        validate(s, dflt, web_text("%s: its default", where));
     for (const struct json *one = any ? any->first : NULL; one; one = one->next)
         check_schema(one, where);
     for (const struct json *p = properties ? properties->first : NULL; p; p = p->next)

@@ -7,7 +7,7 @@ root=$(pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 number=0
-echo 1..6
+echo 1..7
 
 # A tree with one file, and a build folder that needs no build.
 mkdir -p "$tmp/tree/tools" "$tmp/tree/src" "$tmp/tree/include" "$tmp/tree/build" "$tmp/bin"
@@ -62,6 +62,8 @@ cat >"$tmp/tree/src/a.c" <<'C'
 int a(int x) { int *p = malloc(4); if (x || !p) return 1; free(p); return *p; }
 C
 analyzes each_compiler_finds_it '3 passed, 4 failed' 'clang: ../src/a.c:2'
+files "[{\"command\":\"ccache $command\",\"file\":\"../src/a.c\"}]"
+analyzes a_compiler_behind_ccache_is_read '3 passed, 4 failed' 'clang: ../src/a.c:2'
 
 echo 'int a(void) { return }' >"$tmp/tree/src/a.c"
 analyzes what_does_not_compile_fails 'failed' 'gcc: ../src/a.c: not read: ../src/a.c:1'

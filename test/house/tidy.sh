@@ -7,7 +7,7 @@ root=$(pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 number=0
-echo 1..29
+echo 1..31
 
 result()
 {
@@ -31,7 +31,7 @@ fresh()
     cd "$tmp/tree" || exit 2
     cp "$root/.clang-format" .
     cp "$root/tools/rooms.txt" tools
-    printf 'rooms: exec\nwhoever: a name\nin vain, ear: nothing\n' >tools/words.txt
+    printf 'whoever: a name\nin vain, ear: nothing\n' >tools/words.txt
     echo 'Bytes, and nothing else.' >src/base/README.md
     echo 'The machine.' >src/exec/README.md
     printf '/* a.h - one. */\n#include <stddef.h>\n\n/* How many. */\nsize_t a(void);\n' >src/base/a.h
@@ -156,12 +156,18 @@ mkdir doc
 printf '| Whose | ear |\n' >doc/a.md
 finds banned_word_in_a_page 'doc/a.md:1: "ear" is not used'
 
-# Part of a word, code, and a room that is not named.
+fresh
+mkdir src/attic test
+printf '/* a.h - five.\n * Whoever comes first. */\n' | tee src/attic/a.h >test/a.h
+finds banned_word_in_any_room 'src/attic/a.h:2: "whoever" is not used'
+grep -q 'test/a.h:2: "whoever" is not used' "$tmp/log"
+result $? banned_word_in_a_test
+
+# Part of a word, and code.
 fresh
 mkdir doc
 printf 'Early `ear`, in_vain.\n\n    whoever\n\n```\nwhoever\n```\n' >doc/a.md
 printf '\nextern const char *ear; /* early */\n' >>src/exec/b.c
-printf '/* Whoever. */\n' >>src/base/a.h
 "$root/tools/tidy.sh" . >"$tmp/log" 2>&1
 result $? other_words_and_code_are_free
 
@@ -181,15 +187,16 @@ fresh
 wide 121 >CONTRIBUTING.md
 finds prose_of_121_columns 'CONTRIBUTING.md:1: 121 columns of prose, limit 120'
 
-fresh
-echo 'rooms: exec attic' >tools/words.txt
-finds room_of_the_words_that_is_not_there 'tools/words.txt:1: there is no room attic'
-
 # ---- Contracts
 
 fresh
 printf '\nsize_t b(size_t n,\n         size_t m);\n' >>src/base/a.h
 finds prototype_without_contract 'src/base/a.h:7: a prototype without its contract'
+
+fresh
+mkdir src/attic
+printf '/* a.h - five. */\n\nint a(void);\n' >src/attic/a.h
+finds prototype_without_contract_in_any_room 'src/attic/a.h:3: a prototype without its contract'
 
 fresh
 printf '\n/* ---- Counting ---- */\nsize_t b(void);\n' >>src/base/a.h

@@ -3,8 +3,8 @@
  *
  * tools/test-run.sh makes a folder for the run, PAWL_TEST_RUN, and writes its own process id into
  * `owner`; a program that runs without it makes its own folder. The first case that needs a server
- * starts a keeper process for it, under a lock. The keeper writes down where the server is, waits
- * until the run ends (or until it gets a signal), and then stops the server. So a run that is
+ * starts a supervisor process for it, under a lock. The supervisor writes down where the server is,
+ * waits until the run ends (or until it gets a signal), and then stops the server. So a run that is
  * killed leaves no server behind.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -86,7 +86,8 @@ static bool make_copied(struct db_server *s)
     return s->copies = ok;
 }
 
-/* The keeper has its own session, so that signals to the program that started it do not reach it.
+/* The supervisor has its own session, so that signals to the program that started it do not reach
+ * it.
  */
 _Noreturn static void keep(struct db_server *s, const char *run, int ready)
 {
@@ -118,7 +119,7 @@ _Noreturn static void keep(struct db_server *s, const char *run, int ready)
     _exit(0);
 }
 
-static bool start_keeper(struct db_server *s, const char *run, int lock)
+static bool start_supervisor(struct db_server *s, const char *run, int lock)
 {
     int ends[2];
     char said = 'n';
@@ -147,7 +148,7 @@ bool db_start(struct db_server *s)
     int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock < 0 || flock(lock, LOCK_EX) != 0 || !s->find(s))
         return false;
-    bool ok = read_place(s, run) || (start_keeper(s, run, lock) && read_place(s, run));
+    bool ok = read_place(s, run) || (start_supervisor(s, run, lock) && read_place(s, run));
     close(lock);
     return ok;
 }
@@ -157,7 +158,7 @@ bool db_start(struct db_server *s)
 static char own_run[64];
 static pid_t own_run_of;
 
-/* Tell the keepers to end. They also notice by themselves that the program has ended. */
+/* Tell the supervisors to end. They also notice by themselves that the program has ended. */
 static void end_own_run(void)
 {
     struct db_server *const servers[] = { &db_postgres, &db_mariadb };
@@ -165,14 +166,14 @@ static void end_own_run(void)
         return;
     for (size_t i = 0; i < COUNT_OF(servers); i++) {
         char path[PATH_LEN];
-        long keeper = 0;
+        long supervisor = 0;
         path_of(path, own_run, servers[i]->name, "");
         FILE *f = fopen(path, "r");
-        if (f && fscanf(f, "%*s %*d %ld", &keeper) == 1)
-            kill((pid_t)keeper, SIGTERM);
+        if (f && fscanf(f, "%*s %*d %ld", &supervisor) == 1)
+            kill((pid_t)supervisor, SIGTERM);
         if (f)
             fclose(f);
-        for (int tries = 0; keeper && access(path, F_OK) == 0 && tries < 500; tries++)
+        for (int tries = 0; supervisor && access(path, F_OK) == 0 && tries < 500; tries++)
             usleep(10000);
     }
     db_remove_folder(own_run);

@@ -27,6 +27,15 @@ static const char *level_of(const char *check)
     return NULL;
 }
 
+/* How often the answer shows this check. */
+static int times_of(const char *check)
+{
+    int n = 0;
+    for (struct json *c = json_member(cli_answer(), "checks")->first; c; c = c->next)
+        n += strcmp(cli_text(c, "check"), check) == 0;
+    return n;
+}
+
 /* ---- migrate --------------------------------------------------------------------------------- */
 
 TEST(migrate_makes_the_schema_once)
@@ -137,8 +146,10 @@ TEST(doctor_looks_at_the_engine)
                                    "page_size", "isolation", "file",         "log",
                                    "disk",      "integrity", "schema",       "clock",
                                    "queues",    "nodes" };
-    for (size_t i = 0; i < COUNT_OF(checks); i++)
+    for (size_t i = 0; i < COUNT_OF(checks); i++) {
         EQ_STR(level_of(checks[i]), "ok");
+        EQ_INT(times_of(checks[i]), 1);
+    }
     EQ_INT(cli_run("doctor --db trace+sqlite:d.db --json"), 0);
     EQ_STR(level_of("integrity"), "ok");
     EQ_INT(cli_run("doctor --db fault+sqlite:d.db --json"), 0);

@@ -372,6 +372,22 @@ TEST(cleanup_goes_through_many)
     pgf_close(&r);
 }
 
+TEST(a_mark_that_was_damaged_is_broken)
+{
+    struct call c;
+    pgf_open(&r, NULL);
+    ended("a", "", END_RESULT);
+    EQ_INT(sql_count(r.db, "SELECT pawl.archive('0')"), 1);
+    sql_run(r.db, "UPDATE pawl.removal SET remember = -remember");
+    struct op op = { .kind = OP_GC, .gc.max = 10, .a = &r.a };
+    EQ_STATUS(store_commit(r.s, &(struct op *){ &op }, 1), PAWL_BROKEN, &op.err);
+    HAS_STR(op.err.text, "is to be remembered for -");
+    EQ_STATUS(pgf_get(&r, "a", &c), PAWL_OK, NULL);
+    sql_run(r.db, "UPDATE pawl.removal SET remember = -remember");
+    EQ_INT(pgf_gc(&r).removed, 1);
+    pgf_close(&r);
+}
+
 /* A mark means one end of the call. */
 TEST(a_call_that_is_retried_is_not_removed)
 {

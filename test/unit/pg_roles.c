@@ -145,6 +145,13 @@ TEST(no_overload_is_ever_called)
         "check_tags(anyelement)",
         "check_backoff(json)",
         "check_backoff(anyelement)",
+        "check_needs(anyarray)",
+        "check_needs(anyelement)",
+        "schedule_row(varchar, varchar, json)",
+        "schedule_row(name, name, json)",
+        "schedule_row(text, anyelement, json)",
+        "schedule_row(text, text, jsonb)",
+        "schedule_row(text, text, anyelement)",
         "new_id(integer)",
         "new_id(anyelement)",
         "known(record)",
@@ -172,7 +179,8 @@ TEST(no_overload_is_ever_called)
                 "traceparent => '00-0123456789abcdef0123456789abcdef-0123456789abcdef-01', "
                 "tags => '{\"a\": \"b\"}', notify => true, strict => true, input => '{\"a\": [1]}',"
                 "backoff => '{\"base\": 1, \"factor\": 2, \"max\": 3, \"jitter\": 0.5}');"
-                "SELECT pawl.submit('t', id => 'y', run_at => now(), expires_at => now() + '1 h')");
+                "SELECT pawl.submit('t', id => 'y', run_at => now(), expires_at => now() + '1 h');"
+                "SELECT pawl.submit('t', id => 'z', needs => '{gpu}')");
     EQ_STR(sql_fails(db, "SELECT pawl.submit('t', id => 'x', strict => true, key => 'k', "
                          "input => '{\"a\": [2]}')"),
            "23505");
@@ -190,9 +198,12 @@ TEST(no_overload_is_ever_called)
         "'t', traceparent => 'x'",
         "'t', on_dead => 'x'",
         "'t', input => '1', input_bytes => ''",
+        "'t', needs => '{NULL}'",
     };
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         EQ_STR(sql_fails(db, "SELECT pawl.submit(%s)", wrong[i]), "22023");
+    sql_run(db, "SELECT pawl.schedule('s', '{\"every\": 3600}'); SELECT pawl.unschedule('s')");
+    EQ_STR(sql_fails(db, "SELECT pawl.schedule('s', NULL)"), "22023");
     struct claim q = pgf_claim(&r, 10);
     EQ_INT(q.n, 2);
     EQ_INT(sql_count(db, "SELECT pawl.requeue_stuck('0')"), 2);

@@ -106,8 +106,8 @@ TEST(doctor_finds_files_that_may_not_be_written)
     EQ_INT(chmod("disk/x.db", 0666), 0);
     as_another_user(true);
     writing_is("sqlite:disk/x.db", FINDING_BAD,
-               "disk/x.db cannot be written: the file beside it, -wal may not be written by this "
-               "user; change its owner or its mode");
+               "disk/x.db cannot be written: its -wal file may not be written by this user;"
+               " change its owner or its mode");
     as_another_user(false);
     EQ_INT(chmod("disk", 0555) | chmod("disk/x.db-wal", 0666) | chmod("disk/x.db-shm", 0666), 0);
     as_another_user(true);

@@ -43,6 +43,7 @@ struct led_lane *led_lane_at(const struct ledger *c, int lane)
 
 static int last_number(const struct led_lanes *l)
 {
+    CHECK(!l->n || l->v);
     return l->n ? l->v[l->n - 1].number : 0;
 }
 
@@ -112,8 +113,10 @@ static bool lanes_reserve(struct led_lanes *l, size_t n)
     size_t cap = l->cap ? l->cap : CAP_FIRST;
     while (cap < n)
         cap *= 2;
-    if (cap == l->cap)
+    if (cap == l->cap) {
+        CHECK(l->v);
         return true;
+    }
     struct led_lane *v = mem_resize(l->v, cap * sizeof *v);
     if (!v)
         return false;

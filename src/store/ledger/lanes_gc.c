@@ -69,14 +69,22 @@ static enum pawl_status look(struct ledger *c, int after, struct lanes_due *d, i
     led_int(&p, after);
     led_int(&p, LANES_GC_MAX);
     enum pawl_status st = led_query(c, SQL_LANE_LOOK, &p, &r, err);
+    if (st == PAWL_OK)
+        st = led_rows_check(r, SQL_LANE_LOOK, LANES_GC_MAX, err);
     if (st != PAWL_OK)
         return st;
+    *last = after;
     for (int i = 0; i < r->n; i++) {
-        struct led_lane *it = led_lane_at(c, (int)led_get_int(r, i, LOOK_LANE));
+        int64_t number = led_get_int(r, i, LOOK_LANE);
+        if (number <= *last || number > LANE_NUMBER_MAX) /* gc would look at some for ever */
+            return err_set(err, PAWL_BROKEN, "database: lane %lld follows lane %d",
+                           (long long)number, *last);
+        struct led_lane *it = led_lane_at(c, *last = (int)number);
         if (it) /* else it was made just now */
             judge(c, it, led_get_int(r, i, LOOK_USED) != 0, led_get_int(r, i, LOOK_RETIRED), d);
     }
-    *last = r->n < LANES_GC_MAX ? 0 : (int)led_get_int(r, r->n - 1, LOOK_LANE);
+    if (r->n < LANES_GC_MAX)
+        *last = 0;
     return PAWL_OK;
 }
 

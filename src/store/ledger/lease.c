@@ -340,7 +340,7 @@ static void lean_cached(struct led_call *it, const struct led_cached_lease *k)
     struct led_lease *l = it->lease;
     size_t i = it->held_at;
     const struct led_cached_call *v = &k->v[i];
-    CHECK(i < k->n && v->seq == it->seq);
+    CHECK(l && i < k->n && v->seq == it->seq);
     if (v->ended) {
         l->state[i] = HELD_ENDED;
         l->left--;

@@ -194,6 +194,8 @@ enum pawl_status led_id_claim(struct ledger *c, const struct call_spec *s, struc
     st = led_run(c, SQL_ID_ADD, &p, &added, err);
     if (st == PAWL_OK && !added) {
         st = led_id_get(c, s->id, out, err);
+        if (st == PAWL_OK && !*out) /* it was there when it was to be added */
+            return led_again(c, "an id", err);
         return st == PAWL_OK ? led_number_check((*out)->seq, "a known id", err) : st;
     }
     if (st != PAWL_OK)

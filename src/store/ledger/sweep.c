@@ -316,7 +316,10 @@ static enum pawl_status remove_marked(struct ledger *c, struct gc *g, const stru
             (led_get_int(rows, i, REMOVAL_ARCHIVE) != 0) != archive)
             continue;
         seqs[n] = led_get_int(rows, i, REMOVAL_SEQ);
-        remember[n++] = led_get_int(rows, i, REMOVAL_REMEMBER);
+        remember[n] = led_get_int(rows, i, REMOVAL_REMEMBER);
+        if (remember[n++] < 0) /* its id would be new again at once, and a repeat would run */
+            return err_set(err, PAWL_BROKEN, "database: call %lld is to be remembered for %lld us",
+                           (long long)seqs[n - 1], (long long)remember[n - 1]);
     }
     struct removing r = { .seqs = seqs, .remember = remember, .n = n, .archive = archive };
     return n ? remove_listed(c, g, &r, err) : PAWL_OK;
@@ -342,7 +345,12 @@ static enum pawl_status gc_marked(struct ledger *c, struct gc *g, struct pawl_er
     if (st == PAWL_OK)
         st = remove_marked(c, g, rows, false, err);
     led_ints(c, &done, seqs, (size_t)rows->n);
-    return st == PAWL_OK ? led_run(c, SQL_REMOVAL_REMOVE, &done, NULL, err) : st;
+    int64_t gone = 0;
+    if (st == PAWL_OK)
+        st = led_run(c, SQL_REMOVAL_REMOVE, &done, &gone, err);
+    if (st == PAWL_OK && gone != rows->n) /* they are locked. A mark that stays would act again */
+        st = led_again(c, "a mark of an ended call", err);
+    return st;
 }
 
 /* Remove calls past their retention. */

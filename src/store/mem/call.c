@@ -261,6 +261,7 @@ static enum call_wait model_wait(const struct mem_call *c, const struct call *ou
 {
     const struct stand *s = &c->now;
     bool held = s->place == PLACE_HELD;
+    CHECK(s->lane); /* until it is gone */
     struct call_where where = { .queue_paused = s->lane->queue->paused && !held,
                                 .behind = s->place == PLACE_LINE || call_behind(c) };
     return call_waiting_for(out, now_us, where);

@@ -331,7 +331,8 @@ static enum pawl_status show_taken(struct claiming *g)
     q->calls = arena_zalloc(a, q->n + 1, sizeof *q->calls);
     if (!q->calls)
         return PAWL_NO_MEMORY;
-    CHECK(q->n <= (size_t)q->max && (!q->n || (size_t)g->lease->now.named >= q->n));
+    CHECK(q->n <= (size_t)q->max);
+    CHECK(!q->n || (g->lease && (size_t)g->lease->now.named >= q->n));
     for (size_t i = 0; i < q->n; i++) {
         CHECK(g->taken[i]->now.place == PLACE_HELD && g->taken[i]->now.lease == g->lease);
         if (!call_show(a, g->taken[i], g->tx->now_us, WITH_INPUT, &q->calls[i]) ||

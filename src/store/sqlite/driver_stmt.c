@@ -37,20 +37,20 @@ static const char *list_text(struct arena *a, const struct led_column *k)
 
 static void bind_bytes(sqlite3_stmt *q, int at, enum led_kind kind, struct bytes b)
 {
+    int rc;
     if (!b.data)
-        sqlite3_bind_null(q, at);
+        rc = sqlite3_bind_null(q, at);
     else if (kind == LED_TEXTS)
-        sqlite3_bind_text(q, at, b.data, (int)b.len, SQLITE_STATIC);
+        rc = sqlite3_bind_text(q, at, b.data, (int)b.len, SQLITE_STATIC);
     else
-        sqlite3_bind_blob(q, at, b.data, (int)b.len, SQLITE_STATIC);
+        rc = sqlite3_bind_blob(q, at, b.data, (int)b.len, SQLITE_STATIC);
+    CHECK(rc == SQLITE_OK); /* else the value of another row would be stored, or null */
 }
 
 static void bind_int(sqlite3_stmt *q, int at, int64_t i)
 {
-    if (i == LED_NULL)
-        sqlite3_bind_null(q, at);
-    else
-        sqlite3_bind_int64(q, at, i);
+    int rc = i == LED_NULL ? sqlite3_bind_null(q, at) : sqlite3_bind_int64(q, at, i);
+    CHECK(rc == SQLITE_OK); /* see bind_bytes() */
 }
 
 /* How many parameters the text names; further ones are not bound. */

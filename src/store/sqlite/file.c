@@ -100,7 +100,9 @@ static const char *hindrance(const char *path, int how)
 
 bool lite_unwritable(const char *path, char *out, size_t size)
 {
-    static const char *const files[] = { "", "-wal", "-shm" };
+    static const char *const files[][2] = { { "", "the file" },
+                                            { "-wal", "its -wal file" },
+                                            { "-shm", "its -shm file" } };
     char folder[4096] = ".", file[4096];
     const char *slash = strrchr(path, '/');
     struct statvfs disk;
@@ -117,10 +119,10 @@ bool lite_unwritable(const char *path, char *out, size_t size)
         return true;
     }
     for (size_t i = 0; i < COUNT_OF(files); i++) {
-        snprintf(file, sizeof file, "%.4000s%s", path, files[i]);
+        snprintf(file, sizeof file, "%.4000s%s", path, files[i][0]);
         why = hindrance(file, W_OK);
         if (why) {
-            snprintf(out, size, "the file%s%s %s", i ? " beside it, " : "", i ? files[i] : "", why);
+            snprintf(out, size, "%s %s", files[i][1], why);
             return true;
         }
     }
