@@ -74,6 +74,12 @@ SELECT name, spec, version, paused, zone_data, due_at, next_at, next_local, last
        waiting_at, created_at, updated_at
 FROM pawl.schedule WHERE name = $1:text;
 
+-- name: cron_lengths
+-- in:   after text, max int
+-- out:  length of spec
+-- why:  A page is bounded before its rows are read.
+SELECT length(spec) FROM pawl.schedule WHERE name > $1:text ORDER BY name LIMIT $2:int;
+
 -- name: cron_list
 -- in:   after text, max int
 -- out:  as cron_lock

@@ -93,25 +93,31 @@ static void histogram_add(struct buf *b, const char *name, const char *help,
     buf_addf(b, "%s_sum %s\n%s_count %" PRId64 "\n", name, text, name, below);
 }
 
-static void tick_add(struct buf *b, const char *reason, const atomic_int_least64_t *n)
+static void tick_add(struct buf *b, const char *reason, int64_t n)
 {
-    buf_addf(b, "pawl_ticks_total{reason=\"%s\"} %" PRId64 "\n", reason, (int64_t)atomic_load(n));
+    buf_addf(b, "pawl_ticks_total{reason=\"%s\"} %" PRId64 "\n", reason, n);
 }
 
 static void ticks_add(struct buf *b, const struct exec_stats *s)
 {
-    const atomic_int_least64_t waited = cron_waited();
+    struct cron_unasked unasked;
+    cron_unasked(&unasked);
     head(b, "pawl_ticks_total", "counter",
          "Ticks of schedules that were decided here: submitted at their time, by hand (manual), or "
          "after the call that they waited for; the others were skipped for this reason.");
-    tick_add(b, "submitted", &s->ticks);
-    tick_add(b, "manual", &s->ticks_manual);
-    tick_add(b, "waited", &waited);
+    tick_add(b, "submitted", atomic_load(&s->ticks));
+    tick_add(b, "manual", atomic_load(&s->ticks_manual));
+    tick_add(b, "waited", unasked.waited);
     for (int i = CRON_NO_REASON + 1; i < CRON_REASONS; i++)
-        tick_add(b, cron_reason_name((enum cron_reason)i), &s->ticks_skipped[i]);
+        tick_add(b, cron_reason_name((enum cron_reason)i),
+                 atomic_load(&s->ticks_skipped[i]) + unasked.skipped[i]);
     one(b, "pawl_ticks_missed_total", "counter",
         "Ticks that were due while no node ticked, or while their schedule was paused.",
-        atomic_load(&s->ticks_missed));
+        atomic_load(&s->ticks_missed) + unasked.missed);
+    one(b, "pawl_schedules_unread_total", "counter",
+        "Looks at schedules that were due and could not be read: they do not tick. One look a "
+        "minute and schedule; the log has the name and the reason.",
+        atomic_load(&s->unread));
 }
 
 static void exec_add(struct buf *b, struct exec *e)
@@ -192,14 +198,18 @@ static enum pawl_status metrics_work(struct ask_read *rd, struct store *s)
     return st;
 }
 
-/* Of the schedule that is due and waits longest to be decided. */
-static void lag_add(struct buf *b, const struct cron_due *due)
+/* Of the schedule that is due and waits longest to be decided; one that cannot be read is due again
+ * only in a minute, so its tick is known from the last look. */
+static void lag_add(struct buf *b, const struct cron_due *due, int64_t unread_us)
 {
     char text[32];
     int64_t lag_us = due->next_us ? MAX(due->now_us - due->next_us, 0) : 0;
+    if (unread_us)
+        lag_us = MAX(lag_us, due->now_us - unread_us);
     real_text((double)lag_us / SEC_US, text);
     head(b, "pawl_schedule_lag_seconds", "gauge",
-         "How late the next tick of all schedules is; more than a few seconds: no node ticks.");
+         "How late the next tick of all schedules is; more than a few seconds: no node ticks, or "
+         "this node cannot read a schedule (pawl_schedules_unread_total).");
     buf_addf(b, "pawl_schedule_lag_seconds %s\n", text);
 }
 
@@ -254,7 +264,8 @@ static void metrics_done(struct ask_read *rd)
     if (ok) {
         one(b, "pawl_keys_blocked", "gauge", "Keys that an ended call blocks, counted up to 1000.",
             (int64_t)((struct metrics_read *)rd)->blocked.n);
-        lag_add(b, &((struct metrics_read *)rd)->due);
+        lag_add(b, &((struct metrics_read *)rd)->due,
+                exec_unread_since(exec_stats_of(q->api->exec)));
         queues_add(b, rows, MIN(rows->n, QUEUES_SHOWN_MAX));
     }
     ask_read_end(rd);

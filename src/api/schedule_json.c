@@ -53,21 +53,21 @@ enum pawl_status schedule_show(struct ask_read *rd, struct store *st, int64_t no
 {
     struct pawl_err why = { 0 };
     const struct zone *zone;
-    enum pawl_status status =
-        schedule_stored(&rd->arena, out->row.name, out->row.spec, &out->s, &rd->err);
-    if (status == PAWL_OK)
-        status = last_fill(rd, st, out);
+    enum pawl_status status = last_fill(rd, st, out);
     if (status != PAWL_OK)
         return status;
-    out->note = out->s.rule.kind == SCHEDULE_CRON ? cron_note(&out->s.rule.cron) : NULL;
-    status = zones_get(out->s.zone, &zone, &why);
-    if (status == PAWL_NO_MEMORY)
-        return err_no_memory(&rd->err, "time zones");
+    status = schedule_stored(&rd->arena, out->row.name, out->row.spec, &out->s, &why);
+    out->unknown = status != PAWL_OK;
+    if (status == PAWL_OK) {
+        out->note = out->s.rule.kind == SCHEDULE_CRON ? cron_note(&out->s.rule.cron) : NULL;
+        status = zones_get(out->s.zone, &zone, &why);
+    }
     if (status == PAWL_OK)
         next_fill(out, zone, now_us);
-    else /* A node without the file of the zone shows all the rest. */
-        out->note = arena_text(&rd->arena, bytes_of(why.text));
-    return PAWL_OK;
+    else if (status != PAWL_NO_MEMORY)
+        out->error = arena_text(&rd->arena, bytes_of(why.text));
+    return status == PAWL_NO_MEMORY || rd->arena.failed ? err_no_memory(&rd->err, "a schedule")
+                                                        : PAWL_OK;
 }
 
 /* ---- Printing -------------------------------------------------------------------------------- */
@@ -145,21 +145,40 @@ static int64_t lag_us(const struct cron_row *r, int64_t now_us)
     return r->next_us && !r->paused ? MAX(now_us - r->next_us, 0) : 0;
 }
 
+/* What its text says. */
+static void spec_add(struct buf *b, const struct schedule *s, bool contents)
+{
+    rule_add(b, s);
+    add_text(b, "zone", s->zone);
+    json_add_name(b, "call");
+    tick_write_json(b, &s->call, contents ? 0 : TICK_NO_INPUT | TICK_NO_TAGS);
+    add_word(b, "catch_up", CATCH_UP_WORDS, (int)s->catch_up);
+    add_seconds(b, "catch_up_for", s->catch_up_for_us);
+    add_word(b, "overlap", OVERLAP_WORDS, (int)s->overlap);
+    add_seconds(b, "jitter", s->jitter_us);
+    add_time(b, "starts_at", s->rule.starts_us);
+    add_time(b, "ends_at", s->rule.ends_us);
+}
+
+/* The same members of one whose text cannot be read. */
+static void spec_add_unknown(struct buf *b)
+{
+    static const char *const names[] = { "cron",   "every",     "at",           "zone",
+                                         "call",   "catch_up",  "catch_up_for", "overlap",
+                                         "jitter", "starts_at", "ends_at" };
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        add_raw(b, names[i], BYTES_NONE);
+}
+
 void schedule_json_add(struct buf *b, const struct schedule_shown *s, int64_t now_us, bool contents)
 {
     const struct cron_row *r = &s->row;
     buf_add_char(b, '{');
     add_text(b, "name", r->name);
-    rule_add(b, &s->s);
-    add_text(b, "zone", s->s.zone);
-    json_add_name(b, "call");
-    tick_write_json(b, &s->s.call, contents ? 0 : TICK_NO_INPUT | TICK_NO_TAGS);
-    add_word(b, "catch_up", CATCH_UP_WORDS, (int)s->s.catch_up);
-    add_seconds(b, "catch_up_for", s->s.catch_up_for_us);
-    add_word(b, "overlap", OVERLAP_WORDS, (int)s->s.overlap);
-    add_seconds(b, "jitter", s->s.jitter_us);
-    add_time(b, "starts_at", s->s.rule.starts_us);
-    add_time(b, "ends_at", s->s.rule.ends_us);
+    if (s->unknown)
+        spec_add_unknown(b);
+    else
+        spec_add(b, &s->s, contents);
     add_bool(b, "paused", r->paused);
     add_int(b, "version", r->version);
     add_time(b, "next_at", r->paused ? 0 : r->next_us);
@@ -173,6 +192,7 @@ void schedule_json_add(struct buf *b, const struct schedule_shown *s, int64_t no
     add_time(b, "waiting_at", r->waiting_us);
     add_seconds(b, "lag_seconds", lag_us(r, now_us));
     add_text(b, "note", bytes_of(s->note));
+    add_text(b, "error", bytes_of(s->error));
     add_text(b, "zone_data", r->zone_data.len ? r->zone_data : BYTES_NONE);
     add_time(b, "created_at", r->created_us);
     add_time(b, "updated_at", r->updated_us);

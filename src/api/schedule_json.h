@@ -21,12 +21,15 @@ struct schedule_shown {
     int64_t next[SCHEDULE_NEXT_SHOWN]; /* coming times; none while it is paused */
     size_t n_next;
     const char *note;     /* what a reader may not expect; NULL: nothing */
+    const char *error;    /* why it does not tick: it cannot be read here; NULL: it can */
+    bool unknown;         /* with `error`: `s` is not filled */
     struct cron_run last; /* the newest run; `kind` 0: none is kept */
 };
 /* The zone of this name; errors are about the field `zone`. Any thread; may read a file. */
 MUST_USE enum pawl_status zone_of(struct bytes name, const struct zone **out, struct pawl_err *err);
-/* Fill *out from its row: read the stored text and the newest run, compute the coming times.
- * BROKEN: the text cannot be read. */
+/* Fill *out from its row: read the stored text and the newest run, compute the coming times. A text
+ * that cannot be read, or a zone, is told in out->error: one such schedule must not hide the others
+ * of a list. */
 MUST_USE enum pawl_status schedule_show(struct ask_read *rd, struct store *st, int64_t now_us,
                                         struct schedule_shown *out);
 /* Append it as an object. `contents`: with input and tags of its call, and the error of its newest

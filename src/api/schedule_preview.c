@@ -38,8 +38,8 @@ static const struct field preview_fields[] = {
       .about = "the expression, as of a schedule" },
     { "zone", FIELD_TEXT, offsetof(struct preview, zone), .dflt = "\"UTC\"", .unit = "an IANA name",
       .about = "the time zone" },
-    { "from", FIELD_TIME, offsetof(struct preview, from_us), FIELD_NULL, .dflt = "now",
-      .about = "the first time is at this one or later" },
+    { "from", FIELD_TIME, offsetof(struct preview, from_us), FIELD_NULL | FIELD_EPOCH,
+      .dflt = "now", .about = "the first time is at this one or later" },
     { "count", FIELD_INT, offsetof(struct preview, count), 0, 1, SCHEDULE_PREVIEW_MAX, .dflt = "10",
       .about = "how many times" },
 };
@@ -65,10 +65,11 @@ static enum pawl_status preview_work(struct ask_read *rd, struct store *s)
 static void preview_add(struct buf *b, const struct preview_time *t)
 {
     static const char *const dst[] = { [ZONE_GAP] = "gap", [ZONE_FOLD] = "fold" };
-    char local[LOCAL_TEXT_LEN + 1];
+    char utc[TIME_TEXT_LEN + 1], local[LOCAL_TEXT_LEN + 1];
     json_add_comma(b);
     buf_add_char(b, '{');
-    add_time(b, "utc", t->tick.at_us ? t->tick.at_us : 1);
+    time_text(t->tick.at_us, utc); /* add_time() would say null at 1970 */
+    add_text(b, "utc", bytes_of(utc));
     schedule_local_text(&t->tick, local);
     add_text(b, "local", bytes_of(local));
     add_text(b, "dst", t->fit == ZONE_ONCE ? BYTES_NONE : bytes_of(dst[t->fit]));

@@ -302,6 +302,8 @@ static bool only_paused(const struct json *body)
     return body->kind == JSON_OBJECT && body->count == 1 && json_member(body, "paused");
 }
 
+/* Read all that needs no time. Whether it has a tick to come is asked of a change alone: a repeat
+ * of a schedule that is over is none. */
 static enum pawl_status put_read(struct ask *q, struct schedule_write *w, const struct json *body,
                                  struct pawl_err *err)
 {
@@ -315,8 +317,7 @@ static enum pawl_status put_read(struct ask *q, struct schedule_write *w, const 
                        BYTES_ARG(text_shown(q->a, w->s.name)),
                        BYTES_ARG(text_shown(q->a, q->path[0])));
     w->op.schedule = &w->s;
-    st = zone_of(w->s.zone, &zone, err);
-    return st == PAWL_OK ? schedule_rule_check(&w->s.rule, zone, exec_now(q->api->exec), err) : st;
+    return zone_of(w->s.zone, &zone, err);
 }
 
 /* ---- PUT as a question: what would change? --------------------------------------------------- */
@@ -325,8 +326,19 @@ struct plan_read {
     struct ask_read read; /* first */
     struct bytes name, spec;
     bool paused, paused_given;
+    const struct schedule *s;
+    int64_t now_us;
     const char *change;
 };
+
+/* What the change would be refused for. */
+static enum pawl_status plan_check(struct plan_read *p)
+{
+    struct pawl_err *err = &p->read.err;
+    const struct zone *zone;
+    enum pawl_status st = zone_of(p->s->zone, &zone, err);
+    return st == PAWL_OK ? schedule_rule_check(&p->s->rule, zone, p->now_us, err) : st;
+}
 
 static enum pawl_status plan_work(struct ask_read *rd, struct store *s)
 {
@@ -335,12 +347,12 @@ static enum pawl_status plan_work(struct ask_read *rd, struct store *s)
     enum pawl_status st = cron_get(s, &rd->arena, p->name, &row, &rd->err);
     if (st == PAWL_NOT_FOUND) {
         p->change = "create";
-        return PAWL_OK;
+        return plan_check(p);
     }
     bool same = st == PAWL_OK && bytes_eq(p->spec, row.spec) &&
                 (!p->paused_given || p->paused == row.paused);
     p->change = same ? "none" : "update";
-    return st;
+    return st == PAWL_OK && !same ? plan_check(p) : st;
 }
 
 static void plan_done(struct ask_read *rd)
@@ -380,6 +392,8 @@ static void plan_look(struct ask *q, const struct schedule *s)
     p->name = q->path[0];
     p->paused = s->paused;
     p->paused_given = s->paused_given;
+    p->s = s;
+    p->now_us = exec_now(q->api->exec);
     p->read.work = plan_work;
     p->read.done = plan_done;
     ask_read(q, &p->read);

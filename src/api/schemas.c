@@ -91,13 +91,15 @@ const struct schema_text schemas[] = {
     { .name = "Overlap", .words = OVERLAP_WORDS },
     { .name = "RunStatus", .words = STATE_WORDS "|skipped|missed" },
     { .name = "Schedule",
-      .members = "name:s cron:s? every:n? at:[t? zone:s call:@TickSpec catch_up:@CatchUp "
-                 "catch_up_for:n overlap:@Overlap jitter:n starts_at:t? ends_at:t? paused:b "
+      .members = "name:s cron:s? every:n? at:[t? zone:s? call:@TickSpec? catch_up:@CatchUp? "
+                 "catch_up_for:n? overlap:@Overlap? jitter:n? starts_at:t? ends_at:t? paused:b "
                  "version:i next_at:t? next:[t last:@Run? waiting_at:t? lag_seconds:n note:s? "
-                 "zone_data:s? created_at:t updated_at:t",
+                 "error:s? zone_data:s? created_at:t updated_at:t",
       .about = "a schedule; one of `cron`, `every` and `at` is not null. `waiting_at` is the tick "
                "that waits for the end of the last one's call, `zone_data` the version of the time "
-               "zone data with which `next_at` was computed" },
+               "zone data with which `next_at` was computed. `error` says why a schedule does "
+               "not tick: its stored text, or its zone, cannot be read on this node; what an "
+               "unreadable text would say is null" },
     { .name = "Schedules", .members = "schedules:[@Schedule next:s?" },
     { .name = "ScheduleChange", .words = "create|update|none" },
     { .name = "SchedulePlan", .members = "name:s change:@ScheduleChange" },

@@ -118,6 +118,9 @@
 #define SCHEDULE_EVERY_MIN_US (INT64_C(1) * 1000000)
 /* The longest jitter: a day. A tick should not run after the next ones of most schedules. */
 #define SCHEDULE_JITTER_MAX_US (INT64_C(86400) * 1000000)
+/* Stored text in one page of schedules: what is read from it has many times its size. A page ends
+ * before the schedule that does not fit, unless that is its first. */
+#define SCHEDULE_PAGE_LEN_MAX (4 << 20)
 /* Times that one preview answers. */
 #define SCHEDULE_PREVIEW_MAX 1000
 /* Coming times that an answer about a schedule shows. */

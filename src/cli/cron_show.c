@@ -120,13 +120,17 @@ static void list_row(struct remote *r, struct cli_table *s, const struct json *v
     const struct json *paused = json_member(v, "paused"), *last = json_member(v, "last");
     const char *name = shown(&r->arena, v, "name"), *lag = shown(&r->arena, v, "lag_seconds");
     const char *status = last ? shown(&r->arena, last, "status") : NULL;
+    const char *error = shown(&r->arena, v, "error");
     cli_table_text(s, "%s", name ? name : "-");
     cli_table_text(s, "%s", rule_text(r, v));
     cell_time(s, shown(&r->arena, v, "next_at"));
     cell_time(s, last ? shown(&r->arena, last, "scheduled_time") : NULL);
     cli_table_text(s, "%s", status ? status : "-");
     cli_table_paint(s, paint_of_status(status));
-    if (paused && paused->kind == JSON_TRUE) {
+    if (error) {
+        cli_table_text(s, "does not tick: %s", error);
+        cli_table_paint(s, PAINT_BAD);
+    } else if (paused && paused->kind == JSON_TRUE) {
         cli_table_text(s, "paused");
         cli_table_paint(s, PAINT_WARN);
     } else if (lag && strcmp(lag, "0") != 0) {

@@ -175,6 +175,27 @@ static void count_finish(struct counting *c, const struct finish *q)
     add(&c->e->stats.completed, completed);
 }
 
+/* How long what was seen of schedules that cannot be read holds: each is looked at again within. */
+#define UNREAD_US (CRON_UNREAD_LOOK_US + 30 * SEC_US)
+
+int64_t exec_unread_since(const struct exec_stats *s)
+{
+    bool old = world_mono(&world_real) - atomic_load(&s->unread_seen) > UNREAD_US;
+    return old ? 0 : atomic_load(&s->unread_since);
+}
+
+static void count_unread(struct exec_stats *s, const struct cron_op *q)
+{
+    int64_t known_us = exec_unread_since(s);
+    if (!q->unread)
+        return;
+    add(&s->unread, q->unread);
+    if (known_us && known_us < q->unread_since_us)
+        return;
+    atomic_store(&s->unread_since, q->unread_since_us);
+    atomic_store(&s->unread_seen, world_mono(&world_real));
+}
+
 static void count_cron(struct counting *c, const struct cron_op *q)
 {
     struct exec_stats *s = &c->e->stats;
@@ -182,11 +203,12 @@ static void count_cron(struct counting *c, const struct cron_op *q)
         add(&s->ticks_manual, 1);
         add(&s->accepted, 1);
     }
-    if (q->what != CRON_TICK)
-        return;
-    add(&s->ticks, q->submitted);
-    add(&s->accepted, (int64_t)q->n_ids);
-    add(&s->ticks_missed, q->missed);
+    if (q->what == CRON_TICK) {
+        add(&s->ticks, q->submitted);
+        add(&s->accepted, (int64_t)q->n_ids);
+        count_unread(s, q);
+    }
+    add(&s->ticks_missed, q->missed); /* also those of a schedule that is put or removed */
     for (size_t i = 0; i < CRON_REASONS; i++)
         add(&s->ticks_skipped[i], q->skipped_for[i]);
 }

@@ -55,6 +55,8 @@ enum pawl_status exec_store(const struct exec *e, enum store_role role, struct s
                                .retention_us = e->conf.retention_us,
                                .remember_us = e->conf.remember_us,
                                .key_pending_max = e->conf.key_pending_max,
+                               .call_timeout_us = e->conf.call_timeout_us,
+                               .input_len_max = e->conf.input_len_max,
                                .lifetime_us = e->conf.pool_lifetime_us,
                                .retry_max_us = e->conf.heartbeat_grace_us / 8,
                                .idle_us = e->conf.heartbeat_grace_us,

@@ -31,10 +31,13 @@ struct exec_conf {
     int64_t heartbeat_interval_us, heartbeat_grace_us, reclaim_interval_us;
     int64_t retention_us, remember_us, gc_interval_us; /* gc_interval_us 0: never by itself */
     int64_t cron_runs_us;                              /* how long what came of ticks is kept */
-    int64_t pool_timeout_us;               /* the longest wait for a connection for reading */
-    int64_t pool_lifetime_us;              /* a connection older than that is replaced; 0: never */
-    int64_t poll_min_us, poll_max_us;      /* how often to look for what other processes did */
-    int64_t key_pending_max;               /* calls that may wait on one key; 0: no bound */
+    int64_t pool_timeout_us;          /* the longest wait for a connection for reading */
+    int64_t pool_lifetime_us;         /* a connection older than that is replaced; 0: never */
+    int64_t poll_min_us, poll_max_us; /* how often to look for what other processes did */
+    int64_t key_pending_max;          /* calls that may wait on one key; 0: no bound */
+    int64_t call_timeout_us; /* of calls of schedules without a timeout that come in C and SQL; 0:
+                                the model's default */
+    size_t input_len_max;    /* of these calls; 0: INPUT_LEN_MAX */
     const struct feature *const *features; /* (store/feature.h) of every connection; they outlive
                                               the handle */
     size_t n_features;

@@ -70,14 +70,27 @@ static void cancel_post(struct exec *e, struct bytes id)
         cancel_done(&c->job);
 }
 
+#define NOT_SUBMITTED "schedule \"%.*s\": its tick %.*s was not submitted: %.*s"
+
 static void tell_refused(const struct cron_op *q)
 {
     for (size_t i = 0; i < q->n_refused; i++) {
         const struct cron_refused *r = &q->refused[i];
-        log_line(LOG_WARN, "schedule \"%.*s\": %s%.*s%s%.*s", BYTES_ARG(r->schedule),
-                 r->id.data ? "its tick " : "", BYTES_ARG(r->id),
-                 r->id.data ? " was not submitted: " : "", BYTES_ARG(r->text));
+        if (r->id.data)
+            log_line(LOG_WARN, NOT_SUBMITTED, BYTES_ARG(r->schedule), BYTES_ARG(r->id),
+                     BYTES_ARG(r->text));
+        else
+            log_line(LOG_ERROR, "schedule \"%.*s\" does not tick: %.*s", BYTES_ARG(r->schedule),
+                     BYTES_ARG(r->text));
     }
+}
+
+void schedules_tell(void)
+{
+    struct cron_unasked_refused r;
+    while (cron_unasked_take(&r))
+        log_line(LOG_WARN, NOT_SUBMITTED, BYTES_ARG(bytes_of(r.schedule)),
+                 BYTES_ARG(bytes_of(r.id)), BYTES_ARG(bytes_of(r.text)));
 }
 
 /* When this time of the database's clock is, by ours. */

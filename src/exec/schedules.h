@@ -33,6 +33,9 @@ void schedules_init(struct schedules *s);
 void schedules_round(struct exec *e, int64_t now_us);
 /* When the next round is needed (world_mono). Housekeeping thread. */
 int64_t schedules_next(struct exec *e);
+/* Log the ticks that could not be submitted when the call they waited for ended. Any thread; cheap
+ * when there is none. */
+void schedules_tell(void);
 /* A schedule was put or resumed, here or on another node: look soon. Any thread. */
 void schedules_changed(struct exec *e);
 

@@ -34,9 +34,15 @@ struct exec_stats {
     /* Ticks of schedules: submitted by the clock, asked for by a person, skipped by reason, missed.
      */
     atomic_int_least64_t ticks, ticks_manual, ticks_skipped[CRON_REASONS], ticks_missed;
+    /* Looks at schedules that could not be read; the oldest tick that one of them waits for, and
+     * when that was seen (world_mono). */
+    atomic_int_least64_t unread, unread_since, unread_seen;
     struct histogram group_ops; /* operations of one commit */
     struct histogram commit_us; /* how long it took; bounds in microseconds */
 };
+/* The oldest tick of a schedule that this process cannot read; 0: there is none, as far as it has
+ * found in the last minute and a half. Any thread. */
+int64_t exec_unread_since(const struct exec_stats *s);
 /* The counters of this handle; valid while it is open. */
 const struct exec_stats *exec_stats_of(const struct exec *e);
 

@@ -321,6 +321,7 @@ void group_settle(struct exec *e, struct group *g)
         features_did(e, &g->claim->op);
     if (g->claim)
         g->claim->done(g->claim);
+    schedules_tell();
     tell_others(e, news, all_taken, count_told(e->told));
     waiters_wake(TAKE(e->told)); /* Last, so that the workers get their calls first. */
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 
 static enum pawl_status refuse(struct op *op, enum pawl_status status, const char *text)
 {
@@ -87,33 +88,56 @@ static bool blocked(struct op *op, const struct row *r, bool must_exist)
 
 /* ---- Put ------------------------------------------------------------------------------------- */
 
-/* Ticks of the former schedule that were due and not decided are over: it never ticks again. Only
- * their count is kept. */
-static enum pawl_status former_ends(struct ledger *d, const struct row *r, struct pawl_err *err)
+/* The ticks of the former schedule that were due and not decided, as one row; `p` NULL: it cannot
+ * be read, so only the stored one is known. */
+static struct tick_row former_missed(const struct row *r, const struct plan *p, int64_t now_us)
+{
+    struct tick_row t = { .at_us = r->next.at_us, .kind = CRON_MISSED, .count = 1 };
+    struct schedule_tick newest;
+    if (p && schedule_prev(&p->s.rule, p->zone, now_us, &newest) && newest.at_us > r->next.at_us) {
+        t.at_us = newest.at_us;
+        t.count += schedule_count(&p->s.rule, p->zone, r->next.at_us, now_us);
+    }
+    return t;
+}
+
+/* Ticks of the former schedule that were due and not decided are over, also those that came while
+ * it was paused: it never ticks again. Only their count is kept. */
+static enum pawl_status former_ends(struct ledger *d, struct cron_op *q, const struct row *r,
+                                    struct pawl_err *err)
 {
     struct pawl_err why;
-    struct plan p;
+    struct plan p = { 0 };
     int64_t now_us = feature_now(d);
-    enum pawl_status st = plan_stored(feature_arena(d), r, &p, &why);
-    struct bytes zone = st == PAWL_OK ? p.s.zone : BYTES("UTC");
+    enum pawl_status read = plan_stored(feature_arena(d), r, &p, &why), st = PAWL_OK;
+    struct bytes zone = p.s.zone.data ? p.s.zone : BYTES("UTC");
+    if (read == PAWL_NO_MEMORY)
+        return err_no_memory(err, "a schedule");
     if (r->waiting_us) {
-        struct tick_row t = {
-            .at_us = r->waiting_us, .kind = CRON_SKIPPED, .reason = CRON_CHANGED, .zone = zone
-        };
+        struct tick_row t = { .at_us = r->waiting_us,
+                              .kind = CRON_SKIPPED,
+                              .reason = CRON_CHANGED,
+                              .zone = zone,
+                              .node = q->node };
+        q->skipped++;
+        q->skipped_for[CRON_CHANGED]++;
         st = tick_add(d, r->name, &t, err);
-        if (st != PAWL_OK)
-            return st;
     }
-    if (!r->next.at_us || r->next.at_us > now_us || r->pause == PAUSE_YES)
-        return PAWL_OK;
-    struct tick_row t = { .at_us = r->next.at_us, .kind = CRON_MISSED, .zone = zone, .count = 1 };
-    struct schedule_tick newest;
-    if (zone.data && st == PAWL_OK && schedule_prev(&p.s.rule, p.zone, now_us, &newest) &&
-        newest.at_us > r->next.at_us) {
-        t.at_us = newest.at_us;
-        t.count += schedule_count(&p.s.rule, p.zone, r->next.at_us, now_us);
-    }
+    if (st != PAWL_OK || !r->next.at_us || r->next.at_us > now_us)
+        return st;
+    struct tick_row t = former_missed(r, read == PAWL_OK ? &p : NULL, now_us);
+    t.zone = zone;
+    t.node = q->node;
+    q->missed += t.count;
     return tick_add(d, r->name, &t, err);
+}
+
+/* A change that is decided again has not counted anything yet. */
+static void counts_clear(struct cron_op *q)
+{
+    q->skipped = 0;
+    q->missed = 0;
+    memset(q->skipped_for, 0, sizeof q->skipped_for);
 }
 
 /* Everything but the spec stays as it is. */
@@ -147,7 +171,7 @@ static enum pawl_status put_new(struct ledger *d, struct op *op, struct row *r,
     if (!schedule_next(&p->s.rule, p->zone, MAX(now_us, r->last.at_us), &next))
         return refuse(op, PAWL_INVALID, " has no tick in the future");
     if (r->stored)
-        st = former_ends(d, r, err);
+        st = former_ends(d, q, r, err);
     bool is_new = !r->stored;
     r->version = version_make(d, q, r);
     r->created_us = is_new ? now_us : r->created_us;
@@ -195,6 +219,7 @@ static enum pawl_status put(struct ledger *d, struct op *op, struct row *r, stru
         return PAWL_OK;
     }
     q->created = q->changed = false;
+    counts_clear(q);
     if (blocked(op, r, false))
         return PAWL_OK;
     if (same && pauses)
@@ -216,7 +241,8 @@ static enum pawl_status delete (struct ledger *d, struct op *op, struct row *r,
     struct cron_op *q = op->feature.ctx; if (q->removes && !r->stored) return PAWL_OK;
     if (blocked(op, r, true)) return PAWL_OK;
     q->removes = true;
-    enum pawl_status st = former_ends(d, r, err);
+    counts_clear(q);
+    enum pawl_status st = former_ends(d, q, r, err);
     return st == PAWL_OK ? row_remove(d, r, err) : st;
 }
 
@@ -247,7 +273,7 @@ static struct bytes run_id(struct ledger *d, struct cron_op *q)
                    : NULL;
     if (q->run_key.data)
         return id ? ident_derived(a, bytes_of(id)) : BYTES_NONE;
-    return tick_id(a, q->name, q->made_us, "!manual");
+    return manual_id(a, q->name, q->made_us);
 }
 
 static enum pawl_status run_accept(struct ledger *d, struct op *op, const struct plan *p,
@@ -453,13 +479,20 @@ static void *copy(struct arena *a, const void *ctx)
 
 /* ---- From SQL -------------------------------------------------------------------------------- */
 
-static enum pawl_status row_schedule(struct arena *a, struct bytes text, struct schedule *out,
-                                     struct pawl_err *why)
+/* The rules of a PUT under this name, with the settings of this node. */
+static enum pawl_status row_schedule(struct ledger *d, const struct inbox_row *r,
+                                     struct schedule *out, struct pawl_err *why)
 {
+    const struct schedule_limits limits = { feature_call_timeout(d), feature_input_max(d) };
+    struct arena *a = feature_arena(d);
+    char inside[TEXT_QUOTE_LEN], outside[TEXT_QUOTE_LEN];
     struct json *v;
-    enum pawl_status st = json_parse(a, text, &v, why);
+    enum pawl_status st = json_parse(a, r->text, &v, why);
     if (st == PAWL_OK)
-        st = schedule_read(a, v, &(struct schedule_limits){ 0 }, out, why);
+        st = schedule_read(a, v, &limits, out, why);
+    if (st == PAWL_OK && out->name.data && !bytes_eq(out->name, r->name))
+        st = err_set(why, PAWL_INVALID, "field \"name\": is \"%s\", and the argument says \"%s\"",
+                     text_quote(out->name, inside), text_quote(r->name, outside));
     return st;
 }
 
@@ -472,7 +505,7 @@ static enum pawl_status inbox(struct ledger *d, const struct inbox_row *r, struc
     bool puts = bytes_eq(r->what, BYTES("put"));
     struct cron_op q = { .what = puts ? CRON_PUT : CRON_DELETE, .name = r->name, .schedule = &s };
     struct op op = { .kind = OP_FEATURE, .feature = { .of = &feature_cron, .ctx = &q } };
-    enum pawl_status st = puts ? row_schedule(feature_arena(d), r->text, &s, why) : PAWL_OK;
+    enum pawl_status st = puts ? row_schedule(d, r, &s, why) : PAWL_OK;
     if (st == PAWL_NO_MEMORY)
         return err_no_memory(err, "a schedule");
     if (st != PAWL_OK)
@@ -480,6 +513,8 @@ static enum pawl_status inbox(struct ledger *d, const struct inbox_row *r, struc
     st = feature_nested(d, &op, err);
     if (st == PAWL_OK && op.status != PAWL_OK && op.status != PAWL_NOT_FOUND)
         *why = op.err;
+    if (st == PAWL_OK)
+        cron_unasked_add(&q);
     return st;
 }
 

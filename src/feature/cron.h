@@ -74,6 +74,8 @@ struct cron_refused {
     enum pawl_status status;
 };
 #define CRON_REFUSED_MAX 20
+/* A schedule that cannot be read is looked at again after this: another node may be able to. */
+#define CRON_UNREAD_LOOK_US (60 * SEC_US)
 
 struct cron_op {
     enum cron_do what;
@@ -100,14 +102,18 @@ struct cron_op {
                       */
     struct bytes id; /* RUN: of the call */
     bool duplicate;  /* RUN: the call was there */
-    int submitted, skipped;        /* TICK: ticks. Counted without those of a repeat */
-    int skipped_for[CRON_REASONS]; /* TICK: of the skipped */
-    int64_t missed;                /* TICK: ticks that were due and are not caught up */
+    int submitted;   /* TICK: ticks. Counted without those of a repeat */
+    int skipped;     /* TICK; PUT, DELETE: ticks of the former schedule */
+    int skipped_for[CRON_REASONS]; /* of the skipped */
+    int64_t missed;                /* TICK: ticks that were due and are not caught up; PUT, DELETE:
+                                      ticks of the former schedule */
     int64_t late_us;               /* TICK: how late the oldest of them was decided; 0: none */
     struct bytes *ids;             /* TICK: n_ids calls that were submitted */
     size_t n_ids;
     struct cron_refused *refused; /* TICK: the first CRON_REFUSED_MAX */
     size_t n_refused;
+    int unread;              /* TICK: schedules that are due and cannot be read: they do not tick */
+    int64_t unread_since_us; /* TICK: the oldest tick that one of them waits for */
     struct bytes *cancels; /* TICK: n_cancels calls that a newer tick replaces: an OP_CANCEL of each
                               is asked for, which the poster of the TICK posts. They are answered
                               again every few seconds until they have ended */
@@ -152,7 +158,8 @@ struct cron_rows {
     size_t n;
     struct bytes next; /* the next `after`; absent: that was all */
 };
-/* Read one page of schedules into `a`. q->limit is 1 to LIST_MAX. */
+/* Read one page of schedules into `a`. q->limit is 1 to LIST_MAX. A page whose specs would be
+ * longer than SCHEDULE_PAGE_LEN_MAX has fewer, at least one. */
 MUST_USE enum pawl_status cron_list(struct store *s, struct arena *a, const struct cron_query *q,
                                     struct cron_rows *out, struct pawl_err *err);
 
@@ -201,8 +208,22 @@ struct cron_due {
 /* Read when the next schedule is due, with one statement on the index of due times. */
 MUST_USE enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err *err);
 
-/* Ticks that this process submitted because the call that they waited for ended. Counted when they
- * are decided: a commit that is repeated counts twice. */
-int64_t cron_waited(void);
+/* Ticks that this process decided without an operation that could answer them: because the call
+ * that they waited for ended, or because their schedule was changed in SQL. */
+struct cron_unasked {
+    int64_t waited, missed; /* waited: submitted after the call that they waited for */
+    int64_t skipped[CRON_REASONS];
+};
+/* Read how many. Counted when they are decided: a commit that is repeated counts twice. Any thread.
+ */
+void cron_unasked(struct cron_unasked *out);
+
+/* One of them that could not be submitted, for the log; strings are cut. */
+struct cron_unasked_refused {
+    char schedule[256], id[256], text[200];
+};
+/* Take over the oldest that nobody took. False: there is none. Only the first CRON_REFUSED_MAX are
+ * kept. Any thread; cheap when there is none. */
+bool cron_unasked_take(struct cron_unasked_refused *out);
 
 #endif

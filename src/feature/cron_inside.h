@@ -98,8 +98,18 @@ MUST_USE enum pawl_status plan_call(struct ledger *d, const struct plan *p, stru
                                     struct pawl_err *err);
 /* A number that is the same for the same id. */
 uint64_t id_hash(struct bytes id);
-/* `cron:NAME@TIME`, shortened where it is too long; absent without memory. */
-struct bytes tick_id(struct arena *a, struct bytes name, int64_t at_us, const char *end);
+/* `cron:NAME@TIME`, and `cron:NAME@NOW!manual` whose NOW always has microseconds; shortened where
+ * they are too long; absent without memory. */
+struct bytes tick_id(struct arena *a, struct bytes name, int64_t at_us);
+struct bytes manual_id(struct arena *a, struct bytes name, int64_t now_us);
+
+/* Count, and keep for the log, what was decided without an operation that answers (cron_unasked.c):
+ * a tick that was submitted; one that was skipped; what a nested operation did; a tick that could
+ * not be submitted. */
+void cron_unasked_waited(void);
+void cron_unasked_skipped(enum cron_reason reason);
+void cron_unasked_add(const struct cron_op *q);
+void cron_unasked_refuse(const struct cron_refused *r);
 
 /* The operations (cron.c, cron_tick.c). */
 MUST_USE enum pawl_status cron_tick(struct ledger *d, struct op *op, struct pawl_err *err);

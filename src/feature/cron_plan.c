@@ -28,11 +28,19 @@ struct schedule_tick tick_in(const struct zone *z, int64_t at_us)
     return (struct schedule_tick){ at_us, at_us ? at_us + zone_offset(z, at_s) * SEC_US : 0 };
 }
 
-struct bytes tick_id(struct arena *a, struct bytes name, int64_t at_us, const char *end)
+struct bytes tick_id(struct arena *a, struct bytes name, int64_t at_us)
 {
     char at[TIME_TEXT_LEN + 1];
     schedule_time_text(at_us, at);
-    char *id = arena_printf(a, "cron:%.*s@%s%s", BYTES_ARG(name), at, end);
+    char *id = arena_printf(a, "cron:%.*s@%s", BYTES_ARG(name), at);
+    return id ? ident_derived(a, bytes_of(id)) : BYTES_NONE;
+}
+
+struct bytes manual_id(struct arena *a, struct bytes name, int64_t now_us)
+{
+    char at[TIME_TEXT_LEN + 1];
+    time_text(now_us, at);
+    char *id = arena_printf(a, "cron:%.*s@%s!manual", BYTES_ARG(name), at);
     return id ? ident_derived(a, bytes_of(id)) : BYTES_NONE;
 }
 

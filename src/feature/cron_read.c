@@ -70,25 +70,54 @@ enum pawl_status cron_get(struct store *s, struct arena *a, struct bytes name, s
     return err_set(err, PAWL_NOT_FOUND, "no schedule \"%.*s\"", BYTES_ARG(name));
 }
 
+/* How many of the next schedules fit into a page, at least one, and whether more follow. Asked
+ * before they are read, so that no page is larger in memory. */
+static enum pawl_status list_fits(struct ledger *d, const struct cron_query *q, int *out,
+                                  bool *out_more, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    int64_t len = 0;
+    int n = 0;
+    led_text(&p, q->after.data ? q->after : BYTES(""));
+    led_int(&p, q->limit + 1);
+    enum pawl_status st = feature_query(d, SQL_CRON_LENGTHS, &p, &rows, err);
+    if (st != PAWL_OK)
+        return st;
+    for (; n < rows->n && n < q->limit; n++) {
+        len += led_get_int(rows, n, 0);
+        if (n && len > SCHEDULE_PAGE_LEN_MAX)
+            break;
+    }
+    *out = n;
+    *out_more = n < rows->n;
+    return PAWL_OK;
+}
+
 static enum pawl_status look_list(struct ledger *d, void *ctx, struct pawl_err *err)
 {
     struct looking *l = ctx;
     const struct cron_query *q = l->query;
     struct led_params p = { 0 };
     struct led_rows *rows;
-    led_text(&p, q->after.data ? q->after : BYTES(""));
-    led_int(&p, q->limit + 1);
-    enum pawl_status st = feature_query(d, SQL_CRON_LIST, &p, &rows, err);
+    int fits;
+    bool more;
+    enum pawl_status st = list_fits(d, q, &fits, &more, err);
     if (st != PAWL_OK)
         return st;
-    l->rows->n = (size_t)MIN(rows->n, q->limit);
+    led_text(&p, q->after.data ? q->after : BYTES(""));
+    led_int(&p, fits);
+    st = feature_query(d, SQL_CRON_LIST, &p, &rows, err);
+    if (st != PAWL_OK)
+        return st;
+    l->rows->n = (size_t)rows->n;
     l->rows->v = arena_zalloc(l->a, l->rows->n + 1, sizeof *l->rows->v);
     for (size_t i = 0; l->rows->v && i < l->rows->n; i++) {
         struct row r = row_read(rows, (int)i);
         l->rows->v[i] = shown(l, &r);
     }
     l->rows->next = BYTES_NONE;
-    if (!l->a->failed && rows->n > q->limit)
+    if (!l->a->failed && more && l->rows->n)
         l->rows->next = l->rows->v[l->rows->n - 1].name;
     return l->a->failed ? err_no_memory(err, "schedules") : PAWL_OK;
 }

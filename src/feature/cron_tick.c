@@ -13,7 +13,6 @@
  * that commit sees the tick that waits, or this one sees the end.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/hook.h"
@@ -24,15 +23,6 @@
 /* A schedule with a tick that waits is looked at again after this: a call that was submitted before
  * the schedule got its `overlap` tells nobody of its end, and a cancel may have been lost. */
 #define WAIT_LOOK_US (5 * SEC_US)
-/* The same for one that cannot be read here: another node may have the data of its zone. */
-#define BAD_LOOK_US (60 * SEC_US)
-
-static atomic_int_least64_t waited;
-
-int64_t cron_waited(void)
-{
-    return atomic_load(&waited);
-}
 
 /* One schedule while it is decided. */
 struct turn {
@@ -115,10 +105,13 @@ static enum pawl_status turns_make(struct ticking *k, struct bytes *names, size_
     return st;
 }
 
-/* Tell of a tick that could not be submitted; `id` absent: of a schedule that cannot be read. */
+/* Tell of a tick that could not be submitted; `id` absent: of a schedule that cannot be read, which
+ * only a TICK tells, since it looks at it again and again. */
 static enum pawl_status tell(struct ticking *k, const struct turn *t, struct bytes id,
                              enum pawl_status status, const char *text, struct pawl_err *err)
 {
+    if (!k->q && id.data)
+        cron_unasked_refuse(&(struct cron_refused){ t->r->name, id, bytes_of(text), status });
     if (!k->q || k->q->n_refused == CRON_REFUSED_MAX)
         return PAWL_OK;
     if (!k->q->refused)
@@ -133,6 +126,16 @@ static enum pawl_status tell(struct ticking *k, const struct turn *t, struct byt
     return k->a->failed ? err_no_memory(err, "ticks") : PAWL_OK;
 }
 
+static void unread(struct ticking *k, const struct row *r)
+{
+    int64_t since_us = r->next.at_us ? r->next.at_us : r->waiting_us;
+    if (!k->q)
+        return;
+    k->q->unread++;
+    if (!k->q->unread_since_us || since_us < k->q->unread_since_us)
+        k->q->unread_since_us = since_us;
+}
+
 /* Read each schedule. One that cannot be read must not stop the others. */
 static enum pawl_status plans_read(struct ticking *k, struct pawl_err *err)
 {
@@ -144,8 +147,10 @@ static enum pawl_status plans_read(struct ticking *k, struct pawl_err *err)
         if (read == PAWL_NO_MEMORY)
             return err_no_memory(err, "schedules");
         t->bad = read != PAWL_OK;
-        if (t->bad)
+        if (t->bad) {
+            unread(k, t->r);
             st = tell(k, t, BYTES_NONE, read, why.text, err);
+        }
     }
     return st;
 }
@@ -208,7 +213,7 @@ static enum pawl_status submit(struct ticking *k, struct turn *t, int64_t at_us,
         k->cap = cap;
     }
     struct pawl_err why = { 0 };
-    struct bytes id = tick_id(a, t->r->name, at_us, "");
+    struct bytes id = tick_id(a, t->r->name, at_us);
     if (!id.data)
         return err_no_memory(err, "ticks");
     enum pawl_status st = plan_call(k->d, &t->plan, t->r->name, id, at_us, &k->specs[k->n], &why);
@@ -236,6 +241,8 @@ static enum pawl_status skip(struct ticking *k, const struct turn *t, int64_t at
     if (k->q) {
         k->q->skipped++;
         k->q->skipped_for[reason]++;
+    } else {
+        cron_unasked_skipped(reason);
     }
     return tick_add(k->d, t->r->name, &row, err);
 }
@@ -398,7 +405,7 @@ static enum pawl_status submit_stored(struct ticking *k, const struct planned *v
     r->last_id = s->id;
     r->last_seq = a->call.seq;
     if (!k->q)
-        atomic_fetch_add(&waited, 1);
+        cron_unasked_waited();
     else if (k->q->submitted++, !a->duplicate)
         k->q->ids[k->q->n_ids++] = arena_copy(k->a, s->id);
     return tick_add(k->d, r->name, &row, err);
@@ -453,7 +460,7 @@ static enum pawl_status rows_move(struct ticking *k, size_t n, struct pawl_err *
         struct turn *t = &k->turns[i];
         row_set_due(t->r, now_us);
         if (t->bad)
-            t->r->due_us = now_us + BAD_LOOK_US;
+            t->r->due_us = now_us + CRON_UNREAD_LOOK_US;
         else if (t->again)
             t->r->due_us = now_us;
         if (k->q && t->again)
@@ -476,6 +483,8 @@ static void answer_clear(struct cron_op *q)
     q->ids = q->cancels = NULL;
     q->n_ids = q->n_refused = q->n_cancels = 0;
     q->refused = NULL;
+    q->unread = 0;
+    q->unread_since_us = 0;
     q->more = false;
 }
 

@@ -2,14 +2,19 @@
  * zones.c - the time zones of this process (zones.h).
  *
  * One lock around a short list: a process uses a few zones, and a look-up compares their names.
+ * Other data is noticed in two ways: the release that the folder names, and the files of the zones
+ * in use, because a folder may name no release, or be changed without a new one. Both cost a few
+ * system calls a minute.
  * What must stay true: a zone that was handed out is never freed.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "feature/zones.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 
@@ -17,10 +22,20 @@
 /* A zone that every release has: it tells which one the folder holds. */
 #define WITNESS BYTES("Europe/London")
 
+/* What tells a file from the one that replaces it. An archive that is unpacked may set mtime back,
+ * but not ctime. */
+struct stamp {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec mtime, ctime;
+};
+
 struct loaded {
     struct loaded *next;
-    struct zone *zone; /* owned for ever */
-    bool old;          /* newer data is there */
+    struct zone *zone;  /* owned for ever */
+    struct stamp stamp; /* of its file, before it was read; all zero: it has none */
+    bool old;           /* other data is there */
 };
 
 static struct {
@@ -37,8 +52,51 @@ static const char *folder(void)
     return dir && *dir ? dir : NULL;
 }
 
-/* Has the folder other data than at the last look? Then all zones are read again when they are next
- * used. A folder that cannot be read says nothing: what is loaded stays in use. */
+/* False: there is no such file, or it cannot be looked at. */
+static bool stamp_read(struct bytes name, struct stamp *out)
+{
+    const char *dir = folder();
+    char path[4096];
+    struct stat st;
+    *out = (struct stamp){ 0 };
+    int n = snprintf(path, sizeof path, "%s/%.*s", dir ? dir : ZONE_DIR, BYTES_ARG(name));
+    if (bytes_eq(name, BYTES("UTC")) || n >= (int)sizeof path || stat(path, &st) != 0)
+        return false;
+    out->device = st.st_dev;
+    out->inode = st.st_ino;
+    out->size = st.st_size;
+    out->mtime = st.st_mtim;
+    out->ctime = st.st_ctim;
+    return true;
+}
+
+static bool time_same(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool stamp_same(const struct stamp *a, const struct stamp *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           time_same(a->mtime, b->mtime) && time_same(a->ctime, b->ctime);
+}
+
+/* Which zones in use have another file than the one they were read from? A file that is gone says
+ * nothing. */
+static void look_at_files(void)
+{
+    struct stamp now;
+    bool any = false;
+    for (struct loaded *k = zones.first; k; k = k->next)
+        if (!k->old && stamp_read(bytes_of(zone_name(k->zone)), &now) &&
+            !stamp_same(&k->stamp, &now))
+            any = k->old = true;
+    zones.changes += any;
+}
+
+/* Has the folder other data than at the last look? Then zones are read again when they are next
+ * used: all with another release, else those whose file is another. A folder that cannot be read
+ * says nothing: what is loaded stays in use. */
 static void look(void)
 {
     struct pawl_err err;
@@ -47,6 +105,7 @@ static void look(void)
     if (now_us < zones.look_us)
         return;
     zones.look_us = now_us + LOOK_US;
+    look_at_files();
     if (zone_load(folder(), WITNESS, &witness, &err) != PAWL_OK)
         return;
     if (strcmp(zone_version(witness), zones.release) != 0) {
@@ -63,6 +122,7 @@ static enum pawl_status load(struct bytes name, const struct zone **out, struct 
     struct loaded *k = mem_zalloc(sizeof *k);
     if (!k)
         return err_no_memory(err, "a time zone");
+    (void)stamp_read(name, &k->stamp); /* before it is read: a change meanwhile is seen later */
     enum pawl_status st = zone_load(folder(), name, &k->zone, err);
     if (st != PAWL_OK) {
         mem_free(k);

@@ -13,7 +13,8 @@
 #include "base/zone.h"
 
 /* The zone of this name. Its folder is looked at again once a minute, and a zone that was read from
- * other data than is there now is read again. INVALID, BROKEN, BUSY, NO_MEMORY: as zone_load(). */
+ * another release or another file than is there now is read again. INVALID, BROKEN, BUSY,
+ * NO_MEMORY: as zone_load(). */
 MUST_USE enum pawl_status zones_get(struct bytes name, const struct zone **out,
                                     struct pawl_err *err);
 /* A number that rises when other data was found than before. Looks at the folder as zones_get(). */

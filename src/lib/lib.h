@@ -25,6 +25,17 @@ struct pawl {
     struct declared *declared, **last_declared; /* owned: schedules that pawl_start() stores */
 };
 
+/* Settings of a server for which a program has no option: for calls of schedules that come in C and
+ * SQL. 0: the model's. */
+struct call_defaults {
+    int64_t timeout_us;
+    size_t input_len_max;
+};
+/* pawl_open() with them. */
+MUST_USE enum pawl_status pawl_open_with(const struct pawl_options *options,
+                                         const struct call_defaults *defaults, struct pawl **out,
+                                         struct pawl_err *err);
+
 /* Remember the first failure of a module, for pawl_load() to report; returns `st`. */
 enum pawl_status module_remember(struct pawl_module *m, enum pawl_status st,
                                  const struct pawl_err *err);

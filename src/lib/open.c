@@ -121,6 +121,13 @@ static enum pawl_status copy_client(struct pawl *p, const char *client, struct p
 enum pawl_status pawl_open(const struct pawl_options *options, struct pawl **out,
                            struct pawl_err *err)
 {
+    return pawl_open_with(options, &(struct call_defaults){ 0 }, out, err);
+}
+
+enum pawl_status pawl_open_with(const struct pawl_options *options,
+                                const struct call_defaults *defaults, struct pawl **out,
+                                struct pawl_err *err)
+{
     struct pawl_options o;
     if (!out)
         return err_set(err, PAWL_INVALID, "pawl_open: out is NULL");
@@ -129,6 +136,8 @@ enum pawl_status pawl_open(const struct pawl_options *options, struct pawl **out
     if (st != PAWL_OK)
         return st;
     struct exec_conf conf = conf_of(&o);
+    conf.call_timeout_us = defaults->timeout_us;
+    conf.input_len_max = defaults->input_len_max;
     st = check_conf(&conf, err);
     if (st != PAWL_OK)
         return st;

@@ -77,7 +77,8 @@ static enum pawl_status rule_of(const struct pawl_schedule *s, struct schedule *
 
 /* What JSON cannot say, or would say wrongly. */
 static enum pawl_status values_of(struct arena *a, const struct pawl_schedule *s,
-                                  struct schedule *out, struct pawl_err *err)
+                                  int64_t call_timeout_us, struct schedule *out,
+                                  struct pawl_err *err)
 {
     if (s->call.id || s->call.run_at_us || s->call.expires_at_us)
         return err_set(err, PAWL_INVALID,
@@ -94,12 +95,19 @@ static enum pawl_status values_of(struct arena *a, const struct pawl_schedule *s
     if (s->zone)
         out->zone = bytes_of(s->zone);
     enum pawl_status st = rule_of(s, out, err);
-    return st == PAWL_OK ? spec_read(a, &s->call, &out->call, err) : st;
+    if (st == PAWL_OK)
+        st = spec_read(a, &s->call, &out->call, err);
+    if (!s->call.timeout_us && call_timeout_us)
+        out->call.timeout_us = call_timeout_us;
+    return st;
 }
 
-static enum pawl_status declared_read(struct declared *d, const struct pawl_schedule *s,
-                                      struct pawl_err *err)
+/* The settings of the node count as they do for a PUT. The JSON leaves out a timeout that is the
+ * model's default, so it is read back with that one. */
+static enum pawl_status declared_read(struct declared *d, const struct exec_conf *conf,
+                                      const struct pawl_schedule *s, struct pawl_err *err)
 {
+    const struct schedule_limits limits = { .input_len_max = conf->input_len_max };
     struct schedule given;
     struct bytes text;
     struct json *object;
@@ -107,13 +115,13 @@ static enum pawl_status declared_read(struct declared *d, const struct pawl_sche
     if (fault)
         return err_set(err, PAWL_INVALID, "field \"name\": %s", fault);
     d->name = arena_copy(&d->arena, bytes_of(s->name));
-    enum pawl_status st = values_of(&d->arena, s, &given, err);
+    enum pawl_status st = values_of(&d->arena, s, conf->call_timeout_us, &given, err);
     if (st == PAWL_OK)
         st = schedule_write(&d->arena, &given, &text, err);
     if (st == PAWL_OK)
         st = json_parse(&d->arena, text, &object, err);
     if (st == PAWL_OK)
-        st = schedule_read(&d->arena, object, &(struct schedule_limits){ 0 }, &d->s, err);
+        st = schedule_read(&d->arena, object, &limits, &d->s, err);
     d->s.paused = d->s.paused_given = s->paused;
     return st == PAWL_OK && d->arena.failed ? err_no_memory(err, "a schedule") : st;
 }
@@ -159,7 +167,8 @@ enum pawl_status pawl_schedule(struct pawl_module *m, const struct pawl_schedule
     }
     memcpy(&s, schedule, MIN(schedule->size, sizeof s));
     struct declared *d = declared_new();
-    enum pawl_status st = d ? declared_read(d, &s, &err) : err_no_memory(&err, "a schedule");
+    enum pawl_status st =
+        d ? declared_read(d, exec_conf_of(m->p->e), &s, &err) : err_no_memory(&err, "a schedule");
     return settle(m, d, st, &err, s.name);
 }
 

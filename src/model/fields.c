@@ -167,7 +167,7 @@ static enum pawl_status read_time(const struct reading *rd, const struct field *
         return err_no_memory(rd->err, "a request's fields");
     if (!time_parse(text, out))
         return wrong(rd, f, v, "a time such as 2026-11-15T08:00:00Z");
-    if (!*out)
+    if (!*out && !(f->flags & FIELD_EPOCH))
         *out = 1; /* 0 means "not given" from here on; both times are long past. */
     return PAWL_OK;
 }

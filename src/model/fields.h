@@ -43,6 +43,8 @@ enum {
     FIELD_MUST = 1,    /* it is required */
     FIELD_NULL = 2,    /* null reads as if it were missing */
     FIELD_ABOVE_0 = 4, /* SECONDS: 0 is refused */
+    FIELD_EPOCH = 8,   /* TIME: 1970-01-01T00:00:00Z reads as 0; else as 1, since 0 means that none
+                          was given */
 };
 
 struct field {

@@ -57,7 +57,7 @@ static const struct field schedule_fields[] = {
                "end, or cancel the predecessor and wait" },
     { "jitter", FIELD_SECONDS, AT(s.jitter_us), .max = SCHEDULE_JITTER_MAX_US / SEC_US, .dflt = "0",
       .about = "run each call up to this much later, by a hash of its id" },
-    { "starts_at", FIELD_TIME, AT(s.rule.starts_us), FIELD_NULL, .dflt = "null",
+    { "starts_at", FIELD_TIME, AT(s.rule.starts_us), FIELD_NULL | FIELD_EPOCH, .dflt = "null",
       .about = "no tick before this time" },
     { "ends_at", FIELD_TIME, AT(s.rule.ends_us), FIELD_NULL, .dflt = "null",
       .about = "no tick at this time or later" },

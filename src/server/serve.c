@@ -28,7 +28,9 @@
 static enum pawl_status open_database(struct server *s, struct pawl_err *err)
 {
     struct pawl_options options = settings_options(&s->settings);
-    enum pawl_status st = pawl_open(&options, &s->pawl, err);
+    const struct call_defaults calls = { s->settings.v[SET_CALL_TIMEOUT].number,
+                                         (size_t)s->settings.v[SET_MAX_INPUT].number };
+    enum pawl_status st = pawl_open_with(&options, &calls, &s->pawl, err);
     const struct setting_value *modules = &s->settings.v[SET_MODULE];
     for (size_t i = 0; st == PAWL_OK && i < modules->n_items; i++) {
         /* A name without a slash is a file in this folder, not in the linker's folders. */

@@ -85,8 +85,11 @@ struct feature {
 int64_t feature_now(const struct ledger *d);
 struct arena *feature_arena(struct ledger *d);
 const struct world *feature_world(const struct ledger *d);
-/* Settings of the ledger that features need: how long ended calls are kept. */
+/* Settings of the ledger that features need: how long ended calls are kept; the timeout of calls
+ * without one, and the largest input (0: the model's), for calls that come in SQL. */
 int64_t feature_retention(const struct ledger *d);
+int64_t feature_call_timeout(const struct ledger *d);
+size_t feature_input_max(const struct ledger *d);
 /* Has the second half of this step of the schema run, so that no node of an older version is left?
  */
 MUST_USE enum pawl_status feature_finished(struct ledger *d, int step, bool *out,

@@ -32,6 +32,9 @@ struct store_conf {
     const struct world *world; /* NULL: world_real; must outlive the store */
     int64_t retention_us, remember_us;
     int64_t key_pending_max; /* calls that may wait on one key; 0: no limit */
+    int64_t call_timeout_us; /* of calls without a timeout whose text comes in SQL and is read by a
+                                feature; 0: the model's default */
+    size_t input_len_max;    /* of these calls; 0: INPUT_LEN_MAX */
     int64_t retry_max_us;    /* the longest pause before connecting again; 0: the engine's default
                               */
     int64_t lifetime_us; /* a connection older than that is replaced between two uses; 0: never */

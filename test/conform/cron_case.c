@@ -5,8 +5,12 @@
  */
 #include "cron_case.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "feature/all.h"
+#include "feature/zones.h"
 #include "model/schedule.h"
 
 /* A handle that knows the features, in place of the fixture's own. */
@@ -108,4 +112,34 @@ const char *runs(struct conform_fixture *b, const char *name)
 const char *due(struct conform_fixture *b)
 {
     return claimable(b, want(b, CLAIM_MAX));
+}
+
+struct cron_op *put_unread(struct conform_fixture *b, const char *name)
+{
+    struct cron_op q = put_op(b, name, "{\"cron\":\"* * * * *\",\"call\":{\"type\":\"t\"}}");
+    struct schedule *s = arena_alloc(&b->a, sizeof *s);
+    TRUE(s != NULL);
+    *s = *q.schedule;
+    s->cron = BYTES("61 * * * *"); /* what is written; it ticks by the rule */
+    q.schedule = s;
+    struct cron_op *got = cron(b, q);
+    OK(b->op.status, &b->op.err);
+    return got;
+}
+
+void zone_data(const char *dir, const char *release, int hours)
+{
+    char command[1000];
+    snprintf(command, sizeof command,
+             "set -e; mkdir -p '%s'; printf '# version %s\\nZone Europe/London %d:00 - XXX\\n"
+             "Zone Europe/Berlin %d:00 - XXX\\n' > '%s/src'; zic -d '%s' '%s/src'; "
+             "printf '# version %s\\n' > '%s/tzdata.zi'",
+             dir, release, hours, hours, dir, dir, dir, release, dir);
+    EQ_INT(system(command), 0);
+}
+
+void use_zones(const char *dir)
+{
+    setenv("TZDIR", dir, 1);
+    zones_look();
 }

@@ -23,6 +23,8 @@ struct cron_op put_op(struct conform_fixture *b, const char *name, const char *j
 struct cron_op *put(struct conform_fixture *b, const char *name, const char *json);
 /* The same for a schedule of each minute, with these members besides (",\"jitter\":1"). */
 void put_minute(struct conform_fixture *b, const char *name, const char *more);
+/* Store a schedule of each minute whose stored text cannot be read. */
+struct cron_op *put_unread(struct conform_fixture *b, const char *name);
 /* Commit an operation that needs only a name. Returns its status. */
 enum pawl_status named(struct conform_fixture *b, enum cron_do what, const char *name);
 /* Decide what is due, by node "n1". */
@@ -35,5 +37,10 @@ struct cron_row row_of(struct conform_fixture *b, const char *name);
 const char *runs(struct conform_fixture *b, const char *name);
 /* The ids of all calls that are due, in the order in which they are claimed. */
 const char *due(struct conform_fixture *b);
+
+/* Make a folder of zone data of this release in which Europe/London and Europe/Berlin are this many
+ * hours ahead of UTC, all the year; and use a folder from now on. */
+void zone_data(const char *dir, const char *release, int hours);
+void use_zones(const char *dir);
 
 #endif

@@ -86,10 +86,10 @@ FAULTY_CASE(a_lost_manual_run_is_one_run)
     put_minute(b, "a", "");
     struct cron_op *q = lost(b, (struct cron_op){ .what = CRON_RUN, .name = BYTES("a") });
     OK(b->op.status, &b->op.err);
-    EQ_TEXT(q->id, "cron:a@2026-11-15T08:00:00Z!manual");
+    EQ_TEXT(q->id, "cron:a@2026-11-15T08:00:00.000000Z!manual");
     FALSE(q->duplicate);
     EQ_STR(runs(b, "a"), "08:00 manual");
-    EQ_STR(due(b), "cron:a@2026-11-15T08:00:00Z!manual");
+    EQ_STR(due(b), "cron:a@2026-11-15T08:00:00.000000Z!manual");
     q = lost(b, (struct cron_op){ .what = CRON_RUN, .name = BYTES("a"), .run_key = BYTES("k") });
     OK(b->op.status, &b->op.err);
     EQ_TEXT(q->id, "cron:a!k");

@@ -232,9 +232,9 @@ CASE(a_manual_run_is_submitted_at_once)
     put_minute(b, "a", ",\"overlap\":\"skip\"");
     OK(named(b, CRON_RUN, "a"), &b->op.err);
     const struct cron_op *q = b->op.feature.ctx;
-    EQ_TEXT(q->id, "cron:a@2026-11-15T08:00:00Z!manual");
+    EQ_TEXT(q->id, "cron:a@2026-11-15T08:00:00.000000Z!manual");
     FALSE(q->duplicate);
-    EQ_TEXT(get(b, "cron:a@2026-11-15T08:00:00Z!manual").spec.schedule, "a");
+    EQ_TEXT(get(b, "cron:a@2026-11-15T08:00:00.000000Z!manual").spec.schedule, "a");
     OK(named(b, CRON_RUN, "a"), &b->op.err); /* a second one in the same microsecond */
     q = b->op.feature.ctx;
     EQ_TEXT(q->id, "cron:a@2026-11-15T08:00:00.000001Z!manual");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "engines.h"
+#include "feature/all.h"
 #include "feature/cron.h"
 #include "pg_fixture.h"
 #include "store/feature.h"
@@ -77,6 +78,69 @@ TEST(a_refused_schedule_is_a_conflict)
            "bad pawl.schedule put INVALID, past pawl.schedule put INVALID");
     HAS_STR(sql_ask(r.db, "SELECT reason FROM pawl.inbox_conflicts WHERE id = 'bad'"), "\"61\"");
     EQ_STR(sql_ask(r.db, "SELECT client FROM pawl.inbox_conflicts WHERE id = 'bad'"), "pawl");
+    pgf_close(&r);
+}
+
+TEST(a_name_inside_the_spec_is_that_of_the_schedule)
+{
+    pgf_open(&r, NULL);
+    sql_run(r.db, "SELECT pawl.schedule('a', '{\"name\": \"b\", \"every\": 60, "
+                  "\"call\": {\"type\": \"t\"}}')");
+    sql_run(r.db, "SELECT pawl.schedule('c', '{\"name\": \"c\", \"every\": 60, "
+                  "\"call\": {\"type\": \"t\"}}')");
+    pgf_sweep(&r);
+    EQ_STATUS(found("a"), PAWL_NOT_FOUND, NULL);
+    EQ_STATUS(found("b"), PAWL_NOT_FOUND, NULL);
+    OK(found("c"), &r.err);
+    EQ_STR(sql_ask(r.db, "SELECT id || ': ' || code || ': ' || reason FROM pawl.inbox_conflicts"),
+           "a: INVALID: field \"name\": is \"b\", and the argument says \"a\"");
+    pgf_close(&r);
+}
+
+/* The settings of the node that takes it over, as for a PUT. */
+TEST(a_schedule_of_sql_follows_the_settings_of_the_node)
+{
+    struct cron_row row;
+    pgf_open(&r, NULL);
+    store_close(r.s);
+    struct store_conf conf = { .url = r.url,
+                               .retention_us = FIXTURE_RETENTION_US,
+                               .remember_us = FIXTURE_REMEMBER_US,
+                               .call_timeout_us = 90 * SEC_US,
+                               .input_len_max = 100 };
+    conf.features = features_all(&conf.n_features);
+    OK(store_open(&conf, &r.s, &r.err), &r.err);
+    sql_run(r.db, "SELECT pawl.schedule('a', json_build_object('every', 60, 'call', "
+                  "json_build_object('type', 't', 'input', repeat('x', 98))))");
+    sql_run(r.db, "SELECT pawl.schedule('b', json_build_object('every', 60, 'call', "
+                  "json_build_object('type', 't', 'input', repeat('x', 99))))");
+    sql_run(r.db, "SELECT pawl.schedule('c', '{\"every\": 60, \"call\": {\"type\": \"t\", "
+                  "\"timeout\": 60}}')");
+    pgf_sweep(&r);
+    OK(cron_get(r.s, &r.a, BYTES("a"), &row, &r.err), &r.err);
+    HAS_STR(arena_text(&r.a, row.spec), "\"timeout\":90");
+    EQ_STATUS(found("b"), PAWL_NOT_FOUND, NULL);
+    EQ_STR(sql_ask(r.db, "SELECT id || ': ' || code || ': ' || reason FROM pawl.inbox_conflicts"),
+           "b: TOO_LARGE: field \"call.input\": is 101 bytes, limit 100");
+    OK(cron_get(r.s, &r.a, BYTES("c"), &row, &r.err), &r.err);
+    EQ_PTR(strstr(arena_text(&r.a, row.spec), "timeout"), NULL);
+    pgf_close(&r);
+}
+
+/* Nobody answers for the transaction that changed it. */
+TEST(what_a_change_in_sql_ends_is_counted)
+{
+    struct cron_unasked before, after;
+    pgf_open(&r, NULL);
+    sql_run(r.db, "SELECT pawl.schedule('a', '" HOURLY "')");
+    pgf_sweep(&r);
+    sql_run(r.db, "UPDATE pawl.schedule SET due_at = next_at - 7200000000, "
+                  "next_at = next_at - 7200000000");
+    cron_unasked(&before);
+    sql_run(r.db, "SELECT pawl.unschedule('a')");
+    pgf_sweep(&r);
+    cron_unasked(&after);
+    EQ_INT(after.missed - before.missed, 2);
     pgf_close(&r);
 }
 

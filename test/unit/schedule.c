@@ -83,6 +83,18 @@ TEST(every_field)
     TRUE(!s.paused && s.paused_given);
 }
 
+/* 1970 is a time like others, also where 0 means that none was given. */
+TEST(an_interval_counts_from_1970)
+{
+    struct schedule s;
+    struct pawl_err err;
+    OK(read("{\"every\":60,\"starts_at\":\"1970-01-01T00:00:00Z\"," CALL "}", &s, &err), &err);
+    EQ_INT(s.rule.starts_us, 0);
+    EQ_STATUS(read("{\"every\":60,\"ends_at\":\"1970-01-01T00:00:00Z\"," CALL "}", &s, &err),
+              PAWL_INVALID, &err);
+    HAS_STR(err.text, "ends_at");
+}
+
 TEST(times_are_sorted_and_kept_once)
 {
     struct schedule s;

@@ -26,6 +26,8 @@ void led_init(struct ledger *c, const struct store_conf *conf, const struct led_
     c->world = conf->world ? conf->world : &world_real;
     c->own_clock = c->world != &world_real;
     c->retention_us = conf->retention_us;
+    c->call_timeout_us = conf->call_timeout_us;
+    c->input_len_max = conf->input_len_max;
     c->remember_us = conf->remember_us;
     c->key_pending_max = conf->key_pending_max;
     c->features = conf->features;

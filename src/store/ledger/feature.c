@@ -277,6 +277,16 @@ int64_t feature_retention(const struct ledger *d)
     return d->retention_us;
 }
 
+int64_t feature_call_timeout(const struct ledger *d)
+{
+    return d->call_timeout_us;
+}
+
+size_t feature_input_max(const struct ledger *d)
+{
+    return d->input_len_max;
+}
+
 enum pawl_status feature_finished(struct ledger *d, int step, bool *out, struct pawl_err *err)
 {
     return led_finished(d, step, out, err);

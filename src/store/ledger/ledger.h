@@ -138,6 +138,8 @@ struct ledger {
     char schema[SCHEMA_LEN_MAX + 1];
     const char *path; /* of the database's file, borrowed from the engine; NULL: a server has it */
     int64_t retention_us, remember_us, key_pending_max;
+    int64_t call_timeout_us; /* store_conf has these two, for features */
+    size_t input_len_max;
     const struct feature *const *features; /* borrowed: store_conf.features */
     size_t n_features;
     unsigned watch; /* the bits that any of them wants to hear of */
