@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "base/ident.h"
-#include "exec/write_job.h"
-#include "feature/cron.h"
 #include "lib/lib.h"
 #include "web.h"
 
@@ -53,19 +51,6 @@ static void stored(struct web_answer a, int status)
 {
     if (a.status != status)
         FAIL("%d, not %d: %.*s", a.status, status, BYTES_ARG(a.body));
-}
-
-/* Decide what is due, as the scheduler does; it may have done so already. */
-static void tick(struct web *w)
-{
-    struct cron_op cron = { .what = CRON_TICK, .node = BYTES("test"), .max = 100 };
-    struct arena a;
-    arena_init(&a, 1 << 20);
-    struct op op = { .kind = OP_FEATURE,
-                     .a = &a,
-                     .feature = { .of = &feature_cron, .ctx = &cron } };
-    OK(exec_do(w->p->e, &op), &op.err);
-    arena_release(&a);
 }
 
 #define ECHO "\"call\":{\"type\":\"echo\",\"input\":{\"n\": 1}}"
@@ -363,7 +348,7 @@ TEST(ticks_are_runs)
     stored(put(&w, "/v1/schedules/s", "{\"every\":1," ECHO "}"), 201);
     struct web_answer a;
     for (int i = 0;; i++) {
-        tick(&w);
+        web_tick(&w);
         a = GET(&w, "/v1/schedules/s/runs?limit=2");
         stored(a, 200);
         if (AT(a, "runs.1.call"))
