@@ -1,6 +1,7 @@
 /*
  * schedules.c - schedules over HTTP: storing them under a condition, reading, pausing, running and
- * deleting them, their runs, previews, every refusal with its field, and who may do what.
+ * deleting them, their runs, previews, and who may do what. Refusals are in schedules_bad.c, runs
+ * with exact times in schedules_ticks.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -168,52 +169,7 @@ TEST(a_dry_run_answers_what_would_change)
     web_end(&w);
 }
 
-/* ---- Refusals -------------------------------------------------------------------------------- */
-
-TEST(refusals_name_the_field_and_the_character)
-{
-    static const struct {
-        const char *body, *field, *part; /* part: of the message */
-    } cases[] = {
-        { "{\"cron\":\"0 24 * * *\"," ECHO "}", "cron", "\"24\" at column 3" },
-        { "{\"cron\":\"*/0 * * * *\"," ECHO "}", "cron", "at column" },
-        { "{\"cron\":\"0 0 31 2 *\"," ECHO "}", "cron", "never" },
-        { "{\"cron\":\"0 0 * * MON#6\"," ECHO "}", "cron", "at column" },
-        { "{\"cron\":\"@never\"," ECHO "}", "cron", "\"@never\" at column 1" },
-        { "{\"every\":0.5," ECHO "}", "every", "is 0.5" },
-        { "{\"at\":[\"2001-01-01T00:00:00Z\"]," ECHO "}", "at", "future" },
-        { "{\"every\":60,\"ends_at\":\"2001-01-01T00:00:00Z\"," ECHO "}", "ends_at", "future" },
-        { "{\"every\":60,\"zone\":\"Mars/Base\"," ECHO "}", "zone", "Mars/Base" },
-        { "{\"every\":60,\"zone\":\"../../etc/passwd\"," ECHO "}", "zone", "" },
-        { "{\"every\":60,\"overlap\":\"both\"," ECHO "}", "overlap",
-          "allow, skip, wait or replace" },
-        { "{\"every\":60,\"cron\":\"* * * * *\"," ECHO "}", "every", "together" },
-        { "{" ECHO "}", "cron", "one of cron, every and at" },
-        { "{\"every\":60}", "call", "missing" },
-        { "{\"every\":60,\"call\":{\"type\":\"t\",\"id\":\"x\"}}", "call.id", "unknown" },
-        { "{\"every\":60,\"call\":{\"type\":\"t\",\"timeout\":0}}", "call.timeout", "" },
-        { "{\"every\":60,\"call\":{\"type\":\"t\",\"on_dead\":\"x\"}}", "call.on_dead",
-          "skip or block" },
-        { "{\"every\":60,\"name\":\"other\"," ECHO "}", "name", "the path says" },
-        { "{\"every\":60,\"every\":60," ECHO "}", "every", "twice" },
-        { "{\"paused\":1}", "paused", "true or false" },
-    };
-    struct web w;
-    begin(&w, param);
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct web_answer a = put(&w, "/v1/schedules/s", cases[i].body);
-        refused(a, 400, "INVALID");
-        EQ_STR(AT(a, "error.field"), cases[i].field);
-        HAS_STR(AT(a, "error.message"), cases[i].part);
-    }
-    refused(put(&w, "/v1/schedules/s", ""), 400, "INVALID");
-    refused(put(&w, "/v1/schedules/s", "[1]"), 400, "INVALID");
-    refused(put(&w, "/v1/schedules/%00", "{\"every\":60," ECHO "}"), 400, "INVALID");
-    refused(GET(&w, "/v1/schedules?cursor=zz"), 400, "INVALID");
-    refused(GET(&w, "/v1/schedules/s/runs?cursor=00"), 400, "INVALID");
-    EQ_STR(AT(GET(&w, "/v1/schedules"), "schedules"), "[]");
-    web_end(&w);
-}
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 TEST(what_is_not_there)
 {
