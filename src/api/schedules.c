@@ -134,6 +134,12 @@ void route_schedule_get(struct ask *q)
 
 /* ---- The list -------------------------------------------------------------------------------- */
 
+/* A page of schedules ends when it has taken this much memory; it is read in steps of a few, each
+ * with an input of up to 1 MiB and the call of its newest run, and all must fit into an arena of
+ * 256 MiB. */
+#define PAGE_LEN_MAX ((size_t)16 << 20)
+#define STEP_MAX 10
+
 struct schedules_read {
     struct ask_read read; /* first */
     struct cron_query query;
@@ -143,21 +149,35 @@ struct schedules_read {
     int64_t now_us;
 };
 
+/* Read a few more schedules behind those of *r, and what is computed for them. */
+static enum pawl_status schedules_some(struct schedules_read *r, struct store *s, int n)
+{
+    const struct cron_query query = { .after = r->n ? r->next : r->query.after, .limit = n };
+    struct ask_read *rd = &r->read;
+    struct cron_rows rows;
+    enum pawl_status st = cron_list(s, &rd->arena, &query, &rows, &rd->err);
+    r->next = st == PAWL_OK ? rows.next : BYTES_NONE;
+    for (size_t i = 0; st == PAWL_OK && i < rows.n; i++) {
+        struct schedule_shown *one = &r->v[r->n++];
+        one->row = rows.v[i];
+        st = schedule_show(rd, s, r->now_us, one);
+    }
+    return st;
+}
+
+/* A page ends early when its inputs have become long, so that a list can be read to its end
+ * whatever is stored. */
 static enum pawl_status schedules_work(struct ask_read *rd, struct store *s)
 {
     struct schedules_read *r = (struct schedules_read *)rd;
-    struct cron_rows rows;
-    enum pawl_status st = cron_list(s, &rd->arena, &r->query, &rows, &rd->err);
-    if (st != PAWL_OK)
-        return st;
-    r->next = rows.next;
-    r->v = arena_zalloc(&rd->arena, MAX(rows.n, 1), sizeof *r->v);
+    enum pawl_status st;
+    r->v = arena_zalloc(&rd->arena, (size_t)r->query.limit, sizeof *r->v);
     if (!r->v)
         return err_no_memory(&rd->err, "schedules");
-    for (; st == PAWL_OK && r->n < rows.n; r->n++) {
-        r->v[r->n].row = rows.v[r->n];
-        st = schedule_show(rd, s, r->now_us, &r->v[r->n]);
-    }
+    do
+        st = schedules_some(r, s, MIN(r->query.limit - (int)r->n, STEP_MAX));
+    while (st == PAWL_OK && r->next.data && (int)r->n < r->query.limit &&
+           rd->arena.used < PAGE_LEN_MAX);
     return st;
 }
 

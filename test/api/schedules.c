@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/ident.h"
@@ -250,6 +251,40 @@ TEST(the_list_is_by_name_and_in_pages)
     }
     EQ_STR(seen, "abcde");
     EQ_STR(cursor, "null");
+    web_end(&w);
+}
+
+/* Inputs count: a page ends early, and the list can be read to its end. */
+TEST(the_list_of_long_inputs_has_more_pages)
+{
+    enum { LONG = 1000000, MANY = 24 };
+    struct web w;
+    char *input = malloc(LONG + 1);
+    const char *cursor = "";
+    int n = 0, pages = 0;
+    begin(&w, param);
+    TRUE(input);
+    memset(input, 'x', LONG);
+    input[LONG] = 0;
+    for (int i = 0; i < MANY; i++)
+        stored(put(&w, web_text("/v1/schedules/s%02d", i),
+                   web_text("{\"at\":[\"2100-01-01T00:00:00Z\"],\"call\":{\"type\":\"echo\","
+                            "\"input\":\"%s\"}}",
+                            input)),
+               201);
+    do {
+        struct web_answer a =
+            GET(&w, web_text("/v1/schedules?limit=1000%s%s", n ? "&cursor=" : "", cursor));
+        stored(a, 200);
+        LE_INT((int64_t)a.body.len, 21 * LONG);
+        for (int i = 0; AT(a, web_text("schedules.%d.name", i)); i++)
+            EQ_STR(AT(a, web_text("schedules.%d.name", i)), web_text("s%02d", n++));
+        cursor = AT(a, "next");
+        pages++;
+    } while (strcmp(cursor, "null") != 0);
+    EQ_INT(n, MANY);
+    GE_INT(pages, 2);
+    free(input);
     web_end(&w);
 }
 
