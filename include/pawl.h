@@ -399,6 +399,7 @@ PAWL_API void pawl_queues_free(struct pawl_queues *q);
 
 /* Remove at most `max` ended calls past their time, in small batches. *out_removed counts calls
  * whose input and result were removed, *out_forgotten ids that may be used again. Both may be NULL.
+ * What came of the ticks of schedules is removed after cron_runs_us, uncounted, unless max is 0.
  * The library does the same by itself every gc_interval. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_gc(struct pawl *p, int64_t max, int64_t *out_removed,
                                                 int64_t *out_forgotten, struct pawl_err *err);

@@ -86,7 +86,7 @@ static const struct param keys_params[] = {
     CURSOR_PARAM,
 };
 static const struct param schedules_params[] = {
-    LIMIT_PARAM("schedules in one page"),
+    LIMIT_PARAM("schedules in one page, which ends earlier when their inputs are long"),
     CURSOR_PARAM,
 };
 static const struct param put_schedule_params[] = {

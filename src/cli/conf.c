@@ -40,7 +40,17 @@ static struct parse {
     } items[SETTING_COUNT]; /* of lists */
 } now;
 
-/* ---- Comments -------------------------------------------------------------------------------- */
+/* ---- Before libconfuse reads it -------------------------------------------------------------- */
+
+/* Skip a quoted text; at its end, or that of the file. */
+static char *quoted_end(char *at)
+{
+    char quote = *at;
+    for (at++; *at && *at != quote; at++)
+        if (*at == '\\' && at[1])
+            at++;
+    return at;
+}
 
 /* Replace comments by blanks and keep the line ends. `#` outside quotes begins one; `//` and `/ *`
  * only where a word could begin, so that postgres://host stays whole. */
@@ -49,10 +59,7 @@ static void blank_comments(char *text)
     bool word = false; /* inside an unquoted word */
     for (char *at = text; *at; at++) {
         if (*at == '"' || *at == '\'') {
-            char quote = *at;
-            for (at++; *at && *at != quote; at++)
-                if (*at == '\\' && at[1])
-                    at++;
+            at = quoted_end(at);
             if (!*at)
                 return;
             word = true;
@@ -73,6 +80,27 @@ static void blank_comments(char *text)
     }
 }
 
+/* The line of a brace that nothing closes, in a text without comments; 0: there is none. libconfuse
+ * takes the end of the file for the end of a block, so half a file would pass. */
+static int open_brace(char *text)
+{
+    int lines[8] = { 0 }, depth = 0, line = 1;
+    for (char *at = text; *at; at++) {
+        if (*at == '"' || *at == '\'') {
+            char *end = quoted_end(at);
+            for (; at < end; at++)
+                line += *at == '\n';
+            if (!*at)
+                return 0; /* libconfuse says so */
+        }
+        line += *at == '\n';
+        if (*at == '{' && depth < (int)COUNT_OF(lines))
+            lines[depth] = line;
+        depth += *at == '{' ? 1 : *at == '}' && depth ? -1 : 0;
+    }
+    return depth ? lines[MIN(depth, (int)COUNT_OF(lines)) - 1] : 0;
+}
+
 /* ---- Callbacks of libconfuse ----------------------------------------------------------------- */
 
 void conf_refuse(int line, const char *text)
@@ -86,27 +114,42 @@ struct settings *conf_settings(void)
     return now.s;
 }
 
+/* A name that is no setting, no member of a block, or no member of an object in a block. What is no
+ * name at all comes from a value with blanks. */
+static void unknown(cfg_t *cfg, const char *name, char *text, size_t size)
+{
+    struct nearest n = { .asked = name };
+    if (cfg_title(cfg)) {
+        const char *like = conf_schedule_nearest(name);
+        bool word = *name >= 'a' && *name <= 'z';
+        snprintf(text, size, "schedule \"%.100s\": field \"%s\": is unknown%s%s%s", cfg_title(cfg),
+                 name,
+                 like   ? "; did you mean "
+                 : word ? ""
+                        : "; a value with blanks needs quotes",
+                 like ? like : "", like ? "?" : "");
+    } else if (strcmp(cfg_name(cfg), "root") != 0) {
+        snprintf(text, size, "field \"%s.%s\": is unknown", cfg_name(cfg), name);
+    } else {
+        for (int i = 0; i < SETTING_COUNT; i++)
+            nearest_offer(&n, setting_table[i].name);
+        nearest_offer(&n, "schedule");
+        snprintf(text, size, "unknown setting \"%s\"%s%s%s", name,
+                 nearest_name(&n) ? "; did you mean " : "; pawl help settings lists them",
+                 nearest_name(&n) ? nearest_name(&n) : "", nearest_name(&n) ? "?" : "");
+    }
+}
+
 /* Turn libconfuse's messages (`no such option 'retenton'`, syntax errors) into our wording. */
 PRINTF_LIKE(2, 0)
 static void on_error(cfg_t *cfg, const char *fmt, va_list args)
 {
     char text[300], name[64] = "";
     vsnprintf(text, sizeof(text), fmt, args);
-    if (sscanf(text, "found duplicate title '%60[^']'", name) == 1) {
+    if (sscanf(text, "found duplicate title '%60[^']'", name) == 1)
         snprintf(text, sizeof(text), "schedule \"%s\": is there twice", name);
-    } else if (sscanf(text, "no such option '%60[^']'", name) == 1 && cfg_title(cfg)) {
-        const char *like = conf_schedule_nearest(name);
-        snprintf(text, sizeof(text), "schedule \"%.100s\": field \"%s\": is unknown%s%s%s",
-                 cfg_title(cfg), name, like ? "; did you mean " : "", like ? like : "",
-                 like ? "?" : "");
-    } else if (*name) {
-        struct nearest n = { .asked = name };
-        for (int i = 0; i < SETTING_COUNT; i++)
-            nearest_offer(&n, setting_table[i].name);
-        snprintf(text, sizeof(text), "unknown setting \"%s\"%s%s%s", name,
-                 nearest_name(&n) ? "; did you mean " : "; pawl help settings lists them",
-                 nearest_name(&n) ? nearest_name(&n) : "", nearest_name(&n) ? "?" : "");
-    }
+    else if (sscanf(text, "no such option '%60[^']'", name) == 1)
+        unknown(cfg, name, text, sizeof(text));
     conf_refuse(cfg->line, text);
 }
 
@@ -208,8 +251,11 @@ enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes t
         conf_schedule_watch(cfg);
         for (int i = 0; i < SETTING_COUNT; i++)
             cfg_set_validate_func(cfg, setting_table[i].name, on_value);
+        int open = open_brace(copy);
         if (cfg_parse_buf(cfg, copy) != CFG_SUCCESS)
             conf_refuse(cfg->line, "cannot be parsed");
+        if (open)
+            conf_refuse(open, "the closing brace } is missing");
         for (int i = 0; i < SETTING_COUNT && now.err.status == PAWL_OK; i++)
             if (is_list(i) && now.line_of[i])
                 hand_over(cfg_getopt(cfg, setting_table[i].name), i);

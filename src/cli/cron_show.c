@@ -44,8 +44,9 @@ static const char *page_path(struct remote *r, const struct pages *p, int64_t li
     return path;
 }
 
+/* With --json the rows of all pages go into one array, and `next` is that of the last page. */
 static enum pawl_status pages_read(struct remote *r, const struct pages *p, struct cli_table *s,
-                                   struct buf *json)
+                                   struct buf *json, bool *more)
 {
     const char *cursor = NULL;
     int64_t n = 0, limit = 0;
@@ -71,6 +72,14 @@ static enum pawl_status pages_read(struct remote *r, const struct pages *p, stru
         cli_progress(r->cli, "%s: %" PRId64, p->member, n);
     } while (cursor && n < limit);
     cli_progress_end(r->cli);
+    buf_add_char(json, ']');
+    json_add_name(json, "next");
+    if (cursor)
+        json_add_string(json, bytes_of(cursor));
+    else
+        buf_add_text(json, "null");
+    buf_add_char(json, '}');
+    *more = cursor != NULL;
     return PAWL_OK;
 }
 
@@ -78,18 +87,21 @@ static int pages_print(struct remote *r, const struct pages *p)
 {
     struct cli_table s;
     struct buf json;
+    bool more = false;
     int code;
     cli_table_init(&s, p->columns);
     buf_init(&json, (size_t)512 << 20);
     buf_addf(&json, "{\"%s\":[", p->member);
-    enum pawl_status st = pages_read(r, p, &s, &json);
-    buf_add_text(&json, "]}");
+    enum pawl_status st = pages_read(r, p, &s, &json, &more);
     if (st != PAWL_OK) {
         code = remote_fail(r);
     } else if (r->cli->json) {
         code = cli_table_send(r->cli, &json);
     } else {
         cli_table_print(r->cli, &s);
+        if (more && !cli_flag(r->cli, "limit"))
+            fprintf(r->cli->err, "pawl cron: there are more %s; --limit N prints more\n",
+                    p->member);
         code = cli_done(r->cli);
     }
     buf_release(&json);

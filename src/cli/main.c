@@ -50,9 +50,11 @@ static int unknown_command(struct cli *cli, const char *name)
     struct nearest n = { .asked = name };
     for (size_t i = 0; commands[i]; i++)
         nearest_offer(&n, commands[i]->name);
-    if (nearest_name(&n))
+    /* What people call schedules is no misspelling of the command's name. */
+    const char *like = strncmp(name, "schedule", 8) == 0 ? "cron" : nearest_name(&n);
+    if (like)
         return cli_failf(cli, PAWL_INVALID, "unknown command \"%.60s\"; did you mean %s?", name,
-                         nearest_name(&n));
+                         like);
     return cli_failf(cli, PAWL_INVALID, "unknown command \"%.60s\"; pawl help lists them", name);
 }
 

@@ -227,6 +227,11 @@ const char *exec_boot(const struct exec *e)
     return e->boot;
 }
 
+bool exec_has_features(const struct exec *e)
+{
+    return e->traits & STORE_DRIVEN;
+}
+
 int64_t exec_now(struct exec *e)
 {
     return world_mono(&world_real) +

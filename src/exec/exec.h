@@ -62,6 +62,8 @@ const struct exec_conf *exec_conf_of(const struct exec *e);
 const char *exec_node(const struct exec *e);
 /* The id of this start of the process: a UUID, new with every exec_open(). */
 const char *exec_boot(const struct exec *e);
+/* Does its engine store what features bring, such as schedules? mem: does not. */
+bool exec_has_features(const struct exec *e);
 /* The database's clock, computed from the monotonic clock and the last measured difference. */
 int64_t exec_now(struct exec *e);
 

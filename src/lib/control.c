@@ -8,6 +8,7 @@
 #include "exec/work_signal.h"
 #include "exec/write_job.h"
 #include "exec/waiter.h"
+#include "feature/cron.h"
 #include "lib/lib.h"
 
 #define ANSWER_LEN_MAX (1 << 20)
@@ -102,6 +103,30 @@ enum pawl_status pawl_pause(struct pawl *p, const char *queue, bool paused, stru
     return st;
 }
 
+/* What came of ticks of schedules, past its own retention: all of it, in small batches. */
+static enum pawl_status gc_ticks(struct pawl *p, struct pawl_err *err)
+{
+    struct cron_op forget = { .what = CRON_FORGET,
+                              .keep_us = exec_conf_of(p->e)->cron_runs_us,
+                              .max = GC_STEP_MAX };
+    bool more = exec_has_features(p->e);
+    enum pawl_status st = PAWL_OK;
+    while (st == PAWL_OK && more) {
+        struct arena a;
+        arena_init(&a, ANSWER_LEN_MAX);
+        struct op op = { .kind = OP_FEATURE,
+                         .a = &a,
+                         .feature = { .of = &feature_cron, .ctx = &forget } };
+        st = exec_do(p->e, &op);
+        if (st == PAWL_OK)
+            more = ((const struct cron_op *)op.feature.ctx)->more; /* it may be a copy of ours */
+        else
+            err_set(err, st, "%s", op.err.text);
+        arena_release(&a);
+    }
+    return st;
+}
+
 enum pawl_status pawl_gc(struct pawl *p, int64_t max, int64_t *out_removed, int64_t *out_forgotten,
                          struct pawl_err *err)
 {
@@ -127,5 +152,5 @@ enum pawl_status pawl_gc(struct pawl *p, int64_t max, int64_t *out_removed, int6
         *out_removed = removed;
     if (out_forgotten)
         *out_forgotten = forgotten;
-    return st;
+    return st == PAWL_OK && max ? gc_ticks(p, err) : st;
 }

@@ -4,9 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/world.h"
 #include "web.h"
 
 RUNS_ON(ENGINES_ALL)
@@ -156,26 +158,138 @@ TEST(shows_a_bounded_number_of_queues)
     web_end(&w);
 }
 
-/* A tick is counted, and the lag is that of a schedule that nobody ticks. */
-TEST(counts_ticks)
+/* ---- Ticks ----------------------------------------------------------------------------------- */
+
+/* pawl_ticks_total by reason, where it is not 0, and pawl_ticks_missed_total. */
+static const char *ticks(struct web *w)
+{
+    static const char *const reasons[] = {
+        "submitted", "manual",   "waited", "overlap", "replaced",
+        "changed",   "conflict", "gone",   "full",    "invalid"
+    };
+    struct web_answer a = GET(w, "/metrics");
+    const char *got = "";
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        double n = value(a, web_text("pawl_ticks_total{reason=\"%s\"}", reasons[i]));
+        if (n != 0)
+            got = web_text("%s%s %g, ", got, reasons[i], n);
+    }
+    return web_text("%smissed %g", got, value(a, "pawl_ticks_missed_total"));
+}
+
+static double lag(struct web *w)
+{
+    return value(GET(w, "/metrics"), "pawl_schedule_lag_seconds");
+}
+
+static void post(struct web *w, const char *path, const char *body)
+{
+    struct web_answer a = POST(w, path, body);
+    if (a.status / 100 != 2)
+        FAIL("%d: %.*s", a.status, BYTES_ARG(a.body));
+}
+
+#define MORE(members) members ",\"call\":{\"type\":\"t\"}"
+#define ALL ",\"catch_up\":\"all\""
+
+/* No workers are started, and so no scheduler: the case says when ticks are decided. */
+TEST(counts_ticks_by_what_came_of_them)
+{
+    if (fixture_is_mem(param))
+        skip("it has no schedules");
+    struct web w;
+    web_begin(&w, param);
+    EQ_STR(ticks(&w), "missed 0");
+    web_put_times(&w, "allow", 3, MORE(ALL));
+    web_put_times(&w, "skip", 3, MORE(ALL ",\"overlap\":\"skip\""));
+    int64_t waits = web_put_times(&w, "wait", 3, MORE(ALL ",\"overlap\":\"wait\""));
+    web_put_times(&w, "replace", 3, MORE(ALL ",\"overlap\":\"replace\""));
+    int64_t taken = web_put_times(&w, "taken", 1, MORE(ALL));
+    post(&w, "/v1/calls",
+         web_text("{\"id\":\"cron:taken@%s\",\"type\":\"other\"}", web_time(taken)));
+    web_wait_past(taken);
+    EQ_STR(ticks(&w), "missed 0");
+    double accepted = value(GET(&w, "/metrics"), "pawl_accepted_total");
+
+    web_tick(&w);
+    /* 3 of allow; 1 and 2 skipped of skip; 1, 1 replaced and 1 that waits of wait; of replace only
+     * the newest of those that are decided at once. */
+    EQ_STR(ticks(&w), "submitted 6, overlap 2, replaced 3, conflict 1, missed 0");
+    EQ_INT(value(GET(&w, "/metrics"), "pawl_accepted_total"), accepted + 6);
+    post(&w, web_text("/v1/calls/cron:wait@%s/cancel", web_time(waits)), "");
+    EQ_STR(ticks(&w), "submitted 6, waited 1, overlap 2, replaced 3, conflict 1, missed 0");
+    web_tick(&w); /* nothing is due */
+    EQ_STR(ticks(&w), "submitted 6, waited 1, overlap 2, replaced 3, conflict 1, missed 0");
+
+    w.more = "Idempotency-Key: once\r\n";
+    post(&w, "/v1/schedules/allow/run", "");
+    post(&w, "/v1/schedules/allow/run", ""); /* a repeat is the same run */
+    w.more = NULL;
+    EQ_STR(ticks(&w),
+           "submitted 6, manual 1, waited 1, overlap 2, replaced 3, conflict 1, missed 0");
+    web_end(&w);
+}
+
+TEST(counts_missed_ticks)
+{
+    if (fixture_is_mem(param))
+        skip("it has no schedules");
+    struct web w;
+    web_begin(&w, param);
+    web_put_times(&w, "none", 4, MORE(",\"catch_up\":\"none\""));
+    post(&w, "/v1/schedules/none/pause", "");
+    int64_t t = web_put_times(&w, "last", 4, MORE(",\"catch_up\":\"last\""));
+    post(&w, "/v1/schedules/last/pause", "");
+    web_wait_past(t + 3 * FIXTURE_MS);
+    web_tick(&w); /* they are paused */
+    EQ_STR(ticks(&w), "missed 0");
+    post(&w, "/v1/schedules/none/resume", "");
+    web_tick(&w);
+    EQ_STR(ticks(&w), "missed 4");
+    post(&w, "/v1/schedules/last/resume", "");
+    web_tick(&w);
+    EQ_STR(ticks(&w), "submitted 1, missed 7");
+    web_end(&w);
+}
+
+/* The lag is that of the schedule that is due for longest, while nobody ticks. */
+TEST(the_lag_of_ticks)
+{
+    if (fixture_is_mem(param))
+        skip("it has no schedules");
+    struct web w;
+    web_begin(&w, param);
+    EQ_INT(llround(lag(&w) * FIXTURE_SEC), 0);
+    EQ_INT(web_ask(&w, "PUT", "/v1/schedules/far", MORE("{\"at\":[\"2100-01-01T00:00:00Z\"]") "}")
+               .status,
+           201);
+    EQ_INT(llround(lag(&w) * FIXTURE_SEC), 0);
+    int64_t first_us = web_put_times(&w, "first", 2, MORE(ALL));
+    web_wait_past(web_put_times(&w, "second", 1, MORE(ALL)));
+    for (int i = 0; i < 2; i++) {
+        int64_t from_us = world_now(&world_real);
+        double seconds = lag(&w);
+        int64_t until_us = world_now(&world_real);
+        GE_INT(llround(seconds * FIXTURE_SEC), from_us - first_us);
+        LE_INT(llround(seconds * FIXTURE_SEC), until_us - first_us);
+    }
+    web_tick(&w);
+    EQ_INT(llround(lag(&w) * FIXTURE_SEC), 0);
+    web_end(&w);
+}
+
+/* The scheduler of a node counts as well. */
+TEST(counts_the_ticks_of_its_scheduler)
 {
     if (fixture_is_mem(param))
         skip("it has no schedules");
     struct web w;
     struct pawl *p = fixture_open(param);
-    fixture_on(p, "echo", fixture_echo);
-    web_begin_as(&w, p, NULL);
-    EQ_INT(
-        web_ask(&w, "PUT", "/v1/schedules/a", "{\"every\":1,\"call\":{\"type\":\"echo\"}}").status,
-        201);
-    UNTIL(value(GET(&w, "/metrics"), "pawl_schedule_lag_seconds") > 0.1);
-    EQ_INT(value(GET(&w, "/metrics"), "pawl_ticks_total{reason=\"submitted\"}"), 0);
-    EQ_INT(POST(&w, "/v1/schedules/a/run", "{}").status, 202);
+    fixture_on(p, "t", fixture_echo);
     fixture_start(p, 1);
-    UNTIL(value(GET(&w, "/metrics"), "pawl_ticks_total{reason=\"submitted\"}") >= 1);
-    struct web_answer a = GET(&w, "/metrics");
-    EQ_INT(value(a, "pawl_ticks_total{reason=\"manual\"}"), 1);
-    EQ_INT(value(a, "pawl_ticks_total{reason=\"overlap\"}"), 0);
-    GE_INT(value(a, "pawl_ticks_missed_total"), 0);
+    web_begin_as(&w, p, NULL);
+    web_put_times(&w, "a", 3, MORE(ALL));
+    UNTIL(value(GET(&w, "/metrics"), "pawl_ticks_total{reason=\"submitted\"}") >= 3);
+    EQ_STR(ticks(&w), "submitted 3, missed 0");
     web_end(&w);
 }

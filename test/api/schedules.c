@@ -1,15 +1,15 @@
 /*
  * schedules.c - schedules over HTTP: storing them under a condition, reading, pausing, running and
- * deleting them, their runs, previews, every refusal with its field, and who may do what.
+ * deleting them, their runs, previews, and who may do what. Refusals are in schedules_bad.c, runs
+ * with exact times in schedules_ticks.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/ident.h"
-#include "exec/write_job.h"
-#include "feature/cron.h"
 #include "lib/lib.h"
 #include "web.h"
 
@@ -53,19 +53,6 @@ static void stored(struct web_answer a, int status)
 {
     if (a.status != status)
         FAIL("%d, not %d: %.*s", a.status, status, BYTES_ARG(a.body));
-}
-
-/* Decide what is due, as the scheduler does; it may have done so already. */
-static void tick(struct web *w)
-{
-    struct cron_op cron = { .what = CRON_TICK, .node = BYTES("test"), .max = 100 };
-    struct arena a;
-    arena_init(&a, 1 << 20);
-    struct op op = { .kind = OP_FEATURE,
-                     .a = &a,
-                     .feature = { .of = &feature_cron, .ctx = &cron } };
-    OK(exec_do(w->p->e, &op), &op.err);
-    arena_release(&a);
 }
 
 #define ECHO "\"call\":{\"type\":\"echo\",\"input\":{\"n\": 1}}"
@@ -183,52 +170,7 @@ TEST(a_dry_run_answers_what_would_change)
     web_end(&w);
 }
 
-/* ---- Refusals -------------------------------------------------------------------------------- */
-
-TEST(refusals_name_the_field_and_the_character)
-{
-    static const struct {
-        const char *body, *field, *part; /* part: of the message */
-    } cases[] = {
-        { "{\"cron\":\"0 24 * * *\"," ECHO "}", "cron", "\"24\" at column 3" },
-        { "{\"cron\":\"*/0 * * * *\"," ECHO "}", "cron", "at column" },
-        { "{\"cron\":\"0 0 31 2 *\"," ECHO "}", "cron", "never" },
-        { "{\"cron\":\"0 0 * * MON#6\"," ECHO "}", "cron", "at column" },
-        { "{\"cron\":\"@never\"," ECHO "}", "cron", "\"@never\" at column 1" },
-        { "{\"every\":0.5," ECHO "}", "every", "is 0.5" },
-        { "{\"at\":[\"2001-01-01T00:00:00Z\"]," ECHO "}", "at", "future" },
-        { "{\"every\":60,\"ends_at\":\"2001-01-01T00:00:00Z\"," ECHO "}", "ends_at", "future" },
-        { "{\"every\":60,\"zone\":\"Mars/Base\"," ECHO "}", "zone", "Mars/Base" },
-        { "{\"every\":60,\"zone\":\"../../etc/passwd\"," ECHO "}", "zone", "" },
-        { "{\"every\":60,\"overlap\":\"both\"," ECHO "}", "overlap",
-          "allow, skip, wait or replace" },
-        { "{\"every\":60,\"cron\":\"* * * * *\"," ECHO "}", "every", "together" },
-        { "{" ECHO "}", "cron", "one of cron, every and at" },
-        { "{\"every\":60}", "call", "missing" },
-        { "{\"every\":60,\"call\":{\"type\":\"t\",\"id\":\"x\"}}", "call.id", "unknown" },
-        { "{\"every\":60,\"call\":{\"type\":\"t\",\"timeout\":0}}", "call.timeout", "" },
-        { "{\"every\":60,\"call\":{\"type\":\"t\",\"on_dead\":\"x\"}}", "call.on_dead",
-          "skip or block" },
-        { "{\"every\":60,\"name\":\"other\"," ECHO "}", "name", "the path says" },
-        { "{\"every\":60,\"every\":60," ECHO "}", "every", "twice" },
-        { "{\"paused\":1}", "paused", "true or false" },
-    };
-    struct web w;
-    begin(&w, param);
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct web_answer a = put(&w, "/v1/schedules/s", cases[i].body);
-        refused(a, 400, "INVALID");
-        EQ_STR(AT(a, "error.field"), cases[i].field);
-        HAS_STR(AT(a, "error.message"), cases[i].part);
-    }
-    refused(put(&w, "/v1/schedules/s", ""), 400, "INVALID");
-    refused(put(&w, "/v1/schedules/s", "[1]"), 400, "INVALID");
-    refused(put(&w, "/v1/schedules/%00", "{\"every\":60," ECHO "}"), 400, "INVALID");
-    refused(GET(&w, "/v1/schedules?cursor=zz"), 400, "INVALID");
-    refused(GET(&w, "/v1/schedules/s/runs?cursor=00"), 400, "INVALID");
-    EQ_STR(AT(GET(&w, "/v1/schedules"), "schedules"), "[]");
-    web_end(&w);
-}
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 TEST(what_is_not_there)
 {
@@ -312,6 +254,40 @@ TEST(the_list_is_by_name_and_in_pages)
     web_end(&w);
 }
 
+/* Inputs count: a page ends early, and the list can be read to its end. */
+TEST(the_list_of_long_inputs_has_more_pages)
+{
+    enum { LONG = 1000000, MANY = 24 };
+    struct web w;
+    char *input = malloc(LONG + 1);
+    const char *cursor = "";
+    int n = 0, pages = 0;
+    begin(&w, param);
+    TRUE(input);
+    memset(input, 'x', LONG);
+    input[LONG] = 0;
+    for (int i = 0; i < MANY; i++)
+        stored(put(&w, web_text("/v1/schedules/s%02d", i),
+                   web_text("{\"at\":[\"2100-01-01T00:00:00Z\"],\"call\":{\"type\":\"echo\","
+                            "\"input\":\"%s\"}}",
+                            input)),
+               201);
+    do {
+        struct web_answer a =
+            GET(&w, web_text("/v1/schedules?limit=1000%s%s", n ? "&cursor=" : "", cursor));
+        stored(a, 200);
+        LE_INT((int64_t)a.body.len, 21 * LONG);
+        for (int i = 0; AT(a, web_text("schedules.%d.name", i)); i++)
+            EQ_STR(AT(a, web_text("schedules.%d.name", i)), web_text("s%02d", n++));
+        cursor = AT(a, "next");
+        pages++;
+    } while (strcmp(cursor, "null") != 0);
+    EQ_INT(n, MANY);
+    GE_INT(pages, 2);
+    free(input);
+    web_end(&w);
+}
+
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
 TEST(a_manual_run_and_its_repeat)
@@ -363,7 +339,7 @@ TEST(ticks_are_runs)
     stored(put(&w, "/v1/schedules/s", "{\"every\":1," ECHO "}"), 201);
     struct web_answer a;
     for (int i = 0;; i++) {
-        tick(&w);
+        web_tick(&w);
         a = GET(&w, "/v1/schedules/s/runs?limit=2");
         stored(a, 200);
         if (AT(a, "runs.1.call"))

@@ -1,13 +1,13 @@
 #!/bin/sh
 # cluster.sh - several servers on one SQLite file, from an operator's view: nodes, leaders, draining, replacing, roles,
-# and messages to a service manager.
+# capabilities, and messages to a service manager.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
 suite=cluster
 # shellcheck source=/dev/null
 . test/lib/serving.sh
-echo 1..8
+echo 1..10
 
 # join NAME ARGUMENTS...: start one more server on c.db; sets $pid and $url.
 join()
@@ -150,6 +150,101 @@ no_gateway()
     has err "$(cat err)" 'setting "roles": "king" is unknown; expected gateway, worker, scheduler, all'
 }
 result roles_say_what_a_node_does "$(no_gateway)"
+
+# on NAME ARGUMENTS...: one more server on a file of its own for capabilities; sets $pid and $url.
+on()
+{
+    who=$1
+    shift
+    rm -f "$who.out"
+    pawl serve --listen 127.0.0.1:0 --db sqlite:n.db --module "$build/samples/echo.so" --node "$who" \
+        --heartbeat-interval 100ms --heartbeat-grace 1s "$@" >"$who.out" 2>>"$who.err" &
+    note
+    until_ready "$who"
+}
+
+shown()
+{
+    curl -s "$plain_url/v1/calls/$1" | jq -c '[.status, .waiting_for, .needs, .node]'
+}
+
+waits='["pending","worker",["gpu"],null]'
+
+# Calls that need nothing come and go beside it, so it is not that nobody looked.
+still_waits()
+{
+    for i in 1 2 3 4 5; do
+        same "other_$i" "$(pawl call echo 1 --url "$plain_url")" 1
+    done
+    same "$1" "$(shown "$1")" "$waits"
+}
+
+needy()
+{
+    on plain
+    plain_url=$url
+    curl -s "$url/v1/calls" -d '{"id":"g1","type":"echo","input":1,"needs":["gpu"]}' >out
+    same answer "$(jq -c '[.status, .needs]' out)" '["pending",["gpu"]]'
+    still_waits g1
+    on other --has 'fpga,gpu:2' # none of these is gpu
+    still_waits g1
+    same listed "$(curl -s "$url/v1/calls?type=echo&status=pending" | jq -c '[.calls[] | .id, .needs]')" '["g1",["gpu"]]'
+    on able --has gpu,fpga
+    able=$pid
+    within 5 status_is g1 completed || echo "able does not run g1"
+    same ran "$(shown g1)" '["completed",null,["gpu"],"able"]'
+    same nodes "$(curl -s "$plain_url/v1/nodes" | jq -c '[.nodes[] | .node, .has]')" \
+        '["able",["fpga","gpu"],"other",["fpga","gpu:2"],"plain",[]]'
+    # The only one that has it dies: the next call waits, for a new node.
+    kill -9 "$able"
+    wait "$able" 2>/dev/null
+    PAWL_URL=$plain_url
+    pawl submit echo 2 --id g2 --needs gpu >/dev/null
+    still_waits g2
+    on again --has gpu
+    within 5 status_is g2 completed || echo "again does not run g2"
+    same ran "$(shown g2)" '["completed",null,["gpu"],"again"]'
+}
+result a_call_waits_for_a_node_that_has_what_it_needs "$(needy)"
+
+# Workers outside: over HTTP and as a program; the ticks of a schedule have needs like any call.
+needy_outside()
+{
+    start h
+    plain_url=$url
+    claim()
+    {
+        curl -s "$url/v1/work/claim" -d "{\"worker\":\"w\",\"types\":[\"render\"],\"max\":10$1}" | jq -c '[.calls[].id]'
+    }
+    pawl submit render 1 --id r1 --needs gpu >/dev/null
+    same plain "$(claim '')" '[]'
+    same less "$(claim ',"has":["fpga"]')" '[]'
+    same shown "$(shown r1)" "$waits"
+    same able "$(claim ',"has":["fpga","gpu"]')" '["r1"]'
+    pawl submit render 1 --id r2 --needs gpu >/dev/null
+    # One that waits is told when a call comes that it can run, and not before.
+    curl -s "$url/v1/work/claim" -d '{"worker":"w2","types":["draw"],"has":["gpu"],"wait":30}' >waited &
+    waiting=$!
+    echo $waiting >>"$scratch/pids"
+    pawl submit draw 1 --id d1 --needs gpu,fpga >/dev/null
+    pawl submit draw 1 --id d2 --needs gpu >/dev/null
+    wait "$waiting"
+    same woken "$(jq -c '[.calls[] | .id, .needs, .node]' waited)" '["d2",["gpu"],"w2"]'
+    same stays "$(curl -s "$url/v1/calls/d1" | jq -c '[.status, .needs]')" '["pending",["fpga","gpu"]]'
+    pawl work --exec cat --type render --idle 300ms >/dev/null 2>&1
+    same plain "$(shown r2)" "$waits"
+    pawl work --exec cat --type render --has gpu --idle 300ms >/dev/null 2>&1
+    same able "$(curl -s "$url/v1/calls/r2" | jq -r .status)" completed
+    pawl cron put frames '{"cron": "@yearly", "call": {"type": "render", "needs": ["gpu"]}}' >/dev/null
+    id=$(pawl cron run frames)
+    pawl work --exec cat --type render --idle 300ms >/dev/null 2>&1
+    same tick "$(pawl get "$id" --json | jq -c '[.status, .waiting_for, .needs]')" '["pending","worker",["gpu"]]'
+    pawl work --exec cat --type render --has gpu --idle 300ms >/dev/null 2>&1
+    same ticked "$(pawl get "$id" --json | jq -r .status)" completed
+    stop
+    same code "$code" 0
+}
+result workers_outside_get_what_they_can_run "$(needy_outside)"
 
 # The messages to a service manager, one datagram a line.
 manager()

@@ -27,6 +27,7 @@ page()
     has same_run "$out" 'cron:report!november'
     has dry "$out" 'dry run: 2 created, 0 updated, 0 unchanged, 0 deleted'
     has twice "$out" '0 created, 0 updated, 2 unchanged, 0 deleted'
+    has stored_file "$out" 'dry run: 0 created, 0 updated, 1 unchanged, 0 deleted'
 }
 result the_page_runs_as_printed "$(page)"
 

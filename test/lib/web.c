@@ -16,6 +16,9 @@
 #include <sys/time.h>
 
 #include "base/text.h"
+#include "base/world.h"
+#include "exec/write_job.h"
+#include "feature/cron.h"
 #include "lib/lib.h"
 
 /* ---- The server ------------------------------------------------------------------------------ */
@@ -237,4 +240,48 @@ int web_open_requests(struct web *w)
     const char *at = strstr(a.body.data, "\npawl_requests_open ");
     TRUE(at);
     return (int)strtol(at + sizeof "\npawl_requests_open " - 1, NULL, 10) - 1;
+}
+
+/* ---- Schedules ------------------------------------------------------------------------------- */
+
+void web_tick(struct web *w)
+{
+    struct cron_op cron = { .what = CRON_TICK, .node = BYTES("test"), .max = 100 };
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    struct op op = { .kind = OP_FEATURE,
+                     .a = &a,
+                     .feature = { .of = &feature_cron, .ctx = &cron } };
+    OK(exec_do(w->p->e, &op), &op.err);
+    arena_release(&a);
+}
+
+const char *web_time(int64_t us)
+{
+    char text[TIME_TEXT_LEN + 1];
+    time_text(us, text);
+    return web_text("%s", text);
+}
+
+/* The time between the choice and the answer may be long on a busy machine: then once more. */
+int64_t web_put_times(struct web *w, const char *name, int n, const char *members)
+{
+    for (int64_t margin_us = 300 * FIXTURE_MS;; margin_us *= 2) {
+        int64_t first_us = (world_now(&world_real) + margin_us) | 1; /* no whole second */
+        const char *times = "";
+        for (int i = 0; i < n; i++)
+            times =
+                web_text("%s%s\"%s\"", times, i ? "," : "", web_time(first_us + i * FIXTURE_MS));
+        struct web_answer a = web_ask(w, "PUT", web_text("/v1/schedules/%s", name),
+                                      web_text("{\"at\":[%s]%s}", times, members));
+        if (a.status / 100 == 2 && !strcmp(AT(a, "next_at"), web_time(first_us)))
+            return first_us;
+        if (margin_us > FIXTURE_WAIT_US)
+            FAIL("%d: %.*s", a.status, BYTES_ARG(a.body));
+    }
+}
+
+void web_wait_past(int64_t us)
+{
+    UNTIL(world_now(&world_real) > us + 10 * FIXTURE_MS);
 }

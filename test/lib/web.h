@@ -63,6 +63,18 @@ const char *web_at(struct web_answer a, const char *path);
 int64_t web_int(struct web_answer a, const char *path);
 #define AT(a, path) web_at(a, path)
 
+/* Decide the ticks of schedules that are due, once, as the scheduler of node "test" would: it works
+ * without workers, and so without a scheduler. */
+void web_tick(struct web *w);
+/* Store the schedule /v1/schedules/NAME with n times that are to come, a millisecond apart, and
+ * these members (`,"overlap":"skip","call":{...}`). Returns the first of them; the database's clock
+ * is this machine's. */
+int64_t web_put_times(struct web *w, const char *name, int n, const char *members);
+/* Wait until this time has passed. */
+void web_wait_past(int64_t us);
+/* The time as answers show it; it lives as long as an answer. */
+const char *web_time(int64_t us);
+
 /* For a thread other than the case's first: free the answers it got. */
 void web_forget(void);
 

@@ -106,6 +106,8 @@ TEST(wrong_names_are_invalid_and_hinted_at)
 {
     EQ_INT(cli_run("migrat"), 2);
     EQ_STR(cli_err_out, "pawl: unknown command \"migrat\"; did you mean migrate?\n");
+    EQ_INT(cli_run("schedules list"), 2);
+    EQ_STR(cli_err_out, "pawl: unknown command \"schedules\"; did you mean cron?\n");
     EQ_INT(cli_run("serve-coffee"), 2);
     HAS_STR(cli_err_out, "pawl help lists them");
     EQ_INT(cli_run("migrate --prnt"), 2);

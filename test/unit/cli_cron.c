@@ -69,6 +69,28 @@ TEST(put_get_list_and_rm)
     EQ_INT(run("pawl cron get nightly"), 3);
 }
 
+/* A list that is cut says so. */
+TEST(a_long_list_says_that_there_is_more)
+{
+    serve("");
+    EQ_INT(run("jq -n '[range(101) | {name: \"s\\(.)\", every: 3600, call: {type: \"echo\"}}]' | "
+               "pawl cron apply - --json | jq .created"),
+           0);
+    EQ_STR(out, "101\n");
+    EQ_INT(run("pawl cron list | wc -l"), 0);
+    EQ_STR(out, "101\n"); /* the head and 100 */
+    EQ_STR(err_out, "pawl cron: there are more schedules; --limit N prints more\n");
+    EQ_INT(run("pawl cron list --json | jq '[(.schedules | length), (.next | type)]' -c"), 0);
+    EQ_STR(out, "[100,\"string\"]\n");
+    EQ_INT(run("pawl cron list --limit 100 | wc -l"), 0); /* as asked for */
+    EQ_STR(err_out, "");
+    EQ_INT(run("pawl cron list --limit 101 --json | jq '[(.schedules | length), .next]' -c"), 0);
+    EQ_STR(out, "[101,null]\n");
+    EQ_INT(run("pawl cron list --limit 1000 | wc -l"), 0);
+    EQ_STR(out, "102\n");
+    EQ_STR(err_out, "");
+}
+
 TEST(wrong_words_are_refused)
 {
     static const struct {

@@ -66,6 +66,9 @@ static enum pawl_status change(struct pawl *p, struct cron_op *q)
     arena_init(&a, 1 << 20);
     struct op op = { .kind = OP_FEATURE, .a = &a, .feature = { .of = &feature_cron, .ctx = q } };
     enum pawl_status st = exec_do(p->e, &op);
+    const struct cron_op *did = op.feature.ctx; /* on a server it is a copy */
+    if (st == PAWL_OK)
+        q->version = did->version;
     arena_release(&a);
     return st;
 }
@@ -208,6 +211,51 @@ TEST(a_tick_that_waits_follows_the_end)
     pawl_close(p);
 }
 
+/* ---- Retention ------------------------------------------------------------------------------- */
+
+static size_t n_runs(struct pawl *p, const char *name)
+{
+    struct cron_run_query q = { .name = bytes_of(name), .limit = 1000 };
+    struct cron_run_rows r;
+    struct pawl_err err;
+    struct store *s;
+    struct arena a;
+    arena_init(&a, 4 << 20);
+    OK(exec_reader(p->e, &s, &err), &err);
+    OK(cron_runs(s, &a, &q, &r, &err), &err);
+    exec_reader_back(p->e, s);
+    arena_release(&a);
+    return r.n;
+}
+
+/* An installation without automatic collection collects by hand: more runs than fit into a step. */
+TEST(runs_are_removed_by_hand)
+{
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .cron_runs_us = FIXTURE_MS });
+    struct pawl_err err;
+    int64_t removed, forgotten;
+    put(p, "a", "t");
+    for (int i = 0; i < 450; i++) {
+        struct cron_op q = { .what = CRON_RUN, .name = BYTES("a") };
+        OK(change(p, &q), NULL);
+    }
+    EQ_UINT(n_runs(p, "a"), 450);
+    usleep(2000); /* so that the last one is past its time as well */
+    OK(pawl_gc(p, 0, NULL, NULL, &err), &err);
+    EQ_UINT(n_runs(p, "a"), 450);
+    OK(pawl_gc(p, 10, &removed, &forgotten, &err), &err);
+    EQ_UINT(n_runs(p, "a"), 0);
+    EQ_INT(removed + forgotten, 0); /* the calls are kept for longer */
+    pawl_close(p);
+    /* Those that are kept stay. */
+    p = fixture_open_as(param, (struct pawl_options){ .cron_runs_us = 3600 * FIXTURE_SEC });
+    struct cron_op q = { .what = CRON_RUN, .name = BYTES("a") };
+    OK(change(p, &q), NULL);
+    OK(pawl_gc(p, 10, &removed, &forgotten, &err), &err);
+    EQ_UINT(n_runs(p, "a"), 1);
+    pawl_close(p);
+}
+
 /* ---- Declaring ------------------------------------------------------------------------------- */
 
 TEST(an_unwanted_schedule_is_removed)
@@ -240,6 +288,7 @@ TEST(declaring_again_changes_nothing)
     fixture_start(p, 1);
     struct cron_op again = { .what = CRON_PAUSE, .name = BYTES("a") };
     OK(change(p, &again), NULL);
+    GT_INT(q.version, 0);
     EQ_INT(again.version, q.version); /* the operator's pause stayed */
     pawl_close(p);
 }
