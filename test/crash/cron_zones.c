@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "cron_fixture.h"
+#include "feature/zones.h"
 #include "fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
@@ -49,12 +50,24 @@ static void recompute(struct store *s, struct arena *a)
     }
 }
 
+/* The folder of this process, not the one that the case has used. The days between the changes
+ * begin 70 hours after the clock does. */
+static void use_zones(int which)
+{
+    const struct zone *z;
+    struct pawl_err err;
+    setenv("TZDIR", names[which], 1);
+    zones_look();
+    OK(zones_get(BYTES("Europe/Berlin"), &z, &err), &err);
+    EQ_INT(zone_offset(z, (OWN_WORLD_BEGIN + 70 * HOUR_US) / SEC_US), which ? 7200 : 3600);
+}
+
 /* It computes again what older data has computed when it starts, and now and then. */
 static void work(int which)
 {
     struct arena a;
     arena_init(&a, 64 << 20);
-    setenv("TZDIR", names[which], 1);
+    use_zones(which);
     struct store *s = cron_fixture_open(url, &shared->w);
     for (int seen = 0, round; (round = atomic_load(&shared->round)) >= 0;) {
         if (round == seen) {
