@@ -400,15 +400,15 @@ static void kill_leader(struct pawl *p, const void *param, int64_t at_us)
     blind++;
 }
 
-/* The node that enters the tick, and the one that does so after it: a little later, so that some
- * are killed before they have decided, some behind that, and some during the commit. A tick takes
- * about 100 us for each schedule on a server, and 10 us on a file. */
+/* The node that enters the tick, and the one that does so after it. The first at once, all others a
+ * little later, so that some are killed before they have decided, some behind that, and some during
+ * the commit. A tick takes about 100 us for each schedule on a server, and 10 us on a file. */
 static void kill_ticking(struct pawl *p, const void *param, int schedules, int64_t until_us)
 {
     int64_t within_us = schedules * (engine_of(param)->kind == ENGINE_SERVER ? 50 : 3);
     for (int which, n = 0; n < 2 && exec_now(p->e) < until_us; usleep(100))
         if ((which = ticking()) >= 0) {
-            usleep((unsigned)dice(within_us));
+            usleep(half ? (unsigned)dice(within_us) : 0);
             kill_again(param, which);
             aimed++;
             n++;
