@@ -76,9 +76,19 @@ static void log_point(const char *name)
     close(fd);
 }
 
+static void (*_Atomic pass_fn)(const char *name);
+
+void hook_on_pass(void (*fn)(const char *name))
+{
+    atomic_store(&pass_fn, fn);
+}
+
 void hook_crash(const char *name)
 {
+    void (*heard)(const char *) = atomic_load(&pass_fn);
     pthread_once(&once, hook_read_environment);
+    if (heard)
+        heard(name);
     if (log_path && first_pass(name))
         log_point(name);
     if (crash_behind[0] && strcmp(name, crash_behind) == 0)

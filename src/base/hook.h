@@ -23,6 +23,9 @@
 #define SLOWER(us) ((us)*hook_scale())
 /* What CRASH_POINT does; it does not return when the process is to die here. */
 void hook_crash(const char *name);
+/* Set a function that hears of every crash point that is passed, on the thread that passes it; NULL
+ * removes it. Unlike a pause hook it changes nothing: no work is done in more steps. */
+void hook_on_pass(void (*fn)(const char *name));
 /* What PAUSE_POINT does: call the hook, if there is one, on this thread. */
 void hook_pause(const char *name);
 /* Set the hook of all pause points; NULL removes it. */

@@ -504,6 +504,7 @@ enum pawl_status cron_tick(struct ledger *d, struct op *op, struct pawl_err *err
     size_t n, done = 0;
     answer_clear(k.q);
     enum pawl_status st = due_lock(&k, &names, &n, err);
+    CRASH_POINT("cron.due");
     if (st == PAWL_OK && n)
         st = turns_make(&k, names, n, err);
     if (st == PAWL_OK)

@@ -10,6 +10,7 @@
  * All calls in a line are due, except the head.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/hook.h"
 #include "store/ledger/cache.h"
 
 /* Is it pending, and due later? */
@@ -73,6 +74,7 @@ enum pawl_status led_wake(struct ledger *c, struct op *op, struct pawl_err *err)
         op->brings = true;
         st = wake_one(c, it, err);
     }
+    CRASH_POINT("ledger.woken");
     return st;
 }
 
