@@ -66,7 +66,7 @@ static void no_call(struct web_answer a, int i)
 /* When it was decided: its time and how late that was. */
 static int64_t decided_us(struct web_answer a, int i)
 {
-    int64_t at_us;
+    int64_t at_us = 0;
     const char *late = at(a, i, "late_seconds"), *time = at(a, i, "scheduled_time");
     TRUE(late && time_parse(bytes_of(time), &at_us));
     return at_us + llround(strtod(late, NULL) * FIXTURE_SEC);
