@@ -15,11 +15,12 @@ zones="tzdata"
 # g++ checks that pawl.h is also C++; the formatter is pinned, because another version formats differently. cppcheck is
 # for `make analyze`; clang and jansson are for the fuzzers, wrk and nghttp2-client for the soak; openssl makes the
 # certificate of the TLS tests; curl, jq and sqlite3 are in the examples that the tests run as printed; faketime gives a
-# node a wrong clock; gnuplot draws the figures of the benchmarks, and a test checks the pictures. postgresql,
-# mariadb-*-core and pgbouncer are for the tests' private servers. The core packages of MariaDB are only its programs:
-# no service, no system database, no account. mariadb-client has the dump program for backups.
+# node a wrong clock; gnuplot draws the figures of the benchmarks, and a test checks the pictures. spin
+# checks models of protocols. postgresql, mariadb-*-core and pgbouncer are for the tests' private servers. The core
+# packages of MariaDB are only its programs: no service, no system database, no account. mariadb-client has the dump
+# program for backups.
 test="g++ clang-format-14 gcovr cppcheck openssl clang-14 libclang-rt-14-dev libjansson-dev curl jq sqlite3 faketime
-    wrk nghttp2-client postgresql mariadb-server-core mariadb-client-core mariadb-client pgbouncer gnuplot-nox"
+    wrk nghttp2-client postgresql mariadb-server-core mariadb-client-core mariadb-client pgbouncer gnuplot-nox spin"
 # The peers run on Node and Redis. Node may be installed without a package of that name.
 bench="postgresql mariadb-server-core mariadb-client-core gnuplot-nox redis-server"
 if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
