@@ -159,5 +159,18 @@
  * (heartbeat_grace, 10 s) together with its database. */
 #define TICK_LATE_US (INT64_C(3) * 1000000)
 #define TICK_LATE_ALONE_US (INT64_C(60) * 1000000)
+/* Steps of one run, without its undos: they are read again at each pass. A longer run restarts. */
+#define STEPS_MAX 10000
+/* Results of all steps of one run: a pass has them in memory. */
+#define STEPS_LEN_MAX (64 << 20)
+/* The name of a step: with its number, and behind the id of its run, it is the id of a child. */
+#define STEP_NAME_LEN_MAX 100
+/* Signals of a run that no step has consumed; a further one is refused. */
+#define SIGNALS_MAX 10000
+/* Keys of consumed signals are known for so long, and at least the last of a run. */
+#define SIGNAL_KEYS_US (INT64_C(24) * 3600 * 1000000)
+#define SIGNAL_KEYS_MIN 1000
+/* Steps that one operation of a worker may store. */
+#define STEPS_AT_ONCE_MAX 1000
 
 #endif
