@@ -170,6 +170,10 @@
 /* Keys of consumed signals are known for so long, and at least the last of a run. */
 #define SIGNAL_KEYS_US (INT64_C(24) * 3600 * 1000000)
 #define SIGNAL_KEYS_MIN 1000
+/* Children of a run that are read at once. */
+#define CHILDREN_PAGE 1000
+/* Runs above a child that are looked at for its key. */
+#define WORKFLOW_DEPTH_MAX 100
 /* Steps that one operation of a worker may store. */
 #define STEPS_AT_ONCE_MAX 1000
 

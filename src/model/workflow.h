@@ -75,6 +75,7 @@ enum {
     AWAIT_CHILDREN = 2,
     AWAIT_TIME = 4,
     AWAIT_RETRY = 8, /* a step will be tried again */
+    AWAIT_EACH = 16, /* several steps wait for the same child: each end of one wakes the run */
 };
 
 /* What has come for a wait, as the locked rows say. */

@@ -1,0 +1,208 @@
+-- Workflows, their steps, signals, published values and children.
+
+-- name: workflow_lock
+-- in:   seq bigint[], sorted
+-- out:  seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread, flags,
+--       undoing_at, reason, error, compensation, undone, last_done_at, created_at
+-- why:  Only nodes lock these rows, and never for long.
+each SELECT seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread,
+       flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at
+FROM pawl.workflow WHERE seq = $1:int[] FOR UPDATE;
+
+-- name: workflow_read
+-- in:   seq bigint[]
+-- out:  as workflow_lock, then form, input
+each SELECT seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread,
+       flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at, form, input
+FROM pawl.workflow WHERE seq = $1:int[];
+
+-- name: workflow_add
+-- why:  A signal and the first step may both make the row: then none is added, and the group is repeated.
+INSERT ONCE INTO pawl.workflow (seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline,
+  next_signal, unread, flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at)
+rows($1:int[], $2:int[], $3:int[], $4:text[], $5:int[], $6:int[], $7:int[], $8:int[], $9:text[], $10:int[], $11:int[],
+  $12:int[], $13:int[], $14:int[], $15:int[], $16:text[], $17:int[], $18:int[], $19:int[], $20:int[]);
+
+-- name: workflow_put
+-- in:   as workflow_add, without created_at
+each UPDATE pawl.workflow SET rev = $2:int[], generation = $3:int[], version = $4:text[], next_no = $5:int[],
+  steps = $6:int[], bytes = $7:int[], waits = $8:int[], wait_signals = $9:text[], deadline = $10:int[],
+  next_signal = $11:int[], unread = $12:int[], flags = $13:int[], undoing_at = $14:int[], reason = $15:int[],
+  error = $16:text[], compensation = $17:int[], undone = $18:int[], last_done_at = $19:int[]
+WHERE seq = $1:int[];
+
+-- name: workflow_input
+-- in:   seq bigint[], form bigint[], input bytea[]
+each UPDATE pawl.workflow SET form = $2:int[], input = $3:bytes[] WHERE seq = $1:int[];
+
+-- name: workflow_late
+-- in:   now bigint, max int
+-- out:  seq, deadline
+SELECT seq, deadline FROM pawl.workflow WHERE deadline <= $1:int ORDER BY deadline LIMIT $2:int;
+
+-- name: workflow_next_late
+-- out:  deadline
+SELECT deadline FROM pawl.workflow WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1;
+
+-- name: workflow_remove
+-- in:   seq bigint[]
+each DELETE FROM pawl.workflow WHERE seq = $1:int[];
+
+-- name: step_find
+-- in:   seq bigint[], no bigint[]
+-- out:  seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node, started_at,
+--       completed_at
+each SELECT seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node, started_at,
+       completed_at
+FROM pawl.step WHERE seq = $1:int[] AND no = $2:int[];
+
+-- name: step_named
+-- in:   seq bigint[], name text[], nth bigint[]
+-- out:  as step_find
+each SELECT seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node, started_at,
+       completed_at
+FROM pawl.step WHERE seq = $1:int[] AND name = $2:text[] AND nth = $3:int[];
+
+-- name: step_uses
+-- in:   seq bigint[], name text[]
+-- out:  seq, name, the last nth and its no
+each SELECT seq, name, nth, no FROM pawl.step WHERE seq = $1:int[] AND name = $2:text[] ORDER BY nth DESC LIMIT 1;
+
+-- name: step_open
+-- in:   seq bigint
+-- out:  as step_find, without result: those that have not ended
+SELECT seq, no, name, nth, kind, status, form, NULL, error, attempts, undos, until_at, awaits, node, started_at, completed_at
+FROM pawl.step WHERE seq = $1:int AND status < 4 ORDER BY no;
+
+-- name: step_undone
+-- in:   seq bigint
+-- out:  no: the first that was undone
+SELECT no FROM pawl.step WHERE seq = $1:int AND undos >= 2 ORDER BY no LIMIT 1;
+
+-- name: step_list
+-- in:   seq bigint, from no bigint, max int
+-- out:  as step_find
+SELECT seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node, started_at,
+       completed_at
+FROM pawl.step WHERE seq = $1:int AND no >= $2:int ORDER BY no LIMIT $3:int;
+
+-- name: step_lengths
+-- in:   seq bigint, from no bigint, max int
+-- out:  no, length of result
+-- why:  A page is bounded before its rows are read.
+SELECT no, length(result) FROM pawl.step WHERE seq = $1:int AND no >= $2:int ORDER BY no LIMIT $3:int;
+
+-- name: step_add
+INSERT ONCE INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node,
+  started_at, completed_at)
+rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[], $6:int[], $7:int[], $8:bytes[], $9:text[], $10:int[], $11:int[],
+  $12:int[], $13:int[], $14:text[], $15:int[], $16:int[]);
+
+-- name: step_put
+-- in:   seq, no, nth, status, form, result, error, attempts, undos, until_at, awaits, node, completed_at
+each UPDATE pawl.step SET nth = $3:int[], status = $4:int[], form = $5:int[], result = $6:bytes[], error = $7:text[],
+  attempts = $8:int[], undos = $9:int[], until_at = $10:int[], awaits = $11:int[], node = $12:text[],
+  completed_at = $13:int[]
+WHERE seq = $1:int[] AND no = $2:int[];
+
+-- name: step_forget
+-- in:   seq bigint[], from no bigint[]
+each DELETE FROM pawl.step WHERE seq = $1:int[] AND no >= $2:int[];
+
+-- name: step_fork
+-- in:   new seq bigint, seq bigint, before no bigint
+-- why:  They are final in the new run: it never undoes them.
+INSERT INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node,
+  started_at, completed_at)
+SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 0, until_at, 0, node, started_at, completed_at
+FROM pawl.step WHERE seq = $2:int AND no < $3:int AND status >= 4;
+
+-- name: signal_add
+INSERT ONCE INTO pawl.signal (seq, no, name, form, value, idem, at, used, used_at)
+rows($1:int[], $2:int[], $3:text[], $4:int[], $5:bytes[], $6:text[], $7:int[], $8:int[], $9:int[]);
+
+-- name: signal_next
+-- in:   seq bigint[], name text[]
+-- out:  seq, no, name, form, value: the oldest that no step has consumed
+each SELECT seq, no, name, form, value FROM pawl.signal
+WHERE seq = $1:int[] AND name = $2:text[] AND used IS NULL ORDER BY no LIMIT 1;
+
+-- name: signal_known
+-- in:   seq bigint[], idem text[]
+-- out:  seq, no, name, form, value
+each SELECT seq, no, name, form, value FROM pawl.signal WHERE seq = $1:int[] AND idem = $2:text[];
+
+-- name: signal_use
+-- in:   seq bigint[], no bigint[], used bigint[], used_at bigint[]
+each UPDATE pawl.signal SET used = $3:int[], used_at = $4:int[] WHERE seq = $1:int[] AND no = $2:int[];
+
+-- name: signal_unuse
+-- in:   seq bigint[], from step no bigint[]
+each UPDATE pawl.signal SET used = NULL, used_at = NULL WHERE seq = $1:int[] AND used >= $2:int[];
+
+-- name: signal_old
+-- in:   used before bigint, how many of a run to keep int, max int
+-- out:  seq, no
+SELECT s.seq, s.no FROM pawl.signal s JOIN pawl.workflow w ON w.seq = s.seq
+WHERE s.used_at <= $1:int AND s.no < w.next_signal - $2:int ORDER BY s.used_at LIMIT $3:int
+FOR UPDATE SKIP LOCKED;
+
+-- name: signal_remove
+-- in:   seq bigint[], no bigint[]
+each DELETE FROM pawl.signal WHERE seq = $1:int[] AND no = $2:int[];
+
+-- name: signal_forget
+-- in:   seq bigint[]
+each DELETE FROM pawl.signal WHERE seq = $1:int[];
+
+-- name: published_add
+-- in:   seq bigint[], name text[], form bigint[], value bytea[], at bigint[]
+INSERT ONCE INTO pawl.published (seq, name, form, value, at) rows($1:int[], $2:text[], $3:int[], $4:bytes[], $5:int[]);
+
+-- name: published_put
+-- in:   as published_add
+each UPDATE pawl.published SET form = $3:int[], value = $4:bytes[], at = $5:int[] WHERE seq = $1:int[] AND name = $2:text[];
+
+-- name: published_forget
+-- in:   seq bigint[]
+each DELETE FROM pawl.published WHERE seq = $1:int[];
+
+-- name: child_add
+-- why:  The children of a run that was forked are children of both.
+INSERT ONCE INTO pawl.child (parent, child, id, awaited, ended)
+rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[]);
+
+-- name: child_named
+-- in:   parent bigint[], id text[]
+-- out:  parent, child, id, awaited, ended
+each SELECT parent, child, id, awaited, ended FROM pawl.child WHERE parent = $1:int[] AND id = $2:text[];
+
+-- name: child_parents
+-- in:   child bigint[]
+-- out:  parent, child, id, awaited, ended
+each SELECT parent, child, id, awaited, ended FROM pawl.child WHERE child = $1:int[];
+
+-- name: child_live
+-- in:   child bigint[]
+-- out:  child: those with a parent that has not ended
+each SELECT c.child FROM pawl.child c LEFT JOIN pawl.outcome o ON o.seq = c.parent
+WHERE c.child = $1:int[] AND o.seq IS NULL;
+
+-- name: child_list
+-- in:   parent bigint, after bigint, max int
+-- out:  parent, child, id, awaited, ended
+SELECT parent, child, id, awaited, ended FROM pawl.child WHERE parent = $1:int AND child > $2:int
+ORDER BY child LIMIT $3:int;
+
+-- name: child_fork
+-- in:   new parent bigint, parent bigint
+INSERT INTO pawl.child (parent, child, id, awaited, ended)
+SELECT $1:int, child, id, 0, ended FROM pawl.child WHERE parent = $2:int;
+
+-- name: child_put
+-- in:   parent bigint[], child bigint[], awaited bigint[], ended bigint[]
+each UPDATE pawl.child SET awaited = $3:int[], ended = $4:int[] WHERE parent = $1:int[] AND child = $2:int[];
+
+-- name: child_forget
+-- in:   parent bigint[]
+each DELETE FROM pawl.child WHERE parent = $1:int[];

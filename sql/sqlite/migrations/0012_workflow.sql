@@ -1,0 +1,99 @@
+-- Workflows: what the feature keeps of calls that take steps. An older program cannot read a call that has begun, so no
+-- step is stored before the second half has run.
+
+-- One row a run. rev changes with each operation; generation with each restart, and each retry from a step. flags: 1 the
+-- last pass was cut off, 2 form and input replace the call's. waits: for what it waits, 1 signals (of these names, a
+-- newline between them), 2 children, 4 a time, 8 another try, 16 each child. reason: why it undoes, 1 it failed, 2 it was cancelled,
+-- 3 its run_timeout passed. compensation: 1 goes on, 2 done, 3 failed. last_done_at rises from step to step.
+CREATE TABLE pawl_workflow (
+  seq          INTEGER NOT NULL,
+  rev          INTEGER NOT NULL,
+  generation   INTEGER NOT NULL,
+  version      TEXT,
+  next_no      INTEGER NOT NULL,
+  steps        INTEGER NOT NULL,
+  bytes        INTEGER NOT NULL,
+  waits        INTEGER NOT NULL,
+  wait_signals TEXT,
+  deadline     INTEGER,
+  next_signal  INTEGER NOT NULL,
+  unread       INTEGER NOT NULL,
+  flags        INTEGER NOT NULL,
+  undoing_at   INTEGER,
+  reason       INTEGER NOT NULL,
+  error        TEXT,
+  compensation INTEGER NOT NULL,
+  undone       INTEGER NOT NULL,
+  last_done_at INTEGER,
+  created_at   INTEGER NOT NULL,
+  form         INTEGER,
+  input        BLOB,
+  PRIMARY KEY (seq)
+);
+CREATE INDEX pawl_workflow_deadline ON pawl_workflow (deadline) WHERE deadline IS NOT NULL;
+
+-- kind: 1 run, 2 sleep, 3 signal, 4 child, 5 join, 6 select, 7 value, 8 undo. status: 1 begun, 2 waiting, 3 retrying,
+-- 4 completed, 5 failed, 6 failed without having happened, 7 timeout. nth: the use of this name. undos: 1 it has one,
+-- 2 it was undone. awaits: children whose ends settle it.
+CREATE TABLE pawl_step (
+  seq          INTEGER NOT NULL,
+  no           INTEGER NOT NULL,
+  name         TEXT NOT NULL,
+  nth          INTEGER NOT NULL,
+  kind         INTEGER NOT NULL,
+  status       INTEGER NOT NULL,
+  form         INTEGER NOT NULL,
+  result       BLOB,
+  error        TEXT,
+  attempts     INTEGER NOT NULL,
+  undos        INTEGER NOT NULL,
+  until_at     INTEGER,
+  awaits       INTEGER NOT NULL,
+  node         TEXT,
+  started_at   INTEGER NOT NULL,
+  completed_at INTEGER,
+  PRIMARY KEY (seq, no)
+);
+CREATE INDEX pawl_step_name ON pawl_step (seq, name, nth);
+
+-- no is the order of arrival; used is the step that consumed it.
+CREATE TABLE pawl_signal (
+  seq     INTEGER NOT NULL,
+  no      INTEGER NOT NULL,
+  name    TEXT NOT NULL,
+  form    INTEGER NOT NULL,
+  value   BLOB,
+  idem    TEXT,
+  at      INTEGER NOT NULL,
+  used    INTEGER,
+  used_at INTEGER,
+  PRIMARY KEY (seq, no)
+);
+CREATE INDEX pawl_signal_idem ON pawl_signal (seq, idem) WHERE idem IS NOT NULL;
+CREATE INDEX pawl_signal_name ON pawl_signal (seq, name, used, no);
+CREATE INDEX pawl_signal_used ON pawl_signal (used_at) WHERE used_at IS NOT NULL;
+
+-- What a run shows while it runs.
+CREATE TABLE pawl_published (
+  seq   INTEGER NOT NULL,
+  name  TEXT NOT NULL,
+  form  INTEGER NOT NULL,
+  value BLOB,
+  at    INTEGER NOT NULL,
+  PRIMARY KEY (seq, name)
+);
+
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+CREATE TABLE pawl_child (
+  parent  INTEGER NOT NULL,
+  child   INTEGER NOT NULL,
+  id      TEXT NOT NULL,
+  awaited INTEGER NOT NULL,
+  ended   INTEGER NOT NULL,
+  PRIMARY KEY (parent, child)
+) WITHOUT ROWID;
+CREATE INDEX pawl_child_child ON pawl_child (child);
+CREATE INDEX pawl_child_id ON pawl_child (parent, id);
+
+-- finish
+UPDATE pawl_meta SET value = max(value, 12) WHERE name = 'min_version';

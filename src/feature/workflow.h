@@ -1,0 +1,177 @@
+/*
+ * workflow.h - workflows: calls that take steps, and what is asked of their rows.
+ *
+ * A call begins to be a workflow with its first stored step or wait; from then on it is a flow of
+ * the ledger (store/feature.h). A change is an OP_FEATURE of feature_workflow with a struct
+ * workflow_op as its ctx; a read is one of the functions below on a connection for reading. Every
+ * change may run twice and then answers what the first one stored. doc/internals/workflows.md has
+ * the tables and the rules.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FEATURE_WORKFLOW_H
+#define FEATURE_WORKFLOW_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "model/call.h"
+#include "model/workflow.h"
+
+struct feature;
+struct store;
+
+extern const struct feature feature_workflow;
+
+/* ---- Steps: what a pass stores ---------------------------------------------------------------- */
+
+/* What a step waits for; the first to come settles it. */
+struct workflow_wait {
+    const struct bytes *signals; /* names */
+    size_t n_signals;
+    const struct bytes *children; /* ids; `children_given` with n_children 0 is settled at once */
+    size_t n_children;
+    bool children_given;
+    bool any;           /* one of the children is enough */
+    bool has_until;     /* it ends at until_us, or after in_us; the first pass says when */
+    int64_t until_us;   /* 0: in_us */
+    int64_t in_us;
+};
+
+enum step_says {
+    SAYS_BEGUN,   /* it is about to run */
+    SAYS_RESULT,  /* it has ended, with `result` */
+    SAYS_ERROR,   /* its last try has failed: it may have happened */
+    SAYS_REFUSED, /* it has failed and has not happened */
+    SAYS_RETRY,   /* a try has failed, and there will be another in retry_in_us */
+    SAYS_WAIT,    /* `wait` settles it */
+    SAYS_CHILD,   /* `call` is to be accepted as its child */
+};
+
+struct workflow_step {
+    int64_t no; /* from 1, in the order of the program */
+    struct bytes name; /* as code gives it; of an UNDO: the stored name of the step that it undoes */
+    enum step_kind kind;
+    enum step_says says;
+    struct payload result;
+    struct bytes error;
+    int attempts; /* tries so far, with this one */
+    int64_t retry_in_us;
+    bool undo;       /* it has an undo */
+    int64_t undoes;  /* UNDO: the `no` of the step that it undoes */
+    struct workflow_wait wait;
+    const struct call_spec *call; /* CHILD: not settled; its id is made of the step's name */
+    /* answer: as it is stored now */
+    enum step_status status;
+    struct bytes stored_name, error_out;
+    struct payload result_out; /* of a wait: what settled it, as JSON */
+    int64_t completed_us;
+    int64_t until_us;
+};
+
+struct workflow_value {
+    struct bytes name;
+    struct payload value;
+};
+
+struct workflow_steps { /* fenced: .token and .seq of the feature_op */
+    struct workflow_step *v;
+    size_t n;
+    const struct workflow_value *published;
+    size_t n_published;
+    struct bytes version; /* of the module; absent: none. Stored when the run begins */
+    struct bytes node;    /* recorded with the steps */
+    bool undoing;         /* this pass undoes */
+    /* answer */
+    bool suspended;    /* the lease has let go of it */
+    int64_t run_at_us; /* with it: when it is due; INT64_MAX: when something comes */
+    bool diverged;     /* the run has ended as dead_letter: `why` names both steps */
+    struct bytes why;
+};
+
+/* ---- The other changes ------------------------------------------------------------------------ */
+
+enum workflow_do {
+    WORKFLOW_STEPS,
+    WORKFLOW_SIGNAL,  /* NOT_FOUND, GONE, STATE (ended), FULL, CONFLICT (the key had another value) */
+    WORKFLOW_CANCEL,  /* NOT_FOUND, GONE, STATE (ended, and nothing is left to undo) */
+    WORKFLOW_RETRY,   /* NOT_FOUND, GONE, STATE */
+    WORKFLOW_FORK,    /* NOT_FOUND, GONE, STATE, CONFLICT */
+    WORKFLOW_RESTART, /* fenced: forget the steps, and begin again with `input` */
+    WORKFLOW_TIMEOUTS, /* cancel up to `max` runs whose run_timeout has passed */
+    WORKFLOW_FORGET,  /* remove up to `max` consumed signals whose keys need not be known any more */
+};
+
+struct workflow_op {
+    enum workflow_do what;
+    struct bytes id;             /* SIGNAL, CANCEL, RETRY, FORK: of the run */
+    struct workflow_steps steps; /* STEPS */
+    /* SIGNAL */
+    struct bytes name;
+    struct payload value;
+    struct bytes key;              /* absent: none */
+    const struct call_spec *start; /* settled: accept this call first, unless it exists */
+    /* CANCEL */
+    bool compensate;
+    /* RETRY, FORK */
+    struct bytes from;    /* stored name of a step; absent: RETRY goes on */
+    struct bytes fork_id; /* FORK: of the new run; absent: a new one */
+    /* RESTART */
+    struct payload input;
+    int max; /* TIMEOUTS, FORGET */
+    /* answer */
+    bool duplicate;          /* SIGNAL: the key was known; FORK: the run was there */
+    bool started;            /* SIGNAL with `start`: the call is new */
+    struct accepted *call;   /* SIGNAL with `start`: the call */
+    enum pawl_state state;   /* of the run after it */
+    bool more;               /* TIMEOUTS, FORGET */
+    int64_t next_us;         /* TIMEOUTS without `more`: the next deadline; 0: none */
+    struct bytes *ids;       /* TIMEOUTS: of the runs */
+    size_t n_ids;
+    /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
+    int64_t made_us;
+    struct bytes made_id;
+};
+
+/* ---- Reads ------------------------------------------------------------------------------------ */
+
+/* A stored step. */
+struct workflow_row {
+    int64_t no;
+    struct bytes name; /* as stored */
+    enum step_kind kind;
+    enum step_status status;
+    struct payload result;
+    struct bytes error, node;
+    int attempts;
+    bool undo, undone;
+    int64_t until_us, started_us, completed_us;
+};
+
+/* What a pass needs to go on. */
+struct workflow_journal {
+    int64_t seq, rev, generation, next_no;
+    struct bytes version;
+    bool undoing, cancelled, doubt;
+    struct bytes error; /* with undoing: why */
+    bool has_input;     /* after a restart: instead of the call's */
+    struct payload input;
+    struct workflow_row *v; /* by no, from `from_no` on */
+    size_t n;
+    int64_t next; /* the next from_no; 0: that was all */
+};
+/* Read the journal of a run: up to len_max bytes of steps, at least one. `have_rev`: the steps are
+ * left out (n 0) if the run has this rev. seq 0 in the answer: it has none yet. */
+MUST_USE enum pawl_status workflow_journal_read(struct store *s, struct arena *a, int64_t seq,
+                                                int64_t from_no, size_t len_max, int64_t have_rev,
+                                                struct workflow_journal *out,
+                                                struct pawl_err *err);
+
+/* For the log and metrics: what was decided since the process began, without those of repeats. Any
+ * thread. */
+struct workflow_counts {
+    int64_t steps, signals, compensations, divergences;
+};
+void workflow_counts(struct workflow_counts *out);
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * workflow_inside.h - what the files of the feature `workflow` share: rows as a transaction sees
+ * them, and how they are read and written. Room-private; store thread, inside a transaction.
+ *
+ * A run is locked before it is decided upon, and kept in memory until the transaction ends, so that
+ * operations of one group see what earlier ones decided. Steps are read under that lock.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FEATURE_WORKFLOW_INSIDE_H
+#define FEATURE_WORKFLOW_INSIDE_H
+
+#include "feature/workflow.h"
+#include "store/feature.h"
+
+/* The step of the schema that made the tables. Its second half says that no older node is left. */
+#define WORKFLOW_STEP 12
+
+#define RUN_BUCKETS 256
+
+enum run_flag {
+    RUN_CUT = 1,       /* its last pass ended without a word: a step may have happened */
+    RUN_HAS_INPUT = 2, /* it has restarted: its input replaces the call's */
+    RUN_BEGUN = 4,     /* it is a flow; without: it only has signals */
+    RUN_ENDED = 8,
+};
+enum run_reason { REASON_NONE, REASON_FAILED, REASON_CANCELLED, REASON_TIMEOUT };
+enum run_compensation { UNDO_NONE, UNDO_GOES_ON, UNDO_DONE, UNDO_FAILED };
+enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2 };
+
+/* A row of `step`. */
+struct step_row {
+    struct step_row *next; /* of the run, in no order */
+    int64_t no, nth;
+    struct bytes name;
+    enum step_kind kind;
+    enum step_status status;
+    struct payload result;
+    struct bytes error, node;
+    int64_t attempts, undos, until_us, awaits, started_us, completed_us;
+    bool stored;  /* there is such a row, as the transaction sees it; false: it was looked for */
+    bool written; /* a change of it may be buffered */
+};
+
+/* A row of `workflow`, and whether there is one. */
+struct run {
+    struct run *same; /* of the bucket */
+    int64_t seq;
+    bool stored, written;
+    int64_t rev, generation, next_no, steps, bytes;
+    struct bytes version;
+    int64_t waits;             /* AWAIT_... */
+    struct bytes wait_signals; /* names, a newline between them */
+    int64_t deadline_us;
+    int64_t next_signal, unread;
+    int64_t flags; /* RUN_... */
+    int64_t undoing_us;
+    enum run_reason reason;
+    struct bytes error;
+    enum run_compensation compensation;
+    int64_t undone; /* undos that have ended */
+    int64_t last_done_us, created_us;
+    /* In this transaction: */
+    struct step_row *steps_read;
+    bool let_go;                       /* its pass suspended it, so its leaving is no cut */
+    bool undoes;                       /* flow_end() decided that it has to undo */
+    struct bytes undoes_for;           /* with it: the error */
+    bool ends;                         /* flow_end() decided that its undoing is over */
+    enum run_compensation ends_undone; /* with it */
+    bool wants_undo;                   /* its retry is to undo */
+    int64_t from_no;                   /* its retry forgets the steps from this one on; 0: none */
+};
+
+/* What a transaction remembers. */
+struct runs {
+    struct run *v[RUN_BUCKETS];
+};
+
+/* ---- Rows (workflow_rows.c) ------------------------------------------------------------------- */
+
+/* Lock and read the rows of these runs, unless the transaction has them. */
+MUST_USE enum pawl_status runs_lock(struct ledger *d, const int64_t *seqs, size_t n,
+                                    struct pawl_err *err);
+/* The row of a run, which was locked; `stored` false: there is none. NULL: it was not locked. */
+struct run *run_find(struct ledger *d, int64_t seq);
+/* The row of a run, locked now if it was not. */
+MUST_USE enum pawl_status run_get(struct ledger *d, int64_t seq, struct run **out,
+                                  struct pawl_err *err);
+/* A row of an answer with the columns of workflow_lock. */
+struct run run_read(const struct led_rows *rows, int i);
+/* A run that has no row: as it is when it begins. */
+void run_new(struct ledger *d, struct run *r);
+/* Write the row as it is: a new one, or one that was changed. */
+MUST_USE enum pawl_status run_put(struct ledger *d, struct run *r, struct pawl_err *err);
+
+/* Read these steps of runs that are locked, unless the transaction has them. */
+struct step_ref {
+    struct run *run;
+    int64_t no;
+};
+MUST_USE enum pawl_status steps_load(struct ledger *d, const struct step_ref *v, size_t n,
+                                     struct pawl_err *err);
+/* The step, which was loaded; `stored` false: there is none. NULL: it was not loaded. */
+struct step_row *step_at(struct run *r, int64_t no);
+/* The step with this stored name; *out NULL: there is none. */
+MUST_USE enum pawl_status step_by_name(struct ledger *d, struct run *r, struct bytes name,
+                                       struct step_row **out, struct pawl_err *err);
+/* A row of an answer with the columns of step_find, without its seq. */
+struct step_row step_read(const struct led_rows *rows, int i);
+/* Write the row as it is. */
+MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_row *s,
+                                   struct pawl_err *err);
+/* How often the name was used by steps of the run so far. */
+MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name,
+                                    int64_t *out_nth, struct pawl_err *err);
+
+/* Count for workflow_counts(): a run whose code contradicts its journal; one that begins to undo. */
+void workflow_count_divergence(void);
+void workflow_count_compensation(void);
+
+/* Buffer a row, or if `again` write what is buffered first: one statement changes a row once. */
+MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err);
+
+#define I(x) ((union feature_value){ .i = (x) })
+#define B(x) ((union feature_value){ .b = (x) })
+
+/* ---- Operations ------------------------------------------------------------------------------- */
+
+/* The operations. */
+MUST_USE enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_timeouts(struct ledger *d, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op,
+                                               struct pawl_err *err);
+/* Has the run ended, as its locked row says? Before it begins, its call says it. */
+bool run_ended(const struct run *r, const struct feature_call *c);
+/* The step that the operation's `from` names. NULL: it is refused. */
+MUST_USE enum pawl_status workflow_from(struct ledger *d, struct op *op, struct run *r,
+                                        struct step_row **out, struct pawl_err *err);
+
+/* The call with this id and its row, locked. NULL: the operation is refused. What *out says was read
+ * before the lock. */
+MUST_USE enum pawl_status workflow_named(struct ledger *d, struct op *op, struct bytes id,
+                                         struct feature_call *out, struct run **out_run,
+                                         struct pawl_err *err);
+/* Refuse the operation because of the call with this id. */
+void workflow_say_refused(struct op *op, struct bytes id, enum pawl_status status);
+
+/* The wait of this step, which has not ended (workflow_wait.c): settled, then `status` and `result`
+ * of the row say by what; or begun, then its row says until when and for how many children. */
+MUST_USE enum pawl_status wait_step(struct ledger *d, struct run *r, struct step_row *s,
+                                    const struct workflow_wait *w, bool *out_settled,
+                                    struct pawl_err *err);
+/* Children have ended: their parents count them, and go on if they wait for them. */
+MUST_USE enum pawl_status children_ended(struct ledger *d, const struct moved *v, size_t n,
+                                         struct pawl_err *err);
+/* Make these runs due now, if they wait. */
+MUST_USE enum pawl_status runs_wake(struct ledger *d, const int64_t *seqs, size_t n,
+                                    struct pawl_err *err);
+/* Show a value of the run, in place of an earlier one (workflow_signal.c). */
+MUST_USE enum pawl_status value_publish(struct ledger *d, struct run *r,
+                                        const struct workflow_value *v, struct pawl_err *err);
+
+/* Undoing (workflow_undo.c): from now on the run undoes what it did. */
+MUST_USE enum pawl_status run_undo(struct ledger *d, struct run *r, enum run_reason reason,
+                                   struct bytes error, struct pawl_err *err);
+
+/* The functions of struct feature (workflow_end.c). */
+MUST_USE enum pawl_status flows_ending(struct ledger *d, const int64_t *seqs, size_t n,
+                                       struct pawl_err *err);
+MUST_USE enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err *err);
+MUST_USE enum pawl_status flow_cancel(struct ledger *d, int64_t seq, struct pawl_err *err);
+MUST_USE enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op,
+                                     struct pawl_err *err);
+MUST_USE enum pawl_status flows_shown(struct ledger *d, const int64_t *seqs, size_t n,
+                                      enum call_wait *out, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_moved(struct ledger *d, const struct moved *v, size_t n,
+                                         struct pawl_err *err);
+MUST_USE enum pawl_status workflow_keep(struct ledger *d, const int64_t *seqs, size_t n,
+                                        bool *keep, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_forget(struct ledger *d, const int64_t *seqs, size_t n,
+                                          struct pawl_err *err);
+
+#endif

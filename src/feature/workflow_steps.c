@@ -1,0 +1,511 @@
+/*
+ * workflow_steps.c - the operation STEPS: what a pass of a run stores.
+ *
+ * Store thread, under the lock of the run's row. First everything is planned: names are numbered,
+ * children settled, limits checked, and what contradicts the journal is found. Only then rows are
+ * written. A step that is stored already is answered as it is stored, whatever the pass says now.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "feature/workflow_inside.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/text.h"
+
+/* One operation while it is decided. */
+struct plan {
+    struct ledger *d;
+    struct op *op;
+    struct workflow_steps *q;
+    struct run *r;
+    struct step_row **row;       /* of each step of q */
+    struct call_spec *child; /* of each step of q, settled */
+    bool *known;             /* of each step of q: its child's id was another call's */
+    struct feature_call run; /* the call; seq 0: not read yet */
+    size_t n_children;       /* to be accepted */
+    bool older;              /* this pass began before the run had to undo */
+    bool ended;              /* a step was ended by this operation */
+    bool changed;
+};
+
+static bool refuse(struct plan *p, enum pawl_status status, const struct workflow_step *s,
+                   const char *text)
+{
+    char name[TEXT_QUOTE_LEN];
+    p->op->status = err_set(&p->op->err, status, "step %lld \"%s\": %s", (long long)s->no,
+                            text_quote(s->name, name), text);
+    return false;
+}
+
+/* ---- Planning --------------------------------------------------------------------------------- */
+
+/* The name that code gives, or `undo:` and the name of what is undone. */
+static struct bytes plain_name(struct plan *p, const struct workflow_step *s, int64_t *out_nth)
+{
+    *out_nth = 0;
+    if (s->kind != STEP_UNDO)
+        return s->name;
+    struct bytes plain = step_name_plain(s->name, out_nth);
+    return bytes_of(arena_printf(feature_arena(p->d), "undo:%.*s", BYTES_ARG(plain)));
+}
+
+/* Does the stored step have this kind and name? If not, the code and the journal contradict each
+ * other. */
+static bool agrees(const struct step_row *row, const struct workflow_step *s, struct bytes name)
+{
+    return row->kind == s->kind && bytes_eq(row->name, name);
+}
+
+/* Is the step of the pass one that the contract allows here? */
+static bool allowed(struct plan *p, const struct workflow_step *s, const struct step_row *row)
+{
+    const struct run *r = p->r;
+    const char *fault = s->kind == STEP_UNDO ? NULL : step_name_fault(s->name);
+    bool ends = s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
+    if (s->no < 1 || !step_kind_name((int64_t)s->kind))
+        return refuse(p, PAWL_INVALID, s, "its \"no\" counts from 1, and its kind is one of the "
+                                          "documented ones");
+    if (fault)
+        return refuse(p, PAWL_INVALID, s,
+                      arena_printf(feature_arena(p->d), "its name %s", fault));
+    if (ends && s->result.bytes.len > RESULT_LEN_MAX)
+        return refuse(p, PAWL_TOO_LARGE, s, "its result is longer than 1 MiB");
+    if (row->stored)
+        return true;
+    if (s->no > r->next_no + STEPS_AT_ONCE_MAX)
+        return refuse(p, PAWL_INVALID, s, "steps before it are not stored");
+    if (s->kind != STEP_UNDO && r->steps >= STEPS_MAX)
+        return refuse(p, PAWL_FULL, s, "the run has 10000 steps already; restart it");
+    if (r->bytes + (int64_t)s->result.bytes.len > STEPS_LEN_MAX)
+        return refuse(p, PAWL_FULL, s, "the results of the run would exceed 64 MiB; restart it");
+    if (s->kind == STEP_UNDO && !p->q->undoing)
+        return refuse(p, PAWL_STATE, s, "the run does not undo");
+    if (s->kind != STEP_UNDO && p->q->undoing)
+        return refuse(p, PAWL_STATE, s, "the run undoes, and takes no further step");
+    return true;
+}
+
+static enum pawl_status run_call(struct plan *p, struct pawl_err *err)
+{
+    return p->run.seq ? PAWL_OK : feature_call_at(p->d, p->r->seq, &p->run, err);
+}
+
+/* Would a child with this key wait for its own run, or for one that waits for that run? */
+static enum pawl_status waits_for_itself(struct plan *p, struct bytes key, bool *out,
+                                         struct pawl_err *err)
+{
+    struct ledger *d = p->d;
+    int64_t seq = p->r->seq;
+    enum pawl_status st = PAWL_OK;
+    *out = false;
+    for (int depth = 0; key.data && seq && depth < WORKFLOW_DEPTH_MAX && st == PAWL_OK; depth++) {
+        struct feature_call c;
+        struct led_params q = { 0 };
+        struct led_rows *rows = NULL;
+        st = feature_call_at(d, seq, &c, err);
+        if (st == PAWL_OK && !pawl_state_ended(c.state) && bytes_eq(c.key, key)) {
+            *out = true;
+            return PAWL_OK;
+        }
+        led_ints(d, &q, &seq, 1);
+        if (st == PAWL_OK)
+            st = feature_query(d, SQL_CHILD_PARENTS, &q, &rows, err);
+        seq = st == PAWL_OK && rows->n ? led_get_int(rows, 0, 0) : 0;
+    }
+    return st;
+}
+
+/* The call of a child, settled. *out false: the operation is refused. */
+static enum pawl_status plan_child(struct plan *p, size_t i, const struct step_row *row, bool *out,
+                                   struct pawl_err *err)
+{
+    struct workflow_step *s = &p->q->v[i];
+    struct arena *a = feature_arena(p->d);
+    struct call_spec *to = &p->child[i];
+    bool itself = false;
+    struct pawl_err why;
+    *out = true;
+    enum pawl_status st = run_call(p, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!call_spec_copy(a, s->call, to))
+        return err_no_memory(err, "a child");
+    to->id = step_child_id(a, p->run.id, p->r->generation, row->name, row->nth);
+    to->parent = p->run.id;
+    to->watch |= WATCH_CHILD;
+    st = call_spec_settle(a, feature_world(p->d), to, &why);
+    if (st == PAWL_NO_MEMORY)
+        return err_no_memory(err, "a child");
+    if (st != PAWL_OK) {
+        *out = refuse(p, st, s, arena_printf(a, "its call: %s", why.text));
+        return PAWL_OK;
+    }
+    st = waits_for_itself(p, to->key, &itself, err);
+    if (st == PAWL_OK && itself)
+        *out = refuse(p, PAWL_INVALID, s,
+                      "the key of its call is that of this run or of one that waits for it");
+    p->n_children++;
+    return st;
+}
+
+/* Plan one step. *out false: the operation is refused, or the code contradicts the journal. */
+static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct pawl_err *err)
+{
+    struct workflow_step *s = &p->q->v[i];
+    struct step_row *row = step_at(p->r, s->no);
+    enum pawl_status st = PAWL_OK;
+    int64_t nth;
+    CHECK(row);
+    p->row[i] = row;
+    *out = allowed(p, s, row);
+    if (!*out)
+        return PAWL_OK;
+    struct bytes name = plain_name(p, s, &nth);
+    if (!name.data)
+        return err_no_memory(err, "a step");
+    if (row->nth) { /* stored, or planned before by this operation */
+        *out = agrees(row, s, name);
+        if (!*out) {
+            p->q->diverged = true;
+            p->q->why = bytes_of(arena_printf(
+                p->op->a, "step %lld is %s \"%.*s\", and the code asks for %s \"%.*s\"",
+                (long long)s->no, step_kind_name((int64_t)row->kind), BYTES_ARG(row->name),
+                step_kind_name((int64_t)s->kind), BYTES_ARG(name)));
+        }
+        return p->op->a->failed ? err_no_memory(err, "a step") : PAWL_OK;
+    }
+    if (!nth)
+        st = step_uses(p->d, p->r, name, &nth, err);
+    if (st != PAWL_OK)
+        return st;
+    row->name = arena_copy(feature_arena(p->d), name);
+    row->nth = s->kind == STEP_UNDO ? nth : nth + 1;
+    row->kind = s->kind;
+    row->started_us = feature_now(p->d);
+    return s->says == SAYS_CHILD && !p->older ? plan_child(p, i, row, out, err) : PAWL_OK;
+}
+
+/* The operation is refused: forget what was planned. */
+static void unplan(struct plan *p)
+{
+    for (size_t i = 0; i < p->q->n; i++)
+        if (p->row[i] && !p->row[i]->stored)
+            p->row[i]->nth = 0;
+}
+
+/* ---- Writing ---------------------------------------------------------------------------------- */
+
+/* The step has ended. The moment is later than that of every other step of the run, because the
+ * order of undoing is read from it. */
+static void done(struct plan *p, struct step_row *row, enum step_status status, struct payload result,
+                 struct bytes error)
+{
+    struct run *r = p->r;
+    row->status = status;
+    row->result = result;
+    row->error = error;
+    row->completed_us = MAX(feature_now(p->d), r->last_done_us + 1);
+    row->until_us = status == STEP_TIMEOUT || row->kind == STEP_SLEEP ? row->until_us : 0;
+    row->awaits = 0;
+    r->last_done_us = row->completed_us;
+    r->bytes += (int64_t)result.bytes.len;
+    p->ended = true;
+}
+
+/* Accept the children of the operation, all or none. *out false: it is refused. */
+static enum pawl_status accept_children(struct plan *p, bool *out, struct pawl_err *err)
+{
+    struct arena *a = feature_arena(p->d);
+    struct call_spec *v = arena_alloc(a, (p->n_children + 1) * sizeof *v);
+    size_t n = 0, at = 0;
+    *out = true;
+    if (!v)
+        return err_no_memory(err, "children");
+    for (size_t i = 0; i < p->q->n; i++)
+        if (p->child[i].id.data)
+            v[n++] = p->child[i];
+    struct op nested = { .kind = OP_ACCEPT, .accept = { .v = v, .n = n, .atomic = true } };
+    enum pawl_status st = feature_nested(p->d, &nested, err);
+    if (st == PAWL_OK && nested.status != PAWL_OK) {
+        p->op->status = nested.status;
+        p->op->err = nested.err;
+        *out = false;
+    }
+    for (size_t i = 0; i < p->q->n && st == PAWL_OK && *out; i++) {
+        if (!p->child[i].id.data)
+            continue;
+        const struct accepted *c = &nested.accept.out[at++];
+        const union feature_value row[] = { I(p->r->seq), I(c->call.seq), B(p->child[i].id), I(0),
+                                            I(0) };
+        p->known[i] = c->duplicate;
+        if (!c->duplicate)
+            st = feature_row(p->d, SQL_CHILD_ADD, "iitii", row, FEATURE_EXACT, err);
+    }
+    return st;
+}
+
+/* The id of a child as JSON; without bytes when there is no memory. */
+static struct payload child_result(struct plan *p, size_t i)
+{
+    struct buf b;
+    buf_init(&b, 8 * NAME_LEN_MAX);
+    json_add_string(&b, p->child[i].id);
+    struct bytes id = buf_ok(&b) ? arena_copy(feature_arena(p->d), buf_bytes(&b)) : BYTES_NONE;
+    buf_release(&b);
+    return (struct payload){ PAWL_JSON, id };
+}
+
+static enum pawl_status undone(struct plan *p, const struct workflow_step *s, struct pawl_err *err)
+{
+    struct step_row *of;
+    enum pawl_status st = step_by_name(p->d, p->r, s->name, &of, err);
+    if (st != PAWL_OK || !of || of->undos & UNDO_WAS)
+        return st;
+    of->undos |= UNDO_WAS;
+    p->r->undone++;
+    return step_put(p->d, p->r, of, err);
+}
+
+/* What a pass says of a step that has not ended. *out_settled: of a wait. */
+static enum pawl_status say(struct plan *p, size_t i, bool *out_settled, struct pawl_err *err)
+{
+    struct workflow_step *s = &p->q->v[i];
+    struct step_row *row = p->row[i];
+    enum pawl_status st = PAWL_OK;
+    row->attempts = MAX(row->attempts, s->attempts);
+    row->undos |= s->undo ? UNDO_CAN : 0;
+    row->node = p->q->node;
+    *out_settled = true;
+    switch (s->says) {
+    case SAYS_BEGUN:
+        row->status = STEP_BEGUN;
+        break;
+    case SAYS_RESULT:
+        done(p, row, STEP_COMPLETED, s->result, BYTES_NONE);
+        st = s->kind == STEP_UNDO ? undone(p, s, err) : PAWL_OK;
+        break;
+    case SAYS_ERROR:
+    case SAYS_REFUSED:
+        done(p, row, s->says == SAYS_ERROR ? STEP_FAILED : STEP_REFUSED, s->result,
+             utf8_cut(s->error, ERROR_LEN_MAX));
+        break;
+    case SAYS_RETRY:
+        row->status = STEP_RETRYING;
+        row->error = utf8_cut(s->error, ERROR_LEN_MAX);
+        row->until_us = feature_now(p->d) + s->retry_in_us;
+        *out_settled = false;
+        break;
+    case SAYS_WAIT:
+        st = wait_step(p->d, p->r, row, &s->wait, out_settled, err);
+        if (st == PAWL_OK && *out_settled)
+            done(p, row, row->status, row->result, BYTES_NONE);
+        break;
+    case SAYS_CHILD:
+        if (p->known[i])
+            done(p, row, STEP_REFUSED, (struct payload){ 0 },
+                 BYTES("a call with the id of this child exists already"));
+        else
+            done(p, row, STEP_COMPLETED, child_result(p, i), BYTES_NONE);
+        break;
+    }
+    return st;
+}
+
+static void answer(struct plan *p, struct workflow_step *s, const struct step_row *row)
+{
+    s->status = row->status;
+    s->stored_name = step_name(p->op->a, row->name, row->nth);
+    s->result_out = (struct payload){ row->result.form, arena_copy(p->op->a, row->result.bytes) };
+    s->error_out = arena_copy(p->op->a, row->error);
+    s->completed_us = row->completed_us;
+    s->until_us = row->until_us;
+}
+
+/* Is it something that the pass of an older mind did, and that must be known to the undoing? */
+static bool happened(const struct workflow_step *s)
+{
+    return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
+}
+
+/* Store the steps. *out_waits: how many of them wait; *out_settled: how many waits were settled. */
+static enum pawl_status say_all(struct plan *p, size_t *out_waits, size_t *out_settled,
+                                struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    *out_waits = *out_settled = 0;
+    for (size_t i = 0; i < p->q->n && st == PAWL_OK; i++) {
+        struct workflow_step *s = &p->q->v[i];
+        struct step_row *row = p->row[i];
+        bool settled = true, waits = s->says == SAYS_WAIT || s->says == SAYS_RETRY;
+        bool was_ended = row->stored && step_ended(row->status), is_new = !row->stored;
+        if (p->older && !was_ended && !happened(s)) {
+            row->nth = is_new ? 0 : row->nth;
+            continue;
+        }
+        if (!was_ended) {
+            st = say(p, i, &settled, err);
+            if (st == PAWL_OK)
+                st = step_put(p->d, p->r, row, err);
+            p->r->steps += is_new && row->kind != STEP_UNDO;
+            p->r->next_no = MAX(p->r->next_no, row->no + 1);
+            p->changed = true;
+        }
+        *out_waits += waits;
+        *out_settled += waits && settled;
+        answer(p, s, row);
+    }
+    return st == PAWL_OK && (p->op->a->failed || feature_arena(p->d)->failed)
+               ? err_no_memory(err, "steps")
+               : st;
+}
+
+static enum pawl_status publish(struct plan *p, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < p->q->n_published && st == PAWL_OK; i++)
+        st = value_publish(p->d, p->r, &p->q->published[i], err);
+    return st;
+}
+
+/* ---- Suspending ------------------------------------------------------------------------------- */
+
+static void add_names(struct buf *b, const struct workflow_wait *w)
+{
+    for (size_t i = 0; i < w->n_signals; i++) {
+        buf_add_text(b, b->len ? "\n" : "");
+        buf_add_bytes(b, w->signals[i]);
+    }
+}
+
+/* For what the run waits: all waits of the operation together. *out_us: when it is due. */
+static enum pawl_status waits_set(struct plan *p, int64_t *out_us, struct pawl_err *err)
+{
+    struct run *r = p->r;
+    AUTO(buf_release) struct buf names;
+    buf_init(&names, (size_t)STEPS_AT_ONCE_MAX * (NAME_LEN_MAX + 1));
+    *out_us = r->deadline_us ? r->deadline_us : FLOW_NEVER_US;
+    r->waits &= AWAIT_EACH;
+    for (size_t i = 0; i < p->q->n; i++) {
+        const struct workflow_step *s = &p->q->v[i];
+        const struct step_row *row = p->row[i];
+        if (!row->stored || step_ended(row->status))
+            continue;
+        if (row->until_us)
+            *out_us = MIN(*out_us, row->until_us);
+        if (s->says == SAYS_RETRY)
+            r->waits |= AWAIT_RETRY;
+        if (s->says != SAYS_WAIT)
+            continue;
+        r->waits |= (s->wait.n_signals ? AWAIT_SIGNAL : 0) | (row->until_us ? AWAIT_TIME : 0) |
+                    (s->wait.n_children ? AWAIT_CHILDREN : 0);
+        add_names(&names, &s->wait);
+    }
+    r->wait_signals = names.len ? arena_copy(feature_arena(p->d), buf_bytes(&names)) : BYTES_NONE;
+    return buf_ok(&names) && !feature_arena(p->d)->failed ? PAWL_OK : err_no_memory(err, "waits");
+}
+
+static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *err)
+{
+    p->r->let_go = true;
+    p->r->flags &= ~RUN_CUT;
+    p->q->suspended = true;
+    p->q->run_at_us = at_us;
+    p->changed = true;
+    enum pawl_status st = run_put(p->d, p->r, err);
+    return st == PAWL_OK ? feature_flow_suspend(p->d, p->op, at_us, err) : st;
+}
+
+/* ---- The operation ---------------------------------------------------------------------------- */
+
+static enum pawl_status diverge(struct plan *p, struct pawl_err *err)
+{
+    p->r->let_go = true; /* nothing was cut off */
+    workflow_count_divergence();
+    return feature_flow_end(
+        p->d, p->r->seq,
+        (struct flow_end_as){ .state = PAWL_DEAD_LETTER, .error = p->q->why }, err);
+}
+
+static enum pawl_status decide(struct plan *p, struct pawl_err *err)
+{
+    size_t waits, settled;
+    bool go = true;
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < p->q->n && st == PAWL_OK && go; i++)
+        st = plan_one(p, i, &go, err);
+    if (st == PAWL_OK && go && p->n_children)
+        st = accept_children(p, &go, err);
+    if (st != PAWL_OK)
+        return st;
+    if (!go) {
+        unplan(p);
+        return p->q->diverged ? diverge(p, err) : PAWL_OK;
+    }
+    st = say_all(p, &waits, &settled, err);
+    if (st == PAWL_OK)
+        st = publish(p, err);
+    if (st == PAWL_OK && p->ended)
+        st = feature_flow_step(p->d, p->op, err);
+    if (st != PAWL_OK)
+        return st;
+    if (p->older)
+        return suspend(p, feature_now(p->d), err);
+    if (waits && !settled) {
+        int64_t at_us = 0;
+        st = waits_set(p, &at_us, err);
+        return st == PAWL_OK ? suspend(p, at_us, err) : st;
+    }
+    p->r->waits = 0;
+    return run_put(p->d, p->r, err);
+}
+
+/* The run begins with this operation, if it has not. *out false: that was refused. */
+static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
+{
+    bool cancelled = false;
+    enum pawl_status st = feature_flow_begin(p->d, p->op, &cancelled, err);
+    *out = st == PAWL_OK && p->op->status == PAWL_OK;
+    if (!*out)
+        return st;
+    if (!p->r->stored)
+        run_new(p->d, p->r);
+    p->r->flags |= RUN_BEGUN;
+    if (p->r->next_no == 1 && !p->r->version.data)
+        p->r->version = p->q->version;
+    return cancelled ? run_undo(p->d, p->r, REASON_CANCELLED, BYTES("cancelled"), err) : PAWL_OK;
+}
+
+enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err)
+{
+    struct workflow_op *w = op->feature.ctx;
+    struct workflow_steps *q = &w->steps;
+    struct arena *a = feature_arena(d);
+    struct plan p = { .d = d, .op = op, .q = q };
+    struct step_ref *refs = arena_zalloc(a, q->n + 1, sizeof *refs);
+    bool go;
+    p.row = arena_zalloc(a, q->n + 1, sizeof *p.row);
+    p.child = arena_zalloc(a, q->n + 1, sizeof *p.child);
+    p.known = arena_zalloc(a, q->n + 1, sizeof *p.known);
+    if (!refs || !p.row || !p.child || !p.known)
+        return err_no_memory(err, "steps");
+    CHECK(q->n <= STEPS_AT_ONCE_MAX);
+    q->suspended = q->diverged = false;
+    q->run_at_us = 0;
+    enum pawl_status st = run_get(d, op->feature.seq, &p.r, err);
+    if (st == PAWL_OK)
+        st = begin(&p, &go, err);
+    if (st != PAWL_OK || !go)
+        return st;
+    for (size_t i = 0; i < q->n; i++)
+        refs[i] = (struct step_ref){ p.r, q->v[i].no };
+    st = steps_load(d, refs, q->n, err);
+    p.older = p.r->undoing_us && !q->undoing;
+    if (st == PAWL_OK && q->undoing && !p.r->undoing_us) {
+        op->status = err_set(&op->err, PAWL_STATE, "the run does not undo");
+        return PAWL_OK;
+    }
+    return st == PAWL_OK ? decide(&p, err) : st;
+}
