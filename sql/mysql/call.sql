@@ -61,8 +61,13 @@ LEFT JOIN pawl_outcome o FORCE INDEX (PRIMARY) ON o.seq = v.seq;
 
 -- name: call_move
 -- in:   seq bigint[], lane int[], priority int[], run_at bigint[]
--- why:  The only update of a call's row: a moved call permanently shows its new values.
+-- why:  A moved call permanently shows its new values.
 each{UPDATE pawl_call SET lane = $2, priority = $3, run_at = $4 WHERE seq = $1};
+
+-- name: call_begin
+-- in:   seq bigint[], lane int[]
+-- why:  A call that becomes a flow; it no longer expires.
+each{UPDATE pawl_call SET lane = $2, expires_at = NULL WHERE seq = $1};
 
 -- name: call_remove
 -- in:   seq bigint[]

@@ -5,9 +5,10 @@ INSERT INTO pawl_ready into(seq = $1, track = $2, `rank` = $3, run_at = $4, atte
     pos = $8, key_no = $9);
 
 -- name: ready_remove
--- in:   seq bigint[], track int[], rank int[], run_at bigint[]; the first of them is enough here
-DELETE r FROM JSON_TABLE(json($1), '$[*]' COLUMNS (seq BIGINT PATH '$')) v
-STRAIGHT_JOIN pawl_ready r FORCE INDEX (PRIMARY) ON r.seq = v.seq;
+-- in:   seq bigint[], track int[], rank int[], run_at bigint[]
+-- why:  By seq, and only on the track where it was read: a call that has become a flow since stands on another.
+DELETE r FROM JSON_TABLE(json($1, $2), '$[*]' COLUMNS (seq BIGINT PATH '$[0]', track BIGINT PATH '$[1]')) v
+STRAIGHT_JOIN pawl_ready r FORCE INDEX (PRIMARY) ON r.seq = v.seq AND r.track = v.track;
 
 -- name: ready_pairs
 -- out:  track int, rank int, run_at bigint

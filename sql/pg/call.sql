@@ -56,9 +56,15 @@ LEFT JOIN pawl.outcome o ON o.seq = s.seq;
 
 -- name: call_move
 -- in:   seq bigint[], lane int[], priority int[], run_at bigint[]
--- why:  The only update of a call's row: a moved call permanently shows its new values.
+-- why:  A moved call permanently shows its new values.
 UPDATE pawl.call c SET lane = v.lane, priority = v.priority, run_at = v.run_at
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) v (seq, lane, priority, run_at)
+WHERE c.seq = v.seq;
+
+-- name: call_begin
+-- in:   seq bigint[], lane int[]
+-- why:  A call that becomes a flow; it no longer expires.
+UPDATE pawl.call c SET lane = v.lane, expires_at = NULL FROM unnest($1::bigint[], $2::bigint[]) v (seq, lane)
 WHERE c.seq = v.seq;
 
 -- name: call_remove

@@ -102,6 +102,12 @@ const char *call_wait_name(enum call_wait w)
         return "limit";
     case WAIT_WORKER:
         return "worker";
+    case WAIT_SIGNAL:
+        return "signal";
+    case WAIT_CHILDREN:
+        return "children";
+    case WAIT_TIMER:
+        return "timer";
     }
     return NULL;
 }

@@ -47,6 +47,7 @@ enum {
     WATCH_BATCH = 8,
     WATCH_END = 16,
     WATCH_ALL = 31,
+    WATCH_FLOW = 32, /* a flow, whatever else watches it; told and never stored */
 };
 
 /* The request for a call. After call_spec_settle() every name that has a default is filled in, and
@@ -119,7 +120,19 @@ static inline bool counts_retry_alone(struct attempt_counts t)
     return t.lost > 0;
 }
 
-enum call_wait { WAIT_NONE, WAIT_TIME, WAIT_RETRY, WAIT_KEY, WAIT_PAUSED, WAIT_LIMIT, WAIT_WORKER };
+enum call_wait {
+    WAIT_NONE,
+    WAIT_TIME,
+    WAIT_RETRY,
+    WAIT_KEY,
+    WAIT_PAUSED,
+    WAIT_LIMIT,
+    WAIT_WORKER,
+    /* of flows */
+    WAIT_SIGNAL,
+    WAIT_CHILDREN,
+    WAIT_TIMER,
+};
 /* The name of a reason in the API; NULL for WAIT_NONE. */
 const char *call_wait_name(enum call_wait w);
 

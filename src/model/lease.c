@@ -24,13 +24,14 @@ enum {
     HAS_KEY = 32,    /* key, and key_no as a difference to the previous item; without: no key */
     HAS_POS = 64,    /* the difference to the seq; without: it equals the seq, or there is no key */
     HAS_MARKS = 128, /* without: none */
-    HAS_ALL = 255,
+    HAS_SINCE = 256, /* the difference to the run_at; without: 0 */
+    HAS_ALL = 511,
 };
 
 #define VERSION 1
 #define VARINT_LEN_MAX 10
-/* Flags and eleven numbers. */
-#define ITEM_LEN_MAX (12 * VARINT_LEN_MAX)
+/* Flags and twelve numbers. */
+#define ITEM_LEN_MAX (13 * VARINT_LEN_MAX)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -58,7 +59,7 @@ static int flags_of(const struct held *h, const struct held *before)
            (h->lane != before->lane ? HAS_LANE : 0) |
            (h->priority != before->priority ? HAS_PRIORITY : 0) | (counts ? HAS_COUNTS : 0) |
            (h->key ? HAS_KEY : 0) | (h->key && h->pos != h->seq ? HAS_POS : 0) |
-           (h->marks ? HAS_MARKS : 0);
+           (h->marks ? HAS_MARKS : 0) | (h->since_us ? HAS_SINCE : 0);
 }
 
 static unsigned char *put_item(unsigned char *at, const struct held *h, const struct held *before)
@@ -86,6 +87,8 @@ static unsigned char *put_item(unsigned char *at, const struct held *h, const st
         at = put_diff(at, h->pos, h->seq);
     if (flags & HAS_MARKS)
         at = put(at, h->marks);
+    if (flags & HAS_SINCE)
+        at = put_diff(at, h->since_us, h->run_at_us);
     return at;
 }
 
@@ -200,7 +203,8 @@ static struct held get_item(struct reader *r, const struct held *before)
     }
     get_key(r, flags, before, &h);
     h.marks = flags & HAS_MARKS ? (unsigned)get_int(r, (int64_t)get(r), 1) : 0;
-    r->failed |= flags_of(&h, before) != flags;
+    h.since_us = flags & HAS_SINCE ? get_diff(r, h.run_at_us) : 0;
+    r->failed |= h.since_us < 0 || flags_of(&h, before) != flags;
     return h;
 }
 

@@ -24,6 +24,7 @@ struct held {
     int64_t pos;    /* its place in the key's line, to which it returns when it is released */
     int64_t key_no; /* its number within the key, from 1 */
     unsigned marks; /* WATCH_... bits of the claim, besides those of the call itself */
+    int64_t since_us; /* of a flow: when its present step began; 0: when the attempt began */
 };
 
 /* Pack n items sorted by seq into `a`. Seqs are stored as differences; other fields only where they

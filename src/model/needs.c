@@ -89,6 +89,37 @@ bool needs_served(const struct bytes *needs, size_t n_needs, const struct bytes 
     return true;
 }
 
+bool needs_steps(const struct bytes *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (bytes_eq(v[i], NEED_STEPS))
+            return true;
+    return false;
+}
+
+const struct bytes *needs_with_steps(struct arena *a, const struct bytes *v, size_t n)
+{
+    struct bytes *to = arena_alloc(a, (n + 1) * sizeof *to);
+    size_t at = 0;
+    if (!to)
+        return NULL;
+    while (at < n && bytes_cmp(v[at], NEED_STEPS) < 0)
+        at++;
+    for (size_t i = 0; i < n; i++)
+        to[i + (i >= at)] = v[i];
+    to[at] = NEED_STEPS;
+    return to;
+}
+
+const struct bytes *needs_without_steps(struct arena *a, const struct bytes *v, size_t n)
+{
+    struct bytes *to = n > 1 ? arena_alloc(a, (n - 1) * sizeof *to) : NULL;
+    for (size_t i = 0, at = 0; to && i < n; i++)
+        if (!bytes_eq(v[i], NEED_STEPS))
+            to[at++] = v[i];
+    return to;
+}
+
 bool needs_same(const struct bytes *v, size_t n, const struct bytes *w, size_t m)
 {
     bool same = n == m;

@@ -38,6 +38,16 @@ MUST_USE enum pawl_status needs_of_json(struct arena *a, const struct json *list
 /* Is every name of the settled list `needs` in the settled list `has`? */
 bool needs_served(const struct bytes *needs, size_t n_needs, const struct bytes *has, size_t n_has);
 
+/* What a call that has begun to take steps needs besides its own needs: a worker that can go on
+ * with it. Users cannot name it, because no name of theirs has a "@". */
+#define NEED_STEPS BYTES("@steps")
+/* Has the settled list NEED_STEPS? */
+bool needs_steps(const struct bytes *v, size_t n);
+/* The settled list with NEED_STEPS, of n + 1 names, and without it, of n - 1; the new list is in
+ * `a`, its names are borrowed. NULL without memory, and for an empty list. */
+const struct bytes *needs_with_steps(struct arena *a, const struct bytes *v, size_t n);
+const struct bytes *needs_without_steps(struct arena *a, const struct bytes *v, size_t n);
+
 /* Do two settled lists have the same names? */
 bool needs_same(const struct bytes *v, size_t n, const struct bytes *w, size_t m);
 

@@ -81,6 +81,10 @@ enum pawl_status archived_read(struct arena *a, const struct archive_row *row, s
         st = err_no_memory(err, "an archived call");
     if (st != PAWL_OK)
         return st;
+    if (needs_steps(s->needs, s->n_needs)) {
+        s->needs = needs_without_steps(a, s->needs, s->n_needs);
+        s->n_needs--;
+    }
     s->id = t[T_ID];
     s->queue = t[T_QUEUE];
     s->type = t[T_TYPE];

@@ -25,6 +25,7 @@
 #ifndef STORE_FEATURE_H
 #define STORE_FEATURE_H
 
+#include "base/text.h"
 #include "store/ledger/stmt.h"
 #include "store/store.h"
 
@@ -49,6 +50,24 @@ struct inbox_row {
 
 /* Functions that are NULL are not called. Each returns another status than OK only if the whole
  * transaction must be undone. */
+/* An attempt of a flow is about to end: the verdict of the model, and what is to become of it. */
+struct flow_end {
+    int64_t seq;
+    struct bytes id;
+    enum pawl_state state; /* PENDING: it will be retried, or goes on later */
+    enum ending how;
+    struct bytes error;           /* with an error, a timeout, a refusal, a loss */
+    struct attempt_counts counts; /* after this attempt */
+    int64_t claimed_us;           /* when the attempt was claimed */
+    /* answer */
+    enum flow_next {
+        FLOW_AS_IS,
+        FLOW_AGAIN, /* pending and due now, with no attempts counted */
+        FLOW_ENDS,  /* with `state` and `error`; what it was to send is not sent, its object keeps
+                       its  state */
+    } next;
+};
+
 struct feature {
     const char *name;
     unsigned watch; /* WATCH_... bits of calls (call_spec.watch, or set by the claim that holds
@@ -61,6 +80,10 @@ struct feature {
     /* Decide one operation, in its turn. The fence has been checked. A refusal is in op->status and
      * op->err. */
     enum pawl_status (*apply)(struct ledger *d, struct op *op, struct pawl_err *err);
+    /* The fence of an operation does not hold, perhaps because the operation itself was stored
+     * before and let go of the call: answer that, with op->feature.repeated; else it is LOST_LEASE.
+     */
+    enum pawl_status (*former)(struct ledger *d, struct op *op, struct pawl_err *err);
     /* Watched calls moved. Called before a claim of the group looks for calls, and before the group
      * is written, until nothing moves any more; more than MOVED_ROUNDS_MAX rounds end the process.
      * Never called while another function of a feature runs. */
@@ -76,6 +99,30 @@ struct feature {
     /* Copy an operation's question and answer place (ctx), with all it points to, into `a`: for a
      * caller that may leave before the answer. NULL without memory. */
     void *(*copy)(struct arena *a, const void *ctx);
+
+    /* ---- Flows: one feature has these ---- */
+
+    /* Attempts of these flows may end in this transaction, or they are cancelled or retried: lock
+     * and read the feature's rows of them. By seq, each flow once in a transaction, before the
+     * functions below name it. */
+    enum pawl_status (*flows_ending)(struct ledger *d, const int64_t *seqs, size_t n,
+                                     struct pawl_err *err);
+    /* Decide what follows. It writes nothing: what is to be written is written in moved(). A finish
+     * may ask twice, with a result and then with what became of it; the last answer counts. */
+    enum pawl_status (*flow_end)(struct ledger *d, struct flow_end *q, struct pawl_err *err);
+    /* A cancel of a flow that has not ended. It stays PROCESSING. */
+    enum pawl_status (*flow_cancel)(struct ledger *d, int64_t seq, struct pawl_err *err);
+    /* An ended flow is about to be pending again: it will go on as a flow. A refusal is in
+     * op->status and op->err. */
+    enum pawl_status (*flow_retry)(struct ledger *d, int64_t seq, struct op *op,
+                                   struct pawl_err *err);
+    /* For readers: what these flows wait for, which no lease holds. WAIT_NONE: it is not known. */
+    enum pawl_status (*flows_shown)(struct ledger *d, const int64_t *seqs, size_t n,
+                                    enum call_wait *out, struct pawl_err *err);
+    /* Before gc removes ended calls that the feature watches (flows: if `watch` has WATCH_FLOW):
+     * set keep[i] for those that have to stay for now. May be had by any feature. */
+    enum pawl_status (*keep)(struct ledger *d, const int64_t *seqs, size_t n, bool *keep,
+                             struct pawl_err *err);
 };
 
 /* ---- For the functions of a feature ---------------------------------------------------------- */
@@ -135,5 +182,62 @@ MUST_USE enum pawl_status feature_row(struct ledger *d, enum sql_name name, cons
  * (in moved(): of one that moved calls), and that operation's `brings` is set if calls may be due,
  * so that waiters and workers are told. */
 MUST_USE enum pawl_status feature_nested(struct ledger *d, struct op *nested, struct pawl_err *err);
+
+/* ---- Calls as the group sees them ------------------------------------------------------------ */
+
+/* A call with what earlier operations of the group decided. Strings live as long as the
+ * transaction. */
+struct feature_call {
+    int64_t seq; /* 0: there is no such call */
+    struct bytes id, key, queue, type;
+    enum pawl_state state; /* of a flow that waits: PROCESSING */
+    bool flow, held;       /* held: by a lease */
+    bool gone;             /* its retention is over: only id and state are known */
+    int priority;
+    int64_t run_at_us;
+};
+/* Read these calls at once, so that feature_call_at() finds them in memory. */
+MUST_USE enum pawl_status feature_calls_load(struct ledger *d, const int64_t *seqs, size_t n,
+                                             struct pawl_err *err);
+MUST_USE enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_call *out,
+                                          struct pawl_err *err);
+/* The request of a call that is not gone, with its input. */
+MUST_USE enum pawl_status feature_call_spec(struct ledger *d, int64_t seq, struct call_spec *out,
+                                            struct pawl_err *err);
+MUST_USE enum pawl_status feature_call_named(struct ledger *d, struct bytes id,
+                                             struct feature_call *out, struct pawl_err *err);
+
+/* ---- Flows ----------------------------------------------------------------------------------- */
+
+/* A flow is a call that has begun to take steps. From then on it is PROCESSING to everybody until
+ * it ends, also while it waits and no lease holds it; only a worker that has NEED_STEPS gets it.
+ * The first three act on the call that the fence of `op`, an OP_FEATURE, names. */
+
+/* Later than every time: a flow that waits for an event alone. */
+#define FLOW_NEVER_US TIME_LAST_US
+
+/* It is a flow from now on, if it is not one yet; that is its first step. *out_cancel: a cancel was
+ * requested before, and that request is removed. Refused, in op->status: STATE before the second
+ * half of the schema's step has run; INVALID while a call before it in its run has not ended; FULL
+ * without a lane. */
+MUST_USE enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_cancel,
+                                             struct pawl_err *err);
+/* A step of it is stored: attempts and losses count anew, and its timeout begins anew. */
+MUST_USE enum pawl_status feature_flow_step(struct ledger *d, const struct op *op,
+                                            struct pawl_err *err);
+/* It leaves its lease, and waits until run_at_us or OP_WAKE. With a key it stays the first of the
+ * key. moved() is told, flow_end() is not asked. */
+MUST_USE enum pawl_status feature_flow_suspend(struct ledger *d, struct op *op, int64_t run_at_us,
+                                               struct pawl_err *err);
+/* How a flow ends. */
+struct flow_end_as {
+    enum pawl_state state; /* COMPLETED, FAILED, DEAD_LETTER, CANCELLED */
+    struct bytes error;    /* FAILED, DEAD_LETTER */
+    struct payload result; /* COMPLETED */
+};
+/* End a flow, wherever it is; one that has ended stays as it is. What its lease's owner says later
+ * is LOST_LEASE. moved() is told. */
+MUST_USE enum pawl_status feature_flow_end(struct ledger *d, int64_t seq, struct flow_end_as as,
+                                           struct pawl_err *err);
 
 #endif

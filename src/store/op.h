@@ -165,8 +165,8 @@ struct by_id {
     /* answer */
     int64_t seq;
     enum pawl_state state; /* after the operation: CANCEL: CANCELLED, or PROCESSING with the cancel
-                              request stored; RETRY: PENDING; with STATE: the state that does not
-                              allow it */
+                              request stored; RETRY: PENDING, PROCESSING for a flow (feature.h);
+                              with STATE: the state that does not allow it */
 };
 
 /* OP_PAUSE: pause or resume a queue, which need not exist yet. */
@@ -523,6 +523,7 @@ struct queue_row {
     struct bytes queue;
     bool paused;
     int64_t pending, due, processing; /* up to COUNT_MAX */
+    int64_t waiting;                  /* flows that no lease holds; they are in no other count */
     int64_t oldest_due_us;            /* run_at of the longest-due call; 0: none */
 };
 struct queue_rows {

@@ -247,7 +247,7 @@ static void check_finished(const struct finish *q)
 static void check_by_id(enum op_kind kind, const struct by_id *q)
 {
     CHECK(q->seq > 0);
-    CHECK(kind != OP_RETRY || q->state == PAWL_PENDING);
+    CHECK(kind != OP_RETRY || q->state == PAWL_PENDING || q->state == PAWL_PROCESSING);
     CHECK(kind != OP_CANCEL || q->state == PAWL_CANCELLED || q->state == PAWL_PROCESSING);
 }
 

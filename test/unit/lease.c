@@ -45,6 +45,7 @@ static void eq_held(const struct held *a, const struct held *b)
     EQ_INT(a->pos, b->pos);
     EQ_INT(a->key_no, b->key_no);
     EQ_UINT(a->marks, b->marks);
+    EQ_INT(a->since_us, b->since_us);
 }
 
 static void round_trip(const struct held *v, size_t n)
@@ -78,11 +79,11 @@ TEST(an_ordinary_lease_is_small)
 TEST(the_edges_of_every_field)
 {
     static const struct held v[] = {
-        { 1, INT64_MIN, INT_MIN, INT_MIN, { INT_MAX, 0, 0 }, 0, 0, 0, 0 },
-        { 2, INT64_MAX, INT_MAX, INT_MAX, { 0, INT_MAX, 0 }, INT_MAX, INT64_MAX, INT64_MAX, 1 },
-        { 4, INT64_MIN, 0, 0, { 0, 0, INT_MAX }, 1, 1, 1, INT_MAX },
-        { INT64_MAX - 1, 0, -1, 1, { 0, 0, 0 }, 0, 0, 0, WATCH_ALL },
-        { INT64_MAX, -1, INT_MIN, INT_MAX, { 1, 1, 1 }, 7, INT64_MAX, 3, 0 },
+        { 1, INT64_MIN, INT_MIN, INT_MIN, { INT_MAX, 0, 0 }, 0, 0, 0, 0, 0 },
+        { 2, INT64_MAX, INT_MAX, INT_MAX, { 0, INT_MAX, 0 }, INT_MAX, INT64_MAX, INT64_MAX, 1, 1 },
+        { 4, INT64_MIN, 0, 0, { 0, 0, INT_MAX }, 1, 1, 1, INT_MAX, INT64_MAX },
+        { INT64_MAX - 1, 0, -1, 1, { 0, 0, 0 }, 0, 0, 0, WATCH_ALL, 0 },
+        { INT64_MAX, -1, INT_MIN, INT_MAX, { 1, 1, 1 }, 7, INT64_MAX, 3, 0, INT64_MAX },
     };
     round_trip(v, 0);
     for (size_t n = 1; n <= COUNT_OF(v); n++)
@@ -112,6 +113,7 @@ static size_t any_lease(struct held *v)
         h.key_no = keyed ? 1 + (int64_t)roll(1000) : 0;
         h.pos = !keyed ? 0 : roll(4) ? h.seq : 1 + (int64_t)roll(1 << 20);
         h.marks = roll(8) ? 0 : 1 + (unsigned)roll(WATCH_ALL);
+        h.since_us = roll(8) ? 0 : 1 + (int64_t)roll(UINT64_C(1) << 52);
         v[i] = h;
     }
     return n;
@@ -194,12 +196,16 @@ TEST(known_breakage)
     static const struct bytes bad[] = {
         BYTES(""),
         BYTES("\1"),
-        BYTES("\2\0"),       /* another version */
-        BYTES("\1\0\0"),     /* bytes after the end */
-        BYTES("\1\1"),       /* an item missing */
-        BYTES("\1\1\x20"),   /* a key that is missing */
-        BYTES("\1\1\x80\1"), /* marks that are missing */
-        BYTES("\1\1\x80\0"), /* marks of 0, which are not written */
+        BYTES("\2\0"),         /* another version */
+        BYTES("\1\0\0"),       /* bytes after the end */
+        BYTES("\1\1"),         /* an item missing */
+        BYTES("\1\1\x20"),     /* a key that is missing */
+        BYTES("\1\1\x80\1"),   /* marks that are missing */
+        BYTES("\1\1\x80\0"),   /* marks of 0, which are not written */
+        BYTES("\1\1\x80\2"),   /* a time of a step that is missing */
+        BYTES("\1\1\x80\2\0"), /* such a time of 0, which is not written */
+        BYTES("\1\1\x80\2\1"), /* below 0 */
+        BYTES("\1\1\x80\4\1"), /* a flag of a later version */
         /* A number with a longer encoding than necessary. */
         BYTES("\1\1\1\x80\x00"),
         BYTES("\1\1\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), /* a seq beyond 63 bits */

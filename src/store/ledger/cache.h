@@ -77,8 +77,12 @@ struct led_call {
     bool payload;
     int64_t created_us, own_run_at_us, own_expires_us;
     int own_lane, own_priority;
-    bool fresh;       /* its row of `call` is not written */
-    bool moved;       /* its row of `call` has to be updated: lane, priority or run_at changed */
+    bool fresh;      /* its row of `call` is not written */
+    bool moved;      /* its row of `call` has to be updated: lane, priority or run_at changed */
+    bool begins;     /* it became a flow, and its row of `call` does not say so */
+    bool flow_asked; /* flows_ending() has named it */
+    bool flow_shown; /* flow_wait is what flows_shown() answered */
+    enum call_wait flow_wait;
     bool partial;     /* only its place is known: it was read as a row of a line */
     bool lean;        /* partial, but enough is known to end its attempt */
     bool cut;         /* its input was not read with it, because it is long */
@@ -671,6 +675,46 @@ MUST_USE enum pawl_status led_moved_tell(struct ledger *c, struct op *const *v, 
 MUST_USE enum pawl_status led_features_forget(struct ledger *c, const int64_t *seqs, size_t n,
                                               struct pawl_err *err);
 
+/* Ask the features which of these ended calls have to stay for now. keep[i] is set for those. */
+MUST_USE enum pawl_status led_features_keep(struct ledger *c, const int64_t *seqs, size_t n,
+                                            bool *keep, struct pawl_err *err);
+
+/* ---- Flows (flow.c) -------------------------------------------------------------------------- */
+
+/* Is the call a flow? False without a feature that has flows. */
+MUST_USE enum pawl_status led_flow(struct ledger *c, const struct led_call *it, bool *out,
+                                   struct pawl_err *err);
+/* Its state to everybody: a flow that waits is PROCESSING. */
+MUST_USE enum pawl_status led_state(struct ledger *c, const struct led_call *it,
+                                    enum pawl_state *out, struct pawl_err *err);
+/* For readers, whose lanes are read: is it a flow that no lease holds and that has not ended? */
+bool led_flow_waits(const struct ledger *c, const struct led_call *it);
+/* For readers: read the lanes of these calls, and what flows among them wait for. */
+MUST_USE enum pawl_status led_flows_look(struct ledger *c, struct led_call *const *v, size_t n,
+                                         struct pawl_err *err);
+/* Such a flow as a reader sees it; *out has been filled in as for any pending call. */
+MUST_USE enum pawl_status led_flow_show(struct ledger *c, struct led_call *it,
+                                        struct call_where where, struct call *out,
+                                        struct pawl_err *err);
+/* Let the feature read its rows of those of these calls that are flows: their attempts may end, or
+ * they are cancelled or retried. */
+MUST_USE enum pawl_status led_flows_ending(struct ledger *c, struct led_call *const *v, size_t n,
+                                           struct pawl_err *err);
+/* The same for the calls that the operations of a group name. */
+MUST_USE enum pawl_status led_flows_foresee(struct ledger *c, struct op *const *v, size_t n,
+                                            struct pawl_err *err);
+struct led_end;
+/* An attempt of this call ends with e->verdict: if it is a flow, its feature may decide otherwise.
+ */
+MUST_USE enum pawl_status led_flow_ends(struct ledger *c, struct led_call *it, struct led_end *e,
+                                        struct pawl_err *err);
+/* Cancel a flow. */
+MUST_USE enum pawl_status led_flow_cancel(struct ledger *c, struct led_call *it,
+                                          struct pawl_err *err);
+/* An ended call is about to be retried: if it is a flow, its feature may refuse, in op->status. */
+MUST_USE enum pawl_status led_flow_retry(struct ledger *c, struct op *op, struct led_call *it,
+                                         struct pawl_err *err);
+
 /* ---- Objects (object.c) ---------------------------------------------------------------------- */
 
 /* The object, which is read if necessary; version 0: there is none. *out is borrowed for the
@@ -813,15 +857,33 @@ struct led_end {
     struct attempt_end end;
     struct payload result;
     struct bytes error;
-    int64_t started_us;
+    int64_t started_us, claimed_us;
     bool owner; /* a finish by the owner: the outcome records its token */
     struct verdict verdict;
+    enum flow_next flow;     /* of a flow: what its feature decided */
+    struct bytes flow_error; /* ENDS: the error of the outcome; `error` is that of the attempt */
 };
 /* End one attempt of the i-th call of a lease, in a finish or a reclaim; fills in e->verdict. *out:
  * the call, in its new place. */
 MUST_USE enum pawl_status led_attempt_end(struct ledger *c, struct led_lease *l, size_t i,
                                           struct led_end *e, struct led_call **out,
                                           struct pawl_err *err);
+/* A call that a lease holds, with what is needed to end its attempt, and its lease. */
+MUST_USE enum pawl_status led_held_call(struct ledger *c, int64_t seq, struct led_call **out,
+                                        struct pawl_err *err);
+/* Choose the place of a held call that is handed back. */
+MUST_USE enum pawl_status led_place_back(struct ledger *c, const struct led_call *it,
+                                         enum led_place *out, struct pawl_err *err);
+/* Hand back the i-th call of a lease (i below 0: none) and those behind it in its run. Items of `f`
+ * that name them are answered. */
+MUST_USE enum pawl_status led_hand_back(struct ledger *c, struct op *op, struct led_lease *l, int i,
+                                        struct finish *f, struct pawl_err *err);
+/* When the present step of the i-th call of a lease began: for a call that is no flow, its attempt.
+ */
+static inline int64_t led_since(const struct led_lease *l, size_t i)
+{
+    return l->held[i].since_us ? l->held[i].since_us : l->claimed_us;
+}
 /* End the calls of a lease with `until` that are past their timeout; their ids are added to
  * op->extend. *out_last_us: the last deadline of the calls that are left; l->missing if none is
  * left. */

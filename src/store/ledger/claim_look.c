@@ -239,7 +239,7 @@ void led_claim_ask_last(struct ledger *c, struct led_batch *b)
 
 static void next_due_by(struct claim *q, int64_t at_us)
 {
-    if (!q->next_due_us || at_us < q->next_due_us)
+    if (at_us < FLOW_NEVER_US && (!q->next_due_us || at_us < q->next_due_us))
         q->next_due_us = at_us;
 }
 

@@ -32,8 +32,12 @@ void led_init(struct ledger *c, const struct store_conf *conf, const struct led_
     c->key_pending_max = conf->key_pending_max;
     c->features = conf->features;
     c->n_features = conf->n_features;
-    for (size_t i = 0; i < c->n_features; i++)
-        c->watch |= c->features[i]->watch;
+    for (size_t i = 0; i < c->n_features; i++) {
+        const struct feature *f = c->features[i];
+        c->watch |= f->watch;
+        CHECK(!f->flow_end || !c->flows); /* a flow belongs to one feature */
+        c->flows = f->flow_end ? f : c->flows;
+    }
 }
 
 void led_end(struct ledger *c)

@@ -108,13 +108,13 @@ static enum pawl_status named_call(struct ledger *c, struct op *op, struct led_c
         st = led_id_check(q->id, *out, err);
     if (st != PAWL_OK)
         return st;
-    q->state = (*out)->now.state;
-    if ((*out)->now.place == AT_GONE) {
+    st = led_state(c, *out, &q->state, err);
+    if (st == PAWL_OK && (*out)->now.place == AT_GONE) {
         op->status = err_set(&op->err, PAWL_GONE, "call \"%.*s\" has ended and is no longer kept",
                              BYTES_ARG(q->id));
         *out = NULL;
     }
-    return PAWL_OK;
+    return st;
 }
 
 static enum pawl_status refuse_state(struct op *op)
@@ -129,6 +129,7 @@ static enum pawl_status refuse_state(struct op *op)
 static enum pawl_status request_cancel(struct ledger *c, struct led_call *it, struct pawl_err *err)
 {
     struct led_lease *l;
+    bool flow = false;
     if (it->now.cancel_requested)
         return PAWL_OK;
     enum pawl_status st = led_holders_load(c, &it, 1, err);
@@ -137,6 +138,10 @@ static enum pawl_status request_cancel(struct ledger *c, struct led_call *it, st
     if (st == PAWL_OK &&
         (!l || led_lease_find(l, it->seq) < 0 || l->state[led_lease_find(l, it->seq)] != HELD_OPEN))
         st = led_again(c, "a call of a lease", err);
+    if (st == PAWL_OK && c->flows)
+        st = led_lane_flow(c, l->held[led_lease_find(l, it->seq)].lane, &flow, err);
+    if (st == PAWL_OK && flow) /* it has begun since it was read */
+        st = led_again(c, "a call that is a flow now", err);
     if (st == PAWL_OK)
         it->now.cancel_requested = true;
     return st;
@@ -146,11 +151,20 @@ enum pawl_status led_cancel(struct ledger *c, struct op *op, struct pawl_err *er
 {
     struct by_id *q = &op->by_id;
     struct led_call *it;
+    bool flow = false;
     enum pawl_status st = named_call(c, op, &it, err);
     if (st != PAWL_OK || !it || q->state == PAWL_CANCELLED)
         return st;
+    if (q->state == PAWL_PROCESSING && q->only_pending)
+        return refuse_state(op);
     if (q->state == PAWL_PROCESSING)
-        return q->only_pending ? refuse_state(op) : request_cancel(c, it, err);
+        st = led_flow(c, it, &flow, err);
+    if (st != PAWL_OK)
+        return st;
+    if (flow)
+        return led_flow_cancel(c, it, err);
+    if (q->state == PAWL_PROCESSING)
+        return request_cancel(c, it, err);
     if (q->state != PAWL_PENDING)
         return refuse_state(op);
     q->state = PAWL_CANCELLED;
@@ -226,8 +240,11 @@ enum pawl_status led_retry(struct ledger *c, struct op *op, struct pawl_err *err
         return st;
     if (!pawl_state_ended(q->state) || !call_may(q->state, PAWL_PENDING))
         return refuse_state(op);
-    q->state = PAWL_PENDING;
-    return led_retry_call(c, it, err);
+    st = led_flow_retry(c, op, it, err);
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
+    st = led_retry_call(c, it, err);
+    return st == PAWL_OK ? led_state(c, it, &q->state, err) : st;
 }
 
 /* With a run_at in the future it leaves the line; a delayed call that is due now joins it. */
@@ -249,7 +266,12 @@ static enum pawl_status line_move(struct ledger *c, struct led_stand *to, struct
 static enum pawl_status refuse_held(struct ledger *c, struct op *op, struct led_call *it,
                                     struct pawl_err *err)
 {
-    enum pawl_status st = led_holders_load(c, &it, 1, err);
+    bool flow;
+    enum pawl_status st = led_flow(c, it, &flow, err);
+    if (st == PAWL_OK && flow)
+        return refuse_state(op);
+    if (st == PAWL_OK)
+        st = led_holders_load(c, &it, 1, err);
     if (st != PAWL_OK)
         return st;
     ssize_t at = led_lease_find(it->lease, it->seq);

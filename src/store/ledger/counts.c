@@ -17,6 +17,12 @@ static int compare_rows(const void *a, const void *b)
     return bytes_cmp(((const struct queue_row *)a)->queue, ((const struct queue_row *)b)->queue);
 }
 
+static bool is_flow(const struct ledger *c, int64_t lane)
+{
+    const struct led_lane *it = led_lane_at(c, (int)lane);
+    return it && it->flow;
+}
+
 /* Sort the rows and merge duplicates. */
 static void rows_unique(struct queue_rows *rows)
 {
@@ -104,8 +110,11 @@ static enum pawl_status count_pairs(struct ledger *c, const struct queue_rows *r
     for (int i = 0; st == PAWL_OK && i < r->n; i++) {
         struct queue_row *row;
         st = lane_row(c, rows, (int)led_get_int(r, i, 0) / 2, &row, err);
-        if (st == PAWL_OK)
+        bool flow = is_flow(c, led_get_int(r, i, 0) / 2);
+        if (st == PAWL_OK && !flow)
             up(due ? &row->due : &row->pending, led_get_int(r, i, 1));
+        else if (st == PAWL_OK && !due)
+            up(&row->waiting, led_get_int(r, i, 1));
     }
     return st;
 }
@@ -120,7 +129,7 @@ static enum pawl_status count_ready(struct ledger *c, const struct queue_rows *r
         st = led_ready_check(led_get_int(r, i, 0), led_get_int(r, i, 1), led_get_int(r, i, 2), err);
         if (st == PAWL_OK)
             st = lane_row(c, rows, (int)(led_get_int(r, i, 0) / 2), &row, err);
-        if (st == PAWL_OK)
+        if (st == PAWL_OK && !is_flow(c, led_get_int(r, i, 0) / 2))
             oldest(row, led_get_int(r, i, 2), c->now_us);
     }
     if (st != PAWL_OK || r->n == 0)
@@ -149,6 +158,10 @@ static enum pawl_status count_line(struct ledger *c, const struct queue_rows *ro
                            "%lld are due",
                            (long long)led_get_int(r, i, 2), (long long)led_get_int(r, i, 1),
                            (long long)led_get_int(r, i, 0));
+        if (is_flow(c, led_get_int(r, i, 0))) {
+            up(&row->waiting, led_get_int(r, i, 1));
+            continue;
+        }
         up(&row->pending, led_get_int(r, i, 1));
         up(&row->due, led_get_int(r, i, 2));
         oldest(row, led_get_int(r, i, 3), c->now_us);
@@ -169,7 +182,7 @@ static enum pawl_status count_held(struct ledger *c, const struct queue_rows *ro
             st = lane_row(c, rows, l->held[i].lane, &row, err);
             if (st != PAWL_OK)
                 break;
-            if (led_lease_begun(l, i)) {
+            if (led_lease_begun(l, i) || is_flow(c, l->held[i].lane)) {
                 up(&row->processing, 1);
                 continue;
             }
@@ -198,7 +211,7 @@ static enum pawl_status drop_retired(struct ledger *c, struct queue_rows *rows,
     qsort(used, n_used, sizeof *used, compare_rows);
     for (size_t i = 0; i < rows->n; i++) {
         const struct queue_row *row = &rows->v[i];
-        if (row->paused || row->pending || row->processing ||
+        if (row->paused || row->pending || row->processing || row->waiting ||
             bsearch(row, used, n_used, sizeof *used, compare_rows))
             rows->v[n++] = *row;
     }

@@ -138,9 +138,28 @@ static enum pawl_status decide(struct ledger *c, struct op *op, bool loaded, str
     return st;
 }
 
+/* Was the operation, whose fence does not hold, stored before? */
+static enum pawl_status former(struct ledger *c, struct op *op, bool loaded, struct pawl_err *err)
+{
+    struct feature_op *q = &op->feature;
+    struct pawl_err lost = op->err;
+    q->brings = q->timed = q->repeated = false;
+    enum pawl_status st = loaded ? PAWL_OK : load(c, q->of, &op, 1, err);
+    op->status = PAWL_OK;
+    if (st == PAWL_OK)
+        st = q->of->former(c, op, err);
+    if (!q->repeated) {
+        op->status = PAWL_LOST_LEASE;
+        op->err = lost;
+    }
+    return st;
+}
+
 enum pawl_status led_feature(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     enum pawl_status st = fence(c, op, err);
+    if (st == PAWL_OK && op->status == PAWL_LOST_LEASE && op->feature.of->former)
+        return former(c, op, c->tx->loaded, err);
     return st == PAWL_OK && op->status == PAWL_OK ? decide(c, op, c->tx->loaded, err) : st;
 }
 
@@ -182,10 +201,12 @@ enum pawl_status led_moved_add(struct ledger *c, const struct led_call *call,
 {
     struct led_cache *tx = c->tx;
     enum led_place was = call->now.place;
-    unsigned watch = (call->spec.watch | call->now.marks) & c->watch;
+    bool flow = false;
+    enum pawl_status st = led_flow(c, call, &flow, err);
+    unsigned watch = (call->spec.watch | call->now.marks | (flow ? WATCH_FLOW : 0)) & c->watch;
     bool ends = to->place == AT_ENDED && was != AT_ENDED;
-    if (!watch || (was != AT_HELD && !ends))
-        return PAWL_OK;
+    if (st != PAWL_OK || !watch || (was != AT_HELD && !ends))
+        return st;
     if (tx->n_moved == tx->moved_room) {
         size_t room = tx->moved_room ? tx->moved_room * 2 : 16;
         struct moved *v = arena_alloc(&c->scratch, room * sizeof *v);
@@ -196,11 +217,12 @@ enum pawl_status led_moved_add(struct ledger *c, const struct led_call *call,
         tx->moved = v;
         tx->moved_room = room;
     }
-    tx->moved[tx->n_moved++] = (struct moved){ .seq = call->seq,
-                                               .id = call->spec.id,
-                                               .from = call->now.state,
-                                               .to = to->state,
-                                               .watch = watch };
+    tx->moved[tx->n_moved++] =
+        (struct moved){ .seq = call->seq,
+                        .id = call->spec.id,
+                        .from = flow && ends ? PAWL_PROCESSING : call->now.state,
+                        .to = to->state,
+                        .watch = watch };
     return PAWL_OK;
 }
 
@@ -252,6 +274,41 @@ enum pawl_status led_features_forget(struct ledger *c, const int64_t *seqs, size
         if (c->features[i]->forget)
             st = c->features[i]->forget(c, seqs, n, err);
     CRASH_POINT("ledger.features_forgot");
+    return st;
+}
+
+/* Those of the calls that this feature watches. */
+static enum pawl_status keep_ask(struct ledger *c, const struct feature *f, const int64_t *seqs,
+                                 size_t n, bool *keep, struct pawl_err *err)
+{
+    int64_t *v = arena_alloc(&c->scratch, n * sizeof *v);
+    bool *stays = arena_zalloc(&c->scratch, n, sizeof *stays);
+    size_t m = 0;
+    if (!v || !stays)
+        return err_no_memory(err, "gc");
+    for (size_t i = 0; i < n; i++) {
+        const struct led_call *it = led_call_find(c, seqs[i]);
+        bool flow = false;
+        enum pawl_status st = it ? led_flow(c, it, &flow, err) : PAWL_OK;
+        if (st != PAWL_OK)
+            return st;
+        if (it && ((it->spec.watch | (flow ? WATCH_FLOW : 0)) & f->watch))
+            v[m++] = seqs[i];
+    }
+    enum pawl_status st = m ? f->keep(c, v, m, stays, err) : PAWL_OK;
+    for (size_t i = 0, at = 0; i < n && at < m; i++)
+        if (seqs[i] == v[at])
+            keep[i] |= stays[at++];
+    return st;
+}
+
+enum pawl_status led_features_keep(struct ledger *c, const int64_t *seqs, size_t n, bool *keep,
+                                   struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < c->n_features && n && st == PAWL_OK; i++)
+        if (c->features[i]->keep)
+            st = keep_ask(c, c->features[i], seqs, n, keep, err);
     return st;
 }
 

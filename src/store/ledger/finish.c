@@ -57,7 +57,8 @@ static struct led_outcome *outcome_make(struct ledger *c, const struct led_lease
         return NULL;
     bool failed = to == PAWL_FAILED || to == PAWL_DEAD_LETTER;
     int64_t keep_us = it->spec.keep_us ? it->spec.keep_us : c->retention_us;
-    *o = (struct led_outcome){ .error = failed ? e->error : BYTES_NONE,
+    struct bytes error = e->flow == FLOW_ENDS ? e->flow_error : e->error;
+    *o = (struct led_outcome){ .error = failed ? error : BYTES_NONE,
                                .node = l->owner,
                                .token = e->owner ? token_bytes(l) : BYTES_NONE,
                                .claimed_us = l->claimed_us,
@@ -94,8 +95,8 @@ static enum pawl_status lean_get(struct ledger *c, int64_t seq, struct led_call 
     return *out && (*out)->lean ? PAWL_OK : led_call_get(c, seq, out, err);
 }
 
-static enum pawl_status held_call(struct ledger *c, int64_t seq, struct led_call **out,
-                                  struct pawl_err *err)
+enum pawl_status led_held_call(struct ledger *c, int64_t seq, struct led_call **out,
+                               struct pawl_err *err)
 {
     enum pawl_status st = lean_get(c, seq, out, err);
     if (st == PAWL_OK && (!*out || (*out)->now.place != AT_HELD))
@@ -105,8 +106,8 @@ static enum pawl_status held_call(struct ledger *c, int64_t seq, struct led_call
 
 /* Choose the place of a call that is handed back. The head of its key stays the head: in the line,
  * a call that was committed late may have a place before it. */
-static enum pawl_status place_back(struct ledger *c, const struct led_call *it, enum led_place *out,
-                                   struct pawl_err *err)
+enum pawl_status led_place_back(struct ledger *c, const struct led_call *it, enum led_place *out,
+                                struct pawl_err *err)
 {
     struct led_key *k;
     *out = AT_READY;
@@ -123,25 +124,29 @@ enum pawl_status led_attempt_end(struct ledger *c, struct led_lease *l, size_t i
 {
     struct led_call *it;
     CHECK(i < l->n && l->state[i] == HELD_OPEN); /* an attempt ends once */
-    enum pawl_status st = held_call(c, l->held[i].seq, &it, err);
+    enum pawl_status st = led_held_call(c, l->held[i].seq, &it, err);
     if (st == PAWL_OK)
         st = started(c, l, it, e, err);
     if (st != PAWL_OK)
         return st;
     int64_t held_us = l->until_us ? MIN(l->until_us, c->now_us) : c->now_us;
-    if (!attempt_timed_out(&c->scratch, &it->spec, e->started_us, held_us, &e->end, &e->error))
+    int64_t began_us = l->held[i].since_us ? l->held[i].since_us : e->started_us;
+    if (!attempt_timed_out(&c->scratch, &it->spec, began_us, held_us, &e->end, &e->error))
         return err_no_memory(err, "an attempt");
     struct attempt_of attempt = { &it->spec, it->now.counts, it->now.run_at_us };
     e->end.cancel_requested = it->now.cancel_requested;
     e->verdict = call_after(&attempt, &e->end, c->now_us, c->world);
-    st = row_add(c, l, it, e, err);
+    e->claimed_us = l->claimed_us;
+    st = led_flow_ends(c, it, e, err);
+    if (st == PAWL_OK)
+        st = row_add(c, l, it, e, err);
     if (st != PAWL_OK)
         return st;
     struct led_stand to = it->now;
     to.state = e->verdict.next;
     to.counts = e->verdict.counts;
     if (to.state == PAWL_PENDING) {
-        st = place_back(c, it, &to.place, err);
+        st = led_place_back(c, it, &to.place, err);
         if (st != PAWL_OK)
             return st;
         to.run_at_us = e->verdict.run_at_us;
@@ -450,7 +455,8 @@ static enum pawl_status send_all(struct ledger *c, struct op *op, const struct f
 
 /* ---- The operation --------------------------------------------------------------------------- */
 
-static void answer(struct ledger *c, const struct led_end *e, struct finish_item *f)
+static void answer(struct ledger *c, struct arena *a, const struct led_end *e,
+                   struct finish_item *f)
 {
     const struct verdict *v = &e->verdict;
     bool pending = v->next == PAWL_PENDING;
@@ -460,12 +466,14 @@ static void answer(struct ledger *c, const struct led_end *e, struct finish_item
     f->run_at_us = pending ? v->run_at_us : 0;
     f->finished_us = pending ? 0 : c->now_us;
     f->error_out = failed || (pending && v->count_attempt) ? e->error : BYTES_NONE;
+    if (failed && e->flow == FLOW_ENDS)
+        f->error_out = arena_copy(a, e->flow_error);
 }
 
 /* Hand back every call behind one that did not complete, whatever the finish says about it, unless
  * it was handed back before. */
-static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_lease *l, int i,
-                                  struct finish *f, struct pawl_err *err)
+enum pawl_status led_hand_back(struct ledger *c, struct op *op, struct led_lease *l, int i,
+                               struct finish *f, struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
     for (; i >= 0 && st == PAWL_OK; i = l->run[i].behind) {
@@ -477,7 +485,7 @@ static enum pawl_status hand_back(struct ledger *c, struct op *op, struct led_le
         st = led_attempt_end(c, l, (size_t)i, &e, &it, err);
         for (size_t k = 0; k < f->n && st == PAWL_OK && !named; k++)
             if ((named = f->v[k].seq_found == l->held[i].seq))
-                answer(c, &e, &f->v[k]);
+                answer(c, op->a, &e, &f->v[k]);
         if (st == PAWL_OK && it->now.place == AT_ENDED && !named)
             st = led_told_ended(op, it->spec.id, err);
         if (st == PAWL_OK)
@@ -500,6 +508,28 @@ static enum pawl_status with_apply(struct ledger *c, struct op *op, const struct
     return e->error.data ? PAWL_OK : err_no_memory(err, "a finish");
 }
 
+/* What goes with a result: calls that it sends, and the state of its object. Not if its feature
+ * lets a flow end otherwise, or go on. */
+static enum pawl_status result_apply(struct ledger *c, struct op *op, struct finish_item *it,
+                                     struct led_end *e, struct pawl_err *err)
+{
+    struct led_call *call;
+    if (e->end.how != END_RESULT || (!it->n_send && it->state_do == STATE_KEEP))
+        return PAWL_OK;
+    enum pawl_status st = led_held_call(c, it->seq_found, &call, err);
+    struct led_end first = *e;
+    first.verdict = (struct verdict){ .next = PAWL_COMPLETED };
+    if (st == PAWL_OK)
+        st = led_flow_ends(c, call, &first, err);
+    if (st != PAWL_OK || first.flow != FLOW_AS_IS)
+        return st;
+    if (it->n_send)
+        st = send_all(c, op, it, e, err);
+    if (st == PAWL_OK && e->end.how == END_RESULT && it->state_do != STATE_KEEP)
+        st = state_write(c, it, call, err);
+    return st;
+}
+
 static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_lease *l,
                                    struct finish *f, struct finish_item *it, struct pawl_err *err)
 {
@@ -511,18 +541,15 @@ static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_l
                          .result = it->result,
                          .error = it->error,
                          .started_us = it->started_us,
+                         .claimed_us = l->claimed_us,
                          .owner = true };
     const struct led_lane *lane;
     struct led_call *call;
     enum pawl_status st = PAWL_OK;
     if (it->with)
         st = with_apply(c, op, f, it, &e, err);
-    if (st == PAWL_OK && e.end.how == END_RESULT && it->n_send)
-        st = send_all(c, op, it, &e, err);
-    if (st == PAWL_OK && e.end.how == END_RESULT && it->state_do != STATE_KEEP)
-        st = held_call(c, it->seq_found, &call, err);
-    if (st == PAWL_OK && e.end.how == END_RESULT && it->state_do != STATE_KEEP)
-        st = state_write(c, it, call, err);
+    if (st == PAWL_OK)
+        st = result_apply(c, op, it, &e, err);
     if (st == PAWL_OK)
         st = led_lane(c, l->held[i].lane, &lane, err);
     if (st != PAWL_OK)
@@ -532,10 +559,10 @@ static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_l
     st = led_attempt_end(c, l, i, &e, &call, err);
     if (st != PAWL_OK)
         return st;
-    answer(c, &e, it);
+    answer(c, op->a, &e, it);
     led_lease_done(l, i, it->state == PAWL_PENDING);
     if (it->state != PAWL_COMPLETED && behind >= 0)
-        st = hand_back(c, op, l, behind, f, err);
+        st = led_hand_back(c, op, l, behind, f, err);
     return st;
 }
 

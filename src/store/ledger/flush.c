@@ -26,8 +26,8 @@ struct writing {
     struct ledger *c;
     struct sheet ids, calls, tags, ready_out, ready_in, line_out, line_in, expiry_out, expiry_in,
         outcome_out, outcome_in, outcome_keep, attempts, cancel_request_in, cancel_request_out,
-        moved, gone, call_out, attempt_out, tag_out, lease_in, lease_new, lease_out, key, key_new,
-        key_note, key_note_out, object, object_out, lanes, lanes_back;
+        moved, begin, gone, call_out, attempt_out, tag_out, lease_in, lease_new, lease_out, key,
+        key_new, key_note, key_note_out, object, object_out, lanes, lanes_back;
 };
 
 static void sheet_init(struct sheet *s, enum sql_name name, const char *kinds)
@@ -101,6 +101,7 @@ static void sheets_init(struct writing *w)
     sheet_init(&w->cancel_request_in, SQL_CANCEL_REQUEST_ADD, "i");
     sheet_init(&w->cancel_request_out, SQL_CANCEL_REQUEST_REMOVE, "i");
     sheet_init(&w->moved, SQL_CALL_MOVE, "iiii");
+    sheet_init(&w->begin, SQL_CALL_BEGIN, "ii");
     sheet_init(&w->call_out, SQL_CALL_REMOVE, "i");
     sheet_init(&w->gone, SQL_GONE_ADD, "itiiii");
     sheet_init(&w->lease_new, SQL_LEASE_ADD, "btttiziiibi");
@@ -264,7 +265,9 @@ static enum pawl_status write_call(struct writing *w, struct led_call *it, struc
     if (it->moved && !it->fresh)
         ROW(w->c, &w->moved, I(it->seq), I(it->own_lane), I(it->own_priority),
             I(it->own_run_at_us));
-    it->fresh = it->moved = it->grabbed = false;
+    if (it->begins && !it->fresh)
+        ROW(w->c, &w->begin, I(it->seq), I(it->own_lane));
+    it->fresh = it->moved = it->begins = it->grabbed = false;
     it->was = it->now;
     return st;
 }
@@ -444,7 +447,7 @@ static enum pawl_status write_lanes(struct writing *w, struct pawl_err *err)
         l->v[i].back = false;
         l->n_back--;
     }
-    return w->calls.rows || w->moved.rows ? led_lanes_young(w->c, err) : PAWL_OK;
+    return w->calls.rows || w->moved.rows || w->begin.rows ? led_lanes_young(w->c, err) : PAWL_OK;
 }
 
 /* ---- Rows of features ------------------------------------------------------------------------ */
@@ -530,6 +533,7 @@ static void put_all(struct writing *w, struct led_batch *b)
     put(b, &w->attempt_out, ANY);
     put(b, &w->cancel_request_out, ANY);
     put(b, &w->moved, EXACT);
+    put(b, &w->begin, EXACT);
     put(b, &w->call_out, EXACT);
     put(b, &w->tag_out, EXACT);
     put(b, &w->gone, EXACT);
@@ -561,7 +565,7 @@ static enum pawl_status write_all(struct ledger *c, struct led_batch *b, struct 
     sheets_init(w);
     enum pawl_status st = write_ids(w, err);
     for (struct led_call *it = c->tx->first_call; it && st == PAWL_OK; it = it->newer)
-        if (it->was.place != it->now.place || it->fresh || it->moved || it->grabbed ||
+        if (it->was.place != it->now.place || it->fresh || it->moved || it->begins || it->grabbed ||
             it->ended_attempts || it->was.cancel_requested != it->now.cancel_requested ||
             it->was.outcome != it->now.outcome || !same_place(&it->was, &it->now))
             st = write_call(w, it, err);

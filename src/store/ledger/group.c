@@ -430,6 +430,8 @@ static enum pawl_status load(struct ledger *c, struct foreseen *f, struct pawl_e
         st = load_keys(c, f, err);
     if (st == PAWL_OK && (f->n_keys || f->n_fresh))
         st = load_lines(c, f, err);
+    if (st == PAWL_OK && c->flows)
+        st = led_flows_foresee(c, f->v, f->n, err);
     if (st == PAWL_OK && f->features)
         st = led_features_load(c, f->v, f->n, err);
     return st;

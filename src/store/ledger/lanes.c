@@ -152,6 +152,7 @@ static bool lane_copy(const struct led_lane *from, struct led_lane *out)
         return false;
     *out = *from;
     out->block = needs;
+    out->flow = needs_steps(names->needs, names->n_needs);
     out->names.needs = needs;
     char *at = put((char *)(needs + names->n_needs), names->queue, &out->names.queue);
     at = put(at, names->type, &out->names.type);
@@ -450,6 +451,14 @@ enum pawl_status led_lane(struct ledger *c, int lane, const struct led_lane **ou
     enum pawl_status st = led_lane_try(c, lane, out, err);
     if (st == PAWL_OK && !*out)
         st = err_set(err, PAWL_BROKEN, "a call names lane %d, which does not exist", lane);
+    return st;
+}
+
+enum pawl_status led_lane_flow(struct ledger *c, int lane, bool *out, struct pawl_err *err)
+{
+    const struct led_lane *it = NULL;
+    enum pawl_status st = led_lane_try(c, lane, &it, err);
+    *out = it && it->flow;
     return st;
 }
 

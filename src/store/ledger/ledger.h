@@ -21,6 +21,8 @@
 #define LED_STEPS_MAX 1000
 /* The step of the schema whose second half allows watched calls. */
 #define WATCH_STEP 9
+/* The step of the schema whose second half allows flows. */
+#define FLOW_STEP 11
 
 /* What makes a lane. Needs are settled (needs.h); a lane that this program makes has no gate. */
 struct led_lane_names {
@@ -33,6 +35,7 @@ struct led_lane {
     struct led_lane_names names; /* owned: one block, at `block` */
     struct bytes gate;           /* the same block */
     void *block;
+    bool flow;          /* its needs have NEED_STEPS: its calls are flows (flow.c) */
     int64_t retired_us; /* 0: in use */
     int64_t since_us;   /* world_mono, for gc: since when this handle knows that it has no call, or
                            that it is retired; 0: it is neither */
@@ -142,7 +145,8 @@ struct ledger {
     size_t input_len_max;
     const struct feature *const *features; /* borrowed: store_conf.features */
     size_t n_features;
-    unsigned watch; /* the bits that any of them wants to hear of */
+    unsigned watch;              /* the bits that any of them wants to hear of */
+    const struct feature *flows; /* the one that has flows; NULL: none */
     struct led_lanes lanes;
     struct led_cursors cursors;
     bool keyed; /* the last claim found calls with keys */
@@ -407,6 +411,9 @@ MUST_USE enum pawl_status led_lane_try(struct ledger *c, int lane, const struct 
                                        struct pawl_err *err);
 /* The lane if it is known, without reading. */
 struct led_lane *led_lane_at(const struct ledger *c, int lane);
+/* Are the calls of this lane flows? False for 0, and for a lane that does not exist. */
+MUST_USE enum pawl_status led_lane_flow(struct ledger *c, int lane, bool *out,
+                                        struct pawl_err *err);
 /* Remember what the next claim's worker has, so that each lane is compared with it once.
  * NO_MEMORY. */
 MUST_USE enum pawl_status led_lanes_shape(struct ledger *c, const struct bytes *has, size_t n_has,

@@ -370,6 +370,7 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
     if (!it)
         return err_no_memory(err, "a call");
     bool moved = it->partial && it->was.place != it->now.place;
+    struct led_call began = *it;
     enum pawl_status st = asked_read(c, r, row, it, err);
     if (st == PAWL_OK)
         st = asked_check(it, err);
@@ -378,6 +379,12 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
     if (st == PAWL_OK && moved)
         it->was.expires_us = it->now.expires_us =
             it->now.counts.redrives > 0 ? 0 : led_get_int(r, row, 8);
+    if (it->begins) { /* the row does not say so yet */
+        it->own_lane = began.own_lane;
+        it->now.lane = began.now.lane;
+        it->now.expires_us = 0;
+        it->now.cancel_requested = began.now.cancel_requested;
+    }
     it->partial = it->lean = false;
     return st;
 }
@@ -710,6 +717,8 @@ static enum pawl_status show_pending(struct ledger *c, struct led_call *it, stru
             st = show_place(c, it, out, err);
         where.behind = it->now.place == AT_LINE;
     }
+    if (st == PAWL_OK && led_flow_waits(c, it))
+        return led_flow_show(c, it, where, out, err);
     out->waiting_for = call_waiting_for(out, c->now_us, where);
     return st;
 }
@@ -722,13 +731,15 @@ static enum pawl_status show_held(struct ledger *c, struct led_call *it, unsigne
     size_t first;
     CHECK(at >= 0); /* it was found by this list */
     int64_t before = led_lease_before(l, (size_t)at, &first);
-    bool runs = with & LED_AS_OWNER || led_lease_begun(l, first);
+    const struct led_lane *lane = led_lane_at(c, it->now.lane);
+    bool flow = lane && lane->flow;
+    bool runs = flow || with & LED_AS_OWNER || led_lease_begun(l, first);
     enum pawl_status st = PAWL_OK;
     out->node = l->owner;
     out->claimed_us = l->claimed_us;
     out->in_line = it->spec.key.data != NULL;
     out->position = out->in_line ? before + !runs : 0;
-    if (!(with & LED_AS_OWNER) && (before || !runs)) {
+    if (!(with & LED_AS_OWNER) && (before || !runs) && !flow) {
         out->state = PAWL_PENDING;
         if (out->counts.attempts + out->counts.lost > 0)
             st = led_last_error(c, it, &out->error, err);
@@ -776,6 +787,8 @@ enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it
         st = led_payloads_load(c, &it, 1, err);
     if (st == PAWL_OK && it->now.place == AT_HELD && !it->lease)
         st = led_holders_load(c, &it, 1, err);
+    if (st == PAWL_OK)
+        st = led_lane(c, it->now.lane, &lane, err);
     model(it, out);
     if (st == PAWL_OK && it->now.place == AT_HELD)
         st = show_held(c, it, with, out, err);
@@ -783,14 +796,16 @@ enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it
         show_ended(it, out);
     else if (st == PAWL_OK)
         st = show_pending(c, it, out, err);
-    if (st == PAWL_OK)
-        st = led_lane(c, it->now.lane, &lane, err);
     if (st != PAWL_OK)
         return st;
     out->spec.queue = lane->names.queue;
     out->spec.type = lane->names.type;
     out->spec.needs = lane->names.needs;
     out->spec.n_needs = lane->names.n_needs;
+    if (lane->flow) {
+        out->spec.needs = needs_without_steps(a, lane->names.needs, lane->names.n_needs);
+        out->spec.n_needs--;
+    }
     if (!(with & WITH_INPUT))
         out->spec.input = (struct payload){ 0 };
     if (!(with & WITH_RESULT))

@@ -93,21 +93,26 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
                          int64_t behind, struct pawl_err *err)
 {
     struct led_key *k;
-    CHECK(call->now.state == to.state || call_may(call->now.state, to.state));
+    enum pawl_state from = PAWL_PENDING;
+    enum pawl_status st = led_state(c, call, &from, err);
+    if (st != PAWL_OK)
+        return st;
+    /* A flow that waits stays PENDING where it is stored. */
+    CHECK(call->now.state == to.state || call_may(call->now.state, to.state) ||
+          call_may(from, to.state));
     CHECK((to.place >= AT_READY && to.place <= AT_DELAYED) == (to.state == PAWL_PENDING));
     if (to.place != AT_ENDED && to.place != AT_GONE)
         to.outcome = NULL;
     if (to.place == AT_ENDED)
         to.cancel_requested = false;
-    if (call->spec.watch | call->now.marks) {
-        enum pawl_status st = led_moved_add(c, call, &to, err);
-        if (st != PAWL_OK)
-            return st;
-    }
+    if (call->spec.watch || call->now.marks || c->flows)
+        st = led_moved_add(c, call, &to, err);
+    if (st != PAWL_OK)
+        return st;
     if (to.place != AT_HELD)
         to.marks = 0;
     if (call->spec.key.data) {
-        enum pawl_status st = led_key_get(c, call->spec.key, LOCK_WAIT, &k, err);
+        st = led_key_get(c, call->spec.key, LOCK_WAIT, &k, err);
         if (st == PAWL_OK)
             st = led_key_counts(c, k, call, err);
         if (st != PAWL_OK)

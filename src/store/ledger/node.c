@@ -67,6 +67,21 @@ static enum pawl_status lease_load(struct ledger *c, const struct led_lease *l, 
     return st == PAWL_OK && n_keys ? led_keys_load(c, keys, n_keys, LOCK_WAIT, err) : st;
 }
 
+/* Read what features have of the flows that the lease holds. */
+static enum pawl_status flows_load(struct ledger *c, const struct led_lease *l,
+                                   struct pawl_err *err)
+{
+    struct led_call **v = arena_alloc(&c->scratch, (l->n + 1) * sizeof *v);
+    size_t n = 0;
+    if (!v)
+        return err_no_memory(err, "a lease");
+    for (size_t i = 0; i < l->n; i++)
+        if (l->state[i] == HELD_OPEN && (v[n] = led_call_find(c, l->held[i].seq)))
+            n++;
+    enum pawl_status st = led_holders_load(c, v, n, err); /* which have their lanes */
+    return st == PAWL_OK ? led_flows_ending(c, v, n, err) : st;
+}
+
 /* When the i-th call of the lease is past its timeout; INT64_MAX: it has not begun, because another
  * call of its run comes before it. */
 static enum pawl_status deadline_of(struct ledger *c, const struct led_lease *l, size_t i,
@@ -80,7 +95,8 @@ static enum pawl_status deadline_of(struct ledger *c, const struct led_lease *l,
         return PAWL_OK;
     if (before >= 0)
         st = led_key_get(c, it->spec.key, LOCK_WAIT, &k, err);
-    *out = call_deadline(&it->spec, k ? MAX(l->claimed_us, k->ended_us) : l->claimed_us);
+    int64_t since_us = led_since(l, i);
+    *out = call_deadline(&it->spec, k ? MAX(since_us, k->ended_us) : since_us);
     return st;
 }
 
@@ -133,7 +149,7 @@ static enum pawl_status deadlines_ahead(struct ledger *c, const struct led_lease
         int before = l->run[at].before;
         if (before >= 0 && l->state[before] == HELD_OPEN)
             continue; /* it has not begun */
-        deadline[at] = l->claimed_us + led_get_int(r, row, 1);
+        deadline[at] = led_since(l, (size_t)at) + led_get_int(r, row, 1);
         *out = before < 0 && deadline[at] > c->now_us;
     }
     return st;
@@ -200,6 +216,8 @@ enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token
         e.error = bytes_of(text);
     }
     st = lease_load(c, l, false, err);
+    if (st == PAWL_OK && c->flows)
+        st = flows_load(c, l, err);
     for (size_t i = 0; i < l->n && st == PAWL_OK; i++) {
         int before = l->run[i].before;
         if (l->state[i] != HELD_OPEN || (before >= 0 && l->state[before] == HELD_OPEN))

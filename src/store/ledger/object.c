@@ -151,8 +151,13 @@ static enum pawl_status cancel_all(struct ledger *c, struct op *op, struct led_c
 {
     enum pawl_status st = PAWL_OK;
     for (size_t i = 0; i < n && st == PAWL_OK; i++) {
-        st = led_end_pending(c, v[i], PAWL_CANCELLED, err);
-        if (st == PAWL_OK)
+        bool flow;
+        st = led_flow(c, v[i], &flow, err);
+        if (st == PAWL_OK && flow)
+            st = led_flow_cancel(c, v[i], err);
+        else if (st == PAWL_OK)
+            st = led_end_pending(c, v[i], PAWL_CANCELLED, err);
+        if (st == PAWL_OK && !flow)
             st = led_told_ended(op, v[i]->spec.id, err);
         op->object.cancelled++;
     }
@@ -163,15 +168,30 @@ static enum pawl_status cancel_all(struct ledger *c, struct op *op, struct led_c
 
 #define REFUSE(op, st, ...) ((op)->status = err_set(&(op)->err, (st), __VA_ARGS__))
 
+/* Does a call of the key run? A flow that waits does, whichever call of a lease comes and goes. */
+static enum pawl_status key_runs(struct ledger *c, const struct led_key *k, bool *out,
+                                 struct pawl_err *err)
+{
+    struct led_call *it;
+    *out = k->held;
+    if (k->held || k->turn != KEY_OFFERED || !c->flows)
+        return PAWL_OK;
+    enum pawl_status st = led_call_get(c, k->head, &it, err);
+    return st == PAWL_OK && it ? led_flow(c, it, out, err) : st;
+}
+
 /* May the operation be done? If not, op->status says why; otherwise *v has the calls to cancel. */
 static enum pawl_status object_check(struct ledger *c, struct op *op, const struct led_key *k,
                                      const struct led_object *now, struct led_call ***v, size_t *n,
                                      struct pawl_err *err)
 {
     struct object_op *o = &op->object;
-    enum pawl_status st = PAWL_OK;
+    bool runs;
+    enum pawl_status st = key_runs(c, k, &runs, err);
     *n = 0;
-    if (k->held) {
+    if (st != PAWL_OK)
+        return st;
+    if (k->held || (runs && !(o->how == STATE_DELETE && o->cancel))) {
         REFUSE(op, PAWL_BUSY, "key \"%.*s\": a call is running", BYTES_ARG(o->key));
         return PAWL_OK;
     }
@@ -287,6 +307,9 @@ enum pawl_status led_unblock(struct ledger *c, struct op *op, struct pawl_err *e
     u->id = arena_copy(op->a, it->spec.id);
     if (!u->id.data)
         return err_no_memory(err, "a key");
+    st = u->retry ? led_flow_retry(c, op, it, err) : PAWL_OK;
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
     return u->retry ? led_retry_call(c, it, err) : let_go(c, it, k, err);
 }
 
@@ -315,6 +338,8 @@ enum pawl_status led_read_object(struct store *s, struct arena *a, struct bytes 
         st = pending_of(c, k, type, &v, &n, err);
     if (st != PAWL_OK)
         return st;
+    for (size_t i = 0, all = n; i < all; i++)
+        n -= led_flow_waits(c, v[i]);
     *out =
         (struct object){ .type = arena_copy(a, type),
                          .key = arena_copy(a, key),

@@ -22,6 +22,8 @@ static enum pawl_status foresee(struct ledger *c, const int64_t *seqs, size_t n,
             m++;
     if (st == PAWL_OK)
         st = led_holders_load(c, v, m, err);
+    if (st == PAWL_OK)
+        st = led_flows_look(c, v, m, err);
     return st == PAWL_OK && with ? led_payloads_load(c, v, m, err) : st;
 }
 
@@ -255,9 +257,12 @@ static bool lane_asked(const struct listing *l, int lane)
     return asked;
 }
 
-/* The state that is shown: a held call that has not begun is pending. */
-static enum pawl_state shown_state(const struct led_call *it)
+/* The state that is shown: a held call that has not begun is pending, and a flow is processing. */
+static enum pawl_state shown_state(const struct ledger *c, const struct led_call *it)
 {
+    const struct led_lane *lane = led_lane_at(c, it->now.lane);
+    if (!pawl_state_ended(it->now.state) && lane && lane->flow)
+        return PAWL_PROCESSING;
     if (it->now.place != AT_HELD)
         return it->now.state;
     ssize_t at = led_lease_find(it->lease, it->seq);
@@ -269,7 +274,7 @@ static bool matches(const struct listing *l, const struct led_call *it)
 {
     const struct query *q = l->q;
     const struct call_spec *s = &it->spec;
-    return it->now.place != AT_GONE && (!q->state || shown_state(it) == q->state) &&
+    return it->now.place != AT_GONE && (!q->state || shown_state(l->c, it) == q->state) &&
            (!q->since_us || it->created_us >= q->since_us) &&
            (!q->until_us || it->created_us < q->until_us) && lane_asked(l, it->now.lane) &&
            !other(q->method, s->method) && !other(q->key, s->key) && !other(q->parent, s->parent) &&

@@ -216,22 +216,58 @@ static enum pawl_status forget_some(struct ledger *c, struct gc *g, struct pawl_
     return st == PAWL_OK ? led_forget(c, err) : st;
 }
 
+/* How long gc leaves alone a call past its retention that a feature keeps. */
+#define KEPT_AGAIN_US (3600 * SEC_US)
+
 /* Calls to be removed. */
 struct removing {
     const int64_t *seqs;
     const int64_t *remember; /* for each, how long its id is remembered; NULL: the setting */
     size_t n;
     bool archive; /* copy them to the archive first */
+    bool again;   /* gc finds those that stay again, unless they are kept for longer */
 };
 
-static enum pawl_status remove_listed(struct ledger *c, struct gc *g, const struct removing *r,
+/* Leave out the calls that features keep. */
+static enum pawl_status keep_some(struct ledger *c, struct removing *r, struct pawl_err *err)
+{
+    bool *keep = arena_zalloc(&c->scratch, r->n + 1, sizeof *keep);
+    int64_t *seqs = arena_alloc(&c->scratch, (r->n + 1) * sizeof *seqs);
+    int64_t *remember = arena_alloc(&c->scratch, (r->n + 1) * sizeof *remember);
+    size_t n = 0;
+    if (!keep || !seqs || !remember)
+        return err_no_memory(err, "gc");
+    enum pawl_status st = led_features_keep(c, r->seqs, r->n, keep, err);
+    for (size_t i = 0; i < r->n && st == PAWL_OK; i++) {
+        struct led_call *it = led_call_find(c, r->seqs[i]);
+        if (!keep[i]) {
+            remember[n] = r->remember ? r->remember[i] : c->remember_us;
+            seqs[n++] = r->seqs[i];
+        } else if (r->again && it->now.place == AT_ENDED) {
+            struct led_outcome *o = arena_alloc(&c->scratch, sizeof *o);
+            if (!o)
+                return err_no_memory(err, "gc");
+            *o = *it->now.outcome;
+            o->keep_until_us = c->now_us + KEPT_AGAIN_US;
+            it->now.outcome = o;
+        }
+    }
+    r->seqs = seqs;
+    r->remember = remember;
+    r->n = n;
+    return st;
+}
+
+static enum pawl_status remove_listed(struct ledger *c, struct gc *g, struct removing *r,
                                       struct pawl_err *err)
 {
-    const int64_t *seqs = r->seqs;
-    size_t n = r->n;
     struct led_rows *copied = NULL;
     struct led_params p = { 0 };
-    enum pawl_status st = calls_load(c, seqs, n, err);
+    enum pawl_status st = calls_load(c, r->seqs, r->n, err);
+    if (st == PAWL_OK && c->n_features)
+        st = keep_some(c, r, err);
+    const int64_t *seqs = r->seqs;
+    size_t n = r->n;
     led_ints(c, &p, seqs, n);
     led_int(&p, c->now_us);
     if (st == PAWL_OK && r->archive && n)
@@ -365,7 +401,7 @@ static enum pawl_status gc_kept(struct ledger *c, struct gc *g, struct pawl_err 
         st = numbers(c, r, "an ended call", &seqs, err);
     if (st != PAWL_OK)
         return st;
-    struct removing v = { .seqs = seqs, .n = (size_t)r->n, .archive = g->archive };
+    struct removing v = { .seqs = seqs, .n = (size_t)r->n, .archive = g->archive, .again = true };
     return remove_listed(c, g, &v, err);
 }
 
