@@ -1,0 +1,451 @@
+/*
+ * workflow.c - steps that are stored once, waits, signals and children of workflows.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "workflow_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+WORKFLOW_CASE(a_stored_step_is_answered_as_it_was_stored)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_ok(&p, 1, "charge", "7");
+    step_ok(&p, 1, "charge", "8"); /* another pass, or a lost answer */
+    EQ_TEXT(p.steps[0].result_out.bytes, "7");
+    step_ok(&p, 2, "charge", "9");
+    EQ_TEXT(p.steps[0].stored_name, "charge#2");
+    step_ok(&p, 3, "mail", NULL);
+    EQ_STR(journal_of(b, p.seq), "1 charge run completed 7\n"
+                                 "2 charge#2 run completed 9\n"
+                                 "3 mail run completed ");
+    pass_end(&p, END_RESULT);
+    STATE_IS(b, "x", PAWL_COMPLETED);
+}
+
+WORKFLOW_CASE(a_pass_that_is_cut_off_goes_on_elsewhere)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_ok(&p, 1, "a", "1");
+    FALSE(journal_read(b, p.seq).doubt);
+    pass_end(&p, END_RELEASE);
+    TRUE(journal_read(b, p.seq).doubt);
+    struct pass q = pass_begin(b);
+    EQ_INT(q.seq, p.seq);
+    struct workflow_step s = { .no = 2, .name = BYTES("b"), .kind = STEP_RUN, .says = SAYS_RESULT };
+    EQ_STATUS(pass_steps(&p, &s, 1), PAWL_LOST_LEASE, &b->op.err);
+    step_ok(&q, 2, "b", "2");
+    pass_end(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_COMPLETED);
+}
+
+WORKFLOW_CASE(code_that_contradicts_the_journal_stops_the_run)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_ok(&p, 1, "charge", "7");
+    struct workflow_step s = { .no = 1, .name = BYTES("mail"), .kind = STEP_RUN, .says = SAYS_RESULT };
+    OK(pass_steps(&p, &s, 1), &b->op.err);
+    TRUE(p.answer.steps.diverged);
+    struct call c = get(b, "x");
+    EQ_INT(c.state, PAWL_DEAD_LETTER);
+    EQ_TEXT(c.error, "step 1 is run \"charge\", and the code asks for run \"mail\"");
+    EQ_STATUS(finish(b, p.token, "x", END_RESULT), PAWL_LOST_LEASE, &b->err);
+    /* After the fix it goes on. */
+    OK(by_id(b, OP_RETRY, "x"), &b->op.err);
+    STATE_IS(b, "x", PAWL_PROCESSING);
+    struct pass q = pass_begin(b);
+    step_ok(&q, 1, "charge", "8");
+    EQ_TEXT(q.steps[0].result_out.bytes, "7");
+    pass_end(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_COMPLETED);
+}
+
+WORKFLOW_CASE(wrong_steps_are_refused_and_store_nothing)
+{
+    char long_name[200];
+    struct pass p = pass_of_new(b, "x");
+    const struct workflow_step good = { .no = 1,
+                                        .name = BYTES("a"),
+                                        .kind = STEP_RUN,
+                                        .says = SAYS_RESULT };
+    memset(long_name, 'n', sizeof long_name);
+    for (int i = 0; i < 6; i++) {
+        struct workflow_step v[2] = { good, good };
+        enum pawl_status want = PAWL_INVALID;
+        v[1].no = 2;
+        if (i == 0)
+            v[1].no = 0;
+        else if (i == 1)
+            v[1].name = BYTES("a#2");
+        else if (i == 2)
+            v[1].name = (struct bytes){ long_name, sizeof long_name };
+        else if (i == 3)
+            v[1].name = BYTES_NONE;
+        else if (i == 4)
+            v[1].no = 5000;
+        else {
+            v[1].kind = STEP_UNDO;
+            want = PAWL_STATE;
+        }
+        EQ_STATUS(pass_steps(&p, v, 2), want, &b->op.err);
+        EQ_STR(journal_of(b, p.seq), "");
+    }
+    pass_end(&p, END_RESULT);
+}
+
+WORKFLOW_CASE(a_step_that_is_tried_again_waits_for_its_backoff)
+{
+    struct pass p = pass_of_new(b, "x");
+    const struct workflow_step s = { .no = 1,
+                                     .name = BYTES("call"),
+                                     .kind = STEP_RUN,
+                                     .says = SAYS_RETRY,
+                                     .error = BYTES("503"),
+                                     .attempts = 1,
+                                     .retry_in_us = 10 * SEC_US };
+    OK(pass_steps(&p, &s, 1), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    EQ_INT(p.answer.steps.run_at_us, now(b) + 10 * SEC_US);
+    EQ_INT(get(b, "x").waiting_for, WAIT_RETRY);
+    EQ_STR(claimable(b, want(b, 1)), "");
+    advance(b, 11 * SEC_US);
+    struct pass q = pass_begin(b);
+    EQ_INT(journal_read(b, p.seq).v[0].attempts, 1);
+    FALSE(journal_read(b, p.seq).doubt);
+    step_ok(&q, 1, "call", "5");
+    pass_end(&q, END_RESULT);
+}
+
+/* ---- Sleeps ---------------------------------------------------------------------------------- */
+
+WORKFLOW_CASE(a_sleep_frees_the_slot_and_its_end_does_not_move)
+{
+    struct pass p = pass_of_new(b, "x");
+    OK(sleep_for(&p, 1, "nap", 60), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    STATE_IS(b, "x", PAWL_PROCESSING);
+    EQ_INT(get(b, "x").waiting_for, WAIT_TIMER);
+    int64_t until_us = journal_read(b, p.seq).v[0].until_us;
+    EQ_INT(until_us, now(b) + 60 * SEC_US);
+    advance(b, 30 * SEC_US);
+    struct op wake = { .kind = OP_WAKE, .wake = { &p.seq, 1 } };
+    OK(one(b, &wake), &wake.err);
+    struct pass q = pass_begin(b); /* too early: the same end */
+    OK(sleep_for(&q, 1, "nap", 60), &b->op.err);
+    TRUE(q.answer.steps.suspended);
+    EQ_INT(q.answer.steps.run_at_us, until_us);
+    advance(b, 30 * SEC_US);
+    struct pass r = pass_begin(b);
+    OK(sleep_for(&r, 1, "nap", 60), &b->op.err);
+    FALSE(r.answer.steps.suspended);
+    EQ_INT(r.steps[0].status, STEP_COMPLETED);
+    pass_end(&r, END_RESULT);
+    STATE_IS(b, "x", PAWL_COMPLETED);
+}
+
+/* ---- Signals --------------------------------------------------------------------------------- */
+
+WORKFLOW_CASE(signals_are_read_in_the_order_in_which_they_came)
+{
+    struct pass p = pass_of_new(b, "x");
+    OK(signal_to(b, "x", "paid", "1", NULL), &b->op.err); /* before the first step */
+    OK(signal_to(b, "x", "other", "0", NULL), &b->op.err);
+    OK(signal_to(b, "x", "paid", "2", NULL), &b->op.err);
+    FALSE(get(b, "x").waiting_for);
+    OK(wait_signal(&p, 1, "paid", 0), &b->op.err);
+    EQ_TEXT(p.steps[0].result_out.bytes, "1");
+    OK(wait_signal(&p, 1, "paid", 0), &b->op.err); /* the answer was lost */
+    EQ_TEXT(p.steps[0].result_out.bytes, "1");
+    OK(wait_signal(&p, 2, "paid", 0), &b->op.err);
+    EQ_TEXT(p.steps[0].result_out.bytes, "2");
+    OK(wait_signal(&p, 3, "paid", 0), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    EQ_INT(get(b, "x").waiting_for, WAIT_SIGNAL);
+    EQ_STR(claimable(b, want(b, 1)), "");
+    OK(signal_to(b, "x", "other", "9", NULL), &b->op.err); /* not for this one */
+    TRUE(get(b, "x").run_at_us != now(b) || get(b, "x").waiting_for == WAIT_SIGNAL);
+    OK(signal_to(b, "x", "paid", "3", NULL), &b->op.err);
+    TRUE(b->op.feature.brings);
+    struct pass q = pass_begin(b);
+    OK(wait_signal(&q, 3, "paid", 0), &b->op.err);
+    EQ_TEXT(q.steps[0].result_out.bytes, "3");
+    pass_end(&q, END_RESULT);
+    EQ_STATUS(signal_to(b, "x", "paid", "4", NULL), PAWL_STATE, &b->op.err);
+    EQ_STATUS(signal_to(b, "nobody", "paid", "4", NULL), PAWL_NOT_FOUND, &b->op.err);
+}
+
+WORKFLOW_CASE(a_signal_of_one_key_is_one)
+{
+    struct pass p = pass_of_new(b, "x");
+    OK(signal_to(b, "x", "paid", "1", "k"), &b->op.err);
+    OK(signal_to(b, "x", "paid", "1", "k"), &b->op.err);
+    EQ_STATUS(signal_to(b, "x", "paid", "2", "k"), PAWL_CONFLICT, &b->op.err);
+    EQ_STATUS(signal_to(b, "x", "sent", "1", "k"), PAWL_CONFLICT, &b->op.err);
+    OK(wait_signal(&p, 1, "paid", 0), &b->op.err);
+    OK(signal_to(b, "x", "paid", "1", "k"), &b->op.err); /* consumed: still known */
+    OK(wait_signal(&p, 2, "paid", 0), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+}
+
+WORKFLOW_CASE(a_signal_at_the_instant_of_the_timeout_has_come)
+{
+    struct pass p = pass_of_new(b, "x");
+    OK(wait_signal(&p, 1, "paid", 10), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    advance(b, 10 * SEC_US);
+    OK(signal_to(b, "x", "paid", "1", NULL), &b->op.err);
+    struct pass q = pass_begin(b);
+    OK(wait_signal(&q, 1, "paid", 10), &b->op.err);
+    EQ_TEXT(q.steps[0].result_out.bytes, "1");
+    OK(wait_signal(&q, 2, "paid", 10), &b->op.err);
+    advance(b, 10 * SEC_US);
+    struct pass r = pass_begin(b);
+    OK(wait_signal(&r, 2, "paid", 10), &b->op.err);
+    EQ_INT(r.steps[0].status, STEP_TIMEOUT);
+    pass_end(&r, END_RESULT);
+}
+
+WORKFLOW_CASE(a_select_is_settled_by_the_first_to_come)
+{
+    static const struct bytes names[] = { BYTES("yes"), BYTES("no") };
+    struct pass p = pass_of_new(b, "x");
+    const struct workflow_step s = { .no = 1,
+                                     .name = BYTES("answer"),
+                                     .kind = STEP_SELECT,
+                                     .says = SAYS_WAIT,
+                                     .wait = { .signals = names,
+                                               .n_signals = 2,
+                                               .has_until = true,
+                                               .in_us = 5 * SEC_US } };
+    struct workflow_step later = s;
+    OK(pass_steps(&p, &s, 1), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    OK(signal_to(b, "x", "no", "{\"why\":1}", NULL), &b->op.err);
+    struct pass q = pass_begin(b);
+    OK(pass_steps(&q, &s, 1), &b->op.err);
+    EQ_TEXT(q.steps[0].result_out.bytes, "{\"signal\":\"no\",\"value\":{\"why\":1}}");
+    later.no = 2;
+    OK(pass_steps(&q, &later, 1), &b->op.err);
+    advance(b, 5 * SEC_US);
+    struct pass r = pass_begin(b);
+    OK(pass_steps(&r, &later, 1), &b->op.err);
+    EQ_INT(r.steps[0].status, STEP_COMPLETED);
+    HAS_STR(arena_printf(&b->a, "%.*s", BYTES_ARG(r.steps[0].result_out.bytes)), "{\"until\":\"");
+}
+
+/* ---- Children -------------------------------------------------------------------------------- */
+
+/* End the child with this id. */
+static void child_ends(struct conform_fixture *b, const char *id)
+{
+    struct claim q = want(b, 10);
+    q = claim_as(b, q);
+    TRUE(q.n > 0);
+    for (size_t i = 0; i < q.n; i++) {
+        const char *it = arena_printf(&b->a, "%.*s", BYTES_ARG(q.calls[i].spec.id));
+        OK(finish(b, q.token, it, strcmp(it, id) == 0 ? END_RESULT : END_RELEASE), &b->err);
+    }
+}
+
+WORKFLOW_CASE(a_run_joins_its_children)
+{
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "ship", NULL), *two = child_of(&p, 2, "ship", NULL);
+    EQ_STR(one, "x.ship#1");
+    EQ_STR(two, "x.ship#2");
+    EQ_TEXT(get(b, one).spec.parent, "x");
+    const char *both = arena_printf(&b->a, "%s %s", one, two);
+    OK(join(&p, 3, "all", both, false, 0), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    EQ_INT(get(b, "x").waiting_for, WAIT_CHILDREN);
+    child_ends(b, one);
+    EQ_INT(get(b, "x").waiting_for, WAIT_CHILDREN);
+    child_ends(b, two);
+    struct pass q = pass_begin(b);
+    EQ_INT(q.seq, p.seq);
+    OK(join(&q, 3, "all", both, false, 0), &b->op.err);
+    EQ_TEXT(q.steps[0].result_out.bytes, "[\"x.ship#1\",\"x.ship#2\"]");
+    pass_end(&q, END_RESULT);
+}
+
+WORKFLOW_CASE(one_child_is_enough_for_any)
+{
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "a", NULL), *two = child_of(&p, 2, "b", NULL);
+    const char *both = arena_printf(&b->a, "%s %s", one, two);
+    OK(join(&p, 3, "any", both, true, 60), &b->op.err);
+    child_ends(b, two);
+    struct pass q = pass_begin(b);
+    EQ_INT(q.seq, p.seq);
+    OK(join(&q, 3, "any", both, true, 60), &b->op.err);
+    EQ_TEXT(q.steps[0].result_out.bytes, "[\"x.b#1\"]");
+    OK(join(&q, 4, "rest", one, false, 60), &b->op.err);
+    TRUE(q.answer.steps.suspended);
+    child_ends(b, one);
+    struct pass r = pass_begin(b);
+    OK(join(&r, 4, "rest", one, false, 60), &b->op.err);
+    EQ_TEXT(r.steps[0].result_out.bytes, "[\"x.a#1\"]");
+    OK(join(&r, 5, "none", "", false, 60), &b->op.err);
+    EQ_TEXT(r.steps[0].result_out.bytes, "[]");
+    pass_end(&r, END_RESULT);
+}
+
+WORKFLOW_CASE(a_child_with_the_key_of_its_run_is_refused)
+{
+    struct call_spec call = plan("unused"), mine = keyed("x", "k");
+    accept_spec(b, mine);
+    struct pass p = pass_begin(b);
+    call.key = BYTES("k");
+    const struct workflow_step s = { .no = 1,
+                                     .name = BYTES("c"),
+                                     .kind = STEP_CHILD,
+                                     .says = SAYS_CHILD,
+                                     .call = &call };
+    EQ_STATUS(pass_steps(&p, &s, 1), PAWL_INVALID, &b->op.err);
+    EQ_STR(journal_of(b, p.seq), "");
+}
+
+/* ---- Undoing --------------------------------------------------------------------------------- */
+
+WORKFLOW_CASE(a_refusal_after_a_step_undoes_it)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "reserve", "1");
+    step_undoable(&p, 2, "charge", "2");
+    pass_end(&p, END_REFUSE);
+    STATE_IS(b, "x", PAWL_PROCESSING);
+    struct workflow_journal j = journal_read(b, p.seq);
+    TRUE(j.undoing);
+    EQ_TEXT(j.error, "broke");
+    struct pass q = pass_begin(b);
+    TRUE(q.undoing);
+    struct workflow_step s = { .no = 3, .name = BYTES("mail"), .kind = STEP_RUN, .says = SAYS_RESULT };
+    EQ_STATUS(pass_steps(&q, &s, 1), PAWL_STATE, &b->op.err);
+    undo_ok(&q, 3, "charge");
+    undo_ok(&q, 4, "reserve");
+    undo_ok(&q, 4, "reserve");
+    EQ_STR(journal_of(b, p.seq), "1 reserve run completed 1 undone\n"
+                                 "2 charge run completed 2 undone\n"
+                                 "3 undo:charge undo completed \n"
+                                 "4 undo:reserve undo completed ");
+    pass_end(&q, END_RESULT);
+    struct call c = get(b, "x");
+    EQ_INT(c.state, PAWL_FAILED);
+    EQ_TEXT(c.error, "broke");
+}
+
+WORKFLOW_CASE(a_cancel_of_a_waiting_run_undoes_it)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "reserve", "1");
+    OK(wait_signal(&p, 2, "paid", 0), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    OK(by_id(b, OP_CANCEL, "x"), &b->op.err);
+    EQ_INT(b->op.by_id.state, PAWL_PROCESSING);
+    struct pass q = pass_begin(b);
+    TRUE(q.undoing);
+    undo_ok(&q, 3, "reserve");
+    pass_end(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+}
+
+WORKFLOW_CASE(a_pass_that_does_not_know_may_store_what_happened_and_is_let_go)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "reserve", "1");
+    advance(b, SEC_US);
+    OK(by_id(b, OP_CANCEL, "x"), &b->op.err);
+    const struct workflow_step s = { .no = 2,
+                                     .name = BYTES("charge"),
+                                     .kind = STEP_RUN,
+                                     .says = SAYS_RESULT,
+                                     .undo = true };
+    OK(pass_steps(&p, &s, 1), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    EQ_INT(p.answer.steps.run_at_us, now(b));
+    struct pass q = pass_begin(b);
+    TRUE(q.undoing);
+    undo_ok(&q, 3, "charge");
+    undo_ok(&q, 4, "reserve");
+    pass_end(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+}
+
+WORKFLOW_CASE(a_retry_after_an_undo_forgets_what_was_undone)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_ok(&p, 1, "look", "0");
+    step_undoable(&p, 2, "reserve", "1");
+    pass_end(&p, END_REFUSE);
+    struct pass q = pass_begin(b);
+    undo_ok(&q, 3, "reserve");
+    pass_end(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_FAILED);
+    EQ_STATUS(change(b, (struct workflow_op){ .what = WORKFLOW_RETRY,
+                                              .id = BYTES("x"),
+                                              .from = BYTES("undo:reserve") }),
+              PAWL_STATE, &b->op.err);
+    OK(by_id(b, OP_RETRY, "x"), &b->op.err);
+    EQ_STR(journal_of(b, p.seq), "1 look run completed 0");
+    EQ_INT(journal_read(b, p.seq).generation, 2);
+    struct pass r = pass_begin(b);
+    FALSE(r.undoing);
+    step_undoable(&r, 2, "reserve", "3");
+    EQ_STR(child_of(&r, 3, "c", NULL), "x~2.c#1");
+    pass_end(&r, END_RESULT);
+    STATE_IS(b, "x", PAWL_COMPLETED);
+}
+
+/* ---- Restart and fork ------------------------------------------------------------------------ */
+
+WORKFLOW_CASE(a_restart_keeps_unread_signals)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_ok(&p, 1, "a", "1");
+    OK(signal_to(b, "x", "go", "5", NULL), &b->op.err);
+    struct workflow_op q = { .what = WORKFLOW_RESTART, .input = { PAWL_JSON, BYTES("{\"n\":2}") } };
+    struct op op = { .kind = OP_FEATURE,
+                     .feature = { .of = &feature_workflow,
+                                  .ctx = &q,
+                                  .token = p.token,
+                                  .seq = p.seq } };
+    OK(one(b, &op), &op.err);
+    STATE_IS(b, "x", PAWL_PROCESSING);
+    struct pass r = pass_begin(b);
+    struct workflow_journal j = journal_read(b, p.seq);
+    EQ_UINT(j.n, 0);
+    EQ_INT(j.generation, 2);
+    TRUE(j.has_input);
+    EQ_TEXT(j.input.bytes, "{\"n\":2}");
+    FALSE(j.doubt);
+    OK(wait_signal(&r, 1, "go", 0), &b->op.err);
+    EQ_TEXT(r.steps[0].result_out.bytes, "5");
+    pass_end(&r, END_RESULT);
+}
+
+WORKFLOW_CASE(a_fork_has_the_steps_before_and_never_undoes_them)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "reserve", "1");
+    const char *child = child_of(&p, 2, "ship", NULL);
+    step_undoable(&p, 3, "charge", "3");
+    pass_end(&p, END_RESULT);
+    OK(change(b, (struct workflow_op){ .what = WORKFLOW_FORK,
+                                       .id = BYTES("x"),
+                                       .from = BYTES("charge"),
+                                       .fork_id = BYTES("y") }),
+       &b->op.err);
+    child_ends(b, child);
+    struct pass q = pass_begin(b);
+    EQ_TEXT(q.id, "y");
+    EQ_STR(journal_of(b, q.seq), "1 reserve run completed 1\n"
+                                 "2 ship child completed \"x.ship#1\"");
+    FALSE(journal_read(b, q.seq).v[0].undo);
+    OK(join(&q, 3, "wait", child, false, 0), &b->op.err);
+    EQ_TEXT(q.steps[0].result_out.bytes, "[\"x.ship#1\"]");
+    pass_end(&q, END_RESULT);
+    STATE_IS(b, "y", PAWL_COMPLETED);
+}
