@@ -15,6 +15,7 @@
 #include "exec/node.h"
 #include "feature/all.h"
 #include "fixture.h"
+#include "flow.h"
 #include "lib/lib.h"
 #include "store/mysql/mydb.h"
 #include "store/store.h"
@@ -124,15 +125,20 @@ static int64_t calls_cost(struct store *s, const char *key, bool new_keys)
     return least;
 }
 
-static struct store *opened(const char *url, bool features)
+enum with { WITH_NONE, WITH_ALL, WITH_FLOWS };
+static struct store *opened(const char *url, enum with features)
 {
     struct store *s = NULL;
     struct store_conf conf = { .url = url,
                                .retention_us = 3600 * SEC_US,
                                .remember_us = 7200 * SEC_US,
                                .key_pending_max = 100000 }; /* the default */
-    if (features)
+    if (features == WITH_ALL)
         conf.features = features_all(&conf.n_features);
+    if (features == WITH_FLOWS) { /* of the tests */
+        conf.features = flow_features;
+        conf.n_features = COUNT_OF(flow_features);
+    }
     OK(store_open(&conf, &s, &err), &err);
     OK(store_migrate(s, true, &err), &err);
     struct op join = { .kind = OP_JOIN,
@@ -147,7 +153,7 @@ struct costs {
     int64_t plain, keyed, new_key;
 };
 
-static struct costs costs(const char *url, bool features)
+static struct costs costs(const char *url, enum with features)
 {
     struct store *s = opened(url, features);
     struct costs out = { .plain = calls_cost(s, NULL, false),
@@ -155,12 +161,12 @@ static struct costs costs(const char *url, bool features)
                          .new_key = calls_cost(s, "n", true) };
     store_close(s);
     printf("%s features: %lld, with a key %lld, with a new key %lld statements\n",
-           features ? "with" : "without", (long long)out.plain, (long long)out.keyed,
+           features == WITH_FLOWS ? "flows as" : features ? "with" : "without", (long long)out.plain, (long long)out.keyed,
            (long long)out.new_key);
     return out;
 }
 
-/* Features that nobody uses cost a call no statement. */
+/* Features that are not used cost a call no statement. */
 TEST(a_call_costs_as_few_statements_with_features, .deadline_s = 60)
 {
     engine_own(param);
@@ -168,13 +174,16 @@ TEST(a_call_costs_as_few_statements_with_features, .deadline_s = 60)
     arena_init(&a, 64 << 20);
     monitor_open(url);
     EQ_INT(since(questions()), 0); /* nobody else is there */
-    struct costs without = costs(url, false), with = costs(url, true);
-    LE_INT(with.plain, PLAIN_STATEMENTS);
-    LE_INT(with.keyed, KEYED_STATEMENTS);
-    LE_INT(with.new_key, NEW_KEY_STATEMENTS);
-    EQ_INT(with.plain, without.plain);
-    EQ_INT(with.keyed, without.keyed);
-    EQ_INT(with.new_key, without.new_key);
+    struct costs without = costs(url, WITH_NONE);
+    LE_INT(without.plain, PLAIN_STATEMENTS);
+    LE_INT(without.keyed, KEYED_STATEMENTS);
+    LE_INT(without.new_key, NEW_KEY_STATEMENTS);
+    for (enum with i = WITH_ALL; i <= WITH_FLOWS; i++) {
+        struct costs with = costs(url, i);
+        EQ_INT(with.plain, without.plain);
+        EQ_INT(with.keyed, without.keyed);
+        EQ_INT(with.new_key, without.new_key);
+    }
     mysql_close(monitor);
     arena_release(&a);
 }
