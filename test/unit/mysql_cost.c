@@ -161,8 +161,10 @@ static struct costs costs(const char *url, enum with features)
                          .new_key = calls_cost(s, "n", true) };
     store_close(s);
     printf("%s features: %lld, with a key %lld, with a new key %lld statements\n",
-           features == WITH_FLOWS ? "flows as" : features ? "with" : "without", (long long)out.plain, (long long)out.keyed,
-           (long long)out.new_key);
+           features == WITH_FLOWS ? "flows as"
+           : features             ? "with"
+                                  : "without",
+           (long long)out.plain, (long long)out.keyed, (long long)out.new_key);
     return out;
 }
 
