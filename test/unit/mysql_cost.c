@@ -161,8 +161,10 @@ static struct costs costs(const char *url, enum with features)
                          .new_key = calls_cost(s, "n", true) };
     store_close(s);
     printf("%s features: %lld, with a key %lld, with a new key %lld statements\n",
-           features == WITH_FLOWS ? "flows as" : features ? "with" : "without", (long long)out.plain, (long long)out.keyed,
-           (long long)out.new_key);
+           features == WITH_FLOWS ? "flows as"
+           : features             ? "with"
+                                  : "without",
+           (long long)out.plain, (long long)out.keyed, (long long)out.new_key);
     return out;
 }
 
@@ -188,8 +190,8 @@ TEST(a_call_costs_as_few_statements_with_features, .deadline_s = 60)
     arena_release(&a);
 }
 
-/* Statements of a step of a flow, in a commit of its own. The first one, which begins the flow, sends
- * no more; the first of all makes a lane. */
+/* Statements of a step of a flow, in a commit of its own. The first one, which begins the flow,
+ * sends no more; the first of all makes a lane. */
 #define STEP_STATEMENTS 7
 
 static int64_t step_cost(struct store *s, struct token token, int64_t seq, int64_t step)
@@ -227,8 +229,7 @@ TEST(a_step_costs_few_statements, .deadline_s = 60)
         for (int step = 2; step < 5; step++)
             next = MIN(next, step_cost(s, claim.claim.token, seq, step));
     }
-    printf("a first step: %lld statements, another one: %lld\n", (long long)first,
-           (long long)next);
+    printf("a first step: %lld statements, another one: %lld\n", (long long)first, (long long)next);
     LE_INT(first, STEP_STATEMENTS);
     LE_INT(next, STEP_STATEMENTS);
     store_close(s);

@@ -3,11 +3,11 @@
  * it.
  *
  * What the end of an attempt needs of its call does not change while a lease names it. Which of the
- * calls have ended does change, and that a call has become a flow. So a handle that ends a call of a
- * lease that it does not remember, in this process or another, rewrites the lease (led_lease_done),
- * which changes its `rev`, and so does a step of a flow: what is remembered is valid only while
- * `rev` is the one that this handle has read or written. An entry may be dropped at any time, and is
- * dropped after any error or if the cache grows too long.
+ * calls have ended does change, and that a call has become a flow. So a handle that ends a call of
+ * a lease that it does not remember, in this process or another, rewrites the lease
+ * (led_lease_done), which changes its `rev`, and so does a step of a flow: what is remembered is
+ * valid only while `rev` is the one that this handle has read or written. An entry may be dropped
+ * at any time, and is dropped after any error or if the cache grows too long.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
