@@ -148,6 +148,24 @@ WRITERS_CASE(a_wake_of_a_flow_that_waits_again_wakes_it)
     EQ_STR(engine_rows(b->url, "SELECT COUNT(*) FROM pawl_ready"), "1");
 }
 
+static void wakes_claims(void)
+{
+    flow_wake(fixture, seq);
+    token = claim_steps(fixture, 1, 0);
+}
+
+WRITERS_CASE(a_wake_of_the_head_of_a_key_that_is_claimed_meanwhile_does_nothing)
+{
+    struct op v[] = { by_id_op(OP_RETRY, "x"), { .kind = OP_WAKE, .wake = { &seq, 1 } } };
+    struct meanwhile m = { v, 2, false, wakes_claims }; /* the first one reads the call */
+    seq = flow_waiting(b, keyed("x", "k"), FLOW_NEVER_US);
+    accept_spec(b, keyed("y", "k"));
+    OK(with(b, &m), &b->op.err);
+    OK(v[1].status, &v[1].err);
+    finish_ok(b, token, "x", "1");
+    EQ_STR(claimable(b, want_steps(b, 1)), "y");
+}
+
 static void claims(void)
 {
     token = claim_steps(fixture, 1, 0);

@@ -190,6 +190,53 @@ TEST(a_call_costs_as_few_statements_with_features, .deadline_s = 60)
     arena_release(&a);
 }
 
+/* Statements of a step of a flow, in a commit of its own. The first one, which begins the flow,
+ * sends no more; the first of all makes a lane. */
+#define STEP_STATEMENTS 7
+
+static int64_t step_cost(struct store *s, struct token token, int64_t seq, int64_t step)
+{
+    struct flow_op q = { .step = step };
+    struct op op = flow_fenced(&q, token, seq);
+    int64_t before = questions();
+    commit(s, (struct op *[]){ &op }, 1);
+    EQ_INT(q.steps, step);
+    return since(before);
+}
+
+/* The lease is written by each step; its calls are not read again for that. */
+TEST(a_step_costs_few_statements, .deadline_s = 60)
+{
+    engine_own(param);
+    const char *url = engine_url(param);
+    arena_init(&a, 64 << 20);
+    monitor_open(url);
+    struct store *s = opened(url, WITH_FLOWS);
+    flow_tables(s, engine_of(url));
+    int64_t first = INT64_MAX, next = INT64_MAX;
+    for (int i = 0; i < 6; i++) {
+        struct call_spec spec;
+        call_spec_init(&spec);
+        spec.id = bytes_of(arena_printf(&a, "flow-%d", i));
+        spec.type = BYTES("t");
+        OK(call_spec_settle(&a, &world_real, &spec, &err), &err);
+        struct op accept = { .kind = OP_ACCEPT, .accept = { .v = &spec, .n = 1 } };
+        struct op claim = node_claim();
+        commit(s, (struct op *[]){ &accept, &claim }, 2);
+        EQ_INT(claim.claim.n, 1);
+        int64_t seq = claim.claim.calls[0].seq;
+        first = MIN(first, step_cost(s, claim.claim.token, seq, 1));
+        for (int step = 2; step < 5; step++)
+            next = MIN(next, step_cost(s, claim.claim.token, seq, step));
+    }
+    printf("a first step: %lld statements, another one: %lld\n", (long long)first, (long long)next);
+    LE_INT(first, STEP_STATEMENTS);
+    LE_INT(next, STEP_STATEMENTS);
+    store_close(s);
+    mysql_close(monitor);
+    arena_release(&a);
+}
+
 /* ---- Idle ------------------------------------------------------------------------------------ */
 
 /* Until the node has run a call, and polls slowly again. */
