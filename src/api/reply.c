@@ -35,7 +35,7 @@ static void audit(struct ask *q, int status)
 {
     const struct api *api = q->api;
     if (!api->audit || !q->route || !q->route->audited || q->who.role != ROLE_ADMIN ||
-        status >= 400)
+        q->only_asks || status >= 400)
         return;
     const struct log_field fields[] = {
         LOG_TEXT("client", q->who.name.data ? q->who.name : BYTES("-")),

@@ -174,6 +174,23 @@ TEST(admin_actions_are_audited)
     web_end(&w);
 }
 
+/* `pawl cron apply` asks about every schedule before it stores one. */
+TEST(a_dry_run_is_no_admin_action)
+{
+    struct web w;
+    const char *body = "{\"every\":60,\"call\":{\"type\":\"echo\"}}";
+    if (fixture_is_mem(param))
+        skip("it has no schedules");
+    begin(&w, param);
+    w.token = "tr";
+    EQ_INT(web_ask(&w, "PUT", "/v1/schedules/s?dry_run=true", body).status, 200);
+    EQ_STR(audited, "");
+    EQ_INT(web_ask(&w, "PUT", "/v1/schedules/s?dry_run=false", body).status, 201);
+    EQ_STR(audited,
+           "admin action: client=\"root\" method=\"PUT\" path=\"/v1/schedules/s\" status=201");
+    web_end(&w);
+}
+
 TEST(token_lines_that_are_none)
 {
     static const char *const bad[] = {
