@@ -80,6 +80,12 @@ void ask_reply_raw(struct ask *q, const struct http_reply *reply)
     struct http_header headers[HEADERS_MAX + 3];
     struct http_reply with = with_cors(q, reply, headers);
     CHECK(!q->timed);
+    enum pawl_status revoked = q->revoked;
+    if (revoked != PAWL_OK) {
+        q->revoked = PAWL_OK;
+        ask_refusef(q, revoked, "the token lost this right while the request waited");
+        return;
+    }
     audit(q, reply->status);
     q->r->on_gone = NULL;
     api->n_asks--;
