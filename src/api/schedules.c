@@ -423,7 +423,8 @@ void route_schedule_put(struct ask *q)
     struct json *body;
     if (!w)
         return;
-    if (ask_query(q, "dry_run").n) {
+    q->only_asks = ask_query(q, "dry_run").n;
+    if (q->only_asks) {
         put_plan(q, w);
         return;
     }
