@@ -20,6 +20,12 @@ FOR UPDATE SKIP LOCKED;
 -- out:  due_at bigint
 SELECT due_at FROM pawl.schedule WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1;
 
+-- name: cron_look
+-- in:   now bigint; 0: the server's clock
+-- out:  now bigint, due_at bigint
+-- why:  cron_next for a process that waits: the clock in the same statement, without a transaction.
+SELECT $1:now, (SELECT due_at FROM pawl.schedule WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1);
+
 -- name: cron_of_call
 -- in:   seq bigint[]
 -- out:  name

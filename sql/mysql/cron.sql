@@ -7,6 +7,10 @@ FOR UPDATE SKIP LOCKED;
 -- name: cron_next
 SELECT due_at FROM pawl_schedule FORCE INDEX (schedule_due) WHERE due_at > 0 ORDER BY due_at LIMIT 1;
 
+-- name: cron_look
+SELECT IF($1 > 0, $1, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)),
+  (SELECT due_at FROM pawl_schedule FORCE INDEX (schedule_due) WHERE due_at > 0 ORDER BY due_at LIMIT 1);
+
 -- name: cron_of_call
 each{SELECT name FROM pawl_schedule FORCE INDEX (schedule_last) WHERE last_seq = $1 FOR UPDATE};
 

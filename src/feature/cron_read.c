@@ -64,7 +64,7 @@ enum pawl_status cron_get(struct store *s, struct arena *a, struct bytes name, s
                           struct pawl_err *err)
 {
     struct looking l = { .a = a, .name = &name, .row = out };
-    enum pawl_status st = store_look(s, look_one, &l, err);
+    enum pawl_status st = store_look(s, LOOK_ALONE, look_one, &l, err);
     if (st != PAWL_OK || l.found)
         return st;
     return err_set(err, PAWL_NOT_FOUND, "no schedule \"%.*s\"", BYTES_ARG(name));
@@ -127,23 +127,29 @@ enum pawl_status cron_list(struct store *s, struct arena *a, const struct cron_q
 {
     struct looking l = { .a = a, .query = q, .rows = out };
     assert(q->limit >= 1 && q->limit <= LIST_MAX);
-    return store_look(s, look_list, &l, err);
+    return store_look(s, LOOK_SNAPSHOT, look_list, &l, err);
 }
 
 static enum pawl_status look_due(struct ledger *d, void *ctx, struct pawl_err *err)
 {
     struct looking *l = ctx;
+    struct led_params p = { 0 };
     struct led_rows *rows;
-    enum pawl_status st = feature_query(d, SQL_CRON_NEXT, NULL, &rows, err);
-    l->due->next_us = st == PAWL_OK && rows->n ? led_get_int(rows, 0, 0) : 0;
-    l->due->now_us = feature_now(d);
-    return st;
+    led_int(&p, feature_now(d));
+    enum pawl_status st = feature_query(d, SQL_CRON_LOOK, &p, &rows, err);
+    if (st != PAWL_OK)
+        return st;
+    CHECK(rows->n == 1);
+    l->due->now_us = led_get_int(rows, 0, 0);
+    l->due->next_us = led_get_int(rows, 0, 1);
+    CHECK(l->due->now_us > 0 && l->due->next_us >= 0);
+    return PAWL_OK;
 }
 
 enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err *err)
 {
     struct looking l = { .due = out };
-    return store_look(s, look_due, &l, err);
+    return store_look(s, LOOK_ALONE, look_due, &l, err);
 }
 
 /* ---- Ticks ----------------------------------------------------------------------------------- */
@@ -215,6 +221,6 @@ enum pawl_status cron_runs(struct store *s, struct arena *a, const struct cron_r
 {
     struct looking l = { .a = a, .runs = q, .ticks = out };
     assert(q->limit >= 1 && q->limit <= LIST_MAX);
-    enum pawl_status st = store_look(s, look_ticks, &l, err);
+    enum pawl_status st = store_look(s, LOOK_ALONE, look_ticks, &l, err);
     return st == PAWL_OK ? calls_read(s, a, out, err) : st;
 }
