@@ -4,6 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdlib.h>
+
 #include "base/limits.h"
 #include "feature/cron_inside.h"
 #include "store/store.h"
@@ -15,6 +17,7 @@ struct looking {
         const struct bytes *name;
         const struct cron_query *query;
         const struct cron_run_query *runs;
+        const struct cron_rows *page;
     };
     struct cron_row *row;
     struct cron_rows *rows;
@@ -154,7 +157,23 @@ enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err
 
 /* ---- Ticks ----------------------------------------------------------------------------------- */
 
-enum { T_AT, T_NO, T_KIND, T_REASON, T_ZONE, T_COUNT, T_CALL_ID, T_NODE, T_CREATED_AT };
+/* Columns of tick_list and tick_last. */
+enum { T_AT, T_NO, T_KIND, T_REASON, T_ZONE, T_COUNT, T_CALL_ID, T_NODE, T_CREATED_AT, T_NAME };
+
+static struct cron_run run_read(struct looking *l, const struct led_rows *rows, int i,
+                                struct bytes name)
+{
+    return (struct cron_run){ .name = name,
+                              .at_us = led_get_int(rows, i, T_AT),
+                              .no = led_get_int(rows, i, T_NO),
+                              .kind = (enum cron_kind)led_get_int(rows, i, T_KIND),
+                              .reason = keep(l, led_get(rows, i, T_REASON)),
+                              .zone = keep(l, led_get(rows, i, T_ZONE)),
+                              .count = led_get_int(rows, i, T_COUNT),
+                              .decided_us = led_get_int(rows, i, T_CREATED_AT),
+                              .id = keep(l, led_get(rows, i, T_CALL_ID)),
+                              .node = keep(l, led_get(rows, i, T_NODE)) };
+}
 
 static enum pawl_status look_ticks(struct ledger *d, void *ctx, struct pawl_err *err)
 {
@@ -174,17 +193,35 @@ static enum pawl_status look_ticks(struct ledger *d, void *ctx, struct pawl_err 
     out->more = rows->n > q->limit;
     out->v = arena_zalloc(l->a, out->n + 1, sizeof *out->v);
     for (size_t i = 0; out->v && i < out->n; i++)
-        out->v[i] = (struct cron_run){ .name = keep(l, q->name),
-                                       .at_us = led_get_int(rows, (int)i, T_AT),
-                                       .no = led_get_int(rows, (int)i, T_NO),
-                                       .kind = (enum cron_kind)led_get_int(rows, (int)i, T_KIND),
-                                       .reason = keep(l, led_get(rows, (int)i, T_REASON)),
-                                       .zone = keep(l, led_get(rows, (int)i, T_ZONE)),
-                                       .count = led_get_int(rows, (int)i, T_COUNT),
-                                       .decided_us = led_get_int(rows, (int)i, T_CREATED_AT),
-                                       .id = keep(l, led_get(rows, (int)i, T_CALL_ID)),
-                                       .node = keep(l, led_get(rows, (int)i, T_NODE)) };
+        out->v[i] = run_read(l, rows, (int)i, keep(l, q->name));
     return l->a->failed ? err_no_memory(err, "ticks") : PAWL_OK;
+}
+
+static int compare_name(const void *name, const void *row)
+{
+    return bytes_cmp(*(const struct bytes *)name, ((const struct cron_row *)row)->name);
+}
+
+static enum pawl_status look_last(struct ledger *d, void *ctx, struct pawl_err *err)
+{
+    struct looking *l = ctx;
+    const struct cron_rows *q = l->page;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    struct bytes *names = arena_alloc(feature_arena(d), q->n * sizeof *names);
+    if (!names)
+        return err_no_memory(err, "schedules");
+    for (size_t i = 0; i < q->n; i++)
+        names[i] = q->v[i].name;
+    led_texts(d, &p, names, q->n);
+    enum pawl_status st = feature_query(d, SQL_TICK_LAST, &p, &rows, err);
+    for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
+        struct bytes name = led_get(rows, i, T_NAME);
+        const struct cron_row *of = bsearch(&name, q->v, q->n, sizeof *q->v, compare_name);
+        CHECK(of && !l->ticks->v[of - q->v].kind); /* it was asked for, and each has one */
+        l->ticks->v[of - q->v] = run_read(l, rows, i, of->name);
+    }
+    return st == PAWL_OK && l->a->failed ? err_no_memory(err, "ticks") : st;
 }
 
 /* What the calls came to. Read after the ticks, so a call may be further than its tick says, never
@@ -223,4 +260,19 @@ enum pawl_status cron_runs(struct store *s, struct arena *a, const struct cron_r
     assert(q->limit >= 1 && q->limit <= LIST_MAX);
     enum pawl_status st = store_look(s, LOOK_ALONE, look_ticks, &l, err);
     return st == PAWL_OK ? calls_read(s, a, out, err) : st;
+}
+
+enum pawl_status cron_last(struct store *s, struct arena *a, const struct cron_rows *of,
+                           struct cron_run **out, struct pawl_err *err)
+{
+    struct cron_run_rows ticks = { .v = arena_zalloc(a, of->n + 1, sizeof *ticks.v), .n = of->n };
+    struct looking l = { .a = a, .page = of, .ticks = &ticks };
+    assert(of->n <= LIST_MAX);
+    *out = ticks.v;
+    if (!ticks.v)
+        return err_no_memory(err, "ticks");
+    for (size_t i = 1; i < of->n; i++)
+        CHECK(bytes_cmp(of->v[i - 1].name, of->v[i].name) < 0);
+    enum pawl_status st = of->n ? store_look(s, LOOK_ALONE, look_last, &l, err) : PAWL_OK;
+    return st == PAWL_OK ? calls_read(s, a, &ticks, err) : st;
 }
