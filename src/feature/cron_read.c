@@ -160,10 +160,11 @@ enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err
 /* Columns of tick_list and tick_last. */
 enum { T_AT, T_NO, T_KIND, T_REASON, T_ZONE, T_COUNT, T_CALL_ID, T_NODE, T_CREATED_AT, T_NAME };
 
-static struct cron_run run_read(struct looking *l, const struct led_rows *rows, int i,
-                                struct bytes name)
+/* Read a tick. BROKEN: it is damaged, which its readers are told, as of a call. */
+static enum pawl_status run_read(struct looking *l, const struct led_rows *rows, int i,
+                                 struct bytes name, struct cron_run *out, struct pawl_err *err)
 {
-    return (struct cron_run){ .name = name,
+    *out = (struct cron_run){ .name = name,
                               .at_us = led_get_int(rows, i, T_AT),
                               .no = led_get_int(rows, i, T_NO),
                               .kind = (enum cron_kind)led_get_int(rows, i, T_KIND),
@@ -173,6 +174,23 @@ static struct cron_run run_read(struct looking *l, const struct led_rows *rows, 
                               .decided_us = led_get_int(rows, i, T_CREATED_AT),
                               .id = keep(l, led_get(rows, i, T_CALL_ID)),
                               .node = keep(l, led_get(rows, i, T_NODE)) };
+    bool called = out->kind == CRON_SUBMITTED || out->kind == CRON_MANUAL;
+    const char *wrong = out->kind < CRON_SUBMITTED || out->kind > CRON_MISSED ? "an unknown kind"
+                        : called && !led_get(rows, i, T_CALL_ID).data         ? "no call"
+                        : out->count < 1                                      ? "a count below 1"
+                        : out->at_us <= 0                                     ? "no time"
+                                                                              : NULL;
+    if (!wrong)
+        return PAWL_OK;
+    return err_set(err, PAWL_BROKEN, "database: a run of schedule \"%.*s\" has %s",
+                   (int)MIN(name.len, 60), name.data ? name.data : "", wrong);
+}
+
+/* Is row i of this list older than the one before it? */
+static bool older(const struct cron_run *v, size_t i)
+{
+    return i == 0 || v[i].at_us < v[i - 1].at_us ||
+           (v[i].at_us == v[i - 1].at_us && v[i].no < v[i - 1].no);
 }
 
 static enum pawl_status look_ticks(struct ledger *d, void *ctx, struct pawl_err *err)
@@ -189,12 +207,15 @@ static enum pawl_status look_ticks(struct ledger *d, void *ctx, struct pawl_err 
     enum pawl_status st = feature_query(d, SQL_TICK_LIST, &p, &rows, err);
     if (st != PAWL_OK)
         return st;
+    CHECK(rows->n <= q->limit + 1);
     out->n = (size_t)MIN(rows->n, q->limit);
     out->more = rows->n > q->limit;
     out->v = arena_zalloc(l->a, out->n + 1, sizeof *out->v);
-    for (size_t i = 0; out->v && i < out->n; i++)
-        out->v[i] = run_read(l, rows, (int)i, keep(l, q->name));
-    return l->a->failed ? err_no_memory(err, "ticks") : PAWL_OK;
+    for (size_t i = 0; st == PAWL_OK && out->v && i < out->n; i++) {
+        st = run_read(l, rows, (int)i, keep(l, q->name), &out->v[i], err);
+        CHECK(st != PAWL_OK || older(out->v, i));
+    }
+    return l->a->failed ? err_no_memory(err, "ticks") : st;
 }
 
 static int compare_name(const void *name, const void *row)
@@ -219,7 +240,7 @@ static enum pawl_status look_last(struct ledger *d, void *ctx, struct pawl_err *
         struct bytes name = led_get(rows, i, T_NAME);
         const struct cron_row *of = bsearch(&name, q->v, q->n, sizeof *q->v, compare_name);
         CHECK(of && !l->ticks->v[of - q->v].kind); /* it was asked for, and each has one */
-        l->ticks->v[of - q->v] = run_read(l, rows, i, of->name);
+        st = run_read(l, rows, i, of->name, &l->ticks->v[of - q->v], err);
     }
     return st == PAWL_OK && l->a->failed ? err_no_memory(err, "ticks") : st;
 }
