@@ -200,6 +200,15 @@ static void finished(const struct finish *f, struct news *out)
     }
 }
 
+/* Was something changed by it? A lease that is lost because all its calls were past their timeout
+ * is refused, and has ended them. */
+static bool took_effect(const struct op *op)
+{
+    if (op->kind == OP_EXTEND && op->status == PAWL_LOST_LEASE)
+        return op->n_ended || op->extend.n_timed_out;
+    return op->status == PAWL_OK;
+}
+
 static void op_news(struct exec *e, const struct op *op, struct news *out)
 {
     bool freed = op->brings;
@@ -219,6 +228,9 @@ static void op_news(struct exec *e, const struct op *op, struct news *out)
     case OP_CANCEL:
         out->ended += op->by_id.state == PAWL_CANCELLED;
         freed = true;
+        break;
+    case OP_EXTEND: /* keys are free, or calls will be retried */
+        freed = freed || op->extend.n_timed_out > 0;
         break;
     case OP_SWEEP:
         freed = freed || op->sweep.reclaimed + op->sweep.expired + op->sweep.joined > 0;
@@ -254,7 +266,7 @@ static struct news group_news(struct exec *e, const struct group *g)
 {
     struct news out = { .ours = g->claim != NULL };
     for (const struct write_job *j = g->jobs; j; j = j->next)
-        if (j->op.status == PAWL_OK)
+        if (took_effect(&j->op))
             op_news(e, &j->op, &out);
     if (g->claim && g->claim->op.status == PAWL_OK)
         op_news(e, &g->claim->op, &out);
@@ -287,9 +299,11 @@ static int count_told(const struct waiter *w)
  * of which `done` does not know. */
 static void features_did(struct exec *e, const struct op *op)
 {
-    if (op->status == PAWL_OK && op->timed)
+    if (!took_effect(op))
+        return;
+    if (op->timed)
         schedules_changed(e);
-    if (op->status != PAWL_OK || !op->brings)
+    if (!op->brings)
         return;
     exec_look(e, op->ended, op->n_ended);
     exec_work_came(e);
