@@ -574,6 +574,7 @@ enum pawl_status cron_zones(struct ledger *d, struct op *op, struct pawl_err *er
         row_set_due(t->r, feature_now(d));
         st = row_move(d, t->r, err);
     }
+    PAUSE_POINT("cron.zones");
     return st == PAWL_OK && !k.q->next.data ? err_no_memory(err, "schedules") : st;
 }
 
