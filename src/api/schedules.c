@@ -22,6 +22,7 @@
 #include "api/routes.h"
 #include "api/schedule_json.h"
 #include "base/json.h"
+#include "feature/zones.h"
 #include "exec/work_signal.h"
 #include "model/cursor.h"
 #include "model/words.h"
@@ -311,7 +312,7 @@ static enum pawl_status put_read(struct ask *q, struct schedule_write *w, const 
                        BYTES_ARG(text_shown(q->a, w->s.name)),
                        BYTES_ARG(text_shown(q->a, q->path[0])));
     w->op.schedule = &w->s;
-    return zone_of(w->s.zone, &zone, err);
+    return zones_of_field(w->s.zone, &zone, err);
 }
 
 /* ---- PUT as a question: what would change? --------------------------------------------------- */
@@ -330,7 +331,7 @@ static enum pawl_status plan_check(struct plan_read *p)
 {
     struct pawl_err *err = &p->read.err;
     const struct zone *zone;
-    enum pawl_status st = zone_of(p->s->zone, &zone, err);
+    enum pawl_status st = zones_of_field(p->s->zone, &zone, err);
     return st == PAWL_OK ? schedule_rule_check(&p->s->rule, zone, p->now_us, err) : st;
 }
 

@@ -437,10 +437,13 @@ static enum pawl_status submit_all(struct ticking *k, struct pawl_err *err)
     }
     for (size_t i = 0, at = 0; st == PAWL_OK && i < k->n; i++) {
         const struct accepted *a = k->v[i].fault ? NULL : &accept.accept.out[at++];
-        if (a && a->status == PAWL_OK)
+        enum pawl_status status = a ? a->status : PAWL_INVALID;
+        if (a && call_is_others(a, k->v[i].t->r->name))
+            status = PAWL_CONFLICT;
+        if (status == PAWL_OK)
             st = submit_stored(k, &k->v[i], &k->specs[i], a, err);
         else
-            st = submit_refused(k, &k->v[i], &k->specs[i], a ? a->status : PAWL_INVALID, err);
+            st = submit_refused(k, &k->v[i], &k->specs[i], status, err);
     }
     return st == PAWL_OK && k->a->failed ? err_no_memory(err, "ticks") : st;
 }
