@@ -545,9 +545,10 @@ enum pawl_status cron_zones(struct ledger *d, struct op *op, struct pawl_err *er
     struct ticking k = { .d = d, .a = op->a, .q = op->feature.ctx };
     struct led_params p = { 0 };
     struct led_rows *rows;
+    struct bytes after = k.q->after.data ? k.q->after : BYTES("");
     char release[ZONE_VERSION_LEN];
     zones_release(release);
-    led_text(&p, k.q->after.data ? k.q->after : BYTES(""));
+    led_text(&p, after);
     led_text(&p, bytes_of(release));
     led_int(&p, k.q->max);
     k.q->removed = 0;
@@ -562,7 +563,8 @@ enum pawl_status cron_zones(struct ledger *d, struct op *op, struct pawl_err *er
     for (int i = 0; i < rows->n; i++) {
         names[i] = led_get(rows, i, 0);
         /* The walk goes on behind the last of them, and so ends. */
-        CHECK(bytes_cmp(names[i], i ? names[i - 1] : k.q->after) > 0);
+        CHECK(bytes_cmp(names[i], after) > 0);
+        after = names[i];
     }
     k.q->next = arena_copy(op->a, names[rows->n - 1]);
     k.q->more = rows->n == k.q->max;

@@ -272,7 +272,7 @@ static void put(struct cron *c, int part, struct set set)
 
 static void read_fields(struct scan *s, struct bytes text, struct cron *c)
 {
-    struct bytes fields[PARTS + 1];
+    struct bytes fields[PARTS + 1] = { 0 };
     int n = split(text, fields), first = PARTS - n;
     const char *end = text.data + text.len;
     if (n > PARTS)
