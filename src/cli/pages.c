@@ -90,10 +90,10 @@ static int run_completion(struct cli *cli, int argc, char **argv)
 {
     if (argc != 1 || strcmp(argv[0], "bash") != 0)
         return cli_unknown(cli, "shell", argc ? argv[0] : "", "bash");
-    fputs(
-        "# bash completion of pawl, printed by `pawl completion bash`\n_pawl()\n{\n"
-        "    local cur=${COMP_WORDS[COMP_CWORD]} command= subcommands= words i\n    local commands=\"",
-        cli->out);
+    fputs("# bash completion of pawl, printed by `pawl completion bash`\n_pawl()\n{\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} command= subcommands= words i\n"
+          "    local commands=\"",
+          cli->out);
     for (size_t i = 0; commands[i]; i++)
         fprintf(cli->out, "%s%s", i ? " " : "", commands[i]->name);
     fputs("\"\n    local with_value=\"", cli->out);
