@@ -110,7 +110,7 @@ struct bytes manual_id(struct arena *a, struct bytes name, int64_t now_us);
 /* Count, and keep for the log, what was decided without an operation that answers (cron_unasked.c):
  * a tick that was submitted; one that was skipped; what a nested operation did; a tick that could
  * not be submitted. */
-void cron_unasked_waited(void);
+void cron_unasked_waited(bool is_new);
 void cron_unasked_skipped(enum cron_reason reason);
 void cron_unasked_add(const struct cron_op *q);
 void cron_unasked_refuse(const struct cron_refused *r);

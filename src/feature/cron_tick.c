@@ -408,7 +408,7 @@ static enum pawl_status submit_stored(struct ticking *k, const struct planned *v
     r->last_id = s->id;
     r->last_seq = a->call.seq;
     if (!k->q)
-        cron_unasked_waited();
+        cron_unasked_waited(!a->duplicate);
     else if (k->q->submitted++, !a->duplicate)
         k->q->ids[k->q->n_ids++] = arena_copy(k->a, s->id);
     return tick_add(k->d, r->name, &row, err);
