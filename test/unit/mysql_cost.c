@@ -251,7 +251,7 @@ static double statements_a_second(const char *what, double max)
  * something, and one of these is its sweep's look. Every two seconds it reads when the next
  * schedule is due, sends a heartbeat and reads the others': about 6 statements a second, and 8 more
  * whenever it extends its lead of a role. On PostgreSQL it is 4. */
-#define IDLE_STATEMENTS 7
+#define IDLE_STATEMENTS 8
 
 /* 100,000 schedules, none of them due, on the node that ticks them, with the settings of `pawl
  * serve`: the node says no more than with one. Time itself is measured here, so time has to pass.
