@@ -212,6 +212,8 @@ static void zones(struct exec *e, int64_t now_us)
     s->zones =
         (struct cron_op){ .what = CRON_ZONES, .after = bytes_of(s->after), .max = STEP_ZONES };
     s->zoned = periodic_post(&k->periodics[PERIODIC_ZONES], op_of(&s->zones));
+    if (!s->zoned) /* no room in the queue */
+        s->zones_us = now_us + AGAIN_US;
 }
 
 /* Ticks past their retention, in steps, by the node that collects everything else. */

@@ -207,7 +207,7 @@ TEST(a_damaged_run_is_told)
         sql_run(r.db, "DELETE FROM pawl.tick; INSERT INTO pawl.tick (name, at, no, kind, zone, "
                       "count, created_at) VALUES ('a', 1000000, 0, 4, 'UTC', 1, 1)");
         OK(cron_runs(r.s, &r.a, &q, &rows, &r.err), &r.err);
-        sql_run(r.db, arena_printf(&r.a, "UPDATE pawl.tick SET %s", damage[i]));
+        sql_run(r.db, "%s", arena_printf(&r.a, "UPDATE pawl.tick SET %s", damage[i]));
         EQ_STATUS(cron_runs(r.s, &r.a, &q, &rows, &r.err), PAWL_BROKEN, &r.err);
         TRUE(strstr(r.err.text, "a run of schedule \"a\" has ") != NULL);
     }
