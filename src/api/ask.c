@@ -19,6 +19,7 @@
 #include "api/reply.h"
 #include "api/route.h"
 #include "api/routes.h"
+#include "api/wait.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -220,6 +221,7 @@ static void handle(struct ask *q)
     if (m == MATCH_FOUND && q->route->run == route_metrics && q->api->metrics_open)
         may |= MAY_OPEN;
     enum pawl_status st = auth_check(q->api->auth, q->r, may, &q->who, &err);
+    q->reloads = q->api->reloads;
     if (st != PAWL_OK) {
         ask_fail(q, &err);
     } else if (m == MATCH_NONE) {
@@ -317,6 +319,8 @@ enum pawl_status api_reload(struct api *api, const struct api_conf *conf, struct
     auth_close(api->auth); /* Requests that were let in have copies of what they need. */
     api->auth = fresh;
     api->metrics_open = conf->metrics_open;
+    api->reloads++;
+    timed_wait_check(api);
     return PAWL_OK;
 }
 

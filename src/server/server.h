@@ -46,6 +46,9 @@ bool guard_loopback(const char *listen);
 
 /* stop.c: block the signals, before any thread starts; one thread then waits for them. */
 void signals_block(void);
+/* Is this signal to stop, after one at first_us (monotonic), a second one? timeout(1) sends each to
+ * the process and to its group, which is one. Any thread. */
+bool signal_second(int64_t first_us);
 /* Prepare the tasks, before anything can post one. */
 void signals_init(struct server *s);
 /* Start the thread that waits for signals. NO_MEMORY when it cannot start. */

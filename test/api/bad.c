@@ -336,6 +336,14 @@ TEST(content_types)
         if (a.status == 415)
             EQ_STR(AT(a, "error.code"), "MEDIA");
     }
+    w.more = "Content-Encoding: gzip\r\n";
+    struct web_answer a = POST(&w, "/v1/calls", "\x1f\x8b");
+    EQ_INT(a.status, 415);
+    HAS_STR(AT(a, "error.message"), "gzip");
+    w.more = "Content-Encoding: gzip\r\nContent-Type: application/x-ndjson\r\n";
+    EQ_INT(POST(&w, "/v1/calls/batch", "\x1f\x8b").status, 415);
+    w.more = "Content-Encoding: identity\r\n";
+    EQ_INT(POST(&w, "/v1/calls", "{\"type\":\"a\"}").status, 202);
     web_end(&w);
 }
 
