@@ -433,7 +433,7 @@ FLOW_CASE(a_feature_sees_calls)
     struct call_spec s = plan("pending");
     s.priority = 7;
     accept_spec(b, s);
-    OK(store_look(b->s, look_calls, c, &b->err), &b->err);
+    OK(store_look(b->s, LOOK_SNAPSHOT, look_calls, c, &b->err), &b->err);
     EQ_INT(c[0].seq, held);
     TRUE(c[0].held && c[0].flow && c[0].state == PAWL_PROCESSING);
     TRUE(!c[1].held && c[1].flow && c[1].state == PAWL_PROCESSING);
@@ -442,6 +442,6 @@ FLOW_CASE(a_feature_sees_calls)
     EQ_INT(c[4].seq, 0);
     advance(b, RETENTION_US + SEC_US);
     gc(b);
-    OK(store_look(b->s, look_calls, c, &b->err), &b->err);
+    OK(store_look(b->s, LOOK_SNAPSHOT, look_calls, c, &b->err), &b->err);
     TRUE(c[3].gone && c[3].state == PAWL_COMPLETED);
 }
