@@ -54,10 +54,11 @@ static enum pawl_status put_one(struct declared *d, struct arena *a, const struc
     st = exec_do(e, &op);
     if (st != PAWL_OK)
         return err_set(err, st, "%s", op.err.text);
-    if (cron.changed)
+    const struct cron_op *done = op.feature.ctx; /* it may be a copy of ours */
+    if (done->changed)
         log_line(LOG_INFO, "schedule \"%.100s\": %s, from %.150s:%d", c->name,
-                 cron.created ? "created" : "changed", d->file, c->line);
-    d->changed += cron.changed;
+                 done->created ? "created" : "changed", d->file, c->line);
+    d->changed += done->changed;
     return PAWL_OK;
 }
 
