@@ -742,11 +742,10 @@ static enum pawl_status show_held(struct ledger *c, struct led_call *it, unsigne
 static enum pawl_status own(struct arena *a, struct call *out, struct pawl_err *err)
 {
     struct call_spec *s = &out->spec;
-    struct bytes *strings[] = {
-        &s->id,          &s->type,   &s->method,        &s->key,    &s->queue,
-        &s->input.bytes, &s->caller, &s->client,        &s->parent, &s->traceparent,
-        &out->error,     &out->node, &out->result.bytes
-    };
+    struct bytes *strings[] = { &s->id,     &s->type,          &s->method,   &s->key,
+                                &s->queue,  &s->input.bytes,   &s->caller,   &s->client,
+                                &s->parent, &s->traceparent,   &s->schedule, &out->error,
+                                &out->node, &out->result.bytes };
     for (size_t i = 0; i < COUNT_OF(strings); i++)
         *strings[i] = arena_copy(a, *strings[i]);
     struct tag *tags = s->n_tags ? arena_zalloc(a, s->n_tags, sizeof *tags) : NULL;

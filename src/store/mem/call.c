@@ -333,11 +333,11 @@ bool call_show(struct arena *a, const struct mem_call *c, int64_t now_us, unsign
         out->spec.input = (struct payload){ 0 };
     if (!(with & WITH_RESULT))
         out->result = (struct payload){ 0 };
-    struct bytes *strings[] = { &out->spec.id,     &out->spec.type,        &out->spec.method,
-                                &out->spec.key,    &out->spec.queue,       &out->spec.input.bytes,
-                                &out->spec.caller, &out->spec.client,      &out->spec.parent,
-                                &out->error,       &out->spec.traceparent, &out->node,
-                                &out->result.bytes };
+    struct bytes *strings[] = { &out->spec.id,       &out->spec.type,        &out->spec.method,
+                                &out->spec.key,      &out->spec.queue,       &out->spec.input.bytes,
+                                &out->spec.caller,   &out->spec.client,      &out->spec.parent,
+                                &out->error,         &out->spec.traceparent, &out->node,
+                                &out->spec.schedule, &out->result.bytes };
     for (size_t i = 0; i < COUNT_OF(strings); i++)
         *strings[i] = arena_copy(a, *strings[i]);
     out->spec.needs = needs_copy(a, out->spec.needs, out->spec.n_needs);
