@@ -38,25 +38,13 @@ static void next_fill(struct schedule_shown *s, const struct zone *z, int64_t no
         s->next[s->n_next++] = t.at_us;
 }
 
-static enum pawl_status last_fill(struct ask_read *rd, struct store *st, struct schedule_shown *s)
-{
-    const struct cron_run_query query = { .name = s->row.name, .limit = 1 };
-    struct cron_run_rows rows;
-    enum pawl_status status = cron_runs(st, &rd->arena, &query, &rows, &rd->err);
-    if (status == PAWL_OK && rows.n)
-        s->last = rows.v[0];
-    return status;
-}
-
-enum pawl_status schedule_show(struct ask_read *rd, struct store *st, int64_t now_us,
-                               struct schedule_shown *out)
+/* Fill what follows from the row. A text that cannot be read, or a zone, is told in out->error. */
+static enum pawl_status shown_fill(struct arena *a, int64_t now_us, struct schedule_shown *out,
+                                   struct pawl_err *err)
 {
     struct pawl_err why = { 0 };
     const struct zone *zone;
-    enum pawl_status status = last_fill(rd, st, out);
-    if (status != PAWL_OK)
-        return status;
-    status = schedule_stored(&rd->arena, out->row.name, out->row.spec, &out->s, &why);
+    enum pawl_status status = schedule_stored(a, out->row.name, out->row.spec, &out->s, &why);
     out->unknown = status != PAWL_OK;
     if (status == PAWL_OK) {
         out->note = out->s.rule.kind == SCHEDULE_CRON ? cron_note(&out->s.rule.cron) : NULL;
@@ -65,9 +53,25 @@ enum pawl_status schedule_show(struct ask_read *rd, struct store *st, int64_t no
     if (status == PAWL_OK)
         next_fill(out, zone, now_us);
     else if (status != PAWL_NO_MEMORY)
-        out->error = arena_text(&rd->arena, bytes_of(why.text));
-    return status == PAWL_NO_MEMORY || rd->arena.failed ? err_no_memory(&rd->err, "a schedule")
-                                                        : PAWL_OK;
+        out->error = arena_text(a, bytes_of(why.text));
+    return status == PAWL_NO_MEMORY || a->failed ? err_no_memory(err, "a schedule") : PAWL_OK;
+}
+
+enum pawl_status schedules_show(struct ask_read *rd, struct store *st, const struct cron_rows *rows,
+                                int64_t now_us, struct schedule_shown **out)
+{
+    struct schedule_shown *v = arena_zalloc(&rd->arena, rows->n + 1, sizeof *v);
+    struct cron_run *last;
+    *out = v;
+    if (!v)
+        return err_no_memory(&rd->err, "schedules");
+    enum pawl_status status = cron_last(st, &rd->arena, rows, &last, &rd->err);
+    for (size_t i = 0; status == PAWL_OK && i < rows->n; i++) {
+        v[i].row = rows->v[i];
+        v[i].last = last[i];
+        status = shown_fill(&rd->arena, now_us, &v[i], &rd->err);
+    }
+    return status;
 }
 
 /* ---- Printing -------------------------------------------------------------------------------- */

@@ -36,7 +36,7 @@ static bool sees_contents(const struct ask *q)
 struct schedule_read {
     struct ask_read read; /* first */
     struct bytes name;
-    struct schedule_shown shown;
+    struct schedule_shown *shown; /* one */
     int64_t now_us;
     bool stored;  /* it was stored a moment ago */
     bool created; /* with stored: there was none before */
@@ -45,10 +45,10 @@ struct schedule_read {
 static enum pawl_status schedule_work(struct ask_read *rd, struct store *s)
 {
     struct schedule_read *r = (struct schedule_read *)rd;
-    enum pawl_status st = cron_get(s, &rd->arena, r->name, &r->shown.row, &rd->err);
-    if (st == PAWL_OK)
-        st = schedule_show(rd, s, r->now_us, &r->shown);
-    return st;
+    struct cron_row row;
+    struct cron_rows rows = { .v = &row, .n = 1 };
+    enum pawl_status st = cron_get(s, &rd->arena, r->name, &row, &rd->err);
+    return st == PAWL_OK ? schedules_show(rd, s, &rows, r->now_us, &r->shown) : st;
 }
 
 static char *schedule_path(struct arena *a, struct bytes name)
@@ -69,10 +69,10 @@ static void schedule_reply(struct schedule_read *r)
     char etag[32];
     struct http_header h[2] = { { BYTES("ETag"), { etag, 0 } }, { BYTES("Location"), BYTES_NONE } };
     h[0].value.len =
-        (size_t)snprintf(etag, sizeof etag, "\"%lld\"", (long long)r->shown.row.version);
+        (size_t)snprintf(etag, sizeof etag, "\"%lld\"", (long long)r->shown->row.version);
     if (r->created)
         h[1].value = bytes_of(schedule_path(q->a, r->name));
-    schedule_json_add(b, &r->shown, r->now_us, sees_contents(q));
+    schedule_json_add(b, r->shown, r->now_us, sees_contents(q));
     ask_read_end(&r->read);
     ask_reply_with(q, r->created ? 201 : 200, b, h, h[1].value.data ? 2 : 1);
 }
@@ -151,14 +151,8 @@ static enum pawl_status schedules_work(struct ask_read *rd, struct store *s)
     if (st != PAWL_OK)
         return st;
     r->next = rows.next;
-    r->v = arena_zalloc(&rd->arena, MAX(rows.n, 1), sizeof *r->v);
-    if (!r->v)
-        return err_no_memory(&rd->err, "schedules");
-    for (; st == PAWL_OK && r->n < rows.n; r->n++) {
-        r->v[r->n].row = rows.v[r->n];
-        st = schedule_show(rd, s, r->now_us, &r->v[r->n]);
-    }
-    return st;
+    r->n = rows.n;
+    return schedules_show(rd, s, &rows, r->now_us, &r->v);
 }
 
 static void schedules_done(struct ask_read *rd)

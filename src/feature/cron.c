@@ -365,7 +365,9 @@ static enum pawl_status forget_ticks(struct ledger *d, struct op *op, struct paw
     led_int(&p, q->before_us ? q->before_us : feature_now(d) - q->keep_us);
     led_int(&p, q->max);
     enum pawl_status st = feature_query(d, SQL_TICK_OLD, &p, &rows, err);
+    CHECK(st != PAWL_OK || rows->n <= q->max);
     for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
+        CHECK(led_get(rows, i, 0).len > 0);
         const union feature_value v[] = { { .b = led_get(rows, i, 0) },
                                           { .i = led_get_int(rows, i, 1) },
                                           { .i = led_get_int(rows, i, 2) } };

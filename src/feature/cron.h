@@ -200,6 +200,12 @@ MUST_USE enum pawl_status cron_runs(struct store *s, struct arena *a,
                                     const struct cron_run_query *q, struct cron_run_rows *out,
                                     struct pawl_err *err);
 
+/* Read the newest tick of each of these schedules, which are sorted by name, and what their calls
+ * came to: *out has one for each, `kind` 0: none is kept. One statement for the ticks and a read of
+ * the calls, with any number of schedules. of->n is at most LIST_MAX. */
+MUST_USE enum pawl_status cron_last(struct store *s, struct arena *a, const struct cron_rows *of,
+                                    struct cron_run **out, struct pawl_err *err);
+
 /* For timers and metrics, cheap with any number of schedules. */
 struct cron_due {
     int64_t next_us; /* when the next schedule is due, perhaps in the past; 0: none ever */

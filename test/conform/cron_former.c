@@ -241,3 +241,33 @@ CASE(a_page_of_large_schedules_is_shorter)
     EQ_UINT(r.n, 1);
     EQ_TEXT(r.next, "s3");
 }
+
+/* Of each schedule of a page the run that a list of its runs has first. */
+CASE(a_page_has_the_newest_run_of_each_schedule)
+{
+    put_minute(b, "a", "");
+    put_minute(b, "b", ",\"paused\":true");
+    put_minute(b, "c", "");
+    EQ_UINT(page(b, BYTES_NONE, LIST_MAX).n, 3);
+    for (int i = 0; i < 3; i++) {
+        advance(b, MINUTE_US);
+        EQ_INT(tick(b)->submitted, 2);
+    }
+    cron(b, (struct cron_op){ .what = CRON_RUN, .name = BYTES("c"), .run_key = BYTES("k") });
+    struct cron_rows r = page(b, BYTES_NONE, LIST_MAX);
+    struct cron_run *last;
+    OK(cron_last(b->s, &b->a, &r, &last, &b->err), &b->err);
+    EQ_INT(last[1].kind, 0);
+    for (size_t i = 0; i < r.n; i += 2) {
+        struct cron_run_query q = { .name = r.v[i].name, .limit = 1 };
+        struct cron_run_rows of;
+        OK(cron_runs(b->s, &b->a, &q, &of, &b->err), &b->err);
+        TRUE(bytes_eq(last[i].name, of.v[0].name));
+        TRUE(bytes_eq(last[i].id, of.v[0].id));
+        EQ_INT(last[i].at_us, of.v[0].at_us);
+        EQ_INT(last[i].state, PAWL_PENDING);
+        EQ_INT(last[i].kind, i ? CRON_MANUAL : CRON_SUBMITTED);
+    }
+    r.n = 0;
+    OK(cron_last(b->s, &b->a, &r, &last, &b->err), &b->err);
+}

@@ -10,14 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hook.h"
+#include "engines.h"
 #include "exec/node.h"
+#include "exec/schedules.h"
 #include "exec/stats.h"
 #include "exec/write_job.h"
+#include "feature/all.h"
 #include "feature/cron.h"
+#include "feature/zones.h"
 #include "fixture.h"
 #include "lib/lib.h"
 #include "model/schedule.h"
 #include "store/feature.h"
+#include "zone_folder.h"
 
 RUNS_ON(ENGINES_DURABLE)
 
@@ -331,5 +337,60 @@ TEST(wrong_schedules_are_refused_where_they_are_declared)
     struct pawl_err err;
     EQ_STATUS(pawl_start(p, NULL, &err), PAWL_INVALID, &err);
     HAS_STR(err.text, "schedule \"a\": field \"at\"");
+    pawl_close(p);
+}
+
+/* ---- Time zones ------------------------------------------------------------------------------ */
+
+static atomic_int walks;
+
+/* While the first walk over the schedules is not over, newer data comes. */
+static void newer_meanwhile(const char *name, void *ctx)
+{
+    (void)ctx;
+    if (strcmp(name, "cron.zones") == 0 && atomic_fetch_add(&walks, 1) == 0) {
+        zone_data("z", "2026c", 3);
+        zones_look();
+    }
+}
+
+/* Let the node look, and read with which data its schedule was computed. */
+static bool computed_with(struct pawl *p, struct store *s, const char *release)
+{
+    struct cron_row row;
+    struct pawl_err err;
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    schedules_changed(p->e);
+    OK(cron_get(s, &a, BYTES("z"), &row, &err), &err);
+    bool same = bytes_eq(row.zone_data, bytes_of(release));
+    arena_release(&a);
+    return same;
+}
+
+TEST(zone_data_that_changes_during_the_walk_is_not_missed)
+{
+    struct pawl_schedule z = { PAWL_SCHEDULE_INIT, .name = "z", .cron = "0 12 1 1 *",
+                               .zone = "Europe/London", .call = CALL("t") };
+    struct pawl_err err;
+    zone_data("z", "2026a", 1);
+    use_zones("z");
+    struct pawl *p = fixture_open(param);
+    struct store_conf conf = { .url = engine_url(param) };
+    struct store *s;
+    conf.features = features_all(&conf.n_features);
+    fixture_on(p, "t", notes);
+    declare(p, z, PAWL_OK);
+    fixture_start(p, 1);
+    OK(store_open(&conf, &s, &err), &err);
+    UNTIL(computed_with(p, s, "2026a"));
+    UNTIL(exec_leads(p->e, LEAD_SCHEDULER));
+    zone_data("z", "2026b", 2);
+    hook_on_pause(newer_meanwhile, NULL);
+    zones_look();
+    UNTIL(computed_with(p, s, "2026c"));
+    GT_INT(atomic_load(&walks), 1);
+    hook_on_pause(NULL, NULL);
+    store_close(s);
     pawl_close(p);
 }

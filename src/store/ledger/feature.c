@@ -433,14 +433,12 @@ enum pawl_status feature_nested(struct ledger *d, struct op *nested, struct pawl
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-enum pawl_status led_feature_look(struct store *s, feature_look_fn *look, void *ctx,
-                                  struct pawl_err *err)
+enum pawl_status led_feature_look(struct store *s, enum store_look how, feature_look_fn *look,
+                                  void *ctx, struct pawl_err *err)
 {
     struct ledger *c = led_of(s);
-    AUTO(led_undo) struct ledger *tx = NULL;
-    enum pawl_status st = led_begin(c, LED_READ, NULL, err);
-    if (st != PAWL_OK)
-        return st;
-    tx = c;
-    return look(c, ctx, err);
+    enum pawl_status st =
+        how == LOOK_ALONE ? led_begin_autocommit(c, err) : led_begin(c, LED_READ, NULL, err);
+    AUTO(led_undo) struct ledger *tx = st == PAWL_OK ? c : NULL;
+    return st == PAWL_OK ? look(c, ctx, err) : st;
 }

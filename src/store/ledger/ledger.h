@@ -534,8 +534,8 @@ enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_row
                              struct pawl_err *err);
 enum pawl_status led_cancel_requests(struct store *s, struct arena *a, struct cancel_requests *out,
                                      struct pawl_err *err);
-enum pawl_status led_feature_look(struct store *s, feature_look_fn *look, void *ctx,
-                                  struct pawl_err *err);
+enum pawl_status led_feature_look(struct store *s, enum store_look how, feature_look_fn *look,
+                                  void *ctx, struct pawl_err *err);
 
 /* The handle for a handler's SQL, for the engine's `sql` slot. */
 struct led_tx {
