@@ -81,9 +81,8 @@ static void schedule_reply(struct schedule_read *r)
 static void stored_unread(struct schedule_read *r)
 {
     struct ask *q = r->read.ask;
-    struct pawl_err err = r->read.err;
     bool gone = r->read.status == PAWL_NOT_FOUND;
-    ask_read_end(&r->read);
+    struct pawl_err err = ask_read_why(&r->read);
     if (gone)
         ask_refusef(q, PAWL_NOT_FOUND, "schedule \"%.*s\" was stored, and deleted since",
                     BYTES_ARG(text_shown(q->a, r->name)));
@@ -95,19 +94,10 @@ static void stored_unread(struct schedule_read *r)
 static void schedule_done(struct ask_read *rd)
 {
     struct schedule_read *r = (struct schedule_read *)rd;
-    struct ask *q = rd->ask;
-    if (rd->status == PAWL_OK) {
-        schedule_reply(r);
-        return;
-    }
-    if (r->stored) {
+    if (rd->status != PAWL_OK && r->stored)
         stored_unread(r);
-        return;
-    }
-    struct pawl_err err = rd->err;
-    err.status = rd->status;
-    ask_read_end(rd);
-    ask_fail(q, &err);
+    else if (!ask_read_failed(rd))
+        schedule_reply(r);
 }
 
 /* Read the schedule and answer with it. */
@@ -159,13 +149,8 @@ static void schedules_done(struct ask_read *rd)
 {
     struct schedules_read *r = (struct schedules_read *)rd;
     struct ask *q = rd->ask;
-    if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
-        ask_fail(q, &err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"schedules\":[");
     for (size_t i = 0; i < r->n; i++) {
@@ -353,13 +338,8 @@ static void plan_done(struct ask_read *rd)
 {
     struct plan_read *p = (struct plan_read *)rd;
     struct ask *q = rd->ask;
-    if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
-        ask_fail(q, &err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_char(b, '{');
     add_text(b, "name", p->name);
@@ -520,13 +500,8 @@ static void runs_done(struct ask_read *rd)
 {
     struct runs_read *r = (struct runs_read *)rd;
     struct ask *q = rd->ask;
-    if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
-        ask_fail(q, &err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"runs\":[");
     for (size_t i = 0; i < r->rows.n; i++) {

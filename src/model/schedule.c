@@ -260,15 +260,6 @@ static void add_seconds(struct buf *b, const char *name, int64_t us)
     json_add_seconds(b, us);
 }
 
-static void add_word(struct buf *b, const char *name, const char *words, int at)
-{
-    struct bytes word = BYTES("");
-    for (int i = 0; i <= at; i++)
-        word_next(&words, &word);
-    json_add_name(b, name);
-    json_add_string(b, word);
-}
-
 static void add_at(struct buf *b, const struct schedule *s)
 {
     char text[TIME_TEXT_LEN + 1];
@@ -300,9 +291,11 @@ static void members_add(struct buf *b, const struct schedule *s)
     json_add_string(b, s->zone);
     json_add_name(b, "call");
     tick_write_json(b, &s->call, 0);
-    add_word(b, "catch_up", CATCH_UP_WORDS, (int)s->catch_up);
+    json_add_name(b, "catch_up");
+    json_add_string(b, word_of(CATCH_UP_WORDS, (int)s->catch_up));
     add_seconds(b, "catch_up_for", s->catch_up_for_us);
-    add_word(b, "overlap", OVERLAP_WORDS, (int)s->overlap);
+    json_add_name(b, "overlap");
+    json_add_string(b, word_of(OVERLAP_WORDS, (int)s->overlap));
     add_seconds(b, "jitter", s->jitter_us);
     add_time(b, "starts_at", s->rule.starts_us);
     add_time(b, "ends_at", s->rule.ends_us);
