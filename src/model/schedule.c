@@ -7,6 +7,7 @@
  */
 #include "model/schedule.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -87,8 +88,31 @@ static enum pawl_status inside_call(enum pawl_status st, struct pawl_err *err)
     return err_set(err, st, "call.%s", was.text);
 }
 
+static int compare_tags(const void *a, const void *b)
+{
+    return bytes_cmp(((const struct tag *)a)->name, ((const struct tag *)b)->name);
+}
+
+/* The order of tags and needs, and a need that is repeated, say nothing: one form of each is kept,
+ * or a file in another order would be a change. */
+static enum pawl_status settle_lists(struct arena *a, const struct call_spec *settled,
+                                     struct call_spec *call, struct pawl_err *err)
+{
+    call->needs = settled->needs;
+    call->n_needs = settled->n_needs;
+    if (!call->n_tags)
+        return PAWL_OK;
+    struct tag *tags = arena_alloc(a, call->n_tags * sizeof *tags);
+    if (!tags)
+        return err_no_memory(err, "a schedule");
+    memcpy(tags, call->tags, call->n_tags * sizeof *tags);
+    qsort(tags, call->n_tags, sizeof *tags, compare_tags);
+    call->tags = tags;
+    return PAWL_OK;
+}
+
 /* The rules of calls, on a copy: the id and the times come with each tick. */
-static enum pawl_status check_call(struct arena *a, const struct call_spec *call,
+static enum pawl_status check_call(struct arena *a, struct call_spec *call,
                                    const struct schedule_limits *l, struct pawl_err *err)
 {
     struct call_spec s = *call;
@@ -97,7 +121,8 @@ static enum pawl_status check_call(struct arena *a, const struct call_spec *call
         return err_set(err, PAWL_TOO_LARGE, "field \"input\": is %zu bytes, limit %zu",
                        s.input.bytes.len, max);
     s.id = BYTES("tick");
-    return call_spec_settle(a, NULL, &s, err);
+    enum pawl_status st = call_spec_settle(a, NULL, &s, err);
+    return st == PAWL_OK ? settle_lists(a, &s, call, err) : st;
 }
 
 /* ---- Checks ---------------------------------------------------------------------------------- */

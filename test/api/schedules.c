@@ -117,6 +117,16 @@ TEST(no_change_no_write)
         "\"priority\":0,\"type\":\"echo\"}, \"every\":3600.0,\"starts_at\":null}");
     stored(a, 200);
     EQ_STR(AT(a, "version"), version);
+    a = put(&w, "/v1/schedules/t",
+            "{\"every\":60,\"call\":{\"type\":\"echo\",\"tags\":{\"b\":\"1\",\"a\":\"2\"},"
+            "\"needs\":[\"gpu\",\"big\"]}}");
+    stored(a, 201);
+    const char *other = AT(a, "version");
+    a = put(&w, "/v1/schedules/t",
+            "{\"every\":60,\"call\":{\"type\":\"echo\",\"needs\":[\"big\",\"gpu\",\"big\"],"
+            "\"tags\":{\"a\":\"2\",\"b\":\"1\"}}}");
+    stored(a, 200);
+    EQ_STR(AT(a, "version"), other);
     a = put(&w, "/v1/schedules/s", "{\"every\":3601," ECHO "}");
     stored(a, 200);
     TRUE(strcmp(AT(a, "version"), version) != 0);
