@@ -14,15 +14,6 @@
 
 /* ---- What is computed ------------------------------------------------------------------------ */
 
-enum pawl_status zone_of(struct bytes name, const struct zone **out, struct pawl_err *err)
-{
-    struct pawl_err why = { 0 };
-    enum pawl_status st = zones_get(name, out, &why);
-    if (st == PAWL_OK)
-        return st;
-    return err_set(err, st, "%s%s", st == PAWL_INVALID ? "field \"zone\": " : "", why.text);
-}
-
 /* Coming times: the stored one first, unless it is due already. */
 static void next_fill(struct schedule_shown *s, const struct zone *z, int64_t now_us)
 {

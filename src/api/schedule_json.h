@@ -25,8 +25,6 @@ struct schedule_shown {
     bool unknown;         /* with `error`: `s` is not filled */
     struct cron_run last; /* the newest run; `kind` 0: none is kept */
 };
-/* The zone of this name; errors are about the field `zone`. Any thread; may read a file. */
-MUST_USE enum pawl_status zone_of(struct bytes name, const struct zone **out, struct pawl_err *err);
 /* Make *out, one for each of these rows, which are sorted by name: read the stored texts and the
  * newest runs, compute the coming times. A text that cannot be read, or a zone, is told in its
  * `error`: one such schedule must not hide the others of a list. */

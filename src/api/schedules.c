@@ -22,6 +22,7 @@
 #include "api/routes.h"
 #include "api/schedule_json.h"
 #include "base/json.h"
+#include "feature/zones.h"
 #include "exec/work_signal.h"
 #include "model/cursor.h"
 #include "model/words.h"
@@ -290,7 +291,7 @@ static enum pawl_status put_read(struct ask *q, struct schedule_write *w, const 
                        BYTES_ARG(text_shown(q->a, w->s.name)),
                        BYTES_ARG(text_shown(q->a, q->path[0])));
     w->op.schedule = &w->s;
-    return zone_of(w->s.zone, &zone, err);
+    return zones_of_field(w->s.zone, &zone, err);
 }
 
 /* A body that is `{"paused":...}` and nothing else; then it is pause or resume. */

@@ -297,6 +297,8 @@ static enum pawl_status run_accept(struct ledger *d, struct op *op, const struct
         return PAWL_OK;
     }
     *out = accept.accept.out[0];
+    if (call_is_others(out, q->name))
+        out->status = PAWL_CONFLICT;
     return PAWL_OK;
 }
 

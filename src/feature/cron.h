@@ -225,6 +225,7 @@ MUST_USE enum pawl_status cron_due(struct store *s, struct cron_due *out, struct
  * that they waited for ended, or because their schedule was changed in SQL. */
 struct cron_unasked {
     int64_t waited, missed; /* waited: submitted after the call that they waited for */
+    int64_t accepted;       /* of the waited: calls that were new */
     int64_t skipped[CRON_REASONS];
 };
 /* Read how many. Counted when they are decided: a commit that is repeated counts twice. Any thread.

@@ -115,7 +115,9 @@ static enum pawl_status look_list(struct ledger *d, void *ctx, struct pawl_err *
         return st;
     l->rows->n = (size_t)rows->n;
     l->rows->v = arena_zalloc(l->a, l->rows->n + 1, sizeof *l->rows->v);
-    for (size_t i = 0; l->rows->v && i < l->rows->n; i++) {
+    if (!l->rows->v)
+        return err_no_memory(err, "schedules");
+    for (size_t i = 0; i < l->rows->n; i++) {
         struct row r = row_read(rows, (int)i);
         l->rows->v[i] = shown(l, &r);
     }
@@ -223,6 +225,13 @@ static int compare_name(const void *name, const void *row)
     return bytes_cmp(*(const struct bytes *)name, ((const struct cron_row *)row)->name);
 }
 
+/* The place of the schedule of this name; q->n: it is not one of them. */
+static size_t place_of(const struct cron_rows *q, struct bytes name)
+{
+    const struct cron_row *r = bsearch(&name, q->v, q->n, sizeof *q->v, compare_name);
+    return r ? (size_t)(r - q->v) : q->n;
+}
+
 static enum pawl_status look_last(struct ledger *d, void *ctx, struct pawl_err *err)
 {
     struct looking *l = ctx;
@@ -237,10 +246,9 @@ static enum pawl_status look_last(struct ledger *d, void *ctx, struct pawl_err *
     led_texts(d, &p, names, q->n);
     enum pawl_status st = feature_query(d, SQL_TICK_LAST, &p, &rows, err);
     for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
-        struct bytes name = led_get(rows, i, T_NAME);
-        const struct cron_row *of = bsearch(&name, q->v, q->n, sizeof *q->v, compare_name);
-        CHECK(of && !l->ticks->v[of - q->v].kind); /* it was asked for, and each has one */
-        st = run_read(l, rows, i, of->name, &l->ticks->v[of - q->v], err);
+        size_t at = place_of(q, led_get(rows, i, T_NAME));
+        CHECK(at < q->n && !l->ticks->v[at].kind); /* it was asked for, and each has one */
+        st = run_read(l, rows, i, q->v[at].name, &l->ticks->v[at], err);
     }
     return st == PAWL_OK && l->a->failed ? err_no_memory(err, "ticks") : st;
 }

@@ -408,7 +408,7 @@ static enum pawl_status submit_stored(struct ticking *k, const struct planned *v
     r->last_id = s->id;
     r->last_seq = a->call.seq;
     if (!k->q)
-        cron_unasked_waited();
+        cron_unasked_waited(!a->duplicate);
     else if (k->q->submitted++, !a->duplicate)
         k->q->ids[k->q->n_ids++] = arena_copy(k->a, s->id);
     return tick_add(k->d, r->name, &row, err);
@@ -437,10 +437,13 @@ static enum pawl_status submit_all(struct ticking *k, struct pawl_err *err)
     }
     for (size_t i = 0, at = 0; st == PAWL_OK && i < k->n; i++) {
         const struct accepted *a = k->v[i].fault ? NULL : &accept.accept.out[at++];
-        if (a && a->status == PAWL_OK)
+        enum pawl_status status = a ? a->status : PAWL_INVALID;
+        if (a && call_is_others(a, k->v[i].t->r->name))
+            status = PAWL_CONFLICT;
+        if (status == PAWL_OK)
             st = submit_stored(k, &k->v[i], &k->specs[i], a, err);
         else
-            st = submit_refused(k, &k->v[i], &k->specs[i], a ? a->status : PAWL_INVALID, err);
+            st = submit_refused(k, &k->v[i], &k->specs[i], status, err);
     }
     return st == PAWL_OK && k->a->failed ? err_no_memory(err, "ticks") : st;
 }
@@ -542,9 +545,10 @@ enum pawl_status cron_zones(struct ledger *d, struct op *op, struct pawl_err *er
     struct ticking k = { .d = d, .a = op->a, .q = op->feature.ctx };
     struct led_params p = { 0 };
     struct led_rows *rows;
+    struct bytes after = k.q->after.data ? k.q->after : BYTES("");
     char release[ZONE_VERSION_LEN];
     zones_release(release);
-    led_text(&p, k.q->after.data ? k.q->after : BYTES(""));
+    led_text(&p, after);
     led_text(&p, bytes_of(release));
     led_int(&p, k.q->max);
     k.q->removed = 0;
@@ -559,7 +563,8 @@ enum pawl_status cron_zones(struct ledger *d, struct op *op, struct pawl_err *er
     for (int i = 0; i < rows->n; i++) {
         names[i] = led_get(rows, i, 0);
         /* The walk goes on behind the last of them, and so ends. */
-        CHECK(bytes_cmp(names[i], i ? names[i - 1] : k.q->after) > 0);
+        CHECK(bytes_cmp(names[i], after) > 0);
+        after = names[i];
     }
     k.q->next = arena_copy(op->a, names[rows->n - 1]);
     k.q->more = rows->n == k.q->max;

@@ -271,3 +271,37 @@ CASE(a_page_has_the_newest_run_of_each_schedule)
     r.n = 0;
     OK(cron_last(b->s, &b->a, &r, &last, &b->err), &b->err);
 }
+
+CASE(an_error_of_the_zone_names_its_field)
+{
+    cron(b, put_op(b, "a", "{\"every\":60,\"zone\":\"No/Where\",\"call\":{\"type\":\"t\"}}"));
+    EQ_STATUS(b->op.status, PAWL_INVALID, &b->op.err);
+    TRUE(strncmp(b->op.err.text, "field \"zone\": ", 14) == 0);
+}
+
+/* Ids of two schedules may be spelled alike: then it is one call, of the one that was first. */
+CASE(a_call_of_another_schedule_is_a_conflict)
+{
+    put_minute(b, "a", "");
+    put_minute(b, "a!b", "");
+    struct cron_op run = { .what = CRON_RUN, .name = BYTES("a"), .run_key = BYTES("b!k") };
+    struct cron_op *q = cron(b, run);
+    OK(b->op.status, &b->op.err);
+    EQ_TEXT(q->id, "cron:a!b!k");
+    EQ_STR(runs(b, "a"), "08:00 manual");
+    TRUE(cron(b, run)->duplicate); /* the same run */
+    OK(b->op.status, &b->op.err);
+    cron(b, (struct cron_op){ .what = CRON_RUN, .name = BYTES("a!b"), .run_key = BYTES("k") });
+    EQ_STATUS(b->op.status, PAWL_CONFLICT, &b->op.err);
+    EQ_STR(runs(b, "a!b"), "");
+    /* A tick of the one, which the other's key spells. */
+    run.run_key = BYTES("b@2026-11-15T08:01:00Z");
+    cron(b, run);
+    OK(b->op.status, &b->op.err);
+    EQ_INT(named(b, CRON_PAUSE, "a"), PAWL_OK);
+    advance(b, MINUTE_US);
+    q = tick(b);
+    EQ_INT(q->submitted, 0);
+    EQ_INT(q->skipped_for[CRON_CONFLICT], 1);
+    EQ_STR(runs(b, "a!b"), "08:01 skipped/conflict");
+}
