@@ -148,6 +148,13 @@ struct cron_row {
 MUST_USE enum pawl_status cron_get(struct store *s, struct arena *a, struct bytes name,
                                    struct cron_row *out, struct pawl_err *err);
 
+/* What a change would do, were it made now. */
+enum cron_change { CRON_NO_CHANGE, CRON_CREATE, CRON_UPDATE };
+/* Answer for a PUT, PAUSE or RESUME without a condition what its operation would, and write
+ * nothing: refusals are the same. */
+MUST_USE enum pawl_status cron_would(struct store *s, const struct cron_op *q,
+                                     enum cron_change *out, struct pawl_err *err);
+
 /* Schedules by name. */
 struct cron_query {
     struct bytes after; /* absent: from the first */
