@@ -69,6 +69,30 @@ TEST(put_get_list_and_rm)
     EQ_INT(run("pawl cron get nightly"), 3);
 }
 
+/* TYPE.METHOD is split as by `pawl submit`, and the call's options are the same. */
+TEST(the_call_of_a_schedule_is_written_as_for_submit)
+{
+    static const struct {
+        const char *options, *call;
+    } cases[] = {
+        { "--type lab.sleep", "{\"type\":\"lab\",\"method\":\"sleep\"}" },
+        { "--type a.b.c", "{\"type\":\"a.b\",\"method\":\"c\"}" },
+        { "--type lab.sleep --method m", "{\"type\":\"lab.sleep\",\"method\":\"m\"}" },
+        { "--type lab --needs a,b --needs c --tag team:shop --tag k=v --timeout 90s",
+          "{\"type\":\"lab\",\"timeout\":90,\"tags\":{\"team\":\"shop\",\"k\":\"v\"},"
+          "\"needs\":[\"a\",\"b\",\"c\"]}" },
+    };
+    char command[300];
+    serve("");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        snprintf(command, sizeof(command), "pawl cron put s --every 1h %s --json | jq -c .call",
+                 cases[i].options);
+        EQ_INT(run(command), 0);
+        out[strcspn(out, "\n")] = 0;
+        EQ_STR(out, cases[i].call);
+    }
+}
+
 /* A list that is cut says so. */
 TEST(a_long_list_says_that_there_is_more)
 {
@@ -108,6 +132,10 @@ TEST(wrong_words_are_refused)
         { "pawl cron put s --every soon --type t", "option --every: \"soon\"" },
         { "pawl cron put s --every 5s --type t --input '{'", "option --input: is not JSON" },
         { "pawl cron put s --cron '0 24 * * *' --type t", "field \"cron\": \"24\" at column 3" },
+        { "pawl cron put s --every 5s --method m", "field \"call.type\": is missing" },
+        { "pawl cron put s --every 5s --type t --tag x", "option --tag: \"x\" is not NAME:VALUE" },
+        { "pawl cron put s --every 5s --type t --timeout x", "option --timeout: \"x\"" },
+        { "pawl cron put s '{}' --tag a:b", "option --tag: is given together with JSON" },
         { "pawl cron put s --every 5s", "field \"call.type\": is missing" },
         { "pawl cron next '61 * * * *'", "field \"cron\": \"61\" at column 1" },
         { "pawl cron next name --zone UTC", "need an expression" },
