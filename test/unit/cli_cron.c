@@ -310,7 +310,7 @@ TEST(the_settings_declare_schedules)
     EQ_STR(out, "true\n");
     cli_write_file("pawl.conf", "schedule more {\n every = 61s\n}\n");
     EQ_INT(kill(server, SIGHUP), 0);
-    logged("pawl.conf:3: schedule \\\"more\\\": field \\\"type\\\": is missing");
+    logged("pawl.conf:1: schedule \\\"more\\\": field \\\"type\\\": is missing");
     EQ_INT(run("pawl cron get more --json --config /dev/null | jq .every"), 0);
     EQ_STR(out, "60\n");
 }
@@ -323,6 +323,6 @@ TEST(a_wrong_block_stops_the_start)
     /* Only a start knows the zones of the machine and the time. */
     cli_write_file("pawl.conf", "schedule a {\n type = t\n every = 5s\n zone = Mars/Base\n}\n");
     EQ_INT(run("pawl serve --db sqlite:x.db --config pawl.conf --listen 127.0.0.1:0"), 2);
-    HAS_STR(err_out, "pawl.conf:5: schedule \"a\": ");
+    HAS_STR(err_out, "pawl.conf:1: schedule \"a\": ");
     HAS_STR(err_out, "Mars/Base");
 }
