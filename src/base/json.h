@@ -42,7 +42,8 @@ struct json {
 MUST_USE enum pawl_status json_check(struct bytes text, struct pawl_err *err);
 /* Validate and build nodes on `a`. The nodes point into `text`, which must outlive them. A document
  * may nest JSON_AROUND_MAX levels deeper than json_check allows, so that a value in it may have all
- * of its own: whoever takes one out looks at its `levels`. INVALID as json_check; NO_MEMORY. */
+ * of its own: the caller who takes one out looks at its `levels`. INVALID as json_check; NO_MEMORY.
+ */
 MUST_USE enum pawl_status json_parse(struct arena *a, struct bytes text, struct json **out,
                                      struct pawl_err *err);
 

@@ -193,6 +193,38 @@ TEST(a_module_brings_its_schedules)
     EQ_STR(out, first);
 }
 
+/* ---- A clock that was set back -------------------------------------------------------------- */
+
+static void last_tick_in(const char *name, int seconds)
+{
+    char text[200];
+    snprintf(text, sizeof(text), "UPDATE pawl_schedule SET last_at = %lld WHERE name = '%s'",
+             (long long)(world_now(&world_real) + seconds * SEC_US), name);
+    cli_sql("s.db", text);
+}
+
+TEST(doctor_warns_of_ticks_that_are_to_come)
+{
+    serve("");
+    EQ_INT(run("pawl cron put a --every 1h --type echo"), 0);
+    EQ_INT(run("pawl cron put b --every 1h --type echo"), 0);
+    EQ_INT(run("pawl cron put c --every 1h --type echo"), 0);
+    last_tick_in("a", 30);
+    EQ_INT(run("pawl doctor --db sqlite:s.db"), 0);
+    HAS_STR(out, "schedules     none has ticked for a time that is to come");
+    last_tick_in("c", 3600);
+    EQ_INT(run("pawl doctor --db sqlite:s.db"), 0);
+    HAS_STR(out, "1 has ticked for times up to 20");
+    HAS_STR(out, "which is to come: \"c\"; the clock was set back");
+    last_tick_in("b", 7200);
+    EQ_INT(run("pawl doctor --db sqlite:s.db --json | jq -r '.checks[] | select(.check == "
+               "\"schedules\") | .level, .finding'"),
+           0);
+    HAS_STR(out, "warn\n2 have ticked for times up to 20");
+    HAS_STR(out,
+            "which are to come: \"b\" and others; the clock was set back, and they do not tick");
+}
+
 /* ---- apply ----------------------------------------------------------------------------------- */
 
 #define THREE                                                                                      \

@@ -234,7 +234,8 @@ TEST(blocks_of_schedules_are_refused_with_their_line)
         { "schedule a {\n every = 5s\n}\n",
           "pawl.conf:1: schedule \"a\": field \"type\": is missing" },
         { "retention = 5d\ntokens = {}\nschedule b { every = 5s type = t }\n\n"
-          "schedule # {\n \"a }\"\n{\n every = 5s\n backoff { base = 5s }\n tags = { \"a:}\" }\n}\n",
+          "schedule # {\n \"a }\"\n{\n every = 5s\n backoff { base = 5s }\n tags = { \"a:}\" }\n"
+          "}\n",
           "pawl.conf:5: schedule \"a }\": field \"type\": is missing" },
         { "schedule a {\n type = t\n}\n",
           "pawl.conf:1: schedule \"a\": field \"cron\": is missing; a schedule has one of cron, "
