@@ -55,7 +55,7 @@ static enum pawl_status add_numbers(const struct cli *cli, struct buf *b, struct
         if (cli_flag(cli, durations[i][0])) {
             st = cli_duration(cli, durations[i][0], &n, err);
             json_add_name(b, durations[i][1]);
-            buf_addf(b, "%" PRId64 ".%06d", n / SEC_US, (int)(n % SEC_US));
+            json_add_seconds(b, n);
         }
     return st;
 }

@@ -93,6 +93,20 @@ TEST(the_call_of_a_schedule_is_written_as_for_submit)
     }
 }
 
+TEST(the_list_says_what_is_over)
+{
+    serve("");
+    EQ_INT(run("pawl cron put s --every 1h --type echo"), 0);
+    EQ_INT(run("pawl cron list"), 0);
+    FALSE(strstr(out, "is over"));
+    cli_sql("s.db", "UPDATE pawl_schedule SET next_at = NULL, due_at = NULL");
+    EQ_INT(run("pawl cron list"), 0);
+    HAS_STR(out, "is over");
+    EQ_INT(run("pawl cron pause s"), 0);
+    EQ_INT(run("pawl cron list"), 0);
+    HAS_STR(out, "paused");
+}
+
 /* A list that is cut says so. */
 TEST(a_long_list_says_that_there_is_more)
 {
