@@ -101,7 +101,7 @@ static struct node_row here(struct ask *q, struct node_row r)
     if (api->server)
         http_stats(api->server, &http);
     if (api->server)
-        r.address = bytes_of(http_address(api->server));
+        r.address = bytes_of(http_reached_at(api->server));
     r.state = f.stopping || f.drained ? NODE_DRAINING : NODE_ACTIVE;
     r.slots = f.started ? f.slots : r.slots;
     r.busy = f.busy;

@@ -259,8 +259,10 @@ static bool block_take(cfg_t *block, int line)
     struct buf b;
     char text[520] = "";
     int wrong = bad ? line : s->n_schedules >= BLOCKS_MAX ? line : 0;
-    if (wrong)
-        snprintf(text, sizeof(text), "%s", bad ? bad : "there are more than 10000 schedules");
+    if (bad)
+        snprintf(text, sizeof(text), "field \"name\": %s", bad);
+    else if (wrong)
+        snprintf(text, sizeof(text), "there are more than 10000 schedules");
     buf_init(&b, BLOCK_LEN_MAX);
     buf_add_char(&b, '{');
     for (size_t i = 0; i < n_members && !wrong; i++)
@@ -301,8 +303,9 @@ static int on_member(cfg_t *cfg, cfg_opt_t *opt)
 /* Called at the end of a block. */
 static int on_block(cfg_t *cfg, cfg_opt_t *opt)
 {
+    (void)cfg;
     cfg_t *block = cfg_opt_getnsec(opt, cfg_opt_size(opt) - 1);
-    bool ok = block_take(block, cfg->line);
+    bool ok = block_take(block, conf_block_line());
     for (size_t i = 0; i < n_members; i++)
         members[i].line = 0;
     return ok ? 0 : -1;

@@ -163,7 +163,7 @@ struct setting_value {
 struct conf_schedule {
     const char *name;
     struct bytes text; /* a flat JSON object (model/schedule.h), checked as far as it can be here */
-    int line;          /* of its end */
+    int line;          /* of its beginning */
 };
 
 struct settings {

@@ -221,6 +221,16 @@ struct cron_due {
 /* Read when the next schedule is due, with one statement on the index of due times. */
 MUST_USE enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err *err);
 
+/* Schedules whose last tick is later than a time. */
+struct cron_ahead {
+    int64_t n;
+    struct bytes first; /* by name; absent: n is 0 */
+    int64_t last_us;    /* the latest of these ticks */
+};
+/* Read them, the name into `a`. Looks at every schedule. */
+MUST_USE enum pawl_status cron_ahead(struct store *s, struct arena *a, int64_t after_us,
+                                     struct cron_ahead *out, struct pawl_err *err);
+
 /* Ticks that this process decided without an operation that could answer them: because the call
  * that they waited for ended, or because their schedule was changed in SQL. */
 struct cron_unasked {

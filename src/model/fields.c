@@ -257,6 +257,9 @@ static enum pawl_status read_value(const struct reading *rd, const struct field 
         *(bool *)out = v->kind == JSON_TRUE;
         return PAWL_OK;
     case FIELD_JSON:
+        if (v->levels > JSON_DEPTH_MAX)
+            return err_set(rd->err, PAWL_INVALID, "field \"%s%s\": is nested deeper than %d levels",
+                           prefix_of(rd), f->name, JSON_DEPTH_MAX);
         *(struct bytes *)out = v->raw;
         return PAWL_OK;
     case FIELD_BASE64:
