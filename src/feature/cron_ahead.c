@@ -35,5 +35,5 @@ enum pawl_status cron_ahead(struct store *s, struct arena *a, int64_t after_us,
 {
     struct looking l = { a, after_us, out };
     *out = (struct cron_ahead){ 0 };
-    return store_look(s, look, &l, err);
+    return store_look(s, LOOK_ALONE, look, &l, err);
 }

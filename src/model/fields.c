@@ -57,6 +57,14 @@ bool word_next(const char **at, struct bytes *out)
     return true;
 }
 
+struct bytes word_of(const char *words, int at)
+{
+    struct bytes word = BYTES_NONE;
+    for (int i = 0; i <= at; i++)
+        word_next(&words, &word);
+    return word;
+}
+
 int word_at(const char *words, struct bytes word)
 {
     struct bytes one;

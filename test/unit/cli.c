@@ -254,6 +254,12 @@ TEST(completion_knows_letters_and_options_before_the_command)
     completes("pawl --vers", "--version");
     completes("pawl get -", "--wait --result --archived --url --config --json -h --help");
     completes("pawl gc --max", "--max");
+    completes("pawl cron pau", "pause");
+    completes("pawl cron r", "resume run rm runs");
+    completes("pawl --url http : //x cron app", "apply");
+    completes("pawl cron put --if-v", "--if-version");
+    completes("pawl migrate f", "finish");
+    completes("pawl batch pawl.b", "pawl.bash"); /* FILE|- */
     EQ_INT(cli_run("completion bash"), 0);
     HAS_STR(cli_out, " -n --limit");
 }

@@ -13,19 +13,6 @@
 #include "cli_fixture.h"
 #include "cli_server.h"
 
-/* Wait until the server's log has this text. */
-static void logged(const char *text)
-{
-    int64_t until_us = world_mono(&world_real) + 20 * SEC_US * check_scale();
-    do {
-        slurp("server.log", out);
-        if (strstr(out, text))
-            return;
-        usleep(10000);
-    } while (world_mono(&world_real) < until_us);
-    FAIL("\"%s\" was not logged: %s", text, out);
-}
-
 TEST(put_get_list_and_rm)
 {
     serve("");
@@ -78,8 +65,8 @@ TEST(the_call_of_a_schedule_is_written_as_for_submit)
         { "--type lab.sleep", "{\"type\":\"lab\",\"method\":\"sleep\"}" },
         { "--type a.b.c", "{\"type\":\"a.b\",\"method\":\"c\"}" },
         { "--type lab.sleep --method m", "{\"type\":\"lab.sleep\",\"method\":\"m\"}" },
-        { "--type lab --needs a,b --needs c --tag team:shop --tag k=v --timeout 90s",
-          "{\"type\":\"lab\",\"timeout\":90,\"tags\":{\"team\":\"shop\",\"k\":\"v\"},"
+        { "--type lab --needs a,b --needs c --tag a:shop --tag k=v --timeout 90s",
+          "{\"type\":\"lab\",\"timeout\":90,\"tags\":{\"a\":\"shop\",\"k\":\"v\"},"
           "\"needs\":[\"a\",\"b\",\"c\"]}" },
     };
     char command[300];
@@ -346,8 +333,8 @@ TEST(the_settings_declare_schedules)
     /* Changed, taken out, and as it was but paused by hand. */
     cli_write_file("pawl.conf", NIGHTLY "schedule more { every = 60s type = echo }\n");
     EQ_INT(kill(server, SIGHUP), 0);
-    logged("schedule \\\"more\\\": created, from pawl.conf:6");
-    logged("2 schedules of the settings: 1 stored");
+    serve_logged("schedule \\\"more\\\": created, from pawl.conf:6");
+    serve_logged("2 schedules of the settings: 1 stored");
     EQ_INT(run("pawl cron list --json | jq -r '.schedules[].name' | tr '\\n' ' '"), 0);
     EQ_STR(out, "beat more nightly ");
     EQ_INT(run("pawl cron get nightly --json | jq .version"), 0);
@@ -356,7 +343,7 @@ TEST(the_settings_declare_schedules)
     EQ_STR(out, "true\n");
     cli_write_file("pawl.conf", "schedule more {\n every = 61s\n}\n");
     EQ_INT(kill(server, SIGHUP), 0);
-    logged("pawl.conf:1: schedule \\\"more\\\": field \\\"type\\\": is missing");
+    serve_logged("pawl.conf:1: schedule \\\"more\\\": field \\\"type\\\": is missing");
     EQ_INT(run("pawl cron get more --json --config /dev/null | jq .every"), 0);
     EQ_STR(out, "60\n");
 }
