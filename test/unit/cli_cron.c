@@ -65,8 +65,8 @@ TEST(the_call_of_a_schedule_is_written_as_for_submit)
         { "--type lab.sleep", "{\"type\":\"lab\",\"method\":\"sleep\"}" },
         { "--type a.b.c", "{\"type\":\"a.b\",\"method\":\"c\"}" },
         { "--type lab.sleep --method m", "{\"type\":\"lab.sleep\",\"method\":\"m\"}" },
-        { "--type lab --needs a,b --needs c --tag team:shop --tag k=v --timeout 90s",
-          "{\"type\":\"lab\",\"timeout\":90,\"tags\":{\"team\":\"shop\",\"k\":\"v\"},"
+        { "--type lab --needs a,b --needs c --tag a:shop --tag k=v --timeout 90s",
+          "{\"type\":\"lab\",\"timeout\":90,\"tags\":{\"a\":\"shop\",\"k\":\"v\"},"
           "\"needs\":[\"a\",\"b\",\"c\"]}" },
     };
     char command[300];
