@@ -77,8 +77,8 @@ static enum pawl_status put_all(struct declared *d)
         st = put_one(d, &a, &d->v[i], &why);
         arena_release(&a);
         if (st != PAWL_OK)
-            err_set(&d->err, st, "%.150s:%d: schedule \"%.100s\": %.250s", d->file, d->v[i].line,
-                    d->v[i].name, why.text);
+            err_set(&d->err, st, "%.150s:%d: schedule \"%.100s\": %.250s", d->file,
+                    conf_schedule_line(&d->v[i], why.text), d->v[i].name, why.text);
     }
     return st;
 }
@@ -104,6 +104,7 @@ static enum pawl_status declared_fill(struct declared *d, struct server *s,
             .name = arena_text(&d->arena, bytes_of(settings->schedules[i].name)),
             .text = arena_copy(&d->arena, settings->schedules[i].text),
             .line = settings->schedules[i].line,
+            .lines = arena_copy(&d->arena, settings->schedules[i].lines),
         };
     return d->arena.failed ? err_no_memory(err, "the schedules of the settings") : PAWL_OK;
 }

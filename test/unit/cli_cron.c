@@ -356,6 +356,6 @@ TEST(a_wrong_block_stops_the_start)
     /* Only a start knows the zones of the machine and the time. */
     cli_write_file("pawl.conf", "schedule a {\n type = t\n every = 5s\n zone = Mars/Base\n}\n");
     EQ_INT(run("pawl serve --db sqlite:x.db --config pawl.conf --listen 127.0.0.1:0"), 2);
-    HAS_STR(err_out, "pawl.conf:1: schedule \"a\": ");
+    HAS_STR(err_out, "pawl.conf:4: schedule \"a\": ");
     HAS_STR(err_out, "Mars/Base");
 }
