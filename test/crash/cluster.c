@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/macros.h"
 #include "fleet.h"
 #include "fleet_load.h"
 #include "server_process.h"
