@@ -93,6 +93,12 @@ SELECT name, spec, version, paused, zone_data, due_at, next_at, next_local, last
        waiting_at, created_at, updated_at
 FROM pawl.schedule WHERE name > $1:text ORDER BY name LIMIT $2:int;
 
+-- name: cron_ahead
+-- in:   time bigint
+-- out:  count, name of the first, the latest last_at: of those that ticked for a later time
+-- why:  For doctor, which may read all of them; the spec is not for every account.
+SELECT count(*), min(name), max(last_at) FROM pawl.schedule WHERE last_at > $1:int;
+
 -- name: tick_add
 -- why:  A tick is recorded once.
 INSERT ONCE INTO pawl.tick (name, at, no, kind, reason, zone, count, call_id, node, created_at)

@@ -164,6 +164,23 @@ void ask_read_end(struct ask_read *rd)
     arena_release(&rd->arena);
 }
 
+struct pawl_err ask_read_why(struct ask_read *rd)
+{
+    struct pawl_err err = rd->err;
+    err.status = rd->status;
+    ask_read_end(rd);
+    return err;
+}
+
+bool ask_read_failed(struct ask_read *rd)
+{
+    if (rd->status == PAWL_OK)
+        return false;
+    struct pawl_err err = ask_read_why(rd);
+    ask_fail(rd->ask, &err);
+    return true;
+}
+
 /* ---- A request arrives ----------------------------------------------------------------------- */
 
 /* A route without a body takes an empty one, or an object without members. */

@@ -11,6 +11,7 @@
 #include "api/route.h"
 #include "api/service.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "model/fields.h"
 
 /* The content type without its parameters. */
@@ -85,6 +86,9 @@ enum pawl_status body_value(struct ask *q, bool empty_ok, struct payload *out, s
     struct json *body;
     *out = (struct payload){ 0 };
     enum pawl_status st = body_json(q, empty_ok, &body, err);
+    if (st == PAWL_OK && body && body->levels > JSON_DEPTH_MAX)
+        return err_set(err, PAWL_INVALID, "the body is nested deeper than %d levels",
+                       JSON_DEPTH_MAX);
     if (st == PAWL_OK && body)
         *out = (struct payload){ PAWL_JSON, body->raw };
     return st;

@@ -69,7 +69,7 @@ static const struct total {
     TOTAL(failed_tries, "Attempts that ended in an error or timeout."),
     TOTAL(ended, "Calls that ended, whatever their status."),
     TOTAL(lost, "Results that came after their lease was over."),
-    TOTAL(commits, "Transactions of the store thread."),
+    TOTAL(commits, "Transactions of the threads that write, also those that failed."),
     TOTAL(repeats, "Finishes sent again because the database had not stored them."),
 #undef TOTAL
 };

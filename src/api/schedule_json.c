@@ -67,14 +67,6 @@ enum pawl_status schedules_show(struct ask_read *rd, struct store *st, const str
 
 /* ---- Printing -------------------------------------------------------------------------------- */
 
-static void add_word(struct buf *b, const char *name, const char *words, int at)
-{
-    struct bytes word = BYTES_NONE;
-    for (int i = 0; i <= at; i++)
-        word_next(&words, &word);
-    add_text(b, name, word);
-}
-
 static void add_times(struct buf *b, const char *name, const int64_t *v, size_t n)
 {
     char text[TIME_TEXT_LEN + 1];
@@ -147,9 +139,9 @@ static void spec_add(struct buf *b, const struct schedule *s, bool contents)
     add_text(b, "zone", s->zone);
     json_add_name(b, "call");
     tick_write_json(b, &s->call, contents ? 0 : TICK_NO_INPUT | TICK_NO_TAGS);
-    add_word(b, "catch_up", CATCH_UP_WORDS, (int)s->catch_up);
+    add_text(b, "catch_up", word_of(CATCH_UP_WORDS, (int)s->catch_up));
     add_seconds(b, "catch_up_for", s->catch_up_for_us);
-    add_word(b, "overlap", OVERLAP_WORDS, (int)s->overlap);
+    add_text(b, "overlap", word_of(OVERLAP_WORDS, (int)s->overlap));
     add_seconds(b, "jitter", s->jitter_us);
     add_time(b, "starts_at", s->rule.starts_us);
     add_time(b, "ends_at", s->rule.ends_us);

@@ -81,13 +81,8 @@ static void preview_done(struct ask_read *rd)
 {
     struct preview *p = (struct preview *)rd;
     struct ask *q = rd->ask;
-    if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
-        ask_fail(q, &err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"times\":[");
     for (size_t i = 0; i < p->n; i++)

@@ -31,8 +31,10 @@ struct server {
     bool signals_run, stop_runs;
     struct loop_task on_stop, on_reload, on_stopped, on_replaced;
     struct loop_timer watchdog, counting;
-    int64_t watchdog_us; /* 0: no watchdog */
-    int64_t grace_us;    /* of the stop in progress */
+    struct declared *storing, *to_store; /* schedules.c, after a reload; the second waits for the
+                                            first. Loop thread */
+    int64_t watchdog_us;                 /* 0: no watchdog */
+    int64_t grace_us;                    /* of the stop in progress */
 };
 
 /* guard.c: may the server listen on this address with these tokens? FORBIDDEN says how to set

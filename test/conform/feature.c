@@ -559,13 +559,16 @@ COUNTING(a_feature_is_told_of_timeouts_that_an_extend_finds)
     EQ_STR(told(b, "long"), "");
 }
 
-/* The lease is empty then, so the extend is refused; what the feature does is stored all the same.
- */
+/* The lease is empty then, so the extend is refused; what the feature does is stored all the same,
+ * and told in its answer, not in that of another refused operation. */
 COUNTING(a_feature_is_told_by_an_extend_that_is_refused)
 {
     struct call_spec s = watched("next:x");
     s.timeout_us = 10 * SEC_US;
     s.max_attempts = 1;
+    accept_one(b, "other");
+    struct token gone = claim_n(b, 1);
+    finish_ok(b, gone, "other", "1");
     accept_spec(b, s);
     s = plan("long");
     s.timeout_us = 600 * SEC_US;
@@ -573,8 +576,12 @@ COUNTING(a_feature_is_told_by_an_extend_that_is_refused)
     struct token t = claim_for(b, 2, 900 * SEC_US);
     finish_ok(b, t, "long", "1");
     advance(b, 11 * SEC_US);
+    struct op refused = { .kind = OP_EXTEND, .extend = { .token = gone, .lease_us = SEC_US } };
     struct op extend = { .kind = OP_EXTEND, .extend = { .token = t, .lease_us = 60 * SEC_US } };
-    EQ_STATUS(one(b, &extend), PAWL_LOST_LEASE, &extend.err);
+    TOGETHER(b, &refused, &extend);
+    EQ_STATUS(refused.status, PAWL_LOST_LEASE, &refused.err);
+    FALSE(refused.brings);
+    EQ_STATUS(extend.status, PAWL_LOST_LEASE, &extend.err);
     TRUE(extend.brings);
     EQ_INT(extend.n_ended, 1);
     EQ_STR(told(b, "next:x"), "24");

@@ -326,7 +326,7 @@ TEST(an_idle_node_with_many_schedules_says_no_more, .deadline_s = 180)
                               .gc_interval_us = 60 * FIXTURE_SEC };
     struct pawl_schedule s = { PAWL_SCHEDULE_INIT, .name = "s", .every_us = 3600 * FIXTURE_SEC,
                                .starts_at_us = INT64_C(4000000000) * FIXTURE_SEC,
-                               .call = { PAWL_SPEC_INIT, .type = "t" } };
+                               .call = &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" } };
     struct pawl *other = fixture_open_as(NULL, (struct pawl_options){ .db = url });
     OK(pawl_schedule(pawl_program(other), &s), NULL);
     fixture_on(other, "t", fixture_echo);

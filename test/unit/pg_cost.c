@@ -150,6 +150,32 @@ TEST(a_slow_call_that_was_passed_over_is_found_again)
     pgf_close(&r);
 }
 
+/* A process that was killed claims again with its old token, and gets its lease; its next claim, in
+ * the same moment, finds what else is due. */
+TEST(the_claim_after_a_repeated_one_finds_what_is_due)
+{
+    struct pg_fixture r;
+    struct store *first;
+    pgf_open(&r, NULL);
+    accept_type(&r, "t", 3);
+    struct claim q = claim_ahead(&r, 1, 0, "t");
+    struct op again = { .kind = OP_CLAIM, .claim = q };
+    EQ_INT(q.n, 1);
+    first = r.s;
+    r.s = NULL;
+    OK(store_open(&(struct store_conf){ .url = r.url,
+                                        .schema = r.schema,
+                                        .retention_us = FIXTURE_RETENTION_US,
+                                        .remember_us = FIXTURE_REMEMBER_US },
+                  &r.s, &r.err),
+       &r.err);
+    pgf_do(&r, &again);
+    EQ_INT(again.claim.n, 1);
+    EQ_INT(claim_ahead(&r, 5, 0, "t").n, 2);
+    store_close(first);
+    pgf_close(&r);
+}
+
 /* Statements of a group of n claims, each for a type that has no call; the smallest of five. */
 static int64_t idle_claims_cost(struct pg_fixture *r, int n)
 {

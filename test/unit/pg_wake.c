@@ -225,7 +225,7 @@ TEST(an_idle_node_with_many_schedules_says_little, .deadline_s = 180)
     struct pawl *p = idle_node(proxy_url(straight), "counted");
     struct pawl_schedule s = { PAWL_SCHEDULE_INIT, .name = "s", .every_us = 3600 * FIXTURE_SEC,
                                .starts_at_us = INT64_C(4000000000) * FIXTURE_SEC,
-                               .call = { PAWL_SPEC_INIT, .type = "t" } };
+                               .call = &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" } };
     struct pawl *other = fixture_open_as(NULL, (struct pawl_options){ .db = straight });
     struct pawl_err err;
     OK(pawl_schedule(pawl_program(other), &s), NULL);

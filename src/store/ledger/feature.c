@@ -242,17 +242,27 @@ static enum pawl_status tell(struct ledger *c, const struct feature *f, const st
     return m ? f->moved(c, of, m, err) : PAWL_OK;
 }
 
+/* Whose answer has what features do about calls that moved: one that was done; else the extend that
+ * was refused because it ended all that its lease had left. No other refused operation moves calls,
+ * and nobody looks for news in the answer of one. */
+static struct op *teller(struct op *const *v, size_t n)
+{
+    struct op *extend = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i]->status == PAWL_OK)
+            return v[i];
+        if (v[i]->kind == OP_EXTEND && v[i]->extend.n_timed_out)
+            extend = v[i];
+    }
+    return extend ? extend : v[0];
+}
+
 enum pawl_status led_moved_tell(struct ledger *c, struct op *const *v, size_t n,
                                 struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
     CHECK(n > 0);
-    c->tx->telling = v[0];
-    for (size_t i = 0; i < n; i++) /* of the refused, only an extend may have moved calls */
-        if (v[i]->status == PAWL_OK) {
-            c->tx->telling = v[i];
-            break;
-        }
+    c->tx->telling = teller(v, n);
     for (int round = 0; c->tx->n_moved && st == PAWL_OK; round++) {
         const struct moved *some = c->tx->moved;
         size_t n_some = c->tx->n_moved;

@@ -218,6 +218,8 @@ static void keep(struct ledger *c, const struct led_lease *l)
         v->spec.input = (struct payload){ 0 };
         v->spec.type = v->spec.method = v->spec.queue = v->spec.caller = v->spec.client =
             v->spec.parent = v->spec.traceparent = v->spec.schedule = BYTES_NONE;
+        v->spec.needs = NULL; /* the lane has them */
+        v->spec.n_needs = 0;
         v->spec.tags = NULL;
         v->spec.n_tags = 0;
         to = put(put(to, &v->spec.id), &v->spec.key);
