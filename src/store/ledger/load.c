@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "model/needs.h"
 #include "store/ledger/cache.h"
 
 /* Columns of call_read. */
