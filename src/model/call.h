@@ -142,6 +142,7 @@ struct call {
     int64_t seq;
     enum pawl_state state;
     enum call_wait waiting_for;
+    bool flow;        /* it has begun to take steps */
     bool in_line;     /* with a key: it is in the key's line and has not ended */
     int64_t position; /* with in_line: 0 while it runs, else its place in the line: 1 is next */
     int64_t key_no;   /* its number within its key, assigned when it is first claimed; 0 before */
