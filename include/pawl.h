@@ -185,6 +185,8 @@ struct pawl_spec {
     const char *const *needs; /* capabilities, at most 16: only a worker that has them all takes it.
                                  1..64 letters, digits, "_", "-", "." and ":" each */
     size_t n_needs;
+    int64_t run_timeout_us; /* cancel it this long after it was first due, whether it runs, waits or
+                               has not begun; a workflow undoes what it did. 0: never */
 };
 #define PAWL_SPEC_INIT .size = sizeof(struct pawl_spec)
 

@@ -525,10 +525,21 @@ static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
         return st;
     if (!p->r->stored)
         run_new(p->d, p->r);
+    if (!(p->r->flags & RUN_BEGUN)) {
+        st = run_call(p, err);
+        if (st != PAWL_OK)
+            return st;
+        p->r->deadline_us = p->run.run_until_us > feature_now(p->d) ? p->run.run_until_us : 0;
+    }
     p->r->flags |= RUN_BEGUN;
     if (p->r->next_no == 1 && !p->r->version.data)
         p->r->version = p->q->version;
-    return cancelled ? run_undo(p->d, p->r, REASON_CANCELLED, BYTES("cancelled"), err) : PAWL_OK;
+    if (cancelled)
+        return run_undo(p->d, p->r, REASON_CANCELLED, BYTES("cancelled"), err);
+    bool late = p->r->deadline_us && p->r->deadline_us <= feature_now(p->d);
+    return late && !p->r->undoing_us
+               ? run_undo(p->d, p->r, REASON_TIMEOUT, BYTES("its run_timeout has passed"), err)
+               : PAWL_OK;
 }
 
 enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err)

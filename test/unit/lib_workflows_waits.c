@@ -213,3 +213,34 @@ TEST(a_run_with_a_key_is_not_overtaken_while_it_waits)
     }
     pawl_close(p);
 }
+
+static int waits_for_ever(struct pawl_call *c)
+{
+    if (steps_do_undoable(c, "a"))
+        return 0;
+    return pawl_step_signal(c, "go", 0, NULL) ? 0 : pawl_reply_int(c, 1);
+}
+
+TEST(a_run_out_of_its_time_is_cancelled_and_undone)
+{
+    struct pawl *p = steps_open(param, waits_for_ever);
+    /* One that cannot begin is cancelled by the sweep. */
+    fixture_submit_as(
+        p, (struct pawl_spec){ .id = "idle", .type = "none", .run_timeout_us = 300 * FIXTURE_MS });
+    fixture_submit_as(p, (struct pawl_spec){ .id = "late",
+                                             .type = "none",
+                                             .delay_us = FIXTURE_SEC,
+                                             .expires_in_us = 200 * FIXTURE_MS,
+                                             .run_timeout_us = 300 * FIXTURE_MS });
+    fixture_start(p, 2);
+    fixture_submit_as(
+        p, (struct pawl_spec){ .id = "x", .type = "flow", .run_timeout_us = 500 * FIXTURE_MS });
+    fixture_submit_as(
+        p, (struct pawl_spec){ .id = "y", .type = "flow", .run_timeout_us = 600 * FIXTURE_SEC });
+    fixture_ends(p, "x", PAWL_CANCELLED);
+    fixture_ends(p, "idle", PAWL_CANCELLED);
+    fixture_ends(p, "late", PAWL_EXPIRED);
+    TRUE(steps_wait(p, "y", "signal"));
+    EQ_STR(steps_log + strlen(steps_log) - 3, "una");
+    pawl_close(p);
+}
