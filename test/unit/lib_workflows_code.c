@@ -265,6 +265,77 @@ TEST(a_step_that_may_have_happened_is_undone_as_unknown)
     pawl_close(p);
 }
 
+static int hangs(struct pawl_call *c, void *arg)
+{
+    steps_note("", arg);
+    if (atomic_fetch_add(&steps_told, 1) < 1)
+        pawl_sleep(c, 600 * FIXTURE_SEC);
+    return pawl_reply_int(c, 3);
+}
+
+/* The first try of b hangs; with the input 1 it has no other. */
+static int too_slow(struct pawl_call *c)
+{
+    int64_t tries = 0;
+    pawl_input_int(c, &tries);
+    if (steps_do_undoable(c, "a") ||
+        pawl_step(c,
+                  &(struct pawl_step){ PAWL_STEP_INIT, .name = "b", .run = hangs,
+                                       .undo = steps_undo, .arg = "b",
+                                       .timeout_us = 200 * FIXTURE_MS, .backoff_base_us = 1,
+                                       .max_attempts = (int)tries },
+                  NULL))
+        return 0;
+    return pawl_reply_int(c, 1);
+}
+
+TEST(a_step_has_a_timeout_of_its_own)
+{
+    struct pawl *p = steps_open(param, too_slow);
+    fixture_start(p, 2);
+    steps_start(p, "x", "2");
+    steps_complete(p, "x", "1");
+    EQ_STR(steps_log, "a b b");
+    atomic_store(&steps_told, 0);
+    steps_log[0] = '\0';
+    steps_start(p, "y", "1");
+    steps_end(p, "y", PAWL_FAILED, "took longer than its timeout of 0.2 s");
+    EQ_STR(steps_log, "a b perhaps-unb una");
+    pawl_close(p);
+}
+
+/* ---- Retry ----------------------------------------------------------------------------------- */
+
+static int refuses_first(struct pawl_call *c, void *arg)
+{
+    (void)arg;
+    return atomic_load(&steps_told) ? pawl_reply_int(c, 3) : pawl_refuse(c, "not today");
+}
+
+static int refused_step(struct pawl_call *c)
+{
+    struct pawl_data three;
+    if (steps_do(c, "a") ||
+        pawl_step(c, &(struct pawl_step){ PAWL_STEP_INIT, .name = "b", .run = refuses_first },
+                  &three))
+        return 0;
+    return pawl_reply(c, three);
+}
+
+TEST(a_retry_tries_the_step_again_that_failed_last)
+{
+    struct pawl *p = steps_open(param, refused_step);
+    struct pawl_err err;
+    fixture_start(p, 2);
+    steps_start(p, "x", "1");
+    steps_end(p, "x", PAWL_FAILED, "not today");
+    atomic_store(&steps_told, 1);
+    OK(pawl_retry(p, "x", &err), &err);
+    steps_complete(p, "x", "3");
+    EQ_STR(steps_log, "a");
+    pawl_close(p);
+}
+
 /* ---- SQL ------------------------------------------------------------------------------------- */
 
 static int inserts(struct pawl_call *c, void *arg)
