@@ -27,6 +27,16 @@ void workflow_count_compensation(void)
     atomic_fetch_add(&counts.compensations, 1);
 }
 
+void workflow_count_step(void)
+{
+    atomic_fetch_add(&counts.steps, 1);
+}
+
+void workflow_count_signal(void)
+{
+    atomic_fetch_add(&counts.signals, 1);
+}
+
 void workflow_counts(struct workflow_counts *out)
 {
     out->steps = atomic_load(&counts.steps);

@@ -117,6 +117,9 @@ MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct byte
 /* Count for workflow_counts(): a run whose code contradicts its journal; one that begins to undo. */
 void workflow_count_divergence(void);
 void workflow_count_compensation(void);
+/* A step that has ended; a signal. */
+void workflow_count_step(void);
+void workflow_count_signal(void);
 
 /* Buffer a row, or if `again` write what is buffered first: one statement changes a row once. */
 MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err);

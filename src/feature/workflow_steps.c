@@ -215,6 +215,7 @@ static void done(struct plan *p, struct step_row *row, enum step_status status, 
     r->last_done_us = row->completed_us;
     r->bytes += (int64_t)result.bytes.len;
     p->ended = true;
+    workflow_count_step();
 }
 
 /* Accept the children of the operation and what it sends, all or none. *out false: it is refused.
