@@ -185,6 +185,8 @@ struct pawl_spec {
     const char *const *needs; /* capabilities, at most 16: only a worker that has them all takes it.
                                  1..64 letters, digits, "_", "-", "." and ":" each */
     size_t n_needs;
+    int64_t run_timeout_us; /* cancel it this long after it was first due, whether it runs, waits or
+                               has not begun; a workflow undoes what it did. 0: never */
 };
 #define PAWL_SPEC_INIT .size = sizeof(struct pawl_spec)
 
@@ -723,6 +725,157 @@ PAWL_API int64_t pawl_time_left_us(const struct pawl_call *c);
 PAWL_API bool pawl_cancelled(const struct pawl_call *c);
 /* Wait for that long, or until pawl_cancelled(). 0: the time passed; 1: cancelled. */
 PAWL_API int pawl_sleep(struct pawl_call *c, int64_t us);
+
+/* ---- Workflows: handlers that take steps ----------------------------------------------------- */
+
+/* A handler may take steps. A step that has ended is stored and never runs again: the handler runs
+ * from the top, here or on another node, and passes over it; its stored result is returned. So a
+ * handler must ask for the same steps in the same order whenever it runs: it takes what it decides
+ * by from its input, its steps and the functions here. Code that asks for another step than the
+ * stored one stops the run as `dead_letter`; pawl_retry() after a mended deploy goes on.
+ *
+ * The functions below return 0, or PAWL_STEP_TIMEOUT where it is said, or something else when the
+ * run is suspended or fails here: then the handler returns, and what it returns means nothing. From
+ * there on every one of them, pawl_send(), pawl_sql(), pawl_set_state() and the reply do nothing,
+ * and outputs are empty; but the handler's own code would still run. Outputs live until the attempt
+ * ends.
+ *
+ * In such a handler pawl_send() and pawl_set_state() outside of steps take effect at the end of the
+ * run, and pawl_sql() is refused. A name of a step has at most 100 bytes and no "#"; it may be used
+ * several times, and the n-th use is stored as name#n. */
+enum {
+    PAWL_STEP_VOID = 101,    /* the run is suspended or fails: return */
+    PAWL_STEP_TIMEOUT = 102, /* an answer: the time of the wait has passed */
+    PAWL_STEP_UNKNOWN = 103  /* for an undo: the step may have happened, and has no result */
+};
+
+#define PAWL_SECOND INT64_C(1000000)
+#define PAWL_MINUTE (60 * PAWL_SECOND)
+#define PAWL_HOUR (60 * PAWL_MINUTE)
+#define PAWL_DAY (24 * PAWL_HOUR)
+
+/* What a step does: it ends like a handler, by returning the result of pawl_reply*, pawl_fail (a
+ * failed try), pawl_refuse (it has failed and has not happened) or pawl_later. Its pawl_sql() and
+ * pawl_send() commit with its result. It cannot take steps itself, nor set the object's state. */
+typedef int pawl_step_run(struct pawl_call *c, void *arg);
+/* What undoes it; `result` is its stored result. PAWL_STEP_UNKNOWN: it may have happened or not,
+ * and there is none. It has tries of its own, as the step has, and ends like it; the last one that
+ * fails stops the run as `dead_letter`, and pawl_retry() goes on with it. */
+typedef int pawl_step_undo(struct pawl_call *c, int known, struct pawl_data result, void *arg);
+
+struct pawl_step {
+    size_t size;
+    const char *name;
+    pawl_step_run *run;
+    pawl_step_undo *undo; /* NULL: there is nothing to undo */
+    void *arg; /* for both; copied, if arg_size says how long it is. With an undo a pointer
+                  into the handler's own variables must be */
+    size_t arg_size;
+    int max_attempts;        /* default 3; tries that may end in an error or timeout */
+    int64_t timeout_us;      /* of one try; default: the call's timeout, for the whole attempt */
+    int64_t backoff_base_us; /* as those of a call */
+    int64_t backoff_max_us;
+    double backoff_factor;
+    double backoff_jitter;
+    bool lazy; /* its result is stored with the next step: after a crash it may run again. Without
+                  effect on a step with an undo, SQL or sends */
+};
+#define PAWL_STEP_INIT .size = sizeof(struct pawl_step)
+
+/* Run a step once, and store its result or its error. *out (may be NULL) is its result. A step that
+ * fails for good ends the run: the undo of each completed step runs, the last one first, and the
+ * call ends `failed` with the error of the step. So do a pawl_refuse() of the handler and a cancel.
+ */
+PAWL_API PAWL_MUST_USE int pawl_step(struct pawl_call *c, const struct pawl_step *step,
+                                     struct pawl_data *out);
+/* Sleep for so long from when the run first comes here, or until then. No worker is held. */
+PAWL_API PAWL_MUST_USE int pawl_step_sleep(struct pawl_call *c, const char *name, int64_t us);
+PAWL_API PAWL_MUST_USE int pawl_step_until(struct pawl_call *c, const char *name, int64_t at_us);
+/* Wait for the next signal of this name, in the order in which they came; also one that came
+ * before. timeout_us 0: for ever, else PAWL_STEP_TIMEOUT when it has passed. *out (may be NULL) is
+ * its value. */
+PAWL_API PAWL_MUST_USE int pawl_step_signal(struct pawl_call *c, const char *name,
+                                            int64_t timeout_us, struct pawl_data *out);
+/* Submit a call of our own, as the step `name`. Its id is {id}.name#n, whatever the spec says;
+ * *out_id (may be NULL) is that id. A key that this run or a run above it has is refused. */
+PAWL_API PAWL_MUST_USE int pawl_step_child(struct pawl_call *c, const char *name,
+                                           const struct pawl_spec *spec, const char **out_id);
+enum pawl_join { PAWL_ALL, PAWL_ANY };
+/* Wait until all children of these ids have ended, or any one of them. timeout_us 0: for ever. */
+PAWL_API PAWL_MUST_USE int pawl_step_join(struct pawl_call *c, enum pawl_join how,
+                                          const char *const *ids, size_t n, int64_t timeout_us);
+/* The outcome of a child that a join or select of this attempt has found ended: its state, result
+ * and error. NOT_FOUND: none has. STATE: the run is suspended. */
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_step_result(struct pawl_call *c, const char *id,
+                                                         const struct pawl_view **out,
+                                                         struct pawl_err *err);
+
+/* The first of several: a signal of these names, an end of these children, a time. */
+struct pawl_select {
+    size_t size;
+    const char *name; /* of the step; default "select" */
+    const char *const *signals;
+    size_t n_signals;
+    const char *const *ids; /* of children */
+    size_t n_ids;
+    enum pawl_join how; /* for children */
+    int64_t timeout_us; /* 0: none */
+    int64_t until_us;   /* or: a time; 0: none */
+    /* answer */
+    const char *signal;       /* its name; NULL: something else came first */
+    struct pawl_data value;   /* with it */
+    const char *const *ended; /* the children that had ended; n_ended 0: something else came first
+                               */
+    size_t n_ended;
+};
+#define PAWL_SELECT_INIT .size = sizeof(struct pawl_select)
+/* Wait for it. PAWL_STEP_TIMEOUT: the time came first. */
+PAWL_API PAWL_MUST_USE int pawl_step_select(struct pawl_call *c, struct pawl_select *what);
+
+/* Values that are the same whenever the handler runs: the time when the run first came here, random
+ * bits, a UUIDv7. They are stored before a step runs. */
+PAWL_API PAWL_MUST_USE int pawl_step_now(struct pawl_call *c, int64_t *out_us);
+PAWL_API PAWL_MUST_USE int pawl_step_random(struct pawl_call *c, uint64_t *out);
+PAWL_API PAWL_MUST_USE int pawl_step_uuid(struct pawl_call *c, char out[37]);
+
+/* Show a value to others while the run goes on. Stored with the next new step, or with the end. */
+PAWL_API int pawl_publish(struct pawl_call *c, const char *name, struct pawl_data value);
+/* For a change of the code of runs that go on: true in a run that came here first in code that has
+ * the change, false in one that came past here before. */
+PAWL_API bool pawl_patched(struct pawl_call *c, const char *change);
+/* Forget the steps of this run, and begin again under the same id with this input; for loops that
+ * would take more than 10,000 steps. What was done is final. Signals that were not read and
+ * published values stay. */
+PAWL_API PAWL_MUST_USE int pawl_restart(struct pawl_call *c, struct pawl_data input);
+
+/* Name the version of the handlers that the module registers after this; a run remembers with which
+ * one it began. */
+PAWL_API enum pawl_status pawl_module_version(struct pawl_module *m, const char *version);
+
+/* Send a run a signal. The same key (may be NULL) is one signal. NOT_FOUND; GONE; STATE: it has
+ * ended; FULL: 10,000 are unread; CONFLICT: the key was used for another one. */
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_signal(struct pawl *p, const char *id,
+                                                    const char *name, struct pawl_data value,
+                                                    const char *key, struct pawl_err *err);
+
+enum { PAWL_NO_UNDO = 1 };
+/* Cancel a run: it undoes what it did, and ends `cancelled`. A run that has failed and has steps
+ * that are not undone begins to undo them. With PAWL_NO_UNDO it ends at once, and a run whose
+ * undoing failed need not be kept any more. *out_state (may be NULL): PROCESSING while it undoes.
+ * NOT_FOUND; GONE; STATE: it has ended, and nothing is left to undo. */
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_workflow_cancel(struct pawl *p, const char *id,
+                                                             unsigned flags,
+                                                             enum pawl_state *out_state,
+                                                             struct pawl_err *err);
+/* Go on with a run that has ended without completing; `from` (may be NULL) is the stored name of
+ * the step from which on results are forgotten. NOT_FOUND; GONE; STATE. */
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_workflow_retry(struct pawl *p, const char *id,
+                                                            const char *from, struct pawl_err *err);
+/* Begin a new run with the results of another one's steps before `from`, which are final there.
+ * new_id NULL: one is made. out_id (may be NULL) gets it. NOT_FOUND; GONE; STATE; CONFLICT. */
+PAWL_API PAWL_MUST_USE enum pawl_status pawl_workflow_fork(struct pawl *p, const char *id,
+                                                           const char *from, const char *new_id,
+                                                           char out_id[256], struct pawl_err *err);
 
 /* ---- SQL in the call's own transaction ------------------------------------------------------- */
 

@@ -76,8 +76,14 @@ FROM pawl.step WHERE seq = $1:int AND status < 4 ORDER BY no;
 
 -- name: step_undone
 -- in:   seq bigint
--- out:  no: the first that was undone
-SELECT no FROM pawl.step WHERE seq = $1:int AND undos >= 2 ORDER BY no LIMIT 1;
+-- out:  no: the first that was undone, or an undo itself, because a step that was undone as unknown has no row; or one
+--       that failed, with nothing but undos behind it: a retry tries it again
+SELECT no FROM pawl.step s
+WHERE seq = $1:int
+  AND (undos >= 2 OR kind = 8
+       OR (status IN (5, 6)
+           AND NOT EXISTS (SELECT 1 FROM pawl.step t WHERE t.seq = s.seq AND t.no > s.no AND t.kind <> 8)))
+ORDER BY no LIMIT 1;
 
 -- name: step_list
 -- in:   seq bigint, from no bigint, max int

@@ -47,8 +47,9 @@ void accepted_text(const struct call_spec *s, const struct accepted *r, char *ou
                  BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX);
     } else if (r->status == PAWL_STATE) {
         snprintf(out, size,
-                 "field \"needs\": every node must run this version first: run pawl migrate "
-                 "finish");
+                 "field \"%s\": every node must run this version first: run pawl migrate "
+                 "finish",
+                 s->run_timeout_us ? "run_timeout" : "needs");
     }
 }
 

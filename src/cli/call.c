@@ -42,6 +42,7 @@ static enum pawl_status add_numbers(const struct cli *cli, struct buf *b, struct
     static const char *const durations[][2] = { { "delay", "delay" },
                                                 { "timeout", "timeout" },
                                                 { "expires-in", "expires_in" },
+                                                { "run-timeout", "run_timeout" },
                                                 { "keep", "keep" } };
     enum pawl_status st = PAWL_OK;
     int64_t n;
@@ -309,6 +310,8 @@ static int run_submit(struct cli *cli, int argc, char **argv)
           "do not run it before this time, RFC 3339: 2030-01-31T08:00:00Z" },                      \
         { "expires-in", "D", NULL,                                                                 \
           "end it as expired when it has not started after this time; default never" },            \
+        { "run-timeout", "D", NULL,                                                                \
+          "cancel it this long after it was first due, whatever it does; default never" },         \
         { "timeout", "D", NULL,                                                                    \
           "how long one attempt may take; default the server's call_timeout, 60s" },               \
         { "max-attempts", "N", NULL,                                                               \

@@ -12,10 +12,13 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "exec/internal.h"
+#include "exec/pass.h"
 #include "exec/run.h"
 
 /* The answer of a finish: its error texts and little else. */
 #define END_LEN_MAX (1 << 20)
+/* A run whose journal could not be read is tried again after this. */
+#define AGAIN_US (250 * MS_US)
 
 /* Most neighbours in a claim have the same handler, so `before` is compared first. */
 static int handler_of(const struct registry *r, const struct call_spec *s, int before)
@@ -33,6 +36,8 @@ static void attempt_make(struct pawl_call *t, struct lease_run *l, struct run *r
     t->lease = l;
     t->run = r;
     t->call = c;
+    t->input = c->spec.input;
+    atomic_init(&t->undoing, false);
     atomic_init(&t->stage, ATTEMPT_QUEUED);
     atomic_init(&t->stop, STOP_NONE);
     atomic_init(&t->refs, 1); /* held by its finish */
@@ -129,6 +134,7 @@ void attempt_unref(struct pawl_call *t)
         return;
     struct lease_run *l = t->lease;
     session_free(t);
+    pass_free(t);
     arena_release(&t->arena);
     arena_release(&t->end_arena);
     lease_run_unref(l);
@@ -185,6 +191,8 @@ bool attempt_take_over(struct pawl_call *t, enum attempt_stage from, enum ending
                                       .retry_in_us = -1,
                                       .started_us = from == ATTEMPT_RUNNING ? t->started_us : 0,
                                       .error = error ? bytes_of(t->their_error) : BYTES_NONE };
+    if (how == END_TIMEOUT)
+        pass_timed_out(t, &t->theirs);
     if (!session_abort(t))
         run_end(t, &t->theirs);
     return true;
@@ -204,8 +212,7 @@ static void answer_code(struct pawl_call *t, int code)
     attempt_error(t, END_ERROR, text ? bytes_of(text) : BYTES("the handler returned an error"));
 }
 
-/* Decide how the attempt ended, from what the handler returned and answered. */
-static void settle(struct pawl_call *t, int code)
+void attempt_settle(struct pawl_call *t, int code)
 {
     struct finish_item *f = &t->item;
     f->started_us = t->started_us;
@@ -237,13 +244,19 @@ static void settle(struct pawl_call *t, int code)
 static void run_handler(struct pawl_call *t)
 {
     const struct call_spec *s = &t->call->spec;
+    if (t->call->flow && !pass_open(t)) {
+        attempt_settle(t, 0);
+        attempt_error(t, END_LATER, BYTES_NONE); /* it could not be read how far it came */
+        t->item.retry_in_us = AGAIN_US;
+        return;
+    }
     if (t->handler >= 0) {
-        settle(t, t->e->registry.v[t->handler].handler(t));
+        attempt_settle(t, t->e->registry.v[t->handler].handler(t));
         return;
     }
     char *text = arena_printf(&t->arena, "%.*s has no method \"%.*s\" on node \"%s\"",
                               BYTES_ARG(s->type), BYTES_ARG(s->method), t->e->conf.node);
-    settle(t, 0);
+    attempt_settle(t, 0);
     attempt_error(t, END_ERROR, text ? bytes_of(text) : BYTES("no such method"));
     t->item.retry_in_us = -1;
 }
@@ -263,14 +276,25 @@ bool attempt_run(struct pawl_call *t)
         return false;
     t->ran = true;
     run_handler(t);
+    return attempt_close(t, true);
+}
+
+bool attempt_close(struct pawl_call *t, bool returns)
+{
+    bool finish = pass_end(t);
     int running = ATTEMPT_RUNNING;
     if (!atomic_compare_exchange_strong(&t->stage, &running, ATTEMPT_OVER))
         return false; /* Its deadline or a stop ended it first: its answer is void. */
+    if (!finish) {
+        run_let_go(t);
+        return false;
+    }
     session_check(t);
     bool result = t->item.how == END_RESULT;
     if (result)
         run_keep_state(t);
-    pool_ending(t);
+    if (returns)
+        pool_ending(t);
     if (!session_finish(t))
         run_end(t, &t->item);
     return result;

@@ -21,6 +21,7 @@
 
 struct exec;
 struct flow;
+struct pass;
 struct writer_bulk;
 struct run;
 struct session;
@@ -66,6 +67,10 @@ struct pawl_call {
     int64_t started_us, began_us, deadline_us; /* database clock; monotonic; monotonic */
     bool in_run_list, hung, blocked;           /* under pool.lock */
     struct pawl_call *next, *prev;             /* run list, under pool.lock */
+
+    _Atomic(struct pass *) pass; /* owned: it takes steps (pass.h); NULL: none yet */
+    atomic_bool undoing;         /* the pass undoes: a cancel changes nothing */
+    struct payload input; /* the call's; after a restart of a run the one it was restarted with */
 
     struct arena arena;      /* memory for the handler */
     struct finish_item item; /* the handler's answer */
@@ -121,6 +126,12 @@ void lease_run_unref(struct lease_run *l);
 /* The attempt whose finish this job is. */
 struct pawl_call *attempt_of(struct write_job *j);
 
+/* Worker: the handler has returned, or never `returns`: store how the attempt ends. True: with a
+ * result that stands. */
+bool attempt_close(struct pawl_call *t, bool returns);
+/* Worker: decide how the handler ended, from what it returned and answered: t->item. */
+void attempt_settle(struct pawl_call *t, int code);
+
 /* ---- session.c: SQL in the call's own transaction -------------------------------------------- */
 
 /* Worker: run one statement, beginning the transaction with the first; rows live in t->arena.
@@ -138,6 +149,12 @@ bool session_finish(struct pawl_call *t);
 bool session_abort(struct pawl_call *t);
 /* Worker: is a transaction open? */
 bool session_open(struct pawl_call *t);
+/* Worker, of a pass: end the open transaction of a step with this OP_FEATURE, and with its SQL if
+ * `keep`; then the next step may open one. Returns end->status; STATE: the attempt is over. */
+MUST_USE enum pawl_status session_step(struct pawl_call *t, struct op *end, bool keep);
+/* Worker, of a pass: the step is over, and its transaction, if it had one: the next may open one.
+ */
+void session_reset(struct pawl_call *t);
 /* Free it; called when the attempt's memory goes. Accepts an attempt without SQL. */
 void session_free(struct pawl_call *t);
 /* Let the attempt end with this error; the text is cut at ERROR_LEN_MAX and lives as long as the

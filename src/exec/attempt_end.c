@@ -128,7 +128,7 @@ void exec_cancel(struct exec *e, int64_t seq)
     struct pawl_call *waiting = cancel_queued(p, seq);
     for (struct pawl_call *t = p->running; t; t = t->next) {
         struct pawl_call *one = run_find(t->run, seq);
-        if (one)
+        if (one && !atomic_load(&one->undoing))
             attempt_tell(one, STOP_CANCEL_REQUEST);
     }
     pthread_mutex_unlock(&p->lock);
@@ -232,6 +232,17 @@ void pool_finish_over(struct pawl_call *t)
     attempt_unref(t);
 }
 
+void pool_alone_over(struct pawl_call *t)
+{
+    struct exec *e = t->e;
+    if (!t->lease->retry_alone)
+        return;
+    pthread_mutex_lock(&e->pool.lock);
+    e->pool.retry_alone = false;
+    pthread_mutex_unlock(&e->pool.lock);
+    pool_work_came(e, 0);
+}
+
 void pool_finish_done(struct write_job *j)
 {
     struct pawl_call *t = attempt_of(j);
@@ -260,12 +271,7 @@ void pool_finish_done(struct write_job *j)
                                                LOG_TEXT("error", bytes_of(op->err.text)) },
                    3);
     }
-    if (t->lease->retry_alone) {
-        pthread_mutex_lock(&e->pool.lock);
-        e->pool.retry_alone = false;
-        pthread_mutex_unlock(&e->pool.lock);
-        pool_work_came(e, 0); /* Another call that was lost before may be claimed now. */
-    }
+    pool_alone_over(t);
     if (t->run->flow) {
         run_settled(t, op);
         return;

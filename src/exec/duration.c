@@ -64,10 +64,10 @@ static void judge(struct durations *d, size_t type)
     bool any = false, slow = false;
     for (size_t i = 0; i < d->registry->n; i++) {
         const struct duration *one = &d->v[i];
-        if (one->type != type || !one->n)
+        if (one->type != type || (!one->n && !one->steps))
             continue;
         any = any || measured(one);
-        slow = slow || one->mean_us > QUICK_US;
+        slow = slow || one->mean_us > QUICK_US || one->steps;
     }
     if (d->quick_type[type] == (any && !slow))
         return;
@@ -108,6 +108,14 @@ void durations_note_running(struct durations *d, int handler, int64_t for_us)
     one->n += !one->n;
     one->mean_us = MAX(one->mean_us, (double)for_us);
     moved(d, one, was_slow, was_measured);
+}
+
+void durations_note_steps(struct durations *d, int handler)
+{
+    if (handler < 0 || d->v[handler].steps)
+        return;
+    d->v[handler].steps = true;
+    judge(d, d->v[handler].type);
 }
 
 bool durations_quick(const struct durations *d, int handler)

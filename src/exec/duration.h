@@ -24,6 +24,7 @@ struct durations {
     struct duration {
         double mean_us;
         int n;           /* samples, up to those that the mean remembers */
+        bool steps;      /* its calls take steps */
         size_t type;     /* index into registry.types */
     } * v;               /* owned; by the handler's index in the registry */
     bool *quick_type;    /* owned; by type */
@@ -47,6 +48,9 @@ void durations_release(struct durations *d);
 void durations_note(struct durations *d, int handler, int64_t took_us);
 /* A call of this handler has run for so long and has not returned: its mean is at least that. */
 void durations_note_running(struct durations *d, int handler, int64_t for_us);
+/* A call of this handler takes steps: its type is slow from now on, whatever it takes. Such calls
+ * are not claimed in longer runs, and not by bulk writers. */
+void durations_note_steps(struct durations *d, int handler);
 /* Is the type of this handler quick? A call without a handler fails at once: it is quick. */
 bool durations_quick(const struct durations *d, int handler);
 /* Are all registered types quick? */

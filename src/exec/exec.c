@@ -107,6 +107,7 @@ static enum pawl_status make_parts(struct exec *e, struct pawl_err *err)
     stats_init(&e->stats);
     rates_init(&e->rates);
     failures_init(&e->failures);
+    journals_init(&e->journals);
     if (st == PAWL_OK)
         st = pool_init(&e->pool, err);
     if (st == PAWL_OK)
@@ -179,6 +180,7 @@ void exec_unref(struct exec *e)
     work_signal_release(&e->work_signal);
     rates_release(&e->rates);
     failures_release(&e->failures);
+    journals_release(&e->journals);
     mem_free((char *)e->conf.url);
     mem_free((char *)e->conf.schema);
     name_release(e);
@@ -478,6 +480,13 @@ enum pawl_status exec_on(struct exec *e, const char *type, const char *method,
                          pawl_handler *handler, struct pawl_err *err)
 {
     return registry_add(&e->registry, type, method, handler, err);
+}
+
+enum pawl_status exec_version(struct exec *e, const char *type, const char *method,
+                              struct bytes version, struct pawl_err *err)
+{
+    int at = registry_find(&e->registry, bytes_of(type), bytes_of(method));
+    return registry_version(&e->registry, at, version, err);
 }
 
 size_t exec_handlers(const struct exec *e)

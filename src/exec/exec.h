@@ -81,6 +81,10 @@ void exec_reader_back(struct exec *e, struct store *s);
  * already, INVALID for a bad name, FULL, NO_MEMORY. Strings are copied. */
 MUST_USE enum pawl_status exec_on(struct exec *e, const char *type, const char *method,
                                   pawl_handler *handler, struct pawl_err *err);
+/* The handler of type.method, which was just registered, is of this version of its module.
+ * NO_MEMORY. */
+MUST_USE enum pawl_status exec_version(struct exec *e, const char *type, const char *method,
+                                       struct bytes version, struct pawl_err *err);
 /* How many handlers are registered. */
 size_t exec_handlers(const struct exec *e);
 

@@ -15,15 +15,25 @@
 /* Room for the longest list three times: as given, sorted, as a text. */
 #define LIST_LEN_MAX (3 * HAS_MAX * (NEED_LEN_MAX + 64))
 
-static bool keep(struct has *h, const struct bytes *v, size_t n, struct bytes text)
+/* The text, without what every process has. */
+static bool keep_text(struct has *h, struct bytes text)
 {
-    size_t size = n * sizeof *h->v;
-    h->v = mem_alloc(size + text.len);
-    h->text = h->v ? mem_alloc(text.len + 1) : NULL;
+    h->text = mem_alloc(text.len + 1);
     if (!h->text)
         return false;
     memcpy(h->text, text.data, text.len);
     h->text[text.len] = '\0';
+    return true;
+}
+
+static bool keep(struct has *h, const struct bytes *v, size_t n)
+{
+    size_t size = n * sizeof *h->v, len = 0;
+    for (size_t i = 0; i < n; i++)
+        len += v[i].len;
+    h->v = mem_alloc(size + len);
+    if (!h->v)
+        return false;
     char *at = (char *)(h->v + n);
     for (size_t i = 0; i < n; i++) {
         memcpy(at, v[i].data, v[i].len);
@@ -38,12 +48,10 @@ enum pawl_status has_make(struct has *h, const char *const *names, size_t n, str
 {
     struct arena a;
     has_release(h);
-    if (n == 0)
-        return PAWL_OK;
-    if (!names || n > HAS_MAX)
+    if ((n && !names) || n > HAS_MAX)
         return err_set(err, PAWL_INVALID, "field \"has\": has %zu names, limit %d", n, HAS_MAX);
     arena_init(&a, LIST_LEN_MAX);
-    struct bytes *given = arena_alloc(&a, n * sizeof *given);
+    struct bytes *given = arena_alloc(&a, (n + 1) * sizeof *given);
     for (size_t i = 0; given && i < n; i++)
         given[i] = names[i] ? bytes_of(names[i]) : BYTES("");
     const struct bytes *v = given;
@@ -51,7 +59,8 @@ enum pawl_status has_make(struct has *h, const char *const *names, size_t n, str
         given ? needs_settle(&a, &(struct needs_field){ "has", HAS_MAX }, &v, &n, err)
               : err_no_memory(err, "starting the workers");
     struct bytes text = st == PAWL_OK ? needs_text(&a, v, n) : BYTES_NONE;
-    if (st == PAWL_OK && (!text.data || !keep(h, v, n, text))) {
+    const struct bytes *all = st == PAWL_OK ? needs_with_steps(&a, v, n) : NULL;
+    if (st == PAWL_OK && (!all || a.failed || !keep(h, all, n + 1) || (n && !keep_text(h, text)))) {
         has_release(h);
         st = err_no_memory(err, "starting the workers");
     }

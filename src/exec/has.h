@@ -15,10 +15,11 @@
 struct has {
     struct bytes *v; /* owned; one block with the names */
     size_t n;
-    char *text; /* owned: the names with newlines between them; NULL: none */
+    char *text; /* owned: the given names with newlines between them; NULL: none */
 };
 
-/* Replace the list by these names: checked, sorted, copied. INVALID names the field `has`;
+/* Replace the list by these names, and NEED_STEPS, because every handler may take steps: checked,
+ * sorted, copied. INVALID names the field `has`;
  * NO_MEMORY; then the list is empty. */
 MUST_USE enum pawl_status has_make(struct has *h, const char *const *names, size_t n,
                                    struct pawl_err *err);

@@ -17,6 +17,7 @@
 #include "exec/work_signal.h"
 #include "exec/exec.h"
 #include "exec/failures.h"
+#include "exec/journal.h"
 #include "exec/writer_bulk.h"
 #include "exec/member.h"
 #include "exec/name.h"
@@ -71,6 +72,7 @@ struct exec {
     struct exec_stats stats;
     struct rates rates;
     struct failures failures;
+    struct journals journals; /* of runs that this node suspended */
     pthread_t writer_thread, housekeeping_thread;
     bool writer_runs, housekeeping_runs;
     atomic_int_least64_t clock_offset_us; /* database clock minus monotonic */

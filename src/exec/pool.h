@@ -124,6 +124,10 @@ void pool_count_slow(struct pool *p, struct pawl_call *t, bool counts);
 void pool_finish_done(struct write_job *j);
 /* Store thread: this finish takes longer than its group, so exec_stop() has to wait for it. */
 void pool_finish_late(struct write_job *j);
+/* The attempt is over: if its call was lost before, another such call may be claimed now. Any
+ * thread.
+ */
+void pool_alone_over(struct pawl_call *t);
 /* The finish of an attempt without a flow is stored, or never will be. */
 void pool_finish_over(struct pawl_call *t);
 /* Store thread: the end of an attempt is stored: tell the waiters of its call, and note when it is

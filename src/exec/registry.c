@@ -18,6 +18,7 @@ void registry_release(struct registry *r)
     for (size_t i = 0; i < r->n; i++) {
         mem_free(r->v[i].type);
         mem_free(r->v[i].method);
+        mem_free((char *)r->v[i].version.data);
     }
     mem_free(r->v);
     mem_free(r->types);
@@ -94,6 +95,17 @@ enum pawl_status registry_add(struct registry *r, const char *type, const char *
     memmove(r->v + at + 1, r->v + at, (r->n - at) * sizeof(e));
     r->v[at] = e;
     r->n++;
+    return PAWL_OK;
+}
+
+enum pawl_status registry_version(struct registry *r, int at, struct bytes version,
+                                  struct pawl_err *err)
+{
+    char *text = copy(version);
+    if (!text)
+        return err_no_memory(err, "registering a handler");
+    CHECK(at >= 0 && !r->v[at].version.data);
+    r->v[at].version = (struct bytes){ text, version.len };
     return PAWL_OK;
 }
 

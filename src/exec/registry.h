@@ -16,6 +16,7 @@ struct registry_entry {
     char *type, *method; /* owned */
     struct bytes type_b, method_b;
     pawl_handler *handler;
+    struct bytes version; /* owned; of its module, absent: none */
 };
 
 struct registry {
@@ -31,6 +32,9 @@ void registry_release(struct registry *r);
  * FULL; NO_MEMORY. */
 MUST_USE enum pawl_status registry_add(struct registry *r, const char *type, const char *method,
                                        pawl_handler *handler, struct pawl_err *err);
+/* The handler at this index is of this version of its module; copied. NO_MEMORY. */
+MUST_USE enum pawl_status registry_version(struct registry *r, int at, struct bytes version,
+                                           struct pawl_err *err);
 /* Make `types`; nothing is added after this. NO_MEMORY. */
 MUST_USE enum pawl_status registry_seal(struct registry *r, struct pawl_err *err);
 /* The index into `v` of the handler that serves it; below 0: there is none. */

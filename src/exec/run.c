@@ -266,23 +266,58 @@ struct pawl_call *run_next(struct run *r, bool on)
     return NULL;
 }
 
-enum pawl_status run_take(struct pawl_call *t, struct pawl_err *err)
+/* Under the flow's lock. */
+static enum pawl_status wait_before(struct pawl_call *t, struct pawl_err *err)
 {
     struct flow *f = t->run->flow;
     size_t i = index_of(t);
     struct timespec until = { .tv_sec = t->deadline_us / SEC_US,
                               .tv_nsec = t->deadline_us % SEC_US * 1000 };
-    if (!f)
-        return PAWL_OK;
-    enum pawl_status st = PAWL_OK;
-    pthread_mutex_lock(&f->lock);
     while (f->settled < i && !f->closed)
         if (pthread_cond_timedwait(&f->moved, &f->lock, &until))
             break;
     if (f->closed)
-        st = err_set(err, PAWL_STATE, "this attempt is over");
-    else if (f->settled < i)
-        st = err_set(err, PAWL_BUSY, "the calls before it in its key are not stored yet");
+        return err_set(err, PAWL_STATE, "this attempt is over");
+    return f->settled < i
+               ? err_set(err, PAWL_BUSY, "the calls before it in its key are not stored yet")
+               : PAWL_OK;
+}
+
+enum pawl_status run_wait_before(struct pawl_call *t, struct pawl_err *err)
+{
+    struct flow *f = t->run->flow;
+    if (!f)
+        return PAWL_OK;
+    pthread_mutex_lock(&f->lock);
+    enum pawl_status st = wait_before(t, err);
+    pthread_mutex_unlock(&f->lock);
+    return st;
+}
+
+void run_let_go(struct pawl_call *t)
+{
+    struct run *r = t->run;
+    struct flow *f = r->flow;
+    pool_alone_over(t);
+    bulk_let_go(t);
+    if (f) {
+        pthread_mutex_lock(&f->lock);
+        size_t end = f->n, rest = close_flow(f);
+        pthread_mutex_unlock(&f->lock);
+        drop(r, rest, end, true);
+    }
+    exec_work_came(t->e); /* its slot is free, and calls that were behind it may be due */
+    pool_finish_over(t);
+}
+
+enum pawl_status run_take(struct pawl_call *t, struct pawl_err *err)
+{
+    struct flow *f = t->run->flow;
+    size_t i = index_of(t);
+    if (!f)
+        return PAWL_OK;
+    pthread_mutex_lock(&f->lock);
+    enum pawl_status st = wait_before(t, err);
     if (st == PAWL_OK) {
         f->done = f->sent = i + 1;
         f->taken = f->flying = true;

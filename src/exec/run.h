@@ -83,6 +83,12 @@ MUST_USE enum pawl_status run_take(struct pawl_call *t, struct pawl_err *err);
 /* The transaction never began: the attempt's end is stored by a plain finish after all. */
 void run_untake(struct pawl_call *t);
 
+/* Worker, before the first step: wait until everything before it in the run is stored. STATE: the
+ * attempt is over; BUSY: its deadline came first. */
+MUST_USE enum pawl_status run_wait_before(struct pawl_call *t, struct pawl_err *err);
+/* Worker: the attempt ended without a finish, because its call has left the lease. */
+void run_let_go(struct pawl_call *t);
+
 /* Store thread: a finish of a longer run is settled; t is the first attempt in it. */
 void run_settled(struct pawl_call *t, const struct op *op);
 /* Store thread: the database refused this finish itself. True: it carried several results, and goes

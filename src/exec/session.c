@@ -22,6 +22,7 @@
 #include "base/hook.h"
 #include "base/limits.h"
 #include "exec/internal.h"
+#include "exec/pass.h"
 #include "exec/run.h"
 
 /* How often within the grace an idle open transaction sends a statement. */
@@ -37,6 +38,9 @@ struct session {
     pthread_cond_t moved;
     enum session_state state;
     bool begun, failed; /* the store thread has entered it; a statement went wrong */
+    bool fresh;         /* the worker's own: the next statement opens a transaction */
+    struct op *step;    /* of a pass: what ends the transaction of a step; NULL: a finish does */
+    bool step_keeps;    /* with it: the SQL is to be kept */
     int64_t deadline_us;
     struct write_job job; /* the OP_HANDLER */
     struct op end;        /* its end: the finish of this attempt */
@@ -135,9 +139,13 @@ static bool session_run(void *ctx, struct sql_tx *tx)
         else if (pthread_cond_timedwait(&s->moved, &s->lock, &until) && s->state == S_OPEN)
             timed = late = time_is_up(t, s);
     }
-    bool commit = s->state == S_COMMIT && t->item.how == END_RESULT;
-    t->finish.v = s->state == S_COMMIT ? &t->item : &t->theirs;
-    s->end.finish = t->finish;
+    bool commit = s->state == S_COMMIT && (s->step ? s->step_keeps : t->item.how == END_RESULT);
+    if (s->step) {
+        s->end = *s->step;
+    } else {
+        t->finish.v = s->state == S_COMMIT ? &t->item : &t->theirs;
+        s->end = (struct op){ .kind = OP_FINISH, .finish = t->finish };
+    }
     pthread_mutex_unlock(&s->lock);
     if (late) {
         attempt_stop(t, STOP_TIME);
@@ -146,12 +154,30 @@ static bool session_run(void *ctx, struct sql_tx *tx)
     return commit;
 }
 
+/* Store thread: the transaction of a step is settled. */
+static void step_done(struct session *s)
+{
+    const struct op *op = &s->job.op;
+    pthread_mutex_lock(&s->lock);
+    *s->step = s->end;
+    s->step->status = op->status;
+    s->step->err = op->err;
+    s->step->ended = op->ended;
+    s->step->n_ended = op->n_ended;
+    move(s, S_DEAD);
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* Store thread: the transaction is settled, or never began. */
 static void session_done(struct write_job *j)
 {
     struct session *s = (struct session *)((char *)j - offsetof(struct session, job));
     struct pawl_call *t = j->op.handler.ctx;
     bool ours = s->begun; /* Set by session_run(), before this job was answered. */
+    if (ours && s->step) {
+        step_done(s);
+        return;
+    }
     if (!ours)
         run_untake(t);
     pthread_mutex_lock(&s->lock);
@@ -202,16 +228,24 @@ static enum pawl_status session_make(struct pawl_call *t, struct session **out,
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->moved, &attr);
     pthread_condattr_destroy(&attr);
-    s->job =
-        (struct write_job){ .op = { .kind = OP_HANDLER,
-                                    .a = &t->end_arena,
-                                    .handler = { .run = session_run, .ctx = t, .end = &s->end } },
-                            .done = session_done,
-                            .weight = 1 };
-    s->end.kind = OP_FINISH;
+    s->fresh = true;
     atomic_store(&t->session, s);
     *out = s;
     return PAWL_OK;
+}
+
+/* A transaction that has not begun. */
+static void session_ready(struct pawl_call *t, struct session *s)
+{
+    s->fresh = false;
+    s->begun = s->failed = false;
+    s->step = NULL;
+    s->job =
+        (struct write_job){ .op = { .kind = OP_HANDLER,
+                                    .a = t->pass ? pass_answers(t) : &t->end_arena,
+                                    .handler = { .run = session_run, .ctx = t, .end = &s->end } },
+                            .done = session_done,
+                            .weight = 1 };
 }
 
 /* May the transaction begin? A thread that ends the attempt from now on finds the session. One that
@@ -276,8 +310,12 @@ enum pawl_status session_sql(struct pawl_call *t, const struct sql_query *q, str
     enum pawl_status st = PAWL_OK;
     if (!s) {
         st = session_make(t, &s, err);
-        if (st == PAWL_OK)
-            st = session_begin(t, s, err);
+        if (st != PAWL_OK)
+            return st;
+    }
+    if (s->fresh) {
+        session_ready(t, s);
+        st = session_begin(t, s, err);
         if (st != PAWL_OK)
             return st;
     }
@@ -342,6 +380,43 @@ bool session_finish(struct pawl_call *t)
         move(s, S_COMMIT);
     pthread_mutex_unlock(&s->lock);
     return open;
+}
+
+enum pawl_status session_step(struct pawl_call *t, struct op *end, bool keep)
+{
+    struct session *s = atomic_load(&t->session);
+    pthread_mutex_lock(&s->lock);
+    bool open = s->state == S_OPEN;
+    if (open) {
+        s->step = end;
+        s->step_keeps = keep;
+        move(s, S_COMMIT);
+        while (s->state != S_DEAD)
+            pthread_cond_wait(&s->moved, &s->lock);
+        s->state = S_NEW;
+        s->fresh = true;
+        s->failed = false;
+    } else {
+        end->status = err_set(&end->err, PAWL_STATE, "this attempt is over");
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (open)
+        run_untake(t);
+    return end->status;
+}
+
+void session_reset(struct pawl_call *t)
+{
+    struct session *s = atomic_load(&t->session);
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    if (s->state == S_DEAD) {
+        s->state = S_NEW;
+        s->fresh = true;
+        s->failed = false;
+    }
+    pthread_mutex_unlock(&s->lock);
 }
 
 bool session_abort(struct pawl_call *t)

@@ -50,6 +50,17 @@ bool bulk_post(struct pawl_call *t)
     return taken;
 }
 
+void bulk_let_go(struct pawl_call *t)
+{
+    struct writer_bulk *h = t->lease->bulk;
+    if (!h)
+        return;
+    pthread_mutex_lock(&t->e->bulk.lock);
+    h->out -= h->out > 0;
+    pthread_mutex_unlock(&t->e->bulk.lock);
+    queue_nudge(&t->e->queue);
+}
+
 void bulk_out(struct writer_bulk *h, size_t n)
 {
     pthread_mutex_lock(&h->e->bulk.lock);

@@ -77,6 +77,8 @@ void bulk_release(struct exec *e);
 /* Any thread: queue the finish of an attempt for the bulk writer that claimed it. False: the caller
  * posts it to the store thread. */
 bool bulk_post(struct pawl_call *t);
+/* Any thread: an attempt ended without a finish; of any claim. */
+void bulk_let_go(struct pawl_call *t);
 /* Store thread: a claim of this bulk writer brought n calls. */
 void bulk_out(struct writer_bulk *h, size_t n);
 /* Store thread, once a round: settle the groups that are back, load those who have enough. */

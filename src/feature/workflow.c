@@ -84,6 +84,15 @@ static const struct call_spec *spec_copy(struct arena *a, const struct call_spec
     return to && call_spec_copy(a, s, to) ? to : NULL;
 }
 
+static const struct call_spec *specs_copy(struct arena *a, const struct call_spec *v, size_t n)
+{
+    struct call_spec *to = n ? arena_alloc(a, n * sizeof *to) : NULL;
+    for (size_t i = 0; to && i < n; i++)
+        if (!call_spec_copy(a, &v[i], &to[i]))
+            return NULL;
+    return to;
+}
+
 static struct workflow_step *steps_copy(struct arena *a, const struct workflow_steps *q)
 {
     struct workflow_step *to = arena_alloc(a, (q->n + 1) * sizeof *to);
@@ -119,6 +128,7 @@ static void *copy(struct arena *a, const void *ctx)
     to->id = arena_copy(a, q->id);
     to->steps.v = steps_copy(a, &q->steps);
     to->steps.published = values_copy(a, &q->steps);
+    to->steps.send = specs_copy(a, q->steps.send, q->steps.n_send);
     to->steps.version = arena_copy(a, q->steps.version);
     to->steps.node = arena_copy(a, q->steps.node);
     to->name = arena_copy(a, q->name);

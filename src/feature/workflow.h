@@ -41,8 +41,8 @@ struct workflow_wait {
 enum step_says {
     SAYS_BEGUN,   /* it is about to run */
     SAYS_RESULT,  /* it has ended, with `result` */
-    SAYS_ERROR,   /* its last try has failed: it may have happened */
-    SAYS_REFUSED, /* it has failed and has not happened */
+    SAYS_ERROR,   /* its last try has failed: it may have happened. UNDO: the run stops */
+    SAYS_REFUSED, /* it has failed and has not happened. UNDO: the run stops */
     SAYS_RETRY,   /* a try has failed, and there will be another in retry_in_us */
     SAYS_WAIT,    /* `wait` settles it */
     SAYS_CHILD,   /* `call` is to be accepted as its child */
@@ -80,14 +80,19 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     size_t n;
     const struct workflow_value *published;
     size_t n_published;
+    const struct call_spec *send; /* settled: accepted if the last of the steps is stored now */
+    size_t n_send;
     struct bytes version; /* of the module; absent: none. Stored when the run begins */
     struct bytes node;    /* recorded with the steps */
     bool undoing;         /* this pass undoes */
+    bool finishes;        /* it rides on the finish of the pass: the run is not suspended here */
     /* answer */
     bool suspended;    /* the lease has let go of it */
     int64_t run_at_us; /* with it: when it is due; INT64_MAX: when something comes */
     bool diverged;     /* the run has ended as dead_letter: `why` names both steps */
+    bool stuck;        /* the same, because an undo has failed for good */
     struct bytes why;
+    int64_t rev;       /* of the run, after this; 0: it has ended */
 };
 
 /* ---- The other changes ----------------------------------------------------------------------- */

@@ -27,6 +27,16 @@ void workflow_count_compensation(void)
     atomic_fetch_add(&counts.compensations, 1);
 }
 
+void workflow_count_step(void)
+{
+    atomic_fetch_add(&counts.steps, 1);
+}
+
+void workflow_count_signal(void)
+{
+    atomic_fetch_add(&counts.signals, 1);
+}
+
 void workflow_counts(struct workflow_counts *out)
 {
     out->steps = atomic_load(&counts.steps);
@@ -100,9 +110,12 @@ static void undo_next(struct run *r, struct flow_end *q)
 /* A pass that undoes has ended. */
 static void undone_or_not(struct run *r, struct flow_end *q)
 {
-    bool failed = q->state == PAWL_DEAD_LETTER;
+    /* Its worker ends it with a result or a refusal when every undo has ended. */
+    bool failed = q->how != END_RESULT && q->how != END_REFUSE;
     q->next = FLOW_ENDS;
-    if (!failed) {
+    if (failed) {
+        q->state = PAWL_DEAD_LETTER;
+    } else {
         q->state = r->reason == REASON_FAILED ? PAWL_FAILED : PAWL_CANCELLED;
         q->error = r->reason == REASON_FAILED ? r->error : BYTES_NONE;
     }
@@ -117,10 +130,11 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
     if (st != PAWL_OK)
         return st;
     r->undoes = r->ends = false;
+    r->knows = r->undoing_us && q->claimed_us >= r->undoing_us;
     q->next = FLOW_AS_IS;
     if (q->state == PAWL_PENDING || !r->stored)
         return PAWL_OK;
-    if (r->undoing_us && q->claimed_us >= r->undoing_us)
+    if (r->knows)
         undone_or_not(r, q);
     else if (r->undoing_us) /* it was claimed before, and does not know */
         q->next = FLOW_AGAIN;
@@ -151,11 +165,12 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
         r->let_go = false;
         return PAWL_OK;
     }
-    if (r->undoes)
+    if (r->undoes) { /* it said how it ends, so nothing was cut off */
+        r->flags &= ~RUN_CUT;
         st = run_undo(d, r, REASON_FAILED, r->undoes_for, err);
-    else
+    } else if (!r->knows)
         r->flags |= RUN_CUT;
-    r->undoes = false;
+    r->undoes = r->knows = false;
     return st == PAWL_OK ? run_put(d, r, err) : st;
 }
 

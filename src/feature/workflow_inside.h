@@ -62,6 +62,7 @@ struct run {
     /* In this transaction: */
     struct step_row *steps_read;
     bool let_go;                       /* its pass suspended it, so its leaving is no cut */
+    bool knows;                        /* its pass undoes, so no step of it is in doubt */
     bool undoes;                       /* flow_end() decided that it has to undo */
     struct bytes undoes_for;           /* with it: the error */
     bool ends;                         /* flow_end() decided that its undoing is over */
@@ -117,6 +118,9 @@ MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct byte
  */
 void workflow_count_divergence(void);
 void workflow_count_compensation(void);
+/* A step that has ended; a signal. */
+void workflow_count_step(void);
+void workflow_count_signal(void);
 
 /* Buffer a row, or if `again` write what is buffered first: one statement changes a row once. */
 MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err);

@@ -82,6 +82,7 @@ static enum pawl_status append(struct ledger *d, struct op *op, struct run *r, s
                                       I(0) };
     r->next_signal++;
     r->unread++;
+    workflow_count_signal();
     enum pawl_status st = feature_row(d, SQL_SIGNAL_ADD, "iitibtizz", v, FEATURE_EXACT, err);
     if (st == PAWL_OK)
         st = run_put(d, r, err);

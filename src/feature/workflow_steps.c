@@ -29,6 +29,8 @@ struct plan {
     bool older;              /* this pass began before the run had to undo */
     bool ended;              /* a step was ended by this operation */
     bool changed;
+    bool sends;              /* the last step is stored now, so its calls are sent */
+    struct step_row *stuck;  /* an undo that has failed for good */
 };
 
 static bool refuse(struct plan *p, enum pawl_status status, const struct workflow_step *s,
@@ -213,20 +215,24 @@ static void done(struct plan *p, struct step_row *row, enum step_status status,
     r->last_done_us = row->completed_us;
     r->bytes += (int64_t)result.bytes.len;
     p->ended = true;
+    workflow_count_step();
 }
 
-/* Accept the children of the operation, all or none. *out false: it is refused. */
-static enum pawl_status accept_children(struct plan *p, bool *out, struct pawl_err *err)
+/* Accept the children of the operation and what it sends, all or none. *out false: it is refused.
+ */
+static enum pawl_status accept_calls(struct plan *p, bool *out, struct pawl_err *err)
 {
     struct arena *a = feature_arena(p->d);
-    struct call_spec *v = arena_alloc(a, (p->n_children + 1) * sizeof *v);
-    size_t n = 0, at = 0;
+    size_t n = 0, at = 0, n_send = p->sends ? p->q->n_send : 0;
+    struct call_spec *v = arena_alloc(a, (p->n_children + n_send + 1) * sizeof *v);
     *out = true;
     if (!v)
         return err_no_memory(err, "children");
     for (size_t i = 0; i < p->q->n; i++)
         if (p->child[i].id.data)
             v[n++] = p->child[i];
+    for (size_t i = 0; i < n_send; i++)
+        v[n++] = p->q->send[i];
     struct op nested = { .kind = OP_ACCEPT, .accept = { .v = v, .n = n, .atomic = true } };
     enum pawl_status st = feature_nested(p->d, &nested, err);
     if (st == PAWL_OK && nested.status != PAWL_OK) {
@@ -262,11 +268,24 @@ static enum pawl_status undone(struct plan *p, const struct workflow_step *s, st
 {
     struct step_row *of;
     enum pawl_status st = step_by_name(p->d, p->r, s->name, &of, err);
-    if (st != PAWL_OK || !of || of->undos & UNDO_WAS)
+    if (st != PAWL_OK || (of && of->undos & UNDO_WAS))
         return st;
+    if (!of) { /* it was in doubt, and is not stored */
+        p->r->undone++;
+        return PAWL_OK;
+    }
     of->undos |= UNDO_WAS;
     p->r->undone++;
     return step_put(p->d, p->r, of, err);
+}
+
+/* An undo has failed for good. A retry of the run tries it again, as often as at first. */
+static void stick(struct plan *p, struct step_row *row, const struct workflow_step *s)
+{
+    row->status = STEP_RETRYING;
+    row->error = utf8_cut(s->error, ERROR_LEN_MAX);
+    row->attempts = 0;
+    p->stuck = row;
 }
 
 /* What a pass says of a step that has not ended. *out_settled: of a wait. */
@@ -289,6 +308,10 @@ static enum pawl_status say(struct plan *p, size_t i, bool *out_settled, struct 
         break;
     case SAYS_ERROR:
     case SAYS_REFUSED:
+        if (s->kind == STEP_UNDO) {
+            stick(p, row, s);
+            break;
+        }
         done(p, row, s->says == SAYS_ERROR ? STEP_FAILED : STEP_REFUSED, s->result,
              utf8_cut(s->error, ERROR_LEN_MAX));
         break;
@@ -420,13 +443,37 @@ static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *
 
 /* ---- The operation --------------------------------------------------------------------------- */
 
+/* The run ends as dead_letter because of `why`. A retry goes on with what it did: one that was
+ * undoing goes on undoing, and is kept until then. */
+static enum pawl_status stop(struct plan *p, struct pawl_err *err)
+{
+    struct run *r = p->r;
+    r->let_go = true; /* nothing was cut off */
+    r->ends = r->undoing_us;
+    r->ends_undone = UNDO_FAILED;
+    return feature_flow_end(
+        p->d, r->seq, (struct flow_end_as){ .state = PAWL_DEAD_LETTER, .error = p->q->why }, err);
+}
+
 static enum pawl_status diverge(struct plan *p, struct pawl_err *err)
 {
-    p->r->let_go = true; /* nothing was cut off */
     workflow_count_divergence();
-    return feature_flow_end(p->d, p->r->seq,
-                            (struct flow_end_as){ .state = PAWL_DEAD_LETTER, .error = p->q->why },
-                            err);
+    return stop(p, err);
+}
+
+/* An undo has failed for good. */
+static enum pawl_status stop_undoing(struct plan *p, struct pawl_err *err)
+{
+    const struct step_row *row = p->stuck;
+    struct bytes name = step_name(p->op->a, row->name, row->nth);
+    const char *why =
+        arena_printf(p->op->a, "%.*s: %.*s", BYTES_ARG(name), BYTES_ARG(row->error));
+    p->q->stuck = true;
+    p->q->why = utf8_cut(bytes_of(why), ERROR_LEN_MAX);
+    if (!why)
+        return err_no_memory(err, "a step");
+    enum pawl_status st = run_put(p->d, p->r, err);
+    return st == PAWL_OK ? stop(p, err) : st;
 }
 
 static enum pawl_status decide(struct plan *p, struct pawl_err *err)
@@ -436,8 +483,13 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
     enum pawl_status st = PAWL_OK;
     for (size_t i = 0; i < p->q->n && st == PAWL_OK && go; i++)
         st = plan_one(p, i, &go, err);
-    if (st == PAWL_OK && go && p->n_children)
-        st = accept_children(p, &go, err);
+    if (st == PAWL_OK && go && p->q->n) {
+        const struct step_row *last = p->row[p->q->n - 1];
+        p->sends = !last->stored || !step_ended(last->status);
+        p->op->feature.repeated = !p->sends;
+    }
+    if (st == PAWL_OK && go && (p->n_children || (p->sends && p->q->n_send)))
+        st = accept_calls(p, &go, err);
     if (st != PAWL_OK)
         return st;
     if (!go) {
@@ -455,7 +507,9 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
         st = feature_flow_step(p->d, p->op, err);
     if (st != PAWL_OK)
         return st;
-    if (p->older)
+    if (p->stuck)
+        return stop_undoing(p, err);
+    if (p->older && !p->q->finishes)
         return suspend(p, feature_now(p->d), err);
     if (waits && !settled) {
         int64_t at_us = 0;
@@ -476,10 +530,21 @@ static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
         return st;
     if (!p->r->stored)
         run_new(p->d, p->r);
+    if (!(p->r->flags & RUN_BEGUN)) {
+        st = run_call(p, err);
+        if (st != PAWL_OK)
+            return st;
+        p->r->deadline_us = p->run.run_until_us > feature_now(p->d) ? p->run.run_until_us : 0;
+    }
     p->r->flags |= RUN_BEGUN;
     if (p->r->next_no == 1 && !p->r->version.data)
         p->r->version = p->q->version;
-    return cancelled ? run_undo(p->d, p->r, REASON_CANCELLED, BYTES("cancelled"), err) : PAWL_OK;
+    if (cancelled)
+        return run_undo(p->d, p->r, REASON_CANCELLED, BYTES("cancelled"), err);
+    bool late = p->r->deadline_us && p->r->deadline_us <= feature_now(p->d);
+    return late && !p->r->undoing_us
+               ? run_undo(p->d, p->r, REASON_TIMEOUT, BYTES("its run_timeout has passed"), err)
+               : PAWL_OK;
 }
 
 /* ---- The repeat of an operation that was stored, and let go of the run ----------------------- */
@@ -546,8 +611,8 @@ enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err
     if (!refs || !p.row || !p.child || !p.known)
         return err_no_memory(err, "steps");
     CHECK(q->n <= STEPS_AT_ONCE_MAX);
-    q->suspended = q->diverged = false;
-    q->run_at_us = 0;
+    q->suspended = q->diverged = q->stuck = false;
+    q->run_at_us = q->rev = 0;
     enum pawl_status st = run_get(d, op->feature.seq, &p.r, err);
     if (st == PAWL_OK)
         st = begin(&p, &go, err);
@@ -561,5 +626,8 @@ enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err
         op->status = err_set(&op->err, PAWL_STATE, "the run does not undo");
         return PAWL_OK;
     }
-    return st == PAWL_OK ? decide(&p, err) : st;
+    if (st == PAWL_OK)
+        st = decide(&p, err);
+    q->rev = q->diverged || q->stuck ? 0 : p.r->rev;
+    return st;
 }

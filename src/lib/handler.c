@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "exec/one_shot.h"
 #include "exec/attempt.h"
+#include "exec/pass.h"
 #include "lib/lib.h"
 #include "model/needs.h"
 
@@ -24,6 +25,7 @@ const struct pawl_view *pawl_call_view(const struct pawl_call *c)
                                                   */
     if (!t->viewed && view_fill(&t->arena, t->call, &t->view)) {
         t->viewed = true;
+        t->view.input = data_of(t->input);
         t->view.started_at_us = t->started_us;
         t->view.position = t->view.key ? 0 : -1; /* it runs */
     }
@@ -52,7 +54,7 @@ int pawl_call_attempt_no(const struct pawl_call *c)
 
 struct pawl_data pawl_input(const struct pawl_call *c)
 {
-    return data_of(c->call->spec.input);
+    return data_of(c->input);
 }
 
 void *pawl_alloc(struct pawl_call *c, size_t size)
@@ -66,7 +68,7 @@ static struct json *input_json(struct pawl_call *c)
 {
     struct json *v = NULL;
     struct pawl_err err;
-    struct payload in = c->call->spec.input;
+    struct payload in = c->input;
     if (in.form != PAWL_JSON || json_parse(&c->arena, in.bytes, &v, &err) != PAWL_OK)
         return NULL;
     return v;
@@ -262,6 +264,12 @@ static enum pawl_status child_spec(struct pawl_call *c, const struct pawl_spec *
     return call_spec_settle(&c->arena, exec_conf_of(c->e)->world, out, err);
 }
 
+/* The run that takes steps does not go on in this attempt. */
+static enum pawl_status suspended(struct pawl_err *err)
+{
+    return err_set(err, PAWL_STATE, "this run is suspended, or has failed: return");
+}
+
 static bool send_room(struct pawl_call *c)
 {
     if (c->n_send < c->cap_send)
@@ -281,11 +289,15 @@ enum pawl_status pawl_send(struct pawl_call *c, const struct pawl_spec *spec, st
 {
     if (!spec)
         return err_set(err, PAWL_INVALID, "pawl_send: the call is NULL");
+    if (pass_void(c))
+        return suspended(err);
     if (c->n_send >= SEND_MAX)
         return err_set(err, PAWL_FULL, "%zu calls were sent, limit %d", c->n_send, SEND_MAX);
     if (!send_room(c))
         return err_no_memory(err, "sending a call");
-    char *id = arena_printf(&c->arena, "%.*s.%zu", BYTES_ARG(c->call->spec.id), c->n_send + 1);
+    const char *id = pass_inside(c) ? pass_sent_id(c, c->n_send + 1)
+                                    : arena_printf(&c->arena, "%.*s.%zu",
+                                                   BYTES_ARG(c->call->spec.id), c->n_send + 1);
     enum pawl_status st = child_spec(c, spec, id, &c->send[c->n_send], err);
     if (st == PAWL_OK)
         c->n_send++;
@@ -304,6 +316,8 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
     struct call_spec s;
     if (!spec || !out)
         return err_set(err, PAWL_INVALID, "pawl_ask: an argument is NULL");
+    if (pass_void(c))
+        return suspended(err);
     if (session_open(c))
         return err_set(err, PAWL_STATE,
                        "an attempt with an open transaction cannot wait for a call");
@@ -367,6 +381,10 @@ int pawl_sleep(struct pawl_call *c, int64_t us)
 enum pawl_status pawl_sql(struct pawl_call *c, const char *sql, const struct pawl_value *params,
                           size_t n_params, const struct pawl_rows **rows, struct pawl_err *err)
 {
+    if (pass_void(c))
+        return suspended(err);
+    if (pass_between(c))
+        return err_set(err, PAWL_STATE, "a handler that takes steps runs its SQL inside of a step");
     struct pawl_rows *out = arena_zalloc(&c->arena, 1, sizeof(*out));
     if (!out)
         return err_no_memory(err, "running SQL");

@@ -14,6 +14,7 @@ struct declared;
 struct pawl_module {
     struct pawl *p;      /* borrowed */
     struct pawl_err err; /* the first failure while it registered */
+    char version[256];   /* of the handlers that it registers; "": none */
 };
 
 struct pawl {

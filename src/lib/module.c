@@ -38,6 +38,8 @@ enum pawl_status pawl_on(struct pawl_module *m, const char *type, const char *me
                      type, method);
     else
         st = exec_on(m->p->e, type, method, handler, &err);
+    if (st == PAWL_OK && m->version[0])
+        st = exec_version(m->p->e, type, method, bytes_of(m->version), &err);
     return module_remember(m, st, &err);
 }
 

@@ -113,6 +113,8 @@ static void read_numbers(const struct pawl_spec *s, struct call_spec *out)
     if (s->backoff_jitter != 0)
         out->backoff.jitter = s->backoff_jitter < 0 ? 0 : s->backoff_jitter;
     out->on_dead = s->on_dead;
+    if (SPEC_HAS(s, run_timeout_us))
+        out->run_timeout_us = s->run_timeout_us;
 }
 
 enum pawl_status spec_read(struct arena *a, const struct pawl_spec *s, struct call_spec *out,
@@ -173,8 +175,8 @@ void accepted_error(const struct exec *e, const struct call_spec *s, const struc
                  BYTES_ARG(s->queue), BYTES_ARG(s->type), LANES_MAX, LANES_MAX);
     } else if (r->status == PAWL_STATE) {
         snprintf(out, size,
-                 "field \"needs\": every node must run this version first: run pawl migrate "
-                 "finish");
+                 "field \"%s\": every node must run this version first: run pawl migrate finish",
+                 s->run_timeout_us ? "run_timeout" : "needs");
     } else if (size) {
         out[0] = '\0';
     }

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "exec/attempt.h"
+#include "exec/pass.h"
 #include "lib/lib.h"
 
 const char *pawl_call_key(const struct pawl_call *c)
@@ -54,8 +55,21 @@ static int no_key(struct pawl_call *c)
     return fault(c, true, text);
 }
 
+/* May the state be set here? */
+static bool may_set(struct pawl_call *c)
+{
+    if (pass_void(c))
+        return false;
+    if (pass_inside(c))
+        fault(c, true,
+              "a step cannot set the state of its object: the handler does, outside of it");
+    return !pass_inside(c);
+}
+
 int pawl_delete_state(struct pawl_call *c)
 {
+    if (!may_set(c))
+        return 1;
     if (!c->call->spec.key.data)
         return no_key(c);
     c->item.state_do = STATE_DELETE;
@@ -66,6 +80,8 @@ int pawl_delete_state(struct pawl_call *c)
 int pawl_set_state(struct pawl_call *c, struct pawl_data state)
 {
     struct pawl_err err;
+    if (!may_set(c))
+        return 1;
     if (!c->call->spec.key.data)
         return no_key(c);
     if (state.form == PAWL_NOTHING)

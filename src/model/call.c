@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/text.h"
 #include "base/limits.h"
 #include "model/call.h"
 #include "model/needs.h"
@@ -177,6 +178,21 @@ void call_times(const struct call_spec *s, int64_t now_us, int64_t *out_run_at_u
     if (s->expires_at_us || s->expires_in_us)
         *out_expires_us =
             MAX(now_us, s->expires_at_us ? s->expires_at_us : now_us + s->expires_in_us);
+}
+
+void call_run_until(struct call_spec *s, int64_t run_at_us, int64_t *expires_us)
+{
+    s->run_until_us = 0;
+    if (!s->run_timeout_us)
+        return;
+    s->run_until_us = MIN(run_at_us + s->run_timeout_us, TIME_LAST_US);
+    if (!*expires_us || *expires_us > s->run_until_us)
+        *expires_us = s->run_until_us;
+}
+
+enum pawl_state call_expired_as(const struct call_spec *s, int64_t expires_us)
+{
+    return s->run_until_us && expires_us == s->run_until_us ? PAWL_CANCELLED : PAWL_EXPIRED;
 }
 
 enum call_wait call_waiting_for(const struct call *c, int64_t now_us, struct call_where where)

@@ -59,6 +59,9 @@ struct call_spec {
     int64_t delay_us, run_at_us;          /* at most one is not 0 */
     int64_t expires_in_us, expires_at_us; /* at most one is not 0 */
     int64_t timeout_us, keep_us;
+    int64_t run_timeout_us; /* how long it may take in all, from when it is first due; 0: for ever
+                             */
+    int64_t run_until_us;   /* the end of that; set when it is accepted */
     struct backoff backoff;
     enum pawl_on_dead on_dead;
     unsigned watch;                                   /* WATCH_..., set by features alone */
@@ -142,6 +145,7 @@ struct call {
     int64_t seq;
     enum pawl_state state;
     enum call_wait waiting_for;
+    bool flow;        /* it has begun to take steps */
     bool in_line;     /* with a key: it is in the key's line and has not ended */
     int64_t position; /* with in_line: 0 while it runs, else its place in the line: 1 is next */
     int64_t key_no;   /* its number within its key, assigned when it is first claimed; 0 before */
@@ -225,6 +229,11 @@ int64_t backoff_us(const struct backoff *b, int n, const struct world *w);
  * never. */
 void call_times(const struct call_spec *s, int64_t now_us, int64_t *out_run_at_us,
                 int64_t *out_expires_us);
+/* When its run_timeout passes: run_until_us. Until it has begun that is like an expiry: *expires_us
+ * becomes the earlier of both. */
+void call_run_until(struct call_spec *s, int64_t run_at_us, int64_t *expires_us);
+/* How a call that has not begun ends at this expiry: EXPIRED, or CANCELLED by its run_timeout. */
+enum pawl_state call_expired_as(const struct call_spec *s, int64_t expires_us);
 
 /* What an engine knows of a pending call. `behind`: it has a key and is not the next of the key's
  * line, or it is next while another call of the key runs or blocks it. */

@@ -19,7 +19,7 @@
  * shorter. */
 #define TEXT_LEN_MAX (64 << 10)
 
-enum kind { KIND_INT, KIND_US, KIND_REAL };
+enum kind { KIND_INT, KIND_US, KIND_TIME, KIND_REAL };
 
 /* One table for writing and reading, so that everything written is read. */
 static const struct option {
@@ -31,6 +31,8 @@ static const struct option {
     { "max_lost", offsetof(struct call_spec, max_lost), KIND_INT },
     { "timeout_us", offsetof(struct call_spec, timeout_us), KIND_US },
     { "keep_us", offsetof(struct call_spec, keep_us), KIND_US },
+    { "run_timeout_us", offsetof(struct call_spec, run_timeout_us), KIND_US },
+    { "run_until_us", offsetof(struct call_spec, run_until_us), KIND_TIME },
     { "backoff_base_us", offsetof(struct call_spec, backoff.base_us), KIND_US },
     { "backoff_max_us", offsetof(struct call_spec, backoff.max_us), KIND_US },
     { "backoff_factor", offsetof(struct call_spec, backoff.factor), KIND_REAL },
@@ -49,6 +51,7 @@ static bool field_same(const struct call_spec *x, const struct call_spec *y, con
     case KIND_INT:
         return *(const int *)a == *(const int *)b;
     case KIND_US:
+    case KIND_TIME:
         return *(const int64_t *)a == *(const int64_t *)b;
     case KIND_REAL:
         return *(const double *)a == *(const double *)b;
@@ -66,6 +69,7 @@ static void field_write(struct buf *b, const struct call_spec *s, const struct o
         buf_add_int(b, *(const int *)value);
         break;
     case KIND_US:
+    case KIND_TIME:
         buf_add_int(b, *(const int64_t *)value);
         break;
     case KIND_REAL:
@@ -152,6 +156,11 @@ static bool field_read(const struct json *v, struct call_spec *s, const struct o
         return true;
     case KIND_US:
         if (!json_int(v, &n) || n < 0 || n > DURATION_MAX_US)
+            return false;
+        *(int64_t *)field = n;
+        return true;
+    case KIND_TIME:
+        if (!json_int(v, &n) || n < TIME_FIRST_US || n > TIME_LAST_US)
             return false;
         *(int64_t *)field = n;
         return true;

@@ -94,6 +94,7 @@ static enum pawl_status check_durations(const struct call_spec *s, struct pawl_e
         { "expires_in", s->expires_in_us, 0 },
         { "timeout", s->timeout_us, 1 },
         { "keep", s->keep_us, 0 },
+        { "run_timeout", s->run_timeout_us, 0 },
         { "backoff.base", s->backoff.base_us, 0 },
         { "backoff.max", s->backoff.max_us, 0 },
     };

@@ -22,7 +22,7 @@ WORKFLOW_CASE(a_stored_step_is_answered_as_it_was_stored)
     EQ_STR(journal_of(b, p.seq), "1 charge run completed 7\n"
                                  "2 charge#2 run completed 9\n"
                                  "3 mail run completed ");
-    pass_end(&p, END_RESULT);
+    end_pass(&p, END_RESULT);
     STATE_IS(b, "x", PAWL_COMPLETED);
 }
 
@@ -31,14 +31,14 @@ WORKFLOW_CASE(a_pass_that_is_cut_off_goes_on_elsewhere)
     struct pass p = pass_of_new(b, "x");
     step_ok(&p, 1, "a", "1");
     FALSE(journal_read(b, p.seq).doubt);
-    pass_end(&p, END_RELEASE);
+    end_pass(&p, END_RELEASE);
     TRUE(journal_read(b, p.seq).doubt);
     struct pass q = pass_begin(b);
     EQ_INT(q.seq, p.seq);
     struct workflow_step s = { .no = 2, .name = BYTES("b"), .kind = STEP_RUN, .says = SAYS_RESULT };
     EQ_STATUS(pass_steps(&p, &s, 1), PAWL_LOST_LEASE, &b->op.err);
     step_ok(&q, 2, "b", "2");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
     STATE_IS(b, "x", PAWL_COMPLETED);
 }
 
@@ -61,7 +61,7 @@ WORKFLOW_CASE(code_that_contradicts_the_journal_stops_the_run)
     struct pass q = pass_begin(b);
     step_ok(&q, 1, "charge", "8");
     EQ_TEXT(q.steps[0].result_out.bytes, "7");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
     STATE_IS(b, "x", PAWL_COMPLETED);
 }
 
@@ -94,7 +94,7 @@ WORKFLOW_CASE(wrong_steps_are_refused_and_store_nothing)
         EQ_STATUS(pass_steps(&p, v, 2), want, &b->op.err);
         EQ_STR(journal_of(b, p.seq), "");
     }
-    pass_end(&p, END_RESULT);
+    end_pass(&p, END_RESULT);
 }
 
 WORKFLOW_CASE(a_step_that_is_tried_again_waits_for_its_backoff)
@@ -117,7 +117,7 @@ WORKFLOW_CASE(a_step_that_is_tried_again_waits_for_its_backoff)
     EQ_INT(journal_read(b, p.seq).v[0].attempts, 1);
     FALSE(journal_read(b, p.seq).doubt);
     step_ok(&q, 1, "call", "5");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
 }
 
 /* ---- Sleeps ---------------------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ WORKFLOW_CASE(a_sleep_frees_the_slot_and_its_end_does_not_move)
     OK(sleep_for(&r, 1, "nap", 60), &b->op.err);
     FALSE(r.answer.steps.suspended);
     EQ_INT(r.steps[0].status, STEP_COMPLETED);
-    pass_end(&r, END_RESULT);
+    end_pass(&r, END_RESULT);
     STATE_IS(b, "x", PAWL_COMPLETED);
 }
 
@@ -173,7 +173,7 @@ WORKFLOW_CASE(signals_are_read_in_the_order_in_which_they_came)
     struct pass q = pass_begin(b);
     OK(wait_signal(&q, 3, "paid", 0), &b->op.err);
     EQ_TEXT(q.steps[0].result_out.bytes, "3");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
     EQ_STATUS(signal_to(b, "x", "paid", "4", NULL), PAWL_STATE, &b->op.err);
     EQ_STATUS(signal_to(b, "nobody", "paid", "4", NULL), PAWL_NOT_FOUND, &b->op.err);
 }
@@ -206,7 +206,7 @@ WORKFLOW_CASE(a_signal_at_the_instant_of_the_timeout_has_come)
     struct pass r = pass_begin(b);
     OK(wait_signal(&r, 2, "paid", 10), &b->op.err);
     EQ_INT(r.steps[0].status, STEP_TIMEOUT);
-    pass_end(&r, END_RESULT);
+    end_pass(&r, END_RESULT);
 }
 
 WORKFLOW_CASE(a_select_is_settled_by_the_first_to_come)
@@ -268,7 +268,7 @@ WORKFLOW_CASE(a_run_joins_its_children)
     EQ_INT(q.seq, p.seq);
     OK(join(&q, 3, "all", both, false, 0), &b->op.err);
     EQ_TEXT(q.steps[0].result_out.bytes, "[\"x.ship#1\",\"x.ship#2\"]");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
 }
 
 WORKFLOW_CASE(one_child_is_enough_for_any)
@@ -290,7 +290,7 @@ WORKFLOW_CASE(one_child_is_enough_for_any)
     EQ_TEXT(r.steps[0].result_out.bytes, "[\"x.a#1\"]");
     OK(join(&r, 5, "none", "", false, 60), &b->op.err);
     EQ_TEXT(r.steps[0].result_out.bytes, "[]");
-    pass_end(&r, END_RESULT);
+    end_pass(&r, END_RESULT);
 }
 
 WORKFLOW_CASE(a_child_with_the_key_of_its_run_is_refused)
@@ -313,7 +313,7 @@ WORKFLOW_CASE(a_refusal_after_a_step_undoes_it)
     struct pass p = pass_of_new(b, "x");
     step_undoable(&p, 1, "reserve", "1");
     step_undoable(&p, 2, "charge", "2");
-    pass_end(&p, END_REFUSE);
+    end_pass(&p, END_REFUSE);
     STATE_IS(b, "x", PAWL_PROCESSING);
     struct workflow_journal j = journal_read(b, p.seq);
     TRUE(j.undoing);
@@ -331,7 +331,7 @@ WORKFLOW_CASE(a_refusal_after_a_step_undoes_it)
                                  "2 charge run completed 2 undone\n"
                                  "3 undo:charge undo completed \n"
                                  "4 undo:reserve undo completed ");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
     struct call c = get(b, "x");
     EQ_INT(c.state, PAWL_FAILED);
     EQ_TEXT(c.error, "broke");
@@ -348,7 +348,7 @@ WORKFLOW_CASE(a_cancel_of_a_waiting_run_undoes_it)
     struct pass q = pass_begin(b);
     TRUE(q.undoing);
     undo_ok(&q, 3, "reserve");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
     STATE_IS(b, "x", PAWL_CANCELLED);
 }
 
@@ -368,7 +368,7 @@ WORKFLOW_CASE(a_pass_that_does_not_know_may_store_what_happened_and_is_let_go)
     TRUE(q.undoing);
     undo_ok(&q, 3, "charge");
     undo_ok(&q, 4, "reserve");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
     STATE_IS(b, "x", PAWL_CANCELLED);
 }
 
@@ -377,10 +377,10 @@ WORKFLOW_CASE(a_retry_after_an_undo_forgets_what_was_undone)
     struct pass p = pass_of_new(b, "x");
     step_ok(&p, 1, "look", "0");
     step_undoable(&p, 2, "reserve", "1");
-    pass_end(&p, END_REFUSE);
+    end_pass(&p, END_REFUSE);
     struct pass q = pass_begin(b);
     undo_ok(&q, 3, "reserve");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
     STATE_IS(b, "x", PAWL_FAILED);
     EQ_STATUS(change(b, (struct workflow_op){ .what = WORKFLOW_RETRY,
                                               .id = BYTES("x"),
@@ -393,7 +393,7 @@ WORKFLOW_CASE(a_retry_after_an_undo_forgets_what_was_undone)
     FALSE(r.undoing);
     step_undoable(&r, 2, "reserve", "3");
     EQ_STR(child_of(&r, 3, "c", NULL), "x~2.c#1");
-    pass_end(&r, END_RESULT);
+    end_pass(&r, END_RESULT);
     STATE_IS(b, "x", PAWL_COMPLETED);
 }
 
@@ -419,7 +419,7 @@ WORKFLOW_CASE(a_restart_keeps_unread_signals)
     FALSE(j.doubt);
     OK(wait_signal(&r, 1, "go", 0), &b->op.err);
     EQ_TEXT(r.steps[0].result_out.bytes, "5");
-    pass_end(&r, END_RESULT);
+    end_pass(&r, END_RESULT);
 }
 
 WORKFLOW_CASE(a_fork_has_the_steps_before_and_never_undoes_them)
@@ -428,7 +428,7 @@ WORKFLOW_CASE(a_fork_has_the_steps_before_and_never_undoes_them)
     step_undoable(&p, 1, "reserve", "1");
     const char *child = child_of(&p, 2, "ship", NULL);
     step_undoable(&p, 3, "charge", "3");
-    pass_end(&p, END_RESULT);
+    end_pass(&p, END_RESULT);
     OK(change(b, (struct workflow_op){ .what = WORKFLOW_FORK,
                                        .id = BYTES("x"),
                                        .from = BYTES("charge"),
@@ -442,7 +442,7 @@ WORKFLOW_CASE(a_fork_has_the_steps_before_and_never_undoes_them)
     FALSE(journal_read(b, q.seq).v[0].undo);
     OK(join(&q, 3, "wait", child, false, 0), &b->op.err);
     EQ_TEXT(q.steps[0].result_out.bytes, "[\"x.ship#1\"]");
-    pass_end(&q, END_RESULT);
+    end_pass(&q, END_RESULT);
     STATE_IS(b, "y", PAWL_COMPLETED);
 }
 

@@ -170,7 +170,7 @@ enum pawl_status join(struct pass *p, int64_t no, const char *name, const char *
     return pass_steps(p, &s, 1);
 }
 
-void pass_end(struct pass *p, enum ending how)
+void end_pass(struct pass *p, enum ending how)
 {
     struct finish_item f = { .seq = p->seq, .how = how };
     if (how == END_RESULT)

@@ -59,7 +59,7 @@ const char *child_of(struct pass *p, int64_t no, const char *name, const char *k
 enum pawl_status join(struct pass *p, int64_t no, const char *name, const char *ids, bool any,
                       int64_t seconds);
 /* End the pass with this. */
-void pass_end(struct pass *p, enum ending how);
+void end_pass(struct pass *p, enum ending how);
 
 /* A signal with this JSON value; `key` NULL: without one. Returns the operation's status; its
  * answer is in b->op. */

@@ -82,7 +82,8 @@ enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int 
     memcpy(id->fingerprint, s->fingerprint, FINGERPRINT_LEN);
     *out = (struct call){ .spec = *s, .seq = seq, .state = PAWL_PENDING, .created_us = c->now_us };
     call_times(s, c->now_us, &out->run_at_us, &out->expires_us);
-    it->spec = *s; /* borrowed from the operation, for the transaction */
+    call_run_until(&out->spec, out->run_at_us, &out->expires_us);
+    it->spec = out->spec; /* borrowed from the operation, for the transaction */
     it->spec.delay_us = it->spec.run_at_us = it->spec.expires_in_us = it->spec.expires_at_us = 0;
     it->payload = it->fresh = true;
     it->created_us = c->now_us;
@@ -235,8 +236,9 @@ static enum pawl_status say_no_room(const struct ledger *c, const struct call_sp
 {
     if (a->status == PAWL_STATE)
         return err_set(err, PAWL_STATE,
-                       "field \"needs\": every node must run this version first: run pawl migrate "
-                       "finish");
+                       "field \"%s\": every node must run this version first: run pawl migrate "
+                       "finish",
+                       s->run_timeout_us ? "run_timeout" : "needs");
     if (a->line_full)
         return err_set(err, PAWL_FULL, "key \"%.*s\": %lld calls pending, limit %lld",
                        BYTES_ARG(s->key), (long long)a->line_full, (long long)c->key_pending_max);
@@ -269,6 +271,8 @@ enum pawl_status led_needs_allowed(struct ledger *c, const struct call_spec *s, 
                                    struct pawl_err *err)
 {
     *out = true;
+    if (s->run_timeout_us) /* an option that older nodes do not know */
+        return led_finished(c, FLOW_STEP, out, err);
     return s->n_needs ? led_finished(c, LANES_STEP, out, err) : PAWL_OK;
 }
 

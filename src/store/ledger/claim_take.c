@@ -36,7 +36,8 @@ bool led_claim_goes_on(const struct claiming *g)
 
 enum pawl_status led_claim_expire(struct claiming *g, struct led_call *it, struct pawl_err *err)
 {
-    enum pawl_status st = led_end_pending(g->c, it, PAWL_EXPIRED, err);
+    enum pawl_status st =
+        led_end_pending(g->c, it, call_expired_as(&it->spec, it->now.expires_us), err);
     g->expired++;
     return st == PAWL_OK ? led_told_ended(g->op, it->spec.id, err) : st;
 }

@@ -438,7 +438,8 @@ enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_c
                                   .priority = it->now.priority,
                                   .held = it->now.place == AT_HELD,
                                   .gone = it->now.place == AT_GONE,
-                                  .run_at_us = it->now.run_at_us };
+                                  .run_at_us = it->now.run_at_us,
+                                  .run_until_us = it->spec.run_until_us };
     if (!out->gone)
         st = led_lane(d, it->now.lane, &lane, err);
     if (st == PAWL_OK && lane) {

@@ -91,7 +91,7 @@ static enum pawl_status expire_some(struct ledger *c, struct op *op, struct pawl
         struct led_call *it = led_call_find(c, led_get_int(r, i, 0));
         if (!it || it->now.state != PAWL_PENDING)
             return led_again(c, "a call past its expiry", err);
-        st = led_end_pending(c, it, PAWL_EXPIRED, err);
+        st = led_end_pending(c, it, call_expired_as(&it->spec, it->now.expires_us), err);
         if (st == PAWL_OK)
             st = led_told_ended(op, it->spec.id, err);
         op->sweep.expired++;

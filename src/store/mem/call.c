@@ -128,6 +128,7 @@ enum pawl_status call_make(struct mem_tx *tx, const struct call_spec *spec, stru
     c->now.lane = lane;
     c->now.priority = spec->priority;
     call_times(spec, tx->now_us, &c->now.run_at_us, &c->now.expires_us);
+    call_run_until(&c->spec, c->now.run_at_us, &c->now.expires_us);
     c->now.own_run_at_us = c->now.run_at_us;
     if (!place_new(tx, c)) {
         thing_free(&c->thing);

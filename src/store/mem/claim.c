@@ -197,7 +197,7 @@ static bool take(struct claiming *g, struct mem_call *c)
 
 static enum pawl_status expire(struct claiming *g, struct mem_call *c)
 {
-    enum pawl_status st = call_end(g->tx, c, PAWL_EXPIRED);
+    enum pawl_status st = call_end(g->tx, c, call_expired_as(&c->spec, c->now.expires_us));
     return st == PAWL_OK ? told_ended(g->tx, c) : st;
 }
 

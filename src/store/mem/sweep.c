@@ -39,7 +39,7 @@ enum pawl_status mem_sweep(struct mem_tx *tx, struct sweep *q)
     q->expired = q->reclaimed = q->cancelled = q->joined = 0;
     while (q->expired < q->max && (n = first_due(&db->expiry, tx->now_us))) {
         struct mem_call *c = THING_OF(n, struct mem_call, by_expiry);
-        st = call_end(tx, c, PAWL_EXPIRED);
+        st = call_end(tx, c, call_expired_as(&c->spec, c->now.expires_us));
         if (st == PAWL_OK && !key_settle(db, c->now.key))
             st = PAWL_NO_MEMORY;
         if (st == PAWL_OK)
