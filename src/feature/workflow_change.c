@@ -169,7 +169,8 @@ enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op, struct
         forward(r);
     } else
         r->compensation = UNDO_GOES_ON;
-    r->flags &= ~RUN_ENDED;
+    r->flags &= ~(RUN_ENDED | RUN_DIVERGED);
+    r->pass = BYTES_NONE;
     return st == PAWL_OK ? run_put(d, r, err) : st;
 }
 
@@ -226,9 +227,9 @@ enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_e
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     if (!r->stored)
-        run_new(d, r);
+        st = run_new(d, r, err);
     r->flags |= RUN_BEGUN;
-    if (cancelled)
+    if (st == PAWL_OK && cancelled)
         st = run_undo(d, r, REASON_CANCELLED, BYTES("cancelled"), err);
     if (st != PAWL_OK)
         return st;
@@ -238,12 +239,16 @@ enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_e
     }
     r->flags = (r->flags & ~RUN_CUT) | RUN_HAS_INPUT;
     r->bytes = 0;
-    r->waits = 0;
+    r->waits = r->wait_us = 0;
     r->let_go = true;
+    r->pass = BYTES_NONE;
+    if (!q->steps.ends)
+        r->pass = workflow_pass(d, op);
     st = forget_from(d, r, 1, false, err);
     if (st == PAWL_OK)
         st = run_put(d, r, err);
     if (st == PAWL_OK)
         st = input_put(d, r, q->input, err);
-    return st == PAWL_OK ? feature_flow_suspend(d, op, feature_now(d), err) : st;
+    op->feature.brings = true;
+    return st == PAWL_OK && !q->steps.ends ? feature_flow_suspend(d, op, feature_now(d), err) : st;
 }

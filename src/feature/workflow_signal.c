@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hook.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
 
@@ -78,6 +79,7 @@ static enum pawl_status append(struct ledger *d, struct op *op, struct run *r, s
                                       I(0) };
     r->next_signal++;
     r->unread++;
+    workflow_count_signal();
     enum pawl_status st = feature_row(d, SQL_SIGNAL_ADD, "iitibtizz", v, FEATURE_EXACT, err);
     if (st == PAWL_OK)
         st = run_put(d, r, err);
@@ -102,11 +104,14 @@ static enum pawl_status start(struct ledger *d, struct op *op, bool *out, struct
     q->call = &nested.accept.out[0];
     q->started = q->call->status == PAWL_OK && !q->call->duplicate;
     *out = nested.status == PAWL_OK && q->call->status == PAWL_OK;
-    if (nested.status == PAWL_OK && !*out)
-        workflow_say_refused(op, q->start->id, q->call->status);
-    else if (nested.status != PAWL_OK) {
+    if (nested.status != PAWL_OK) {
         op->status = nested.status;
         op->err = nested.err;
+    } else if (!*out) {
+        workflow_say_refused(op, q->start->id, q->call->status);
+    } else if (q->own && !bytes_eq(q->call->call.spec.client, q->start->client)) {
+        *out = false; /* to this client it does not exist */
+        workflow_say_refused(op, q->start->id, PAWL_CONFLICT);
     }
     return PAWL_OK;
 }
@@ -169,8 +174,73 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
         return PAWL_OK;
     }
     if (!r->stored)
-        run_new(d, r);
-    return append(d, op, r, err);
+        st = run_new(d, r, err);
+    return st == PAWL_OK ? append(d, op, r, err) : st;
+}
+
+/* ---- From SQL --------------------------------------------------------------------------------- */
+
+/* May the writer of the row signal this run? Absent: a role that may do everything. */
+static enum pawl_status may_signal(struct ledger *d, const struct inbox_row *row, bool *out,
+                                   struct pawl_err *err)
+{
+    struct feature_call c;
+    struct call_spec s;
+    *out = true;
+    if (!row->client.data)
+        return PAWL_OK;
+    enum pawl_status st = feature_call_named(d, row->name, &c, err);
+    if (st != PAWL_OK || !c.seq || c.gone)
+        return st; /* the operation says so */
+    st = feature_call_spec(d, c.seq, &s, err);
+    *out = st == PAWL_OK && bytes_eq(s.client, row->client);
+    return st;
+}
+
+/* {"name":...,"value":...} */
+static enum pawl_status signal_text(struct ledger *d, struct bytes text, struct workflow_op *q,
+                                    struct pawl_err *why)
+{
+    struct json *v;
+    enum pawl_status st = json_parse(feature_arena(d), text, &v, why);
+    if (st != PAWL_OK)
+        return st;
+    const struct json *name = v->kind == JSON_OBJECT ? json_member(v, "name") : NULL;
+    const struct json *value = name ? json_member(v, "value") : NULL;
+    if (!value || name->kind != JSON_STRING)
+        return err_set(why, PAWL_INVALID, "a signal has a name and a value");
+    q->name = json_string(feature_arena(d), name);
+    q->value = (struct payload){ PAWL_JSON, value->raw };
+    if (!q->name.data)
+        return err_no_memory(why, "a signal");
+    const char *fault = name_fault(q->name);
+    return fault ? err_set(why, PAWL_INVALID, "field \"name\": %s", fault) : PAWL_OK;
+}
+
+enum pawl_status workflow_inbox(struct ledger *d, const struct inbox_row *row, struct pawl_err *why,
+                                struct pawl_err *err)
+{
+    struct workflow_op q = { .what = WORKFLOW_SIGNAL, .id = row->name };
+    struct op op = { .kind = OP_FEATURE,
+                     .a = feature_arena(d),
+                     .feature = { .of = &feature_workflow, .ctx = &q } };
+    bool may = false;
+    enum pawl_status st = signal_text(d, row->text, &q, why);
+    if (st == PAWL_NO_MEMORY)
+        return err_no_memory(err, "a signal");
+    if (st != PAWL_OK)
+        return PAWL_OK; /* *why says what is wrong */
+    st = may_signal(d, row, &may, err);
+    if (st == PAWL_OK && !may) {
+        workflow_say_refused(&op, row->name, PAWL_NOT_FOUND);
+        *why = op.err;
+        return PAWL_OK;
+    }
+    if (st == PAWL_OK)
+        st = feature_nested(d, &op, err);
+    if (st == PAWL_OK && op.status != PAWL_OK)
+        *why = op.err;
+    return st;
 }
 
 /* ---- Keys that nobody has to know any more ---------------------------------------------------- */

@@ -146,6 +146,7 @@ struct call {
     int64_t position; /* with in_line: 0 while it runs, else its place in the line: 1 is next */
     int64_t key_no;   /* its number within its key, assigned when it is first claimed; 0 before */
     bool cancel_requested;
+    bool flow; /* it has begun to take steps */
     struct attempt_counts counts;
     struct payload result;
     struct bytes error, node;

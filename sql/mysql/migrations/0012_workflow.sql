@@ -4,7 +4,9 @@
 -- One row a run. rev changes with each operation; generation with each restart, and each retry from a step. flags: 1 the
 -- last pass was cut off, 2 form and input replace the call's. waits: for what it waits, 1 signals (of these names, a
 -- newline between them), 2 children, 4 a time, 8 another try, 16 each child. reason: why it undoes, 1 it failed, 2 it was cancelled,
--- 3 its run_timeout passed. compensation: 1 goes on, 2 done, 3 failed. last_done_at rises from step to step.
+-- 3 its run_timeout passed. compensation: 1 goes on, 2 done, 3 failed. last_done_at rises from step to step. name: its
+-- type. shown: 0 not begun, 1 goes on, 2 undoes, 3 completed, 4 failed, 5 cancelled, 6 undone. pass: the token of the
+-- last lease that let go of it. wait_at: when what it waits for ends.
 CREATE TABLE IF NOT EXISTS pawl_workflow (
   seq          BIGINT NOT NULL,
   rev          BIGINT NOT NULL,
@@ -26,10 +28,16 @@ CREATE TABLE IF NOT EXISTS pawl_workflow (
   undone       BIGINT NOT NULL,
   last_done_at BIGINT,
   created_at   BIGINT NOT NULL,
+  name         VARBINARY(255) NOT NULL,
+  shown        BIGINT NOT NULL,
+  pass         VARBINARY(32),
+  wait_at      BIGINT,
   form         BIGINT,
   input        MEDIUMBLOB,
   PRIMARY KEY (seq),
-  KEY workflow_deadline (deadline)
+  KEY workflow_deadline (deadline),
+  KEY workflow_name (name, seq),
+  KEY workflow_shown (shown, seq)
 ) ENGINE = InnoDB;
 
 -- kind: 1 run, 2 sleep, 3 signal, 4 child, 5 join, 6 select, 7 value, 8 undo. status: 1 begun, 2 waiting, 3 retrying,

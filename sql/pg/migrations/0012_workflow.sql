@@ -4,7 +4,9 @@
 -- One row a run. rev changes with each operation; generation with each restart, and each retry from a step. flags: 1 the
 -- last pass was cut off, 2 form and input replace the call's. waits: for what it waits, 1 signals (of these names, a
 -- newline between them), 2 children, 4 a time, 8 another try, 16 each child. reason: why it undoes, 1 it failed, 2 it was cancelled,
--- 3 its run_timeout passed. compensation: 1 goes on, 2 done, 3 failed. last_done_at rises from step to step.
+-- 3 its run_timeout passed. compensation: 1 goes on, 2 done, 3 failed. last_done_at rises from step to step. name: its
+-- type. shown: 0 not begun, 1 goes on, 2 undoes, 3 completed, 4 failed, 5 cancelled, 6 undone. pass: the token of the
+-- last lease that let go of it. wait_at: when what it waits for ends.
 CREATE TABLE pawl.workflow (
   seq          bigint NOT NULL,
   rev          bigint NOT NULL,
@@ -26,11 +28,17 @@ CREATE TABLE pawl.workflow (
   undone       bigint NOT NULL,
   last_done_at bigint,
   created_at   bigint NOT NULL,
+  name         text COLLATE "C" NOT NULL,
+  shown        bigint NOT NULL,
+  pass         text COLLATE "C",
+  wait_at      bigint,
   form         bigint,
   input        bytea,
   PRIMARY KEY (seq)
 ) WITH (fillfactor = 70);
 CREATE INDEX workflow_deadline ON pawl.workflow (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX workflow_name ON pawl.workflow (name, seq);
+CREATE INDEX workflow_shown ON pawl.workflow (shown, seq);
 
 -- kind: 1 run, 2 sleep, 3 signal, 4 child, 5 join, 6 select, 7 value, 8 undo. status: 1 begun, 2 waiting, 3 retrying,
 -- 4 completed, 5 failed, 6 failed without having happened, 7 timeout. nth: the use of this name. undos: 1 it has one,
