@@ -2,7 +2,8 @@
 
 -- name: workflow_lock
 -- in:   seq bigint[], sorted
--- out:  seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread, flags,
+-- out:  seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread,
+--       flags,
 --       undoing_at, reason, error, compensation, undone, last_done_at, created_at, name, shown, pass, wait_at
 -- why:  Only nodes lock these rows, and never for long.
 each SELECT seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread,
@@ -21,7 +22,8 @@ FROM pawl.workflow WHERE seq = $1:int[];
 -- name: workflow_add
 -- why:  A signal and the first step may both make the row: then none is added, and the group is repeated.
 INSERT ONCE INTO pawl.workflow (seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline,
-  next_signal, unread, flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at, name, shown, pass,
+  next_signal, unread, flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at, name, shown,
+       pass,
   wait_at)
 rows($1:int[], $2:int[], $3:int[], $4:text[], $5:int[], $6:int[], $7:int[], $8:int[], $9:text[], $10:int[], $11:int[],
   $12:int[], $13:int[], $14:int[], $15:int[], $16:text[], $17:int[], $18:int[], $19:int[], $20:int[],
@@ -117,7 +119,8 @@ each SELECT seq, name, nth, no FROM pawl.step WHERE seq = $1:int[] AND name = $2
 -- name: step_open
 -- in:   seq bigint
 -- out:  as step_find, without result: those that have not ended
-SELECT seq, no, name, nth, kind, status, form, NULL, error, attempts, undos, until_at, awaits, node, started_at, completed_at
+SELECT seq, no, name, nth, kind, status, form, NULL, error, attempts, undos, until_at, awaits, node, started_at,
+       completed_at
 FROM pawl.step WHERE seq = $1:int AND status < 4 ORDER BY no;
 
 -- name: step_last
@@ -144,7 +147,8 @@ FROM pawl.step WHERE seq = $1:int AND no >= $2:int ORDER BY no LIMIT $3:int;
 SELECT no, length(result) FROM pawl.step WHERE seq = $1:int AND no >= $2:int ORDER BY no LIMIT $3:int;
 
 -- name: step_add
-INSERT ONCE INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node,
+INSERT ONCE INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits,
+       node,
   started_at, completed_at)
 rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[], $6:int[], $7:int[], $8:bytes[], $9:text[], $10:int[], $11:int[],
   $12:int[], $13:int[], $14:text[], $15:int[], $16:int[]);
@@ -165,7 +169,8 @@ each DELETE FROM pawl.step WHERE seq = $1:int[] AND no >= $2:int[];
 -- why:  They are final in the new run: it never undoes them.
 INSERT INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node,
   started_at, completed_at)
-SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 0, until_at, 0, node, started_at, completed_at
+SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 0, until_at, 0, node, started_at,
+       completed_at
 FROM pawl.step WHERE seq = $2:int AND no < $3:int AND status >= 4;
 
 -- name: signal_add
@@ -217,7 +222,8 @@ INSERT ONCE INTO pawl.published (seq, name, form, value, at) rows($1:int[], $2:t
 
 -- name: published_put
 -- in:   as published_add
-each UPDATE pawl.published SET form = $3:int[], value = $4:bytes[], at = $5:int[] WHERE seq = $1:int[] AND name = $2:text[];
+each UPDATE pawl.published SET form = $3:int[], value = $4:bytes[], at = $5:int[] WHERE seq = $1:int[] AND name =
+       $2:text[];
 
 -- name: published_read
 -- in:   seq bigint, name text

@@ -372,7 +372,7 @@ static void finish_end(struct finishing *f)
     ask_write_end(&f->w);
 }
 
-/* A workflow that goes on is processing, whoever has it. */
+/* A workflow that goes on is processing, also while it waits. */
 static enum pawl_state state_shown(const struct finish_item *it)
 {
     return it->flow && it->state == PAWL_PENDING ? PAWL_PROCESSING : it->state;

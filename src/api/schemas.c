@@ -32,8 +32,7 @@
 
 const struct schema_text schemas[] = {
     { .name = "CallStatus", .words = STATE_WORDS },
-    { .name = "WaitingFor",
-      .words = "time|retry|key|paused|limit|worker|signal|children|timer" },
+    { .name = "WaitingFor", .words = "time|retry|key|paused|limit|worker|signal|children|timer" },
     { .name = "AttemptKind", .words = "error|timeout|lost" },
     { .name = "NodeStatus", .words = "joining|active|draining|dead" },
     { .name = "LeaderRole", .words = "maintenance|scheduler" },
@@ -79,8 +78,7 @@ const struct schema_text schemas[] = {
     { .name = "StoredSteps", .members = "steps:[@StoredStep" },
     { .name = "Suspended", .members = "suspended:b" },
     { .name = "StepsAnswer", .any = "StoredSteps|Suspended" },
-    { .name = "StepsPage",
-      .members = "steps:[@StoredStep open_steps:[@StoredStep steps_next:s?" },
+    { .name = "StepsPage", .members = "steps:[@StoredStep open_steps:[@StoredStep steps_next:s?" },
     { .name = "WorkflowStatus", .words = WORKFLOW_STATUS_WORDS },
     { .name = "CompensationStatus", .words = "compensating|compensated|failed" },
     { .name = "WorkflowWait",
@@ -94,9 +92,10 @@ const struct schema_text schemas[] = {
                  "completed_at:t?" },
     { .name = "WorkflowSignal", .members = "name:s at:t consumed_at:t?" },
     { .name = "Workflow",
-      .members = WORKFLOW_HEAD "input:@Json input_base64:s? output:@Json output_base64:s? "
-                 WORKFLOW_TAIL " published:{@Json steps:[@WorkflowStep "
-                 "signals:[@WorkflowSignal children:[s truncated:b",
+      .members =
+          WORKFLOW_HEAD "input:@Json input_base64:s? output:@Json output_base64:s? " WORKFLOW_TAIL
+                        " published:{@Json steps:[@WorkflowStep "
+                        "signals:[@WorkflowSignal children:[s truncated:b",
       .about = "a run with all that is known of it; a published value that is no JSON is "
                "`{\"base64\":...}`" },
     { .name = "SignalAnswer", .members = "id:s name:s duplicate:b" },

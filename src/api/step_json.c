@@ -18,7 +18,7 @@
 #define CHILDREN_WAITED_MAX 1000
 #define PUBLISH_MAX 100
 
-/* ---- What is asked ---------------------------------------------------------------------------- */
+/* ---- What is asked --------------------------------------------------------------------------- */
 
 struct wait_in {
     const struct json *signals, *children;
@@ -31,8 +31,8 @@ static const struct field wait_fields[] = {
       .about = "names: the oldest signal of these that is not consumed" },
     { "until", FIELD_TIME, offsetof(struct wait_in, until_us), FIELD_NULL,
       .about = "no longer than this; what is stored first stays on later passes" },
-    { "children", FIELD_ARRAY, offsetof(struct wait_in, children), FIELD_NULL,
-      .unit = "up to 1000", .about = "ids of calls that steps of this run made" },
+    { "children", FIELD_ARRAY, offsetof(struct wait_in, children), FIELD_NULL, .unit = "up to 1000",
+      .about = "ids of calls that steps of this run made" },
     { "for", FIELD_WORD, offsetof(struct wait_in, which), .words = "all|any", .dflt = "\"all\"",
       .about = "of children: all of them, or the first that ends" },
 };
@@ -55,8 +55,7 @@ static const struct field step_fields[] = {
                .about = "its place in the order of the program; undo steps count on" },
     [S_NAME] = { "name", FIELD_TEXT, AT(name), FIELD_MUST, .unit = "1..100 bytes without #",
                  .about = "as the code gives it; of an undo: undo:NAME, NAME as it is stored" },
-    [S_KIND] = { "kind", FIELD_WORD, AT(kind), FIELD_MUST, .words = KINDS,
-                 .about = "what it is" },
+    [S_KIND] = { "kind", FIELD_WORD, AT(kind), FIELD_MUST, .words = KINDS, .about = "what it is" },
     [S_RESULT] = { "result", FIELD_JSON, AT(result), .about = "it has ended, with this result" },
     [S_BASE64] = { "result_base64", FIELD_BASE64, AT(result_base64),
                    .about = "it has ended, with these bytes" },
@@ -68,8 +67,7 @@ static const struct field step_fields[] = {
                      .about = "with error: a try has failed, and the next one comes then" },
     [S_CALL] = { "call", FIELD_OBJECT, AT(call), .shape = &spec_shape,
                  .about = "of a child: what is called. Its id and parent are made" },
-    [S_WAIT] = { "wait", FIELD_OBJECT, AT(wait), .shape = &wait_shape,
-                 .about = "what settles it" },
+    [S_WAIT] = { "wait", FIELD_OBJECT, AT(wait), .shape = &wait_shape, .about = "what settles it" },
 };
 #undef AT
 const struct shape step_shape = SHAPE("Step", step_fields);
@@ -124,7 +122,7 @@ static enum pawl_status wait_of(struct ask *q, const struct json *object, struct
     return st;
 }
 
-/* ---- One step --------------------------------------------------------------------------------- */
+/* ---- One step -------------------------------------------------------------------------------- */
 
 static enum pawl_status step_refuse(const struct step_in *in, const char *why, struct pawl_err *err)
 {
@@ -142,8 +140,9 @@ static enum pawl_status error_of(const struct step_in *in, uint64_t given,
         return step_refuse(in, "retry_in is given together with \"retry\" false", err);
     if (!HAS(S_ERROR))
         return PAWL_OK;
-    out->says = HAS(S_RETRY_IN) ? SAYS_RETRY : HAS(S_RETRY) && !in->retry ? SAYS_REFUSED
-                                                                          : SAYS_ERROR;
+    out->says = HAS(S_RETRY_IN)              ? SAYS_RETRY
+                : HAS(S_RETRY) && !in->retry ? SAYS_REFUSED
+                                             : SAYS_ERROR;
     out->retry_in_us = in->retry_in_us;
     out->error = in->error;
     return PAWL_OK;
@@ -232,9 +231,7 @@ static enum pawl_status step_of(struct ask *q, const struct json *one, struct wo
     enum pawl_status st = fields_read(q->a, one, &step_shape, &in, &given, err);
     if (st != PAWL_OK)
         return st;
-    *out = (struct workflow_step){ .no = in.no,
-                                   .name = in.name,
-                                   .kind = step_kind_of(in.kind) };
+    *out = (struct workflow_step){ .no = in.no, .name = in.name, .kind = step_kind_of(in.kind) };
     if (out->kind == STEP_UNDO) {
         if (in.name.len <= undo.len || memcmp(in.name.data, undo.data, undo.len) != 0)
             return step_refuse(&in, "the name of an undo is undo:NAME", err);
@@ -244,7 +241,7 @@ static enum pawl_status step_of(struct ask *q, const struct json *one, struct wo
 }
 #undef HAS
 
-/* ---- All of them ------------------------------------------------------------------------------ */
+/* ---- All of them ----------------------------------------------------------------------------- */
 
 /* The wait beside the steps is that of the one step that says nothing. */
 static enum pawl_status wait_give(struct ask *q, const struct json *wait, struct workflow_steps *s,
@@ -331,7 +328,7 @@ enum pawl_status steps_of_json(struct ask *q, const struct steps_in *in, bool la
     return st;
 }
 
-/* ---- What is answered ------------------------------------------------------------------------- */
+/* ---- What is answered ------------------------------------------------------------------------ */
 
 void step_add(struct buf *b, const struct workflow_row *s)
 {

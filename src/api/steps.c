@@ -24,7 +24,7 @@
 /* Steps of all calls of one claim. */
 #define CLAIM_STEPS_LEN_MAX ((size_t)64 << 20)
 
-/* ---- Storing ---------------------------------------------------------------------------------- */
+/* ---- Storing --------------------------------------------------------------------------------- */
 
 struct steps_body {
     struct bytes lease, id;
@@ -89,10 +89,8 @@ static void steps_stored(struct ask_write *aw)
         const char *why = arena_text(q->a, w->steps.why);
         struct bytes id = arena_copy(q->a, op->feature.id);
         ask_write_end(aw);
-        ask_refuse(q, &(struct refusal){ .status = PAWL_STATE,
-                                         .text = why,
-                                         .id = id,
-                                         .state = PAWL_DEAD_LETTER });
+        ask_refuse(q, &(struct refusal){
+                          .status = PAWL_STATE, .text = why, .id = id, .state = PAWL_DEAD_LETTER });
         return;
     }
     if (w->steps.suspended && w->steps.run_at_us)
@@ -146,7 +144,7 @@ void route_steps(struct ask *q)
     ask_write(q, &s->w);
 }
 
-/* ---- Reading further pages -------------------------------------------------------------------- */
+/* ---- Reading further pages ------------------------------------------------------------------- */
 
 struct page_read {
     struct ask_read read; /* first */
@@ -215,7 +213,7 @@ void route_steps_page(struct ask *q)
     ask_read(q, &r->read);
 }
 
-/* ---- Claims ----------------------------------------------------------------------------------- */
+/* ---- Claims ---------------------------------------------------------------------------------- */
 
 static struct claiming *claiming_of(struct ask_read *rd)
 {

@@ -29,8 +29,8 @@ struct claiming {
     bool steps;                    /* it gets runs that have begun, with their journals */
     struct ask_read read;          /* of the journals */
     struct workflow_journal *journals; /* one for each call; NULL: none of them has begun */
-    bool over;                     /* its time is up, or the client has gone: end with this look */
-    bool unwanted;                 /* take nothing: what it finds is given back */
+    bool over;     /* its time is up, or the client has gone: end with this look */
+    bool unwanted; /* take nothing: what it finds is given back */
     /* Once, at the end: look.job.op has the answer, with no calls when it found none. */
     void (*found)(struct claiming *c);
 };

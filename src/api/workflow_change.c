@@ -43,7 +43,7 @@ static struct run_change *change_new(struct ask *q, enum workflow_do what)
     return c;
 }
 
-/* ---- Answers ---------------------------------------------------------------------------------- */
+/* ---- Answers --------------------------------------------------------------------------------- */
 
 static void signal_reply(struct run_change *c)
 {
@@ -108,7 +108,7 @@ static void change_written(struct ask_write *w)
         call_reply(c);
 }
 
-/* ---- Asking ----------------------------------------------------------------------------------- */
+/* ---- Asking ---------------------------------------------------------------------------------- */
 
 static void change_write(struct ask *q, struct run_change *c)
 {
@@ -135,8 +135,8 @@ static void look_done(struct ask_read *rd)
 {
     struct run_change *c = change_of(rd);
     struct ask *q = rd->ask;
-    bool drops = c->op.what == WORKFLOW_CANCEL && !c->op.compensate &&
-                 rd->status == PAWL_OK && pawl_state_ended(c->found.call.state);
+    bool drops = c->op.what == WORKFLOW_CANCEL && !c->op.compensate && rd->status == PAWL_OK &&
+                 pawl_state_ended(c->found.call.state);
     ask_read_end(rd);
     if (rd->status != PAWL_OK) {
         rd->err.status = rd->status;
@@ -166,7 +166,7 @@ static void change_post(struct ask *q, struct run_change *c, const struct pawl_e
         change_write(q, c);
 }
 
-/* ---- Routes ----------------------------------------------------------------------------------- */
+/* ---- Routes ---------------------------------------------------------------------------------- */
 
 void route_signal(struct ask *q)
 {
@@ -253,7 +253,7 @@ void route_workflow_fork(struct ask *q)
     change_post(q, c, &err);
 }
 
-/* ---- A signal that starts --------------------------------------------------------------------- */
+/* ---- A signal that starts -------------------------------------------------------------------- */
 
 void submit_signal(struct ask *q, const struct call_spec *spec, const struct signal_spec *signal,
                    int64_t wait_us)

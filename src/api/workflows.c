@@ -41,7 +41,7 @@ static void read_fail(struct ask_read *rd)
     ask_fail_id(q, &err, q->path[0]);
 }
 
-/* ---- A run as JSON ---------------------------------------------------------------------------- */
+/* ---- A run as JSON --------------------------------------------------------------------------- */
 
 static void names_add(struct buf *b, const char *name, const struct bytes *v, size_t n)
 {
@@ -91,8 +91,7 @@ static void tail_add(struct buf *b, const struct workflow_run *r, bool contents)
     add_text(b, "error", contents ? r->error : BYTES_NONE);
     add_text(b, "compensation_status", compensation ? bytes_of(compensation) : BYTES_NONE);
     add_text(b, "version", r->version);
-    add_text(b, "trace_id",
-             trace.len >= 35 ? (struct bytes){ trace.data + 3, 32 } : BYTES_NONE);
+    add_text(b, "trace_id", trace.len >= 35 ? (struct bytes){ trace.data + 3, 32 } : BYTES_NONE);
     add_time(b, "started_at", r->started_us);
     add_time(b, "completed_at", c->finished_us);
 }
@@ -174,7 +173,7 @@ static void detail_add(struct buf *b, const struct workflow_detail *d, bool cont
     buf_add_char(b, '}');
 }
 
-/* ---- One run ---------------------------------------------------------------------------------- */
+/* ---- One run --------------------------------------------------------------------------------- */
 
 struct run_read {
     struct ask_read read; /* first */
@@ -219,7 +218,7 @@ void route_workflow(struct ask *q)
     ask_read(q, &r->read);
 }
 
-/* ---- The list --------------------------------------------------------------------------------- */
+/* ---- The list -------------------------------------------------------------------------------- */
 
 struct runs_read {
     struct ask_read read; /* first */
@@ -281,7 +280,7 @@ void route_workflows(struct ask *q)
     ask_read(q, &r->read);
 }
 
-/* ---- Published values ------------------------------------------------------------------------- */
+/* ---- Published values ------------------------------------------------------------------------ */
 
 struct value_read {
     struct ask_read read; /* first */

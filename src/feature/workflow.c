@@ -7,7 +7,7 @@
  */
 #include "feature/workflow_inside.h"
 
-/* ---- The feature ------------------------------------------------------------------------------ */
+/* ---- The feature ----------------------------------------------------------------------------- */
 
 /* Lock the rows of all runs that operations of the group name by their lease, and read the steps
  * that they speak of. */
@@ -63,7 +63,7 @@ static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *
     return PAWL_BROKEN;
 }
 
-/* ---- Copies ----------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 static struct payload payload_copy(struct arena *a, struct payload p)
 {

@@ -92,7 +92,7 @@ struct runs {
     struct run *v[RUN_BUCKETS];
 };
 
-/* ---- Rows (workflow_rows.c) ------------------------------------------------------------------- */
+/* ---- Rows (workflow_rows.c) ------------------------------------------------------------------ */
 
 /* Lock and read the rows of these runs, unless the transaction has them. */
 MUST_USE enum pawl_status runs_lock(struct ledger *d, const int64_t *seqs, size_t n,
@@ -104,8 +104,10 @@ MUST_USE enum pawl_status run_get(struct ledger *d, int64_t seq, struct run **ou
                                   struct pawl_err *err);
 /* A row of an answer with the columns of workflow_lock. */
 struct run run_read(const struct led_rows *rows, int i);
-/* A run that has no row: as it is when it begins. */
-MUST_USE enum pawl_status run_new(struct ledger *d, struct run *r, struct pawl_err *err);
+/* A run that has no row: as it is when it begins. `name`: its type; absent: that of its call, which
+ * this transaction has not made. */
+MUST_USE enum pawl_status run_new(struct ledger *d, struct run *r, struct bytes name,
+                                  struct pawl_err *err);
 /* What is shown of a run whose call has this state. */
 enum run_shown run_shown(const struct run *r, enum pawl_state state);
 /* Write the row as it is: a new one, or one that was changed. */
@@ -116,6 +118,7 @@ struct step_ref {
     struct run *run;
     int64_t no;
 };
+/* They are found with step_at() then. */
 MUST_USE enum pawl_status steps_load(struct ledger *d, const struct step_ref *v, size_t n,
                                      struct pawl_err *err);
 /* The step, which was loaded; `stored` false: there is none. NULL: it was not loaded. */
@@ -132,7 +135,8 @@ MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_
 MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name,
                                     int64_t *out_nth, struct pawl_err *err);
 
-/* Count for workflow_counts(): a step that ended, a signal, a run whose code contradicts its journal; one that begins to undo. */
+/* Count for workflow_counts(): a step that ended, a signal, a run whose code contradicts its
+ * journal; one that begins to undo. */
 void workflow_count_step(void);
 void workflow_count_signal(void);
 void workflow_count_divergence(void);
@@ -144,7 +148,7 @@ MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err
 #define I(x) ((union feature_value){ .i = (x) })
 #define B(x) ((union feature_value){ .b = (x) })
 
-/* ---- Operations ------------------------------------------------------------------------------- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 /* The operations. */
 MUST_USE enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err);
@@ -169,8 +173,8 @@ bool run_ended(const struct run *r, const struct feature_call *c);
 MUST_USE enum pawl_status workflow_from(struct ledger *d, struct op *op, struct run *r,
                                         struct step_row **out, struct pawl_err *err);
 
-/* The call with this id and its row, locked. NULL: the operation is refused. What *out says was read
- * before the lock. */
+/* The call with this id and its row, locked. NULL: the operation is refused. What *out says was
+ * read before the lock. */
 MUST_USE enum pawl_status workflow_named(struct ledger *d, struct op *op, struct bytes id,
                                          struct feature_call *out, struct run **out_run,
                                          struct pawl_err *err);
@@ -192,7 +196,7 @@ MUST_USE enum pawl_status runs_wake(struct ledger *d, const int64_t *seqs, size_
 MUST_USE enum pawl_status value_publish(struct ledger *d, struct run *r,
                                         const struct workflow_value *v, struct pawl_err *err);
 
-/* ---- Reads (workflow_read.c) ------------------------------------------------------------------ */
+/* ---- Reads (workflow_read.c) ----------------------------------------------------------------- */
 
 struct journal_look {
     struct arena *a;
@@ -218,8 +222,8 @@ MUST_USE enum pawl_status flows_shown(struct ledger *d, const int64_t *seqs, siz
                                       enum call_wait *out, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_moved(struct ledger *d, const struct moved *v, size_t n,
                                          struct pawl_err *err);
-MUST_USE enum pawl_status workflow_keep(struct ledger *d, const int64_t *seqs, size_t n,
-                                        bool *keep, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_keep(struct ledger *d, const int64_t *seqs, size_t n, bool *keep,
+                                        struct pawl_err *err);
 MUST_USE enum pawl_status workflow_forget(struct ledger *d, const int64_t *seqs, size_t n,
                                           struct pawl_err *err);
 

@@ -126,8 +126,9 @@ enum pawl_status workflow_journal_look(struct ledger *d, void *ctx, struct pawl_
         .has_input = r.flags & RUN_HAS_INPUT,
     };
     if (j->has_input)
-        j->input = payload_copy(q->a, (struct payload){ (enum pawl_form)led_get_int(rows, 0, RUN_COLUMNS),
-                                                        led_get(rows, 0, RUN_COLUMNS + 1) });
+        j->input =
+            payload_copy(q->a, (struct payload){ (enum pawl_form)led_get_int(rows, 0, RUN_COLUMNS),
+                                                 led_get(rows, 0, RUN_COLUMNS + 1) });
     if (r.rev != q->have_rev)
         st = steps_read(d, q, r.next_no, err);
     return st == PAWL_OK && q->a->failed ? err_no_memory(err, "a journal") : st;

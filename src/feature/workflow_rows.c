@@ -13,7 +13,7 @@
 
 #include "base/limits.h"
 
-/* ---- Runs ------------------------------------------------------------------------------------- */
+/* ---- Runs ------------------------------------------------------------------------------------ */
 
 /* Columns of workflow_lock. */
 enum {
@@ -175,11 +175,11 @@ enum pawl_status run_get(struct ledger *d, int64_t seq, struct run **out, struct
     return st == PAWL_OK && !*out ? err_no_memory(err, "workflows") : st;
 }
 
-enum pawl_status run_new(struct ledger *d, struct run *r, struct pawl_err *err)
+enum pawl_status run_new(struct ledger *d, struct run *r, struct bytes name, struct pawl_err *err)
 {
-    struct feature_call c;
+    struct feature_call c = { .type = name };
     CHECK(!r->stored);
-    enum pawl_status st = feature_call_at(d, r->seq, &c, err);
+    enum pawl_status st = name.data ? PAWL_OK : feature_call_at(d, r->seq, &c, err);
     CHECK(st != PAWL_OK || c.type.len);
     r->generation = r->next_no = r->next_signal = 1;
     r->created_us = feature_now(d);
@@ -254,7 +254,7 @@ enum pawl_status run_put(struct ledger *d, struct run *r, struct pawl_err *err)
     return st;
 }
 
-/* ---- Steps ------------------------------------------------------------------------------------ */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* Columns of step_find. */
 enum {

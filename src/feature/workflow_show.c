@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "model/lease.h"
 
-/* ---- What is shown of a run ------------------------------------------------------------------- */
+/* ---- What is shown of a run ------------------------------------------------------------------ */
 
 enum call_wait workflow_wait_of(int64_t waits)
 {
@@ -103,7 +103,7 @@ static void run_settle(const struct run *r, struct workflow_run *v)
     v->wait_until_us = 0;
 }
 
-/* ---- Several runs ----------------------------------------------------------------------------- */
+/* ---- Several runs ---------------------------------------------------------------------------- */
 
 /* Runs whose rows were read. */
 struct several {
@@ -256,7 +256,7 @@ enum pawl_status workflow_list(struct store *s, struct arena *a, const struct wo
     return st;
 }
 
-/* ---- One run ---------------------------------------------------------------------------------- */
+/* ---- One run --------------------------------------------------------------------------------- */
 
 struct one {
     struct several l; /* first; of one */
@@ -287,9 +287,9 @@ static enum pawl_status signals_read(struct ledger *d, struct one *o, struct paw
     out->signals = arena_zalloc(o->l.a, out->n_signals + 1, sizeof *out->signals);
     for (size_t i = 0; out->signals && i < out->n_signals; i++) {
         int from = (int)(out->n_signals - 1 - i);
-        out->signals[i] = (struct workflow_signal_row){ arena_copy(o->l.a, led_get(rows, from, 0)),
-                                                        led_get_int(rows, from, 1),
-                                                        led_get_int(rows, from, 2) };
+        out->signals[i] =
+            (struct workflow_signal_row){ arena_copy(o->l.a, led_get(rows, from, 0)),
+                                          led_get_int(rows, from, 1), led_get_int(rows, from, 2) };
     }
     return PAWL_OK;
 }
@@ -450,7 +450,7 @@ enum pawl_status workflow_get(struct store *s, struct arena *a, struct bytes id,
     return PAWL_OK;
 }
 
-/* ---- A published value ------------------------------------------------------------------------ */
+/* ---- A published value ----------------------------------------------------------------------- */
 
 static enum pawl_status look_published(struct ledger *d, void *ctx, struct pawl_err *err)
 {
@@ -462,8 +462,8 @@ static enum pawl_status look_published(struct ledger *d, void *ctx, struct pawl_
     enum pawl_status st = feature_query(d, SQL_PUBLISHED_READ, &p, &rows, err);
     o->found = st == PAWL_OK && rows->n;
     if (o->found)
-        *o->value = payload_copy(
-            o->l.a, (struct payload){ (enum pawl_form)led_get_int(rows, 0, 0), led_get(rows, 0, 1) });
+        *o->value = payload_copy(o->l.a, (struct payload){ (enum pawl_form)led_get_int(rows, 0, 0),
+                                                           led_get(rows, 0, 1) });
     return st == PAWL_OK && o->l.a->failed ? err_no_memory(err, "a value") : st;
 }
 
@@ -483,7 +483,7 @@ enum pawl_status workflow_published(struct store *s, struct arena *a, struct byt
     return st;
 }
 
-/* ---- Leases ----------------------------------------------------------------------------------- */
+/* ---- Leases ---------------------------------------------------------------------------------- */
 
 struct held_look {
     struct token token;
@@ -505,8 +505,8 @@ static enum pawl_status look_held(struct ledger *d, void *ctx, struct pawl_err *
     int64_t until_us = led_get_int(rows, 0, 1);
     o->claimed_us = led_get_int(rows, 0, 0);
     st = lease_unpack(feature_arena(d), led_get(rows, 0, 2), &v, &n, err);
-    o->holds = st == PAWL_OK && lease_find(v, n, o->seq) &&
-               (!until_us || until_us > feature_now(d));
+    o->holds =
+        st == PAWL_OK && lease_find(v, n, o->seq) && (!until_us || until_us > feature_now(d));
     return st;
 }
 
@@ -533,7 +533,7 @@ enum pawl_status workflow_held(struct store *s, struct arena *a, struct token to
                    BYTES_ARG(id));
 }
 
-/* ---- Figures ---------------------------------------------------------------------------------- */
+/* ---- Figures --------------------------------------------------------------------------------- */
 
 struct figures_look {
     struct arena *a;

@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 
-/* ---- Keys ------------------------------------------------------------------------------------- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 static bool payload_same(struct payload a, struct payload b)
 {
@@ -52,7 +52,7 @@ static enum pawl_status known(struct ledger *d, struct op *op, const struct run 
     return PAWL_OK;
 }
 
-/* ---- The operation ---------------------------------------------------------------------------- */
+/* ---- The operation --------------------------------------------------------------------------- */
 
 static bool waits_for(const struct run *r, struct bytes name)
 {
@@ -72,10 +72,14 @@ static bool waits_for(const struct run *r, struct bytes name)
 static enum pawl_status append(struct ledger *d, struct op *op, struct run *r, struct pawl_err *err)
 {
     struct workflow_op *q = op->feature.ctx;
-    const union feature_value v[] = { I(r->seq),           I(r->next_signal),
-                                      B(q->name),          I((int64_t)q->value.form),
-                                      B(q->value.bytes),   B(q->key),
-                                      I(feature_now(d)),   I(0),
+    const union feature_value v[] = { I(r->seq),
+                                      I(r->next_signal),
+                                      B(q->name),
+                                      I((int64_t)q->value.form),
+                                      B(q->value.bytes),
+                                      B(q->key),
+                                      I(feature_now(d)),
+                                      I(0),
                                       I(0) };
     r->next_signal++;
     r->unread++;
@@ -155,8 +159,14 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
     struct run *r;
     bool go, done;
     enum pawl_status st = start(d, op, &go, err);
-    if (st == PAWL_OK && go)
+    if (st == PAWL_OK && go && q->started) {
+        c = (struct feature_call){
+            .seq = q->call->call.seq, .id = q->id, .type = q->start->type, .state = PAWL_PENDING
+        };
+        st = run_get(d, c.seq, &r, err);
+    } else if (st == PAWL_OK && go) {
         st = workflow_named(d, op, q->id, &c, &r, err);
+    }
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     st = known(d, op, r, &done, err);
@@ -174,11 +184,11 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
         return PAWL_OK;
     }
     if (!r->stored)
-        st = run_new(d, r, err);
+        st = run_new(d, r, c.type, err);
     return st == PAWL_OK ? append(d, op, r, err) : st;
 }
 
-/* ---- From SQL --------------------------------------------------------------------------------- */
+/* ---- From SQL -------------------------------------------------------------------------------- */
 
 /* May the writer of the row signal this run? Absent: a role that may do everything. */
 static enum pawl_status may_signal(struct ledger *d, const struct inbox_row *row, bool *out,
@@ -243,7 +253,7 @@ enum pawl_status workflow_inbox(struct ledger *d, const struct inbox_row *row, s
     return st;
 }
 
-/* ---- Keys that nobody has to know any more ---------------------------------------------------- */
+/* ---- Keys that nobody has to know any more --------------------------------------------------- */
 
 enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op, struct pawl_err *err)
 {
@@ -263,7 +273,7 @@ enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op, struct pa
     return st;
 }
 
-/* ---- Published values ------------------------------------------------------------------------- */
+/* ---- Published values ------------------------------------------------------------------------ */
 
 enum pawl_status value_publish(struct ledger *d, struct run *r, const struct workflow_value *v,
                                struct pawl_err *err)

@@ -21,7 +21,7 @@ struct plan {
     struct op *op;
     struct workflow_steps *q;
     struct run *r;
-    struct step_row **row;       /* of each step of q */
+    struct step_row **row;   /* of each step of q */
     struct call_spec *child; /* of each step of q, settled */
     bool *known;             /* of each step of q: its child's id was another call's */
     struct feature_call run; /* the call; seq 0: not read yet */
@@ -40,7 +40,7 @@ static bool refuse(struct plan *p, enum pawl_status status, const struct workflo
     return false;
 }
 
-/* ---- Planning --------------------------------------------------------------------------------- */
+/* ---- Planning -------------------------------------------------------------------------------- */
 
 /* The name that code gives, or `undo:` and the name of what is undone. */
 static struct bytes plain_name(struct plan *p, const struct workflow_step *s, int64_t *out_nth)
@@ -66,11 +66,11 @@ static bool allowed(struct plan *p, const struct workflow_step *s, const struct 
     const char *fault = s->kind == STEP_UNDO ? NULL : step_name_fault(s->name);
     bool ends = s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
     if (s->no < 1 || !step_kind_name((int64_t)s->kind))
-        return refuse(p, PAWL_INVALID, s, "its \"no\" counts from 1, and its kind is one of the "
-                                          "documented ones");
-    if (fault)
         return refuse(p, PAWL_INVALID, s,
-                      arena_printf(feature_arena(p->d), "its name %s", fault));
+                      "its \"no\" counts from 1, and its kind is one of the "
+                      "documented ones");
+    if (fault)
+        return refuse(p, PAWL_INVALID, s, arena_printf(feature_arena(p->d), "its name %s", fault));
     if (ends && s->result.bytes.len > RESULT_LEN_MAX)
         return refuse(p, PAWL_TOO_LARGE, s, "its result is longer than 1 MiB");
     if (row->stored)
@@ -156,10 +156,10 @@ static void contradict(struct op *op, struct workflow_steps *q, const struct wor
                        const struct step_row *row, struct bytes name)
 {
     q->diverged = true;
-    q->why = bytes_of(arena_printf(
-        op->a, "step %lld is %s \"%.*s\", and the code asks for %s \"%.*s\"", (long long)s->no,
-        step_kind_name((int64_t)row->kind), BYTES_ARG(row->name),
-        step_kind_name((int64_t)s->kind), BYTES_ARG(name)));
+    q->why = bytes_of(
+        arena_printf(op->a, "step %lld is %s \"%.*s\", and the code asks for %s \"%.*s\"",
+                     (long long)s->no, step_kind_name((int64_t)row->kind), BYTES_ARG(row->name),
+                     step_kind_name((int64_t)s->kind), BYTES_ARG(name)));
 }
 
 /* Plan one step. *out false: the operation is refused, or the code contradicts the journal. */
@@ -202,12 +202,12 @@ static void unplan(struct plan *p)
             p->row[i]->nth = 0;
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 /* The step has ended. The moment is later than that of every other step of the run, because the
  * order of undoing is read from it. */
-static void done(struct plan *p, struct step_row *row, enum step_status status, struct payload result,
-                 struct bytes error)
+static void done(struct plan *p, struct step_row *row, enum step_status status,
+                 struct payload result, struct bytes error)
 {
     struct run *r = p->r;
     row->status = status;
@@ -334,6 +334,7 @@ static enum pawl_status say(struct plan *p, size_t i, bool *out_settled, struct 
 static void answer(struct plan *p, struct workflow_step *s, const struct step_row *row)
 {
     s->status = row->status;
+    s->attempts = (int)row->attempts;
     s->stored_name = step_name(p->op->a, row->name, row->nth);
     s->result_out = (struct payload){ row->result.form, arena_copy(p->op->a, row->result.bytes) };
     s->error_out = arena_copy(p->op->a, row->error);
@@ -387,7 +388,7 @@ static enum pawl_status publish(struct plan *p, struct pawl_err *err)
     return st;
 }
 
-/* ---- Suspending ------------------------------------------------------------------------------- */
+/* ---- Suspending ------------------------------------------------------------------------------ */
 
 static void add_names(struct buf *b, const struct workflow_wait *w)
 {
@@ -437,7 +438,7 @@ static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *
     return st == PAWL_OK ? feature_flow_suspend(p->d, p->op, at_us, err) : st;
 }
 
-/* ---- The operation ---------------------------------------------------------------------------- */
+/* ---- The operation --------------------------------------------------------------------------- */
 
 static enum pawl_status diverge(struct plan *p, struct pawl_err *err)
 {
@@ -451,9 +452,9 @@ static enum pawl_status diverge(struct plan *p, struct pawl_err *err)
     p->r->flags |= RUN_DIVERGED;
     p->r->pass = workflow_pass(p->d, p->op);
     p->op->feature.brings = true;
-    return feature_flow_end(
-        p->d, p->r->seq,
-        (struct flow_end_as){ .state = PAWL_DEAD_LETTER, .error = p->q->why }, err);
+    return feature_flow_end(p->d, p->r->seq,
+                            (struct flow_end_as){ .state = PAWL_DEAD_LETTER, .error = p->q->why },
+                            err);
 }
 
 static enum pawl_status decide(struct plan *p, struct pawl_err *err)
@@ -499,7 +500,7 @@ static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
     if (!*out)
         return st;
     if (!p->r->stored)
-        st = run_new(p->d, p->r, err);
+        st = run_new(p->d, p->r, BYTES_NONE, err);
     if (st != PAWL_OK)
         return st;
     p->r->flags |= RUN_BEGUN;

@@ -145,8 +145,7 @@ static enum pawl_status fence(struct ledger *c, struct op *op, struct pawl_err *
     if (st != PAWL_OK)
         return st;
     ssize_t i = l && !led_lease_over(l, c->now_us) ? led_lease_find(l, q->seq) : -1;
-    return i >= 0 && l->state[i] == HELD_OPEN ? PAWL_OK
-                                              : op_not_held(op, &q->token, q->id, q->seq);
+    return i >= 0 && l->state[i] == HELD_OPEN ? PAWL_OK : op_not_held(op, &q->token, q->id, q->seq);
 }
 
 /* `loaded`: its rows were loaded in this transaction. */
