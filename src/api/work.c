@@ -386,7 +386,8 @@ const struct shape extend_shape = SHAPE("Extend", extend_fields);
 
 enum pawl_status lease_read(struct bytes text, struct token *out, struct pawl_err *err)
 {
-    if (token_parse(text, out))
+    /* All zeros would mean no lease at all (feature_op.token). */
+    if (token_parse(text, out) && !token_none(*out))
         return PAWL_OK;
     return err_set(err, PAWL_LOST_LEASE,
                    "lease \"%.*s\" is malformed; expected the 32 hex digits a claim gave",
