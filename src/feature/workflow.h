@@ -136,7 +136,7 @@ struct workflow_op {
     struct bytes *ids;     /* TIMEOUTS: of the runs */
     size_t n_ids;
     /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
-    int64_t made_us;
+    int64_t made_rev;
     struct bytes made_id;
 };
 

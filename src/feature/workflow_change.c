@@ -25,6 +25,8 @@ static enum pawl_status cancel_ended(struct ledger *d, struct op *op, struct run
                              BYTES_ARG(c->id));
         return PAWL_OK;
     }
+    if (!q->compensate && c->state == PAWL_CANCELLED && r->compensation != UNDO_FAILED)
+        return PAWL_OK;   /* a repeat */
     if (!q->compensate) { /* the admin's drop of a failed compensation */
         if (r->compensation != UNDO_FAILED) {
             workflow_say_refused(op, c->id, PAWL_STATE);
@@ -194,7 +196,13 @@ enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err
     struct run *r;
     struct step_row *from = NULL;
     enum pawl_status st = workflow_named(d, op, q->id, &c, &r, err);
-    if (st == PAWL_OK && op->status == PAWL_OK && q->from.data)
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
+    q->state = c.state;
+    if (r->stored && q->made_rev && r->rev > q->made_rev && !run_ended(r, &c))
+        return PAWL_OK; /* its answer was lost */
+    q->made_rev = r->rev;
+    if (q->from.data)
         st = workflow_from(d, op, r, &from, err);
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;

@@ -21,6 +21,12 @@ static bool payload_same(struct payload a, struct payload b)
     return a.form == b.form && bytes_eq(a.bytes, b.bytes);
 }
 
+/* The key of the signal; one that has none gets one of its own, by which a repeat is known. */
+static struct bytes key_of(const struct workflow_op *q)
+{
+    return q->key.data ? q->key : q->made_id;
+}
+
 /* Was a signal with this key stored before? Then the operation is answered. */
 static enum pawl_status known(struct ledger *d, struct op *op, const struct run *r, bool *out,
                               struct pawl_err *err)
@@ -30,25 +36,26 @@ static enum pawl_status known(struct ledger *d, struct op *op, const struct run 
     struct led_params p = { 0 };
     struct led_rows *rows;
     *out = false;
-    if (!q->key.data || !r->stored)
+    struct bytes key = key_of(q);
+    if (!key.data || !r->stored)
         return PAWL_OK;
     led_column_init(&seqs, feature_arena(d), LED_INTS);
     led_column_init(&keys, feature_arena(d), LED_TEXTS);
     led_add_int(&seqs, r->seq);
-    led_add_bytes(&keys, q->key);
+    led_add_bytes(&keys, key);
     led_column(&p, &seqs);
     led_column(&p, &keys);
     enum pawl_status st = feature_query(d, SQL_SIGNAL_KNOWN, &p, &rows, err);
     if (st != PAWL_OK || rows->n == 0)
         return st;
     struct payload stored = { (enum pawl_form)led_get_int(rows, 0, 3), led_get(rows, 0, 4) };
-    char key[TEXT_QUOTE_LEN];
+    char quoted[TEXT_QUOTE_LEN];
     *out = true;
-    q->duplicate = true;
+    q->duplicate = q->key.data != NULL;
     if (!bytes_eq(led_get(rows, 0, 2), q->name) || !payload_same(stored, q->value))
         op->status = err_set(&op->err, PAWL_CONFLICT,
                              "signal key \"%s\" was used for another signal of this run",
-                             text_quote(q->key, key));
+                             text_quote(key, quoted));
     return PAWL_OK;
 }
 
@@ -77,7 +84,7 @@ static enum pawl_status append(struct ledger *d, struct op *op, struct run *r, s
                                       B(q->name),
                                       I((int64_t)q->value.form),
                                       B(q->value.bytes),
-                                      B(q->key),
+                                      B(key_of(q)),
                                       I(feature_now(d)),
                                       I(0),
                                       I(0) };
@@ -169,6 +176,13 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
     }
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
+    if (!q->key.data && !q->made_id.data) {
+        char id[UUID_TEXT_LEN + 1];
+        uuid7_make(feature_world(d), id);
+        q->made_id = arena_copy(op->a, bytes_of(id));
+        if (!q->made_id.data)
+            return err_no_memory(err, "a signal");
+    }
     st = known(d, op, r, &done, err);
     if (st != PAWL_OK || done)
         return st;
