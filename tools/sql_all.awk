@@ -64,7 +64,7 @@ function column_in(it,    number)
 function unnest_text(    i, list, names)
 {
     list = names = ""
-    for (i = 1; i <= 20; i++)
+    for (i = 1; i <= 40; i++)
         if (i in unnest) {
             list = list (list == "" ? "" : ", ") unnest[i]
             names = names (names == "" ? "" : ", ") "c" i

@@ -2,33 +2,40 @@
 
 -- name: workflow_lock
 -- in:   seq bigint[], sorted
--- out:  seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread, flags,
---       undoing_at, reason, error, compensation, undone, last_done_at, created_at
+-- out:  seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread,
+--       flags,
+--       undoing_at, reason, error, compensation, undone, last_done_at, created_at, name, shown, pass, wait_at
 -- why:  Only nodes lock these rows, and never for long.
 each SELECT seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread,
-       flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at
+       flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at, name, shown,
+       pass, wait_at
 FROM pawl.workflow WHERE seq = $1:int[] FOR UPDATE;
 
 -- name: workflow_read
 -- in:   seq bigint[]
 -- out:  as workflow_lock, then form, input
 each SELECT seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline, next_signal, unread,
-       flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at, form, input
+       flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at, name, shown,
+       pass, wait_at, form, input
 FROM pawl.workflow WHERE seq = $1:int[];
 
 -- name: workflow_add
 -- why:  A signal and the first step may both make the row: then none is added, and the group is repeated.
 INSERT ONCE INTO pawl.workflow (seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline,
-  next_signal, unread, flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at)
+  next_signal, unread, flags, undoing_at, reason, error, compensation, undone, last_done_at, created_at, name, shown,
+       pass,
+  wait_at)
 rows($1:int[], $2:int[], $3:int[], $4:text[], $5:int[], $6:int[], $7:int[], $8:int[], $9:text[], $10:int[], $11:int[],
-  $12:int[], $13:int[], $14:int[], $15:int[], $16:text[], $17:int[], $18:int[], $19:int[], $20:int[]);
+  $12:int[], $13:int[], $14:int[], $15:int[], $16:text[], $17:int[], $18:int[], $19:int[], $20:int[],
+  $21:text[], $22:int[], $23:text[], $24:int[]);
 
 -- name: workflow_put
--- in:   as workflow_add, without created_at
+-- in:   as workflow_add, without created_at and name
 each UPDATE pawl.workflow SET rev = $2:int[], generation = $3:int[], version = $4:text[], next_no = $5:int[],
   steps = $6:int[], bytes = $7:int[], waits = $8:int[], wait_signals = $9:text[], deadline = $10:int[],
   next_signal = $11:int[], unread = $12:int[], flags = $13:int[], undoing_at = $14:int[], reason = $15:int[],
-  error = $16:text[], compensation = $17:int[], undone = $18:int[], last_done_at = $19:int[]
+  error = $16:text[], compensation = $17:int[], undone = $18:int[], last_done_at = $19:int[],
+  shown = $20:int[], pass = $21:text[], wait_at = $22:int[]
 WHERE seq = $1:int[];
 
 -- name: workflow_input
@@ -43,6 +50,47 @@ SELECT seq, deadline FROM pawl.workflow WHERE deadline <= $1:int ORDER BY deadli
 -- name: workflow_next_late
 -- out:  deadline
 SELECT deadline FROM pawl.workflow WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1;
+
+-- name: workflow_list
+-- in:   before seq bigint, max int
+-- out:  as workflow_lock, then id; of runs that have begun, newest first
+SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.waits, w.wait_signals, w.deadline,
+       w.next_signal, w.unread, w.flags, w.undoing_at, w.reason, w.error, w.compensation, w.undone, w.last_done_at,
+       w.created_at, w.name, w.shown, w.pass, w.wait_at, c.id
+FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq
+WHERE w.seq < $1:int AND w.shown > 0 ORDER BY w.seq DESC LIMIT $2:int;
+
+-- name: workflow_list_name
+-- in:   before seq bigint, name text, max int
+-- out:  as workflow_lock, then id; of runs that have begun, newest first
+SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.waits, w.wait_signals, w.deadline,
+       w.next_signal, w.unread, w.flags, w.undoing_at, w.reason, w.error, w.compensation, w.undone, w.last_done_at,
+       w.created_at, w.name, w.shown, w.pass, w.wait_at, c.id
+FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq
+WHERE w.seq < $1:int AND w.name = $2:text AND w.shown > 0 ORDER BY w.seq DESC LIMIT $3:int;
+
+-- name: workflow_list_shown
+-- in:   before seq bigint, shown bigint, max int
+-- out:  as workflow_lock, then id; of runs that have begun, newest first
+SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.waits, w.wait_signals, w.deadline,
+       w.next_signal, w.unread, w.flags, w.undoing_at, w.reason, w.error, w.compensation, w.undone, w.last_done_at,
+       w.created_at, w.name, w.shown, w.pass, w.wait_at, c.id
+FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq
+WHERE w.seq < $1:int AND w.shown = $2:int ORDER BY w.seq DESC LIMIT $3:int;
+
+-- name: workflow_waiting
+-- in:   max int
+-- out:  queue, waits, how many
+-- why:  Counting stops at a maximum: a scrape must not read a million runs.
+SELECT v.queue, v.waits, count(*) FROM (
+  SELECT l.queue, w.waits FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq JOIN pawl.lane l ON l.lane = c.lane
+  WHERE w.shown IN (1, 2) AND w.waits > 0 LIMIT $1:int) v
+GROUP BY v.queue, v.waits;
+
+-- name: workflow_open
+-- in:   max int
+-- out:  how many runs have not ended
+SELECT count(*) FROM (SELECT 1 FROM pawl.workflow WHERE shown IN (1, 2) LIMIT $1:int) v;
 
 -- name: workflow_remove
 -- in:   seq bigint[]
@@ -71,8 +119,14 @@ each SELECT seq, name, nth, no FROM pawl.step WHERE seq = $1:int[] AND name = $2
 -- name: step_open
 -- in:   seq bigint
 -- out:  as step_find, without result: those that have not ended
-SELECT seq, no, name, nth, kind, status, form, NULL, error, attempts, undos, until_at, awaits, node, started_at, completed_at
+SELECT seq, no, name, nth, kind, status, form, NULL, error, attempts, undos, until_at, awaits, node, started_at,
+       completed_at
 FROM pawl.step WHERE seq = $1:int AND status < 4 ORDER BY no;
+
+-- name: step_last
+-- in:   seq bigint[]
+-- out:  seq, name, nth of the last step
+each SELECT seq, name, nth FROM pawl.step WHERE seq = $1:int[] ORDER BY no DESC LIMIT 1;
 
 -- name: step_undone
 -- in:   seq bigint
@@ -99,7 +153,8 @@ FROM pawl.step WHERE seq = $1:int AND no >= $2:int ORDER BY no LIMIT $3:int;
 SELECT no, length(result) FROM pawl.step WHERE seq = $1:int AND no >= $2:int ORDER BY no LIMIT $3:int;
 
 -- name: step_add
-INSERT ONCE INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node,
+INSERT ONCE INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits,
+       node,
   started_at, completed_at)
 rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[], $6:int[], $7:int[], $8:bytes[], $9:text[], $10:int[], $11:int[],
   $12:int[], $13:int[], $14:text[], $15:int[], $16:int[]);
@@ -120,7 +175,8 @@ each DELETE FROM pawl.step WHERE seq = $1:int[] AND no >= $2:int[];
 -- why:  They are final in the new run: it never undoes them.
 INSERT INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node,
   started_at, completed_at)
-SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 0, until_at, 0, node, started_at, completed_at
+SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 0, until_at, 0, node, started_at,
+       completed_at
 FROM pawl.step WHERE seq = $2:int AND no < $3:int AND status >= 4;
 
 -- name: signal_add
@@ -153,6 +209,11 @@ SELECT s.seq, s.no FROM pawl.signal s JOIN pawl.workflow w ON w.seq = s.seq
 WHERE s.used_at <= $1:int AND s.no < w.next_signal - $2:int ORDER BY s.used_at LIMIT $3:int
 FOR UPDATE SKIP LOCKED;
 
+-- name: signal_list
+-- in:   seq bigint, max int
+-- out:  name, at, used_at; the newest first
+SELECT name, at, used_at FROM pawl.signal WHERE seq = $1:int ORDER BY no DESC LIMIT $2:int;
+
 -- name: signal_remove
 -- in:   seq bigint[], no bigint[]
 each DELETE FROM pawl.signal WHERE seq = $1:int[] AND no = $2:int[];
@@ -167,7 +228,23 @@ INSERT ONCE INTO pawl.published (seq, name, form, value, at) rows($1:int[], $2:t
 
 -- name: published_put
 -- in:   as published_add
-each UPDATE pawl.published SET form = $3:int[], value = $4:bytes[], at = $5:int[] WHERE seq = $1:int[] AND name = $2:text[];
+each UPDATE pawl.published SET form = $3:int[], value = $4:bytes[], at = $5:int[] WHERE seq = $1:int[] AND name =
+       $2:text[];
+
+-- name: published_read
+-- in:   seq bigint, name text
+-- out:  form, value
+SELECT form, value FROM pawl.published WHERE seq = $1:int AND name = $2:text;
+
+-- name: published_lengths
+-- in:   seq bigint, max int
+-- out:  length of value, by name
+SELECT length(value) FROM pawl.published WHERE seq = $1:int ORDER BY name LIMIT $2:int;
+
+-- name: published_list
+-- in:   seq bigint, max int
+-- out:  name, form, value, by name
+SELECT name, form, value FROM pawl.published WHERE seq = $1:int ORDER BY name LIMIT $2:int;
 
 -- name: published_forget
 -- in:   seq bigint[]
@@ -200,6 +277,11 @@ WHERE c.child = $1:int[] AND o.seq IS NULL;
 SELECT parent, child, id, awaited, ended FROM pawl.child WHERE parent = $1:int AND child > $2:int
 ORDER BY child LIMIT $3:int;
 
+-- name: child_awaited
+-- in:   parent bigint[]
+-- out:  parent, id: some of those for which it waits
+each SELECT parent, id FROM pawl.child WHERE parent = $1:int[] AND awaited > 0 ORDER BY child LIMIT 100;
+
 -- name: child_fork
 -- in:   new parent bigint, parent bigint
 INSERT INTO pawl.child (parent, child, id, awaited, ended)
@@ -212,3 +294,8 @@ each UPDATE pawl.child SET awaited = $3:int[], ended = $4:int[] WHERE parent = $
 -- name: child_forget
 -- in:   parent bigint[]
 each DELETE FROM pawl.child WHERE parent = $1:int[];
+
+-- name: workflow_lease
+-- in:   token bytea
+-- out:  claimed_at, until, held
+SELECT claimed_at, until, held FROM pawl.lease WHERE token = $1:bytes;

@@ -14,6 +14,7 @@
 #include "api/internal.h"
 #include "api/reply.h"
 #include "api/routes.h"
+#include "api/step_json.h"
 #include "api/work.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -32,6 +33,8 @@ struct result_in {
     bool retry, release, cancelled, state_delete;
     int64_t retry_in_us;
     const struct json *calls;
+    struct bytes restart;
+    struct steps_in steps;
 };
 
 /* In the order of the table, for the bits of `given`. */
@@ -47,7 +50,10 @@ enum {
     R_STATE,
     R_STATE_BASE64,
     R_STATE_DELETE,
-    R_CALLS
+    R_CALLS,
+    R_RESTART,
+    R_STEPS,
+    R_PUBLISH
 };
 
 #define AT(member) offsetof(struct result_in, member)
@@ -78,6 +84,13 @@ static const struct field result_fields[] = {
                   .dflt = "[]",
                   .about = "calls to send, accepted in the same commit; with a result only. Their "
                            "ids default to ID.1, ID.2 ..., their parent to ID" },
+    [R_RESTART] = { "restart", FIELD_JSON, AT(restart),
+                    .about = "a workflow: forget its steps and begin again with this input" },
+    [R_STEPS] = { "steps", FIELD_ARRAY, AT(steps.steps), .shape = &step_shape, .dflt = "[]",
+                  .unit = "up to 1000",
+                  .about = "a workflow: steps that have ended and were not stored yet" },
+    [R_PUBLISH] = { "publish", FIELD_OBJECT, AT(steps.publish), FIELD_NULL, .shape = &any_shape,
+                    .about = "a workflow: values by name" },
 };
 #undef AT
 static const struct shape result_shape = SHAPE("FinishResult", result_fields);
@@ -116,12 +129,13 @@ static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
                                   struct finish_item *out, struct pawl_err *err)
 {
     bool later = HAS(R_RETRY_IN) && !HAS(R_ERROR);
-    int n = HAS(R_RESULT) + HAS(R_BASE64) + HAS(R_ERROR) + later + in->release + in->cancelled;
+    int n = HAS(R_RESULT) + HAS(R_BASE64) + HAS(R_ERROR) + later + in->release + in->cancelled +
+            HAS(R_RESTART);
     if (n != 1)
         return err_set(
             err, PAWL_INVALID,
             "call \"%.*s\": send one of result, result_base64, error, retry_in, release, "
-            "cancelled",
+            "cancelled, restart",
             BYTES_ARG(in->id));
     if (HAS(R_RETRY) && !HAS(R_ERROR))
         return err_set(err, PAWL_INVALID,
@@ -138,6 +152,8 @@ static enum pawl_status ending_of(const struct result_in *in, uint64_t given,
     } else if (later) {
         out->how = END_LATER;
         out->retry_in_us = in->retry_in_us;
+    } else if (HAS(R_RESTART)) {
+        out->how = END_LATER;
     } else if (in->release || in->cancelled) {
         out->how = in->release ? END_RELEASE : END_CANCELLED;
     } else {
@@ -196,6 +212,33 @@ static enum pawl_status read_sends(struct ask *q, const struct json *list, struc
     return st;
 }
 
+/* What is stored of a workflow together with the end of its attempt. */
+static enum pawl_status read_flow(struct ask *q, const struct result_in *in, uint64_t given,
+                                  struct finish_item *out, struct pawl_err *err)
+{
+    bool restarts = given >> R_RESTART & 1, stores = in->steps.steps || in->steps.publish;
+    if (!restarts && !stores)
+        return PAWL_OK;
+    if (restarts && stores)
+        return err_set(err, PAWL_INVALID,
+                       "field \"restart\": call \"%.*s\": a restart forgets its steps: send "
+                       "neither steps nor publish",
+                       BYTES_ARG(in->id));
+    if (restarts && in->restart.len > q->api->input_len_max)
+        return err_set(err, PAWL_TOO_LARGE, "field \"restart\": is %zu bytes, limit %zu",
+                       in->restart.len, q->api->input_len_max);
+    struct feature_op *f = arena_zalloc(q->a, 1, sizeof *f);
+    struct workflow_op *w = arena_zalloc(q->a, 1, sizeof *w);
+    if (!f || !w)
+        return err_no_memory(err, "reading a finish");
+    *f = (struct feature_op){ .of = &feature_workflow, .ctx = w };
+    *w = (struct workflow_op){ .what = restarts ? WORKFLOW_RESTART : WORKFLOW_STEPS,
+                               .steps = { .by_lease = true, .ends = true },
+                               .input = { PAWL_JSON, in->restart } };
+    out->with = f;
+    return steps_of_json(q, &in->steps, true, &w->steps, err);
+}
+
 static enum pawl_status read_result(struct ask *q, const struct json *one, struct finish_item *out,
                                     struct pawl_err *err)
 {
@@ -209,6 +252,8 @@ static enum pawl_status read_result(struct ask *q, const struct json *one, struc
         return st;
     *out = (struct finish_item){ .id = in.id };
     st = ending_of(&in, given, out, err);
+    if (st == PAWL_OK)
+        st = read_flow(q, &in, given, out, err);
     return st == PAWL_OK ? read_sends(q, in.calls, out, err) : st;
 }
 
@@ -327,6 +372,12 @@ static void finish_end(struct finishing *f)
     ask_write_end(&f->w);
 }
 
+/* A workflow that goes on is processing, also while it waits. */
+static enum pawl_state state_shown(const struct finish_item *it)
+{
+    return it->flow && it->state == PAWL_PENDING ? PAWL_PROCESSING : it->state;
+}
+
 static void answer(struct ask *q, struct finishing *f)
 {
     const struct op *op = &f->w.job.op;
@@ -342,7 +393,7 @@ static void answer(struct ask *q, struct finishing *f)
         json_add_comma(b);
         buf_add_char(b, '{');
         add_text(b, "id", op->finish.v[i].id);
-        add_text(b, "status", bytes_of(pawl_state_name(op->finish.v[i].state)));
+        add_text(b, "status", bytes_of(pawl_state_name(state_shown(&op->finish.v[i]))));
         buf_add_char(b, '}');
     }
     buf_add_char(b, ']');

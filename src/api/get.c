@@ -282,13 +282,16 @@ static void wait_done(struct wait *w, enum wait_end how)
         struct arena keep = w->arena;
         struct call c = w->call;
         ask_read_end(&cr->read);
-        reply_call(q, &c, 200, SHOW_ALL);
+        reply_call(q, &c, cr->status, cr->show);
         arena_release(&keep);
         return;
     }
     /* What was read may be old by now: read it again. */
+    struct bytes id = cr->id;
+    int status = cr->status;
+    unsigned show = cr->show;
     call_read_end(cr);
-    show_call(q, cr->id, 200, SHOW_ALL);
+    show_call(q, id, status, show);
 }
 
 static void found_wait(struct call_read *cr)
@@ -301,6 +304,27 @@ static void found_wait(struct call_read *cr)
     }
     ask_read_end(&cr->read); /* A caller that waits should hold little memory. */
     wait_begin(&cr->wait, cr->until_us);
+}
+
+static void wait_for(struct ask *q, struct bytes id, int status, int64_t wait_us, unsigned show)
+{
+    struct call_read *cr = call_read_new(q, id, show);
+    if (!cr)
+        return;
+    cr->status = status;
+    cr->found = found_wait;
+    cr->until_us = world_mono(&world_real) + wait_us;
+    cr->waits = true;
+    cr->wait.done = wait_done;
+    wait_look(q, cr);
+}
+
+void show_call_wait(struct ask *q, struct bytes id, int64_t wait_us, unsigned show)
+{
+    if (wait_us)
+        wait_for(q, id, 0, wait_us, show);
+    else
+        show_call(q, id, 0, show);
 }
 
 /* ---- GET /v1/calls/{id}?archived=true -------------------------------------------------------- */
@@ -371,15 +395,7 @@ void route_get(struct ask *q)
         show_call(q, q->path[0], 200, SHOW_ALL);
         return;
     }
-    struct call_read *cr = call_read_new(q, q->path[0], SHOW_ALL);
-    if (!cr)
-        return;
-    cr->status = 200;
-    cr->found = found_wait;
-    cr->until_us = world_mono(&world_real) + wait_us;
-    cr->waits = true;
-    cr->wait.done = wait_done;
-    wait_look(q, cr);
+    wait_for(q, q->path[0], 200, wait_us, SHOW_ALL);
 }
 
 /* ---- GET /v1/calls/{id}/result --------------------------------------------------------------- */

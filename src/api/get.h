@@ -14,6 +14,8 @@ void reply_call(struct ask *q, const struct call *c, int status, unsigned show);
 /* Read the call and answer with it as it is now. NOT_FOUND, also for another client's call; GONE.
  * Ends the ask. `id` must live as long as the ask. */
 void show_call(struct ask *q, struct bytes id, int status, unsigned show);
+/* Answer with the call when it has ended, or as it is after wait_us: 200 or 202. */
+void show_call_wait(struct ask *q, struct bytes id, int64_t wait_us, unsigned show);
 /* The same, but hands the call to `found`, which ends the ask then or later. The call's memory is
  * freed when `found` returns. */
 void read_call(struct ask *q, struct bytes id, unsigned show,

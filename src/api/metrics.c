@@ -20,6 +20,7 @@
 #include "exec/node.h"
 #include "exec/stats.h"
 #include "feature/cron.h"
+#include "feature/workflow.h"
 
 /* How many queues are shown one by one. A series for every queue that a client ever named could
  * fill the disk of Prometheus. */
@@ -120,6 +121,20 @@ static void ticks_add(struct buf *b, const struct exec_stats *s)
         atomic_load(&s->unread));
 }
 
+static void steps_add(struct buf *b)
+{
+    struct workflow_counts n;
+    workflow_counts(&n);
+    one(b, "pawl_workflow_steps_total", "counter", "Steps of workflows that ended here.", n.steps);
+    one(b, "pawl_workflow_signals_total", "counter", "Signals that were stored here.", n.signals);
+    one(b, "pawl_workflow_compensations_total", "counter",
+        "Runs that began here to undo what they had done.", n.compensations);
+    one(b, "pawl_workflow_divergences_total", "counter",
+        "Runs that were stopped here because their code asked for another step than the stored "
+        "one.",
+        n.divergences);
+}
+
 static void exec_add(struct buf *b, struct exec *e)
 {
     struct exec_figures f;
@@ -133,6 +148,7 @@ static void exec_add(struct buf *b, struct exec *e)
             atomic_load(at) + (takes ? unasked.accepted : 0));
     }
     ticks_add(b, s);
+    steps_add(b);
     histogram_add(b, "pawl_group_operations", "Operations of one commit.", &s->group_ops, 1);
     histogram_add(b, "pawl_commit_seconds", "How long a commit took.", &s->commit_us, SEC_US);
     exec_figures(e, &f);
@@ -143,7 +159,8 @@ static void exec_add(struct buf *b, struct exec *e)
     one(b, "pawl_running", "gauge", "Handlers that run here.", f.busy);
     one(b, "pawl_claimed_ahead", "gauge", "Calls leased here that have not begun.", f.queued);
     one(b, "pawl_hung", "gauge", "Handlers that did not return from their timeout.", f.hung);
-    one(b, "pawl_waiting", "gauge", "Callers that wait for the end of a call.", (int64_t)f.waiting);
+    one(b, "pawl_callers_waiting", "gauge", "Callers that wait for the end of a call.",
+        (int64_t)f.waiting);
     one(b, "pawl_drained", "gauge", "1 while this node is drained: it takes no new work.",
         f.drained);
 }
@@ -187,6 +204,7 @@ struct metrics_read {
     struct queue_rows rows;
     struct key_rows blocked;
     struct cron_due due;
+    struct workflow_figures runs;
 };
 
 /* Engines find blocked keys without reading the others, and there are few. */
@@ -199,6 +217,8 @@ static enum pawl_status metrics_work(struct ask_read *rd, struct store *s)
         st = store_keys(s, &rd->arena, &blocked, &mr->blocked, &rd->err);
     if (st == PAWL_OK && store_traits(s) & STORE_DRIVEN)
         st = cron_due(s, &mr->due, &rd->err);
+    if (st == PAWL_OK && store_traits(s) & STORE_DRIVEN)
+        st = workflow_figures(s, &rd->arena, &mr->runs, &rd->err);
     return st;
 }
 
@@ -215,6 +235,19 @@ static void lag_add(struct buf *b, const struct cron_due *due, int64_t unread_us
          "How late the next tick of all schedules is; more than a few seconds: no node ticks, or "
          "this node cannot read a schedule (pawl_schedules_unread_total).");
     buf_addf(b, "pawl_schedule_lag_seconds %s\n", text);
+}
+
+static void runs_add(struct buf *b, const struct workflow_figures *f)
+{
+    one(b, "pawl_workflows", "gauge",
+        "Runs of workflows that have begun and not ended, counted up to 100000.", f->open);
+    head(b, "pawl_waiting", "gauge",
+         "Of them those that wait, by queue and for what, counted up to 100000.");
+    for (size_t i = 0; i < f->n; i++) {
+        buf_add_text(b, "pawl_waiting{queue=\"");
+        label_add(b, f->v[i].queue);
+        buf_addf(b, "\",for=\"%s\"} %" PRId64 "\n", call_wait_name(f->v[i].what), f->v[i].n);
+    }
 }
 
 enum figure { PENDING, DUE, PROCESSING, PAUSED };
@@ -270,6 +303,7 @@ static void metrics_done(struct ask_read *rd)
             (int64_t)((struct metrics_read *)rd)->blocked.n);
         lag_add(b, &((struct metrics_read *)rd)->due,
                 exec_unread_since(exec_stats_of(q->api->exec)));
+        runs_add(b, &((struct metrics_read *)rd)->runs);
         queues_add(b, rows, MIN(rows->n, QUEUES_SHOWN_MAX));
     }
     ask_read_end(rd);

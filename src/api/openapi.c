@@ -250,6 +250,7 @@ static const struct documented tags[] = {
     { "objects", "states that belong to a type and a key" },
     { "sessions", "requests that run one at a time, in order" },
     { "keys", "calls of one key, which run one at a time" },
+    { "workflows", "calls whose handlers take steps" },
     { "schedules", "calls that are submitted by the clock" },
     { "queues", "queues and their figures, pause and resume" },
     { "cluster", "nodes and their roles" },

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "model/schedule.h"
 #include "model/spec_json.h"
+#include "model/workflow.h"
 #include "model/words.h"
 
 #define ANSWER(code, schema_name, text)                                                            \
@@ -96,6 +97,23 @@ static const struct param runs_params[] = {
     LIMIT_PARAM("runs in one page"),
     CURSOR_PARAM,
 };
+static const struct param steps_params[] = {
+    { .name = "lease", .kind = PARAM_TEXT, .about = "as the claim gave it; needed" },
+    FILTER("id", "which call of the lease; needed"),
+    { .name = "cursor", .kind = PARAM_TEXT, .about = "the `steps_next` of the page before" },
+};
+static const struct param workflows_params[] = {
+    { .name = "status",
+      .kind = PARAM_WORD,
+      .words = WORKFLOW_STATUS_WORDS,
+      .about = "only runs of this status" },
+    FILTER("name", "only runs of this workflow: the type of their calls"),
+    LIMIT_PARAM("runs in one page"),
+    CURSOR_PARAM,
+};
+static const struct param published_params[] = {
+    SECONDS_PARAM("wait", "0", "how long to wait until it is published"),
+};
 static const struct param list_params[] = {
     { .name = "status",
       .kind = PARAM_WORD,
@@ -123,13 +141,15 @@ static_assert(COUNT_OF(list_params) <= ASK_QUERY_MAX, "they fit into an ask");
 
 /* clang-format off */
 const struct route routes[] = {
-    { HTTP_POST, "/v1/calls", route_submit, MAY_APP, .raw_body = true, .body = &spec_shape,
+    { HTTP_POST, "/v1/calls", route_submit, MAY_APP, .raw_body = true, .body = &submit_shape,
       PARAMS(wait_params), .headers = "Idempotency-Key Prefer", .op = "submitCall", .tag = "calls",
       .summary = "Accept one call; with wait, answer when it has ended",
       .about = "The answer is sent after the call is stored durably. A call with a known id and "
                "the same type, method, key and input is answered with the first one's answer and "
                "`duplicate` true; with another content it is 409 `CONFLICT`. A client that "
-               "leaves while it waits changes nothing.",
+               "leaves while it waits changes nothing. With `signal` it starts a workflow, or "
+               "signals the one that exists; the same `key` is one signal, with other content it "
+               "is 409 `CONFLICT`. A run that has ended is 409 `STATE` unless the key is known.",
       .example = "/v1/calls?wait=10",
       .body_example = "{\"id\":\"order-17-mail\",\"type\":\"mail\",\"method\":\"send\","
                       "\"input\":{\"to\":\"ann@example.org\"},\"max_attempts\":5,\"timeout\":30}",
@@ -251,6 +271,83 @@ const struct route routes[] = {
       .example = "/v1/work/extend",
       .body_example = "{\"lease\":\"" LEASE_EXAMPLE "\",\"lease_for\":30}",
       ANSWERS(ANSWER(200, "Extended", "its new end")) },
+
+    { HTTP_POST, "/v1/work/steps", route_steps, MAY_APP, .body = &steps_shape, .op = "storeSteps",
+      .tag = "work", .summary = "Store steps of a workflow, and wait",
+      .about = "All is stored in one commit, each step once: a step that is stored is answered as "
+               "it is stored. A step with `call` makes a child; with `wait` it is settled by the "
+               "first to come, and the answer has its result, or `suspended` is true and the lease "
+               "has let go of the call. A step that says nothing is recorded as begun. Another "
+               "step than the stored one at `no` ends the run as `dead_letter`: 409 `STATE`, which "
+               "names both. A lease that does not hold the call is 409 `LOST_LEASE`.",
+      .example = "/v1/work/steps",
+      .body_example = "{\"lease\":\"" LEASE_EXAMPLE "\",\"id\":\"order-17\",\"steps\":[{\"no\":1,"
+                      "\"name\":\"charge\",\"kind\":\"run\",\"result\":{\"paid\":7}},{\"no\":2,"
+                      "\"name\":\"shipped\",\"kind\":\"signal\",\"wait\":{\"signals\":"
+                      "[\"shipped\"]}}]}",
+      ANSWERS(ANSWER(200, "StepsAnswer", "each step as it is stored, or suspended")) },
+    { HTTP_GET, "/v1/work/steps", route_steps_page, MAY_APP, PARAMS(steps_params),
+      .op = "listSteps", .tag = "work", .summary = "Further steps of a call that was claimed",
+      .about = "A claim brings at most 8 MiB of results a call; its `steps_next` is the cursor of "
+               "the rest.",
+      .example = "/v1/work/steps?lease=" LEASE_EXAMPLE "&id=order-17",
+      ANSWERS(ANSWER(200, "StepsPage", "one page")) },
+
+    { HTTP_GET, "/v1/workflows", route_workflows, MAY_APP | MAY_MONITOR, PARAMS(workflows_params),
+      .op = "listWorkflows", .tag = "workflows", .summary = "Runs of workflows, newest first",
+      .about = "Calls that have taken a step. A page may be short, even empty, while `next` is not "
+               "null. A monitor sees no errors.",
+      .example = "/v1/workflows?status=waiting&name=order&limit=20",
+      ANSWERS(ANSWER(200, "Workflows", "one page")) },
+    { HTTP_GET, "/v1/workflows/{id}", route_workflow, MAY_APP | MAY_MONITOR, .op = "getWorkflow",
+      .tag = "workflows", .summary = "One run: its steps, signals, children, published values",
+      .about = "404 before its first step or signal. `truncated` is true when it has more than is "
+               "shown: 8 MiB of results, 8 MiB or 1000 values, 1000 signals, 10000 children. A "
+               "monitor sees no input, results, errors and values.",
+      .example = "/v1/workflows/order-17",
+      ANSWERS(ANSWER(200, "Workflow", "the run")) },
+    { HTTP_POST, "/v1/workflows/{id}/signals/{name}", route_signal, MAY_APP, .raw_body = true,
+      .body = &any_shape, .headers = "Idempotency-Key", .op = "signalWorkflow", .tag = "workflows",
+      .summary = "Send a run a signal",
+      .about = "The body is its value; an empty one is null. It is kept until a step consumes it. "
+               "The same Idempotency-Key is one signal; keys of consumed ones are known for 24 h, "
+               "and at least the last 1000. 409 `STATE` when the run has ended, 429 `FULL` with "
+               "10000 signals that no step has consumed.",
+      .example = "/v1/workflows/order-17/signals/shipped", .body_example = "{\"parcel\":\"p9\"}",
+      ANSWERS(ANSWER(202, "SignalAnswer", "stored; `duplicate`: it was")) },
+    { HTTP_GET, "/v1/workflows/{id}/published/{name}", route_published, MAY_APP,
+      PARAMS(published_params), .headers = "Prefer", .op = "getPublished", .tag = "workflows",
+      .summary = "A value that a run has published",
+      .about = "404 when there is none, with wait when it does not come in time.",
+      .example = "/v1/workflows/order-17/published/progress?wait=10",
+      ANSWERS({ .status = 200, .schema = "Json", .type = "application/octet-stream",
+                .about = "the value as the run gave it" }) },
+    { HTTP_POST, "/v1/workflows/{id}/cancel", route_workflow_cancel, MAY_APP, .audited = true,
+      .body = &workflow_cancel_shape, .op = "cancelWorkflow", .tag = "workflows",
+      .summary = "Undo what a run did, and end it",
+      .about = "Its steps are undone in reverse, by its own code. Harmless while it undoes. A run "
+               "that ended as `failed` or `dead_letter` with steps that are not undone begins to "
+               "undo them. With `compensate` false it ends at once, and a pass that runs is "
+               "fenced; of a run whose undoing has failed that is the admin's drop.",
+      .example = "/v1/workflows/order-17/cancel", .body_example = "{\"compensate\":true}",
+      ANSWERS(ANSWER(200, "Call", "it has ended"), ANSWER(202, "Call", "it undoes")) },
+    { HTTP_POST, "/v1/workflows/{id}/retry", route_workflow_retry, 0, .audited = true,
+      .body = &workflow_retry_shape, .op = "retryWorkflow", .tag = "workflows",
+      .summary = "Let a run that has ended go on",
+      .about = "With `from` the results of that step and the later ones are forgotten, and signals "
+               "that they consumed are unread again. A step that was undone is no longer done: "
+               "everything from the first such step on is forgotten, and a later `from` is 409 "
+               "`STATE`. A run whose undoing has failed goes on with it.",
+      .example = "/v1/workflows/order-17/retry", .body_example = "{\"from\":\"charge\"}",
+      ANSWERS(ANSWER(202, "Call", "it goes on")) },
+    { HTTP_POST, "/v1/workflows/{id}/fork", route_workflow_fork, 0, .audited = true,
+      .body = &workflow_fork_shape, .op = "forkWorkflow", .tag = "workflows",
+      .summary = "Begin a new run with the results of another one's first steps",
+      .about = "They are final there: the new run never undoes them. It joins the same children.",
+      .example = "/v1/workflows/order-17/fork",
+      .body_example = "{\"id\":\"order-17b\",\"from\":\"charge\"}",
+      ANSWERS(ANSWER_WITH(200, "Call", "Location", "a repeat, and the new run has ended"),
+              ANSWER_WITH(202, "Call", "Location", "the new run")) },
 
     { HTTP_POST, "/v1/objects/{type}/{key}/{method}", route_object_call, MAY_APP, .raw_body = true,
       .body = &any_shape, PARAMS(method_params), .headers = "Idempotency-Key Prefer",

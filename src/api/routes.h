@@ -66,6 +66,27 @@ void route_finish(struct ask *q);
 /* POST /v1/work/extend. */
 void route_extend(struct ask *q);
 
+/* ---- steps.c, workflows.c, workflow_change.c ------------------------------------------------- */
+
+/* POST /v1/work/steps. */
+void route_steps(struct ask *q);
+/* GET /v1/work/steps. */
+void route_steps_page(struct ask *q);
+/* GET /v1/workflows. */
+void route_workflows(struct ask *q);
+/* GET /v1/workflows/{id}. */
+void route_workflow(struct ask *q);
+/* GET /v1/workflows/{id}/published/{name}. */
+void route_published(struct ask *q);
+/* POST /v1/workflows/{id}/signals/{name}. */
+void route_signal(struct ask *q);
+/* POST /v1/workflows/{id}/cancel. */
+void route_workflow_cancel(struct ask *q);
+/* POST /v1/workflows/{id}/retry. */
+void route_workflow_retry(struct ask *q);
+/* POST /v1/workflows/{id}/fork. */
+void route_workflow_fork(struct ask *q);
+
 /* ---- schedules.c, schedule_preview.c --------------------------------------------------------- */
 
 /* GET /v1/schedules. */
@@ -123,7 +144,8 @@ void route_favicon(struct ask *q);
 
 extern const struct shape batch_shape, bulk_shape, patch_shape, unblock_shape;
 extern const struct shape preview_shape; /* schedule_preview.c */
-extern const struct shape claim_shape, finish_shape, extend_shape;
+extern const struct shape claim_shape, finish_shape, extend_shape, steps_shape;
+extern const struct shape workflow_cancel_shape, workflow_retry_shape, workflow_fork_shape;
 extern const struct shape any_shape; /* any JSON value; objects.c */
 
 #endif

@@ -7,6 +7,7 @@
 #include "api/schema.h"
 #include "model/schedule.h"
 #include "model/words.h"
+#include "model/workflow.h"
 
 /* clang-format off */
 #define CALL_HEAD                                                                                 \
@@ -22,11 +23,16 @@
 #define LISTED_CALL                                                                               \
     CALL_HEAD "*input:@Json *input_base64:s? *result:@Json *result_base64:s? " CALL_TAIL          \
     " *truncated:b"
+#define WORKFLOW_HEAD                                                                             \
+    "id:s workflow_name:s status:@WorkflowStatus current_step:s? waiting_for:@WorkflowWait? "
+#define WORKFLOW_TAIL                                                                             \
+    "error:s? compensation_status:@CompensationStatus? version:s? trace_id:s? started_at:t? "     \
+    "completed_at:t?"
 /* clang-format on */
 
 const struct schema_text schemas[] = {
     { .name = "CallStatus", .words = STATE_WORDS },
-    { .name = "WaitingFor", .words = "time|retry|key|paused|limit|worker" },
+    { .name = "WaitingFor", .words = "time|retry|key|paused|limit|worker|signal|children|timer" },
     { .name = "AttemptKind", .words = "error|timeout|lost" },
     { .name = "NodeStatus", .words = "joining|active|draining|dead" },
     { .name = "LeaderRole", .words = "maintenance|scheduler" },
@@ -56,8 +62,43 @@ const struct schema_text schemas[] = {
     { .name = "Attempts", .members = "attempts:[@Attempt" },
     { .name = "Lease", .members = "lease:s? until:t? calls:[@ClaimedCall" },
     { .name = "ClaimedCall",
-      .members = CALL " attempt:i state:@Json state_base64:s? state_version:i?",
-      .about = "a call to work on: `attempt` is its number, `state` what its object keeps" },
+      .members = CALL " attempt:i state:@Json state_base64:s? state_version:i? "
+                      "*steps:[@StoredStep *open_steps:[@StoredStep *steps_next:s? *undoing:b "
+                      "*doubt:b",
+      .about = "a call to work on: `attempt` is its number, `state` what its object keeps. For a "
+               "claim with `steps`: `steps` are those that have ended, `open_steps` those that "
+               "have not, `steps_next` the cursor of the rest; `undoing` says that this pass "
+               "undoes, because of `error`, and `doubt` that the pass before it was cut off" },
+    { .name = "StepKind", .words = "run|sleep|signal|child|join|select|value|undo" },
+    { .name = "StepStatus", .words = "running|waiting|retrying|completed|failed|timeout" },
+    { .name = "StoredStep",
+      .members = "no:i name:s kind:@StepKind status:@StepStatus result:@Json result_base64:s? "
+                 "error:s? attempts:i until:t? completed_at:t?",
+      .about = "a step as it is stored: the n-th use of a name is `name#n`" },
+    { .name = "StoredSteps", .members = "steps:[@StoredStep" },
+    { .name = "Suspended", .members = "suspended:b" },
+    { .name = "StepsAnswer", .any = "StoredSteps|Suspended" },
+    { .name = "StepsPage", .members = "steps:[@StoredStep open_steps:[@StoredStep steps_next:s?" },
+    { .name = "WorkflowStatus", .words = WORKFLOW_STATUS_WORDS },
+    { .name = "CompensationStatus", .words = "compensating|compensated|failed" },
+    { .name = "WorkflowWait",
+      .members = "*signal:s *signals:[s *children:[s *until:t",
+      .about = "the first of these to come; `signal` is the first of `signals`" },
+    { .name = "ListedWorkflow", .members = WORKFLOW_HEAD WORKFLOW_TAIL },
+    { .name = "Workflows", .members = "workflows:[@ListedWorkflow next:s?" },
+    { .name = "WorkflowStep",
+      .members = "step_name:s no:i kind:@StepKind status:@StepStatus result:@Json "
+                 "result_base64:s? error:s? attempts:i undone:b node:s? until:t? started_at:t? "
+                 "completed_at:t?" },
+    { .name = "WorkflowSignal", .members = "name:s at:t consumed_at:t?" },
+    { .name = "Workflow",
+      .members =
+          WORKFLOW_HEAD "input:@Json input_base64:s? output:@Json output_base64:s? " WORKFLOW_TAIL
+                        " published:{@Json steps:[@WorkflowStep "
+                        "signals:[@WorkflowSignal children:[s truncated:b",
+      .about = "a run with all that is known of it; a published value that is no JSON is "
+               "`{\"base64\":...}`" },
+    { .name = "SignalAnswer", .members = "id:s name:s duplicate:b" },
     { .name = "Finished", .members = "results:[@FinishedCall until:t? *claim:@Lease" },
     { .name = "FinishedCall", .members = "id:s status:@CallStatus" },
     { .name = "Extended", .members = "until:t? cancelled:[s timed_out:[s" },

@@ -25,6 +25,8 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "api/internal.h"
+#include "model/spec_json.h"
 
 void accepted_text(const struct call_spec *s, const struct accepted *r, char *out, size_t size)
 {
@@ -198,7 +200,7 @@ static void submit_waited(struct wait *w, enum wait_end how)
 /* ---- The request ----------------------------------------------------------------------------- */
 
 static enum pawl_status submit_read(struct ask *q, struct submit *s, int64_t *wait_us,
-                                    struct pawl_err *err)
+                                    struct signal_spec *signal, struct pawl_err *err)
 {
     struct bytes header_id = BYTES_NONE;
     struct json *body = NULL;
@@ -207,7 +209,9 @@ static enum pawl_status submit_read(struct ask *q, struct submit *s, int64_t *wa
         st = body_json(q, false, &body, err);
     if (st == PAWL_OK)
         st = ask_idempotency_key(q, &header_id, err);
-    return st == PAWL_OK ? spec_of_json(q, body, header_id, &s->spec, err) : st;
+    if (st == PAWL_OK)
+        st = submit_read_json(q->a, body, q->api->call_timeout_us, &s->spec, signal, err);
+    return st == PAWL_OK ? spec_complete(q, header_id, &s->spec, err) : st;
 }
 
 void submit_begin(struct ask *q, struct submit *s, int64_t wait_us)
@@ -231,12 +235,15 @@ void submit_begin(struct ask *q, struct submit *s, int64_t wait_us)
 void route_submit(struct ask *q)
 {
     struct pawl_err err;
+    struct signal_spec signal;
     int64_t wait_us;
     struct submit *s = arena_zalloc(q->a, 1, sizeof *s);
     if (!s)
         ask_no_memory(q);
-    else if ((err.status = submit_read(q, s, &wait_us, &err)) != PAWL_OK)
+    else if ((err.status = submit_read(q, s, &wait_us, &signal, &err)) != PAWL_OK)
         ask_fail_id(q, &err, name_fault(s->spec.id) ? BYTES_NONE : s->spec.id);
+    else if (signal.name.data)
+        submit_signal(q, &s->spec, &signal, wait_us);
     else
         submit_begin(q, s, wait_us);
 }

@@ -34,4 +34,10 @@ void accepted_hide(const struct ask *q, struct accepted *r);
 /* Write the sentence for a refused accept. */
 void accepted_text(const struct call_spec *s, const struct accepted *r, char *out, size_t size);
 
+struct signal_spec;
+/* Accept the call unless it exists, and signal it, in one commit; answer with the call, after
+ * wait_us when it has ended. `spec` is on q->a. workflow_change.c. */
+void submit_signal(struct ask *q, const struct call_spec *spec, const struct signal_spec *signal,
+                   int64_t wait_us);
+
 #endif

@@ -43,6 +43,9 @@ static const struct field claim_fields[] = {
     { "has", FIELD_ARRAY, offsetof(struct claim_in, has), FIELD_NULL, .max = HAS_MAX, .dflt = "[]",
       .unit = "up to 64 names",
       .about = "capabilities of the worker: it gets only calls that need no others" },
+    { "steps", FIELD_BOOL, offsetof(struct claim_in, steps), .dflt = "false",
+      .about = "true: the worker takes steps. It gets runs that have begun, and all calls come "
+               "with `steps`" },
     { "max", FIELD_INT, offsetof(struct claim_in, max), .min = 1, .max = CLAIM_MAX, .dflt = "1",
       .unit = "calls, 1..1000", .about = "how many calls at most" },
     { "wait", FIELD_SECONDS, offsetof(struct claim_in, wait_us), .min = 0,
@@ -135,7 +138,12 @@ enum pawl_status claim_read(struct ask *q, const struct claim_in *in, struct cla
         st = needs_settle(q->a, &has, &want->has, &want->n_has, err);
     if (st == PAWL_OK)
         st = allow_queues(&q->who, want, err);
-    return st;
+    c->steps = in->steps;
+    if (st == PAWL_OK && in->steps) {
+        want->has = needs_with_steps(q->a, want->has, want->n_has);
+        want->n_has++;
+    }
+    return st == PAWL_OK && in->steps && !want->has ? err_no_memory(err, "reading a claim") : st;
 }
 
 /* ---- Looking --------------------------------------------------------------------------------- */
@@ -175,8 +183,7 @@ static void given_back(struct ask_write *w)
     c->found(c);
 }
 
-/* Give back what was leased for a client that has gone. */
-static void give_back(struct claiming *c)
+void claim_give_back(struct claiming *c)
 {
     const struct claim *got = &c->look.job.op.claim;
     struct finish_item *v = arena_zalloc(&c->look.arena, got->n, sizeof(*v));
@@ -224,7 +231,9 @@ static void looked(struct ask_write *w)
     timed_wait_leave(&c->timed);
     line_leave(c, ok && op->claim.n && op->claim.more);
     if (ok && op->claim.n && unwanted(c))
-        give_back(c);
+        claim_give_back(c);
+    else if (ok && op->claim.n && c->steps)
+        claim_journals(c);
     else
         c->found(c);
 }
@@ -303,11 +312,13 @@ void claim_add(struct ask *q, struct buf *b, const struct claiming *c)
     json_add_name(b, "calls");
     buf_add_char(b, '[');
     for (size_t i = 0; i < got->n; i++) {
-        const struct call *call = &got->calls[i];
+        struct call call = got->calls[i];
         json_add_comma(b);
-        call_add(b, call, ask_show(q, SHOW_ALL) | SHOW_OPEN);
-        add_int(b, "attempt", call->counts.attempts + call->counts.lost + 1);
+        claim_journal_take(c, i, &call);
+        call_add(b, &call, ask_show(q, SHOW_ALL) | SHOW_OPEN);
+        add_int(b, "attempt", call.counts.attempts + call.counts.lost + 1);
         state_add(b, got->states ? &got->states[i] : NULL);
+        claim_journal_add(b, c, i);
         buf_add_char(b, '}');
     }
     buf_add_char(b, ']');
@@ -315,6 +326,7 @@ void claim_add(struct ask *q, struct buf *b, const struct claiming *c)
 
 void claim_end(struct claiming *c)
 {
+    ask_read_end(&c->read);
     ask_write_end(&c->back);
     ask_write_end(&c->look);
 }
@@ -374,7 +386,8 @@ const struct shape extend_shape = SHAPE("Extend", extend_fields);
 
 enum pawl_status lease_read(struct bytes text, struct token *out, struct pawl_err *err)
 {
-    if (token_parse(text, out))
+    /* All zeros would mean no lease at all (feature_op.token). */
+    if (token_parse(text, out) && !token_none(*out))
         return PAWL_OK;
     return err_set(err, PAWL_LOST_LEASE,
                    "lease \"%.*s\" is malformed; expected the 32 hex digits a claim gave",

@@ -14,6 +14,7 @@
 #include "base/json.h"
 
 struct line;
+struct workflow_journal;
 
 /* One claim until it ends; made on q->a and zeroed. */
 struct claiming {
@@ -25,8 +26,11 @@ struct claiming {
     struct line *line;             /* NULL: it does not wait, or no longer */
     struct claiming *next, **link; /* in its line, while it is not looking */
     bool looking, seated;          /* seated: it has its place, which it gets back after a look */
-    bool over;                     /* its time is up, or the client has gone: end with this look */
-    bool unwanted;                 /* take nothing: what it finds is given back */
+    bool steps;                    /* it gets runs that have begun, with their journals */
+    struct ask_read read;          /* of the journals */
+    struct workflow_journal *journals; /* one for each call; NULL: none of them has begun */
+    bool over;     /* its time is up, or the client has gone: end with this look */
+    bool unwanted; /* take nothing: what it finds is given back */
     /* Once, at the end: look.job.op has the answer, with no calls when it found none. */
     void (*found)(struct claiming *c);
 };
@@ -37,6 +41,7 @@ struct claim_in {
     const struct json *queues, *types, *has;
     int max;
     int64_t wait_us, lease_us;
+    bool steps;
 };
 /* Set the defaults. */
 void claim_in_init(struct claim_in *in, const struct api *api);
@@ -49,6 +54,13 @@ void claim_begin(struct ask *q, struct claiming *c, int64_t wait_us);
 void claim_look(struct claiming *c);
 /* The claim is no longer wanted: take nothing, and end. May call c->found at once. */
 void claim_unwant(struct claiming *c);
+/* Read the journals of the calls that it found, then c->found. steps.c. */
+void claim_journals(struct claiming *c);
+/* Append what the journal of the i-th call says, and set in *call what it replaces. steps.c. */
+void claim_journal_take(const struct claiming *c, size_t i, struct call *call);
+void claim_journal_add(struct buf *b, const struct claiming *c, size_t i);
+/* Give back what was leased; then c->found with nothing. */
+void claim_give_back(struct claiming *c);
 /* Append `"lease":...,"until":...,"calls":[...]` from the answer. */
 void claim_add(struct ask *q, struct buf *b, const struct claiming *c);
 /* Free the answer's memory. */

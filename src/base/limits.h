@@ -174,6 +174,11 @@
 #define SIGNAL_KEYS_MIN 1000
 /* Children of a run that are read at once. */
 #define CHILDREN_PAGE 1000
+/* Signals and children of a run that are shown. */
+#define SIGNALS_SHOWN_MAX 1000
+#define CHILDREN_SHOWN_MAX 10000
+/* Steps of a run that a claim or a page of them carries, and values that it shows. */
+#define STEPS_PAGE_LEN_MAX (8 << 20)
 /* Runs above a child that are looked at for its key. */
 #define WORKFLOW_DEPTH_MAX 100
 /* Steps that one operation of a worker may store. */

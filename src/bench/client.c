@@ -302,7 +302,7 @@ static enum pawl_status all_wait(const struct bench_hits *h, struct pawl_err *er
     double until = bench_clock() + PARK_S;
     long n = 0;
     while (bench_clock() < until) {
-        n = gauge(h->port, "\npawl_waiting ");
+        n = gauge(h->port, "\npawl_callers_waiting ");
         if (n >= (long)h->conns)
             return PAWL_OK;
         usleep(10000);

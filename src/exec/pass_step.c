@@ -116,7 +116,7 @@ void pass_try_timed(struct pawl_call *t, const struct pass_step *s,
                                      .steps = { .v = &late->step,
                                                 .n = 1,
                                                 .undoing = atomic_load(&t->undoing),
-                                                .finishes = true,
+                                                .ends = true,
                                                 .node = bytes_of(t->e->conf.node) } };
     late->with = (struct feature_op){ .of = &feature_workflow, .ctx = &late->op };
     late->item = (struct finish_item){

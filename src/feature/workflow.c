@@ -149,6 +149,7 @@ const struct feature feature_workflow = {
     .former = workflow_former,
     .moved = workflow_moved,
     .forget = workflow_forget,
+    .inbox = workflow_inbox,
     .copy = copy,
     .flows_ending = flows_ending,
     .flow_end = flow_end,

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/ident.h"
 #include "base/macros.h"
 #include "model/call.h"
 #include "model/workflow.h"
@@ -56,13 +57,13 @@ struct workflow_step {
     enum step_says says;
     struct payload result;
     struct bytes error;
-    int attempts; /* tries so far, with this one */
+    int attempts; /* tries so far, with this one; 0: one more than before */
     int64_t retry_in_us;
     bool undo;      /* it has an undo */
     int64_t undoes; /* UNDO: the `no` of the step that it undoes */
     struct workflow_wait wait;
     const struct call_spec *call; /* CHILD: not settled; its id is made of the step's name */
-    /* answer: as it is stored now */
+    /* answer: as it is stored now, with `attempts` */
     enum step_status status;
     struct bytes stored_name, error_out;
     struct payload result_out; /* of a wait: what settled it, as JSON */
@@ -85,7 +86,9 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     struct bytes version; /* of the module; absent: none. Stored when the run begins */
     struct bytes node;    /* recorded with the steps */
     bool undoing;         /* this pass undoes */
-    bool finishes;        /* it rides on the finish of the pass: the run is not suspended here */
+    bool by_lease;        /* what the lease says goes for `undoing` and `node` */
+    bool ends;            /* finish_item.with: nothing waits, and the item says what follows. Also
+                             of RESTART, whose item is a LATER */
     /* answer */
     bool suspended;    /* the lease has let go of it */
     int64_t run_at_us; /* with it: when it is due; INT64_MAX: when something comes */
@@ -118,6 +121,7 @@ struct workflow_op {
     struct payload value;
     struct bytes key;              /* absent: none */
     const struct call_spec *start; /* settled: accept this call first, unless it exists */
+    bool own;                      /* with `start`: one of another client is CONFLICT */
     /* CANCEL */
     bool compensate;
     /* RETRY, FORK */
@@ -136,7 +140,7 @@ struct workflow_op {
     struct bytes *ids;     /* TIMEOUTS: of the runs */
     size_t n_ids;
     /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
-    int64_t made_us;
+    int64_t made_rev;
     struct bytes made_id;
 };
 
@@ -160,6 +164,8 @@ struct workflow_journal {
     int64_t seq, rev, generation, next_no;
     struct bytes version;
     bool undoing, cancelled, doubt;
+    int64_t undoing_us; /* when the undoing was decided; a pass that was claimed before it goes on
+                         */
     struct bytes error; /* with undoing: why */
     bool has_input;     /* after a restart: instead of the call's */
     struct payload input;
@@ -172,6 +178,90 @@ struct workflow_journal {
 MUST_USE enum pawl_status workflow_journal_read(struct store *s, struct arena *a, int64_t seq,
                                                 int64_t from_no, size_t len_max, int64_t have_rev,
                                                 struct workflow_journal *out, struct pawl_err *err);
+
+/* Does this lease hold this call at this moment? LOST_LEASE: it does not. *out_claimed_us: since
+ * when. */
+MUST_USE enum pawl_status workflow_held(struct store *s, struct arena *a, struct token token,
+                                        struct bytes id, int64_t *out_seq, int64_t *out_claimed_us,
+                                        struct pawl_err *err);
+
+/* A run as readers see it. */
+struct workflow_run {
+    struct call call; /* with input and result if they were asked for */
+    enum workflow_status status;
+    bool begun; /* false: it only has signals */
+    struct bytes current_step, version;
+    struct bytes error; /* while it undoes: why; else the call's */
+    enum run_compensation compensation;
+    bool has_input; /* after a restart: instead of the call's */
+    struct payload input;
+    int64_t started_us;
+    int64_t rev;
+    /* for what it waits; nothing unless status is WAITING */
+    struct bytes *wait_signals, *wait_children;
+    size_t n_wait_signals, n_wait_children;
+    int64_t wait_until_us; /* 0: without an end */
+};
+
+struct workflow_query {
+    enum workflow_status status; /* ANY: all */
+    struct bytes name, client;   /* absent: all */
+    int64_t before_seq;          /* 0: from the newest */
+    int limit;                   /* 1..LIST_MAX: rows that are looked at */
+};
+struct workflow_page {
+    struct workflow_run *v; /* newest first, without inputs and results */
+    size_t n;
+    int64_t next_before; /* the next before_seq, also when n is below the limit; 0: that was all */
+};
+/* Read one page of the runs that have begun. `q->client`: only those of this client. */
+MUST_USE enum pawl_status workflow_list(struct store *s, struct arena *a,
+                                        const struct workflow_query *q, struct workflow_page *out,
+                                        struct pawl_err *err);
+
+struct workflow_signal_row {
+    struct bytes name;
+    int64_t at_us, used_us; /* used_us 0: no step has consumed it */
+};
+/* All that is known of a run. */
+struct workflow_detail {
+    struct workflow_run run;
+    struct workflow_row *steps;
+    struct workflow_signal_row *signals; /* oldest first, the last SIGNALS_SHOWN_MAX */
+    struct workflow_value *published;    /* by name */
+    struct bytes *children;              /* ids, the first CHILDREN_SHOWN_MAX */
+    size_t n_steps, n_signals, n_published, n_children;
+    bool truncated; /* there is more of something */
+};
+/* Read a run: steps and published values of at most len_max bytes each, at least one. `contents`:
+ * with input, result and published values. NOT_FOUND: there is no such call, or nothing of a run is
+ * stored; GONE. `client`: NOT_FOUND unless the call is this client's; absent: anybody's. */
+MUST_USE enum pawl_status workflow_get(struct store *s, struct arena *a, struct bytes id,
+                                       struct bytes client, size_t len_max, bool contents,
+                                       struct workflow_detail *out, struct pawl_err *err);
+/* A published value. *out_ended: the run has ended, and none will come. NOT_FOUND: no such call,
+ * GONE; a value that is not there is *out_found false. */
+MUST_USE enum pawl_status workflow_published(struct store *s, struct arena *a, struct bytes id,
+                                             struct bytes client, struct bytes name,
+                                             struct payload *out, bool *out_found, bool *out_ended,
+                                             struct pawl_err *err);
+
+/* For metrics: how many runs have not ended, and how many of each queue wait for what. */
+struct workflow_waiting {
+    struct bytes queue;
+    enum call_wait what; /* SIGNAL, CHILDREN, TIMER, RETRY */
+    int64_t n;
+};
+struct workflow_figures {
+    int64_t open; /* up to COUNT_MAX */
+    struct workflow_waiting *v;
+    size_t n;
+};
+/* Read the figures. */
+MUST_USE enum pawl_status workflow_figures(struct store *s, struct arena *a,
+                                           struct workflow_figures *out, struct pawl_err *err);
+/* The first that applies of what a run waits for (AWAIT_...). */
+enum call_wait workflow_wait_of(int64_t waits);
 
 /* For the log and metrics: what was decided since the process began, without those of repeats. Any
  * thread. */

@@ -25,6 +25,8 @@ static enum pawl_status cancel_ended(struct ledger *d, struct op *op, struct run
                              BYTES_ARG(c->id));
         return PAWL_OK;
     }
+    if (!q->compensate && c->state == PAWL_CANCELLED && r->compensation != UNDO_FAILED)
+        return PAWL_OK;   /* a repeat */
     if (!q->compensate) { /* the admin's drop of a failed compensation */
         if (r->compensation != UNDO_FAILED) {
             workflow_say_refused(op, c->id, PAWL_STATE);
@@ -170,7 +172,8 @@ enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op, struct
         forward(r);
     } else
         r->compensation = UNDO_GOES_ON;
-    r->flags &= ~RUN_ENDED;
+    r->flags &= ~(RUN_ENDED | RUN_DIVERGED);
+    r->pass = BYTES_NONE;
     return st == PAWL_OK ? run_put(d, r, err) : st;
 }
 
@@ -193,7 +196,13 @@ enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err
     struct run *r;
     struct step_row *from = NULL;
     enum pawl_status st = workflow_named(d, op, q->id, &c, &r, err);
-    if (st == PAWL_OK && op->status == PAWL_OK && q->from.data)
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
+    q->state = c.state;
+    if (r->stored && q->made_rev && r->rev > q->made_rev && !run_ended(r, &c))
+        return PAWL_OK; /* its answer was lost */
+    q->made_rev = r->rev;
+    if (q->from.data)
         st = workflow_from(d, op, r, &from, err);
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
@@ -227,9 +236,9 @@ enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_e
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     if (!r->stored)
-        run_new(d, r);
+        st = run_new(d, r, BYTES_NONE, err);
     r->flags |= RUN_BEGUN;
-    if (cancelled)
+    if (st == PAWL_OK && cancelled)
         st = run_undo(d, r, REASON_CANCELLED, BYTES("cancelled"), err);
     if (st != PAWL_OK)
         return st;
@@ -239,12 +248,16 @@ enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_e
     }
     r->flags = (r->flags & ~RUN_CUT) | RUN_HAS_INPUT;
     r->bytes = 0;
-    r->waits = 0;
+    r->waits = r->wait_us = 0;
     r->let_go = true;
+    r->pass = BYTES_NONE;
+    if (!q->steps.ends)
+        r->pass = workflow_pass(d, op);
     st = forget_from(d, r, 1, false, err);
     if (st == PAWL_OK)
         st = run_put(d, r, err);
     if (st == PAWL_OK)
         st = input_put(d, r, q->input, err);
-    return st == PAWL_OK ? feature_flow_suspend(d, op, feature_now(d), err) : st;
+    op->feature.brings = true;
+    return st == PAWL_OK && !q->steps.ends ? feature_flow_suspend(d, op, feature_now(d), err) : st;
 }

@@ -17,16 +17,6 @@ static struct {
     _Atomic int64_t steps, signals, compensations, divergences;
 } counts;
 
-void workflow_count_divergence(void)
-{
-    atomic_fetch_add(&counts.divergences, 1);
-}
-
-void workflow_count_compensation(void)
-{
-    atomic_fetch_add(&counts.compensations, 1);
-}
-
 void workflow_count_step(void)
 {
     atomic_fetch_add(&counts.steps, 1);
@@ -35,6 +25,16 @@ void workflow_count_step(void)
 void workflow_count_signal(void)
 {
     atomic_fetch_add(&counts.signals, 1);
+}
+
+void workflow_count_divergence(void)
+{
+    atomic_fetch_add(&counts.divergences, 1);
+}
+
+void workflow_count_compensation(void)
+{
+    atomic_fetch_add(&counts.compensations, 1);
 }
 
 void workflow_counts(struct workflow_counts *out)
@@ -80,7 +80,7 @@ static void undo_set(struct ledger *d, struct run *r, enum run_reason reason, st
     r->error = error;
     r->compensation = UNDO_GOES_ON;
     r->deadline_us = 0;
-    r->waits = 0;
+    r->waits = r->wait_us = 0;
     workflow_count_compensation();
 }
 
@@ -132,6 +132,13 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
     r->undoes = r->ends = false;
     r->knows = r->undoing_us && q->claimed_us >= r->undoing_us;
     q->next = FLOW_AS_IS;
+    if (r->diverges.data) {
+        q->next = FLOW_ENDS;
+        q->state = PAWL_DEAD_LETTER;
+        q->error = r->diverges;
+        r->flags |= RUN_DIVERGED;
+        return PAWL_OK;
+    }
     if (q->state == PAWL_PENDING || !r->stored)
         return PAWL_OK;
     if (r->knows)
@@ -155,10 +162,12 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
     if (pawl_state_ended(v->to)) {
         r->waits = 0;
         r->deadline_us = 0;
+        r->wait_us = 0;
         r->flags |= RUN_ENDED;
         if (r->ends)
             r->compensation = r->ends_undone;
         r->ends = false;
+        r->shown = run_shown(r, v->to);
         return run_put(d, r, err);
     }
     if (r->let_go) {
@@ -200,8 +209,9 @@ enum pawl_status flow_cancel(struct ledger *d, int64_t seq, struct pawl_err *err
     if (st != PAWL_OK || r->undoing_us)
         return st;
     if (!r->stored)
-        run_new(d, r);
-    st = run_undo(d, r, REASON_CANCELLED, BYTES("cancelled"), err);
+        st = run_new(d, r, BYTES_NONE, err);
+    if (st == PAWL_OK)
+        st = run_undo(d, r, REASON_CANCELLED, BYTES("cancelled"), err);
     if (st == PAWL_OK)
         st = run_put(d, r, err);
     return st == PAWL_OK ? runs_wake(d, &seq, 1, err) : st;
@@ -220,11 +230,7 @@ enum pawl_status flows_shown(struct ledger *d, const int64_t *seqs, size_t n, en
         struct run r = run_read(rows, i);
         for (size_t k = 0; k < n; k++)
             if (seqs[k] == r.seq)
-                out[k] = r.waits & AWAIT_SIGNAL     ? WAIT_SIGNAL
-                         : r.waits & AWAIT_CHILDREN ? WAIT_CHILDREN
-                         : r.waits & AWAIT_TIME     ? WAIT_TIMER
-                         : r.waits & AWAIT_RETRY    ? WAIT_RETRY
-                                                    : WAIT_NONE;
+                out[k] = workflow_wait_of(r.waits);
     }
     return st;
 }

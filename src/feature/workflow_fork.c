@@ -61,7 +61,9 @@ static enum pawl_status run_copy(struct ledger *d, const struct run *r, int64_t 
         st = rows_copy(d, r, seq, no, &steps, err);
     if (st != PAWL_OK)
         return st;
-    run_new(d, to);
+    st = run_new(d, to, r->name, err);
+    if (st != PAWL_OK)
+        return st;
     to->flags = RUN_BEGUN;
     to->version = r->version;
     to->next_no = no;

@@ -16,15 +16,27 @@
 #define WORKFLOW_STEP 12
 
 #define RUN_BUCKETS 256
+/* Columns of workflow_lock. */
+#define RUN_COLUMNS 24
 
 enum run_flag {
     RUN_CUT = 1,       /* its last pass ended without a word: a step may have happened */
     RUN_HAS_INPUT = 2, /* it has restarted: its input replaces the call's */
     RUN_BEGUN = 4,     /* it is a flow; without: it only has signals */
     RUN_ENDED = 8,
+    RUN_DIVERGED = 16, /* it has ended because its code contradicts its journal */
 };
 enum run_reason { REASON_NONE, REASON_FAILED, REASON_CANCELLED, REASON_TIMEOUT };
-enum run_compensation { UNDO_NONE, UNDO_GOES_ON, UNDO_DONE, UNDO_FAILED };
+/* For lists: what the row alone says of the run. */
+enum run_shown {
+    SHOWN_NOT, /* it has not begun */
+    SHOWN_OPEN,
+    SHOWN_UNDOES,
+    SHOWN_COMPLETED,
+    SHOWN_FAILED,
+    SHOWN_CANCELLED,
+    SHOWN_UNDONE,
+};
 enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2 };
 
 /* A row of `step`. */
@@ -59,6 +71,10 @@ struct run {
     enum run_compensation compensation;
     int64_t undone; /* undos that have ended */
     int64_t last_done_us, created_us;
+    struct bytes name; /* its type */
+    enum run_shown shown;
+    struct bytes pass; /* token of the last lease that let go of it, as text */
+    int64_t wait_us;   /* when what it waits for ends; 0: never */
     /* In this transaction: */
     struct step_row *steps_read;
     bool let_go;                       /* its pass suspended it, so its leaving is no cut */
@@ -69,6 +85,7 @@ struct run {
     enum run_compensation ends_undone; /* with it */
     bool wants_undo;                   /* its retry is to undo */
     int64_t from_no;                   /* its retry forgets the steps from this one on; 0: none */
+    struct bytes diverges;             /* the end of its pass contradicts the journal: why */
 };
 
 /* What a transaction remembers. */
@@ -88,8 +105,12 @@ MUST_USE enum pawl_status run_get(struct ledger *d, int64_t seq, struct run **ou
                                   struct pawl_err *err);
 /* A row of an answer with the columns of workflow_lock. */
 struct run run_read(const struct led_rows *rows, int i);
-/* A run that has no row: as it is when it begins. */
-void run_new(struct ledger *d, struct run *r);
+/* A run that has no row: as it is when it begins. `name`: its type; absent: that of its call, which
+ * this transaction has not made. */
+MUST_USE enum pawl_status run_new(struct ledger *d, struct run *r, struct bytes name,
+                                  struct pawl_err *err);
+/* What is shown of a run whose call has this state. */
+enum run_shown run_shown(const struct run *r, enum pawl_state state);
 /* Write the row as it is: a new one, or one that was changed. */
 MUST_USE enum pawl_status run_put(struct ledger *d, struct run *r, struct pawl_err *err);
 
@@ -114,13 +135,12 @@ MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_
 MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name,
                                     int64_t *out_nth, struct pawl_err *err);
 
-/* Count for workflow_counts(): a run whose code contradicts its journal; one that begins to undo.
- */
-void workflow_count_divergence(void);
-void workflow_count_compensation(void);
-/* A step that has ended; a signal. */
+/* Count for workflow_counts(): a step that ended, a signal, a run whose code contradicts its
+ * journal; one that begins to undo. */
 void workflow_count_step(void);
 void workflow_count_signal(void);
+void workflow_count_divergence(void);
+void workflow_count_compensation(void);
 
 /* Buffer a row, or if `again` write what is buffered first: one statement changes a row once. */
 MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err);
@@ -132,8 +152,14 @@ MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err
 
 /* The operations. */
 MUST_USE enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err);
+/* An operation of a lease that does not hold the run any more: was it stored before? */
+/* The token of the operation's lease, as text in scratch. */
+struct bytes workflow_pass(struct ledger *d, const struct op *op);
 MUST_USE enum pawl_status workflow_former(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_err *err);
+/* A row of the inbox: a signal from SQL. */
+MUST_USE enum pawl_status workflow_inbox(struct ledger *d, const struct inbox_row *r,
+                                         struct pawl_err *why, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_err *err);
@@ -169,6 +195,17 @@ MUST_USE enum pawl_status runs_wake(struct ledger *d, const int64_t *seqs, size_
 /* Show a value of the run, in place of an earlier one (workflow_signal.c). */
 MUST_USE enum pawl_status value_publish(struct ledger *d, struct run *r,
                                         const struct workflow_value *v, struct pawl_err *err);
+
+/* ---- Reads (workflow_read.c) ----------------------------------------------------------------- */
+
+struct journal_look {
+    struct arena *a;
+    int64_t seq, from_no, have_rev;
+    size_t len_max;
+    struct workflow_journal *out; /* zeroed */
+};
+/* For store_look(): read a journal; `ctx` is a struct journal_look. */
+MUST_USE enum pawl_status workflow_journal_look(struct ledger *d, void *ctx, struct pawl_err *err);
 
 /* Undoing (workflow_undo.c): from now on the run undoes what it did. */
 MUST_USE enum pawl_status run_undo(struct ledger *d, struct run *r, enum run_reason reason,

@@ -10,13 +10,6 @@
 /* Steps that one statement reads. */
 #define PAGE 1000
 
-struct journal_look {
-    struct arena *a;
-    int64_t seq, from_no, have_rev;
-    size_t len_max;
-    struct workflow_journal *out;
-};
-
 static struct payload payload_copy(struct arena *a, struct payload p)
 {
     return (struct payload){ p.form, arena_copy(a, p.bytes) };
@@ -108,7 +101,7 @@ static enum pawl_status steps_read(struct ledger *d, const struct journal_look *
     return st;
 }
 
-static enum pawl_status journal_look(struct ledger *d, void *ctx, struct pawl_err *err)
+enum pawl_status workflow_journal_look(struct ledger *d, void *ctx, struct pawl_err *err)
 {
     struct journal_look *q = ctx;
     struct workflow_journal *j = q->out;
@@ -126,14 +119,16 @@ static enum pawl_status journal_look(struct ledger *d, void *ctx, struct pawl_er
         .next_no = r.next_no,
         .version = arena_copy(q->a, r.version),
         .undoing = r.undoing_us,
+        .undoing_us = r.undoing_us,
         .cancelled = r.reason == REASON_CANCELLED || r.reason == REASON_TIMEOUT,
         .doubt = r.flags & RUN_CUT,
         .error = arena_copy(q->a, r.error),
         .has_input = r.flags & RUN_HAS_INPUT,
     };
     if (j->has_input)
-        j->input = payload_copy(q->a, (struct payload){ (enum pawl_form)led_get_int(rows, 0, 20),
-                                                        led_get(rows, 0, 21) });
+        j->input =
+            payload_copy(q->a, (struct payload){ (enum pawl_form)led_get_int(rows, 0, RUN_COLUMNS),
+                                                 led_get(rows, 0, RUN_COLUMNS + 1) });
     if (r.rev != q->have_rev)
         st = steps_read(d, q, r.next_no, err);
     return st == PAWL_OK && q->a->failed ? err_no_memory(err, "a journal") : st;
@@ -145,5 +140,5 @@ enum pawl_status workflow_journal_read(struct store *s, struct arena *a, int64_t
 {
     struct journal_look q = { a, seq, MAX(from_no, 1), have_rev, len_max, out };
     *out = (struct workflow_journal){ 0 };
-    return store_look(s, LOOK_SNAPSHOT, journal_look, &q, err);
+    return store_look(s, LOOK_SNAPSHOT, workflow_journal_look, &q, err);
 }

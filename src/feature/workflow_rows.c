@@ -37,6 +37,10 @@ enum {
     C_UNDONE,
     C_LAST_DONE_AT,
     C_CREATED_AT,
+    C_NAME,
+    C_SHOWN,
+    C_PASS,
+    C_WAIT_AT,
 };
 
 static struct run **bucket(struct runs *m, int64_t seq)
@@ -96,6 +100,10 @@ struct run run_read(const struct led_rows *rows, int i)
         .undone = led_get_int(rows, i, C_UNDONE),
         .last_done_us = led_get_int(rows, i, C_LAST_DONE_AT),
         .created_us = led_get_int(rows, i, C_CREATED_AT),
+        .name = led_get(rows, i, C_NAME),
+        .shown = (enum run_shown)led_get_int(rows, i, C_SHOWN),
+        .pass = led_get(rows, i, C_PASS),
+        .wait_us = led_get_int(rows, i, C_WAIT_AT),
     };
     run_check(&r);
     return r;
@@ -167,11 +175,36 @@ enum pawl_status run_get(struct ledger *d, int64_t seq, struct run **out, struct
     return st == PAWL_OK && !*out ? err_no_memory(err, "workflows") : st;
 }
 
-void run_new(struct ledger *d, struct run *r)
+enum pawl_status run_new(struct ledger *d, struct run *r, struct bytes name, struct pawl_err *err)
 {
+    struct feature_call c = { .type = name };
     CHECK(!r->stored);
+    enum pawl_status st = name.data ? PAWL_OK : feature_call_at(d, r->seq, &c, err);
+    CHECK(st != PAWL_OK || c.type.len);
     r->generation = r->next_no = r->next_signal = 1;
     r->created_us = feature_now(d);
+    r->name = c.type;
+    return st;
+}
+
+enum run_shown run_shown(const struct run *r, enum pawl_state state)
+{
+    switch (state) {
+    case PAWL_COMPLETED:
+        return SHOWN_COMPLETED;
+    case PAWL_CANCELLED:
+        return r->compensation == UNDO_DONE ? SHOWN_UNDONE : SHOWN_CANCELLED;
+    case PAWL_FAILED:
+    case PAWL_DEAD_LETTER:
+    case PAWL_EXPIRED:
+        return r->compensation == UNDO_DONE ? SHOWN_UNDONE : SHOWN_FAILED;
+    case PAWL_PENDING:
+    case PAWL_PROCESSING:
+        break;
+    }
+    if (!(r->flags & RUN_BEGUN))
+        return SHOWN_NOT;
+    return r->undoing_us ? SHOWN_UNDOES : SHOWN_OPEN;
 }
 
 enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err)
@@ -183,6 +216,8 @@ enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err)
 enum pawl_status run_put(struct ledger *d, struct run *r, struct pawl_err *err)
 {
     r->rev++;
+    if (!(r->flags & RUN_ENDED))
+        r->shown = run_shown(r, PAWL_PROCESSING);
     const union feature_value v[] = {
         I(r->seq),
         I(r->rev),
@@ -203,14 +238,18 @@ enum pawl_status run_put(struct ledger *d, struct run *r, struct pawl_err *err)
         I((int64_t)r->compensation),
         I(r->undone),
         I(r->last_done_us),
-        I(r->created_us),
+        r->stored ? I((int64_t)r->shown) : I(r->created_us),
+        r->stored ? B(r->pass) : B(r->name),
+        r->stored ? I(r->wait_us) : I((int64_t)r->shown),
+        B(r->pass),
+        I(r->wait_us),
     };
     run_check(r);
     enum pawl_status st = row_once(d, r->written, err);
     if (st == PAWL_OK && r->stored)
-        st = feature_row(d, SQL_WORKFLOW_PUT, "iiitiiiitziiizitiiz", v, FEATURE_EXACT, err);
+        st = feature_row(d, SQL_WORKFLOW_PUT, "iiitiiiitziiizitiizitz", v, FEATURE_EXACT, err);
     else if (st == PAWL_OK)
-        st = feature_row(d, SQL_WORKFLOW_ADD, "iiitiiiitziiizitiizi", v, FEATURE_NEW, err);
+        st = feature_row(d, SQL_WORKFLOW_ADD, "iiitiiiitziiizitiizititz", v, FEATURE_NEW, err);
     r->stored = r->written = true;
     return st;
 }

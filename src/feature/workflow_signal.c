@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hook.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
 
@@ -18,6 +19,12 @@
 static bool payload_same(struct payload a, struct payload b)
 {
     return a.form == b.form && bytes_eq(a.bytes, b.bytes);
+}
+
+/* The key of the signal; one that has none gets one of its own, by which a repeat is known. */
+static struct bytes key_of(const struct workflow_op *q)
+{
+    return q->key.data ? q->key : q->made_id;
 }
 
 /* Was a signal with this key stored before? Then the operation is answered. */
@@ -29,25 +36,26 @@ static enum pawl_status known(struct ledger *d, struct op *op, const struct run 
     struct led_params p = { 0 };
     struct led_rows *rows;
     *out = false;
-    if (!q->key.data || !r->stored)
+    struct bytes key = key_of(q);
+    if (!key.data || !r->stored)
         return PAWL_OK;
     led_column_init(&seqs, feature_arena(d), LED_INTS);
     led_column_init(&keys, feature_arena(d), LED_TEXTS);
     led_add_int(&seqs, r->seq);
-    led_add_bytes(&keys, q->key);
+    led_add_bytes(&keys, key);
     led_column(&p, &seqs);
     led_column(&p, &keys);
     enum pawl_status st = feature_query(d, SQL_SIGNAL_KNOWN, &p, &rows, err);
     if (st != PAWL_OK || rows->n == 0)
         return st;
     struct payload stored = { (enum pawl_form)led_get_int(rows, 0, 3), led_get(rows, 0, 4) };
-    char key[TEXT_QUOTE_LEN];
+    char quoted[TEXT_QUOTE_LEN];
     *out = true;
-    q->duplicate = true;
+    q->duplicate = q->key.data != NULL;
     if (!bytes_eq(led_get(rows, 0, 2), q->name) || !payload_same(stored, q->value))
         op->status = err_set(&op->err, PAWL_CONFLICT,
                              "signal key \"%s\" was used for another signal of this run",
-                             text_quote(q->key, key));
+                             text_quote(key, quoted));
     return PAWL_OK;
 }
 
@@ -76,7 +84,7 @@ static enum pawl_status append(struct ledger *d, struct op *op, struct run *r, s
                                       B(q->name),
                                       I((int64_t)q->value.form),
                                       B(q->value.bytes),
-                                      B(q->key),
+                                      B(key_of(q)),
                                       I(feature_now(d)),
                                       I(0),
                                       I(0) };
@@ -107,11 +115,14 @@ static enum pawl_status start(struct ledger *d, struct op *op, bool *out, struct
     q->call = &nested.accept.out[0];
     q->started = q->call->status == PAWL_OK && !q->call->duplicate;
     *out = nested.status == PAWL_OK && q->call->status == PAWL_OK;
-    if (nested.status == PAWL_OK && !*out)
-        workflow_say_refused(op, q->start->id, q->call->status);
-    else if (nested.status != PAWL_OK) {
+    if (nested.status != PAWL_OK) {
         op->status = nested.status;
         op->err = nested.err;
+    } else if (!*out) {
+        workflow_say_refused(op, q->start->id, q->call->status);
+    } else if (q->own && !bytes_eq(q->call->call.spec.client, q->start->client)) {
+        *out = false; /* to this client it does not exist */
+        workflow_say_refused(op, q->start->id, PAWL_CONFLICT);
     }
     return PAWL_OK;
 }
@@ -155,10 +166,23 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
     struct run *r;
     bool go, done;
     enum pawl_status st = start(d, op, &go, err);
-    if (st == PAWL_OK && go)
+    if (st == PAWL_OK && go && q->started) {
+        c = (struct feature_call){
+            .seq = q->call->call.seq, .id = q->id, .type = q->start->type, .state = PAWL_PENDING
+        };
+        st = run_get(d, c.seq, &r, err);
+    } else if (st == PAWL_OK && go) {
         st = workflow_named(d, op, q->id, &c, &r, err);
+    }
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
+    if (!q->key.data && !q->made_id.data) {
+        char id[UUID_TEXT_LEN + 1];
+        uuid7_make(feature_world(d), id);
+        q->made_id = arena_copy(op->a, bytes_of(id));
+        if (!q->made_id.data)
+            return err_no_memory(err, "a signal");
+    }
     st = known(d, op, r, &done, err);
     if (st != PAWL_OK || done)
         return st;
@@ -174,8 +198,73 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
         return PAWL_OK;
     }
     if (!r->stored)
-        run_new(d, r);
-    return append(d, op, r, err);
+        st = run_new(d, r, c.type, err);
+    return st == PAWL_OK ? append(d, op, r, err) : st;
+}
+
+/* ---- From SQL -------------------------------------------------------------------------------- */
+
+/* May the writer of the row signal this run? Absent: a role that may do everything. */
+static enum pawl_status may_signal(struct ledger *d, const struct inbox_row *row, bool *out,
+                                   struct pawl_err *err)
+{
+    struct feature_call c;
+    struct call_spec s;
+    *out = true;
+    if (!row->client.data)
+        return PAWL_OK;
+    enum pawl_status st = feature_call_named(d, row->name, &c, err);
+    if (st != PAWL_OK || !c.seq || c.gone)
+        return st; /* the operation says so */
+    st = feature_call_spec(d, c.seq, &s, err);
+    *out = st == PAWL_OK && bytes_eq(s.client, row->client);
+    return st;
+}
+
+/* {"name":...,"value":...} */
+static enum pawl_status signal_text(struct ledger *d, struct bytes text, struct workflow_op *q,
+                                    struct pawl_err *why)
+{
+    struct json *v;
+    enum pawl_status st = json_parse(feature_arena(d), text, &v, why);
+    if (st != PAWL_OK)
+        return st;
+    const struct json *name = v->kind == JSON_OBJECT ? json_member(v, "name") : NULL;
+    const struct json *value = name ? json_member(v, "value") : NULL;
+    if (!value || name->kind != JSON_STRING)
+        return err_set(why, PAWL_INVALID, "a signal has a name and a value");
+    q->name = json_string(feature_arena(d), name);
+    q->value = (struct payload){ PAWL_JSON, value->raw };
+    if (!q->name.data)
+        return err_no_memory(why, "a signal");
+    const char *fault = name_fault(q->name);
+    return fault ? err_set(why, PAWL_INVALID, "field \"name\": %s", fault) : PAWL_OK;
+}
+
+enum pawl_status workflow_inbox(struct ledger *d, const struct inbox_row *row, struct pawl_err *why,
+                                struct pawl_err *err)
+{
+    struct workflow_op q = { .what = WORKFLOW_SIGNAL, .id = row->name };
+    struct op op = { .kind = OP_FEATURE,
+                     .a = feature_arena(d),
+                     .feature = { .of = &feature_workflow, .ctx = &q } };
+    bool may = false;
+    enum pawl_status st = signal_text(d, row->text, &q, why);
+    if (st == PAWL_NO_MEMORY)
+        return err_no_memory(err, "a signal");
+    if (st != PAWL_OK)
+        return PAWL_OK; /* *why says what is wrong */
+    st = may_signal(d, row, &may, err);
+    if (st == PAWL_OK && !may) {
+        workflow_say_refused(&op, row->name, PAWL_NOT_FOUND);
+        *why = op.err;
+        return PAWL_OK;
+    }
+    if (st == PAWL_OK)
+        st = feature_nested(d, &op, err);
+    if (st == PAWL_OK && op.status != PAWL_OK)
+        *why = op.err;
+    return st;
 }
 
 /* ---- Keys that nobody has to know any more --------------------------------------------------- */

@@ -153,6 +153,17 @@ static enum pawl_status plan_child(struct plan *p, size_t i, const struct step_r
     return st;
 }
 
+/* The code asks for another step than the stored one: both are named. */
+static void contradict(struct op *op, struct workflow_steps *q, const struct workflow_step *s,
+                       const struct step_row *row, struct bytes name)
+{
+    q->diverged = true;
+    q->why = bytes_of(
+        arena_printf(op->a, "step %lld is %s \"%.*s\", and the code asks for %s \"%.*s\"",
+                     (long long)s->no, step_kind_name((int64_t)row->kind), BYTES_ARG(row->name),
+                     step_kind_name((int64_t)s->kind), BYTES_ARG(name)));
+}
+
 /* Plan one step. *out false: the operation is refused, or the code contradicts the journal. */
 static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct pawl_err *err)
 {
@@ -170,13 +181,8 @@ static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct paw
         return err_no_memory(err, "a step");
     if (row->nth) { /* stored, or planned before by this operation */
         *out = agrees(row, s, name);
-        if (!*out) {
-            p->q->diverged = true;
-            p->q->why = bytes_of(arena_printf(
-                p->op->a, "step %lld is %s \"%.*s\", and the code asks for %s \"%.*s\"",
-                (long long)s->no, step_kind_name((int64_t)row->kind), BYTES_ARG(row->name),
-                step_kind_name((int64_t)s->kind), BYTES_ARG(name)));
-        }
+        if (!*out)
+            contradict(p->op, p->q, s, row, name);
         return p->op->a->failed ? err_no_memory(err, "a step") : PAWL_OK;
     }
     if (!nth)
@@ -214,8 +220,8 @@ static void done(struct plan *p, struct step_row *row, enum step_status status,
     row->awaits = 0;
     r->last_done_us = row->completed_us;
     r->bytes += (int64_t)result.bytes.len;
-    p->ended = true;
     workflow_count_step();
+    p->ended = true;
 }
 
 /* Accept the children of the operation and what it sends, all or none. *out false: it is refused.
@@ -288,13 +294,23 @@ static void stick(struct plan *p, struct step_row *row, const struct workflow_st
     p->stuck = row;
 }
 
+/* Does it tell of a try? */
+static bool says_try(const struct workflow_step *s)
+{
+    return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED ||
+           s->says == SAYS_RETRY;
+}
+
 /* What a pass says of a step that has not ended. *out_settled: of a wait. */
 static enum pawl_status say(struct plan *p, size_t i, bool *out_settled, struct pawl_err *err)
 {
     struct workflow_step *s = &p->q->v[i];
     struct step_row *row = p->row[i];
     enum pawl_status st = PAWL_OK;
-    row->attempts = MAX(row->attempts, s->attempts);
+    if (s->attempts)
+        row->attempts = MAX(row->attempts, s->attempts);
+    else if (says_try(s))
+        row->attempts++;
     row->undos |= s->undo ? UNDO_CAN : 0;
     row->node = p->q->node;
     *out_settled = true;
@@ -340,6 +356,7 @@ static enum pawl_status say(struct plan *p, size_t i, bool *out_settled, struct 
 static void answer(struct plan *p, struct workflow_step *s, const struct step_row *row)
 {
     s->status = row->status;
+    s->attempts = (int)row->attempts;
     s->stored_name = step_name(p->op->a, row->name, row->nth);
     s->result_out = (struct payload){ row->result.form, arena_copy(p->op->a, row->result.bytes) };
     s->error_out = arena_copy(p->op->a, row->error);
@@ -434,9 +451,11 @@ static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *
 {
     p->r->let_go = true;
     p->r->flags &= ~RUN_CUT;
+    p->r->pass = workflow_pass(p->d, p->op);
     p->q->suspended = true;
     p->q->run_at_us = at_us;
     p->changed = true;
+    p->op->feature.brings = true; /* its key's next, or an earlier time to look */
     enum pawl_status st = run_put(p->d, p->r, err);
     return st == PAWL_OK ? feature_flow_suspend(p->d, p->op, at_us, err) : st;
 }
@@ -451,6 +470,8 @@ static enum pawl_status stop(struct plan *p, struct pawl_err *err)
     r->let_go = true; /* nothing was cut off */
     r->ends = r->undoing_us;
     r->ends_undone = UNDO_FAILED;
+    r->pass = workflow_pass(p->d, p->op);
+    p->op->feature.brings = true;
     return feature_flow_end(
         p->d, r->seq, (struct flow_end_as){ .state = PAWL_DEAD_LETTER, .error = p->q->why }, err);
 }
@@ -458,6 +479,12 @@ static enum pawl_status stop(struct plan *p, struct pawl_err *err)
 static enum pawl_status diverge(struct plan *p, struct pawl_err *err)
 {
     workflow_count_divergence();
+    if (p->q->ends) { /* the end of its attempt asks flow_end() */
+        p->r->diverges = arena_copy(feature_arena(p->d), p->q->why);
+        p->op->status = err_set(&p->op->err, PAWL_STATE, "%.*s", BYTES_ARG(p->q->why));
+        return p->r->diverges.data ? PAWL_OK : err_no_memory(err, "steps");
+    }
+    p->r->flags |= RUN_DIVERGED;
     return stop(p, err);
 }
 
@@ -509,14 +536,15 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
         return st;
     if (p->stuck)
         return stop_undoing(p, err);
-    if (p->older && !p->q->finishes)
+    if (p->older && !p->q->ends)
         return suspend(p, feature_now(p->d), err);
     if (waits && !settled) {
         int64_t at_us = 0;
         st = waits_set(p, &at_us, err);
+        p->r->wait_us = at_us < FLOW_NEVER_US ? at_us : 0;
         return st == PAWL_OK ? suspend(p, at_us, err) : st;
     }
-    p->r->waits = 0;
+    p->r->waits = p->r->wait_us = 0;
     return run_put(p->d, p->r, err);
 }
 
@@ -529,7 +557,9 @@ static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
     if (!*out)
         return st;
     if (!p->r->stored)
-        run_new(p->d, p->r);
+        st = run_new(p->d, p->r, BYTES_NONE, err);
+    if (st != PAWL_OK)
+        return st;
     if (!(p->r->flags & RUN_BEGUN)) {
         st = run_call(p, err);
         if (st != PAWL_OK)
@@ -547,54 +577,47 @@ static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
                : PAWL_OK;
 }
 
-/* ---- The repeat of an operation that was stored, and let go of the run ----------------------- */
-
-/* Is this what the step's row was made of, by this node? Another node may have gone on with the run
- * and stored the step itself; that is not an answer to this one. */
-static bool is_own(const struct workflow_steps *q, const struct workflow_step *s,
-                   const struct step_row *row)
+/* Was the pass claimed after the run had to undo? */
+static enum pawl_status undoes(struct plan *p, struct pawl_err *err)
 {
-    if (!row->stored || row->kind != s->kind || !bytes_eq(row->name, s->name) ||
-        !bytes_eq(row->node, q->node))
-        return false;
-    switch (s->says) {
-    case SAYS_RESULT:
-        return row->status == STEP_COMPLETED && row->result.form == s->result.form &&
-               bytes_eq(row->result.bytes, s->result.bytes);
-    case SAYS_ERROR:
-        return row->status == STEP_FAILED;
-    case SAYS_REFUSED:
-        return row->status == STEP_REFUSED;
-    case SAYS_WAIT:
-        return row->status == STEP_WAITING;
-    case SAYS_RETRY:
-        return row->status == STEP_RETRYING && row->attempts == s->attempts;
-    case SAYS_BEGUN:
-    case SAYS_CHILD:
-        break;
-    }
-    return false;
+    int64_t claimed_us = 0;
+    struct bytes owner = BYTES_NONE;
+    enum pawl_status st = feature_claimed(p->d, p->op, &claimed_us, &owner, err);
+    p->q->node = owner;
+    p->q->undoing = p->r->undoing_us && claimed_us >= p->r->undoing_us;
+    return st;
 }
 
+struct bytes workflow_pass(struct ledger *d, const struct op *op)
+{
+    char text[33];
+    token_text(op->feature.token, text);
+    return arena_copy(feature_arena(d), bytes_of(text));
+}
+
+/* The operation let go of the run, and its answer was lost. */
 enum pawl_status workflow_former(struct ledger *d, struct op *op, struct pawl_err *err)
 {
     struct workflow_op *w = op->feature.ctx;
     struct workflow_steps *q = &w->steps;
-    struct plan p = { .d = d, .op = op, .q = q };
-    bool own = w->what == WORKFLOW_STEPS && q->n;
-    enum pawl_status st = run_get(d, op->feature.seq, &p.r, err);
-    for (size_t i = 0; i < q->n && own && st == PAWL_OK; i++) {
-        st = steps_load(d, &(struct step_ref){ p.r, q->v[i].no }, 1, err);
-        own = st == PAWL_OK && is_own(q, &q->v[i], step_at(p.r, q->v[i].no));
-    }
-    if (!own || st != PAWL_OK)
+    struct run *r;
+    enum pawl_status st = run_get(d, op->feature.seq, &r, err);
+    bool one = w->what == WORKFLOW_STEPS || w->what == WORKFLOW_RESTART;
+    if (st != PAWL_OK || !one || !r->pass.data || !bytes_eq(r->pass, workflow_pass(d, op)))
         return st;
-    for (size_t i = 0; i < q->n; i++)
-        answer(&p, &q->v[i], step_at(p.r, q->v[i].no));
-    q->suspended = true;
-    q->run_at_us = feature_now(d);
     op->feature.repeated = true;
-    return op->a->failed ? err_no_memory(err, "steps") : PAWL_OK;
+    q->suspended = !(r->flags & RUN_DIVERGED);
+    q->diverged = false;
+    for (size_t i = 0; i < q->n && !q->suspended && !q->diverged; i++) {
+        struct plan p = { .d = d };
+        int64_t nth;
+        struct bytes name = plain_name(&p, &q->v[i], &nth);
+        const struct step_row *row = step_at(r, q->v[i].no);
+        if (row && row->stored && !agrees(row, &q->v[i], name))
+            contradict(op, q, &q->v[i], row, name);
+    }
+    op->feature.repeated = q->suspended || q->diverged;
+    return PAWL_OK;
 }
 
 enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err)
@@ -621,6 +644,8 @@ enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err
     for (size_t i = 0; i < q->n; i++)
         refs[i] = (struct step_ref){ p.r, q->v[i].no };
     st = steps_load(d, refs, q->n, err);
+    if (st == PAWL_OK && q->by_lease)
+        st = undoes(&p, err);
     p.older = p.r->undoing_us && !q->undoing;
     if (st == PAWL_OK && q->undoing && !p.r->undoing_us) {
         op->status = err_set(&op->err, PAWL_STATE, "the run does not undo");

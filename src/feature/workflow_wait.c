@@ -2,7 +2,7 @@
  * workflow_wait.c - waits of a run: settled by a signal, by children, by their time, or begun; and
  * the ends of children, which settle them later.
  *
- * Store thread, under the lock of the run's row. A transaction that stores something for which a
+ * Store thread, under the lock of the run's row. The operation that stores something for which a
  * run may wait holds the same lock, so nothing comes between the look and the suspension. The model
  * of this is test/spin/waiting.pml.
  * SPDX-License-Identifier: Apache-2.0

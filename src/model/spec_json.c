@@ -16,7 +16,7 @@
 struct spec_in {
     struct call_spec s;
     struct bytes input, bytes, on_dead, on_timeout;
-    const struct json *backoff, *tags, *needs;
+    const struct json *backoff, *tags, *needs, *signal;
 };
 
 #define AT(field) offsetof(struct spec_in, field)
@@ -37,8 +37,21 @@ static const struct shape backoff_shape = { .name = "Backoff",
                                             .n = COUNT_OF(backoff_fields),
                                             .prefix = "backoff." };
 
+static const struct field signal_fields[] = {
+    { "name", FIELD_NAME, offsetof(struct signal_spec, name), FIELD_MUST,
+      .about = "for which the run waits, now or later" },
+    { "value", FIELD_JSON, offsetof(struct signal_spec, value), .dflt = "null",
+      .about = "any JSON value" },
+    { "key", FIELD_NAME, offsetof(struct signal_spec, key), FIELD_NULL,
+      .about = "the same key is one signal" },
+};
+static const struct shape signal_shape = { .name = "StartSignal",
+                                           .v = signal_fields,
+                                           .n = COUNT_OF(signal_fields),
+                                           .prefix = "signal." };
+
 /* Names are checked by call_spec_settle(), for all ways to submit. The first field belongs only to
- * a session's request, the last only to other calls: each shape is a part of this table. */
+ * a session's request, the last two only to other calls: each shape is a part of this table. */
 enum {
     F_ID = 1,
     F_INPUT = 5,
@@ -107,19 +120,24 @@ static const struct field spec_fields[] = {
                "not begun; a workflow undoes what it did" },
     { "key", FIELD_TEXT, AT(s.key), FIELD_NULL, .unit = NAME_UNIT,
       .about = "calls of one key run one at a time, in order" },
+    { "signal", FIELD_OBJECT, AT(signal), FIELD_NULL, .shape = &signal_shape,
+      .about = "for a workflow: start it, or signal the one that exists, in one commit" },
 };
 const struct shape spec_shape = { .name = "CallSpec",
                                   .v = spec_fields + 1,
-                                  .n = COUNT_OF(spec_fields) - 1 };
+                                  .n = COUNT_OF(spec_fields) - 2 };
+const struct shape submit_shape = { .name = "Submit",
+                                    .v = spec_fields + 1,
+                                    .n = COUNT_OF(spec_fields) - 1 };
 const struct shape session_shape = { .name = "SessionRequest",
                                      .v = spec_fields,
-                                     .n = COUNT_OF(spec_fields) - 1 };
+                                     .n = COUNT_OF(spec_fields) - 2 };
 
 /* The call of a schedule's ticks: they bring the id and the time. */
 #define BIT(i) (UINT64_C(1) << ((i)-1))
 const struct shape tick_spec_shape = { .name = "TickSpec",
                                        .v = spec_fields + 1,
-                                       .n = COUNT_OF(spec_fields) - 1,
+                                       .n = COUNT_OF(spec_fields) - 2,
                                        .without = BIT(F_ID) | BIT(F_RUN_AT) | BIT(F_EXPIRES_AT) };
 
 static enum pawl_status read_tags(struct arena *a, const struct json *tags, struct call_spec *s,
@@ -204,6 +222,19 @@ enum pawl_status spec_read_json(struct arena *a, const struct json *object, int6
 {
     struct spec_in in = { .s.timeout_us = call_timeout_us };
     enum pawl_status st = read_as(a, object, &spec_shape, &in, err);
+    *out = in.s;
+    return st;
+}
+
+enum pawl_status submit_read_json(struct arena *a, const struct json *object,
+                                  int64_t call_timeout_us, struct call_spec *out,
+                                  struct signal_spec *out_signal, struct pawl_err *err)
+{
+    struct spec_in in = { .s.timeout_us = call_timeout_us };
+    *out_signal = (struct signal_spec){ .value = BYTES("null") };
+    enum pawl_status st = read_as(a, object, &submit_shape, &in, err);
+    if (st == PAWL_OK && in.signal)
+        st = fields_read(a, in.signal, &signal_shape, out_signal, NULL, err);
     *out = in.s;
     return st;
 }

@@ -12,12 +12,22 @@
 #include "model/call.h"
 #include "model/fields.h"
 
-extern const struct shape spec_shape, session_shape, tick_spec_shape;
+extern const struct shape spec_shape, submit_shape, session_shape, tick_spec_shape;
 
 /* Read a call, without completing it (call_spec_settle). call_timeout_us 0: the model's default. */
 MUST_USE enum pawl_status spec_read_json(struct arena *a, const struct json *object,
                                          int64_t call_timeout_us, struct call_spec *out,
                                          struct pawl_err *err);
+/* A signal that starts a run. */
+struct signal_spec {
+    struct bytes name;  /* absent: there is none */
+    struct bytes value; /* JSON */
+    struct bytes key;   /* absent: none */
+};
+/* The same with the member `signal`. */
+MUST_USE enum pawl_status submit_read_json(struct arena *a, const struct json *object,
+                                           int64_t call_timeout_us, struct call_spec *out,
+                                           struct signal_spec *out_signal, struct pawl_err *err);
 /* Read a session's request: a call without a key, and whether it is cancelled when its wait is
  * over. Not completed. */
 MUST_USE enum pawl_status session_read_json(struct arena *a, const struct json *object,

@@ -93,3 +93,37 @@ enum wait_by wait_settled(const struct wait_seen *w, int64_t now_us)
         return WAIT_BY_CHILDREN;
     return w->until_us && w->until_us <= now_us ? WAIT_BY_TIME : WAIT_BY_NOTHING;
 }
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+static const char *const statuses[] = {
+    NULL, "running", "waiting", "completed", "failed", "compensating", "compensated", "cancelled",
+};
+
+const char *workflow_status_name(enum workflow_status status)
+{
+    return (size_t)status < COUNT_OF(statuses) ? statuses[status] : NULL;
+}
+
+enum workflow_status workflow_status_of(struct bytes name)
+{
+    for (size_t i = 1; i < COUNT_OF(statuses); i++)
+        if (bytes_eq(name, bytes_of(statuses[i])))
+            return (enum workflow_status)i;
+    return WORKFLOW_ANY;
+}
+
+const char *workflow_compensation_name(enum run_compensation c)
+{
+    switch (c) {
+    case UNDO_NONE:
+        break;
+    case UNDO_GOES_ON:
+        return "compensating";
+    case UNDO_DONE:
+        return "compensated";
+    case UNDO_FAILED:
+        return "failed";
+    }
+    return NULL;
+}

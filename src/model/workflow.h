@@ -67,6 +67,30 @@ struct bytes step_name_plain(struct bytes stored, int64_t *out_nth);
 struct bytes step_child_id(struct arena *a, struct bytes parent, int64_t generation,
                            struct bytes name, int64_t nth);
 
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+/* What is shown of a run. */
+#define WORKFLOW_STATUS_WORDS "running|waiting|completed|failed|compensating|compensated|cancelled"
+enum workflow_status {
+    WORKFLOW_ANY,
+    WORKFLOW_RUNNING,
+    WORKFLOW_WAITING,
+    WORKFLOW_COMPLETED,
+    WORKFLOW_FAILED,
+    WORKFLOW_COMPENSATING,
+    WORKFLOW_COMPENSATED,
+    WORKFLOW_CANCELLED,
+};
+/* Its name in the API; NULL for WORKFLOW_ANY. */
+const char *workflow_status_name(enum workflow_status status);
+/* The status with this name; WORKFLOW_ANY: none has it. */
+enum workflow_status workflow_status_of(struct bytes name);
+
+/* What is known of the undoing of a run. Stored numbers. */
+enum run_compensation { UNDO_NONE, UNDO_GOES_ON, UNDO_DONE, UNDO_FAILED };
+/* Its name in the API; NULL for UNDO_NONE. */
+const char *workflow_compensation_name(enum run_compensation c);
+
 /* ---- Waits ----------------------------------------------------------------------------------- */
 
 /* For what a run waits, as bits that are stored. */

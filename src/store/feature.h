@@ -212,7 +212,7 @@ MUST_USE enum pawl_status feature_call_named(struct ledger *d, struct bytes id,
 
 /* A flow is a call that has begun to take steps. From then on it is PROCESSING to everybody until
  * it ends, also while it waits and no lease holds it; only a worker that has NEED_STEPS gets it.
- * The first three act on the call that the fence of `op`, an OP_FEATURE, names. */
+ * The first four act on the call that the fence of `op`, an OP_FEATURE, names. */
 
 /* Later than every time: a flow that waits for an event alone. */
 #define FLOW_NEVER_US TIME_LAST_US
@@ -223,6 +223,9 @@ MUST_USE enum pawl_status feature_call_named(struct ledger *d, struct bytes id,
  * without a lane. */
 MUST_USE enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_cancel,
                                              struct pawl_err *err);
+/* When the lease of the fence was claimed, and who has it: its worker, or else its node. */
+MUST_USE enum pawl_status feature_claimed(struct ledger *d, const struct op *op, int64_t *out_us,
+                                          struct bytes *out_owner, struct pawl_err *err);
 /* A step of it is stored: attempts and losses count anew, and its timeout begins anew. */
 MUST_USE enum pawl_status feature_flow_step(struct ledger *d, const struct op *op,
                                             struct pawl_err *err);

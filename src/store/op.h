@@ -131,6 +131,7 @@ struct finish_item {
     struct bytes queue; /* the call's; absent: the item was answered before. Borrowed from the
                            engine until its next commit */
     struct bytes type;  /* with queue, and borrowed like it */
+    bool flow; /* with queue: it has begun to take steps, so PENDING is shown as PROCESSING */
 };
 struct finish {
     struct token token;
@@ -312,6 +313,7 @@ struct feature_op {
     struct token token; /* with `seq` the fence: this lease holds this call open, else LOST_LEASE.
                            None: no fence */
     int64_t seq;
+    struct bytes id; /* with `token` and `seq` 0: the call's id; `seq` is set then */
     /* answer */
     bool brings;   /* calls may be due now that were not before */
     bool timed;    /* what the feature does by the clock may be due earlier than before */

@@ -35,6 +35,7 @@ static void copy_claim(struct arena *a, struct claim *c)
 
 static void copy_feature(struct arena *a, struct feature_op *q)
 {
+    q->id = arena_copy(a, q->id);
     q->ctx = q->of->copy ? q->of->copy(a, q->ctx) : q->ctx;
 }
 

@@ -479,7 +479,7 @@ TEST(what_a_lost_answer_stored_is_stored_once)
                                                   "4 paid#2 signal waiting \n"
                                                   "5 undo:charge undo completed ",
                                                   id));
-        pass_end(&r, END_RESULT);
+        end_pass(&r, END_RESULT);
         EQ_INT(get(b, id).state, PAWL_CANCELLED);
     }
 }

@@ -271,6 +271,8 @@ TEST(a_monitor_sees_no_contents, .deadline_s = 120)
     does(db, "SELECT `key`, state, waiting FROM pawl_key");
     does(db, "SELECT type, `key`, version FROM pawl_object");
     does(db, "SELECT cron_name, scheduled_time, status, `call` FROM pawl_cron_runs");
+    does(db, "SELECT id, workflow_name, status, current_step FROM pawl_workflow_runs");
+    does(db, "SELECT workflow_run_id, step_name, no, status FROM pawl_workflow_steps");
     does(db, "SELECT name, next_at FROM pawl_schedule");
     static const char *const forbidden[] = {
         "SELECT input FROM pawl_call",
@@ -291,6 +293,9 @@ TEST(a_monitor_sees_no_contents, .deadline_s = 120)
         "SELECT input FROM pawl_inbox",
         "SELECT spec FROM pawl_schedule",
         "SELECT error FROM pawl_cron_runs",
+        "SELECT input FROM pawl_workflow_runs",
+        "SELECT result FROM pawl_workflow_steps",
+        "SELECT value FROM pawl_signal",
         "INSERT INTO pawl_queue VALUES ('q', 1)",
         "UPDATE pawl_node SET dead = 1",
         "DELETE FROM pawl_call",

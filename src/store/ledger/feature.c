@@ -84,11 +84,35 @@ static struct loading *collect(struct ledger *c, struct op *const *v, size_t n, 
     return c->scratch.failed ? NULL : out;
 }
 
+/* Find the call that the operation names by its id; 0: there is none. */
+static enum pawl_status seq_find(struct ledger *c, struct feature_op *q, struct pawl_err *err)
+{
+    struct led_lease *l = NULL;
+    struct led_id *id;
+    size_t at = 0;
+    if (token_none(q->token) || q->seq || !q->id.data)
+        return PAWL_OK;
+    enum pawl_status st = led_lease_get(c, &q->token, &l, err);
+    if (st == PAWL_OK && l && l->cached)
+        q->seq = led_cache_seq(c, &q->token, q->id, &at);
+    if (st != PAWL_OK || q->seq)
+        return st;
+    st = led_id_get(c, q->id, &id, err);
+    if (st == PAWL_OK)
+        q->seq = id->seq;
+    return st;
+}
+
 enum pawl_status led_features_load(struct ledger *c, struct op *const *v, size_t n,
                                    struct pawl_err *err)
 {
     size_t m = 0;
     enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < n && st == PAWL_OK; i++)
+        if (v[i]->kind == OP_FEATURE)
+            st = seq_find(c, &v[i]->feature, err);
+    if (st != PAWL_OK)
+        return st;
     struct loading *all = collect(c, v, n, &m);
     struct op **sorted = arena_alloc(&c->scratch, (m + 1) * sizeof(struct op *));
     if (!all || !sorted)
@@ -121,8 +145,7 @@ static enum pawl_status fence(struct ledger *c, struct op *op, struct pawl_err *
     if (st != PAWL_OK)
         return st;
     ssize_t i = l && !led_lease_over(l, c->now_us) ? led_lease_find(l, q->seq) : -1;
-    return i >= 0 && l->state[i] == HELD_OPEN ? PAWL_OK
-                                              : op_not_held(op, &q->token, BYTES_NONE, q->seq);
+    return i >= 0 && l->state[i] == HELD_OPEN ? PAWL_OK : op_not_held(op, &q->token, q->id, q->seq);
 }
 
 /* `loaded`: its rows were loaded in this transaction. */
@@ -158,7 +181,7 @@ static enum pawl_status former(struct ledger *c, struct op *op, bool loaded, str
 enum pawl_status led_feature(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     enum pawl_status st = fence(c, op, err);
-    if (st == PAWL_OK && op->status == PAWL_LOST_LEASE && op->feature.of->former)
+    if (st == PAWL_OK && op->status == PAWL_LOST_LEASE && op->feature.of->former && op->feature.seq)
         return former(c, op, c->tx->loaded, err);
     return st == PAWL_OK && op->status == PAWL_OK ? decide(c, op, c->tx->loaded, err) : st;
 }
@@ -186,6 +209,7 @@ enum pawl_status led_feature_with(struct ledger *c, struct op *op, struct finish
     if (!*out)
         return err_no_memory(err, "a finish");
     op_clear(*out);
+    (*out)->feature.seq = it->seq_found; /* it was loaded as this one, or is read now */
     enum pawl_status st = decide(c, *out, loaded && c->tx->loaded, err);
     it->with->brings = (*out)->feature.brings;
     it->with->repeated = (*out)->feature.repeated;

@@ -293,6 +293,7 @@ static enum pawl_status items_find(struct ledger *c, struct op *op, struct finis
         it->state = 0;
         it->run_at_us = it->finished_us = it->version = 0;
         it->error_out = it->queue = it->type = BYTES_NONE;
+        it->flow = false;
         seqs[i] = it->seq_found;
     }
     led_sort(seqs, f->n, sizeof *seqs, compare_seqs);
@@ -556,6 +557,7 @@ static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_l
         return st;
     it->queue = lane->names.queue;
     it->type = lane->names.type;
+    it->flow = lane->flow;
     st = led_attempt_end(c, l, i, &e, &call, err);
     if (st != PAWL_OK)
         return st;

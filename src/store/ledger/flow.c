@@ -301,6 +301,18 @@ enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_c
     return PAWL_OK;
 }
 
+enum pawl_status feature_claimed(struct ledger *d, const struct op *op, int64_t *out_us,
+                                 struct bytes *out_owner, struct pawl_err *err)
+{
+    struct fenced f;
+    enum pawl_status st = fenced_call(d, op, &f, err);
+    if (st != PAWL_OK)
+        return st;
+    *out_us = f.l->claimed_us;
+    *out_owner = f.l->worker.data ? f.l->worker : f.l->node;
+    return PAWL_OK;
+}
+
 enum pawl_status feature_flow_step(struct ledger *d, const struct op *op, struct pawl_err *err)
 {
     struct fenced f;

@@ -147,6 +147,7 @@ static void foresee_finish(struct ledger *c, struct foreseen *f, const struct fi
 
 static void foresee(struct ledger *c, struct foreseen *f, const struct op *op, bool fill)
 {
+    size_t at = 0;
     switch (op->kind) {
     case OP_ACCEPT:
         /* With one writer, led_id_claim() reads and inserts them. */
@@ -173,6 +174,11 @@ static void foresee(struct ledger *c, struct foreseen *f, const struct op *op, b
         if (fill)
             f->tokens[f->n_tokens] = op->feature.token;
         f->n_tokens++;
+        if (op->feature.seq || led_cache_seq(c, &op->feature.token, op->feature.id, &at))
+            break;
+        if (fill)
+            f->ids[f->n_ids] = op->feature.id;
+        f->n_ids++;
         break;
     case OP_CLAIM:
         if (fill)

@@ -115,12 +115,8 @@ static enum pawl_status rows_read(struct moving *m, const struct led_rows *r, st
         enum pawl_status st = led_number_check(led_get_int(r, i, IN_N), "a row of the inbox", err);
         if (st != PAWL_OK)
             return st;
-        if (led_get(r, i, IN_KIND).data) {
-            st = hand_over(m, r, i, err);
-            if (st != PAWL_OK)
-                return st;
-            continue;
-        }
+        if (led_get(r, i, IN_KIND).data)
+            continue; /* features_take() */
         st = spec_read(m->c, r, i, &m->v[m->n], &why);
         if (st == PAWL_NO_MEMORY)
             return err_no_memory(err, "the inbox");
@@ -130,6 +126,18 @@ static enum pawl_status rows_read(struct moving *m, const struct led_rows *r, st
             refuse(m, led_get_int(r, i, IN_N), &why);
     }
     return PAWL_OK;
+}
+
+/* Hand the rows of features over, after the calls: a feature may speak of a call of the same
+ * transaction. */
+static enum pawl_status features_take(struct moving *m, const struct led_rows *r,
+                                      struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (int i = 0; i < r->n && st == PAWL_OK; i++)
+        if (led_get(r, i, IN_KIND).data)
+            st = hand_over(m, r, i, err);
+    return st;
 }
 
 /* ---- Accepting ------------------------------------------------------------------------------- */
@@ -211,6 +219,8 @@ enum pawl_status led_inbox_move(struct ledger *c, int max, struct pawl_err *err)
     st = rows_read(&m, r, err);
     if (st == PAWL_OK)
         st = accept(&m, err);
+    if (st == PAWL_OK)
+        st = features_take(&m, r, err);
     /* Every row that was taken is removed or refused: else it would be accepted again. */
     CHECK(st != PAWL_OK || c->scratch.failed || m.gone.n + m.refused.n == (size_t)r->n);
     return st == PAWL_OK ? rows_write(&m, err) : st;

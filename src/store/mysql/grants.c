@@ -27,9 +27,10 @@ struct right {
  * added up, those in `change` when their connection has been silent for a day; `meta` has the row
  * that makers of lanes lock. */
 static const struct right app_rights[] = {
-    { "SELECT", { "attempt", "cancel", "change", "expiry",    "find",  "gone",   "guard",  "hint",
-                  "id",      "key",    "lane",   "leader",    "lease", "line",   "number", "object",
-                  "outcome", "queue",  "ready",  "migration", "node",  "version" } },
+    { "SELECT",
+      { "attempt", "cancel", "change", "expiry",    "find",  "gone",    "guard",   "hint",
+        "id",      "key",    "lane",   "leader",    "lease", "line",    "number",  "object",
+        "outcome", "queue",  "ready",  "migration", "node",  "version", "workflow" } },
     { "SELECT, INSERT", { "call", "tag" } },
     { "SELECT, INSERT, UPDATE", { "reserve" } },
     { "SELECT, UPDATE", { "meta" } },
@@ -75,6 +76,18 @@ static const struct {
     { "schedule", "name, version, paused, zone_data, due_at, next_at, next_local, last_at,\n"
                   "  last_local, last_id, last_seq, waiting_at, created_at, updated_at" },
     { "tick", "name, at, no, kind, reason, zone, count, call_id, node, created_at" },
+    { "workflow", "seq, rev, generation, version, next_no, steps, bytes, waits, deadline,\n"
+                  "  next_signal, unread, flags, undoing_at, reason, compensation, undone,\n"
+                  "  last_done_at, created_at, name, shown, wait_at" },
+    { "step", "seq, no, name, nth, kind, status, form, attempts, undos, until_at, awaits, node,\n"
+              "  started_at, completed_at" },
+    { "signal", "seq, no, name, form, at, used, used_at" },
+    { "published", "seq, name, form, at" },
+    { "child", "parent, child, id, awaited, ended" },
+    { "workflow_runs", "id, workflow_name, status, current_step, started_at, completed_at,\n"
+                       "  compensation_status, trace_id, version" },
+    { "workflow_steps", "id, workflow_run_id, step_name, no, kind, status, attempts, node,\n"
+                        "  started_at, completed_at" },
     { "cron_runs", "id, cron_name, scheduled_time, timezone, status, reason, count, `call`,\n"
                    "  node_id, started_at, completed_at" },
 };

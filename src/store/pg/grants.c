@@ -11,7 +11,7 @@
 static const char app[] =
     "-- %1$s submits in its own transactions, and sees the calls it submitted.\n"
     "GRANT USAGE ON SCHEMA \"%2$s\" TO \"%1$s\";\n"
-    "GRANT EXECUTE ON FUNCTION \"%2$s\".submit TO \"%1$s\";\n"
+    "GRANT EXECUTE ON FUNCTION \"%2$s\".submit, \"%2$s\".signal TO \"%1$s\";\n"
     "GRANT SELECT ON \"%2$s\".own_calls TO \"%1$s\";\n";
 
 static const char monitor[] =
@@ -25,7 +25,13 @@ static const char monitor[] =
     "  ON \"%2$s\".inbox_conflicts TO \"%1$s\";\n"
     "GRANT SELECT (id, cron_name, scheduled_time, timezone, status, reason, count, call, node_id,\n"
     "              started_at, completed_at)\n"
-    "  ON \"%2$s\".cron_runs TO \"%1$s\";\n";
+    "  ON \"%2$s\".cron_runs TO \"%1$s\";\n"
+    "GRANT SELECT (id, workflow_name, status, current_step, started_at, completed_at,\n"
+    "              compensation_status, trace_id, version)\n"
+    "  ON \"%2$s\".workflow_runs TO \"%1$s\";\n"
+    "GRANT SELECT (id, workflow_run_id, step_name, no, kind, status, attempts, node, started_at,\n"
+    "              completed_at)\n"
+    "  ON \"%2$s\".workflow_steps TO \"%1$s\";\n";
 
 /* What versions before schema step 7 granted is revoked first: CREATE in the schema, or TRIGGER
  * on one of its tables, lets a role run code with the owner's rights, through `submit`. */
