@@ -611,9 +611,9 @@ struct pawl_schedule {
     int64_t every_us;     /* from 1 s; counted from starts_at_us, else from 1970 */
     const int64_t *at_us; /* n_at times */
     size_t n_at;
-    const char *zone;      /* an IANA name; default "UTC" */
-    struct pawl_spec call; /* what is submitted: without id, run_at and expires_at; its delay and
-                              expires_in count from the tick */
+    const char *zone;             /* an IANA name; default "UTC" */
+    const struct pawl_spec *call; /* what is submitted: without id, run_at and expires_at; its delay
+                                     and expires_in count from the tick */
     enum pawl_catch_up catch_up;
     int64_t catch_up_for_us; /* default 1 h */
     enum pawl_overlap overlap;

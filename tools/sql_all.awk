@@ -4,6 +4,7 @@
 #
 #     pawl.schedule            a table
 #     $1:int $2:text $3:bytes  values
+#     $1:now                   a time; 0: the server's clock
 #     $1:int[]                 one value of a column of them, in
 #     INSERT ... rows($1:int[], $2:text[])
 #     each UPDATE | DELETE | SELECT ...      the statement once for each value; it names every column
@@ -39,8 +40,13 @@ function value_in(engine, it,    number, type)
     type = substr(it, index(it, ":") + 1)
     if (engine == "sqlite")
         return "?" number
+    if (engine == "mysql" && type == "now")
+        return "IF($" number " > 0, $" number ", CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED))"
     if (engine == "mysql")
         return "$" number
+    if (type == "now")
+        return "CASE WHEN $" number "::bigint > 0 THEN $" number "::bigint " \
+            "ELSE (extract(epoch FROM clock_timestamp()) * 1000000)::bigint END"
     if (sub(/\[\]$/, "", type))
         return "$" number "::" pg_type(type) "[]"
     return "$" number "::" pg_type(type)

@@ -32,14 +32,15 @@ PAWL_MODULE(m)
         pawl_on(m, "report", "run", report) != PAWL_OK)
         return;
     /* A run that takes longer than five minutes is not joined by a second one. */
-    pawl_schedule(m, &(struct pawl_schedule){ PAWL_SCHEDULE_INIT, .name = "tidy",
-                                              .every_us = 5 * 60 * INT64_C(1000000),
-                                              .overlap = PAWL_OVERLAP_SKIP,
-                                              .call = { PAWL_SPEC_INIT, .type = "tidy" } });
-    /* After a night without a process the newest report is made up for, up to six hours late. */
     pawl_schedule(m, &(struct pawl_schedule){
-                         PAWL_SCHEDULE_INIT, .name = "report", .cron = "0 3 * * MON-FRI",
-                         .zone = "Europe/Berlin", .catch_up_for_us = 6 * 3600 * INT64_C(1000000),
-                         .call = { PAWL_SPEC_INIT, .type = "report",
-                                   .input = PAWL_TEXT("{\"kind\":\"daily\"}") } });
+                         PAWL_SCHEDULE_INIT, .name = "tidy", .every_us = 5 * 60 * INT64_C(1000000),
+                         .overlap = PAWL_OVERLAP_SKIP,
+                         .call = &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "tidy" } });
+    /* After a night without a process the newest report is made up for, up to six hours late. */
+    pawl_schedule(m,
+                  &(struct pawl_schedule){
+                      PAWL_SCHEDULE_INIT, .name = "report", .cron = "0 3 * * MON-FRI",
+                      .zone = "Europe/Berlin", .catch_up_for_us = 6 * 3600 * INT64_C(1000000),
+                      .call = &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "report",
+                                                   .input = PAWL_TEXT("{\"kind\":\"daily\"}") } });
 }

@@ -20,6 +20,12 @@ FOR UPDATE SKIP LOCKED;
 -- out:  due_at bigint
 SELECT due_at FROM pawl.schedule WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1;
 
+-- name: cron_look
+-- in:   now bigint; 0: the server's clock
+-- out:  now bigint, due_at bigint
+-- why:  cron_next for a process that waits: the clock in the same statement, without a transaction.
+SELECT $1:now, (SELECT due_at FROM pawl.schedule WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1);
+
 -- name: cron_of_call
 -- in:   seq bigint[]
 -- out:  name
@@ -87,6 +93,12 @@ SELECT name, spec, version, paused, zone_data, due_at, next_at, next_local, last
        waiting_at, created_at, updated_at
 FROM pawl.schedule WHERE name > $1:text ORDER BY name LIMIT $2:int;
 
+-- name: cron_ahead
+-- in:   time bigint
+-- out:  count, name of the first, the latest last_at: of those that ticked for a later time
+-- why:  For doctor, which may read all of them; the spec is not for every account.
+SELECT count(*), min(name), max(last_at) FROM pawl.schedule WHERE last_at > $1:int;
+
 -- name: tick_add
 -- why:  A tick is recorded once.
 INSERT ONCE INTO pawl.tick (name, at, no, kind, reason, zone, count, call_id, node, created_at)
@@ -97,6 +109,13 @@ rows($1:text[], $2:int[], $3:int[], $4:int[], $5:text[], $6:text[], $7:int[], $8
 -- out:  at, no, kind, reason, zone, count, call_id, node, created_at
 SELECT at, no, kind, reason, zone, count, call_id, node, created_at FROM pawl.tick
 WHERE name = $1:text AND at <= $2:int AND (at < $2:int OR no < $3:int) ORDER BY at DESC, no DESC LIMIT $4:int;
+
+-- name: tick_last
+-- in:   name text[]
+-- out:  as tick_list, then name
+-- why:  The newest of each name. A page of schedules costs one statement, and of each name one row is read.
+each SELECT at, no, kind, reason, zone, count, call_id, node, created_at, name FROM pawl.tick
+WHERE name = $1:text[] ORDER BY at DESC, no DESC LIMIT 1;
 
 -- name: tick_old
 -- in:   before bigint, max int

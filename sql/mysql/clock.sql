@@ -56,11 +56,12 @@ uncounted INSERT INTO pawl_reserve (name, upto) VALUES ($1, $2) ON DUPLICATE KEY
 
 -- name: look
 -- in:   now bigint, token bytea, node text, boot text
--- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint
+-- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint,
+--       version bigint, as change_sum
 -- why:  Runs outside of any transaction, and is most of the time all that a sweep or a claim needs: does a lease with
 --       this token exist, does another boot have the node's name, and when is there something to sweep or to claim.
 --       Everything that a sweep or a claim processes must be asked for here, or an idle process never finds it. now
---       0: the server's clock.
+--       0: the server's clock. The version is there because an idle node asks for it even more often.
 SELECT IF($1 > 0, $1, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)),
   (SELECT COUNT(*) FROM pawl_lease WHERE token = $2),
   (SELECT COUNT(*) FROM pawl_node WHERE node = $3 AND (dead <> 0 OR boot <> $4)),
@@ -69,7 +70,8 @@ SELECT IF($1 > 0, $1, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)),
   (SELECT `until` FROM pawl_lease FORCE INDEX (lease_until) WHERE `until` > 0 ORDER BY `until` LIMIT 1),
   (SELECT due FROM pawl_line FORCE INDEX (line_later) WHERE due > 0 ORDER BY due LIMIT 1),
   (SELECT MIN(p.run_at) FROM (SELECT MIN(run_at) AS run_at FROM pawl_ready FORCE INDEX (ready_due)
-                              GROUP BY track, `rank`) p);
+                              GROUP BY track, `rank`) p),
+  (SELECT CAST(MOD(COALESCE(SUM(n), 0), 9223372036854775807) AS SIGNED) FROM pawl_change WHERE conn <> CONNECTION_ID());
 
 -- name: change_add
 -- in:   now bigint

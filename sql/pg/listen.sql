@@ -19,7 +19,8 @@ SELECT pg_notify($1::text, $2::text);
 
 -- name: look
 -- in:   now bigint, token bytea, node text, boot text
--- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint
+-- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint,
+--       version bigint: 0, asked elsewhere
 -- why:  Runs outside of any transaction, and is most of the time all that a sweep or a claim needs: does a lease with
 --       this token exist, does another boot have the node's name, and when is there something to sweep or to claim;
 --       calls in the inbox count like key notes. Everything that a sweep or a claim processes must be asked for here,
@@ -38,7 +39,8 @@ SELECT CASE WHEN $1::bigint > 0 THEN $1::bigint ELSE (extract(epoch FROM clock_t
   (SELECT expires_at FROM pawl.expiry ORDER BY expires_at LIMIT 1),
   (SELECT until FROM pawl.lease WHERE until IS NOT NULL ORDER BY until LIMIT 1),
   (SELECT run_at FROM pawl.line WHERE pos < 0 ORDER BY run_at LIMIT 1),
-  (SELECT min(run_at) FROM p);
+  (SELECT min(run_at) FROM p),
+  0;
 
 -- name: script_lock
 -- why:  When two processes run CREATE TABLE IF NOT EXISTS at the same time, the second one fails.

@@ -197,7 +197,8 @@ SELECT role, node, boot, epoch, acquired_at, until FROM pawl_leader ORDER BY rol
 
 -- name: look
 -- in:   now bigint, token bytea, node text, boot text
--- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint
+-- out:  now bigint, lease int, replaced int, hint int, expires_at bigint, until bigint, joins_at bigint, run_at bigint,
+--       version bigint: 0, asked elsewhere
 -- why:  Runs outside of any transaction, and is most of the time all that a sweep or a claim needs: an idle process
 --       does not take the write lock. Everything that a sweep or a claim processes must be asked for here, or an idle
 --       process never finds it.
@@ -208,4 +209,5 @@ SELECT ?1,
   (SELECT expires_at FROM pawl_expiry ORDER BY expires_at LIMIT 1),
   (SELECT until FROM pawl_lease INDEXED BY pawl_lease_until WHERE until IS NOT NULL ORDER BY until LIMIT 1),
   (SELECT run_at FROM pawl_line INDEXED BY pawl_line_later WHERE pos < 0 ORDER BY run_at LIMIT 1),
-  (SELECT run_at FROM pawl_ready LIMIT 1);
+  (SELECT run_at FROM pawl_ready LIMIT 1),
+  0;

@@ -61,7 +61,8 @@ size_t api_body_max(const struct http_request *r, void *api);
 /* The http_conf.error_body: the JSON body for a refusal of the HTTP server itself, in `a`; "{}"
  * without memory. */
 struct bytes api_error_body(struct arena *a, int status, const char *text, void *api);
-/* Use new tokens, origins and hosts (SIGHUP). On an error the old ones stay. Loop thread. */
+/* Use new tokens, origins and hosts (SIGHUP), and refuse the requests that wait and may not be
+ * asked any more. On an error the old ones stay. Loop thread. */
 MUST_USE enum pawl_status api_reload(struct api *api, const struct api_conf *conf,
                                      struct pawl_err *err);
 /* The server is stopping: answer every waiting caller with its call as it is now, and end claims

@@ -19,6 +19,7 @@
 #include "api/reply.h"
 #include "api/route.h"
 #include "api/routes.h"
+#include "api/wait.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -163,6 +164,23 @@ void ask_read_end(struct ask_read *rd)
     arena_release(&rd->arena);
 }
 
+struct pawl_err ask_read_why(struct ask_read *rd)
+{
+    struct pawl_err err = rd->err;
+    err.status = rd->status;
+    ask_read_end(rd);
+    return err;
+}
+
+bool ask_read_failed(struct ask_read *rd)
+{
+    if (rd->status == PAWL_OK)
+        return false;
+    struct pawl_err err = ask_read_why(rd);
+    ask_fail(rd->ask, &err);
+    return true;
+}
+
 /* ---- A request arrives ----------------------------------------------------------------------- */
 
 /* A route without a body takes an empty one, or an object without members. */
@@ -220,6 +238,7 @@ static void handle(struct ask *q)
     if (m == MATCH_FOUND && q->route->run == route_metrics && q->api->metrics_open)
         may |= MAY_OPEN;
     enum pawl_status st = auth_check(q->api->auth, q->r, may, &q->who, &err);
+    q->reloads = q->api->reloads;
     if (st != PAWL_OK) {
         ask_fail(q, &err);
     } else if (m == MATCH_NONE) {
@@ -317,6 +336,8 @@ enum pawl_status api_reload(struct api *api, const struct api_conf *conf, struct
     auth_close(api->auth); /* Requests that were let in have copies of what they need. */
     api->auth = fresh;
     api->metrics_open = conf->metrics_open;
+    api->reloads++;
+    timed_wait_check(api);
     return PAWL_OK;
 }
 

@@ -36,6 +36,9 @@ struct ask {
     struct bytes path[ASK_PARAMS_MAX]; /* the `{...}` of the pattern, decoded; each a valid name */
     struct value query[ASK_QUERY_MAX]; /* in the order of route->params */
     struct timed_wait *timed;          /* set while it waits (wait.h) */
+    unsigned reloads;                  /* api->reloads when its token was checked */
+    enum pawl_status revoked;          /* not PAWL_OK: why the token may not ask any more */
+    bool only_asks;                    /* it changes nothing, whatever its method: not audited */
 };
 
 /* The value of a query parameter of this route, by name; .given false when it was not there. The

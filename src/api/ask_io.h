@@ -57,5 +57,9 @@ struct ask_read {
 void ask_read(struct ask *q, struct ask_read *rd);
 /* Free what it read. */
 void ask_read_end(struct ask_read *rd);
+/* The same for one that failed. Returns why. */
+struct pawl_err ask_read_why(struct ask_read *rd);
+/* Did it fail? Then it has been freed, and the ask has ended with why. */
+bool ask_read_failed(struct ask_read *rd);
 
 #endif

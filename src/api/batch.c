@@ -134,7 +134,9 @@ static enum pawl_status read_lines(struct batch *b)
                        b->ask->api->batch_len_max);
     while (next_line(&rest, &line))
         n++;
-    enum pawl_status st = make_room(b, n);
+    enum pawl_status st = body_plain(r, &b->err);
+    if (st == PAWL_OK)
+        st = make_room(b, n);
     rest = r->body;
     while (st == PAWL_OK && next_line(&rest, &line)) {
         struct pawl_err why;

@@ -11,6 +11,7 @@
 #include "api/route.h"
 #include "api/service.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "model/fields.h"
 
 /* The content type without its parameters. */
@@ -49,6 +50,15 @@ bool body_is_ndjson(const struct http_request *r)
            is_type(t, "application/jsonl") || is_type(t, "application/x-jsonlines");
 }
 
+enum pawl_status body_plain(const struct http_request *r, struct pawl_err *err)
+{
+    struct bytes how = http_header(r, "content-encoding");
+    if (!how.len || is_type(how, "identity"))
+        return PAWL_OK;
+    return err_set(err, PAWL_MEDIA, "the body is encoded as %.*s; send it as it is",
+                   (int)MIN(how.len, 100), how.data);
+}
+
 enum pawl_status body_json(struct ask *q, bool empty_ok, struct json **out, struct pawl_err *err)
 {
     const struct http_request *r = q->r;
@@ -58,13 +68,16 @@ enum pawl_status body_json(struct ask *q, bool empty_ok, struct json **out, stru
                        api_body_max(r, q->api));
     if (!r->body.len)
         return empty_ok ? PAWL_OK : err_set(err, PAWL_INVALID, "the body is empty");
+    enum pawl_status st = body_plain(r, err);
+    if (st != PAWL_OK)
+        return st;
     if (!body_is_json(r)) {
         struct bytes type = media_type(r);
         return err_set(err, PAWL_MEDIA, "the body's type is %.*s; send application/json",
                        (int)MIN(type.len, 100), type.data);
     }
     struct pawl_err why;
-    enum pawl_status st = json_parse(q->a, r->body, out, &why);
+    st = json_parse(q->a, r->body, out, &why);
     return st == PAWL_OK ? st : err_set(err, st, "the body is not JSON: %.400s", why.text);
 }
 
@@ -73,6 +86,9 @@ enum pawl_status body_value(struct ask *q, bool empty_ok, struct payload *out, s
     struct json *body;
     *out = (struct payload){ 0 };
     enum pawl_status st = body_json(q, empty_ok, &body, err);
+    if (st == PAWL_OK && body && body->levels > JSON_DEPTH_MAX)
+        return err_set(err, PAWL_INVALID, "the body is nested deeper than %d levels",
+                       JSON_DEPTH_MAX);
     if (st == PAWL_OK && body)
         *out = (struct payload){ PAWL_JSON, body->raw };
     return st;

@@ -23,6 +23,8 @@ MUST_USE enum pawl_status body_object(struct ask *q, void *out, uint64_t *given,
  * empty_ok. */
 MUST_USE enum pawl_status body_value(struct ask *q, bool empty_ok, struct payload *out,
                                      struct pawl_err *err);
+/* MEDIA when the body is compressed: nothing here unpacks it. */
+MUST_USE enum pawl_status body_plain(const struct http_request *r, struct pawl_err *err);
 /* Is the content type one of NDJSON's? */
 bool body_is_ndjson(const struct http_request *r);
 

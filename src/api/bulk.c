@@ -108,11 +108,8 @@ static void bulk_found(struct ask_read *rd)
     struct bulk_one *v = arena_zalloc(q->a, k->page.n ? k->page.n : 1, sizeof *v);
     if (rd->status == PAWL_OK && !v)
         rd->status = err_no_memory(&rd->err, "changing calls");
-    if (rd->status != PAWL_OK) {
-        ask_read_end(rd);
-        ask_fail(q, &rd->err);
+    if (ask_read_failed(rd))
         return;
-    }
     k->n_out = 1; /* Counts this function, so that the answer waits until all writes are posted. */
     for (size_t i = 0; i < k->page.n; i++) {
         if (!bulk_fits(k, k->page.v[i].state))

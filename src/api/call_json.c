@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "model/needs.h"
 
 /* How much of an input or result a list shows. */
 #define CUT_LEN 4096
@@ -286,62 +285,4 @@ void call_add(struct buf *b, const struct call *c, unsigned show)
 unsigned ask_show(const struct ask *q, unsigned show)
 {
     return q->who.role == ROLE_MONITOR ? show & ~(unsigned)SHOW_ALL : show;
-}
-
-/* ---- Copies ---------------------------------------------------------------------------------- */
-
-/* Copies everything a call points at into one block: a first pass measures, a second one copies. */
-struct copying {
-    char *at; /* NULL: only measure */
-    size_t len;
-};
-
-static void copy_bytes(struct copying *c, struct bytes *b)
-{
-    if (!b->data)
-        return;
-    if (c->at) {
-        memcpy(c->at + c->len, b->data, b->len);
-        b->data = c->at + c->len;
-    }
-    c->len += b->len;
-}
-
-static void copy_all(struct copying *c, struct call *call)
-{
-    struct call_spec *s = &call->spec;
-    struct bytes *const places[] = { &s->id,          &s->type,     &s->method,
-                                     &s->key,         &s->queue,    &s->input.bytes,
-                                     &s->caller,      &s->client,   &s->parent,
-                                     &s->traceparent, &s->schedule, &call->result.bytes,
-                                     &call->error,    &call->node };
-    for (size_t i = 0; i < COUNT_OF(places); i++)
-        copy_bytes(c, places[i]);
-}
-
-static bool copy_tags(struct arena *a, struct call *out)
-{
-    size_t n = out->spec.n_tags;
-    struct tag *tags = n ? arena_alloc(a, n * sizeof *tags) : NULL;
-    if (n && !tags)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        tags[i] = (struct tag){ arena_copy(a, out->spec.tags[i].name),
-                                arena_copy(a, out->spec.tags[i].value) };
-    out->spec.tags = tags;
-    return !a->failed;
-}
-
-bool call_copy(struct arena *a, const struct call *c, struct call *out)
-{
-    struct copying copying = { 0 };
-    *out = *c;
-    copy_all(&copying, out);
-    copying.at = arena_alloc(a, copying.len + 1);
-    if (!copying.at)
-        return false;
-    copying.len = 0;
-    copy_all(&copying, out);
-    out->spec.needs = needs_copy(a, c->spec.needs, c->spec.n_needs);
-    return copy_tags(a, out);
 }

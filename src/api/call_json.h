@@ -32,8 +32,6 @@ enum {
 unsigned ask_show(const struct ask *q, unsigned show);
 /* Append `{"id":...}`: every field of the contract, except those that SHOW_NO_... leaves out. */
 void call_add(struct buf *b, const struct call *c, unsigned show);
-/* Copy a call and all it points at into `a`; false without memory. The thread that owns `a`. */
-bool call_copy(struct arena *a, const struct call *c, struct call *out);
 
 /* Append a member that is a string: a comma if needed, the name, the value. Absent: null. */
 void add_text(struct buf *b, const char *name, struct bytes text);

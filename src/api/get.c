@@ -325,9 +325,7 @@ static void archived_done(struct ask_read *rd)
     struct archive_read *ar = (struct archive_read *)rd;
     struct ask *q = rd->ask;
     if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
+        struct pawl_err err = ask_read_why(rd);
         ask_fail_id(q, &err, q->path[0]);
         return;
     }
@@ -467,9 +465,7 @@ static void attempts_done(struct ask_read *rd)
     struct ask *q = rd->ask;
     struct buf *b = ask_buf(q);
     if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
+        struct pawl_err err = ask_read_why(rd);
         refuse_found(q, &err, ar->id, &ar->found);
         return;
     }

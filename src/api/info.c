@@ -143,6 +143,7 @@ static const char page_table[] =
     "</pre>\n<p>The dashboard is not here yet. What is:</p>\n<table>\n"
     "<tr><td><a href=\"/v1/calls\">/v1/calls</a></td><td>the newest calls</td></tr>\n"
     "<tr><td><a href=\"/v1/queues\">/v1/queues</a></td><td>queues, how busy they are</td></tr>\n"
+    "<tr><td><a href=\"/v1/schedules\">/v1/schedules</a></td><td>calls by the clock</td></tr>\n"
     "<tr><td><a href=\"/v1/nodes\">/v1/nodes</a></td><td>who works</td></tr>\n"
     "<tr><td><a href=\"/v1/info\">/v1/info</a></td><td>version, engine, limits</td></tr>\n"
     "<tr><td><a href=\"/openapi.json\">/openapi.json</a></td><td>every route, in full</td></tr>\n"
@@ -183,9 +184,9 @@ static void curl_add(struct buf *b, const struct api *api)
     } else {
         html_add(b, "curl");
     }
-    html_add(b, " ");
+    html_add(b, " '"); /* to zsh a plain ? is a pattern that matches no file */
     html_add(b, at);
-    html_add(b, "/v1/calls?wait=10 -d '{\"type\":\"echo\",\"input\":\"hello\"}'");
+    html_add(b, "/v1/calls?wait=10' -d '{\"type\":\"echo\",\"input\":\"hello\"}'");
 }
 
 void route_home(struct ask *q)

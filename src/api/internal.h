@@ -20,6 +20,7 @@ struct api {
     const struct world *world;
     bool metrics_open, stopping;
     bool no_gateway;
+    unsigned reloads; /* how often api_reload() has changed the tokens */
     int64_t lease_us, call_timeout_us, session_wait_us;
     size_t input_len_max, batch_len_max;
     void (*audit)(const struct log_record *r, void *ctx);

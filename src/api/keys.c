@@ -48,11 +48,8 @@ static void keys_done(struct ask_read *rd)
 {
     const struct key_rows *rows = &((struct keys_read *)rd)->rows;
     struct ask *q = rd->ask;
-    if (rd->status != PAWL_OK) {
-        ask_read_end(rd);
-        ask_fail(q, &rd->err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"keys\":[");
     for (size_t i = 0; i < rows->n; i++)

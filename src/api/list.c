@@ -166,11 +166,8 @@ static void list_done(struct ask_read *rd)
     struct list_read *lr = (struct list_read *)rd;
     struct ask *q = rd->ask;
     struct buf *b = ask_buf(q);
-    if (rd->status != PAWL_OK) {
-        ask_read_end(rd);
-        ask_fail(q, &rd->err);
+    if (ask_read_failed(rd))
         return;
-    }
     buf_add_text(b, "{\"calls\":[");
     for (size_t i = 0; i < lr->page.n; i++) {
         json_add_comma(b);

@@ -69,7 +69,7 @@ static const struct total {
     TOTAL(failed_tries, "Attempts that ended in an error or timeout."),
     TOTAL(ended, "Calls that ended, whatever their status."),
     TOTAL(lost, "Results that came after their lease was over."),
-    TOTAL(commits, "Transactions of the store thread."),
+    TOTAL(commits, "Transactions of the threads that write, also those that failed."),
     TOTAL(repeats, "Finishes sent again because the database had not stored them."),
 #undef TOTAL
 };
@@ -124,9 +124,13 @@ static void exec_add(struct buf *b, struct exec *e)
 {
     struct exec_figures f;
     const struct exec_stats *s = exec_stats_of(e);
+    struct cron_unasked unasked;
+    cron_unasked(&unasked);
     for (size_t i = 0; i < COUNT_OF(totals); i++) {
         const atomic_int_least64_t *at = (const void *)((const char *)s + totals[i].at);
-        one(b, totals[i].name, "counter", totals[i].help, atomic_load(at));
+        bool takes = totals[i].at == offsetof(struct exec_stats, accepted);
+        one(b, totals[i].name, "counter", totals[i].help,
+            atomic_load(at) + (takes ? unasked.accepted : 0));
     }
     ticks_add(b, s);
     histogram_add(b, "pawl_group_operations", "Operations of one commit.", &s->group_ops, 1);

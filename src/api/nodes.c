@@ -101,7 +101,7 @@ static struct node_row here(struct ask *q, struct node_row r)
     if (api->server)
         http_stats(api->server, &http);
     if (api->server)
-        r.address = bytes_of(http_address(api->server));
+        r.address = bytes_of(http_reached_at(api->server));
     r.state = f.stopping || f.drained ? NODE_DRAINING : NODE_ACTIVE;
     r.slots = f.started ? f.slots : r.slots;
     r.busy = f.busy;
@@ -131,11 +131,8 @@ static void nodes_done(struct ask_read *rd)
     const struct node_rows *rows = &((struct nodes_read *)rd)->rows;
     char host[256];
     bool listed = false;
-    if (rd->status != PAWL_OK) {
-        ask_read_end(rd);
-        ask_fail(q, &rd->err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"nodes\":[");
     for (size_t i = 0; i < rows->n; i++) {
@@ -181,11 +178,8 @@ static void leaders_done(struct ask_read *rd)
 {
     struct ask *q = rd->ask;
     const struct leader_rows *rows = &((struct leaders_read *)rd)->rows;
-    if (rd->status != PAWL_OK) {
-        ask_read_end(rd);
-        ask_fail(q, &rd->err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"leaders\":[");
     for (size_t i = 0; i < rows->n; i++) {

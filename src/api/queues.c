@@ -51,11 +51,8 @@ static void queues_done(struct ask_read *rd)
 {
     struct ask *q = rd->ask;
     const struct queue_rows *rows = &((struct queues_read *)rd)->rows;
-    if (rd->status != PAWL_OK) {
-        ask_read_end(rd);
-        ask_fail(q, &rd->err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"queues\":[");
     for (size_t i = 0; i < rows->n; i++)

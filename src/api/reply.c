@@ -35,7 +35,7 @@ static void audit(struct ask *q, int status)
 {
     const struct api *api = q->api;
     if (!api->audit || !q->route || !q->route->audited || q->who.role != ROLE_ADMIN ||
-        status >= 400)
+        q->only_asks || status >= 400)
         return;
     const struct log_field fields[] = {
         LOG_TEXT("client", q->who.name.data ? q->who.name : BYTES("-")),
@@ -80,6 +80,12 @@ void ask_reply_raw(struct ask *q, const struct http_reply *reply)
     struct http_header headers[HEADERS_MAX + 3];
     struct http_reply with = with_cors(q, reply, headers);
     CHECK(!q->timed);
+    enum pawl_status revoked = q->revoked;
+    if (revoked != PAWL_OK) {
+        q->revoked = PAWL_OK;
+        ask_refusef(q, revoked, "the token lost this right while the request waited");
+        return;
+    }
     audit(q, reply->status);
     q->r->on_gone = NULL;
     api->n_asks--;

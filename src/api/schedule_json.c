@@ -14,15 +14,6 @@
 
 /* ---- What is computed ------------------------------------------------------------------------ */
 
-enum pawl_status zone_of(struct bytes name, const struct zone **out, struct pawl_err *err)
-{
-    struct pawl_err why = { 0 };
-    enum pawl_status st = zones_get(name, out, &why);
-    if (st == PAWL_OK)
-        return st;
-    return err_set(err, st, "%s%s", st == PAWL_INVALID ? "field \"zone\": " : "", why.text);
-}
-
 /* Coming times: the stored one first, unless it is due already. */
 static void next_fill(struct schedule_shown *s, const struct zone *z, int64_t now_us)
 {
@@ -38,25 +29,13 @@ static void next_fill(struct schedule_shown *s, const struct zone *z, int64_t no
         s->next[s->n_next++] = t.at_us;
 }
 
-static enum pawl_status last_fill(struct ask_read *rd, struct store *st, struct schedule_shown *s)
-{
-    const struct cron_run_query query = { .name = s->row.name, .limit = 1 };
-    struct cron_run_rows rows;
-    enum pawl_status status = cron_runs(st, &rd->arena, &query, &rows, &rd->err);
-    if (status == PAWL_OK && rows.n)
-        s->last = rows.v[0];
-    return status;
-}
-
-enum pawl_status schedule_show(struct ask_read *rd, struct store *st, int64_t now_us,
-                               struct schedule_shown *out)
+/* Fill what follows from the row. A text that cannot be read, or a zone, is told in out->error. */
+static enum pawl_status shown_fill(struct arena *a, int64_t now_us, struct schedule_shown *out,
+                                   struct pawl_err *err)
 {
     struct pawl_err why = { 0 };
     const struct zone *zone;
-    enum pawl_status status = last_fill(rd, st, out);
-    if (status != PAWL_OK)
-        return status;
-    status = schedule_stored(&rd->arena, out->row.name, out->row.spec, &out->s, &why);
+    enum pawl_status status = schedule_stored(a, out->row.name, out->row.spec, &out->s, &why);
     out->unknown = status != PAWL_OK;
     if (status == PAWL_OK) {
         out->note = out->s.rule.kind == SCHEDULE_CRON ? cron_note(&out->s.rule.cron) : NULL;
@@ -65,20 +44,28 @@ enum pawl_status schedule_show(struct ask_read *rd, struct store *st, int64_t no
     if (status == PAWL_OK)
         next_fill(out, zone, now_us);
     else if (status != PAWL_NO_MEMORY)
-        out->error = arena_text(&rd->arena, bytes_of(why.text));
-    return status == PAWL_NO_MEMORY || rd->arena.failed ? err_no_memory(&rd->err, "a schedule")
-                                                        : PAWL_OK;
+        out->error = arena_text(a, bytes_of(why.text));
+    return status == PAWL_NO_MEMORY || a->failed ? err_no_memory(err, "a schedule") : PAWL_OK;
+}
+
+enum pawl_status schedules_show(struct ask_read *rd, struct store *st, const struct cron_rows *rows,
+                                int64_t now_us, struct schedule_shown **out)
+{
+    struct schedule_shown *v = arena_zalloc(&rd->arena, rows->n + 1, sizeof *v);
+    struct cron_run *last;
+    *out = v;
+    if (!v)
+        return err_no_memory(&rd->err, "schedules");
+    enum pawl_status status = cron_last(st, &rd->arena, rows, &last, &rd->err);
+    for (size_t i = 0; status == PAWL_OK && i < rows->n; i++) {
+        v[i].row = rows->v[i];
+        v[i].last = last[i];
+        status = shown_fill(&rd->arena, now_us, &v[i], &rd->err);
+    }
+    return status;
 }
 
 /* ---- Printing -------------------------------------------------------------------------------- */
-
-static void add_word(struct buf *b, const char *name, const char *words, int at)
-{
-    struct bytes word = BYTES_NONE;
-    for (int i = 0; i <= at; i++)
-        word_next(&words, &word);
-    add_text(b, name, word);
-}
 
 static void add_times(struct buf *b, const char *name, const int64_t *v, size_t n)
 {
@@ -152,9 +139,9 @@ static void spec_add(struct buf *b, const struct schedule *s, bool contents)
     add_text(b, "zone", s->zone);
     json_add_name(b, "call");
     tick_write_json(b, &s->call, contents ? 0 : TICK_NO_INPUT | TICK_NO_TAGS);
-    add_word(b, "catch_up", CATCH_UP_WORDS, (int)s->catch_up);
+    add_text(b, "catch_up", word_of(CATCH_UP_WORDS, (int)s->catch_up));
     add_seconds(b, "catch_up_for", s->catch_up_for_us);
-    add_word(b, "overlap", OVERLAP_WORDS, (int)s->overlap);
+    add_text(b, "overlap", word_of(OVERLAP_WORDS, (int)s->overlap));
     add_seconds(b, "jitter", s->jitter_us);
     add_time(b, "starts_at", s->rule.starts_us);
     add_time(b, "ends_at", s->rule.ends_us);

@@ -25,13 +25,12 @@ struct schedule_shown {
     bool unknown;         /* with `error`: `s` is not filled */
     struct cron_run last; /* the newest run; `kind` 0: none is kept */
 };
-/* The zone of this name; errors are about the field `zone`. Any thread; may read a file. */
-MUST_USE enum pawl_status zone_of(struct bytes name, const struct zone **out, struct pawl_err *err);
-/* Fill *out from its row: read the stored text and the newest run, compute the coming times. A text
- * that cannot be read, or a zone, is told in out->error: one such schedule must not hide the others
- * of a list. */
-MUST_USE enum pawl_status schedule_show(struct ask_read *rd, struct store *st, int64_t now_us,
-                                        struct schedule_shown *out);
+/* Make *out, one for each of these rows, which are sorted by name: read the stored texts and the
+ * newest runs, compute the coming times. A text that cannot be read, or a zone, is told in its
+ * `error`: one such schedule must not hide the others of a list. */
+MUST_USE enum pawl_status schedules_show(struct ask_read *rd, struct store *st,
+                                         const struct cron_rows *rows, int64_t now_us,
+                                         struct schedule_shown **out);
 /* Append it as an object. `contents`: with input and tags of its call, and the error of its newest
  * run. */
 void schedule_json_add(struct buf *b, const struct schedule_shown *s, int64_t now_us,

@@ -15,6 +15,7 @@
 #include "api/routes.h"
 #include "api/schedule_json.h"
 #include "base/json.h"
+#include "feature/zones.h"
 #include "base/limits.h"
 #include "model/fields.h"
 
@@ -51,7 +52,7 @@ static enum pawl_status preview_work(struct ask_read *rd, struct store *s)
     const struct zone *z;
     struct schedule_tick t = { .at_us = p->from_us - 1 };
     (void)s;
-    enum pawl_status st = zone_of(p->zone, &z, &rd->err);
+    enum pawl_status st = zones_of_field(p->zone, &z, &rd->err);
     if (st != PAWL_OK)
         return st;
     p->v = arena_zalloc(&rd->arena, (size_t)p->count, sizeof *p->v);
@@ -80,13 +81,8 @@ static void preview_done(struct ask_read *rd)
 {
     struct preview *p = (struct preview *)rd;
     struct ask *q = rd->ask;
-    if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
-        ask_fail(q, &err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"times\":[");
     for (size_t i = 0; i < p->n; i++)

@@ -22,6 +22,7 @@
 #include "api/routes.h"
 #include "api/schedule_json.h"
 #include "base/json.h"
+#include "feature/zones.h"
 #include "exec/work_signal.h"
 #include "model/cursor.h"
 #include "model/words.h"
@@ -36,7 +37,7 @@ static bool sees_contents(const struct ask *q)
 struct schedule_read {
     struct ask_read read; /* first */
     struct bytes name;
-    struct schedule_shown shown;
+    struct schedule_shown *shown; /* one */
     int64_t now_us;
     bool stored;  /* it was stored a moment ago */
     bool created; /* with stored: there was none before */
@@ -45,10 +46,10 @@ struct schedule_read {
 static enum pawl_status schedule_work(struct ask_read *rd, struct store *s)
 {
     struct schedule_read *r = (struct schedule_read *)rd;
-    enum pawl_status st = cron_get(s, &rd->arena, r->name, &r->shown.row, &rd->err);
-    if (st == PAWL_OK)
-        st = schedule_show(rd, s, r->now_us, &r->shown);
-    return st;
+    struct cron_row row;
+    struct cron_rows rows = { .v = &row, .n = 1 };
+    enum pawl_status st = cron_get(s, &rd->arena, r->name, &row, &rd->err);
+    return st == PAWL_OK ? schedules_show(rd, s, &rows, r->now_us, &r->shown) : st;
 }
 
 static char *schedule_path(struct arena *a, struct bytes name)
@@ -69,10 +70,10 @@ static void schedule_reply(struct schedule_read *r)
     char etag[32];
     struct http_header h[2] = { { BYTES("ETag"), { etag, 0 } }, { BYTES("Location"), BYTES_NONE } };
     h[0].value.len =
-        (size_t)snprintf(etag, sizeof etag, "\"%lld\"", (long long)r->shown.row.version);
+        (size_t)snprintf(etag, sizeof etag, "\"%lld\"", (long long)r->shown->row.version);
     if (r->created)
         h[1].value = bytes_of(schedule_path(q->a, r->name));
-    schedule_json_add(b, &r->shown, r->now_us, sees_contents(q));
+    schedule_json_add(b, r->shown, r->now_us, sees_contents(q));
     ask_read_end(&r->read);
     ask_reply_with(q, r->created ? 201 : 200, b, h, h[1].value.data ? 2 : 1);
 }
@@ -81,9 +82,8 @@ static void schedule_reply(struct schedule_read *r)
 static void stored_unread(struct schedule_read *r)
 {
     struct ask *q = r->read.ask;
-    struct pawl_err err = r->read.err;
     bool gone = r->read.status == PAWL_NOT_FOUND;
-    ask_read_end(&r->read);
+    struct pawl_err err = ask_read_why(&r->read);
     if (gone)
         ask_refusef(q, PAWL_NOT_FOUND, "schedule \"%.*s\" was stored, and deleted since",
                     BYTES_ARG(text_shown(q->a, r->name)));
@@ -95,19 +95,10 @@ static void stored_unread(struct schedule_read *r)
 static void schedule_done(struct ask_read *rd)
 {
     struct schedule_read *r = (struct schedule_read *)rd;
-    struct ask *q = rd->ask;
-    if (rd->status == PAWL_OK) {
-        schedule_reply(r);
-        return;
-    }
-    if (r->stored) {
+    if (rd->status != PAWL_OK && r->stored)
         stored_unread(r);
-        return;
-    }
-    struct pawl_err err = rd->err;
-    err.status = rd->status;
-    ask_read_end(rd);
-    ask_fail(q, &err);
+    else if (!ask_read_failed(rd))
+        schedule_reply(r);
 }
 
 /* Read the schedule and answer with it. */
@@ -151,27 +142,16 @@ static enum pawl_status schedules_work(struct ask_read *rd, struct store *s)
     if (st != PAWL_OK)
         return st;
     r->next = rows.next;
-    r->v = arena_zalloc(&rd->arena, MAX(rows.n, 1), sizeof *r->v);
-    if (!r->v)
-        return err_no_memory(&rd->err, "schedules");
-    for (; st == PAWL_OK && r->n < rows.n; r->n++) {
-        r->v[r->n].row = rows.v[r->n];
-        st = schedule_show(rd, s, r->now_us, &r->v[r->n]);
-    }
-    return st;
+    r->n = rows.n;
+    return schedules_show(rd, s, &rows, r->now_us, &r->v);
 }
 
 static void schedules_done(struct ask_read *rd)
 {
     struct schedules_read *r = (struct schedules_read *)rd;
     struct ask *q = rd->ask;
-    if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
-        ask_fail(q, &err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"schedules\":[");
     for (size_t i = 0; i < r->n; i++) {
@@ -296,12 +276,6 @@ static enum pawl_status condition_read(struct ask *q, struct cron_op *op, struct
     return st;
 }
 
-/* A body that is `{"paused":...}` and nothing else; then it is pause or resume. */
-static bool only_paused(const struct json *body)
-{
-    return body->kind == JSON_OBJECT && body->count == 1 && json_member(body, "paused");
-}
-
 /* Read all that needs no time. Whether it has a tick to come is asked of a change alone: a repeat
  * of a schedule that is over is none. */
 static enum pawl_status put_read(struct ask *q, struct schedule_write *w, const struct json *body,
@@ -317,83 +291,71 @@ static enum pawl_status put_read(struct ask *q, struct schedule_write *w, const 
                        BYTES_ARG(text_shown(q->a, w->s.name)),
                        BYTES_ARG(text_shown(q->a, q->path[0])));
     w->op.schedule = &w->s;
-    return zone_of(w->s.zone, &zone, err);
+    return zones_of_field(w->s.zone, &zone, err);
+}
+
+/* A body that is `{"paused":...}` and nothing else; then it is pause or resume. */
+static bool only_paused(const struct json *body)
+{
+    return body->kind == JSON_OBJECT && body->count == 1 && json_member(body, "paused");
+}
+
+/* Read the body, and so what is to be done. */
+static enum pawl_status put_body(struct ask *q, struct schedule_write *w, struct pawl_err *err)
+{
+    struct json *body;
+    enum pawl_status st = body_json(q, false, &body, err);
+    if (st != PAWL_OK || !only_paused(body))
+        return st == PAWL_OK ? put_read(q, w, body, err) : st;
+    const struct json *paused = json_member(body, "paused");
+    w->op.what = paused->kind == JSON_TRUE ? CRON_PAUSE : CRON_RESUME;
+    if (paused->kind == JSON_TRUE || paused->kind == JSON_FALSE)
+        return PAWL_OK;
+    return err_set(err, PAWL_INVALID, "field \"paused\": is %.*s, not true or false",
+                   (int)MIN(paused->raw.len, 60), paused->raw.data);
 }
 
 /* ---- PUT as a question: what would change? --------------------------------------------------- */
 
 struct plan_read {
     struct ask_read read; /* first */
-    struct bytes name, spec;
-    bool paused, paused_given;
-    const struct schedule *s;
-    int64_t now_us;
-    const char *change;
+    const struct cron_op *op;
+    enum cron_change change;
 };
-
-/* What the change would be refused for. */
-static enum pawl_status plan_check(struct plan_read *p)
-{
-    struct pawl_err *err = &p->read.err;
-    const struct zone *zone;
-    enum pawl_status st = zone_of(p->s->zone, &zone, err);
-    return st == PAWL_OK ? schedule_rule_check(&p->s->rule, zone, p->now_us, err) : st;
-}
 
 static enum pawl_status plan_work(struct ask_read *rd, struct store *s)
 {
     struct plan_read *p = (struct plan_read *)rd;
-    struct cron_row row;
-    enum pawl_status st = cron_get(s, &rd->arena, p->name, &row, &rd->err);
-    if (st == PAWL_NOT_FOUND) {
-        p->change = "create";
-        return plan_check(p);
-    }
-    bool same = st == PAWL_OK && bytes_eq(p->spec, row.spec) &&
-                (!p->paused_given || p->paused == row.paused);
-    p->change = same ? "none" : "update";
-    return st == PAWL_OK && !same ? plan_check(p) : st;
+    return cron_would(s, p->op, &p->change, &rd->err);
 }
 
 static void plan_done(struct ask_read *rd)
 {
+    static const char *const words[] = {
+        [CRON_NO_CHANGE] = "none", [CRON_CREATE] = "create", [CRON_UPDATE] = "update"
+    };
     struct plan_read *p = (struct plan_read *)rd;
     struct ask *q = rd->ask;
-    if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
-        ask_fail(q, &err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_char(b, '{');
-    add_text(b, "name", p->name);
-    add_text(b, "change", bytes_of(p->change));
+    add_text(b, "name", p->op->name);
+    add_text(b, "change", bytes_of(words[p->change]));
     buf_add_char(b, '}');
     ask_read_end(rd);
     ask_reply(q, 200, b);
 }
 
-/* The schedule was read and is valid: answer what storing it would change. */
-static void plan_look(struct ask *q, const struct schedule *s)
+/* Answer what this change would do. */
+static void plan_look(struct ask *q, const struct cron_op *op)
 {
     struct plan_read *p = arena_zalloc(q->a, 1, sizeof *p);
-    struct pawl_err err;
     if (!p) {
         ask_no_memory(q);
         return;
     }
-    err.status = schedule_write(q->a, s, &p->spec, &err);
-    if (err.status != PAWL_OK) {
-        ask_fail(q, &err);
-        return;
-    }
-    p->name = q->path[0];
-    p->paused = s->paused;
-    p->paused_given = s->paused_given;
-    p->s = s;
-    p->now_us = exec_now(q->api->exec);
+    p->op = op;
     p->read.work = plan_work;
     p->read.done = plan_done;
     ask_read(q, &p->read);
@@ -402,16 +364,13 @@ static void plan_look(struct ask *q, const struct schedule *s)
 static void put_plan(struct ask *q, struct schedule_write *w)
 {
     struct pawl_err err;
-    struct json *body;
-    err.status = body_json(q, false, &body, &err);
-    if (err.status == PAWL_OK)
-        err.status = put_read(q, w, body, &err);
+    err.status = put_body(q, w, &err);
     if (err.status == PAWL_OK &&
         (http_header(q->r, "if-match").data || http_header(q->r, "if-none-match").data))
         err_set(&err, PAWL_INVALID,
                 "field \"dry_run\": is given together with If-Match or If-None-Match");
     if (err.status == PAWL_OK)
-        plan_look(q, &w->s);
+        plan_look(q, &w->op);
     else
         ask_fail(q, &err);
 }
@@ -420,25 +379,16 @@ void route_schedule_put(struct ask *q)
 {
     struct schedule_write *w = write_new(q, CRON_PUT);
     struct pawl_err err;
-    struct json *body;
     if (!w)
         return;
-    if (ask_query(q, "dry_run").n) {
+    q->only_asks = ask_query(q, "dry_run").n;
+    if (q->only_asks) {
         put_plan(q, w);
         return;
     }
     err.status = condition_read(q, &w->op, &err);
     if (err.status == PAWL_OK)
-        err.status = body_json(q, false, &body, &err);
-    if (err.status == PAWL_OK && only_paused(body)) {
-        const struct json *paused = json_member(body, "paused");
-        if (paused->kind != JSON_TRUE && paused->kind != JSON_FALSE)
-            err_set(&err, PAWL_INVALID, "field \"paused\": is %.*s, not true or false",
-                    (int)MIN(paused->raw.len, 60), paused->raw.data);
-        w->op.what = paused->kind == JSON_TRUE ? CRON_PAUSE : CRON_RESUME;
-    } else if (err.status == PAWL_OK) {
-        err.status = put_read(q, w, body, &err);
-    }
+        err.status = put_body(q, w, &err);
     schedule_post(q, w, &err);
 }
 
@@ -526,13 +476,8 @@ static void runs_done(struct ask_read *rd)
 {
     struct runs_read *r = (struct runs_read *)rd;
     struct ask *q = rd->ask;
-    if (rd->status != PAWL_OK) {
-        struct pawl_err err = rd->err;
-        err.status = rd->status;
-        ask_read_end(rd);
-        ask_fail(q, &err);
+    if (ask_read_failed(rd))
         return;
-    }
     struct buf *b = ask_buf(q);
     buf_add_text(b, "{\"runs\":[");
     for (size_t i = 0; i < r->rows.n; i++) {

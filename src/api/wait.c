@@ -8,9 +8,11 @@
 #include "api/wait.h"
 
 #include "api/ask.h"
+#include "api/auth.h"
 #include "api/call_json.h"
 #include "api/claim_wait.h"
 #include "api/internal.h"
+#include "api/route.h"
 #include "exec/waiter.h"
 
 /* How large the copy of one call may be. */
@@ -37,6 +39,15 @@ static void timed_wait_gone(struct http_request *r)
         timed_wait_over(q->timed, WAIT_CLIENT_GONE);
 }
 
+/* May its token still do this? */
+static void check_again(struct ask *q)
+{
+    struct principal who;
+    struct pawl_err err;
+    q->reloads = q->api->reloads;
+    q->revoked = auth_check(q->api->auth, q->r, q->route->may, &who, &err);
+}
+
 void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us)
 {
     struct api *api = q->api;
@@ -52,8 +63,12 @@ void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us)
     api->waits = p;
     q->timed = p;
     q->r->on_gone = timed_wait_gone;
+    if (q->reloads != api->reloads)
+        check_again(q);
     if (q->r->gone || api->stopping)
         timed_wait_over(p, q->r->gone ? WAIT_CLIENT_GONE : WAIT_STOPPING);
+    else if (q->revoked != PAWL_OK)
+        timed_wait_over(p, WAIT_REVOKED);
     else
         loop_timer_set(api->loop, &p->timer, until_us);
 }
@@ -69,6 +84,19 @@ void timed_wait_leave(struct timed_wait *p)
     p->ask->timed = NULL;
     p->ask->r->on_gone = NULL;
     loop_timer_cancel(p->ask->api->loop, &p->timer);
+}
+
+void timed_wait_check(struct api *api)
+{
+    for (struct timed_wait *p = api->waits; p; p = p->next)
+        check_again(p->ask);
+    /* The end of one wait may end others, or begin new ones. */
+    for (struct timed_wait *p = api->waits; p;) {
+        bool over = p->ask->revoked != PAWL_OK;
+        if (over)
+            timed_wait_over(p, WAIT_REVOKED);
+        p = over ? api->waits : p->next;
+    }
 }
 
 void api_stop(struct api *api)

@@ -16,6 +16,7 @@ enum wait_why {
     WAIT_TIME_UP,     /* its time is up */
     WAIT_CLIENT_GONE, /* the client has left (q->r->cut: no answer reaches it any more) */
     WAIT_STOPPING,    /* the server is stopping */
+    WAIT_REVOKED,     /* its token may not do this any more (q->revoked: the answer will say so) */
 };
 
 struct timed_wait {
@@ -30,6 +31,9 @@ struct timed_wait {
 void timed_wait_enter(struct ask *q, struct timed_wait *p, int64_t until_us);
 /* End the wait without calling `over`. Does nothing when it does not wait. */
 void timed_wait_leave(struct timed_wait *p);
+
+/* The tokens have changed: end the waits of those that may not ask any more. */
+void timed_wait_check(struct api *api);
 
 /* ---- Waiting for the end of a call ----------------------------------------------------------- */
 

@@ -233,8 +233,8 @@ static void looked(struct ask_write *w)
 static void waited(struct timed_wait *p, enum wait_why why)
 {
     struct claiming *c = (struct claiming *)((char *)p - offsetof(struct claiming, timed));
-    (void)why;
     c->over = true;
+    c->unwanted |= why == WAIT_REVOKED;
     if (c->looking)
         return;
     line_leave(c, false);

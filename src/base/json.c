@@ -28,8 +28,8 @@ enum pawl_status json_check(struct bytes text, struct pawl_err *err)
 /* The open values, outermost first, and where the pointer to the next child of each goes. */
 struct builder {
     struct json *root;
-    struct json *open[JSON_DEPTH_MAX];
-    struct json **place[JSON_DEPTH_MAX + 1];
+    struct json *open[JSON_DEPTH_MAX + JSON_AROUND_MAX];
+    struct json **place[JSON_DEPTH_MAX + JSON_AROUND_MAX + 1];
 };
 
 /* Add a node for what the scanner has read at level `depth`. */
@@ -47,12 +47,23 @@ static struct json *node_add(struct builder *b, struct arena *a, const struct js
     return node;
 }
 
+/* The scanner has read the bracket that closes the value at level `depth`. */
+static void node_close(struct builder *b, const struct json_scan *s, unsigned depth)
+{
+    struct json *closed = b->open[depth];
+    closed->raw.len = (size_t)((const char *)s->at - closed->raw.data);
+    closed->levels++;
+    if (depth > 0)
+        b->open[depth - 1]->levels = MAX(b->open[depth - 1]->levels, closed->levels);
+}
+
 enum pawl_status json_parse(struct arena *a, struct bytes text, struct json **out,
                             struct pawl_err *err)
 {
     struct json_scan s;
     struct builder b;
     json_scan_init(&s, text);
+    s.depth_max = JSON_DEPTH_MAX + JSON_AROUND_MAX;
     b.root = NULL;
     b.place[0] = &b.root;
     for (;;) {
@@ -62,8 +73,7 @@ enum pawl_status json_parse(struct arena *a, struct bytes text, struct json **ou
         if (step == JSON_END)
             break;
         if (step == JSON_CLOSE) {
-            struct json *closed = b.open[s.depth];
-            closed->raw.len = (size_t)((const char *)s.at - closed->raw.data);
+            node_close(&b, &s, s.depth);
             continue;
         }
         unsigned depth = step == JSON_OPEN ? s.depth - 1 : s.depth;

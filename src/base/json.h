@@ -5,7 +5,8 @@
  * A parsed document is a tree of nodes on an arena. Each node points at its own bytes in the text,
  * so that a payload is copied out exactly as it came in: 9.99 stays 9.99 and 2^64 stays 2^64.
  * Refused: anything that RFC 8259 refuses, invalid UTF-8, lone surrogate escapes, nesting beyond
- * JSON_DEPTH_MAX, bytes after the value. Pure functions, any thread.
+ * JSON_DEPTH_MAX (json_parse: and JSON_AROUND_MAX), bytes after the value. Pure functions, any
+ * thread.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BASE_JSON_H
@@ -30,6 +31,7 @@ enum json_kind {
 
 struct json {
     enum json_kind kind;
+    unsigned levels;           /* of nesting: 0 for 1, 1 for [] and [1], 2 for [[]] */
     struct bytes raw;          /* the value as written, without white space around it */
     struct bytes name;         /* the member's name as written, unquoted; absent outside objects */
     size_t count;              /* members or items */
@@ -38,8 +40,10 @@ struct json {
 
 /* Validate only. INVALID names the byte offset and what was expected there. */
 MUST_USE enum pawl_status json_check(struct bytes text, struct pawl_err *err);
-/* Validate and build nodes on `a`. The nodes point into `text`, which must outlive them. INVALID as
- * json_check; NO_MEMORY. */
+/* Validate and build nodes on `a`. The nodes point into `text`, which must outlive them. A document
+ * may nest JSON_AROUND_MAX levels deeper than json_check allows, so that a value in it may have all
+ * of its own: the caller who takes one out looks at its `levels`. INVALID as json_check; NO_MEMORY.
+ */
 MUST_USE enum pawl_status json_parse(struct arena *a, struct bytes text, struct json **out,
                                      struct pawl_err *err);
 

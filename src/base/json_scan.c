@@ -16,6 +16,7 @@ void json_scan_init(struct json_scan *s, struct bytes text)
     s->name = s->raw = BYTES_NONE;
     s->kind = JSON_NULL;
     s->depth = 0;
+    s->depth_max = JSON_DEPTH_MAX;
     s->fresh = s->done = s->spaced = false;
 }
 
@@ -214,7 +215,7 @@ static enum json_step scan_value(struct json_scan *s)
     switch (c) {
     case '{':
     case '[':
-        if (s->depth == JSON_DEPTH_MAX)
+        if (s->depth == s->depth_max)
             return fault(s, s->at, "nesting of at most 512 levels");
         s->open[s->depth++] = (char)c;
         s->kind = c == '{' ? JSON_OBJECT : JSON_ARRAY;

@@ -18,10 +18,11 @@ struct json_scan {
     struct bytes raw;     /* JSON_SCALAR: the whole value; JSON_OPEN, JSON_CLOSE: its bracket */
     enum json_kind kind;  /* of the value just read */
     unsigned depth;       /* open brackets, including the one just opened */
+    unsigned depth_max;   /* JSON_DEPTH_MAX; the caller may raise it to the room in `open` */
     bool fresh;           /* nothing has been read since the last bracket opened */
     bool done;            /* the outermost value is complete */
     bool spaced;          /* white space was found somewhere */
-    char open[JSON_DEPTH_MAX];
+    char open[JSON_DEPTH_MAX + JSON_AROUND_MAX];
 };
 
 enum json_step { JSON_SCALAR, JSON_OPEN, JSON_CLOSE, JSON_END, JSON_FAULT };

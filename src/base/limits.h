@@ -14,8 +14,10 @@
 #define STATE_LEN_MAX (1 << 20)
 /* Room for a cause, not for a log. A longer text is cut at a character. */
 #define ERROR_LEN_MAX 4096
-/* Deeper JSON is refused. The parser keeps one byte for each level. */
+/* A deeper input, result or state is refused. The parser keeps one byte for each level. */
 #define JSON_DEPTH_MAX 512
+/* Levels of a document around such a value: {"results":[{"calls":[{"input":...}]}]} has five. */
+#define JSON_AROUND_MAX 8
 /* One batch is one commit; a larger one would hold the writer for too long. */
 #define BATCH_MAX 10000
 #define BATCH_LEN_MAX (64 << 20)

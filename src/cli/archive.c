@@ -60,9 +60,7 @@ static int run(struct cli *cli, int argc, char **argv)
     AUTO(store_end) struct store *s = NULL;
     struct pawl_err err = { 0 };
     int64_t before_us = 0, archived = 0, began_us = world_mono(&world_real);
-    enum pawl_status st = db_command_open(cli, STORE_WRITER, &s, &err);
-    if (st == PAWL_OK)
-        st = db_command_before(cli, s, "older-than", &before_us, &err);
+    enum pawl_status st = db_command_open_before(cli, "older-than", &s, &before_us, &err);
     if (st == PAWL_OK)
         st = move_all(cli, s, before_us, &archived, &err);
     if (st != PAWL_OK)

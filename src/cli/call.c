@@ -31,23 +31,6 @@ enum outcome {
 
 /* ---- The body -------------------------------------------------------------------------------- */
 
-static void add_text(struct buf *b, const char *name, const char *text)
-{
-    if (!text)
-        return;
-    json_add_name(b, name);
-    json_add_string(b, bytes_of(text));
-}
-
-/* TYPE.METHOD splits at the last dot; --method switches that off. */
-static void add_type(const struct cli *cli, struct buf *b, const char *arg)
-{
-    const char *method = cli_option(cli, "method"), *dot = method ? NULL : strrchr(arg, '.');
-    json_add_name(b, "type");
-    json_add_string(b, dot ? (struct bytes){ arg, (size_t)(dot - arg) } : bytes_of(arg));
-    add_text(b, "method", dot ? dot + 1 : method);
-}
-
 static enum pawl_status add_numbers(const struct cli *cli, struct buf *b, struct pawl_err *err)
 {
     static const struct {
@@ -73,45 +56,9 @@ static enum pawl_status add_numbers(const struct cli *cli, struct buf *b, struct
         if (cli_flag(cli, durations[i][0])) {
             st = cli_duration(cli, durations[i][0], &n, err);
             json_add_name(b, durations[i][1]);
-            buf_addf(b, "%" PRId64 ".%06d", n / SEC_US, (int)(n % SEC_US));
+            json_add_seconds(b, n);
         }
     return st;
-}
-
-/* Each --tag is NAME:VALUE or NAME=VALUE. */
-static enum pawl_status add_tags(const struct cli *cli, struct buf *b, struct pawl_err *err)
-{
-    int n = cli_count(cli, "tag");
-    if (!n)
-        return PAWL_OK;
-    json_add_name(b, "tags");
-    buf_add_char(b, '{');
-    for (int i = 0; i < n; i++) {
-        const char *tag = cli_nth(cli, "tag", i);
-        size_t len = strcspn(tag, ":=");
-        if (!tag[len])
-            return err_set(err, PAWL_INVALID, "option --tag: \"%.100s\" is not NAME:VALUE", tag);
-        if (i)
-            buf_add_char(b, ',');
-        json_add_string(b, (struct bytes){ tag, len });
-        buf_add_char(b, ':');
-        json_add_string(b, bytes_of(tag + len + 1));
-    }
-    buf_add_char(b, '}');
-    return PAWL_OK;
-}
-
-/* --needs A,B, perhaps repeated. */
-static void add_needs(const struct cli *cli, struct buf *b)
-{
-    int n = cli_count(cli, "needs");
-    if (!n)
-        return;
-    json_add_name(b, "needs");
-    buf_add_char(b, '[');
-    for (int i = 0; i < n; i++)
-        list_add(b, cli_nth(cli, "needs", i));
-    buf_add_char(b, ']');
 }
 
 static enum pawl_status add_base64(struct arena *a, struct buf *b, struct bytes input)
@@ -159,14 +106,14 @@ static enum pawl_status body_write(struct remote *r, struct buf *b, int argc, ch
         if (argv[i][0] != '@' && i == 0 && !utf8_valid(bytes_of(argv[i])))
             return err_set(&r->err, PAWL_INVALID, "TYPE is not UTF-8");
     buf_add_char(b, '{');
-    add_text(b, "id", r->id);
-    add_type(cli, b, argv[0]);
+    call_text_add(b, "id", r->id);
+    call_type_add(cli, b, argv[0]);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        add_text(b, texts[i][1], cli_option(cli, texts[i][0]));
+        call_text_add(b, texts[i][1], cli_option(cli, texts[i][0]));
     enum pawl_status st = add_numbers(cli, b, &r->err);
     if (st == PAWL_OK)
-        st = add_tags(cli, b, &r->err);
-    add_needs(cli, b);
+        st = call_tags_add(cli, b, &r->err);
+    call_needs_add(cli, b);
     if (st == PAWL_OK && argc > 1)
         st = add_input(r, b, argv[1]);
     buf_add_char(b, '}');

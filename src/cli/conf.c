@@ -32,6 +32,8 @@ static struct parse {
     struct settings *s;
     const char *path;
     struct pawl_err err;
+    char *at; /* behind the last block in the text without comments, and its line */
+    int at_line;
     int line_of[SETTING_COUNT]; /* where it was set; 0: not yet */
     struct {
         int *at;  /* the line of each item, in the settings' arena; NULL: not yet */
@@ -99,6 +101,35 @@ static int open_brace(char *text)
         depth += *at == '{' ? 1 : *at == '}' && depth ? -1 : 0;
     }
     return depth ? lines[MIN(depth, (int)COUNT_OF(lines)) - 1] : 0;
+}
+
+/* libconfuse knows only the line that it has reached, which is that of the closing brace. A brace
+ * behind `=` is that of a list. */
+int conf_block_line(void)
+{
+    int line = now.at_line, begin = 0, depth = 0;
+    bool word = false, listed = false, block = false;
+    for (char *at = now.at; *at; at++) {
+        char c = *at, *end = c == '"' || c == '\'' ? quoted_end(at) : at;
+        for (; at < end; at++)
+            line += *at == '\n';
+        if (!*at)
+            break;
+        line += c == '\n';
+        if (depth == 0 && !word && strncmp(at, "schedule", 8) == 0)
+            begin = line;
+        word = !strchr(" \t\r\n={},", c);
+        if (c == '{' && depth++ == 0)
+            block = !listed;
+        if (c == '}' && depth && --depth == 0 && block) {
+            now.at = at + 1;
+            now.at_line = line;
+            return begin ? begin : line;
+        }
+        if (!strchr(" \t\r\n", c))
+            listed = c == '=';
+    }
+    return line;
 }
 
 /* ---- Callbacks of libconfuse ----------------------------------------------------------------- */
@@ -244,6 +275,8 @@ enum pawl_status conf_parse(struct settings *s, const char *path, struct bytes t
     if (strlen(copy) != text.len)
         conf_refuse(1, "holds a NUL byte, so it is not a text file");
     blank_comments(copy);
+    now.at = copy;
+    now.at_line = 1;
     options_fill(options);
     cfg_t *cfg = now.err.status == PAWL_OK ? cfg_init(options, CFGF_NONE) : NULL;
     if (cfg) {

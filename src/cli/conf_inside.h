@@ -13,6 +13,8 @@
 
 /* Refuse the file with `FILE:LINE: TEXT`; the first refusal stays. conf.c. */
 void conf_refuse(int line, const char *text);
+/* The line on which the block begins that was just read; once for each block. conf.c. */
+int conf_block_line(void);
 /* The settings that are being filled. */
 struct settings *conf_settings(void);
 

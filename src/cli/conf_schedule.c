@@ -198,15 +198,47 @@ static int member_add(struct buf *b, const struct member *m, cfg_t *block, char 
 
 /* ---- A block --------------------------------------------------------------------------------- */
 
-/* The line of the field that the sentence names, `field "every": ...` or `overlap "x" is ...`;
- * `line` when it names none of the block. */
-static int line_of(const char *sentence, int line)
+/* The name that the sentence begins with: `field "every": ...` or `overlap "x" is ...`. */
+static void name_in(const char *sentence, char name[64])
 {
-    char name[64] = "";
+    *name = 0;
     if (sscanf(sentence, "field \"%63[a-z_0-9]", name) != 1)
         sscanf(sentence, "%63[a-z_0-9]", name);
+}
+
+/* The line of the field that the sentence names; `line` when it names none of the block. */
+static int line_of(const char *sentence, int line)
+{
+    char name[64];
+    name_in(sentence, name);
     const struct member *m = member_find(name);
     return m && m->line ? m->line : line;
+}
+
+int conf_schedule_line(const struct conf_schedule *s, const char *error)
+{
+    char name[64], word[70];
+    int line = s->line;
+    name_in(error, name);
+    snprintf(word, sizeof(word), " %s=", name);
+    const char *at = strstr(s->lines.data, word);
+    if (at)
+        sscanf(at + strlen(word), "%d", &line);
+    return line;
+}
+
+/* For conf_schedule_line(), in the settings' arena. */
+static struct bytes lines_keep(struct arena *a)
+{
+    struct buf b;
+    buf_init(&b, BLOCK_LEN_MAX);
+    buf_add_char(&b, ' ');
+    for (size_t i = 0; i < n_members; i++)
+        if (members[i].line)
+            buf_addf(&b, "%s=%d ", members[i].f->name, members[i].line);
+    struct bytes lines = buf_ok(&b) ? arena_copy(a, buf_bytes(&b)) : BYTES_NONE;
+    buf_release(&b);
+    return lines;
 }
 
 static void refuse_block(const char *title, int line, const char *why)
@@ -245,7 +277,8 @@ static bool block_keep(struct settings *s, const char *title, struct bytes text,
     one->name = arena_text(&s->arena, bytes_of(title));
     one->text = arena_copy(&s->arena, text);
     one->line = line;
-    if (!one->name || !one->text.data)
+    one->lines = lines_keep(&s->arena);
+    if (!one->name || !one->text.data || !one->lines.data)
         return false;
     s->n_schedules++;
     return true;
@@ -259,8 +292,10 @@ static bool block_take(cfg_t *block, int line)
     struct buf b;
     char text[520] = "";
     int wrong = bad ? line : s->n_schedules >= BLOCKS_MAX ? line : 0;
-    if (wrong)
-        snprintf(text, sizeof(text), "%s", bad ? bad : "there are more than 10000 schedules");
+    if (bad)
+        snprintf(text, sizeof(text), "field \"name\": %s", bad);
+    else if (wrong)
+        snprintf(text, sizeof(text), "there are more than 10000 schedules");
     buf_init(&b, BLOCK_LEN_MAX);
     buf_add_char(&b, '{');
     for (size_t i = 0; i < n_members && !wrong; i++)
@@ -301,8 +336,9 @@ static int on_member(cfg_t *cfg, cfg_opt_t *opt)
 /* Called at the end of a block. */
 static int on_block(cfg_t *cfg, cfg_opt_t *opt)
 {
+    (void)cfg;
     cfg_t *block = cfg_opt_getnsec(opt, cfg_opt_size(opt) - 1);
-    bool ok = block_take(block, cfg->line);
+    bool ok = block_take(block, conf_block_line());
     for (size_t i = 0; i < n_members; i++)
         members[i].line = 0;
     return ok ? 0 : -1;

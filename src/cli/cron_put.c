@@ -14,8 +14,9 @@
 
 /* ---- From options ---------------------------------------------------------------------------- */
 
-/* What an option becomes: a string, seconds, a list of strings, or JSON. */
-enum as { AS_TEXT, AS_SECONDS, AS_LIST, AS_JSON };
+/* What an option becomes: a string, seconds, a list of strings, JSON, or what `pawl submit` makes
+ * of it. */
+enum as { AS_TEXT, AS_SECONDS, AS_LIST, AS_JSON, AS_TYPE, AS_METHOD, AS_TAGS, AS_NEEDS };
 static const struct part {
     const char *option, *member;
     enum as as;
@@ -31,11 +32,14 @@ static const struct part {
     { "jitter", "jitter", AS_SECONDS, false },
     { "starts-at", "starts_at", AS_TEXT, false },
     { "ends-at", "ends_at", AS_TEXT, false },
-    { "type", "type", AS_TEXT, true },
-    { "method", "method", AS_TEXT, true },
+    { "type", "type", AS_TYPE, true },
+    { "method", "method", AS_METHOD, true },
     { "queue", "queue", AS_TEXT, true },
     { "key", "key", AS_TEXT, true },
     { "input", "input", AS_JSON, true },
+    { "needs", "needs", AS_NEEDS, true },
+    { "tag", "tags", AS_TAGS, true },
+    { "timeout", "timeout", AS_SECONDS, true },
 };
 
 static enum pawl_status input_add(struct remote *r, struct buf *b)
@@ -51,29 +55,49 @@ static enum pawl_status input_add(struct remote *r, struct buf *b)
     return st;
 }
 
+static void list_of_texts(const struct cli *cli, struct buf *b, const char *option)
+{
+    buf_add_char(b, '[');
+    for (int i = 0; i < cli_count(cli, option); i++) {
+        json_add_comma(b);
+        json_add_string(b, bytes_of(cli_nth(cli, option, i)));
+    }
+    buf_add_char(b, ']');
+}
+
 static enum pawl_status part_add(struct remote *r, struct buf *b, const struct part *p)
 {
     int64_t us = 0;
     enum pawl_status st = PAWL_OK;
-    json_add_name(b, p->member);
+    const struct cli *cli = r->cli;
+    if (p->as < AS_TYPE) /* the others append their names too */
+        json_add_name(b, p->member);
     switch (p->as) {
     case AS_TEXT:
-        json_add_string(b, bytes_of(cli_option(r->cli, p->option)));
+        json_add_string(b, bytes_of(cli_option(cli, p->option)));
         break;
     case AS_SECONDS:
-        st = cli_duration(r->cli, p->option, &us, &r->err);
+        st = cli_duration(cli, p->option, &us, &r->err);
         json_add_seconds(b, us);
         break;
     case AS_LIST:
-        buf_add_char(b, '[');
-        for (int i = 0; i < cli_count(r->cli, p->option); i++) {
-            json_add_comma(b);
-            json_add_string(b, bytes_of(cli_nth(r->cli, p->option, i)));
-        }
-        buf_add_char(b, ']');
+        list_of_texts(cli, b, p->option);
         break;
     case AS_JSON:
         st = input_add(r, b);
+        break;
+    case AS_TYPE:
+        call_type_add(cli, b, cli_option(cli, p->option));
+        break;
+    case AS_METHOD:
+        if (!cli_flag(cli, "type")) /* the server says that the type is missing */
+            call_text_add(b, p->member, cli_option(cli, p->option));
+        break;
+    case AS_TAGS:
+        st = call_tags_add(cli, b, &r->err);
+        break;
+    case AS_NEEDS:
+        call_needs_add(cli, b);
         break;
     }
     return st;

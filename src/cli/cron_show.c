@@ -132,10 +132,10 @@ static void list_row(struct remote *r, struct cli_table *s, const struct json *v
     const struct json *paused = json_member(v, "paused"), *last = json_member(v, "last");
     const char *name = shown(&r->arena, v, "name"), *lag = shown(&r->arena, v, "lag_seconds");
     const char *status = last ? shown(&r->arena, last, "status") : NULL;
-    const char *error = shown(&r->arena, v, "error");
+    const char *error = shown(&r->arena, v, "error"), *next = shown(&r->arena, v, "next_at");
     cli_table_text(s, "%s", name ? name : "-");
     cli_table_text(s, "%s", rule_text(r, v));
-    cell_time(s, shown(&r->arena, v, "next_at"));
+    cell_time(s, next);
     cell_time(s, last ? shown(&r->arena, last, "scheduled_time") : NULL);
     cli_table_text(s, "%s", status ? status : "-");
     cli_table_paint(s, paint_of_status(status));
@@ -148,6 +148,8 @@ static void list_row(struct remote *r, struct cli_table *s, const struct json *v
     } else if (lag && strcmp(lag, "0") != 0) {
         cli_table_text(s, "%s s late", lag);
         cli_table_paint(s, PAINT_WARN);
+    } else if (!next) {
+        cli_table_text(s, shown(&r->arena, v, "waiting_at") ? "its last tick waits" : "is over");
     } else {
         cli_table_none(s);
     }

@@ -41,13 +41,15 @@ enum pawl_status db_command_open(const struct cli *cli, enum store_role role, st
     return st;
 }
 
-enum pawl_status db_command_before(const struct cli *cli, struct store *s, const char *option,
-                                   int64_t *out_us, struct pawl_err *err)
+enum pawl_status db_command_open_before(const struct cli *cli, const char *option,
+                                        struct store **out, int64_t *out_us, struct pawl_err *err)
 {
     int64_t now_us = 0, ago_us = 0;
     enum pawl_status st = cli_duration(cli, option, &ago_us, err);
     if (st == PAWL_OK)
-        st = store_now(s, &now_us, err);
+        st = db_command_open(cli, STORE_WRITER, out, err);
+    if (st == PAWL_OK)
+        st = store_now(*out, &now_us, err);
     *out_us = MAX(now_us - ago_us, 1);
     return st;
 }

@@ -17,10 +17,11 @@ struct store_conf db_command_conf(const struct cli *cli, enum store_role role);
  */
 MUST_USE enum pawl_status db_command_open(const struct cli *cli, enum store_role role,
                                           struct store **out, struct pawl_err *err);
-/* The database's current time minus the duration in `option`. */
-MUST_USE enum pawl_status db_command_before(const struct cli *cli, struct store *s,
-                                            const char *option, int64_t *out_us,
-                                            struct pawl_err *err);
+/* Open it, and set *out_us to its current time minus the duration in `option`, which is read first:
+ * a wrong one is named also where there is no database. */
+MUST_USE enum pawl_status db_command_open_before(const struct cli *cli, const char *option,
+                                                 struct store **out, int64_t *out_us,
+                                                 struct pawl_err *err);
 /* Run one operation in its own commit, then sleep as long as it took (100 ms at most), so that
  * other writers get half of the time. Strings in the answer are not valid afterwards. */
 MUST_USE enum pawl_status db_command_step(struct store *s, struct op *op, struct pawl_err *err);

@@ -15,12 +15,15 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/table.h"
+#include "feature/cron.h"
 #include "store/store.h"
 
 #define DOCTOR_LEN_MAX (16 << 20)
 #define URL_SHOWN_LEN 512
 /* Longer than one query takes, shorter than any usual deadline. */
 #define CLOCK_WARN_US SEC_US
+/* A tick is decided when its time has come; two clocks of one server differ by less. */
+#define SCHEDULE_AHEAD_US (60 * SEC_US)
 /* Nodes that get a line of their own; further ones are only counted. */
 #define NODES_TOLD_MAX 20
 
@@ -211,6 +214,31 @@ static void look_at_nodes(struct visit *v, struct store *s, int64_t now_us)
           silent, dead);
 }
 
+/* Each tick is decided once. After the database's clock was set back, schedules wait until it is
+ * again where it was, and nothing else says so. */
+static void look_at_schedules(struct visit *v, struct store *s, int64_t now_us)
+{
+    struct cron_ahead ahead;
+    struct pawl_err err = { 0 };
+    char last[TIME_TEXT_LEN + 1];
+    if (cron_ahead(s, &v->arena, now_us + SCHEDULE_AHEAD_US, &ahead, &err) != PAWL_OK) {
+        unanswered(v, "schedules", "the schedules", &err);
+        return;
+    }
+    if (!ahead.n) {
+        found(v, FINDING_OK, "schedules", "none has ticked for a time that is to come");
+        return;
+    }
+    time_text(ahead.last_us, last);
+    found(v, FINDING_WARN, "schedules",
+          "%" PRId64
+          " %s ticked for times up to %s, which %s to come: \"%.*s\"%s; the clock was set "
+          "back, and %s until it is there again",
+          ahead.n, ahead.n == 1 ? "has" : "have", last, ahead.n == 1 ? "is" : "are",
+          BYTES_ARG(ahead.first), ahead.n == 1 ? "" : " and others",
+          ahead.n == 1 ? "it does not tick" : "they do not tick");
+}
+
 /* The engine's own checks: its version, files and settings. */
 static void ask_engine(struct visit *v, struct store *s)
 {
@@ -255,6 +283,8 @@ static void look_at_store(struct visit *v, struct store *s)
         return;
     look_at_queues(v, s, now_us);
     look_at_nodes(v, s, now_us);
+    if (store_traits(s) & STORE_DRIVEN) /* else it keeps calls only */
+        look_at_schedules(v, s, now_us);
 }
 
 static void look_at_database(struct visit *v)
@@ -332,8 +362,8 @@ const struct command cmd_doctor = {
     .about =
         "Prints each setting with its value and where it came from, then the checks: the engine\n"
         "and its version, settings of the database that weaken durability or isolation, the\n"
-        "schema, the difference between the clocks, queues and nodes. It changes no data (an\n"
-        "SQLite file is switched to WAL mode, as by every command that opens it). Each\n"
+        "schema, the difference between the clocks, queues, nodes and schedules. It changes no\n"
+        "data (an SQLite file is switched to WAL mode, as by every command that opens it). Each\n"
         "check is ok, skip (the database account may not read it), warn or bad. Exit code 0 when\n"
         "no check is bad, 9 when one is.",
     .example = "pawl doctor --db sqlite:orders.db\npawl doctor --json | jq .verdict",

@@ -91,7 +91,8 @@ const struct command cmd_gc = {
     .about =
         "Removes ended calls older than their `keep` (default: the setting `retention`): input\n"
         "and result are deleted, and the id is still refused. After `remember` more, the id is\n"
-        "forgotten too. A call that has not ended is never removed. Works in small batches while\n"
+        "forgotten too. A call that has not ended is never removed. Runs of schedules older than\n"
+        "`cron_runs_retention` are removed too, and not counted. Works in small batches while\n"
         "the database is in use. pawl serve does this by itself every `gc_interval`.",
     .example = "pawl gc --db sqlite:orders.db\npawl gc --max 100000 --json",
     .options = options,

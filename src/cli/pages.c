@@ -58,13 +58,30 @@ static void words_with_value(struct cli *cli)
                 words(cli, (const struct option_row[]){ *row, { 0 } });
 }
 
+/* The subcommands that a usage begins with: of "[status|up] NAME" status and up. A usage that
+ * begins with anything else has none. */
+static void subcommands(struct cli *cli, const char *usage)
+{
+    size_t n = strcspn(usage, " ");
+    bool several = memchr(usage, '|', n) != NULL;
+    if (!several || strspn(usage, "abcdefghijklmnopqrstuvwxyz-|[]") < n)
+        return;
+    fputs("; subcommands=\"", cli->out);
+    for (const char *p = usage; p < usage + n; p++)
+        if (*p != '[' && *p != ']')
+            fputc(*p == '|' ? ' ' : *p, cli->out);
+    fputc('"', cli->out);
+}
+
 static void words_of_command(struct cli *cli, const struct command *c)
 {
     fprintf(cli->out, "    %s) words=\"", c->name);
     words(cli, c->options);
     words(cli, options_of(c->reach));
     words(cli, options_common);
-    fputs("\" ;;\n", cli->out);
+    fputc('"', cli->out);
+    subcommands(cli, c->usage);
+    fputs(" ;;\n", cli->out);
 }
 
 /* bash splits words at : and = as well, so a value may be several words. The command is the first
@@ -74,7 +91,8 @@ static int run_completion(struct cli *cli, int argc, char **argv)
     if (argc != 1 || strcmp(argv[0], "bash") != 0)
         return cli_unknown(cli, "shell", argc ? argv[0] : "", "bash");
     fputs("# bash completion of pawl, printed by `pawl completion bash`\n_pawl()\n{\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} command= words i\n    local commands=\"",
+          "    local cur=${COMP_WORDS[COMP_CWORD]} command= subcommands= words i\n"
+          "    local commands=\"",
           cli->out);
     for (size_t i = 0; commands[i]; i++)
         fprintf(cli->out, "%s%s", i ? " " : "", commands[i]->name);
@@ -102,6 +120,8 @@ static int run_completion(struct cli *cli, int argc, char **argv)
         "    *)\n"
         "        if [ -z \"$command\" ] && [ \"$i\" = \"$COMP_CWORD\" ]; then\n"
         "            COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
+        "        elif [ -n \"$subcommands\" ] && [ \"$((i + 1))\" = \"$COMP_CWORD\" ]; then\n"
+        "            COMPREPLY=($(compgen -W \"$subcommands\" -- \"$cur\"))\n"
         "        else\n            COMPREPLY=($(compgen -f -- \"$cur\"))\n        fi\n        ;;\n"
         "    esac\n}\ncomplete -F _pawl pawl\n",
         cli->out);

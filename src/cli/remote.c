@@ -107,7 +107,8 @@ int remote_table(struct remote *r, const struct json *answer, const char *list,
     for (const struct json *row = rows->first; row; row = row->next)
         for (size_t i = 0; columns[i]; i++) {
             const struct json *v = json_member(row, columns[i]);
-            const char *text = shown(&r->arena, row, columns[i]);
+            bool empty = v && v->kind == JSON_ARRAY && !v->count;
+            const char *text = empty ? NULL : shown(&r->arena, row, columns[i]);
             if (v && (v->kind == JSON_TRUE || v->kind == JSON_FALSE))
                 cli_table_bool(&s, v->kind == JSON_TRUE);
             else if (text)

@@ -71,6 +71,17 @@ MUST_USE enum pawl_status input_read(struct arena *a, const char *arg, size_t ma
 /* What every answer that is a call has (client_ask.has). */
 #define CALL_HAS "id type status"
 
+/* ---- call_parts.c ---------------------------------------------------------------------------- */
+
+/* Append `"name":"text"` to an object; nothing when the text is NULL. */
+void call_text_add(struct buf *b, const char *name, const char *text);
+/* Append `type` and `method`. TYPE.METHOD is split at its last dot; --method switches that off. */
+void call_type_add(const struct cli *cli, struct buf *b, const char *type);
+/* Append `tags` from the options --tag, each NAME:VALUE or NAME=VALUE; nothing without them. */
+MUST_USE enum pawl_status call_tags_add(const struct cli *cli, struct buf *b, struct pawl_err *err);
+/* Append `needs` from the options --needs, each A,B; nothing without them. */
+void call_needs_add(const struct cli *cli, struct buf *b);
+
 /* ---- call.c ---------------------------------------------------------------------------------- */
 
 /* Print how a call ended: its result on stdout, anything else on stderr. Returns 0 for completed,

@@ -163,8 +163,12 @@ struct setting_value {
 struct conf_schedule {
     const char *name;
     struct bytes text; /* a flat JSON object (model/schedule.h), checked as far as it can be here */
-    int line;          /* of its end */
+    int line;          /* of its beginning */
+    struct bytes lines; /* of its fields: " zone=4 cron=3 " */
 };
+/* The line of the field that an error of this schedule names; that of its beginning when it names
+ * none of the block. */
+int conf_schedule_line(const struct conf_schedule *s, const char *error);
 
 struct settings {
     struct setting_value v[SETTING_COUNT];

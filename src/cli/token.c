@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/text.h"
@@ -21,19 +22,43 @@ static void secret_make(char out[80])
     snprintf(out, 80, "pawl_%s%s", a, b);
 }
 
-static enum pawl_status check(int argc, char **argv, struct pawl_err *err)
+/* The line stands in quotes in a file, and between spaces in PAWL_TOKENS. */
+static const char *line_fault(struct bytes name)
+{
+    const char *fault = name_fault(name);
+    for (size_t i = 0; !fault && i < name.len; i++)
+        if (strchr(": \t\"\\", name.data[i]))
+            fault = "must have no colon, space, quote or backslash";
+    return fault;
+}
+
+static enum pawl_status check_queues(const char *list, const char *role, struct pawl_err *err)
+{
+    if (strcmp(role, "app") != 0)
+        return err_set(err, PAWL_INVALID, "option --queues-of is for the role app, not for %s",
+                       role);
+    for (const char *at = list, *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ",");
+        const char *fault = line_fault((struct bytes){ at, (size_t)(end - at) });
+        if (fault)
+            return err_set(err, PAWL_INVALID, "option --queues-of: queue \"%.*s\" %s",
+                           (int)MIN(end - at, 100), at, fault);
+    }
+    return PAWL_OK;
+}
+
+static enum pawl_status check(int argc, char **argv, const char *queues, struct pawl_err *err)
 {
     if (argc != 3 || strcmp(argv[0], "new") != 0)
         return err_set(err, PAWL_INVALID,
                        "usage: pawl token new NAME ROLE; ROLE is admin, app or monitor");
-    const char *fault = name_fault(bytes_of(argv[1]));
-    if (fault || strpbrk(argv[1], ": \t"))
-        return err_set(err, PAWL_INVALID, "NAME \"%.100s\" %s", argv[1],
-                       fault ? fault : "must have no colon and no space");
+    const char *fault = line_fault(bytes_of(argv[1]));
+    if (fault)
+        return err_set(err, PAWL_INVALID, "NAME \"%.100s\" %s", argv[1], fault);
     if (strcmp(argv[2], "admin") && strcmp(argv[2], "app") && strcmp(argv[2], "monitor"))
         return err_set(err, PAWL_INVALID,
                        "ROLE \"%.60s\" is unknown; expected admin, app or monitor", argv[2]);
-    return PAWL_OK;
+    return queues ? check_queues(queues, argv[2], err) : PAWL_OK;
 }
 
 static int answer(struct cli *cli, const char *secret, const char *line)
@@ -62,19 +87,25 @@ static int answer(struct cli *cli, const char *secret, const char *line)
 static int run(struct cli *cli, int argc, char **argv)
 {
     struct pawl_err err = { 0 };
-    char secret[80], hex[65] = "", line[1024];
+    char secret[80], hex[65] = "";
     unsigned char hash[32];
+    struct buf line;
     const char *queues = cli_option(cli, "queues-of");
-    if (check(argc, argv, &err) != PAWL_OK)
+    if (check(argc, argv, queues, &err) != PAWL_OK)
         return cli_fail(cli, &err);
     secret_make(secret);
     if (!digest_plain(bytes_of(secret), hash))
         return cli_failf(cli, PAWL_NO_MEMORY, "no memory for a hash");
     for (size_t i = 0; i < sizeof(hash); i++)
         snprintf(hex + 2 * i, 3, "%02x", hash[i]);
-    snprintf(line, sizeof(line), "%.255s:%s:%s%s%.500s", argv[1], argv[2], hex, queues ? ":" : "",
-             queues ? queues : "");
-    return answer(cli, secret, line);
+    buf_init(&line, 1 << 20);
+    buf_addf(&line, "%s:%s:%s%s", argv[1], argv[2], hex, queues ? ":" : "");
+    buf_add_text(&line, queues ? queues : "");
+    buf_add_char(&line, '\0');
+    int code = buf_ok(&line) ? answer(cli, secret, line.data)
+                             : cli_failf(cli, PAWL_NO_MEMORY, "no memory for the line");
+    buf_release(&line);
+    return code;
 }
 
 static const struct option_row options[] = {

@@ -319,10 +319,12 @@ static void one_round(struct slot *s, struct arena *a, int64_t *pause_us)
         if (idle(w))
             atomic_store(&w->stop, true);
     } else if (!atomic_load(&w->stop) && passes(st)) {
+        if (idle(w)) { /* nobody could say whether there was a call */
+            give_up(w, &err);
+            return;
+        }
         if (!*pause_us)
             say(w, "%s (trying again)", err.text);
-        if (idle(w))
-            atomic_store(&w->stop, true);
         *pause_us = *pause_us ? MIN(*pause_us * 2, 10 * SEC_US) : 500 * MS_US;
         rest(w, *pause_us);
     } else if (!atomic_load(&w->stop)) {

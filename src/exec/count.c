@@ -184,6 +184,9 @@ int64_t exec_unread_since(const struct exec_stats *s)
     return old ? 0 : atomic_load(&s->unread_since);
 }
 
+/* Under the lock of the rates, like all that count_op() does: no other group looks and stores
+ * between. Readers take no lock, so `since` is stored before `seen`: who finds the new `seen` finds
+ * the new `since` or a later one. */
 static void count_unread(struct exec_stats *s, const struct cron_op *q)
 {
     int64_t known_us = exec_unread_since(s);

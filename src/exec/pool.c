@@ -234,7 +234,8 @@ static void claim_failed(struct exec *e, struct lease_run *l)
     }
     pthread_mutex_lock(&p->lock);
     p->work_may_be_due = false;
-    next_claim_by(p, world_mono(&world_real) + CLAIM_PAUSE_US);
+    /* Not next_claim_by(): the time of a delayed call that is due has passed already. */
+    p->next_claim_us = world_mono(&world_real) + CLAIM_PAUSE_US;
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -178,30 +178,42 @@ static void tick(struct exec *e, int64_t now_us)
     s->ticked = periodic_post_aside(&k->periodics[PERIODIC_TICK], op_of(&s->tick));
 }
 
+/* A step of the walk is answered. Once the walk is over, what was there when it began is dealt
+ * with: data that changed meanwhile was not yet there for its first schedules. A walk that began
+ * before this node last came on duty (zones_from below 0) begins again. */
+static void zoned(struct exec *e, int64_t now_us)
+{
+    struct schedules *s = &e->housekeeping->schedules;
+    bool done = e->housekeeping->periodics[PERIODIC_ZONES].job.op.status == PAWL_OK;
+    bool on = done && s->zones.more && s->zones_from >= 0;
+    s->zoned = false;
+    if (done && !s->zones.more)
+        s->zones_seen = s->zones_from;
+    snprintf(s->after, sizeof s->after, "%.*s", on ? (int)s->zones.next.len : 0,
+             on ? s->zones.next.data : "");
+    if (done && s->zones.removed)
+        atomic_store(&s->changed, true);
+    if (!done)
+        s->zones_us = now_us + AGAIN_US;
+}
+
 /* After this node began to tick, and after the data of time zones changed on this machine. */
 static void zones(struct exec *e, int64_t now_us)
 {
     struct housekeeping *k = e->housekeeping;
     struct schedules *s = &k->schedules;
     int64_t changes = zones_changes();
-    if (s->zoned) {
-        bool done = k->periodics[PERIODIC_ZONES].job.op.status == PAWL_OK;
-        s->zoned = false;
-        if (done && !s->zones.more)
-            s->zones_seen = changes;
-        snprintf(s->after, sizeof s->after, "%.*s",
-                 done && s->zones.more ? (int)s->zones.next.len : 0,
-                 s->zones.next.data ? s->zones.next.data : "");
-        if (done && s->zones.removed)
-            atomic_store(&s->changed, true);
-        if (!done)
-            s->zones_us = now_us + AGAIN_US;
-    }
+    if (s->zoned)
+        zoned(e, now_us);
     if (s->zones_seen == changes || now_us < s->zones_us)
         return;
+    if (!s->after[0])
+        s->zones_from = changes;
     s->zones =
         (struct cron_op){ .what = CRON_ZONES, .after = bytes_of(s->after), .max = STEP_ZONES };
     s->zoned = periodic_post(&k->periodics[PERIODIC_ZONES], op_of(&s->zones));
+    if (!s->zoned) /* no room in the queue */
+        s->zones_us = now_us + AGAIN_US;
 }
 
 /* Ticks past their retention, in steps, by the node that collects everything else. */
@@ -246,6 +258,7 @@ void schedules_round(struct exec *e, int64_t now_us)
     if (duty && !s->leads) {
         s->look_us = 0;
         s->zones_seen = -1; /* the node before may have had other data */
+        s->zones_from = -1;
         s->after[0] = 0;
     }
     s->leads = duty;

@@ -21,6 +21,7 @@ struct schedules {
     bool ticked, zoned, forgot;  /* a write of that kind was posted, and its answer was not read */
     bool leads;                  /* this node ticked at the last look */
     int64_t zones_seen;          /* zones_changes() that was dealt with; below 0: none */
+    int64_t zones_from;          /* zones_changes() when the walk began; below 0: begin again */
     char after[256];             /* where the walk after a change of zone data continues */
     int64_t zones_us, forget_us; /* not before */
     atomic_bool changed;         /* a schedule may be due earlier than was known */

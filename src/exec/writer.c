@@ -200,6 +200,15 @@ static void finished(const struct finish *f, struct news *out)
     }
 }
 
+/* Was something changed by it? A lease that is lost because all its calls were past their timeout
+ * is refused, and has ended them. */
+static bool took_effect(const struct op *op)
+{
+    if (op->kind == OP_EXTEND && op->status == PAWL_LOST_LEASE)
+        return op->n_ended || op->extend.n_timed_out;
+    return op->status == PAWL_OK;
+}
+
 static void op_news(struct exec *e, const struct op *op, struct news *out)
 {
     bool freed = op->brings;
@@ -219,6 +228,9 @@ static void op_news(struct exec *e, const struct op *op, struct news *out)
     case OP_CANCEL:
         out->ended += op->by_id.state == PAWL_CANCELLED;
         freed = true;
+        break;
+    case OP_EXTEND: /* keys are free, or calls will be retried */
+        freed = freed || op->extend.n_timed_out > 0;
         break;
     case OP_SWEEP:
         freed = freed || op->sweep.reclaimed + op->sweep.expired + op->sweep.joined > 0;
@@ -254,7 +266,7 @@ static struct news group_news(struct exec *e, const struct group *g)
 {
     struct news out = { .ours = g->claim != NULL };
     for (const struct write_job *j = g->jobs; j; j = j->next)
-        if (j->op.status == PAWL_OK)
+        if (took_effect(&j->op))
             op_news(e, &j->op, &out);
     if (g->claim && g->claim->op.status == PAWL_OK)
         op_news(e, &g->claim->op, &out);
@@ -287,9 +299,11 @@ static int count_told(const struct waiter *w)
  * of which `done` does not know. */
 static void features_did(struct exec *e, const struct op *op)
 {
-    if (op->status == PAWL_OK && op->timed)
+    if (!took_effect(op))
+        return;
+    if (op->timed)
         schedules_changed(e);
-    if (op->status != PAWL_OK || !op->brings)
+    if (!op->brings)
         return;
     exec_look(e, op->ended, op->n_ended);
     exec_work_came(e);
@@ -344,24 +358,49 @@ static void set_pace(struct exec *e, struct others *o, int64_t now_us)
     o->next_us = now_us + o->every_us;
 }
 
+/* Does it matter here what other processes do? */
+static bool others_matter(struct exec *e)
+{
+    return e->traits & STORE_SHARED && exec_listens(e);
+}
+
 /* The version of this connection moves only when another process commits: then a call with waiters
- * here may have ended, and work may have come. Looked at only while that matters here. */
+ * here may have ended, and work may have come. */
+static void others_seen(struct exec *e, struct others *o, int64_t version)
+{
+    if (version == o->version)
+        return;
+    o->version = version;
+    waiters_mark_all(&e->waiters);
+    housekeeping_nudge(e);
+    exec_work_came(e);
+}
+
+/* Looked at only while that matters here. */
 static void look_at_others(struct exec *e, struct others *o)
 {
     struct pawl_err err;
     int64_t version, now_us = world_mono(&world_real);
     if (now_us < o->next_us)
         return;
-    bool matters = e->traits & STORE_SHARED && exec_listens(e);
-    bool news =
-        matters && store_version(e->writer, &version, &err) == PAWL_OK && version != o->version;
+    bool known = others_matter(e) && store_version(e->writer, &version, &err) == PAWL_OK;
     set_pace(e, o, now_us);
-    if (!news)
-        return;
-    o->version = version;
-    waiters_mark_all(&e->waiters);
-    housekeeping_nudge(e);
-    exec_work_came(e);
+    if (known)
+        others_seen(e, o, version);
+}
+
+/* A sweep that found nothing to do has read the version, too: the next look is due an interval
+ * after it. So the two are in step, and of every few looks one costs no statement. */
+static void sweep_saw_others(struct exec *e, const struct group *g, struct others *o)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const struct op *op = g->ops[i];
+        if (op->kind != OP_SWEEP || op->status != PAWL_OK || !op->sweep.version)
+            continue;
+        set_pace(e, o, world_mono(&world_real));
+        if (others_matter(e))
+            others_seen(e, o, op->sweep.version);
+    }
 }
 
 static void commit(struct exec *e, struct group *g)
@@ -408,7 +447,7 @@ void *writer_main(void *arg)
         bulk_turn(e);
         int64_t until_us = MIN(pool_next_claim(e), world_mono(&world_real) + LOOK_US);
         until_us = MIN(until_us, bulk_next(e));
-        if (exec_listens(e) && e->traits & STORE_SHARED)
+        if (others_matter(e))
             until_us = MIN(until_us, others.next_us);
         struct write_job_list l = queue_take(&e->queue, MIN(until_us, turns_next(e)));
         if (l.ended) {
@@ -425,6 +464,7 @@ void *writer_main(void *arg)
         CRASH_POINT("exec.before_group");
         if (g.n)
             commit(e, &g);
+        sweep_saw_others(e, &g, &others);
         CRASH_POINT("exec.before_answers");
         size_t claimed = g.claim && g.claim->op.status == PAWL_OK ? g.claim->op.claim.n : 0;
         group_settle(e, &g);

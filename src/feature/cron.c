@@ -17,6 +17,9 @@
 #include "base/json.h"
 #include "base/text.h"
 
+/* Runs without a key that are asked for in one microsecond take the next ones, up to so many. */
+#define MANUAL_TRIES 100
+
 static enum pawl_status refuse(struct op *op, enum pawl_status status, const char *text)
 {
     const struct cron_op *q = op->feature.ctx;
@@ -236,10 +239,14 @@ static enum pawl_status put(struct ledger *d, struct op *op, struct row *r, stru
 
 /* A repeat that finds no row removed it itself, or another did so meanwhile: it is gone either way.
  */
-static enum pawl_status delete (struct ledger *d, struct op *op, struct row *r,
-                                struct pawl_err *err) {
-    struct cron_op *q = op->feature.ctx; if (q->removes && !r->stored) return PAWL_OK;
-    if (blocked(op, r, true)) return PAWL_OK;
+static enum pawl_status remove_row(struct ledger *d, struct op *op, struct row *r,
+                                   struct pawl_err *err)
+{
+    struct cron_op *q = op->feature.ctx;
+    if (q->removes && !r->stored)
+        return PAWL_OK;
+    if (blocked(op, r, true))
+        return PAWL_OK;
     q->removes = true;
     counts_clear(q);
     enum pawl_status st = former_ends(d, q, r, err);
@@ -297,6 +304,8 @@ static enum pawl_status run_accept(struct ledger *d, struct op *op, const struct
         return PAWL_OK;
     }
     *out = accept.accept.out[0];
+    if (call_is_others(out, q->name))
+        out->status = PAWL_CONFLICT;
     return PAWL_OK;
 }
 
@@ -338,8 +347,10 @@ static enum pawl_status run(struct ledger *d, struct op *op, struct row *r, stru
         st = run_accept(d, op, &p, &a, err);
         bool taken = st == PAWL_OK && op->status == PAWL_OK &&
                      (a.duplicate || a.status == PAWL_CONFLICT || a.status == PAWL_GONE);
-        if (!first || !taken || q->run_key.data || tries == CRON_STEP_MAX)
+        if (!first || !taken || q->run_key.data)
             break;
+        if (tries == MANUAL_TRIES)
+            return refuse(op, PAWL_BUSY, ": too many runs of it were asked for at this moment");
         q->made_us++;
     }
     if (st != PAWL_OK || op->status != PAWL_OK)
@@ -365,7 +376,9 @@ static enum pawl_status forget_ticks(struct ledger *d, struct op *op, struct paw
     led_int(&p, q->before_us ? q->before_us : feature_now(d) - q->keep_us);
     led_int(&p, q->max);
     enum pawl_status st = feature_query(d, SQL_TICK_OLD, &p, &rows, err);
+    CHECK(st != PAWL_OK || rows->n <= q->max);
     for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
+        CHECK(led_get(rows, i, 0).len > 0);
         const union feature_value v[] = { { .b = led_get(rows, i, 0) },
                                           { .i = led_get_int(rows, i, 1) },
                                           { .i = led_get_int(rows, i, 2) } };
@@ -411,7 +424,7 @@ static enum pawl_status apply_named(struct ledger *d, struct op *op, struct pawl
     case CRON_PUT:
         return put(d, op, r, err);
     case CRON_DELETE:
-        return delete (d, op, r, err);
+        return remove_row(d, op, r, err);
     case CRON_PAUSE:
     case CRON_RESUME:
         return pause_or_resume(d, op, r, err);

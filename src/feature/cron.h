@@ -148,6 +148,13 @@ struct cron_row {
 MUST_USE enum pawl_status cron_get(struct store *s, struct arena *a, struct bytes name,
                                    struct cron_row *out, struct pawl_err *err);
 
+/* What a change would do, were it made now. */
+enum cron_change { CRON_NO_CHANGE, CRON_CREATE, CRON_UPDATE };
+/* Answer for a PUT, PAUSE or RESUME without a condition what its operation would, and write
+ * nothing: refusals are the same. */
+MUST_USE enum pawl_status cron_would(struct store *s, const struct cron_op *q,
+                                     enum cron_change *out, struct pawl_err *err);
+
 /* Schedules by name. */
 struct cron_query {
     struct bytes after; /* absent: from the first */
@@ -200,6 +207,12 @@ MUST_USE enum pawl_status cron_runs(struct store *s, struct arena *a,
                                     const struct cron_run_query *q, struct cron_run_rows *out,
                                     struct pawl_err *err);
 
+/* Read the newest tick of each of these schedules, which are sorted by name, and what their calls
+ * came to: *out has one for each, `kind` 0: none is kept. One statement for the ticks and a read of
+ * the calls, with any number of schedules. of->n is at most LIST_MAX. */
+MUST_USE enum pawl_status cron_last(struct store *s, struct arena *a, const struct cron_rows *of,
+                                    struct cron_run **out, struct pawl_err *err);
+
 /* For timers and metrics, cheap with any number of schedules. */
 struct cron_due {
     int64_t next_us; /* when the next schedule is due, perhaps in the past; 0: none ever */
@@ -208,10 +221,21 @@ struct cron_due {
 /* Read when the next schedule is due, with one statement on the index of due times. */
 MUST_USE enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err *err);
 
+/* Schedules whose last tick is later than a time. */
+struct cron_ahead {
+    int64_t n;
+    struct bytes first; /* by name; absent: n is 0 */
+    int64_t last_us;    /* the latest of these ticks */
+};
+/* Read them, the name into `a`. Looks at every schedule. */
+MUST_USE enum pawl_status cron_ahead(struct store *s, struct arena *a, int64_t after_us,
+                                     struct cron_ahead *out, struct pawl_err *err);
+
 /* Ticks that this process decided without an operation that could answer them: because the call
  * that they waited for ended, or because their schedule was changed in SQL. */
 struct cron_unasked {
     int64_t waited, missed; /* waited: submitted after the call that they waited for */
+    int64_t accepted;       /* of the waited: calls that were new */
     int64_t skipped[CRON_REASONS];
 };
 /* Read how many. Counted when they are decided: a commit that is repeated counts twice. Any thread.

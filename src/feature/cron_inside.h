@@ -96,6 +96,10 @@ struct schedule_tick tick_in(const struct zone *z, int64_t at_us);
 MUST_USE enum pawl_status plan_call(struct ledger *d, const struct plan *p, struct bytes name,
                                     struct bytes id, int64_t at_us, struct call_spec *out,
                                     struct pawl_err *err);
+/* Is what an accept of a tick or run of this schedule found the call of another one? Names may have
+ * `!` and `@`, so that a run of "a" with the key "b!k" has the id of one of "a!b" with the key "k".
+ */
+bool call_is_others(const struct accepted *a, struct bytes name);
 /* A number that is the same for the same id. */
 uint64_t id_hash(struct bytes id);
 /* `cron:NAME@TIME`, and `cron:NAME@NOW!manual` whose NOW always has microseconds; shortened where
@@ -106,7 +110,7 @@ struct bytes manual_id(struct arena *a, struct bytes name, int64_t now_us);
 /* Count, and keep for the log, what was decided without an operation that answers (cron_unasked.c):
  * a tick that was submitted; one that was skipped; what a nested operation did; a tick that could
  * not be submitted. */
-void cron_unasked_waited(void);
+void cron_unasked_waited(bool is_new);
 void cron_unasked_skipped(enum cron_reason reason);
 void cron_unasked_add(const struct cron_op *q);
 void cron_unasked_refuse(const struct cron_refused *r);

@@ -11,7 +11,7 @@
 enum pawl_status plan_given(const struct schedule *s, struct plan *out, struct pawl_err *err)
 {
     out->s = *s;
-    return zones_get(s->zone, &out->zone, err);
+    return zones_of_field(s->zone, &out->zone, err);
 }
 
 enum pawl_status plan_stored(struct arena *a, const struct row *r, struct plan *out,
@@ -42,6 +42,11 @@ struct bytes manual_id(struct arena *a, struct bytes name, int64_t now_us)
     time_text(now_us, at);
     char *id = arena_printf(a, "cron:%.*s@%s!manual", BYTES_ARG(name), at);
     return id ? ident_derived(a, bytes_of(id)) : BYTES_NONE;
+}
+
+bool call_is_others(const struct accepted *a, struct bytes name)
+{
+    return a->status == PAWL_OK && a->duplicate && !bytes_eq(a->call.spec.schedule, name);
 }
 
 uint64_t id_hash(struct bytes id)

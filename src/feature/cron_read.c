@@ -4,6 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdlib.h>
+
 #include "base/limits.h"
 #include "feature/cron_inside.h"
 #include "store/store.h"
@@ -15,6 +17,7 @@ struct looking {
         const struct bytes *name;
         const struct cron_query *query;
         const struct cron_run_query *runs;
+        const struct cron_rows *page;
     };
     struct cron_row *row;
     struct cron_rows *rows;
@@ -64,7 +67,7 @@ enum pawl_status cron_get(struct store *s, struct arena *a, struct bytes name, s
                           struct pawl_err *err)
 {
     struct looking l = { .a = a, .name = &name, .row = out };
-    enum pawl_status st = store_look(s, look_one, &l, err);
+    enum pawl_status st = store_look(s, LOOK_ALONE, look_one, &l, err);
     if (st != PAWL_OK || l.found)
         return st;
     return err_set(err, PAWL_NOT_FOUND, "no schedule \"%.*s\"", BYTES_ARG(name));
@@ -112,7 +115,9 @@ static enum pawl_status look_list(struct ledger *d, void *ctx, struct pawl_err *
         return st;
     l->rows->n = (size_t)rows->n;
     l->rows->v = arena_zalloc(l->a, l->rows->n + 1, sizeof *l->rows->v);
-    for (size_t i = 0; l->rows->v && i < l->rows->n; i++) {
+    if (!l->rows->v)
+        return err_no_memory(err, "schedules");
+    for (size_t i = 0; i < l->rows->n; i++) {
         struct row r = row_read(rows, (int)i);
         l->rows->v[i] = shown(l, &r);
     }
@@ -127,28 +132,68 @@ enum pawl_status cron_list(struct store *s, struct arena *a, const struct cron_q
 {
     struct looking l = { .a = a, .query = q, .rows = out };
     assert(q->limit >= 1 && q->limit <= LIST_MAX);
-    return store_look(s, look_list, &l, err);
+    return store_look(s, LOOK_SNAPSHOT, look_list, &l, err);
 }
 
 static enum pawl_status look_due(struct ledger *d, void *ctx, struct pawl_err *err)
 {
     struct looking *l = ctx;
+    struct led_params p = { 0 };
     struct led_rows *rows;
-    enum pawl_status st = feature_query(d, SQL_CRON_NEXT, NULL, &rows, err);
-    l->due->next_us = st == PAWL_OK && rows->n ? led_get_int(rows, 0, 0) : 0;
-    l->due->now_us = feature_now(d);
-    return st;
+    led_int(&p, feature_now(d));
+    enum pawl_status st = feature_query(d, SQL_CRON_LOOK, &p, &rows, err);
+    if (st != PAWL_OK)
+        return st;
+    CHECK(rows->n == 1);
+    l->due->now_us = led_get_int(rows, 0, 0);
+    l->due->next_us = led_get_int(rows, 0, 1);
+    CHECK(l->due->now_us > 0 && l->due->next_us >= 0);
+    return PAWL_OK;
 }
 
 enum pawl_status cron_due(struct store *s, struct cron_due *out, struct pawl_err *err)
 {
     struct looking l = { .due = out };
-    return store_look(s, look_due, &l, err);
+    return store_look(s, LOOK_ALONE, look_due, &l, err);
 }
 
 /* ---- Ticks ----------------------------------------------------------------------------------- */
 
-enum { T_AT, T_NO, T_KIND, T_REASON, T_ZONE, T_COUNT, T_CALL_ID, T_NODE, T_CREATED_AT };
+/* Columns of tick_list and tick_last. */
+enum { T_AT, T_NO, T_KIND, T_REASON, T_ZONE, T_COUNT, T_CALL_ID, T_NODE, T_CREATED_AT, T_NAME };
+
+/* Read a tick. BROKEN: it is damaged, which its readers are told, as of a call. */
+static enum pawl_status run_read(struct looking *l, const struct led_rows *rows, int i,
+                                 struct bytes name, struct cron_run *out, struct pawl_err *err)
+{
+    *out = (struct cron_run){ .name = name,
+                              .at_us = led_get_int(rows, i, T_AT),
+                              .no = led_get_int(rows, i, T_NO),
+                              .kind = (enum cron_kind)led_get_int(rows, i, T_KIND),
+                              .reason = keep(l, led_get(rows, i, T_REASON)),
+                              .zone = keep(l, led_get(rows, i, T_ZONE)),
+                              .count = led_get_int(rows, i, T_COUNT),
+                              .decided_us = led_get_int(rows, i, T_CREATED_AT),
+                              .id = keep(l, led_get(rows, i, T_CALL_ID)),
+                              .node = keep(l, led_get(rows, i, T_NODE)) };
+    bool called = out->kind == CRON_SUBMITTED || out->kind == CRON_MANUAL;
+    const char *wrong = out->kind < CRON_SUBMITTED || out->kind > CRON_MISSED ? "an unknown kind"
+                        : called && !led_get(rows, i, T_CALL_ID).data         ? "no call"
+                        : out->count < 1                                      ? "a count below 1"
+                        : out->at_us <= 0                                     ? "no time"
+                                                                              : NULL;
+    if (!wrong)
+        return PAWL_OK;
+    return err_set(err, PAWL_BROKEN, "database: a run of schedule \"%.*s\" has %s",
+                   (int)MIN(name.len, 60), name.data ? name.data : "", wrong);
+}
+
+/* Is row i of this list older than the one before it? */
+static bool older(const struct cron_run *v, size_t i)
+{
+    return i == 0 || v[i].at_us < v[i - 1].at_us ||
+           (v[i].at_us == v[i - 1].at_us && v[i].no < v[i - 1].no);
+}
 
 static enum pawl_status look_ticks(struct ledger *d, void *ctx, struct pawl_err *err)
 {
@@ -164,21 +209,48 @@ static enum pawl_status look_ticks(struct ledger *d, void *ctx, struct pawl_err 
     enum pawl_status st = feature_query(d, SQL_TICK_LIST, &p, &rows, err);
     if (st != PAWL_OK)
         return st;
+    CHECK(rows->n <= q->limit + 1);
     out->n = (size_t)MIN(rows->n, q->limit);
     out->more = rows->n > q->limit;
     out->v = arena_zalloc(l->a, out->n + 1, sizeof *out->v);
-    for (size_t i = 0; out->v && i < out->n; i++)
-        out->v[i] = (struct cron_run){ .name = keep(l, q->name),
-                                       .at_us = led_get_int(rows, (int)i, T_AT),
-                                       .no = led_get_int(rows, (int)i, T_NO),
-                                       .kind = (enum cron_kind)led_get_int(rows, (int)i, T_KIND),
-                                       .reason = keep(l, led_get(rows, (int)i, T_REASON)),
-                                       .zone = keep(l, led_get(rows, (int)i, T_ZONE)),
-                                       .count = led_get_int(rows, (int)i, T_COUNT),
-                                       .decided_us = led_get_int(rows, (int)i, T_CREATED_AT),
-                                       .id = keep(l, led_get(rows, (int)i, T_CALL_ID)),
-                                       .node = keep(l, led_get(rows, (int)i, T_NODE)) };
-    return l->a->failed ? err_no_memory(err, "ticks") : PAWL_OK;
+    for (size_t i = 0; st == PAWL_OK && out->v && i < out->n; i++) {
+        st = run_read(l, rows, (int)i, keep(l, q->name), &out->v[i], err);
+        CHECK(st != PAWL_OK || older(out->v, i));
+    }
+    return l->a->failed ? err_no_memory(err, "ticks") : st;
+}
+
+static int compare_name(const void *name, const void *row)
+{
+    return bytes_cmp(*(const struct bytes *)name, ((const struct cron_row *)row)->name);
+}
+
+/* The place of the schedule of this name; q->n: it is not one of them. */
+static size_t place_of(const struct cron_rows *q, struct bytes name)
+{
+    const struct cron_row *r = bsearch(&name, q->v, q->n, sizeof *q->v, compare_name);
+    return r ? (size_t)(r - q->v) : q->n;
+}
+
+static enum pawl_status look_last(struct ledger *d, void *ctx, struct pawl_err *err)
+{
+    struct looking *l = ctx;
+    const struct cron_rows *q = l->page;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    struct bytes *names = arena_alloc(feature_arena(d), q->n * sizeof *names);
+    if (!names)
+        return err_no_memory(err, "schedules");
+    for (size_t i = 0; i < q->n; i++)
+        names[i] = q->v[i].name;
+    led_texts(d, &p, names, q->n);
+    enum pawl_status st = feature_query(d, SQL_TICK_LAST, &p, &rows, err);
+    for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
+        size_t at = place_of(q, led_get(rows, i, T_NAME));
+        CHECK(at < q->n && !l->ticks->v[at].kind); /* it was asked for, and each has one */
+        st = run_read(l, rows, i, q->v[at].name, &l->ticks->v[at], err);
+    }
+    return st == PAWL_OK && l->a->failed ? err_no_memory(err, "ticks") : st;
 }
 
 /* What the calls came to. Read after the ticks, so a call may be further than its tick says, never
@@ -215,6 +287,21 @@ enum pawl_status cron_runs(struct store *s, struct arena *a, const struct cron_r
 {
     struct looking l = { .a = a, .runs = q, .ticks = out };
     assert(q->limit >= 1 && q->limit <= LIST_MAX);
-    enum pawl_status st = store_look(s, look_ticks, &l, err);
+    enum pawl_status st = store_look(s, LOOK_ALONE, look_ticks, &l, err);
     return st == PAWL_OK ? calls_read(s, a, out, err) : st;
+}
+
+enum pawl_status cron_last(struct store *s, struct arena *a, const struct cron_rows *of,
+                           struct cron_run **out, struct pawl_err *err)
+{
+    struct cron_run_rows ticks = { .v = arena_zalloc(a, of->n + 1, sizeof *ticks.v), .n = of->n };
+    struct looking l = { .a = a, .page = of, .ticks = &ticks };
+    assert(of->n <= LIST_MAX);
+    *out = ticks.v;
+    if (!ticks.v)
+        return err_no_memory(err, "ticks");
+    for (size_t i = 1; i < of->n; i++)
+        CHECK(bytes_cmp(of->v[i - 1].name, of->v[i].name) < 0);
+    enum pawl_status st = of->n ? store_look(s, LOOK_ALONE, look_last, &l, err) : PAWL_OK;
+    return st == PAWL_OK ? calls_read(s, a, &ticks, err) : st;
 }

@@ -60,7 +60,7 @@ struct row *row_find(struct ledger *d, struct bytes name)
 
 struct row row_read(const struct led_rows *rows, int i)
 {
-    return (struct row){
+    struct row r = {
         .name = led_get(rows, i, C_NAME),
         .spec = led_get(rows, i, C_SPEC),
         .stored = true,
@@ -76,6 +76,13 @@ struct row row_read(const struct led_rows *rows, int i)
         .created_us = led_get_int(rows, i, C_CREATED_AT),
         .updated_us = led_get_int(rows, i, C_UPDATED_AT),
     };
+    CHECK(r.name.len > 0 && r.version > 0);
+    CHECK(r.pause >= PAUSE_NO && r.pause <= PAUSE_OVER);
+    CHECK(r.due_us >= 0 && r.next.at_us >= 0 && r.last.at_us >= 0 && r.created_us > 0);
+    /* What a call's end is found by, and what is waited for. */
+    CHECK(r.last_id.data ? r.last_seq > 0 : r.last_seq == 0);
+    CHECK(r.waiting_us == 0 || (r.waiting_us > 0 && r.last_seq > 0));
+    return r;
 }
 
 static int compare_names(const void *a, const void *b)

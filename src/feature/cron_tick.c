@@ -76,11 +76,13 @@ static enum pawl_status due_lock(struct ticking *k, struct bytes **out, size_t *
     enum pawl_status st = feature_query(k->d, SQL_CRON_DUE, &p, &rows, err);
     if (st != PAWL_OK)
         return st;
+    CHECK(rows->n <= k->q->max);
     struct bytes *names = arena_alloc(feature_arena(k->d), ((size_t)rows->n + 1) * sizeof *names);
     if (!names)
         return err_no_memory(err, "schedules");
     for (; n < (size_t)rows->n && (n == 0 || len < CLAIM_LEN_MAX); n++) {
         names[n] = led_get(rows, (int)n, 0);
+        CHECK(names[n].len > 0 && led_get_int(rows, (int)n, 1) > 0);
         len += (size_t)led_get_int(rows, (int)n, 1);
     }
     k->q->more = n < (size_t)rows->n || rows->n == k->q->max;
@@ -185,6 +187,7 @@ static enum pawl_status open_read(struct ticking *k, struct pawl_err *err)
         return PAWL_OK;
     led_ints(k->d, &p, seqs, n);
     enum pawl_status st = feature_query(k->d, SQL_CRON_CALL_OPEN, &p, &rows, err);
+    CHECK(st != PAWL_OK || (size_t)rows->n <= n);
     for (size_t i = 0; st == PAWL_OK && i < k->n_turns; i++)
         for (int j = 0; j < rows->n && k->turns[i].r->last_seq; j++)
             k->turns[i].open |= led_get_int(rows, j, 0) == k->turns[i].r->last_seq;
@@ -405,7 +408,7 @@ static enum pawl_status submit_stored(struct ticking *k, const struct planned *v
     r->last_id = s->id;
     r->last_seq = a->call.seq;
     if (!k->q)
-        cron_unasked_waited();
+        cron_unasked_waited(!a->duplicate);
     else if (k->q->submitted++, !a->duplicate)
         k->q->ids[k->q->n_ids++] = arena_copy(k->a, s->id);
     return tick_add(k->d, r->name, &row, err);
@@ -434,10 +437,13 @@ static enum pawl_status submit_all(struct ticking *k, struct pawl_err *err)
     }
     for (size_t i = 0, at = 0; st == PAWL_OK && i < k->n; i++) {
         const struct accepted *a = k->v[i].fault ? NULL : &accept.accept.out[at++];
-        if (a && a->status == PAWL_OK)
+        enum pawl_status status = a ? a->status : PAWL_INVALID;
+        if (a && call_is_others(a, k->v[i].t->r->name))
+            status = PAWL_CONFLICT;
+        if (status == PAWL_OK)
             st = submit_stored(k, &k->v[i], &k->specs[i], a, err);
         else
-            st = submit_refused(k, &k->v[i], &k->specs[i], a ? a->status : PAWL_INVALID, err);
+            st = submit_refused(k, &k->v[i], &k->specs[i], status, err);
     }
     return st == PAWL_OK && k->a->failed ? err_no_memory(err, "ticks") : st;
 }
@@ -492,9 +498,11 @@ static enum pawl_status next_read(struct ticking *k, struct pawl_err *err)
 {
     struct led_rows *rows;
     enum pawl_status st = feature_query(k->d, SQL_CRON_NEXT, NULL, &rows, err);
-    if (st == PAWL_OK && rows->n)
-        k->q->next_us = led_get_int(rows, 0, 0);
-    return st;
+    if (st != PAWL_OK || rows->n == 0)
+        return st;
+    k->q->next_us = led_get_int(rows, 0, 0);
+    CHECK(rows->n == 1 && k->q->next_us > 0);
+    return PAWL_OK;
 }
 
 enum pawl_status cron_tick(struct ledger *d, struct op *op, struct pawl_err *err)
@@ -537,9 +545,10 @@ enum pawl_status cron_zones(struct ledger *d, struct op *op, struct pawl_err *er
     struct ticking k = { .d = d, .a = op->a, .q = op->feature.ctx };
     struct led_params p = { 0 };
     struct led_rows *rows;
+    struct bytes after = k.q->after.data ? k.q->after : BYTES("");
     char release[ZONE_VERSION_LEN];
     zones_release(release);
-    led_text(&p, k.q->after.data ? k.q->after : BYTES(""));
+    led_text(&p, after);
     led_text(&p, bytes_of(release));
     led_int(&p, k.q->max);
     k.q->removed = 0;
@@ -547,11 +556,16 @@ enum pawl_status cron_zones(struct ledger *d, struct op *op, struct pawl_err *er
     enum pawl_status st = feature_query(d, SQL_CRON_OLD_ZONE, &p, &rows, err);
     if (st != PAWL_OK || rows->n == 0)
         return st;
+    CHECK(rows->n <= k.q->max);
     struct bytes *names = arena_alloc(feature_arena(d), (size_t)rows->n * sizeof *names);
     if (!names)
         return err_no_memory(err, "schedules");
-    for (int i = 0; i < rows->n; i++)
+    for (int i = 0; i < rows->n; i++) {
         names[i] = led_get(rows, i, 0);
+        /* The walk goes on behind the last of them, and so ends. */
+        CHECK(bytes_cmp(names[i], after) > 0);
+        after = names[i];
+    }
     k.q->next = arena_copy(op->a, names[rows->n - 1]);
     k.q->more = rows->n == k.q->max;
     st = turns_make(&k, names, (size_t)rows->n, err);
@@ -565,6 +579,7 @@ enum pawl_status cron_zones(struct ledger *d, struct op *op, struct pawl_err *er
         row_set_due(t->r, feature_now(d));
         st = row_move(d, t->r, err);
     }
+    PAUSE_POINT("cron.zones");
     return st == PAWL_OK && !k.q->next.data ? err_no_memory(err, "schedules") : st;
 }
 
@@ -596,6 +611,8 @@ static enum pawl_status schedules_of(struct ticking *k, const int64_t *seqs, siz
 {
     struct led_params p = { 0 };
     struct led_rows *rows;
+    for (size_t i = 0; i < n; i++)
+        CHECK(seqs[i] > 0); /* 0 is a schedule without a call */
     led_ints(k->d, &p, seqs, n);
     enum pawl_status st = feature_query(k->d, SQL_CRON_OF_CALL, &p, &rows, err);
     if (st != PAWL_OK || rows->n == 0)

@@ -31,10 +31,11 @@ void cron_unasked(struct cron_unasked *out)
     pthread_mutex_unlock(&unasked.lock);
 }
 
-void cron_unasked_waited(void)
+void cron_unasked_waited(bool is_new)
 {
     pthread_mutex_lock(&unasked.lock);
     unasked.sum.waited++;
+    unasked.sum.accepted += is_new;
     pthread_mutex_unlock(&unasked.lock);
 }
 

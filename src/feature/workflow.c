@@ -7,7 +7,7 @@
  */
 #include "feature/workflow_inside.h"
 
-/* ---- The feature ------------------------------------------------------------------------------ */
+/* ---- The feature ----------------------------------------------------------------------------- */
 
 /* Lock the rows of all runs that operations of the group name by their lease, and read the steps
  * that they speak of. */
@@ -63,7 +63,7 @@ static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *
     return PAWL_BROKEN;
 }
 
-/* ---- Copies ----------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 static struct payload payload_copy(struct arena *a, struct payload p)
 {
@@ -146,6 +146,7 @@ const struct feature feature_workflow = {
     .watch = WATCH_FLOW | WATCH_CHILD,
     .load = load,
     .apply = apply,
+    .former = workflow_former,
     .moved = workflow_moved,
     .forget = workflow_forget,
     .copy = copy,

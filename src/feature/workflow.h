@@ -23,7 +23,7 @@ struct store;
 
 extern const struct feature feature_workflow;
 
-/* ---- Steps: what a pass stores ---------------------------------------------------------------- */
+/* ---- Steps: what a pass stores --------------------------------------------------------------- */
 
 /* What a step waits for; the first to come settles it. */
 struct workflow_wait {
@@ -32,9 +32,9 @@ struct workflow_wait {
     const struct bytes *children; /* ids; `children_given` with n_children 0 is settled at once */
     size_t n_children;
     bool children_given;
-    bool any;           /* one of the children is enough */
-    bool has_until;     /* it ends at until_us, or after in_us; the first pass says when */
-    int64_t until_us;   /* 0: in_us */
+    bool any;         /* one of the children is enough */
+    bool has_until;   /* it ends at until_us, or after in_us; the first pass says when */
+    int64_t until_us; /* 0: in_us */
     int64_t in_us;
 };
 
@@ -49,16 +49,17 @@ enum step_says {
 };
 
 struct workflow_step {
-    int64_t no; /* from 1, in the order of the program */
-    struct bytes name; /* as code gives it; of an UNDO: the stored name of the step that it undoes */
+    int64_t no;        /* from 1, in the order of the program */
+    struct bytes name; /* as code gives it; of an UNDO: the stored name of the step that it undoes
+                        */
     enum step_kind kind;
     enum step_says says;
     struct payload result;
     struct bytes error;
     int attempts; /* tries so far, with this one */
     int64_t retry_in_us;
-    bool undo;       /* it has an undo */
-    int64_t undoes;  /* UNDO: the `no` of the step that it undoes */
+    bool undo;      /* it has an undo */
+    int64_t undoes; /* UNDO: the `no` of the step that it undoes */
     struct workflow_wait wait;
     const struct call_spec *call; /* CHILD: not settled; its id is made of the step's name */
     /* answer: as it is stored now */
@@ -94,17 +95,18 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     int64_t rev;       /* of the run, after this; 0: it has ended */
 };
 
-/* ---- The other changes ------------------------------------------------------------------------ */
+/* ---- The other changes ----------------------------------------------------------------------- */
 
 enum workflow_do {
     WORKFLOW_STEPS,
-    WORKFLOW_SIGNAL,  /* NOT_FOUND, GONE, STATE (ended), FULL, CONFLICT (the key had another value) */
-    WORKFLOW_CANCEL,  /* NOT_FOUND, GONE, STATE (ended, and nothing is left to undo) */
-    WORKFLOW_RETRY,   /* NOT_FOUND, GONE, STATE */
-    WORKFLOW_FORK,    /* NOT_FOUND, GONE, STATE, CONFLICT */
-    WORKFLOW_RESTART, /* fenced: forget the steps, and begin again with `input` */
+    WORKFLOW_SIGNAL,   /* NOT_FOUND, GONE, STATE (ended), FULL, CONFLICT (the key had another value)
+                        */
+    WORKFLOW_CANCEL,   /* NOT_FOUND, GONE, STATE (ended, and nothing is left to undo) */
+    WORKFLOW_RETRY,    /* NOT_FOUND, GONE, STATE */
+    WORKFLOW_FORK,     /* NOT_FOUND, GONE, STATE, CONFLICT */
+    WORKFLOW_RESTART,  /* fenced: forget the steps, and begin again with `input` */
     WORKFLOW_TIMEOUTS, /* cancel up to `max` runs whose run_timeout has passed */
-    WORKFLOW_FORGET,  /* remove up to `max` consumed signals whose keys need not be known any more */
+    WORKFLOW_FORGET, /* remove up to `max` consumed signals whose keys need not be known any more */
 };
 
 struct workflow_op {
@@ -125,20 +127,20 @@ struct workflow_op {
     struct payload input;
     int max; /* TIMEOUTS, FORGET */
     /* answer */
-    bool duplicate;          /* SIGNAL: the key was known; FORK: the run was there */
-    bool started;            /* SIGNAL with `start`: the call is new */
-    struct accepted *call;   /* SIGNAL with `start`: the call */
-    enum pawl_state state;   /* of the run after it */
-    bool more;               /* TIMEOUTS, FORGET */
-    int64_t next_us;         /* TIMEOUTS without `more`: the next deadline; 0: none */
-    struct bytes *ids;       /* TIMEOUTS: of the runs */
+    bool duplicate;        /* SIGNAL: the key was known; FORK: the run was there */
+    bool started;          /* SIGNAL with `start`: the call is new */
+    struct accepted *call; /* SIGNAL with `start`: the call */
+    enum pawl_state state; /* of the run after it */
+    bool more;             /* TIMEOUTS, FORGET */
+    int64_t next_us;       /* TIMEOUTS without `more`: the next deadline; 0: none */
+    struct bytes *ids;     /* TIMEOUTS: of the runs */
     size_t n_ids;
     /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
     int64_t made_us;
     struct bytes made_id;
 };
 
-/* ---- Reads ------------------------------------------------------------------------------------ */
+/* ---- Reads ----------------------------------------------------------------------------------- */
 
 /* A stored step. */
 struct workflow_row {
@@ -169,14 +171,14 @@ struct workflow_journal {
  * left out (n 0) if the run has this rev. seq 0 in the answer: it has none yet. */
 MUST_USE enum pawl_status workflow_journal_read(struct store *s, struct arena *a, int64_t seq,
                                                 int64_t from_no, size_t len_max, int64_t have_rev,
-                                                struct workflow_journal *out,
-                                                struct pawl_err *err);
+                                                struct workflow_journal *out, struct pawl_err *err);
 
 /* For the log and metrics: what was decided since the process began, without those of repeats. Any
  * thread. */
 struct workflow_counts {
     int64_t steps, signals, compensations, divergences;
 };
+/* Read the counts. */
 void workflow_counts(struct workflow_counts *out);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 
-/* ---- Cancel ----------------------------------------------------------------------------------- */
+/* ---- Cancel ---------------------------------------------------------------------------------- */
 
 /* An ended run begins to undo what is not undone. */
 static enum pawl_status cancel_ended(struct ledger *d, struct op *op, struct run *r,
@@ -19,8 +19,9 @@ static enum pawl_status cancel_ended(struct ledger *d, struct op *op, struct run
     struct workflow_op *q = op->feature.ctx;
     bool may = c->state == PAWL_FAILED || c->state == PAWL_DEAD_LETTER;
     if (q->compensate && (!may || !r->stored || !r->steps || r->compensation == UNDO_DONE)) {
-        op->status = err_set(&op->err, PAWL_STATE, "run \"%.*s\" has ended, and nothing of it is "
-                                                   "left to undo",
+        op->status = err_set(&op->err, PAWL_STATE,
+                             "run \"%.*s\" has ended, and nothing of it is "
+                             "left to undo",
                              BYTES_ARG(c->id));
         return PAWL_OK;
     }
@@ -77,8 +78,8 @@ enum pawl_status workflow_timeouts(struct ledger *d, struct op *op, struct pawl_
     led_int(&p, feature_now(d));
     led_int(&p, q->max);
     enum pawl_status st = feature_query(d, SQL_WORKFLOW_LATE, &p, &rows, err);
-    seqs = st == PAWL_OK ? arena_alloc(feature_arena(d), ((size_t)rows->n + 1) * sizeof *seqs)
-                         : NULL;
+    seqs =
+        st == PAWL_OK ? arena_alloc(feature_arena(d), ((size_t)rows->n + 1) * sizeof *seqs) : NULL;
     if (!seqs)
         return st == PAWL_OK ? err_no_memory(err, "workflows") : st;
     for (int i = 0; i < rows->n; i++)
@@ -102,7 +103,7 @@ enum pawl_status workflow_timeouts(struct ledger *d, struct op *op, struct pawl_
     return st;
 }
 
-/* ---- Retry ------------------------------------------------------------------------------------ */
+/* ---- Retry ----------------------------------------------------------------------------------- */
 
 /* Forget the steps from `no` on, and begin a generation. With `unread` the signals that they
  * consumed are unread again. */
@@ -158,9 +159,9 @@ enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op, struct
     else if (r->compensation != UNDO_FAILED && !r->wants_undo) {
         st = first_undone(d, r, &no, err);
         if (st == PAWL_OK && r->from_no && no && r->from_no > no) {
-            op->status = err_set(&op->err, PAWL_STATE,
-                                 "step %lld was undone: a retry begins there or before it",
-                                 (long long)no);
+            op->status =
+                err_set(&op->err, PAWL_STATE,
+                        "step %lld was undone: a retry begins there or before it", (long long)no);
             return PAWL_OK;
         }
         no = r->from_no ? r->from_no : no;
@@ -206,7 +207,7 @@ enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err
     return st;
 }
 
-/* ---- Restart ---------------------------------------------------------------------------------- */
+/* ---- Restart --------------------------------------------------------------------------------- */
 
 static enum pawl_status input_put(struct ledger *d, const struct run *r, struct payload input,
                                   struct pawl_err *err)

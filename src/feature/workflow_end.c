@@ -45,11 +45,10 @@ void workflow_counts(struct workflow_counts *out)
     out->divergences = atomic_load(&counts.divergences);
 }
 
-/* ---- Undoing ---------------------------------------------------------------------------------- */
+/* ---- Undoing --------------------------------------------------------------------------------- */
 
 /* Ask the children that have not ended to cancel. */
-static enum pawl_status children_cancel(struct ledger *d, const struct run *r,
-                                        struct pawl_err *err)
+static enum pawl_status children_cancel(struct ledger *d, const struct run *r, struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
     int64_t after = 0;
@@ -94,7 +93,7 @@ enum pawl_status run_undo(struct ledger *d, struct run *r, enum run_reason reaso
     return r->stored ? children_cancel(d, r, err) : PAWL_OK;
 }
 
-/* ---- The end of an attempt -------------------------------------------------------------------- */
+/* ---- The end of an attempt ------------------------------------------------------------------- */
 
 enum pawl_status flows_ending(struct ledger *d, const int64_t *seqs, size_t n, struct pawl_err *err)
 {
@@ -144,7 +143,7 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
     return PAWL_OK;
 }
 
-/* ---- Moves ------------------------------------------------------------------------------------ */
+/* ---- Moves ----------------------------------------------------------------------------------- */
 
 /* The row of a run that has left a lease, or has ended. */
 static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct moved *v,
@@ -192,7 +191,7 @@ enum pawl_status workflow_moved(struct ledger *d, const struct moved *v, size_t 
     return st == PAWL_OK ? children_ended(d, v, n, err) : st;
 }
 
-/* ---- Cancel and retry of the call ------------------------------------------------------------- */
+/* ---- Cancel and retry of the call ------------------------------------------------------------ */
 
 enum pawl_status flow_cancel(struct ledger *d, int64_t seq, struct pawl_err *err)
 {
@@ -208,7 +207,7 @@ enum pawl_status flow_cancel(struct ledger *d, int64_t seq, struct pawl_err *err
     return st == PAWL_OK ? runs_wake(d, &seq, 1, err) : st;
 }
 
-/* ---- Readers and gc --------------------------------------------------------------------------- */
+/* ---- Readers and gc -------------------------------------------------------------------------- */
 
 enum pawl_status flows_shown(struct ledger *d, const int64_t *seqs, size_t n, enum call_wait *out,
                              struct pawl_err *err)

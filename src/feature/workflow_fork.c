@@ -2,8 +2,8 @@
  * workflow_fork.c - a new run that begins with the results of another one's first steps.
  *
  * Store thread, under the lock of the other run's row. Who ends a child locks the rows of its
- * parents before it reads which they are; so a child that is taken over here is seen to end, by this
- * transaction or by that one.
+ * parents before it reads which they are; so a child that is taken over here is seen to end, by
+ * this transaction or by that one.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "feature/workflow_inside.h"
@@ -22,8 +22,8 @@ static enum pawl_status spec_make(struct ledger *d, struct op *op, const struct 
     if (st != PAWL_OK)
         return st;
     if (!q->fork_id.data && !q->made_id.data) {
-        struct bytes id = bytes_of(arena_printf(op->a, "%.*s-fork-%lld", BYTES_ARG(q->id),
-                                                (long long)feature_now(d)));
+        struct bytes id = bytes_of(
+            arena_printf(op->a, "%.*s-fork-%lld", BYTES_ARG(q->id), (long long)feature_now(d)));
         q->made_id = id;
     }
     out->id = q->fork_id.data ? q->fork_id : q->made_id;

@@ -76,7 +76,7 @@ struct runs {
     struct run *v[RUN_BUCKETS];
 };
 
-/* ---- Rows (workflow_rows.c) ------------------------------------------------------------------- */
+/* ---- Rows (workflow_rows.c) ------------------------------------------------------------------ */
 
 /* Lock and read the rows of these runs, unless the transaction has them. */
 MUST_USE enum pawl_status runs_lock(struct ledger *d, const int64_t *seqs, size_t n,
@@ -93,11 +93,11 @@ void run_new(struct ledger *d, struct run *r);
 /* Write the row as it is: a new one, or one that was changed. */
 MUST_USE enum pawl_status run_put(struct ledger *d, struct run *r, struct pawl_err *err);
 
-/* Read these steps of runs that are locked, unless the transaction has them. */
 struct step_ref {
     struct run *run;
     int64_t no;
 };
+/* Read these steps of runs that are locked, unless the transaction has them. */
 MUST_USE enum pawl_status steps_load(struct ledger *d, const struct step_ref *v, size_t n,
                                      struct pawl_err *err);
 /* The step, which was loaded; `stored` false: there is none. NULL: it was not loaded. */
@@ -114,7 +114,8 @@ MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_
 MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name,
                                     int64_t *out_nth, struct pawl_err *err);
 
-/* Count for workflow_counts(): a run whose code contradicts its journal; one that begins to undo. */
+/* Count for workflow_counts(): a run whose code contradicts its journal; one that begins to undo.
+ */
 void workflow_count_divergence(void);
 void workflow_count_compensation(void);
 /* A step that has ended; a signal. */
@@ -127,10 +128,11 @@ MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err
 #define I(x) ((union feature_value){ .i = (x) })
 #define B(x) ((union feature_value){ .b = (x) })
 
-/* ---- Operations ------------------------------------------------------------------------------- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 /* The operations. */
 MUST_USE enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_former(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err *err);
@@ -145,8 +147,8 @@ bool run_ended(const struct run *r, const struct feature_call *c);
 MUST_USE enum pawl_status workflow_from(struct ledger *d, struct op *op, struct run *r,
                                         struct step_row **out, struct pawl_err *err);
 
-/* The call with this id and its row, locked. NULL: the operation is refused. What *out says was read
- * before the lock. */
+/* The call with this id and its row, locked. NULL: the operation is refused. What *out says was
+ * read before the lock. */
 MUST_USE enum pawl_status workflow_named(struct ledger *d, struct op *op, struct bytes id,
                                          struct feature_call *out, struct run **out_run,
                                          struct pawl_err *err);
@@ -183,8 +185,8 @@ MUST_USE enum pawl_status flows_shown(struct ledger *d, const int64_t *seqs, siz
                                       enum call_wait *out, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_moved(struct ledger *d, const struct moved *v, size_t n,
                                          struct pawl_err *err);
-MUST_USE enum pawl_status workflow_keep(struct ledger *d, const int64_t *seqs, size_t n,
-                                        bool *keep, struct pawl_err *err);
+MUST_USE enum pawl_status workflow_keep(struct ledger *d, const int64_t *seqs, size_t n, bool *keep,
+                                        struct pawl_err *err);
 MUST_USE enum pawl_status workflow_forget(struct ledger *d, const int64_t *seqs, size_t n,
                                           struct pawl_err *err);
 

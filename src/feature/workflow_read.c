@@ -145,5 +145,5 @@ enum pawl_status workflow_journal_read(struct store *s, struct arena *a, int64_t
 {
     struct journal_look q = { a, seq, MAX(from_no, 1), have_rev, len_max, out };
     *out = (struct workflow_journal){ 0 };
-    return store_look(s, journal_look, &q, err);
+    return store_look(s, LOOK_SNAPSHOT, journal_look, &q, err);
 }

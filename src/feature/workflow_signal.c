@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 
-/* ---- Keys ------------------------------------------------------------------------------------- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 static bool payload_same(struct payload a, struct payload b)
 {
@@ -51,7 +51,7 @@ static enum pawl_status known(struct ledger *d, struct op *op, const struct run 
     return PAWL_OK;
 }
 
-/* ---- The operation ---------------------------------------------------------------------------- */
+/* ---- The operation --------------------------------------------------------------------------- */
 
 static bool waits_for(const struct run *r, struct bytes name)
 {
@@ -71,10 +71,14 @@ static bool waits_for(const struct run *r, struct bytes name)
 static enum pawl_status append(struct ledger *d, struct op *op, struct run *r, struct pawl_err *err)
 {
     struct workflow_op *q = op->feature.ctx;
-    const union feature_value v[] = { I(r->seq),           I(r->next_signal),
-                                      B(q->name),          I((int64_t)q->value.form),
-                                      B(q->value.bytes),   B(q->key),
-                                      I(feature_now(d)),   I(0),
+    const union feature_value v[] = { I(r->seq),
+                                      I(r->next_signal),
+                                      B(q->name),
+                                      I((int64_t)q->value.form),
+                                      B(q->value.bytes),
+                                      B(q->key),
+                                      I(feature_now(d)),
+                                      I(0),
                                       I(0) };
     r->next_signal++;
     r->unread++;
@@ -174,7 +178,7 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
     return append(d, op, r, err);
 }
 
-/* ---- Keys that nobody has to know any more ---------------------------------------------------- */
+/* ---- Keys that nobody has to know any more --------------------------------------------------- */
 
 enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op, struct pawl_err *err)
 {
@@ -194,7 +198,7 @@ enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op, struct pa
     return st;
 }
 
-/* ---- Published values ------------------------------------------------------------------------- */
+/* ---- Published values ------------------------------------------------------------------------ */
 
 enum pawl_status value_publish(struct ledger *d, struct run *r, const struct workflow_value *v,
                                struct pawl_err *err)

@@ -21,7 +21,7 @@ struct plan {
     struct op *op;
     struct workflow_steps *q;
     struct run *r;
-    struct step_row **row;       /* of each step of q */
+    struct step_row **row;   /* of each step of q */
     struct call_spec *child; /* of each step of q, settled */
     bool *known;             /* of each step of q: its child's id was another call's */
     struct feature_call run; /* the call; seq 0: not read yet */
@@ -42,7 +42,7 @@ static bool refuse(struct plan *p, enum pawl_status status, const struct workflo
     return false;
 }
 
-/* ---- Planning --------------------------------------------------------------------------------- */
+/* ---- Planning -------------------------------------------------------------------------------- */
 
 /* The name that code gives, or `undo:` and the name of what is undone. */
 static struct bytes plain_name(struct plan *p, const struct workflow_step *s, int64_t *out_nth)
@@ -68,11 +68,11 @@ static bool allowed(struct plan *p, const struct workflow_step *s, const struct 
     const char *fault = s->kind == STEP_UNDO ? NULL : step_name_fault(s->name);
     bool ends = s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
     if (s->no < 1 || !step_kind_name((int64_t)s->kind))
-        return refuse(p, PAWL_INVALID, s, "its \"no\" counts from 1, and its kind is one of the "
-                                          "documented ones");
-    if (fault)
         return refuse(p, PAWL_INVALID, s,
-                      arena_printf(feature_arena(p->d), "its name %s", fault));
+                      "its \"no\" counts from 1, and its kind is one of the "
+                      "documented ones");
+    if (fault)
+        return refuse(p, PAWL_INVALID, s, arena_printf(feature_arena(p->d), "its name %s", fault));
     if (ends && s->result.bytes.len > RESULT_LEN_MAX)
         return refuse(p, PAWL_TOO_LARGE, s, "its result is longer than 1 MiB");
     if (row->stored)
@@ -198,12 +198,12 @@ static void unplan(struct plan *p)
             p->row[i]->nth = 0;
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 /* The step has ended. The moment is later than that of every other step of the run, because the
  * order of undoing is read from it. */
-static void done(struct plan *p, struct step_row *row, enum step_status status, struct payload result,
-                 struct bytes error)
+static void done(struct plan *p, struct step_row *row, enum step_status status,
+                 struct payload result, struct bytes error)
 {
     struct run *r = p->r;
     row->status = status;
@@ -393,7 +393,7 @@ static enum pawl_status publish(struct plan *p, struct pawl_err *err)
     return st;
 }
 
-/* ---- Suspending ------------------------------------------------------------------------------- */
+/* ---- Suspending ------------------------------------------------------------------------------ */
 
 static void add_names(struct buf *b, const struct workflow_wait *w)
 {
@@ -441,7 +441,7 @@ static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *
     return st == PAWL_OK ? feature_flow_suspend(p->d, p->op, at_us, err) : st;
 }
 
-/* ---- The operation ---------------------------------------------------------------------------- */
+/* ---- The operation --------------------------------------------------------------------------- */
 
 /* The run ends as dead_letter because of `why`. A retry goes on with what it did: one that was
  * undoing goes on undoing, and is kept until then. */
@@ -497,6 +497,10 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
         return p->q->diverged ? diverge(p, err) : PAWL_OK;
     }
     st = say_all(p, &waits, &settled, err);
+    if (st == PAWL_OK && p->q->n && !p->changed && !p->older) {
+        p->op->feature.repeated = true; /* all of it was stored before */
+        return PAWL_OK;
+    }
     if (st == PAWL_OK)
         st = publish(p, err);
     if (st == PAWL_OK && p->ended)
@@ -541,6 +545,56 @@ static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
     return late && !p->r->undoing_us
                ? run_undo(p->d, p->r, REASON_TIMEOUT, BYTES("its run_timeout has passed"), err)
                : PAWL_OK;
+}
+
+/* ---- The repeat of an operation that was stored, and let go of the run ----------------------- */
+
+/* Is this what the step's row was made of, by this node? Another node may have gone on with the run
+ * and stored the step itself; that is not an answer to this one. */
+static bool is_own(const struct workflow_steps *q, const struct workflow_step *s,
+                   const struct step_row *row)
+{
+    if (!row->stored || row->kind != s->kind || !bytes_eq(row->name, s->name) ||
+        !bytes_eq(row->node, q->node))
+        return false;
+    switch (s->says) {
+    case SAYS_RESULT:
+        return row->status == STEP_COMPLETED && row->result.form == s->result.form &&
+               bytes_eq(row->result.bytes, s->result.bytes);
+    case SAYS_ERROR:
+        return row->status == STEP_FAILED;
+    case SAYS_REFUSED:
+        return row->status == STEP_REFUSED;
+    case SAYS_WAIT:
+        return row->status == STEP_WAITING;
+    case SAYS_RETRY:
+        return row->status == STEP_RETRYING && row->attempts == s->attempts;
+    case SAYS_BEGUN:
+    case SAYS_CHILD:
+        break;
+    }
+    return false;
+}
+
+enum pawl_status workflow_former(struct ledger *d, struct op *op, struct pawl_err *err)
+{
+    struct workflow_op *w = op->feature.ctx;
+    struct workflow_steps *q = &w->steps;
+    struct plan p = { .d = d, .op = op, .q = q };
+    bool own = w->what == WORKFLOW_STEPS && q->n;
+    enum pawl_status st = run_get(d, op->feature.seq, &p.r, err);
+    for (size_t i = 0; i < q->n && own && st == PAWL_OK; i++) {
+        st = steps_load(d, &(struct step_ref){ p.r, q->v[i].no }, 1, err);
+        own = st == PAWL_OK && is_own(q, &q->v[i], step_at(p.r, q->v[i].no));
+    }
+    if (!own || st != PAWL_OK)
+        return st;
+    for (size_t i = 0; i < q->n; i++)
+        answer(&p, &q->v[i], step_at(p.r, q->v[i].no));
+    q->suspended = true;
+    q->run_at_us = feature_now(d);
+    op->feature.repeated = true;
+    return op->a->failed ? err_no_memory(err, "steps") : PAWL_OK;
 }
 
 enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err)

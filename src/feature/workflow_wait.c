@@ -2,9 +2,9 @@
  * workflow_wait.c - waits of a run: settled by a signal, by children, by their time, or begun; and
  * the ends of children, which settle them later.
  *
- * Store thread, under the lock of the run's row. Whoever stores something for which a run may wait
- * holds the same lock, so nothing comes between the look and the suspension. The model of this is
- * test/spin/waiting.pml.
+ * Store thread, under the lock of the run's row. A transaction that stores something for which a
+ * run may wait holds the same lock, so nothing comes between the look and the suspension. The model
+ * of this is test/spin/waiting.pml.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "feature/workflow_inside.h"
@@ -19,13 +19,13 @@
  * there is no memory. */
 static struct payload json_of(struct ledger *d, struct buf *b)
 {
-    struct payload out = { PAWL_JSON, buf_ok(b) ? arena_copy(feature_arena(d), buf_bytes(b))
-                                                : BYTES_NONE };
+    struct payload out = { PAWL_JSON,
+                           buf_ok(b) ? arena_copy(feature_arena(d), buf_bytes(b)) : BYTES_NONE };
     buf_release(b);
     return out;
 }
 
-/* ---- Signals ---------------------------------------------------------------------------------- */
+/* ---- Signals --------------------------------------------------------------------------------- */
 
 struct signal {
     int64_t no; /* 0: there is none */
@@ -74,15 +74,15 @@ static enum pawl_status signal_use(struct ledger *d, struct run *r, const struct
     return feature_row(d, SQL_SIGNAL_USE, "iiii", v, FEATURE_EXACT, err);
 }
 
-/* ---- Children --------------------------------------------------------------------------------- */
+/* ---- Children -------------------------------------------------------------------------------- */
 
 struct child {
     int64_t seq, awaited, ended;
     struct bytes id;
 };
 
-/* The children that a wait names, of which the run is a parent. *out_n is less than w->n_children if
- * some are not. */
+/* The children that a wait names, of which the run is a parent. *out_n is less than w->n_children
+ * if some are not. */
 static enum pawl_status children_read(struct ledger *d, const struct run *r,
                                       const struct workflow_wait *w, struct child **out,
                                       size_t *out_n, struct pawl_err *err)
@@ -155,7 +155,7 @@ static void add_ended(struct buf *b, const struct child *v, size_t n)
     buf_add_char(b, ']');
 }
 
-/* ---- Settling --------------------------------------------------------------------------------- */
+/* ---- Settling -------------------------------------------------------------------------------- */
 
 static struct payload by_signal(struct ledger *d, const struct step_row *s, const struct signal *g)
 {
@@ -195,9 +195,8 @@ static struct payload by_time(struct ledger *d, const struct step_row *s)
     if (s->kind != STEP_SELECT)
         return (struct payload){ 0 };
     time_text(s->until_us, time);
-    return (struct payload){
-        PAWL_JSON, bytes_of(arena_printf(feature_arena(d), "{\"until\":\"%s\"}", time))
-    };
+    return (struct payload){ PAWL_JSON,
+                             bytes_of(arena_printf(feature_arena(d), "{\"until\":\"%s\"}", time)) };
 }
 
 enum pawl_status wait_step(struct ledger *d, struct run *r, struct step_row *s,
@@ -216,10 +215,9 @@ enum pawl_status wait_step(struct ledger *d, struct run *r, struct step_row *s,
     if (st != PAWL_OK)
         return st;
     PAUSE_POINT("workflow.wait_looked");
-    struct wait_seen seen = { .signal = signal.no,
-                              .children = (int64_t)n,
-                              .any = w->any,
-                              .until_us = s->until_us };
+    struct wait_seen seen = {
+        .signal = signal.no, .children = (int64_t)n, .any = w->any, .until_us = s->until_us
+    };
     for (size_t i = 0; i < n; i++)
         seen.left += !v[i].ended;
     s->status = STEP_COMPLETED;
@@ -248,7 +246,7 @@ enum pawl_status runs_wake(struct ledger *d, const int64_t *seqs, size_t n, stru
     return n ? feature_nested(d, &nested, err) : PAWL_OK;
 }
 
-/* ---- Children end ----------------------------------------------------------------------------- */
+/* ---- Children end ---------------------------------------------------------------------------- */
 
 static enum pawl_status parents_query(struct ledger *d, const int64_t *seqs, size_t n,
                                       struct led_rows **out, struct pawl_err *err)

@@ -149,6 +149,15 @@ enum pawl_status zones_get(struct bytes name, const struct zone **out, struct pa
     return st;
 }
 
+enum pawl_status zones_of_field(struct bytes name, const struct zone **out, struct pawl_err *err)
+{
+    struct pawl_err why = { 0 };
+    enum pawl_status st = zones_get(name, out, &why);
+    if (st == PAWL_OK)
+        return st;
+    return err_set(err, st, "%s%s", st == PAWL_INVALID ? "field \"zone\": " : "", why.text);
+}
+
 int64_t zones_changes(void)
 {
     pthread_mutex_lock(&zones.lock);

@@ -17,6 +17,9 @@
  * NO_MEMORY: as zone_load(). */
 MUST_USE enum pawl_status zones_get(struct bytes name, const struct zone **out,
                                     struct pawl_err *err);
+/* The same for the field `zone`, which an INVALID names. */
+MUST_USE enum pawl_status zones_of_field(struct bytes name, const struct zone **out,
+                                         struct pawl_err *err);
 /* A number that rises when other data was found than before. Looks at the folder as zones_get(). */
 int64_t zones_changes(void);
 /* Which release of the database the folder has, as zone_version(); "" when there is none. */

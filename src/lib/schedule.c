@@ -80,7 +80,9 @@ static enum pawl_status values_of(struct arena *a, const struct pawl_schedule *s
                                   int64_t call_timeout_us, struct schedule *out,
                                   struct pawl_err *err)
 {
-    if (s->call.id || s->call.run_at_us || s->call.expires_at_us)
+    if (!s->call)
+        return err_set(err, PAWL_INVALID, "field \"call\": is missing");
+    if (s->call->id || s->call->run_at_us || s->call->expires_at_us)
         return err_set(err, PAWL_INVALID,
                        "field \"call\": id, run_at and expires_at come with each tick");
     if ((unsigned)s->catch_up > PAWL_CATCH_UP_ALL || (unsigned)s->overlap > PAWL_OVERLAP_REPLACE)
@@ -96,8 +98,8 @@ static enum pawl_status values_of(struct arena *a, const struct pawl_schedule *s
         out->zone = bytes_of(s->zone);
     enum pawl_status st = rule_of(s, out, err);
     if (st == PAWL_OK)
-        st = spec_read(a, &s->call, &out->call, err);
-    if (!s->call.timeout_us && call_timeout_us)
+        st = spec_read(a, s->call, &out->call, err);
+    if (!s->call->timeout_us && call_timeout_us)
         out->call.timeout_us = call_timeout_us;
     return st;
 }

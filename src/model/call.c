@@ -20,37 +20,65 @@ void call_spec_init(struct call_spec *s)
     };
 }
 
-static bool copy_tags(struct arena *a, struct call_spec *s)
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+#define SPEC_TEXTS 11
+#define CALL_TEXTS (SPEC_TEXTS + 3)
+
+/* Every text of a spec, for both copies. */
+static size_t spec_texts(struct call_spec *s, struct bytes *out[SPEC_TEXTS])
+{
+    struct bytes *const all[SPEC_TEXTS] = { &s->id,     &s->type,        &s->method,  &s->key,
+                                            &s->queue,  &s->input.bytes, &s->caller,  &s->client,
+                                            &s->parent, &s->traceparent, &s->schedule };
+    memcpy(out, all, sizeof all);
+    return SPEC_TEXTS;
+}
+
+/* Copy these texts, each with a NUL behind it: one allocation for all. */
+static bool copy_texts(struct arena *a, struct bytes *const *v, size_t n)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++)
+        len += v[i]->data ? v[i]->len + 1 : 0;
+    char *at = arena_alloc(a, len + 1);
+    for (size_t i = 0; at && i < n; i++) {
+        if (!v[i]->data)
+            continue;
+        memcpy(at, v[i]->data, v[i]->len);
+        at[v[i]->len] = 0;
+        v[i]->data = at;
+        at += v[i]->len + 1;
+    }
+    return at != NULL;
+}
+
+static bool copy_lists(struct arena *a, struct call_spec *s)
 {
     struct tag *tags = s->n_tags ? arena_alloc(a, s->n_tags * sizeof *tags) : NULL;
     for (size_t i = 0; tags && i < s->n_tags; i++)
         tags[i] = (struct tag){ arena_copy(a, s->tags[i].name), arena_copy(a, s->tags[i].value) };
     s->tags = tags;
+    s->needs = needs_copy(a, s->needs, s->n_needs);
     return !a->failed;
 }
 
-/* One allocation for all names of the call itself. */
 bool call_spec_copy(struct arena *a, const struct call_spec *s, struct call_spec *out)
 {
+    struct bytes *v[SPEC_TEXTS];
     *out = *s;
-    struct bytes *const places[] = { &out->id,     &out->type,        &out->method,  &out->key,
-                                     &out->queue,  &out->input.bytes, &out->caller,  &out->client,
-                                     &out->parent, &out->traceparent, &out->schedule };
-    size_t len = 0;
-    for (size_t i = 0; i < COUNT_OF(places); i++)
-        len += places[i]->data ? places[i]->len + 1 : 0;
-    char *at = arena_alloc(a, len + 1);
-    for (size_t i = 0; at && i < COUNT_OF(places); i++) {
-        struct bytes from = *places[i];
-        if (!from.data)
-            continue;
-        memcpy(at, from.data, from.len);
-        at[from.len] = 0;
-        places[i]->data = at;
-        at += from.len + 1;
-    }
-    out->needs = needs_copy(a, s->needs, s->n_needs);
-    return copy_tags(a, out);
+    return copy_texts(a, v, spec_texts(out, v)) && copy_lists(a, out);
+}
+
+bool call_copy(struct arena *a, const struct call *c, struct call *out)
+{
+    struct bytes *v[CALL_TEXTS];
+    *out = *c;
+    size_t n = spec_texts(&out->spec, v);
+    v[n++] = &out->error;
+    v[n++] = &out->node;
+    v[n++] = &out->result.bytes;
+    return copy_texts(a, v, n) && copy_lists(a, &out->spec);
 }
 
 /* ---- Names ----------------------------------------------------------------------------------- */

@@ -156,6 +156,9 @@ struct call {
     int64_t created_us, run_at_us, claimed_us, started_us, finished_us, expires_us, keep_until_us;
 };
 
+/* Copy the call and everything it points to into `a`; out may be c. False without memory. */
+bool call_copy(struct arena *a, const struct call *c, struct call *out);
+
 /* Is the transition legal? from 0: the call does not exist yet. */
 bool call_may(enum pawl_state from, enum pawl_state to);
 

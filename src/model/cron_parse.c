@@ -38,6 +38,21 @@ struct set {
     bool any, step;
 };
 
+/* Is this byte of UTF-8 not the first of its character? */
+static bool goes_on(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* The place as a reader counts it: in characters, from 1. */
+static int column(const struct scan *s, const char *at)
+{
+    int n = 1;
+    for (const char *p = s->start; p < at; p++)
+        n += !goes_on(*p);
+    return n;
+}
+
 /* `field "cron": "61" at column 3 ...`; the first failure counts. */
 static void PRINTF_LIKE(4, 5)
     wrong(struct scan *s, const char *from, const char *to, const char *fmt, ...)
@@ -51,7 +66,7 @@ static void PRINTF_LIKE(4, 5)
     va_end(args);
     text_quote((struct bytes){ from, (size_t)(to - from) }, shown);
     s->status = err_set(s->err, PAWL_INVALID, "field \"cron\": \"%s\" at column %d %s", shown,
-                        (int)(from - s->start) + 1, why);
+                        column(s, from), why);
 }
 
 static bool is_digit(char c)
@@ -77,11 +92,14 @@ static void unexpected(struct scan *s, const char *from)
     const char *to = from;
     while (to < s->end && (is_digit(*to) || (upper(*to) >= 'A' && upper(*to) <= 'Z')))
         to++;
+    if (to == from && from < s->end)
+        for (to++; to < s->end && goes_on(*to);)
+            to++;
     if (from == s->end)
         wrong(s, s->field, s->end, "ends where a value of %s is expected: %s", p->name,
               p->expected);
     else
-        wrong(s, from, to > from ? to : from + 1,
+        wrong(s, from, to,
               "is not understood in %s; expected %s, or `*`, lists, ranges and steps of them",
               p->name, p->expected);
 }
@@ -254,7 +272,7 @@ static void put(struct cron *c, int part, struct set set)
 
 static void read_fields(struct scan *s, struct bytes text, struct cron *c)
 {
-    struct bytes fields[PARTS + 1];
+    struct bytes fields[PARTS + 1] = { 0 };
     int n = split(text, fields), first = PARTS - n;
     const char *end = text.data + text.len;
     if (n > PARTS)

@@ -57,6 +57,14 @@ bool word_next(const char **at, struct bytes *out)
     return true;
 }
 
+struct bytes word_of(const char *words, int at)
+{
+    struct bytes word = BYTES_NONE;
+    for (int i = 0; i <= at; i++)
+        word_next(&words, &word);
+    return word;
+}
+
 int word_at(const char *words, struct bytes word)
 {
     struct bytes one;
@@ -249,6 +257,9 @@ static enum pawl_status read_value(const struct reading *rd, const struct field 
         *(bool *)out = v->kind == JSON_TRUE;
         return PAWL_OK;
     case FIELD_JSON:
+        if (v->levels > JSON_DEPTH_MAX)
+            return err_set(rd->err, PAWL_INVALID, "field \"%s%s\": is nested deeper than %d levels",
+                           prefix_of(rd), f->name, JSON_DEPTH_MAX);
         *(struct bytes *)out = v->raw;
         return PAWL_OK;
     case FIELD_BASE64:

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "model/needs.h"
+#include "model/words.h"
 
 static bool name_good(struct bytes name)
 {
@@ -34,9 +35,9 @@ enum pawl_status needs_settle(struct arena *a, const struct needs_field *field,
     for (size_t i = 0; i < *n; i++)
         if (!name_good((*v)[i]))
             return err_set(err, PAWL_INVALID,
-                           "field \"%s\": name %zu is not 1..%d letters, digits, \"_\", \"-\", "
-                           "\".\" and \":\"",
-                           field->name, i + 1, NEED_LEN_MAX);
+                           "field \"%s\": name %zu, \"%.*s\", is not 1..%d letters, digits, \"_\", "
+                           "\"-\", \".\" and \":\"",
+                           field->name, i + 1, BYTES_ARG(text_shown(a, (*v)[i])), NEED_LEN_MAX);
     if (*n == 0) {
         *v = NULL;
         return PAWL_OK;

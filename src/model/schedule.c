@@ -7,6 +7,7 @@
  */
 #include "model/schedule.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -87,8 +88,31 @@ static enum pawl_status inside_call(enum pawl_status st, struct pawl_err *err)
     return err_set(err, st, "call.%s", was.text);
 }
 
+static int compare_tags(const void *a, const void *b)
+{
+    return bytes_cmp(((const struct tag *)a)->name, ((const struct tag *)b)->name);
+}
+
+/* The order of tags and needs, and a need that is repeated, say nothing: one form of each is kept,
+ * or a file in another order would be a change. */
+static enum pawl_status settle_lists(struct arena *a, const struct call_spec *settled,
+                                     struct call_spec *call, struct pawl_err *err)
+{
+    call->needs = settled->needs;
+    call->n_needs = settled->n_needs;
+    if (!call->n_tags)
+        return PAWL_OK;
+    struct tag *tags = arena_alloc(a, call->n_tags * sizeof *tags);
+    if (!tags)
+        return err_no_memory(err, "a schedule");
+    memcpy(tags, call->tags, call->n_tags * sizeof *tags);
+    qsort(tags, call->n_tags, sizeof *tags, compare_tags);
+    call->tags = tags;
+    return PAWL_OK;
+}
+
 /* The rules of calls, on a copy: the id and the times come with each tick. */
-static enum pawl_status check_call(struct arena *a, const struct call_spec *call,
+static enum pawl_status check_call(struct arena *a, struct call_spec *call,
                                    const struct schedule_limits *l, struct pawl_err *err)
 {
     struct call_spec s = *call;
@@ -97,7 +121,8 @@ static enum pawl_status check_call(struct arena *a, const struct call_spec *call
         return err_set(err, PAWL_TOO_LARGE, "field \"input\": is %zu bytes, limit %zu",
                        s.input.bytes.len, max);
     s.id = BYTES("tick");
-    return call_spec_settle(a, NULL, &s, err);
+    enum pawl_status st = call_spec_settle(a, NULL, &s, err);
+    return st == PAWL_OK ? settle_lists(a, &s, call, err) : st;
 }
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
@@ -260,15 +285,6 @@ static void add_seconds(struct buf *b, const char *name, int64_t us)
     json_add_seconds(b, us);
 }
 
-static void add_word(struct buf *b, const char *name, const char *words, int at)
-{
-    struct bytes word = BYTES("");
-    for (int i = 0; i <= at; i++)
-        word_next(&words, &word);
-    json_add_name(b, name);
-    json_add_string(b, word);
-}
-
 static void add_at(struct buf *b, const struct schedule *s)
 {
     char text[TIME_TEXT_LEN + 1];
@@ -300,9 +316,11 @@ static void members_add(struct buf *b, const struct schedule *s)
     json_add_string(b, s->zone);
     json_add_name(b, "call");
     tick_write_json(b, &s->call, 0);
-    add_word(b, "catch_up", CATCH_UP_WORDS, (int)s->catch_up);
+    json_add_name(b, "catch_up");
+    json_add_string(b, word_of(CATCH_UP_WORDS, (int)s->catch_up));
     add_seconds(b, "catch_up_for", s->catch_up_for_us);
-    add_word(b, "overlap", OVERLAP_WORDS, (int)s->overlap);
+    json_add_name(b, "overlap");
+    json_add_string(b, word_of(OVERLAP_WORDS, (int)s->overlap));
     add_seconds(b, "jitter", s->jitter_us);
     add_time(b, "starts_at", s->rule.starts_us);
     add_time(b, "ends_at", s->rule.ends_us);

@@ -54,8 +54,9 @@ MUST_USE enum pawl_status schedule_read(struct arena *a, const struct json *obje
 MUST_USE enum pawl_status schedule_read_flat(struct arena *a, const struct json *object,
                                              const struct schedule_limits *l, struct schedule *out,
                                              struct pawl_err *err);
-/* Everything but name and paused as one JSON object in `a`: equal schedules give equal text, except
- * that the input is kept byte for byte. It is what the database keeps and clients see. */
+/* Everything but name and paused as one JSON object in `a`. Equal schedules, as they were read,
+ * give equal text: defaults are left out, times, tags and needs are sorted and there once; the
+ * input alone is kept byte for byte. It is what the database keeps and clients see. */
 MUST_USE enum pawl_status schedule_write(struct arena *a, const struct schedule *s,
                                          struct bytes *out, struct pawl_err *err);
 /* The inverse, with `name` as its name. BROKEN when schedule_write() did not write it. */

@@ -24,6 +24,8 @@ int word_at(const char *words, struct bytes word);
 /* Is it one of them? */
 bool word_in(const char *words, struct bytes word);
 #define WORDS_TEXT_MAX 256
+/* The word at this place, from 0: the inverse of word_at(). */
+struct bytes word_of(const char *words, int at);
 /* Write them as "pending, processing or completed"; what does not fit is left out. */
 void words_text(const char *words, char out[WORDS_TEXT_MAX]);
 /* Fill *err: `status "zzz" is unknown; expected pending, processing or completed`. INVALID. */

@@ -169,6 +169,9 @@ MUST_USE enum pawl_status http_open(struct loop *l, const struct http_conf *conf
 /* The address with the port that was assigned, "http://127.0.0.1:7295", or "unix:PATH";
  * borrowed. */
 const char *http_address(const struct http_server *s);
+/* The same for other machines: with this machine's name in place of 0.0.0.0 or [::], which mean all
+ * of its addresses. */
+const char *http_reached_at(const struct http_server *s);
 /* Accept no further connection, close idle ones, and send the answers that are due. `drained` runs
  * on the loop thread when no connection is left, or when deadline_us (monotonic) has passed and the
  * rest are closed. Loop thread. */

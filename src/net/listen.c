@@ -7,6 +7,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,7 @@ static enum pawl_status open_unix(struct listener *l, const char *where, struct 
     l->dev = st.st_dev;
     l->ino = st.st_ino;
     snprintf(l->address, sizeof l->address, "unix:%s", path);
+    snprintf(l->reached, sizeof l->reached, "%s", l->address);
     return PAWL_OK;
 }
 
@@ -127,9 +129,19 @@ static bool bind_first(struct listener *l, const struct addrinfo *all)
     return false;
 }
 
+/* Does it listen at all addresses of the machine? */
+static bool is_any(const struct sockaddr_storage *at)
+{
+    return at->ss_family == AF_INET
+               ? ((const struct sockaddr_in *)at)->sin_addr.s_addr == htonl(INADDR_ANY)
+               : at->ss_family == AF_INET6 &&
+                     IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)at)->sin6_addr);
+}
+
 static void address_text(struct listener *l, bool tls)
 {
-    struct sockaddr_storage at;
+    struct sockaddr_storage at = { 0 };
+    char name[HOST_NAME_MAX + 1] = "";
     socklen_t len = sizeof at;
     char host[INET6_ADDRSTRLEN + 24] = "?", port[8] = "?";
     if (getsockname(l->fd, (struct sockaddr *)&at, &len) == 0)
@@ -138,6 +150,10 @@ static void address_text(struct listener *l, bool tls)
     bool v6 = strchr(host, ':');
     snprintf(l->address, sizeof l->address, "http%s://%s%s%s:%s", tls ? "s" : "", v6 ? "[" : "",
              host, v6 ? "]" : "", port);
+    if (is_any(&at) && gethostname(name, sizeof name - 1) == 0 && *name)
+        snprintf(l->reached, sizeof l->reached, "http%s://%s:%s", tls ? "s" : "", name, port);
+    else
+        snprintf(l->reached, sizeof l->reached, "%s", l->address);
 }
 
 static enum pawl_status open_tcp(struct listener *l, const char *where, bool tls,

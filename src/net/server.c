@@ -259,6 +259,11 @@ const char *http_address(const struct http_server *s)
     return s->listener.address;
 }
 
+const char *http_reached_at(const struct http_server *s)
+{
+    return s->listener.reached;
+}
+
 void http_close(struct http_server *s)
 {
     if (!s)

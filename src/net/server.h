@@ -36,6 +36,7 @@ struct listener {
     dev_t dev;
     ino_t ino;
     char address[ADDRESS_LEN]; /* the result of http_address() */
+    char reached[ADDRESS_LEN]; /* the result of http_reached_at() */
 };
 
 /* Bind and listen at "ADDR:PORT", "[ADDR]:PORT" or "unix:PATH". BUSY when it is in use; INVALID

@@ -55,12 +55,14 @@ static void *signals_main(void *arg)
 {
     struct running *r = arg;
     sigset_t set = waited_for();
+    int64_t first_us = 0;
     for (int sig = 0; sigwait(&set, &sig) == 0 && sig != SIGUSR2;) {
         if (sig == SIGHUP) {
             log_line(LOG_INFO, "SIGHUP: the event service reads its settings when it starts");
         } else if (!atomic_exchange(&r->stopping, true)) {
+            first_us = world_mono(&world_real);
             stop(r);
-        } else {
+        } else if (signal_second(first_us)) {
             log_line(LOG_WARN, "%s again: leaving at once", sig == SIGINT ? "SIGINT" : "SIGTERM");
             _exit(128 + sig);
         }

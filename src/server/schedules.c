@@ -4,9 +4,11 @@
  *
  * Each is a PUT under its name; one that is stored already is not written again, and one that is in
  * the file no longer stays as it is. At the start the main thread waits for each; on SIGHUP another
- * thread does it, with copies, because the loop must not wait for the database.
+ * thread does it, with copies, because the loop must not wait for the database. One file is stored
+ * at a time: a newer one waits for the older one, which then stops after the schedule it is at.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -25,6 +27,7 @@
 struct declared {
     struct loop_work inside; /* first */
     struct server *s;
+    atomic_bool outdated; /* the settings were read again since; any thread */
     struct arena arena;
     const char *file;
     struct conf_schedule *v; /* in the arena */
@@ -54,26 +57,28 @@ static enum pawl_status put_one(struct declared *d, struct arena *a, const struc
     st = exec_do(e, &op);
     if (st != PAWL_OK)
         return err_set(err, st, "%s", op.err.text);
-    if (cron.changed)
+    const struct cron_op *done = op.feature.ctx; /* it may be a copy of ours */
+    if (done->changed)
         log_line(LOG_INFO, "schedule \"%.100s\": %s, from %.150s:%d", c->name,
-                 cron.created ? "created" : "changed", d->file, c->line);
-    d->changed += cron.changed;
+                 done->created ? "created" : "changed", d->file, c->line);
+    d->changed += done->changed;
     return PAWL_OK;
 }
 
-/* Store them in the order of the file. The first that is refused ends it; those before it stay. */
+/* Store them in the order of the file. The first that is refused ends it, and so does a newer file;
+ * those before it stay. */
 static enum pawl_status put_all(struct declared *d)
 {
     enum pawl_status st = PAWL_OK;
-    for (size_t i = 0; i < d->n && st == PAWL_OK; i++) {
+    for (size_t i = 0; i < d->n && st == PAWL_OK && !atomic_load(&d->outdated); i++) {
         struct pawl_err why = { 0 };
         struct arena a;
         arena_init(&a, ONE_LEN_MAX);
         st = put_one(d, &a, &d->v[i], &why);
         arena_release(&a);
         if (st != PAWL_OK)
-            err_set(&d->err, st, "%.150s:%d: schedule \"%.100s\": %.250s", d->file, d->v[i].line,
-                    d->v[i].name, why.text);
+            err_set(&d->err, st, "%.150s:%d: schedule \"%.100s\": %.250s", d->file,
+                    conf_schedule_line(&d->v[i], why.text), d->v[i].name, why.text);
     }
     return st;
 }
@@ -99,6 +104,7 @@ static enum pawl_status declared_fill(struct declared *d, struct server *s,
             .name = arena_text(&d->arena, bytes_of(settings->schedules[i].name)),
             .text = arena_copy(&d->arena, settings->schedules[i].text),
             .line = settings->schedules[i].line,
+            .lines = arena_copy(&d->arena, settings->schedules[i].lines),
         };
     return d->arena.failed ? err_no_memory(err, "the schedules of the settings") : PAWL_OK;
 }
@@ -123,35 +129,71 @@ static void again_work(struct loop_work *w)
     d->err.status = put_all(d);
 }
 
+static void again_free(struct declared *d)
+{
+    if (!d)
+        return;
+    arena_release(&d->arena);
+    free(d);
+}
+
+static void again_done(struct loop_work *w);
+
+/* Begin with the newest file, when the one before is done. */
+static void again_next(struct server *s)
+{
+    struct pawl_err err = { 0 };
+    if (s->storing || !s->to_store)
+        return;
+    if (atomic_load(&s->stopping)) {
+        again_free(s->to_store);
+        s->to_store = NULL;
+        return;
+    }
+    struct declared *d = s->storing = s->to_store;
+    s->to_store = NULL;
+    d->inside.work = again_work;
+    d->inside.done = again_done;
+    if (loop_work(s->loop, &d->inside, &err) == PAWL_OK)
+        return;
+    log_line(LOG_ERROR, "schedules not stored: %s", err.text);
+    s->storing = NULL;
+    again_free(d);
+}
+
 static void again_done(struct loop_work *w)
 {
     struct declared *d = (struct declared *)w;
+    struct server *s = d->s;
     if (d->err.status != PAWL_OK)
         log_line(LOG_ERROR, "schedules not stored, from this one on: %s", d->err.text);
     else
-        log_line(LOG_INFO, "%zu schedules of the settings: %zu stored, the others as they were",
-                 d->n, d->changed);
-    arena_release(&d->arena);
-    free(d);
+        log_line(LOG_INFO, "%zu schedules of the settings: %zu stored, %s", d->n, d->changed,
+                 atomic_load(&d->outdated) ? "until the file was read again"
+                                           : "the others as they were");
+    s->storing = NULL;
+    again_free(d);
+    again_next(s);
 }
 
 void schedules_store_again(struct server *s)
 {
     struct pawl_err err = { 0 };
-    if (!s->settings.n_schedules)
-        return;
     struct declared *d = calloc(1, sizeof(*d));
     enum pawl_status st = d ? declared_fill(d, s, &s->settings, true, &err)
                             : err_no_memory(&err, "the schedules of the settings");
-    if (st == PAWL_OK) {
-        d->inside.work = again_work;
-        d->inside.done = again_done;
-        st = loop_work(s->loop, &d->inside, &err);
-    }
-    if (st == PAWL_OK)
+    if (st != PAWL_OK) {
+        log_line(LOG_ERROR, "schedules not stored: %s", err.text);
+        again_free(d);
         return;
-    log_line(LOG_ERROR, "schedules not stored: %s", err.text);
-    if (d)
-        arena_release(&d->arena);
-    free(d);
+    }
+    again_free(s->to_store);
+    s->to_store = d;
+    if (s->storing)
+        atomic_store(&s->storing->outdated, true);
+    if (!d->n) { /* nothing to store, but what an older file had must not come after it */
+        again_free(d);
+        s->to_store = NULL;
+    }
+    again_next(s);
 }

@@ -100,7 +100,7 @@ static enum pawl_status start_workers(struct server *s, struct pawl_err *err)
                                     .has = has->items,
                                     .n_has = has->n_items };
     s->works = exec_handlers(e) && s->duties & DUTY_WORKER;
-    struct exec_member me = { .address = http_address(s->http),
+    struct exec_member me = { .address = http_reached_at(s->http),
                               .roles = s->duties,
                               .slots = s->works ? workers.slots : 0,
                               .queues = workers.queues,

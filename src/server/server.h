@@ -31,8 +31,10 @@ struct server {
     bool signals_run, stop_runs;
     struct loop_task on_stop, on_reload, on_stopped, on_replaced;
     struct loop_timer watchdog, counting;
-    int64_t watchdog_us; /* 0: no watchdog */
-    int64_t grace_us;    /* of the stop in progress */
+    struct declared *storing, *to_store; /* schedules.c, after a reload; the second waits for the
+                                            first. Loop thread */
+    int64_t watchdog_us;                 /* 0: no watchdog */
+    int64_t grace_us;                    /* of the stop in progress */
 };
 
 /* guard.c: may the server listen on this address with these tokens? FORBIDDEN says how to set
@@ -46,6 +48,9 @@ bool guard_loopback(const char *listen);
 
 /* stop.c: block the signals, before any thread starts; one thread then waits for them. */
 void signals_block(void);
+/* Is this signal to stop, after one at first_us (monotonic), a second one? timeout(1) sends each to
+ * the process and to its group, which is one. Any thread. */
+bool signal_second(int64_t first_us);
 /* Prepare the tasks, before anything can post one. */
 void signals_init(struct server *s);
 /* Start the thread that waits for signals. NO_MEMORY when it cannot start. */

@@ -18,6 +18,8 @@
 
 /* After the workers are done, answers have this long to reach their clients. */
 #define DRAIN_US (5 * SEC_US)
+/* A signal this soon after the first is the same one. */
+#define SIGNAL_AGAIN_US (100 * MS_US)
 
 /* ---- Shutdown, on the loop thread ------------------------------------------------------------ */
 
@@ -116,17 +118,24 @@ void signals_block(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+bool signal_second(int64_t first_us)
+{
+    return world_mono(&world_real) - first_us >= SIGNAL_AGAIN_US;
+}
+
 static void *signals_main(void *arg)
 {
     struct server *s = arg;
     sigset_t set = waited_for();
+    int64_t first_us = 0;
     for (int sig = 0; sigwait(&set, &sig) == 0 && sig != SIGUSR2;) {
         if (sig == SIGHUP) {
             if (!atomic_exchange(&s->reloading, true))
                 loop_post(s->loop, &s->on_reload);
         } else if (!atomic_exchange(&s->stopping, true)) {
+            first_us = world_mono(&world_real);
             loop_post(s->loop, &s->on_stop);
-        } else {
+        } else if (signal_second(first_us)) {
             log_line(LOG_WARN, "%s again: leaving at once", sig == SIGINT ? "SIGINT" : "SIGTERM");
             _exit(128 + sig);
         }

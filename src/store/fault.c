@@ -134,11 +134,11 @@ static enum pawl_status fault_cancel_requests(struct store *s, struct arena *a,
     struct store *in = wrap_inner(s);
     FAULTY(err, in->ops->cancel_requests(in, a, out, err));
 }
-static enum pawl_status fault_look(struct store *s, feature_look_fn *look, void *ctx,
-                                   struct pawl_err *err)
+static enum pawl_status fault_look(struct store *s, enum store_look how, feature_look_fn *look,
+                                   void *ctx, struct pawl_err *err)
 {
     struct store *in = wrap_inner(s);
-    FAULTY(err, store_look(in, look, ctx, err));
+    FAULTY(err, store_look(in, how, look, ctx, err));
 }
 static enum pawl_status fault_now(struct store *s, int64_t *out_us, struct pawl_err *err)
 {

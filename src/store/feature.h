@@ -236,7 +236,8 @@ struct flow_end_as {
     struct bytes error;    /* FAILED, DEAD_LETTER */
     struct payload result; /* COMPLETED */
 };
-/* End a flow, wherever it is; one that has ended stays as it is. What its lease's owner says later
+/* End a flow, wherever it is; one that has ended stays as it is, and what is no flow must not be
+ * named. What its lease's owner says later
  * is LOST_LEASE. moved() is told. */
 MUST_USE enum pawl_status feature_flow_end(struct ledger *d, int64_t seq, struct flow_end_as as,
                                            struct pawl_err *err);

@@ -269,6 +269,9 @@ struct sweep {
     int64_t expired, reclaimed, cancelled, joined; /* answer */
     int64_t next_us; /* answer: when the next expiry, lease end or joining is due; 0: none */
     bool more;       /* answer: something is left that is due now */
+    int64_t version; /* answer: what store_version() of this handle would have said; 0: it was not
+                        asked, because the engine answers that without a statement, or a transaction
+                        was needed */
 };
 
 /* OP_GC: one bounded step: ended calls past keep_until become tombstones, tombstones past

@@ -439,11 +439,12 @@ enum pawl_status store_cancel_requests(struct store *s, struct arena *a,
     return st;
 }
 
-enum pawl_status store_look(struct store *s, feature_look_fn *look, void *ctx, struct pawl_err *err)
+enum pawl_status store_look(struct store *s, enum store_look how, feature_look_fn *look, void *ctx,
+                            struct pawl_err *err)
 {
     if (!s->ops->look)
         return err_set(err, PAWL_INVALID, "%s: keeps calls only", s->ops->name);
-    return s->ops->look(s, look, ctx, err);
+    return s->ops->look(s, how, look, ctx, err);
 }
 
 enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err)

@@ -65,6 +65,12 @@ struct hint {
     unsigned heard;   /* answer: HINT_...; all of them after the connection was lost */
 };
 
+/* How store_look() reads. */
+enum store_look {
+    LOOK_SNAPSHOT, /* all statements see the database as it was at one moment */
+    LOOK_ALONE, /* one statement, without a transaction around it; feature_now() is 0, except with
+                   the clock of a test */
+};
 /* What store_look() calls (store/feature.h). */
 struct ledger;
 typedef enum pawl_status feature_look_fn(struct ledger *d, void *ctx, struct pawl_err *err);
@@ -114,8 +120,8 @@ struct store_ops {
                                 struct pawl_err *err);
     enum pawl_status (*cancel_requests)(struct store *s, struct arena *a,
                                         struct cancel_requests *out, struct pawl_err *err);
-    /* Call `look` in one read snapshot (store/feature.h). NULL: the engine keeps calls only. */
-    enum pawl_status (*look)(struct store *s, feature_look_fn *look, void *ctx,
+    /* Call `look` for reading (store/feature.h). NULL: the engine keeps calls only. */
+    enum pawl_status (*look)(struct store *s, enum store_look how, feature_look_fn *look, void *ctx,
                              struct pawl_err *err);
     /* The database's clock. */
     enum pawl_status (*now)(struct store *s, int64_t *out_us, struct pawl_err *err);
@@ -262,11 +268,12 @@ MUST_USE enum pawl_status store_leaders(struct store *s, struct arena *a, struct
 /* Read which held calls have a cancel request, by seq. */
 MUST_USE enum pawl_status store_cancel_requests(struct store *s, struct arena *a,
                                                 struct cancel_requests *out, struct pawl_err *err);
-/* Call `look` in one read snapshot of this handle: the feature_query() calls of `look`
- * (store/feature.h) all see the database as it was at one moment. What is to be kept is copied;
- * scratch ends with the snapshot. INVALID: the engine keeps calls only. */
-MUST_USE enum pawl_status store_look(struct store *s, feature_look_fn *look, void *ctx,
-                                     struct pawl_err *err);
+/* Call `look` to read with this handle: with LOOK_SNAPSHOT the feature_query() calls of `look`
+ * (store/feature.h) all see the database as it was at one moment; with LOOK_ALONE there may be only
+ * one of them. What is to be kept is copied; scratch ends with the look. INVALID: the engine keeps
+ * calls only. */
+MUST_USE enum pawl_status store_look(struct store *s, enum store_look how, feature_look_fn *look,
+                                     void *ctx, struct pawl_err *err);
 /* Read the database's clock. */
 MUST_USE enum pawl_status store_now(struct store *s, int64_t *out_us, struct pawl_err *err);
 /* A number that differs from the last answer when another connection may have committed since. */

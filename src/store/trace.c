@@ -124,11 +124,11 @@ static enum pawl_status trace_cancel_requests(struct store *s, struct arena *a,
     struct store *in = wrap_inner(s);
     TRACED("cancel_requests", "", in->ops->cancel_requests(in, a, out, err));
 }
-static enum pawl_status trace_look(struct store *s, feature_look_fn *look, void *ctx,
-                                   struct pawl_err *err)
+static enum pawl_status trace_look(struct store *s, enum store_look how, feature_look_fn *look,
+                                   void *ctx, struct pawl_err *err)
 {
     struct store *in = wrap_inner(s);
-    TRACED("look", "", store_look(in, look, ctx, err));
+    TRACED("look", "", store_look(in, how, look, ctx, err));
 }
 static enum pawl_status trace_now(struct store *s, int64_t *out_us, struct pawl_err *err)
 {

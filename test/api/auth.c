@@ -7,6 +7,7 @@
 
 #include "base/ident.h"
 #include "base/log.h"
+#include "net/loop.h"
 #include "web.h"
 
 RUNS_ON(ENGINES_ALL)
@@ -171,6 +172,66 @@ TEST(admin_actions_are_audited)
     EQ_STR(
         audited,
         "admin action: client=\"root\" method=\"POST\" path=\"/v1/calls/x%20y/retry\" status=202");
+    web_end(&w);
+}
+
+struct reload {
+    struct loop_task task;
+    struct web *w;
+    const char *token; /* the only one that is left */
+};
+
+static void reload(struct loop_task *t)
+{
+    struct reload *r = (struct reload *)t;
+    struct pawl_err err = { 0 };
+    OK(api_reload(r->w->api, &(struct api_conf){ .tokens = &r->token, .n_tokens = 1 }, &err), &err);
+}
+
+/* A claim that waits for work and a caller that waits for an end: 401 at once, and no work goes to
+ * the claim. The other token's wait goes on. */
+TEST(waits_of_a_revoked_token_end)
+{
+    struct web w;
+    char other[256];
+    begin(&w, param);
+    w.token = "ta";
+    EQ_INT(POST(&w, "/v1/calls", "{\"id\":\"r\",\"type\":\"nobody\"}").status, 202);
+    int claim = web_connect(&w), get = web_connect(&w), bobs = web_connect(&w);
+    web_send(&w, claim, "POST", "/v1/work/claim", "{\"types\":[\"later\"],\"wait\":60}");
+    web_send(&w, get, "GET", "/v1/calls/r?wait=60", NULL);
+    w.token = "tb";
+    web_send(&w, bobs, "POST", "/v1/work/claim", "{\"types\":[\"later\"],\"wait\":60}");
+    w.token = "tr";
+    UNTIL(web_open_requests(&w) == 3);
+    w.token = "tb";
+    struct reload r = { .task.run = reload, .w = &w, .token = line("bob:app", "tb", other) };
+    loop_post(w.loop, &r.task);
+    struct web_answer a = web_take(claim);
+    EQ_INT(a.status, 401);
+    EQ_STR(AT(a, "error.code"), "UNAUTHORIZED");
+    EQ_INT(web_take(get).status, 401);
+    EQ_INT(POST(&w, "/v1/calls", "{\"id\":\"l\",\"type\":\"later\"}").status, 202);
+    a = web_take(bobs);
+    EQ_INT(a.status, 200);
+    EQ_STR(AT(a, "calls.0.id"), "l");
+    web_end(&w);
+}
+
+/* `pawl cron apply` asks about every schedule before it stores one. */
+TEST(a_dry_run_is_no_admin_action)
+{
+    struct web w;
+    const char *body = "{\"every\":60,\"call\":{\"type\":\"echo\"}}";
+    if (fixture_is_mem(param))
+        skip("it has no schedules");
+    begin(&w, param);
+    w.token = "tr";
+    EQ_INT(web_ask(&w, "PUT", "/v1/schedules/s?dry_run=true", body).status, 200);
+    EQ_STR(audited, "");
+    EQ_INT(web_ask(&w, "PUT", "/v1/schedules/s?dry_run=false", body).status, 201);
+    EQ_STR(audited,
+           "admin action: client=\"root\" method=\"PUT\" path=\"/v1/schedules/s\" status=201");
     web_end(&w);
 }
 

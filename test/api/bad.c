@@ -132,20 +132,70 @@ TEST(names_at_the_edge)
     web_end(&w);
 }
 
+/* `levels` arrays in each other. */
+static const char *nested(int levels)
+{
+    char *text = web_text("%*s", 2 * levels, "");
+    memset(text, '[', (size_t)levels);
+    memset(text + levels, ']', (size_t)levels);
+    return text;
+}
+
+/* What is around the value does not count, wherever it is given. */
 TEST(nesting_at_the_edge)
 {
+    static const struct {
+        const char *method, *path, *body, *field;
+        int status;
+    } cases[] = {
+        { "POST", "/v1/calls", "{\"type\":\"t\",\"input\":%s}", "input", 202 },
+        { "POST", "/v1/calls/batch", "{\"calls\":[{\"type\":\"t\",\"input\":%s}],\"atomic\":true}",
+          "input", 200 },
+        { "POST", "/v1/objects/t/k/m", "%s", NULL, 202 },
+        { "PUT", "/v1/objects/t/other", "%s", NULL, 200 },
+        { "PUT", "/v1/schedules/s", "{\"every\":3600,\"call\":{\"type\":\"t\",\"input\":%s}}",
+          "call.input", 201 },
+    };
     struct web w;
-    char deep[2 * JSON_DEPTH_MAX + 3] = { 0 };
     web_begin(&w, param);
-    for (int i = 0; i < JSON_DEPTH_MAX; i++) {
-        deep[i] = '[';
-        deep[JSON_DEPTH_MAX + i] = ']';
+    /* First those that are refused, which must store nothing. */
+    for (int over = 1; over >= 0; over--)
+        for (size_t i = 0; i < COUNT_OF(cases); i++) {
+            const char *value = nested(JSON_DEPTH_MAX + over), *at = strchr(cases[i].body, '%');
+            struct web_answer a = web_ask(
+                &w, cases[i].method, cases[i].path,
+                web_text("%.*s%s%s", (int)(at - cases[i].body), cases[i].body, value, at + 2));
+            if (over) {
+                refused(&w, a, 400, cases[i].field);
+                HAS_STR(AT(a, "error.message"), "is nested deeper than 512 levels");
+            } else {
+                EQ_INT(a.status, cases[i].status);
+            }
+        }
+    web_end(&w);
+}
+
+TEST(nesting_of_a_result_and_a_state)
+{
+    struct web w;
+    web_begin(&w, param);
+    EQ_INT(POST(&w, "/v1/calls", "{\"id\":\"a\",\"type\":\"t\",\"key\":\"k\"}").status, 202);
+    struct web_answer a = POST(&w, "/v1/work/claim", "{}");
+    EQ_STR(AT(a, "calls.0.id"), "a");
+    const char *lease = AT(a, "lease");
+    for (int over = 1; over >= 0; over--) {
+        a = POST(
+            &w, "/v1/work/finish",
+            web_text("{\"lease\":\"%s\",\"results\":[{\"id\":\"a\",\"result\":%s,\"state\":%s}]}",
+                     lease, nested(JSON_DEPTH_MAX), nested(JSON_DEPTH_MAX + over)));
+        EQ_INT(a.status, over ? 400 : 200);
+        if (over)
+            HAS_STR(AT(a, "error.message"), "state\": is nested deeper than 512 levels");
+        else
+            EQ_STR(AT(a, "results.0.status"), "completed");
     }
-    refused(&w, POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"input\":%s}", deep)), 400, NULL);
-    /* The call itself is one level. */
-    memmove(deep, deep + 1, sizeof deep - 1);
-    deep[2 * JSON_DEPTH_MAX - 2] = 0;
-    EQ_INT(POST(&w, "/v1/calls", web_text("{\"type\":\"t\",\"input\":%s}", deep)).status, 202);
+    EQ_INT(strlen(AT(GET(&w, "/v1/calls/a"), "result")), 2 * JSON_DEPTH_MAX);
+    EQ_INT(strlen(AT(GET(&w, "/v1/objects/t/k"), "state")), 2 * JSON_DEPTH_MAX);
     web_end(&w);
 }
 
@@ -336,6 +386,14 @@ TEST(content_types)
         if (a.status == 415)
             EQ_STR(AT(a, "error.code"), "MEDIA");
     }
+    w.more = "Content-Encoding: gzip\r\n";
+    struct web_answer a = POST(&w, "/v1/calls", "\x1f\x8b");
+    EQ_INT(a.status, 415);
+    HAS_STR(AT(a, "error.message"), "gzip");
+    w.more = "Content-Encoding: gzip\r\nContent-Type: application/x-ndjson\r\n";
+    EQ_INT(POST(&w, "/v1/calls/batch", "\x1f\x8b").status, 415);
+    w.more = "Content-Encoding: identity\r\n";
+    EQ_INT(POST(&w, "/v1/calls", "{\"type\":\"a\"}").status, 202);
     web_end(&w);
 }
 

@@ -70,7 +70,8 @@ TEST(the_page)
     EQ_INT(a.status, 200);
     HAS_STR(a.head.data, "text/html");
     HAS_STR(a.body.data, "/openapi.json");
-    HAS_STR(a.body.data, web_text("curl %s/v1/calls?wait=10", http_address(w.server)));
+    HAS_STR(a.body.data, web_text("curl '%s/v1/calls?wait=10' -d", http_address(w.server)));
+    HAS_STR(a.body.data, "href=\"/v1/schedules\"");
     a = GET(&w, "/favicon.ico");
     EQ_INT(a.status, 204);
     EQ_UINT(a.body.len, 0);

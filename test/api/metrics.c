@@ -218,6 +218,7 @@ TEST(counts_ticks_by_what_came_of_them)
     EQ_INT(value(GET(&w, "/metrics"), "pawl_accepted_total"), accepted + 6);
     post(&w, web_text("/v1/calls/cron:wait@%s/cancel", web_time(waits)), "");
     EQ_STR(ticks(&w), "submitted 6, waited 1, overlap 2, replaced 3, conflict 1, missed 0");
+    EQ_INT(value(GET(&w, "/metrics"), "pawl_accepted_total"), accepted + 7);
     web_tick(&w); /* nothing is due */
     EQ_STR(ticks(&w), "submitted 6, waited 1, overlap 2, replaced 3, conflict 1, missed 0");
 

@@ -87,9 +87,9 @@ TEST(wrong_lists_are_refused)
     } bad[] = {
         { "\"gpu\"", "is \\\"gpu\\\", not an array" },
         { "[1]", "name 1, 1, is not a string" },
-        { "[\"\"]", "name 1 is not 1..64 letters" },
-        { "[\"a b\"]", "name 1 is not 1..64 letters" },
-        { "[\"a\",\"b\\n\"]", "name 2 is not 1..64 letters" },
+        { "[\"\"]", "name 1, \"\", is not 1..64 letters" },
+        { "[\"a b\"]", "name 1, \"a b\", is not 1..64 letters" },
+        { "[\"a\",\"b\\n\"]", "name 2, \"b?\", is not 1..64 letters" },
     };
     struct web w;
     web_begin(&w, param);

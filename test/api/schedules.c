@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/ident.h"
+#include "base/text.h"
 #include "lib/lib.h"
 #include "web.h"
 
@@ -117,6 +118,16 @@ TEST(no_change_no_write)
         "\"priority\":0,\"type\":\"echo\"}, \"every\":3600.0,\"starts_at\":null}");
     stored(a, 200);
     EQ_STR(AT(a, "version"), version);
+    a = put(&w, "/v1/schedules/t",
+            "{\"every\":60,\"call\":{\"type\":\"echo\",\"tags\":{\"b\":\"1\",\"a\":\"2\"},"
+            "\"needs\":[\"gpu\",\"big\"]}}");
+    stored(a, 201);
+    const char *other = AT(a, "version");
+    a = put(&w, "/v1/schedules/t",
+            "{\"every\":60,\"call\":{\"type\":\"echo\",\"needs\":[\"big\",\"gpu\",\"big\"],"
+            "\"tags\":{\"a\":\"2\",\"b\":\"1\"}}}");
+    stored(a, 200);
+    EQ_STR(AT(a, "version"), other);
     a = put(&w, "/v1/schedules/s", "{\"every\":3601," ECHO "}");
     stored(a, 200);
     TRUE(strcmp(AT(a, "version"), version) != 0);
@@ -167,6 +178,57 @@ TEST(a_dry_run_answers_what_would_change)
     refused(put(&w, path, "{\"every\":0," ECHO "}"), 400, "INVALID");
     refused(ask_with(&w, "PUT", path, "If-Match: *\r\n", one), 400, "INVALID");
     EQ_STR(AT(GET(&w, "/v1/schedules/s"), "every"), "60");
+    web_end(&w);
+}
+
+/* What the same PUT without dry_run would. */
+TEST(a_dry_run_of_paused_alone)
+{
+    struct web w;
+    begin(&w, param);
+    const char *path = "/v1/schedules/s?dry_run=true";
+    refused(put(&w, path, "{\"paused\":true}"), 404, "NOT_FOUND");
+    stored(put(&w, "/v1/schedules/s", "{\"every\":60," ECHO "}"), 201);
+    EQ_STR(AT(put(&w, path, "{\"paused\":true}"), "change"), "update");
+    EQ_STR(AT(put(&w, path, "{\"paused\":false}"), "change"), "none");
+    refused(put(&w, path, "{\"paused\":1}"), 400, "INVALID");
+    EQ_STR(AT(GET(&w, "/v1/schedules/s"), "paused"), "false");
+    web_end(&w);
+}
+
+/* A schedule that is over is paused like others: only a change needs a tick to come. */
+TEST(a_dry_run_of_a_schedule_that_is_over)
+{
+    struct web w;
+    char at[TIME_TEXT_LEN + 1], body[300];
+    begin(&w, param);
+    time_text(world_now(&world_real) + 2 * SEC_US * check_scale(), at);
+    snprintf(body, sizeof body, "{\"at\":[\"%s\"],\"paused\":false," ECHO "}", at);
+    stored(put(&w, "/v1/schedules/s", body), 201);
+    UNTIL(strcmp(AT(GET(&w, "/v1/schedules/s"), "next_at"), "null") == 0);
+    snprintf(body, sizeof body, "{\"at\":[\"%s\"],\"paused\":true," ECHO "}", at);
+    EQ_STR(AT(put(&w, "/v1/schedules/s?dry_run=true", body), "change"), "update");
+    stored(put(&w, "/v1/schedules/s", body), 200);
+    snprintf(body, sizeof body, "{\"at\":[\"%s\"],\"jitter\":1," ECHO "}", at);
+    refused(put(&w, "/v1/schedules/s?dry_run=true", body), 400, "INVALID");
+    refused(put(&w, "/v1/schedules/s", body), 400, "INVALID");
+    web_end(&w);
+}
+
+TEST(a_dry_run_waits_for_migrate_finish)
+{
+    struct web w;
+    begin(&w, param);
+    const char *one = "{\"every\":60," ECHO "}";
+    engine_rows(param, "UPDATE pawl_migration SET finished = 0 WHERE number = 10");
+    struct web_answer a = put(&w, "/v1/schedules/s?dry_run=true", one);
+    refused(a, 409, "STATE");
+    HAS_STR(AT(a, "error.message"), "pawl migrate finish");
+    struct web_answer b = put(&w, "/v1/schedules/s", one);
+    refused(b, 409, "STATE");
+    EQ_STR(AT(b, "error.message"), AT(a, "error.message"));
+    engine_rows(param, "UPDATE pawl_migration SET finished = 1 WHERE number = 10");
+    EQ_STR(AT(put(&w, "/v1/schedules/s?dry_run=true", one), "change"), "create");
     web_end(&w);
 }
 

@@ -264,7 +264,7 @@ static const struct bad values[] = {
     { IN_CALL("\"parent\":\"\""), "call.parent", "is empty" },
     { IN_CALL("\"traceparent\":\"x\""), "call.traceparent", "" },
     { IN_CALL("\"tags\":{\"a\":1}"), "call.tags", "\"a\" is 1, not a string" },
-    { IN_CALL("\"needs\":[\"a b\"]"), "call.needs", "name 1 is not" },
+    { IN_CALL("\"needs\":[\"a b\"]"), "call.needs", "name 1, \"a b\", is not" },
     { IN_CALL("\"key\":\"\""), "call.key", "is empty" },
 };
 

@@ -9,6 +9,7 @@
 
 #include "conform.h"
 #include "feature/cron.h"
+#include "zone_folder.h"
 
 #define MINUTE_US (60 * SEC_US)
 #define HOUR_US (3600 * SEC_US)
@@ -37,10 +38,5 @@ struct cron_row row_of(struct conform_fixture *b, const char *name);
 const char *runs(struct conform_fixture *b, const char *name);
 /* The ids of all calls that are due, in the order in which they are claimed. */
 const char *due(struct conform_fixture *b);
-
-/* Make a folder of zone data of this release in which Europe/London and Europe/Berlin are this many
- * hours ahead of UTC, all the year; and use a folder from now on. */
-void zone_data(const char *dir, const char *release, int hours);
-void use_zones(const char *dir);
 
 #endif

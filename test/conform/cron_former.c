@@ -241,3 +241,67 @@ CASE(a_page_of_large_schedules_is_shorter)
     EQ_UINT(r.n, 1);
     EQ_TEXT(r.next, "s3");
 }
+
+/* Of each schedule of a page the run that a list of its runs has first. */
+CASE(a_page_has_the_newest_run_of_each_schedule)
+{
+    put_minute(b, "a", "");
+    put_minute(b, "b", ",\"paused\":true");
+    put_minute(b, "c", "");
+    EQ_UINT(page(b, BYTES_NONE, LIST_MAX).n, 3);
+    for (int i = 0; i < 3; i++) {
+        advance(b, MINUTE_US);
+        EQ_INT(tick(b)->submitted, 2);
+    }
+    cron(b, (struct cron_op){ .what = CRON_RUN, .name = BYTES("c"), .run_key = BYTES("k") });
+    struct cron_rows r = page(b, BYTES_NONE, LIST_MAX);
+    struct cron_run *last;
+    OK(cron_last(b->s, &b->a, &r, &last, &b->err), &b->err);
+    EQ_INT(last[1].kind, 0);
+    for (size_t i = 0; i < r.n; i += 2) {
+        struct cron_run_query q = { .name = r.v[i].name, .limit = 1 };
+        struct cron_run_rows of;
+        OK(cron_runs(b->s, &b->a, &q, &of, &b->err), &b->err);
+        TRUE(bytes_eq(last[i].name, of.v[0].name));
+        TRUE(bytes_eq(last[i].id, of.v[0].id));
+        EQ_INT(last[i].at_us, of.v[0].at_us);
+        EQ_INT(last[i].state, PAWL_PENDING);
+        EQ_INT(last[i].kind, i ? CRON_MANUAL : CRON_SUBMITTED);
+    }
+    r.n = 0;
+    OK(cron_last(b->s, &b->a, &r, &last, &b->err), &b->err);
+}
+
+CASE(an_error_of_the_zone_names_its_field)
+{
+    cron(b, put_op(b, "a", "{\"every\":60,\"zone\":\"No/Where\",\"call\":{\"type\":\"t\"}}"));
+    EQ_STATUS(b->op.status, PAWL_INVALID, &b->op.err);
+    TRUE(strncmp(b->op.err.text, "field \"zone\": ", 14) == 0);
+}
+
+/* Ids of two schedules may be spelled alike: then it is one call, of the one that was first. */
+CASE(a_call_of_another_schedule_is_a_conflict)
+{
+    put_minute(b, "a", "");
+    put_minute(b, "a!b", "");
+    struct cron_op run = { .what = CRON_RUN, .name = BYTES("a"), .run_key = BYTES("b!k") };
+    struct cron_op *q = cron(b, run);
+    OK(b->op.status, &b->op.err);
+    EQ_TEXT(q->id, "cron:a!b!k");
+    EQ_STR(runs(b, "a"), "08:00 manual");
+    TRUE(cron(b, run)->duplicate); /* the same run */
+    OK(b->op.status, &b->op.err);
+    cron(b, (struct cron_op){ .what = CRON_RUN, .name = BYTES("a!b"), .run_key = BYTES("k") });
+    EQ_STATUS(b->op.status, PAWL_CONFLICT, &b->op.err);
+    EQ_STR(runs(b, "a!b"), "");
+    /* A tick of the one, which the other's key spells. */
+    run.run_key = BYTES("b@2026-11-15T08:01:00Z");
+    cron(b, run);
+    OK(b->op.status, &b->op.err);
+    EQ_INT(named(b, CRON_PAUSE, "a"), PAWL_OK);
+    advance(b, MINUTE_US);
+    q = tick(b);
+    EQ_INT(q->submitted, 0);
+    EQ_INT(q->skipped_for[CRON_CONFLICT], 1);
+    EQ_STR(runs(b, "a!b"), "08:01 skipped/conflict");
+}

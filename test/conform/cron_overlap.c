@@ -245,6 +245,22 @@ CASE(a_manual_run_is_submitted_at_once)
     EQ_STATUS(named(b, CRON_RUN, "b"), PAWL_NOT_FOUND, NULL);
 }
 
+/* Each is a run of its own; none is answered with the call of another. */
+CASE(more_manual_runs_than_a_moment_has_ids_are_refused)
+{
+    enum pawl_status st = PAWL_OK;
+    int n = 0;
+    put_minute(b, "a", "");
+    while (st == PAWL_OK && n < 1000)
+        n += (st = named(b, CRON_RUN, "a")) == PAWL_OK;
+    EQ_INT(n, 101);
+    EQ_STATUS(st, PAWL_BUSY, &b->op.err);
+    EQ_STR(b->op.err.text, "schedule \"a\": too many runs of it were asked for at this moment");
+    EQ_UINT(claim_as(b, want(b, 200)).n, 101);
+    advance(b, SEC_US);
+    OK(named(b, CRON_RUN, "a"), &b->op.err);
+}
+
 CASE(a_manual_run_with_a_key_runs_once)
 {
     struct cron_op run = { .what = CRON_RUN, .name = BYTES("a"), .run_key = BYTES("k") };

@@ -44,7 +44,7 @@ static struct conform_fixture *counting(void *param, const char *wrapper)
 static struct counter_sums sums(struct conform_fixture *b)
 {
     struct counter_sums out = { 0 };
-    OK(store_look(b->s, counter_look, &out, &b->err), &b->err);
+    OK(store_look(b->s, LOOK_SNAPSHOT, counter_look, &out, &b->err), &b->err);
     return out;
 }
 
@@ -87,7 +87,7 @@ CASE(memory_keeps_calls_only)
     EQ_STR(count.err.text, "mem: keeps calls only");
     EQ_STATUS(one(b, &wake), PAWL_INVALID, &wake.err);
     EQ_STR(wake.err.text, "mem: keeps calls only");
-    EQ_STATUS(store_look(b->s, counter_look, &s, &b->err), PAWL_INVALID, &b->err);
+    EQ_STATUS(store_look(b->s, LOOK_SNAPSHOT, counter_look, &s, &b->err), PAWL_INVALID, &b->err);
     EQ_STR(b->err.text, "mem: keeps calls only");
     struct feature_op with = count.feature;
     struct finish_item f = item("x", END_RESULT);
@@ -176,7 +176,7 @@ COUNTING(a_look_sees_one_moment)
     struct op op = counter_count(&q);
     struct looking k = { .b = b };
     OK(one(b, &op), &op.err);
-    OK(store_look(reader, look_twice, &k, &b->err), &b->err);
+    OK(store_look(reader, LOOK_SNAPSHOT, look_twice, &k, &b->err), &b->err);
     EQ_INT(k.before.total, 5);
     EQ_INT(k.after.total, 5);
     EQ_INT(k.after.ops, 1);
@@ -191,7 +191,7 @@ static enum pawl_status look_fails(struct ledger *d, void *ctx, struct pawl_err 
 
 COUNTING(a_look_returns_what_its_function_returns)
 {
-    EQ_STATUS(store_look(b->s, look_fails, NULL, &b->err), PAWL_NOT_FOUND, &b->err);
+    EQ_STATUS(store_look(b->s, LOOK_SNAPSHOT, look_fails, NULL, &b->err), PAWL_NOT_FOUND, &b->err);
     EQ_STR(b->err.text, "no counter \"x\"");
     accept_one(b, "x"); /* the handle can be used */
 }
@@ -559,13 +559,16 @@ COUNTING(a_feature_is_told_of_timeouts_that_an_extend_finds)
     EQ_STR(told(b, "long"), "");
 }
 
-/* The lease is empty then, so the extend is refused; what the feature does is stored all the same.
- */
+/* The lease is empty then, so the extend is refused; what the feature does is stored all the same,
+ * and told in its answer, not in that of another refused operation. */
 COUNTING(a_feature_is_told_by_an_extend_that_is_refused)
 {
     struct call_spec s = watched("next:x");
     s.timeout_us = 10 * SEC_US;
     s.max_attempts = 1;
+    accept_one(b, "other");
+    struct token gone = claim_n(b, 1);
+    finish_ok(b, gone, "other", "1");
     accept_spec(b, s);
     s = plan("long");
     s.timeout_us = 600 * SEC_US;
@@ -573,8 +576,12 @@ COUNTING(a_feature_is_told_by_an_extend_that_is_refused)
     struct token t = claim_for(b, 2, 900 * SEC_US);
     finish_ok(b, t, "long", "1");
     advance(b, 11 * SEC_US);
+    struct op refused = { .kind = OP_EXTEND, .extend = { .token = gone, .lease_us = SEC_US } };
     struct op extend = { .kind = OP_EXTEND, .extend = { .token = t, .lease_us = 60 * SEC_US } };
-    EQ_STATUS(one(b, &extend), PAWL_LOST_LEASE, &extend.err);
+    TOGETHER(b, &refused, &extend);
+    EQ_STATUS(refused.status, PAWL_LOST_LEASE, &refused.err);
+    FALSE(refused.brings);
+    EQ_STATUS(extend.status, PAWL_LOST_LEASE, &extend.err);
     TRUE(extend.brings);
     EQ_INT(extend.n_ended, 1);
     EQ_STR(told(b, "next:x"), "24");
@@ -755,7 +762,7 @@ TEST(a_lost_group_counts_once)
     EQ_INT(sums(b).total, 111);
     store_fault(1, FAULT_BEFORE, PAWL_BUSY);
     struct counter_sums s;
-    EQ_STATUS(store_look(b->s, counter_look, &s, &b->err), PAWL_BUSY, &b->err);
+    EQ_STATUS(store_look(b->s, LOOK_SNAPSHOT, counter_look, &s, &b->err), PAWL_BUSY, &b->err);
     store_fault(0, FAULT_BEFORE, PAWL_OK);
 }
 

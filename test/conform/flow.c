@@ -418,3 +418,41 @@ FLOW_CASE(two_handles_share_a_flow)
     EQ_INT(flow_seen.cancelled, 1);
     finish_ok(b, t, "x", "1");
 }
+
+/* ---- A handler's SQL ------------------------------------------------------------------------- */
+
+static bool step_sql(void *ctx, struct sql_tx *tx)
+{
+    struct conform_fixture *b = ctx;
+    struct pawl_rows rows;
+    struct sql_query q = { .sql = "INSERT INTO app VALUES (1)", .deadline_us = INT64_MAX };
+    OK(store_sql(tx, &b->a, &q, &rows, &b->err), &b->err);
+    return true;
+}
+
+/* The first step and the last one: it becomes a flow, and waits, with the SQL. */
+FLOW_CASE(a_step_commits_with_its_sql)
+{
+    if (!b->engine->sql)
+        skip("%s has no handler SQL", b->engine->name);
+    struct op script = { .kind = OP_SCRIPT, .script.sql = BYTES("CREATE TABLE app (n INT)") };
+    OK(one(b, &script), &script.err);
+    int64_t x = accept_spec(b, keyed("x", "k")).call.seq;
+    struct token t = claim_steps(b, 1, 0);
+    struct flow_op q = { .step = 1 }, wait = { .step = 2, .until_us = FLOW_NEVER_US };
+    struct op end = flow_fenced(&q, t, x);
+    struct op op = { .kind = OP_HANDLER, .handler = { .run = step_sql, .ctx = b, .end = &end } };
+    OK(one(b, &op), &op.err);
+    TRUE(op.handler.committed_sql);
+    OK(one(b, &op), &op.err); /* its answer was lost, and the attempt runs again */
+    TRUE(end.feature.repeated && !op.handler.committed_sql);
+    end = flow_fenced(&wait, t, x);
+    OK(one(b, &op), &op.err);
+    TRUE(op.handler.committed_sql);
+    OK(one(b, &op), &op.err);
+    TRUE(end.feature.repeated && !op.handler.committed_sql);
+    EQ_STR(engine_rows(b->url, "SELECT COUNT(*) FROM app"), "2");
+    EQ_INT(get(b, "x").waiting_for, WAIT_TIMER);
+    flow_wake(b, x);
+    finish_ok(b, claim_steps(b, 1, 0), "x", "1");
+}

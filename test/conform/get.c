@@ -109,3 +109,31 @@ CASE(waiting_for_says_why)
     finish_error(b, t, "a", "x");
     EQ_INT(get(b, "a").waiting_for, WAIT_RETRY);
 }
+
+/* The name of the schedule lives in the options, beside the columns with the other names. */
+CASE(what_is_shown_is_not_what_was_read_later)
+{
+    struct call_spec s = plan("a"), other = plan("b");
+    s.schedule = BYTES("nightly");
+    s.scheduled_us = 1000000;
+    other.schedule = BYTES("another");
+    accept_spec(b, s);
+    accept_spec(b, other);
+    struct call read = get(b, "a");
+    get(b, "b");
+    EQ_TEXT(read.spec.schedule, "nightly");
+    EQ_INT(read.spec.scheduled_us, 1000000);
+    struct claim q = claim_as(b, want(b, 1));
+    EQ_INT(q.n, 1);
+    EQ_STR(claimable(b, want(b, 1)), "b");
+    EQ_TEXT(q.calls[0].spec.schedule, "nightly");
+    finish_ok(b, q.token, "a", "1");
+    OK(by_id(b, OP_CANCEL, "b"), NULL);
+    read = get(b, "a");
+    for (int i = 0; i < 3; i++) {
+        advance(b, RETENTION_US);
+        gc(b);
+        accept_spec(b, settled(b, (other.id = bytes_of(arena_printf(&b->a, "c%d", i)), other)));
+    }
+    EQ_TEXT(read.spec.schedule, "nightly");
+}

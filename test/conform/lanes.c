@@ -562,3 +562,47 @@ CASE(a_transaction_that_stood_still_does_not_use_a_removed_lane)
     EQ_STR(claimable(b, want(b, 10)), "stood second");
     EQ_INT(stored(b, "SELECT max(lane) FROM pawl_lane WHERE queue = 'q'", 3), 3);
 }
+
+/* Another handle takes the id that the second operation of a group is about to use. */
+static void overtake(const char *name, void *ctx)
+{
+    struct conform_fixture *b = meeting.b;
+    (void)ctx;
+    if (strcmp(name, meeting.at) != 0 || meeting.met++ != 1)
+        return; /* before its second operation */
+    struct op op = accept_op(b, plan("twice")), *v = &op;
+    op.a = &b->a;
+    meeting.status = store_commit(meeting.other, &v, 1);
+}
+
+/* A group removes a lane, reads the table without it, and is undone: the lane is still there. */
+CASE(an_undone_group_has_removed_no_lane)
+{
+    if (!has_locks(b))
+        skip("one connection writes at a time");
+    pass_through(b, "a", "q");
+    accept_one(b, "b");
+    retire(b, 1);
+    meeting.b = b;
+    meeting.other = conform_fixture_handle(b);
+    meeting.at = "ledger.next_op";
+    struct op removes = { .kind = OP_GC, .gc = { .max = GC_STEP_MAX } };
+    struct op accept = accept_op(b, plan("twice"));
+    hook_on_pause(overtake, NULL);
+    TOGETHER(b, &removes, &accept);
+    hook_on_pause(NULL, NULL);
+    OK(meeting.status, NULL);
+    TRUE(accept.accept.out[0].duplicate);
+    struct call_spec spec = plan("c");
+    spec.queue = BYTES("q");
+    struct store *first = b->s;
+    b->s = meeting.other;
+    accept_spec(b, spec);
+    store_close(b->s);
+    b->s = first;
+    EQ_STR(claimable(b, want(b, 10)), "b twice c");
+    spec.id = BYTES("d");
+    accept_spec(b, spec);
+    EQ_INT(stored(b, "SELECT count(*) FROM pawl_lane WHERE queue = 'q'", 1), 1);
+    EQ_STR(claimable(b, want(b, 10)), "b twice c d");
+}

@@ -46,7 +46,9 @@ WORKFLOW_CASE(code_that_contradicts_the_journal_stops_the_run)
 {
     struct pass p = pass_of_new(b, "x");
     step_ok(&p, 1, "charge", "7");
-    struct workflow_step s = { .no = 1, .name = BYTES("mail"), .kind = STEP_RUN, .says = SAYS_RESULT };
+    struct workflow_step s = {
+        .no = 1, .name = BYTES("mail"), .kind = STEP_RUN, .says = SAYS_RESULT
+    };
     OK(pass_steps(&p, &s, 1), &b->op.err);
     TRUE(p.answer.steps.diverged);
     struct call c = get(b, "x");
@@ -67,10 +69,9 @@ WORKFLOW_CASE(wrong_steps_are_refused_and_store_nothing)
 {
     char long_name[200];
     struct pass p = pass_of_new(b, "x");
-    const struct workflow_step good = { .no = 1,
-                                        .name = BYTES("a"),
-                                        .kind = STEP_RUN,
-                                        .says = SAYS_RESULT };
+    const struct workflow_step good = {
+        .no = 1, .name = BYTES("a"), .kind = STEP_RUN, .says = SAYS_RESULT
+    };
     memset(long_name, 'n', sizeof long_name);
     for (int i = 0; i < 6; i++) {
         struct workflow_step v[2] = { good, good };
@@ -212,14 +213,13 @@ WORKFLOW_CASE(a_select_is_settled_by_the_first_to_come)
 {
     static const struct bytes names[] = { BYTES("yes"), BYTES("no") };
     struct pass p = pass_of_new(b, "x");
-    const struct workflow_step s = { .no = 1,
-                                     .name = BYTES("answer"),
-                                     .kind = STEP_SELECT,
-                                     .says = SAYS_WAIT,
-                                     .wait = { .signals = names,
-                                               .n_signals = 2,
-                                               .has_until = true,
-                                               .in_us = 5 * SEC_US } };
+    const struct workflow_step s = {
+        .no = 1,
+        .name = BYTES("answer"),
+        .kind = STEP_SELECT,
+        .says = SAYS_WAIT,
+        .wait = { .signals = names, .n_signals = 2, .has_until = true, .in_us = 5 * SEC_US }
+    };
     struct workflow_step later = s;
     OK(pass_steps(&p, &s, 1), &b->op.err);
     TRUE(p.answer.steps.suspended);
@@ -299,11 +299,9 @@ WORKFLOW_CASE(a_child_with_the_key_of_its_run_is_refused)
     accept_spec(b, mine);
     struct pass p = pass_begin(b);
     call.key = BYTES("k");
-    const struct workflow_step s = { .no = 1,
-                                     .name = BYTES("c"),
-                                     .kind = STEP_CHILD,
-                                     .says = SAYS_CHILD,
-                                     .call = &call };
+    const struct workflow_step s = {
+        .no = 1, .name = BYTES("c"), .kind = STEP_CHILD, .says = SAYS_CHILD, .call = &call
+    };
     EQ_STATUS(pass_steps(&p, &s, 1), PAWL_INVALID, &b->op.err);
     EQ_STR(journal_of(b, p.seq), "");
 }
@@ -322,7 +320,9 @@ WORKFLOW_CASE(a_refusal_after_a_step_undoes_it)
     EQ_TEXT(j.error, "broke");
     struct pass q = pass_begin(b);
     TRUE(q.undoing);
-    struct workflow_step s = { .no = 3, .name = BYTES("mail"), .kind = STEP_RUN, .says = SAYS_RESULT };
+    struct workflow_step s = {
+        .no = 3, .name = BYTES("mail"), .kind = STEP_RUN, .says = SAYS_RESULT
+    };
     EQ_STATUS(pass_steps(&q, &s, 1), PAWL_STATE, &b->op.err);
     undo_ok(&q, 3, "charge");
     undo_ok(&q, 4, "reserve");
@@ -358,11 +358,9 @@ WORKFLOW_CASE(a_pass_that_does_not_know_may_store_what_happened_and_is_let_go)
     step_undoable(&p, 1, "reserve", "1");
     advance(b, SEC_US);
     OK(by_id(b, OP_CANCEL, "x"), &b->op.err);
-    const struct workflow_step s = { .no = 2,
-                                     .name = BYTES("charge"),
-                                     .kind = STEP_RUN,
-                                     .says = SAYS_RESULT,
-                                     .undo = true };
+    const struct workflow_step s = {
+        .no = 2, .name = BYTES("charge"), .kind = STEP_RUN, .says = SAYS_RESULT, .undo = true
+    };
     OK(pass_steps(&p, &s, 1), &b->op.err);
     TRUE(p.answer.steps.suspended);
     EQ_INT(p.answer.steps.run_at_us, now(b));
@@ -408,10 +406,8 @@ WORKFLOW_CASE(a_restart_keeps_unread_signals)
     OK(signal_to(b, "x", "go", "5", NULL), &b->op.err);
     struct workflow_op q = { .what = WORKFLOW_RESTART, .input = { PAWL_JSON, BYTES("{\"n\":2}") } };
     struct op op = { .kind = OP_FEATURE,
-                     .feature = { .of = &feature_workflow,
-                                  .ctx = &q,
-                                  .token = p.token,
-                                  .seq = p.seq } };
+                     .feature = {
+                         .of = &feature_workflow, .ctx = &q, .token = p.token, .seq = p.seq } };
     OK(one(b, &op), &op.err);
     STATE_IS(b, "x", PAWL_PROCESSING);
     struct pass r = pass_begin(b);
@@ -448,4 +444,42 @@ WORKFLOW_CASE(a_fork_has_the_steps_before_and_never_undoes_them)
     EQ_TEXT(q.steps[0].result_out.bytes, "[\"x.ship#1\"]");
     end_pass(&q, END_RESULT);
     STATE_IS(b, "y", PAWL_COMPLETED);
+}
+
+/* ---- Answers that are lost ------------------------------------------------------------------- */
+
+/* Every operation is stored, and its group is decided again because the answer is lost. */
+TEST(what_a_lost_answer_stored_is_stored_once)
+{
+    AUTO(conform_fixture_end) struct conform_fixture *b = workflow_fixture(param, "fault+");
+    for (int i = 0; i < 6; i++) {
+        const char *id = arena_printf(&b->a, "x%d", i);
+        struct pass p = pass_of_new(b, id);
+        step_undoable(&p, 1, "charge", "7");
+        OK(wait_signal(&p, 2, "paid", 0), &b->op.err);
+        TRUE(p.answer.steps.suspended);
+        OK(signal_to(b, id, "paid", "1", "k"), &b->op.err);
+        OK(signal_to(b, id, "paid", "1", "k"), &b->op.err);
+        struct pass q = pass_begin(b);
+        OK(wait_signal(&q, 2, "paid", 0), &b->op.err);
+        EQ_TEXT(q.steps[0].result_out.bytes, "1");
+        EQ_STR(child_of(&q, 3, "c", NULL), arena_printf(&b->a, "%s.c#1", id));
+        OK(wait_signal(&q, 4, "paid", 1), &b->op.err); /* only one signal came */
+        TRUE(q.answer.steps.suspended);
+        OK(by_id(b, OP_CANCEL, id), &b->op.err);
+        struct claim child = want(b, 10); /* its child was asked to cancel, and has ended */
+        EQ_UINT(claim_as(b, child).n, 0);
+        struct pass r = pass_begin(b);
+        TRUE(r.undoing);
+        undo_ok(&r, 5, "charge");
+        EQ_STR(journal_of(b, p.seq), arena_printf(&b->a,
+                                                  "1 charge run completed 7 undone\n"
+                                                  "2 paid signal completed 1\n"
+                                                  "3 c child completed \"%s.c#1\"\n"
+                                                  "4 paid#2 signal waiting \n"
+                                                  "5 undo:charge undo completed ",
+                                                  id));
+        end_pass(&r, END_RESULT);
+        EQ_INT(get(b, id).state, PAWL_CANCELLED);
+    }
 }

@@ -55,16 +55,14 @@ enum pawl_status pass_steps(struct pass *p, const struct workflow_step *v, size_
 {
     TRUE(n <= COUNT_OF(p->steps));
     memcpy(p->steps, v, n * sizeof *v);
-    p->answer = (struct workflow_op){ .what = WORKFLOW_STEPS,
-                                      .steps = { .v = p->steps,
-                                                 .n = n,
-                                                 .undoing = p->undoing,
-                                                 .node = BYTES("n1") } };
-    struct op op = { .kind = OP_FEATURE,
-                     .feature = { .of = &feature_workflow,
-                                  .ctx = &p->answer,
-                                  .token = p->token,
-                                  .seq = p->seq } };
+    p->answer = (struct workflow_op){
+        .what = WORKFLOW_STEPS,
+        .steps = { .v = p->steps, .n = n, .undoing = p->undoing, .node = BYTES("n1") }
+    };
+    struct op op = {
+        .kind = OP_FEATURE,
+        .feature = { .of = &feature_workflow, .ctx = &p->answer, .token = p->token, .seq = p->seq }
+    };
     return one(p->b, &op);
 }
 
@@ -139,11 +137,9 @@ const char *child_of(struct pass *p, int64_t no, const char *name, const char *k
     struct call_spec call = plan("unused");
     call.type = BYTES("child");
     call.key = key ? bytes_of(key) : BYTES_NONE;
-    const struct workflow_step s = { .no = no,
-                                     .name = bytes_of(name),
-                                     .kind = STEP_CHILD,
-                                     .says = SAYS_CHILD,
-                                     .call = &call };
+    const struct workflow_step s = {
+        .no = no, .name = bytes_of(name), .kind = STEP_CHILD, .says = SAYS_CHILD, .call = &call
+    };
     OK(pass_steps(p, &s, 1), &p->b->op.err);
     EQ_INT(p->steps[0].status, STEP_COMPLETED);
     struct bytes id = p->steps[0].result_out.bytes;
@@ -221,7 +217,7 @@ const char *journal_of(struct conform_fixture *b, int64_t seq)
         out = arena_printf(&b->a, "%s%s%lld %.*s %s %s %.*s%s", out, i ? "\n" : "",
                            (long long)j.v[i].no, BYTES_ARG(j.v[i].name),
                            step_kind_name((int64_t)j.v[i].kind),
-                           step_status_name((int64_t)j.v[i].status),
-                           BYTES_ARG(j.v[i].result.bytes), j.v[i].undone ? " undone" : "");
+                           step_status_name((int64_t)j.v[i].status), BYTES_ARG(j.v[i].result.bytes),
+                           j.v[i].undone ? " undone" : "");
     return out;
 }

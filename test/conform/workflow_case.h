@@ -32,8 +32,8 @@ struct pass {
     struct token token;
     int64_t seq;
     struct bytes id;
-    bool undoing;               /* what its code knows */
-    struct workflow_op answer;  /* of its last operation */
+    bool undoing;              /* what its code knows */
+    struct workflow_op answer; /* of its last operation */
     struct workflow_step steps[8];
 };
 /* Claim one run, as a worker for steps; there must be one. */
@@ -61,8 +61,8 @@ enum pawl_status join(struct pass *p, int64_t no, const char *name, const char *
 /* End the pass with this. */
 void end_pass(struct pass *p, enum ending how);
 
-/* A signal with this JSON value; `key` NULL: without one. Returns the operation's status; its answer
- * is in b->op. */
+/* A signal with this JSON value; `key` NULL: without one. Returns the operation's status; its
+ * answer is in b->op. */
 enum pawl_status signal_to(struct conform_fixture *b, const char *id, const char *name,
                            const char *json, const char *key);
 /* Another change by id. */

@@ -254,7 +254,7 @@ static void count(void)
     struct pawl_err err;
     struct counter_sums sums;
     AUTO(store_end) struct store *s = handle();
-    OK(store_look(s, counter_look, &sums, &err), &err);
+    OK(store_look(s, LOOK_SNAPSHOT, counter_look, &sums, &err), &err);
     EQ_INT(sums.counters, 3);
     EQ_INT(sums.ops, OPS + 2 * (CALLS + MORE));
     EQ_INT(sums.total, OPS + 2 * (CALLS + MORE));

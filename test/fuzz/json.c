@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/limits.h"
 #include "jansson_apart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -102,7 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct bytes text = { copy, len };
     arena_init(&a, 64 << 20);
     enum pawl_status st = json_parse(&a, text, &ours, &err);
-    if ((st == PAWL_OK) != (json_check(text, NULL) == PAWL_OK))
+    bool deep = st == PAWL_OK && ours->levels > JSON_DEPTH_MAX; /* a document, and no value */
+    if ((st == PAWL_OK && !deep) != (json_check(text, NULL) == PAWL_OK))
         differ("checked and parsed", text);
     json_t *theirs = json_loadb(copy, len, FLAGS, &error);
     /* jansson reads past a NUL byte between two tokens; our parser refuses it. */
@@ -113,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if ((st == PAWL_OK) != (theirs != NULL) && !nested && !nul &&
         !(st == PAWL_OK && theirs_alone(&error)))
         differ(theirs ? err.text : error.text, text);
-    if (st == PAWL_OK) {
+    if (st == PAWL_OK && !deep) {
         json_t *single = json_loadb(copy, len, FLAGS | JSON_REJECT_DUPLICATES, &error);
         if (single)
             compare(&a, ours, single);

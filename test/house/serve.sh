@@ -6,7 +6,7 @@ set -u
 suite=serve
 # shellcheck source=/dev/null
 . test/lib/serving.sh
-echo 1..15
+echo 1..16
 
 # ---- Starting
 
@@ -134,10 +134,24 @@ twice()
     within 5 grep -q stopping d.err
     same ready "$(curl -s -o /dev/null -w '%{http_code}' "$url/readyz")" 503
     same alive "$(curl -s -o /dev/null -w '%{http_code}' "$url/healthz")" 200
+    sleep 0.2 # right behind the first one it would be the same
     stop
     same code "$code" 143
 }
 result a_second_signal_leaves_at_once "$(twice)"
+
+# timeout(1) sends its signal to the program and to its group.
+doubled()
+{
+    start e --grace 300ms
+    pawl submit lab.sleep '{"ms": 20000}' --id e1 >/dev/null
+    within 5 status_is e1 processing || echo "e1 does not run"
+    kill -TERM $pid
+    kill -INT $pid
+    wait $pid
+    same code $? 0
+}
+result a_signal_that_comes_doubled_is_one "$(doubled)"
 
 # ---- Coming back
 

@@ -6,7 +6,7 @@ set -u
 suite=work
 # shellcheck source=/dev/null
 . test/lib/serving.sh
-echo 1..9
+echo 1..10
 start w || exit 1
 
 field()
@@ -165,3 +165,12 @@ restarts()
     stop
 }
 result a_server_that_restarts_is_waited_for "$(restarts 2>&1)"
+
+# The server was stopped above. "No call came" is only known from a server.
+nobody_there()
+{
+    pawl work --exec cat --type job-n --idle 300ms >/dev/null 2>n.err
+    same exit_code "$?" 6
+    grep -q 'cannot reach' n.err || cat n.err
+}
+result idle_without_a_server_is_an_error "$(nobody_there)"

@@ -74,6 +74,18 @@ void serve(const char *more)
     port = (int)strtol(at + strlen("://127.0.0.1:"), NULL, 10);
 }
 
+void serve_logged(const char *text)
+{
+    int64_t until_us = world_mono(&world_real) + WAIT_US;
+    do {
+        slurp("server.log", out);
+        if (strstr(out, text))
+            return;
+        usleep(10000);
+    } while (world_mono(&world_real) < until_us);
+    FAIL("\"%s\" was not logged: %s", text, out);
+}
+
 int run(const char *line)
 {
     char whole[4096];

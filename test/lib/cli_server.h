@@ -24,6 +24,8 @@ void slurp(const char *path, char *to);
 void read_until(int fd, char *to, const char *text);
 /* Start a server in this folder with these options in addition; it ends with the case. */
 void serve(const char *more);
+/* Wait until the log of that server has this text; what it has then is in `out`. */
+void serve_logged(const char *text);
 /* Run a line of shell in which $u is "127.0.0.1:PORT" and `pawl` is the program. Returns the exit
  * code. */
 int run(const char *line);

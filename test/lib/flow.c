@@ -118,11 +118,17 @@ static int64_t pass_of(struct token token)
     return n;
 }
 
-static enum pawl_status end(struct ledger *d, const struct flow_op *q, struct row *r,
-                            struct pawl_err *err)
+static enum pawl_status end(struct ledger *d, struct op *op, struct row *r, struct pawl_err *err)
 {
+    const struct flow_op *q = op->feature.ctx;
+    struct feature_call call;
+    enum pawl_status st = feature_call_at(d, r->seq, &call, err);
+    if (st == PAWL_OK && !call.flow)
+        op->status = err_set(&op->err, PAWL_STATE, "call \"%.*s\" is no flow", BYTES_ARG(call.id));
+    if (st != PAWL_OK || op->status != PAWL_OK)
+        return st;
     r->kept = q->keep ? q->keep > 0 : r->kept;
-    enum pawl_status st = row_write(d, r, err);
+    st = row_write(d, r, err);
     return st == PAWL_OK && q->end.state ? feature_flow_end(d, r->seq, q->end, err) : st;
 }
 
@@ -135,7 +141,7 @@ static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *
     q->cancel = false;
     q->steps = r->steps;
     if (q->seq)
-        return end(d, q, r, err);
+        return end(d, op, r, err);
     if (q->step && r->steps >= q->step) {
         op->feature.repeated = true;
         return PAWL_OK;

@@ -17,7 +17,7 @@
 
 #define ZONES_MAX 2000
 
-static const char *names[ZONES_MAX + 1];
+static char *names[ZONES_MAX + 1];
 static ino_t inodes[ZONES_MAX];
 static int n_names, only_once;
 
@@ -49,12 +49,15 @@ static int found(const char *path, const struct stat *st, int kind, struct FTW *
 
 const char *const *ref_zones(int once)
 {
+    if (n_names && only_once == once)
+        return (const char *const *)names;
+    while (n_names)
+        free(names[--n_names]);
     only_once = once;
-    n_names = 0;
     if (nftw(ZONE_DIR, found, 16, 0) != 0 || n_names == 0)
         skip("there are no time zones in %s", ZONE_DIR);
     names[n_names] = NULL;
-    return names;
+    return (const char *const *)names;
 }
 
 void ref_use(const char *name)

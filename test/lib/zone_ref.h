@@ -22,8 +22,8 @@ struct ref_span {
 };
 
 /* The names of all zones in the system's database, without the folders posix/ and right/; with
- * `once` only one name for each file. The array ends with NULL and stays until the process ends.
- * Skips the case when there is no database. */
+ * `once` only one name for each file. The array ends with NULL and stays until the other kind is
+ * asked for. Skips the case when there is no database. */
 const char *const *ref_zones(int once);
 /* Use this zone from now on: a name, or a TZ string of POSIX. */
 void ref_use(const char *name);

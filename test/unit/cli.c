@@ -147,6 +147,16 @@ TEST(wrong_arguments_are_invalid)
     HAS_STR(cli_err_out, "schema \"1x\"");
 }
 
+TEST(a_token_line_has_all_queues)
+{
+    char text[2000] = "token new ann app --queues-of q0";
+    for (int i = 1; i < 200; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ",q%d", i);
+    EQ_INT(cli_run(text), 0);
+    HAS_STR(cli_err_out, ":q0,q1,");
+    HAS_STR(cli_err_out, ",q198,q199\"}");
+}
+
 /* Messages name what is missing or unknown, and what would be right. */
 TEST(errors_say_what_was_expected)
 {
@@ -173,12 +183,20 @@ TEST(errors_say_what_was_expected)
         { "drain", "NODE is missing; usage: pawl drain NODE" },
         { "token", "usage: pawl token new NAME ROLE; ROLE is admin, app or monitor" },
         { "token new ann king", "ROLE \"king\" is unknown; expected admin, app or monitor" },
+        { "token new a:b app", "NAME \"a:b\" must have no colon, space, quote or backslash" },
+        { "token new ann admin --queues-of q", "option --queues-of is for the role app" },
+        { "token new ann app --queues-of a,,b", "option --queues-of: queue \"\" is empty" },
+        { "token new ann app --queues-of a:b", "queue \"a:b\" must have no colon" },
         { "completion", "shell is missing; expected bash" },
         { "completion zsh", "unknown shell \"zsh\"; expected bash" },
         { "get x --wait 5s --archived", "--wait cannot be used with --archived" },
         { "work --type t", "option --exec is missing: the program to run for each call" },
         { "work --exec cat", "option --type is missing: the type of the calls to run it for" },
         { "doctor --config no.conf", "settings file \"no.conf\": No such file or directory" },
+        { "archive --db sqlite:none.db --older-than x",
+          "option --older-than: \"x\" is not a duration" },
+        { "requeue-stuck --db sqlite:none.db --older-than x",
+          "option --older-than: \"x\" is not a duration" },
         { "serve --listen here", "\"here\" is not ADDR:PORT, [ADDR]:PORT or unix:PATH" },
         { "serve --tls-cert c.pem", "setting \"tls_key\" is not set, but \"tls_cert\" is" },
         { "serve --db env:NOT_SET",
@@ -236,6 +254,12 @@ TEST(completion_knows_letters_and_options_before_the_command)
     completes("pawl --vers", "--version");
     completes("pawl get -", "--wait --result --archived --url --config --json -h --help");
     completes("pawl gc --max", "--max");
+    completes("pawl cron pau", "pause");
+    completes("pawl cron r", "resume run rm runs");
+    completes("pawl --url http : //x cron app", "apply");
+    completes("pawl cron put --if-v", "--if-version");
+    completes("pawl migrate f", "finish");
+    completes("pawl batch pawl.b", "pawl.bash"); /* FILE|- */
     EQ_INT(cli_run("completion bash"), 0);
     HAS_STR(cli_out, " -n --limit");
 }

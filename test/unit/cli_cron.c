@@ -13,19 +13,6 @@
 #include "cli_fixture.h"
 #include "cli_server.h"
 
-/* Wait until the server's log has this text. */
-static void logged(const char *text)
-{
-    int64_t until_us = world_mono(&world_real) + 20 * SEC_US * check_scale();
-    do {
-        slurp("server.log", out);
-        if (strstr(out, text))
-            return;
-        usleep(10000);
-    } while (world_mono(&world_real) < until_us);
-    FAIL("\"%s\" was not logged: %s", text, out);
-}
-
 TEST(put_get_list_and_rm)
 {
     serve("");
@@ -69,6 +56,44 @@ TEST(put_get_list_and_rm)
     EQ_INT(run("pawl cron get nightly"), 3);
 }
 
+/* TYPE.METHOD is split as by `pawl submit`, and the call's options are the same. */
+TEST(the_call_of_a_schedule_is_written_as_for_submit)
+{
+    static const struct {
+        const char *options, *call;
+    } cases[] = {
+        { "--type lab.sleep", "{\"type\":\"lab\",\"method\":\"sleep\"}" },
+        { "--type a.b.c", "{\"type\":\"a.b\",\"method\":\"c\"}" },
+        { "--type lab.sleep --method m", "{\"type\":\"lab.sleep\",\"method\":\"m\"}" },
+        { "--type lab --needs a,b --needs c --tag a:shop --tag k=v --timeout 90s",
+          "{\"type\":\"lab\",\"timeout\":90,\"tags\":{\"a\":\"shop\",\"k\":\"v\"},"
+          "\"needs\":[\"a\",\"b\",\"c\"]}" },
+    };
+    char command[300];
+    serve("");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        snprintf(command, sizeof(command), "pawl cron put s --every 1h %s --json | jq -c .call",
+                 cases[i].options);
+        EQ_INT(run(command), 0);
+        out[strcspn(out, "\n")] = 0;
+        EQ_STR(out, cases[i].call);
+    }
+}
+
+TEST(the_list_says_what_is_over)
+{
+    serve("");
+    EQ_INT(run("pawl cron put s --every 1h --type echo"), 0);
+    EQ_INT(run("pawl cron list"), 0);
+    FALSE(strstr(out, "is over"));
+    cli_sql("s.db", "UPDATE pawl_schedule SET next_at = NULL, due_at = NULL");
+    EQ_INT(run("pawl cron list"), 0);
+    HAS_STR(out, "is over");
+    EQ_INT(run("pawl cron pause s"), 0);
+    EQ_INT(run("pawl cron list"), 0);
+    HAS_STR(out, "paused");
+}
+
 /* A list that is cut says so. */
 TEST(a_long_list_says_that_there_is_more)
 {
@@ -108,6 +133,10 @@ TEST(wrong_words_are_refused)
         { "pawl cron put s --every soon --type t", "option --every: \"soon\"" },
         { "pawl cron put s --every 5s --type t --input '{'", "option --input: is not JSON" },
         { "pawl cron put s --cron '0 24 * * *' --type t", "field \"cron\": \"24\" at column 3" },
+        { "pawl cron put s --every 5s --method m", "field \"call.type\": is missing" },
+        { "pawl cron put s --every 5s --type t --tag x", "option --tag: \"x\" is not NAME:VALUE" },
+        { "pawl cron put s --every 5s --type t --timeout x", "option --timeout: \"x\"" },
+        { "pawl cron put s '{}' --tag a:b", "option --tag: is given together with JSON" },
         { "pawl cron put s --every 5s", "field \"call.type\": is missing" },
         { "pawl cron next '61 * * * *'", "field \"cron\": \"61\" at column 1" },
         { "pawl cron next name --zone UTC", "need an expression" },
@@ -163,6 +192,38 @@ TEST(a_module_brings_its_schedules)
     serve("--module " PAWL_BUILD_DIR "/samples/schedules.so");
     EQ_INT(run("pawl cron list --json | jq -c '[.schedules[].version]'"), 0);
     EQ_STR(out, first);
+}
+
+/* ---- A clock that was set back -------------------------------------------------------------- */
+
+static void last_tick_in(const char *name, int seconds)
+{
+    char text[200];
+    snprintf(text, sizeof(text), "UPDATE pawl_schedule SET last_at = %lld WHERE name = '%s'",
+             (long long)(world_now(&world_real) + seconds * SEC_US), name);
+    cli_sql("s.db", text);
+}
+
+TEST(doctor_warns_of_ticks_that_are_to_come)
+{
+    serve("");
+    EQ_INT(run("pawl cron put a --every 1h --type echo"), 0);
+    EQ_INT(run("pawl cron put b --every 1h --type echo"), 0);
+    EQ_INT(run("pawl cron put c --every 1h --type echo"), 0);
+    last_tick_in("a", 30);
+    EQ_INT(run("pawl doctor --db sqlite:s.db"), 0);
+    HAS_STR(out, "schedules     none has ticked for a time that is to come");
+    last_tick_in("c", 3600);
+    EQ_INT(run("pawl doctor --db sqlite:s.db"), 0);
+    HAS_STR(out, "1 has ticked for times up to 20");
+    HAS_STR(out, "which is to come: \"c\"; the clock was set back");
+    last_tick_in("b", 7200);
+    EQ_INT(run("pawl doctor --db sqlite:s.db --json | jq -r '.checks[] | select(.check == "
+               "\"schedules\") | .level, .finding'"),
+           0);
+    HAS_STR(out, "warn\n2 have ticked for times up to 20");
+    HAS_STR(out,
+            "which are to come: \"b\" and others; the clock was set back, and they do not tick");
 }
 
 /* ---- apply ----------------------------------------------------------------------------------- */
@@ -272,8 +333,8 @@ TEST(the_settings_declare_schedules)
     /* Changed, taken out, and as it was but paused by hand. */
     cli_write_file("pawl.conf", NIGHTLY "schedule more { every = 60s type = echo }\n");
     EQ_INT(kill(server, SIGHUP), 0);
-    logged("schedule \\\"more\\\": created, from pawl.conf:6");
-    logged("2 schedules of the settings: 1 stored");
+    serve_logged("schedule \\\"more\\\": created, from pawl.conf:6");
+    serve_logged("2 schedules of the settings: 1 stored");
     EQ_INT(run("pawl cron list --json | jq -r '.schedules[].name' | tr '\\n' ' '"), 0);
     EQ_STR(out, "beat more nightly ");
     EQ_INT(run("pawl cron get nightly --json | jq .version"), 0);
@@ -282,7 +343,7 @@ TEST(the_settings_declare_schedules)
     EQ_STR(out, "true\n");
     cli_write_file("pawl.conf", "schedule more {\n every = 61s\n}\n");
     EQ_INT(kill(server, SIGHUP), 0);
-    logged("pawl.conf:3: schedule \\\"more\\\": field \\\"type\\\": is missing");
+    serve_logged("pawl.conf:1: schedule \\\"more\\\": field \\\"type\\\": is missing");
     EQ_INT(run("pawl cron get more --json --config /dev/null | jq .every"), 0);
     EQ_STR(out, "60\n");
 }
@@ -295,6 +356,6 @@ TEST(a_wrong_block_stops_the_start)
     /* Only a start knows the zones of the machine and the time. */
     cli_write_file("pawl.conf", "schedule a {\n type = t\n every = 5s\n zone = Mars/Base\n}\n");
     EQ_INT(run("pawl serve --db sqlite:x.db --config pawl.conf --listen 127.0.0.1:0"), 2);
-    HAS_STR(err_out, "pawl.conf:5: schedule \"a\": ");
+    HAS_STR(err_out, "pawl.conf:4: schedule \"a\": ");
     HAS_STR(err_out, "Mars/Base");
 }

@@ -634,8 +634,13 @@ TEST(a_worker_takes_what_it_has)
     EQ_INT(run("pawl work --exec cat --type mail --has gpu,big,v:2 --idle 100ms"), 0);
     EQ_INT(run("pawl get a --json"), 0);
     HAS_STR(out, "\"status\":\"completed\"");
+    EQ_INT(run("pawl submit mail --timeout 0"), 2);
+    HAS_STR(err_out, "field \"timeout\": is 0, not above 0");
+    EQ_INT(run("pawl nodes"), 0);
+    HAS_STR(out, "  has\n");
+    FALSE(strstr(out, "[]"));
     EQ_INT(run("pawl submit mail --needs 'a b'"), 2);
-    HAS_STR(err_out, "field \"needs\": name 1 is not 1..64 letters");
+    HAS_STR(err_out, "field \"needs\": name 1, \"a b\", is not 1..64 letters");
 }
 
 TEST(a_node_says_what_it_has)
@@ -648,5 +653,5 @@ TEST(a_node_says_what_it_has)
     EQ_INT(run(PAWL " serve --db sqlite:o.db --listen 127.0.0.1:0 --has 'a b' "
                     "--module " PAWL_BUILD_DIR "/samples/echo.so"),
            2);
-    HAS_STR(err_out, "field \"has\": name 1 is not 1..64 letters");
+    HAS_STR(err_out, "field \"has\": name 1, \"a b\", is not 1..64 letters");
 }

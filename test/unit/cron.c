@@ -769,7 +769,11 @@ static const struct {
     { "@daily 3", "@daily 3", 1, "is unknown" },
     { "@dail", "@dail", 1, "is unknown" },
     { " @", "@", 2, "is unknown" },
-    { "0 0 * * \xc3\xa9", "?", 9, "not understood" },
+    { "0 0 * * \xc3\xa9", "\xc3\xa9", 9, "not understood" },
+    { "0 0 * * 1,\xe6\x9c\x88\xe7\x81\xab", "\xe6\x9c\x88", 11, "not understood in weekday" },
+    { "\xf0\x9f\x95\x90 0 * * *", "\xf0\x9f\x95\x90", 1, "not understood in minute" },
+    { "\xc3\xa9 0 0 1 1 * 2027", "2027", 13, "one field too many" }, /* counted in characters */
+    { "0 0 * * \xc3", "?", 9, "not understood" },
     { "0 0 *\n* * *", "?", 6, "not understood" },
 };
 

@@ -259,7 +259,17 @@ TEST(nests_to_the_limit_and_no_further)
     EQ_STATUS(json_check(nested(JSON_DEPTH_MAX + 1, "{\"\":", '}'), &err), PAWL_INVALID, &err);
     arena_init(&a, 1 << 20);
     OK(json_parse(&a, nested(JSON_DEPTH_MAX, "[", ']'), &v, &err), &err);
-    EQ_STATUS(json_parse(&a, nested(JSON_DEPTH_MAX + 1, "[", ']'), &v, &err), PAWL_INVALID, &err);
+    EQ_INT(v->levels, JSON_DEPTH_MAX);
+    /* A document around a value of that depth. */
+    OK(json_parse(&a, nested(JSON_DEPTH_MAX + JSON_AROUND_MAX, "[", ']'), &v, &err), &err);
+    EQ_INT(v->first->levels, JSON_DEPTH_MAX + JSON_AROUND_MAX - 1);
+    EQ_STATUS(json_parse(&a, nested(JSON_DEPTH_MAX + JSON_AROUND_MAX + 1, "[", ']'), &v, &err),
+              PAWL_INVALID, &err);
+    OK(json_parse(&a, BYTES("[[],[[{}]],[1]]"), &v, &err), &err);
+    EQ_INT(v->levels, 4);
+    EQ_INT(v->first->levels, 1);
+    EQ_INT(v->first->next->levels, 3);
+    EQ_INT(v->first->next->next->first->levels, 0);
     arena_release(&a);
 }
 

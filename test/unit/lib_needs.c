@@ -111,11 +111,11 @@ TEST(wrong_names_are_refused)
     struct pawl_receipt r = fixture_offer(
         p, (struct pawl_spec){ PAWL_SPEC_INIT, .type = "t", .needs = wrong, .n_needs = 2 });
     EQ_STATUS(r.status, PAWL_INVALID, NULL);
-    HAS_STR(r.error, "field \"needs\": name 2 is not");
+    HAS_STR(r.error, "field \"needs\": name 2, \"a b\", is not");
     fixture_on(p, "t", fixture_echo);
     struct pawl_workers w = { PAWL_WORKERS_INIT, .has = wrong, .n_has = 2 };
     EQ_STATUS(pawl_start(p, &w, &err), PAWL_INVALID, &err);
-    HAS_STR(err.text, "field \"has\": name 2 is not");
+    HAS_STR(err.text, "field \"has\": name 2, \"a b\", is not");
     w.n_has = 1;
     OK(pawl_start(p, &w, &err), &err);
     pawl_close(p);

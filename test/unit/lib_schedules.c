@@ -10,14 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hook.h"
+#include "engines.h"
 #include "exec/node.h"
+#include "exec/schedules.h"
 #include "exec/stats.h"
 #include "exec/write_job.h"
+#include "feature/all.h"
 #include "feature/cron.h"
+#include "feature/zones.h"
 #include "fixture.h"
 #include "lib/lib.h"
 #include "model/schedule.h"
 #include "store/feature.h"
+#include "zone_folder.h"
 
 RUNS_ON(ENGINES_DURABLE)
 
@@ -45,10 +51,12 @@ static int slow(struct pawl_call *c)
     return pawl_refuse(c, "replaced");
 }
 
-static struct pawl_schedule each_second(const char *name, const char *type)
+#define CALL(t) (&(struct pawl_spec){ PAWL_SPEC_INIT, .type = (t) })
+
+static struct pawl_schedule each_second(const char *name, const struct pawl_spec *call)
 {
     return (struct pawl_schedule){ PAWL_SCHEDULE_INIT, .name = name, .every_us = FIXTURE_SEC,
-                                   .call = { PAWL_SPEC_INIT, .type = type } };
+                                   .call = call };
 }
 
 static struct pawl_err declare(struct pawl *p, struct pawl_schedule s, enum pawl_status want)
@@ -109,7 +117,7 @@ TEST(a_declared_schedule_runs)
 {
     struct pawl *p = fixture_open(param);
     fixture_on(p, "t", notes);
-    declare(p, each_second("mine", "t"), PAWL_OK);
+    declare(p, each_second("mine", CALL("t")), PAWL_OK);
     FALSE(stored(p, "mine")); /* not before the workers start */
     fixture_start(p, 2);
     TRUE(stored(p, "mine"));
@@ -132,7 +140,8 @@ TEST(each_tick_of_three_nodes_runs_once, .deadline_s = 120)
         fixture_on(p[i], "t", notes);
         for (int k = 0; k < 20; k++) {
             snprintf(name, sizeof name, "s%d", k);
-            declare(p[i], each_second(name, "t"), PAWL_OK); /* each node declares all of them */
+            declare(p[i], each_second(name, CALL("t")), PAWL_OK); /* each node declares all of them
+                                                                   */
         }
         fixture_start(p[i], 4);
     }
@@ -174,7 +183,7 @@ TEST(a_schedule_that_another_node_puts_is_noticed)
 TEST(a_replaced_call_is_cancelled)
 {
     struct pawl *p = fixture_open(param);
-    struct pawl_schedule s = each_second("a", "t");
+    struct pawl_schedule s = each_second("a", CALL("t"));
     s.overlap = PAWL_OVERLAP_REPLACE;
     fixture_on(p, "t", slow);
     declare(p, s, PAWL_OK);
@@ -198,7 +207,7 @@ static void cancel_running(struct pawl *p)
 TEST(a_tick_that_waits_follows_the_end)
 {
     struct pawl *p = fixture_open(param);
-    struct pawl_schedule s = each_second("a", "t");
+    struct pawl_schedule s = each_second("a", CALL("t"));
     s.overlap = PAWL_OVERLAP_WAIT;
     fixture_on(p, "t", slow);
     declare(p, s, PAWL_OK);
@@ -274,7 +283,7 @@ TEST(an_unwanted_schedule_is_removed)
 TEST(declaring_again_changes_nothing)
 {
     struct pawl *p = fixture_open(param);
-    struct pawl_schedule s = each_second("a", "t");
+    struct pawl_schedule s = each_second("a", CALL("t"));
     s.starts_at_us = INT64_C(4000000000) * FIXTURE_SEC;
     fixture_on(p, "t", notes);
     declare(p, s, PAWL_OK);
@@ -297,7 +306,8 @@ TEST(wrong_schedules_are_refused_where_they_are_declared)
 {
     struct pawl *p = fixture_open(param);
     const int64_t times[] = { 5 };
-    struct pawl_schedule s = each_second(NULL, "t");
+    struct pawl_spec call = { PAWL_SPEC_INIT };
+    struct pawl_schedule s = each_second(NULL, CALL("t"));
     HAS_STR(declare(p, s, PAWL_INVALID).text, "field \"name\": is missing");
     s.name = "a";
     s.cron = "* * * * *";
@@ -312,12 +322,14 @@ TEST(wrong_schedules_are_refused_where_they_are_declared)
     s.n_at = 1;
     HAS_STR(declare(p, s, PAWL_INVALID).text, "NULL pointer");
     s.at_us = times;
-    s.call.type = NULL;
+    s.call = NULL;
+    HAS_STR(declare(p, s, PAWL_INVALID).text, "field \"call\": is missing");
+    s.call = &call;
     HAS_STR(declare(p, s, PAWL_INVALID).text, "type");
-    s.call.type = "t";
-    s.call.id = "x";
+    call.type = "t";
+    call.id = "x";
     HAS_STR(declare(p, s, PAWL_INVALID).text, "each tick");
-    s.call.id = NULL;
+    call.id = NULL;
     s.overlap = (enum pawl_overlap)9;
     HAS_STR(declare(p, s, PAWL_INVALID).text, "overlap");
     s.overlap = PAWL_OVERLAP_ALLOW;
@@ -325,5 +337,60 @@ TEST(wrong_schedules_are_refused_where_they_are_declared)
     struct pawl_err err;
     EQ_STATUS(pawl_start(p, NULL, &err), PAWL_INVALID, &err);
     HAS_STR(err.text, "schedule \"a\": field \"at\"");
+    pawl_close(p);
+}
+
+/* ---- Time zones ------------------------------------------------------------------------------ */
+
+static atomic_int walks;
+
+/* While the first walk over the schedules is not over, newer data comes. */
+static void newer_meanwhile(const char *name, void *ctx)
+{
+    (void)ctx;
+    if (strcmp(name, "cron.zones") == 0 && atomic_fetch_add(&walks, 1) == 0) {
+        zone_data("z", "2026c", 3);
+        zones_look();
+    }
+}
+
+/* Let the node look, and read with which data its schedule was computed. */
+static bool computed_with(struct pawl *p, struct store *s, const char *release)
+{
+    struct cron_row row;
+    struct pawl_err err;
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    schedules_changed(p->e);
+    OK(cron_get(s, &a, BYTES("z"), &row, &err), &err);
+    bool same = bytes_eq(row.zone_data, bytes_of(release));
+    arena_release(&a);
+    return same;
+}
+
+TEST(zone_data_that_changes_during_the_walk_is_not_missed)
+{
+    struct pawl_schedule z = { PAWL_SCHEDULE_INIT, .name = "z", .cron = "0 12 1 1 *",
+                               .zone = "Europe/London", .call = CALL("t") };
+    struct pawl_err err;
+    zone_data("z", "2026a", 1);
+    use_zones("z");
+    struct pawl *p = fixture_open(param);
+    struct store_conf conf = { .url = engine_url(param) };
+    struct store *s;
+    conf.features = features_all(&conf.n_features);
+    fixture_on(p, "t", notes);
+    declare(p, z, PAWL_OK);
+    fixture_start(p, 1);
+    OK(store_open(&conf, &s, &err), &err);
+    UNTIL(computed_with(p, s, "2026a"));
+    UNTIL(exec_leads(p->e, LEAD_SCHEDULER));
+    zone_data("z", "2026b", 2);
+    hook_on_pause(newer_meanwhile, NULL);
+    zones_look();
+    UNTIL(computed_with(p, s, "2026c"));
+    GT_INT(atomic_load(&walks), 1);
+    hook_on_pause(NULL, NULL);
+    store_close(s);
     pawl_close(p);
 }

@@ -45,10 +45,11 @@ static int deaf(struct pawl_call *c)
 static struct pawl *begin(const void *param, enum pawl_overlap overlap, int64_t timeout_us)
 {
     struct pawl *p = fixture_open(param);
-    struct pawl_schedule s = {
-        PAWL_SCHEDULE_INIT, .name = "a", .every_us = FIXTURE_SEC, .overlap = overlap,
-        .call = { PAWL_SPEC_INIT, .type = "deaf", .max_attempts = 1, .timeout_us = timeout_us }
-    };
+    struct pawl_schedule s = { PAWL_SCHEDULE_INIT, .name = "a", .every_us = FIXTURE_SEC,
+                               .overlap = overlap,
+                               .call = &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "deaf",
+                                                            .max_attempts = 1,
+                                                            .timeout_us = timeout_us } };
     fixture_on(p, "deaf", deaf);
     OK(pawl_schedule(pawl_program(p), &s), &pawl_program(p)->err);
     fixture_start(p, 4);

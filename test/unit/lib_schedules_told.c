@@ -215,18 +215,19 @@ TEST(declared_schedules_follow_the_settings_of_the_node)
     struct pawl_err err;
     struct pawl_options o = { PAWL_OPTIONS_INIT, .db = engine_url(param), .node = "fixture" };
     OK(pawl_open_with(&o, &(struct call_defaults){ 90 * FIXTURE_SEC, 100 }, &p, &err), &err);
+    struct pawl_spec call = { PAWL_SPEC_INIT, .type = "t" };
     struct pawl_schedule s = { PAWL_SCHEDULE_INIT, .name = "a", .every_us = 60 * FIXTURE_SEC,
-                               .call = { PAWL_SPEC_INIT, .type = "t" } };
+                               .call = &call };
     memset(input, 'x', sizeof input);
     input[0] = input[99] = '"';
-    s.call.input = (struct pawl_data){ PAWL_JSON, input, 100 };
+    call.input = (struct pawl_data){ PAWL_JSON, input, 100 };
     OK(pawl_schedule(pawl_program(p), &s), &pawl_program(p)->err);
     s.name = "b";
-    s.call.timeout_us = 60 * FIXTURE_SEC; /* its own, although it is the usual one */
+    call.timeout_us = 60 * FIXTURE_SEC; /* its own, although it is the usual one */
     OK(pawl_schedule(pawl_program(p), &s), &pawl_program(p)->err);
     input[99] = 'x';
     input[100] = '"';
-    s.call.input.len = 101;
+    call.input.len = 101;
     EQ_STATUS(pawl_schedule(pawl_program(p), &s), PAWL_TOO_LARGE, NULL);
     HAS_STR(pawl_program(p)->err.text, "is 101 bytes, limit 100");
     pawl_program(p)->err = (struct pawl_err){ 0 };

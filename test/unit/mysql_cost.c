@@ -9,12 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "check.h"
 #include "db_server.h"
 #include "engines.h"
 #include "exec/node.h"
 #include "feature/all.h"
+#include "feature/cron.h"
 #include "fixture.h"
+#include "flow.h"
 #include "lib/lib.h"
 #include "store/mysql/mydb.h"
 #include "store/store.h"
@@ -124,15 +127,20 @@ static int64_t calls_cost(struct store *s, const char *key, bool new_keys)
     return least;
 }
 
-static struct store *opened(const char *url, bool features)
+enum with { WITH_NONE, WITH_ALL, WITH_FLOWS };
+static struct store *opened(const char *url, enum with features)
 {
     struct store *s = NULL;
     struct store_conf conf = { .url = url,
                                .retention_us = 3600 * SEC_US,
                                .remember_us = 7200 * SEC_US,
                                .key_pending_max = 100000 }; /* the default */
-    if (features)
+    if (features == WITH_ALL)
         conf.features = features_all(&conf.n_features);
+    if (features == WITH_FLOWS) { /* of the tests */
+        conf.features = flow_features;
+        conf.n_features = COUNT_OF(flow_features);
+    }
     OK(store_open(&conf, &s, &err), &err);
     OK(store_migrate(s, true, &err), &err);
     struct op join = { .kind = OP_JOIN,
@@ -147,7 +155,7 @@ struct costs {
     int64_t plain, keyed, new_key;
 };
 
-static struct costs costs(const char *url, bool features)
+static struct costs costs(const char *url, enum with features)
 {
     struct store *s = opened(url, features);
     struct costs out = { .plain = calls_cost(s, NULL, false),
@@ -155,12 +163,14 @@ static struct costs costs(const char *url, bool features)
                          .new_key = calls_cost(s, "n", true) };
     store_close(s);
     printf("%s features: %lld, with a key %lld, with a new key %lld statements\n",
-           features ? "with" : "without", (long long)out.plain, (long long)out.keyed,
-           (long long)out.new_key);
+           features == WITH_FLOWS ? "flows as"
+           : features             ? "with"
+                                  : "without",
+           (long long)out.plain, (long long)out.keyed, (long long)out.new_key);
     return out;
 }
 
-/* Features that nobody uses cost a call no statement. */
+/* Features that are not used cost a call no statement. */
 TEST(a_call_costs_as_few_statements_with_features, .deadline_s = 60)
 {
     engine_own(param);
@@ -168,13 +178,103 @@ TEST(a_call_costs_as_few_statements_with_features, .deadline_s = 60)
     arena_init(&a, 64 << 20);
     monitor_open(url);
     EQ_INT(since(questions()), 0); /* nobody else is there */
-    struct costs without = costs(url, false), with = costs(url, true);
-    LE_INT(with.plain, PLAIN_STATEMENTS);
-    LE_INT(with.keyed, KEYED_STATEMENTS);
-    LE_INT(with.new_key, NEW_KEY_STATEMENTS);
-    EQ_INT(with.plain, without.plain);
-    EQ_INT(with.keyed, without.keyed);
-    EQ_INT(with.new_key, without.new_key);
+    struct costs without = costs(url, WITH_NONE);
+    LE_INT(without.plain, PLAIN_STATEMENTS);
+    LE_INT(without.keyed, KEYED_STATEMENTS);
+    LE_INT(without.new_key, NEW_KEY_STATEMENTS);
+    for (enum with i = WITH_ALL; i <= WITH_FLOWS; i++) {
+        struct costs with = costs(url, i);
+        EQ_INT(with.plain, without.plain);
+        EQ_INT(with.keyed, without.keyed);
+        EQ_INT(with.new_key, without.new_key);
+    }
+    mysql_close(monitor);
+    arena_release(&a);
+}
+
+/* Statements of a step of a flow, in a commit of its own. The first one, which begins the flow,
+ * sends no more; the first of all makes a lane. */
+#define STEP_STATEMENTS 7
+
+static int64_t step_cost(struct store *s, struct token token, int64_t seq, int64_t step)
+{
+    struct flow_op q = { .step = step };
+    struct op op = flow_fenced(&q, token, seq);
+    int64_t before = questions();
+    commit(s, (struct op *[]){ &op }, 1);
+    EQ_INT(q.steps, step);
+    return since(before);
+}
+
+/* The lease is written by each step; its calls are not read again for that. */
+TEST(a_step_costs_few_statements, .deadline_s = 60)
+{
+    engine_own(param);
+    const char *url = engine_url(param);
+    arena_init(&a, 64 << 20);
+    monitor_open(url);
+    struct store *s = opened(url, WITH_FLOWS);
+    flow_tables(s, engine_of(url));
+    int64_t first = INT64_MAX, next = INT64_MAX;
+    for (int i = 0; i < 6; i++) {
+        struct call_spec spec;
+        call_spec_init(&spec);
+        spec.id = bytes_of(arena_printf(&a, "flow-%d", i));
+        spec.type = BYTES("t");
+        OK(call_spec_settle(&a, &world_real, &spec, &err), &err);
+        struct op accept = { .kind = OP_ACCEPT, .accept = { .v = &spec, .n = 1 } };
+        struct op claim = node_claim();
+        commit(s, (struct op *[]){ &accept, &claim }, 2);
+        EQ_INT(claim.claim.n, 1);
+        int64_t seq = claim.claim.calls[0].seq;
+        first = MIN(first, step_cost(s, claim.claim.token, seq, 1));
+        for (int step = 2; step < 5; step++)
+            next = MIN(next, step_cost(s, claim.claim.token, seq, step));
+    }
+    printf("a first step: %lld statements, another one: %lld\n", (long long)first, (long long)next);
+    LE_INT(first, STEP_STATEMENTS);
+    LE_INT(next, STEP_STATEMENTS);
+    store_close(s);
+    mysql_close(monitor);
+    arena_release(&a);
+}
+
+/* ---- A list of schedules --------------------------------------------------------------------- */
+
+static int64_t page_cost(struct store *s, int limit)
+{
+    struct cron_query q = { .limit = limit };
+    struct cron_rows rows;
+    struct cron_run *last;
+    int64_t before = questions();
+    OK(cron_list(s, &a, &q, &rows, &err), &err);
+    OK(cron_last(s, &a, &rows, &last, &err), &err);
+    EQ_UINT(rows.n, (size_t)limit);
+    for (size_t i = 0; i < rows.n; i++)
+        EQ_INT(last[i].at_us, 9);
+    return since(before);
+}
+
+/* The newest runs of a page are read together. */
+TEST(a_page_of_schedules_costs_as_many_statements_as_one, .deadline_s = 60)
+{
+    struct db_server *db = engine_own(param);
+    const char *url = engine_url(param);
+    arena_init(&a, 64 << 20);
+    monitor_open(url);
+    struct store *s = opened(url, true);
+    db_ask(db, "INSERT INTO pawl_schedule SELECT CONCAT('s', i.seq), '{}', 1, 1, 'UTC', 0, 0, 0, "
+               "0, 0, NULL, 0, 0, 1, 1 FROM seq_1_to_1000 i;"
+               "INSERT INTO pawl_tick SELECT CONCAT('s', i.seq), t.seq, 0, 4, NULL, 'UTC', 1, "
+               "NULL, NULL, 1 FROM seq_1_to_1000 i, seq_1_to_9 t;");
+    page_cost(s, 1); /* the connection is there */
+    int64_t one = page_cost(s, 1);
+    printf("%lld statements\n", (long long)one);
+    int64_t all = INT64_MAX; /* the server's count has other statements now and then */
+    for (int i = 0; i < 5; i++)
+        all = MIN(all, page_cost(s, LIST_MAX));
+    LE_INT(all, one);
+    store_close(s);
     mysql_close(monitor);
     arena_release(&a);
 }
@@ -206,9 +306,10 @@ static double statements_a_second(const char *what, double max)
 }
 
 /* Without notifications a node asks four times a second whether another process has changed
- * something, and reads every two seconds when the next schedule is due: about 9 statements a
- * second, and 8 more whenever it extends its lead of a role. On PostgreSQL it is 4. */
-#define IDLE_STATEMENTS 12
+ * something, and one of these is its sweep's look. Every two seconds it reads when the next
+ * schedule is due, sends a heartbeat and reads the others': about 6 statements a second, and 8 more
+ * whenever it extends its lead of a role. On PostgreSQL it is 4. */
+#define IDLE_STATEMENTS 8
 
 /* 100,000 schedules, none of them due, on the node that ticks them, with the settings of `pawl
  * serve`: the node says no more than with one. Time itself is measured here, so time has to pass.
@@ -225,7 +326,7 @@ TEST(an_idle_node_with_many_schedules_says_no_more, .deadline_s = 180)
                               .gc_interval_us = 60 * FIXTURE_SEC };
     struct pawl_schedule s = { PAWL_SCHEDULE_INIT, .name = "s", .every_us = 3600 * FIXTURE_SEC,
                                .starts_at_us = INT64_C(4000000000) * FIXTURE_SEC,
-                               .call = { PAWL_SPEC_INIT, .type = "t" } };
+                               .call = &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" } };
     struct pawl *other = fixture_open_as(NULL, (struct pawl_options){ .db = url });
     OK(pawl_schedule(pawl_program(other), &s), NULL);
     fixture_on(other, "t", fixture_echo);

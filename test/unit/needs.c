@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdio.h>
+
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/macros.h"
@@ -44,6 +46,7 @@ TEST(names_and_lists_have_an_edge)
 {
     static const struct bytes bad[] = { { "", 0 },         { "a b", 3 }, { "a\n", 2 }, { "a,b", 3 },
                                         { "\xc3\xa9", 2 }, { "a\0", 2 }, { "a/b", 3 } };
+    static const char *const shown[] = { "", "a b", "a?", "a,b", "\xc3\xa9", "a?", "a/b" };
     char longest[NEED_LEN_MAX + 1];
     struct bytes many[NEEDS_MAX + 1];
     memset(longest, 'x', sizeof longest);
@@ -54,8 +57,13 @@ TEST(names_and_lists_have_an_edge)
         size_t n = 2;
         EQ_STATUS(needs_settle(&arena, &(struct needs_field){ "has", HAS_MAX }, &v, &n, &err),
                   PAWL_INVALID, &err);
-        EQ_STR(err.text, "field \"has\": name 2 is not 1..64 letters, digits, \"_\", \"-\", \".\" "
-                         "and \":\"");
+        char text[200];
+        snprintf(
+            text, sizeof text,
+            "field \"has\": name 2, \"%.64s\", is not 1..64 letters, digits, \"_\", \"-\", \".\" "
+            "and \":\"",
+            i < COUNT_OF(bad) ? shown[i] : longest);
+        EQ_STR(err.text, text);
     }
     for (size_t i = 0; i < COUNT_OF(many); i++)
         many[i] = BYTES("x");

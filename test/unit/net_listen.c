@@ -53,6 +53,31 @@ static void refused_as(const char *listen, enum pawl_status want, const char *te
     loop_close(fixture.loop);
 }
 
+/* 0.0.0.0 means all addresses to the one who listens, and the caller itself to one who connects. */
+TEST(is_reached_by_the_name_of_the_machine)
+{
+    static const struct {
+        const char *listen, *address;
+        bool named;
+    } cases[] = { { "0.0.0.0:0", "http://0.0.0.0:", true },
+                  { "127.0.0.1:0", "http://127.0.0.1:", false },
+                  { "unix:here.sock", "unix:here.sock", false } };
+    char host[300] = "";
+    EQ_INT(gethostname(host, sizeof(host) - 1), 0);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct net_fixture fixture;
+        char want[400];
+        net_init(&fixture);
+        fixture.conf.listen = cases[i].listen;
+        net_begin(&fixture);
+        const char *address = http_address(fixture.server);
+        HAS_STR(address, cases[i].address);
+        snprintf(want, sizeof(want), "http://%s%s", host, strrchr(address, ':'));
+        EQ_STR(http_reached_at(fixture.server), cases[i].named ? want : address);
+        net_end(&fixture);
+    }
+}
+
 TEST(refuses_addresses)
 {
     static const char *const wrong[] = {

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "engines.h"
 #include "feature/all.h"
+#include "feature/cron.h"
 #include "pg_fixture.h"
 #include "sql_names.h"
 #include "store/ledger/cache.h"
@@ -146,6 +147,32 @@ TEST(a_slow_call_that_was_passed_over_is_found_again)
         TRUE(bytes_eq(q.calls[0].spec.id, bytes_of(arena_printf(&r.a, "s%d", i))));
     }
     FALSE(q.more);
+    pgf_close(&r);
+}
+
+/* A process that was killed claims again with its old token, and gets its lease; its next claim, in
+ * the same moment, finds what else is due. */
+TEST(the_claim_after_a_repeated_one_finds_what_is_due)
+{
+    struct pg_fixture r;
+    struct store *first;
+    pgf_open(&r, NULL);
+    accept_type(&r, "t", 3);
+    struct claim q = claim_ahead(&r, 1, 0, "t");
+    struct op again = { .kind = OP_CLAIM, .claim = q };
+    EQ_INT(q.n, 1);
+    first = r.s;
+    r.s = NULL;
+    OK(store_open(&(struct store_conf){ .url = r.url,
+                                        .schema = r.schema,
+                                        .retention_us = FIXTURE_RETENTION_US,
+                                        .remember_us = FIXTURE_REMEMBER_US },
+                  &r.s, &r.err),
+       &r.err);
+    pgf_do(&r, &again);
+    EQ_INT(again.claim.n, 1);
+    EQ_INT(claim_ahead(&r, 5, 0, "t").n, 2);
+    store_close(first);
     pgf_close(&r);
 }
 
@@ -432,4 +459,39 @@ TEST(a_look_that_takes_long_comes_less_often)
     GE_INT(led_cursors_rest(&c), 2 * SEC_US);
     c.cursors.full_cost_us = 3600 * SEC_US; /* the process slept, or the clock was changed */
     LE_INT(led_cursors_rest(&c), 60 * SEC_US);
+}
+
+/* ---- A list of schedules --------------------------------------------------------------------- */
+
+static int64_t page_cost(struct pg_fixture *r, int limit)
+{
+    struct cron_query q = { .limit = limit };
+    struct cron_rows rows;
+    struct cron_run *last;
+    struct pawl_err err;
+    int64_t before = proxy_statements();
+    OK(cron_list(r->s, &r->a, &q, &rows, &err), &err);
+    OK(cron_last(r->s, &r->a, &rows, &last, &err), &err);
+    EQ_UINT(rows.n, (size_t)limit);
+    for (size_t i = 0; i < rows.n; i++)
+        EQ_INT(last[i].at_us, 9);
+    return proxy_statements() - before;
+}
+
+/* The newest runs of a page are read together. */
+TEST(a_page_of_schedules_costs_as_many_statements_as_one)
+{
+    struct pg_fixture r;
+    open_proxied(&r);
+    db_ask(&db_postgres,
+           "INSERT INTO pawl.schedule (name, spec, version, paused, zone_data, created_at, "
+           "updated_at) SELECT 's' || i, '{}', 1, 1, 'UTC', 1, 1 FROM generate_series(1, 1000) i;"
+           "INSERT INTO pawl.tick (name, at, no, kind, zone, count, created_at) "
+           "SELECT 's' || i, t, 0, 4, 'UTC', 1, 1 FROM generate_series(1, 1000) i, "
+           "generate_series(1, 9) t;");
+    page_cost(&r, 1); /* statements are prepared */
+    int64_t one = page_cost(&r, 1);
+    GT_INT(one, 0);
+    EQ_INT(page_cost(&r, LIST_MAX), one);
+    pgf_close(&r);
 }

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "engines.h"
 #include "feature/all.h"
@@ -191,5 +192,24 @@ TEST(the_view_shows_runs_with_the_columns_of_a_table_of_runs)
                 "FROM pawl.cron_runs WHERE call IS NOT NULL"),
         "a Europe/Berlin failed true true");
     EQ_INT(sql_count(r.db, "SELECT count(DISTINCT id) FROM pawl.cron_runs"), 1 + (q->missed > 0));
+    pgf_close(&r);
+}
+
+/* A run that is damaged is told to its readers, and ends nothing. */
+TEST(a_damaged_run_is_told)
+{
+    static const char *const damage[] = { "kind = 9", "kind = 1, call_id = NULL", "count = 0",
+                                          "at = -1" };
+    const struct cron_run_query q = { .name = BYTES("a"), .limit = 10 };
+    struct cron_run_rows rows;
+    pgf_open(&r, NULL);
+    for (size_t i = 0; i < COUNT_OF(damage); i++) {
+        sql_run(r.db, "DELETE FROM pawl.tick; INSERT INTO pawl.tick (name, at, no, kind, zone, "
+                      "count, created_at) VALUES ('a', 1000000, 0, 4, 'UTC', 1, 1)");
+        OK(cron_runs(r.s, &r.a, &q, &rows, &r.err), &r.err);
+        sql_run(r.db, "%s", arena_printf(&r.a, "UPDATE pawl.tick SET %s", damage[i]));
+        EQ_STATUS(cron_runs(r.s, &r.a, &q, &rows, &r.err), PAWL_BROKEN, &r.err);
+        TRUE(strstr(r.err.text, "a run of schedule \"a\" has ") != NULL);
+    }
     pgf_close(&r);
 }

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <pthread.h>
 #include <stdio.h>
 
 #include "db_server.h"
@@ -63,6 +64,54 @@ TEST(a_call_runs_on_the_other_node_and_its_end_is_told)
         fixture_submit(i % 2 ? a : b, id, i % 2 ? "on-b" : "on-a");
         fixture_ends(i % 2 ? a : b, id, PAWL_COMPLETED);
     }
+    pawl_close(a);
+    pawl_close(b);
+}
+
+struct extending {
+    struct pawl *p;
+    struct pawl_lease *l;
+    int64_t past_us; /* the timeout of its call */
+};
+
+static void *extend_late(void *arg)
+{
+    struct extending *x = arg;
+    struct pawl_err err;
+    int64_t until;
+    UNTIL(fixture_mono() > x->past_us);
+    EQ_STATUS(pawl_extend(x->p, x->l->token, 0, &until, &err), PAWL_LOST_LEASE, &err);
+    return NULL;
+}
+
+/* A lease that is extended after the timeout of the last call that it has left is lost, and the
+ * call ends with that. */
+TEST(an_extension_that_is_refused_tells_what_it_ended)
+{
+    const char *url = engine_url(param);
+    struct pawl *a = node(url, "a"), *b = node(url, "b");
+    struct pawl_err err;
+    struct pawl_spec s = { PAWL_SPEC_INIT, .id = "x", .type = "hand", .timeout_us = FIXTURE_SEC,
+                           .max_attempts = 1 };
+    struct pawl_receipt receipt;
+    pthread_t thread;
+    fixture_on(a, "on-a", fixture_echo);
+    fixture_on(b, "on-b", fixture_echo);
+    fixture_start(a, 2);
+    fixture_start(b, 2);
+    hear_each_other(a, b, "on-b");
+    hear_each_other(b, a, "on-a");
+    fixture_submit(a, "long", "hand"); /* the lease lasts as long as its timeout allows */
+    OK(pawl_submit(a, &s, 1, 0, &receipt, &err), &err);
+    struct extending x = { .p = a, .l = fixture_claim(a, "hand", 2) };
+    EQ_UINT(x.l->n, 2);
+    enum pawl_state state;
+    OK(fixture_finish(a, x.l->token, "long", PAWL_END_RESULT, &state, &err), &err);
+    x.past_us = fixture_mono() + FIXTURE_SEC + 200 * FIXTURE_MS;
+    EQ_INT(pthread_create(&thread, NULL, extend_late, &x), 0);
+    fixture_ends(b, "x", PAWL_FAILED); /* nobody polls, and no sweep is due */
+    pthread_join(thread, NULL);
+    pawl_lease_free(x.l);
     pawl_close(a);
     pawl_close(b);
 }
@@ -176,7 +225,7 @@ TEST(an_idle_node_with_many_schedules_says_little, .deadline_s = 180)
     struct pawl *p = idle_node(proxy_url(straight), "counted");
     struct pawl_schedule s = { PAWL_SCHEDULE_INIT, .name = "s", .every_us = 3600 * FIXTURE_SEC,
                                .starts_at_us = INT64_C(4000000000) * FIXTURE_SEC,
-                               .call = { PAWL_SPEC_INIT, .type = "t" } };
+                               .call = &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" } };
     struct pawl *other = fixture_open_as(NULL, (struct pawl_options){ .db = straight });
     struct pawl_err err;
     OK(pawl_schedule(pawl_program(other), &s), NULL);

@@ -112,6 +112,22 @@ TEST(a_bulk_writers_repeated_claim_takes_no_more_either)
     end();
 }
 
+/* A delayed call is due, and the database is away: without the pause the store thread asks it as
+ * often as a processor can. */
+TEST(a_refused_claim_waits_also_when_a_delayed_call_is_due)
+{
+    begin(0);
+    int64_t now_us = world_mono(&world_real);
+    e.pool.next_claim_us = now_us - SEC_US;
+    TRUE(pool_want(&e, false) > 0);
+    struct lease_run *l = lease_of(pool_claim_job(&e, 1, NULL));
+    l->job.op.status = PAWL_BUSY;
+    l->job.done(&l->job);
+    EQ_INT(pool_want(&e, false), 0);
+    TRUE(pool_next_claim(&e) > now_us);
+    end();
+}
+
 /* A slot whose thread could not be created runs nothing, and nothing is claimed for it. */
 TEST(slots_without_a_thread_claim_nothing)
 {

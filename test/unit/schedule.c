@@ -259,9 +259,10 @@ TEST(the_stored_text_reads_as_the_same)
           "\"jitter\":0.25,\"starts_at\":\"2026-12-31T23:00:00.000000Z\","
           "\"ends_at\":\"2028-01-01T00:00:00.000000Z\"}" },
         { "{\"at\":[\"2027-01-01T00:00:00Z\"],\"call\":{\"type\":\"t\",\"input_base64\":\"AP8=\","
-          "\"needs\":[\"gpu\",\"big\"]}}",
+          "\"tags\":{\"b\":\"1\",\"a\":\"2\"},\"needs\":[\"gpu\",\"big\",\"gpu\"]}}",
           "{\"at\":[\"2027-01-01T00:00:00.000000Z\"],\"zone\":\"UTC\",\"call\":{\"type\":\"t\","
-          "\"input_base64\":\"AP8=\",\"needs\":[\"gpu\",\"big\"]},"
+          "\"input_base64\":\"AP8=\",\"tags\":{\"a\":\"2\",\"b\":\"1\"},"
+          "\"needs\":[\"big\",\"gpu\"]},"
           "\"catch_up\":\"last\",\"catch_up_for\":3600,"
           "\"overlap\":\"allow\",\"jitter\":0}" },
     };

@@ -209,12 +209,14 @@ TEST(blocks_of_schedules)
        &err);
     EQ_INT(s.n_schedules, 3);
     EQ_STR(s.schedules[0].name, "nightly");
-    EQ_INT(s.schedules[0].line, 13);
+    EQ_INT(s.schedules[0].line, 2);
     EQ_STR(
         s.schedules[0].text.data,
         "{\"cron\":\"0 3 * * 1-5\",\"zone\":\"Europe/Berlin\",\"paused\":true,\"type\":\"report\","
         "\"input\":{\"kind\": \"daily\"},\"max_attempts\":2,\"backoff\":{\"base\":0.5,"
         "\"factor\":1.5},\"timeout\":300,\"tags\":{\"team\":\"shop\",\"b\":\"c:d\"}}");
+    EQ_INT(s.schedules[1].line, 14);
+    EQ_INT(s.schedules[2].line, 15);
     EQ_STR(s.schedules[1].text.data, "{\"every\":90,\"type\":\"beat\"}");
     EQ_STR(s.schedules[2].text.data,
            "{\"at\":[\"2030-01-01T00:00:00Z\",\"2031-01-01T00:00:00Z\"],\"type\":\"t\"}");
@@ -230,9 +232,13 @@ TEST(blocks_of_schedules_are_refused_with_their_line)
         { "schedule a { every = 5s\n type = t\n crom = x }",
           "pawl.conf:3: schedule \"a\": field \"crom\": is unknown; did you mean cron?" },
         { "schedule a {\n every = 5s\n}\n",
-          "pawl.conf:3: schedule \"a\": field \"type\": is missing" },
+          "pawl.conf:1: schedule \"a\": field \"type\": is missing" },
+        { "retention = 5d\ntokens = {}\nschedule b { every = 5s type = t }\n\n"
+          "schedule # {\n \"a }\"\n{\n every = 5s\n backoff { base = 5s }\n tags = { \"a:}\" }\n"
+          "}\n",
+          "pawl.conf:5: schedule \"a }\": field \"type\": is missing" },
         { "schedule a {\n type = t\n}\n",
-          "pawl.conf:3: schedule \"a\": field \"cron\": is missing; a schedule has one of cron, "
+          "pawl.conf:1: schedule \"a\": field \"cron\": is missing; a schedule has one of cron, "
           "every "
           "and at" },
         { "schedule a {\n type = t\n every = soon\n}\n",
@@ -270,7 +276,8 @@ TEST(blocks_of_schedules_are_refused_with_their_line)
         { "schedule a {\n type = t\n every = 5s\n backoff { base = 5s }\n\n",
           "pawl.conf:1: the closing brace } is missing" },
         { "schedule { every = 5s type = t }\n", "pawl.conf:1: " },
-        { "schedule \"\" { every = 5s type = t }\n", "pawl.conf:1: schedule \"\": " },
+        { "schedule \"\" { every = 5s type = t }\n",
+          "pawl.conf:1: schedule \"\": field \"name\": is empty" },
         { "schedule a { every = 5s type = t zone = \"../x\" }\n",
           "pawl.conf:1: schedule \"a\": field \"zone\": " },
     };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "feature/all.h"
+#include "flow.h"
 #include "lite.h"
 #include "own_world.h"
 
@@ -232,7 +233,8 @@ TEST(a_claim_removes_ranges)
 RUNS_ON(ENGINE_FILE)
 
 /* Steps of one call, from its accept to its end, when everything is prepared and cached. */
-static int64_t call_steps(bool features, const char *key)
+enum with { WITH_NONE, WITH_ALL, WITH_FLOWS };
+static int64_t call_steps(enum with features, const char *key)
 {
     struct own_world world;
     struct lite_fixture r;
@@ -243,8 +245,12 @@ static int64_t call_steps(bool features, const char *key)
     own_world_init(&world, 1);
     lite_fixture_open(&r, url, &world.world);
     store_end(&r.s);
-    if (features)
+    if (features == WITH_ALL)
         conf.features = features_all(&conf.n_features);
+    if (features == WITH_FLOWS) { /* of the tests */
+        conf.features = flow_features;
+        conf.n_features = COUNT_OF(flow_features);
+    }
     OK(store_open(&conf, &r.s, &r.err), &r.err);
     for (unsigned char i = 1; i < 4; i++) {
         struct call_spec s;
@@ -265,12 +271,14 @@ static int64_t call_steps(bool features, const char *key)
     return n;
 }
 
-/* Features that nobody uses cost a call nothing. */
+/* Features that are not used cost a call nothing. */
 TEST(a_call_costs_the_same_with_features)
 {
-    int64_t plain = call_steps(false, NULL), keyed = call_steps(false, "k");
+    int64_t plain = call_steps(WITH_NONE, NULL), keyed = call_steps(WITH_NONE, "k");
     printf("%lld steps, with a key %lld\n", (long long)plain, (long long)keyed);
     GT_INT(plain, 0);
-    EQ_INT(call_steps(true, NULL), plain);
-    EQ_INT(call_steps(true, "k"), keyed);
+    for (enum with i = WITH_ALL; i <= WITH_FLOWS; i++) {
+        EQ_INT(call_steps(i, NULL), plain);
+        EQ_INT(call_steps(i, "k"), keyed);
+    }
 }

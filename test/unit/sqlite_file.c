@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -82,6 +83,37 @@ TEST(doctor_finds_a_file_that_is_mounted_read_only)
                "disk/x.db cannot be written: the file is on a read-only file system; mount it for "
                "writing, or put the database elsewhere");
     lite_fixture_close(&r);
+}
+
+/* A file of one server that has ended, opened again when its disk is full. */
+TEST(a_full_disk_is_the_reason_at_the_start_too)
+{
+    static char block[4096];
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mkdir("disk", 0755) != 0 || mount("none", "disk", "tmpfs", 0, "size=4m") != 0)
+        skip("needs a disk of its own, and may not mount one: %s", strerror(errno));
+    EQ_INT(cli_run("migrate up --db sqlite:disk/x.db"), 0);
+    int fd = open("disk/filler", O_WRONLY | O_CREAT, 0600);
+    GE_INT(fd, 0);
+    while (write(fd, block, sizeof block) == sizeof block)
+        ;
+    close(fd);
+    EQ_INT(cli_run("serve --db sqlite:disk/x.db --listen 127.0.0.1:0"), 6);
+    HAS_STR(cli_err_out, "database \"disk/x.db\": opening: the disk is full");
+    EQ_INT(unlink("disk/filler"), 0);
+    EQ_INT(cli_run("migrate status --db sqlite:disk/x.db"), 0);
+}
+
+TEST(a_folder_is_no_database)
+{
+    static const char *const urls[] = { "sqlite:/", "sqlite:.", "sqlite:disk", "sqlite:disk/" };
+    EQ_INT(mkdir("disk", 0755), 0);
+    for (size_t i = 0; i < COUNT_OF(urls); i++) {
+        char command[64];
+        snprintf(command, sizeof command, "migrate up --db %s", urls[i]);
+        EQ_INT(cli_run(command), 2);
+        HAS_STR(cli_err_out, "cannot be opened: it is a folder; name a file in it");
+    }
 }
 
 /* Root may write every file, so it becomes another user. */

@@ -13,7 +13,7 @@
 
 /* What a look found. Times: the first of its kind, due or not yet; 0: there is none. */
 struct look {
-    int64_t now_us, expires_us, until_us, joins_us, ready_us;
+    int64_t now_us, expires_us, until_us, joins_us, ready_us, version;
     bool lease, replaced, key_note;
 };
 
@@ -66,7 +66,8 @@ static enum pawl_status look(struct ledger *c, const struct claim *q, struct loo
                           .expires_us = led_get_int(r, 0, 4),
                           .until_us = led_get_int(r, 0, 5),
                           .joins_us = led_get_int(r, 0, 6),
-                          .ready_us = led_get_int(r, 0, 7) };
+                          .ready_us = led_get_int(r, 0, 7),
+                          .version = led_get_int(r, 0, 8) };
     if (out->now_us <= 0) /* then nothing is ever due */
         return err_set(err, PAWL_BROKEN, "database: its clock says %lld", (long long)out->now_us);
     return PAWL_OK;
@@ -89,6 +90,7 @@ static bool sweep_idle(const struct look *k, struct sweep *s)
         return false;
     s->expired = s->reclaimed = s->cancelled = s->joined = 0;
     s->more = false;
+    s->version = k->version;
     s->next_us = earlier(earlier(k->expires_us, k->until_us), k->joins_us);
     return true;
 }

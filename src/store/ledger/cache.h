@@ -128,7 +128,8 @@ struct led_lease {
     bool *begun;                 /* n; valid while `left` is begun_left: led_lease_begun() */
     size_t begun_left;           /* 0: not known */
     bool cached;                 /* the handle remembered this list when the lease was read */
-    bool fresh, rewritten;       /* made, or written again, by this transaction */
+    bool fresh, rewritten;       /* made, or written again with another list, by this transaction */
+    int64_t writes;              /* how often this transaction has written it again */
     bool missing, stored, dirty; /* missing: no such lease is stored, or it has ended */
     bool asked, locked; /* its lock was requested; and the answer came, also if it is missing */
 };

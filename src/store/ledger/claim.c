@@ -36,6 +36,7 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
     if (!led_lease_list(g->c, l, g->held, q->n))
         return err_no_memory(err, "a lease");
     l->missing = l->rewritten = false;
+    l->writes = 0;
     l->dirty = l->locked = l->fresh = true;
     l->node = q->node;
     l->boot = q->boot;

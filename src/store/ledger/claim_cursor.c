@@ -103,7 +103,9 @@ bool led_cursors_trusted(struct ledger *c, bool last)
     if (!c->db->cursors || c->own_clock)
         return false;
     int64_t full_us = rest(k->dry ? LED_CURSORS_DOUBT_US : FULL_US, k->full_cost_us);
-    if (!k->full_us || (!last && now - k->full_us >= full_us)) {
+    /* A full look whose answer was not read, because the claim was a repeat, has found nothing. */
+    bool unread = k->looking && k->looking_full;
+    if (unread || !k->full_us || (!last && now - k->full_us >= full_us)) {
         look_begins(k, now, true);
         for (size_t i = 0; i < k->n; i++)
             k->v[i].run_at_us = k->v[i].seq = 0;

@@ -242,17 +242,27 @@ static enum pawl_status tell(struct ledger *c, const struct feature *f, const st
     return m ? f->moved(c, of, m, err) : PAWL_OK;
 }
 
+/* Whose answer has what features do about calls that moved: one that was done; else the extend that
+ * was refused because it ended all that its lease had left. No other refused operation moves calls,
+ * and nobody looks for news in the answer of one. */
+static struct op *teller(struct op *const *v, size_t n)
+{
+    struct op *extend = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i]->status == PAWL_OK)
+            return v[i];
+        if (v[i]->kind == OP_EXTEND && v[i]->extend.n_timed_out)
+            extend = v[i];
+    }
+    return extend ? extend : v[0];
+}
+
 enum pawl_status led_moved_tell(struct ledger *c, struct op *const *v, size_t n,
                                 struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
     CHECK(n > 0);
-    c->tx->telling = v[0];
-    for (size_t i = 0; i < n; i++) /* of the refused, only an extend may have moved calls */
-        if (v[i]->status == PAWL_OK) {
-            c->tx->telling = v[i];
-            break;
-        }
+    c->tx->telling = teller(v, n);
     for (int round = 0; c->tx->n_moved && st == PAWL_OK; round++) {
         const struct moved *some = c->tx->moved;
         size_t n_some = c->tx->n_moved;
@@ -490,14 +500,12 @@ enum pawl_status feature_nested(struct ledger *d, struct op *nested, struct pawl
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-enum pawl_status led_feature_look(struct store *s, feature_look_fn *look, void *ctx,
-                                  struct pawl_err *err)
+enum pawl_status led_feature_look(struct store *s, enum store_look how, feature_look_fn *look,
+                                  void *ctx, struct pawl_err *err)
 {
     struct ledger *c = led_of(s);
-    AUTO(led_undo) struct ledger *tx = NULL;
-    enum pawl_status st = led_begin(c, LED_READ, NULL, err);
-    if (st != PAWL_OK)
-        return st;
-    tx = c;
-    return look(c, ctx, err);
+    enum pawl_status st =
+        how == LOOK_ALONE ? led_begin_autocommit(c, err) : led_begin(c, LED_READ, NULL, err);
+    AUTO(led_undo) struct ledger *tx = st == PAWL_OK ? c : NULL;
+    return st == PAWL_OK ? look(c, ctx, err) : st;
 }

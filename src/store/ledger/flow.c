@@ -407,6 +407,7 @@ enum pawl_status feature_flow_end(struct ledger *d, int64_t seq, struct flow_end
     if (st != PAWL_OK || f.it->now.place >= AT_ENDED)
         return st;
     CHECK(flow);
+    d->tx->unlocked = d->tx->unlocked || f.it->now.place != AT_HELD; /* nothing locks its place */
     st = end_flow(d, &f, as, err);
     if (st == PAWL_OK)
         st = led_told_ended(d->tx->telling, f.it->spec.id, err);

@@ -337,7 +337,8 @@ static enum pawl_status write_lease(struct writing *w, struct led_lease *l, stru
         st = lease_pack(&c->scratch, v, n, &packed, err);
     if (st != PAWL_OK)
         return st;
-    l->rewritten = l->stored;
+    l->rewritten = l->rewritten || (l->stored && n != l->n);
+    l->writes += l->stored;
     if (l->stored)
         ROW(c, &w->lease_in, B(token), I(l->until_us), I(v[0].seq), I(v[n - 1].seq), B(packed));
     else

@@ -460,7 +460,10 @@ static bool counted(const struct led_key *k, const struct led_call *it)
         return k->later > 0;
     if (from == AT_LINE)
         return it->joined || led_line_stored(k) > 0;
-    return from != AT_READY || k->waiting > 0;
+    if (from != AT_READY)
+        return true;
+    /* Else it was claimed between the read of its place and the lock of its key. */
+    return k->waiting > 0 && k->turn == KEY_OFFERED && k->head == it->seq;
 }
 
 enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, const struct led_call *it,
@@ -475,6 +478,10 @@ enum pawl_status led_key_counts(struct ledger *c, struct led_key *k, const struc
      * is wrong. */
     if (c->redone < COUNT_TRIES && !c->db->one_writer)
         return led_again(c, "a call of a line", err);
+    if (it->now.place == AT_READY && k->waiting > 0)
+        return err_set(err, PAWL_BROKEN,
+                       "key \"%.*s\": call %lld is ready and is not its first call",
+                       BYTES_ARG(k->name), (long long)it->seq);
     return err_set(err, PAWL_BROKEN, "database: key \"%.*s\": more calls wait than it counts",
                    BYTES_ARG(k->name));
 }

@@ -304,7 +304,7 @@ enum pawl_status led_lanes_read(struct ledger *c, struct pawl_err *err)
         return PAWL_OK;
     if (c->lanes.n != c->lanes.n_stored || c->lanes.n_back)
         return PAWL_OK; /* this transaction makes lanes, so no other does */
-    return is_old(c, LANES_AGE_US) ? read_all(c, err) : read_new(c, err);
+    return c->lanes.stale || is_old(c, LANES_AGE_US) ? read_all(c, err) : read_new(c, err);
 }
 
 /* What is known is young enough for a new call. If it was for the transaction's first one, it is
@@ -406,7 +406,7 @@ static enum pawl_status lane_make(struct ledger *c, const struct led_lane_names 
         it->retired_us = it->since_us = 0;
         it->back = true;
         l->n_back++;
-        l->brought = true;
+        l->changed = true;
         *out = it->number;
         return PAWL_OK;
     }
@@ -437,7 +437,7 @@ enum pawl_status led_lane_try(struct ledger *c, int lane, const struct led_lane 
 {
     enum pawl_status st = PAWL_OK;
     *out = lane_at(&c->lanes, lane);
-    if (!*out && lane > last_number(&c->lanes)) {
+    if (!*out && (lane > last_number(&c->lanes) || c->lanes.stale)) {
         c->lanes.read = false;
         st = led_lanes_read(c, err);
         *out = lane_at(&c->lanes, lane);
@@ -518,15 +518,15 @@ void led_lanes_stored(struct ledger *c)
     CHECK(!l->n_back && l->n == l->n_written);
     l->n_stored = l->n;
     l->used_us = 0;
-    l->read = l->locked = l->whole = l->brought = false;
+    l->read = l->locked = l->whole = l->changed = false;
 }
 
 void led_lanes_undo(struct ledger *c)
 {
     struct led_lanes *l = &c->lanes;
     l->read = l->locked = l->whole = false;
-    l->stale = l->stale || l->brought;
-    l->brought = false;
+    l->stale = l->stale || l->changed;
+    l->changed = false;
     l->n_back = 0;
     l->used_us = 0;
     l->n_written = l->n_stored;

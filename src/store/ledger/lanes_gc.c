@@ -116,7 +116,7 @@ static enum pawl_status write_due(struct ledger *c, int after, struct pawl_err *
         st = look(c, after, &d, &last, err);
     if (st != PAWL_OK)
         return st;
-    c->lanes.stale = true; /* committed or undone: read again what is stored */
+    c->lanes.stale = c->lanes.changed = true; /* committed or undone: read again what is stored */
     c->lanes.whole = false;
     st = write_one(c, SQL_LANE_RETIRE, &d.retire, true, err);
     if (st == PAWL_OK)

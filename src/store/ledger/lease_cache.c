@@ -3,10 +3,11 @@
  * it.
  *
  * What the end of an attempt needs of its call does not change while a lease names it. Which of the
- * calls have ended does change. So a handle that ends a call of a lease that it does not remember,
- * in this process or another, rewrites the lease (led_lease_done), which changes its `rev`: what is
- * remembered is valid only while `rev` is the same. An entry may be dropped at any time, and is
- * dropped after any error or if the cache grows too long.
+ * calls have ended does change, and that a call has become a flow. So a handle that ends a call of
+ * a lease that it does not remember, in this process or another, rewrites the lease
+ * (led_lease_done), which changes its `rev`, and so does a step of a flow: what is remembered is
+ * valid only while `rev` is the one that this handle has read or written. An entry may be dropped
+ * at any time, and is dropped after any error or if the cache grows too long.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/mem.h"
@@ -202,7 +203,7 @@ static void keep(struct ledger *c, const struct led_lease *l)
     if (!k)
         return;
     k->token = l->token;
-    k->rev = l->rev;
+    k->rev = l->rev + l->writes;
     k->claimed_us = l->claimed_us;
     k->n = l->n;
     char *to = (char *)(k->v + l->n);
@@ -217,6 +218,8 @@ static void keep(struct ledger *c, const struct led_lease *l)
         v->spec.input = (struct payload){ 0 };
         v->spec.type = v->spec.method = v->spec.queue = v->spec.caller = v->spec.client =
             v->spec.parent = v->spec.traceparent = v->spec.schedule = BYTES_NONE;
+        v->spec.needs = NULL; /* the lane has them */
+        v->spec.n_needs = 0;
         v->spec.tags = NULL;
         v->spec.n_tags = 0;
         to = put(put(to, &v->spec.id), &v->spec.key);
@@ -231,8 +234,16 @@ void led_cache_stored(struct ledger *c)
     for (struct led_lease *l = c->tx->first_lease; l; l = l->newer) {
         bool same = l->cached && !l->missing && !l->rewritten;
         struct led_cached_lease *k = same ? led_cache_find(c, l) : NULL;
-        for (size_t i = 0; k && i < l->n; i++)
+        for (size_t i = 0; k && i < l->n; i++) {
+            const struct led_call *it = led_call_find(c, l->held[i].seq);
             k->v[i].ended = l->state[i] != HELD_OPEN;
+            if (it && it->now.place == AT_HELD && it->own_lane) { /* it may be a flow now */
+                k->v[i].lane = it->own_lane;
+                k->v[i].expires_us = it->now.expires_us;
+            }
+        }
+        if (k)
+            k->rev += l->writes;
         if (!same && (l->cached || l->fresh))
             drop(c, *slot(c, &l->token));
         if (l->fresh && !l->missing && !l->rewritten)

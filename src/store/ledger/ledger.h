@@ -56,9 +56,11 @@ struct led_lanes {
     bool read;     /* the table was read up to its end in this transaction */
     bool locked;   /* no other transaction makes or removes lanes until this one ends */
     bool whole;    /* locked, and all of the table was read since */
-    bool stale;    /* all of the table has to be read before a new call uses a lane */
+    bool stale;    /* all of the table has to be read before a new call uses a lane, or a lane is
+                      taken for one that does not exist */
     size_t n_back; /* lanes that are `back` */
-    bool brought;  /* this transaction brought a lane back */
+    bool changed;  /* this transaction retired, brought back or removed a lane, so what it has read
+                      of the table is not so if it is undone */
     int64_t whole_us, whole_now_us; /* when all of the table was last read: world_mono, and the
                                        database's clock */
     int64_t used_us; /* whole_us when this transaction first chose a lane for a call; 0: it has not
@@ -381,7 +383,7 @@ MUST_USE enum pawl_status led_doctor(struct led_visit *v, led_look_fn *look, str
 /* ---- Lanes (lanes.c, lanes_gc.c) ------------------------------------------------------------- */
 
 /* Read the lanes that are new since the last read, unless this transaction has; or all of them, if
- * the last time is LANES_AGE_US ago. BROKEN if a row is damaged. */
+ * the last time is LANES_AGE_US ago or what is known is stale. BROKEN if a row is damaged. */
 MUST_USE enum pawl_status led_lanes_read(struct ledger *c, struct pawl_err *err);
 /* The lane in use with these names, for a new call; *out 0: there is none, or it is retired. */
 MUST_USE enum pawl_status led_lane_find(struct ledger *c, const struct led_lane_names *names,
@@ -539,8 +541,8 @@ enum pawl_status led_leaders(struct store *s, struct arena *a, struct leader_row
                              struct pawl_err *err);
 enum pawl_status led_cancel_requests(struct store *s, struct arena *a, struct cancel_requests *out,
                                      struct pawl_err *err);
-enum pawl_status led_feature_look(struct store *s, feature_look_fn *look, void *ctx,
-                                  struct pawl_err *err);
+enum pawl_status led_feature_look(struct store *s, enum store_look how, feature_look_fn *look,
+                                  void *ctx, struct pawl_err *err);
 
 /* The handle for a handler's SQL, for the engine's `sql` slot. */
 struct led_tx {

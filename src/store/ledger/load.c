@@ -752,22 +752,7 @@ static enum pawl_status show_held(struct ledger *c, struct led_call *it, unsigne
 /* Copy everything into the answer's arena. */
 static enum pawl_status own(struct arena *a, struct call *out, struct pawl_err *err)
 {
-    struct call_spec *s = &out->spec;
-    struct bytes *strings[] = {
-        &s->id,          &s->type,   &s->method,        &s->key,    &s->queue,
-        &s->input.bytes, &s->caller, &s->client,        &s->parent, &s->traceparent,
-        &out->error,     &out->node, &out->result.bytes
-    };
-    for (size_t i = 0; i < COUNT_OF(strings); i++)
-        *strings[i] = arena_copy(a, *strings[i]);
-    struct tag *tags = s->n_tags ? arena_zalloc(a, s->n_tags, sizeof *tags) : NULL;
-    for (size_t i = 0; tags && i < s->n_tags; i++) {
-        tags[i].name = arena_copy(a, s->tags[i].name);
-        tags[i].value = arena_copy(a, s->tags[i].value);
-    }
-    s->tags = tags;
-    s->needs = needs_copy(a, s->needs, s->n_needs);
-    return a->failed ? err_no_memory(err, "a call") : PAWL_OK;
+    return call_copy(a, out, out) ? PAWL_OK : err_no_memory(err, "a call");
 }
 
 enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it, unsigned with,

@@ -6,7 +6,6 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
-#include "model/needs.h"
 #include "store/mem/mem.h"
 
 #define CALLS_CAP_FIRST 1024
@@ -311,21 +310,6 @@ struct call call_model(const struct mem_call *c, int64_t now_us)
     return out;
 }
 
-static bool copy_tags(struct arena *a, struct call_spec *s)
-{
-    if (s->n_tags == 0)
-        return true;
-    struct tag *tags = arena_zalloc(a, s->n_tags, sizeof *tags);
-    if (!tags)
-        return false;
-    for (size_t i = 0; i < s->n_tags; i++) {
-        tags[i].name = arena_copy(a, s->tags[i].name);
-        tags[i].value = arena_copy(a, s->tags[i].value);
-    }
-    s->tags = tags;
-    return true;
-}
-
 bool call_show(struct arena *a, const struct mem_call *c, int64_t now_us, unsigned with,
                struct call *out)
 {
@@ -334,13 +318,5 @@ bool call_show(struct arena *a, const struct mem_call *c, int64_t now_us, unsign
         out->spec.input = (struct payload){ 0 };
     if (!(with & WITH_RESULT))
         out->result = (struct payload){ 0 };
-    struct bytes *strings[] = { &out->spec.id,     &out->spec.type,        &out->spec.method,
-                                &out->spec.key,    &out->spec.queue,       &out->spec.input.bytes,
-                                &out->spec.caller, &out->spec.client,      &out->spec.parent,
-                                &out->error,       &out->spec.traceparent, &out->node,
-                                &out->result.bytes };
-    for (size_t i = 0; i < COUNT_OF(strings); i++)
-        *strings[i] = arena_copy(a, *strings[i]);
-    out->spec.needs = needs_copy(a, out->spec.needs, out->spec.n_needs);
-    return copy_tags(a, &out->spec) && !a->failed;
+    return call_copy(a, out, out);
 }

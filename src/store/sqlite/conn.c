@@ -63,6 +63,9 @@ enum pawl_status lite_fail(struct lite *c, int rc, struct led_doing doing, struc
         return PAWL_BUSY; /* that is why */
     bool noted = c->db && (sqlite3_errcode(c->db) & 0xff) == (rc & 0xff);
     const char *why = noted ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc);
+    /* SQLite does not say why it could not make the -shm file as long as it needs. */
+    if ((full & 0xff) == SQLITE_IOERR && lite_disk_full(c->path))
+        why = "the disk is full";
     enum pawl_status st = led_failed(status_of(full), c->path, doing, bytes_of(why), err);
     if (err)
         err->native = full;

@@ -84,6 +84,8 @@ MUST_USE enum pawl_status lite_intact(struct lite *c, struct pawl_err *err);
 /* Is it known why nothing can be written at this path? Then `out` says so and what to do: "its
  * folder is on a read-only file system; mount it for writing, ...". */
 bool lite_unwritable(const char *path, char *out, size_t size);
+/* Has the disk of this path no room left? */
+bool lite_disk_full(const char *path);
 
 /* ---- Transactions (tx.c) --------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -98,16 +99,34 @@ static const char *hindrance(const char *path, int how)
                             : "may not be written by this user; change its owner or its mode";
 }
 
+static void folder_of(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(out, size, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
+             slash ? path : ".");
+}
+
+bool lite_disk_full(const char *path)
+{
+    char folder[4096];
+    struct statvfs disk;
+    folder_of(path, folder, sizeof folder);
+    return statvfs(folder, &disk) == 0 && disk.f_blocks > 0 && disk.f_bavail == 0;
+}
+
 bool lite_unwritable(const char *path, char *out, size_t size)
 {
     static const char *const files[][2] = { { "", "the file" },
                                             { "-wal", "its -wal file" },
                                             { "-shm", "its -shm file" } };
-    char folder[4096] = ".", file[4096];
-    const char *slash = strrchr(path, '/');
+    char folder[4096], file[4096];
     struct statvfs disk;
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + (slash == path), path);
+    struct stat is;
+    if (stat(path, &is) == 0 && S_ISDIR(is.st_mode)) {
+        snprintf(out, size, "it is a folder; name a file in it");
+        return true;
+    }
+    folder_of(path, folder, sizeof folder);
     if (statvfs(folder, &disk) != 0) {
         snprintf(out, size, "its folder %s",
                  errno == ENOENT ? "does not exist" : "is not a folder");
