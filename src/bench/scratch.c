@@ -64,6 +64,17 @@ static const struct kind {
 } kinds[] = { { "CREATE OR REPLACE VIEW ", "DROP VIEW IF EXISTS " },
               { "CREATE TABLE IF NOT EXISTS ", "DROP TABLE IF EXISTS " } };
 
+/* Does the statement so far name it? A later step may make a view again. */
+static bool has_name(const struct buf *b, const char *name, size_t len)
+{
+    for (const char *at = b->data;
+         at && (at = memmem(at, b->len - (size_t)(at - b->data), name, len)); at += len)
+        if (at > b->data && at[-1] == ' ' &&
+            (at + len == b->data + b->len || at[len] == ',' || at[len] == ' '))
+            return true;
+    return false;
+}
+
 /* Make a statement that drops everything of a kind that the migrations make; "": there is none. */
 static enum pawl_status drop_text(const struct bench_place *place, const struct kind *kind,
                                   struct buf *out, struct pawl_err *err)
@@ -77,8 +88,11 @@ static enum pawl_status drop_text(const struct bench_place *place, const struct 
     for (size_t i = 0; st == PAWL_OK && i < steps.n; i++)
         for (const char *at = steps.v[i].expand; (at = strstr(at, kind->make));) {
             at += strlen(kind->make);
+            size_t len = strcspn(at, " (\n");
+            if (has_name(out, at, len))
+                continue;
             buf_add_text(out, n++ ? ", " : kind->drop);
-            buf_add(out, at, strcspn(at, " (\n"));
+            buf_add(out, at, len);
         }
     arena_release(&a);
     buf_add_char(out, 0);

@@ -28,12 +28,11 @@ TEST(words)
 
 TEST(words_for_waiting)
 {
-    static const char *const names[] = {
-        NULL, "time", "retry", "key", "paused", "limit", "worker"
-    };
-    for (int i = 0; i < 7; i++)
+    static const char *const names[] = { NULL,    "time",   "retry",  "key",      "paused",
+                                         "limit", "worker", "signal", "children", "timer" };
+    for (int i = 0; i < 10; i++)
         EQ_STR(call_wait_name((enum call_wait)i), names[i]);
-    EQ_STR(call_wait_name((enum call_wait)7), NULL);
+    EQ_STR(call_wait_name((enum call_wait)10), NULL);
 }
 
 /* From each row to each column: nothing, pending, processing, completed, failed, dead_letter,
