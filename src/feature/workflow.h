@@ -92,7 +92,7 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     bool diverged;     /* the run has ended as dead_letter: `why` names both steps */
     bool stuck;        /* the same, because an undo has failed for good */
     struct bytes why;
-    int64_t rev;       /* of the run, after this; 0: it has ended */
+    int64_t rev; /* of the run, after this; 0: it has ended */
 };
 
 /* ---- The other changes ----------------------------------------------------------------------- */

@@ -29,8 +29,8 @@ struct plan {
     bool older;              /* this pass began before the run had to undo */
     bool ended;              /* a step was ended by this operation */
     bool changed;
-    bool sends;              /* the last step is stored now, so its calls are sent */
-    struct step_row *stuck;  /* an undo that has failed for good */
+    bool sends;             /* the last step is stored now, so its calls are sent */
+    struct step_row *stuck; /* an undo that has failed for good */
 };
 
 static bool refuse(struct plan *p, enum pawl_status status, const struct workflow_step *s,
@@ -466,8 +466,7 @@ static enum pawl_status stop_undoing(struct plan *p, struct pawl_err *err)
 {
     const struct step_row *row = p->stuck;
     struct bytes name = step_name(p->op->a, row->name, row->nth);
-    const char *why =
-        arena_printf(p->op->a, "%.*s: %.*s", BYTES_ARG(name), BYTES_ARG(row->error));
+    const char *why = arena_printf(p->op->a, "%.*s: %.*s", BYTES_ARG(name), BYTES_ARG(row->error));
     p->q->stuck = true;
     p->q->why = utf8_cut(bytes_of(why), ERROR_LEN_MAX);
     if (!why)
