@@ -191,3 +191,42 @@ TEST(five_passes_may_be_lost_in_five_steps)
     steps_complete(p, "x", "15");
     pawl_close(p);
 }
+
+/* Waits for the gate inside its step. */
+static int gated(struct pawl_call *c, void *arg)
+{
+    steps_note("", arg);
+    return fixture_blocks(c);
+}
+
+static int stopped(struct pawl_call *c)
+{
+    if (steps_do(c, "a") ||
+        pawl_step(c, &(struct pawl_step){ PAWL_STEP_INIT, .name = "b", .run = gated, .arg = "b" },
+                  NULL) ||
+        steps_do(c, "c"))
+        return 0;
+    return pawl_reply_int(c, 1);
+}
+
+TEST(a_stop_hands_a_run_back_and_another_process_goes_on)
+{
+    const char *url = engine_url(param);
+    struct pawl_err err;
+    steps_log[0] = '\0';
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .db = url, .node = "one" });
+    fixture_on(p, "flow", stopped);
+    fixture_start(p, 2);
+    steps_start(p, "x", "1");
+    UNTIL(atomic_load(&fixture_inside) == 1);
+    EQ_STATUS(pawl_stop(p, 0, &err), PAWL_BUSY, &err);
+    struct pawl *q = fixture_open_as(param, (struct pawl_options){ .db = url, .node = "two" });
+    fixture_on(q, "flow", stopped);
+    fixture_start(q, 2);
+    UNTIL(atomic_load(&fixture_inside) == 2);
+    fixture_open_gate();
+    steps_complete(q, "x", "1");
+    EQ_STR(steps_log, "a b b c");
+    pawl_close(q);
+    pawl_close(p);
+}
