@@ -53,6 +53,12 @@ static const char *const asking[] = {
     "cron runs s",
     "cron next s",
     "cron next '0 3 * * *'",
+    "workflow list",
+    "workflow show o",
+    "workflow signal o s",
+    "workflow cancel o",
+    "workflow retry o",
+    "workflow fork o --from s",
 };
 
 static bool is_asking(const char *name)
