@@ -160,7 +160,8 @@ TEST(nesting_at_the_edge)
     web_begin(&w, param);
     /* First those that are refused, which must store nothing. */
     for (int over = 1; over >= 0; over--)
-        for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        /* mem: has no schedules, so its last case is only the refusal. */
+        for (size_t i = 0; i < COUNT_OF(cases) - (!over && fixture_is_mem(param)); i++) {
             const char *value = nested(JSON_DEPTH_MAX + over), *at = strchr(cases[i].body, '%');
             struct web_answer a = web_ask(
                 &w, cases[i].method, cases[i].path,

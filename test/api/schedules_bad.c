@@ -258,6 +258,7 @@ static const struct bad values[] = {
     { IN_CALL("\"backoff\":5"), "call.backoff", "not an object" },
     { IN_CALL("\"backoff\":{\"bass\":5}"), "call.backoff.bass", "is unknown" },
     { IN_CALL("\"timeout\":0"), "call.timeout", "" },
+    { IN_CALL("\"run_timeout\":-1"), "call.run_timeout", "not in" },
     { IN_CALL("\"expires_in\":-1"), "call.expires_in", "not in" },
     { IN_CALL("\"keep\":-1"), "call.keep", "not in" },
     { IN_CALL("\"caller\":\"\""), "call.caller", "is empty" },

@@ -20,7 +20,7 @@ enum pawl_status led_flow(struct ledger *c, const struct led_call *it, bool *out
                           struct pawl_err *err)
 {
     *out = false;
-    return c->flows ? led_lane_flow(c, it->now.lane, out, err) : PAWL_OK;
+    return led_flowless(c, it->now.lane) ? PAWL_OK : led_lane_flow(c, it->now.lane, out, err);
 }
 
 enum pawl_status led_state(struct ledger *c, const struct led_call *it, enum pawl_state *out,
@@ -130,7 +130,8 @@ enum pawl_status led_flows_foresee(struct ledger *c, struct op *const *v, size_t
                                    struct pawl_err *err)
 {
     size_t max = 0, m = 0;
-    for (size_t i = 0; i < n && c->flows; i++)
+    /* A flow in a lane that is not known yet is asked about when its attempt ends. */
+    for (size_t i = 0; i < n && c->flows && c->lanes.any_flow; i++)
         max += v[i]->kind == OP_FINISH                             ? v[i]->finish.n
                : v[i]->kind == OP_CANCEL || v[i]->kind == OP_RETRY ? 1
                                                                    : 0;
@@ -156,8 +157,10 @@ enum pawl_status led_flow_ends(struct ledger *c, struct led_call *it, struct led
                                struct pawl_err *err)
 {
     bool flow;
-    enum pawl_status st = led_flow(c, it, &flow, err);
     e->flow = FLOW_AS_IS;
+    if (led_flowless(c, it->now.lane))
+        return PAWL_OK;
+    enum pawl_status st = led_flow(c, it, &flow, err);
     if (st != PAWL_OK || !flow || !c->flows->flow_end)
         return st;
     struct verdict *v = &e->verdict;

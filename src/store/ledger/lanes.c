@@ -141,7 +141,7 @@ static char *put(char *at, struct bytes from, struct bytes *to)
 }
 
 /* A lane with its own copy of the names. False without memory. */
-static bool lane_copy(const struct led_lane *from, struct led_lane *out)
+static bool lane_copy(struct led_lanes *l, const struct led_lane *from, struct led_lane *out)
 {
     const struct led_lane_names *names = &from->names;
     size_t len = names->queue.len + names->type.len + from->gate.len;
@@ -153,6 +153,7 @@ static bool lane_copy(const struct led_lane *from, struct led_lane *out)
     *out = *from;
     out->block = needs;
     out->flow = needs_steps(names->needs, names->n_needs);
+    l->any_flow |= out->flow;
     out->names.needs = needs;
     char *at = put((char *)(needs + names->n_needs), names->queue, &out->names.queue);
     at = put(at, names->type, &out->names.type);
@@ -167,7 +168,7 @@ static enum pawl_status lane_keep(struct ledger *c, const struct led_lane *it, s
 {
     struct led_lanes *l = &c->lanes;
     CHECK(it->number > last_number(l));
-    if (!lanes_reserve(l, l->n + 1) || !lane_copy(it, &l->v[l->n]))
+    if (!lanes_reserve(l, l->n + 1) || !lane_copy(l, it, &l->v[l->n]))
         return err_no_memory(err, "a lane");
     slot_fill(l, l->n++);
     return PAWL_OK;
@@ -209,7 +210,7 @@ static enum pawl_status lanes_of(struct ledger *c, const struct led_rows *r, str
         if (known && known->retired_us != row.retired_us) {
             v[n].retired_us = row.retired_us;
             v[n].since_us = 0;
-        } else if (!known && !lane_copy(&row, &v[n])) {
+        } else if (!known && !lane_copy(&c->lanes, &row, &v[n])) {
             st = err_no_memory(err, "lanes");
             break;
         }

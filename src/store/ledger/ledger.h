@@ -58,6 +58,7 @@ struct led_lanes {
     bool whole;    /* locked, and all of the table was read since */
     bool stale;    /* all of the table has to be read before a new call uses a lane, or a lane is
                       taken for one that does not exist */
+    bool any_flow; /* a lane of flows was known once */
     size_t n_back; /* lanes that are `back` */
     bool changed;  /* this transaction retired, brought back or removed a lane, so what it has read
                       of the table is not so if it is undone */

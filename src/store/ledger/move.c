@@ -93,19 +93,22 @@ enum pawl_status led_put(struct ledger *c, struct led_call *call, struct led_sta
                          int64_t behind, struct pawl_err *err)
 {
     struct led_key *k;
-    enum pawl_state from = PAWL_PENDING;
-    enum pawl_status st = led_state(c, call, &from, err);
+    enum pawl_state from = call->now.state;
+    enum pawl_status st = PAWL_OK;
+    bool flowless = led_flowless(c, call->now.lane);
+    if (!flowless)
+        st = led_state(c, call, &from, err);
     if (st != PAWL_OK)
         return st;
     /* A flow that waits stays PENDING where it is stored. */
-    CHECK(call->now.state == to.state || call_may(call->now.state, to.state) ||
-          call_may(from, to.state));
+    CHECK(call->now.state == to.state || call_may(from, to.state) ||
+          (!flowless && call_may(call->now.state, to.state)));
     CHECK((to.place >= AT_READY && to.place <= AT_DELAYED) == (to.state == PAWL_PENDING));
     if (to.place != AT_ENDED && to.place != AT_GONE)
         to.outcome = NULL;
     if (to.place == AT_ENDED)
         to.cancel_requested = false;
-    if (call->spec.watch || call->now.marks || c->flows)
+    if (call->spec.watch || call->now.marks || !flowless)
         st = led_moved_add(c, call, &to, err);
     if (st != PAWL_OK)
         return st;
