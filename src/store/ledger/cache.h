@@ -682,13 +682,6 @@ MUST_USE enum pawl_status led_features_keep(struct ledger *c, const int64_t *seq
 
 /* ---- Flows (flow.c) -------------------------------------------------------------------------- */
 
-/* Is it known, without looking for the lane, that its calls are no flows? Lanes are made in the
- * order of their numbers, so this handle has read every lane up to its last one. */
-static inline bool led_flowless(const struct ledger *c, int lane)
-{
-    const struct led_lanes *l = &c->lanes;
-    return !c->flows || (!l->any_flow && l->n && lane <= l->v[l->n - 1].number);
-}
 /* Is the call a flow? False without a feature that has flows. */
 MUST_USE enum pawl_status led_flow(struct ledger *c, const struct led_call *it, bool *out,
                                    struct pawl_err *err);

@@ -417,6 +417,13 @@ struct led_lane *led_lane_at(const struct ledger *c, int lane);
 /* Are the calls of this lane flows? False for 0, and for a lane that does not exist. */
 MUST_USE enum pawl_status led_lane_flow(struct ledger *c, int lane, bool *out,
                                         struct pawl_err *err);
+/* Is it known, without looking for the lane, that its calls are no flows? Lanes are made in the
+ * order of their numbers, so this handle has read every lane up to its last one. */
+static inline bool led_flowless(const struct ledger *c, int lane)
+{
+    const struct led_lanes *l = &c->lanes;
+    return !c->flows || (!l->any_flow && l->n && lane <= l->v[l->n - 1].number);
+}
 /* Remember what the next claim's worker has, so that each lane is compared with it once.
  * NO_MEMORY. */
 MUST_USE enum pawl_status led_lanes_shape(struct ledger *c, const struct bytes *has, size_t n_has,

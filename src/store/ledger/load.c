@@ -370,7 +370,8 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
     if (!it)
         return err_no_memory(err, "a call");
     bool moved = it->partial && it->was.place != it->now.place;
-    struct led_call began = *it;
+    int own_lane = it->own_lane, lane = it->now.lane;
+    bool cancel_requested = it->now.cancel_requested;
     enum pawl_status st = asked_read(c, r, row, it, err);
     if (st == PAWL_OK)
         st = asked_check(it, err);
@@ -380,10 +381,10 @@ static enum pawl_status call_row(struct ledger *c, const struct led_rows *r, int
         it->was.expires_us = it->now.expires_us =
             it->now.counts.redrives > 0 ? 0 : led_get_int(r, row, 8);
     if (it->begins) { /* the row does not say so yet */
-        it->own_lane = began.own_lane;
-        it->now.lane = began.now.lane;
+        it->own_lane = own_lane;
+        it->now.lane = lane;
         it->now.expires_us = 0;
-        it->now.cancel_requested = began.now.cancel_requested;
+        it->now.cancel_requested = cancel_requested;
     }
     it->partial = it->lean = false;
     return st;
