@@ -84,6 +84,9 @@ TEST(every_point_and_every_pass, .deadline_s = 240)
             met += was;
             ran++;
         }
+        /* What gc does in the background is met only if its turn comes before the program ends. */
+        for (int more = 0; !any && more < 5; more++)
+            any = killed_at(param, points[i], 1, 2, false);
         if (!any)
             FAIL("point \"%s\" was passed when it was learnt and never again", points[i]);
     }
