@@ -61,11 +61,21 @@ static bool agrees(const struct step_row *row, const struct workflow_step *s, st
     return row->kind == s->kind && bytes_eq(row->name, name);
 }
 
+/* What is wrong with the name of a step; of an undo it is the stored name of what it undoes. */
+static const char *name_wrong(const struct workflow_step *s)
+{
+    int64_t nth;
+    if (s->kind != STEP_UNDO)
+        return step_name_fault(s->name);
+    struct bytes plain = step_name_plain(s->name, &nth);
+    return nth ? step_name_fault(plain) : "has a \"#\" without the number of a use behind it";
+}
+
 /* Is the step of the pass one that the contract allows here? */
 static bool allowed(struct plan *p, const struct workflow_step *s, const struct step_row *row)
 {
     const struct run *r = p->r;
-    const char *fault = s->kind == STEP_UNDO ? NULL : step_name_fault(s->name);
+    const char *fault = name_wrong(s);
     bool ends = s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
     if (s->no < 1 || !step_kind_name((int64_t)s->kind))
         return refuse(p, PAWL_INVALID, s,

@@ -64,8 +64,14 @@ struct bytes step_name_plain(struct bytes stored, int64_t *out_nth)
     if (!hash)
         return stored;
     *out_nth = 0;
-    for (const char *at = hash + 1; at < stored.data + stored.len && *out_nth <= STEPS_MAX; at++)
-        *out_nth = *out_nth * 10 + (*at - '0');
+    for (const char *at = hash + 1; at < stored.data + stored.len; at++) {
+        bool digit = *at >= '0' && *at <= '9';
+        *out_nth = digit ? *out_nth * 10 + (*at - '0') : 0;
+        if (!digit || *out_nth == 0 || *out_nth > STEPS_MAX) {
+            *out_nth = 0;
+            break;
+        }
+    }
     return (struct bytes){ stored.data, (size_t)(hash - stored.data) };
 }
 

@@ -103,6 +103,37 @@ TEST(wrong_steps)
     web_end(&w);
 }
 
+/* A name that no step can have reaches no row: one with "#!" ended the server. */
+TEST(an_undo_names_a_step_as_it_is_stored)
+{
+    static const char *const bad[] = {
+        "a#",
+        "a#!",
+        "a#-7",
+        "a#0",
+        "#2",
+        "a\\u0001",
+        "a#100000",
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    };
+    struct web w;
+    web_begin(&w, param);
+    struct run_pass p = run_begin(&w, "o1");
+    step_send(&w, &p, RESULT(1, "a", "1"));
+    run_finish(&w, &p, "\"error\":\"x\",\"retry\":false", "processing");
+    p = run_claim(&w);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        const char *step =
+            web_text("{\"no\":2,\"name\":\"undo:%s\",\"kind\":\"undo\",\"result\":1}", bad[i]);
+        invalid(step_send(&w, &p, step), step, NULL);
+    }
+    stored(step_send(&w, &p, "{\"no\":2,\"name\":\"undo:a\",\"kind\":\"undo\",\"result\":1}"), 200);
+    run_finish(&w, &p, "\"result\":null", "failed");
+    EQ_STR(AT(GET(&w, "/v1/workflows/o1"), "status"), "compensated");
+    web_end(&w);
+}
+
 TEST(what_goes_with_the_end_of_an_attempt)
 {
     static const char *const bad[] = {
