@@ -703,14 +703,15 @@ PAWL_API int pawl_set_state_int(struct pawl_call *c, int64_t n);
 PAWL_API int pawl_delete_state(struct pawl_call *c);
 
 /* Send a call, which is accepted in the same commit as the completion of this one, or not at all.
- * Its id defaults to {id}.{n}; its parent is this call. */
+ * Its id defaults to {id}.{n}, inside a step to {id}.NAME.{n}; its parent is this call. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_send(struct pawl_call *c, const struct pawl_spec *spec,
                                                   struct pawl_err *err);
 /* The id of the n-th call sent so far, from 0; NULL beyond the last. */
 PAWL_API const char *pawl_sent_id(const struct pawl_call *c, size_t n);
 
-/* Submit a call from inside a handler and wait for its end. Its id defaults to {id}.ask.{n}, so
- * that a handler which runs again gets the same answer. *out lives until the attempt ends.
+/* Submit a call from inside a handler and wait for its end. Its id defaults to {id}.ask.{n},
+ * inside a step to {id}.NAME.ask.{n}, so that a handler or step which runs again gets the same
+ * answer. *out lives until the attempt ends.
  * PAWL_STATE: the attempt holds a transaction (pawl_sql); or it asks for its own key, or for a key
  * that a call which waits for it holds. That would wait for ever, and is refused at once, with the
  * calls named. */

@@ -58,9 +58,10 @@ bool pass_void(struct pawl_call *t);
 bool pass_between(const struct pawl_call *t);
 /* Is it inside a step? Then a state cannot be set. */
 bool pass_inside(const struct pawl_call *t);
-/* The name in the id of the n-th call, from 1, that the step sends which runs now, in t->arena;
- * NULL outside of a step, and without memory. */
-const char *pass_sent_id(struct pawl_call *t, size_t n);
+/* The id of the n-th call, from 1, that the step sends which runs now, in t->arena; `ask`: that it
+ * asks. It has the name of the step, because a later pass does not run the steps before it. NULL
+ * outside of a step, and without memory. */
+const char *pass_sent_id(struct pawl_call *t, bool ask, size_t n);
 
 /* ---- For attempts ---------------------------------------------------------------------------- */
 

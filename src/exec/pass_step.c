@@ -21,18 +21,20 @@ struct aside {
     struct bytes state_fault;
     struct call_spec *send;
     size_t n_send, cap_send;
+    int n_asked;
 };
 
 static struct aside put_aside(struct pawl_call *t)
 {
     struct aside a = { t->item, t->answered, t->state_for_good, t->state_fault,
-                       t->send, t->n_send,   t->cap_send };
+                       t->send, t->n_send,   t->cap_send,       t->n_asked };
     t->item =
         (struct finish_item){ .seq = t->call->seq, .id = t->call->spec.id, .retry_in_us = -1 };
     t->answered = t->state_for_good = false;
     t->state_fault = BYTES_NONE;
     t->send = NULL;
     t->n_send = t->cap_send = 0;
+    t->n_asked = 0;
     return a;
 }
 
@@ -45,9 +47,10 @@ static void take_back(struct pawl_call *t, const struct aside *a)
     t->send = a->send;
     t->n_send = a->n_send;
     t->cap_send = a->cap_send;
+    t->n_asked = a->n_asked;
 }
 
-const char *pass_sent_id(struct pawl_call *t, size_t n)
+const char *pass_sent_id(struct pawl_call *t, bool ask, size_t n)
 {
     const struct pass *p = atomic_load(&t->pass);
     int64_t generation = MAX(p->journal->generation, 1);
@@ -56,8 +59,8 @@ const char *pass_sent_id(struct pawl_call *t, size_t n)
         return NULL;
     if (generation > 1)
         snprintf(mark, sizeof mark, "~%lld", (long long)generation);
-    return arena_printf(&t->arena, "%.*s%s.%.*s.%zu", BYTES_ARG(t->call->spec.id), mark,
-                        BYTES_ARG(p->inside), n);
+    return arena_printf(&t->arena, "%.*s%s.%.*s.%s%zu", BYTES_ARG(t->call->spec.id), mark,
+                        BYTES_ARG(p->inside), ask ? "ask." : "", n);
 }
 
 void pass_try(struct pawl_call *t, const struct pass_step *s, const struct pass_undo *undo,

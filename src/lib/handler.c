@@ -295,7 +295,7 @@ enum pawl_status pawl_send(struct pawl_call *c, const struct pawl_spec *spec, st
         return err_set(err, PAWL_FULL, "%zu calls were sent, limit %d", c->n_send, SEND_MAX);
     if (!send_room(c))
         return err_no_memory(err, "sending a call");
-    const char *id = pass_inside(c) ? pass_sent_id(c, c->n_send + 1)
+    const char *id = pass_inside(c) ? pass_sent_id(c, false, c->n_send + 1)
                                     : arena_printf(&c->arena, "%.*s.%zu",
                                                    BYTES_ARG(c->call->spec.id), c->n_send + 1);
     enum pawl_status st = child_spec(c, spec, id, &c->send[c->n_send], err);
@@ -321,7 +321,10 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
     if (session_open(c))
         return err_set(err, PAWL_STATE,
                        "an attempt with an open transaction cannot wait for a call");
-    char *id = arena_printf(&c->arena, "%.*s.ask.%d", BYTES_ARG(c->call->spec.id), ++c->n_asked);
+    int n = ++c->n_asked;
+    const char *id = pass_inside(c)
+                         ? pass_sent_id(c, true, (size_t)n)
+                         : arena_printf(&c->arena, "%.*s.ask.%d", BYTES_ARG(c->call->spec.id), n);
     enum pawl_status st = child_spec(c, spec, id, &s, err);
     if (st == PAWL_OK)
         st = cycle_check(c, s.key, err);

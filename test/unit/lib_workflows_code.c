@@ -337,6 +337,60 @@ TEST(a_retry_tries_the_step_again_that_failed_last)
     pawl_close(p);
 }
 
+/* ---- Asking ---------------------------------------------------------------------------------- */
+
+/* What the call `echo` answers to this digit; below 0: there was no answer. */
+static int64_t answer_to(struct pawl_call *c, int n)
+{
+    const char text[] = { (char)('0' + n), 0 };
+    const struct pawl_view *v;
+    struct pawl_err err;
+    struct pawl_spec spec = { PAWL_SPEC_INIT, .type = "echo", .input = pawl_text(text) };
+    return pawl_ask(c, &spec, &v, &err) == PAWL_OK ? ((const char *)v->result.data)[0] - '0' : -1;
+}
+
+static int ask(struct pawl_call *c, void *n)
+{
+    int64_t got = answer_to(c, *(int *)n);
+    return got < 0 ? pawl_refuse(c, "there was no answer") : pawl_reply_int(c, got);
+}
+
+static int asks(struct pawl_call *c)
+{
+    struct pawl_data got[2];
+    int64_t mine = answer_to(c, 7);
+    for (int i = 0; i < 2; i++) {
+        int n = i + 1;
+        if (pawl_step(c,
+                      &(struct pawl_step){ PAWL_STEP_INIT, .name = "ask", .run = ask, .arg = &n },
+                      &got[i]) ||
+            pawl_step_sleep(c, "nap", FIXTURE_MS))
+            return 0;
+    }
+    EQ_BYTES(got[0].data, got[0].len, "1", 1);
+    EQ_BYTES(got[1].data, got[1].len, "2", 1);
+    return pawl_reply_int(c, mine);
+}
+
+static int echo(struct pawl_call *c)
+{
+    return pawl_reply(c, pawl_input(c));
+}
+
+/* A later pass does not run the first step again, and so asks fewer calls than the one before. */
+TEST(a_step_never_gets_the_answer_of_another_one)
+{
+    struct pawl *p = steps_open(param, asks);
+    fixture_on(p, "echo", echo);
+    fixture_start(p, 4);
+    steps_start(p, "x", "1");
+    steps_complete(p, "x", "7");
+    EQ_INT(fixture_state(p, "x.ask.1"), PAWL_COMPLETED);
+    EQ_INT(fixture_state(p, "x.ask.ask.1"), PAWL_COMPLETED);
+    EQ_INT(fixture_state(p, "x.ask#2.ask.1"), PAWL_COMPLETED);
+    pawl_close(p);
+}
+
 /* ---- SQL ------------------------------------------------------------------------------------- */
 
 static int inserts(struct pawl_call *c, void *arg)
