@@ -102,7 +102,9 @@ static void tell_finish(struct exec *e, const struct finish *q)
         if (!f->type.data || !f->error_out.data || f->state == PAWL_COMPLETED ||
             f->state == PAWL_CANCELLED)
             continue;
-        tell(e, failed_message(f->state),
+        /* Only a call that took steps is pending after it was refused. */
+        bool undoes = f->how == END_REFUSE && f->state == PAWL_PENDING;
+        tell(e, undoes ? "call failed, and undoes its steps" : failed_message(f->state),
              &(struct lost_attempt){ .id = f->id,
                                      .type = f->type,
                                      .error = f->error_out,
