@@ -77,9 +77,20 @@ enum pass_answer pass_over(struct pawl_call *t, enum pass_over how, struct bytes
     return PASS_VOID;
 }
 
+/* The handler asks for what no step can be. */
+static enum pass_answer misused(struct pawl_call *t, struct bytes text)
+{
+    return atomic_load(&t->undoing) ? pass_undo(t) : pass_over(t, PASS_FAILED, text);
+}
+
 enum pass_answer pass_refuse(struct pawl_call *t, const char *text)
 {
-    return pass_enter(t) ? pass_over(t, PASS_FAILED, bytes_of(text)) : PASS_VOID;
+    return pass_enter(t) ? misused(t, bytes_of(text)) : PASS_VOID;
+}
+
+enum pass_answer pass_no_memory(struct pawl_call *t)
+{
+    return pass_enter(t) ? pass_over(t, PASS_ERROR, BYTES("no memory for its steps")) : PASS_VOID;
 }
 
 void pass_deadline(struct pawl_call *t, int64_t timeout_us)
@@ -122,12 +133,22 @@ static void item_back(struct pawl_call *t, enum ending how, struct bytes error)
     attempt_error(t, how, error);
 }
 
+/* Does the end of the handler begin the undos? A pass that undoes, and whose handler could not come
+ * to all steps this time, is tried again as the handler says. */
+static bool ends_in_undo(struct pawl_call *t, const struct pass *p)
+{
+    if (p->over != PASS_RUNS || !atomic_load(&t->undoing))
+        return false;
+    bool again = t->item.how == END_ERROR || t->item.how == END_LATER;
+    return t->item.how != END_RELEASE && !(again && pass_undo_missing(p));
+}
+
 bool pass_end(struct pawl_call *t)
 {
     struct pass *p = atomic_load(&t->pass);
     if (!p)
         return true;
-    if (p->over == PASS_RUNS && atomic_load(&t->undoing) && t->item.how != END_RELEASE)
+    if (ends_in_undo(t, p))
         pass_undo(t);
     else if (p->over == PASS_RUNS && (p->n_lazy || p->n_published))
         (void)!pass_flush(t);
@@ -270,7 +291,7 @@ bool pass_next(struct pawl_call *t, enum step_kind kind, struct bytes name,
     if (fault) {
         const char *text =
             arena_printf(&t->arena, "step \"%s\": its name %s", text_quote(name, quoted), fault);
-        pass_over(t, PASS_FAILED, text ? bytes_of(text) : BYTES("the name of a step"));
+        misused(t, text ? bytes_of(text) : BYTES("the name of a step"));
         return false;
     }
     *out_stored = pass_name(t, name);

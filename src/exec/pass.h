@@ -45,8 +45,12 @@ bool pass_patched(struct pawl_call *t, struct bytes id);
 enum pass_answer pass_publish(struct pawl_call *t, struct bytes name, struct payload value);
 /* Forget the steps and begin again with this input. */
 enum pass_answer pass_restart(struct pawl_call *t, struct payload input);
-/* A durable point was called wrongly: the run fails with this text. */
+/* A durable point was called wrongly: the run fails with this text. A pass that undoes is as far as
+ * the handler comes, and undoes now. */
 enum pass_answer pass_refuse(struct pawl_call *t, const char *text);
+/* There is no memory for a durable point: the attempt ends with an error, and another one tries
+ * again. */
+enum pass_answer pass_no_memory(struct pawl_call *t);
 /* This child has ended, as a join or select has said. */
 bool pass_child_ended(struct pawl_call *t, struct bytes id);
 /* A join or select said so. */

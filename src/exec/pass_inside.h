@@ -135,7 +135,11 @@ void pass_try_over(struct pawl_call *t, const struct pass_step *s);
 /* Undoing pass: this step has ended, or may have happened. */
 void pass_undo_note(struct pawl_call *t, const struct pass_step *s, struct bytes stored,
                     const struct workflow_row *row);
-/* Undo all that was noted; then the pass is over. */
+/* A step that has an undo to run, and to which the handler of this pass did not come; NULL: none.
+ */
+const struct workflow_row *pass_undo_missing(const struct pass *p);
+/* Undo all that was noted; then the pass is over. Nothing is undone if a step is missing: then the
+ * pass ends with an error that names it. */
 enum pass_answer pass_undo(struct pawl_call *t);
 
 /* The error text of an operation that was refused. */

@@ -142,9 +142,28 @@ static bool undo_one(struct pawl_call *t, const struct pass_undo *u)
     return say(t, &step, u->step, &try);
 }
 
+const struct workflow_row *pass_undo_missing(const struct pass *p)
+{
+    const struct journal *j = p->journal;
+    for (size_t i = 0; i < j->n; i++) {
+        const struct workflow_row *row = &j->v[i];
+        bool due = row->kind == STEP_RUN && row->undo && !row->undone;
+        if (due && row->status != STEP_REFUSED && row->no > p->no)
+            return row;
+    }
+    return NULL;
+}
+
 enum pass_answer pass_undo(struct pawl_call *t)
 {
     struct pass *p = atomic_load(&t->pass);
+    const struct workflow_row *missing = pass_undo_missing(p);
+    if (missing) {
+        const char *text = arena_printf(
+            &t->arena, "the handler ended before its step \"%.*s\", which has to be undone",
+            BYTES_ARG(missing->name));
+        return pass_over(t, PASS_ERROR, text ? bytes_of(text) : BYTES("a step was not reached"));
+    }
     if (p->n_undos)
         qsort(p->undos, p->n_undos, sizeof *p->undos, compare);
     for (size_t i = 0; i < p->n_undos && p->over == PASS_RUNS; i++) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/macros.h"
 #include "steps_fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
@@ -217,6 +218,72 @@ TEST(an_undo_out_of_tries_stops_the_run_and_a_retry_goes_on_with_it)
     OK(pawl_retry(p, "x", &err), &err);
     steps_end(p, "x", PAWL_FAILED, "no");
     EQ_STR(steps_log, "a b tries-unb tries-unb tries-unb una");
+    pawl_close(p);
+}
+
+/* The second pass is the first one that undoes; it does not come to the steps. */
+static int not_now(struct pawl_call *c)
+{
+    int passes = atomic_fetch_add(&steps_told, 1);
+    int64_t how = 0;
+    pawl_input_int(c, &how);
+    if (passes == 1 && how == 1)
+        return pawl_fail(c, "not now");
+    if (passes == 1 && how == 2)
+        return pawl_later(c, FIXTURE_MS);
+    if (steps_do_undoable(c, "a"))
+        return 0;
+    if (passes == 1)
+        return pawl_reply_int(c, 1);
+    return steps_do_undoable(c, "b") ? 0 : pawl_refuse(c, "no");
+}
+
+TEST(a_pass_that_does_not_come_to_a_step_undoes_nothing)
+{
+    struct pawl *p = steps_open(param, not_now);
+    fixture_start(p, 2);
+    for (int how = 1; how <= 3; how++) {
+        char id[] = { 'x', (char)('0' + how), 0 };
+        atomic_store(&steps_told, 0);
+        steps_log[0] = 0;
+        fixture_submit_as(p, (struct pawl_spec){ .id = id,
+                                                 .type = "flow",
+                                                 .backoff_base_us = FIXTURE_MS,
+                                                 .input = pawl_text(id + 1) });
+        steps_end(p, id, PAWL_FAILED, "no");
+        EQ_STR(steps_log, "a b unb una");
+    }
+    pawl_close(p);
+}
+
+/* What the handler does behind its first step, wrongly. */
+static int misuses(struct pawl_call *c)
+{
+    int64_t how = 0;
+    pawl_input_int(c, &how);
+    if (steps_do_undoable(c, "a"))
+        return 0;
+    int code = how == 1   ? pawl_step_child(c, "kid", NULL, NULL)
+               : how == 2 ? pawl_step_sleep(c, "a#b", 1)
+               : how == 3 ? pawl_step_sleep(c, NULL, 1)
+                          : pawl_publish(c, "", pawl_text("1"));
+    return code ? 0 : pawl_reply_int(c, 1);
+}
+
+TEST(a_call_that_is_wrong_fails_the_run_which_undoes)
+{
+    static const char *const texts[] = { "pawl_step_child: an argument is NULL",
+                                         "step \"a#b\": its name has \"#\"", "name is NULL",
+                                         "a published value: its name" };
+    struct pawl *p = steps_open(param, misuses);
+    fixture_start(p, 2);
+    for (size_t how = 1; how <= COUNT_OF(texts); how++) {
+        char id[] = { 'x', (char)('0' + how), 0 };
+        steps_log[0] = 0;
+        steps_start(p, id, id + 1);
+        steps_end(p, id, PAWL_FAILED, texts[how - 1]);
+        EQ_STR(steps_log, "a una");
+    }
     pawl_close(p);
 }
 
