@@ -121,7 +121,9 @@ static enum pawl_status child_put(struct ledger *d, int64_t parent, const struct
     return feature_row(d, SQL_CHILD_PUT, "iiii", v, FEATURE_EXACT, err);
 }
 
-/* From now on the ends of these children count for the step. */
+/* From now on the ends of these children count for the step. Every pass that waits says so again:
+ * meanwhile another branch may have taken a child over, and one that an earlier generation awaited
+ * may have been counted. */
 static enum pawl_status children_await(struct ledger *d, struct run *r, struct step_row *s,
                                        const struct workflow_wait *w, struct child *v, size_t n,
                                        struct pawl_err *err)
@@ -132,7 +134,9 @@ static enum pawl_status children_await(struct ledger *d, struct run *r, struct s
         if (v[i].ended)
             continue;
         s->awaits++;
-        if (v[i].awaited && v[i].awaited != s->no)
+        if (v[i].awaited == s->no)
+            continue;
+        if (v[i].awaited)
             r->waits |= AWAIT_EACH;
         v[i].awaited = s->no;
         st = child_put(d, r->seq, &v[i], err);
@@ -237,7 +241,7 @@ enum pawl_status wait_step(struct ledger *d, struct run *r, struct step_row *s,
     }
     *out_settled = false;
     s->status = STEP_WAITING;
-    return first && n ? children_await(d, r, s, w, v, n, err) : PAWL_OK;
+    return n ? children_await(d, r, s, w, v, n, err) : PAWL_OK;
 }
 
 enum pawl_status runs_wake(struct ledger *d, const int64_t *seqs, size_t n, struct pawl_err *err)
