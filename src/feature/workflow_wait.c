@@ -9,6 +9,8 @@
  */
 #include "feature/workflow_inside.h"
 
+#include <stdlib.h>
+
 #include "base/buf.h"
 #include "base/hook.h"
 #include "base/json.h"
@@ -81,8 +83,36 @@ struct child {
     struct bytes id;
 };
 
-/* The children that a wait names, of which the run is a parent. *out_n is less than w->n_children
- * if some are not. */
+/* A name, and where the wait has it. */
+struct named {
+    struct bytes id;
+    size_t at;
+};
+
+static int compare_named(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int c = bytes_cmp(x->id, y->id);
+    return c ? c : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Which of the names stand before in the list: a child that is named twice is one. NULL without
+ * memory. */
+static const bool *named_before(struct ledger *d, const struct workflow_wait *w)
+{
+    struct named *v = arena_alloc(feature_arena(d), w->n_children * sizeof *v);
+    bool *before = arena_zalloc(feature_arena(d), w->n_children, sizeof *before);
+    if (!v || !before)
+        return NULL;
+    for (size_t i = 0; i < w->n_children; i++)
+        v[i] = (struct named){ w->children[i], i };
+    qsort(v, w->n_children, sizeof *v, compare_named);
+    for (size_t i = 1; i < w->n_children; i++)
+        before[v[i].at] = bytes_eq(v[i].id, v[i - 1].id);
+    return before;
+}
+
+/* The children that a wait names, of which the run is a parent, each once. */
 static enum pawl_status children_read(struct ledger *d, const struct run *r,
                                       const struct workflow_wait *w, struct child **out,
                                       size_t *out_n, struct pawl_err *err)
@@ -96,9 +126,14 @@ static enum pawl_status children_read(struct ledger *d, const struct run *r,
         return err_no_memory(err, "children");
     if (!w->n_children)
         return PAWL_OK;
+    const bool *before = named_before(d, w);
+    if (!before)
+        return err_no_memory(err, "children");
     led_column_init(&parents, feature_arena(d), LED_INTS);
     led_column_init(&ids, feature_arena(d), LED_TEXTS);
     for (size_t i = 0; i < w->n_children; i++) {
+        if (before[i])
+            continue;
         led_add_int(&parents, r->seq);
         led_add_bytes(&ids, w->children[i]);
     }

@@ -190,3 +190,18 @@ WORKFLOW_CASE(a_child_with_the_key_of_an_ancestor_is_refused)
     end_pass(&top, END_RESULT);
     OK(child_keyed(&p, 1, "k0"), &b->op.err);
 }
+
+WORKFLOW_CASE(a_child_that_a_join_names_twice_is_one)
+{
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "a", NULL), *two = child_of(&p, 2, "b", NULL);
+    const char *ids = arena_printf(&b->a, "%s %s %s %s", one, two, one, one);
+    OK(join(&p, 3, "all", ids, false, 0), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    child_ends(b, one);
+    child_ends(b, two);
+    struct pass q = pass_named(b, "x");
+    OK(join(&q, 3, "all", ids, false, 0), &b->op.err);
+    EQ_TEXT(q.steps[0].result_out.bytes, "[\"x.a#1\",\"x.b#1\"]");
+    end_pass(&q, END_RESULT);
+}
