@@ -191,6 +191,23 @@ WORKFLOW_CASE(a_child_with_the_key_of_an_ancestor_is_refused)
     OK(child_keyed(&p, 1, "k0"), &b->op.err);
 }
 
+/* The run above has ended; its fork, which joins the same child, has not. */
+WORKFLOW_CASE(a_child_with_the_key_of_a_second_parent_is_refused)
+{
+    accept_spec(b, keyed("x", "k"));
+    struct pass top = pass_named(b, "x");
+    OK(child_keyed(&top, 1, "k1"), &b->op.err);
+    struct pass p = pass_named(b, "x.c#1");
+    step_ok(&top, 2, "a", "1");
+    OK(fork_from(b, "x", "a", "y"), &b->op.err);
+    end_pass(&top, END_RESULT);
+    struct pass f = pass_named(b, "y");
+    OK(join(&f, 2, "all", "x.c#1", false, 0), &b->op.err);
+    TRUE(f.answer.steps.suspended);
+    EQ_STATUS(child_keyed(&p, 1, "k"), PAWL_INVALID, &b->op.err);
+    OK(child_keyed(&p, 1, "other"), &b->op.err);
+}
+
 WORKFLOW_CASE(a_child_that_a_join_names_twice_is_one)
 {
     struct pass p = pass_of_new(b, "x");
