@@ -208,6 +208,38 @@ WORKFLOW_CASE(a_child_with_the_key_of_a_second_parent_is_refused)
     OK(child_keyed(&p, 1, "other"), &b->op.err);
 }
 
+/* Two runs whose children have each other's key: nobody refuses that, and what GET shows names all
+ * that is needed to see it. */
+WORKFLOW_CASE(runs_that_wait_for_each_other_are_named)
+{
+    accept_spec(b, keyed("x", "kx"));
+    struct pass p = pass_named(b, "x");
+    accept_spec(b, keyed("y", "ky"));
+    struct pass q = pass_named(b, "y");
+    OK(child_keyed(&p, 1, "ky"), &b->op.err);
+    OK(child_keyed(&q, 1, "kx"), &b->op.err);
+    OK(join(&p, 2, "all", "x.c#1", false, 0), &b->op.err);
+    OK(join(&q, 2, "all", "y.c#1", false, 0), &b->op.err);
+    static const char *const runs[] = { "x", "y" }, *const children[] = { "x.c#1", "y.c#1" };
+    for (int i = 0; i < 2; i++) {
+        EQ_INT(get(b, runs[i]).waiting_for, WAIT_CHILDREN);
+        EQ_INT(get(b, runs[i]).position, 0);
+        struct call c = get(b, children[i]);
+        EQ_INT(c.waiting_for, WAIT_KEY);
+        EQ_INT(c.position, 1);
+        EQ_TEXT(c.spec.parent, runs[i]);
+        struct key_row k = key_of(b, i ? "kx" : "ky"); /* the key that it waits for */
+        EQ_TEXT(k.head, i ? "x" : "y");
+        EQ_INT(k.waiting_for, WAIT_CHILDREN);
+    }
+    EQ_STR(claimable(b, want(b, 10)), "");
+    OK(cancel_run(b, "y", false, NULL), &b->op.err); /* a person decides */
+    child_ends(b, "x.c#1");
+    p = pass_named(b, "x");
+    OK(join(&p, 2, "all", "x.c#1", false, 0), &b->op.err);
+    end_pass(&p, END_RESULT);
+}
+
 WORKFLOW_CASE(a_child_that_a_join_names_twice_is_one)
 {
     struct pass p = pass_of_new(b, "x");

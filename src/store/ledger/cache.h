@@ -690,6 +690,9 @@ MUST_USE enum pawl_status led_state(struct ledger *c, const struct led_call *it,
                                     enum pawl_state *out, struct pawl_err *err);
 /* For readers, whose lanes are read: is it a flow that no lease holds and that has not ended? */
 bool led_flow_waits(const struct ledger *c, const struct led_call *it);
+/* For readers: is the first call of the key, which no lease holds, a flow, so that it has begun? */
+MUST_USE enum pawl_status led_flow_heads(struct ledger *c, const struct led_key *k, bool *out,
+                                         struct pawl_err *err);
 /* For readers: read the lanes of these calls, and what flows among them wait for. */
 MUST_USE enum pawl_status led_flows_look(struct ledger *c, struct led_call *const *v, size_t n,
                                          struct pawl_err *err);

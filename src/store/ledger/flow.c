@@ -34,6 +34,17 @@ enum pawl_status led_state(struct ledger *c, const struct led_call *it, enum paw
 
 /* ---- For readers ----------------------------------------------------------------------------- */
 
+enum pawl_status led_flow_heads(struct ledger *c, const struct led_key *k, bool *out,
+                                struct pawl_err *err)
+{
+    struct led_call *it = NULL;
+    *out = false;
+    if (!c->flows || k->turn != KEY_OFFERED)
+        return PAWL_OK;
+    enum pawl_status st = led_call_get(c, k->head, &it, err);
+    return st == PAWL_OK && it && it->now.place == AT_READY ? led_flow(c, it, out, err) : st;
+}
+
 bool led_flow_waits(const struct ledger *c, const struct led_call *it)
 {
     const struct led_lane *lane = led_lane_at(c, it->now.lane);

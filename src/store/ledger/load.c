@@ -696,6 +696,8 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
     bool runs = false; /* has the first call of the key begun? */
     if (st == PAWL_OK && k->held)
         st = led_head_begun(c, k, &runs, err);
+    else if (st == PAWL_OK)
+        st = led_flow_heads(c, k, &runs, err);
     out->position = k->held - runs + k->waiting + k->note_waiting + k->seen_waiting - newer;
     /* Elsewhere the line and the key may have been read at different times. */
     if (st == PAWL_OK && out->position < 1 && (c->reading || c->db->one_writer))
