@@ -202,7 +202,8 @@ MUST_USE enum pawl_status feature_calls_load(struct ledger *d, const int64_t *se
                                              struct pawl_err *err);
 MUST_USE enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_call *out,
                                           struct pawl_err *err);
-/* The request of a call that is not gone, with its input. */
+/* The request of a call that is not gone, with its input, and without NEED_STEPS. It was settled;
+ * what said when it is due or expires is not kept. */
 MUST_USE enum pawl_status feature_call_spec(struct ledger *d, int64_t seq, struct call_spec *out,
                                             struct pawl_err *err);
 MUST_USE enum pawl_status feature_call_named(struct ledger *d, struct bytes id,

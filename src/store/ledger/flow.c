@@ -480,14 +480,26 @@ enum pawl_status feature_call_spec(struct ledger *d, int64_t seq, struct call_sp
                                    struct pawl_err *err)
 {
     struct led_call *it;
+    const struct led_lane *lane;
     enum pawl_status st = led_call_get(d, seq, &it, err);
     if (st == PAWL_OK && (!it || it->now.place == AT_GONE))
         return led_again(d, "a call", err);
     if (st == PAWL_OK)
         st = led_payloads_load(d, &it, 1, err);
     if (st == PAWL_OK)
-        *out = it->spec;
-    return st;
+        st = led_lane(d, it->now.lane, &lane, err);
+    if (st != PAWL_OK)
+        return st;
+    *out = it->spec;
+    out->queue = lane->names.queue;
+    out->type = lane->names.type;
+    out->needs = lane->names.needs;
+    out->n_needs = lane->names.n_needs;
+    if (lane->flow) {
+        out->needs = needs_without_steps(&d->scratch, lane->names.needs, lane->names.n_needs);
+        out->n_needs--;
+    }
+    return d->scratch.failed ? err_no_memory(err, "a call") : PAWL_OK;
 }
 
 enum pawl_status feature_call_named(struct ledger *d, struct bytes id, struct feature_call *out,
