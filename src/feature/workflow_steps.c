@@ -577,7 +577,7 @@ static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
         st = run_call(p, err);
         if (st != PAWL_OK)
             return st;
-        p->r->deadline_us = p->run.run_until_us > feature_now(p->d) ? p->run.run_until_us : 0;
+        p->r->deadline_us = p->run.run_until_us;
     }
     p->r->flags |= RUN_BEGUN;
     if (p->r->next_no == 1 && !p->r->version.data)

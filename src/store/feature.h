@@ -195,7 +195,8 @@ struct feature_call {
     bool gone;             /* its retention is over: only id and state are known */
     int priority;
     int64_t run_at_us;
-    int64_t run_until_us; /* its run_timeout passes then; 0: never */
+    int64_t run_until_us; /* its run_timeout passes then; 0: never, also after a retry that came
+                             when it had passed */
 };
 /* Read these calls at once, so that feature_call_at() finds them in memory. */
 MUST_USE enum pawl_status feature_calls_load(struct ledger *d, const int64_t *seqs, size_t n,

@@ -52,6 +52,26 @@ WORKFLOW_CASE(before_it_begins_it_is_cancelled)
     EQ_STR(claimable(b, want(b, 1)), "");
 }
 
+/* It was claimed in time and stores its first step too late: that is known to the undoing. */
+WORKFLOW_CASE(a_first_step_that_took_too_long)
+{
+    limited(b, "x");
+    struct pass p = pass_begin(b);
+    advance(b, TIMEOUT_US);
+    sweep(b);
+    STATE_IS(b, "x", PAWL_PROCESSING);
+    const struct workflow_step s = { .no = 1,
+                                     .name = BYTES("a"),
+                                     .kind = STEP_RUN,
+                                     .says = SAYS_RESULT,
+                                     .result = { PAWL_JSON, BYTES("1") },
+                                     .undo = true };
+    OK(pass_steps(&p, &s, 1), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    EQ_STR(journal_of(b, p.seq), "1 a run completed 1");
+    undoes(b, "x", true, 2);
+}
+
 WORKFLOW_CASE(while_it_runs)
 {
     limited(b, "x");

@@ -458,6 +458,7 @@ enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_c
         st = led_call_get(d, seq, &it, err);
     if (st != PAWL_OK || !it)
         return st;
+    bool late = it->now.counts.redrives && it->spec.run_until_us <= d->now_us;
     *out = (struct feature_call){ .seq = seq,
                                   .id = it->spec.id,
                                   .key = it->spec.key,
@@ -465,7 +466,7 @@ enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_c
                                   .held = it->now.place == AT_HELD,
                                   .gone = it->now.place == AT_GONE,
                                   .run_at_us = it->now.run_at_us,
-                                  .run_until_us = it->spec.run_until_us };
+                                  .run_until_us = late ? 0 : it->spec.run_until_us };
     if (!out->gone)
         st = led_lane(d, it->now.lane, &lane, err);
     if (st == PAWL_OK && lane) {
