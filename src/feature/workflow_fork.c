@@ -88,6 +88,8 @@ static enum pawl_status run_copy(struct ledger *d, const struct run *r, const st
     if (st != PAWL_OK)
         return st;
     st = run_new(d, to, r->name, err);
+    if (st == PAWL_OK)
+        st = steps_len(d, c->seq, &to->bytes, err);
     if (st != PAWL_OK)
         return st;
     to->flags = RUN_BEGUN;

@@ -47,6 +47,57 @@ WORKFLOW_CASE(a_retry_from_a_step_forgets_it_and_what_follows)
     STATE_IS(b, "x", PAWL_COMPLETED);
 }
 
+/* What an earlier generation consumed is final, whatever the numbers of its steps were. */
+WORKFLOW_CASE(a_retry_after_a_restart_gives_back_only_its_own_signals)
+{
+    struct pass p = pass_of_new(b, "x");
+    for (int i = 1; i <= 4; i++)
+        OK(signal_to(b, "x", "go", arena_printf(&b->a, "%d", i), NULL), &b->op.err);
+    for (int i = 1; i <= 2; i++)
+        OK(wait_signal(&p, i, "go", 0), &b->op.err);
+    restart(&p, "2");
+    struct pass q = pass_named(b, "x");
+    OK(wait_signal(&q, 1, "go", 0), &b->op.err);
+    EQ_TEXT(q.steps[0].result_out.bytes, "3");
+    OK(cancel_run(b, "x", false, NULL), &b->op.err);
+    OK(retry_from(b, "x", "go"), &b->op.err);
+    struct pass r = pass_named(b, "x");
+    for (int i = 1; i <= 2; i++) {
+        OK(wait_signal(&r, i, "go", 0), &b->op.err);
+        EQ_TEXT(r.steps[0].result_out.bytes, i == 1 ? "3" : "4");
+    }
+    OK(wait_signal(&r, 3, "go", 0), &b->op.err);
+    TRUE(r.answer.steps.suspended);
+}
+
+static int64_t bytes_of_results(struct conform_fixture *b, int64_t seq)
+{
+    return engine_int(
+        b->url,
+        arena_printf(&b->a, "SELECT bytes FROM pawl_workflow WHERE seq = %lld", (long long)seq));
+}
+
+/* 64 MiB is what a run has, and not what it ever had. */
+WORKFLOW_CASE(results_that_were_forgotten_leave_room)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_ok(&p, 1, "a", "1234");
+    step_ok(&p, 2, "b", "123456");
+    step_ok(&p, 3, "c", NULL);
+    EQ_INT(bytes_of_results(b, p.seq), 10);
+    OK(fork_from(b, "x", "b", "y"), &b->op.err);
+    struct pass f = pass_named(b, "y");
+    EQ_INT(bytes_of_results(b, f.seq), 4);
+    OK(cancel_run(b, "x", false, NULL), &b->op.err);
+    OK(retry_from(b, "x", "b"), &b->op.err);
+    EQ_INT(bytes_of_results(b, p.seq), 4);
+    struct pass q = pass_named(b, "x");
+    step_ok(&q, 2, "b", "12");
+    EQ_INT(bytes_of_results(b, p.seq), 6);
+    restart(&q, "2");
+    EQ_INT(bytes_of_results(b, p.seq), 0);
+}
+
 /* ---- Retry after an undo --------------------------------------------------------------------- */
 
 /* A run that did look, reserve, charge and undid the last two. */
