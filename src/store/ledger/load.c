@@ -490,6 +490,20 @@ enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, size_t n,
     return st == PAWL_OK && left ? gone_load(c, want, left, err) : st;
 }
 
+enum pawl_status led_calls_left(struct ledger *c, const int64_t *seqs, size_t n, bool *out,
+                                struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    *out = false;
+    led_ints(c, &p, seqs, n);
+    enum pawl_status st = led_query(c, SQL_CALL_READ, &p, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++)
+        *out = *out || !led_null(r, i, READ_READY) || !led_null(r, i, READ_LINE) ||
+               !led_null(r, i, READ_OUTCOME);
+    return st;
+}
+
 enum pawl_status led_call_get(struct ledger *c, int64_t seq, struct led_call **out,
                               struct pawl_err *err)
 {
