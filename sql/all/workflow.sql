@@ -196,10 +196,11 @@ each SELECT seq, no, name, form, value FROM pawl.signal WHERE seq = $1:int[] AND
 
 -- name: signal_use
 -- in:   seq bigint[], no bigint[], used bigint[], used_at bigint[]
+-- why:  used is the number of the step, and above it, from bit 32 on, how often the run had restarted.
 each UPDATE pawl.signal SET used = $3:int[], used_at = $4:int[] WHERE seq = $1:int[] AND no = $2:int[];
 
 -- name: signal_unuse
--- in:   seq bigint[], from step no bigint[]
+-- in:   seq bigint[], from used bigint[]
 each UPDATE pawl.signal SET used = NULL, used_at = NULL WHERE seq = $1:int[] AND used >= $2:int[];
 
 -- name: signal_old

@@ -108,17 +108,21 @@ enum pawl_status workflow_timeouts(struct ledger *d, struct op *op, struct pawl_
 /* ---- Retry ----------------------------------------------------------------------------------- */
 
 /* Forget the steps from `no` on, and begin a generation. With `unread` the signals that they
- * consumed are unread again. */
+ * consumed are unread again, and their results leave room. */
 static enum pawl_status forget_from(struct ledger *d, struct run *r, int64_t no, bool unread,
                                     struct pawl_err *err)
 {
-    struct led_params p = { 0 };
-    int64_t again = 0;
+    struct led_params p = { 0 }, q = { 0 };
+    int64_t again = 0, used = signal_used_by(r, no);
     led_ints(d, &p, &r->seq, 1);
     led_ints(d, &p, &no, 1);
+    led_ints(d, &q, &r->seq, 1);
+    led_ints(d, &q, &used, 1);
     enum pawl_status st = feature_run(d, SQL_STEP_FORGET, &p, NULL, err);
     if (st == PAWL_OK && unread)
-        st = feature_run(d, SQL_SIGNAL_UNUSE, &p, &again, err);
+        st = feature_run(d, SQL_SIGNAL_UNUSE, &q, &again, err);
+    if (st == PAWL_OK && unread)
+        st = steps_len(d, r->seq, &r->bytes, err);
     r->steps_read = NULL;
     r->unread += again;
     r->next_no = MIN(r->next_no, no);
@@ -246,7 +250,7 @@ enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_e
         op->status = err_set(&op->err, PAWL_STATE, "the run undoes, and does not restart");
         return PAWL_OK;
     }
-    r->flags = (r->flags & ~RUN_CUT) | RUN_HAS_INPUT;
+    r->flags = ((r->flags & ~RUN_CUT) | RUN_HAS_INPUT) + RUN_RESTARTS;
     r->bytes = 0;
     r->waits = r->wait_us = 0;
     r->let_go = true;

@@ -137,6 +137,8 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
         q->state = PAWL_DEAD_LETTER;
         q->error = r->diverges;
         r->flags |= RUN_DIVERGED;
+        r->ends = r->undoing_us; /* a retry goes on with the undoing */
+        r->ends_undone = UNDO_FAILED;
         return PAWL_OK;
     }
     if (q->state == PAWL_PENDING || !r->stored)
@@ -166,6 +168,8 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
         r->flags |= RUN_ENDED;
         if (r->ends)
             r->compensation = r->ends_undone;
+        else if (r->compensation == UNDO_GOES_ON) /* somebody ended it without */
+            r->compensation = UNDO_NONE;
         r->ends = false;
         r->shown = run_shown(r, v->to);
         return run_put(d, r, err);

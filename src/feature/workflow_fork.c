@@ -12,13 +12,34 @@
 #include "base/text.h"
 #include "model/needs.h"
 
-/* The call of the new run: the other one's under another id. It has begun from the start. */
+/* After a restart the input is that of the run, and not that of its call. */
+static enum pawl_status input_of(struct ledger *d, const struct run *r, struct payload *out,
+                                 struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    if (!(r->flags & RUN_HAS_INPUT))
+        return PAWL_OK;
+    led_ints(d, &p, &r->seq, 1);
+    enum pawl_status st = feature_query(d, SQL_WORKFLOW_READ, &p, &rows, err);
+    if (st != PAWL_OK)
+        return st;
+    CHECK(rows->n == 1);
+    *out = (struct payload){ (enum pawl_form)led_get_int(rows, 0, RUN_COLUMNS),
+                             led_get(rows, 0, RUN_COLUMNS + 1) };
+    return PAWL_OK;
+}
+
+/* The call of the new run: the other one's under another id. It has begun from the start. A refusal
+ * is in op->status. */
 static enum pawl_status spec_make(struct ledger *d, struct op *op, const struct run *r,
                                   struct call_spec *out, struct pawl_err *err)
 {
     struct workflow_op *q = op->feature.ctx;
     struct arena *a = feature_arena(d);
     enum pawl_status st = feature_call_spec(d, r->seq, out, err);
+    if (st == PAWL_OK)
+        st = input_of(d, r, &out->input, err);
     if (st != PAWL_OK)
         return st;
     if (!q->fork_id.data && !q->made_id.data) {
@@ -29,12 +50,17 @@ static enum pawl_status spec_make(struct ledger *d, struct op *op, const struct 
     out->id = q->fork_id.data ? q->fork_id : q->made_id;
     out->parent = BYTES_NONE;
     out->watch = 0;
-    out->delay_us = out->run_at_us = 0;
-    if (!needs_steps(out->needs, out->n_needs)) {
-        out->needs = needs_with_steps(a, out->needs, out->n_needs);
-        out->n_needs++;
-    }
-    return out->needs && out->id.data ? PAWL_OK : err_no_memory(err, "a fork");
+    if (!out->id.data)
+        return err_no_memory(err, "a fork");
+    st = call_spec_settle(a, feature_world(d), out, &op->err);
+    if (st == PAWL_NO_MEMORY)
+        return err_no_memory(err, "a fork");
+    op->status = st;
+    if (st != PAWL_OK)
+        return PAWL_OK;
+    out->needs = needs_with_steps(a, out->needs, out->n_needs);
+    out->n_needs++;
+    return out->needs ? PAWL_OK : err_no_memory(err, "a fork");
 }
 
 static enum pawl_status rows_copy(struct ledger *d, const struct run *r, int64_t to, int64_t no,
@@ -51,17 +77,19 @@ static enum pawl_status rows_copy(struct ledger *d, const struct run *r, int64_t
 }
 
 /* The new run's row. */
-static enum pawl_status run_copy(struct ledger *d, const struct run *r, int64_t seq, int64_t no,
-                                 struct pawl_err *err)
+static enum pawl_status run_copy(struct ledger *d, const struct run *r, const struct call *c,
+                                 int64_t no, struct pawl_err *err)
 {
     struct run *to;
     int64_t steps = 0;
-    enum pawl_status st = run_get(d, seq, &to, err);
+    enum pawl_status st = run_get(d, c->seq, &to, err);
     if (st == PAWL_OK)
-        st = rows_copy(d, r, seq, no, &steps, err);
+        st = rows_copy(d, r, c->seq, no, &steps, err);
     if (st != PAWL_OK)
         return st;
     st = run_new(d, to, r->name, err);
+    if (st == PAWL_OK)
+        st = steps_len(d, c->seq, &to->bytes, err);
     if (st != PAWL_OK)
         return st;
     to->flags = RUN_BEGUN;
@@ -69,6 +97,7 @@ static enum pawl_status run_copy(struct ledger *d, const struct run *r, int64_t 
     to->next_no = no;
     to->steps = steps;
     to->last_done_us = r->last_done_us;
+    to->deadline_us = c->spec.run_until_us;
     return run_put(d, to, err);
 }
 
@@ -89,7 +118,7 @@ enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err 
         return PAWL_OK;
     }
     st = spec_make(d, op, r, &spec, err);
-    if (st != PAWL_OK)
+    if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     struct op nested = { .kind = OP_ACCEPT, .a = op->a, .accept = { .v = &spec, .n = 1 } };
     st = feature_nested(d, &nested, err);
@@ -102,5 +131,5 @@ enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err 
         workflow_say_refused(op, spec.id, q->call->status);
         return PAWL_OK;
     }
-    return q->duplicate ? PAWL_OK : run_copy(d, r, q->call->call.seq, from->no, err);
+    return q->duplicate ? PAWL_OK : run_copy(d, r, &q->call->call, from->no, err);
 }

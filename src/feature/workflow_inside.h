@@ -24,7 +24,8 @@ enum run_flag {
     RUN_HAS_INPUT = 2, /* it has restarted: its input replaces the call's */
     RUN_BEGUN = 4,     /* it is a flow; without: it only has signals */
     RUN_ENDED = 8,
-    RUN_DIVERGED = 16, /* it has ended because its code contradicts its journal */
+    RUN_DIVERGED = 16,  /* it has ended because its code contradicts its journal */
+    RUN_RESTARTS = 256, /* the bits from here on: how often it has restarted */
 };
 enum run_reason { REASON_NONE, REASON_FAILED, REASON_CANCELLED, REASON_TIMEOUT };
 /* For lists: what the row alone says of the run. */
@@ -135,6 +136,10 @@ MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_
 MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name,
                                     int64_t *out_nth, struct pawl_err *err);
 
+/* How long the results of all its stored steps are. */
+MUST_USE enum pawl_status steps_len(struct ledger *d, int64_t seq, int64_t *out,
+                                    struct pawl_err *err);
+
 /* Count for workflow_counts(): a step that ended, a signal, a run whose code contradicts its
  * journal; one that begins to undo. */
 void workflow_count_step(void);
@@ -144,6 +149,13 @@ void workflow_count_compensation(void);
 
 /* Buffer a row, or if `again` write what is buffered first: one statement changes a row once. */
 MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err);
+
+/* What a signal says of the step that consumed it: its number, above the number of restarts before
+ * it, since what was consumed before a restart is final. */
+static inline int64_t signal_used_by(const struct run *r, int64_t no)
+{
+    return r->flags / RUN_RESTARTS << 32 | no;
+}
 
 #define I(x) ((union feature_value){ .i = (x) })
 #define B(x) ((union feature_value){ .b = (x) })

@@ -425,6 +425,27 @@ enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name, i
     return st;
 }
 
+enum pawl_status steps_len(struct ledger *d, int64_t seq, int64_t *out, struct pawl_err *err)
+{
+    enum { PAGE = 1000 };
+    enum pawl_status st = PAWL_OK;
+    int64_t from_no = 1;
+    *out = 0;
+    for (int n = PAGE; n == PAGE && st == PAWL_OK;) {
+        struct led_params p = { 0 };
+        struct led_rows *rows;
+        led_int(&p, seq);
+        led_int(&p, from_no);
+        led_int(&p, PAGE);
+        st = feature_query(d, SQL_STEP_LENGTHS, &p, &rows, err);
+        n = st == PAWL_OK ? rows->n : 0;
+        for (int i = 0; i < n; i++)
+            *out += led_get_int(rows, i, 1);
+        from_no = n ? led_get_int(rows, n - 1, 0) + 1 : from_no;
+    }
+    return st;
+}
+
 enum pawl_status step_put(struct ledger *d, struct run *r, struct step_row *s, struct pawl_err *err)
 {
     const union feature_value add[] = {

@@ -105,27 +105,41 @@ static enum pawl_status run_call(struct plan *p, struct pawl_err *err)
     return p->run.seq ? PAWL_OK : feature_call_at(p->d, p->r->seq, &p->run, err);
 }
 
-/* Would a child with this key wait for its own run, or for one that waits for that run? */
+/* Has one of these runs this key, and not ended? */
+static enum pawl_status has_key(struct plan *p, const int64_t *seqs, size_t n, struct bytes key,
+                                bool *out, struct pawl_err *err)
+{
+    enum pawl_status st = feature_calls_load(p->d, seqs, n, err);
+    for (size_t i = 0; i < n && st == PAWL_OK && !*out; i++) {
+        struct feature_call c;
+        st = feature_call_at(p->d, seqs[i], &c, err);
+        *out = st == PAWL_OK && !pawl_state_ended(c.state) && bytes_eq(c.key, key);
+    }
+    return st;
+}
+
+/* Would a child with this key wait for its own run, or for one that waits for that run? A run has
+ * several above it if one of those was forked. */
 static enum pawl_status waits_for_itself(struct plan *p, struct bytes key, bool *out,
                                          struct pawl_err *err)
 {
-    struct ledger *d = p->d;
-    int64_t seq = p->r->seq;
+    int64_t *seqs = &p->r->seq;
+    size_t n = key.data ? 1 : 0;
     enum pawl_status st = PAWL_OK;
     *out = false;
-    for (int depth = 0; key.data && seq && depth < WORKFLOW_DEPTH_MAX && st == PAWL_OK; depth++) {
-        struct feature_call c;
+    for (int depth = 0; n && !*out && depth < WORKFLOW_DEPTH_MAX && st == PAWL_OK; depth++) {
         struct led_params q = { 0 };
         struct led_rows *rows = NULL;
-        st = feature_call_at(d, seq, &c, err);
-        if (st == PAWL_OK && !pawl_state_ended(c.state) && bytes_eq(c.key, key)) {
-            *out = true;
-            return PAWL_OK;
-        }
-        led_ints(d, &q, &seq, 1);
+        st = has_key(p, seqs, n, key, out, err);
+        led_ints(p->d, &q, seqs, n);
         if (st == PAWL_OK)
-            st = feature_query(d, SQL_CHILD_PARENTS, &q, &rows, err);
-        seq = st == PAWL_OK && rows->n ? led_get_int(rows, 0, 0) : 0;
+            st = feature_query(p->d, SQL_CHILD_PARENTS, &q, &rows, err);
+        n = st == PAWL_OK ? (size_t)rows->n : 0;
+        seqs = arena_alloc(feature_arena(p->d), (n + 1) * sizeof *seqs);
+        if (!seqs)
+            return err_no_memory(err, "the runs above a run");
+        for (size_t i = 0; i < n; i++)
+            seqs[i] = led_get_int(rows, (int)i, 0);
     }
     return st;
 }
@@ -573,7 +587,7 @@ static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
         st = run_call(p, err);
         if (st != PAWL_OK)
             return st;
-        p->r->deadline_us = p->run.run_until_us > feature_now(p->d) ? p->run.run_until_us : 0;
+        p->r->deadline_us = p->run.run_until_us;
     }
     p->r->flags |= RUN_BEGUN;
     if (p->r->next_no == 1 && !p->r->version.data)

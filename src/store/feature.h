@@ -195,14 +195,16 @@ struct feature_call {
     bool gone;             /* its retention is over: only id and state are known */
     int priority;
     int64_t run_at_us;
-    int64_t run_until_us; /* its run_timeout passes then; 0: never */
+    int64_t run_until_us; /* its run_timeout passes then; 0: never, also after a retry that came
+                             when it had passed */
 };
 /* Read these calls at once, so that feature_call_at() finds them in memory. */
 MUST_USE enum pawl_status feature_calls_load(struct ledger *d, const int64_t *seqs, size_t n,
                                              struct pawl_err *err);
 MUST_USE enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_call *out,
                                           struct pawl_err *err);
-/* The request of a call that is not gone, with its input. */
+/* The request of a call that is not gone, with its input, and without NEED_STEPS. It was settled;
+ * what said when it is due or expires is not kept. */
 MUST_USE enum pawl_status feature_call_spec(struct ledger *d, int64_t seq, struct call_spec *out,
                                             struct pawl_err *err);
 MUST_USE enum pawl_status feature_call_named(struct ledger *d, struct bytes id,

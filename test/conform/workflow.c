@@ -238,18 +238,6 @@ WORKFLOW_CASE(a_select_is_settled_by_the_first_to_come)
 
 /* ---- Children -------------------------------------------------------------------------------- */
 
-/* End the child with this id. */
-static void child_ends(struct conform_fixture *b, const char *id)
-{
-    struct claim q = want(b, 10);
-    q = claim_as(b, q);
-    TRUE(q.n > 0);
-    for (size_t i = 0; i < q.n; i++) {
-        const char *it = arena_printf(&b->a, "%.*s", BYTES_ARG(q.calls[i].spec.id));
-        OK(finish(b, q.token, it, strcmp(it, id) == 0 ? END_RESULT : END_RELEASE), &b->err);
-    }
-}
-
 WORKFLOW_CASE(a_run_joins_its_children)
 {
     struct pass p = pass_of_new(b, "x");
@@ -404,11 +392,7 @@ WORKFLOW_CASE(a_restart_keeps_unread_signals)
     struct pass p = pass_of_new(b, "x");
     step_ok(&p, 1, "a", "1");
     OK(signal_to(b, "x", "go", "5", NULL), &b->op.err);
-    struct workflow_op q = { .what = WORKFLOW_RESTART, .input = { PAWL_JSON, BYTES("{\"n\":2}") } };
-    struct op op = { .kind = OP_FEATURE,
-                     .feature = {
-                         .of = &feature_workflow, .ctx = &q, .token = p.token, .seq = p.seq } };
-    OK(one(b, &op), &op.err);
+    restart(&p, "{\"n\":2}");
     STATE_IS(b, "x", PAWL_PROCESSING);
     struct pass r = pass_begin(b);
     struct workflow_journal j = journal_read(b, p.seq);

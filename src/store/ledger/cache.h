@@ -297,6 +297,10 @@ MUST_USE enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, 
  * has filled in its place. BROKEN if the row is damaged. */
 MUST_USE enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int row,
                                          int at, struct led_call *it, struct pawl_err *err);
+/* Is one of these calls, which were read as held by a lease, somewhere else by now? What is known
+ * of them stays as it is. */
+MUST_USE enum pawl_status led_calls_left(struct ledger *c, const int64_t *seqs, size_t n, bool *out,
+                                         struct pawl_err *err);
 /* led_calls_load() of one call. *out NULL: no call and no tombstone has this number. */
 MUST_USE enum pawl_status led_call_get(struct ledger *c, int64_t seq, struct led_call **out,
                                        struct pawl_err *err);
@@ -690,6 +694,9 @@ MUST_USE enum pawl_status led_state(struct ledger *c, const struct led_call *it,
                                     enum pawl_state *out, struct pawl_err *err);
 /* For readers, whose lanes are read: is it a flow that no lease holds and that has not ended? */
 bool led_flow_waits(const struct ledger *c, const struct led_call *it);
+/* For readers: is the first call of the key, which no lease holds, a flow, so that it has begun? */
+MUST_USE enum pawl_status led_flow_heads(struct ledger *c, const struct led_key *k, bool *out,
+                                         struct pawl_err *err);
 /* For readers: read the lanes of these calls, and what flows among them wait for. */
 MUST_USE enum pawl_status led_flows_look(struct ledger *c, struct led_call *const *v, size_t n,
                                          struct pawl_err *err);

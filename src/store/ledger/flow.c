@@ -34,6 +34,17 @@ enum pawl_status led_state(struct ledger *c, const struct led_call *it, enum paw
 
 /* ---- For readers ----------------------------------------------------------------------------- */
 
+enum pawl_status led_flow_heads(struct ledger *c, const struct led_key *k, bool *out,
+                                struct pawl_err *err)
+{
+    struct led_call *it = NULL;
+    *out = false;
+    if (!c->flows || k->turn != KEY_OFFERED)
+        return PAWL_OK;
+    enum pawl_status st = led_call_get(c, k->head, &it, err);
+    return st == PAWL_OK && it && it->now.place == AT_READY ? led_flow(c, it, out, err) : st;
+}
+
 bool led_flow_waits(const struct ledger *c, const struct led_call *it)
 {
     const struct led_lane *lane = led_lane_at(c, it->now.lane);
@@ -447,6 +458,7 @@ enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_c
         st = led_call_get(d, seq, &it, err);
     if (st != PAWL_OK || !it)
         return st;
+    bool late = it->now.counts.redrives && it->spec.run_until_us <= d->now_us;
     *out = (struct feature_call){ .seq = seq,
                                   .id = it->spec.id,
                                   .key = it->spec.key,
@@ -454,7 +466,7 @@ enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_c
                                   .held = it->now.place == AT_HELD,
                                   .gone = it->now.place == AT_GONE,
                                   .run_at_us = it->now.run_at_us,
-                                  .run_until_us = it->spec.run_until_us };
+                                  .run_until_us = late ? 0 : it->spec.run_until_us };
     if (!out->gone)
         st = led_lane(d, it->now.lane, &lane, err);
     if (st == PAWL_OK && lane) {
@@ -469,14 +481,26 @@ enum pawl_status feature_call_spec(struct ledger *d, int64_t seq, struct call_sp
                                    struct pawl_err *err)
 {
     struct led_call *it;
+    const struct led_lane *lane;
     enum pawl_status st = led_call_get(d, seq, &it, err);
     if (st == PAWL_OK && (!it || it->now.place == AT_GONE))
         return led_again(d, "a call", err);
     if (st == PAWL_OK)
         st = led_payloads_load(d, &it, 1, err);
     if (st == PAWL_OK)
-        *out = it->spec;
-    return st;
+        st = led_lane(d, it->now.lane, &lane, err);
+    if (st != PAWL_OK)
+        return st;
+    *out = it->spec;
+    out->queue = lane->names.queue;
+    out->type = lane->names.type;
+    out->needs = lane->names.needs;
+    out->n_needs = lane->names.n_needs;
+    if (lane->flow) {
+        out->needs = needs_without_steps(&d->scratch, lane->names.needs, lane->names.n_needs);
+        out->n_needs--;
+    }
+    return d->scratch.failed ? err_no_memory(err, "a call") : PAWL_OK;
 }
 
 enum pawl_status feature_call_named(struct ledger *d, struct bytes id, struct feature_call *out,

@@ -490,6 +490,20 @@ enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, size_t n,
     return st == PAWL_OK && left ? gone_load(c, want, left, err) : st;
 }
 
+enum pawl_status led_calls_left(struct ledger *c, const int64_t *seqs, size_t n, bool *out,
+                                struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    *out = false;
+    led_ints(c, &p, seqs, n);
+    enum pawl_status st = led_query(c, SQL_CALL_READ, &p, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++)
+        *out = *out || !led_null(r, i, READ_READY) || !led_null(r, i, READ_LINE) ||
+               !led_null(r, i, READ_OUTCOME);
+    return st;
+}
+
 enum pawl_status led_call_get(struct ledger *c, int64_t seq, struct led_call **out,
                               struct pawl_err *err)
 {
@@ -696,6 +710,8 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
     bool runs = false; /* has the first call of the key begun? */
     if (st == PAWL_OK && k->held)
         st = led_head_begun(c, k, &runs, err);
+    else if (st == PAWL_OK)
+        st = led_flow_heads(c, k, &runs, err);
     out->position = k->held - runs + k->waiting + k->note_waiting + k->seen_waiting - newer;
     /* Elsewhere the line and the key may have been read at different times. */
     if (st == PAWL_OK && out->position < 1 && (c->reading || c->db->one_writer))

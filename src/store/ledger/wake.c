@@ -19,6 +19,19 @@ static bool is_later(const struct ledger *c, const struct led_call *it)
     return it && it->now.state == PAWL_PENDING && it->now.run_at_us > c->now_us;
 }
 
+/* These calls were known before, and held by a lease. Whoever wakes has locked what lets them wait
+ * since then: the transaction that had locked it may have let one wait. Then nothing would be
+ * written here, and nothing found changed, so it is asked for. */
+static enum pawl_status held_still(struct ledger *c, const int64_t *seqs, size_t n,
+                                   struct pawl_err *err)
+{
+    bool left = false;
+    enum pawl_status st = PAWL_OK;
+    if (n && !c->db->one_writer)
+        st = led_calls_left(c, seqs, n, &left, err);
+    return st == PAWL_OK && left ? led_again(c, "a call that waits now", err) : st;
+}
+
 /* Lock the keys of these calls, as far as no other transaction has locked them. */
 static enum pawl_status keys_try(struct ledger *c, const struct wake *q, struct pawl_err *err)
 {
@@ -64,7 +77,18 @@ static enum pawl_status wake_one(struct ledger *c, struct led_call *it, struct p
 enum pawl_status led_wake(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     const struct wake *q = &op->wake;
+    int64_t *held = arena_alloc(&c->scratch, (q->n + 1) * sizeof *held);
+    size_t n_held = 0;
+    if (!held)
+        return err_no_memory(err, "a wake");
+    for (size_t i = 0; i < q->n; i++) {
+        const struct led_call *it = led_call_find(c, q->seqs[i]);
+        if (it && !it->partial && it->was.place == AT_HELD && it->now.place == AT_HELD)
+            held[n_held++] = q->seqs[i];
+    }
     enum pawl_status st = led_calls_load(c, q->seqs, q->n, err);
+    if (st == PAWL_OK)
+        st = held_still(c, held, n_held, err);
     if (st == PAWL_OK)
         st = keys_try(c, q, err);
     for (size_t i = 0; i < q->n && st == PAWL_OK; i++) {
