@@ -131,7 +131,8 @@ struct step_row step_read(const struct led_rows *rows, int i);
 /* Write the row as it is. */
 MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_row *s,
                                    struct pawl_err *err);
-/* How often the name was used by steps of the run so far. */
+/* How often the name was used by steps of the run so far, with those that this transaction plans.
+ */
 MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name,
                                     int64_t *out_nth, struct pawl_err *err);
 

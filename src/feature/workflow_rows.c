@@ -408,7 +408,7 @@ enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name, i
     struct led_rows *rows;
     int64_t last = 0;
     for (const struct step_row *s = r->steps_read; s; s = s->next)
-        if (s->stored && s->nth > last && bytes_eq(s->name, name))
+        if (s->nth > last && bytes_eq(s->name, name))
             last = s->nth;
     *out = last;
     if (!r->stored || r->next_no == 1)

@@ -26,6 +26,27 @@ WORKFLOW_CASE(a_stored_step_is_answered_as_it_was_stored)
     STATE_IS(b, "x", PAWL_COMPLETED);
 }
 
+WORKFLOW_CASE(steps_of_one_name_that_are_stored_together_are_numbered)
+{
+    struct workflow_step v[3];
+    struct pass p = pass_of_new(b, "x");
+    for (int i = 0; i < 3; i++)
+        v[i] = (struct workflow_step){
+            .no = i + 1, .name = BYTES("a"), .kind = STEP_RUN, .says = SAYS_RESULT
+        };
+    OK(pass_steps(&p, v, 3), &b->op.err);
+    EQ_TEXT(p.steps[1].stored_name, "a#2");
+    for (int i = 0; i < 3; i++)
+        v[i].no = i + 3;
+    OK(pass_steps(&p, v, 3), &b->op.err); /* the first of them is stored */
+    EQ_STR(journal_of(b, p.seq), "1 a run completed \n"
+                                 "2 a#2 run completed \n"
+                                 "3 a#3 run completed \n"
+                                 "4 a#4 run completed \n"
+                                 "5 a#5 run completed ");
+    end_pass(&p, END_RESULT);
+}
+
 WORKFLOW_CASE(a_pass_that_is_cut_off_goes_on_elsewhere)
 {
     struct pass p = pass_of_new(b, "x");
