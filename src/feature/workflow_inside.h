@@ -53,6 +53,13 @@ struct step_row {
     bool written; /* a change of it may be buffered */
 };
 
+/* How often stored steps of a run used a name. */
+struct step_use {
+    struct step_use *next; /* of the run, in no order */
+    struct bytes name;     /* borrowed from an operation of the transaction */
+    int64_t nth;           /* the last; 0: it was not used */
+};
+
 /* A row of `workflow`, and whether there is one. */
 struct run {
     struct run *same; /* of the bucket */
@@ -77,6 +84,7 @@ struct run {
     int64_t wait_us;   /* when what it waits for ends; 0: never */
     /* In this transaction: */
     struct step_row *steps_read;
+    struct step_use *uses;             /* read */
     bool let_go;                       /* its pass suspended it, so its leaving is no cut */
     bool knows;                        /* its pass undoes, so no step of it is in doubt */
     bool undoes;                       /* flow_end() decided that it has to undo */
@@ -131,6 +139,13 @@ struct step_row step_read(const struct led_rows *rows, int i);
 /* Write the row as it is. */
 MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_row *s,
                                    struct pawl_err *err);
+struct name_ref {
+    struct run *run;
+    struct bytes name;
+};
+/* Read how often these names were used, unless the transaction knows: for step_uses(). */
+MUST_USE enum pawl_status uses_load(struct ledger *d, const struct name_ref *v, size_t n,
+                                    struct pawl_err *err);
 /* How often the name was used by steps of the run so far, with those that this transaction plans.
  */
 MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name,
