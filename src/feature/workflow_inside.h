@@ -134,8 +134,9 @@ struct step_row *step_at(struct run *r, int64_t no);
 /* The step with this stored name; *out NULL: there is none. */
 MUST_USE enum pawl_status step_by_name(struct ledger *d, struct run *r, struct bytes name,
                                        struct step_row **out, struct pawl_err *err);
-/* A row of an answer with the columns of step_find, without its seq. */
-struct step_row step_read(const struct led_rows *rows, int i);
+/* A row of an answer with the columns of step_find, without its seq; the column `first` is its seq.
+ */
+struct step_row step_read(const struct led_rows *rows, int i, int first);
 /* Write the row as it is. */
 MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_row *s,
                                    struct pawl_err *err);
@@ -219,6 +220,7 @@ struct journal_look {
     int64_t seq, from_no, have_rev;
     size_t len_max;
     struct workflow_journal *out; /* zeroed */
+    bool more;                    /* it is more than one statement may read */
 };
 /* For store_look(): read a journal; `ctx` is a struct journal_look. */
 MUST_USE enum pawl_status workflow_journal_look(struct ledger *d, void *ctx, struct pawl_err *err);

@@ -284,23 +284,24 @@ static void step_check(const struct step_row *s)
     CHECK(s->awaits >= 0 && s->attempts >= 0 && s->undos >= 0);
 }
 
-struct step_row step_read(const struct led_rows *rows, int i)
+struct step_row step_read(const struct led_rows *rows, int i, int first)
 {
     struct step_row s = {
-        .no = led_get_int(rows, i, S_NO),
-        .name = led_get(rows, i, S_NAME),
-        .nth = led_get_int(rows, i, S_NTH),
-        .kind = (enum step_kind)led_get_int(rows, i, S_KIND),
-        .status = (enum step_status)led_get_int(rows, i, S_STATUS),
-        .result = { (enum pawl_form)led_get_int(rows, i, S_FORM), led_get(rows, i, S_RESULT) },
-        .error = led_get(rows, i, S_ERROR),
-        .attempts = led_get_int(rows, i, S_ATTEMPTS),
-        .undos = led_get_int(rows, i, S_UNDOS),
-        .until_us = led_get_int(rows, i, S_UNTIL),
-        .awaits = led_get_int(rows, i, S_AWAITS),
-        .node = led_get(rows, i, S_NODE),
-        .started_us = led_get_int(rows, i, S_STARTED_AT),
-        .completed_us = led_get_int(rows, i, S_COMPLETED_AT),
+        .no = led_get_int(rows, i, first + S_NO),
+        .name = led_get(rows, i, first + S_NAME),
+        .nth = led_get_int(rows, i, first + S_NTH),
+        .kind = (enum step_kind)led_get_int(rows, i, first + S_KIND),
+        .status = (enum step_status)led_get_int(rows, i, first + S_STATUS),
+        .result = { (enum pawl_form)led_get_int(rows, i, first + S_FORM),
+                    led_get(rows, i, first + S_RESULT) },
+        .error = led_get(rows, i, first + S_ERROR),
+        .attempts = led_get_int(rows, i, first + S_ATTEMPTS),
+        .undos = led_get_int(rows, i, first + S_UNDOS),
+        .until_us = led_get_int(rows, i, first + S_UNTIL),
+        .awaits = led_get_int(rows, i, first + S_AWAITS),
+        .node = led_get(rows, i, first + S_NODE),
+        .started_us = led_get_int(rows, i, first + S_STARTED_AT),
+        .completed_us = led_get_int(rows, i, first + S_COMPLETED_AT),
         .stored = true,
     };
     step_check(&s);
@@ -331,7 +332,7 @@ static enum pawl_status steps_take(struct ledger *d, const struct led_rows *rows
 {
     for (int i = 0; i < rows->n; i++) {
         struct run *r = run_find(d, led_get_int(rows, i, S_SEQ));
-        struct step_row s = step_read(rows, i);
+        struct step_row s = step_read(rows, i, 0);
         CHECK(r);
         if (!step_at(r, s.no) && !step_enter(d, r, &s))
             return err_no_memory(err, "steps");

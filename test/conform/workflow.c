@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
+
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 WORKFLOW_CASE(a_stored_step_is_answered_as_it_was_stored)
@@ -44,6 +46,44 @@ WORKFLOW_CASE(steps_of_one_name_that_are_stored_together_are_numbered)
                                  "3 a#3 run completed \n"
                                  "4 a#4 run completed \n"
                                  "5 a#5 run completed ");
+    end_pass(&p, END_RESULT);
+}
+
+static struct workflow_journal journal_from(struct pass *p, int64_t no, int64_t have_rev)
+{
+    struct conform_fixture *b = p->b;
+    struct workflow_journal j;
+    OK(workflow_journal_read(b->s, &b->a, p->seq, no, STEPS_LEN_MAX, have_rev, &j, &b->err),
+       &b->err);
+    EQ_INT(j.seq, p->seq);
+    return j;
+}
+
+/* What one statement reads has an edge: some hundred steps, some 64 KiB. */
+WORKFLOW_CASE(a_journal_is_read_whatever_its_size)
+{
+    static char big[40002];
+    struct pass p = pass_of_new(b, "x");
+    memset(big, '7', sizeof big - 1);
+    for (int64_t no = 1; no <= 105; no++) {
+        step_ok(&p, no, "a", no == 105 ? "false" : "true");
+        struct workflow_journal j = journal_from(&p, 1, 0);
+        EQ_UINT(j.n, (size_t)no);
+        EQ_INT(j.next_no, no + 1);
+        EQ_INT(j.next, 0);
+        EQ_INT(j.v[no - 1].no, no);
+    }
+    struct workflow_journal j = journal_from(&p, 104, 0);
+    EQ_UINT(j.n, 2);
+    EQ_TEXT(j.v[1].name, "a#105");
+    EQ_TEXT(j.v[1].result.bytes, "false");
+    EQ_UINT(journal_from(&p, 1, j.rev).n, 0); /* it is known */
+    for (int64_t no = 106; no <= 107; no++) {
+        step_ok(&p, no, "big", big);
+        j = journal_from(&p, 100, 0);
+        EQ_UINT(j.n, (size_t)no - 99);
+        EQ_TEXT(j.v[no - 100].result.bytes, big);
+    }
     end_pass(&p, END_RESULT);
 }
 
