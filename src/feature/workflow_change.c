@@ -119,6 +119,8 @@ static enum pawl_status forget_from(struct ledger *d, struct run *r, int64_t no,
     enum pawl_status st = feature_run(d, SQL_STEP_FORGET, &p, NULL, err);
     if (st == PAWL_OK && unread)
         st = feature_run(d, SQL_SIGNAL_UNUSE, &p, &again, err);
+    if (st == PAWL_OK)
+        st = steps_len(d, r->seq, no, &r->bytes, err);
     r->steps_read = NULL;
     r->uses = NULL;
     r->unread += again;
@@ -248,7 +250,6 @@ enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_e
         return PAWL_OK;
     }
     r->flags = (r->flags & ~RUN_CUT) | RUN_HAS_INPUT;
-    r->bytes = 0;
     r->waits = r->wait_us = 0;
     r->let_go = true;
     r->pass = BYTES_NONE;

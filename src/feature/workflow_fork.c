@@ -62,6 +62,8 @@ static enum pawl_status run_copy(struct ledger *d, const struct run *r, int64_t 
     if (st != PAWL_OK)
         return st;
     st = run_new(d, to, r->name, err);
+    if (st == PAWL_OK)
+        st = steps_len(d, seq, no, &to->bytes, err);
     if (st != PAWL_OK)
         return st;
     to->flags = RUN_BEGUN;

@@ -18,6 +18,8 @@
 #define RUN_BUCKETS 256
 /* Columns of workflow_lock. */
 #define RUN_COLUMNS 24
+/* Steps that one statement reads. */
+#define STEPS_PAGE 1000
 
 enum run_flag {
     RUN_CUT = 1,       /* its last pass ended without a word: a step may have happened */
@@ -137,6 +139,9 @@ MUST_USE enum pawl_status step_by_name(struct ledger *d, struct run *r, struct b
 /* A row of an answer with the columns of step_find, without its seq; the column `first` is its seq.
  */
 struct step_row step_read(const struct led_rows *rows, int i, int first);
+/* How long the results of its steps before this one are, in all. */
+MUST_USE enum pawl_status steps_len(struct ledger *d, int64_t seq, int64_t before_no, int64_t *out,
+                                    struct pawl_err *err);
 /* Write the row as it is. */
 MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_row *s,
                                    struct pawl_err *err);

@@ -7,8 +7,6 @@
 
 #include "base/limits.h"
 
-/* Steps that one statement reads. */
-#define PAGE 1000
 /* A journal that one statement may read as a whole: each row repeats what the run itself has. */
 #define SMALL_STEPS 100
 #define SMALL_LEN (64 << 10)
@@ -44,10 +42,10 @@ static enum pawl_status page_fits(struct ledger *d, const struct journal_look *q
     size_t len = 0;
     led_int(&p, q->seq);
     led_int(&p, from_no);
-    led_int(&p, PAGE);
+    led_int(&p, STEPS_PAGE);
     enum pawl_status st = feature_query(d, SQL_STEP_LENGTHS, &p, &rows, err);
     *out_n = 0;
-    *out_more = st == PAWL_OK && rows->n == PAGE;
+    *out_more = st == PAWL_OK && rows->n == STEPS_PAGE;
     for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
         len += (size_t)led_get_int(rows, i, 1);
         if (len > left && (i || left < q->len_max)) {

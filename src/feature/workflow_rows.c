@@ -463,6 +463,31 @@ enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name, i
     return st;
 }
 
+enum pawl_status steps_len(struct ledger *d, int64_t seq, int64_t before_no, int64_t *out,
+                           struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    int64_t from_no = 1;
+    bool more = before_no > from_no;
+    *out = 0;
+    while (more && st == PAWL_OK) {
+        struct led_params p = { 0 };
+        struct led_rows *rows;
+        led_int(&p, seq);
+        led_int(&p, from_no);
+        led_int(&p, STEPS_PAGE);
+        st = feature_query(d, SQL_STEP_LENGTHS, &p, &rows, err);
+        more = st == PAWL_OK && rows->n == STEPS_PAGE;
+        for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
+            from_no = led_get_int(rows, i, 0) + 1;
+            if (from_no > before_no)
+                return PAWL_OK;
+            *out += led_get_int(rows, i, 1);
+        }
+    }
+    return st;
+}
+
 enum pawl_status step_put(struct ledger *d, struct run *r, struct step_row *s, struct pawl_err *err)
 {
     const union feature_value add[] = {

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "sql_names.h"
+#include "store/feature.h"
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
@@ -505,6 +507,51 @@ WORKFLOW_CASE(a_fork_has_the_steps_before_and_never_undoes_them)
     EQ_TEXT(q.steps[0].result_out.bytes, "[\"x.ship#1\"]");
     end_pass(&q, END_RESULT);
     STATE_IS(b, "y", PAWL_COMPLETED);
+}
+
+static enum pawl_status bytes_look(struct ledger *d, void *ctx, struct pawl_err *err)
+{
+    int64_t *n = ctx;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    led_ints(d, &p, n, 1);
+    enum pawl_status st = feature_query(d, SQL_WORKFLOW_READ, &p, &rows, err);
+    *n = st == PAWL_OK && rows->n == 1 ? led_get_int(rows, 0, 6) : -1;
+    return st;
+}
+
+/* How long the results of a run are, as its row says. */
+static int64_t bytes_of_run(struct conform_fixture *b, int64_t seq)
+{
+    int64_t n = seq;
+    OK(store_look(b->s, LOOK_ALONE, bytes_look, &n, &b->err), &b->err);
+    return n;
+}
+
+/* The limit of all results of a run counts what it has, not what was forgotten. */
+WORKFLOW_CASE(results_are_counted_in_forks_and_after_a_retry)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_ok(&p, 1, "a", "\"12345678\"");
+    step_ok(&p, 2, "b", "\"1234\"");
+    step_ok(&p, 3, "c", "\"12\"");
+    EQ_INT(bytes_of_run(b, p.seq), 10 + 6 + 4);
+    end_pass(&p, END_REFUSE);
+    struct pass undoes = pass_begin(b);
+    end_pass(&undoes, END_RESULT);
+    STATE_IS(b, "x", PAWL_FAILED);
+    OK(change(b, (struct workflow_op){ .what = WORKFLOW_FORK,
+                                       .id = BYTES("x"),
+                                       .from = BYTES("c"),
+                                       .fork_id = BYTES("y") }),
+       &b->op.err);
+    struct pass fork = pass_begin(b);
+    EQ_TEXT(fork.id, "y");
+    EQ_INT(bytes_of_run(b, fork.seq), 10 + 6);
+    OK(change(b,
+              (struct workflow_op){ .what = WORKFLOW_RETRY, .id = BYTES("x"), .from = BYTES("b") }),
+       &b->op.err);
+    EQ_INT(bytes_of_run(b, p.seq), 10);
 }
 
 /* ---- Answers that are lost ------------------------------------------------------------------- */
