@@ -19,6 +19,20 @@ each SELECT seq, rev, generation, version, next_no, steps, bytes, waits, wait_si
        pass, wait_at, form, input
 FROM pawl.workflow WHERE seq = $1:int[];
 
+-- name: workflow_journal
+-- in:   seq bigint, from no bigint, max bytes bigint, max steps bigint, known rev bigint
+-- out:  as workflow_lock, then the columns of step_find but the first: a row for each step, or one whose no is null.
+--       Without steps when there may be more than the maxima allow, or when rev is the known one.
+-- why:  One statement instead of a transaction, for nearly every journal.
+SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.waits, w.wait_signals, w.deadline,
+       w.next_signal, w.unread, w.flags, w.undoing_at, w.reason, w.error, w.compensation, w.undone, w.last_done_at,
+       w.created_at, w.name, w.shown, w.pass, w.wait_at,
+       s.no, s.name, s.nth, s.kind, s.status, s.form, s.result, s.error, s.attempts, s.undos, s.until_at, s.awaits,
+       s.node, s.started_at, s.completed_at
+FROM pawl.workflow w LEFT JOIN pawl.step s
+  ON s.seq = w.seq AND s.no >= $2:int AND w.bytes <= $3:int AND w.next_no <= $2:int + $4:int AND w.rev <> $5:int
+WHERE w.seq = $1:int ORDER BY s.no;
+
 -- name: workflow_add
 -- why:  A signal and the first step may both make the row: then none is added, and the group is repeated.
 INSERT ONCE INTO pawl.workflow (seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline,

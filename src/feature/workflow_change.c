@@ -124,6 +124,7 @@ static enum pawl_status forget_from(struct ledger *d, struct run *r, int64_t no,
     if (st == PAWL_OK && unread)
         st = steps_len(d, r->seq, &r->bytes, err);
     r->steps_read = NULL;
+    r->uses = NULL;
     r->unread += again;
     r->next_no = MIN(r->next_no, no);
     r->steps = MIN(r->steps, no - 1);

@@ -18,6 +18,8 @@
 #define RUN_BUCKETS 256
 /* Columns of workflow_lock. */
 #define RUN_COLUMNS 24
+/* Steps that one statement reads. */
+#define STEPS_PAGE 1000
 
 enum run_flag {
     RUN_CUT = 1,       /* its last pass ended without a word: a step may have happened */
@@ -54,6 +56,13 @@ struct step_row {
     bool written; /* a change of it may be buffered */
 };
 
+/* How often stored steps of a run used a name. */
+struct step_use {
+    struct step_use *next; /* of the run, in no order */
+    struct bytes name;     /* borrowed from an operation of the transaction */
+    int64_t nth;           /* the last; 0: it was not used */
+};
+
 /* A row of `workflow`, and whether there is one. */
 struct run {
     struct run *same; /* of the bucket */
@@ -78,6 +87,7 @@ struct run {
     int64_t wait_us;   /* when what it waits for ends; 0: never */
     /* In this transaction: */
     struct step_row *steps_read;
+    struct step_use *uses;             /* read */
     bool let_go;                       /* its pass suspended it, so its leaving is no cut */
     bool knows;                        /* its pass undoes, so no step of it is in doubt */
     bool undoes;                       /* flow_end() decided that it has to undo */
@@ -127,12 +137,21 @@ struct step_row *step_at(struct run *r, int64_t no);
 /* The step with this stored name; *out NULL: there is none. */
 MUST_USE enum pawl_status step_by_name(struct ledger *d, struct run *r, struct bytes name,
                                        struct step_row **out, struct pawl_err *err);
-/* A row of an answer with the columns of step_find, without its seq. */
-struct step_row step_read(const struct led_rows *rows, int i);
+/* A row of an answer with the columns of step_find, without its seq; the column `first` is its seq.
+ */
+struct step_row step_read(const struct led_rows *rows, int i, int first);
 /* Write the row as it is. */
 MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_row *s,
                                    struct pawl_err *err);
-/* How often the name was used by steps of the run so far. */
+struct name_ref {
+    struct run *run;
+    struct bytes name;
+};
+/* Read how often these names were used, unless the transaction knows: for step_uses(). */
+MUST_USE enum pawl_status uses_load(struct ledger *d, const struct name_ref *v, size_t n,
+                                    struct pawl_err *err);
+/* How often the name was used by steps of the run so far, with those that this transaction plans.
+ */
 MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name,
                                     int64_t *out_nth, struct pawl_err *err);
 
@@ -215,6 +234,7 @@ struct journal_look {
     int64_t seq, from_no, have_rev;
     size_t len_max;
     struct workflow_journal *out; /* zeroed */
+    bool more;                    /* it is more than one statement may read */
 };
 /* For store_look(): read a journal; `ctx` is a struct journal_look. */
 MUST_USE enum pawl_status workflow_journal_look(struct ledger *d, void *ctx, struct pawl_err *err);

@@ -361,7 +361,7 @@ static enum pawl_status published_read(struct ledger *d, struct one *o, struct p
 static enum pawl_status steps_look(struct ledger *d, struct one *o, struct pawl_err *err)
 {
     struct workflow_journal j = { 0 };
-    struct journal_look look = { o->l.a, o->l.rows[0].seq, 1, 0, o->len_max, &j };
+    struct journal_look look = { o->l.a, o->l.rows[0].seq, 1, 0, o->len_max, &j, false };
     enum pawl_status st = workflow_journal_look(d, &look, err);
     o->out->steps = j.v;
     o->out->n_steps = j.n;

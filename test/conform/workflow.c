@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
+#include "sql_names.h"
+#include "store/feature.h"
+
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 WORKFLOW_CASE(a_stored_step_is_answered_as_it_was_stored)
@@ -24,6 +28,65 @@ WORKFLOW_CASE(a_stored_step_is_answered_as_it_was_stored)
                                  "3 mail run completed ");
     end_pass(&p, END_RESULT);
     STATE_IS(b, "x", PAWL_COMPLETED);
+}
+
+WORKFLOW_CASE(steps_of_one_name_that_are_stored_together_are_numbered)
+{
+    struct workflow_step v[3];
+    struct pass p = pass_of_new(b, "x");
+    for (int i = 0; i < 3; i++)
+        v[i] = (struct workflow_step){
+            .no = i + 1, .name = BYTES("a"), .kind = STEP_RUN, .says = SAYS_RESULT
+        };
+    OK(pass_steps(&p, v, 3), &b->op.err);
+    EQ_TEXT(p.steps[1].stored_name, "a#2");
+    for (int i = 0; i < 3; i++)
+        v[i].no = i + 3;
+    OK(pass_steps(&p, v, 3), &b->op.err); /* the first of them is stored */
+    EQ_STR(journal_of(b, p.seq), "1 a run completed \n"
+                                 "2 a#2 run completed \n"
+                                 "3 a#3 run completed \n"
+                                 "4 a#4 run completed \n"
+                                 "5 a#5 run completed ");
+    end_pass(&p, END_RESULT);
+}
+
+static struct workflow_journal journal_from(struct pass *p, int64_t no, int64_t have_rev)
+{
+    struct conform_fixture *b = p->b;
+    struct workflow_journal j;
+    OK(workflow_journal_read(b->s, &b->a, p->seq, no, STEPS_LEN_MAX, have_rev, &j, &b->err),
+       &b->err);
+    EQ_INT(j.seq, p->seq);
+    return j;
+}
+
+/* What one statement reads has an edge: some hundred steps, some 64 KiB. */
+WORKFLOW_CASE(a_journal_is_read_whatever_its_size)
+{
+    static char big[40002];
+    struct pass p = pass_of_new(b, "x");
+    memset(big, '7', sizeof big - 1);
+    for (int64_t no = 1; no <= 105; no++) {
+        step_ok(&p, no, "a", no == 105 ? "false" : "true");
+        struct workflow_journal j = journal_from(&p, 1, 0);
+        EQ_UINT(j.n, (size_t)no);
+        EQ_INT(j.next_no, no + 1);
+        EQ_INT(j.next, 0);
+        EQ_INT(j.v[no - 1].no, no);
+    }
+    struct workflow_journal j = journal_from(&p, 104, 0);
+    EQ_UINT(j.n, 2);
+    EQ_TEXT(j.v[1].name, "a#105");
+    EQ_TEXT(j.v[1].result.bytes, "false");
+    EQ_UINT(journal_from(&p, 1, j.rev).n, 0); /* it is known */
+    for (int64_t no = 106; no <= 107; no++) {
+        step_ok(&p, no, "big", big);
+        j = journal_from(&p, 100, 0);
+        EQ_UINT(j.n, (size_t)no - 99);
+        EQ_TEXT(j.v[no - 100].result.bytes, big);
+    }
+    end_pass(&p, END_RESULT);
 }
 
 WORKFLOW_CASE(a_pass_that_is_cut_off_goes_on_elsewhere)
@@ -428,6 +491,51 @@ WORKFLOW_CASE(a_fork_has_the_steps_before_and_never_undoes_them)
     EQ_TEXT(q.steps[0].result_out.bytes, "[\"x.ship#1\"]");
     end_pass(&q, END_RESULT);
     STATE_IS(b, "y", PAWL_COMPLETED);
+}
+
+static enum pawl_status bytes_look(struct ledger *d, void *ctx, struct pawl_err *err)
+{
+    int64_t *n = ctx;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    led_ints(d, &p, n, 1);
+    enum pawl_status st = feature_query(d, SQL_WORKFLOW_READ, &p, &rows, err);
+    *n = st == PAWL_OK && rows->n == 1 ? led_get_int(rows, 0, 6) : -1;
+    return st;
+}
+
+/* How long the results of a run are, as its row says. */
+static int64_t bytes_of_run(struct conform_fixture *b, int64_t seq)
+{
+    int64_t n = seq;
+    OK(store_look(b->s, LOOK_ALONE, bytes_look, &n, &b->err), &b->err);
+    return n;
+}
+
+/* The limit of all results of a run counts what it has, not what was forgotten. */
+WORKFLOW_CASE(results_are_counted_in_forks_and_after_a_retry)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_ok(&p, 1, "a", "\"12345678\"");
+    step_ok(&p, 2, "b", "\"1234\"");
+    step_ok(&p, 3, "c", "\"12\"");
+    EQ_INT(bytes_of_run(b, p.seq), 10 + 6 + 4);
+    end_pass(&p, END_REFUSE);
+    struct pass undoes = pass_begin(b);
+    end_pass(&undoes, END_RESULT);
+    STATE_IS(b, "x", PAWL_FAILED);
+    OK(change(b, (struct workflow_op){ .what = WORKFLOW_FORK,
+                                       .id = BYTES("x"),
+                                       .from = BYTES("c"),
+                                       .fork_id = BYTES("y") }),
+       &b->op.err);
+    struct pass fork = pass_begin(b);
+    EQ_TEXT(fork.id, "y");
+    EQ_INT(bytes_of_run(b, fork.seq), 10 + 6);
+    OK(change(b,
+              (struct workflow_op){ .what = WORKFLOW_RETRY, .id = BYTES("x"), .from = BYTES("b") }),
+       &b->op.err);
+    EQ_INT(bytes_of_run(b, p.seq), 10);
 }
 
 /* ---- Answers that are lost ------------------------------------------------------------------- */

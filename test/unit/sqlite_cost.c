@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "feature/all.h"
+#include "feature/workflow.h"
 #include "flow.h"
 #include "lite.h"
 #include "own_world.h"
@@ -281,4 +282,72 @@ TEST(a_call_costs_the_same_with_features)
         EQ_INT(call_steps(i, NULL), plain);
         EQ_INT(call_steps(i, "k"), keyed);
     }
+}
+
+/* ---- Children -------------------------------------------------------------------------------- */
+
+#define CHILDREN 1000
+
+static void say_steps(struct lite_fixture *r, const struct claim *q, struct workflow_step *v,
+                      size_t n)
+{
+    struct workflow_op w = { .what = WORKFLOW_STEPS,
+                             .steps = { .v = v, .n = n, .node = BYTES("n") } };
+    struct op op = {
+        .kind = OP_FEATURE,
+        .feature = { .of = &feature_workflow, .ctx = &w, .token = q->token, .seq = q->calls[0].seq }
+    };
+    OK(lite_one(r, &op), &op.err);
+}
+
+/* Steps of the statements with which a run waits for n children. */
+static int64_t join_steps(int n)
+{
+    static struct workflow_step v[CHILDREN];
+    static struct bytes ids[CHILDREN];
+    struct lite_fixture r;
+    struct call_spec child;
+    char url[40];
+    struct store_conf conf = { .url = url, .retention_us = 100 * SEC_US };
+    snprintf(url, sizeof url, "sqlite:join%d.db", n);
+    lite_fixture_open(&r, url, NULL);
+    store_end(&r.s);
+    conf.features = features_all(&conf.n_features);
+    OK(store_open(&conf, &r.s, &r.err), &r.err);
+    lite_accept_n(&r, "parent", 1, 1, 0);
+    struct op op = lite_claim_of(&r, "parent", 1, 1);
+    EQ_INT(op.claim.n, 1);
+    call_spec_init(&child);
+    child.type = BYTES("child");
+    for (int i = 0; i < n; i++) {
+        v[i] = (struct workflow_step){
+            .no = i + 1, .name = BYTES("c"), .kind = STEP_CHILD, .says = SAYS_CHILD, .call = &child
+        };
+        ids[i] =
+            bytes_of(arena_printf(&r.a, "%.*s.c#%d", BYTES_ARG(op.claim.calls[0].spec.id), i + 1));
+    }
+    say_steps(&r, &op.claim, v, (size_t)n);
+    EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_child"), n);
+    steps(&r);
+    v[0] = (struct workflow_step){
+        .no = n + 1,
+        .name = BYTES("join"),
+        .kind = STEP_JOIN,
+        .says = SAYS_WAIT,
+        .wait = { .children = ids, .n_children = (size_t)n, .children_given = true }
+    };
+    say_steps(&r, &op.claim, v, 1);
+    int64_t cost = steps(&r);
+    EQ_INT(v[0].status, STEP_WAITING);
+    EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_child WHERE awaited > 0"), n);
+    lite_fixture_close(&r);
+    return cost;
+}
+
+/* Each child is found by its id, not among all children of the run. */
+TEST(a_join_costs_in_proportion_to_its_children)
+{
+    int64_t few = join_steps(CHILDREN / 10), many = join_steps(CHILDREN);
+    GT_INT(few, 0);
+    LT_INT(many, 20 * few); /* a hundred times, if each reads all of them */
 }
