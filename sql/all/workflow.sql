@@ -42,15 +42,6 @@ WHERE seq = $1:int[];
 -- in:   seq bigint[], form bigint[], input bytea[]
 each UPDATE pawl.workflow SET form = $2:int[], input = $3:bytes[] WHERE seq = $1:int[];
 
--- name: workflow_late
--- in:   now bigint, max int
--- out:  seq, deadline
-SELECT seq, deadline FROM pawl.workflow WHERE deadline <= $1:int ORDER BY deadline LIMIT $2:int;
-
--- name: workflow_next_late
--- out:  deadline
-SELECT deadline FROM pawl.workflow WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1;
-
 -- name: workflow_list
 -- in:   before seq bigint, max int
 -- out:  as workflow_lock, then id; of runs that have begun, newest first

@@ -52,8 +52,6 @@ static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *
         return workflow_retry(d, op, err);
     case WORKFLOW_RESTART:
         return workflow_restart(d, op, err);
-    case WORKFLOW_TIMEOUTS:
-        return workflow_timeouts(d, op, err);
     case WORKFLOW_FORK:
         return workflow_fork(d, op, err);
     case WORKFLOW_FORGET:

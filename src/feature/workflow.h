@@ -102,13 +102,12 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
 
 enum workflow_do {
     WORKFLOW_STEPS,
-    WORKFLOW_SIGNAL,   /* NOT_FOUND, GONE, STATE (ended), FULL, CONFLICT (the key had another value)
-                        */
-    WORKFLOW_CANCEL,   /* NOT_FOUND, GONE, STATE (ended, and nothing is left to undo) */
-    WORKFLOW_RETRY,    /* NOT_FOUND, GONE, STATE */
-    WORKFLOW_FORK,     /* NOT_FOUND, GONE, STATE, CONFLICT */
-    WORKFLOW_RESTART,  /* fenced: forget the steps, and begin again with `input` */
-    WORKFLOW_TIMEOUTS, /* cancel up to `max` runs whose run_timeout has passed */
+    WORKFLOW_SIGNAL,  /* NOT_FOUND, GONE, STATE (ended), FULL, CONFLICT (the key had another value)
+                       */
+    WORKFLOW_CANCEL,  /* NOT_FOUND, GONE, STATE (ended, and nothing is left to undo) */
+    WORKFLOW_RETRY,   /* NOT_FOUND, GONE, STATE */
+    WORKFLOW_FORK,    /* NOT_FOUND, GONE, STATE, CONFLICT */
+    WORKFLOW_RESTART, /* fenced: forget the steps, and begin again with `input` */
     WORKFLOW_FORGET, /* remove up to `max` consumed signals whose keys need not be known any more */
 };
 
@@ -129,16 +128,13 @@ struct workflow_op {
     struct bytes fork_id; /* FORK: of the new run; absent: a new one */
     /* RESTART */
     struct payload input;
-    int max; /* TIMEOUTS, FORGET */
+    int max; /* FORGET */
     /* answer */
     bool duplicate;        /* SIGNAL: the key was known; FORK: the run was there */
     bool started;          /* SIGNAL with `start`: the call is new */
     struct accepted *call; /* SIGNAL with `start`: the call */
     enum pawl_state state; /* of the run after it */
-    bool more;             /* TIMEOUTS, FORGET */
-    int64_t next_us;       /* TIMEOUTS without `more`: the next deadline; 0: none */
-    struct bytes *ids;     /* TIMEOUTS: of the runs */
-    size_t n_ids;
+    bool more;             /* FORGET */
     /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
     int64_t made_rev;
     struct bytes made_id;

@@ -142,7 +142,8 @@ void workflow_count_signal(void);
 void workflow_count_divergence(void);
 void workflow_count_compensation(void);
 
-/* Buffer a row, or if `again` write what is buffered first: one statement changes a row once. */
+/* Before a row is buffered: if a change of it may be (`again`), write what is buffered first,
+ * because one statement changes a row once. */
 MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err);
 
 #define I(x) ((union feature_value){ .i = (x) })
@@ -163,7 +164,6 @@ MUST_USE enum pawl_status workflow_inbox(struct ledger *d, const struct inbox_ro
 MUST_USE enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_err *err);
-MUST_USE enum pawl_status workflow_timeouts(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op,
                                                struct pawl_err *err);

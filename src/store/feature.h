@@ -169,12 +169,14 @@ union feature_value {
 enum feature_count { FEATURE_ANY, FEATURE_EXACT, FEATURE_NEW };
 /* Add a row to be written with the group: all rows of one statement in one round trip, in the order
  * in which their statements were first used. They are one statement, so no two of them may change
- * the same row: the second change of a row is a feature_run(). `kinds` (borrowed for ever) has a
- * letter for each value: i number, z number or null for 0, t text, b bytes (absent: null). Bytes
- * are borrowed for the transaction. */
+ * the same row: the second change of a row is a feature_run(), or follows feature_rows_write().
+ * `kinds` (borrowed for ever) has a letter for each value: i number, z number or null for 0, t
+ * text, b bytes (absent: null). Bytes are borrowed for the transaction. */
 MUST_USE enum pawl_status feature_row(struct ledger *d, enum sql_name name, const char *kinds,
                                       const union feature_value *v, enum feature_count count,
                                       struct pawl_err *err);
+/* Write the rows that were added so far: before the second change of one of them. */
+MUST_USE enum pawl_status feature_rows_write(struct ledger *d, struct pawl_err *err);
 
 /* Run another operation inside this transaction, of any kind but CLAIM, HANDLER, SCRIPT and GC. It
  * takes effect, or is refused, like one of the group; its answer lives in scratch unless nested->a

@@ -35,7 +35,6 @@ CREATE TABLE IF NOT EXISTS pawl_workflow (
   form         BIGINT,
   input        MEDIUMBLOB,
   PRIMARY KEY (seq),
-  KEY workflow_deadline (deadline),
   KEY workflow_name (name, seq),
   KEY workflow_shown (shown, seq)
 ) ENGINE = InnoDB;

@@ -36,7 +36,6 @@ CREATE TABLE pawl.workflow (
   input        bytea,
   PRIMARY KEY (seq)
 ) WITH (fillfactor = 70);
-CREATE INDEX workflow_deadline ON pawl.workflow (deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX workflow_name ON pawl.workflow (name, seq);
 CREATE INDEX workflow_shown ON pawl.workflow (shown, seq);
 

@@ -36,7 +36,6 @@ CREATE TABLE pawl_workflow (
   input        BLOB,
   PRIMARY KEY (seq)
 );
-CREATE INDEX pawl_workflow_deadline ON pawl_workflow (deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX pawl_workflow_name ON pawl_workflow (name, seq);
 CREATE INDEX pawl_workflow_shown ON pawl_workflow (shown, seq);
 

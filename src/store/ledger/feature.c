@@ -420,6 +420,12 @@ enum pawl_status feature_row(struct ledger *d, enum sql_name name, const char *k
     return led_row_add(d, name, kinds, v, count, err);
 }
 
+enum pawl_status feature_rows_write(struct ledger *d, struct pawl_err *err)
+{
+    CHECK(!d->reading);
+    return led_rows_flush(d, err);
+}
+
 /* ---- Nested operations ----------------------------------------------------------------------- */
 
 /* Load what a batch of calls needs with a few statements: what a group foresees for its accepts.
