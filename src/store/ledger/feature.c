@@ -11,7 +11,7 @@
 
 #include "base/hook.h"
 #include "base/limits.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* What a feature does about calls that moved may move others. A chain that is longer than this has
  * no end. */
