@@ -186,19 +186,23 @@ WHERE seq = $1:int[] AND name = $2:text[] AND used IS NULL ORDER BY no LIMIT 1;
 each SELECT seq, no, name, form, value FROM pawl.signal WHERE seq = $1:int[] AND idem = $2:text[];
 
 -- name: signal_use
--- in:   seq bigint[], no bigint[], used bigint[], used_at bigint[]
-each UPDATE pawl.signal SET used = $3:int[], used_at = $4:int[] WHERE seq = $1:int[] AND no = $2:int[];
+-- in:   seq bigint[], no bigint[], used bigint[], used_at bigint[], old_at bigint[]
+each UPDATE pawl.signal SET used = $3:int[], used_at = $4:int[], old_at = $5:int[]
+WHERE seq = $1:int[] AND no = $2:int[];
+
+-- name: signal_passed
+-- in:   seq bigint[], no bigint[], how long keys of consumed signals are known bigint[]
+-- why:  Only signals before the last of their run are in the index by old_at, so gc reads no others.
+each UPDATE pawl.signal SET old_at = used_at + $3:int[] WHERE seq = $1:int[] AND no = $2:int[] AND used_at IS NOT NULL;
 
 -- name: signal_unuse
 -- in:   seq bigint[], from step no bigint[]
-each UPDATE pawl.signal SET used = NULL, used_at = NULL WHERE seq = $1:int[] AND used >= $2:int[];
+each UPDATE pawl.signal SET used = NULL, used_at = NULL, old_at = NULL WHERE seq = $1:int[] AND used >= $2:int[];
 
 -- name: signal_old
--- in:   used before bigint, how many of a run to keep int, max int
+-- in:   now bigint, max int
 -- out:  seq, no
-SELECT s.seq, s.no FROM pawl.signal s JOIN pawl.workflow w ON w.seq = s.seq
-WHERE s.used_at <= $1:int AND s.no < w.next_signal - $2:int ORDER BY s.used_at LIMIT $3:int
-FOR UPDATE SKIP LOCKED;
+SELECT seq, no FROM pawl.signal WHERE old_at <= $1:int ORDER BY old_at LIMIT $2:int FOR UPDATE SKIP LOCKED;
 
 -- name: signal_list
 -- in:   seq bigint, max int

@@ -54,8 +54,6 @@ static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *
         return workflow_restart(d, op, err);
     case WORKFLOW_FORK:
         return workflow_fork(d, op, err);
-    case WORKFLOW_FORGET:
-        return workflow_forget_keys(d, op, err);
     }
     CHECK(!"an operation of workflows");
     return PAWL_BROKEN;
@@ -155,4 +153,5 @@ const struct feature feature_workflow = {
     .flow_retry = flow_retry,
     .flows_shown = flows_shown,
     .keep = workflow_keep,
+    .gc = workflow_gc,
 };

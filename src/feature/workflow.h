@@ -108,7 +108,6 @@ enum workflow_do {
     WORKFLOW_RETRY,   /* NOT_FOUND, GONE, STATE */
     WORKFLOW_FORK,    /* NOT_FOUND, GONE, STATE, CONFLICT */
     WORKFLOW_RESTART, /* fenced: forget the steps, and begin again with `input` */
-    WORKFLOW_FORGET, /* remove up to `max` consumed signals whose keys need not be known any more */
 };
 
 struct workflow_op {
@@ -128,13 +127,11 @@ struct workflow_op {
     struct bytes fork_id; /* FORK: of the new run; absent: a new one */
     /* RESTART */
     struct payload input;
-    int max; /* FORGET */
     /* answer */
     bool duplicate;        /* SIGNAL: the key was known; FORK: the run was there */
     bool started;          /* SIGNAL with `start`: the call is new */
     struct accepted *call; /* SIGNAL with `start`: the call */
     enum pawl_state state; /* of the run after it */
-    bool more;             /* FORGET */
     /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
     int64_t made_rev;
     struct bytes made_id;

@@ -165,8 +165,11 @@ MUST_USE enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struc
 MUST_USE enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err *err);
-MUST_USE enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op,
-                                               struct pawl_err *err);
+/* A step of gc: remove up to `max` consumed signals whose keys need not be known any more. */
+MUST_USE enum pawl_status workflow_gc(struct ledger *d, int max, bool *more, struct pawl_err *err);
+/* When the key of a signal that is consumed now need not be known any more; 0: while it is one of
+ * the run's last, that is not known. */
+int64_t signal_old_at(const struct ledger *d, const struct run *r, int64_t no);
 /* Has the run ended, as its locked row says? Before it begins, its call says it. */
 bool run_ended(const struct run *r, const struct feature_call *c);
 /* The step that the operation's `from` names. NULL: it is refused. */

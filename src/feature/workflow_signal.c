@@ -59,6 +59,44 @@ static enum pawl_status known(struct ledger *d, struct op *op, const struct run 
     return PAWL_OK;
 }
 
+/* ---- Keys that nobody has to know any more --------------------------------------------------- */
+
+/* Is it one of the last signals, whose keys are known whatever their age? */
+static bool is_last(const struct run *r, int64_t no)
+{
+    return no >= r->next_signal - SIGNAL_KEYS_MIN;
+}
+
+int64_t signal_old_at(const struct ledger *d, const struct run *r, int64_t no)
+{
+    return is_last(r, no) ? 0 : feature_now(d) + SIGNAL_KEYS_US;
+}
+
+/* A signal came, and one before it leaves the last ones. If that was consumed, its key may be
+ * forgotten in its time; else that is said when it is consumed. */
+static enum pawl_status passed(struct ledger *d, const struct run *r, struct pawl_err *err)
+{
+    int64_t no = r->next_signal - SIGNAL_KEYS_MIN - 1;
+    const union feature_value v[] = { I(r->seq), I(no), I(SIGNAL_KEYS_US) };
+    return no > 0 ? feature_row(d, SQL_SIGNAL_PASSED, "iii", v, FEATURE_ANY, err) : PAWL_OK;
+}
+
+enum pawl_status workflow_gc(struct ledger *d, int max, bool *more, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    led_int(&p, feature_now(d));
+    led_int(&p, max);
+    enum pawl_status st = feature_query(d, SQL_SIGNAL_OLD, &p, &rows, err);
+    for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
+        const union feature_value v[] = { I(led_get_int(rows, i, 0)), I(led_get_int(rows, i, 1)) };
+        CHECK(v[0].i > 0 && v[1].i > 0);
+        st = feature_row(d, SQL_SIGNAL_REMOVE, "ii", v, FEATURE_ANY, err);
+    }
+    *more = *more || (st == PAWL_OK && rows->n == max);
+    return st;
+}
+
 /* ---- The operation --------------------------------------------------------------------------- */
 
 static bool waits_for(const struct run *r, struct bytes name)
@@ -92,6 +130,8 @@ static enum pawl_status append(struct ledger *d, struct op *op, struct run *r, s
     r->unread++;
     workflow_count_signal();
     enum pawl_status st = feature_row(d, SQL_SIGNAL_ADD, "iitibtizz", v, FEATURE_EXACT, err);
+    if (st == PAWL_OK)
+        st = passed(d, r, err);
     if (st == PAWL_OK)
         st = run_put(d, r, err);
     CRASH_POINT("workflow.signal_stored");
@@ -264,26 +304,6 @@ enum pawl_status workflow_inbox(struct ledger *d, const struct inbox_row *row, s
         st = feature_nested(d, &op, err);
     if (st == PAWL_OK && op.status != PAWL_OK)
         *why = op.err;
-    return st;
-}
-
-/* ---- Keys that nobody has to know any more --------------------------------------------------- */
-
-enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op, struct pawl_err *err)
-{
-    struct workflow_op *q = op->feature.ctx;
-    struct led_params p = { 0 };
-    struct led_rows *rows;
-    led_int(&p, feature_now(d) - SIGNAL_KEYS_US);
-    led_int(&p, SIGNAL_KEYS_MIN);
-    led_int(&p, q->max);
-    enum pawl_status st = feature_query(d, SQL_SIGNAL_OLD, &p, &rows, err);
-    for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
-        const union feature_value v[] = { I(led_get_int(rows, i, 0)), I(led_get_int(rows, i, 1)) };
-        CHECK(v[0].i > 0 && v[1].i > 0);
-        st = feature_row(d, SQL_SIGNAL_REMOVE, "ii", v, FEATURE_ANY, err);
-    }
-    q->more = st == PAWL_OK && rows->n == q->max;
     return st;
 }
 

@@ -68,10 +68,11 @@ static enum pawl_status signal_next(struct ledger *d, const struct run *r,
 static enum pawl_status signal_use(struct ledger *d, struct run *r, const struct signal *s,
                                    const struct step_row *by, struct pawl_err *err)
 {
-    const union feature_value v[] = { I(r->seq), I(s->no), I(by->no), I(feature_now(d)) };
+    const union feature_value v[] = { I(r->seq), I(s->no), I(by->no), I(feature_now(d)),
+                                      I(signal_old_at(d, r, s->no)) };
     CHECK(r->unread > 0);
     r->unread--;
-    return feature_row(d, SQL_SIGNAL_USE, "iiii", v, FEATURE_EXACT, err);
+    return feature_row(d, SQL_SIGNAL_USE, "iiiiz", v, FEATURE_EXACT, err);
 }
 
 /* ---- Children -------------------------------------------------------------------------------- */

@@ -92,6 +92,9 @@ struct feature {
     /* These calls were removed after their retention: remove what belongs to them. */
     enum pawl_status (*forget)(struct ledger *d, const int64_t *seqs, size_t n,
                                struct pawl_err *err);
+    /* gc runs a step: remove up to `max` rows of yours that need not be kept any more. *more is set
+     * if there are others. Of ended calls you hear in forget(). */
+    enum pawl_status (*gc)(struct ledger *d, int max, bool *more, struct pawl_err *err);
     /* Take over a row of the inbox, in the transaction of a claim or sweep. A refusal is in *why,
      * for inbox_conflicts; else the row is removed. */
     enum pawl_status (*inbox)(struct ledger *d, const struct inbox_row *r, struct pawl_err *why,

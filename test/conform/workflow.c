@@ -191,6 +191,83 @@ WORKFLOW_CASE(a_signal_of_one_key_is_one)
     TRUE(p.answer.steps.suspended);
 }
 
+/* Send signals `from` to `to`, each with its number as its key, all in one commit. */
+static void signals(struct conform_fixture *b, const char *id, int from, int to)
+{
+    size_t n = (size_t)(to - from + 1);
+    struct workflow_op *q = arena_zalloc(&b->a, n, sizeof *q);
+    struct op *op = arena_zalloc(&b->a, n, sizeof *op);
+    struct op **v = arena_zalloc(&b->a, n, sizeof(struct op *));
+    TRUE(q && op && v);
+    for (size_t i = 0; i < n; i++) {
+        q[i] = (struct workflow_op){ .what = WORKFLOW_SIGNAL,
+                                     .id = bytes_of(id),
+                                     .name = BYTES("s"),
+                                     .value = { PAWL_JSON, BYTES("1") } };
+        q[i].key = bytes_of(arena_printf(&b->a, "k%d", from + (int)i));
+        op[i] =
+            (struct op){ .kind = OP_FEATURE, .feature = { .of = &feature_workflow, .ctx = &q[i] } };
+        v[i] = &op[i];
+    }
+    commit(b, v, n);
+    for (size_t i = 0; i < n; i++)
+        OK(op[i].status, &op[i].err);
+}
+
+/* Is the key still known? If not, this signal is a new one. */
+static bool key_known(struct conform_fixture *b, const char *id, const char *key)
+{
+    OK(signal_to(b, id, "s", "1", key), &b->op.err);
+    return ((const struct workflow_op *)b->op.feature.ctx)->duplicate;
+}
+
+WORKFLOW_CASE(gc_forgets_keys_of_consumed_signals_but_not_of_the_last)
+{
+    struct pass p = pass_of_new(b, "x");
+    signals(b, "x", 1, 2);
+    for (int i = 1; i <= 2; i++)
+        OK(wait_signal(&p, i, "s", 0), &b->op.err);
+    signals(b, "x", 3, SIGNAL_KEYS_MIN + 6);
+    for (int i = 3; i <= 5; i++) /* of the others none is consumed */
+        OK(wait_signal(&p, i, "s", 0), &b->op.err);
+    advance(b, SIGNAL_KEYS_US - 1);
+    OK(wait_signal(&p, 6, "s", 0), &b->op.err); /* a day later */
+    FALSE(gc_max(b, 2).more);
+    TRUE(key_known(b, "x", "k1"));
+    advance(b, 1);
+    TRUE(gc_max(b, 2).more);
+    TRUE(gc_max(b, 2).more);
+    FALSE(gc_max(b, 2).more);
+    TRUE(key_known(b, "x", "k6"));
+    TRUE(key_known(b, "x", "k7"));
+    FALSE(key_known(b, "x", "k5"));
+    FALSE(key_known(b, "x", "k1"));
+    advance(b, SIGNAL_KEYS_US);
+    FALSE(gc(b).more);
+    FALSE(key_known(b, "x", "k6"));
+}
+
+WORKFLOW_CASE(a_signal_that_is_unread_again_is_not_forgotten)
+{
+    struct pass p = pass_of_new(b, "x");
+    signals(b, "x", 1, 1);
+    OK(wait_signal(&p, 1, "s", 0), &b->op.err);
+    signals(b, "x", 2, SIGNAL_KEYS_MIN + 1);
+    OK(change(b, (struct workflow_op){ .what = WORKFLOW_CANCEL, .id = BYTES("x") }), &b->op.err);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+    OK(change(b,
+              (struct workflow_op){ .what = WORKFLOW_RETRY, .id = BYTES("x"), .from = BYTES("s") }),
+       &b->op.err);
+    advance(b, SIGNAL_KEYS_US);
+    FALSE(gc(b).more);
+    struct pass q = pass_begin(b);
+    OK(wait_signal(&q, 1, "s", 0), &b->op.err);
+    TRUE(key_known(b, "x", "k1"));
+    advance(b, SIGNAL_KEYS_US);
+    FALSE(gc(b).more);
+    FALSE(key_known(b, "x", "k1"));
+}
+
 WORKFLOW_CASE(a_signal_at_the_instant_of_the_timeout_has_come)
 {
     struct pass p = pass_of_new(b, "x");

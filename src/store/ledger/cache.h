@@ -676,6 +676,9 @@ MUST_USE enum pawl_status led_moved_tell(struct ledger *c, struct op *const *v, 
 MUST_USE enum pawl_status led_features_forget(struct ledger *c, const int64_t *seqs, size_t n,
                                               struct pawl_err *err);
 
+/* Let the features remove up to `max` rows each that need not be kept. *more: there are others. */
+MUST_USE enum pawl_status led_features_gc(struct ledger *c, int max, bool *more,
+                                          struct pawl_err *err);
 /* Ask the features which of these ended calls have to stay for now. keep[i] is set for those. */
 MUST_USE enum pawl_status led_features_keep(struct ledger *c, const int64_t *seqs, size_t n,
                                             bool *keep, struct pawl_err *err);

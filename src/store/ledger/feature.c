@@ -311,6 +311,15 @@ enum pawl_status led_features_forget(struct ledger *c, const int64_t *seqs, size
     return st;
 }
 
+enum pawl_status led_features_gc(struct ledger *c, int max, bool *more, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < c->n_features && st == PAWL_OK; i++)
+        if (c->features[i]->gc)
+            st = c->features[i]->gc(c, max, more, err);
+    return st;
+}
+
 /* Those of the calls that this feature watches. */
 static enum pawl_status keep_ask(struct ledger *c, const struct feature *f, const int64_t *seqs,
                                  size_t n, bool *keep, struct pawl_err *err)
