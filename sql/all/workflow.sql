@@ -226,6 +226,11 @@ INSERT ONCE INTO pawl.published (seq, name, form, value, at) rows($1:int[], $2:t
 each UPDATE pawl.published SET form = $3:int[], value = $4:bytes[], at = $5:int[] WHERE seq = $1:int[] AND name =
        $2:text[];
 
+-- name: published_sizes
+-- in:   seq bigint
+-- out:  name, length of value
+SELECT name, length(value) FROM pawl.published WHERE seq = $1:int;
+
 -- name: published_read
 -- in:   seq bigint, name text
 -- out:  form, value

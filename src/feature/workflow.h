@@ -94,6 +94,7 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     int64_t run_at_us; /* with it: when it is due; INT64_MAX: when something comes */
     bool diverged;     /* the run has ended as dead_letter: `why` names both steps */
     bool stuck;        /* the same, because an undo has failed for good */
+    bool unpublished;  /* refused because of a value that it publishes: TOO_LARGE, FULL */
     struct bytes why;
     int64_t rev; /* of the run, after this; 0: it has ended */
 };

@@ -195,9 +195,14 @@ MUST_USE enum pawl_status children_ended(struct ledger *d, const struct moved *v
 /* Make these runs due now, if they wait. */
 MUST_USE enum pawl_status runs_wake(struct ledger *d, const int64_t *seqs, size_t n,
                                     struct pawl_err *err);
-/* Show a value of the run, in place of an earlier one (workflow_signal.c). */
-MUST_USE enum pawl_status value_publish(struct ledger *d, struct run *r,
-                                        const struct workflow_value *v, struct pawl_err *err);
+/* May the run show the values that its pass publishes (workflow_signal.c)? known[i]: it shows one
+ * of that name already. If not, the operation is refused. */
+MUST_USE enum pawl_status values_check(struct ledger *d, struct op *op, struct run *r, bool *known,
+                                       struct pawl_err *err);
+/* Show them, in place of earlier ones. */
+MUST_USE enum pawl_status values_write(struct ledger *d, const struct run *r,
+                                       const struct workflow_steps *q, const bool *known,
+                                       struct pawl_err *err);
 
 /* ---- Reads (workflow_read.c) ----------------------------------------------------------------- */
 

@@ -313,6 +313,72 @@ WORKFLOW_CASE(a_select_is_settled_by_the_first_to_come)
     HAS_STR(arena_printf(&b->a, "%.*s", BYTES_ARG(r.steps[0].result_out.bytes)), "{\"until\":\"");
 }
 
+/* ---- Published values ------------------------------------------------------------------------ */
+
+/* Publish n values of this length, under the names `from`, `from` + 1, ..., with step `no`. */
+static enum pawl_status publish(struct pass *p, int64_t no, int from, size_t n, size_t len)
+{
+    struct conform_fixture *b = p->b;
+    struct workflow_value *v = arena_zalloc(&b->a, n, sizeof *v);
+    char *text = arena_alloc(&b->a, len + 1);
+    TRUE(v && text);
+    memset(text, '7', len);
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct workflow_value){ bytes_of(arena_printf(&b->a, "v%d", from + (int)i)),
+                                        { PAWL_JSON, { text, len } } };
+    p->steps[0] = (struct workflow_step){
+        .no = no, .name = BYTES("a"), .kind = STEP_RUN, .says = SAYS_RESULT
+    };
+    p->answer = (struct workflow_op){
+        .what = WORKFLOW_STEPS, .steps = { .v = p->steps, .n = 1, .published = v, .n_published = n }
+    };
+    struct op op = {
+        .kind = OP_FEATURE,
+        .feature = { .of = &feature_workflow, .ctx = &p->answer, .token = p->token, .seq = p->seq }
+    };
+    return one(b, &op);
+}
+
+/* How many values the run shows. */
+static size_t published(struct conform_fixture *b, const char *id)
+{
+    struct workflow_detail d;
+    OK(workflow_get(b->s, &b->a, bytes_of(id), BYTES_NONE, 1 << 20, true, &d, &b->err), &b->err);
+    return d.n_published;
+}
+
+WORKFLOW_CASE(a_run_shows_a_thousand_values)
+{
+    struct pass p = pass_of_new(b, "x");
+    OK(publish(&p, 1, 1, 1, 1), &b->op.err);
+    OK(publish(&p, 2, 2, PUBLISHED_MAX - 1, 1), &b->op.err);
+    EQ_UINT(published(b, "x"), PUBLISHED_MAX);
+    EQ_STATUS(publish(&p, 3, PUBLISHED_MAX, 2, 1), PAWL_FULL, &b->op.err);
+    EQ_STR(b->op.err.text, "published value \"v1001\": the run shows 1000 values already");
+    EQ_UINT(journal_read(b, p.seq).n, 2); /* nothing of it is stored */
+    EQ_UINT(published(b, "x"), PUBLISHED_MAX);
+    OK(publish(&p, 3, 500, 501, 2), &b->op.err); /* in place of others */
+    EQ_UINT(published(b, "x"), PUBLISHED_MAX);
+    EQ_STATUS(publish(&p, 4, 1, 1, RESULT_LEN_MAX + 1), PAWL_TOO_LARGE, &b->op.err);
+    EQ_STR(b->op.err.text, "published value \"v1\": it is longer than 1 MiB");
+    OK(publish(&p, 4, 1, 1, RESULT_LEN_MAX), &b->op.err);
+    end_pass(&p, END_RESULT);
+}
+
+WORKFLOW_CASE(the_values_of_a_run_have_a_length_in_all)
+{
+    struct pass p = pass_of_new(b, "x");
+    int all = PUBLISHED_LEN_MAX / RESULT_LEN_MAX, at = 0;
+    for (; at < all; at += 8)
+        OK(publish(&p, at / 8 + 1, at, 8, RESULT_LEN_MAX), &b->op.err);
+    EQ_STATUS(publish(&p, at, all, 1, 1), PAWL_FULL, &b->op.err);
+    EQ_STR(b->op.err.text, "published value \"v64\": the values of the run would exceed 64 MiB");
+    OK(publish(&p, at / 8 + 1, 0, 1, RESULT_LEN_MAX), &b->op.err);
+    OK(publish(&p, at / 8 + 2, 0, 1, RESULT_LEN_MAX - 1), &b->op.err);
+    OK(publish(&p, at / 8 + 3, all, 1, 1), &b->op.err);
+    EQ_STATUS(publish(&p, at, 0, 1, RESULT_LEN_MAX), PAWL_FULL, &b->op.err);
+}
+
 /* ---- Children -------------------------------------------------------------------------------- */
 
 /* End the child with this id. */
